@@ -1,10 +1,10 @@
 /*
  * All rules over the events of a trace
  *
- *	events --> model --> uses, destroys, leaks --> rules --> findings
- *	       --> facts ----------------------------------------->
+ * 	events --> model --> uses, destroys, leaks --> rules --> findings
+ * 	       --> facts ----------------------------------------->
  *
- * Which rules want which of these is determined once, at the start.
+ * Which functions of rules are called is determined once, at the start.
  */
 #include "analyzer/check.h"
 
@@ -19,12 +19,12 @@
 #include "core/store/read/reader.h"
 #include "core/wire/log.h"
 
-enum { FUNCTIONS = 64 }; /* of one hook; choose_functions() holds it */
+enum { FUNCTIONS = 64 }; /* functions of one hook; choose_functions() enforces it */
 
 struct checker {
 	struct check check;
 	struct alike *alike;
-	/* the functions of the rules that are on; NULL ends a list */
+	/* the functions of the enabled rules; NULL ends the list */
 #define FUNCTION_LIST(hook, fact) hook##_fn *hook[FUNCTIONS + 1];
 	EACH_HOOK(FUNCTION_LIST)
 #undef FUNCTION_LIST
@@ -256,7 +256,7 @@ static int end_process(struct checker *checker, uint32_t process, int64_t time)
 	return model_end(checker->check.model, process, time, how);
 }
 
-/* The rules see an event after the model: what it made is known. */
+/* The rules see an event after the model: objects that it made are known. */
 static void tell_event(struct checker *checker, const struct trace_event *event)
 {
 	bool own = event->kind != TRACE_CALL && event->kind != TRACE_RETURN;
@@ -273,7 +273,7 @@ static void tell_event(struct checker *checker, const struct trace_event *event)
 		tell_memory(checker, event);
 }
 
-static int see_event(struct checker *checker, const struct trace_event *event)
+static int process_event(struct checker *checker, const struct trace_event *event)
 {
 	struct findings *findings = checker->check.findings;
 	int err;
@@ -298,7 +298,7 @@ int check_event(struct checker *checker, const struct trace_event *event)
 	findings->seen |= 1u << event->kind;
 	findings->last = event->time;
 	findings->carried = event->carried;
-	err = see_event(checker, event);
+	err = process_event(checker, event);
 	if (findings->n > found)
 		alike_merge(checker->alike);
 	return err;
@@ -351,7 +351,8 @@ int check_finish(struct checker *checker, struct findings **ret_findings)
 	findings->carried = false;
 	for (uint32_t id = 1; trace_process(checker->check.trace, id) && !err; id++)
 		err = end_process(checker, id, findings->last);
-	if (!err && trace_is_live(checker->check.trace)) /* the first errors are known now */
+	/* the first errors are known at this point */
+	if (!err && trace_is_live(checker->check.trace))
 		err = evidence_gaps(checker->check.trace, findings);
 	if (!err)
 		err = facts_finish(findings->facts);

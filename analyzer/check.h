@@ -2,9 +2,8 @@
 /*
  * All rules over the events of a trace.
  *
- * Events come in time order: check_trace() reads them from a file; check_event()
- * takes one at a time, also from a trace that is still being written
- * (trace_follow()). One thread.
+ * Events must be in time order: check_trace() reads them from a file; check_event() takes one at a
+ * time, also from a trace that is still being written (trace_follow()). One thread.
  */
 #include <stdbool.h>
 
@@ -26,14 +25,14 @@ int check_trace(struct trace *trace, const struct check_options *options,
 
 struct checker;
 
-/* The same step by step: make one, give it each event in time order, end it. */
+/* The same step by step: open, pass each event in time order, end. */
 int check_open(struct trace *trace, const struct check_options *options,
 	       struct checker **ret_checker);
 int check_event(struct checker *checker, const struct trace_event *event);
 /*
- * Of a trace that is still written: see what is missing of it by now; rules that cannot be checked
- * without it find nothing more. Returns whether more is missing than when events before were
- * checked, so that they might be judged otherwise; or -errno after log_err().
+ * For a trace that is still being written: update which events are missing; rules that cannot be
+ * checked without them report nothing more. Returns whether more is missing than when earlier
+ * events were checked, which might therefore be judged differently; or -errno after log_err().
  */
 int check_gaps(struct checker *checker);
 /* Do findings of @severity make the check fail? */
@@ -47,5 +46,5 @@ const struct findings *check_findings(const struct checker *checker);
 
 int check_finish(struct checker *checker, struct findings **ret_findings);
 
-/* Also before the end. Accepts NULL. */
+/* Can be called before the end. Accepts NULL. */
 void check_close(struct checker *checker);

@@ -1,5 +1,5 @@
 /*
- * What `verbatim check` and `verbatim record --check` are asked alike
+ * The options that `verbatim check` and `verbatim record --check` share
  */
 #include "cli/check_options.h"
 

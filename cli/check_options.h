@@ -1,7 +1,7 @@
 #pragma once
 /*
- * What `verbatim check` and `verbatim record --check` are asked alike: which rules, and which
- * findings are known. One thread.
+ * Options that `verbatim check` and `verbatim record --check` share: which rules are checked, and
+ * which findings are known. One thread.
  */
 #include "analyzer/check.h"
 #include "analyzer/report/known.h"
@@ -42,8 +42,8 @@ option_parse check_parse_mute;
 /* clang-format on */
 
 /*
- * Complete what was read: mute what the preset leaves out, read the files. Returns 0 and what is
- * known, for known_close(); or the exit status after a line to stderr.
+ * Complete the settings: mute rules that the preset leaves out, read the files. Returns 0 and the
+ * known findings, for known_close(); or the exit status after a line to stderr.
  */
 int check_settings_open(const char *command, struct check_settings *settings,
 			struct known **ret_known);

@@ -46,7 +46,7 @@ enum cli_exit cli_status(int err)
 	case EINVAL:
 	case EPROTO:
 	case EBADMSG:
-	case EFBIG: /* it asks for more than it may have */
+	case EFBIG: /* its size exceeds a limit of --deadline or ulimit */
 	case ETIME: /* --deadline */
 		return CLI_TRACE;
 	default:
@@ -112,7 +112,7 @@ int cli_open(const char *command, const struct arguments *arguments, int most,
 	return cli_status(trace_open(arguments->at[0], ret_trace));
 }
 
-/* Complains of all that cannot be opened, not of the first alone. */
+/* Report all traces that cannot be opened, not only the first. */
 static int open_each(const struct arguments *arguments, struct trace **traces)
 {
 	int err = 0;
@@ -147,7 +147,7 @@ int cli_open_all(const char *command, const struct arguments *arguments, struct 
 	return cli_status(err);
 }
 
-void cli_tell_loss(struct trace *trace)
+void cli_report_loss(struct trace *trace)
 {
 	struct trace_loss loss = trace_loss(trace);
 	char lost[FORMAT_TEXT], time[FORMAT_TEXT];
@@ -185,8 +185,8 @@ void cli_tell_loss(struct trace *trace)
 			 format_count(loss.overwritten, lost));
 }
 
-/* Of one trace; several that are read as one have a table each. */
-static void tell_waits_of(struct trace *trace, const char *name)
+/* Report the waits of one trace; of several that are read as one each has its own table. */
+static void report_waits(struct trace *trace, const char *name)
 {
 	const char *recorded = trace_meta(trace, "waits");
 	char ns[FORMAT_TEXT], times[FORMAT_TEXT], longest[FORMAT_TEXT];
@@ -203,12 +203,12 @@ static void tell_waits_of(struct trace *trace, const char *name)
 		 format_time(waited.longest, longest));
 }
 
-void cli_tell_waits(struct trace *trace)
+void cli_report_waits(struct trace *trace)
 {
 	size_t n = trace_nparts(trace);
 
 	if (n < 2)
-		tell_waits_of(trace, NULL);
+		report_waits(trace, NULL);
 	for (size_t i = 0; i < n && n > 1; i++)
-		tell_waits_of(trace_part(trace, i), trace_part_name(trace, i));
+		report_waits(trace_part(trace, i), trace_part_name(trace, i));
 }

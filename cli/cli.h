@@ -1,6 +1,6 @@
 #pragma once
 /*
- * What the subcommands share: how they begin, report and end.
+ * Shared by the subcommands: starting, reporting and ending.
  *
  * Only this folder prints results and exits. One thread.
  */
@@ -17,16 +17,15 @@ enum cli_exit {
 	CLI_FINE = 0,
 	CLI_FINDINGS = 1, /* findings, divergences */
 	CLI_USAGE = 2,
-	CLI_TRACE = 3,        /* the trace is bad, cut short or not one of ours */
+	CLI_TRACE = 3,        /* the trace is bad, truncated, or not one of Verbatim */
 	CLI_ENVIRONMENT = 4,  /* no device, no permission, no such file, disk full */
-	CLI_CANNOT_RUN = 126, /* record, run: as a shell says it */
+	CLI_CANNOT_RUN = 126, /* record, run: the same status as a shell uses */
 	CLI_NOT_FOUND = 127,
 };
 
 /*
- * Read the options of the subcommand argv[0] into @settings. Prints help and
- * exits for --help; says what is wrong and exits with 2 for a wrong option or
- * value. The order of @argv is changed.
+ * Read the options of the subcommand argv[0] into @settings. Prints help and exits for --help;
+ * reports a wrong option or value and exits with 2. The order of @argv is changed.
  */
 void cli_parse(int argc, char **argv, void *settings, struct arguments *ret_arguments);
 
@@ -34,26 +33,26 @@ void cli_parse(int argc, char **argv, void *settings, struct arguments *ret_argu
 enum cli_exit cli_status(int err);
 
 /*
- * Open the trace that is the first of @arguments, of which there may be @most.
- * Returns 0; or the exit status, after one line to stderr.
+ * Open the trace that is the first of @arguments; there may be at most @most. Returns 0; or the
+ * exit status, after one line to stderr.
  */
 int cli_open(const char *command, const struct arguments *arguments, int most,
 	     struct trace **ret_trace);
 
-/* Does @path end in ".db", or is it a file that may be a trace? Not what a query is. */
+/* Does @path end in ".db", or is it a file that may be a trace? Then it is not a query. */
 bool cli_is_trace(const char *path);
 
 /* Would writing @to destroy @from? Both may be missing. */
 bool cli_is_same_file(const char *from, const char *to);
 
-/* For a command that reads one trace, and was given @path as well: as cli_misuse(). */
+/* For a command that reads one trace, if @path was given as well: as cli_misuse(). */
 int cli_refuse_second(const char *command, const char *path);
 
-/* The same for one trace or several, as one (core/store/read/joint.h). */
+/* The same for one or several traces, read as one (core/store/read/joint.h). */
 int cli_open_all(const char *command, const struct arguments *arguments, struct trace **ret_trace);
 
 /* clang-format off */
-/* --deadline, which each command has that reads a trace: its row, and what it does. 0: none. */
+/* The row of --deadline, which each command that reads a trace has, and its effect. 0: none. */
 #define CLI_DEADLINE(settings)                                                              \
 	{ "deadline", 0, "TIME", "stop with status 3 after this time, even if incomplete",  \
 	  TIME_AT(settings, deadline), .least = 1 }
@@ -64,7 +63,7 @@ void cli_deadline(int64_t ns);
 	{ "format", 'f', "text|json", "output format", CHOICE_AT(settings, json), .preset = "text" }
 /* clang-format on */
 
-/* One line to stderr that ends with where help is; returns CLI_USAGE. */
+/* Print one line to stderr, which ends with a reference to the help; returns CLI_USAGE. */
 int cli_misuse(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /*
@@ -73,12 +72,12 @@ int cli_misuse(const char *command, const char *format, ...) __attribute__((form
  */
 void cli_show_progress(const char *command, struct trace *trace);
 
-/* Note every ten seconds that @command is at work, where nothing else was. To be called once. */
+/* Note every ten seconds that @command is working, if nothing else was printed. Call it once. */
 void cli_show_work(const char *command);
 void cli_progress(uint64_t events, int64_t time);
 
-/* The same of how long the recorder made the program wait: for commands that print times. */
-void cli_tell_waits(struct trace *trace);
+/* The same for the time that the recorder made the program wait: for commands that print times. */
+void cli_report_waits(struct trace *trace);
 
-/* Note on stderr that @trace is filtered, interrupted, damaged or has lost events, if so. */
-void cli_tell_loss(struct trace *trace);
+/* Note on stderr if @trace is filtered, interrupted, damaged or has lost events. */
+void cli_report_loss(struct trace *trace);

@@ -8,7 +8,7 @@
 
 /* clang-format off */
 /*
- * Name, help, arguments. An argument's name says how a shell completes it
+ * Name, help, arguments. The name of an argument determines how a shell completes it
  * (scripts/gen-completion).
  */
 #define CLI_COMMANDS(C) \
@@ -68,7 +68,7 @@ struct command {
 	const char *name;
 	int (*run)(int argc, char **argv); /* argv[0] is the name; returns the exit status */
 	const char *help;
-	const char *arguments; /* what follows the options */
+	const char *arguments; /* the arguments after the options */
 	const struct option_row *options;
 };
 
@@ -82,7 +82,7 @@ CLI_COMMANDS(COMMAND)
 /* The row of that name, or NULL. */
 const struct command *command_find(const char *name);
 
-/* Is its first argument a program, which gets the options that follow? */
+/* Is its first argument a program, which gets the options after it? */
 bool command_runs_program(const struct command *command);
 
 /* All rows; the last has no name. */

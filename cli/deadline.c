@@ -1,9 +1,9 @@
 /*
  * --deadline: ends a command after a time, finished or not
  *
- * The code that reads the trace checks the time itself and ends properly. Where
- * nothing checks it (a terminal that takes no output, a replay that waits for a
- * device) the process exits a second later.
+ * The code that reads the trace checks the time itself and ends properly. If nothing checks it (a
+ * terminal that takes no output, a replay that waits for a device) the process exits a second
+ * later.
  */
 #include <errno.h>
 #include <pthread.h>

@@ -22,7 +22,7 @@ void help_commands(FILE *to)
 		fprintf(to, "  %-10s%s\n", c->name, c->help);
 }
 
-/* Words of @text in lines from column COLUMN to WIDTH; the first stands at @column. */
+/* Print @text in lines from column COLUMN to WIDTH; the first begins at @column. */
 static void print_wrapped(const char *text, int column)
 {
 	while (*text) {
@@ -112,7 +112,7 @@ static void print_enum_facts(const char *name)
 		print_fact("topic", info->values[i].name);
 }
 
-/* What `verbatim explain` knows but rules and verbs. */
+/* Print the topics of `verbatim explain` other than rules and verbs. */
 static void print_topics(void)
 {
 	print_enum_facts("ibv_wc_status");
@@ -137,7 +137,7 @@ static void print_columns(const char *list)
 	}
 }
 
-/* What is no table of the file. */
+/* Print the tables that the file does not store. */
 static void print_tables(void)
 {
 	for (const struct made_table *const *made = model_tables; *made; made++) {

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * What --help prints, of the table of subcommands and the rows of their options. One thread.
+ * The output of --help, from the table of subcommands and their option rows. One thread.
  */
 #include <stdio.h>
 
@@ -13,12 +13,12 @@ void help_commands(FILE *to);
 void help_print(const struct command *command);
 
 /*
- * All subcommands and options, for scripts/gen-completion and scripts/man-options: a fact a line,
+ * All subcommands and options, for scripts/gen-completion and scripts/man-options: one fact a line:
  * its name, a space and its value.
  *
- *	command, about, arguments                             of each subcommand; then
- *	option, letter, arg, does, limits, default, variable  of each option of it
- *	table, column ...                                     of each virtual table; at the end
- *	verb, rule                                            the names of all
+ * 	command, about, arguments                             of each subcommand; then
+ * 	option, letter, arg, does, limits, default, variable  of each of its options
+ * 	table, column ...                                     of each virtual table; at the end
+ * 	verb, rule                                            the names of all
  */
 void help_table(void);

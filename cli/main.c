@@ -69,7 +69,7 @@ static int run_command(int argc, char **argv)
 	return refuse_command(argv[0]);
 }
 
-static FILE *screen; /* stdout's replacement; NULL: stdout is closed, or was not replaced */
+static FILE *screen; /* replaces stdout; NULL: stdout is closed, or was not replaced */
 
 /* Flushing may fail: the disk is full, or the reader is gone. */
 static int flush_stdout(int status)
@@ -86,10 +86,10 @@ static int flush_stdout(int status)
 }
 
 /*
- * Open what is closed of stdin, stdout and stderr, so that no file of ours takes
- * its place; programs that we start have it closed.
+ * Open those of stdin, stdout and stderr that are closed, so that no file of ours gets their
+ * number; programs that we start have them closed.
  */
-static void keep_standard_free(void)
+static void reserve_standard_files(void)
 {
 	int fd;
 
@@ -106,8 +106,8 @@ static void pass_limit(int signal)
 }
 
 /*
- * A file that may grow no more is a write that fails, and is removed; not our end. Programs that we
- * start do not have the handler.
+ * At the file size limit a write fails and the file is removed, instead of a signal ending us.
+ * Programs that we start do not inherit the handler.
  */
 static void outlive_file_limit(void)
 {
@@ -126,7 +126,7 @@ static void close_screen(void)
 
 int main(int argc, char **argv)
 {
-	keep_standard_free();
+	reserve_standard_files();
 	outlive_file_limit();
 	screen = screen_open(STDOUT_FILENO);
 	if (screen) {

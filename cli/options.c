@@ -1,11 +1,11 @@
 /*
  * The options of a subcommand, read by its rows
  *
- * Like getopt_long(3), less its abbreviations: an option that is added later
- * must not change what a script does today.
+ * Like getopt_long(3), less its abbreviations: an option that is added later must not change what a
+ * script does today.
  *
- *	--name value   --name=value   -n value   -nvalue   --flag   -f
- *	--             nothing behind it is an option
+ * 	--name value   --name=value   -n value   -nvalue   --flag   -f
+ * 	--             no word after it is an option
  *
  * Not here: what a value may be (options_value.c), what --help prints (help.c).
  */
@@ -25,7 +25,7 @@ struct reader {
 	char **argv;
 	const struct option_row *rows;
 	void *settings;
-	bool given[OPTIONS_MAX]; /* by row: on the command line */
+	bool given[OPTIONS_MAX]; /* by row: set if on the command line */
 	char *complaint;
 };
 
@@ -73,7 +73,7 @@ static int refuse_unknown(struct reader *r, const char *name)
 	return -EINVAL;
 }
 
-/* Take option @row, with @value if that is in the same word. */
+/* Read option @row, with @value if that is in the same word. */
 static int take_option(struct reader *r, int row, const char *value)
 {
 	if (!r->rows[row].arg && value)
@@ -158,7 +158,7 @@ static int read_variable(struct reader *r, const struct option_row *row, const c
 	return err;
 }
 
-/* What the command line does not give: from the environment, or the default. */
+/* Options that are not on the command line: from the environment, or the default. */
 static int read_rest(struct reader *r)
 {
 	char variable[OPTIONS_VARIABLE];

@@ -91,7 +91,7 @@ static bool store_value(const struct option_row *row, const char *text, void *fi
 	}
 }
 
-/* "text or json", "none, hash, N or full"; and what was nearly given. */
+/* "text or json", "none, hash, N or full"; and the word that is most like the given one. */
 static void describe_choice(const char *arg, const char *text, char *what, size_t size)
 {
 	struct suggestion near = { .word = text };
@@ -110,7 +110,7 @@ static void describe_choice(const char *arg, const char *text, char *what, size_
 	}
 }
 
-/* What the value should have been. */
+/* Describe the values that are allowed. */
 static void describe_value(const struct option_row *row, const char *text, char *what, size_t size)
 {
 	char limits[OPTIONS_LIMITS];
@@ -174,7 +174,7 @@ const char *options_limits(const struct option_row *row, char text[OPTIONS_LIMIT
 	limit_text(row, row->most, most);
 	if (row->least && row->most)
 		snprintf(text, OPTIONS_LIMITS, "%s to %s", least, most);
-	else if (row->least > 1) /* from 1 on goes without saying */
+	else if (row->least > 1) /* a minimum of 1 is obvious */
 		snprintf(text, OPTIONS_LIMITS, "at least %s", least);
 	else if (row->most)
 		snprintf(text, OPTIONS_LIMITS, "at most %s", most);

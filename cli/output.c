@@ -47,7 +47,7 @@ int output_put(const char *path, const struct text *text)
 	return outfile_close(&out, 0);
 }
 
-/* Past the screen: standard output as it is. */
+/* Bypass the screen filter: standard output as it is. */
 int output_open(const char *path, struct outfile *ret_output)
 {
 	return outfile_open(path ?: "/dev/stdout", ret_output);

@@ -1,9 +1,9 @@
 /*
  * A pager between standard output and the terminal
  *
- * The pager has the terminal, and our output is a pipe to it. The reader quits it when he likes:
- * what we then write raises SIGPIPE. Whoever ends us, we wait for the pager first, for the shell
- * must not get a terminal back that somebody else reads.
+ * The pager owns the terminal, and our output is a pipe to it. The reader may quit it at any time:
+ * our next write then raises SIGPIPE. However we end, we wait for the pager first: the shell must
+ * not get the terminal back while the pager reads it.
  */
 #include "cli/pager.h"
 
@@ -19,10 +19,10 @@
 
 enum { PATH_LENGTH = 4096 };
 
-static pid_t pager;     /* 0: there is none */
-static int errors = -1; /* what standard error was; -1: it still is */
+static pid_t pager;     /* 0: there is no pager */
+static int errors = -1; /* the original standard error; -1: not replaced */
 
-/* Is the program in PATH, or where its name says? */
+/* Is the program in PATH, or at the path in its name? */
 static bool find_program(const char *name, size_t n)
 {
 	const char *path = getenv("PATH");
@@ -41,7 +41,7 @@ static bool find_program(const char *name, size_t n)
 	return false;
 }
 
-/* The command of the pager; NULL: none is wanted, or it is not there. */
+/* The command of the pager; NULL: none is wanted, or it does not exist. */
 static const char *find_pager(void)
 {
 	const char *command = getenv("PAGER"), *terminal = getenv("TERM");
@@ -89,7 +89,8 @@ static pid_t spawn_pager(const char *command, int input)
 	pid_t child;
 	int err;
 
-	setenv("LESS", "FRX", 0); /* leave at once what fits; colours; leave the text there */
+	/* quit if the output fits; colours; keep the text on the screen */
+	setenv("LESS", "FRX", 0);
 	setenv("LV", "-c", 0);
 	posix_spawn_file_actions_init(&actions);
 	posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);

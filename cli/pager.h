@@ -5,11 +5,11 @@
 #include <stdbool.h>
 
 /*
- * Let standard output, and standard error where that is a terminal, go through $PAGER or less, if
- * standard output is a terminal and there is such a program. From now on the process ends with
- * status 0 when the reader quits it.
+ * Send standard output, and standard error if it is a terminal, through $PAGER or less, if standard
+ * output is a terminal and such a program exists. From now on the process ends with status 0 when
+ * the reader quits it.
  */
 void pager_open(void);
 
-/* Write what is left, and wait until the reader has quit. Nothing where there is no pager. */
+/* Write the remaining output, and wait until the reader has quit. Does nothing without a pager. */
 void pager_close(void);

@@ -1,9 +1,5 @@
 /*
- * Sizes and times as people write them
- *
- * Decimal fractions are exact to the nanosecond: no floating point.
- *
- * Not here: reading a size, which the recorded program does, too (size_parse()).
+ * Sizes and times as users write them
  */
 #include "cli/quantity.h"
 
@@ -24,7 +20,7 @@ static const struct unit {
 };
 enum { UNITS = sizeof(units) / sizeof(*units) };
 
-/* How many ns are one @name; 0: it is no unit. */
+/* The ns in one @name; 0: it is no unit. */
 static int64_t find_unit(const char *name, bool seconds)
 {
 	if (!*name && seconds)
@@ -35,13 +31,13 @@ static int64_t find_unit(const char *name, bool seconds)
 	return 0;
 }
 
-/* @digits are those behind the point, up to something else. */
+/* @digits are the digits after the point, up to another character. */
 static int64_t scale_fraction(const char *digits, int64_t unit)
 {
 	int64_t ns = 0;
 
 	for (; isdigit((unsigned char)*digits) && unit > 1; digits++) {
-		/* the rest of a minute, hour or day is too small to be written */
+		/* the rest of a minute, hour or day is below 1 ns */
 		ns += unit * (*digits - '0') / 10;
 		unit /= 10;
 	}

@@ -1,7 +1,5 @@
 /*
- * The last filter of what is written for people to read
- *
- * A write may end in the middle of a character or of a style, which then waits for its rest.
+ * The last filter of all output for people
  */
 #include "cli/screen.h"
 
@@ -16,7 +14,7 @@
 
 enum { PIECE = 4096, CHARACTER = 4, STYLE = 5 };
 
-/* All that is let through of what begins with an escape character. */
+/* The only sequences with an escape character that pass. */
 static const char styles[SCREEN_STYLES][STYLE + 1] = {
 	[SCREEN_PLAIN] = "\033[0m", [SCREEN_BOLD] = "\033[1m",    [SCREEN_DIM] = "\033[2m",
 	[SCREEN_RED] = "\033[31m",  [SCREEN_YELLOW] = "\033[33m",
@@ -25,7 +23,8 @@ static bool styled;
 
 struct screen {
 	int fd;
-	char held[PIECE]; /* what is not written yet: between two calls less than one */
+	/* bytes that are not written yet: between two calls less than one piece */
+	char held[PIECE];
 	size_t nheld;
 };
 
@@ -44,7 +43,7 @@ static int write_all(int fd, const char *text, size_t n)
 	return 0;
 }
 
-/* How many of the @n bytes are whole characters; the rest may become one. */
+/* How many of the @n bytes are complete characters; the rest may become one. */
 static size_t whole_characters(const char *text, size_t n)
 {
 	size_t tail = 0;
@@ -72,7 +71,7 @@ size_t screen_style_length(const char *text, size_t n)
 	return 0;
 }
 
-/* How many of the @n bytes come before one that may yet become a style. */
+/* How many of the @n bytes come before one that may become a style. */
 static size_t whole_styles(const char *text, size_t n)
 {
 	size_t from = n < STYLE ? 0 : n - (STYLE - 1);

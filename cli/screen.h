@@ -1,11 +1,10 @@
 #pragma once
 /*
- * The last filter of what is written for people to read.
+ * The last filter of output for people.
  *
- * Code that prints foreign text makes it printable (core/base/printable.h), so that it is one
- * line and can be read back. This catches what was forgotten: except the ends of
- * lines, and the styles below where they are on, no byte is written that a terminal obeys. One
- * thread.
+ * Code that prints foreign text makes it printable (core/base/printable.h), so that it is one line
+ * and unambiguous. This filter is a safety net: it passes ends of lines, and the styles below if
+ * they are enabled, but no other control characters. One thread.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,13 +13,13 @@
 /* A stream to descriptor @fd, buffered like standard output; NULL if memory runs out. */
 FILE *screen_open(int fd);
 
-/* How many columns the terminal @fd has; 0: it is none, or does not say. */
+/* The width of terminal @fd; 0: it is not a terminal, or the width is not known. */
 int screen_columns(int fd);
 
-/* Write @n bytes of lines to @fd at once where it takes them. Returns 0 or -errno. */
+/* Write @n bytes of lines to @fd, in one call if possible. Returns 0 or -errno. */
 int screen_write(int fd, const char *text, size_t n);
 
-/* What the terminal may be told, as ECMA-48 has it (SGR). */
+/* The styles of the terminal, as ECMA-48 defines them (SGR). */
 enum screen_style {
 	SCREEN_PLAIN, /* ends each of the others */
 	SCREEN_BOLD,
@@ -34,13 +33,13 @@ enum screen_style {
 enum screen_colour { SCREEN_AUTO, SCREEN_ALWAYS, SCREEN_NEVER };
 
 /*
- * From now on styles are written, or not. SCREEN_AUTO: if standard output is a terminal, unless
- * NO_COLOR is set and not empty, or the terminal is dumb. Until then they are not.
+ * Enable or disable styles. SCREEN_AUTO: enable them if standard output is a terminal, unless
+ * NO_COLOR is set and not empty, or the terminal is dumb. They are disabled at first.
  */
 void screen_use_colour(enum screen_colour colour);
 
-/* Begin a style in what goes to standard output; nothing where styles are not written. */
+/* Begin a style in output for standard output; nothing if styles are disabled. */
 void screen_style(FILE *out, enum screen_style style);
 
-/* The bytes of the style that @text begins with, where they are written; 0: there is none. */
+/* The length of the style that @text begins with, if styles are enabled; 0: there is none. */
 size_t screen_style_length(const char *text, size_t n);

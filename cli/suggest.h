@@ -1,19 +1,19 @@
 #pragma once
 /*
- * "Did you mean ...?": the name that a mistyped word is nearest to. One thread.
+ * "Did you mean ...?": finds the name that is most similar to a mistyped word. One thread.
  */
-enum { SUGGEST_MAX = 40 }; /* letters of a name */
+enum { SUGGEST_MAX = 40 }; /* longest name */
 
 struct suggestion {
 	const char *word;           /* as it was typed */
-	const char *prefix;         /* what stands before each name: "--"; NULL: nothing */
-	char name[SUGGEST_MAX + 1]; /* the nearest so far; "" if none is near */
+	const char *prefix;         /* prefix of each name: "--"; NULL: none */
+	char name[SUGGEST_MAX + 1]; /* the nearest so far; "" if none is similar */
 	unsigned int distance;      /* its distance */
 	char text[SUGGEST_MAX + 40];
 };
 
-/* Offer a name that would have been right. */
+/* Offer a valid name. */
 void suggest_name(struct suggestion *s, const char *name);
 
-/* " (did you mean 'record'?)", or "" where no name was near. Valid as long as @s. */
+/* " (did you mean 'record'?)", or "" if no name is similar. Valid as long as @s. */
 const char *suggest_text(struct suggestion *s);

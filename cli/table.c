@@ -1,8 +1,7 @@
 /*
  * Results as a table
  *
- * Cells are kept as they are shown in text and as JSON, both made when a cell
- * is added: tables of results are small.
+ * A cell is stored both as text and as JSON, made when it is added: tables of results are small.
  */
 #include "cli/table.h"
 
@@ -24,7 +23,7 @@ struct cell {
 	char *text;  /* "-" for nothing */
 	char *shown; /* the same made printable */
 	bool null;
-	int64_t value; /* of all kinds but text */
+	int64_t value; /* for all kinds but text */
 };
 
 struct table {
@@ -40,7 +39,7 @@ struct table *table_new(const char *name, const struct column *columns)
 	struct table *table = calloc(1, sizeof(*table));
 
 	if (!table)
-		abort(); /* of a command at its start */
+		abort(); /* only out of memory, at the start of a command */
 	table->name = name;
 	table->columns = columns;
 	while (columns[table->ncolumns].name)
@@ -173,7 +172,7 @@ static int column_width(const struct table *table, unsigned int column)
 	return widest;
 }
 
-/* Text to the left, numbers to the right; nothing behind the last. */
+/* Align text to the left, numbers to the right; no blanks after the last. */
 static void put_cell(const struct table *table, unsigned int column, int room, int gap,
 		     const char *text)
 {
@@ -243,7 +242,7 @@ void json_text(const char *text)
 		fputs("null", stdout);
 }
 
-/* "control verbs" is control_verbs. */
+/* "control verbs" becomes control_verbs. */
 static void put_json_name(const char *name)
 {
 	putchar('"');

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Results as a table: aligned text for people, JSON for programs, of the same
- * rows. One thread.
+ * Results as a table: aligned text for people, or JSON for programs, from the same rows. One
+ * thread.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,24 +20,27 @@ enum column_kind {
 };
 
 struct column {
-	const char *name; /* in JSON; in text without its last word if that is a unit: "mean_ns" */
+	const char *name; /* in JSON; in text without its last word, if that is a unit: "mean_ns" */
 	enum column_kind kind;
 };
 
-/* @name: the table's in JSON, its headline in text; @columns ends with no name. Both borrowed. */
+/*
+ * @name: the table's in JSON, its headline in text; @columns ends with an element without a name.
+ * Both borrowed.
+ */
 struct table *table_new(const char *name, const struct column *columns);
 
-/* The cells of a row, one by one from the left; a row is full when it has all. */
+/* The cells of a row, from left to right; a row is complete when it has all. */
 void table_number(struct table *table, int64_t value);
 void table_text(struct table *table, const char *text); /* copied; NULL: nothing */
 
 /* Add the rows of @sql, which has the columns of the table. 0 or -errno after log_err(). */
 int table_query(struct table *table, struct trace *trace, const char *sql);
 
-/* As text; nothing where there are no rows. */
+/* As text; nothing if there are no rows. */
 void table_print(const struct table *table);
 
-/* The same closer together, where it has more than @columns otherwise. */
+/* The same in a compact form, if it is wider than @columns otherwise. */
 void table_print_within(const struct table *table, int columns);
 
 /* As a member of the JSON object that the caller is printing. */

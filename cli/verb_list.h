@@ -1,16 +1,16 @@
 #pragma once
-/* Verbs that the user names. Any thread. */
+/* Lists of verbs that the user gives. Any thread. */
 #include <stdbool.h>
 
 #include "core/wire/desc.h"
 
 struct verb_list {
-	bool given; /* some were named; else all are meant */
+	bool given; /* some were given; else all are selected */
 	bool has[VERB_COUNT];
 };
 
 /*
- * Add the verbs that @names lists with commas or plus signs between, each with
- * or without its ibv_. Returns 0; or -EINVAL with @complaint (256) filled.
+ * Add the verbs of @names, separated by commas or plus signs, each with or without ibv_. Returns 0;
+ * or -EINVAL with @complaint (256) set.
  */
 int verb_list_add(struct verb_list *list, const char *names, char *complaint);

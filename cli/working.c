@@ -1,9 +1,9 @@
 /*
- * Progress: what a command that takes long tells on stderr
+ * Progress: messages on stderr of a command that takes long
  *
- * A command that reads events tells how far it has read (cli_progress()). One that does something
- * else meanwhile, or waits for others, has a thread that tells that it is at work. Both share one
- * clock, so that there is a line every ten seconds and no more.
+ * A command that reads events reports how far it has read (cli_progress()). One that does other
+ * work, or waits for others, has a thread that reports that it is working. Both share one clock, so
+ * that there is at most one line every ten seconds.
  */
 #include "cli/working.h"
 
@@ -24,7 +24,7 @@
 static struct {
 	const char *command;
 	uint64_t began, every;
-	_Atomic uint64_t next; /* CLOCK_MONOTONIC, ns; a number alone, which orders nothing */
+	_Atomic uint64_t next; /* CLOCK_MONOTONIC, ns; a single number, which orders nothing */
 } working;
 
 static void begin_work(const char *command, uint64_t every)
@@ -45,7 +45,7 @@ bool working_is_due(void)
 						       memory_order_relaxed, memory_order_relaxed);
 }
 
-static void *tell_work(void *arg)
+static void *report_work(void *arg)
 {
 	char took[FORMAT_TEXT];
 
@@ -61,7 +61,10 @@ static void *tell_work(void *arg)
 	return arg;
 }
 
-/* Signals are the command's. Without the thread nothing is told, and nothing else changes. */
+/*
+ * Signals are for the command's threads. Without the thread nothing is reported, and nothing else
+ * changes.
+ */
 void working_start(const char *command, uint64_t every)
 {
 	pthread_t thread;
@@ -70,7 +73,7 @@ void working_start(const char *command, uint64_t every)
 	begin_work(command, every);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	if (!pthread_create(&thread, NULL, tell_work, NULL))
+	if (!pthread_create(&thread, NULL, report_work, NULL))
 		pthread_detach(thread);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 }

@@ -1,14 +1,14 @@
 #pragma once
 /*
- * That a command is at work: a note on stderr now and then.
+ * Notes on stderr, from time to time, that a command is working.
  *
- * One for the process, in any thread; a child that was forked has none until it begins its own.
+ * One for each process, in any thread; a forked child has none until it starts its own.
  */
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Note every @every ns that @command is at work, unless something else was told meanwhile. */
+/* Note every @every ns that @command is working, unless something else was printed meanwhile. */
 void working_start(const char *command, uint64_t every);
 
-/* Is it time to tell something? Then it is told now, and the time begins anew. */
+/* Is it time to print something? If so, the caller prints it now, and the interval starts again. */
 bool working_is_due(void);

@@ -1,8 +1,8 @@
 /*
- * What is alive at the end of what was replayed
+ * Objects that are alive at the end of the replay
  *
- * Verbs cannot look at a completion without taking it, so what is in a completion queue is taken
- * and listed. The device may still be delivering: it is waited for until nothing more comes.
+ * Verbs cannot peek at a completion, so the completions in a queue are polled and listed. The
+ * device may still be delivering, so polling continues until nothing more comes.
  */
 #include "replay/alive.h"
 
@@ -155,7 +155,8 @@ static int list_queues(struct replay *r, struct moment *m, uint32_t id, const si
 
 static int list_all(struct replay *r, struct moment *m)
 {
-	size_t *places = calloc(r->nreplicas + 1ul, sizeof(*places)); /* of objects, and one */
+	/* for each object, and one more */
+	size_t *places = calloc(r->nreplicas + 1ul, sizeof(*places));
 	int err = places ? list_objects(r, m, places) : -ENOMEM;
 
 	for (uint32_t i = 0; i < r->nmade && !err; i++)

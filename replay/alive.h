@@ -1,11 +1,12 @@
 #pragma once
 /*
- * What is alive here, for the report and for a debugger. For who has the replay for itself.
+ * Lists the objects that are alive, for the report and for a debugger. The caller has exclusive
+ * access to the replay.
  */
 struct replay;
 
 /*
- * Take what has completed off its queues, list all that there is, and let the user look at it
- * (options.look). Returns 0 or -ENOMEM.
+ * Poll all completions off the queues, list all objects that are alive, and let the user inspect
+ * them (options.look). Returns 0 or -ENOMEM.
  */
 int alive_show(struct replay *r);

@@ -1,11 +1,11 @@
 /*
- * Control verbs, called again
+ * Replaying control verbs
  *
- *	recorded JSON -> structures here -> translated -> called -> compared
+ * 	recorded JSON -> structures in memory -> translated -> called -> compared
  *
- * A verb is called at the time when it began, so that what it enables exists
- * before anything uses it. A verb that destroys or waits is called at the time
- * when it returned: what it waited for has happened by then.
+ * A verb is called at the time when it began, so that its object exists before anything uses it. A
+ * verb that destroys or waits is called at the time when it returned: the event that it waited for
+ * has happened by then.
  */
 #include "replay/calls.h"
 
@@ -37,7 +37,7 @@
 static const char still_waiting[] = "a call that waited for an event until its process ended";
 static const char under_way[] = "a call in progress at the end of the trace";
 
-/* Verbs that are not called again, and why. */
+/* Verbs that are not replayed, and why. */
 static const char *const left_out[VERB_COUNT] = {
 	[VERB_import_device] = "a trace does not contain file descriptors of other processes",
 	[VERB_import_pd] = "a handle from the context of another process is not valid in the "
@@ -59,7 +59,7 @@ static const char *const left_out[VERB_COUNT] = {
 	[VERB_post_srq_ops] = "tag matching lists are not replayed",
 };
 
-/* Verbs that need not be called again, and why. */
+/* Verbs that need not be called, and why. */
 static const char *const needless[VERB_COUNT] = {
 	[VERB_alloc_buf] = "memory of the library: the replay uses its own memory for the regions",
 	[VERB_free_buf] = "memory of the library: the replay uses its own memory for the regions",
@@ -102,8 +102,8 @@ static int note_base(struct replica *replica, const struct call *call, const uin
 }
 
 /*
- * The object that @call made. NULL if the trace is damaged: it names none, one of another kind, or
- * one that was made before.
+ * The object that @call created. NULL if the trace is damaged: there is none, it has another kind,
+ * or was created before.
  */
 static struct replica *new_object(struct replay *r, const struct call *call)
 {
@@ -123,7 +123,7 @@ static void note_lacking(struct replay *r, const struct call *call, const char *
 		r->nlacking++;
 }
 
-/* On an iWARP device librdmacm connects, within the kernel: the trace has nothing to do it with. */
+/* On an iWARP device librdmacm connects, within the kernel: the trace lacks the calls for it. */
 static void cut_iwarp(struct replay *r, uint32_t id)
 {
 	static const char why[] =
@@ -138,7 +138,10 @@ static void cut_iwarp(struct replay *r, uint32_t id)
 
 static const char untagged[] = "tag matching lists are not replayed";
 
-/* Which buffer a message takes would differ, and a rendezvous is read from where its data says. */
+/*
+ * Messages would be matched with other buffers, and a rendezvous is read from the address in its
+ * data.
+ */
 static void cut_tags(struct replay *r, const struct call *call, const uint64_t *args)
 {
 	const struct ibv_srq_init_attr_ex *srq = (void *)(uintptr_t)args[1];
@@ -238,7 +241,7 @@ static int note_srq_number(struct replay *r, const struct call *call, const uint
 	return map_put(&r->srqns, (uint64_t)there, *here);
 }
 
-/* ibv_rereg_mr() may have changed a region's keys, there and here. */
+/* ibv_rereg_mr() may have changed a region's recorded and replayed keys. */
 static int note_new_keys(struct replay *r, const struct call *call, const uint64_t *args)
 {
 	const struct object *o = trace_object(r->trace, call->object);
@@ -254,7 +257,7 @@ static int note_new_keys(struct replay *r, const struct call *call, const uint64
 		       ?: map_put(&r->rkeys, process_key(o->process, (uint32_t)rkey), o->id);
 }
 
-/* The object at address @handle here; 0 if there is none. */
+/* The object at address @handle in the replay; 0 if there is none. */
 static uint32_t object_here(const struct replay *r, uint64_t handle)
 {
 	uint64_t id;
@@ -262,7 +265,7 @@ static uint32_t object_here(const struct replay *r, uint64_t handle)
 	return map_get(&r->handles, handle, &id) ? (uint32_t)id : 0;
 }
 
-/* Note what a call has changed here. */
+/* Note the effect of a call on the replay's state. */
 static int note_effect(struct replay *r, const struct trace_event *event, const uint64_t *args,
 		       int64_t ret)
 {
@@ -309,7 +312,7 @@ static int compare_outputs(struct replay *r, const struct trace_event *event, co
 	return err;
 }
 
-/* A queue pair that could not be brought to the recorded state is not driven any more. */
+/* A queue pair that could not reach the recorded state is not replayed any more. */
 static void cut_failed(struct replay *r, const struct call *call, const uint64_t *args, int64_t ret)
 {
 	if (call->verb == VERB_modify_qp && !call->failed && verb_failed(call->verb, ret) &&
@@ -319,7 +322,7 @@ static void cut_failed(struct replay *r, const struct call *call, const uint64_t
 			       "replay");
 }
 
-/* What a call destroys; 0: not known. */
+/* The object that a call destroys; 0: not known. */
 static uint32_t find_destroyed(struct replay *r, const struct trace_event *event)
 {
 	const struct field_info *field = &verb_infos[event->call->verb].args.fields[0];
@@ -333,8 +336,9 @@ static uint32_t find_destroyed(struct replay *r, const struct trace_event *event
 }
 
 /*
- * What a destroy needs to have happened: those of which the trace lost the call, and all events.
- * Before its arguments are translated, since objects go, and other threads may destroy more.
+ * Make the preconditions of a destroy true: destroy objects whose destruction the trace lost, and
+ * acknowledge all events. Before its arguments are translated, since objects are destroyed, and
+ * other threads may destroy more.
  */
 static int destroy_first(struct replay *r, const struct trace_event *event)
 {
@@ -352,7 +356,7 @@ static int destroy_first(struct replay *r, const struct trace_event *event)
 	return 0;
 }
 
-/* What could not be destroyed here explains that neither could what it was made from. */
+/* An object that could not be destroyed explains failures to destroy its parents. */
 static void explain_busy(struct replay *r, const struct call *call, int64_t ret)
 {
 	const struct object *o = trace_object(r->trace, call->object);
@@ -368,8 +372,8 @@ static void explain_busy(struct replay *r, const struct call *call, int64_t ret)
 			object_here(r, (uintptr_t)((struct ibv_cq *)replica->handle)->channel));
 }
 
-/* It failed for want of what this replay may take, and not of what the recorded device had. */
-static int tell_limit(const struct replay *r, const struct trace_event *event)
+/* It failed because of this replay's memory limit, not because of one of the recorded device. */
+static int report_limit(const struct replay *r, const struct trace_event *event)
 {
 	uint64_t max = r->options->max_memory;
 	bool mib = max >> 20;
@@ -399,7 +403,7 @@ static int call_again(struct translation *t, const uint64_t *args)
 		err = errno;
 	}
 	if (verb_failed(call->verb, ret) && !call->failed && process_refused() != refused)
-		return tell_limit(r, event);
+		return report_limit(r, event);
 	outcome_called(r->outcome, call->verb);
 	differ_result(r->outcome, event->id, call, ret, err);
 	cut_failed(r, call, args, ret);
@@ -422,7 +426,7 @@ static void note_no_flow(struct replay *r, const struct trace_event *event)
 		replica->qp->no_flow = true;
 }
 
-/* @missing: the object without which it cannot be called; 0: none, or not known. */
+/* @missing: the missing object that prevents the call; 0: none, or not known. */
 static void leave_out(struct replay *r, const struct trace_event *event, uint32_t missing,
 		      const char *why)
 {
@@ -451,11 +455,11 @@ static bool is_optional(enum verb verb, const uint64_t *args, unsigned int i)
 	if (verb == VERB_modify_qp && i)
 		return !args[2];
 	if ((int)i == verb_infos[verb].self)
-		return false; /* for example a channel, which only creations may leave out */
+		return false; /* for example a channel, which only creations may omit */
 	return !strcmp(name, "channel") || !strcmp(name, "input") || !strcmp(name, "grh");
 }
 
-/* Without a handle or structure that the verb requires, the trace is damaged. */
+/* A missing handle or structure that the verb requires means that the trace is damaged. */
 static bool lacks_argument(enum verb verb, const uint64_t *args)
 {
 	const struct struct_info *info = &verb_infos[verb].args;
@@ -503,7 +507,10 @@ static int build_and_call(struct replay *r, const struct trace_event *event)
 	return err;
 }
 
-/* The application frees its list; ours stays, because we hold pointers to devices. */
+/*
+ * The application frees its list; that of the replay remains, because pointers to its devices are
+ * in use.
+ */
 static int list_devices(struct replay *r, const struct trace_event *event)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);
@@ -527,7 +534,7 @@ static int (*const by_hand[VERB_COUNT])(struct replay *, const struct trace_even
 	[VERB_get_async_event] = events_get_async, [VERB_ack_async_event] = events_ack_async,
 };
 
-/* A descriptor of -1 needs none: UCX finds out by its error whether the kernel has DMA buffers. */
+/* A descriptor of -1 needs none: by the errno UCX tests whether the kernel has DMA buffers. */
 static bool passes_no_descriptor(const struct call *call)
 {
 	int64_t fd = 0;
@@ -558,7 +565,7 @@ static const char *why_not(struct replay *r, const struct trace_event *event)
 	return passes_no_descriptor(call) ? NULL : left_out[call->verb];
 }
 
-/* A verb that not every library has is called as another one. */
+/* A verb that not every library has is replaced by another one. */
 static int call_as_recorded(struct replay *r, const struct trace_event *event)
 {
 	struct call plain = *event->call;
@@ -609,7 +616,7 @@ int calls_replay(struct replay *r, const struct trace_event *event)
 		return 0;
 	}
 	err = call_as_recorded(r, event);
-	if (err >= 0 || err == -EFBIG) /* of that was told */
+	if (err >= 0 || err == -EFBIG) /* the latter was reported */
 		return err < 0 ? err : 0;
 	return log_err(err, "replay %s at %s", verb_infos[call->verb].name,
 		       event_id_text(event->id, text));

@@ -1,13 +1,15 @@
 #pragma once
 /*
- * Control verbs, called again.
+ * Replaying control verbs.
  */
 #include <stdbool.h>
 
 struct replay;
 struct trace_event;
 
-/* Is TRACE_CALL or TRACE_RETURN the event of its call at which it is called again, if it is? */
+/*
+ * Is @event (TRACE_CALL or TRACE_RETURN) the one at which its call is replayed, if it is replayed?
+ */
 bool calls_takes(const struct trace_event *event);
 
 /* TRACE_CALL or TRACE_RETURN. Returns 0 or -errno after log_err(). */

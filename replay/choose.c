@@ -1,9 +1,9 @@
 /*
- * How many threads a replay has, where it is not told
+ * The default number of threads of a replay
  *
- * Threads that poll without a pause need a processor each, and one must be left for whatever else
- * runs: if one of them has to stop, all stop that wait for it. Short of that a single thread is
- * faster, since no message goes from one processor to another.
+ * Threads that poll without a pause need a processor each, and one must be free for other work: if
+ * one thread is preempted, all threads that wait for it stop, too. With fewer processors a single
+ * thread is faster, since no message goes from one processor to another.
  */
 #include "replay/choose.h"
 
@@ -11,7 +11,7 @@
 
 #include "replay/state/state.h"
 
-enum { IDLE = 8 }; /* so many times fewer events than the busiest */
+enum { IDLE = 8 }; /* events, as a fraction of the busiest: 1/8 */
 
 static unsigned int count_processors(void)
 {
@@ -20,7 +20,7 @@ static unsigned int count_processors(void)
 	return sched_getaffinity(0, sizeof(set), &set) ? 1 : (unsigned int)CPU_COUNT(&set);
 }
 
-/* Recorded threads that did most of it. */
+/* The number of recorded threads with most of the events. */
 static unsigned int count_busy(const struct replay *r)
 {
 	const struct thread *thread;
@@ -40,7 +40,10 @@ bool choose_serial(struct replay *r)
 
 	if (r->options->threads != THREADS_AUTO)
 		return r->options->threads == THREADS_SERIAL;
-	if (r->pair) /* one order on each host, so that no wait of one is behind the other's */
+	/*
+	 * one order on each host, so that no wait of one host depends on a later one of the other
+	 */
+	if (r->pair)
 		return true;
 	if (r->options->pace > 0 || r->options->processes)
 		return false;

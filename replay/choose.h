@@ -3,5 +3,5 @@
 
 struct replay;
 
-/* Does one thread play all? Noted where it was not asked for. */
+/* Should one thread play all events? Prints a note if that was not requested. */
 bool choose_serial(struct replay *r);

@@ -1,9 +1,9 @@
 /*
- * A trace, compiled
+ * Compiling a trace
  *
- *	source -> order -> schedule -> tapes
+ * 	source -> order -> schedule -> tapes
  *
- * A thread of the source's reads, decodes and matches, while this one does the rest.
+ * A separate thread of the source reads, decodes and matches; this one does the rest.
  */
 #include "replay/compile.h"
 
@@ -23,7 +23,8 @@ enum { PLAYERS_MAX = 256 };
 struct compile {
 	struct replay *r;
 	struct source *source;
-	struct relations ahead, here; /* where the order looks, and where the events are given */
+	/* at the position of the order's look-ahead, and at that of the returned events */
+	struct relations ahead, here;
 	struct order *order;
 	struct schedule *schedule; /* NULL: one thread plays */
 	struct owners *owners;
@@ -32,7 +33,7 @@ struct compile {
 	uint64_t steps;
 };
 
-/* Does it do anything here? */
+/* Does the event do anything in the replay? */
 static bool is_played(const struct trace_event *event)
 {
 	switch (event->kind) {
@@ -42,7 +43,7 @@ static bool is_played(const struct trace_event *event)
 	case TRACE_POST:
 	case TRACE_NOTIFY:
 		return !event->inner;
-	case TRACE_POLL: /* what its queue has given is counted */
+	case TRACE_POLL: /* the completions of its queue are counted */
 	case TRACE_FORK:
 	case TRACE_EXIT:
 		return true;

@@ -1,8 +1,9 @@
 #pragma once
 /*
- * A trace, compiled: read, decoded, matched, put in order, and told what each step waits for.
+ * Compiling a trace: its events are read, decoded, matched and ordered, and each step gets the list
+ * of events that it waits for.
  *
- * It needs nothing of the devices, so it is done before the first verb is called.
+ * No device is needed, so it is done before the first verb is called.
  */
 #include "replay/schedule/tape.h"
 

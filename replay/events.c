@@ -1,14 +1,13 @@
 /*
  * Completion events and asynchronous events
  *
- * A recorded event is waited for at the time when the recorded call returned.
- * Events of one channel may come in another order: those that come early are
- * stored. If the completion that an event announced came here before the queue was
- * armed, there is no event and none is needed; nor is there one where no queue pair of the queue is
- * driven here.
+ * A recorded event is waited for at the time when the recorded call returned. Events of one channel
+ * may come in another order: those that come early are stored. If the completion that an event
+ * announced came in the replay before the queue was armed, there is no event and none is needed;
+ * nor is there one if no queue pair of the queue is replayed.
  *
- * Events are acknowledged as recorded, but never more than came here; the rest is
- * acknowledged before a destroy, which would wait for them for ever.
+ * Events are acknowledged as recorded, but never more than came in the replay; the rest is
+ * acknowledged before a destroy, which would otherwise block forever.
  */
 #include "replay/events.h"
 
@@ -30,7 +29,7 @@ static const char before_cut[] = "an event from before the start of the trace";
 static const char at_cut[] = "a completion event in flight at the start of the trace";
 static const char no_event[] = "a request for an event that returned without one";
 
-#define SILENT_AFTER 2000000   /* ns until a completion counts instead of its event */
+#define SILENT_AFTER 2000000   /* ns until a completion is accepted instead of its event */
 #define CUT_SHARE    50000000  /* to wait if it may be of a queue pair that is not driven */
 #define OUTSIDE_NS   200000000 /* to wait for what no verb causes: it may happen all the same */
 
@@ -91,7 +90,7 @@ void events_armed(struct replica *cq)
 		a->first = a->last;
 }
 
-/* The event of the first arming was asked for; the last one may be that of the next event. */
+/* The event of the first arming was got; the last one may belong to the next event. */
 static void end_arming(struct replica *cq)
 {
 	struct arming *a = &cq->arming;
@@ -101,8 +100,8 @@ static void end_arming(struct replica *cq)
 }
 
 /*
- * The completion that the event announced came here before the queue was armed: some came that the
- * recorded program had not asked for by then.
+ * The completion that the event announced came in the replay before the queue was armed: some
+ * completions had come that the recorded program had not polled by then.
  */
 static bool came_before_arming(struct replay *r, struct replica *cq)
 {
@@ -111,10 +110,10 @@ static bool came_before_arming(struct replay *r, struct replica *cq)
 	return cq->arming.n && cq->asked > cq->arming.first;
 }
 
-/* The queue pairs here that complete on a CQ, or receive from an SRQ. */
+/* The replayed queue pairs that complete on a CQ, or receive from an SRQ. */
 struct users {
 	unsigned int driven;
-	const char *cut; /* why one is not, or NULL */
+	const char *cut; /* why one is not replayed, or NULL */
 };
 
 static struct users find_users(const struct replay *r, const void *queue)
@@ -124,7 +123,7 @@ static struct users find_users(const struct replay *r, const void *queue)
 	for (uint32_t i = 0; i < r->nmade; i++) {
 		const struct replica *replica = &r->replicas[r->made[i]];
 		const struct ibv_qp *qp = replica->qp ? replica->handle : NULL;
-		/* those of XRC complete on the CQ of their SRQ, which is not told */
+		/* those of XRC complete on the CQ of their SRQ, which is not known */
 		bool uses =
 			qp && (qp->send_cq == queue || qp->recv_cq == queue || qp->srq == queue ||
 			       (!qp->recv_cq && qp->qp_type == IBV_QPT_XRC_RECV));
@@ -139,7 +138,7 @@ static struct users find_users(const struct replay *r, const void *queue)
 	return u;
 }
 
-/* Wait less where events have been missing. */
+/* Wait less if earlier events were missing. */
 static int64_t wait_time(const struct replay *r, const struct replica *replica)
 {
 	return r->options->timeout >> (replica->silent < 10 ? replica->silent : 10);
@@ -158,7 +157,7 @@ static void miss_cq_event(struct replay *r, const struct trace_event *event, str
 			"cq", "an event");
 }
 
-/* Returns whether it came, or need not come. Another thread may destroy both while it waits. */
+/* Returns whether it came, or need not come. Another thread may destroy both during the wait. */
 static bool await_cq_event(struct replay *r, const struct replica *channel, struct replica *cq,
 			   struct users *ret_users)
 {
@@ -176,7 +175,7 @@ static bool await_cq_event(struct replay *r, const struct replica *channel, stru
 			outcome_tolerated(r->outcome, merged);
 			return true;
 		}
-		/* what it announces may have been polled before the cut */
+		/* the completion that it announces may have been polled before the cut */
 		if (pace_now() - start > SILENT_AFTER && cq->armed <= r->cut) {
 			outcome_tolerated(r->outcome, at_cut);
 			return true;
@@ -193,7 +192,7 @@ static bool await_cq_event(struct replay *r, const struct replica *channel, stru
 	return true;
 }
 
-/* That of the queue, which was made with the recorded one. */
+/* The queue's cq_context, which is the recorded one. */
 static void compare_context(struct replay *r, const struct trace_event *event,
 			    const struct replica *cq)
 {
@@ -288,7 +287,7 @@ static enum object_kind kind_of_event(enum ibv_event_type type)
 	case IBV_EVENT_QP_LAST_WQE_REACHED:
 		return OBJECT_qp;
 	default:
-		return OBJECT_device; /* a port's or the device's */
+		return OBJECT_device; /* of a port or the device */
 	}
 }
 
@@ -308,7 +307,7 @@ static int take_async(struct replay *r, uint32_t context)
 	return 0;
 }
 
-/* An event of that type and element that came and was (@taken) or was not asked for. */
+/* An event with that type and element that came and was (@taken) or was not got. */
 static struct async **find_async(struct replay *r, uint32_t context, enum ibv_event_type type,
 				 const void *element, bool taken)
 {
@@ -327,7 +326,7 @@ static struct async **find_async(struct replay *r, uint32_t context, enum ibv_ev
 	return at;
 }
 
-/* What event @type of a call is about here; NULL: the device, or it is not known. */
+/* The replayed object of event @type of a call; NULL: the device, or it is not known. */
 static const struct replica *element_here(struct replay *r, const struct trace_event *event,
 					  enum ibv_event_type type, uint64_t element)
 {
@@ -337,7 +336,7 @@ static const struct replica *element_here(struct replay *r, const struct trace_e
 	return kind == OBJECT_device ? NULL : find_object(r, event, kind, element, &id);
 }
 
-/* The object at that address here; 0 if there is none. */
+/* The object at that address in the replay; 0 if there is none. */
 static uint32_t object_at(const struct replay *r, const void *handle)
 {
 	uint64_t id;
@@ -345,7 +344,7 @@ static uint32_t object_at(const struct replay *r, const void *handle)
 	return handle && map_get(&r->handles, (uintptr_t)handle, &id) ? (uint32_t)id : 0;
 }
 
-/* It did not come. That of a queue may be one of the posts that are not in the trace. */
+/* It did not come. That of a queue may be caused by a post that is not in the trace. */
 static void miss_async(struct replay *r, const struct trace_event *event, struct replica *context,
 		       enum ibv_event_type type, const void *element)
 {
@@ -364,7 +363,7 @@ static void miss_async(struct replay *r, const struct trace_event *event, struct
 			"event.event_type", ibv_event_type_str(type));
 }
 
-/* The recorded event, as it would come here. */
+/* The recorded event, as it should come in the replay. */
 static struct ibv_async_event async_here(const struct call *call, enum ibv_event_type type,
 					 const void *element)
 {
@@ -391,7 +390,7 @@ static void compare_port(struct replay *r, const struct trace_event *event, uint
 			       (int64_t)there, here->element.port_num);
 }
 
-/* @about: what it is about, NULL: the device. Another thread may destroy it meanwhile. */
+/* @about: the object of the event, NULL: the device. Another thread may destroy it meanwhile. */
 static int wait_async(struct replay *r, const struct trace_event *event, uint32_t context,
 		      enum ibv_event_type type, const struct replica *about)
 {
@@ -483,7 +482,7 @@ void events_before_destroy(struct replay *r, uint32_t object)
 	if (!replica || !replica->handle)
 		return;
 	expect_leave(r, object);
-	if (!replica->handle) /* another thread destroyed it, while this one waited */
+	if (!replica->handle) /* another thread destroyed it during the wait */
 		return;
 	if (replica->unacked)
 		process_ack_cq_events(replica->handle, replica->unacked);

@@ -1,5 +1,5 @@
 /*
- * What must be known of the whole trace before its first event is replayed
+ * Facts about the whole trace that are needed before its first event is replayed
  *
  * One pass over the control verbs: memory that is registered, so that ranges
  * which overlap get memory that overlaps; the LIDs and GIDs that the programs
@@ -96,7 +96,7 @@ static int learn_remote(struct replay *r, const struct wr *wr, uint64_t length)
 	return err;
 }
 
-/* Memory that requests name; for an implicit region only they tell what is used. */
+/* Memory that requests access; for an implicit region only they show which parts are used. */
 static int learn_post(struct replay *r, uint32_t process, const struct post *post)
 {
 	int err = 0;
@@ -117,7 +117,7 @@ static int learn_post(struct replay *r, uint32_t process, const struct post *pos
 	return err;
 }
 
-/* Done only if there is an implicit region, because it reads the whole trace. */
+/* Only if there is an implicit region, because it reads the whole trace. */
 static int learn_posts(struct replay *r)
 {
 	const struct trace_filter filter = { .unmatched = true };
@@ -143,7 +143,9 @@ static int learn_posts(struct replay *r)
 	return err;
 }
 
-/* A filter may have left the data path out: then nothing completes, and no event comes of that. */
+/*
+ * A filter may have left the data path out: then nothing completes, and no completion events come.
+ */
 static int learn_filter(struct replay *r)
 {
 	const char *filter = trace_meta(r->trace, "filter");
@@ -251,8 +253,8 @@ static int learn_event(struct replay *r, const struct trace_event *event)
 }
 
 /*
- * Objects whose destruction was taken out of the trace: that is a divergence, and what could not be
- * destroyed because of them is none.
+ * Objects whose destruction was removed from the trace: that is a divergence, but failures to
+ * destroy others because of them are not.
  */
 static void find_undestroyed(struct replay *r, const struct map *destroys)
 {
@@ -278,7 +280,7 @@ static void find_undestroyed(struct replay *r, const struct map *destroys)
 	}
 }
 
-/* Regions whose creation the trace does not have, as it has that of others. */
+/* Regions whose creation is missing in the trace, although it has that of others. */
 static void count_uncreated(struct replay *r)
 {
 	for (uint32_t i = 1; i < r->nreplicas; i++) {
@@ -365,7 +367,7 @@ static int learn_processes(struct replay *r)
 
 /*
  * Check the size of the regions, and leave the rest to the queues of the software device, which
- * reads its limit when it makes the first one. On any device all of a region is in memory.
+ * reads its limit when it creates the first one. On any device a whole region is in memory.
  */
 static int limit_memory(struct replay *r)
 {
@@ -387,7 +389,7 @@ static int limit_memory(struct replay *r)
 	return processes_setenv("VERBATIM_SOFT_MEMORY", left);
 }
 
-/* What may have been left out of the trace is no damage when it is missing. */
+/* Calls that the recorder may have left out are not damage if they are missing. */
 static void learn_gaps(struct replay *r)
 {
 	const struct trace_loss loss = trace_loss(r->trace);

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * What must be known of the whole trace before its first event is replayed.
+ * Collects what must be known of the whole trace before its first event is replayed.
  */
 struct replay;
 

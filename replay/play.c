@@ -1,13 +1,13 @@
 /*
- * Going through the events of a trace
+ * Iterating over the events of a trace
  *
- *	serial:    tape -> replay
- *	threads:   tapes -> players -> replay
+ * 	serial:    tape -> replay
+ * 	threads:   tapes -> players -> replay
  *
  * The trace has been compiled before. Posts and polls that go as recorded (fast.h) are done by many
- * players at once, each with queues of its own; for all else a player has the whole state of the
- * replay (gate.h), but not while it waits: for a step of another player, for the device, for its
- * time.
+ * players at once, each with its own queues; for all other events a player has exclusive access to
+ * the state of the replay (gate.h), but not while it waits: for a step of another player, for the
+ * device, for its time.
  */
 #include "replay/play.h"
 
@@ -26,22 +26,22 @@
 #include "replay/schedule/player.h"
 #include "replay/state/state.h"
 
-#define PATIENCE 5000000000ll /* ns in which nothing moves */
+#define PATIENCE 5000000000ll /* ns without progress */
 
-enum { SPINS = 2048, LOOK_AFTER = 16, RETRY = 32, YIELDS = 64 }; /* polls in vain; times */
+enum { SPINS = 2048, LOOK_AFTER = 16, RETRY = 32, YIELDS = 64 }; /* empty polls; numbers of steps */
 
-/* A trace on its way. */
+/* A replay in progress. */
 struct play {
 	struct replay *r;
 	play_event *event;
 	struct tapes *tapes;
 	uint32_t players;
-	struct gate gate; /* to the replay's state */
+	struct gate gate; /* protects the replay's state */
 };
 
 static _Thread_local bool inside; /* of the gate */
 
-static void tell_progress(void *arg)
+static void report_progress(void *arg)
 {
 	const struct replay *r = arg;
 
@@ -49,7 +49,7 @@ static void tell_progress(void *arg)
 		r->options->tell(outcome_total(r->outcome, OUTCOME_SEEN), r->last);
 }
 
-/* When an event of there is due here; a trace may name any time, and --pace any factor. */
+/* The time in the replay for a recorded time; a trace may have any time, and --pace any factor. */
 static int64_t due_at(const struct replay *r, int64_t time)
 {
 	double ns = (double)time / r->options->pace;
@@ -63,14 +63,14 @@ static void wait_until_due(const struct replay *r, const struct trace_event *eve
 		pace_sleep_until(due_at(r, event->time));
 }
 
-/* How far a step is. */
+/* The progress of a step. */
 struct progress {
 	uint32_t done; /* completions of a poll */
 	bool all;      /* it is over */
-	bool waits;    /* for a completion, and may be tried once more */
+	bool waits;    /* for a completion, and may be retried */
 };
 
-/* Try the fast way. @alone: the caller has the whole replay. */
+/* Try the fast path. @alone: the caller has exclusive access to the replay. */
 static void play_fast(struct replay *r, struct ready *step, struct progress *so_far,
 		      unsigned int spins, bool alone)
 {
@@ -90,7 +90,7 @@ static void play_fast(struct replay *r, struct ready *step, struct progress *so_
 		expect_note(r, &step->event);
 }
 
-/* From completion @from on, and with the whole replay. */
+/* From completion @from on, with exclusive access to the replay. */
 static int play_slowly(struct play *p, const struct ready *step, uint32_t from)
 {
 	const struct trace_event *event = &step->event;
@@ -101,13 +101,13 @@ static int play_slowly(struct play *p, const struct ready *step, uint32_t from)
 		return expect_poll(r, event, from);
 	if (event->kind == TRACE_POST || event->kind == TRACE_POLL || event->kind == TRACE_NOTIFY)
 		return p->event(r, event);
-	r->changes++; /* before: others may play while it waits */
+	r->changes++; /* before: other threads may play while it waits */
 	err = p->event(r, event);
 	r->changes++;
 	return err;
 }
 
-/* With the whole replay. */
+/* With exclusive access to the replay. */
 static int play_alone(struct play *p, struct ready *step, struct progress *so_far)
 {
 	struct replay *r = p->r;
@@ -128,7 +128,7 @@ static int play_serially(struct play *p)
 	struct ready *step;
 	int err = 0;
 
-	pace_on_wait(tell_progress, p->r);
+	pace_on_wait(report_progress, p->r);
 	while (tape && (err = tape_next(tape, &step)) > 0) {
 		wait_until_due(p->r, &step->event);
 		err = play_alone(p, step, &(struct progress){ 0 });
@@ -146,7 +146,7 @@ static void enter_replay(void *arg)
 	gate_close(&p->gate);
 }
 
-/* Returns whether another waits for it. */
+/* Returns whether another thread waits for access. */
 static bool leave_replay(void *arg)
 {
 	struct play *p = arg;
@@ -192,9 +192,9 @@ static bool come_inside(struct play *p)
 }
 
 /*
- * To be woken takes as long as thousands of polls, and who sleeps makes the one wait that waits for
- * it: so we poll that long before we sleep. Where processors are few that only takes the time of
- * the other: if it did not help, we poll less the next times, but try again now and then.
+ * A wake-up takes as long as thousands of polls, and delays the threads that wait for the sleeper:
+ * so poll that long before sleeping. If there are few processors that only takes time from the
+ * other thread: if it did not help, poll less the next times, but try again now and then.
  */
 static void note_spins(unsigned int *spins, bool helped)
 {
@@ -236,7 +236,8 @@ static int play_step(void *arg, struct ready *step)
 		rest_player(p);
 		if (!so_far.waits || !player_is_behind())
 			break;
-		if (++turns % YIELDS) /* who only ever sleeps is not moved to an idle processor */
+		/* a thread that only sleeps is never moved to an idle processor */
+		if (++turns % YIELDS)
 			sched_yield();
 		else
 			player_sleep();
@@ -279,7 +280,7 @@ static int play_threads(struct play *p)
 	int err;
 
 	pace_share(&sharing);
-	pace_on_wait(tell_progress, p->r);
+	pace_on_wait(report_progress, p->r);
 	err = players_run(&work, p->tapes, p->players);
 	pace_on_wait(NULL, NULL);
 	pace_share(NULL);

@@ -1,12 +1,15 @@
 #pragma once
 /*
- * Going through the events of a trace: one after the other, or each recorded thread's by a thread
- * of its own.
+ * Iterating over the events of a trace: in one order, or each recorded thread's events by a
+ * separate thread.
  */
 struct replay;
 struct trace_event;
 
-/* Replays one event; with the lock of the replay, which pace_wait() gives away meanwhile. */
+/*
+ * Replays one event; the caller holds the lock of the replay, which pace_wait() releases while it
+ * waits.
+ */
 typedef int play_event(struct replay *r, const struct trace_event *event);
 
 /* Returns 0 or -errno after log_err(). */

@@ -1,10 +1,9 @@
 /*
- * A trace, replayed
+ * Replaying a trace
  *
- * The order of the recorded times is causal: a post and the call of a
- * verb carry the time when they began, a poll and the return of a call the
- * time when they ended, so what an event depends on comes before it. The
- * loopback of the device carries the traffic between contexts that belonged to
+ * The order of the recorded times is causal: a post or the call of a verb has the time when it
+ * began, a poll or the return of a call the time when it ended, so an event's dependencies come
+ * before it. The loopback of the device carries the traffic between contexts that belonged to
  * different processes.
  *
  * Not here: the order, and threads (play.c), single verbs (calls.c), posts (posts.c), polls
@@ -62,7 +61,7 @@ static int replay_notify(struct replay *r, const struct trace_event *event)
 	return 0;
 }
 
-/* Its child has what it has from now on. */
+/* Its child inherits the current objects. */
 static void replay_fork(struct replay *r, const struct trace_event *event)
 {
 	const struct fork_event *fork = event->fork;
@@ -90,7 +89,7 @@ static void replay_exit(struct replay *r, uint32_t process)
 		replica_forget(r, process);
 }
 
-/* Did a child fail to poll or arm a queue of its parent's, in what is one process here? */
+/* Did a child fail to poll or arm a queue of its parent, in a replay with one process? */
 static bool was_refused(const struct replay *r, const struct trace_event *event)
 {
 	bool poll = event->kind == TRACE_POLL;
@@ -138,7 +137,7 @@ static int replay_entered(struct replay *r, const struct trace_event *event)
 	return 0;
 }
 
-/* Its process here has ended, and that was reported. */
+/* The replayed process has ended, and that was reported. */
 static int skip_event(struct replay *r, const struct trace_event *event, const char *why)
 {
 	if (trace_verb(event) != VERB_COUNT && !event->inner &&
@@ -168,7 +167,7 @@ static int replay_event(struct replay *r, const struct trace_event *event)
 
 static int start_processes(struct replay *r)
 {
-	r->xrc_file = translate_xrc_file(); /* before any is forked: they share it */
+	r->xrc_file = translate_xrc_file(); /* before any fork: all processes share it */
 	return processes_start(r->trace, r->outcome);
 }
 

@@ -1,9 +1,9 @@
 #pragma once
 /*
- * A trace, replayed on the devices at hand and compared.
+ * Replays a trace on the devices of this machine and compares the results.
  *
- * All recorded processes are replayed by one process, each of their threads by a thread of its own,
- * or all by one. One thread calls it.
+ * All recorded processes are replayed by one process, and their threads by one thread each, or all
+ * by one. One thread calls it.
  */
 #include "replay/report/options.h"
 

@@ -1,9 +1,9 @@
 /*
- * Objects of the trace as they are here
+ * The replayed objects of the trace
  *
- * An object is known by its number in the trace, and never by its address.
- * Keys and numbers stay known after a destroy, because a program may go on
- * using them and be refused, and shall be refused here, too.
+ * An object is identified by its number in the trace, and never by its address. Keys and numbers
+ * remain known after a destroy, because a program may still use them and be refused, and must be
+ * refused in the replay, too.
  */
 #include "replay/replica.h"
 
@@ -37,7 +37,7 @@ static int synth_mw(struct replay *r, uint32_t id, struct replica *replica)
 	return map_put(&r->rkeys, process_key(o->process, o->number), id);
 }
 
-/* Trouble of queue pair @id explains events that its CQ lacks, and a full SRQ. */
+/* A failure of queue pair @id explains missing events of its CQ, and a full SRQ. */
 static void explain_queue(struct replay *r, uint32_t id, const void *handle)
 {
 	uint64_t queue;
@@ -64,7 +64,7 @@ static int synth_qp(struct replay *r, uint32_t id, struct replica *replica)
 	return map_put(&r->numbers, qp->qp_num, id);
 }
 
-/* All objects begin with it, but for two. */
+/* All objects begin with it, except two. */
 static struct ibv_context *context_of(enum object_kind kind, void *handle)
 {
 	switch (kind) {
@@ -122,8 +122,8 @@ static void drop_held(struct replica *replica)
 }
 
 /*
- * What is left of a context went with it: what was made from it here, whatever the trace names as
- * the parent.
+ * Objects of a destroyed context do not exist any more: all that were created from it, whatever
+ * parent the trace has.
  */
 static void forget_context(struct replay *r, const struct ibv_context *context)
 {
@@ -165,7 +165,7 @@ void replica_destroy(struct replay *r, uint32_t id)
 		return;
 	events_before_destroy(r, id);
 	args[0] = (uintptr_t)replica->handle;
-	if (!args[0]) /* another thread did, while we waited */
+	if (!args[0]) /* another thread did, during the wait */
 		return;
 	dispatch_call((enum verb)verb, args);
 	replica_gone(r, id);

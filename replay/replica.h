@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Objects of the trace as they are here: created, destroyed, left over.
+ * The objects of the trace in the replay: created, destroyed, left over.
  *
  * One thread.
  */
@@ -8,23 +8,23 @@
 
 struct replay;
 
-/* @object was created here as @handle: note its keys and numbers. Returns 0 or -ENOMEM. */
+/* @object was created as @handle: note its keys and numbers. Returns 0 or -ENOMEM. */
 int replica_made(struct replay *r, uint32_t object, void *handle);
 
-/* @object was destroyed here; with a context goes all that was made from it. */
+/* @object was destroyed; a context takes all objects made from it with it. */
 void replica_gone(struct replay *r, uint32_t object);
 
-/* Destroy it, unless that was done. */
+/* Destroy it, unless it was destroyed already. */
 void replica_destroy(struct replay *r, uint32_t object);
 
 /*
- * Process @process ends by itself, as --processes has it: take what has completed on its queues;
- * and when it has ended, forget what it left.
+ * Process @process ends by itself, with --processes: poll the completions of its queues first; once
+ * it has ended, forget its objects.
  */
 void replica_leave(struct replay *r, uint32_t process);
 void replica_forget(struct replay *r, uint32_t process);
 
-/* Destroy what process @process left, newest first; 0: everything that is left. */
+/* Destroy the remaining objects of process @process, newest first; 0: of all processes. */
 void replica_clear(struct replay *r, uint32_t process);
 
 void replica_fini(struct replay *r);

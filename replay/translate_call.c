@@ -1,7 +1,7 @@
 /*
  * The arguments of single control verbs, beyond handles and addresses
  *
- * A row for each verb whose arguments have numbers that are valid only there.
+ * A row for each verb whose arguments have numbers that were valid only when recorded.
  *
  * Not here: memory (translate_memory.c).
  */
@@ -36,7 +36,7 @@ static const struct device *device_of_qp(struct replay *r, uint32_t id)
 	return devices_of(r->devices, ((struct ibv_qp *)replica->handle)->context);
 }
 
-/* The port, and the GID there of the recorded one's kind. */
+/* The port, and its GID of the same kind as the recorded one. */
 static void translate_source(struct translation *t, const struct device *from,
 			     struct ibv_ah_attr *av)
 {
@@ -59,7 +59,7 @@ static void connect_path(struct translation *t, struct ibv_qp *qp, uint32_t peer
 	const struct replica *replica = replica_of(t->r, peer);
 
 	if (t->event->call->failed)
-		return; /* an address that led nowhere there must lead nowhere here */
+		return; /* an address that led nowhere must lead nowhere in the replay */
 	av->port_num = replica_of(t->r, t->event->call->object)->qp->port;
 	translate_source(t, from, av);
 	if (!peer && pair_is_joined(t->r, t->event->call->object)) {
@@ -69,7 +69,7 @@ static void connect_path(struct translation *t, struct ibv_qp *qp, uint32_t peer
 	devices_translate(from, to ? to : from, to ? replica->qp->port : av->port_num, av);
 }
 
-/* The queue pair is not connected, and not used from now on. */
+/* The queue pair is not connected, and no longer driven. */
 static void cut_qp(struct translation *t, uint32_t peer, const char *why)
 {
 	t->missing = why;
@@ -90,7 +90,7 @@ static void cut_peerless(struct translation *t, uint32_t number, bool known, uin
 	t->missing = t->text;
 }
 
-/* Nothing has made it yet, and nothing has kept it from being made. */
+/* It has not been made yet, and may still be. */
 static bool is_to_come(const struct replica *replica)
 {
 	return replica && replica->created && !replica->made && !replica->why;
@@ -108,7 +108,7 @@ static bool is_connected_otherwise(struct translation *t, const struct ibv_qp_at
 	return cm_modify(t->r, me, peer, attr, mask, &t->needless, &t->missing);
 }
 
-/* If the other side does not exist here, the queue pair is not used from now on. */
+/* If the other side does not exist in the replay, the queue pair is no longer driven. */
 static void connect_qp(struct translation *t, const struct ibv_qp *qp, struct ibv_qp_attr *attr)
 {
 	uint32_t me = t->event->call->object;
@@ -118,7 +118,7 @@ static void connect_qp(struct translation *t, const struct ibv_qp *qp, struct ib
 	enum ibv_mtu mtu;
 
 	if (t->event->call->failed || is_to_come(replica)) {
-		/* a number that was wrong there, or too early, is not put right */
+		/* a number that was wrong, or too early, is not corrected */
 		attr->dest_qp_num = made ? replica->number : attr->dest_qp_num;
 	} else if (qp->context->device->transport_type == IBV_TRANSPORT_IWARP) {
 		cut_qp(t, 0, "ibv_modify_qp() does not connect on an iWARP device");
@@ -146,7 +146,7 @@ static bool can_lower(const struct translation *t)
 	return outcome_is_other_device(t->r->outcome) && !t->event->call->failed;
 }
 
-/* Limits that the device here does not reach are lowered to what it has. */
+/* Limits that the device of the replay does not reach are lowered to its own. */
 #define LOWER(t, value, max)                                                          \
 	do {                                                                          \
 		if (can_lower(t) && (max) > 0 && (int64_t)(value) > (int64_t)(max)) { \
@@ -175,7 +175,7 @@ static void lower_caps(struct translation *t, const struct device *device, struc
 	LOWER(t, cap->max_recv_sge, device->attr.max_sge);
 }
 
-/* A size that was granted, where that is more than what was asked for. */
+/* Ask for the size that was granted, if it is more than what was asked for. */
 static void raise_size(const struct translation *t, enum arg arg, uint32_t *size)
 {
 	int64_t granted;
@@ -187,7 +187,7 @@ static void raise_size(const struct translation *t, enum arg arg, uint32_t *size
 
 /*
  * Another device may grant less than the recorded one did, and the program used what it was
- * granted; so that is asked for. translate_lower() takes it back.
+ * granted; so the replay asks for that. translate_lower() lowers it again.
  */
 static void raise_caps(struct translation *t, bool ex, struct ibv_qp_cap *cap)
 {
@@ -255,7 +255,7 @@ static void modify_qp(struct translation *t, uint64_t *a)
 	const struct device *device = devices_of(t->r->devices, qp->context);
 	int mask = (int)a[2];
 
-	if (!attr) /* nothing is changed; but devices look at it */
+	if (!attr) /* nothing is changed; but devices read it */
 		a[1] = (uintptr_t)&nothing;
 	if (!attr || !replica || !replica->qp)
 		return;
@@ -291,7 +291,7 @@ static bool is_multicast(const union ibv_gid *gid)
 	       (!memcmp(gid->raw, mapped, sizeof(mapped)) && gid->raw[12] >> 4 == 0xe);
 }
 
-/* With a GRH its GID decides: the LID is nobody's on Ethernet. */
+/* With a GRH its GID decides: on Ethernet the LID means nothing. */
 static bool leads_to_group(const struct ibv_ah_attr *av)
 {
 	enum { MULTICAST_LID = 0xc000, PERMISSIVE_LID = 0xffff };
@@ -307,9 +307,9 @@ static void translate_av(struct translation *t, struct ibv_context *context, str
 	uint8_t port = av->port_num;
 
 	if (t->event->call->failed)
-		return; /* an address that led nowhere there must lead nowhere here */
+		return; /* an address that led nowhere must lead nowhere in the replay */
 	translate_source(t, from, av);
-	if (leads_to_group(av)) /* which is the same everywhere */
+	if (leads_to_group(av)) /* a multicast group is the same everywhere */
 		return;
 	if (!devices_find_address(t->r->devices, av, &to, &port)) {
 		if (pair_address(t->r, from, av))
@@ -331,8 +331,8 @@ static void create_ah(struct translation *t, uint64_t *a)
 }
 
 /*
- * A GRH as if the packet had come from our own port. With RoCE over IPv4 the
- * recorded one is an IP header; here all addresses have the long form.
+ * A GRH as if the packet had come from our own port. With RoCE over IPv4 the recorded one is an IP
+ * header; in the replay all addresses have the long form.
  */
 static void make_grh(const struct port *port, struct ibv_grh *grh)
 {
@@ -347,8 +347,8 @@ static void make_grh(const struct port *port, struct ibv_grh *grh)
 }
 
 /*
- * A completion that came from our own device, as all do here. One that was invalid
- * there must be as invalid here.
+ * A completion that came from our own device, as all do in the replay. One that was invalid when
+ * recorded must stay invalid.
  */
 static void translate_wc(struct translation *t, struct ibv_context *context, uint8_t number,
 			 struct ibv_wc *wc, struct ibv_grh *grh)
@@ -401,7 +401,7 @@ int translate_xrc_file(void)
 	return open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 }
 
-/* XRC domains that processes shared through a file share one here. */
+/* XRC domains that processes shared through a file share one in the replay, too. */
 static void open_xrcd(struct translation *t, uint64_t *a)
 {
 	struct ibv_xrcd_init_attr *attr = to_pointer(a[1]);
@@ -444,7 +444,7 @@ static void note_bind(struct translation *t, uint64_t qp, const struct ibv_mw_bi
 	requests_put(&replica->qp->out[SIDE_SEND], &request, &number);
 }
 
-/* It fails where its queue pair is in trouble; is that driven? */
+/* It fails if its queue pair is in error; is that one driven? */
 static bool is_driven(struct translation *t, uint64_t qp)
 {
 	const struct replica *replica;
@@ -500,13 +500,13 @@ static void port_argument(struct translation *t, uint64_t *a)
 		a[1] = device_port(devices_of(t->r->devices, to_pointer(a[0])), (uint8_t)a[1]);
 }
 
-/* There was such an entry of a table, if an empty one. */
+/* Did the table have that entry, even an empty one? */
 static bool was_in_table(const struct call *call)
 {
 	return !call->failed || call->ret == ENODATA;
 }
 
-/* An entry of a table that is shorter on another device. */
+/* An index into a table that may be shorter on another device. */
 static void index_argument(struct translation *t, uint64_t *a)
 {
 	const struct device *device;
@@ -523,7 +523,7 @@ static void index_argument(struct translation *t, uint64_t *a)
 		t->needless = "an index beyond a table of this port";
 }
 
-/* One of those here; none where the recorded machine did not have it, and refused it. */
+/* A completion vector of the device; an invalid one if the recorded one was refused as invalid. */
 static uint64_t vector_here(struct translation *t, const struct ibv_context *context,
 			    uint64_t vector)
 {

@@ -1,8 +1,8 @@
 /*
  * The memory that control verbs name
  *
- * A call's range is ours as far as it was learned from the same call (learn.c). What lies elsewhere
- * in an altered trace is memory of this process that the device must not get.
+ * A call may use the part of its range that was learned from the same call (learn.c). Other
+ * addresses in an altered trace are memory of this process that the device must not access.
  */
 #include <errno.h>
 
@@ -19,14 +19,14 @@ static uint64_t find_hole(const struct translation *t)
 	return (uintptr_t)memory_hole(t->r->memory[t->event->process]);
 }
 
-/* What is not ours becomes an address where there is nothing. */
+/* Addresses outside become one without memory. */
 static void limit_range(struct translation *t, uint64_t *addr, uint64_t length)
 {
 	if (*addr && length && !memory_is_all(0, length) && !is_ours(t, *addr, length))
 		*addr = find_hole(t);
 }
 
-/* A registration that failed because the address had no memory must fail here, too. */
+/* A registration that failed because the address had no memory must fail in the replay, too. */
 static void reg_mr(struct translation *t, uint64_t *a)
 {
 	const struct call *call = t->event->call;
@@ -46,7 +46,7 @@ static void reg_mr_iova(struct translation *t, uint64_t *a)
 		a[3] = a[1];
 }
 
-/* The processor copies, so that what has no memory cannot be tried. */
+/* The processor copies, so calls without memory cannot be replayed. */
 static void copy_device(struct translation *t, uint64_t addr, uint64_t length)
 {
 	if (length && !is_ours(t, addr, length))

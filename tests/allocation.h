@@ -2,23 +2,23 @@
 /*
  * Allocations of the code under test that fail
  *
- * The test's program is linked with --wrap for these functions (Makefile). Only what is linked into
- * the program is meant, not what libraries allocate. One thread.
+ * The test's program is linked with --wrap for these functions (Makefile). Allocations of shared
+ * libraries do not fail. One thread.
  */
 #include <stdbool.h>
 #include <stdlib.h>
 
 static long allocation_count;      /* since allocation_begin() */
-static long allocation_fails = -1; /* the one that fails, from 0; -1: none */
+static long allocation_fails = -1; /* index of the one that fails, from 0; -1: none */
 
-/* The allocations that come are counted from 0, and number @fails has no memory. */
+/* Start counting allocations from 0; number @fails gets no memory. */
 static inline void allocation_begin(long fails)
 {
 	allocation_count = 0;
 	allocation_fails = fails;
 }
 
-/* All allocations have memory again. Was there one that had none? */
+/* Let all allocations succeed again. Did one fail? */
 static inline bool allocation_end(void)
 {
 	bool failed = allocation_fails >= 0 && allocation_count > allocation_fails;

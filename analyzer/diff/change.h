@@ -1,34 +1,34 @@
 #pragma once
 /*
- * What the parts of a comparison share. For the files of this folder. One thread.
+ * Shared by the parts of a comparison. For the files of this folder. One thread.
  */
 #include "analyzer/diff/compared.h"
 
-/* A number of each run of a side. */
+/* One value for each run of a side. */
 struct spread {
 	size_t n;
 	double least, most, mean;
-	bool known; /* all runs have it */
+	bool known; /* all runs have the value */
 };
 
 /* NAN: a run does not have it. */
 void spread_begin(struct spread *spread);
 void spread_add(struct spread *spread, double value);
 
-/* Are both known, and no value of a run lies among the other side's? */
+/* Are both known, and do the values of the two sides not overlap? */
 bool spread_apart(const struct spread *a, const struct spread *b);
 
-/* How much worse @after is, in percent, or points of a share; below 0: better. */
+/* How much worse @after is, in percent, or percentage points for a share; below 0: better. */
 double spread_worse(const struct spread *before, const struct spread *after, enum diff_unit unit,
 		    int worse);
 
-/* A change that is added; NULL without memory. @worse: percent, or 0 with @neutral. */
+/* Add a change; NULL without memory. @worse: percent, or 0 with @neutral. */
 struct diff_change *change_add(struct diff *diff, enum diff_section section, const char *what);
 
-/* By @worse percent: a regression beyond the threshold. */
+/* Is it a regression: is @worse, in percent, beyond the threshold? */
 void change_judge(struct diff *diff, struct diff_change *change, double worse);
 
-/* Fill in a number, or a text, before and after. */
+/* Set a number, or a text, before and after. */
 void change_number(struct diff_change *change, enum diff_unit unit, const struct spread *before,
 		   const struct spread *after);
 void change_text(struct diff *diff, struct diff_change *change, const char *before,

@@ -3,9 +3,9 @@
  * Two sides, of one run or several each, compared: what changed, where in the code, and whether it
  * is a regression.
  *
- * Structure needs no statistics, and is compared first: attributes, calls, requests a doorbell,
- * shares. Then the shape of histograms, then times, then the environment. What the runs of one side
- * do not agree on is never a change.
+ * Structure needs no statistics, and is compared first: attributes, calls, requests for each
+ * doorbell, shares. Then the shape of histograms, then times, then the environment. A value that
+ * varies between the runs of one side is never a change.
  *
  * One thread.
  */
@@ -29,7 +29,7 @@ enum diff_unit {
 };
 
 struct diff_change {
-	size_t found; /* place in the order in which they were found */
+	size_t found; /* its position in the order in which the changes were found */
 	enum diff_section section;
 	enum diff_verdict verdict;
 	enum diff_unit unit;
@@ -42,7 +42,7 @@ struct diff_change {
 	double low, high;
 };
 
-/* The sites of one function that calls one verb, by run; NULL: it does not in that run. */
+/* The sites of one function that calls a verb, by run; NULL: not in that run. */
 struct diff_pair {
 	enum verb verb;
 	const char *function;

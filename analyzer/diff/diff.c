@@ -1,11 +1,11 @@
 /*
  * Two sides, of one run or several each, compared
  *
- *	pair.c		functions of one run <-> those of the others
- *	structure.c	what the program does
- *	shape.c		modes of histograms that are new
- *	times.c		how long it takes, as far as runs tell
- *	environment.c	where it did it
+ * 	pair.c		functions of one run <-> those of the others
+ * 	structure.c	what the program does
+ * 	shape.c		modes of histograms that are new
+ * 	times.c		how long it takes, as far as the runs show
+ * 	environment.c	on which machines it ran
  */
 #include "analyzer/diff/diff.h"
 
@@ -24,7 +24,7 @@ static int rank_change(const struct diff_change *change)
 	return (int)change->section * 8 + (DIFF_WORSE - (int)change->verdict);
 }
 
-/* By section, the regressions first; of two the one that was found first. */
+/* By section, regressions first; of two equal ones the one found first. */
 static int compare_changes(const void *a, const void *b)
 {
 	const struct diff_change *x = a, *y = b;

@@ -4,7 +4,7 @@
  */
 #include "analyzer/diff/compared.h"
 
-/* The runs are borrowed. 0 and what is to be given to diff_free(); or -errno after log_err(). */
+/* The runs are borrowed. Returns 0 and a result for diff_free(); or -errno after log_err(). */
 int diff_runs(const struct diff_side *before, const struct diff_side *after, double threshold,
 	      struct diff **ret_diff);
 

@@ -1,5 +1,5 @@
 /*
- * Where the runs were made: facts that differ are never a regression, but may explain one
+ * Facts about the machines of the runs: a difference is never a regression, but may explain one
  */
 #include "analyzer/diff/environment.h"
 

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Where the runs were made. For the files of this folder. One thread.
+ * The environments of the runs. For the files of this folder. One thread.
  */
 #include "analyzer/diff/compared.h"
 

@@ -1,9 +1,9 @@
 #pragma once
 /*
- * The same function in all runs of both sides. For the files of this folder. One thread.
+ * Matches functions between all runs of both sides. For the files of this folder. One thread.
  */
 #include "analyzer/diff/compared.h"
 
-/* Make diff->pairs. Memory that runs out is noted in @diff. */
+/* Fill in diff->pairs. Lack of memory is noted in @diff. */
 void pair_sites(struct diff *diff);
 void pair_free(struct diff *diff);

@@ -1,10 +1,10 @@
 /*
  * Which of a function's calls have changed
  *
- *	places of all runs of a side, by line and caller --> each with its part of the change
+ * 	places of all runs of a side, by line and caller --> each with its part of the change
  *
- * Where a place of the other side has the same line and caller, they are compared; a program that
- * was built from another source has others, and its places are compared with what there is in all.
+ * Places of both sides with the same line and caller are compared; a program that was built from
+ * another source has other lines, and its places are compared with the total of the other side.
  */
 #include "analyzer/diff/place.h"
 
@@ -16,7 +16,7 @@
 #include "core/base/vec.h"
 
 struct question {
-	measure_site *measure; /* NULL: of an attribute, or gaps: */
+	measure_site *measure; /* NULL: for an attribute, or gaps: */
 	bool is_count;
 	const char *attribute; /* NULL: */
 	uint64_t from, to;
@@ -98,7 +98,7 @@ static struct tallies tally_places(struct diff *diff, const struct question *q,
 	return tallies;
 }
 
-/* Of a count: how near the place's own difference is to that of all; -INFINITY: it has none. */
+/* For a count: how near the place's own difference is to the total's; -INFINITY: it has none. */
 static double rate_count(const struct tallies *tallies, const struct tally *tally)
 {
 	double all = tallies->sums[1].n - tallies->sums[0].n, more;
@@ -110,7 +110,7 @@ static double rate_count(const struct tallies *tallies, const struct tally *tall
 	return -fabs(fabs(all) - more);
 }
 
-/* Of a share or a ratio: how many requests, or posts, are otherwise there. */
+/* For a share or a ratio: how many requests, or posts, differ at that place. */
 static double rate_ratio(const struct tallies *tallies, const struct tally *tally)
 {
 	const struct tally *other = find_tally(tallies, !tally->side, tally->place);
@@ -144,7 +144,7 @@ static bool has_value(const struct tallies *tallies, int side, const char *name,
 	return false;
 }
 
-/* Does it give a value that the other side never gives? */
+/* Does it pass a value that the other side never passes? */
 static double rate_attribute(const struct tallies *tallies, const struct tally *tally,
 			     const char *name)
 {
@@ -166,7 +166,7 @@ static double rate_place(const struct question *q, const struct tallies *tallies
 	return rate_ratio(tallies, tally);
 }
 
-/* Of places that are as good, one of the runs after, and the first. */
+/* Of equal places, the first one of the runs after. */
 static const struct tally *choose_place(const struct question *q, const struct tallies *tallies)
 {
 	const struct tally *best = NULL;
@@ -186,7 +186,7 @@ static const struct tally *choose_place(const struct question *q, const struct t
 	return best;
 }
 
-/* Is the line alone not the place? */
+/* Is the line not sufficient to identify the place? */
 static bool needs_caller(const struct tallies *tallies, const struct diff_site *place)
 {
 	for (size_t i = 0; i < tallies->n; i++)
@@ -196,7 +196,7 @@ static bool needs_caller(const struct tallies *tallies, const struct diff_site *
 	return false;
 }
 
-/* The first that is known, of the runs after or else those before. */
+/* The first text that is known, of the runs after or else those before. */
 static const char *find_text(const struct diff *diff, const struct diff_pair *pair)
 {
 	for (int side = 1; side >= 0; side--)
@@ -214,7 +214,7 @@ static bool is_called_after(const struct diff *diff, const struct diff_pair *pai
 	return false;
 }
 
-/* Where no place is the same, the source may be another, and its lines. */
+/* If no place is the same, the source may have changed, and its lines. */
 static bool is_only_before(const struct diff *diff, const struct tallies *tallies,
 			   const struct diff_pair *pair, const struct tally *found)
 {

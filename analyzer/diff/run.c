@@ -1,8 +1,8 @@
 /*
- * One trace, as far as it is compared with others
+ * The data of one trace that are compared with others
  *
- *	profile's places	--> functions that call a verb, with the sum of their places
- *	control verbs		--> the attributes that they gave, by function; which made which CQ
+ * 	profile's places	--> functions that call a verb, with the sum of their places
+ * 	control verbs		--> the attributes passed, by function; which function made which CQ
  */
 #include "analyzer/diff/run.h"
 
@@ -19,7 +19,7 @@ struct reading {
 	struct diff_run *run;
 	struct trace *trace;
 	struct symbols *symbols;
-	struct map cqs; /* object to the site that made it, and above that the place */
+	struct map cqs; /* object to the site that made it, and the place in the upper bits */
 	bool no_memory;
 };
 
@@ -57,7 +57,7 @@ const struct attribute_info *attribute_find(const char *name)
 
 /* Sites */
 
-/* A compiler's clones are the function that they were made of: put.constprop.0 */
+/* Clones by the compiler count as the original function: put.constprop.0 */
 static size_t length_of(const char *function)
 {
 	static const char *const clones[] = { ".constprop", ".isra", ".part", ".cold",
@@ -73,13 +73,13 @@ static size_t length_of(const char *function)
 	return n;
 }
 
-/* A build without optimisation has the functions of the header as its own. */
+/* A build without optimisation has the functions of the header as separate ones. */
 static bool is_of_header(const struct symbol *symbol)
 {
 	return symbol->file && !strcmp(symbol->file, "verbs.h");
 }
 
-/* The innermost function of the program; "" where it is not known. */
+/* The innermost function of the program; "" if it is not known. */
 static char *name_function(struct reading *r, uint32_t stack, struct diff_site *place)
 {
 	struct report report = { .trace = r->trace, .symbols = r->symbols };
@@ -98,7 +98,7 @@ static char *name_function(struct reading *r, uint32_t stack, struct diff_site *
 	return strndup(function, length_of(function));
 }
 
-/* The index of the site of @function, which it takes; SIZE_MAX without memory. */
+/* The index of the site of @function, which is consumed; SIZE_MAX without memory. */
 static size_t find_function(struct diff_run *run, enum verb verb, char *function, const char *text)
 {
 	struct diff_site *site;
@@ -139,7 +139,7 @@ static size_t find_place(struct diff_site *site, const struct diff_site *place)
 	return i;
 }
 
-/* The function that calls @verb at @stack, and its place there; false without memory. */
+/* The function that calls @verb at @stack, and its place in it; false without memory. */
 static bool find_site(struct reading *r, enum verb verb, uint32_t stack, struct at *ret_at)
 {
 	struct diff_run *run = r->run;
@@ -177,7 +177,7 @@ static void add_place(struct profile_place *sum, const struct profile_place *pla
 	sum->errors += place->errors;
 	sum->posting += place->posting;
 	if (__builtin_add_overflow(sum->posting_ns, place->posting_ns, &sum->posting_ns))
-		sum->posting_ns = INT64_MAX; /* of a damaged trace */
+		sum->posting_ns = INT64_MAX; /* in a damaged trace */
 	sum->bytes += place->bytes;
 	sum->posts += place->posts;
 	sum->requests += place->requests;
@@ -256,7 +256,7 @@ static int add_leaf(struct diff_site *site, const struct json_node *node)
 	return add_attribute(site, info->name, text);
 }
 
-/* Arguments are nested three deep at most. */
+/* Arguments are nested at most three deep. */
 static int add_leaves(struct diff_site *site, const struct json_node *parent, int depth)
 {
 	int err = 0;
@@ -277,7 +277,7 @@ static bool has_attributes(enum verb verb)
 	       (verb_infos[verb].effect == EFFECT_CREATE || verb_infos[verb].effect == EFFECT_USE);
 }
 
-static void see_call(struct reading *r, const struct call *call)
+static void read_call(struct reading *r, const struct call *call)
 {
 	const struct profile *profile = r->run->profile;
 	struct at at;
@@ -296,7 +296,7 @@ static void see_call(struct reading *r, const struct call *call)
 		r->no_memory = true;
 }
 
-static int see_calls(struct reading *r, uint32_t process)
+static int read_calls(struct reading *r, uint32_t process)
 {
 	const struct trace_filter filter = { .process = process, .control_only = true };
 	const struct trace_event *event;
@@ -308,7 +308,7 @@ static int see_calls(struct reading *r, uint32_t process)
 	while (!r->no_memory && (err = cursor_next(cursor, &event)) > 0)
 		if (event->kind == TRACE_CALL && !event->inner && !event->carried &&
 		    !event->call->ours)
-			see_call(r, event->call);
+			read_call(r, event->call);
 	cursor_close(cursor);
 	return err;
 }
@@ -322,7 +322,7 @@ static void add_cq(struct diff_site *to, const struct profile_cq *cq)
 		to->most = cq->most;
 }
 
-/* Polls have no stack: they are told by the function that made the completion queue. */
+/* Polls have no stack: they are attributed to the function that made the completion queue. */
 static void add_polls(struct reading *r)
 {
 	const struct profile *profile = r->run->profile;
@@ -350,7 +350,7 @@ static int read_run(struct reading *r, const struct profile_select *select)
 	r->run->lossy = loss.events || loss.interrupted;
 	add_places(r);
 	if (!r->no_memory)
-		err = see_calls(r, select ? select->process : 0);
+		err = read_calls(r, select ? select->process : 0);
 	add_polls(r);
 	return r->no_memory ? log_err(-ENOMEM, "what is compared of %s", r->run->path) : err;
 }

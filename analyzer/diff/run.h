@@ -1,9 +1,9 @@
 #pragma once
 /*
- * One trace, as far as it is compared with others: its profile, the functions that call verbs, the
+ * The parts of a trace that are compared: its profile, the functions that call verbs, the
  * attributes that they gave to objects, and facts of its environment.
  *
- * The trace may be closed once the run is made. One thread.
+ * The trace may be closed once the run was created. One thread.
  */
 #include "analyzer/profile/pass.h"
 #include "analyzer/report/symbols.h"
@@ -11,7 +11,7 @@
 
 enum { DIFF_PLACE = 192 };
 
-/* An attribute that calls gave to objects: its distinct values, in order of the text. */
+/* An attribute that calls gave to objects: its distinct values, in alphabetical order. */
 struct diff_attribute {
 	const char *name; /* of attribute_infos */
 	char **values;
@@ -19,20 +19,21 @@ struct diff_attribute {
 };
 
 /*
- * A function that calls a verb: all of its places, and all stacks that lead there. What is compared
- * is found by the function, not by an address or a line: a program that was built again has others.
+ * A function that calls a verb: all of its places, and all stacks that lead to them. Sites are
+ * matched by the function, not by an address or a line, which change when the program is rebuilt.
  */
 struct diff_site {
 	enum verb verb;
-	char *function;           /* as compared: without what a compiler appends; "": not known */
+	char *function;           /* without the suffixes of compilers; "": not known */
 	char text[DIFF_PLACE];    /* "put_list (app.c:88)", the first place; "": not known */
 	char caller[DIFF_PLACE];  /* of a place: the line that called the function; "" */
 	struct profile_place sum; /* of all its places */
-	uint64_t polls, completions, empty; /* of the CQs that it made */
-	uint32_t most;                      /* completions of one of these polls */
+	uint64_t polls, completions, empty; /* of the CQs that it created */
+	uint32_t most;                      /* most completions of one of these polls */
 	struct diff_attribute *attributes;
 	size_t nattributes;
-	struct diff_site *places; /* of a function: each by its line and caller, without places */
+	/* of a function: one for each line and caller; they have no places themselves */
+	struct diff_site *places;
 	size_t nplaces;
 };
 
@@ -54,7 +55,7 @@ struct diff_run {
 /* How an attribute is compared: by its value, or the number at the end of an enumerator. */
 struct attribute_info {
 	const char *name;
-	int worse; /* -1: less of it is worse; 1: more; 0: neither */
+	int worse; /* -1: a lower value is worse; 1: a higher one; 0: neither */
 };
 
 /* The row of that name, or NULL. */
@@ -64,7 +65,7 @@ const struct attribute_info *attribute_find(const char *name);
 int diff_run_new(struct trace *trace, const char *path, const struct profile_select *select,
 		 struct symbols *symbols, struct diff_run **ret_run);
 
-/* Make one site of all that call @verb, of no known function. 0 or -ENOMEM. */
+/* Merge all sites of unknown functions that call @verb into one. 0 or -ENOMEM. */
 int diff_run_join(struct diff_run *run, enum verb verb);
 
 /* Accepts NULL. */

@@ -1,23 +1,23 @@
 /*
  * The shape of histograms: a mode that only the runs after have
  *
- * Five microseconds before one request in a hundred move no percentile, but make a peak of their
- * own in the gaps between posts:
+ * Five microseconds more before one request in a hundred change no percentile, but cause a separate
+ * peak in the gaps between posts:
  *
- *	     #
- *	   # # #                      +
- *	   # # # #                  + + +
- *	---------------------------------------	log of the gap
- *	                        |  window  |
+ * 	     #
+ * 	   # # #                      +
+ * 	   # # # #                  + + +
+ * 	---------------------------------------	log of the gap
+ * 	                        |  window  |
  *
- * A window of half an octave is slid over both. What is in it is a new mode where
+ * A window of half an octave is slid over both. Its gaps are a new mode if
  *
- *	- all runs after have more in it than any run before, RATIO times (RATIO_ONE with one run a
- *	  side), and at least LEAST gaps, which chance cannot move from one side to the other
- *	- it is a peak: the windows beside it have less than half of it
- *	- the rest is where it was: where the medians are far apart all of it has moved, which is a
- *	  matter of times
- *	- it is far above the medians, and below what the scheduler does (SLICE)
+ * 	- all runs after have more in it than any run before, RATIO times (RATIO_ONE with one run a
+ * 	  side), and at least LEAST gaps, which chance cannot move from one side to the other
+ * 	- it is a peak: the windows beside it have less than half of it
+ * 	- the rest is where it was: where the medians are far apart all of it has moved, which is a
+ * 	  matter of times
+ * 	- it is far above the medians, and below the scheduler's time slice (SLICE)
  */
 #include "analyzer/diff/shape.h"
 
@@ -38,12 +38,13 @@ enum {
 	RATIO = 4,
 	RATIO_ONE = 8,
 	CHANCE = 6, /* standard deviations */
-	MOVED = 2, /* times: of two medians the larger, if nothing moved; and where windows begin */
+	/* largest ratio of two medians if nothing moved, and of a window's begin to the median */
+	MOVED = 2,
 	SLICE = 500000, /* ns */
 	MODES = 2,      /* of one place */
 };
 
-/* How many gaps have a class below, for each; by run. */
+/* For each class the number of gaps in lower classes, by run. */
 struct sums {
 	uint64_t below[HISTOGRAM_CLASSES + 1];
 };
@@ -51,7 +52,7 @@ struct sums {
 struct shapes {
 	size_t n[2];
 	struct sums *runs[2];
-	struct histogram all[2]; /* of the runs of a side together */
+	struct histogram all[2]; /* of all runs of a side together */
 };
 
 static uint64_t count_window(const struct sums *sums, unsigned int first)
@@ -74,7 +75,7 @@ static void sum_classes(struct sums *sums, const struct histogram *h)
 		sums->below[i + 1] = sums->below[i] + histogram_class(h, i, &from, &to);
 }
 
-/* The share of all runs of a side, the least and the most of one, and the number. */
+/* The share over all runs of a side, the least and the most of one run, and the number. */
 struct window {
 	double least, most;
 	uint64_t n, of;
@@ -113,7 +114,7 @@ static bool is_peak(const struct shapes *shapes, unsigned int first, const struc
 	return left.n * 2 < window->n && right.n * 2 < window->n;
 }
 
-/* How much more of the gaps are there; 0: it is no new mode. */
+/* The increase of the share of gaps in the window; 0: it is no new mode. */
 static double judge_window(const struct shapes *shapes, unsigned int first)
 {
 	struct window before = look_at(shapes, 0, first), after = look_at(shapes, 1, first);
@@ -127,7 +128,7 @@ static double judge_window(const struct shapes *shapes, unsigned int first)
 	return (double)after.n / (double)after.of - (double)before.n / (double)before.of;
 }
 
-/* Nothing but a part of the gaps has moved. */
+/* Has nothing but a part of the gaps changed? */
 static bool has_stayed(const struct shapes *shapes)
 {
 	int64_t a = histogram_percentile(&shapes->all[0], 50);
@@ -136,7 +137,7 @@ static bool has_stayed(const struct shapes *shapes)
 	return a > 0 && b > 0 && a < SLICE && b < SLICE && a * MOVED >= b && b * MOVED >= a;
 }
 
-/* The values between which nine tenths of the window are. */
+/* The values between which nine tenths of the window's gaps are. */
 static void find_edges(const struct shapes *shapes, unsigned int first, uint64_t *ret_from,
 		       uint64_t *ret_to)
 {
@@ -185,7 +186,7 @@ static void add_mode(struct diff *diff, const struct shapes *shapes, const struc
 	change_judge(diff, change, INFINITY);
 }
 
-/* The largest of the windows from @from on, and others that do not touch it. */
+/* Find the largest window from @from on, and others that do not touch it. */
 static void find_modes(struct diff *diff, const struct shapes *shapes, const struct diff_pair *pair)
 {
 	unsigned int last = histogram_class_of(SLICE) - WINDOW, found[MODES], n = 0;

@@ -4,5 +4,5 @@
  */
 #include "analyzer/diff/compared.h"
 
-/* Add the modes that only the runs after have. */
+/* Add modes that only the runs after have. */
 void shape_compare(struct diff *diff);

@@ -1,13 +1,13 @@
 /*
  * What a program does, without its times
  *
- *	attributes	that calls gave to objects: the sets of values differ
- *	shares		requests inline, signalled: by more than chance does
- *	counts		calls, calls while posting: neither the number nor the number a request is
- *			the same, so that a run may be longer than another
- *	batches		requests a doorbell, completions a poll: a busy machine makes these larger,
- *			so the mean of one side must exceed the largest that the other ever had; or
- *			three runs a side lie far apart
+ * 	attributes	that calls gave to objects: the sets of values differ
+ * 	shares		requests inline, signalled: by more than chance does
+ * 	counts		calls, calls while posting: neither the total nor that per request
+ * 			is the same, so that a run may be longer than another
+ * 	batches		requests per doorbell, completions per poll: a busy machine makes these
+ * 			larger, so the mean of one side must exceed the largest of the other; or
+ * 			three runs per side must be far apart
  */
 #include "analyzer/diff/structure.h"
 
@@ -22,16 +22,16 @@
 
 enum {
 	CHANCE = 4,      /* standard deviations */
-	LEAST = 50,      /* batches of which the largest says something */
-	RUNS = 3,        /* a side, whose spread says something */
-	SAME_POINTS = 1, /* shares that differ by less are the same; */
+	LEAST = 50,      /* batches below which the largest is not meaningful */
+	RUNS = 3,        /* runs per side below which the spread is not meaningful */
+	SAME_POINTS = 1, /* shares that differ by less are equal; */
 	SAME_PERCENT = 2 /* so are numbers */
 };
 
 enum kind { SHARE, COUNT, BATCH };
 
 struct metric {
-	const char *name; /* NULL: made of the verb's */
+	const char *name; /* NULL: made of the verb's name */
 	enum kind kind;
 	int worse;
 	measure_site *measure;
@@ -84,7 +84,7 @@ static bool makes_cq(enum verb verb)
 	return verb_infos[verb].effect == EFFECT_CREATE && verb_infos[verb].object == OBJECT_cq;
 }
 
-/* How often a program waits for an event is not its own doing. */
+/* The number of waits for an event does not depend on the program alone. */
 static bool is_control(enum verb verb)
 {
 	return verb_infos[verb].plane == PLANE_CONTROL && !verb_infos[verb].blocks &&
@@ -105,11 +105,11 @@ static const struct metric metrics[] = {
 
 enum { METRICS = sizeof(metrics) / sizeof(metrics[0]) };
 
-/* What all runs of a side have of a metric. */
+/* The values of a metric over all runs of a side. */
 struct numbers {
-	struct spread value, each; /* each: of a count, by request */
+	struct spread value, each; /* each: a count per request */
 	struct spread most;
-	double of; /* of how many, in all */
+	double of; /* the total that it is a share of */
 };
 
 static void add_numbers(struct numbers *to, const struct metric *metric, struct measure m,
@@ -148,7 +148,7 @@ static bool is_same(const struct spread *a, const struct spread *b)
 	return !spread_apart(a, b) || fabs(a->mean - b->mean) * 100 <= SAME_PERCENT * larger;
 }
 
-/* Could the difference of two shares be chance? Each request counts as one of its own. */
+/* Could the difference of two shares be chance? Each request counts as independent. */
 static bool may_be_chance(const struct numbers *a, const struct numbers *b)
 {
 	double p = (a->value.mean * a->of + b->value.mean * b->of) / (a->of + b->of) / 100;
@@ -157,7 +157,7 @@ static bool may_be_chance(const struct numbers *a, const struct numbers *b)
 	return fabs(a->value.mean - b->value.mean) <= fmax(points, SAME_POINTS);
 }
 
-/* Is it the program that makes batches of another size, not a busy machine? */
+/* Does the program make batches of another size, and not a busy machine? */
 static bool is_sure(const struct numbers *a, const struct numbers *b)
 {
 	const struct numbers *low = a->value.mean < b->value.mean ? a : b, *high = low == a ? b : a;
@@ -207,7 +207,7 @@ static void name_metric(const struct metric *metric, enum verb verb, char name[9
 		snprintf(name, 96, "%s%s", info->name, metric->name);
 }
 
-/* The time that calls took while posting, of the runs after. */
+/* The time that calls took while posting, in the runs after. */
 static void note_time(const struct diff *diff, struct diff_change *change,
 		      const struct diff_pair *pair)
 {
@@ -257,7 +257,7 @@ static bool add_metric(struct diff *diff, const struct metric *metric, const str
 	return true;
 }
 
-/* Counts are those of the program where nothing is missing, and the same was recorded. */
+/* Counts are those of the program if no events are missing and the same events were recorded. */
 static bool has_counts(const struct diff *diff)
 {
 	size_t filtered = 0, all = 0;
@@ -311,7 +311,7 @@ static void add_values(struct text *to, const struct diff_attribute *attribute)
 		text_addf(to, "not set");
 }
 
-/* Its values in all runs of a side; false: they do not agree, or one lacks the function. */
+/* Its values in all runs of a side; false: they differ, or a run lacks the function. */
 static bool read_values(const struct diff_side *side, const struct diff_site *const *of,
 			const char *name, struct text *to)
 {
@@ -375,7 +375,7 @@ static void compare_attribute(struct diff *diff, const struct diff_pair *pair, c
 	text_fini(&after);
 }
 
-/* Those of the first run of each side: what runs of one side do not agree on is no change. */
+/* The attributes of the first run of each side: those that differ within a side are no change. */
 static void compare_attributes(struct diff *diff, const struct diff_pair *pair)
 {
 	const struct diff_site *before = pair->of[0][0], *after = pair->of[1][0];

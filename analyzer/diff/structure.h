@@ -1,6 +1,6 @@
 #pragma once
 /*
- * What a program does, without its times. For the files of this folder. One thread.
+ * A program's structure, without its times. For the files of this folder. One thread.
  */
 #include "analyzer/diff/compared.h"
 

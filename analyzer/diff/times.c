@@ -1,14 +1,14 @@
 /*
  * Times, with confidence
  *
- * What a run is like is chance, too: a run is one sample, however many requests it has. So what is
- * compared is one number of each run, such as its median, as a logarithm. The standard error of the
- * difference of the means comes from a bootstrap over runs: each side is drawn anew from its own
- * runs, many times. A bootstrap of few runs is too narrow by sqrt((n - 1) / n), which is put
- * right, and the interval has the width of Student's t for so few (Welch's degrees of freedom).
- * The class of a percentile is known, not its place in it: the interval is that much wider.
+ * Runs vary by chance, too: a run is one sample, however many requests it has. So one number per
+ * run is compared, such as its median, as a logarithm. The standard error of the difference of the
+ * means comes from a bootstrap over runs: each side is drawn anew from its own runs, many times. A
+ * bootstrap of few runs is too narrow by sqrt((n - 1) / n), which is corrected, and the interval
+ * has the width of Student's t for that number (Welch's degrees of freedom). Only the class of a
+ * percentile is known, so the interval is wider by the class's width.
  *
- * One run a side says nothing of the spread between runs: there is no verdict.
+ * One run per side says nothing about the spread between runs: there is no verdict.
  */
 #include "analyzer/diff/times.h"
 
@@ -21,22 +21,22 @@
 
 enum {
 	DRAWS = 2000,
-	TIMED = 30,       /* requests of a run of which a median is taken */
+	TIMED = 30,       /* requests that a run needs for a median */
 	TIMED_FAR = 1000, /* the same, for a 99th percentile */
-	ALWAYS = 3,       /* rows that are shown though nothing changed: the most frequent */
+	ALWAYS = 3,       /* rows that are shown even if nothing changed: the most frequent */
 	SIZE_TEXT = 32,
 };
 
-/* A number of each run, as logarithms. */
+/* One number per run, as logarithms. */
 struct sample {
 	double *of[2];
 	size_t n[2];
 };
 
-/* Of a percentile at most. */
+/* Of a percentile, at most. */
 static const double class_width = 1.0 / HISTOGRAM_ROW;
 
-/* The bootstrap is the same each time. */
+/* Random numbers with a fixed seed: the bootstrap is the same each time. */
 static uint64_t draw_number(uint64_t *state)
 {
 	uint64_t x = *state += 0x9e3779b97f4a7c15ull;
@@ -78,7 +78,7 @@ static double vary_mean(const double *of, size_t n)
 	return sum / DRAWS * (double)n / (double)(n - 1);
 }
 
-/* Of Student's t that 99 % lie within, with @df degrees of freedom. */
+/* Student's t: 99 % are within it, with @df degrees of freedom. */
 static double find_t(double df)
 {
 	static const struct {
@@ -91,7 +91,7 @@ static double find_t(double df)
 		i++;
 	if (i == n)
 		return table[n - 1].t;
-	/* between two rows a line is above the curve: the interval is rather too wide */
+	/* a line between two rows is above the curve, which makes the interval slightly wider */
 	return table[i].t +
 	       (table[i - 1].t - table[i].t) * (table[i].df - df) / (table[i].df - table[i - 1].df);
 }
@@ -110,7 +110,7 @@ static double find_width(const struct sample *sample)
 	return find_t(df) * sqrt(v[0] + v[1]);
 }
 
-/* @error: by which factor a number may be wrong, less 1. */
+/* @error: the factor by which a number may be wrong, minus 1. */
 static void judge_sample(struct diff *diff, struct diff_change *change, const struct sample *sample,
 			 int worse, double error)
 {
@@ -167,7 +167,7 @@ static void end_sample(struct sample *sample)
 struct row {
 	unsigned int opcode, size;
 	uint64_t timed; /* of the run that has the fewest */
-	bool shown;     /* whatever became of it */
+	bool shown;     /* whatever the result */
 };
 
 static const struct profile_requests *find_requests(const struct diff_run *run,
@@ -176,7 +176,7 @@ static const struct profile_requests *find_requests(const struct diff_run *run,
 	return run->profile->requests[row->opcode][row->size];
 }
 
-/* At least 1: it has a logarithm. */
+/* At least 1, so that it has a logarithm. */
 static double find_percentile(const struct diff_run *run, const struct row *row, double percent)
 {
 	return fmax(1, (double)histogram_percentile(&find_requests(run, row)->latency, percent));
@@ -197,7 +197,7 @@ static uint64_t count_timed(const struct diff *diff, const struct row *row)
 	return least;
 }
 
-/* "64 B", "<= 128 B" where sizes differ. */
+/* "64 B", "<= 128 B" if sizes differ. */
 static void name_size(const struct diff *diff, const struct row *row, char text[SIZE_TEXT])
 {
 	const struct profile_requests *first = find_requests(diff->sides[0].runs[0], row);
@@ -236,12 +236,12 @@ static void compare_percentile(struct diff *diff, const struct row *row, double 
 		add_sample(diff, what, DIFF_NS, &sample, 1, class_width);
 		if (!row->shown && diff->nchanges > before &&
 		    diff->changes[before].verdict == DIFF_UNCLEAR)
-			diff->nchanges = before; /* it has nothing to be freed */
+			diff->nchanges = before; /* it owns no memory */
 	}
 	end_sample(&sample);
 }
 
-/* Find the rows that all runs have, the most frequent marked. Their number. */
+/* Find the rows that all runs have, and mark the most frequent. Returns their number. */
 static size_t find_rows(const struct diff *diff, struct row rows[PROFILE_OPCODES * PROFILE_SIZES])
 {
 	size_t n = 0;
@@ -265,7 +265,7 @@ static size_t find_rows(const struct diff *diff, struct row rows[PROFILE_OPCODES
 	return n;
 }
 
-/* Requests a second, from the first post to the last completion. */
+/* Requests per second, from the first post to the last completion. */
 static void compare_rates(struct diff *diff)
 {
 	struct sample sample = { 0 };

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
-enum { ERRNOS = 4096 }; /* the kernel's, at most */
+enum { ERRNOS = 4096 }; /* the kernel's largest */
 
 struct named {
 	const char *name;
@@ -118,7 +118,10 @@ static const struct explanation *find_errno(const char *verb, const char *error)
 	return NULL;
 }
 
-/* What is generally true of it: closing a context and librdmacm are like no other destroy. */
+/*
+ * The class of a verb that shares its errnos: closing a context and librdmacm are like no other
+ * destroy.
+ */
 static const char *name_class(const struct verb_info *info)
 {
 	if (info->effect == EFFECT_CREATE)

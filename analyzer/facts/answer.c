@@ -1,7 +1,7 @@
 /*
- * Why the other end did not answer, or refused
+ * Why the other end did not respond, or refused
  *
- * Not here: what became of the other end (cause.c), keys.
+ * Not here: the state of the other end (cause.c), keys.
  */
 #include "analyzer/facts/answer.h"
 
@@ -18,7 +18,7 @@
 
 enum { TEXT = 96 };
 
-/* How long it waits for an answer: IBA 9.7.6.1.3; 0: that is not known, or for ever. */
+/* How long it waits for an ACK: IBA 9.7.6.1.3; 0: not known, or without limit. */
 static double timeout_ms(const struct qp *qp)
 {
 	bool known = qp->set & ABI_QP_TIMEOUT && qp->set & ABI_QP_RETRY_CNT;

@@ -1,8 +1,8 @@
 #pragma once
 /*
- * Why the other end did not answer, or refused, as the attributes of both ends tell.
+ * Why the other end did not answer, or refused a request, derived from the attributes of both ends.
  *
- * Sentences are to be freed; NULL: they tell nothing. One thread.
+ * The caller frees the sentences; NULL: the reason is not known. One thread.
  */
 #include <stdint.h>
 
@@ -14,8 +14,8 @@ struct peers;
 struct queue_request;
 
 /*
- * No answer came to @qp: what to look at where @peer, in RTR or RTS, could give one; or, NULL, that
- * its other end is not known.
+ * No answer came to @qp: what to check if @peer, in RTR or RTS, could have answered; or, if @peer
+ * is NULL, that the other end is not known.
  */
 char *answer_missing(const struct peers *peers, const struct life *qp, const struct peer *peer);
 

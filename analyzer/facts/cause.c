@@ -1,9 +1,9 @@
 /*
- * Why the first error of a queue pair came
+ * The cause of the first error of a queue pair
  *
- *	completion in error --> causes_complete(): its keys, its other end as they are now
- *	first_event()       --> causes_note(): that was the first error of a queue pair
- *	end of the trace    --> causes_finish(): what came of the other end
+ * 	completion in error --> causes_complete(): its keys and its other end at that time
+ * 	first_event()       --> causes_note(): that was the first error of a queue pair
+ * 	end of the trace    --> causes_finish(): what happened to the other end
  */
 #include "analyzer/facts/cause_priv.h"
 
@@ -76,13 +76,13 @@ const struct cause *causes_of(const struct causes *causes, size_t i)
 	return i < causes->n && causes->all[i] ? &causes->all[i]->cause : NULL;
 }
 
-/* A key that was used, and what for. */
+/* A key that was used, and for what. */
 struct use {
 	struct trace *trace;
 	const struct key *key;
 	const struct life *qp;
-	uint32_t process; /* whose key it is */
-	uint64_t pd;      /* of the queue pair there */
+	uint32_t process; /* the process that owns the key */
+	uint64_t pd;      /* of the queue pair at that end */
 	const char *name; /* of it */
 	char letter;      /* 'l', 'r' */
 	uint32_t number, needed;
@@ -92,7 +92,7 @@ struct use {
 	const struct model *model;
 };
 
-static void say_range(char **text, const struct use *use, const char *what)
+static void describe_range(char **text, const struct use *use, const char *what)
 {
 	const struct key *key = use->key;
 
@@ -149,7 +149,7 @@ static bool blame_key(char **text, const struct use *use)
 		cause_say(text, "%ckey 0x%x is %s, which is not bound", use->letter, use->number,
 			  what);
 	} else if (!key_holds(key, use->addr, use->length)) {
-		say_range(text, use, what);
+		describe_range(text, use, what);
 	} else if (use->needed & ~key->access) {
 		cause_say(text, "%ckey 0x%x is %s, registered without %s", use->letter, use->number,
 			  what, words_access(use->needed & ~key->access));
@@ -173,7 +173,7 @@ static void key_sentence(struct causes *causes, struct model *model,
 			   .time = noted->time };
 
 	if (complete->queue->owner && complete->queue->owner->kind != OBJECT_qp)
-		use.pd = complete->queue->owner->pd; /* an SRQ looks into its own domain */
+		use.pd = complete->queue->owner->pd; /* an SRQ uses its own domain */
 	if (!complete->queue->send || request->opcode == ABI_WR_RDMA_READ ||
 	    keys_needed(request->opcode) == ABI_ACCESS_REMOTE_ATOMIC)
 		use.needed = ABI_ACCESS_LOCAL_WRITE;
@@ -314,8 +314,8 @@ static void name_keys(const struct causes *causes, struct model *model,
 }
 
 /* The queue pair that has the number, though it is not connected to this one; NULL: not known. */
-static const struct peer *find_meant(struct causes *causes, struct model *model,
-				     const struct life *qp)
+static const struct peer *find_intended(struct causes *causes, struct model *model,
+					const struct life *qp)
 {
 	const struct peer *meant = qp->peer ? peer_meant(model_peers(model), qp->peer) : NULL;
 	int state = meant && meant->life && meant->life->qp ? qp_state(meant->life) : QP_UNKNOWN;
@@ -331,11 +331,11 @@ static void note_silence(struct causes *causes, struct model *model,
 			 const struct peer *peer)
 {
 	const struct life *qp = complete->qp;
-	const struct peer *meant = peer ? NULL : find_meant(causes, model, qp);
+	const struct peer *meant = peer ? NULL : find_intended(causes, model, qp);
 
 	if (meant) {
 		note_peer(causes, model, complete, noted, meant);
-		cause_note_astray(noted, qp, meant);
+		cause_note_misconnected(noted, qp, meant);
 	} else {
 		noted->answer = answer_missing(model_peers(model), qp, peer);
 	}

@@ -1,9 +1,9 @@
 #pragma once
 /*
- * Why the first error of a queue pair came, as its keys and its other end tell.
+ * The cause of the first error of a queue pair, derived from its keys and its other end.
  *
- * What is known when the completion is polled is noted then; what came of the other end is told
- * when the trace ends, or asked for while it is written.
+ * Facts that are known when the completion is polled are stored then; the fate of the other end is
+ * added when the trace ends, or on request while it is being written.
  *
  * One thread.
  */
@@ -22,8 +22,10 @@ struct cause {
 	bool datagrams;       /* it is UD */
 	char *name;           /* of it: "process 2 (server) qp1"; NULL: not known */
 	char *port;           /* "port 1 was down: IBV_EVENT_PORT_ERR 1:47, 16 ms before"; NULL */
-	char *key;            /* "lkey 0x8002 is mr2 of pd1; qp1 is in pd2"; NULL: keys fit */
-	char *peer;           /* "killed by SIGKILL, last verb at 582 ms"; NULL: nothing to say */
+	/* "lkey 0x8002 is mr2 of pd1; qp1 is in pd2"; NULL: the keys are valid */
+	char *key;
+	/* "killed by SIGKILL, last verb at 582 ms"; NULL: nothing to report */
+	char *peer;
 };
 
 int causes_new(struct trace *trace, const struct first_list *errors, struct causes **ret_causes);
@@ -31,11 +33,11 @@ int causes_new(struct trace *trace, const struct first_list *errors, struct caus
 /* Accepts NULL. */
 void causes_free(struct causes *causes);
 
-/* A completion in error, before first_event() has seen it. */
+/* A completion in error; call it before first_event(). */
 void causes_complete(struct causes *causes, struct model *model,
 		     const struct model_complete *complete);
 
-/* The errors that first_event() has added are those of the completions before. */
+/* The errors that first_event() has added belong to the completions passed before. */
 void causes_note(struct causes *causes);
 
 /* ibv_get_async_event() has returned an event: the port may be down. */
@@ -50,5 +52,5 @@ void causes_post(struct causes *causes, const struct trace_event *event);
 /* Complete the sentences about the other ends. */
 void causes_finish(struct causes *causes, const struct ends *ends);
 
-/* Of errors->all[i]; NULL: nothing is known. */
+/* For errors->all[i]; NULL: nothing is known. */
 const struct cause *causes_of(const struct causes *causes, size_t i);

@@ -1,12 +1,12 @@
 /*
- * What the first error of a queue pair has to do with its other end
+ * How the other end explains the first error of a queue pair
  *
- *	completion in error	its state, its receive queue; noted
- *	until the trace ends	its first receive, its modify to RTR
- *	end of the trace	one sentence: the first of these that explains the error
+ * 	completion in error	its state, its receive queue; noted
+ * 	until the trace ends	its first receive, its modify to RTR
+ * 	end of the trace	one sentence: the first of these that explains the error
  *
- * What the other end did is known as far as its events tell: it may have been dead or stopped since
- * the last of them, and the recorder may learn later that a process has ended.
+ * The other end is known only by its events: it may have been dead or stopped since the last of
+ * them, and the recorder may learn later that a process has ended.
  */
 #include "analyzer/facts/cause_priv.h"
 
@@ -24,7 +24,7 @@
 #include "analyzer/model/queue.h"
 #include "analyzer/model/words.h"
 
-enum { NOTICE_NS = 1000000000 }; /* so late is the end of a process noticed at most */
+enum { NOTICE_NS = 1000000000 }; /* the end of a process is noticed at most this much later */
 
 void cause_say(char **text, const char *format, ...)
 {
@@ -49,7 +49,7 @@ void cause_note_receives(struct noted *noted, const struct life *other)
 	noted->waiting = noted->queue != 0;
 }
 
-void cause_note_astray(struct noted *noted, const struct life *qp, const struct peer *peer)
+void cause_note_misconnected(struct noted *noted, const struct life *qp, const struct peer *peer)
 {
 	noted->astray.handle = peer->life->handle;
 	noted->astray.number = qp->number;
@@ -79,7 +79,7 @@ void cause_note_modify(const struct causes *causes, struct noted *noted,
 	noted->astray.told = (uint32_t)number;
 }
 
-static void say_receives(struct noted *noted)
+static void put_receives(struct noted *noted)
 {
 	char room[32] = "", came[96] = "", id[32], when[32], retry[32] = "", timer[48] = "";
 
@@ -118,8 +118,8 @@ static void name_end(const struct process *process, char text[CAUSE_TEXT])
 	}
 }
 
-/* The process was killed before the error, or as far as the clocks tell at that time. */
-static bool say_killed(const struct causes *causes, const struct ends *ends, struct noted *noted)
+/* The process was killed before the error, within the accuracy of the clocks. */
+static bool put_killed(const struct causes *causes, const struct ends *ends, struct noted *noted)
 {
 	const struct process *process = trace_process(causes->trace, noted->cause.process);
 	char what[CAUSE_TEXT], last[32], at[32], before[32];
@@ -141,7 +141,7 @@ static bool say_killed(const struct causes *causes, const struct ends *ends, str
 	return true;
 }
 
-/* What @error means for this end: its receive was too small for what was sent. */
+/* What @error means for this end: its receive was too small for the message. */
 static void name_failure(const struct first_error *error, char text[CAUSE_TEXT])
 {
 	const char *status = enum_name(enum_find("ibv_wc_status"), error->status);
@@ -156,8 +156,8 @@ static void name_failure(const struct first_error *error, char text[CAUSE_TEXT])
 		snprintf(text, CAUSE_TEXT, "failed with %s", status ?: "an error");
 }
 
-/* The other end has failed as well, and often that is where the cause is. */
-static bool say_failed(const struct causes *causes, struct noted *noted)
+/* The other end has failed as well, and often the cause is at that end. */
+static bool put_failed(const struct causes *causes, struct noted *noted)
 {
 	const struct first_list *errors = causes->errors;
 	char id[32], when[32], what[CAUSE_TEXT];
@@ -197,8 +197,8 @@ static void name_rtr(const struct noted *noted, char text[CAUSE_TEXT])
 			 event_id_text(rtr->id, id), words_span(rtr->time - noted->time, when));
 }
 
-/* It was not connected to this end, for which it does not answer. */
-static void say_astray(struct noted *noted)
+/* It was connected to another queue pair, and does not respond to this one. */
+static void put_astray(struct noted *noted)
 {
 	bool early = noted->state == ABI_QPS_RESET || noted->state == ABI_QPS_INIT;
 	bool told = noted->astray.rtr.id.thread;
@@ -220,7 +220,7 @@ static void say_astray(struct noted *noted)
 		cause_say(&noted->cause.peer, "%s", other);
 }
 
-/* The other end takes nothing in that state. */
+/* The other end receives nothing in that state. */
 static bool is_deaf(const struct noted *noted)
 {
 	return noted->state == ABI_QPS_ERR || noted->state == 0 ||
@@ -242,8 +242,8 @@ static bool was_alive(const struct causes *causes, const struct ends *ends,
 	return last - noted->slack >= noted->time;
 }
 
-/* Nothing that is known of the other end explains the silence. */
-static void say_able(const struct causes *causes, const struct ends *ends, struct noted *noted)
+/* Nothing that is known of the other end explains why it did not respond. */
+static void put_able(const struct causes *causes, const struct ends *ends, struct noted *noted)
 {
 	const struct process *process = trace_process(causes->trace, noted->cause.process);
 	char last[32], end[32], what[CAUSE_TEXT];
@@ -274,17 +274,17 @@ static void peer_sentence(const struct causes *causes, const struct ends *ends, 
 	const struct moment *destroy = &noted->destroy;
 	char id[32], when[32];
 
-	if (!noted->cause.process || say_killed(causes, ends, noted))
+	if (!noted->cause.process || put_killed(causes, ends, noted))
 		return;
 	if (destroy->id.thread && destroy->time + noted->slack < noted->time)
 		cause_say(&noted->cause.peer, "its %s %s began %s before",
 			  verb_infos[destroy->verb].name, event_id_text(destroy->id, id),
 			  words_span(noted->time - destroy->time, when));
 	else if (noted->astray.handle)
-		say_astray(noted);
+		put_astray(noted);
 	else if (noted->empty)
-		say_receives(noted);
-	else if (!say_failed(causes, noted) && noted->moved.id.thread &&
+		put_receives(noted);
+	else if (!put_failed(causes, noted) && noted->moved.id.thread &&
 		 noted->moved.time + noted->slack < noted->time && is_deaf(noted))
 		cause_say(&noted->cause.peer, "in %s since %s, %s before",
 			  qp_state_name(noted->state), event_id_text(noted->moved.id, id),
@@ -295,5 +295,5 @@ void cause_say_peer(const struct causes *causes, const struct ends *ends, struct
 {
 	peer_sentence(causes, ends, noted);
 	if (!noted->cause.peer && noted->answer)
-		say_able(causes, ends, noted);
+		put_able(causes, ends, noted);
 }

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * What is noted of a completion in error. For cause.c and cause_peer.c.
+ * Facts about a completion in error. For cause.c and cause_peer.c.
  *
  * One thread.
  */
@@ -21,43 +21,43 @@ enum {
 	RNR_RETRY_EXC_ERR = 13
 };
 
-/* What was seen when the completion was polled. */
+/* The state when the completion was polled. */
 struct noted {
 	struct cause cause;
-	struct event_id event; /* of the poll, and the index of the completion */
+	struct event_id event; /* the poll, and the index of the completion */
 	uint32_t index;
 	int64_t time;
-	int64_t slack; /* of the clock of the other end */
+	int64_t slack; /* uncertainty of the clock of the other end */
 	int status;
 	struct moment destroy;        /* of the other queue pair, returned or not; zeroed: none */
 	int state;                    /* of it; QP_UNKNOWN */
-	struct moment moved;          /* what led to the state */
+	struct moment moved;          /* the event that led to the state */
 	bool empty;                   /* its receive queue was empty */
 	bool waiting;                 /* for its first receive after that */
-	bool missed;                  /* nobody looked whether that came */
-	uint32_t room;                /* of that queue; 0 not known */
-	uint64_t queue;               /* handle of it: QP or SRQ */
+	bool missed;                  /* it is not known whether that came */
+	uint32_t room;                /* capacity of that queue; 0 not known */
+	uint64_t queue;               /* its handle: QP or SRQ */
 	int rnr_retry, min_rnr_timer; /* -1 not known */
 	struct event_id receive;      /* the first one; 0:0 none came */
 	int64_t received;
 	struct outage_victim victim;
-	char *answer; /* what to look at where nothing else is told; NULL: nothing */
+	char *answer; /* what to check if no other reason is known; NULL: nothing */
 	/* it is not connected to this end: not yet, or to another */
 	struct {
 		uint64_t handle; /* 0: it is */
 		uint32_t number; /* of this end */
 		struct moment rtr;
-		uint32_t told; /* its dest_qp_num, where it went to RTR */
+		uint32_t told; /* its dest_qp_num, if it went to RTR */
 	} astray;
 };
 
 struct causes {
 	struct trace *trace;
 	const struct first_list *errors;
-	struct noted **all; /* of errors->all; NULL: nothing is known */
+	struct noted **all; /* for errors->all; NULL: nothing is known */
 	size_t n;
 	struct outages *outages;
-	struct noted **fresh; /* of completions that first_event() has not seen */
+	struct noted **fresh; /* for completions that first_event() has not seen */
 	size_t nfresh;
 	unsigned int waiting;
 };
@@ -65,11 +65,11 @@ struct causes {
 /* Replace a sentence. */
 void cause_say(char **text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* The receive queue of the other end, as it is now. */
+/* Note the current receive queue of the other end. */
 void cause_note_receives(struct noted *noted, const struct life *other);
 
-/* @peer, which @qp names, is not connected to it. */
-void cause_note_astray(struct noted *noted, const struct life *qp, const struct peer *peer);
+/* @peer, whose number @qp uses, is not connected to it. */
+void cause_note_misconnected(struct noted *noted, const struct life *qp, const struct peer *peer);
 
 /* A modify has succeeded: it may have connected the other end of @noted. */
 void cause_note_modify(const struct causes *causes, struct noted *noted,

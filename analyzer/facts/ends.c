@@ -1,11 +1,11 @@
 /*
  * Calls that never returned, and processes that were killed or have failed
  *
- *	call --> the thread's call under way --> return: forgotten
- *	                                    \-> end of the process: it never returned
+ * 	call --> the thread's call under way --> return: forgotten
+ * 	                                    \-> end of the process: it never returned
  *
- * A thread that waits for an event when its program ends is as it should be; other calls return,
- * unless they have only just begun. A call of librdmacm counts, and not those that it makes.
+ * A thread may wait for an event when its program ends; other calls return, unless they have only
+ * just begun. A call of librdmacm counts, and not the calls that it makes.
  */
 #include "analyzer/facts/ends.h"
 
@@ -37,7 +37,7 @@ struct last {
 	struct event_id id;
 	enum verb verb;
 	uint32_t stack;
-	int64_t polled; /* when completions came last; 0: never */
+	int64_t polled; /* time of the last completions; 0: none */
 };
 
 struct ends {
@@ -88,7 +88,7 @@ static struct under_way *call_of(struct ends *ends, uint32_t thread)
 	return &ends->calls[thread];
 }
 
-/* Of a finished trace the end is known already. */
+/* In a finished trace the end is already known. */
 void ends_call(struct ends *ends, struct model *model, const struct trace_event *event)
 {
 	bool returns = event->call->end >= 0 && !trace_is_live(ends->trace);
@@ -176,8 +176,8 @@ static bool has_ended(const struct ends *ends, uint32_t id)
 }
 
 /*
- * A copy of a trace that was still recorded ends anywhere, and so does one with events lost. What
- * another trace of the job lacks is nothing to this one's processes.
+ * A copy of a trace that was still recorded may end anywhere, and so may one with events lost.
+ * Events missing in another trace of the job do not matter for this one's processes.
  */
 static bool is_whole(const struct ends *ends, const struct model_exit *end)
 {
@@ -217,7 +217,10 @@ static int find_signal(const struct process *process)
 	return process->ending && !strcmp(process->ending, "killed") ? 0 : -1;
 }
 
-/* 0: it ended well, or that is not known; a program that it was replaced by is another one. */
+/*
+ * 0: it ended successfully, or that is not known; a program that replaced it by exec counts
+ * separately.
+ */
 static int find_status(const struct process *process)
 {
 	bool itself = process && process->ending && strcmp(process->ending, "exec") != 0;
@@ -227,8 +230,8 @@ static int find_status(const struct process *process)
 		       : 0;
 }
 
-/* Does another fact say why @process failed? */
-static bool is_told(const struct ends *ends, uint32_t process)
+/* Does another fact explain why @process failed? */
+static bool is_explained(const struct ends *ends, uint32_t process)
 {
 	for (size_t i = 0; i < ends->facts->n; i++) {
 		const struct fact *fact = &ends->facts->all[i];
@@ -248,7 +251,7 @@ static void add_ended(struct ends *ends, struct model *model, const struct model
 	int signal = find_signal(process), status = find_status(process);
 	struct fact *fact;
 
-	if ((signal < 0 || !live) && (!status || failed || is_told(ends, end->process)))
+	if ((signal < 0 || !live) && (!status || failed || is_explained(ends, end->process)))
 		return;
 	fact = fact_count(ends->facts, status ? FACT_EXITED : FACT_KILLED,
 			  fact_key((uint64_t)end->process, 0, 0), end->process);

@@ -22,7 +22,7 @@ void ends_destroy(struct ends *ends, struct model *model, const struct trace_eve
 void ends_call(struct ends *ends, struct model *model, const struct trace_event *event);
 void ends_return(struct ends *ends, const struct trace_event *event);
 
-/* The application has posted. */
+/* The application has called a post verb. */
 void ends_post(struct ends *ends, struct model *model, const struct trace_event *event);
 
 /* The program was alive at the time of @event. */
@@ -30,7 +30,7 @@ void ends_alive(struct ends *ends, const struct trace_event *event);
 
 /*
  * A process has ended, or the trace ends; the model still knows its objects. @failed: a completion
- * in error says why. @expected: the last failure that is no fact (failed.h), or NULL.
+ * in error explains it. @expected: the last failure that is not a fact (failed.h), or NULL.
  */
 void ends_process(struct ends *ends, struct model *model, const struct model_exit *end, bool failed,
 		  const char *expected);

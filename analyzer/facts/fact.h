@@ -1,9 +1,9 @@
 #pragma once
 /*
- * A fact: something that went wrong, whatever the rules say of it.
+ * A fact: a failure, independent of the rules.
  *
- * What has one cause is one fact with a count: the same verb, error and place in the program,
- * in however many processes.
+ * Failures with one cause are one fact with a count: the same verb, error and place in the program,
+ * in any number of processes.
  *
  * One thread.
  */
@@ -13,8 +13,8 @@
 enum fact_kind {
 	FACT_FAILED, /* a verb */
 	FACT_HUNG,   /* a call that never returned */
-	FACT_ERROR,  /* the first completion in error of a queue pair: first.h has these */
-	FACT_KILLED, /* a process, with live objects */
+	FACT_ERROR,  /* the first completion in error of a queue pair: see first.h */
+	FACT_KILLED, /* a process that had live objects */
 	FACT_FATAL,  /* an asynchronous event */
 	FACT_EXITED, /* a process, with an exit status that no other fact explains */
 	FACT_COUNT,
@@ -32,47 +32,47 @@ extern const struct fact_info fact_infos[FACT_COUNT];
 int fact_find(const char *name);
 
 enum {
-	FACTS_KEPT = 1000, /* of a kind; the others are counted */
+	FACTS_KEPT = 1000, /* for each kind; the others are counted */
 	FACT_PROCESSES = 1024,
 };
 
 struct fact {
 	enum fact_kind kind;
-	struct event_id event; /* the first of them; of a process its last verb, or 0:0 */
+	struct event_id event; /* the first one; for a process its last verb, or 0:0 */
 	int64_t time;
 	uint32_t process, thread;
 	uint32_t stack; /* of the trace, 0 none */
 	enum verb verb; /* VERB_COUNT: none */
-	int error;      /* errno; of a process the signal (0 unknown) or status; an event's type */
-	int64_t lasted; /* a call that never returned: until its process or the trace ended */
+	int error;      /* errno; for a process its signal (0 unknown) or status; an event's type */
+	int64_t lasted; /* for a call that never returned: until its process or the trace ended */
 	bool ended;     /* its process did */
 	uint64_t live;  /* objects of a killed process */
 	int64_t last;   /* a process: time of its last verb */
-	uint64_t count; /* how many there were */
-	uint32_t *in;   /* the processes, the first FACT_PROCESSES of them */
+	uint64_t count; /* number of occurrences */
+	uint32_t *in;   /* the first FACT_PROCESSES of the processes */
 	size_t nin;
 	unsigned int known; /* enum finding_known */
 	char *what;         /* "ibv_modify_qp(qp1 -> RTS)" */
-	char *because;      /* of a process: what it waited for; NULL: not known */
+	char *because;      /* for a process: what it waited for; NULL: not known */
 };
 
 struct fact_list {
 	struct fact *all;
 	size_t n;
-	uint64_t count[FACT_COUNT]; /* with those that are not kept */
+	uint64_t count[FACT_COUNT]; /* including those that are not stored */
 	size_t kept[FACT_COUNT];
 	struct map by_key; /* 1 + index in `all` */
 	int err;           /* -ENOMEM: facts are missing */
 };
 
 /*
- * Count one of the cause @key in @process. If it is the first of that cause, it is to be filled
- * by the caller: its count is 1. NULL if enough are kept. Valid until the next call.
+ * Count one with the cause @key in @process. If it is the first of that cause, its count is 1 and
+ * the caller fills it in. NULL if enough are stored. Valid until the next call.
  */
 struct fact *fact_count(struct fact_list *facts, enum fact_kind kind, uint64_t key,
 			uint32_t process);
 
-/* Take back one of a fact. */
+/* Undo one fact_count() of a fact. */
 void fact_uncount(struct fact_list *facts, struct fact *fact);
 
 /* A key from the values that identify a cause. */

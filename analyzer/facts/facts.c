@@ -1,10 +1,10 @@
 /*
- * What went wrong in a trace, apart from the rules
+ * Failures in a trace that are no findings of rules
  *
- *	control verb	ends.c (under way), failed.c (its result)
- *	post, notify	failed.c, if it failed
- *	poll		first.c (completions in error), failed.c, if it failed
- *	end of process	ends.c
+ * 	control verb	ends.c (under way), failed.c (its result)
+ * 	post, notify	failed.c, if it failed
+ * 	poll		first.c (completions in error), failed.c, if it failed
+ * 	end of process	ends.c
  */
 #include "analyzer/facts/facts.h"
 
@@ -67,7 +67,7 @@ static bool is_own(const struct trace_event *event)
 	return !event->inner && !event->call->ours && !event->call->depth;
 }
 
-static void see_call(struct facts *facts, struct model *model, const struct trace_event *event)
+static void note_call(struct facts *facts, struct model *model, const struct trace_event *event)
 {
 	if (!is_own(event))
 		return;
@@ -78,7 +78,7 @@ static void see_call(struct facts *facts, struct model *model, const struct trac
 	ends_call(facts->work->ends, model, event);
 }
 
-static void see_return(struct facts *facts, struct model *model, const struct trace_event *event)
+static void note_return(struct facts *facts, struct model *model, const struct trace_event *event)
 {
 	if (event->call->verb == VERB_modify_qp && !event->call->ours && !event->call->failed)
 		causes_modify(facts->work->causes, event);
@@ -91,7 +91,7 @@ static void see_return(struct facts *facts, struct model *model, const struct tr
 		failed_return(facts->work->failed, model, event);
 }
 
-static int see_poll(struct facts *facts, const struct trace_event *event)
+static int note_poll(struct facts *facts, const struct trace_event *event)
 {
 	int err = first_event(facts->work->first, event);
 
@@ -99,7 +99,7 @@ static int see_poll(struct facts *facts, const struct trace_event *event)
 	return err;
 }
 
-static int see_data(struct facts *facts, struct model *model, const struct trace_event *event)
+static int note_data(struct facts *facts, struct model *model, const struct trace_event *event)
 {
 	bool failed = event->kind == TRACE_POST   ? event->post->ret != 0
 		      : event->kind == TRACE_POLL ? event->poll->ret < 0
@@ -116,7 +116,7 @@ static int see_data(struct facts *facts, struct model *model, const struct trace
 		causes_post(facts->work->causes, event);
 		ends_post(facts->work->ends, model, event);
 	}
-	return event->kind == TRACE_POLL ? see_poll(facts, event) : 0;
+	return event->kind == TRACE_POLL ? note_poll(facts, event) : 0;
 }
 
 void facts_complete(struct facts *facts, struct model *model, const struct model_complete *complete)
@@ -133,21 +133,23 @@ int facts_event(struct facts *facts, struct model *model, const struct trace_eve
 {
 	switch (event->kind) {
 	case TRACE_CALL:
-		see_call(facts, model, event);
+		note_call(facts, model, event);
 		return 0;
 	case TRACE_RETURN:
-		see_return(facts, model, event);
+		note_return(facts, model, event);
 		return 0;
 	case TRACE_POST:
 	case TRACE_POLL:
 	case TRACE_NOTIFY:
-		return see_data(facts, model, event);
+		return note_data(facts, model, event);
 	default:
 		return 0;
 	}
 }
 
-/* What only a completion told of is no evidence of whose completion it is. */
+/*
+ * A key that only a completion has shown does not prove which queue pair the completion belongs to.
+ */
 void facts_misfit(struct facts *facts, const struct model_key *key)
 {
 	if (key->sge >= 0 && !key->status)

@@ -1,9 +1,9 @@
 #pragma once
 /*
- * What went wrong in a trace, apart from the rules: verbs that failed, calls that never returned,
+ * Failures in a trace, independent of the rules: verbs that failed, calls that never returned,
  * completions in error, processes that were killed, fatal events.
  *
- * Filled in the same pass as the rules, which may look at it. One thread.
+ * Collected in the same pass as the rules, which may use it. One thread.
  */
 #include "analyzer/facts/cause.h"
 #include "analyzer/facts/fact.h"
@@ -16,7 +16,8 @@ struct facts_work;
 struct facts {
 	struct fact_list list;
 	struct first_list errors;
-	uint64_t verbs;       /* that the application called, as far as they are in the trace */
+	/* number that the application called, as far as they are in the trace */
+	uint64_t verbs;
 	int64_t last;         /* time of the last of them */
 	bool off[FACT_COUNT]; /* muted */
 	struct facts_work *work;
@@ -28,13 +29,13 @@ int facts_new(struct trace *trace, struct facts **ret_facts);
 /* Accepts NULL. */
 void facts_free(struct facts *facts);
 
-/* The next event, which the model has seen. Returns 0 or -errno after log_err(). */
+/* The next event; the model has processed it already. Returns 0 or -errno after log_err(). */
 int facts_event(struct facts *facts, struct model *model, const struct trace_event *event);
 
-/* A request of a post names memory that is not in its region. */
+/* A request of a post uses memory outside of its region. */
 void facts_misfit(struct facts *facts, const struct model_key *key);
 
-/* A completion in error that is not a flush; facts_event() has not seen it. */
+/* A completion in error that is not a flush; call it before facts_event(). */
 void facts_complete(struct facts *facts, struct model *model,
 		    const struct model_complete *complete);
 
@@ -44,11 +45,11 @@ void facts_end(struct facts *facts, struct model *model, const struct model_exit
 /* The last event has been seen. Returns 0 or -errno after log_err(). */
 int facts_finish(struct facts *facts);
 
-/* Why an error of facts->errors came; NULL: nothing is known. */
+/* The cause of an error of facts->errors; NULL: nothing is known. */
 const struct cause *facts_cause(const struct facts *facts, const struct first_error *error);
 
-/* How many there are of a kind; of queue pairs in error, how many. */
+/* The number of facts of a kind; for queue pairs in error, their number. */
 uint64_t facts_count(const struct facts *facts, enum fact_kind kind);
 
-/* Is there one that is bad, not muted and not known? */
+/* Is there a bad fact that is not muted and not known? */
 bool facts_bad(const struct facts *facts);

@@ -1,16 +1,16 @@
 /*
- * Verbs that failed, and asynchronous events that say that something is lost
+ * Verbs that failed, and asynchronous events that report a loss
  *
- * Whoever looks for the most inline data that a device takes asks for a queue pair again and
- * again, with less each time after it was refused:
+ * A program that searches for the maximum of inline data creates a queue pair again and again, with
+ * a smaller value after each failure:
  *
- *	ibv_create_qp(max_inline_data 2048)	EINVAL	asked again: taken back
- *	ibv_create_qp(max_inline_data 1536)	EINVAL	asked again: taken back
- *	ibv_create_qp(max_inline_data 1024)	a queue pair
+ * 	ibv_create_qp(max_inline_data 2048)	EINVAL	asked again: taken back
+ * 	ibv_create_qp(max_inline_data 1536)	EINVAL	asked again: taken back
+ * 	ibv_create_qp(max_inline_data 1024)	a queue pair
  *
- * So a refusal is taken back when the same thread asks for less. The last of a search that ends
- * with one is taken back, too. What is no fact for such a reason may still be the end of a program
- * that did not expect it: the last of each process is remembered.
+ * So a refusal is taken back when the same thread asks for less. If a search ends with a refusal,
+ * that one is taken back, too. Such a failure may still end a program that did not expect it: the
+ * last one of each process is remembered.
  */
 #include "analyzer/facts/failed.h"
 
@@ -27,7 +27,7 @@
 
 enum { PLACES = 64, SEARCH = 3 /* refusals in a row */, TEXT = 256 };
 
-/* What a thread was refused last, for the inline data that it asked for. */
+/* The last refusal of a thread, and the inline data that it asked for. */
 struct search {
 	size_t refusal; /* 1 + index of the fact; 0: none, or taken back */
 	int64_t inline_data;
@@ -44,7 +44,7 @@ struct failed {
 	struct {
 		uint32_t stack;
 		uint64_t key;
-	} places[PLACES]; /* the last keys that were made */
+	} places[PLACES]; /* of the last keys that were made */
 };
 
 int failed_new(struct trace *trace, struct fact_list *facts, struct failed **ret_failed)
@@ -102,7 +102,7 @@ static struct fact *count_failure(struct failed *failed, struct model *model,
 	return fact;
 }
 
-/* Nothing has come yet, or there is nothing at that place: no program ends for it. */
+/* Nothing has come yet, or there is no such entry: no program ends because of it. */
 static bool is_not_yet(int error)
 {
 	return error == EAGAIN || error == EINTR || error == EINPROGRESS || error == ENODATA;
@@ -153,7 +153,7 @@ static bool asks_for_inline(const struct call *call, int64_t *ret_bytes)
 		args_get(call->args, ARG(qp_init_attr_ex.cap.max_inline_data), ret_bytes));
 }
 
-/* It has asked for less than it was refused. */
+/* It has asked for less than was refused. */
 static void take_back(struct failed *failed, const struct trace_event *event)
 {
 	struct search *search;
@@ -185,7 +185,7 @@ static void note_refusal(struct failed *failed, const struct trace_event *event,
 	if (++search->steps < SEARCH)
 		search->refusal = (size_t)(fact - failed->facts->all) + 1;
 	else
-		fact_uncount(failed->facts, fact); /* whether or not there will be another */
+		fact_uncount(failed->facts, fact); /* even if there will be another */
 }
 
 /* Events of devices */
@@ -231,11 +231,11 @@ static void take_event(struct failed *failed, struct model *model, const struct 
 /* Events of librdmacm */
 
 /* clang-format off */
-/* What an event tells the end of, which was begun by a call that succeeded. */
+/* An event that reports the failure of an operation that a successful call began. */
 static const struct cm_failure {
 	const char *event;
 	enum verb verb;
-	int error; /* where the status is no errno, but a reason of IBA 12.6.7 */
+	int error; /* if the status is a reason of IBA 12.6.7 instead of an errno */
 } cm_failures[] = {
 	{ "RDMA_CM_EVENT_ADDR_ERROR",      VERB_rdma_resolve_addr,   EHOSTUNREACH },
 	{ "RDMA_CM_EVENT_ROUTE_ERROR",     VERB_rdma_resolve_route,  EHOSTUNREACH },
@@ -245,7 +245,7 @@ static const struct cm_failure {
 	{ "RDMA_CM_EVENT_MULTICAST_ERROR", VERB_rdma_join_multicast, EIO },
 };
 
-/* The peer answered: for connections with a reason of IBA 12.6.7, for datagrams a SIDR status. */
+/* The peer replied: for connections with a reason of IBA 12.6.7, for datagrams a SIDR status. */
 static const struct {
 	const char *event;
 	int64_t status;
@@ -270,7 +270,7 @@ static const struct cm_failure *find_cm_failure(const char *event)
 	return NULL;
 }
 
-/* A request for datagrams that has an answer is not unreachable, whatever the event is called. */
+/* A datagram request that got a reply is not unreachable, whatever the name of the event. */
 static int cm_failure_error(const struct cm_failure *row, int64_t status)
 {
 	if (status < 0)

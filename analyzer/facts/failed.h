@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Verbs that failed, and asynchronous events that say that something is lost.
+ * Verbs that failed, and asynchronous events that report a loss.
  *
  * One thread.
  */
@@ -18,8 +18,8 @@ void failed_free(struct failed *failed);
 void failed_return(struct failed *failed, struct model *model, const struct trace_event *event);
 
 /*
- * The last failure of @process that is no fact, since programs expect it, as
- * "ibv_create_cq_ex(context1) = EOPNOTSUPP at 1:23"; NULL: none. Valid until its next call.
+ * The last failure of @process that is not a fact, since programs expect it, as
+ * "ibv_create_cq_ex(context1) = EOPNOTSUPP at 1:23"; NULL: none. Valid until the next call.
  */
 const char *failed_expected(const struct failed *failed, uint32_t process);
 

@@ -1,10 +1,9 @@
 /*
  * The first completion in error of each queue pair
  *
- * The first error flushes everything posted behind it, so that a thousand errors
- * have one cause. The requests are read from the trace a second time, in one pass
- * after the end: remembering every request would cost more. In a trace that is
- * still being written, they are looked up at once.
+ * The first error flushes everything posted behind it, so that a thousand errors have one cause.
+ * The requests are read from the trace a second time, in one pass after the end: remembering every
+ * request would cost more. In a trace that is still being written, they are looked up at once.
  */
 #include "analyzer/facts/first.h"
 
@@ -26,7 +25,7 @@ struct first {
 	struct trace *trace;
 	struct cursor *cursor; /* to look up requests while it is written, or NULL */
 	struct first_list *errors;
-	uint32_t *slots; /* 1 + index in errors->all, 0 free; by queue pair, never full */
+	uint32_t *slots; /* 1 + index in errors->all, 0: free; by queue pair, never full */
 	size_t nslots;   /* a power of two */
 	size_t room;     /* of errors->all */
 	struct misfit misfits[MISFITS];
@@ -54,7 +53,7 @@ void first_free(struct first *first)
 	free(first);
 }
 
-/* A queue pair that the trace does not know is identified by its number. */
+/* A queue pair that is not in the trace is identified by its number. */
 static uint32_t *slot_of(const struct first *first, uint32_t process, uint32_t qp, uint32_t qp_num)
 {
 	uint64_t key = qp ? fact_key(qp, 0, 0) : fact_key(0, process, qp_num);
@@ -169,7 +168,7 @@ static bool is_misfit(const struct first *first, const struct first_request *req
 	return false;
 }
 
-/* Of two that may have failed, the one whose buffer is not in its region has. */
+/* Of two requests that may have failed, it is the one whose buffer is not in its region. */
 static void choose_request(const struct first *first, struct first_error *error)
 {
 	bool request = is_misfit(first, &error->request), other = is_misfit(first, &error->other);
@@ -182,7 +181,7 @@ static void choose_request(const struct first *first, struct first_error *error)
 	error->candidates = 1;
 }
 
-/* While it is there: a trace that is still written forgets what was destroyed. */
+/* At once: a trace that is still being written forgets objects that were destroyed. */
 static void name_qp(struct first *first, struct first_error *error)
 {
 	const struct object *qp = error->qp ? trace_object(first->trace, error->qp) : NULL;

@@ -1,8 +1,8 @@
 #pragma once
 /*
- * The first line of every report: the first completion error of each queue pair
- * that is not a flush, with its work request. Of such a completion only wr_id,
- * status, qp_num and vendor_err are valid; the rest comes from the post.
+ * The first line of every report: the first completion error of each queue pair that is not a
+ * flush, with its work request. Such a completion has only wr_id, status, qp_num and vendor_err;
+ * the rest comes from the post.
  *
  * One thread.
  */
@@ -11,17 +11,17 @@
 /* enum ibv_wc_status */
 enum { FIRST_SUCCESS = 0, FIRST_FLUSH = 5 };
 
-/* Does the user know of it already (report/known.h)? Both may be. */
+/* Is it known to the user already (report/known.h)? Both may apply. */
 enum finding_known {
 	FINDING_NEW,
 	FINDING_SUPPRESSED = 1,
 	FINDING_BASELINE = 2,
-	FINDING_UNCERTAIN = 4, /* made before it was known what is missing */
+	FINDING_UNCERTAIN = 4, /* made before it was known which events are missing */
 };
 
 /* A work request that may have failed. */
 struct first_request {
-	struct event_id id; /* of the post; 0:0: not known, and neither is what follows */
+	struct event_id id; /* the post; 0:0: not known, and the following fields are not valid */
 	uint32_t index;     /* in its list */
 	int64_t posted_at;
 	uint32_t stack; /* of the post, 0 not known */
@@ -45,10 +45,10 @@ struct first_error {
 	int status;
 	uint32_t vendor_err;
 	uint64_t wr_id;
-	uint32_t candidates; /* how many requests of that wr_id it may be */
+	uint32_t candidates; /* number of requests with that wr_id that it may be */
 	struct first_request request;
-	struct first_request other; /* of the other side, which may be it as well */
-	uint64_t flushes;           /* completions that were flushed after it */
+	struct first_request other; /* the candidate on the other side (send or receive), if any */
+	uint64_t flushes;           /* completions flushed after it */
 	unsigned int known;         /* enum finding_known */
 };
 
@@ -59,7 +59,7 @@ struct first_list {
 
 struct first;
 
-/* Adds to @errors. Returns 0 or -ENOMEM after log_err(). */
+/* Adds the errors to @errors. Returns 0 or -ENOMEM after log_err(). */
 int first_new(struct trace *trace, struct first_list *errors, struct first **ret_first);
 
 /* Accepts NULL. */
@@ -68,7 +68,7 @@ void first_free(struct first *first);
 /* Examine a poll. Returns 0 or -errno after log_err(). */
 int first_event(struct first *first, const struct trace_event *event);
 
-/* An element of request @index of the post @id is not in its region. */
+/* An element of request @index of post @id is not in its region. */
 void first_misfit(struct first *first, struct event_id id, uint32_t index);
 
 /* Look up the work requests in the trace. Returns 0 or -errno after log_err(). */

@@ -1,12 +1,12 @@
 /*
  * When ports and devices were down
  *
- *	IBV_EVENT_PORT_ERR                       down
- *	IBV_EVENT_PORT_ACTIVE of the same port   up again
- *	IBV_EVENT_DEVICE_FATAL                   down for good
+ * 	IBV_EVENT_PORT_ERR                       down
+ * 	IBV_EVENT_PORT_ACTIVE of the same port   up again
+ * 	IBV_EVENT_DEVICE_FATAL                   down permanently
  *
- * Times are those at which ibv_get_async_event() returned: a thread that waits for events may be
- * told later than another polls the completion, so that a little later counts, too.
+ * Times are those at which ibv_get_async_event() returned: a thread may get the event after another
+ * has polled the completion, so that slightly later events count, too.
  */
 #include "analyzer/facts/outage.h"
 
@@ -25,7 +25,7 @@ enum { DEVICE_FATAL = 8, PORT_ACTIVE = 9, PORT_ERR = 10 };
 
 /* enum ibv_wc_status */
 enum {
-	LOC_QP_OP_ERR = 2, /* of Soft-RoCE: there is no way out of the port */
+	LOC_QP_OP_ERR = 2, /* of Soft-RoCE: the port is down */
 	RETRY_EXC_ERR = 12,
 	FATAL_ERR = 19,
 	RESP_TIMEOUT_ERR = 20,
@@ -36,8 +36,8 @@ struct outage {
 	uint32_t process;
 	uint64_t context;
 	uint32_t port;        /* 0: the device */
-	struct event_id told; /* that it is down */
-	int64_t from, to;     /* INT64_MAX: it did not come back */
+	struct event_id told; /* the event that reported it */
+	int64_t from, to;     /* INT64_MAX: it did not come up again */
 };
 
 struct outages {
@@ -58,7 +58,7 @@ void outages_free(struct outages *outages)
 	free(outages);
 }
 
-/* The one of that port that has not ended. */
+/* The outage of that port that has not ended. */
 static struct outage *find_open(struct outages *outages, const struct outage *like)
 {
 	for (size_t i = outages->n; i--;) {

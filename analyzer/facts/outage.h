@@ -1,6 +1,6 @@
 #pragma once
 /*
- * When ports and devices were down, as the program was told by asynchronous events.
+ * The times when ports and devices were down, as asynchronous events reported.
  *
  * One thread.
  */
@@ -9,7 +9,7 @@
 struct outages;
 struct trace_event;
 
-/* What failed: a request of a queue pair. */
+/* The failed request of a queue pair. */
 struct outage_victim {
 	uint32_t process;
 	uint64_t context; /* handle */
@@ -28,8 +28,8 @@ void outages_free(struct outages *outages);
 void outages_event(struct outages *outages, const struct trace_event *event);
 
 /*
- * "port 1 was down: IBV_EVENT_PORT_ERR 1:47, 16 ms before": of the victim's port or device, between
- * its post and its failure, or told shortly after. To be freed; NULL: nothing is known, or
- * its status is none that a link may cause.
+ * "port 1 was down: IBV_EVENT_PORT_ERR 1:47, 16 ms before": for the victim's port or device,
+ * between its post and its failure, or reported shortly after. The caller frees it; NULL: nothing
+ * is known, or a link failure cannot cause this status.
  */
 char *outages_sentence(const struct outages *outages, const struct outage_victim *victim);

@@ -1,9 +1,9 @@
 /*
- * Why a process may have ended badly though no failure of a verb explains it
+ * Why a process may have failed although no verb did
  *
- * Two programs tell each other the numbers of their queue pairs by other ways than verbs: a name, a
- * TCP port, a file. What fails there is not in the trace. But until it has succeeded the queue
- * pairs stay in INIT, whatever was posted to them.
+ * Two programs exchange the numbers of their queue pairs without verbs: by a name, a TCP port, a
+ * file. A failure of that is not in the trace. But until it has succeeded the queue pairs stay in
+ * INIT, whatever was posted to them.
  */
 #include "analyzer/facts/outside.h"
 
@@ -20,7 +20,7 @@ struct unconnected {
 	unsigned int n;
 };
 
-/* One that nobody else connects: librdmacm does that itself, and tells why it could not. */
+/* One that librdmacm does not connect: librdmacm reports itself why it failed. */
 static bool is_unconnected(const struct life *life)
 {
 	int state =

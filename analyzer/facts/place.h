@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Places in programs: the same stack in two processes that run the same program is one place,
- * though its addresses differ.
+ * Places in programs: the same stack in two processes of the same program is one place, although
+ * the addresses differ.
  *
  * One thread.
  */

@@ -1,7 +1,7 @@
 /*
  * Failures that programs expect, by the arguments in a trace
  *
- * Not here: which they are (core/wire/probe.c).
+ * Not here: the list of them (core/wire/probe.c).
  */
 #include "analyzer/facts/probes.h"
 

@@ -1,10 +1,10 @@
 #pragma once
 /*
- * Failures that programs expect: they ask in this way what a device can do.
+ * Failures that programs expect: such calls test which features a device has.
  *
  * Constant data; any thread.
  */
 #include "core/store/read/trace.h"
 
-/* Is this call, which returned @error, such a question? */
+/* Is this call, which returned @error, such a test? */
 bool probe_is(const struct call *call, int error);

@@ -1,5 +1,5 @@
 /*
- * What was sent to queue pairs that cannot refuse it
+ * Messages that were sent to queue pairs that cannot refuse them
  */
 #include "analyzer/facts/sent.h"
 

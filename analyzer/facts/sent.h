@@ -1,8 +1,8 @@
 #pragma once
 /*
- * What was sent to queue pairs that cannot refuse it: UC and UD.
+ * Messages sent to queue pairs that cannot refuse them: UC and UD.
  *
- * Such a message is lost where it does not fit, and neither end is told.
+ * Such a message is lost if it does not fit, and neither end is notified.
  *
  * One thread.
  */
@@ -14,7 +14,7 @@ struct model;
 /* To one number. */
 struct sent_to {
 	uint64_t messages;
-	uint64_t bytes; /* of the last of them */
+	uint64_t bytes; /* of the last message */
 	uint32_t process, qp;
 };
 
@@ -22,18 +22,18 @@ struct sent {
 	struct map by_number; /* 1 + index in `all` */
 	struct sent_to *all;
 	size_t n;
-	/* whose post was last: what it is connected to, if it is UC; forgotten by sent_changed() */
+	/* the sender of the last post, with its peer if it is UC; cleared by sent_changed() */
 	uint64_t handle;
 	uint32_t process, dest;
 };
 
-/* What a post of the application says of others; what there is no memory for is not known. */
+/* Note the messages in a post of the application; without memory they are not known. */
 void sent_post(struct sent *sent, struct model *model, const struct trace_event *event);
 
-/* A queue pair may have been made, connected or destroyed. */
+/* A queue pair may have been created, connected or destroyed. */
 void sent_changed(struct sent *sent);
 
-/* NULL: nothing that is known. */
+/* NULL: nothing is known. */
 const struct sent_to *sent_find(const struct sent *sent, uint32_t number);
 
 void sent_fini(struct sent *sent);

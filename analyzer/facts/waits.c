@@ -1,12 +1,12 @@
 /*
  * What a process that was killed from outside, or gave up, had been waiting for
  *
- * Who ends a program that does not end by itself wants to know what it was waiting for: the oldest
- * send that has not completed; or, where there is none, the receives of a queue pair, for which
- * nothing came since its last verb; and at the other end what should have come from there.
+ * A user who ends a program that hangs wants to know what it was waiting for: the oldest send that
+ * has not completed; or, if there is none, the receives of a queue pair for which nothing came
+ * since its last verb; and the state of the other end, from which a message should have come.
  *
- * What the process itself shows is said whatever the other end shows: that a message has arrived
- * does not say that its completion has, and the receives are told besides then.
+ * The state of the process itself is reported whatever the other end shows: that a message has
+ * arrived does not prove that its completion has, so the receives are reported as well.
  */
 #include "analyzer/facts/waits.h"
 
@@ -34,16 +34,16 @@ struct wait {
 	size_t fact;
 	int64_t end;                 /* of the process */
 	int64_t since;               /* nothing has completed */
-	struct queue_request oldest; /* a send; if .thread is 0, receives are waited for */
+	struct queue_request oldest; /* a send; if .thread is 0, it waits for receives */
 	char queue[LIFE_NAME];
 	uint64_t outstanding, completed; /* of that queue */
 	uint32_t process, qp;            /* the other end; 0: not known */
-	int64_t gone;                    /* when; INT64_MAX: it was there */
-	bool failed;                     /* it was in ERR, */
+	int64_t gone;                    /* time of its end; INT64_MAX: it existed */
+	bool failed;                     /* it was in IBV_QPS_ERR, */
 	struct moment moved;             /* since then */
-	bool arrived;                    /* there, says its work */
+	bool arrived;                    /* its completion shows that it has arrived */
 	struct peer_work work;
-	uint32_t number; /* of the queue pair, where only it can have it, if it is UC or UD; or 0 */
+	uint32_t number; /* of the queue pair, if UC or UD and the number is unique; or 0 */
 	bool datagrams;
 	uint64_t room; /* bytes of the oldest receive */
 };
@@ -90,8 +90,8 @@ void waits_changed(struct waits *waits)
 	sent_changed(&waits->sent);
 }
 
-/* Somebody had enough of it; a process that has crashed waited for nothing. */
-static bool is_from_outside(int signal)
+/* A user or another program ended it; a process that has crashed waited for nothing. */
+static bool is_sent_from_outside(int signal)
 {
 	static const int signals[] = { 0, SIGTERM, SIGINT, SIGKILL, SIGHUP, SIGQUIT, SIGALRM };
 
@@ -107,7 +107,7 @@ struct found {
 	const struct queue_request *oldest;
 };
 
-/* Before RTR nothing can come for what was posted. */
+/* Before RTR no message can arrive for its receives. */
 static bool is_open(const struct life *life)
 {
 	int state = life->kind == OBJECT_qp ? qp_state(life) : QP_UNKNOWN;
@@ -145,7 +145,9 @@ static const struct peer *other_end(struct model *model, const struct life *qp)
 	return qp->peer ? peer_other(model_peers(model), qp->peer) : NULL;
 }
 
-/* Which request of all time it is at most, from 1: those that were forgotten in a RESET count. */
+/*
+ * The largest possible ordinal of the request among all, from 1: those that a RESET removed count.
+ */
 static uint64_t find_ordinal(const struct queue *queue, const struct queue_request *request)
 {
 	uint32_t behind = 0;
@@ -155,7 +157,7 @@ static uint64_t find_ordinal(const struct queue *queue, const struct queue_reque
 	return queue->posted - behind;
 }
 
-/* The peer has received it, and each message is received in the order of the posts. */
+/* The peer has received it: messages are received in the order of the posts. */
 static bool has_arrived(struct model *model, const struct found *found)
 {
 	struct peer_work work = work_of(other_end(model, found->sends->owner));
@@ -179,7 +181,7 @@ static void note_peer(struct wait *wait, struct model *model, const struct life 
 		wait->moved = peer->life->qp->moved;
 }
 
-/* It may be sent what does not fit, and nobody is told. */
+/* A message that does not fit may be sent, and neither end is notified. */
 static void note_room(struct wait *wait, struct model *model, const struct queue *queue)
 {
 	const struct life *qp = queue->owner;
@@ -219,7 +221,7 @@ static struct wait *add_wait(struct waits *waits, struct model *model, const str
 	return wait;
 }
 
-/* Is there a request that was waited for until @end? Which is told by @found. */
+/* Is there a request that the process waited for until @end? @found is set to it. */
 static bool find_late(struct model *model, uint32_t process, int64_t end, int64_t since,
 		      struct found *found)
 {
@@ -267,7 +269,7 @@ bool waits_note(struct waits *waits, struct model *model, const struct model_exi
 	bool idle = end->time - since >= PATIENCE_NS;
 	struct wait *wait;
 
-	if (killed->kind == FACT_KILLED && !is_from_outside(killed->error))
+	if (killed->kind == FACT_KILLED && !is_sent_from_outside(killed->error))
 		return true;
 	if (!find_late(model, end->process, end->time, since, &found))
 		return take_before(waits, end, fact);
@@ -375,7 +377,7 @@ static void put_peer(struct text *t, const struct waits *waits, const struct wai
 	text_fini(&why);
 }
 
-/* What came for a queue pair that cannot refuse it, and did not fit. */
+/* Messages that arrived at a queue pair that cannot refuse them, and did not fit. */
 static void put_sent(struct text *t, const struct waits *waits, const struct wait *wait)
 {
 	const struct sent_to *to = sent_find(&waits->sent, wait->number);
@@ -407,7 +409,7 @@ static void put_wait(struct text *t, const struct waits *waits, const struct wai
 		put_sent(t, waits, wait);
 }
 
-/* Those of one process are next to each other. */
+/* The waits of one process are consecutive. */
 void waits_finish(struct waits *waits)
 {
 	for (size_t i = 0; i < waits->n;) {

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * What a process that was killed from outside had been waiting for.
+ * What a process that was killed from outside was waiting for.
  *
  * One thread.
  */
@@ -21,7 +21,7 @@ void waits_changed(struct waits *waits);
 
 /*
  * facts->all[@fact] is the process that ends, for which nothing had completed since @since; the
- * model still knows its objects. False: it waited for nothing.
+ * model still knows its objects. False: it was not waiting.
  */
 bool waits_note(struct waits *waits, struct model *model, const struct model_exit *end, size_t fact,
 		int64_t since);

@@ -6,7 +6,7 @@
  */
 #include "core/store/chunk/abi.h"
 
-/* X(number, name) for ABI_name, which is IBV_name there */
+/* X(number, name) for ABI_name, which is IBV_name in the header */
 /* clang-format off */
 #define EACH_ABI(X)                                                                              \
 	X(2, QPT_RC) X(3, QPT_UC) X(8, QPT_RAW_PACKET) X(9, QPT_XRC_SEND)           \

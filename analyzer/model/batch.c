@@ -1,11 +1,11 @@
 /*
  * Batches of completions of an extended CQ
  *
- *	start_poll ... destroy_qp ... next_poll		the batch was open meanwhile
- *	start_poll finds nothing ... next_poll		there was no batch
+ * 	start_poll ... destroy_qp ... next_poll		the batch was open meanwhile
+ * 	start_poll finds nothing ... next_poll		there was no batch
  *
- * A start that finds nothing is no event, but counted: the next event of the thread for the CQ has
- * the number of them.
+ * A start that finds nothing is counted, but makes no event: the next event of the thread for the
+ * CQ has their number.
  */
 #include "analyzer/model/batch.h"
 

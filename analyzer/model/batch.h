@@ -1,9 +1,9 @@
 #pragma once
 /*
- * Batches of completions of an extended CQ: what ibv_start_poll() begins, ibv_next_poll() goes on
- * with, and ibv_end_poll() ends, which is no event.
+ * Batches of completions of an extended CQ: ibv_start_poll() begins one, ibv_next_poll() continues
+ * it, and ibv_end_poll(), which is not recorded, ends it.
  *
- * So a batch is known to have been open only from its start to the last completion of it.
+ * So a batch is known to have been open only from its start to its last completion.
  *
  * One thread.
  */
@@ -11,11 +11,11 @@
 
 struct model;
 
-/* Of a CQ whose completions were iterated over. */
+/* The current batch of a CQ. */
 struct batch {
 	bool started;          /* ever */
 	struct moment start;   /* the last ibv_start_poll() that found a completion */
-	struct moment gone;    /* since then, by its thread: a queue pair of the CQ was destroyed */
+	struct moment gone;    /* later, in the same thread: a queue pair of the CQ was destroyed */
 	struct moment created; /* that queue pair */
 	char name[LIFE_NAME];
 };

@@ -1,11 +1,11 @@
 /*
  * A line between bounds from below and from above
  *
- * For a given drift each bound is one of the offset alone, so that the offsets that fit lie between
- * the largest "at least" and the smallest "at most". The room between them is a concave function of
- * the drift: it is largest somewhere, and the drifts that leave any are an interval. Where the
- * lines that fit are highest and lowest at a time is found in the same way; between two times a
- * line is nowhere farther from another than at one of them.
+ * For a given drift each bound limits the offset alone, so that the possible offsets lie between
+ * the largest lower and the smallest upper bound. The gap between them is a concave function of the
+ * drift: it has a maximum, and the drifts that leave a gap are an interval. The highest and lowest
+ * possible line at a time is found in the same way; between two times the distance of two lines is
+ * never larger than at one of them.
  *
  * A line is above all points exactly if it is above the corners of their upper hull: of millions of
  * messages some dozens are kept.
@@ -17,7 +17,7 @@
 
 #include "core/base/vec.h"
 
-#define DRIFT_MAX 2e-4 /* two crystals, and clocks that are being set right */
+#define DRIFT_MAX 2e-4 /* two crystals, and clocks that are being adjusted */
 
 enum { STEPS = 64, LOOSE = 4096 /* bounds between two hulls */ };
 
@@ -47,7 +47,7 @@ static int by_time(const void *a, const void *b)
 	return x->value < y->value ? -1 : x->value > y->value;
 }
 
-/* Does the way from @a by @b to @c turn left? Straight on does not. */
+/* Does the path from @a by @b to @c turn left? Straight on does not. */
 static bool turns_left(const struct bound *a, const struct bound *b, const struct bound *c)
 {
 	__int128 before = (__int128)(b->value - a->value) * (c->time - b->time);
@@ -56,7 +56,7 @@ static bool turns_left(const struct bound *a, const struct bound *b, const struc
 	return after > before;
 }
 
-/* Keep the corners alone: @upper of the hull from above, else from below. */
+/* Keep only the corners: @upper of the hull from above, else from below. */
 static void make_hull(struct bounds_side *side, bool upper)
 {
 	struct bound *at = side->at;
@@ -103,7 +103,7 @@ void bounds_add(struct bounds *bounds, const struct bounds *from)
 		bounds_at_most(bounds, from->most.at[i].value, from->most.at[i].time);
 }
 
-/* The offsets that fit this drift; returns how much room they have, negative: none fits. */
+/* The offsets that fit this drift; returns the gap, negative: none fits. */
 static double find_room(const struct bounds *bounds, double drift, double offset[2])
 {
 	const struct bounds_side *least = &bounds->least, *most = &bounds->most;
@@ -119,7 +119,7 @@ static double find_room(const struct bounds *bounds, double drift, double offset
 	return offset[1] - offset[0];
 }
 
-/* The drift with the most room. */
+/* The drift with the largest gap. */
 static double find_widest(const struct bounds *bounds)
 {
 	double low = -DRIFT_MAX, high = DRIFT_MAX, offset[2];
@@ -135,7 +135,7 @@ static double find_widest(const struct bounds *bounds)
 	return (low + high) / 2;
 }
 
-/* Between @fits, which leaves room, and @edge: the last that does. */
+/* Between @fits, which leaves a gap, and @edge: the last drift that does. */
 static double find_last(const struct bounds *bounds, double fits, double edge)
 {
 	double offset[2];
@@ -154,8 +154,8 @@ static double find_last(const struct bounds *bounds, double fits, double edge)
 }
 
 /*
- * The highest that a line that fits is at @time, or the lowest: each is a concave (convex) function
- * of the drift, between @drifts.
+ * The highest or lowest value that a possible line has at @time: each is a concave (convex)
+ * function of the drift, between @drifts.
  */
 static double find_extreme(const struct bounds *bounds, const double drifts[2], double time,
 			   bool highest)

@@ -2,12 +2,12 @@
 /*
  * A line between bounds from below and from above.
  *
- *	value  v v   v   v     at most
- *	       ---------------	the line: offset + drift * time
- *	        ^  ^  ^    ^   at least
+ * 	value  v v   v   v     at most
+ * 	       ---------------	the line: offset + drift * time
+ * 	        ^  ^  ^    ^   at least
  *
- * Of many bounds only those are kept that some line could touch: the corners of the convex hull. So
- * no line that is found breaks any bound, also none that was forgotten. One thread.
+ * Only bounds that a line could touch are stored: the corners of the convex hull. So a line that
+ * fits these also satisfies all bounds that were dropped. One thread.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,9 +17,9 @@ struct bound {
 	int64_t value, time;
 };
 
-/* Those on one side. */
+/* The bounds on one side. */
 struct bounds_side {
-	struct bound *at; /* the first @corners of them are a hull, the others came since */
+	struct bound *at; /* the first @corners of them are a hull, the others were added later */
 	size_t n, size, corners;
 };
 
@@ -30,24 +30,24 @@ struct bounds {
 
 struct bounds_line {
 	double offset, drift;
-	double error; /* what it may be off by, between two times */
+	double error; /* its largest error between two times */
 	double drift_error;
 };
 
 void bounds_fini(struct bounds *bounds);
 
 /*
- * At @time the line is at least @value; at most. Without memory it is forgotten: the room for the
- * line is larger then.
+ * At @time the line is at least @value; at most. Without memory the bound is dropped: the range of
+ * lines is larger then.
  */
 void bounds_at_least(struct bounds *bounds, int64_t value, int64_t time);
 void bounds_at_most(struct bounds *bounds, int64_t value, int64_t time);
 
-/* Take in all bounds of @from. */
+/* Add all bounds of @from. */
 void bounds_add(struct bounds *bounds, const struct bounds *from);
 
 /*
- * The middle of all lines that fit at @span[0] and at @span[1], with what it may be off by between
- * them: no line has a smaller error. False: none fits, or there is no bound on one side.
+ * The middle of all lines that fit at @span[0] and at @span[1], with its largest error between
+ * them: no line has a smaller one. False: none fits, or one side has no bound.
  */
 bool bounds_solve(struct bounds *bounds, const int64_t span[2], struct bounds_line *ret_line);

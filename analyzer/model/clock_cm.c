@@ -1,20 +1,20 @@
 /*
- * What connections of librdmacm tell of the clocks of two traces
+ * What connections of librdmacm show of the clocks of two traces
  *
- *	active			passive
- *	rdma_connect()	 ----->	CONNECT_REQUEST
- *	ESTABLISHED	<-----	rdma_accept()		also CONNECT_RESPONSE
- *	(gets the answer) ---->	ESTABLISHED		not of datagrams (SIDR)
- *	REJECTED	<----->	rdma_reject()		also a request that is destroyed
- *	DISCONNECTED	<----->	rdma_disconnect(), rdma_destroy_id()
+ * 	active			passive
+ * 	rdma_connect()	 ----->	CONNECT_REQUEST
+ * 	ESTABLISHED	<-----	rdma_accept()		also CONNECT_RESPONSE
+ * 	(gets the reply)  ---->	ESTABLISHED		not of datagrams (SIDR)
+ * 	REJECTED	<----->	rdma_reject()		also a request that is destroyed
+ * 	DISCONNECTED	<----->	rdma_disconnect(), rdma_destroy_id()
  *
- * A call begins before the event that it causes has been got. A request by SIDR that is rejected
- * makes the other end UNREACHABLE. iWARP has the first two rows only: there the passive end is
+ * A call begins before the event that it causes is received. A request by SIDR that is rejected
+ * makes the other end UNREACHABLE. iWARP has the first two rows only: its passive end is
  * established by itself, and a queue pair in error ends a connection.
  *
- * Two identifiers are the ends of one connection where each event's addresses are the other's,
- * no others in these traces have them, and the request names a queue pair of the process that
- * connects, or the number that it gave.
+ * Two identifiers are the ends of one connection if each event's addresses are the other's, no
+ * others in these traces have them, and the request names a queue pair of the process that
+ * connects, or the number that it passed.
  */
 #include "analyzer/model/clock_cm.h"
 
@@ -29,17 +29,19 @@
 
 enum { ADDRESS = 64 };
 
-/* Causes are begins of calls, effects the times at which events had been got; 0: there was none. */
+/*
+ * Causes are begins of calls, effects the times at which events were received; 0: there was none.
+ */
 struct cm_end {
 	uint32_t process, part;
 	uint64_t id;
 	char own[ADDRESS], other[ADDRESS];
 	uint32_t number;        /* of the queue pair, which a request names; 0: it names none */
-	uint32_t given;         /* to rdma_connect(), of one that librdmacm does not know */
+	uint32_t given;         /* passed to rdma_connect(), for one that librdmacm does not know */
 	bool passive, datagram; /* passive: made by a request */
 	int64_t request;        /* was got */
 	int64_t connect, accept, reject, destroy, disconnect;
-	int64_t getting; /* the begin of the call that got `answered` */
+	int64_t getting; /* begin of the call that received `answered` */
 	int64_t answered, established, rejected, disconnected;
 };
 
@@ -47,7 +49,7 @@ struct clock_cm {
 	struct trace *joint;
 	struct cm_end *ends;
 	size_t n;
-	struct map by_id; /* 1 + index of the last that has it */
+	struct map by_id; /* 1 + index of the last one with that identifier */
 	struct map qps;   /* process << 32 | number */
 	int err;
 };
@@ -78,7 +80,7 @@ int clock_cm_qp(struct clock_cm *cm, uint32_t process, uint32_t number)
 
 /* Ends */
 
-/* Another process may have the same one: then neither is found, and nothing is said. */
+/* Another process may use the same one: then neither is found, and nothing is concluded. */
 static uint64_t id_key(uint32_t process, uint64_t id)
 {
 	return map_hash(process) ^ id;
@@ -155,7 +157,7 @@ static void begin_call(struct clock_cm *cm, const struct trace_event *event)
 	}
 }
 
-/* Each has an event before it does what matters here: ADDR_RESOLVED, or a request. */
+/* Each has an event before those that matter here: ADDR_RESOLVED, or a request. */
 static struct cm_end *end_of_event(struct clock_cm *cm, const struct trace_event *event, bool made)
 {
 	uint64_t id = args_number(event->call->out, ARG(event.id));
@@ -237,7 +239,7 @@ static bool is_one_connection(const struct clock_cm *cm, const struct cm_end *ac
 		map_get(&cm->qps, (uint64_t)active->process << 32 | passive->number, &has));
 }
 
-/* The order of two of the same kind: those of one connection are next to each other. */
+/* The order of two of the same kind: those of one connection are consecutive. */
 static int compare_addresses(const struct cm_end *a, const struct cm_end *b)
 {
 	int order = strcmp(a->passive ? a->other : a->own, b->passive ? b->other : b->own);
@@ -251,7 +253,7 @@ static int by_addresses(const void *a, const void *b)
 				 *(const struct cm_end *const *)b);
 }
 
-/* One cause and what it led to at the other end, if both are there. */
+/* One cause and its effect at the other end, if both are recorded. */
 static void put_cause(struct clock_edge *edge, const struct cm_end *from, int64_t cause,
 		      int64_t effect)
 {
@@ -264,14 +266,15 @@ static int64_t first_of(int64_t a, int64_t b)
 	return !a || (b && b < a) ? b : a;
 }
 
-/* How @from ended what the other end, @to, has been told, whichever of them connected. */
+/* How @from ended the connection, and the event that @to received, whichever of them connected. */
 static void put_ends(struct clock_edge *edge, const struct cm_end *from, const struct cm_end *to)
 {
 	bool refused = from->passive && !from->accept;
 
 	put_cause(edge, from, refused ? first_of(from->reject, from->destroy) : from->reject,
 		  to->rejected);
-	if (!to->disconnect || to->disconnect > to->disconnected) /* else it is told of its own */
+	/* else the event is about its own call */
+	if (!to->disconnect || to->disconnect > to->disconnected)
 		put_cause(edge, from, first_of(from->disconnect, from->destroy), to->disconnected);
 }
 
@@ -295,7 +298,7 @@ static void put_connection(struct clock_edges *edges, const struct cm_end *activ
 	put_ends(edge, passive, active);
 }
 
-/* Of @n with the same addresses: one that connected, and one request, which is of it. */
+/* Of @n with the same addresses: one that connected, and the one request that belongs to it. */
 static void match_ends(const struct clock_cm *cm, struct cm_end *const *ends, size_t n,
 		       struct clock_edges *edges)
 {

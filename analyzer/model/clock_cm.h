@@ -1,6 +1,6 @@
 #pragma once
 /*
- * What connections of librdmacm tell of the clocks of two traces.
+ * Clock differences of two traces, from connections of librdmacm.
  *
  * One thread.
  */
@@ -19,8 +19,8 @@ void clock_cm_free(struct clock_cm *cm);
 /* The next event of a control verb; those of one process are in order. 0 or -ENOMEM. */
 int clock_cm_event(struct clock_cm *cm, const struct trace_event *event);
 
-/* @process has a queue pair of that number. 0 or -ENOMEM. */
+/* @process has a queue pair with that number. 0 or -ENOMEM. */
 int clock_cm_qp(struct clock_cm *cm, uint32_t process, uint32_t number);
 
-/* All events were given: bound the clocks (struct clock_edge: objects). */
+/* All events were passed: bound the clocks (struct clock_edge: objects). */
 void clock_cm_finish(const struct clock_cm *cm, struct clock_edges *edges);

@@ -1,15 +1,15 @@
 /*
- * What datagrams tell of the clocks of two traces
+ * What datagrams show of the clocks of two traces
  *
- *	sends of A's queue pair to B's		 s1  s2  s3  s4
- *	receives at B's with A's number		       r1  r2
+ * 	sends of A's queue pair to B's		 s1  s2  s3  s4
+ * 	receives at B's with A's number		       r1  r2
  *
- * When k of them have been received, k have been posted, whatever was lost or has overtaken
- * another: the k-th send was before the k-th receive. And a queue pair was made before anything
+ * When k of them have been received, at least k have been posted, even if some were lost or
+ * reordered: the k-th send was before the k-th receive. And a queue pair was made before a datagram
  * was sent to its number.
  *
- * Where a datagram goes says its address handle, with the number; where it is from, the number
- * alone, and the LID if there is one. Queue pairs that could be taken for each other are left out.
+ * The destination of a datagram is its address handle with the number; its source is the number
+ * alone, and the LID if there is one. Ambiguous queue pairs are left out.
  */
 #include "analyzer/model/clock_datagrams.h"
 
@@ -32,22 +32,22 @@ struct gram_end {
 	uint32_t id, number, part;
 	struct device *device; /* NULL: not known */
 	int64_t made;          /* -1: before the recording */
-	size_t same;           /* 1 + index of another with its number; 0: none */
+	size_t same;           /* 1 + index of another one with its number; 0: none */
 };
 
-/* What an address handle leads to. */
+/* The destination of an address handle. */
 struct gram_ah {
 	uint64_t handle;
 	uint32_t process;
 	struct place place; /* zeros: not known */
 };
 
-/* From a queue pair of one number to another: times that wait for the other end's. */
+/* Datagrams from one queue pair to another: times that wait for the other end's. */
 struct gram_flow {
 	struct clock_edge *edge;
 	uint32_t from, to;     /* queue pairs; from is 0 until something was sent */
 	uint32_t part;         /* of @from */
-	bool broken;           /* some may be missing, or of another */
+	bool broken;           /* some may be missing, or belong to another */
 	bool counted, matched; /* in edge->pairs; a message of it has been received */
 	int64_t *sent, *received;
 	size_t nsent, nreceived, sent_size, received_size, sent_first, received_first;
@@ -65,7 +65,7 @@ struct clock_datagrams {
 	struct gram_flow *flows;
 	size_t nflows;
 	struct map by_flow; /* 1 + index */
-	bool *whole;        /* by part: all of its messages are there */
+	bool *whole;        /* by part: it has all of its messages */
 	int err;
 };
 
@@ -233,7 +233,7 @@ static bool is_whole(struct clock_datagrams *grams, uint32_t part)
 	return grams->whole && grams->whole[part];
 }
 
-/* Nothing more is known of what follows; what was matched is true. */
+/* Later datagrams cannot be matched; those that were matched are correct. */
 static void break_flow(struct gram_flow *flow)
 {
 	flow->broken = true;
@@ -254,7 +254,7 @@ static void push_time(struct gram_flow *flow, bool sent, int64_t time)
 		(*at)[(*n)++] = time;
 }
 
-/* There and back is one pair of queue pairs. */
+/* Both directions are one pair of queue pairs. */
 static void count_pair(struct clock_datagrams *grams, struct gram_flow *flow)
 {
 	const struct gram_end *from = end_in(grams, &grams->by_id, flow->from);
@@ -307,7 +307,7 @@ static void send_one(struct clock_datagrams *grams, const struct gram_end *from,
 		return;
 	if (!flow->from)
 		begin_flow(grams, flow, from, to, time);
-	if (flow->from != from->id) /* two of one number: whose they are nobody can tell */
+	if (flow->from != from->id) /* two have that number: the sender is unknown */
 		break_flow(flow);
 	if (flow->broken)
 		return;
@@ -316,8 +316,8 @@ static void send_one(struct clock_datagrams *grams, const struct gram_end *from,
 }
 
 /* The only queue pair of a number that @ah leads to; NULL: none, or several. */
-static const struct gram_end *find_meant(const struct clock_datagrams *grams,
-					 const struct gram_ah *ah, uint32_t number)
+static const struct gram_end *find_intended(const struct clock_datagrams *grams,
+					    const struct gram_ah *ah, uint32_t number)
 {
 	const struct gram_end *each = end_in(grams, &grams->by_number, number);
 	const struct gram_end *is = NULL, *may_be = NULL;
@@ -338,7 +338,7 @@ static void take_wr(struct clock_datagrams *grams, const struct trace_event *eve
 		    const struct gram_end *from, const struct wr *wr)
 {
 	const struct gram_ah *ah = find_ah(grams, event->process, wr->ah);
-	const struct gram_end *to = find_meant(grams, ah, wr->remote_qpn);
+	const struct gram_end *to = find_intended(grams, ah, wr->remote_qpn);
 	const struct gram_end *each = to ? NULL : end_in(grams, &grams->by_number, wr->remote_qpn);
 
 	if (to)
@@ -364,7 +364,7 @@ static void take_post(struct clock_datagrams *grams, const struct trace_event *e
 			take_wr(grams, event, from, &post->wr[i]);
 }
 
-/* May one of that number have sent from @lid? 0: it is not known where from. */
+/* May one of that number have sent from @lid? 0: the source is not known. */
 static bool may_be_from(const struct clock_datagrams *grams, uint32_t number, uint16_t lid)
 {
 	const struct gram_end *each = end_in(grams, &grams->by_number, number);

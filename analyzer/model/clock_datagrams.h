@@ -1,6 +1,6 @@
 #pragma once
 /*
- * What datagrams tell of the clocks of two traces.
+ * Clock differences of two traces, from datagrams.
  *
  * One thread.
  */
@@ -17,10 +17,10 @@ struct clock_datagrams *clock_datagrams_new(struct trace *joint, struct clock_ed
 /* Accepts NULL. */
 void clock_datagrams_free(struct clock_datagrams *grams);
 
-/* A queue pair, some time while it lives; those that are not for datagrams are ignored. */
+/* A queue pair, at some time while it is alive; other types than UD are ignored. */
 int clock_datagrams_qp(struct clock_datagrams *grams, const struct life *qp);
 
-/* Are there two traces between which there may be any? */
+/* Are there two traces that may have exchanged any? */
 bool clock_datagrams_any(const struct clock_datagrams *grams);
 
 /*

@@ -1,5 +1,5 @@
 /*
- * What two traces tell of each other's clocks
+ * What two traces show of each other's clocks
  */
 #include "analyzer/model/clock_edge.h"
 
@@ -50,7 +50,7 @@ void clock_edge_before(const struct clock_edge *edge, struct bounds *bounds, uin
 		bounds_at_most(bounds, effect - cause, cause);
 }
 
-/* Where messages are missing, the others would be taken for those before or behind them. */
+/* If messages are missing, the rest would be matched with the wrong ones. */
 bool clock_has_messages(struct trace *trace)
 {
 	struct trace_loss loss = trace_loss(trace);

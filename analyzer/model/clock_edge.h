@@ -1,6 +1,6 @@
 #pragma once
 /*
- * What two traces tell of each other's clocks: an edge of the graph that clocks.c follows.
+ * The clock difference of two traces: an edge of the graph that clocks.c follows.
  *
  * One thread.
  */
@@ -8,14 +8,14 @@
 
 struct trace;
 
-/* How far the clock of trace @b is from that of @a, which has the lower number. */
+/* The difference between the clock of trace @b and that of @a, which has the lower number. */
 struct clock_edge {
 	uint32_t a, b;
 	uint32_t pairs;       /* joined queue pairs */
 	uint32_t connections; /* of librdmacm */
 	uint64_t messages;
 	struct bounds objects; /* from control verbs */
-	struct bounds all;     /* from messages; clocks.c adds the others */
+	struct bounds all;     /* bounds from messages; clocks.c adds others */
 };
 
 struct clock_edges {
@@ -25,15 +25,15 @@ struct clock_edges {
 
 void clock_edges_fini(struct clock_edges *edges);
 
-/* Between two traces, which are not the same. NULL: too many, or no memory. */
+/* The edge between two different traces. NULL: too many, or no memory. */
 struct clock_edge *clock_edge_get(struct clock_edges *edges, uint32_t one, uint32_t other);
 
 /*
- * @cause, in trace @part, was before @effect, in the other trace of @edge. Adds to @bounds, which
- * are of @edge.
+ * @cause, in trace @part, was before @effect, in the other trace of @edge. Adds this to @bounds,
+ * which belong to @edge.
  */
 void clock_edge_before(const struct clock_edge *edge, struct bounds *bounds, uint32_t part,
 		       int64_t cause, int64_t effect);
 
-/* Are all messages of a trace in it? */
+/* Does the trace contain all its messages? */
 bool clock_has_messages(struct trace *trace);

@@ -1,20 +1,19 @@
 /*
- * By how much the clocks of several traces differ
+ * Computes by how much the clocks of several traces differ
  *
- * What one end did must have come before what the other did, by the nature of things:
+ * Some events of one end must come before events of the other:
  *
- *	a queue pair is made		before the other end is told its number (to RTR)
- *	a message is posted		before it is received
- *	a receive is posted		before the message in it completes at the sender
- *	librdmacm: what one end does	before the other is told (clock_cm.c)
- *	a datagram is posted		before as many are received (clock_datagrams.c)
+ * 	a queue pair is made		before the other end uses its number (to RTR)
+ * 	a message is posted		before it is received
+ * 	a receive is posted		before the message in it completes at the sender
+ * 	librdmacm: a call of one end	before the event at the other (clock_cm.c)
+ * 	a datagram is posted		before as many are received (clock_datagrams.c)
  *
- * In one direction that says that the offset of the clocks is at least so much, in the other that
- * it is at most so much. The line between all of these is taken: offset and drift. What may be
- * wrong with it is the whole room between them.
+ * One direction gives lower bounds of the offset of the clocks, the other one upper bounds. The
+ * line between all bounds is taken: offset and drift. Its error is the whole gap between them.
  *
- * Two passes: control verbs alone, from which an offset to begin with comes, then messages in the
- * order that this gives. Traces are reached from the first one on the surest ways.
+ * Two passes: control verbs alone, which give a first offset, then messages in the order that this
+ * gives. Traces are reached from the first one by the most certain steps.
  */
 #include "analyzer/model/clocks.h"
 
@@ -42,12 +41,12 @@ struct times {
 
 struct end {
 	uint32_t part;
-	int64_t since; /* told of its peer: earlier messages are of another connection */
+	int64_t since; /* when it got its peer: earlier messages are of another connection */
 	struct times sent, received;
 	struct receive_order order; /* its sends, the other end's receives */
 };
 
-/* Two queue pairs, by the trace's numbers of them. */
+/* Two queue pairs, by their numbers in the trace. */
 struct pair {
 	struct clock_edge *edge;
 	struct end ends[2]; /* of trace edge->a, edge->b */
@@ -63,7 +62,7 @@ struct clocks {
 	size_t npairs;
 	struct map by_qp; /* 1 + 2 * pair + end */
 	struct map seen;  /* numbers of queue pairs */
-	struct map reset; /* queue pairs that were: their receives are gone */
+	struct map reset; /* queue pairs that were reset: their receives are gone */
 	uint32_t *numbers;
 	size_t nnumbers;
 	int err;
@@ -71,7 +70,7 @@ struct clocks {
 
 /* Pairs */
 
-/* Are all receives that it has taken in the trace, and none of them of an earlier connection? */
+/* Are all its receives in the trace, and none of them of an earlier connection? */
 static bool has_receives(const struct clocks *clocks, const struct object *qp)
 {
 	uint64_t reset;
@@ -131,7 +130,7 @@ static void on_modify(void *arg, const struct model_modify *modify)
 		*place = number;
 }
 
-/* The model of all that was made, which nothing ends. */
+/* The model of all objects that were made; none is destroyed. */
 static int find_pairs(struct clocks *clocks)
 {
 	struct model_watcher watcher = { .modify = on_modify, .arg = clocks };
@@ -170,7 +169,7 @@ static void push_time(struct pair *pair, struct times *times, int64_t time)
 		times->at[times->n++] = time;
 }
 
-/* The messages of end @from that both ends know of, in order. */
+/* Match the messages of end @from that both ends have, in order. */
 static void match_messages(struct pair *pair, int from)
 {
 	struct times *sent = &pair->ends[from].sent, *received = &pair->ends[!from].received;
@@ -182,7 +181,7 @@ static void match_messages(struct pair *pair, int from)
 	}
 }
 
-/* The receives that end @from's messages are known to have been in. */
+/* Match the receives that end @from's messages are known to have consumed. */
 static void match_receives(struct pair *pair, int from)
 {
 	int64_t posted, done;
@@ -210,7 +209,7 @@ static struct pair *find_pair(const struct clocks *clocks, uint32_t qp, int64_t 
 	return pair->broken || time < pair->ends[*ret_end].since ? NULL : pair;
 }
 
-/* From when the queue pair was made on. */
+/* From the creation of the queue pair on. */
 static void take_receives(const struct clocks *clocks, const struct trace_event *event)
 {
 	int end;
@@ -243,7 +242,7 @@ static void take_post(const struct clocks *clocks, const struct trace_event *eve
 		match_messages(pair, end);
 }
 
-/* An error is of a connection that is broken: nothing more is said of it. */
+/* An error means a broken connection: nothing more is concluded from it. */
 static void take_sent(const struct clocks *clocks, const struct wc *wc, int64_t time)
 {
 	int end;
@@ -309,7 +308,7 @@ static int read_messages(struct clocks *clocks)
 
 /* Clocks */
 
-/* What the times of a trace are corrected by, in joint time as it was. */
+/* The correction of a trace's times, as a function of uncorrected joint time. */
 struct line {
 	double offset, drift;
 	double drift_error;
@@ -353,7 +352,7 @@ static void find_span(const struct clocks *clocks, uint32_t part, int64_t span[2
 	}
 }
 
-/* By messages where they fit, else by objects alone; false: nothing fits. */
+/* By messages if they fit, else by objects alone; false: nothing fits. */
 static bool solve_edge(const struct clocks *clocks, struct clock_edge *edge, struct step *step)
 {
 	int64_t span[2];
@@ -363,7 +362,10 @@ static bool solve_edge(const struct clocks *clocks, struct clock_edge *edge, str
 	return step->messages || bounds_solve(&edge->objects, span, &step->line);
 }
 
-/* The surest step from a trace whose clock is known to one whose is not; false: there is none. */
+/*
+ * The most certain step from a trace whose clock is known to one whose is not; false: there is
+ * none.
+ */
 static bool choose_step(const struct clocks *clocks, const struct line *lines, const double *errors,
 			struct step *ret_step)
 {
@@ -390,7 +392,7 @@ static bool choose_step(const struct clocks *clocks, const struct line *lines, c
 	return found;
 }
 
-/* One line behind the other: time of @a = time of @b + offset + drift * time of @b. */
+/* Concatenate two lines: time of @a = time of @b + offset + drift * time of @b. */
 static void follow_step(const struct step *step, struct line *lines)
 {
 	const struct line *from = &lines[step->from];
@@ -420,7 +422,7 @@ static int correct_clock(struct clocks *clocks, const struct step *step, const s
 	return trace_set_clock(clocks->joint, step->part, &clock);
 }
 
-/* Those of one machine with one whose clock is known now. */
+/* Set the clocks of traces that share a machine with one whose clock is known. */
 static int follow_same(struct clocks *clocks, uint32_t part, struct line *lines, double *errors)
 {
 	size_t n = trace_nparts(clocks->joint);
@@ -437,7 +439,7 @@ static int follow_same(struct clocks *clocks, uint32_t part, struct line *lines,
 	return err;
 }
 
-/* Traces that have pairs, and whose clock is not known all the same. */
+/* Traces that have pairs, and whose clock is unknown nonetheless. */
 static int note_contradictions(struct clocks *clocks, const struct line *lines)
 {
 	int err = 0;
@@ -480,7 +482,7 @@ static int set_clocks(struct clocks *clocks)
 	return err ? err : trace_set_start(clocks->joint);
 }
 
-/* Those of one machine have no messages to be asked: how many queue pairs are joined is told. */
+/* Traces of one machine need no messages: only the number of matched queue pairs is reported. */
 static int count_pairs(struct clocks *clocks)
 {
 	int err = 0;
@@ -528,7 +530,7 @@ static void free_clocks(struct clocks *clocks)
 	map_fini(&clocks->reset);
 }
 
-/* What messages tell; and control verbs, too. */
+/* The bounds by messages, and by control verbs, too. */
 static void add_bounds(struct clocks *clocks)
 {
 	for (size_t i = 0; i < clocks->edges.n; i++) {
@@ -540,7 +542,7 @@ static void add_bounds(struct clocks *clocks)
 	}
 }
 
-/* By control verbs alone, or by messages, too; returns 1 where these may tell more. */
+/* By control verbs alone, or by messages, too; returns 1 if these may improve the result. */
 static int join_by(struct trace *joint, bool messages)
 {
 	struct clocks clocks = { .joint = joint };

@@ -1,12 +1,13 @@
 /*
  * Objects of librdmacm
  *
- *	channel <- identifier		rdma_create_id(), a connection request, rdma_migrate_id()
- *	identifier <- queue pair	rdma_create_qp()
- *	identifier: events		got by rdma_get_cm_event(), until rdma_ack_cm_event()
+ * 	channel <- identifier		rdma_create_id(), a connection request, rdma_migrate_id()
+ * 	identifier <- queue pair	rdma_create_qp()
+ * 	identifier: events		from rdma_get_cm_event(), until rdma_ack_cm_event()
  *
- * An event of a connection request is owed to the identifier that listens, and brings a new one.
- * Those of multicast groups are owed to the group: rdma_leave_multicast() waits for them.
+ * An event of a connection request counts for the identifier that listens, and brings a new one.
+ * Those of multicast groups count for the group: rdma_leave_multicast() waits for their
+ * acknowledgement.
  */
 #include "analyzer/model/cm.h"
 
@@ -27,7 +28,7 @@ static struct life *find_live(struct model *model, const struct trace_event *eve
 	return life && life->state == LIFE_LIVE && !life->inherited ? life : NULL;
 }
 
-/* Remember what the thread is inside of. */
+/* Remember the call that the thread is in. */
 static int enter_call(struct model *model, const struct trace_event *event)
 {
 	uint32_t thread = event->id.thread;
@@ -95,7 +96,7 @@ static const char *event_name(const struct args *args)
 	return name ? name : "";
 }
 
-/* Whose destroy waits for the acknowledgement; NULL: nobody's that is known. */
+/* The object whose destroy waits for the acknowledgement; NULL: not known. */
 static struct life *debtor_of(struct model *model, const struct trace_event *event,
 			      const struct args *args)
 {

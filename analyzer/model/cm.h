@@ -1,8 +1,8 @@
 #pragma once
 /*
- * Objects of librdmacm: identifiers and event channels, and the events owed to them.
+ * Objects of librdmacm: identifiers and event channels, and their unacknowledged events.
  *
- * Of its own calls; the verbs that it calls inside them are the program's, as everywhere. One
+ * Only from calls of librdmacm; the verbs inside these count as the program's, as everywhere. One
  * thread.
  */
 #include "analyzer/model/model_state.h"

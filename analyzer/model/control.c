@@ -1,8 +1,8 @@
 /*
  * Control verbs, as the model sees them
  *
- *	call	every handle among the arguments is a use; a destroy begins
- *	return	a creation makes an object; a destroy ends; events are got
+ * 	call	every handle among the arguments is a use; a destroy begins
+ * 	return	a creation makes an object; a destroy ends; events are received
  *
  * Not here: destroys (control_destroy.c).
  */
@@ -312,7 +312,7 @@ static int use_returns(struct model *model, const struct parsed *p)
 	}
 }
 
-/* Events got and acknowledged */
+/* Events that are received and acknowledged */
 
 static void event_is_got(struct model *model, const struct parsed *p)
 {
@@ -336,7 +336,7 @@ static void event_is_got(struct model *model, const struct parsed *p)
 		qp_async(life, p->event, type);
 }
 
-/* @n events of @life are acknowledged; @owed is how many were got and are not yet. */
+/* @n events of @life are acknowledged; @owed is the number received and not yet acknowledged. */
 static void ack_events(struct life *life, uint64_t *owed, uint64_t n, const struct parsed *p)
 {
 	if (n > *owed) {
@@ -388,7 +388,7 @@ static int wait_begins(struct model *model, const struct parsed *p)
 	return wake_waits(model, p->event, (uint64_t)channel);
 }
 
-/* Also one that has failed. 0 or -errno after log_err(). */
+/* Also a wait that failed. 0 or -errno after log_err(). */
 static int wait_ends(struct model *model, const struct trace_event *event)
 {
 	struct parsed p;

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Control verbs, as the model sees them.
+ * The effects of control verbs on the model.
  *
  * One thread.
  */
@@ -15,15 +15,15 @@ struct trace_event;
 int control_call(struct model *model, const struct trace_event *event);
 int control_return(struct model *model, const struct trace_event *event);
 
-/* The object that an asynchronous event, which a call has got, is about; NULL: not known. */
+/* The object that an asynchronous event, returned by a call, is about; NULL: not known. */
 struct life *control_element(struct model *model, const struct trace_event *event);
 
-/* The same for one that destroys. */
+/* The same for a destroy verb. */
 int control_destroy_begins(struct model *model, const struct trace_event *event);
 int control_destroy_returns(struct model *model, const struct trace_event *event);
 
 /*
- * End the destroys of @process that have not returned and never will; with
- * @process 0 those of all processes, without telling the watcher.
+ * End the destroys of @process that never returned; with @process 0 those of all processes, without
+ * notifying the watcher.
  */
 void control_end(struct model *model, uint32_t process, int64_t time, bool ended);

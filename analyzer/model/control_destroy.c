@@ -20,7 +20,7 @@
 #include "analyzer/model/queues.h"
 #include "core/wire/log.h"
 
-static void see_children(struct model_destroy *destroy, const struct life *life)
+static void note_children(struct model_destroy *destroy, const struct life *life)
 {
 	destroy->nchildren = 0;
 	for (const struct life_link *link = life->children; link; link = link->next_child) {
@@ -38,7 +38,7 @@ static void see_children(struct model_destroy *destroy, const struct life *life)
 	}
 }
 
-/* An object older than the trace: all we know is that it is destroyed now. */
+/* An object older than the trace: only its destruction is known. */
 static struct life *find_older(struct model *model, const struct trace_event *event)
 {
 	const struct call *call = event->call;
@@ -78,13 +78,16 @@ int control_destroy_begins(struct model *model, const struct trace_event *event)
 	pending->life = life;
 	pending->destroy.object = life;
 	pending->destroy.moment = moment_of(event);
-	see_children(&pending->destroy, life);
+	note_children(&pending->destroy, life);
 	pending->next = model->pending;
 	model->pending = pending;
 	return model->inside ? inside_destroyed(model, life, &life->ending) : 0;
 }
 
-/* Objects left in a closed context can no longer be destroyed. All are told while all are known. */
+/*
+ * Objects left in a closed context can no longer be destroyed. They are reported before any is
+ * removed.
+ */
 static void close_children(struct model *model, struct life *context)
 {
 	struct life_link *link, *next;
@@ -116,7 +119,7 @@ static int destroy_ends(struct model *model, struct pending *pending, const stru
 	destroy->ret = call->ret;
 	destroy->end = call->end;
 	if (!call->failed) {
-		see_children(destroy, life);
+		note_children(destroy, life);
 		life->destroyed = destroy->moment;
 		queues_end(model, life, false);
 	}
@@ -146,8 +149,8 @@ static int destroy_ends(struct model *model, struct pending *pending, const stru
 }
 
 /*
- * The kernel's object was its parent's, too: what that process does not destroy, or in vain, is no
- * leak.
+ * The kernel's object belongs to its parent as well: one that the process does not destroy, or
+ * fails to, is no leak.
  */
 static void usurp_object(struct model *model, const struct trace_event *event)
 {

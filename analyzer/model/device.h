@@ -1,6 +1,6 @@
 #pragma once
 /*
- * What a device can do, and the GIDs of its ports, as the last query of a context told: the
+ * The capabilities of a device, and the GIDs of its ports, from the last query of a context: the
  * program's own or the recorder's.
  *
  * One thread.
@@ -15,7 +15,7 @@ struct call;
 
 enum { DEVICE_GID = PLACE_GID, DEVICE_PORTS = 8 };
 
-/* Fields of struct ibv_device_attr that limit what may be asked for. */
+/* Fields of struct ibv_device_attr that limit requests of programs. */
 #define EACH_DEVICE_LIMIT(X)   \
 	X(max_mr_size)         \
 	X(max_qp_wr)           \
@@ -54,10 +54,10 @@ struct device {
 	struct device_port ports[DEVICE_PORTS + 1]; /* by number, from 1 */
 	struct device_gid *gids;
 	size_t ngids;
-	bool all_gids; /* the whole table was read: what is not in it is empty */
+	bool all_gids; /* the whole table was read: other entries are empty */
 };
 
-/* Take what @call, a query that succeeded, tells. Makes *@device. 0 or -ENOMEM. */
+/* Update from @call, a query that succeeded. Creates *@device. 0 or -ENOMEM. */
 int device_learn(struct device **device, const struct call *call);
 
 /* A context was opened. Makes *@device. 0 or -ENOMEM. */
@@ -83,7 +83,7 @@ const struct device_gid *device_find_gid(const struct device *device, uint32_t p
 /* The first GID of @port that is an IPv4 address by RoCE v2; NULL: none is known. */
 const struct device_gid *device_find_ipv4(const struct device *device, uint32_t port);
 
-/* Is it the kernel's soft iWARP? It asks for no capability where others do. Accepts NULL. */
+/* Is it the kernel's soft iWARP? It requires no capability where others do. Accepts NULL. */
 bool device_is_siw(const struct device *device);
 
 /* "RoCE v1" */

@@ -2,8 +2,8 @@
 /*
  * The lists of devices that processes hold, and which devices are open.
  *
- * A device may be used while it is in a list that was not freed, or open. Devices of lists that
- * are older than the trace are not known.
+ * A device may be used while it is open, or in a list that was not freed. Devices of lists that are
+ * older than the trace are not known.
  *
  * One thread.
  */
@@ -18,7 +18,7 @@ struct device_list;
 struct device_open;
 
 struct device_lists {
-	struct device_list *lists; /* the last made first; freed ones, too, up to a number */
+	struct device_list *lists; /* the newest first; freed ones, too, up to a limit */
 	size_t nfreed;
 	struct device_open *open;
 };
@@ -26,13 +26,13 @@ struct device_lists {
 void device_lists_fini(struct device_lists *lists);
 
 /*
- * Call or return of the application or librdmacm. Returns 1 if it uses a device that it must not
- * use any more, 0, or -ENOMEM.
+ * Call or return of the application or librdmacm. Returns 1 if it uses a device that it may not use
+ * any more, 0, or -ENOMEM.
  */
 int device_lists_call(struct device_lists *lists, const struct trace_event *event,
 		      struct model_device *ret_use);
 
-/* Is the device of @context one of iWARP? false: also where no list told of it. */
+/* Is the device of @context an iWARP one? false if no list contained it. */
 bool device_lists_is_iwarp(const struct device_lists *lists, uint32_t process, uint64_t context);
 
 /* @process has ended. */

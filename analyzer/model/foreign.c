@@ -1,9 +1,9 @@
 /*
- * Objects of another context, or that are none, given to a creation
+ * Objects of another context, or invalid ones, passed to a creation
  *
- * The arguments of a creation belong to one context: that of the first which is known. Not
- * judged: dead and inherited objects, which have rules of their own; contexts that share their
- * file with another process's; addresses where a context older than the trace may have objects.
+ * The arguments of a creation belong to one context: that of the first which is known. Not checked:
+ * dead and inherited objects, which have their own rules; contexts that share their file with
+ * another process's; addresses where a context older than the trace may have objects.
  */
 #include "analyzer/model/foreign.h"
 
@@ -19,7 +19,7 @@ static bool is_judged(const struct life *life)
 	return life->state == LIFE_LIVE && !life->inherited;
 }
 
-/* All that its context has was made in the trace. */
+/* Were all objects of its context made in the trace? */
 static bool is_whole(struct model *model, const struct trace_event *event, const struct life *life)
 {
 	const struct life *context =

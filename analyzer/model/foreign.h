@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Objects of another context, or that are none, given to a creation.
+ * Objects of another context, or invalid ones, passed to a creation.
  *
  * One thread.
  */

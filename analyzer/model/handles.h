@@ -1,9 +1,9 @@
 #pragma once
 /*
- * Where the arguments of each verb name an object.
+ * The arguments of each verb that are objects.
  *
- * Made from the lists, so a verb that is added to them is known here, too. Not here: arrays of
- * handles. There is only one, ibv_rwq_ind_table_init_attr.ind_tbl: control.c. Constant; any thread.
+ * Generated from the lists, so new verbs are included. The only array of handles,
+ * ibv_rwq_ind_table_init_attr.ind_tbl, is handled in control.c. Constant; any thread.
  */
 #include "core/store/db/args.h"
 
@@ -17,10 +17,10 @@ struct handle_list {
 	const struct handle *handles;
 };
 
-/* Of what goes in. */
+/* Of the inputs. */
 const struct handle_list *handles_given(enum verb verb);
 
-/* Of a new object's fields: "ret.pd". */
+/* Of the fields of a new object: "ret.pd". */
 const struct handle_list *handles_made(enum object_kind kind);
 
 /* The argument that @verb acts on; ARG_NONE if there is none. */

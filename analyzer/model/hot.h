@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Registrations and new queue pairs while a program is at work.
+ * Registrations and new queue pairs in steady state.
  *
  * A process is in steady state from its HOT_POSTS-th post to its last: what comes
  * before is set-up, what comes after tear-down. Only calls of threads that post
@@ -51,5 +51,5 @@ void hot_deregistered(struct model *model, const struct life *mr);
 /* The process has ended. */
 void hot_forget(struct model *model, uint32_t process);
 
-/* What is known of @process; NULL: it has posted nothing. */
+/* The state of @process; NULL: it has posted nothing. */
 const struct hot *hot_of(const struct model *model, uint32_t process);

@@ -2,9 +2,9 @@
 /*
  * Threads that are inside a call on an object when another thread begins to destroy it.
  *
- * Such a call may return, never return, or end with its thread. It is told when that is known: at
- * its return, or when its process has ended. Of a thread that ended inside of it (it was cancelled)
- * the trace has the time: it was not there any more if that was before the destroy.
+ * Such a call may return, never return, or end with its thread. The model reports it when that is
+ * known: at its return, or when its process has ended. The trace has the time at which a thread
+ * ended inside a call (it was cancelled): a thread that ended before the destroy was not inside.
  *
  * One thread.
  */
@@ -29,5 +29,5 @@ void inside_returns(struct model *model, const struct trace_event *event);
 int inside_destroyed(struct model *model, const struct life *life, const struct moment *moment);
 void inside_spared(struct model *model, const struct moment *moment);
 
-/* @process has ended; 0: all, and nothing is told. */
+/* @process has ended; 0: all have, and nothing is reported. */
 void inside_end(struct model *model, uint32_t process);

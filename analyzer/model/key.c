@@ -1,13 +1,13 @@
 /*
- * The memory that keys stand for
+ * The memory that keys give access to
  *
- *	lkey	process, number -> key -> key	newest first
- *	rkey	the same
- *	handle	process, address -> key		of the MR or MW that has it
+ * 	lkey	process, number -> key -> key	newest first
+ * 	rkey	the same
+ * 	handle	process, address -> key		of the MR or MW that has it
  *
  * Keys of one number in one process are of different contexts, or dead.
  *
- * Not here: where keys come from (key_call.c), who names them (key_post.c).
+ * Not here: the calls that make keys (key_call.c), the requests that use them (key_post.c).
  */
 #include "analyzer/model/key.h"
 
@@ -73,7 +73,7 @@ static bool range_holds(const struct key *key, uint64_t offset, uint64_t length)
 	return offset <= key->length && length <= key->length - offset;
 }
 
-/* Not every device counts from 0 in a region that was registered so. */
+/* Not every device counts from 0 in a zero-based region. */
 bool key_holds(const struct key *key, uint64_t addr, uint64_t length)
 {
 	return key->any || range_holds(key, addr - key->addr, length) ||
@@ -132,7 +132,7 @@ static void leave_rkey(struct keys *keys, struct key *key)
 	set_first(&keys->by_rkey, number, first);
 }
 
-/* The tables are larger than the cache of a processor where many keys have been. */
+/* With many keys the tables are larger than a processor's cache. */
 static void prefetch_key(const struct keys *keys, const struct key *key)
 {
 	map_prefetch(&keys->by_lkey, number_key(key->process, key->lkey));
@@ -152,7 +152,7 @@ static void drop_key(struct keys *keys, struct key *key)
 	free(key);
 }
 
-/* The device has given the number again: what had it before is gone for good. */
+/* The device has assigned the number again: its former owners are gone for good. */
 static void drop_others(struct keys *keys, const struct key *key)
 {
 	struct key *other;

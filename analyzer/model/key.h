@@ -1,13 +1,13 @@
 #pragma once
 /*
- * The memory that keys stand for: each region and window of each process, by lkey and rkey.
+ * The memory of keys: each region and window of each process, by lkey and rkey.
  *
- * A key belongs to a context: two devices give the same numbers. The newest of a number counts. A
- * key that is gone is remembered until its number is given again, or KEYS_DEAD have gone since.
+ * A key belongs to a context: two devices may use the same numbers. The newest key of a number
+ * counts. A dead key is remembered until its number is reused, or KEYS_DEAD others have died since.
  *
- * Every element of every request is looked up, so a queue remembers the last key that it found.
- * Only what does not fit is told (struct model_key). A key that was never seen may have been made
- * by a function that nobody recorded: it is told of when the device has refused it.
+ * Every element of every request is looked up, so a queue caches the last key. Only mismatches are
+ * reported (struct model_key). An unknown key may come from a function that was not recorded: it is
+ * reported only if the device has refused it.
  *
  * One thread.
  */
@@ -23,11 +23,11 @@ enum {
 
 enum key_state {
 	KEY_LIVE,
-	KEY_CHANGING, /* its dereg or rereg has begun, or a bind is not known to be done */
+	KEY_CHANGING, /* its dereg or rereg has begun, or the result of a bind is not known */
 	KEY_DEAD,
 };
 
-/* Of a window: its last bind. */
+/* The last bind of a window. */
 struct key_bind {
 	struct moment at; /* zeroed: none */
 	uint32_t index;   /* in the list that was posted */
@@ -37,9 +37,9 @@ struct key_bind {
 	uint32_t access;
 };
 
-/* Of a window: what invalidated its key since its last bind; window.h says whether it did. */
+/* The event that invalidated a window's key since its last bind; window.h says whether it did. */
 struct key_invalid {
-	struct moment at; /* the request, or the poll that told; zeroed: nothing */
+	struct moment at; /* the request, or the poll that reported it; zeroed: none */
 	uint32_t index;   /* of the request in its list */
 	int opcode;       /* of it: LOCAL_INV or SEND_WITH_INV */
 	uint64_t qp;      /* address of the queue pair, which may be the peer's */
@@ -55,14 +55,14 @@ struct key {
 	uint32_t lkey, rkey; /* 0: none */
 	uint32_t access;
 	uint64_t handle, context, pd; /* @pd: the one below a parent domain; 0 unknown */
-	uint64_t addr, length;        /* what requests may name */
-	uint64_t memory;              /* the program's address of @addr */
-	bool any;                     /* all addresses, or it is not known which */
+	uint64_t addr, length;        /* the range that requests may use */
+	uint64_t memory;              /* the program's address that corresponds to @addr */
+	bool any;                     /* all addresses, or the range is not known */
 	struct moment created, destroyed;
 	struct key_bind bind;
 	struct key_invalid invalid;
 	struct key *next_lkey, *next_rkey; /* of the same number */
-	struct key *older, *newer;         /* among the live, or the dead */
+	struct key *older, *newer;         /* in the list of live keys, or of dead ones */
 };
 
 struct key_list {
@@ -84,8 +84,8 @@ struct suspect {
 struct keys {
 	struct map by_lkey, by_rkey, by_handle;
 	struct key_list live, dead;
-	struct key_list replaced; /* keys that windows had, found by no number */
-	uint64_t changes;         /* so often did a key come, go or change */
+	struct key_list replaced; /* former keys of windows, found by no number */
+	uint64_t changes;         /* incremented when a key is added, removed or changed */
 	bool shared; /* a process has imported another's objects: its keys have two owners */
 	struct suspect suspects[KEYS_SUSPECT];
 	uint64_t nsuspects;
@@ -93,16 +93,16 @@ struct keys {
 
 void keys_fini(struct keys *keys);
 
-/* Take @key over as the newest of its numbers. 0 or -ENOMEM; it is freed then. */
+/* Take @key as the newest of its numbers. 0 or -ENOMEM; it is freed then. */
 int keys_add(struct keys *keys, struct key *key);
 
 /* Give a key other numbers: it is the newest of them. 0 or -ENOMEM. */
 int keys_rename(struct keys *keys, struct key *key, uint32_t lkey, uint32_t rkey);
 
-/* Its region is gone: remember it for a while. */
+/* Its region was deregistered: remember the key for a while. */
 void keys_bury(struct keys *keys, struct key *key, const struct moment *destroyed);
 
-/* A window is bound again: remember for a while the key that it had until @moment. */
+/* A window was bound again: remember for a while the key that it had until @moment. */
 void keys_replace(struct keys *keys, const struct key *key, const struct moment *moment);
 
 /* That of the MR or MW at @handle, live or dead; NULL if there is none. */
@@ -115,5 +115,5 @@ struct key *keys_find_lkey(const struct keys *keys, uint32_t process, uint64_t c
 struct key *keys_find_rkey(const struct keys *keys, uint32_t process, uint64_t context,
 			   uint32_t rkey);
 
-/* Does the key stand for all of the range? */
+/* Does the key cover the whole range? */
 bool key_holds(const struct key *key, uint64_t addr, uint64_t length);

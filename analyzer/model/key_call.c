@@ -1,11 +1,11 @@
 /*
  * Control verbs, as keys see them
  *
- * Also those that a library makes inside another verb: their keys are as good. A region that both
- * an outer and an inner verb return has one key.
+ * Includes verbs that a library calls inside another verb: their keys are valid, too. A region that
+ * both an outer and an inner verb return has one key.
  *
- * From the begin of ibv_dereg_mr() and ibv_rereg_mr() to their return nothing can be said about a
- * key. ibv_rereg_mr() that failed may have left anything.
+ * From the begin of ibv_dereg_mr() and ibv_rereg_mr() to their return the state of a key is
+ * unknown. After a failed ibv_rereg_mr() the region may have any state.
  */
 #include "analyzer/model/key_call.h"
 
@@ -51,7 +51,7 @@ void keys_note_parents(struct model *model, struct life *life, const struct call
 		model->keys.shared = true;
 }
 
-/* What requests may name, by the verb that made the region. */
+/* The range that requests may name, by the verb that made the region. */
 static void set_range(struct key *key, const struct call *call)
 {
 	const struct args *args = call->args;
@@ -75,7 +75,7 @@ static void set_range(struct key *key, const struct call *call)
 		key->any = !(key->access & ABI_ACCESS_ZERO_BASED);
 		break;
 	default:
-		key->any = true; /* a null region, an imported one, whatever comes */
+		key->any = true; /* a null region, an imported one, or one of an unknown verb */
 	}
 	if (key->access & ABI_ACCESS_ZERO_BASED)
 		key->addr = 0;
@@ -83,7 +83,7 @@ static void set_range(struct key *key, const struct call *call)
 		key->any = true;
 }
 
-/* Of a window only the number and the protection domain are judged. */
+/* For a window only the number and the protection domain are checked. */
 static void set_all(struct key *key)
 {
 	key->any = true;
@@ -154,7 +154,7 @@ static int region_is_changed(struct model *model, const struct trace_event *even
 			   (uint32_t)read_number(call->out, ARG(mr.rkey), key->rkey));
 }
 
-/* Whether the window is bound is decided when its completion comes, which is not waited for. */
+/* Whether the window is bound is decided by its completion, which is not waited for. */
 static int window_is_bound(struct model *model, const struct trace_event *event)
 {
 	struct key *key = key_of_call(model, event, OBJECT_mw);

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Control verbs, as keys see them.
+ * The effects of control verbs on keys.
  *
  * One thread.
  */
@@ -8,12 +8,12 @@
 
 struct model;
 
-/* A call begins, or has returned, whoever made it. 0 or -errno after log_err(). */
+/* A call begins, or has returned, from any caller. 0 or -errno after log_err(). */
 int keys_call(struct model *model, const struct trace_event *event);
 int keys_return(struct model *model, const struct trace_event *event);
 
 /* @life was made by a call that returned @out: note its context and protection domain. */
 void keys_note_parents(struct model *model, struct life *life, const struct call *call);
 
-/* @process has ended: its keys are gone. */
+/* @process has ended: remove its keys. */
 void keys_end(struct model *model, uint32_t process, int64_t time);

@@ -4,8 +4,8 @@
  * Nearly all elements fit the key that the queue named last: a comparison of numbers. The device
  * looks at neither an element without length nor the elements of an inline send.
  *
- * A key that was never seen may be one that a function of a provider made, so its use is put aside.
- * It is told when the request completes with an error that blames a key.
+ * A key that was never seen may be one that a function of a provider made, so its use is set aside.
+ * It is reported when the request completes with an error that is caused by a key.
  */
 #include "analyzer/model/key_post.h"
 
@@ -15,7 +15,7 @@
 
 enum { WC_LOC_ACCESS_ERR = 8, WC_REM_ACCESS_ERR = 10 }; /* enum ibv_wc_status */
 
-/* A post that is looked at. */
+/* A post that is being checked. */
 struct looked {
 	struct model *model;
 	const struct trace_event *event;
@@ -47,8 +47,8 @@ static struct model_key describe_use(const struct looked *l, int sge)
 				   .ret = l->post->ret };
 }
 
-static void tell_fault(const struct looked *l, enum key_fault fault, const struct key *key,
-		       struct model_key *use)
+static void report_fault(const struct looked *l, enum key_fault fault, const struct key *key,
+			 struct model_key *use)
 {
 	use->fault = fault;
 	use->key = key;
@@ -72,7 +72,7 @@ static void put_aside(const struct looked *l, const struct model_key *use)
 				  .length = use->length };
 }
 
-/* The element did not simply fit. */
+/* Check an element that the fast test did not accept. */
 static void judge_element(const struct looked *l, int j, const struct key *key)
 {
 	struct model_key use = describe_use(l, j);
@@ -83,14 +83,14 @@ static void judge_element(const struct looked *l, int j, const struct key *key)
 	else if (key->state == KEY_CHANGING)
 		return;
 	else if (key->state == KEY_DEAD)
-		tell_fault(l, KEY_GONE, key, &use);
+		report_fault(l, KEY_GONE, key, &use);
 	else if (key->pd && l->queue->pd && key->pd != l->queue->pd)
-		tell_fault(l, KEY_OTHER_PD, key, &use);
+		report_fault(l, KEY_OTHER_PD, key, &use);
 	else if (!key_holds(key, use.addr, use.length))
-		tell_fault(l, KEY_OUTSIDE, key, &use);
+		report_fault(l, KEY_OUTSIDE, key, &use);
 	else if (sink && !(key->access & ABI_ACCESS_LOCAL_WRITE)) {
 		use.missing = ABI_ACCESS_LOCAL_WRITE;
-		tell_fault(l, KEY_NO_ACCESS, key, &use);
+		report_fault(l, KEY_NO_ACCESS, key, &use);
 	}
 }
 
@@ -149,14 +149,14 @@ static uint64_t sum_lengths(const struct wr *wr)
 	return length;
 }
 
-/* A message behind the bind on its own queue pair arrives after it, and may bring the key. */
+/* A message after the bind on its own queue pair arrives after it, and may contain the key. */
 static bool brings_key(const struct queue_request *request)
 {
 	return request->opcode != ABI_WR_RDMA_READ && request->opcode != ABI_WR_BIND_MW &&
 	       request->opcode != ABI_WR_LOCAL_INV;
 }
 
-/* Is its bind outstanding, with nothing behind it that can have told the peer? */
+/* Is its bind outstanding, with nothing after it that can have sent the key to the peer? */
 static bool is_binding(struct model *model, const struct key *key)
 {
 	const struct life *qp = model_find(model, key->process, OBJECT_qp, key->bind.qp);
@@ -177,12 +177,12 @@ static bool is_binding(struct model *model, const struct key *key)
 static void judge_window(const struct looked *l, const struct key *key, struct model_key *use)
 {
 	if (!key->bind.at.id.thread || key->bind.ends)
-		tell_fault(l, KEY_UNBOUND, key, use);
+		report_fault(l, KEY_UNBOUND, key, use);
 	else if (is_binding(l->model, key))
-		tell_fault(l, KEY_BINDING, key, use);
+		report_fault(l, KEY_BINDING, key, use);
 }
 
-/* The other end must be there: what it had is gone with its process, and that is no mistake. */
+/* The other end must exist: its keys are gone with its process, and that is no mistake. */
 static void judge_remote(const struct looked *l, const struct key *key, const struct peer *other,
 			 uint64_t length)
 {
@@ -203,20 +203,20 @@ static void judge_remote(const struct looked *l, const struct key *key, const st
 	} else if (key->state == KEY_CHANGING) {
 		return;
 	} else if (key->state == KEY_DEAD) {
-		tell_fault(l, KEY_GONE, key, &use);
+		report_fault(l, KEY_GONE, key, &use);
 	} else if (key->pd && other->pd && key->pd != other->pd) {
-		tell_fault(l, KEY_OTHER_PD, key, &use);
+		report_fault(l, KEY_OTHER_PD, key, &use);
 	} else if (key->kind == OBJECT_mw) {
 		judge_window(l, key, &use);
 	} else if (!key_holds(key, use.addr, use.length)) {
-		tell_fault(l, KEY_OUTSIDE, key, &use);
+		report_fault(l, KEY_OUTSIDE, key, &use);
 	} else if (keys_needed(wr->opcode) & ~key->access) {
 		use.missing = keys_needed(wr->opcode) & ~key->access;
-		tell_fault(l, KEY_NO_ACCESS, key, &use);
+		report_fault(l, KEY_NO_ACCESS, key, &use);
 	}
 }
 
-/* For all that is known of two clocks. */
+/* Within the uncertainty of both clocks. */
 static bool has_gone(const struct looked *l, const struct peer *other)
 {
 	return other->gone != INT64_MAX &&
@@ -263,7 +263,7 @@ static int look_at_bind(const struct looked *l, const struct wr *wr)
 	return window_bind(keys, key, &bind, wr->bind_rkey);
 }
 
-/* Those that the device has looked at: up to the one that it refused. */
+/* The number of requests that the device has checked: up to the one that it refused. */
 static uint32_t looked_at(const struct post *post)
 {
 	if (post->verb == VERB_wr_abort)
@@ -294,8 +294,8 @@ int keys_post(struct model *model, const struct trace_event *event, struct life 
 	return err;
 }
 
-void keys_tell_ah(struct model *model, const struct trace_event *event, const struct life *queue,
-		  const struct life *ah, uint32_t i)
+void keys_report_ah(struct model *model, const struct trace_event *event, const struct life *queue,
+		    const struct life *ah, uint32_t i)
 {
 	const struct model_key use = { .fault = KEY_OTHER_AH,
 				       .at = moment_of(event),
@@ -311,8 +311,8 @@ void keys_tell_ah(struct model *model, const struct trace_event *event, const st
 }
 
 /*
- * Of a completion that may be that of several requests, one with an unknown key and that wr_id is
- * the one to blame.
+ * If a completion may belong to several requests, the one with an unknown key and that wr_id
+ * failed.
  */
 static bool is_suspect_of(const struct suspect *s, uint32_t process, const struct wc *wc)
 {
@@ -337,7 +337,7 @@ bool keys_saw_all(struct model *model, const struct life *queue)
 	return pd && pd->created.id.thread && !model->keys.shared;
 }
 
-static void tell_suspect(struct model *model, const struct suspect *s, int status)
+static void report_suspect(struct model *model, const struct suspect *s, int status)
 {
 	struct model_key use = { .fault = KEY_UNKNOWN,
 				 .at = s->at,
@@ -371,7 +371,7 @@ void keys_error(struct model *model, const struct trace_event *event, const stru
 		struct suspect *s = &keys->suspects[i];
 
 		if (blames_key(wc->status, s->sge < 0) && is_suspect_of(s, event->process, wc)) {
-			tell_suspect(model, s, wc->status);
+			report_suspect(model, s, wc->status);
 			s->at.process = 0;
 			return;
 		}

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Requests, as keys see them: which element, and which remote key, does not fit?
+ * Checks the keys of requests: which element, or which remote key, does not match?
  *
  * One thread.
  */
@@ -8,18 +8,21 @@
 
 struct model;
 
-/* Look at the keys of a post on @queue, which is alive and its process's own. 0 or -ENOMEM. */
+/* Check the keys of a post on @queue, which is alive and belongs to its process. 0 or -ENOMEM. */
 int keys_post(struct model *model, const struct trace_event *event, struct life *queue);
 
 /* Request @i of a post uses an address handle of another protection domain. */
-void keys_tell_ah(struct model *model, const struct trace_event *event, const struct life *queue,
-		  const struct life *ah, uint32_t i);
+void keys_report_ah(struct model *model, const struct trace_event *event, const struct life *queue,
+		    const struct life *ah, uint32_t i);
 
-/* What the other end must allow, of enum ibv_access_flags, for an operation; 0: it names no key. */
+/*
+ * The access (enum ibv_access_flags) that the other end must allow for an operation; 0: it uses no
+ * key.
+ */
 uint32_t keys_needed(int opcode);
 
 /*
- * Are all keys of the domain of @queue known that were made by verbs? They may be older than the
+ * Are all keys of the domain of @queue that verbs created known? They may be older than the
  * recording if the domain is.
  */
 bool keys_saw_all(struct model *model, const struct life *queue);

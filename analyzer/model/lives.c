@@ -25,7 +25,7 @@ static size_t find_bucket(const struct lives *lives, uint32_t process, enum obje
 	return (size_t)map_hash(object) & (lives->nbuckets - 1);
 }
 
-/* The list that objects of @process are in, with those of others that share it. */
+/* The list that objects of @process are in, with those of other processes of the same hash. */
 static struct life **find_list(const struct lives *lives, uint32_t process)
 {
 	return &lives->processes[map_hash(process) & (lives->nbuckets - 1)];
@@ -161,7 +161,7 @@ static void unlink_all(struct life *life)
 		free_link(life->parents);
 }
 
-static void tell_leave(struct lives *lives, struct life *life, bool freed)
+static void notify_leave(struct lives *lives, struct life *life, bool freed)
 {
 	if (lives->leave)
 		lives->leave(lives->arg, life, freed);
@@ -169,7 +169,7 @@ static void tell_leave(struct lives *lives, struct life *life, bool freed)
 
 void lives_bury(struct lives *lives, struct life *life, enum life_state state)
 {
-	tell_leave(lives, life, false);
+	notify_leave(lives, life, false);
 	unlink_all(life);
 	life->state = state;
 	lives->live--;
@@ -185,7 +185,7 @@ void lives_drop(struct lives *lives, struct life *life)
 {
 	if (!life)
 		return;
-	tell_leave(lives, life, true);
+	notify_leave(lives, life, true);
 	unlink_all(life);
 	if (life->state == LIFE_LIVE || life->state == LIFE_DYING)
 		lives->live--;

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Objects by process, kind and address, and which depends on which.
+ * Objects by process, kind and address, and their dependencies.
  *
  * One thread.
  */
@@ -44,46 +44,47 @@ struct life {
 	uint64_t pinned;     /* bytes of its pages; 0: nothing */
 	uint64_t made_after; /* of an MR: sends that its process had posted before; hot.h */
 	char name[LIFE_NAME];
-	bool inherited; /* made by a process that this one was forked from */
-	bool usurped;   /* a process forked from its own has destroyed it */
-	bool borrowed;  /* imported, or librdmacm's: it is not the program's to destroy */
+	bool inherited; /* created by a process that this one was forked from */
+	bool usurped;   /* a process forked from this one has destroyed it */
+	bool borrowed;  /* imported, or owned by librdmacm: the program must not destroy it */
 	bool hashed;    /* found by lives_find() */
 	struct moment created, destroyed;
 	struct moment ending;   /* the destroy that has begun last, */
-	struct moment met;      /* and what another thread began during it; a moment or nothing */
+	struct moment met;      /* and the event of another thread that began during it; or none */
 	struct moment refused;  /* the last destroy of it that failed */
-	struct moment orphaned; /* of a QP: its identifier of librdmacm was destroyed before it */
-	uint64_t events;        /* of a CQ: taken from the channel and not acknowledged */
-	uint64_t async_events;  /* the same, taken from the context */
-	struct moment got;      /* the last of either */
-	uint64_t over;          /* events of both kinds acknowledged that had not been got */
+	struct moment orphaned; /* of a QP: its librdmacm identifier was destroyed before it */
+	uint64_t events;        /* of a CQ: got from the channel and not acknowledged */
+	uint64_t async_events;  /* the same for the context */
+	struct moment got;      /* the last event of either kind */
+	uint64_t over;          /* acknowledged events of both kinds that had not been got */
 	struct moment over_at;  /* the first of these acknowledgements */
 	uint64_t *groups;       /* multicast groups that a QP is attached to, hashed */
 	unsigned int ngroups;
-	struct qp *qp;           /* of a QP, SRQ or WQ: model/qp.h; NULL: not known */
-	struct qp_path *path;    /* of an AH, the same */
-	struct device *device;   /* of a context: model/device.h; NULL: not known */
-	struct event_id bind;    /* of an MW: the call that bound it last */
-	struct queue *sq, *rq;   /* queue.h; a QP's rq is its SRQ's, if it has one */
-	struct queue_cq *cq;     /* of a CQ */
-	struct batch *batch;     /* of an extended CQ: batch.h */
-	struct misuse *misuse;   /* of a QP, CQ or SRQ: misuse.h; NULL: nothing was seen */
-	struct wake *wake;       /* of a CQ with a channel: wake.h; and of a QP, */
-	uint64_t arrived, taken; /* its receives that the other end knows of, and those polled */
-	bool unwatched;          /* they are not known any more */
-	uint64_t context, pd;    /* addresses; @pd is the one below a parent domain; 0 unknown */
-	struct peer *peer;       /* of a QP: peer.h */
+	struct qp *qp;         /* of a QP, SRQ or WQ: model/qp.h; NULL: not known */
+	struct qp_path *path;  /* of an AH, the same */
+	struct device *device; /* of a context: model/device.h; NULL: not known */
+	struct event_id bind;  /* of an MW: the call that bound it last */
+	struct queue *sq, *rq; /* queue.h; a QP's rq is its SRQ's, if it has one */
+	struct queue_cq *cq;   /* of a CQ */
+	struct batch *batch;   /* of an extended CQ: batch.h */
+	struct misuse *misuse; /* of a QP, CQ or SRQ: misuse.h; NULL: none was seen */
+	struct wake *wake;     /* of a CQ with a channel: wake.h; and of a QP, */
+	/* its receives that the other end knows of, and those that were polled */
+	uint64_t arrived, taken;
+	bool unwatched;       /* these two are not known any more */
+	uint64_t context, pd; /* addresses; @pd is the one below a parent domain; 0 unknown */
+	struct peer *peer;    /* of a QP: peer.h */
 	struct {
 		struct key *key; /* valid while @changes is what key_post.c compares it with */
 		uint64_t changes;
-	} seen[3]; /* of a queue: the last keys of its receives, sends, and remote ones */
+	} seen[3]; /* of a queue: the last keys used in receives, sends, and as remote keys */
 	struct life_link *children, *parents;
 	struct life *next;          /* of the same bucket */
 	struct life *kin, **kin_at; /* of the same process: lives_next() */
 	struct life *older, *newer; /* among the dead */
 };
 
-/* In two lists: the children of @parent, the parents of @child. */
+/* A link in two lists: the children of @parent, the parents of @child. */
 struct life_link {
 	struct life *parent, *child;
 	struct life_link *next_child, **child_at;
@@ -95,7 +96,7 @@ struct lives {
 	struct life **processes; /* as many as buckets */
 	size_t nbuckets, count, live, dead;
 	struct life *dead_oldest, *dead_newest;
-	/* told before an object is dead, and before it is @freed; may be NULL */
+	/* called before an object is dead, and before it is @freed; may be NULL */
 	void (*leave)(void *arg, struct life *life, bool freed);
 	void *arg;
 };
@@ -108,18 +109,20 @@ struct life *lives_find(const struct lives *lives, uint32_t process, enum object
 			uint64_t handle);
 
 /*
- * Add @life as alive. An object that was at its address is forgotten; one that is
- * dying is kept, but no longer found.
+ * Add @life as alive. An object that was at its address is dropped; one that is dying stays, but is
+ * no longer found.
  */
 void lives_add(struct lives *lives, struct life *life);
 
-/* @life is dead now: unlink it, and remember it as @state for a while. */
+/* @life is dead now: unlink it, and remember it in @state for a while. */
 void lives_bury(struct lives *lives, struct life *life, enum life_state state);
 
-/* Unlink, take out and free; accepts NULL. */
+/* Unlink, remove and free; accepts NULL. */
 void lives_drop(struct lives *lives, struct life *life);
 
-/* The object of @process after @life, in any order; NULL: the first, there is none. */
+/*
+ * The object of @process after @life, in any order; NULL: the first; returns NULL after the last.
+ */
 struct life *lives_next(const struct lives *lives, uint32_t process, const struct life *life);
 
 /* All of @process in order of creation; the caller frees the array. Their number or -ENOMEM. */
@@ -128,19 +131,19 @@ ssize_t lives_of(const struct lives *lives, uint32_t process, struct life ***ret
 /* @child depends on @parent; linking twice changes nothing. Returns 0 or -ENOMEM. */
 int life_link(struct life *parent, struct life *child);
 
-/* Undo that for all parents of one kind. */
+/* Remove the links to all parents of one kind. */
 void life_unlink_kind(struct life *child, enum object_kind kind);
 
-/* The children of @parent from the oldest to the newest; NULL: there is none, or no more. */
+/* The children of @parent from the oldest to the newest; NULL: no more. */
 struct life_link *life_first_child(const struct life *parent);
 struct life_link *life_next_child(const struct life *parent, const struct life_link *link);
 
-/* Is it its process' to destroy, and nobody has? */
+/* Should its process have destroyed it, and did not? */
 bool life_is_left(const struct life *life);
 
 /*
- * Why @life, which nobody destroyed, was left: another one that was left, too, and is above it, so
- * that both went unnoticed together; or below it, where a destroy of @life failed; or itself.
+ * Why @life was left over: another left object above it, which explains both; or one below it whose
+ * destroy failed; or @life itself.
  */
 const struct life *life_root(const struct life *life);
 

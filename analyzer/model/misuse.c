@@ -1,8 +1,8 @@
 /*
  * What `record --strict` has seen
  *
- * What it saw before a destroy is kept with the object: whether that was a mistake depends on the
- * result. The rest is told at once.
+ * Misuse before a destroy is kept with the object: whether it was a mistake depends on the result.
+ * The rest is reported at once.
  */
 #include "analyzer/model/misuse.h"
 

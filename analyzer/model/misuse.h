@@ -1,6 +1,6 @@
 #pragma once
 /*
- * What `record --strict` has seen: TRACE_MISUSE.
+ * Misuses recorded by `record --strict`: TRACE_MISUSE.
  *
  * One thread.
  */
@@ -8,13 +8,13 @@
 
 struct model;
 
-/* Of an object that was about to be destroyed. */
+/* Misuse of an object that was about to be destroyed. */
 struct misuse {
 	struct {
-		struct moment at; /* right before the destroy began; a moment or nothing */
+		struct moment at; /* right before the destroy began; or none */
 		uint32_t other;   /* thread; 0 not known */
 		enum verb other_verb;
-	} crowded;            /* another thread was in it */
+	} crowded;            /* another thread was using it */
 	struct moment inside; /* the thread was polling the CQ of that queue pair, */
 	char cq[LIFE_NAME];   /* of this name */
 };
@@ -22,5 +22,5 @@ struct misuse {
 /* 0 or -ENOMEM. */
 int misuse_seen(struct model *model, const struct trace_event *event);
 
-/* The destroy failed: the object is as it was. */
+/* The destroy failed: the object is unchanged. */
 void misuse_forget(struct life *life);

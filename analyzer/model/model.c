@@ -1,9 +1,9 @@
 /*
  * The objects that live while programs run
  *
- *	call, return		control.c
- *	post, poll, notify	a use
- *	fork			the child has copies of what its parent has
+ * 	call, return		control.c
+ * 	post, poll, notify	a use
+ * 	fork			the child gets copies of its parent's objects
  */
 #include "analyzer/model/model.h"
 
@@ -59,7 +59,9 @@ static void on_leave(void *arg, struct life *life, bool freed)
 		peer_leave(&model->peers, life, model->now);
 }
 
-/* What was left out makes all queues uncertain; what was lost, those older than that. */
+/*
+ * Events left out on purpose make all queues uncertain; lost events only those older than the loss.
+ */
 static unsigned int find_doubt(struct trace *trace)
 {
 	const char *filter = trace_meta(trace, "filter");
@@ -137,7 +139,7 @@ static void use_ah(struct model *model, const struct trace_event *event, const s
 
 	watcher_use(&model->watcher, event, event->post->verb, ah, "wr[].wr.ud.ah", i);
 	if (ah && queue && ah->state == LIFE_LIVE && ah->pd && queue->pd && ah->pd != queue->pd)
-		keys_tell_ah(model, event, queue, ah, i);
+		keys_report_ah(model, event, queue, ah, i);
 }
 
 static int on_post(struct model *model, const struct trace_event *event)
@@ -224,7 +226,7 @@ static struct life *copy_for(const struct life *life, uint32_t process)
 }
 
 /* Did it exist at the fork? The child may appear after its parent has destroyed it. */
-static bool was_there(const struct life *life, const struct moment *fork)
+static bool existed_at_fork(const struct life *life, const struct moment *fork)
 {
 	bool dead = life->state == LIFE_GONE || life->state == LIFE_CLOSED;
 
@@ -275,7 +277,7 @@ static int inherit_objects(struct model *model, uint32_t child, const struct mom
 		return log_err(-ENOMEM, "objects of a forked process");
 	}
 	for (ssize_t i = 0; i < n; i++)
-		if (was_there(lives[i], moment) && (copy = copy_for(lives[i], child)))
+		if (existed_at_fork(lives[i], moment) && (copy = copy_for(lives[i], child)))
 			lives_add(&model->lives, copy);
 	free(lives);
 	return pinned_inherit(model, child, moment->process);

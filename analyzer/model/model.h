@@ -2,15 +2,13 @@
 /*
  * The objects that live while programs run, from the stream of their events.
  *
- * Each process has its own objects, by address. An object is live from the
- * return of its creation, dying from the begin of its destroy to the return of
- * it, and gone afterwards; the last LIVES_DEAD dead objects are remembered until
- * their address is used again. Calls that the library makes inside another
- * verb, and the recorder's own, are ignored: only what the application asked for
- * counts.
+ * Each process has its own objects, by address. An object is alive from the return of its creation,
+ * dying from the begin of its destroy to the return, and dead afterwards; the last LIVES_DEAD dead
+ * objects are remembered until their address is reused. Calls that the library makes inside another
+ * verb, and the recorder's own, are ignored: only calls of the application count.
  *
- * The model makes no judgement: it tells its watcher what happened, and the rules
- * (rule.h) judge. Memory grows with the objects alive, not with the trace.
+ * The model does not judge: it calls its watcher, and the rules (rule.h) judge. Memory grows with
+ * the live objects, not with the trace.
  *
  * One thread.
  */
@@ -39,20 +37,22 @@ int model_end(struct model *model, uint32_t process, int64_t time, enum model_en
 /* Has @process a live object, or a destroy that has not returned? */
 bool model_has(const struct model *model, uint32_t process);
 
-/* How many live objects @process has made that are its own to destroy. */
+/* The number of live objects that @process created and must destroy itself. */
 uint64_t model_count(const struct model *model, uint32_t process);
 
-/* The fork that made @process, or NULL. */
+/* The fork that created @process, or NULL. */
 const struct moment *model_fork(const struct model *model, uint32_t process);
 
-/* The queue pairs of all processes, and who talks to whom. */
+/* The queue pairs of all processes, with their peers. */
 struct peers *model_peers(struct model *model);
 
 /* The object at @handle, alive, dying or dead; NULL if there is none. */
 struct life *model_life(const struct model *model, uint32_t process, enum object_kind kind,
 			uint64_t handle);
 
-/* The object of @process after @life, in any order; NULL: the first, there is none. */
+/*
+ * The object of @process after @life, in any order; NULL: the first; returns NULL after the last.
+ */
 struct life *model_next_life(const struct model *model, uint32_t process, const struct life *life);
 
 /* The keys of all processes. */

@@ -23,7 +23,7 @@ struct pending {
 	struct pending *next;
 };
 
-/* A call of librdmacm that a thread is inside. */
+/* A call of librdmacm that a thread is in. */
 struct cm_call {
 	bool inside;
 	uint64_t id; /* its cm_id; 0: none */
@@ -53,8 +53,8 @@ struct model {
 	struct cm_call *in_cm; /* by thread */
 	uint32_t nin_cm;
 	struct queue *busy; /* with something outstanding */
-	struct map by_id;   /* QPs by the trace's number, to struct life; inherited ones are not */
-	struct life *qps[QPS]; /* found there last, by id; may be NULL */
+	struct map by_id;   /* QPs by the trace's number, to struct life; without inherited ones */
+	struct life *qps[QPS]; /* the QPs found last, by id; may be NULL */
 	struct pinned *pinned; /* of process i + 1: pinned.h */
 	uint32_t npinned;
 	struct queue_left *left; /* LEFT of them; NULL: none */
@@ -76,7 +76,7 @@ static inline struct life *model_find(struct model *model, uint32_t process, enu
 	return handle ? lives_find(&model->lives, process, kind, handle) : NULL;
 }
 
-/* The object whose handle @arg of @args is; NULL if there is none. @args may be NULL. */
+/* The object whose handle argument @arg of @args is; NULL if there is none. @args may be NULL. */
 static inline struct life *model_argument(struct model *model, const struct trace_event *event,
 					  const struct args *args, enum arg arg,
 					  enum object_kind kind)
@@ -88,7 +88,7 @@ static inline struct life *model_argument(struct model *model, const struct trac
 	return model_find(model, event->process, kind, (uint64_t)handle);
 }
 
-/* What the event's thread is inside. */
+/* The call that the event's thread is in. */
 static inline const struct cm_call *cm_call_of(const struct model *model,
 					       const struct trace_event *event)
 {

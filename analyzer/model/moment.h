@@ -13,7 +13,7 @@ struct moment {
 	enum verb verb;     /* VERB_COUNT: none, or unknown */
 	uint32_t process;
 	uint32_t stack; /* of the trace, 0 none */
-	int64_t time;   /* of a call, and of its return, when it began */
+	int64_t time;   /* of a call, or its return: when it began */
 };
 
 struct moment moment_of(const struct trace_event *event);

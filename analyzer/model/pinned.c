@@ -1,11 +1,11 @@
 /*
- * What a process has registered, and what becomes of that memory at a fork
+ * Memory that a process has registered, and its state after a fork
  *
- *	what ibv_is_fork_initialized() told the program
- *	else VERBATIM_SOFT_FORK, by which the software device plays an older kernel; other
- *	     devices do not look at it
- *	else the software device, which needs nothing
- *	else what the recorder's kernel said
+ * 	the result of ibv_is_fork_initialized() in the program
+ * 	else VERBATIM_SOFT_FORK, by which the software device simulates an older kernel; other
+ * 	     devices do not read it
+ * 	else the software device, which needs nothing
+ * 	else the answer of the recorder's kernel
  */
 #include "analyzer/model/pinned.h"
 
@@ -34,7 +34,7 @@ const struct pinned *model_pinned(const struct model *model, uint32_t process)
 	return process && process <= model->npinned ? &model->pinned[process - 1] : &none;
 }
 
-/* Not every number that an event has is a process of the trace, which may be altered. */
+/* Not every number in an event is a process of the trace, which may be altered. */
 static bool is_known(const struct model *model, uint32_t process)
 {
 	return !model->trace || trace_process(model->trace, process);
@@ -62,7 +62,7 @@ uint64_t pinned_pages(const struct model *model, uint32_t process, uint64_t addr
 {
 	const struct process *p = model->trace ? trace_process(model->trace, process) : NULL;
 	uint64_t page = p && p->page_size ? p->page_size : PAGE, first = addr / page;
-	uint64_t last = addr + length; /* behind the last byte */
+	uint64_t last = addr + length; /* one after the last byte */
 
 	if (!length || last < addr)
 		return 0;
@@ -208,7 +208,7 @@ static void region_moves(struct model *model, struct pinned *p, const struct tra
 		pin_region(model, p, life, (uint64_t)addr, (uint64_t)length);
 }
 
-static void status_is_told(struct pinned *p, int64_t status)
+static void status_is_reported(struct pinned *p, int64_t status)
 {
 	p->asked = true;
 	p->copies = status == STATUS_UNNEEDED;
@@ -238,7 +238,7 @@ int pinned_return(struct model *model, const struct trace_event *event)
 	if (event->call->verb == VERB_fork_init)
 		p->kept = true;
 	else if (event->call->verb == VERB_is_fork_initialized)
-		status_is_told(p, event->call->ret);
+		status_is_reported(p, event->call->ret);
 	else if (event->call->verb == VERB_rereg_mr)
 		region_moves(model, p, event);
 	else
@@ -255,7 +255,7 @@ int pinned_inherit(struct model *model, uint32_t child, uint32_t parent)
 	p = make_pinned(model, child > parent ? child : parent);
 	if (!p)
 		return log_err(-ENOMEM, "memory of a process");
-	/* what is pinned stays the parent's */
+	/* pinned pages stay with the parent */
 	model->pinned[child - 1] = (struct pinned){ .kept = model->pinned[parent - 1].kept };
 	return 0;
 }

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * What a process has registered, and what becomes of that memory at a fork.
+ * Registered memory of a process, and the effect of a fork on it.
  *
  * A registration pins whole pages, counted against RLIMIT_MEMLOCK; those on demand, of devices and
  * of other processes pin nothing. Two regions of one page pin it twice, as the kernel counts.
@@ -17,30 +17,30 @@ struct trace_event;
 enum fork_safety {
 	FORK_NOT_KNOWN,
 	FORK_COPIES, /* the kernel gives the child copies of registered pages */
-	FORK_KEPT,   /* the library keeps registered memory from children */
-	FORK_UNSAFE, /* neither: the first that writes to a page moves */
+	FORK_KEPT,   /* the library excludes registered memory from forks */
+	FORK_UNSAFE, /* neither: the page moves for the process that writes to it first */
 };
 
 struct pinned {
 	uint64_t bytes;            /* of live regions */
 	uint32_t regions;          /* alive */
 	struct moment first, last; /* registrations that succeeded */
-	uint32_t streak;           /* registrations since streak_began, which is a second at most */
+	uint32_t streak;           /* registrations since streak_began, at most a second ago */
 	int64_t streak_began;
-	struct event_id given; /* `last` when model_regions() was asked */
+	struct event_id given; /* `last` at the last call of model_regions() */
 	int64_t given_to;
-	int copies; /* the kernel does: 1, 0; -1 not known; once `asked` */
+	int copies; /* whether the kernel copies: 1, 0; -1 not known; valid once `asked` */
 	bool asked;
-	bool implied; /* `kept` has what the environment says */
-	bool kept;    /* the library keeps registered memory from children, if it can */
+	bool implied; /* `kept` is set from the environment */
+	bool kept;    /* the library excludes registered memory from forks, if it can */
 };
 
 /* Of @process; never NULL. */
 const struct pinned *model_pinned(const struct model *model, uint32_t process);
 
 /*
- * The live regions of @process that pin memory and were not given by this before, in order of
- * creation; the caller frees the array. Their number or -ENOMEM.
+ * The live regions of @process that pin memory and were not returned before, in order of creation;
+ * the caller frees the array. Their number or -ENOMEM.
  */
 ssize_t model_regions(struct model *model, uint32_t process, struct life ***ret_found);
 
@@ -50,22 +50,22 @@ const struct life *model_region(const struct model *model, uint32_t process, uin
 /* The live context or completion channel at @handle; NULL if there is none. */
 const struct life *model_descriptor(const struct model *model, uint32_t process, uint64_t handle);
 
-/* What a fork of @process would do now. */
+/* The effect that a fork of @process would have now. */
 enum fork_safety model_fork_safety(struct model *model, uint32_t process);
 
 /* Bytes of the pages that @length bytes at @addr touch. */
 uint64_t pinned_pages(const struct model *model, uint32_t process, uint64_t addr, uint64_t length);
 
-/* The memory that registration @event asks for. False: it is none that pins memory. */
+/* The memory that registration @event requests. False: it pins no memory. */
 bool pinned_request(const struct trace_event *event, uint64_t *ret_addr, uint64_t *ret_length);
 
 /*
- * Does RLIMIT_MEMLOCK bind @process on @device (NULL: not known)? CAP_IPC_LOCK lifts it, but siw
- * does not ask for that (Linux 6.1). False where the limits are not known.
+ * Does RLIMIT_MEMLOCK apply to @process on @device (NULL: not known)? CAP_IPC_LOCK lifts it, except
+ * on siw, which ignores that (Linux 6.1). False if the limits are not known.
  */
 bool pinned_is_limited(const struct process *process, const struct device *device);
 
-/* The device where registration @event is made; NULL: not known. */
+/* The device of registration @event; NULL: not known. */
 const struct device *pinned_device(struct model *model, const struct trace_event *event);
 
 /* For model.c: a control verb of the application returned; @child inherits; @life is dead. */

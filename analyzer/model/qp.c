@@ -1,14 +1,14 @@
 /*
- * Queue pairs, work queues and shared receive queues as the calls have made and modified them
+ * Attributes of queue pairs, work queues and shared receive queues
  *
- *	created          RESET, capabilities
- *	modified         the state and attributes of its mask; going to RESET forgets all of them
- *	queried          the state of the answer
- *	told of an error ERR of a reliable queue pair; of the others it depends on the side and the
- *	                 device, so that their state is not known from then on
+ * 	created          RESET, capabilities
+ * 	modified         the state and attributes of its mask; RESET clears all of them
+ * 	queried          the state in the result
+ * 	error            ERR of a reliable queue pair; of the others it depends on the side and the
+ * 	                 device, so that their state is not known from then on
  *
- * While a modify is under way, and after it had been given up by a process that ended, another
- * thread cannot know the state, and neither can we: `changing`.
+ * While a modify is in progress, and after a process ended during one, the state is not known:
+ * `changing`.
  */
 #include "analyzer/model/qp.h"
 
@@ -21,7 +21,7 @@
 #include "analyzer/model/device.h"
 #include "core/store/db/args.h"
 
-/* Members of struct ibv_qp_attr, and where they go. */
+/* Members of struct ibv_qp_attr, and their place in ours. */
 struct attr_row {
 	const char *name;
 	uint32_t bit;
@@ -245,7 +245,7 @@ static int type_named(const struct json_node *n)
 	return QP_UNKNOWN;
 }
 
-/* struct ibv_qp_init_attr, ..._ex; of an SRQ and a WQ what stands for it. */
+/* struct ibv_qp_init_attr, ..._ex; for an SRQ and a WQ its equivalent. */
 static void read_init(struct qp *qp, const struct json_node *init)
 {
 	for (const struct json_node *n = json_first(init); n; n = json_next(n)) {
@@ -325,7 +325,7 @@ static bool is_hidden(const struct qp *qp, int state)
 	return qp->shared || (qp->iwarp && state != ABI_QPS_RESET && state != ABI_QPS_ERR);
 }
 
-/* The same of the answer to a query. */
+/* The same for the result of a query. */
 struct qp_change qp_read_change(const struct life *life, const struct args *args)
 {
 	struct qp_change change = { .to = QP_UNKNOWN, .cur = QP_UNKNOWN };
@@ -462,8 +462,8 @@ void qp_queried(struct life *life, const struct trace_event *event)
 	int state;
 
 	/*
-	 * The answer may be older than a modify that has returned since the question; and the
-	 * kernel's soft iWARP always answers RESET.
+	 * A modify may have returned since the query began; and the kernel's soft iWARP always
+	 * reports RESET.
 	 */
 	if (!qp || qp->changing || qp->shared || qp->iwarp || event->call->failed ||
 	    event->call->begin <= qp->settled)
@@ -481,7 +481,7 @@ void qp_failed(struct life *life, const struct moment *moment, int status, int64
 	if (!qp || qp->changing || life->kind != OBJECT_qp || qp->state == ABI_QPS_ERR ||
 	    qp->state == ABI_QPS_RESET)
 		return;
-	/* of a request that was posted before the queue pair was reset, or perhaps was */
+	/* the request was posted, perhaps, before the queue pair was reset */
 	if (qp->reset && posted <= qp->reset)
 		return;
 	reliable = qp->type == ABI_QPT_RC || qp->type == ABI_QPT_XRC_SEND;

@@ -1,15 +1,15 @@
 #pragma once
 /*
- * Queue pairs, work queues and shared receive queues as the calls have made and modified them:
- * type, state, attributes.
+ * The type, state and attributes of queue pairs, work queues and shared receive queues, from the
+ * calls that created and modified them.
  *
  * A struct qp hangs on the struct life of each queue whose creation is in the trace (life->qp;
- * NULL: older than the trace, imported, inherited, or another kind of object). What a rule asks
- * of it may be unknown: the state is QP_UNKNOWN then, the bit of an attribute is not in `set`.
+ * NULL: older than the trace, imported, inherited, or another kind of object). Values may be
+ * unknown: the state is QP_UNKNOWN then, the bit of an attribute is not in `set`.
  *
- * The state follows every successful modify, those that librdmacm makes included; errors that
- * the program was told of, by a completion or an asynchronous event; and ibv_query_qp(). Of an
- * iWARP device it is not known from INIT on, until an error or a modify to ERR or RESET.
+ * The state follows every successful modify, including those of librdmacm; errors that a completion
+ * or an asynchronous event reported; and ibv_query_qp(). On an iWARP device it is not known from
+ * INIT on, until an error or a modify to ERR or RESET.
  *
  * One thread.
  */
@@ -31,7 +31,7 @@ struct qp_path {
 	uint16_t dlid;
 	uint32_t flow_label;
 	uint8_t dgid[QP_GID];
-	bool back; /* to where a datagram came from: sgid_index is not known */
+	bool back; /* to the sender of a datagram: sgid_index is not known */
 };
 
 struct qp_cap {
@@ -39,26 +39,27 @@ struct qp_cap {
 };
 
 struct qp {
-	int type;    /* ABI_QPT_*; QP_UNKNOWN: of a WQ or an SRQ, or not known */
-	int state;   /* ABI_QPS_*, of a WQ ABI_WQS_*; QP_UNKNOWN; better ask qp_state() */
-	bool told;   /* it is in ERR by an error that the program was told of, not by its call */
-	bool shared; /* by ibv_open_qp(): others modify it, too */
+	int type;  /* ABI_QPT_*; QP_UNKNOWN: of a WQ or an SRQ, or not known */
+	int state; /* ABI_QPS_*, of a WQ ABI_WQS_*; QP_UNKNOWN; prefer qp_state() */
+	/* it is in ERR by an error that was reported to the program, not by its call */
+	bool told;
+	bool shared; /* by ibv_open_qp(): other processes modify it, too */
 	bool iwarp;  /* the connection manager moves it on from INIT, and no verb shows that */
-	int status;  /* of the completion that told of it; 0: an asynchronous event did */
+	int status;  /* of the completion that reported it; 0: an asynchronous event did */
 	uint32_t changing;   /* modifies that have begun and not returned */
 	struct moment moved; /* the call, poll or event that led to the state */
 	int64_t settled;     /* when the last modify returned; 0 none has */
 	int64_t reset;       /* when it was last put into RESET; 0 never */
-	uint32_t polled;     /* completions of the poll that told of an error */
+	uint32_t polled;     /* completions of the poll that reported an error */
 	uint32_t after[2];   /* requests posted since it went to ERR: receives, sends */
-	bool judged;         /* that more were posted then was told once */
+	bool judged;         /* the watcher was notified that more were posted then */
 	bool has_send_ops;   /* made with send_ops_flags: */
 	uint64_t send_ops;   /* enum ibv_qp_create_send_ops_flags */
 	uint32_t opcodes;    /* bit N: its type allows opcode N; ~0: not known */
 	struct qp_cap cap;   /* as the device granted it; of an SRQ and a WQ max_recv_* */
 	uint64_t send_cq, recv_cq, srq, pd, context; /* handles; 0: none, or not known */
 
-	/* attributes: valid where `set` has the bit of enum ibv_qp_attr_mask (ABI_QP_*) */
+	/* attributes: valid if `set` has the bit of enum ibv_qp_attr_mask (ABI_QP_*) */
 	uint32_t set;
 	uint32_t access; /* ABI_QP_ACCESS_FLAGS */
 	uint32_t qkey, rq_psn, sq_psn, dest_qp_num;
@@ -73,22 +74,22 @@ struct qp {
 	int refused_error;     /* with that errno */
 };
 
-/* The state of the queue @life, or QP_UNKNOWN: not known, or being modified just now. */
+/* The state of queue @life, or QP_UNKNOWN: not known, or a modify is in progress. */
 static inline int qp_state(const struct life *life)
 {
 	return life->qp && !life->qp->changing ? life->qp->state : QP_UNKNOWN;
 }
 
-/* "RTR"; "?" for what is none. */
+/* "RTR"; "?" if invalid. */
 const char *qp_state_name(int state);
 
-/* "RC", "UD"...; "?" for what is none. */
+/* "RC", "UD"...; "?" if invalid. */
 const char *qp_type_name(int type);
 
 /* A queue has been created by a call with these arguments. Returns 0 or -ENOMEM. */
 int qp_created(struct life *life, enum verb verb, const struct args *args, const struct args *out);
 
-/* What a modify asks for. */
+/* The arguments of a modify. */
 struct qp_change {
 	int to;        /* ABI_QPS_*, of a WQ ABI_WQS_*; QP_UNKNOWN: the state stays */
 	int cur;       /* with ABI_QP_CUR_STATE */
@@ -107,11 +108,11 @@ int qp_ah_created(struct life *life, enum verb verb, const struct args *args);
 void qp_modify_begins(struct life *life);
 void qp_modified(struct life *life, const struct trace_event *event);
 
-/* The program asked for its attributes: the state of the answer counts. */
+/* The program queried its attributes: the state in the answer is valid. */
 void qp_queried(struct life *life, const struct trace_event *event);
 
 /*
- * The program was told at @moment that it has failed: by a completion with @status of a request
+ * The program was notified at @moment that it has failed: by a completion with @status of a request
  * posted at @posted (0: not known), or by an event (0, INT64_MAX).
  */
 void qp_failed(struct life *life, const struct moment *moment, int status, int64_t posted);

@@ -1,5 +1,5 @@
 /*
- * What the events of the stream do to queues
+ * The effects of events on queues
  */
 #include "analyzer/model/qp_events.h"
 
@@ -54,8 +54,8 @@ void qp_call(struct model *model, const struct trace_event *event)
 
 /* Posts */
 
-static void tell_misfit(struct model *model, const struct trace_event *event,
-			const struct life *life, enum misfit what, uint32_t index)
+static void report_misfit(struct model *model, const struct trace_event *event,
+			  const struct life *life, enum misfit what, uint32_t index)
 {
 	struct model_misfit misfit = {
 		.event = event, .object = life, .what = what, .index = index
@@ -64,13 +64,13 @@ static void tell_misfit(struct model *model, const struct trace_event *event,
 	model->watcher.misfit(model->watcher.arg, &misfit);
 }
 
-/* An opcode that is not one of the 32 there may be is not judged. */
+/* An opcode that is not among the 32 possible ones is not checked. */
 static void check_opcodes(struct model *model, const struct trace_event *event, struct life *life)
 {
 	const struct post *post = event->post;
 	uint32_t allowed = life->qp->opcodes;
 
-	/* the bits of send_ops_flags are those of the opcodes as far as TSO */
+	/* up to TSO the bits of send_ops_flags are those of the opcodes */
 	if (post->verb != VERB_post_send && life->qp->has_send_ops)
 		allowed &= (uint32_t)life->qp->send_ops | ~0u << (ABI_WR_TSO + 1);
 	for (uint32_t i = 0; i < post->nwr; i++) {
@@ -78,16 +78,16 @@ static void check_opcodes(struct model *model, const struct trace_event *event, 
 
 		if (opcode > 31 || allowed >> opcode & 1)
 			continue;
-		tell_misfit(model, event, life,
-			    life->qp->opcodes >> opcode & 1 ? MISFIT_OPS : MISFIT_OPCODE, i);
+		report_misfit(model, event, life,
+			      life->qp->opcodes >> opcode & 1 ? MISFIT_OPS : MISFIT_OPCODE, i);
 		return;
 	}
 }
 
 /*
- * After an error a program may handle what came with it in the same poll, and after it has put
- * the queue pair into ERR it may post a request to be told when all others were flushed. Other
- * threads have to learn of it first.
+ * After an error a program may handle the other completions of the same poll, and after it has put
+ * the queue pair into ERR it may post a request whose flush shows that all others were flushed.
+ * Other threads may learn of it later.
  */
 static bool is_excused(const struct life *life, const struct trace_event *event, bool send)
 {
@@ -116,12 +116,12 @@ void qp_post(struct model *model, const struct trace_event *event, struct life *
 		life->qp->after[send] += post->nwr;
 		if (!life->qp->judged && !is_excused(life, event, send)) {
 			life->qp->judged = true;
-			tell_misfit(model, event, life, MISFIT_ERROR, 0);
+			report_misfit(model, event, life, MISFIT_ERROR, 0);
 		}
 	} else if (!send && life->qp->srq) {
-		tell_misfit(model, event, life, MISFIT_SRQ, 0);
+		report_misfit(model, event, life, MISFIT_SRQ, 0);
 	} else if (send ? state < ABI_QPS_RTS : state == ABI_QPS_RESET) {
-		tell_misfit(model, event, life, MISFIT_STATE, 0);
+		report_misfit(model, event, life, MISFIT_STATE, 0);
 	}
 }
 
@@ -139,8 +139,8 @@ static bool is_first(const struct life *life, const struct poll *poll, const str
 	return true;
 }
 
-static void tell_unreached(struct model *model, const struct trace_event *event,
-			   const struct life *life, const struct wc *wc)
+static void report_unreached(struct model *model, const struct trace_event *event,
+			     const struct life *life, const struct wc *wc)
 {
 	struct model_unreached unreached = { .event = event,
 					     .object = life,
@@ -166,7 +166,7 @@ void qp_completion(struct model *model, const struct trace_event *event, const s
 	life = model_find(model, event->process, OBJECT_qp, object->handle);
 	if (!life || life->number != object->number)
 		return;
-	tell_unreached(model, event, life, wc);
+	report_unreached(model, event, life, wc);
 	if (life->qp && !life->qp->told && life->qp->state != ABI_QPS_ERR)
 		life->qp->polled = event->poll->nwc;
 	qp_failed(life, &moment, wc->status, wc->request.thread ? wc->posted_at : 0);

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * What the events of the stream do to queues: calls of qp.h's functions.
+ * Applies events to queues, by the functions of qp.h.
  *
  * One thread.
  */
@@ -12,11 +12,11 @@ struct model;
 /* A call or a return, of the application, of librdmacm or inside another verb. */
 void qp_call(struct model *model, const struct trace_event *event);
 
-/* The application posts to the queue @life. */
+/* The application posts to queue @life. */
 void qp_post(struct model *model, const struct trace_event *event, struct life *life);
 
 /* Completion @wc of a poll failed. */
 void qp_completion(struct model *model, const struct trace_event *event, const struct wc *wc);
 
-/* The program got the asynchronous event @type of @life, by the call @event. */
+/* The program got asynchronous event @type of @life, by the call @event. */
 void qp_async(struct life *life, const struct trace_event *event, int64_t type);

@@ -1,16 +1,15 @@
 /*
  * The outstanding requests of one queue
  *
- *	ring	| done | req | req | done | req |      oldest first
- *	sges	| sge sge | sge | sge ... |            of each request, next to each other
+ * 	ring	| done | req | req | done | req |      oldest first
+ * 	sges	| sge sge | sge | sge ... |            of each request, consecutive
  *
- * Most requests complete in the order of their posts. One that completes before
- * an older one (of an SRQ, or a poll of another thread) is only marked as done,
- * and leaves with the older one. When one of the two rings is full they are made
- * anew, without those that are done, at least twice as large as what remains: so
- * a request that stays for ever costs no more than its own place.
+ * Most requests complete in the order of their posts. One that completes before an older one (of an
+ * SRQ, or a poll of another thread) is only marked as done, and leaves with the older one. When one
+ * of the two rings is full both are rebuilt without the done ones, at least twice as large as the
+ * rest: so a request that stays forever costs no more than its own place.
  *
- * Not here: which requests there are (queues.c).
+ * Not here: the events that add and remove requests (queues.c).
  */
 #include "analyzer/model/queue.h"
 
@@ -69,7 +68,7 @@ void queue_cq_put(struct queue_cq *cq)
 		free(cq);
 }
 
-/* The list of queues that have something outstanding. */
+/* The list of queues that have outstanding requests. */
 
 static void link_busy(struct queue **list, struct queue *queue)
 {
@@ -116,7 +115,7 @@ static uint64_t live_sges(const struct queue *queue)
 	return n;
 }
 
-/* Copy what is outstanding into the new rings @to. */
+/* Copy the outstanding requests into the new rings @to. */
 static void move_requests(const struct queue *from, struct queue *to)
 {
 	for (uint32_t i = 0; i < from->count; i++) {
@@ -205,7 +204,7 @@ int queue_push(struct queue *queue, struct queue **busy, const struct queue_requ
 	return 0;
 }
 
-/* Drop those at the front that are done. */
+/* Remove the done ones at the front. */
 static void trim_front(struct queue *queue)
 {
 	while (queue->count && request_at(queue, 0)->done) {
@@ -232,8 +231,8 @@ void queue_retire(struct queue *queue, uint32_t at)
 		unlink_busy(queue);
 }
 
-void queue_tell_forget(const struct model *model, const struct queue *queue, uint32_t at,
-		       bool reset)
+void queue_notify_forget(const struct model *model, const struct queue *queue, uint32_t at,
+			 bool reset)
 {
 	struct model_forget forget = { .queue = queue,
 				       .request = queue_at(queue, at),
@@ -311,7 +310,7 @@ struct peer_work queues_work(const struct life *qp)
 				   .received = rq->completed };
 }
 
-/* The device context that @life was made from, however far. */
+/* The device context that @life depends on, directly or not. */
 static const struct life *context_of(const struct life *life)
 {
 	while (life && life->kind != OBJECT_context) {
@@ -325,7 +324,10 @@ static const struct life *context_of(const struct life *life)
 	return life;
 }
 
-/* Which SGE of @request has the key of @mr; -1: none. The device does not look at inline ones'. */
+/*
+ * Which SGE of @request has the key of @mr; -1: none. The device does not check those of inline
+ * sends.
+ */
 static int64_t find_key(const struct queue *queue, const struct queue_request *request,
 			uint32_t lkey)
 {
@@ -341,8 +343,8 @@ static int64_t find_key(const struct queue *queue, const struct queue_request *r
 }
 
 /*
- * That an unsignalled request was carried out, a program may know from its peer: its AH is not
- * outstanding for sure.
+ * A program may know from its peer that an unsignalled request was done: its AH is not certainly
+ * outstanding.
  */
 static bool names_ah(const struct queue_request *request, const struct life *ah)
 {

@@ -1,16 +1,15 @@
 #pragma once
 /*
- * What is outstanding on each queue, and what a queue has room for.
+ * The outstanding requests and the capacity of each queue.
  *
- * A queue pair has a send queue and, without an SRQ, a receive queue; an SRQ and a
- * work queue have a receive queue (struct life: sq, rq, cq). A request is
- * outstanding from the post that the device accepted until its completion was
- * polled: completions are given with their requests by the trace
- * (core/store/read/match.h). One of a send queue retires the unsignalled requests
- * before it, whose room the device gives back only then.
+ * A queue pair has a send queue and, without an SRQ, a receive queue; an SRQ and a work queue have
+ * a receive queue (struct life: sq, rq, cq). A request is outstanding from the post that the device
+ * accepted until its completion was polled: the trace matches completions with their requests
+ * (core/store/read/match.h). A completion of a send queue also retires the unsignaled requests
+ * before it, whose entries the device frees only then.
  *
- * The model knows when it does not know: `doubt` of a queue says why its content is
- * not certain. A rule that would speak of a queue with a doubt says nothing.
+ * The field `doubt` says why the content of a queue is not certain. Rules do not report findings
+ * about a queue with a doubt.
  *
  * One thread.
  */
@@ -35,7 +34,7 @@ enum {
 enum queue_doubt {
 	QUEUE_OLDER = 1 << 0,   /* made before the recording, or imported */
 	QUEUE_LOST = 1 << 1,    /* events are missing: lost, filtered, sampled, overwritten */
-	QUEUE_UNSEEN = 1 << 2,  /* posts or polls that go round the verbs */
+	QUEUE_UNSEEN = 1 << 2,  /* posts or polls that bypass the verbs */
 	QUEUE_STRAY = 1 << 3,   /* a completion had no request */
 	QUEUE_GUESSED = 1 << 4, /* an error completion may belong to several requests */
 };
@@ -51,8 +50,8 @@ struct queue_request {
 	uint32_t index; /* within the post */
 	uint32_t stack; /* of the post, 0 not known */
 	uint32_t rkey;
-	uint64_t message; /* it takes the receive of that number, from 1 on; 0: none */
-	int64_t starved;  /* ns after its post that no receive was there for it; 0: not known */
+	uint64_t message; /* it consumes the receive of that number, from 1 on; 0: none */
+	int64_t starved;  /* ns after its post during which it had no receive; 0: not known */
 	uint32_t sge;     /* for queue_sge() */
 	uint16_t nsge;
 	int16_t opcode; /* enum ibv_wr_opcode, or QUEUE_RECEIVE */
@@ -62,8 +61,8 @@ struct queue_request {
 };
 
 /*
- * What a queue has room for: as the program asked, and as the device gave. 0: not known; but where
- * the answer is `known', no inline bytes.
+ * The capacity of a queue: as requested, and as granted by the device. 0: not known; but if `known`
+ * is set, no inline bytes.
  */
 struct queue_limits {
 	uint32_t asked, given; /* requests */
@@ -72,46 +71,47 @@ struct queue_limits {
 	bool known;                          /* the trace has the device's answer */
 };
 
-/* What tells one request from another. */
+/* Identifies a request. */
 struct queue_mark {
 	uint64_t wr_id, addr, remote_addr; /* addr: of the first SGE, 0 none */
 	int opcode;
 };
 
-/* A post that the device refused, in part or as a whole, until it is settled. */
+/* A post that the device refused, in part or as a whole, until that is resolved. */
 struct queue_refusal {
-	bool open;        /* the refused request was not posted since */
+	bool open;        /* the refused request was not posted again */
 	struct moment at; /* of the post */
 	int error;        /* what it returned */
 	uint32_t nwr, taken;
 	struct queue_mark first, last, bad;     /* the first and last accepted, the one refused */
-	uint64_t list;                          /* all of the list, hashed */
+	uint64_t list;                          /* hash of the whole list */
 	uint32_t outstanding, signalled, limit; /* then */
-	bool full;                              /* that was the reason */
-	uint64_t completed;                     /* of the queue, then */
+	bool full;                              /* because the queue was full */
+	uint64_t completed;                     /* of the queue, at that time */
 	uint64_t later;                         /* other requests accepted since */
-	uint64_t recovered;                     /* refusals before, that were posted again */
-	bool ignored; /* the next of them, and nothing had completed meanwhile */
+	uint64_t recovered;                     /* earlier refusals that were posted again */
+	bool ignored; /* the next of them, without a completion in between */
 };
 
-/* How a queue was used: for rules about time. */
+/* Usage of a queue: for rules about time. */
 struct queue_stats {
 	uint64_t posts;     /* that were accepted */
 	uint64_t signalled; /* requests */
-	uint64_t chased;    /* of one request, right behind another such of the same thread */
-	uint64_t small;     /* sends that fit inline */
+	/* posts of one request, directly after another such post of the same thread */
+	uint64_t chased;
+	uint64_t small; /* sends small enough to be inline */
 	uint64_t small_inline;
 	enum verb last_verb; /* of the last post */
 	uint32_t last_thread, last_stack;
 	uint64_t last_number; /* of the event */
-	uint64_t last_n;      /* the same, 0 where it was of several requests */
+	uint64_t last_n;      /* the same, 0 if it had several requests */
 	int64_t last_time;
 };
 
 struct queue_cq_stats {
-	uint64_t polls, wcs; /* polls that returned completions, and how many */
+	uint64_t polls, wcs; /* polls that returned completions, and their completions */
 	uint64_t empty;
-	uint64_t chased;      /* polls of one completion, right behind another such */
+	uint64_t chased;      /* polls of one completion, directly after another such poll */
 	uint64_t bursts;      /* polls of QUEUE_BURST or more */
 	uint32_t most;        /* of one poll */
 	uint64_t acks, acked; /* calls of ibv_ack_cq_events(), and events in them */
@@ -122,31 +122,33 @@ struct queue_cq_stats {
 
 /* The requests of one direction. */
 struct queue {
-	struct life *owner; /* QP, SRQ or WQ; NULL when it is gone */
+	struct life *owner; /* QP, SRQ or WQ; NULL when it is destroyed */
 	bool send;
 	bool all_signalled; /* sq_sig_all */
 	unsigned int doubt; /* enum queue_doubt */
 	unsigned int refs;
 	struct queue_limits limits;
-	struct queue_cq *cq;      /* where it completes; NULL: not known, or each QP's own (SRQ) */
-	struct queue *next, **at; /* of those with something outstanding */
-	struct queue *pooled;     /* of those in cq->pools */
+	/* its completion queue; NULL: not known, or that of each QP (SRQ) */
+	struct queue_cq *cq;
+	struct queue *next, **at; /* in the list of those with outstanding requests */
+	struct queue *pooled;     /* in the list cq->pools */
 
 	struct queue_request *ring;
-	uint32_t first, count, size; /* with those that are done; size is 0 or a power of two */
+	/* including those that are done; size is 0 or a power of two */
+	uint32_t first, count, size;
 	struct sge *sges;
-	uint32_t sge_first, sge_end, sge_size; /* positions grow for ever: & (sge_size - 1) */
+	uint32_t sge_first, sge_end, sge_size; /* positions grow without limit: & (sge_size - 1) */
 
 	uint32_t outstanding, signalled; /* requests; those of them that will complete */
-	uint32_t high;                   /* most that were outstanding */
+	uint32_t high;                   /* largest number outstanding */
 	uint32_t with_ah;                /* outstanding requests that name an AH */
-	uint32_t run;                    /* unsignalled requests since the last signalled one */
+	uint32_t run;                    /* unsignaled requests since the last signaled one */
 	uint64_t posted, completed;      /* requests of all time */
 	uint64_t writes;                 /* of those posted: RDMA WRITEs without immediate data */
 	int64_t polled;                  /* when the last completed; 0: none has */
 	uint64_t messages;     /* since it was last reset: receives, or sends that take one */
-	bool draining;         /* the program has put it into ERR itself, and ... */
-	uint64_t drained_from; /* ... so many had completed then */
+	bool draining;         /* the program has set it to ERR itself, */
+	uint64_t drained_from; /* when this number had completed */
 	struct moment drain;
 	struct unique wr_ids;      /* of signalled requests */
 	struct unique buffers;     /* that the device writes to, by address */
@@ -163,23 +165,23 @@ struct queue {
 /* A queue pair that was destroyed before all its completions were polled. */
 struct queue_left {
 	uint32_t process, number;
-	uint32_t requests; /* signalled, and not polled */
+	uint32_t requests; /* signaled requests that were not polled */
 	char name[LIFE_NAME];
 	struct moment created, destroyed;
 };
 
-/* What is outstanding for one CQ; without the requests of SRQs, which may complete elsewhere. */
+/* The outstanding requests of one CQ, without those of SRQs, which may complete elsewhere. */
 struct queue_cq {
-	struct life *owner; /* NULL when it is gone */
+	struct life *owner; /* NULL when it is destroyed */
 	unsigned int refs;
-	uint32_t asked, given; /* entries; 0: not known */
+	uint32_t asked, given; /* entries requested and granted; 0: not known */
 	uint32_t queues;       /* that complete here */
-	struct queue *pools;   /* of them those of XRC SRQs and WQs */
-	uint64_t could;        /* requests outstanding on them: an error completes them all */
+	struct queue *pools;   /* of them, those of XRC SRQs and WQs */
+	uint64_t could;        /* their outstanding requests: an error would complete them all */
 	uint64_t signalled;    /* those that complete in any case */
 	uint64_t high;         /* most of `could` */
 	unsigned int doubt;    /* of all its queues */
-	bool strained;         /* it was told that it is too small */
+	bool strained;         /* the watcher was notified that it is too small */
 	struct queue_cq_stats stats;
 };
 
@@ -214,7 +216,7 @@ static inline const struct sge *queue_sge(const struct queue *queue,
 	return &queue->sges[(request->sge + i) & (queue->sge_size - 1)];
 }
 
-/* Does a request with @opcode take a receive of the other end? */
+/* Does a request with @opcode consume a receive of the other end? */
 static inline bool queue_takes_receive(int opcode)
 {
 	return opcode == ABI_WR_SEND || opcode == ABI_WR_SEND_WITH_IMM ||
@@ -230,7 +232,7 @@ static inline bool queue_fills(const struct queue_request *request)
 		request->opcode == ABI_WR_ATOMIC_FETCH_AND_ADD);
 }
 
-/* The first that is outstanding, NULL if none is. */
+/* The first outstanding one, NULL if there is none. */
 const struct queue_request *queue_oldest(const struct queue *queue);
 
 /*
@@ -240,22 +242,22 @@ const struct queue_request *queue_oldest(const struct queue *queue);
 typedef bool queue_visit(void *arg, const struct queue *queue, const struct queue_request *request);
 bool queues_each(const struct model *model, uint32_t process, queue_visit *visit, void *arg);
 
-/* What was posted to the queues of @qp. */
+/* The requests posted to the queues of @qp. */
 struct peer_work queues_work(const struct life *qp);
 
-/* The last that had the number of @qp before it, of the last few; NULL: none. */
+/* The last of the recently destroyed queue pairs that had the number of @qp; NULL: none. */
 const struct queue_left *queues_left(const struct model *model, const struct life *qp);
 
-/* Outstanding requests that name an object. */
+/* Outstanding requests that use an object. */
 struct queue_named {
-	uint64_t n;                /* of queues without a doubt */
-	const struct queue *queue; /* of the first, the oldest of its queue; NULL: none */
+	uint64_t n;                /* their number, without queues that have a doubt */
+	const struct queue *queue; /* the queue of the first, the oldest of its queue; NULL: none */
 	const struct queue_request *request;
-	uint32_t sge; /* which of its SGEs; 0 for others than MRs */
+	uint32_t sge; /* index of its SGE; 0 for other objects than MRs */
 };
 
 /*
- * Those that name @object: an MR (or the MW or MR behind a bind) by an SGE's lkey, on a queue of
- * its device context; an AH by its address. Queues with a doubt are left out.
+ * Those that use @object: an MR (or the MW or MR of a bind) by an SGE's lkey, on a queue of its
+ * device context; an AH by its address. Queues with a doubt are left out.
  */
 struct queue_named queues_naming(const struct model *model, const struct life *object);

@@ -1,15 +1,15 @@
 /*
- * What data verbs do to the queues
+ * The effects of data verbs on the queues
  *
- *	post		requests are outstanding
- *	completion	one is retired: which one, the trace has found out (core/store/read/match.h)
+ * 	post		requests are outstanding
+ * 	completion	one is retired, as matched by the trace (core/store/read/match.h)
  *
- * A post has the time at which it began, a poll the time at which it ended: so a
- * completion never comes before its request. But requests that another thread
- * posted meanwhile seem to be older than the poll: where several threads are at
- * work, `poster' and `poller' tell, and numbers are not exact.
+ * A post has the time at which it began, a poll the time at which it ended: so a completion never
+ * comes before its request. But requests that another thread posted meanwhile seem to be older than
+ * the poll: if several threads use a queue, which `poster' and `poller' show, numbers are not
+ * exact.
  *
- * Not here: the rings (queue.c), what makes and ends a queue (queues_life.c).
+ * Not here: the rings (queue.c), the creation and end of a queue (queues_life.c).
  */
 #include "analyzer/model/queues.h"
 
@@ -40,7 +40,7 @@ static void note_thread(uint32_t *known, uint32_t thread)
 		*known = *known ? (uint32_t)MANY : thread;
 }
 
-/* A device gives at most twice what was asked for: we have missed completions. */
+/* A device grants at most twice the requested size: if there are more, completions were missed. */
 static void limit_ring(const struct model *model, struct queue *queue)
 {
 	uint32_t most = queue->limits.given > queue->limits.asked ? queue->limits.given
@@ -52,7 +52,7 @@ static void limit_ring(const struct model *model, struct queue *queue)
 	queue->doubt |= QUEUE_LOST;
 	for (uint32_t i = 0; i < queue->count; i++)
 		if (!queue_at(queue, i)->done) {
-			queue_tell_forget(model, queue, i, false);
+			queue_notify_forget(model, queue, i, false);
 			queue_retire(queue, i);
 			return;
 		}
@@ -132,8 +132,8 @@ static void count_post(struct queue *queue, const struct trace_event *event, uin
 		count_small(queue, event->post, taken);
 }
 
-static void tell_post(struct model *model, const struct trace_event *event,
-		      const struct life *object, const struct queue *queue, uint32_t taken)
+static void notify_post(struct model *model, const struct trace_event *event,
+			const struct life *object, const struct queue *queue, uint32_t taken)
 {
 	struct model_post told = {
 		.event = event, .object = object, .queue = queue, .taken = taken
@@ -153,7 +153,7 @@ int queues_post(struct model *model, const struct trace_event *event, struct lif
 	if (object && !object->inherited)
 		queue = send ? object->sq : object->rq;
 	if (queue && queue->owner != object)
-		queue = NULL; /* a receive, but the receives are an SRQ's */
+		queue = NULL; /* it is a receive, and the queue pair uses an SRQ */
 	if (queue)
 		note_thread(&queue->poster, event->id.thread);
 	for (uint32_t i = 0; queue && i < taken; i++)
@@ -165,7 +165,7 @@ int queues_post(struct model *model, const struct trace_event *event, struct lif
 		starved_note(model, event, object, queue, taken);
 	if (hot_post(model, event))
 		return log_err(-ENOMEM, "posts of a process");
-	tell_post(model, event, object, queue, taken);
+	notify_post(model, event, object, queue, taken);
 	if (queue && strain_post(&model->watcher, event, queue, taken))
 		return log_err(-ENOMEM, "refused posts");
 	return 0;
@@ -205,7 +205,7 @@ static struct life *find_qp(struct model *model, uint32_t id)
 	return *cached;
 }
 
-/* Where is the request of @wc outstanding? NULL: not known, and *@ret_at is -1. */
+/* The queue in which the request of @wc is outstanding. NULL: not known, and *@ret_at is -1. */
 static struct queue *find_place(const struct life *qp, const struct life *cq, const struct wc *wc,
 				int64_t *ret_at)
 {
@@ -238,7 +238,7 @@ static void doubt_queue(struct queue *queue, enum queue_doubt doubt)
 		queue->cq->doubt |= doubt;
 }
 
-/* A completion whose request is not known leaves both queues uncertain that it may be of. */
+/* A completion of an unknown request makes both queues that it may belong to uncertain. */
 static struct queue *stray_queue(const struct life *qp, const struct wc *wc)
 {
 	bool success = wc->status == ABI_WC_SUCCESS, receive = wc->opcode & ABI_WC_RECV;
@@ -278,7 +278,7 @@ static void take_completion(struct model *model, const struct trace_event *event
 		window_kept(model, event, told.request);
 	if (wc->status == ABI_WC_SUCCESS && qp && wc->opcode & ABI_WC_RECV &&
 	    wc->wc_flags & ABI_WC_WITH_INV)
-		window_told(model, event, qp, wc);
+		window_reported(model, event, qp, wc);
 	if (model->wakes)
 		wake_complete(model, event, wc, qp, told.request);
 	if (model->watcher.complete)

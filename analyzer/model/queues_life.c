@@ -1,11 +1,11 @@
 /*
  * The queues of an object, from its creation to its end
  *
- *	creation	a queue with its limits: those that were asked for, and the device's answer
- *	change		RESET empties it, ERR flushes it; a new size
- *	end		nothing is outstanding any more
+ * 	creation	a queue with its limits: the requested and the granted ones
+ * 	change		RESET empties it, ERR flushes it; a new size
+ * 	end		no request is outstanding any more
  *
- * Not here: what is posted to them and polled (queues.c).
+ * Not here: posts and polls (queues.c).
  */
 #include "analyzer/model/queues.h"
 
@@ -22,7 +22,7 @@
 
 /* Creations */
 
-/* The first of @list that @args has; 0, and *@ret_known untouched, if it has none. */
+/* The first of @list that @args has; 0, and *@ret_known unchanged, if it has none. */
 static uint32_t read_number(const struct args *args, const enum arg *list, bool *ret_known)
 {
 	int64_t value;
@@ -78,7 +78,7 @@ static void limit_receive(struct queue *queue, const struct args *in, const stru
 	limit_sges(queue);
 }
 
-/* Of an SRQ or a WQ. */
+/* Limits of an SRQ or a WQ. */
 static void limit_pool(struct queue *queue, const struct args *in, const struct args *out)
 {
 	static const enum arg max[] = { ARG(srq_init_attr.attr.max_wr),
@@ -104,7 +104,7 @@ static unsigned int first_doubt(const struct model *model, const struct trace_ev
 	return model->doubt | (late ? QUEUE_LOST : 0);
 }
 
-/* The queue pair's requests complete on the CQ that @arg of the new object is. */
+/* The queue pair's requests complete on the CQ in argument @arg of the new object. */
 static void attach_cq(struct model *model, struct queue *queue, const struct trace_event *event,
 		      const struct args *args, enum arg arg)
 {
@@ -207,7 +207,7 @@ static void reset_queue(const struct model *model, struct queue *queue,
 	if (!queue)
 		return;
 	for (uint32_t i = 0; i < queue->count; i++)
-		queue_tell_forget(model, queue, i, true);
+		queue_notify_forget(model, queue, i, true);
 	queue_clear(queue);
 	queue->messages = 0;
 	queue->doubt = first_doubt(model, event);
@@ -249,7 +249,7 @@ static void modify_qp(struct model *model, struct life *qp, const struct trace_e
 		limit_receive(qp->rq, in, out);
 }
 
-/* What the device made of it is not in the trace. */
+/* The size that the device granted is not in the trace. */
 static void resize_pool(struct life *life, const struct args *in)
 {
 	int64_t max;
@@ -319,7 +319,7 @@ static void leave_pool(struct queue *queue)
 		*at = queue->pooled;
 }
 
-/* Those who still refer to it (a QP to its SRQ's) find it empty. */
+/* Objects that still refer to it (a QP to its SRQ's) find it empty. */
 static void end_queue(struct life *life, struct queue **queue)
 {
 	if (*queue && (*queue)->owner == life) {

@@ -1,8 +1,8 @@
 /*
- * Calls that failed: what was asked for, and why it was refused
+ * Calls that failed: the request, and why it was refused
  *
- * A row has the verb, the errno and the function that knows the reason. Of several rows that fit
- * the first whose function finds something counts.
+ * A row has the verb, the errno and the function that finds the reason. The first matching row
+ * whose function finds one is used.
  */
 #include "analyzer/model/reason.h"
 
@@ -51,7 +51,7 @@ int reason_error(const struct trace_event *event)
 	}
 }
 
-/* The first argument that is an object the model knows. */
+/* The first argument that is an object of the model. */
 static const struct life *find_argument(struct model *model, const struct trace_event *event)
 {
 	const struct handle_list *list = handles_given(event->call->verb);
@@ -87,7 +87,7 @@ static const struct life *find_object(struct model *model, const struct trace_ev
 	}
 }
 
-/* What else of the arguments says what was asked for. */
+/* Other arguments that describe the request. */
 static const struct {
 	enum verb verb;
 	enum arg arg;
@@ -150,7 +150,7 @@ const char *reason_element(struct model *model, const struct trace_event *event,
 	return text;
 }
 
-/* Who is in the way of a destroy that failed. */
+/* The objects that prevented a destroy. */
 static bool has_children(const struct refused *r, char *text, size_t size)
 {
 	const struct life_link *link, *first = NULL;

@@ -1,9 +1,9 @@
 #pragma once
 /*
- * Calls that failed: what was asked for, and why it was refused, as far as the model knows.
+ * Calls that failed: their arguments, and the reason of the failure, as far as the model knows it.
  *
- * Both are asked at the call's return, or at the post, after model_event(). Texts are written to
- * @text; they hold names of the trace, which are foreign text.
+ * Call them at the call's return, or at the post, after model_event(). Texts are written to @text;
+ * they contain names from the trace, which are foreign text.
  *
  * One thread.
  */
@@ -20,8 +20,8 @@ const char *reason_call(struct model *model, const struct trace_event *event, ch
 			size_t size);
 
 /*
- * "lacks IBV_QP_RNR_RETRY", "qp1 was in RTR": to be printed behind the errno. NULL if nothing is
- * known. A row of the table in reason.c for each kind of refusal.
+ * "lacks IBV_QP_RNR_RETRY", "qp1 was in RTR": to be printed after the errno. NULL if nothing is
+ * known. The table in reason.c has a row for each kind of failure.
  */
 const char *reason_of(struct model *model, const struct trace_event *event, char *text,
 		      size_t size);

@@ -1,10 +1,10 @@
 /*
- * What sends of one end that have completed tell of the receives of the other
+ * What completed sends of one end show of the receives of the other
  *
- *	sends	 m  m  w  m	messages 1 2 2 3; the last completes: 3 messages are done
- *	receives r  r  r  r	the third of them was posted before
+ * 	sends	 m  m  w  m	messages 1 2 2 3; the last completes: 3 messages are done
+ * 	receives r  r  r  r	the third of them was posted before that
  *
- * Both ends are read in an order that may be wrong by some, so that either may come first.
+ * The order of both ends may be slightly wrong, so that either may come first.
  */
 #include "analyzer/model/receive_order.h"
 
@@ -14,7 +14,7 @@
 
 enum { AHEAD = 1 << 20 };
 
-/* Make room for one more behind those from @first to @n, of which the forgotten ones go first. */
+/* Make room for one more after those from @first to @n; the forgotten ones are removed first. */
 #define MAKE_ROOM(order, array, n, first, size)                                  \
 	do {                                                                     \
 		if ((first) == (n))                                              \
@@ -40,7 +40,7 @@ void receive_order_post(struct receive_order *order, int64_t time)
 void receive_order_send(struct receive_order *order, struct event_id post, uint32_t index,
 			bool is_message)
 {
-	if (order->thread && order->thread != post.thread) /* in which order is not known */
+	if (order->thread && order->thread != post.thread) /* their order is not known */
 		order->broken = true;
 	order->thread = post.thread;
 	order->messages += is_message;
@@ -79,7 +79,7 @@ bool receive_order_next(struct receive_order *order, int64_t *ret_posted, int64_
 		const struct order_done *done = &order->done[order->first_done];
 		uint64_t ahead = done->messages - 1 - order->before;
 
-		if (done->messages <= order->before) { /* of no new message */
+		if (done->messages <= order->before) { /* it is for no new message */
 			order->first_done++;
 			continue;
 		}

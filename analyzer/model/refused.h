@@ -1,8 +1,9 @@
 #pragma once
 /*
- * What the functions that know a reason of a refusal are given (the table in reason.c).
+ * Arguments of the functions that determine why a call was refused (the table in reason.c).
  *
- * They write the reason to @text and return true; or false, and know nothing. One thread.
+ * They write the reason to @text and return true, or return false if they do not know it. One
+ * thread.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,5 +16,5 @@ struct model;
 struct refused {
 	struct model *model;
 	const struct trace_event *event;
-	const struct life *object; /* of a creation the first argument; NULL: not known */
+	const struct life *object; /* for a creation, the first argument; NULL: not known */
 };

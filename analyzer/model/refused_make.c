@@ -1,8 +1,8 @@
 /*
  * Why an object could not be made
  *
- * What was asked for is compared with what the device says it can do: the caller's own query or
- * the recorder's. A value within every limit may still be refused, for the sum of all.
+ * The request is compared with the limits of the device, by the caller's own query or the
+ * recorder's. A value within every limit may still be refused because of the sum of all.
  */
 #include "analyzer/model/refused_make.h"
 
@@ -28,7 +28,7 @@ static const struct device *device_of(const struct refused *r)
 	return context && context->device && context->device->known ? context->device : NULL;
 }
 
-/* What @arg asks for is more than the device's limit called @limit. */
+/* @arg exceeds the device's limit called @limit. */
 static bool value_exceeds(const struct refused *r, enum arg arg, int64_t most, const char *limit,
 			  char *text, size_t size)
 {
@@ -166,7 +166,7 @@ bool refused_srq(const struct refused *r, char *text, size_t size)
 					device->max_srq_sge, "max_srq_sge", text, size));
 }
 
-/* ibv_reg_mr(3): who may write from afar must be allowed to write here. */
+/* ibv_reg_mr(3): remote write requires local write. */
 bool refused_access(const struct refused *r, char *text, size_t size)
 {
 	const uint32_t writes = ABI_ACCESS_REMOTE_WRITE | ABI_ACCESS_REMOTE_ATOMIC;
@@ -219,7 +219,7 @@ static const struct process *process_of(const struct refused *r)
 	return process && process->page_size ? process : NULL;
 }
 
-/* Queues pin memory, too; how much is not known, nor what else had no room. */
+/* Queues pin memory, too; how much is not known, nor which other objects found no room. */
 bool refused_memlock(const struct refused *r, char *text, size_t size)
 {
 	const struct process *process = process_of(r);
@@ -235,7 +235,7 @@ bool refused_memlock(const struct refused *r, char *text, size_t size)
 	return true;
 }
 
-/* Of a queue that is within the device's limits: the other reasons come first. */
+/* A queue that is within the device's limits: the other reasons come first. */
 bool refused_otherwise(const struct refused *r, char *text, size_t size)
 {
 	const struct process *process = process_of(r);

@@ -1,6 +1,7 @@
 #pragma once
 /*
- * Why an object could not be made: refused.h. Compared with what the device can do.
+ * Why an object could not be created: refused.h. Compares the request with the device's
+ * capabilities.
  */
 #include "analyzer/model/refused.h"
 
@@ -10,13 +11,13 @@ bool refused_cq(const struct refused *r, char *text, size_t size);
 bool refused_fields(const struct refused *r, char *text, size_t size);
 bool refused_srq(const struct refused *r, char *text, size_t size);
 
-/* Registration: flags that need another; memory that is not there. */
+/* Registration: flags that need another; unmapped memory. */
 bool refused_access(const struct refused *r, char *text, size_t size);
 bool refused_memory(const struct refused *r, char *text, size_t size);
 
-/* ENOMEM: what the process has pinned, and its limit; or that it was not that. */
+/* ENOMEM: the pinned memory of the process, and its limit; or that the limit was not the reason. */
 bool refused_memlock(const struct refused *r, char *text, size_t size);
 bool refused_otherwise(const struct refused *r, char *text, size_t size);
 
-/* ENOMEM of a post: that its queue was not full. */
+/* ENOMEM of a post, although the queue was not full. */
 bool refused_room(const struct refused *r, char *text, size_t size);

@@ -46,7 +46,7 @@ bool refused_transition(const struct refused *r, char *text, size_t size)
 	return true;
 }
 
-/* A value of the arguments that is more than @most. */
+/* A value of the arguments that exceeds @most. */
 static bool value_exceeds(const struct refused *r, enum arg arg, int64_t most, const char *whose,
 			  char *text, size_t size)
 {
@@ -58,7 +58,7 @@ static bool value_exceeds(const struct refused *r, enum arg arg, int64_t most, c
 	return true;
 }
 
-/* The port that the queue pair is to use, or uses. */
+/* The port that the queue pair will use, or uses. */
 static uint32_t port_of(const struct refused *r)
 {
 	int64_t port;
@@ -114,7 +114,7 @@ bool refused_attribute(const struct refused *r, char *text, size_t size)
 	return port_fails(r, device, text, size);
 }
 
-/* A member of the address: of ibv_modify_qp() in ah_attr, of ibv_create_ah() it is attr. */
+/* A member of the address: of ibv_modify_qp() in ah_attr, of ibv_create_ah() in attr. */
 #define ADDRESS(r, member) \
 	((r)->event->call->verb == VERB_modify_qp ? ARG(attr.ah_attr.member) : ARG(attr.member))
 

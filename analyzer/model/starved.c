@@ -9,7 +9,7 @@
 #include "analyzer/model/model_state.h"
 #include "analyzer/model/qp.h"
 
-enum { LATE = 25 }; /* of so many parts of a timer, one that it may be late */
+enum { LATE = 25 }; /* a message may be late by 1/25 of a timer */
 
 /* The send queue of the other end, if its messages can be counted; NULL. */
 static struct queue *find_sends(struct model *model, const struct life *qp,
@@ -44,8 +44,8 @@ void starved_note(struct model *model, const struct trace_event *event, const st
 
 		if (request->message > queue->messages - taken &&
 		    request->message <= queue->messages && !request->done &&
-		    request->time - slack > qp->qp->rtr.time && /* before, there was no answer */
-		    event->time - slack > request->time)
+		    /* before that, no ACK was possible */
+		    request->time - slack > qp->qp->rtr.time && event->time - slack > request->time)
 			request->starved = event->time - slack - request->time;
 	}
 }

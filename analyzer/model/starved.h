@@ -1,11 +1,11 @@
 #pragma once
 /*
- * Messages that found no receive.
+ * Messages that arrived when no receive was posted.
  *
- * On a reliable connection the n-th message takes the n-th receive. A message is certain to have
- * found the receive queue of its peer empty if it was posted before the receive that it took. Both
- * ends must be in the trace with nothing missing, and the peer must have no SRQ; elsewhere nothing
- * is said.
+ * On a reliable connection the n-th message consumes the n-th receive. The receive queue was
+ * certainly empty when the message arrived if the message was posted before its receive. Both ends
+ * must be in the trace with no events missing, and the peer must have no SRQ; otherwise nothing is
+ * reported.
  *
  * One thread.
  */
@@ -14,14 +14,14 @@
 struct model;
 
 /*
- * Receives were posted to @queue of @qp, the last @taken of queue->messages: the messages that were
- * waiting for them get their queue_request.starved.
+ * Receives were posted to @queue of @qp, the last @taken of queue->messages: set
+ * queue_request.starved of the messages that waited for them.
  */
 void starved_note(struct model *model, const struct trace_event *event, const struct life *qp,
 		  const struct queue *queue, uint32_t taken);
 
 /*
- * Has the RNR timer of the peer, @timer ns, made @request wait until @end? It found no receive, and
- * the receive that it took came while the timer ran for the last time.
+ * Did the RNR timer of the peer, @timer ns, make @request wait until @end? There was no receive,
+ * and the receive that it consumed was posted while the timer ran for the last time.
  */
 bool starved_until(const struct queue_request *request, int64_t timer, int64_t end);

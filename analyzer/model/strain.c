@@ -1,15 +1,14 @@
 /*
- * Queues that are asked for more than they have room for
+ * Queues that are asked for more than they can hold
  *
- * A refused post is no mistake by itself: programs fill a queue until it refuses,
- * poll, and post again. So a refusal is kept until it is settled: the request that
- * was refused is posted again (nothing is told), or the queue ends without it. A
- * request is taken for the same one if its number or its buffer is: rather too
- * often than too seldom.
+ * A refused post is no mistake by itself: programs fill a queue until it refuses, poll, and post
+ * again. So a refusal is kept until it is settled: the request that was refused is posted again
+ * (nothing is reported), or the queue ends without it. A request with the same number or the same
+ * buffer counts as the same one: rather too often than too rarely.
  *
- * Numbers of a queue are told only where they are certain: no doubt about its
- * content (queue.h), a capacity that the device has given, and one thread that
- * posts and polls, since the order of two threads is not exact.
+ * Numbers of a queue are reported only if they are certain: no doubt about its content (queue.h), a
+ * capacity that the device has granted, and one thread that posts and polls, since the order of two
+ * threads is not exact.
  */
 #include "analyzer/model/strain.h"
 
@@ -39,8 +38,8 @@ static uint32_t room_of(const struct queue *queue)
 	return larger_of(queue->limits.asked, queue->limits.given);
 }
 
-static void tell_strain(const struct model_watcher *watcher, struct queue *queue,
-			struct model_strain *strain)
+static void report_strain(const struct model_watcher *watcher, struct queue *queue,
+			  struct model_strain *strain)
 {
 	strain->object = queue->owner;
 	strain->queue = queue;
@@ -78,7 +77,7 @@ static void check_request(const struct model_watcher *watcher, const struct trac
 		return;
 	}
 	strain.moment = moment_of(event);
-	tell_strain(watcher, queue, &strain);
+	report_strain(watcher, queue, &strain);
 }
 
 const char *strain_reason(const struct queue *queue, char *text, size_t size)
@@ -110,7 +109,7 @@ static bool is_same(const struct queue_mark *a, const struct queue_mark *b)
 	       a->opcode == b->opcode;
 }
 
-/* May it be the same request, perhaps under another number? */
+/* May it be the same request, perhaps with another number? */
 static bool is_alike(const struct queue_mark *a, const struct queue_mark *b)
 {
 	return a->wr_id == b->wr_id || a->addr == b->addr;
@@ -162,7 +161,7 @@ static int take_refusal(const struct model_watcher *watcher, const struct trace_
 	struct model_strain strain = { .kind = STRAIN_STUCK, .index = taken };
 
 	if (taken >= event->post->nwr)
-		return 0; /* what was refused is not in the trace */
+		return 0; /* the refused request is not in the trace */
 	check_request(watcher, event, queue, taken);
 	if (queue->refusal && queue->refusal->open)
 		return 0;
@@ -176,7 +175,7 @@ static int take_refusal(const struct model_watcher *watcher, const struct trace_
 	queue->beyond = true;
 	strain.moment = queue->refusal->at;
 	strain.limit = queue->refusal->limit;
-	tell_strain(watcher, queue, &strain);
+	report_strain(watcher, queue, &strain);
 	return 0;
 }
 
@@ -192,7 +191,7 @@ static void settle_refusal(const struct model_watcher *watcher, const struct tra
 	    !is_same(&refusal->first, &refusal->bad) && refusal->list == hash_list(post)) {
 		refusal->open = false;
 		strain.moment = moment_of(event);
-		tell_strain(watcher, queue, &strain);
+		report_strain(watcher, queue, &strain);
 		return;
 	}
 	for (uint32_t i = 0; i < taken; i++) {
@@ -210,7 +209,7 @@ static void settle_refusal(const struct model_watcher *watcher, const struct tra
 	refusal->later += taken;
 }
 
-/* The oldest that is outstanding with the number of the last one, or its buffer. */
+/* The oldest outstanding one with the number of the last one, or its buffer. */
 static const struct queue_request *find_earlier(const struct queue *queue, bool buffer)
 {
 	const struct queue_request *last = queue_at(queue, queue->count - 1);
@@ -241,7 +240,7 @@ void strain_twice(const struct model_watcher *watcher, struct queue *queue, bool
 		return;
 	queue->buffer_told |= buffer;
 	strain.moment = queue_moment(queue, last);
-	tell_strain(watcher, queue, &strain);
+	report_strain(watcher, queue, &strain);
 }
 
 static void check_room(const struct model_watcher *watcher, const struct trace_event *event,
@@ -259,7 +258,7 @@ static void check_room(const struct model_watcher *watcher, const struct trace_e
 	if (queue->send && !queue->signalled)
 		strain.kind = STRAIN_STUCK;
 	strain.moment = moment_of(event);
-	tell_strain(watcher, queue, &strain);
+	report_strain(watcher, queue, &strain);
 }
 
 static void check_cq(const struct model_watcher *watcher, const struct trace_event *event,
@@ -275,7 +274,7 @@ static void check_cq(const struct model_watcher *watcher, const struct trace_eve
 	strain.number = cq->could;
 	strain.limit = cq->given;
 	strain.moment = moment_of(event);
-	tell_strain(watcher, queue, &strain);
+	report_strain(watcher, queue, &strain);
 }
 
 int strain_post(const struct model_watcher *watcher, const struct trace_event *event,
@@ -320,7 +319,7 @@ void strain_end(const struct model_watcher *watcher, struct queue *queue, bool k
 		queue->refusal->open = false;
 		strain.moment = queue->refusal->at;
 		strain.index = queue->refusal->taken;
-		tell_strain(watcher, queue, &strain);
+		report_strain(watcher, queue, &strain);
 		return;
 	}
 	if (!queue->send || queue->signalled || queue->beyond || !is_certain(queue) ||
@@ -331,5 +330,5 @@ void strain_end(const struct model_watcher *watcher, struct queue *queue, bool k
 	strain.limit = room_of(queue);
 	strain.index = last->index;
 	strain.moment = queue_moment(queue, last);
-	tell_strain(watcher, queue, &strain);
+	report_strain(watcher, queue, &strain);
 }

@@ -1,12 +1,12 @@
 /*
- * Which transitions of a queue pair there are
+ * The valid transitions of a queue pair
  *
- * A row stands for several types; without a row there is no such transition. Every state can go
- * to RESET, and every state but RESET to ERR, with no attribute but the state.
+ * A row is for several types; a transition without a row is invalid. Every state can go to RESET,
+ * and every state but RESET to ERR, with no attribute but the state.
  *
- * Source: ibv_modify_qp(3) and the InfiniBand specification, 11.2.5.2. What the man page does not
- * have (optional attributes, XRC) is as Linux checks it. Of XRC, attributes that belong to the
- * other side are ignored.
+ * Source: ibv_modify_qp(3) and the InfiniBand specification, 11.2.5.2. Optional attributes and XRC,
+ * which the man page lacks, are as Linux checks them. Of XRC, attributes that belong to the other
+ * side are ignored.
  */
 #include "analyzer/model/transition.h"
 
@@ -34,7 +34,10 @@ enum {
 #define ANSWERS (A(MAX_DEST_RD_ATOMIC) | A(MIN_RNR_TIMER))
 #define ASKS    (A(TIMEOUT) | A(RETRY_CNT) | A(RNR_RETRY) | A(MAX_QP_RD_ATOMIC))
 
-/* What is added to what the rows before it of the same types and states need and allow. */
+/*
+ * The attributes that are required and allowed in addition to those of earlier rows of the same
+ * types and states.
+ */
 struct transition {
 	uint8_t types, from, to;
 	uint32_t needs, allows;

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Which transitions of a queue pair there are, and which attributes each needs and allows.
+ * The valid transitions of a queue pair, and the attributes that each requires and allows.
  *
  * Constant data; any thread.
  */
@@ -9,14 +9,14 @@
 #include <stdint.h>
 
 struct transition_fault {
-	bool none;      /* there is no such transition */
-	uint32_t lacks; /* attributes that it needs: enum ibv_qp_attr_mask */
-	uint32_t bars;  /* attributes that were given and are not allowed */
+	bool none;      /* the transition does not exist */
+	uint32_t lacks; /* missing attributes: enum ibv_qp_attr_mask */
+	uint32_t bars;  /* attributes that are not allowed */
 };
 
 /*
- * May a queue pair of @type (ABI_QPT_*) go from @from to @to (ABI_QPS_*) with the attributes of
- * @mask? False and what is wrong with it, or true: also for types and states we do not know.
+ * May a queue pair of @type (ABI_QPT_*) change from @from to @to (ABI_QPS_*) with the attributes of
+ * @mask? False, with the reason; or true, also for unknown types and states.
  */
 bool transition_check(int type, int from, int to, uint32_t mask,
 		      struct transition_fault *ret_fault);

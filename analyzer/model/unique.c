@@ -1,11 +1,10 @@
 /*
- * Are the numbers of what is outstanding all different?
+ * Are the numbers of all outstanding requests different?
  *
- * A hash table with linear probing; removing moves back those behind. Many programs
- * give all requests the same number, or all receives the same buffer, and do not
- * care: they are found out at once. A number that is there twice is remarkable only
- * after ROUNDS times as many as there can be at once, and LEAST, came and went
- * without.
+ * A hash table with linear probing; a removal moves later cells back. Many programs give all
+ * requests the same number, or all receives the same buffer, on purpose: they are recognised at
+ * once. A duplicate is reported only after ROUNDS times the capacity, and LEAST, requests without
+ * one.
  */
 #include "analyzer/model/unique.h"
 

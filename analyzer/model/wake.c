@@ -1,9 +1,9 @@
 /*
- * Completions that lie in a CQ while a thread waits for its event
+ * Completions in a CQ while a thread waits for its event
  *
- *	the other end's send completes	arrived++ of the queue pair that has received it
- *	its receive is polled		taken++
- *	arrived > taken			so many lie in its CQ
+ * 	the other end's send completes	arrived++ of the queue pair that has received it
+ * 	its receive is polled		taken++
+ * 	arrived > taken			the difference is in its CQ
  */
 #include "analyzer/model/wake.h"
 
@@ -16,7 +16,7 @@
 #include "analyzer/model/qp.h"
 #include "analyzer/model/queue.h"
 
-enum { LONG_NS = 500000000 }; /* no wake-up that was not lost takes so long */
+enum { LONG_NS = 500000000 }; /* only a lost wake-up takes that long */
 
 static struct moment moment_with(const struct trace_event *event, enum verb verb)
 {
@@ -36,7 +36,7 @@ int wake_made(struct life *cq, bool channel)
 
 void wake_armed(struct life *cq, const struct trace_event *event)
 {
-	/* what is not solicited gives no event then */
+	/* armed for solicited events only, other completions cause no event */
 	if (!cq || !cq->wake || event->notify->ret || event->notify->solicited_only)
 		return;
 	cq->wake->armed = moment_with(event, VERB_req_notify_cq);
@@ -63,7 +63,7 @@ static bool is_received(const struct queue_request *request)
 	return request && queue_takes_receive(request->opcode);
 }
 
-/* A send of @qp is done: its receive lies at the other end. */
+/* A send of @qp is done: its receive is in the CQ of the other end. */
 static void note_arrival(struct model *model, const struct trace_event *event, struct life *qp)
 {
 	struct peer *other = qp->peer ? peer_other(&model->peers, qp->peer) : NULL;
@@ -107,7 +107,7 @@ void wake_reset(struct model *model, struct life *qp)
 	if (wake)
 		wake->lying -= wake->lying < lying ? wake->lying : lying;
 	qp->arrived = qp->taken = 0;
-	qp->unwatched = true; /* sends from before may be told of later */
+	qp->unwatched = true; /* sends from before may complete later */
 }
 
 int wake_waits(struct model *model, const struct trace_event *event, uint64_t channel)
@@ -124,8 +124,8 @@ int wake_waits(struct model *model, const struct trace_event *event, uint64_t ch
 }
 
 /*
- * Was @cq waited for in vain? One that lay there when the CQ was armed gives no event. Where its
- * event came after all, another completion has come: more than one lie there.
+ * Was @cq waited for in vain? A completion that was in it when the CQ was armed gives no event. If
+ * its event came after all, another completion has come: then there are more than one.
  */
 static void look_at_cq(struct model *model, const struct waiting *waiting, const struct life *cq,
 		       const struct life *got, int64_t time)

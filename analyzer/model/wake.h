@@ -1,10 +1,10 @@
 #pragma once
 /*
- * Completions that lie in a CQ while a thread waits for its event.
+ * Completions that wait in a CQ while a thread waits for its event.
  *
- * A completion is known to lie there when the other end has polled that of the send which it
- * received, and it was not polled itself: for connected queue pairs whose both ends are in the
- * trace. Where events are missing nothing is known.
+ * A completion is known to be in the CQ once the other end has polled the completion of the
+ * corresponding send, until it is polled itself. This works for connected queue pairs with both
+ * ends in the trace; if events are missing nothing is known.
  *
  * One thread.
  */
@@ -13,37 +13,38 @@
 struct model;
 struct queue_request;
 
-/* Of a CQ with a channel. */
+/* The state of a CQ with a channel. */
 struct wake {
-	struct moment armed, polled; /* the last of each that is known; id 0:0: none */
-	bool is_armed;               /* and no event of it was got since */
+	struct moment armed, polled; /* the last known arming and poll; id 0:0: none */
+	bool is_armed;               /* and no event was got since */
 	uint64_t lying;              /* completions */
-	int64_t since;               /* the first of them lay there, or stayed at the last poll */
+	/* when the first of them arrived, or remained after the last poll */
+	int64_t since;
 };
 
-/* A call of ibv_get_cq_event() that has begun. */
+/* A call of ibv_get_cq_event() in progress. */
 struct waiting {
 	struct moment at;
 	uint64_t channel;
 	struct waiting *next;
 };
 
-/* A CQ was made; on @channel. 0 or -ENOMEM. */
+/* A CQ was created, with or without @channel. 0 or -ENOMEM. */
 int wake_made(struct life *cq, bool channel);
 
 void wake_armed(struct life *cq, const struct trace_event *event);
 
-/* A completion was polled, of @qp (NULL: not known); then the whole poll was taken. */
+/* A completion of @qp (NULL: not known) was polled; all completions of the poll were passed. */
 void wake_complete(struct model *model, const struct trace_event *event, const struct wc *wc,
 		   struct life *qp, const struct queue_request *request);
 void wake_polled(struct life *cq, const struct trace_event *event);
 
-/* The completions of @qp are gone: it was reset, or is about to be destroyed. */
+/* Drop the completions of @qp: it was reset, or is about to be destroyed. */
 void wake_reset(struct model *model, struct life *qp);
 
-/* ibv_get_cq_event() begins, and returns with an event of @cq (NULL: with none). 0 or -ENOMEM. */
+/* ibv_get_cq_event() begins; it returns with an event of @cq (NULL: without one). 0 or -ENOMEM. */
 int wake_waits(struct model *model, const struct trace_event *event, uint64_t channel);
 void wake_got(struct model *model, const struct trace_event *event, struct life *cq);
 
-/* @process ends at @time; 0: forget those of all processes. */
+/* @process ends at @time; 0: drop the state of all processes. */
 void wake_end(struct model *model, uint32_t process, int64_t time);

@@ -1,5 +1,5 @@
 /*
- * Telling the watcher of a model
+ * Calls the watcher of a model
  */
 #include "analyzer/model/watcher.h"
 
@@ -44,8 +44,8 @@ void watcher_fill(struct model_watcher *watcher)
 }
 
 /*
- * Another thread began this while the object was being destroyed. Acknowledging is what some
- * destroys wait for.
+ * Another thread began this while the object was being destroyed. Some destroys wait for an
+ * acknowledgement.
  */
 static void note_meeting(struct life *object, const struct trace_event *event, enum verb verb)
 {

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * What the model reports, and the functions that it reports to.
+ * The facts that the model reports, and the callbacks for them.
  *
  * One thread.
  */
@@ -13,14 +13,14 @@ struct peer;
 
 enum { MODEL_SHOWN = 8 };
 
-/* A call of the application was given @object, which is not simply alive, by an argument. */
+/* A call of the application has @object, which is not simply alive, as an argument. */
 struct model_use {
 	const struct trace_event *event;
 	const struct life *object;
 	enum verb verb;
 	const char *path; /* "qp", "qp_init_attr.send_cq"; "wr[].wr.ud.ah" with an index: */
 	unsigned int index;
-	bool destroys; /* it is what the call destroys */
+	bool destroys; /* the call destroys it */
 };
 
 struct model_child {
@@ -29,16 +29,16 @@ struct model_child {
 	struct moment created;
 };
 
-/* A destroy that has ended, or never will. */
+/* A destroy that has ended, or that will never end. */
 struct model_destroy {
 	const struct life *object;
 	struct moment moment; /* of the call */
-	bool returned;        /* false: it had not when its process or the trace ended */
-	bool ended;           /* its process did, as far as is known */
+	bool returned;        /* false: it had not returned when its process or the trace ended */
+	bool ended;           /* its process has ended, as far as is known */
 	bool failed;
 	int64_t ret;
 	int64_t end; /* when it returned, or its process ended */
-	/* objects that made it fail, or that it left without their parent */
+	/* objects that made it fail, or that lost their parent */
 	unsigned int nchildren;
 	struct model_child children[MODEL_SHOWN]; /* the first of them */
 };
@@ -52,24 +52,25 @@ struct model_leak {
 struct queue;
 struct queue_request;
 
-/* A post of the application, with what it accepted already outstanding. */
+/* A post of the application; accepted requests are outstanding already. */
 struct model_post {
 	const struct trace_event *event; /* .post */
 	const struct life *object;       /* QP, SRQ or WQ; NULL: not known, as is the queue */
-	const struct queue *queue;       /* NULL: of an object that was inherited, or is dead */
-	uint32_t taken;                  /* requests that were accepted, from the first on */
+	const struct queue *queue;       /* NULL: the object was inherited, or is dead */
+	uint32_t taken;                  /* accepted requests, counted from the first */
 };
 
-/* One completion; what it retires is still outstanding. */
+/* One completion; the requests that it retires are still outstanding. */
 struct model_complete {
-	const struct trace_event *event;     /* .poll */
-	uint32_t index;                      /* event->poll->wc[] */
-	const struct life *cq, *qp;          /* NULL: not known */
-	const struct queue *queue;           /* NULL: not known; that of an SRQ for its receives */
+	const struct trace_event *event; /* .poll */
+	uint32_t index;                  /* event->poll->wc[] */
+	const struct life *cq, *qp;      /* NULL: not known */
+	/* NULL: not known; for receives of an SRQ, that of the SRQ */
+	const struct queue *queue;
 	const struct queue_request *request; /* NULL: not known */
 };
 
-/* What a queue was asked that it has no room for. */
+/* How a queue's capacity was exceeded. */
 enum model_strain_kind {
 	STRAIN_BEYOND,   /* accepted, with more outstanding than the device said it takes */
 	STRAIN_STUCK,    /* full of unsignalled requests, and one more; or its process was killed */
@@ -78,9 +79,10 @@ enum model_strain_kind {
 	STRAIN_INLINE,   /* or more inline bytes */
 	STRAIN_REPEATED, /* part of a list was accepted, and then the whole list: .refusal */
 	STRAIN_GIVEN_UP, /* a refused request was never posted again: .refusal */
-	STRAIN_CQ,       /* more outstanding that complete there than it holds: queue->cq */
-	STRAIN_WR_ID,    /* a number that is outstanding is posted again: .earlier */
-	STRAIN_BUFFER,   /* a buffer that the device may write to is: .earlier */
+	/* more outstanding requests will complete on a CQ than it holds: queue->cq */
+	STRAIN_CQ,
+	STRAIN_WR_ID,  /* a request is posted with the wr_id of an outstanding one: .earlier */
+	STRAIN_BUFFER, /* a receive buffer is already in use by another request: .earlier */
 };
 
 struct queue_refusal;
@@ -88,7 +90,7 @@ struct queue_refusal;
 struct model_strain {
 	enum model_strain_kind kind;
 	struct moment moment; /* of the post */
-	uint32_t index;       /* of the request within it */
+	uint32_t index;       /* of the request in its list */
 	const struct life *object;
 	const struct queue *queue;
 	uint64_t number, limit;
@@ -98,37 +100,37 @@ struct model_strain {
 
 struct batch;
 
-/* An object was used in a way that is not allowed: misuse.h. */
+/* Invalid use of an object: misuse.h. */
 struct model_misuse {
 	const struct trace_event *event;
 	const struct life *object;
 	struct moment at;
 };
 
-/* A completion of ibv_next_poll(), which was out of place: batch.h. */
+/* A call of ibv_next_poll() at a wrong time: batch.h. */
 struct model_batch {
 	const struct life *cq;
 	const struct batch *batch;
 	struct moment at;
-	uint64_t empty; /* calls of ibv_start_poll() that found nothing, just before it */
+	uint64_t empty; /* calls of ibv_start_poll() just before it that found nothing */
 };
 
 struct wake;
 
-/* ibv_get_cq_event() has waited for a CQ's event while completions lay there: wake.h. */
+/* ibv_get_cq_event() has waited for a CQ's event while completions were in the CQ: wake.h. */
 struct model_wait {
 	const struct life *cq;
 	const struct wake *wake;
 	struct moment at; /* of the call */
-	int64_t from, to; /* when both was true */
+	int64_t from, to; /* when both were true */
 };
 
-/* How a process ended decides which objects it leaked. */
+/* The way a process ended; it determines the leaked objects. */
 enum model_end {
 	MODEL_EXITED,
 	MODEL_REPLACED, /* by exec, which released its objects */
 	MODEL_KILLED,
-	MODEL_UNKNOWN, /* nobody saw it, or the trace ends first */
+	MODEL_UNKNOWN, /* it was not recorded, or the trace ends first */
 };
 
 struct model_exit {
@@ -137,34 +139,34 @@ struct model_exit {
 	enum model_end how;
 };
 
-/* What is wrong with the use of a key. */
+/* Invalid uses of a key. */
 enum key_fault {
-	KEY_UNKNOWN,   /* never seen, and the device refused it */
+	KEY_UNKNOWN,   /* not in the trace, and the device refused it */
 	KEY_GONE,      /* its region had been deregistered */
-	KEY_OUTSIDE,   /* the range leaves its region */
-	KEY_OTHER_PD,  /* of another protection domain than the queue */
+	KEY_OUTSIDE,   /* the range exceeds its region */
+	KEY_OTHER_PD,  /* its protection domain differs from the queue's */
 	KEY_NO_ACCESS, /* the region lacks an access flag */
 	KEY_UNBOUND,   /* of a window that is not bound */
 	KEY_BINDING,   /* of a window whose bind has not completed */
-	KEY_OTHER_AH,  /* no key: the address handle is of another protection domain */
+	KEY_OTHER_AH,  /* not a key: the address handle is of another protection domain */
 };
 
-/* A request names a key that does not fit. */
+/* A request uses an invalid key. */
 struct model_key {
 	enum key_fault fault;
 	struct moment at; /* the post */
 	const struct life *queue;
 	const struct key *key; /* NULL: never seen */
 	uint32_t index;        /* of the request in its list */
-	int sge;               /* which element; -1: the remote key */
+	int sge;               /* index of the element; -1: the remote key */
 	int opcode;            /* enum ibv_wr_opcode; -1: a receive */
 	uint32_t number;
 	uint64_t addr, length;
 	uint32_t missing;        /* of access flags */
-	const struct peer *peer; /* whose key it is; NULL: the program's own */
+	const struct peer *peer; /* the owner of the key; NULL: the program itself */
 	const struct life *ah;   /* of KEY_OTHER_AH */
 	int ret;                 /* of the post */
-	int status;              /* of the completion that told; 0: none */
+	int status;              /* of the completion that reported it; 0: none */
 };
 
 /* ibv_modify_qp() has returned. */
@@ -178,22 +180,22 @@ struct model_modify {
 };
 
 enum misfit {
-	MISFIT_STATE,  /* its state does not allow posting there */
+	MISFIT_STATE,  /* its state does not allow the post */
 	MISFIT_SRQ,    /* a receive on a queue pair that has an SRQ */
-	MISFIT_ERROR,  /* it is in ERR, and the program knows that */
+	MISFIT_ERROR,  /* it is in ERR, and the program was notified of that */
 	MISFIT_OPCODE, /* its type does not allow the opcode */
-	MISFIT_OPS,    /* send_ops_flags do not have the opcode */
+	MISFIT_OPS,    /* send_ops_flags do not include the opcode */
 };
 
-/* A post that its queue pair is not made for, or not ready for. */
+/* A post that is invalid for the type or state of its queue pair. */
 struct model_misfit {
 	const struct trace_event *event;
 	const struct life *object;
 	enum misfit what;
-	uint32_t index; /* of the request with the opcode */
+	uint32_t index; /* index of the request with the opcode */
 };
 
-/* The first completion of a queue pair is that its peer did not answer. */
+/* The first completion of a queue pair is an error, because the peer did not answer. */
 struct model_unreached {
 	const struct trace_event *event; /* the poll */
 	const struct life *object;
@@ -207,24 +209,28 @@ struct model_device {
 	struct moment freed; /* the last of the lists */
 };
 
-/* A creation was given an object of another context, or what is no object of that kind. */
+/*
+ * A creation has an object of another context as an argument, or something that is not an object of
+ * that kind.
+ */
 struct model_foreign {
 	const struct trace_event *event; /* its return */
-	const struct life *first;        /* of the arguments: its context should be that of all */
-	const char *path;                /* "qp_init_attr.send_cq" */
-	enum object_kind kind;           /* that belongs there */
+	/* first of the arguments: all others should have its context */
+	const struct life *first;
+	const char *path;      /* "qp_init_attr.send_cq" */
+	enum object_kind kind; /* that belongs there */
 	uint64_t handle;
-	const struct life *object; /* what it is; NULL: nothing that is known */
+	const struct life *object; /* the argument; NULL: not a known object */
 };
 
-/* A request that leaves its queue, which goes on, without a completion. */
+/* A request that leaves its queue without a completion, while the queue continues. */
 struct model_forget {
 	const struct queue *queue;
 	const struct queue_request *request; /* still outstanding */
-	bool reset; /* its queue was; false: no completion of it was seen */
+	bool reset; /* the queue was reset; false: its completion is not in the trace */
 };
 
-/* The functions are called in order of the events. One that is NULL is not called. */
+/* The functions are called in the order of the events. Those that are NULL are not called. */
 struct model_watcher {
 	void (*use)(void *arg, const struct model_use *use);
 	void (*destroy)(void *arg, const struct model_destroy *destroy);
@@ -244,7 +250,7 @@ struct model_watcher {
 	/* a queue pair, SRQ, WQ or CQ is destroyed, or its process has ended; may be NULL */
 	void (*retire)(void *arg, const struct life *object);
 	void (*forget)(void *arg, const struct model_forget *forget); /* may be NULL */
-	/* alive or dying, it is about to be dead or forgotten, for any reason; may be NULL */
+	/* alive or dying, it is about to become dead or be dropped, for any reason; may be NULL */
 	void (*leave)(void *arg, const struct life *object);
 	void (*unreached)(void *arg, const struct model_unreached *unreached);
 	void (*inside)(void *arg, const struct model_inside *inside); /* inside.h */
@@ -253,9 +259,9 @@ struct model_watcher {
 	void *arg;
 };
 
-/* Put functions that do nothing where there are none, but for those that may be NULL. */
+/* Set functions that do nothing in place of NULL, except for those that may be NULL. */
 void watcher_fill(struct model_watcher *watcher);
 
-/* Tell of a use of @object, unless it is NULL or simply alive; @path as in struct model_use. */
+/* Report a use of @object, unless it is NULL or simply alive; @path as in struct model_use. */
 void watcher_use(const struct model_watcher *watcher, const struct trace_event *event,
 		 enum verb verb, struct life *object, const char *path, unsigned int index);

@@ -1,11 +1,11 @@
 /*
- * Memory windows: what their keys stand for, and until when
+ * Memory windows: the range of their keys, and how long these are valid
  *
- *	bind		key 0x101 ---------- bind again, 0x102: 0x101 is replaced
- *	LOCAL_INV	           | posted ------ polled: invalid
- *	SEND_WITH_INV	           | posted ------ polled at either end: invalid
+ * 	bind		key 0x101 ---------- bind again, 0x102: 0x101 is replaced
+ * 	LOCAL_INV	           | posted ------ polled: invalid
+ * 	SEND_WITH_INV	           | posted ------ polled at either end: invalid
  *
- * While it is not known whether an invalidation was carried out no rule judges the window.
+ * While it is not known whether an invalidation was done no rule checks the window.
  */
 #include "analyzer/model/window.h"
 
@@ -16,7 +16,7 @@
 #include "analyzer/model/queue.h"
 #include "analyzer/model/words.h"
 
-/* Is the request that invalidates @key done? Its queue must still be what it was then. */
+/* Is the request that invalidates @key done? Its queue must not have been reset since. */
 static bool is_done(const struct model *model, const struct key *key)
 {
 	const struct life *qp =
@@ -103,7 +103,7 @@ void window_kept(struct model *model, const struct trace_event *event,
 		if (invalid->at.id.thread != request->thread || invalid->at.id.n != request->n ||
 		    invalid->index != request->index || invalid->at.process != event->process)
 			continue;
-		/* what was sent may have arrived all the same */
+		/* the message may have arrived nonetheless */
 		if (request->opcode == ABI_WR_LOCAL_INV)
 			*invalid = (struct key_invalid){ 0 };
 		else
@@ -111,8 +111,8 @@ void window_kept(struct model *model, const struct trace_event *event,
 	}
 }
 
-void window_told(struct model *model, const struct trace_event *event, const struct life *qp,
-		 const struct wc *wc)
+void window_reported(struct model *model, const struct trace_event *event, const struct life *qp,
+		     const struct wc *wc)
 {
 	struct key *key = find_window(model, event->process, qp->context, wc->imm);
 

@@ -1,10 +1,10 @@
 #pragma once
 /*
- * Memory windows: what their keys stand for, and until when.
+ * Memory windows: the range of each key, and how long it is valid.
  *
- * A bind gives a window a key, which stands for a range until an invalidation is carried out, or
- * until the next bind. An invalidation is known to be carried out when its completion, or the
- * receive that it came with, was polled without an error.
+ * A bind gives a window a key, which is valid for a range until an invalidation is executed, or
+ * until the next bind. An invalidation is known to be executed when its completion, or the receive
+ * that it came with, was polled without an error.
  *
  * One thread.
  */
@@ -16,9 +16,9 @@ struct wc;
 struct wr;
 
 enum window_state {
-	WINDOW_UNBOUND, /* never bound, or unbound by a bind of no length: key->bind */
+	WINDOW_UNBOUND, /* never bound, or unbound by a bind of length 0: key->bind */
 	WINDOW_BOUND,
-	WINDOW_INVALIDATING, /* by a request of which it is not known whether it was carried out */
+	WINDOW_INVALIDATING, /* by a request that may or may not have been executed */
 	WINDOW_INVALID,      /* both: key->invalid */
 };
 
@@ -36,10 +36,10 @@ int window_bind(struct keys *keys, struct key *key, const struct key_bind *bind,
 void window_invalidate(struct model *model, const struct trace_event *event,
 		       const struct life *queue, uint32_t i);
 
-/* Such a request has failed. */
+/* The invalidating request has failed. */
 void window_kept(struct model *model, const struct trace_event *event,
 		 const struct queue_request *request);
 
-/* Completion @wc of a receive of @qp tells that a key was invalidated. */
-void window_told(struct model *model, const struct trace_event *event, const struct life *qp,
-		 const struct wc *wc);
+/* Completion @wc of a receive of @qp reports that a key was invalidated. */
+void window_reported(struct model *model, const struct trace_event *event, const struct life *qp,
+		     const struct wc *wc);

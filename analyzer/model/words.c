@@ -1,5 +1,5 @@
 /*
- * Words for what the model knows
+ * Texts for facts of the model
  */
 #include "analyzer/model/words.h"
 

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Words for what the model knows: spans of time, keys, ends of processes.
+ * Text for values of the model: time spans, keys, ends of processes.
  *
  * One thread.
  */
@@ -26,8 +26,8 @@ const char *words_key(struct trace *trace, const struct key *key, char *text, si
 /* "process 2 (server)" */
 const char *words_process(struct trace *trace, uint32_t process, char *text, size_t size);
 
-/* The first of enum ibv_access_flags. */
+/* The name of the lowest bit of enum ibv_access_flags. */
 const char *words_access(uint32_t access);
 
-/* Why the content of a queue is not certain: the first of enum queue_doubt. */
+/* Why the content of a queue is not certain: the lowest bit of enum queue_doubt. */
 const char *words_doubt(unsigned int doubt);

@@ -1,8 +1,8 @@
 /*
  * Control verbs, as a profile counts them
  *
- * A call keeps its thread from posting where the thread has posted to a send queue before it, and
- * does so again: it is counted as one "while posting" when that post comes.
+ * A call delays posts of its thread if the thread has posted to a send queue before it, and does so
+ * again: it is counted as one "while posting" when that post comes.
  */
 #include "analyzer/profile/calls.h"
 
@@ -41,7 +41,7 @@ static void count_registered(struct profiler *p, const struct call *call,
 	place->bytes += (uint64_t)length;
 }
 
-/* An extended CQ tells what it was made for: seen of calls outside of the part, too. */
+/* The attributes of an extended CQ are also read from calls outside of the part. */
 void calls_see(struct profiler *p, const struct trace_event *event)
 {
 	const struct call *call = event->call;
@@ -56,7 +56,7 @@ void calls_see(struct profiler *p, const struct trace_event *event)
 		cq->lengthless = true;
 }
 
-/* It may turn out that the call was made between two posts. */
+/* A later post may show that the call was made between two posts. */
 static void remember_call(struct profiler *p, struct worker *worker, size_t place, int64_t took)
 {
 	struct pending_call *call;

@@ -1,14 +1,14 @@
 /*
- * Latencies that gather at a multiple of an RNR timer
+ * Latencies that cluster at a multiple of an RNR timer
  *
  * A message that finds no receive posted is sent again after the peer's RNR timer (InfiniBand
- * specification, 9.7.5.2.8), as often as necessary. A latency alone does not tell that from a slow
- * way, and one at a multiple of an acknowledgement's timeout does not tell of a lost packet: so
- * only requests are looked at that found no receive for certain (analyzer/model/starved.h). The
- * first multiples count, of timers far above what requests usually take.
+ * specification, 9.7.5.2.8), as often as necessary. A latency alone cannot be distinguished from a
+ * slow path, nor one at a multiple of the ACK timeout from a lost packet: so only requests are
+ * examined that certainly found no receive (analyzer/model/starved.h). The first multiples count,
+ * of timers far above the usual latency.
  *
- * A kernel's own device (rxe, siw) counts ticks: the time is rounded down to them, and the first is
- * over sooner. Where two ticks are little of it, it may be early by them.
+ * A kernel's own device (rxe, siw) counts ticks: the time is rounded down to them, and the first
+ * tick is shorter. If two ticks are small compared with it, it may be early by them.
  */
 #include "analyzer/profile/cluster.h"
 
@@ -17,13 +17,13 @@
 enum {
 	TIMES = 7,
 	LEAST = 3,       /* requests */
-	MORE = 4,        /* times as many as beside */
+	MORE = 4,        /* times as many as in the classes beside it */
 	FAR = 10,        /* times the median */
-	TICKS = 8000000, /* two of 4 ms, ns */
-	LITTLE = 8,      /* of so many parts of the time one */
+	TICKS = 8000000, /* two of 4 ms, in ns */
+	LITTLE = 8,      /* small means 1/8 of the time */
 };
 
-/* What they took that are counted, and the least that was. */
+/* The times of the counted ones, and the least of them. */
 struct span {
 	int64_t from, to;
 };
@@ -38,7 +38,7 @@ static uint64_t count_span(const struct histogram *h, int64_t from, int64_t to)
 	return from < 0 ? 0 : histogram_between(h, (uint64_t)from, (uint64_t)to);
 }
 
-/* From the first class of it that has any to the last. */
+/* Narrow it to the first and last class that have any. */
 static void narrow_span(const struct histogram *h, struct cluster *cluster, struct span span)
 {
 	uint64_t from, to;
@@ -54,7 +54,7 @@ static void narrow_span(const struct histogram *h, struct cluster *cluster, stru
 	}
 }
 
-/* A class is up to 3.1 % wide: what begins in a span may end outside of it. */
+/* A class is up to 3.1 % wide: it may begin within a span and end outside of it. */
 static bool look_at(const struct histogram *stalled, const struct histogram *h, int64_t at,
 		    struct cluster *cluster)
 {
@@ -78,7 +78,7 @@ bool cluster_has(const struct cluster *cluster, const struct profile_queue *queu
 	       count_span(queue->stalled, span.from, span.to);
 }
 
-static bool is_told(const struct cluster *clusters, size_t n, int64_t at)
+static bool is_shown(const struct cluster *clusters, size_t n, int64_t at)
 {
 	for (size_t i = 0; i < n; i++) {
 		int64_t told = clusters[i].constant * clusters[i].times;
@@ -97,7 +97,7 @@ static size_t add_multiples(const struct histogram *stalled, const struct histog
 	for (cluster.times = 1; cluster.times <= TIMES && n < CLUSTERS; cluster.times++) {
 		int64_t at = cluster.constant * cluster.times;
 
-		if (at / 100 * 91 <= (int64_t)stalled->max && !is_told(clusters, n, at) &&
+		if (at / 100 * 91 <= (int64_t)stalled->max && !is_shown(clusters, n, at) &&
 		    look_at(stalled, all, at, &cluster))
 			clusters[n++] = cluster;
 	}

@@ -1,11 +1,11 @@
 /*
  * Posts and polls, as a profile counts them
  *
- *	post		a doorbell of a queue, with requests by opcode and size
- *	poll		completions, and the empty polls before it
- *	completion	the time that its request took
+ * 	post		a doorbell of a queue, with requests by opcode and size
+ * 	poll		completions, and the empty polls before it
+ * 	completion	the latency of its request
  *
- * What is outstanding, and which request a completion belongs to, is the model's to know.
+ * The model knows which requests are outstanding, and to which one a completion belongs.
  */
 #include "analyzer/profile/data.h"
 
@@ -19,7 +19,7 @@
 #include "analyzer/profile/rows.h"
 #include "analyzer/profile/place_table.h"
 
-/* One bit an opcode of enum ibv_wr_opcode */
+/* One bit for each opcode of enum ibv_wr_opcode */
 #define BIT(name) (1u << ABI_WR_##name)
 
 static bool carries_bytes(unsigned int opcode)
@@ -73,12 +73,12 @@ static void note_size(struct profile_requests *row, uint64_t bytes)
 		row->most = size;
 }
 
-/* What is known of a post while its requests are counted. */
+/* State of a post while its requests are counted. */
 struct posting {
 	const struct queue *queue; /* NULL: not known */
 	struct profile_posts *posts;
 	struct profile_queue *row; /* NULL: the trace has no such queue */
-	struct profile_side *side; /* of it, or NULL */
+	struct profile_side *side; /* of the queue, or NULL */
 	struct profile_place *place;
 	struct profile_process *process;
 	bool judged;
@@ -169,7 +169,7 @@ static void count_gap(struct profiler *p, struct posting *to, const struct trace
 	to->side->last = event->time;
 }
 
-/* The most that was outstanding, and what there is room for. */
+/* Note the maximum of outstanding requests, and the capacity. */
 static void note_high(struct profile_side *side, const struct queue *queue)
 {
 	if (queue->outstanding > side->high)
@@ -400,7 +400,10 @@ static bool is_lengthless(const struct profiler *p, const struct model_complete 
 	       p->profile->cqs[cq] && p->profile->cqs[cq]->lengthless;
 }
 
-/* What was outstanding until now: its queue may be another's than the completion's (SRQ). */
+/*
+ * Note the outstanding requests until now: their queue may be another one than the completion's
+ * (SRQ).
+ */
 static void note_before(struct profiler *p, const struct model_complete *told)
 {
 	const struct queue *queue = told->queue;
@@ -442,7 +445,7 @@ void data_complete(struct profiler *p, const struct model_complete *told)
 
 /* Polls */
 
-/* A batch of an extended CQ is one poll, which is over when the next begins. */
+/* A batch of an extended CQ is one poll, which ends when the next begins. */
 static void end_batch(struct profiler *p, struct worker *worker)
 {
 	if (worker->batch)

@@ -1,14 +1,14 @@
 #pragma once
 /*
- * Posts and polls, as a profile counts them. One thread.
+ * Counting posts and polls in a profile. One thread.
  */
 #include "analyzer/profile/profiler.h"
 
-/* What the model tells of. */
+/* Reports of the model. */
 void data_post(struct profiler *p, const struct model_post *post);
 void data_complete(struct profiler *p, const struct model_complete *complete);
 
-/* A poll, before the model has seen it: its completions follow. */
+/* A poll; call it before the model processes its completions. */
 void data_poll(struct profiler *p, const struct trace_event *event);
 void data_notify(struct profiler *p, const struct trace_event *event);
 

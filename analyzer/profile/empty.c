@@ -1,9 +1,9 @@
 /*
  * Empty polls, which are no events
  *
- * A poll that finds something brings how many found nothing before it. What came after the last
- * such poll is only in table `poll_count`, without a time: so it counts where all of a process
- * does.
+ * A poll that finds completions has the number of empty polls before it. The empty polls after the
+ * last such poll are only in table `poll_count`, without a time: so they count only if the whole
+ * process is counted.
  */
 #include "analyzer/profile/empty.h"
 

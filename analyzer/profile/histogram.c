@@ -1,13 +1,13 @@
 /*
  * The distribution of times and counts
  *
- *	class   0 .. 31   the values 0 .. 31, each for itself
- *	class  32 .. 63   32 .. 63, each for itself
- *	class  64 .. 95   64 .. 127, two each
- *	class  96 ..127   128 .. 255, four each, and so on
+ * 	class   0 .. 31   the values 0 .. 31, each for itself
+ * 	class  32 .. 63   32 .. 63, each for itself
+ * 	class  64 .. 95   64 .. 127, two each
+ * 	class  96 ..127   128 .. 255, four each, and so on
  *
- * A row is allocated with its first value: most times are in few rows, and a trace
- * may have a million queues.
+ * A row is allocated with its first value: most values are in few rows, and a trace may have a
+ * million queues.
  */
 #include "analyzer/profile/histogram.h"
 
@@ -76,7 +76,7 @@ void histogram_merge(struct histogram *histogram, const struct histogram *from)
 	}
 }
 
-/* From the classes that are left. */
+/* Compute the bounds from the remaining classes. */
 static void bound_values(struct histogram *histogram)
 {
 	uint64_t from, to, max = 0, least = UINT64_MAX;

@@ -1,10 +1,10 @@
 #pragma once
 /*
- * The distribution of times and counts, in little memory and with a known error.
+ * The distribution of times and counts, in little memory and with a bounded error.
  *
- * There are 32 classes between two powers of two, so a percentile is at most 1/32 (3.2 %)
- * above the true value, and never below it. Values below 64 are exact. Two histograms have the
- * same classes: they can be merged and compared class by class.
+ * There are 32 classes between two powers of two, so a percentile is at most 1/32 (3.2 %) above the
+ * true value, and never below it. Values below 64 are exact. Two histograms have the same classes:
+ * they can be merged and compared class by class.
  *
  * One thread.
  */
@@ -20,8 +20,8 @@ enum {
 };
 
 struct histogram {
-	uint64_t count, total, least, max; /* exact; least is 0 where there are none */
-	uint64_t *rows[HISTOGRAM_ROWS];    /* of HISTOGRAM_ROW classes; NULL: all of it 0 */
+	uint64_t count, total, least, max; /* exact; least is 0 if there are none */
+	uint64_t *rows[HISTOGRAM_ROWS];    /* of HISTOGRAM_ROW classes; NULL: all are 0 */
 };
 
 /* Accepts one that is zeroed. */
@@ -30,27 +30,27 @@ void histogram_fini(struct histogram *histogram);
 /* Negative values count as 0. If memory runs out only the total grows. */
 void histogram_add(struct histogram *histogram, int64_t value);
 
-/* Add all that @from has. If memory runs out only the total grows. */
+/* Add all values of @from. If memory runs out only the total grows. */
 void histogram_merge(struct histogram *histogram, const struct histogram *from);
 
 /*
- * Take away all that @before has, of which this one was made by adding more. `max` is then that of
- * its class, where it is not the same as it was.
+ * Subtract all values of @before, an earlier state of this histogram. `max` becomes that of its
+ * class, if it has changed since.
  */
 void histogram_subtract(struct histogram *histogram, const struct histogram *before);
 
-/* The value that @percent of all do not exceed; -1 where there are none. */
+/* The value that @percent of all do not exceed; -1 if there are none. */
 int64_t histogram_percentile(const struct histogram *histogram, double percent);
 
-/* The mean, which is exact; -1 where there are none. */
+/* The mean, which is exact; -1 if there are none. */
 int64_t histogram_mean(const struct histogram *histogram);
 
-/* How many values are in class @i, which has those from @ret_from to @ret_to. */
+/* The number of values in class @i, which covers @ret_from to @ret_to. */
 uint64_t histogram_class(const struct histogram *histogram, unsigned int i, uint64_t *ret_from,
 			 uint64_t *ret_to);
 
 /* The class of @value. */
 unsigned int histogram_class_of(uint64_t value);
 
-/* How many are from @from to @to, in whole classes: those that the ends are in count, too. */
+/* The number of values from @from to @to, in whole classes, including those of both ends. */
 uint64_t histogram_between(const struct histogram *histogram, uint64_t from, uint64_t to);

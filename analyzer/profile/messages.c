@@ -1,15 +1,15 @@
 /*
  * Messages of which both ends are recorded
  *
- *	post --------- on the way ---------> polled by one end ---- lay in the CQ ----> by the other
+ * 	post --------- on the way ---------> polled by one end ---- lay in the CQ ----> by the other
  *
  * The n-th message that a reliable queue pair sends is the n-th that its peer receives. When either
- * end has polled its completion, the message had arrived: so it was on the way at most until then,
- * and a completion that the other end polls later lay in its CQ at least since then (less the
- * acknowledgement's way back). Both are bounds, the only ones that recorded times give.
+ * end has polled its completion, the message had arrived: so it was in flight at most until then,
+ * and a completion that the other end polls later was in its CQ at least since then (less the
+ * acknowledgement's travel time). Both are bounds, the only ones that recorded times give.
  *
- * Where the order is in doubt (an error, a reset, posts that were not seen, clocks of two machines)
- * the queue pair is not followed any more.
+ * If the order is in doubt (an error, a reset, posts that were not seen, clocks of two machines)
+ * the queue pair is no longer followed.
  */
 #include "analyzer/profile/messages.h"
 
@@ -26,14 +26,15 @@ enum { NOT_YET = -1, NEVER = -2 };
 struct message {
 	uint64_t n; /* of the post's T:N */
 	uint32_t thread, index;
-	int64_t posted, sent, received; /* sent: its completion was polled; NEVER: it has none */
+	/* sent: when its completion was polled; NEVER: it has none */
+	int64_t posted, sent, received;
 };
 
-/* Those that a queue pair has sent, by number; rings of a power of two. */
+/* The messages that a queue pair has sent, by number; rings of a power of two. */
 struct sender {
 	struct message *ring;
-	uint64_t size, first, end;     /* there are those from first to end - 1 */
-	uint64_t completing, arriving; /* the next of which this is to come */
+	uint64_t size, first, end;     /* it has those from first to end - 1 */
+	uint64_t completing, arriving; /* the next message that waits for this */
 	bool lost;
 	struct sender *next; /* of all */
 };
@@ -138,7 +139,7 @@ static void count_message(struct profiler *p, const struct message *message)
 	histogram_add(&to->lay_received, received > sent ? received - sent : 0);
 }
 
-/* What is known of both ends is over. */
+/* Remove messages of which both ends are known. */
 static void settle_messages(struct profiler *p, struct sender *sender)
 {
 	while (sender->first < sender->completing && sender->first < sender->arriving) {

@@ -1,10 +1,11 @@
 /*
- * Making a profile: one pass of the events through the model
+ * Makes a profile in one pass of the events through the model
  *
- *	events --> part that was asked for --> calls, polls
- *	       --> model --------------------> posts, completions
+ * 	events --> the requested part     --> calls, polls
+ * 	       --> model --------------------> posts, completions
  *
- * The model sees every event, since what is outstanding at the begin of a part was posted before.
+ * The model sees every event, since requests that are outstanding at the begin of a part were
+ * posted before.
  */
 #include "analyzer/profile/pass.h"
 
@@ -46,7 +47,7 @@ static void on_retire(void *arg, const struct life *object)
 	messages_retire(arg, object);
 }
 
-/* Are there posts or polls that went round the verbs? */
+/* Are there posts or polls that bypassed the verbs? */
 static int find_bypassed(struct trace *trace, bool *ret_bypassed)
 {
 	struct findings *findings = calloc(1, sizeof(*findings));
@@ -207,7 +208,7 @@ static void end_phases(struct profiler *p, uint32_t process, int64_t time)
 	}
 }
 
-/* Is what @process did at @time of the part that was asked for? */
+/* Is the action of @process at @time within the requested part? */
 static bool is_in_part(const struct profiler *p, uint32_t process, int64_t time)
 {
 	const struct profile_select *select = p->select;
@@ -225,7 +226,9 @@ static bool is_wanted(const struct profiler *p, const struct trace_event *event)
 	return !event->inner && !event->carried && is_in_part(p, event->process, event->time);
 }
 
-/* The waits for the recorder that began until @time, as their processes stood then. */
+/*
+ * The waits for the recorder that began until @time, in the state of their processes at that time.
+ */
 static int count_waits(struct profiler *p, int64_t time)
 {
 	int err = 0;
@@ -283,7 +286,7 @@ static void count_event(struct profiler *p, const struct trace_event *event)
 		data_notify(p, event);
 }
 
-static int see_event(struct profiler *p, const struct trace_event *event)
+static int process_event(struct profiler *p, const struct trace_event *event)
 {
 	p->now = event->time;
 	if (event->time >= p->next_wait && count_waits(p, event->time))
@@ -304,12 +307,12 @@ static int see_event(struct profiler *p, const struct trace_event *event)
 
 int profiler_event(struct profiler *p, const struct trace_event *event)
 {
-	int err = see_event(p, event);
+	int err = process_event(p, event);
 
 	return !err && p->no_memory ? log_err(-ENOMEM, "profile") : err;
 }
 
-/* Of a trace that is still written the rows were not there when it was opened. */
+/* In a trace that is still being written the rows did not exist when it was opened. */
 static int count_last_waits(struct profiler *p)
 {
 	int err = trace_is_live(p->trace) ? waits_open(p) : 0;
@@ -317,7 +320,7 @@ static int count_last_waits(struct profiler *p)
 	return err ? err : count_waits(p, INT64_MAX - 1);
 }
 
-/* Of a part by time: that part, as far as the trace goes. */
+/* For a part by time: that part, up to the end of the trace. */
 static void finish_duration(struct profiler *p)
 {
 	struct profile *profile = p->profile;
@@ -352,7 +355,7 @@ int profiler_finish(struct profiler *p)
 	return err;
 }
 
-/* What is still being made */
+/* A profile that is still being made */
 
 const struct profile *profiler_profile(const struct profiler *p)
 {

@@ -4,7 +4,7 @@
  */
 #include "analyzer/profile/profiler.h"
 
-/* The index of the place of @verb at @stack, made if it is new; SIZE_MAX without memory. */
+/* The index of the place of @verb at @stack, created if needed; SIZE_MAX without memory. */
 size_t place_index(struct profiler *p, enum verb verb, uint32_t stack);
 
 void place_table_fini(struct profiler *p);

@@ -1,14 +1,14 @@
 #pragma once
 /*
- * What a run did, in counters and histograms: made in one pass of a trace's events (pass.h).
+ * The counters and histograms of a run, computed in one pass over a trace's events (pass.h).
  *
- * Counted is what the program did: not calls of the recorder, nor what a library did inside another
- * verb, nor what the trace before this one has, too (--rotate-size). All times are ns, all sizes
- * bytes. Of a sampled trace (one_of > 1) counts of posts, requests, polls and successful
+ * Only calls of the program are counted: not those of the recorder, not those of a library inside
+ * another verb, and not those that the previous trace has, too (--rotate-size). All times are ns,
+ * all sizes bytes. Of a sampled trace (one_of > 1) counts of posts, requests, polls and successful
  * completions, and their bytes, are estimates, one_of times what was recorded; there are no
  * latencies, gaps and distances.
  *
- * What a trace cannot tell is 0 with a member beside it that says so, never a guess.
+ * Values that a trace does not determine are 0, with a member that says so, never a guess.
  *
  * Two profiles, of two traces or two parts of one, are compared by: opcode and size class; verb;
  * and a place in the code by its key, or by the function and line of its stack. Histograms have the
@@ -30,31 +30,35 @@ enum {
 	PROFILE_SIZES = 35,   /* 0; 1; 2; 3..4; 5..8; ... up to 2^32, and above */
 };
 
-/* The part of a trace that is asked for; zeroed: all. */
+/* The selected part of a trace; zeroed: all. */
 struct profile_select {
-	int64_t from, to; /* ns; to is 0: to the end */
+	int64_t from, to; /* ns; to = 0: to the end */
 	uint32_t process; /* 0: all */
-	/* phases of verbatim_phase(): while a process is in one of them it is counted */
+	/* phases of verbatim_phase(): a process counts while it is in one of them */
 	const char *const *phases;
 	size_t nphases;
 };
 
 /* Requests of one opcode and size class. */
 struct profile_requests {
-	uint64_t posted;    /* requests that the device accepted; of receives 0: by their buffers */
-	uint64_t completed; /* with success */
-	uint64_t bytes;     /* of the posted; of receives of the completed */
+	/* requests that the device accepted; 0 for receives: by their buffers */
+	uint64_t posted;
+	uint64_t completed;   /* with success */
+	uint64_t bytes;       /* of the posted ones; for receives, of the completed ones */
 	uint32_t least, most; /* bytes of one */
 	uint64_t inlined;     /* posted with IBV_SEND_INLINE */
 	struct histogram
-		latency; /* from the post to the end of the poll that brought it; of receives
-				   * none: they wait for a sender */
+		/*
+		 * from the post to the end of the poll that returned it; not for receives: they
+		 * wait for a sender
+		 */
+		latency;
 };
 
-/* Of one verb of the control plane. */
+/* The calls of one control verb. */
 struct profile_verb {
 	uint64_t calls, errors, unfinished;
-	uint64_t posting;        /* calls by a thread between two of its posts to a send queue, */
+	uint64_t posting;        /* calls by a thread between two of its posts to a send queue */
 	int64_t posting_ns;      /* and their time */
 	struct histogram *times; /* NULL: none has returned */
 };
@@ -62,18 +66,18 @@ struct profile_verb {
 /* A place in the code that calls a verb: the same stack in two processes is one place. */
 struct profile_place {
 	uint64_t key;   /* facts/place.h; 0: the stack is not known */
-	uint32_t stack; /* one such stack of the trace; 0 */
+	uint32_t stack; /* one such stack of the trace; or 0 */
 	enum verb verb;
 	uint64_t calls, errors;
 	int64_t ns;       /* of control verbs */
 	uint64_t posting; /* as in struct profile_verb */
 	int64_t posting_ns;
-	uint64_t bytes; /* registered, or of the requests */
+	uint64_t bytes; /* registered bytes, or those of the requests */
 	/* of posts: */
 	uint64_t posts, requests, judged, signalled; /* as in struct profile_posts */
 	uint64_t small, small_inline, inlined;
 	uint32_t longest;     /* most requests of one post */
-	struct histogram gap; /* before one of them, since the post to the queue before it */
+	struct histogram gap; /* between the previous post to the queue and each of these */
 };
 
 /* One direction of a queue pair, or an SRQ or a WQ. */
@@ -82,40 +86,40 @@ struct profile_side {
 	uint64_t judged, signalled; /* as in struct profile_posts */
 	uint64_t small, small_inline;
 	uint32_t high;      /* most requests outstanding at once */
-	uint32_t capacity;  /* that the device gave; 0: not known */
-	uint32_t asked;     /* that the program asked for; 0: not known */
-	unsigned int doubt; /* enum queue_doubt: why @high is not certain; 0: it is */
-	bool known;         /* @high is: the queue's creation is in the trace */
+	uint32_t capacity;  /* granted by the device; 0: not known */
+	uint32_t asked;     /* requested by the program; 0: not known */
+	unsigned int doubt; /* enum queue_doubt: why @high is not certain; 0: it is certain */
+	bool known;         /* @high is valid: the queue's creation is in the trace */
 	int64_t last;       /* time of its last post; -1: none */
-	uint32_t run;       /* requests since the last signalled one */
+	uint32_t run;       /* requests since the last signaled one */
 };
 
-/* A QP, SRQ or WQ that was used. */
+/* A QP, SRQ or WQ that the program used. */
 struct profile_queue {
 	uint32_t object; /* of the trace */
 	uint32_t process;
-	uint32_t errors;         /* completions in error, flushes too */
-	uint32_t max_inline;     /* bytes that the device gave; valid if send.known */
-	uint64_t sent, received; /* bytes, as of a process */
+	uint32_t errors;         /* completions in error, including flushes */
+	uint32_t max_inline;     /* bytes that the device granted; valid if send.known */
+	uint64_t sent, received; /* bytes, as for a process */
 	struct profile_side send, receive;
 	struct histogram *latency; /* of the send queue's requests; NULL: none is known */
-	/* of those that waited for the RNR timer; NULL: none did for certain */
+	/* of those that certainly waited for the RNR timer; NULL: none */
 	struct histogram *stalled;
-	uint32_t stalled_by; /* a bit for each min_rnr_timer that made them */
+	uint32_t stalled_by; /* a bit for each min_rnr_timer that caused that */
 };
 
 struct profile_cq {
 	uint32_t object, process;
-	uint64_t polls, completions; /* polls that found something */
+	uint64_t polls, completions; /* polls that returned completions */
 	uint64_t empty;
-	uint32_t most; /* completions of one poll: so many did lie there */
-	uint64_t high; /* most that could have lain there: signalled requests and receives */
+	uint32_t most; /* completions of one poll: a lower bound of the CQ's largest fill level */
+	uint64_t high; /* upper bound of the fill level: signaled requests and receives */
 	uint32_t capacity, asked;
 	unsigned int doubt;
 	bool known;
-	bool shared;     /* receives of an SRQ complete there, too, which are not in @high */
+	bool shared;     /* receives of an SRQ, not included in @high, complete on it, too */
 	bool batches;    /* it was polled by ibv_start_poll */
-	bool lengthless; /* an extended one that does not tell byte_len */
+	bool lengthless; /* an extended one that does not report byte_len */
 };
 
 struct profile_process {
@@ -135,18 +139,19 @@ struct profile_thread {
 };
 
 /*
- * Messages of reliable queue pairs of which both ends are recorded. By the time that one end has
- * polled its completion the message has arrived, so: `way` is at most how long it was on the way,
- * from the post on, and the others are at least how long its completions then lay in their CQs.
+ * Messages of reliable queue pairs with both ends recorded. Once an end has polled its completion
+ * the message has arrived, so `way` is an upper bound of the time on the network, counted from the
+ * post, and the others are lower bounds of the time that completions spent in their CQs.
  */
 struct profile_messages {
 	struct histogram way, lay_sent, lay_received;
 };
 
-/* How long the recorder made threads wait, which is no doing of the program: table `waited`. */
+/* How long the recorder made threads wait, which the program did not cause: table `waited`. */
 struct profile_waited {
-	bool known;                   /* false: the trace does not have it */
-	uint64_t times, full, longer; /* `full` and `longer` of them: rings that were full, grew */
+	bool known; /* false: the trace does not have the table */
+	/* `full` and `longer` of them: because the ring was full, or was extended */
+	uint64_t times, full, longer;
 	int64_t ns, full_ns, longer_ns, most; /* most: the longest */
 	struct event_id worst;                /* the longest */
 	int64_t worst_at;
@@ -155,49 +160,50 @@ struct profile_waited {
 
 /* Posts to queues of one direction. */
 struct profile_posts {
-	uint64_t posts, refused; /* calls: a doorbell each; those that were refused */
+	uint64_t posts, refused; /* calls: one doorbell each; and refused calls */
 	uint64_t requests, bytes;
-	uint64_t judged; /* requests to queues whose creation is in the trace; of them */
+	uint64_t judged; /* requests to queues whose creation is in the trace; of these */
 	uint64_t signalled;
-	uint64_t small, small_inline; /* those that fit inline, and of these those that were */
-	uint64_t inlined;             /* of all requests */
-	struct histogram gap;         /* between two posts to a queue */
-	struct histogram list;        /* requests of a post */
-	struct histogram distance; /* requests from a signalled one to the next, itself counted */
+	/* those small enough to be inline, and those of them that were */
+	uint64_t small, small_inline;
+	uint64_t inlined;          /* of all requests */
+	struct histogram gap;      /* between two posts to a queue */
+	struct histogram list;     /* requests of a post */
+	struct histogram distance; /* from one signaled request to the next, counting that one */
 };
 
 struct profile {
-	/* what the trace is */
-	int64_t from, to;                    /* what was asked for, within the trace */
-	int64_t first, last;                 /* first and last event counted; -1: none */
+	/* the bounds of the trace */
+	int64_t from, to;                    /* the selected part, within the trace */
+	int64_t first, last;                 /* first and last counted event; -1: none */
 	int64_t first_post, last_completion; /* -1: none */
-	int64_t duration; /* of the part that was asked for; phases: of all together */
+	int64_t duration;                    /* of the selected part; for phases the sum of all */
 	uint64_t events;
-	uint32_t one_of;    /* of so many data verbs one was recorded: no latencies, no gaps */
+	uint32_t one_of;    /* one in this many data verbs was recorded: no latencies, no gaps */
 	bool filtered;      /* events were left out by --filter */
-	bool partial;       /* not the whole trace was asked for */
-	int64_t whole_from; /* before it posts and polls may be missing; INT64_MIN: none are */
+	bool partial;       /* only a part of the trace was selected */
+	int64_t whole_from; /* posts and polls before it may be missing; INT64_MIN: none are */
 
 	struct profile_posts send, receive;
 	struct profile_requests *requests[PROFILE_OPCODES][PROFILE_SIZES]; /* NULL: none */
 	uint64_t completions, errors, flushed; /* flushed: of the errors */
-	uint64_t lengthless;     /* receives whose CQ was not made to tell their length */
+	uint64_t lengthless;                   /* receives whose CQ does not report their length */
 	uint64_t unmatched;      /* successful completions whose request is not known */
-	uint64_t sent, received; /* bytes, as of a process */
+	uint64_t sent, received; /* bytes, as for a process */
 
-	/* polls; a batch of an extended CQ is one */
-	uint64_t polls, empty; /* that found something; that found nothing */
+	/* with completions; empty; a batch of an extended CQ is one */
+	uint64_t polls, empty; /* with completions; empty */
 	uint64_t failed_polls;
-	struct histogram poll; /* completions of one that found something */
+	struct histogram poll; /* completions of each poll that was not empty */
 
 	struct profile_verb verbs[VERB_COUNT];
 	uint64_t registered, registered_bytes; /* regions that were registered */
 
 	struct profile_messages messages;
-	struct histogram *stalled[32]; /* latencies by the RNR timer that made them; NULL: none */
+	struct histogram *stalled[32]; /* latencies by the RNR timer that caused them; NULL: none */
 	struct profile_waited waited;
 
-	/* in order of appearance */
+	/* in the order of their first use */
 	struct profile_place *places;
 	size_t nplaces;
 	struct profile_process *processes; /* [0] is process 1 */

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * The state of the pass that makes a profile. For the files of this folder.
+ * The state of the pass that computes a profile. For the files of this folder.
  *
  * One thread.
  */
@@ -12,7 +12,7 @@
 
 enum { PLACE_CACHE = 64 };
 
-/* Calls of control verbs since a thread posted last: counted when it posts again. */
+/* Calls of control verbs since the last post of a thread: counted when it posts again. */
 struct pending_call {
 	size_t place; /* of profile.places */
 	uint64_t n;
@@ -23,13 +23,13 @@ struct worker {
 	bool sent; /* it has posted to a send queue */
 	struct pending_call *pending;
 	size_t npending;
-	uint32_t batch; /* completions of a batch that goes on; 0: none */
+	uint32_t batch; /* completions so far of a batch in progress; 0: none */
 };
 
-/* A process, as far as phases go. */
+/* The phases of a process. */
 struct inside {
 	uint32_t depth;
-	int64_t since; /* when it began to be in one */
+	int64_t since; /* since when it is in one */
 };
 
 struct profiler {
@@ -39,10 +39,10 @@ struct profiler {
 	const struct profile_select *select;
 	struct inside *inside; /* by process */
 	size_t ninside;
-	uint32_t in_phase; /* processes that are in one */
+	uint32_t in_phase; /* processes that are in a phase */
 	int64_t phase_since;
 	int64_t now;         /* time of the last event */
-	bool counts;         /* the event is of the part that was asked for */
+	bool counts;         /* the event belongs to the selected part */
 	struct map by_stack; /* (stack, verb) to an index of profile.places, + 1 */
 	struct map by_key;   /* (key, verb) likewise */
 	struct {
@@ -54,12 +54,12 @@ struct profiler {
 	size_t nworkers;
 	struct map senders; /* of messages.c, by object */
 	struct sender *all_senders;
-	struct sqlite3_stmt *waits; /* rows of table `waited`; NULL: none is left */
-	int64_t next_wait;          /* time of the row that it is at; INT64_MAX */
+	struct sqlite3_stmt *waits; /* rows of table `waited`; NULL: no more */
+	int64_t next_wait;          /* time of the current row; INT64_MAX */
 	bool no_memory;
 };
 
-/* Times of a damaged trace may be anything: a sum stays at the largest there is. */
+/* Times of a damaged trace may have any value: a sum saturates at the largest value. */
 static inline void profiler_add(int64_t *sum, int64_t ns)
 {
 	if (ns > 0 && __builtin_add_overflow(*sum, ns, sum))

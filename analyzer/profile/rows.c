@@ -1,7 +1,7 @@
 /*
  * The rows of a profile for threads, processes, queues and completion queues
  *
- * All are arrays by number. Numbers of a trace are consecutive.
+ * All are arrays by number. The numbers in a trace are consecutive.
  */
 #include "analyzer/profile/rows.h"
 
@@ -118,7 +118,7 @@ void rows_grow(struct profiler *p)
 	grow_threads(p);
 }
 
-/* A trace that is still written has more of them as time goes by. */
+/* In a trace that is still being written their number grows. */
 static bool has_number(struct profiler *p, uint32_t id, const size_t *n)
 {
 	if (id > *n && trace_is_live(p->trace))

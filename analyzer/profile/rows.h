@@ -1,11 +1,11 @@
 #pragma once
 /*
- * The rows of a profile for threads, processes, queues and completion queues, made when they are
- * first used. NULL without memory, or where there is none of that number. One thread.
+ * The rows of a profile for threads, processes, queues and completion queues, created when they are
+ * first used. NULL without memory, or if there is none of that number. One thread.
  */
 #include "analyzer/profile/profiler.h"
 
-/* Rows for all processes and threads that the trace has by now. */
+/* Rows for all processes and threads that the trace has so far. */
 void rows_grow(struct profiler *p);
 
 struct profile_queue *rows_queue(struct profiler *p, uint32_t object, uint32_t process);

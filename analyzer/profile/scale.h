@@ -1,8 +1,8 @@
 #pragma once
 /*
- * Estimates of all from a sample of one in N. One thread.
+ * Estimates for the whole from a sample of one in N. One thread.
  */
 #include "analyzer/profile/profile.h"
 
-/* Multiply what is the sample's by profile->one_of, and drop what a sample cannot tell. */
+/* Multiply sampled values by profile->one_of, and drop those that a sample cannot determine. */
 void scale_profile(struct profile *profile);

@@ -1,11 +1,11 @@
 /*
  * A run over time, in one pass of the events through the model
  *
- *	first post                                   last completion
- *	| bin 0 | bin 1 | bin 2 |          ...          | bin 511 |
+ * 	first post                                   last completion
+ * 	| bin 0 | bin 1 | bin 2 |          ...          | bin 511 |
  *
- * How long the run is shows only at its end: bins begin with about a microsecond, and become
- * twice as wide whenever they do not reach far enough.
+ * The length of the run is known only at its end: bins begin with about a microsecond, and double
+ * their width whenever they do not reach far enough.
  */
 #include "analyzer/profile/timeline.h"
 
@@ -21,7 +21,7 @@
 #include "core/wire/log.h"
 
 enum {
-	WIDTH = 1024,     /* of a bin, to begin with */
+	WIDTH = 1024,     /* initial width of a bin */
 	FIRST_OCTAVE = 7, /* latencies below 128 ns are in the first class */
 };
 
@@ -29,7 +29,7 @@ struct timing {
 	struct timeline *timeline;
 	struct trace *trace;
 	struct model *model;
-	bool counts; /* the event is one that a profile counts */
+	bool counts; /* does a profile count the event? */
 	bool no_memory;
 };
 
@@ -74,7 +74,7 @@ static void halve_heat(struct timeline_heat *heat)
 	memset(heat->n[TIMELINE_BINS / 2], 0, sizeof(heat->n) / 2);
 }
 
-/* Two bins become one. */
+/* Join each two bins. */
 static void halve_bins(struct timeline *timeline)
 {
 	for (size_t i = 0; i < TIMELINE_BINS / 2; i++)
@@ -161,7 +161,7 @@ static void note_depth(struct timeline_queue *to, const struct queue *queue, siz
 	to->room = queue->limits.given ? queue->limits.given : queue->limits.asked;
 }
 
-/* What the model tells */
+/* Calls of the model */
 
 static uint64_t count_bytes(const struct wr *wr)
 {
@@ -172,7 +172,7 @@ static uint64_t count_bytes(const struct wr *wr)
 	return bytes;
 }
 
-/* What is outstanding includes what was accepted. */
+/* The outstanding requests include the accepted ones. */
 static void on_post(void *arg, const struct model_post *told)
 {
 	struct timing *t = arg;
@@ -216,7 +216,7 @@ static void note_latency(struct timing *t, const struct model_complete *told, si
 	(*heat)->n[bin][timeline_class_of(told->event->time - wc->posted_at)]++;
 }
 
-/* What it retires is still outstanding. */
+/* The request that it retires is still outstanding. */
 static void on_complete(void *arg, const struct model_complete *told)
 {
 	struct timing *t = arg;
@@ -239,7 +239,7 @@ static void on_complete(void *arg, const struct model_complete *told)
 
 /* The pass */
 
-static int see_event(struct timing *t, const struct trace_event *event)
+static int process_event(struct timing *t, const struct trace_event *event)
 {
 	t->counts = !event->inner && !event->carried;
 	if (event->kind != TRACE_EXIT)
@@ -256,7 +256,7 @@ static int read_events(struct timing *t)
 	if (err < 0)
 		return err;
 	while (!err && (err = reader_next(reader, &event)) == 1) {
-		err = see_event(t, event);
+		err = process_event(t, event);
 		if (!err && t->no_memory)
 			err = log_err(-ENOMEM, "time line");
 	}

@@ -1,11 +1,10 @@
 #pragma once
 /*
- * A run over time, in a bounded number of bins: what was posted and completed, how long it took,
- * and how full the queues were.
+ * A run over time, in a bounded number of bins: posts, completions, latencies and queue depths.
  *
- * A bin is as wide as it must be for all of them to reach from the first post to the last
- * completion: the width doubles, and two bins become one, whenever a time lies behind the last one.
- * Counted is what a profile counts (profile.h). Times are ns.
+ * The bins cover the time from the first post to the last completion: whenever a time is after the
+ * last bin, the width doubles and two bins become one. The same calls as in a profile (profile.h)
+ * are counted. Times are ns.
  *
  * One thread.
  */
@@ -15,7 +14,7 @@
 enum {
 	TIMELINE_BINS = 512,
 	TIMELINE_CLASSES = 112, /* of latencies: 4 for each power of two, from 128 ns to 34 s */
-	TIMELINE_QUEUES = 64,   /* whose depth is followed: the first that were used */
+	TIMELINE_QUEUES = 64,   /* queues whose depth is followed: the first ones used */
 };
 
 struct timeline_bin {
@@ -25,15 +24,15 @@ struct timeline_bin {
 	uint32_t doorbells; /* posts to send queues */
 };
 
-/* What was outstanding on a queue in a bin. */
+/* Outstanding requests of a queue in a bin. */
 struct timeline_depth {
-	uint32_t least, most; /* least > most: it did not change there */
+	uint32_t least, most; /* least > most: no change in that bin */
 };
 
 struct timeline_queue {
 	uint32_t object;
 	bool send;
-	bool unsure;   /* struct queue's doubt, at some time */
+	bool unsure;   /* struct queue had a doubt at some time */
 	uint32_t room; /* 0: not known */
 	uint64_t requests;
 	struct timeline_depth depth[TIMELINE_BINS];
@@ -47,7 +46,7 @@ struct timeline_heat {
 struct timeline {
 	int64_t begin; /* of the first bin; -1: nothing was posted or completed */
 	int64_t width; /* of a bin */
-	size_t nbins;  /* up to the last that has anything */
+	size_t nbins;  /* up to the last one that is not empty */
 	uint32_t one_of;
 	struct timeline_bin bins[TIMELINE_BINS];
 	struct timeline_heat *heat[PROFILE_OPCODES]; /* NULL: none */
@@ -56,15 +55,15 @@ struct timeline {
 	bool more; /* there were more queues */
 };
 
-/* 0 and a timeline to be given to timeline_free(); or -errno after log_err(). */
+/* 0 and a timeline for timeline_free(); or -errno after log_err(). */
 int timeline_make(struct trace *trace, struct timeline **ret_timeline);
 
 /* Accepts NULL. */
 void timeline_free(struct timeline *timeline);
 
-/* The bin of @time, for which older bins become wider if need be. */
+/* The bin of @time; older bins become wider if needed. */
 size_t timeline_bin_of(struct timeline *timeline, int64_t time);
 
-/* The class of a latency, and the least latency of a class. */
+/* The class of a latency, and the smallest latency of a class. */
 unsigned int timeline_class_of(int64_t ns);
 int64_t timeline_class_from(unsigned int class);

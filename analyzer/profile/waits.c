@@ -1,8 +1,8 @@
 /*
  * How long the recorder made threads wait
  *
- * Older traces do not have the table, imported ones have it without rows that mean anything: meta
- * `waits` says where it counts.
+ * Older traces lack the table, imported ones have it without useful rows: meta `waits` says whether
+ * it is valid.
  */
 #include "analyzer/profile/waits.h"
 
@@ -12,7 +12,7 @@
 #include "core/store/db/sql.h"
 #include "core/store/read/lookup.h"
 
-/* What the trace before this one has, too, is counted there. */
+/* Waits that the trace before this one contains, too, are counted in that one. */
 static const char waits_sql[] =
 	"SELECT w.thread, w.n, w.process, w.time, w.ns, w.times, w.why = 'full' FROM waited w"
 	" LEFT JOIN carried c ON c.thread = w.thread WHERE w.n > coalesce(c.n, 0) ORDER BY w.time";

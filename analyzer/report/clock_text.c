@@ -1,5 +1,5 @@
 /*
- * What is known of the clocks of several traces, in a sentence each
+ * The clocks of several traces, described in a sentence each
  */
 #include "analyzer/report/clock_text.h"
 
@@ -11,7 +11,7 @@
 #include "core/store/read/joint.h"
 #include "core/store/read/merged.h"
 
-/* A rate that may as well be none is not told. */
+/* A drift that may as well be zero is not shown. */
 static void add_drift(struct text *text, const struct trace_clock *clock)
 {
 	double fast = trace_clock_fast(clock), error = clock->drift_error * 1e6;

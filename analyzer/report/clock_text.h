@@ -1,6 +1,6 @@
 #pragma once
 /*
- * What is known of the clocks of several traces, in a sentence each. One thread.
+ * The clocks of several traces, in a sentence each. One thread.
  */
 #include <stddef.h>
 

@@ -1,8 +1,8 @@
 /*
  * Names of functions as their languages write them, by libiberty
  *
- * It is written for symbols that a compiler made, and these may be anything: only the process that
- * reads files for their symbols may call it (symbolise.c).
+ * It expects symbols made by a compiler, and ours are untrusted: only the process that reads files
+ * for their symbols may call it (symbolise.c).
  */
 #include "analyzer/report/demangle.h"
 
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* _Z: C++, and Rust before its symbols had a form of their own; _R: Rust; _D and a length: D. */
+/* _Z: C++, and Rust before it had its own form; _R: Rust; _D and a length: D. */
 static int language_of(const char *symbol)
 {
 	if (!strncmp(symbol, "_Z", 2) || !strncmp(symbol, "_R", 2))

@@ -7,11 +7,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Has @symbol the form of one of these? */
+/* Is @symbol a mangled name of one of these? */
 bool demangle_knows(const char *symbol);
 
 /*
- * Write the name of @symbol into @text: "Server::post" for "_ZN6Server4postEi", without its
- * parameters (D has them). What is no such symbol is copied.
+ * Write the demangled @symbol into @text: "Server::post" for "_ZN6Server4postEi", without its
+ * parameters (D keeps them). Other symbols are copied.
  */
 void demangle_name(const char *symbol, char *text, size_t size);

@@ -1,8 +1,8 @@
 /*
- * What makes a finding the same in another recording
+ * Identifies the same finding in another recording
  *
- * Of a stack the innermost PLACE functions count: one alone is often a wrapper that the whole
- * program calls, and all of them change with every caller.
+ * The innermost PLACE functions of a stack are used: a single one is often a wrapper that the whole
+ * program calls, and the whole stack changes with every caller.
  */
 #include "analyzer/report/fingerprint.h"
 
@@ -19,7 +19,7 @@ static void add_text(struct hash *hash, const char *text)
 	hash_add(hash, text ? text : "", text ? strlen(text) + 1 : 1);
 }
 
-/* "ibv_post_send(): wr[2].sg_list[0].lkey", but for the numbers */
+/* "ibv_post_send(): wr[2].sg_list[0].lkey", without the numbers */
 static void add_where(struct hash *hash, const char *where)
 {
 	bool inside = false;
@@ -50,7 +50,7 @@ static void add_place(struct hash *hash, const struct report *report, uint32_t s
 	hash_add(hash, "", 1);
 }
 
-/* Of the steps between the first and this one, and of those behind it, some are there by chance. */
+/* Steps between the first and this one, and those after it, may be present by chance. */
 static bool is_event(const struct finding_step *step, const struct finding *finding)
 {
 	return step->moment.id.thread == finding->event.thread &&

@@ -1,6 +1,7 @@
 #pragma once
 /*
- * What is the same in several queue pairs, places or processes, to be told once.
+ * Groups errors that are the same in several queue pairs, places or processes, so that they are
+ * reported once.
  *
  * One thread.
  */
@@ -8,13 +9,13 @@
 #include "core/base/map.h"
 
 struct group {
-	size_t first;   /* index of the one that is told */
+	size_t first;   /* index of the one that is reported */
 	uint64_t count; /* with it */
 	size_t nprocesses;
 	uint64_t flushes; /* behind errors */
 };
 
-/* Zeroed it is empty; groups are in the order of their first members. */
+/* All zero: empty; groups are in the order of their first members. */
 struct groups {
 	struct group *all;
 	size_t n;
@@ -23,15 +24,15 @@ struct groups {
 	int err;           /* -ENOMEM: members are missing */
 };
 
-/* Member @i of the group @key, in @process, stands for @count. NULL without memory. */
+/* Member @i of group @key, in @process, represents @count. NULL without memory. */
 struct group *groups_add(struct groups *groups, uint64_t key, size_t i, uint32_t process,
 			 uint64_t count);
 
-/* Those of one status, request and place. Returns 0 or -ENOMEM after log_err(). */
+/* Group errors by status, request and place. Returns 0 or -ENOMEM after log_err(). */
 int groups_of_errors(struct trace *trace, const struct first_list *errors,
 		     struct groups *ret_groups);
 
-/* Equal where two errors are of one group. */
+/* Equal for errors of one group. */
 uint64_t group_key_of_error(struct trace *trace, const struct first_error *error);
 
 void groups_fini(struct groups *groups);

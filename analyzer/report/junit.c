@@ -14,7 +14,7 @@
 
 typedef size_t make_printable(char *to, size_t size, const char *text, size_t n);
 
-/* Characters that XML has no place for are shown as other reports show them. */
+/* Characters that XML does not allow are shown as in other reports. */
 static void put_quoted(FILE *out, const char *text, make_printable *make)
 {
 	size_t size = PRINTABLE_GROWS * strlen(text) + 1;

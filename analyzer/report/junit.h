@@ -1,13 +1,13 @@
 #pragma once
 /*
- * A JUnit report: test cases, and their sum above them. One thread.
+ * A JUnit report: test cases, and their totals above them. One thread.
  */
 #include <stdio.h>
 
 #include "core/base/text.h"
 
 struct junit {
-	FILE *cases; /* private: what was written so far */
+	FILE *cases; /* private: the test cases written so far */
 	char *text;
 	size_t size;
 	unsigned int tests, failures, skipped;
@@ -15,19 +15,19 @@ struct junit {
 };
 
 /*
- * How a test case ended; NULL: not so. Anybody's text is shown in one line; @details and @output
- * have lines, which must be the caller's (junit_line()).
+ * The result of a test case; NULL members do not apply. Foreign text is shown in one line; @details
+ * and @output have lines, each added by the caller with junit_line().
  */
 struct junit_outcome {
-	const char *failure; /* @type and @details go with it */
+	const char *failure; /* described by @type and @details */
 	const char *type;    /* "error" */
 	const char *details;
-	const char *skipped; /* why it was not tried */
-	const char *output;  /* something else to tell */
-	double seconds;      /* that it took; 0: not known */
+	const char *skipped; /* why it was not executed */
+	const char *output;  /* additional output */
+	double seconds;      /* duration; 0: not known */
 };
 
-/* Add @line, which may be anybody's, and an end of line. */
+/* Add @line, which may be foreign text, and an end of line. */
 void junit_line(struct text *text, const char *line);
 
 /* Returns 0 or -ENOMEM. */
@@ -37,5 +37,5 @@ int junit_begin(struct junit *junit);
 void junit_case(struct junit *junit, const char *family, const char *name,
 		const struct junit_outcome *outcome);
 
-/* Write all to @out: a suite @name of them with @properties, pairs of texts up to a NULL. */
+/* Write everything to @out: a suite @name with @properties, pairs of texts up to a NULL. */
 int junit_end(struct junit *junit, const char *name, const char *const *properties, FILE *out);

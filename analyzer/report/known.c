@@ -1,14 +1,14 @@
 /*
- * Findings that the user knows of
+ * Findings that the user has accepted
  *
  * A baseline is a text file, made to be kept under version control:
  *
- *	# verbatim baseline 1
- *	120d119934624265 LIFE-001 ibv_ack_cq_events(): cq
+ * 	# verbatim baseline 1
+ * 	120d119934624265 LIFE-001 ibv_ack_cq_events(): cq
  *
- * The first line says what it is; then each line has a fingerprint (fingerprint.h) and, for people,
- * the rule and where it was broken. Lines are sorted, and one stands for all findings that have
- * its fingerprint.
+ * The first line identifies the file; then each line has a fingerprint (fingerprint.h) and, for
+ * people, the rule and where it was broken. Lines are sorted, and one is for all findings with its
+ * fingerprint.
  */
 #include "analyzer/report/known.h"
 
@@ -41,7 +41,7 @@ struct expected {
 
 struct known {
 	const char *suppress, *baseline; /* paths, borrowed; NULL: there is none */
-	char *texts[2];                  /* what they contain, cut into words */
+	char *texts[2];                  /* their contents, cut into words */
 	struct suppression *suppressions;
 	struct expected *expected;
 	size_t nsuppressions, nexpected;
@@ -72,7 +72,7 @@ static char *take_word(char **text)
 	return word;
 }
 
-/* Rules, and behind them the kinds of facts. */
+/* Rules, and after them the kinds of facts. */
 enum { TOPICS = RULE_COUNT + FACT_COUNT };
 
 static const char *name_topic(int topic)
@@ -344,7 +344,7 @@ void known_judge_facts(struct known *known, const struct report *report)
 	}
 }
 
-/* What was not looked for is not gone. */
+/* A finding of a rule that was not checked is not gone. */
 static bool was_checked(const struct findings *findings, int topic)
 {
 	bool checked;
@@ -365,7 +365,7 @@ static bool any_was_checked(const struct findings *findings, const char *pattern
 	return false;
 }
 
-void known_tell(const struct known *known, const struct findings *findings)
+void known_report(const struct known *known, const struct findings *findings)
 {
 	for (size_t i = 0; known && i < known->nsuppressions; i++) {
 		const struct suppression *s = &known->suppressions[i];
@@ -495,13 +495,13 @@ static int make_lines(const struct report *report, struct lines *lines)
 	return 0;
 }
 
-/* Two findings of one place differ in nothing but the number in "wr[2]". */
+/* Two findings of one place differ only in the number in "wr[2]". */
 static bool same_fingerprint(const char *a, const char *b)
 {
 	return !strncmp(a, b, FINGERPRINT - 1);
 }
 
-/* Something of the user's own must not be lost by a slip of the pen. */
+/* A file of the user must not be overwritten by a typing error. */
 static int check_target(const char *path)
 {
 	char head[sizeof(magic)] = "";

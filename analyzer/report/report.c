@@ -1,5 +1,5 @@
 /*
- * What both kinds of report need
+ * Functions that both kinds of report need
  */
 #include "analyzer/report/report.h"
 
@@ -32,7 +32,7 @@ const char *report_qp(const struct first_error *error)
 	return error->name[0] ? error->name : "a queue pair";
 }
 
-/* What calls these is the same in every program. */
+/* The callers of these are the same in every program. */
 static bool is_start(const struct symbol *symbol)
 {
 	static const char *const starts[] = { "__libc_start", "start_thread", "_start", "clone" };
@@ -44,8 +44,8 @@ static bool is_start(const struct symbol *symbol)
 }
 
 /*
- * The C library calls main(), and what else it is does not matter: to look its name up takes as
- * long as all others together, where the library's debug information is installed.
+ * The C library calls main(). Its name does not matter: with the library's debug information
+ * installed, the look-up would take as long as all others together.
  */
 static bool is_called_by_libc(const struct symbol *symbol, const struct frame *caller)
 {
@@ -55,7 +55,7 @@ static bool is_called_by_libc(const struct symbol *symbol, const struct frame *c
 	       !strncmp(slash, "/libc.so.", strlen("/libc.so."));
 }
 
-/* What the header of the verbs has put into its caller, which has the line. */
+/* A function of the verbs header that was inlined into its caller, whose line counts. */
 static bool is_of_header(const struct symbol *symbol)
 {
 	return symbol->inlined && symbol->file && !strcmp(symbol->file, "verbs.h");

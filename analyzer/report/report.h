@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Findings for people and for programs.
+ * Reports of findings, for people and for programs.
  *
  * One thread.
  */
@@ -14,31 +14,33 @@ struct known;
 struct report {
 	FILE *out;
 	struct trace *trace;
-	const char *path; /* of the trace, as it was given */
+	const char *path; /* of the trace, as the user gave it */
 	const struct findings *findings;
 	struct symbols *symbols;
-	struct known *known; /* known.h; NULL: nothing is known */
+	struct known *known; /* known.h; NULL: no finding is known */
 	bool full; /* findings of performance and information with steps and advice, too */
 };
 
 /* The first screen, then each error and finding with its call stacks. Returns 0 or -ENOMEM. */
 int report_text(const struct report *report);
 
-/* What comes after the first screen. Returns 0 or -ENOMEM. */
+/* The part after the first screen. Returns 0 or -ENOMEM. */
 int report_details(const struct report *report);
 
-/* Parts of it. @told has RULE_COUNT elements: rules whose advice has been printed already. */
+/*
+ * Parts of the report. @told has RULE_COUNT elements: rules whose advice has been printed already.
+ */
 void report_first(const struct report *report, const struct first_error *error);
 void report_finding(const struct report *report, const struct finding *finding, bool *told);
 void report_unchecked(const struct report *report);
 
-/* What went wrong, in at most 24 lines. Returns 0 or -ENOMEM after log_err(). */
+/* The failures, in at most 24 lines. Returns 0 or -ENOMEM after log_err(). */
 int report_screen(const struct report *report);
 
 /* One object; docs/man/verbatim-check.1 has its fields. Returns 0 or -ENOMEM after log_err(). */
 int report_json(const struct report *report);
 
-/* SARIF 2.1.0, JUnit; @status is the exit status to be told. 0 or -ENOMEM after log_err(). */
+/* SARIF 2.1.0, JUnit; @status is the exit status to report. 0 or -ENOMEM after log_err(). */
 int report_sarif(const struct report *report, int status);
 int report_junit(const struct report *report, int status);
 
@@ -68,7 +70,7 @@ struct report_line {
 };
 
 /*
- * A stack without the recorder's functions and those that started the program, a line a function;
+ * A stack without the functions of the recorder and of the program's start-up, one function a line;
  * returns how many, at most REPORT_FRAMES.
  */
 unsigned int report_stack(const struct report *report, uint32_t stack,

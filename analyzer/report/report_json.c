@@ -1,8 +1,8 @@
 /*
  * Findings for programs: one JSON object
  *
- * Field names are stable; new ones may be added. Handles, keys and addresses are
- * numbers, an event is a string "T:N", a time is in nanoseconds.
+ * Field names are stable; new ones may be added. Handles, keys and addresses are numbers, an event
+ * is a string "T:N", a time is in nanoseconds.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -66,7 +66,7 @@ static void put_event(struct text *t, const char *key, struct event_id id)
 	put_text(t, key, id.thread ? event_id_text(id, text) : NULL);
 }
 
-/* A number of its own trace, which a joint one names. */
+/* A number within its own trace, which a joint one names. */
 static void put_process(struct text *t, uint32_t process)
 {
 	const struct id_range *of = ids_range(0, process);
@@ -156,7 +156,7 @@ static void put_stack(struct text *t, const struct report *report, uint32_t stac
 	put_frames(t, report, "stack", stack);
 }
 
-/* It may have been this one as well. */
+/* The other request that may have failed instead. */
 static void put_other(struct text *t, const struct report *report,
 		      const struct first_request *request)
 {
@@ -285,7 +285,7 @@ static void put_step(struct text *t, const struct report *report, const struct f
 	text_char(t, '}');
 }
 
-/* The other processes that it is told for. */
+/* The other processes that have the same finding. */
 static void put_also(struct text *t, const struct finding *finding)
 {
 	open_array(t, "also_in");
@@ -354,7 +354,7 @@ static void put_rules(struct text *t, const struct findings *findings)
 	text_char(t, ']');
 }
 
-/* What a time of a trace has to do with one of the report. */
+/* The relation of a trace's clock to that of the report. */
 static void put_clock(struct text *t, const struct trace_clock clock, int64_t ahead)
 {
 	static const char *const sources[] = { "first", "same machine", "estimated", "unknown" };
@@ -388,7 +388,7 @@ static void put_traces(struct text *t, const struct report *report)
 	text_char(t, ']');
 }
 
-/* Those that a merged one was made of. */
+/* The traces that a merged one was made of. */
 static void put_merged(struct text *t, const struct report *report)
 {
 	size_t n = trace_nmerged(report->trace);

@@ -1,8 +1,8 @@
 /*
- * Findings as JUnit: a test case a rule, of the class of its family; and one a kind of facts
+ * Findings as JUnit: one test case per rule, of the class of its family, and one per kind of facts
  *
- * Rules of severity performance and information never fail; what they found is told as output. A
- * rule that was not checked, or is muted, is skipped.
+ * Rules of severity performance and information never fail; their findings are output. A rule that
+ * was not checked, or is muted, is skipped.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #include "analyzer/report/report.h"
 #include "analyzer/report/told.h"
 
-/* The findings of @rule as text, for free(); NULL none. */
+/* The findings of @rule as text, for free(); NULL: none. */
 static char *print_findings(const struct report *report, enum rule_id rule)
 {
 	const struct findings *findings = report->findings;
@@ -87,7 +87,7 @@ struct kind_told {
 	bool fails;
 };
 
-static int tell_fact(void *arg, const struct told_fact *fact)
+static int put_fact(void *arg, const struct told_fact *fact)
 {
 	struct kind_told *told = arg;
 	struct text line = { 0 };
@@ -115,7 +115,7 @@ static void put_facts(struct junit *junit, const struct report *report, enum fac
 	bool fails;
 	char sum[64];
 
-	told_each(report, tell_fact, &told);
+	told_each(report, put_fact, &told);
 	fails = told.fails && info->bad && !facts->off[kind];
 	snprintf(sum, sizeof(sum), "%s: %" PRIu64, info->title, facts_count(facts, kind));
 	junit_case(junit, "facts", info->name,

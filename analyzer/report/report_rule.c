@@ -1,5 +1,5 @@
 /*
- * What rules.def says of a rule, for a person
+ * The text of rules.def for a rule, for a person
  */
 #include "analyzer/report/report.h"
 #include "analyzer/report/wrap.h"

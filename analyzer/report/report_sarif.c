@@ -1,18 +1,18 @@
 /*
  * Findings as SARIF 2.1.0, the format that code hosts and editors read
  *
- *	run
- *	  tool.driver.rules      all rules, in the order of rules.def: ruleIndex is enum rule_id;
- *	                         then the kinds of facts
- *	  invocations            exit status; a notification for each rule that was not checked
- *	  results                a fact or a finding each
- *	    locations            the innermost known line of the event that broke the rule
- *	    codeFlows            made, destroyed, used: each step with its stack, by threads
- *	    partialFingerprints  fingerprint.h
+ * 	run
+ * 	  tool.driver.rules      all rules, in the order of rules.def: ruleIndex is enum rule_id;
+ * 	                         then the kinds of facts
+ * 	  invocations            exit status; a notification for each rule that was not checked
+ * 	  results                a fact or a finding each
+ * 	    locations            the innermost known line of the event that broke the rule
+ * 	    codeFlows            made, destroyed, used: each step with its stack, by threads
+ * 	    partialFingerprints  fingerprint.h
  *
- * A source file below the current directory is named relative to it (SRCROOT), as is one of which
- * the compiler knew no more; others have absolute addresses. Code without line information is at
- * an offset of its module. https://docs.oasis-open.org/sarif/sarif/v2.1.0/
+ * A source file below the current directory is named relative to it (SRCROOT), as is one with a
+ * relative name in the debug information; others have absolute addresses. Code without line
+ * information is at an offset of its module. https://docs.oasis-open.org/sarif/sarif/v2.1.0/
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -88,7 +88,7 @@ static void put_artifact(struct sarif *s, const char *name, const char *path)
 	json_close(&s->json, '}');
 }
 
-/* Where it is in the program: a line, or an offset of a module. */
+/* Its place in the program: a line, or an offset in a module. */
 static void put_physical(struct sarif *s, const struct report_line *line)
 {
 	const struct symbol *symbol = &line->symbol;
@@ -157,7 +157,7 @@ static void put_stack(struct sarif *s, const struct report_line *lines, unsigned
 }
 
 /* "created at 1:12 by ibv_create_qp()" */
-static void tell_step(struct text *text, const struct finding_step *step)
+static void add_step_message(struct text *text, const struct finding_step *step)
 {
 	char id[32];
 
@@ -174,7 +174,7 @@ static void put_step(struct sarif *s, const struct finding_step *step, unsigned 
 	unsigned int n = report_stack(s->report, step->moment.stack, lines);
 	struct text text = { 0 };
 
-	tell_step(&text, step);
+	add_step_message(&text, step);
 	json_open(&s->json, NULL, '{');
 	put_location(s, "location", choose_line(lines, n), text.at);
 	if (n)
@@ -269,7 +269,7 @@ static void put_fingerprint(struct sarif *s, const char *fingerprint)
 	json_close(&s->json, '}');
 }
 
-/* A result that is suppressed, or was in the baseline, is told and does not count. */
+/* A result that is suppressed, or was in the baseline, is listed and does not count. */
 static void put_known(struct sarif *s, unsigned int known)
 {
 	if (known & FINDING_SUPPRESSED) {
@@ -338,7 +338,7 @@ static void put_rule(struct json *json, const struct rule *rule)
 	text_fini(&help);
 }
 
-/* The kinds of facts are rules behind the others. */
+/* The kinds of facts are rules after the others. */
 static void put_fact_kind(struct json *json, const struct fact_info *info)
 {
 	json_open(json, NULL, '{');

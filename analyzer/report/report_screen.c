@@ -1,16 +1,16 @@
 /*
  * The first screen: what went wrong first, where, and what to change
  *
- *	t.db: 2 processes, 2.06 s, 107 events, 0 lost               BAD: 1 verb failed, 1 error
- *	failed verbs (1)
- *	  1:39  ibv_modify_qp(qp1 -> RTS) = EINVAL: lacks IBV_QP_RNR_RETRY   to_rts (app.c:20)
- *	never returned (0)   completions in error (0)   killed (0)   fatal events (0)
- *	findings (1 error of 58 rules)
- *	  E LIFE-001 use-after-destroy   1:45   acknowledge_events (app.c:55)
- *	    what happened
- *	    to do: what to change
+ * 	t.db: 2 processes, 2.06 s, 107 events, 0 lost               BAD: 1 verb failed, 1 error
+ * 	failed verbs (1)
+ * 	  1:39  ibv_modify_qp(qp1 -> RTS) = EINVAL: lacks IBV_QP_RNR_RETRY   to_rts (app.c:20)
+ * 	never returned (0)   completions in error (0)   killed (0)   fatal events (0)
+ * 	findings (1 error of 58 rules)
+ * 	  E LIFE-001 use-after-destroy   1:45   acknowledge_events (app.c:55)
+ * 	    what happened
+ * 	    to do: what to change
  *
- * At most SCREEN lines. What has no room is counted; it is below, or in the JSON report.
+ * At most SCREEN lines. Entries that do not fit are counted; they are below, or in the JSON report.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -45,7 +45,7 @@ struct screen {
 	const struct report *report;
 	struct groups errors;
 	unsigned int left; /* lines */
-	unsigned int kept; /* of them for what comes later */
+	unsigned int kept; /* lines kept for later parts */
 };
 
 /* Print @t in lines that begin at @indent, if there is room for them, and empty it. */
@@ -113,7 +113,7 @@ static void put_verdict(struct text *t, const struct findings *findings)
 	text_fini(&parts);
 }
 
-/* Until the last verb was called, or the last process has ended. */
+/* When the last verb was called, or the last process ended. */
 static int64_t find_end(const struct report *report)
 {
 	int64_t end = report->findings->facts->last;
@@ -124,7 +124,7 @@ static int64_t find_end(const struct report *report)
 	return end;
 }
 
-/* In the same line, if there is room for it. */
+/* In the same line, if it fits. */
 static void print_verdict(struct screen *screen, struct text *t)
 {
 	struct text verdict = { 0 };
@@ -162,7 +162,7 @@ static void print_top(struct screen *screen)
 	text_fini(&t);
 }
 
-/* Several traces: what is known of their clocks */
+/* Several traces: their clocks */
 
 static void print_clocks(struct screen *screen)
 {
@@ -216,7 +216,7 @@ static void put_times(struct text *t, uint64_t times, size_t processes)
 		text_addf(t, "%s in %zu processes", times > 1 ? "" : "  ", processes);
 }
 
-/* Has a rule found something there? Then it says why. */
+/* Has a rule a finding for that event? Then it gives the reason. */
 static bool is_found(const struct report *report, struct event_id id)
 {
 	const struct findings *findings = report->findings;
@@ -290,7 +290,7 @@ static void print_more(struct screen *screen, struct text *t, uint64_t n, const 
 	emit_text(screen, 2, t);
 }
 
-/* Those of one place. */
+/* The facts of one place. */
 static void group_facts(const struct report *report, enum fact_kind kind, struct groups *groups)
 {
 	const struct fact_list *list = &report->findings->facts->list;
@@ -382,7 +382,7 @@ static void print_likely(struct screen *screen, struct text *t, const struct fir
 	emit_text(screen, 4, t);
 }
 
-/* Why it came, as far as the keys and the other end tell. */
+/* The cause, as far as the keys and the other end show it. */
 static void print_cause(struct screen *screen, struct text *t, const struct cause *cause)
 {
 	if (cause->port) {
@@ -444,7 +444,7 @@ static void print_errors(struct screen *screen)
 	text_fini(&t);
 }
 
-/* In one line: what there is none of. */
+/* In one line: the kinds of facts without any. */
 static void print_none(struct screen *screen)
 {
 	const struct findings *findings = screen->report->findings;
@@ -478,7 +478,7 @@ static void put_rules(struct text *t, const struct findings *findings)
 		text_addf(t, ", %u muted", muted);
 }
 
-/* Those that the user knows of. */
+/* The findings that the user has accepted. */
 static void put_known(struct text *t, const struct report *report)
 {
 	struct report copy = *report;
@@ -514,7 +514,7 @@ static void print_sums(struct screen *screen)
 	text_fini(&t);
 }
 
-/* The first sentence of what to do. */
+/* The first sentence of the advice. */
 static void put_advice(struct text *t, enum rule_id rule)
 {
 	const char *advice = rules[rule].advice;
@@ -523,7 +523,7 @@ static void put_advice(struct text *t, enum rule_id rule)
 	text_addf(t, "to do: %.*s", end ? (int)(end - advice) + 1 : (int)strlen(advice), advice);
 }
 
-/* Where the event of the finding was, which is the last step of most. */
+/* The place of the finding's event, which is the last step of most. */
 static uint32_t find_place(const struct finding *finding)
 {
 	uint32_t stack = 0;
@@ -562,7 +562,7 @@ static bool print_finding(struct screen *screen, struct text *t, const struct gr
 	return true;
 }
 
-/* Those of one rule and place, by severity. */
+/* The findings of one rule and place, by severity. */
 static void group_findings(const struct report *report, struct groups *groups)
 {
 	const struct findings *findings = report->findings;
@@ -606,7 +606,7 @@ static void print_screen(struct screen *screen)
 	print_top(screen);
 	print_clocks(screen);
 	screen->kept =
-		1 + (screen->report->findings->n ? 5 : 1); /* what there is none of; findings */
+		1 + (screen->report->findings->n ? 5 : 1); /* the kinds without any; findings */
 	for (int kind = 0; kind < FACT_COUNT; kind++) {
 		if (!facts_count(facts, (enum fact_kind)kind))
 			continue;

@@ -1,16 +1,16 @@
 /*
  * Findings for a person at a terminal
  *
- *	first error: ...
+ * 	first error: ...
  *
- *	E LIFE-001 use-after-destroy  1:23  12.3 ms  process 1 (demo_bug), thread 1
- *	  ibv_modify_qp(): qp  qp1
- *	  sentence
- *	    created    1:12  ibv_create_qp()
- *	        connection_open+0x3c (app.c:40)
- *	    ...
- *	  to do   once a rule
- *	  source
+ * 	E LIFE-001 use-after-destroy  1:23  12.3 ms  process 1 (demo_bug), thread 1
+ * 	  ibv_modify_qp(): qp  qp1
+ * 	  sentence
+ * 	    created    1:12  ibv_create_qp()
+ * 	        connection_open+0x3c (app.c:40)
+ * 	    ...
+ * 	  to do   once per rule
+ * 	  source
  */
 #include <inttypes.h>
 #include <string.h>
@@ -31,7 +31,7 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path ? path : "?";
 }
 
-/* A name from the trace within our own text. */
+/* Print a name from the trace within our own text. */
 static void print_named(FILE *out, const char *before, const char *name, const char *behind)
 {
 	fputs(before, out);
@@ -80,7 +80,7 @@ static void print_posted(const struct report *report, const struct first_error *
 		judge_span(error->time - request->posted_at, when));
 }
 
-/* Their wr_ids are equal, and the status does not tell a send from a receive. */
+/* Their wr_ids are equal, and the status does not distinguish a send from a receive. */
 static void print_other(const struct report *report, const struct first_error *error)
 {
 	fprintf(report->out, "  or ");
@@ -137,7 +137,7 @@ static void print_step(const struct report *report, const struct finding_step *s
 
 enum {
 	OTHERS = 16,   /* processes that are listed */
-	GAP_RULES = 8, /* rules that are named with a reason why they were not checked */
+	GAP_RULES = 8, /* rules that are named with the reason why they were not checked */
 };
 
 /* "in 3 processes: 1, 2, 3" */
@@ -194,7 +194,7 @@ static void print_head(const struct report *report, const struct finding *findin
 	print_says(out, finding);
 }
 
-/* Once per rule: repeated for each finding it would hide what differs. */
+/* Once per rule: repeated for each finding it would hide the differences. */
 static void print_advice(const struct report *report, enum rule_id rule, bool *told)
 {
 	if (told[rule])
@@ -232,7 +232,7 @@ static bool is_same_gap(const struct unchecked *a, const struct unchecked *b)
 	       !strcmp(a->because ? a->because : "?", b->because ? b->because : "?");
 }
 
-/* "LIFE-001 and LIFE-002", or how many; those of one reason are told once. */
+/* "LIFE-001 and LIFE-002", or their number; those with the same reason share a line. */
 static void print_gap_rules(const struct report *report, size_t first)
 {
 	const struct findings *findings = report->findings;

@@ -54,7 +54,7 @@ static struct stored_finding row_of_fact(struct trace *trace, const struct told_
 	};
 }
 
-/* What is to be done with each row. */
+/* The action for each row. */
 struct taker {
 	const struct report *report;
 	size_t part;
@@ -80,7 +80,7 @@ int row_each_fact(const struct report *report, size_t part,
 	return told_each(report, take_fact, &(struct taker){ report, part, take, arg });
 }
 
-/* A copy of @row with its own texts but for the lasting ones, at the end of the rows. */
+/* Append a copy of @row with its own texts except the permanent ones. */
 static int keep_row(void *arg, const struct stored_finding *row)
 {
 	struct rows *rows = arg;

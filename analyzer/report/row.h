@@ -11,8 +11,8 @@ struct stored_finding row_of(const struct report *report, const struct finding *
 			     char fingerprint[FINGERPRINT], struct text *says);
 
 /*
- * Give @take a row for each fact of trace @part that is neither muted nor known, valid during the
- * call. Returns 0, what @take did, or -ENOMEM after log_err().
+ * Call @take with a row, valid during the call, for each fact of trace @part that is neither muted
+ * nor known. Returns 0, the result of @take, or -ENOMEM after log_err().
  */
 int row_each_fact(const struct report *report, size_t part,
 		  int (*take)(void *arg, const struct stored_finding *row), void *arg);
@@ -24,8 +24,8 @@ struct rows {
 
 /*
  * Rows of all facts and findings of trace @part that are not known, in the order of the report,
- * valid as long as its findings. Returns 0, or -ENOMEM after log_err(); to be given to rows_fini()
- * in either case.
+ * valid as long as its findings. Returns 0, or -ENOMEM after log_err(); call rows_fini() in either
+ * case.
  */
 int rows_init(struct rows *rows, const struct report *report, size_t part);
 void rows_fini(struct rows *rows);

@@ -16,7 +16,7 @@ void sentence_fact(struct text *t, struct trace *trace, const struct fact *fact)
 /* "IBV_WR_SEND of 256 bytes at 0x7f.. (lkey 0x10), wr_id 0x0, posted 1:42, 532 us before" */
 void sentence_request(struct text *t, const struct first_error *error, const struct cause *cause);
 
-/* All of a completion in error. @cause may be NULL. */
+/* The whole sentence for a completion in error. @cause may be NULL. */
 void sentence_error(struct text *t, struct trace *trace, const struct first_error *error,
 		    const struct cause *cause);
 

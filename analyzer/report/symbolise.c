@@ -1,11 +1,10 @@
 /*
- * Names for places in files, by libdwfl, in a process of its own
+ * Names for places in files, by libdwfl, in a separate process
  *
- * Each file is a Dwfl with one module. If its debug information is in another
- * file, the process that asks opens that file by its build id. The paths that a
- * file names itself (.gnu_debuglink, .gnu_debugaltlink, .dwo) are never followed
- * and debuginfod is not asked: the limit of open files allows no descriptor except
- * while one is received.
+ * Each file is a Dwfl with one module. If its debug information is in another file, the process
+ * that asks opens that file by its build id. The paths that a file names itself (.gnu_debuglink,
+ * .gnu_debugaltlink, .dwo) are never followed and debuginfod is not used: the limit of open files
+ * allows no descriptor except while one is received.
  */
 #include "analyzer/report/symbolise.h"
 
@@ -202,7 +201,7 @@ static int find_elf(Dwfl_Module *module, void **binary, const char *name, Dwarf_
 		    char **file, Elf **elf)
 {
 	(void)module, (void)binary, (void)name, (void)base, (void)file, (void)elf;
-	return -1; /* it has been handed to us */
+	return -1; /* it was passed to us */
 }
 
 static int find_debuginfo(Dwfl_Module *module, void **userdata, const char *name, Dwarf_Addr base,
@@ -213,7 +212,7 @@ static int find_debuginfo(Dwfl_Module *module, void **userdata, const char *name
 	int n = dwfl_module_build_id(module, &bits, &at);
 
 	(void)name, (void)base, (void)file, (void)link, (void)crc, (void)ret_name;
-	if (*userdata || n <= 0) /* the second time it is for .gnu_debugaltlink */
+	if (*userdata || n <= 0) /* the second call is for .gnu_debugaltlink */
 		return -1;
 	*userdata = module;
 	return wanted_bits(bits, n);
@@ -225,7 +224,7 @@ static const Dwfl_Callbacks callbacks = {
 	.section_address = dwfl_offline_section_address,
 };
 
-/* dwz moves what several files share into one more file. */
+/* dwz moves parts that several files share into an additional file. */
 static void find_shared_part(struct binary *binary)
 {
 	Dwarf_Addr bias;
@@ -261,7 +260,7 @@ static enum symbolise_problem load_binary(struct binary *binary, int fd, const c
 		dwfl_report_end(binary->dwfl, NULL, NULL);
 	}
 	if (!binary->module)
-		close(fd); /* it would be the module's */
+		close(fd); /* the module would own it */
 	if (!binary->dwfl)
 		return SYMBOLISE_MEMORY_OUT;
 	if (!binary->module || !dwfl_module_getelf(binary->module, &binary->bias))
@@ -273,7 +272,7 @@ static enum symbolise_problem load_binary(struct binary *binary, int fd, const c
 	return SYMBOLISE_FINE;
 }
 
-/* The place of file @file among those that are open; NULL without memory. */
+/* The place of file @file among the open ones; NULL without memory. */
 static struct binary *make_place(uint32_t file)
 {
 	struct binary *more;
@@ -334,7 +333,7 @@ static void find_call_site(Dwarf_Die *cu, Dwarf_Die *die, struct symbolise_name 
 	name->line = (int)line;
 }
 
-/* The symbol has the class, too; that of a C function may be an alias inside its library. */
+/* The symbol also has the class; that of a C function may be an alias inside its library. */
 static const char *name_function(Dwarf_Die *die)
 {
 	Dwarf_Attribute attribute;
@@ -394,7 +393,7 @@ static void find_in_table(const struct binary *binary, Dwarf_Addr addr, struct s
 	const char *name;
 
 	name = dwfl_module_addrinfo(binary->module, addr, &offset, &sym, NULL, NULL, NULL);
-	/* a symbol that merely precedes the address is no answer */
+	/* a symbol that merely precedes the address is not its function */
 	if (!name || (sym.st_size && offset >= sym.st_size))
 		return;
 	demangle_name(name, to->function, sizeof(to->function));

@@ -1,20 +1,19 @@
 #pragma once
 /*
- * The process that reads files for their symbols.
+ * A process that reads symbols from files.
  *
- * Such a file cannot be trusted, and libdw is written for files that can. So it
- * runs in a process of its own with limits of memory and time, which opens nothing
- * but the descriptors that it is given.
+ * Such files are untrusted, and libdw assumes trusted ones. So it runs in a separate process with
+ * limits on memory and time, which only uses the descriptors that are passed to it.
  *
- * A request is one packet, and so is its answer. Before the answer the process may
- * ask for a file of debug information, and is sent SYMBOLISE_GIVE.
+ * A request is one packet, and so is its answer. Before the answer the process may request a file
+ * of debug information, and gets SYMBOLISE_GIVE.
  */
 #include <stdbool.h>
 #include <stdint.h>
 
 enum {
-	SYMBOLISE_ID = 2 * 64 + 1, /* a build id in hexadecimal, and its end */
-	SYMBOLISE_MAX = 16,        /* functions around a frame, at most */
+	SYMBOLISE_ID = 2 * 64 + 1, /* a build id in hexadecimal, and the terminating zero */
+	SYMBOLISE_MAX = 16,        /* largest number of functions at a frame */
 	SYMBOLISE_CPU = 20,        /* seconds, for all files */
 };
 
@@ -23,13 +22,13 @@ enum {
 
 enum symbolise_kind {
 	SYMBOLISE_OPEN, /* the descriptor is @file's, of build @id */
-	SYMBOLISE_FIND, /* what is at @offset of @file? */
-	SYMBOLISE_GIVE, /* the descriptor that was wanted, or none */
+	SYMBOLISE_FIND, /* the functions at @offset of @file */
+	SYMBOLISE_GIVE, /* the requested descriptor, or none */
 };
 
 struct symbolise_ask {
 	enum symbolise_kind kind;
-	uint32_t file; /* they are numbered from 0 */
+	uint32_t file; /* files are numbered from 0 */
 	uint64_t offset;
 	char id[SYMBOLISE_ID];
 };
@@ -50,8 +49,9 @@ struct symbolise_name {
 
 struct symbolise_answer {
 	enum symbolise_problem problem;
-	char wanted[SYMBOLISE_ID]; /* debug information of this build; "": this is the answer */
-	uint32_t n;                /* only these are sent */
+	/* request for debug information of this build; "": this is the answer */
+	char wanted[SYMBOLISE_ID];
+	uint32_t n; /* number of elements that are sent */
 	struct symbolise_name names[SYMBOLISE_MAX];
 };
 

@@ -1,12 +1,12 @@
 /*
  * Names for recorded frames
  *
- *	frame -> struct binary (path and build id) -> the reader, a process -> names
+ * 	frame -> struct binary (path and build id) -> the reader, a process -> names
  *
- * Paths and build ids come from a trace: only regular files are opened, and they
- * are read by a process with limits (symbolise.c), which is started when first
- * needed. If a file crashes it, it is started again for the other files, a few
- * times. A frame is a return address: the call lies before it.
+ * Paths and build ids come from a trace: only regular files are opened, and they are read by a
+ * process with limits (symbolise.c), which is started when first needed. If a file crashes it, it
+ * is started again for the other files, a few times. A frame is a return address: the call is
+ * before it.
  */
 #include "analyzer/report/symbols.h"
 
@@ -40,8 +40,8 @@ struct binary {
 	char *path, *build_id;
 	const char *name;    /* path without the directory */
 	const char *problem; /* NULL: names can be found */
-	unsigned int reader; /* the one that has it open; 0: none */
-	uint32_t number;     /* its name for that */
+	unsigned int reader; /* the reader that has it open; 0: none */
+	uint32_t number;     /* its number for the reader */
 	void *places;        /* tree of struct place */
 	struct binary *next;
 };
@@ -51,8 +51,8 @@ struct symbols {
 	uint32_t nbinaries;
 	int socket; /* -1: there is no reader */
 	pid_t pid;
-	unsigned int reader;  /* how many there were */
-	unsigned int seconds; /* of work that those took */
+	unsigned int reader;  /* number of readers so far */
+	unsigned int seconds; /* of work that they used */
 };
 
 int symbols_open(struct symbols **ret_symbols)
@@ -118,7 +118,7 @@ void symbols_close(struct symbols *symbols)
 
 /* Asking the reader */
 
-/* The reader may outlive us: it must not hold our descriptors open. */
+/* The reader may outlive us: it must not keep our descriptors open. */
 static void become_reader(int socket, unsigned int seconds)
 {
 	if (socket > 3)
@@ -129,7 +129,7 @@ static void become_reader(int socket, unsigned int seconds)
 	symbolise_run(socket, seconds);
 }
 
-/* 0, -ETIME, -EIO after too many crashes, or why there can be no process. */
+/* 0, -ETIME, -EIO after too many crashes, or the reason why no process can start. */
 static int begin_reader(struct symbols *symbols)
 {
 	int ends[2], err;
@@ -156,7 +156,7 @@ static int begin_reader(struct symbols *symbols)
 	return 0;
 }
 
-/* Sends descriptor @fd along unless it is -1. */
+/* Also sends descriptor @fd unless it is -1. */
 static int send_ask(int socket, const struct symbolise_ask *ask, int fd)
 {
 	char control[CMSG_SPACE(sizeof(int))] = { 0 };

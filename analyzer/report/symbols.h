@@ -1,11 +1,10 @@
 #pragma once
 /*
- * Names for recorded frames: function, offset, and the line if the program has
- * debug information. They are found afterwards, from the files that were mapped,
- * which a separate process reads.
+ * Names for recorded frames: function, offset, and the line if the program has debug information.
+ * They are looked up after the recording, in the files that were mapped, by a separate process.
  *
- * For a file that is gone, or is another build, only its name and an offset are
- * given: no name is better than a wrong one. One thread.
+ * If a file is missing, or is another build, only its name and an offset are given, since a wrong
+ * function name would mislead. One thread.
  */
 #include <stddef.h>
 
@@ -22,23 +21,23 @@ void symbols_close(struct symbols *symbols);
 /* A function of a stack. NULL and 0 if not known; borrowed until symbols_close(). */
 struct symbol {
 	const char *function;
-	uint64_t offset;  /* in the function, or in the module if there is none */
-	const char *path; /* of the source, as the compiler was given it; NULL not known */
+	uint64_t offset;  /* in the function, or in the module if the function is not known */
+	const char *path; /* of the source, as it was passed to the compiler; NULL not known */
 	const char *file; /* the same without its directory */
 	int line;
-	bool inlined;        /* into the next symbol's function, which has the same frame */
+	bool inlined;        /* inlined into the next symbol's function, which has the same frame */
 	const char *module;  /* without its directory */
 	const char *problem; /* why there is no function: "binary changed", "file not found", ... */
 };
 
 /*
- * The functions at @frame, innermost first: more than one where the compiler has
- * inlined. Returns how many, at least 1 and at most @max.
+ * The functions at @frame, innermost first: more than one if some are inlined. Returns how many, at
+ * least 1 and at most @max.
  */
 unsigned int symbols_find(struct symbols *symbols, const struct frame *frame,
 			  struct symbol *ret_symbols, unsigned int max);
 
-/* Is it of the recorder, which stands between a program and what it calls? */
+/* Does it belong to the recorder, which is between a program and the verbs? */
 bool frame_is_ours(const struct frame *frame);
 
 /*

@@ -8,8 +8,8 @@
 #include "analyzer/report/sentence.h"
 #include "core/wire/log.h"
 
-static struct told_fact tell_fact(const struct report *report, const struct fact *fact,
-				  struct text *says)
+static struct told_fact add_fact(const struct report *report, const struct fact *fact,
+				 struct text *says)
 {
 	struct told_fact told = { .kind = fact->kind,
 				  .event = fact->event,
@@ -26,8 +26,8 @@ static struct told_fact tell_fact(const struct report *report, const struct fact
 	return told;
 }
 
-static struct told_fact tell_error(const struct report *report, const struct first_error *error,
-				   struct text *says)
+static struct told_fact put_error(const struct report *report, const struct first_error *error,
+				  struct text *says)
 {
 	struct told_fact told = { .kind = FACT_ERROR,
 				  .event = error->event,
@@ -58,8 +58,8 @@ int told_each(const struct report *report, int (*tell)(void *arg, const struct t
 
 		if (i < n && !facts->list.all[i].count)
 			continue; /* taken back */
-		told = i < n ? tell_fact(report, &facts->list.all[i], &says)
-			     : tell_error(report, &facts->errors.all[i - n], &says);
+		told = i < n ? add_fact(report, &facts->list.all[i], &says)
+			     : put_error(report, &facts->errors.all[i - n], &says);
 		told.says = says.at;
 		err = says.failed ? log_err(-ENOMEM, "report") : tell(arg, &told);
 		text_fini(&says);

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * The facts of the first screen as one list, for every way to write them: verbs that failed, calls
- * that never returned, completions in error, processes that were killed, fatal events.
+ * The facts of the first screen as one list, for all report formats: verbs that failed, calls that
+ * never returned, completions in error, processes that were killed, fatal events.
  *
  * One thread.
  */
@@ -13,7 +13,7 @@ struct told_fact {
 	int64_t time;
 	uint32_t process, thread;
 	enum verb verb;     /* VERB_COUNT: none */
-	uint32_t stack;     /* of the event, or of the request that failed; 0 none */
+	uint32_t stack;     /* of the event, or of the failed request; 0 none */
 	const char *object; /* "qp1"; NULL: none */
 	const char *says;
 	uint64_t count;
@@ -21,6 +21,6 @@ struct told_fact {
 	char fingerprint[FINGERPRINT];
 };
 
-/* Call @tell for each, also if muted or known. Returns 0, what @tell did, or -ENOMEM. */
+/* Call @tell for each, also if muted or known. Returns 0, the result of @tell, or -ENOMEM. */
 int told_each(const struct report *report, int (*tell)(void *arg, const struct told_fact *fact),
 	      void *arg);

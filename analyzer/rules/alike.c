@@ -1,10 +1,10 @@
 /*
  * The same finding in several processes
  *
- * The ranks of a job run one program, so each mistake is made as often as there are ranks. Two
- * findings are the same if rule, argument, program and all call stacks are; without a stack the
- * object's name has to be the same as well. Within a process they are kept apart: how often a
- * place breaks a rule is counted elsewhere (findings.h).
+ * The ranks of a job run one program, so each rank makes the same mistakes. Two findings are the
+ * same if rule, argument, program and all call stacks are equal; without a stack the object's name
+ * must be equal, too. Within a process they stay separate: how often a place breaks a rule is
+ * counted elsewhere (findings.h).
  */
 #include "analyzer/rules/alike.h"
 
@@ -82,8 +82,8 @@ static bool is_in(const struct finding *finding, uint32_t process)
 	return false;
 }
 
-/* The same finding of another process, which has been told; NULL if there is none. */
-static struct finding *find_told(struct alike *alike, const struct finding *finding)
+/* The same finding of another process that was reported before; NULL if there is none. */
+static struct finding *find_reported(struct alike *alike, const struct finding *finding)
 {
 	uint64_t key = make_key(alike, finding), at;
 	struct finding *first;
@@ -114,7 +114,7 @@ void alike_merge(struct alike *alike)
 
 	for (size_t i = alike->seen; i < findings->n; i++) {
 		struct finding *finding = findings->all[i];
-		struct finding *teller = find_told(alike, finding);
+		struct finding *teller = find_reported(alike, finding);
 
 		if (teller)
 			findings_hide(findings, finding, teller);

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Findings of processes that run the same program and make the same mistake: the first is kept,
- * and lists the others' processes.
+ * Merges findings of processes that run the same program and make the same mistake: the first is
+ * kept, and lists the other processes.
  *
  * One thread.
  */
@@ -15,5 +15,5 @@ int alike_new(struct trace *trace, struct findings *findings, struct alike **ret
 /* Accepts NULL. */
 void alike_free(struct alike *alike);
 
-/* Look at the findings that were added since the last call. Sets findings->err. */
+/* Process the findings that were added since the last call. Sets findings->err. */
 void alike_merge(struct alike *alike);

@@ -19,7 +19,7 @@ static void list_names(const struct model_destroy *destroy, char *text, size_t s
 		snprintf(text + used, size - used, " and %u more", destroy->nchildren - shown);
 }
 
-/* CM-001: a channel. One whose destroy never returned is not judged. */
+/* CM-001: a channel. One whose destroy never returned is not checked. */
 void cm_001_channel(struct check *check, const struct model_destroy *destroy)
 {
 	const struct life *object = destroy->object;

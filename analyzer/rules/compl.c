@@ -22,7 +22,7 @@ static const char *list_owed(const struct life *object, char text[OWED])
 	return text;
 }
 
-static void say_owed(struct finding *finding, const struct model_destroy *destroy)
+static void describe_unacked(struct finding *finding, const struct model_destroy *destroy)
 {
 	const char *verb = verb_infos[destroy->moment.verb].name;
 	int64_t waited = destroy->end - destroy->moment.time;
@@ -46,8 +46,8 @@ static void say_owed(struct finding *finding, const struct model_destroy *destro
 }
 
 /*
- * COMPL-003. If a destroy returned, another thread has acknowledged its events
- * meanwhile, which is allowed: only events that are unacknowledged at its end count.
+ * COMPL-003. If a destroy returned, another thread has acknowledged its events meanwhile, which is
+ * allowed: only events that are unacknowledged at its end count.
  */
 void compl_003(struct check *check, const struct model_destroy *destroy)
 {
@@ -63,14 +63,14 @@ void compl_003(struct check *check, const struct model_destroy *destroy)
 	finding = judge_destroy(check, RULE_COMPL_003, destroy);
 	if (!finding)
 		return;
-	say_owed(finding, destroy);
+	describe_unacked(finding, destroy);
 	finding_step(finding, "created", &object->created);
 	if (object->got.id.thread)
 		finding_step(finding, "last event retrieved", &object->got);
 	finding_step(finding, destroy->returned ? "destroyed" : "destroy hangs", &destroy->moment);
 }
 
-/* What was got before the trace began may be acknowledged in it. */
+/* Events that were received before the trace began may be acknowledged in it. */
 static bool is_carried_on(struct trace *trace)
 {
 	const struct thread *thread;
@@ -84,9 +84,9 @@ static bool is_carried_on(struct trace *trace)
 }
 
 /*
- * COMPL-003, the other way round: a destroy waits until as many events were acknowledged as had
- * been got, so that one too many is as bad. An acknowledgement that is begun before its event was
- * got has none: another thread learns of an event only from the call that got it.
+ * COMPL-003 with too many: a destroy waits until as many events were acknowledged as were received,
+ * so that one too many is as bad. An acknowledgement that begins before its event was received has
+ * none: another thread learns of an event only from the call that received it.
  */
 void compl_003_over(struct check *check, const struct model_destroy *destroy)
 {
@@ -116,7 +116,7 @@ void compl_003_over(struct check *check, const struct model_destroy *destroy)
 }
 
 /* "before that at 2:101", of the armings and polls of a CQ */
-static void say_order(const struct wake *wake, char *text, size_t size)
+static void describe_order(const struct wake *wake, char *text, size_t size)
 {
 	char armed[32], polled[32];
 
@@ -131,7 +131,7 @@ static void say_order(const struct wake *wake, char *text, size_t size)
 			 polled);
 }
 
-/* COMPL-004. The other end's trace says that the completion was there. */
+/* COMPL-004. The other end's trace shows that the completion had arrived. */
 void compl_004(struct check *check, const struct model_wait *wait)
 {
 	char when[32], order[128];
@@ -146,7 +146,7 @@ void compl_004(struct check *check, const struct model_wait *wait)
 	finding_at(finding, &wait->at);
 	finding_text(&finding->where, "%s(): channel", verb_infos[wait->at.verb].name);
 	finding_text(&finding->object, "%s", wait->cq->name);
-	say_order(wait->wake, order, sizeof(order));
+	describe_order(wait->wake, order, sizeof(order));
 	finding_text(&finding->says,
 		     "%" PRIu64 " completion%s waited in %s for %s while %s() waited for its "
 		     "event: %s was %s.",

@@ -1,5 +1,5 @@
 /*
- * ENV: the surroundings of the program
+ * ENV: the environment of the program
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -38,8 +38,8 @@ static void fill_memlock(struct finding *finding, const struct trace_event *even
 }
 
 /*
- * ENV-001. Only where the regions alone pass the limit: queues pin memory, too, but how much is
- * not known, and a device may have other reasons for ENOMEM.
+ * ENV-001. Only if the regions alone exceed the limit: queues pin memory, too, but how much is not
+ * known, and a device may have other reasons for ENOMEM.
  */
 void env_001(struct check *check, const struct trace_event *returned)
 {
@@ -63,7 +63,7 @@ void env_001(struct check *check, const struct trace_event *returned)
 		fill_memlock(finding, returned, wanted, pinned, process);
 }
 
-/* Of trace @part of those that are checked. */
+/* In trace @part of those that are checked. */
 static void find_blind_spots(struct check *check, size_t part)
 {
 	const struct trace_clock clock = trace_clock(check->trace, part);
@@ -107,7 +107,7 @@ static void find_blind_spots(struct check *check, size_t part)
 	sqlite3_finalize(stmt);
 }
 
-/* ENV-002: from table `coverage`, which is complete only now. */
+/* ENV-002: from table `coverage`, which is complete only at this point. */
 void env_002(struct check *check, const struct findings *findings)
 {
 	(void)findings;

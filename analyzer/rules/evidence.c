@@ -1,10 +1,9 @@
 /*
  * Which rules a trace has enough evidence for
  *
- * A rule that needs a complete record cannot be checked when events were lost: a
- * lost creation would make the next use of that address look like an error. What
- * was never recorded (table `coverage`) only hides mistakes, so the rules that
- * look there are checked in part.
+ * A rule that needs a complete record cannot be checked when events were lost: a lost creation
+ * would make the next use of that address look like an error. Calls that were never recorded (table
+ * `coverage`) only hide mistakes, so the rules that need them are checked in part.
  */
 #include "analyzer/rules/evidence.h"
 
@@ -30,7 +29,7 @@ static bool looks_at(enum rule_id rule, char kind)
 static const struct {
 	const char *what;
 	char kind;
-	bool all; /* without it, what the rules do see may be wrong */
+	bool all; /* without it, findings may be wrong */
 	const char *text;
 } blind[] = {
 	{ "extended-qp", 'd', false, "work requests that were posted by ibv_wr_*()" },
@@ -51,8 +50,8 @@ static const struct {
 };
 
 /*
- * Functions of providers: the kinds of events that a call hides, "" none. The
- * first row that matches counts.
+ * Functions of providers: the kinds of events that a call hides, "" none. The first row that
+ * matches counts.
  */
 static const struct {
 	const char *name; /* a pattern of fnmatch(3) */
@@ -64,7 +63,7 @@ static const struct {
 	{ "efadv_query_cq", "dq", "gave the program the hardware's queues" },
 	{ "mlx5dv_devx_*query*", "", NULL },
 	{ "mlx5dv_devx_*", "dq", "uses queues that bypass the verbs" },
-	{ "mlx5dv_dr_*", "", NULL }, /* steering: no objects that a verb could be given */
+	{ "mlx5dv_dr_*", "", NULL }, /* steering: no objects that a verb accepts */
 	{ "mlx5dv_crypto_*", "", NULL },
 	{ "mlx5dv_dek_*", "", NULL },
 	{ "mlx5dv_sched_*", "", NULL },
@@ -113,7 +112,7 @@ static void direct_spot(struct findings *findings, const char *name, bool called
 	findings->bypassed |= strpbrk(direct[i].kinds, "dq") != NULL;
 	for (const char *kind = direct[i].kinds; *kind; kind++) {
 		for (int rule = 0; rule < RULE_COUNT; rule++) {
-			/* without all objects, what the rules do see may be wrong */
+			/* without all objects, findings may be wrong */
 			if (*kind != 'c' && !looks_at(rule, *kind))
 				continue;
 			/* posts that we did not see only hide mistakes */
@@ -172,7 +171,7 @@ static int blind_spots(struct trace *trace, struct findings *findings)
 	return err;
 }
 
-/* What is left is complete, and has the control verbs that it needs. */
+/* The rest is complete, and has the control verbs that it needs. */
 static void note_overwritten(struct findings *findings, uint64_t n)
 {
 	for (int rule = 0; rule < RULE_COUNT && n; rule++)
@@ -181,7 +180,7 @@ static void note_overwritten(struct findings *findings, uint64_t n)
 }
 
 /*
- * Not from `coverage`: what was left out is counted when a thread ends, and a copy of a trace may
+ * Not from `coverage`: filtered events are counted when a thread ends, and a copy of a trace may
  * have been made before that.
  */
 static void note_filtered(struct trace *trace, struct findings *findings)
@@ -197,7 +196,7 @@ static void note_filtered(struct trace *trace, struct findings *findings)
 					   filter);
 }
 
-/* What becomes of registered memory is recorded only where it is asked for. */
+/* Changes of registered memory are recorded only on request. */
 static void note_memory(struct findings *findings)
 {
 	for (int rule = 0; rule < RULE_COUNT; rule++)
@@ -254,7 +253,7 @@ static int note_gaps(struct trace *trace, struct findings *findings)
 	return blind_spots(trace, findings);
 }
 
-/* What hides something of one of several traces hides it from all of their rules. */
+/* A gap in one of several traces affects all of their rules. */
 int evidence_gaps(struct trace *trace, struct findings *findings)
 {
 	int err = 0;
@@ -294,7 +293,7 @@ enum model_end evidence_end(struct trace *trace, uint32_t id, struct findings *f
 	if (status != -1 && WIFEXITED(status))
 		return MODEL_EXITED;
 	if (findings->skip[RULE_LIFE_004])
-		; /* it is not checked at all, and the reason has been given */
+		; /* it is not checked at all, and the reason is known */
 	else if (killed)
 		findings_unchecked(findings, RULE_LIFE_004, true,
 				   "%s was killed%s%s, and its objects with it",

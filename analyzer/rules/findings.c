@@ -1,7 +1,5 @@
 /*
- * What the rules found, in the order it happened
- *
- * Sites are in a hash table of 256 chains, because there are few.
+ * The findings of the rules, in the order of events
  */
 #include "analyzer/rules/findings.h"
 
@@ -96,7 +94,7 @@ static struct finding *keep_finding(struct findings *findings, struct finding_si
 	more[findings->n++] = finding;
 	finding->rule = site->rule;
 	finding->site = site;
-	finding->of_site = site->count ? site->count : 1; /* of a group that counts later */
+	finding->of_site = site->count ? site->count : 1; /* for a group that counts later */
 	site->kept++;
 	return finding;
 }

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * What the rules found, in the order it happened.
+ * The findings of the rules, in the order of their events.
  *
  * A finding is a mistake that the trace proves. A hazard is one that did no harm here: the trace
  * shows the mistake, and what it would take to break the program, or shows it but for a piece of
@@ -21,7 +21,7 @@
 
 enum { FINDINGS_SHOWN = 10, FINDING_STEPS = 4 };
 
-/* A moment that led to a finding: "created", "destroyed", "used". */
+/* An event that led to a finding: "created", "destroyed", "used". */
 struct finding_step {
 	const char *what;
 	struct moment moment;
@@ -54,12 +54,13 @@ struct finding {
 	uint64_t of_site; /* its number within the site, from 1 */
 	uint32_t *also;   /* other processes with the same finding */
 	size_t nalso;
-	struct finding *hidden;       /* the next of these */
-	const struct finding *teller; /* that tells of this one, which is hidden; NULL: it is not */
+	struct finding *hidden; /* the next hidden one */
+	/* a finding that includes this one, which is hidden; NULL: it is not */
+	const struct finding *teller;
 	/* of a group of objects */
-	uint64_t bytes;              /* of all of them */
-	char last[LIFE_NAME];        /* the last of them */
-	uint32_t with[OBJECT_COUNT]; /* how many others there are because of these */
+	uint64_t bytes;              /* of all objects */
+	char last[LIFE_NAME];        /* the last object */
+	uint32_t with[OBJECT_COUNT]; /* number of other objects that are affected by these */
 };
 
 /* A rule, or part of a rule, for which the trace has no evidence. */
@@ -70,7 +71,7 @@ struct unchecked {
 };
 
 struct findings {
-	struct facts *facts; /* what happened, apart from the rules */
+	struct facts *facts; /* failures, independent of the rules */
 	struct finding **all;
 	size_t n;
 	struct unchecked *unchecked;
@@ -89,17 +90,18 @@ struct findings {
 	unsigned int seen;   /* kinds of these: bits, by enum trace_event_kind */
 	int64_t last;        /* time of the last */
 	struct finding_site *sites[256];
-	struct finding *hidden; /* not in `all`, though a site may still add to them */
-	const char *part;       /* which of several traces is looked at for gaps; NULL */
-	int err;                /* -ENOMEM: findings are missing */
+	struct finding *hidden; /* not in `all`, but a site may still add to them */
+	/* the trace that is being searched for gaps, one of several; NULL */
+	const char *part;
+	int err; /* -ENOMEM: findings are missing */
 };
 
 /* Accepts NULL. */
 void findings_free(struct findings *findings);
 
 /*
- * A new finding of the site @key of @rule, for the caller to fill. NULL if enough
- * are stored already, or the rule is muted: the finding has been counted then.
+ * A new finding of site @key of @rule, for the caller to fill in. NULL if enough are stored
+ * already, or the rule is muted: the finding has been counted then.
  */
 struct finding *findings_add(struct findings *findings, enum rule_id rule, uint64_t key);
 
@@ -107,22 +109,22 @@ struct finding *findings_add(struct findings *findings, enum rule_id rule, uint6
 struct finding *findings_add_hazard(struct findings *findings, enum rule_id rule, uint64_t key);
 
 /*
- * The one finding that stands for all of the site @key, made by the first call; may be NULL.
- * @counts: it is one more finding, and not just one more word about them.
+ * The one finding for the whole site @key, created by the first call; may be NULL. @counts: it is
+ * one more finding, and not just more information.
  */
 struct finding *findings_group(struct findings *findings, enum rule_id rule, uint64_t key,
 			       bool counts);
 struct finding *findings_group_hazard(struct findings *findings, enum rule_id rule, uint64_t key,
 				      bool counts);
 
-/* @finding, which is to be taken out of `all`, is told by @teller. */
+/* @finding, which must be removed from `all`, is included in @teller. */
 void findings_hide(struct findings *findings, struct finding *finding,
 		   const struct finding *teller);
 
 /* Replace a text of a finding. */
 void finding_text(char **text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* It happened at @moment: event, time, process and thread. */
+/* Set when and where it happened, from @moment: event, time, process and thread. */
 void finding_at(struct finding *finding, const struct moment *moment);
 
 /* Add a step; does nothing for a zeroed @moment. */
@@ -140,14 +142,14 @@ char finding_severity(const struct finding *finding);
 /* How many findings it stands for: the last that is kept of a site counts the rest, too. */
 uint64_t finding_times(const struct finding *finding);
 
-/* Was there anything in the trace for @rule to look at, and was it looked at? */
+/* Did the trace have events for @rule to check, and were they checked? */
 bool findings_checked(const struct findings *findings, enum rule_id rule);
 
 /* Findings of @rule that are not known; and hazards. */
 uint64_t findings_new(const struct findings *findings, enum rule_id rule);
 uint64_t findings_new_hazards(const struct findings *findings, enum rule_id rule);
 
-/* Bring what was not checked into one order, in whatever order it was noticed. */
+/* Sort the list of what was not checked, so that it does not depend on the order of detection. */
 void findings_sort_unchecked(struct findings *findings);
 
 /* Findings of @severity, 'H' hazards, that are not muted and not known. */

@@ -14,8 +14,8 @@
 
 enum { CHURN = 1000 }; /* registrations within a second */
 
-static void say_inherited(struct check *check, struct finding *finding, const struct model_use *use,
-			  const struct moment *fork)
+static void describe_inherited(struct check *check, struct finding *finding,
+			       const struct model_use *use, const struct moment *fork)
 {
 	const struct process *child = trace_process(check->trace, use->event->process);
 	char name[64], outcome[128], id[32];
@@ -46,8 +46,8 @@ static void list_kinds(const struct finding *finding, char *text, size_t size)
 						 finding->with[kind] == 1 ? "" : "s");
 }
 
-static void say_destroyed(struct check *check, struct finding *finding, const struct model_use *use,
-			  const struct moment *fork)
+static void describe_destroyed(struct check *check, struct finding *finding,
+			       const struct model_use *use, const struct moment *fork)
 {
 	const struct process *child = trace_process(check->trace, use->event->process);
 	char kinds[256], id[32], last[32];
@@ -75,10 +75,10 @@ static void fill_inherited(struct finding *finding, const struct model_use *use,
 	finding_step(finding, "created", &use->object->created);
 	if (fork)
 		finding_step(finding, "forked", fork);
-	finding_step(finding, judge_deed(use), &moment);
+	finding_step(finding, judge_effect(use), &moment);
 }
 
-/* All that a child destroys is the work of one exit handler or destructor. */
+/* All objects that a child destroys are the work of one exit handler or destructor. */
 static void destroy_inherited(struct check *check, const struct model_use *use,
 			      const struct moment *fork)
 {
@@ -92,9 +92,9 @@ static void destroy_inherited(struct check *check, const struct model_use *use,
 	if (first) {
 		findings_group(check->findings, RULE_FORK_003, key, true);
 		fill_inherited(finding, use, fork);
-		say_inherited(check, finding, use, fork);
+		describe_inherited(check, finding, use, fork);
 	} else {
-		say_destroyed(check, finding, use, fork);
+		describe_destroyed(check, finding, use, fork);
 	}
 }
 
@@ -117,7 +117,7 @@ void fork_003(struct check *check, const struct model_use *use)
 	if (!finding)
 		return;
 	fill_inherited(finding, use, fork);
-	say_inherited(check, finding, use, fork);
+	describe_inherited(check, finding, use, fork);
 }
 
 /* A finding of @rule at @fork, with its place filled in. */
@@ -148,7 +148,7 @@ static bool is_fork(const struct trace_event *fork)
 	return fork->fork->kind == TRACE_FORKED && !fork->fork->error;
 }
 
-/* FORK-001. Whether the child called exec() is not looked at: until then it does its harm. */
+/* FORK-001. Whether the child called exec() does not matter: until then it does harm. */
 void fork_001(struct check *check, const struct trace_event *fork)
 {
 	const struct pinned *pinned = model_pinned(check->model, fork->process);
@@ -182,7 +182,7 @@ void fork_001(struct check *check, const struct trace_event *fork)
 	finding_step(finding, "forked", &moment);
 }
 
-/* FORK-002. Where the kernel copies, support that stays off is not missed. */
+/* FORK-002. If the kernel copies, fork support is not needed. */
 void fork_002(struct check *check, const struct trace_event *returned)
 {
 	const struct call *call = returned->call;
@@ -215,8 +215,8 @@ void fork_002(struct check *check, const struct trace_event *returned)
 	finding_step(finding, "called", &moment);
 }
 
-static void say_shared(struct finding *finding, const struct life *mr,
-		       const struct trace_event *fork, uint64_t page)
+static void describe_shared(struct finding *finding, const struct life *mr,
+			    const struct trace_event *fork, uint64_t page)
 {
 	char name[64], id[32];
 	struct moment moment = moment_of(fork);
@@ -246,10 +246,10 @@ static void judge_shared(struct check *check, const struct life *mr, const struc
 		return;
 	finding_at(finding, &moment);
 	finding_text(&finding->where, "%s()", verb_infos[mr->created.verb].name);
-	say_shared(finding, mr, fork, page);
+	describe_shared(finding, mr, fork, page);
 }
 
-/* FORK-004: one finding for each place that registers. Regions are looked at once each. */
+/* FORK-004: one finding for each place that registers. Each region is checked once. */
 void fork_004(struct check *check, const struct trace_event *fork)
 {
 	const struct pinned *pinned = model_pinned(check->model, fork->process);
@@ -389,7 +389,7 @@ void fork_007(struct check *check, const struct trace_event *returned)
 	finding_step(finding, "registered", &moment);
 }
 
-/* "context1 (descriptor 5), comp_channel1 (descriptor 7)": those that live */
+/* "context1 (descriptor 5), comp_channel1 (descriptor 7)": those that are alive */
 static const struct life *list_staying(const struct check *check, const struct trace_event *fork,
 				       char *text, size_t size)
 {
@@ -412,7 +412,7 @@ static const struct life *list_staying(const struct check *check, const struct t
 	return first;
 }
 
-/* FORK-008. Not vfork and posix_spawn: what these children close themselves is not seen. */
+/* FORK-008. Not vfork and posix_spawn: descriptors that these children close are not seen. */
 void fork_008(struct check *check, const struct trace_event *fork)
 {
 	struct moment moment = moment_of(fork);

@@ -1,12 +1,12 @@
 /*
  * LIFE-007, COMPL-005: the iterator of an extended CQ
  *
- * Not here: what is known where it was recorded with --strict (misuse.c).
+ * Not here: findings of `record --strict` (misuse.c).
  */
 #include "analyzer/model/batch.h"
 #include "analyzer/rules/judge.h"
 
-/* A trace that goes on another one may begin in the middle of a batch. */
+/* A trace that continues another one may begin in the middle of a batch. */
 static bool is_cut_off(struct trace *trace)
 {
 	const struct thread *thread;
@@ -28,7 +28,7 @@ static struct finding *begin_finding(struct check *check, enum rule_id rule,
 	return finding;
 }
 
-/* LIFE-007. That the batch was open is known where ibv_next_poll() went on with it. */
+/* LIFE-007. The batch was open if ibv_next_poll() continued it. */
 void life_007(struct check *check, const struct model_batch *told)
 {
 	const struct batch *batch = told->batch;

@@ -85,7 +85,7 @@ struct moment judge_moment(const struct model_use *use)
 				.time = use->event->time };
 }
 
-const char *judge_deed(const struct model_use *use)
+const char *judge_effect(const struct model_use *use)
 {
 	if (!use->destroys || use->event->kind != TRACE_CALL)
 		return "used";
@@ -159,10 +159,9 @@ const char *judge_name(const struct life *object, char *text, size_t size)
 enum { IN_VAIN_NS = 100000000 }; /* no other thread takes longer to acknowledge */
 
 /*
- * An acknowledgement may have been under way when the process ended abruptly,
- * or when the trace is a copy of one that was still recorded. Nothing ends at the
- * very time that it began; where the trace says so, as in an import, the end was
- * not seen.
+ * An acknowledgement may have been in progress when the process ended abruptly, or when the trace
+ * is a copy of one that was still recorded. No wait ends at the time that it began; if the trace
+ * says so, as in an import, the end was not seen.
  */
 bool judge_vain(struct check *check, enum rule_id rule, const struct model_destroy *destroy)
 {

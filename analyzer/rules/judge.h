@@ -1,6 +1,6 @@
 #pragma once
 /*
- * What the rules' functions are given, and the sentences that they share.
+ * The arguments of the rules' functions, and the sentences that they share.
  *
  * For the files of the rules (life.c, compl.c, fork.c), check.c and the report.
  */
@@ -18,8 +18,8 @@ struct check {
 void judge_where(struct finding *finding, const struct model_use *use);
 
 /*
- * A finding of @rule at @moment, one for each place of the program; where that is not known, for
- * each process. @object may be NULL. Returns NULL as findings_add() does.
+ * A finding of @rule at @moment, one for each place in the program; if that is not known, for each
+ * process. @object may be NULL. Returns NULL as findings_add() does.
  */
 struct finding *judge_add(struct check *check, enum rule_id rule, const struct moment *moment,
 			  const struct life *object, const char *where);
@@ -35,16 +35,16 @@ struct finding *judge_destroy_hazard(struct check *check, enum rule_id rule,
 				     const struct model_destroy *destroy);
 
 /*
- * Does a destroy that has not returned wait for an acknowledgement in vain? Where that is not
- * certain, @rule is said to be checked in part.
+ * Does a destroy that has not returned wait in vain for an acknowledgement? If that is not certain,
+ * @rule is reported as partly checked.
  */
 bool judge_vain(struct check *check, enum rule_id rule, const struct model_destroy *destroy);
 
 /* The event of a use as a moment; data verbs have no stack. */
 struct moment judge_moment(const struct model_use *use);
 
-/* What a use did to its object: "used", "destroyed", "destroy failed". */
-const char *judge_deed(const struct model_use *use);
+/* The effect of a use on its object: "used", "destroyed", "destroy failed". */
+const char *judge_effect(const struct model_use *use);
 
 /* The result of the call: "; the call returned 22 (Invalid argument)". */
 const char *judge_outcome(const struct model_use *use, char *text, size_t size);

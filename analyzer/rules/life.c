@@ -9,7 +9,8 @@
 #include "analyzer/model/words.h"
 #include "analyzer/rules/judge.h"
 
-enum { MANY = 10 }; /* of one kind that were left: they may have been so before the end */
+/* of one kind that were left: the program may have leaked them before its end */
+enum { MANY = 10 };
 
 static bool is_dead(const struct life *object)
 {
@@ -106,7 +107,7 @@ static void list_children(const struct model_destroy *destroy, char *text, size_
 		snprintf(text + used, size - used, " and %u more", destroy->nchildren - shown);
 }
 
-static void say_children(struct finding *finding, const struct model_destroy *destroy)
+static void describe_children(struct finding *finding, const struct model_destroy *destroy)
 {
 	char name[64], children[MODEL_SHOWN * (LIFE_NAME + 2) + 64], groups[WORDS_COUNT];
 
@@ -145,7 +146,7 @@ void life_003(struct check *check, const struct model_destroy *destroy)
 	finding = judge_destroy(check, RULE_LIFE_003, destroy);
 	if (!finding)
 		return;
-	say_children(finding, destroy);
+	describe_children(finding, destroy);
 	finding_step(finding, "created", &object->created);
 	if (destroy->nchildren)
 		finding_step(finding, "blocked since", &destroy->children[0].created);
@@ -179,9 +180,9 @@ static void list_with(const struct finding *finding, char *text, size_t size)
 						 finding->with[kind] == 1 ? "" : "s");
 }
 
-/* @root: the last of those that the finding is about. */
-static void say_leak(struct finding *finding, const struct model_leak *leak,
-		     const struct life *root)
+/* @root: the last object that the finding is about. */
+static void describe_leak(struct finding *finding, const struct model_leak *leak,
+			  const struct life *root)
 {
 	const char *verb = verb_infos[root->created.verb].name;
 	char size[32], bytes[64] = "", end[80], with[256];
@@ -217,8 +218,8 @@ static void fill_leak(struct finding *finding, const struct model_leak *leak,
 }
 
 /*
- * LIFE-004: one finding for each place that made objects which were left. What is there only
- * because its context or its PD is, or could not be destroyed because of these, goes with them.
+ * LIFE-004: one finding for each place that made objects which were left. Objects that depend on
+ * these, or could not be destroyed because of these, are added to it.
  */
 void life_004(struct check *check, const struct model_leak *leak)
 {
@@ -239,7 +240,7 @@ void life_004(struct check *check, const struct model_leak *leak)
 	} else if (++finding->with[object->kind] == MANY) {
 		finding_step(finding, "the tenth", &object->created);
 	}
-	say_leak(finding, leak, root);
+	describe_leak(finding, leak, root);
 }
 
 /* LIFE-009 */
@@ -263,8 +264,8 @@ void life_009(struct check *check, const struct model_device *device)
 	finding_step(finding, "used", &used);
 }
 
-static void say_foreign(struct finding *finding, const struct model_foreign *foreign,
-			const char *context, const char *other)
+static void describe_foreign(struct finding *finding, const struct model_foreign *foreign,
+			     const char *context, const char *other)
 {
 	const struct call *call = foreign->event->call;
 	const char *verb = verb_infos[call->verb].name;
@@ -305,8 +306,8 @@ void life_010(struct check *check, const struct model_foreign *foreign)
 	if (!foreign->object)
 		finding_text(&finding->object, "%s@%" PRIx64, object_names[foreign->kind],
 			     foreign->handle);
-	say_foreign(finding, foreign, context_name(check, foreign->first),
-		    foreign->object ? context_name(check, foreign->object) : "");
+	describe_foreign(finding, foreign, context_name(check, foreign->first),
+			 foreign->object ? context_name(check, foreign->object) : "");
 	finding_step(finding, "created", &foreign->first->created);
 	if (foreign->object)
 		finding_step(finding, "created", &foreign->object->created);

@@ -1,9 +1,9 @@
 /*
  * MKEY-006 and FORK-005: registered memory that the program gives back; FORK-009: huge pages
  *
- * A region that merely stays registered behind its memory does no harm: caches of registrations
- * deregister after the fact. What does is a request that is under way; and, under fork support,
- * the flag that the library has put on the pages, which whoever is given them next inherits.
+ * A region that merely stays registered after its memory is gone does no harm: registration caches
+ * deregister later. An outstanding request does harm; and, under fork support, so does the flag
+ * that the library has set on the pages, which their next user inherits.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -24,7 +24,7 @@ struct lost {
 	uint64_t n;                   /* of them */
 };
 
-/* It is registered now, and did not go away. */
+/* It is still registered, and still mapped. */
 static bool is_huge(const struct memory_event *memory)
 {
 	return memory->what && !strcmp(memory->what, "huge");
@@ -76,8 +76,8 @@ static struct finding *add_memory(struct check *check, enum rule_id rule,
 	return finding;
 }
 
-static void tell_in_use(struct check *check, const struct trace_event *event, const struct life *mr,
-			const struct lost *lost)
+static void report_in_use(struct check *check, const struct trace_event *event,
+			  const struct life *mr, const struct lost *lost)
 {
 	struct finding *finding = add_memory(check, RULE_MKEY_006, event, mr);
 	struct moment given = moment_of(event), posted;
@@ -100,8 +100,8 @@ static void tell_in_use(struct check *check, const struct trace_event *event, co
 	finding_step(finding, "given back", &given);
 }
 
-static void tell_early(struct check *check, const struct trace_event *event, const struct life *mr,
-		       const struct lost *lost)
+static void report_early(struct check *check, const struct trace_event *event,
+			 const struct life *mr, const struct lost *lost)
 {
 	struct finding *finding = add_memory(check, RULE_FORK_005, event, mr);
 	struct moment given = moment_of(event);
@@ -120,16 +120,16 @@ static void judge_in_use(struct check *check, const struct trace_event *event,
 			 const struct life *mr, const struct lost *lost)
 {
 	if (lost->n)
-		tell_in_use(check, event, mr, lost);
+		report_in_use(check, event, mr, lost);
 }
 
-/* Where a request is under way, too, MKEY-006 says enough. */
+/* If a request is outstanding, too, MKEY-006 says enough. */
 static void judge_early(struct check *check, const struct trace_event *event, const struct life *mr,
 			const struct lost *lost)
 {
 	if (!lost->n && strcmp(event->memory->what, "madvise") != 0 &&
 	    model_fork_safety(check->model, event->process) == FORK_KEPT)
-		tell_early(check, event, mr, lost);
+		report_early(check, event, mr, lost);
 }
 
 typedef void judge_fn(struct check *check, const struct trace_event *event, const struct life *mr,
@@ -148,7 +148,7 @@ static void judge_region(struct check *check, const struct trace_event *event,
 	judge(check, event, mr, &lost);
 }
 
-/* Regions of one's own only, and none that a device pages on demand. */
+/* Only the process's own regions, and none with on-demand paging. */
 static void judge_memory(struct check *check, const struct trace_event *event, judge_fn *judge)
 {
 	const struct memory_event *memory = event->memory;

@@ -1,7 +1,8 @@
 /*
- * COMPL-001, THREAD-001, and what COMPL-005, LIFE-007 and THREAD-002 know by `record --strict`
+ * COMPL-001, THREAD-001, and the findings of COMPL-005, LIFE-007 and THREAD-002 by `record
+ * --strict`
  *
- * The recorder has told the event; here it is put into words.
+ * The recorder has found the misuse; this file words it.
  */
 #include <stdio.h>
 
@@ -165,7 +166,7 @@ void life_007_strict(struct check *check, const struct model_destroy *destroy)
 	finding_step(finding, "destroyed", &destroy->moment);
 }
 
-/* THREAD-002, of a call that was under way when the destroy began. */
+/* THREAD-002, for a call that was in progress when the destroy began. */
 void thread_002_strict(struct check *check, const struct model_destroy *destroy)
 {
 	const struct life *object = destroy->object;

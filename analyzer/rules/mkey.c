@@ -1,9 +1,9 @@
 /*
  * MKEY: memory, its keys and who may use it
  *
- * The model tells of each key that does not fit (struct model_key); a row here words it. A key that
- * was never seen is told only where the device has refused it, since functions of providers make
- * keys that no verb returns.
+ * The model reports each key that does not fit (struct model_key); a row in this file words it. A
+ * key that was never seen is reported only if the device has refused it, since functions of
+ * providers make keys that no verb returns.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -15,7 +15,8 @@
 #include "analyzer/model/words.h"
 #include "analyzer/rules/mkey_text.h"
 
-static void say_outside(struct check *check, struct finding *finding, const struct model_key *use)
+static void describe_outside(struct check *check, struct finding *finding,
+			     const struct model_key *use)
 {
 	const struct key *key = use->key;
 	char place[TEXT], name[TEXT], how[TEXT], outcome[TEXT];
@@ -28,7 +29,7 @@ static void say_outside(struct check *check, struct finding *finding, const stru
 		     key_misses(use, how), key_outcome(use, outcome));
 }
 
-static void say_gone(struct check *check, struct finding *finding, const struct model_key *use)
+static void describe_gone(struct check *check, struct finding *finding, const struct model_key *use)
 {
 	const struct key *key = use->key;
 	char place[TEXT], name[TEXT], outcome[TEXT], id[32], when[32];
@@ -43,7 +44,8 @@ static void say_gone(struct check *check, struct finding *finding, const struct 
 }
 
 /* Its number may be known as something else. */
-static void say_unknown(struct check *check, struct finding *finding, const struct model_key *use)
+static void describe_unknown(struct check *check, struct finding *finding,
+			     const struct model_key *use)
 {
 	const struct keys *keys = model_keys(check->model);
 	const struct key *other = keys_find_lkey(keys, use->at.process, 0, use->number);
@@ -76,11 +78,11 @@ void mkey_001(struct check *check, const struct model_key *use)
 	if (!finding)
 		return;
 	if (use->fault == KEY_OUTSIDE)
-		say_outside(check, finding, use);
+		describe_outside(check, finding, use);
 	else if (use->fault == KEY_GONE)
-		say_gone(check, finding, use);
+		describe_gone(check, finding, use);
 	else
-		say_unknown(check, finding, use);
+		describe_unknown(check, finding, use);
 }
 
 static const char *name_pd(const struct check *check, const struct model_key *use, uint64_t pd)
@@ -144,7 +146,7 @@ static bool is_registration(enum verb verb)
 	return verb_infos[verb].object == OBJECT_mr && verb_infos[verb].effect == EFFECT_CREATE;
 }
 
-/* MKEY-003, of a registration: whether or not the device let it pass. */
+/* MKEY-003, for a registration, whether or not the device accepted it. */
 void mkey_003_refused(struct check *check, const struct trace_event *event)
 {
 	const struct call *call = event->call;

@@ -1,8 +1,8 @@
 /*
  * MKEY: keys of the other end
  *
- * Of the other end something is known only where its queue pair is in the trace, too, and the two
- * are joined without doubt (analyzer/model/peer.h).
+ * The other end is known only if its queue pair is in the trace, too, and the two are matched
+ * without doubt (analyzer/model/peer.h).
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -33,8 +33,9 @@ static const char *pd_name(const struct check *check, const struct peer *peer, i
 	return object && object->name ? object->name : "another domain";
 }
 
-/* What else the number is: an lkey there, or an rkey of another device or process. */
-static void say_unknown(struct check *check, struct finding *finding, const struct model_key *use)
+/* What the number is otherwise: an lkey at that end, or an rkey of another device or process. */
+static void describe_unknown(struct check *check, struct finding *finding,
+			     const struct model_key *use)
 {
 	const struct keys *keys = model_keys(check->model);
 	uint32_t process = use->peer->process;
@@ -61,7 +62,8 @@ static void say_unknown(struct check *check, struct finding *finding, const stru
 		     key_outcome(use, outcome));
 }
 
-static void say_known(struct check *check, struct finding *finding, const struct model_key *use)
+static void describe_known(struct check *check, struct finding *finding,
+			   const struct model_key *use)
 {
 	const struct key *key = use->key;
 	char place[TEXT], name[TEXT], how[TEXT], outcome[TEXT], id[32], when[32], what[3 * TEXT];
@@ -87,7 +89,9 @@ static void say_known(struct check *check, struct finding *finding, const struct
 		     use->number, what, key_outcome(use, outcome));
 }
 
-/* May the key have been made, or destroyed, only after that, as the clocks of two traces differ? */
+/*
+ * May the key have been made or destroyed only after that, given the uncertainty of the two clocks?
+ */
 static bool is_out_of_order(struct check *check, const struct model_key *use)
 {
 	int64_t slack = peer_slack(model_peers(check->model), use->at.process, use->peer->process);
@@ -118,9 +122,9 @@ void mkey_004(struct check *check, const struct model_key *use)
 	if (!finding)
 		return;
 	if (use->fault == KEY_UNKNOWN)
-		say_unknown(check, finding, use);
+		describe_unknown(check, finding, use);
 	else
-		say_known(check, finding, use);
+		describe_known(check, finding, use);
 }
 
 /* MKEY-008 */
@@ -187,7 +191,7 @@ static struct model_key describe_request(const struct model_complete *complete,
 	return use;
 }
 
-/* MKEY-004: the region went between the post and the completion. */
+/* MKEY-004: the region was deregistered between the post and the completion. */
 void mkey_004_late(struct check *check, const struct model_complete *complete)
 {
 	const struct peer *peer = blamed_peer(check, complete);

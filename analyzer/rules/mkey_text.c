@@ -1,5 +1,5 @@
 /*
- * Words of the MKEY rules
+ * Texts of the MKEY rules
  */
 #include "analyzer/rules/mkey_text.h"
 

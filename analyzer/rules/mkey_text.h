@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Words of the MKEY rules: for mkey.c and mkey_peer.c.
+ * Text for the MKEY rules: for mkey.c and mkey_peer.c.
  *
  * One thread.
  */
@@ -24,5 +24,5 @@ const char *key_outcome(const struct model_key *use, char text[TEXT]);
 /* "it ends 4 bytes behind it" */
 const char *key_misses(const struct model_key *use, char text[TEXT]);
 
-/* A finding for each place in the program and kind of mistake; NULL: there are enough. */
+/* A finding for each place in the program and kind of mistake; NULL: enough are stored. */
 struct finding *key_finding(struct check *check, enum rule_id rule, const struct model_key *use);

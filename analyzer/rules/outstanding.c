@@ -1,7 +1,7 @@
 /*
- * What was outstanding when it should not have been
+ * Requests that were outstanding when they should not have been
  *
- * Told only of queues whose content is certain (analyzer/model/queue.h).
+ * Only for queues whose content is certain (analyzer/model/queue.h).
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -55,8 +55,8 @@ static uint32_t left_in(const struct queue *queue)
 }
 
 /*
- * Was it called by librdmacm? A socket of rsockets that is closed has its queue pair put into ERR
- * and destroyed with what is flushed; its buffers go with it.
+ * Was it called by librdmacm? When an rsocket is closed its queue pair is put into ERR and
+ * destroyed with its flushed requests; its buffers are freed with it.
  */
 static bool is_called_by_cm(struct trace *trace, uint32_t stack)
 {
@@ -161,7 +161,7 @@ static struct finding *add_twice(struct check *check, enum rule_id rule,
 	return finding;
 }
 
-/* Do both requests name one buffer, too? Then MKEY-007 says it. */
+/* Do both requests name one buffer, too? Then MKEY-007 reports it. */
 static bool is_same_buffer(const struct model_strain *strain)
 {
 	const struct queue *queue = strain->queue;
@@ -171,7 +171,7 @@ static bool is_same_buffer(const struct model_strain *strain)
 	       queue_sge(queue, last, 0)->addr == queue_sge(queue, strain->earlier, 0)->addr;
 }
 
-/* COMPL-006. Programs that give many requests one number are never told. */
+/* COMPL-006. Programs that give many requests one number are never reported. */
 void compl_006(struct check *check, const struct model_strain *strain)
 {
 	struct finding *finding;
@@ -217,7 +217,7 @@ void mkey_007(struct check *check, const struct model_strain *strain)
 		     strain->earlier->wr_id, strain->queue->completed);
 }
 
-/* What both rules tell of a completion. */
+/* The common part of both rules for a completion. */
 static struct finding *add_completion(struct check *check, enum rule_id rule,
 				      const struct model_complete *complete)
 {
@@ -268,7 +268,9 @@ void life_005(struct check *check, const struct model_complete *complete)
 	add_poll(finding, event);
 }
 
-/* LIFE-006: told where such a completion is polled. That none is left, the trace does not say. */
+/*
+ * LIFE-006: reported if such a completion is polled. The trace does not show whether any was left.
+ */
 void life_006(struct check *check, const struct model_complete *complete)
 {
 	const struct trace_event *event = complete->event;

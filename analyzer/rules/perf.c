@@ -1,8 +1,8 @@
 /*
- * PERF: what costs time
+ * PERF: patterns that cost time
  *
- * Told once of a queue, when it ends, from what the model has counted. What is rare
- * is worth no change, and what is a matter of taste no finding:
+ * Reported once per queue, when it ends, from the model's counts. A rare pattern is worth no
+ * change, and a matter of taste no finding:
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -27,7 +27,7 @@ static bool is_most(uint64_t part, uint64_t all)
 	return all >= LEAST && part * 100 >= all * MOST;
 }
 
-/* A finding of the whole life of a queue or CQ. */
+/* A finding about the whole life of a queue or CQ. */
 static struct finding *add_life(struct check *check, enum rule_id rule, const struct life *life,
 				const char *where, bool send)
 {
@@ -46,7 +46,7 @@ static struct finding *add_life(struct check *check, enum rule_id rule, const st
 	return finding;
 }
 
-/* Where it is posted: the last of the posts is an example. */
+/* Where it is posted: the last post is an example. */
 static void add_post(struct finding *finding, const struct queue *queue, uint32_t process)
 {
 	const struct queue_stats *stats = &queue->stats;
@@ -127,7 +127,7 @@ void perf_001(struct check *check, const struct model_exit *end)
 	}
 }
 
-static void tell_singles(struct check *check, const struct life *life, const struct queue *queue)
+static void report_singles(struct check *check, const struct life *life, const struct queue *queue)
 {
 	const struct queue_stats *stats = &queue->stats;
 	struct finding *finding;
@@ -156,9 +156,9 @@ static void tell_singles(struct check *check, const struct life *life, const str
 void perf_002(struct check *check, const struct life *life)
 {
 	if (life->sq)
-		tell_singles(check, life, life->sq);
+		report_singles(check, life, life->sq);
 	if (life->rq && life->rq->owner == life)
-		tell_singles(check, life, life->rq);
+		report_singles(check, life, life->rq);
 }
 
 /* PERF-003 */
@@ -188,7 +188,7 @@ void perf_003(struct check *check, const struct life *life)
 			     stats->acked, life->name);
 }
 
-static void tell_signalled(struct check *check, const struct life *life, const char *name)
+static void report_signalled(struct check *check, const struct life *life, const char *name)
 {
 	const struct queue *queue = life->sq;
 	struct finding *finding =
@@ -202,7 +202,7 @@ static void tell_signalled(struct check *check, const struct life *life, const c
 	add_post(finding, queue, life->process);
 }
 
-static void tell_small(struct check *check, const struct life *life, const char *name)
+static void report_small(struct check *check, const struct life *life, const char *name)
 {
 	const struct queue *queue = life->sq;
 	struct finding *finding =
@@ -228,9 +228,9 @@ void perf_004(struct check *check, const struct life *life)
 	judge_name(life, name, sizeof(name));
 	if (queue->posted >= LEAST && queue->stats.signalled == queue->posted &&
 	    queue->high >= DEEP)
-		tell_signalled(check, life, name);
+		report_signalled(check, life, name);
 	if (queue->stats.small >= LEAST && !queue->stats.small_inline)
-		tell_small(check, life, name);
+		report_small(check, life, name);
 }
 
 /* PERF-005 */

@@ -1,8 +1,8 @@
 /*
- * QUEUE: what a queue has room for
+ * QUEUE: the capacity of queues
  *
- * The model has found what is remarkable (analyzer/model/strain.c), and that its
- * numbers are certain. Here: which rule it breaks, and the sentences.
+ * The model has found the events (analyzer/model/strain.c), and that its numbers are certain. This
+ * file has the rules that they break, and the sentences.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -33,7 +33,7 @@ static struct finding *add_strain(struct check *check, enum rule_id rule,
 	return finding;
 }
 
-/* The request that has been there longest, and the post. */
+/* The oldest outstanding request, and the post. */
 static void add_steps(struct finding *finding, const struct model_strain *strain)
 {
 	const struct queue_request *oldest = queue_oldest(strain->queue);
@@ -56,8 +56,9 @@ static const char *error_name(int error, char text[32])
 	return text;
 }
 
-/* A full queue that refused a request, which was given up; or that took one too many. */
-static void tell_overflow(struct check *check, enum rule_id rule, const struct model_strain *strain)
+/* A full queue that refused a request, which was given up; or that accepted one too many. */
+static void report_overflow(struct check *check, enum rule_id rule,
+			    const struct model_strain *strain)
 {
 	const struct queue_refusal *refusal = strain->refusal;
 	struct finding *finding = add_strain(check, rule, strain);
@@ -89,8 +90,8 @@ static void tell_overflow(struct check *check, enum rule_id rule, const struct m
 }
 
 /*
- * Was the program stopped by a full queue? Not where it polled afterwards, or had met this before
- * and gone on: it knows how to wait, and only did not want to any more.
+ * Was the program stopped by a full queue? Not if it polled afterwards, or had handled such a
+ * failure before: then it can wait, and chose not to.
  */
 static bool is_overflow(const struct model_strain *strain, bool send)
 {
@@ -107,13 +108,13 @@ static bool is_overflow(const struct model_strain *strain, bool send)
 void queue_001(struct check *check, const struct model_strain *strain)
 {
 	if (is_overflow(strain, true))
-		tell_overflow(check, RULE_QUEUE_001, strain);
+		report_overflow(check, RULE_QUEUE_001, strain);
 }
 
 void queue_002(struct check *check, const struct model_strain *strain)
 {
 	if (is_overflow(strain, false))
-		tell_overflow(check, RULE_QUEUE_002, strain);
+		report_overflow(check, RULE_QUEUE_002, strain);
 }
 
 void queue_003(struct check *check, const struct model_strain *strain)
@@ -135,7 +136,7 @@ void queue_003(struct check *check, const struct model_strain *strain)
 	finding_step(finding, "posted", &strain->moment);
 }
 
-/* The device says that a CQ has overrun. */
+/* The device reports that a CQ has overrun. */
 void queue_003_event(struct check *check, const struct trace_event *event)
 {
 	const struct call *call = event->call;
@@ -238,7 +239,7 @@ void queue_005(struct check *check, const struct model_strain *strain)
 	finding_step(finding, "posted", &strain->moment);
 }
 
-/* Datagrams may be dropped by a program that knows what it does. */
+/* A program may drop datagrams on purpose. */
 static bool is_dropped(const struct model_strain *strain)
 {
 	const struct queue_refusal *refusal = strain->refusal;

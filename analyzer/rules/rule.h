@@ -1,6 +1,6 @@
 #pragma once
 /*
- * The rules, a row each in rules.def. docs/HOWTO-add-a-rule.md explains a row.
+ * The rules, one row each in rules.def. docs/HOWTO-add-a-rule.md explains a row.
  *
  * Constant data; any thread.
  */
@@ -20,7 +20,7 @@ enum rule_id {
 };
 
 /*
- * What a rule's function is told of, and with which fact. The raw ones (call to notify) are the
+ * The hooks of rules, and the type of their argument. The raw ones (call to notify) are the
  * application's own events only, not those of a library on its behalf.
  */
 #define EACH_HOOK(X)                                                                              \
@@ -59,7 +59,7 @@ EACH_HOOK(HOOK_TYPE)
 #undef HOOK
 
 struct rule {
-	const char *id;       /* "LIFE-001": stable, never used again */
+	const char *id;       /* "LIFE-001": stable, never reused */
 	const char *name;     /* "use-after-destroy" */
 	char severity;        /* 'E' error, 'W' warning, 'P' performance, 'I' information */
 	const char *evidence; /* kinds of events: c control, d data, q polling, f fork,

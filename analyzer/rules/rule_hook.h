@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Which function of which rule is told of what: the HOOK rows of rules.def.
+ * The functions of each rule and their hooks: the HOOK rows of rules.def.
  *
  * Constant data; any thread.
  */
@@ -13,7 +13,7 @@ enum hook {
 		HOOK_COUNT,
 };
 
-/* A function of a rule: @function is of the type that its hook has in EACH_HOOK. */
+/* A function of a rule: @function has the type of its hook in EACH_HOOK. */
 struct rule_hook {
 	enum rule_id rule;
 	enum hook hook;

@@ -30,8 +30,8 @@ static const char *last_step(const struct life *qp, char *text, size_t size)
 }
 
 /*
- * STATE-001. Only what was refused: a device may allow more than the table. A state that the
- * device has changed by itself is no excuse, since from ERR less is allowed than from any other.
+ * STATE-001. Only refused calls: a device may allow more than the table. A state that the device
+ * has changed by itself is no excuse, since from ERR less is allowed than from any other.
  */
 void state_001(struct check *check, const struct model_modify *modify)
 {
@@ -63,7 +63,7 @@ void state_001(struct check *check, const struct model_modify *modify)
 }
 
 /* "ibv_post_send() returned 22 (Invalid argument)", "... took it" */
-static const char *say_outcome(const struct post *post, char *text, size_t size)
+static const char *describe_outcome(const struct post *post, char *text, size_t size)
 {
 	const char *verb = verb_infos[post->verb].name;
 
@@ -77,7 +77,7 @@ static const char *say_outcome(const struct post *post, char *text, size_t size)
 	return text;
 }
 
-/* The steps that the findings about a post have. */
+/* Add the steps that all findings about a post have. */
 static struct finding *add_post(struct check *check, enum rule_id rule,
 				const struct model_misfit *misfit)
 {
@@ -108,7 +108,7 @@ void state_002(struct check *check, const struct model_misfit *misfit)
 	if (!finding)
 		return;
 	judge_name(qp, name, sizeof(name));
-	say_outcome(post, outcome, sizeof(outcome));
+	describe_outcome(post, outcome, sizeof(outcome));
 	if (misfit->what == MISFIT_SRQ)
 		finding_text(&finding->says,
 			     "%s uses a shared receive queue, but a receive was posted to the "
@@ -123,7 +123,7 @@ void state_002(struct check *check, const struct model_misfit *misfit)
 }
 
 /* "by IBV_WC_RETRY_EXC_ERR, polled at 1:20", "as ibv_query_qp() told at 1:20" */
-static const char *say_cause(const struct life *qp, char *text, size_t size)
+static const char *describe_cause(const struct life *qp, char *text, size_t size)
 {
 	const struct moment *moved = &qp->qp->moved;
 	const char *status = enum_name(enum_find("ibv_wc_status"), qp->qp->status);
@@ -139,8 +139,8 @@ static const char *say_cause(const struct life *qp, char *text, size_t size)
 	return text;
 }
 
-/* Told once an error. */
-static void tell_error(struct check *check, enum rule_id rule, const struct model_misfit *misfit)
+/* Report once per error. */
+static void report_error(struct check *check, enum rule_id rule, const struct model_misfit *misfit)
 {
 	const struct life *qp = misfit->object;
 	const struct post *post = misfit->event->post;
@@ -152,13 +152,13 @@ static void tell_error(struct check *check, enum rule_id rule, const struct mode
 		return;
 	finding_text(&finding->says,
 		     "%s had entered ERR %s, and %s later a %s was posted to it; %s.",
-		     judge_name(qp, name, sizeof(name)), say_cause(qp, cause, sizeof(cause)),
+		     judge_name(qp, name, sizeof(name)), describe_cause(qp, cause, sizeof(cause)),
 		     judge_span(misfit->event->time - qp->qp->moved.time, when),
 		     post_is_send(post) ? "send" : "receive",
-		     say_outcome(post, outcome, sizeof(outcome)));
+		     describe_outcome(post, outcome, sizeof(outcome)));
 }
 
-/* Was the program told by a completion, and not by its own call or an event? */
+/* Did the program learn of it from a completion, and not from its own call or an event? */
 static bool is_polled(const struct model_misfit *misfit)
 {
 	return misfit->object->qp->told && misfit->object->qp->status;
@@ -168,14 +168,14 @@ static bool is_polled(const struct model_misfit *misfit)
 void state_003(struct check *check, const struct model_misfit *misfit)
 {
 	if (misfit->what == MISFIT_ERROR && !is_polled(misfit))
-		tell_error(check, RULE_STATE_003, misfit);
+		report_error(check, RULE_STATE_003, misfit);
 }
 
 /* COMPL-007 */
 void compl_007(struct check *check, const struct model_misfit *misfit)
 {
 	if (misfit->what == MISFIT_ERROR && is_polled(misfit))
-		tell_error(check, RULE_COMPL_007, misfit);
+		report_error(check, RULE_COMPL_007, misfit);
 }
 
 /* STATE-004 */
@@ -196,7 +196,7 @@ void state_004(struct check *check, const struct model_misfit *misfit)
 	snprintf(number, sizeof(number), "opcode %d", post->wr[misfit->index].opcode);
 	opcode = enum_name(enum_find("ibv_wr_opcode"), post->wr[misfit->index].opcode);
 	judge_name(qp, name, sizeof(name));
-	say_outcome(post, outcome, sizeof(outcome));
+	describe_outcome(post, outcome, sizeof(outcome));
 	finding_text(&finding->where, "%s(): wr[%u].opcode", verb_infos[post->verb].name,
 		     misfit->index);
 	if (misfit->what == MISFIT_OPS)
@@ -219,7 +219,7 @@ static const struct device *device_of(struct check *check, const struct life *qp
 }
 
 /* "fe80::1, RoCE v1, sgid_index 0 of port 1 of mlx5_0" */
-static const char *say_gid(const struct device_gid *gid, char *text, size_t size)
+static const char *format_gid(const struct device_gid *gid, char *text, size_t size)
 {
 	char address[48];
 
@@ -240,16 +240,16 @@ static const char *better_gid(const struct device *device, uint32_t port, char *
 	return text;
 }
 
-static void say_rtr(struct finding *finding, const struct model_modify *modify,
-		    const struct device *device, const struct qp_path *path,
-		    const struct device_gid *gid)
+static void describe_rtr(struct finding *finding, const struct model_modify *modify,
+			 const struct device *device, const struct qp_path *path,
+			 const struct device_gid *gid)
 {
 	const struct call *call = modify->event->call;
 	char name[64], own[128], peer[48], better[96], when[32], outcome[96] = "";
 	bool unsuited = gid && gid_is_link_local(gid->raw) && gid_is_ipv4(path->dgid);
 
 	if (gid)
-		say_gid(gid, own, sizeof(own));
+		format_gid(gid, own, sizeof(own));
 	else
 		snprintf(own, sizeof(own), "sgid_index %u of port %u", path->sgid_index,
 			 path->port);
@@ -287,14 +287,14 @@ void state_008(struct check *check, const struct model_modify *modify)
 	if (!finding)
 		return;
 	finding_text(&finding->where, "ibv_modify_qp(): attr->ah_attr.grh");
-	say_rtr(finding, modify, device, &path, gid);
+	describe_rtr(finding, modify, device, &path, gid);
 	finding_step(finding, "created", &modify->object->created);
 	finding_step(finding, call->failed ? "refused" : "changed state", &moment);
 }
 
 /*
- * STATE-008, at the first completion. Not where the queue pair at the other end is known: then
- * there is a way, and another reason.
+ * STATE-008, at the first completion. Not if the queue pair at the other end is known: then there
+ * is a path, and another reason.
  */
 void state_008_unreached(struct check *check, const struct model_unreached *unreached)
 {
@@ -324,7 +324,7 @@ void state_008_unreached(struct check *check, const struct model_unreached *unre
 		     "%s sends to %s from %s, and the first completion reports no response "
 		     "(IBV_WC_RETRY_EXC_ERR)%s.",
 		     judge_name(object, name, sizeof(name)), gid_text(qp->path.dgid, peer),
-		     say_gid(gid, own, sizeof(own)),
+		     format_gid(gid, own, sizeof(own)),
 		     better_gid(device, qp->path.port, better, sizeof(better)));
 	finding_step(finding, "created", &object->created);
 	finding_step(finding, "GID chosen", &qp->rtr);

@@ -1,8 +1,8 @@
 /*
  * STATE: queue pairs whose other end is in the trace, too
  *
- * Attributes are compared when the first send completes: before that one end may still be in its
- * last connection.
+ * Attributes are compared when the first send completes: before that one end may still have its
+ * previous connection.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -97,8 +97,8 @@ static bool compare_ends(const struct qp *a, const struct qp *b, char text[MOST]
 	return used;
 }
 
-static void say_disagree(struct check *check, const struct life *qp, const struct life *other,
-			 const char *what)
+static void describe_mismatch(struct check *check, const struct life *qp, const struct life *other,
+			      const char *what)
 {
 	const struct moment *told = &qp->qp->rtr;
 	char mine[MOST], theirs[MOST];
@@ -117,7 +117,7 @@ static void say_disagree(struct check *check, const struct life *qp, const struc
 	finding_step(finding, "and its peer", &other->qp->rtr);
 }
 
-/* More reads at once than the other end has room for, where that made one fail. */
+/* More outstanding reads than the other end accepts, if that made one fail. */
 static void compare_reads(struct check *check, const struct model_complete *complete,
 			  const struct life *other)
 {
@@ -134,10 +134,10 @@ static void compare_reads(struct check *check, const struct model_complete *comp
 		return;
 	snprintf(what, sizeof(what), "max_rd_atomic %u and max_dest_rd_atomic %u", a->max_rd_atomic,
 		 b->max_dest_rd_atomic);
-	say_disagree(check, complete->qp, other, what);
+	describe_mismatch(check, complete->qp, other, what);
 }
 
-/* The only one that has the number is connected to another. */
+/* The only queue pair with the number is connected to another one. */
 static void find_misled(struct check *check, const struct model_complete *complete)
 {
 	const struct wc *wc = &complete->event->poll->wc[complete->index];
@@ -151,7 +151,7 @@ static void find_misled(struct check *check, const struct model_complete *comple
 		return;
 	snprintf(what, sizeof(what), "its dest_qp_num is 0x%x, not 0x%x", other->dest,
 		 complete->qp->number);
-	say_disagree(check, complete->qp, other->life, what);
+	describe_mismatch(check, complete->qp, other->life, what);
 }
 
 /* STATE-005 */
@@ -173,7 +173,7 @@ void state_005(struct check *check, const struct model_complete *complete)
 	if (!other->life || !other->life->qp)
 		return;
 	if (!queue->completed && compare_ends(complete->qp->qp, other->life->qp, what))
-		say_disagree(check, complete->qp, other->life, what);
+		describe_mismatch(check, complete->qp, other->life, what);
 	else
 		compare_reads(check, complete, other->life);
 }
@@ -260,7 +260,7 @@ void state_006_failed(struct check *check, const struct model_complete *complete
 	finding_step(finding, "failed", &polled);
 }
 
-static void say_impatient(struct check *check, const struct model_complete *complete)
+static void describe_impatient(struct check *check, const struct model_complete *complete)
 {
 	struct moment moment = request_moment(complete->qp, complete->request);
 	struct moment polled = moment_of(complete->event);
@@ -286,9 +286,9 @@ static bool is_stall(int64_t lasted)
 }
 
 /*
- * Did the timer make @request, which lasted a multiple of it, wait, as two before? Where one takes
- * as long that found a receive, with no stalled one before it, the way is slow, and the timer has
- * no part in it.
+ * Did the timer delay @request, which lasted a multiple of it, like two before? If one that found a
+ * receive takes as long, with no stalled one before it, the path is slow, and the timer is not the
+ * cause.
  */
 static bool is_stalled(struct peer *peer, const struct queue_request *request, int64_t end)
 {
@@ -317,7 +317,7 @@ void state_007(struct check *check, const struct model_complete *complete)
 	if (!request || !qp || !qp->qp || !(qp->qp->set & ABI_QP_RNR_RETRY) || wc->candidates > 1)
 		return;
 	if (wc->status == RNR_RETRY_EXC_ERR && !qp->qp->rnr_retry) {
-		say_impatient(check, complete);
+		describe_impatient(check, complete);
 		return;
 	}
 	if (wc->status || qp->qp->rnr_retry != 7 || !queue_takes_receive(request->opcode) ||

@@ -9,7 +9,7 @@
 
 #include "analyzer/rules/judge.h"
 
-static void say_race(struct finding *finding, const struct model_destroy *destroy)
+static void describe_race(struct finding *finding, const struct model_destroy *destroy)
 {
 	const struct life *object = destroy->object;
 	char name[64], began[32], end[32], id[32], other[32];
@@ -40,7 +40,7 @@ void thread_002(struct check *check, const struct model_destroy *destroy)
 	finding = judge_destroy(check, RULE_THREAD_002, destroy);
 	if (!finding)
 		return;
-	say_race(finding, destroy);
+	describe_race(finding, destroy);
 	finding_step(finding, "created", &object->created);
 	finding_step(finding, "destroyed", &destroy->moment);
 	finding_step(finding, "used", &object->met);

@@ -1,12 +1,12 @@
 /*
- * What was outstanding on a queue, over time
+ * The number of outstanding requests of a queue over time
  *
  * A row for each event that changes it: a post that the device accepted, a poll with completions
  * (one row, however many), a reset, a destroy, the end of the process.
  *
- *	post of 4 ----> depth 4      poll of 3 ----> depth 1      reset ----> depth 0
+ * 	post of 4 ----> depth 4      poll of 3 ----> depth 1      reset ----> depth 0
  *
- * While the model processes an event its queues are noted; their rows are made after it, or, of a
+ * While the model processes an event its queues are noted; their rows are made after it, or, for a
  * queue that ends, just before.
  */
 #include "analyzer/tables/depth.h"
@@ -36,7 +36,7 @@ struct touched {
 
 struct depth_rows {
 	struct pass pass;
-	struct depth_row *rows; /* that the last event has made */
+	struct depth_row *rows; /* made by the last event */
 	size_t nrows, size, at;
 	struct touched *touched;
 	size_t ntouched, touched_size;
@@ -92,7 +92,7 @@ static struct touched *find_touched(struct depth_rows *rows, const struct queue 
 	return NULL;
 }
 
-/* The event changes @queue, which had @before. */
+/* The event changes @queue, which had @before outstanding. */
 static void touch_queue(struct depth_rows *rows, const struct queue *queue, uint32_t before)
 {
 	if (!queue || !queue->owner || (rows->object && queue->owner->id != rows->object) ||

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * The table-valued function `queue_depth`: what was outstanding on a queue, over time.
+ * The table-valued function `queue_depth`: outstanding requests of a queue over time.
  */
 #include "core/store/vtab/made.h"
 

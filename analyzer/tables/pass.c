@@ -13,7 +13,7 @@
 #include "analyzer/rules/findings.h"
 #include "core/wire/log.h"
 
-/* A child of a fork begins with what its parent has: that cannot be read alone. */
+/* A child of a fork begins with copies of its parent's objects: it cannot be read alone. */
 static bool stands_alone(struct trace *trace, uint32_t process)
 {
 	const struct process *p = trace_process(trace, process);
@@ -21,7 +21,7 @@ static bool stands_alone(struct trace *trace, uint32_t process)
 	return p && !p->parent;
 }
 
-/* The process that the rows are of; 0: any. */
+/* The process of the wanted rows; 0: any. */
 static uint32_t narrow_process(struct trace *trace, const struct made_bounds *bounds)
 {
 	const struct object *object = trace_object(trace, bounds->object);
@@ -55,7 +55,10 @@ int pass_init(struct pass *pass, struct trace *trace, const struct made_bounds *
 
 void pass_fini(struct pass *pass)
 {
-	/* what still lives is told as it is freed: by no event, and its process has not ended */
+	/*
+	 * live objects are reported when they are freed, without an event, and their process has
+	 * not ended
+	 */
 	pass->event = NULL;
 	pass->process = 0;
 	model_free(pass->model);

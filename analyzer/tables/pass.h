@@ -1,7 +1,7 @@
 #pragma once
 /*
- * One pass of the model over a trace, step by step: for tables that are made of it, and for whoever
- * stops at a moment.
+ * One pass of the model over a trace, step by step: for tables that are derived from it, and for
+ * queries of the state at a time.
  *
  * One thread.
  */
@@ -12,28 +12,28 @@ struct pass {
 	struct trace *trace;
 	struct model *model;
 	struct cursor *cursor;
-	struct findings *findings;       /* what evidence is missing */
+	struct findings *findings;       /* which evidence is missing */
 	const struct trace_event *event; /* the current one; NULL: a process ends */
 	uint32_t process;                /* that ends */
 	int64_t now;
-	uint32_t ended; /* after the last event the processes end: so many have */
-	bool cut;       /* it goes up to a time: they do not; may be set after pass_init(), */
-	bool keeps;     /* and so that no process ends */
+	uint32_t ended; /* processes whose end was passed, after the last event */
+	/* it ends at a time: processes do not end then; may be set after pass_init() */
+	bool cut;
+	bool keeps; /* processes must not end */
 };
 
 /*
- * Begin. @bounds may narrow it to a process, and to events up to a time; NULL: it does not.
- * @control: without the data plane. Returns 0, or -errno after log_err(); then @pass is to be given
- * to pass_fini(), too.
+ * Begin. @bounds may narrow it to a process, and to events up to a time; NULL: all. @control:
+ * without the data plane. Returns 0, or -errno after log_err(); call pass_fini() in either case.
  */
 int pass_init(struct pass *pass, struct trace *trace, const struct made_bounds *bounds,
 	      bool control, const struct model_watcher *watcher);
 void pass_fini(struct pass *pass);
 
-/* Give the model the next event: 1, 0 at the end, -errno. */
+/* Pass the next event to the model: 1, 0 at the end, -errno. */
 int pass_step(struct pass *pass);
 
-/* Has the process that ends done so, or does only the trace end? */
+/* Did the process end itself, or does only the trace end? */
 bool pass_ended(const struct pass *pass);
 
 /* "lost guessed": enum queue_doubt; NULL: none. */

@@ -2,8 +2,8 @@
  * Each queue pair with its peer, capabilities and last state
  *
  * The rows are those of the trace's objects, filled by one pass of the model when the table is
- * first used, and kept. What the control verbs tell (peers, capabilities, attributes) takes a pass
- * over these alone; states and counts take all events.
+ * first used, and kept. Peers, capabilities and attributes need a pass over the control verbs
+ * alone; states and counts need all events.
  */
 #include "analyzer/tables/qps.h"
 
@@ -26,7 +26,7 @@ struct side_counts {
 
 struct qp_row {
 	const struct object *object;
-	uint32_t peer; /* object; 0 not known */
+	uint32_t peer; /* object; 0: not known */
 	bool made;     /* the rest is known */
 	bool all_signalled;
 	uint32_t send_cq, recv_cq, srq;
@@ -79,7 +79,7 @@ static const struct made_column columns[] = {
 	[RECV_HIGH] = INTEGER_COLUMN("recv_high"), [DOUBT] = TEXT_COLUMN("doubt"), { 0 },
 };
 
-/* what takes all events */
+/* the columns that need all events */
 static const uint64_t counts = 1ull << STATE | 1ull << SENDS | 1ull << SEND_HIGH | 1ull << RECVS |
 			       1ull << RECV_HIGH | 1ull << DOUBT;
 /* clang-format on */
@@ -129,7 +129,7 @@ static struct qp_row *find_row(struct qps *qps, uint32_t id)
 	return id && map_get(&qps->by_id, id, &at) ? &qps->rows[at - 1] : NULL;
 }
 
-/* Two are known to each other once the second has been told of the first. */
+/* Two are known to each other once the second has the number of the first. */
 static void join_peers(struct qps *qps, const struct life *life)
 {
 	struct peer *peer = life->peer;

@@ -1,18 +1,18 @@
 /*
- * Each work request with what became of it
+ * Each work request with its outcome
  *
- * The model tells when a request is retired or forgotten; that makes its row, so rows come in the
- * order in which requests end, and memory is bound by what is outstanding.
+ * The model reports when a request is retired or forgotten, which makes its row; so rows come in
+ * the order in which requests end, and memory is limited by the number outstanding.
  *
- *	completed	its own completion was polled, with success
- *	error, flushed	likewise, with an error
- *	retired		unsignalled: a later one of its queue has completed
- *	refused		the post failed at it or before it, or was thrown away by ibv_wr_abort()
- *	reset		its queue was reset, ...
- *	destroyed	... or destroyed, ...
- *	ended		... or the process ended, before that
- *	outstanding	nothing of all this until the end of the trace
- *	unknown		the content of its queue is not known, or its completion was not seen
+ * 	completed	its own completion was polled, with success
+ * 	error, flushed	likewise, with an error
+ * 	retired		unsignalled: a later one of its queue has completed
+ * 	refused		the post failed at it or before it, or was discarded by ibv_wr_abort()
+ * 	reset		its queue was reset, ...
+ * 	destroyed	... or destroyed, ...
+ * 	ended		... or the process ended, before that
+ * 	outstanding	none of these until the end of the trace
+ * 	unknown		the content of its queue is not known, or its completion was not seen
  */
 #include "analyzer/tables/requests.h"
 
@@ -33,14 +33,14 @@ struct request_row {
 	int64_t time, completed; /* completed: NOT_GIVEN none */
 	uint64_t wr_id, bytes, remote_addr;
 	const char *outcome;
-	int opcode, status; /* status: NOT_GIVEN it has no completion of its own */
+	int opcode, status; /* status: NOT_GIVEN: it has no completion of its own */
 	unsigned int doubt;
 	bool signalled;
 };
 
 struct request_rows {
 	struct pass pass;
-	struct request_row *rows; /* that the last event has made */
+	struct request_row *rows; /* made by the last event */
 	size_t nrows, size, at;
 	const struct enum_info *opcodes, *statuses;
 	bool failed; /* no memory for a row */
@@ -85,7 +85,7 @@ static struct request_row *add_row(struct request_rows *rows)
 	return row;
 }
 
-/* One that has been accepted. */
+/* A request that was accepted. */
 static struct request_row *add_request(struct request_rows *rows, const struct queue *queue,
 				       const struct queue_request *request)
 {
@@ -149,7 +149,7 @@ static void on_forget(void *arg, const struct model_forget *forget)
 	row->outcome = forget->reset ? "reset" : "unknown";
 }
 
-/* What is outstanding on a queue that ends with its object or process. */
+/* Requests outstanding on a queue that ends with its object or process. */
 static void leave_queue(struct request_rows *rows, const struct life *owner,
 			const struct queue *queue)
 {
@@ -179,7 +179,7 @@ static uint64_t bytes_of(const struct wr *wr)
 	return bytes;
 }
 
-/* One that was refused, or whose queue is not known. */
+/* A request that was refused, or whose queue is not known. */
 static void add_other(struct request_rows *rows, const struct model_post *post, uint32_t i)
 {
 	const struct wr *wr = &post->event->post->wr[i];
@@ -234,7 +234,7 @@ static int requests_open(void *arg, const struct made_bounds *bounds, void **ret
 
 	if (!rows)
 		return log_err(-ENOMEM, "requests");
-	all.to = INT64_MAX; /* a bound of the post is none of the completion */
+	all.to = INT64_MAX; /* a bound of the post does not apply to the completion */
 	rows->opcodes = enum_find("ibv_wr_opcode");
 	rows->statuses = enum_find("ibv_wc_status");
 	err = pass_init(&rows->pass, arg, &all, false, &watcher);
@@ -277,7 +277,7 @@ static void put_known(struct made_value *value, bool known, int64_t number)
 		made_int(value, number);
 }
 
-/* What became of it. */
+/* Set the outcome. */
 static void put_end(const struct request_rows *rows, const struct request_row *row, int column,
 		    struct made_value *value)
 {

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Table `requests`: each work request with what became of it.
+ * Table `requests`: each work request with its outcome.
  */
 #include "core/store/vtab/made.h"
 

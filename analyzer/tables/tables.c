@@ -1,5 +1,5 @@
 /*
- * The tables that take the model
+ * The tables that need the model
  */
 #include "analyzer/tables/tables.h"
 

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * The tables that take the model: requests, qps, queue_depth. Only `verbatim sql` has them.
+ * The tables that need the model: requests, qps, queue_depth. Only `verbatim sql` has them.
  *
  * One thread.
  */
@@ -9,7 +9,7 @@
 struct trace;
 struct model_tables;
 
-/* All of them, up to NULL: for what describes them. */
+/* All of them, up to NULL: for listings. */
 extern const struct made_table *const model_tables[];
 
 /* Add them to the trace's connection. 0 or -errno; free after the trace is closed. */

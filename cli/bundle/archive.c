@@ -1,8 +1,8 @@
 /*
  * A tar archive compressed by zstd
  *
- * Of libarchive's formats and filters only these two are switched on for reading: the file may be
- * anybody's.
+ * Of libarchive's formats and filters only these two are enabled for reading: the file is
+ * untrusted.
  */
 #include "cli/bundle/archive.h"
 

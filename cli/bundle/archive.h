@@ -1,9 +1,9 @@
 #pragma once
 /*
- * A tar archive compressed by zstd: the one door to libarchive. One thread.
+ * A tar archive compressed by zstd: the only module that uses libarchive. One thread.
  *
- * Names are those of files in a folder, without the folder. Owners, times and modes are none of the
- * files': every file is 0600 of nobody, at time 0.
+ * Names are those of files in a folder, without the folder. Owners, times and modes of the files
+ * are not stored: every entry has mode 0600, owner nobody and time 0.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -18,21 +18,25 @@ int archive_add_bytes(struct archive_writer *writer, const char *name, const voi
 int archive_add_file(struct archive_writer *writer, const char *name, const char *path,
 		     long long bytes);
 
-/* All of it is in the file, and that on the disk; or @err, or -errno after log_err(). Frees. */
+/*
+ * Finish: everything is written to the disk. Returns @err, if set, or 0 or -errno after log_err().
+ * Frees the writer.
+ */
 int archive_finish(struct archive_writer *writer, int err);
 
 struct archive_reader;
 
 /* An entry: a regular file. */
 struct archive_found {
-	const char *name; /* as it is there; valid until the next */
+	const char *name; /* as in the archive; valid until the next entry is read */
 	long long bytes;
 };
 
 /*
- * Read the file @path. 0 or -errno after log_err(): -EINVAL it is no such archive. archive_next()
- * is 1, 0 at the end, or -EINVAL where it is damaged or has what is no regular file, or one with
- * holes. archive_read() gives the bytes of the entry: how many, 0 at its end.
+ * Read the file @path. 0 or -errno after log_err(): -EINVAL if it is not such an archive.
+ * archive_next() returns 1, 0 at the end, or -EINVAL if the archive is damaged or an entry is not a
+ * regular file, or has holes. archive_read() reads bytes of the entry and returns their number, 0
+ * at its end.
  */
 int archive_open(const char *path, struct archive_reader **ret_reader);
 int archive_next(struct archive_reader *reader, struct archive_found *ret_found);

@@ -1,12 +1,12 @@
 /*
  * verbatim bundle: what a bug report needs, in one file
  *
- *	manifest.json   what is in it: lengths, SHA-256
- *	versions.txt    of verbatim, the format, libraries, kernel
- *	builds.txt      build ids of the program and its libraries
- *	doctor.txt      what `verbatim doctor` says here; not of an anonymised trace
- *	report.html     the page
- *	trace.db        a copy of the trace, or what anonymise_write() makes of it
+ * 	manifest.json   what is in it: lengths, SHA-256
+ * 	versions.txt    of verbatim, the format, libraries, kernel
+ * 	builds.txt      build ids of the program and its libraries
+ * 	doctor.txt      the output of `verbatim doctor`; not with an anonymised trace
+ * 	report.html     the page
+ * 	trace.db        a copy of the trace, or what anonymise_write() makes of it
  *
  * All are made in a folder beside the bundle first, so that the list of them can be printed before
  * the bundle is written.
@@ -65,7 +65,7 @@ static void name_part(const struct bundle *b, const char *name, char path[PATH_M
 	snprintf(path, PATH_MAX + 64, "%s/%s", b->folder.path, name);
 }
 
-/* The part lies in the folder now. */
+/* The part is complete in the folder. */
 static int measure_part(struct bundle *b, const char *name, const char *what)
 {
 	struct manifest_file *file = manifest_add(&b->manifest, name, what);
@@ -112,7 +112,7 @@ static int put_texts(struct bundle *b)
 	return err;
 }
 
-/* What a subcommand prints; one that fails has said why, and its part is left out. */
+/* Write the output of a subcommand; one that fails has said why, and its part is left out. */
 static int put_document(struct bundle *b, const struct document *document, const char *name,
 			const char *what)
 {
@@ -123,7 +123,7 @@ static int put_document(struct bundle *b, const struct document *document, const
 	return put_part(b, name, what, &document->text);
 }
 
-/* The page names the trace as it was called: in its folder that is nobody's path. */
+/* The page names the trace by its path on the command line: its path in the folder is temporary. */
 static int put_documents(struct bundle *b)
 {
 	struct document documents[] = { { .words = { "report", TRACE } },
@@ -167,7 +167,7 @@ static int print_list(const struct bundle *b, struct trace *from, const char *pa
 	return fflush(stdout) ? log_err(-errno, "write to standard output") : 0;
 }
 
-/* The manifest is first, so that a reader knows what will come. */
+/* The manifest is first, so that a reader knows what follows. */
 static int write_archive(const struct bundle *b, const char *to)
 {
 	struct text manifest = { 0 };
@@ -235,7 +235,7 @@ int cli_bundle(int argc, char **argv)
 	if (status)
 		return status;
 	name_bundle(arguments.at[0], path);
-	cli_tell_loss(trace);
+	cli_report_loss(trace);
 	status = cli_status(make_bundle(trace, set.path ? set.path : path, &set));
 	trace_close(trace);
 	return status;

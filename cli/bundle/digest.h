@@ -12,8 +12,8 @@ struct digest;
 int digest_new(struct digest **ret_digest);
 void digest_add(struct digest *digest, const void *bytes, size_t n);
 
-/* Frees it; NULL only frees. */
+/* Frees it; with NULL it does nothing else. */
 void digest_end(struct digest *digest, char *ret_text);
 
-/* Of the file at @path, and its length. 0 or -errno after log_err(). */
+/* The digest and length of the file at @path. 0 or -errno after log_err(). */
 int digest_file(const char *path, char ret_text[DIGEST_TEXT], long long *ret_bytes);

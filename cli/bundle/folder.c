@@ -1,5 +1,5 @@
 /*
- * A folder that is made beside what it is to become
+ * A folder that is made beside the path that it will get
  */
 #include "cli/bundle/folder.h"
 
@@ -39,7 +39,7 @@ int folder_make(struct folder *folder, const char *to)
 	return log_err(-errno, "write %s", to);
 }
 
-/* Never over anything, also where the file system cannot promise that itself. */
+/* Never replace an existing file, even if the file system cannot guarantee that. */
 static int rename_new(const char *from, const char *to)
 {
 	struct stat st;

@@ -1,22 +1,25 @@
 #pragma once
 /*
- * A folder that is made beside what it is to become, and gets its name when it is whole. One
+ * A folder that is created under a temporary name and gets its final name when it is complete. One
  * thread.
  */
 #include <limits.h>
 
-/* Zeroed there is none. */
+/* All zero: no folder. */
 struct folder {
 	char path[PATH_MAX];
 };
 
 /*
- * Make one beside @to, which must not be there: nothing is ever written over. 0 or -errno after
- * log_err(): -EEXIST it is.
+ * Create one beside @to, which must not exist: nothing is ever overwritten. 0 or -errno after
+ * log_err(): -EEXIST if it exists.
  */
 int folder_make(struct folder *folder, const char *to);
 
-/* Call it, or its file @name, @to; where something of that name came to be meanwhile, it stays. */
+/*
+ * Rename it, or its file @name, to @to; if something of that name has appeared meanwhile, that
+ * stays.
+ */
 int folder_keep(struct folder *folder, const char *to);
 int folder_give(const struct folder *folder, const char *name, const char *to);
 

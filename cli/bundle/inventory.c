@@ -1,5 +1,5 @@
 /*
- * What a trace holds that may be nobody else's business, and what a reader of it needs to know
+ * What a trace contains that may be confidential, and what its reader needs to know
  */
 #include "cli/bundle/inventory.h"
 
@@ -15,7 +15,7 @@
 #include "core/store/read/trace.h"
 #include "core/wire/log.h"
 
-/* Each is a count; a text of the first there is stands beside it. */
+/* Each is a count; the first text, if there is one, is printed beside it. */
 static const struct {
 	const char *what, *count, *example;
 } kinds[] = {

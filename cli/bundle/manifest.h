@@ -1,9 +1,9 @@
 #pragma once
 /*
- * What is in a bundle: manifest.json, its first file. One thread.
+ * The contents of a bundle: manifest.json, its first file. One thread.
  *
- *	{"format":"verbatim bundle","version":1,"verbatim":"0.1","anonymised":false,
- *	 "files":[{"name":"trace.db","bytes":4096,"sha256":"..."}]}
+ * 	{"format":"verbatim bundle","version":1,"verbatim":"0.1","anonymised":false,
+ * 	 "files":[{"name":"trace.db","bytes":4096,"sha256":"..."}]}
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,15 +30,15 @@ struct manifest {
 	struct manifest_file files[MANIFEST_FILES];
 };
 
-/* The next file, to be filled in by the caller. */
+/* Add a file, to be filled in by the caller. */
 struct manifest_file *manifest_add(struct manifest *manifest, const char *name, const char *what);
 
 void manifest_write(const struct manifest *manifest, struct text *to);
 
-/* It is not trusted. NULL, or what is wrong with it. */
+/* The text is not trusted. Returns NULL, or the reason why it is invalid. */
 const char *manifest_read(const char *json, size_t n, struct manifest *ret_manifest);
 
 struct manifest_file *manifest_find(struct manifest *manifest, const char *name);
 
-/* A file's own name, that leads nowhere else: letters, digits, "-", "_", and "." not in front. */
+/* Is it a file name without a path: letters, digits, "-", "_", and "." except in front? */
 bool manifest_is_name(const char *name);

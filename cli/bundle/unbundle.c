@@ -1,8 +1,8 @@
 /*
  * verbatim unbundle: the files of a bundle
  *
- * A bundle comes from somebody else. Its files are written into a folder of our own making, beside
- * the one to be, and only when all of them are what the manifest says does it get its name.
+ * A bundle is untrusted. Its files are written into a new folder beside the final one, which is
+ * renamed only if all of them match the manifest.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -47,7 +47,7 @@ struct unbundle {
 	struct manifest manifest;
 	struct folder folder;
 	long long done; /* bytes */
-	uint64_t next;  /* CLOCK_MONOTONIC, ns: when to say so */
+	uint64_t next;  /* CLOCK_MONOTONIC, ns: time of the next progress line */
 };
 
 enum { SHOW_SECONDS = 10 };
@@ -57,7 +57,7 @@ static int refuse_entry(const struct unbundle *u, const char *name, const char *
 	return log_err(-EINVAL, "%s: '%s' in it %s; nothing was unpacked", u->path, name, why);
 }
 
-/* All of an entry that may have @most bytes, into memory. */
+/* Read an entry of at most @most bytes into memory. */
 static int read_small(struct unbundle *u, char *bytes, size_t most, size_t *ret_n)
 {
 	long long n;
@@ -93,7 +93,7 @@ static int read_manifest(struct unbundle *u)
 		     : 0;
 }
 
-/* A bundle may say that it has more than there is on any disk. */
+/* A bundle may claim to contain more than any disk holds. */
 static int check_room(const struct unbundle *u)
 {
 	unsigned long long room, need = (unsigned long long)u->manifest.bytes;
@@ -107,7 +107,7 @@ static int check_room(const struct unbundle *u)
 			   : 0;
 }
 
-/* @n more bytes are read: say so now and then, and end it when its time is over. */
+/* @n more bytes are read: report progress now and then, and stop at the deadline. */
 static int note_bytes(struct unbundle *u, long long n)
 {
 	uint64_t now = clock_monotonic();
@@ -196,7 +196,7 @@ static int take_all(struct unbundle *u, bool list)
 	return err;
 }
 
-/* "t" for "dir/t.bundle"; NULL where that leaves nothing. */
+/* "t" for "dir/t.bundle"; NULL if that leaves nothing. */
 static char *name_folder(const char *path)
 {
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;

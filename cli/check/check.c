@@ -2,8 +2,8 @@
  * verbatim check: the rules over a trace, or over several of one job
  *
  * The exit status is 1 where a rule of severity error or warning has a finding, a queue pair has a
- * completion in error, a call never returned, or a process was killed that had live objects; what
- * is muted does not count. Performance and information never fail a build.
+ * completion in error, a call never returned, or a process was killed that had live objects; muted
+ * findings do not count. Performance and information never fail a build.
  */
 #include "analyzer/check.h"
 
@@ -64,7 +64,7 @@ static int make_report(struct report *report, const struct settings *set, struct
 	known_judge_facts(report->known, report);
 	status = check_is_bad(report->findings) ? CLI_FINDINGS : CLI_FINE;
 	err = print_report(report, set->format, status);
-	known_tell(report->known, report->findings);
+	known_report(report->known, report->findings);
 	if (!err && set->check.write_baseline)
 		err = known_write(set->check.write_baseline, report);
 	for (size_t i = 0; i < nparts && !err && set->save; i++)
@@ -93,7 +93,7 @@ static int check_traces(struct report *report, const struct settings *set, struc
 {
 	int err = trace_nparts(report->trace) > 1 ? clocks_join(report->trace) : 0;
 
-	cli_tell_waits(report->trace);
+	cli_report_waits(report->trace);
 	cli_show_progress("check", report->trace);
 	if (!err)
 		err = check_trace(report->trace, &set->check.check, ret_findings);
@@ -101,7 +101,7 @@ static int check_traces(struct report *report, const struct settings *set, struc
 	return err < 0 ? (int)cli_status(err) : make_report(report, set, rows);
 }
 
-/* One trace, or several as one. */
+/* Check one trace, or several as one. */
 static int check_files(const struct arguments *arguments, const struct settings *set,
 		       struct known *known)
 {
@@ -122,7 +122,7 @@ static int check_files(const struct arguments *arguments, const struct settings 
 		status = check_traces(&report, set, rows, &findings);
 	trace_close(report.trace);
 	for (int i = 0; i < arguments->n && rows; i++) {
-		/* the only time that a trace is not only read */
+		/* the only case that writes to the trace */
 		if (!err && set->save && status <= CLI_FINDINGS)
 			err = trace_save_findings(arguments->at[i], rows[i].all, rows[i].n);
 		rows_fini(&rows[i]);

@@ -27,7 +27,7 @@ static void print_field(const char *title, const char *text)
 	wrap_text(stdout, printf("%-*s", TITLE, title), TITLE, text);
 }
 
-/* Each line of @lines as an entry of its own, numbered where there are several. */
+/* Print each line of @lines as an entry of its own, numbered if there are several. */
 static void print_lines(const char *title, const char *lines, bool number)
 {
 	char line[1024];
@@ -93,7 +93,7 @@ static bool knows_errnos(enum verb verb, bool own)
 	return false;
 }
 
-/* What is known of one verb: its own errnos, then those of verbs like it. */
+/* Print what is known of one verb: its own errnos, then those of verbs like it. */
 static void print_verb(enum verb verb)
 {
 	const char *name = verb_infos[verb].name;
@@ -156,7 +156,10 @@ static int refuse_topic(const char *command, const char *name)
 			  name, suggest_text(&near));
 }
 
-/* A verb, and the errno behind it if there is one. Returns how many arguments, or -1. */
+/*
+ * Explain a verb, and the errno after it if there is one. Returns the number of arguments used, or
+ * -1.
+ */
 static int explain_verb(enum verb verb, const char *next)
 {
 	int error = next && verb_find(next) < 0 ? explain_find_errno(next) : -1;
@@ -173,7 +176,7 @@ static int explain_verb(enum verb verb, const char *next)
 	return 2;
 }
 
-/* Explain what @at begins with. Returns how many arguments that was; 0 not known. */
+/* Explain what @at begins with. Returns the number of arguments used; 0: not known. */
 static int explain_topic(char **at)
 {
 	int rule = rule_find(at[0]), verb = verb_find(at[0]);

@@ -46,8 +46,8 @@ const struct option_row cli_diff_options[] = {
 /* clang-format on */
 
 /*
- * What may explain a difference; of several processes the distinct values. Variables that the
- * recorder needs are another in each recording.
+ * Facts that may explain a difference; of several processes the distinct values. Variables that the
+ * recorder needs differ with each recording.
  */
 static const char facts_sql[] =
 	"SELECT key, value FROM meta WHERE key IN ('version', 'command', 'device', 'clock',"
@@ -143,7 +143,7 @@ static int compare_runs(struct diff_run *const *runs, int nbefore, int n,
 	return status;
 }
 
-/* How many of the arguments are before; or -1 after one line. */
+/* How many of the arguments are before; -1 after an error message. */
 static int count_before(const struct arguments *arguments)
 {
 	int n = arguments->n, before = arguments->rest >= 0 ? arguments->rest : n == 2 ? 1 : -1;

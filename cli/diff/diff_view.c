@@ -21,11 +21,11 @@
 
 enum {
 	VALUE = 96,
-	LINE = 64, /* columns of a line below the first of a change */
-	WHAT = 27, /* of the first: two columns, before the verdict */
+	LINE = 64, /* columns of the second and later lines of a change */
+	WHAT = 27, /* columns of the first line, before the verdict */
 	VALUES = 20,
 	FAR = 1000, /* percent */
-	AHEAD = 12, /* shown of what two long texts have in common */
+	AHEAD = 12, /* characters shown of a common beginning of two long texts */
 };
 
 static const char *const section_names[] = { "structure", "shape", "time", "environment" };
@@ -34,7 +34,7 @@ static const char *const verdict_names[] = { "not distinguishable", "changed", "
 /* of JSON */
 static const char *const verdict_words[] = { "unclear", "changed", "better", "regression" };
 
-/* Runs may differ where a count is a mean. */
+/* Runs may differ if a count is a mean. */
 static void format_number(enum diff_unit unit, double value, char text[FORMAT_TEXT])
 {
 	if (unit == DIFF_NS)
@@ -63,7 +63,7 @@ static const char *format_values(const struct diff_change *change, char text[VAL
 	return text;
 }
 
-/* "+4.2 % (99 %: -1.0 to +9.5 %)"; of a wide interval that it is. */
+/* "+4.2 % (99 %: -1.0 to +9.5 %)"; says so if the interval is wide. */
 static void format_bounds(const struct diff_change *change, char text[VALUE])
 {
 	double by = (change->after / change->before - 1) * 100;
@@ -88,7 +88,7 @@ static void print_line(const char *lead, const char *text)
 	putchar('\n');
 }
 
-/* Texts that are too long for one line: from shortly before they differ. */
+/* Print texts that are too long for one line from shortly before they differ. */
 static void print_texts(const struct diff_change *change)
 {
 	const char *before = change->before_text, *after = change->after_text;
@@ -145,7 +145,7 @@ static void print_side(const char *name, const struct diff_side *side)
 
 static void print_waited(const struct diff_side *side)
 {
-	uint64_t ns = 0, took = 0; /* those of a damaged trace may be anything */
+	uint64_t ns = 0, took = 0; /* those of a damaged trace may have any value */
 	size_t known = 0;
 	char text[FORMAT_TEXT], of[FORMAT_TEXT];
 
@@ -164,7 +164,7 @@ static void print_waited(const struct diff_side *side)
 		       format_time((int64_t)ns, text), format_time((int64_t)took, of));
 }
 
-/* What makes the numbers of a side less than exact. */
+/* Print the reasons why the numbers of a side are not exact. */
 static void print_doubts(const struct diff_side *side)
 {
 	size_t lossy = 0, sampled = 0, filtered = 0;
@@ -223,7 +223,7 @@ int diff_print_text(const struct diff *diff)
 
 /* JSON */
 
-/* null where it is not a number. */
+/* null if it is not finite. */
 static void put_number(struct json *json, const char *name, double value)
 {
 	if (!isfinite(value)) {

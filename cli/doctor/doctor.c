@@ -1,8 +1,8 @@
 /*
- * verbatim doctor: reports what prevents RDMA or tracing here, a line each
+ * verbatim doctor: reports what prevents RDMA or tracing on this machine, one line each
  *
- * A check is a row of a table below and a function; each reports what it found,
- * and what to do if something is wrong. Nothing is changed and no program is run.
+ * A check is a row of a table below and a function; each reports what it found, and what to do if
+ * something is wrong. Nothing is changed and no program is run.
  */
 #include "cli/doctor/doctor.h"
 
@@ -69,7 +69,7 @@ static void print_text(const struct doctor *doctor)
 		const struct finding *f = &doctor->findings[i];
 
 		printf("%-8s %-8s ", verdicts[f->verdict], f->check);
-		print_foreign(stdout, f->text); /* names of files and devices in it */
+		print_foreign(stdout, f->text); /* it contains names of files and devices */
 		printf("%s%s\n", f->remedy ? "; " : "", f->remedy ? f->remedy : "");
 	}
 }

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * What `verbatim doctor` looks at, and what it finds.
+ * The checks of `verbatim doctor`, and their findings.
  *
  * One thread.
  */
@@ -12,7 +12,7 @@
 enum verdict {
 	DOCTOR_OK,
 	DOCTOR_NOTE,    /* works, with a limit worth knowing */
-	DOCTOR_PROBLEM, /* stops RDMA or tracing */
+	DOCTOR_PROBLEM, /* prevents RDMA or tracing */
 	DOCTOR_VERDICTS,
 };
 
@@ -24,38 +24,37 @@ struct finding {
 };
 
 struct doctor {
-	const char *root;     /* before each path of the machine: "" */
-	const char *program;  /* to look at; NULL: none */
-	unsigned int devices; /* RDMA devices of this machine, once doctor_devices() has looked */
-	const char *check;    /* that is at work */
+	const char *root;     /* prefix of each path of the machine: "" */
+	const char *program;  /* the program to check; NULL: none */
+	unsigned int devices; /* RDMA devices of this machine, after doctor_devices() */
+	const char *check;    /* the check that is running */
 	struct finding *findings;
 	size_t nfindings;
-	char image
-		[PATH_MAX]; /* what is loaded for the program: itself, or a script's interpreter */
+	char image[PATH_MAX]; /* the loaded file: the program itself, or a script's interpreter */
 };
 
 struct doctor_check {
 	const char *name;
-	void (*look)(struct doctor *doctor); /* any number of doctor_say() */
+	void (*look)(struct doctor *doctor); /* calls doctor_report() any number of times */
 };
 
-/* Of the machine, and of a program; the last of each has no name. */
+/* Checks of the machine, and of a program; the last of each has no name. */
 extern const struct doctor_check doctor_machine_checks[], doctor_program_checks[];
 
 /* Run a table of checks. */
 void doctor_run(struct doctor *doctor, const struct doctor_check *checks);
 
 /* Add a finding of the running check; @remedy is borrowed, NULL if there is nothing to do. */
-void doctor_say(struct doctor *doctor, enum verdict verdict, const char *remedy, const char *format,
-		...) __attribute__((format(printf, 4, 5)));
+void doctor_report(struct doctor *doctor, enum verdict verdict, const char *remedy,
+		   const char *format, ...) __attribute__((format(printf, 4, 5)));
 
-/* How many have @verdict. */
+/* The number of findings with @verdict. */
 size_t doctor_count(const struct doctor *doctor, enum verdict verdict);
 
 /* Frees the findings. */
 void doctor_fini(struct doctor *doctor);
 
-/* The path that @format gives, below the root of the machine that is examined. */
+/* Format a path and put the root of the machine in front of it. */
 void doctor_path(const struct doctor *doctor, char path[PATH_MAX], const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
@@ -65,13 +64,15 @@ bool doctor_line(const struct doctor *doctor, const char *name, char *line, size
 /* Does the machine have that file? */
 bool doctor_has(const struct doctor *doctor, const char *name);
 
-/* Called for each entry of a folder, in the order of names. */
+/* Called for each entry of a folder, sorted by name. */
 typedef void doctor_entry(struct doctor *doctor, const char *name);
 
-/* How many entries the folder has; 0 if it is not there. @entry may be NULL. */
+/* The number of entries of the folder; 0 if it does not exist. @entry may be NULL. */
 unsigned int doctor_each(struct doctor *doctor, const char *folder, doctor_entry *entry);
 
-/* One check each: doctor_machine.c, doctor_device.c, doctor_verbs.c, doctor_program.c. */
+/*
+ * One function for each check: doctor_machine.c, doctor_device.c, doctor_verbs.c, doctor_program.c.
+ */
 void doctor_devices(struct doctor *doctor);
 void doctor_nodes(struct doctor *doctor);
 void doctor_modules(struct doctor *doctor);
@@ -102,5 +103,5 @@ bool doctor_copies_on_fork(const struct doctor *doctor);
 /* Report @free_bytes left for rings at @where. */
 void doctor_judge_space(struct doctor *doctor, const char *where, uint64_t free_bytes);
 
-/* Report the clock of events: the time stamp counter, @invariant or not, @ns a read of it. */
+/* Report the clock of events: the time stamp counter, @invariant or not; reading it takes @ns. */
 void doctor_judge_clock(struct doctor *doctor, bool invariant, const char *source, double ns);

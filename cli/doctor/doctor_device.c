@@ -1,8 +1,8 @@
 /*
  * verbatim doctor: the RDMA devices, as the kernel shows them
  *
- * A machine without a device has nothing that stops: programs run on the
- * software device. With one, what keeps a program from it is a problem.
+ * A machine without a device is no problem: programs run on the software device. With a device,
+ * anything that keeps a program from using it is a problem.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -23,7 +23,7 @@ enum {
 	MEMLOCK_LITTLE = 64 << 20,
 };
 
-/* PCI vendors of which any network function is an RDMA device: with which module? */
+/* PCI vendors whose network functions are all RDMA devices, and the kernel module they need. */
 static const struct nic {
 	const char *vendor, *remedy;
 } nics[] = {
@@ -31,18 +31,18 @@ static const struct nic {
 	{ "0x1077", "load its module: 'modprobe qedr'" },
 };
 
-static void see_device(struct doctor *doctor, const char *name)
+static void check_device(struct doctor *doctor, const char *name)
 {
 	char node[128], path[PATH_MAX];
 
 	snprintf(path, sizeof(path), DEVICES "/%s/node_type", name);
 	doctor_line(doctor, path, node, sizeof(node));
-	doctor_say(doctor, DOCTOR_OK, NULL, "%s (%s)", name, *node ? node : "of unknown type");
+	doctor_report(doctor, DOCTOR_OK, NULL, "%s (%s)", name, *node ? node : "of unknown type");
 	doctor->devices++;
 }
 
-/* A network card for RDMA that the kernel does not show as one. */
-static void see_pci(struct doctor *doctor, const char *name)
+/* Report a network card for RDMA that the kernel does not show as an RDMA device. */
+static void check_pci(struct doctor *doctor, const char *name)
 {
 	char path[PATH_MAX], vendor[16], class[16], ours[PATH_MAX];
 
@@ -55,77 +55,78 @@ static void see_pci(struct doctor *doctor, const char *name)
 		return;
 	for (size_t i = 0; i < sizeof(nics) / sizeof(*nics); i++)
 		if (!strcmp(vendor, nics[i].vendor))
-			doctor_say(doctor, DOCTOR_PROBLEM, nics[i].remedy,
-				   "the network card at PCI %s has no RDMA device", name);
+			doctor_report(doctor, DOCTOR_PROBLEM, nics[i].remedy,
+				      "the network card at PCI %s has no RDMA device", name);
 }
 
 void doctor_devices(struct doctor *doctor)
 {
-	doctor_each(doctor, DEVICES, see_device);
-	doctor_each(doctor, PCI, see_pci);
+	doctor_each(doctor, DEVICES, check_device);
+	doctor_each(doctor, PCI, check_pci);
 	if (!doctor->devices)
-		doctor_say(doctor, DOCTOR_NOTE,
-			   "'verbatim record' and 'verbatim run' use the software device "
-			   "automatically",
-			   "this machine has no RDMA device");
+		doctor_report(doctor, DOCTOR_NOTE,
+			      "'verbatim record' and 'verbatim run' use the software device "
+			      "automatically",
+			      "this machine has no RDMA device");
 }
 
-/* One file of /dev/infiniband: may we open it for reading and writing? */
-static void see_node(struct doctor *doctor, const char *node, const char *whose)
+/* Check one file of /dev/infiniband: may we open it for reading and writing? */
+static void check_node(struct doctor *doctor, const char *node, const char *whose)
 {
 	char path[PATH_MAX];
 	struct stat st;
 
 	doctor_path(doctor, path, "/dev/infiniband/%s", node);
 	if (stat(path, &st))
-		doctor_say(doctor, DOCTOR_PROBLEM,
-			   "let udev create it (reload ib_uverbs and rdma_ucm), or pass it to the "
-			   "container: --device /dev/infiniband",
-			   "%s of %s is missing", path, whose);
+		doctor_report(
+			doctor, DOCTOR_PROBLEM,
+			"let udev create it (reload ib_uverbs and rdma_ucm), or pass it to the "
+			"container: --device /dev/infiniband",
+			"%s of %s is missing", path, whose);
 	else if (faccessat(AT_FDCWD, path, R_OK | W_OK, AT_EACCESS))
-		doctor_say(doctor, DOCTOR_PROBLEM,
-			   "set its mode to 0666, or join its group (a udev rule makes this "
-			   "permanent)",
-			   "%s of %s cannot be opened by this user: mode %04o, owner %u:%u", path,
-			   whose, (unsigned int)(st.st_mode & 07777), (unsigned int)st.st_uid,
-			   (unsigned int)st.st_gid);
+		doctor_report(doctor, DOCTOR_PROBLEM,
+			      "set its mode to 0666, or join its group (a udev rule makes this "
+			      "permanent)",
+			      "%s of %s cannot be opened by this user: mode %04o, owner %u:%u",
+			      path, whose, (unsigned int)(st.st_mode & 07777),
+			      (unsigned int)st.st_uid, (unsigned int)st.st_gid);
 	else
-		doctor_say(doctor, DOCTOR_OK, NULL, "%s of %s can be opened", path, whose);
+		doctor_report(doctor, DOCTOR_OK, NULL, "%s of %s can be opened", path, whose);
 }
 
-static void see_uverbs(struct doctor *doctor, const char *name)
+static void check_uverbs(struct doctor *doctor, const char *name)
 {
 	char path[PATH_MAX], device[128];
 
 	snprintf(path, sizeof(path), UVERBS "/%s/ibdev", name);
 	if (doctor_line(doctor, path, device, sizeof(device)))
-		see_node(doctor, name, device);
+		check_node(doctor, name, device);
 }
 
 void doctor_nodes(struct doctor *doctor)
 {
 	if (!doctor->devices)
 		return;
-	doctor_each(doctor, UVERBS, see_uverbs);
+	doctor_each(doctor, UVERBS, check_uverbs);
 	if (doctor_has(doctor, "/sys/class/misc/rdma_cm"))
-		see_node(doctor, "rdma_cm", "the connection manager");
+		check_node(doctor, "rdma_cm", "the connection manager");
 }
 
 /* A module that is built into the kernel is recognised by the file @trace, if not NULL. */
-static void see_module(struct doctor *doctor, const char *name, const char *made,
-		       enum verdict without, const char *remedy)
+static void check_module(struct doctor *doctor, const char *name, const char *made,
+			 enum verdict without, const char *remedy)
 {
 	char path[PATH_MAX];
 
 	snprintf(path, sizeof(path), "/sys/module/%s", name);
 	if (doctor_has(doctor, path) || (made && doctor_has(doctor, made)))
-		doctor_say(doctor, DOCTOR_OK, NULL, "%s is loaded", name);
+		doctor_report(doctor, DOCTOR_OK, NULL, "%s is loaded", name);
 	else
-		doctor_say(doctor, without, remedy, "%s is not loaded", name);
+		doctor_report(doctor, without, remedy, "%s is not loaded", name);
 }
 
 /* The module of a device's driver: the target of .../device/driver/module. */
-static void see_driver(struct doctor *doctor, const char *name)
+static void check_driver(struct doctor *doctor, const char *name)
 {
 	char path[PATH_MAX], target[PATH_MAX];
 	ssize_t n;
@@ -135,20 +136,20 @@ static void see_driver(struct doctor *doctor, const char *name)
 	if (n <= 0)
 		return; /* built in, or without hardware below */
 	target[n] = '\0';
-	doctor_say(doctor, DOCTOR_OK, NULL, "%s is driven by %s", name,
-		   strrchr(target, '/') ? strrchr(target, '/') + 1 : target);
+	doctor_report(doctor, DOCTOR_OK, NULL, "%s is driven by %s", name,
+		      strrchr(target, '/') ? strrchr(target, '/') + 1 : target);
 }
 
 void doctor_modules(struct doctor *doctor)
 {
 	if (!doctor->devices)
 		return;
-	see_module(doctor, "ib_uverbs", UVERBS, DOCTOR_PROBLEM,
-		   "'modprobe ib_uverbs': without it, no program can use a device");
-	see_module(
+	check_module(doctor, "ib_uverbs", UVERBS, DOCTOR_PROBLEM,
+		     "'modprobe ib_uverbs': without it, no program can use a device");
+	check_module(
 		doctor, "rdma_ucm", "/sys/class/misc/rdma_cm", DOCTOR_NOTE,
 		"'modprobe rdma_ucm', if programs use librdmacm (rping, ucmatose, -R of perftest)");
-	doctor_each(doctor, DEVICES, see_driver);
+	doctor_each(doctor, DEVICES, check_driver);
 }
 
 static bool may_lock_all(const struct doctor *doctor)
@@ -173,14 +174,14 @@ void doctor_memlock(struct doctor *doctor)
 	char text[FORMAT_TEXT];
 
 	if (getrlimit(RLIMIT_MEMLOCK, &limit) || limit.rlim_cur == RLIM_INFINITY)
-		doctor_say(doctor, DOCTOR_OK, NULL, "locked memory is not limited");
+		doctor_report(doctor, DOCTOR_OK, NULL, "locked memory is not limited");
 	else if (may_lock_all(doctor))
-		doctor_say(doctor, DOCTOR_OK, NULL,
-			   "this user may lock any amount of memory (CAP_IPC_LOCK); limit for "
-			   "others: %s",
-			   format_bytes(limit.rlim_cur, text));
+		doctor_report(doctor, DOCTOR_OK, NULL,
+			      "this user may lock any amount of memory (CAP_IPC_LOCK); limit for "
+			      "others: %s",
+			      format_bytes(limit.rlim_cur, text));
 	else
-		doctor_say(
+		doctor_report(
 			doctor,
 			doctor->devices && limit.rlim_cur < MEMLOCK_LITTLE ? DOCTOR_PROBLEM
 									   : DOCTOR_NOTE,

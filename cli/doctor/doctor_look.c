@@ -12,14 +12,14 @@
 
 #include "core/base/vec.h"
 
-void doctor_say(struct doctor *doctor, enum verdict verdict, const char *remedy, const char *format,
-		...)
+void doctor_report(struct doctor *doctor, enum verdict verdict, const char *remedy,
+		   const char *format, ...)
 {
 	struct finding *found = vec_push(doctor->findings, doctor->nfindings);
 	va_list args;
 
 	if (!found)
-		abort(); /* of a command at its start */
+		abort(); /* only out of memory, at the start of a command */
 	*found = (struct finding){ verdict, doctor->check, NULL, remedy };
 	va_start(args, format);
 	if (vasprintf(&found->text, format, args) < 0)

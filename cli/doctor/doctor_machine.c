@@ -17,9 +17,9 @@
 #include "core/base/size.h"
 
 enum {
-	SPACE_NONE = 16 << 20, /* a session and the rings of some threads */
+	SPACE_NONE = 16 << 20, /* bytes: a session and the rings of a few threads */
 	SPACE_LITTLE = 512 << 20,
-	BUDGET_MUCH = 2, /* rings that need more than this part of a program's memory get a note */
+	BUDGET_MUCH = 2, /* rings that need more than 1/2 of a program's memory limit get a note */
 	READS = 4096,    /* of the clock */
 	SLOW_NS = 100,
 };
@@ -46,17 +46,18 @@ void doctor_kernel(struct doctor *doctor)
 	char release[128];
 
 	if (!doctor_line(doctor, "/proc/sys/kernel/osrelease", release, sizeof(release)))
-		doctor_say(doctor, DOCTOR_PROBLEM, "mount it: 'mount -t proc proc /proc'",
-			   "/proc is missing: the recorder cannot see which processes are alive");
+		doctor_report(
+			doctor, DOCTOR_PROBLEM, "mount it: 'mount -t proc proc /proc'",
+			"/proc is missing: the recorder cannot see which processes are alive");
 	else if (!at_least(release, 4, 14))
-		doctor_say(doctor, DOCTOR_PROBLEM,
-			   "use Linux 4.14 or newer (the recorder needs MADV_WIPEONFORK)",
-			   "Linux %s is too old", release);
+		doctor_report(doctor, DOCTOR_PROBLEM,
+			      "use Linux 4.14 or newer (the recorder needs MADV_WIPEONFORK)",
+			      "Linux %s is too old", release);
 	else if (!doctor_copies_on_fork(doctor))
-		doctor_say(doctor, DOCTOR_NOTE, "programs that fork need ibv_fork_init()",
-			   "Linux %s has no copy-on-fork for pinned pages (5.12 has)", release);
+		doctor_report(doctor, DOCTOR_NOTE, "programs that fork need ibv_fork_init()",
+			      "Linux %s has no copy-on-fork for pinned pages (5.12 has)", release);
 	else
-		doctor_say(doctor, DOCTOR_OK, NULL, "Linux %s", release);
+		doctor_report(doctor, DOCTOR_OK, NULL, "Linux %s", release);
 }
 
 /* Yama: Documentation/admin-guide/LSM/Yama.rst */
@@ -65,18 +66,18 @@ void doctor_ptrace(struct doctor *doctor)
 	char scope[16];
 
 	if (!doctor_line(doctor, "/proc/sys/kernel/yama/ptrace_scope", scope, sizeof(scope)))
-		doctor_say(doctor, DOCTOR_OK, NULL, "Yama does not restrict ptrace");
+		doctor_report(doctor, DOCTOR_OK, NULL, "Yama does not restrict ptrace");
 	else if (atoi(scope) <= 1)
-		doctor_say(doctor, DOCTOR_OK, NULL,
-			   "Yama's ptrace scope is %s: the software device can copy between "
-			   "processes",
-			   scope);
+		doctor_report(doctor, DOCTOR_OK, NULL,
+			      "Yama's ptrace scope is %s: the software device can copy between "
+			      "processes",
+			      scope);
 	else
-		doctor_say(doctor, DOCTOR_NOTE,
-			   "'sysctl kernel.yama.ptrace_scope=1' for full speed",
-			   "Yama's ptrace scope is %s: the software device copies through shared "
-			   "memory, which is slower, and no debugger can attach",
-			   scope);
+		doctor_report(
+			doctor, DOCTOR_NOTE, "'sysctl kernel.yama.ptrace_scope=1' for full speed",
+			"Yama's ptrace scope is %s: the software device copies through shared "
+			"memory, which is slower, and no debugger can attach",
+			scope);
 }
 
 static bool in_container(const struct doctor *doctor)
@@ -91,9 +92,9 @@ void doctor_judge_space(struct doctor *doctor, const char *where, uint64_t free_
 
 	format_bytes(free_bytes, text);
 	if (free_bytes >= SPACE_LITTLE)
-		doctor_say(doctor, DOCTOR_OK, NULL, "%s has %s free", where, text);
+		doctor_report(doctor, DOCTOR_OK, NULL, "%s has %s free", where, text);
 	else
-		doctor_say(
+		doctor_report(
 			doctor, free_bytes < SPACE_NONE ? DOCTOR_PROBLEM : DOCTOR_NOTE,
 			in_container(doctor)
 				? "start the container with --shm-size=1g or --ipc=host; or use "
@@ -103,18 +104,18 @@ void doctor_judge_space(struct doctor *doctor, const char *where, uint64_t free_
 			"%s has only %s free (a recorded thread needs 37 kB to 4 MB)", where, text);
 }
 
-static void see_space(struct doctor *doctor, const char *where, const char *path)
+static void check_space(struct doctor *doctor, const char *where, const char *path)
 {
 	struct statvfs fs;
 
 	if (statvfs(path, &fs))
-		doctor_say(doctor, DOCTOR_PROBLEM, "create it, or choose another",
-			   "%s cannot be used", where);
+		doctor_report(doctor, DOCTOR_PROBLEM, "create it, or choose another",
+			      "%s cannot be used", where);
 	else if (access(path, W_OK | X_OK))
-		doctor_say(doctor, DOCTOR_PROBLEM,
-			   "choose a folder of your own, or 'chmod 1777' "
-			   "it",
-			   "%s cannot be written by this user", where);
+		doctor_report(doctor, DOCTOR_PROBLEM,
+			      "choose a folder of your own, or 'chmod 1777' "
+			      "it",
+			      "%s cannot be written by this user", where);
 	else
 		doctor_judge_space(doctor, where, (uint64_t)fs.f_bavail * fs.f_frsize);
 }
@@ -125,16 +126,16 @@ void doctor_shm(struct doctor *doctor)
 
 	doctor_path(doctor, path, "/dev/shm");
 	if (access(path, F_OK))
-		doctor_say(
+		doctor_report(
 			doctor, DOCTOR_PROBLEM,
 			"'mount -t tmpfs tmpfs /dev/shm' (also in a container); or set "
 			"VERBATIM_SOFT_FABRIC and VERBATIM_SESSIONS to a folder of your own",
 			"/dev/shm is missing: no shared memory for the software device and rings");
 	else
-		see_space(doctor, "/dev/shm", path);
+		check_space(doctor, "/dev/shm", path);
 }
 
-/* Rings are charged to the recorded program. It may run in another group than we do. */
+/* Rings are charged to the recorded program. It may run in another control group than we do. */
 void doctor_memory(struct doctor *doctor)
 {
 	char self[PATH_MAX], groups[PATH_MAX], limit[FORMAT_TEXT], budget[FORMAT_TEXT];
@@ -147,20 +148,21 @@ void doctor_memory(struct doctor *doctor)
 	rings = given && *given ? size_parse(given) : budget_default(most);
 	format_bytes(rings, budget);
 	if (most == UINT64_MAX)
-		doctor_say(doctor, DOCTOR_OK, NULL,
-			   "no memory cgroup limits programs started here: the rings of a program "
-			   "may use %s",
-			   budget);
+		doctor_report(
+			doctor, DOCTOR_OK, NULL,
+			"no memory cgroup limits programs started here: the rings of a program "
+			"may use %s",
+			budget);
 	else if (rings > most / BUDGET_MUCH)
-		doctor_say(doctor, DOCTOR_NOTE, "reduce the size of rings: VERBATIM_RING_BUDGET",
-			   "the rings of a program may use %s of the %s that its memory cgroup "
-			   "allows",
-			   budget, format_bytes(most, limit));
+		doctor_report(doctor, DOCTOR_NOTE, "reduce the size of rings: VERBATIM_RING_BUDGET",
+			      "the rings of a program may use %s of the %s that its memory cgroup "
+			      "allows",
+			      budget, format_bytes(most, limit));
 	else
-		doctor_say(doctor, DOCTOR_OK, NULL,
-			   "the rings of a program may use %s of the %s that its memory cgroup "
-			   "allows",
-			   budget, format_bytes(most, limit));
+		doctor_report(doctor, DOCTOR_OK, NULL,
+			      "the rings of a program may use %s of the %s that its memory cgroup "
+			      "allows",
+			      budget, format_bytes(most, limit));
 }
 
 void doctor_session(struct doctor *doctor)
@@ -169,29 +171,30 @@ void doctor_session(struct doctor *doctor)
 	char where[PATH_MAX];
 
 	if (!given || !*given)
-		return; /* sessions are in /dev/shm: reported already */
+		return; /* sessions are in /dev/shm: already reported */
 	snprintf(where, sizeof(where), "VERBATIM_SESSIONS=%s", given);
-	see_space(doctor, where, given);
+	check_space(doctor, where, given);
 }
 
-/* By the rules of the software device, whose code is not shared with ours. */
+/* Follows the rules of the software device, which shares no code with us. */
 void doctor_fabric(struct doctor *doctor)
 {
 	const char *given = getenv("VERBATIM_SOFT_FABRIC");
 	struct stat st;
 
-	if (!given || !*given || lstat(given, &st)) /* else it makes one */
+	if (!given || !*given || lstat(given, &st)) /* else the device makes one */
 		return;
 	if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid() || st.st_mode & 077)
-		doctor_say(doctor, DOCTOR_PROBLEM,
-			   "'chmod 700' it, or choose one that does not "
-			   "exist",
-			   "VERBATIM_SOFT_FABRIC=%s is not a private directory of this user (mode "
-			   "700): the software device cannot be opened",
-			   given);
+		doctor_report(
+			doctor, DOCTOR_PROBLEM,
+			"'chmod 700' it, or choose one that does not "
+			"exist",
+			"VERBATIM_SOFT_FABRIC=%s is not a private directory of this user (mode "
+			"700): the software device cannot be opened",
+			given);
 	else
-		doctor_say(doctor, DOCTOR_OK, NULL, "processes meet in VERBATIM_SOFT_FABRIC=%s",
-			   given);
+		doctor_report(doctor, DOCTOR_OK, NULL, "processes meet in VERBATIM_SOFT_FABRIC=%s",
+			      given);
 }
 
 void doctor_guest(struct doctor *doctor)
@@ -202,14 +205,15 @@ void doctor_guest(struct doctor *doctor)
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
 		if (device_library(names[i], path)) {
-			doctor_say(doctor, DOCTOR_PROBLEM,
-				   "'make install' installs it next to the command; its path must "
-				   "not contain blanks or colons",
-				   "%s cannot be found or preloaded", names[i]);
+			doctor_report(
+				doctor, DOCTOR_PROBLEM,
+				"'make install' installs it next to the command; its path must "
+				"not contain blanks or colons",
+				"%s cannot be found or preloaded", names[i]);
 			return;
 		}
 	device_library(names[0], path);
-	doctor_say(doctor, DOCTOR_OK, NULL, "%s", path);
+	doctor_report(doctor, DOCTOR_OK, NULL, "%s", path);
 }
 
 void doctor_preload(struct doctor *doctor)
@@ -218,15 +222,15 @@ void doctor_preload(struct doctor *doctor)
 	char line[256];
 
 	if (before && *before)
-		doctor_say(doctor, DOCTOR_NOTE, "unset it if a recording looks odd",
-			   "LD_PRELOAD=%s stays in effect; verbatim's libraries precede it",
-			   before);
+		doctor_report(doctor, DOCTOR_NOTE, "unset it if a recording looks odd",
+			      "LD_PRELOAD=%s stays in effect; verbatim's libraries precede it",
+			      before);
 	if (doctor_line(doctor, "/etc/ld.so.preload", line, sizeof(line)))
-		doctor_say(doctor, DOCTOR_NOTE, "look into it if a recording looks odd",
-			   "/etc/ld.so.preload loads %s into every program", line);
+		doctor_report(doctor, DOCTOR_NOTE, "look into it if a recording looks odd",
+			      "/etc/ld.so.preload loads %s into every program", line);
 }
 
-/* The pid of the daemon whose pid file is @file, 0 if it does not run. */
+/* The pid of the daemon with pid file @file, 0 if it does not run. */
 static int daemon_of(const struct doctor *doctor, const char *file)
 {
 	char line[32], proc[64];
@@ -248,10 +252,10 @@ void doctor_lttng(struct doctor *doctor)
 	if (!pid)
 		pid = daemon_of(doctor, own);
 	if (pid)
-		doctor_say(doctor, DOCTOR_OK, NULL, "lttng-sessiond runs (pid %d)", pid);
+		doctor_report(doctor, DOCTOR_OK, NULL, "lttng-sessiond runs (pid %d)", pid);
 	else
-		doctor_say(doctor, DOCTOR_OK, NULL,
-			   "no lttng-sessiond runs; only recording with LTTng needs one");
+		doctor_report(doctor, DOCTOR_OK, NULL,
+			      "no lttng-sessiond runs; only recording with LTTng needs one");
 }
 
 static double read_cost(uint32_t kind)
@@ -271,16 +275,17 @@ void doctor_judge_clock(struct doctor *doctor, bool invariant, const char *sourc
 	bool remedy = ns > SLOW_NS && strcmp(source, "tsc");
 
 	if (invariant)
-		doctor_say(doctor, DOCTOR_OK, NULL,
-			   "events are timed by the time stamp counter, which is invariant: %.0f "
-			   "ns per read (kernel clock: %s)",
-			   ns, source);
+		doctor_report(
+			doctor, DOCTOR_OK, NULL,
+			"events are timed by the time stamp counter, which is invariant: %.0f "
+			"ns per read (kernel clock: %s)",
+			ns, source);
 	else
-		doctor_say(doctor, DOCTOR_NOTE,
-			   remedy ? "boot with a better clock source (tsc)" : NULL,
-			   "the time stamp counter is not invariant: events are timed by "
-			   "CLOCK_MONOTONIC (%s), %.0f ns per read",
-			   source, ns);
+		doctor_report(doctor, DOCTOR_NOTE,
+			      remedy ? "boot with a better clock source (tsc)" : NULL,
+			      "the time stamp counter is not invariant: events are timed by "
+			      "CLOCK_MONOTONIC (%s), %.0f ns per read",
+			      source, ns);
 }
 
 void doctor_clock(struct doctor *doctor)

@@ -1,9 +1,8 @@
 /*
  * verbatim doctor -- PROGRAM: can it be recorded?
  *
- * The program is read, never run. A script is followed to its interpreter; the
- * libraries that it needs are followed to the last, so that it is known whether
- * verbs are called by something below.
+ * The program is read, never run. A script is followed to its interpreter; the libraries that it
+ * needs are followed recursively, to find whether one of them calls verbs.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -46,24 +45,24 @@ void doctor_found(struct doctor *doctor)
 
 	if (err) {
 		doctor->image[0] = '\0';
-		doctor_say(doctor, DOCTOR_PROBLEM,
-			   err == -ENOENT ? "give its path; is its folder in PATH?"
-					  : "'chmod +x' it, or name a file instead of a folder",
-			   "'%s' cannot be started: %s", doctor->program, strerror(-err));
+		doctor_report(doctor, DOCTOR_PROBLEM,
+			      err == -ENOENT ? "give its path; is its folder in PATH?"
+					     : "'chmod +x' it, or name a file instead of a folder",
+			      "'%s' cannot be started: %s", doctor->program, strerror(-err));
 		return;
 	}
-	doctor_say(doctor, DOCTOR_OK, NULL, "%s", doctor->image);
+	doctor_report(doctor, DOCTOR_OK, NULL, "%s", doctor->image);
 	for (int i = 0; i < SCRIPTS && find_interpreter(doctor->image, next); i++) {
-		doctor_say(doctor, DOCTOR_OK, NULL,
-			   "a script: its interpreter %s is checked, not the programs that it "
-			   "starts",
-			   next);
+		doctor_report(doctor, DOCTOR_OK, NULL,
+			      "a script: its interpreter %s is checked, not the programs that it "
+			      "starts",
+			      next);
 		memcpy(doctor->image, next, sizeof(next));
 	}
 }
 
-/* Report why our loader does not take a file: 32 bit, another machine, or no program. */
-static void say_format(struct doctor *doctor, int err)
+/* Report why our loader rejects a file: 32 bit, another machine, or no program. */
+static void report_format(struct doctor *doctor, int err)
 {
 	unsigned char head[5] = { 0 };
 	FILE *file = fopen(doctor->image, "re");
@@ -72,13 +71,14 @@ static void say_format(struct doctor *doctor, int err)
 	if (file)
 		fclose(file);
 	if (n < sizeof(head) || memcmp(head, "\177ELF", 4))
-		doctor_say(doctor, DOCTOR_NOTE, "give the program that it starts",
-			   "%s is neither an ELF file nor a script: %s", doctor->image,
-			   strerror(-err));
+		doctor_report(doctor, DOCTOR_NOTE, "give the program that it starts",
+			      "%s is neither an ELF file nor a script: %s", doctor->image,
+			      strerror(-err));
 	else
-		doctor_say(doctor, DOCTOR_PROBLEM, "record a build of it for this machine's 64 bit",
-			   "%s is %s: libverbatim.so cannot be loaded into it", doctor->image,
-			   head[4] == 1 ? "a 32-bit program" : "damaged, or for another processor");
+		doctor_report(
+			doctor, DOCTOR_PROBLEM, "record a build of it for this machine's 64 bit",
+			"%s is %s: libverbatim.so cannot be loaded into it", doctor->image,
+			head[4] == 1 ? "a 32-bit program" : "damaged, or for another processor");
 }
 
 void doctor_format(struct doctor *doctor)
@@ -88,23 +88,23 @@ void doctor_format(struct doctor *doctor)
 
 	if (err) {
 		if (*doctor->image)
-			say_format(doctor, err);
+			report_format(doctor, err);
 		doctor->image[0] = '\0';
 		return;
 	}
 	if (!elf.interp)
-		doctor_say(doctor, DOCTOR_PROBLEM,
-			   "link it dynamically (at least libibverbs and libc)",
-			   "it is statically linked: the recorder cannot be preloaded");
+		doctor_report(doctor, DOCTOR_PROBLEM,
+			      "link it dynamically (at least libibverbs and libc)",
+			      "it is statically linked: the recorder cannot be preloaded");
 	else if (strstr(elf.interp, "musl"))
-		doctor_say(doctor, DOCTOR_PROBLEM, "record a build of it for glibc",
-			   "it is for musl (%s); libverbatim.so is for glibc", elf.interp);
+		doctor_report(doctor, DOCTOR_PROBLEM, "record a build of it for glibc",
+			      "it is for musl (%s); libverbatim.so is for glibc", elf.interp);
 	else if (access(elf.interp, X_OK))
-		doctor_say(doctor, DOCTOR_PROBLEM, "install the loader", "its loader %s is missing",
-			   elf.interp);
+		doctor_report(doctor, DOCTOR_PROBLEM, "install the loader",
+			      "its loader %s is missing", elf.interp);
 	else
-		doctor_say(doctor, DOCTOR_OK, NULL,
-			   "64 bit, dynamic: libverbatim.so can be loaded into it");
+		doctor_report(doctor, DOCTOR_OK, NULL,
+			      "64 bit, dynamic: libverbatim.so can be loaded into it");
 	elf_close(&elf);
 }
 
@@ -123,15 +123,16 @@ void doctor_secure(struct doctor *doctor)
 	else if (getuid() && getxattr(doctor->image, "security.capability", NULL, 0) > 0)
 		how = "given capabilities by its file";
 	if (how)
-		doctor_say(doctor, DOCTOR_PROBLEM,
-			   "record a copy without them ('cp' drops them), started with the rights "
-			   "that it needs",
-			   "it is %s: the loader ignores LD_PRELOAD", how);
+		doctor_report(
+			doctor, DOCTOR_PROBLEM,
+			"record a copy without them ('cp' drops them), started with the rights "
+			"that it needs",
+			"it is %s: the loader ignores LD_PRELOAD", how);
 	else
-		doctor_say(doctor, DOCTOR_OK, NULL, "it gains no rights from its file");
+		doctor_report(doctor, DOCTOR_OK, NULL, "it gains no rights from its file");
 }
 
-/* The program and the libraries that it needs, those of libraries too, each once. */
+/* The program and all libraries that it needs, directly or not, each once. */
 struct closure {
 	struct elf files[LIBRARIES];
 	unsigned int n;
@@ -166,7 +167,7 @@ static struct closure *closure_new(const char *path)
 	struct closure *c = calloc(1, sizeof(*c));
 
 	if (!c)
-		abort(); /* of a command at its start */
+		abort(); /* only out of memory, at the start of a command */
 	if (!elf_open(path, &c->files[0]))
 		c->n = 1;
 	for (unsigned int i = 0; i < c->n; i++)
@@ -201,15 +202,15 @@ void doctor_linked(struct doctor *doctor)
 	c = closure_new(doctor->image);
 	who = find_mention(c, "libibverbs.so", "libibverbs.so");
 	if (has_library(c, "libibverbs.so.1"))
-		doctor_say(doctor, DOCTOR_OK, NULL, "it is linked with libibverbs%s",
-			   has_library(c, "librdmacm.so.1") ? " and librdmacm" : "");
+		doctor_report(doctor, DOCTOR_OK, NULL, "it is linked with libibverbs%s",
+			      has_library(c, "librdmacm.so.1") ? " and librdmacm" : "");
 	else if (who)
-		doctor_say(doctor, DOCTOR_NOTE,
-			   "look at 'verbatim info' of the trace: are the verbs there?",
-			   "%s contains the name libibverbs: it may open it with dlopen", who);
+		doctor_report(doctor, DOCTOR_NOTE,
+			      "look at 'verbatim info' of the trace: are the verbs there?",
+			      "%s contains the name libibverbs: it may open it with dlopen", who);
 	else
-		doctor_say(doctor, DOCTOR_NOTE, "a plug-in or a child may load it",
-			   "neither it nor its libraries are linked with libibverbs");
+		doctor_report(doctor, DOCTOR_NOTE, "a plug-in or a child may load it",
+			      "neither it nor its libraries are linked with libibverbs");
 	closure_free(c);
 }
 
@@ -225,10 +226,11 @@ void doctor_direct(struct doctor *doctor)
 	c = closure_new(doctor->image);
 	for (size_t i = 0; i < sizeof(providers) / sizeof(*providers); i++)
 		if (has_library(c, providers[i]))
-			doctor_say(doctor, DOCTOR_NOTE,
-				   "make it use plain verbs (UCX: UCX_TLS=rc_v,ud_v,tcp,self)",
-				   "it is linked with %s: of that provider's own functions, only "
-				   "those that create objects are recorded; others are counted",
-				   providers[i]);
+			doctor_report(
+				doctor, DOCTOR_NOTE,
+				"make it use plain verbs (UCX: UCX_TLS=rc_v,ud_v,tcp,self)",
+				"it is linked with %s: of that provider's own functions, only "
+				"those that create objects are recorded; others are counted",
+				providers[i]);
 	closure_free(c);
 }

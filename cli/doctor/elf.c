@@ -1,13 +1,12 @@
 /*
- * What the dynamic linker will do with a file: the one door to libelf
+ * What the dynamic linker will do with a file: the only user of libelf
  *
- *	ELF header -> program headers -> PT_INTERP   the loader's path
- *	                              -> PT_DYNAMIC  DT_NEEDED, DT_RUNPATH as
- *	                                             offsets into DT_STRTAB
+ * 	ELF header -> program headers -> PT_INTERP   the loader's path
+ * 	                              -> PT_DYNAMIC  DT_NEEDED, DT_RUNPATH as
+ * 	                                             offsets into DT_STRTAB
  *
- * DT_STRTAB is an address; the PT_LOAD that covers it says where that is in
- * the file. Sections may be stripped, and the dynamic linker does not look at
- * them.
+ * DT_STRTAB is an address; the PT_LOAD that covers it says where that is in the file. Sections may
+ * be stripped, and the dynamic linker does not look at them.
  */
 #include "cli/doctor/elf.h"
 
@@ -41,7 +40,8 @@ static int map_file(const char *path, struct elf *elf)
 	errno = 0;
 	elf_version(EV_CURRENT);
 	elf->file = elf_begin(fd, ELF_C_READ_MMAP, NULL);
-	if (!elf->file || elf_cntl(elf->file, ELF_C_FDREAD)) /* it needs no descriptor any more */
+	/* its descriptor is no longer needed */
+	if (!elf->file || elf_cntl(elf->file, ELF_C_FDREAD))
 		err = errno == ENOMEM ? -ENOMEM : -ENOEXEC;
 	close(fd);
 	return err;
@@ -58,13 +58,13 @@ static bool of_this_machine(Elf *file)
 	       h.e_machine == MACHINE && (h.e_type == ET_EXEC || h.e_type == ET_DYN);
 }
 
-/* What libelf makes of a part of the file; NULL where that is not all there. */
+/* Translate a part of the file by libelf; NULL if the file is too short. */
 static Elf_Data *read_part(const struct elf *elf, uint64_t offset, uint64_t size, Elf_Type type)
 {
 	return size ? elf_getdata_rawchunk(elf->file, (int64_t)offset, size, type) : NULL;
 }
 
-/* The same of a text, which ends within @size bytes. */
+/* The same for a text, which ends within @size bytes. */
 static const char *read_text(const struct elf *elf, uint64_t offset, uint64_t size)
 {
 	const Elf_Data *data = read_part(elf, offset, size, ELF_T_BYTE);
@@ -73,7 +73,7 @@ static const char *read_text(const struct elf *elf, uint64_t offset, uint64_t si
 	return text && !text[size - 1] ? text : NULL;
 }
 
-/* The program headers, those that a file which was cut still has. */
+/* The program headers; of a truncated file those that it still has. */
 static const GElf_Phdr *read_headers(const struct elf *elf, size_t *ret_n)
 {
 	const Elf_Data *data;
@@ -89,7 +89,7 @@ static const GElf_Phdr *read_headers(const struct elf *elf, size_t *ret_n)
 	return data ? data->d_buf : NULL;
 }
 
-/* Value of the @index-th entry with @tag; false if there is none. */
+/* The value of the @index-th entry with @tag; false if there is none. */
 static bool find_dynamic(const struct elf *elf, int64_t tag, unsigned int index, uint64_t *value)
 {
 	GElf_Dyn d;

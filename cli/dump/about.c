@@ -1,5 +1,5 @@
 /*
- * What an event of a dump is about
+ * Which events a dump shows: those about an object
  */
 #include "cli/dump/about.h"
 

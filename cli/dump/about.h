@@ -1,6 +1,6 @@
 #pragma once
 /*
- * What an event of a dump is about. One thread.
+ * The objects of an event of a dump. One thread.
  */
 #include <stdbool.h>
 
@@ -10,10 +10,10 @@
 uint32_t about_object(const struct trace_event *event);
 uint32_t about_stack(const struct trace_event *event);
 
-/* The queue whose keys and peer are meant; 0: there is none. */
+/* The queue that the event's keys and peer belong to; 0: none. */
 uint32_t about_queue(const struct trace_event *event);
 
-/* Does @event act on, name or complete something of @object? */
+/* Does @event act on, use or complete something of @object? */
 bool about_concerns(struct trace *trace, const struct trace_event *event,
 		    const struct object *object);
 

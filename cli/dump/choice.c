@@ -1,5 +1,5 @@
 /*
- * Requests and completions of a dump that were asked for
+ * The requests and completions that a dump was asked for
  */
 #include "cli/dump/choice.h"
 

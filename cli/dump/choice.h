@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Requests and completions of a dump that were asked for: --status and --wr-id. Any thread.
+ * The requests and completions of a dump selected with --status and --wr-id. Any thread.
  */
 #include "cli/options.h"
 #include "core/store/read/trace.h"
@@ -21,7 +21,7 @@ struct choice {
 int choice_add_status(const char *text, void *statuses, char complaint[OPTIONS_COMPLAINT]);
 int choice_read_wr_id(const char *text, void *wr_id, char complaint[OPTIONS_COMPLAINT]);
 
-/* Is there something that not all requests and completions have? */
+/* Are only some requests and completions selected? */
 static inline bool choice_given(const struct choice *choice)
 {
 	return choice->statuses.given || choice->wr_id.given;
@@ -31,5 +31,5 @@ static inline bool choice_given(const struct choice *choice)
 bool choice_has_wr(const struct choice *choice, const struct wr *wr);
 bool choice_has_wc(const struct choice *choice, const struct wc *wc);
 
-/* Is one of the event's requests or completions among them? All events are if none was given. */
+/* Is one of the event's requests or completions selected? All events are if nothing was given. */
 bool choice_has_event(const struct choice *choice, const struct trace_event *event);

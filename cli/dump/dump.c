@@ -34,8 +34,8 @@
 #include "core/base/printable.h"
 
 enum {
-	MORE = 24,  /* columns before what follows a line that is cut */
-	WIDE = 120, /* columns that have room for the names of threads */
+	MORE = 24,  /* columns before the rest of a line that is wrapped */
+	WIDE = 120, /* columns from which a line has room for the names of threads */
 };
 
 struct dump {
@@ -49,13 +49,13 @@ struct dump {
 	unsigned int json;
 	struct json_event events;
 	struct text text;      /* of the event as JSON */
-	struct stacks *stacks; /* NULL: they are not shown */
+	struct stacks *stacks; /* NULL: call stacks are not shown */
 	struct flushes flushes;
 	uint64_t payload;          /* core/wire/payload.h */
 	struct select_lines lines; /* to be printed */
 	uint64_t nth;              /* the event's line; 0: none yet */
 	uint64_t around;           /* the line of --around's event */
-	bool counting;             /* nothing is printed yet */
+	bool counting;             /* true until the first line is printed */
 };
 
 static int parse_payload(const char *text, void *field, char complaint[OPTIONS_COMPLAINT])
@@ -104,7 +104,7 @@ static int print_json(struct dump *d, const struct trace_event *event)
 	return 0;
 }
 
-/* What follows the line: behind it, or in one of its own where lines are cut. */
+/* Print the rest of a line: after it, or in a line of its own if lines are cut. */
 static FILE *begin_more(struct dump *d)
 {
 	if (!d->line.columns) {
@@ -130,7 +130,7 @@ static void print_brief_stack(struct dump *d, const struct trace_event *event)
 	print_foreign(out, stack->brief);
 }
 
-/* A status that a narrow line has no room for. */
+/* Print a status that does not fit into a narrow line. */
 static void print_failure(struct dump *d, const struct trace_event *event)
 {
 	char id[32];
@@ -153,7 +153,7 @@ static void print_failure(struct dump *d, const struct trace_event *event)
 	}
 }
 
-/* Where there is no room for it, T says which thread it is. */
+/* If a line has no room for the name of the thread, T identifies it. */
 static void print_place(struct dump *d, FILE *out, const struct trace_event *event)
 {
 	const struct thread *thread = trace_thread(d->trace, event->id.thread);
@@ -202,7 +202,7 @@ static int print_bytes(const struct dump *d, struct event_id id, uint32_t i)
 	return 0;
 }
 
-/* The bytes of its requests or completions, if --payload asks for them. */
+/* Print the bytes of its requests or completions, if --payload asks for them. */
 static int print_payloads(const struct dump *d, const struct trace_event *event)
 {
 	uint32_t n = event->kind == TRACE_POST   ? event->post->nwr
@@ -217,7 +217,7 @@ static int print_payloads(const struct dump *d, const struct trace_event *event)
 	return err;
 }
 
-/* Flushes of one queue pair are one line, but for one that was asked for and those with bytes. */
+/* Flushes of one queue pair share a line, except one that was asked for and those with bytes. */
 static bool is_apart(const struct dump *d, const struct trace_event *event)
 {
 	return d->all || d->json || d->select.wanted.thread || d->select.choice.wr_id.given ||
@@ -248,7 +248,7 @@ static int take_event(struct dump *d, const struct trace_event *event)
 		return print_json(d, event);
 	if (is_shown(d))
 		print_line(d, event);
-	if (!apart && flushes_only(event)) { /* the line stays open */
+	if (!apart && flushes_only(event)) { /* the line is continued */
 		flushes_begin(&d->flushes, event);
 		return 0;
 	}
@@ -332,7 +332,7 @@ static int read_events(struct dump *d)
 	return err < 0 ? err : 0;
 }
 
-/* Which lines are printed is only known once all are counted; none is kept meanwhile. */
+/* Which lines are printed is known only after all are counted; none is kept meanwhile. */
 static int dump_events(struct dump *d)
 {
 	int err;
@@ -349,7 +349,7 @@ static int dump_events(struct dump *d)
 	return read_events(d);
 }
 
-/* The queue pairs of one trace, by their numbers in all. */
+/* The queue pairs of one trace, by their numbers in all traces. */
 struct datagrams {
 	struct trace *trace;
 	size_t part;
@@ -409,7 +409,7 @@ static int dump_trace(struct dump *d)
 	};
 	err = json_values_init(&d->events.values, d->trace, d->render.names, &d->text);
 	d->events.values.beside = d->render.beside;
-	cli_tell_waits(d->trace);
+	cli_report_waits(d->trace);
 	if (err)
 		status = cli_status(log_err(err, "print events"));
 	else
@@ -420,11 +420,11 @@ static int dump_trace(struct dump *d)
 	stacks_free(d->stacks);
 	names_free(d->render.names);
 	map_fini(&datagrams);
-	cli_tell_loss(d->trace);
+	cli_report_loss(d->trace);
 	return status ? status : check_found(d);
 }
 
-/* A deadline is for those who do not read along. */
+/* A deadline is for output that nobody reads as it is printed. */
 static void open_screen(struct dump *d)
 {
 	if (!d->uncut && !d->select.asked.id.thread && isatty(STDOUT_FILENO))
@@ -443,7 +443,7 @@ int cli_dump(int argc, char **argv)
 
 	cli_parse(argc, argv, &d, &arguments);
 	cli_deadline(d.deadline);
-	if (!isatty(STDOUT_FILENO)) /* where it is seen what comes */
+	if (!isatty(STDOUT_FILENO)) /* on a terminal progress is visible */
 		cli_show_work("dump");
 	job_split(&arguments, &traces, &left);
 	if (left.n > 1)

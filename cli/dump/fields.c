@@ -1,9 +1,9 @@
 /*
- * The parts of a work request, and what an extended CQ tells of a completion
+ * The parts of a work request, and the fields of an extended CQ's completion
  *
  * Which fields there are, and the text before each, is in core/wire/data.list.
  *
- * Not here: what every request and completion has (render.c).
+ * Not here: the fields that every request and completion has (render.c).
  */
 #include "cli/dump/fields.h"
 
@@ -16,11 +16,11 @@
 #include "core/wire/event.h"
 
 struct field {
-	const char *name;  /* as struct wr and struct wc have it */
+	const char *name;  /* as in struct wr and struct wc */
 	unsigned int part; /* enum event_wr_part or event_wc_part */
 	const char *before, *behind;
 	enum fields_form form;
-	const char *names;       /* FLAGS: of which enum */
+	const char *names;       /* FLAGS: the enum of the names */
 	enum object_kind object; /* OBJECT */
 	size_t offset, size;
 };
@@ -118,7 +118,7 @@ void fields_put_wc(const struct values *values, const struct wc *wc)
 			put_field(values, &wc_fields[i], wc);
 }
 
-static void see_field(const struct field *field, const void *row, fields_see *see, void *arg)
+static void note_field(const struct field *field, const void *row, fields_see *see, void *arg)
 {
 	const struct field_value value = {
 		.name = field->name,
@@ -138,12 +138,12 @@ void fields_walk_wr(const struct wr *wr, fields_see *see, void *arg)
 
 	for (int i = 0; parts && i < WR_FIELDS; i++)
 		if (parts & wr_fields[i].part)
-			see_field(&wr_fields[i], wr, see, arg);
+			note_field(&wr_fields[i], wr, see, arg);
 }
 
 void fields_walk_wc(const struct wc *wc, fields_see *see, void *arg)
 {
 	for (int i = 0; wc->parts && i < WC_FIELDS; i++)
 		if (wc->parts & wc_fields[i].part)
-			see_field(&wc_fields[i], wc, see, arg);
+			note_field(&wc_fields[i], wc, see, arg);
 }

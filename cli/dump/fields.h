@@ -1,25 +1,24 @@
 #pragma once
 /*
- * The parts of a work request, and what an extended CQ tells of a completion, as
- * text. One thread.
+ * The parts of a work request, and the extended fields of a completion, as text. One thread.
  */
 #include "cli/dump/values.h"
 
-/* ", remote_addr=0x1000, rkey=0x7": each part of which a field is not 0. */
+/* ", remote_addr=0x1000, rkey=0x7": each part with a field that is not 0. */
 void fields_put_wr(const struct values *values, const struct wr *wr);
 
-/* ", completion_ts=5": what wc->parts says is there. */
+/* ", completion_ts=5": the fields that wc->parts marks as present. */
 void fields_put_wc(const struct values *values, const struct wc *wc);
 
 enum fields_form { FIELDS_HEX, FIELDS_NUMBER, FIELDS_OBJECT, FIELDS_FLAGS };
 
 struct field_value {
-	const char *name; /* as struct wr and struct wc have it */
+	const char *name; /* as in struct wr and struct wc */
 	enum fields_form form;
-	const char *names;       /* of flags: of which enum */
+	const char *names;       /* for flags: the name of their enum */
 	enum object_kind object; /* of a handle */
 	uint64_t value;
-	bool rkey; /* of the peer's memory */
+	bool rkey; /* a key of the peer's memory */
 };
 
 typedef void fields_see(const struct field_value *value, void *arg);

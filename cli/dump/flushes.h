@@ -1,13 +1,13 @@
 #pragma once
 /*
- * Runs of flushed completions of one queue pair, which are one line of a dump: what they belong
- * to was posted behind the request that failed. One thread.
+ * Runs of flushed completions of one queue pair, which are printed as one line: their requests were
+ * posted after the one that failed. One thread.
  */
 #include <stdio.h>
 
 #include "core/store/read/trace.h"
 
-/* Zeroed there is none. */
+/* All zero: no run. */
 struct flushes {
 	bool open; /* its line has not ended: more may come */
 	uint32_t process, qp, qp_num;
@@ -16,14 +16,14 @@ struct flushes {
 	int64_t began, ended;
 };
 
-/* Has the poll nothing but flushed completions of one queue pair? */
+/* Does the poll have only flushed completions of one queue pair? */
 bool flushes_only(const struct trace_event *event);
 
-/* Such a poll is the first of a run. */
+/* The poll begins a run. */
 void flushes_begin(struct flushes *run, const struct trace_event *event);
 
 /* Count @event if it belongs to the run; else false. */
 bool flushes_take(struct flushes *run, const struct trace_event *event);
 
-/* What is behind the first poll of the run: nothing where there was no other. */
+/* Print the line's end after the first poll of the run; nothing if the run has only that. */
 void flushes_print(FILE *out, const struct flushes *run);

@@ -1,8 +1,8 @@
 /*
- * verbatim info: what is in a trace, for somebody who has not made it
+ * verbatim info: summarises a trace for a reader who did not record it
  *
- * All of it comes from the ordinary tables: quick, however long the trace.
- * What is wrong with the trace itself comes first.
+ * All of it comes from the ordinary tables: quick, however long the trace. Faults of the trace
+ * itself come first.
  */
 #include <inttypes.h>
 #include <sqlite3.h>
@@ -32,7 +32,7 @@ const struct option_row cli_info_options[] = {
 };
 
 /* clang-format off */
-/* The parts of the report; the first is of a merged trace only. */
+/* The parts of the report; only a merged trace has the first. */
 static const struct part {
 	const char *name;
 	struct column columns[12]; /* the last has no name */
@@ -187,7 +187,7 @@ static void print_unwritten(struct trace *trace, uint64_t events)
 	putchar('\n');
 }
 
-/* What makes the trace incomplete comes first. */
+/* Faults that make the trace incomplete come first. */
 static void print_faults(struct trace *trace)
 {
 	struct trace_loss loss = trace_loss(trace);
@@ -234,7 +234,7 @@ static void print_faults(struct trace *trace)
 		printf("ANONYMISED: names, addresses and payload are replaced\n");
 }
 
-/* What the recorder refused the threads to save memory, or because it stood still. */
+/* Print what the recorder refused to threads, to save memory or because it was blocked. */
 static void print_withheld(struct trace *trace)
 {
 	char text[FORMAT_TEXT];

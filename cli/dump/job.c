@@ -26,7 +26,7 @@ void job_split(const struct arguments *all, struct arguments *ret_traces,
 	*ret_left = (struct arguments){ .at = all->at + n, .n = all->n - n };
 }
 
-static int tell_clocks(const struct trace *trace)
+static int report_clocks(const struct trace *trace)
 {
 	struct text text = { 0 };
 	int err;
@@ -50,7 +50,7 @@ int job_open(const char *command, const struct arguments *traces, struct trace *
 		return status;
 	err = clocks_join(*ret_trace);
 	if (!err)
-		err = tell_clocks(*ret_trace);
+		err = report_clocks(*ret_trace);
 	if (err)
 		trace_close(*ret_trace);
 	return cli_status(err);

@@ -1,8 +1,8 @@
 /*
  * An event as one JSON object in a line
  *
- * It has all that the line of text has, under the names of struct trace_event and of
- * core/wire/data.list: numbers as numbers, times in ns, and the names that the text has for them.
+ * It has all data of the text line, under the names of struct trace_event and of
+ * core/wire/data.list: numbers as numbers, times in ns, and the names that the text shows for them.
  * docs/man/verbatim-dump.1 lists the members.
  */
 #include "cli/dump/json_event.h"
@@ -62,7 +62,7 @@ static void put_return(struct json_values *jv, const struct call *call)
 		json_put_int(&jv->json, "ret", call->ret);
 }
 
-/* The arguments before the call, or after it, in the order of the verb's. */
+/* The arguments before the call, or after it, in the order of the verb. */
 static void put_args(struct json_values *jv, const char *name, const struct call *call,
 		     const struct args *args)
 {
@@ -220,7 +220,7 @@ static void put_success(const struct json_event *je, struct json_values *jv, con
 		json_put_uint(json, "src_qp", wc->src_qp);
 }
 
-/* Of a failed one only these are defined: ibv_poll_cq(3). */
+/* In a failed completion only these are defined: ibv_poll_cq(3). */
 static void put_wc(const struct json_event *je, struct json_values *jv, const struct wc *wc)
 {
 	struct json *json = &jv->json;
@@ -250,7 +250,7 @@ static void put_poll(const struct json_event *je, struct json_values *jv,
 
 	json_put_text(json, "verb", verb_infos[poll->verb].name);
 	json_values_handle(jv, "object", OBJECT_cq, poll->handle);
-	/* the iterator returned 0 where it stands on one, or the error */
+	/* the iterator returned 0 if it has a completion, or the error */
 	json_put_int(json, "ret", !iterator ? poll->ret : poll->ret < 0 ? -poll->ret : 0);
 	if (iterator && poll->ret < 0)
 		put_error(json, -poll->ret);
@@ -274,7 +274,7 @@ static void put_notify(struct json_values *jv, const struct notify *notify)
 	put_error(&jv->json, notify->ret);
 }
 
-/* What is no verb */
+/* An event that is no verb call. */
 
 static void put_process(struct json_values *jv, bool began)
 {
@@ -346,7 +346,7 @@ static void put_misuse(struct json_values *jv, const struct misuse_event *seen)
 		json_put_uint(json, "other_thread", seen->other);
 }
 
-/* Its object: who made it, and who destroyed it. */
+/* Its object: which process made it, and which destroyed it. */
 static void put_life(struct json_values *jv, uint32_t id)
 {
 	const struct object *object = id ? trace_object(jv->values.trace, id) : NULL;

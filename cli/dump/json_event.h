@@ -8,14 +8,14 @@
 struct stack;
 
 struct json_event {
-	const struct render *render; /* of the same dump; its out is not used */
+	const struct render *render; /* of the same dump; its `out` is not used */
 	struct json_values values;
-	uint64_t bytes; /* of each payload, at most */
+	uint64_t bytes; /* at most, for each payload */
 };
 
 /*
- * Put what `verbatim dump` tells of @event, and its @stack unless that is NULL. @marked: it is what
- * --around was given. Returns 0 or -ENOMEM.
+ * Write everything that `verbatim dump` shows of @event, and its @stack unless that is NULL.
+ * @marked: it is the event of --around. Returns 0 or -ENOMEM.
  */
 int json_event_put(struct json_event *json, const struct trace_event *event,
 		   const struct stack *stack, bool marked);

@@ -1,7 +1,7 @@
 /*
  * A value of a verb's argument as JSON
  *
- * The same walk as that of values.c, whose texts are those of the names.
+ * Walks the value as values.c does, whose texts are used for names.
  */
 #include "cli/dump/json_value.h"
 
@@ -94,7 +94,7 @@ void json_values_enum(struct json_values *jv, const char *name, const struct enu
 		json_put_int(&jv->json, name, value);
 }
 
-/* As it stands in the trace, where no type is known. */
+/* As in the trace, if the type is not known. */
 static void put_node(struct json_values *jv, const char *name, const struct json_node *node)
 {
 	bool array = node->kind == JSON_ARRAY;
@@ -191,7 +191,7 @@ static void put_array(struct json_values *jv, const char *name, const struct fie
 	json_close(&jv->json, ']');
 }
 
-/* Bytes that are a GID as such. */
+/* Bytes that are a GID are printed as a GID. */
 static void put_text(struct json_values *jv, const char *name, const struct field_info *field,
 		     const struct json_node *value)
 {

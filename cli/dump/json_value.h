@@ -8,7 +8,7 @@
 
 struct json_values {
 	struct json json;
-	struct values values; /* its out is of the scratch text, and nothing beside objects */
+	struct values values; /* its `out` is the scratch text; nothing is printed beside objects */
 	bool beside;          /* "qp_is" beside "qp" */
 	char *scratch;
 	size_t size;
@@ -19,10 +19,10 @@ int json_values_init(struct json_values *jv, struct trace *trace, struct names *
 		     struct text *out);
 void json_values_fini(struct json_values *jv);
 
-/* What was printed to jv->values.out since the last call; valid until more is. */
+/* The text printed to jv->values.out since the last call; valid until more is printed. */
 const char *json_values_take(struct json_values *jv);
 
-/* Put that as a text; nothing where it is empty. The "<>" around a name is left out. */
+/* Write it as a string; nothing if it is empty. The "<>" around a name is removed. */
 void json_values_put_printed(struct json_values *jv, const char *name);
 
 /* Its name; null for NULL. */
@@ -35,6 +35,6 @@ void json_values_flags(struct json_values *jv, const char *name, const char *of,
 void json_values_enum(struct json_values *jv, const char *name, const struct enum_info *of,
 		      int64_t value);
 
-/* That of @field among a call's arguments. */
+/* The value of @field among a call's arguments. */
 void json_values_field(struct json_values *jv, const char *name, const struct field_info *field,
 		       const struct json_node *value);

@@ -1,7 +1,7 @@
 /*
  * A line of a dump, cut to the width of a terminal
  *
- * Arguments are long, and what a call returned stands behind them: that is kept, and the end of the
+ * Arguments are long, and the result of a call follows them: it is kept, and the end of the
  * arguments is left out.
  */
 #include "cli/dump/line.h"
@@ -23,7 +23,7 @@ FILE *line_begin(struct line *line)
 	return line->kept ? line->kept : stdout;
 }
 
-/* Those of East Asia and pictures are two columns wide: Unicode's annex 11, roughly. */
+/* East Asian characters and pictures are two columns wide: Unicode's annex 11, roughly. */
 static int count_columns(uint32_t code)
 {
 	static const struct {
@@ -38,7 +38,7 @@ static int count_columns(uint32_t code)
 	return 1;
 }
 
-/* The bytes of the next character, or of a colour of ours, which has no column. */
+/* The bytes of the next character, or of a colour sequence, which takes no column. */
 static size_t read_character(const char *text, size_t n, int *ret_columns)
 {
 	size_t length = screen_style_length(text, n);
@@ -61,7 +61,7 @@ static int count_width(const char *text, size_t n)
 	return width;
 }
 
-/* The bytes that have room in @room columns. */
+/* The bytes that fit into @room columns. */
 static size_t fit_bytes(const char *text, size_t n, int room)
 {
 	size_t at = 0;
@@ -78,7 +78,7 @@ static size_t fit_bytes(const char *text, size_t n, int room)
 	return at;
 }
 
-/* The last of what a call has returned, ") = 0 <12.3 us>"; NULL: there is none. */
+/* The result of a call at the end, ") = 0 <12.3 us>"; NULL: there is none. */
 static const char *find_result(const char *text, size_t n)
 {
 	const char *found = NULL;

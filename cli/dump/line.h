@@ -6,15 +6,15 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* Zeroed it is not cut, and printed as it comes. */
+/* All zero: lines are not cut, and printed directly. */
 struct line {
 	int columns; /* 0: not cut */
-	FILE *kept;  /* where it is printed to meanwhile */
+	FILE *kept;  /* the real output, while a line is collected */
 	char *text;
 	size_t size;
 };
 
-/* Where the next line is to be printed to; never NULL. */
+/* Where the next line must be printed; never NULL. */
 FILE *line_begin(struct line *line);
 
 /* It is complete, without its newline. */
@@ -22,8 +22,8 @@ void line_end(struct line *line);
 void line_fini(struct line *line);
 
 /*
- * The bytes of @text, a line, that are shown in @columns: its first *@ret_head and its last
- * *@ret_tail, with "..." between them. What a call has returned is at the end, and stays if there
- * is room. Returns false if all are.
+ * The bytes of @text, a line, that fit into @columns: its first *@ret_head and its last *@ret_tail,
+ * with "..." between them. The result of a call is at the end, and is shown if there is room.
+ * Returns false if everything fits.
  */
 bool line_cut(const char *text, size_t n, int columns, size_t *ret_head, size_t *ret_tail);

@@ -15,17 +15,17 @@
 #include "core/base/printable.h"
 #include "core/base/vec.h"
 
-/* An object in a list of those that had a number. */
+/* An object in a list of those that had the same number. */
 struct named {
 	const struct object *object;
-	uint32_t next; /* 1 + index, 0 none */
+	uint32_t next; /* 1 + index, 0: none */
 };
 
 /* From @since on @qp was connected to @other. */
 struct link {
 	uint32_t qp, other; /* objects */
 	int64_t since;
-	uint32_t next; /* an earlier one of @qp: 1 + index, 0 none */
+	uint32_t next; /* an earlier one of @qp: 1 + index, 0: none */
 };
 
 struct names {
@@ -110,7 +110,7 @@ static const struct object *context_of(const struct names *names, const struct o
 	return object;
 }
 
-/* The one that had the number at @time, or the last that had it before. */
+/* The object that had the number at @time, or the last one before. */
 static const struct object *find_named(const struct names *names, const struct map *map,
 				       const struct object *queue, uint32_t number, int64_t time)
 {
@@ -186,8 +186,8 @@ static void add_link(struct names *names, const struct peer *qp, const struct pe
 		names->nlinks--;
 }
 
-/* Two are known to each other once the second has been told of the first. */
-static void see_modify(void *arg, const struct model_modify *modify)
+/* Two queue pairs know each other once the second has the number of the first. */
+static void note_modify(void *arg, const struct model_modify *modify)
 {
 	struct names *names = arg;
 	struct peer *qp = modify->object->peer;
@@ -201,7 +201,7 @@ static void see_modify(void *arg, const struct model_modify *modify)
 
 static void join_peers(struct names *names)
 {
-	const struct model_watcher watcher = { .modify = see_modify, .arg = names };
+	const struct model_watcher watcher = { .modify = note_modify, .arg = names };
 	const struct trace_filter filter = { .control_only = true, .unmatched = true };
 	const struct trace_event *event;
 	struct cursor *cursor;
@@ -218,7 +218,7 @@ static void join_peers(struct names *names)
 	names->model = NULL;
 }
 
-/* The one with @number, or any if it is 0: the last at @time, else the first after. */
+/* The link with @number, or any if it is 0: the last one at @time, else the first one after. */
 static const struct object *find_peer(struct names *names, uint32_t queue, uint32_t number,
 				      int64_t time)
 {

@@ -1,9 +1,9 @@
 #pragma once
 /*
- * Names for the numbers of a finished trace: which region a key is of, which queue pair is meant.
+ * Names for the numbers in a finished trace: the region of a key, the queue pair of a number.
  *
- * Nothing is read before the first name is asked for; then the objects, and for the first remote
- * one the control verbs. A name is given only where one thing can be meant. One thread.
+ * Nothing is read before the first name is requested; then the objects are read, and for the first
+ * remote name the control verbs. A name is printed only if it is unambiguous. One thread.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -20,15 +20,15 @@ void names_free(struct names *names);
 
 /*
  * Print "<mr2 of pd1>" for an lkey of a request on @queue (object) at @time, "<mr2, deregistered
- * 2.00 ms before>"; "<process 2 mr1>" for an rkey that its peer has; "<process 2 qp1>" for the
- * number of its peer. Nothing where it is not known; accept NULL.
+ * 2.00 ms before>"; "<process 2 mr1>" for an rkey of its peer; "<process 2 qp1>" for the number of
+ * its peer. Prints nothing if it is not known; accept NULL.
  */
 void names_lkey(struct names *names, FILE *out, uint32_t queue, uint32_t lkey, int64_t time);
 void names_rkey(struct names *names, FILE *out, uint32_t queue, uint32_t rkey, int64_t time);
 void names_peer(struct names *names, FILE *out, uint32_t queue, uint32_t number, int64_t time);
 
 /*
- * Print what @object is known by elsewhere: "<0x12, peer process 2 qp1>" for a queue pair that is
- * connected by @time, "<lkey 0x2, rkey 0x3>" for a region; nothing where there is nothing.
+ * Print other identifiers of @object: "<0x12, peer process 2 qp1>" for a queue pair that is
+ * connected by @time, "<lkey 0x2, rkey 0x3>" for a region; nothing if there are none.
  */
 void names_object(struct names *names, FILE *out, const struct object *object, int64_t time);

@@ -93,7 +93,7 @@ static void put_return(const struct values *v, const struct call *call)
 	fprintf(v->out, " <%s>", format_time(call->end - call->begin, time));
 }
 
-/* The part of a changed object that a reader wants to know. */
+/* The part of a changed object that matters to a reader. */
 static void put_keys(const struct values *v, const struct json_node *object)
 {
 	static const char *const keys[] = { "lkey", "rkey" };
@@ -186,7 +186,7 @@ static void put_wr(const struct values *v, const struct wr *wr)
 			render_has_key(wr->opcode) ? "invalidate_rkey" : "imm_data", wr->imm);
 }
 
-/* How many from @i on were not asked for. */
+/* How many requests from @i on were not asked for. */
 static uint32_t count_other_wrs(const struct render *r, const struct post *post, uint32_t i)
 {
 	uint32_t n = 0;
@@ -205,7 +205,7 @@ static uint32_t count_other_wcs(const struct render *r, const struct poll *poll,
 	return n;
 }
 
-/* Instead of @n others, which are passed over, their number. */
+/* Print the number of @n others, which are skipped. */
 static bool put_others(const struct render *r, FILE *out, uint32_t n, uint32_t *i)
 {
 	if (!n || r->full)
@@ -248,7 +248,7 @@ static void put_request(const struct values *v, const struct wc *wc)
 			wc->request_index, format_time(v->time - wc->posted_at, latency));
 }
 
-/* Others have no src_qp: ibv_poll_cq(3). */
+/* Other completions have no src_qp: ibv_poll_cq(3). */
 bool render_has_sender(const struct render *r, const struct wc *wc)
 {
 	uint64_t known;
@@ -284,7 +284,7 @@ static void put_status(FILE *out, int status)
 		screen_style(out, SCREEN_PLAIN);
 }
 
-/* Of a failed one only these are defined: ibv_poll_cq(3). */
+/* In a failed completion only these are defined: ibv_poll_cq(3). */
 static void put_wc(const struct render *r, const struct values *v, const struct wc *wc)
 {
 	const struct object *qp = wc->qp ? trace_object(v->trace, wc->qp) : NULL;
@@ -305,7 +305,7 @@ static void put_wc(const struct render *r, const struct values *v, const struct 
 	put_request(v, wc);
 }
 
-/* How many behind completion @i are flushed as it is, of the same queue pair. */
+/* How many completions after @i are flushed like it, of the same queue pair. */
 static uint32_t count_flushed(const struct poll *poll, uint32_t i)
 {
 	const struct wc *wc = &poll->wc[i];
@@ -327,7 +327,7 @@ static void put_poll(const struct render *r, const struct values *v,
 
 	put_verb(v->out, verb_infos[poll->verb].name);
 	values_handle(v, OBJECT_cq, poll->handle);
-	/* the iterator returned 0 where it stands on one, or the error */
+	/* the iterator returned 0 if it has a completion, or the error */
 	fprintf(v->out, ") = %d", !iterator ? poll->ret : poll->ret < 0 ? -poll->ret : 0);
 	if (iterator && poll->ret < 0)
 		put_error(v->out, -poll->ret);
@@ -415,9 +415,9 @@ static void put_fork(const struct values *v, const struct fork_event *fork)
 	} else if (child) {
 		fprintf(v->out, " = %d, %s", child->pid, process_id_text(child->id, text));
 	} else if (!strcmp(how, "system") || !strcmp(how, "popen")) {
-		fputs("  runs a shell", v->out); /* which calls no verb, though its children may */
+		fputs("  runs a shell", v->out); /* calls no verb, though its children may */
 	} else if (!strcmp(how, "vfork")) {
-		/* table coverage has whether it called verbs */
+		/* table coverage says whether it called verbs */
 		fputs("  the child, which shares the memory of this process, is not recorded",
 		      v->out);
 	} else if (fork->pid) {

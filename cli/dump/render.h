@@ -1,6 +1,6 @@
 #pragma once
 /*
- * An event as one line, in the manner of strace. One thread.
+ * An event as one line, in the style of strace. One thread.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -14,22 +14,22 @@ struct names;
 struct render {
 	FILE *out;
 	struct trace *trace;
-	bool full;                   /* a work request and a completion a line */
+	bool full;                   /* each work request and completion on a line of its own */
 	bool brief;                  /* flushed completions of a queue pair once, with a count */
-	bool payloads;               /* what was kept of them, in short */
+	bool payloads;               /* a summary of stored payloads */
 	struct names *names;         /* of keys and peers, or NULL */
-	bool beside;                 /* numbers, keys and peers beside each object */
-	const struct map *datagrams; /* queue pairs whose messages have a sender each; or NULL */
+	bool beside;                 /* print numbers, keys and peers beside each object */
+	const struct map *datagrams; /* queue pairs whose messages each have a sender; or NULL */
 	const struct choice *choice; /* others of an event are only counted; NULL: all are shown */
 };
 
 /*
- * The verb, its arguments, result and duration, without a newline:
- * "ibv_modify_qp(qp1, {...}, IBV_QP_STATE) = 0 <12.3 us>".
+ * The verb, its arguments, result and duration, without a newline: "ibv_modify_qp(qp1, {...},
+ * IBV_QP_STATE) = 0 <12.3 us>".
  */
 void render_event(const struct render *render, const struct trace_event *event);
 
-/* Is a completion's src_qp defined? Of all messages only datagrams may have a GRH, and a sender. */
+/* Is src_qp of a completion valid? Only datagrams may have a GRH, and a sender. */
 bool render_has_sender(const struct render *render, const struct wc *wc);
 
 /* Is a request's immediate data the key to be invalidated? */

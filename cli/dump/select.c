@@ -1,8 +1,8 @@
 /*
- * The events that a dump was asked for, and which of the lines that they make
+ * Which events and which lines a dump was asked for
  *
- * All selectors hold together. The event of --around is there whether or not the others have it;
- * the lines next to it are those that they select. --last counts what is left after all that.
+ * An event must match all selectors. The event of --around is always selected; the lines next to it
+ * are those that the other selectors select. --last counts the remaining lines.
  */
 #include "cli/dump/select.h"
 
@@ -48,7 +48,7 @@ int select_read_event(const char *text, void *field, char complaint[OPTIONS_COMP
 	return -EINVAL;
 }
 
-/* Of several traces each has its own numbers. */
+/* Each of several traces has its own numbers. */
 static int refuse_numbers(const char *command, const struct select *s, const struct trace *trace)
 {
 	if (trace_nparts(trace) < 2 || !(s->filter.thread || s->filter.process))
@@ -85,7 +85,7 @@ static int find_objects(const char *command, struct select *s, struct trace *tra
 		       : 0;
 }
 
-/* To ask for a thread, process or object that the trace lacks is wrong usage. */
+/* To ask for a thread, process or object that is not in the trace is a usage error. */
 int select_begin(const char *command, struct select *s, struct trace *trace)
 {
 	int status = job_find_event(command, trace, s->asked.trace, s->asked.id, &s->wanted);
@@ -99,7 +99,7 @@ int select_begin(const char *command, struct select *s, struct trace *trace)
 		return status;
 	if (s->wanted.thread && s->around.thread)
 		return cli_misuse(command, "give an event or --around, not both");
-	if (s->to >= 0) /* the cursor's is still in, and 0 no end */
+	if (s->to >= 0) /* the cursor's limit is inclusive, and 0 means no end */
 		s->filter.to = s->to > 1 ? s->to - 1 : -1;
 	if (s->filter.thread && !trace_thread(trace, s->filter.thread))
 		return cli_misuse(command, "the trace has no thread %u", s->filter.thread);
@@ -117,7 +117,7 @@ struct trace_filter select_filter(const struct select *s)
 {
 	if (s->wanted.thread)
 		return (struct trace_filter){ .thread = s->wanted.thread };
-	if (s->around.thread) /* the event may be outside of what the filter has */
+	if (s->around.thread) /* the filter may exclude the event */
 		return (struct trace_filter){ 0 };
 	return s->filter;
 }

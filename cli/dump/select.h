@@ -1,6 +1,6 @@
 #pragma once
 /*
- * The events that a dump was asked for, and which of the lines that they make. One thread.
+ * The events selected for a dump, and which of their lines are printed. One thread.
  */
 #include "cli/options.h"
 #include "cli/dump/choice.h"
@@ -13,20 +13,20 @@ struct select {
 	struct select_event {
 		char trace[16]; /* "b.db"; "" */
 		struct event_id id;
-	} asked, asked_around;  /* as they were given */
-	struct event_id wanted; /* T:N alone; thread 0: none */
-	const char *object;     /* as it was asked for; NULL: any */
+	} asked, asked_around;  /* as the user gave them */
+	struct event_id wanted; /* a single T:N; thread 0: none */
+	const char *object;     /* as the user gave it; NULL: any */
 	uint32_t *objects;      /* their ids: several processes may have a qp2 */
 	size_t nobjects;
 	struct verb_list verbs;
 	bool failed;
 	struct choice choice;
 	struct event_id around; /* thread 0: none */
-	uint32_t context;       /* lines before and behind it */
+	uint32_t context;       /* number of lines before and after it */
 	uint32_t last;          /* 0: all */
 };
 
-/* The filter of SELECT_OPTIONS() before these are read. */
+/* The initial value before SELECT_OPTIONS() are read. */
 #define SELECT_ALL       \
 	{                \
 		.to = -1 \
@@ -37,7 +37,7 @@ int select_add_verbs(const char *text, void *verbs, char complaint[OPTIONS_COMPL
 int select_read_event(const char *text, void *event, char complaint[OPTIONS_COMPLAINT]);
 
 /* clang-format off */
-/* The rows of a command whose settings have a struct select named select. */
+/* The option rows of a command whose settings have a struct select named select. */
 #define SELECT_OPTIONS(settings)                                                            \
 	{ "thread", 't', "T", "only events of this thread",                                 \
 	  NUMBER_AT(settings, select.filter.thread), .least = 1 },                          \
@@ -66,20 +66,20 @@ int select_read_event(const char *text, void *event, char complaint[OPTIONS_COMP
 	  NUMBER_AT(settings, select.last), .least = 1 }
 /* clang-format on */
 
-/* Complete @select for @trace. Returns 0, or an exit status after one line that says why. */
+/* Resolve @select for @trace. Returns 0, or an exit status after one line with the reason. */
 int select_begin(const char *command, struct select *select, struct trace *trace);
 void select_end(struct select *select);
 
-/* What a cursor is to leave out. */
+/* The filter for a cursor. */
 struct trace_filter select_filter(const struct select *select);
 
 /* Is it the event that --around names? */
 bool select_is_around(const struct select *select, const struct trace_event *event);
 
-/* Is @event to be printed, if its line is? */
+/* Is @event selected, provided that its line is? */
 bool select_has(const struct select *select, struct trace *trace, const struct trace_event *event);
 
-/* Does it take a first reading to know which lines are printed? */
+/* Is a first pass needed to know which lines are printed? */
 static inline bool select_counts(const struct select *select)
 {
 	return select->around.thread || select->last;
@@ -90,5 +90,5 @@ struct select_lines {
 	uint64_t first, last;
 };
 
-/* Of @n lines, where the event of --around has line @around. */
+/* Of @n lines; the event of --around has line @around. */
 struct select_lines select_lines(const struct select *select, uint64_t n, uint64_t around);

@@ -16,7 +16,7 @@ enum { FRAMES_MAX = 128, INLINED_MAX = 16, LINE = 512 };
 struct stacks {
 	struct trace *trace;
 	bool all;
-	struct symbols *symbols; /* NULL: they cannot be had */
+	struct symbols *symbols; /* NULL: not available */
 	struct map known;        /* stack to 1 + index */
 	struct stack *at;
 	size_t n;
@@ -51,7 +51,7 @@ void stacks_free(struct stacks *stacks)
 	free(stacks);
 }
 
-/* Verbs that are inline functions are in the header, and are what the event says anyway. */
+/* Verbs that are inline functions are in the header, and the event names them anyway. */
 static void add_brief(struct text *brief, const struct symbol *symbol)
 {
 	char text[LINE];
@@ -76,7 +76,7 @@ static void add_function(struct stack *stack, const struct symbol *symbol)
 		stack->n--;
 }
 
-/* What called main() is the same in all programs. */
+/* The callers of main() are the same in all programs. */
 static void read_stack(struct stacks *stacks, uint32_t id, struct stack *stack)
 {
 	struct frame frames[FRAMES_MAX];

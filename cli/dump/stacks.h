@@ -6,7 +6,7 @@
 
 struct stacks;
 
-/* With @all also the functions of the recorder. NULL without memory. */
+/* With @all including the functions of the recorder. NULL without memory. */
 struct stacks *stacks_new(struct trace *trace, bool all);
 
 /* Accepts NULL. */
@@ -19,5 +19,5 @@ struct stack {
 	char *brief; /* "to_rts (app.c:20) < main (app.c:66)" */
 };
 
-/* NULL where there is none, or no memory. Borrowed. */
+/* NULL if there is none, or without memory. Borrowed. */
 const struct stack *stacks_find(struct stacks *stacks, uint32_t stack);

@@ -1,8 +1,8 @@
 /*
  * A value of a verb's argument, decoded by its descriptor
  *
- * The JSON has the values, the descriptor their types: a structure becomes
- * {name=value, ...}, flags and handles become names.
+ * The JSON contains the values, the descriptor their types: a structure becomes {name=value, ...},
+ * flags and handles become names.
  */
 #include "cli/dump/values.h"
 
@@ -95,7 +95,7 @@ static void put_number(const struct values *v, const struct field_info *field, i
 	}
 }
 
-/* The text as it stands in the trace, with its quotes or without. */
+/* The text as in the trace, with or without quotes. */
 static void put_string(FILE *out, const struct json_node *value, bool quoted)
 {
 	if (quoted)
@@ -104,7 +104,7 @@ static void put_string(FILE *out, const struct json_node *value, bool quoted)
 		print_foreign_bytes(out, value->raw + 1, value->raw_length - 2);
 }
 
-/* Two digits; sscanf() would look for the end of the whole text each time. */
+/* Read two digits; sscanf() would scan the whole text each time. */
 static bool read_byte(const char *text, unsigned char *ret_byte)
 {
 	const char digits[3] = { text[0], text[1], '\0' };
@@ -114,7 +114,7 @@ static bool read_byte(const char *text, unsigned char *ret_byte)
 	return end == digits + 2;
 }
 
-/* Sixteen bytes are a GID nearly everywhere. */
+/* Sixteen bytes are nearly always a GID. */
 static void put_bytes(FILE *out, const struct json_node *value)
 {
 	unsigned char bytes[16];

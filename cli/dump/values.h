@@ -9,16 +9,16 @@
 
 struct names;
 
-/* The place of a value, on which the names of objects depend. */
+/* The context of a value, on which the names of objects depend. */
 struct values {
 	FILE *out;
 	struct trace *trace;
 	uint32_t process;
 	int64_t time;
 	struct names *names; /* of keys and peers; NULL: none */
-	uint32_t queue;      /* object: whose keys and peer they are; 0 unknown */
+	uint32_t queue;      /* object that the keys and peer belong to; 0 unknown */
 	bool beside;         /* numbers and peers beside objects: names_object() */
-	uint64_t outside;    /* bits of a mask: what they choose is not shown */
+	uint64_t outside;    /* mask bits whose fields are not shown */
 };
 
 /* "IBV_QP_STATE|IBV_QP_AV|0x40000000"; "0" */
@@ -27,35 +27,35 @@ void values_flags(FILE *out, const struct enum_info *names, uint64_t value);
 /* The enumerator, or the number. */
 void values_enum(FILE *out, const struct enum_info *names, int64_t value);
 
-/* Its name, and what is to be beside it. */
+/* Its name, and the identifiers beside it. */
 void values_object(const struct values *values, const struct object *object);
 
 /* "qp1"; its address if it is not known; NULL for 0. */
 void values_handle(const struct values *values, enum object_kind kind, uint64_t handle);
 
 /*
- * The bits that the mask of a query lacks; 0 of another verb. A device may leave anything in the
- * attributes that these choose: ibv_query_qp(3).
+ * The mask bits that a query did not set; 0 for another verb. A device may leave anything in the
+ * attributes of these bits: ibv_query_qp(3).
  */
 uint64_t values_outside(const struct call *call);
 
-/* @value: that of @field among a call's arguments. */
+/* @value: the value of @field among a call's arguments. */
 void values_field(const struct values *values, const struct field_info *field,
 		  const struct json_node *value);
 
-/* What the text of a value needs to know of its type. */
+/* Type information that the text of a value depends on. */
 
 /* The field of that name, or NULL. */
 const struct field_info *values_find_field(const struct struct_info *info, const char *name,
 					   size_t length);
 
-/* Is the structure nothing but its bytes, as a GID is? */
+/* Does the structure consist of raw bytes, like a GID? */
 bool values_is_raw(const struct struct_info *info);
 
-/* What is behind a pointer to a single value; else @field. */
+/* The target of a pointer to a single value; else @field. */
 const struct field_info *values_pointed(const struct field_info *field);
 
-/* Is it a member of @info that is not to be shown? */
+/* Is it a member of @info that must not be shown? */
 bool values_is_outside(const struct values *values, const struct struct_info *info,
 		       const struct field_info *field);
 

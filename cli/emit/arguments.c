@@ -1,9 +1,9 @@
 /*
  * The arguments of a control verb as C
  *
- * A field is printed where it is not 0, unless it says what the call is for. What only the device
- * knows, or another thread, has a function of its own here: addresses of ports, numbers of queue
- * pairs, memory.
+ * A field is printed if it is not 0 or is essential to the call. Values that only the device or
+ * another thread knows have functions of their own: addresses of ports, numbers of queue pairs,
+ * memory.
  */
 #include "cli/emit/arguments.h"
 
@@ -18,13 +18,13 @@
 #include "core/store/db/args_walk.h"
 #include "core/wire/log.h"
 
-/* What is printed, and where it stands. */
+/* The value that is printed, and its place. */
 struct place_in {
 	const struct call *call;
 	const struct struct_info *of;
 	const struct json_node *json; /* the structure */
 	int depth;
-	bool as_is; /* the call failed: its numbers stay what they were */
+	bool as_is; /* the call failed: its numbers stay as recorded */
 };
 
 static int add_struct(struct maker *maker, const struct place_in *in);
@@ -54,7 +54,7 @@ static int64_t enum_value(const struct field_info *field, const struct json_node
 	return value->kind == JSON_INT ? value->number : 0;
 }
 
-/* A newer recorder may have names that are not known here: another value is not what was asked. */
+/* A newer recorder may have names that are not known to us: another value would change the call. */
 static int check_enum(struct maker *maker, const struct field_info *field,
 		      const struct json_node *value)
 {
@@ -83,7 +83,7 @@ static void add_peer(struct maker *maker, const struct place_in *in, int64_t num
 	phrase_addf(phrase, "%s_num", names_variable(maker->program, peer, name));
 }
 
-/* The way to the port: its LID and GID are here what they are. */
+/* The path to the port: its LID and GID are those of the device at run time. */
 static int add_path(struct maker *maker, const struct json_node *value)
 {
 	struct phrase *phrase = &maker->program->phrase;
@@ -94,7 +94,7 @@ static int add_path(struct maker *maker, const struct json_node *value)
 	return 0;
 }
 
-/* Is it a group of queue pairs, whose address is the same on any device? */
+/* Is it a multicast group, whose address is the same on any device? */
 static bool is_group(const struct json_node *value)
 {
 	const struct json_node *grh = json_find_member(value, "grh", 3);
@@ -113,7 +113,7 @@ static void add_bytes(struct phrase *phrase, const struct json_node *value)
 	phrase_addf(phrase, " }");
 }
 
-/* A structure in which nothing but zeros is; bytes are text. */
+/* Does a structure contain nothing but zeros? Bytes are text. */
 static bool has_zeros(const struct json_node *value)
 {
 	bool zeros = true;
@@ -148,7 +148,7 @@ static bool is_zero(const struct field_info *field, const struct json_node *valu
 	return value->kind == JSON_INT && !value->number;
 }
 
-/* Where a CQ's events are counted. */
+/* The variable in which a CQ's events are counted. */
 static void add_context(struct maker *maker, uint32_t cq)
 {
 	char name[NAME_TEXT];
@@ -163,7 +163,7 @@ static bool is_counted(const struct maker *maker, const struct call *call,
 	return maker->program->objects[call->object].events && !strcmp(field->name, "cq_context");
 }
 
-/* Fields that are not what they were: true where one was added. */
+/* Add a field whose value is not the recorded one: true if one was added. */
 static bool add_special(struct maker *maker, const struct place_in *in,
 			const struct field_info *field, const struct json_node *value)
 {
@@ -207,7 +207,7 @@ static bool add_special(struct maker *maker, const struct place_in *in,
 	return false;
 }
 
-/* As far as its type has room for it. */
+/* Add an integer, cut to its type. */
 static void add_integer(struct phrase *phrase, const struct field_info *field, int64_t value)
 {
 	bool sign = field->kind == FIELD_INT;
@@ -273,7 +273,7 @@ static void add_tabs(struct phrase *phrase, int depth)
 		phrase_addf(phrase, "\t");
 }
 
-/* A member, on a phrase of its own, where it says anything. */
+/* Add a member, as a phrase of its own, if it is not the default. */
 static int add_member(struct maker *maker, const struct place_in *in,
 		      const struct field_info *field)
 {
@@ -374,7 +374,7 @@ int arguments_add(struct maker *maker, const struct call *call, const struct fie
 	return add_value(maker, &in, field, value);
 }
 
-/* What is made of an object: that cannot be destroyed before it. */
+/* An object that was made with another one is destroyed before it. */
 static int add_needed(struct maker *maker, const struct call *call, uint32_t object)
 {
 	struct named *needed = &maker->needed[call->object];
@@ -395,7 +395,7 @@ struct ordering {
 	const struct call *call;
 };
 
-/* An object that an argument names. */
+/* Order the object that an argument names. */
 static int order_value(void *arg, const struct field_info *field, const char *path,
 		       const struct json_node *value, const struct json_node *other)
 {

@@ -10,11 +10,11 @@
 /* Add argument @field of @call to maker->program->phrase. 0 or -errno. */
 int arguments_add(struct maker *maker, const struct call *call, const struct field_info *field);
 
-/* The object that the handle at @path is, in the current process; 0. */
+/* The object with the handle at @path, in the current process; 0. */
 uint32_t arguments_object(const struct maker *maker, enum object_kind kind, uint64_t handle);
 
 /*
- * Read or use each object that the arguments of @call name; what it makes needs them until it is
- * destroyed. 0 or -errno.
+ * Record a read or use of each object that the arguments of @call refer to; the objects that it
+ * creates need them until they are destroyed. 0 or -errno.
  */
 int arguments_order(struct maker *maker, const struct call *call);

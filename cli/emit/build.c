@@ -1,5 +1,5 @@
 /*
- * The passes over a trace: what is known only later is learnt first, then statements are made
+ * The passes over a trace: later facts are learnt first, then statements are made
  */
 #include "cli/emit/build.h"
 
@@ -31,7 +31,7 @@ static int learn_event(struct maker *maker, const struct trace_event *event)
 	return err ? log_err(err, "emit") : 0;
 }
 
-/* A process that uses what its parent has made was forked: threads cannot show that. */
+/* A process that uses objects of its parent was forked: threads cannot show that. */
 static int check_fork(const struct maker *maker, uint32_t object)
 {
 	const struct program *program = maker->program;
@@ -94,7 +94,7 @@ static int make_statements(struct maker *maker, const struct trace_event *event)
 	}
 }
 
-/* What cannot be parsed for want of memory is not merely unknown. */
+/* Out of memory must not be treated as a value that cannot be parsed. */
 static int parse_args(const struct trace_event *event)
 {
 	bool has_args = event->kind == TRACE_CALL || event->kind == TRACE_RETURN;
@@ -121,7 +121,7 @@ static int read_all(struct maker *maker,
 	return err;
 }
 
-/* What is not in the trace cannot be in the program. */
+/* Refuse a trace that lacks events: the program could not do them. */
 static int check_whole(struct program *program)
 {
 	struct trace_loss loss = trace_loss(program->trace);
@@ -142,7 +142,7 @@ static int check_whole(struct program *program)
 	return 0;
 }
 
-/* What each pass that makes statements begins with. */
+/* Initialise a pass that makes statements. */
 static int init_pass(struct maker *maker)
 {
 	const struct program *program = maker->program;
@@ -179,7 +179,7 @@ static void fini_pass(struct maker *maker)
 	maker->rooms = (struct rooms){ 0 };
 }
 
-/* One more pass, which begins without what the one before has made. */
+/* Begin one more pass, and discard what the last one made. */
 static int begin_again(struct maker *maker)
 {
 	int err;
@@ -190,7 +190,7 @@ static int begin_again(struct maker *maker)
 	return err ? err : init_pass(maker);
 }
 
-/* Does what comes first depend on what comes later? */
+/* Do statements depend on later events? */
 static bool needs_plan(const struct program *program)
 {
 	bool shared = program->nthreads > 1;
@@ -200,7 +200,7 @@ static bool needs_plan(const struct program *program)
 	return shared;
 }
 
-/* Which events are waited for is found out before there are statements, and which SRQs starved. */
+/* Find which events are waited for and which SRQs starved before statements are made. */
 static int plan_order(struct maker *maker)
 {
 	struct program *program = maker->program;

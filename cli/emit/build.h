@@ -1,12 +1,12 @@
 #pragma once
 /*
- * The passes over a trace that make statements of it.
+ * The passes over a trace that generate its statements.
  */
 #include "cli/emit/maker.h"
 
 /*
- * Fill @maker, zeroed, from @program's trace. 0; -ENOTSUP where a program cannot do what was
- * recorded, after log_err() that says what; -errno.
+ * Fill @maker, zeroed, from @program's trace. 0; -ENOTSUP if a program cannot do what was recorded,
+ * after log_err() with the reason; -errno.
  */
 int build_program(struct maker *maker, struct program *program);
 void build_fini(struct maker *maker);

@@ -1,5 +1,5 @@
 /*
- * Requests that ibv_wr_*() builds
+ * Requests that ibv_wr_*() build
  */
 #include "cli/emit/builder.h"
 
@@ -38,7 +38,7 @@ const char *builder_name(int opcode)
 	}
 }
 
-/* The arguments of ibv_wr_send() and its like, behind the queue pair. */
+/* Add the arguments of ibv_wr_send() and the like after the queue pair. */
 static void add_arguments(struct maker *maker, uint32_t qp, const struct wr *wr)
 {
 	struct phrase *phrase = &maker->program->phrase;

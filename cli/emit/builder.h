@@ -1,10 +1,10 @@
 #pragma once
 /*
- * Requests that ibv_wr_*() builds.
+ * Requests built by ibv_wr_*().
  */
 #include "cli/emit/maker.h"
 
-/* The rest of the function's name behind "ibv_wr_"; NULL: no request of a program. */
+/* The function's name after "ibv_wr_"; NULL: a program cannot build such a request. */
 const char *builder_name(int opcode);
 
 /* From ibv_wr_start() to ibv_wr_complete() or ibv_wr_abort(). 0 or -errno. */

@@ -1,5 +1,5 @@
 /*
- * What control verbs wait for, and what their objects are to later events
+ * What control verbs wait for, and which later events need their objects
  */
 #include "cli/emit/call_order.h"
 
@@ -13,7 +13,7 @@
 #include "cli/emit/names.h"
 #include "core/store/finish/queue_table.h"
 
-/* Does it end or break something, so that it came before what was seen until its return? */
+/* Does it end or break an object, so that events before its return came first? */
 bool call_is_late(const struct call *call)
 {
 	int64_t state = -1;
@@ -26,7 +26,7 @@ bool call_is_late(const struct call *call)
 	return false;
 }
 
-/* Its name among what others wait for. */
+/* Begin its entry among the events that others wait for. */
 static int begin_order(struct maker *maker, const struct call *call)
 {
 	static const char *const states[] = { "reset", "init", "rtr", "rts", "sqd", "sqe", "err" };
@@ -47,7 +47,7 @@ static int begin_order(struct maker *maker, const struct call *call)
 	return order_begin(&maker->order, name, info->name + strlen("ibv_"));
 }
 
-/* An event of a CQ comes after it was made and asked for that; it is acknowledged later. */
+/* An event of a CQ comes after the CQ was made and armed; it is acknowledged later. */
 static int order_cq_event(struct maker *maker, const struct call *call)
 {
 	static const enum role roles[] = { ROLE_STATE, ROLE_ARMED, ROLE_EVENTS };
@@ -68,7 +68,7 @@ static int order_cq_event(struct maker *maker, const struct call *call)
 	return err;
 }
 
-/* What it waits for, and what waits for it. */
+/* Add the events that it waits for, and those that wait for it. */
 static int order_call(struct maker *maker, const struct call *call)
 {
 	const struct verb_info *info = &verb_infos[call->verb];
@@ -114,7 +114,7 @@ static void learn_sizes(struct maker *maker, const struct call *call)
 	}
 }
 
-/* The queues that a new queue pair completes and receives by. */
+/* Learn the CQs and the SRQ of a new queue pair. */
 static void learn_qp(struct maker *maker, const struct call *call)
 {
 	const struct queue_table *queues = maker->links.queues;
@@ -135,7 +135,7 @@ static void learn_qp(struct maker *maker, const struct call *call)
 	order->type[qp] = (uint8_t)args_number(call->out, ARG(ret.qp_type));
 }
 
-/* It was told who its peer is. */
+/* The queue pair gets the number of its peer. */
 static int connect_qp(struct maker *maker, const struct call *call)
 {
 	struct program *program = maker->program;

@@ -1,11 +1,11 @@
 #pragma once
 /*
- * What a control verb waits for in other threads, and what waits for it.
+ * The order between a control verb and events of other threads.
  */
 #include "cli/emit/maker.h"
 
-/* Does it end or break something, so that its place is where it returns? */
+/* Does it end or break something, so that it is ordered by its return? */
 bool call_is_late(const struct call *call);
 
-/* Learn what the call makes and connects, and add what it waits for. 0 or -errno. */
+/* Note what the call creates and connects, and add the waits that it needs. 0 or -errno. */
 int call_order(struct maker *maker, const struct call *call);

@@ -1,8 +1,8 @@
 /*
  * Control verbs as statements
  *
- * Each has its row: most are printed from the list of verbs, the others have a function here. A
- * verb without a row is refused.
+ * Each verb has a row: most are printed from the list of verbs, the others have a function in this
+ * file. A verb without a row is refused.
  */
 #include "cli/emit/calls.h"
 
@@ -39,7 +39,7 @@ static int add_call(struct maker *maker, const struct call *call)
 	return err;
 }
 
-/* What comes before the call, and behind it: a check that it does what it did. */
+/* Add the code before and after the call: a check that its result is the recorded one. */
 static void begin_check(struct maker *maker, const struct call *call)
 {
 	const struct verb_info *info = info_of(call);
@@ -186,7 +186,7 @@ static int add_bind_mw(struct maker *maker, const struct call *call)
 	return err;
 }
 
-/* Where it has a channel, its context counts its events. */
+/* If it has a channel, its context counts its events. */
 static int add_create_cq(struct maker *maker, const struct call *call)
 {
 	struct kept *kept = &maker->program->objects[call->object];
@@ -245,7 +245,7 @@ static int add_get_cq_event(struct maker *maker, const struct call *call)
 	return err;
 }
 
-/* Of the events that the program has got. */
+/* Acknowledge the events that the program has received. */
 static int add_ack_cq_events(struct maker *maker, const struct call *call)
 {
 	struct phrase *phrase = &maker->program->phrase;
@@ -349,7 +349,7 @@ static add_function *const rows[VERB_COUNT] = {
 };
 /* clang-format on */
 
-/* Why the call is not in the program, though nothing is missing without it; NULL: it is. */
+/* Why the call can be omitted from the program without loss; NULL: it cannot. */
 static const char *find_reason(const struct call *call)
 {
 	const struct verb_info *info = info_of(call);
@@ -425,7 +425,7 @@ int calls_add(struct maker *maker, const struct trace_event *event)
 	return err ? err : order_end(&maker->order);
 }
 
-/* The thread of a process that did something last; 0: none did. */
+/* The thread of a process that acted last; 0: none did. */
 static uint32_t find_last_thread(const struct program *program, uint32_t process)
 {
 	for (uint32_t t = program->nthreads; t; t--)

@@ -1,7 +1,7 @@
 /*
  * verbatim emit: a C program made from a trace
  *
- * The trace is read, the program made in memory, and the file put in place when it is whole.
+ * The trace is read, the program made in memory, and the file put in place when it is complete.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -44,7 +44,8 @@ static int make_program(struct trace *trace, const char *from, const struct sett
 	if (!err)
 		err = write_program(&maker, &text);
 	if (!err)
-		err = output_put(set->path, &text); /* stdout would show its tabs as a trace's */
+		/* on stdout tabs would be escaped as text from the trace */
+		err = output_put(set->path, &text);
 	build_fini(&maker);
 	if (program)
 		program_fini(program);

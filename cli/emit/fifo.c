@@ -1,8 +1,8 @@
 /*
  * Queues of numbered elements
  *
- * The elements are neighbours in an array, behind room that dropped ones have left. Where the
- * array is full and half of it is such room they move to its beginning, else it doubles.
+ * The elements are consecutive in an array, after the free cells of dropped ones. If the array is
+ * full and at least half free, they move to its beginning, else it doubles.
  */
 #include "cli/emit/fifo.h"
 

@@ -1,30 +1,29 @@
 #pragma once
 /*
- * A queue of elements that have numbers, from 0, in the order in which they came: the first are
- * dropped when nobody asks for them any more.
+ * A queue of elements numbered from 0: old elements are dropped when they are not needed any more.
  *
- * Zeroed it is empty. One thread.
+ * All zero: empty. One thread.
  */
 #include <stddef.h>
 #include <stdint.h>
 
 struct fifo {
 	char *at;
-	size_t size, from, n; /* in elements: room, the first, how many there are */
+	size_t size, from, n; /* in elements: capacity, number of the first, count */
 	uint64_t dropped;
 };
 
-/* Room for one more at the end, zeroed, of @each bytes, the same in all calls. NULL: no memory. */
+/* Add a zeroed element of @each bytes, the same in all calls. NULL: no memory. */
 void *fifo_add(struct fifo *fifo, size_t each);
 
-/* Element @number, or NULL where it was dropped, or is not there yet. */
+/* Element @number, or NULL if it was dropped, or was not added yet. */
 void *fifo_get(const struct fifo *fifo, size_t each, uint64_t number);
 
-/* Those before @number are not needed. */
+/* Drop the elements before @number. */
 void fifo_drop(struct fifo *fifo, uint64_t number);
 void fifo_fini(struct fifo *fifo);
 
-/* All that were added. */
+/* The number of elements ever added. */
 static inline uint64_t fifo_count(const struct fifo *fifo)
 {
 	return fifo->dropped + fifo->n;

@@ -1,7 +1,7 @@
 /*
  * The functions that the C program has beside its threads
  *
- * Each is C as it is printed; a line of them may be read as a part of the program alone.
+ * Each is C as it is printed; each line can be read on its own.
  */
 #include "cli/emit/helpers.h"
 
@@ -197,7 +197,7 @@ static const char aside[] =
 "\taside[asides].cq = cq;\n"
 "\tif (";
 
-/* Where there are CQs of the extended kind, and where there are none. */
+/* With CQs of the extended kind, and without. */
 static const char either_poll[] = "(how & BY_EX ? poll_ex(cq, wc) : ibv_poll_cq(cq, 1, wc))";
 static const char only_poll[] = "ibv_poll_cq(cq, 1, wc)";
 

@@ -2,9 +2,9 @@
  * A thread's statements as text
  *
  * A number that differs from turn to turn becomes an expression of the loops' variables, else an
- * element of a table. Events are named by an expression of that kind; where that is not possible
- * for each event of a loop, all are counted: each is mostly so much after the one before, and a
- * table has the runs of those that are not.
+ * element of a table. Events are named by an expression of that kind; if that is not possible for
+ * each event of a loop, all are counted: most are a fixed step after the one before, and a table
+ * has the runs of the others.
  */
 #include "cli/emit/listing.h"
 
@@ -19,7 +19,7 @@
 
 enum { TABLE_WIDTH = 92, TABLE_HEAD = 16, TABLE_NAME = 44 };
 
-/* What is known while a loop is printed. */
+/* State while a loop is printed. */
 struct frame {
 	struct nest nest;
 	bool counts;   /* its events are counted */
@@ -32,7 +32,7 @@ static void add_indent(struct listing *l, const struct frame *frame)
 		text_char(&l->text, '\t');
 }
 
-/* The body of a table, in one line where it has room. */
+/* The body of a table, in one line if it fits. */
 struct table {
 	struct text text;
 	size_t columns;
@@ -54,9 +54,9 @@ static void add_element(struct table *t, const char *element)
 	t->columns += length;
 }
 
-enum { NUMBER_BITS = 24 }; /* of struct listing's written: a number, and above it a place */
+enum { NUMBER_BITS = 24 }; /* of struct listing's written: a number, with a place above it */
 
-/* The number of a table with that body; 0: there is none. What is written of it, for the next. */
+/* The number of a table with that body; 0: there is none, and the new one is written. */
 static unsigned int find_table(const struct listing *l, const struct text *body, uint64_t *hash)
 {
 	uint64_t found;
@@ -67,7 +67,7 @@ static unsigned int find_table(const struct listing *l, const struct text *body,
 	return 0;
 }
 
-/* The number of that table, of which there may be one. */
+/* The number of that table; equal ones are shared. */
 static unsigned int finish_table(struct listing *l, struct table *t, const char *type,
 				 const char *name)
 {
@@ -111,7 +111,7 @@ static unsigned int add_table(struct listing *l, const int64_t *values, size_t n
 	return finish_table(l, &table, "int64_t", "table");
 }
 
-/* The turn that an element is taken by: the loop's variable, or one that counts. */
+/* The index of an element: the loop's variable, or one that counts. */
 static void name_turn(struct listing *l, struct frame *frame)
 {
 	if (*frame->turn)
@@ -231,7 +231,7 @@ static int add_statement(struct listing *l, const struct frame *of, const struct
 		} else if (*at == *OBJECT_KEPT) {
 			uint32_t object = (uint32_t)strtoul(at + 1, (char **)&at, 10);
 
-			if (!strncmp(at + 1, SLOT "d", 2)) { /* at is on its ; */
+			if (!strncmp(at + 1, SLOT "d", 2)) { /* at points to its ; */
 				at += 2;
 				err = add_kept_element(l, &frame, node, object, v++);
 			} else {
@@ -255,10 +255,10 @@ static int add_statement(struct listing *l, const struct frame *of, const struct
 struct tour {
 	struct listing *l;
 	bool began;
-	uint64_t first, before; /* n of the first event, and of the last so far that is named */
+	uint64_t first, before; /* n of the first event, and of the last one named so far */
 	uint64_t last;          /* n of the last */
 	uint64_t *votes;        /* by text */
-	uint64_t times;         /* so many events in a row are each */
+	uint64_t times;         /* number of events in a row that are each */
 	int64_t more;           /* so far from where the steps lead */
 	struct table table;     /* of those runs */
 };
@@ -268,7 +268,7 @@ static bool is_named_event(const struct listing *l, const struct node *node)
 	return !node->coming && l->named[node->text];
 }
 
-static void see_ends(void *arg, const struct node *node, uint64_t n)
+static void note_ends(void *arg, const struct node *node, uint64_t n)
 {
 	struct tour *tour = arg;
 
@@ -279,7 +279,7 @@ static void see_ends(void *arg, const struct node *node, uint64_t n)
 	tour->last = n;
 }
 
-/* What the step to each statement mostly is, by text (Boyer and Moore's vote). */
+/* Find the most frequent step to each statement, by text (Boyer and Moore's vote). */
 static void vote_step(void *arg, const struct node *node, uint64_t n)
 {
 	struct tour *tour = arg;
@@ -339,8 +339,8 @@ static void add_step(void *arg, const struct node *node, uint64_t n)
 }
 
 /*
- * The number of a table of how far the events are from where these steps lead, or 0 where none is;
- * behind *@ret_n, which the first of them steps on from.
+ * The number of a table of the distances between the events and where these steps lead, or 0 if all
+ * are 0; *@ret_n: its length.
  */
 static unsigned int add_runs(struct listing *l, struct node *node, uint64_t *ret_n)
 {
@@ -354,7 +354,7 @@ static unsigned int add_runs(struct listing *l, struct node *node, uint64_t *ret
 	return finish_table(l, &tour.table, "struct run", "runs");
 }
 
-/* Can not each statement's event be told from the loops' variables alone? */
+/* Is there a statement whose event cannot be computed from the loops' variables alone? */
 static bool needs_count(const struct listing *l, const struct nest *nest, const struct node *node)
 {
 	struct nest inner = *nest;
@@ -445,7 +445,7 @@ static int add_node(struct listing *l, struct frame *frame, struct node *node)
 		return add_node(l, frame, node->parts[0]);
 	if (frame->nest.depth)
 		return add_loop(l, frame, node);
-	loops_visit(node, see_ends, &ends);
+	loops_visit(node, note_ends, &ends);
 	outer.counts = needs_count(l, &frame->nest, node);
 	if (!ends_with_empty_line(&l->text))
 		text_char(&l->text, '\n');

@@ -1,19 +1,19 @@
 /*
  * Loops
  *
- * They are found at the end of what there is, each time that a statement was added:
+ * They are searched at the end of the statements, each time that one is added:
  *
- *	A A            one more of the same is a round of a loop of one
- *	(A B)*7 A B    all parts of the loop before are one more round of it, or of the loop that is
- *	               the last part of its last round, and so on
- *	A B A B A B    a stretch that comes three times in a row becomes a loop
+ * 	A A            one more of the same is a round of a loop of one
+ * 	(A B)*7 A B    all parts of the loop before are one more round of it, or of the loop that is
+ * 	               the last part of its last round, and so on
+ * 	A B A B A B    a stretch that comes three times in a row becomes a loop
  *
- * so that what is held is about the text of the program. Where all were added, what is left and
- * comes three times in a row becomes loops, short ones before long ones, and then what comes twice:
+ * so memory is about the size of the program's text. After the last statement, sequences that occur
+ * three times in a row become loops, short ones before long ones, and then those that occur twice:
  *
- *	A A A B A A B A B     the statements
- *	A*3 B A*2 B A B       loops of one
- *	(A*[3,2,1] B)*3       a loop of two; how often A comes depends on the round
+ * 	A A A B A A B A B     the statements
+ * 	A*3 B A*2 B A B       loops of one
+ * 	(A*[3,2,1] B)*3       a loop of two; how often A comes depends on the round
  *
  * A statement and a loop of it alone have one shape, so that a round may have it once.
  */
@@ -26,7 +26,7 @@
 #include "core/base/map.h"
 #include "core/base/vec.h"
 
-enum { LOOP_PARTS = 96 }; /* longer stretches are not looked for */
+enum { LOOP_PARTS = 96 }; /* longer sequences are not searched for */
 
 static void free_node(struct node *node)
 {
@@ -49,7 +49,7 @@ void loops_fini(struct block *block)
 	memset(block, 0, sizeof(*block));
 }
 
-/* A loop without parts; with room for @nparts. */
+/* A loop without parts, with room for @nparts. */
 static struct node *new_loop(uint64_t shape, size_t nparts)
 {
 	struct node *loop = calloc(1, sizeof(*loop));
@@ -66,7 +66,7 @@ static struct node *new_loop(uint64_t shape, size_t nparts)
 	return loop;
 }
 
-/* Make a statement a loop of it, which is run once in each turn. */
+/* Turn a statement into a loop of it that runs once in each turn. */
 static int become_loop(struct node **node)
 {
 	struct node *statement = *node, *loop = new_loop(statement->shape, 1);
@@ -80,7 +80,7 @@ static int become_loop(struct node **node)
 	return numbers_push_run(&loop->rounds, (struct run){ 1, 0, statement->nturns - 1 });
 }
 
-/* The turns of @later, which is taken, come after those of @node, of the same shape. */
+/* Append the turns of @later, which is consumed, to those of @node, of the same shape. */
 static int merge_turns(struct node **node, struct node *later)
 {
 	int err = 0;
@@ -108,7 +108,10 @@ static int merge_turns(struct node **node, struct node *later)
 	return err;
 }
 
-/* @later, which is taken, was run once right after @node, of the same shape: one loop does both. */
+/*
+ * @later, which is consumed, was run once right after @node, of the same shape: make one loop of
+ * both.
+ */
 static int merge_rounds(struct node **node, struct node *later)
 {
 	int err = (*node)->parts ? 0 : become_loop(node);
@@ -133,7 +136,7 @@ static bool same_shapes(struct node *const *a, struct node *const *b, size_t n)
 	return true;
 }
 
-/* The last nodes, @n of them, are one more round of @loop, which takes them. */
+/* The last @n nodes are one more round of @loop, which takes them. */
 static int add_round(struct node *loop, struct node *const *nodes, size_t n)
 {
 	int err = 0;
@@ -149,8 +152,8 @@ static int add_round(struct node *loop, struct node *const *nodes, size_t n)
 }
 
 /*
- * The innermost loop at the end of *@node that the @n nodes behind it are a round of, or the node
- * that the one behind it is a turn of; or NULL.
+ * The innermost loop at the end of *@node of which the @n nodes after it are a round, or the node
+ * of which the next one is a turn; or NULL.
  */
 static struct node **find_taker(struct node **node, struct node *const *nodes, size_t n)
 {
@@ -183,7 +186,7 @@ static int take_tail(struct block *block, size_t n)
 	return err ? err : 1;
 }
 
-/* A loop of @rounds times the @length nodes at @nodes, which it takes. */
+/* Make a loop of @rounds times the @length nodes at @nodes, which it takes. */
 static int make_loop(struct node **nodes, size_t length, size_t rounds, struct node **ret_loop)
 {
 	struct node *loop = new_loop(length, length);
@@ -221,7 +224,7 @@ static bool is_deep(struct node *const *nodes, size_t n)
 	return false;
 }
 
-/* Do the last @length nodes come three times in a row? */
+/* Do the last @length nodes occur three times in a row? */
 static bool comes_thrice(const struct block *block, size_t length)
 {
 	struct node *const *end = block->at + block->n;
@@ -232,7 +235,10 @@ static bool comes_thrice(const struct block *block, size_t length)
 	       !is_deep(end - length, length);
 }
 
-/* The last nodes become a loop, or a round of one. 1: they did, and again may; 0; -ENOMEM. */
+/*
+ * Make a loop of the last nodes, or add them to one as a round. 1: done, and call it again; 0;
+ * -ENOMEM.
+ */
 static int fold_tail(struct block *block)
 {
 	for (size_t n = 1; n < block->n && n <= LOOP_PARTS; n++) {
@@ -250,7 +256,7 @@ static int fold_tail(struct block *block)
 	return 0;
 }
 
-/* Add @node, which is taken, and fold what there is then. */
+/* Add @node, which is consumed, and fold the tail. */
 static int push_node(struct block *block, struct node *node)
 {
 	struct node **place = vec_push(block->at, block->n);
@@ -265,7 +271,7 @@ static int push_node(struct block *block, struct node *node)
 	return err;
 }
 
-/* Does a loop at the end of @node begin with the @n nodes behind it, and go on? */
+/* Does a loop at the end of @node begin with the @n nodes after it, and have more? */
 static bool may_take(const struct node *node, struct node *const *nodes, size_t n)
 {
 	for (; node->parts; node = node->parts[node->nparts - 1])
@@ -276,7 +282,7 @@ static bool may_take(const struct node *node, struct node *const *nodes, size_t 
 
 static int add_node(struct block *block, struct node *node);
 
-/* What was held is no round of a loop: the first of it is folded, the others are added anew. */
+/* The nodes that were held are no round of a loop: fold the first, and add the others again. */
 static int release_held(struct block *block)
 {
 	struct node *held[LOOP_PARTS];
@@ -297,8 +303,8 @@ static int release_held(struct block *block)
 }
 
 /*
- * Where the last nodes and @node, which is taken, are how a round of the loop before them begins
- * they are held, so that no other loop has them before it is known whether that round ends.
+ * If the last nodes and @node, which is consumed, may begin a round of the loop before them, they
+ * are held, so that no other loop takes them before the round is known to end.
  */
 static int add_node(struct block *block, struct node *node)
 {
@@ -368,7 +374,7 @@ static int merge_neighbours(struct block *block)
 	return err;
 }
 
-/* How often the @length nodes from @i on come in a row. */
+/* How often the @length nodes from @i on occur in a row. */
 static size_t count_rounds(const struct block *block, size_t i, size_t length)
 {
 	size_t same = 0;
@@ -380,7 +386,7 @@ static size_t count_rounds(const struct block *block, size_t i, size_t length)
 }
 
 /*
- * Make loops of the stretches of @length nodes that come at least @least times in a row. 1: there
+ * Make loops of the sequences of @length nodes that occur at least @least times in a row. 1: there
  * were some; 0; -ENOMEM.
  */
 static int make_loops(struct block *block, size_t length, size_t least)

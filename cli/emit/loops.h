@@ -1,7 +1,6 @@
 #pragma once
 /*
- * Loops: statements that come again and again, found while they are added in the order in which a
- * thread did them.
+ * Detects loops, repeated statements, while the statements of a thread are added in their order.
  *
  * One thread.
  */
@@ -11,46 +10,50 @@
 enum { LOOPS_DEEP = 6 };
 
 /*
- * A statement with all of its turns, or a loop. All turns of a statement have one text; a loop is
- * run as often as what it stands in has turns, each time as many rounds as `rounds` says.
+ * A statement with all of its iterations, or a loop. All iterations of a statement have one text; a
+ * loop runs once for each iteration of its surrounding loop, each time for as many rounds as
+ * `rounds` says.
  */
 struct node {
-	uint64_t shape; /* equal: may be turns of one loop */
+	uint64_t shape; /* equal: may be iterations of one loop */
 	/* of a statement */
 	uint32_t text;
-	uint32_t coming; /* the text of the event that it waits before; 0: it is one */
+	uint32_t coming; /* the text of the event that it waits for; 0: it is an event itself */
 	uint32_t nvalues;
 	size_t nturns;
 	/* of a loop */
-	unsigned int depth;  /* the most loops that are in each other; 1 also of a statement */
+	unsigned int depth;  /* nesting depth of loops; 1 also for a statement */
 	struct node **parts; /* NULL: a statement */
 	size_t nparts;
 	struct numbers rounds;
 	size_t nrounds;
-	uint64_t open;           /* rounds of the last run, until loops_finish() */
-	struct numbers_at at;    /* of loops_visit() */
-	struct numbers values[]; /* of a statement: n of its events, then those in its slots */
+	uint64_t open;        /* rounds of the last run, until loops_finish() */
+	struct numbers_at at; /* of loops_visit() */
+	/* for a statement: n of its events, then the values of its slots */
+	struct numbers values[];
 };
 
 struct block {
 	struct node **at;
 	size_t n;
-	size_t held; /* the last ones, that may become a round of the loop before them */
+	size_t held; /* the last ones, which may become a round of the loop before them */
 };
 
-/* Statement @s comes next, with its values. 0 or -ENOMEM. */
+/* Add statement @s, with its values. 0 or -ENOMEM. */
 int loops_add(struct block *block, const struct statement *s, const int64_t *values);
 
-/* No more come. 0 or -ENOMEM. */
+/* After the last statement. 0 or -ENOMEM. */
 int loops_finish(struct block *block);
 void loops_fini(struct block *block);
 
-/* Bytes that the nodes take. */
+/* The memory of the nodes in bytes. */
 size_t loops_size(const struct block *block);
 
 /* Its first statement. */
 const struct node *loops_first(const struct node *node);
 
-/* All statements of @node in the order in which they were added, with the n of their events. */
+/*
+ * Visit all statements of @node in the order in which they were added, with the n of their events.
+ */
 void loops_visit(struct node *node, void (*see)(void *arg, const struct node *node, uint64_t n),
 		 void *arg);

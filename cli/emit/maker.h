@@ -1,6 +1,6 @@
 #pragma once
 /*
- * What events become statements with: the tables of the passes over the trace.
+ * The state while events become statements: the tables of the passes over the trace.
  */
 #include "cli/emit/memory.h"
 #include "cli/emit/order.h"
@@ -8,7 +8,7 @@
 #include "cli/emit/program.h"
 #include "cli/emit/room.h"
 
-/* Regions and windows that a send queue has named and that no completion has told of yet. */
+/* Regions and windows used on a send queue by requests without a completion so far. */
 struct named {
 	uint32_t *objects;
 	size_t n;
@@ -21,9 +21,9 @@ struct maker {
 	struct order order;
 	struct rooms rooms;
 	struct named *named;  /* by queue pair */
-	struct named *needed; /* what an object was made of, by object */
+	struct named *needed; /* the objects that an object was created from, by object */
 	uint32_t *untold;     /* of a CQ: events that are left out, and not acknowledged yet */
-	bool *armed;          /* a CQ, since its last event */
-	int64_t *last;        /* when a process did something last, by process */
+	bool *armed;          /* a CQ, armed since its last event */
+	int64_t *last;        /* time of a process's last event, by process */
 	bool *ended;          /* its end is in the program */
 };

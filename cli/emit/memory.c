@@ -23,7 +23,7 @@ static struct region *add_region(struct memory *memory, uint32_t object, uint32_
 	return region;
 }
 
-/* What @object was ends; NULL: it was nothing. */
+/* End the region of @object; NULL: it had none. */
 static struct region *end_region(struct memory *memory, uint32_t object, int64_t time)
 {
 	for (size_t i = memory->nregions; i--;)

@@ -1,15 +1,15 @@
 /*
  * Sequences of numbers
  *
- * A sequence is stored as runs, the last in place, those before it in an array. Runs that come
- * several times in a row, each time with as much more, are there once, with a repetition behind
+ * A sequence is stored as runs, the last in place, those before it in an array. Runs that occur
+ * several times in a row, each time with a constant added, are stored once, with a repetition after
  * them:
  *
- *	0 1 9 9 10 11 19 19 20 21 29 29 7                 the numbers
- *	(0 +1 x2) (9 +0 x2) (these 2, 2 times more, +10)  the earlier runs
- *	(7 x1)                                            the last
+ * 	0 1 9 9 10 11 19 19 20 21 29 29 7                 the numbers
+ * 	(0 +1 x2) (9 +0 x2) (these 2, 2 times more, +10)  the earlier runs
+ * 	(7 x1)                                            the last
  *
- * What is repeated may have repetitions in it, of what is repeated there alone.
+ * The repeated runs may contain repetitions, of runs within them alone.
  */
 #include "cli/emit/numbers.h"
 
@@ -18,7 +18,7 @@
 #include <string.h>
 #include <sys/types.h>
 
-enum { REPEATED_RUNS = 64 }; /* longer stretches are not looked for */
+enum { REPEATED_RUNS = 64 }; /* longer sequences are not searched for */
 
 struct earlier_runs {
 	size_t n, size;
@@ -26,11 +26,11 @@ struct earlier_runs {
 };
 
 /*
- * A run with that in its count is a repetition: so many runs before it (repetitions among them) as
- * its count says come `step` times more, each time with `value` added.
+ * A run with that in its count is a repetition: its count says how many runs before it (repetitions
+ * among them) are repeated `step` times more, each time with `value` added.
  */
 #define REPETITION  (1ull << 63)
-#define DEPTH_SHIFT 32 /* the count has also how many repetitions are in each other */
+#define DEPTH_SHIFT 32 /* the count also has the depth of nested repetitions */
 
 static bool is_repetition(const struct run *run)
 {
@@ -47,7 +47,7 @@ static unsigned int count_depth(const struct run *run)
 	return is_repetition(run) ? (unsigned int)((run->count & ~REPETITION) >> DEPTH_SHIFT) : 0;
 }
 
-/* Are the @n runs at @b those at @a, with @more added? */
+/* Are the @n runs at @b equal to those at @a, with @more added? */
 static bool are_same(const struct run *a, const struct run *b, size_t n, uint64_t more)
 {
 	while (n--) {
@@ -60,7 +60,7 @@ static bool are_same(const struct run *a, const struct run *b, size_t n, uint64_
 	return true;
 }
 
-/* Do the runs behind a repetition make one more round of it? */
+/* Do the runs after a repetition make one more round of it? */
 static bool repeat_again(struct earlier_runs *e)
 {
 	for (size_t n = 1; n <= REPEATED_RUNS && n < e->n; n++) {
@@ -77,7 +77,7 @@ static bool repeat_again(struct earlier_runs *e)
 	return false;
 }
 
-/* How many repetitions of these runs are in each other; NUMBERS_DEEP where one reaches before. */
+/* The depth of nested repetitions in these runs; NUMBERS_DEEP if one reaches before them. */
 static unsigned int find_depth(const struct run *runs, size_t n)
 {
 	unsigned int most = 0;
@@ -92,7 +92,7 @@ static unsigned int find_depth(const struct run *runs, size_t n)
 	return most;
 }
 
-/* The last runs that came three times in a row become a repetition. */
+/* Make a repetition of the last runs if they occur three times in a row. */
 static bool find_repetition(struct earlier_runs *e)
 {
 	for (size_t n = 1; n <= REPEATED_RUNS && n <= e->n / 3; n++) {
@@ -205,7 +205,7 @@ int64_t numbers_first(const struct numbers *numbers)
 }
 
 /* At repetition @i: go back for one more round, or go on. */
-static void meet_repetition(struct numbers_at *at, const struct run *repetition)
+static void follow_repetition(struct numbers_at *at, const struct run *repetition)
 {
 	struct numbers_round *round = at->depth ? &at->rounds[at->depth - 1] : NULL;
 
@@ -231,7 +231,7 @@ bool numbers_next_run(const struct numbers *numbers, struct numbers_at *at)
 
 	at->done = 0;
 	while (at->next < n && is_repetition(&e->at[at->next]))
-		meet_repetition(at, &e->at[at->next]);
+		follow_repetition(at, &e->at[at->next]);
 	at->run = at->next < n    ? e->at[at->next]
 		  : at->next == n ? numbers->last
 				  : (struct run){ 0 };

@@ -1,9 +1,9 @@
 #pragma once
 /*
- * A sequence of numbers that takes memory by how irregular it is: what grows by a step, and what
- * comes again and again, or grows each time, is stored once.
+ * A sequence of numbers, compressed: arithmetic progressions, and repetitions with or without an
+ * increment, are stored once.
  *
- * Zeroed it is empty. One thread.
+ * All zero: empty. One thread.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,10 +26,10 @@ int numbers_push_run(struct numbers *numbers, struct run run);
 int numbers_append(struct numbers *numbers, const struct numbers *more);
 void numbers_fini(struct numbers *numbers);
 
-/* Bytes behind the struct itself. */
+/* Bytes beyond the struct itself. */
 size_t numbers_size(const struct numbers *numbers);
 
-/* The first number; of a sequence that is not empty. */
+/* The first number; the sequence must not be empty. */
 int64_t numbers_first(const struct numbers *numbers);
 
 /* Is it one run? */
@@ -38,14 +38,14 @@ static inline bool numbers_is_run(const struct numbers *numbers)
 	return !numbers->earlier;
 }
 
-enum { NUMBERS_DEEP = 3 }; /* repetitions in each other */
+enum { NUMBERS_DEEP = 3 }; /* nesting depth of repetitions */
 
-/* A place in a sequence, which does not change meanwhile; zeroed it is the beginning. */
+/* A position in a sequence, which must not change meanwhile; zeroed: the beginning. */
 struct numbers_at {
 	struct run run;
 	uint64_t done; /* of this run */
 	size_t next;   /* of the runs */
-	uint64_t more; /* what the repetitions add that it is in */
+	uint64_t more; /* the sum of the increments of the repetitions around it */
 	unsigned int depth;
 	struct numbers_round {
 		size_t of;

@@ -14,8 +14,9 @@
 #include "core/wire/log.h"
 
 enum {
-	COUNTED_ALONE = 4, /* so few of a counter's events that are waited for count alone */
-	SENT_MOST = 4096,  /* messages on their way of which it is held what their sender knew */
+	/* if at most this many of a counter's events are waited for, only these count */
+	COUNTED_ALONE = 4,
+	SENT_MOST = 4096, /* messages in flight whose senders' knowledge is kept */
 };
 
 /* An object in one of its roles: its last change, and its last use by each thread since. */
@@ -28,21 +29,22 @@ struct shared {
 struct counter {
 	char *name;
 	uint32_t thread, count;
-	uint32_t total;                      /* count of all events, once they were seen */
-	uint32_t done;                       /* the text of the statement that counts; or 0 */
-	uint32_t awaited[COUNTED_ALONE + 1]; /* ordinals, sorted: the first few that came */
+	uint32_t total; /* count of all events, once they are known */
+	uint32_t done;  /* text of the statement that counts; or 0 */
+	/* ordinals of the first few that are waited for, sorted */
+	uint32_t awaited[COUNTED_ALONE + 1];
 	uint32_t nawaited;
 };
 
-/* The receives of a queue, and what the senders of messages knew. */
+/* The receives of a queue, and what the senders of its messages knew. */
 struct queue {
 	struct fifo receives; /* struct place: one for each request */
 	uint64_t taken;
-	struct fifo sent; /* known of each message, nthreads + 1 each; of a sending queue pair */
+	struct fifo sent; /* of a sending queue pair: known of each message, nthreads + 1 each */
 	uint64_t received;
 };
 
-/* All but the counters. */
+/* Initialise all but the counters. */
 static int init_tables(struct order *order)
 {
 	size_t threads = order->program->nthreads + 1, objects = order->program->nobjects + 1;
@@ -123,7 +125,7 @@ static uint64_t *find_known(const struct order *order, uint32_t thread, uint32_t
 	return &order->known[(size_t)thread * (order->program->nthreads + 1) + other];
 }
 
-/* The counter of that name in @thread; where another thread has it, one of its own. */
+/* The counter of that name in @thread; if another thread has it, a new one. */
 static uint32_t find_counter(struct order *order, uint32_t thread, const char *name)
 {
 	uint64_t key = texts_number(&order->program->texts, name), found;
@@ -171,7 +173,7 @@ bool order_has_begun(const struct order *order, struct event_id id)
 	       *find_known(order, id.thread, id.thread) >= id.n;
 }
 
-/* An event of the counter is waited for: the first few are remembered, then it is true of all. */
+/* An event of the counter is waited for: the first few are remembered, after that all count. */
 static void await_ordinal(struct counter *counter, uint32_t ordinal)
 {
 	uint32_t at = 0;
@@ -200,7 +202,7 @@ int order_wait_for(struct order *order, const struct place *place)
 	await_ordinal(counter, place->ordinal);
 	*find_known(order, order->now.thread, place->thread) = place->n;
 	program->helpers |= HELPER_AWAIT;
-	phrase = program->phrase; /* of the statement that waits, if it was begun */
+	phrase = program->phrase; /* the statement that waits, if it was begun */
 	memset(&program->phrase, 0, offsetof(struct phrase, values));
 	program->phrase.ignored = phrase.ignored;
 	phrase_addf(&program->phrase, "await(" SLOT "n, &%s, ", counter->name);
@@ -309,7 +311,7 @@ int order_send(struct order *order, uint32_t qp)
 	struct queue *q = &order->queues[qp];
 	uint64_t *sent;
 
-	if (threads > 32) /* what is known would take more memory than it saves lines */
+	if (threads > 32) /* the tables would take more memory than they save lines */
 		return 0;
 	sent = fifo_add(&q->sent, threads * sizeof(*sent));
 	if (!sent)
@@ -371,13 +373,13 @@ static bool is_counted(const struct order *order, const struct statement *s)
 	return !counts_alone(counter) || (number && counter->awaited[number - 1] == s->ordinal);
 }
 
-/* Which completion of a poll came first is the device's choice, unless others wait for one. */
+/* The order of completions within a poll is the device's choice, unless others wait for one. */
 static bool may_move(const struct order *order, const struct statement *s)
 {
 	return s->completion && !is_counted(order, s);
 }
 
-/* Those of a poll in the order in which the program was first to expect their like. */
+/* Sort the completions of a poll in the order in which the program first expected their kind. */
 static void sort_poll(struct statement *at, size_t n)
 {
 	for (size_t i = 1; i < n; i++) {
@@ -390,7 +392,7 @@ static void sort_poll(struct statement *at, size_t n)
 	}
 }
 
-/* Rounds of a loop look alike then. */
+/* This makes rounds of a loop equal. */
 static void sort_completions(const struct order *order, struct script *script)
 {
 	for (size_t i = 0, n; i < script->n; i += n) {
@@ -404,7 +406,7 @@ static void sort_completions(const struct order *order, struct script *script)
 	}
 }
 
-/* The events before @n statements that wait. */
+/* Name the events before @n statements that wait. */
 static void name_coming(struct script *script, size_t n)
 {
 	uint32_t coming = 0;
@@ -416,7 +418,7 @@ static void name_coming(struct script *script, size_t n)
 	}
 }
 
-/* The statement that counts what @s is. */
+/* Add the statement that counts the event of @s. */
 static int add_done(struct order *order, uint32_t thread, const struct statement *s)
 {
 	struct counter *counter = &order->counters[s->counter - 1];
@@ -446,7 +448,7 @@ static int flush_statement(struct order *order, uint32_t thread, const struct st
 	return err ? log_err(err, "emit") : program_limit(program);
 }
 
-/* The first @n statements of the thread go to its loops. */
+/* Move the first @n statements of the thread to its loops. */
 static int flush_script(struct order *order, uint32_t thread, size_t n)
 {
 	struct script *script = &order->program->scripts[thread];

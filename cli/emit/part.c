@@ -36,7 +36,7 @@ const struct region *part_find_remote(const struct maker *maker, uint32_t qp, co
 			   true, maker->program->time);
 }
 
-/* The key of a region: of the region itself while it lives, what was kept of it later. */
+/* The key of a region: of the region itself while it exists, a saved copy later. */
 void part_add_key(struct maker *maker, const struct region *region, uint32_t key, bool remote,
 		  uint32_t length)
 {
@@ -68,7 +68,7 @@ void part_add_key(struct maker *maker, const struct region *region, uint32_t key
 	phrase_addf(phrase, remote ? "%s_rkey" : "%s_lkey", name);
 }
 
-/* Inline data may come from anywhere: where that is no region, zeros stand in for it. */
+/* Inline data may have any address: if it is in no region, zeros replace it. */
 static bool is_loose(const struct maker *maker, const struct wr *wr, const struct sge *sge)
 {
 	return wr->opcode >= 0 && wr->send_flags & IBV_SEND_INLINE &&
@@ -159,7 +159,7 @@ void part_add_invalidated(struct maker *maker, uint32_t qp, const struct wr *wr)
 		     wr->imm, true, 1);
 }
 
-/* The key that a window gets: its own with another low byte. */
+/* The new key of a window: its own with another low byte. */
 void part_add_window_key(struct maker *maker, const struct wr *wr, uint32_t mw)
 {
 	char name[NAME_TEXT];
@@ -184,7 +184,7 @@ void part_add_bind_info(struct maker *maker, const struct wr *wr)
 	phrase_addf(phrase, " }");
 }
 
-/* Type 2 windows: the program itself remembers the new key, once it was posted. */
+/* Type 2 windows: the program itself saves the new key, once the bind is posted. */
 void part_add_bound(struct maker *maker, const struct post *post)
 {
 	char name[NAME_TEXT];

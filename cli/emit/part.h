@@ -1,10 +1,10 @@
 #pragma once
 /*
- * What both ways of posting name, lists of structures and ibv_wr_*(): keys, addresses, windows.
+ * Keys, addresses and windows: shared by lists of structures and ibv_wr_*().
  */
 #include "cli/emit/maker.h"
 
-/* The process whose memory a queue pair reaches; does the request, and where? */
+/* The process whose memory a queue pair accesses; whether the request accesses it, and where. */
 uint32_t part_find_far_process(const struct maker *maker, uint32_t qp);
 bool part_is_remote(const struct wr *wr);
 const struct region *part_find_remote(const struct maker *maker, uint32_t qp, const struct wr *wr);
@@ -16,7 +16,7 @@ void part_add_key(struct maker *maker, const struct region *region, uint32_t key
 void part_add_rkey(struct maker *maker, uint32_t qp, const struct wr *wr);
 void part_add_invalidated(struct maker *maker, uint32_t qp, const struct wr *wr);
 
-/* An element of the list, and its address alone. */
+/* An element of the list; its address alone. */
 void part_add_sge(struct maker *maker, const struct wr *wr, const struct sge *sge);
 void part_add_address(struct maker *maker, const struct wr *wr, const struct sge *sge,
 		      const struct region *region, bool pointer);
@@ -26,7 +26,7 @@ uint32_t part_find_ah(const struct maker *maker, const struct wr *wr);
 uint32_t part_find_target(const struct maker *maker, uint32_t qp, const struct wr *wr);
 void part_add_far_number(struct maker *maker, uint32_t qp, const struct wr *wr);
 
-/* Windows: the key that one gets, what it is bound to, and what the program keeps of it then. */
+/* Windows: the new key, the bound region, and what the program must store of it. */
 void part_add_window_key(struct maker *maker, const struct wr *wr, uint32_t mw);
 void part_add_bind_info(struct maker *maker, const struct wr *wr);
 void part_add_bound(struct maker *maker, const struct post *post);

@@ -1,5 +1,5 @@
 /*
- * What the C program is made of
+ * The parts of the C program
  */
 #include "cli/emit/program.h"
 
@@ -14,7 +14,7 @@
 
 #define NAME_LETTERS "abcdefghijklmnopqrstuvwxyz_"
 
-/* Is there an object of another process than @process, so that names need theirs? */
+/* Does another process than @process have such an object, so that names need the process? */
 static bool has_other(const struct program *program, uint32_t process)
 {
 	for (uint32_t i = 1; i <= program->nobjects; i++) {
@@ -40,8 +40,8 @@ static bool is_shared(const struct program *program)
 enum {
 	ARRAY_LEAST = 4,
 	OBJECTS_MOST = 1 << 20,
-	LOOK_EVERY = 1 << 16,  /* statements: at the size of the program */
-	BYTES_MOST = 256 << 20 /* some 500,000 statements, and a text that is not much smaller */
+	LOOK_EVERY = 1 << 16,  /* statements between checks of the program's size */
+	BYTES_MOST = 256 << 20 /* about 500,000 statements, and a text of nearly that size */
 };
 
 static bool may_be_array(enum object_kind kind)
@@ -50,7 +50,7 @@ static bool may_be_array(enum object_kind kind)
 	       kind == OBJECT_srq;
 }
 
-/* Objects of one kind in one process are an array where they are several. */
+/* Several objects of one kind in one process become an array. */
 static void make_array(struct program *program, uint32_t first)
 {
 	const struct object *of = trace_object(program->trace, first);
@@ -69,7 +69,7 @@ static void make_array(struct program *program, uint32_t first)
 	}
 }
 
-/* The first of each kind in each process. */
+/* Make an array of each kind in each process. */
 static void make_arrays(struct program *program)
 {
 	for (uint32_t i = 1; i <= program->nobjects; i++) {
@@ -211,7 +211,7 @@ int program_limit(struct program *program)
 				       "smaller trace first");
 }
 
-/* Names of elements become slots: the numbers of those before and behind stay in their order. */
+/* Names of elements become slots; other numbers keep their order. */
 static void finish_phrase(struct program *program)
 {
 	struct phrase old, *phrase = &program->phrase;

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * What the C program is made of, while it is made.
+ * The state of the C program while it is generated.
  *
  * One thread.
  */
@@ -8,7 +8,7 @@
 #include "cli/emit/statement.h"
 #include "core/store/read/trace.h"
 
-/* Functions of the C program that are printed only where they are used (helpers.c). */
+/* Functions of the C program that are printed only if they are used (helpers.c). */
 enum helper {
 	HELPER_MADE = 1 << 0,
 	HELPER_REFUSED = 1 << 1,
@@ -35,20 +35,20 @@ enum helper {
 
 enum { EMIT_THREADS = 256 };
 
-/* What the program keeps of an object besides its handle. */
+/* What the program stores of an object in addition to its handle. */
 struct kept {
-	bool used;      /* a statement names it */
-	bool made;      /* a statement makes it */
+	bool used;      /* a statement uses it */
+	bool made;      /* a statement creates it */
 	bool ex;        /* a CQ that is a struct ibv_cq_ex */
 	bool by_ex;     /* a CQ that is polled as one */
-	bool events;    /* a CQ that has a channel: its events are counted */
-	uint32_t array; /* it is an element; the first object of the array */
+	bool events;    /* a CQ with a channel: its events are counted */
+	uint32_t array; /* it is an array element: the first object of the array */
 	bool starved;   /* an SRQ of several queue pairs whose messages waited for its receives */
-	/* its numbers are used elsewhere, or when it is gone: variables keep them */
+	/* its numbers are used elsewhere, or after its destruction: variables hold them */
 	bool number, lkey, rkey;
 };
 
-/* What was left out, and why. */
+/* An omission and its reason. */
 struct omission {
 	const char *what; /* a verb's name */
 	const char *why;
@@ -60,47 +60,49 @@ struct program {
 	struct trace *trace;
 	const char *path; /* of the trace */
 	bool allow_partial;
-	bool shared; /* several processes have objects: names say whose */
+	bool shared; /* several processes have objects: names include the process */
 	struct texts texts;
 	struct script scripts[EMIT_THREADS + 1]; /* by thread */
-	struct block blocks[EMIT_THREADS + 1];   /* what they have become, by thread */
+	struct block blocks[EMIT_THREADS + 1];   /* the loops made of them, by thread */
 	struct kept *objects;                    /* by id */
 	uint32_t nobjects, nthreads, nprocesses;
 	unsigned int helpers;
-	bool again;            /* it is to be made once more, with what was found out */
+	bool again;            /* it must be generated again, with the facts found */
 	uint64_t flushed;      /* statements that are in blocks[] */
 	int64_t longest;       /* ns from a post to its completion */
-	uint32_t inline_bytes; /* the longest inline data that is in no region */
+	uint32_t inline_bytes; /* the longest inline data outside of all regions */
 	struct omission *omissions;
 	size_t nomissions;
-	struct phrase phrase; /* the statement that is being made */
-	struct event_id at;   /* the event that is being made */
+	struct phrase phrase; /* the statement under construction */
+	struct event_id at;   /* the current event */
 	uint32_t process;
 	int64_t time;
 };
 
-/* Take the objects of @trace. 0 or -errno after log_err(). */
+/* Read the objects of @trace. 0 or -errno after log_err(). */
 int program_init(struct program *program, struct trace *trace, const char *path);
 void program_fini(struct program *program);
 
-/* Forget what was made of the trace, but for what was learnt of it (links.h) and was found out. */
+/* Forget everything except for facts learned from the trace (links.h and others). */
 void program_restart(struct program *program);
 
 /* Remember that @what was left out. 0 or -ENOMEM. */
 int program_leave_out(struct program *program, const char *what, const char *why);
 
-/* Say that the trace cannot become a program: -ENOTSUP, after log_err() with the event's name. */
+/*
+ * Report that the trace cannot become a program: -ENOTSUP, after log_err() with the event's name.
+ */
 int program_refuse(const struct program *program, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* The same where no event is the reason. */
+/* The same if no event is the reason. */
 int program_refuse_all(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Is there room for one more statement in the loops? 0, or as program_refuse_all(). */
+/* Does another statement fit into the loops? 0, or as program_refuse_all(). */
 int program_limit(struct program *program);
 
 /*
- * The statement in program->phrase is that of the current event; or a wait before it. Where phrases
+ * The statement in program->phrase is that of the current event; or a wait before it. If phrases
  * are ignored it is only counted.
  */
 int program_add(struct program *program, bool event);

@@ -14,7 +14,7 @@
 #include "cli/emit/result.h"
 #include "core/wire/log.h"
 
-enum { SGES_MOST = 1024 }; /* of a list that was not recorded */
+enum { SGES_MOST = 1024 }; /* for a list that was not recorded */
 
 size_t request_objects(struct maker *maker, uint32_t qp, const struct wr *wr,
 		       uint32_t objects[REQUEST_OBJECTS])
@@ -75,7 +75,7 @@ static void add_remote(struct maker *maker, uint32_t qp, const struct wr *wr)
 	phrase_addf(phrase, ", ");
 }
 
-/* What is only in requests of some opcodes. */
+/* Add the parts that only some opcodes have. */
 static void add_parts(struct maker *maker, uint32_t qp, const struct wr *wr)
 {
 	struct phrase *phrase = &maker->program->phrase;
@@ -135,7 +135,7 @@ static void add_xrc(struct maker *maker, const struct wr *wr)
 		    names_variable(maker->program, srq, name));
 }
 
-/* One request of a list, and those behind it. */
+/* Add one request of a list, and those after it. */
 static void add_request(struct maker *maker, const struct post *post, uint32_t i)
 {
 	struct phrase *phrase = &maker->program->phrase;

@@ -1,8 +1,8 @@
 #pragma once
 /*
- * Checks of what a verb returns.
+ * Checks of the return values of verbs.
  */
 #include "cli/emit/program.h"
 
-/* What is in program->phrase is a call that returned @ret: make it a check that it does. */
+/* program->phrase is a call that returned @ret: turn it into a check of that. */
 void result_check(struct program *program, int64_t ret);

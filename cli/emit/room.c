@@ -18,8 +18,8 @@ struct posted {
 /* A send or receive queue, or an SRQ. */
 struct room {
 	uint32_t size;     /* requests; 0: not known */
-	uint64_t posted;   /* so many of them */
-	struct fifo made;  /* struct place: the polls that made room, one for each request */
+	uint64_t posted;   /* number of requests posted */
+	struct fifo made;  /* struct place: the polls that freed the cells, one for each request */
 	struct fifo sends; /* struct posted */
 };
 
@@ -56,7 +56,7 @@ static struct posted *get_posted(const struct room *room, size_t i)
 	return fifo_get(&room->sends, sizeof(struct posted), room->sends.dropped + i);
 }
 
-/* So many requests are done by the current event. */
+/* The current event completes @n requests. */
 static int make_room(struct rooms *rooms, struct room *room, uint64_t requests)
 {
 	while (fifo_count(&room->made) < requests && fifo_count(&room->made) < room->posted) {
@@ -66,7 +66,7 @@ static int make_room(struct rooms *rooms, struct room *room, uint64_t requests)
 			return log_err(-ENOMEM, "emit");
 		*place = rooms->order->now;
 	}
-	while (room->sends.n) { /* what is done is not asked for again */
+	while (room->sends.n) { /* completed requests are not queried again */
 		const struct posted *next = get_posted(room, 1);
 
 		if ((next ? next->before : room->posted) > fifo_count(&room->made))
@@ -105,11 +105,14 @@ int rooms_take(struct rooms *rooms, uint32_t queue, bool send, uint32_t requests
 	if (!need)
 		return 0;
 	made = fifo_get(&room->made, sizeof(*made), need - 1);
-	fifo_drop(&room->made, need - 1); /* the next needs no less */
+	fifo_drop(&room->made, need - 1); /* the next one needs at least as many */
 	return made ? order_wait_for(rooms->order, made) : 0;
 }
 
-/* How many requests are done where request @i of the post @id is; 0: no more than were. */
+/*
+ * How many requests are done that request @i of the post @id needs to be done; 0: no more than
+ * before.
+ */
 static uint64_t count_done(const struct room *room, struct event_id id, uint32_t i)
 {
 	for (size_t at = 0; at < room->sends.n; at++) {

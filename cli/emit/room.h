@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Room in queues: a post waits for the completion that made room for it, where that was polled by
- * another thread. How the recorded program knew is not in the trace.
+ * Room in queues: a post waits for the completion that freed its entry, if another thread polled
+ * that. How the recorded program synchronised is not in the trace.
  *
  * One thread.
  */
@@ -15,15 +15,15 @@ struct rooms {
 int rooms_init(struct rooms *rooms, struct order *order);
 void rooms_fini(struct rooms *rooms);
 
-/* The queue has that size; or all of its requests are gone: 0 or -errno. */
+/* The queue has that size; or all of its requests are removed: 0 or -errno. */
 void rooms_set_size(struct rooms *rooms, uint32_t queue, bool send, uint64_t size);
 int rooms_reset(struct rooms *rooms, uint32_t queue);
 
-/* The current event posts so many requests: it waits until there is room. 0 or -errno. */
+/* The current event posts that many requests: wait until there is room. 0 or -errno. */
 int rooms_take(struct rooms *rooms, uint32_t queue, bool send, uint32_t requests);
 
 /*
  * The current event has polled the completion of request @i of the post @id (0:0: not known, the
- * next one is), which tells of the sends before it, too. 0 or -ENOMEM.
+ * next one is), which also completes the sends before it. 0 or -ENOMEM.
  */
 int rooms_make(struct rooms *rooms, uint32_t queue, bool send, struct event_id id, uint32_t i);

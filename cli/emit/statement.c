@@ -43,7 +43,7 @@ static void add_formatted(struct text *text, const char *format, va_list args)
 	free(made);
 }
 
-/* %s, %d and %u; all from the first other conversion on is left to vasprintf(), which is slow. */
+/* Handles %s, %d and %u; from the first other conversion on it calls vasprintf(), which is slow. */
 static void add_simple(struct text *text, const char *format, va_list args)
 {
 	for (;;) {
@@ -115,7 +115,7 @@ void phrase_fini(struct phrase *phrase)
 	phrase->nvalues = 0;
 }
 
-/* Where two texts have one hash the later is put at the next. */
+/* Of two texts with the same hash the later one takes the next cell. */
 uint32_t texts_number(struct texts *texts, const char *text)
 {
 	uint64_t hash = hash_of(text, strlen(text), 0), number;
@@ -151,13 +151,13 @@ void texts_fini(struct texts *texts)
 
 enum { LINE = 92, TAB = 8, SLOT_COLUMNS = 5 }; /* columns */
 
-/* A line that goes on with a statement, by what it is: it may stand behind the one before. */
+/* Is it a line that continues a statement, so that it may follow the one before? */
 static bool goes_on(const char *line)
 {
 	return *line == '\t' || *line == '}';
 }
 
-/* A slot's number is wider than it. */
+/* The number of a slot is wider than the slot. */
 static size_t count_columns(const char *line, size_t length)
 {
 	size_t columns = length;
@@ -167,7 +167,7 @@ static size_t count_columns(const char *line, size_t length)
 	return columns;
 }
 
-/* Break a statement's lines where they are full, and nowhere else. */
+/* Break a statement's lines only where they are full. */
 static void fill_lines(struct text *text)
 {
 	char *from = text->at, *to = text->at;
@@ -179,7 +179,7 @@ static void fill_lines(struct text *text)
 		bool joins = to > text->at && goes_on(from) && columns + 1 + width <= LINE;
 
 		if (from[tabs] == '}' && to > text->at + 1 && to[-2] == ',')
-			to--; /* behind the last member */
+			to--; /* after the last member */
 		if (to > text->at)
 			to[-1] = joins ? ' ' : '\n';
 		columns = joins ? columns + 1 + width : TAB * tabs + width;
@@ -207,7 +207,7 @@ static uint32_t add_raw(struct texts *texts, struct text *text, uint64_t hash)
 	return *filled && !map_put(&texts->raw_by_hash, hash, texts->nraw) ? *filled : 0;
 }
 
-/* The number of what the phrase becomes with its lines filled; most have come before. */
+/* The number of the phrase with its lines filled; most occurred before. */
 static uint32_t find_filled(struct texts *texts, struct text *text)
 {
 	uint64_t hash = hash_of(text->at, text->used, 0), number;

@@ -1,14 +1,14 @@
 #pragma once
 /*
- * The statements of the C program: what each recorded thread did, in its order.
+ * The statements of the C program: the events of each recorded thread in their order.
  *
- * A statement is a text of C with slots, and the numbers that stand in them: two that differ in
- * numbers alone have one text, and may be turns of one loop (loops.h). One thread.
+ * A statement is a text of C with slots, and the numbers for these: two that differ only in numbers
+ * have one text, and may be iterations of one loop (loops.h). One thread.
  *
  * A slot is SLOT and a letter, the numbers come in the order of the slots:
  *
- *	d  decimal	x  hexadecimal	o  what is added to an address: " + 64", nothing for 0
- *	n  the event's name, a text; no number
+ * 	d  decimal	x  hexadecimal	o  the offset of an address: " + 64", nothing for 0
+ * 	n  the event's name, a text; no number
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,7 +19,7 @@
 
 #define SLOT "\1"
 
-/* In a text, with the number of an object: lines that keep numbers of it (struct listing). */
+/* In a text, with the number of an object: lines that store numbers of it (struct listing). */
 #define OBJECT_KEPT      "\2"
 #define OBJECT_KEPT_SLOT OBJECT_KEPT "%u;"
 
@@ -30,15 +30,16 @@
 #define INDEX "\3"
 
 struct statement {
-	uint32_t text;    /* of struct texts */
-	uint32_t counter; /* what it counts, or waits for, from 1; 0: nothing (order.h) */
-	uint32_t ordinal; /* the how many of these it is */
+	uint32_t text; /* of struct texts */
+	/* the counter that it increments, or waits for, from 1; 0: none (order.h) */
+	uint32_t counter;
+	uint32_t ordinal; /* its position among these */
 	uint32_t nvalues;
-	size_t first;    /* its values, of the script's */
+	size_t first;    /* its first value among those of the script */
 	uint64_t n;      /* of the event T:N */
-	uint32_t coming; /* of a wait: the text of the event that it is before */
-	bool event;      /* it is the event itself, not a wait before it, */
-	bool completion; /* one that its thread waits for */
+	uint32_t coming; /* for a wait: the text of the event after it */
+	bool event;      /* it is the event itself, not a wait before it */
+	bool completion; /* a completion that its thread waits for */
 };
 
 /* Each distinct text once, from 1. */
@@ -46,14 +47,14 @@ struct texts {
 	char **at;
 	size_t n, bytes;
 	struct map by_hash;
-	char **raw; /* what phrases were whose lines are filled, */
+	char **raw; /* the phrases whose lines are filled in */
 	size_t nraw;
-	uint32_t *filled; /* and the numbers of the texts that they have become */
+	uint32_t *filled; /* and the numbers of the texts made of them */
 	size_t nfilled;
 	struct map raw_by_hash;
 };
 
-/* The last statements of a recorded thread, those before them are in its loops (order_end()). */
+/* The last statements of a recorded thread; those before them are in its loops (order_end()). */
 struct script {
 	struct statement *at;
 	size_t n, size;
@@ -62,7 +63,7 @@ struct script {
 	uint64_t added; /* since the beginning */
 };
 
-/* A statement that is being made. */
+/* A statement under construction. */
 struct phrase {
 	bool ignored; /* nothing is */
 	uint32_t nvalues;
@@ -70,7 +71,7 @@ struct phrase {
 	int64_t values[512];
 };
 
-/* Text that is C; a slot and its number. What has no room for its number stands as it is. */
+/* C text; a slot and its number. If a number does not fit, it is written as text. */
 void phrase_addf(struct phrase *phrase, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 void phrase_number(struct phrase *phrase, char letter, int64_t value);
@@ -81,10 +82,10 @@ void phrase_fini(struct phrase *phrase);
 uint32_t texts_number(struct texts *texts, const char *text);
 void texts_fini(struct texts *texts);
 
-/* Add what @phrase has become, and empty it. 0 or -ENOMEM. */
+/* Add the statement in @phrase, and empty that. 0 or -ENOMEM. */
 int script_add(struct script *script, struct texts *texts, struct phrase *phrase, uint64_t n,
 	       bool event);
 
-/* Forget the first @n statements. */
+/* Drop the first @n statements. */
 void script_drop(struct script *script, size_t n);
 void script_fini(struct script *script);

@@ -1,7 +1,7 @@
 /*
  * Posts, polls and armings as statements
  *
- * Completions are expected by queue pair and side: which of two queue pairs is done first is the
+ * Completions are expected by queue pair and side: which of two queue pairs completes first is the
  * device's choice.
  */
 #include "cli/emit/traffic.h"
@@ -20,7 +20,7 @@
 #include "core/base/vec.h"
 #include "core/wire/log.h"
 
-/* A queue that the trace does not make cannot be made here. */
+/* A queue that the trace does not make cannot be made by the program. */
 static int check_made(struct maker *maker, uint32_t object, const char *what)
 {
 	const struct object *o = object ? trace_object(maker->program->trace, object) : NULL;
@@ -49,7 +49,7 @@ static bool takes_receive(const struct wr *wr, int status)
 	       status != IBV_WC_LOC_LEN_ERR && status != IBV_WC_LOC_QP_OP_ERR;
 }
 
-/* The queue that a request's message comes to: of a queue pair, or its SRQ. 0: not known. */
+/* The queue that receives a request's message: of a queue pair, or its SRQ. 0: not known. */
 static uint32_t find_queue(struct maker *maker, uint32_t qp, const struct wr *wr)
 {
 	uint32_t srq, to = maker->order.peer[qp];
@@ -69,7 +69,7 @@ static void note_destination(uint32_t *goes_to, uint32_t to)
 	*goes_to = !*goes_to || *goes_to == to ? to : ORDER_SEVERAL;
 }
 
-/* The queue pair whose messages come to @qp in the order in which it sent them; or 0. */
+/* The queue pair whose messages reach @qp in the order in which they were sent; or 0. */
 static uint32_t find_sender(struct maker *maker, const struct wc *wc)
 {
 	uint32_t from;
@@ -80,7 +80,7 @@ static uint32_t find_sender(struct maker *maker, const struct wc *wc)
 	return maker->order.goes_to[from] == wc->qp ? from : 0;
 }
 
-/* A receiver that was not yet connected: the recorded program has trusted in retries. */
+/* A receiver that was not yet connected: the recorded program relied on retries. */
 static int order_connection(struct maker *maker, uint32_t to)
 {
 	struct event_id id = links_coming(&maker->links, to, maker->program->time);
@@ -94,7 +94,7 @@ static int order_connection(struct maker *maker, uint32_t to)
 	return order_await(&maker->order, id, name);
 }
 
-/* What the message of a request waits for at the other end. */
+/* Order the message of a request after the events at the other end that it needs. */
 static int order_message(struct maker *maker, uint32_t qp, const struct wr *wr, int status)
 {
 	uint32_t queue = find_queue(maker, qp, wr), to = maker->order.peer[qp];
@@ -105,7 +105,7 @@ static int order_message(struct maker *maker, uint32_t qp, const struct wr *wr, 
 	err = order_read(&maker->order, to, ROLE_STATE);
 	if (!err && to && !status && maker->order.type[qp] != IBV_QPT_UC)
 		err = order_connection(maker, to);
-	if (!err && wr->remote_srqn) /* its number has been told */
+	if (!err && wr->remote_srqn) /* its number must be known */
 		err = order_read(&maker->order, links_srq(&maker->links, (uint32_t)wr->remote_srqn),
 				 ROLE_MADE);
 	if (!err && queue && takes_receive(wr, status))
@@ -119,7 +119,7 @@ static int order_message(struct maker *maker, uint32_t qp, const struct wr *wr, 
 	return err;
 }
 
-/* A region or window that a request names is in use until a completion tells that it is done. */
+/* A region or window that a request names is in use until a completion shows that it is done. */
 static int name_object(struct maker *maker, uint32_t qp, uint32_t object)
 {
 	struct named *named = &maker->named[qp];
@@ -135,7 +135,7 @@ static int name_object(struct maker *maker, uint32_t qp, uint32_t object)
 	return 0;
 }
 
-/* What a request that did well names was there at least until it was posted. */
+/* The keys of a request that succeeded were valid at least until it was posted. */
 static int order_keys(struct maker *maker, uint32_t qp, const struct wr *wr, int status)
 {
 	uint32_t objects[REQUEST_OBJECTS];
@@ -167,7 +167,7 @@ static int order_post(struct maker *maker, const struct post *post)
 		err = order_touch(&maker->order, post->object, ROLE_STATE);
 	if (!err)
 		err = order_change(&maker->order, post->object, send ? ROLE_SENDS : ROLE_RECEIVES);
-	if (!err && send) /* its completion makes an event, if one was asked for */
+	if (!err && send) /* its completion makes an event, if the CQ was armed */
 		err = order_read(&maker->order, maker->order.send_cq[post->object], ROLE_ARMED);
 	if (!err)
 		err = rooms_take(&maker->rooms, post->object, send, post_taken(post));
@@ -185,8 +185,8 @@ static int order_post(struct maker *maker, const struct post *post)
 }
 
 /*
- * A peer that does not answer, and does nothing any more: its process had ended by then, whenever
- * the recorder has noticed.
+ * A peer that does not respond, and has no more events: its process had ended by then, even if the
+ * recorder noticed it later.
  */
 static int end_silent_peer(struct maker *maker, const struct post *post)
 {
@@ -238,7 +238,7 @@ static bool is_receive(struct maker *maker, const struct wc *wc)
 	return wc->request.thread && request_is_receive(maker, wc->request);
 }
 
-/* Its queue has room for another request. */
+/* The queue has room for another request. */
 static int make_room(struct maker *maker, const struct wc *wc)
 {
 	bool receive = is_receive(maker, wc);
@@ -248,7 +248,7 @@ static int make_room(struct maker *maker, const struct wc *wc)
 			  wc->request_index);
 }
 
-/* What a completion says of other threads. */
+/* Order a completion after the events of other threads that it shows. */
 static int order_completion(struct maker *maker, const struct wc *wc)
 {
 	struct order *order = &maker->order;
@@ -305,7 +305,7 @@ static void add_success(struct maker *maker, const struct wc *wc)
 	phrase_addf(phrase, ", .src_qp = %s_num", names_variable(maker->program, from, name));
 }
 
-/* The call up to the CQ. */
+/* Begin the call, up to the CQ. */
 static void begin_expect(struct maker *maker, const struct poll *poll, const struct wc *wc)
 {
 	struct program *program = maker->program;
@@ -374,7 +374,7 @@ static int add_completion(struct maker *maker, const struct poll *poll, const st
 	return err;
 }
 
-/* How many completions from @i on say the same. */
+/* How many completions from @i on are equal. */
 static uint32_t count_same(const struct poll *poll, uint32_t i)
 {
 	const struct wc *one = &poll->wc[i];
@@ -410,7 +410,7 @@ int traffic_add_poll(struct maker *maker, const struct poll *poll)
 		err = order_read(&maker->order, poll->object, ROLE_STATE);
 	if (!err)
 		err = order_touch(&maker->order, poll->object, ROLE_STATE);
-	if (!err) /* what came before that was not polled yet */
+	if (!err) /* earlier ones that were not polled yet */
 		err = order_read(&maker->order, poll->object, ROLE_ARMED);
 	if (!err)
 		err = order_change(&maker->order, poll->object, ROLE_POLLS);

@@ -4,7 +4,7 @@
  */
 #include "cli/emit/maker.h"
 
-/* 0; -ENOTSUP after log_err() where the program could not do it; -errno. */
+/* 0; -ENOTSUP after log_err() if the program could not do it; -errno. */
 int traffic_add_post(struct maker *maker, const struct post *post);
 int traffic_add_poll(struct maker *maker, const struct poll *poll);
 int traffic_add_notify(struct maker *maker, const struct notify *notify);

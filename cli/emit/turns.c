@@ -1,5 +1,5 @@
 /*
- * What a number is in each turn of its statement
+ * The value of a number in each turn of its statement
  */
 #include "cli/emit/turns.h"
 
@@ -14,7 +14,7 @@ const char *turns_variable(size_t depth)
 	return names[depth < TURNS_DEEP ? depth : TURNS_DEEP - 1];
 }
 
-/* The loops' variables, turn by turn, and the values beside them. */
+/* The loops' variables, turn by turn, and the values that belong to them. */
 struct fit {
 	const struct nest *nest;
 	const struct numbers *values;
@@ -25,7 +25,7 @@ struct fit {
 	struct turns *turns;
 };
 
-/* The variable that alone is not 0, and that is 1; or the depth. */
+/* The variable that alone is not 0, and is 1; or the depth. */
 static size_t find_first(const struct fit *fit)
 {
 	size_t alone = fit->nest->depth;
@@ -41,9 +41,9 @@ static size_t find_first(const struct fit *fit)
 }
 
 /*
- * Is this turn's value as the steps have it? A step is what the number has grown by where only its
- * variable has become 1, which is before that variable is 1 in any other turn; 0 where that never
- * is.
+ * Does the value of this turn follow from the steps? A step is the growth of the number when only
+ * its variable has become 1, which is before that variable is 1 in any other turn; 0 if that never
+ * happens.
  */
 static bool fit_turn(struct fit *fit)
 {

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * What a number of a statement is in each of its turns, as an expression of C.
+ * The value of a statement's number in each of its iterations, as a C expression.
  *
  * One thread.
  */
@@ -17,7 +17,7 @@ struct nest {
 /* The variables of loops: "i", "j"... */
 const char *turns_variable(size_t depth);
 
-/* How the numbers of a statement may be written. */
+/* Forms of the numbers of a statement. */
 enum turns_how {
 	TURNS_LINEAR, /* base + the sum of step * variable */
 	TURNS_TABLE,  /* table[turn % period] */
@@ -30,15 +30,16 @@ struct turns {
 };
 
 /*
- * Find how @values, one for each of @n turns of a statement in @nest, may be written. *@ret_table
- * are those of a table, to be freed, @ret_turns->period of them; else NULL. 0 or -ENOMEM.
+ * Find an expression for @values, one for each of @n iterations of a statement in @nest.
+ * *@ret_table is the table it needs, @ret_turns->period elements to be freed; else NULL. 0 or
+ * -ENOMEM.
  */
 int turns_fit(const struct nest *nest, const struct numbers *values, size_t n,
 	      struct turns *ret_turns, int64_t **ret_table);
 
-/* Do they have no table? */
+/* Are they without a table? */
 bool turns_are_linear(const struct nest *nest, const struct numbers *values, size_t n);
 
-/* "64 * i + 8 * j", after what comes before; nothing where it is base alone. */
+/* "64 * i + 8 * j", after what is in @text; nothing if there is only the base. */
 void turns_add_steps(const struct turns *turns, const struct nest *nest, struct text *text,
 		     bool first);

@@ -64,7 +64,7 @@ static void add_number(struct text *text, const char *name, const char *suffix, 
 	text_addf(text, "static uint32_t %s_%s%s;\n", name, suffix, index);
 }
 
-/* What is kept of one element is kept of all. */
+/* If one element is saved, all are. */
 static void join_arrays(struct program *program)
 {
 	for (uint32_t i = 1; i <= program->nobjects; i++) {
@@ -163,7 +163,7 @@ static void add_variables(const struct maker *maker, struct text *text)
 		text_addf(text, ";\n\n");
 }
 
-/* What is kept of an object that was made, or whose key has changed. */
+/* The saved copies of an object that was made, or whose key has changed. */
 static void add_kept(void *of, uint32_t id, const char *index, struct text *text)
 {
 	const struct program *program = of;
@@ -181,7 +181,7 @@ static void add_kept(void *of, uint32_t id, const char *index, struct text *text
 		text_addf(text, "\n\t%s_rkey%s = %s%s->rkey;", name, index, name, index);
 }
 
-/* Which variables a text that is in a thread's statements needs. */
+/* Find the variables that the text of a thread's statements needs. */
 static void add_locals(const char *body, struct text *text)
 {
 	static const struct {
@@ -250,7 +250,7 @@ static int add_thread(struct maker *maker, uint32_t thread, struct text *text)
 	return err ? log_err(err, "emit") : 0;
 }
 
-/* What stands before element @i of a list, which is then the next. */
+/* The text before element @i of a list; @i becomes the next one. */
 static const char *find_separator(unsigned int *i)
 {
 	unsigned int at = (*i)++;

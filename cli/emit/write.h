@@ -4,5 +4,5 @@
  */
 #include "cli/emit/maker.h"
 
-/* Add all of it to @text. 0 or -errno after log_err(). */
+/* Add the whole program to @text. 0 or -errno after log_err(). */
 int write_program(struct maker *maker, struct text *text);

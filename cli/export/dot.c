@@ -1,11 +1,12 @@
 /*
  * The objects of a trace and what they depend on, as a graph of graphviz
  *
- *	object --> each object that was named in the call that made it, and its parent
- *	queue pair <-> its peer
+ * 	object --> each object that was named in the call that made it, and its parent
+ * 	queue pair <-> its peer
  *
- * A process is a cluster. What is alive is filled, a queue pair in the colour of its state; what
- * was destroyed is dashed, and what went with its process dotted. The graph's label says so.
+ * A process is a cluster. Live objects are filled, a queue pair in the colour of its state;
+ * destroyed ones are dashed, and those that ended with their process dotted. The graph's label says
+ * so.
  */
 #include "cli/export/dot.h"
 
@@ -26,7 +27,7 @@ struct graph {
 	struct text *out;
 	const struct view *view;
 	const struct dot_choice *choice;
-	sqlite3_stmt *refs; /* what call (?1, ?2) was given: object, path */
+	sqlite3_stmt *refs; /* the objects that were given to call (?1, ?2): object, path */
 };
 
 enum fate { FATE_NOT_YET, FATE_ALIVE, FATE_DESTROYED, FATE_ENDED };
@@ -53,7 +54,7 @@ static bool is_drawn(const struct graph *graph, const struct object *object)
 	return fate == FATE_ALIVE || (fate != FATE_NOT_YET && !graph->choice->alive);
 }
 
-/* Text of a program within quotes: graphviz reads a backslash and a quote as its own. */
+/* Add text of a program within quotes: graphviz interprets backslashes and quotes. */
 static void add_foreign(struct text *out, const char *from)
 {
 	struct text shown = { 0 };
@@ -87,12 +88,12 @@ static void add_state(struct graph *graph, const struct object *object)
 		text_addf(graph->out, "\\n%llu bytes", (unsigned long long)life->bytes);
 }
 
-/* Not yet usable, usable, held up, broken. */
+/* Not yet usable, usable, suspended, in error. */
 #define COLOURS                                                                                 \
 	"alive: filled; queue pairs yellow in RESET and INIT, green in RTR and RTS, orange in " \
 	"SQD, red in SQE and ERR\\ndashed: destroyed; dotted: ended with its process"
 
-/* Of its state; NULL: that of all others. */
+/* The colour of its state; NULL: that of all others. */
 static const char *find_colour(const struct graph *graph, const struct object *object)
 {
 	static const char *const colours[] = {
@@ -176,7 +177,7 @@ static void add_process(struct graph *graph, const struct process *process)
 		text_addf(graph->out, "  }\n");
 }
 
-/* "send_cq" of "qp_init_attr.send_cq"; "" where that only says what kind the object is of. */
+/* "send_cq" of "qp_init_attr.send_cq"; "" if that only names the kind of the object. */
 static const char *role_of(const char *path, const struct object *of)
 {
 	const char *dot = strrchr(path, '.');
@@ -185,7 +186,7 @@ static const char *role_of(const char *path, const struct object *of)
 	return strcmp(role, object_names[of->kind]) ? role : "";
 }
 
-/* @roles: all that object @to is to @from. */
+/* @roles: all roles of object @to for @from. */
 static void add_edge(struct graph *graph, uint32_t from, uint32_t to, const struct text *roles)
 {
 	text_addf(graph->out, "  o%u -> o%u", from, to);
@@ -201,7 +202,7 @@ static void add_role(struct text *roles, const char *role)
 	add_foreign(roles, role);
 }
 
-/* One arrow to each object that the call which made @object was given. */
+/* Add one arrow to each object that was given to the call that made @object. */
 static int add_refs(struct graph *graph, const struct object *object, bool *ret_parent)
 {
 	struct text roles = { 0 };
@@ -254,7 +255,7 @@ static void add_peers(struct graph *graph, uint32_t one, uint32_t two)
 			  one, two);
 }
 
-/* Who is connected then. */
+/* Add the connections at that time. */
 static void add_peers_then(struct graph *graph)
 {
 	const struct object *object;
@@ -270,7 +271,10 @@ static void add_peers_then(struct graph *graph)
 	}
 }
 
-/* Who was connected ever: the model has forgotten most of them at the end, the table has not. */
+/*
+ * Add all connections ever made: at the end the model has forgotten most of them, the table has
+ * not.
+ */
 static int add_peers_ever(struct graph *graph)
 {
 	static const char sql[] = "SELECT object, peer FROM qps WHERE peer ORDER BY object";

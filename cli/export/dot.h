@@ -1,6 +1,6 @@
 #pragma once
 /*
- * The objects of a trace and what they depend on, as a graph of graphviz. One thread.
+ * The objects of a trace and their dependencies, as a graph for graphviz. One thread.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,7 +14,7 @@ struct dot_choice {
 };
 
 /*
- * Append the objects that were made up to where @view stopped, whose trace has the tables of
+ * Append the objects that were created before the time of @view, whose trace has the tables of
  * analyzer/tables/tables.h. Returns 0 or -errno after log_err().
  */
 int dot_write(struct text *out, const struct view *view, const struct dot_choice *choice);

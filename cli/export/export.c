@@ -1,7 +1,7 @@
 /*
- * verbatim export: a trace as what other programs draw
+ * verbatim export: converts a trace for other programs that draw it
  *
- * A format is a function that appends it to a text, which is written when it is whole; or, of
+ * A format is a function that appends to a text, which is written when it is complete; or, for
  * events, one that writes as it reads.
  *
  * Not here: the formats (dot.c, folded.c, perfetto.c, traffic.c); rows of any table (verbatim sql),
@@ -56,7 +56,7 @@ const struct option_row cli_export_options[] = {
 };
 /* clang-format on */
 
-/* "3:1042"; false: it is something else. */
+/* "3:1042"; false: it has another form. */
 static bool read_event(const char *text, struct event_id *ret_id)
 {
 	const char *colon = strchr(text, ':');
@@ -112,7 +112,7 @@ static int make_dot(struct text *out, struct trace *trace, const struct settings
 	return cli_status(err);
 }
 
-/* Of @name it is said whose they are: 0, of the only process. */
+/* @name says whose stacks they are: 0: of the only process. */
 static int fold_process(struct text *out, const struct report *report,
 			const struct profile_select *select, const struct settings *set,
 			uint32_t name)
@@ -126,7 +126,10 @@ static int fold_process(struct text *out, const struct report *report,
 	return err;
 }
 
-/* One after the other: a place in the code has one sum in all processes that run it. */
+/*
+ * All processes, one after the other: a place in the code has one sum over all processes that run
+ * it.
+ */
 static int fold_all(struct text *out, const struct report *report, struct profile_select select,
 		    const struct settings *set)
 {
@@ -180,7 +183,7 @@ static int find_misuse(const struct settings *set)
 	return CLI_FINE;
 }
 
-/* A format that is written as the trace is read. */
+/* Write a format as the trace is read. */
 static int stream_trace(struct trace *trace, const struct settings *set)
 {
 	struct profile_select select;
@@ -238,7 +241,7 @@ int cli_export(int argc, char **argv)
 	status = cli_open("export", &arguments, 1, &trace);
 	if (status)
 		return status;
-	cli_tell_loss(trace);
+	cli_report_loss(trace);
 	status = export_trace(trace, &set, &tables);
 	trace_close(trace);
 	model_tables_free(tables);

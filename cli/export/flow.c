@@ -1,8 +1,8 @@
 /*
  * Queue pairs as ends of traffic
  *
- * Each is followed by its object; what it was told by ibv_modify_qp() comes from the model, which
- * has that of librdmacm, too.
+ * Each is followed by its object; the attributes set by ibv_modify_qp() come from the model, which
+ * also knows those set by librdmacm.
  */
 #include "cli/export/flow.h"
 
@@ -52,7 +52,7 @@ static struct way turn_way(const struct way *way, uint32_t qp)
 	return back;
 }
 
-/* The interface of a port, which has a block before its first packet. */
+/* The interface of a port; its block is written before its first packet. */
 static int find_interface(struct traffic *traffic, const struct life *context, uint32_t port,
 			  uint32_t *ret_interface)
 {
@@ -145,7 +145,7 @@ void flow_refresh(struct traffic *traffic, struct flow *flow, const struct life 
 	flow->back = turn_way(&flow->there, life->number);
 }
 
-/* A modify has returned: it may have told PSNs. */
+/* A modify has returned: it may have set PSNs. */
 static int take_modify(struct traffic *traffic, const struct trace_event *event)
 {
 	const struct life *life =

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Queue pairs as ends of traffic: where their packets go, and how far they have come. One thread.
+ * Queue pairs as ends of traffic: the destination of their packets, and their progress. One thread.
  */
 #include "analyzer/model/qp.h"
 #include "analyzer/tables/pass.h"
@@ -12,11 +12,11 @@ struct profile_select;
 
 enum { QPT_UD = 4, TRANSPORT_UC = 0x20, TRANSPORT_UD = 0x60, TRANSPORT_XRC = 0xa0 };
 
-/* A request that has not been answered. */
+/* A request without an answer so far. */
 struct request {
 	struct event_id id;
 	uint32_t index, psn, length;
-	uint8_t code; /* of its only packet: what answers it */
+	uint8_t code; /* of its only packet: determines the answer */
 };
 
 /* A queue pair. */
@@ -50,22 +50,22 @@ struct traffic {
 };
 
 /*
- * The queue pair @life, which has an interface from then on; *@ret_flow is NULL where it sends
- * nothing of RoCE. 0 or -ENOMEM.
+ * The queue pair @life, which has an interface from then on; *@ret_flow is NULL if it sends no RoCE
+ * packets. 0 or -ENOMEM.
  */
 int flow_find(struct traffic *traffic, const struct life *life, struct flow **ret_flow);
 
-/* Take from the model where its packets go now. */
+/* Update the destination of its packets from the model. */
 void flow_refresh(struct traffic *traffic, struct flow *flow, const struct life *life);
 
 /* A call has returned: PSNs, an address handle. 0 or -ENOMEM. */
 int flow_learn(struct traffic *traffic, const struct trace_event *event);
 
-/* Where a request of @process goes: of a datagram its address handle says that. */
+/* The path of a request of @process: for a datagram, from its address handle. */
 struct way flow_way(struct traffic *traffic, const struct flow *flow, const struct life *qp,
 		    uint32_t process, const struct wr *wr);
 
-/* A path without a GID: an address of IPv4 that shows the LID. */
+/* A path without a GID: an IPv4 address that contains the LID. */
 void flow_put_lid(uint8_t gid[ROCE_GID], uint16_t lid);
 
 void flow_free_all(struct traffic *traffic);

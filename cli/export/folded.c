@@ -1,12 +1,12 @@
 /*
  * Call stacks of verbs in folded form
  *
- *	main;post_sends;send_list (FILE:145);ibv_post_send 1080
- *	process 2 (server);main;...
+ * 	main;post_sends;send_list (FILE:145);ibv_post_send 1080
+ * 	process 2 (server);main;...
  *
- * Outermost first, the verb last, and the value that its calls from there add up to. The function
- * that called has its file and line, since several calls of one function are several places; the
- * others have none, so that a function is one box of a flame graph.
+ * The outermost function is first, the verb last, then the sum of the values of its calls. The
+ * function that called has its file and line, since several calls of one function are several
+ * places; the others have none, so that a function is one box of a flame graph.
  */
 #include "cli/export/folded.h"
 
@@ -30,7 +30,7 @@ struct folded_line {
 
 struct folded {
 	const struct report *report;
-	uint32_t process; /* that is named; 0: none is */
+	uint32_t process; /* whose name the line has; 0: none */
 	struct folded_line *lines;
 	size_t n;
 };
@@ -49,7 +49,7 @@ static uint64_t value_of(const struct profile_place *place, enum folded_value va
 	}
 }
 
-/* A name within a stack: a semicolon would end it. */
+/* Add a name within a stack: a semicolon would end it. */
 static void add_name(struct text *text, const char *from)
 {
 	size_t at = text->used;

@@ -6,15 +6,15 @@
 
 #include <stdio.h>
 
-/* Where packets go, and what they are named there. */
+/* The output of packets, and their names in it. */
 struct capture {
 	FILE *file;
 	uint64_t time; /* ns since 1970 */
 	const char *comment;
-	bool off; /* it is not of the part that was asked for: nothing is written */
+	bool off; /* outside of the selected part: nothing is written */
 };
 
-/* From one queue pair to another. */
+/* A path from one queue pair to another. */
 struct way {
 	uint32_t interface;
 	uint8_t from[ROCE_GID], to[ROCE_GID];
@@ -24,7 +24,7 @@ struct way {
 	uint32_t mtu;
 };
 
-/* Opcodes of the base transport header, by which packet of the message it is. */
+/* Opcodes of the base transport header, for the first, middle, last and only packet. */
 struct message_codes {
 	uint8_t first, middle, last, only;
 };
@@ -36,10 +36,10 @@ struct message {
 	bool solicited, acknowledge;
 	struct roce_fields each, start, end; /* headers of each packet, of the first, of the last */
 	const uint8_t *payload;
-	uint64_t npayload; /* known, from the first byte on */
+	uint64_t npayload; /* known bytes, from the first on */
 };
 
-/* How many packets of @mtu bytes a message of @length is: at least one. */
+/* The number of packets of @mtu bytes for a message of @length: at least one. */
 uint32_t message_packets(uint32_t length, uint32_t mtu);
 
 void message_write(const struct capture *capture, const struct way *way,

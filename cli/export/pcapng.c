@@ -1,12 +1,12 @@
 /*
  * Blocks of a pcapng file
  *
- *	+------+--------+------------------+--------------------------+--------+
- *	| type | length | fields, the data | options: code, length... | length |
- *	+------+--------+------------------+--------------------------+--------+
+ * 	+------+--------+------------------+--------------------------+--------+
+ * 	| type | length | fields, the data | options: code, length... | length |
+ * 	+------+--------+------------------+--------------------------+--------+
  *
- * In the byte order of the machine that writes it, which the section header tells; what is not a
- * multiple of four bytes is padded. draft-ietf-opsawg-pcapng.
+ * In the byte order of the machine that writes it, which the section header shows; lengths are
+ * padded to a multiple of four bytes. draft-ietf-opsawg-pcapng.
  */
 #include "cli/export/pcapng.h"
 

@@ -2,7 +2,7 @@
 /*
  * Blocks of a pcapng file. One thread.
  *
- * Whether the file took them its owner asks at the end: ferror().
+ * The owner of the file checks for write errors at the end: ferror().
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -10,10 +10,10 @@
 
 enum { PCAPNG_SNAP = 65535 };
 
-/* The first block, of a capture that @application has made. */
+/* The first block, of a capture made by @application. */
 void pcapng_section(FILE *file, const char *comment, const char *application);
 
-/* The next interface, of Ethernet, with times in ns; they are numbered from 0 on. */
+/* The next interface: Ethernet, with times in ns; they are numbered from 0. */
 void pcapng_interface(FILE *file, const char *name);
 
 struct pcapng_packet {

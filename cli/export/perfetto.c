@@ -1,17 +1,17 @@
 /*
  * A trace as the events of a Perfetto trace
  *
- *	process
- *	  thread        control verbs as slices, posts and polls as instants
- *	  qp1 sends 1   a slice for each request, from its post to the poll of its completion;
- *	  qp1 sends 2   requests that are outstanding at once are in lanes, since slices nest
- *	  qp1 receives 1
- *	  qp1 outstanding, pinned bytes, requests/s   counters
+ * 	process
+ * 	  thread        control verbs as slices, posts and polls as instants
+ * 	  qp1 sends 1   a slice for each request, from its post to the poll of its completion;
+ * 	  qp1 sends 2   requests that are outstanding at once are in lanes, since slices nest
+ * 	  qp1 receives 1
+ * 	  qp1 outstanding, pinned bytes, requests/s   counters
  *
  * A flow goes from the post to the slice of the request, to the poll of its completion, and to the
  * poll of what the peer received. Completions of a connected queue pair come in the order of the
  * sends, so that the n-th message of one end is the n-th that the other received, until the first
- * error. Memory grows with what is outstanding.
+ * error. Memory grows with the number of outstanding requests.
  */
 #include "cli/export/perfetto.h"
 
@@ -29,9 +29,9 @@
 
 enum { SENDS, RECEIVES, SIDES };
 enum { RATE_WINDOW = 10000000, RATE_PER_SECOND = 100 };
-enum { OPCODE_RECEIVES = 1 << 1 | 1 << 2 | 1 << 3 | 1 << 9 }; /* requests that fill a receive */
+enum { OPCODE_RECEIVES = 1 << 1 | 1 << 2 | 1 << 3 | 1 << 9 }; /* requests that consume a receive */
 
-/* What a track is of, in the top byte of its number. */
+/* The kind of a track, in the top byte of its number. */
 enum { OF_PROCESS = 1, OF_THREAD, OF_LANE, OF_OUTSTANDING, OF_PINNED, OF_RATE };
 
 struct outstanding {
@@ -47,7 +47,7 @@ struct lanes {
 	size_t first, n, size, nout;
 	bool *busy;
 	size_t nlanes;
-	/* sends that the peer is to receive, oldest first */
+	/* sends that the peer will receive, oldest first */
 	uint64_t *messages;
 	size_t first_message, nmessages, messages_size;
 	bool broken;
@@ -208,7 +208,7 @@ static void count_outstanding(struct perfetto *p, uint32_t object, int64_t time)
 	tracks_count(&p->tracks, track, time, n);
 }
 
-/* The instant of a post or a poll begins; what follows it belongs to it. */
+/* Begin the instant of a post or a poll; the fields that follow belong to it. */
 static void begin_instant(struct perfetto *p, const struct trace_event *event, enum verb verb)
 {
 	char text[32];
@@ -301,7 +301,7 @@ static void end_request(struct perfetto *p, uint64_t key, struct lanes *lanes,
 	lanes->nout--;
 }
 
-/* Where the request of @wc is outstanding: in a queue of its own, or in that of its post. */
+/* The entry of @wc's request: in a queue of its own, or in that of its post. */
 static struct outstanding *find_request(struct perfetto *p, const struct wc *wc,
 					struct lanes **ret_lanes, uint64_t *ret_key)
 {
@@ -328,7 +328,7 @@ static struct outstanding *find_request(struct perfetto *p, const struct wc *wc,
 	return NULL;
 }
 
-/* The message that a receive has: the oldest of its peer; 0: not known. */
+/* The message that a receive has taken: the oldest of its peer; 0: not known. */
 static uint64_t take_message(struct perfetto *p, const struct wc *wc)
 {
 	const struct object *qp = trace_object(p->trace, wc->qp);
@@ -434,7 +434,7 @@ static void take_call(struct perfetto *p, const struct trace_event *event)
 	}
 }
 
-/* The windows that are over by @time; one of no requests is told once. */
+/* Write the windows that end by @time; one of several without requests is written once. */
 static void count_rate(struct perfetto *p, int64_t time)
 {
 	struct track track = { .id = track_of(OF_RATE, 0), .name = "requests/s", .counter = true };
@@ -475,7 +475,7 @@ static void take_event(struct perfetto *p, const struct trace_event *event)
 		take_poll(p, event);
 }
 
-/* What is still open ends with the trace, without a status. */
+/* Slices that are still open end with the trace, without a status. */
 static void end_all(struct perfetto *p)
 {
 	for (size_t i = 0; i < p->nall && i < p->nkeys; i++)

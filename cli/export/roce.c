@@ -1,12 +1,12 @@
 /*
  * One packet of RoCE v2
  *
- *	+----------+------------+-----+-----+----------+---------+-----+------+
- *	| Ethernet | IPv4, IPv6 | UDP | BTH | extended | payload | pad | ICRC |
- *	+----------+------------+-----+-----+----------+---------+-----+------+
+ * 	+----------+------------+-----+-----+----------+---------+-----+------+
+ * 	| Ethernet | IPv4, IPv6 | UDP | BTH | extended | payload | pad | ICRC |
+ * 	+----------+------------+-----+-----+----------+---------+-----+------+
  *
- * InfiniBand Architecture Specification volume 1, chapter 9 and annexes A16, A17. A GID is an
- * address of IP; that of the Ethernet is made from it.
+ * InfiniBand Architecture Specification volume 1, chapter 9 and annexes A16, A17. A GID is an IP
+ * address; the Ethernet address is made from it.
  */
 #include "cli/export/roce.h"
 
@@ -51,7 +51,7 @@ static bool is_ipv4(const uint8_t gid[ROCE_GID])
 	       (gid[0] == 0xff && !memcmp(gid + 2, mapped + 2, 10));
 }
 
-/* An address of our own making, but for multicast: 33:33 and the end of the GID. */
+/* An address that we make up, except for multicast: 33:33 and the end of the GID. */
 static uint8_t *put_mac(uint8_t *at, const uint8_t gid[ROCE_GID])
 {
 	memcpy(at, gid[0] == 0xff ? (const uint8_t[]){ 0x33, 0x33 } : (const uint8_t[]){ 2, 0 }, 2);
@@ -76,7 +76,7 @@ static uint8_t *put_ipv4(uint8_t *at, const struct roce_packet *packet, size_t l
 	*at++ = 0x45;
 	*at++ = packet->traffic_class;
 	at = put_number(at, 20 + length, 2);
-	at = put_number(at, 0x4000, 4); /* not to be fragmented */
+	at = put_number(at, 0x4000, 4); /* don't fragment */
 	*at++ = packet->hop_limit;
 	*at++ = PROTOCOL_UDP;
 	at = put_number(at, 0, 2);
@@ -115,7 +115,7 @@ static uint32_t add_crc(uint32_t crc, const uint8_t *at, size_t bytes)
 	return crc;
 }
 
-/* Of the packet from IP on, with ones for what a router may change. */
+/* CRC of the packet from IP on, with ones for the fields that a router may change. */
 static uint32_t find_icrc(const uint8_t *ip, size_t nip, size_t bytes)
 {
 	uint8_t headers[8 + 40 + HEADER_UDP + HEADER_TRANSPORT], *at = headers + 8;

@@ -13,7 +13,7 @@ enum {
 	ROCE_MOST = 14 + 40 + 8 + 12 + ROCE_EXTENDED + ROCE_PAYLOAD + 3 + 4,
 };
 
-/* Headers, as they are sent. */
+/* Headers, in the form in which they are sent. */
 struct roce_fields {
 	uint8_t at[ROCE_EXTENDED];
 	size_t n;
@@ -22,19 +22,19 @@ struct roce_fields {
 struct roce_packet {
 	uint8_t from[ROCE_GID], to[ROCE_GID];
 	uint8_t traffic_class, hop_limit;
-	uint16_t port;  /* UDP's, of the sender */
+	uint16_t port;  /* UDP port of the sender */
 	uint8_t opcode; /* of the base transport header */
 	bool solicited, acknowledge;
 	uint32_t qp, psn; /* 24 bits */
 	struct roce_fields extended;
 	const void *payload;
-	uint32_t npayload; /* bytes of it that are known; the rest is written as zeros */
-	uint32_t length;   /* all of them: at most ROCE_PAYLOAD */
+	uint32_t npayload; /* known bytes of it; the rest is written as zeros */
+	uint32_t length;   /* total length: at most ROCE_PAYLOAD */
 };
 
 /* Append @bytes of a number, the most significant first; or other fields. */
 void roce_add(struct roce_fields *fields, uint64_t number, size_t bytes);
 void roce_join(struct roce_fields *fields, const struct roce_fields *other);
 
-/* Write the packet into @to. Returns how many bytes it has. */
+/* Write the packet into @to. Returns its size in bytes. */
 size_t roce_write(const struct roce_packet *packet, uint8_t to[ROCE_MOST]);

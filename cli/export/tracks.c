@@ -2,7 +2,7 @@
  * Packets of a Perfetto trace
  *
  * One sequence: its first packet clears the incremental state, and has the clocks and all names
- * that events have by number. The numbers of fields are those of Perfetto's protos, below
+ * that events refer to by number. The numbers of fields are those of Perfetto's protos, below
  * protos/perfetto/trace.
  */
 #include "cli/export/tracks.h"
@@ -87,7 +87,7 @@ static const char *const opcodes[NAME_VERB - NAME_OPCODE] = {
 	[15] = "ATOMIC_WRITE",
 };
 
-/* Write the packet, which is empty then. */
+/* Write the packet, and empty it. */
 static void put_packet(struct tracks *tracks)
 {
 	text_cut(&tracks->part, 0);

@@ -2,7 +2,7 @@
 /*
  * Packets of a Perfetto trace: tracks, and events on them. One thread.
  *
- * Times do not go back from packet to packet: tracks_event() keeps them in order.
+ * Times of packets never decrease: tracks_event() ensures that.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,14 +14,14 @@
 struct tracks {
 	FILE *file;
 	struct text packet, message, part;
-	struct map known; /* descriptors that were written, by track */
+	struct map known; /* tracks whose descriptors were written */
 	int64_t time;     /* of the last event */
 	bool failed;      /* out of memory */
 };
 
 enum track_event { TRACK_BEGIN = 1, TRACK_END, TRACK_INSTANT, TRACK_COUNTER };
 
-/* Names that events have by number: NAME_VERB + a verb, NAME_OPCODE + an opcode. */
+/* Names that events refer to by number: NAME_VERB + a verb, NAME_OPCODE + an opcode. */
 enum { NAME_RECEIVE = 1, NAME_REQUEST, NAME_OPCODE, NAME_VERB = NAME_OPCODE + 32 };
 
 enum track_note { NOTE_EVENT = 1, NOTE_ID, NOTE_BYTES, NOTE_STATUS, NOTE_RESULT, NOTE_END };
@@ -34,14 +34,14 @@ struct track {
 	bool counter, bytes;
 };
 
-/* The beginning, with all names; @realtime: ns since 1970 when time was 0. */
+/* The beginning, with all names; @realtime: ns since 1970 at time 0. */
 void tracks_begin(struct tracks *tracks, uint64_t realtime);
 
-/* Write what @track is, unless that was done. */
+/* Write the descriptor of @track, unless that was done. */
 void tracks_describe(struct tracks *tracks, const struct track *track);
 bool tracks_has(const struct tracks *tracks, uint64_t id);
 
-/* An event is begun, given notes and flows, and ended. */
+/* Begin an event, add notes and flows, end it. */
 void tracks_event(struct tracks *tracks, enum track_event type, uint64_t track, uint32_t name);
 void tracks_note(struct tracks *tracks, enum track_note note, int64_t number);
 void tracks_note_text(struct tracks *tracks, enum track_note note, const char *text);

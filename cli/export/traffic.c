@@ -1,15 +1,15 @@
 /*
  * The traffic that a trace was of, as packets of RoCE v2
  *
- *	post of a request       -->  its packets, from the PSN that the queue pair has come to
- *	completion of a request -->  what the other end sent: an acknowledgement with AETH, of a
- *	                             read the response, of an atomic its answer, of an error a NAK;
- *	                             before it the responses of earlier requests without completions
- *	receive, of a sender    -->  its packets, from the PSN that the queue pair expects
- *	that is not in the trace
+ * 	post of a request       -->  its packets, from the PSN that the queue pair has come to
+ * 	completion of a request -->  the packets of the other end: an ACK with AETH, for a
+ * 	                             read the response, an atomic the result, an error a NAK;
+ * 	                             before it the responses of earlier requests without completions
+ * 	receive, of a sender    -->  its packets, from the PSN that the queue pair expects
+ * 	that is not in the trace
  *
- * Requests that ended by a local error or a flush were not sent: a trace with errors is
- * read twice, to know these before their time comes. Memory grows with what is outstanding.
+ * Requests that ended by a local error or a flush were not sent: a trace with errors is read twice,
+ * to know these before their time comes. Memory grows with what is outstanding.
  *
  * Not here: queue pairs (flow.c), packets (message.c, roce.c), the file (pcapng.c).
  */
@@ -43,7 +43,7 @@ enum { HAS_RETH = 1, HAS_IMM = 2, HAS_INVALIDATE = 4, HAS_ATOMIC = 8, HAS_FLUSH 
 enum { SEND_SOLICITED = 4, GRH = 40 };
 enum { WC_IMM = 2, WC_INVALIDATE = 8, WC_RECV = 128, WC_RECV_WRITE = 129 };
 
-/* What a work request becomes, by enum ibv_wr_opcode. */
+/* The packets of a work request, by enum ibv_wr_opcode. */
 static const struct kind {
 	struct message_codes codes;
 	unsigned int has;
@@ -214,7 +214,10 @@ static void add_aeth(struct roce_fields *fields, uint8_t syndrome, uint32_t mess
 	roce_add(fields, (uint32_t)syndrome << 24 | (messages & 0xffffff), 4);
 }
 
-/* What the other end sent for a request that was done; @wc: that which says so, NULL: none does. */
+/*
+ * Add the packets of the other end for a request that was done; @wc: its completion, NULL: it has
+ * none.
+ */
 static int answer_request(struct traffic *traffic, struct flow *flow, const struct request *request,
 			  struct event_id poll, const uint32_t *wc)
 {
@@ -226,7 +229,7 @@ static int answer_request(struct traffic *traffic, struct flow *flow, const stru
 
 	flow->messages++;
 	if (!reads && !atomic && !wc)
-		return 0; /* a later acknowledgement is its, too */
+		return 0; /* a later acknowledgement covers it, too */
 	if (wc && (reads || atomic))
 		err = add_payload(traffic, &message, poll, *wc, reads ? "read" : "atomic");
 	add_aeth(&message.start, AETH_ACK, flow->messages);
@@ -248,7 +251,7 @@ static int answer_request(struct traffic *traffic, struct flow *flow, const stru
 	return err;
 }
 
-/* A NAK, where what the requester was told came from the other end. */
+/* Add a NAK, if the requester's error came from the other end. */
 static void refuse_request(struct traffic *traffic, struct flow *flow,
 			   const struct request *request, int status)
 {
@@ -267,7 +270,7 @@ static void refuse_request(struct traffic *traffic, struct flow *flow,
 	message_write(&traffic->capture, &flow->back, &message);
 }
 
-/* The outstanding request that @wc ends; requests before it are done, too. */
+/* The outstanding request that @wc completes; requests before it are done, too. */
 static const struct request *find_request(const struct flow *flow, const struct wc *wc)
 {
 	for (size_t i = flow->first; i < flow->nrequests; i++)
@@ -293,7 +296,7 @@ static int end_requests(struct traffic *traffic, struct flow *flow, const struct
 	return err;
 }
 
-/* A receive that an end filled which is not in the trace. */
+/* Add a receive that was filled by an end outside the trace. */
 static int receive_message(struct traffic *traffic, struct flow *flow, const struct wc *wc,
 			   struct event_id poll, uint32_t index)
 {

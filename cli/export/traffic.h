@@ -1,17 +1,17 @@
 #pragma once
 /*
- * The traffic that a trace was of, as packets of RoCE v2 in a pcapng file. One thread.
+ * The traffic of a trace as RoCE v2 packets in a pcapng file. One thread.
  */
 #include <stdio.h>
 
 struct profile_select;
 struct trace;
 
-/* What is not in a trace, and how it is made up: for who reads the packets. */
+/* For readers of the packets: which fields are not in a trace, and how they are inferred. */
 extern const char traffic_inferred[];
 
 /*
- * Write the packets of @select, without phases. Returns 0 or -errno after log_err(); what became of
- * @file its owner asks.
+ * Write the packets of @select, without phases. Returns 0 or -errno after log_err(); the caller
+ * checks @file for write errors.
  */
 int traffic_write(FILE *file, struct trace *trace, const struct profile_select *select);

@@ -1,14 +1,14 @@
 /*
  * Work in a child process, on input that may crash a library
  *
- *	parent                      child
- *	reads the child's output    limits, @work, _exit()
- *	prints our lines of it      (assertions of libraries may print anything)
+ * 	parent                      child
+ * 	reads the child's output    limits, @work, _exit()
+ * 	prints our lines of it      (assertions of libraries may print anything)
  *
- * Untrusted input makes libraries divide by zero, abort, allocate all memory, or
- * never end. In a child each of these is just an exit status.
+ * Untrusted input makes libraries divide by zero, abort, allocate all memory, or never end. In a
+ * child each of these is only an exit status.
  *
- * The limit of time is processor time, so that a busy machine ends no child.
+ * The limit is processor time, so that a busy machine ends no child.
  */
 #include "cli/import/apart.h"
 
@@ -38,7 +38,7 @@ void apart_goes_on(void)
 	went_on = 1;
 }
 
-static void look_at_time(int signal)
+static void check_time(int signal)
 {
 	(void)signal;
 	if (!went_on)
@@ -51,7 +51,7 @@ static void watch_time(unsigned int seconds)
 	const struct itimerval every = { { seconds, 0 }, { seconds, 0 } };
 
 	signal(SIGXCPU, SIG_DFL);
-	signal(SIGPROF, seconds ? look_at_time : SIG_IGN);
+	signal(SIGPROF, seconds ? check_time : SIG_IGN);
 	setitimer(ITIMER_PROF, &every, NULL);
 }
 
@@ -70,7 +70,7 @@ static void limit_resource(int resource, uint64_t most)
 	setrlimit(resource, &limit);
 }
 
-/* The parent has handlers for these signals; in the child they must end the process. */
+/* The parent has handlers for these signals; in the child the signals must end the process. */
 static void forget_handlers(void)
 {
 	static const int fatal[] = { SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIGTRAP };
@@ -96,10 +96,10 @@ static void work_in_child(int (*work)(void *arg), void *arg, const struct apart_
 }
 
 /*
- * log.h writes a line with one write, so lines do not mix. Foreign names in our
- * lines are printable already; a library's line that begins as ours do may not be.
+ * log.h writes a line with one write, so lines do not mix. Foreign names in our lines are already
+ * printable; a library's line that begins like ours may not be.
  */
-static void tell_line(const char *line)
+static void report_line(const char *line)
 {
 	char text[PRINTABLE_GROWS * LINE + 1];
 	size_t n;
@@ -108,10 +108,10 @@ static void tell_line(const char *line)
 		return;
 	n = printable_lines(text, sizeof(text), line, strlen(line));
 	if (write(STDERR_FILENO, text, n) < 0)
-		return; /* there is nowhere to report the failure */
+		return; /* there is no way to report the failure */
 }
 
-static void tell_what_it_says(int says)
+static void forward_output(int says)
 {
 	FILE *file = fdopen(says, "r");
 	char line[LINE];
@@ -119,7 +119,7 @@ static void tell_what_it_says(int says)
 
 	while (file && fgets(line, sizeof(line), file)) {
 		if (begins)
-			tell_line(line);
+			report_line(line);
 		begins = line[strlen(line) - 1] == '\n';
 	}
 	if (file)
@@ -144,7 +144,7 @@ int apart_run(int (*work)(void *arg), void *arg, const struct apart_limits *limi
 		close(says[0]);
 		return -EAGAIN;
 	}
-	tell_what_it_says(says[0]);
+	forward_output(says[0]);
 	while (waitpid(child, &status, 0) < 0)
 		if (errno != EINTR)
 			return -errno;

@@ -1,14 +1,13 @@
 /*
  * CTF by babeltrace2
  *
- *	DIR/.../metadata -> source.ctf.fs --\
- *	DIR/.../metadata -> source.ctf.fs ---> filter.utils.muxer -> sink (ours)
+ * 	DIR/.../metadata -> source.ctf.fs --\
+ * 	DIR/.../metadata -> source.ctf.fs ---> filter.utils.muxer -> sink (ours)
  *
- * A directory with a file `metadata` is a trace; a session of LTTng has one
- * for each user, or for each process. The muxer puts all their streams in the
- * order of time.
+ * A directory with a file `metadata` is a trace; a session of LTTng has one for each user, or for
+ * each process. The muxer puts all their streams in the order of time.
  *
- * Not here: what is made of the events (import.c).
+ * Not here: the processing of the events (import.c).
  */
 #include "cli/import/ctf.h"
 
@@ -86,7 +85,7 @@ struct reader {
 	int status;        /* what the visitor returned, or -ENOMEM */
 };
 
-/* A failure that errno's text does not describe. */
+/* For a failure that errno's text does not describe. */
 #define complain(err, ...) (log_note(__VA_ARGS__), (err))
 
 static int load_babeltrace(void)
@@ -108,7 +107,7 @@ struct packet {
 
 enum {
 	PACKET_MAGIC = 0x75d11d57,
-	MESSAGES = 1 << 20, /* that need not be events */
+	MESSAGES = 1 << 20, /* limit of messages that need not be events */
 };
 
 /* babeltrace2 2.0 never stops reading metadata that is truncated. */
@@ -133,16 +132,16 @@ static bool metadata_is_whole(const char *dir)
 		at += packet.packet_bits / 8;
 	}
 	fclose(file);
-	/* the parser handles text */
+	/* the parser handles plain text */
 	return size > 0 && (at == size || (!at && packet.magic != PACKET_MAGIC));
 }
 
-/* nftw() has no argument for its function. */
+/* a variable, since nftw() passes no argument to its function */
 static char **found;
 static size_t nfound;
 static uint64_t nbytes; /* of all files */
 
-/* The library opens each file that it finds, and would wait at a FIFO for a writer. */
+/* The library opens each file that it finds, and would block at a FIFO without a writer. */
 static int refuse_special(const char *path, const struct stat *st, int type)
 {
 	struct stat there;
@@ -317,7 +316,7 @@ consume_messages(bt_message_iterator *messages, void *arg)
 			      : BT_GRAPH_SIMPLE_SINK_COMPONENT_CONSUME_FUNC_STATUS_OK;
 }
 
-/* The plugin's component class stays as long as the plugin: for good. */
+/* The plugin's component class lives as long as the plugin: forever. */
 static const bt_plugin *find_plugin(const char *name)
 {
 	const bt_plugin *found_plugin = NULL;
@@ -382,8 +381,8 @@ static bool add_sink(struct reader *reader)
 		       lib.bt_component_sink_borrow_input_port_by_index_const(sink, 0), NULL);
 }
 
-/* The first cause that babeltrace2 names, in one line. */
-static int tell_failure(const char *what)
+/* Report the first cause that babeltrace2 names, in one line. */
+static int report_failure(const char *what)
 {
 	const bt_error *error = lib.bt_current_thread_take_error();
 	const char *cause = error && lib.bt_error_get_cause_count(error)
@@ -407,7 +406,7 @@ static int run_graph(struct reader *reader, const char *dir)
 	if (reader->status)
 		return reader->status;
 	/* 2.0 ends the stream without an error on some damage */
-	return status == BT_GRAPH_RUN_STATUS_OK && !reader->open ? 0 : tell_failure(dir);
+	return status == BT_GRAPH_RUN_STATUS_OK && !reader->open ? 0 : report_failure(dir);
 }
 
 static int read_found(struct reader *reader, const char *dir)
@@ -424,11 +423,11 @@ static int read_found(struct reader *reader, const char *dir)
 		if (!metadata_is_whole(found[i]))
 			err = complain(-EBADMSG, "%s/metadata is truncated or damaged", found[i]);
 		else if (!add_trace(reader, class, found[i]))
-			err = tell_failure(found[i]);
+			err = report_failure(found[i]);
 		apart_goes_on();
 	}
 	if (!err && reader->inputs && !add_sink(reader))
-		err = tell_failure(dir);
+		err = report_failure(dir);
 	if (!err && reader->inputs)
 		err = run_graph(reader, dir);
 	lib.bt_plugin_put_ref(ctf);

@@ -18,18 +18,17 @@ struct ctf_event {
 	size_t words;
 };
 
-/* Called in the order of time. A value other than 0 ends reading. */
+/* Called in the order of time. A result other than 0 ends reading. */
 struct ctf_visitor {
 	int (*event)(void *arg, const struct ctf_event *event);
-	/* LTTng's buffers had no room for that many events, of any tracepoint */
+	/* LTTng's buffers had no space for that many events, of any tracepoint */
 	int (*discarded)(void *arg, uint64_t events);
 	void *arg;
 };
 
 /*
- * Read all CTF traces in @dir and below it. Returns 0; what the visitor
- * returned; or after log_err(): -ENOENT and the like if there is no @dir, -EPROTO
- * if it holds no CTF trace, -EBADMSG if one is truncated or damaged: the visitor
- * was given the events before that.
+ * Read all CTF traces in @dir and below it. Returns 0; the visitor's result; or after log_err():
+ * -ENOENT and the like if there is no @dir, -EPROTO if it holds no CTF trace, -EBADMSG if one is
+ * truncated or damaged: the events before that were passed to the visitor.
  */
 int ctf_read(const char *dir, const struct ctf_visitor *visitor);

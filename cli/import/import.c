@@ -1,18 +1,17 @@
 /*
  * verbatim import: a trace of what an LTTng session has recorded
  *
- *	CTF -> ctf.c -> threads, their events in the order of their numbers -> writer
+ * 	CTF -> ctf.c -> threads, their events in the order of their numbers -> writer
  *
- * A tracepoint carries the event as it lay in its ring, so that the writer
- * gets what the collector would have given it. All times are CLOCK_MONOTONIC
- * here, whatever clock the ring had.
+ * A tracepoint contains the event as it was in its ring, so that the writer gets what the collector
+ * would have passed. All times are converted to CLOCK_MONOTONIC, whatever clock the ring used.
  *
- * LTTng drops events that find no room, and the stream of another processor may be
- * ahead. So an event that comes too early is held until those before it have come,
- * or until HELD events wait; then the missing ones count as lost.
+ * LTTng drops events if its buffer is full, and the stream of another processor may be ahead. So an
+ * event that comes too early is held until those before it have come, or until HELD events wait;
+ * then the missing ones count as lost.
  *
- * All this is done in a child (apart.h): untrusted CTF can make babeltrace2 abort,
- * divide by zero, or allocate all memory.
+ * All this is done in a child (apart.h): untrusted CTF can make babeltrace2 abort, divide by zero,
+ * or allocate all memory.
  */
 #include <errno.h>
 #include <signal.h>
@@ -38,7 +37,7 @@ enum {
 	SECONDS = 8, /* of processor time from one message of the reader to the next */
 };
 
-/* A thread: pid, tid and since name it. */
+/* A thread, identified by pid, tid and since. */
 struct thread_log {
 	struct ring_head head; /* as far as known */
 	uint32_t thread;       /* of the trace */
@@ -54,7 +53,7 @@ struct thread_log {
 struct import {
 	const char *path, *dir;
 	bool quiet;
-	bool *made; /* the file at @path is ours; the parent sees it */
+	bool *made; /* we made the file at @path; the parent reads this */
 	struct writer *writer;
 	struct thread_log **logs;
 	size_t nlogs;
@@ -125,7 +124,7 @@ static int new_log(struct import *import, const struct ctf_event *event,
 	log->head.tid = event->tid;
 	log->head.ticks = event->since;
 	log->head.index =
-		(uint32_t)import->nlogs; /* unique in the trace, not in its process only */
+		(uint32_t)import->nlogs; /* unique in the trace, not only in its process */
 	log->last = event->since;
 	*ret_log = log;
 	return writer_thread(import->writer, &log->head, &log->thread);
@@ -147,7 +146,7 @@ static int take_log(struct import *import, const struct ctf_event *event,
 	return err;
 }
 
-/* A counter's ring is named by its index in its process. */
+/* The ring of a counter is identified by its index in its process. */
 static void name_ring(struct import *import, const struct thread_log *log,
 		      struct event_count *count)
 {
@@ -162,7 +161,7 @@ static void name_ring(struct import *import, const struct thread_log *log,
 	}
 }
 
-/* The command that was recorded is the command line of the first process. */
+/* The recorded command is the command line of the first process. */
 static int describe_command(struct import *import, const struct event_process *event)
 {
 	size_t room = event->head.words * 8u - sizeof(*event);
@@ -224,7 +223,7 @@ static int give_event(struct import *import, struct thread_log *log, struct even
 	return 0;
 }
 
-/* The session was started after the thread: what came before is not LTTng's fault. */
+/* The session was started after the thread: LTTng did not lose the events before. */
 static bool began_late(const struct thread_log *log)
 {
 	return !log->seq && !log->begun;
@@ -239,8 +238,8 @@ static void count_lost(struct import *import, struct thread_log *log, uint64_t n
 	import->lost += n;
 }
 
-/* Give the writer what is held, up to the first gap; with @gap that gap is passed over. */
-static int give_held(struct import *import, struct thread_log *log, bool gap)
+/* Pass the held events to the writer, up to the first gap; @gap: skip that gap. */
+static int write_held(struct import *import, struct thread_log *log, bool gap)
 {
 	unsigned int n = 0;
 	int err = 0;
@@ -285,7 +284,7 @@ static int hold_event(struct import *import, struct thread_log *log, const struc
 		log->held[at] = log->held[at - 1];
 	log->held[at] = copy;
 	log->nheld++;
-	return log->nheld == HELD ? give_held(import, log, true) : 0;
+	return log->nheld == HELD ? write_held(import, log, true) : 0;
 }
 
 static int take_event(struct import *import, struct thread_log *log, struct event_head *event)
@@ -298,10 +297,10 @@ static int take_event(struct import *import, struct thread_log *log, struct even
 	if (ahead > 1)
 		return hold_event(import, log, event);
 	err = give_event(import, log, event);
-	return err ? err : give_held(import, log, false);
+	return err ? err : write_held(import, log, false);
 }
 
-/* The ring's head at the end of the thread: counts of polls are only here. */
+/* Read the ring's head at the end of the thread: only it has the counts of polls. */
 static void take_end(struct thread_log *log, const struct ctf_event *event)
 {
 	const struct ring_head kept = log->head;
@@ -316,7 +315,7 @@ static void take_end(struct thread_log *log, const struct ctf_event *event)
 	log->ended = true;
 }
 
-/* The event is not trusted: its two lengths must agree, and so its two numbers. */
+/* The event is not trusted: its two lengths must agree, and so must its two numbers. */
 static bool is_whole(const struct ctf_event *event)
 {
 	const struct event_head *head = (const void *)event->raw;
@@ -326,7 +325,7 @@ static bool is_whole(const struct ctf_event *event)
 	       head->type < EVENT_TYPES;
 }
 
-/* Not of our version; if there were events of ours before, it is of none. */
+/* The events are of another version; if some before were of ours, of several. */
 static int refuse_version(const struct import *import)
 {
 	if (import->writer) {
@@ -345,7 +344,7 @@ static int on_event(void *arg, const struct ctf_event *event)
 	int err = 0;
 
 	if (!event->raw)
-		return 0; /* wr, wc: parts of another */
+		return 0; /* wr, wc: parts of another event */
 	if (event->fingerprint && event->fingerprint != verbs_fingerprint)
 		return refuse_version(import);
 	if (!import->writer)
@@ -373,7 +372,7 @@ static int on_discarded(void *arg, uint64_t events)
 	return 0;
 }
 
-/* Count what was lost after the last event, if thread_end tells how many there were. */
+/* Count the events lost after the last one, if thread_end contains the total. */
 static void lose_rest(struct import *import, struct thread_log *log)
 {
 	uint64_t last = atomic_load_explicit(&log->head.tapped, memory_order_relaxed);
@@ -385,10 +384,10 @@ static void lose_rest(struct import *import, struct thread_log *log)
 
 static int end_log(struct import *import, struct thread_log *log)
 {
-	int err = give_held(import, log, true);
+	int err = write_held(import, log, true);
 
 	while (!err && log->nheld)
-		err = give_held(import, log, true);
+		err = write_held(import, log, true);
 	if (err)
 		return err;
 	lose_rest(import, log);
@@ -420,8 +419,8 @@ static int end_process(struct import *import, size_t log)
 	return writer_process_end(import->writer, (int)pid, (int64_t)(last - import->start), -1);
 }
 
-/* Events that LTTng has discarded and that no thread is known to miss. */
-static int tell_discarded(struct import *import)
+/* Report events that LTTng has discarded and that no thread is known to miss. */
+static int report_discarded(struct import *import)
 {
 	bool all_ended = true;
 
@@ -442,7 +441,7 @@ static int finish_import(struct import *import, int err)
 	for (size_t i = 0; i < import->nlogs && !end_err; i++)
 		end_err = end_process(import, i);
 	if (!end_err)
-		end_err = tell_discarded(import);
+		end_err = report_discarded(import);
 	if (!end_err && cut)
 		end_err = writer_damage(import->writer, import->logs[0]->thread, 0, 1);
 	writer_stop(import->writer, end_err);
@@ -461,7 +460,7 @@ static void free_logs(struct import *import)
 	free(import->logs);
 }
 
-static void tell_result(const struct import *import, bool quiet)
+static void send_result(const struct import *import, bool quiet)
 {
 	if (import->discarded)
 		log_note("LTTng has LOST events: %llu of the recorder's are missing, %llu "
@@ -501,7 +500,7 @@ static int import_from(struct import *import)
 	apart_unhurried();
 	err = finish_import(import, err);
 	if (!err || err == -EBADMSG)
-		tell_result(import, import->quiet || err);
+		send_result(import, import->quiet || err);
 	return !err && import->damaged ? -EBADMSG : err;
 }
 
@@ -515,7 +514,7 @@ static int import_here(void *arg)
 }
 
 /* babeltrace2 crashed or did not end: remove what was imported so far. */
-static int tell_ended(const struct import *import, int signal)
+static int report_end(const struct import *import, int signal)
 {
 	if (*import->made)
 		file_put_back(import->path);
@@ -541,7 +540,7 @@ static int import_apart(struct import *import)
 	status = apart_run(import_here, import, &limits, &signal);
 	if (status < 0 && !signal)
 		return cli_status(log_err(status, "start a process to read %s", import->dir));
-	return signal ? tell_ended(import, signal) : status;
+	return signal ? report_end(import, signal) : status;
 }
 
 int cli_import(int argc, char **argv)

@@ -46,7 +46,7 @@ static int check_use(const struct settings *set, const struct arguments *argumen
 	return 0;
 }
 
-static void tell_size(const struct settings *set, struct trace *joint)
+static void print_size(const struct settings *set, struct trace *joint)
 {
 	char events[FORMAT_TEXT];
 	uint32_t processes = 0;
@@ -58,8 +58,8 @@ static void tell_size(const struct settings *set, struct trace *joint)
 	       processes == 1 ? "" : "es", format_count(trace_events(joint), events));
 }
 
-/* What is known of the clocks; that of the first is the one that all others follow. */
-static int tell_clocks(struct trace *joint)
+/* Report what is known of the clocks; all follow the first one. */
+static int report_clocks(struct trace *joint)
 {
 	struct text text = { 0 };
 
@@ -95,8 +95,8 @@ static int merge_traces(const struct settings *set, struct trace *joint)
 		err = merge_write(joint, set->path);
 	if (err)
 		return err;
-	tell_size(set, joint);
-	return tell_clocks(joint);
+	print_size(set, joint);
+	return report_clocks(joint);
 }
 
 int cli_merge(int argc, char **argv)

@@ -1,5 +1,5 @@
 /*
- * The part of a trace that --from, --to, --process and --phase name
+ * The part of a trace that --from, --to, --process and --phase select
  */
 #include "cli/part/part.h"
 
@@ -35,7 +35,7 @@ static int64_t trace_end(struct trace *trace)
 	return text ? strtoll(text, NULL, 10) : INT64_MAX;
 }
 
-/* "3:1042"; false: it is something else. */
+/* "3:1042"; false: it has another form. */
 static bool read_id(const char *text, uint64_t *ret_thread, uint64_t *ret_n)
 {
 	const char *colon = strchr(text, ':');

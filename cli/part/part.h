@@ -1,6 +1,6 @@
 #pragma once
 /*
- * The part of a trace that --from, --to, --process and --phase name. One thread.
+ * The part of a trace selected with --from, --to, --process and --phase. One thread.
  */
 #include "analyzer/profile/pass.h"
 #include "cli/options.h"
@@ -19,7 +19,7 @@ struct part {
 int part_add_phase(const char *text, void *phases, char complaint[OPTIONS_COMPLAINT]);
 
 /* clang-format off */
-/* The rows of a command whose settings have a struct part named part. */
+/* The option rows of a command whose settings have a struct part named part. */
 #define PART_OPTIONS(settings)                                                              \
 	{ "from", 0, "TIME|EVENT", "only from this time or event on: 12.5ms, 1.2s, 3:1042", \
 	  TEXT_AT(settings, part.from) },                                                   \
@@ -33,8 +33,8 @@ int part_add_phase(const char *text, void *phases, char complaint[OPTIONS_COMPLA
 /* clang-format on */
 
 /*
- * Find what @part names in @trace. Returns 0 and @ret_select, whose phases are borrowed of @part;
- * or an exit status after one line that says what there is instead.
+ * Find the part @part in @trace. Returns 0 and @ret_select, whose phases are borrowed from @part;
+ * or an exit status after one line that lists the possible names.
  */
 int part_find(const char *command, const struct part *part, struct trace *trace,
 	      struct profile_select *ret_select);

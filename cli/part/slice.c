@@ -1,8 +1,5 @@
 /*
- * A slice of a trace, found and written
- *
- *	--from ... --until    a time (core/store/excerpt/excerpt_from.c)
- *	--only                objects (core/store/excerpt/excerpt_only.c)
+ * A slice of a trace, located and written
  */
 #include "cli/part/slice.h"
 
@@ -38,7 +35,7 @@ int slice_add_only(const char *text, void *field, char complaint[OPTIONS_COMPLAI
 	return 0;
 }
 
-/* What is chosen: either may be NULL. */
+/* The selected parts: either may be NULL. */
 struct choice_of_parts {
 	struct excerpt_from *from;
 	struct excerpt_only *only;
@@ -76,7 +73,7 @@ static bool is_counted(const struct trace_event *event)
 	       (event->kind == TRACE_CALL && !event->call->ours && !event->inner);
 }
 
-/* The event behind which @skip others are; counts them if @skip is UINT64_MAX. */
+/* The event after which @skip others follow; counts them if @skip is UINT64_MAX. */
 static int count_events(struct trace *trace, uint64_t skip, struct event_id *ret_id,
 			uint64_t *ret_n)
 {
@@ -106,7 +103,7 @@ static int find_last(struct trace *trace, uint32_t last, struct event_id *ret_id
 	return cli_status(err);
 }
 
-/* @ret_place: of thread 0 where it begins with the trace. */
+/* @ret_place: its thread is 0 if it begins with the trace. */
 static int find_from(const char *command, const struct slice *slice, struct trace *trace,
 		     const struct excerpt *excerpt, struct excerpt_place *ret_place)
 {
@@ -136,7 +133,7 @@ static int add_process(const char *command, const char *name, struct trace *trac
 	return CLI_FINE;
 }
 
-/* Of a kind, unless that is "object". */
+/* Is the object of the kind @text, or is that "object"? */
 static bool is_kind(const struct object *object, const char *kind)
 {
 	return !strcmp(kind, "object") || !strcmp(kind, object_names[object->kind]);
@@ -210,7 +207,7 @@ void slice_describe(const struct slice *slice, struct text *text)
 	}
 }
 
-/* What the new trace says that it is: "from 1:60 until 1:70 of t.db". */
+/* Describe the part in the new trace: "from 1:60 until 1:70 of t.db". */
 static int describe_slice(const struct slice *slice, const char *path, struct text *what)
 {
 	const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
@@ -220,7 +217,7 @@ static int describe_slice(const struct slice *slice, const char *path, struct te
 	return what->failed ? log_err(-ENOMEM, "describe an excerpt of %s", path) : 0;
 }
 
-/* @ret_from: as of find_from(). */
+/* @ret_from: as for find_from(). */
 static int find_slice(const char *command, const struct slice *slice, struct trace *trace,
 		      struct excerpt *excerpt, struct choice_of_parts *parts,
 		      struct excerpt_place *ret_from)
@@ -247,7 +244,7 @@ int slice_find(const char *command, const struct slice *slice, struct trace *tra
 	return status;
 }
 
-/* What is outstanding where it begins. */
+/* Extend it by the outstanding requests at its beginning. */
 static int follow_to(struct trace *trace, struct excerpt_place from, struct excerpt *excerpt,
 		     struct choice_of_parts *parts)
 {

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * A slice of a trace: the part that --from, --until, --last and --only name, as a trace.
+ * A slice of a trace: the part selected with --from, --until, --last and --only, as a trace.
  *
  * trim writes it, replay replays it. One thread.
  */
@@ -23,7 +23,7 @@ struct slice {
 int slice_add_only(const char *text, void *only, char complaint[OPTIONS_COMPLAINT]);
 
 /* clang-format off */
-/* The rows of a command whose settings have a struct slice named slice. */
+/* The option rows of a command whose settings have a struct slice named slice. */
 #define SLICE_OPTIONS(settings)                                                             \
 	{ "from", 0, "EVENT",                                                               \
 	  "from event T:N on, with the calls that set up objects alive then",               \
@@ -39,21 +39,21 @@ int slice_add_only(const char *text, void *only, char complaint[OPTIONS_COMPLAIN
 	  PARSED_AT(settings, slice.only, slice_add_only) }
 /* clang-format on */
 
-/* Is it less than all? */
+/* Is it less than the whole trace? */
 bool slice_is_part(const struct slice *slice);
 
-/* 0, or the exit status after one line: it names what does not go together. */
+/* 0, or the exit status after one line that names the conflicting options. */
 int slice_check(const char *command, const struct slice *slice);
 
 /* Is it in @trace? 0, or the exit status after one line. */
 int slice_find(const char *command, const struct slice *slice, struct trace *trace);
 
-/* Add "from 1:60 until 1:70"; nothing of a slice that is all. */
+/* Add "from 1:60 until 1:70"; nothing for a slice that is the whole trace. */
 void slice_describe(const struct slice *slice, struct text *text);
 
 /*
- * Write @slice of @trace, which was opened as @path, to @to. @scratch: of no worth after a crash.
- * @ret_size may be NULL. Returns 0; or the exit status, after one line.
+ * Write @slice of @trace, which was opened as @path, to @to. @scratch: the file need not survive a
+ * crash. @ret_size may be NULL. Returns 0; or the exit status, after one line.
  */
 int slice_write(const char *command, const struct slice *slice, const char *path,
 		struct trace *trace, const char *to, bool scratch, struct excerpt_size *ret_size);

@@ -27,7 +27,7 @@ const struct option_row cli_trim_options[] = {
 };
 /* clang-format on */
 
-static void tell_size(const struct settings *set, const struct excerpt_size *size)
+static void print_size(const struct settings *set, const struct excerpt_size *size)
 {
 	char events[FORMAT_TEXT], of[FORMAT_TEXT], objects[FORMAT_TEXT], of_objects[FORMAT_TEXT];
 
@@ -36,7 +36,9 @@ static void tell_size(const struct settings *set, const struct excerpt_size *siz
 	       format_count(size->objects, objects), format_count(size->of_objects, of_objects));
 }
 
-/* What the part has of the time before it begins (table meta: cut), as a cursor gives it. */
+/*
+ * What the part contains of the time before its beginning (table meta: cut), as read by a cursor.
+ */
 struct before {
 	uint64_t calls, data, rest;
 };
@@ -73,8 +75,8 @@ static void put_count(uint64_t n, const char *of, bool *any)
 	*any = true;
 }
 
-/* Why there are more events than were asked for. */
-static int tell_before(const char *path)
+/* Explain why there are more events than were asked for. */
+static int report_before(const char *path)
 {
 	struct before before = { 0 };
 	struct trace *part;
@@ -126,9 +128,9 @@ int cli_trim(int argc, char **argv)
 		return status;
 	status = slice_write("trim", &set.slice, arguments.at[0], trace, set.path, false, &size);
 	if (!status)
-		tell_size(&set, &size);
+		print_size(&set, &size);
 	if (!status && (set.slice.last || set.slice.from.id.thread))
-		status = cli_status(tell_before(set.path));
+		status = cli_status(report_before(set.path));
 	trace_close(trace);
 	return status;
 }

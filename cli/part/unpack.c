@@ -1,5 +1,5 @@
 /*
- * verbatim unpack: a trace in plain tables only
+ * verbatim unpack: converts a trace to plain tables
  */
 
 #include "cli/cli.h"

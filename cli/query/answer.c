@@ -1,5 +1,5 @@
 /*
- * What answers share: facts, lists, names
+ * Functions that answers share: facts, lists, names
  */
 #include "cli/query/answer.h"
 
@@ -36,7 +36,7 @@ void properties_add(struct table *facts, const char *property, const char *forma
 	table_text(facts, text);
 }
 
-/* Where and when it holds. */
+/* Print the place and the time of the answer. */
 static void print_head(struct answer *answer, const struct view *view, const struct object *object)
 {
 	char name[VIEW_TEXT], when[VIEW_TEXT];
@@ -107,7 +107,7 @@ void answer_table(struct answer *answer, struct table *table)
 	table_free(table);
 }
 
-void answer_say(struct answer *answer, const char *format, ...)
+void answer_note(struct answer *answer, const char *format, ...)
 {
 	char text[512];
 	va_list args;
@@ -130,8 +130,8 @@ void answer_more(struct answer *answer, uint64_t n)
 	char text[FORMAT_TEXT];
 
 	if (answer->most && n > answer->most)
-		answer_say(answer, "%s more; --most 0 lists all",
-			   format_count(n - answer->most, text));
+		answer_note(answer, "%s more; --most 0 lists all",
+			    format_count(n - answer->most, text));
 }
 
 void answer_process(struct table *table, uint32_t process)

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Answers of `verbatim query`: facts and lists, as text or as JSON, and what they share.
+ * Answers of `verbatim query`: facts and lists, as text or as JSON, and shared functions.
  *
  * One thread.
  */
@@ -15,12 +15,12 @@ struct answer {
 	const struct question *question;
 	const char *text;   /* of the question */
 	unsigned int begun; /* answers */
-	struct text notes;  /* of the answer, in JSON */
+	struct text notes;  /* notes of the answer, in JSON */
 	bool json;
 	uint32_t most; /* rows of a list; 0: all */
 };
 
-/* About @object, in @view; @life is NULL where the model does not know it. */
+/* The state of @object, in @view; @life is NULL if the model does not know it. */
 void answer_state(struct answer *answer, const struct view *view, const struct object *object,
 		  const struct life *life);
 void answer_outstanding(struct answer *answer, const struct view *view, const struct object *object,
@@ -28,21 +28,19 @@ void answer_outstanding(struct answer *answer, const struct view *view, const st
 void answer_peer(struct answer *answer, const struct view *view, const struct object *object,
 		 const struct life *life);
 
-/* About memory, in @view. */
+/* The regions that cover memory, in @view. */
 void answer_covers(struct answer *answer, const struct view *view);
 void answer_registered(struct answer *answer, const struct view *view);
 
 /* About a request: it reads the trace itself. Returns the exit status. */
 int answer_path(struct answer *answer);
 
-/*
- * An answer begins: about @object in @view, each of which may be NULL; it ends; there are no more.
- */
+/* Begin an answer about @object in @view, each of which may be NULL; end it; end all. */
 void answer_begin(struct answer *answer, const struct view *view, const struct object *object);
 void answer_end(struct answer *answer);
 void answer_close(struct answer *answer);
 
-/* A table of properties, and one of them. */
+/* A table of properties; add a property. */
 struct table *properties_new(const char *name);
 void properties_add(struct table *facts, const char *property, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
@@ -50,20 +48,20 @@ void properties_add(struct table *facts, const char *property, const char *forma
 /* Print a table and free it. */
 void answer_table(struct answer *answer, struct table *table);
 
-/* A line of text; one of "notes" in JSON. */
-void answer_say(struct answer *answer, const char *format, ...)
+/* A line of text; an element of "notes" in JSON. */
+void answer_note(struct answer *answer, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* May row @i of a list be shown? */
+/* Should row @i of a list be shown? */
 static inline bool answer_shows(struct answer *answer, uint64_t i)
 {
 	return !answer->most || i < answer->most;
 }
 
-/* How many of a list of @n were not shown. */
+/* Note how many rows of a list of @n were not shown. */
 void answer_more(struct answer *answer, uint64_t n);
 
-/* The number of a process, with its trace where there are several. */
+/* The number of a process, with the trace if there are several. */
 void answer_process(struct table *table, uint32_t process);
 
 /* "qp1 of process 2 (server)" */
@@ -76,6 +74,6 @@ const char *name_access(uint32_t access, char text[VIEW_TEXT]);
 const char *name_memory(const struct view *view, const struct life *queue, const struct sge *sge,
 			char text[VIEW_TEXT]);
 
-/* "process 2 mr1+0x40", "rkey 0x3"; "-" where it names none */
+/* "process 2 mr1+0x40", "rkey 0x3"; "-" if it has no remote memory */
 const char *name_remote(const struct view *view, const struct life *queue,
 			const struct queue_request *request, char text[VIEW_TEXT]);

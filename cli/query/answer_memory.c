@@ -18,7 +18,7 @@ static const struct column columns[] = {
 	{ "gone", COLUMN_TEXT },      { 0 },
 };
 
-/* A window stands for what it was bound to. */
+/* A window covers the range that it was bound to. */
 static bool window_holds(const struct key *key, uint64_t addr, uint64_t length)
 {
 	uint64_t offset = addr - key->bind.addr;
@@ -49,7 +49,7 @@ static void add_hex(struct table *table, uint64_t number)
 	table_text(table, number ? text : NULL);
 }
 
-/* When a key ended, or its window's was invalidated. */
+/* When a key ended, or its window was invalidated. */
 static const char *name_end(const struct view *view, const struct key *key, char text[VIEW_TEXT])
 {
 	enum window_state state = key->kind == OBJECT_mw && key->state != KEY_DEAD
@@ -89,7 +89,7 @@ static void add_key(struct table *table, const struct view *view, const struct k
 	table_text(table, name_end(view, key, text));
 }
 
-/* Does it stand for memory, as far as is known? */
+/* Is it known to cover memory? */
 static bool is_bound(const struct view *view, const struct key *key)
 {
 	enum window_state state =
@@ -98,7 +98,7 @@ static bool is_bound(const struct view *view, const struct key *key)
 	return state == WINDOW_BOUND || state == WINDOW_INVALIDATING;
 }
 
-/* Of a list, those that are @bound or not, from the newest on; returns how many there are. */
+/* Add those of a list that are @bound or not, newest first; returns their number. */
 static uint64_t add_keys(struct answer *answer, const struct view *view, struct table *table,
 			 const struct key_list *keys, bool bound, uint64_t n)
 {
@@ -121,7 +121,7 @@ static uint64_t list_keys(struct answer *answer, const struct view *view,
 	return n;
 }
 
-/* Windows whose key, which is asked for, stands for nothing now. */
+/* Windows with the requested key that are not bound at that time. */
 static uint64_t list_unbound(struct answer *answer, const struct view *view)
 {
 	const struct keys *keys = model_keys(view->model);
@@ -142,9 +142,9 @@ void answer_covers(struct answer *answer, const struct view *view)
 
 	before += list_keys(answer, view, &keys->dead, "deregistered before");
 	if (!live && !before)
-		answer_say(answer, "nothing in the trace");
+		answer_note(answer, "nothing in the trace");
 	else if (!live)
-		answer_say(answer, "nothing at that time; earlier ones are listed above");
+		answer_note(answer, "nothing at that time; earlier ones are listed above");
 }
 
 static void add_limit(struct table *table, const struct process *process)
@@ -191,5 +191,5 @@ void answer_registered(struct answer *answer, const struct view *view)
 {
 	list_processes(answer, view);
 	if (!list_keys(answer, view, &model_keys(view->model)->live, "registered"))
-		answer_say(answer, "the trace has no registered memory");
+		answer_note(answer, "the trace has no registered memory");
 }

@@ -1,13 +1,13 @@
 /*
- * "path of T:N[I]": a request from its post to its end, and what it met at the other end
+ * "path of T:N[I]": a request from its post to its end, and the receive or memory at the other end
  *
- *	post        --> the queue pair's n-th message --> the peer's n-th receive completion
- *	            --> completion, or a later one that retires it
- *	memory      --> made, gone
+ * 	post        --> the queue pair's n-th message --> the peer's n-th receive completion
+ * 	            --> completion, or a later one that retires it
+ * 	memory      --> made, gone
  *
  * A reliable or unreliable connection delivers messages in order, so they are counted on both sides
- * from the last reset of either. Where anything is missing that number means nothing, and is
- * not used.
+ * from the last reset of either. If any event is missing that number is unreliable, and is not
+ * used.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -32,16 +32,17 @@ static const struct column columns[] = {
 
 struct path {
 	struct answer *answer;
-	struct view *view; /* whose model is being fed */
+	struct view *view; /* whose model is fed with events */
 	struct table *steps;
 	struct event_id id; /* of the post */
 	uint32_t index;
 	bool posted, ended;
 	int64_t posted_at;
-	const struct queue *queue; /* of the request; NULL: not known */
+	const struct queue *queue; /* the request's; NULL: not known */
 	struct map sent, arrived;  /* by queue pair: messages since its last reset */
-	uint64_t message;          /* it is this one of its queue pair; 0: none, or not known */
-	uint32_t qp, peer;         /* objects */
+	/* the message's number within its queue pair; 0: none, or not known */
+	uint64_t message;
+	uint32_t qp, peer; /* objects */
 	bool delivered;
 	int err; /* the first; 0 */
 };
@@ -71,7 +72,7 @@ static void add_step(struct path *path, const char *step, struct event_id id, in
 	table_text(path->steps, what);
 }
 
-/* Does a request of @opcode take a receive at the other end? */
+/* Does a request of @opcode consume a receive at the other end? */
 static bool is_message(int opcode)
 {
 	return opcode == ABI_WR_SEND || opcode == ABI_WR_SEND_WITH_IMM ||
@@ -126,7 +127,7 @@ static void add_post(struct path *path, const struct model_post *post)
 	add_memory(path, post->object, wr);
 }
 
-/* The number of the message, and who gets it. */
+/* Determine the number of the message, and its receiver. */
 static void find_receiver(struct path *path, const struct model_post *post, uint64_t before)
 {
 	const struct peer *other;
@@ -176,7 +177,7 @@ static bool is_later(const struct path *path, const struct queue_request *reques
 	return request->time >= path->posted_at;
 }
 
-static void see_end(struct path *path, const struct model_complete *complete, const struct wc *wc)
+static void note_end(struct path *path, const struct model_complete *complete, const struct wc *wc)
 {
 	bool own = wc->request.thread == path->id.thread && wc->request.n == path->id.n &&
 		   wc->request_index == path->index;
@@ -197,8 +198,8 @@ static void see_end(struct path *path, const struct model_complete *complete, co
 	}
 }
 
-static void see_arrival(struct path *path, const struct model_complete *complete,
-			const struct wc *wc)
+static void note_arrival(struct path *path, const struct model_complete *complete,
+			 const struct wc *wc)
 {
 	uint64_t n = count_of(&path->arrived, wc->qp) + 1;
 	const struct object *qp = trace_object(path->answer->trace, wc->qp);
@@ -221,12 +222,12 @@ static void on_complete(void *arg, const struct model_complete *complete)
 	struct path *path = arg;
 
 	if (path->posted && !path->ended)
-		see_end(path, complete, wc);
+		note_end(path, complete, wc);
 	if (wc->qp && !wc->status && wc->opcode & WC_RECV)
-		see_arrival(path, complete, wc);
+		note_arrival(path, complete, wc);
 }
 
-/* A reset starts both directions anew. */
+/* A reset restarts both directions. */
 static void on_modify(void *arg, const struct model_modify *modify)
 {
 	struct path *path = arg;
@@ -237,7 +238,7 @@ static void on_modify(void *arg, const struct model_modify *modify)
 	set_count(path, &path->arrived, modify->object->id, 0);
 }
 
-/* Its queue is gone, and with it the request. */
+/* Its queue is destroyed, and the request with it. */
 static void on_retire(void *arg, const struct life *object)
 {
 	struct path *path = arg;
@@ -250,16 +251,16 @@ static void on_retire(void *arg, const struct life *object)
 	path->ended = true;
 }
 
-/* Tell what is not there. */
-static void say_missing(const struct path *path)
+/* Report the parts that are missing. */
+static void print_missing(const struct path *path)
 {
 	struct answer *answer = path->answer;
 
 	if (!path->ended)
-		answer_say(answer, "its completion was not polled");
+		answer_note(answer, "its completion was not polled");
 	else if (path->message && !path->delivered)
-		answer_say(answer, path->peer ? "no matching receive of the peer is known"
-					      : "the peer is not in the trace");
+		answer_note(answer, path->peer ? "no matching receive of the peer is known"
+					       : "the peer is not in the trace");
 }
 
 static void print_path(struct path *path)
@@ -268,9 +269,9 @@ static void print_path(struct path *path)
 	if (path->posted) {
 		answer_table(path->answer, path->steps);
 		path->steps = NULL;
-		say_missing(path);
+		print_missing(path);
 	} else {
-		answer_say(path->answer, "unknown: a library posted it inside another verb");
+		answer_note(path->answer, "unknown: a library posted it inside another verb");
 	}
 	answer_end(path->answer);
 }
@@ -301,14 +302,14 @@ static int trace_path(struct path *path)
 	return err ? err : path->err;
 }
 
-/* Requests that the question may mean. */
+/* Requests that may be the one in question. */
 struct found {
 	struct answer *answer;
 	struct event_id id;
 	uint32_t index;
 	uint64_t n; /* with the wr_id that was asked for */
 	struct table *table;
-	bool seen; /* the event is there */
+	bool seen; /* the event exists */
 };
 
 static void add_found(struct found *found, const struct trace_event *event, uint32_t i)
@@ -342,7 +343,7 @@ static void find_number(struct found *found, const struct trace_event *event)
 			add_found(found, event, i);
 }
 
-/* A post is the request's own, a poll's completion names it. */
+/* A post has the request itself, a poll's completion refers to it. */
 static void find_event(struct found *found, const struct trace_event *event)
 {
 	const struct question *question = found->answer->question;
@@ -382,7 +383,7 @@ static int find_requests(struct found *found)
 	return err < 0 ? err : 0;
 }
 
-/* Returns the exit status; found->id is the request, if there is just one. */
+/* Returns the exit status; found->id is the request, if there is exactly one. */
 static int choose_request(struct found *found)
 {
 	const struct question *question = found->answer->question;
@@ -395,7 +396,7 @@ static int choose_request(struct found *found)
 		answer_table(found->answer, found->table);
 		found->table = NULL;
 		answer_more(found->answer, found->n);
-		answer_say(found->answer, "several requests: choose the path of one");
+		answer_note(found->answer, "several requests: choose the path of one");
 		answer_end(found->answer);
 		found->id.thread = 0;
 	} else if (!question->by_wr_id && !found->seen) {

@@ -1,5 +1,5 @@
 /*
- * "peer of QP": the other end of a queue pair, and how the two fit together
+ * "peer of QP": the other end of a queue pair, and whether their attributes match
  */
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "analyzer/model/qp.h"
 #include "cli/query/answer.h"
 
-/* What one end says, and the other. */
+/* The value of one end, and of the other. */
 #define EACH_PAIR(X)                                                    \
 	X("sq_psn", SQ_PSN, sq_psn)                                     \
 	X("rq_psn", RQ_PSN, rq_psn)                                     \
@@ -55,39 +55,40 @@ static void list_ends(struct answer *answer, const struct life *life, const stru
 	answer_table(answer, table);
 }
 
-/* One that has the number and the address may not be connected yet, or to another. */
-static void say_meant(struct answer *answer, const struct view *view, const struct peer *peer)
+/* A queue pair with that number and address may not be connected yet, or to another one. */
+static void print_candidates(struct answer *answer, const struct view *view,
+			     const struct peer *peer)
 {
 	const struct peer *meant = peer_meant(model_peers(view->model), peer);
 
 	if (!meant || !meant->life)
 		return;
 	if (meant->connected)
-		answer_say(answer, "%s of process %u has this number, but its dest_qp_num is 0x%x",
-			   meant->life->name, meant->process, meant->dest);
+		answer_note(answer, "%s of process %u has this number, but its dest_qp_num is 0x%x",
+			    meant->life->name, meant->process, meant->dest);
 	else
-		answer_say(answer, "%s of process %u has this number, but is not connected yet",
-			   meant->life->name, meant->process);
+		answer_note(answer, "%s of process %u has this number, but is not connected yet",
+			    meant->life->name, meant->process);
 }
 
-static void say_unknown(struct answer *answer, const struct view *view, const struct peer *peer)
+static void print_unknown(struct answer *answer, const struct view *view, const struct peer *peer)
 {
 	char gid[48];
 
 	if (!peer || !peer->connected)
-		answer_say(answer, "unknown: the trace has no modify to RTR of this queue pair");
+		answer_note(answer, "unknown: the trace has no modify to RTR of this queue pair");
 	else if (peer->place.is_global)
-		answer_say(answer,
-			   "unknown: it was connected to qp_num 0x%x at GID %s, which matches no "
-			   "queue pair of the trace",
-			   peer->dest, gid_text(peer->place.gid, gid));
+		answer_note(answer,
+			    "unknown: it was connected to qp_num 0x%x at GID %s, which matches no "
+			    "queue pair of the trace",
+			    peer->dest, gid_text(peer->place.gid, gid));
 	else
-		answer_say(answer,
-			   "unknown: it was connected to qp_num 0x%x at LID 0x%x, which matches "
-			   "no queue pair of the trace",
-			   peer->dest, peer->place.lid);
+		answer_note(answer,
+			    "unknown: it was connected to qp_num 0x%x at LID 0x%x, which matches "
+			    "no queue pair of the trace",
+			    peer->dest, peer->place.lid);
 	if (peer && peer->connected)
-		say_meant(answer, view, peer);
+		print_candidates(answer, view, peer);
 }
 
 void answer_peer(struct answer *answer, const struct view *view, const struct object *object,
@@ -100,11 +101,11 @@ void answer_peer(struct answer *answer, const struct view *view, const struct ob
 	char text[VIEW_TEXT];
 
 	if (object->kind != OBJECT_qp) {
-		answer_say(answer, "%s is not a queue pair", object->name);
+		answer_note(answer, "%s is not a queue pair", object->name);
 		return;
 	}
 	if (!found) {
-		say_unknown(answer, view, peer);
+		print_unknown(answer, view, peer);
 		return;
 	}
 	facts = properties_new("peer");

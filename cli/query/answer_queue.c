@@ -1,5 +1,5 @@
 /*
- * "outstanding on QUEUE": requests that are posted and not done, of a QP, SRQ, WQ or CQ
+ * "outstanding on QUEUE": requests of a QP, SRQ, WQ or CQ that are posted and not completed
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -88,7 +88,7 @@ static bool list_request(void *arg, const struct queue *queue, const struct queu
 	return false;
 }
 
-static void say_queue(struct answer *answer, const char *what, const struct queue *queue)
+static void print_queue(struct answer *answer, const char *what, const struct queue *queue)
 {
 	char room[32] = "";
 
@@ -96,8 +96,8 @@ static void say_queue(struct answer *answer, const char *what, const struct queu
 		return;
 	if (queue->limits.given || queue->limits.asked)
 		snprintf(room, sizeof(room), " of %u", queue->limits.given ?: queue->limits.asked);
-	answer_say(answer, "%s: %u%s, %u of them signalled; maximum %u", what, queue->outstanding,
-		   room, queue->signalled, queue->high);
+	answer_note(answer, "%s: %u%s, %u of them signalled; maximum %u", what, queue->outstanding,
+		    room, queue->signalled, queue->high);
 }
 
 void answer_outstanding(struct answer *answer, const struct view *view, const struct object *object,
@@ -106,22 +106,22 @@ void answer_outstanding(struct answer *answer, const struct view *view, const st
 	struct listing list = { .answer = answer, .view = view, .object = life };
 
 	if (!life || (!life->sq && !life->rq && !life->cq)) {
-		answer_say(answer, "%s has no known queue", object->name);
+		answer_note(answer, "%s has no known queue", object->name);
 		return;
 	}
 	if (life->cq)
-		answer_say(answer,
-			   "%u entries, at most %" PRIu64 " outstanding requests complete "
-			   "here",
-			   life->cq->given, life->cq->could);
-	say_queue(answer, "sends", life->sq);
-	say_queue(answer, "receives", life->rq);
+		answer_note(answer,
+			    "%u entries, at most %" PRIu64 " outstanding requests complete "
+			    "here",
+			    life->cq->given, life->cq->could);
+	print_queue(answer, "sends", life->sq);
+	print_queue(answer, "receives", life->rq);
 	list.table = table_new("outstanding", columns);
 	queues_each(view->model, life->process, list_request, &list);
 	answer_table(answer, list.table);
 	answer_more(answer, list.n);
 	if (list.doubt || (life->sq && life->sq->doubt) || (life->rq && life->rq->doubt))
-		answer_say(answer, "NOT CERTAIN: %s",
-			   words_doubt(list.doubt | (life->sq ? life->sq->doubt : 0) |
-				       (life->rq ? life->rq->doubt : 0)));
+		answer_note(answer, "NOT CERTAIN: %s",
+			    words_doubt(list.doubt | (life->sq ? life->sq->doubt : 0) |
+					(life->rq ? life->rq->doubt : 0)));
 }

@@ -1,5 +1,5 @@
 /*
- * "state of OBJECT": what it is, its attributes, who made it
+ * "state of OBJECT": its kind, its attributes, the call that made it
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include "cli/format.h"
 #include "cli/query/answer.h"
 
-/* Attributes that are numbers: bit of enum ibv_qp_attr_mask, name, which is that of the member. */
+/* Attributes that are numbers: bit of enum ibv_qp_attr_mask, name of the member. */
 #define EACH_QP_NUMBER(X)                         \
 	X(PORT, port)                             \
 	X(PKEY_INDEX, pkey_index)                 \
@@ -92,7 +92,7 @@ static void add_mtu(struct table *facts, uint32_t mtu)
 		properties_add(facts, "path_mtu", "%u, which does not exist", mtu);
 }
 
-/* Only what the program has set: the rest is not known to be anything. */
+/* Only those that the program has set: the others are not known. */
 static void add_attributes(struct table *facts, const struct qp *qp)
 {
 #define ADD_NUMBER(bit, member)     \
@@ -210,7 +210,7 @@ static void add_parents(struct table *facts, const struct life *life)
 		properties_add(facts, "depends on", "%s", link->parent->name);
 }
 
-/* What keeps it from being destroyed, by kind. */
+/* The objects that prevent it from being destroyed, by kind. */
 static void add_children(struct table *facts, const struct life *life)
 {
 	unsigned int n[OBJECT_COUNT] = { 0 };

@@ -1,7 +1,7 @@
 /*
- * verbatim query: what was so at a moment of a recording
+ * verbatim query: the state of an object at a moment of a recording
  *
- *	question --> objects that it is about --> a view of each at the moment --> answer
+ * 	question --> its objects --> a view of each at the moment --> answer
  */
 #include <errno.h>
 #include <stdio.h>
@@ -45,7 +45,7 @@ static bool is_asked_for(const struct question *question, uint32_t process,
 	       (!ids_range(0, 1) && !strcmp(question->object, id));
 }
 
-/* Those of @process, or 0. Returns 0 or -ENOMEM. */
+/* The objects of @process, or of all for 0. Returns 0 or -ENOMEM. */
 static int list_objects(struct answer *answer, uint32_t process, struct object_list *list)
 {
 	const struct object *object, **place;
@@ -62,8 +62,8 @@ static int list_objects(struct answer *answer, uint32_t process, struct object_l
 }
 
 /*
- * Several processes may have a qp2: that of the process whose event is the moment is meant, else
- * all are. Returns the exit status.
+ * Several processes may have a qp2: the one of the process whose event is the moment is taken, else
+ * all. Returns the exit status.
  */
 static int find_objects(struct answer *answer, struct object_list *list)
 {
@@ -88,7 +88,7 @@ static struct life *find_life(const struct view *view, const struct object *obje
 	return life && life->id == object->id && life->state <= LIFE_DYING ? life : NULL;
 }
 
-/* Where and how @object is to be looked at instead, since it is gone at @asked. */
+/* When and how to view @object instead, if it is gone at @asked. */
 static struct instant last_instant(struct answer *answer, const struct object *object,
 				   const struct instant *asked, char why[VIEW_TEXT])
 {
@@ -105,7 +105,7 @@ static struct instant last_instant(struct answer *answer, const struct object *o
 	return (struct instant){ .time = object->destroyed_at - 1 };
 }
 
-/* A view of @object at the moment that was asked for; where it is gone by then, as it was last. */
+/* A view of @object at the requested moment, or at its end if it is gone by then. */
 static int view_object(struct answer *answer, const struct object *object, char why[VIEW_TEXT],
 		       struct view *ret_view, struct life **ret_life)
 {
@@ -127,7 +127,7 @@ static int view_object(struct answer *answer, const struct object *object, char 
 	return err;
 }
 
-/* Says what is wrong with the moment. */
+/* Report the error in the moment. */
 static int refuse_moment(struct answer *answer, int err)
 {
 	char id[32];
@@ -144,8 +144,8 @@ static void answer_about(struct answer *answer, const struct view *view,
 	char id[32];
 
 	if (!life && object->created.thread && object->created_at > view->at.time)
-		answer_say(answer, "it did not exist yet: created by %s",
-			   event_id_text(object->created, id));
+		answer_note(answer, "it did not exist yet: created by %s",
+			    event_id_text(object->created, id));
 	else if (answer->question->kind == QUESTION_state)
 		answer_state(answer, view, object, life);
 	else if (answer->question->kind == QUESTION_outstanding)
@@ -209,7 +209,7 @@ static int answer_question(struct answer *answer)
 	}
 }
 
-/* Several words are one question: quotes may be left out. */
+/* Several words make one question: quotes may be left out. */
 static int read_question(const struct arguments *arguments, struct question *question, char *text,
 			 size_t size)
 {
@@ -227,7 +227,7 @@ static int read_question(const struct arguments *arguments, struct question *que
 	return CLI_FINE;
 }
 
-/* What it names, as it is in @trace. */
+/* Find what it names in @trace. */
 static int find_named(struct question *question, struct trace *trace)
 {
 	struct instant *at = &question->at;
@@ -272,11 +272,11 @@ int cli_query(int argc, char **argv)
 		return status;
 	}
 	if (question.kind == QUESTION_path)
-		cli_tell_waits(answer.trace);
+		cli_report_waits(answer.trace);
 	cli_show_progress("query", answer.trace);
 	status = answer_question(&answer);
 	answer_close(&answer);
-	cli_tell_loss(answer.trace);
+	cli_report_loss(answer.trace);
 	trace_close(answer.trace);
 	return status;
 }

@@ -1,10 +1,10 @@
 /*
  * A question, read from words
  *
- *	state of qp3 at 3:1042 in process 2
- *	kind  -  object   at instant   process
+ * 	state of qp3 at 3:1042 in process 2
+ * 	kind  -  object   at instant   process
  *
- * "at" and "in" may stand anywhere behind the kind.
+ * "at" and "in" may be anywhere after the kind.
  */
 #include "cli/query/question.h"
 
@@ -20,7 +20,7 @@
 
 enum { WORDS = 32, TEXT = 512 };
 
-/* The words that are left, and where to complain. */
+/* The remaining words, and the command for messages. */
 struct words {
 	char *at[WORDS];
 	unsigned int n, next;
@@ -201,7 +201,7 @@ static int read_path(struct words *words, const char *word, struct question *que
 			    word ?: "path");
 }
 
-/* "qp1/2", as reports have it, is "qp1 in process 2". */
+/* "qp1/2", as in reports, is "qp1 in process 2". */
 static int read_suffix(struct words *words, struct question *question)
 {
 	char *slash = strchr(question->object, '/');
@@ -258,7 +258,7 @@ static int find_kind(struct words *words, enum question_kind *ret_kind)
 			    "or path");
 }
 
-/* Take "at INSTANT" and "in process P" out, and give what is left. */
+/* Remove "at INSTANT" and "in process P", and return the rest. */
 static int read_where(struct words *words, struct question *question)
 {
 	unsigned int left = 0;

@@ -1,8 +1,8 @@
 #pragma once
 /*
- * A question of `verbatim query`, read from words.
+ * A question of `verbatim query`, parsed from words.
  *
- * Words such as "what", "is", "the", "of" mean nothing and may be left out. One thread.
+ * Words such as "what", "is", "the", "of" are ignored and may be left out. One thread.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -12,7 +12,7 @@
 enum { QUESTION_NAME = 64, QUESTION_COMPLAINT = 256, QUESTION_TRACE = 16 };
 
 /* clang-format off */
-/* X(name, word, what follows it, help) */
+/* X(name, word, operands, help) */
 #define EACH_QUESTION(X)                                                                   \
 	X(state, "state", "of OBJECT", "type, attributes, and the call that created it")   \
 	X(outstanding, "outstanding", "on QUEUE", "outstanding requests")                  \
@@ -31,7 +31,7 @@ enum question_kind {
 /* A point of the recording: after an event, or after all events up to a time. */
 struct instant {
 	struct event_id id;         /* thread 0: none */
-	char trace[QUESTION_TRACE]; /* that it is of: "b.db"; "" */
+	char trace[QUESTION_TRACE]; /* its trace: "b.db"; "" */
 	int64_t time;               /* ns since the start; INT64_MAX: the end */
 	bool given;
 };
@@ -42,13 +42,13 @@ struct question {
 	uint32_t process;           /* "in process 2"; 0: any */
 	char in[QUESTION_TRACE];    /* "in b.db process 2" */
 	char object[QUESTION_NAME]; /* "qp3", or an id */
-	uint64_t number, length;    /* an address and how many bytes; a key; a wr_id */
+	uint64_t number, length;    /* an address and a number of bytes; a key; a wr_id */
 	bool by_key, by_wr_id;
 	struct event_id id; /* of a path: the post or the poll */
 	char trace[QUESTION_TRACE];
-	uint32_t index; /* of the request or completion in it */
+	uint32_t index; /* index of the request or completion in it */
 };
 
-/* Returns 0, or -EINVAL with @complaint filled. */
+/* Returns 0, or -EINVAL with @complaint set. */
 int question_read(const char *text, struct question *ret_question,
 		  char complaint[QUESTION_COMPLAINT]);

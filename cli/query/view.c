@@ -9,7 +9,7 @@
 #include "cli/format.h"
 #include "core/wire/log.h"
 
-/* A call has happened when it returned. */
+/* A call takes effect when it returns. */
 static bool is_reached(const struct view *view, const struct trace_event *event)
 {
 	struct event_id id = view->at.id;

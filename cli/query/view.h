@@ -1,6 +1,6 @@
 #pragma once
 /*
- * A trace at a moment: the model after all events up to it.
+ * The state of a trace at a moment: the model after all events up to it.
  *
  * One thread.
  */
@@ -17,25 +17,25 @@ struct view {
 	struct report report; /* for names of places */
 	struct instant at;    /* where it stopped */
 	enum verb verb;       /* of that event; VERB_COUNT: none */
-	const char *instead;  /* why it is earlier than what was asked for; NULL: it is not */
+	const char *instead;  /* why it is earlier than requested; NULL: it is not */
 };
 
 /*
- * Read @trace up to @at. With @ends false what processes leave behind as they end stays. @watcher
- * may be NULL. Returns 0 and a view to be given to view_close(); -ENOENT if the trace does not have
- * the event; or -errno after log_err().
+ * Read @trace up to @at. Without @ends objects left by processes that end stay alive. @watcher may
+ * be NULL. Returns 0 and a view for view_close(); -ENOENT if the trace does not have the event; or
+ * -errno after log_err().
  */
 int view_open(struct trace *trace, struct instant at, bool ends,
 	      const struct model_watcher *watcher, struct view *ret_view);
 
-/* Accepts one that is zeroed. */
+/* Accepts one that is all zero. */
 void view_close(struct view *view);
 
 /* "after 3:1042 ibv_modify_qp() at 83.6 ms", "at the end" */
 const char *view_when(const struct view *view, char text[VIEW_TEXT]);
 
-/* "to_rts (app.c:20)"; "" where it is not known. */
+/* "to_rts (app.c:20)"; "" if it is not known. */
 const char *view_place(const struct view *view, uint32_t stack, char text[VIEW_TEXT]);
 
-/* "1:20 ibv_create_qp() at 12.3 ms by to_rts (app.c:20)"; NULL where there is no such event. */
+/* "1:20 ibv_create_qp() at 12.3 ms by to_rts (app.c:20)"; NULL if there is no such event. */
 const char *view_moment(const struct view *view, const struct moment *moment, char text[VIEW_TEXT]);

@@ -1,9 +1,9 @@
 /*
  * verbatim collect: a trace of a session without a recorder
  *
- * Programs that were started with libverbatim.so and VERBATIM_DIR alone, and
- * those whose recorder died, leave their events in the files of the session.
- * Reading does not change these files: after a failure it may be tried again.
+ * Programs that were started with only libverbatim.so and VERBATIM_DIR, and those whose recorder
+ * died, leave their events in the files of the session. Reading does not change these files: after
+ * a failure it can be repeated.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -43,7 +43,7 @@ const struct option_row cli_collect_options[] = {
 };
 /* clang-format on */
 
-static int tell_unusable(const char *dir, int err)
+static int report_unusable(const char *dir, int err)
 {
 	switch (err) {
 	case -ENOENT:
@@ -90,7 +90,7 @@ static int open_session(struct collecting *c)
 	int err = session_join(&c->session, c->dir);
 
 	if (err)
-		return tell_unusable(c->dir, err);
+		return report_unusable(c->dir, err);
 	err = lock_session(c);
 	if (err)
 		return err;
@@ -104,7 +104,7 @@ static int open_session(struct collecting *c)
 	return 0;
 }
 
-/* The page was written by another process, which may still do so. */
+/* Another process wrote the page, and may still write to it. */
 static void copy_page(const struct session *session, struct session_page *page)
 {
 	memcpy(page, session->page, sizeof(*page));
@@ -147,8 +147,8 @@ static int take_in(struct collecting *c)
 	return fullest ? fullest : collector_finish(c->collector);
 }
 
-/* Threads that have ended, and events that were read, are in the dead recorder's trace only. */
-static void tell_rest(const struct collecting *c)
+/* Threads that have ended, and events that were read, are only in the dead recorder's trace. */
+static void report_rest(const struct collecting *c)
 {
 	const struct session_page *page = &c->page;
 
@@ -181,7 +181,7 @@ static int collect_session(struct collecting *c)
 	if (err)
 		return log_err(err, "%s is %s; the session is not removed: collect %s again",
 			       c->path, before ? "the previous trace" : "INCOMPLETE", c->dir);
-	tell_rest(c);
+	report_rest(c);
 	progress_end(&c->progress, c->path, processes, &done);
 	if (unreadable)
 		log_note("%s is not removed, since a part of it is unreadable: another version of "

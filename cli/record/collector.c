@@ -1,16 +1,15 @@
 /*
  * The collector: empties the rings of a session into a trace
  *
- *	ring.0 --\
- *	ring.1 ---> feeds, each in turn, a bounded share --> writer
- *	ring.2 --/
+ * 	ring.0 --\
+ * 	ring.1 ---> feeds, each in turn, a bounded share --> writer
+ * 	ring.2 --/
  *
- * A feed ends when its ring is empty and its thread has closed it, or the thread
- * or its process is gone.
+ * A feed ends when its ring is empty and its thread has closed it, or the thread or its process is
+ * gone.
  *
- * Not here: which rings there are (ring_search.c), how one is read (feed.c), when to
- * come back and when all is over (recording.c), what the writer makes of an event
- * (core/store).
+ * Not here: finding rings (ring_search.c), reading one (feed.c), when to collect and when to end
+ * (recording.c), writing events (core/store).
  */
 #include "cli/record/collector.h"
 
@@ -28,10 +27,10 @@
 
 enum {
 	FLUSH_NS = 700000000, /* between commits */
-	STEP_NS = 200000,     /* of the program's time, where the rings are read evenly: at most */
-	EVENT_NS = 100,       /* a thread does not make events faster, for longer than a moment */
-	FAR_NS = 1000000000,  /* an event is not so much later than now */
-	EVEN_NS = 20000000,   /* of our own, for as many of these steps as there are */
+	STEP_NS = 200000,     /* of the program's time: longest step when rings are read evenly */
+	EVENT_NS = 100,       /* a thread does not make events faster for long */
+	FAR_NS = 1000000000,  /* an event cannot be this much later than now */
+	EVEN_NS = 20000000,   /* of our own time, for as many of these steps as fit */
 	LAST_ROUNDS = 1000,   /* limit, while threads still write although the session is closed */
 };
 
@@ -55,13 +54,14 @@ struct collector {
 	size_t guests_size;
 	unsigned int processes; /* guests so far */
 	struct ring_search search;
-	uint64_t flushed;          /* CLOCK_MONOTONIC of the last commit */
-	int64_t seen;              /* time of the trace: see collector_seen() */
-	uint64_t at_once;          /* events between two calls of the next one, about */
+	uint64_t flushed; /* CLOCK_MONOTONIC of the last commit */
+	int64_t seen;     /* time of the trace: see collector_seen() */
+	/* approximate number of events between two calls of the next one */
+	uint64_t at_once;
 	int (*between)(void *arg); /* NULL: rings are read one after the other */
 	void *arg;
 	uint64_t even; /* ticks: see collector_even() */
-	pid_t child;   /* our own child: waitpid() tells its end */
+	pid_t child;   /* our own child, whose end waitpid() reports */
 	bool child_ended;
 	uint32_t unreadable; /* files of rings that cannot be read */
 	int child_status;
@@ -85,7 +85,7 @@ static const struct guest *find_guest(const struct collector *c, pid_t pid)
 	return NULL;
 }
 
-/* The process of that pid, added if it is new; NULL if memory runs out. */
+/* The process with that pid, added if it is new; NULL if memory runs out. */
 static const struct guest *know_guest(struct collector *c, pid_t pid)
 {
 	const struct guest *known = find_guest(c, pid);
@@ -106,7 +106,7 @@ static const struct guest *know_guest(struct collector *c, pid_t pid)
 	return &c->guests[c->nguests++];
 }
 
-/* After exec: the threads of the image before it are gone, so their rings are over. */
+/* After exec: the threads of the image before it have ended, and so have their rings. */
 static void end_older(struct collector *c, pid_t pid, uint64_t image)
 {
 	for (unsigned int i = 0; i < c->nfeeds; i++)
@@ -114,7 +114,7 @@ static void end_older(struct collector *c, pid_t pid, uint64_t image)
 			c->feeds[i].over = true;
 }
 
-/* Of the search for rings: takes @ring, unless it fails. */
+/* Called by the search for rings: takes @ring, unless it fails. */
 static int add_feed(void *arg, const struct ring *ring, uint32_t index)
 {
 	struct collector *c = arg;
@@ -174,7 +174,7 @@ uint64_t collector_even(const struct collector *c)
 	return c->even;
 }
 
-/* Give the writer all that the rings hold up to @ticks, and nothing later. */
+/* Pass all events of the rings up to @ticks to the writer, and no later ones. */
 static int drain_until(struct collector *c, uint64_t ticks)
 {
 	int err = 0;
@@ -228,7 +228,10 @@ static int find_fullest(const struct collector *c)
 	return fullest;
 }
 
-/* In ticks: how long the threads that have written need for as many events as may come at once. */
+/*
+ * In ticks: the time in which the threads that have written make as many events as are read at
+ * once.
+ */
 static uint64_t choose_step(const struct collector *c)
 {
 	uint64_t threads = 0, step;
@@ -241,8 +244,8 @@ static uint64_t choose_step(const struct collector *c)
 }
 
 /*
- * What cannot be read has impossible ticks, and is read at once. @now is from before the search for
- * rings: a thread that has made one since has no older events.
+ * Events that cannot be read have impossible ticks, and are read at once. @now is from before the
+ * search for rings: a thread that has made one since has no older events.
  */
 static int drain_evenly(struct collector *c, uint64_t now)
 {
@@ -257,7 +260,7 @@ static int drain_evenly(struct collector *c, uint64_t now)
 
 		/* a ring that was found late catches up at once */
 		until = until > c->even ? until : c->even;
-		/* a time that is not possible must not hold its ring up */
+		/* an impossible time must not block its ring */
 		err = drain_until(c, first != UINT64_MAX && first > now + far ? first : until);
 		c->even = until;
 		if (!err)
@@ -304,7 +307,7 @@ static int end_feed(struct collector *c, struct feed *feed)
 {
 	struct ring_head head;
 	char name[SESSION_NAME];
-	int err = feed_tell_stuck(feed, c->writer);
+	int err = feed_report_stuck(feed, c->writer);
 
 	feed_read_head(feed, &head);
 	if (!err)
@@ -339,7 +342,7 @@ static bool has_feed(const struct collector *c, pid_t pid)
 	return false;
 }
 
-/* Threads that have gone without closing their ring: killed, or ended by exec or _exit. */
+/* Find threads that ended without closing their ring: killed, or ended by exec or _exit. */
 static void find_gone_threads(struct collector *c)
 {
 	for (unsigned int i = 0; i < c->nfeeds; i++)
@@ -433,7 +436,7 @@ int collector_lost(struct collector *c)
 	int err = c->error;
 
 	for (unsigned int i = 0; i < c->nfeeds && !err; i++)
-		err = feed_tell_lost(&c->feeds[i], c->writer);
+		err = feed_report_lost(&c->feeds[i], c->writer);
 	return err ? fail_collecting(c, err) : 0;
 }
 
@@ -491,7 +494,7 @@ bool collector_busy(const struct collector *c)
 	return false;
 }
 
-/* A foreign guest is known by the pid that it has in its own namespace. */
+/* A process in another namespace is identified by the pid that it has there. */
 bool collector_has_guest(const struct collector *c, pid_t pid)
 {
 	const struct guest *guest = find_guest(c, pid);
@@ -514,7 +517,7 @@ unsigned int collector_processes(const struct collector *c)
 	return c->processes;
 }
 
-/* Threads that live on have stopped recording, or will at their next verb. */
+/* Threads that continue have stopped recording, or will at their next verb. */
 static int end_all_feeds(struct collector *c)
 {
 	int err = 0;
@@ -524,8 +527,8 @@ static int end_all_feeds(struct collector *c)
 	return err;
 }
 
-/* What a program does after it has given up its user's rights is out of our reach. */
-static void tell_strangers(const struct session_page *page, uint32_t foreign)
+/* The verbs that a program calls after it has dropped its user's rights cannot be recorded. */
+static void report_unrecorded(const struct session_page *page, uint32_t foreign)
 {
 	uint32_t programs = atomic_load(&page->strangers);
 	char what[96];
@@ -547,8 +550,11 @@ static void tell_strangers(const struct session_page *page, uint32_t foreign)
 		 atomic_load(&page->stranger) - 1);
 }
 
-/* Threads without a ring, most often for lack of shared memory: their verbs were not recorded. */
-static int tell_ringless(struct collector *c)
+/*
+ * Report threads without a ring, most often for lack of shared memory: their verbs were not
+ * recorded.
+ */
+static int report_ringless(struct collector *c)
 {
 	const struct session_page *page = c->session->page;
 	uint32_t n = atomic_load(&page->ringless), denied = atomic_load(&page->denied);
@@ -559,7 +565,7 @@ static int tell_ringless(struct collector *c)
 	denied = denied < n ? denied : n;
 	foreign = foreign < n - denied ? foreign : n - denied;
 	sandboxed = sandboxed < n - denied - foreign ? sandboxed : n - denied - foreign;
-	tell_strangers(page, foreign);
+	report_unrecorded(page, foreign);
 	if (!n)
 		return 0;
 	if (denied)
@@ -577,12 +583,12 @@ static int tell_ringless(struct collector *c)
 	return writer_ringless(c->writer, n);
 }
 
-bool collector_strangers(const struct collector *c)
+bool collector_unrecordable(const struct collector *c)
 {
 	return atomic_load(&c->session->page->strangers) != 0;
 }
 
-static int tell_withheld(struct collector *c)
+static int report_withheld(struct collector *c)
 {
 	const struct session_page *page = c->session->page;
 	const struct writer_withheld withheld = {
@@ -595,7 +601,7 @@ static int tell_withheld(struct collector *c)
 	return writer_withheld(c->writer, &withheld);
 }
 
-static int tell_unreadable(struct collector *c)
+static int report_unreadable(struct collector *c)
 {
 	char path[SESSION_PATH + 16];
 
@@ -627,11 +633,11 @@ int collector_finish(struct collector *c)
 	if (!err)
 		err = end_guests(c);
 	if (!err)
-		err = tell_ringless(c);
+		err = report_ringless(c);
 	if (!err)
-		err = tell_withheld(c);
+		err = report_withheld(c);
 	if (!err)
-		err = tell_unreadable(c);
+		err = report_unreadable(c);
 	return err ? fail_collecting(c, err) : 0;
 }
 

@@ -1,10 +1,9 @@
 #pragma once
 /*
- * The collector: empties the rings of a session into a trace while the
- * program runs.
+ * The collector: empties the rings of a session into a trace while the program runs.
  *
- * One thread. A failure of the writer closes the session, so that the program
- * goes on unrecorded; it is returned once, and then the collector does no more.
+ * One thread. A failure of the writer closes the session, so the program continues unrecorded; it
+ * is returned once, and the collector then does nothing more.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,42 +18,42 @@ struct collector;
 int collector_new(struct session *session, struct writer *writer, struct collector **ret_collector);
 
 /*
- * Give the writer what the rings hold. Returns how full the fullest was, in
- * percent (0: all were empty), or -errno after log_err().
+ * Pass the contents of the rings to the writer. Returns the fill level of the fullest, in percent
+ * (0: all were empty), or -errno after log_err().
  */
 int collector_drain(struct collector *collector);
 
 /*
- * Read all rings in the order of time, some @at_once events at a time, and call @between after
- * each: then the writer has all that the rings hold up to collector_even(), in ticks, and nothing
- * later. @between returns 0, or -errno of the writer, which collector_drain() returns.
+ * Read all rings in the order of time, @at_once events at a time, and call @between after each
+ * batch: the writer then has all events of the rings up to collector_even(), in ticks, and no later
+ * ones. @between returns 0, or -errno of the writer, which collector_drain() returns.
  */
 void collector_keep_even(struct collector *collector, uint64_t at_once, int (*between)(void *arg),
 			 void *arg);
 uint64_t collector_even(const struct collector *collector);
 
-/* Give the writer what all rings hold up to @ticks, new ones, too. Returns 0 or -errno. */
+/* Pass all events up to @ticks to the writer, including those of new rings. Returns 0 or -errno. */
 int collector_drain_until(struct collector *collector, uint64_t ticks);
 
 /*
- * Notice what has changed: new rings, threads and processes that have ended;
- * commit if it is time. Call it some times a second. Returns 0 or -errno.
+ * Check for changes: new rings, threads and processes that have ended; commit if it is time. Call
+ * it several times a second. Returns 0 or -errno.
  */
 int collector_tend(struct collector *collector);
 
 /*
- * The processes of the session are all dead: they end with their last event, and
- * the files are not changed.
+ * The processes of the session are all dead: they ended with their last event, and the files do not
+ * change any more.
  */
 int collector_leftover(struct collector *collector);
 
-/* Write into the trace what running threads have lost so far. Returns 0 or -errno. */
+/* Write the losses of running threads so far into the trace. Returns 0 or -errno. */
 int collector_lost(struct collector *collector);
 
-/* Time of the trace up to which all that was published in rings has been given to the writer. */
+/* Time of the trace up to which all events in the rings were passed to the writer. */
 int64_t collector_seen(const struct collector *collector);
 
-/* @pid is our child: collector_ended() will tell when it ends. */
+/* @pid is a child of this process: collector_ended() will be called when it ends. */
 void collector_child(struct collector *collector, pid_t pid);
 
 /* The child has ended with @status, as of waitpid(). */
@@ -66,17 +65,17 @@ bool collector_waiting(const struct collector *collector);
 /* Is there no ring, and no process that had one? */
 bool collector_idle(const struct collector *collector);
 
-/* The session's directory is gone: note that in the trace. Returns 0 or -errno. */
+/* The session's directory was removed: note that in the trace. Returns 0 or -errno. */
 int collector_session_gone(struct collector *collector);
 
-/* Is there a ring that has not ended, of a process that we can watch? */
+/* Is there a ring that has not ended, of a process that can be watched? */
 bool collector_busy(const struct collector *collector);
 
 /* After collector_finish(): was there a ring that could not be read? */
 bool collector_unreadable(const struct collector *collector);
 
-/* Were programs started as another user, so that they could not be recorded? It has been said. */
-bool collector_strangers(const struct collector *collector);
+/* Were programs started as another user, so that they could not be recorded? Reported already. */
+bool collector_unrecordable(const struct collector *collector);
 
 /* Has the living process @pid had a ring: has it called a verb? */
 bool collector_has_guest(const struct collector *collector, pid_t pid);

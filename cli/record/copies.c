@@ -1,12 +1,12 @@
 /*
  * What the kernel does with registered pages when a process forks
  *
- * Asked as ibv_is_fork_initialized() asks: by netlink, where a kernel that copies (5.12 and
- * newer, and some that distributions have changed) has an attribute of its own. Where the
- * RDMA core is not loaded nobody answers; then the version decides.
+ * Found as ibv_is_fork_initialized() finds it: by netlink, where a kernel that copies (5.12 and
+ * newer, and some distributions' older ones) has a separate attribute. If the RDMA core is not
+ * loaded, there is no answer; then the version decides.
  *
- * Asked by the recorder and not in the program, since it is the same for all processes of a
- * machine, and needs a socket.
+ * The recorder asks, not the program, since the answer is the same for all processes of a machine,
+ * and needs a socket.
  */
 #include "cli/record/copies.h"
 

@@ -1,12 +1,12 @@
 /*
  * A core of a process that is stopped
  *
- * gcore must not be recorded as if it were a child of the program: it starts without what the
- * program finds the recorder by, and with the signals that a program usually has.
+ * gcore must not be recorded as if it were a child of the program: it starts without the
+ * environment by which a program finds the recorder, and with default signal actions.
  *
- * It opens its file by a name that others can guess, and follows a link there. So it writes into a
- * folder of our own, which it finds by our descriptor of it, whatever becomes of the folder's name;
- * what it has written is then given its name, which nothing may have.
+ * It opens its file by a name that others can guess, and follows a symbolic link. So it writes into
+ * a private folder, which it reaches by our descriptor even if the folder is renamed; the core is
+ * then moved to its name, which must be free.
  */
 #include "cli/record/core_file.h"
 
@@ -27,7 +27,7 @@
 
 extern char **environ;
 
-enum { TRIES = 100 }; /* of names for a core */
+enum { TRIES = 100 }; /* names to try for a core */
 
 int core_find(char found[PATH_MAX])
 {
@@ -38,7 +38,10 @@ int core_find(char found[PATH_MAX])
 	return err;
 }
 
-/* Ours without what makes a program recorded. To be freed, not its texts. */
+/*
+ * Our environment without the variables that make a program recorded. To be freed, but not its
+ * texts.
+ */
 static char **clean_environment(void)
 {
 	size_t n = 0, left = 0;
@@ -77,7 +80,7 @@ static int spawn_gcore(const char *gcore, char **argv, char **environment, int o
 	return -err;
 }
 
-/* Beside what the core will be. 0 or -errno after log_err(). */
+/* In the folder of the core file. 0 or -errno after log_err(). */
 static int make_folder(struct core_file *core)
 {
 	snprintf(core->folder, sizeof(core->folder), "%s.XXXXXX", core->path);
@@ -105,7 +108,7 @@ static void remove_folder(struct core_file *core)
 	rmdir(core->folder);
 }
 
-/* Never over anything, also where the file system has no such rename. */
+/* Never replace a file, even if the file system has no such rename. */
 static int move_new(int dir, const char *name, const char *to)
 {
 	if (!renameat2(dir, name, AT_FDCWD, to, RENAME_NOREPLACE))
@@ -152,7 +155,7 @@ int core_begin(struct core_file *core, const char *prefix, pid_t pid)
 	snprintf(number, sizeof(number), "%d", (int)pid);
 	core->output = memfd_create("gcore", MFD_CLOEXEC);
 	environment = clean_environment();
-	mask = umask(077); /* it is the program's memory */
+	mask = umask(077); /* it contains the program's memory */
 	err = core->output < 0 || !environment
 		      ? -ENOMEM
 		      : spawn_gcore(gcore, argv, environment, core->output, &core->writer);
@@ -166,7 +169,7 @@ int core_begin(struct core_file *core, const char *prefix, pid_t pid)
 	return 0;
 }
 
-/* The last line that gcore has written. */
+/* Read the last line that gcore has written. */
 static void last_words(int output, char *text, size_t size)
 {
 	off_t end = lseek(output, 0, SEEK_END);
@@ -191,7 +194,7 @@ bool core_ended(struct core_file *core, bool wait)
 	return true;
 }
 
-void core_tell(struct core_file *core)
+void core_report(struct core_file *core)
 {
 	char words[256];
 	int err = core->status ? 0 : name_core(core);

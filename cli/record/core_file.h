@@ -1,37 +1,38 @@
 #pragma once
 /*
- * A core of a process that is stopped, written by gdb's gcore(1).
+ * A core dump of a stopped process, written by gdb's gcore(1).
  *
- * It has all threads, needs no limit on cores, and is where we say, whatever the machine does with
- * cores otherwise. It takes as long as the memory is large, so we do not wait for it. One thread.
+ * It has all threads, does not depend on the core size limit, and is written to a chosen path,
+ * whatever the machine's core pattern is. Its duration depends on the size of the memory, so it
+ * runs in the background. One thread.
  */
 #include <limits.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* A core that is being written, of a process that is stopped. */
+/* A core that is being written, of a stopped process. */
 struct core_file {
 	pid_t writer; /* 0: none is */
 	pid_t pid;
-	int output; /* what the writer says */
+	int output; /* the writer's messages */
 	int status; /* of the writer, as from waitpid() */
-	int dir;    /* what it writes into, open to us alone; its name is `folder` */
+	int dir;    /* its target directory, accessible only to this user; its name is `folder` */
 	char path[512], folder[520];
-	char what[512]; /* what is told with it */
+	char what[512]; /* additional text for the message about it */
 };
 
 /* Find gcore: 0, or -ENOENT after log_err(). */
 int core_find(char found[PATH_MAX]);
 
 /*
- * Begin a core of @pid at @prefix with its pid behind, and a number if another file has that name
- * when it is done: nobody else's file is written to. core->what is the caller's. 0 or -errno
- * after log_err().
+ * Begin a core of @pid, named @prefix with the pid appended, and a number if a file of that name
+ * exists when it is done: no existing file is overwritten. core->what is set by the caller. 0 or
+ * -errno after log_err().
  */
 int core_begin(struct core_file *core, const char *prefix, pid_t pid);
 
-/* Is it done, or will be when we have waited? core->writer is 0 then. */
+/* Is it done? @wait: wait until it is. core->writer is 0 then. */
 bool core_ended(struct core_file *core, bool wait);
 
-/* Tell what became of it, once, and free what it had. */
-void core_tell(struct core_file *core);
+/* Report its result, once, and free it. */
+void core_report(struct core_file *core);

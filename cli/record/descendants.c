@@ -1,9 +1,9 @@
 /*
- * Descendants of the program that still run when it has ended itself
+ * Descendants of the program that still run after it has ended
  *
- *	has called a verb       waited for, since it is recorded
- *	has called none         waited for until --linger is over: from the end of the program, and
- *	                        of the last that had called a verb, since it may start others
+ * 	has called a verb       waited for, since it is recorded
+ * 	has called none         waited for until --linger is over: from the end of the program, or
+ * 	                        of the last one that had called a verb, since it may start others
  *
  * A request to end (SIGTERM, ...) changes that: those that have called no verb are not waited for
  * any longer. One that has called a verb is waited for if the signal has reached it, as a member of
@@ -25,8 +25,8 @@
 
 enum {
 	SCAN_MS = 50,
-	SCAN_LATER_MS = 500, /* when we have waited for long */
-	PATIENCE_MS = 2000,  /* before we report what we still wait for */
+	SCAN_LATER_MS = 500, /* after a long wait */
+	PATIENCE_MS = 2000,  /* before we report the processes that we wait for */
 };
 
 static uint64_t waited_ns(const struct descendants *d)
@@ -39,7 +39,7 @@ static bool is_lingering(const struct descendants *d, uint64_t since)
 	return clock_monotonic() - since < (uint64_t)d->linger;
 }
 
-/* Each scan reads all of /proc: scan less often when it has found the same for long. */
+/* Each scan reads all of /proc: scan less often if the result has not changed for long. */
 uint64_t descendants_pause(const struct descendants *d)
 {
 	bool soon = !d->scanned_at || waited_ns(d) < PATIENCE_MS * MS;
@@ -73,7 +73,7 @@ static void count_descendant(void *arg, pid_t pid)
 	d->heard_at = clock_monotonic();
 }
 
-/* One that was between two looks while its parent ended may be missed once. */
+/* A process that is forked while its parent ends may be missed once. */
 static void scan_descendants(struct descendants *d)
 {
 	d->running = d->recorded = d->awaited = 0;
@@ -82,7 +82,7 @@ static void scan_descendants(struct descendants *d)
 		guests_visit(d->dir, count_descendant, d);
 }
 
-static void tell_patience(struct descendants *d)
+static void report_patience(struct descendants *d)
 {
 	if (d->told || !d->awaited || d->progress->quiet || waited_ns(d) < PATIENCE_MS * MS)
 		return;
@@ -102,7 +102,7 @@ bool descendants_over(struct descendants *d)
 		return false;
 	d->scanned_at = now;
 	scan_descendants(d);
-	tell_patience(d);
+	report_patience(d);
 	if (d->awaited)
 		return false;
 	/* the last of them may have written events that we have not read */
@@ -110,10 +110,10 @@ bool descendants_over(struct descendants *d)
 	return d->recorded || !collector_busy(d->collector);
 }
 
-void descendants_tell_left(struct descendants *d)
+void descendants_report_left(struct descendants *d)
 {
 	if (d->asked)
-		scan_descendants(d); /* after a second request there was no look */
+		scan_descendants(d); /* after a second request there was no scan */
 	if (!d->running)
 		return;
 	progress_clear(d->progress);

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Descendants of the program that still run when it has ended itself: which of them the recording
- * waits for. One thread.
+ * Descendants that still run after the program has ended: which of them the recording waits for.
+ * One thread.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,26 +14,26 @@ struct descendants {
 	const char *dir; /* the session's */
 	const struct collector *collector;
 	struct progress *progress;
-	int64_t linger;    /* ns, for those that have called no verb */
-	uint64_t ended_at; /* CLOCK_MONOTONIC: when the program had ended */
+	int64_t linger;    /* ns, for descendants that have called no verb */
+	uint64_t ended_at; /* CLOCK_MONOTONIC: time of the program's end */
 	bool asked;        /* a signal has asked the recording to end */
 	bool late;         /* only after the program's end; then it is not passed on */
-	bool group;        /* it reached our process group, too */
+	bool group;        /* the process group got the signal, too */
 
 	uint64_t scanned_at;   /* 0: look at once */
-	uint64_t heard_at;     /* when one was last alive that has called a verb */
+	uint64_t heard_at;     /* when one that has called a verb was last alive */
 	bool told;             /* that we wait */
-	unsigned int running;  /* by the last look; */
-	unsigned int recorded; /* of these, those that have called a verb, */
-	unsigned int awaited;  /* and those that we wait for */
-	pid_t first;           /* one of them; of the awaited if there are any */
+	unsigned int running;  /* by the last scan; */
+	unsigned int recorded; /* those of them that have called a verb, */
+	unsigned int awaited;  /* and those that the recording waits for */
+	pid_t first;           /* one of them; an awaited one if there are any */
 };
 
-/* How long the recorder may sleep until the next look, in ns. */
+/* How long the recorder may sleep until the next scan, in ns. */
 uint64_t descendants_pause(const struct descendants *descendants);
 
-/* Is none left that is waited for? To be called again and again once the program has ended. */
+/* Are all that the recording waits for gone? Call it repeatedly once the program has ended. */
 bool descendants_over(struct descendants *descendants);
 
-/* Say which are left running, if any; the recording is at its end. */
-void descendants_tell_left(struct descendants *descendants);
+/* Report descendants that are left running; the recording is at its end. */
+void descendants_report_left(struct descendants *descendants);

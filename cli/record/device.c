@@ -1,12 +1,11 @@
 /*
  * The device that a program runs on, and the environment that it needs for that
  *
- *	LD_PRELOAD       libverbatim.so, libverbatim-soft.so, what was there
- *	LD_LIBRARY_PATH  the drop-in libibverbs, where there is no rdma-core
- *	VERBATIM_DIR     the session
+ * 	LD_PRELOAD       libverbatim.so, libverbatim-soft.so, its former value
+ * 	LD_LIBRARY_PATH  the drop-in libibverbs, where there is no rdma-core
+ * 	VERBATIM_DIR     the session
  *
- * The libraries lie beside the command (as built), or in ../lib/verbatim (as
- * installed).
+ * The libraries are beside the command (as built), or in ../lib/verbatim (as installed).
  */
 #include "cli/record/device.h"
 
@@ -61,13 +60,13 @@ int device_choose(const char *asked, const char *sysfs, bool *ret_soft)
 	return 0;
 }
 
-void device_tell_soft(void)
+void device_report_soft(void)
 {
 	log_note("this machine has no RDMA device: using the software device");
 }
 
 /* @node: "uverbs0", a directory of @root/sys/class/infiniband_verbs. */
-static void tell_if_closed(const char *node, const char *asked, const char *root)
+static void report_if_closed(const char *node, const char *asked, const char *root)
 {
 	char path[PATH_MAX], *name = NULL;
 	struct stat st;
@@ -87,7 +86,7 @@ static void tell_if_closed(const char *node, const char *asked, const char *root
 	free(name);
 }
 
-void device_tell_closed(const char *asked, const char *root)
+void device_report_closed(const char *asked, const char *root)
 {
 	char path[PATH_MAX];
 	DIR *dir;
@@ -96,7 +95,7 @@ void device_tell_closed(const char *asked, const char *root)
 	dir = opendir(path);
 	for (struct dirent *d; dir && (d = readdir(dir));)
 		if (d->d_name[0] != '.')
-			tell_if_closed(d->d_name, asked, root);
+			report_if_closed(d->d_name, asked, root);
 	if (dir)
 		closedir(dir);
 }
@@ -124,7 +123,7 @@ int device_library(const char *name, char path[PATH_MAX])
 	return log_err(-ENOENT, "look for %s in %s and %s../lib/verbatim", name, self, self);
 }
 
-/* Environment variable @name becomes @first, a colon and @last, where both are there. */
+/* Environment variable @name becomes @first, a colon and @last, or the one that is not empty. */
 static int join_variable(const char *name, const char *first, const char *last)
 {
 	bool both = first && *first && last && *last;
@@ -151,7 +150,7 @@ static int preload_library(const char *library)
 	return err ? err : prepend_variable("LD_PRELOAD", path);
 }
 
-/* The library that records: one of another version records nothing, and cannot say so. */
+/* Preload the library that records: one of another version records nothing, and cannot say so. */
 static int preload_recorder(void)
 {
 	char path[PATH_MAX];
@@ -174,7 +173,7 @@ static int preload_recorder(void)
 	return err ?: prepend_variable("LD_PRELOAD", path);
 }
 
-/* A command of ours that is recorded itself: the device comes behind its recorder. */
+/* A command of ours that is itself recorded: the device follows its recorder. */
 static int preload_device(void)
 {
 	const char *before = getenv("LD_PRELOAD");
@@ -214,8 +213,8 @@ static int use_drop_in(void)
 }
 
 /*
- * AddressSanitizer's library refuses to run behind preloaded ones. Ours define
- * nothing that it must precede.
+ * AddressSanitizer's library refuses to run after preloaded ones. Ours define nothing that it must
+ * precede.
  */
 static int allow_order(void)
 {

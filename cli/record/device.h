@@ -1,7 +1,6 @@
 #pragma once
 /*
- * Which device a program runs on, and the environment that it needs for that.
- * One thread.
+ * Selects the device of a program, and sets the environment that it needs for that. One thread.
  */
 #include <limits.h>
 #include <stdbool.h>
@@ -9,29 +8,28 @@
 #define DEVICE_SYSFS "/sys/class/infiniband"
 
 /*
- * Decide: the software device if @asked is "soft", or if it is NULL and
- * @sysfs lists no device. Returns 0; or -ENODEV, after one line, where the
- * device asked for is not there.
+ * Select the software device if @asked is "soft", or if it is NULL and @sysfs lists no device.
+ * Returns 0; or -ENODEV, after one line, if the requested device does not exist.
  */
 int device_choose(const char *asked, const char *sysfs, bool *ret_soft);
 
-/* Note on stderr that the software device is used without having been asked for. */
-void device_tell_soft(void);
+/* Note on stderr that the software device is used by default. */
+void device_report_soft(void);
 
 /*
  * A note for each device below @root ("": the machine; only @asked, if not NULL) whose node in
  * /dev/infiniband this user may not open: programs then find the device, and fail to open it.
  */
-void device_tell_closed(const char *asked, const char *root);
+void device_report_closed(const char *asked, const char *root);
 
 /*
- * Put what a traced (@dir: the session's directory, or NULL) or a soft device
- * needs into our environment, for the program to inherit. Returns 0 or -errno
- * after one line: our libraries are not there, or their path cannot be given.
+ * Put the variables that a traced program (@dir: the session's directory, or NULL) or a soft device
+ * needs into our environment, for the program to inherit. Returns 0 or -errno after one line: our
+ * libraries are missing, or their path is not usable.
  */
 int device_environment(const char *dir, bool soft);
 
-/* The program's calls that give memory back are watched, too. 0 or -errno after log_err(). */
+/* Also watch calls of the program that release memory. 0 or -errno after log_err(). */
 int device_watch_memory(void);
 
 /* The path of @name, one of our libraries. Returns 0, or -errno as above. */

@@ -1,7 +1,7 @@
 /*
  * The reading side of one ring
  *
- * Not here: which rings there are, and when they are closed (collector.c).
+ * Not here: the list of rings, and when they are closed (collector.c).
  */
 #include "cli/record/feed.h"
 
@@ -11,8 +11,8 @@
 #include "core/wire/log.h"
 
 enum {
-	SHARE = 256 << 10,  /* bytes of one ring before the next has its turn */
-	CONSUME = 64 << 10, /* give room back to the program that often */
+	SHARE = 256 << 10,  /* bytes of one ring before the next one's turn */
+	CONSUME = 64 << 10, /* bytes read before their space is returned to the program */
 };
 
 #define COUNT_MAX (1ull << 48) /* a thread would count for years */
@@ -31,7 +31,7 @@ void feed_init(struct feed *feed, const struct ring *ring, uint32_t index)
 	};
 }
 
-/* What a thread has counted; a count that it cannot have reached is damage. */
+/* Check a count of a thread; one that it cannot have reached is damage. */
 static void check_count(_Atomic uint64_t *count, uint64_t otherwise)
 {
 	if (atomic_load_explicit(count, memory_order_relaxed) > COUNT_MAX)
@@ -50,7 +50,7 @@ void feed_read_head(const struct feed *feed, struct ring_head *ret_head)
 	check_count(&ret_head->in_handlers, 0);
 }
 
-int feed_tell_lost(struct feed *feed, struct writer *writer)
+int feed_report_lost(struct feed *feed, struct writer *writer)
 {
 	struct ring_head head;
 
@@ -83,12 +83,12 @@ int feed_fill(const struct feed *feed)
 
 	if (feed->stuck && bytes == feed->stuck)
 		return 0;
-	/* where tail is damaged, too, feed_drain() finds out */
+	/* if tail is damaged, too, feed_drain() finds out */
 	return !bytes ? 0 : bytes > mask ? 100 : bytes * 100 < mask ? 1 : (int)(bytes * 100 / mask);
 }
 
-/* Once for each ring: the trace has the number at the end. */
-static void tell_damage(struct feed *feed)
+/* Once for each ring: the number is written to the trace at the end. */
+static void report_damage(struct feed *feed)
 {
 	if (!feed->damaged)
 		log_note("ring %u of process %d is damaged: the program has overwritten events; "
@@ -98,8 +98,7 @@ static void tell_damage(struct feed *feed)
 }
 
 /*
- * Step over what cannot be read. Returns its length, 0 if nothing can be done
- * now, or -errno.
+ * Skip an event that cannot be read. Returns its length, 0 if nothing can be done now, or -errno.
  */
 static int64_t skip_cut(struct feed *feed, struct writer *writer)
 {
@@ -109,7 +108,7 @@ static int64_t skip_cut(struct feed *feed, struct writer *writer)
 
 	if (bytes < 0)
 		return bytes;
-	tell_damage(feed);
+	report_damage(feed);
 	if (bytes)
 		err = writer_damage(writer, feed->thread, (uint64_t)bytes, events);
 	else
@@ -117,18 +116,18 @@ static int64_t skip_cut(struct feed *feed, struct writer *writer)
 	return err ? err : bytes;
 }
 
-int feed_tell_stuck(struct feed *feed, struct writer *writer)
+int feed_report_stuck(struct feed *feed, struct writer *writer)
 {
 	uint64_t bytes = bytes_waiting(feed);
 
-	/* truncated before anything was read: there is nothing that waits, and nothing odd */
+	/* truncated before anything was read: nothing waits, and nothing is wrong */
 	if (!feed->damaged && ring_is_spoilt(&feed->ring)) {
-		tell_damage(feed);
+		report_damage(feed);
 		return writer_damage(writer, feed->thread, feed->ring.mask + 1, 1);
 	}
 	if (!feed->stuck || !bytes)
 		return 0;
-	/* the tail may be damaged, too, and say any number */
+	/* the tail may be damaged, too, and have any value */
 	if (!feed->ring.grows && bytes > feed->ring.most)
 		bytes = feed->ring.most;
 	return writer_damage(writer, feed->thread, bytes, 1);
@@ -148,7 +147,7 @@ static int take_event(struct feed *feed, struct writer *writer, const struct eve
 
 void feed_mend(struct feed *feed)
 {
-	/* pairs with nothing: the word is ours */
+	/* pairs with nothing: only we write the word */
 	if (atomic_load_explicit(&feed->ring.head->head, memory_order_relaxed) !=
 	    feed->ring.reserved)
 		ring_consume(&feed->ring);
@@ -194,15 +193,14 @@ int feed_drain(struct feed *feed, struct writer *writer, uint64_t until, bool *r
 
 bool feed_ended(const struct feed *feed)
 {
-	/* in this order: so we see what was written before the ring was closed */
+	/* in this order, so that we see what was written before the ring was closed */
 	bool closed = atomic_load_explicit(&feed->ring.head->closed, memory_order_acquire);
 
 	return (closed || feed->over) && !feed_fill(feed);
 }
 
 /*
- * A thread that ends marks the ring idle first; the next one takes it before it
- * is gone itself.
+ * A thread that ends marks the ring idle first; the next one takes it before the old one is gone.
  */
 bool feed_gone(const struct feed *feed)
 {

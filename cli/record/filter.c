@@ -1,15 +1,5 @@
 /*
  * What --filter means
- *
- *	plane=control          no data verbs
- *	plane=data             no queries of the control plane
- *	verb=post_send+poll_cq of data verbs and queries only these; commas will do, too
- *	qp=17+0x12             the data verbs of these queue pairs, by number;
- *	qp=qp3+ud              the third that its process makes; all of that type
- *	device=mlx5_0          the data verbs of this device
- *	1/100                  one of 100 posts, and of 100 polls
- *
- * The terms narrow each other.
  */
 #include "cli/record/filter.h"
 
@@ -75,7 +65,7 @@ static int read_verbs(struct session_filter *filter, char *value, char complaint
 	return 0;
 }
 
-/* The type of that name: "rc" is IBV_QPT_RC; -1: none is. */
+/* The type with that name: "rc" is IBV_QPT_RC; -1: there is none. */
 static int64_t find_qp_type(const char *word)
 {
 	const struct enum_info *types = enum_find("ibv_qp_type");
@@ -147,7 +137,7 @@ static int read_sample(struct session_filter *filter, char *value,
 	return 0;
 }
 
-/* @seen: a bit for each kind of term that was there before. */
+/* @seen: a bit for each kind of term that occurred before. */
 static int read_term(struct session_filter *filter, char *term, unsigned int *seen,
 		     char complaint[OPTIONS_COMPLAINT])
 {

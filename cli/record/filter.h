@@ -1,14 +1,13 @@
 #pragma once
 /*
- * What --filter means. One thread.
+ * Parses --filter. One thread.
  */
 #include "cli/options.h"
 #include "core/wire/session.h"
 
 /*
- * Read terms with commas between them: plane=control, plane=data,
- * verb=NAME+NAME, qp=NUMBER+NUMBER, device=NAME, 1/N. Returns 0 or -EINVAL with
- * @complaint filled and *@ret_filter untouched.
+ * Read terms separated by commas: plane=control, plane=data, verb=NAME+NAME, qp=NUMBER+NUMBER,
+ * device=NAME, 1/N. Returns 0 or -EINVAL with @complaint set and *@ret_filter untouched.
  */
 int filter_read(const char *terms, struct session_filter *ret_filter,
 		char complaint[OPTIONS_COMPLAINT]);

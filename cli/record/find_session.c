@@ -1,5 +1,5 @@
 /*
- * Finding the session that a running recorder has
+ * Find the session of a running recorder
  */
 #include "cli/record/find_session.h"
 
@@ -23,7 +23,7 @@ bool find_session_records(const struct session *session)
 	return session_running(session) && find_session_alive(session);
 }
 
-/* Is it the session that @pid records, or is recorded in? @pid 0: any, of @which recorders. */
+/* Does @pid record the session, or is it recorded in it? @pid 0: any, of @which recorders. */
 static bool is_wanted(const struct session *session, pid_t pid, enum find_session which)
 {
 	pid_t pids[GUESTS_MAX];
@@ -43,7 +43,7 @@ static bool is_wanted(const struct session *session, pid_t pid, enum find_sessio
 }
 
 /* A user with several recorders chooses one of these. */
-static void tell_recorder(const struct session *session)
+static void print_recorder(const struct session *session)
 {
 	char trace[SESSION_TEXT], command[SESSION_TEXT];
 
@@ -53,8 +53,8 @@ static void tell_recorder(const struct session *session)
 }
 
 /*
- * Look through all sessions of this user. Returns how many fit; the first in @found, or, where that
- * is NULL, a line about each.
+ * Look through all sessions of this user. Returns the number of matches; the first in @found, or,
+ * if that is NULL, prints a line about each.
  */
 static unsigned int find_recorders(pid_t pid, enum find_session which, struct session *found)
 {
@@ -71,7 +71,7 @@ static unsigned int find_recorders(pid_t pid, enum find_session which, struct se
 			continue;
 		wanted = is_wanted(&session, pid, which);
 		if (wanted && !found)
-			tell_recorder(&session);
+			print_recorder(&session);
 		if (wanted && !n++ && found)
 			*found = session;
 		else
@@ -89,7 +89,7 @@ static pid_t parse_pid(const char *text)
 	return quantity_number(text, INT32_MAX, &pid) ? (pid_t)pid : 0;
 }
 
-/* What it tells can be read until it is gone; it can be asked for more while it records. */
+/* Its numbers can be read until it ends; it can be asked for more while it records. */
 static bool has_recorder(const struct session *session, enum find_session which)
 {
 	return which == FIND_ANY ? find_session_alive(session) : find_session_records(session);

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Finding the session that a running recorder of this user has. One thread.
+ * Finding the session of a running recorder of this user. One thread.
  */
 #include <stdbool.h>
 
@@ -9,16 +9,16 @@
 enum find_session { FIND_ANY, FIND_FLIGHT };
 
 /*
- * Join the session that @name means: the PID of a recorder or of a recorded process, or a
- * directory; NULL: the only one that is running. A directory is FIND_ANY's also where its recorder
- * records no more and only tells the end. 0 with a session for session_leave(), or -errno after
+ * Join the session given by @name: the PID of a recorder or of a recorded process, or a directory;
+ * NULL: the only one that is running. FIND_ANY also finds a directory whose recorder does not
+ * record any more and only reports the end. 0 with a session for session_leave(), or -errno after
  * log_err(): -ESRCH there is none.
  */
 int find_session(const char *name, enum find_session which, struct session *session);
 
-/* Does its recorder record; does it run at all, as it does for a while after that? */
+/* Does its recorder record; does it run at all, as it does for a while after recording? */
 bool find_session_records(const struct session *session);
 bool find_session_alive(const struct session *session);
 
-/* A copy of a text of the page, with its end: the program can write to the page. */
+/* A terminated copy of a text of the page: the program can write to the page. */
 const char *find_session_text(const char *text, char copy[SESSION_TEXT]);

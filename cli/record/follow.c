@@ -8,7 +8,7 @@
 
 enum {
 	SLICE_NS = 2000000,
-	SLICE_EVENTS = 256, /* between two looks at the clock */
+	SLICE_EVENTS = 256, /* events between two looks at the clock */
 };
 
 int follow_open(struct follow *follow, struct writer *writer)
@@ -42,15 +42,15 @@ int follow_extend(struct follow *follow, int64_t to)
 	return err;
 }
 
-/* What it has read may be forgotten. */
-static void tell_read(struct follow *follow, int more)
+/* The events that it has read may be deleted. */
+static void release_read(struct follow *follow, int more)
 {
 	follow->more = more > 0;
 	writer_read_until(follow->writer, more ? follow->now : follow->to);
 }
 
 /* Up to SLICE_EVENTS. 1: there may be more; 0 or -errno. */
-static int give_some(struct follow *follow, follow_visit *visit, void *arg)
+static int visit_some(struct follow *follow, follow_visit *visit, void *arg)
 {
 	const struct trace_event *event;
 
@@ -72,9 +72,9 @@ int follow_slice(struct follow *follow, uint64_t start, follow_visit *visit, voi
 	int more;
 
 	do
-		more = give_some(follow, visit, arg);
+		more = visit_some(follow, visit, arg);
 	while (more > 0 && clock_monotonic() - start < SLICE_NS);
-	tell_read(follow, more);
+	release_read(follow, more);
 	return more;
 }
 
@@ -83,8 +83,8 @@ int follow_all(struct follow *follow, follow_visit *visit, void *arg)
 	int more;
 
 	do
-		more = give_some(follow, visit, arg);
+		more = visit_some(follow, visit, arg);
 	while (more > 0);
-	tell_read(follow, more);
+	release_read(follow, more);
 	return more;
 }

@@ -1,9 +1,9 @@
 #pragma once
 /*
- * Reading the trace while it is written: one cursor behind the writer, in slices.
+ * Reading the trace while it is being written: one cursor behind the writer, in slices.
  *
- * The writer keeps what one such reader has not read (writer_follow()), so there is one of these at
- * a time. One thread, which is the writer's.
+ * The writer does not delete chunks that such a reader has not read (writer_follow()), so there is
+ * only one of these at a time. One thread, the same as the writer's.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -12,32 +12,32 @@
 
 struct writer;
 
-/* Zeroed it is closed. */
+/* All zero: closed. */
 struct follow {
 	struct writer *writer;
 	struct trace *trace;
 	struct cursor *cursor;
-	bool more;            /* the cursor has more to give */
+	bool more;            /* the cursor has more events */
 	uint64_t extended_at; /* CLOCK_MONOTONIC */
-	int64_t now;          /* time of the last event that was given */
-	int64_t to;           /* the cursor goes up to there */
+	int64_t now;          /* time of the last event returned */
+	int64_t to;           /* the cursor's limit */
 };
 
 /* From the first event that the trace has. 0 or -errno after log_err(). */
 int follow_open(struct follow *follow, struct writer *writer);
 
-/* Then the writer may delete chunks again. Accepts one that is closed. */
+/* The writer may delete chunks again. Accepts one that is closed. */
 void follow_close(struct follow *follow);
 
-/* Go on to events up to @to; as cursor_extend(). */
+/* Continue with events up to @to; as cursor_extend(). */
 int follow_extend(struct follow *follow, int64_t to);
 
 /* 0 or -errno, which ends the slice. */
 typedef int follow_visit(void *arg, const struct trace_event *event);
 
 /*
- * Give events, for a slice of time that began at @start (CLOCK_MONOTONIC), or all that there are.
- * 1: there are more; 0 or -errno.
+ * Pass events to @visit, for a slice of time that began at @start (CLOCK_MONOTONIC), or until there
+ * are no more. 1: there are more; 0 or -errno.
  */
 int follow_slice(struct follow *follow, uint64_t start, follow_visit *visit, void *arg);
 int follow_all(struct follow *follow, follow_visit *visit, void *arg);

@@ -1,9 +1,9 @@
 /*
- * Processes that take part in a session, as /proc tells
+ * Processes that take part in a session, found in /proc
  *
- * A guest is known by the environment it was started with: that needs nothing
- * of the guest, neither a descriptor nor a parent. Processes of other users
- * cannot be read, but they cannot have joined either.
+ * A guest is recognised by the environment it was started with, which needs no cooperation of the
+ * guest, neither a descriptor nor a parent. Processes of other users cannot be read, but they
+ * cannot have joined either.
  */
 #include "cli/record/guests.h"
 
@@ -120,8 +120,8 @@ bool guests_has_thread(pid_t pid, pid_t tid)
 }
 
 /*
- * <linux/pidfd.h> of kernel 6.15, which is newer than our headers: what a
- * process that is dead and reaped has left behind.
+ * From <linux/pidfd.h> of kernel 6.15, which is newer than our headers: the exit status of a
+ * process that is dead and reaped.
  */
 struct pidfd_info_v0 {
 	uint64_t mask, cgroup;
@@ -137,7 +137,7 @@ int guests_watch(pid_t pid)
 	return (int)syscall(SYS_pidfd_open, pid, 0); /* close-on-exec */
 }
 
-/* A zombie's exit_code is the last field of its line, where we may see it. */
+/* A zombie's exit_code is the last field of its line, if we may see it. */
 static int zombie_status(pid_t pid)
 {
 	char path[32], *text = NULL, *at;
@@ -264,8 +264,8 @@ static bool holds_events(int at)
 }
 
 /*
- * A copy of the page in @at. Not by session_join(): a recorder with another
- * list of verbs leaves sessions, too.
+ * A copy of the page in @at. Not by session_join(): a recorder with another list of verbs leaves
+ * sessions, too.
  */
 static bool read_page(int at, const struct session_page *ours, struct session_page *page)
 {
@@ -281,8 +281,7 @@ static bool read_page(int at, const struct session_page *ours, struct session_pa
 }
 
 /*
- * Keep or remove @session, a recorder's that was killed: directory @name in
- * @parent, open as @at.
+ * Keep or remove @session of a recorder that was killed: directory @name in @parent, open as @at.
  */
 static void sweep_session(const struct session *session, const struct session_page *ours,
 			  int parent, const char *name, int at, bool quiet)
@@ -302,8 +301,8 @@ static void sweep_session(const struct session *session, const struct session_pa
 }
 
 /*
- * Anybody may make names in the shared directory: we touch only directories of
- * this user that are named like a session.
+ * Anybody may create names in the shared directory: we touch only directories of this user that are
+ * named like a session.
  */
 void guests_sweep(const struct session *ours, bool quiet)
 {

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Processes that take part in a session, found in /proc. One thread.
+ * Finds the processes of a session in /proc. One thread.
  */
 #include <stdbool.h>
 #include <sys/types.h>
@@ -8,17 +8,16 @@
 enum { GUESTS_MAX = 64 };
 
 /*
- * Pids of living processes that were started with VERBATIM_DIR=@dir, up to
- * @max of them in @pids; returns how many there are. A process that was
- * between two looks while its parent ended may be missed by one scan; not by
- * two in a row that find nothing.
+ * Pids of living processes that were started with VERBATIM_DIR=@dir, up to @max of them in @pids;
+ * returns their number. A single scan may miss a child whose parent ended meanwhile; two empty
+ * scans in a row do not.
  */
 unsigned int guests_scan(const char *dir, pid_t *pids, unsigned int max);
 
-/* Calls @visit for each of them; returns how many there are. */
+/* Calls @visit for each of them; returns their number. */
 unsigned int guests_visit(const char *dir, void (*visit)(void *arg, pid_t pid), void *arg);
 
-/* The pid that the process @pid has in its own, innermost PID namespace; 0: it is gone. */
+/* The pid of process @pid in its own, innermost PID namespace; 0: it has ended. */
 pid_t guests_inner_pid(pid_t pid);
 
 /* Is @pid alive, and was it started with VERBATIM_DIR=@dir? */
@@ -30,26 +29,25 @@ bool guests_has_thread(pid_t pid, pid_t tid);
 struct session;
 
 /*
- * How a process ends that is not our child. Opened while it lives: -1 where
- * the kernel cannot tell.
+ * Watch the end of a process that is not a child. Open it while it is alive: -1 if the kernel does
+ * not support that.
  */
 int guests_watch(pid_t pid);
 
-/* Its status as of waitpid() now that it is dead, -1 not known. Closes @fd, which may be -1. */
+/* Its status as of waitpid() once it is dead, -1 not known. Closes @fd, which may be -1. */
 int guests_status(int fd, pid_t pid);
 
 /*
- * Is @pid, the owner that a ring names, a pid of another PID namespace? Then the
- * process of that number here is older than the session, or has not mapped it.
+ * Is @pid, the owner of a ring, a pid of another PID namespace? Then the process with that number
+ * in this namespace is older than the session, or has not mapped it.
  */
 bool guests_is_foreign(pid_t pid, const struct session *session);
 
-/* Does its recorder live, or a process that may record into it? */
+/* Is its recorder alive, or a process that may record into it? */
 bool guests_in_use(const struct session *session);
 
 /*
- * Clean up after recorders that were killed: sessions of this user beside @ours
- * without a recorder or a living process. One that holds events is kept, and
- * reported unless @quiet; any other is removed.
+ * Clean up after killed recorders: sessions of this user, other than @ours, without a recorder or a
+ * living process. One with events is kept, and reported unless @quiet; any other is removed.
  */
 void guests_sweep(const struct session *ours, bool quiet);

@@ -1,15 +1,15 @@
 /*
  * How the recorder sleeps between two looks at the rings
  *
- *	something came within QUIET      up to SHORT at a time
- *	nothing                          a quarter longer each time; whoever has
- *	                                 something for us wakes us (session_wake())
+ * 	events within the last QUIET      up to SHORT at a time
+ * 	none                             a quarter longer each time; a process that has
+ * 	                                 events for us wakes us (session_wake())
  *
- * So a program that is idle, or has not called a verb yet, costs nothing, and
- * one that begins again is heard before its ring is full.
+ * So a program that is idle, or has not called a verb yet, costs nothing, and the ring of one that
+ * begins again is read before it is full.
  *
- * In a long sleep a signal has a handler, which ends the sleep also where it
- * comes just before: it takes back that we sleep.
+ * During a long sleep the handler of a signal ends the sleep, even one that is just about to begin:
+ * it clears the flag that we sleep.
  */
 #include "cli/record/idle.h"
 

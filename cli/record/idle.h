@@ -1,6 +1,6 @@
 #pragma once
 /*
- * How the recorder sleeps between two looks at the rings.
+ * How long the recorder sleeps between two rounds of reading the rings.
  *
  * One thread, one struct idle.
  */
@@ -14,18 +14,18 @@
 
 struct idle {
 	struct session *session;
-	sigset_t signals;  /* they end a sleep and are taken by it */
+	sigset_t signals;  /* they end a sleep, which consumes them */
 	uint64_t pause;    /* ns */
-	uint64_t heard_at; /* CLOCK_MONOTONIC: the last time that a ring was not empty */
+	uint64_t heard_at; /* CLOCK_MONOTONIC: the last time a ring was not empty */
 };
 
-/* Blocks @signals, and sets handlers for them: to be called after the program was started. */
+/* Blocks @signals, and sets handlers for them: call it after the program was started. */
 void idle_start(struct idle *idle, struct session *session, const sigset_t *signals);
 
 /*
- * Sleep, at most @most nanoseconds: shorter if the rings were fuller (@fullest,
- * percent), longer if nothing has come for long. A new ring, a ring that is a
- * quarter full, or a signal (@ret_signals) ends it early.
+ * Sleep, at most @most nanoseconds: shorter if the rings were fuller (@fullest, percent), longer if
+ * nothing has come for a long time. A new ring, a ring that is a quarter full, or a signal
+ * (@ret_signals) ends it early.
  */
 void idle_wait(struct idle *idle, const struct collector *collector, int fullest, uint64_t most,
 	       sigset_t *ret_signals);

@@ -1,7 +1,7 @@
 /*
  * Starting the program
  *
- * Whether exec has worked is told by a pipe that exec closes.
+ * A pipe that exec closes shows whether exec succeeded.
  */
 #include "cli/record/launch.h"
 
@@ -122,7 +122,7 @@ int launch_program(char **argv, const sigset_t *mask, pid_t *ret_pid)
 	return status;
 }
 
-/* Returns the environment of who released us, NULL: it did not. */
+/* Returns the environment of the process that released us, NULL: none did. */
 static char **read_environment(int go, sigset_t *mask)
 {
 	FILE *from = fdopen(go, "re");

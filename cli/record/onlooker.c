@@ -1,7 +1,7 @@
 /*
  * `verbatim top` beside a recording
  *
- * It is a process of its own: a terminal that is held (Ctrl-S), slow or gone must not hold up the
+ * It is a separate process: a terminal that is stopped (Ctrl-S), slow or gone must not block the
  * recorder, for which the program would wait.
  */
 #include "cli/record/onlooker.h"

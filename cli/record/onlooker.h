@@ -6,17 +6,17 @@
 
 struct session;
 
-/* May it have the terminal? 0, or the status to exit with after one line. */
+/* May it use the terminal? 0, or the exit status after one line. */
 int onlooker_check(void);
 
 /*
- * Start it on the terminal, before what the program is given is in the environment. Its process, or
+ * Start it on the terminal, before the environment for the program is set. Returns its process, or
  * -errno after log_err().
  */
 pid_t onlooker_start(const struct session *session);
 
-/* It sees the end by itself: wait for that. Accepts 0. */
+/* Wait for it: it ends by itself when the recording ends. Accepts 0. */
 void onlooker_wait(pid_t pid);
 
-/* There is nothing to be seen: the terminal is put back. Accepts 0. */
+/* End it, since there is nothing to show, and restore the terminal. Accepts 0. */
 void onlooker_stop(pid_t pid);

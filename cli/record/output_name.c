@@ -1,5 +1,5 @@
 /*
- * The name of a trace, as -o gives it
+ * The name of a trace, as given by -o
  */
 #include "cli/record/output_name.h"
 
@@ -9,7 +9,10 @@
 #include <string.h>
 #include <sys/utsname.h>
 
-/* Who has set one counts from 0 in the whole job: PMIx, Open MPI, Slurm. The first counts. */
+/*
+ * Variables of PMIx, Open MPI and Slurm whose ranks count from 0 in the whole job. The first one
+ * that is set is used.
+ */
 static const char *const ranks[] = { "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID" };
 
 static const char *find_rank(void)
@@ -32,7 +35,7 @@ bool output_name_has_pid(const char *pattern)
 	return false;
 }
 
-/* What stands for @letter: NULL where there is nothing, with @complaint filled. */
+/* The value of @letter: NULL if there is none, with @complaint filled. */
 static const char *find_value(char letter, const char *pid, const struct utsname *host,
 			      char complaint[OUTPUT_COMPLAINT])
 {

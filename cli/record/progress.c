@@ -1,5 +1,5 @@
 /*
- * What the recorder reports while and after it records
+ * Messages of the recorder while and after it records
  */
 #include "cli/record/progress.h"
 
@@ -25,7 +25,7 @@ void progress_start(struct progress *progress, bool quiet)
 static void put_terminal(const char *text, int n)
 {
 	if (n > 0 && write(STDERR_FILENO, text, (size_t)n) < 0)
-		return; /* there is nowhere to report it */
+		return; /* there is no way to report it */
 }
 
 void progress_clear(struct progress *progress)

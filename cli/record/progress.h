@@ -1,6 +1,6 @@
 #pragma once
 /*
- * What the recorder reports while and after it records; stderr only. One thread.
+ * Progress messages during and after the recording; stderr only. One thread.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -9,22 +9,22 @@
 
 struct progress {
 	bool quiet;
-	bool live; /* a line on the terminal, rewritten */
+	bool live; /* one line on the terminal, rewritten */
 	bool shown;
-	bool failed;    /* the recording, which has been said */
+	bool failed;    /* the recording has failed, which was reported */
 	uint64_t start; /* CLOCK_MONOTONIC */
-	uint64_t last;  /* of the last line, and what it showed */
+	uint64_t last;  /* time of the last line, and what it showed */
 	uint64_t events;
 };
 
 void progress_start(struct progress *progress, bool quiet);
 
-/* Rewrite the line if it is time to. */
+/* Rewrite the line if it is time. */
 void progress_show(struct progress *progress, const struct writer *writer);
 
-/* Remove the line, before something else is written. */
+/* Remove the line before other output. */
 void progress_clear(struct progress *progress);
 
-/* The last line: what @path contains. */
+/* The last line: the contents of @path. */
 void progress_end(struct progress *progress, const char *path, unsigned int processes,
 		  const struct writer_progress *done);

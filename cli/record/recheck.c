@@ -1,9 +1,9 @@
 /*
- * The check of a whole trace, after one that went along with its recording
+ * The check of a whole trace, after the check during its recording
  *
- * A rule may rest on what was lost later, on posts that went round the recording, or on events that
- * came too late for their order. What was printed until then cannot be taken back, so it is said
- * what of it does not count. What is printed here is what `verbatim check` prints.
+ * A finding may be wrong because of events that were lost later, posts that bypassed the recorder,
+ * or events that came out of order. Findings that are already printed cannot be removed, so a
+ * message lists those that no longer count. The output is that of `verbatim check`.
  */
 #include "cli/record/recheck.h"
 
@@ -22,7 +22,7 @@
 
 enum { NAMED = 8 }; /* findings that are retracted by name */
 
-int told_add(struct told_list *told, const struct finding *finding)
+int printed_add(struct printed_list *told, const struct finding *finding)
 {
 	struct told *place = vec_push(told->all, told->n);
 
@@ -32,10 +32,10 @@ int told_add(struct told_list *told, const struct finding *finding)
 	return 0;
 }
 
-void told_fini(struct told_list *told)
+void printed_fini(struct printed_list *told)
 {
 	free(told->all);
-	*told = (struct told_list){ 0 };
+	*told = (struct printed_list){ 0 };
 }
 
 static bool is_found(const struct told *told, const struct findings *findings)
@@ -50,7 +50,7 @@ static bool is_found(const struct told *told, const struct findings *findings)
 	return false;
 }
 
-void told_retract(const struct told_list *told, const struct findings *findings)
+void printed_retract(const struct printed_list *told, const struct findings *findings)
 {
 	struct text names = { 0 };
 	size_t n = 0;
@@ -84,7 +84,7 @@ static int save_findings(const struct report *report)
 	return err;
 }
 
-static int print_again(struct report *report, const struct told_list *told)
+static int print_again(struct report *report, const struct printed_list *told)
 {
 	char *text = NULL;
 	size_t size;
@@ -93,7 +93,7 @@ static int print_again(struct report *report, const struct told_list *told)
 	report->out = open_memstream(&text, &size);
 	if (!report->out)
 		return log_err(-ENOMEM, "print findings");
-	told_retract(told, report->findings);
+	printed_retract(told, report->findings);
 	err = report_details(report);
 	fputc('\n', report->out);
 	if (!err)
@@ -106,7 +106,7 @@ static int print_again(struct report *report, const struct told_list *told)
 }
 
 static int report_again(struct report *report, const struct check_settings *settings,
-			const struct told_list *told, bool *ret_found)
+			const struct printed_list *told, bool *ret_found)
 {
 	struct findings *findings;
 	int err = check_trace(report->trace, &settings->check, &findings);
@@ -117,7 +117,7 @@ static int report_again(struct report *report, const struct check_settings *sett
 	known_judge(report->known, report);
 	known_judge_facts(report->known, report);
 	err = print_again(report, told);
-	known_tell(report->known, findings);
+	known_report(report->known, findings);
 	if (!err && settings->write_baseline)
 		err = known_write(settings->write_baseline, report);
 	if (!err)
@@ -128,7 +128,7 @@ static int report_again(struct report *report, const struct check_settings *sett
 }
 
 int recheck_trace(const char *path, const struct check_settings *settings,
-		  const struct told_list *told, bool *ret_found)
+		  const struct printed_list *told, bool *ret_found)
 {
 	struct report report = { .path = path, .full = settings->preset != PRESET_NONE };
 	char complaint[KNOWN_COMPLAINT];

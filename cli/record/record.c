@@ -1,5 +1,5 @@
 /*
- * verbatim record: what the options ask for; recording.c records
+ * verbatim record: reads the options; recording.c records
  */
 #include <errno.h>
 #include <limits.h>
@@ -18,7 +18,7 @@
 #include "core/wire/ring.h"
 #include "core/wire/tap.h"
 
-/* An empty trace has 200 KiB of tables and indexes: the rest must be worth it. */
+/* An empty trace has 200 KiB of tables and indexes: the limit must leave room for more. */
 enum { FILE_MIN = 512 << 10 };
 
 static const char recorded[] =
@@ -103,7 +103,7 @@ static uint64_t power_of_two(uint64_t n)
 	return power;
 }
 
-/* What depends on more than one option. Returns 0 or CLI_USAGE. */
+/* Complete settings that depend on more than one option. Returns 0 or CLI_USAGE. */
 static int complete_settings(struct recording_settings *set, const struct arguments *arguments,
 			     char path[PATH_MAX])
 {
@@ -132,7 +132,7 @@ static int complete_settings(struct recording_settings *set, const struct argume
 	return 0;
 }
 
-/* Returns 0 or the status to exit with. The program's process is there where its pid is wanted. */
+/* Returns 0 or the exit status. The program's process must exist if its pid is needed. */
 static int name_trace(struct recording_settings *set, struct launch_held *held, char path[PATH_MAX])
 {
 	char complaint[OUTPUT_COMPLAINT];
@@ -166,9 +166,9 @@ int cli_record(int argc, char **argv)
 	if (device_choose(set.device, DEVICE_SYSFS, &set.soft))
 		return CLI_ENVIRONMENT;
 	if (set.soft && !set.device && !set.quiet)
-		device_tell_soft();
+		device_report_soft();
 	if (!set.soft && !set.quiet)
-		device_tell_closed(set.device, "");
+		device_report_closed(set.device, "");
 	if (set.lttng && device_library(TAP_LIBRARY, library))
 		return CLI_ENVIRONMENT;
 	if (set.core && core_find(library))

@@ -1,15 +1,14 @@
 /*
  * Running and recording a program
  *
- *	session, trace -> program started -> drain, tend, sleep -> nobody left -> trace whole
+ * 	session, trace -> program started -> drain, tend, sleep -> all ended -> trace complete
  *
- * All signals are blocked and taken by the sleep between two rounds, so there
- * is no race. The first signal that asks us to end is left to the program; a second
- * one ends the recording and leaves the program running.
+ * All signals are blocked and taken by the sleep between two rounds, so there is no race. The first
+ * signal that asks us to end is left to the program; a second one ends the recording and leaves the
+ * program running.
  *
- * Not here: options (record.c), rings (collector.c), which descendants we wait for when the
- * program has ended (descendants.c), whether the program got a signal without us
- * (signal_witness.c).
+ * Not here: options (record.c), rings (collector.c), which descendants we wait for when the program
+ * has ended (descendants.c), whether the program got a signal without us (signal_witness.c).
  */
 #include "cli/record/recording.h"
 
@@ -44,7 +43,7 @@
 
 enum {
 	TEND_MS = 20,
-	SETTLE_MS = 20,        /* by then a signal to a whole group has reached all of it */
+	SETTLE_MS = 20,        /* by then a signal to a whole group has reached all members */
 	AGAIN_MS = 300,        /* signals closer together are one request: timeout(1) sends two */
 	IDLE_MS = 250,         /* the longest sleep while there are rings, */
 	IDLE_CHECK_MS = 100,   /* with --check; */
@@ -69,10 +68,10 @@ struct recording {
 	pid_t child;
 	bool ended;                     /* the child */
 	int status;                     /* the child's exit status, as in a shell */
-	struct descendants descendants; /* when it has ended */
+	struct descendants descendants; /* of the program, after it has ended */
 	uint64_t tended_at;
 	bool gone;           /* the session's directory */
-	uint32_t gave_up;    /* threads of the program that waited for us, so far */
+	uint32_t gave_up;    /* threads of the program that gave up waiting for us so far */
 	sigset_t pending;    /* signals to pass on */
 	uint64_t pending_at; /* 0: none */
 	uint64_t asked_at;   /* time of the first signal that asked us to end; 0: none */
@@ -128,7 +127,9 @@ static void take_signal(struct recording *r, int signal)
 	r->asked = signal;
 }
 
-/* The program has got @signal, from us or with us; descendants that outlive it may not have. */
+/*
+ * The program has received @signal, from us or with us; descendants that outlive it may not have.
+ */
 static void note_request(struct recording *r, bool group)
 {
 	r->descendants.asked = true;
@@ -138,7 +139,7 @@ static void note_request(struct recording *r, bool group)
 	r->tended_at = 0;
 }
 
-/* A signal that only we got is passed to the program; if that has ended, it is for us. */
+/* A signal that only we received is passed to the program; if that has ended, it is for us. */
 static void pass_on(struct recording *r)
 {
 	if (!r->pending_at || clock_monotonic() - r->pending_at < SETTLE_MS * MS)
@@ -189,8 +190,10 @@ static void sleep_until_due(struct recording *r, int fullest)
 			take_signal(r, signal);
 }
 
-/* Report threads that went on unrecorded since we, or the disk, stalled for too long. */
-static void look_for_impatience(struct recording *r)
+/*
+ * Report threads that continued without being recorded since we, or the disk, stalled for too long.
+ */
+static void report_impatience(struct recording *r)
 {
 	uint32_t n = atomic_load(&r->session.page->gave_up);
 
@@ -204,8 +207,8 @@ static void look_for_impatience(struct recording *r)
 	r->gave_up = n;
 }
 
-/* Threads that have a ring go on: mapped memory needs no name. */
-static void look_for_session(struct recording *r)
+/* Threads that have a ring continue: mapped memory needs no name. */
+static void check_session(struct recording *r)
 {
 	if (r->gone || !access(r->session.dir, F_OK))
 		return;
@@ -216,7 +219,10 @@ static void look_for_session(struct recording *r)
 		fail_recording(r, -EIO);
 }
 
-/* Is no process left that could record? Not while it is unknown whom a signal has reached. */
+/*
+ * Has every process that could record ended? Not while it is unknown which ones a signal has
+ * reached.
+ */
 static bool is_deserted(struct recording *r)
 {
 	if (!r->ended || r->error)
@@ -235,7 +241,7 @@ static int tend_trace(struct recording *r)
 	return err;
 }
 
-/* What was lost is known before events are checked that came after it. */
+/* Lost events are counted before later events are checked. */
 static bool step_watch(struct recording *r, int fullest)
 {
 	int err = collector_lost(r->collector);
@@ -245,7 +251,7 @@ static bool step_watch(struct recording *r, int fullest)
 	return !err && watch_step(r->watch, collector_seen(r->collector), fullest);
 }
 
-/* Those who read the trace while it is written. */
+/* Run those who read the trace while it is written. */
 static bool step_followers(struct recording *r, int fullest)
 {
 	bool more = r->watch && step_watch(r, fullest);
@@ -278,8 +284,8 @@ static void follow_program(struct recording *r)
 			r->tended_at = clock_monotonic();
 			reap_child(r);
 			tend_all(r);
-			look_for_session(r);
-			look_for_impatience(r);
+			check_session(r);
+			report_impatience(r);
 			progress_show(&r->progress, r->writer);
 			over = is_deserted(r);
 		}
@@ -371,7 +377,7 @@ static bool may_read_memory(void)
 	return pid > 0 && waitpid(pid, &status, 0) == pid && !status;
 }
 
-/* The program begins with the filters that we have, if no launcher adds one. */
+/* The program begins with the seccomp filters that we have, if no launcher adds one. */
 static void try_payload(struct session_page *page)
 {
 	uint32_t filters = page->payload.keep ? session_filters() : 0;
@@ -402,7 +408,7 @@ static int start_onlooker(struct recording *r)
 	return pid < 0 ? pid : 0;
 }
 
-/* The session, the trace and what the program needs to find both. */
+/* Create the session, the trace and the environment by which the program finds both. */
 static int prepare_session(struct recording *r)
 {
 	int err = session_create(&r->session, NULL, r->set->ring_bytes, r->set->on_full);
@@ -437,7 +443,7 @@ static int prepare_session(struct recording *r)
 	return err;
 }
 
-/* Returns 0 or the status to exit with. */
+/* Returns 0 or the exit status. */
 static int start_program(struct recording *r)
 {
 	int err = signal_witness_start(&r->witness), status;
@@ -459,7 +465,7 @@ static int start_program(struct recording *r)
 	return 0;
 }
 
-static void tell_end(struct recording *r, unsigned int processes, struct writer_progress *done)
+static void report_end(struct recording *r, unsigned int processes, struct writer_progress *done)
 {
 	if (r->stop && !r->ended)
 		log_note("the recording has ended; the program is left running (pid %d)",
@@ -470,18 +476,18 @@ static void tell_end(struct recording *r, unsigned int processes, struct writer_
 	progress_end(&r->progress, r->set->path, processes, done);
 }
 
-static void tell_unseen(struct recording *r)
+static void report_unseen(struct recording *r)
 {
 	if (collector_processes(r->collector) || collector_unreadable(r->collector) ||
-	    collector_strangers(r->collector) || r->error || r->progress.quiet)
+	    collector_unrecordable(r->collector) || r->error || r->progress.quiet)
 		return;
 	progress_clear(&r->progress);
 	log_note("no process of '%s' called a verb, or it is statically linked or set-user-ID",
 		 r->set->program[0]);
 }
 
-/* This loses nothing, but may have slowed the program down. */
-static void tell_withheld(struct recording *r)
+/* This loses no events, but may have slowed the program down. */
+static void report_withheld(struct recording *r)
 {
 	uint32_t n = atomic_load(&r->session.page->withheld);
 	char text[FORMAT_TEXT];
@@ -506,7 +512,7 @@ static int finish_recording(struct recording *r)
 
 	if (err)
 		fail_recording(r, err);
-	tell_unseen(r);
+	report_unseen(r);
 	processes = collector_processes(r->collector);
 	watch_finish(r->watch);
 	vitals_finish(r->vitals);
@@ -516,8 +522,8 @@ static int finish_recording(struct recording *r)
 		fail_recording(r, err);
 	done = writer_progress(r->writer);
 	collector_free(r->collector);
-	look_for_impatience(r);
-	tell_withheld(r);
+	report_impatience(r);
+	report_withheld(r);
 	onlooker_wait(r->onlooker);
 	session_remove(&r->session);
 	err = writer_finish(r->writer);
@@ -525,7 +531,7 @@ static int finish_recording(struct recording *r)
 		fail_recording(r, err);
 	found = watch_end(r->watch);
 	signal_witness_stop(&r->witness);
-	tell_end(r, processes, &done);
+	report_end(r, processes, &done);
 	if (!r->ended)
 		return 128 + r->asked;
 	if (r->error && !r->status)
@@ -569,7 +575,7 @@ static int run_recording(struct recording *r)
 					       .linger = r->set->linger };
 	follow_program(r);
 	if (r->ended)
-		descendants_tell_left(&r->descendants);
+		descendants_report_left(&r->descendants);
 	spot_end(&r->spot);
 	return finish_recording(r);
 }

@@ -13,9 +13,9 @@
 
 struct recording_settings {
 	const char *path;   /* of the trace */
-	const char *device; /* as given by --device; NULL: not given */
+	const char *device; /* the value of --device; NULL: not given */
 	char **program;
-	struct launch_held *held; /* its process, which waits; NULL: it is started as usual */
+	struct launch_held *held; /* its waiting process; NULL: it is started as usual */
 	bool soft;
 	bool lttng;
 	bool memory;
@@ -23,19 +23,19 @@ struct recording_settings {
 	bool live;
 	bool check;
 	struct check_settings findings; /* with --check */
-	struct known *known;            /* those that do not count; NULL: none */
+	struct known *known;            /* known findings; NULL: none */
 	struct stop_setting stop;
 	bool core;
 	bool quiet;
 	uint64_t ring_bytes;
-	uint64_t ring_budget; /* 0: as core/wire/budget.h says */
+	uint64_t ring_budget; /* 0: computed by core/wire/budget.h */
 	int64_t max_wait;     /* ns */
 	int64_t linger;       /* ns */
 	unsigned int on_full; /* enum session_on_full */
 	struct session_filter filter;
 	uint64_t payload;           /* core/wire/payload.h */
-	struct retention retention; /* what --flight and --rotate-* ask for */
+	struct retention retention; /* settings of --flight and --rotate-* */
 };
 
-/* Run and record the program to its end. Returns the status to exit with. */
+/* Run and record the program to its end. Returns the exit status. */
 int recording_run(const struct recording_settings *settings);

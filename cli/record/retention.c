@@ -1,14 +1,13 @@
 /*
- * What is kept of a long recording
+ * The parts of a long recording that are kept
  *
- *	--flight    trace.db holds the last of the data plane; trace.1.db, ... are
- *	            copies: asked for, at the first error, at a crash
- *	--rotate-*  trace.db is cut again and again: trace.1.db, ... have its
- *	            content until then, and it goes on with all that is alive
+ * 	--flight    trace.db holds the end of the data plane; trace.1.db, ... are
+ * 	            copies: asked for, at the first error, at a crash
+ * 	--rotate-*  trace.db is cut again and again: trace.1.db, ... have its
+ * 	            content until then, and it continues with all live objects
  *
- * For the store both are the same: make a copy of the trace, cut it, and delete what is
- * before the cut of the data plane. A cut is at one moment for all threads: the rings are
- * read up to there.
+ * For the store both are the same: make a copy of the trace, cut it, and delete the data plane
+ * before the cut. A cut is at one moment for all threads: the rings are read up to there.
  */
 #include "cli/record/retention.h"
 
@@ -21,9 +20,10 @@
 #include "core/wire/log.h"
 
 enum {
-	TRIES = 16,   /* of names for a copy */
-	CUTS = 8,     /* pieces of a flight recorder's trace; the oldest is deleted as a whole */
-	STEPS = 4096, /* bytes of the limit for each event that is read before it is looked at */
+	TRIES = 16, /* names to try for a copy */
+	CUTS = 8,   /* pieces of a flight recorder's trace; the oldest is deleted as a whole */
+	/* bytes of the limit for each event that is read before the size is checked */
+	STEPS = 4096,
 };
 
 bool retention_name(const char *path, unsigned int number, char name[PATH_MAX])
@@ -36,7 +36,7 @@ bool retention_name(const char *path, unsigned int number, char name[PATH_MAX])
 }
 
 /* As an absolute path: the process that asked may be in another directory. */
-static void tell_name(struct session_page *page, const char *name)
+static void publish_name(struct session_page *page, const char *name)
 {
 	char whole[PATH_MAX];
 
@@ -68,8 +68,8 @@ static int write_copy(struct retention *retention, const char *why)
 		log_note("%s exists: the snapshot gets the next number", name);
 	}
 	if (err)
-		retention->number--; /* to be tried again */
-	tell_name(page, err ? NULL : name);
+		retention->number--; /* so that it is tried again */
+	publish_name(page, err ? NULL : name);
 	if (err)
 		return log_err(err, "write a snapshot of %s", retention->path);
 	if (!retention->quiet)
@@ -77,7 +77,7 @@ static int write_copy(struct retention *retention, const char *why)
 	return 0;
 }
 
-/* Why a copy is due, NULL if it is not. The first error is the one that matters. */
+/* Why a copy is due, NULL if it is not. Only the first error counts. */
 static const char *alarm_of(struct retention *retention, const struct writer_alarms *now)
 {
 	const char *why =
@@ -100,7 +100,7 @@ static void answer_request(struct retention *retention)
 	if (asked == atomic_load(&page->copies_made))
 		return;
 	write_copy(retention, "asked for");
-	/* pairs with the load in snapshot.c: the name is there */
+	/* pairs with the load in snapshot.c: the name is written */
 	atomic_store_explicit(&page->copies_made, asked, memory_order_release);
 }
 
@@ -115,13 +115,16 @@ static int tend_flight(struct retention *retention)
 	return writer_error(retention->writer);
 }
 
-/* How long threads may need to come to the end of a post: they wait for processors. */
+/* How long to wait for threads to finish a post: they may lack a processor. */
 enum {
 	FLIGHT_NS = 20000000, /* of the program's time: its file grows meanwhile */
 	PATIENCE_NS = 2000000000,
 };
 
-/* Is a thread within a post to be waited for? Without it, a trace has a completion of no post. */
+/*
+ * Should we wait for a thread that is within a post? Otherwise the trace has a completion without a
+ * post.
+ */
 static bool has_patience(struct retention *retention, int64_t time)
 {
 	int64_t now = retention->flight ? time : (int64_t)clock_monotonic();
@@ -132,7 +135,7 @@ static bool has_patience(struct retention *retention, int64_t time)
 	return now - retention->refused_at < (retention->flight ? FLIGHT_NS : PATIENCE_NS);
 }
 
-/* Cut the trace where the rings have been read up to. -EAGAIN: a thread is within a post. */
+/* Cut the trace up to where the rings have been read. -EAGAIN: a thread is within a post. */
 static int cut_trace(struct retention *retention)
 {
 	const struct clock *clock = &retention->session->clock;
@@ -149,8 +152,8 @@ static int cut_trace(struct retention *retention)
 	return writer_cut(retention->writer, time);
 }
 
-/* What must stay is more than there is room for: said once. */
-static void tell_needs(struct retention *retention, const char *option, uint64_t size)
+/* The part that must stay exceeds the limit: reported once. */
+static void report_needs(struct retention *retention, const char *option, uint64_t size)
 {
 	char bytes[FORMAT_TEXT], calls[FORMAT_TEXT], objects[FORMAT_TEXT];
 	struct writer_needs needs;
@@ -164,7 +167,7 @@ static void tell_needs(struct retention *retention, const char *option, uint64_t
 		 format_count(needs.objects, objects), format_count(needs.calls, calls));
 }
 
-/* What a reader has not read cannot be deleted: let it come first. */
+/* Events that a reader has not read cannot be deleted: let it read them first. */
 static int forget_all_but(struct retention *retention, uint64_t keep)
 {
 	struct writer *writer = retention->writer;
@@ -199,7 +202,7 @@ static int rotate_trace(struct retention *retention)
 	return writer_error(writer);
 }
 
-/* A trace that begins with nearly all that it may have goes on for a while nonetheless. */
+/* A trace that is nearly full when it begins continues for a while nonetheless. */
 static bool is_full(struct retention *retention)
 {
 	uint64_t most = retention->rotate_bytes;
@@ -209,7 +212,7 @@ static bool is_full(struct retention *retention)
 	    size < retention->again)
 		return false;
 	if (retention->carried > most - most / CUTS)
-		tell_needs(retention, "--rotate-size", retention->rotate_bytes);
+		report_needs(retention, "--rotate-size", retention->rotate_bytes);
 	return grown >= most / CUTS;
 }
 
@@ -237,11 +240,11 @@ static int cut_flight(struct retention *retention)
 		err = due = 0;
 	if (!err)
 		err = forget_all_but(retention, most - most / CUTS);
-	/* so that what is deleted gives its room to what comes */
+	/* so that deleted pages can be reused */
 	if (!err && due)
 		err = writer_flush(writer);
 	if (!err && due && writer_size(writer) > most - most / CUTS / 2)
-		tell_needs(retention, "--flight", retention->flight);
+		report_needs(retention, "--flight", retention->flight);
 	return err;
 }
 

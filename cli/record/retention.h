@@ -1,8 +1,7 @@
 #pragma once
 /*
- * What is kept of a long recording: its newest part (a flight recorder), with
- * copies of that when something goes wrong, or one trace after the other. One
- * thread.
+ * Limits the size of a long recording: keeps only its newest part (a flight recorder), with copies
+ * when something fails, or rotates traces. One thread.
  */
 #include <limits.h>
 #include <stdbool.h>
@@ -16,42 +15,43 @@
 
 struct retention {
 	const char *path;      /* of the trace */
-	uint64_t flight;       /* bytes of the trace; 0: all is kept */
-	uint64_t rotate_bytes; /* 0: never for its size */
-	int64_t rotate_ns;     /* 0: never for its age */
-	struct watch *watch;   /* its findings go into the copies; may be NULL */
+	uint64_t flight;       /* bytes of the trace; 0: no limit */
+	uint64_t rotate_bytes; /* 0: no limit on the size */
+	int64_t rotate_ns;     /* 0: no limit on the age */
+	struct watch *watch;   /* its findings are stored in the copies; may be NULL */
 	struct vitals *vitals;
 	bool quiet;
-	bool asked;                  /* a signal has asked for a copy */
-	struct collector *collector; /* borrowed, as the next two */
+	bool asked;                  /* a signal has requested a copy */
+	struct collector *collector; /* borrowed, like the next two */
 	struct session *session;
 	struct writer *writer;
 
-	unsigned int number; /* of the last copy */
-	uint64_t begun;      /* CLOCK_MONOTONIC: when the current trace began */
-	uint64_t carried;    /* bytes that it began with */
-	uint64_t again;      /* bytes at which a rotation that failed is due again; 0: none did */
+	unsigned int number; /* number of the last copy */
+	uint64_t begun;      /* CLOCK_MONOTONIC: start of the current trace */
+	uint64_t carried;    /* its size at the start, in bytes */
+	uint64_t again;      /* size at which a failed rotation is retried; 0: none failed */
 	struct writer_alarms seen;
-	bool refused;       /* a cut is due, but a thread is within a post */
-	int64_t refused_at; /* since then; of a flight by the trace's clock, else CLOCK_MONOTONIC */
-	bool told;          /* that what is needed is more than there is room for */
+	bool refused; /* a cut is due, but a thread is inside a post */
+	/* since when; for a flight recorder by the trace's clock, else CLOCK_MONOTONIC */
+	int64_t refused_at;
+	bool told; /* that the needed events exceed the limit */
 };
 
-/* From now on the collector cuts the trace where that is due. */
+/* From now on the collector cuts the trace when it is due. */
 void retention_start(struct retention *retention);
 
-/* Does it leave out some of the past? */
+/* Does it drop old events? */
 bool retention_cuts(const struct retention *retention);
 
-/* How many bytes a file may have; 0: any number. */
+/* The maximal size of a file in bytes; 0: no limit. */
 uint64_t retention_most(const struct retention *retention);
 
 /*
- * Make the copies that are due; call it some times a second. The session may ask
- * for one (session_page.copies_asked) and gets an answer. A copy that fails is
- * reported, and recording goes on. Returns 0 or -errno of the writer.
+ * Make the copies that are due; call it several times a second. The session may request one
+ * (session_page.copies_asked) and gets an answer. A copy that fails is reported, and recording
+ * continues. Returns 0 or -errno of the writer.
  */
 int retention_tend(struct retention *retention);
 
-/* "trace.3.db" for "trace.db" and 3; false where it is too long. */
+/* "trace.3.db" for "trace.db" and 3; false if it is too long. */
 bool retention_name(const char *path, unsigned int number, char name[PATH_MAX]);

@@ -1,10 +1,5 @@
 /*
- * Rings that are to come
- *
- * A ring's number is given out before its file is there, and its maker may be killed in between: a
- * missing ring is looked for again and again, and does not delay the others.
- *
- * The page holds the number of rings, and the program can write to the page: it is not trusted.
+ * Rings that do not exist yet
  */
 #include "cli/record/ring_search.h"
 
@@ -15,7 +10,7 @@
 #include "core/wire/log.h"
 
 enum {
-	RECENT_NS = 700000000, /* a ring still missing then was most likely never made */
+	RECENT_NS = 700000000, /* a ring that is still missing then was most likely never made */
 	MANY = 64,             /* with more missing rings than this, list the directory */
 };
 
@@ -36,7 +31,7 @@ static int open_ring(const struct ring_search *search, uint32_t index, struct ri
 				: session_open_ring(search->at, index, ret_ring);
 }
 
-/* Returns 1 if the ring is there now, 0 if not yet, or -errno. */
+/* Returns 1 if the ring exists, 0 if not yet, or -errno. */
 static int try_ring(struct ring_search *search, uint32_t index)
 {
 	struct ring ring;
@@ -44,8 +39,10 @@ static int try_ring(struct ring_search *search, uint32_t index)
 
 	if (err)
 		return 0;
-	/* pairs with the store in new_ring(): its maker has not told everything yet, or no thread
-	 * has taken it */
+	/*
+	 * pairs with the store in new_ring(): its maker has not finished it yet, or no thread has
+	 * taken it
+	 */
 	if (!atomic_load_explicit(&ring.head->ticks, memory_order_acquire) &&
 	    (!search->leftover || !atomic_load(&ring.head->tail))) {
 		ring_close(&ring);
@@ -72,7 +69,7 @@ static int try_each(struct ring_search *search)
 	return found < 0 ? found : 0;
 }
 
-/* The same by a list of the directory. Both lists are sorted. */
+/* The same with a list of the directory. Both lists are sorted. */
 static int try_listed(struct ring_search *search)
 {
 	uint32_t *listed;
@@ -111,8 +108,8 @@ bool ring_search_waiting(const struct ring_search *search)
 }
 
 /*
- * Missing rings come first: processes and threads are numbered in the order they began. A recent
- * one may be there by now: that no newer one was given does not make it wait.
+ * Missing rings come first: processes and threads are numbered in the order they began. Look for a
+ * recent one even if no newer number was assigned.
  */
 int ring_search_new(struct ring_search *search)
 {
@@ -129,7 +126,7 @@ int ring_search_new(struct ring_search *search)
 	return ring_search_missing(search);
 }
 
-/* The directory has all, whatever the page says. */
+/* The directory lists all rings, whatever the page says. */
 int ring_search_leftover(struct ring_search *search)
 {
 	int n = session_list_rings(search->at, &search->missing);
@@ -143,7 +140,7 @@ int ring_search_leftover(struct ring_search *search)
 	return ring_search_missing(search);
 }
 
-/* Is there a file, which is no ring? A ring that was never made has no file. */
+/* Is there a file that is no ring? A ring that was never made has no file. */
 static bool is_unreadable(const struct ring_search *search, uint32_t index)
 {
 	struct ring ring;
@@ -160,7 +157,7 @@ static uint32_t count_lost(const struct ring_search *search)
 	uint32_t made = atomic_load_explicit(&search->session->page->made, memory_order_relaxed);
 
 	if (search->leftover)
-		return UINT32_MAX; /* files may have been deleted: who knows */
+		return UINT32_MAX; /* files may have been deleted: unknown */
 	return made > search->opened ? made - search->opened : 0;
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Rings that are to come: a number was given out, and its file is not there yet.
+ * Rings that are expected: a number was given out, but its file does not exist yet.
  *
  * One thread.
  */
@@ -19,11 +19,11 @@ struct ring_search {
 	int at; /* the session's directory */
 	ring_search_take *take;
 	void *arg;
-	uint32_t *missing; /* numbers of rings that are not there yet, in order */
+	uint32_t *missing; /* numbers of rings that do not exist yet, sorted */
 	unsigned int nmissing;
 	size_t size;
-	uint64_t given_at; /* CLOCK_MONOTONIC of when the last of them was given out */
-	uint32_t known;    /* numbers below it are missing, or were taken */
+	uint64_t given_at; /* CLOCK_MONOTONIC: when the last of them was given out */
+	uint32_t known;    /* all numbers below it are missing, or were taken */
 	uint32_t opened;   /* rings, so far */
 	bool leftover;     /* of processes that are all dead */
 };
@@ -34,7 +34,7 @@ void ring_search_init(struct ring_search *search, const struct session *session,
 
 void ring_search_fini(struct ring_search *search);
 
-/* Take the rings of a directory to which nobody adds any more. Returns 0 or -errno. */
+/* Take the rings of a directory to which no process adds any more. Returns 0 or -errno. */
 int ring_search_leftover(struct ring_search *search);
 
 /* Were numbers given out since the last ring_search_new()? */
@@ -43,14 +43,13 @@ bool ring_search_waiting(const struct ring_search *search);
 /* If so, look for these and all that are still missing. Returns 0 or -errno, as the next two. */
 int ring_search_new(struct ring_search *search);
 
-/* Look again for all that are missing. */
+/* Search again for all that are missing. */
 int ring_search_missing(struct ring_search *search);
 
-/* The same, unless the last number was given out so long ago that its ring was never made. */
+/*
+ * The same, unless the last number was given out so long ago that its ring will never be created.
+ */
 int ring_search_recent(struct ring_search *search);
 
-/*
- * Of the missing, those whose file is there and cannot be read: how many, with the @path of the
- * first.
- */
+/* The number of missing rings whose file exists but cannot be read, with the @path of the first. */
 uint32_t ring_search_unreadable(const struct ring_search *search, char path[SESSION_PATH + 16]);

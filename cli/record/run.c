@@ -1,7 +1,7 @@
 /*
  * verbatim run: a program on the software device, nothing recorded
  *
- * Becomes the program: there is nothing left for us to do.
+ * It executes the program in its place: there is nothing left for us to do.
  */
 #include <errno.h>
 #include <string.h>
@@ -38,9 +38,9 @@ int cli_run(int argc, char **argv)
 	if (device_choose(set.device, DEVICE_SYSFS, &soft))
 		return CLI_ENVIRONMENT;
 	if (soft && !set.device)
-		device_tell_soft();
+		device_report_soft();
 	if (!soft)
-		device_tell_closed(set.device, "");
+		device_report_closed(set.device, "");
 	err = launch_check(arguments.at[0]);
 	if (err)
 		return launch_failure(err);

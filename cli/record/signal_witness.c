@@ -1,5 +1,5 @@
 /*
- * Signals to the recorder, and whether the program got them, too
+ * Signals to the recorder, and whether the program received them, too
  *
  * The witness ends with us, even if we are killed.
  */

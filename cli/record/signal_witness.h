@@ -1,11 +1,11 @@
 #pragma once
 /*
- * Signals to the recorder, and whether the program got them, too.
+ * Finds out whether the program got a signal that the recorder got.
  *
- * A signal to the process group (Ctrl-C, timeout(1)) or to a whole control
- * group (systemd) reaches the program without us; one to our pid does not, and
- * has to be passed on. To know which it was there is a witness: a process
- * in our group that does nothing but note the signals that it gets.
+ * A signal to the process group (Ctrl-C, timeout(1)) or to a whole control group (systemd) reaches
+ * the program directly; one to the recorder's pid does not, and must be passed on. The difference
+ * is detected with a witness: a process in the recorder's group that only notes the signals that it
+ * gets.
  *
  * One thread.
  */
@@ -15,19 +15,20 @@
 
 struct signal_witness {
 	pid_t pid;
-	int fd;           /* a byte for each signal that it got */
-	sigset_t signals; /* those that we pass on: not those that we were started to ignore */
-	sigset_t before;  /* our mask as it was */
-	sigset_t got;     /* by the witness */
+	int fd; /* a byte for each signal that it got */
+	/* the signals to be passed on: those that the recorder was not started to ignore */
+	sigset_t signals;
+	sigset_t before; /* the original signal mask */
+	sigset_t got;    /* by the witness */
 };
 
-/* Block the signals that we pass on and start the witness. Returns 0 or -errno. */
+/* Block the signals to be passed on and start the witness. Returns 0 or -errno. */
 int signal_witness_start(struct signal_witness *witness);
 
-/* Read which signals it has got until now. */
+/* Read which signals it has got so far. */
 void signal_witness_look(struct signal_witness *witness);
 
-/* Had @signal reached the witness, too, by the last look? */
+/* Had the witness got @signal, too, by the last signal_witness_look()? */
 bool signal_witness_got(const struct signal_witness *witness, int signal);
 
 /* Forget the signals that it has got so far. */

@@ -1,7 +1,7 @@
 /*
  * verbatim snapshot: a copy of the current content of a flight recorder
  *
- * The request to the recorder and its answer are in the page of its session.
+ * The request to the recorder and its reply are in the page of its session.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -1,11 +1,11 @@
 /*
- * The program stops where a verb has failed
+ * Stops the program at a verb that failed
  *
- *	program: claims the spot, describes it, stops
- *	us:      see it taken -> drain the rings once more -> it has stopped -> tell -> free again
+ * 	program: claims the spot, describes it, stops
+ * 	us:      see the claim -> drain the rings once more -> it has stopped -> report -> release
  *
  * A process that stops by SIGSTOP is stopped again when a debugger detaches from it (ptrace(2)),
- * which nobody expects: so we send SIGCONT when a debugger has come and gone.
+ * which is unexpected: so we send SIGCONT after a debugger has detached.
  */
 #include "cli/record/spot.h"
 
@@ -120,9 +120,9 @@ static bool has_stopped(const struct thread_state *state)
 	return state->state == 'T' || state->state == 't';
 }
 
-/* What the user is told */
+/* Messages to the user */
 
-/* Inline functions of the headers of verbs lie between the program's and ours. */
+/* Inline functions of the headers of verbs are between the program's frames and ours. */
 static bool is_inline_verb(const struct symbol *symbol)
 {
 	return symbol->inlined && symbol->function &&
@@ -145,7 +145,7 @@ static void name_frame(const struct frame *frame, char text[PLACE])
 	symbols_close(symbols);
 }
 
-/* Where @spot was called: "to_rts+0x1f (app.c:20)"; or "". */
+/* The place of the call of @spot: "to_rts+0x1f (app.c:20)"; or "". */
 static const char *find_place(struct spot *s, const struct stop_spot *spot, char text[PLACE])
 {
 	sqlite3_stmt *stmt;
@@ -201,8 +201,8 @@ static void describe_spot(const struct stop_spot *spot, char *text, size_t size)
 }
 
 /* "ibv_modify_qp() failed with 22 (Invalid argument) at 1:39 in to_rts+0x1f (app.c:20)" */
-static void say_spot(struct spot *s, const struct stop_spot *spot, uint32_t thread, char *text,
-		     size_t size)
+static void describe_place(struct spot *s, const struct stop_spot *spot, uint32_t thread,
+			   char *text, size_t size)
 {
 	char what[160], place[PLACE], id[48] = "";
 
@@ -213,11 +213,11 @@ static void say_spot(struct spot *s, const struct stop_spot *spot, uint32_t thre
 	snprintf(text, size, "%s%s%s%s", what, id, *place ? " in " : "", place);
 }
 
-static void tell_spot(struct spot *s, const struct stop_spot *spot, uint32_t thread)
+static void report_spot(struct spot *s, const struct stop_spot *spot, uint32_t thread)
 {
 	char text[sizeof(s->core.what)];
 
-	say_spot(s, spot, thread, text, sizeof(text));
+	describe_place(s, spot, thread, text, sizeof(text));
 	progress_clear(s->progress);
 	log_note("%s: pid %d is stopped here, in its thread %d: `gdb -p %d`, `thread find %d`; it "
 		 "continues when the debugger detaches, or with `kill -CONT %d`",
@@ -231,12 +231,12 @@ static void free_spot(struct spot *s)
 		     s->session->page->stop.every ? STOP_FREE : STOP_OVER);
 }
 
-/* "t.db.1-39.core", and gcore puts the pid behind. */
+/* "t.db.1-39.core", to which gcore appends the pid. */
 static void begin_core(struct spot *s, const struct stop_spot *spot, uint32_t thread)
 {
 	char prefix[sizeof(s->core.path) - 16];
 
-	say_spot(s, spot, thread, s->core.what, sizeof(s->core.what));
+	describe_place(s, spot, thread, s->core.what, sizeof(s->core.what));
 	snprintf(prefix, sizeof(prefix), "%s.%u-%u.core", s->path, thread, spot->n);
 	if (core_begin(&s->core, prefix, spot->pid)) {
 		kill(spot->pid, SIGCONT);
@@ -250,7 +250,7 @@ static void tend_core(struct spot *s, bool wait)
 		return;
 	kill(s->core.pid, SIGCONT); /* the debugger has left it stopped */
 	progress_clear(s->progress);
-	core_tell(&s->core);
+	core_report(&s->core);
 	free_spot(s);
 }
 
@@ -267,17 +267,17 @@ static void add_stopped(struct spot *s, pid_t pid, pid_t tid)
 }
 
 /*
- * One has been taken, and the rings drained since: tell when it has stopped, and the trace has the
- * thread.
+ * One has been taken, and the rings were drained since: report it once it has stopped, and the
+ * trace has the thread.
  */
-static void spot_tell(struct spot *s)
+static void spot_report(struct spot *s)
 {
 	struct stop_spot *at = &s->session->page->spot;
 	struct thread_state state;
 	struct stop_spot spot;
 	uint32_t thread;
 
-	/* the program can write there at any time */
+	/* the program can write to it at any time */
 	memcpy(&spot, (const void *)at, sizeof(spot));
 	state = read_state(spot.pid, spot.tid);
 	thread = find_thread(s, &spot);
@@ -289,7 +289,7 @@ static void spot_tell(struct spot *s)
 	} else if (s->session->page->stop.core) {
 		begin_core(s, &spot, thread);
 	} else {
-		tell_spot(s, &spot, thread);
+		report_spot(s, &spot, thread);
 		add_stopped(s, spot.pid, spot.tid);
 		free_spot(s);
 	}
@@ -304,7 +304,7 @@ static bool is_taken_by(const struct spot *s, pid_t pid)
 	       spot->pid == pid;
 }
 
-/* Also one that came and went between two looks: the thread had to run for it. */
+/* Also one that came and left between two looks: the thread had to run for it. */
 static bool debugger_left(const struct stopped *stopped, const struct thread_state *state)
 {
 	return !state->tracer &&
@@ -313,14 +313,14 @@ static bool debugger_left(const struct stopped *stopped, const struct thread_sta
 }
 
 /*
- * Where a debugger comes or goes, the process is for a moment in neither state: only when it is
- * not seen to be stopped for long does it run. True: it does, or is gone.
+ * While a debugger attaches or detaches, the process is briefly in neither state: it runs only if
+ * it is not seen to be stopped for long. True: it runs, or is gone.
  */
 static bool look_after(struct spot *s, struct stopped *stopped)
 {
 	struct thread_state state = read_state(stopped->pid, stopped->tid);
 
-	if (is_taken_by(s, stopped->pid)) /* it went on, and has stopped again */
+	if (is_taken_by(s, stopped->pid)) /* it continued, and has stopped again */
 		return true;
 	if (debugger_left(stopped, &state))
 		kill(stopped->pid, SIGCONT);
@@ -348,7 +348,7 @@ bool spot_look(struct spot *s)
 	}
 	look_after_all(s);
 	if (s->seen_at)
-		spot_tell(s);
+		spot_report(s);
 	/* pairs with the store in stop_here() */
 	else if (atomic_load_explicit(&s->session->page->spot.state, memory_order_acquire) ==
 		 STOP_TAKEN)

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * The program stops where a verb has failed: what --stop-on means, and what the user is told.
+ * Stopping the program when a verb has failed (--stop-on), and the messages about it.
  *
  * The program's own thread stops it (core/wire/stop.h). One thread.
  */
@@ -14,44 +14,47 @@
 
 struct writer;
 
-/* What --stop-on asks for. */
+/* The settings of --stop-on. */
 struct stop_setting {
 	struct stop_rule rule;
 	bool finding; /* stop at findings of --check, soon after them */
 };
 
-/* --stop-on=WHAT,...: error, finding, every, a verb, a completion's status. As option_parse. */
+/*
+ * Parse --stop-on=WHAT,...: error, finding, every, a verb, a completion's status. As option_parse.
+ */
 int stop_read(const char *text, void *field, char complaint[OPTIONS_COMPLAINT]);
 
 enum { SPOTS_MAX = 32 };
 
-/* A process that has stopped, by the thread that did it. */
+/* A process that has stopped, and the thread that stopped it. */
 struct stopped {
 	pid_t pid, tid;
-	bool traced;        /* a debugger had it when we looked last */
+	bool traced;        /* a debugger was attached at the last look */
 	unsigned int looks; /* since it stopped */
-	unsigned int moved; /* looks since it was seen to be stopped or traced */
-	uint64_t switches;  /* of contexts, of that thread, by the time it lay still */
+	unsigned int moved; /* number of looks since it was seen stopped or traced */
+	uint64_t switches;  /* context switches of that thread when it had stopped */
 };
 
 struct spot {
 	struct session *session;
 	struct writer *writer;
 	struct progress *progress;
-	const char *path; /* of the trace; cores lie beside it */
+	const char *path; /* of the trace; cores are written beside it */
 	struct core_file core;
-	uint64_t seen_at; /* CLOCK_MONOTONIC: that one was taken and is to be told of; 0: none is */
+	/* CLOCK_MONOTONIC: when a stopped process was noticed that is not reported yet; 0: none */
+	uint64_t seen_at;
 	struct stopped stopped[SPOTS_MAX];
 	unsigned int nstopped;
 };
 
 /*
- * Tell of a process that is stopped, and let go on what its debugger has left. To be called after
- * the rings were drained. True: soon again.
+ * Report a stopped process, and continue those that their debugger has left. Call it after the
+ * rings were drained. True: call it again soon.
  */
 bool spot_look(struct spot *spot);
 
-/* Let all go on that are stopped and that no debugger has. */
+/* Continue all stopped processes that no debugger is attached to. */
 void spot_release(struct spot *spot);
 
 /* The recording ends: likewise, after the core that is being written. */

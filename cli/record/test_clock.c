@@ -1,8 +1,8 @@
 /*
- * A clock that is wrong on purpose, for tests of what reads it
+ * A clock that is wrong on purpose, to test the code that reads it
  *
- * Programs write ticks, which the recorder turns into nanoseconds: a rate that is wrong there is
- * what a crystal that is wrong would be.
+ * Programs write ticks, which the recorder converts to nanoseconds: a wrong rate there acts like an
+ * inaccurate crystal.
  */
 #include "cli/record/test_clock.h"
 

@@ -1,9 +1,9 @@
 /*
- * What the program does while it runs, counted for who looks
+ * What the program does while it runs, counted for `verbatim top`
  *
- *	trace, as it is written --> profile --> state, once a second --> vitals_page.c
+ * 	trace, as it is written --> profile --> state, once a second --> vitals_page.c
  *
- * Not here: who looks (cli/top/).
+ * Not here: the reader (cli/top/).
  */
 #include "cli/record/vitals.h"
 
@@ -28,7 +28,7 @@ enum {
 	BUSY = 25, /* percent of a ring: reading comes first */
 };
 
-/* Latencies of a queue pair that had a row, as they were when it was published. */
+/* Latencies of a queue pair that had a row, at the last publication. */
 struct before {
 	uint32_t object;
 	struct histogram latency;
@@ -38,20 +38,20 @@ struct vitals {
 	const struct session *session;
 	struct writer *writer;
 	int fd;                    /* of the page; -1: nobody has looked yet */
-	bool awaited;              /* somebody is about to look for the first time */
-	bool asked;                /* somebody looks, or is about to */
-	struct follow follow;      /* closed where another follows */
+	bool awaited;              /* a reader is about to look for the first time */
+	bool asked;                /* a reader looks, or is about to */
+	struct follow follow;      /* closed if another one follows */
 	struct trace *trace;       /* that is followed */
-	struct profiler *profiler; /* NULL: nobody looks */
-	bool attached;             /* another follows, and gives us what it reads */
+	struct profiler *profiler; /* NULL: there is no reader */
+	bool attached;             /* another one follows, and passes on what it reads */
 	bool over;                 /* after a failure, or the end */
-	uint64_t looked_at;        /* CLOCK_MONOTONIC: when it was seen whether somebody looks */
+	uint64_t looked_at;        /* CLOCK_MONOTONIC: last check whether there is a reader */
 	uint64_t published_at;
-	int64_t now;   /* of the trace: all until then is counted */
-	int64_t limit; /* of the trace: what there is now to count goes up to it */
+	int64_t now;   /* of the trace: all events until then are counted */
+	int64_t limit; /* of the trace: events up to it can be counted now */
 	int64_t seen;  /* of the trace: what was read from the rings */
 
-	/* as it was when it was published last */
+	/* as last published */
 	struct vitals_totals totals;
 	int64_t time;
 	struct vitals_counts *counts; /* by object */
@@ -81,7 +81,7 @@ int vitals_new(const struct session *session, struct writer *writer, bool awaite
 	return 0;
 }
 
-/* What is published next has no before. */
+/* The next publication has no predecessor. */
 static void forget_before(struct vitals *v)
 {
 	free(v->counts);
@@ -128,7 +128,7 @@ static void fail_vitals(struct vitals *v)
 
 /* Counts */
 
-/* Errors are all recorded, also by a sample. */
+/* Errors are all recorded, even if the rest is sampled. */
 static uint64_t scale_completions(uint64_t n, uint64_t completions, uint64_t errors)
 {
 	return (completions - errors) * n + errors;
@@ -196,7 +196,7 @@ static int put_totals(struct vitals *v, struct vitals_state *state, const struct
 	return err;
 }
 
-/* Latencies since @before, which becomes what @all is. */
+/* Latencies since @before, which is then set to @all. */
 static struct vitals_latency take_latency(const struct histogram *all, struct histogram *before)
 {
 	struct histogram since = { 0 };
@@ -247,7 +247,7 @@ static struct vitals_counts count_queue(const struct profile_queue *queue, uint6
 	};
 }
 
-/* Those with most traffic since the last time come first, then those with most of all. */
+/* Those with most traffic since the last publication come first, then those with most in total. */
 struct candidate {
 	const struct profile_queue *queue;
 	struct vitals_counts all, since;
@@ -272,7 +272,7 @@ static int compare_candidates(const void *a, const void *b)
 	return x > y ? -1 : 1;
 }
 
-/* The counts of each queue, and from now on these as those before. NULL: no memory. */
+/* Compute the counts of each queue since the last time, and keep these. NULL: no memory. */
 static struct candidate *list_candidates(struct vitals *v, const struct profile *profile,
 					 uint64_t n, size_t *ret_n)
 {
@@ -375,7 +375,7 @@ static int publish_state(struct vitals *v, enum vitals_phase phase)
 {
 	const struct profile *profile = profiler_profile(v->profiler);
 	struct writer_progress done = writer_progress(v->writer);
-	/* at the end it was estimated already */
+	/* at the end it was already estimated */
 	uint64_t n = phase == VITALS_ENDED || !profile->one_of ? 1 : profile->one_of;
 	struct vitals_state *state = calloc(1, sizeof(*state));
 	int err = state ? put_totals(v, state, profile, n) : log_err(-ENOMEM, "publish counts");
@@ -433,7 +433,7 @@ static int count_event(void *arg, const struct trace_event *event)
 	return profiler_event(v->profiler, event);
 }
 
-static void look_who_asks(struct vitals *v)
+static void find_asker(struct vitals *v)
 {
 	if (v->fd < 0)
 		v->fd = vitals_page_find(v->session);
@@ -442,13 +442,13 @@ static void look_who_asks(struct vitals *v)
 	v->asked |= v->awaited;
 }
 
-/* Once in a round: whether somebody looks, and how far there is something to count. */
+/* Once in a round: find whether there is a reader, and how far to count. */
 static int begin_round(struct vitals *v, uint64_t start)
 {
 	int err = 0;
 
 	v->looked_at = start;
-	look_who_asks(v);
+	find_asker(v);
 	if (v->attached)
 		return 0;
 	if (!v->asked && v->profiler)
@@ -498,7 +498,7 @@ bool vitals_is_on(const struct vitals *v)
 	return v->asked && !v->over;
 }
 
-/* Beside a check, which counts whether somebody looks or not */
+/* Beside a check, which reads the trace whether there is a reader or not */
 
 int vitals_attach(struct vitals *v, struct trace *trace)
 {
@@ -555,7 +555,7 @@ void vitals_finish(struct vitals *v)
 {
 	if (v->over)
 		return;
-	look_who_asks(v);
+	find_asker(v);
 	if (v->asked && (count_rest(v) ?: publish_state(v, VITALS_ENDED)))
 		fail_vitals(v);
 	v->over = true;

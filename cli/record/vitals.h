@@ -1,11 +1,11 @@
 #pragma once
 /*
- * What the program does while it runs, counted for who looks: `verbatim top`, `record --live`.
+ * Live statistics of the program for viewers: `verbatim top`, `record --live`.
  *
- * In the recorder's own thread, in slices between two rounds of reading, as the check is (watch.h).
- * It follows the trace itself, from its first event, as soon as somebody looks, and no longer than
- * that; beside a check it is given each event that is checked, from the start. A failure ends it
- * and not the recording. One thread.
+ * Runs in the recorder's own thread, in slices between two rounds of reading, like the check
+ * (watch.h). It reads the trace from its first event, but only while a viewer is attached; if there
+ * is a check it gets each event from that, from the start. A failure ends it but not the recording.
+ * One thread.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,8 +17,8 @@
 struct vitals;
 
 /*
- * @awaited: somebody is about to look, and is told at least the end. What is given is borrowed
- * until vitals_free(). 0 or -errno after log_err().
+ * @awaited: a viewer is about to attach, and gets at least the end. Arguments are borrowed until
+ * vitals_free(). 0 or -errno after log_err().
  */
 int vitals_new(const struct session *session, struct writer *writer, bool awaited,
 	       struct vitals **ret_vitals);
@@ -27,24 +27,24 @@ int vitals_new(const struct session *session, struct writer *writer, bool awaite
 void vitals_free(struct vitals *vitals);
 
 /*
- * Go on for a while; @seen as of collector_seen(), @fullest of collector_drain(). True: there is
- * more to be read, come back soon.
+ * Continue for a while; @seen as of collector_seen(), @fullest of collector_drain(). True: there is
+ * more to read, call it again soon.
  */
 bool vitals_step(struct vitals *vitals, int64_t seen, int fullest);
 
-/* Read all events up to @time now, which are then forgotten. */
+/* Read all events up to @time now, since they are dropped afterwards. */
 void vitals_read_until(struct vitals *vitals, int64_t time);
 
-/* Does somebody look? Then the recorder must not sleep for long. */
+/* Is a viewer attached? Then the recorder must not sleep for long. */
 bool vitals_is_on(const struct vitals *vitals);
 
 /*
- * Another follows @trace, and gives each event before vitals_detach(). Accept NULL. 0 or -errno
- * after log_err().
+ * Another reader follows @trace, and passes each event until vitals_detach(). Accept NULL. 0 or
+ * -errno after log_err().
  */
 int vitals_attach(struct vitals *vitals, struct trace *trace);
 void vitals_event(struct vitals *vitals, const struct trace_event *event);
 void vitals_detach(struct vitals *vitals);
 
-/* All has been given to the writer: count the rest and publish it if somebody looks. */
+/* The writer has all events: count the rest and publish it if a viewer is attached. */
 void vitals_finish(struct vitals *vitals);

@@ -1,5 +1,5 @@
 /*
- * What a recorder tells of the program that it records
+ * The state of a recorded program, as its recorder publishes it
  */
 #include "cli/record/vitals_page.h"
 
@@ -10,12 +10,12 @@
 #include <unistd.h>
 
 #define MAGIC 0x6576694c65735676ull /* "vVseLive" */
-#define NAME  "session.vitals"      /* session_remove() takes it away */
+#define NAME  "session.vitals"      /* session_remove() removes it */
 
 enum {
 	VERSION = 1,
-	PATIENCE = 10, /* seconds that nobody has looked */
-	TRIES = 16,    /* to read what is being written */
+	PATIENCE = 10, /* seconds without a reader */
+	TRIES = 16,    /* tries to read while it is being written */
 };
 
 struct head {
@@ -25,8 +25,8 @@ struct head {
 
 struct vitals_page {
 	struct head head;
-	uint32_t turn;  /* odd while it is written */
-	uint64_t asked; /* CLOCK_MONOTONIC: when somebody looked last */
+	uint32_t turn;  /* odd while it is being written */
+	uint64_t asked; /* CLOCK_MONOTONIC: last access of a reader */
 	struct vitals_state state;
 };
 
@@ -62,7 +62,7 @@ static int get_bytes(int fd, void *bytes, size_t n, size_t at)
 	return got == (ssize_t)n ? 0 : got < 0 ? -errno : -EPROTO;
 }
 
-/* Several may do so at once, and find what another has half made; nothing is taken back. */
+/* Several may do so at once, and find a half-made page; nothing is undone. */
 int vitals_page_make(const struct session *session)
 {
 	struct head head = { 0 };
@@ -109,7 +109,7 @@ int vitals_page_put(int fd, const struct vitals_state *state)
 	return err ? err : PUT(fd, turn, &turn);
 }
 
-/* Texts end, and no count leads out of its array. */
+/* Terminate the texts, and limit counts to their arrays. */
 static void bound_state(struct vitals_state *state)
 {
 	if (state->nqueues > VITALS_QUEUES)

@@ -1,10 +1,10 @@
 #pragma once
 /*
- * What a recorder tells of the program that it records: file DIR/session.vitals of its session.
+ * Live statistics of a recorded program: file DIR/session.vitals of its session.
  *
- * Who looks makes the file; the recorder counts as long as somebody looks, and publishes about once
- * a second. The program could write to the file, or cut it off: so it is read and written, not
- * mapped, and nothing in it is believed. One writer; any number of readers.
+ * The viewer creates the file; the recorder counts as long as a viewer is attached, and publishes
+ * about once a second. The program could write to the file, or truncate it: so it is read and
+ * written, not mapped, and its contents are not trusted. One writer; any number of readers.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -12,7 +12,7 @@
 #include "core/wire/session.h"
 
 enum {
-	VITALS_QUEUES = 64, /* rows: those with most traffic */
+	VITALS_QUEUES = 64, /* rows: those with the most traffic */
 	VITALS_OPCODES = 8,
 	VITALS_NAME = 24,
 	VITALS_ROUND_NS = 1000000000,
@@ -20,13 +20,13 @@ enum {
 
 enum vitals_phase {
 	VITALS_NONE,    /* nothing was published yet */
-	VITALS_BEHIND,  /* what was recorded before is still being counted */
-	VITALS_RUNNING, /* all is counted up to a moment ago */
-	VITALS_ENDED,   /* the program has ended, and all of the trace is counted */
-	VITALS_FAILED,  /* the recorder counts no longer, and records on */
+	VITALS_BEHIND,  /* earlier events are still being counted */
+	VITALS_RUNNING, /* everything up to a moment ago is counted */
+	VITALS_ENDED,   /* the program has ended, and the whole trace is counted */
+	VITALS_FAILED,  /* the recorder has stopped counting, but continues to record */
 };
 
-/* Requests are of send queues, receives those posted; bytes and completions as stat has them. */
+/* Requests are those of send queues, receives those posted; bytes and completions as in stat. */
 struct vitals_counts {
 	uint64_t requests, receives, sent, received, completions, errors;
 };
@@ -36,7 +36,7 @@ struct vitals_totals {
 	uint64_t flushed;       /* of the errors */
 	uint64_t calls, failed; /* of control verbs */
 	uint64_t registered, registered_bytes;
-	uint64_t waits; /* of the program for the recorder */
+	uint64_t waits; /* waits of the program for the recorder */
 	int64_t waited_ns;
 };
 
@@ -47,7 +47,7 @@ struct vitals_latency {
 	int64_t half, most_of_all, longest; /* p50, p99 */
 };
 
-/* What is outstanding now; `known` is false where that is not certain. */
+/* Currently outstanding requests; `known` is false if that is not certain. */
 struct vitals_depth {
 	uint32_t outstanding, capacity; /* 0: not known */
 	bool known;
@@ -64,8 +64,8 @@ struct vitals_queue {
 
 struct vitals_state {
 	uint32_t phase;        /* enum vitals_phase */
-	uint32_t one_of;       /* of so many data verbs one was recorded: counts are estimates */
-	int64_t time;          /* of the trace, up to which all is counted */
+	uint32_t one_of;       /* one in this many data verbs was recorded: counts are estimates */
+	int64_t time;          /* of the trace, up to which everything is counted */
 	int64_t seen;          /* the same, recorded */
 	int64_t interval;      /* ns of the trace since the last publication */
 	int64_t waited_most;   /* ns */
@@ -75,13 +75,13 @@ struct vitals_state {
 	struct vitals_totals all, since;
 	struct vitals_latency latencies[VITALS_OPCODES];
 	uint32_t nlatencies;
-	uint32_t nqueues, queues_of_all; /* rows; queues that were used */
+	uint32_t nqueues, queues_of_all; /* number of rows; number of used queues */
 	struct vitals_queue queues[VITALS_QUEUES];
 };
 
 /*
- * For who looks: make the file, or open the one that is there. For the recorder: open it, -ENOENT
- * as long as nobody has looked. A descriptor or -errno.
+ * For a viewer: create the file, or open the existing one. For the recorder: open it, -ENOENT as
+ * long as there was no viewer. A descriptor or -errno.
  */
 int vitals_page_make(const struct session *session);
 int vitals_page_find(const struct session *session);
@@ -90,11 +90,11 @@ int vitals_page_find(const struct session *session);
 int vitals_page_put(int fd, const struct vitals_state *state);
 
 /*
- * What was published last, with counts of rows that fit; @turn is 0 at first. 1, or 0: that has not
- * changed since @turn, which is updated; -errno.
+ * The last published state, with valid row counts; @turn is 0 at first. 1, or 0: it has not changed
+ * since @turn, which is updated; -errno.
  */
 int vitals_page_get(int fd, struct vitals_state *ret_state, uint32_t *turn);
 
-/* Somebody looks, now; does somebody? */
+/* A viewer is attached now; is one attached? */
 int vitals_page_ask(int fd);
 bool vitals_page_asked(int fd);

@@ -1,18 +1,18 @@
 /*
  * The check of a program that is still running
  *
- *	seen (collector) - WINDOW --> cursor extended each ROUND --> check --> stderr
+ * 	seen (collector) - WINDOW --> cursor extended each ROUND --> check --> stderr
  *
- * Rings are read one after the other, and an event has the time at which its
- * verb began but is published when it has returned. So the check stays WINDOW
- * behind. Events published later than that are given out of order.
+ * Rings are read one after the other, and an event has the time at which its verb began but is
+ * published when it has returned. So the check stays WINDOW behind. Events published later than
+ * that arrive out of order.
  *
- * Before events are checked it is known what was lost up to them (recording.c), and rules that
- * cannot do without it are silent from there on. What was judged before that, or out of order, is
- * judged once more when the trace is finished.
+ * Before events are checked the losses up to them are known (recording.c), and rules that need the
+ * lost events are silent from there on. Findings from before that, or out of order, are checked
+ * once more when the trace is finished.
  *
- * Not here: rules and reports (analyzer/), the trace as it is read while it is
- * written (core/store/read/live.c), the check of the finished trace (recheck.c).
+ * Not here: rules and reports (analyzer/), the trace as it is read while it is written
+ * (core/store/read/live.c), the check of the finished trace (recheck.c).
  */
 #include "cli/record/watch.h"
 
@@ -54,14 +54,14 @@ struct watch {
 	struct report report;
 	bool told[RULE_COUNT];
 	size_t errors, findings; /* printed so far */
-	struct map shown;        /* causes of errors that were */
-	size_t stored;           /* findings that are in the trace, or one before it */
-	uint64_t *stored_times;  /* for each of these: how many there were at its place */
-	uint64_t *said;          /* for each finding: how many at its place when it was printed */
-	struct told_list printed;
-	bool unsure;        /* something may be judged otherwise in the finished trace */
-	bool again;         /* so it is to be checked */
-	bool found;         /* findings for which `verbatim check` ends with 1 */
+	struct map shown;        /* causes of errors that were shown */
+	size_t stored;           /* findings that are in the trace, or in one before it */
+	uint64_t *stored_times;  /* their number of occurrences when stored */
+	uint64_t *said;          /* for each finding: its number of occurrences when printed */
+	struct printed_list printed;
+	bool unsure;        /* some findings may change in the finished trace */
+	bool again;         /* so it is to be checked again */
+	bool found;         /* there are findings for which `verbatim check` ends with 1 */
 	bool over;          /* after a failure */
 	bool behind;        /* it was reported that the check is behind */
 	pid_t stopped;      /* the last process that --stop-on has stopped */
@@ -84,7 +84,7 @@ void watch_free(struct watch *w)
 	close_watch(w);
 	symbols_close(w->report.symbols);
 	map_fini(&w->shown);
-	told_fini(&w->printed);
+	printed_fini(&w->printed);
 	free(w->said);
 	free(w->stored_times);
 	free(w);
@@ -127,7 +127,7 @@ static void fail_watch(struct watch *w)
 		 w->options.path);
 }
 
-/* Printing: a block is one write, so that it stays together among the program's own output. */
+/* A block is printed by one write, so that it stays together among the program's own output. */
 
 struct block {
 	char *text;
@@ -173,7 +173,7 @@ static void stop_process(struct watch *w, uint32_t process, int64_t time)
 
 /* What is new */
 
-/* Errors of one cause are shown once. */
+/* Errors with one cause are shown once. */
 static bool was_shown(struct watch *w, const struct first_error *error)
 {
 	uint64_t key = group_key_of_error(w->follow.trace, error), shown;
@@ -226,7 +226,7 @@ static int show_findings(struct watch *w, const struct findings *findings)
 		if (findings->all[w->findings]->known != FINDING_NEW)
 			continue;
 		show_finding(w, findings->all[w->findings]);
-		if (told_add(&w->printed, findings->all[w->findings]))
+		if (printed_add(&w->printed, findings->all[w->findings]))
 			return -ENOMEM;
 	}
 	return 0;
@@ -256,7 +256,7 @@ static int extend_cursor(struct watch *w, int64_t to)
 	return err < 0 ? err : 0;
 }
 
-static void tell_behind(struct watch *w, int64_t seen)
+static void report_lag(struct watch *w, int64_t seen)
 {
 	bool behind = w->follow.more && seen - w->follow.now > TELL_NS;
 
@@ -282,7 +282,7 @@ bool watch_step(struct watch *w, int64_t seen, int fullest)
 		more = extend_cursor(w, seen - (stop ? STOP_WINDOW_NS : WINDOW_NS));
 		w->follow.now = seen;
 	}
-	tell_behind(w, seen);
+	report_lag(w, seen);
 	if (more >= 0 && fullest > BUSY)
 		return true;
 	more = more < 0 ? more : follow_slice(&w->follow, start, check_one, w);
@@ -307,7 +307,7 @@ void watch_read_until(struct watch *w, int64_t time)
 
 /* The end */
 
-/* Findings of a place whose number has grown since they were printed, and the summary. */
+/* Show findings whose number has grown since they were printed, and the summary. */
 static void show_rest(struct watch *w, const struct findings *findings)
 {
 	struct block block = { 0 };
@@ -324,15 +324,15 @@ static void show_rest(struct watch *w, const struct findings *findings)
 	}
 }
 
-/* Parts of the trace are other traces, or gone: it cannot be checked as a whole. */
-static void tell_unsure(struct watch *w, const struct findings *findings)
+/* Parts of the trace are in other traces, or gone: it cannot be checked as a whole. */
+static void report_unsure(struct watch *w, const struct findings *findings)
 {
 	uint64_t late = cursor_late(w->follow.cursor);
 
 	for (size_t i = 0; i < findings->n; i++)
 		if (findings->skip[findings->all[i]->rule])
 			findings->all[i]->known |= FINDING_UNCERTAIN;
-	told_retract(&w->printed, findings);
+	printed_retract(&w->printed, findings);
 	if (late)
 		log_note("%" PRIu64 " events came too late to be checked in order: `verbatim "
 			 "check %s` may report more or fewer findings",
@@ -352,7 +352,7 @@ static int store_finding(struct watch *w, const struct finding *f, uint64_t n)
 	return err;
 }
 
-/* Findings that are new, or whose number has grown, since the last time. */
+/* Store findings that are new, or whose number has grown, since the last time. */
 static int store_findings(struct watch *w, const struct findings *findings)
 {
 	uint64_t *stored = realloc(w->stored_times, (findings->n + 1) * sizeof(*stored));
@@ -409,7 +409,7 @@ static int finish_watch(struct watch *w)
 	if (err)
 		return err;
 	err = show_findings(w, findings);
-	tell_unsure(w, findings);
+	report_unsure(w, findings);
 	known_judge_facts(w->options.known, &w->report);
 	if (!err) {
 		show_rest(w, findings);
@@ -417,7 +417,7 @@ static int finish_watch(struct watch *w)
 	}
 	if (!err)
 		err = store_findings(w, findings);
-	known_tell(w->options.known, findings);
+	known_report(w->options.known, findings);
 	if (!err && w->options.check->write_baseline)
 		known_write(w->options.check->write_baseline, &w->report);
 	w->found = check_is_bad(findings);

@@ -17,7 +17,7 @@
 
 enum { WIDTH_MAX = 16 };
 
-/* Without those that are gone, with others. Returns how many are left. */
+/* Remove those that are gone with others. Returns the number of the rest. */
 static size_t drop_gone(const struct delta *delta, size_t *items, size_t n)
 {
 	size_t left = 0;
@@ -28,7 +28,7 @@ static size_t drop_gone(const struct delta *delta, size_t *items, size_t n)
 	return left;
 }
 
-/* One pass with runs of @run, after which *@n are left. 1: some were taken out; 0; or -errno. */
+/* One pass with runs of @run, after which *@n are left. 1: some were removed; 0; or -errno. */
 static int take_runs(const struct delta *delta, size_t *items, size_t *n, size_t run)
 {
 	size_t at = 0;

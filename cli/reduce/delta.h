@@ -1,14 +1,14 @@
 #pragma once
 /*
- * Delta debugging: take out as much as possible. One thread.
+ * Delta debugging: remove as many items as possible. One thread.
  */
 #include <stdbool.h>
 #include <stddef.h>
 
 /*
- * What can be taken out is numbered from 0. @try takes out those from @first to @last - 1 of
- * @items, for @n choices of these at a time, and returns the index of the first choice that still
- * shows what is wanted, which is taken out for good; @n: none does; or -errno.
+ * Removable items are numbered from 0. @try removes those from @first to @last - 1 of @items, for
+ * @n alternative choices at a time, and returns the index of the first choice that still reproduces
+ * the goal, which is removed for good; @n: none does; or -errno.
  */
 struct delta_range {
 	size_t first, last;
@@ -16,14 +16,14 @@ struct delta_range {
 
 struct delta {
 	int (*try)(void *arg, const size_t *items, const struct delta_range *ranges, size_t n);
-	/* Is there anything of it left to be taken out? */
+	/* Is anything of it left to be removed? */
 	bool (*is_left)(void *arg, size_t item);
 	void *arg;
-	size_t width; /* choices at a time */
+	size_t width; /* number of choices at a time */
 };
 
 /*
- * Take out of @items (@n of them, changed) what can be missed: runs of half of them, then of a
- * quarter, and so on to single ones. 1: something was; 0; or -errno.
+ * Remove unneeded elements of @items (@n of them, changed): runs of half of them, then of a
+ * quarter, and so on to single ones. 1: something was removed; 0; or -errno.
  */
 int delta_reduce(const struct delta *delta, size_t *items, size_t n);

@@ -1,14 +1,14 @@
 /*
  * What a reduced trace must show
  *
- *	a finding       `verbatim check` has the rule, of the same object; where the whole replays
- *	                without a divergence, so does the part: each call returns what it did
- *	a divergence    `verbatim replay` has it as a cause: event, field, and what came instead
- *	a status        `verbatim replay` has no divergence and leaves nothing out, and errors get
- *	                no help (--faults none): so the traffic that is left causes the status
+ * 	a finding       `verbatim check` has the rule, of the same object; if the whole replays
+ * 	                without a divergence, so does the part: each call returns what it did
+ * 	a divergence    `verbatim replay` has it as a cause: event, field, and what came instead
+ * 	a status        `verbatim replay` has no divergence and leaves nothing out, and errors get
+ * 	                no help (--faults none): so the traffic that is left causes the status
  *
- * A peer that replay makes causes what was recorded: with more of these than the whole has, a trace
- * shows nothing.
+ * A peer that the replay makes causes what was recorded: a trace with more such peers than the
+ * whole shows nothing.
  */
 #include "cli/reduce/goal.h"
 
@@ -43,7 +43,7 @@ static bool is_filler(const char *word)
 	return false;
 }
 
-/* Words are apart by blanks and "="; false: too many, or too long ones. */
+/* Words are separated by blanks and "="; false: too many, or too long ones. */
 static bool split_words(const char *text, struct words *words)
 {
 	static const char apart[] = " \t=";
@@ -257,7 +257,7 @@ static size_t count_of(const struct json_node *node, const char *name)
 	return member ? member->count : 0;
 }
 
-/* Nothing, or the same. */
+/* Nothing was asked for, or the same text. */
 static bool is_asked(const char *asked, const char *text)
 {
 	return !*asked || !strcmp(asked, text);
@@ -288,7 +288,7 @@ static bool is_rule(const struct goal *goal, const struct json_node *finding)
 	       (!goal->process || goal->process == number_of(finding, "process"));
 }
 
-/* With another error than the whole has, a trace is no part of what happened. */
+/* A trace with another error than the whole is no part of what happened. */
 static bool has_new_rule(struct goal *goal, bool whole, const struct json_node *root)
 {
 	const struct json_node *finding = json_first(member_of(root, "findings"));
@@ -328,7 +328,7 @@ static bool has_finding(struct goal *goal, bool whole, const struct json_node *r
 	return true;
 }
 
-/* Numbers that a device gives differ each time: only names tell that it is the same. */
+/* Numbers that a device assigns differ each time: only names can be compared. */
 static bool is_name(const char *text)
 {
 	return *text >= 'A' && *text <= 'Z';
@@ -363,7 +363,7 @@ static bool has_divergence(struct goal *goal, bool whole, const struct json_node
 	return true;
 }
 
-/* 0 was left out, and nothing differed. */
+/* Was nothing left out, and did nothing differ? */
 static bool is_clean(const struct json_node *root, int exit)
 {
 	return exit == 0 && number_of(root, "divergences") == 0 && number_of(root, "whole") == 1;

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * What a reduced trace must still show, and whether a trace shows it. One thread.
+ * What a reduced trace must still reproduce, and whether a trace does. One thread.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@ struct trace;
 enum { GOAL_COMPLAINT = 256, GOAL_NAME = 64, GOAL_VALUE = 96 };
 
 enum goal_kind {
-	GOAL_STATUS,     /* a completion's, which a replay gives, too */
+	GOAL_STATUS,     /* a completion's status, which a replay must give, too */
 	GOAL_DIVERGENCE, /* of a replay */
 	GOAL_FINDING,    /* of check */
 };
@@ -25,30 +25,34 @@ struct goal {
 	uint32_t i;         /* of a completion */
 	bool indexed;       /* @i was given */
 	int status;
-	char field[GOAL_NAME], replayed[GOAL_VALUE], request[GOAL_NAME]; /* of a divergence; "" */
-	char rule[GOAL_NAME], object[GOAL_NAME];                         /* of a finding; "" */
-	uint32_t process;                                                /* 0: any */
-	size_t made;                                                     /* peers, in the whole */
-	struct text rules; /* of errors in the whole: " LIFE-001 MKEY-003 " */
-	bool replays;      /* a finding's: the whole replays without a divergence, so parts must */
+	/* fields of a divergence; "" */
+	char field[GOAL_NAME], replayed[GOAL_VALUE], request[GOAL_NAME];
+	/* fields of a finding; "" */
+	char rule[GOAL_NAME], object[GOAL_NAME];
+	uint32_t process; /* 0: any */
+	/* synthesized peers, in the whole trace */
+	size_t made;
+	struct text rules; /* error rules in the whole trace: " LIFE-001 MKEY-003 " */
+	/* for a finding: the whole trace replays without a divergence, so parts must, too */
+	bool replays;
 };
 
 /*
- *	status of T:N = STATUS
- *	divergence [at T:N] [FIELD]
- *	RULE [of OBJECT[/PROCESS]]
+ * 	status of T:N = STATUS
+ * 	divergence [at T:N] [FIELD]
+ * 	RULE [of OBJECT[/PROCESS]]
  *
- * 0, or -EINVAL with @complaint filled.
+ * 0, or -EINVAL with @complaint set.
  */
 int goal_read(const char *text, struct goal *ret_goal, char complaint[GOAL_COMPLAINT]);
 
-/* The completion of a status in @trace: 0, or -ENOENT with @complaint filled, or -errno. */
+/* The completion with the status in @trace: 0, or -ENOENT with @complaint set, or -errno. */
 int goal_find(struct goal *goal, struct trace *trace, char complaint[GOAL_COMPLAINT]);
 
 /* "completion 1:60[0] with IBV_WC_REM_ACCESS_ERR" */
 const char *goal_text(const struct goal *goal, char text[GOAL_COMPLAINT]);
 
-/* The arguments of the command that shows it of @path; the last is NULL. */
+/* The arguments of the command that tests @path; the last is NULL. */
 enum { GOAL_ARGUMENTS = 24 };
 struct goal_how {
 	const char *device, *faults, *timeout; /* as for `verbatim replay`; NULL: its default */
@@ -56,19 +60,19 @@ struct goal_how {
 void goal_command(const struct goal *goal, const struct goal_how *how, const char *path,
 		  const char *argv[GOAL_ARGUMENTS]);
 
-/* A finding asks for a replay, too: what has it is to happen, not only to be told. */
+/* A finding needs a replay, too: it must occur, and not only be reported. */
 void goal_replay_command(const struct goal_how *how, const char *path,
 			 const char *argv[GOAL_ARGUMENTS]);
 bool goal_replays(struct goal *goal, bool whole, int exit, const char *json, size_t n);
 
 /*
- * Does @json, which that command printed, show it? With @whole it fills what @goal leaves open,
- * so that others show the very same. @exit is the command's status.
+ * Does @json, the output of that command, reproduce it? With @whole it sets the open fields of
+ * @goal, so that later traces must reproduce exactly the same. @exit is the command's status.
  */
 bool goal_shown(struct goal *goal, bool whole, int exit, const char *json, size_t n);
 
 void goal_fini(struct goal *goal);
 
-/* Why the whole does not show it, of the same text. */
+/* Why the whole trace does not reproduce it, from the same output. */
 void goal_explain(const struct goal *goal, int exit, const char *json, size_t n,
 		  char complaint[GOAL_COMPLAINT]);

@@ -1,14 +1,14 @@
 /*
  * verbatim reduce: the smallest trace that still shows something
  *
- *	whole --> units (units.c) --> delta debugging (delta.c) --> smallest
- *	                                |      ^
- *	                     an excerpt v      | shown, or not
- *	                              trial in a child process (trial.c, goal.c)
+ * 	whole --> units (units.c) --> delta debugging (delta.c) --> smallest
+ * 	                                |      ^
+ * 	                     an excerpt v      | shown, or not
+ * 	                              trial in a child process (trial.c, goal.c)
  *
- * First what is behind the event goes, then the messages far before it, whole processes, threads
- * and objects, runs of messages, and at last single calls, until nothing more can. Each success is
- * the source of the next trials, so that these are ever faster.
+ * First the part after the event is removed, then the messages far before it, whole processes,
+ * threads and objects, runs of messages, and at last single calls, until nothing more can be
+ * removed. Each success is the source of the next trials, so that these get faster and faster.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -70,7 +70,7 @@ static int refuse_goal(const struct reduction *r, int exit, const char *text, si
 	return CLI_FINDINGS;
 }
 
-/* Try the whole by a command, however long that takes. 0 or -errno after log_err(). */
+/* Run the whole by a command, however long that takes. 0 or -errno after log_err(). */
 static int run_whole(struct reduction *r, const char *const *argv, struct trial_end *ret_end)
 {
 	struct trial *trial = &r->trials[0];
@@ -87,7 +87,7 @@ static int run_whole(struct reduction *r, const char *const *argv, struct trial_
 	return err;
 }
 
-/* Does the whole show it? How long that takes tells how long to wait for a part. */
+/* Does the whole show it? The time this takes determines how long to wait for a part. */
 static int try_whole(struct reduction *r, const char *path)
 {
 	uint64_t begin = clock_monotonic();
@@ -117,7 +117,7 @@ static int try_whole(struct reduction *r, const char *path)
 	return status;
 }
 
-static void tell_result(const struct reduction *r)
+static void report_result(const struct reduction *r)
 {
 	char what[GOAL_COMPLAINT], events[FORMAT_TEXT], of[FORMAT_TEXT], time[FORMAT_TEXT];
 
@@ -131,7 +131,7 @@ static void tell_result(const struct reduction *r)
 	       r->ntrials, format_time((int64_t)(clock_monotonic() - r->begin), time));
 }
 
-/* The smallest so far, as the trace that was asked for. */
+/* Write the smallest so far as the requested trace. */
 static int write_result(struct reduction *r)
 {
 	struct excerpt excerpt = EXCERPT_ALL;
@@ -149,7 +149,7 @@ static int write_result(struct reduction *r)
 			  : excerpt_write(r->trace, &excerpt, r->set->path, &r->size);
 	text_fini(&what);
 	if (!err)
-		tell_result(r);
+		report_result(r);
 	return err;
 }
 

@@ -1,7 +1,6 @@
 #pragma once
 /*
- * The insides of `verbatim reduce`: reduce.c has the command, reduce_steps.c what is tried. One
- * thread.
+ * Internals of `verbatim reduce`: reduce.c has the command, reduce_steps.c the trials. One thread.
  */
 #include <signal.h>
 
@@ -23,37 +22,37 @@ enum item_kind { ITEM_PROCESS, ITEM_THREAD, ITEM_OBJECT, ITEM_MESSAGES, ITEM_OTH
 struct reduction {
 	const struct settings *set;
 	struct goal goal;
-	struct trace *trace; /* the smallest so far, but for @gone and @until */
+	struct trace *trace; /* the smallest so far, before @gone and @until are applied */
 	struct units units;
-	struct removal gone;              /* what is taken out of it for good */
-	struct removal tried[TRIALS_MAX]; /* what a trial takes out */
-	struct excerpt_place until, next; /* the end; that of a trial */
+	struct removal gone;              /* removed from it for good */
+	struct removal tried[TRIALS_MAX]; /* removed in a trial */
+	struct excerpt_place until, next; /* the end; the end in a trial */
 	struct trial trials[TRIALS_MAX];
-	enum item_kind kind; /* of what is taken out now */
-	const char *source;  /* name of the whole */
+	enum item_kind kind; /* the kind of items that are removed now */
+	const char *source;  /* name of the whole trace */
 	char folder[TRIAL_PATH / 2], smallest[TRIAL_PATH];
-	struct excerpt_size first, size; /* of the whole; of the smallest so far */
+	struct excerpt_size first, size; /* of the whole trace; of the smallest so far */
 	uint64_t ntrials, begin, shown;
 	int64_t patience;
 	bool found; /* the smallest is in @smallest */
 };
 
-/* Set by a signal: what is smallest so far is the result. */
+/* Set by a signal: the smallest trace so far is the result. */
 extern volatile sig_atomic_t reduce_stopped;
 
-/* Is it to end? */
+/* Must it end? */
 bool reduce_is_over(const struct reduction *r);
 
-/* Wait until a trial has ended. 0 or -errno; -EINTR: it is to end. */
+/* Wait until a trial has ended. 0 or -errno; -EINTR: it must end. */
 int reduce_wait(struct reduction *r, struct trial *trial, struct trial_end *ret_end);
 
-/* Make units of r->trace, from which nothing is taken out yet. 0 or -errno after log_err(). */
+/* Split r->trace, from which nothing was removed yet, into units. 0 or -errno after log_err(). */
 int reduce_open(struct reduction *r);
 void reduce_close(struct reduction *r);
 
-/* Write what is left without @gone up to @until as @path. 0 or -errno after log_err(). */
+/* Write the trace without @gone up to @until as @path. 0 or -errno after log_err(). */
 int reduce_write(struct reduction *r, struct removal *gone, struct excerpt_place until,
 		 const char *path, struct excerpt_size *ret_size);
 
-/* As small as it gets, or until it is to end. 0 or -errno after log_err(). */
+/* Reduce as far as possible, or until it must end. 0 or -errno after log_err(). */
 int reduce_all(struct reduction *r);

@@ -1,5 +1,5 @@
 /*
- * What `verbatim reduce` tries, step by step
+ * The steps of `verbatim reduce`
  */
 #include "cli/reduce/reduce_priv.h"
 
@@ -20,15 +20,15 @@
 
 volatile sig_atomic_t reduce_stopped;
 
-/* A deadline is for parts: without the whole there is nothing to be smallest so far. */
+/* A deadline is for parts: until the whole was tried there is no smallest one. */
 bool reduce_is_over(const struct reduction *r)
 {
 	return reduce_stopped || (r->set->deadline && r->patience &&
 				  clock_monotonic() - r->begin >= (uint64_t)r->set->deadline);
 }
 
-/* On a terminal a line that is written over, else a line now and then. */
-static void tell_progress(struct reduction *r)
+/* On a terminal a line that is overwritten, else a line now and then. */
+static void report_progress(struct reduction *r)
 {
 	uint64_t now = clock_monotonic(),
 		 every = isatty(STDERR_FILENO) ? SHOW_NS / 4 : 10ull * SHOW_NS;
@@ -60,7 +60,7 @@ int reduce_write(struct reduction *r, struct removal *gone, struct excerpt_place
 	return excerpt_write(r->trace, &excerpt, path, ret_size);
 }
 
-/* Is the completion left whose status is wanted? Without it there is nothing to be tried. */
+/* Does it still contain the completion with the wanted status? Without it a trial is useless. */
 static bool has_goal(const struct reduction *r, const struct removal *gone)
 {
 	const struct unit_row *row = units_find(&r->units, r->goal.id, r->goal.i);
@@ -92,13 +92,13 @@ int reduce_wait(struct reduction *r, struct trial *trial, struct trial_end *ret_
 	while (!(ended = trial_poll(trial, ret_end))) {
 		if (reduce_is_over(r))
 			return -EINTR;
-		tell_progress(r);
+		report_progress(r);
 		nanosleep(&wait, NULL);
 	}
 	return ended < 0 ? ended : 0;
 }
 
-/* Wait for a trial: 1 it shows what is wanted, 0 it does not, or -errno. */
+/* Wait for a trial: 1 it shows the goal, 0 it does not, or -errno. */
 static int judge_trial(struct reduction *r, size_t i)
 {
 	struct trial *trial = &r->trials[i];
@@ -127,7 +127,7 @@ static int judge_trial(struct reduction *r, size_t i)
 	return shown;
 }
 
-/* What trial @i has shown is the smallest so far. */
+/* Make the part of trial @i the smallest so far. */
 static int take_trial(struct reduction *r, size_t i, const struct excerpt_size *size)
 {
 	removal_copy(&r->gone, &r->tried[i]);
@@ -139,7 +139,10 @@ static int take_trial(struct reduction *r, size_t i, const struct excerpt_size *
 	return 0;
 }
 
-/* Run those of r->tried up to @n; the first that shows it is taken. Its index; @n; or -errno. */
+/*
+ * Run those of r->tried up to @n; the first one that shows the goal is taken. Its index; @n; or
+ * -errno.
+ */
 static int run_trials(struct reduction *r, size_t n)
 {
 	struct excerpt_size sizes[TRIALS_MAX];
@@ -293,7 +296,7 @@ static int try_until(struct reduction *r)
 	return err < 0 ? err : 0;
 }
 
-/* The last messages are most likely the ones that count. */
+/* The last messages are most likely the ones that matter. */
 static int try_last_messages(struct reduction *r)
 {
 	size_t messages = 0, left = 0;
@@ -336,7 +339,7 @@ int reduce_open(struct reduction *r)
 	return err;
 }
 
-/* Where completion r->goal.i of its poll is when others of that poll are gone. */
+/* The index of completion r->goal.i of its poll when others of that poll are gone. */
 static void move_goal(struct reduction *r)
 {
 	uint32_t before = 0;
@@ -349,7 +352,7 @@ static void move_goal(struct reduction *r)
 	r->goal.i = before;
 }
 
-/* Go on with the smallest alone. */
+/* Continue with the smallest alone. */
 static int open_smallest(struct reduction *r)
 {
 	char path[TRIAL_PATH + 8];
@@ -368,7 +371,7 @@ static int open_smallest(struct reduction *r)
 	return err ?: reduce_open(r);
 }
 
-/* 1: something was taken out; 0; or -errno. */
+/* 1: something was removed; 0; or -errno. */
 static int reduce_once(struct reduction *r)
 {
 	static const enum item_kind kinds[] = { ITEM_PROCESS,  ITEM_THREAD, ITEM_OBJECT,
@@ -389,7 +392,7 @@ static int reduce_once(struct reduction *r)
 	return any;
 }
 
-/* As small as it gets; it stops there where time is over. */
+/* Reduce as far as possible; stop at the deadline. */
 int reduce_all(struct reduction *r)
 {
 	int err = try_until(r);

@@ -1,8 +1,8 @@
 /*
  * Trials in child processes
  *
- * A child has a process group of its own: a SIGINT at the terminal does not end it, and what it has
- * started ends with it. It ends when we do.
+ * A child has its own process group: a SIGINT at the terminal does not end it, and processes that
+ * it has started end with it. It ends when we do.
  */
 #include "cli/reduce/trial.h"
 
@@ -73,7 +73,7 @@ int trial_poll(struct trial *trial, struct trial_end *ret_end)
 	if (ended <= 0)
 		kill_trial(trial, &status);
 	else
-		kill(-trial->pid, SIGKILL); /* what it may have left */
+		kill(-trial->pid, SIGKILL); /* processes that it may have left */
 	trial->pid = 0;
 	*ret_end = (struct trial_end){ 0 };
 	ret_end->exit = WIFEXITED(status) ? WEXITSTATUS(status) : -1;

@@ -4,9 +4,9 @@
  * Events are read in time order, and each request, completion or event begins a unit. Two that
  * belong together become one: a completion and its request as the matcher found it; a send and the
  * receive completion that it caused, by the order of the messages between two queue pairs; the
- * arming of a completion queue, the event that came of it and the first completion polled then. A
- * pair that is wrong makes a unit that cannot be taken out, or one whose loss shows nothing more:
- * each trial is judged by itself.
+ * arming of a completion queue, the event that it caused and the first completion polled then. A
+ * wrong pair makes a unit that cannot be removed, or whose removal hides the goal: each trial is
+ * judged by itself.
  */
 #include "cli/reduce/units_priv.h"
 
@@ -51,7 +51,7 @@ const struct unit_row *units_find(const struct units *units, struct event_id id,
 	return at < units->nrows && !compare_rows(&units->rows[at], &key) ? &units->rows[at] : NULL;
 }
 
-/* Numbers of units without those that became a part of another, in the order of time. */
+/* The numbers of units that are part of no other one, in the order of time. */
 static int number_units(struct reading *r)
 {
 	struct units *units = r->units;
@@ -74,7 +74,7 @@ static int number_units(struct reading *r)
 	return 0;
 }
 
-/* Who makes each object; a list of devices makes several. */
+/* Which call makes each object; a list of devices makes several. */
 static int list_made(struct trace *trace, struct units *units)
 {
 	const struct object *object;

@@ -1,14 +1,14 @@
 #pragma once
 /*
- * A trace as units, each of which may be taken out of it:
+ * A trace as units, each of which may be removed:
  *
- *	a message    a request with its completion; a send with the receive that it fills, too; and
- *	             the event of the completion queue that told of it
- *	a call       a control verb, with those inside it
- *	a rest       any other event
+ * 	a message    a request with its completion; a send with the receive that it fills, too; and
+ * 	             the completion event that announced it
+ * 	a call       a control verb, with those inside it
+ * 	a rest       any other event
  *
- * and as objects, each of which takes what needs it with it. In memory, 40 bytes for each request
- * and completion. One thread.
+ * and as objects, which are removed together with all that needs them. In memory, 40 bytes for each
+ * request and completion. One thread.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,18 +23,18 @@ enum unit_kind { UNIT_MESSAGE, UNIT_CALL, UNIT_REST };
 struct unit {
 	enum unit_kind kind;
 	uint32_t process, thread; /* of its first event */
-	bool ours;                /* a query of the recorder's */
+	bool ours;                /* a query by the recorder */
 };
 
-/* A request, a completion, or an event that has none. */
+/* A request, a completion, or an event without any. */
 struct unit_row {
 	struct event_id id;
 	uint32_t i, unit;
 	uint32_t object; /* QP or SRQ that it needs; 0 */
-	uint32_t cq;     /* that a completion came from; 0 */
+	uint32_t cq;     /* that a completion was polled from; 0 */
 };
 
-/* A unit needs an object; or one object another. */
+/* A unit needs an object, or an object needs another. */
 struct unit_need {
 	uint32_t who, object;
 };
@@ -48,19 +48,19 @@ struct units {
 	size_t ncalls;
 	struct unit_need *objects; /* one object needs another */
 	size_t nobjects;
-	struct unit_need *made; /* sorted by unit: objects that a call makes */
+	struct unit_need *made; /* sorted by unit: objects that a call creates */
 	size_t nmade;
 	uint32_t most; /* the highest object */
 };
 
-/* Read @trace. 0 or -errno after log_err(); then units_fini() is needed, too. */
+/* Read @trace. 0 or -errno after log_err(); call units_fini() in either case. */
 int units_read(struct trace *trace, struct units *units);
 void units_fini(struct units *units);
 
 /* The row of request or completion @i of event @id, or of the event itself; NULL. */
 const struct unit_row *units_find(const struct units *units, struct event_id id, uint32_t i);
 
-/* What was taken out. */
+/* The removed units and objects. */
 struct removal {
 	const struct units *units;
 	bool *gone;         /* by unit */
@@ -71,13 +71,13 @@ int removal_init(struct removal *removal, const struct units *units);
 void removal_fini(struct removal *removal);
 void removal_copy(struct removal *to, const struct removal *from);
 
-/* Is the same gone? */
+/* Do both remove the same? */
 bool removal_is(const struct removal *a, const struct removal *b);
 
-/* Take a unit out, with what it makes. */
+/* Remove a unit, with the objects it creates. */
 void removal_take_unit(struct removal *removal, uint32_t unit);
 
-/* Take an object out, with those that need it. */
+/* Remove an object, with those that need it. */
 void removal_take_object(struct removal *removal, uint32_t object);
 
 /* Is @row left? */

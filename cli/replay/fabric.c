@@ -23,7 +23,7 @@
 
 #define PREFIX "verbatim-replay-"
 
-/* The device makes no directories there. */
+/* The device makes no directories in it. */
 static void clear_folder(int at)
 {
 	DIR *list = dir_list(at);
@@ -46,7 +46,7 @@ static int lock_dir(int parent, const char *name)
 	return err;
 }
 
-/* Has @name the form that mkdtemp() gives here? Others of that beginning are the user's. */
+/* Has @name the form that mkdtemp() produces? Other names with that prefix are the user's. */
 static bool is_fabric(const char *name)
 {
 	return !strncmp(name, PREFIX, strlen(PREFIX)) && strlen(name) == strlen(PREFIX "XXXXXX") &&

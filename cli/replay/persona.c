@@ -1,13 +1,13 @@
 /*
- * The software device in the place of the one that was recorded
+ * The software device in place of the recorded one
  *
- * The recorder asks each device for its attributes; they are in tables device, port and gid. What
- * the software device can have of them is written as a profile into a file without a name, which
- * the child inherits, so that a program meets the limits that it met there.
+ * The recorder asks each device for its attributes; they are in tables device, port and gid. The
+ * attributes that the software device supports are written as a profile into a file without a name,
+ * which the child inherits, so that a program has the limits that it had when recorded.
  *
- * Recorded processes are one process here, and limits of objects are each process's, so those are
- * multiplied. P_Keys are not recorded: all are the default one. On-demand paging is left as it is:
- * without it, devices refuse a region in different ways.
+ * Recorded processes are one process in the replay, and limits of objects are per process, so those
+ * are multiplied. P_Keys are not recorded: all are the default one. On-demand paging is left as it
+ * is: without it, devices refuse a region in different ways.
  */
 #include "cli/replay/persona.h"
 
@@ -32,7 +32,7 @@ struct member {
 	const char *path; /* in column attr */
 	const char *name; /* in the profile */
 	size_t size;
-	bool each; /* so many objects of each process */
+	bool each; /* the limit is per process */
 };
 
 #define DEVICE(member)                                                                          \
@@ -93,7 +93,7 @@ static unsigned int count_processes(struct trace *trace)
 	return n ? n : 1;
 }
 
-/* A number that is too large is left out, as is what is not there. */
+/* A number that is too large, or does not exist, is left out. */
 static void put_number(FILE *to, const char *prefix, const struct member *m, int64_t number,
 		       unsigned int times)
 {
@@ -145,7 +145,7 @@ static void put_members(FILE *to, sqlite3 *db, const char *sql, int64_t id, cons
 	sqlite3_finalize(stmt);
 }
 
-/* Text of other characters is left out: the device keeps its own. */
+/* Text with other characters is left out: the device keeps its own. */
 static void put_text(FILE *to, const char *name, const unsigned char *text, const char *also)
 {
 	const char *letters = (const char *)text;
@@ -158,7 +158,7 @@ static void put_text(FILE *to, const char *name, const unsigned char *text, cons
 	fprintf(to, "%s %s\n", name, letters);
 }
 
-/* 32 digits, as eight groups; an address that is not there is all zeros. */
+/* 32 digits, as eight groups; a missing address is all zeros. */
 static void put_gid(FILE *to, unsigned int port, unsigned int index, const char *gid,
 		    const char *type)
 {
@@ -261,7 +261,7 @@ bool persona_is_other(struct trace *trace)
 	return !device || strcmp(device, "soft");
 }
 
-/* Was the software device described there, too? */
+/* Did the recorded software device have a profile, too? */
 static bool had_profile(struct trace *trace)
 {
 	char value[8];

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * The software device in the place of the one that was recorded. One thread.
+ * The software device in place of the recorded one. One thread.
  */
 #include <stdbool.h>
 
@@ -10,9 +10,9 @@
 bool persona_is_other(struct trace *trace);
 
 /*
- * Describe the recorded device (docs/SOFT-DEVICE.md, "Another machine's device") and put that into
+ * Put a description of the recorded device (docs/SOFT-DEVICE.md, "Another machine's device") into
  * our environment, for the software device of a child; unless the user has described one, or the
- * recorded device was this one. 0 or -errno after log_err().
+ * recorded device was the software device. 0 or -errno after log_err().
  */
 int persona_take(struct trace *trace);
 

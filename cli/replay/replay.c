@@ -1,14 +1,14 @@
 /*
  * verbatim replay: makes the recorded calls again, and compares the results
  *
- * The software device is a library before libibverbs, so for it the command
- * starts itself again with that in its environment, on a fabric of its own:
+ * The software device is a library that is preloaded before libibverbs, so the command starts
+ * itself again with that in its environment, on its own fabric:
  *
- *	verbatim replay -> choose device -> child: the same, VERBATIM_REPLAY_FABRIC set
- *	                -> remove the fabric, the child's status
+ * 	verbatim replay -> choose device -> child: the same, VERBATIM_REPLAY_FABRIC set
+ * 	                -> remove the fabric, the child's status
  *
- * So it does for a part of a trace, which is written as a trace before (VERBATIM_REPLAY_PART) and
- * removed behind it.
+ * It does the same for a part of a trace, which is first written as a trace (VERBATIM_REPLAY_PART)
+ * and removed afterwards.
  *
  * Not here: which part (slice.c), the replay in this process (replay_here.c).
  */
@@ -40,8 +40,8 @@
 enum { PACE_MAX = 1000000000, LOOP_MAX = 1000000 };
 
 #define FABRIC_ENV "VERBATIM_REPLAY_FABRIC" /* set: we are the child, on the software device */
-#define SHARED     "shared"                 /* its value on a fabric that others are on */
-#define PART_ENV   "VERBATIM_REPLAY_PART"   /* set: we are the child; the part that was made */
+#define SHARED     "shared"                 /* its value on a fabric that others use */
+#define PART_ENV   "VERBATIM_REPLAY_PART"   /* set: we are the child; the path of the part */
 
 /* @field: double; 0 without gaps, 1 as recorded, N times as fast. */
 static int parse_pace(const char *text, void *field, char complaint[OPTIONS_COMPLAINT])
@@ -155,7 +155,7 @@ static void pass_on(int signal)
 	kill(running, signal);
 }
 
-/* End as the child did, if by a signal that ends us, too; else say what happened. */
+/* End as the child did, by the same signal if there was one; else report what happened. */
 static int end_as(int status)
 {
 	int number = WTERMSIG(status);
@@ -176,17 +176,15 @@ static int wait_for(pid_t child)
 {
 	int status;
 
-	signal(SIGPIPE, SIG_IGN); /* if nobody reads our notes: there is still a fabric to remove */
+	/* if the reader of our notes is gone: there is still a fabric to remove */
+	signal(SIGPIPE, SIG_IGN);
 	while (waitpid(child, &status, 0) < 0)
 		if (errno != EINTR)
 			return log_err(-errno, "wait for the replay");
 	return status;
 }
 
-/*
- * The same command; @soft: on the software device, and with @alone on a fabric that nobody else is
- * on.
- */
+/* Run the same command; @soft: on the software device, @alone: on a private fabric. */
 static int replay_as_child(char **again, bool soft, bool alone)
 {
 	struct fabric fabric = { .path = SHARED };
@@ -219,8 +217,8 @@ static int replay_as_child(char **again, bool soft, bool alone)
 }
 
 /*
- * The software device has one link, an InfiniBand one unless it is told: what
- * was recorded on Ethernet (addresses, raw packets, groups) needs that here.
+ * The software device has one link, InfiniBand by default: a trace of Ethernet (addresses, raw
+ * packets, groups) needs an Ethernet link.
  */
 static void choose_link(struct trace *trace)
 {
@@ -252,7 +250,7 @@ static int open_tolerate(const char *path, struct tolerate **ret_tolerate)
 	return err ? CLI_ENVIRONMENT : 0;
 }
 
-/* What each replay of a suite would complain of is told once. */
+/* Messages that would be the same for each replay of a suite are printed once. */
 static int replay_of_suite(const struct replay_settings *set, const struct arguments *arguments,
 			   char **again)
 {
@@ -263,7 +261,7 @@ static int replay_of_suite(const struct replay_settings *set, const struct argum
 	return status ? status : suite_replay(set, arguments, again);
 }
 
-/* Where the trace is that is replayed: as given, or a part that was made of it. */
+/* Open the trace to be replayed: as given, or a part that was made of it. */
 static int open_recording(const struct arguments *given, struct trace **ret_trace)
 {
 	struct arguments arguments = *given;
@@ -287,7 +285,7 @@ static int take_part(const struct replay_settings *set, const char *path, struct
 	return status;
 }
 
-/* What is done by another process: what needs the software device, or a part of a trace. */
+/* Run the replay in another process: one that needs the software device, or a part of a trace. */
 static int replay_elsewhere(const struct replay_settings *set, const char *path,
 			    struct trace *trace, bool soft, char **again)
 {
@@ -302,7 +300,7 @@ static int replay_elsewhere(const struct replay_settings *set, const char *path,
 	if (soft && set->persona == PERSONA_RECORDED && persona_take(trace))
 		status = CLI_ENVIRONMENT;
 	if (!status && soft && !set->device)
-		device_tell_soft();
+		device_report_soft();
 	if (!status)
 		status = replay_as_child(again, soft, !set->replay.pair);
 	if (slice)
@@ -310,7 +308,7 @@ static int replay_elsewhere(const struct replay_settings *set, const char *path,
 	return status;
 }
 
-/* Nothing is recorded, in the place of an older trace perhaps, of what cannot be replayed. */
+/* Refuse a trace that cannot be replayed before the recording replaces an older trace. */
 static int record_replay(const struct replay_settings *set, const struct arguments *arguments,
 			 char **again)
 {
@@ -330,7 +328,7 @@ static int record_replay(const struct replay_settings *set, const struct argumen
 	return status ? status : replay_part_record(set->output, set->device, again);
 }
 
-/* Two halves on two hosts: the options that both need. Returns 0 or the exit status. */
+/* Check the options of a pair: both hosts need them. Returns 0 or the exit status. */
 static int check_pair(struct replay_settings *set, char key[REPLAY_KEY_MOST])
 {
 	const char *text = set->pair.listen ?: set->pair.peer;
@@ -354,7 +352,7 @@ static int check_pair(struct replay_settings *set, char key[REPLAY_KEY_MOST])
 	return replay_key_read(set->key, key, &set->pair.key_length);
 }
 
-/* What is written is not what is read. */
+/* The output must not be the trace that is read. */
 static int check_use(const struct replay_settings *set, const struct arguments *arguments)
 {
 	for (int i = 0; i < arguments->n; i++) {
@@ -395,7 +393,7 @@ static int replay_trace(struct replay_settings *set, const char *path, struct tr
 	if (soft || (slice && !getenv(PART_ENV)))
 		return replay_elsewhere(set, path, trace, soft, again);
 	if (!getenv(FABRIC_ENV))
-		device_tell_closed(set->device, "");
+		device_report_closed(set->device, "");
 	slice_describe(&set->slice, &part);
 	status = replay_here(trace, set, path, slice ? part.at : NULL, tolerate);
 	text_fini(&part);
@@ -409,7 +407,7 @@ int cli_replay(int argc, char **argv)
 	struct arguments arguments;
 	struct tolerate *tolerate = NULL;
 	struct trace *trace;
-	char *again[argc + 2]; /* before the options are put in order */
+	char *again[argc + 2]; /* before the options are reordered */
 	char key[REPLAY_KEY_MOST];
 	int status;
 

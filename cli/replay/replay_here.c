@@ -41,7 +41,7 @@ static int write_report(const struct outcome *outcome, const char *path)
 	return cli_status(err);
 }
 
-/* What the recorder could not see and says nothing of what the program did. */
+/* A fault of the recorder that says nothing about what the program did. */
 static bool is_harmless(const char *what)
 {
 	static const char *const harmless[] = { "sites",         "modules", "polls",  "payload",
@@ -53,7 +53,7 @@ static bool is_harmless(const char *what)
 	return false;
 }
 
-static void tell_unseen(void *arg, const struct lookup_unseen *unseen)
+static void report_unseen(void *arg, const struct lookup_unseen *unseen)
 {
 	struct outcome *outcome = arg;
 	char n[FORMAT_TEXT];
@@ -71,7 +71,7 @@ static void tell_unseen(void *arg, const struct lookup_unseen *unseen)
 			    unseen->process);
 }
 
-static void tell_coverage(struct trace *trace, struct outcome *outcome)
+static void report_coverage(struct trace *trace, struct outcome *outcome)
 {
 	const char *filter = trace_meta(trace, "filter");
 
@@ -80,10 +80,10 @@ static void tell_coverage(struct trace *trace, struct outcome *outcome)
 			    "left out by --filter %s, so not replayed: dependent events may "
 			    "differ",
 			    filter);
-	lookup_unseen(trace, tell_unseen, outcome);
+	lookup_unseen(trace, report_unseen, outcome);
 }
 
-static void tell_loss(struct trace *trace, struct outcome *outcome)
+static void report_loss(struct trace *trace, struct outcome *outcome)
 {
 	struct trace_loss loss = trace_loss(trace);
 	char n[FORMAT_TEXT];
@@ -102,14 +102,14 @@ static void tell_loss(struct trace *trace, struct outcome *outcome)
 		outcome_note(outcome, "the recording was cut short: later events are missing");
 }
 
-/* A replay of one round or several, and how its report is to be written. */
+/* A replay of one or several rounds, and how its report is to be written. */
 struct run {
 	const struct replay_settings *set;
 	const char *path;
-	const char *part; /* which of it; NULL: all */
+	const char *part; /* the part of it that is replayed; NULL: all */
 	struct tolerate *tolerate;
 	struct outcome *outcome; /* of this round */
-	struct outcome *shown;   /* that of an earlier one, or this: choose_shown(); NULL */
+	struct outcome *shown;   /* of an earlier round, or this one: choose_shown(); NULL */
 	struct rounds rounds;
 	double *times;
 	uint64_t start; /* clock_monotonic() */
@@ -117,7 +117,7 @@ struct run {
 	bool late; /* --deadline has passed */
 };
 
-/* An error or the deadline comes first, then divergences, then what was left out. */
+/* An error or the deadline comes first, then divergences, then events that were left out. */
 static int status_of(const struct run *run)
 {
 	if (run->err)
@@ -150,7 +150,7 @@ static int print_reports(const struct run *run)
 	return status;
 }
 
-/* The replay hangs in its device: print what there is, and end. */
+/* The replay hangs in its device: print the report so far, and end. */
 static void finish_hung(void *arg, int number)
 {
 	struct run *run = arg;
@@ -166,7 +166,7 @@ static void finish_hung(void *arg, int number)
 	_exit(CLI_TRACE);
 }
 
-/* All that is alive stays so for a debugger. */
+/* All live objects stay alive for a debugger. */
 static void wait_for_debugger(const struct moment *moment)
 {
 	int pid = (int)getpid();
@@ -210,14 +210,14 @@ static int begin_round(struct trace *trace, struct run *run)
 	outcome_tolerate(run->outcome, run->tolerate);
 	if (run->set->fail_fast)
 		outcome_fail_fast(run->outcome);
-	tell_loss(trace, run->outcome);
-	tell_coverage(trace, run->outcome);
+	report_loss(trace, run->outcome);
+	report_coverage(trace, run->outcome);
 	return 0;
 }
 
 /*
- * Not before: a process that is forked while the watch's thread is inside the allocator has its
- * lock taken for good, where the allocator does not care for forks (a sanitizer's).
+ * Not earlier: if a process is forked while the watch's thread is inside the allocator, the child
+ * finds its lock held forever, unless the allocator handles forks (a sanitizer's does not).
  */
 static void start_watch(void *watch)
 {

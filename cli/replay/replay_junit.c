@@ -2,8 +2,8 @@
  * The report of a replay as JUnit
  *
  * Each cause of divergences is a failed test case of the class verbatim.divergence; the whole
- * replay is one more, which fails where that alone is why the exit status is not 0. What was left
- * out is skipped.
+ * replay is one more, which fails if it is the only reason for an exit status other than 0. Events
+ * that were left out are skipped test cases.
  */
 #include "cli/replay/replay_junit.h"
 
@@ -53,7 +53,7 @@ static void put_left_out(struct junit *junit, const struct outcome *outcome)
 	}
 }
 
-/* The whole: what the first line of the text says. */
+/* The whole: the first line of the text report. */
 static void put_replay(struct junit *junit, const struct outcome *outcome, int status)
 {
 	bool partial = outcome_stopped(outcome) || (status && !outcome_divergences(outcome));

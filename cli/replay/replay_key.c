@@ -1,8 +1,8 @@
 /*
- * The key that both replays of a pair have
+ * The key that both replays of a pair share
  *
- * It is never an argument, which every user of a machine can read, and a file of it may be read by
- * its owner alone. Spaces and line ends behind it do not count.
+ * It is never an argument, which every user of a machine can read, and its file must be readable by
+ * its owner alone. Spaces and line ends after it are ignored.
  */
 #include "cli/replay/replay_key.h"
 

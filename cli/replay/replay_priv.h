@@ -18,7 +18,7 @@ struct replay_settings {
 	const char *device;
 	const char *report, *tolerate, *output, *suite;
 	const char *key;          /* of the pair: a file */
-	struct pair_options pair; /* neither listen nor peer: all is replayed here */
+	struct pair_options pair; /* neither listen nor peer: everything is replayed on this host */
 	struct slice slice;
 	uint32_t loop, warmup;
 	unsigned int format;  /* enum replay_format */
@@ -31,15 +31,15 @@ enum replay_persona { PERSONA_RECORDED, PERSONA_NONE };
 enum replay_format { REPLAY_TEXT, REPLAY_JSON, REPLAY_JUNIT };
 
 /*
- * Replay @trace in this process, once or as often as was asked, and print its report. @path and
- * @part, which may be NULL, say what it is. Returns the exit status.
+ * Replay @trace in this process, once or as often as requested, and print its report. @path and
+ * @part, which may be NULL, are its name and description. Returns the exit status.
  */
 int replay_here(struct trace *trace, const struct replay_settings *set, const char *path,
 		const char *part, struct tolerate *tolerate);
 
 /*
  * --suite: replay all traces of a folder, each on each device. @again are the command's arguments
- * before they were put in order. Returns the exit status.
+ * before they were reordered. Returns the exit status.
  */
 int suite_replay(const struct replay_settings *set, const struct arguments *arguments,
 		 char *const *again);

@@ -38,18 +38,18 @@ static struct {
 	sem_t wake;
 	int signal; /* any thread may take it */
 	bool late, taken;
-	bool running, ended, claimed; /* claimed: who prints is known */
+	bool running, ended, claimed; /* claimed: it is decided which thread prints */
 	bool live, shown;
 	uint64_t start, last, events; /* of the last line */
-	uint64_t began;               /* the last line that said it compiles */
+	uint64_t began;               /* when the last line said that it compiles */
 	volatile sig_atomic_t hold;   /* enum hold */
 	int release;                  /* eventfd */
-	uint64_t released;            /* when, by a signal */
+	uint64_t released;            /* time of a signal that ended the hold */
 } watch;
 
 /*
  * A signal that ends the hold. At a terminal it comes twice, to us and passed on to us: the second
- * one is not to end what is left to do.
+ * one must not end the rest of the work.
  */
 static bool take_for_hold(void)
 {
@@ -95,7 +95,7 @@ static void take_signals(void)
 static void put_terminal(const char *text, int n)
 {
 	if (n > 0 && write(STDERR_FILENO, text, (size_t)n) < 0)
-		return; /* there is nowhere to report it */
+		return; /* there is no way to report it */
 }
 
 static void clear_line(void)
@@ -152,7 +152,7 @@ static bool is_over(void)
 	       clock_monotonic() - watch.start > (uint64_t)watch.set->deadline;
 }
 
-/* Until somebody wakes us, for at most @ns. */
+/* Wait until another thread wakes us, for at most @ns. */
 static void wait_for(uint64_t ns)
 {
 	struct timespec at;
@@ -234,7 +234,7 @@ int replay_watch_start(struct replay_watch *set)
 	return 0;
 }
 
-/* Until Enter; the end of the input is none. */
+/* Wait for Enter; the end of the input does not count. */
 static void wait_for_release(void)
 {
 	struct pollfd from[] = { { .fd = watch.release, .events = POLLIN },

@@ -1,13 +1,13 @@
 /*
  * All traces of a folder, replayed
  *
- *	traces of DIR (suite_find.c)  x  devices  ->  replays (suite_run.c)  ->  a table
+ * 	traces of DIR (suite_find.c)  x  devices  ->  replays (suite_run.c)  ->  a table
  *
- * As many at a time as there are processors. On the software device each has a fabric of its own;
- * on another one those run alone that take addresses, ports or packets which another could take.
+ * As many run at a time as there are processors. On the software device each has its own fabric; on
+ * another device those run alone that use addresses, ports or packets that another one could use.
  *
- * A signal or the deadline ends those that run, and starts no other: what was done is printed
- * (suite_end.c).
+ * A signal or the deadline ends those that run, and starts no others: the results so far are
+ * printed (suite_end.c).
  */
 #include <errno.h>
 #include <sched.h>
@@ -44,8 +44,8 @@ struct suite {
 	bool soft[DEVICES_MAX];
 	size_t ndevices;
 	struct suite_run *runs;              /* of each trace, on each device */
-	size_t nruns, next, nrunning, ndone; /* ndone: to their ends */
-	bool one_alone;                      /* one runs that is to be alone */
+	size_t nruns, next, nrunning, ndone; /* ndone: those that have ended */
+	bool one_alone;                      /* one is running that must run alone */
 	struct suite_end end;
 	int err;
 };
@@ -81,7 +81,7 @@ static int find_devices(struct suite *suite)
 	return 0;
 }
 
-/* A trace that cannot be read is one that its replay tells of. */
+/* Its replay reports a trace that cannot be read. */
 static int read_covers(struct suite *suite, size_t i)
 {
 	struct trace *trace;
@@ -292,7 +292,7 @@ static void print_reasons(const struct suite *suite)
 	text_fini(&line);
 }
 
-/* A suite that was ended has failed, whatever those did that were reached. */
+/* A suite that was ended early has failed, whatever the results so far. */
 static void add_partial(const struct suite *suite, struct junit *junit)
 {
 	char line[128];
@@ -331,7 +331,7 @@ static int print_junit(const struct suite *suite)
 	return err ?: junit_end(&junit, "verbatim replay --suite", properties, stdout);
 }
 
-/* Columns are named by devices, rows by traces; beside them, why. */
+/* Columns are named by devices, rows by traces; beside them, the reasons. */
 static void print_json(const struct suite *suite, const struct table *table)
 {
 	size_t n = suite->traces.n;
@@ -382,7 +382,7 @@ static int print_suite(const struct suite *suite)
 	return err;
 }
 
-/* What went wrong comes first, then what differs or was left out. */
+/* Errors come first, then traces that differ or were replayed in part. */
 static int status_of(const struct suite *suite)
 {
 	size_t counts[SUITE_KINDS];

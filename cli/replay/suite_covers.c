@@ -9,7 +9,7 @@
 #include "core/store/db/sql.h"
 #include "core/store/read/trace.h"
 
-/* Groups of words, each a query; a word loses what all of its group begin with. */
+/* Groups of words, each a query; the common beginning of a group is removed. */
 static const struct group {
 	const char *prefix, *before, *sql;
 } groups[] = {

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * What a trace covers, in a few words: for a table of many traces. One thread.
+ * A short description of what a trace covers, for a table of many traces. One thread.
  */
 #include <stdbool.h>
 
@@ -10,6 +10,7 @@ struct trace;
 
 /*
  * Add "RC, SRQ; SEND, RDMA_WRITE; REM_ACCESS_ERR; refused modify_qp" to @covers. *@ret_alone: it
- * needs names that others on the same device could have, too. Returns 0 or -errno.
+ * must be replayed alone, since it uses names that others on the same device could use, too.
+ * Returns 0 or -errno.
  */
 int suite_covers(struct trace *trace, struct text *covers, bool *ret_alone);

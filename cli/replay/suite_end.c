@@ -17,7 +17,7 @@
 
 #define SECOND 1000000000ULL
 
-enum { GRACE = 10 }; /* s: a replay that hangs in its device takes one to end itself */
+enum { GRACE = 10 }; /* s: a replay that hangs in its device needs one to end itself */
 
 static const struct {
 	int number;

@@ -7,15 +7,14 @@
 struct suite_traces {
 	char **paths; /* sorted by folder and name */
 	size_t n;
-	size_t skip; /* of each path: what the folder's own is */
+	size_t skip; /* length of the folder's own name in each path */
 };
 
 /*
  * Find the files *.db below @dir, without those whose name or folder begins with a dot.
  *
- * Returns 0, or -errno after a message: also where a folder cannot be read, since a suite without
- * its traces would look like one that was replayed, and where there is no trace. @ret_traces is to
- * be given to suite_traces_fini() in any case.
+ * Returns 0, or -errno after a message: also if a folder cannot be read, since the suite would look
+ * complete without its traces, and if there is no trace. Call suite_traces_fini() in any case.
  */
 int suite_find(const char *dir, struct suite_traces *ret_traces);
 

@@ -1,8 +1,8 @@
 /*
  * One replay of a suite
  *
- * What it writes goes to files without a name, so that nothing is left of a suite that is killed;
- * the replay ends with us.
+ * Its output goes to files without a name, so that nothing is left of a suite that is killed; the
+ * replay ends with us.
  */
 #include "cli/replay/suite_run.h"
 
@@ -134,7 +134,7 @@ static void add_left_out(struct suite_run *run, const struct json_node *report)
 			text_addf(&run->why, "%s\n", l->text);
 }
 
-/* By lines of --tolerate: divergences that were judged, and count for nothing. Returns how many. */
+/* Divergences that a line of --tolerate allows, and that do not count. Returns their number. */
 static int64_t add_tolerated(struct suite_run *run, const struct json_node *report)
 {
 	const struct json_node *t = json_first(find_member(report, "tolerated_by"));
@@ -166,7 +166,7 @@ static void append_cell(struct suite_run *run, int64_t tolerated)
 			 tolerated);
 }
 
-/* The last message of a replay that has not begun. */
+/* The last message of a replay that did not begin. */
 static void add_message(struct suite_run *run)
 {
 	static const char ours[] = "verbatim: replay: ";
@@ -212,7 +212,7 @@ static void judge_report(struct suite_run *run, const struct json_node *report)
 	append_cell(run, tolerated);
 }
 
-/* It has not begun. */
+/* It did not begin. */
 static void judge_messages(struct suite_run *run)
 {
 	add_message(run);

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Replays of a suite: each in a process of its own, whose report and messages are read when it has
+ * Replays of a suite: each in a separate process, whose report and messages are read when it has
  * ended. One thread.
  */
 #include <signal.h>
@@ -10,27 +10,27 @@
 
 #include "core/base/text.h"
 
-#define SUITE_ENV "VERBATIM_REPLAY_OF_SUITE" /* set: we are one of these replays */
+#define SUITE_ENV "VERBATIM_REPLAY_OF_SUITE" /* set: this process is one of these replays */
 
 enum suite_kind {
 	SUITE_SAME,     /* as recorded */
-	SUITE_LEFT_OUT, /* no divergence, but not all of it */
-	SUITE_LACKS,    /* the device cannot do it */
+	SUITE_LEFT_OUT, /* no divergence, but some events were left out */
+	SUITE_LACKS,    /* the device lacks a needed feature */
 	SUITE_DIFFERS,
 	SUITE_FAILED,      /* not replayed: a bad trace, no device, a signal */
-	SUITE_NOT_REACHED, /* the suite was ended before */
+	SUITE_NOT_REACHED, /* the suite ended before */
 	SUITE_KINDS,
 };
 
 struct suite_run {
-	const char *path, *device; /* device NULL: that of this machine */
+	const char *path, *device; /* device NULL: the machine's own */
 	pid_t pid;                 /* while it runs */
 	int report, messages;      /* files in memory */
 	uint64_t began, lasted;    /* monotonic, ns */
 	enum suite_kind kind;
 	int status;      /* exit status; -1: a signal */
 	char cell[64];   /* "2 divergences" */
-	struct text why; /* lines: what differs, what was left out; empty */
+	struct text why; /* lines: divergences, events left out; may be empty */
 };
 
 /*
@@ -42,7 +42,7 @@ int suite_run_start(struct suite_run *run, char *const *again, const sigset_t *m
 /* Its process has ended with @status, as of waitpid(). 0 or -errno after log_err(). */
 int suite_run_end(struct suite_run *run, int status);
 
-/* Its process does not end: no longer wait for it. 0 or -errno. */
+/* Its process does not end: stop waiting for it. 0 or -errno. */
 int suite_run_leave(struct suite_run *run);
 
 void suite_run_fini(struct suite_run *run);

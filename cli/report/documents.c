@@ -1,9 +1,9 @@
 /*
- * What other subcommands say, for a page to hold
+ * The output of other subcommands, for a page
  *
- * The page shows the numbers of `stat`, the findings of `check` and the changes of `diff`, which
- * have a form for programs: it is made of that, so that no number is computed twice. A subcommand
- * owns standard output; each runs in a child, into a file that has no name.
+ * The page shows the numbers of `stat`, the findings of `check` and the changes of `diff` from
+ * their output for programs, so that no number is computed twice. A subcommand owns standard
+ * output; each runs in a child, into a file without a name.
  */
 #include "cli/report/documents.h"
 
@@ -17,7 +17,7 @@
 #include "cli/command.h"
 #include "core/wire/log.h"
 
-enum { UNUSABLE = 127 }; /* exit status: nothing to do with what a subcommand says */
+enum { UNUSABLE = 127 }; /* exit status that no subcommand uses */
 
 static int count_words(const struct document *document)
 {
@@ -28,7 +28,7 @@ static int count_words(const struct document *document)
 	return n;
 }
 
-/* In the child. What the trace lacks was said by its parent. */
+/* In the child. The parent has reported what the trace lacks. */
 __attribute__((noreturn)) static void run_command(const struct document *document)
 {
 	const struct command *command = command_find(document->words[0]);
@@ -69,7 +69,7 @@ static int read_file(int fd, struct text *text)
 	return text->failed ? log_err(-ENOMEM, "report") : 0;
 }
 
-static void tell_error(const struct document *document)
+static void report_error(const struct document *document)
 {
 	struct text said = { 0 };
 
@@ -87,7 +87,7 @@ static int await_document(struct document *document)
 			return log_err(-errno, "report: wait for %s", document->words[0]);
 	document->status = WIFEXITED(status) ? WEXITSTATUS(status) : UNUSABLE;
 	if (document->status > CLI_FINDINGS)
-		tell_error(document);
+		report_error(document);
 	if (document->status == UNUSABLE)
 		return log_err(-EIO, "report: %s did not terminate", document->words[0]);
 	return read_file(document->out, &document->text);

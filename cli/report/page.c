@@ -1,10 +1,10 @@
 /*
  * The page, put together of its parts
  *
- *	page.html with @@STYLE@@ @@LIBRARY@@ @@DATA@@ @@SCRIPT@@
+ * 	page.html with @@STYLE@@ @@LIBRARY@@ @@DATA@@ @@SCRIPT@@
  *
- * The data stand in a script element of a type that no browser runs. Only "</script" and "<!--"
- * mean anything there: '<', which JSON has in strings alone, is written as \u003c.
+ * The data are in a script element of a type that no browser runs. Only "</script" and "<!--" have
+ * a meaning in it: '<', which occurs only in JSON strings, is written as \u003c.
  */
 #include "cli/report/page.h"
 

@@ -1,11 +1,11 @@
 #pragma once
 /*
- * The page, put together. One thread.
+ * Assembles the page. One thread.
  */
 #include "core/base/text.h"
 
 /*
- * Append the page that shows @data, which is one JSON object. Nothing in @data can be taken for
- * markup. 0 or -ENOMEM after log_err().
+ * Append the page that shows @data, one JSON object. Nothing in @data can be taken for markup. 0 or
+ * -ENOMEM after log_err().
  */
 int page_write(struct text *out, const struct text *data);

@@ -1,8 +1,7 @@
 /*
- * What a page shows and no other subcommand prints: the run over time, and rows of tables
+ * Data that only a page shows: the run over time, and rows of tables
  *
- * Rows are bounded by number, with how many there are beside them: a page of a large trace must
- * stay small.
+ * The number of rows is limited, and their total is added: a page of a large trace must stay small.
  */
 #include "cli/report/page_data.h"
 
@@ -157,7 +156,7 @@ static void put_bins(struct json *json, const struct timeline *timeline)
 	json_close(json, ']');
 }
 
-/* [bin, class, how many] of those that have any: two bins are one. */
+/* [bin, class, count] of those with any: two bins make one. */
 static void put_heat(struct json *json, const char *name, const struct timeline_heat *heat)
 {
 	json_open(json, name, '[');

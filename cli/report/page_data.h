@@ -1,11 +1,9 @@
 #pragma once
 /*
- * What a page shows and no other subcommand prints, in JSON. One thread.
+ * Data of a page that no other subcommand prints, in JSON. One thread.
  */
 #include "core/base/json.h"
 #include "core/store/read/trace.h"
 
-/*
- * Members "timeline" and "tables" of the object that @json is in. 0 or -errno after log_err().
- */
+/* Members "timeline" and "tables" of the object that @json is in. 0 or -errno after log_err(). */
 int page_data_put(struct json *json, struct trace *trace);

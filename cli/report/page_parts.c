@@ -1,6 +1,6 @@
 /*
- * The files that a page is made of: a page needs nothing but itself, and neither does the program
- * that writes it
+ * The files that a page is made of, as part of the program: neither the page nor the program needs
+ * other files
  */
 #include "cli/report/page_parts.h"
 

@@ -1,13 +1,13 @@
 /*
  * verbatim report: a trace as one page that a browser shows
  *
- *	check, stat, diff, export	what they print, in their form for programs (documents.c)
- *	timeline, rows of tables	page_data.c
- *	the events named in these	what dump prints of each
+ * 	check, stat, diff, export	their output for programs (documents.c)
+ * 	timeline, rows of tables	page_data.c
+ * 	the events named in these	the line of dump for each
  *
  * All of it is one JSON object in the page, which page.js draws.
  *
- * Not here: what the page looks like (page.html, page.css, page.js).
+ * Not here: the look of the page (page.html, page.css, page.js).
  */
 #include <ctype.h>
 #include <errno.h>
@@ -50,7 +50,7 @@ struct named {
 	size_t n;
 };
 
-/* "3:1042" with its quotes, at @at; 0: something else is there. */
+/* The length of "3:1042" with its quotes, at @at; 0: it is something else. */
 static size_t event_length(const char *at)
 {
 	size_t n = 1, digits;
@@ -137,7 +137,7 @@ static void name_documents(struct document documents[DOCUMENTS], const char *pat
 	memcpy(documents, all, sizeof(all));
 }
 
-/* The worst status of what is no result. */
+/* The worst exit status that is no result. */
 static int find_status(const struct document *documents, size_t n)
 {
 	int status = CLI_FINE;
@@ -172,7 +172,7 @@ static int put_opened(struct json *json, struct trace *trace)
 	struct model_tables *tables = NULL;
 	int err;
 
-	cli_tell_loss(trace);
+	cli_report_loss(trace);
 	cli_show_progress("report", trace);
 	err = model_tables_add(trace, &tables);
 	if (!err)
@@ -184,7 +184,7 @@ static int put_opened(struct json *json, struct trace *trace)
 	return cli_status(err);
 }
 
-/* What is known of the trace at @path: @base is NULL, or what it is compared with. */
+/* The description of the trace at @path: @base is NULL, or the trace it is compared with. */
 static int put_trace(struct json *json, const char *path, const char *base, struct named *named)
 {
 	struct arguments arguments = { .at = (char *[]){ (char *)path }, .n = 1 };

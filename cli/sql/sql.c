@@ -1,10 +1,10 @@
 /*
  * verbatim sql: queries of a trace
  *
- * They run on the database of the opened trace, with its virtual tables, those that take the
- * model, and functions. They can read only the trace and write nothing.
+ * They run on the database of the opened trace, with its virtual tables, those of the model, and
+ * functions. They can read only the trace and write nothing.
  *
- * Not here: what may be done (sql_guard.c), rows (sql_print.c), typed lines (sql_prompt.c).
+ * Not here: what is allowed (sql_guard.c), rows (sql_print.c), interactive lines (sql_prompt.c).
  */
 #include <signal.h>
 #include <stdio.h>
@@ -62,7 +62,7 @@ static int refuse_action(const char *what)
 }
 
 /* Report SQLite's error, and whether the trace is to blame. */
-static int tell_failure(const struct session *session)
+static int report_failure(const struct session *session)
 {
 	int code = sqlite3_errcode(session->db);
 
@@ -88,11 +88,11 @@ static int run_queries(struct session *session, const char *sql, bool *asked)
 		sqlite3_stmt *stmt = NULL;
 
 		if (sqlite3_prepare_v2(session->db, sql, -1, &stmt, &sql))
-			return tell_failure(session);
+			return report_failure(session);
 		if (stmt && !sqlite3_stmt_readonly(stmt)) /* VACUUM asks nobody */
 			status = refuse_action("not a query");
 		else if (stmt && sql_print(stmt, session->format, session->header) != SQLITE_DONE)
-			status = tell_failure(session);
+			status = report_failure(session);
 		*asked = *asked || stmt;
 		sqlite3_finalize(stmt);
 	}
@@ -143,8 +143,8 @@ static int run_command(const struct session *session, const char *line)
 }
 
 /*
- * Queries that are typed, or come from a pipe: there the first that fails ends all, on a terminal
- * none does.
+ * Statements that are typed, or come from a pipe: from a pipe the first that fails ends all, on a
+ * terminal none does.
  */
 static int run_prompt(struct session *session)
 {
@@ -258,6 +258,6 @@ int cli_sql(int argc, char **argv)
 	status = cli_open("sql", &arguments, 2, &trace);
 	if (status)
 		return status;
-	cli_tell_loss(trace);
+	cli_report_loss(trace);
 	return ask_trace(trace, &set, query);
 }

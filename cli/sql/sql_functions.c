@@ -1,8 +1,5 @@
 /*
- * Functions for SQL that take symbols
- *
- * An address alone names a function only if it is in the same place of the same file in each
- * process of the trace that has a file there.
+ * SQL functions that use symbols
  */
 #include "cli/sql/sql_functions.h"
 
@@ -22,7 +19,7 @@ struct sql_symbols {
 	struct symbols *symbols;
 };
 
-/* The functions at one frame, several where one is inlined, with "<" between them. */
+/* The functions at one frame, several if one is inlined, with "<" between them. */
 static void add_frame(struct sql_symbols *s, const struct frame *frame, struct text *text)
 {
 	struct symbol found[INLINED];
@@ -64,7 +61,7 @@ static const char modules[] =
 	"SELECT DISTINCT path, build_id, ?1 - base FROM module"
 	" WHERE start <= ?1 AND ?1 < end AND (?2 IS NULL OR process = ?2) LIMIT 2";
 
-/* What is at @ip: 1 and its names in @text; 0 nothing is, or several files could be meant. */
+/* The symbols at @ip: 1 and their names in @text; 0 there are none, or they are ambiguous. */
 static int find_symbol(struct sql_symbols *s, int64_t ip, sqlite3_value *process, struct text *text)
 {
 	sqlite3_stmt *stmt;

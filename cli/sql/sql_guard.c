@@ -1,5 +1,5 @@
 /*
- * What a query may do: read the trace, and nothing else
+ * A query may read the trace, and nothing else
  */
 #include "cli/sql/sql_guard.h"
 
@@ -62,8 +62,8 @@ static int authorize_action(void *arg, int action, const char *name, const char 
 		return SQLITE_DENY;
 	default:
 		/*
-		 * so it asks when a virtual table is first used: says what columns it has;
-		 * SQLite itself refuses these where they are meant
+		 * SQLite does this when a virtual table is first used, to declare its columns; it
+		 * refuses direct writes itself
 		 */
 		if ((action == SQLITE_INSERT || action == SQLITE_UPDATE) &&
 		    !strcmp(name, "sqlite_master"))

@@ -1,9 +1,9 @@
 /*
- * What a query gives: columns between bars, CSV, a JSON array, or JSON lines
+ * The rows of a query: columns between bars, CSV, a JSON array, or JSON lines
  *
- * CSV is RFC 4180's, less the carriage return at the end of a record: what reads lines reads it,
- * too. NULL is nothing, an empty text is "", except in a row of a single column: an empty line
- * would be no row to most readers, so that there NULL is "", too.
+ * CSV is as in RFC 4180, without the carriage return at the end of a record, so that line tools can
+ * read it. NULL is an empty field, an empty text is "", except in a row of a single column: most
+ * readers skip an empty line, so there NULL is "", too.
  */
 #include "cli/sql/sql_print.h"
 
@@ -55,7 +55,7 @@ static void put_plain(enum sql_format format, const char *text, size_t n)
 		print_foreign_bytes(stdout, text, n);
 }
 
-/* A text to its end: a NUL does not end it. */
+/* A text may contain NULs. */
 static const char *column_text(sqlite3_stmt *stmt, int column, size_t *ret_n)
 {
 	const char *text = (const char *)sqlite3_column_text(stmt, column);
@@ -78,7 +78,7 @@ static void put_number(sqlite3_stmt *stmt, int column)
 	double value = sqlite3_column_double(stmt, column);
 	size_t n;
 
-	if (isinf(value)) /* JSON has no word for it */
+	if (isinf(value)) /* JSON has no infinity */
 		fputs(value < 0 ? "-9e999" : "9e999", stdout);
 	else
 		fputs(column_text(stmt, column, &n), stdout);

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * What a query gives: columns between bars, CSV, a JSON array, or JSON lines. One thread.
+ * The result of a query: columns between bars, CSV, a JSON array, or JSON lines. One thread.
  */
 #include <sqlite3.h>
 #include <stdbool.h>
@@ -8,5 +8,8 @@
 /* In the order of --format. */
 enum sql_format { SQL_PLAIN, SQL_CSV, SQL_JSON, SQL_JSON_LINES };
 
-/* Print the rows of @stmt, with @header the columns' names first. SQLITE_DONE or SQLite's error. */
+/*
+ * Print the rows of @stmt, with @header after the columns' names. Returns SQLITE_DONE or SQLite's
+ * error.
+ */
 int sql_print(sqlite3_stmt *stmt, enum sql_format format, bool header);

@@ -1,7 +1,5 @@
 /*
- * Statements that are typed, or come in lines from a pipe
- *
- * The history is that of one session: nothing is written to a file.
+ * Statements that are typed, or read from a pipe
  */
 #include "cli/sql/sql_prompt.h"
 
@@ -20,7 +18,7 @@ struct sql_prompt {
 	struct text statement;
 	char *line;
 	size_t size;
-	FILE *screen; /* libedit asks for its descriptor, which stdout of ours has not */
+	FILE *screen; /* libedit needs a descriptor, which our stdout does not have */
 };
 
 struct sql_prompt *sql_prompt_open(bool terminal)

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Statements that are typed, or come in lines from a pipe. One thread.
+ * Statements that are typed, or read line by line from a pipe. One thread.
  */
 #include <stdbool.h>
 
@@ -13,7 +13,7 @@ struct sql_prompt *sql_prompt_open(bool terminal);
 void sql_prompt_close(struct sql_prompt *prompt);
 
 /*
- * The next statements, up to a line that ends one with ";", or a line that begins with a point.
- * NULL: there is no more. Valid until the next call.
+ * The next statements, up to a line that ends one with ";", or a line that begins with a dot. NULL:
+ * no more. Valid until the next call.
  */
 const char *sql_prompt_read(struct sql_prompt *prompt);

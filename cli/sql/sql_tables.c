@@ -1,8 +1,5 @@
 /*
- * The tables, views and functions that a query has
- *
- * Their columns are asked of the database, what they are stands here; docs/TRACE-FORMAT.md says
- * more, and tests/e2e/sql.sh holds both together.
+ * The tables, views and functions for queries
  */
 #include "cli/sql/sql_tables.h"
 
@@ -81,7 +78,10 @@ static const struct {
 
 enum { ABOUTS = sizeof(abouts) / sizeof(abouts[0]) };
 
-/* Its columns in lines of at most WIDTH, @stmt being on the first. Returns the last step's code. */
+/*
+ * Print its columns in lines of at most WIDTH, @stmt being on the first. Returns the last step's
+ * code.
+ */
 static int print_columns(sqlite3_stmt *stmt)
 {
 	int column = printf("%*s", INDENT, ""), code;
@@ -103,7 +103,7 @@ static int print_columns(sqlite3_stmt *stmt)
 	return code;
 }
 
-/* Nothing is printed of a table that the trace has not: an unpacked one has no chunks. */
+/* Print nothing for a table that the trace lacks: an unpacked one has no chunks. */
 static int print_table(sqlite3 *db, const char *name, const char *about)
 {
 	sqlite3_stmt *stmt;

@@ -1,14 +1,14 @@
 /*
  * Metrics in the text format of OpenMetrics 1.0
  *
- *	# TYPE verbatim_sent_bytes counter
- *	# UNIT verbatim_sent_bytes bytes
- *	# HELP verbatim_sent_bytes What it is.
- *	verbatim_sent_bytes_total{process="1"} 819200
- *	# EOF
+ * 	# TYPE verbatim_sent_bytes counter
+ * 	# UNIT verbatim_sent_bytes bytes
+ * 	# HELP verbatim_sent_bytes What it is.
+ * 	verbatim_sent_bytes_total{process="1"} 819200
+ * 	# EOF
  *
- * A family is named verbatim_NAME_UNIT, its samples by a suffix that goes with the type. Text of a
- * program is first made printable, and its backslashes are then escaped as the format has it.
+ * A family is named verbatim_NAME_UNIT, its samples have a suffix that depends on the type. Text of
+ * a program is first made printable, and its backslashes are then escaped as the format requires.
  */
 #include "cli/stat/metrics.h"
 
@@ -67,7 +67,7 @@ static void add_value(struct text *out, const char *value)
 	text_fini(&shown);
 }
 
-/* A sample up to its value: its name, and in braces the labels, and @name="@value" behind them. */
+/* A sample up to its value: its name, and in braces the labels, and then @name="@value". */
 static void add_sample(const struct metrics *metrics, const char *suffix,
 		       const struct metric_label *labels, const char *name, const char *value)
 {
@@ -109,8 +109,8 @@ void metrics_time(struct metrics *metrics, const struct metric_label *labels, in
 }
 
 /*
- * A class of the histogram ends one below the power of two that the next begins with, and so does
- * a bucket: what is counted in it is exact.
+ * A class of the histogram ends one below the power of two with which the next begins, and so does
+ * a bucket: its count is exact.
  */
 static void add_buckets(const struct metrics *metrics, const struct metric_label *labels,
 			const struct histogram *times)

@@ -2,7 +2,7 @@
 /*
  * Metrics in the text format of OpenMetrics 1.0, as Prometheus reads it. One thread.
  *
- * A family is begun, and then gets all of its samples: no two with the same labels.
+ * After the beginning of a family all of its samples are added: no two with the same labels.
  */
 #include <stdint.h>
 
@@ -12,8 +12,8 @@ struct text;
 enum metric_type {
 	METRIC_COUNTER,
 	METRIC_GAUGE,
-	METRIC_INFO,      /* one sample, whose labels are all that it says */
-	METRIC_HISTOGRAM, /* in buckets that double, from 256 ns to 17 s */
+	METRIC_INFO,      /* one sample, whose information is in its labels */
+	METRIC_HISTOGRAM, /* in buckets with doubling bounds, from 256 ns to 17 s */
 	METRIC_SUMMARY,   /* median, 90th and 99th percentile */
 };
 
@@ -30,7 +30,7 @@ struct metric_label {
 
 enum { METRIC_LABELS = 4 };
 
-/* What is written into, and the family that is being written. */
+/* The output, and the current family. */
 struct metrics {
 	struct text *out;
 	const struct metric *metric;
@@ -38,13 +38,13 @@ struct metrics {
 
 void metrics_begin(struct metrics *metrics, const struct metric *metric);
 
-/* A sample; @labels: METRIC_LABELS at most, behind the last one without a name. */
+/* A sample; @labels: METRIC_LABELS at most, the last one has no name. */
 void metrics_count(struct metrics *metrics, const struct metric_label *labels, uint64_t value);
 
-/* The same of a time, which is written in seconds. */
+/* The same for a time, which is written in seconds. */
 void metrics_time(struct metrics *metrics, const struct metric_label *labels, int64_t ns);
 
-/* A histogram or a summary of times, whole; NULL and an empty one are left out. */
+/* A histogram or a summary of times; NULL and an empty one are left out. */
 void metrics_times(struct metrics *metrics, const struct metric_label *labels,
 		   const struct histogram *times);
 

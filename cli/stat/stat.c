@@ -1,13 +1,12 @@
 /*
  * verbatim stat: what a run did, counted and timed
  *
- * The numbers are analyzer/profile's: one pass over the events. Calls of the
- * recorder itself, those that a library made inside another verb, and those that
- * the trace before this one has, too (--rotate-size), are left out: what is counted
- * is what the program did. Latency is from the post to the poll that brought the
- * completion, of successful requests of the send queue.
+ * The numbers are analyzer/profile's: one pass over the events. Calls of the recorder itself, those
+ * that a library made inside another verb, and those that the trace before this one has, too
+ * (--rotate-size), are left out: only what the program did is counted. Latency is from the post to
+ * the poll that brought the completion, of successful requests of the send queue.
  *
- * Not here: what is no table (stat_text.c, stat_json.c, stat_metrics.c).
+ * Not here: output that is no table (stat_text.c, stat_json.c, stat_metrics.c).
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -43,9 +42,9 @@ const struct option_row cli_stat_options[] = {
 
 enum { VERBS = 1 }; /* the table of verbs among those of print_profile() */
 enum { WIDTH = 80 };
-enum { ROWS = 16 }; /* of a table that are shown in text; JSON has all */
+enum { ROWS = 16 }; /* of a table that are shown as text; JSON has all */
 
-/* Control verbs have times, posts and polls none. In text what has 80 columns. */
+/* Control verbs have times, posts and polls none. Text is limited to 80 columns. */
 static struct table *verb_table(const struct stat_view *view, bool json)
 {
 	/* clang-format off */
@@ -106,7 +105,7 @@ static void add_requests(struct table *table, unsigned int opcode, unsigned int 
 	table_number(table, h->count ? (int64_t)h->max : -1);
 }
 
-/* Of text; JSON has them with all that is known (stat_json.c). */
+/* As text; JSON has all details (stat_json.c). */
 static void print_requests(const struct stat_view *view)
 {
 	/* clang-format off */
@@ -138,7 +137,7 @@ static void print_requests(const struct stat_view *view)
 		       trace_has_payloads(view->trace) ? "about 1 us (--payload)" : "10 to 50 ns");
 }
 
-/* "64 of 128"; "?" where what is outstanding is not certain. */
+/* "64 of 128"; "?" if the number of outstanding requests is uncertain. */
 static void add_depth(struct table *table, const struct profile_side *side)
 {
 	uint32_t room = side->capacity ? side->capacity : side->asked;
@@ -153,7 +152,7 @@ static void add_depth(struct table *table, const struct profile_side *side)
 	table_text(table, text);
 }
 
-/* For JSON: null where it is not certain. */
+/* For JSON: null if it is uncertain. */
 static void add_high(struct table *table, const struct profile_side *side)
 {
 	if (side->known && !side->doubt)
@@ -206,7 +205,7 @@ static int compare_queues(const void *a, const void *b)
 	return x->object < y->object ? -1 : x->object > y->object;
 }
 
-/* Those that were used, for free(): in text the busiest first. */
+/* Those that were used, for free(): as text the busiest first. */
 static const struct profile_queue **list_queues(const struct stat_view *view, bool sorted,
 						size_t *ret_n)
 {
@@ -262,7 +261,7 @@ static bool is_unsure(const struct profile_queue *queue)
 	       (queue->receive.requests && (!queue->receive.known || queue->receive.doubt));
 }
 
-/* Of text, where there are several; JSON has them in stat_json.c. */
+/* As text, if there are several; JSON has them in stat_json.c. */
 static void print_processes(const struct stat_view *view)
 {
 	/* clang-format off */
@@ -330,7 +329,7 @@ static void print_threads(const struct stat_view *view)
 	table_free(table);
 }
 
-/* The most that was outstanding, of the queues that are shown above. */
+/* The maximum number outstanding, of the queues that are shown above. */
 static void print_depths(const struct stat_view *view)
 {
 	/* clang-format off */
@@ -382,7 +381,7 @@ static void print_queues(const struct stat_view *view)
 	print_depths(view);
 }
 
-/* Is it known how many completions could lie there? */
+/* Is it known how many completions it could contain? */
 static bool is_bound(const struct profile_cq *cq)
 {
 	return cq->known && !cq->doubt && !cq->shared;
@@ -417,7 +416,7 @@ static void add_cq(struct table *table, const struct object *object, const struc
 	table_text(table, is_bound(cq) ? text : "?");
 }
 
-/* `could_lie': what may have lain there at once, at most. */
+/* `could_lie': the maximum number of completions that it may have contained. */
 static struct table *cq_table(const struct stat_view *view, bool json)
 {
 	/* clang-format off */
@@ -447,7 +446,7 @@ static struct table *cq_table(const struct stat_view *view, bool json)
 	return table;
 }
 
-/* A phase that has ended as often as it began has a duration, however it nests. */
+/* A phase that has ended as often as it began has a duration, however it is nested. */
 static int mark_table(const struct stat_view *view, struct table **ret_table)
 {
 	/* clang-format off */
@@ -576,7 +575,7 @@ int cli_stat(int argc, char **argv)
 	status = cli_open("stat", &arguments, 1, &trace);
 	if (status)
 		return status;
-	cli_tell_loss(trace);
+	cli_report_loss(trace);
 	status = stat_trace(trace, &set);
 	trace_close(trace);
 	return status;

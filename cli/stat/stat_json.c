@@ -1,6 +1,6 @@
 /*
- * What `verbatim stat` says in JSON beside its tables: counters, from which shares are made, and
- * whole histograms
+ * `verbatim stat` in JSON beside its tables: counters, from which shares are computed, and whole
+ * histograms
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "core/base/json.h"
 #include "core/store/read/trace.h"
 
-/* null for what is not known: negative. */
+/* null for unknown values, which are negative. */
 static void put_time(struct json *json, const char *name, int64_t ns)
 {
 	if (ns < 0)
@@ -31,7 +31,7 @@ static void put_percentiles(struct json *json, const struct histogram *h)
 	put_time(json, "max_ns", h->count ? (int64_t)h->max : -1);
 }
 
-/* [[from, to, how many], ...] of the classes that have any. */
+/* [[from, to, count], ...] of the classes that have any. */
 static void put_histogram(struct json *json, const char *name, const struct histogram *h)
 {
 	json_open(json, name, '[');

@@ -1,10 +1,10 @@
 /*
- * What `verbatim stat` says, as metrics of OpenMetrics
+ * `verbatim stat` as metrics of OpenMetrics
  *
- * All of them are the rows of one table: what a family is, over what it has samples, and which
- * member of that is the value. What is not known has no sample, never a zero.
+ * All are rows of one table: the name of a family, the objects it has samples for, and the member
+ * that is the value. Unknown values have no sample, never a zero.
  *
- * Not here: how a metric is written (metrics.c).
+ * Not here: the format of a metric (metrics.c).
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -19,12 +19,12 @@
 #include "core/store/read/trace.h"
 #include "core/wire/log.h"
 
-/* What a family has a sample for, each. */
+/* The objects for which a family has a sample each. */
 enum over {
 	OVER_RUN,     /* struct profile */
 	OVER_LOSS,    /* struct trace_loss */
 	OVER_SIDE,    /* struct profile_posts, of sends and of receives */
-	OVER_REQUEST, /* struct profile_requests, by opcode and size; of receives no send's */
+	OVER_REQUEST, /* struct profile_requests, by opcode and size; for receives no send opcode */
 	OVER_PROCESS,
 	OVER_THREAD,
 	OVER_QUEUE,
@@ -290,7 +290,7 @@ static void add_sides(struct writing *w)
 		(struct metric_label[]){ { "side", "receive" }, { 0 } });
 }
 
-/* Of receives it is not known by what will arrive how many of a size were posted. */
+/* For receives the number of posts by size is unknown, since their message has not arrived. */
 static bool is_of_sends(const struct family *family)
 {
 	return family->at == offsetof(struct profile_requests, posted) ||
@@ -342,7 +342,7 @@ static void add_threads(struct writing *w)
 	}
 }
 
-/* @object is number @id of the trace; where it has no name its number is all there is. */
+/* @object is number @id of the trace; without a name only its number is written. */
 static void add_object(struct writing *w, const void *row, uint32_t process_id, uint32_t id,
 		       const char *label, const char *side)
 {
@@ -400,7 +400,7 @@ static void add_verbs(struct writing *w)
 	}
 }
 
-/* Two stacks may end in the same line: the stack tells them apart. */
+/* Two stacks may end in the same line: the label with the stack separates them. */
 static void add_place(struct writing *w, const struct profile_place *place)
 {
 	char name[STAT_PLACE], stack[16];

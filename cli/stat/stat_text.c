@@ -1,7 +1,5 @@
 /*
- * What `verbatim stat` says in text beside its tables
- *
- * Each line has what it is about in front, and at most 80 columns.
+ * `verbatim stat` as text beside its tables
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,7 +13,7 @@
 #include "core/store/read/trace.h"
 
 enum {
-	PLACES = 8, /* that are shown; JSON has all */
+	PLACES = 8, /* shown places; JSON has all */
 	BAR = 30,   /* columns of the longest bar */
 };
 
@@ -24,7 +22,7 @@ static double percent_of(uint64_t part, uint64_t all)
 	return all ? 100.0 * (double)part / (double)all : 0;
 }
 
-/* Not all is not 100.0 %, and some is not 0.0 %. */
+/* Less than all is never 100.0 %, and more than none is never 0.0 %. */
 static const char *share_text(uint64_t part, uint64_t all, char text[FORMAT_TEXT])
 {
 	double percent = percent_of(part, all);
@@ -148,7 +146,7 @@ void stat_head(const struct stat_view *view)
 	print_waited(&profile->waited);
 }
 
-/* @n in @ns, a second; a damaged trace may have any numbers. */
+/* @n in @ns, per second; a damaged trace may have any numbers. */
 static uint64_t rate_of(uint64_t n, int64_t ns)
 {
 	double rate = (double)n / (double)ns * 1e9;
@@ -156,7 +154,7 @@ static uint64_t rate_of(uint64_t n, int64_t ns)
 	return rate < 1e18 ? (uint64_t)rate : (uint64_t)1e18;
 }
 
-/* Numbers a second over the time in which there was something to do. */
+/* Numbers per second over the time in which there was work. */
 void stat_rates(const struct stat_view *view)
 {
 	const struct profile *profile = view->profile;
@@ -175,7 +173,7 @@ void stat_rates(const struct stat_view *view)
 	       format_bytes(rate_of(profile->received, ns), received));
 }
 
-/* "qp1/2, qp2/2 and 4 more": who has requests in it. */
+/* "qp1/2, qp2/2 and 4 more": the owners of its requests. */
 static void print_owners(const struct stat_view *view, const struct cluster *cluster)
 {
 	enum { SHOWN = 3 };
@@ -210,7 +208,7 @@ static void print_cluster(const struct stat_view *view, const struct cluster *cl
 	       format_count(cluster->beside, beside));
 }
 
-/* Below the latencies: where they gather, and what of them a CQ had. */
+/* Below the latencies: where they cluster, and the share of a CQ. */
 void stat_latency(const struct stat_view *view)
 {
 	const struct profile_messages *m = &view->profile->messages;
@@ -372,7 +370,7 @@ static bool is_registration(const struct profile_place *place)
 	       verb_infos[place->verb].object == OBJECT_mr;
 }
 
-/* Registrations that kept a thread from posting. */
+/* Registrations that delayed posts of a thread. */
 static uint64_t count_posting(const struct profile_place **places, size_t n)
 {
 	uint64_t calls = 0;
@@ -382,7 +380,7 @@ static uint64_t count_posting(const struct profile_place **places, size_t n)
 	return calls;
 }
 
-/* A function's name is the program's. */
+/* The name of a function, which comes from the program. */
 static const char *shown_place(const struct stat_view *view, uint32_t stack, char text[STAT_PLACE])
 {
 	char name[STAT_PLACE];

@@ -12,8 +12,8 @@ struct table;
 struct stat_view {
 	struct trace *trace;
 	const struct profile *profile;
-	const struct part *part; /* that was asked for */
-	struct symbols *symbols; /* NULL: places have no names */
+	const struct part *part; /* the selected part */
+	struct symbols *symbols; /* NULL: places are printed without names */
 };
 
 enum { STAT_PLACE = 256, STAT_SIZE = 64 };
@@ -25,10 +25,10 @@ const char *stat_place(const struct stat_view *view, uint32_t stack, char text[S
 size_t stat_places(const struct profile *profile, enum verb_plane plane,
 		   const struct profile_place ***ret_places);
 
-/* "<= 64 B", "64 B" where all of them are. */
+/* "<= 64 B", or "64 B" if all have that size. */
 const char *stat_size(const struct profile_requests *row, unsigned int class, char text[STAT_SIZE]);
 
-/* What is above all tables, and what is not in a table; stat_text.c. */
+/* The text above the tables; stat_text.c. */
 void stat_head(const struct stat_view *view);
 void stat_rates(const struct stat_view *view);
 void stat_latency(const struct stat_view *view);
@@ -39,5 +39,5 @@ void stat_registrations(const struct stat_view *view);
 /* Members of the object that is being printed; stat_json.c. */
 void stat_json(const struct stat_view *view);
 
-/* All of it, for who scrapes; stat_metrics.c. 0 or -errno after log_err(). */
+/* Everything, for Prometheus; stat_metrics.c. 0 or -errno after log_err(). */
 int stat_metrics(const struct stat_view *view);

@@ -1,5 +1,5 @@
 /*
- * A terminal that is drawn anew, and its keys
+ * A terminal that is redrawn, and its keys
  */
 #include "cli/top/display.h"
 
@@ -14,7 +14,7 @@
 
 struct display {
 	SCREEN *screen;
-	FILE *out; /* standard output as it is: what is printed else is filtered (cli/screen.h) */
+	FILE *out; /* standard output as it is: all other output is filtered (cli/screen.h) */
 	bool colour;
 };
 
@@ -37,7 +37,7 @@ static void free_display(struct display *display)
 /* "dumb" is a known kind, and cannot. */
 static bool can_move_cursor(const char *kind)
 {
-	char entry[4096]; /* which ncurses does not write to */
+	char entry[4096]; /* ncurses does not write to it */
 
 	return kind && *kind && tgetent(entry, kind) == 1 && tgetstr("cm", NULL);
 }
@@ -129,12 +129,12 @@ void display_show(struct display *display, const struct frame *frame, const char
 	for (int i = 0; i < rows && i < (int)frame->n; i++)
 		put_row(display, i, frame->lines[i].style, frame->lines[i].text);
 	attrset(A_REVERSE);
-	mvaddnstr(LINES - 1, 0, keys, COLS - 1); /* the last cell of all would scroll */
+	mvaddnstr(LINES - 1, 0, keys, COLS - 1); /* writing the last cell would scroll */
 	attrset(A_NORMAL);
 	refresh();
 }
 
-/* Whoever closes a terminal tells the leader of its session, and not us. */
+/* When a terminal is closed, the leader of its session is notified, and not we. */
 static bool terminal_is_gone(void)
 {
 	struct pollfd input = { .fd = STDIN_FILENO };

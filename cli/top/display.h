@@ -1,6 +1,7 @@
 #pragma once
 /*
- * A terminal that is drawn anew, and its keys: the one door to ncurses. One thread.
+ * A terminal whose contents are redrawn, and its keys: the only module that uses ncurses. One
+ * thread.
  */
 #include <stdbool.h>
 
@@ -9,25 +10,25 @@
 struct display;
 
 /*
- * Take over the terminal that standard input and output are. 0 or -errno after log_err(): -ENOTTY
- * they are none, -EINVAL nothing is known of its kind.
+ * Take over the terminal of standard input and output. 0 or -errno after log_err(): -ENOTTY they
+ * are not a terminal, -EINVAL its type is not known.
  */
 int display_open(struct display **ret_display);
 
-/* The terminal is as it was. Accepts NULL. */
+/* Restore the terminal. Accepts NULL. */
 void display_close(struct display *display);
 
-/* Both may change at any time. */
+/* The size of the terminal; both may change at any time. */
 unsigned int display_columns(const struct display *display);
 unsigned int display_rows(const struct display *display);
 
-/* The frame, and @keys in the last line. */
+/* Draw the frame, and @keys in the last line. */
 void display_show(struct display *display, const struct frame *frame, const char *keys);
 
 enum display_key { DISPLAY_NONE, DISPLAY_OTHER, DISPLAY_RESIZED, DISPLAY_GONE };
 
 /*
- * What was typed within @ms: a character, DISPLAY_RESIZED, or DISPLAY_NONE. DISPLAY_GONE: there is
- * no terminal any more.
+ * The key typed within @ms: a character, DISPLAY_RESIZED, or DISPLAY_NONE. DISPLAY_GONE: the
+ * terminal was closed.
  */
 int display_key(struct display *display, int ms);

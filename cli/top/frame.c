@@ -1,8 +1,8 @@
 /*
- * What a recorder tells, as lines
+ * The numbers of a recorder, as lines of a screen
  *
- * Rates are of the time between two publications, as the trace has it; they and latencies are
- * those of the last second or so, the rest is since the begin.
+ * Rates are of the time between two publications, in trace time; they and latencies are those of
+ * the last second or so, other numbers are since the beginning.
  */
 #include "cli/top/frame.h"
 
@@ -15,7 +15,7 @@
 #include "core/base/json.h"
 #include "core/base/printable.h"
 
-enum { CELL = 24, LATENCIES = 4 /* rows, where there are few lines */ };
+enum { CELL = 24, LATENCIES = 4 /* rows, if there are few lines */ };
 
 const char *const frame_sorts[FRAME_SORTS] = { "traffic", "errors", "latency", "outstanding" };
 
@@ -54,13 +54,13 @@ static const char *short_count(uint64_t n, char text[CELL])
 	return short_number((double)n, text);
 }
 
-/* Not yet: of what was recorded before we asked, nothing has been counted. */
+/* Events that were recorded before we asked have not been counted yet. */
 static bool is_uncounted(const struct vitals_state *state)
 {
 	return state->phase == VITALS_BEHIND && state->time <= 0;
 }
 
-/* So far; "?" where that is not known. */
+/* The total so far; "?" if it is not known. */
 static const char *short_total(const struct vitals_state *state, uint64_t n, char text[CELL])
 {
 	if (is_uncounted(state))
@@ -73,7 +73,7 @@ static const char *total_bytes(const struct vitals_state *state, uint64_t n, cha
 	return is_uncounted(state) ? "?" : format_bytes(n, text);
 }
 
-/* While nothing is counted, a rate is not 0 if there is something to be counted. */
+/* While nothing is counted yet, a rate is unknown and not 0. */
 static bool has_rate(const struct vitals_state *state)
 {
 	return state->phase != VITALS_BEHIND || state->interval > 0;
@@ -89,7 +89,7 @@ static const char *byte_rate(const struct vitals_state *state, uint64_t n, char 
 	return has_rate(state) ? format_bytes((uint64_t)rate_of(state, n), text) : "?";
 }
 
-/* A line more; NULL where there are enough. */
+/* Add a line; NULL if the frame is full. */
 static struct frame_line *next_line(struct frame *frame, unsigned int rows)
 {
 	if (frame->n >= rows || frame->n >= FRAME_LINES)
@@ -119,7 +119,7 @@ add_line(struct page *page, enum screen_style style, const char *format, ...)
 		line->text[page->columns] = '\0';
 }
 
-/* As much of foreign text as @columns take. */
+/* As much of foreign text as fits into @columns. */
 static const char *fit_text(const char *text, size_t columns, char to[FRAME_COLUMNS + 1])
 {
 	size_t n = strlen(text);
@@ -218,7 +218,7 @@ static void add_latencies(struct page *page)
 	}
 }
 
-/* "12/128"; "?" where it is not certain */
+/* "12/128"; "?" if it is uncertain */
 static const char *depth_text(const struct vitals_depth *depth, bool gone, char text[CELL])
 {
 	if (gone)
@@ -263,7 +263,7 @@ static uint64_t value_of(const struct vitals_queue *queue, enum frame_sort sort)
 	}
 }
 
-/* The recorder has sorted them by traffic: that decides where they are equal. */
+/* The recorder has sorted them by traffic, which decides between equal ones. */
 static void sort_queues(const struct vitals_state *state, enum frame_sort sort,
 			const struct vitals_queue *order[VITALS_QUEUES])
 {

@@ -1,7 +1,6 @@
 #pragma once
 /*
- * What a recorder tells (cli/record/vitals_page.h), as lines for a terminal or for JSON. One
- * thread.
+ * Live statistics (cli/record/vitals_page.h), as lines for a terminal or as JSON. One thread.
  */
 #include <stdbool.h>
 
@@ -13,7 +12,7 @@ enum { FRAME_COLUMNS = 160, FRAME_LINES = 24 + VITALS_QUEUES };
 
 enum frame_sort { FRAME_TRAFFIC, FRAME_ERRORS, FRAME_LATENCY, FRAME_OUTSTANDING, FRAME_SORTS };
 
-/* As the key says it. */
+/* The names, as shown with the key. */
 extern const char *const frame_sorts[FRAME_SORTS];
 
 struct frame_line {
@@ -27,13 +26,13 @@ struct frame {
 };
 
 /*
- * At most @rows lines of at most @columns each (80 show all); the queue pairs in order of @sort.
- * @trace and @command are foreign.
+ * At most @rows lines of at most @columns each (80 show everything); the queue pairs sorted by
+ * @sort. @trace and @command are foreign text.
  */
 void frame_make(const struct vitals_state *state, const char *trace, const char *command,
 		enum frame_sort sort, unsigned int columns, unsigned int rows,
 		struct frame *ret_frame);
 
-/* All of it as one line of JSON. */
+/* The whole state as one line of JSON. */
 void frame_json(const struct vitals_state *state, const char *trace, const char *command,
 		struct text *to);

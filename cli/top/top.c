@@ -1,7 +1,7 @@
 /*
- * verbatim top: what a recorded program does, once a second
+ * verbatim top: shows what a recorded program does, once a second
  *
- * The numbers are the recorder's (cli/record/vitals.c): here is who asks for them, and shows them.
+ * The recorder computes the numbers (cli/record/vitals.c); this file requests and shows them.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -63,7 +63,7 @@ static void note_signal(int signal)
 	interrupted = signal;
 }
 
-/* The terminal is put back before we end. */
+/* The terminal is restored before we end. */
 static void catch_signals(void)
 {
 	const struct sigaction action = { .sa_handler = note_signal };
@@ -148,8 +148,8 @@ static void ask_recorder(struct top *top)
 	top->asked_at = now;
 }
 
-/* False: the user has seen enough, or cannot see more. */
-static bool obey_key(struct top *top, int key)
+/* False: the user quits, or the screen is gone. */
+static bool handle_key(struct top *top, int key)
 {
 	if (key == 'q' || key == DISPLAY_GONE)
 		return false;
@@ -167,13 +167,13 @@ static bool wait_for_more(struct top *top)
 	const struct timespec pause = { .tv_nsec = LOOK_MS * 1000000 };
 
 	if (top->display)
-		return obey_key(top, display_key(top->display, LOOK_MS));
+		return handle_key(top, display_key(top->display, LOOK_MS));
 	nanosleep(&pause, NULL);
 	return true;
 }
 
-/* What was published last may have come since we looked. 1: something new; 0 or -errno. */
-static int look_at_end(struct top *top)
+/* The last publication may have come since we looked. 1: something new; 0 or -errno. */
+static int check_end(struct top *top)
 {
 	if (vitals_page_get(top->fd, &top->state, &top->turn) == 1)
 		return 1;
@@ -184,7 +184,7 @@ static int look_at_end(struct top *top)
 	return log_err(-ESRCH, "the recorder has died: see `verbatim info %s`", top->trace);
 }
 
-/* 1: there is a sample; 0: the user has seen enough; -errno. */
+/* 1: there is a sample; 0: the user quits; -errno. */
 static int next_sample(struct top *top)
 {
 	while (!interrupted) {
@@ -196,7 +196,7 @@ static int next_sample(struct top *top)
 			return log_err(found, "read the statistics of the recorder in %s",
 				       top->session.dir);
 		if (!found && !find_session_alive(&top->session))
-			found = look_at_end(top);
+			found = check_end(top);
 		if (found < 0)
 			return found;
 		if (found)
@@ -221,7 +221,7 @@ static int watch_program(struct top *top)
 	return err;
 }
 
-/* The last screen stays to be read. */
+/* The last screen stays visible. */
 static int close_screen(struct top *top, int err)
 {
 	if (!top->display)
@@ -231,7 +231,7 @@ static int close_screen(struct top *top, int err)
 	return err || top->state.phase != VITALS_ENDED ? err : print_sample(top);
 }
 
-/* Nobody looks: what is there is of a time when somebody did, unless it is the last that comes. */
+/* Skip numbers from an earlier reader, unless they are the recorder's last. */
 static void pass_over_old(struct top *top)
 {
 	if (!vitals_page_asked(top->fd) && vitals_page_get(top->fd, &top->state, &top->turn) == 1 &&

@@ -1,5 +1,5 @@
 /*
- * Counts for a reader
+ * Formatting counts
  */
 #include "core/base/count.h"
 

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Counts for a reader. Any thread.
+ * Formatting counts. Any thread.
  */
 #include <stdint.h>
 

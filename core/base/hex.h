@@ -4,5 +4,5 @@
  */
 #include <stdbool.h>
 
-/* By the end of the name of what has it: keys, queue pair numbers, wr_ids... */
+/* By the last part of the name: keys, queue pair numbers, wr_ids... */
 bool hex_suits(const char *name);

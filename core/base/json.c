@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* The comma before the next value; what a new line needs comes instead of the blank. */
+/* Add the comma before the next value; @blank: followed by a blank, unless a new line follows. */
 static void put_comma(struct json *json, bool blank)
 {
 	if (!json->comma)

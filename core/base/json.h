@@ -1,18 +1,18 @@
 #pragma once
 /*
- * Writes JSON: names, commas and quotes of what is put, in order, into a text.
+ * Writes JSON into a text: adds names, commas and quotes to the values, in order.
  *
- *	struct json json = { .out = &text };
+ * 	struct json json = { .out = &text };
  *
- *	json_open(&json, NULL, '{');
- *	json_put_text(&json, "device", name);
- *	json_open(&json, "ports", '[');
- *	json_put_int(&json, NULL, 1);
- *	json_close(&json, ']');
- *	json_close(&json, '}');
+ * 	json_open(&json, NULL, '{');
+ * 	json_put_text(&json, "device", name);
+ * 	json_open(&json, "ports", '[');
+ * 	json_put_int(&json, NULL, 1);
+ * 	json_close(&json, ']');
+ * 	json_close(&json, '}');
  *
- * gives {"device":"soft0","ports":[1]}. A value in an array has no name: NULL.
- * Whether memory ran out is known by the text. One thread.
+ * gives {"device":"soft0","ports":[1]}. A value in an array has no name: NULL. The text shows
+ * whether memory ran out. One thread.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,10 +23,10 @@
 struct json {
 	struct text *out;
 	bool spaced; /* ", " and ": " instead of "," and ":" */
-	bool comma;  /* private: a value stands before the next, in the same object or array */
+	bool comma;  /* private: a value precedes the next one in the same object or array */
 };
 
-/* An object '{' or an array '[' begins, and ends with '}' or ']'. */
+/* Begin an object '{' or an array '['; end it with '}' or ']'. */
 void json_open(struct json *json, const char *name, char bracket);
 void json_close(struct json *json, char bracket);
 
@@ -36,8 +36,8 @@ void json_put_int(struct json *json, const char *name, int64_t value);
 void json_put_uint(struct json *json, const char *name, uint64_t value);
 void json_put_bool(struct json *json, const char *name, bool value);
 
-/* Comma and name of a value whose text the caller adds himself. */
+/* Comma and name of a value whose text the caller adds. */
 void json_put_name(struct json *json, const char *name);
 
-/* The next value stands on a line of its own, behind @indent blanks. */
+/* Put the next value on a separate line, indented by @indent blanks. */
 void json_put_line(struct json *json, unsigned int indent);

@@ -1,9 +1,9 @@
 /*
  * JSON that is read
  *
- * One allocation holds the nodes, as many as there can be by the commas and
- * brackets of the text, and behind them the unescaped names and texts, which
- * are never longer than the escaped ones with their quotes.
+ * One allocation holds the nodes, at most one for each comma and bracket of the text, and after
+ * them the unescaped names and texts, which are never longer than the escaped ones with their
+ * quotes.
  */
 #include "core/base/json_tree.h"
 
@@ -42,7 +42,7 @@ static bool take_char(struct parser *p, char c)
 	return true;
 }
 
-/* Four digits behind "\u"; -1 where they are none. */
+/* Four digits after "\u"; -1 if invalid. */
 static int32_t take_hex(struct parser *p)
 {
 	int32_t code = 0;
@@ -83,7 +83,7 @@ static void put_utf8(struct parser *p, uint32_t code)
 	*p->texts++ = (char)(0x80 | (code & 0x3f));
 }
 
-/* "\uD83D\uDE00" is one character; half of such a pair is none. */
+/* "\uD83D\uDE00" is one character; half of such a pair is invalid. */
 static bool take_unicode(struct parser *p)
 {
 	int32_t code = take_hex(p), low;
@@ -103,7 +103,7 @@ static bool take_unicode(struct parser *p)
 	return true;
 }
 
-/* What stands behind a backslash. */
+/* The character after a backslash. */
 static bool take_escape(struct parser *p)
 {
 	static const char letters[] = "\"\\/bfnrt", meant[] = "\"\\/\b\f\n\r\t";
@@ -168,7 +168,7 @@ static bool skip_digits(struct parser *p)
 	return p->at > from;
 }
 
-/* What follows the digits of a number that is not whole. */
+/* The fraction and exponent of a number. */
 static bool take_fraction(struct parser *p)
 {
 	if (p->at < p->end && *p->at == '.') {
@@ -220,7 +220,7 @@ static bool take_word(struct parser *p, const char *word)
 	return true;
 }
 
-/* An element of an object or an array; its name comes first where it is an object. */
+/* An element of an object or an array; in an object its name comes first. */
 static bool parse_element(struct parser *p, bool named)
 {
 	const char *name = NULL;
@@ -296,7 +296,7 @@ static bool parse_value(struct parser *p)
 	return sound;
 }
 
-/* One, and one behind each comma and each bracket that opens. */
+/* One, and one more for each comma and each opening bracket. */
 static size_t count_nodes(const char *json, size_t n)
 {
 	size_t count = 1;

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Memory in cache lines of its own: what one thread writes there does not take a line from another
- * one that only reads its neighbour.
+ * Memory in separate cache lines, so that writes of one thread do not evict a line that another
+ * thread reads.
  */
 #include <stdint.h>
 #include <stdlib.h>

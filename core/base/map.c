@@ -1,8 +1,8 @@
 /*
  * A hash table from one number to another
  *
- * Open addressing, linear, at most two thirds full. Where a cell becomes free,
- * those behind it that would no longer be found move forward.
+ * Open addressing, linear, at most two thirds full. When a cell becomes free, later ones that would
+ * no longer be found are moved.
  */
 #include "core/base/map.h"
 
@@ -20,7 +20,7 @@ static size_t first_place(const struct map *map, uint64_t key)
 	return (size_t)map_hash(key) & (map->size - 1);
 }
 
-/* The cell of @key, or the free one where it belongs. */
+/* The cell of @key, or the free one for it. */
 static struct map_cell *find_cell(const struct map *map, uint64_t key)
 {
 	size_t at = first_place(map, key);
@@ -87,7 +87,7 @@ void map_remove(struct map *map, uint64_t key)
 	for (at = (hole + 1) & mask; map->cells[at].used; at = (at + 1) & mask) {
 		size_t first = first_place(map, map->cells[at].key);
 
-		/* it may stand anywhere from @first to @at: also in the hole? */
+		/* it may be anywhere from @first to @at: also at the hole? */
 		if (((at - first) & mask) >= ((at - hole) & mask)) {
 			map->cells[hole] = map->cells[at];
 			hole = at;

@@ -21,15 +21,15 @@ int map_put(struct map *map, uint64_t key, uint64_t value);
 
 bool map_get(const struct map *map, uint64_t key, uint64_t *ret_value);
 
-/* Have the memory of @key fetched: for several tables at once, before they are asked in turn. */
+/* Prefetch the memory of @key: for several tables at once, before they are looked up in turn. */
 void map_prefetch(const struct map *map, uint64_t key);
 
-/* Does nothing where @key is not in the table. */
+/* Does nothing if @key is not in the table. */
 void map_remove(struct map *map, uint64_t key);
 
 void map_fini(struct map *map);
 
-/* A number spread over 64 bits: for tables of another shape than this one. Any bits of it serve. */
+/* A hash of 64 bits, for other kinds of tables. All bits are usable. */
 static inline uint64_t map_hash(uint64_t key)
 {
 	key *= 0x9e3779b97f4a7c15ull; /* 2^64 by the golden ratio */

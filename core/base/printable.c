@@ -1,10 +1,9 @@
 /*
- * Text that is not ours, made fit for a terminal
+ * Making foreign text printable on a terminal
  *
- * A terminal obeys C0 controls, DEL, and C1 controls (U+0080 to U+009F, or as
- * single bytes where it does not read UTF-8). Characters that are not seen but
- * order or join others make a line read as another: bidirectional controls,
- * separators of lines, spaces of no width, tags. None of them is printed raw.
+ * A terminal interprets C0 controls, DEL, and C1 controls (U+0080 to U+009F, or single bytes if it
+ * does not use UTF-8). Invisible characters that reorder or join others falsify a line:
+ * bidirectional controls, line separators, zero-width spaces, tags. None of them is printed raw.
  */
 #include "core/base/printable.h"
 
@@ -14,7 +13,7 @@ struct range {
 	uint32_t first, last;
 };
 
-/* Of the general categories Cf, Zl and Zp those that no font draws. */
+/* The invisible characters of the general categories Cf, Zl and Zp. */
 static const struct range unseen[] = {
 	{ 0x0000, 0x001f }, { 0x007f, 0x009f }, { 0x00ad, 0x00ad },   { 0x061c, 0x061c },
 	{ 0x180e, 0x180e }, { 0x200b, 0x200f }, { 0x2028, 0x202e },   { 0x2060, 0x206f },
@@ -58,7 +57,7 @@ static bool is_hex(char c)
 	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
 
-/* Would the backslash at @text be taken for one of ours? */
+/* Would the backslash at @text be mistaken for one of our escapes? */
 static bool reads_as_escape(const char *text, size_t n)
 {
 	if (n >= 3 && text[1] == 'u' && text[2] == '{')
@@ -66,7 +65,10 @@ static bool reads_as_escape(const char *text, size_t n)
 	return n >= 4 && text[1] == 'x' && is_hex(text[2]) && is_hex(text[3]);
 }
 
-/* Bytes of the character at @text if it is printed as it is, 0 if it is not. @lines are ours. */
+/*
+ * Length of the character at @text if it is printed unchanged, 0 if it is not. @lines: ends of
+ * lines are allowed.
+ */
 static size_t plain_char(const char *text, size_t n, bool lines)
 {
 	uint32_t code;
@@ -91,7 +93,7 @@ static size_t plain_span(const char *text, size_t n, bool lines)
 
 enum { ESCAPE = 16 };
 
-/* The escape of the character at @text; returns how many bytes it stands for. */
+/* The escape of the character at @text; returns how many bytes it represents. */
 static size_t escape_char(char escape[ESCAPE], const char *text, size_t n)
 {
 	uint32_t code;
@@ -104,7 +106,7 @@ static size_t escape_char(char escape[ESCAPE], const char *text, size_t n)
 	return length > 1 ? length : 1;
 }
 
-/* How much of @span goes into @room without half a character at the end. */
+/* How much of @span fits into @room without half a character at the end. */
 static size_t fit_escape(const char *text, size_t span, size_t room)
 {
 	if (span <= room)

@@ -1,5 +1,5 @@
 /*
- * All of a file
+ * Reading a whole file
  */
 #include "core/base/read_file.h"
 
@@ -10,7 +10,7 @@
 
 #include "core/base/vec.h"
 
-/* All that @fd still gives, and room for a 0 behind it. */
+/* Everything that @fd still returns, with space for a terminating 0. */
 static int read_all(int fd, char **text, size_t *used)
 {
 	size_t size = 0;

@@ -2,8 +2,8 @@
 #include <stddef.h>
 
 /*
- * All of the file at @path, of /proc and /sys, too, which do not tell their
- * lengths. Returns 0, with a text that ends with a 0 behind its @ret_bytes bytes
- * and is the caller's to free(); or -errno, and nothing was said. Any thread.
+ * Reads the whole file at @path, also of /proc and /sys, whose files have no known length. Returns
+ * 0, with a text of @ret_bytes bytes and a terminating 0, to be freed by the caller; or -errno,
+ * without a message. Any thread.
  */
 int read_file(const char *path, char **ret_text, size_t *ret_bytes);

@@ -1,5 +1,5 @@
 /*
- * Sizes as people write them: a number, and k, K, M or G
+ * Sizes as users write them: a number, and k, K, M or G
  */
 #include "core/base/size.h"
 

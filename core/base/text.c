@@ -1,5 +1,5 @@
 /*
- * A text that grows
+ * A growing text
  */
 #include "core/base/text.h"
 
@@ -11,7 +11,7 @@
 #include "core/base/printable.h"
 #include "core/base/vec.h"
 
-/* Room for @n more bytes and the 0 behind them. */
+/* Space for @n more bytes and the terminating 0. */
 static bool reserve_bytes(struct text *text, size_t n)
 {
 	if (!text->failed && text->used + n + 1 > text->size)
@@ -65,7 +65,10 @@ void text_fini(struct text *text)
 	*text = (struct text){ 0 };
 }
 
-/* A character that is not to be printed raw; a NUL has no place in any reader's strings. */
+/*
+ * A character that must not be printed raw; a NUL is replaced, since readers' strings cannot
+ * contain it.
+ */
 static void add_escape(struct text *text, uint32_t code)
 {
 	if (code == '"' || code == '\\')

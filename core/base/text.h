@@ -1,14 +1,14 @@
 #pragma once
 /*
- * A text that grows. Zeroed it is empty. One thread.
+ * A growing text. All zero: empty. One thread.
  */
 #include <stdbool.h>
 #include <stddef.h>
 
 struct text {
-	char *at; /* terminated; NULL as long as nothing was added */
+	char *at; /* terminated; NULL as long as it is empty */
 	size_t used, size;
-	bool failed; /* out of memory: the text is not to be used */
+	bool failed; /* out of memory: the text must not be used */
 };
 
 void text_add(struct text *text, const char *bytes, size_t n);
@@ -32,5 +32,5 @@ static inline void text_char(struct text *text, char c)
  */
 void text_json(struct text *text, const char *bytes, size_t n);
 
-/* What printable_text() makes of @from, text that is not ours (core/base/printable.h). */
+/* Add the result of printable_text() for @from, foreign text (core/base/printable.h). */
 void text_printable(struct text *text, const char *from);

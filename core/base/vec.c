@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIRST = 4 }; /* elements that the first memory holds */
+enum { FIRST = 4 }; /* initial number of elements */
 
 /* @array points to a pointer of any type, which is copied as bytes for that reason. */
 static int resize_array(void *array, size_t size, size_t each)
@@ -15,7 +15,7 @@ static int resize_array(void *array, size_t size, size_t each)
 	size_t bytes;
 	void *at;
 
-	/* reallocarray() would do, but sanitizers end a program that asks too much of it */
+	/* reallocarray() would do, but sanitizers abort a program that requests too much from it */
 	if (__builtin_mul_overflow(size, each, &bytes))
 		return -ENOMEM;
 	memcpy(&at, array, sizeof(at));

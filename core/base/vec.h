@@ -1,19 +1,18 @@
 #pragma once
 /*
- * Arrays that grow.
+ * Growing arrays.
  *
- * An array begins as NULL with count and size 0, belongs to its user, and ends
- * with free(). Where memory runs out nothing has changed.
+ * An array begins as NULL with count and size 0, belongs to its user, and ends with free(). If
+ * memory runs out nothing is changed.
  */
 #include <stdbool.h>
 #include <stddef.h>
 
 /*
- * One more element, zeroed, at the end of an array that only this function
- * makes longer: its room is the next power of two of its count, so that it
- * needs no size of its own. A pointer to the element, or NULL without memory.
+ * Add a zeroed element to an array that only this function extends: its capacity is the next power
+ * of two of its count, so it needs no size field. A pointer to the element, or NULL without memory.
  *
- *	struct range *range = vec_push(m->ranges, m->nranges);
+ * 	struct range *range = vec_push(m->ranges, m->nranges);
  *
  * @array is of any type, @count a size_t; both are lvalues.
  */
@@ -21,17 +20,14 @@
 void *vec_add(void *array, size_t *count, size_t each);
 
 /*
- * Room for at least @want elements, in an array with a size of its own (size_t),
- * which doubles. What is new is not zeroed. 0 or -ENOMEM.
+ * Space for at least @want elements, in an array with a size field (size_t), which doubles. New
+ * elements are not zeroed. 0 or -ENOMEM.
  *
- *	err = vec_reserve(text->at, text->size, text->used + n);
+ * 	err = vec_reserve(text->at, text->size, text->used + n);
  */
 #define vec_reserve(array, size, want) vec_grow(&(array), &(size), (want), sizeof(*(array)))
 int vec_grow(void *array, size_t *size, size_t want, size_t each);
 
-/*
- * How many elements of a sorted array come before @key: the index of the first
- * that does not.
- */
+/* The number of elements of a sorted array before @key: the index of the first that is not. */
 size_t vec_count_before(const void *array, size_t count, size_t each,
 			bool (*is_before)(const void *element, const void *key), const void *key);

@@ -2,8 +2,8 @@
  * A copy of a trace: page by page, while SQLite holds its lock
  *
  * A trace that an older version recorded may have values of variables that are not recorded any
- * more. They are replaced in the copy, and all its pages written anew: the old ones have the value
- * in the room that is left.
+ * more. They are replaced in the copy, and all its pages are rewritten: the free space of the old
+ * ones still has the values.
  */
 #include "core/store/copy.h"
 

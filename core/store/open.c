@@ -81,7 +81,7 @@ static int recover_db(sqlite3 *db, const char *path)
 		err = get_state(db, path);
 	if (err < 0)
 		return err;
-	if (!err) /* whole, but its recorder died before it was made one file */
+	if (!err) /* complete, but its recorder died before the WAL was removed */
 		return complete_file(db);
 	if (recorder_alive(db))
 		return log_err(-EBUSY,
@@ -132,7 +132,7 @@ static int open_db(const char *path, sqlite3 **ret_db)
 			     " meta WHERE key = 'state'",
 			     0))
 			return 0;
-		/* the recorder died before it made the WAL */
+		/* the recorder died before it created the WAL */
 		sqlite3_close(*ret_db);
 		*ret_db = NULL;
 	}

@@ -1,5 +1,5 @@
 /*
- * Files of results: a name that was given, and what may be there already
+ * Output files: the given name, and the existing file
  */
 #include "core/store/outfile.h"
 
@@ -16,7 +16,7 @@
 
 enum { MODE = 0600 };
 
-/* For a write that has just failed. It is not the trace that is too big. */
+/* For a write that has just failed. It is not the trace that is too large. */
 static int fail_write(const char *path)
 {
 	int err = log_err(errno ? -errno : -EIO, "write %s", path);
@@ -24,7 +24,7 @@ static int fail_write(const char *path)
 	return err == -EFBIG ? -EIO : err;
 }
 
-/* The descriptor that @path names, or -1. It may be a file, which is not to be begun anew. */
+/* The descriptor that @path refers to, or -1. It may be a file, which must not be truncated. */
 static int find_descriptor(const char *path)
 {
 	static const char *const before[] = { "/dev/fd/", "/proc/self/fd/" };

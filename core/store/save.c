@@ -1,8 +1,8 @@
 /*
  * Writing findings into a finished trace
  *
- * A journal that we leave behind when we are killed is rolled back by whoever opens the trace next
- * (open.c), as a recorder's is.
+ * If this process is killed its journal is rolled back when the trace is opened next (open.c), like
+ * a recorder's.
  */
 #include "core/store/save.h"
 
@@ -41,7 +41,7 @@ static int replace_findings(sqlite3 *db, const struct stored_finding *findings, 
 
 int trace_save_findings(const char *path, const struct stored_finding *findings, size_t n)
 {
-	bool unfinished; /* a journal of one who was killed here lies there until the next commit */
+	bool unfinished; /* the journal of a killed process exists until the next commit */
 	sqlite3 *db = NULL;
 	int err = file_check(path, &unfinished);
 

@@ -7,8 +7,8 @@
 #include "core/store/db/finding.h"
 
 /*
- * Make @n findings those that the trace at @path has, in one transaction; nothing else of it is
- * changed. Nobody may have it open but for reading. Returns 0; or -errno after log_err(): also
- * -EACCES where it or what lies beside it is not ours.
+ * Replace the findings of the trace at @path by @n findings, in one transaction; nothing else is
+ * changed. Others may have it open only for reading. Returns 0; or -errno after log_err(): also
+ * -EACCES if it or the files beside it do not belong to this user.
  */
 int trace_save_findings(const char *path, const struct stored_finding *findings, size_t n);

@@ -137,7 +137,7 @@ static int fill_trace(sqlite3 *from, sqlite3 *to)
 {
 	int err = schema_create(to);
 
-	if (!err) /* until the end the file must not be taken for a trace */
+	if (!err) /* the file must not be taken for a trace before it is complete */
 		err = sql_exec(to, "INSERT INTO meta VALUES('state', 'unpacking');"
 				   "PRAGMA synchronous=OFF; BEGIN; DELETE FROM meta");
 	if (!err)

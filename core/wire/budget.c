@@ -1,11 +1,11 @@
 /*
- * How much memory the rings of one process may have
+ * The memory limit of the rings of one process
  *
- *	/proc/self/cgroup    4:memory:/a/b       v1: ROOT/memory/a/b/memory.limit_in_bytes
- *	                     0::/a/b             v2: ROOT/a/b/memory.max
+ * 	/proc/self/cgroup    4:memory:/a/b       v1: ROOT/memory/a/b/memory.limit_in_bytes
+ * 	                     0::/a/b             v2: ROOT/a/b/memory.max
  *
- * The smallest limit on the way up counts. In a container the path may be the
- * host's, of which only the last part, or nothing, exists here: we read what exists.
+ * The smallest limit on the path to the root is used. In a container the path may be the host's, of
+ * which only the last part, or nothing, exists in the container: existing files are read.
  *
  * Not here: who has taken how much of it (shim/trace/ring/rings.c).
  */

@@ -1,23 +1,23 @@
 #pragma once
 /*
- * How much memory the rings of one process may have
+ * Limits of the memory of the rings of one process
  *
- * Rings are shared memory, which the kernel charges to the memory cgroup of the
- * process that touches it first: the recorded program. Any thread.
+ * Rings are shared memory, which the kernel charges to the memory cgroup of the process that
+ * touches it first: the recorded program. Any thread.
  */
 #include <stdbool.h>
 #include <stdint.h>
 
 enum {
-	BUDGET_MOST = 256 << 20, /* the default where memory is plenty */
+	BUDGET_MOST = 256 << 20, /* the default if memory is plentiful */
 	BUDGET_MIN = 1 << 20,
 	BUDGET_SHARE = 4, /* the default is the memory limit divided by this */
 };
 
 /*
- * Bytes that the memory cgroup of this process and those above it allow, v1 or
- * v2; UINT64_MAX: there is no limit, or it cannot be read. @self NULL is
- * /proc/self/cgroup, @root NULL is /sys/fs/cgroup.
+ * The limit in bytes of the memory cgroup of this process and those above it, v1 or v2; UINT64_MAX:
+ * there is none, or it cannot be read. @self NULL is /proc/self/cgroup, @root NULL is
+ * /sys/fs/cgroup.
  */
 uint64_t budget_cgroup_limit(const char *self, const char *root);
 

@@ -2,8 +2,8 @@
 /*
  * The clock of a session: ticks in events, nanoseconds in the trace.
  *
- * The time stamp counter where the processor's is invariant, else
- * CLOCK_MONOTONIC. Any thread, any process of one machine.
+ * The time stamp counter if the processor's is invariant, else CLOCK_MONOTONIC. Any thread, any
+ * process of one machine.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -26,13 +26,13 @@ void clock_init(struct clock *clock);
 /* Always CLOCK_MONOTONIC: nothing to measure. */
 void clock_init_monotonic(struct clock *clock);
 
-/* Can clock_ns() calculate with it? For a clock that another process wrote. */
+/* Are its values usable for clock_ns()? For a clock that another process wrote. */
 bool clock_is_sound(const struct clock *clock);
 
 /* Nanoseconds since the session's start; negative before it. */
 int64_t clock_ns(const struct clock *clock, uint64_t ticks);
 
-/* The same in CLOCK_MONOTONIC, which all sessions of a machine share. */
+/* The same in CLOCK_MONOTONIC, which is the same for all sessions of a machine. */
 static inline uint64_t clock_absolute(const struct clock *clock, uint64_t ticks)
 {
 	return clock->monotonic + (uint64_t)clock_ns(clock, ticks);

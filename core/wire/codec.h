@@ -1,19 +1,17 @@
 #pragma once
 /*
- * Structures of verbs to words and back, by their descriptors (desc.h).
+ * Encodes structures of verbs as words, and decodes them, by their descriptors (desc.h).
  *
- * A structure is encoded as one word with a bit for each field that is present,
- * then these fields in order: a number as one word; a text or bytes as one word
- * with the length, then the bytes, padded to a whole word; an embedded structure
- * as a structure; what a pointer points to as one word with the number of
- * elements (CODEC_NULL for a null pointer), then each element as a structure.
- * FIELD_PRIVATE starts with one word: CODEC_NULL, or the length in bits 0 to 15,
- * the number of bytes that follow in bits 16 to 31, and in bit 32 whether a hash
- * follows; then the hash, one word, and the bytes.
+ * A structure is encoded as one word with a bit for each field that is present, then these fields
+ * in order: a number as one word; a text or bytes as one word with the length, then the bytes,
+ * padded to a whole word; an embedded structure as a structure; the target of a pointer as one word
+ * with the number of elements (CODEC_NULL for a null pointer), then each element as a structure.
+ * FIELD_PRIVATE starts with one word: CODEC_NULL, or the length in bits 0 to 15, the number of
+ * bytes that follow in bits 16 to 31, and in bit 32 whether a hash follows; then the hash, one
+ * word, and the bytes.
  *
- * No state; any thread. codec_put_args() and codec_put_outs() read the
- * application's memory as the verb itself would, allocate nothing and are safe in
- * a signal handler.
+ * No state; any thread. codec_put_args() and codec_put_outs() read the application's memory as the
+ * verb itself would, allocate nothing and are safe in a signal handler.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -30,7 +28,7 @@ struct codec_out {
 	uint64_t *words;
 	size_t size; /* of @words */
 	size_t used;
-	bool cut;    /* it did not fit: what was written is valid, the rest is missing */
+	bool cut;    /* it did not fit: the words written are valid, the rest is missing */
 	int64_t ret; /* of the verb */
 	const struct payload_rule *rule; /* for FIELD_PRIVATE; NULL: only its length */
 };
@@ -40,20 +38,19 @@ void codec_put_args(struct codec_out *out, enum verb verb, const uint64_t *args,
 		    enum field_dir dir);
 
 /*
- * Append the results of @verb, which has not failed: the arguments that it wrote
- * to, the public fields of the objects that it changed, then what it returned
- * (out->ret): the public fields of a new object, or each handle of a
- * NULL-terminated array with its fields.
+ * Append the results of @verb, which has not failed: the arguments that it wrote to, the public
+ * fields of the objects that it changed, then its result (out->ret): the public fields of a new
+ * object, or each handle of a NULL-terminated array with its fields.
  */
 void codec_put_outs(struct codec_out *out, enum verb verb, const uint64_t *args);
 
-/* What was recorded of a FIELD_PRIVATE. */
+/* The recorded form of a FIELD_PRIVATE. */
 struct codec_private {
 	size_t length; /* of the whole */
 	size_t nbytes; /* of @bytes */
 	const char *bytes;
 	bool hashed;
-	uint64_t hash; /* core/wire/hash.h, of the whole */
+	uint64_t hash; /* core/wire/hash.h, of all bytes */
 };
 
 /* Called for each field in order; any may be NULL. @text is not terminated. */
@@ -74,14 +71,13 @@ struct codec_visitor {
 };
 
 /*
- * Walk what codec_put_args() made. Returns the words read, or -EBADMSG where
- * they do not match @info (cut short, or damaged). The visitor has then been
- * called for what came before, and for the end of everything that began; a
- * scalar's element may lack its value.
+ * Decode the words of codec_put_args(). Returns the number of words read, or -EBADMSG if they do
+ * not match @info (cut short, or damaged). The visitor has then been called for everything before
+ * that, and for the end of everything that began; a scalar's element may lack its value.
  */
 ssize_t codec_visit(const uint64_t *words, size_t nwords, const struct struct_info *info,
 		    const struct codec_visitor *visitor);
 
-/* Walk the array of handles of codec_put_outs(): a verb whose ret is FIELD_OBJS. */
+/* Decode the array of handles of codec_put_outs(): for a verb whose ret is FIELD_OBJS. */
 ssize_t codec_visit_objects(const uint64_t *words, size_t nwords, const struct field_info *field,
 			    const struct codec_visitor *visitor);

@@ -1,10 +1,10 @@
 #pragma once
 /*
- * The arguments and results of each verb: the lists as tables.
+ * Descriptors of the arguments and results of each verb: the lists as tables.
  *
- * Made from verbs.list and structs.list at build time. A verb's arguments are
- * described like the fields of a structure that is an array of uint64_t, one
- * element an argument, so that one walk serves arguments and structures.
+ * Generated from verbs.list and structs.list at build time. A verb's arguments are described like
+ * the fields of a structure, an array of uint64_t with one element for each argument, so that one
+ * iterator serves arguments and structures.
  *
  * Constant data; any thread.
  */
@@ -39,9 +39,9 @@ enum field_kind {
 	FIELD_STR,      /* text in an array of @size bytes */
 	FIELD_TEXT,     /* a pointer to a text */
 	FIELD_BYTES,    /* @size bytes as they are */
-	FIELD_SOCKADDR, /* an address; behind a pointer where @size is a pointer's */
+	FIELD_SOCKADDR, /* an address; @size is a pointer's: behind a pointer */
 	FIELD_BLOB,     /* a pointer to bytes; sibling @count has their number */
-	FIELD_PRIVATE,  /* the same, the program's own data: recorded by the payload rule */
+	FIELD_PRIVATE,  /* the same, for data of the program: recorded by the payload rule */
 	FIELD_OBJS,     /* a NULL-terminated array of handles with their fields */
 };
 
@@ -73,9 +73,9 @@ struct field_info {
 	int16_t count;           /* FIELD_PTR: sibling with the number of elements */
 	int16_t mask;            /* FIELD_PTR: sibling with the mask of its fields, or -1 */
 	int16_t limit;           /* FIELD_PTR: sibling with its size, -1, or -bytes */
-	uint64_t when;           /* recorded only where the mask has it; 0 always */
-	uint8_t through;         /* 1 + sibling whose pointee @offset counts from; 0: none */
-	uint8_t only, unless;    /* 1 + sibling that must, may not be @value; 0: none */
+	uint64_t when;           /* recorded only if the mask has it; 0 always */
+	uint8_t through;         /* 1 + sibling pointer that @offset is relative to; 0: none */
+	uint8_t only, unless;    /* 1 + sibling that must be, that must not be @value; 0: none */
 	int value;
 	const struct struct_info *type; /* FIELD_STRUCT, FIELD_PTR */
 	const struct enum_info *names;  /* FIELD_ENUM, FIELD_FLAGS */
@@ -85,7 +85,7 @@ struct struct_info {
 	const char *name;
 	uint16_t size;
 	uint16_t nfields; /* at most 64 */
-	int16_t mask;     /* index of the field that says which are valid, or -1 */
+	int16_t mask;     /* index of the field that is the mask of valid ones, or -1 */
 	bool select;      /* that field is a number N: the mask is 1 << N */
 	bool scalar;      /* a single value behind a pointer */
 	const struct field_info *fields;
@@ -93,7 +93,7 @@ struct struct_info {
 
 struct verb_info {
 	const char *name;   /* "ibv_reg_mr" */
-	const char *symbol; /* its exported name; NULL if it is not exported */
+	const char *symbol; /* name of its exported symbol; NULL: none */
 	const char *node;   /* version node of the symbol: "IBVERBS_1.1" */
 	enum verb_via via;
 	enum verb_plane plane;
@@ -101,8 +101,8 @@ struct verb_info {
 	enum object_kind object;
 	enum verb_fail fail;
 	bool blocks; /* may wait for an event */
-	bool later;  /* only newer libraries have it: not exported by us */
-	int8_t self; /* the argument it acts on, or -1 (creations: -1) */
+	bool later;  /* only newer libraries have it: not exported by the recorder */
+	int8_t self; /* the index of the object it acts on, or -1 (creations: -1) */
 	struct struct_info args;
 	struct field_info ret; /* its offset is unused; FIELD_OBJ for creations */
 	bool returns;          /* false for void */
@@ -110,7 +110,7 @@ struct verb_info {
 
 extern const struct verb_info verb_infos[VERB_COUNT];
 
-/* Public fields of a handle, recorded when one is made. */
+/* Public fields of a handle, recorded when one is created. */
 extern const struct struct_info object_infos[OBJECT_COUNT];
 
 /* "qp", "mr"... */
@@ -128,8 +128,8 @@ int verb_find(const char *name);
 /* The kind of that name, or -1. */
 int object_find(const char *name);
 
-/* Does @ret, widened to 64 bits with its sign, mean that the verb failed? */
+/* Does @ret, sign-extended to 64 bits, mean that the verb failed? */
 bool verb_failed(enum verb verb, int64_t ret);
 
-/* Changes whenever the lists do: both sides of a session must have the same. */
+/* Changes whenever the lists do: both sides of a session must have the same value. */
 extern const uint64_t verbs_fingerprint;

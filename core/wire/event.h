@@ -1,12 +1,12 @@
 #pragma once
 /*
- * An event as it lies in a ring
+ * The format of an event in a ring
  *
- * Every event starts with a struct event_head, is a whole number of 8-byte
- * words long and 8-byte aligned; the byte order is the machine's, since a
- * session never leaves it. docs/TRACE-FORMAT.md lists them.
+ * Every event starts with a struct event_head, is a whole number of 8-byte words long and 8-byte
+ * aligned; the byte order is the machine's, since a session never leaves it. docs/TRACE-FORMAT.md
+ * lists them.
  *
- *	head | body of a fixed size, by type | arrays, whose lengths the body has
+ * 	head | body of a fixed size, by type | arrays with lengths from the body
  *
  * Plain records; any thread.
  */
@@ -22,24 +22,24 @@
 enum event_type {
 	EVENT_PROCESS = 1, /* first event of a process's first ring */
 	EVENT_MODULE,      /* a mapped object file, for symbols */
-	EVENT_FORK,        /* in the parent, before it makes a child; before an exec, too */
+	EVENT_FORK,        /* in the parent, before it creates a child; before an exec, too */
 	EVENT_CALL,        /* a control verb begins */
 	EVENT_RETURN,      /* it has returned */
 	EVENT_POST,        /* ibv_post_*, ibv_wr_complete, ibv_wr_abort: one event a call */
 	EVENT_POLL,        /* a poll that returned completions or failed */
 	EVENT_NOTIFY,      /* ibv_req_notify_cq */
-	EVENT_COUNT,       /* a poll counter of a thread, as it was when its CQ was destroyed */
-	EVENT_BLIND,       /* something happened that is not recorded */
-	EVENT_MARK,        /* the program says where it is */
+	EVENT_COUNT,       /* a poll counter of a thread, when its CQ was destroyed */
+	EVENT_BLIND,       /* something that is not recorded happened */
+	EVENT_MARK,        /* a mark set by the program */
 	EVENT_SPAWNED,     /* the result of an EVENT_FORK */
 	EVENT_EXIT,        /* the process is about to end */
 	EVENT_THREAD,      /* from here on the ring belongs to another thread */
 	EVENT_PAYLOAD,     /* bytes that a work request sends, or has received */
 	EVENT_SITE,        /* a place in the program that posts */
 	EVENT_DIRECT,      /* a provider's own function was called, bypassing the verbs */
-	EVENT_MEMORY,      /* registered memory of the program went away */
-	EVENT_WAITED,      /* the recorder has kept the thread waiting */
-	EVENT_MISUSE,      /* record --strict: an object was used in a way that is not allowed */
+	EVENT_MEMORY,      /* registered memory of the program was released */
+	EVENT_WAITED,      /* the recorder made the thread wait */
+	EVENT_MISUSE,      /* record --strict: invalid use of an object */
 	EVENT_TYPES,
 };
 
@@ -47,16 +47,17 @@ enum event_flag {
 	EVENT_INNER = 1,  /* called by the library or a provider inside another verb */
 	EVENT_OURS = 2,   /* called by the recorder itself: a snapshot of the device */
 	EVENT_PART = 4,   /* EVENT_POST: more of the same call follows in the next event */
-	EVENT_CUT = 8,    /* too long: what did not fit is missing */
+	EVENT_CUT = 8,    /* too long: the rest is missing */
 	EVENT_START = 16, /* EVENT_POLL: by ibv_start_poll */
 	EVENT_NEXT = 32,  /* EVENT_POLL: by ibv_next_poll */
-	EVENT_EXTRA = 64, /* EVENT_POLL: a struct event_wc_extra for each completion, behind all */
+	/* EVENT_POLL: a struct event_wc_extra for each completion, after all of them */
+	EVENT_EXTRA = 64,
 	EVENT_CARRIES = 128, /* EVENT_POST: payload of its requests came before it */
-	EVENT_STACK = 128,   /* EVENT_POLL: a struct event_stack behind all of it */
+	EVENT_STACK = 128,   /* EVENT_POLL: a struct event_stack at the end */
 };
 
 struct event_head {
-	uint16_t words; /* length with this head, in 8-byte words */
+	uint16_t words; /* length including this head, in 8-byte words */
 	uint8_t type;
 	uint8_t flags;
 	uint32_t seq;   /* N of T:N: 1 for the thread's first event, low 32 bits */
@@ -66,24 +67,25 @@ struct event_head {
 enum event_ipc_lock { IPC_LOCK_UNKNOWN, IPC_LOCK_MISSING, IPC_LOCK_HELD };
 
 /*
- * Followed by the executable's path, the command line (argv joined by '\0'), and those variables
- * of the environment that RDMA libraries read: each "NAME=value", with a '\0'.
+ * Followed by the executable's path, the command line (argv joined by '\0'), and variables of the
+ * environment that RDMA libraries read: each "NAME=value", with a '\0'.
  */
 struct event_process {
 	struct event_head head;
 	uint32_t pid;
 	uint32_t ppid;
 	uint32_t forked_from; /* after fork the parent's pid; 0 after exec */
-	uint32_t fork_seq;    /* which fork of that process: struct event_fork.fork_seq */
+	uint32_t fork_seq;    /* that process's struct event_fork.fork_seq */
 	uint64_t fork_ticks;
 	uint16_t exe_bytes; /* without a terminating 0 */
 	uint16_t cmd_bytes;
 	uint16_t environ_bytes;
-	uint8_t ipc_lock; /* enum event_ipc_lock: CAP_IPC_LOCK, as the kernel's RDMA core asks */
+	/* enum event_ipc_lock: CAP_IPC_LOCK, as the kernel's RDMA core checks it */
+	uint8_t ipc_lock;
 	uint8_t pad;
 	uint64_t memlock, memlock_most; /* RLIMIT_MEMLOCK, soft and hard; EVENT_UNLIMITED */
 	uint64_t nofile, nofile_most;
-	uint32_t page_size; /* 0: not known, and neither are the limits */
+	uint32_t page_size; /* 0: not known, like the limits */
 	uint32_t pad2;
 	/* char exe[], cmd[], environ[] */
 };
@@ -97,12 +99,12 @@ struct event_module {
 	uint64_t end;
 	uint16_t path_bytes;
 	uint16_t build_id_bytes;
-	uint32_t serial; /* grows in the process: a file seen later has a higher one */
+	uint32_t serial; /* increases in a process: a file seen later has a higher one */
 
 	/* char path[], uint8_t build_id[] */
 };
 
-/* How a child is made; with FORK_EXEC the process continues as another program. */
+/* How a child is created; with FORK_EXEC the process continues as another program. */
 enum event_fork_how {
 	FORK_FORK,
 	FORK_VFORK,
@@ -123,7 +125,7 @@ struct event_fork {
 	uint32_t ndescriptors;
 
 	/*
-	 * uint64_t frames[nframes], innermost first; of exec, system and popen struct
+	 * uint64_t frames[nframes], innermost first; for exec, system and popen struct
 	 * event_descriptor[ndescriptors], those without FD_CLOEXEC
 	 */
 };
@@ -135,7 +137,7 @@ struct event_descriptor {
 	uint32_t pad;
 };
 
-enum { EVENT_FORK_DESCRIPTORS = 16 }; /* more are left out */
+enum { EVENT_FORK_DESCRIPTORS = 16 }; /* further ones are left out */
 
 /* Not after a successful exec. */
 struct event_spawned {
@@ -151,7 +153,7 @@ enum event_exit_how { EXIT_EXIT, EXIT_AT_ONCE /* _exit() */, EXIT_HOWS };
 struct event_exit {
 	struct event_head head;
 	uint32_t how;   /* enum event_exit_how */
-	int32_t status; /* as the program gave it */
+	int32_t status; /* as the program passed it */
 };
 
 struct event_call {
@@ -167,7 +169,7 @@ struct event_call {
 
 struct event_return {
 	struct event_head head;
-	uint32_t call_seq; /* of its struct event_call */
+	uint32_t call_seq; /* that of its struct event_call */
 	int32_t error;     /* errno as the application saw it afterwards */
 	int64_t ret;
 	uint32_t nouts; /* words: the arguments that it wrote to, then the new object */
@@ -190,8 +192,8 @@ struct event_post {
 	struct event_head head;
 	uint64_t object; /* QP or SRQ */
 	uint32_t verb : 9;
-	uint32_t bad : 9; /* 0, or 1 + index in the whole call of *bad_wr */
-	int32_t ret : 14; /* valid where EVENT_PART is not set */
+	uint32_t bad : 9; /* 0, or 1 + index of *bad_wr in the whole call */
+	int32_t ret : 14; /* valid if EVENT_PART is not set */
 	uint16_t nwr;     /* in this event */
 	uint16_t site;    /* struct event_site of this thread; 0 not known */
 
@@ -199,8 +201,8 @@ struct event_post {
 };
 
 enum {
-	EVENT_POST_WRS = 1 << 16, /* of one call, in all its events: ends a list that is a circle */
-	EVENT_POST_SGES = 32,     /* of one request: devices allow fewer */
+	EVENT_POST_WRS = 1 << 16, /* for one call, in all its events: ends a circular list */
+	EVENT_POST_SGES = 32,     /* for one request: devices allow fewer */
 };
 
 /*
@@ -214,7 +216,7 @@ _Static_assert(sizeof(struct event_wr) == 16 && sizeof(struct event_sge) == 16 &
 
 /*
  * The second word of a request: opcode, flags, elements, parts, a byte each, and imm. It is written
- * and read whole: a load of what several stores have written just now waits for all of them.
+ * and read as a whole: a load that spans several recent stores has to wait for all of them.
  */
 enum { WR_WORD = offsetof(struct event_wr, opcode) };
 
@@ -250,9 +252,9 @@ struct event_poll {
 	int32_t ret;
 	uint32_t nwc;
 	/*
-	 * struct event_wc wcs[nwc], each struct ibv_wc byte for byte;
-	 * with EVENT_EXTRA struct event_wc_extra extras[nwc];
-	 * with EVENT_STACK struct event_stack: it failed, or a completion is in error and no flush
+	 * struct event_wc wcs[nwc], each struct ibv_wc byte for byte; with EVENT_EXTRA struct
+	 * event_wc_extra extras[nwc]; with EVENT_STACK struct event_stack: it failed, or a
+	 * completion has an error other than a flush
 	 */
 };
 
@@ -269,7 +271,7 @@ static inline const struct event_wc_extra *event_poll_extras(const struct event_
 	return (const void *)((const struct event_wc *)(poll + 1) + poll->nwc);
 }
 
-/* Length of a poll with its completions; longer than any event if it is no poll. */
+/* Length of a poll with its completions; longer than any event if it is not a poll. */
 static inline size_t event_poll_bytes(const struct event_poll *poll)
 {
 	size_t each = sizeof(struct event_wc) +
@@ -279,8 +281,8 @@ static inline size_t event_poll_bytes(const struct event_poll *poll)
 }
 
 /*
- * The stack of a poll, which has one only if the event is as long as poll and stack are: NULL if
- * it has none, or is no poll of @bytes.
+ * The stack of a poll, which has one only if the event is as long as poll and stack are: NULL if it
+ * has none, or is not a poll of @bytes.
  */
 static inline const struct event_stack *event_poll_stack(const struct event_poll *poll,
 							 size_t bytes)
@@ -294,7 +296,7 @@ static inline const struct event_stack *event_poll_stack(const struct event_poll
 	return stack;
 }
 
-/* Is the event a poll, and as long as it says? @bytes is its length. */
+/* Is the event a poll, with a length that matches its contents? @bytes is its length. */
 static inline bool event_poll_fits(const struct event_poll *poll, size_t bytes)
 {
 	if (bytes < sizeof(*poll))
@@ -316,13 +318,13 @@ struct event_notify {
  */
 struct event_count {
 	struct event_head head;
-	uint32_t ring; /* whose counter: index of the ring in the session, */
-	uint32_t tid;  /* and thread, since rings are handed on */
+	uint32_t ring; /* its index in the session: the ring with the counter, */
+	uint32_t tid;  /* and its thread, since rings are reused */
 	uint64_t cq;
 	uint64_t empty;
 };
 
-/* Counters of a thread that has ended, from the ring's head, and the thread that comes next. */
+/* Counters of a thread that has ended, from the ring's head, and the next thread. */
 struct event_thread {
 	struct event_head head;
 	uint32_t tid;
@@ -338,35 +340,36 @@ enum event_blind_what {
 	BLIND_EXTENDED_CQ, /* completions by ibv_start_poll on this CQ */
 	BLIND_WQ,          /* posts to this WQ that could not be watched */
 	BLIND_DM,          /* copies to and from device memory that could not be watched */
-	BLIND_PROVIDERS,   /* more providers in one process than there are slots */
+	BLIND_PROVIDERS,   /* more providers in one process than the recorder has slots for */
 	BLIND_THREAD,      /* a thread that got no ring */
-	BLIND_MODULES,     /* more object files came and went than we remember; object: one */
-	BLIND_SITES,       /* posts come from more places than we remember; object: one */
+	BLIND_MODULES,     /* more object files came and went than are remembered; object: one */
+	BLIND_SITES,       /* posts come from more places than are remembered; object: one */
 	BLIND_VFORK,       /* verbs of a child that shares its parent's memory; object: its pid */
-	BLIND_IMPORTS,     /* a process uses more functions of providers than we remember */
-	BLIND_SANDBOX,     /* a filter forbids system calls of ours; object: enum event_need */
-	BLIND_JUMP,        /* a verb was left by a longjmp() while its event was written */
+	BLIND_IMPORTS,     /* a process uses more provider functions than are remembered */
+	/* a filter forbids system calls of the recorder; object: enum event_need */
+	BLIND_SANDBOX,
+	BLIND_JUMP, /* a longjmp() left a verb while its event was written */
 	BLIND_KINDS,
 };
 
-/* What the recorder makes system calls for in the program; bits. */
+/* Reasons for system calls of the recorder in the program; bits. */
 enum event_need {
 	NEED_QUIET = 1 << 0,   /* keep signals out */
 	NEED_STACK = 1 << 1,   /* unwind a call stack */
-	NEED_ROOM = 1 << 2,    /* make a ring longer */
-	NEED_PAUSE = 1 << 3,   /* sleep until the collector has made room, */
-	NEED_YIELD = 1 << 4,   /* or let others run */
-	NEED_LOOK = 1 << 5,    /* see whether the collector lives */
+	NEED_ROOM = 1 << 2,    /* extend a ring */
+	NEED_PAUSE = 1 << 3,   /* sleep until the collector has freed space, */
+	NEED_YIELD = 1 << 4,   /* or yield to other threads */
+	NEED_LOOK = 1 << 5,    /* check whether the collector is alive */
 	NEED_WAKE = 1 << 6,    /* wake it */
-	NEED_RING = 1 << 7,    /* join, and make a ring for a thread */
-	NEED_END = 1 << 8,     /* give memory back when a thread ends */
-	NEED_MEMORY = 1 << 9,  /* take memory, for what is known of queues and batches */
+	NEED_RING = 1 << 7,    /* join, and create a ring for a thread */
+	NEED_END = 1 << 8,     /* release memory when a thread ends */
+	NEED_MEMORY = 1 << 9,  /* allocate memory for the state of queues and batches */
 	NEED_LOAD = 1 << 10,   /* look for functions in libraries */
 	NEED_PATCH = 1 << 11,  /* write import slots */
 	NEED_DEVICE = 1 << 12, /* describe a device that is opened */
-	NEED_FORK = 1 << 13,   /* see which descriptors a child gets; wait for a fork */
-	NEED_STOP = 1 << 14,   /* stop where a verb fails */
-	NEED_IDS = 1 << 15,    /* know which process this is */
+	NEED_FORK = 1 << 13,   /* check which descriptors a child gets; wait for a fork */
+	NEED_STOP = 1 << 14,   /* stop at a verb that fails */
+	NEED_IDS = 1 << 15,    /* get the ids of this process */
 	NEED_ALL = (1 << 16) - 1,
 };
 
@@ -387,20 +390,20 @@ struct event_mark {
 	/* char text[] */
 };
 
-/* Which operation moves the bytes. */
+/* The operation that moves the bytes. */
 enum payload_kind { PAYLOAD_SEND, PAYLOAD_RECV, PAYLOAD_READ, PAYLOAD_ATOMIC, PAYLOAD_KINDS };
 
-/* Why fewer bytes were kept than asked for. */
+/* Why fewer bytes were stored than requested. */
 enum payload_why {
 	PAYLOAD_WHOLE,      /* all were kept */
-	PAYLOAD_UNREADABLE, /* no memory there, or it may not be read */
-	PAYLOAD_DEVICE,     /* the key is of memory of a device or of another process */
-	PAYLOAD_KEY,        /* the key is of no known region */
+	PAYLOAD_UNREADABLE, /* the memory does not exist, or may not be read */
+	PAYLOAD_DEVICE,     /* the key belongs to memory of a device or of another process */
+	PAYLOAD_KEY,        /* the key belongs to no known region */
 	PAYLOAD_REQUEST,    /* the buffers of the completed request are not known */
 	PAYLOAD_AMBIGUOUS,  /* outstanding requests of that wr_id have different buffers */
 	PAYLOAD_LENGTH,     /* the length is not known: the CQ was made without byte_len */
 	PAYLOAD_LONG,       /* longer than PAYLOAD_CALL_MAX, or too many elements */
-	PAYLOAD_LOST,       /* pieces found no room in the ring */
+	PAYLOAD_LOST,       /* pieces did not fit into the ring */
 	PAYLOAD_SANDBOX,    /* a filter of system calls might kill the program for reading it */
 	PAYLOAD_WHYS,
 };
@@ -417,16 +420,16 @@ enum event_payload_flag {
  */
 struct event_payload {
 	struct event_head head;
-	uint64_t object; /* that of the post; 0: of a completion */
+	uint64_t object; /* that of the post; 0: for a completion */
 	uint64_t total;  /* bytes of the whole payload */
 	uint64_t offset; /* of this piece */
 	uint64_t hash;   /* core/wire/hash.h, of the bytes after @before */
-	uint32_t of;     /* a number that all of a post share; or the seq of its EVENT_POLL */
-	uint32_t index;  /* which request of the call, which completion of the event */
+	uint32_t of;     /* a number shared by all of a post; or the seq of its EVENT_POLL */
+	uint32_t index;  /* index of the request in the call, or of the completion in the event */
 	uint32_t bytes;  /* of this piece */
 	uint8_t kind;    /* enum payload_kind */
 	uint8_t why;     /* enum payload_why; of the last piece */
-	uint8_t before;  /* bytes in front of the message itself: 40 of a datagram's GRH */
+	uint8_t before;  /* bytes before the message itself: 40 for a datagram's GRH */
 	uint8_t flags;   /* enum event_payload_flag */
 
 	/* uint8_t bytes[], padded to 8 */
@@ -434,7 +437,7 @@ struct event_payload {
 
 enum event_direct_how {
 	DIRECT_CALLED,
-	DIRECT_LINKED, /* it is imported; calls cannot be seen */
+	DIRECT_LINKED, /* it is imported; calls cannot be observed */
 	DIRECT_HOWS,
 };
 
@@ -446,21 +449,21 @@ struct event_direct {
 	/* char name[]: "mlx5dv_init_obj" */
 };
 
-/* What took the memory away. */
+/* How the memory was released. */
 enum event_memory_what {
 	MEMORY_MUNMAP,
 	MEMORY_MMAP,    /* other memory was mapped over it */
 	MEMORY_MREMAP,  /* it was moved, or made shorter */
-	MEMORY_MADVISE, /* its contents were given up: MADV_DONTNEED, MADV_REMOVE */
+	MEMORY_MADVISE, /* its contents were discarded: MADV_DONTNEED, MADV_REMOVE */
 	MEMORY_FREE,
 	MEMORY_REALLOC, /* it was moved */
-	MEMORY_HUGE,    /* nothing did: it is in huge pages, and was to be registered */
+	MEMORY_HUGE,    /* not released: it is in huge pages, and is about to be registered */
 	MEMORY_WHATS,
 };
 
 struct event_memory {
 	struct event_head head;
-	uint64_t addr; /* what was given back, registered or not */
+	uint64_t addr; /* the released range, registered or not */
 	uint64_t length;
 	uint16_t what; /* enum event_memory_what */
 	uint16_t nframes;
@@ -472,29 +475,29 @@ struct event_memory {
 /* What the thread waited for. */
 enum event_waited_why {
 	WAITED_ROOM,   /* the ring was full, until the collector had read */
-	WAITED_LONGER, /* the ring was made longer */
+	WAITED_LONGER, /* the ring was extended */
 	WAITED_WHYS,
 };
 
-/* Written behind the wait, when there is room again; its head has the time when the wait began. */
+/* Written after the wait, when there is space again; its head has the time when the wait began. */
 struct event_waited {
 	struct event_head head;
-	uint64_t ticks; /* how long, all told */
-	uint32_t times; /* several waits whose events found no room */
+	uint64_t ticks; /* total duration */
+	uint32_t times; /* several waits whose events did not fit */
 	uint32_t why;   /* enum event_waited_why, of the last */
 };
 
-/* It was told before the verb was called that did it. */
+/* Written before the verb is called that is misused. */
 struct event_misuse {
 	struct event_head head;
 	uint64_t object; /* CQ, QP or SRQ */
-	uint64_t of;     /* another that it is about; 0 */
+	uint64_t of;     /* another object involved; 0 */
 	uint16_t what;   /* enum event_misuse_what */
-	uint16_t verb;   /* not of a field */
+	uint16_t verb;   /* not for a field */
 	uint16_t field;  /* enum event_cq_field */
 	uint16_t other_verb;
 	uint32_t ring, tid; /* of the other thread; tid 0: there is none */
-	uint32_t status;    /* of the completion, of a field */
+	uint32_t status;    /* of the completion, for a field */
 	uint16_t pad;
 	uint16_t nframes;
 	uint32_t modules; /* the highest serial of its frames' modules */

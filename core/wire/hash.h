@@ -1,10 +1,9 @@
 #pragma once
 /*
- * A 64-bit hash of bytes: XXH64. It tells payloads apart. It does not protect
- * against somebody who makes two payloads with the same hash on purpose, and
- * whoever has the seed can guess the bytes.
+ * A 64-bit hash of bytes, XXH64, to distinguish payloads. It does not protect against deliberate
+ * collisions, and with the seed the bytes can be guessed.
  *
- * Plain records; no allocation; any thread with a state of its own.
+ * Plain records; no allocation; any thread, each with its own state.
  */
 #include <stddef.h>
 #include <stdint.h>

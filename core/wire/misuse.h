@@ -1,21 +1,21 @@
 #pragma once
 /*
- * Ways in which record --strict sees an object misused: those of struct event_misuse (event.h)
+ * Misuses that record --strict detects: those of struct event_misuse (event.h)
  */
 
-/* What was done, as enum value and as the word for it in a trace. */
+/* The misuse as an enum value, and its name in a trace. */
 /* clang-format off */
 #define EACH_MISUSE(_)                                                                           \
 	_(ERROR_FIELD, "field-of-error")     /* not valid on a completion in error */            \
-	_(UNASKED_FIELD, "field-not-asked")  /* not in the wc_flags that its CQ was made with */ \
+	_(UNASKED_FIELD, "field-not-asked")  /* not in the wc_flags of its CQ */                 \
 	_(READ_OUTSIDE, "read-outside")      /* of a completion, with no batch open */           \
-	_(START_INSIDE, "start-inside")      /* a batch was begun in an open one */              \
+	_(START_INSIDE, "start-inside")      /* a batch was begun inside an open one */          \
 	_(NEXT_OUTSIDE, "next-outside")      /* ibv_next_poll() with no batch open */            \
 	_(END_OUTSIDE, "end-outside")        /* ibv_end_poll() with no batch open */             \
 	_(DESTROY_INSIDE, "destroy-inside")  /* a QP, its CQ's batch open; @of is the CQ */      \
 	_(OVERLAP, "overlap")                /* two threads in an object of a thread domain */   \
 	_(BATCH_SHARED, "batch-shared")      /* another thread has ended this one's ibv_wr_* */  \
-	_(DESTROY_OVERLAP, "destroy-overlap") /* another thread is in what is to be destroyed */
+	_(DESTROY_OVERLAP, "destroy-overlap") /* another thread is using the object */
 
 /* The functions of struct ibv_cq_ex that read a field. */
 #define EACH_CQ_FIELD(_)                                                                         \

@@ -2,8 +2,8 @@
  * Failures that programs expect
  *
  * Found by recording them: ibv_devinfo, ibv_rc_pingpong, perftest, UCX, Open MPI, libfabric and
- * librdmacm's examples. A row here hides a failure from everybody: one that is the end of a
- * program must not be in it. Not here: what depends on another call.
+ * librdmacm's examples. A row hides a failure from all users: fatal failures must not be in the
+ * table. Failures that depend on another call are not in it either.
  */
 #include "core/wire/probe.h"
 
@@ -12,7 +12,7 @@
 
 enum { ANY_EFFECT = -1, ACCESS_ON_DEMAND = 1 << 6 /* enum ibv_access_flags */ };
 
-/* A call, as its caller knows it. */
+/* A call, for the callbacks. */
 struct asked {
 	const struct verb_info *info;
 	probe_argument *argument;
@@ -36,7 +36,7 @@ static bool has_on_demand(const struct asked *asked)
 	return get_argument(asked, "access", &access) && access & ACCESS_ON_DEMAND;
 }
 
-/* There is no memory behind it: whether the device knows the verb is what is asked. */
+/* Without memory: the call only tests whether the device supports the verb. */
 static bool has_no_file(const struct asked *asked)
 {
 	int64_t fd;
@@ -61,19 +61,19 @@ static const struct probe {
 	int error;
 	bool (*fits)(const struct asked *asked); /* NULL: any */
 } probes[] = {
-	/* a descriptor that does not block: nothing has come yet, or a signal has */
+	/* a non-blocking descriptor: nothing has come yet, or a signal has */
 	{ VERB_COUNT, ANY_EFFECT, EAGAIN, may_wait },
 	{ VERB_COUNT, ANY_EFFECT, EINTR, may_wait },
 	{ VERB_COUNT, ANY_EFFECT, EAGAIN, is_of_cm },
 	{ VERB_COUNT, ANY_EFFECT, EINPROGRESS, is_of_cm },
-	/* what a device cannot tell */
+	/* attributes that a device does not support */
 	{ VERB_COUNT, EFFECT_QUERY, EOPNOTSUPP, NULL },
 	{ VERB_COUNT, EFFECT_QUERY, ENOSYS, NULL },
 	{ VERB_COUNT, EFFECT_QUERY, EPROTONOSUPPORT, NULL },
-	{ VERB_query_gid, ANY_EFFECT, ENODATA, NULL }, /* an empty place of the table */
+	{ VERB_query_gid, ANY_EFFECT, ENODATA, NULL }, /* an empty entry of the table */
 	{ VERB_query_gid_ex, ANY_EFFECT, ENODATA, NULL },
 	{ VERB_set_ece, ANY_EFFECT, EOPNOTSUPP, NULL },
-	/* what has a substitute without it */
+	/* functions with an alternative */
 	{ VERB_create_cq_ex, ANY_EFFECT, EOPNOTSUPP, NULL },
 	{ VERB_create_cq_ex, ANY_EFFECT, ENOSYS, NULL },
 	{ VERB_alloc_td, ANY_EFFECT, EOPNOTSUPP, NULL },

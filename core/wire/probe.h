@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Failures that programs expect: they ask in this way what a device can do.
+ * Failures that programs expect: such calls test which features a device has.
  *
  * Constant data; any thread, also in a signal handler.
  */
@@ -9,8 +9,8 @@
 
 #include "core/wire/desc.h"
 
-/* Gets the argument @field of @call; false where it is not known. */
+/* Gets the argument @field of @call; false if it is not known. */
 typedef bool probe_argument(const void *call, const struct field_info *field, int64_t *ret_value);
 
-/* Is a call of @verb that fails with @error such a question? */
+/* Is a call of @verb that fails with @error such a test? */
 bool probe_is_expected(enum verb verb, int error, probe_argument *argument, const void *call);

@@ -1,8 +1,8 @@
 /*
- * Opening a file whose name somebody else gave
+ * Opening a file with an untrusted name
  *
- * O_PATH finds the file and opens nothing. We check that, and open the same file
- * through /proc, so that nobody can put another one in its place meanwhile.
+ * O_PATH refers to the file without opening it. It is checked, and the same file is opened through
+ * /proc, so that nobody can replace it meanwhile.
  */
 #include "core/wire/regular.h"
 
@@ -15,7 +15,7 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
-/* The kernel's regular files are made while they are read, which may take any time. */
+/* The kernel generates its regular files while they are read, which may take any time. */
 static bool is_of_kernel(int fd)
 {
 	struct statfs fs;

@@ -1,17 +1,16 @@
 #pragma once
 /*
- * Opening a file whose name somebody else gave: it may be anything. Any thread.
+ * Opening a file with an untrusted name: it may be anything. Any thread.
  */
 #include <stdint.h>
 
-/* More than any program with its debug information has. */
+/* Larger than any program with its debug information. */
 #define REGULAR_BINARY (4ull << 30)
 
 /*
- * Open @path for reading if it is a regular file of no more than @most bytes.
- * Anything else is neither opened, which may block or have an effect (a FIFO, a
- * device), nor read. Returns a descriptor with *@ret_size; or -errno: -EINVAL for
- * what is not a regular file or belongs to the kernel (/proc, /sys), -EFBIG for a
- * larger one.
+ * Open @path for reading if it is a regular file of no more than @most bytes. Anything else is not
+ * opened, since that may block or have an effect (a FIFO, a device). Returns a descriptor with
+ * *@ret_size; or -errno: -EINVAL for a file that is not regular or belongs to the kernel (/proc,
+ * /sys), -EFBIG for a larger one.
  */
 int regular_open(const char *path, uint64_t most, uint64_t *ret_size);

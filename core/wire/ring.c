@@ -1,29 +1,27 @@
 /*
  * One ring of events, one writer, one reader
  *
- *	+-----------------------------------+------------------------------+
- *	| head: who, tail, head, counters   | events, 8-byte aligned       |
- *	+-----------------------------------+------------------------------+
- *	 one page                            a power of two, mapped twice
+ * 	+-----------------------------------+------------------------------+
+ * 	| head: who, tail, head, counters   | events, 8-byte aligned       |
+ * 	+-----------------------------------+------------------------------+
+ * 	 one page                            a power of two, mapped twice
  *
- * tail and head count bytes since the start and only grow; their difference is
- * what waits for the reader. The data is mapped twice in a row, so that an event
- * at the end continues at the start and is still contiguous in memory. The head is
- * filled before the magic number is stored: a reader that comes too early sees no
- * ring. The writer may be killed at any instruction: events that it has committed
- * are complete, others do not exist.
+ * tail and head count bytes since the start and only grow; their difference is the unread data. The
+ * data is mapped twice in a row, so that an event at the end continues at the start and is still
+ * contiguous in memory. The head is filled before the magic number is stored: a reader that comes
+ * too early finds no ring. The writer may be killed at any instruction: events that it has
+ * committed are complete, others do not exist.
  *
- * A growing ring is read after the recording. It never wraps: two pieces of its
- * file are mapped, so that an event may cross from one to the other, and both move
- * on when the first is full:
+ * A growing ring is read after the recording. It never wraps: two pieces of its file are mapped, so
+ * that an event may cross from one to the other, and both move on when the first is full:
  *
- *	| head | 0 | 1 | 2 | 3 |     in memory: 1 2, then 2 3
+ * 	| head | 0 | 1 | 2 | 3 |     in memory: 1 2, then 2 3
  *
- * The word head says where the first of the two begins.
+ * The word `head` has the position of the first of the two.
  *
- * A narrow ring has further areas behind its data (ring_area.c).
+ * A narrow ring has further areas after its data (ring_area.c).
  *
- * Not here: how it is read (ring_read.c), what an event is (event.h), when to wait
+ * Not here: reading (ring_read.c), the format of events (event.h), waiting
  * (shim/trace/ring/wait.c).
  */
 #include "core/wire/ring.h"
@@ -129,7 +127,7 @@ static uint64_t file_length(uint64_t first, uint64_t bytes)
 }
 
 /*
- * A new file of @length bytes, the first @reserved of them allocated: otherwise a full file
+ * A new file of @length bytes, with memory for the first @reserved of them: otherwise a full file
  * system would raise SIGBUS later.
  */
 static int make_file(int at, const char *name, uint64_t length, uint64_t reserved)
@@ -223,7 +221,7 @@ int ring_grow(struct ring *ring, int at, const char *name)
 	close(fd);
 	if (err)
 		return err;
-	/* ring_room() counts from here */
+	/* ring_room() counts from this position */
 	atomic_store_explicit(&ring->head->head, first, memory_order_release);
 	ring->limit = first + bytes;
 	return 0;
@@ -241,7 +239,7 @@ void ring_trim(struct ring *ring, int at, const char *name)
 	close(fd);
 }
 
-/* What a reader takes from the head when it opens a ring; each word is read once. */
+/* The fields of the head that a reader uses when it opens a ring; each word is read once. */
 struct shape {
 	uint64_t bytes, narrow;
 	bool grows;
@@ -267,7 +265,7 @@ static bool read_shape(const struct ring_head *head, uint64_t file_bytes, struct
 	       (shape->grows || file_bytes >= file_length(shape->narrow, shape->bytes));
 }
 
-/* Prepare @ring for reading. A duplicate of @fd is kept if more has to be mapped later. */
+/* Prepare @ring for reading. A duplicate of @fd stays open if more has to be mapped later. */
 static int start_reading(struct ring *ring, int fd, uint64_t file_bytes, const struct shape *shape,
 			 int sharing)
 {
@@ -328,7 +326,7 @@ int ring_open(struct ring *ring, const char *path)
 	return ring_open_at(ring, AT_FDCWD, path);
 }
 
-/* Start at the oldest event that is left: earlier ones were overwritten, or their area is gone. */
+/* Start at the oldest remaining event: earlier ones were overwritten, or their area was freed. */
 static void start_late(struct ring *ring)
 {
 	const struct event_head *event;
@@ -364,8 +362,8 @@ void ring_close_data(struct ring *ring)
 }
 
 /*
- * Events that are not published lie one behind the other, and the last of them has the last number.
- * Older events lie there, too, whose last has that number at the other end of the ring.
+ * Unpublished events are consecutive, and the last of them has the last number. Older events in
+ * that memory also end with an event of that number, at the other end of the ring.
  */
 void ring_repair(struct ring *ring)
 {

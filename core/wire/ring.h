@@ -18,18 +18,19 @@ enum {
 	RING_PAGE = 4096,
 	RING_BYTES = 4 << 20, /* default; a power of two, at least RING_MIN */
 	RING_MIN = 256 << 10,
-	RING_NARROW = 32 << 10,    /* first area of ring_create_narrow() */
-	RING_TURNS = 8,            /* areas from RING_NARROW to RING_MAX, each four times longer */
+	RING_NARROW = 32 << 10, /* first area of ring_create_narrow() */
+	/* areas from RING_NARROW to RING_MAX, each four times the size */
+	RING_TURNS = 8,
 	RING_EVENT_MAX = 64 << 10, /* longest event, bytes */
-	RING_LINE = 64,            /* of a processor's cache */
+	RING_LINE = 64,            /* a processor's cache line */
 	RING_AHEAD = 1024,         /* bytes: ring_fetch_ahead() */
 	RING_MAX = 1 << 30,
 };
 
 /*
- * How often a thread found one CQ empty; read by the collector, too. @cq is 0
- * where the entry was never used, RING_POLLS_GONE where the CQ was destroyed
- * and its count written (EVENT_COUNT).
+ * How often a thread polled one CQ without a result; read by the collector, too. @cq is 0 if the
+ * entry was never used, RING_POLLS_GONE if the CQ was destroyed and its count written
+ * (EVENT_COUNT).
  */
 struct ring_polls {
 	_Atomic uint64_t cq;
@@ -39,7 +40,7 @@ struct ring_polls {
 struct ring_head {
 	uint64_t magic;
 	uint32_t version;
-	uint32_t index; /* of the ring in its session */
+	uint32_t index; /* index of the ring in its session */
 	uint32_t pid;
 	uint32_t tid;   /* of the thread that made it */
 	uint64_t bytes; /* of the data, a power of two; of a narrow ring: of its last area */
@@ -54,17 +55,19 @@ struct ring_head {
 	uint64_t narrow;         /* bytes of the first area; equal to bytes: the only one */
 	/* written by the thread */
 	_Alignas(64) _Atomic uint64_t tail; /* bytes committed since the start */
-	_Atomic uint64_t dropped;           /* events that found no room */
+	_Atomic uint64_t dropped;           /* events that did not fit */
 	_Atomic uint64_t drop_first;        /* ticks */
 	_Atomic uint64_t drop_last;
-	_Atomic uint64_t filtered;          /* verbs that a filter left out */
-	_Atomic uint64_t uncounted;         /* empty polls of more CQs than there are counters */
-	_Atomic uint64_t tapped;            /* number of the last event that a tap has seen */
-	_Atomic uint64_t in_handlers;       /* dropped: in a signal handler, amid another event */
+	_Atomic uint64_t filtered;  /* verbs that a filter left out */
+	_Atomic uint64_t uncounted; /* empty polls of CQs beyond the number of counters */
+	_Atomic uint64_t tapped;    /* number of the last event that a tap has got */
+	/* of dropped: in a signal handler that interrupted the writing of another event */
+	_Atomic uint64_t in_handlers;
 	_Atomic uint64_t turns[RING_TURNS]; /* bytes since the start where the next area begins */
 	_Atomic uint32_t turned;            /* number of valid turns */
-	_Atomic uint32_t inside_verb;       /* record --strict: the data verb that it is in, */
-	_Atomic uint64_t inside;            /* and the QP, CQ or SRQ; 0: none */
+	/* record --strict: the data verb that the thread is in, */
+	_Atomic uint32_t inside_verb;
+	_Atomic uint64_t inside; /* and the QP, CQ or SRQ; 0: none */
 	/* written by the collector */
 	_Alignas(64) _Atomic uint64_t head; /* bytes consumed */
 	_Alignas(64) struct ring_polls polls[RING_POLLS];
@@ -72,7 +75,7 @@ struct ring_head {
 
 _Static_assert(sizeof(struct ring_head) <= RING_PAGE, "the head is one page");
 
-/* What a reader has copied out of a ring and not consumed yet. */
+/* Data that a reader has copied out of a ring and not consumed yet. */
 struct ring_copy {
 	uint64_t from, to; /* as ring.reserved */
 	_Alignas(8) uint8_t bytes[RING_EVENT_MAX];
@@ -83,33 +86,33 @@ struct ring {
 	uint8_t *data; /* mapped twice in a row: an event never wraps */
 	uint64_t mask;
 	uint64_t most;          /* bytes of the largest area, the last of a narrow ring */
-	uint64_t offset;        /* of the present area in the file */
+	uint64_t offset;        /* of the current area in the file */
 	uint32_t area;          /* its number */
-	uint64_t charged;       /* writer: bytes of its process's budget that it has, */
-	bool withheld;          /* and whether it was refused more */
+	uint64_t charged;       /* writer: bytes charged to its process's budget, */
+	bool withheld;          /* and whether more was refused */
 	uint64_t reserved;      /* writer: next free byte; reader: next byte to read */
-	uint64_t limit;         /* writer: reserved may grow to here without ring_room(); */
+	uint64_t limit;         /* writer: limit of `reserved` without ring_room(); */
 				/* reader of a growing ring: end of the first piece mapped */
-	uint64_t room;          /* reader: bytes that can wait at most */
+	uint64_t room;          /* reader: most bytes that can wait */
 	uint32_t seq;           /* of the last event */
 	int fd;                 /* reader that needs the file to map more; else 0 */
 	bool grows;             /* reader: ring_create_growing() */
-	uint32_t unsure;        /* reader: how far seq may be behind, after unreadable bytes */
-	uint64_t odd_tail;      /* reader: the last tail if it was impossible; else 0 */
-	struct ring_copy *copy; /* reader: NULL while nothing waits */
+	uint32_t unsure;        /* reader: how much seq may be too low, after unreadable bytes */
+	uint64_t odd_tail;      /* reader: the last tail, if it was impossible; else 0 */
+	struct ring_copy *copy; /* reader: NULL while the ring is empty */
 };
 
 /*
- * Make the file @path (0600, must not exist) with @bytes of data and map it.
- * Returns 0 or -errno with *@ring untouched.
+ * Create the file @path (0600, must not exist) with @bytes of data and map it. Returns 0 or -errno
+ * with *@ring untouched.
  */
 int ring_create(struct ring *ring, const char *path, uint64_t bytes, uint32_t index,
 		uint64_t image);
 
 /*
- * The same for file @name in directory @at (core/wire/dir.h), with a first area of
- * RING_NARROW; ring_widen() continues in a larger one, up to @bytes. The file has
- * its whole length, but not all of its memory.
+ * The same for file @name in directory @at (core/wire/dir.h), with a first area of RING_NARROW;
+ * ring_widen() continues in a larger one, up to @bytes. The file has its full length, but not all
+ * of its memory is allocated.
  */
 int ring_create_narrow(struct ring *ring, int at, const char *name, uint64_t bytes, uint32_t index,
 		       uint64_t image);
@@ -123,41 +126,39 @@ static inline uint64_t ring_wider(const struct ring *ring)
 }
 
 /*
- * Continue in the next area of the narrow ring, file @name in directory @at
- * (opened before Linux 5.14 only). All events are committed, and those written
- * before may not be touched any more. Returns 0, or -errno with the ring unchanged.
+ * Continue in the next area of the narrow ring, file @name in directory @at (opened before Linux
+ * 5.14 only). All events must be committed, and earlier ones may not be accessed any more. Returns
+ * 0, or -errno with the ring unchanged.
  */
 int ring_widen(struct ring *ring, int at, const char *name);
 
 /* Bytes of memory of the writer's ring: its head and the areas that the reader has not left. */
 uint64_t ring_footprint(const struct ring *ring);
 
-/* A ring in memory of this process (and its children) only; nobody but a tap reads it. */
+/* A ring in memory of this process (and its children) only; only a tap reads it. */
 int ring_create_alone(struct ring *ring, uint64_t bytes, uint32_t index);
 
 /*
- * A ring that nobody empties: instead of waiting for room, its writer makes the
- * file longer, by @bytes. ring_room() says no after every @bytes; ring_grow() is to
- * be called then.
+ * A ring that is not read during the recording: instead of waiting for space, its writer extends
+ * the file, by @bytes. ring_room() returns false after every @bytes; call ring_grow() then.
  */
 int ring_create_growing(struct ring *ring, int at, const char *name, uint64_t bytes, uint32_t index,
 			uint64_t image);
 
 /*
- * Make the growing ring, file @name in directory @at, longer and continue in its
- * new part; what was written before may not be touched any more. Returns 0, or
- * -errno: the disk is full, or the file is gone.
+ * Extend the growing ring, file @name in directory @at, and continue in its new part; earlier data
+ * may not be accessed any more. Returns 0, or -errno: the disk is full, or the file was removed.
  */
 int ring_grow(struct ring *ring, int at, const char *name);
 
-/* Does the growing ring have no room behind @held bytes that are not committed yet? */
+/* Does the growing ring lack space after @held uncommitted bytes? */
 static inline bool ring_must_move(const struct ring *ring, uint64_t held)
 {
 	return ring->reserved + held >=
 	       atomic_load_explicit(&ring->head->head, memory_order_relaxed) + ring->mask + 1;
 }
 
-/* The thread has ended: truncate a growing ring's file to what was used. */
+/* The thread has ended: truncate a growing ring's file to the used part. */
 void ring_trim(struct ring *ring, int at, const char *name);
 
 /*
@@ -170,9 +171,9 @@ int ring_open(struct ring *ring, const char *path);
 int ring_open_at(struct ring *ring, int at, const char *name);
 
 /*
- * The same for a ring whose writer is dead; reading does not change the file. It
- * is read from its first event if that still exists, else from the first that
- * nobody has read; ring.seq says how many were before it.
+ * The same for a ring whose writer is dead; reading does not change the file. It is read from its
+ * first event if that still exists, else from the first unread one; ring.seq is the number of
+ * events before that.
  */
 int ring_open_leftover(struct ring *ring, const char *path);
 int ring_open_leftover_at(struct ring *ring, int at, const char *name);
@@ -180,23 +181,23 @@ int ring_open_leftover_at(struct ring *ring, int at, const char *name);
 /* Unmap; accepts a zeroed one. */
 void ring_close(struct ring *ring);
 
-/* The writer is done: only the head stays mapped, until ring_close(). */
+/* The writer is finished: only the head stays mapped, until ring_close(). */
 void ring_close_data(struct ring *ring);
 
-/* Has the reader read all that was written? */
+/* Has the reader read everything that was written? */
 static inline bool ring_is_read(const struct ring *ring)
 {
 	return atomic_load_explicit(&ring->head->head, memory_order_relaxed) >=
 	       atomic_load_explicit(&ring->head->tail, memory_order_relaxed);
 }
 
-/* Is there room for @bytes as of the last ring_room()? If not, ring_room() looks again. */
+/* Is there space for @bytes as of the last ring_room()? If not, ring_room() checks again. */
 static inline bool ring_fits(const struct ring *ring, size_t bytes)
 {
 	return __builtin_expect(ring->reserved + bytes <= ring->limit, 1);
 }
 
-/* Is there room for @bytes? Looks again after a quarter of the ring at the latest. */
+/* Is there space for @bytes? Checks again after a quarter of the ring at the latest. */
 static inline bool ring_room(struct ring *ring, size_t bytes)
 {
 	/* pairs with the store in ring_consume() */
@@ -208,17 +209,20 @@ static inline bool ring_room(struct ring *ring, size_t bytes)
 	return ring->reserved + bytes <= end;
 }
 
-/* Where the next event goes; ring_fits() or ring_room() has returned true. */
+/* The address of the next event; ring_fits() or ring_room() has returned true. */
 static inline void *ring_next(struct ring *ring)
 {
 	return ring->data + (ring->reserved & ring->mask);
 }
 
-/* Ask for a line that is going to be written. No memory there: nothing happens. */
+/* Prefetch a line for writing. If no memory is mapped there, nothing happens. */
 static inline void ring_fetch_line(const void *at)
 {
 #ifdef __x86_64__
-	/* the compiler's own, without -mprfchw, asks for a line to be read: it would come twice */
+	/*
+	 * the compiler's builtin, without -mprfchw, prefetches for reading: the line would be
+	 * fetched twice
+	 */
 	__asm__ volatile("prefetchw %0" : : "m"(*(const char *)at));
 #else
 	__builtin_prefetch(at, 1);
@@ -226,10 +230,10 @@ static inline void ring_fetch_line(const void *at)
 }
 
 /*
- * An event is about to be written at @at: ask for the lines that lie RING_AHEAD farther on. The
- * reader has them in its cache, and where its processor is far away they take 300 ns to come: 16
- * of them are on their way then. A longer event takes all that the way between the two carries, and
- * to ask for more of its lines gives nothing.
+ * An event is about to be written at @at: prefetch the lines that are RING_AHEAD farther on. The
+ * reader has them in its cache, and if its processor is far away they take 300 ns to arrive, so 16
+ * of them are in flight then. A longer event already uses the whole bandwidth between the two, so
+ * prefetching more of its lines would not help.
  */
 static inline void ring_fetch_ahead(const void *at)
 {
@@ -251,8 +255,8 @@ static inline void ring_number(struct ring *ring, struct event_head *event, size
 }
 
 /*
- * The writer was left between any two instructions: publish all events that have their number, and
- * continue behind them.
+ * The writer was interrupted for good between any two instructions: publish all events that have
+ * their number, and continue after them.
  */
 void ring_repair(struct ring *ring);
 
@@ -265,7 +269,7 @@ static inline void ring_commit(struct ring *ring, struct event_head *event, size
 	atomic_store_explicit(&ring->head->tail, ring->reserved, memory_order_release);
 }
 
-/* Was its file truncated, so that it reads as zeros? Nobody gives room back then. */
+/* Was its file truncated, so that it reads as zeros? Nobody will free space then. */
 static inline bool ring_is_gone(const struct ring *ring)
 {
 	return !ring->head->bytes;
@@ -275,36 +279,35 @@ static inline bool ring_is_gone(const struct ring *ring)
 void ring_drop(struct ring *ring, uint64_t ticks);
 
 /*
- * The next committed event, in memory of the reader's own, which the writer
- * cannot change. Returns its length in bytes, 0 if there is none, -ENOMEM, or
- * -EBADMSG if the ring is damaged (an impossible length, type or number):
- * ring_skip() continues behind the damage. The event is valid until the next
- * ring_peek(), ring_skip() or ring_close().
+ * The next committed event, in private memory of the reader, which the writer cannot change.
+ * Returns its length in bytes, 0 if there is none, -ENOMEM, or -EBADMSG if the ring is damaged (an
+ * impossible length, type or number): ring_skip() continues after the damage. The event is valid
+ * until the next ring_peek(), ring_skip() or ring_close().
  */
 int ring_peek(struct ring *ring, const struct event_head **ret_event);
 
 /*
- * After -EBADMSG: skip what cannot be read, up to the next valid event or to the
- * end of what was written. Returns how many bytes that was, and in *@ret_events how
- * many events, by their numbers, at least one. 0: the tail is impossible; all
- * events were read, and the writer's next commit may repair it. -ENOMEM.
+ * After -EBADMSG: skip unreadable data, up to the next valid event or to the end of the written
+ * data. Returns the number of bytes skipped, and in *@ret_events the number of events, by their
+ * numbers, at least one. 0: the tail is impossible; all events were read, and the writer's next
+ * commit may repair it. -ENOMEM.
  */
 int64_t ring_skip(struct ring *ring, uint32_t *ret_events);
 
 /* A copy of the head, each word read once, for a reader that trusts none of them. */
 void ring_read_head(const struct ring *ring, struct ring_head *copy);
 
-/* Is its head no longer one? The file was truncated, or the program has written over it. */
+/* Is its head invalid, since the file was truncated, or the program has overwritten it? */
 bool ring_is_spoilt(const struct ring *ring);
 
-/* Step over the event that ring_peek() returned with this length. */
+/* Skip the event of this length that ring_peek() returned. */
 static inline void ring_step(struct ring *ring, size_t bytes)
 {
 	ring->reserved += bytes;
 	ring->seq++;
 }
 
-/* Give the room of all events that were stepped over back to the writer. */
+/* Free the space of all skipped events for the writer. */
 static inline void ring_consume(struct ring *ring)
 {
 	/* pairs with the load in ring_room() */

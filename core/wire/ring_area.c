@@ -1,18 +1,17 @@
 /*
  * The areas of a narrow ring
  *
- * A narrow ring begins small, and continues in a further area of its file, four
- * times as long, when its thread needs more:
+ * A narrow ring begins small, and continues in a further area of its file, four times the size,
+ * when its thread needs more:
  *
- *	| head | 32 KiB | 128 KiB | 512 KiB | 2 MiB | 4 MiB |
+ * 	| head | 32 KiB | 128 KiB | 512 KiB | 2 MiB | 4 MiB |
  *
- * The head says at which positions the writer turned to the next area; positions
- * themselves continue. What waits in the area before stays there until it is read;
- * then the reader gives its memory back. The file has its whole length from the
- * start, but memory only where the ring has been.
+ * The head has the positions at which the writer switched to the next area; positions themselves
+ * continue. Unread data of the previous area stays in it until it is read; then the reader frees
+ * its memory. The file has its full length from the start, but memory is allocated only for areas
+ * in use.
  *
- * Not here: what is in an area (ring.c), which thread may have a larger one
- * (shim/trace/ring/rings.c).
+ * Not here: the contents of an area (ring.c), the budget for larger ones (shim/trace/ring/rings.c).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,9 +24,8 @@
 #include "core/wire/ring_priv.h"
 
 /*
- * @bytes of the file from @offset on, mapped twice in a row; NULL with errno.
- * mremap() duplicates the mapping of the head, without the file: it works where the
- * file cannot be opened any more.
+ * @bytes of the file from @offset on, mapped twice in a row; NULL with errno. mremap() duplicates
+ * the mapping of the head, without the file: that works even if the file cannot be opened any more.
  */
 static uint8_t *map_area(const struct ring *ring, uint64_t offset, uint64_t bytes)
 {
@@ -65,7 +63,7 @@ static uint8_t *map_area_of(int fd, uint64_t offset, uint64_t bytes, int prot)
 	return NULL;
 }
 
-/* The writer's next area; from file @name in @at if mremap() does not do it (valgrind). */
+/* The writer's next area; from file @name in @at if mremap() does not support it (valgrind). */
 static uint8_t *map_next(const struct ring *ring, uint64_t offset, uint64_t bytes, int at,
 			 const char *name)
 {
@@ -95,7 +93,7 @@ bool area_needs_file(const struct ring *ring)
 	return false;
 }
 
-/* Go on in @data, the area of @bytes behind the present one. */
+/* Continue in @data, the area of @bytes after the current one. */
 static void enter_area(struct ring *ring, uint8_t *data, uint64_t bytes)
 {
 	munmap(ring->data, 2 * (ring->mask + 1));
@@ -163,8 +161,8 @@ uint64_t ring_footprint(const struct ring *ring)
 }
 
 /*
- * The reader goes on in the next area. Nobody needs the one before any more: its
- * memory goes back to the kernel.
+ * The reader continues in the next area. The previous one is not needed any more: its memory is
+ * freed.
  */
 static int follow_turn(struct ring *ring)
 {
@@ -184,7 +182,7 @@ static int follow_turn(struct ring *ring)
 int area_find_end(struct ring *ring, uint64_t tail, uint64_t *ret_end)
 {
 	*ret_end = tail;
-	/* pairs with the store in ring_widen(); what is behind @tail may not be read yet */
+	/* pairs with the store in ring_widen(); data after @tail may not be read yet */
 	while (atomic_load_explicit(&ring->head->turned, memory_order_acquire) > ring->area &&
 	       ring->area < RING_TURNS && ring_wider(ring)) {
 		uint64_t turn =

@@ -1,15 +1,13 @@
 /*
  * The reading side of one ring
  *
- * Nothing in the file is trusted: another process wrote it, and may write while
- * we read. So we copy events in bulk, and check and use only the copy; of the head
- * each word is read once.
+ * Nothing in the file is trusted: another process wrote it, and may write concurrently. So events
+ * are copied in bulk, and only the copy is checked and used; each word of the head is read once.
  *
- * What cannot be read is skipped. Events are numbered: behind the damage the next
- * valid one is recognised by its number and its successor's, and the numbers tell
- * how many are missing.
+ * Unreadable data is skipped. Events are numbered: after the damage the next valid one is
+ * recognised by its number and its successor's, and the numbers show how many are missing.
  *
- * Not here: how the file is mapped (ring.c), where the writer turned (ring_area.c).
+ * Not here: mapping the file (ring.c), switching areas (ring_area.c).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -51,7 +49,7 @@ static const struct event_head *next_copied(const struct ring *ring)
 	return (const void *)(ring->copy->bytes + (ring->reserved - ring->copy->from));
 }
 
-/* Bytes of the events with successive numbers from here on, whatever the tail says. */
+/* Bytes of the events with consecutive numbers from this position on, whatever the tail says. */
 static uint64_t follow_numbers(const struct ring *ring)
 {
 	uint64_t n = 0, end = ring->grows ? 0 : ring->mask + 1 - sizeof(struct event_head);
@@ -70,7 +68,7 @@ static uint64_t follow_numbers(const struct ring *ring)
 	return n;
 }
 
-/* Bytes that wait according to the writer, or -EBADMSG if that is impossible. */
+/* Number of unread bytes according to the writer, or -EBADMSG if that is impossible. */
 static int64_t look_for_more(struct ring *ring)
 {
 	/* pairs with the store in ring_commit() */
@@ -93,7 +91,10 @@ static int64_t look_for_more(struct ring *ring)
 	return (int64_t)waiting;
 }
 
-/* Copy the next @most bytes, or as many as wait. Returns 1, 0 if nothing waits, or -errno. */
+/*
+ * Copy the next @most bytes, or as many as are available. Returns 1, 0 if there are none, or
+ * -errno.
+ */
 static int copy_out(struct ring *ring, uint64_t most)
 {
 	int64_t waiting = look_for_more(ring);
@@ -131,7 +132,7 @@ int ring_peek(struct ring *ring, const struct event_head **ret_event)
 
 	if (count_copied(ring) < sizeof(**ret_event))
 		bytes = copy_out(ring, COPY);
-	/* the event continues behind what was copied */
+	/* the event continues after the copied part */
 	if (bytes > 0 && next_copied(ring)->words * 8u > count_copied(ring))
 		bytes = copy_out(ring, RING_EVENT_MAX);
 	if (bytes > 0)
@@ -146,9 +147,8 @@ int ring_peek(struct ring *ring, const struct event_head **ret_event)
 }
 
 /*
- * How many events are missing before the one at byte @at of the copy; 0: no valid
- * event is there. A plausible number is not enough: the next event, if there is one,
- * has to have the next number.
+ * How many events are missing before the one at byte @at of the copy; 0: there is no valid event. A
+ * plausible number is not sufficient: the next event, if there is one, must have the next number.
  */
 static uint32_t count_missing(const struct ring *ring, uint64_t at, uint64_t waiting)
 {
@@ -165,14 +165,14 @@ static uint32_t count_missing(const struct ring *ring, uint64_t at, uint64_t wai
 	return next->words * 8u >= sizeof(*next) && next->seq == event->seq + 1 ? missing : 0;
 }
 
-/* The writer overwrote what was not read: a damaged head had told it that there was room. */
+/* The writer overwrote unread data, because a damaged head indicated free space. */
 static uint64_t catch_up(struct ring *ring)
 {
 	uint64_t tail = atomic_load_explicit(&ring->head->tail, memory_order_acquire);
 	uint64_t before = ring->odd_tail, bytes = tail - ring->reserved;
 
 	ring->odd_tail = tail;
-	/* a tail that grows plausibly since the last look was not overwritten */
+	/* a plausible tail that has grown since the last check was not overwritten */
 	if (ring->grows || tail % 8 || bytes >> 63 || !before || tail == before ||
 	    tail - before > ring->room || area_find(ring, tail))
 		return 0;
@@ -181,7 +181,7 @@ static uint64_t catch_up(struct ring *ring)
 	return bytes;
 }
 
-/* Go to the next valid event of the copy, or behind the copy. */
+/* Go to the next valid event of the copy, or to its end. */
 static uint32_t find_sound(struct ring *ring, uint64_t waiting)
 {
 	uint64_t have = count_copied(ring), at = 0;

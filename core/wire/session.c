@@ -1,18 +1,17 @@
 /*
  * A session: one directory, one page, a ring for each thread
  *
- * The directory is made by mkdtemp (mode 0700, a name that nobody can occupy
- * before). A process that joins checks that it is a directory of its own user,
- * not writable by others and not a link, and works in it by its descriptor
- * (dir.h). It is opened anew each time and recognised by its inode: a program may
- * close descriptors that it did not open. Nothing of it survives session_remove().
- * Without a collector the user chooses the directory, and others may see it, but
+ * The directory is created by mkdtemp (mode 0700, with an unpredictable name). A process that joins
+ * checks that it is a directory of its own user, not writable by others and not a link, and
+ * accesses it through its descriptor (dir.h). It is opened again each time and recognised by its
+ * inode: a program may close descriptors that it did not open. Nothing of it survives
+ * session_remove(). Without a collector the user chooses the directory, and others may see it, but
  * not the files in it.
  *
- * A pid alone does not identify a process: pids are reused. With the start time
- * of /proc/PID/stat it does.
+ * A pid alone does not identify a process: pids are reused. With the start time of /proc/PID/stat
+ * it does.
  *
- * Not here: what is in a ring (ring.c), who empties it (cli/record/collector.c).
+ * Not here: the contents of a ring (ring.c), its reader (cli/record/collector.c).
  */
 #include "core/wire/session.h"
 
@@ -41,7 +40,7 @@
 
 #define MAGIC 0x6e6f697373655376ull /* "vSession" */
 
-/* what mkdtemp() puts in place of an X */
+/* characters that mkdtemp() uses in place of an X */
 #define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 
 #define VERSION         14
@@ -50,7 +49,7 @@
 
 enum { GROW_BYTES = 1 << 20 };
 
-/* In each binary that has this file: session_is_known(). */
+/* In each binary that contains this file: session_is_known(). */
 __attribute__((used)) static const char mark[] = MARK(VERSION);
 
 const char *session_parent(void)
@@ -75,7 +74,7 @@ static int create_file(int at, const char *name)
 	return err;
 }
 
-/* Before the kernel has random bytes the clock has to do: seeds need only differ. */
+/* Before the kernel has random bytes the clock is used: seeds need only differ. */
 static uint64_t make_seed(void)
 {
 	struct timespec now;
@@ -144,7 +143,7 @@ int session_open_dir(const struct session *session)
 _Static_assert(offsetof(struct session_page, rings) == SESSION_SHARED,
 	       "what programs only read has a page of its own");
 
-/* The count, and its complement in the upper half: another value is a stray store's. */
+/* The count, with its complement in the upper half: any other value comes from a stray store. */
 static uint64_t pack_count(uint32_t n)
 {
 	return (uint64_t)~n << 32 | n;
@@ -196,7 +195,7 @@ static void fill_page(struct session_page *page, uint64_t ring_bytes, enum sessi
 	__atomic_store_n(&page->magic, MAGIC, __ATOMIC_RELEASE);
 }
 
-/* Copy what is used later, each word read once. Returns 0 or -EPROTO. */
+/* Copy the fields that are used later, each word read once. Returns 0 or -EPROTO. */
 static int keep_page(struct session *session)
 {
 	const struct session_page *page = session->page;
@@ -282,8 +281,8 @@ static void fill_own_page(struct session *session)
 }
 
 /*
- * Fill a page and give it the session's name, unless there is one by now: several
- * processes may begin at once.
+ * Fill a page and give it the session's name, unless there is one by now: several processes may
+ * begin at once.
  */
 static int make_page(struct session *session, int at)
 {
@@ -291,7 +290,7 @@ static int make_page(struct session *session, int at)
 	int err;
 
 	snprintf(name, sizeof(name), "session.%d", (int)getpid());
-	unlinkat(at, name, 0); /* left by a process of that pid that was killed here */
+	unlinkat(at, name, 0); /* left by a killed process with that pid */
 	err = map_page(session, create_file(at, name));
 	if (!err) {
 		fill_own_page(session);
@@ -312,7 +311,7 @@ bool session_is_collectors(const char *name)
 	       strspn(name + bytes, LETTERS) == strlen("XXXXXX");
 }
 
-/* After a collector's session has ended, no other is made in its place. */
+/* After a collector's session has ended, no other session is created at its path. */
 static bool was_collectors(const char *dir)
 {
 	const char *slash = strrchr(dir, '/');
@@ -338,7 +337,7 @@ void session_give_back(struct session *session, uint64_t bytes)
 		atomic_fetch_sub(&session->page->used, bytes);
 }
 
-/* From the root: a program may change its directory. */
+/* An absolute path: a program may change its directory. */
 static int resolve_path(const char *dir, char path[SESSION_PATH])
 {
 	char whole[PATH_MAX];
@@ -351,7 +350,7 @@ static int resolve_path(const char *dir, char path[SESSION_PATH])
 	return 0;
 }
 
-/* Larger pages would take in what a program has to write. */
+/* Larger pages would include memory that a program has to write. */
 static void protect_page(struct session_page *page)
 {
 	if (sysconf(_SC_PAGESIZE) <= SESSION_SHARED)
@@ -460,7 +459,7 @@ void session_remove(struct session *session)
 	session_leave(session);
 }
 
-/* N of "ring.N", SESSION_RINGS if it is none. */
+/* N of "ring.N", SESSION_RINGS if the name has another form. */
 static uint32_t number_of_ring(const char *name)
 {
 	char same[SESSION_NAME];
@@ -478,7 +477,7 @@ static int compare_numbers(const void *a, const void *b)
 	return (*left > *right) - (*left < *right);
 }
 
-/* Room for one more behind @n numbers. */
+/* Space for one more after @n numbers. */
 static bool grow_numbers(uint32_t **numbers, unsigned int n)
 {
 	uint32_t *grown = n % 64 ? *numbers : realloc(*numbers, (n + 64) * sizeof(*grown));
@@ -519,8 +518,8 @@ int session_list_rings(int at, uint32_t **ret_numbers)
 void session_lie_down(struct session *session)
 {
 	/*
-	 * Pairs with the exchange in session_wake(): whichever of the two comes
-	 * second sees what the other one's thread did before.
+	 * Pairs with the exchange in session_wake(): the thread that comes second sees the other
+	 * one's earlier stores.
 	 */
 	atomic_exchange(&session->page->asleep, 1);
 }

@@ -1,14 +1,13 @@
 #pragma once
 /*
- * A session: the directory where the traced processes leave their rings.
+ * A session: the directory with the rings of the traced processes.
  *
- *	DIR/session      struct session_page; made by the collector or, where there
- *	                 is none, by the first program
- *	DIR/ring.N       N-th ring (core/wire/ring.h); made by a thread of the program
+ * 	DIR/session      struct session_page; made by the collector or, where there
+ * 	                 is none, by the first program
+ * 	DIR/ring.N       N-th ring (core/wire/ring.h); made by a thread of the program
  *
- * DIR belongs to the user, and nobody else may write there; the program finds it
- * in VERBATIM_DIR. The page is memory that processes share: any thread, by the
- * operations below.
+ * DIR belongs to the user, and nobody else may write to it; VERBATIM_DIR has its path for the
+ * program. The page is memory that processes share: any thread, by the operations below.
  */
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -25,32 +24,32 @@ enum {
 	SESSION_PATH = 240,
 	SESSION_NAME = 24,
 	SESSION_TEXT = 512,
-	SESSION_VERBS = 256, /* more than there are */
+	SESSION_VERBS = 256, /* more than there are verbs */
 	SESSION_QPS = 32,
 	SESSION_MAX_WAIT = 10,   /* seconds, by default */
-	SESSION_RINGS = 1 << 20, /* threads beyond get no ring */
-	SESSION_SHARED = 4096,   /* from here on a program may write to the page */
+	SESSION_RINGS = 1 << 20, /* further threads get no ring */
+	SESSION_SHARED = 4096,   /* offset from which a program may write to the page */
 };
 
-/* Odd numbers: a stray store into the page must not end the recording of others. */
+/* Magic numbers: a stray store into the page must not end the recording of others. */
 enum session_state {
 	SESSION_RUNNING = 1,
 	SESSION_CLOSED = 0x436c6f73, /* the collector has ended: nothing more is recorded */
-	SESSION_ORPHAN = 0x4f727068, /* a writer found the collector dead */
+	SESSION_ORPHAN = 0x4f727068, /* a writer found that the collector is dead */
 };
 
-/* ON_FULL_GROW: nobody collects; rings grow */
+/* ON_FULL_GROW: there is no collector; rings grow */
 enum session_on_full { ON_FULL_WAIT, ON_FULL_DROP, ON_FULL_GROW };
 
 /* What is recorded. Zeroed: everything. */
 struct session_filter {
 	uint32_t on;
-	uint32_t one_of;                       /* data verbs: one of this number; 0 or 1: all */
+	uint32_t one_of;                       /* data verbs: one in this number; 0 or 1: all */
 	uint64_t left_out[SESSION_VERBS / 64]; /* bits by enum verb */
-	uint32_t some_qps; /* only queue pairs that qps, nths or qp_types names */
+	uint32_t some_qps;                     /* only queue pairs in qps, nths or qp_types */
 	uint32_t nqps, nnths;
 	uint32_t qps[SESSION_QPS];  /* numbers */
-	uint32_t nths[SESSION_QPS]; /* N: the N-th that its process makes */
+	uint32_t nths[SESSION_QPS]; /* N: the N-th that its process creates */
 	uint32_t qp_types;          /* bits: session_qp_type() */
 	char device[64];            /* "": all */
 	char text[128];             /* as the user gave it */
@@ -63,8 +62,8 @@ static inline uint32_t session_qp_type(uint32_t type)
 }
 
 /*
- * What is written before a program starts comes first: a program has it read-only,
- * since its stray stores would reach all the others of the session.
+ * The fields written before a program starts come first: a program has them read-only, since its
+ * stray stores would affect all other processes of the session.
  */
 struct session_page {
 	uint64_t magic;
@@ -72,91 +71,93 @@ struct session_page {
 	uint32_t on_full;     /* enum session_on_full */
 	uint64_t fingerprint; /* verbs_fingerprint of the collector */
 	uint64_t ring_bytes;
-	uint32_t collector;       /* pid; 0: there is none */
-	uint32_t lttng;           /* not 0: the program loads the tracepoints (tap.h), too */
-	uint32_t memory;          /* not 0: what becomes of registered memory is recorded */
-	uint32_t strict;          /* not 0: more is checked on the data path (record --strict) */
+	uint32_t collector; /* pid; 0: there is none */
+	uint32_t lttng;     /* not 0: the program loads the tracepoints (tap.h), too */
+	uint32_t memory;    /* not 0: releases of registered memory are recorded */
+	/* not 0: misuses of the data path are recorded (record --strict) */
+	uint32_t strict;
 	uint64_t collector_start; /* field 22 of its /proc/PID/stat */
 	struct clock clock;
 	uint64_t limit;             /* ON_FULL_GROW: bytes of all rings together */
 	char command[SESSION_TEXT]; /* what is recorded */
 	char trace[SESSION_TEXT];   /* the collector's trace */
-	char copy[SESSION_TEXT];    /* the last copy that was asked for; "": it failed */
+	char copy[SESSION_TEXT];    /* the last copy that was requested; "": it failed */
 	uint32_t flight;            /* the collector makes copies */
-	uint32_t filters; /* with this many process_vm_readv(2) of oneself works; 0: none */
-	struct payload_rule payload;  /* the seed is made with the page */
+	uint32_t filters; /* process_vm_readv(2) of oneself works with this many filters; 0: none */
+	struct payload_rule payload;  /* the seed is chosen when the page is created */
 	uint64_t ring_budget;         /* bytes of the rings of one process: core/wire/budget.h */
 	uint32_t budget_given;        /* by the user; else a process's own cgroup may allow less */
-	uint64_t max_wait;            /* ns that a thread waits for a collector that is stopped */
+	uint64_t max_wait;            /* ns that a thread waits for a stopped collector */
 	struct session_filter filter; /* written before the program starts */
 	struct stop_rule stop;        /* likewise */
 	_Alignas(SESSION_SHARED) _Atomic uint64_t rings; /* session_new_ring() */
 	_Atomic uint32_t state;                          /* enum session_state */
-	_Atomic uint32_t asleep;          /* the collector: session_wake() wakes it */
-	_Atomic uint32_t ringless;        /* threads that could not make a ring: not recorded */
-	_Atomic uint32_t rounds;          /* of the collector through all rings */
-	_Atomic uint32_t gave_up;         /* how often a thread waited max_wait in vain */
-	_Atomic uint32_t withheld;        /* rings that the budget kept from growing */
-	_Atomic uint32_t denied;          /* of the ringless: because of the budget */
-	_Atomic uint32_t sandboxed;       /* of the ringless: a filter of system calls forbade it */
-	_Atomic uint32_t foreign;         /* of the ringless: their process had changed its user */
-	_Atomic uint32_t strangers;       /* programs started as a user who cannot join */
-	_Atomic uint32_t stranger;        /* one of these users, plus 1; 0: none */
-	_Atomic uint64_t withheld_budget; /* the least that refused a ring, or growth; 0: none */
-	_Atomic uint64_t used;            /* of the limit */
+	_Atomic uint32_t asleep;    /* the collector sleeps: session_wake() wakes it */
+	_Atomic uint32_t ringless;  /* threads that could not make a ring: not recorded */
+	_Atomic uint32_t rounds;    /* of the collector over all rings */
+	_Atomic uint32_t gave_up;   /* how often a thread waited max_wait in vain */
+	_Atomic uint32_t withheld;  /* rings that could not grow because of the budget */
+	_Atomic uint32_t denied;    /* of the ringless: because of the budget */
+	_Atomic uint32_t sandboxed; /* of the ringless: a filter of system calls forbade it */
+	_Atomic uint32_t foreign;   /* of the ringless: their process had changed its user */
+	_Atomic uint32_t strangers; /* programs started as a user who cannot join */
+	_Atomic uint32_t stranger;  /* one of these users, plus 1; 0: none */
+	/* the smallest budget that prevented a ring, or its growth; 0: none */
+	_Atomic uint64_t withheld_budget;
+	_Atomic uint64_t used; /* of the limit */
 	_Atomic uint32_t copies_asked, copies_made;
-	_Atomic uint32_t made; /* rings whose making was not cut short by a kill */
+	_Atomic uint32_t made; /* rings that were completely created, not interrupted by a kill */
 	struct stop_spot spot;
 };
 
 struct session {
 	struct session_page *page; /* NULL: not joined */
 	char dir[SESSION_PATH];
-	/* copied from the page, which the program can overwrite, when it was made or joined */
+	/*
+	 * copied from the page when it was created or joined, since the program can overwrite that
+	 */
 	struct clock clock; /* sound */
 	uint32_t collector;
 	uint64_t collector_start;
-	uint64_t device, inode; /* of the directory: its name may come to stand for another */
+	uint64_t device, inode; /* of the directory: its name may later refer to another */
 };
 
 struct ring;
 
-/* Where sessions are: VERBATIM_SESSIONS, else /dev/shm, else /tmp. */
+/* The directory of sessions: VERBATIM_SESSIONS, else /dev/shm, else /tmp. */
 const char *session_parent(void);
 
 /*
- * Make DIR under @parent ("/dev/shm"; NULL: VERBATIM_SESSIONS, else /dev/shm,
- * else /tmp) and its page. Returns 0 or -errno with *@session untouched.
+ * Create DIR in @parent ("/dev/shm"; NULL: VERBATIM_SESSIONS, else /dev/shm, else /tmp) and its
+ * page. Returns 0 or -errno with *@session untouched.
  */
 int session_create(struct session *session, const char *parent, uint64_t ring_bytes,
 		   enum session_on_full on_full);
 
 /*
- * Join the session at @dir, as a traced process. -EACCES: the directory is
- * another user's or others may write there; -EPROTO: another version's,
- * truncated, or its clock makes no sense; -ENOENT: none. @dir may be relative,
- * session.dir is not.
+ * Join the session at @dir, as a traced process. -EACCES: the directory is another user's or
+ * writable by others; -EPROTO: another version's, truncated, or its clock is invalid; -ENOENT:
+ * none. @dir may be relative, session.dir is not.
  */
 int session_join(struct session *session, const char *dir);
 
-/* Would the program or library whose file's bytes these are join a session that we make? */
+/* Would the program or library with these file contents join a session created by this build? */
 bool session_is_known(const void *binary, size_t size);
 
 /*
- * The same; where there is none, make one that nobody collects, and @dir itself
- * if its parent exists. Not where a collector's session has been: -ENOENT.
- * Rings are VERBATIM_RING_SIZE long, all together at most VERBATIM_LIMIT (default:
- * half of the disk's free space).
+ * The same; if there is none, create one without a collector, and @dir itself if its parent exists.
+ * Not if a collector's session has been there: -ENOENT. Rings are VERBATIM_RING_SIZE long, all
+ * together at most VERBATIM_LIMIT (default: half of the disk's free space).
  */
 int session_join_or_make(struct session *session, const char *dir);
 
 /*
- * A number for a new ring; SESSION_RINGS: there are no more. Where the count was
- * overwritten, it is one of the upper half by chance, which may be taken.
+ * A number for a new ring; SESSION_RINGS: there are no more. If the count was overwritten, it is a
+ * random number of the upper half, which may be in use.
  */
 uint32_t session_new_ring(struct session *session);
 
-/* How many numbers were given out; SESSION_RINGS where the count was overwritten. */
+/* How many numbers were given out; SESSION_RINGS if the count was overwritten. */
 uint32_t session_count_rings(const struct session *session);
 
 /* Take @bytes of session_page.limit. False: they would exceed it. */
@@ -165,10 +166,7 @@ bool session_take(struct session *session, uint64_t bytes);
 /* Give back @bytes that were taken and not used. */
 void session_give_back(struct session *session, uint64_t bytes);
 
-/*
- * A session of this process alone, without directory and collector: what is
- * recorded goes to a tap, and nowhere else.
- */
+/* A session of this process only, without directory and collector: events go only to a tap. */
 void session_alone(struct session *session);
 
 static inline bool session_is_alone(const struct session *session)
@@ -180,23 +178,23 @@ static inline bool session_is_alone(const struct session *session)
 void session_leave(struct session *session);
 
 /*
- * The collector is about to sleep: after session_lie_down() it looks once more
- * whether there is something to do. session_sleep() then sleeps until
- * session_wake(), a signal, or @ns nanoseconds (0: no limit) have passed.
+ * The collector is about to sleep: after session_lie_down() it checks once more whether there is
+ * work. session_sleep() then sleeps until session_wake(), a signal, or until @ns nanoseconds (0: no
+ * limit) have passed.
  */
 void session_lie_down(struct session *session);
 void session_sleep(struct session *session, uint64_t ns);
 
-/* Wake the collector, if it sleeps. Any thread, also in a signal handler; errno stays. */
+/* Wake the collector, if it sleeps. Any thread, also in a signal handler; errno is preserved. */
 void session_wake(struct session *session);
 
-/* Is @name, without a directory before it, of the form that session_create() makes? */
+/* Has @name, without a directory, the form of session_create()? */
 bool session_is_collectors(const char *name);
 
 /*
- * Open the session's directory. Returns a descriptor, or -errno: -ENOENT; -ESTALE
- * if another directory has its name by now. Everything in it is done by this
- * descriptor: no link there is followed, and nothing outside is touched.
+ * Open the session's directory. Returns a descriptor, or -errno: -ENOENT; -ESTALE if another
+ * directory has its name by now. Everything in it is accessed through this descriptor: no link is
+ * followed, and nothing outside is touched.
  */
 int session_open_dir(const struct session *session);
 
@@ -205,8 +203,8 @@ int session_open_ring(int at, uint32_t index, struct ring *ret_ring);
 int session_open_leftover(int at, uint32_t index, struct ring *ret_ring);
 
 /*
- * The numbers of the rings that exist, in order, from the directory. Returns how
- * many, and the numbers, to be freed; or -errno.
+ * The numbers of the existing rings, sorted, from the directory. Returns how many, and an array to
+ * be freed; or -errno.
  */
 int session_list_rings(int at, uint32_t **ret_numbers);
 
@@ -219,7 +217,7 @@ void session_remove(struct session *session);
 /* Name of ring @index in the session's directory. */
 void session_ring_name(uint32_t index, char name[SESSION_NAME]);
 
-/* Its path, to be shown or found in /proc/PID/maps: @path has SESSION_PATH + 16 bytes. */
+/* Its path, for messages or for a search in /proc/PID/maps: @path has SESSION_PATH + 16 bytes. */
 void session_ring_path(const struct session *session, uint32_t index, char *path);
 
 /* Is the process with this start time (0: unknown) alive? */
@@ -234,7 +232,7 @@ uint64_t session_process_start(pid_t pid);
 /* How many filters of system calls this process has (seccomp(2)); UINT32_MAX: not known. */
 uint32_t session_filters(void);
 
-/* The magic number is gone where the file was truncated. */
+/* The magic number is missing if the file was truncated. */
 static inline bool session_running(const struct session *session)
 {
 	const struct session_page *page = session->page;

@@ -1,5 +1,5 @@
 /*
- * What /proc says of a process that records
+ * Data in /proc about a recording process
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -32,7 +32,7 @@ static bool read_stat(pid_t pid, struct stat_line *line)
 	n = read(fd, text, sizeof(text) - 1);
 	close(fd);
 	text[n < 0 ? 0 : n] = '\0';
-	at = strrchr(text, ')'); /* the name before it may hold anything */
+	at = strrchr(text, ')'); /* the name before it may contain any characters */
 	/* fields 3, 14, 15, 20 and 22 of proc(5) */
 	return at &&
 	       sscanf(at + 1,
@@ -56,8 +56,8 @@ uint64_t session_process_start(pid_t pid)
 }
 
 /*
- * A zombie has ended: its memory is gone. But a leader that has left by
- * pthread_exit() while other threads go on is in state Z, too.
+ * A zombie has ended: its memory is freed. But a leader that has left by pthread_exit() while other
+ * threads continue is in state Z, too.
  */
 bool session_process_alive(pid_t pid, uint64_t start)
 {
@@ -70,7 +70,7 @@ bool session_process_alive(pid_t pid, uint64_t start)
 	return (line.state != 'Z' && line.state != 'X') || line.threads > 1;
 }
 
-/* The number behind @name in the text of /proc/self/status. */
+/* The number after @name in the text of /proc/self/status. */
 static uint32_t number_of(const char *text, const char *name)
 {
 	const char *at = strstr(text, name);

@@ -1,12 +1,12 @@
 #pragma once
 /*
- * Where a recorded program is stopped for a debugger (`verbatim record --stop-on`).
+ * Stopping a recorded program for a debugger (`verbatim record --stop-on`).
  *
- * The recorder writes what to stop on before the program starts. The thread whose verb has failed
- * claims the spot, describes what happened, and stops its process before the verb returns; the
- * recorder tells the user.
+ * The recorder writes the conditions before the program starts. The thread whose verb has failed
+ * claims the structure, describes the failure, and stops its process before the verb returns; the
+ * recorder informs the user.
  *
- * Memory that processes share: what the program writes is not trusted. Any thread.
+ * Memory that processes share: the data of the program is not trusted. Any thread.
  */
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -14,14 +14,15 @@
 
 #include "core/wire/desc.h"
 
-enum { STOP_VERBS = 256 /* more than there are */, STOP_STATUSES = 64, STOP_FRAMES = 8 };
+enum { STOP_VERBS = 256 /* more than there are verbs */, STOP_STATUSES = 64, STOP_FRAMES = 8 };
 
 /* Zeroed: nothing stops. */
 struct stop_rule {
-	uint32_t on;     /* something is set */
-	uint32_t errors; /* verbs that fail, unless that is expected; errors but flushes */
-	uint32_t every;  /* not only the first */
-	uint32_t core;   /* the recorder writes a core there, and the process goes on */
+	uint32_t on; /* something is set */
+	/* verbs that fail, unless that is expected; completions in error, except flushes */
+	uint32_t errors;
+	uint32_t every; /* stop every time, not only the first */
+	uint32_t core;  /* the recorder writes a core dump, and the process continues */
 	uint64_t verbs[STOP_VERBS / 64]; /* failures of these, expected or not */
 	uint64_t statuses;               /* completions with these: bits by enum ibv_wc_status */
 };
@@ -30,7 +31,7 @@ enum stop_state {
 	STOP_FREE,
 	STOP_CLAIMED,
 	STOP_TAKEN, /* described; the process is about to stop */
-	STOP_OVER,  /* it was told, and nothing more stops */
+	STOP_OVER,  /* it was reported, and nothing more stops */
 };
 
 struct stop_spot {
@@ -38,8 +39,8 @@ struct stop_spot {
 	int32_t pid, tid;
 	uint32_t n; /* of the event T:N, low 32 bits; 0: it is not in the trace */
 	uint32_t verb;
-	int32_t error;   /* errno, of a verb that failed */
-	uint32_t status; /* of the completion; 0: there is none */
+	int32_t error;   /* errno of a verb that failed */
+	uint32_t status; /* of the completion; 0: none */
 	uint32_t qp_num;
 	uint64_t wr_id;
 	uint32_t nframes;

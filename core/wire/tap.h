@@ -1,9 +1,9 @@
 #pragma once
 /*
- * A tap: a library in the program that is shown the recorder's events
+ * A tap: a library in the program that gets the recorder's events
  *
- * libverbatim-lttng.so is one. It finds tap_set_fn and tap_end_fn by their
- * names in libverbatim.so, with dlsym(): neither is linked with the other.
+ * libverbatim-lttng.so is one. It finds tap_set_fn and tap_end_fn by their names in libverbatim.so,
+ * with dlsym(): neither is linked with the other.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -12,8 +12,8 @@
 #include "core/wire/ring.h"
 
 /*
- * Called by the thread that the ring belongs to, as soon as an event is
- * published; a signal handler may call in between. No lock, no allocation.
+ * Called by the thread that owns the ring, as soon as an event is published; a signal handler may
+ * call it in between. No lock, no allocation.
  */
 struct tap {
 	uint64_t fingerprint; /* verbs_fingerprint */
@@ -28,7 +28,7 @@ struct tap {
 #define TAP_END     "verbatim_tap_end"
 #define TAP_LIBRARY "libverbatim-lttng.so"
 
-/* Before the process's first verb. False: of another version, or there is a tap already. */
+/* Before the process's first verb. False: another version, or there is a tap already. */
 typedef bool tap_set_fn(const struct tap *tap);
 
 /* The process ends: end() for each of its rings. */

@@ -1,13 +1,14 @@
 /*
- * Which variables of a program's environment a trace may hold
+ * Environment variables of a program that a trace may contain
  *
- * A list of what may be recorded, because nobody can list all secrets: RDMA libraries share their
- * prefixes with keys (VERBATIM_REPLAY_KEY, OMPI_MCA_orte_precondition_transports, FI_PSM3_UUID) and
- * with addresses at which a job takes orders (NCCL_COMM_ID, OMPI_MCA_orte_hnp_uri).
+ * A list of variables that may be recorded, because nobody can list all secrets: RDMA libraries
+ * share their prefixes with keys (VERBATIM_REPLAY_KEY, OMPI_MCA_orte_precondition_transports,
+ * FI_PSM3_UUID) and with addresses through which a job is controlled (NCCL_COMM_ID,
+ * OMPI_MCA_orte_hnp_uri).
  *
- *	NAME	that variable
- *	NAME*	all that begin so: settings of one part of a library. A name with a word of
- *		`secret_words` is none of them; it needs a row of its own.
+ * 	NAME	that variable
+ * 	NAME*	all that begin so: settings of one part of a library. A name with a word of
+ * 		`secret_words` is none of them; it needs a row of its own.
  *
  * A value with a password in a URL is not recorded, whatever its name.
  *
@@ -20,7 +21,7 @@
 
 /* clang-format off */
 static const char *const recorded[] = {
-	/* libibverbs, librdmacm and providers: what rdma-core passes to getenv() */
+	/* libibverbs, librdmacm and providers: variables that rdma-core passes to getenv() */
 	"RDMAV_ALLOW_DISASSOC_DESTROY", "RDMAV_DRIVERS", "RDMAV_FORK_SAFE", "RDMAV_HUGEPAGES_SAFE",
 	"IBV_DRIVERS", "IBV_FORK_SAFE", "IBV_SHOW_WARNINGS",
 	"MLX4_DEVICE_FATAL_CLEANUP",
@@ -58,7 +59,7 @@ static const char *const recorded[] = {
 	"OMPI_MCA_opal_common_ucx_*", "OMPI_MCA_osc", "OMPI_MCA_osc_*", "OMPI_MCA_pml",
 	"OMPI_MCA_pml_*", "OMPI_MCA_rcache", "OMPI_MCA_rcache_*",
 
-	/* ours: what the guest and the software device read, and the options that go to them */
+	/* variables of the guest and the software device, and the options for them */
 	"VERBATIM_DEVICE", "VERBATIM_DIR", "VERBATIM_FILTER", "VERBATIM_FLIGHT", "VERBATIM_LINGER",
 	"VERBATIM_LTTNG", "VERBATIM_MAX_WAIT", "VERBATIM_MEMORY", "VERBATIM_ON_FULL",
 	"VERBATIM_PAYLOAD", "VERBATIM_RING_BUDGET", "VERBATIM_RING_SIZE", "VERBATIM_SEED",
@@ -101,7 +102,7 @@ static bool is_listed(const char *name, size_t n)
 	return family && !has_secret_word(name, n);
 }
 
-/* "scheme://user:password@host"; a value that was cut may lack the rest behind the "@". */
+/* "scheme://user:password@host"; a value that was cut may lack the rest after the "@". */
 static bool has_password(const char *value)
 {
 	const char *user = strstr(value, "://");

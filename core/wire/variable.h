@@ -1,18 +1,19 @@
 #pragma once
 /*
- * Which variables of a program's environment a trace may hold. Any thread; no lock, no memory.
+ * Selects the environment variables of a program that a trace may contain. Any thread; no lock, no
+ * allocation.
  */
 #include <stdbool.h>
 #include <stddef.h>
 
-/* What readers print, and copies of a trace hold, instead of any other value. */
+/* Text that readers print, and copies of a trace contain, instead of any other value. */
 #define VARIABLE_HIDDEN "(not shown)"
 
 /*
- * Is the variable of @name (@n bytes) one that RDMA libraries or this recorder read, and @value no
- * place for a secret? @value may be cut.
+ * Do RDMA libraries or this recorder read the variable @name (@n bytes), and does @value contain no
+ * secret? @value may be cut.
  */
 bool variable_is_recorded(const char *name, size_t n, const char *value);
 
-/* @value, or VARIABLE_HIDDEN. For traces that were recorded before there was a list. */
+/* @value, or VARIABLE_HIDDEN. For traces that were recorded before the list existed. */
 const char *variable_shown(const char *name, const char *value);

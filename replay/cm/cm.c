@@ -1,17 +1,17 @@
 /*
- * The calls of librdmacm in a replay: whether they are made, and which file makes them
+ * Replaying calls of librdmacm: whether they are made, and the files for each kind
  *
- *	cm_learn.c	who talked to whom
- *	cm_address.c	addresses and ports
- *	cm_call.c	calls
- *	cm_bind.c	those that name an address
- *	cm_event.c	events
- *	cm_made.c	the other end, where the trace does not have it
- *	cm_iwarp.c	queue pairs of iWARP devices
- *	cm_lib.c	librdmacm itself
+ * 	cm_learn.c	which identifiers were connected
+ * 	cm_address.c	addresses and ports
+ * 	cm_call.c	calls
+ * 	cm_bind.c	calls with an address
+ * 	cm_event.c	events
+ * 	cm_made.c	the synthesized other end
+ * 	cm_iwarp.c	queue pairs of iWARP devices
+ * 	cm_lib.c	librdmacm itself
  *
- * Where it is not here, or the device has no connection manager, the verbs inside its calls are
- * all that is replayed.
+ * Without librdmacm, or without a connection manager for the device, only the verbs inside its
+ * calls are replayed.
  */
 #include "replay/cm/cm.h"
 
@@ -22,7 +22,7 @@
 #include "core/wire/log.h"
 #include "replay/cm/cm_priv.h"
 
-/* Why its calls are not made; NULL: they are. */
+/* Why its calls are not replayed; NULL: they are. */
 static const char *prepare_library(struct replay *r)
 {
 	if (r->options->cm == CM_VERBS)
@@ -73,7 +73,7 @@ int cm_replay(struct replay *r, const struct trace_event *event)
 }
 
 /* What was inferred. */
-static void tell_made(struct replay *r)
+static void report_made(struct replay *r)
 {
 	char n[COUNT_TEXT];
 	uint64_t made = 0;
@@ -101,14 +101,14 @@ void cm_fini(struct replay *r)
 	if (!cm)
 		return;
 	if (cm->driven)
-		tell_made(r);
+		report_made(r);
 	cm_clear(r, 0);
 	for (size_t i = 0; i < cm->nmade; i++) {
 		cm_close_end(r, cm->made[i]);
 		free(cm->made[i]);
 	}
 	if (cm->driven)
-		cm_place_tell(r);
+		cm_place_report(r);
 	for (size_t i = 0; i < cm->nchannels; i++)
 		if (cm->channels[i].channel)
 			cm->lib.destroy_event_channel(cm->channels[i].channel);

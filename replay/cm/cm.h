@@ -1,10 +1,10 @@
 #pragma once
 /*
- * The calls of librdmacm, made again: events and private data as recorded.
+ * Replaying calls of librdmacm: events and private data as recorded.
  *
- * Identifiers are made without queue pairs: those are created, modified and connected by the verbs
- * that librdmacm called inside, which the trace has. What goes through the connection manager here
- * is the rest: addresses, requests, replies, private data, events.
+ * Identifiers are created without queue pairs: these are created, modified and connected by the
+ * verbs that librdmacm called inside, which are in the trace. The replay uses the connection
+ * manager for the rest: addresses, requests, replies, private data, events.
  *
  * One thread at a time.
  */
@@ -17,36 +17,39 @@ struct replay;
 struct trace_event;
 struct args;
 
-/* The one pass before: a call of any kind. Returns 0 or -ENOMEM. */
+/* In the first pass over the trace: any call. Returns 0 or -ENOMEM. */
 int cm_learn_call(struct replay *r, const struct trace_event *event, const struct args *in,
 		  const struct args *out);
 
 /*
- * After that: load librdmacm, if the trace has calls of it; or say why they are not made. Returns
- * 0 or -ENOMEM.
+ * After the first pass: load librdmacm if the trace has calls of it, or note why they are not
+ * replayed. Returns 0 or -ENOMEM.
  */
 int cm_begin(struct replay *r);
 
 void cm_fini(struct replay *r);
 
-/* After cm_begin(): struct order_source has the same; NULL: there are none. */
+/* After cm_begin(): the same map as in struct order_source; NULL: there is none. */
 const struct map *cm_heard(const struct replay *r);
 
-/* Is TRACE_CALL or TRACE_RETURN the event of its call at which it may be made again? */
+/* Is @event (TRACE_CALL or TRACE_RETURN) the one at which its call may be replayed? */
 bool cm_takes(const struct trace_event *event);
 
 /* An event that cm_takes(). Returns 0 or -errno after log_err(). */
 int cm_replay(struct replay *r, const struct trace_event *event);
 
-/* Is queue pair @object on an iWARP device here, and librdmacm there to connect it? */
+/*
+ * Is queue pair @object on an iWARP device of this machine, with librdmacm available to connect it?
+ */
 bool cm_connects(const struct replay *r, uint32_t object);
 
 /*
- * ibv_modify_qp() of queue pair @qp, which is connected to @peer (0: not in the trace). Returns
- * whether librdmacm does it: *@ret_needless says so, *@ret_why why it could not.
+ * Replay ibv_modify_qp() of queue pair @qp, which is connected to @peer (0: not in the trace).
+ * Returns whether librdmacm handles it: then *@ret_needless is set if no call was needed, *@ret_why
+ * if it could not.
  */
 bool cm_modify(struct replay *r, uint32_t qp, uint32_t peer, const struct ibv_qp_attr *attr,
 	       int mask, const char **ret_needless, const char **ret_why);
 
-/* Process @process has ended: its identifiers go. */
+/* Process @process has ended: remove its identifiers. */
 void cm_clear(struct replay *r, uint32_t process);

@@ -1,12 +1,12 @@
 /*
- * Recorded addresses, and what stands for them here
+ * Recorded addresses, and their replacements in the replay
  *
- * A recorded IP address becomes one of the device at hand: itself, if it is one, else the first of
- * this machine by which librdmacm finds the device. A recorded port becomes any that is free: other
- * programs may have it here, and nobody else shall connect to what listens.
+ * A recorded IP address is replaced by one of the replay's device: itself, if it is one, else the
+ * first of this machine by which librdmacm finds the device. A recorded port is replaced by a free
+ * one: other programs may use it, and no other program must connect to the replay's listeners.
  *
- *	10.0.0.1:7471  ->  192.0.2.7:40017	bound, listened to, or held for who connects there
- *	0.0.0.0:7471   ->  0.0.0.0:40018
+ * 	10.0.0.1:7471  ->  192.0.2.7:40017	bound, or reserved for connections to it
+ * 	0.0.0.0:7471   ->  0.0.0.0:40018
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -72,7 +72,7 @@ static bool is_loopback(const struct sockaddr_storage *address)
 	return IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)address)->sin6_addr);
 }
 
-/* Is it a device that plays one; and the one of that name, unless @name is NULL? */
+/* Does it replace a recorded device; and the one of that name, unless @name is NULL? */
 static bool is_player(const struct replay *r, const struct ibv_context *context, const char *name)
 {
 	const struct device *device;
@@ -85,7 +85,7 @@ static bool is_player(const struct replay *r, const struct ibv_context *context,
 	return false;
 }
 
-/* Does librdmacm find the device by it? */
+/* Does the address lead librdmacm to the device? */
 static bool finds_device(struct replay *r, const struct sockaddr_storage *address,
 			 const char *device)
 {
@@ -102,7 +102,7 @@ static bool finds_device(struct replay *r, const struct sockaddr_storage *addres
 	return found;
 }
 
-/* An address of this machine by which the device is found; of @family. */
+/* An address of this machine, of @family, that leads to the device. */
 static bool find_own(struct replay *r, const char *device, int family, bool loopback,
 		     struct sockaddr_storage *ret_own)
 {
@@ -154,7 +154,7 @@ static bool is_same_ip(const struct sockaddr_storage *a, const struct sockaddr_s
 	return !memcmp(&x, &y, sizeof(x));
 }
 
-/* In pairs: there, here. */
+/* In pairs: recorded, replayed. */
 static const struct sockaddr_storage *find_host(const struct cm *cm,
 						const struct sockaddr_storage *there)
 {
@@ -187,7 +187,7 @@ void cm_address_here(struct replay *r, struct sockaddr_storage *address)
 	*cm_address_port(address) = port;
 }
 
-/* The part behind the address. */
+/* The part after the address. */
 static const char *port_text(const char *address)
 {
 	const char *colon = strrchr(address, ':');
@@ -195,7 +195,7 @@ static const char *port_text(const char *address)
 	return colon ? colon : address;
 }
 
-/* Does what is bound to @place get what is sent to @there? */
+/* Do messages to @there reach an identifier that is bound to @place? */
 static bool is_reached(const char *place, const char *there)
 {
 	if (!strcmp(place, there))
@@ -235,7 +235,7 @@ int cm_place_note(struct replay *r, const char *there, bool refused, uint16_t po
 	return 0;
 }
 
-void cm_place_tell(struct replay *r)
+void cm_place_report(struct replay *r)
 {
 	char text[TOLD * 2 * SOCKADDR_TEXT] = "", here[SOCKADDR_TEXT];
 	struct sockaddr_storage address;

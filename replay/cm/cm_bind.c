@@ -1,7 +1,7 @@
 /*
- * Calls of librdmacm that name an address: to bind, to resolve, to join a group
+ * Calls of librdmacm with an address: to bind, to resolve, to join a group
  *
- * Recorded addresses are translated (cm_address.c), but for those that could not be used there.
+ * Recorded addresses are translated (cm_address.c), except those that failed in the recording.
  */
 #include <errno.h>
 #include <string.h>
@@ -22,8 +22,8 @@ static void free_place(struct replay *r, struct cm_place *place)
 }
 
 /*
- * As what others know the port that @t->end is bound to. One that the system chose is told by what
- * came to it later: a program gives it to its peer before it listens. NULL: nobody learns it.
+ * The address by which others know the port of @t->end. A port chosen by the system is found in a
+ * later event for it: a program sends it to its peer before it listens. NULL: no peer learns it.
  */
 static const char *find_bound(const struct cm_task *t, const char *there, bool chosen)
 {
@@ -32,7 +32,7 @@ static const char *find_bound(const struct cm_task *t, const char *there, bool c
 	return *t->end->src && !*t->end->dst ? t->end->src : NULL;
 }
 
-/* The port that stands for the recorded one; any free one, where it has none yet. */
+/* Bind to the replacement of the recorded port; or to a free one, if there is none yet. */
 static int bind_end(struct cm_task *t, const char *there, struct sockaddr_storage *address)
 {
 	const char *bound = find_bound(t, there, *cm_address_port(address));
@@ -66,7 +66,7 @@ static bool find_address(struct cm_task *t, enum arg arg, const char **ret_text,
 	return false;
 }
 
-/* The address was that of another host, or taken by another program. */
+/* Was the address that of another host, or in use by another program? */
 static bool is_elsewhere(struct cm_task *t, const char *text)
 {
 	if (!t->call->failed)
@@ -91,7 +91,7 @@ int cm_bind(struct cm_task *t, enum arg arg)
 	return bind_end(t, text, &address);
 }
 
-/* Where the recorded program connected to: who stands for it here. */
+/* The replacement of the address that the recorded program connected to. */
 static int find_destination(struct cm_task *t, const char *text, struct sockaddr_storage *dst)
 {
 	struct cm_place *place;
@@ -121,7 +121,7 @@ int cm_resolve(struct cm_task *t, enum arg src_arg, enum arg dst_arg, int timeou
 		return 0;
 	if (from && cm_address_parse(from, &src)) {
 		cm_address_here(t->r, &src);
-		if (*cm_address_port(&src)) { /* as that of rdma_bind_addr() */
+		if (*cm_address_port(&src)) { /* like that of rdma_bind_addr() */
 			ret = bind_end(t, from, &src);
 			if (ret)
 				return ret;

@@ -1,12 +1,12 @@
 /*
- * Calls of librdmacm, made again
+ * Replaying calls of librdmacm
  *
- * A call that waits, because its identifier is synchronous, is only begun here: the event that
- * ended it is a call of its own in the trace, inside. So are those that rdma_create_ep() and its
- * like consist of.
+ * A call that waits, because its identifier is synchronous, is only begun: the event that ended it
+ * is a separate call in the trace, inside. The calls that rdma_create_ep() and similar functions
+ * make are separate calls, too.
  *
  * Not here: addresses and groups (cm_bind.c), events (cm_event.c); queue pairs, which the verbs
- * inside make and connect.
+ * inside create and connect.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -31,14 +31,15 @@ static struct rdma_event_channel *find_channel(const struct cm_task *t)
 
 static int create_channel(struct cm_task *t)
 {
-	if (t->call->depth) { /* of a synchronous identifier: all of them have ours */
+	/* of a synchronous identifier: all of them use the replay's channel */
+	if (t->call->depth) {
 		t->needless = true;
 		return 0;
 	}
 	return cm_channel_of(t->r, t->call->object) ? 0 : -1;
 }
 
-/* It is closed at the end: here, identifiers may still have it. */
+/* It is closed at the end, since identifiers may still use it. */
 static int destroy_channel(struct cm_task *t)
 {
 	t->needless = t->call->depth;
@@ -89,7 +90,7 @@ static int resolve_addr(struct cm_task *t)
 			  (int)args_number(t->args, ARG(timeout_ms)));
 }
 
-/* The rest of rdma_create_ep() are calls inside it; its addresses may be in none. */
+/* The rest of rdma_create_ep() are calls inside it; its addresses may not appear in any of them. */
 static int create_ep(struct cm_task *t)
 {
 	enum { MS = 2000 };
@@ -108,7 +109,10 @@ static int resolve_route(struct cm_task *t)
 	return t->lib->resolve_route(t->end->id, (int)args_number(t->args, ARG(timeout_ms)));
 }
 
-/* Networks are slow, and devices patient: who asked before somebody listened was heard. */
+/*
+ * Networks are slow, and devices retry: a request that was sent before the listener existed was
+ * received.
+ */
 static bool is_listened(struct replay *r, const struct cm_end *end)
 {
 	const struct cm_place *place = cm_place_find(r, end->dst, end->refused);
@@ -155,7 +159,7 @@ static int listen_end(struct cm_task *t)
 	return ret;
 }
 
-/* The number here of the queue pair of @t->end; or of that which the program named. */
+/* The replay's number of the queue pair of @t->end; or of that with the program's number. */
 static uint32_t find_qpn(const struct cm_task *t, uint32_t named)
 {
 	const struct replica *replica = replica_of(t->r, t->end->qp);
@@ -170,7 +174,7 @@ static uint32_t find_qpn(const struct cm_task *t, uint32_t named)
 	return named;
 }
 
-/* What a device cannot is lowered, as librdmacm lowers it where nothing is asked for. */
+/* Values above the device's limit are lowered, as librdmacm does for defaults. */
 static uint8_t at_most(const struct cm_task *t, uint8_t value, bool initiator)
 {
 	const struct ibv_context *context = t->end->id->verbs;
@@ -185,8 +189,7 @@ static uint8_t at_most(const struct cm_task *t, uint8_t value, bool initiator)
 }
 
 /*
- * What is passed for identifiers without a queue pair; what librdmacm takes where a program passes
- * nothing.
+ * Parameters for identifiers without a queue pair; librdmacm's defaults if the program passes none.
  */
 static struct rdma_conn_param read_parameters(const struct cm_task *t, uint8_t data[CM_DATA])
 {
@@ -274,7 +277,7 @@ static int disconnect_end(struct cm_task *t)
 	return t->lib->disconnect(t->end->id);
 }
 
-/* A port is compared by what it stands for. */
+/* A port is compared with the port that it replaces. */
 static int get_port(struct cm_task *t)
 {
 	t->needless = !*t->end->dst && !t->end->id->route.addr.src_addr.sa_family;
@@ -309,7 +312,7 @@ static int migrate_id(struct cm_task *t)
 	return t->lib->migrate_id(t->end->id, find_channel(t));
 }
 
-/* Which are made again; the others consist of these, or of verbs. */
+/* Calls that are replayed; the others consist of these, or of verbs. */
 static int (*const calls[VERB_COUNT])(struct cm_task *) = {
 	[VERB_rdma_create_event_channel] = create_channel,
 	[VERB_rdma_destroy_event_channel] = destroy_channel,
@@ -353,7 +356,7 @@ static bool makes_end(enum verb verb)
 	       verb == VERB_rdma_create_event_channel || verb == VERB_rdma_destroy_event_channel;
 }
 
-/* It waited inside for the event: that it was begun is all that this call itself tells. */
+/* It has waited inside for the event: this call's own result is only that it was begun. */
 static bool has_waited(const struct cm_task *t)
 {
 	uint64_t waited;
@@ -381,7 +384,7 @@ static void compare_result(const struct cm_task *t, int ret, int err)
 	differ_result(t->r->outcome, t->event->id, &there, ret, err);
 }
 
-/* Of a connection, not of its identifier alone. */
+/* A verb for a connection, not only for its identifier. */
 static bool is_of_connection(enum verb verb)
 {
 	switch (verb) {
@@ -398,7 +401,7 @@ static bool is_of_connection(enum verb verb)
 	}
 }
 
-/* Why it is not made; NULL: it is. */
+/* Why it is not replayed; NULL: it is. */
 static const char *why_not(const struct cm_task *t)
 {
 	const char *unmade = cm_why_unmade(t->r, t->end);
@@ -411,7 +414,7 @@ static const char *why_not(const struct cm_task *t)
 		      : "its identifier is not in the trace";
 }
 
-/* librdmacm follows its pointer to the device in these without having one. */
+/* Without a device, librdmacm dereferences a NULL pointer in these. */
 static bool lacks_device(const struct cm_task *t)
 {
 	switch (t->call->verb) {
@@ -447,7 +450,7 @@ int cm_call(struct replay *r, const struct trace_event *event)
 	if (!makes_end(call->verb))
 		t.end = cm_end_at(r, event, args_number(t.args, ARG(id)), event->time);
 	why = why_not(&t);
-	if (why && call->depth) { /* rdma_create_ep() that failed; a request that is not taken */
+	if (why && call->depth) { /* rdma_create_ep() that failed; a request that is not accepted */
 		outcome_tolerated(r->outcome, gave_up);
 		return 0;
 	}

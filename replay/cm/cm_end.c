@@ -1,9 +1,9 @@
 /*
- * Identifiers here: made and destroyed, and what comes for them
+ * Identifiers in the replay: creation, destruction, and their events
  *
- * What comes here is kept with its identifier until the recorded program asks for it: events of
- * different identifiers may come in another order. A request is kept with the end that it came
- * from, which its source port tells.
+ * Events are stored with their identifier until a recorded call gets them, since events of
+ * different identifiers may come in another order. A request is stored with the end that sent it,
+ * which is identified by its source port.
  *
  * Events are acknowledged as soon as they have been copied, so that no destroy waits for them.
  */
@@ -71,7 +71,7 @@ int cm_note_port(struct replay *r, struct cm_end *end)
 	return port ? map_put(&r->cm->ports, port_key(end->id->ps, port), (uintptr_t)end) : 0;
 }
 
-/* Somebody of this replay, or another program: that is sent away. */
+/* The sender is an end of this replay, or another program: that is rejected. */
 static struct cm_end *find_asking(struct replay *r, struct rdma_cm_id *id)
 {
 	uint64_t end;
@@ -200,7 +200,7 @@ int cm_open_end(struct replay *r, struct cm_end *end, struct rdma_event_channel 
 	return 0;
 }
 
-/* librdmacm frees what it keeps of a group only when that is left. */
+/* librdmacm frees its state of a group only when the group is left. */
 static void leave_groups(struct replay *r, struct cm_end *end)
 {
 	for (size_t i = 0; end->id && i < end->ngroups; i++)

@@ -1,7 +1,7 @@
 /*
- * Events of librdmacm: those that a recorded call got, waited for and compared
+ * Events of librdmacm: waiting for those that a recorded call got, and comparing them
  *
- * Not here: what comes here, for any identifier (cm_end.c).
+ * Not here: receiving events, for any identifier (cm_end.c).
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -19,8 +19,8 @@ static const char silence[] = "a connection without a response: the replay does 
 static const char padded[] = "the length of private data, which depends on the type of the link";
 
 /*
- * An identifier that has a queue pair is established by librdmacm itself, while the program gets
- * the reply.
+ * librdmacm itself establishes an identifier that has a queue pair, when the program gets the
+ * reply.
  */
 static void establish_end(struct replay *r, struct cm_end *end)
 {
@@ -33,8 +33,8 @@ static void establish_end(struct replay *r, struct cm_end *end)
 }
 
 /*
- * Wait for that which says that the other end is established: it was so before the recorded call
- * that did it had returned.
+ * Wait for the event that reports the other end as established: in the recording it was so before
+ * this call had returned.
  */
 static bool await_established(struct replay *r, struct cm_end *end, int64_t deadline)
 {
@@ -50,14 +50,14 @@ static bool await_established(struct replay *r, struct cm_end *end, int64_t dead
 	return true;
 }
 
-/* What is compared of one event. */
+/* The event that is compared. */
 struct comparison {
 	struct replay *r;
 	const struct trace_event *event;
 	const struct args *there;
 	const struct cm_arrival *here;
 	uint32_t object;
-	bool made; /* the other end gives the recorded numbers */
+	bool made; /* the other end returns the recorded numbers */
 };
 
 static void differ_field(const struct comparison *c, const char *path, int64_t there, int64_t here)
@@ -86,7 +86,7 @@ static unsigned int used_length(const uint8_t data[CM_DATA], unsigned int length
 	return length;
 }
 
-/* The links of InfiniBand pad it with zeros; what is beyond a length is zero in both. */
+/* InfiniBand links pad it with zeros; bytes beyond the length are zero in both. */
 static void compare_private(const struct comparison *c, const struct cm_parameters *of)
 {
 	uint8_t there[CM_DATA];
@@ -105,7 +105,7 @@ static void compare_private(const struct comparison *c, const struct cm_paramete
 		     arg_path(of->private_data), a, b);
 }
 
-/* The number there of the queue pair that is @here; itself if it is none of the trace. */
+/* The recorded number of the queue pair that is @here; @here itself if it is not in the trace. */
 static uint32_t number_there(const struct comparison *c, uint32_t here)
 {
 	uint64_t id;
@@ -186,7 +186,7 @@ static bool is_request(const char *type)
 	return type && !strcmp(type, "RDMA_CM_EVENT_CONNECT_REQUEST");
 }
 
-/* What came with a request is the identifier from now on. */
+/* The identifier of a request is used from now on. */
 static void become_asked(struct replay *r, struct cm_end *end, struct cm_end *asking)
 {
 	struct cm_end *asked = asking->asked;
@@ -204,7 +204,7 @@ static void become_asked(struct replay *r, struct cm_end *end, struct cm_end *as
 	}
 }
 
-/* When @process had its last event. */
+/* The time of the last event of @process. */
 static int64_t last_time(struct replay *r, uint32_t process)
 {
 	struct cm *cm = r->cm;
@@ -217,7 +217,7 @@ static int64_t last_time(struct replay *r, uint32_t process)
 	return cm->last && process < r->nprocesses ? cm->last[process] : INT64_MAX;
 }
 
-/* The kernel told @end of its partner's end, which the recorder noticed later. */
+/* The kernel reported to @end that its partner ended, which the recorder noticed later. */
 static void end_partner(struct replay *r, struct cm_end *end, const struct trace_event *event,
 			const char *type)
 {
@@ -231,7 +231,7 @@ static void end_partner(struct replay *r, struct cm_end *end, const struct trace
 		cm_close_end(r, partner);
 }
 
-/* Wait for what @event says that @end got: true if anything has come for it. */
+/* Wait for the event that @end got according to @event: true if anything has come for it. */
 static bool await_event(struct replay *r, struct cm_end *end, const struct trace_event *event,
 			const char *type)
 {
@@ -262,7 +262,7 @@ static void miss_event(struct replay *r, const struct trace_event *event, struct
 			type ? type : "an event");
 }
 
-/* Nothing here makes them. */
+/* Events that the replay cannot cause. */
 static const char *why_not_caused(const char *type)
 {
 	if (type && (!strcmp(type, "RDMA_CM_EVENT_DEVICE_REMOVAL") ||
@@ -271,7 +271,7 @@ static const char *why_not_caused(const char *type)
 	return NULL;
 }
 
-/* Nobody answered, for minutes on a network. */
+/* No answer came, for minutes on a network. */
 static bool is_silence(const struct args *out, const char *type)
 {
 	int64_t status = 0;

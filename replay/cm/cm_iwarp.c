@@ -1,14 +1,14 @@
 /*
  * Queue pairs of an iWARP device, which librdmacm alone connects
  *
- *	recorded with librdmacm	its rdma_connect() and rdma_accept() do it here, too
- *	by ibv_modify_qp()	when the first of both is moved to RTR: one of them listens at an
- *				address of the device, the other connects there
+ * 	recorded with librdmacm	by its rdma_connect() and rdma_accept(), which are replayed
+ * 	by ibv_modify_qp()	when the first of both is moved to RTR: one of them listens at an
+ * 				address of the device, the other connects there
  *
- * It is connected once: what a queue pair does after it was reset and connected again is left out.
- * ibv_modify_qp() to RTR and RTS is not called then. Made ends (synth.c, cm_made.c) are not
- * connected: a reply there takes a queue pair, which is then in RTS, and the first message is that
- * of the side that asked. So where one side was recorded its connections are left out.
+ * It is connected once: events of a queue pair after a reset and another connect are left out.
+ * ibv_modify_qp() to RTR and RTS is not called then. Synthesized ends (synth.c, cm_made.c) are not
+ * connected: an iWARP reply needs a queue pair, which is then in RTS, and the first message must
+ * come from the connecting side. So if only one side was recorded its connections are left out.
  */
 #include <stdlib.h>
 
@@ -114,7 +114,7 @@ static struct rdma_conn_param make_parameters(const struct replay *r, uint32_t q
 					 .qp_num = r->replicas[qp].number };
 }
 
-/* @asking is connected to a listener at an address of @context's device; it has @qp. */
+/* @asking is connected to a listener at an address of @context's device; its queue pair is @qp. */
 static bool ask_here(struct replay *r, struct cm_end *asking, struct cm_end *listening, uint32_t qp,
 		     int64_t deadline)
 {
@@ -136,7 +136,7 @@ static bool ask_here(struct replay *r, struct cm_end *asking, struct cm_end *lis
 	       !lib->connect(asking->id, &param) && cm_await_asked(r, asking, deadline);
 }
 
-/* They stay connected as long as their identifiers are there: to the end. */
+/* They stay connected until their identifiers are destroyed, at the end. */
 static bool join_pair(struct replay *r, uint32_t qp, uint32_t peer)
 {
 	int64_t deadline = pace_now() + r->options->timeout;
@@ -152,7 +152,7 @@ static bool join_pair(struct replay *r, uint32_t qp, uint32_t peer)
 	       cm_await_type(r, asking, RDMA_CM_EVENT_ESTABLISHED, deadline);
 }
 
-/* Queue pair @qp is connected to @peer (0: not in the trace) by ibv_modify_qp() there. */
+/* Connect queue pair @qp, which was connected to @peer (0: not in the trace) by ibv_modify_qp(). */
 static const char *connect_pair(struct replay *r, uint32_t qp, uint32_t peer)
 {
 	const struct replica *other = replica_of(r, peer);

@@ -1,9 +1,9 @@
 /*
- * What must be known of identifiers before the first is made
+ * Facts about identifiers that must be known before the first one is created
  *
- * The addresses of each, and the queue pair that was made on it. Then who talked to whom: the
- * source of one is the destination of the other, with ports, and the n-th that had an address
- * talked to the n-th that had its reverse.
+ * The addresses of each, and the queue pair created on it. Then the pairs: the source of one is the
+ * destination of the other, with ports, and the n-th identifier with an address pair was connected
+ * to the n-th with the reverse pair.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ struct cm_end *cm_end_of(const struct replay *r, uint32_t object)
 	return object && object < r->cm->nends ? r->cm->ends[object] : NULL;
 }
 
-/* The identifier at @handle; one that a request brings may not be there before its call ends. */
+/* The identifier at @handle; that of a request may not exist before its call ends. */
 static const struct object *find_object(struct replay *r, uint32_t process, uint64_t handle,
 					int64_t time)
 {
@@ -71,7 +71,7 @@ int cm_learn_nothing(struct replay *r)
 	return r->cm ? 0 : begin_learning(r);
 }
 
-static struct cm_inside *inside_of(struct replay *r, uint32_t thread)
+static struct cm_inside *is_inside(struct replay *r, uint32_t thread)
 {
 	struct cm *cm = r->cm;
 
@@ -87,13 +87,13 @@ static void keep_address(char *to, const char *address)
 		snprintf(to, SOCKADDR_TEXT, "%s", address);
 }
 
-/* Was it rejected by somebody who listened? iWARP knows one status only. */
+/* Was it rejected by a listener? iWARP has only one status. */
 static bool is_by_program(int64_t status, int64_t length)
 {
 	return status < 0 ? length : status == CM_REJ_CONSUMER || status == CM_REJ_VENDOR;
 }
 
-/* @end came with a request. */
+/* @end was created by a request. */
 static void learn_request(struct replay *r, const struct trace_event *event, const struct args *out,
 			  struct cm_end *end)
 {
@@ -106,7 +106,7 @@ static void learn_request(struct replay *r, const struct trace_event *event, con
 	if (!listener)
 		return;
 	end->listener = listener->object;
-	/* its port, if it was bound to any */
+	/* its port, if it was bound to any port */
 	keep_address(listener->src, args_text(out, ARG(event.src_addr)));
 }
 
@@ -138,7 +138,7 @@ static void learn_got(struct replay *r, const struct trace_event *event, const s
 		end->refused = true;
 }
 
-/* When it listened, or asked. */
+/* The time when it listened, or connected. */
 static void learn_begun(struct replay *r, const struct trace_event *event)
 {
 	const struct call *call = event->call;
@@ -173,7 +173,7 @@ static bool may_wait(enum verb verb)
 	}
 }
 
-/* Where an address could not be used there, it is not translated. */
+/* An address that failed in the recording is not translated. */
 static void learn_failed(struct replay *r, const struct call *call)
 {
 	struct cm_end *end = cm_end_of(r, call->object);
@@ -183,7 +183,7 @@ static void learn_failed(struct replay *r, const struct call *call)
 		end->lost = true;
 }
 
-/* librdmacm may give rdma_create_ep()'s addresses without calling functions that are seen. */
+/* librdmacm may set rdma_create_ep()'s addresses without calling recorded functions. */
 static int learn_ep(struct replay *r, const struct trace_event *event, struct cm_inside *inside)
 {
 	const struct call *call = event->call;
@@ -239,7 +239,7 @@ int cm_learn_call(struct replay *r, const struct trace_event *event, const struc
 	if (verb_infos[call->verb].via != VIA_CM && !r->cm)
 		return 0;
 	err = r->cm ? 0 : begin_learning(r);
-	inside = err ? NULL : inside_of(r, event->id.thread);
+	inside = err ? NULL : is_inside(r, event->id.thread);
 	if (!inside)
 		return -ENOMEM;
 	if (verb_infos[call->verb].via == VIA_CM)
@@ -254,7 +254,7 @@ int cm_learn_call(struct replay *r, const struct trace_event *event, const struc
 	return map_put(&r->cm->of_qp, call->object, end->object);
 }
 
-/* Of both addresses, in the order of the side that asks. */
+/* A hash of both addresses, in the order of the connecting side. */
 static uint64_t hash_pair(const char *from, const char *to)
 {
 	uint64_t hash = 14695981039346656037ull;
@@ -267,7 +267,7 @@ static uint64_t hash_pair(const char *from, const char *to)
 	return hash;
 }
 
-static int add_alike(struct map *asking, struct cm_end *end)
+static int join_alike(struct map *asking, struct cm_end *end)
 {
 	uint64_t key = hash_pair(end->src, end->dst), at;
 	struct cm_end *last;
@@ -280,7 +280,7 @@ static int add_alike(struct map *asking, struct cm_end *end)
 	return 0;
 }
 
-/* Did it hear @asking before it listened? */
+/* Did it receive the request of @asking before it listened? */
 static int pair_heard(struct replay *r, const struct cm_end *asking, const struct cm_end *listener)
 {
 	if (!listener || !listener->call.thread || !asking->call.thread ||
@@ -298,7 +298,7 @@ static int pair_end(struct replay *r, struct map *asking, struct cm_end *end)
 		return 0;
 	other = (void *)(uintptr_t)at;
 	map_put(asking, key, (uintptr_t)other->next_alike);
-	other->refused = false; /* whatever it was told */
+	other->refused = false; /* whatever was reported to it */
 	end->partner = other->object;
 	other->partner = end->object;
 	return pair_heard(r, other, cm_end_of(r, end->listener));
@@ -309,7 +309,7 @@ const struct map *cm_heard(const struct replay *r)
 	return r->cm && r->cm->driven && r->cm->heard.used ? &r->cm->heard : NULL;
 }
 
-/* Objects are in the order of their creation. */
+/* Objects are sorted by creation. */
 int cm_pair(struct replay *r)
 {
 	struct map asking = { 0 };
@@ -317,7 +317,7 @@ int cm_pair(struct replay *r)
 
 	for (uint32_t i = 1; i < r->cm->nends && !err; i++)
 		if (r->cm->ends[i] && !r->cm->ends[i]->passive && *r->cm->ends[i]->dst)
-			err = add_alike(&asking, r->cm->ends[i]);
+			err = join_alike(&asking, r->cm->ends[i]);
 	for (uint32_t i = 1; i < r->cm->nends && !err; i++)
 		if (r->cm->ends[i] && r->cm->ends[i]->passive && *r->cm->ends[i]->dst)
 			err = pair_end(r, &asking, r->cm->ends[i]);

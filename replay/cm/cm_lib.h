@@ -37,10 +37,10 @@ struct cm_lib {
 #define MEMBER(name) typeof(&rdma_##name) name;
 	CM_LIB(MEMBER)
 #undef MEMBER
-	/* not in every version; NULL */
+	/* NULL in versions without it */
 	typeof(&rdma_join_multicast_ex) join_multicast_ex;
 	typeof(&rdma_reject_ece) reject_ece;
 };
 
-/* Load it, for good. Returns 0 or -ENOENT: it is not here, or too old. */
+/* Load it permanently. Returns 0 or -ENOENT: it is not installed, or too old. */
 int cm_lib_load(struct cm_lib *lib);

@@ -1,14 +1,14 @@
 /*
- * The other end of a connection of librdmacm, where the trace does not have it
+ * The other end of a connection of librdmacm, if it is not in the trace
  *
- *	recorded side got	the made end
- *	CONNECT_REQUEST		connects, with the private data and parameters of that event
- *	ESTABLISHED		accepts what was asked, with those; or answers to the reply
- *	CONNECT_RESPONSE	accepts
- *	REJECTED		rejects, with the private data; nobody listens where nobody did
- *	DISCONNECTED		disconnects
+ * 	recorded side got	the synthesized end
+ * 	CONNECT_REQUEST		connects, with the private data and parameters of that event
+ * 	ESTABLISHED		accepts the request, with those of the event; or completes it
+ * 	CONNECT_RESPONSE	accepts
+ * 	REJECTED		rejects, with the private data; without a listener, creates none
+ * 	DISCONNECTED		disconnects
  *
- * Each just before the recorded event that shows it.
+ * It does each of these just before the recorded event that shows it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -33,8 +33,8 @@ struct cm_end *cm_made_new(struct replay *r)
 }
 
 /*
- * An end is made that listens, or that holds a port where nobody does; for a listener of the trace
- * that is not there yet the port is held, too.
+ * Create an end that listens, or that reserves a port if there was no listener; the port is also
+ * reserved for a listener of the trace that does not exist yet.
  */
 uint16_t cm_made_listen(struct replay *r, struct cm_end *end, const struct sockaddr_storage *dst)
 {
@@ -53,7 +53,7 @@ uint16_t cm_made_listen(struct replay *r, struct cm_end *end, const struct socka
 	return lib->get_src_port(made->id);
 }
 
-/* The parameters that the other end saw, as this end must give them. */
+/* The parameters that the other end saw, as this end must pass them. */
 static struct rdma_conn_param mirror_parameters(const struct args *out, uint8_t data[CM_DATA])
 {
 	int64_t value;
@@ -76,7 +76,7 @@ static struct rdma_conn_param mirror_parameters(const struct args *out, uint8_t 
 	return param;
 }
 
-/* What listens for @end there, of the trace. */
+/* The listener in the trace that @end connected to. */
 static bool find_listener(struct replay *r, const struct cm_end *end,
 			  struct sockaddr_storage *ret_address)
 {
@@ -133,7 +133,7 @@ static void answer_request(struct replay *r, struct cm_end *end, const struct tr
 		r->cm->lib.reject(end->asked->id, param.private_data, param.private_data_len);
 }
 
-/* The other end asked, and got the reply of the trace. */
+/* The other end has connected, and got the reply of the trace. */
 static void answer_reply(struct replay *r, struct cm_end *end, const struct trace_event *event,
 			 bool accepts, int64_t deadline)
 {
@@ -158,7 +158,7 @@ static void hang_up(struct replay *r, struct cm_end *end)
 		r->cm->lib.disconnect(far->id);
 }
 
-/* Does the made end cause it? */
+/* Does the synthesized end cause it? */
 static bool is_answer(const struct cm_end *end, const char *type)
 {
 	return !strcmp(type, "RDMA_CM_EVENT_ESTABLISHED") ||

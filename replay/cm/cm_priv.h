@@ -1,13 +1,13 @@
 #pragma once
 /*
- * What the files of librdmacm's calls (cm*.c) share.
+ * What the files that replay calls of librdmacm (cm*.c) share.
  *
- *	end      an identifier: a recorded one, or the other end of one, which is made
- *	arrival  an event that came here, and that no recorded call has got yet
- *	place    a recorded address and port, and the port that stands for it here
+ * 	end      an identifier: a recorded one, or a synthesized other end of one
+ * 	arrival  an event that came in the replay and that no recorded call has got yet
+ * 	place    a recorded address and port, and the port that replaces it
  *
- * The ends of a connection find each other by their addresses: what one calls its source is the
- * other's destination. Here, a request is known by the port that it comes from.
+ * The ends of a connection are matched by their addresses: the source of one is the destination of
+ * the other. In the replay, a request is identified by the port that it comes from.
  */
 #include <netinet/in.h>
 
@@ -19,7 +19,10 @@
 
 enum { CM_DATA = 256 }; /* private data: its length is a byte */
 
-/* Reasons of a rejection that a program can give, and one of datagrams: the specification, 12.6 */
+/*
+ * Reasons of a rejection that a program can give, and one for datagrams: InfiniBand specification,
+ * 12.6
+ */
 enum { CM_REJ_CONSUMER = 28, CM_REJ_VENDOR = 35, CM_SIDR_NO_SERVICE = 1 };
 
 struct cm_arrival {
@@ -37,33 +40,34 @@ struct cm_end {
 	uint32_t object; /* 0: made */
 	uint32_t process;
 	uint32_t partner; /* object of the other end; 0: not in the trace */
-	uint32_t qp;      /* object, made by rdma_create_qp(); 0: none */
+	uint32_t qp;      /* object that rdma_create_qp() made; 0: none */
 	char src[SOCKADDR_TEXT], dst[SOCKADDR_TEXT];
-	bool passive; /* it came with a request */
-	bool refused; /* nobody listened where it connected to */
+	bool passive; /* it was created by a connection request */
+	bool refused; /* there was no listener at its destination */
 	bool lost;    /* its address was not found */
 	struct cm_end *next_alike;
-	uint32_t listener; /* object: who got its request; 0: it is not passive, or not known */
+	/* object that received its request; 0: it is not passive, or not known */
+	uint32_t listener;
 	struct event_id
-		call;   /* rdma_listen() or rdma_connect() that did something; thread 0: none */
+		call;   /* the rdma_listen() or rdma_connect() that took effect; thread 0: none */
 	int64_t called; /* its begin */
 	/* here */
 	struct rdma_cm_id *id;
 	struct cm_arrival *first, **last;
-	struct cm_end *asked; /* the other end, as its request came, until it is taken */
-	struct cm_end *far;   /* the other end, made */
-	bool answered;        /* by a made end */
-	bool waits;           /* to connect, until somebody listens, with these: */
+	struct cm_end *asked; /* the other end, while its request is here but not accepted */
+	struct cm_end *far;   /* the synthesized other end */
+	bool answered;        /* by a synthesized end */
+	bool waits;           /* to connect, until there is a listener, with these: */
 	struct rdma_conn_param param;
 	uint8_t data[CM_DATA];
-	struct sockaddr_storage *groups; /* that it is in */
+	struct sockaddr_storage *groups; /* groups that it has joined */
 	size_t ngroups;
 	bool datagrams;
 	unsigned int silent; /* events that did not come */
 };
 
 struct cm_channel {
-	uint32_t object; /* 0: ours, of identifiers that had their own */
+	uint32_t object; /* 0: the replay's own, of identifiers that had one of their own */
 	struct rdma_event_channel *channel;
 };
 
@@ -72,16 +76,16 @@ struct cm_place {
 	bool refused;
 	bool listened;         /* an identifier of the trace listens there */
 	uint16_t port;         /* here, network order */
-	struct cm_end *keeper; /* a made end that holds it, or listens there */
+	struct cm_end *keeper; /* the synthesized end that owns it, or listens on it */
 };
 
-/* A thread of the recording, while it is learned: the last calls that others may be inside of. */
+/* Used in the first pass, for each recorded thread: its last calls, which may enclose others. */
 struct cm_inside {
 	uint32_t id;        /* object, of rdma_create_qp() */
 	int64_t id_end;     /* when that ended */
 	struct event_id ep; /* rdma_create_ep() */
 	int64_t ep_end;
-	struct event_id call; /* what waits, where the identifier is synchronous */
+	struct event_id call; /* the waiting call, if the identifier is synchronous */
 	int64_t call_end;
 };
 
@@ -94,19 +98,22 @@ struct cm {
 	size_t nmade;
 	struct cm_inside *inside; /* by thread */
 	size_t ninside;
-	struct map waited; /* calls inside of which events were got: of synchronous identifiers */
-	struct map of_qp;  /* queue pairs of identifiers there, to these (objects) */
-	struct map joined; /* those that librdmacm has connected on an iWARP device here */
-	struct map heard; /* rdma_connect() to the later rdma_listen() that heard it, event_key() */
-	struct map inside_ep; /* rdma_create_ep() that have their addresses in calls inside */
-	struct map ports;     /* here, to the end that has it: its address */
+	struct map waited; /* calls that got events inside them: of synchronous identifiers */
+	struct map of_qp;  /* recorded queue pairs of identifiers, to the identifiers (objects) */
+	/* those that librdmacm has connected on an iWARP device of this machine */
+	struct map joined;
+	/* rdma_connect() to the later rdma_listen() that received it, by event_key() */
+	struct map heard;
+	/* calls of rdma_create_ep() whose addresses are in calls inside them */
+	struct map inside_ep;
+	struct map ports; /* ports of the replay, to the end that has each: its address */
 	struct cm_channel *channels;
 	size_t nchannels;
 	struct cm_place *places;
 	size_t nplaces;
-	struct sockaddr_storage *hosts; /* in pairs: a recorded IP address, and that here */
+	struct sockaddr_storage *hosts; /* pairs of a recorded IP address and the replay's */
 	size_t nhosts;
-	int64_t *last; /* by process: the time of its last event; NULL: not asked for yet */
+	int64_t *last; /* by process: the time of its last event; NULL: not computed yet */
 };
 
 /* cm_learn.c */
@@ -114,45 +121,50 @@ struct cm_end *cm_end_of(const struct replay *r, uint32_t object);
 struct cm_end *cm_end_at(struct replay *r, const struct trace_event *event, uint64_t handle,
 			 int64_t time);
 int cm_pair(struct replay *r);
-/* Where nothing was learned of librdmacm: 0 or -ENOMEM. */
+/* Does nothing if the trace has no calls of librdmacm: 0 or -ENOMEM. */
 int cm_learn_nothing(struct replay *r);
 
-/* cm_address.c: @text as core/store/db/sockaddr.h has it */
+/* cm_address.c: parse @text, in the form of core/store/db/sockaddr.h */
 bool cm_address_parse(const char *text, struct sockaddr_storage *ret_address);
 uint16_t *cm_address_port(struct sockaddr_storage *address);
-/* Is it an address that means the same everywhere: of a group, or any? */
+/* Is it an address with the same meaning everywhere: a group, or the wildcard? */
 bool cm_address_is_general(const struct sockaddr_storage *address);
-/* Is there any address at which the device here is reached? */
+/* Does any address of this machine lead to the device? */
 bool cm_address_probe(struct replay *r);
-/* Of the device of that name alone. */
+/* Only for the device of that name. */
 bool cm_address_own(struct replay *r, const char *device, struct sockaddr_storage *ret_own);
-/* Translate the IP address alone. */
+/* Translate the IP address only. */
 void cm_address_here(struct replay *r, struct sockaddr_storage *address);
 struct cm_place *cm_place_find(struct replay *r, const char *there, bool refused);
-/* Port @port has it here; @keeper: the made end that holds it, or NULL. Returns 0 or -ENOMEM. */
+/*
+ * The replay uses port @port for it; @keeper: the synthesized end that owns it, or NULL. Returns 0
+ * or -ENOMEM.
+ */
 int cm_place_note(struct replay *r, const char *there, bool refused, uint16_t port,
 		  struct cm_end *keeper);
 /* In the report. */
-void cm_place_tell(struct replay *r);
+void cm_place_report(struct replay *r);
 
-/* cm_end.c: make an identifier here for it: 0 or -errno. */
+/* cm_end.c: create its identifier in the replay: 0 or -errno. */
 int cm_open_end(struct replay *r, struct cm_end *end, struct rdma_event_channel *channel,
 		enum rdma_port_space ps);
 void cm_close_end(struct replay *r, struct cm_end *end);
-/* Note which end has the port that it was bound to. */
+/* Remember which end has the port that it was bound to. */
 int cm_note_port(struct replay *r, struct cm_end *end);
 struct rdma_event_channel *cm_channel_of(struct replay *r, uint32_t object);
-/* Take what has come here. */
+/* Read all events that have come. */
 void cm_pump(struct replay *r);
 struct cm_arrival *cm_arrival_take(struct cm_end *end);
 void cm_arrivals_drop(struct cm_end *end);
-/* Wait for it; the type that @end gets first; false if nothing comes. */
+/* Wait for its next event. Returns the event's type, or false if none comes. */
 bool cm_await(struct replay *r, struct cm_end *end, int64_t deadline);
 bool cm_await_asked(struct replay *r, struct cm_end *end, int64_t deadline);
-/* The same of one type; those before it are dropped. */
+/* Wait for an event of that type; events before it are dropped. */
 bool cm_await_type(struct replay *r, struct cm_end *end, enum rdma_cm_event_type type,
 		   int64_t deadline);
-/* The names of a connection's parameters: of rdma_connect(), of an event, of one for datagrams. */
+/*
+ * The argument names of a connection's parameters: for rdma_connect(), for an event, for datagrams.
+ */
 struct cm_parameters {
 	enum arg private_data, private_data_len, responder_resources, initiator_depth, flow_control,
 		retry_count, rnr_retry_count, srq, qp_num;
@@ -167,14 +179,16 @@ struct cm_parameters {
 
 extern const struct cm_parameters cm_connection, cm_datagrams;
 
-/* The private data that @of names: its length; the bytes, or zeros where they were not kept. */
+/*
+ * The private data that @of names: its length, and the bytes, or zeros if they were not recorded.
+ */
 uint8_t cm_private(const struct args *args, const struct cm_parameters *of, uint8_t data[CM_DATA],
 		   bool *ret_known);
 
 /* cm_event.c */
 int cm_get_event(struct replay *r, const struct trace_event *event);
 
-/* A call that is made again. */
+/* A call that is replayed. */
 struct cm_task {
 	struct replay *r;
 	const struct trace_event *event;
@@ -182,10 +196,10 @@ struct cm_task {
 	const struct args *args;
 	struct cm_end *end; /* NULL: none, or not known */
 	const struct cm_lib *lib;
-	bool needless; /* out: it was not made */
+	bool needless; /* out: the call was not needed */
 };
 
-/* cm_bind.c: the arguments by their names; as the functions of librdmacm return */
+/* cm_bind.c: fetch an argument by its name; returns as the functions of librdmacm do */
 int cm_bind(struct cm_task *t, enum arg arg);
 int cm_resolve(struct cm_task *t, enum arg from, enum arg to, int timeout_ms);
 int cm_join(struct cm_task *t);
@@ -196,15 +210,17 @@ int cm_call(struct replay *r, const struct trace_event *event);
 
 /* cm_iwarp.c */
 bool cm_has_iwarp(const struct replay *r);
-/* Why a connection of @end is left out; NULL: it is not. */
+/* Why a connection of @end is left out; NULL: it is replayed. */
 const char *cm_why_unmade(const struct replay *r, const struct cm_end *end);
 /* rdma_connect() or rdma_accept() of @end was called: 0 or -ENOMEM. */
 int cm_note_connected(struct replay *r, const struct cm_end *end);
 
-/* cm_made.c: an end that is made; NULL without memory */
+/* cm_made.c: a synthesized end; NULL without memory */
 struct cm_end *cm_made_new(struct replay *r);
-/* The other end does what brings @event, got by @end */
+/* Let the other end cause @event, which @end got */
 void cm_made_before(struct replay *r, struct cm_end *end, const struct trace_event *event,
 		    int64_t deadline);
-/* Before @end resolves its destination: somebody must be there. Returns the port here, or 0. */
+/*
+ * Before @end resolves its destination: make sure that there is a listener. Returns its port, or 0.
+ */
 uint16_t cm_made_listen(struct replay *r, struct cm_end *end, const struct sockaddr_storage *dst);

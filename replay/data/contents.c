@@ -1,15 +1,15 @@
 /*
- * Contents of messages, as they were recorded
+ * Recorded contents of messages
  *
- *	post of a send    recorded bytes -> the buffers here
- *	post of a receive where its buffers are: noted with the request
- *	completion        the buffers here = recorded bytes?
+ * 	post of a send    recorded bytes -> the replay's buffers
+ * 	post of a receive its buffers are noted with the request
+ * 	completion        the replay's buffers = recorded bytes?
  *
- * Received bytes are compared only if the sender, too, sent the recorded bytes. Where the recorder
- * could not tell which request a message took, what was sent stands for what was received. A buffer
- * that was posted again since is not looked at where another message may be in it.
+ * Received bytes are compared only if the sender, too, sent the recorded bytes. If the recorder
+ * could not determine which request a message consumed, the sent bytes are used as the expected
+ * bytes. A buffer that was posted again since is not compared if another message may be in it.
  *
- * Not here: what reads and atomics fetch (fetched.c).
+ * Not here: data fetched by reads and atomics (fetched.c).
  */
 #include "replay/data/contents.h"
 
@@ -39,22 +39,22 @@ struct span {
 	uint64_t length;
 };
 
-/* Where a receive lands. */
+/* The buffers of a receive. */
 struct landing {
 	uint32_t nspans;
-	uint32_t next_free; /* of an entry that is not used */
+	uint32_t next_free; /* of an unused entry */
 	struct span *spans; /* NULL: not used */
-	uint32_t place;     /* of a read or atomic: fetched.h */
+	uint32_t place;     /* for a read or atomic: fetched.h */
 	uint32_t process;   /* that posted it */
 };
 
 struct contents {
 	struct landing *landings; /* from 1 */
 	uint32_t nlandings, size, free;
-	struct map latest; /* address of a buffer, to the landing that it was last posted with */
+	struct map latest; /* address of a buffer, to the landing of its last post */
 	struct fetched *fetched;
 	struct refilled *refilled;
-	uint8_t *inlined; /* of the list that is being posted */
+	uint8_t *inlined; /* of the list being posted */
 	size_t inlined_used, inlined_size;
 	int err;
 };
@@ -124,7 +124,7 @@ int contents_begin(struct replay *r, const struct post *post)
 	return 0;
 }
 
-/* Copy one element's part of the recorded bytes; the rest stays as it is. */
+/* Copy one element's part of the recorded bytes; the rest is unchanged. */
 static void fill_one(struct replay *r, uint32_t process, const struct sge *there,
 		     struct ibv_sge *here, bool inlined, const uint8_t *bytes, uint64_t n)
 {
@@ -145,7 +145,7 @@ static void fill_one(struct replay *r, uint32_t process, const struct sge *there
 		process_write(process, at, bytes, n);
 }
 
-/* What waits at a shared receive queue is sent later than it was. */
+/* A message that waits at a shared receive queue is sent later than recorded. */
 static int note_refill(struct replay *r, const struct trace_event *event, uint32_t i)
 {
 	const struct replica *from = replica_of(r, event->post->object);
@@ -258,7 +258,7 @@ static bool was_posted_again(struct replay *r, uint32_t i)
 	       latest != i;
 }
 
-/* The index of the first byte from @from to @n that differs, or @n; *@ret_here: our byte. */
+/* The index of the first differing byte from @from to @n, or @n; *@ret_here: the replayed byte. */
 static uint64_t compare_bytes(const struct landing *landing, const uint8_t *bytes, uint64_t from,
 			      uint64_t n, uint8_t *ret_here)
 {
@@ -281,7 +281,7 @@ static uint64_t compare_bytes(const struct landing *landing, const uint8_t *byte
 			}
 		}
 	}
-	return n; /* bytes outside our buffers are not known */
+	return n; /* bytes outside the replay's buffers are not known */
 }
 
 /* A completion whose bytes are compared. */
@@ -313,7 +313,7 @@ static void report_difference(const struct check *c, uint64_t at, const struct p
 								.object = c->wc->qp });
 }
 
-/* What was sent: 1 and a payload, 0: it is not recorded, or -errno. */
+/* The sent bytes: 1 and a payload, 0: not recorded, or -errno. */
 static int find_sent(const struct check *c, struct payload *ret_sent)
 {
 	if (!c->arrival->sender.thread)
@@ -321,7 +321,10 @@ static int find_sent(const struct check *c, struct payload *ret_sent)
 	return trace_payload(c->r->trace, c->arrival->sender, c->arrival->sender_index, ret_sent);
 }
 
-/* Did the @n bytes come there as they were posted? Where another byte came, that is to be told. */
+/*
+ * Were the recorded received bytes equal to the posted ones? If another byte came, that must be
+ * reported.
+ */
 static bool is_as_posted(const struct check *c, const uint8_t *bytes, uint64_t n)
 {
 	struct payload sent;
@@ -330,7 +333,7 @@ static bool is_as_posted(const struct check *c, const uint8_t *bytes, uint64_t n
 	       !memcmp(bytes, sent.bytes, sent.nbytes < n ? sent.nbytes : n);
 }
 
-/* Are the @n bytes here those of messages that were put over this one before it was taken? */
+/* Are the @n replayed bytes those of messages that replaced this one before it was sent? */
 static bool is_refilled(const struct check *c, const uint8_t *bytes, uint64_t n)
 {
 	struct refill over = { c->arrival->sender, c->arrival->sender_index };
@@ -353,7 +356,7 @@ static bool is_refilled(const struct check *c, const uint8_t *bytes, uint64_t n)
 	return is;
 }
 
-/* The message lies behind what is before it: the GRH of a datagram. */
+/* The message comes after the bytes of `before`: the GRH of a datagram. */
 static void compare_message(const struct check *c, const struct payload *payload, uint64_t n)
 {
 	const uint8_t *bytes = payload->bytes;
@@ -364,7 +367,7 @@ static void compare_message(const struct check *c, const struct payload *payload
 		return;
 	outcome_count(c->r->outcome, OUTCOME_PAYLOADS, 1);
 	at = compare_bytes(c->landing, bytes, payload->before, n, &here);
-	there = at < n ? bytes[at] : 0; /* they are borrowed until others are asked for */
+	there = at < n ? bytes[at] : 0; /* they are borrowed until others are read */
 	if (at < n && (payload->before || !is_refilled(c, bytes, n)))
 		report_difference(c, at, payload, there, here);
 }
@@ -377,7 +380,7 @@ static bool is_unknown_request(const struct payload *payload)
 
 static int check_received(const struct check *c)
 {
-	bool made = synth_has(c->r, c->wc->qp); /* which sends what was received */
+	bool made = synth_has(c->r, c->wc->qp); /* which sends the recorded received bytes */
 	struct payload sent = { 0 }, payload;
 	uint64_t n;
 	int found = made ? 1 : find_sent(c, &sent);
@@ -401,7 +404,7 @@ static int check_received(const struct check *c)
 	return 0;
 }
 
-/* The first bytes of what was fetched. */
+/* The first bytes of the fetched data. */
 static size_t copy_landing(const struct landing *landing, void *to, size_t size)
 {
 	size_t n = 0;

@@ -16,17 +16,19 @@ struct contents;
 struct arrival;
 struct replica_qp;
 
-/* Returns 0 or -ENOMEM; r->contents stays NULL where the trace has no contents. */
+/* Returns 0 or -ENOMEM; r->contents stays NULL if the trace has no contents. */
 int contents_init(struct replay *r);
 
 void contents_fini(struct replay *r);
 
-/* Called before the requests of a post are filled: make room for inline data. 0 or -ENOMEM. */
+/*
+ * Called before the requests of a post are filled in: reserve space for inline data. 0 or -ENOMEM.
+ */
 int contents_begin(struct replay *r, const struct post *post);
 
 /*
- * Copy the recorded bytes of request @i of @event to where @sges point; for inline
- * data let @sges point to the bytes. 0 or -errno after log_err().
+ * Copy the recorded bytes of request @i of @event to the buffers of @sges; for inline data, set
+ * @sges to the bytes. 0 or -errno after log_err().
  */
 int contents_fill(struct replay *r, const struct trace_event *event, uint32_t i,
 		  struct ibv_sge *sges);
@@ -37,18 +39,18 @@ int contents_fill(struct replay *r, const struct trace_event *event, uint32_t i,
  */
 uint32_t contents_landing(struct replay *r, uint32_t process, const struct wr *wr);
 
-/* Likewise of request @wr, posted to @qp, where that is a read or an atomic; else 0. */
+/* The same for request @wr, posted to @qp, if it is a read or an atomic; else 0. */
 uint32_t contents_fetch(struct replay *r, const struct trace_event *event, const struct wr *wr,
 			const struct replica_qp *qp);
 
 /*
- * Completion @i of @event, @wc, has come as @arrival. @doubt: others have come, or it took another
- * request than there, so that its buffer may have been used again.
+ * Completion @i of @event, @wc, has come as @arrival. @doubt: its buffer may have been reused,
+ * since other completions have come or it consumed another request than recorded.
  */
 void contents_check(struct replay *r, const struct trace_event *event, uint32_t i,
 		    const struct wc *wc, const struct arrival *arrival, bool doubt);
 
-/* What can be told at the end only. */
+/* Report results that are known only at the end. */
 void contents_end(struct replay *r);
 
 /* An error in reading the trace since the start: 0 or -errno after log_err(). */

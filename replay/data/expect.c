@@ -1,8 +1,8 @@
 /*
- * The completions of a recorded poll: those that can come here are compared, one by one
+ * The completions of a recorded poll: those that can come in the replay are compared, one by one
  *
- * Not here: which one here a recorded one is compared with (expect_one.c), and what is left at the
- * end (expect_end.c).
+ * Not here: which replayed completion each is compared with (expect_one.c), and completions left at
+ * the end (expect_end.c).
  */
 #include <errno.h>
 
@@ -11,7 +11,7 @@
 #include "replay/data/expect_priv.h"
 #include "replay/data/polls.h"
 
-/* Of ibv_post_srq_ops(), on no queue pair. The opcode of one that failed is not valid. */
+/* Of ibv_post_srq_ops(), without a queue pair. The opcode of a failed one is not valid. */
 static bool is_of_list(const struct wc *wc)
 {
 	return wc->status == IBV_WC_TM_ERR ||
@@ -20,7 +20,7 @@ static bool is_of_list(const struct wc *wc)
 		 wc->opcode == IBV_WC_TM_SYNC));
 }
 
-/* Why the completion cannot come here, or NULL. */
+/* Why the completion cannot come in the replay, or NULL. */
 static const char *why_not(struct expected *e)
 {
 	uint64_t from;
@@ -50,7 +50,7 @@ static const char *why_not(struct expected *e)
 	return NULL;
 }
 
-/* Others of its side stay behind it, so it is in the list until it has been compared. */
+/* Later completions of its side must wait, so it stays in the list until it has been compared. */
 int expect_settle(struct replay *r, struct replica_qp *qp, enum side side, enum settle which)
 {
 	const struct late *late;
@@ -68,7 +68,7 @@ int expect_settle(struct replay *r, struct replica_qp *qp, enum side side, enum 
 	return err;
 }
 
-/* What was deferred of its side comes first. */
+/* Completions of its side that were deferred come first. */
 static int settle_before(struct expected *e)
 {
 	enum side side = e->qp->late[SIDE_SEND] || e->qp->late[SIDE_RECV] ? expect_side(e) : SIDES;
@@ -80,8 +80,8 @@ static int settle_before(struct expected *e)
 }
 
 /*
- * A device may leave completions of a destroyed queue pair where they are, and give its number to
- * the next, whose they then seem to be. Of that one they have no request.
+ * A device may leave completions of a destroyed queue pair in the CQ and reuse its number, so that
+ * they seem to belong to the new queue pair, which has no request for them.
  */
 static struct replica *find_left(struct replay *r, const struct wc *wc, uint32_t cq)
 {
@@ -130,7 +130,7 @@ static int expect_completion(struct replay *r, const struct trace_event *event, 
 	return 0;
 }
 
-/* Replay a poll that failed there. */
+/* Replay a poll that failed in the recording. */
 static void replay_failed(struct replay *r, const struct trace_event *event, struct replica *cq)
 {
 	int n = cq && cq->handle ? polls_take(r, cq, 1) : -EINVAL;
@@ -148,7 +148,7 @@ static void note_poll(struct replica *cq, const struct trace_event *event)
 	cq->poll = event->id;
 }
 
-/* A poll that returned more completions than the trace has of it. */
+/* A poll that returned more completions than the trace has. */
 static int note_lost(struct replay *r, const struct trace_event *event, struct replica *cq)
 {
 	const struct wc none = { 0 };

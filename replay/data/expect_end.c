@@ -1,16 +1,17 @@
 /*
  * Completions that are left over
  *
- * Here: those that nobody asked for. There: those of a queue pair, or from a sender, that the trace
- * does not have, and those that the trace lacks. At the end the ones may explain the others:
+ * In the replay: completions that no recorded poll returned. In the recording: those of a queue
+ * pair, or from a sender, that the trace does not have, and those that the trace lacks. At the end
+ * one kind may explain the other:
  *
- *	left here       there                           so there
- *	a completion    one of no queue pair, its wr_id the number was another one
- *	a datagram      one from nobody, as long        the sender was another one
- *	a completion    a poll that had more            it is missing in the trace
- *	a completion    polls in vain for long          it never came
+ * 	left in replay  recorded                        conclusion for the recording
+ * 	a completion    one of no queue pair, its wr_id the queue pair had another number
+ * 	a datagram      of an unknown sender, same length the sender was another one
+ * 	a completion    a poll that had more            it is missing in the trace
+ * 	a completion    polls in vain for long          it never came
  *
- * A program that ends has often not asked for everything, so the rest is only counted.
+ * A program often ends without polling everything, so the rest is only counted.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -24,11 +25,14 @@
 
 enum { IN_VAIN = 1000 };
 
-/* ns: of a long wait with more empty polls than IN_VAIN, and of such a poll at least and at most */
+/*
+ * ns: limits of a long wait with more than IN_VAIN empty polls, and of such a poll: at least and at
+ * most
+ */
 #define HANGS_AFTER 1000000000ll
 enum { POLL_NS = 10, SLOW_POLL_NS = 200 };
 
-/* What the queue pair that had number @here here had there. */
+/* The recorded number of the queue pair that has number @here in the replay. */
 static uint32_t number_there(struct replay *r, uint32_t here)
 {
 	const struct object *o = NULL;
@@ -39,8 +43,8 @@ static uint32_t number_there(struct replay *r, uint32_t here)
 	return o ? o->number : here;
 }
 
-static void report_stranger(struct replay *r, const struct kept_stranger *k, uint32_t qp,
-			    const struct arrival *a)
+static void report_unmatched(struct replay *r, const struct kept_stranger *k, uint32_t qp,
+			     const struct arrival *a)
 {
 	bool queue = k->kind == STRANGER_QUEUE, lost = k->kind == STRANGER_LOST;
 	char field[64], there[96], here[96];
@@ -69,7 +73,7 @@ static void report_stranger(struct replay *r, const struct kept_stranger *k, uin
 						 .object = qp });
 }
 
-/* Those of a flight recorder's trace were counted before it begins, too. */
+/* A flight recorder's trace counts polls from before its beginning, too. */
 static bool are_counted(const struct replay *r)
 {
 	return r->cut == INT64_MIN || trace_meta(r->trace, "carried");
@@ -96,7 +100,7 @@ static bool was_killed(struct replay *r, uint32_t object)
 	return process && process->ending && !strcmp(process->ending, "killed");
 }
 
-/* When nobody polled @cq any more, ns. */
+/* The time of the last poll of @cq, ns. */
 static int64_t end_of_polls(struct replay *r, uint32_t cq)
 {
 	const struct object *o = trace_object(r->trace, cq);
@@ -108,11 +112,12 @@ static int64_t end_of_polls(struct replay *r, uint32_t cq)
 }
 
 /*
- * Of @empty polls of @cq since time @from, how many were after @time, at least; 0 if that is no
- * long wait. When a killed process ended is not known well: the polls themselves took their time.
+ * A lower bound of how many of @empty polls of @cq since time @from were after @time; 0 if that is
+ * not a long wait. The end of a killed process is not known exactly: the polls themselves took
+ * time.
  */
-static uint64_t polls_in_vain(struct replay *r, uint32_t cq, uint64_t empty, int64_t from,
-			      int64_t time)
+static uint64_t polls_empty(struct replay *r, uint32_t cq, uint64_t empty, int64_t from,
+			    int64_t time)
 {
 	const struct object *o = trace_object(r->trace, cq);
 	int64_t since = o && o->created_at > from ? o->created_at : from;
@@ -124,7 +129,7 @@ static uint64_t polls_in_vain(struct replay *r, uint32_t cq, uint64_t empty, int
 	return after > IN_VAIN && end_of_polls(r, cq) - time > HANGS_AFTER ? after : 0;
 }
 
-/* Was its queue polled in vain for long, after it had come here? */
+/* Was its queue polled in vain for long, after the completion had come in the replay? */
 static bool never_came(struct replay *r, const struct arrival *a, uint64_t *ret_empty)
 {
 	struct lookup_polls polled;
@@ -132,7 +137,7 @@ static bool never_came(struct replay *r, const struct arrival *a, uint64_t *ret_
 	if (a->wc.status != IBV_WC_SUCCESS || count_polls(r, a->cq, &polled) ||
 	    polled.empty <= a->empty)
 		return false;
-	*ret_empty = polls_in_vain(r, a->cq, polled.empty - a->empty, a->polled, a->time);
+	*ret_empty = polls_empty(r, a->cq, polled.empty - a->empty, a->polled, a->time);
 	return *ret_empty;
 }
 
@@ -154,7 +159,7 @@ static void report_hang(struct replay *r, uint32_t qp, enum side side, const str
 				      .class = DIVERGENCE_FAILED_THERE });
 }
 
-/* Do the polls of the trace give fewer than were counted when it was recorded? */
+/* Do the polls in the trace return fewer completions than were counted during the recording? */
 static bool lacks_completions(struct replay *r, uint32_t cq, struct lookup_polls *ret_polled)
 {
 	const struct replica *replica = replica_of(r, cq);
@@ -183,8 +188,8 @@ static void report_lacking(struct replay *r, uint32_t qp, const struct arrival *
 }
 
 /*
- * The trace ends while its programs go on (a part, a copy): nobody knows what they got next. An
- * error is told, since it is not known to have been there.
+ * The trace ends while its programs continue (a part, a copy): nobody knows what they got next. An
+ * error is noted, since it may not have occurred in the recording.
  */
 static bool goes_on(struct replay *r, const struct arrival *a)
 {
@@ -208,7 +213,7 @@ static void explain_leftover(struct replay *r, uint32_t qp, enum side side, cons
 	uint64_t empty;
 
 	if (k) {
-		report_stranger(r, k, qp, a);
+		report_unmatched(r, k, qp, a);
 		k->found = true;
 		r->strangers->unfound--;
 	} else if (passed) {
@@ -237,19 +242,19 @@ static void explain_leftovers(struct replay *r, uint32_t id, enum side side)
 		explain_leftover(r, id, side, a, false);
 }
 
-/* Those that nothing here explains. */
+/* Recorded completions that no replayed one explains. */
 static void end_stranger(struct replay *r, const struct kept_stranger *k)
 {
 	if (k->found || k->kind == STRANGER_MADE)
 		return;
 	if (k->kind == STRANGER_LOST)
-		report_stranger(r, k, k->cq, NULL);
+		report_unmatched(r, k, k->cq, NULL);
 	else
 		outcome_skipped(r->outcome, k->event, k->verb, k->qp, k->why);
 }
 
-/* A program that waited for a request there until its end would do so here. */
-static void tell_same_hang(struct replay *r, uint32_t id, enum side side, const void *handle)
+/* A program that waited in vain for a request until its end would do so in the replay, too. */
+static void report_same_hang(struct replay *r, uint32_t id, enum side side, const void *handle)
 {
 	const struct replica *cq, *qp = replica_of(r, id);
 	const struct request *request = requests_oldest(&qp->qp->out[side], side == SIDE_SEND);
@@ -264,7 +269,7 @@ static void tell_same_hang(struct replay *r, uint32_t id, enum side side, const 
 	if (count_polls(r, (uint32_t)cq_id, &polled) || polled.empty <= cq->empty)
 		return;
 	polled.empty -= cq->empty;
-	if (!polls_in_vain(r, (uint32_t)cq_id, polled.empty, cq->polled, cq->polled))
+	if (!polls_empty(r, (uint32_t)cq_id, polled.empty, cq->polled, cq->polled))
 		return;
 	outcome_note(r->outcome,
 		     "the %s of %s was outstanding at the end of the recording, after %" PRIu64 " "
@@ -280,7 +285,7 @@ void expect_leave(struct replay *r, uint32_t object)
 	if (!replica || !replica->handle)
 		return;
 	peer = replica->qp ? replica_of(r, replica->qp->peer) : NULL;
-	if (peer && peer->qp) /* what it sends to this queue pair would fail from here on */
+	if (peer && peer->qp) /* its messages to this queue pair would fail from here on */
 		expect_settle(r, peer->qp, SIDE_SEND, SETTLE_ALL);
 	r->leaving = true;
 	if (replica->qp)
@@ -289,8 +294,8 @@ void expect_leave(struct replay *r, uint32_t object)
 	if (replica->qp && replica->handle && !replica->qp->cut && !r->no_posts) {
 		const struct ibv_qp *qp = replica->handle;
 
-		tell_same_hang(r, object, SIDE_SEND, qp->send_cq);
-		tell_same_hang(r, object, SIDE_RECV, qp->recv_cq);
+		report_same_hang(r, object, SIDE_SEND, qp->send_cq);
+		report_same_hang(r, object, SIDE_RECV, qp->recv_cq);
 	}
 	for (int side = 0; replica->qp && side < SIDES; side++)
 		expect_settle(r, replica->qp, (enum side)side, SETTLE_ALL);

@@ -1,5 +1,5 @@
 /*
- * Recorded completions of queue pairs whose peer was killed there
+ * Recorded completions of queue pairs whose peer was killed in the recording
  */
 #include <string.h>
 
@@ -7,7 +7,7 @@
 #include "replay/report/pace.h"
 #include "replay/state/sent.h"
 
-/* Nothing is under way from @peer, and all has been posted that was before. */
+/* No message of @peer is in flight, and all earlier requests have been posted. */
 static bool is_nothing_sent(const struct expected *e, const struct replica_qp *peer)
 {
 	unsigned int turns = 0;

@@ -1,10 +1,10 @@
 /*
- * Recorded completions that come here later
+ * Recorded completions that come later in the replay
  *
  * A message waits at a shared receive queue that has no request. Which queue pair gets the next one
- * depends on timing, so one that had it there may wait here for a request that a later event posts:
- * then we go on, and compare when its completion has come. Completions of one side of a queue pair
- * keep their order.
+ * depends on timing, so the recorded receiver may have to wait for a request that a later event
+ * posts. The replay then continues, and compares when the completion has come. Completions of one
+ * side of a queue pair stay in order.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -50,7 +50,7 @@ bool expect_is_starved(const struct expected *e, enum side side)
 
 	if (e->wc->status != IBV_WC_SUCCESS || !srq || !srq->requests)
 		return false;
-	polls_drain(e->r, taker); /* what has come has taken its request */
+	polls_drain(e->r, taker); /* a completion that has come has consumed its request */
 	return !requests_oldest(srq->requests, false);
 }
 

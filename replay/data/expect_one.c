@@ -1,15 +1,15 @@
 /*
- * One recorded completion, and which one here it is compared with
+ * Selects the replayed completion that a recorded one is compared with
  *
- * The next of its queue pair and side, as a rule. Not so where the order is not that of one queue:
+ * Usually the next one of its queue pair and side. The exceptions have no single queue order:
  *
- *	datagrams             the next of its sender
- *	several threads       that of the same request, whenever it came: what is passed over may be
- *	                      asked for later
- *	a shared queue        the next of the connection, whichever request it took
+ * 	datagrams             the next of its sender
+ * 	several threads       that of the same request, whenever it came: what is passed over may be
+ * 	                      asked for later
+ * 	a shared queue        the next of the connection, whichever request it consumed
  *
  * Not here: which of their differences are tolerated (differ_wc.c), whether it can come at all
- * (expect.c), and what is left at the end (expect_end.c).
+ * (expect.c), and completions left at the end (expect_end.c).
  */
 #include <stdio.h>
 #include <string.h>
@@ -23,7 +23,7 @@
 #include "replay/report/differ.h"
 #include "replay/report/pace.h"
 
-#define RACE_NS 50000000 /* for another completion than the next */
+#define RACE_NS 50000000 /* time to wait for a completion other than the next */
 
 static const char died_before[] = "a message to a receiver that was killed before it received it";
 static const char shared_order[] = "the choice of a receive from a shared receive queue";
@@ -44,8 +44,8 @@ static bool has_come(const struct expected *e, enum side side)
 }
 
 /*
- * Only its request tells whether an error completion was a send. If the request is
- * not known, take the side on which something came or is under way.
+ * Only its request shows whether an error completion was a send. If the request is not known, use
+ * the side on which a completion came or is outstanding.
  */
 static enum side side_of_failed(const struct expected *e)
 {
@@ -74,9 +74,9 @@ enum side expect_side(const struct expected *e)
 }
 
 /*
- * In which order completions come of one side of a queue pair: requests of its own in the order of
- * their posts, datagrams in that of each sender, and what took a request of a shared receive queue
- * in the order of the connection, whichever request it took.
+ * The order of completions of one side of a queue pair: own requests in the order of their posts,
+ * datagrams in the order of each sender, and messages that consumed a request of a shared receive
+ * queue in the order of the connection.
  */
 enum order { ORDER_POSTED, ORDER_SENDER, ORDER_ARRIVED };
 
@@ -93,14 +93,14 @@ static enum order order_of(const struct expected *e, enum side side)
 	return expect_is_shared(e, side) ? ORDER_ARRIVED : ORDER_POSTED;
 }
 
-/* Which arrival is waited for. */
+/* The arrival that is waited for. */
 struct wanted {
 	enum { NEXT, OF_REQUEST, OF_SENDER, ALIKE } what;
 	enum side side;
-	uint32_t sender; /* its number here; 0: any */
+	uint32_t sender; /* its number in the replay; 0: any */
 };
 
-/* Do all that tell one message from another agree? */
+/* Do all fields that distinguish messages agree? */
 static bool is_alike(const struct wc *there, const struct ibv_wc *here)
 {
 	const uint32_t flags = IBV_WC_WITH_IMM | IBV_WC_WITH_INV;
@@ -166,7 +166,7 @@ static const struct arrival *find_wanted(const struct expected *e, const struct 
 	}
 }
 
-/* May a request that the completion fits still complete? Only a queue of its own can tell. */
+/* May a request that the completion fits still complete? Only a private queue can tell. */
 static bool is_outstanding(const struct expected *e, const struct wanted *wanted)
 {
 	if (!e->wc->request.thread || order_of(e, wanted->side) != ORDER_POSTED)
@@ -176,7 +176,7 @@ static bool is_outstanding(const struct expected *e, const struct wanted *wanted
 			      wanted->side == SIDE_SEND && e->wc->status == IBV_WC_SUCCESS);
 }
 
-/* Pointers to arrivals are not kept over it. */
+/* Pointers to arrivals are not valid after it. */
 static const struct arrival *await_arrival(struct expected *e, const struct wanted *wanted)
 {
 	const struct arrival *a;
@@ -198,7 +198,7 @@ static const struct arrival *await_arrival(struct expected *e, const struct want
 			break;
 		if (!start)
 			start = pace_now();
-		/* a divergence of another thread may explain meanwhile that it does not come */
+		/* a divergence of another thread may meanwhile explain why it does not come */
 		if (!pace_wait(&turns,
 			       start + (wanted->what == ALIKE ? RACE_NS : expect_wait_time(e))))
 			break;
@@ -207,8 +207,8 @@ static const struct arrival *await_arrival(struct expected *e, const struct want
 }
 
 /*
- * Why the completion here may be of another request than there, or NULL. Its request there must be
- * known: a wr_id that no request had is a difference.
+ * Why the replayed completion may belong to another request than recorded, or NULL. The recorded
+ * request must be known: a wr_id that no request had is a difference.
  */
 static const char *why_other(const struct expected *e, enum side side, const struct arrival *a)
 {
@@ -251,8 +251,8 @@ static void compare_completion(struct expected *e, enum side side, const struct 
 }
 
 /*
- * A completion that was passed over, asked for at last: threads that post to one queue, or poll
- * from one, do not write their events in the exact order of the queue, but one thread does.
+ * A completion that was passed over, now compared: threads that post to one queue, or poll one, do
+ * not write their events in the exact order of the queue, but a single thread does.
  */
 static bool check_passed(struct expected *e, enum side side)
 {
@@ -276,7 +276,7 @@ static bool check_passed(struct expected *e, enum side side)
 	return true;
 }
 
-/* What comes before @until was not asked for in its turn. */
+/* Pass over the completions before @until. */
 static int pass_over(struct expected *e, enum side side, const struct arrival *until)
 {
 	struct arrivals *in = &e->qp->in[side];
@@ -293,7 +293,7 @@ static int pass_over(struct expected *e, enum side side, const struct arrival *u
 	return err;
 }
 
-/* Requests of a queue of its own: the next that completes here is another one. */
+/* Requests of a private queue: the next one that completes in the replay is another one. */
 static int check_posted(struct expected *e, enum side side)
 {
 	const struct wanted wanted = { .what = OF_REQUEST, .side = side };
@@ -311,7 +311,7 @@ static int check_posted(struct expected *e, enum side side)
 	return err;
 }
 
-/* Was its queue polled by several threads there? */
+/* Was its queue polled by several threads in the recording? */
 static bool is_raced(const struct expected *e)
 {
 	struct lookup_polls polls;
@@ -327,8 +327,8 @@ static bool is_raced(const struct expected *e)
 }
 
 /*
- * The polls of several threads may be written in another order than they were done, and where the
- * request does not tell which completion it was, what came with it does: the first such, wherever
+ * The polls of several threads may be written in another order than they were done. If the request
+ * does not identify the completion, its other fields do: take the first with equal fields, wherever
  * it is.
  */
 static bool check_raced(struct expected *e, enum side side, uint32_t sender)
@@ -346,8 +346,8 @@ static bool check_raced(struct expected *e, enum side side, uint32_t sender)
 }
 
 /*
- * Which of several senders comes first depends on the network, so a datagram is
- * compared with the next one of its sender, and may have taken another request.
+ * Which of several senders comes first depends on the network, so a datagram is compared with the
+ * next one of its sender, and may have consumed another request.
  */
 static int check_datagram(struct expected *e)
 {
@@ -385,7 +385,7 @@ static int check_datagram(struct expected *e)
 
 const char expect_cut_short[] = "its sender was killed while it posted";
 
-/* The next of its side, whatever it is: a failed one may be of the other. */
+/* The next of its side, whatever it is: a failed one may belong to the other side. */
 static const struct arrival *await_next(struct expected *e, enum side *side)
 {
 	const struct wanted wanted = { .what = NEXT, .side = *side };
@@ -398,8 +398,8 @@ static const struct arrival *await_next(struct expected *e, enum side *side)
 }
 
 /*
- * Is @a the one? Where wr_ids repeat, which request the recorded completion had is only counted, so
- * the next one with that wr_id is as good.
+ * Is @a the one? If wr_ids repeat, the request of the recorded completion is only counted, so the
+ * next one with that wr_id is acceptable.
  */
 static bool is_next(const struct expected *e, enum order order, const struct arrival *a)
 {
@@ -417,10 +417,10 @@ int expect_one(struct expected *e)
 		return check_datagram(e);
 	if (check_passed(e, side))
 		return 0;
-	if (e->qp->late[side] && !e->settled) /* behind others that wait */
+	if (e->qp->late[side] && !e->settled) /* after others that wait */
 		return expect_defer(e, side);
 	a = await_next(e, &side);
-	if (!a && e->starved && e->last) { /* another queue pair has had the last request */
+	if (!a && e->starved && e->last) { /* another queue pair has consumed the last request */
 		outcome_tolerated(e->r->outcome, shared_order);
 		return 0;
 	}

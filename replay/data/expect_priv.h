@@ -1,9 +1,9 @@
 #pragma once
-/* Shared by the files that compare recorded completions with those here. */
+/* Shared by the files that compare recorded completions with replayed ones. */
 #include "replay/data/expect.h"
 #include "replay/state/state.h"
 
-/* One recorded completion that is waited for. */
+/* A recorded completion that the replay waits for. */
 struct expected {
 	struct replay *r;
 	const struct trace_event *event;
@@ -12,9 +12,9 @@ struct expected {
 	struct replica *cq, *replica; /* replica: of the queue pair */
 	struct replica_qp *qp;
 	bool starved; /* it needs a receive request that a later event posts */
-	bool settled; /* it was deferred before */
-	bool last;    /* no event will post one any more */
-	bool again;   /* it is to be deferred again */
+	bool settled; /* it was deferred and is compared now */
+	bool last;    /* no later event will post one */
+	bool again;   /* it must be deferred again */
 };
 
 static inline bool is_same_event(struct event_id a, struct event_id b)
@@ -22,52 +22,54 @@ static inline bool is_same_event(struct event_id a, struct event_id b)
 	return a.thread == b.thread && a.n == b.n;
 }
 
-/* expect_one.c: compare one that may come. 0 or -ENOMEM. */
+/* expect_one.c: compare one that may have come. 0 or -ENOMEM. */
 int expect_one(struct expected *e);
 enum side expect_side(const struct expected *e);
 /* Do its requests come from a shared receive queue? */
 bool expect_is_shared(const struct expected *e, enum side side);
-extern const char expect_cut_short[]; /* why it does not come: its sender was killed */
+extern const char expect_cut_short[]; /* the reason why it does not come: its sender was killed */
 
-/* expect_late.c: is there no receive request that its message could take? */
+/* expect_late.c: is there no receive request for its message? */
 bool expect_is_starved(const struct expected *e, enum side side);
 
-/* It does not come: the shared queue keeps the request that it took there. */
+/* It does not come: leave its request in the shared queue of the replay. */
 void expect_spare(const struct expected *e);
 
 /* Compare it later. 0 or -ENOMEM. */
 int expect_defer(const struct expected *e, enum side side);
-/* The first that was deferred, into *@ret_e; NULL: there is none. Forget it. */
+/* Remove the first deferred one and store it in *@ret_e; NULL: there is none. */
 const struct late *expect_late(struct replay *r, struct replica_qp *qp, enum side side,
 			       struct expected *ret_e);
 void expect_late_drop(struct replay *r, struct replica_qp *qp, enum side side);
 
 /*
- * expect.c: compare those that were deferred as far as they have come; or as long as there are
- * receive requests for them; or, with nothing that will post one, all. 0 or -ENOMEM.
+ * expect.c: compare deferred ones: those that have come; those with a receive request available; or
+ * all, if nothing will post one. 0 or -ENOMEM.
  */
 enum settle { SETTLE_COME, SETTLE_FED, SETTLE_ALL };
 int expect_settle(struct replay *r, struct replica_qp *qp, enum side side, enum settle which);
 
 /*
- * expect_killed.c: was its sender killed within the post, which leaves the message, but no event in
- * the trace? On a reliable connection we know what is under way, and need not wait for more;
- * @waited: we did.
+ * expect_killed.c: was its sender killed during the post, so that the trace has the message but no
+ * event? On a reliable connection the replay knows what is in flight and need not wait; @waited: it
+ * did wait.
  */
 bool expect_died_sending(const struct expected *e, enum side side, bool waited);
 
 /*
- * Was its receiver killed before it could take the message, which it takes @here: nobody knows when
- * exactly a process was killed, and what of it goes on here until its death is replayed?
+ * Was its receiver killed before it could consume the message, which @here consumes in the replay?
+ * The exact time of a kill is unknown, and the replayed process continues until its death is
+ * replayed.
  */
 bool expect_died_before(const struct expected *e, enum side side, enum ibv_wc_status here);
 
-/* Why it is compared with none here. */
+/* Why a recorded completion is compared with no replayed one. */
 enum stranger {
 	STRANGER_QUEUE,  /* its queue pair is not in the trace */
-	STRANGER_SENDER, /* nor is the sender of the datagram */
-	STRANGER_MADE,   /* likewise, but the made peer sends it: it was compared */
-	STRANGER_LOST,   /* itself is not in the trace: its poll had more than that has */
+	STRANGER_SENDER, /* the sender of the datagram is not in the trace either */
+	STRANGER_MADE,   /* likewise, but a synthesized peer sends it: it was compared */
+	/* the completion is not in the trace: its poll had more than the trace has */
+	STRANGER_LOST,
 };
 
 enum { STRANGERS_MAX = 4096 };
@@ -88,12 +90,12 @@ struct strangers {
 };
 
 /*
- * expect_stranger.c: keep it until the end, when something unasked here may turn out to be it. 0 or
- * -ENOMEM.
+ * expect_stranger.c: remember it until the end, since an unmatched replayed completion may turn out
+ * to be it. 0 or -ENOMEM.
  */
 int expect_stranger(const struct expected *e, enum stranger kind, const char *why);
 
-/* That which @a of queue pair @qp may be; NULL: there is none. */
+/* The remembered one that @a of queue pair @qp may be; NULL: none. */
 struct kept_stranger *expect_find_stranger(struct strangers *s, uint32_t qp, enum side side,
 					   const struct arrival *a);
 
@@ -103,11 +105,11 @@ uint32_t expect_sender(const struct expected *e);
 /* How long to wait: less for a queue pair from which completions have been missing. */
 int64_t expect_wait_time(const struct expected *e);
 
-/* It did not come; @waited: though it could. */
+/* It did not come; @waited: although the replay waited for it. */
 void expect_report_missing(struct expected *e, bool waited);
 
-/* It came before another one that was recorded before it; @there: where. */
+/* It came before another one that was recorded earlier, at @there. */
 void expect_report_order(const struct expected *e, const struct arrival *a, const char *there);
 
-/* One came that was not recorded, by @event. */
+/* Report a completion that was not recorded, found at @event. */
 void expect_report_extra(struct replay *r, struct event_id event, const struct arrival *a);

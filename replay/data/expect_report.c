@@ -1,5 +1,5 @@
 /*
- * What is told of completions that do not come, or come in another order
+ * Reports of completions that do not come, or come in another order
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@ uint32_t expect_sender(const struct expected *e)
 	return recorded_datagram(e->r, e->wc->qp, e->wc->src_qp, NULL, e->event->time);
 }
 
-/* After a message that is missing there, the others come for other requests. */
+/* After a missing message, the later ones consume other requests. */
 static bool is_connected(const struct replica_qp *qp)
 {
 	return qp->type != IBV_QPT_UD && qp->type != IBV_QPT_RAW_PACKET;
@@ -26,11 +26,11 @@ static enum divergence_class class_of_missing(const struct wc *wc)
 	return wc->status == IBV_WC_SUCCESS ? DIVERGENCE_FAILED_HERE : DIVERGENCE_OTHER;
 }
 
-enum { EXPLAINED = 6 }; /* halvings of the time, after a divergence that explains it */
+enum { EXPLAINED = 6 }; /* how often the time is halved, after a divergence that explains it */
 
-#define RETRIES_MAX 300000000000 /* ns, however long a trace says that it tried */
+#define RETRIES_MAX 300000000000 /* ns, whatever the trace says */
 
-/* How long the transport may try again before it gives up: as long as it did there, and again. */
+/* How long the transport may retry before it gives up: as long as in the recording, and again. */
 static int64_t retry_time(const struct expected *e)
 {
 	const struct wc *wc = e->wc;

@@ -1,5 +1,6 @@
 /*
- * Recorded completions that are compared with none here, and which of those here each may be
+ * Recorded completions that are compared with no replayed one, and the replayed ones that each may
+ * be
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -41,7 +42,7 @@ void expect_fini(struct replay *r)
 	r->strangers = NULL;
 }
 
-/* Others from there: it is a sender that was not recorded. */
+/* Other datagrams came from it: it is a sender that was not recorded. */
 static bool is_of_many(const struct strangers *s, const struct kept_stranger *k)
 {
 	size_t n = 0;

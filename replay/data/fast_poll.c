@@ -1,9 +1,9 @@
 /*
  * Polls whose completions are as recorded
  *
- *	CQ here -> polled -> is it the next that was recorded?
- *		yes: compared, done
- *		no:  kept for polls_take(), with all after it
+ * 	CQ -> polled -> is it the next recorded one?
+ * 		yes: compared, done
+ * 		no:  left to polls_take(), with all after it
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,16 +14,16 @@
 #include "replay/state/state.h"
 #include "replay/schedule/tape.h"
 
-/* Where a recorded completion comes from here. */
+/* The replayed source of a recorded completion. */
 struct origin {
-	struct replica *replica; /* of the queue pair */
+	struct replica *replica; /* that of the queue pair */
 	struct replica_qp *qp;
 	enum side side;
 	bool has_peer;
 };
 
 struct fast_poll {
-	uint64_t changes; /* r->changes when it was looked up */
+	uint64_t changes; /* r->changes at the look-up */
 	bool usable, owned;
 	struct replica *cq;
 	struct origin origins[];
@@ -62,7 +62,7 @@ static bool is_usable(const struct replay *r, const struct trace_event *event, s
 	return f->cq->unsorted;
 }
 
-/* Has the player all of its queues for itself? */
+/* Does only this player use all of its queues? */
 static bool is_owned(const struct fast_poll *f, uint32_t n, uint32_t player)
 {
 	bool owned = f->cq->owner == player;
@@ -72,7 +72,7 @@ static bool is_owned(const struct fast_poll *f, uint32_t n, uint32_t player)
 	return owned;
 }
 
-/* What the form keeps, up to date; NULL: it is not for us. */
+/* The cached state of the form, updated; NULL: the fast path is not possible. */
 static struct fast_poll *prepare_poll(struct replay *r, struct ready *step)
 {
 	const struct poll *poll = step->event.poll;
@@ -94,7 +94,7 @@ static struct fast_poll *prepare_poll(struct replay *r, struct ready *step)
 	return f->usable && !f->cq->nunsorted ? f : NULL;
 }
 
-/* Is nothing there that came or was recorded before? */
+/* Is no earlier completion left, replayed or recorded? */
 static bool is_next(const struct origin *o)
 {
 	const struct arrivals *in = &o->qp->in[o->side], *passed = &o->qp->passed[o->side];
@@ -124,7 +124,7 @@ static bool is_as_recorded(const struct wc *there, const struct ibv_wc *here)
 	       !(here->wc_flags & IBV_WC_WITH_INV);
 }
 
-/* It is what was recorded: its request is complete. */
+/* It is as recorded: its request is complete. */
 static bool take_completion(const struct origin *o, const struct wc *there,
 			    const struct ibv_wc *here)
 {
@@ -144,14 +144,17 @@ static bool take_completion(const struct origin *o, const struct wc *there,
 	return true;
 }
 
-/* As if they had not been polled yet. */
+/* Undo the poll of these completions. */
 static void put_back(struct replica *cq, const struct ibv_wc *wcs, int n)
 {
 	memcpy(cq->unsorted, wcs, (unsigned int)n * sizeof(*wcs));
 	cq->nunsorted = (unsigned int)n;
 }
 
-/* Returns whether all were as recorded; @done: of the poll, moves on. */
+/*
+ * Returns whether all were as recorded; @done: number of completions of the poll that were
+ * compared, updated.
+ */
 static bool take_completions(struct replay *r, struct fast_poll *f, const struct poll *poll,
 			     const struct ibv_wc *wcs, int n, uint32_t *done)
 {

@@ -1,8 +1,8 @@
 /*
  * Posts of one request that go as recorded
  *
- * The request stays with its form, translated. It is translated again when it is another one, or
- * when keys and objects may be others.
+ * The translated request is cached in its form. It is translated again if it changes, or if keys
+ * and objects may have changed.
  */
 #include <arpa/inet.h>
 #include <stdlib.h>
@@ -16,15 +16,16 @@
 #include "replay/state/translate.h"
 
 struct fast_post {
-	uint64_t changes; /* r->changes when it was looked up */
+	uint64_t changes; /* r->changes at the look-up */
 	bool usable, owned;
 	enum side side;
 	bool takes_receive;
-	bool movable; /* move_buffer() may do: it has one, and nothing else may change */
+	/* move_buffer() is possible: it has one buffer, and nothing else can change */
+	bool movable;
 	struct replica *replica;
 	struct requests *own;
 	struct request request;
-	uint32_t lkey, rkey;           /* of the regions that were found last, there */
+	uint32_t lkey, rkey;           /* recorded keys of the regions found last */
 	const struct replica *mr, *to; /* or NULL */
 	union {
 		struct ibv_send_wr send;
@@ -47,7 +48,7 @@ static const struct replica *find_region(const struct replay *r, const struct ma
 		       : NULL;
 }
 
-/* As translate_local(), where the region is known. */
+/* As translate_local(), if the region is cached. */
 static bool put_sge(const struct replay *r, struct fast_post *f, const struct trace_event *event,
 		    const struct sge *there, struct ibv_sge *to)
 {
@@ -86,7 +87,7 @@ static bool put_sges(const struct replay *r, struct fast_post *f, const struct t
 	return true;
 }
 
-/* As translate_remote(), where the region is known. */
+/* As translate_remote(), if the region is cached. */
 static bool put_remote(const struct replay *r, struct fast_post *f, const struct trace_event *event,
 		       const struct wr *wr, uint64_t *addr, uint32_t *rkey)
 {
@@ -194,7 +195,7 @@ static void look_up(struct replay *r, struct fast_post *f, const struct trace_ev
 		      (f->send.opcode == IBV_WR_SEND && !(f->send.send_flags & IBV_SEND_INLINE)));
 }
 
-/* Of a form its queue, its verb, and how many buffers it has are always the same. */
+/* The queue, the verb, and the number of buffers of a form never change. */
 static void put_changed(const struct replay *r, struct fast_post *f,
 			const struct trace_event *event, const struct wr *wr)
 {
@@ -209,7 +210,7 @@ static bool is_alike(const struct fast_post *f, const struct wr *wr)
 					f->send.send_flags == wr->send_flags);
 }
 
-/* As before, but for where its only buffer is. Returns whether it was that. */
+/* Only the address of its only buffer has changed. Returns whether that is the case. */
 static bool move_buffer(const struct replay *r, struct fast_post *f,
 			const struct trace_event *event)
 {
@@ -227,7 +228,7 @@ static bool move_buffer(const struct replay *r, struct fast_post *f,
 	return true;
 }
 
-/* The request is another one than before. */
+/* The request differs from the last one. */
 static void look_again(struct replay *r, struct fast_post *f, const struct trace_event *event,
 		       uint32_t player)
 {
@@ -241,7 +242,7 @@ static void look_again(struct replay *r, struct fast_post *f, const struct trace
 		put_changed(r, f, event, wr);
 }
 
-/* What the form keeps, up to date; NULL: it is not for us. */
+/* The cached state of the form, updated; NULL: the fast path is not possible. */
 static struct fast_post *prepare_post(struct replay *r, struct ready *step)
 {
 	const struct post *post = step->event.post;
@@ -261,7 +262,7 @@ static struct fast_post *prepare_post(struct replay *r, struct ready *step)
 	return f->usable && !f->own->held ? f : NULL;
 }
 
-/* Note that it is under way, and return the wr_id to be posted; as posts_fill.c does. */
+/* Note that it is outstanding, and return the wr_id to be posted; like posts_fill.c. */
 static bool note_request(struct fast_post *f, const struct trace_event *event, uint64_t *ret_wr_id)
 {
 	struct request *request;
@@ -274,7 +275,7 @@ static bool note_request(struct fast_post *f, const struct trace_event *event, u
 	request = requests_add(f->own);
 	if (!request)
 		return false;
-	/* field by field: what was stored just now is not loaded at once in wider parts */
+	/* field by field: recently stored words are not loaded as wider ones */
 	request->wr_id = f->request.wr_id;
 	request->posted = posted;
 	request->event.thread = event->id.thread;

@@ -1,24 +1,24 @@
 /*
- * Recorded errors that the traffic alone does not cause, caused again
+ * Injecting recorded errors that the traffic alone does not cause
  *
  * A retry exceeded by a real network, a local error of an adapter, a port that went down, a
- * creation without memory: nothing that the trace does brings them about, so on a device without
- * errors of its own they would not come, and what the program did then would not be replayed. The
- * software device lets them happen at a request, a call or at once; other devices have none of its
- * functions (docs/SOFT-DEVICE.md).
+ * creation without memory: no event in the trace causes them, so on a device without errors of its
+ * own they would not occur, and the program's reaction would not be replayed. The software device
+ * can inject them at a request, a call or immediately; other devices do not have its functions
+ * (docs/SOFT-DEVICE.md).
  *
- * What the trace does cause (a wrong key, a missing receive, a peer that was destroyed) must not be
- * caused a second time, so nothing is decided here from the status:
+ * Errors that the replayed calls cause by themselves (a wrong key, a missing receive, a destroyed
+ * peer) must not be injected as well, so the status alone decides nothing:
  *
- *	a request	the device carries it out as far as it checks anything, and lets it fail
- *			only where it would succeed, or wait for what ends in another status
- *	a creation	is called, and if it succeeds, undone and called again to fail
- *	ibv_modify_qp	is checked by the device first, as a request is
- *	other calls	fail for want of something (ENOMEM, EIO); EINVAL comes by itself
- *	a post		ENOMEM only where the queue here has room
- *	an event	of a port or device at once, others if they do not come
- *	a queue pair	that was flushed without a cause fails where that was first seen, unless
- *			it has failed by itself, or its peer had an error
+ * 	a request	the device carries it out as far as it checks anything, and lets it fail
+ * 			only where it would succeed, or wait for what ends in another status
+ * 	a creation	is called, and if it succeeds, undone and called again to fail
+ * 	ibv_modify_qp	is checked by the device first, as a request is
+ * 	other calls	fail for lack of a resource (ENOMEM, EIO); EINVAL comes by itself
+ * 	a post		ENOMEM only if the replay's queue has room
+ * 	an event	of a port or device at once, others if they do not come
+ * 	a queue pair	that was flushed without a cause fails where that was first seen, unless
+ * 			it has failed by itself, or its peer had an error
  */
 #include "replay/data/faults.h"
 
@@ -35,11 +35,12 @@
 #include "replay/process/process.h"
 #include "replay/state/state.h"
 
-#define OWN_FAILURE_NS 50000000 /* that a queue pair is waited for, to fail by itself */
+#define OWN_FAILURE_NS 50000000 /* how long to wait until a queue pair fails by itself */
 
-enum { OWN_EVENT_SHARE = 4 }; /* of --timeout: what events that the traffic causes are waited for */
+/* part of --timeout: how long to wait for events that the traffic causes */
+enum { OWN_EVENT_SHARE = 4 };
 
-/* The software device's, shim/soft/verbs/inject.h. */
+/* The functions of the software device, shim/soft/verbs/inject.h. */
 struct soft_faults {
 	int (*fault)(const char *rule);
 	int (*event)(struct ibv_context *context, const struct ibv_async_event *event);
@@ -48,19 +49,19 @@ struct soft_faults {
 
 struct fault_plan {
 	struct soft_faults soft;
-	struct map doomed; /* event of a post, to the request of it that failed: pack_doom() */
-	struct map sudden; /* event of a poll, to what failed before it: pack_sudden() */
-	bool *erred;       /* by object: a queue pair whose requests or receives failed */
+	struct map doomed; /* event of a post, to its request that failed: pack_doom() */
+	struct map sudden; /* event of a poll, to the failure before it: pack_sudden() */
+	bool *erred;       /* by object: a queue pair with failed requests or receives */
 	uint64_t raised;   /* events */
 };
 
-/* What is known of a queue pair, up to a time there. */
+/* The known state of a queue pair, up to a recorded time. */
 struct suspect {
-	uint64_t flushed; /* the poll that was the first to see it flushed, without a cause; or 0 */
+	uint64_t flushed; /* the first poll that saw it flushed, without a cause; or 0 */
 	bool failed;      /* by a request or the program, so that flushes have a cause */
 };
 
-/* The pass over the trace. */
+/* The first pass over the trace. */
 struct study {
 	struct replay *r;
 	struct fault_plan *plan;
@@ -125,7 +126,7 @@ static int learn_poll(struct study *s, const struct trace_event *event)
 	return err;
 }
 
-/* The program is told why a queue pair has failed. */
+/* An event reports why a queue pair has failed. */
 static int learn_async(struct study *s, const struct trace_event *event)
 {
 	const struct call *call = event->call;
@@ -194,7 +195,7 @@ static int study_events(struct study *s)
 	return err;
 }
 
-/* All of the trace is read only if something in it failed, which is quickly known. */
+/* The whole trace is read only if it has failures, which is checked quickly. */
 static int learn_errors(struct replay *r, struct fault_plan *plan)
 {
 	struct study s = { .r = r, .plan = plan };
@@ -260,7 +261,8 @@ static void doom_request(struct fault_plan *plan, const struct ibv_qp *qp, uint6
 	snprintf(rule, sizeof(rule), "qp=%u n=%u status=%s vendor_err=%u", qp->qp_num,
 		 (unsigned int)(doom >> 32) + 1, name, (unsigned int)(doom & 0xff));
 	process_fault(plan->soft.fault,
-		      rule); /* a status that the device does not know differs, and is reported */
+		      /* a status that the device does not know is reported as a difference */
+		      rule);
 }
 
 static void fail_call(struct fault_plan *plan, int error)
@@ -274,7 +276,7 @@ static void fail_call(struct fault_plan *plan, int error)
 	process_fault(plan->soft.fault, rule);
 }
 
-/* What a call lacked, which is no consequence of its arguments. */
+/* A missing resource, not a consequence of the call's arguments. */
 static bool is_want(int error)
 {
 	switch (error) {
@@ -295,7 +297,7 @@ static bool is_want(int error)
 	}
 }
 
-/* Objects may be those of another process: dispatch_call() knows. */
+/* Objects may belong to another process: dispatch_call() handles that. */
 static int query_qp(struct ibv_qp *qp, int mask, struct ibv_qp_attr *attr,
 		    struct ibv_qp_init_attr *init)
 {
@@ -332,7 +334,7 @@ static uint32_t queue_size(const struct trace_event *event, const struct replica
 	return post_is_send(event->post) ? init.cap.max_send_wr : init.cap.max_recv_wr;
 }
 
-/* Did the post fail there at its first request, for want of what there is here? */
+/* Did the recorded post fail at its first request, for lack of something that the replay has? */
 static bool is_refused(const struct trace_event *event, const struct replica *queue,
 		       uint32_t under_way)
 {
@@ -377,7 +379,7 @@ void faults_end_post(struct replay *r, const struct trace_event *event)
 		process_fault(r->faults->soft.fault, NULL);
 }
 
-/* The errno of a call that failed there; 0: it tells by other numbers. */
+/* The errno of a recorded call that failed; 0: it does not return an errno. */
 static int recorded_error(const struct call *call)
 {
 	if (call->verb == VERB_rereg_mr) /* enum ibv_rereg_mr_err_code, negative */
@@ -401,7 +403,7 @@ static void raise_now(struct fault_plan *plan, struct ibv_context *context,
 		__atomic_add_fetch(&plan->raised, 1, __ATOMIC_RELAXED);
 }
 
-/* The program saw a port that was down, or up again, and may not have asked for the event. */
+/* The program saw a port that was down, or up again, and may not have got the event. */
 static void follow_port(struct replay *r, const struct call *call, const uint64_t *args)
 {
 	struct ibv_context *context = (void *)(uintptr_t)args[0];
@@ -478,7 +480,7 @@ void faults_begin_poll(struct replay *r, const struct trace_event *event)
 		if (!async.element.qp || is_in_error(async.element.qp))
 			return;
 	} while (pace_wait(&turns, deadline));
-	async.element.qp = find_sudden(r, (uint32_t)what); /* it may be gone since */
+	async.element.qp = find_sudden(r, (uint32_t)what); /* it may be destroyed by now */
 	if (!async.element.qp)
 		return;
 	async.event_type = (enum ibv_event_type)(what >> 32);

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Recorded errors that the traffic alone does not cause, caused again.
+ * Injecting recorded errors that the traffic alone does not cause.
  *
  * On the software device only. Any thread, after faults_new().
  */
@@ -14,36 +14,40 @@ struct replay;
 struct replica;
 
 /*
- * Look through the trace for what is to happen. 0 or -errno after log_err(): -EOPNOTSUPP if the
- * device here cannot, and it was asked for.
+ * Find the errors to inject in the trace. 0 or -errno after log_err(): -EOPNOTSUPP if the device
+ * cannot inject faults, and the user requested it.
  */
 int faults_new(struct replay *r);
 void faults_free(struct replay *r);
 
 /*
- * @event is posted next, to @queue (QP or SRQ), on which @under_way requests are not complete: let
- * it, or one of its requests, fail as recorded. Afterwards faults_end_post(), in the same thread.
+ * @event will be posted next, to @queue (QP or SRQ), which has @under_way outstanding requests:
+ * make it, or one of its requests, fail as recorded. Call faults_end_post() afterwards, in the same
+ * thread.
  */
 void faults_begin_post(struct replay *r, const struct trace_event *event,
 		       const struct replica *queue, uint32_t under_way);
 void faults_end_post(struct replay *r, const struct trace_event *event);
 
-/* Is anything planned for that post or poll? */
+/* Is a fault planned for that post or poll? */
 bool faults_are_due(const struct replay *r, const struct trace_event *event);
 
-/* As dispatch_call(), failing as it was recorded. */
+/* As dispatch_call(), but fails as recorded. */
 int64_t faults_call(struct replay *r, const struct trace_event *event, const uint64_t *args);
 
-/* @event is polled next: let a queue pair fail that was first seen flushed by it. */
+/*
+ * @event will be polled next: if it is the first to show a queue pair flushed, make that queue pair
+ * fail.
+ */
 void faults_begin_poll(struct replay *r, const struct trace_event *event);
 
 /*
- * The recorded asynchronous event @async has not come for @waited of @limit ns: let it happen, if
- * the time has come for that; @outside: it is of a port or the device, and no verb causes it.
- * Returns whether it did.
+ * The recorded asynchronous event @async has not come for @waited of @limit ns: cause it, if it is
+ * time for that; @outside: it is an event of a port or the device, which no verb causes. Returns
+ * whether it did.
  */
 bool faults_raise(struct replay *r, struct ibv_context *context,
 		  const struct ibv_async_event *async, bool outside, int64_t waited, int64_t limit);
 
-/* How many errors, of any kind, were caused so far. */
+/* The number of errors, of any kind, that were injected so far. */
 uint64_t faults_caused(const struct replay *r);

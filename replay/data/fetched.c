@@ -1,14 +1,14 @@
 /*
- * What reads and atomics have fetched
+ * Data fetched by reads and atomics
  *
- * A program may write to memory that others read or count in without a verb, so that we cannot know
- * what is there. But where one queue pair alone adds to a number, what it fetches differs from here
- * by the same amount each time, by what was there first and what the program wrote since:
+ * A program may write to remotely accessed memory without a verb, so its contents are not known.
+ * But if only one queue pair adds to a number, the recorded and replayed values differ by a
+ * constant, which depends on the initial value and on the program's writes:
  *
- *	there - here:  7 7 7 7 9 9 9     written by the program
- *	               7 7 7 8 7 7 7     no write does that: this one is another value
+ * 	recorded - replayed:  7 7 7 7 9 9 9     written by the program
+ * 	               7 7 7 8 7 7 7     no write does that: this value is wrong
  *
- * A read that differs from here, of a place that other reads found as it is here, is only noted.
+ * A read that differs, although other reads of that address do not, is only noted.
  */
 #include "replay/data/fetched.h"
 
@@ -24,13 +24,13 @@
 struct place {
 	uint64_t remote_addr;
 	uint32_t rkey;
-	const struct replica_qp *qp; /* the first that named it */
+	const struct replica_qp *qp; /* the first that accessed it */
 	bool several;                /* others do, too, or do not add */
 	bool adds, known, pending;
-	uint64_t offset;      /* there - here, so far */
-	struct fetch suspect; /* pending: it had another offset */
+	uint64_t offset;      /* recorded - replayed value, so far */
+	struct fetch suspect; /* undecided: it had another offset */
 	uint64_t agreed, differed;
-	struct fetch first; /* of those that differed */
+	struct fetch first; /* the first of those that differed */
 };
 
 struct fetched {
@@ -93,7 +93,7 @@ int fetched_post(struct fetched *f, const struct wr *wr, const struct replica_qp
 					 .rkey = wr->rkey,
 					 .qp = qp };
 	if (place->remote_addr != wr->remote_addr || place->rkey != wr->rkey)
-		return 0; /* another place of the same hash */
+		return 0; /* another address with the same hash */
 	place->several |= place->qp != qp || wr->opcode == IBV_WR_ATOMIC_CMP_AND_SWP;
 	place->adds |= wr->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD && wr->compare_add;
 	*ret_place = (uint32_t)(place - f->places);

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * What reads and atomics have fetched, compared as far as a recording can tell.
+ * Data fetched by reads and atomics, compared as far as a recording allows.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,21 +20,21 @@ int fetched_new(struct fetched **ret_fetched);
 /* Accepts NULL. */
 void fetched_free(struct fetched *fetched);
 
-/* @wr is posted to @qp: *@ret_place is the place that it fetches from. 0 or -ENOMEM. */
+/* @wr is posted to @qp: set *@ret_place to the address that it fetches from. 0 or -ENOMEM. */
 int fetched_post(struct fetched *fetched, const struct wr *wr, const struct replica_qp *qp,
 		 uint32_t *ret_place);
 
-/* What a completion has fetched. */
+/* Data that a completion has fetched. */
 struct fetch {
 	struct event_id event, about; /* the poll, and the post */
 	uint32_t index, object;       /* in the poll; the queue pair */
 	bool same;                    /* all bytes are */
-	uint64_t at, total;           /* else: the first that is not, of so many */
+	uint64_t at, total;           /* else: the first one that differs, and their number */
 	uint8_t there_byte, here_byte;
-	uint64_t there, here; /* of an atomic: the value */
+	uint64_t there, here; /* the recorded and the replayed value of an atomic */
 };
 void fetched_check(struct fetched *fetched, struct outcome *outcome, uint32_t place,
 		   const struct fetch *fetch);
 
-/* Note what was read otherwise than here. */
+/* Note all reads that differ from the recording. */
 void fetched_end(const struct fetched *fetched, struct outcome *outcome);

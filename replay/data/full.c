@@ -1,21 +1,19 @@
 /*
  * Requests that a full queue has refused
  *
- *	posted there:  a b c d e f g h     its queue had 8 places
- *	posted here:   a b c d             this one has 4; e to h are copied, and wait
- *	               a b c d e f         two have completed, and were taken from the CQ
+ * 	recorded:   a b c d e f g h     its queue had 8 entries
+ * 	replayed:   a b c d             this one has 4; e to h are copied, and wait
+ * 	               a b c d e f         two have completed, and were polled
  *
- * A queue may be shorter here than there, because the device has a lower limit: then
- * requests wait in their order, which changes nothing but when they are posted. The
- * queue may also be full of completions that the recorded program took in a way that is
- * not recorded: posts_wait.c takes them.
+ * A queue may be shorter than the recorded one, because the device has a lower limit: then requests
+ * wait in order, which only delays their posts. The queue may also be full of completions that the
+ * recorded program polled in a way that is not recorded: posts_wait.c polls them.
  *
- * Requests without a signal leave a queue when one behind them completes. In a shorter queue
- * there may be none, so some of them get a signal that the recorded ones had not. Their
- * completions are dropped.
+ * Unsignaled requests leave a queue when a later one completes. In a shorter queue there may be
+ * none, so some of them become signaled. Their completions are dropped.
  *
- * The number of the request in struct requests is that of the order in which requests
- * were posted there, so those that wait have theirs already.
+ * The number of a request in struct requests is that of the recorded order, so waiting requests
+ * already have their number.
  */
 #include "replay/data/full.h"
 
@@ -28,7 +26,7 @@
 #include "replay/state/state.h"
 #include "replay/state/translate.h"
 
-/* A request that waits, with its elements and, where they are inline, their bytes. */
+/* A request that waits, with its elements and, if they are inline, their bytes. */
 struct held {
 	struct held *next;
 	struct event_id event;
@@ -97,7 +95,7 @@ bool full_must_signal(struct requests *requests, bool signaled)
 	return true;
 }
 
-/* Inline data, in one piece: devices take more bytes than elements. */
+/* Inline data, in one piece: devices allow more bytes than elements. */
 static void copy_inline(struct held *held, char *to, const struct ibv_sge *from, int n)
 {
 	held->sges[0] = (struct ibv_sge){ .addr = (uintptr_t)to };
@@ -170,7 +168,7 @@ int full_hold(struct posting *p, uint32_t from)
 	return 0;
 }
 
-/* What a request names may have been destroyed while it waited. */
+/* Objects of a request may have been destroyed while it waited. */
 static bool has_objects(const struct replay *r, const struct replica *replica,
 			const struct held *held)
 {
@@ -214,7 +212,7 @@ static void free_first(struct requests *requests)
 	free(held);
 }
 
-/* It had room, and was refused for another reason. */
+/* The queue had room, but the request was refused for another reason. */
 static void report_refusal(struct replay *r, const struct replica *replica, const struct held *held,
 			   int ret)
 {
@@ -225,7 +223,7 @@ static void report_refusal(struct replay *r, const struct replica *replica, cons
 	map_put(&r->left_out, event_key(held->event), held->index + 1);
 }
 
-/* Post what has room now. Returns how many. */
+/* Post the requests that fit now. Returns how many. */
 static unsigned int resume_requests(struct replay *r, struct replica *replica,
 				    struct requests *requests)
 {

@@ -1,15 +1,15 @@
 /*
- * Completions, as they come off a queue here
+ * Polling completions in the replay
  *
- * Each is sorted in by its queue pair and side, with the request that it completes:
+ * Each is assigned to its queue pair and side, with the request that it completes:
  *
- *	CQ here -> poll -> qp1 send | qp1 recv | qp2 send | ...
+ * 	CQ -> poll -> qp1 send | qp1 recv | qp2 send | ...
  *
- * A queue pair's own queues complete in order: of a receive queue the oldest request, of a send
- * queue the oldest that signals, or one before it that failed. So requests are posted with their
- * recorded wr_ids, and what the device and its driver see is what the program gave them. A number
- * of ours stands in its place (request_cookie()) where the order does not tell: in shared receive
- * queues, and where wr_ids repeat so that a failed request could be one of several (posts_fill.c).
+ * A queue pair's own queues complete in order: on a receive queue the oldest request, on a send
+ * queue the oldest signaled one, or one before it that failed. So requests are posted with their
+ * recorded wr_ids, and the device and its driver see the program's values. The replay uses its own
+ * number (request_cookie()) if the order is not sufficient: in shared receive queues, and if wr_ids
+ * repeat so that a failed request could be one of several (posts_fill.c).
  *
  * An extended CQ is polled by its iterator.
  */
@@ -21,7 +21,7 @@
 #include "replay/state/sent.h"
 #include "replay/state/state.h"
 
-/* What a completion belongs to. */
+/* The queue pair, side and request of a completion. */
 struct owner {
 	struct replica *replica;
 	struct replica_qp *qp;
@@ -30,7 +30,7 @@ struct owner {
 	enum side side;
 };
 
-/* The queue pair of that number; most completions of a queue are of the same one. */
+/* The queue pair with that number; usually the same for all completions of a queue. */
 static struct replica *find_queue_pair(struct replay *r, struct replica *cq, uint32_t number)
 {
 	struct replica *replica = cq->last;
@@ -68,7 +68,7 @@ static bool find_in_order(struct owner *o, enum side side, uint64_t wr_id)
 	return false;
 }
 
-/* Of a send queue the oldest that signals. */
+/* The oldest signaled request of a send queue. */
 static bool find_signaled(struct owner *o, uint64_t wr_id)
 {
 	struct requests *requests = &o->qp->out[SIDE_SEND];
@@ -100,7 +100,7 @@ static bool find_by_cookie(struct replay *r, struct owner *o, uint64_t wr_id)
 	return true;
 }
 
-/* Only a request that sends can end so. */
+/* Only a send request can end with that status. */
 static bool is_of_sender(enum ibv_wc_status status)
 {
 	switch (status) {
@@ -117,7 +117,7 @@ static bool is_of_sender(enum ibv_wc_status status)
 	}
 }
 
-/* Of a failure only wr_id and the queues tell the side. A shared queue was asked before. */
+/* For a failure only wr_id and the queues determine the side. A shared queue was checked before. */
 static void find_failed(struct owner *o, const struct replica *cq, const struct ibv_wc *wc)
 {
 	const struct ibv_qp *qp = o->replica->handle;
@@ -134,7 +134,7 @@ static void find_failed(struct owner *o, const struct replica *cq, const struct 
 	}
 }
 
-/* A shared queue's requests are in none of these. */
+/* Requests of a shared queue are in none of these. */
 static void find_request(struct replay *r, struct owner *o, const struct replica *cq,
 			 const struct ibv_wc *wc)
 {
@@ -156,7 +156,7 @@ static void find_request(struct replay *r, struct owner *o, const struct replica
 
 enum { GRH = 40, KEPT_MAX = 1 << 16 };
 
-/* The post of datagram @wc; those of its sender before it were lost. */
+/* The post of datagram @wc; earlier ones of its sender were lost. */
 static bool find_datagram(struct replica_qp *qp, const struct ibv_wc *wc, struct request *ret_sent)
 {
 	struct requests *sent = &qp->sent;
@@ -171,12 +171,12 @@ static bool find_datagram(struct replica_qp *qp, const struct ibv_wc *wc, struct
 		if (ret_sent->length + GRH == wc->byte_len)
 			return true;
 	}
-	while (requests_count(sent) > KEPT_MAX) /* to nobody who receives */
+	while (requests_count(sent) > KEPT_MAX) /* to a queue pair without receives */
 		requests_complete(sent, sent->head, false);
 	return false;
 }
 
-/* The post of what the peer of @qp sent: connected queue pairs receive in order. */
+/* The post of a message from the peer of @qp: connected queue pairs receive in order. */
 static void find_sender(struct replay *r, struct replica_qp *qp, struct arrival *arrival)
 {
 	struct replica *peer = replica_of(r, qp->peer);
@@ -190,13 +190,13 @@ static void find_sender(struct replay *r, struct replica_qp *qp, struct arrival 
 		return;
 	}
 	while (qp->type == IBV_QPT_UC && sent.length != arrival->wc.byte_len)
-		if (!requests_next(&peer->qp->sent, &sent)) /* those before were lost */
+		if (!requests_next(&peer->qp->sent, &sent)) /* earlier ones were lost */
 			return;
 	arrival->sender = sent.event;
 	arrival->sender_index = sent.index;
 }
 
-/* @tag: of the flow rule, or NULL where the CQ does not tell. */
+/* @tag: of the flow rule, or NULL if the CQ does not report it. */
 static int sort_in(struct replay *r, struct replica *cq, const struct ibv_wc *wc,
 		   const uint32_t *tag)
 {
@@ -225,7 +225,7 @@ static int sort_in(struct replay *r, struct replica *cq, const struct ibv_wc *wc
 				     .polled = cq->polled,
 				     .empty = cq->empty,
 				     .unasked = r->leaving };
-	if (request) /* its cell stays until another is posted */
+	if (request) /* its entry stays valid until another request is posted */
 		arrival->request = *request;
 	else
 		arrival->request.wr_id = wc->wr_id;
@@ -234,7 +234,7 @@ static int sort_in(struct replay *r, struct replica *cq, const struct ibv_wc *wc
 	return 0;
 }
 
-/* Sort in the completion on which the iterator stands. */
+/* Assign the current completion of the iterator. */
 static int sort_in_current(struct replay *r, struct replica *replica, struct ibv_cq_ex *cq)
 {
 	struct ibv_wc wc = { .wr_id = cq->wr_id, .status = cq->status };
@@ -302,7 +302,7 @@ bool polls_by_iterator(const struct replica *cq)
 	return ex && ex->read_qp_num && ex->start_poll;
 }
 
-/* What fast_poll() has polled, and not known what to do with. */
+/* Completions that fast_poll() has polled, but could not handle. */
 static int sort_in_polled(struct replay *r, struct replica *cq)
 {
 	int err = 0, n = (int)cq->nunsorted;
@@ -356,7 +356,7 @@ void polls_drain(struct replay *r, struct replica *replica)
 	drain_queue(r, queue_at(r, qp->recv_cq));
 }
 
-/* A queue pair, or a shared queue: then all that take from it. */
+/* A queue pair, or a shared queue: then all that receive from it. */
 static void drain_holder(struct replay *r, struct replica *holder)
 {
 	if (!holder->handle)
@@ -378,7 +378,7 @@ unsigned int polls_make_room(struct replay *r)
 
 	if (!holder)
 		return 0;
-	r->resuming = true; /* polls_take() comes here, too */
+	r->resuming = true; /* polls_take() calls this, too */
 	for (; holder; holder = holder->next_holder)
 		drain_holder(r, holder);
 	r->resuming = false;

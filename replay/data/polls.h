@@ -1,23 +1,23 @@
 #pragma once
 /*
- * What comes off a completion queue here.
+ * Polling completions in the replay.
  */
 #include <stdbool.h>
 
 struct replay;
 struct replica;
 
-enum { POLLS_BATCH = 32 }; /* completions that are polled at once */
+enum { POLLS_BATCH = 32 }; /* completions in one poll */
 
-/* Is @cq polled by its iterator? That of a CQ made without does not tell the queue pair. */
+/* Is @cq polled by its iterator? Not if its iterator does not report the queue pair. */
 bool polls_by_iterator(const struct replica *cq);
 
-/* Take what is in the completion queues of queue pair @replica, to be asked for later. */
+/* Poll all completions of queue pair @replica, and store them until they are asked for. */
 void polls_drain(struct replay *r, struct replica *replica);
 
 /*
- * Take what has completed from the queues where requests wait for room, and post what has room
- * then. Returns how many requests that were.
+ * Poll the queues where requests wait for room, and post the requests that fit then. Returns the
+ * number of requests.
  */
 unsigned int polls_make_room(struct replay *r);
 

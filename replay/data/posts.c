@@ -1,9 +1,9 @@
 /*
- * Work requests, posted again
+ * Replaying posts of work requests
  *
- * A recorded list is posted as a list, and a list that ibv_wr_*() built is built again;
- * the device's answer is compared with the recorded one. If the device here refuses
- * requests that the recorded one took, its queue may have no room for them (posts_wait.c).
+ * A recorded list is posted as a list, and a batch that was built with ibv_wr_*() is built again;
+ * the result is compared with the recorded one. If the device refuses requests that the recorded
+ * one accepted, its queue may have no room for them (posts_wait.c).
  *
  * Not here: translating requests (posts_fill.c), builders (posts_build.c).
  */
@@ -28,7 +28,7 @@ static bool takes_receive(const struct wr *wr)
 	       wr->opcode == IBV_WR_SEND_WITH_INV || wr->opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
 }
 
-/* The queue pair that datagram @i is sent to, where contents are compared. */
+/* The queue pair that datagram @i is sent to, if contents are compared. */
 static struct replica_qp *find_target(struct posting *p, uint32_t i)
 {
 	struct replica *target;
@@ -40,7 +40,10 @@ static struct replica_qp *find_target(struct posting *p, uint32_t i)
 	return target ? target->qp : NULL;
 }
 
-/* Where it is noted what the peer, or the target of datagrams, will receive in order; or NULL. */
+/*
+ * The list of messages in the order in which the peer, or the target of datagrams, will receive
+ * them; or NULL.
+ */
 static struct requests *find_sent(struct posting *p, uint32_t i)
 {
 	struct replica_qp *qp = p->replica->qp;
@@ -54,7 +57,7 @@ static struct requests *find_sent(struct posting *p, uint32_t i)
 	return qp ? &qp->sent : NULL;
 }
 
-/* Before it is posted, because it may be received before that returns. */
+/* Before it is posted, because it may be received before the post returns. */
 static int note_sent(struct posting *p)
 {
 	if (p->replica->qp && requests_count(&p->replica->qp->sent) >= SENT_MOST)
@@ -84,7 +87,7 @@ static void forget_sent(struct posting *p, uint32_t taken)
 	}
 }
 
-/* Returns the verb's result, and how many were taken. */
+/* Returns the verb's result, and how many requests were accepted. */
 static int post_list(struct posting *p, uint32_t *ret_taken)
 {
 	struct wrs *wrs = p->wrs;
@@ -114,8 +117,8 @@ static int post_list(struct posting *p, uint32_t *ret_taken)
 }
 
 /*
- * Post it. *@ret_ret is the verb's result, which some devices make negative, *@ret_taken how many
- * requests were taken. 0 or -ENOMEM.
+ * Post it. *@ret_ret is the verb's result, which some devices return negated, *@ret_taken the
+ * number of accepted requests. 0 or -ENOMEM.
  */
 static int post_patiently(struct posting *p, int *ret_ret, uint32_t *ret_taken)
 {
@@ -140,7 +143,7 @@ static int post_patiently(struct posting *p, int *ret_ret, uint32_t *ret_taken)
 	return 0;
 }
 
-/* A window has its new key from now on; if it is still there, where a post waited for room. */
+/* A window has its new key from now on; if it still exists after a wait for room. */
 static void note_binds(const struct posting *p, uint32_t taken)
 {
 	const struct ibv_send_wr *wr = p->wrs->send;
@@ -178,7 +181,7 @@ static int skip_post(struct posting *p, const char *why)
 	return leave_out(p, 0);
 }
 
-/* What comes after it on a connection would differ, too. */
+/* Later events on a connection would differ, too. */
 static void cut_lacking(const struct posting *p)
 {
 	if (p->lacking && p->replica->qp && p->replica->qp->type != IBV_QPT_UD)
@@ -195,7 +198,10 @@ static bool has_objects(const struct posting *p, const struct ibv_send_wr *wr)
 	return wr->opcode != IBV_WR_BIND_MW || translate_is_there(p->r, wr->bind_mw.mw, OBJECT_mw);
 }
 
-/* To fill in the other host's numbers is to wait for them, and other threads destroy meanwhile. */
+/*
+ * Filling in the other host's numbers may wait for them, and other threads may destroy objects
+ * meanwhile.
+ */
 static void check_filled(struct posting *p)
 {
 	if (!p->r->pair || p->missing)
@@ -251,7 +257,7 @@ static int post_again(struct posting *p)
 	return err;
 }
 
-/* Is a region that a request names not here? What its queue pair does next would differ. */
+/* Is the region of a request missing? Later events of its queue pair would differ. */
 static bool lacks_region(struct posting *p)
 {
 	struct translation t;
@@ -305,7 +311,7 @@ static const char *why_not(struct posting *p)
 	return NULL;
 }
 
-/* A shared queue has them still: requests of messages that did not come here. */
+/* A shared queue still has spare requests, of messages that did not come. */
 static bool has_spare(const struct posting *p)
 {
 	return !p->replica->qp && p->post->nwr && p->replica->spare >= p->post->nwr &&

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Work requests, posted again.
+ * Replaying posts of work requests.
  */
 struct replay;
 struct trace_event;

@@ -1,5 +1,5 @@
 /*
- * Requests that were built by ibv_wr_*(), built again
+ * Rebuilding requests that were built by ibv_wr_*()
  */
 #include "replay/device/builder.h"
 #include "replay/data/posting.h"

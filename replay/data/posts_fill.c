@@ -1,8 +1,8 @@
 /*
- * Recorded work requests, made ready to be posted here
+ * Preparing recorded work requests for posting
  *
- * Buffers, keys, address handles and numbers are translated, and the recorded bytes are put
- * where the requests will read them.
+ * Buffers, keys, address handles and numbers are translated, and the recorded bytes are put where
+ * the requests will read them.
  *
  * Not here: posting them (posts.c, posts_build.c).
  */
@@ -19,10 +19,13 @@
 #include "replay/device/builder.h"
 #include "replay/state/translate.h"
 
-/* For requests whose SGEs are not in the trace. Devices do not change lists. */
+/* For requests whose SGEs are not in the trace. Devices do not modify lists. */
 static struct ibv_sge no_sges[SGES_MAX];
 
-/* SGEs that it needs. No writer stores part of a list, but an edited trace may have one. */
+/*
+ * The number of SGEs that it needs. No writer stores part of a list, but an edited trace may have
+ * one.
+ */
 static uint32_t sges_of(const struct wr *wr)
 {
 	uint32_t n = wr->nsge && wr->num_sge > 0 ? (uint32_t)wr->num_sge : 0;
@@ -71,7 +74,7 @@ static struct ibv_sge *put_sges(struct posting *p, const struct wr *wr, bool key
 			continue;
 		to->length = wr->sge[i].length;
 		to->lkey = wr->sge[i].lkey;
-		if (!keys) { /* inline: no key is looked at, and one may name anything */
+		if (!keys) { /* inline: keys are not used, and may have any value */
 			void *at = memory_span(p->r->memory[p->event->process], wr->sge[i].addr,
 					       to->length);
 
@@ -111,8 +114,8 @@ static void put_datagram(struct posting *p, const struct wr *wr, struct ibv_send
 }
 
 /*
- * The upper bits of the key are those of the window here, the lowest 8 are chosen
- * by the program. The window gets its new key once it is posted: devices find it by the old one.
+ * The upper bits of the key are those of the replay's window, the lowest 8 are the program's. The
+ * window gets its new key once the request is posted: devices find it by the old one.
  */
 static void put_bind(struct posting *p, const struct wr *wr, struct ibv_send_wr *to)
 {
@@ -145,7 +148,7 @@ static void put_bind(struct posting *p, const struct wr *wr, struct ibv_send_wr 
 	};
 }
 
-/* The address here of what @wr names of the other end; the key is replaced. */
+/* The replay's address of the remote memory of @wr; the key is replaced. */
 static uint64_t put_remote(const struct posting *p, const struct wr *wr, uint32_t peer,
 			   uint32_t *rkey)
 {
@@ -274,7 +277,7 @@ static bool is_signaled(const struct posting *p, const struct wr *wr)
 	       (p->replica->qp->signals_all || wr->send_flags & IBV_SEND_SIGNALED);
 }
 
-/* Note that it is under way. */
+/* Note that it is outstanding. */
 static int put_request(struct posting *p, uint32_t i, bool forced, uint64_t *ret_wr_id)
 {
 	const struct wr *wr = &p->post->wr[i];

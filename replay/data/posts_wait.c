@@ -1,9 +1,9 @@
 /*
- * Posts that meet a full queue
+ * Posts to a full queue
  *
- * What has completed is taken, and the rest posted as long as something under way on the
- * queue can still complete. In a queue that is shorter than the recorded one requests go
- * on waiting while the replay goes on.
+ * Completions are polled, and the rest is posted as long as an outstanding request of the queue can
+ * still complete. If the queue is shorter than the recorded one, requests keep waiting while the
+ * replay continues.
  */
 #include <errno.h>
 
@@ -13,13 +13,13 @@
 #include "replay/data/posting.h"
 #include "replay/state/sent.h"
 
-#define TRIES_NS 50000000 /* for completions of which it is not known whether they can come */
+#define TRIES_NS 50000000 /* for completions that may not come at all */
 
 static const char shared[] = "the choice of a receive from a shared receive queue";
 static const char shorter[] = "a queue shorter than the recorded one: its requests waited for "
 			      "space";
 
-/* Something that will arrive: the peer has sent it, or we do not know the peer. */
+/* A message that will arrive: the peer has sent it, or the peer is not known. */
 static bool may_receive(const struct posting *p)
 {
 	const struct replica_qp *qp = p->replica->qp;
@@ -28,7 +28,7 @@ static bool may_receive(const struct posting *p)
 	return !peer || !peer->qp || requests_count(&peer->qp->out[SIDE_SEND]);
 }
 
-/* It is sent, but nothing can take it: another event would have to post a receive. */
+/* It is sent, but cannot be received: another event would have to post a receive. */
 static bool lacks_receive(const struct posting *p)
 {
 	const struct replica_qp *qp = p->replica->qp;
@@ -40,7 +40,7 @@ static bool lacks_receive(const struct posting *p)
 	       !requests_count(&peer->qp->out[SIDE_RECV]) && requests_count(&qp->sent);
 }
 
-/* Can something that is under way on the queue still make room in it? */
+/* Can an outstanding request still complete and free an entry? */
 static bool may_complete(const struct posting *p)
 {
 	const struct requests *requests = p->requests;
@@ -54,7 +54,7 @@ static bool may_complete(const struct posting *p)
 	return false;
 }
 
-/* Wait for room as long as some may come. */
+/* Wait for room as long as an entry may be freed. */
 static void await_room(struct posting *p)
 {
 	int64_t most = p->r->options->timeout, deadline;
@@ -104,7 +104,7 @@ int64_t posts_wait(struct posting *p, uint32_t from)
 			outcome_tolerated(p->r->outcome, shorter);
 		return p->post->nwr;
 	}
-	if (p->r->nlate) { /* what would have made room waits for a shared queue */
+	if (p->r->nlate) { /* the completion that would free an entry waits for a shared queue */
 		outcome_tolerated(p->r->outcome, shared);
 		return p->post->nwr;
 	}

@@ -1,10 +1,10 @@
 /*
- * Buffers that were filled again before their message was taken
+ * Buffers that were filled again before their message was sent
  *
- * The last messages are in a ring, each with the number of the one that was put over it:
+ * The last messages are in a ring, each with the number of the message that replaced it:
  *
- *	address -> number of the last message there
- *	message -> number -> number of the next there, 0: none
+ * 	address -> number of the last message at it
+ * 	message -> number -> number of the next at its address, 0: none
  */
 #include "replay/data/refilled.h"
 

@@ -2,10 +2,10 @@
 /*
  * Buffers that were filled again before their message was taken.
  *
- * A message that waits at a shared receive queue, where it did not wait there, is sent from a
- * buffer that the recorded program has filled with the next one by then.
+ * If a message waits at a shared receive queue, although it did not in the recording, its buffer
+ * may be filled with the next message before it is sent.
  *
- * For who has the replay for itself.
+ * The caller has exclusive access to the replay.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,7 +18,7 @@ struct refilled;
 /* One message. */
 struct refill {
 	struct event_id event; /* its post */
-	uint32_t index;        /* which of its requests */
+	uint32_t index;        /* index of its request */
 };
 
 int refilled_new(struct refilled **ret_refilled);
@@ -26,9 +26,12 @@ int refilled_new(struct refilled **ret_refilled);
 /* Accepts NULL. */
 void refilled_free(struct refilled *refilled);
 
-/* The buffer at @at has @message now, which @sender is to send. Returns 0 or -ENOMEM. */
+/* The buffer at @at now holds @message, which @sender will send. Returns 0 or -ENOMEM. */
 int refilled_note(struct refilled *refilled, const void *at, struct refill message,
 		  const struct replica_qp *sender);
 
-/* The message that was put over @message; false: it was taken before, or it is long ago. */
+/*
+ * The message that replaced @message in its buffer; false: it was sent before that, or that is long
+ * ago.
+ */
 bool refilled_next(const struct refilled *refilled, struct refill *message);

@@ -1,23 +1,23 @@
 /*
- * ibv_wr_*() from a list of requests
+ * Calling ibv_wr_*() for a list of requests
  *
- *	ibv_wr_start()
- *	wr_id, wr_flags; ibv_wr_send() ...; ibv_wr_set_ud_addr() ...; ibv_wr_set_sge() ...
- *	...
- *	ibv_wr_complete() or ibv_wr_abort()
+ * 	ibv_wr_start()
+ * 	wr_id, wr_flags; ibv_wr_send() ...; ibv_wr_set_ud_addr() ...; ibv_wr_set_sge() ...
+ * 	...
+ * 	ibv_wr_complete() or ibv_wr_abort()
  *
- * The list is what ibv_post_send() would take. That takes inline data of no more pieces than
- * max_send_sge, and a builder of any number.
+ * The list is one for ibv_post_send(). That allows at most max_send_sge pieces of inline data, a
+ * builder any number.
  *
- * A trace does not tell a list of one element from a single one, or an empty list from none:
- * the simpler is built.
+ * A trace does not distinguish a list of one element from a single one, or an empty list from none:
+ * the simpler form is built.
  */
 #include "replay/device/builder.h"
 
 typedef void flush_fn(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr, size_t length,
 		      uint8_t type, uint8_t level);
 
-/* Newer headers have it behind the last member of older ones. */
+/* In newer headers it follows the last member of older ones. */
 static flush_fn *flush_of(const struct ibv_qp_ex *qp)
 {
 	return *(flush_fn *const *)((const char *)qp + BUILDER_FLUSH_OFFSET);
@@ -135,7 +135,7 @@ static void build_data(struct ibv_qp_ex *qp, const struct ibv_send_wr *wr,
 static void build_one(struct ibv_qp_ex *qp, const struct ibv_send_wr *wr, struct ibv_data_buf *bufs)
 {
 	qp->wr_id = wr->wr_id;
-	qp->wr_flags = wr->send_flags; /* also INLINE: rdma_rxe finds the bytes by it */
+	qp->wr_flags = wr->send_flags; /* also INLINE: rdma_rxe finds the bytes by that flag */
 	build_operation(qp, wr);
 	if (qp->qp_base.qp_type == IBV_QPT_UD && qp->wr_set_ud_addr)
 		ibv_wr_set_ud_addr(qp, wr->wr.ud.ah, wr->wr.ud.remote_qpn, wr->wr.ud.remote_qkey);

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * ibv_wr_*() from a list of requests. Any thread.
+ * Calls ibv_wr_*() for a list of requests. Any thread.
  */
 #include <infiniband/verbs.h>
 #include <stdbool.h>
@@ -8,25 +8,25 @@
 #include <stdint.h>
 
 /*
- * ibv_wr_flush(), which not every header has. Such a request is in the form of an atomic one:
- * compare_add is the length, swap the level above 8 bits of the type.
+ * ibv_wr_flush(), which not every header has. Such a request has the form of an atomic one:
+ * compare_add is the length, swap is the level above 8 bits of the type.
  */
 enum {
 	BUILDER_FLUSH_OFFSET = offsetof(struct ibv_qp_ex, wr_atomic_write) + sizeof(void *),
-	BUILDER_SIZE = BUILDER_FLUSH_OFFSET + sizeof(void *), /* of struct ibv_qp_ex with it */
+	BUILDER_SIZE = BUILDER_FLUSH_OFFSET + sizeof(void *), /* size of struct ibv_qp_ex with it */
 	BUILDER_FLUSH = 14,                                   /* IBV_WR_FLUSH */
 	BUILDER_WITH_FLUSH = 1 << 11,                         /* IBV_QP_EX_WITH_FLUSH */
 };
 
 /*
- * Does @qp have the builder of @opcode? That of a flush is there only if the queue pair was made
- * with BUILDER_WITH_FLUSH: otherwise what lies in its place is the provider's.
+ * Does @qp have the builder of @opcode? That of a flush exists only if the queue pair was created
+ * with BUILDER_WITH_FLUSH: otherwise its offset holds data of the provider.
  */
 bool builder_has(const struct ibv_qp_ex *qp, int opcode, bool with_flush);
 
 /*
  * Build the @n requests of @list, and end them by ibv_wr_complete(), whose result is returned; or
- * by ibv_wr_abort(): 0. @bufs: room for as many buffers as a request has.
+ * by ibv_wr_abort(): 0. @bufs: memory for as many buffers as a request has.
  */
 int builder_run(struct ibv_qp_ex *qp, const struct ibv_send_wr *list, uint32_t n,
 		struct ibv_data_buf *bufs, bool complete);

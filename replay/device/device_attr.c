@@ -1,9 +1,9 @@
 /*
- * Is a device the recorded one?
+ * Compares a device with the recorded one
  *
- * The name says little: mlx5_0 is in every second host. So vendor, part, hardware and firmware and
- * all limits are compared, field by field as the list of structures has them. GUIDs tell one device
- * from the next of its kind, which behaves the same.
+ * The name means little: many hosts have an mlx5_0. So vendor, part, hardware and firmware and all
+ * limits are compared, field by field in the order of the list of structures. GUIDs differ between
+ * devices of the same kind, which behave the same.
  */
 #include "replay/device/device_attr.h"
 

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Is a device the recorded one? By what ibv_query_device() said of both.
+ * Compares a device with the recorded one, by the results of ibv_query_device().
  *
  * Any thread.
  */
@@ -16,7 +16,7 @@ enum device_likeness {
 };
 
 /*
- * Compare @here with the attributes that argument @in of @there has. What differs is written into
+ * Compare @here with the attributes in argument @in of @there. The differences are written into
  * @text: "fw_ver 1.2 there, 1.3 here, ...".
  */
 enum device_likeness device_attr_compare(const struct args *there, enum arg in,

@@ -1,9 +1,9 @@
 /*
- * The devices at hand, and which of them stands for which recorded one
+ * The devices of this machine, and which of them replaces which recorded one
  *
- * Recorded LIDs and GIDs are learned from what verbs told the recorded program
- * about its ports. An address of the trace is looked up among them and replaced by
- * the address of the port that stands for the recorded one.
+ * Recorded LIDs and GIDs are collected from queries of the recorded program about its ports. An
+ * address of the trace is looked up among them and replaced by the address of the port that
+ * replaces the recorded one.
  */
 #include "replay/device/devices.h"
 
@@ -20,7 +20,7 @@
 #include "replay/report/outcome.h"
 #include "core/model/place.h"
 
-/* What a program, or the recorder, was told. */
+/* A GID in the answer to a query of the program, or the recorder. */
 struct recorded_gid {
 	uint8_t port;
 	int64_t index;
@@ -30,7 +30,7 @@ struct recorded_gid {
 struct role {
 	char name[64];
 	unsigned int device;
-	struct args *attr; /* NULL: the trace does not have them */
+	struct args *attr; /* NULL: not in the trace */
 	enum arg in;       /* of that */
 	struct recorded_gid *gids;
 	size_t ngids;
@@ -79,7 +79,9 @@ static void look_at_port(struct ibv_context *context, uint8_t number, struct por
 	look_at_gids(context, number, port);
 }
 
-/* Whatever the device's error is: EINVAL, for one, would say that the trace is bad. */
+/*
+ * Always -EIO, whatever the device's errno: EINVAL, for example, would mean that the trace is bad.
+ */
 static int look_at(struct device *d)
 {
 	d->name = ibv_get_device_name(d->device);
@@ -95,7 +97,7 @@ static int look_at(struct device *d)
 	return 0;
 }
 
-static int look_at_all(struct devices *ds, const char *only)
+static int check_all_devices(struct devices *ds, const char *only)
 {
 	int err;
 
@@ -121,7 +123,7 @@ int devices_open(const char *only, struct devices **ret_devices)
 	if (!ds)
 		return log_err(-ENOMEM, "open devices");
 	ds->list = ibv_get_device_list(NULL);
-	err = look_at_all(ds, only);
+	err = check_all_devices(ds, only);
 	if (err) {
 		devices_close(ds);
 		return err;
@@ -216,7 +218,7 @@ bool devices_are_without(const struct devices *ds, const char *name)
 	return !look_for_role(ds, name);
 }
 
-/* @text: what differs, where the trace has the attributes. */
+/* @text: the differences, if the trace has the attributes. */
 static enum device_likeness liken_role(const struct role *role, const struct device *device,
 				       char *text, size_t size)
 {
@@ -226,7 +228,7 @@ static enum device_likeness liken_role(const struct role *role, const struct dev
 	return strcmp(role->name, device->name) ? DEVICE_OTHER : DEVICE_SAME;
 }
 
-/* A trace without the calls that tell a device's name has numbered it. */
+/* In a trace without calls that return a device's name the devices are numbered. */
 static bool is_named(const struct role *role)
 {
 	size_t kind = strlen("device");
@@ -326,7 +328,7 @@ static struct recorded_gid *find_recorded(const struct role *role, uint8_t port,
 	return NULL;
 }
 
-/* ibv_query_gid() does not tell the kind, which the recorder has asked for at the beginning. */
+/* ibv_query_gid() does not return the type, which the recorder has queried at the beginning. */
 static int keep_gid(struct role *role, uint8_t port, int64_t index, const struct gid *gid)
 {
 	struct recorded_gid *kept = find_recorded(role, port, index);

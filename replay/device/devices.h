@@ -1,8 +1,6 @@
 #pragma once
 /*
- * The devices at hand, and which of them stands for which recorded one.
- *
- * One thread.
+ * The devices of this machine, and which of them replaces which recorded one.
  */
 #include <infiniband/verbs.h>
 #include <stdbool.h>
@@ -20,7 +18,7 @@ struct port {
 	enum ibv_mtu mtu;
 	int gid_table, pkey_table; /* lengths */
 	struct gids gids;
-	int best_gid; /* RoCE v2 where there is one */
+	int best_gid; /* RoCE v2 if there is one */
 };
 
 enum { DEVICES_MAX = 64 };
@@ -37,20 +35,23 @@ struct devices;
 struct outcome;
 
 /*
- * Open them all; @only the one of that name, or all for NULL. Returns 0;
- * -ENODEV after log_err() if there is none, or another -errno.
+ * Open all devices, or, unless @only is NULL, only the one of that name. Returns 0; -ENODEV after
+ * log_err() if there is none, or another -errno.
  */
 int devices_open(const char *only, struct devices **ret_devices);
 
 /* Accepts NULL. */
 void devices_close(struct devices *devices);
 
-/* The device for recorded device @name: of the same name, else by turns. Never NULL. */
+/*
+ * The device that replaces recorded device @name: that of the same name, else each in turn. Never
+ * NULL.
+ */
 const struct device *devices_role(struct devices *devices, const char *name);
 
 /*
- * What ibv_query_device() told of recorded device @name: argument @in of @out has the attributes.
- * Takes a reference.
+ * The result of ibv_query_device() for recorded device @name: argument @in of @out has the
+ * attributes. Takes a reference.
  */
 void devices_recorded_attr(struct devices *devices, const char *name, struct args *out,
 			   enum arg in);
@@ -59,22 +60,22 @@ void devices_recorded_attr(struct devices *devices, const char *name, struct arg
 void devices_recorded_iwarp(struct devices *devices, const char *name);
 bool devices_was_iwarp(const struct devices *devices, const char *name);
 
-/* Recorded device @name is not here, and the program did not open it, only listed it? */
+/* Was recorded device @name only listed, not opened, and is it missing on this machine? */
 bool devices_are_without(const struct devices *devices, const char *name);
 
 /*
- * Tell @outcome whether the devices are other ones than recorded, and in what: by their
- * attributes, or by the name alone where the trace has no attributes.
+ * Report to @outcome whether the devices differ from the recorded ones, and how: by their
+ * attributes, or only by the name if the trace has no attributes.
  */
 void devices_judge(const struct devices *devices, struct outcome *outcome);
 
-/* Are all of them as the recorded ones, but for their GUIDs? */
+/* Are all of them like the recorded ones, except for their GUIDs? */
 bool devices_are_alike(const struct devices *devices);
 
-/* Each device here that stands for a recorded one, counted from 0; NULL past the last. */
+/* The devices that replace a recorded one, counted from 0; NULL after the last. */
 const struct device *devices_player(const struct devices *devices, unsigned int i);
 
-/* The one that @context was opened on. */
+/* The device that @context was opened on. */
 const struct device *devices_of(const struct devices *devices, const struct ibv_context *context);
 
 /* Port @port of it, or the first if it has fewer. */
@@ -84,27 +85,27 @@ uint8_t device_port(const struct device *device, uint8_t port);
 void devices_names(const struct devices *devices, char *text, size_t size);
 
 /*
- * A recorded destination of packets: @lid of port @port of the recorded device @name; or @gid,
- * which was at @index of that port's table.
+ * A recorded destination of packets: @lid of port @port of recorded device @name; or @gid, at
+ * @index of that port's table.
  */
 int devices_recorded_lid(struct devices *devices, const char *name, uint8_t port, uint16_t lid);
 int devices_recorded_gid(struct devices *devices, const char *name, uint8_t port, int64_t index,
 			 const struct gid *gid);
 
 /*
- * Turn the address @av, sent by @from at its port by a GID that is there, into one that reaches
- * port @to_port of @to.
+ * Change the address @av, used by @from with a GID of its port, to one that reaches port @to_port
+ * of @to.
  */
 void devices_translate(const struct device *from, const struct device *to, uint8_t to_port,
 		       struct ibv_ah_attr *av);
 
 /*
- * The same of the sender alone, which was a port of recorded device @name: the port, and the index
- * of the GID there that stands for the recorded one. To be done first.
+ * The same for the sender alone, a port of recorded device @name: sets the port, and the index of
+ * the GID that replaces the recorded one. Call it first.
  */
 void devices_translate_source(const struct devices *devices, const char *name,
 			      const struct device *from, struct ibv_ah_attr *av);
 
-/* The port that recorded address @av meant; false if no recorded device had it. */
+/* Find the port with the recorded address @av; false if no recorded device had it. */
 bool devices_find_address(struct devices *devices, const struct ibv_ah_attr *av,
 			  const struct device **ret_device, uint8_t *ret_port);

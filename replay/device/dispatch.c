@@ -1,8 +1,8 @@
 /*
- * A control verb by its number
+ * Calling a control verb by its number
  *
- * The calls are generated from the list of verbs. A verb of struct verbs_context
- * that the device lacks fails with EOPNOTSUPP, as its inline function would.
+ * The calls are generated from the list of verbs. A verb of struct verbs_context that the device
+ * lacks fails with EOPNOTSUPP, as its inline function would.
  */
 #include "replay/device/dispatch.h"
 
@@ -13,7 +13,7 @@
 
 #include "gen/later_gen.h"
 
-/* exported for providers and declared in their header only */
+/* exported for providers and declared only in their header */
 int ibv_dontfork_range(void *base, size_t size);
 int ibv_dofork_range(void *base, size_t size);
 

@@ -1,5 +1,5 @@
 /*
- * Which GID of a port stands for a recorded one
+ * Which GID of a port replaces a recorded one
  */
 #include "replay/device/gids.h"
 
@@ -24,7 +24,7 @@ bool gids_has(const struct gids *gids, int index)
 	return index >= 0 && index < gids->n && !gid_is_zero(&gids->at[index].raw);
 }
 
-/* What was InfiniBand's own is best on RoCE by v2, which leads everywhere. */
+/* An address that was InfiniBand's own is best replaced by RoCE v2, which can be routed. */
 static bool is_of_kind(enum gid_kind here, enum gid_kind wanted)
 {
 	return wanted != GID_UNTYPED &&

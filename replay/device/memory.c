@@ -1,11 +1,11 @@
 /*
- * Memory of a recorded process: its addresses to ours
+ * Memory of a recorded process: mapping its addresses to those of the replay
  *
- *	there   |==A==|   |====B====|                |=C=|
- *	              |=====B2====|
- *	here    |==A==|====B====B2|=C=|     one mapping, whole pages
+ * 	rec.    |==A==|   |====B====|                |=C=|
+ * 	              |=====B2====|
+ * 	replay  |==A==|====B====B2|=C=|     one mapping, whole pages
  *
- * Not here: which range belongs to which memory region (replica.h).
+ * Not here: the ranges of memory regions (replica.h).
  */
 #include "replay/device/memory.h"
 
@@ -17,7 +17,7 @@
 
 enum { PAGE = 4096 };
 
-#define LENGTH_MAX   (1ull << 44) /* longer: an implicit region, all of the address space */
+#define LENGTH_MAX   (1ull << 44) /* longer: an implicit region, the whole address space */
 #define SCRATCH_SIZE (1ull << 30)
 
 struct range {
@@ -76,7 +76,7 @@ static int by_start(const void *a, const void *b)
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
-/* Sort, join what touches, and give each its place. Returns the size of all. */
+/* Sort, merge adjacent ranges, and give each its place. Returns the total size. */
 static uint64_t place_ranges(struct memory *m)
 {
 	uint64_t offset = 0;
@@ -102,7 +102,7 @@ static uint64_t place_ranges(struct memory *m)
 	return offset;
 }
 
-/* The same memory is often named again: join ranges before growing the array. */
+/* The same memory is often used again: merge ranges before extending the array. */
 static int make_room(struct memory *m)
 {
 	size_t room = m->room ? m->room * 2 : 16;
@@ -166,7 +166,7 @@ int memory_map(struct memory *m)
 	return 0;
 }
 
-/* The range that has @addr, or NULL. */
+/* The range that contains @addr, or NULL. */
 static const struct range *find_range(const struct memory *m, uint64_t addr)
 {
 	size_t low = 0, high = m->nranges;

@@ -1,10 +1,10 @@
 /*
- * Recorded processes that are processes here, too
+ * One process for each recorded process
  *
- *	engine: an object's copy -> channel -> replayed process: the object
+ * 	engine: an object's copy -> channel -> replayed process: the object
  *
- * A call goes to the process of the event that is replayed, or else to that which made the object:
- * the engine takes completions of one process while it replays another.
+ * A call goes to the process of the event that is replayed, or else to the process that created the
+ * object, since the engine polls completions of one process while it replays another.
  */
 #include "replay/process/process.h"
 
@@ -30,12 +30,12 @@ static struct {
 	struct outcome *outcome;
 	struct process_ask *ask;
 	struct mirrors *mirrors;
-	struct span *spans; /* that processes_map() has mapped */
+	struct span *spans; /* mapped by processes_map() */
 	size_t nspans;
 	unsigned int struck; /* of processes that have ended */
 } all;
 
-/* The event that this thread replays. */
+/* The event that this thread is replaying. */
 static _Thread_local struct {
 	uint32_t process; /* 0: none */
 	struct channel *channel;
@@ -74,7 +74,7 @@ static bool owns_object(const struct channel *channel, const struct mirror *mirr
 	return mirror_has(all.mirrors, process_ask_of(all.ask, channel), mirror);
 }
 
-/* The process to ask about an object. */
+/* The process that serves an object. */
 static struct channel *begin_asking(const struct mirror *mirror)
 {
 	struct channel *c = current.channel;
@@ -102,7 +102,7 @@ static void note_lost(uint32_t process, const char *how)
 {
 	char there[64];
 
-	snprintf(there, sizeof(there), "process %u goes on", process);
+	snprintf(there, sizeof(there), "process %u continues", process);
 	outcome_divergence(all.outcome, &(struct divergence){ .event = current.event,
 							      .verb = current.verb,
 							      .field = "process",
@@ -180,7 +180,10 @@ static int64_t fail_call(enum verb verb)
 	}
 }
 
-/* Handles of our copies become those of their process; with @process, its own our copies again. */
+/*
+ * Replace handles of copies by those of their process; with @process, the process's own by the
+ * copies again.
+ */
 static void unmask_object(char *at, uint32_t process)
 {
 	uint64_t value;
@@ -228,7 +231,7 @@ static void unmask_struct(const struct struct_info *info, char *base, uint32_t p
 	}
 }
 
-/* It was translated by hand, not by its description. */
+/* It was translated by hand-written code, not by its descriptor. */
 static void unmask_table(enum verb verb, const uint64_t *args, uint32_t process)
 {
 	struct ibv_rwq_ind_table_init_attr *attr = (void *)(uintptr_t)args[1];
@@ -245,7 +248,7 @@ static bool takes_device(const struct verb_info *v)
 	       v->args.fields[0].object == OBJECT_device;
 }
 
-/* The copies of what a call made or changed. Returns what was made. */
+/* The copies of objects that a call created or changed. Returns the created one. */
 static void *put_copies(uint32_t process, struct channel *c, struct ibv_device *device)
 {
 	void *made = NULL;
@@ -261,7 +264,7 @@ static void *put_copies(uint32_t process, struct channel *c, struct ibv_device *
 	return made;
 }
 
-/* What an argument points to is put where both see it, and comes back after the call. */
+/* Data of a pointer argument is copied to shared memory, and back after the call. */
 struct lent {
 	unsigned int argument;
 	void *ours;
@@ -307,7 +310,7 @@ static void return_arguments(const struct channel *c, const struct lent *lent, u
 		memcpy(lent[i].ours, (void *)(uintptr_t)c->args[lent[i].argument], lent[i].size);
 }
 
-/* As they were before: they may be called with once more. */
+/* Restore them: they may be used for another call. */
 static void mask_arguments(enum verb verb, const uint64_t *args, uint32_t process)
 {
 	uint64_t copy[sizeof(((struct channel *)0)->args) / sizeof(*args)] = { 0 };
@@ -327,7 +330,7 @@ static void fill_arguments(struct channel *c, enum verb verb, const uint64_t *ar
 	memcpy(c->args, args, verb_infos[verb].args.nfields * sizeof(*args));
 }
 
-/* What a call that makes nothing returns: an object, as another type (ibv_qp_to_qp_ex()). */
+/* The result of a call that creates nothing: an object, as another type (ibv_qp_to_qp_ex()). */
 static int64_t find_returned(uint32_t process, int64_t ret)
 {
 	return (int64_t)(uintptr_t)mirror_at(all.mirrors, process, (uint64_t)ret);
@@ -366,7 +369,7 @@ static int64_t call_there(struct channel *c, uint32_t process, enum verb verb, c
 	return v->fail == FAIL_NULL ? find_returned(process, c->ret) : c->ret;
 }
 
-/* dispatch_call(): false for what is no object of theirs. */
+/* dispatch_call(): false for objects of this process. */
 static bool route_call(enum verb verb, const uint64_t *args, int64_t *ret)
 {
 	const struct verb_info *v = &verb_infos[verb];
@@ -377,7 +380,7 @@ static bool route_call(enum verb verb, const uint64_t *args, int64_t *ret)
 	if (!mirror && (!c || (handle && !takes_device(v))))
 		return false;
 	if (takes_device(v) && v->effect != EFFECT_CREATE)
-		return false; /* what is told of a device is in memory of the process that asks */
+		return false; /* results about a device are in memory of the calling process */
 	if (mirror)
 		c = begin_asking(mirror);
 	else
@@ -450,7 +453,7 @@ int processes_setenv(const char *name, const char *value)
 	return ask_there(c, PROCESS_SETENV) || c->ret ? -ENOMEM : 0;
 }
 
-/* In pieces, as large as the room. */
+/* In pieces of the size of the room. */
 static void copy_memory(uint32_t process, enum process_command command, char *there, char *here,
 			size_t n)
 {
@@ -540,7 +543,7 @@ static enum process_ending ending_of(const char *how)
 	return how && !strcmp(how, "killed") ? PROCESS_KILLED : PROCESS_EXIT_NOW;
 }
 
-/* A child that still runs has what it inherited. */
+/* A child that still runs and has inherited the objects. */
 static uint32_t give_to_child(uint32_t process)
 {
 	for (uint32_t i = process + 1; trace_process(all.trace, i); i++)

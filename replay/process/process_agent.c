@@ -1,11 +1,12 @@
 /*
- * In a replayed process: the commands, carried out
+ * Executing commands in a replayed process
  *
- *	process 0 --fork--> root process --fork--> its child
- *	                    main thread: its channel; a thread for each recorded thread
+ * 	process 0 --fork--> root process --fork--> its child
+ * 	                    main thread: its channel; a thread for each recorded thread
  *
- * Handles come as they are here. After a command, copies of the objects that it made or changed go
- * back. The main thread sees that the replaying process has ended, and then ends, too.
+ * Handles in commands are those of this process. After a command, copies of the objects that it
+ * created or changed are returned. The main thread notices the end of the replaying process, and
+ * then ends, too.
  */
 #include "replay/process/process_agent.h"
 
@@ -67,7 +68,7 @@ static size_t size_of(enum object_kind kind, bool whole)
 	}
 }
 
-/* @extended: it is new, and may have more than the plain structure, where nothing changes. */
+/* @extended: it is new, and may have more than the plain structure, which never changes. */
 static void copy_object(struct process_copy *copy, enum object_kind kind, void *object,
 			bool extended)
 {
@@ -84,7 +85,7 @@ static void copy_object(struct process_copy *copy, enum object_kind kind, void *
 		       size_of(kind, kind == OBJECT_qp ? copy->builds : extended));
 }
 
-/* What it made, and what it may have changed. */
+/* The created object, and objects that may have changed. */
 static void copy_objects(struct channel *c, const struct verb_info *v)
 {
 	bool failed = verb_failed(c->verb, c->ret);
@@ -180,7 +181,7 @@ static void poll_queue(struct channel *c)
 	c->error = errno;
 }
 
-/* The completion on which the iterator stands. */
+/* The current completion of the iterator. */
 static struct process_wc read_current(struct ibv_cq_ex *cq)
 {
 	struct process_wc at = { .wc = { .wr_id = cq->wr_id, .status = cq->status } };
@@ -290,7 +291,7 @@ static void count_struck(struct channel *c)
 	c->ret = struck ? struck() : 0;
 }
 
-/* A child started with a copy of this memory, and what is mapped in it. */
+/* A child started with a copy of this memory, including its mappings. */
 static void map_memory(struct channel *c)
 {
 	void *at = mmap(to_pointer(c->args[0]), c->args[1], (int)c->args[2],
@@ -366,7 +367,7 @@ static void send_answer(struct channel *c, uint32_t number)
 		process_wake(&c->answered);
 }
 
-/* As the recorded process ended. */
+/* End in the same way as the recorded process. */
 static void end_process(struct channel *c, uint32_t number)
 {
 	enum process_ending ending = (enum process_ending)c->args[0];

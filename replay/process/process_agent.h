@@ -1,6 +1,6 @@
 #pragma once
 /*
- * In a replayed process: carry out what the replaying one asks for.
+ * In a replayed process: executes the commands of the replaying process.
  */
 #include "replay/process/process_wire.h"
 

@@ -1,11 +1,11 @@
 /*
- * The replayed processes: started, asked, ended
+ * Starting, commanding and ending the replayed processes
  *
  * Process 0 is forked before any device is opened, and root processes are forked from it, so that
  * each begins as a program does. The others are forked from their parents.
  *
- * A process that has ended is seen by its pidfd. Its parent has to reap it; we do where that has
- * ended.
+ * The end of a process is noticed through its pidfd. Its parent has to reap it; if that has ended,
+ * this process does.
  */
 #include "replay/process/process_ask.h"
 
@@ -29,14 +29,14 @@ enum { SPINS = 200, YIELDS = 20, GRACE_MS = 5000 };
 
 #define SLICE      20000000 /* ns */
 #define ROOM_MOST  (16ul << 20)
-#define ROOM_ALL   (64ul << 30) /* of addresses, not of memory */
+#define ROOM_ALL   (64ul << 30) /* address space, not memory */
 #define ROOM_LEAST (1ul << 20)
 
 struct replayed {
-	uint32_t parent; /* that it was forked from */
+	uint32_t parent; /* the process that it was forked from */
 	int pid, pidfd;  /* -1: none */
 	bool started, ended;
-	char how[96]; /* it ended, where it should not have */
+	char how[96]; /* how it ended, if that was unexpected */
 	pthread_mutex_t lock;
 };
 
@@ -48,8 +48,8 @@ struct process_ask {
 	int alive; /* the writing end */
 	struct replayed *replayed;
 	uint32_t nprocesses, nthreads;
-	uint32_t *home;       /* by thread: the process in which it has been started; 0 */
-	pthread_mutex_t lock; /* of what is started */
+	uint32_t *home;       /* by thread: the process in which it was started; 0 */
+	pthread_mutex_t lock; /* protects the list of started processes */
 };
 
 static struct channel *channel_of(struct process_ask *ask, uint32_t process)
@@ -217,7 +217,7 @@ static void fork_from(struct process_ask *ask, uint32_t child, uint32_t parent, 
 	process_ask_unlock(ask, c);
 }
 
-/* From which process; 0: it is a root. */
+/* The parent process; 0: it is a root. */
 static uint32_t parent_of(struct process_ask *ask, uint32_t child)
 {
 	const struct process *process = trace_process(ask->trace, child);
@@ -320,7 +320,7 @@ static int count_trace(struct process_ask *ask)
 	return 0;
 }
 
-/* The channels, and behind them their rooms. */
+/* The channels, followed by their rooms. */
 static int map_wire(struct process_ask *ask)
 {
 	size_t n = ask->nprocesses + ask->nthreads, page = 4096, head, room = ROOM_ALL / n;
@@ -344,7 +344,7 @@ static int map_wire(struct process_ask *ask)
 	return 0;
 }
 
-/* Signals that end a replay are for the replaying process, which ends the others. */
+/* Signals that end a replay must reach only the replaying process, which ends the others. */
 static void become_first(struct process_ask *ask)
 {
 	static const int ends[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
@@ -364,7 +364,7 @@ static int start_first(struct process_ask *ask)
 	ask->wire->alive = fds[0];
 	ask->alive = fds[1];
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
-	fflush(NULL); /* or a process that exits writes it again */
+	fflush(NULL); /* or an exiting process writes it again */
 	pid = fork();
 	if (!pid)
 		become_first(ask);
@@ -395,7 +395,7 @@ int process_ask_new(struct trace *trace, const struct process_told *told,
 	return 0;
 }
 
-/* What does not end by itself, since it hangs in its device, is killed. */
+/* A process that does not end by itself, since it hangs in its device, is killed. */
 static void end_all(struct process_ask *ask)
 {
 	if (ask->alive >= 0)

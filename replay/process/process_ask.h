@@ -1,6 +1,6 @@
 #pragma once
 /*
- * The replayed processes: started, asked, ended. In the replaying process; any thread.
+ * Starts, commands and ends the replayed processes. In the replaying process; any thread.
  */
 #include "core/store/read/trace.h"
 #include "replay/process/process_wire.h"
@@ -8,38 +8,38 @@
 struct process_ask;
 
 struct process_told {
-	/* one has ended that should not have: @how tells by what */
+	/* one has ended unexpectedly: @how gives the reason */
 	void (*lost)(uint32_t process, const char *how);
-	/* @child has a copy of what @parent has at this moment */
+	/* @child has a copy of the current objects of @parent */
 	void (*forked)(uint32_t child, uint32_t parent);
 };
 
 /*
- * Start the process that all others are forked from. @told must stay. Returns 0 or -errno after
- * log_err().
+ * Start the process that all others are forked from. @told must stay valid. Returns 0 or -errno
+ * after log_err().
  */
 int process_ask_new(struct trace *trace, const struct process_told *told,
 		    struct process_ask **ret_ask);
 
-/* Accepts NULL. Ends all that still run. */
+/* Accepts NULL. Ends all processes that still run. */
 void process_ask_free(struct process_ask *ask);
 
-/* Is @process running, or was it, and why not? NULL: it runs. It is started if it has not been. */
+/* The reason why @process does not run; NULL: it runs. It is started if it has not been. */
 const char *process_ask_why_not(struct process_ask *ask, uint32_t process);
 
-/* Fork @child, by @thread of its parent; 0: by any. */
+/* Fork @child, from @thread of its parent; 0: from any. */
 void process_ask_fork(struct process_ask *ask, uint32_t child, uint32_t thread);
 
-/* End it, and wait for that. */
+/* End it, and wait until it has ended. */
 void process_ask_end(struct process_ask *ask, uint32_t process, enum process_ending ending);
 
 bool process_ask_runs(const struct process_ask *ask, uint32_t process);
 
-/* Is @process @of, or was it forked from it? */
+/* Is @process the same as @of, or was it forked from it? */
 bool process_ask_is_kin(const struct process_ask *ask, uint32_t process, uint32_t of);
 
 /*
- * The channel of @thread of @process; of the process itself where @thread is 0 or cannot be
+ * The channel of @thread of @process; that of the process itself if @thread is 0 or cannot be
  * started.
  */
 struct channel *process_ask_channel(struct process_ask *ask, uint32_t process, uint32_t thread);
@@ -47,9 +47,9 @@ struct channel *process_ask_channel(struct process_ask *ask, uint32_t process, u
 /* The process that serves a channel. */
 uint32_t process_ask_of(const struct process_ask *ask, const struct channel *channel);
 
-/* A command that was filled in. Returns 0; or -ESRCH: its process has ended. */
+/* Execute the command that was filled in. Returns 0; or -ESRCH: its process has ended. */
 int process_ask(struct process_ask *ask, struct channel *channel, enum process_command command);
 
-/* Only one thread at a time uses the channel of a process. */
+/* The channel of a process is used by one thread at a time: lock it. */
 void process_ask_lock(struct process_ask *ask, const struct channel *channel);
 void process_ask_unlock(struct process_ask *ask, const struct channel *channel);

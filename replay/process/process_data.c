@@ -1,9 +1,9 @@
 /*
  * Posts, polls and arming of replayed processes' queues
  *
- * Requests are copied into the room of a channel, with their buffers' descriptions, inline data,
- * and the addresses that objects have in their process. An iterator's completions come many at a
- * time; those not asked for by ibv_end_poll() are kept for the next ibv_start_poll().
+ * Requests are copied into the room of a channel, with their SGEs, inline data, and the addresses
+ * of objects in their process. An iterator's completions come many at a time; those not consumed
+ * before ibv_end_poll() are stored for the next ibv_start_poll().
  */
 #include "replay/process/process_data.h"
 
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WCS = 32, SGES_MOST = 255 }; /* no device takes more SGEs */
+enum { WCS = 32, SGES_MOST = 255 }; /* devices allow fewer SGEs */
 
 static const struct process_data_doors *doors;
 
@@ -52,7 +52,7 @@ void *process_room_take(struct process_room *room, size_t size)
 	return at;
 }
 
-/* Inline data may be in memory of our own alone. */
+/* Inline data may be in memory that is not shared. */
 static struct ibv_sge *pack_sges(struct process_room *room, const struct ibv_sge *from, int n,
 				 bool inlined)
 {
@@ -81,8 +81,8 @@ void *process_data_real(const struct channel *c, const void *object)
 }
 
 /*
- * The members of a union that are in use are those of the operation, or the type. False: the
- * process does not have one of them. A request that waited is posted when another one is entered.
+ * The used members of a union depend on the operation, or the type. False: the process does not
+ * have one of the objects. A request that waited may be posted while another process is entered.
  */
 static bool pack_objects(const struct channel *c, struct ibv_send_wr *wr, enum ibv_qp_type type)
 {
@@ -305,7 +305,7 @@ static int next_poll(struct ibv_cq_ex *cq)
 	if (!err)
 		show_current(cq);
 	else
-		mirror->at = mirror->n = 1; /* ibv_end_poll() passes over the one before */
+		mirror->at = mirror->n = 1; /* ibv_end_poll() drops the one before */
 	return err;
 }
 

@@ -1,5 +1,5 @@
 /*
- * Events of replayed processes: whether there are any, taken, acknowledged, raised
+ * Events of replayed processes: check, get, acknowledge, raise
  */
 #include <poll.h>
 
@@ -61,7 +61,7 @@ int process_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **ret_c
 	return ret;
 }
 
-/* Of a port or the device it is a number. */
+/* For a port or the device it is a number. */
 static bool is_about_object(enum ibv_event_type type)
 {
 	switch (type) {
@@ -102,7 +102,7 @@ int process_get_async_event(struct ibv_context *context, struct ibv_async_event 
 	return ret;
 }
 
-/* A copy of @event for the process, in @c's room; element NULL: that does not have it. */
+/* A copy of @event for the process, in @c's room; element NULL: the process does not have it. */
 static uint64_t pack_event(struct channel *c, const struct ibv_async_event *event)
 {
 	struct process_room room = process_room_of(c);
@@ -114,7 +114,7 @@ static uint64_t pack_event(struct channel *c, const struct ibv_async_event *even
 	return (uintptr_t)packed;
 }
 
-/* Only those about an object are counted by it. */
+/* It counts only events about an object. */
 void process_ack_async_event(struct ibv_async_event *event)
 {
 	const struct mirror *mirror =

@@ -1,9 +1,8 @@
 /*
- * Objects of replayed processes, as the replaying process has them
+ * Copies of the objects of replayed processes, in the replaying process
  *
- * The copies are in a range of addresses of their own, so that an object tells whether it is one.
- * A context has functions of ours, so ibv_post_send(), ibv_poll_cq() and the like, which look for
- * them there, work with a copy.
+ * The copies are in a separate address range, so that they can be recognised. The ops of a context
+ * are replaced, so that ibv_post_send(), ibv_poll_cq() and other inline functions work with a copy.
  */
 #include "replay/process/process_mirror.h"
 
@@ -15,18 +14,18 @@
 
 #include "core/base/map.h"
 
-#define RANGE (1ull << 36) /* bytes, not of memory */
+#define RANGE (1ull << 36) /* address space, not memory */
 
 struct mirrors {
 	void (*hook)(struct mirror *mirror);
 	struct mirror *first; /* of the range */
 	uint64_t used;
 	struct mirror *free;
-	struct map by_real; /* a process that has it, and its address, to the mirror */
+	struct map by_real; /* process and address in it, to the mirror */
 	pthread_mutex_t lock;
 };
 
-static uint64_t range_start, range_end; /* there is one at a time */
+static uint64_t range_start, range_end; /* there is only one at a time */
 
 enum { REAL_BITS = 47 };
 
@@ -137,7 +136,7 @@ static struct mirror *take_mirror(struct mirrors *m)
 	return mirror;
 }
 
-/* @member leads from a real object to another. */
+/* @member points from a real object to another one. */
 #define POINT(process, object, member) \
 	((object)->member = (void *)point_from(m, process, (uintptr_t)(object)->member))
 
@@ -176,7 +175,7 @@ static void point_context(struct ibv_context *context, struct ibv_device *device
 	context->abi_compat = NULL;
 }
 
-/* Those that begin with a context and a protection domain, or with a context alone. */
+/* Objects that begin with a context and a protection domain, or with a context alone. */
 static void point_plain(struct mirrors *m, uint32_t process, enum object_kind kind,
 			struct ibv_mr *object)
 {
@@ -185,7 +184,7 @@ static void point_plain(struct mirrors *m, uint32_t process, enum object_kind ki
 		POINT(process, object, pd);
 }
 
-/* @process: whose addresses are in the copy. */
+/* @process: the copy contains addresses of that process. */
 static void point_mirror(struct mirrors *m, uint32_t process, struct mirror *mirror,
 			 struct ibv_device *device)
 {
@@ -233,7 +232,7 @@ static struct mirror *make_mirror(struct mirrors *m, uint32_t process,
 	return mirror;
 }
 
-/* Of extended ones the part behind the plain structure does not change. */
+/* For extended objects, the part after the plain structure does not change. */
 static size_t size_of(const struct mirror *mirror, bool made)
 {
 	if (!made && mirror->kind == OBJECT_cq)

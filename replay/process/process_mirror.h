@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Objects of replayed processes, as the replaying process has them: copies, whose pointers lead to
+ * Copies of the objects of replayed processes, in the replaying process; their pointers lead to
  * other copies. Any thread.
  */
 #include "replay/process/process_wire.h"
@@ -9,50 +9,53 @@ struct mirrors;
 
 struct mirror {
 	uint64_t real;    /* its address in its process */
-	uint32_t process; /* that made it, or its heir */
+	uint32_t process; /* the process that created it, or its heir */
 	uint32_t holders; /* processes that have it */
 	enum object_kind kind;
-	bool builds;            /* QP: it has builders */
+	bool builds;            /* QP: it has ibv_wr_*() builders */
 	bool extended;          /* CQ */
 	struct mirror *next;    /* free */
-	struct process_wc *wcs; /* CQ: that an iterator took, and were not asked for yet */
+	struct process_wc *wcs; /* CQ: taken by an iterator, and not asked for yet */
 	uint32_t at, n;
 	_Alignas(16) char copy[PROCESS_COPY];
 };
 
-/* @hook puts functions of ours into a copy. Returns 0 or -ENOMEM. */
+/* @hook sets the functions of a copy. Returns 0 or -ENOMEM. */
 int mirrors_new(void (*hook)(struct mirror *mirror), struct mirrors **ret_mirrors);
 
 /* Accepts NULL. */
 void mirrors_free(struct mirrors *mirrors);
 
-/* The mirror that an object is the copy of; NULL: it is an object of our own. */
+/* The mirror whose copy @object is; NULL: it is an object of this process. */
 struct mirror *mirror_of(const void *object);
 
-/* The address in its process; of an object of our own the same. */
+/* The address in its process; for an object of this process, its own. */
 uint64_t mirror_real(uint64_t object);
 
 /* The copy of the object that @process has at @real; or NULL. */
 void *mirror_at(struct mirrors *mirrors, uint32_t process, uint64_t real);
 
 /*
- * Has @process the object at its address? It made it, or was forked when the process that it was
- * forked from had it; and has not destroyed it since.
+ * Does @process have the object at its address? It created it, or was forked while its parent had
+ * it; and it has not destroyed it since.
  */
 bool mirror_has(struct mirrors *mirrors, uint32_t process, const struct mirror *mirror);
 
-/* @child, which was just forked from @parent, has what that has. Returns 0 or -ENOMEM. */
+/*
+ * @child, which was just forked from @parent, gets all objects that @parent has. Returns 0 or
+ * -ENOMEM.
+ */
 int mirrors_fork(struct mirrors *mirrors, uint32_t parent, uint32_t child);
 
 /*
- * A new object of @process (@made), or what has become of one. @device: of a new context, here.
- * Returns the copy; NULL without memory.
+ * A new object of @process (@made), or the new state of one. @device: for a new context, the device
+ * in this process. Returns the copy; NULL without memory.
  */
 void *mirror_put(struct mirrors *mirrors, uint32_t process, const struct process_copy *copy,
 		 bool made, struct ibv_device *device);
 
-/* @process destroyed its own. */
+/* @process has destroyed the object. */
 void mirror_drop(struct mirrors *mirrors, uint32_t process, struct mirror *mirror);
 
-/* @process has ended: @heir, which was forked from it, is asked for what it has of that. */
+/* @process has ended: @heir, which was forked from it, now serves the objects that both had. */
 void mirrors_give(struct mirrors *mirrors, uint32_t process, uint32_t heir);

@@ -1,13 +1,13 @@
 #pragma once
 /*
- * What the replaying process and the replayed ones share: a channel for each recorded thread, and
- * one for each process.
+ * Memory shared by the replaying process and the replayed ones: a channel for each recorded thread,
+ * and one for each process.
  *
- *	replaying process: command, args, room -> asked ------> replayed process
- *	                   ret, error, copies  <- answered <---
+ * 	replaying process: command, args, room -> asked ------> replayed process
+ * 	                   ret, error, copies  <- answered <---
  *
  * All of it is one mapping that is made before the first fork, so an address in it is the same
- * everywhere. One command at a time is under way on a channel.
+ * everywhere. A channel has one command in progress at a time.
  */
 #include <infiniband/verbs.h>
 #include <limits.h>
@@ -21,7 +21,7 @@
 
 #include "core/wire/desc.h"
 
-/* What a replayed process is asked to do, with its args[]. */
+/* The commands to a replayed process, with their args[]. */
 enum process_command {
 	PROCESS_START,     /* a thread: its channel */
 	PROCESS_FORK,      /* a process: its channel; the pid */
@@ -31,13 +31,13 @@ enum process_command {
 	PROCESS_WRITE,     /* address, length; bytes in the room */
 	PROCESS_READ,      /* the same */
 	PROCESS_CALL,      /* arguments of the verb */
-	PROCESS_POST_SEND, /* QP, first request; the index of the refused one in args[2] */
+	PROCESS_POST_SEND, /* QP, first request; returns the index of the refused one in args[2] */
 	PROCESS_POST_RECV, /* QP, SRQ or WQ, first request, verb; likewise in args[2] */
 	PROCESS_BUILD,     /* QP, first request, how many, buffers, to be completed */
 	PROCESS_POLL,      /* CQ, most, completions */
 	PROCESS_ITERATE,   /* the same, with struct process_wc */
 	PROCESS_NOTIFY,    /* CQ, solicited only */
-	PROCESS_LOOK,      /* is there an event? channel or context, its kind */
+	PROCESS_LOOK,      /* is an event waiting? channel or context, its kind */
 	PROCESS_CQ_EVENT,  /* channel; the CQ in args[1], its context in args[2] */
 	PROCESS_ASYNC,     /* context; event in args[1] */
 	PROCESS_ACK_ASYNC, /* event */
@@ -54,37 +54,38 @@ enum { PROCESS_COPY = 1024, PROCESS_COPIES = 3, PROCESS_DEVICE = 64 };
 
 /* An object of a replayed process, byte by byte. */
 struct process_copy {
-	uint64_t real; /* its address there; 0: none */
+	uint64_t real; /* its address in its process; 0: none */
 	enum object_kind kind;
 	bool builds;   /* QP: ibv_qp_to_qp_ex() has it */
 	bool extended; /* CQ: a struct ibv_cq_ex */
 	_Alignas(16) char bytes[PROCESS_COPY];
 };
 
-/* A completion from an iterator, and which readers it has. */
+/* A completion from an iterator, and the readers that the iterator has. */
 struct process_wc {
 	struct ibv_wc wc;
 	uint32_t flow_tag;
 };
 
 struct channel {
-	uint32_t asked, answered;        /* futexes: commands so far */
-	uint32_t agent_sleeps, we_sleep; /* and whether they are waited on */
+	uint32_t asked, answered;        /* futexes: the number of commands so far */
+	uint32_t agent_sleeps, we_sleep; /* and whether a thread waits on each */
 	enum process_command command;
 	enum verb verb;
 	uint64_t args[16];
 	int64_t ret;
 	int error;            /* errno */
-	unsigned int refused; /* by --max-memory, in this call */
+	unsigned int refused; /* refused by --max-memory in this call */
 	char device[PROCESS_DEVICE];
 	struct process_copy copies[PROCESS_COPIES];
-	char *room; /* the first half is for the arguments of a call, which may ask for more */
+	/* the first half is for the arguments of a call, which may need more than that */
+	char *room;
 	size_t size;
 };
 
 /* channel[0..nprocesses-1] of processes, of which 0 starts the others; then those of threads */
 struct process_wire {
-	int alive; /* is closed when the replaying process ends: a pipe's reading end */
+	int alive; /* the reading end of a pipe, closed when the replaying process ends */
 	uint32_t nprocesses, nchannels;
 	struct channel channels[];
 };

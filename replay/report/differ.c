@@ -34,9 +34,10 @@ static const char ignored[] = "the receive capacity of a queue pair with an SRQ,
 
 /*
  * The first row that matches counts. Path "ret" is a result of a verb that succeeded on both sides,
- * "failed" one that failed on one side only, "unsupported" there, with EOPNOTSUPP, "empty" one that
- * failed with ENODATA on one side only. What the machine decides, not the device's model, is
- * tolerated wherever the replay is: the recorded machine may have other addresses by now, too.
+ * "failed" one that failed on one side only, "unsupported" one that failed in the recording with
+ * EOPNOTSUPP, "empty" one that failed with ENODATA on one side only. Differences caused by the
+ * machine, not by the device's model, are tolerated on every machine: the addresses of the recorded
+ * machine may have changed, too.
  */
 /* clang-format off */
 const struct tolerance tolerances[] = {
@@ -55,7 +56,7 @@ const struct tolerance tolerances[] = {
 	{ "*", "ret.ind_tbl_*", numbers, false },
 	{ "get_srq_num", "srq_num", numbers, false },
 	{ "get_device_index", "ret", numbers, false },
-	{ "get_device_guid", "ret", limits, false }, /* of one of the same kind, too */
+	{ "get_device_guid", "ret", limits, false }, /* also for one of the same kind */
 	{ "query_device*", "*_guid", limits, false },
 	{ "open_device", "ret.num_comp_vectors", vectors, false },
 	{ "query_device*", "*attr.*", limits, true },
@@ -99,10 +100,10 @@ const struct tolerance tolerances[] = {
 	{ "query_qp", "attr.*ah_attr.grh.sgid_index", transport, false },
 	{ "query_qp", "attr.*ah_attr.grh.flow_label", transport, false }, /* of both numbers */
 	{ "query_qp", "attr.sq_draining", transport, false },
-	{ "query_qp", "attr.en_sqd_async_notify", transport, false }, /* no kernel fills it */
+	{ "query_qp", "attr.en_sqd_async_notify", transport, false }, /* no kernel sets it */
 	{ "query_qp", "attr.qkey", NULL, false },
 	{ "query_qp", "attr.*", transport, true },
-	{ "query_qp", "init_attr.sq_sig_all", transport, true }, /* siw always says 1 */
+	{ "query_qp", "init_attr.sq_sig_all", transport, true }, /* siw always returns 1 */
 	{ "rdma_get_cm_event", "event.conn.private_data", NULL, false },
 	{ "rdma_get_cm_event", "event.conn.*", connection, true },
 	{ "rdma_get_cm_event", "event.ud.qp_num", connection, true },
@@ -157,7 +158,7 @@ const char *value_text(const struct enum_info *names, int64_t value, char text[9
 	return text;
 }
 
-/* For it, the rows of @path count. */
+/* For a failure, the rows of @path count. */
 static void report_divergence(struct outcome *outcome, const char *path, const struct divergence *d)
 {
 	const char *reason = find_tolerance(d->verb, path, outcome_is_other_device(outcome));
@@ -201,7 +202,7 @@ static enum divergence_class class_of(bool failed_there, bool failed_here)
 	return failed_there ? DIVERGENCE_FAILED_THERE : DIVERGENCE_FAILED_HERE;
 }
 
-/* Does the verb leave its object in another state where it fails? */
+/* Does a failure of the verb leave its object in another state? */
 static bool has_effect(enum verb verb)
 {
 	switch (verb_infos[verb].effect) {
@@ -214,7 +215,7 @@ static bool has_effect(enum verb verb)
 	}
 }
 
-/* As `verbatim dump` has it. */
+/* In the form of `verbatim dump`. */
 static const char *field_text(const char *path, const struct enum_info *names, int64_t value,
 			      char text[96])
 {
@@ -259,7 +260,7 @@ void differ_ret(struct outcome *outcome, struct event_id event, enum verb verb, 
 						.breaks = true });
 }
 
-/* The results of a call, in words. */
+/* The results of a call as text. */
 struct results {
 	const char *field, *there, *here;
 };
@@ -346,16 +347,16 @@ void differ_result(struct outcome *outcome, struct event_id event, const struct 
 	}
 }
 
-/* What a verb has written, there and here. */
+/* The recorded and replayed outputs of a verb. */
 struct outputs {
 	struct outcome *outcome;
 	struct event_id event;
 	enum verb verb;
 	uint32_t object;
-	bool has_srq; /* the queue pair that was made */
+	bool has_srq; /* of the queue pair that was created */
 };
 
-/* ibv_create_qp(3); what comes back is 0 or what was asked for. */
+/* ibv_create_qp(3): the output is 0 or the requested value. */
 static bool is_ignored(const struct outputs *o, const char *path)
 {
 	return o->has_srq && !fnmatch("*.cap.max_recv_*", path, 0);
@@ -380,7 +381,7 @@ static int differ_output(void *arg, const struct field_info *field, const char *
 	case FIELD_OBJ:
 	case FIELD_OBJS:
 	case FIELD_ADDR:
-		return 0; /* addresses: what they stand for was used to find them */
+		return 0; /* addresses: their objects were found by them */
 	case FIELD_STR:
 	case FIELD_TEXT:
 	case FIELD_BYTES:

@@ -16,7 +16,7 @@ struct tolerance {
 	const char *verb; /* without "ibv_"; a pattern of fnmatch(3) */
 	const char *path; /* likewise */
 	const char *reason;
-	bool other; /* only where the device is not the recorded one */
+	bool other; /* only if the device is not the recorded one */
 };
 extern const struct tolerance tolerances[];
 
@@ -26,25 +26,25 @@ const char *errno_text(int64_t err, char text[64]);
 /* "IBV_WC_SUCCESS (0)" or the number. */
 const char *value_text(const struct enum_info *names, int64_t value, char text[96]);
 
-/* Report it as a divergence of @object (0: of none), or as tolerated. */
+/* Report a divergence of @object (0: of none), or a tolerated difference. */
 void differ_numbers(struct outcome *outcome, struct event_id event, enum verb verb, uint32_t object,
 		    const char *path, int64_t recorded, int64_t replayed);
 void differ_texts(struct outcome *outcome, struct event_id event, enum verb verb, uint32_t object,
 		  const char *path, const char *recorded, const char *replayed);
 
-/* What a post or a notification returned, 0 or an errno. */
+/* The return value of a post or a notification: 0 or an errno. */
 void differ_ret(struct outcome *outcome, struct event_id event, enum verb verb, uint32_t object,
 		int recorded, int replayed);
 
-/* An event that was recorded and does not come here, of @object. */
+/* An event of @object that was recorded and does not come in the replay. */
 void differ_no_event(struct outcome *outcome, struct event_id event, enum verb verb,
 		     uint32_t object, const char *path, const char *recorded);
 
-/* The result of a control verb: recorded in @call, here @ret and errno @err. */
+/* The result of a control verb: recorded in @call, replayed @ret and errno @err. */
 void differ_result(struct outcome *outcome, struct event_id event, const struct call *call,
 		   int64_t ret, int err);
 
-/* What a control verb wrote and made: JSON as args_out_json() gives it. */
+/* The outputs and new objects of a control verb: JSON in the form of args_out_json(). */
 int differ_outputs(struct outcome *outcome, struct event_id event, enum verb verb, uint32_t object,
 		   const struct args *recorded, const char *replayed);
 
@@ -59,10 +59,10 @@ struct differ_wc {
 	const struct ibv_wc *here;
 	uint64_t wr_id;             /* of the replayed request, as recorded */
 	const struct ibv_cq_ex *ex; /* the CQ that it came from, if that is extended */
-	bool tagged;                /* the CQ here tells flow tags */
+	bool tagged;                /* the replay's CQ reports flow tags */
 	uint32_t flow_tag;
-	const char *other; /* why its request may be another than the recorded one, or NULL */
-	uint32_t length;   /* of the request here */
+	const char *other; /* why it may belong to another request than the recorded one, or NULL */
+	uint32_t length;   /* of the replayed request */
 	struct event_id about, sender; /* as in struct divergence */
 	bool differs;                  /* out */
 };

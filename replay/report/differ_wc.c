@@ -26,13 +26,13 @@ static bool is_flush(uint64_t status)
 	return status == IBV_WC_WR_FLUSH_ERR;
 }
 
-/* The other end failed, which says why in a completion of its own. */
+/* The other end failed, and its own completion has the reason. */
 static bool is_of_other_end(uint64_t status)
 {
 	return status == IBV_WC_REM_OP_ERR || status == IBV_WC_REM_INV_REQ_ERR;
 }
 
-/* As `verbatim dump` has it. */
+/* In the form of `verbatim dump`. */
 static void write_value(const char *field, const struct enum_info *names, uint64_t value,
 			char text[96])
 {
@@ -42,8 +42,8 @@ static void write_value(const char *field, const struct enum_info *names, uint64
 		value_text(names, (int64_t)value, text);
 }
 
-static void tell_difference(struct outcome *outcome, struct differ_wc *d, const char *field,
-			    const char *names, uint64_t recorded, uint64_t replayed)
+static void report_difference(struct outcome *outcome, struct differ_wc *d, const char *field,
+			      const char *names, uint64_t recorded, uint64_t replayed)
 {
 	const struct enum_info *info = names ? enum_find(names) : NULL;
 	bool status = !strcmp(field, "status");
@@ -76,7 +76,7 @@ static inline void report_numbers(struct outcome *outcome, struct differ_wc *d, 
 				  const char *names, uint64_t recorded, uint64_t replayed)
 {
 	if (__builtin_expect(recorded != replayed, 0))
-		tell_difference(outcome, d, field, names, recorded, replayed);
+		report_difference(outcome, d, field, names, recorded, replayed);
 }
 
 static void tolerate_numbers(struct outcome *outcome, uint64_t recorded, uint64_t replayed,
@@ -86,11 +86,11 @@ static void tolerate_numbers(struct outcome *outcome, uint64_t recorded, uint64_
 		outcome_tolerated(outcome, reason);
 }
 
-/* Devices do not report the length of a send or a write: its poster knows it. */
+/* Devices do not report the length of a send or a write, which its poster knows. */
 static bool has_length(const struct differ_wc *d)
 {
 	if (d->ex && !d->ex->read_byte_len)
-		return false; /* the program had not asked for it */
+		return false; /* the program had not requested it */
 	switch ((int)d->here->opcode) {
 	case IBV_WC_RECV:
 	case IBV_WC_RECV_RDMA_WITH_IMM:
@@ -108,7 +108,7 @@ static bool is_sent_length(const struct differ_wc *d)
 	       d->here->byte_len == d->length && (!d->ex || d->ex->read_byte_len);
 }
 
-/* What extended CQs report; a flow rule that is not here has no tag. */
+/* Extended fields of CQs; if a flow rule is missing its tag is missing, too. */
 static void differ_extras(struct outcome *outcome, struct differ_wc *d)
 {
 	const struct wc *there = d->there;
@@ -133,7 +133,7 @@ static bool is_packet_kind(uint32_t sl)
 	return sl == 0 || sl == 9 || sl == 10;
 }
 
-/* Is the service level the kind of a packet? The type of the GID here decides that. */
+/* Is the service level the kind of a packet? That depends on the type of the replay's GID. */
 static bool has_packet_kind(const struct differ_wc *d)
 {
 	return d->here->wc_flags & IBV_WC_GRH && is_packet_kind(d->here->sl) &&
@@ -141,8 +141,8 @@ static bool has_packet_kind(const struct differ_wc *d)
 }
 
 /*
- * Of datagrams alone; the number of the sender told them apart before. What the LID and the index
- * of the P_Key are is of the port here, and the service level is that of the sender's address
+ * For datagrams only; they were already matched by the number of the sender. The LID and the P_Key
+ * index are those of the replay's port, and the service level is that of the sender's address
  * handle, unless another device maps it or the link is RoCE.
  */
 static void differ_origin(struct outcome *outcome, struct differ_wc *d)

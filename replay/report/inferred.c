@@ -1,5 +1,5 @@
 /*
- * What was inferred of ends that the trace does not have
+ * Inferred properties of ends that are not in the trace
  */
 #include "replay/report/inferred.h"
 

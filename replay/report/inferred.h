@@ -1,6 +1,6 @@
 #pragma once
 /*
- * What was inferred of an end that the trace does not have, for the report.
+ * Inferred properties of an end that the trace does not have, for the report.
  *
  * One thread, at the end of a replay.
  */
@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* Memory that was named by its key; addresses of the recording. */
+/* Memory that requests accessed by its key; recorded addresses. */
 struct inferred_range {
 	uint32_t rkey;
 	int access; /* enum ibv_access_flags */
@@ -16,17 +16,17 @@ struct inferred_range {
 };
 
 struct inferred {
-	char address[64]; /* "LID 1", a GID; of the recording */
+	char address[64]; /* "LID 1", a GID; as recorded */
 	uint64_t queue_pairs;
-	uint64_t receives; /* posted, each as long as what came */
+	uint64_t receives; /* number posted, each as long as the received message */
 	uint64_t messages; /* sent */
-	uint64_t placed;   /* of them written with immediate data, to a place that is not known */
+	uint64_t placed;   /* of them, written with immediate data to an unknown address */
 	uint64_t regions;  /* keys */
 	struct inferred_range *ranges;
 	size_t nranges;
 };
 
-/* A list of these, kept by an outcome. */
+/* A list of these, owned by an outcome. */
 struct inferred_list {
 	struct inferred *at;
 	size_t n;
@@ -35,6 +35,6 @@ struct inferred_list {
 
 void inferred_fini(struct inferred_list *list);
 
-/* Lines for a reader; the member "made" of an object with a comma behind it. */
+/* Lines for a reader; the JSON member "made", with a comma after it. */
 void inferred_text(const struct inferred_list *list, FILE *to);
 void inferred_json(const struct inferred_list *list, FILE *to);

@@ -1,5 +1,5 @@
 /*
- * What is alive, told
+ * Printing the objects that are alive
  */
 #include "replay/report/moment.h"
 
@@ -19,7 +19,7 @@ static const char *state_name(int state)
 	return state >= 0 && (size_t)state < sizeof(states) / sizeof(*states) ? states[state] : "-";
 }
 
-/* The post of the first request of object @i that is under way; of thread 0: there is none. */
+/* The post of the first outstanding request of object @i; thread 0: none. */
 static struct event_id find_oldest(const struct moment *moment, size_t i, bool receive)
 {
 	for (size_t k = 0; k < moment->nrequests; k++) {
@@ -80,7 +80,7 @@ void moment_text(const struct moment *moment, FILE *to)
 		fprintf(to, "  and %zu more\n", moment->nobjects - OBJECTS_PRINTED);
 }
 
-/* The requests of object @i, of which those that are @completed. */
+/* The requests of object @i, those that are @completed, or the others. */
 static void put_requests(const struct moment *moment, size_t i, bool completed, FILE *to)
 {
 	const char *before = "";

@@ -1,9 +1,9 @@
 #pragma once
 /*
- * What is alive at the end of what was replayed: objects, requests under way, completions that
- * nobody has asked for.
+ * The objects that are alive at the end of a replay: outstanding requests, completions that the
+ * program did not poll.
  *
- * One thread. A debugger finds the last one by `replay_moment`.
+ * One thread. `replay_moment` leads a debugger to the last one.
  */
 #include <infiniband/verbs.h>
 #include <stdbool.h>
@@ -16,17 +16,17 @@
 enum { MOMENT_SEND, MOMENT_RECV, MOMENT_SIDES };
 
 struct moment_object {
-	char name[64]; /* "qp1/2": of process 2 */
+	char name[64]; /* "qp1/2": qp1 of process 2 */
 	enum object_kind kind;
-	void *handle; /* struct ibv_qp *, ... here */
-	int state;    /* QP: enum ibv_qp_state, as the device says; -1 not known */
+	void *handle; /* the replay's struct ibv_qp *, ... */
+	int state;    /* QP: enum ibv_qp_state, as the device reports it; -1 not known */
 	uint32_t under_way[MOMENT_SIDES]; /* requests */
 	uint32_t completed[MOMENT_SIDES]; /* completions of them; CQ: all in the first */
 };
 
-/* A request of a queue, or its completion, which was taken off its CQ to be looked at. */
+/* A request of a queue, or its completion, which was polled to be shown. */
 struct moment_request {
-	size_t object, cq; /* indices; cq counts where it is completed */
+	size_t object, cq; /* indices; cq is that of its completion queue */
 	struct event_id post;
 	uint32_t index;
 	bool receive, completed;
@@ -43,6 +43,6 @@ extern const struct moment *replay_moment;
 
 void moment_free(struct moment *moment);
 
-/* Lines for a reader; the member "alive" of an object with a comma behind it. */
+/* Lines for a reader; the JSON member "alive", with a comma after it. */
 void moment_text(const struct moment *moment, FILE *to);
 void moment_json(const struct moment *moment, FILE *to);

@@ -1,11 +1,11 @@
 /*
- * What a replay did, where it differed, and what it left out
+ * The results of a replay: counts, divergences, and events left out
  *
- * Causes are kept up to KEPT_MAX and counted beyond; a consequence is counted with its cause. What
- * was left out and what was tolerated is counted by its reason.
+ * Up to KEPT_MAX causes are stored, further ones are counted; a consequence is counted with its
+ * cause. Events left out and tolerated differences are counted by reason.
  *
- * Not here: which divergence is a consequence (outcome_cause.c), how much was done
- * (outcome_count.c), how all that is written (outcome_text.c, outcome_json.c).
+ * Not here: which divergence is a consequence (outcome_cause.c), counters (outcome_count.c), output
+ * (outcome_text.c, outcome_json.c).
  */
 #include "replay/report/outcome_priv.h"
 
@@ -98,12 +98,12 @@ bool outcome_is_compiled(const struct outcome *r)
 	return __atomic_load_n(&r->is_compiled, __ATOMIC_RELAXED);
 }
 
-/* Room for one more element at the end of an array; false without memory. */
+/* Space for one more element at the end of an array; false without memory. */
 static bool make_room(void **array, size_t n, size_t each)
 {
 	void *more;
 
-	if (n & (n - 1)) /* grown at powers of two only */
+	if (n & (n - 1)) /* extended at powers of two only */
 		return true;
 	more = reallocarray(*array, n ? n * 2 : 1, each);
 	if (!more)
@@ -120,7 +120,7 @@ static void keep_divergence(struct divergence *to, const struct divergence *d)
 	to->replayed = strdup(d->replayed);
 }
 
-/* A new cause; its number is the place in the list, also where that is full. */
+/* Add a cause; its number is its index in the list, even if that is full. */
 static uint64_t add_cause(struct outcome *r, const struct divergence *d)
 {
 	uint64_t number = r->ncauses++;
@@ -164,9 +164,9 @@ static void add_consequence(struct outcome *r, uint64_t number, uint32_t object)
 }
 
 /*
- * A flush, or a completion that does not come, has a reason, which may be polled later than the
- * flush was: that is the cause, then. What an end says of the other one gives way to that one's own
- * completion alone. Returns the cause if @d is its reason.
+ * A flush, or a missing completion, has a cause that may be polled later than the flush was: that
+ * replaces it. A status about the other end is replaced only by that end's own completion. Returns
+ * the stored symptom if @d is its cause.
  */
 static struct cause *find_symptom(struct outcome *r, uint64_t number, const struct divergence *d)
 {
@@ -180,7 +180,7 @@ static struct cause *find_symptom(struct outcome *r, uint64_t number, const stru
 	return cause;
 }
 
-/* Returns the object of what is now the consequence. */
+/* Returns the object of the replaced symptom, which is a consequence now. */
 static uint32_t replace_symptom(struct outcome *r, uint64_t number, const struct divergence *d)
 {
 	struct cause *cause = find_symptom(r, number, d);
@@ -196,7 +196,7 @@ static uint32_t replace_symptom(struct outcome *r, uint64_t number, const struct
 	return object;
 }
 
-/* The symptom and all that follows from it are consequences of @d, which @line has. */
+/* The symptom and its consequences are consequences of @d, which @line tolerates. */
 static void tolerate_symptom(struct outcome *r, uint64_t number, size_t line,
 			     const struct divergence *d)
 {
@@ -253,7 +253,7 @@ const char *divergence_verb(const struct divergence *d)
 	return d->verb < VERB_COUNT ? verb_infos[d->verb].name : "no verb";
 }
 
-/* The line of --tolerate that has it; -1: none. */
+/* The matching line of --tolerate; -1: none. */
 static int find_tolerance(struct outcome *r, const struct divergence *d)
 {
 	const struct object *o = r->trace ? trace_object(r->trace, d->object) : NULL;
@@ -267,7 +267,7 @@ static int find_tolerance(struct outcome *r, const struct divergence *d)
 					  });
 }
 
-static enum skip_kind tell_skip_kind(enum verb verb)
+static enum skip_kind print_skip_kind(enum verb verb)
 {
 	switch (verb) {
 	case VERB_post_send:
@@ -289,7 +289,7 @@ static enum skip_kind tell_skip_kind(enum verb verb)
 static void add_divergence(struct outcome *r, const struct divergence *d)
 {
 	uint64_t cause = outcome_cause_of(&r->causes, d->object, d->peer);
-	bool completion = tell_skip_kind(d->verb) == SKIP_COMPLETION;
+	bool completion = print_skip_kind(d->verb) == SKIP_COMPLETION;
 	int line = find_tolerance(r, d);
 
 	if (cause == OUTCOME_NO_CAUSE && completion)
@@ -329,8 +329,8 @@ static bool has_diverged(const struct outcome *r)
 	return __atomic_load_n(&r->diverged, __ATOMIC_RELAXED);
 }
 
-static void tell_causes(struct outcome *r, uint32_t object,
-			void (*tell)(struct outcome_causes *, uint32_t))
+static void report_causes(struct outcome *r, uint32_t object,
+			  void (*tell)(struct outcome_causes *, uint32_t))
 {
 	if (!has_diverged(r))
 		return;
@@ -341,12 +341,12 @@ static void tell_causes(struct outcome *r, uint32_t object,
 
 void outcome_agreed(struct outcome *r, uint32_t object)
 {
-	tell_causes(r, object, outcome_cause_agreed);
+	report_causes(r, object, outcome_cause_agreed);
 }
 
 void outcome_mended(struct outcome *r, uint32_t object)
 {
-	tell_causes(r, object, outcome_cause_mended);
+	report_causes(r, object, outcome_cause_mended);
 }
 
 bool outcome_is_explained(struct outcome *r, uint32_t object)
@@ -387,7 +387,7 @@ static void add_skip(struct outcome *r, struct event_id event, enum verb verb, c
 	struct skip *skip = find_skip(r, verb, why);
 	char *copy;
 
-	r->nskipped[tell_skip_kind(verb)]++;
+	r->nskipped[print_skip_kind(verb)]++;
 	if (skip) {
 		skip->n++;
 		return;

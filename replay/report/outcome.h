@@ -1,12 +1,12 @@
 #pragma once
 /*
- * What a replay did, where it differed, and what it left out.
+ * The results of a replay: counts, divergences, and events left out.
  *
- * A divergence is a cause, or a consequence of one: of an object that is in another state than the
- * recorded since an earlier divergence, or of one that such an object explains. Causes are listed
- * and counted; consequences are counted with their cause.
+ * A divergence is a cause, or a consequence of one: it is at an object whose state differs from the
+ * recorded one since an earlier divergence, or at an object that such an object explains. Causes
+ * are listed and counted; consequences are counted with their cause.
  *
- * Any thread, but for making, printing and freeing.
+ * Any thread, except for creating, printing and freeing it.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,22 +21,22 @@ struct moment;
 struct rounds;
 
 enum outcome_count {
-	OUTCOME_CALLS,    /* control verbs done again */
+	OUTCOME_CALLS,    /* replayed control verbs */
 	OUTCOME_POSTS,    /* calls of ibv_post_send() and the like */
 	OUTCOME_REQUESTS, /* work requests in them */
 	OUTCOME_POLLS,
-	OUTCOME_COMPLETIONS, /* recorded ones that were compared with one here */
+	OUTCOME_COMPLETIONS, /* recorded ones that were compared with a replayed one */
 	OUTCOME_PAYLOADS,    /* received contents that were compared with recorded ones */
 	OUTCOME_NOTIFIES,
 	OUTCOME_EVENTS,   /* completion and asynchronous events */
-	OUTCOME_UNPOLLED, /* completions here that the recorded program did not ask for */
-	OUTCOME_FAULTS,   /* recorded errors that were caused here, faults.c */
-	OUTCOME_SEEN,     /* recorded events that were looked at */
-	OUTCOME_COMPILED, /* recorded events that were put in order before that */
+	OUTCOME_UNPOLLED, /* completions that the recorded program did not poll */
+	OUTCOME_FAULTS,   /* recorded errors that were injected, faults.c */
+	OUTCOME_SEEN,     /* recorded events that were processed */
+	OUTCOME_COMPILED, /* recorded events that were compiled before that */
 	OUTCOME_COUNTS,
 };
 
-/* What it means for a program that relied on what was recorded. */
+/* The meaning for a program that relied on the recorded result. */
 enum divergence_class {
 	DIVERGENCE_OTHER,
 	DIVERGENCE_FAILED_THERE, /* a recorded failure succeeds in the replay */
@@ -46,27 +46,28 @@ enum divergence_class {
 
 struct divergence {
 	struct event_id event;
-	enum verb verb;       /* VERB_COUNT: none; a process may end anywhere */
+	enum verb verb;       /* VERB_COUNT: none; a process may end at any event */
 	const char *field;    /* path: "ret", "wc[0].status", "attr.qp_state" */
 	const char *recorded; /* as text */
 	const char *replayed;
-	struct event_id about;  /* the post of the request; 0:0 if that does not help */
-	struct event_id sender; /* the post of what was received; 0:0 likewise */
+	struct event_id about;  /* the post of the request; 0:0 if not useful */
+	struct event_id sender; /* the post of the received message; 0:0 likewise */
 	/*
-	 * What differs: the queue pair of a completion, the queue of a post, the object of a call;
-	 * and another one whose trouble would explain it, such as the sender of a datagram. 0: none
+	 * The differing object: the queue pair of a completion, the queue of a post, the object of
+	 * a call; and another object whose failure would explain it, such as the sender of a
+	 * datagram. 0: none
 	 */
 	uint32_t object, peer;
 	enum divergence_class class;
-	bool breaks;  /* the object is in another state than the recorded from here on */
-	bool symptom; /* it has another reason: a flush, a completion that does not come */
-	bool remote;  /* a symptom, whose reason is what the other end's completion says */
+	bool breaks;  /* the object's state differs from the recorded one from here on */
+	bool symptom; /* it has another cause: a flush, a missing completion */
+	bool remote;  /* a symptom whose cause is reported by the other end's completion */
 };
 
 struct outcome;
 struct tolerate;
 
-/* The name of its verb, also where it has none. */
+/* The name of its verb; never NULL. */
 const char *divergence_verb(const struct divergence *divergence);
 
 int outcome_new(struct outcome **ret_outcome);
@@ -74,7 +75,10 @@ int outcome_new(struct outcome **ret_outcome);
 /* Accepts NULL. */
 void outcome_free(struct outcome *outcome);
 
-/* What was replayed, and on what; texts are copied, @trace names objects (NULL: nobody does). */
+/*
+ * The trace and the device of the replay; texts are copied, @trace gives names of objects (NULL:
+ * none).
+ */
 void outcome_trace(struct outcome *outcome, const char *path, struct trace *trace);
 void outcome_device(struct outcome *outcome, const char *names);
 
@@ -82,7 +86,7 @@ void outcome_device(struct outcome *outcome, const char *names);
 void outcome_other_device(struct outcome *outcome);
 bool outcome_is_other_device(const struct outcome *outcome);
 
-/* Where the calling thread counts for @of. */
+/* The counters of the calling thread in @of. */
 struct outcome_tally {
 	const struct outcome *of;
 	uint64_t *counts;
@@ -90,10 +94,10 @@ struct outcome_tally {
 
 extern _Thread_local struct outcome_tally outcome_tally;
 
-/* The thread's first time, or one of the many that share their counts. */
+/* For the first count of a thread, or for one of the many threads that share counters. */
 void outcome_count_first(struct outcome *outcome, enum outcome_count what, uint64_t n);
 
-/* Others may read it. */
+/* Other threads may read the counter. */
 static inline void outcome_count(struct outcome *outcome, enum outcome_count what, uint64_t n)
 {
 	uint64_t *at;
@@ -119,32 +123,32 @@ void outcome_called(struct outcome *outcome, enum verb verb);
 /* Keeps a copy. */
 void outcome_divergence(struct outcome *outcome, const struct divergence *divergence);
 
-/* Trouble of @from explains what differs at @to: of a queue pair at its peer, at its CQ. */
+/*
+ * A failure of @from explains differences at @to, such as those of a queue pair at its peer or its
+ * CQ.
+ */
 void outcome_related(struct outcome *outcome, uint32_t from, uint32_t to);
 
-/*
- * A value of @object is as recorded: if one is not later, the last one that differed does not
- * explain it.
- */
+/* A value of @object is as recorded: the last differing one does not explain later differences. */
 void outcome_agreed(struct outcome *outcome, uint32_t object);
 
-/* The object is in a state as recorded again: a queue pair after RESET. */
+/* The state of the object is as recorded again, as that of a queue pair after RESET. */
 void outcome_mended(struct outcome *outcome, uint32_t object);
 
-/* Would a difference at @object follow from a reported one? Then nobody waits long for it. */
+/* Would a difference at @object follow from a reported one? Then waits for it are short. */
 bool outcome_is_explained(struct outcome *outcome, uint32_t object);
 
-/* @object is not there, or not driven, because of @from. */
+/* @object does not exist, or is not replayed, because of @from. */
 void outcome_inherit(struct outcome *outcome, uint32_t object, uint32_t from);
 
 /*
- * The event was left out; @why is a sentence without its end. Copied. If a divergence explains what
- * happens to @object (0: none), this is one of its consequences.
+ * The event was left out; @why is a sentence without its full stop. Copied. If a divergence
+ * explains the failure of @object (0: none), this is one of its consequences.
  */
 void outcome_skipped(struct outcome *outcome, struct event_id event, enum verb verb,
 		     uint32_t object, const char *why);
 
-/* All is compiled, and is replayed from now on. */
+/* Everything is compiled; replaying starts. */
 void outcome_compiled(struct outcome *outcome);
 bool outcome_is_compiled(const struct outcome *outcome);
 
@@ -152,22 +156,22 @@ bool outcome_is_compiled(const struct outcome *outcome);
 void outcome_note(struct outcome *outcome, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* The ends that were made because the trace does not have them; takes the list. */
+/* The synthesized ends; takes the list. */
 void outcome_inferred(struct outcome *outcome, struct inferred_list *list);
 
-/* What is alive at its end; takes it. */
+/* The objects that are alive at its end; takes it. */
 void outcome_moment(struct outcome *outcome, struct moment *moment);
 
-/* It is one of several rounds, of which the report tells; copied. */
+/* It is one of several rounds that the report summarizes; copied. */
 void outcome_rounds(struct outcome *outcome, const struct rounds *rounds);
 
-/* Seconds that playing took: outcome_time(). */
+/* Seconds of playing: outcome_time(). */
 double outcome_seconds(const struct outcome *outcome);
 
-/* The replay is of a part of the trace, "until 1:60": the first line begins with that. Copied. */
+/* The replay covers a part of the trace, "until 1:60", which begins the first line. Copied. */
 int outcome_part(struct outcome *outcome, const char *part);
 
-/* What the trace lacks, so that nobody can say whether it went as recorded. */
+/* Events that are missing in the trace, so that the replay cannot be judged as a whole. */
 void outcome_gap(struct outcome *outcome, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
@@ -178,12 +182,12 @@ void outcome_tolerated(struct outcome *outcome, const char *reason);
 void outcome_time(struct outcome *outcome, double recorded, double compiled, double replayed);
 
 /*
- * Close the report: what is reported from now on is not in it, since it may be an effect of ending.
- * @why goes on with "partial, ", and must stay valid: "ended by SIGTERM".
+ * Close the report: later differences are not in it, since they may be an effect of ending. @why
+ * follows "partial, ", and must stay valid: "ended by SIGTERM".
  */
 void outcome_stop(struct outcome *outcome, const char *why);
 
-/* What an outcome begins with. */
+/* The initial state of an outcome. */
 struct outcome_state {
 	bool stopped;
 };
@@ -195,30 +199,33 @@ static inline bool outcome_stopped(const struct outcome *outcome)
 	return __atomic_load_n(&state->stopped, __ATOMIC_RELAXED);
 }
 
-/* What its lines have is no divergence, nor is what follows from that. Borrowed; or NULL. */
+/* Divergences that match its lines, and their consequences, are tolerated. Borrowed; or NULL. */
 void outcome_tolerate(struct outcome *outcome, struct tolerate *tolerate);
 
 /* Stop at the first divergence. */
 void outcome_fail_fast(struct outcome *outcome);
 
-/* Nothing was left out, the trace lacks nothing, and it went to the end. */
+/* Nothing was left out, the trace is complete, and it was replayed to the end. */
 bool outcome_is_whole(const struct outcome *outcome);
 
 /* Causes alone. */
 uint64_t outcome_divergences(const struct outcome *outcome);
 uint64_t outcome_consequences(const struct outcome *outcome);
 
-/* The first line of the text, without its end; and divergence @i < outcome_kept() in one line. */
+/*
+ * The first line of the text, without its end of line; and divergence @i < outcome_kept() in one
+ * line.
+ */
 void outcome_verdict(const struct outcome *outcome, FILE *to);
 size_t outcome_kept(const struct outcome *outcome);
 void outcome_print_divergence(const struct outcome *outcome, size_t i, FILE *to);
-/* NULL: it follows from one that is tolerated. */
+/* NULL: it is the consequence of a tolerated one. */
 const struct divergence *outcome_nth(const struct outcome *outcome, size_t i);
 
 /* "recorded-success-fails" */
 const char *outcome_class_name(enum divergence_class class);
 
-/* Reason @i of what was left out, "12 x ibv_post_send, first at 1:60: why"; false: no more. */
+/* Reason @i of the events left out, "12 x ibv_post_send, first at 1:60: why"; false: no more. */
 bool outcome_print_skip(const struct outcome *outcome, size_t i, FILE *to);
 
 void outcome_text(const struct outcome *outcome, FILE *to);

@@ -1,14 +1,14 @@
 /*
- * Which divergence explains what differs at an object
+ * Which divergence explains a difference at an object
  *
- * An object is broken by a divergence after which its state is not the recorded one: all that
- * differs there later follows from it. So does what differs at an object that it explains, up to
- * two steps away:
+ * An object is broken by a divergence after which its state is not the recorded one: all its later
+ * differences are consequences. So are differences at objects that it explains, up to two steps
+ * away:
  *
- *	qp1 --its peer--> qp2 --its completion queue--> cq2: no event
+ * 	qp1 --its peer--> qp2 --its completion queue--> cq2: no event
  *
- * A completion that differs in a value breaks nothing; but where the next one differs, too (each
- * after one that was left out has the wr_id of its successor), it follows from the first, until one
+ * A completion that differs in a value breaks nothing; but if the next ones differ, too (after a
+ * missing one, each has the wr_id of its successor), they are consequences of the first, until one
  * agrees.
  */
 #include "replay/report/outcome_cause.h"
@@ -63,7 +63,7 @@ void outcome_cause_edge(struct outcome_causes *c, uint32_t from, uint32_t to)
 	map_get(&c->edges, to, &first);
 	if (first && c->edge[first - 1].from == from) /* one queue for sends and receives */
 		return;
-	if (!(c->nedges & (c->nedges - 1))) { /* grown at powers of two */
+	if (!(c->nedges & (c->nedges - 1))) { /* extended at powers of two only */
 		more = reallocarray(c->edge, c->nedges ? c->nedges * 2 : 1, sizeof(*more));
 		if (!more)
 			return;

@@ -1,8 +1,8 @@
 #pragma once
 /*
- * Which divergence explains what differs at an object.
+ * Which divergence explains the differences at an object.
  *
- * Zeroed it knows of none. One thread at a time: outcome.c has the lock.
+ * All zero: empty. One thread at a time: outcome.c has the lock.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,8 +14,8 @@ struct outcome_edge {
 };
 
 struct outcome_causes {
-	struct map broken; /* object to cause: its state is not the recorded one */
-	struct map last;   /* object to cause: its last completion that was compared differed */
+	struct map broken; /* object to cause: its state differs from the recorded one */
+	struct map last;   /* object to cause: the completion that was compared last differed */
 	struct map edges;  /* object to the first of its edges, index + 1 */
 	struct outcome_edge *edge;
 	uint32_t nedges;
@@ -24,20 +24,20 @@ struct outcome_causes {
 /* No cause. */
 #define OUTCOME_NO_CAUSE UINT64_MAX
 
-/* The cause of what differs at @object, or at @peer whose trouble would explain it. */
+/* The cause of a difference at @object, or at @peer if a failure of that would explain it. */
 uint64_t outcome_cause_of(const struct outcome_causes *causes, uint32_t object, uint32_t peer);
 
 /* The cause of the completion of @object that was compared last, if it differed. */
 uint64_t outcome_cause_last(const struct outcome_causes *causes, uint32_t object);
 
-/* Trouble of @from explains that of @to. Memory that is missing costs an explanation only. */
+/* A failure of @from explains one of @to. Without memory only the explanation is lost. */
 void outcome_cause_edge(struct outcome_causes *causes, uint32_t from, uint32_t to);
 
-/* @object differs because of @cause: its state (@breaks), or a completion of it. */
+/* @object differs because of @cause: its state (@breaks), or one of its completions. */
 void outcome_cause_note(struct outcome_causes *causes, uint32_t object, uint64_t cause,
 			bool breaks);
 
-/* A completion of it agrees; its state is the recorded one. */
+/* A completion of it is as recorded; its state is the recorded one. */
 void outcome_cause_agreed(struct outcome_causes *causes, uint32_t object);
 void outcome_cause_mended(struct outcome_causes *causes, uint32_t object);
 

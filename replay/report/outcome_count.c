@@ -1,7 +1,7 @@
 /*
  * How much a replay has done
  *
- * Counts are on the data path, so each thread adds to a shard of its own.
+ * Counters are on the data path, so each thread adds to its own shard.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "core/base/lines.h"
 #include "replay/report/outcome_priv.h"
 
-/* The last one is for all threads beyond. */
+/* The last one is shared by all further threads. */
 enum { SHARDS = 64 };
 
 struct outcome_shard {
@@ -44,7 +44,7 @@ static unsigned int shard_number(void)
 	return mine - 1;
 }
 
-/* One thread alone adds to a shard but the last; others may read it. */
+/* Each shard except the last is written by one thread; others may read it. */
 static void add_to(uint64_t *at, uint64_t n, bool shared)
 {
 	if (shared)

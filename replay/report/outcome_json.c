@@ -168,7 +168,7 @@ static void put_tolerated(const struct outcome *r, FILE *to)
 	fprintf(to, "]\n");
 }
 
-/* What makes the report less than the whole recording. */
+/* The reasons why the report does not cover the whole recording. */
 static void put_whole(const struct outcome *r, FILE *to)
 {
 	static const char *const names[SKIP_KINDS] = { "posts", "completions", "calls" };

@@ -10,7 +10,7 @@
 #include "replay/report/rounds.h"
 #include "replay/report/tolerate.h"
 
-/* The number of a cause that line 0 of --tolerate has; those after it count on. */
+/* The cause number for line 0 of --tolerate; later lines have the following numbers. */
 #define CAUSE_TOLERATED (UINT64_MAX / 2)
 
 enum { KEPT_MAX = 10000, REASONS_MAX = 64, OBJECTS_NAMED = 4 };
@@ -29,32 +29,33 @@ struct tolerated {
 	uint64_t n;
 };
 
-/* A divergence with what follows from it. */
+/* A divergence and its consequences. */
 struct cause {
 	struct divergence first;
 	uint64_t consequences;
-	uint32_t objects[OBJECTS_NAMED]; /* of the consequences, the first that differ */
-	uint32_t nobjects;               /* of those named; more are counted: */
+	/* objects of the consequences, in the order they were found */
+	uint32_t objects[OBJECTS_NAMED];
+	uint32_t nobjects; /* number in that array; all are counted: */
 	bool more_objects;
-	bool tolerated; /* since its reason is, by this line: */
+	bool tolerated; /* since its cause is, by this line: */
 	size_t line;
 };
 
 struct outcome {
 	struct outcome_state state;
-	pthread_mutex_t lock; /* of all but the counts */
+	pthread_mutex_t lock; /* protects everything except the counts */
 	char *path, *device, *part;
 	struct trace *trace;
 	bool other_device, fail_fast;
 	bool is_compiled;
-	bool diverged; /* also where that is tolerated */
+	bool diverged; /* also if that was tolerated */
 	const char *why_stopped;
 	struct outcome_shard *shards;
 	struct tolerate *tolerate; /* the user's; NULL */
 	struct cause *kept;
 	size_t nkept;
-	uint64_t ncauses;                     /* not all are kept */
-	uint64_t ndivergences, nconsequences; /* those of them that are not tolerated */
+	uint64_t ncauses;                     /* not all are stored */
+	uint64_t ndivergences, nconsequences; /* those that are not tolerated */
 	uint64_t classes[DIVERGENCE_CLASSES];
 	struct outcome_causes causes;
 	struct skip *skips;
@@ -80,6 +81,6 @@ uint64_t outcome_total_calls(const struct outcome *outcome, enum verb verb);
 
 enum { OBJECT_TEXT = 96 };
 
-/* "qp1 of process 2"; the process where the trace has several. */
+/* "qp1 of process 2"; with the process only if the trace has several. */
 const char *outcome_object_text(const struct outcome *outcome, uint32_t object,
 				char text[OBJECT_TEXT]);

@@ -1,6 +1,6 @@
 /*
- * The report for a reader: what it comes to on the first line, with all that makes it less than the
- * whole recording; then the divergences; then how much was done
+ * The report for a reader: the verdict on the first line, with everything that was left out; then
+ * the divergences; then the counts
  */
 #include <inttypes.h>
 #include <string.h>
@@ -163,7 +163,7 @@ static void print_left_out(const struct outcome *r, FILE *to)
 	}
 }
 
-/* The reason of most of it. */
+/* The most frequent reason. */
 static void print_main_reason(const struct outcome *r, FILE *to)
 {
 	const struct skip *most = &r->skips[0];
@@ -257,7 +257,7 @@ static void print_skips(const struct outcome *r, FILE *to)
 		fprintf(to, "  and %zu more reasons\n", r->nskips - OUTCOME_PRINTED);
 }
 
-/* What the lines of --tolerate did. */
+/* The effect of the lines of --tolerate. */
 static void print_lines(const struct outcome *r, FILE *to)
 {
 	const struct tolerate_line *line;

@@ -1,5 +1,5 @@
 /*
- * The clock of a replay, and waiting by it
+ * The clock of a replay, and waiting
  */
 #include "replay/report/pace.h"
 
@@ -11,12 +11,12 @@
 
 enum { SPINS = 200, SHARED_SPINS = 50, LOOK_AFTER = 8 };
 
-#define SLICE 200000000ll /* ns of sleep without a look at what has ended */
+#define SLICE 200000000ll /* longest sleep, in ns, without a check of ended processes */
 
 static void (*on_wait)(void *);
 static void *on_wait_arg;
 static const struct pace_sharing *shared;
-static _Thread_local int64_t behind_since; /* 0: it is not */
+static _Thread_local int64_t behind_since; /* 0: it is not behind */
 static _Thread_local int64_t was_behind;   /* ns in all */
 static bool ended;
 static bool (*other_moves)(void *);
@@ -75,7 +75,7 @@ static void give_way(unsigned int turns, bool wanted, unsigned int spins)
 		sched_yield();
 }
 
-/* Stop the clock of this thread, or let it go on. */
+/* Stop the clock of this thread, or let it continue. */
 static bool note_behind(void)
 {
 	bool behind = shared->is_behind(shared->arg);
@@ -125,8 +125,8 @@ bool pace_wait(unsigned int *turns, int64_t deadline)
 	return true;
 }
 
-/* Threads that share a replay tell of it one at a time. */
-static void tell_sleep(void)
+/* Threads that share a replay call it one at a time. */
+static void report_sleep(void)
 {
 	if (shared)
 		shared->enter(shared->arg);
@@ -144,7 +144,7 @@ void pace_sleep_until(int64_t due)
 
 		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
 		if (until != due)
-			tell_sleep();
+			report_sleep();
 		if (shared)
 			shared->note_sleep(shared->arg);
 	}

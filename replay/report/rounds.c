@@ -1,5 +1,5 @@
 /*
- * Rounds of a replay, told
+ * Printing the rounds of a replay
  */
 #include "replay/report/rounds.h"
 

@@ -1,5 +1,5 @@
 /*
- * Divergences that a user has judged
+ * Divergences that a user accepts
  */
 #include "replay/report/tolerate.h"
 
@@ -17,7 +17,7 @@ enum { WORDS = 4 };
 
 struct rule {
 	struct tolerate_line line;
-	char *text;                        /* which the others point into */
+	char *text;                        /* that the others point into */
 	const char *verb, *field, *object; /* object: without its process */
 	uint32_t process;                  /* 0: any */
 	struct event_id first, last;       /* thread 0: any; last.n is the greatest for T:* */
@@ -91,7 +91,7 @@ static bool read_object(struct rule *rule, char *text)
 	return read_number(&at, &rule->process) && !*at && rule->process;
 }
 
-/* A name that no verb has is a mistake; patterns may be meant for what comes. */
+/* A name that no verb has is an error; patterns may be for future verbs. */
 static bool is_verb(const char *pattern)
 {
 	char name[96];
@@ -105,7 +105,7 @@ static bool is_verb(const char *pattern)
 	return false;
 }
 
-/* What is wrong with the line, or NULL. */
+/* The reason why the line is invalid, or NULL. */
 static const char *read_rule(struct rule *rule, char *line)
 {
 	char *words[WORDS], *rest = line;
@@ -215,7 +215,7 @@ void tolerate_close(struct tolerate *t)
 	free(t);
 }
 
-/* As fnmatch(3), but brackets are those of a field, "wc[0]". */
+/* As fnmatch(3), but brackets are literal, as in the field "wc[0]". */
 static bool matches_text(const char *pattern, const char *text)
 {
 	char escaped[256];

@@ -1,21 +1,21 @@
 /*
  * The order in which events are replayed
  *
- *	source -> | window of events, in the order of their keys | -> order_next()
- *	     evidence comes in here, and moves what it is about
+ * 	source -> | window of events, in the order of their keys | -> order_next()
+ * 	     evidence is added at the right, and moves earlier events
  *
- * Times alone do not tell the order of calls that overlapped: a post has the time when it began,
- * a destroy is done when it returned, and the end of a process has the time when the recorder
- * noticed it. What happened later tells more:
+ * Times alone do not determine the order of calls that overlapped: a post has the time when it
+ * began, a destroy is done when it returned, and the end of a process has the time when the
+ * recorder noticed it. Later events are evidence:
  *
- *	a send failed because the region of its key was gone     the destroy comes before the send
- *	a send failed because the peer did not answer any more   the peer's destroy, or the end of
- *	                                                         its process, comes before the send
- *	a request of two threads' queue completed after another  it was posted after that
- *	somebody heard a request, and listened only then         order_listen.c
+ * 	a send failed because its region was destroyed           the destroy comes before the send
+ * 	a send failed because the peer did not answer any more   the peer's destroy, or the end of
+ * 	                                                         its process, comes before the send
+ * 	a request of two threads' queue completed after another  it was posted after that
+ * 	a listener got a request sent before it listened         order_listen.c
  *
  * A call is not moved to before it began, and not across another event of its thread. The evidence
- * comes later than what it is about; if that has left the window, it stays where it was.
+ * comes after the event that it moves; if that has left the window, it is not moved.
  */
 #include "replay/schedule/order.h"
 
@@ -29,18 +29,18 @@
 
 enum {
 	WINDOW = 2048,         /* events looked ahead, */
-	WINDOW_MAX = 32768,    /* and while nothing is known of the first of them */
-	ROOM = 2 * WINDOW_MAX, /* of the array in which the window moves on */
-	SPARE = 64,            /* for events that one event may bring with it */
+	WINDOW_MAX = 32768,    /* and while the outcome of the first of them is not known */
+	ROOM = 2 * WINDOW_MAX, /* size of the array that contains the moving window */
+	SPARE = 64,            /* for events that one event may add */
 };
 
-#define KEY_STEP (1ull << 20) /* between the keys of two events that came one after the other */
+#define KEY_STEP (1ull << 20) /* distance between the keys of two consecutive events */
 
-/* An event that the source did not give: an earlier end of a call or a process. */
+/* An event that the source did not return: an earlier end of a call or a process. */
 struct made {
 	struct made *next;
 	struct trace_event event;
-	bool instead; /* the source's own is still to come, and to be dropped */
+	bool instead; /* the source's own event is still to come, and must be dropped */
 };
 
 /* A post to a queue that several threads post to. */
@@ -51,9 +51,9 @@ struct posted {
 
 struct racing {
 	struct posted last;   /* post */
-	struct posted *posts; /* ring, once a second thread has posted */
+	struct posted *posts; /* ring, used once a second thread has posted */
 	unsigned int size, head, tail;
-	struct posted done; /* the last that completed; key 0: none */
+	struct posted done; /* the last one that completed; key 0: none */
 };
 
 struct order {
@@ -61,10 +61,10 @@ struct order {
 	struct relations *relations;
 	struct entry *entries; /* of ROOM; the window is from head to tail */
 	unsigned int head, tail;
-	uint64_t key;          /* of the last that came */
-	int end;               /* 1: there is more to come; else what the source said */
+	uint64_t key;          /* of the last event */
+	int end;               /* 1: there are more events; else the result of the source */
 	struct racing *racing; /* by object and side */
-	struct map pending;    /* posts whose outcome may move something */
+	struct map pending;    /* posts whose outcome may move an event */
 	int64_t soonest;       /* the time of the last event of the first process that ended */
 	struct made *made;
 };
@@ -74,7 +74,7 @@ static bool is_same(struct event_id a, struct event_id b)
 	return a.thread == b.thread && a.n == b.n;
 }
 
-/* Where @key is in the window, or the next after it. */
+/* The index of @key in the window, or of the next one after it. */
 static unsigned int find_key(const struct order *o, uint64_t key)
 {
 	unsigned int low = o->head, high = o->tail;
@@ -90,7 +90,7 @@ static unsigned int find_key(const struct order *o, uint64_t key)
 	return low;
 }
 
-/* The event of that kind and number; the tail if it is not in the window. */
+/* The event with that kind and number; the tail if it is not in the window. */
 static unsigned int find_event(const struct order *o, enum trace_event_kind kind,
 			       struct event_id id)
 {
@@ -102,7 +102,7 @@ static unsigned int find_event(const struct order *o, enum trace_event_kind kind
 	return o->tail;
 }
 
-/* Is there an event of @thread from @from to before @to? */
+/* Does @thread have an event from @from to before @to? */
 static bool has_thread(const struct order *o, uint32_t thread, unsigned int from, unsigned int to)
 {
 	for (; from < to; from++)
@@ -111,7 +111,7 @@ static bool has_thread(const struct order *o, uint32_t thread, unsigned int from
 	return false;
 }
 
-/* Move entry @from to the place of @to, which makes room; a key between those of its neighbours. */
+/* Move entry @from to the index of @to; it gets a key between those of its neighbours. */
 static void move_entry(struct order *o, unsigned int from, unsigned int to)
 {
 	struct entry entry = o->entries[from];
@@ -150,7 +150,7 @@ static struct made *make_event(struct order *o, const struct trace_event *like,
 	return made;
 }
 
-/* Is it there already, in another place? */
+/* Is it in the window already, at another index? */
 static bool is_replaced(struct order *o, const struct trace_event *event)
 {
 	for (struct made *m = o->made; m; m = m->next)
@@ -164,8 +164,8 @@ static bool is_replaced(struct order *o, const struct trace_event *event)
 }
 
 /*
- * A call that is replayed when it returned ends at once: it takes the place of its begin, which
- * does nothing. Returns its index, or the tail if it did not begin in the window.
+ * A call that is replayed at its return is replayed at its begin instead, which would otherwise do
+ * nothing. Returns its index, or the tail if it did not begin in the window.
  */
 static unsigned int end_early(struct order *o, struct event_id call)
 {
@@ -181,7 +181,7 @@ static unsigned int end_early(struct order *o, struct event_id call)
 	return i;
 }
 
-/* What happened at @at is to come before the post at @post; no call is moved before it began. */
+/* The event at @at must come before the post at @post; no call is moved before it began. */
 static void place_before(struct order *o, unsigned int post, unsigned int at)
 {
 	uint32_t poster = o->entries[post].event->id.thread;
@@ -190,7 +190,7 @@ static void place_before(struct order *o, unsigned int post, unsigned int at)
 		move_entry(o, post, at);
 }
 
-/* A destroy, by the call @destroyed, is the reason why the request of the post failed. */
+/* A destroy, by the call @destroyed, explains why the request of the post failed. */
 static void place_destroy(struct order *o, struct event_id post, struct event_id destroyed)
 {
 	unsigned int p = find_event(o, TRACE_POST, post);
@@ -204,7 +204,8 @@ static void place_destroy(struct order *o, struct event_id post, struct event_id
 		if (begin != o->tail && begin > p)
 			place_before(o, p, begin);
 		else if (begin < p && !has_thread(o, destroyed.thread, begin + 1, p))
-			move_entry(o, begin, p - 1); /* what went well until then came before */
+			/* calls that succeeded until then come before */
+			move_entry(o, begin, p - 1);
 	} else if (begin == o->tail || begin < p) {
 		if (!has_thread(o, destroyed.thread, p, end))
 			move_entry(o, end, p);
@@ -247,7 +248,7 @@ static unsigned int find_exit(const struct order *o, uint32_t process)
 	return o->tail;
 }
 
-/* The end of process @id, at the earliest after its last event. */
+/* Move the end of process @id, but not before its last event. */
 static void place_exit(struct order *o, struct event_id request, uint32_t id, int64_t last)
 {
 	const struct trace_event like = { .process = id, .time = last };
@@ -256,7 +257,7 @@ static void place_exit(struct order *o, struct event_id request, uint32_t id, in
 	struct made *made;
 
 	if (p == o->tail || is_made_exit(o, id))
-		return; /* the first evidence has placed it */
+		return; /* the first evidence has moved it */
 	while (at < o->tail && o->entries[at].event->time <= last)
 		at++;
 	if (exit < at)
@@ -272,7 +273,7 @@ static void place_exit(struct order *o, struct event_id request, uint32_t id, in
 	place_before(o, p, at);
 }
 
-/* The peer was stopped by the call @stop, which is replayed when it began. */
+/* The peer was stopped by the call @stop, which is replayed at its begin. */
 static void place_stop(struct order *o, struct event_id request, struct event_id stop)
 {
 	unsigned int p = find_event(o, TRACE_POST, request);
@@ -282,7 +283,7 @@ static void place_stop(struct order *o, struct event_id request, struct event_id
 		place_before(o, p, at);
 }
 
-/* The peer did not answer: who stopped it? */
+/* The peer did not answer: find the call that stopped it. */
 static void settle_silence(struct order *o, const struct trace_event *poll, const struct wc *wc)
 {
 	uint32_t peer = relation_of(o->relations, wc->qp)->peer;
@@ -303,7 +304,7 @@ static void settle_silence(struct order *o, const struct trace_event *poll, cons
 	}
 }
 
-/* The call that stopped @qp, or its begin, is to come after what went well on it. */
+/* The call that stopped @qp, or its begin, must come after successful requests on it. */
 static void place_later(struct order *o, const struct wc *wc, uint32_t qp)
 {
 	const struct relation *of = relation_of(o->relations, qp);
@@ -325,7 +326,7 @@ static void settle_success(struct order *o, const struct wc *wc)
 	place_later(o, wc, relation_of(o->relations, wc->qp)->peer);
 }
 
-/* Two posts to one queue: @first completed before @second, and so was posted before it. */
+/* Two posts to one queue: @first completed before @second, so it was posted before it. */
 static void swap_posts(struct order *o, const struct posted *first, struct posted *second)
 {
 	unsigned int a = find_key(o, first->key), b = find_key(o, second->key);
@@ -399,7 +400,7 @@ static int remember_post(struct order *o, struct racing *racing, const struct po
 	return map_put(&o->pending, event_key(posted->id), 1);
 }
 
-/* A thread's posts do not overlap, so only the last before another thread's can. */
+/* A thread's posts do not overlap, so only the last one before another thread's can. */
 static int note_post(struct order *o, const struct trace_event *event)
 {
 	struct racing *racing = racing_of(o, event->post->object, !post_is_send(event->post));
@@ -416,7 +417,7 @@ static int note_post(struct order *o, const struct trace_event *event)
 	return remember_post(o, racing, &racing->last);
 }
 
-/* A send to a process that has had its last event: did it live that long? */
+/* A send to a process that has had its last event: was that still alive? */
 static int note_late_send(struct order *o, const struct trace_event *event)
 {
 	uint32_t peer = relation_of(o->relations, event->post->object)->peer;
@@ -446,7 +447,9 @@ static void note_poll(struct order *o, const struct trace_event *event)
 	}
 }
 
-/* The last event listens: what its thread did comes before the requests that it heard. */
+/*
+ * The last event is a listen: calls of its thread are moved before the requests that it received.
+ */
 static void place_listener(struct order *o, uint32_t thread)
 {
 	unsigned int at = o->head;
@@ -486,7 +489,7 @@ static void close_gap(struct order *o)
 	o->head = 0;
 }
 
-/* May the first event of the window still move? */
+/* May the first event of the window still be moved? */
 static bool is_first_pending(const struct order *o)
 {
 	const struct trace_event *event = o->entries[o->head].event;

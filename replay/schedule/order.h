@@ -2,8 +2,8 @@
 /*
  * The events of a trace in the order in which they are replayed.
  *
- * That is the order of their times, but for calls that overlapped: they are placed where the
- * recorded outcomes are possible. For that it looks some thousand events ahead.
+ * That is the order of their times, except for calls that overlapped: these are placed where the
+ * recorded outcomes are possible. For that it reads some thousand events ahead.
  *
  * Used by one thread.
  */
@@ -14,31 +14,31 @@ struct map;
 
 struct ordered {
 	const struct trace_event *event;
-	const struct trace_event *origin; /* what it keeps in use: order_release(); or NULL */
+	const struct trace_event *origin; /* the event that it holds: order_release(); or NULL */
 };
 
-/* Where the events come from, in the order of their times. */
+/* The source of the events, in the order of their times. */
 struct order_source {
 	/* As reader_next(). */
 	int (*next)(void *arg, const struct trace_event **ret_event);
 	void (*release)(void *arg, const struct trace_event *event);
-	/* Events should be released before more are asked for. */
+	/* Must events be released before more are read? */
 	bool (*is_short)(void *arg);
 	void *arg;
-	/* Of the last event of @process; INT64_MAX: not known, or it did not end. */
+	/* The time of the last event of @process; INT64_MAX: not known, or it did not end. */
 	int64_t (*last_time)(void *arg, uint32_t process);
-	int64_t soonest; /* of the process that had its last event first */
-	/* What @rkey of @process stood for at @time, if a call destroyed it; or NULL. */
+	int64_t soonest; /* of the process that ended first */
+	/* The object with @rkey in @process at @time, if a call destroyed it; or NULL. */
 	const struct object *(*destroyed)(void *arg, uint32_t process, uint32_t rkey, int64_t time);
-	/* Or NULL: there is none of that number. */
+	/* Or NULL: there is no such object. */
 	const struct object *(*object)(void *arg, uint32_t id);
-	/* rdma_connect() to the rdma_listen() that came later and yet heard it; or NULL */
+	/* rdma_connect() to the later rdma_listen() that received it; or NULL */
 	const struct map *heard;
 };
 
 struct order;
 
-/* @relations: of the order alone, which tells them the events. Returns 0 or -ENOMEM. */
+/* @relations: used only by the order, which adds the events to it. Returns 0 or -ENOMEM. */
 int order_new(const struct order_source *source, struct relations *relations,
 	      struct order **ret_order);
 

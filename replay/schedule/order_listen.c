@@ -1,13 +1,13 @@
 /*
- * Requests for a connection that were sent before anybody listened
+ * Connection requests that were sent before the listener existed
  *
- *	client: connect,  make queue pairs ...                       connect
- *	server:                                make, bind, listen
+ * 	client: connect,  create queue pairs ...                     connect
+ * 	server:                              create, bind, listen
  *
- * The server's calls come before the first request then. They may if they are its own affair alone:
- * it makes what it listens with, no other thread of its process does anything meanwhile, and it did
- * not begin meanwhile. Otherwise they stay, and the request is sent when somebody listens
- * (cm_call.c).
+ * The server's calls are moved before the first request. That is possible if they depend on nothing
+ * else: the server creates its listener itself, no other thread of its process has events
+ * meanwhile, and the process did not begin meanwhile. Otherwise they are not moved, and the request
+ * is sent once the server listens (cm_call.c).
  */
 #include "replay/schedule/order_listen.h"
 
@@ -16,7 +16,7 @@ static bool is_call(const struct trace_event *event)
 	return event->kind == TRACE_CALL || event->kind == TRACE_RETURN;
 }
 
-/* Does nobody else know whether it has been called? */
+/* Does the event have no effect on other threads? */
 static bool is_private(const struct trace_event *event)
 {
 	if (!is_call(event))
@@ -35,7 +35,7 @@ static bool is_private(const struct trace_event *event)
 	}
 }
 
-/* May those of the thread of @listen from @from on come before the others there? */
+/* May the events of the thread of @listen from @from on be moved before those of other threads? */
 static bool is_own_affair(const struct entry *from, const struct trace_event *listen)
 {
 	for (const struct entry *at = from; at->event != listen; at++) {

@@ -1,23 +1,23 @@
 #pragma once
 /*
- * Requests for a connection that were sent before anybody listened.
+ * Connection requests that were sent before their listener existed.
  *
- * Networks are slow, and devices patient: such a request was heard. Here, what listens does so
- * before it is sent, if nothing speaks against it.
+ * Networks are slow, and devices retry: such a request was received nevertheless. The replay calls
+ * rdma_listen() before it sends the request, unless another dependency prevents that.
  */
 #include "core/base/map.h"
 #include "core/store/read/trace.h"
 
-/* An event in its place. */
+/* An event in the order. */
 struct entry {
 	const struct trace_event *event, *origin;
 	uint64_t key;
 };
 
 /*
- * Of @count ordered events, the last of which is a rdma_listen(): the place of the first
- * rdma_connect() that @heard says it heard, and before which what its thread did from there on may
- * come as well. @count if there is none.
+ * In @count ordered events, the last of which is a rdma_listen(): the index of the first
+ * rdma_connect() that it received according to @heard, and before which the events of the listening
+ * thread may be moved. @count if there is none.
  */
 unsigned int order_find_unheard(const struct entry *events, unsigned int count,
 				const struct map *heard);

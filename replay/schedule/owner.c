@@ -1,5 +1,5 @@
 /*
- * Which player has a queue for itself
+ * Finds queues that only one player uses
  */
 #include "replay/schedule/owner.h"
 

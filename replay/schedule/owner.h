@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Which player has a queue for itself, in all of a trace.
+ * Finds queues that only one player uses, over the whole trace.
  *
  * Used by one thread.
  */
@@ -12,7 +12,7 @@ struct owners;
 
 enum { OWNER_NONE = 0, OWNER_SHARED = UINT32_MAX };
 
-/* @nobjects: of the trace, and one. 0 or -ENOMEM. */
+/* @nobjects: the number of objects of the trace, plus one. 0 or -ENOMEM. */
 int owners_new(uint32_t nobjects, struct owners **ret_owners);
 
 /* Accepts NULL. */
@@ -22,7 +22,7 @@ void owners_free(struct owners *owners);
 void owners_note(struct owners *owners, const struct trace_event *event, uint32_t player);
 
 /*
- * Of a CQ who polls it; of a queue pair who posts to it, if the same one polls its CQs. After all
- * events.
+ * The player that polls a CQ; the player that posts to a queue pair, if the same one polls its CQs.
+ * Call it after all events.
  */
 uint32_t owner_of(const struct owners *owners, const struct relations *relations, uint32_t object);

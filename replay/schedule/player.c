@@ -1,13 +1,12 @@
 /*
  * The threads that play a compiled trace
  *
- *	tape -> player: wait, play, done
+ * 	tape -> player: wait, play, done
  *
- * The number of the step at which it is tells how far a player is. It tells it the others once in a
- * stretch of steps, and before it waits for anything, since each telling takes the line from those
- * who read it. Who waits for it puts the number into `wanted`, looks once more, and sleeps on a
- * futex; the player tells at its next step, and wakes those who sleep when it has come beyond that
- * number.
+ * A player's progress is the number of its current step. It publishes that only every few steps,
+ * and before it waits, since each store takes the cache line from its readers. A waiting player
+ * stores the wanted number in `wanted`, checks once more, and sleeps on a futex; the other player
+ * publishes at its next step, and wakes the sleepers once it has passed that number.
  */
 #include "replay/schedule/player.h"
 
@@ -36,8 +35,8 @@ enum {
 	STACK = 1 << 19
 };
 
-#define SLICE 100000000 /* ns of sleep before another look */
-#define BRIEF 1000000   /* where another look may tell more */
+#define SLICE 100000000 /* longest sleep, in ns, before another check */
+#define BRIEF 1000000   /* if another check may have a new result */
 
 struct player {
 	struct players *all;
@@ -45,20 +44,22 @@ struct player {
 	pthread_t thread;
 	bool started;
 	uint64_t last;   /* number of its last step */
-	uint64_t now;    /* its step; the others may not know yet, */
-	uint32_t untold; /* for so many steps */
-	uint64_t *seen;  /* `at` of each player, when this one last looked */
+	uint64_t now;    /* its current step, possibly not published yet, */
+	uint32_t untold; /* for this many steps */
+	uint64_t *seen;  /* `at` of each player, as last read by this one */
 	/* read by the others */
-	uint64_t at __attribute__((aligned(CACHE_LINE))); /* those before are done */
-	uint64_t wanted;                                  /* the least for which somebody sleeps */
-	uint64_t alive;                                   /* grows while it moves */
-	uint32_t moves;                                   /* futex of who waits for this player */
+	uint64_t at __attribute__((aligned(CACHE_LINE))); /* steps before it are done */
+	/* the smallest number that a sleeper waits for */
+	uint64_t wanted;
+	uint64_t alive; /* incremented on progress */
+	/* futex of players that wait for this one */
+	uint32_t moves;
 } __attribute__((aligned(CACHE_LINE)));
 
 struct players {
 	struct player_work work;
 	uint32_t most;  /* players from 1 on */
-	int err;        /* of play(); ends all */
+	int err;        /* result of play(); ends all players */
 	uint64_t *seen; /* by player, of each: player.seen */
 	struct player player[];
 };
@@ -96,7 +97,7 @@ static void note_alive(struct player *p)
 	__atomic_store_n(&p->alive, p->alive + 1, __ATOMIC_RELAXED);
 }
 
-/* Grows while anything moves. */
+/* The sum grows on any progress. */
 static uint64_t count_alive(struct players *all)
 {
 	uint64_t n = 0;
@@ -106,7 +107,7 @@ static uint64_t count_alive(struct players *all)
 	return n;
 }
 
-/* It has come to step @seq: wake who wanted less than that. */
+/* It has reached step @seq: wake players that wait for smaller numbers. */
 static void wake_for(struct player *p, uint64_t seq)
 {
 	if (load(p->wanted) >= seq)
@@ -130,7 +131,7 @@ static bool has_done(const struct player *p, uint64_t seq)
 	return __atomic_load_n(&p->at, __ATOMIC_ACQUIRE) > seq; /* pairs with move_on() */
 }
 
-static void tell_step(struct player *p)
+static void report_step(struct player *p)
 {
 	if (!p->untold)
 		return;
@@ -140,15 +141,15 @@ static void tell_step(struct player *p)
 	note_alive(p);
 }
 
-/* It has come to step @seq. */
+/* It has reached step @seq. */
 static void move_on(struct player *p, uint64_t seq)
 {
 	p->now = seq;
 	if (++p->untold >= STRETCH || __atomic_load_n(&p->wanted, __ATOMIC_RELAXED) < seq)
-		tell_step(p);
+		report_step(p);
 }
 
-/* As has_done(); what @own has seen takes no line from @p. */
+/* As has_done(); uses the value cached in @own, to avoid access to the line of @p. */
 static bool has_done_for(struct player *own, const struct player *p, uint64_t seq)
 {
 	uint64_t *seen = &own->seen[p - own->all->player];
@@ -158,7 +159,7 @@ static bool has_done_for(struct player *own, const struct player *p, uint64_t se
 	return *seen > seq;
 }
 
-/* The first player that has not done its steps up to @seq; NULL: all have. */
+/* The first player with unfinished steps up to @seq; NULL: none. */
 static struct player *find_behind(struct players *all, struct player *but, uint64_t seq)
 {
 	if (known >= seq)
@@ -170,7 +171,7 @@ static struct player *find_behind(struct players *all, struct player *but, uint6
 	return NULL;
 }
 
-/* Who must move on for @wait; NULL: it is over. */
+/* The player that @wait depends on; NULL: it is over. */
 static struct player *find_blocking(struct players *all, const struct ready *step,
 				    const struct wait *wait)
 {
@@ -190,7 +191,7 @@ static void sleep_for(struct player *p, uint64_t seq, long ns)
 		sleep_on(&p->moves, moves, ns);
 }
 
-/* False if nothing has moved anywhere for longer than the patience. */
+/* False if there was no progress anywhere for longer than the patience. */
 static bool await_blocking(struct players *all, const struct ready *step, const struct wait *wait)
 {
 	uint64_t alive = count_alive(all);
@@ -223,7 +224,7 @@ static bool await_step(struct players *all, const struct ready *step, const stru
 {
 	if (!find_blocking(all, step, wait))
 		return true;
-	tell_step(&all->player[step->player]); /* they may wait for us */
+	report_step(&all->player[step->player]); /* they may wait for this player */
 	return await_blocking(all, step, wait);
 }
 
@@ -238,7 +239,7 @@ static int play_step(struct player *p, struct ready *step)
 	return load(all->err) ? 0 : all->work.play(all->work.arg, step);
 }
 
-/* As a debugger shows it, and a trace of the replay: the number of the recorded thread. */
+/* The name for a debugger, and for a trace of the replay: the number of the recorded thread. */
 static void name_thread(const struct player *p)
 {
 	char name[16];
@@ -261,7 +262,7 @@ static void *run_player(void *arg)
 	}
 	p->all->work.rest(p->all->work.arg);
 	move_on(p, UINT64_MAX);
-	tell_step(p);
+	report_step(p);
 	return NULL;
 }
 
@@ -282,8 +283,8 @@ void player_sleep(void)
 }
 
 /*
- * To be woken takes microseconds, and to try in vain takes them from the one who is waited for,
- * where processors are few: how long we try depends on whether that helped the last times.
+ * A wake-up takes microseconds, and spinning takes them from the awaited thread if there are few
+ * processors: the spin time depends on whether spinning helped the last times.
  */
 void player_await_others(void)
 {
@@ -303,7 +304,7 @@ void player_await_others(void)
 void player_tell(void)
 {
 	if (current)
-		tell_step(current);
+		report_step(current);
 }
 
 void player_waits(void)

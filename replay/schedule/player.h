@@ -2,8 +2,8 @@
 /*
  * Players: threads that play the steps of a compiled trace, each those of one recorded thread.
  *
- * A player begins a step when all that it waits for is done: it spins for a while, then it sleeps.
- * It also ends a wait in which nothing moved anywhere, in no player, for a long time.
+ * A player begins a step when all steps that it waits for are done: it spins for a while, then it
+ * sleeps. It gives up a wait if no player has made progress for a long time.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,9 +13,9 @@
 struct player_work {
 	/* Returns 0; or -errno, which ends all players. */
 	int (*play)(void *arg, struct ready *step);
-	/* Of what it waits for (a number of a step), nothing comes; it is played all the same. */
+	/* A step that it waits for is not done in time; it is played nevertheless. */
 	void (*miss)(void *arg, const struct ready *step, const struct wait *wait);
-	/* The player waits for another one's step, or has ended. */
+	/* The player waits for a step of another one, or has ended. */
 	void (*rest)(void *arg);
 	void *arg;
 	int64_t patience; /* ns until miss() */
@@ -27,15 +27,18 @@ struct player_work {
  */
 int players_run(const struct player_work *work, struct tapes *tapes, uint32_t most);
 
-/* For the player that calls it: is a step before its own not done yet? */
+/* For the calling player: is an earlier step of another player still pending? */
 bool player_is_behind(void);
 
-/* Sleep until it is not, or for a millisecond; the second tries for a while before. */
+/*
+ * player_sleep(): sleep until it is not behind, or for a millisecond; player_await_others(): spin
+ * for a while first.
+ */
 void player_sleep(void);
 void player_await_others(void);
 
-/* The player that calls it will wait: tell the others how far it is. They may wait for it. */
+/* The calling player is about to wait: publish its progress, since others may wait for it. */
 void player_tell(void);
 
-/* The player that calls it waits for something outside, and so is not stuck. */
+/* The calling player waits for something outside of the replay, so it is not stuck. */
 void player_waits(void);

@@ -1,11 +1,11 @@
 /*
- * Which receive request a message takes
+ * Which receive request a message consumes
  *
- * Each queue pair counts its receive requests and its messages from its creation on, and keeps the
- * steps of requests that no message of its peer has taken yet.
+ * Each queue pair counts its receive requests and its messages from its creation on, and stores the
+ * steps of requests that no message of its peer has consumed yet.
  *
- * A message that waits for its own request alone may be earlier here than it was there. So may its
- * completion be: that needs a completion queue with room for all that its queues can hold.
+ * A message that waits only for its own request may be earlier than recorded, and so may its
+ * completion: that requires a completion queue with room for all completions of its queues.
  */
 #include "replay/schedule/receives.h"
 
@@ -13,13 +13,13 @@
 #include <infiniband/verbs.h>
 #include <stdlib.h>
 
-enum { LEAST = 64, MOST = 1 << 16 }; /* requests that are kept */
+enum { LEAST = 64, MOST = 1 << 16 }; /* number of stored requests */
 
 struct count {
 	uint64_t posted, sent;
 	struct mark *steps; /* of the last requests */
-	uint32_t size;      /* of it: 0 or a power of two */
-	bool uneven;        /* it may be another request */
+	uint32_t size;      /* capacity: 0 or a power of two */
+	bool uneven;        /* the count may be wrong */
 };
 
 struct receives {
@@ -35,7 +35,7 @@ static struct count *count_of(const struct receives *receives, uint32_t object)
 	return object && object < all->nobjects ? &all->of[object] : NULL;
 }
 
-/* Does the message take a receive request? */
+/* Does the message consume a receive request? */
 static bool takes_receive(const struct wr *wr)
 {
 	return wr->opcode == IBV_WR_SEND || wr->opcode == IBV_WR_SEND_WITH_IMM ||
@@ -93,7 +93,7 @@ void receives_lose(struct receives *receives, uint32_t qp)
 		c->uneven = true;
 }
 
-/* Whose receive requests its messages take, one each; or NULL. */
+/* The queue pair whose receive requests its messages consume, one each; or NULL. */
 static const struct count *receiver_of(const struct receives *receives, uint32_t qp)
 {
 	const struct relation *of = relation_of(receives->relations, qp);

@@ -3,7 +3,7 @@
  * Which receive request a message takes: of a reliable connection without a shared receive queue
  * the first message takes the first request, and so on.
  *
- * Counted as posts go by. Where that count might be wrong, nothing is told.
+ * Counted while the posts are read. If the count might be wrong, there is no answer.
  *
  * Used by one thread.
  */
@@ -20,21 +20,21 @@ struct mark {
 
 struct receives;
 
-/* @nobjects: of the trace, and one. 0 or -ENOMEM. */
+/* @nobjects: the number of objects of the trace, plus one. 0 or -ENOMEM. */
 int receives_new(const struct relations *relations, uint32_t nobjects,
 		 struct receives **ret_receives);
 
 /* Accepts NULL. */
 void receives_free(struct receives *receives);
 
-/* @mark is @post, to a queue pair or a shared queue. */
+/* @mark is the step of @post, to a queue pair or a shared queue. */
 void receives_note(struct receives *receives, const struct post *post, struct mark mark);
 
-/* Queue pair @qp has failed, or was stopped: what it had under way is lost. */
+/* Queue pair @qp has failed, or was stopped: its outstanding requests are lost. */
 void receives_lose(struct receives *receives, uint32_t qp);
 
 /*
- * The step that posts the request which the last message of @qp so far takes; @ret_mark has seq 0
- * if it has sent none. False: not known, or not posted yet.
+ * The step that posts the receive request for the last message of @qp; @ret_mark has seq 0 if it
+ * has sent none. False: not known, or not posted yet.
  */
 bool receives_find(const struct receives *receives, uint32_t qp, struct mark *ret_mark);

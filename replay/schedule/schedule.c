@@ -1,21 +1,21 @@
 /*
  * What a step must wait for
  *
- * For each queue it is known which step used it last: the steps that use one queue are a chain, so
- * the last of them stands for all. Edges, beyond the order within a thread:
+ * For each queue the last step that used it is stored: the steps of one queue form a chain, so the
+ * last one represents all. Edges, in addition to the order within a thread:
  *
- *	post       <- the last post to its queue, and the polls that made room in it
- *	send       <- the receive that it takes (receives.h), or the last one posted where it goes;
- *	              and the last arming of the completion queues at both ends; for a datagram's
- *	              sake receives wait for sends, too
- *	poll       <- the last poll or arming of its completion queue
- *	completion event           <- the last poll or arming of that queue
- *	asynchronous event         <- all that came before
- *	any        <- the last control verb that changes something
- *	destroy, modify, query, the end of a process   <- all that came before
+ * 	post       <- the last post to its queue, and the polls that freed entries of it
+ * 	send       <- the receive that it takes (receives.h), or the last one posted where it goes;
+ * 	              and the last arming of the completion queues at both ends; for a datagram's
+ * 	              sake receives wait for sends, too
+ * 	poll       <- the last poll or arming of its completion queue
+ * 	completion event           <- the last poll or arming of that queue
+ * 	asynchronous event         <- all earlier steps
+ * 	any        <- the last control verb that changes something
+ * 	destroy, modify, query, the end of a process   <- all earlier steps
  *
- * A send to an address that is not known waits for all that came before. So does one that reads
- * or writes the memory of another process, if its contents are compared.
+ * A send to an unknown address waits for all earlier steps. So does one that reads or writes the
+ * memory of another process, if contents are compared.
  */
 #include "replay/schedule/schedule.h"
 
@@ -30,7 +30,7 @@ enum { FREED = 3 };
 struct queue {
 	struct mark posted[2]; /* by side: sends, receives */
 	struct mark freed[2][FREED];
-	struct mark sent;   /* a message to an unreliable receive queue */
+	struct mark sent;   /* the last message to an unreliable receive queue */
 	struct mark polled; /* CQ: or armed */
 	struct mark armed;  /* CQ */
 };
@@ -38,8 +38,8 @@ struct queue {
 struct schedule {
 	const struct relations *relations;
 	struct queue *queues;      /* by object */
-	struct receives *receives; /* NULL: messages wait for all that were posted before */
-	uint64_t *known;           /* by player, of each: steps that it has waited for */
+	struct receives *receives; /* NULL: messages wait for all receives posted before */
+	uint64_t *known;           /* by player, for each: steps that it has waited for */
 	uint32_t nobjects, players;
 	bool contents;
 	uint64_t seq;
@@ -85,14 +85,14 @@ static struct queue *queue_of(struct schedule *schedule, uint32_t object)
 	return object && object < schedule->nobjects ? &schedule->queues[object] : NULL;
 }
 
-/* One more in a chain. */
+/* Add a step to a chain. */
 static void follow_mark(struct step *step, struct mark *last)
 {
 	add_wait(step, *last);
 	*last = mark_of(step);
 }
 
-/* A player's latest; if there are too many players, the latest of all stands for all. */
+/* The latest step of a player; if there are too many players, the latest of all is used. */
 static void note_freed(const struct step *step, struct mark freed[FREED])
 {
 	int i = 0;
@@ -119,7 +119,10 @@ static void wait_for_armed(struct schedule *schedule, struct step *step, uint32_
 		add_wait(step, queue->armed);
 }
 
-/* For that which it takes, if this is known; else for all that it found there. */
+/*
+ * Wait for the receive that the message consumes, if known; else for all earlier ones at its
+ * destination.
+ */
 static void wait_for_receive(struct schedule *schedule, struct step *step,
 			     const struct queue *receives)
 {
@@ -132,7 +135,7 @@ static void wait_for_receive(struct schedule *schedule, struct step *step,
 		add_wait(step, receives->posted[1]);
 }
 
-/* What is sent to @qp must find what it found there. */
+/* A message to @qp must arrive when the same receives and arming are in place. */
 static void send_to(struct schedule *schedule, struct step *step, uint32_t qp)
 {
 	const struct relation *to = relation_of(schedule->relations, qp);
@@ -195,7 +198,7 @@ static void schedule_post(struct schedule *schedule, struct step *step, const st
 		schedule_sends(schedule, step, post);
 }
 
-/* Its request is there, if another thread has posted it. */
+/* Wait for the post of its request, if another thread has posted it. */
 static void wait_for_request(struct schedule *schedule, struct step *step, const struct wc *wc)
 {
 	struct queue *sends = queue_of(schedule, wc->qp);
@@ -226,7 +229,7 @@ static void schedule_poll(struct schedule *schedule, struct step *step, const st
 		wait_for_request(schedule, step, &poll->wc[i]);
 		if (poll->wc[i].status && schedule->receives)
 			receives_lose(schedule->receives, poll->wc[i].qp);
-		/* an error does not tell its side */
+		/* an error does not say which side it is */
 		if (sends && (poll->wc[i].status || !(poll->wc[i].opcode & IBV_WC_RECV)))
 			note_freed(step, sends->freed[0]);
 		if (receives && (poll->wc[i].status || poll->wc[i].opcode & IBV_WC_RECV))
@@ -245,7 +248,7 @@ static void schedule_notify(struct schedule *schedule, struct step *step, uint32
 	schedule->any_armed = true;
 }
 
-/* What a made peer sends before it comes behind what it sent before those polls. */
+/* Order what a synthesized peer sends before a poll after what it sent before earlier polls. */
 static void schedule_event(struct schedule *schedule, struct step *step)
 {
 	const struct trace_event *event = step->event.event;
@@ -261,12 +264,12 @@ static void schedule_event(struct schedule *schedule, struct step *step)
 		wait_for_all(step);
 }
 
-/* A creation changes nothing that another thread uses, before it is there. */
+/* A creation changes nothing that another thread uses before the object exists. */
 static void schedule_call(struct schedule *schedule, struct step *step, const struct call *call)
 {
 	enum verb_effect effect = verb_infos[call->verb].effect;
 
-	/* rdma_get_cm_event() brings identifiers, and answers */
+	/* rdma_get_cm_event() brings identifiers, and replies */
 	if (effect == EFFECT_GET && call->verb != VERB_rdma_get_cm_event) {
 		schedule_event(schedule, step);
 		return;
@@ -280,7 +283,7 @@ static void schedule_call(struct schedule *schedule, struct step *step, const st
 	schedule->control = mark_of(step);
 }
 
-/* Where a player has waited before it need not again: what is done stays done. */
+/* Drop waits that the player has made before: what is done stays done. */
 static void drop_known(struct schedule *schedule, struct step *step)
 {
 	uint64_t *known = &schedule->known[(uint64_t)step->player * (schedule->players + 1)];

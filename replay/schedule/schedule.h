@@ -2,9 +2,9 @@
 /*
  * What a step of the replay must wait for.
  *
- * Each recorded thread has a player, which plays its events in their order. A step may need one of
- * another player's before it: that is a wait. Steps are numbered in the order of the calls of
- * schedule_step(), and a wait names an earlier step: so there is always one that can go on.
+ * Each recorded thread has a player, which plays its events in their order. A step may depend on a
+ * step of another player: that is a wait. Steps are numbered in the order of the calls of
+ * schedule_step(), and a wait names an earlier step, so there is always one that can proceed.
  *
  * Used by one thread.
  */
@@ -15,7 +15,7 @@
 #include "replay/schedule/order.h"
 #include "replay/schedule/relations.h"
 
-/* Step @seq of @player, or all steps up to it where that is EVERY_PLAYER. */
+/* Step @seq of @player; or, if @player is EVERY_PLAYER, all steps up to it. */
 struct wait {
 	uint32_t player;
 	uint64_t seq;
@@ -34,13 +34,13 @@ struct step {
 struct schedule;
 
 struct scoring {
-	bool contents; /* bytes are compared, so the order of what goes to memory matters */
-	bool counts;   /* no post is missing, so that it can be counted which receives are taken */
+	bool contents; /* bytes are compared, so the order of writes to memory matters */
+	bool counts;   /* no post is missing, so the receive of each message can be counted */
 };
 
 /*
- * @nobjects: objects of the trace, and one. @players: recorded threads share so many, from 1 on.
- * Returns 0 or -ENOMEM.
+ * @nobjects: objects of the trace, plus one. @players: number of players for the recorded threads,
+ * counted from 1. Returns 0 or -ENOMEM.
  */
 int schedule_new(const struct relations *relations, uint32_t nobjects, uint32_t players,
 		 struct scoring how, struct schedule **ret_score);
@@ -48,5 +48,5 @@ int schedule_new(const struct relations *relations, uint32_t nobjects, uint32_t 
 /* Accepts NULL. */
 void schedule_free(struct schedule *schedule);
 
-/* The next of all events, which @relations have been told. */
+/* The next event; @relations has been updated with it. */
 void schedule_step(struct schedule *schedule, const struct ordered *event, struct step *ret_step);

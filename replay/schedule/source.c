@@ -1,5 +1,5 @@
 /*
- * The events of a trace, and when its processes had their last
+ * The events of a trace, and the last events of its processes
  */
 #include "replay/schedule/source.h"
 

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * A trace as the source of events of an order, with what else the trace tells of them.
+ * A trace as the source of events of an order, with the other recorded facts that the order needs.
  */
 #include "replay/schedule/order.h"
 

@@ -1,5 +1,5 @@
 /*
- * A file without a name, for what does not fit into memory
+ * A file without a name, for data that does not fit into memory
  */
 #include "replay/schedule/spill.h"
 
@@ -18,7 +18,7 @@ static const char *find_directory(void)
 	return dir && *dir ? dir : "/var/tmp";
 }
 
-/* Not every file system has files without a name from the start. */
+/* Not every file system can create files without a name (O_TMPFILE). */
 static int open_named(const char *dir)
 {
 	char path[4096];

@@ -2,10 +2,10 @@
 /*
  * The compiled trace: for each player a tape of the steps that it plays, ready to be played.
  *
- * What follows one another in a trace is much alike. A form is a step's contents but for its
- * number and time: a post with its requests, a poll with its completions. A tape has the forms that
- * its steps are of, and of each step what differs from the last one of its form. Tapes are in
- * memory up to a limit, and beyond that in a file without a name.
+ * Consecutive events of a trace are similar. A form is a step's contents without its number and
+ * time: a post with its requests, a poll with its completions. A tape has the forms of its steps,
+ * and for each step the differences from the last step of its form. Tapes are in memory up to a
+ * limit, and beyond that in an unnamed file.
  *
  * Written by one thread. Then each tape is read by one thread at a time, once.
  */
@@ -19,22 +19,22 @@
 struct tapes;
 struct tape;
 
-/* A step, until the tape's next. */
+/* A step, valid until the next one of the tape is read. */
 struct ready {
 	struct trace_event event;
 	uint64_t seq;
 	uint32_t player, nwaits;
 	const struct wait *waits;
 	/*
-	 * Beyond numbers (its own, those of its completions' posts), times and empty polls another
-	 * than before. Whoever plays it clears it.
+	 * Something differs from the last step of the form, other than numbers (its own, those of
+	 * its completions' posts), times and empty polls. The player clears it.
 	 */
 	bool changed;
-	/* Of the form, kept by whoever plays it; free() is called for it. NULL at first. */
+	/* Data of the form that the player caches; free() is called for it. NULL at first. */
 	void *kept;
 };
 
-/* @players: from 1 on. @memory: bytes until the file is used. 0 or -ENOMEM. */
+/* @players: from 1 on. @memory: bytes before the file is used. 0 or -ENOMEM. */
 int tapes_new(uint32_t players, size_t memory, struct tapes **ret_tapes);
 
 /* Accepts NULL. */
@@ -43,15 +43,15 @@ void tapes_free(struct tapes *tapes);
 /* The next step of its player. Copied. 0 or -errno after log_err(). */
 int tapes_put(struct tapes *tapes, const struct step *step);
 
-/* All steps were put. */
+/* Call it after the last step. */
 void tapes_end(struct tapes *tapes);
 
-/* Of what has been put; time: of the latest event. */
+/* The number of steps so far; time: the latest event's. */
 int64_t tapes_time(const struct tapes *tapes);
 uint64_t tapes_steps(const struct tapes *tapes);
 size_t tapes_bytes(const struct tapes *tapes);
 
-/* Bytes of it that are in memory. */
+/* The bytes that are in memory. */
 size_t tapes_memory(const struct tapes *tapes);
 
 /* The tape of @player, or NULL: it has no step. */

@@ -1,19 +1,19 @@
 #pragma once
 /*
- * How a tape is laid out: shared by the files that write and read it.
+ * The layout of a tape: shared by the files that write and read it.
  *
- *	chunk: | op waits runs | op waits runs | op waits whole | ...
+ * 	chunk: | op waits runs | op waits runs | op waits whole | ...
  *
- * An op begins a step, and has what most steps differ in. A run replaces some of the words of its
- * form; `whole` brings all of them, and what kind of form it is. The words of a form are
+ * An op begins a step, and has the fields in which most steps differ. A run replaces some of the
+ * words of its form; `whole` has all of them, and the kind of the form. The words of a form are
  *
- *	post      struct post, struct wr ..., struct sge ...
- *	poll      struct poll, struct wc ..., the posts of their requests
- *	arming    struct notify
- *	call      struct call, lengths of its texts, the texts
- *	others    the pointer of the event
+ * 	post      struct post, struct wr ..., struct sge ...
+ * 	poll      struct poll, struct wc ..., the posts of their requests
+ * 	arming    struct notify
+ * 	call      struct call, lengths of its texts, the texts
+ * 	others    the pointer of the event
  *
- * with 0 where a pointer or the number of a request is, which the reader puts there.
+ * with 0 in place of pointers and numbers of requests, which the reader fills in.
  */
 #include "core/base/lines.h"
 #include "core/base/map.h"
@@ -21,9 +21,10 @@
 #include "replay/schedule/tape.h"
 
 enum {
-	TAPE_CHUNK = 1 << 16, /* bytes; a longer step has one of its own */
-	FORM_WORDS = 4096,    /* what is longer, or one form too many, is always whole, and of */
-	FORMS_MAX = 1 << 16,  /* form 0 */
+	TAPE_CHUNK = 1 << 16, /* bytes; a longer step has a chunk of its own */
+	/* longer forms, and forms beyond the limit, are always whole, and have form */
+	FORM_WORDS = 4096,
+	FORMS_MAX = 1 << 16, /* form 0 */
 	FORMS_BYTES = 1 << 25,
 };
 
@@ -47,7 +48,7 @@ struct run {
 	uint32_t at, n; /* words */
 };
 
-/* What is the same in all steps of a form. */
+/* The fields that are the same in all steps of a form. */
 struct form_kind {
 	enum trace_event_kind kind;
 	enum verb verb;
@@ -77,9 +78,9 @@ struct tape {
 	struct form *form;
 	uint32_t nforms, forms_size;
 	/* read */
-	struct chunk *chunk; /* where it is; freed behind it */
+	struct chunk *chunk; /* its chunk; freed after it */
 	const char *at, *end;
-	char *buffer; /* of a chunk in the file */
+	char *buffer; /* memory for a chunk of the file */
 	size_t buffer_size;
 	struct instance **instances;
 	uint32_t ninstances;
@@ -87,19 +88,22 @@ struct tape {
 } __attribute__((aligned(CACHE_LINE)));
 
 struct tapes {
-	size_t memory, in_memory; /* bytes: limit, and of chunks */
+	size_t memory, in_memory; /* bytes: the limit, and those of chunks */
 	size_t forms_bytes;
 	struct spill spill;
 	uint64_t steps;
 	int64_t time;
 	size_t bytes;
-	word *words, *runs; /* of the step that is put */
+	word *words, *runs; /* of the step that is being written */
 	size_t words_size;
 	uint32_t players;
 	struct tape tape[];
 };
 
-/* The posts of the completions of a poll, behind these: of its own thread how far back. */
+/*
+ * The posts of the completions of a poll, stored after these: for the poll's own thread, the
+ * distance.
+ */
 static inline bool is_near(const struct wc *wc, uint32_t thread)
 {
 	return wc->request.thread == thread;

@@ -1,7 +1,7 @@
 /*
- * Tapes, read
+ * Reading tapes
  *
- * Each form has an instance: its words with the pointers in them, which is the event that is given.
+ * Each form has an instance: its words with their pointers, which is the event that is returned.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -10,14 +10,14 @@
 #include "core/wire/log.h"
 #include "replay/schedule/tape_priv.h"
 
-enum { AHEAD = 512 }; /* bytes: of some steps */
+enum { AHEAD = 512 }; /* bytes: the size of some steps */
 
 struct instance {
 	struct ready ready;
 	struct form_kind kind;
 	word *words;
 	uint32_t size;
-	uint32_t steady; /* words; behind them are numbers of posts */
+	uint32_t steady; /* words; the numbers of posts follow them */
 };
 
 static void free_chunk(struct chunk *chunk)
@@ -76,7 +76,7 @@ static void drop_texts(struct instance *in)
 	call->args = call->out = NULL;
 }
 
-/* Pointers of a post, whose requests have their SGEs one after the other. */
+/* Set the pointers of a post, whose requests have their SGEs one after the other. */
 static void join_post(struct instance *in)
 {
 	struct post *post = (struct post *)in->words;
@@ -106,7 +106,7 @@ static void join_poll(struct instance *in, const struct op *op)
 			is_near(&wc[i], in->kind.thread) ? op->n - requests[i] : requests[i];
 }
 
-/* Its text is parsed here, as nobody else does. */
+/* Its text is parsed here: no other verb has one. */
 static int join_text(struct args **ret_args, uint64_t length, const word **text)
 {
 	int err;
@@ -131,12 +131,12 @@ static int join_call(struct instance *in)
 	return join_text(&call->args, length[0], &text) ?: join_text(&call->out, length[1], &text);
 }
 
-/* Pointers into its words, and numbers. */
+/* Set the pointers into its words, and the numbers. */
 static int join_words(struct instance *in, const struct op *op)
 {
 	switch (in->kind.kind) {
 	case TRACE_POST:
-		/* the pointers of one request stay where they are */
+		/* the pointers of a single request do not change */
 		if (op->whole || (op->nruns && in->kind.count > 1))
 			join_post(in);
 		return 0;
@@ -181,7 +181,7 @@ static int load_whole(struct tape *tape, struct instance *in, const word *body)
 	return 0;
 }
 
-/* Runs are in the order of their words. */
+/* Runs are sorted by the index of their words. */
 static void load_runs(struct instance *in, const word *body, uint32_t n)
 {
 	in->ready.changed |= n && ((const struct run *)body)->at < in->steady;
@@ -194,7 +194,7 @@ static void load_runs(struct instance *in, const word *body, uint32_t n)
 	}
 }
 
-/* The instance of a form that is met for the first time. */
+/* Add the instance of a form that is seen for the first time. */
 static struct instance *add_instance(struct tape *tape, uint32_t form)
 {
 	if (form >= tape->ninstances) {
@@ -223,7 +223,7 @@ int tape_next(struct tape *tape, struct ready **ret_ready)
 	if (more <= 0)
 		return more;
 	tape->at += op->bytes;
-	__builtin_prefetch(tape->at + AHEAD); /* processors do not look beyond a page */
+	__builtin_prefetch(tape->at + AHEAD); /* processors do not prefetch beyond a page */
 	in = op->whole ? add_instance(tape, op->form) : tape->instances[op->form];
 	body = (const word *)(op + 1) + op->nwaits * WORDS(sizeof(struct wait));
 	if (op->whole)

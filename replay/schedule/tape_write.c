@@ -1,5 +1,5 @@
 /*
- * Tapes, written
+ * Writing tapes
  *
  * Not here: reading them (tape_read.c).
  */
@@ -17,7 +17,7 @@ struct form {
 
 enum { CALL_WORDS = WORDS(sizeof(struct call)) };
 
-/* Room for @n words of a step, and for their runs. */
+/* Space for @n words of a step, and for their runs. */
 static int reserve_words(struct tapes *tapes, size_t n)
 {
 	word *words, *runs;
@@ -64,7 +64,7 @@ static int write_post(struct tapes *tapes, const struct post *post, struct form_
 	return 0;
 }
 
-/* Of a completion what the replay needs; the time of its post is told where it took long. */
+/* Write what the replay needs of a completion; the time of its post only if it took long. */
 static void write_completion(struct wc *to, const struct wc *wc)
 {
 	*to = *wc;
@@ -139,7 +139,7 @@ static int write_call(struct tapes *tapes, const struct call *call, struct form_
 	return 0;
 }
 
-/* The words of an event, and what its form is. */
+/* Write the words of an event, and determine its form. */
 static int write_words(struct tapes *tapes, const struct trace_event *event, struct form_kind *kind)
 {
 	*kind = (struct form_kind){ .kind = event->kind,
@@ -196,7 +196,7 @@ static uint64_t hash_kind(const struct form_kind *kind)
 	return map_hash(hash ^ ((uint64_t)kind->count << 32 | kind->nsge));
 }
 
-/* One more; 0: there are too many. -ENOMEM. */
+/* Add a form; 0: there are too many. -ENOMEM. */
 static int add_form(struct tape *tape, uint64_t hash, const struct form_kind *kind,
 		    uint32_t *ret_form)
 {
@@ -227,7 +227,7 @@ static int add_form(struct tape *tape, uint64_t hash, const struct form_kind *ki
 	return 0;
 }
 
-/* The form of the words; *@ret_whole: it is new, or form 0. */
+/* Find the form of the words; *@ret_whole: it is new, or form 0. */
 static int find_form(struct tape *tape, const struct form_kind *kind, uint32_t *ret_form,
 		     bool *ret_whole)
 {
@@ -244,7 +244,7 @@ static int find_form(struct tape *tape, const struct form_kind *kind, uint32_t *
 	return 0;
 }
 
-/* What differs from @before, into tapes->runs; its length in words. */
+/* Find the words that differ from @before, into tapes->runs; returns their length in words. */
 static size_t find_runs(struct tapes *tapes, const word *before, uint32_t n, uint16_t *ret_nruns)
 {
 	const word *now = tapes->words;
@@ -266,7 +266,7 @@ static size_t find_runs(struct tapes *tapes, const word *before, uint32_t n, uin
 	return (size_t)(to - tapes->runs);
 }
 
-/* The last chunk is full: out of memory with it, if there is too much of it. */
+/* The last chunk is full: move it out of memory if the tapes take too much. */
 static int close_chunk(struct tapes *tapes, struct chunk *chunk)
 {
 	int err;
@@ -331,7 +331,7 @@ static int put_op(struct tape *tape, struct op op, const struct step *step, cons
 	return 0;
 }
 
-/* Behind the kind of the form. */
+/* Follows the kind of the form. */
 static int put_whole(struct tape *tape, struct op op, const struct step *step,
 		     const struct form_kind *kind)
 {

@@ -1,5 +1,5 @@
 /*
- * Queue pairs that are no longer driven
+ * Queue pairs that are no longer replayed
  */
 #include "replay/state/cut.h"
 

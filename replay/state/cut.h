@@ -1,13 +1,13 @@
 #pragma once
 /*
- * Queue pairs that are no longer driven.
+ * Queue pairs that are no longer replayed.
  */
 #include <stdint.h>
 
 struct replay;
 
 /*
- * Queue pair @id, and the one that it is connected to, are no longer driven, because of object
- * @from (0: of what differed at @id itself). @why must stay valid.
+ * Stop replaying queue pair @id, and its peer, because of object @from (0: because of a difference
+ * at @id itself). @why must stay valid.
  */
 void cut_connection(struct replay *r, uint32_t id, uint32_t from, const char *why);

@@ -1,8 +1,8 @@
 /*
- * Who may touch the state of a replay
+ * The lock of the state of a replay
  *
- *	inside: inside++, closed?     whichever of the two comes first is seen by the other,
- *	all:    closed = 1, inside?   since both are sequentially consistent
+ * 	inside: inside++, closed?     the first of the two is seen by the other,
+ * 	all:    closed = 1, inside?   since both are sequentially consistent
  */
 #include "replay/state/gate.h"
 

@@ -1,19 +1,19 @@
 #pragma once
 /*
- * Who may touch the state of a replay: many threads at once, each what is its own; or one thread
- * all of it, while no other is inside.
+ * The lock of the state of a replay: either many threads are inside, each using only its own
+ * objects, or one thread has exclusive access.
  *
- * To be inside costs a thread two shared words once, and then a look at each step whether somebody
- * wants it out.
+ * Entering writes two shared words; after that a thread only reads, at each step, whether another
+ * one wants exclusive access.
  */
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 struct gate {
-	pthread_mutex_t lock; /* of the one that has all */
+	pthread_mutex_t lock; /* held by the thread with exclusive access */
 	uint32_t waiting;     /* for the lock */
-	bool closed;          /* nobody may be inside */
+	bool closed;          /* no thread may enter */
 	uint32_t inside __attribute__((aligned(64)));
 };
 
@@ -22,18 +22,18 @@ struct gate {
 		.lock = PTHREAD_MUTEX_INITIALIZER \
 	}
 
-/* Returns false where another thread has, or wants, all. */
+/* Returns false if another thread has, or wants, exclusive access. */
 bool gate_enter(struct gate *gate);
 void gate_leave(struct gate *gate);
 
-/* Should those inside leave? */
+/* Should the threads inside leave? */
 static inline bool gate_is_closed(const struct gate *gate)
 {
 	return __builtin_expect(__atomic_load_n(&gate->closed, __ATOMIC_RELAXED), 0);
 }
 
-/* Have all of it; for a thread that is not inside. */
+/* Get exclusive access; for a thread that is not inside. */
 void gate_close(struct gate *gate);
 
-/* Returns whether another waits for that. */
+/* Returns whether another thread waits for exclusive access. */
 bool gate_open(struct gate *gate);

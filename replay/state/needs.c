@@ -1,9 +1,9 @@
 /*
- * What the recorded programs used, and the devices at hand lack
+ * Features that the recorded programs used and the devices of this machine lack
  *
- * A table: what it is, whether a device has it, and which calls of the trace need it. The trace is
- * asked only where the device has it not, and only calls that succeeded count. Of several devices
- * that stand for recorded ones, one that has it is enough.
+ * A table: the feature, whether a device has it, and which calls of the trace need it. The trace is
+ * searched only if the device lacks the feature, and only successful calls count. If several
+ * devices replace recorded ones, it is enough that one of them has it.
  *
  * Not here: queue lengths and the like, which are lowered to what the device can
  * (translate_call.c).
@@ -24,7 +24,7 @@
 
 enum { WHY = 192 };
 
-/* A device with what ibv_query_device_ex() says; that part is 0 where it fails. */
+/* A device and its attributes from ibv_query_device_ex(), which are 0 if that call fails. */
 struct ability {
 	const struct device *device;
 	struct ibv_device_attr_ex ex;
@@ -121,7 +121,7 @@ static const struct need needs[] = {
 	{ "UD queue pairs", is_iwarp, QP_TYPE(IBV_QPT_UD) },
 	{ "UC queue pairs", is_iwarp, QP_TYPE(IBV_QPT_UC) },
 	{ "address handles", is_iwarp, "verb IN ('ibv_create_ah', 'ibv_create_ah_from_wc')" },
-	/* within the kernel: the trace has nothing to do it with */
+	/* handled within the kernel: the trace has no calls to do it with */
 	{ "iWARP queue pairs, connected by librdmacm", is_no_iwarp,
 	  "verb LIKE 'ibv_create_qp%' AND EXISTS (SELECT 1 FROM device"
 	  " WHERE transport_type = 'IBV_TRANSPORT_IWARP' AND attr IS NOT NULL)"
@@ -145,10 +145,10 @@ static const struct need needs[] = {
 };
 /* clang-format on */
 
-/* How many objects of a kind live at a time, where that can be more than the device has. */
+/* How many objects of a kind exist at a time, where that can exceed the device's limit. */
 struct limit {
 	const char *what, *kind;
-	size_t at; /* of an int in struct ibv_device_attr */
+	size_t at; /* offset of an int in struct ibv_device_attr */
 };
 
 static const struct limit limits[] = {
@@ -168,7 +168,7 @@ struct needs {
 	struct ability abilities[DEVICES_MAX];
 	unsigned int nabilities;
 	char why[NEEDS][WHY];
-	struct map events; /* to need, + 1 */
+	struct map events; /* to need + 1 */
 	struct text missing;
 };
 
@@ -203,7 +203,7 @@ static void add_missing(struct needs *n, const char *between, const char *text)
 	text_addf(&n->missing, "%s%s", n->missing.used ? between : "needs ", text);
 }
 
-/* The calls that need it: noted, the first one named. */
+/* Find the calls that need it: note them all, and name the first one. */
 static int find_calls(struct replay *r, struct needs *n, unsigned int i)
 {
 	char text[32], line[WHY + 64], *sql = NULL;
@@ -242,7 +242,7 @@ static int64_t ask_number(struct replay *r, const char *format, const char *kind
 	return sql_int(trace_db(r->trace), sql, 0);
 }
 
-/* More at a time than all of the devices have together. */
+/* More objects at a time than all devices together support. */
 static void check_limit(struct replay *r, struct needs *n, const struct limit *limit)
 {
 	static const char all[] = "SELECT count(*) FROM object WHERE kind = '%s'";
@@ -282,7 +282,7 @@ static void check_regions(struct replay *r, struct needs *n)
 	for (unsigned int i = 0; i < n->nabilities; i++)
 		if (n->abilities[i].device->attr.max_mr_size > here)
 			here = n->abilities[i].device->attr.max_mr_size;
-	if (!here || here >= r->options->max_memory) /* that is looked at elsewhere */
+	if (!here || here >= r->options->max_memory) /* that is checked elsewhere */
 		return;
 	there = (uint64_t)sql_int(trace_db(r->trace), longest, 0);
 	if (there <= here)
@@ -292,7 +292,7 @@ static void check_regions(struct replay *r, struct needs *n)
 	add_missing(n, "; ", line);
 }
 
-/* Say it; what was left out is told of when it is its turn. */
+/* Report it; calls that are left out are reported when they would be replayed. */
 static int judge_missing(struct replay *r, struct needs *n)
 {
 	if (n->missing.failed)

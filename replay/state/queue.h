@@ -1,9 +1,8 @@
 #pragma once
 /*
- * What is under way on a queue: requests that were posted, and completions that
- * came and were not yet asked for.
+ * The state of a queue: outstanding requests, and completions that came and were not asked for yet.
  *
- * One thread. Zeroed is empty.
+ * One thread. All zero is empty.
  */
 #include <infiniband/verbs.h>
 #include <stdbool.h>
@@ -13,22 +12,22 @@
 
 struct request {
 	uint64_t wr_id;        /* as recorded */
-	uint64_t posted;       /* as posted here: the same, or request_cookie() */
+	uint64_t posted;       /* wr_id as posted in the replay: the same, or request_cookie() */
 	struct event_id event; /* the post */
-	uint32_t index;        /* which of its requests */
+	uint32_t index;        /* index of its request */
 	uint32_t length;       /* bytes in all of its buffers */
 	bool done;
-	bool signaled;    /* a send: it completes even where it does not fail */
-	bool forced;      /* to signal, which it did not there: full_must_signal() */
+	bool signaled;    /* a send: it completes even if it does not fail */
+	bool forced;      /* signaled, although the recorded one was not: full_must_signal() */
 	uint32_t landing; /* of a receive: see contents_landing(); 0: not known */
 };
 
 /*
- * wr_id of a request here where the recorded one would not tell which it is: the object of
- * its queue, the side, and its number in the queue.
+ * The replay's wr_id of a request whose recorded one is ambiguous: the object of its queue, the
+ * side, and its number in the queue.
  *
- *	63          33 32   31          0
- *	| object      |side| number      |
+ * 	63          33 32   31          0
+ * 	| object      |side| number      |
  */
 static inline uint64_t request_cookie(uint32_t object, unsigned int side, uint32_t number)
 {
@@ -39,20 +38,22 @@ struct arrivals;
 
 struct requests {
 	struct request *cells;
-	uint32_t size;                 /* 0 or a power of two */
-	uint32_t head, tail;           /* oldest, and past the newest; run freely */
-	uint32_t length, length_there; /* of the queue here and there; 0: not known */
-	struct held *held;             /* the last of them, which wait for room: full.c */
-	uint32_t silent;     /* requests since the last with a signal, where the queue is shorter */
-	uint64_t last_wr_id; /* the last that was posted as recorded */
-	bool stuck;          /* it was waited for room in vain */
+	uint32_t size; /* 0 or a power of two */
+	/* the oldest, and one past the newest; they are not reduced modulo the size */
+	uint32_t head, tail;
+	uint32_t length, length_there; /* of the replayed and of the recorded queue; 0: not known */
+	struct held *held;             /* the last of the requests that wait for room: full.c */
+	/* requests since the last signaled one, if the queue is shorter than recorded */
+	uint32_t silent;
+	uint64_t last_wr_id; /* the last one that was posted with the recorded wr_id */
+	bool stuck;          /* waiting for room has failed */
 };
 
-/* Room for more; 0 or -ENOMEM. */
+/* Allocate space for more; 0 or -ENOMEM. */
 int requests_grow(struct requests *requests);
 int arrivals_grow(struct arrivals *arrivals);
 
-/* One more, to be filled in; its number is the tail before that. NULL without memory. */
+/* Add a request, to be filled in; its number is the tail before that. NULL without memory. */
 static inline struct request *requests_add(struct requests *requests)
 {
 	if (__builtin_expect(requests->tail - requests->head == requests->size, 0) &&
@@ -67,12 +68,11 @@ int requests_put(struct requests *requests, const struct request *request, uint3
 /* Remove the last @n, which were not posted after all. */
 void requests_undo(struct requests *requests, uint32_t n);
 
-/* The request of that number, or NULL if it is not under way. Borrowed until the next call. */
+/* The request of that number, or NULL if it is not outstanding. Borrowed until the next call. */
 const struct request *requests_get(const struct requests *requests, uint32_t number);
 
 /*
- * It is complete; with @all_before so is all that was posted earlier (a send
- * queue: requests that were not signalled).
+ * It is complete; with @all_before, so are all earlier requests (on a send queue: unsignaled ones).
  */
 static inline void requests_complete(struct requests *r, uint32_t number, bool all_before)
 {
@@ -85,20 +85,20 @@ static inline void requests_complete(struct requests *r, uint32_t number, bool a
 		r->head++;
 }
 
-/* Nothing is under way any more. */
+/* Remove all outstanding requests. */
 void requests_clear(struct requests *requests);
 
-/* The oldest that is under way, completed by that. Returns false if there is none. */
+/* Complete the oldest outstanding request. Returns false if there is none. */
 bool requests_next(struct requests *requests, struct request *ret_request);
 
-/* Is a request of this post under way? */
+/* Is a request of this post outstanding? */
 bool requests_has(const struct requests *requests, struct event_id event, uint32_t index);
 
-/* May that one complete, or any with @wr_id? @signaled: one that asks for it. */
+/* May that one complete, or any with @wr_id? @signaled: only a signaled one. */
 bool requests_await(const struct requests *requests, struct event_id event, uint32_t index,
 		    uint64_t wr_id, bool signaled);
 
-/* One that is under way, or NULL: the oldest, with @signaled the oldest of those. */
+/* The oldest outstanding request, or with @signaled the oldest signaled one; NULL: none. */
 const struct request *requests_oldest(const struct requests *requests, bool signaled);
 
 static inline uint32_t requests_count(const struct requests *requests)
@@ -111,18 +111,19 @@ void requests_fini(struct requests *requests);
 /* A completion that came, with a copy of its request; event 0:0 if unknown. */
 struct arrival {
 	struct ibv_wc wc;
-	bool tagged; /* the CQ tells which flow rule it matched: */
+	bool tagged; /* the CQ reports the flow rule that it matched: */
 	uint32_t flow_tag;
 	struct request request;
-	struct event_id sender;    /* of a receive: the post of what was received; 0:0 unknown */
-	uint32_t sender_index;     /* which of its requests */
+	struct event_id sender;    /* of a receive: the post of the received message; 0:0 unknown */
+	uint32_t sender_index;     /* index of its request */
 	struct event_id passed_by; /* the poll that asked for a later one */
-	bool unasked;              /* taken before its queue was destroyed */
+	bool unasked;              /* polled before its queue was destroyed */
 	uint32_t cq;               /* object that it came from */
-	int64_t time;              /* and when: of the recording, ns */
-	int64_t polled;            /* when that queue had given one there */
-	uint64_t empty;            /* empty polls of that queue there until then */
-	uint32_t passed_for;       /* and the thread that posted what that got */
+	int64_t time;              /* and its time in the recording, ns */
+	int64_t polled;            /* the time when that queue had a completion in the recording */
+	uint64_t empty;            /* recorded empty polls of that queue until then */
+	/* and the thread that posted the request of that poll's completion */
+	uint32_t passed_for;
 };
 
 struct arrivals {
@@ -130,7 +131,7 @@ struct arrivals {
 	uint32_t size, head, tail;
 };
 
-/* One more, to be filled in; NULL without memory. */
+/* Add a completion, to be filled in; NULL without memory. */
 static inline struct arrival *arrivals_add(struct arrivals *arrivals)
 {
 	if (__builtin_expect(arrivals->tail - arrivals->head == arrivals->size, 0) &&
@@ -145,11 +146,11 @@ int arrivals_put(struct arrivals *arrivals, const struct arrival *arrival);
 const struct arrival *arrivals_first(const struct arrivals *arrivals);
 void arrivals_drop(struct arrivals *arrivals);
 
-/* The one whose request is that, or NULL. Borrowed likewise. */
+/* The completion of that request, or NULL. Borrowed likewise. */
 const struct arrival *arrivals_find(const struct arrivals *arrivals, struct event_id event,
 				    uint32_t index);
 
-/* Take out @arrival, one of @arrivals. */
+/* Remove @arrival, one of @arrivals. */
 void arrivals_remove(struct arrivals *arrivals, const struct arrival *arrival);
 
 void arrivals_fini(struct arrivals *arrivals);

@@ -1,5 +1,5 @@
 /*
- * What the trace says of an object, wherever the replay is
+ * What the trace says of an object, independent of where the replay is
  */
 #include "replay/state/recorded.h"
 
@@ -60,7 +60,7 @@ const struct object *recorded_device(const struct replay *r, uint32_t object)
 {
 	const struct object *o = trace_object(r->trace, object);
 
-	/* a damaged trace may have a circle, so not more steps than kinds */
+	/* a damaged trace may have a cycle, so follow no more links than there are kinds */
 	for (int steps = 0; o && o->kind != OBJECT_device; steps++)
 		o = steps < OBJECT_COUNT ? trace_object(r->trace, o->parent) : NULL;
 	return o;
@@ -89,7 +89,7 @@ bool recorded_names_remote(const struct wr *wr)
 	case IBV_WR_ATOMIC_CMP_AND_SWP:
 	case IBV_WR_ATOMIC_FETCH_AND_ADD:
 	case IBV_WR_ATOMIC_WRITE:
-	case 14: /* IBV_WR_FLUSH, which not every header has */
+	case 14: /* IBV_WR_FLUSH, which older headers lack */
 		return true;
 	default:
 		return false;

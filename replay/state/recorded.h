@@ -1,6 +1,6 @@
 #pragma once
 /*
- * What the trace says of an object, wherever the replay is. Any thread.
+ * Recorded facts about objects, at any point of the replay. Any thread.
  */
 #include <infiniband/verbs.h>
 #include <stdbool.h>
@@ -16,8 +16,8 @@ struct replay;
 struct wr;
 
 /*
- * The verb that replays @call: of what newer libraries have, one that does the same and that every
- * library has.
+ * The verb that replays @call: for a verb of newer libraries, an equivalent one that every library
+ * has.
  */
 enum verb recorded_verb(const struct call *call);
 
@@ -40,10 +40,10 @@ const struct object *recorded_device(const struct replay *r, uint32_t object);
 const char *recorded_device_name(const struct replay *r, uint32_t object);
 
 /*
- * The process whose memory @process has a copy of, at the same addresses: that which forked it,
- * with --processes; 0: it has memory of its own.
+ * The process whose memory @process has a copy of, at the same addresses: with --processes its
+ * parent; 0: it has memory of its own.
  */
 uint32_t recorded_memory_parent(const struct replay *r, uint32_t process);
 
-/* Does send request @wr name memory of the other end? */
+/* Does send request @wr access memory of the other end? */
 bool recorded_names_remote(const struct wr *wr);

@@ -2,7 +2,7 @@
 /*
  * The state of a replay, shared by the files of this folder.
  *
- * "There" is the recorded side, "here" the replayed one.
+ * In names, "there" is the recorded side, "here" the replayed one.
  *
  * One thread.
  */
@@ -22,74 +22,82 @@
 
 enum side { SIDE_SEND, SIDE_RECV, SIDES };
 
-/* A queue pair beyond its handle. */
+/* The state of a queue pair. */
 struct replica_qp {
 	enum ibv_qp_type type;
-	uint8_t port;          /* as recorded; 1 until it is known */
+	uint8_t port;          /* as recorded; 1 if not known */
 	uint32_t peer;         /* object; 0 none */
 	bool swapped;          /* datagrams of two senders came in another order */
-	bool no_flow;          /* a flow rule by which it received there is missing here */
+	bool no_flow;          /* a flow rule by which it received in the recording is missing */
 	bool signals_all;      /* sq_sig_all */
 	bool flushes;          /* it has ibv_wr_flush() */
 	bool one_cq;           /* of both sides */
-	bool shared;           /* it receives by a shared queue's requests */
+	bool shared;           /* it receives with requests of a shared queue */
 	const char *cut;       /* why it is no longer used, or NULL */
 	unsigned int missed;   /* completions that did not come */
-	unsigned int received; /* messages that the peer's `sent` still has: sent.c */
+	unsigned int received; /* messages that are still in the peer's `sent`: sent.c */
 	struct requests out[SIDES];
-	/* those that take a receive request of the peer, in order; UD: of this, wr_id the sender */
+	/*
+	 * messages that need a receive request of the peer, in order; UD: messages to this one,
+	 * wr_id is the sender
+	 */
 	struct requests sent;
 	struct arrivals in[SIDES];
-	struct late *late[SIDES];      /* expect_late.c: recorded, and to come here later */
-	struct arrivals passed[SIDES]; /* of these, passed over: a later one was asked for */
+	/* expect_late.c: recorded completions that are expected later */
+	struct late *late[SIDES];
+	/* completions that were passed over, since a later one was asked for */
+	struct arrivals passed[SIDES];
 };
 
 /*
- * When a CQ was armed: how many of its completions here had been asked for by then. An event that
- * no arming before it explains announces a completion that came here before the queue was armed.
+ * When a CQ was armed: how many of its completions had been asked for by then. An event without an
+ * earlier arming that explains it announces a completion that came, in the replay, before the queue
+ * was armed.
  */
 struct arming {
-	uint64_t first, last; /* of those since the last event */
+	uint64_t first, last; /* of the armings since the last event */
 	unsigned int n;
 };
 
-/* An object of the trace, as it is here. */
+/* The replayed counterpart of an object of the trace. */
 struct replica {
-	void *handle;                   /* NULL: not made yet, destroyed, or never made */
-	struct ibv_context *context;    /* here, which it goes with; a context: itself */
+	void *handle;                   /* NULL: not created yet, destroyed, or never created */
+	struct ibv_context *context;    /* the replay's, to which it belongs; a context: itself */
 	bool made;                      /* it has existed */
-	bool created;                   /* the trace has the call that made it */
-	bool undestroyed;               /* the trace lacks the call that destroyed it */
+	bool created;                   /* the call that created it is in the trace */
+	bool undestroyed;               /* the call that destroyed it is missing in the trace */
 	const char *why;                /* why it does not exist, if known */
-	uint32_t number, rkey;          /* here; as struct object has them there */
-	uint64_t base_there, base_here; /* MR: what its keys count from */
+	uint32_t number, rkey;          /* in the replay; struct object has the recorded ones */
+	uint64_t base_there, base_here; /* MR: the addresses that its keys count from */
 	struct replica_qp *qp;
 	struct requests *requests; /* SRQ */
-	/* SRQ: requests of messages that did not come here, and the queue pair of the last */
+	/*
+	 * SRQ: requests of messages that did not come in the replay, and the queue pair of the last
+	 */
 	uint32_t spare, spare_of;
 	bool tags; /* SRQ: it matches tags */
 	struct replica *next_holder;
-	bool holds;            /* requests that wait for room: full.c */
-	bool implicit;         /* MR: of the whole address space, only what is used */
+	bool holds;            /* it has requests that wait for room: full.c */
+	bool implicit;         /* MR: of the whole address space; only its used parts are memory */
 	struct replica *last;  /* CQ: the queue pair of its last completion */
-	bool extended;         /* CQ: made by create_cq_ex */
-	int vectors_there;     /* context: completion vectors; 0: not known */
+	bool extended;         /* CQ: created by create_cq_ex */
+	int vectors_there;     /* context: recorded number of completion vectors; 0: not known */
 	bool half_gone;        /* CQ: its destruction failed; a provider may have unmapped it */
 	unsigned int events;   /* CQ: completion events not yet asked for */
-	unsigned int unacked;  /* CQ: of those taken, not acknowledged */
-	unsigned int fresh;    /* CQ: completions here that were not asked for yet */
-	uint64_t asked;        /* CQ: those that were */
+	unsigned int unacked;  /* CQ: events that were got and not acknowledged */
+	unsigned int fresh;    /* CQ: completions of the replay that were not asked for yet */
+	uint64_t asked;        /* CQ: completions that were asked for */
 	struct arming arming;  /* CQ */
-	int64_t armed;         /* CQ: when that was last done there */
-	uint64_t empty, given; /* CQ: empty polls there so far, and completions */
-	unsigned int pollers;  /* CQ: threads that polled it there; 0: not looked up */
+	int64_t armed;         /* CQ: time of the last recorded arming */
+	uint64_t empty, given; /* CQ: recorded empty polls so far, and completions */
+	unsigned int pollers;  /* CQ: threads that polled it in the recording; 0: not computed */
 	struct event_id poll;  /* CQ: the last recorded one */
-	int64_t polled;        /* CQ: when it last gave one there, ns */
+	int64_t polled;        /* CQ: when the last recorded poll had a completion, ns */
 	unsigned int silent;   /* CQ, context: events that did not come */
-	/* CQ: polled, but not sorted in; of POLLS_BATCH, or NULL */
+	/* CQ: polled, but not matched yet; POLLS_BATCH of them, or NULL */
 	struct ibv_wc *unsorted;
 	unsigned int nunsorted;
-	uint32_t owner; /* the player that has the queue for itself: owner.h */
+	uint32_t owner; /* the only player that uses the queue: owner.h */
 } __attribute__((aligned(CACHE_LINE)));
 
 /* An asynchronous event that came. */
@@ -97,7 +105,7 @@ struct async {
 	struct async *next;
 	struct ibv_async_event event;
 	uint32_t context; /* object */
-	bool taken;       /* by a recorded call; else it waits for one */
+	bool taken;       /* a recorded call got it; else it waits for one */
 };
 
 struct made;
@@ -110,7 +118,7 @@ struct replay {
 	struct outcome *outcome;
 	struct devices *devices;
 	const struct peers *peers; /* the trace's */
-	struct made *far;          /* the made peer; NULL: none is needed */
+	struct made *far;          /* the synthesized peer; NULL: none is needed */
 	struct pair *pair;         /* pair.c; NULL: there is no other half */
 	struct cm *cm;             /* cm.c; NULL: the trace has no calls of librdmacm */
 	uint64_t cm_calls;         /* of librdmacm, by the program */
@@ -119,41 +127,44 @@ struct replay {
 	uint32_t *made;            /* objects as they were made */
 	uint32_t nmade;
 	struct memory **memory; /* by process */
-	bool *implicit;         /* by process: it has had an implicit region */
+	bool *implicit;         /* by process: did it have an implicit region? */
 	bool any_implicit;
-	const char *gaps;        /* why calls may be missing from the trace; NULL: none are */
+	const char *gaps;        /* why calls may be missing in the trace; NULL: none are */
 	bool undestroyed;        /* some object is */
-	uint32_t nlacking;       /* regions that the trace has, and that could not be made here */
-	const char *no_posts;    /* why there is no post in the trace; NULL: there are */
+	uint32_t nlacking;       /* regions of the trace that could not be created */
+	const char *no_posts;    /* why the trace has no posts; NULL: it has */
 	const char *no_arming;   /* the same of ibv_req_notify_cq() */
-	bool leaving;            /* completions are taken that nobody will ask for */
+	bool leaving;            /* completions are polled that no recorded poll asked for */
 	bool lossy;              /* events are missing in the trace */
-	uint32_t *nthreads;      /* by process: threads with events */
+	uint32_t *nthreads;      /* by process: number of threads with events */
 	uint32_t nprocesses;     /* processes and one */
-	struct map lkeys, rkeys; /* process << 32 | key there, to object */
-	struct map srqns;        /* XRC receive queue there, to here */
-	struct map numbers;      /* qp_num here, to object */
-	struct map handles;      /* handle here, to object */
-	struct map left_out;     /* posts that were left out: event, to first such request + 1 */
+	struct map lkeys, rkeys; /* process << 32 | recorded key, to object */
+	struct map srqns;        /* recorded number of an XRC receive queue, to the replay's */
+	struct map numbers;      /* qp_num in the replay, to object */
+	struct map handles;      /* handle in the replay, to object */
+	/* posts that were left out: event, to the first such request + 1 */
+	struct map left_out;
 	struct async *asyncs;
 	struct replica *holders; /* queues where requests wait for room: full.c */
 	bool resuming;
-	unsigned int nlate;          /* completions that wait for a shared queue: expect_late.c */
+	/* completions that are deferred until a shared queue has a request: expect_late.c */
+	unsigned int nlate;
 	struct wrs *wrs;             /* posts.c */
 	struct strangers *strangers; /* expect_end.c */
-	struct fault_plan *faults;   /* faults.c; NULL: nothing is made to fail */
-	bool failing;                /* of posts and polls, some is */
-	struct needs *needs;         /* needs.c; NULL: nothing is lacking */
+	struct fault_plan *faults;   /* faults.c; NULL: no faults are injected */
+	bool failing;                /* some posts or polls must fail */
+	struct needs *needs;         /* needs.c; NULL: no feature is missing */
 	struct contents *contents;   /* contents.c; NULL: the trace has no contents */
-	void *scratch;               /* a page for outputs that nobody reads */
+	void *scratch;               /* a page for unused outputs */
 	int xrc_file;
-	int64_t cut;      /* before it the data plane is missing, but for what was outstanding */
-	uint64_t changes; /* grows with what may change objects, keys and connections */
-	int64_t start;    /* ns of the clock here when it began */
-	int64_t last;     /* the time of the last event there */
+	/* before that time the data plane is missing, except for requests that were outstanding */
+	int64_t cut;
+	uint64_t changes; /* incremented when objects, keys or connections may have changed */
+	int64_t start;    /* ns of the replay's clock at its start */
+	int64_t last;     /* the time of the last replayed event */
 };
 
-/* One of the requests of a post, one of the completions of a poll: as a key of a map. */
+/* Key of a map for a request of a post, or a completion of a poll. */
 static inline uint64_t event_part_key(struct event_id id, uint32_t index)
 {
 	return map_hash(event_key(id)) + index;
@@ -170,8 +181,8 @@ static inline struct replica *replica_of(struct replay *r, uint32_t object)
 }
 
 /*
- * The same of an object that the trace uses as one of @kind. NULL where it is of another kind, so
- * that its handle is not used as what it is not.
+ * The same for an object that the trace uses as one of @kind. NULL if it is of another kind, so
+ * that its handle is never used as a wrong type.
  */
 static inline struct replica *replica_as(struct replay *r, uint32_t object, enum object_kind kind)
 {

@@ -1,13 +1,13 @@
 /*
- * Recorded handles, addresses, keys and numbers, as they are here
+ * Recorded handles, addresses, keys and numbers, translated to those of the replay
  *
  * A handle is found by its object, a buffer by the memory region of its key:
  *
- *	here = there - base_there + base_here
+ * 	here = there - base_there + base_here
  *
- * so that what lay outside its region there lies outside by as much here. A number
- * that was invalid there must be invalid here: it is not translated, unless it
- * happens to be one of ours.
+ * so that an address outside its region was outside by the same distance when it was recorded. A
+ * number that was invalid then must be invalid now: it is not translated, unless it happens to be a
+ * valid one now.
  *
  * Not here: the arguments of single verbs (translate_call.c).
  */
@@ -28,7 +28,7 @@ static uint64_t miss_object(struct translation *t, enum object_kind kind, const 
 	return 0;
 }
 
-/* A handle of which the trace should tell more: it is damaged, or was altered. */
+/* A handle whose creation the trace should contain: it is damaged, or was altered. */
 static void report_unknown(struct translation *t, enum object_kind kind, uint32_t object,
 			   const char *recorded, const char *replayed)
 {
@@ -53,7 +53,7 @@ static uint64_t miss_unknown(struct translation *t, enum object_kind kind, uint6
 	return miss_object(t, kind, why);
 }
 
-/* Its object was never made here: because the trace lacks the call that did it? */
+/* The replay did not make its object: because the trace lacks the call that created it? */
 static uint64_t miss_uncreated(struct translation *t, const struct object *o,
 			       struct replica *replica)
 {
@@ -74,7 +74,7 @@ static uint64_t miss_uncreated(struct translation *t, const struct object *o,
 					  "replay");
 }
 
-/* It was made after the fork, or the process destroyed its copy. */
+/* It was made after the fork, or the process has destroyed its copy. */
 static uint64_t miss_elsewhere(struct translation *t, const struct object *o)
 {
 	t->missing_object = o->id;
@@ -176,7 +176,7 @@ bool translate_is_there(const struct replay *r, const void *handle, enum object_
 	       trace_object(r->trace, (uint32_t)id)->kind == kind;
 }
 
-/* The region or window that @key of @process stood for, the latest. */
+/* The latest region or window that @key of @process stood for. */
 static struct replica *find_key(struct replay *r, const struct map *keys, uint32_t process,
 				uint32_t key)
 {
@@ -187,7 +187,8 @@ static struct replica *find_key(struct replay *r, const struct map *keys, uint32
 		if (map_get(keys, process_key(process, key), &id))
 			return replica_of(r, (uint32_t)id);
 		p = trace_process(r->trace,
-				  process); /* it may have the key of the one it is forked from */
+				  /* it may use a key of the process that it was forked from */
+				  process);
 	}
 	return NULL;
 }
@@ -222,7 +223,7 @@ void *translate_host(struct replay *r, uint32_t process, uint64_t addr, uint64_t
 	return (void *)(uintptr_t)at;
 }
 
-/* The window whose key had the same index: windows get new keys when they are bound. */
+/* Find the window whose key had the same index: windows get new keys when they are bound. */
 static const struct replica *find_window(struct replay *r, uint32_t process, uint32_t key)
 {
 	for (uint32_t i = r->nmade; i-- > 0;) {
@@ -241,7 +242,7 @@ static const struct replica *find_remote(struct replay *r, uint32_t process, uin
 	return replica ? replica : find_window(r, process, key);
 }
 
-/* Of a window of type 2 the program chooses the low bits, with each bind. */
+/* For a window of type 2 the program chooses the low bits with each bind. */
 static uint32_t key_here(const struct replica *replica, enum object_kind kind, uint32_t recorded)
 {
 	const struct ibv_mw *mw = kind == OBJECT_mw ? replica->handle : NULL;

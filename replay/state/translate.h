@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Recorded handles, addresses, keys and numbers, as they are here.
+ * Translation of recorded handles, addresses, keys and numbers to those of the replay.
  */
 #include <infiniband/verbs.h>
 #include <stdbool.h>
@@ -13,17 +13,19 @@ struct trace_event;
 struct replica;
 struct replica_qp;
 
-enum { TRANSLATE_USED = 16 }; /* no call names more objects; a table of queues does not count */
+enum { TRANSLATE_USED = 16 }; /* no call uses more objects; a table of queues does not count */
 
 /* The translation of the arguments of one call. */
 struct translation {
 	struct replay *r;
 	const struct trace_event *event;
 	int64_t time;
-	const uint64_t *args;    /* of the call, as far as translated; NULL: of no call */
-	const char *missing;     /* out: why something has no counterpart here; NULL if all has */
+	const uint64_t *args; /* the call's arguments translated so far; NULL: not for a call */
+	/* out: why something has no counterpart in the replay; NULL if everything has */
+	const char *missing;
 	uint32_t missing_object; /* that object, if the trace has it; else 0 */
-	uint32_t used[TRANSLATE_USED]; /* out: objects whose handles here are among the arguments */
+	/* out: objects whose handles are among the translated arguments */
+	uint32_t used[TRANSLATE_USED];
 	unsigned int nused;
 	char text[160];
 	const char *needless;   /* out: why the call need not be made; NULL: it is */
@@ -34,10 +36,10 @@ struct translation {
 /* A handle or an address; a build_resolve of core/store/read/build.h. */
 uint64_t translate_field(void *arg, const struct field_info *field, uint64_t recorded);
 
-/* Translate what descriptors do not describe in @args of a call: numbers, ports, keys. */
+/* Translate the parts of @args that descriptors do not describe: numbers, ports, keys. */
 void translate_call(struct translation *t, uint64_t *args);
 
-/* Of these, the addresses of memory. */
+/* The addresses of memory among these. */
 void translate_memory(struct translation *t, uint64_t *args);
 
 /*
@@ -46,7 +48,9 @@ void translate_memory(struct translation *t, uint64_t *args);
  */
 void translate_check_used(struct translation *t);
 
-/* Ask for the recorded sizes of a queue pair, not for those granted. False: that was done. */
+/*
+ * Ask for the recorded sizes of a queue pair, not for those granted. False: this was done before.
+ */
 bool translate_lower(struct translation *t);
 
 /*
@@ -57,8 +61,8 @@ uint64_t translate_local(struct replay *r, uint32_t process, uint64_t addr, uint
 			 uint32_t *key);
 
 /*
- * Our address of @length bytes at @addr under local key @key. NULL if the region
- * does not exist here, or is not memory.
+ * The replay's address for the @length bytes at @addr under local key @key. NULL if the region does
+ * not exist, or is not memory.
  */
 void *translate_host(struct replay *r, uint32_t process, uint64_t addr, uint64_t length,
 		     uint32_t key);
@@ -67,33 +71,36 @@ void *translate_host(struct replay *r, uint32_t process, uint64_t addr, uint64_t
 uint64_t translate_remote(struct replay *r, uint32_t process, uint64_t addr, uint32_t *key);
 
 /*
- * If a region that a request of the post names is not here, set @t->missing: the post is left out
- * then, and its queue pair @qp (NULL: of a shared queue) not used any more.
+ * If a region that a request of the post uses is missing, set @t->missing: the post is left out
+ * then, and its queue pair @qp (NULL: of a shared queue) is not used any more.
  */
 void translate_check_post(struct translation *t, const struct replica_qp *qp);
 
-/* The same of one key, local or @remote, of @process. */
+/* The same for one key, local or @remote, of @process. */
 void translate_check_key(struct translation *t, uint32_t process, bool remote, uint32_t key);
 
 /* A remote key without an address. */
 uint32_t translate_rkey(struct replay *r, uint32_t process, uint32_t key);
 
-/* The process that queue pair @qp talks to; the other one of two where nothing is known. */
+/*
+ * The process of the peer of queue pair @qp; if that is unknown and there are two, the other one.
+ */
 uint32_t translate_peer_process(const struct replay *r, const struct replica_qp *qp,
 				uint32_t process);
 
-/* The number here of the datagram queue pair that had number @qpn at @time. */
+/* The replay's number of the datagram queue pair that had number @qpn at @time. */
 uint32_t translate_qpn(struct replay *r, uint32_t qpn, int64_t time);
 
 /*
- * Does @process use what the process made that it was forked from, without being a process here?
- * Where that failed there it would not fail here, and is left out: translate_inherited tells why.
+ * Does @process use an object of the process that it was forked from, without a process of its own
+ * in the replay? If that failed in the recording it would not fail in the replay, and is left out
+ * with the reason translate_inherited.
  */
 bool translate_is_inherited(const struct replay *r, uint32_t object, uint32_t process);
 extern const char translate_inherited[];
 
-/* Is there an object of @kind at that address here? */
+/* Does the replay have an object of @kind at that address? */
 bool translate_is_there(const struct replay *r, const void *handle, enum object_kind kind);
 
-/* A file that stands for all that XRC domains were opened with; -1. */
+/* A file in place of all files that XRC domains were opened with; -1. */
 int translate_xrc_file(void);

@@ -1,13 +1,12 @@
 #pragma once
 /*
- * The made peer: the other end of a queue pair whose other end is not in the trace.
+ * The synthesized peer: the other end of a queue pair whose other end is not in the trace.
  *
- * What the recorded side saw says what the other end did, and when at the latest. The
- * made end does that, just before the recorded event that shows it, in a context of
- * its own on the same device. r->far is NULL where both ends are in the trace, and all
- * of this does nothing.
+ * The recorded side's events show what the other end did, and when at the latest. The synthesized
+ * end does the same, just before the recorded event that shows it, in a separate context on the
+ * same device. r->far is NULL if all ends are in the trace; these functions then do nothing.
  *
- * synth_before() and what is below it may be called by any thread.
+ * synth_before() and the functions after it may be called by any thread.
  */
 #include <infiniband/verbs.h>
 #include <stdbool.h>
@@ -24,7 +23,7 @@ int synth_init(struct replay *r);
 /* Accepts that synth_init() failed. */
 void synth_fini(struct replay *r);
 
-/* The one pass before: a control verb; then the rest of the trace. 0 or -errno after log_err(). */
+/* For the first pass: a control verb; then the rest of the trace. 0 or -errno after log_err(). */
 int synth_learn_call(struct replay *r, const struct trace_event *event, const struct args *in,
 		     const struct args *out);
 int synth_learn_traffic(struct replay *r);
@@ -36,8 +35,9 @@ uint64_t synth_bytes(const struct replay *r);
 int synth_before(struct replay *r, const struct trace_event *event);
 
 /*
- * Queue pair @object is about to be connected by @attr, of the recording: connect its made end.
- * Returns false if its other end is not made; else *@ret_number is that one's number here.
+ * Queue pair @object is about to be connected by @attr of the recording: connect its synthesized
+ * end. Returns false if its other end is not synthesized; else *@ret_number is that end's number in
+ * the replay.
  */
 bool synth_connect(struct replay *r, uint32_t object, const struct ibv_qp_attr *attr,
 		   uint32_t *ret_number);
@@ -45,24 +45,24 @@ bool synth_connect(struct replay *r, uint32_t object, const struct ibv_qp_attr *
 /* Queue pair @object was destroyed, or reset. */
 void synth_disconnect(struct replay *r, uint32_t object);
 
-/* Does @object talk to a made end? */
+/* Is @object connected to a synthesized end? */
 bool synth_has(const struct replay *r, uint32_t object);
 
-/* Memory of the made end that request @index of the post @event names: replaces both. */
+/* The synthesized end's memory that request @index of post @event accesses: replaces both. */
 void synth_remote(struct replay *r, const struct trace_event *event, uint32_t index, uint64_t *addr,
 		  uint32_t *rkey);
 
-/* The key here of the window that request @index of the post @event closes; 0: it has none. */
+/* The replay's key of the window that request @index of post @event invalidates; 0: it has none. */
 uint32_t synth_window(struct replay *r, const struct trace_event *event, uint32_t index);
 
-/* The number here of made shared receive queue @srqn of @object's other end. */
+/* The replay's number of the synthesized shared receive queue @srqn of @object's other end. */
 uint32_t synth_srqn(struct replay *r, uint32_t object, uint32_t srqn);
 
 /*
- * The number here of the made datagram queue pair that is @qpn there, for @object of the trace.
- * 0: the trace has it.
+ * The replay's number of the synthesized datagram queue pair with recorded number @qpn, for
+ * @object. 0: the trace has it.
  */
 uint32_t synth_datagram(struct replay *r, uint32_t object, uint32_t qpn);
 
-/* Say what was inferred: 0 or -ENOMEM. */
+/* Report what was inferred: 0 or -ENOMEM. */
 int synth_report(struct replay *r);

@@ -1,5 +1,5 @@
 /*
- * What control verbs tell of the other ends: queue pairs, where they were connected to, their
+ * What control verbs show of the other ends: queue pairs, where they were connected to, their
  * sequence numbers, the program's own regions
  */
 #include <errno.h>

@@ -1,12 +1,11 @@
 /*
- * Made ends: hosts and queue pairs
+ * Synthesized ends: hosts and queue pairs
  *
- *	host    context - domain - one region for all messages (synth_memory.c has the others)
- *	end     completion queue - queue pair, in RTS before the recorded one is in RTR
+ * 	host    context - domain - one region for all messages (synth_memory.c has the others)
+ * 	end     completion queue - queue pair, in RTS before the recorded one is in RTR
  *
- * The end goes the recorded one's way, mirrored: its sequence numbers swapped, its
- * MTU, its timers. What only the other program knew is not in the trace: how many
- * requests its queues held, and when it was there.
+ * The end mirrors the recorded one: its sequence numbers swapped, the same MTU and timers. What
+ * only the other program knew is not in the trace: the sizes of its queues, and when it existed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -201,8 +200,9 @@ static struct synth_end *new_end(struct synth_plan *plan, struct synth_host *hos
 }
 
 /*
- * The way from a port to itself: the recorded queue pair is at the same. By the same GID as its own
- * way, @recorded: Soft-RoCE drops what comes from another one than it was connected to.
+ * The path from a port to itself: the recorded queue pair is on the same port. It uses the same GID
+ * as the recorded queue pair's own path, @recorded: Soft-RoCE drops packets from a GID other than
+ * the connected one.
  */
 static struct ibv_ah_attr path_here(struct replay *r, const struct synth_plan *plan,
 				    const struct synth_host *host, uint8_t port,
@@ -285,7 +285,7 @@ static int go_rts(struct synth_end *end, const struct ibv_qp_attr *recorded)
 	return ibv_modify_qp(end->qp, &attr, mask);
 }
 
-/* The link that the recorded program makes now. */
+/* The link that the recorded program makes at this point. */
 static const struct synth_link *next_link(struct synth_plan *plan, uint32_t number)
 {
 	for (size_t i = plan->at; i < plan->nlinks; i++)
@@ -360,7 +360,7 @@ void synth_disconnect(struct replay *r, uint32_t object)
 	pthread_mutex_unlock(&r->far->lock);
 }
 
-/* A queue pair for datagrams, with the way to the recorded one. */
+/* Create a queue pair for datagrams, with an address handle to the recorded one. */
 static struct synth_end *new_datagram_end(struct replay *r, struct synth_plan *plan,
 					  const struct synth_link *link)
 {

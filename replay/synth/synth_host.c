@@ -1,5 +1,5 @@
 /*
- * The hosts of made ends, by their addresses, and which of them is connected to now
+ * The hosts of synthesized ends, by their addresses, and which of them is connected to now
  */
 #include <string.h>
 
@@ -8,18 +8,18 @@
 
 enum { PAGE = 4096 };
 
-/* The device here that @object will be made on. */
+/* The device of the replay on which @object will be made. */
 static const struct device *device_of(const struct replay *r, uint32_t object)
 {
 	const struct object *o = trace_object(r->trace, object);
 
-	/* a damaged trace may have a circle, so not more steps than kinds */
+	/* a damaged trace may have a cycle, so follow no more links than there are kinds */
 	for (int steps = 0; o && o->kind != OBJECT_device; steps++)
 		o = steps < OBJECT_COUNT ? trace_object(r->trace, o->parent) : NULL;
 	return devices_role(r->devices, o && o->name ? o->name : "");
 }
 
-/* Two addresses of one host: the GID says it where both have one, else the LID. */
+/* Do two addresses belong to one host? The GIDs decide if both have one, else the LIDs. */
 static bool is_at(const struct synth_host *host, const struct ibv_ah_attr *av)
 {
 	if (host->global && av->is_global)
@@ -52,7 +52,7 @@ uint32_t synth_host_find(const struct pass *p, const struct synth_plan *plan,
 	return (uint32_t)i + 1;
 }
 
-/* Where a datagram that names no address comes from: the host that is known already. */
+/* The sender of a datagram that names no address: the host that is known already. */
 uint32_t synth_host_at(const struct pass *p, const struct synth_plan *plan,
 		       const struct ibv_ah_attr *av)
 {

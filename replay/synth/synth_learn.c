@@ -1,12 +1,12 @@
 /*
  * What is known of the other ends before the first event is replayed
  *
- *	control verbs    queue pairs, where they were connected to, their sequence numbers
- *	sends            how each ended: what succeeded names memory, what failed is kept
- *	completions      what was received, and which event told of it before it was polled
+ * 	control verbs    queue pairs, where they were connected to, their sequence numbers
+ * 	sends            how each ended: one that succeeded names memory, one that failed is kept
+ * 	completions      what was received, and which event announced it before it was polled
  *
- * Requests are kept until they end, which is a queue's depth at most; beyond that only
- * what is out of the ordinary, and a message for each completion event.
+ * Requests are kept until they end, which is a queue's depth at most; beyond that only failures and
+ * the like, and a message for each completion event.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ static bool is_connected(enum ibv_qp_type type)
 	       type == IBV_QPT_XRC_RECV;
 }
 
-/* Which of its connections lead out of the trace? */
+/* Find which connections of a queue pair lead out of the trace. */
 static int resolve_links(struct pass *p, struct synth_plan *plan)
 {
 	for (size_t i = 0; i < plan->nlinks && is_connected(plan->type); i++) {
@@ -59,10 +59,10 @@ static int learn_events(struct pass *p)
 }
 
 /*
- * Datagrams of a number that nobody in the trace has, while as many that were sent within the trace
- * did not come from who sent them: the number is wrong, and nobody is missing.
+ * Drop datagrams to a number that no queue pair of the trace has, if as many datagrams within the
+ * trace came from an unknown sender: then the number is wrong, and no other end is missing.
  */
-static void drop_strangers(struct synth_plan *plan)
+static void drop_unmatched(struct synth_plan *plan)
 {
 	uint64_t strange = 0;
 
@@ -78,7 +78,7 @@ static void drop_strangers(struct synth_plan *plan)
 	}
 }
 
-/* Requests that never completed were carried out, as far as one knows. */
+/* Requests that never completed are assumed to have been carried out. */
 static int end_learning(struct pass *p)
 {
 	bool needed = false;
@@ -93,7 +93,7 @@ static int end_learning(struct pass *p)
 		free(plan->open);
 		plan->open = NULL;
 		plan->at = 0;
-		drop_strangers(plan);
+		drop_unmatched(plan);
 		needed = needed || plan->needed;
 	}
 	if (!needed && !err)

@@ -1,12 +1,12 @@
 /*
- * Memory of a made end: what the recorded side named of it
+ * Memory of a synthesized end: the ranges that the recorded side named
  *
- *	there   rkey 7:  |==read==|...|=write=|          |==write==|
- *	here             |=======one region===|          |==region=|
+ * 	recorded  rkey 7:  |==read==|...|=write=|          |==write==|
+ * 	replayed           |=======one region===|          |==region=|
  *
- * A key's ranges that lie close together are one region. Distances are kept, so that
- * what overlapped there overlaps here, under another key, too. What was refused there
- * names a key that opens nothing.
+ * Ranges of one key that lie close together form one region. Distances are kept, so that recorded
+ * ranges that overlapped, even with another key, overlap in the replay. A request that was refused
+ * uses a key that is not valid.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -30,7 +30,7 @@ static bool is_near(const struct synth_range *range, uint64_t start, uint64_t en
 	return start <= range->end + NEAR && range->start <= end + NEAR;
 }
 
-/* Range @i has grown: join others that are near it now. */
+/* Range @i has grown: join it with others that are near now. */
 static void join_ranges(struct synth_region *region, size_t i)
 {
 	struct synth_range *grown = &region->ranges[i];
@@ -190,7 +190,7 @@ void synth_remote(struct replay *r, const struct trace_event *event, uint32_t in
 	}
 }
 
-/* Post the request that opens @mw, and wait for it. */
+/* Post the request that binds @mw, and wait for it. */
 static int open_window(struct synth_end *end, struct ibv_mw *mw)
 {
 	struct synth_host *host = end->host;
@@ -211,7 +211,7 @@ static int open_window(struct synth_end *end, struct ibv_mw *mw)
 	return -ret;
 }
 
-/* A message that closes a window needs one: only windows can be closed from afar. */
+/* A message that invalidates a window needs one: only windows can be invalidated remotely. */
 int synth_bind(struct replay *r, struct synth_end *end, const struct trace_event *event,
 	       uint32_t index)
 {
@@ -247,8 +247,8 @@ static uint64_t length_of(const struct wr *wr)
 }
 
 /*
- * What request @index of @event read or fetched, where its bytes were recorded, is put there
- * before it does.
+ * Put the recorded bytes that request @index of @event read or fetched into the memory of the end
+ * before the request reads them.
  */
 int synth_fill(struct replay *r, const struct synth_end *end, const struct trace_event *event,
 	       uint32_t index)

@@ -16,14 +16,14 @@ enum { GRH = 40 };
 /* A message to be sent to the recorded side. */
 struct message {
 	const struct synth_plan *plan;
-	struct event_id poll; /* completion @index of it */
+	struct event_id poll; /* its completion @index */
 	uint32_t index, length, imm, flags;
 	bool write, solicited;
-	struct event_id request; /* that it fills, where that is known */
-	uint32_t cq;             /* where it completes; 0: not known */
+	struct event_id request; /* that it consumes, if that is known */
+	uint32_t cq;             /* on which it completes; 0: not known */
 };
 
-/* The region that @message is written to: one of the program that it may be written to. */
+/* The region that @message is written to: one of the program with remote write access. */
 static const struct ibv_mr *find_target(struct replay *r, const struct message *m)
 {
 	const struct object *qp = trace_object(r->trace, m->plan->object);
@@ -62,7 +62,7 @@ static void put_opcode(struct replay *r, const struct message *m, struct ibv_sen
 	wr->wr.rdma.rkey = mr ? mr->rkey : 0;
 }
 
-/* Put the recorded bytes into the buffer; afterwards the pattern, which the next message may be. */
+/* Put the recorded bytes into the buffer, or the pattern again, which the next message needs. */
 static int put_bytes(struct replay *r, struct synth_end *end, const struct message *m)
 {
 	struct payload payload;
@@ -79,7 +79,7 @@ static int put_bytes(struct replay *r, struct synth_end *end, const struct messa
 	return 1;
 }
 
-/* The number here of the shared receive queue that the message of an XRC queue pair is for. */
+/* The number in the replay of the SRQ that the message of an XRC queue pair is for. */
 static uint32_t srqn_here(struct replay *r, const struct message *m)
 {
 	uint64_t id;
@@ -149,7 +149,7 @@ static struct synth_end *end_of(struct replay *r, struct synth_plan *plan, uint3
 	return plan->type == IBV_QPT_UD ? synth_datagram_end(r, plan, src_qp) : plan->ends;
 }
 
-/* More than the receive holds. */
+/* A length that exceeds the receive. */
 static uint32_t too_much(struct replay *r, const struct synth_plan *plan, struct event_id request)
 {
 	const struct requests *out = &replica_of(r, plan->object)->qp->out[SIDE_RECV];
@@ -255,7 +255,7 @@ int synth_before_poll(struct replay *r, const struct trace_event *event)
 	return err;
 }
 
-/* Is there an event of the context of queue pair @object? */
+/* Is there an asynchronous event of queue pair @object in its context? */
 static bool has_async_event(const struct replay *r, uint32_t object)
 {
 	const struct ibv_qp *qp = r->replicas[object].handle;
@@ -263,7 +263,7 @@ static bool has_async_event(const struct replay *r, uint32_t object)
 	return qp && process_has_async_event(qp->context);
 }
 
-/* An event that told of messages before they were polled. */
+/* Send what an event announced before it was polled. */
 int synth_before_return(struct replay *r, const struct trace_event *event)
 {
 	uint64_t at = 0;

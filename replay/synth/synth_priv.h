@@ -1,12 +1,12 @@
 #pragma once
 /*
- * What the files of the made peer (made*.c) share.
+ * Shared by the files of the synthesized peer (synth*.c).
  *
- *	plan     a recorded queue pair, and what is known of its other end
- *	host     an address that the plans lead to: one context, one memory
- *	end      a queue pair of a host, made for a plan
+ * 	plan     a recorded queue pair, and the known properties of its other end
+ * 	host     an address that the plans lead to: one context, one memory
+ * 	end      a queue pair of a host, created for a plan
  *
- * Under made.lock, except while the trace is learned.
+ * Protected by made.lock, except in the first pass.
  */
 #include <pthread.h>
 
@@ -14,7 +14,7 @@
 #include "replay/synth/synth.h"
 #include "replay/state/state.h"
 
-/* Memory of a host under one key: the addresses there. */
+/* Memory of a host under one key: the recorded addresses. */
 struct synth_range {
 	uint64_t start, end;
 	struct ibv_mr *mr;
@@ -36,22 +36,22 @@ struct synth_srq {
 struct synth_host {
 	bool global;
 	union ibv_gid gid;           /* there */
-	uint16_t lid;                /* likewise, where it is not global */
+	uint16_t lid;                /* likewise, if it is not global */
 	const struct device *device; /* here */
 	uint64_t nends, receives, messages, placed;
 	struct synth_region *regions;
 	size_t nregions;
 	struct map by_rkey; /* to their index */
 	uint64_t longest;   /* message to or from it */
-	bool bind;          /* its windows are closed by messages */
+	bool bind;          /* its windows are invalidated by messages */
 	/* here */
 	struct ibv_context *context;
 	struct ibv_pd *pd;
 	struct memory *memory; /* behind the regions */
-	char *buffer;          /* of @longest: what is sent; then as long: what is received */
+	char *buffer;          /* of @longest: sent data; after it as much for received data */
 	struct ibv_mr *buffer_mr;
-	struct ibv_mr *closed;   /* its key opens nothing */
-	struct ibv_mw **windows; /* that messages of the recorded side close */
+	struct ibv_mr *closed;   /* its key gives no access */
+	struct ibv_mw **windows; /* invalidated by messages of the recorded side */
 	size_t nwindows;
 	struct ibv_xrcd *xrcd;
 	struct ibv_cq *srq_cq;
@@ -64,26 +64,26 @@ struct synth_end {
 	struct synth_host *host;
 	struct ibv_qp *qp;
 	struct ibv_cq *cq;
-	struct ibv_ah *ah; /* of datagrams: to the recorded queue pair's port */
+	struct ibv_ah *ah; /* for datagrams: to the recorded queue pair's port */
 	uint32_t there;    /* its number */
 	bool deaf;         /* it posts no more receives: the recorded side saw RNR_RETRY_EXC */
 	bool dead;
-	bool closed;         /* it lets nobody read or write */
+	bool closed;         /* it allows no remote reads or writes */
 	unsigned int unsent; /* sends under way */
 };
 
-/* Where a plan's queue pair was connected to, in order of time. */
+/* The connections of a plan's queue pair, in order of time. */
 struct synth_link {
-	uint32_t host;   /* index and one; 0: the other end is in the trace */
+	uint32_t host;   /* index + 1; 0: the other end is in the trace */
 	uint32_t number; /* there */
 	uint32_t sq_psn;
 	struct ibv_ah_attr av;
 	int64_t time;
 	uint64_t heard; /* datagrams from there */
-	bool named;     /* and some went there */
+	bool named;     /* its memory was accessed, and some accesses succeeded */
 };
 
-/* A request whose end is not yet known: while the trace is learned. */
+/* First pass: a request whose result is not known yet. */
 struct synth_request {
 	uint64_t event; /* event_key() */
 	uint32_t index;
@@ -99,23 +99,23 @@ struct synth_plan {
 	uint32_t qkey;
 	struct synth_link *links;
 	size_t nlinks;
-	size_t at; /* the links that were used: learned, then replayed */
+	size_t at; /* the number of links that were used: in the first pass, then in the replay */
 	bool needed;
 	uint32_t srq;               /* object; 0: it has none */
-	int access;                 /* that it gives to the other end */
-	bool broken;                /* learning: it has failed, or was set to */
-	enum ibv_event_type breaks; /* how the other end made it fail, where that is known */
+	int access;                 /* access that it gives to the other end */
+	bool broken;                /* first pass: it has failed, or was set to ERR */
+	enum ibv_event_type breaks; /* how the other end made it fail, if known */
 	uint64_t sent_to, heard; /* datagrams from queue pairs of the trace: sent to it, received */
 	struct synth_request *open; /* learning: [first, nopen) */
 	size_t first, nopen, room;
-	struct synth_end *ends; /* one; of datagrams one for each number */
+	struct synth_end *ends; /* one; for datagrams one for each number */
 };
 
-/* A message that an event told of before it was polled. */
+/* A message that an event announced before it was polled. */
 struct synth_early {
 	uint32_t next; /* of the same event: 1 + its index */
 	uint32_t index;
-	struct event_id poll; /* completion @index of it */
+	struct event_id poll; /* the poll; its completion has number @index */
 	uint32_t cq;
 	bool sent;
 	bool limit; /* sent only until the event comes: IBV_EVENT_SRQ_LIMIT_REACHED */
@@ -136,13 +136,14 @@ struct made {
 	struct synth_plan **plans; /* by object */
 	struct synth_host *hosts;
 	size_t nhosts;
-	struct map closes; /* key of a request to the key here of the window that it closes */
+	/* key of a request to the replay's key of the window that it invalidates */
+	struct map closes;
 	struct map failed; /* key of a request to enum ibv_wc_status */
-	struct map taken;  /* key of a completion in error to what caused it */
+	struct map taken;  /* key of a completion in error to its cause */
 	struct map reads;  /* key of a request to 1 + the completion in @fetched */
 	struct synth_early *early;
 	size_t nearly;
-	struct map early_at;   /* event to 1 + the first of it */
+	struct map early_at;   /* event to 1 + its first message */
 	struct map early_of;   /* key of a completion to 1 + the message in @early */
 	struct map broken_at;  /* event to the queue pair (object) that failed before it */
 	struct map access;     /* region (object) to its access flags */
@@ -171,13 +172,13 @@ struct synth_end *synth_datagram_end(struct replay *r, struct synth_plan *plan, 
 struct synth_srq *synth_srq_of(struct synth_end *end, uint32_t number);
 void synth_drain(struct synth_end *end);
 /*
- * Wait for the device alone: nothing recorded is waited for, so no other thread is let in
- * (pace_wait()). False after @deadline.
+ * Wait for the device alone: it does not wait for recorded events, so it does not let other threads
+ * in (pace_wait()). False after @deadline.
  */
 bool synth_wait(int64_t deadline);
 int64_t synth_now(void);
 
-/* synth_message.c: before a poll; before the return of an event that told of it */
+/* synth_message.c: before a poll; before the return of an event that announced it */
 int synth_before_poll(struct replay *r, const struct trace_event *event);
 int synth_before_return(struct replay *r, const struct trace_event *event);
 

@@ -44,7 +44,7 @@ static int report_host(const struct synth_host *host, struct inferred_list *list
 	return report_ranges(host, to);
 }
 
-/* Regions that the other end of a queue pair of that domain could write to or read from. */
+/* Count the regions in that domain that the other end of a queue pair could write or read. */
 static uint64_t count_open(const struct replay *r)
 {
 	uint64_t access, n = 0;

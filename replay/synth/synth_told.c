@@ -1,21 +1,21 @@
 /*
- * Events that tell of something before a completion does
+ * Events that announce messages before their completions
  *
- *	ibv_get_cq_event()       the messages of the first poll behind it
- *	IBV_EVENT_COMM_EST       the first message of that queue pair
- *	IBV_EVENT_SRQ_LIMIT_...  the next messages of that SRQ, until the event comes here
- *	IBV_EVENT_QP_..._ERR     a request of the other end that was refused
+ * 	ibv_get_cq_event()       the messages of the first poll behind it
+ * 	IBV_EVENT_COMM_EST       the first message of that queue pair
+ * 	IBV_EVENT_SRQ_LIMIT_...  the next messages of that SRQ, until the event comes here
+ * 	IBV_EVENT_QP_..._ERR     a request of the other end that was refused
  *
- * The made peer sends these messages before the event, and not again at the poll.
+ * The synthesized peer sends these messages before the event, and not again at the poll.
  */
 #include <errno.h>
 
 #include "core/base/vec.h"
 #include "replay/synth/synth_pass.h"
 
-enum { LIMIT_MESSAGES = 256 }; /* looked at behind the event of an SRQ's limit */
+enum { LIMIT_MESSAGES = 256 }; /* examined after the event of an SRQ's limit */
 
-/* Message @index of @event, of which something told before. */
+/* Message @index of @event, which an earlier event announced. */
 static struct synth_early *new_early(struct pass *p, const struct trace_event *event,
 				     uint32_t index)
 {
@@ -36,7 +36,7 @@ static struct synth_early *new_early(struct pass *p, const struct trace_event *e
 	return early;
 }
 
-/* It goes before the others that @told told of. */
+/* Put it before the other messages that @told announced. */
 static int put_early(struct pass *p, const struct trace_event *event, uint32_t index,
 		     const struct told *told)
 {
@@ -51,7 +51,7 @@ static int put_early(struct pass *p, const struct trace_event *event, uint32_t i
 	return map_put(&p->far->early_at, event_key(told->id), p->far->nearly);
 }
 
-/* It goes behind the others of the SRQ's limit. */
+/* Append it to the others of the SRQ's limit. */
 static int add_early(struct pass *p, const struct trace_event *event, uint32_t index,
 		     struct told *srq)
 {
@@ -75,7 +75,7 @@ static bool is_message(const struct pass *p, const struct wc *wc)
 	       synth_plan_now(p, wc->qp);
 }
 
-/* The SRQ of a message whose limit's event came before, or NULL. */
+/* The SRQ of a message whose limit event came before, or NULL. */
 static struct told *find_limit(const struct pass *p, const struct wc *wc)
 {
 	const struct synth_plan *plan = synth_plan_now(p, wc->qp);
@@ -85,8 +85,8 @@ static struct told *find_limit(const struct pass *p, const struct wc *wc)
 }
 
 /*
- * Messages that an event told of: those of the first poll behind it. From the last to the first,
- * since each is put before the others.
+ * Find the messages that an event announced: those of the first poll after it. From the last to the
+ * first, since each is put before the others.
  */
 static int learn_told_queue(struct pass *p, const struct trace_event *event, struct told *cq)
 {
@@ -109,7 +109,7 @@ static int learn_told_queue(struct pass *p, const struct trace_event *event, str
 	return err;
 }
 
-int synth_learn_told(struct pass *p, const struct trace_event *event)
+int synth_learn_announced(struct pass *p, const struct trace_event *event)
 {
 	const struct poll *poll = event->poll;
 	struct told *cq = poll->object < p->r->nreplicas ? &p->told[poll->object] : NULL;
@@ -135,7 +135,7 @@ static const struct object *find_element(const struct pass *p, const struct trac
 			       (uint64_t)args_number(event->call->out, arg), event->time);
 }
 
-static void note_told(struct pass *p, const struct trace_event *event, const struct object *o)
+static void note_announced(struct pass *p, const struct trace_event *event, const struct object *o)
 {
 	if (o && !p->told[o->id].id.thread)
 		p->told[o->id].id = event->id;
@@ -147,7 +147,7 @@ static void note_limit(struct pass *p, const struct trace_event *event, const st
 		p->told[srq->id] = (struct told){ .id = event->id, .left = LIMIT_MESSAGES };
 }
 
-/* The queue pair failed for something that the other end did, unless it had failed before. */
+/* The queue pair failed because of the other end, unless it had failed before. */
 static int note_break(struct pass *p, const struct trace_event *event, const struct object *qp,
 		      enum ibv_event_type type)
 {
@@ -171,12 +171,12 @@ int synth_learn_return(struct pass *p, const struct trace_event *event)
 	if (call->failed)
 		return 0;
 	if (call->verb == VERB_get_cq_event)
-		note_told(p, event, find_element(p, event, OBJECT_cq, ARG(cq)));
+		note_announced(p, event, find_element(p, event, OBJECT_cq, ARG(cq)));
 	if (call->verb != VERB_get_async_event)
 		return 0;
 	type = (enum ibv_event_type)args_number(call->out, ARG(event.event_type));
 	if (type == IBV_EVENT_COMM_EST)
-		note_told(p, event, find_element(p, event, OBJECT_qp, element));
+		note_announced(p, event, find_element(p, event, OBJECT_qp, element));
 	else if (type == IBV_EVENT_SRQ_LIMIT_REACHED)
 		note_limit(p, event, find_element(p, event, OBJECT_srq, element));
 	else if (type == IBV_EVENT_QP_ACCESS_ERR || type == IBV_EVENT_QP_REQ_ERR)

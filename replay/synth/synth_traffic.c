@@ -1,8 +1,8 @@
 /*
- * What posts and completions tell of the other ends
+ * What posts and completions show of the other ends
  *
- * A request is kept until it ends: what succeeded names memory, what failed is noted by its
- * status. On a send queue what is before a completed request has succeeded.
+ * A request is kept until it ends: one that succeeded names memory, one that failed is noted with
+ * its status. On a send queue all requests before a completed one have succeeded.
  */
 #include <errno.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 
 enum { PAGE = 4096, GRH = 40, MULTICAST = 0xffffff };
 
-/* Longer than any message may be: the length of a damaged trace. */
+/* Longer than any valid message: the length comes from a damaged trace. */
 #define LONGEST (1ull << 31)
 
 static void note_length(struct synth_host *host, uint64_t length)
@@ -57,7 +57,7 @@ static uint64_t length_of(const struct wr *wr)
 	return length;
 }
 
-/* The address of a recorded handle, as far as it is known. */
+/* The address of a recorded handle, if it is known. */
 static const struct ibv_ah_attr *find_av(const struct pass *p, const struct trace_event *event,
 					 uint64_t handle)
 {
@@ -179,7 +179,7 @@ int synth_close_requests(struct pass *p, struct synth_plan *plan, size_t end)
 	return err;
 }
 
-/* The place of the request that @wc completes among those that are open; SIZE_MAX. */
+/* The index of the request that @wc completes among the open ones, or SIZE_MAX. */
 static size_t find_request(const struct synth_plan *plan, const struct wc *wc)
 {
 	for (size_t i = plan->first; wc->request.thread && i < plan->nopen; i++)
@@ -207,8 +207,8 @@ static int note_fetched(struct pass *p, const struct trace_event *event, uint32_
 }
 
 /*
- * A flush of a queue pair that had not failed, and was not set to: the other end sent what was
- * refused.
+ * A flush of a queue pair that had not failed and was not set to IBV_QPS_ERR: the other end sent a
+ * request that was refused.
  */
 static int learn_failure(struct pass *p, struct synth_plan *plan, const struct trace_event *event,
 			 uint32_t index)
@@ -221,7 +221,7 @@ static int learn_failure(struct pass *p, struct synth_plan *plan, const struct t
 	return map_put(&p->far->taken, event_part_key(event->id, index), MADE_BREAK);
 }
 
-/* A completion of a queue pair that is connected to a made end. */
+/* A completion of a queue pair that is connected to a synthesized end. */
 static int learn_connected(struct pass *p, struct synth_plan *plan, const struct trace_event *event,
 			   uint32_t index)
 {
@@ -244,7 +244,7 @@ static int learn_connected(struct pass *p, struct synth_plan *plan, const struct
 	if (wc->status == IBV_WC_SUCCESS)
 		return synth_close_requests(p, plan, at + 1) ?: note_fetched(p, event, index);
 	err = synth_close_requests(p, plan, at);
-	plan->first = plan->nopen; /* what is behind it is flushed */
+	plan->first = plan->nopen; /* the requests after it are flushed */
 	if (err || wc->status == IBV_WC_WR_FLUSH_ERR)
 		return err;
 	return map_put(&p->far->failed, event_part_key(wc->request, wc->request_index),
@@ -252,8 +252,8 @@ static int learn_connected(struct pass *p, struct synth_plan *plan, const struct
 }
 
 /*
- * Did queue pair @peer of the trace send it? Not to itself, if nobody in the trace has sent it as
- * much: then two hosts have the same number.
+ * Did queue pair @peer of the trace send it? Not to itself, if no queue pair of the trace has sent
+ * that many: then two hosts have the same number.
  */
 static bool is_from_inside(const struct synth_plan *plan, uint32_t peer)
 {
@@ -283,7 +283,7 @@ static int learn_received_datagram(struct pass *p, struct synth_plan *plan,
 
 static int learn_poll(struct pass *p, const struct trace_event *event)
 {
-	int err = synth_learn_told(p, event);
+	int err = synth_learn_announced(p, event);
 
 	for (uint32_t i = 0; i < event->poll->nwc && !err; i++) {
 		const struct wc *wc = &event->poll->wc[i];

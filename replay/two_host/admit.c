@@ -1,13 +1,13 @@
 /*
- * Which of those who connect is the other replay
+ * Which of the connecting hosts is the other replay
  *
- *	listener -> accept -> a thread for each: hello, proof (wire.c) -> done -> the first is it
+ * 	listener -> accept -> a thread for each: hello, proof (wire.c) -> done -> the first is it
  *
  * Anybody may connect: a scan of ports, a browser, a replay with another key. Each has a few
- * seconds, beside the others, so that one who says nothing holds nobody up. Where more are there
- * than may be, the one that has been there longest goes.
+ * seconds, in parallel with the others, so that a silent one delays no other. If there are too
+ * many, the oldest is dropped.
  *
- * A thread has its visitor from the start until it has written to @done, and is joined then.
+ * A thread owns its visitor from the start until it has written to @done, and is joined then.
  */
 #include "replay/two_host/admit.h"
 
@@ -29,13 +29,13 @@ enum { LOOK = 100 /* ms */, VISITORS = 16, NOTES = 16 };
 struct visitor {
 	const struct admit_options *options;
 	bool here;
-	uint64_t number; /* of all who came */
+	uint64_t number; /* counts all visitors */
 	int fd;          /* the thread's */
-	int shut; /* the same socket, for us to shut it down while the thread may close its own */
+	int shut;        /* the same socket: we shut it down, while the thread may close its own */
 	int done;
 	pthread_t thread;
 	char name[MEET_NAME];
-	/* when the thread is done */
+	/* set when the thread is done */
 	int err;
 	char why[WIRE_WHY];
 	struct wire *wire;
@@ -51,14 +51,14 @@ struct admit {
 	struct wire *wire;
 };
 
-static void *hear_visitor(void *arg)
+static void *read_visitor(void *arg)
 {
 	struct visitor *v = arg;
 	const struct admit_options *o = v->options;
 
 	v->err = wire_open(v->fd, WIRE_LISTENER, o->key, o->key_length, wire_now() + o->patience,
 			   v->why, &v->wire);
-	while (write(v->done, &v, sizeof(v)) < 0 && errno == EINTR) /* there is room for all */
+	while (write(v->done, &v, sizeof(v)) < 0 && errno == EINTR) /* the pipe has room for all */
 		;
 	return NULL;
 }
@@ -68,9 +68,9 @@ static int start_thread(struct visitor *v)
 	sigset_t all, before;
 	int err;
 
-	sigfillset(&all); /* which are for the main thread */
+	sigfillset(&all); /* signals are for the main thread */
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	err = pthread_create(&v->thread, NULL, hear_visitor, v);
+	err = pthread_create(&v->thread, NULL, read_visitor, v);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return -err;
 }
@@ -90,7 +90,7 @@ static void welcome_peer(struct admit *a, const struct visitor *v)
 	log_note("replay: connected to the other replay at %s", v->name);
 }
 
-/* One that is done: joined, and let in or not. */
+/* Join one that is done, and admit or refuse it. */
 static void judge_visitor(struct admit *a)
 {
 	struct visitor *v = NULL;
@@ -139,11 +139,11 @@ static void accept_visitor(struct admit *a)
 	struct visitor *v = find_room(a);
 	int err = 0;
 
-	if (a->wire) /* who had to go was it */
+	if (a->wire) /* the one that was dropped was the other replay */
 		return;
 	*v = (struct visitor){ .options = a->options, .done = a->done[1] };
 	v->fd = meet_accept(a->listener, v->name);
-	if (v->fd < 0) { /* gone again; or no file can be had: later */
+	if (v->fd < 0) { /* it is gone again, or there is no free descriptor: retry later */
 		if (v->fd != -EAGAIN && v->fd != -ECONNABORTED)
 			poll(NULL, 0, LOOK);
 		return;
@@ -161,7 +161,7 @@ static void accept_visitor(struct admit *a)
 		close(v->shut);
 }
 
-static int tell_nobody(const struct admit *a)
+static int report_nobody(const struct admit *a)
 {
 	if (!a->refused)
 		return log_err(-ETIMEDOUT,
@@ -185,7 +185,7 @@ static int await_peer(struct admit *a)
 		if (a->options->ended())
 			return -ECANCELED;
 		if (late && !a->here)
-			return tell_nobody(a);
+			return report_nobody(a);
 		if (poll(look, late ? 1 : 2, LOOK) <= 0)
 			continue;
 		if (look[0].revents)
@@ -216,7 +216,7 @@ int admit_peer(int listener, const struct admit_options *options, struct wire **
 	close(a.done[0]);
 	close(a.done[1]);
 	if (a.wire)
-		err = 0; /* it came while we ended */
+		err = 0; /* it arrived while we were stopping */
 	if (!err)
 		*ret_wire = a.wire;
 	return err;

@@ -1,10 +1,10 @@
 /*
  * The connection to the other replay while both go on
  *
- *	any thread -> pending -> the line's thread -> socket -> the line's thread there -> take()
+ * 	any thread -> pending -> the line's thread -> socket -> the line's thread there -> take()
  *
- * So nobody who plays waits for the network, and what many steps have to tell goes in one packet.
- * A line is lost where nothing comes for a long time, since each end sends something each second.
+ * So no player waits for the network, and the messages of many steps go in one packet. A line is
+ * lost if nothing arrives for a long time, since each end sends something every second.
  */
 #include "replay/two_host/line.h"
 
@@ -81,7 +81,7 @@ void line_send(struct line *line, uint16_t type, const void *bytes, size_t lengt
 	line_wake(line);
 }
 
-/* All that is pending. */
+/* Send all that is pending. */
 static int send_pending(struct line *line, struct bytes *own)
 {
 	struct bytes taken;
@@ -104,8 +104,8 @@ static int send_pending(struct line *line, struct bytes *own)
 }
 
 /*
- * What has arrived; *@heard: when that was the last time. What came before an end counts. 1 where
- * more may have.
+ * Take the messages that have arrived; *@heard: when the last one did. Messages before an end
+ * count. 1 if there may be more.
  */
 static int take_messages(struct line *line, int64_t *heard)
 {
@@ -186,7 +186,7 @@ int line_open(struct wire *wire, const struct line_user *user, struct line **ret
 	pthread_mutex_init(&line->lock, NULL);
 	line->wake = eventfd(0, EFD_CLOEXEC);
 	err = line->wake < 0 ? errno : 0;
-	sigfillset(&all); /* which are for the main thread */
+	sigfillset(&all); /* signals are for the main thread */
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	err = err ?: pthread_create(&line->thread, NULL, run_line, line);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);

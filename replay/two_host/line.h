@@ -1,8 +1,8 @@
 #pragma once
 /*
- * The connection to the other replay while both go on: a thread sends and receives.
+ * The connection to the other replay while both run: a thread sends and receives.
  *
- * Any thread may send. What comes is given to the user in the thread of the line.
+ * Any thread may send. Received messages are passed to the user in the thread of the line.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,11 +12,11 @@ struct line;
 struct wire;
 
 struct line_user {
-	/* a message came: 0, or -EBADMSG where it is none of ours, which ends the line */
+	/* a message came: 0, or -EBADMSG if it is not valid, which ends the line */
 	int (*take)(void *arg, uint16_t type, const uint8_t *bytes, size_t length);
-	/* now and then, and whenever something is to be sent: it may send more; ns */
+	/* called from time to time, and before sending: it may send more; ns */
 	void (*before)(void *arg, int64_t now);
-	/* it has ended: -ECONNRESET, -EBADMSG, -ETIMEDOUT; not after line_close() */
+	/* the line has ended: -ECONNRESET, -EBADMSG, -ETIMEDOUT; not after line_close() */
 	void (*lost)(void *arg, int err);
 	void *arg;
 };
@@ -24,10 +24,10 @@ struct line_user {
 /* Takes @wire in any case. Returns 0 or -errno after log_err(). */
 int line_open(struct wire *wire, const struct line_user *user, struct line **ret_line);
 
-/* Send what is left, and end. Accepts NULL. */
+/* Send the remaining messages, and end. Accepts NULL. */
 void line_close(struct line *line);
 
-/* The bytes are copied. Where memory runs out the line is lost. */
+/* The bytes are copied. Without memory the line is ended. */
 void line_send(struct line *line, uint16_t type, const void *bytes, size_t length);
 
 /* Have before() called soon. */

@@ -1,8 +1,9 @@
 /*
  * How the two replays of a pair find each other
  *
- * Without an address all of this host's are listened to, since which of them leads to the other
- * host is not known here; so anybody may connect, and admit.c finds out who it is.
+ * Without an address the replay listens on all addresses of this host, since it does not know which
+ * of them leads to the other host; so anybody may connect, and admit.c finds out which is the other
+ * replay.
  */
 #include "replay/two_host/meet.h"
 
@@ -52,7 +53,7 @@ int meet_parse(const char *text, bool listen, struct meet_address *ret_address)
 		if (host < 2 || text[host - 1] != ']' || keep_host(text + 1, host - 2, &address))
 			return -EINVAL;
 	} else if (colon && (memchr(text, ':', host) || keep_host(text, host, &address))) {
-		return -EINVAL; /* an IPv6 address is in brackets */
+		return -EINVAL; /* an IPv6 address needs brackets */
 	}
 	*ret_address = address;
 	return 0;
@@ -70,7 +71,7 @@ static int look_up(const struct meet_address *at, bool listen, struct addrinfo *
 	return -EADDRNOTAVAIL;
 }
 
-/* Messages are short and waited for; a host that is gone without a word is noticed. */
+/* Messages are short and urgent; a host that vanishes silently is noticed. */
 static void set_options(int fd)
 {
 	int on = 1, idle = 5, ms = 20 * SECOND;
@@ -82,7 +83,7 @@ static void set_options(int fd)
 	setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof(ms));
 }
 
-/* Both families on one socket, where it is no address of one. */
+/* Listen for both families on one socket, unless an address is given. */
 static int listen_at(const struct addrinfo *a, bool any)
 {
 	int fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), on = 1,
@@ -109,7 +110,7 @@ static int open_listener(const struct meet_address *at)
 	if (fd)
 		return fd;
 	fd = -EADDRNOTAVAIL;
-	for (int turn = 0; turn < 2 && fd < 0; turn++) /* first those that take both families */
+	for (int turn = 0; turn < 2 && fd < 0; turn++) /* first addresses that take both families */
 		for (struct addrinfo *a = list; a && fd < 0; a = a->ai_next)
 			if (*at->host || (a->ai_family == AF_INET6) == !turn)
 				fd = listen_at(a, !*at->host);
@@ -196,7 +197,7 @@ int meet_connect(const struct meet_address *at, int64_t deadline, bool (*ended)(
 			fd = try_one(a, deadline);
 		if (fd >= 0 || wire_now() > deadline)
 			break;
-		poll(NULL, 0, LOOK); /* it may not listen yet */
+		poll(NULL, 0, LOOK); /* it may not listen yet: try again */
 	}
 	freeaddrinfo(list);
 	if (fd < 0 && ended())

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * How the two replays of a pair find each other: one listens, the other one connects.
+ * Connects the two replays of a pair: one listens, the other one connects.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,17 +16,17 @@ struct meet_address {
 /* Returns 0 or -EINVAL; a host is needed unless @listen. */
 int meet_parse(const char *text, bool listen, struct meet_address *ret_address);
 
-/* Where the other end of a connection is, for a message. */
+/* The address of the other end of a connection, for a message. */
 enum { MEET_NAME = 64 };
 
-/* A socket that listens at @at, whose port is told, or -errno after log_err(). */
+/* A socket that listens at @at, and prints its port; or -errno after log_err(). */
 int meet_listen(const struct meet_address *at);
 
-/* Who connects to that next, a socket: or -errno, without a word. Does not wait. */
+/* The next connection, a socket; or -errno, without a message. Does not wait. */
 int meet_accept(int listener, char ret_name[MEET_NAME]);
 
 /*
- * A socket that is connected to who listens at @at, tried until @deadline (CLOCK_MONOTONIC, ns).
- * @ended is asked from time to time. 0 or -errno after log_err(); -ECANCELED without it.
+ * A socket that is connected to the listener at @at, tried until @deadline (CLOCK_MONOTONIC, ns).
+ * @ended is called from time to time. 0 or -errno after log_err(); -ECANCELED without a message.
  */
 int meet_connect(const struct meet_address *at, int64_t deadline, bool (*ended)(void), int *ret_fd);

@@ -55,7 +55,7 @@ static inline void pack_u64(struct pack *p, uint64_t value)
 	pack_number(p, value, 8);
 }
 
-/* Without the zero at its end, which must fit behind it there. */
+/* Without its terminating zero. */
 static inline void pack_text(struct pack *p, const char *text)
 {
 	size_t n = strlen(text);
@@ -106,7 +106,7 @@ static inline uint64_t unpack_u64(struct unpack *u)
 	return unpack_number(u, 8);
 }
 
-/* Into @text, of @size; one that is longer, or has a zero inside, is none. */
+/* Into @text, of @size; one that is longer, or contains a zero, is invalid. */
 static inline void unpack_text(struct unpack *u, char *text, size_t size)
 {
 	size_t n = unpack_u16(u);
@@ -120,7 +120,7 @@ static inline void unpack_text(struct unpack *u, char *text, size_t size)
 	u->failed = u->failed || strlen(text) != n;
 }
 
-/* Was all of it there, and nothing else? */
+/* Was everything there, and nothing more? */
 static inline bool unpack_ended(const struct unpack *u)
 {
 	return !u->failed && u->at == u->end;

@@ -1,11 +1,11 @@
 /*
- * A replay whose other half is replayed on another host, at the same time
+ * A pair: two replays on two hosts at the same time, each of one half of a program
  *
- *	open      connect, prove that both have the key               meet.c, admit.c, wire.c
- *	meet      learn this half, tell it, join queue pairs          pair_learn.c, pair_match.c
- *	begin     wait until both are ready
- *	  events  wait for what was before there, tell what is here   pair_order.c
- *	end       wait until both are done, and only then destroy
+ * 	open      connect, prove that both have the key               meet.c, admit.c, wire.c
+ * 	meet      learn this half, send it, match queue pairs          pair_learn.c, pair_match.c
+ * 	begin     wait until both are ready
+ * 	  events  wait for what came before on the other host, report what is done   pair_order.c
+ * 	end       wait until both are done, and only then destroy
  *
  * Not here: messages (pair_talk.c), waiting (pair_wait.c).
  */
@@ -26,7 +26,7 @@
 #include "replay/report/pace.h"
 #include "replay/state/recorded.h"
 
-#define HELLO 5000000000ll /* ns for both to prove that they have the key */
+#define HELLO 5000000000ll /* ns for both to prove their key */
 
 static int admit_other(struct pair *p, const struct meet_address *at)
 {
@@ -84,8 +84,8 @@ int pair_open(struct replay *r)
 	return find_other(p) ?: pair_talk(p);
 }
 
-/* Why the other one cannot go on; 0: it can. */
-static int tell_lost(struct pair *p)
+/* Send why the other one cannot go on; 0: it can. */
+static int send_lost(struct pair *p)
 {
 	char bye[PAIR_WHY];
 	int err;
@@ -125,7 +125,7 @@ static bool is_over(const struct pair *p, uint64_t a, uint64_t b)
 	return p->its_end;
 }
 
-/* Of what both do before they begin, or when they end. */
+/* Wait for a condition that both meet before they begin, or when they end. */
 static int await_both(struct pair *p, pair_condition *is_so, const char *what)
 {
 	int64_t wait = p->r->options->pair->wait;
@@ -133,7 +133,7 @@ static int await_both(struct pair *p, pair_condition *is_so, const char *what)
 
 	if (pair_await(p, is_so, 0, 0, wait > pair_patience(p) ? wait : pair_patience(p)))
 		return 0;
-	err = tell_lost(p);
+	err = send_lost(p);
 	if (err)
 		return err;
 	return pace_has_ended() ? -ECANCELED
@@ -164,7 +164,7 @@ static int prepare_both(struct pair *p)
 	return 0;
 }
 
-static void tell_pair(struct pair *p, size_t i)
+static void send_pair(struct pair *p, size_t i)
 {
 	const struct pair_life *life = &p->mine.lives[i], *other;
 	const struct object *o = trace_object(p->r->trace, life->object);
@@ -188,13 +188,13 @@ static void tell_pair(struct pair *p, size_t i)
 
 enum { TOLD_MOST = 16 };
 
-static void tell_pairs(struct pair *p)
+static void report_pairs(struct pair *p)
 {
 	size_t told = 0, joined = 0, datagrams = 0;
 
 	for (size_t i = 0; i < p->mine.nlives; i++) {
 		if (told < TOLD_MOST && (p->of_mine[i] || p->mine.lives[i].connected)) {
-			tell_pair(p, i);
+			send_pair(p, i);
 			told++;
 		}
 		joined += p->of_mine[i] != 0;
@@ -221,7 +221,7 @@ int pair_meet(struct replay *r)
 	err = pair_learn(p);
 	if (err)
 		return err;
-	pair_tell_table(p);
+	pair_send_table(p);
 	err = await_both(p, has_table, "does not send its queue pairs");
 	if (!err && prepare_both(p))
 		err = log_err(-ENOMEM, "replay: join the two halves");
@@ -229,7 +229,7 @@ int pair_meet(struct replay *r)
 		return err;
 	pair_match(listens ? &p->mine : &p->its, listens ? &p->its : &p->mine,
 		   listens ? p->of_mine : p->of_its, listens ? p->of_its : p->of_mine);
-	tell_pairs(p);
+	report_pairs(p);
 	return 0;
 }
 
@@ -240,7 +240,7 @@ int pair_begin(struct replay *r)
 
 	if (!p)
 		return 0;
-	pair_tell(p, PAIR_READY, NULL, 0);
+	pair_send(p, PAIR_READY, NULL, 0);
 	err = await_both(p, is_ready, "does not start");
 	pthread_mutex_lock(&p->lock);
 	p->moved = wire_now();
@@ -259,15 +259,15 @@ int pair_end(struct replay *r, bool differs)
 		return 0;
 	pace_with(NULL, NULL);
 	if (outcome_stopped(r->outcome))
-		return p->its_end ? 0 : tell_lost(p);
-	pair_tell(p, PAIR_END, (uint64_t[]){ differs }, 1);
+		return p->its_end ? 0 : send_lost(p);
+	pair_send(p, PAIR_END, (uint64_t[]){ differs }, 1);
 	err = await_both(p, is_over, "does not finish");
 	if (!err && p->its_differs)
 		outcome_note(r->outcome, "the replay on the other host differs: see its report");
 	return err;
 }
 
-static void say_bye(struct pair *p, int err)
+static void send_bye(struct pair *p, int err)
 {
 	uint8_t bytes[PAIR_WHY + 2];
 	struct pack pack = { .at = bytes, .end = bytes + sizeof(bytes) };
@@ -289,7 +289,7 @@ void pair_fini(struct replay *r, int err)
 		return;
 	pace_with(NULL, NULL);
 	if (err && p->line)
-		say_bye(p, err);
+		send_bye(p, err);
 	line_close(p->line);
 	wire_close(p->wire);
 	pair_table_fini(&p->mine);
@@ -395,7 +395,7 @@ static bool has_key(const struct pair *p, uint64_t key, uint64_t b)
 	return map_get(&p->key_of, key, &at);
 }
 
-/* Where nothing is transferred no key is looked at, and programs give any: UCX flushes with 0. */
+/* A request of length 0 needs no valid key, and programs give any: UCX flushes with 0. */
 static bool needs_key(const struct pair *p, const struct trace_event *event, uint32_t index)
 {
 	const struct wr *wr = &event->post->wr[index];
@@ -443,6 +443,6 @@ uint32_t pair_source(struct replay *r, const struct wc *wc)
 	uint32_t other = p ? pair_match_datagram(&p->its, wc->src_qp, NULL) : 0;
 	uint32_t own = p ? recorded_datagram(r, 0, wc->src_qp, NULL, r->last) : 0;
 
-	/* its own number is likely to be the other host's */
+	/* its own number is likely to equal one of the other host */
 	return other && (!own || own == wc->qp) ? await_number(p, other) : 0;
 }

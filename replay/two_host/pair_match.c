@@ -1,10 +1,10 @@
 /*
- * Which queue pair of one host is the other end of which of the other host
+ * Match the queue pairs of one host with those of the other
  *
  * Two hosts that were booted alike have the same numbers, and a number is used again. So each must
  * have been connected to the other's number, at an address that is not known to be another port's,
- * and expect the sequence number that the other one begins with. What fits best is taken first;
- * of what fits as well, the first goes with the first.
+ * and expect the sequence number that the other one begins with. The best match is taken first;
+ * equal ones are taken in their order.
  */
 #include "replay/two_host/pair_match.h"
 
@@ -12,7 +12,7 @@
 
 #include "replay/state/recorded.h"
 
-enum { BEST = 6 }; /* two for each address that is known to be the right one, one for each PSN */
+enum { BEST = 6 }; /* two for each address that is known to match, one for each PSN that does */
 
 static enum placed find_place(const struct pair_table *table, uint32_t port,
 			      const struct ibv_ah_attr *av)
@@ -44,7 +44,7 @@ static bool is_connected_type(uint32_t type)
 	return type == IBV_QPT_RC || type == IBV_QPT_UC;
 }
 
-/* How well they fit; -1: they do not. */
+/* How well they match; -1: they do not. */
 static int judge_pair(const struct pair_table *one, const struct pair_life *a,
 		      const struct pair_table *other, const struct pair_life *b)
 {
@@ -58,7 +58,7 @@ static int judge_pair(const struct pair_table *one, const struct pair_life *a,
 	back = find_place(one, a->port, &b->av);
 	if (there == PLACED_ELSEWHERE || back == PLACED_ELSEWHERE)
 		return -1;
-	/* one that differs may be the connection manager's, which sets it later */
+	/* one that differs may have been set later by the connection manager */
 	if (psn < 0 || (!psn && compare_psn(a, b) && there + back < 2 * PLACED_THERE))
 		return -1;
 	return 2 * (there == PLACED_THERE) + 2 * (back == PLACED_THERE) + psn;

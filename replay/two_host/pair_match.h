@@ -1,8 +1,8 @@
 #pragma once
 /*
- * Which queue pair of one host is the other end of which of the other host.
+ * Matches the queue pairs of the two hosts.
  *
- * Both replays find the same. One thread.
+ * Both replays get the same result. One thread.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -11,7 +11,7 @@
 
 /*
  * @ret_listener: for each life of @listener's table 1 + the index of the other end in @peer's, or
- * 0; @ret_peer the reverse. Both have room, and are zeroed.
+ * 0; @ret_peer the reverse. Both are large enough, and zeroed.
  */
 void pair_match(const struct pair_table *listener, const struct pair_table *peer,
 		uint32_t *ret_listener, uint32_t *ret_peer);

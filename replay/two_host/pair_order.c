@@ -1,18 +1,18 @@
 /*
- * The order between the two halves, as far as verbs show it
+ * The order between the two halves, as verbs show it
  *
- *	here                              waits until there
- *	a request that was carried out    the queue pair is in RTR
- *	a message that was received       the receive is posted that it takes
- *	a request to a key                the region is registered (pair_remote())
- *	RETRY_EXC_ERR                     the queue pair is gone
- *	REM_ACCESS_ERR                    the region is gone, if it goes
- *	a reset, an error, a destroy      the requests are complete that needed what goes
+ * 	here                              waits until there
+ * 	a request that was carried out    the queue pair is in RTR
+ * 	a message that was received       the receive is posted that it takes
+ * 	a request to a key                the region is registered (pair_remote())
+ * 	RETRY_EXC_ERR                     the queue pair is gone
+ * 	REM_ACCESS_ERR                    the region is gone, if it goes
+ * 	a reset, an error, a destroy      the requests are complete that needed what goes
  *
- * All of these were so when it was recorded, but for three that only may have been: a list of
+ * All of these held when the trace was recorded, except three that only may have: a list of
  * requests may have been posted before the receives that its last ones take, a connection may have
- * been lost by the network, a key refused for another reason. So those are not waited for as long,
- * and a queue pair that has waited in vain twice does not wait for receives any more.
+ * been lost by the network, a key refused for another reason. So the wait for these is shorter, and
+ * a queue pair that has waited in vain twice no longer waits for receives.
  */
 #include "replay/device/dispatch.h"
 #include "replay/two_host/pair_match.h"
@@ -73,7 +73,7 @@ static bool is_closed(const struct pair *p, uint64_t key, uint64_t b)
 	return !map_get(&p->key_of, key, &at) || p->keys[at - 1].gone;
 }
 
-/* Datagram queue pair there that @wr goes to: 1 + its index. */
+/* The datagram queue pair of the other host that @wr goes to: 1 + its index. */
 uint32_t pair_target(struct pair *p, const struct trace_event *event, const struct wr *wr)
 {
 	const struct object *ah =
@@ -88,7 +88,7 @@ uint32_t pair_target(struct pair *p, const struct trace_event *event, const stru
 	return pair_match_datagram(&p->its, wr->remote_qpn, av);
 }
 
-/* Message @n of a stream of its. */
+/* Wait for room for message @n of one of its streams. */
 static void await_room(struct pair *p, uint32_t life, uint32_t stream, uint64_t n)
 {
 	struct pair_own *own = &p->own[life - 1];
@@ -125,7 +125,7 @@ static void await_request(struct pair *p, const struct trace_event *event, uint3
 		await_room(p, life, find_stream(p, other, 0), *messages);
 }
 
-/* How many went there by now. */
+/* How many datagrams went there so far. */
 static uint64_t *count_datagrams(struct pair *p, uint32_t life, uint32_t other, uint64_t *value)
 {
 	*value = 0;
@@ -293,65 +293,65 @@ static bool is_open(const struct pair *p, size_t i)
 	return pair_life_of(p, p->mine.lives[life].object) == life + 1;
 }
 
-static void tell_room(struct pair *p, uint32_t queue)
+static void send_room(struct pair *p, uint32_t queue)
 {
 	for (uint32_t i = 0; i < p->mine.nstreams; i++)
 		if (p->needs[i].queue == queue && is_open(p, i))
-			pair_tell_count(p, &p->credit, i, count_room(p, i));
+			pair_send_count(p, &p->credit, i, count_room(p, i));
 }
 
-static void tell_life(struct pair *p, enum pair_message message, uint32_t object)
+static void send_life(struct pair *p, enum pair_message message, uint32_t object)
 {
 	uint32_t life = pair_life_of(p, object);
 
 	if (life)
-		pair_tell(p, message, (uint64_t[]){ life - 1 }, 1);
+		pair_send(p, message, (uint64_t[]){ life - 1 }, 1);
 }
 
-static void tell_made(struct pair *p, uint32_t object)
+static void send_made(struct pair *p, uint32_t object)
 {
 	const struct replica *replica = replica_of(p->r, object);
 
 	for (uint32_t life = pair_life_of(p, object); replica->number && life;
 	     life = p->own[life - 1].next)
-		pair_tell(p, PAIR_MADE, (uint64_t[]){ life - 1, replica->number }, 2);
+		pair_send(p, PAIR_MADE, (uint64_t[]){ life - 1, replica->number }, 2);
 	if (pair_life_of(p, object))
-		tell_room(p, p->own[pair_life_of(p, object) - 1].queue);
+		send_room(p, p->own[pair_life_of(p, object) - 1].queue);
 }
 
-static void tell_key(struct pair *p, uint32_t object)
+static void send_key(struct pair *p, uint32_t object)
 {
 	const struct object *o = trace_object(p->r->trace, object);
 	const struct replica *mr = replica_of(p->r, object);
 
 	if (mr && mr->handle)
-		pair_tell(p, PAIR_KEY,
+		pair_send(p, PAIR_KEY,
 			  (uint64_t[]){ o->process, o->rkey, mr->rkey, mr->base_there,
 					mr->base_here },
 			  5);
 }
 
 /* The keys of a region may change: the recorded ones are in the outputs. */
-static void tell_new_key(struct pair *p, const struct call *call)
+static void send_new_key(struct pair *p, const struct call *call)
 {
 	const struct object *o = trace_object(p->r->trace, call->object);
 	const struct replica *mr = replica_of(p->r, call->object);
 	int64_t rkey;
 
 	if (mr && mr->handle && !args_parse(call->out) && args_get(call->out, ARG(mr.rkey), &rkey))
-		pair_tell(p, PAIR_KEY,
+		pair_send(p, PAIR_KEY,
 			  (uint64_t[]){ o->process, (uint32_t)rkey, mr->rkey, mr->base_there,
 					mr->base_here },
 			  5);
 }
 
-static void tell_gone(struct pair *p, uint32_t object)
+static void send_gone(struct pair *p, uint32_t object)
 {
 	const struct object *o = trace_object(p->r->trace, object);
 
-	tell_life(p, PAIR_GONE, object);
+	send_life(p, PAIR_GONE, object);
 	if (o && o->kind == OBJECT_mr)
-		pair_tell(p, PAIR_CLOSED, (uint64_t[]){ o->process, o->rkey }, 2);
+		pair_send(p, PAIR_CLOSED, (uint64_t[]){ o->process, o->rkey }, 2);
 }
 
 static void begin_life(struct pair *p, uint32_t object)
@@ -371,13 +371,13 @@ static void after_modify(struct pair *p, const struct call *call)
 {
 	switch (state_of(call)) {
 	case IBV_QPS_RTR:
-		tell_life(p, PAIR_LISTEN, call->object);
+		send_life(p, PAIR_LISTEN, call->object);
 		break;
 	case IBV_QPS_ERR:
-		tell_life(p, PAIR_GONE, call->object);
+		send_life(p, PAIR_GONE, call->object);
 		break;
 	case IBV_QPS_RESET:
-		tell_life(p, PAIR_GONE, call->object);
+		send_life(p, PAIR_GONE, call->object);
 		begin_life(p, call->object);
 		break;
 	default:
@@ -394,7 +394,7 @@ static void after_call(struct pair *p, const struct trace_event *event)
 	case VERB_create_qp:
 	case VERB_create_qp_ex:
 		if (begins && replica_of(p->r, call->object))
-			tell_made(p, call->object);
+			send_made(p, call->object);
 		break;
 	case VERB_modify_qp:
 		if (begins && replica_of(p->r, call->object))
@@ -404,24 +404,24 @@ static void after_call(struct pair *p, const struct trace_event *event)
 	case VERB_reg_mr_iova:
 	case VERB_reg_mr_iova2:
 		if (begins)
-			tell_key(p, call->object);
+			send_key(p, call->object);
 		break;
 	case VERB_rereg_mr:
 		if (begins)
-			tell_new_key(p, call);
+			send_new_key(p, call);
 		break;
 	case VERB_destroy_qp:
 	case VERB_dereg_mr:
 		if (!begins)
-			tell_gone(p, call->object);
+			send_gone(p, call->object);
 		break;
 	default:
 		break;
 	}
 }
 
-/* A window is bound by a request: it has its new key there and here. */
-static void tell_window(struct pair *p, const struct trace_event *event, const struct wr *wr)
+/* A window is bound by a request: it has its new key on both hosts. */
+static void send_window(struct pair *p, const struct trace_event *event, const struct wr *wr)
 {
 	const struct object *mw =
 		trace_object_at(p->r->trace, event->process, OBJECT_mw, wr->bind_mw, event->time);
@@ -431,7 +431,7 @@ static void tell_window(struct pair *p, const struct trace_event *event, const s
 	const struct replica *region = mr && wr->bind_mr ? replica_of(p->r, mr->id) : NULL;
 
 	if (window && window->handle && region && region->handle)
-		pair_tell(p, PAIR_KEY,
+		pair_send(p, PAIR_KEY,
 			  (uint64_t[]){ event->process, wr->bind_rkey,
 					((struct ibv_mw *)window->handle)->rkey, region->base_there,
 					region->base_here },
@@ -446,11 +446,11 @@ static void after_post(struct pair *p, const struct trace_event *event)
 		return;
 	for (uint32_t i = 0; post_is_send(post) && i < post_taken(post); i++)
 		if (post->wr[i].opcode == IBV_WR_BIND_MW)
-			tell_window(p, event, &post->wr[i]);
+			send_window(p, event, &post->wr[i]);
 	if (post_is_send(post))
 		return;
 	p->posted[post->object] += post_taken(post);
-	tell_room(p, post->object);
+	send_room(p, post->object);
 }
 
 static void after_poll(struct pair *p, const struct trace_event *event)
@@ -460,7 +460,7 @@ static void after_poll(struct pair *p, const struct trace_event *event)
 		const struct replica *replica = replica_of(p->r, object);
 
 		if (life && p->of_mine[life - 1] && replica->qp)
-			pair_tell_count(p, &p->done, life - 1,
+			pair_send_count(p, &p->done, life - 1,
 					replica->qp->out[SIDE_SEND].head - p->own[life - 1].base);
 	}
 }

@@ -1,12 +1,12 @@
 #pragma once
 /*
- * What the files of a pair (pair*.c) share.
+ * Shared by the files of a pair (pair*.c).
  *
- *	mine, its   this half, and the other host's, as the tables have them
- *	life        of a queue pair: pair_table.h
- *	stream      messages that a life receives
+ * 	mine, its   this half, and the other host's, as the tables have them
+ * 	life        of a queue pair: pair_table.h
+ * 	stream      messages that a life receives
  *
- * pair.lock is for what the line's thread changes; the rest is the replay's.
+ * pair.lock protects the fields that the line's thread changes; the others belong to the replay.
  */
 #include <pthread.h>
 
@@ -21,36 +21,36 @@ enum pair_message {
 	/* PAIR_PORT and so on come first: the tables */
 	PAIR_TABLE_END = PAIR_PARTS,
 	PAIR_READY,  /* to begin */
-	PAIR_STEPS,  /* that were done: number */
+	PAIR_STEPS,  /* number of steps that are done */
 	PAIR_MADE,   /* life, queue pair's number */
 	PAIR_LISTEN, /* life: it is in RTR */
 	PAIR_GONE,   /* life: destroyed, reset, in error */
 	PAIR_CREDIT, /* stream, number of messages for which there is a receive */
 	PAIR_DONE,   /* life, number of requests that are complete */
-	PAIR_KEY,    /* process, rkey there, here, base there, here */
-	PAIR_CLOSED, /* process, rkey there: its region is gone */
+	PAIR_KEY,    /* process, recorded rkey, replayed rkey, recorded base, replayed base */
+	PAIR_CLOSED, /* process, recorded rkey: its region is deregistered */
 	PAIR_END,    /* all was replayed */
-	PAIR_BYE,    /* it ends before its time: text */
+	PAIR_BYE,    /* it ends early: text */
 };
 
 enum { PAIR_WHY = 128 };
 
-/* A life of mine, beyond what the table has. */
+/* A life of this half, beyond the table. */
 struct pair_own {
 	uint32_t next;   /* life of the same queue pair, after a reset: 1 + its index; or 0 */
 	int64_t time;    /* when it was connected */
-	uint32_t stream; /* 1 + its index, of a connected one */
-	uint32_t queue;  /* object that its receives are posted to: itself, or a shared one */
+	uint32_t stream; /* 1 + its index, for a connected one */
+	uint32_t queue;  /* object that its receives are posted to: itself, or a shared queue */
 	/* while it is replayed */
 	uint32_t base;     /* of the numbers of its send requests */
 	uint64_t sent;     /* messages */
-	unsigned int vain; /* waits for room that were given up */
+	unsigned int vain; /* waits that were given up */
 };
 
 /* For each message of a stream, the receives that must have been posted to its queue. */
 struct pair_needs {
 	uint32_t queue; /* object that they are posted to */
-	bool direct;    /* message n takes receive n */
+	bool direct;    /* message n consumes receive n */
 	uint32_t *posted;
 	size_t n, size;
 	size_t met; /* of @posted */
@@ -69,7 +69,7 @@ struct pair_key {
 	bool gone;
 };
 
-/* A counter that is told when the line has time for it. */
+/* A counter that is sent when the line has time for it. */
 struct pair_count {
 	uint64_t value;
 	bool listed;
@@ -88,62 +88,66 @@ struct pair {
 	struct wire *wire; /* until there is a line */
 	struct line *line;
 	struct pair_table mine, its;
-	uint32_t *of_mine, *of_its; /* life of the other one: 1 + its index */
+	uint32_t *of_mine, *of_its; /* life of the other half: 1 + its index */
 	/* learned */
 	struct pair_own *own;
 	struct pair_needs *needs; /* by stream */
-	uint32_t *now;            /* by object: its life at this point, 1 + its index */
-	uint32_t *first;          /* by object: its first one */
+	uint32_t *now;            /* by object: its current life, 1 + its index */
+	uint32_t *first;          /* by object: its first life */
 	struct map failed;        /* event_part_key() of a request to enum ibv_wc_status */
 	struct map avs;           /* address handle (object) to 1 + the index in @av */
 	struct ibv_ah_attr *av;
 	size_t nav;
 	/* replayed */
 	uint64_t *posted;   /* by object: receives */
-	struct map sent_to; /* datagrams: life << 32 | life there, to how many */
-	struct map streams; /* of its: life << 32 | source, to 1 + the index */
+	struct map sent_to; /* datagrams: life << 32 | life of the other host, to their number */
+	struct map streams; /* streams of the other half: life << 32 | source, to 1 + the index */
 	unsigned int unmatched;
 	/* under the lock */
 	pthread_mutex_t lock;
 	struct pair_there *there;
-	uint64_t *credits; /* by stream of its */
+	uint64_t *credits; /* by stream of the other half */
 	struct pair_key *keys;
 	size_t nkeys;
-	struct map key_of; /* process << 32 | rkey there, to 1 + the index */
+	struct map key_of; /* process << 32 | recorded rkey, to 1 + the index */
 	struct pair_counts credit, done;
 	uint64_t steps, told; /* mine */
 	int64_t told_at;
 	uint64_t its_steps;
-	int64_t moved; /* when it last did something, wire_now() */
+	int64_t moved; /* when it last made progress, wire_now() */
 	bool its_table, its_ready, its_end, its_differs;
 	int err; /* why the line was lost */
 	char bye[PAIR_WHY];
 };
 
-/* pair_learn.c: what the trace tells of this half. 0 or -errno after log_err(). */
+/* pair_learn.c: collect the facts of this half from the trace. 0 or -errno after log_err(). */
 int pair_learn(struct pair *p);
 
 /* pair_talk.c */
 int pair_talk(struct pair *p);
-void pair_tell(struct pair *p, enum pair_message message, const uint64_t *numbers, size_t n);
-void pair_tell_count(struct pair *p, struct pair_counts *counts, uint32_t index, uint64_t value);
-int pair_tell_table(struct pair *p);
+void pair_send(struct pair *p, enum pair_message message, const uint64_t *numbers, size_t n);
+void pair_send_count(struct pair *p, struct pair_counts *counts, uint32_t index, uint64_t value);
+int pair_send_table(struct pair *p);
 
 /* pair_wait.c */
 typedef bool pair_condition(const struct pair *p, uint64_t a, uint64_t b);
 /*
- * Wait until @is_so, which is called under the lock; not longer than the other replay stands still
- * for @patience. False: it is not so.
+ * Wait until @is_so, which is called under the lock, returns true, but not if the other replay
+ * makes no progress for @patience. False: it did not become true.
  */
 bool pair_await(struct pair *p, pair_condition *is_so, uint64_t a, uint64_t b, int64_t patience);
-/* How long it may stand still: where it will come, and where that only may be so. */
+/*
+ * How long the other replay may make no progress: if the awaited event is certain, and if it is
+ * only likely.
+ */
 int64_t pair_patience(const struct pair *p);
 int64_t pair_doubt(const struct pair *p);
 bool pair_moves(void *arg);
 
 /* pair_order.c */
-uint32_t pair_life_of(const struct pair *p, uint32_t object);  /* 1 + its index, or 0 */
-uint32_t pair_other_of(const struct pair *p, uint32_t object); /* the same of its end there */
+uint32_t pair_life_of(const struct pair *p, uint32_t object); /* 1 + its index, or 0 */
+/* the same for its end in the other half */
+uint32_t pair_other_of(const struct pair *p, uint32_t object);
 enum ibv_wc_status pair_status_of(const struct pair *p, const struct trace_event *event,
 				  uint32_t index);
 uint32_t pair_target(struct pair *p, const struct trace_event *event, const struct wr *wr);

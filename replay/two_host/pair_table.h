@@ -1,6 +1,6 @@
 #pragma once
 /*
- * What each replay of a pair tells the other one of its half before both begin.
+ * The tables that the replays of a pair exchange before both begin.
  *
  * One thread.
  */
@@ -20,15 +20,15 @@ struct pair_port {
 };
 
 /*
- * A queue pair from its creation, or from a reset, to the next reset or its end: it is connected at
- * most once.
+ * A queue pair from its creation, or from a reset, to the next reset or its destruction: it is
+ * connected at most once.
  */
 struct pair_life {
 	uint32_t object, process; /* in its trace */
 	uint32_t number;
 	uint32_t port; /* index */
 	uint32_t type; /* enum ibv_qp_type */
-	bool shared;   /* it receives by a shared queue */
+	bool shared;   /* it receives with a shared queue */
 	bool connected;
 	uint32_t dest; /* number, at: */
 	struct ibv_ah_attr av;
@@ -37,13 +37,13 @@ struct pair_life {
 	uint64_t finished; /* requests up to the last one that succeeded */
 };
 
-/* Memory of the other end that requests of a life named: up to which of them that succeeded. */
+/* Memory of the other end that requests of a life accessed, up to the last that succeeded. */
 struct pair_use {
 	uint32_t life, rkey;
 	uint64_t last;
 };
 
-/* Messages that a life received, of datagrams of one sender each; in the order of the table. */
+/* Messages that a life received, for datagrams those of one sender; in the order of the table. */
 struct pair_stream {
 	uint32_t life;
 	uint32_t source; /* number of the sender; 0: the life is connected */
@@ -63,7 +63,7 @@ struct pair_table {
 
 void pair_table_fini(struct pair_table *table);
 
-/* Each part as a message. */
+/* The parts, each sent as a message. */
 enum pair_part { PAIR_PORT, PAIR_LIFE, PAIR_USE, PAIR_STREAM, PAIR_PARTS };
 enum { PAIR_PART_MOST = 8192 };
 
@@ -71,9 +71,9 @@ size_t pair_table_count(const struct pair_table *table, enum pair_part part);
 size_t pair_table_pack(const struct pair_table *table, enum pair_part part, size_t i,
 		       uint8_t bytes[PAIR_PART_MOST]);
 
-/* Add what another replay told: 0, -EBADMSG where it is none of that, -ENOMEM. */
+/* Add a part that the other replay sent: 0, -EBADMSG if it is invalid, -ENOMEM. */
 int pair_table_unpack(struct pair_table *table, enum pair_part part, const uint8_t *bytes,
 		      size_t length);
 
-/* Do its parts name only what is there? */
+/* Are all its indices in range? */
 bool pair_table_is_sound(const struct pair_table *table);

@@ -1,7 +1,7 @@
 /*
  * What the two replays of a pair tell each other
  *
- * Counters that change with each step are told when the line has time for it: the last value says
+ * Counters that change with each step are sent when the line has time for it: the last value says
  * all of it. Nothing that comes is believed: lives and streams are those of the table, and a
  * message that is none of ours ends the line.
  */
@@ -17,7 +17,7 @@ enum { NUMBERS = 5, KEYS_MOST = 1 << 22 };
 
 #define TOLD 1000000000ll /* ns until something is said in any case */
 
-void pair_tell(struct pair *p, enum pair_message message, const uint64_t *numbers, size_t n)
+void pair_send(struct pair *p, enum pair_message message, const uint64_t *numbers, size_t n)
 {
 	uint8_t bytes[NUMBERS * 8];
 	struct pack pack = { .at = bytes, .end = bytes + sizeof(bytes) };
@@ -27,7 +27,7 @@ void pair_tell(struct pair *p, enum pair_message message, const uint64_t *number
 	line_send(p->line, (uint16_t)message, bytes, (size_t)(pack.at - bytes));
 }
 
-void pair_tell_count(struct pair *p, struct pair_counts *counts, uint32_t index, uint64_t value)
+void pair_send_count(struct pair *p, struct pair_counts *counts, uint32_t index, uint64_t value)
 {
 	struct pair_count *count = &counts->at[index];
 
@@ -41,7 +41,7 @@ void pair_tell_count(struct pair *p, struct pair_counts *counts, uint32_t index,
 	line_wake(p->line);
 }
 
-int pair_tell_table(struct pair *p)
+int pair_send_table(struct pair *p)
 {
 	uint8_t bytes[PAIR_PART_MOST];
 
@@ -54,13 +54,13 @@ int pair_tell_table(struct pair *p)
 }
 
 /* In the line's thread, under the lock. */
-static void tell_changed(struct pair *p, struct pair_counts *counts)
+static void send_changed(struct pair *p, struct pair_counts *counts)
 {
 	for (size_t i = 0; i < counts->nchanged; i++) {
 		struct pair_count *count = &counts->at[counts->changed[i]];
 
 		count->listed = false;
-		pair_tell(p, counts->message, (uint64_t[]){ counts->changed[i], count->value }, 2);
+		pair_send(p, counts->message, (uint64_t[]){ counts->changed[i], count->value }, 2);
 	}
 	counts->nchanged = 0;
 }
@@ -70,10 +70,10 @@ static void before_sending(void *arg, int64_t now)
 	struct pair *p = arg;
 
 	pthread_mutex_lock(&p->lock);
-	tell_changed(p, &p->credit);
-	tell_changed(p, &p->done);
+	send_changed(p, &p->credit);
+	send_changed(p, &p->done);
 	if (p->line && (p->told != p->steps || now - p->told_at > TOLD)) {
-		pair_tell(p, PAIR_STEPS, &p->steps, 1);
+		pair_send(p, PAIR_STEPS, &p->steps, 1);
 		p->told = p->steps;
 		p->told_at = now;
 	}

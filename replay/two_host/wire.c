@@ -155,7 +155,7 @@ static int receive_all(int fd, void *bytes, size_t length, int64_t deadline)
 }
 
 static int __attribute__((format(printf, 3, 4)))
-tell_why(char why[WIRE_WHY], int err, const char *format, ...)
+send_reason(char why[WIRE_WHY], int err, const char *format, ...)
 {
 	va_list args;
 
@@ -173,14 +173,15 @@ static enum wire_role other_role(enum wire_role role)
 static int judge_hello(const struct hello *hello, enum wire_role role, char why[WIRE_WHY])
 {
 	if (memcmp(hello->magic, magic, MAGIC))
-		return tell_why(why, -EPROTO, "the other end is not a replay");
+		return send_reason(why, -EPROTO, "the other end is not a replay");
 	if (le32toh(hello->version) != WIRE_VERSION)
-		return tell_why(why, -EPROTONOSUPPORT,
-				"the other replay speaks version %u, this one version %u: use the "
-				"same verbatim on both hosts",
-				le32toh(hello->version), WIRE_VERSION);
+		return send_reason(
+			why, -EPROTONOSUPPORT,
+			"the other replay speaks version %u, this one version %u: use the "
+			"same verbatim on both hosts",
+			le32toh(hello->version), WIRE_VERSION);
 	if (le32toh(hello->role) != other_role(role))
-		return tell_why(why, -EPROTO, "one host needs --listen, the other one --peer");
+		return send_reason(why, -EPROTO, "one host needs --listen, the other one --peer");
 	return 0;
 }
 
@@ -196,10 +197,11 @@ static int exchange_hellos(int fd, enum wire_role role, int64_t deadline, char w
 	if (!err && !memcmp(its.magic, magic, MAGIC))
 		err = receive_all(fd, &its.version, sizeof(its) - MAGIC, deadline);
 	if (err == -ETIMEDOUT)
-		return tell_why(why, err, "the other end sends nothing");
+		return send_reason(why, err, "the other end sends nothing");
 	if (err)
-		return tell_why(why, err,
-				"the other end closed the connection before it identified itself");
+		return send_reason(
+			why, err,
+			"the other end closed the connection before it identified itself");
 	return judge_hello(&its, role, why);
 }
 
@@ -241,7 +243,8 @@ static int load_tls(char why[WIRE_WHY])
 	static const char *const names[] = { TLS_LIB(LIBRARY_NAME) NULL };
 	const char *missing = library_load("libgnutls.so.30", names, lib.functions);
 
-	return missing ? tell_why(why, -ENOPKG, "install GnuTLS, which is needed here: %s", missing)
+	return missing ? send_reason(why, -ENOPKG, "install GnuTLS, which is needed here: %s",
+				     missing)
 		       : 0;
 }
 
@@ -251,7 +254,8 @@ static int begin_tls(struct wire *wire, char why[WIRE_WHY])
 	int flags = fcntl(wire->fd, F_GETFL), err;
 
 	if (flags < 0 || fcntl(wire->fd, F_SETFL, flags | O_NONBLOCK))
-		return tell_why(why, -errno, "the connection cannot be used: %s", strerror(errno));
+		return send_reason(why, -errno, "the connection cannot be used: %s",
+				   strerror(errno));
 	err = lib.gnutls_init(&wire->tls,
 			      side | GNUTLS_NONBLOCK | GNUTLS_NO_SIGNAL | GNUTLS_NO_TICKETS);
 	if (err) {
@@ -262,9 +266,9 @@ static int begin_tls(struct wire *wire, char why[WIRE_WHY])
 		err = lib.gnutls_priority_set_direct(wire->tls, tls_priority, NULL)
 			      ?: set_key(wire);
 	}
-	return err ? tell_why(why, err == GNUTLS_E_MEMORY_ERROR ? -ENOMEM : -ENOTSUP,
-			      "GnuTLS, as configured here, does no TLS 1.3 with a key (%s)",
-			      lib.gnutls_strerror(err))
+	return err ? send_reason(why, err == GNUTLS_E_MEMORY_ERROR ? -ENOMEM : -ENOTSUP,
+				 "GnuTLS, as configured here, does no TLS 1.3 with a key (%s)",
+				 lib.gnutls_strerror(err))
 		   : 0;
 }
 
@@ -287,18 +291,18 @@ static int errno_of(ssize_t tls_error)
 	}
 }
 
-static int tell_refusal(const struct wire *wire, int tls_error, char why[WIRE_WHY])
+static int report_refusal(const struct wire *wire, int tls_error, char why[WIRE_WHY])
 {
 	int err = errno_of(tls_error);
 
 	if (err == -ENOMEM)
-		return tell_why(why, err, "no memory");
+		return send_reason(why, err, "no memory");
 	if (err != -EBADMSG && tls_error != GNUTLS_E_FATAL_ALERT_RECEIVED)
-		return tell_why(why, err, "the other end could not prove that it has the --key");
+		return send_reason(why, err, "the other end could not prove that it has the --key");
 	if (err != -EBADMSG && wire->role == WIRE_PEER)
-		return tell_why(why, -EKEYREJECTED,
-				"the other end rejected the --key of this host");
-	return tell_why(why, -EKEYREJECTED, "the other end does not have the same --key");
+		return send_reason(why, -EKEYREJECTED,
+				   "the other end rejected the --key of this host");
+	return send_reason(why, -EKEYREJECTED, "the other end does not have the same --key");
 }
 
 static int prove_key(struct wire *wire, int64_t deadline, char why[WIRE_WHY])
@@ -315,18 +319,18 @@ static int prove_key(struct wire *wire, int64_t deadline, char why[WIRE_WHY])
 	} while (!err && tls_error && !lib.gnutls_error_is_fatal(tls_error));
 	wire->key = (gnutls_datum_t){ 0 };
 	if (err)
-		return tell_why(why, err, "the other end could not prove that it has the --key");
+		return send_reason(why, err, "the other end could not prove that it has the --key");
 	if (!tls_error)
 		return 0;
 	lib.gnutls_alert_send_appropriate(wire->tls, tls_error);
-	return tell_refusal(wire, tls_error, why);
+	return report_refusal(wire, tls_error, why);
 }
 
 int wire_open(int fd, enum wire_role role, const void *key, size_t length, int64_t deadline,
 	      char ret_why[WIRE_WHY], struct wire **ret_wire)
 {
 	struct wire *wire = calloc(1, sizeof(*wire));
-	int err = wire ? load_tls(ret_why) : tell_why(ret_why, -ENOMEM, "no memory");
+	int err = wire ? load_tls(ret_why) : send_reason(ret_why, -ENOMEM, "no memory");
 
 	if (err) {
 		close(fd);

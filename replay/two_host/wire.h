@@ -3,8 +3,8 @@
  * Messages between the two replays of a pair, over one stream socket.
  *
  * TLS 1.3 with a pre-shared key: both ends prove that they have it before anything else is read,
- * and no message can be read, changed, left out, repeated or put in by others. The format is at the
- * top of wire.c.
+ * and others cannot read, change, drop, repeat or insert messages. The format is at the top of
+ * wire.c.
  *
  * A struct wire is used by one thread at a time.
  */
@@ -19,11 +19,11 @@ enum wire_role { WIRE_LISTENER = 1, WIRE_PEER = 2 };
 struct wire;
 
 /*
- * Take @fd, and agree with the other end until @deadline (CLOCK_MONOTONIC, ns). Closes @fd in any
- * case that fails. Returns 0, or -errno with the reason in @ret_why, printing nothing:
- * -EKEYREJECTED where the other end does not have this key, -EPROTONOSUPPORT where it is of another
- * version, -EPROTO where it is no replay, -ENOTSUP where GnuTLS is kept from it by this machine's
- * configuration, -ETIMEDOUT, -ECONNRESET.
+ * Take @fd, and authenticate the other end until @deadline (CLOCK_MONOTONIC, ns). Closes @fd on
+ * every failure. Returns 0, or -errno with the reason in @ret_why, printing nothing: -EKEYREJECTED
+ * if the other end does not have this key, -EPROTONOSUPPORT if it has another version, -EPROTO if
+ * it is not a replay, -ENOTSUP if this machine's configuration of GnuTLS forbids it, -ETIMEDOUT,
+ * -ECONNRESET.
  */
 int wire_open(int fd, enum wire_role role, const void *key, size_t length, int64_t deadline,
 	      char ret_why[WIRE_WHY], struct wire **ret_wire);
@@ -33,19 +33,21 @@ void wire_close(struct wire *wire);
 
 int wire_fd(const struct wire *wire);
 
-/* Send a message, waiting for room until @deadline. Returns 0 or -errno, without a word. */
+/*
+ * Send a message, waiting for buffer space until @deadline. Returns 0 or -errno, without a message.
+ */
 int wire_send(struct wire *wire, uint16_t type, const void *bytes, size_t length, int64_t deadline);
 
 /*
- * Take what has arrived, without waiting: 0; 1 where there may be more than there is room for until
- * messages are taken; -ECONNRESET at the end, -EBADMSG where it is not as it was sent, or another
- * -errno, and the same again. Messages that were complete before can still be taken.
+ * Read what has arrived, without waiting: 0; 1 if there may be more than fits until messages are
+ * taken; -ECONNRESET at the end, -EBADMSG if the data was altered, or another -errno, and the same
+ * again. Complete messages can still be taken.
  */
 int wire_fill(struct wire *wire);
 
 /*
- * The next message that is complete, valid until the next call: 1, 0 if there is none, or -EBADMSG
- * where it is no message.
+ * The next complete message, valid until the next call: 1, 0 if there is none, or -EBADMSG if it is
+ * not a valid message.
  */
 int wire_next(struct wire *wire, uint16_t *ret_type, const uint8_t **ret_bytes, size_t *ret_length);
 

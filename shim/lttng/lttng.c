@@ -1,15 +1,14 @@
 /*
  * libverbatim-lttng.so: the recorder's events as tracepoints of LTTng-UST
  *
- *	libverbatim.so --- tap (core/wire/tap.h) --> tracepoint of the event's verb
+ * 	libverbatim.so --- tap (core/wire/tap.h) --> tracepoint of the event's verb
  *
- * One function a tracepoint, found by the verb's number. Nothing is done for a
- * tracepoint that nobody has enabled.
+ * One function for each tracepoint, found by the verb's number. Disabled tracepoints cost nothing.
  *
- * LTTng's threads do not survive fork. We call its fork handlers here, unless
- * liblttng-ust-fork.so does.
+ * LTTng's threads do not survive fork. We call its fork handlers here, unless liblttng-ust-fork.so
+ * does.
  *
- * Not here: what a tracepoint holds (points.h), arguments as text (text.c).
+ * Not here: the fields of a tracepoint (points.h), arguments as text (text.c).
  */
 #define LTTNG_UST_TRACEPOINT_CREATE_PROBES
 #define LTTNG_UST_TRACEPOINT_DEFINE
@@ -173,7 +172,7 @@ static void put_text(struct point *point, const void *text, size_t bytes)
 	snprintf(point->text, sizeof(point->text), "%.*s", (int)bytes, (const char *)text);
 }
 
-/* Events that are rare, or are not verbs. */
+/* Rare events, or events that are not verbs. */
 static void emit_rare(struct point *point)
 {
 	const void *event = point->event;
@@ -294,7 +293,7 @@ __attribute__((constructor)) static void start_tap(void)
 		pthread_atfork(before_fork, after_fork_parent, after_fork_child);
 }
 
-/* Before LTTng's own, since we need it. */
+/* Before LTTng's own destructor, since LTTng is needed. */
 __attribute__((destructor)) static void stop_tap(void)
 {
 	tap_end_fn *end = (tap_end_fn *)dlsym(RTLD_DEFAULT, TAP_END);

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * The argument of a tracepoint. LTTng takes at most ten, so we pass one
- * structure. It lives on the stack of the thread that calls the tracepoint.
+ * The argument of a tracepoint. LTTng allows at most ten, so one structure is passed. It is on the
+ * stack of the thread that calls the tracepoint.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,10 +21,11 @@ struct point {
 	const struct ring_head *ring;
 	const struct clock *clock;
 	const struct event_head *event;
-	uint64_t since; /* when the ring was made: with pid and tid it names the ring */
-	uint64_t time;  /* of the event; both as CLOCK_MONOTONIC, ns */
-	uint64_t number[POINT_ARGS]; /* the arguments of a control verb that are numbers */
-	char text[POINT_TEXT];       /* all of them as text; or a mark, a path */
+	/* when the ring was created: identifies the ring together with pid and tid */
+	uint64_t since;
+	uint64_t time;               /* of the event; both as CLOCK_MONOTONIC, ns */
+	uint64_t number[POINT_ARGS]; /* numeric arguments of a control verb */
+	char text[POINT_TEXT];       /* all arguments as text; or a mark, a path */
 };
 
 /* One work request or completion of an event. */
@@ -34,12 +35,12 @@ struct point_part {
 	uint64_t object;
 	const struct event_wr *wr;
 	const struct event_wc *wc;
-	const struct event_wc_extra *extra; /* all 0 where there is none */
+	const struct event_wc_extra *extra; /* all 0 if there is none */
 	uint64_t remote_addr, rkey, bytes;
 	uint64_t addr[POINT_SGES];
 	uint32_t length[POINT_SGES], lkey[POINT_SGES];
 };
 
-/* The arguments of a control verb, and what came out of it. */
+/* The arguments of a control verb, and its outputs. */
 void text_of_call(struct point *point);
 void text_of_return(struct point *point);

@@ -1,16 +1,16 @@
 /*
  * The tracepoints, in the form that LTTng requires: included more than once
  *
- *	verbatim:VERB_begin, VERB_end   a control verb
- *	verbatim:VERB                   a data verb
- *	verbatim:wr, wc                 each work request, each completion of those
- *	verbatim:process, module, ...   what else the recorder has events for
- *	verbatim:thread_begin, _end     a ring: struct ring_head
+ * 	verbatim:VERB_begin, VERB_end   a control verb
+ * 	verbatim:VERB                   a data verb
+ * 	verbatim:wr, wc                 each work request, each completion of those
+ * 	verbatim:process, module, ...   other events of the recorder
+ * 	verbatim:thread_begin, _end     a ring: struct ring_head
  *
- * `raw` is the event as it lies in a ring (core/wire/event.h); `verbatim
- * import` makes the trace from it. The fields before it are for people and
- * filters. Its length has 16 bits, because babeltrace2 allocates as much as a
- * damaged length says. The verbs are in gen/points_gen.h.
+ * `raw` is the event in the format of a ring (core/wire/event.h); `verbatim import` makes the trace
+ * from it. The fields before it are for people and filters. Its length has 16 bits, because
+ * babeltrace2 allocates as much memory as a damaged length requests. The verbs are in
+ * gen/points_gen.h.
  */
 #undef LTTNG_UST_TRACEPOINT_PROVIDER
 #define LTTNG_UST_TRACEPOINT_PROVIDER verbatim

@@ -1,16 +1,16 @@
 /*
- * libverbatim-memory.so: the functions by which a program gives memory back
+ * libverbatim-memory.so: the functions with which a program releases memory
  *
  * Preloaded by `verbatim record --memory` beside the recorder. Each calls the function behind it,
  * libc's or that of another allocator, and tells the recorder if registered memory is concerned:
  *
- *	munmap, mremap, mmap over it, madvise	after they succeeded
- *	realloc					after it has moved the memory
- *	free					before: afterwards its size is not known
- *	mmap of huge pages			always: registering them is told
+ * 	munmap, mremap, mmap over it, madvise	after they succeeded
+ * 	realloc					after it has moved the memory
+ * 	free					before the call: afterwards the size is not known
+ * 	mmap of huge pages			always: registering them is reported
  *
- * free() and realloc() count only where a whole region lies in what is given back: a program may
- * well register a heap, and free what is in it.
+ * free() and realloc() count only if the released block contains a whole region: a program may
+ * register a whole heap, and free blocks of it.
  *
  * Not here: system calls that libc makes itself, as free() does for large blocks; and those that
  * the program makes by syscall(2).
@@ -44,7 +44,7 @@ enum function {
 static _Atomic(void *) found[NEXT_COUNT];
 static __thread bool looking __attribute__((tls_model("initial-exec")));
 
-/* dlsym() may allocate and free, and so come here again. */
+/* dlsym() may allocate and free, and so call this function again. */
 static void *look_up(enum function function)
 {
 	static const char *const names[NEXT_COUNT] = {
@@ -83,18 +83,18 @@ static bool is_registered(const void *addr, size_t length, bool whole)
 	return verbatim_memory_holds && verbatim_memory_holds(addr, length, whole);
 }
 
-static void tell_gone(enum event_memory_what what, const void *addr, size_t length)
+static void report_gone(enum event_memory_what what, const void *addr, size_t length)
 {
 	if (is_registered(addr, length, false))
 		verbatim_memory_gone(what, addr, length);
 }
 
-static void tell_mapped(const void *at, size_t length, int flags)
+static void report_mapped(const void *at, size_t length, int flags)
 {
 	if (at == MAP_FAILED || !verbatim_memory_mapped)
 		return;
 	if (flags & MAP_FIXED)
-		tell_gone(MEMORY_MMAP, at, length);
+		report_gone(MEMORY_MMAP, at, length);
 	if (flags & (MAP_FIXED | MAP_HUGETLB))
 		verbatim_memory_mapped(at, length, flags & MAP_HUGETLB);
 }
@@ -103,7 +103,7 @@ OURS void *mmap(void *addr, size_t length, int prot, int flags, int fd, off_t of
 {
 	void *at = NEXT(mmap)(addr, length, prot, flags, fd, offset);
 
-	tell_mapped(at, length, flags);
+	report_mapped(at, length, flags);
 	return at;
 }
 
@@ -111,7 +111,7 @@ OURS void *mmap64(void *addr, size_t length, int prot, int flags, int fd, off64_
 {
 	void *at = NEXT(mmap64)(addr, length, prot, flags, fd, offset);
 
-	tell_mapped(at, length, flags);
+	report_mapped(at, length, flags);
 	return at;
 }
 
@@ -120,7 +120,7 @@ OURS int munmap(void *addr, size_t length)
 	int ret = NEXT(munmap)(addr, length);
 
 	if (!ret)
-		tell_gone(MEMORY_MUNMAP, addr, length);
+		report_gone(MEMORY_MUNMAP, addr, length);
 	if (!ret && verbatim_memory_mapped)
 		verbatim_memory_mapped(addr, length, false);
 	return ret;
@@ -140,9 +140,9 @@ OURS void *mremap(void *old, size_t old_size, size_t new_size, int flags, ...)
 	if (at == MAP_FAILED || !old_size)
 		return at;
 	if (at != old)
-		tell_gone(MEMORY_MREMAP, old, old_size);
+		report_gone(MEMORY_MREMAP, old, old_size);
 	else if (new_size < old_size)
-		tell_gone(MEMORY_MREMAP, (char *)old + new_size, old_size - new_size);
+		report_gone(MEMORY_MREMAP, (char *)old + new_size, old_size - new_size);
 	return at;
 }
 
@@ -151,7 +151,7 @@ OURS int madvise(void *addr, size_t length, int advice)
 	int ret = NEXT(madvise)(addr, length, advice);
 
 	if (!ret && (advice == MADV_DONTNEED || advice == MADV_REMOVE))
-		tell_gone(MEMORY_MADVISE, addr, length);
+		report_gone(MEMORY_MADVISE, addr, length);
 	return ret;
 }
 
@@ -166,7 +166,7 @@ OURS void free(void *block)
 	size_t size;
 
 	if (!next)
-		return; /* inside dlsym(): it is little, and stays */
+		return; /* inside dlsym(): it is little memory, and is never freed */
 	size = size_of(block);
 	if (is_registered(block, size, true))
 		verbatim_memory_gone(MEMORY_FREE, block, size);

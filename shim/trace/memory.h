@@ -1,18 +1,18 @@
 #pragma once
 /*
- * What libverbatim-memory.so asks of the recorder, and tells it. Both are exported by
- * libverbatim.so. Any thread, signal handlers too; errno is kept.
+ * Queries and reports of libverbatim-memory.so to the recorder. Both are exported by
+ * libverbatim.so. Any thread, signal handlers too; errno is preserved.
  */
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "core/wire/event.h"
 
-/* Is a region registered in these bytes; @whole: as a whole? */
+/* Is a region registered in these bytes; @whole: completely? */
 bool verbatim_memory_holds(const void *addr, size_t length, bool whole);
 
-/* Huge pages were mapped there; or whatever was mapped there is gone. */
+/* Huge pages were mapped there; or the mapping there was removed. */
 void verbatim_memory_mapped(const void *addr, size_t length, bool huge);
 
-/* They went away, or are about to. */
+/* They were released, or are about to be. */
 void verbatim_memory_gone(enum event_memory_what what, const void *addr, size_t length);

@@ -2,16 +2,16 @@
 /*
  * Marks of a program in its own recording
  *
- *	verbatim_mark("checkpoint 3 written");
- *	verbatim_phase("warm-up", 1);
- *	...
- *	verbatim_phase("warm-up", 0);
+ * 	verbatim_mark("checkpoint 3 written");
+ * 	verbatim_phase("warm-up", 1);
+ * 	...
+ * 	verbatim_phase("warm-up", 0);
  *
- * They show in `verbatim dump` and `verbatim stat`, and in table `mark` of the
- * trace. Where the program is not being recorded they do nothing. Nothing has
- * to be linked: the recorder is looked up when the first of them is called.
+ * They appear in `verbatim dump` and `verbatim stat`, and in table `mark` of the trace. If the
+ * program is not being recorded they do nothing. No library has to be linked: the recorder is
+ * looked up at the first call.
  *
- * Any thread; text is cut after 1000 bytes. errno is left alone.
+ * Any thread; text is cut after 1000 bytes. errno is preserved.
  */
 #ifdef __cplusplus
 extern "C" {
@@ -34,7 +34,7 @@ static inline verbatim_mark_fn *verbatim_find(void)
 	return found;
 }
 
-/* Something has happened here. */
+/* Mark a point in time. */
 static inline void verbatim_mark(const char *text)
 {
 	verbatim_mark_fn *mark = verbatim_find();

@@ -2,7 +2,7 @@
 #include "tests/analyzer/story.h"
 #include "tests/test.h"
 
-/* A process that leaves a PD which it has made at @stack. */
+/* A process that leaves a PD which it made at @stack. */
 static int leak_pd(struct story *s, int thread, uint64_t stack)
 {
 	story_do(s, thread, VERB_open_device, 1, W(&a_context), W(0x1000));
@@ -44,7 +44,9 @@ TEST(another_place_is_another_finding)
 	story_end(&s);
 }
 
-/* Two objects at one place of one process: both are told, those of the other process are not. */
+/*
+ * Two objects at one place of one process: both are reported, those of the other process are not.
+ */
 TEST(findings_of_one_process_stay_apart)
 {
 	struct story s;

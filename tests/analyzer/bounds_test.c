@@ -48,7 +48,7 @@ static void the_line_is_found(void **state)
 }
 TEST_ROWS(rows, the_line_is_found);
 
-/* A message takes at least so long, mostly longer; there are few, and none at the end. */
+/* A message takes at least this time, mostly longer; there are few, and none at the end. */
 static void draw_bounds(struct bounds *bounds, double offset, double drift, unsigned int *seed)
 {
 	int n = 2 + rand_r(seed) % 200;
@@ -135,7 +135,7 @@ TEST(hours_are_no_less_sure)
 	bounds_fini(&bounds);
 }
 
-/* The corners are known: what may be is no more and no less than between them. */
+/* The corners are known: exactly what is between them is possible. */
 TEST(the_room_is_found_to_the_nanosecond)
 {
 	struct bounds bounds = { 0 };
@@ -153,7 +153,7 @@ TEST(the_room_is_found_to_the_nanosecond)
 	bounds_fini(&bounds);
 }
 
-/* A drift of more than that is none of two clocks. */
+/* Two real clocks never have a larger drift. */
 TEST(the_drift_is_bounded_where_bounds_are_not)
 {
 	struct bounds bounds = { 0 };
@@ -168,7 +168,7 @@ TEST(the_drift_is_bounded_where_bounds_are_not)
 	bounds_fini(&bounds);
 }
 
-/* What is behind other bounds at one time is before them at the drift that is found. */
+/* A bound that is hidden by others at one time limits the line at the final drift. */
 TEST(no_bound_of_many_is_broken)
 {
 	enum { MANY = 100000 };

@@ -1,4 +1,4 @@
-/* analyzer/facts/cause.c: why the first error of a queue pair came. */
+/* analyzer/facts/cause.c: the cause of the first error of a queue pair. */
 #include "tests/analyzer/ends.h"
 #include "tests/test.h"
 
@@ -63,7 +63,7 @@ TEST(a_stale_rkey)
 	story_end(&s);
 }
 
-/* Process 1 is told of @type, of port 1. */
+/* Process 1 gets the event @type for port 1. */
 static void tell_event(struct story *s, enum ibv_event_type type)
 {
 	struct ibv_async_event event = { .event_type = type, .element.port_num = 1 };
@@ -139,7 +139,7 @@ TEST(keys_that_fit_are_not_to_blame)
 	story_end(&s);
 }
 
-/* What it did later, it can only have done alive. */
+/* A process that did something later was alive. */
 TEST(a_peer_that_was_alive_could_answer)
 {
 	struct story s;
@@ -178,7 +178,7 @@ TEST(a_killed_peer_takes_its_regions_with_it)
 	story_end(&s);
 }
 
-/* Whether it was alive until the error is not known: nobody sees a process end at once. */
+/* Whether it was alive until the error is not known: the end of a process is noticed late. */
 TEST(a_peer_that_was_killed_right_after)
 {
 	const struct cause *cause;
@@ -273,7 +273,10 @@ TEST(a_peer_that_was_killed_much_later_could_answer)
 	story_end(&s);
 }
 
-/* The first end sends before the second is connected, which then is told @number if it is not 0. */
+/*
+ * The first end sends before the second is connected, which then connects to @number if it is not
+ * 0.
+ */
 static void begin_early(struct story *s, uint32_t number)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = 1 };
@@ -364,7 +367,7 @@ TEST(a_number_that_nobody_has)
 	story_end(&s);
 }
 
-/* Its number is given to another queue pair, and nothing is known of either. */
+/* Its number is reused by another queue pair, and nothing is known of either. */
 TEST(a_number_of_one_that_is_gone)
 {
 	struct story s;

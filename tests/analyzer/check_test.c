@@ -72,7 +72,7 @@ TEST(with_events_lost_nothing_is_checked_and_it_says_so)
 TEST(what_is_not_recorded_is_named)
 {
 	struct event_blind *blind;
-	size_t looking = 0; /* rules that look at posts */
+	size_t looking = 0; /* rules that use posts */
 	struct story s;
 
 	for (int i = 0; i < RULE_COUNT; i++)
@@ -88,7 +88,7 @@ TEST(what_is_not_recorded_is_named)
 	story_end(&s);
 }
 
-/* Also in a copy that is made before the end of the threads, which tells how much it was. */
+/* Also in a copy made before the threads end, which record the number of filtered events. */
 TEST(a_filter_is_told_of_in_a_copy_too)
 {
 	struct writer_info info = { .command = "story", .device = "", .filter = "verb=post_send" };
@@ -113,7 +113,7 @@ TEST(a_filter_is_told_of_in_a_copy_too)
 	unlink(path);
 }
 
-/* What it made is not known, nor what it destroyed. */
+/* The objects that it made and destroyed are not known. */
 TEST(a_vfork_child_with_verbs_leaves_nothing_to_check)
 {
 	struct event_blind *blind;
@@ -205,7 +205,7 @@ static unsigned int count_of(const char *text, const char *what)
 	return n;
 }
 
-/* Its first sentence on the first screen, all of it with the first finding of the rule. */
+/* The first sentence on the first screen, all of it with the first finding of the rule. */
 TEST(advice_is_given_once_a_rule)
 {
 	struct story s;
@@ -235,7 +235,7 @@ TEST(json_quotes)
 	story_end(&s);
 }
 
-/* A call of the library inside a verb is no use of the application's. */
+/* A call of the library inside a verb is no use by the application. */
 TEST(inner_calls_do_not_count)
 {
 	struct story_call outer;

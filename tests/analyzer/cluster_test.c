@@ -33,7 +33,7 @@ static void add_times(int n, int64_t ns, int64_t spread)
 		histogram_add(&profile->requests[2][7]->latency, ns + spread * i / n);
 }
 
-/* The same, of requests that found no receive at a peer with timer @code. */
+/* The same, for requests that found no receive at a peer with timer @code. */
 static void add_stalled(unsigned int code, int n, int64_t ns, int64_t spread)
 {
 	add_times(n, ns, spread);
@@ -65,7 +65,7 @@ TEST(times_of_requests_that_found_a_receive_are_no_cluster)
 	assert_int_equal(cluster_find(profile, clusters), 0);
 }
 
-/* HZ is 250: 491.5 ms are 122 ticks, the first of which is over at once. */
+/* HZ is 250: 491.5 ms are 122 ticks, the first of which ends at once. */
 TEST(a_timer_of_ticks_may_be_early)
 {
 	add_times(10000, 5000, 20000);
@@ -105,7 +105,7 @@ TEST(its_queues_are_those_that_waited_for_the_timer)
 TEST(times_that_spread_over_it_are_no_cluster)
 {
 	add_times(10000, 5000, 20000);
-	add_stalled(0, 1000, 400000000, 600000000); /* 0.4 to 1 s, with 655 ms amid them */
+	add_stalled(0, 1000, 400000000, 600000000); /* 0.4 to 1 s, with 655 ms in the middle */
 	assert_int_equal(cluster_find(profile, clusters), 0);
 }
 

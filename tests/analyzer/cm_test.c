@@ -170,7 +170,7 @@ TEST(a_destroy_waits_for_an_event)
 	story_end(&s);
 }
 
-/* Another thread has acknowledged it, or it is not owed to this one. */
+/* Another thread has acknowledged it, or it belongs to another object. */
 TEST(what_is_acknowledged_is_not_waited_for)
 {
 	struct rdma_cm_event multicast = { .id = &an_id, .event = RDMA_CM_EVENT_MULTICAST_JOIN };
@@ -187,7 +187,7 @@ TEST(what_is_acknowledged_is_not_waited_for)
 	story_finds_nothing(&s);
 }
 
-/* It belongs to the one that listens, and brings another one. */
+/* It belongs to the listener, and brings another one. */
 TEST(a_request_is_owed_to_the_listener)
 {
 	const struct finding *f;

@@ -72,7 +72,7 @@ static void says_that_it_waited(struct story *s)
 	assert_non_null(strstr(last->because, "had not returned"));
 }
 
-/* Another thread was about to acknowledge, perhaps. */
+/* Another thread may have been about to acknowledge. */
 TEST(one_that_has_just_begun_is_not_judged)
 {
 	struct story s;
@@ -86,7 +86,7 @@ TEST(one_that_has_just_begun_is_not_judged)
 	story_end(&s);
 }
 
-/* As of an imported trace: its last event is all that is known of a killed process. */
+/* As in an imported trace: its last event is all that is known of a killed process. */
 TEST(one_whose_process_ended_at_a_time_that_nobody_saw_is_judged)
 {
 	struct story s;
@@ -98,7 +98,7 @@ TEST(one_whose_process_ended_at_a_time_that_nobody_saw_is_judged)
 	story_tells(&s, RULE_COMPL_003, "had not returned when the process ended");
 }
 
-/* As with --rotate-size: the next part tells how it went on. */
+/* As with --rotate-size: the next part has the rest. */
 TEST(one_that_goes_on_behind_the_copy_is_not_judged)
 {
 	struct story s;

@@ -2,7 +2,7 @@
 #include "tests/analyzer/story.h"
 #include "tests/test.h"
 
-/* The device of a list, as ibv_get_device_list() gives it. */
+/* The device in a list returned by ibv_get_device_list(). */
 static struct ibv_device a_device = { .name = "mlx5_0", .dev_name = "uverbs0" };
 static struct ibv_device *a_list[] = { &a_device, NULL }, *another_list[] = { &a_device, NULL };
 

@@ -140,7 +140,7 @@ TEST(fewer_requests_a_doorbell_is_a_regression)
 	assert_non_null(strstr(find_change("requests a doorbell")->place, "ibv_post_send, put"));
 }
 
-/* What lists are long is up to a busy machine where both sides had longer ones. */
+/* The length of lists depends on the load of the machine if both sides had longer ones. */
 TEST(batches_that_vary_are_no_verdict)
 {
 	add_posts(before[0], "put", 1000, 3, 1000);
@@ -200,7 +200,7 @@ TEST(attributes_have_a_direction_or_none)
 	assert_int_equal(verdict_of("timeout"), DIFF_CHANGED);
 }
 
-/* Twice as long a run has twice as many calls, or as many. */
+/* A run of twice the length has twice as many calls, or the same number. */
 TEST(a_longer_run_is_no_change)
 {
 	add_site(before[0], VERB_reg_mr, "value")->sum.posting = 1000;
@@ -269,7 +269,7 @@ TEST(a_new_mode_is_found)
 
 /* Times */
 
-/* A run is @times as slow as others, but for its chance of @spread. */
+/* A run is @times as slow as others, plus random @spread. */
 static void add_latency(struct diff_run *run, double times, double spread)
 {
 	struct profile_requests *row = calloc(1, sizeof(*row));
@@ -326,7 +326,7 @@ TEST(one_run_on_either_side_is_no_verdict)
 	assert_int_equal(compare_runs(2)->regressions > 0, true);
 }
 
-/* 0.5 % of all are expected, on the side that is an alarm. */
+/* 0.5 % of all are expected, on the side that raises an alarm. */
 TEST(times_alike_are_alarms_as_often_as_the_confidence_says)
 {
 	assert_true(alarms_of_times(3, 1, 0.02) == 0);
@@ -340,7 +340,7 @@ TEST(slower_runs_are_found)
 	assert_true(alarms_of_times(4, 1.5, 0.05) > ROUNDS * 90 / 100);
 }
 
-/* Of a damaged trace; there is no logarithm of 0. */
+/* In a damaged trace; there is no logarithm of 0. */
 TEST(times_of_0_are_compared)
 {
 	for (int i = 0; i < RUNS; i++) {

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Stories of two processes that talk to each other: threads 0 and 1, each with a connected queue
- * pair and a region of its own at the same address.
+ * Stories of two connected processes: threads 0 and 1, each with a connected queue pair and its own
+ * region at the same address.
  *
  * Included by one test program at a time, after story.h.
  */
@@ -14,7 +14,7 @@ enum {
 	FAR = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE
 };
 
-/* What a process has; the two are threads 0 and 1 of the story. */
+/* The objects of a process; the two are threads 0 and 1 of the story. */
 static struct end {
 	struct ibv_context context;
 	struct ibv_pd pd;
@@ -22,7 +22,7 @@ static struct end {
 	struct ibv_qp qp;
 	struct ibv_mr mr;
 	uint16_t lid;
-	struct ibv_qp_attr attr; /* what it is connected with */
+	struct ibv_qp_attr attr; /* the attributes that connect it */
 } ends[2];
 
 /* The transport of each. Set before begin_story(). */
@@ -103,7 +103,7 @@ static inline void connect_end(struct story *s, int thread, uint32_t number, uin
 		   IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC));
 }
 
-/* The queue pairs 0x21 and 0x22, with a region each, that are not connected yet. */
+/* The queue pairs 0x21 and 0x22, each with a region, not connected yet. */
 static inline void begin_ends(struct story *s)
 {
 	fill_end(&ends[0], 0x21, 0x10);

@@ -85,7 +85,7 @@ TEST(who_may_lock_memory_has_no_limit)
 	story_is_silent(8 * MIB, ENOMEM, IBV_ACCESS_LOCAL_WRITE);
 }
 
-/* The kernel's soft iWARP asks for no capability. */
+/* The kernel's soft iWARP does not check the capability. */
 TEST(siw_exempts_nobody)
 {
 	struct ibv_device_attr siw = { .vendor_id = 0x626d74 };
@@ -111,7 +111,7 @@ TEST(siw_exempts_nobody)
 	story_end(&s);
 }
 
-/* What was deregistered is not pinned any more. */
+/* A deregistered region is no longer pinned. */
 TEST(pinned_memory_is_given_back)
 {
 	struct story_call call;

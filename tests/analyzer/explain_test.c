@@ -116,7 +116,7 @@ static bool is_class(const char *word)
 	return !strcmp(word, "any") || !strcmp(word, "create") || !strcmp(word, "destroy");
 }
 
-/* A name that is misspelt, or stands in two rows, would never be found. */
+/* A name that is misspelt, or occurs in two rows, would never be found. */
 TEST(every_verb_and_errno_of_a_row_finds_that_row)
 {
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {

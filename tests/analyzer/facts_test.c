@@ -1,4 +1,4 @@
-/* analyzer/facts over stored traces: what went wrong, apart from the rules. */
+/* analyzer/facts over stored traces: failures that are no findings of rules. */
 #include <errno.h>
 #include <rdma/rdma_cma.h>
 #include <signal.h>
@@ -152,7 +152,7 @@ static const struct cm_failure {
 	  "RDMA_CM_EVENT_UNREACHABLE of rdma_connect(cm_id1)", ECONNREFUSED, NULL },
 };
 
-/* What librdmacm began without an error may end with an event that tells of one. */
+/* An operation of librdmacm that began without an error may end with an event that reports one. */
 static void a_connection_that_failed_is_told(void **state)
 {
 	const struct cm_failure *row = *state;
@@ -180,7 +180,7 @@ TEST(a_connection_that_was_made_is_no_failure)
 	has_none(&s);
 }
 
-/* What is expected to fail: the table of probes.c. */
+/* Failures that are expected: the table of probes.c. */
 TEST(a_question_that_a_device_cannot_answer_is_no_failure)
 {
 	struct story s;
@@ -241,7 +241,7 @@ TEST(a_refusal_that_is_the_end_is_a_failure)
 	story_end(&s);
 }
 
-/* The program asked for fields that the device lacks, or, if @again, did with less. */
+/* The program asked for fields that the device lacks, or, if @again, used fewer. */
 static void ask_for_fields(struct story *s, bool again)
 {
 	struct ibv_cq_init_attr_ex attr = { .cqe = 16,
@@ -291,7 +291,7 @@ TEST(a_failure_that_is_expected_is_none)
 	has_none(&s);
 }
 
-/* A refusal that was taken back for a search is not told elsewhere. */
+/* A refusal that was taken back for a search is not reported elsewhere. */
 TEST(a_search_that_was_the_end)
 {
 	static const uint32_t refused[] = { 512, 384, 320 };

@@ -30,7 +30,7 @@ TEST(the_first_error_has_its_request)
 	story_end(&s);
 }
 
-/* The receive was posted long before, as nearly always; both have the wr_id 0. */
+/* The receive was posted long before, as is usual; both have the wr_id 0. */
 TEST(where_either_side_failed_both_are_told)
 {
 	const struct first_error *e;
@@ -119,7 +119,7 @@ TEST(unknown_queue_pairs_are_told_apart_by_process_and_number)
 	story_end(&s);
 }
 
-/* Each is found by its number at once, or this test takes minutes. */
+/* Each is found by its number directly, or this test takes minutes. */
 TEST(of_many_unknown_queue_pairs_each_has_its_flushes)
 {
 	enum { QPS = 200000 };
@@ -139,7 +139,7 @@ TEST(of_many_unknown_queue_pairs_each_has_its_flushes)
 	story_end(&s);
 }
 
-/* Each is looked up: by one reading of the trace, or this test takes minutes. */
+/* Each is looked up: in one pass over the trace, or this test takes minutes. */
 TEST(thousands_of_queue_pairs_have_their_requests)
 {
 	enum { QPS = 5000 };

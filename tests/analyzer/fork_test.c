@@ -50,7 +50,7 @@ TEST(a_child_destroys_and_closes)
 	child = story_forks(&s);
 	story_do(&s, child, VERB_dealloc_pd, 8, 0, W(&a_pd));
 	story_do(&s, child, VERB_close_device, 10, 0, W(&a_context));
-	/* what the child did to its copies is nothing to the parent's */
+	/* the child's changes of its copies do not affect the parent */
 	dealloc_pd(&s, 0);
 	close_context(&s);
 	story_exit(&s, STORY_PID, 0);
@@ -102,7 +102,7 @@ TEST(an_inherited_object_is_no_leak_of_the_child)
 	story_finds_nothing(&s);
 }
 
-/* On a kernel device it was the parent's own, which finds it gone, and leaves it. */
+/* On a kernel device it was the parent's own object; its destroy fails, which is ignored. */
 TEST(what_a_child_destroyed_is_no_leak_of_its_parents)
 {
 	struct story s;
@@ -243,7 +243,7 @@ TEST(another_device_plays_no_older_kernel)
 	child_mr.addr = (void *)0x10000;
 	child_mr.length = 8192;
 	reg_mr(&s, &child_mr);
-	story_do(&s, 0, VERB_fork_init, 1, EINVAL); /* as rdma-core 44 says */
+	story_do(&s, 0, VERB_fork_init, 1, EINVAL); /* as in rdma-core 44 */
 	story_fork(&s, 0, 1);
 	story_leaves(&s);
 	assert_int_equal(story_found(&s), 0);
@@ -287,7 +287,7 @@ TEST(a_kernel_that_copies_needs_no_fork_support)
 {
 	struct story s;
 
-	story_registers(&s); /* says "no", which the environment may not change */
+	story_registers(&s); /* reports "no", which the environment must not change */
 	story_leaves(&s);
 	assert_int_equal(story_found(&s), 0);
 	story_end(&s);
@@ -355,7 +355,7 @@ TEST(memory_that_is_deregistered_is_no_matter)
 	story_end(&s);
 }
 
-/* A child of fork() that has become another program has nothing of its parent's. */
+/* A child of fork() that has executed another program has nothing from its parent. */
 TEST(a_child_that_execs_inherits_nothing)
 {
 	struct story s;

@@ -86,7 +86,7 @@ static int compare_values(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Of all magnitudes alike: from 1 ns to hours. */
+/* Uniform over all magnitudes: from 1 ns to hours. */
 static uint64_t draw_time(unsigned int *seed)
 {
 	uint64_t bits = (uint64_t)rand_r(seed) << 31 | (uint64_t)rand_r(seed);

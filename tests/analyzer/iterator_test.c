@@ -58,7 +58,7 @@ TEST(a_batch_goes_on_behind_a_destroy)
 	assert_int_equal(count_of(&s, RULE_LIFE_007), 1);
 }
 
-/* The batch may have ended before: what the trace says of it is a new start. */
+/* The batch may have ended before: the trace contains a new start. */
 TEST(another_batch_begins_behind_a_destroy)
 {
 	struct story s;

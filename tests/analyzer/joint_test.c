@@ -2,8 +2,8 @@
  * Two traces checked as one: analyzer/model/clocks.c, analyzer/model/peer.c,
  * core/store/read/joint.c
  *
- * The first has end 0, the second end 1, which is another machine where @boot is given; its clock
- * is AHEAD of the first's, and as fast as struct two says; its time of day is wrong by 10 s.
+ * The first has end 0, the second end 1, which is another machine if @boot is given; its clock is
+ * AHEAD of the first's, and runs as fast as struct two says; its time of day is wrong by 10 s.
  */
 #include "analyzer/model/clocks.h"
 
@@ -23,13 +23,13 @@ struct two {
 	double fast; /* the second one's clock: 50e-6 */
 };
 
-/* A time of the second one's clock as the first has it. */
+/* A time of the second one's clock in terms of the first one's. */
 static double true_time(const struct two *two, double time)
 {
 	return (time - AHEAD) / (1 + two->fast);
 }
 
-/* The next of @end is @later than what was last, of whatever end. */
+/* The next event of @end is @later than the last one of any end. */
 static struct story *take_turn(struct two *two, int end, uint64_t later)
 {
 	struct story *s = two->s;
@@ -76,7 +76,7 @@ static void poll_message(struct story *s, int end, int opcode)
 	story_event(s, end, EVENT_POLL, (sizeof(*event) + sizeof(*wc)) / 8);
 }
 
-/* From @end to the other, received so much later. */
+/* From @end to the other, received @later. */
 static void send_message(struct two *two, int end, uint64_t takes)
 {
 	const struct event_sge sge = { AT, 8, ends[end].mr.lkey },
@@ -154,7 +154,7 @@ static uint64_t count_findings(const struct two *two)
 	return n;
 }
 
-/* The second end deregisters its memory; @later the first writes to it, and is refused. */
+/* The second end deregisters its memory; @later the first one writes to it, and is refused. */
 static void write_to_what_is_gone(struct two *two, uint64_t later)
 {
 	story_do(take_turn(two, 1, 0), 1, VERB_dereg_mr, 9, 0, W(&ends[1].mr));
@@ -180,7 +180,7 @@ TEST(a_key_that_the_other_machine_has_deregistered)
 	end_two(&two);
 }
 
-/* What came first is not known: nothing is said of it. */
+/* Their order is not known: nothing is reported. */
 TEST(a_key_that_went_at_about_the_same_time)
 {
 	struct two two;
@@ -238,7 +238,7 @@ static const struct apart {
 	{ "slower", -150e-6, 4 }, { "faster", 150e-6, 5 },    { "a_little", 5e-6, 6 },
 };
 
-/* Seconds of messages, each of which takes its own time. */
+/* Seconds of messages, each with a random latency. */
 static void exchange_slowly(struct two *two, unsigned int seed)
 {
 	enum { MANY = 400, GAP = 20000000, SLOWEST = 100000 };
@@ -250,7 +250,7 @@ static void exchange_slowly(struct two *two, unsigned int seed)
 	}
 }
 
-/* In one direction: the receives say when it was at the other end, at the latest. */
+/* Messages in one direction: their receives give the upper bound. */
 TEST(messages_in_one_direction_bound_both_sides)
 {
 	enum { MANY = 400, GAP = 5000000 };
@@ -279,7 +279,7 @@ TEST(messages_in_one_direction_bound_both_sides)
 	end_two(&two);
 }
 
-/* Nor would a clock without drift be within it. */
+/* A clock without drift would not be within it. */
 static void offset_and_drift_are_within_what_is_said(void **state)
 {
 	const struct apart *apart = *state;
@@ -307,7 +307,7 @@ static void offset_and_drift_are_within_what_is_said(void **state)
 }
 TEST_ROWS(aparts, offset_and_drift_are_within_what_is_said);
 
-/* The clock comes from when the ends were made and connected, and says less. */
+/* The clock is computed from the creation and connection of the ends, and less exact. */
 TEST(the_offset_without_messages)
 {
 	struct trace_clock clock;
@@ -384,7 +384,7 @@ static void receive_datagram(struct two *two, int end)
 		    (sizeof(*event) + sizeof(*wc)) / 8);
 }
 
-/* There and back; of three one is lost. Returns how many were received. */
+/* In both directions; one of three is lost. Returns how many were received. */
 static uint64_t exchange_datagrams(struct two *two)
 {
 	enum { MANY = 30, LOST = 3 };
@@ -417,7 +417,7 @@ TEST(datagrams_bound_the_clock_though_some_are_lost)
 	end_two(&two);
 }
 
-/* They went elsewhere: those of the same numbers are of other queue pairs. */
+/* They went elsewhere: those of the same numbers belong to other queue pairs. */
 TEST(datagrams_to_another_address_tell_nothing)
 {
 	struct two two;
@@ -431,7 +431,7 @@ TEST(datagrams_to_another_address_tell_nothing)
 	end_two(&two);
 }
 
-/* Two that agree in nothing but their numbers. */
+/* Two that have nothing in common but their numbers. */
 static const struct stranger {
 	const char *name;
 	uint32_t number;
@@ -478,7 +478,7 @@ TEST(attributes_that_do_not_fit)
 	end_two(&two);
 }
 
-/* A third machine, with the same numbers as the second: which of them it is nobody can tell. */
+/* A third machine, with the same numbers as the second: they cannot be distinguished. */
 TEST(of_two_that_are_alike_none_is_the_peer)
 {
 	struct story stories[3];
@@ -504,7 +504,7 @@ TEST(of_two_that_are_alike_none_is_the_peer)
 		unlink(stories[i].path);
 }
 
-/* What a damaged trace says of its clock may be anything: times stay what times can be. */
+/* The clock's description in a damaged trace may be arbitrary: times must stay valid. */
 static const struct damage {
 	const char *name, *boot, *sql;
 } damages[] = {
@@ -557,12 +557,13 @@ TEST_ROWS(damages, times_are_bounded);
 
 /*
  * Three machines, of which the second is connected with both others: the clock of each is known
- * from any of them on, in two steps.
+ * from any other, in two steps.
  */
 static const struct chain {
 	const char *name;
 	int order[3];
-	double fast[2]; /* the second one's next to the first's, the third's next to the second's */
+	/* the second one's relative to the first's, the third's relative to the second's */
+	double fast[2];
 } chains[] = {
 	{ "from_one_end", { 0, 1, 2 }, { 0, 0 } },
 	{ "from_the_other_end", { 2, 1, 0 }, { 0, 0 } },
@@ -572,7 +573,7 @@ static const struct chain {
 	{ "with_drift_from_the_other_end", { 2, 0, 1 }, { 50e-6, -80e-6 } },
 };
 
-/* The first of @two connects to the second: by other numbers than the pair before. */
+/* The first of @two connects to the second, with other numbers than the pair before. */
 static void connect_pair(struct two *two, uint32_t number)
 {
 	fill_end(&ends[0], number, number);
@@ -605,7 +606,7 @@ static void tell_chain(struct story stories[3], const struct chain *chain, unsig
 	free(two);
 }
 
-/* What the clock of machine @i has when the first one's has @time. */
+/* The time of machine @i when the first one's clock shows @time. */
 static double time_of(const struct chain *chain, int i, double time)
 {
 	for (int pair = 0; pair < i; pair++)
@@ -613,7 +614,7 @@ static double time_of(const struct chain *chain, int i, double time)
 	return time;
 }
 
-/* What is reached in two steps may be wrong by both. */
+/* The error of a result in two steps is the sum of both. */
 static void expect_more_doubt(const struct trace *trace, const struct chain *chain)
 {
 	size_t near = chain->order[1] == 1 ? 1 : 2;
@@ -636,7 +637,7 @@ static void steps_are_added_up(void **state)
 	tell_chain(stories, chain, 11);
 	for (int i = 0; i < 3; i++)
 		finish_story(&stories[i], boots[i]);
-	/* the time of day of the third is as wrong again */
+	/* the time of day of the third is equally wrong */
 	damage_story(&stories[2],
 		     "UPDATE meta SET value = value + 10000000000 WHERE key = 'realtime'");
 	for (int i = 0; i < 3; i++)

@@ -103,7 +103,7 @@ TEST(an_address_comes_back)
 	story_finds_nothing(&s);
 }
 
-/* Another thread is given the address while the destroy has not returned yet. */
+/* Another thread gets the same address before the destroy has returned. */
 TEST(an_address_comes_back_before_the_destroy_returns)
 {
 	struct story_call destroy;
@@ -179,7 +179,7 @@ TEST(double_destroy_is_not_a_use)
 	story_end(&s);
 }
 
-/* As where a trace begins in the middle. */
+/* As in a trace that begins in the middle. */
 TEST(an_object_older_than_the_trace_is_destroyed_twice)
 {
 	const struct finding *f;
@@ -342,7 +342,7 @@ TEST(leaks_are_one_finding_a_place)
 	story_end(&s);
 }
 
-/* Whoever forgets the context forgets what is in it: that is one mistake. */
+/* A program that leaks the context leaks its objects: that is one mistake. */
 TEST(a_leaked_context_is_told_with_what_is_in_it)
 {
 	const struct finding *f;
@@ -363,7 +363,7 @@ TEST(a_leaked_context_is_told_with_what_is_in_it)
 	story_end(&s);
 }
 
-/* The PD is there because of the MR, and not the other way round. */
+/* The PD is left because of the MR, and not the reverse. */
 TEST(a_busy_pd_is_told_with_what_kept_it)
 {
 	const struct finding *f;
@@ -382,7 +382,7 @@ TEST(a_busy_pd_is_told_with_what_kept_it)
 	assert_string_equal(f->object, "mr1");
 	assert_non_null(strstr(f->says, "mr1 of 4 KiB, created by ibv_reg_mr(), still existed"));
 	assert_non_null(strstr(f->says, ", and with it 1 pd."));
-	assert_int_equal(f->of_site, 1); /* though the PD, which is the older, came first */
+	assert_int_equal(f->of_site, 1); /* although the PD, which is older, came first */
 	story_end(&s);
 }
 
@@ -469,7 +469,7 @@ TEST(ten_of_a_site_are_kept_and_all_counted)
 	story_end(&s);
 }
 
-/* As of an imported trace, which has none: or millions would be kept. */
+/* As in an imported trace, which has none: or millions would be kept. */
 TEST(without_stacks_a_verb_is_a_place)
 {
 	struct ibv_pd *pds = calloc(1000, sizeof(*pds));

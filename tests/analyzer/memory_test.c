@@ -20,7 +20,7 @@ static int forget_surroundings(void **state)
 
 FIXTURE(forget_surroundings, NULL);
 
-/* A send of the region's second page is under way. */
+/* A send from the region's second page is outstanding. */
 static void story_sends(struct story *s)
 {
 	struct event_sge sge = { .addr = 0x11000, .length = PAGE, .lkey = 0x60 };
@@ -50,7 +50,7 @@ TEST(memory_of_a_request_is_unmapped)
 	story_end(&s);
 }
 
-/* How often MKEY-006 is found when this is given back while the send is under way. */
+/* How often MKEY-006 is found when this is given back while the send is outstanding. */
 static uint64_t in_use(enum event_memory_what what, uintptr_t addr, uint64_t length)
 {
 	struct story s;

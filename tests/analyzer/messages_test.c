@@ -61,7 +61,7 @@ TEST(who_polls_first_says_when_it_had_arrived)
 {
 	send_as(1, IBV_WR_SEND);
 	s.now += 4000;
-	poll_receive(0); /* 5000 ns behind the post */
+	poll_receive(0); /* 5000 ns after the post */
 	s.now += 2000;
 	poll_send(1, IBV_WC_SUCCESS);
 	const struct profile_messages *m = count_messages();
@@ -89,8 +89,8 @@ TEST(messages_are_told_apart_by_their_order)
 {
 	send_as(1, IBV_WR_SEND);
 	send_as(2, IBV_WR_SEND);
-	poll_receive(0); /* 2000 ns behind the first */
-	poll_receive(1); /* 2000 ns behind the second */
+	poll_receive(0); /* 2000 ns after the first */
+	poll_receive(1); /* 2000 ns after the second */
 	poll_send(1, IBV_WC_SUCCESS);
 	poll_send(2, IBV_WC_SUCCESS);
 	const struct profile_messages *m = count_messages();

@@ -208,7 +208,7 @@ TEST(a_destroy_inside_a_batch_that_failed_is_none)
 	assert_int_equal(count_of(&s, RULE_LIFE_007), 0);
 }
 
-/* The recorder has seen more than the trace has, after a loss. */
+/* The recorder has seen more than the trace contains, after a loss. */
 TEST(an_object_that_is_not_known_is_not_judged)
 {
 	struct event_misuse misuse = call_verb(MISUSE_END_OUTSIDE, VERB_end_poll, (void *)0x1230);

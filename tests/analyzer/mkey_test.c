@@ -303,7 +303,7 @@ TEST(a_region_of_another_protection_domain)
 	story_end(&s);
 }
 
-/* A datagram by way of @ah. */
+/* A datagram with address handle @ah. */
 static void send_by(struct story *s, const struct ibv_ah *ah)
 {
 	struct event_post *event = (struct event_post *)s->words;
@@ -322,7 +322,7 @@ static void send_by(struct story *s, const struct ibv_ah *ah)
 	story_event(s, 0, EVENT_POST, (sizeof(*event) + sizeof(*wr) + sizeof(*ud)) / 8);
 }
 
-/* An address handle of the queue pair's own domain, or of the other. */
+/* An address handle of the queue pair's own domain, or of the other one. */
 static const struct handle {
 	const char *name;
 	struct ibv_pd *pd;
@@ -366,7 +366,7 @@ TEST(a_parent_domain_is_the_domain_below_it)
 	story_finds_nothing(&s);
 }
 
-/* What an element is for, and the region's access. */
+/* The use of an element, and the region's access. */
 static const struct sink {
 	const char *name;
 	int opcode; /* -1: a receive */

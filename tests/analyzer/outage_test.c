@@ -1,4 +1,4 @@
-/* analyzer/facts/outage.c: which failures a port or device that was down explains. */
+/* analyzer/facts/outage.c: failures that are explained by a port or device that was down. */
 #include "analyzer/facts/outage.h"
 
 #include <infiniband/verbs.h>
@@ -142,7 +142,7 @@ TEST(a_status_that_no_link_causes_is_not_explained)
 	}
 }
 
-/* What is told again while a port is down is no other outage. */
+/* An event that is repeated while a port is down is no new outage. */
 TEST(an_outage_lasts_from_the_first_event_to_the_next_that_ends_it)
 {
 	struct outage_victim victim = { PROCESS, CONTEXT,     PORT, IBV_WC_RETRY_EXC_ERR,

@@ -66,7 +66,7 @@ TEST(an_address_handle_is_destroyed_in_time)
 	story_finds_nothing(&s);
 }
 
-/* The program may know from the answer that it was sent. */
+/* The program may know from the reply that it was sent. */
 TEST(an_unsignalled_datagram_says_nothing)
 {
 	struct story s;
@@ -138,7 +138,7 @@ TEST(a_queue_pair_is_destroyed_with_its_receives)
 	story_finds_nothing(&s);
 }
 
-/* MANY receives, one at a time, @numbers and @buffers of them different. */
+/* MANY receives, one at a time, with @numbers different wr_ids and @buffers different buffers. */
 static void receive_many(struct story *s, uint64_t numbers, uint64_t buffers)
 {
 	for (uint64_t i = 0; i < MANY; i++) {
@@ -150,7 +150,7 @@ static void receive_many(struct story *s, uint64_t numbers, uint64_t buffers)
 	}
 }
 
-/* Of two receives that are outstanding at a time. */
+/* Two receives that are outstanding at the same time. */
 static void receive_two(struct story *s, uint64_t number, uint64_t buffer)
 {
 	struct posted p = { .verb = VERB_post_recv, .wr_id = 1000, .n = 1, .buffer = 1000 };
@@ -220,7 +220,7 @@ TEST(a_program_that_never_told_them_apart)
 	story_end(&s);
 }
 
-/* A poll of another thread may be late: the first may have completed. */
+/* A poll of another thread may be recorded late: the first may have completed. */
 TEST(another_thread_polls)
 {
 	struct story s;
@@ -294,7 +294,7 @@ TEST(a_number_comes_back_after_all_was_polled)
 	story_finds_nothing(&s);
 }
 
-/* The device has taken it out, as most do. */
+/* The device has removed it, as most do. */
 TEST(a_number_comes_back_without_a_completion)
 {
 	struct story s;

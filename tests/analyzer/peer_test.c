@@ -1,4 +1,4 @@
-/* analyzer/model/peer.c, analyzer/rules/mkey_peer.c: two processes that talk to each other. */
+/* analyzer/model/peer.c, analyzer/rules/mkey_peer.c: two connected processes. */
 #include "tests/analyzer/ends.h"
 #include "tests/test.h"
 

@@ -84,7 +84,7 @@ TEST(registrations_before_and_after_the_work)
 	story_finds_nothing(&s);
 }
 
-/* It does not keep the other from posting. */
+/* It does not delay the posts of the other thread. */
 TEST(another_thread_registers)
 {
 	struct story s;
@@ -103,7 +103,7 @@ TEST(another_thread_registers)
 	story_finds_nothing(&s);
 }
 
-/* @each sends at a time, by lists of @list. */
+/* @each sends at a time, in lists of @list. */
 static void post_in_lists(struct story *s, uint32_t each, uint32_t list)
 {
 	for (uint64_t i = 0; i < MANY; i += each) {
@@ -154,7 +154,7 @@ TEST(requests_are_posted_by_lists)
 	story_end(&s);
 }
 
-/* A ping-pong can do nothing else. */
+/* A ping-pong cannot do otherwise. */
 TEST(one_request_and_one_completion_at_a_time)
 {
 	struct story s;

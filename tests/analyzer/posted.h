@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Stories about what is posted to a queue pair with room for ROOM sends and receives, and polled.
+ * Stories about posts to a queue pair with room for ROOM sends and receives, and polls.
  */
 #include "tests/analyzer/story.h"
 
@@ -8,7 +8,7 @@ enum { ROOM = 4 };
 
 static struct ibv_qp_cap cap = { ROOM, ROOM, 1, 1, 16 };
 
-/* A queue pair that was asked for @asked, and got @given. */
+/* A queue pair that was requested with @asked, and got @given. */
 static inline void create_roomy(struct story *s, struct ibv_qp_cap asked, struct ibv_qp_cap given)
 {
 	struct ibv_qp_init_attr attr = {
@@ -35,15 +35,15 @@ static inline void end_well(struct story *s)
 	story_exit(s, STORY_PID, 0);
 }
 
-/* What a post is made of; the rest is 0. */
+/* The parameters of a post; the rest is 0. */
 struct posted {
 	enum verb verb;
 	uint64_t wr_id; /* of the first; the next ones follow */
 	uint32_t n;
 	uint32_t flags; /* of each */
-	uint32_t nsge;  /* of each; 0 stands for 1 */
+	uint32_t nsge;  /* of each; 0 means 1 */
 	uint32_t length;
-	uint64_t buffer; /* of the first; 0: as its number */
+	uint64_t buffer; /* of the first; 0: the same as its number */
 	int ret;
 	uint32_t bad; /* 1 + index */
 };

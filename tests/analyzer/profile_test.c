@@ -56,7 +56,7 @@ static const struct profile_requests *writes_of(const struct profile *p, uint64_
 	return p->requests[IBV_WR_RDMA_WRITE][profile_size_class(bytes)];
 }
 
-static const struct profile_place *place_of(const struct profile *p, enum verb verb)
+static const struct profile_place *index_of(const struct profile *p, enum verb verb)
 {
 	for (size_t i = 0; i < p->nplaces; i++)
 		if (p->places[i].verb == verb)
@@ -114,7 +114,7 @@ TEST(refused_posts_count_with_what_was_taken)
 	post_two(1);
 	post_two(0);
 	const struct profile *p = profile_story(NULL);
-	const struct profile_place *place = place_of(p, VERB_post_send);
+	const struct profile_place *place = index_of(p, VERB_post_send);
 	const struct profile_queue *queue = NULL;
 
 	for (size_t i = 0; i < p->nobjects; i++)
@@ -201,9 +201,9 @@ TEST(calls_between_two_posts_are_while_posting)
 	assert_int_equal(p->verbs[VERB_reg_mr].posting_ns, 1000);
 	assert_int_equal(p->registered, 3);
 	assert_int_equal(p->registered_bytes, 3 * 4096);
-	assert_int_equal(place_of(p, VERB_reg_mr)->calls, 3);
-	assert_int_equal(place_of(p, VERB_reg_mr)->posting, 1);
-	assert_int_equal(place_of(p, VERB_reg_mr)->stack != 0, 1);
+	assert_int_equal(index_of(p, VERB_reg_mr)->calls, 3);
+	assert_int_equal(index_of(p, VERB_reg_mr)->posting, 1);
+	assert_int_equal(index_of(p, VERB_reg_mr)->stack != 0, 1);
 }
 
 TEST(a_part_by_time_counts_what_is_in_it)
@@ -243,7 +243,7 @@ TEST(sizes_have_classes_up_to_a_power_of_two)
 	profile_story(NULL);
 }
 
-/* The process says where it is: phase @text begins or ends. */
+/* The process marks its phase: @text begins or ends. */
 static void mark_phase(enum event_mark_kind kind, const char *text)
 {
 	struct event_mark *event = (struct event_mark *)s.words;
@@ -291,7 +291,7 @@ TEST(a_phase_in_itself_ends_once)
 	assert_int_equal(profile_story(&select)->send.requests, 1);
 }
 
-/* Threads waited: written by the recorder behind the wait. */
+/* Threads waited: written by the recorder after the wait. */
 static void wait_for_room(uint64_t began, uint64_t ticks, enum event_waited_why why)
 {
 	struct event_waited *event = (struct event_waited *)s.words;
@@ -303,7 +303,7 @@ static void wait_for_room(uint64_t began, uint64_t ticks, enum event_waited_why 
 	story_event(&s, 0, EVENT_WAITED, sizeof(*event) / 8);
 }
 
-/* What `verbatim record` says of its traces. */
+/* The row that `verbatim record` writes to its traces. */
 static void tell_of_waits(const char *path)
 {
 	sqlite3 *db;
@@ -318,7 +318,7 @@ static void tell_of_waits(const char *path)
 TEST(waits_are_known_where_they_were_recorded)
 {
 	wait_for_room(s.now + 1000, 70000, WAITED_ROOM);
-	assert_false(profile_story(NULL)->waited.known); /* a story's writer does not say so */
+	assert_false(profile_story(NULL)->waited.known); /* a story's writer does not write it */
 }
 
 TEST(waits_are_counted_in_their_part)

@@ -22,7 +22,7 @@ TEST(a_full_send_queue_stops_the_program)
 	story_end(&s);
 }
 
-/* What every program does that waits for room. */
+/* As all programs do that wait for room. */
 TEST(a_refused_request_is_posted_after_a_completion)
 {
 	struct story s;
@@ -148,7 +148,7 @@ TEST(a_full_receive_queue_stops_the_program)
 	story_tells(&s, RULE_QUEUE_002, "4 of 4 receives outstanding");
 }
 
-/* Some fill a queue until it takes no more. */
+/* Some programs fill a queue until it accepts no more. */
 TEST(receives_until_the_queue_is_full)
 {
 	struct story s;
@@ -395,7 +395,7 @@ TEST(a_refused_request_is_left_out)
 		    "posted again, and 2 other requests were.");
 }
 
-/* The same data under another number. */
+/* The same data with another number. */
 TEST(a_refused_buffer_is_posted_again)
 {
 	struct story s;

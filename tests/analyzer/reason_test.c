@@ -14,7 +14,7 @@ enum {
 
 static const union ibv_gid local = { .raw = { 0xfe, 0x80, [15] = 1 } };
 
-/* What the recorder asks when a context is opened. */
+/* The recorder's query when a context is opened. */
 static void ask_device(struct story *s)
 {
 	static struct ibv_device_attr attr = { .max_qp_wr = 100,
@@ -49,7 +49,7 @@ static void begin_story(struct story *s)
 	create_cq(s);
 }
 
-/* End it; the reason of the only failed verb is @because, NULL: it is not known. */
+/* End it; the reason of the only failed verb is @because, NULL: unknown. */
 static void failed_because(struct story *s, const char *because)
 {
 	const struct fact_list *facts;
@@ -70,7 +70,7 @@ static void failed_because(struct story *s, const char *because)
 	story_end(s);
 }
 
-/* ibv_modify_qp(): which attributes, the values that differ from what works */
+/* ibv_modify_qp(): the attributes, and the values that differ from valid ones */
 static const struct of_modify {
 	const char *name;
 	struct ibv_qp_attr attr;

@@ -1,4 +1,4 @@
-/* analyzer/model/receive_order.c: receives that completed sends have taken. */
+/* analyzer/model/receive_order.c: receives that completed sends have consumed. */
 #include "analyzer/model/receive_order.h"
 
 #include "tests/test.h"
@@ -24,7 +24,7 @@ static void expect_none(struct receive_order *order)
 	assert_false(receive_order_next(order, &posted, &done));
 }
 
-/* A message, a write, a message: the completion of the second is of one message. */
+/* A message, a write, a message: the completion of the second covers one message. */
 static void post_three(struct receive_order *order)
 {
 	receive_order_send(order, post_of(1), 0, true);
@@ -83,7 +83,7 @@ TEST(two_threads_have_no_known_order)
 	receive_order_fini(&order);
 }
 
-/* The second has nothing new, and does not stand before the third. */
+/* The second has nothing new, and does not come before the third. */
 TEST(a_completion_of_no_new_message_is_passed_over)
 {
 	struct receive_order order = { 0 };
@@ -100,7 +100,7 @@ TEST(a_completion_of_no_new_message_is_passed_over)
 	receive_order_fini(&order);
 }
 
-/* Completions that are polled out of order: the later one was of the earlier, too. */
+/* Completions that are polled out of order: the later one also covered the earlier. */
 TEST(an_earlier_completion_that_is_read_later_is_none)
 {
 	struct receive_order order = { 0 };
@@ -155,7 +155,7 @@ static void request_is_known_by_all_three(void **state)
 }
 TEST_ROWS(others, request_is_known_by_all_three);
 
-/* Many at once, in rounds: those that are done give their room to others. */
+/* Many at once, in rounds: completed ones make room for others. */
 TEST(messages_are_counted_over_many_rounds)
 {
 	enum { ROUNDS = 300, EACH = 50 };
@@ -180,7 +180,7 @@ TEST(messages_are_counted_over_many_rounds)
 	receive_order_fini(&order);
 }
 
-enum { MOST = 1 << 20 }; /* that one end may be ahead of the other */
+enum { MOST = 1 << 20 }; /* number of events that one end may be ahead of the other */
 
 static void post_many(struct receive_order *order, int n)
 {
@@ -196,7 +196,7 @@ TEST(an_end_may_be_far_ahead)
 
 	post_many(&order, MOST);
 	expect_next(&order, 0, MOST);
-	receive_order_post(&order, MOST); /* one has been taken */
+	receive_order_post(&order, MOST); /* one has been consumed */
 	assert_false(order.broken);
 	receive_order_fini(&order);
 }

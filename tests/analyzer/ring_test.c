@@ -91,7 +91,7 @@ TEST(a_cleared_queue_is_empty)
 	queue_put(other);
 }
 
-/* An SRQ outlives no queue pair, but its queue does. */
+/* An SRQ does not outlive its queue pairs, but its queue does. */
 TEST(a_queue_lives_as_long_as_somebody_refers_to_it)
 {
 	struct queue *queue = queue_new(NULL, false);

@@ -36,7 +36,7 @@ static void finds_once(struct story *s, enum rule_id rule, const char *says)
 	story_end(s);
 }
 
-/* What the first end, and the second, are connected with. */
+/* The attributes of the first end, and of the second. */
 static const struct pair {
 	const char *name;
 	struct ibv_qp_attr first, second;
@@ -214,7 +214,7 @@ TEST(no_retry_at_all)
 	finds_once(&s, RULE_STATE_007, "rnr_retry is 0");
 }
 
-/* Three sends that take @lasted each, by timers of the receiver, whose receives come @late. */
+/* Three sends that take @lasted each, with timers of the receiver, whose receives come @late. */
 static const struct stall {
 	const char *name;
 	uint8_t timer;
@@ -267,7 +267,7 @@ static void sends_take_long(void **state)
 }
 TEST_ROWS(stalls, sends_take_long);
 
-/* What is slow with receives posted is slow without. */
+/* A path that is slow with receives posted is slow without. */
 TEST(a_slow_way_does_not_become_a_timer)
 {
 	struct story s;
@@ -284,7 +284,7 @@ TEST(a_slow_way_does_not_become_a_timer)
 	story_finds_nothing(&s);
 }
 
-/* After a reset the messages and receives of before do not count. */
+/* After a reset earlier messages and receives do not count. */
 TEST(receives_of_an_earlier_connection)
 {
 	struct story s;

@@ -54,7 +54,7 @@ static void post_recv(struct story *s)
 	post_one(s, 0, VERB_post_recv, 0);
 }
 
-/* The queue pair of an iWARP device, which librdmacm has brought to INIT, as it does. */
+/* The queue pair of an iWARP device, which librdmacm has moved to INIT, as it does. */
 static void begin_iwarp(struct story *s)
 {
 	static struct ibv_device device = { .name = "siw0",
@@ -127,7 +127,7 @@ TEST(a_transition_that_is_none_is_named)
 	story_tells(&s, RULE_STATE_001, "there is no transition RESET -> RTR");
 }
 
-/* The values may have been wrong, or the device has moved it meanwhile. */
+/* The values may have been wrong, or the device may have changed its state meanwhile. */
 TEST(a_refusal_that_the_table_does_not_explain_is_not_judged)
 {
 	struct story s;
@@ -220,7 +220,7 @@ TEST(a_connected_queue_is_posted_to)
 	story_finds_nothing(&s);
 }
 
-/* Another thread's modify has begun: whether the post came before or after it is not known. */
+/* Another thread's modify has begun: the order of the post and the modify is not known. */
 TEST(a_post_beside_a_modify_is_not_judged)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTS };
@@ -239,7 +239,7 @@ TEST(a_post_beside_a_modify_is_not_judged)
 	story_finds_nothing(&s);
 }
 
-/* As librdmacm does when it connects: its own verbs move the queue pair. */
+/* As in librdmacm, which connects with its own verbs. */
 TEST(inner_transitions_count)
 {
 	struct story s;
@@ -260,7 +260,7 @@ TEST(posts_after_err_are_found_once)
 	begin_story(&s);
 	connect_qp(&s);
 	modify_to(&s, IBV_QPS_ERR, IBV_QP_STATE, 0); /* 1:16 */
-	post_send(&s);                               /* to be told when it is drained */
+	post_send(&s);                               /* whose completion shows that it is drained */
 	post_recv(&s);
 	post_recv(&s);
 	post_recv(&s);
@@ -443,7 +443,7 @@ TEST(a_modify_after_an_error_leaves_room_to_drain)
 	story_finds_nothing(&s);
 }
 
-/* The old error comes after the queue pair was taken back into service. */
+/* The old error is polled after the queue pair was reset and connected again. */
 TEST(an_error_from_before_the_reset_does_not_count)
 {
 	struct story s;
@@ -472,7 +472,7 @@ TEST(a_fatal_event_ends_the_service)
 	story_tells(&s, RULE_STATE_003, "reported by ibv_get_async_event() at");
 }
 
-/* An Ethernet port with fe80::1 by RoCE v1 and 10.0.0.1 by v2; the peers of stories. */
+/* An Ethernet port with fe80::1 by RoCE v1 and 10.0.0.1 by v2; the peers in stories. */
 static const union ibv_gid own_local = { .raw = { 0xfe, 0x80, [15] = 1 } };
 static const union ibv_gid own_ipv4 = { .raw = { [10] = 0xff, 0xff, 10, 0, 0, 1 } };
 static const union ibv_gid peer_local = { .raw = { 0xfe, 0x80, [15] = 2 } };
@@ -601,7 +601,7 @@ TEST(the_state_of_an_answer_counts)
 	struct story s;
 
 	begin_story(&s);
-	query_state(&s, IBV_QPS_RTS); /* somebody else has connected it */
+	query_state(&s, IBV_QPS_RTS); /* another thread has connected it */
 	post_send(&s);
 	query_state(&s, IBV_QPS_ERR);
 	post_send(&s);
@@ -609,7 +609,7 @@ TEST(the_state_of_an_answer_counts)
 	story_tells(&s, RULE_STATE_003, "reported by ibv_query_qp() at");
 }
 
-/* It was asked before another thread's modify, and answered after that. */
+/* The query began before another thread's modify, and returned after it. */
 TEST(an_old_answer_does_not_count)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT };
@@ -628,7 +628,7 @@ TEST(an_old_answer_does_not_count)
 	story_finds_nothing(&s);
 }
 
-/* EFA, DCI: what states they need is the driver's. */
+/* EFA, DCI: the driver defines their states. */
 TEST(a_driver_s_own_queue_pair_is_not_judged)
 {
 	struct ibv_qp_init_attr attr = { .send_cq = &a_cq,

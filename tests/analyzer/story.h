@@ -1,10 +1,10 @@
 #pragma once
 /*
- * A trace without a device: calls are told to the store's writer as a traced
- * program would have written them.
+ * A trace without a device: calls are passed to the store's writer as a traced program would have
+ * written them.
  *
- * Handles are addresses of objects in the test's own memory. Each step takes
- * 1000 ns. Included by one test program at a time.
+ * Handles are addresses of objects in the test's own memory. Each step takes 1000 ns. Included by
+ * one test program at a time.
  */
 #include <infiniband/verbs.h>
 #include <stdio.h>
@@ -22,7 +22,7 @@
 
 enum { STORY_THREADS = 8, STORY_ARGS = 8, STORY_PID = 100 };
 
-/* What the processes of the next story run in; set before story_begin(). */
+/* The environment of the processes of the next story; set before story_begin(). */
 static struct event_process story_limits;
 static const char *story_environ = ""; /* one variable, "NAME=value" */
 static const char *story_copies = "";  /* copies_on_fork */
@@ -33,9 +33,9 @@ struct story {
 	struct writer *writer;
 	struct clock clock;
 	uint64_t now;
-	uint64_t forked_at; /* when a child that comes now was forked; 0: just now */
-	int error;          /* errno after what returns */
-	bool inner;         /* what comes is called inside another verb */
+	uint64_t forked_at; /* when the next child was forked; 0: just now */
+	int error;          /* errno after the next return */
+	bool inner;         /* the next call is inside another verb */
 	struct {
 		struct ring_head head;
 		uint32_t id; /* in the trace */
@@ -68,7 +68,9 @@ static inline void story_event(struct story *s, int thread, int type, size_t wor
 	memset(s->words, 0, sizeof(s->words));
 }
 
-/* A thread of process @pid; the first of a process says whose fork it is. Returns its index. */
+/*
+ * A thread of process @pid; the first one of a process says which fork made it. Returns its index.
+ */
 static inline int story_thread(struct story *s, int pid, int forked_from, uint32_t fork_seq)
 {
 	struct event_process *process = (struct event_process *)s->words;
@@ -99,7 +101,7 @@ static inline int story_thread(struct story *s, int pid, int forked_from, uint32
 	return t;
 }
 
-/* @strict: as `record --strict` does. */
+/* @strict: as by `record --strict`. */
 static inline void story_begin_how(struct story *s, bool strict)
 {
 	struct writer_info info = { .clock = &s->clock,
@@ -123,7 +125,7 @@ static inline void story_begin(struct story *s)
 	story_begin_how(s, true);
 }
 
-/* @stack stands for a place in the program; 0 is none. The arguments follow as uint64_t. */
+/* @stack identifies a place in the program; 0 is none. The arguments follow as uint64_t. */
 static inline struct story_call story_call_args(struct story *s, int thread, enum verb verb,
 						uint64_t stack, va_list list)
 {
@@ -271,7 +273,7 @@ static inline void story_gives(struct story *s, int thread, enum event_memory_wh
 	story_event(s, thread, EVENT_MEMORY, sizeof(*event) / 8);
 }
 
-/* The recorder saw a misuse; @with has what it is, and of what. */
+/* The recorder saw a misuse; @with has its kind and its object. */
 static inline void story_misuses(struct story *s, int thread, const struct event_misuse *with)
 {
 	struct event_misuse *event = (struct event_misuse *)s->words;
@@ -305,7 +307,7 @@ static inline void story_end(struct story *s)
 	unlink(s->path);
 }
 
-/* The findings of all rules. */
+/* The number of findings of all rules. */
 static inline uint64_t story_found(const struct story *s)
 {
 	uint64_t n = 0;
@@ -323,7 +325,7 @@ static inline void story_finds_nothing(struct story *s)
 	story_end(s);
 }
 
-/* The only finding there is, of @rule. */
+/* The only finding, of @rule. */
 static inline const struct finding *story_only(const struct story *s, enum rule_id rule)
 {
 	assert_int_equal(s->findings->n, 1);
@@ -361,7 +363,7 @@ static inline void story_tells(struct story *s, enum rule_id rule, const char *t
 	story_end(s);
 }
 
-/* Public structures, as handles; no test needs all of them. */
+/* Public structures, used as handles; no test needs all of them. */
 #pragma GCC diagnostic ignored "-Wunused-variable"
 static struct ibv_context a_context = { .num_comp_vectors = 1 };
 static struct ibv_pd a_pd = { .context = &a_context, .handle = 1 };
@@ -375,12 +377,12 @@ static struct ibv_qp a_qp = { .context = &a_context,
 			      .send_cq = &a_cq,
 			      .recv_cq = &a_cq,
 			      .qp_num = 0x21,
-			      .state = IBV_QPS_RTS, /* made so: most stories just post */
+			      .state = IBV_QPS_RTS, /* initially in RTS: most stories only post */
 			      .qp_type = IBV_QPT_RC };
 
 #define W(x) ((uint64_t)(uintptr_t)(x))
 
-/* The calls that most stories start with; the stacks are 1 to 9. */
+/* The calls that most stories begin with; the stacks are 1 to 9. */
 static inline void open_context(struct story *s)
 {
 	story_do(s, 0, VERB_open_device, 1, W(&a_context), W(0x1000));
@@ -415,7 +417,7 @@ static inline void story_with_cq(struct story *s)
 	create_cq(s);
 }
 
-/* And a queue pair; to event 1:9. */
+/* And a queue pair; up to event 1:9. */
 static inline void story_with_qp(struct story *s)
 {
 	story_with_cq(s);

@@ -1,4 +1,4 @@
-/* analyzer/report/symbols.c over frames of this very program. */
+/* analyzer/report/symbols.c over frames of this program. */
 #include <dirent.h>
 #include <dlfcn.h>
 #include <elf.h>
@@ -56,7 +56,7 @@ __attribute__((noinline)) static uint64_t where_am_i(void)
 	return (uint64_t)(uintptr_t)__builtin_return_address(0);
 }
 
-/* A return address in here. */
+/* A return address in this program. */
 static struct frame a_frame(void)
 {
 	struct frame frame = { .ip = where_am_i() };
@@ -143,7 +143,7 @@ TEST(no_module_gives_the_address)
 	symbols_close(symbols);
 }
 
-/* What is said of a frame in @module. */
+/* Check the problem reported for a frame in @module. */
 static void assert_problem(const char *module, const char *problem)
 {
 	struct frame frame = a_frame();
@@ -201,7 +201,7 @@ TEST(files_have_a_size_and_a_kind)
 	assert_file_problem("\177ELF", 4096, "file cannot be read");
 }
 
-/* The one child of ours, by its parent in /proc/PID/stat. */
+/* Our only child, by its parent in /proc/PID/stat. */
 static pid_t reader_of_symbols(void)
 {
 	DIR *all = opendir("/proc");
@@ -224,7 +224,7 @@ static pid_t reader_of_symbols(void)
 	return found;
 }
 
-/* The reader ends over one place; what is said of another file then? */
+/* The reader dies at one place; check the problem reported for another file. */
 static void assert_after(int signal, const char *problem)
 {
 	struct frame frame = a_frame();
@@ -237,7 +237,7 @@ static void assert_after(int signal, const char *problem)
 	symbols_find(symbols, &frame, &symbol, 1);
 	assert_non_null(symbol.function);
 	assert_int_equal(kill(reader_of_symbols(), signal), 0);
-	frame.offset++; /* what is known is not asked for again */
+	frame.offset++; /* a known answer is not requested again */
 	symbols_find(symbols, &frame, &symbol, 1);
 	assert_string_equal(symbol.problem, "file cannot be read");
 	frame.build_id = "ab";
@@ -256,7 +256,7 @@ TEST(time_is_bounded)
 	assert_after(SIGXCPU, "symbols take too long");
 }
 
-/* It takes three at most: the file, and the two ends of the reader's socket. */
+/* It needs three at most: the file, and the two ends of the reader's socket. */
 TEST(too_few_descriptors_are_called_so)
 {
 	struct frame frame = a_frame();
@@ -306,7 +306,7 @@ static void end_reader(int socket, pid_t reader)
 	assert_int_equal(status, 0);
 }
 
-/* Sends descriptor @fd along unless it is -1. */
+/* Also sends descriptor @fd unless it is -1. */
 static struct symbolise_answer ask_reader(int socket, struct symbolise_ask ask, int fd)
 {
 	static struct symbolise_answer answer;

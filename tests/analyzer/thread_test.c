@@ -94,12 +94,12 @@ TEST(a_destroy_that_failed_does_no_harm)
 	destroy = story_destroys(&s);
 	story_sends(&s, OTHER);
 	story_return(&s, &destroy, EBUSY);
-	destroy = story_destroys(&s); /* what raced with the first does not with the second */
+	destroy = story_destroys(&s); /* a race with the first one is none with the second */
 	story_return(&s, &destroy, 0);
 	assert_int_equal(count_races(&s), 0);
 }
 
-/* Destroys of CQs and queue pairs wait for that. */
+/* Destroys of CQs and queue pairs wait for it. */
 TEST(acknowledging_is_no_race)
 {
 	struct story_call destroy;
@@ -113,7 +113,7 @@ TEST(acknowledging_is_no_race)
 	assert_int_equal(count_races(&s), 0);
 }
 
-/* The address was given again before the destroy returned. */
+/* The address was used again before the destroy returned. */
 TEST(a_new_object_at_the_address_is_another)
 {
 	struct ibv_qp_init_attr attr = { .send_cq = &a_cq,
@@ -130,7 +130,7 @@ TEST(a_new_object_at_the_address_is_another)
 	assert_int_equal(count_races(&s), 0);
 }
 
-/* It was in use when the process died: of that, perhaps. */
+/* It was in use when the process died: perhaps because of that. */
 TEST(a_destroy_that_never_returned_races_too)
 {
 	struct story s;

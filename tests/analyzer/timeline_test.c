@@ -129,7 +129,7 @@ TEST(depth_is_what_is_outstanding)
 	assert_int_equal(last, 2);
 }
 
-/* Bins of what there is at @time, of a time line that is made by hand. */
+/* The bins at @time, of a time line that is made by hand. */
 static void count_at(struct timeline *t, int64_t time)
 {
 	size_t bin = timeline_bin_of(t, time);
@@ -152,7 +152,7 @@ TEST(bins_become_wider_and_keep_what_they_have)
 	assert_true((int64_t)t->nbins * t->width >= 99999 * 7000);
 	count_at(t, INT64_MAX);
 	assert_int_equal(sum_of(t).requests, 100001);
-	count_at(t, 0); /* before the first: of a damaged trace */
+	count_at(t, 0); /* before the first event: in a damaged trace */
 	assert_int_equal(sum_of(t).requests, 100002);
 }
 

@@ -1,10 +1,10 @@
-/* analyzer/model/unique.c: numbers that are there once, and once more. */
+/* analyzer/model/unique.c: numbers that occur once, and again. */
 #include "analyzer/model/unique.h"
 #include "tests/test.h"
 
 enum { ROOM = 8, LONG = 2000 };
 
-/* So many numbers come and go, one at a time. */
+/* @n numbers come and go, one at a time. */
 static void pass_many(struct unique *u, uint64_t n)
 {
 	for (uint64_t i = 0; i < n; i++) {
@@ -45,7 +45,7 @@ TEST(a_deep_queue_takes_longer_to_know)
 	unique_fini(&u);
 }
 
-/* Against a table of which numbers are there; the numbers collide in the hash table. */
+/* Compared with a table of the present numbers, which collide in the hash table. */
 TEST(what_was_removed_is_gone_and_nothing_else)
 {
 	enum { NUMBERS = 300 };

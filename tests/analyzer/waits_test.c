@@ -26,7 +26,7 @@ static void post_8_bytes(struct story *s, int thread, enum verb verb, uint32_t l
 		   sge);
 }
 
-/* What is said of process 1, which @signal ends a second later; NULL: nothing. */
+/* The report on process 1, which @signal ends a second later; NULL: nothing. */
 static void says_of_it(struct story *s, int signal, const char *wanted)
 {
 	const char *said;
@@ -209,7 +209,7 @@ static void receive_as_peer(struct story *s)
 	story_event(s, 1, EVENT_POLL, (sizeof(*event) + sizeof(*wc)) / 8);
 }
 
-/* It does not say that its completion had come, nor what the program waited for. */
+/* That does not show that its completion had come, nor what the program waited for. */
 TEST(a_send_that_has_arrived_is_told_with_the_receives)
 {
 	struct story s;
@@ -271,7 +271,7 @@ static void begin_story_of(struct story *s, int type)
 	end_types[0] = end_types[1] = IBV_QPT_RC;
 }
 
-/* Two queue pairs for datagrams, which are told no peer. */
+/* Two queue pairs for datagrams, which have no peer. */
 static void begin_datagrams(struct story *s)
 {
 	struct ibv_qp_attr attr = { .port_num = 1 };
@@ -296,7 +296,7 @@ static void receive_into(struct story *s, uint32_t bytes)
 	story_post(s, 0, VERB_post_recv, &ends[0].qp, 1, 0, sge);
 }
 
-/* Process 2 sends one of @bytes to process 1. */
+/* Process 2 sends a datagram of @bytes to process 1. */
 static void send_datagram(struct story *s, uint32_t bytes)
 {
 	struct event_post *event = (struct event_post *)s->words;
@@ -372,7 +372,7 @@ TEST(a_message_of_uc_that_is_too_long)
 	"qp1 was still in INIT, without an ibv_modify_qp() to RTR with the number of its peer: " \
 	"the data that programs exchange before it (host, TCP port, numbers) is not in the trace"
 
-/* Ends before anybody told it whom to talk to, with receives posted. */
+/* It ends before it was connected, with receives posted. */
 static void end_unconnected(struct story *s)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = 1 };

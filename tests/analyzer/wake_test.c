@@ -15,7 +15,7 @@ static void begin_wait(struct story *s)
 			   (struct event_sge){ AT, 8, ends[1].mr.lkey });
 }
 
-/* A message; the sender has its completion. */
+/* A message; the sender has polled its completion. */
 static void send_one(struct story *s)
 {
 	story_post(s, 0, VERB_post_send, &ends[0].qp, 1, IBV_WR_SEND,

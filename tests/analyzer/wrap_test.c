@@ -6,7 +6,7 @@
 #include "analyzer/report/wrap.h"
 #include "tests/test.h"
 
-/* @text in lines of @columns from column 0 on, those but the first indented by 4. */
+/* @text in lines of @columns from column 0 on, all but the first indented by 4. */
 static char *wrap_in(int columns, const char *text)
 {
 	char *shown = NULL;

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * What the small programs share: the first device, and giving up.
+ * Functions that the small programs share: opening the first device, and failing.
  *
  * `good` as the only argument makes a program leave out its mistake.
  */
@@ -48,7 +48,7 @@ static inline struct ibv_qp *create_rc_qp(struct ibv_pd *pd, struct ibv_cq *cq)
 	return NEED(ibv_create_qp(pd, &attr));
 }
 
-/* What queue pairs are connected with; a program may change it before. */
+/* Attributes that connect queue pairs; a program may change them before. */
 static struct ibv_qp_attr connected_with = {
 	.port_num = 1,
 	.qp_access_flags = IBV_ACCESS_REMOTE_WRITE,
@@ -78,7 +78,7 @@ static inline void to_init(struct ibv_qp *qp)
 			   mask | (qp->qp_type == IBV_QPT_UD ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS)));
 }
 
-/* To queue pair @number at @address; what ibv_modify_qp() returns. */
+/* Move to RTR with queue pair @number at @address; returns the result of ibv_modify_qp(). */
 static inline int to_rtr(struct ibv_qp *qp, uint32_t number, struct ibv_ah_attr address)
 {
 	struct ibv_qp_attr attr = attributes_of(IBV_QPS_RTR);
@@ -106,7 +106,7 @@ static inline void to_rts(struct ibv_qp *qp)
 	MUST(ibv_modify_qp(qp, &attr, mask));
 }
 
-/* What was posted is flushed. */
+/* All posted requests are flushed. */
 static inline void to_err(struct ibv_qp *qp)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
@@ -146,7 +146,7 @@ static inline struct ibv_qp *create_ud_qp(struct ibv_pd *pd, struct ibv_cq *cq, 
 	return qp;
 }
 
-/* From RESET to RTS; on RoCE by the port's first GID. The other is on the same port. */
+/* From RESET to RTS; on RoCE with the port's first GID. The other one is on the same port. */
 static inline void connect_to(struct ibv_context *context, struct ibv_qp *qp, uint32_t number)
 {
 	to_init(qp);
@@ -154,7 +154,7 @@ static inline void connect_to(struct ibv_context *context, struct ibv_qp *qp, ui
 	to_rts(qp);
 }
 
-/* Begin anew with the software device on an Ethernet link, unless it is. */
+/* Execute the program again with the software device on an Ethernet link, unless it is. */
 static inline void be_on_ethernet(char **argv)
 {
 	if (getenv("VERBATIM_SOFT_LINK"))

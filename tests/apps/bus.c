@@ -1,10 +1,10 @@
 /*
- * What a recorded program sees of SIGBUS.
+ * How a recorded program experiences SIGBUS.
  *
- *	bus asks	what sigaction() and signal() say is what the program has set
- *	bus handles	its own handler gets what comes
- *	bus faults	behind the end of a file of its own: the system's default
- *	bus sends	to itself: the same
+ * 	bus asks	sigaction() and signal() return what the program has set
+ * 	bus handles	its own handler gets the signal
+ * 	bus faults	after the end of a file of its own: the system's default
+ * 	bus sends	to itself: the same
  */
 #include "tests/apps/app.h"
 
@@ -26,7 +26,7 @@ static void on_bus(int signal, siginfo_t *info, void *context)
 	     -1, 0);
 }
 
-/* A page behind the end of its file. */
+/* A page after the end of its file. */
 static volatile char *map_nothing(void)
 {
 	char path[] = "/tmp/bus-XXXXXX";

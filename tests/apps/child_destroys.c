@@ -1,6 +1,6 @@
 /*
- * A child's exit handler destroys what its parent has made. On a kernel device these are the
- * parent's own objects: its destroys find nothing any more, which it ignores.
+ * A child's exit handler destroys its parent's objects. On a kernel device these are the parent's
+ * own: the child's destroys fail, which it ignores.
  */
 #include <sys/wait.h>
 

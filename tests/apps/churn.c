@@ -1,17 +1,17 @@
 /*
- * A program that goes on and on without keeping anything:
+ * A program that makes and frees objects again and again:
  *
- *	churn WHAT N [WHAT N]...
+ * 	churn WHAT N [WHAT N]...
  *
- *	regions    register and deregister memory N times
- *	qps        make, connect and destroy a queue pair
- *	queries    ask for the state of a port
- *	threads    a thread that calls verbs
- *	forks      a process that calls verbs
- *	stacks     allocate a protection domain in a call chain of its own
- *	marks      leave a mark
- *	files      load the library CHURN_FILE by another name, register memory there, and unload it
- *	alive      register memory that is never deregistered
+ * 	regions    register and deregister memory N times
+ * 	qps        make, connect and destroy a queue pair
+ * 	queries    ask for the state of a port
+ * 	threads    a thread that calls verbs
+ * 	forks      a process that calls verbs
+ * 	stacks     allocate a protection domain in a call chain of its own
+ * 	marks      leave a mark
+ * 	files      load the library CHURN_FILE by another name, register memory there, and unload it
+ * 	alive      register memory that is never deregistered
  */
 #include "tests/apps/app.h"
 
@@ -100,7 +100,7 @@ static void do_forks(long n)
 
 static void go_left(unsigned long which, int depth);
 
-/* The bits of @which say by which of two ways it gets down. */
+/* The bits of @which choose one of two calls at each level. */
 __attribute__((noinline)) static void go_right(unsigned long which, int depth)
 {
 	if (!depth)

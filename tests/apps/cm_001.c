@@ -1,5 +1,5 @@
 /*
- * CM-001: an identifier is destroyed before its queue pair, which is left with all that it needs.
+ * CM-001: an identifier is destroyed before its queue pair, which cannot be destroyed afterwards.
  */
 #include <arpa/inet.h>
 #include <rdma/rdma_cma.h>

@@ -1,6 +1,6 @@
 /*
  * A client resolves an address to which a server is bound that does not listen yet: the system has
- * chosen the server's port, which the server has read and told.
+ * chosen the server's port, which the server has read and sent.
  */
 #include <arpa/inet.h>
 #include <rdma/rdma_cma.h>

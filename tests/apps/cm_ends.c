@@ -1,10 +1,10 @@
 /*
- * Both ends of connections of librdmacm, without queue pairs: what is said there is all there is
+ * Both ends of connections of librdmacm, without queue pairs: only private data is exchanged
  *
- *	cm_ends listen PORT	rejects the first that asks ("full"), accepts the second ("welcome")
- *	cm_ends connect PORT	asks twice ("first", "second"), goes when it was accepted
+ * 	cm_ends listen PORT	rejects the first that asks ("full"), accepts the second ("welcome")
+ * 	cm_ends connect PORT	asks twice ("first", "second"), goes when it was accepted
  *
- * Who asks says who it is in numbers of queue pairs that nobody has.
+ * A client identifies itself by numbers of queue pairs that do not exist.
  */
 #include <arpa/inet.h>
 #include <rdma/rdma_cma.h>
@@ -87,7 +87,7 @@ static void listen_at(const char *port)
 	rdma_destroy_id(listener);
 }
 
-/* Returns what came of it; nobody may listen yet. */
+/* Returns the resulting event; there may be no listener yet. */
 static enum rdma_cm_event_type request_connection(const char *port, const char *text,
 						  uint32_t number, struct rdma_cm_id **ret_id,
 						  int *ret_status)

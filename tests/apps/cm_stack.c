@@ -1,12 +1,12 @@
 /*
- * How much of the stack each kind of verb uses, for the first time and for the second
+ * How much of the stack each kind of verb uses, at the first call and at the second
  *
- * Each is called on a stack of its own that was painted before; how deep the
- * paint is gone is printed: "post_send 912 880". What is called for the first
- * time may load and make what stays.
+ * Each is called on a separate stack that was filled with a pattern before; the depth of the
+ * overwritten part is printed: "post_send 912 880". The first call may load libraries and allocate
+ * permanent memory.
  *
- * With an argument: the same verbs are called in a signal handler on an alternate
- * stack of 8 KB, from places that are new; what lies below that stack must stay.
+ * With an argument: the same verbs are called in a signal handler on an alternate stack of 8 KB,
+ * from new places; the memory below that stack must not change.
  */
 #include <infiniband/verbs.h>
 #include <rdma/rdma_cma.h>
@@ -151,7 +151,7 @@ static void post_recv(void)
 	must_hold(!ibv_post_recv(all.qp, &wr, &bad), "post_recv");
 }
 
-/* a send in INIT is refused: that is recorded, too */
+/* a send in INIT is refused, which is recorded, too */
 static void post_send(void)
 {
 	struct ibv_sge at = make_sge();
@@ -182,7 +182,7 @@ static void poll_cq(void)
 	must_hold(ibv_poll_cq(all.cq, 1, &wc) >= 0, "poll_cq");
 }
 
-/* to itself, so that there is something to poll */
+/* to itself, so that there are completions to poll */
 static void connect_qp(void)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTR,

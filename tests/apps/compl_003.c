@@ -1,6 +1,6 @@
 /*
- * COMPL-003: a completion event is got and never acknowledged, or twice with the argument `over`,
- * and the destroy of its CQ waits for what is missing until an alarm ends the program.
+ * COMPL-003: a completion event is received and never acknowledged, or twice with the argument
+ * `over`, and the destroy of its CQ waits for the difference until an alarm ends the program.
  */
 #include <unistd.h>
 

@@ -1,8 +1,8 @@
 /*
- * COMPL-004: a message comes, then the receiver arms its CQ and waits for an event that would tell
- * of it, until an alarm ends the program.
+ * COMPL-004: a message comes, then the receiver arms its CQ and waits for an event for it, until an
+ * alarm ends the program.
  *
- * The sender has its completion before, so that the trace knows that the message was there.
+ * The sender polls its completion before, so that the trace shows that the message had arrived.
  */
 #include <unistd.h>
 

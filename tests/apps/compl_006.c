@@ -1,6 +1,6 @@
 /*
- * COMPL-006: after many requests, each with a number of its own, one gets that of another that is
- * still outstanding.
+ * COMPL-006: after many requests, each with its own number, one gets that of another that is still
+ * outstanding.
  */
 #include "tests/apps/self.h"
 

@@ -1,6 +1,5 @@
 /*
- * COMPL-007: a write fails, its completion is polled, and the next one is posted as if nothing had
- * been.
+ * COMPL-007: a write fails, its completion is polled, and the next one is posted nonetheless.
  */
 #include "tests/apps/self.h"
 

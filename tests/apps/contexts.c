@@ -1,17 +1,17 @@
 /*
- * Verbs called where others would not call any. An argument says where:
+ * Verbs called in unusual contexts. An argument selects one:
  *
- *	loader       in a thread that somebody waits for who holds the loader's lock
- *	constructor  in the constructor and the destructor of a library, and in a
- *		     thread that its constructor waits for
- *	handler      in a signal handler that interrupts malloc(), the loader and
- *		     other verbs
- *	exit         in a function of atexit(), in a destructor of a thread, of the program
- *	fork         before a fork in a thread that is waited for, in the child, after vfork()
- *	dlopen       while another thread loads and unloads
+ * 	loader       in a thread that the holder of the loader's lock waits for
+ * 	constructor  in the constructor and the destructor of a library, and in a
+ * 		     thread that its constructor waits for
+ * 	handler      in a signal handler that interrupts malloc(), the loader and
+ * 		     other verbs
+ * 	exit         in a function of atexit(), in a destructor of a thread, of the program
+ * 	fork         before a fork in a thread that is waited for, in the child, after vfork()
+ * 	dlopen       while another thread loads and unloads
  *
- * The library is LIBRARY of the environment: it calls back by the address in
- * HOOK. What the program prints does not depend on time.
+ * The library is LIBRARY of the environment: it calls back by the address in HOOK. What the program
+ * prints does not depend on time.
  */
 #include <dlfcn.h>
 #include <link.h>
@@ -116,7 +116,7 @@ static void try_constructor(void)
 		    RTLD_NOW | RTLD_LOCAL)); /* its destructor is the program's */
 }
 
-/* Verbs that take no lock in the software device, where this thread may be. */
+/* Verbs that take no lock in the software device, which this thread may hold. */
 static void on_signal(int signal)
 {
 	__be16 pkey;
@@ -180,7 +180,7 @@ __attribute__((destructor)) static void at_program_end(void)
 		call_verbs();
 }
 
-/* Others have stopped, as far as this program is concerned, when their verbs have returned. */
+/* From the program's view other threads have stopped when their verbs have returned. */
 static void before_fork(void)
 {
 	wait_for_thread();
@@ -194,7 +194,7 @@ static void try_fork(void)
 
 	pid = fork();
 	if (!pid) {
-		open_all(); /* what its parent made is not the child's */
+		open_all(); /* the parent's objects are not the child's */
 		call_verbs();
 		_exit(failures != 0);
 	}

@@ -1,9 +1,8 @@
 /*
- * A sender that dies within ibv_post_send(), of which its peer gets a message.
+ * A sender that dies within ibv_post_send(); its peer receives a message of it.
  *
- * The post is a list of two requests; the memory of the second is not there
- * any more, so the first has gone when the process faults, and no recorder
- * hears of either.
+ * The post is a list of two requests; the memory of the second is unmapped, so the first is sent
+ * when the process faults, and no recorder sees either.
  */
 #include "tests/apps/app.h"
 
@@ -38,7 +37,7 @@ static void post_recv(struct end *e)
 	MUST(ibv_post_recv(e->qp, &wr, &bad));
 }
 
-/* Ready to receive two messages, when the peer is, too. */
+/* Ready to receive two messages, once the peer is, too. */
 static void begin_recording(struct end *e, int fd)
 {
 	struct ibv_context *context = open_first_device();

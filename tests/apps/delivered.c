@@ -1,14 +1,13 @@
 /*
- * Looks at each byte that a peer delivers, into memory that was never written.
+ * Reads each byte that a peer delivers, in memory that was never written.
  *
- *	delivered [beyond|undefined]
+ * 	delivered [beyond|undefined]
  *
- * `beyond` looks also at the byte behind those that were delivered, `undefined`
- * sends itself bytes that were never written: a tool that knows which bytes
- * have a value must find both, and nothing without them.
+ * `beyond` also reads the byte after those that were delivered, `undefined` sends itself bytes that
+ * were never written: a tool that tracks defined bytes must find both, and nothing without them.
  *
- * The peer is this program again, in a process of its own. Between what it
- * writes to memory and our look at that, no verb is called.
+ * The peer is this program in another process. Between its write to memory and our read, no verb is
+ * called.
  */
 #include "tests/apps/app.h"
 
@@ -21,7 +20,7 @@ enum { PEER_FD = 9, ROOM = 300000 };
 
 static const uint32_t lengths[] = { 8, 64, 4096, 100000, 299999 };
 
-/* One end, and what it is told of the other. */
+/* One end, and what it knows of the other. */
 struct end {
 	int fd;
 	struct ibv_context *context;
@@ -243,7 +242,7 @@ static void meet_peer(struct end *e, void (*act)(struct end *))
 	end_side(e);
 }
 
-/* What has no value has none where it arrives. */
+/* Undefined bytes stay undefined at the receiver. */
 static int send_undefined(void)
 {
 	struct end e = { 0 };

@@ -1,11 +1,10 @@
 /*
- * A bug as it is met in real servers: a connection is closed, and the timer
- * that watches over it fires once more.
+ * A bug as found in real servers: a connection is closed, and the timer that monitors it fires once
+ * more.
  *
- * Nothing crashes, and nothing is printed: the memory of the completion queue
- * is free, but not used again yet. `verbatim check` shows who made the queue,
- * who destroyed it, and who came too late. With the argument `good` the timer
- * is stopped first.
+ * Nothing crashes, and nothing is printed: the memory of the completion queue is free, but not used
+ * again yet. `verbatim check` shows which calls made and destroyed the queue, and which one came
+ * too late. With the argument `good` the timer is stopped first.
  */
 #include "tests/apps/app.h"
 
@@ -14,7 +13,7 @@ enum { TIMERS = 4 };
 struct server {
 	struct ibv_context *context;
 	struct ibv_pd *pd;
-	struct connection *timers[TIMERS]; /* whose heartbeat is waited for */
+	struct connection *timers[TIMERS]; /* whose heartbeat is expected */
 	bool careful;
 };
 
@@ -23,7 +22,7 @@ struct connection {
 	struct ibv_comp_channel *channel;
 	struct ibv_cq *cq;
 	struct ibv_qp *qp;
-	unsigned int unacked; /* completion events, acknowledged many at a time */
+	unsigned int unacked; /* completion events, acknowledged in batches */
 	int timer;
 };
 
@@ -68,7 +67,7 @@ static struct connection *connection_open(struct server *server, int timer)
 	return connection;
 }
 
-/* The peer has said goodbye. */
+/* The peer has closed the connection. */
 static void connection_close(struct connection *connection)
 {
 	if (connection->server->careful)
@@ -79,7 +78,7 @@ static void connection_close(struct connection *connection)
 	MUST(ibv_destroy_comp_channel(connection->channel));
 }
 
-/* Once a second: is the peer still there? And time to acknowledge. */
+/* Once a second: is the peer still alive? Also acknowledges events. */
 static void heartbeat_timer(struct connection *connection)
 {
 	acknowledge_events(connection);

@@ -1,15 +1,14 @@
 /*
- * A queue pair that talks to itself, and a count of what is outstanding on its queues.
+ * A queue pair that is connected to itself, and the numbers of outstanding requests on its queues.
  *
- *	depth rc|uc|ud|xrc SEED [srq] [all] [wr] [ex]
+ * 	depth rc|uc|ud|xrc SEED [srq] [all] [wr] [ex]
  *
  * It posts and polls at random: lists of sends, some signalled (all: by sq_sig_all), some inline,
  * receives (srq: of a shared queue), posts into full queues (wr: by ibv_wr_*(), ex: polled by
- * ibv_start_poll()); then an error, a drain, and all of it
- * once more after a reset; at last a reset and a destroy with requests outstanding. After each call
- * that changes a count it prints that: "qp1 send 3". The count is kept by the rules of the man
- * pages alone: a request is outstanding from its post until its completion, or that of a later one
- * of the send queue, was polled.
+ * ibv_start_poll()); then an error, a drain, and the same once more after a reset; at last a reset
+ * and a destroy with requests outstanding. After each call that changes a count it prints the
+ * count: "qp1 send 3". The count follows the rules of the man pages alone: a request is outstanding
+ * from its post until its completion, or that of a later one of the send queue, was polled.
  */
 #include <fcntl.h>
 
@@ -18,7 +17,7 @@
 enum { ROOM = 24, BYTES = 32, STEPS = 400, KEY = 0x1234 };
 
 static struct {
-	uint64_t numbers[2 * ROOM]; /* wr_ids of the sends that are outstanding, oldest first */
+	uint64_t numbers[2 * ROOM]; /* wr_ids of the outstanding sends, oldest first */
 	unsigned int sends, receives;
 	unsigned int told_sends, told_receives;
 } count;
@@ -129,7 +128,7 @@ static void build_send(struct ibv_qp_ex *ex, const struct ibv_send_wr *wr)
 		ibv_wr_set_sge(ex, wr->sg_list->lkey, wr->sg_list->addr, wr->sg_list->length);
 }
 
-/* How many were accepted. */
+/* Returns how many were accepted. */
 static unsigned int send_list(struct ibv_send_wr *wrs, unsigned int n)
 {
 	struct ibv_send_wr *bad = NULL;
@@ -161,7 +160,7 @@ static void post_sends(bool wrong)
 	tell_counts();
 }
 
-/* A number that is of a send: it and all before it are done. */
+/* The wr_id of a send: it and all before it are done. */
 static bool take_send(uint64_t number)
 {
 	unsigned int i = 0;
@@ -227,7 +226,7 @@ static void move_qp(enum ibv_qp_state state)
 	tell_counts();
 }
 
-/* The one that sends, and the one that receives, each to the other. */
+/* Connect the sending and the receiving queue pair with each other. */
 static void connect_xrc(void)
 {
 	const int rtr =
@@ -272,7 +271,7 @@ static void run_steps(void)
 			post_sends(false);
 		else
 			poll_some(1 + roll_dice(8));
-		/* unsignalled ones fill the queue for good */
+		/* unsignalled ones fill the queue permanently */
 		if (count.sends == ROOM && !poll_some(8))
 			move_qp(IBV_QPS_ERR), move_qp(IBV_QPS_RESET), make_ready();
 	}

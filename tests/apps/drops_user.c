@@ -1,8 +1,8 @@
 /*
- * A daemon's way to an ordinary user: root until it has opened the device, then nobody. It goes on
- * with verbs in this thread, in THREADS new ones, and in a child.
+ * A daemon that drops its rights: root until it has opened the device, then user nobody. It
+ * continues to call verbs in this thread, in THREADS new ones, and in a child.
  *
- *	drops_user WHEN THREADS		WHEN: late, after the first verbs; early, before them
+ * 	drops_user WHEN THREADS		WHEN: late, after the first verbs; early, before them
  */
 #include <grp.h>
 #include <pthread.h>
@@ -31,7 +31,7 @@ static void *use_verbs(void *arg)
 	return arg;
 }
 
-/* None ends before all have begun: what one has left would be the next one's. */
+/* None ends before all have begun, or the next would reuse its ring. */
 static void *use_verbs_together(void *arg)
 {
 	use_verbs(arg);

@@ -1,9 +1,10 @@
 /*
  * Each operation of each transport, by ibv_post_send() and by the builders
  *
- * For each transport and each of the two ways a requester and a responder, both ours, and the
- * operations one after the other. What a device lacks is left out: a queue pair that it does not
- * make, and what is behind a request that it refuses or completes with an error.
+ * For each transport and each of the two ways this program has a requester and a responder, and
+ * does the operations one after the other. Operations that a device lacks are left out: a queue
+ * pair that it cannot make, and all operations after a request that it refuses or completes with an
+ * error.
  */
 #include <fcntl.h>
 
@@ -52,7 +53,7 @@ static const enum ibv_wr_opcode order[] = {
 	IBV_WR_BIND_MW,   IBV_WR_LOCAL_INV,
 };
 
-/* What the two are made of */
+/* The objects of the two */
 
 static struct ibv_qp *create_qp(const struct pair *pair, enum ibv_qp_type type)
 {
@@ -248,7 +249,7 @@ static bool await_completions(struct pair *pair, int n)
 	return true;
 }
 
-/* A window is of the responder; who binds and invalidates it is its queue pair. */
+/* A window belongs to the responder, whose queue pair binds and invalidates it. */
 static bool carry_out(struct pair *pair, enum ibv_wr_opcode opcode)
 {
 	struct ibv_sge sge = { (uintptr_t)memory[0], is_atomic(opcode) ? ATOMIC : LENGTH,
@@ -272,7 +273,7 @@ static bool carry_out(struct pair *pair, enum ibv_wr_opcode opcode)
 		return false;
 	if (!await_completions(pair, 1 + taken))
 		return false;
-	if (opcode == IBV_WR_BIND_MW) /* by which some devices find it */
+	if (opcode == IBV_WR_BIND_MW) /* some devices find it by this */
 		pair->mw->rkey = pair->key;
 	return true;
 }

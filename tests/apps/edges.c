@@ -1,7 +1,7 @@
 /*
- * What the first device does at the edges of what the manual says, a line for each question: what a
- * verb returned, or the statuses of a request at both ends. The questions are those in which
- * programs rely on a device, and devices differ.
+ * The behaviour of the first device in corner cases of the manual, a line for each: the result of a
+ * verb, or the statuses of a request at both ends. They are cases in which programs depend on a
+ * device, and devices differ.
  *
  * Two reliable queue pairs of this process are connected for each request. An argument is the GID
  * index that connects them on Ethernet.
@@ -125,8 +125,8 @@ static int post_recv(struct ibv_qp *qp, struct ibv_sge *sge, int n)
 }
 
 /*
- * Post @wr at the near end, and print how it ends there; and how a receive request of the far end
- * does, if one was posted.
+ * Post @wr at the near end, and print its status there; and that of a receive request of the far
+ * end, if one was posted.
  */
 static void run_request(struct ibv_send_wr *wr, bool receives)
 {
@@ -227,7 +227,7 @@ static void run_rdma(enum ibv_wr_opcode opcode, uint32_t length, void *to, uint3
 	run_remote(opcode, &sge, 1, to, rkey);
 }
 
-/* A fetch-and-add with elements of these lengths; a marker shows what was written. */
+/* A fetch-and-add with elements of these lengths; a marker shows the bytes that were written. */
 static void run_atomic(uint32_t first, uint32_t second, void *to)
 {
 	struct ibv_sge sge[] = { sge_of(memory, first, whole),
@@ -243,7 +243,7 @@ static void run_atomic(uint32_t first, uint32_t second, void *to)
 		       old[1] == 0x5555555555555555 ? "untouched" : "written");
 }
 
-/* Its own element goes past its region behind the 8 bytes. */
+/* Its own element exceeds its region after the 8 bytes. */
 static void atomic_past_own_region(void)
 {
 	struct ibv_sge sge = sge_of(at_edge + EDGE - 8, 16, edge);
@@ -251,7 +251,7 @@ static void atomic_past_own_region(void)
 	run_remote(IBV_WR_ATOMIC_FETCH_AND_ADD, &sge, 1, at_edge, edge->rkey);
 }
 
-/* Regions of length 0, and what they are good for. */
+/* Regions of length 0, and their uses. */
 static void region_of_length_0(void)
 {
 	struct ibv_mr *mr = ibv_reg_mr(pd, memory, 0, IBV_ACCESS_LOCAL_WRITE);
@@ -274,7 +274,7 @@ static void region_of_length_0_at_null(void)
 		MUST(ibv_dereg_mr(mr));
 }
 
-/* Posts in each state; the ones that were taken are flushed. */
+/* Post in each state; accepted requests are flushed. */
 static void post_in(enum ibv_qp_state state)
 {
 	struct ibv_sge sge = sge_of(memory, 8, whole);
@@ -323,7 +323,7 @@ static void send_with_too_many_elements(void)
 	free_ends();
 }
 
-/* With a shared receive queue, what is asked for the queue pair's own one is ignored. */
+/* With a shared receive queue, the queue pair's own limits are ignored. */
 static void create_with_srq(uint32_t max_wr, uint32_t max_sge)
 {
 	struct ibv_srq_init_attr srq_attr = { .attr = { 8, 2, 0 } };
@@ -347,7 +347,7 @@ static void create_with_srq(uint32_t max_wr, uint32_t max_sge)
 	MUST(ibv_destroy_srq(attr.srq));
 }
 
-/* How a basic shared queue is made with more than it needs. */
+/* A basic shared queue with more attributes than it needs. */
 static void create_srq(uint32_t mask)
 {
 	struct ibv_srq_init_attr_ex attr = { .attr = { 8, 2, 0 }, .pd = pd };
@@ -364,7 +364,7 @@ static void create_srq(uint32_t mask)
 	MUST(ibv_destroy_cq(cq));
 }
 
-/* The first entry of the table that is empty. */
+/* The first empty entry of the table. */
 static uint8_t empty_gid(void)
 {
 	static const union ibv_gid none;

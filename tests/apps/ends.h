@@ -1,8 +1,8 @@
 #pragma once
 /*
- * Two connected ends in one program, for what happened to real ones: 0 sends, 1 receives.
+ * Two connected ends in one program, to reproduce real incidents: 0 sends, 1 receives.
  *
- * What `wish` and `connected_with` say may be changed before ends_open().
+ * `wish` and `connected_with` may be changed before ends_open().
  */
 #include "tests/apps/app.h"
 
@@ -39,7 +39,7 @@ static inline struct ibv_qp *ends_create(int i)
 	return NEED(ibv_create_qp(ends.pd, &attr));
 }
 
-/* From INIT, on RoCE by v2 and IPv4; what the verb returned. */
+/* From INIT, on RoCE by v2 and IPv4; returns the verb's result. */
 static inline int ends_to_rtr(struct ibv_qp *qp, uint32_t number)
 {
 	return to_rtr(qp, number, own_address(ends.context, 3));
@@ -88,7 +88,7 @@ static inline void ends_open_with_events(void)
 	ends_open();
 }
 
-/* What the program itself has destroyed and set to NULL is left out. */
+/* Objects that the program has destroyed and set to NULL are left out. */
 static inline void ends_close(void)
 {
 	for (int i = 0; i < 2; i++)
@@ -129,7 +129,7 @@ static inline int ends_post(uint64_t wr_id, enum ibv_wr_opcode opcode, unsigned 
 	return ibv_post_send(ends.qp[0], &wr, &bad);
 }
 
-/* Post 64 bytes from end 0 to end 1; what the verb returned. */
+/* Post 64 bytes from end 0 to end 1; returns the verb's result. */
 static inline int ends_send(uint64_t wr_id, enum ibv_wr_opcode opcode, unsigned int flags)
 {
 	return ends_post(wr_id, opcode, flags, ends.mr[1]->rkey);
@@ -160,7 +160,7 @@ static inline enum ibv_wc_status ends_await(int i, int n)
 	return wc.status;
 }
 
-/* To ERR, and everything that was posted is taken back. */
+/* To ERR; all posted requests are flushed and polled. */
 static inline void ends_drain(int i, int n)
 {
 	to_err(ends.qp[i]);

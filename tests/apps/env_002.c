@@ -1,6 +1,6 @@
 /*
- * ENV-002: a program asks its provider for the hardware's queues. This device has none, so that
- * nothing comes of it.
+ * ENV-002: a program asks its provider for the hardware's queues. This device has none, so that it
+ * gets none.
  */
 #include <dlfcn.h>
 

@@ -1,6 +1,6 @@
 /*
- * Calls each verb of the list at least once, on one thread, and says with
- * what: every_verb.h. What the device does not have is called, too.
+ * Calls each verb of the list at least once, on one thread, and prints its arguments: every_verb.h.
+ * Verbs that the device lacks are called, too.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -351,7 +351,7 @@ static void call_domains(void)
 	ARG("td", H(td));
 }
 
-/* Into the error state: the last request of its SRQ's makes an event. */
+/* Move to the error state: the last request of the SRQ causes an event. */
 static void call_events(void)
 {
 	struct ibv_srq_init_attr srq_attr = { .attr = { .max_wr = 4, .max_sge = 1 } };

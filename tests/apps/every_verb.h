@@ -1,13 +1,12 @@
 #pragma once
 /*
- * What a program says of the verbs that it calls, for a test to compare with
- * the trace:
+ * The output of a program about the verbs that it calls, for a test to compare with the trace:
  *
- *	VERB SOURCE K I FIELD VALUE
+ * 	VERB SOURCE K I FIELD VALUE
  *
- * the K-th event of SOURCE (the verb itself, or the one in whose event it is
- * seen) has VALUE in FIELD: args.X or out.X of a call, ret, or a column of
- * tables post, wr, sge (request I), wc (completion I) or notify.
+ * the K-th event of SOURCE (the verb itself, or the one in whose event it is recorded) has VALUE in
+ * FIELD: args.X or out.X of a call, ret, or a column of tables post, wr, sge (request I), wc
+ * (completion I) or notify.
  */
 #include <inttypes.h>
 #include <stdint.h>
@@ -19,7 +18,7 @@ static struct {
 	unsigned int n;
 } counts[256];
 
-/* Which event of @verb is the next one. */
+/* The number of @verb's next event. */
 static inline unsigned int next_of(const char *verb)
 {
 	int i = 0;

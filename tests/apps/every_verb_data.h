@@ -1,7 +1,7 @@
 #pragma once
 /*
- * The second half of every_verb.c: queue pairs, what is posted to them by
- * ibv_post_send() and by the builders, and what is polled.
+ * The second half of every_verb.c: queue pairs, posts by ibv_post_send() and by the builders, and
+ * polls.
  */
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -112,7 +112,7 @@ static void connect_qp(struct ibv_qp *qp)
 		     : IBV_QP_STATE | IBV_QP_SQ_PSN);
 }
 
-/* Wait for one completion, and say what came. */
+/* Wait for one completion, and print it. */
 static void reap_completions(struct ibv_cq *from)
 {
 	struct ibv_wc wc;
@@ -290,7 +290,7 @@ static void build_rc(struct ibv_qp_ex *ex, struct ibv_mw *mw)
 	complete_builder(ex, 10);
 }
 
-/* All completions there are, by the iterator. */
+/* All available completions, by the iterator. */
 static void iterate_cq(unsigned int n)
 {
 	struct ibv_poll_cq_attr attr = { 0 };
@@ -354,7 +354,7 @@ static void post_built(void)
 		MUST(DO(ibv_post_recv, ibv_post_recv(qp, &recv, &bad)));
 	build_rc(ex, mw);
 	iterate_cq(13);
-	/* thrown away, then one that the peer refuses: that key is no window's */
+	/* aborted, then one that the peer refuses: no window has that key */
 	part = next_of("ibv_wr_abort");
 	ibv_wr_start(ex);
 	next_wr(ex, 20);

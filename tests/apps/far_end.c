@@ -1,14 +1,14 @@
 /*
  * Two connected ends in two programs, which exchange addresses over TCP
  *
- *	far_end WHAT -p PORT		waits for the other
- *	far_end WHAT -p PORT HOST	sends to it
+ * 	far_end WHAT -p PORT		waits for the other
+ * 	far_end WHAT -p PORT HOST	sends to it
  *
- * WHAT went wrong: nothing (good); the receiver deregistered its memory a moment before it was
+ * WHAT is the failure: none (good); the receiver deregistered its memory a moment before it was
  * written to (gone); it posted no receive (late); with receives for half of the messages it was
  * killed (killed), or stopped (stopped), and the sender gave up; or it was killed, and the sender
- * was told (retry), or was told on a network and machines that may take seconds (unanswered). Or
- * nothing, for two seconds: messages there and back (long), writes in one direction (writes).
+ * got an error (retry), or got one after seconds (unanswered). Or none, for two seconds: messages
+ * in both directions (long), writes in one direction (writes).
  */
 #include <netdb.h>
 #include <signal.h>
@@ -205,7 +205,7 @@ static void send_to_nobody(bool first)
 	if (first) {
 		post_request(IBV_WR_SEND);
 		NEED(await_one() == IBV_WC_RNR_RETRY_EXC_ERR);
-		usleep(BEFORE_US); /* the other end is there for longer than clocks may differ */
+		usleep(BEFORE_US); /* the other end exists for longer than clocks may differ */
 	}
 	wait_for_other();
 }
@@ -223,13 +223,13 @@ static void take_half(bool stops)
 	raise(stops ? SIGSTOP : SIGKILL);
 }
 
-/* Are there few enough retries for the sender to be told? */
+/* Are the retries few enough for the sender to get an error? */
 static bool gives_up(const char *what)
 {
 	return !strcmp(what, "retry") || !strcmp(what, "unanswered");
 }
 
-/* Of what was posted, the first SIGNALLED are known to have arrived. */
+/* Of the posted messages the first SIGNALLED are known to have arrived. */
 static void send_to_half(const char *what)
 {
 	pid_t pid;

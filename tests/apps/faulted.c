@@ -1,6 +1,6 @@
 /*
- * Goes on after each failure: 8 rounds of a send and a write from one queue pair to another, which
- * are connected anew after an error completion. For tests that let the device fail.
+ * Continues after each failure: 8 rounds of a send and a write from one queue pair to another,
+ * which are reconnected after an error completion. For tests that make the device fail.
  */
 #include <poll.h>
 
@@ -58,7 +58,7 @@ static void connect_pair(void)
 	connect_anew(b, a);
 }
 
-/* Wait for all that is under way, without a receive that nothing was sent to. */
+/* Wait for all outstanding requests, except a receive without a send. */
 static bool finish_round(void)
 {
 	bool failed = under_way == 1;

@@ -1,7 +1,7 @@
 /*
- * The first error: of three writes, or as many as a second argument says, the second has a key that
- * nobody gave out, and what was posted behind it is flushed. Its completion's opcode and length
- * are not valid; the trace knows them from the post.
+ * The first error: of three writes, or as many as a second argument says, the second has an invalid
+ * key, and those posted after it are flushed. Its completion's opcode and length are not valid; the
+ * trace knows them from the post.
  */
 #include "tests/apps/app.h"
 

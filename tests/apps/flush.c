@@ -1,6 +1,6 @@
 /*
- * A write and its flush, on a queue pair that is connected to itself. ibv_wr_flush() is of a newer
- * <infiniband/verbs.h>, so its place behind the others is computed here.
+ * A write and its flush, on a queue pair that is connected to itself. ibv_wr_flush() needs a newer
+ * <infiniband/verbs.h>, so its offset after the other members is computed.
  */
 #include "tests/apps/app.h"
 

@@ -1,6 +1,6 @@
 /*
- * FORK-001: a child by fork() while memory is registered, without fork support. The device plays
- * a kernel that does not copy registered pages.
+ * FORK-001: a child by fork() while memory is registered, without fork support. The device
+ * simulates a kernel that does not copy registered pages.
  */
 #include <sys/wait.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 /*
- * FORK-002: ibv_fork_init() after the first registration. The device plays a kernel that does not
- * copy registered pages.
+ * FORK-002: ibv_fork_init() after the first registration. The device simulates a kernel that does
+ * not copy registered pages.
  */
 #include "tests/apps/app.h"
 

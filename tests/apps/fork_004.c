@@ -1,6 +1,6 @@
 /*
- * FORK-004: under fork support a region shares its page with what its neighbours need, and the
- * process forks.
+ * FORK-004: under fork support a region shares its page with other data that the child needs, and
+ * the process forks.
  */
 #include <sys/wait.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 /*
- * FORK-006: system() while a receive is outstanding, without fork support. The device plays a
+ * FORK-006: system() while a receive is outstanding, without fork support. The device simulates a
  * kernel that does not copy registered pages.
  */
 #include "tests/apps/self.h"

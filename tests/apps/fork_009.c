@@ -1,6 +1,6 @@
 /*
  * FORK-009: huge pages are registered under fork support without RDMAV_HUGEPAGES_SAFE. The machine
- * need not have any: then registering fails, which is not looked at.
+ * need not have any: then registering fails, which is ignored.
  */
 #include <sys/mman.h>
 

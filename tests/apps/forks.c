@@ -1,16 +1,16 @@
 /*
  * Processes that fork, with traffic between parent and child: forks MODE
  *
- *	traffic N	N children, each connected with its parent
- *	inherited	the child posts on, arms and polls what its parent made, registers in its
- *			domain and destroys its queue pair; then the parent goes on with it
- *	nested		a child of a child, each connected with its parent
- *	killed		the child is killed while its parent sends to it
- *	orphan		the parent ends first, and the child goes on with a child of its own
- *	copies		both sides change their copies of what was registered before the fork
- *	thread		a thread forks while another one has traffic
- *	spawn		a child by posix_spawn(), another program, connected with its parent
- *	init		ibv_fork_init(), and then as copies
+ * 	traffic N	N children, each connected with its parent
+ * 	inherited	the child uses its parent's queue pair and CQ, registers in its
+ * 			domain and destroys its queue pair; then the parent continues to use it
+ * 	nested		a child of a child, each connected with its parent
+ * 	killed		the child is killed while its parent sends to it
+ * 	orphan		the parent ends first, and the child continues with its own child
+ * 	copies		both sides change their copies of memory registered before the fork
+ * 	thread		a thread forks while another one has traffic
+ * 	spawn		a child by posix_spawn(), another program, connected with its parent
+ * 	init		ibv_fork_init(), and then as copies
  *
  * Each end sends and receives ROUNDS messages.
  */
@@ -86,7 +86,7 @@ static int post_message(struct end *end)
 	return ibv_post_send(end->qp, &wr, &bad);
 }
 
-/* What both have done: a message each way. */
+/* The statuses of both: a message in each direction. */
 static enum ibv_wc_status await_status(struct end *end, int n)
 {
 	struct ibv_wc wc = { 0 };
@@ -104,7 +104,7 @@ static void swap_words(int to, int from, uint32_t *word)
 	MUST(read(from, word, sizeof(*word)) != sizeof(*word));
 }
 
-/* An end whose number goes to the other process, and ROUNDS messages each way. */
+/* An end whose number is sent to the other process, and ROUNDS messages in each direction. */
 static void talk_over(struct end *end, int to, int from)
 {
 	uint32_t word = end->qp->qp_num;
@@ -207,7 +207,7 @@ static void talk_alone(void)
 	}
 }
 
-/* Whether any of it works is the device's. */
+/* The device decides whether any of it works. */
 static void use_inherited(void *unused)
 {
 	struct ibv_wc wc;
@@ -334,7 +334,7 @@ static void change_copy(void *arg)
 	talk_up(arg);
 }
 
-/* What was registered before the fork is the parent's, as it was. */
+/* Memory that was registered before the fork belongs to the parent, unchanged. */
 static void change_copies(void)
 {
 	struct pipes pipes;

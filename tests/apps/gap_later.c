@@ -1,8 +1,8 @@
 /*
- * A mistake (QUEUE-003); when the input ends a gap in what is recorded; the same mistake again.
+ * A mistake (QUEUE-003); when the input ends a gap in the recording; the same mistake again.
  *
- *	gap_later lost N	N calls of a verb, more than fit into a ring that nobody reads
- *	gap_later direct	the provider is asked for the hardware's queues
+ * 	gap_later lost N	N calls of a verb, more than fit into a ring that is not read
+ * 	gap_later direct	the provider is asked for the hardware's queues
  *
  * Prints "made" when the first mistake has been made.
  */

@@ -1,6 +1,6 @@
 /*
- * Registered memory is given back in every way that `record --memory` watches, and memory that is
- * not registered beside it. No request names it.
+ * Registered memory is given back in every way that `record --memory` watches, and unregistered
+ * memory next to it. No request names it.
  */
 #include <sys/mman.h>
 
@@ -53,7 +53,7 @@ static void give_blocks(void)
 	grown = NEED(realloc(grown, 1 << 20));
 	free(grown);
 	free(block);
-	free(heap); /* registered with what is around it: not as a block */
+	free(heap); /* registered with its neighbours: not as a block */
 	for (int i = 0; i < 3; i++)
 		MUST(ibv_dereg_mr(mrs[i]));
 }

@@ -1,15 +1,15 @@
 /*
- * A program to be recorded in odd situations, told by its arguments in order:
+ * A program to be recorded in unusual situations, given by its arguments in order:
  *
- *	calls N   allocate and free a protection domain N times
- *	until     the same until SIGTERM or SIGINT comes; then until no more have
- *	          come for 0.2 seconds; prints how many came
- *	deaf      ignore SIGTERM and SIGINT from here on
- *	say TEXT  print it
- *	read FILE wait for a byte of this FIFO, or its end
- *	child     go on in a child, which waits until its parent has ended
- *	kill N    kill itself with signal N
- *	exit N    end with status N
+ * 	calls N   allocate and free a protection domain N times
+ * 	until     the same until SIGTERM or SIGINT comes; then until no more have
+ * 	          come for 0.2 seconds; prints how many came
+ * 	deaf      ignore SIGTERM and SIGINT from here on
+ * 	say TEXT  print it
+ * 	read FILE wait for a byte of this FIFO, or its end
+ * 	child     continue in a child, which waits until its parent has ended
+ * 	kill N    kill itself with signal N
+ * 	exit N    end with status N
  */
 #include "tests/apps/app.h"
 
@@ -39,8 +39,8 @@ static void call_until_signal(void)
 {
 	signal(SIGTERM, note_signal);
 	signal(SIGINT, note_signal);
-	alarm(20);     /* nobody wants us any more */
-	call_verbs(1); /* who waits for us wants to find something */
+	alarm(20);     /* nobody needs us any more */
+	call_verbs(1); /* the parent expects events of us */
 	printf("ready\n");
 	fflush(stdout);
 	while (!signals)

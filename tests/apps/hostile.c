@@ -1,7 +1,7 @@
 /*
- * A program whose names are instructions to a terminal: of its source file, a
- * thread and a mark; its own file's name and arguments are up to who starts it.
- * It makes the mistake of life_001.c, and a request that fails.
+ * A program with escape sequences in its names: of its source file, a thread and a mark; its own
+ * file's name and arguments are chosen by the caller. It makes the mistake of life_001.c, and a
+ * request that fails.
  */
 #include <pthread.h>
 #include <sys/prctl.h>
@@ -13,7 +13,7 @@
 	"\033]0;x\a\n\x9b" \
 	"31m"
 
-/* the name of the file from here on: what debug information has is the program's, too */
+/* the name of the file from here on: debug information is untrusted, too */
 #line 1 "evil\033]0;x\a\n\33[2J.c"
 
 static void fail_one(struct ibv_context *context, struct ibv_pd *pd)

@@ -1,6 +1,6 @@
 /*
  * Regions in huge pages, anonymous and of a file: a write from one into the other, and a child that
- * is made while both are registered. Prints what came of each step.
+ * is made while both are registered. Prints the result of each step.
  */
 #include <errno.h>
 #include <sys/mman.h>

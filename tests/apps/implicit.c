@@ -1,8 +1,8 @@
 /*
- * Messages, an RDMA write and a read between memory that only an implicit
- * region covers: no registration names their addresses.
+ * Messages, an RDMA write and a read between memory that only an implicit region covers: no
+ * registration names their addresses.
  *
- * Prints "none" where the device has no such region.
+ * Prints "none" if the device has no such region.
  */
 #include "tests/apps/app.h"
 

@@ -1,8 +1,7 @@
 /*
- * A program that waits for a completion which does not come, until it is killed.
+ * A program that waits for a completion that does not come, until it is killed.
  *
- * `sent`: it has sent itself a message before, so that one had come and its polls in vain are for
- * nothing.
+ * `sent`: it has sent itself a message before, so that it waits after a completion.
  */
 #include "tests/apps/app.h"
 

@@ -1,6 +1,6 @@
 /*
  * A queue pair is destroyed by the handler of its own completion, inside a batch of
- * ibv_start_poll() that goes on (rdma-core#1526).
+ * ibv_start_poll() that continues (rdma-core#1526).
  */
 #include "tests/apps/ends.h"
 
@@ -29,7 +29,7 @@ static void close_connection(void)
 	ends.qp[1] = NULL;
 }
 
-/* The first message of the peer says that it goes. */
+/* The first message of the peer says that it closes. */
 static void handle_completions(bool good)
 {
 	struct ibv_poll_cq_attr attr = { 0 };

@@ -1,6 +1,6 @@
 /*
- * A helper library destroys both completion queues of a connection, and so does the destructor
- * of what was built on it (monarch#2219).
+ * A helper library destroys both completion queues of a connection, and so does the destructor of
+ * its user (monarch#2219).
  */
 #include "tests/apps/ends.h"
 

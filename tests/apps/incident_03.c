@@ -1,5 +1,5 @@
 /*
- * A queue pair is made with a completion queue that its owner has given up before: the wrapper
+ * A queue pair is made with a completion queue that its owner has destroyed before: the wrapper
  * kept a pointer to it (rust-ibverbs#3).
  */
 #include "tests/apps/ends.h"

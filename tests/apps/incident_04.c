@@ -1,5 +1,5 @@
 /*
- * The handler of a flushed request frees the pool of buffers that other requests still come from
+ * The handler of a flushed request frees the pool of buffers that other requests still use
  * (spdk#3830).
  */
 #include "tests/apps/ends.h"

@@ -1,6 +1,6 @@
 /*
- * A queue pair is destroyed while its flushed requests are in no completion that was polled, and
- * the program waits for these afterwards (rdma-core#1616).
+ * A queue pair is destroyed before the completions of its flushed requests are polled, and the
+ * program waits for these afterwards (rdma-core#1616).
  */
 #include "tests/apps/ends.h"
 

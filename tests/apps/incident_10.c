@@ -1,6 +1,6 @@
 /*
- * Streams are destroyed in the wrong order: the completion queue is busy, nobody looks at that,
- * and its buffer stays, one a stream (spead2#134).
+ * Streams are destroyed in the wrong order: the completion queue is busy, the error is ignored, and
+ * its buffer is leaked, one per stream (spead2#134).
  */
 #include "tests/apps/ends.h"
 

@@ -1,5 +1,5 @@
 /*
- * Events of one completion queue are acknowledged to another: the destroy of the first never
+ * Events of one completion queue are acknowledged on another: the destroy of the first never
  * returns (ucx#1039).
  */
 #include <unistd.h>

@@ -1,6 +1,6 @@
 /*
- * The queue is polled, then armed, and not polled again before the program waits: a completion
- * that came in between lies there (brpc#3415). An alarm ends the program.
+ * The queue is polled, then armed, and not polled again before the program waits: a completion that
+ * came in between stays in it (brpc#3415). An alarm ends the program.
  */
 #include <unistd.h>
 
@@ -15,7 +15,7 @@ static void wait_event(void)
 	ibv_ack_cq_events(got, 1);
 }
 
-/* Poll, arm, and poll once more if we are good. */
+/* Poll, arm, and poll once more if @good. */
 static void serve_one(bool good)
 {
 	struct ibv_wc wc;

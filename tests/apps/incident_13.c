@@ -1,5 +1,5 @@
 /*
- * After a wake-up one full batch is polled, and the program waits on what is left in the queue
+ * After a wake-up one full batch is polled, and the program waits although more are in the queue
  * (perftest#137). An alarm ends it.
  */
 #include <unistd.h>

@@ -1,6 +1,6 @@
 /*
- * The peer is told the key of a region in another protection domain than that of the queue pair it
- * writes to, as of a program with a device each (libevpl#89).
+ * The peer gets the key of a region in another protection domain than its queue pair's, as in a
+ * program with a device each (libevpl#89).
  */
 #include "tests/apps/ends.h"
 

@@ -1,6 +1,6 @@
 /*
- * min_rnr_timer 0, which is 655 ms and not nothing, and a receiver that is now and then too late:
- * everything works, slowly (nbs#5790). The software device waits for that timer where
+ * min_rnr_timer 0, which is 655 ms and not nothing, and a receiver that is sometimes late:
+ * everything works, slowly (nbs#5790). The software device waits for that timer if
  * VERBATIM_SOFT_TIMERS=real.
  */
 #include <time.h>

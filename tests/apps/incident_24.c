@@ -1,7 +1,6 @@
 /*
- * Completions are counted and their status is never looked at: after the first error everything
- * is flushed, and the data is not there (mlx#3152). The request fails by the device's file of
- * faults.
+ * Completions are counted and their status is never checked: after the first error everything is
+ * flushed, and the data is missing (mlx#3152). The request fails by the device's file of faults.
  */
 #include "tests/apps/ends.h"
 

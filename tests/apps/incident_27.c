@@ -1,6 +1,6 @@
 /*
- * Under fork support the pages of a region are missing in a child, and what lies beside it on the
- * page as well (rdma-core#1222).
+ * Under fork support the pages of a region are missing in a child, and so is other data on the same
+ * page (rdma-core#1222).
  */
 #include <sys/wait.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 /*
- * "Cannot allocate memory", though there is plenty: RLIMIT_MEMLOCK is 64 KiB under this launcher
+ * "Cannot allocate memory", although there is plenty: RLIMIT_MEMLOCK is 64 KiB under this launcher
  * (ucx#8229).
  */
 #include <linux/capability.h>

@@ -1,6 +1,6 @@
 /*
- * Completion events that are asked for after their completions were polled: a second thread arms
- * the queue, the first one posts, polls, and takes the event.
+ * CQs that are armed after their completions were polled: a second thread arms the queue, the first
+ * one posts, polls, and receives the event.
  */
 #include <pthread.h>
 

@@ -1,8 +1,8 @@
 /*
- * A mistake now and then in the course of much traffic: every ROUND sends an
- * object is destroyed that others still need.
+ * An occasional mistake in much traffic: every ROUND sends an object is destroyed that others still
+ * need.
  *
- *	leaky SENDS ROUND
+ * 	leaky SENDS ROUND
  */
 #include "tests/apps/app.h"
 

@@ -1,8 +1,7 @@
 /*
  * LIFE-001: completion events are acknowledged for a CQ that is destroyed.
  *
- * Acknowledging touches nothing but the counters in the handle, so that the
- * mistake goes by without a crash.
+ * Acknowledging only changes the counters in the handle, so that the mistake causes no crash.
  */
 #include "tests/apps/app.h"
 

@@ -1,7 +1,7 @@
 /*
  * LIFE-002: two owners deallocate one protection domain.
  *
- * The second time may well crash: the begin of the call is in the trace.
+ * The second one may crash: the begin of the call is in the trace.
  */
 #include "tests/apps/app.h"
 

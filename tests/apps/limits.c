@@ -1,6 +1,6 @@
 /*
- * Goes to the limits of the first device: one queue pair more than there may be, and a send queue
- * and a completion queue that are one too long. Looks at all of its ports.
+ * Goes to the limits of the first device: one queue pair more than allowed, and a send queue and a
+ * completion queue that are one too long. Queries all of its ports.
  */
 #include "tests/apps/app.h"
 

@@ -1,12 +1,11 @@
 /*
- * A queue pair connected to itself that sends until it is killed, and counts
- * in a shared file what has returned.
+ * A queue pair connected to itself that sends until it is killed, and counts returned verbs in a
+ * shared file.
  *
- *	loop COUNTS [N [US]]: N sends, 0 for ever; SIGKILL comes after US microseconds
+ * 	loop COUNTS [N [US]]: N sends, 0 for ever; SIGKILL comes after US microseconds
  *
- * COUNTS then holds three 64-bit numbers: posts of receives, posts of sends,
- * completions polled. A verb is counted after it has returned, so the file
- * never says more than what a recorder must have.
+ * COUNTS then holds three 64-bit numbers: posts of receives, posts of sends, completions polled. A
+ * verb is counted after it has returned, so a recorder must have at least the verbs in the file.
  */
 #include "tests/apps/app.h"
 
@@ -35,7 +34,7 @@ static struct counts *map_counts(const char *path)
 	return counts;
 }
 
-/* At any instruction: not by a signal that some system call would have to return for. */
+/* At any instruction: not by a signal that needs the return of a system call. */
 static void die_in(long us)
 {
 	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGKILL };

@@ -1,4 +1,4 @@
-/* Says where it is, in the trace: needs no link for it. */
+/* Marks its phases in the trace, without linking anything. */
 #include "shim/trace/verbatim.h"
 #include "tests/apps/app.h"
 

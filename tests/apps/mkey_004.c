@@ -1,5 +1,5 @@
 /*
- * MKEY-004: a write names memory of its peer, here the program itself, that was deregistered.
+ * MKEY-004: a write names deregistered memory of its peer, which is the program itself.
  */
 #include "tests/apps/self.h"
 

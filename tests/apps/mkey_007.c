@@ -1,6 +1,6 @@
 /*
- * MKEY-007: after many receives, each in a buffer of its own, one is posted to a buffer of another
- * that is still outstanding.
+ * MKEY-007: after many receives, each in its own buffer, one is posted to a buffer of another that
+ * is still outstanding.
  */
 #include "tests/apps/self.h"
 

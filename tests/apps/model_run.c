@@ -1,10 +1,9 @@
 /*
  * Random sequences of verbs as a program: model_run [seed [count]]
  *
- * Prints each step and what came of it, also the errno that a verb leaves, the
- * same in each run of a seed: so that what a recorder changes can be seen.
- * Exits 1 where verbs promise something else (tests/shim/soft/model), and says
- * what on stderr.
+ * Prints each step and its result, also the errno that a verb leaves, the same in each run with one
+ * seed: this shows what a recorder changes. Exits 1 if verbs promise something else
+ * (tests/shim/soft/model), with a message on stderr.
  */
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /*
  * One function makes calls at two lines and is called from two others: which of these calls came
  * with the change that is the argument? line: the other line is used, too, in each round; caller:
- * so is the first, from another function; depth: the second queue pair has less room; more: it
- * does that twice in each round.
+ * so is the first, from another function; depth: the second queue pair has less room; more: it is
+ * made twice in each round.
  */
 #include "tests/apps/self.h"
 

@@ -1,10 +1,10 @@
 /*
  * A correct random program of verbs, with one mistake of a known kind: mutant SEED [KIND]
  *
- * The program makes objects, connects queue pairs of its own to each other, sends, writes, reads,
- * waits for events, and takes all down in order. At a random step it makes the mistake, on a
- * queue pair of its own, and cleans up behind it as well as can be, so that nothing else is wrong.
- * Without KIND, nothing is. `mutant kinds` lists the kinds, which are named as the rules.
+ * The program makes objects, connects its queue pairs to each other, sends, writes, reads, waits
+ * for events, and destroys all in order. At a random step it makes the mistake, on a separate queue
+ * pair, and cleans up after it as well as possible, so that nothing else is wrong. Without KIND, it
+ * makes none. `mutant kinds` lists the kinds, which are named like the rules.
  */
 #include <sys/wait.h>
 #include <unistd.h>
@@ -26,7 +26,7 @@ static _Alignas(4096) char area[2][AREA];
 static struct ibv_context *context;
 static struct ibv_pd *pd;
 static struct ibv_mr *mrs[2]; /* of both areas, with all rights */
-static bool numbered;         /* each request has a wr_id of its own; else all alike */
+static bool numbered;         /* each request has its own wr_id; else all have the same */
 static uint64_t serial;
 
 enum { SEND_ID = 1, RECEIVE_ID = 2 }; /* in the low bits of a wr_id */
@@ -44,7 +44,7 @@ static uint64_t next_id(int kind)
 	return (numbered ? ++serial << 2 : 0) | (uint64_t)kind;
 }
 
-/* Two queue pairs that are connected to each other, on a completion queue of their own. */
+/* Two queue pairs that are connected to each other, on a separate completion queue. */
 struct pair {
 	enum ibv_qp_type type;
 	struct ibv_comp_channel *channel;
@@ -107,7 +107,7 @@ static void drain_pair(struct pair *p)
 	}
 }
 
-/* What is still posted is flushed, and polled, first. */
+/* Posted requests are flushed and polled first. */
 static void flush_pair(struct pair *p)
 {
 	for (int i = 0; i < 2; i++)
@@ -149,7 +149,7 @@ static int post_receive(struct pair *p, int side, struct ibv_sge sge)
 	return err;
 }
 
-/* A receive that any message of this program goes into. */
+/* A receive for any message of this program. */
 static void await_message(struct pair *p, int side)
 {
 	struct ibv_sge sge = { (uintptr_t)area[side], 2 * PIECE, mrs[side]->lkey };
@@ -157,7 +157,7 @@ static void await_message(struct pair *p, int side)
 	MUST(post_receive(p, side, sge));
 }
 
-/* Random, of what the transport can do; signalled. */
+/* Random, of what the transport supports; signalled. */
 static struct ibv_send_wr make_request(const struct pair *p, struct ibv_sge *sge, int side)
 {
 	static const enum ibv_wr_opcode opcodes[] = { IBV_WR_SEND, IBV_WR_RDMA_WRITE,
@@ -303,7 +303,7 @@ static void forget_object(struct pair *p)
 		NEED(ibv_alloc_pd(context));
 }
 
-/* A completion event of the pair's CQ, got. */
+/* Receive a completion event of the pair's CQ. */
 static struct ibv_cq *get_event(struct pair *p)
 {
 	struct ibv_cq *cq = NULL;
@@ -327,7 +327,7 @@ static void forget_event(struct pair *p)
 		} while (!p->channel);
 	}
 	get_event(p);
-	alarm(1); /* the destroy of the CQ waits for ever */
+	alarm(1); /* the destroy of the CQ waits forever */
 }
 
 static void forget_completions(struct pair *p)
@@ -339,7 +339,7 @@ static void forget_completions(struct pair *p)
 	p->receives = 0; /* nobody polls for it */
 }
 
-/* A request with a mistake in it; what comes of it is polled. */
+/* A request with a mistake in it; its completion is polled. */
 static void send_wrong(struct pair *p, struct ibv_send_wr *wr)
 {
 	int before = (int)p->signals;
@@ -489,7 +489,9 @@ static void never_signal(struct pair *p)
 	}
 }
 
-/* Of a list the queue takes a part; as soon as there is room, it is posted again from its head. */
+/*
+ * The queue accepts a part of a list; once there is room, the list is posted again from its head.
+ */
 static void post_list_again(struct pair *p)
 {
 	uint32_t room = room_for_sends(p->qp[0]), n = room + 1 + roll_dice(LIST);
@@ -497,7 +499,7 @@ static void post_list_again(struct pair *p)
 	struct ibv_sge sge[n];
 	struct ibv_wc wc;
 
-	numbered = true; /* else nobody can tell */
+	numbered = true; /* else the requests cannot be distinguished */
 	for (uint32_t i = 0; i < n; i++) {
 		wr[i] = plain_write(p, &sge[i]);
 		wr[i].next = i + 1 < n ? &wr[i + 1] : NULL;
@@ -523,7 +525,7 @@ static void inline_too_much(struct pair *p)
 	} else {
 		for (int i = 0; i < 3; i++) {
 			three[i] = piece_of(0);
-			three[i].length = 8 + roll_dice(PIECE / 4); /* it may be taken */
+			three[i].length = 8 + roll_dice(PIECE / 4); /* it may be accepted */
 		}
 		wr.sg_list = three;
 		wr.num_sge = 3;

@@ -1,6 +1,6 @@
 /*
- * ibv_wr_rdma_write() of a queue pair that was made for ibv_wr_send() alone: the function is not
- * there, and the program ends by SIGSEGV.
+ * ibv_wr_rdma_write() of a queue pair that was made for ibv_wr_send() alone: the function is
+ * missing, and the program ends by SIGSEGV.
  */
 #include "tests/apps/app.h"
 

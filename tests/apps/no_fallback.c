@@ -1,6 +1,6 @@
 /*
- * Asks for all fields of completions, which not all devices have, and gives up where it is refused
- * instead of doing with less.
+ * Asks for all fields of completions, which not all devices have, and gives up if it is refused
+ * instead of using fewer.
  */
 #include "tests/apps/app.h"
 

@@ -1,12 +1,12 @@
 /*
- * Calls that overlap, whose order only their outcomes tell:
+ * Calls that overlap, whose order only their outcomes show:
  *
- *	overlap posts    four threads post sends to one queue pair
- *	overlap receives four threads post receives of other lengths to one queue pair
- *	overlap dereg    writes go on until their region is gone
- *	overlap stop     sends go on until the queue pair at the other end is in ERR
+ * 	overlap posts    four threads post sends to one queue pair
+ * 	overlap receives four threads post receives of other lengths to one queue pair
+ * 	overlap dereg    writes go on until their region is gone
+ * 	overlap stop     sends go on until the queue pair at the other end is in ERR
  *
- * It prints how many sends or writes had gone well.
+ * It prints how many sends or writes succeeded.
  */
 #include <arpa/inet.h>
 #include <pthread.h>

@@ -1,5 +1,5 @@
 /*
- * A message out of a buffer that the library has allocated, by verbs of newer libraries.
+ * A message from a buffer that the library has allocated, by verbs of newer libraries.
  */
 #include <dlfcn.h>
 

@@ -1,17 +1,16 @@
 /*
- * Messages whose bytes are known, by every way that bytes are sent and received
+ * Messages with known bytes, by every way to send and receive bytes
  *
- *	payload [--strangers|--fork]
+ * 	payload [--strangers|--fork]
  *
  * For each payload that a recorder is to have it prints
  *
- *	KIND WR_ID LENGTH FIRST
+ * 	KIND WR_ID LENGTH FIRST
  *
- * where byte k of the payload is (FIRST + 7 * k) mod 251; FIRST is - where
- * nobody can know the bytes, and then a word for the reason. With --strangers
- * also memory that is not the program's, that is gone, or that may not be read.
- * With --fork all of it twice: by a child of a program that has sent something,
- * then by its parent.
+ * where byte k of the payload is (FIRST + 7 * k) mod 251; FIRST is - if the bytes cannot be known,
+ * and then a word for the reason. With --strangers also memory that is not the program's, that is
+ * unmapped, or that may not be read. With --fork all of it twice: by a child of a program that has
+ * sent something, then by its parent.
  */
 #include "tests/apps/app.h"
 
@@ -104,7 +103,7 @@ static void run_scattered(void)
 	say_case("recv", ids, 1000, 9);
 }
 
-/* The buffer is another's as soon as the post has returned. */
+/* The buffer is reused as soon as the post has returned. */
 static void inline_data(void)
 {
 	struct ibv_sge out = { (uintptr_t)from, 60, 0 }, in = make_sge(to, 64);
@@ -123,7 +122,7 @@ static void inline_data(void)
 	say_case("recv", ids, 60, 21);
 }
 
-/* More than a ring's event takes. */
+/* More than fits into a ring's event. */
 static void run_big(void)
 {
 	struct ibv_sge out = make_sge(from, BIG), in = make_sge(to, ROOM);
@@ -141,7 +140,7 @@ static void run_big(void)
 	say_case("recv", ids, BIG, 33);
 }
 
-/* One list: unsignaled writes of which only the last is seen to be complete, then a read. */
+/* One list: unsignaled writes of which only the last is known to be complete, then a read. */
 static void one_sided(void)
 {
 	struct ibv_sge sge[3] = { make_sge(from, 40), make_sge(from + 100, 41),
@@ -179,7 +178,7 @@ static void one_sided(void)
 	ids += 3;
 }
 
-/* What stood there comes back; 8 bytes that are a payload as all others. */
+/* The old value comes back; 8 bytes that are payload like all others. */
 static void run_atomics(void)
 {
 	struct ibv_sge sge = make_sge(to + 64, 8);
@@ -266,7 +265,7 @@ static void run_shifted(void)
 	MUST(ibv_dereg_mr(other));
 }
 
-/* Requests that fail to be posted are not under way. */
+/* Requests whose post fails are not outstanding. */
 static void run_refused(void)
 {
 	struct ibv_sge in = make_sge(to, 10), wrong[64] = { 0 };
@@ -308,7 +307,7 @@ static struct ibv_qp *make_qp(enum ibv_qp_type type, struct ibv_srq *srq, struct
 	return NEED(ibv_create_qp(pd, &attr));
 }
 
-/* Out of one SRQ, with two requests of one wr_id that nobody can tell apart. */
+/* From one SRQ, with two requests of one wr_id that cannot be distinguished. */
 static void run_shared(void)
 {
 	struct ibv_srq_init_attr init = { .attr = { .max_wr = 8, .max_sge = 2 } };
@@ -346,7 +345,7 @@ static void run_shared(void)
 	MUST(ibv_destroy_srq(srq));
 }
 
-/* 40 bytes of GRH are in front of what is received. */
+/* 40 bytes of GRH precede the received data. */
 static void run_datagram(void)
 {
 	struct ibv_qp *on = make_qp(IBV_QPT_UD, NULL, cq);
@@ -451,7 +450,9 @@ static void run_built(bool with_length)
 	MUST(ibv_destroy_cq(on_cq));
 }
 
-/* A buffer that is gone, and one that may not be read, when it is sent: the program goes on. */
+/*
+ * A buffer that is unmapped, and one that may not be read, when it is sent: the program continues.
+ */
 static void run_unreadable(int protection)
 {
 	uint8_t *page =
@@ -585,7 +586,7 @@ static void run_all(bool with_strangers)
 	ids = 0;
 }
 
-/* What the parent has under way is not the child's. */
+/* The parent's outstanding requests are not the child's. */
 static void run_forked(void)
 {
 	pid_t child;

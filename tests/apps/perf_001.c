@@ -1,5 +1,5 @@
 /*
- * PERF-001: the thread that posts registers memory for each message, once it is at work.
+ * PERF-001: the thread that posts registers memory for each message, after its first posts.
  */
 #include "tests/apps/self.h"
 

@@ -1,5 +1,5 @@
 /*
- * PERF-003: eight completions are there, and are polled by eight calls.
+ * PERF-003: eight completions are available, and are polled by eight calls.
  */
 #include "tests/apps/self.h"
 

@@ -1,6 +1,6 @@
 /*
- * Takes verbs out of libibverbs as NCCL does: dlopen with RTLD_LOCAL, dlvsym, never
- * linked with it. With an argument it is asked for by that name.
+ * Loads verbs from libibverbs as NCCL does: dlopen with RTLD_LOCAL, dlvsym, never linked with it.
+ * An argument is the name to load.
  */
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,7 +1,7 @@
 /*
- * Plug-ins that post: the two libraries in FIRST and SECOND are loaded, used
- * and unloaded in turn, so that they come to lie at the same place. Each has
- * functions of its own, of the same size as the other's. Says whether they did.
+ * Plug-ins that post: the two libraries in FIRST and SECOND are loaded, used and unloaded in turn,
+ * so that they get the same address. Each has its own functions, of the same size as the other's.
+ * Prints whether they did.
  */
 #include <dlfcn.h>
 

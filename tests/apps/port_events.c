@@ -2,11 +2,11 @@
  * Asynchronous events of a device: each is printed, and a port error followed by a write whose
  * completion is printed, too.
  *
- *	port_events N [idle]	up to event number N, such as 9, IBV_EVENT_PORT_ACTIVE; or the
- *				end of the device. idle: no queue pair is connected
- *	port_events stay	no events: an orderly end after a line of input
+ * 	port_events N [idle]	up to event number N, such as 9, IBV_EVENT_PORT_ACTIVE; or the
+ * 				end of the device. idle: no queue pair is connected
+ * 	port_events stay	no events: an orderly end after a line of input
  *
- * Says "ready" when it begins to wait.
+ * Prints "ready" when it begins to wait.
  */
 #include <errno.h>
 

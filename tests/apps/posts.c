@@ -66,7 +66,7 @@ static void poll_one(void)
 		;
 }
 
-/* A request of wr_id @wr_id, whose data is to be set. */
+/* A request with wr_id @wr_id, whose data is set next. */
 static void begin_send(uint64_t wr_id)
 {
 	ex->wr_id = wr_id;

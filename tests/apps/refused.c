@@ -1,6 +1,6 @@
 /*
- * On Ethernet: addresses that lead nowhere are refused, and then a write to one that does not; an
- * address with a multicast LID, which says nothing there; a request with inline data.
+ * On Ethernet: addresses that lead nowhere are refused; a write to a valid one; an address with a
+ * multicast LID, which Ethernet ignores; a request with inline data.
  */
 #include <errno.h>
 

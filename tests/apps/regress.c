@@ -1,8 +1,8 @@
 /*
- * One program with six regressions, each planted by its name as the argument: doorbell, register,
+ * One program with six regressions, each chosen by its name as the argument: doorbell, register,
  * inline, poll, signal, delay. Without one it writes lists of eight requests of 64 bytes, inline,
- * the last of them signalled, from memory that was registered before; with several completions
- * taken by a poll.
+ * the last of them signalled, from memory that was registered before; and polls several completions
+ * at once.
  */
 #include <time.h>
 

@@ -1,15 +1,14 @@
 /*
- * A program that shuts itself in: from some moment on the kernel may kill it
- * for reading memory by process_vm_readv(2).
+ * A program that restricts itself: from some moment on the kernel may kill it for reading memory by
+ * process_vm_readv(2).
  *
- *	sandbox WHEN HOW WHAT [COMMAND...]
+ * 	sandbox WHEN HOW WHAT [COMMAND...]
  *
- * WHEN: early (before the first verb), late (between two messages), exec (it
- * then becomes COMMAND, or itself with "never"), threads (while another thread sends), never
- * HOW: prctl, seccomp, libcs (syscall(2) of prctl)
- * WHAT: kill, trap, open (all is allowed), bad (it is not accepted)
+ * WHEN: early (before the first verb), late (between two messages), exec (it then becomes COMMAND,
+ * or itself with "never"), threads (while another thread sends), never HOW: prctl, seccomp, libcs
+ * (syscall(2) of prctl) WHAT: kill, trap, open (all is allowed), bad (it is not accepted)
  *
- * Sends itself messages, half of them before that, and says how many came.
+ * Sends itself messages, half of them before that, and prints how many arrived.
  */
 #include "tests/apps/app.h"
 

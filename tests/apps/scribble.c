@@ -1,8 +1,8 @@
 /*
- * A program whose memory is corrupted: a thread writes over its own rings and
- * what it may write of the session's page, while another calls verbs.
+ * A program whose memory is corrupted: a thread overwrites its own rings and the writable part of
+ * the session's page, while another calls verbs.
  *
- *	scribble SECONDS [SEED]
+ * 	scribble SECONDS [SEED]
  */
 #include "tests/apps/app.h"
 
@@ -13,7 +13,7 @@
 
 enum { AREAS = 64, PAGE = 4096, NEAR = 64 << 10 };
 
-/* What is mapped of the session. */
+/* A mapped part of the session. */
 static struct area {
 	uint64_t *at;
 	size_t words;
@@ -76,7 +76,7 @@ static void scribble_word(void)
 	/* half of it in the first page, where the heads are */
 	word = &a->at[next_random() % (next_random() % 2 ? PAGE / 8 : a->words)];
 	__atomic_store_n(word, odd_value(*word), __ATOMIC_RELAXED);
-	if (a->is_ring && !(next_random() % 4)) /* and in a row, over what was written last */
+	if (a->is_ring && !(next_random() % 4)) /* and consecutively, over recently written data */
 		for (int i = 0; i < 100; i++)
 			a->at[(next_random() % NEAR) % a->words] = next_random();
 }
@@ -105,5 +105,5 @@ int main(int argc, char **argv)
 	MUST(pthread_create(&thread, NULL, call_verbs, context));
 	while (time(NULL) < end)
 		scribble_word();
-	_exit(0); /* the other may wait for room that it will not get */
+	_exit(0); /* the other may wait forever for space */
 }

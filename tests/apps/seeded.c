@@ -1,12 +1,12 @@
 /*
  * Two processes with much traffic, and one mistake in the middle of it
  *
- *	seeded MISTAKE MESSAGES SEED
+ * 	seeded MISTAKE MESSAGES SEED
  *
  * In turns, each sends BURST messages to the other, on queue pairs chosen at random; every message
  * is posted, polled at both ends, and its receive posted again. One more pair of queue pairs is for
- * the mistake, which the first process makes at a turn of its own that the seed tells, when no
- * message is under way; the second has done its part of it in the turn before.
+ * the mistake, which the first process makes in a turn that the seed chooses, when no message is in
+ * flight; the second has done its part of it in the turn before.
  */
 #include <sched.h>
 #include <sys/socket.h>
@@ -35,7 +35,7 @@ static const char *const mistakes[] = { "wrong_lkey",    "gone_rkey",  "out_of_b
 					"gone_lkey",     "overflow",   "too_early",
 					"none" };
 
-/* What the ends tell each other. */
+/* Data that the ends exchange. */
 struct told {
 	uint32_t number[PAIRS + 1], rkey, spare_rkey;
 	uint64_t address;
@@ -153,7 +153,7 @@ static void connect_end(bool first)
 	meet_other();
 }
 
-/* What the second process does of it. */
+/* The second process's part of it. */
 static void prepare_mistake(void)
 {
 	struct ibv_qp_attr reset = { .qp_state = IBV_QPS_RESET };
@@ -222,7 +222,7 @@ static void send_burst(void)
 	}
 }
 
-/* The short receive of the mistake fails by itself, whenever. */
+/* The short receive of the mistake fails by itself, at any time. */
 static void receive_burst(void)
 {
 	for (int i = 0; i < BURST; i++) {

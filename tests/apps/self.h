@@ -80,7 +80,7 @@ static inline struct ibv_send_wr self_write(uint64_t wr_id, struct ibv_sge *sge,
 				     .wr.rdma = { sge->addr, self.mr->rkey } };
 }
 
-/* Post a write of 64 bytes onto themselves; what the verb returned. */
+/* Post a write of 64 bytes to itself; returns the verb's result. */
 static inline int self_post(uint64_t wr_id, unsigned int flags)
 {
 	struct ibv_sge sge;
@@ -107,7 +107,7 @@ static inline enum ibv_wc_status self_poll(int n)
 	return wc.status;
 }
 
-/* To ERR, and everything that was posted is taken back. */
+/* To ERR; all posted requests are flushed and polled. */
 static inline void self_drain(int n)
 {
 	to_err(self.qp);
@@ -146,7 +146,7 @@ static inline void self_write_to(const struct ibv_mr *from, uint32_t length, con
 
 enum { SELF_LIST = 512 };
 
-/* Post @n writes by one list, the last of them signalled, or all with @flags. */
+/* Post @n writes in one list, the last of them signalled, or all with @flags. */
 static inline void self_post_list(int n, unsigned int flags)
 {
 	struct ibv_send_wr wrs[SELF_LIST], *bad;
@@ -160,7 +160,7 @@ static inline void self_post_list(int n, unsigned int flags)
 	MUST(ibv_post_send(self.qp, wrs, &bad));
 }
 
-/* Poll @n completions, up to @at_once by a call. */
+/* Poll @n completions, up to @at_once per call. */
 static inline void self_poll_some(int n, int at_once)
 {
 	struct ibv_wc wcs[SELF_LIST];

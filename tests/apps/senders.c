@@ -1,8 +1,7 @@
 /*
  * Two threads send a datagram each to one queue pair, one after the other.
  *
- * Their lengths and immediate data are not the same, so that it shows whose
- * came first.
+ * Their lengths and immediate data differ, which shows whose came first.
  */
 #include "tests/apps/app.h"
 

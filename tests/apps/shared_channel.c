@@ -1,7 +1,6 @@
 /*
- * Two completion queues, one of them extended, that tell one channel of their receives. Messages
- * are under way before their queue is armed, and complete behind that: another thread posts what
- * they are received into.
+ * Two completion queues, one of them extended, with one channel for their receives. Messages are in
+ * flight before their queue is armed, and complete after that: another thread posts their receives.
  */
 #include <pthread.h>
 
@@ -85,7 +84,7 @@ static void poll_extended(void)
 	ibv_end_poll(extended);
 }
 
-/* The events come in either order; each is polled for. */
+/* The events come in either order; both CQs are polled. */
 static void take_events(void)
 {
 	for (int i = 0; i < QUEUES; i++) {

@@ -2,8 +2,8 @@
  * Four threads send to queue pairs that share a receive queue and a completion queue, which two
  * other threads poll and refill.
  *
- * Each message tells its sender by its immediate data, and no two of a sender are of one length,
- * so that a replay that mixes them up shows. `same` gives all receives one wr_id.
+ * Each message names its sender in its immediate data, and no two messages of a sender have the
+ * same length, so that a replay that mixes them up is noticed. `same` gives all receives one wr_id.
  */
 #include "tests/apps/app.h"
 

@@ -1,8 +1,8 @@
 /*
- * Posts from places that are hard to tell apart: the same call, the same
- * height of the stack, other callers; and one that is called again and again.
+ * Posts from places that are hard to distinguish: the same call, the same height of the stack,
+ * other callers; and one that is called again and again.
  *
- *	sites [LEVELS [message]]
+ * 	sites [LEVELS [message]]
  *
  * `message`: and then a message to itself.
  */

@@ -1,6 +1,6 @@
 /*
- * Eight messages, or writes, one after the other, whose receives are there before: where the device
- * is told to delay some by about 655 ms, which min_rnr_timer 0 is, no RNR timer has a part in it.
+ * Eight messages, or writes, one after the other, whose receives are posted before: if the device
+ * delays some by about 655 ms, the value of min_rnr_timer 0, no RNR timer is the cause.
  */
 #include <string.h>
 

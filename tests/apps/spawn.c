@@ -1,23 +1,23 @@
 /*
- * A program that makes children in every way there is, told by its arguments
- * in order. Without a word for it no process calls a verb.
+ * A program that makes children in every possible way, given by its arguments in order. Without a
+ * word for it no process calls a verb.
  *
- *	verb      open the first device once, then allocate and free a protection domain
- *	keep      allocate one and never free it
- *	use       free the one that was kept, in a child its parent's
- *	thread    the next word in a thread of its own
- *	fork, clone, _fork, raw
- *	          the next word in a child with a copy of this memory, which then
- *	          ends by _exit(0); raw is the system call
- *	vfork     the next word in a child in this memory, which ends by _exit(0)
- *	vexec     vfork, and the child becomes this program with the word "verb"
- *	spawn, system, popen
- *	          a child that is this program with the word "verb"
- *	missing   posix_spawn of a program that is not there
- *	badexec   execv of a program that is not there
- *	exec      become this program with the rest of the words, by execl
- *	execvp    the same by execvp
- *	quick N, _exit N, exit N, abort, kill
+ * 	verb      open the first device once, then allocate and free a protection domain
+ * 	keep      allocate one and never free it
+ * 	use       free the one that was kept, in a child its parent's
+ * 	thread    the next word in a thread of its own
+ * 	fork, clone, _fork, raw
+ * 	          the next word in a child with a copy of this memory, which then
+ * 	          ends by _exit(0); raw is the system call
+ * 	vfork     the next word in a child in this memory, which ends by _exit(0)
+ * 	vexec     vfork, and the child becomes this program with the word "verb"
+ * 	spawn, system, popen
+ * 	          a child that is this program with the word "verb"
+ * 	missing   posix_spawn of a program that is not there
+ * 	badexec   execv of a program that is not there
+ * 	exec      become this program with the rest of the words, by execl
+ * 	execvp    the same by execvp
+ * 	quick N, _exit N, exit N, abort, kill
  */
 #include "tests/apps/app.h"
 
@@ -180,7 +180,7 @@ static bool exit_word(const char *word, int status)
 	return false;
 }
 
-/* Returns how many words it took. */
+/* Returns how many words it used. */
 static int take_word(char **word)
 {
 	static const char *const copies[] = { "fork", "clone", "_fork", "raw", NULL };

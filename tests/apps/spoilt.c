@@ -1,5 +1,5 @@
 /*
- * A receive is flushed; what its completion says is printed, valid or not.
+ * A receive is flushed; all fields of its completion are printed, valid or not.
  */
 #include "tests/apps/app.h"
 

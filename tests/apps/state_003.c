@@ -1,6 +1,6 @@
 /*
- * STATE-003: a queue pair is put into ERR, and receives are posted to it as before. One would do
- * to learn when all others are flushed; that is what the twin posts.
+ * STATE-003: a queue pair is put into ERR, and receives are posted to it as before. A single one,
+ * to learn when all others are flushed, is allowed; that is what `good` posts.
  */
 #include "tests/apps/self.h"
 

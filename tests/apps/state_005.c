@@ -1,5 +1,5 @@
 /*
- * STATE-005: a queue pair sends from another PSN on than its peer, which it is itself, expects.
+ * STATE-005: a queue pair sends from another PSN than its peer, which is itself, expects.
  */
 #include "tests/apps/self.h"
 

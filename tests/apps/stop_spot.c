@@ -1,11 +1,11 @@
 /*
- * Failures, each with a local variable that a debugger finds where it happens.
+ * Failures, each with a local variable that a debugger can read at its place.
  *
- *	stop_spot KIND [TIMES]
+ * 	stop_spot KIND [TIMES]
  *
  * KIND is verb (ibv_modify_qp fails), post, poll (a completion is in error, the others flushed),
- * create (a creation fails, with errno) or probe (there is no event yet, which is no failure).
- * A thread of its own does it, and says what it was given.
+ * create (a creation fails, with errno) or probe (there is no event yet, which is no failure). A
+ * separate thread does it, and prints its argument.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,9 +1,9 @@
 /*
- * A queue pair fails without any request that did: the software device is asked for it. What was
- * posted is flushed; with `told` the program asks for the event, first or last. Then it is
- * connected anew and used.
+ * A queue pair fails without a failed request: the software device is asked for it. Posted requests
+ * are flushed; with an argument the program reads the event, first or last. Then it is reconnected
+ * and used.
  *
- *	sudden [first|last]
+ * 	sudden [first|last]
  */
 #include <dlfcn.h>
 

@@ -1,7 +1,7 @@
 /*
  * THREAD-002: a CQ is armed while another thread is destroying it.
  *
- * The destroy waits for an event to be acknowledged, so that it is known to have begun.
+ * The destroy waits for an event to be acknowledged, so that it has certainly begun.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -32,7 +32,7 @@ static void *destroy_cq(void *cq)
 	return NULL;
 }
 
-/* glibc counts who waits at a condition. */
+/* glibc counts the waiters of a condition. */
 static void wait_for_destroy(struct ibv_cq *cq)
 {
 	while (!__atomic_load_n(&cq->cond.__data.__wrefs, __ATOMIC_ACQUIRE))

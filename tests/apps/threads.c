@@ -1,13 +1,13 @@
 /*
  * Threads that come and go:
  *
- *	threads short N   N threads one after the other, each with one control verb
- *	threads live N    N threads at one time, each polls its own CQ twice
- *	threads service N N threads at one time, each with 2,000 control verbs and as many polls
- *	threads batch N   N threads in batches of 16, each with two polls of an empty CQ
- *	threads cancel N  N threads one after the other, each cancelled while it waits inside a verb
- *	threads exit FILE eight threads arm CQs until another one calls exit(3) in their midst;
- *	                  how often each has done so is in FILE, eight 64-bit numbers
+ * 	threads short N   N threads one after the other, each with one control verb
+ * 	threads live N    N threads at one time, each polls its own CQ twice
+ * 	threads service N N threads at one time, each with 2,000 control verbs and as many polls
+ * 	threads batch N   N threads in batches of 16, each with two polls of an empty CQ
+ * 	threads cancel N  N threads one after the other, each cancelled while it waits inside a verb
+ * 	threads exit FILE eight threads arm CQs until another one calls exit(3) meanwhile;
+ * 	                  how often each has done so is in FILE, eight 64-bit numbers
  */
 #include "tests/apps/app.h"
 

@@ -1,8 +1,8 @@
 /*
- * Look for devices as communication libraries do that want the nearest: by
- * sysfs alone, then ask libibverbs whether it knows the same.
+ * Look for devices like communication libraries that need the nearest: by sysfs alone, then check
+ * that libibverbs has the same.
  *
- * Prints a line a device: its name, where it hangs, the type of its GID 1.
+ * Prints a line per device: its name, its bus address, the type of its GID 1.
  */
 #include <dirent.h>
 #include <limits.h>

@@ -1,8 +1,8 @@
 /*
- * Two threads, each with an end of a connection: one sends N messages, of which it has every fourth
- * signaled, the other one receives them.
+ * Two threads, each with an end of a connection: one sends N messages, every fourth signaled, the
+ * other one receives them.
  *
- *	two_threads N
+ * 	two_threads N
  */
 #include "tests/apps/app.h"
 

@@ -210,7 +210,7 @@ TEST(help_is_found_before_a_program_only)
 	assert_int_equal(read_words(true, "record app --help"), 0);
 }
 
-/* The defaults of all rows are values that the rows take. */
+/* The defaults of all rows are values that the rows accept. */
 TEST(presets_of_all_commands_are_right)
 {
 	char settings[4096] __attribute__((aligned(16)));

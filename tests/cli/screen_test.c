@@ -1,5 +1,5 @@
 /*
- * What goes to standard output
+ * Filtering standard output
  */
 #include <errno.h>
 #include <fcntl.h>

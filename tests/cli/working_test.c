@@ -1,5 +1,5 @@
 /*
- * That a command is at work
+ * Progress lines while a command works
  */
 #include "cli/working.h"
 
@@ -8,7 +8,7 @@
 
 #include "tests/test.h"
 
-/* What is told comes back through a pipe: the test waits for that, and for no time. */
+/* The messages come back through a pipe: the test waits for them, and not for a time. */
 TEST(work_is_told_again_and_again)
 {
 	int ends[2], old = dup(STDERR_FILENO);

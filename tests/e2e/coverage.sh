@@ -86,8 +86,9 @@ table_is_current() {
 		echo
 		echo "Made by \`COVERAGE=write bash tests/e2e/coverage.sh\`:" \
 			"tests/apps/every_verb.c calls each verb on the"
-		echo "software device and says with what; the test finds" \
-			"so many of these values in the trace, equal."
+		echo "software device and prints the arguments; the table has" \
+			"the number of values that the trace"
+		echo "has, equal."
 		echo
 		sed '0,/^== table/d' "$tmp/out"
 	} >"$tmp/COVERAGE.md"

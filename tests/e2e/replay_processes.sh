@@ -107,7 +107,7 @@ lost_process_is_said() { # signal, what the report says
 	kill -s "$1" "${roots%%[!0-9]*}"
 	wait $pid
 	is status $? 1 || { cat "$tmp/out" "$tmp/err"; return 1; }
-	says "process: recorded process [12] goes on, replayed $2" "$tmp/out" ||
+	says "process: recorded process [12] continues, replayed $2" "$tmp/out" ||
 		{ cat "$tmp/err"; return 1; }
 }
 

@@ -283,11 +283,11 @@ TEST(what_differs_where_no_verb_is_called_is_told)
 	outcome_divergence(r, &(struct divergence){ .event = { 1, 63 },
 						    .verb = VERB_COUNT,
 						    .field = "process",
-						    .recorded = "process 1 goes on",
+						    .recorded = "process 1 continues",
 						    .replayed = "ended by signal 11",
 						    .class = DIVERGENCE_FAILED_HERE,
 						    .breaks = true });
-	assert_says(r, "1:63 no verb: process: recorded process 1 goes on, replayed ended by"
+	assert_says(r, "1:63 no verb: process: recorded process 1 continues, replayed ended by"
 		       " signal 11\n");
 	outcome_json(r, json);
 	fclose(json);

@@ -1,10 +1,10 @@
 /*
- * Addresses of machines, replaced so that they stay of their kind
+ * Replacing addresses of machines by addresses of the same kind
  *
- *	fe80::/10, fec0::/10         the prefix stays, the lower half is replaced
- *	fd00::/7, others             the prefix by another of its kind (2001:db8::/32)
- *	IPv4, as such or mapped      10.x.y.z, or 169.254.y.z: the net, then the host within it
- *	xx xx xx ff fe xx xx xx      a MAC address in it: 02:xx:xx:xx:xx:xx
+ * 	fe80::/10, fec0::/10         the prefix is unchanged, the lower half is replaced
+ * 	fd00::/7, others             the prefix by another of its kind (2001:db8::/32)
+ * 	IPv4, as such or mapped      10.x.y.z, or 169.254.y.z: the net, then the host within it
+ * 	xx xx xx ff fe xx xx xx      a MAC address in it: 02:xx:xx:xx:xx:xx
  */
 #include "core/store/anonymise/addresses.h"
 
@@ -28,7 +28,7 @@ static void put_be64(uint8_t *at, uint64_t value)
 	memcpy(at, &value, sizeof(value));
 }
 
-/* Of a group or of one machine, as it was; administered locally. */
+/* Its group bit is unchanged; the locally administered bit is set. */
 static uint64_t replace_mac(struct substitutes *s, uint64_t mac)
 {
 	uint64_t first = mac >> 40 & 1;
@@ -38,7 +38,7 @@ static uint64_t replace_mac(struct substitutes *s, uint64_t mac)
 	return (first | 2) << 40 | substitute_number(s, SUBSTITUTE_MAC, mac, 40);
 }
 
-/* An interface identifier or GUID; the bit that tells a local MAC address is inverted in it. */
+/* An interface identifier or GUID, in which the local bit of the MAC address is inverted. */
 uint64_t replace_guid(struct substitutes *s, uint64_t guid)
 {
 	const uint64_t local = 2ull << 40;
@@ -90,7 +90,7 @@ void replace_gid(struct substitutes *s, uint8_t gid[16])
 	}
 	if (!upper && lower <= 1)
 		return;
-	if (gid[0] == 0xff && gid[1] >> 4 != 3) /* not made of a network's prefix */
+	if (gid[0] == 0xff && gid[1] >> 4 != 3) /* not derived from a network's prefix */
 		return;
 	if (gid[0] == 0xff)
 		upper = upper >> 48 << 48 | substitute_number(s, SUBSTITUTE_PREFIX, upper, 48);
@@ -117,7 +117,7 @@ bool replace_gid_text(struct substitutes *s, const char *text, struct text *to)
 	return true;
 }
 
-/* Its text without a port: false where it is none. */
+/* Its text without a port: false if it is not an address. */
 static bool replace_ip(struct substitutes *s, const char *text, struct text *to)
 {
 	char written[INET6_ADDRSTRLEN];
@@ -142,7 +142,7 @@ static bool is_tail(const char *text)
 	return !text[strspn(text, ":/x0123456789abcdef")];
 }
 
-/* "fe80::1%2": the number of an interface stays. */
+/* "fe80::1%2": the number of the interface is unchanged. */
 static bool replace_scoped(struct substitutes *s, char *ip, struct text *to)
 {
 	char *scope = strchr(ip, '%');

@@ -1,10 +1,10 @@
 #pragma once
 /*
- * Addresses of machines, replaced so that they stay of their kind. One thread.
+ * Replaces addresses of machines by addresses of the same kind. One thread.
  *
- * Kept as they are: no address, loopback, multicast groups that do not name a network, the prefixes
+ * Not replaced: null addresses, loopback, multicast groups that do not name a network, the prefixes
  * of link-local and site-local addresses. Two addresses in one network (/24, /64) stay in one, a
- * GUID or GID that is made of a MAC address is made of its substitute.
+ * GUID or GID that is derived from a MAC address is derived from the substitute of that.
  */
 #include <stdint.h>
 
@@ -17,7 +17,7 @@ void replace_gid(struct substitutes *substitutes, uint8_t gid[16]);
 /* A GUID in host order. */
 uint64_t replace_guid(struct substitutes *substitutes, uint64_t guid);
 
-/* The text of a GID as the trace has it: 32 hex digits. Anything else is not added: false. */
+/* The text of a GID as in a trace: 32 hex digits. Anything else is not added: false. */
 bool replace_gid_text(struct substitutes *substitutes, const char *text, struct text *to);
 
 /* An address as sockaddr_text() writes it, or without a port. False: it is something else. */

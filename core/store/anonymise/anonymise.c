@@ -1,8 +1,8 @@
 /*
- * Writing a trace that does not tell whose it is
+ * Writing an anonymised trace
  *
- * Each table is copied row by row, each column as the list says (identity.c). A column that the
- * list does not have ends it: a new one must be looked at before it may leave a machine.
+ * Each table is copied row by row, each column according to the list (identity.c). A column that is
+ * not in the list is an error: a new one must be reviewed before it may leave a machine.
  */
 #include "core/store/anonymise/anonymise.h"
 
@@ -35,7 +35,7 @@ struct copied {
 	const char *name;
 	enum identity identities[COLUMNS];
 	int n;
-	int by; /* the column that says what another is: a verb, a kind, a key; -1 */
+	int by; /* the column that determines the kind of another: a verb, a kind, a key; -1 */
 	sqlite3_stmt *in, *out;
 };
 
@@ -62,7 +62,7 @@ static int put_text(struct anonymise *a, struct copied *t, int i, enum identity 
 	return err;
 }
 
-/* Lengths, and which of them are equal, stay. */
+/* Lengths are unchanged, and equal hashes stay equal. */
 static int put_chunk(struct anonymise *a, struct copied *t, int i)
 {
 	struct payload_rows *rows = &a->payloads;
@@ -87,7 +87,7 @@ static int put_chunk(struct anonymise *a, struct copied *t, int i)
 	return 0;
 }
 
-/* What ibv_get_device_guid() returned, in network order. */
+/* The result of ibv_get_device_guid(), in network order. */
 static void put_returned(struct anonymise *a, struct copied *t, int i)
 {
 	const char *name = (const char *)sqlite3_column_text(t->in, t->by);
@@ -102,7 +102,7 @@ static void put_returned(struct anonymise *a, struct copied *t, int i)
 	sqlite3_bind_int64(t->out, i + 1, (int64_t)value);
 }
 
-/* What the value is where another column says so. */
+/* The identity of the value, if another column determines it. */
 static enum identity resolve_identity(const struct copied *t, enum identity identity)
 {
 	const char *by = t->by < 0 ? NULL : (const char *)sqlite3_column_text(t->in, t->by);
@@ -142,7 +142,7 @@ static int put_column(struct anonymise *a, struct copied *t, int i)
 	return put_text(a, t, i, identity); /* any column may hold a text */
 }
 
-/* A row of meta that has no entry is not known to be harmless. */
+/* A row of meta without an entry is not known to be harmless. */
 static bool is_dropped(const struct copied *t)
 {
 	for (int i = 0; i < t->n; i++)
@@ -180,7 +180,7 @@ static bool is_key(const char *column)
 	return false;
 }
 
-/* Find what the columns of the new table are, and write both statements. */
+/* Determine the identity of each column of the new table, and write both statements. */
 static int list_columns(struct anonymise *a, struct copied *t, struct text *select,
 			struct text *insert)
 {
@@ -305,7 +305,7 @@ static int fill_trace(struct anonymise *a)
 {
 	int err = schema_create(a->to);
 
-	if (!err) /* until the end the file must not be taken for a trace */
+	if (!err) /* the file must not be taken for a trace before it is complete */
 		err = sql_exec(a->to, "INSERT INTO meta VALUES('state', 'unpacking');"
 				      "PRAGMA journal_mode=MEMORY; PRAGMA synchronous=OFF;"
 				      "BEGIN; DELETE FROM meta");

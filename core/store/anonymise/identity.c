@@ -1,9 +1,9 @@
 /*
- * What identifies a machine, a person or a program: the one list of it
+ * The list of data that identifies a machine, a person or a program
  *
- * Kept on purpose, since they tell nothing to who does not know the machine or has the program
- * already: times of day, process numbers, addresses in memory, LIDs, QP numbers, keys, wr_ids,
- * immediate data, operands of atomics, build ids, versions.
+ * Not replaced, since they reveal nothing without the machine or the program: times of day, process
+ * numbers, addresses in memory, LIDs, QP numbers, keys, wr_ids, immediate data, operands of
+ * atomics, build ids, versions.
  */
 #include "core/store/anonymise/identity.h"
 
@@ -11,7 +11,7 @@
 
 #define COUNT(list) (sizeof(list) / sizeof(*(list)))
 
-/* In the order of core/store/db/schema.c and core/store/chunk/tables.c; alone: it stays. */
+/* In the order of core/store/db/schema.c and core/store/chunk/tables.c; without "=": unchanged. */
 static const struct {
 	const char *table, *columns;
 } tables[] = {
@@ -42,7 +42,7 @@ static const struct {
 	{ "misuse", "thread n process time what verb field status handle of other stack "
 		    "other_verb" },
 	{ "mark", "thread n process time kind text=mark" },
-	/* they name what they are of; check finds them again */
+	/* they contain names; check finds them again */
 	{ "finding", "id=dropped rule name severity thread n time process place object message "
 		     "fingerprint count" },
 	{ "loss", "thread process events first last overwritten" },
@@ -94,7 +94,7 @@ struct named {
 /* Members of arguments, by their names in core/wire/verbs.list and structs.list. */
 static const struct named arguments[] = {
 	{ "name", IDENTITY_DEVICE },
-	{ "dev_name", IDENTITY_NONE }, /* uverbs0: as the kernel numbers them */
+	{ "dev_name", IDENTITY_NONE }, /* uverbs0: numbered by the kernel */
 	{ "dev_path", IDENTITY_NONE },
 	{ "ibdev_path", IDENTITY_FOLDER },
 	{ "fw_ver", IDENTITY_NONE },
@@ -133,7 +133,7 @@ static const struct named metas[] = {
 	{ "sqlite", IDENTITY_NONE },
 	{ "cut", IDENTITY_NONE },
 	{ "carried", IDENTITY_NONE },
-	{ "excerpt", IDENTITY_TEXT }, /* names the trace that it is of */
+	{ "excerpt", IDENTITY_TEXT }, /* contains the name of the original trace */
 	{ "snapshot", IDENTITY_TEXT },
 	{ "copies_on_fork", IDENTITY_NONE },
 	{ "memory", IDENTITY_NONE },

@@ -1,9 +1,9 @@
 #pragma once
 /*
- * What identifies a machine, a person or a program, and what does not: the one list of it.
+ * The list of data that identifies a machine, a person or a program, and of data that does not.
  *
- * Each column of each table of a trace is in it, each member of the arguments of calls that is no
- * number or name of <infiniband/verbs.h>, and each key of table meta. What is not in it is not
+ * It has each column of each table of a trace, each member of call arguments that is not a number
+ * or name of <infiniband/verbs.h>, and each key of table meta. Data that is not in the list is not
  * copied (a column: an error). Constant data; any thread.
  */
 #include <stdbool.h>
@@ -12,12 +12,12 @@
 
 enum identity {
 	IDENTITY_UNKNOWN = -1, /* it has no entry */
-	IDENTITY_NONE,         /* a number, a time, a name of the verbs: copied as it is */
+	IDENTITY_NONE,         /* a number, a time, a name of the verbs: copied unchanged */
 	IDENTITY_DROPPED,      /* the row, or the value, is left out */
 	IDENTITY_HOST,         /* the name of a machine, or its address */
 	IDENTITY_PATH,
 	IDENTITY_COMMAND,
-	IDENTITY_NAME, /* of a thread, of a merged trace */
+	IDENTITY_NAME, /* a thread's name, or a merged trace's */
 	IDENTITY_MARK,
 	IDENTITY_TEXT,   /* any other */
 	IDENTITY_VALUE,  /* of a variable */
@@ -25,13 +25,13 @@ enum identity {
 	IDENTITY_RELEASE,
 	IDENTITY_BOOT,
 	IDENTITY_DEVICE,
-	IDENTITY_OBJECT,    /* a device's name, where the object is one */
-	IDENTITY_FOLDER,    /* the folder stays, the device that it is of is replaced */
+	IDENTITY_OBJECT,    /* a device's name, if the object is a device */
+	IDENTITY_FOLDER,    /* the folder is copied, the name of its device is replaced */
 	IDENTITY_GID,       /* 32 hex digits */
 	IDENTITY_GUID,      /* a number in host order */
 	IDENTITY_ADDRESS,   /* a network address as text */
 	IDENTITY_SERVICE,   /* a port, or the name of one */
-	IDENTITY_PRIVATE,   /* bytes of the program as hex text, or what is known of them */
+	IDENTITY_PRIVATE,   /* bytes of the program as hex text, or its length and hash */
 	IDENTITY_OPTION,    /* bytes as hex text: a number, or something longer */
 	IDENTITY_ARGUMENTS, /* JSON */
 	IDENTITY_RETURNED,  /* by a verb */
@@ -43,10 +43,10 @@ enum identity {
 
 enum identity identity_of_column(const char *table, const char *column);
 
-/* Of a member of arguments, by its name; IDENTITY_UNKNOWN for numbers and enumerators. */
+/* For a member of arguments, by its name; IDENTITY_UNKNOWN for numbers and enumerators. */
 enum identity identity_of_argument(const char *name, size_t length);
 
-/* Must a field of its kind be in the list? */
+/* Must fields of this kind be in the list? */
 bool identity_is_needed(const struct field_info *field);
 
 enum identity identity_of_meta(const char *key);

@@ -1,7 +1,7 @@
 /*
- * Names of files, programs and devices, replaced unless they are those of every machine
+ * Replacing names of files, programs and devices, unless they are the same on every machine
  *
- * The lists have what stays; what is not in them is replaced.
+ * The lists have names that are not replaced; all others are.
  */
 #include "core/store/anonymise/names.h"
 
@@ -41,7 +41,7 @@ static const char *const folders[] = {
 	"infiniband_verbs",
 };
 
-/* Behind these come only versions, and ".so". */
+/* Followed only by versions, and ".so". */
 static const char *const libraries[] = {
 	"ld-linux-x86-64",
 	"ld-linux-aarch64",
@@ -169,7 +169,7 @@ static void add_component(struct substitutes *s, const char *name, size_t n, boo
 
 static void add_path(struct substitutes *s, const char *path, size_t n, struct text *to)
 {
-	static const char gone[] = " (deleted)"; /* as /proc/self/maps has it */
+	static const char gone[] = " (deleted)"; /* as in /proc/self/maps */
 	size_t tail =
 		n > sizeof(gone) && !memcmp(path + n - (sizeof(gone) - 1), gone, sizeof(gone) - 1)
 			? sizeof(gone) - 1

@@ -1,5 +1,5 @@
 /*
- * Replacing a value by what it is
+ * Replacing a value according to its kind
  */
 #include "core/store/anonymise/replace.h"
 
@@ -114,7 +114,7 @@ static void replace_json(struct substitutes *s, const char *json, struct text *t
 	replace_arguments(s, json, strlen(json), to);
 }
 
-/* What is not here is not copied as a text. */
+/* Kinds that are missing are not copied as a text. */
 static void (*const replace_as[])(struct substitutes *s, const char *text, struct text *to) = {
 	[IDENTITY_NONE] = keep_text,
 	[IDENTITY_HOST] = replace_host,
@@ -159,7 +159,7 @@ int64_t replace_number(struct substitutes *s, enum identity identity, int64_t nu
 
 /* Arguments */
 
-/* IBV_QPS_RTS, RDMA_CM_EVENT_REJECTED: never a program's, whose texts are in the list */
+/* IBV_QPS_RTS, RDMA_CM_EVENT_REJECTED: never a text of the program, all of which are in the list */
 static bool is_enumerator(const char *text)
 {
 	return (!strncmp(text, "IBV_", 4) || !strncmp(text, "RDMA_", 5)) &&
@@ -181,12 +181,12 @@ static void add_text(struct substitutes *s, enum identity identity, const struct
 	text_fini(&text);
 }
 
-/* What is known of private data: its length, a hash, its first bytes. */
+/* The known facts about private data: its length, a hash, its first bytes. */
 static enum identity identity_of_member(const struct json_node *node, enum identity outer)
 {
 	if (outer == IDENTITY_PRIVATE && node->name && !strcmp(node->name, "hash"))
 		return IDENTITY_HASH;
-	if (outer == IDENTITY_PRIVATE || !node->name) /* an element is what its array is */
+	if (outer == IDENTITY_PRIVATE || !node->name) /* an element has the identity of its array */
 		return outer;
 	return identity_of_argument(node->name, node->name_length);
 }

@@ -1,8 +1,8 @@
 /*
- * What stands for what, in an anonymised trace
+ * The substitutes in an anonymised trace
  *
- * A table from the hash of kind and bytes, seeded at random, to an entry; of two with one hash the
- * later is at the next number.
+ * A table from the hash of kind and bytes, seeded at random, to an entry; with equal hashes the
+ * later one is at the next number.
  */
 #include "core/store/anonymise/substitutes.h"
 
@@ -18,19 +18,19 @@
 #include "core/wire/hash.h"
 #include "core/wire/log.h"
 
-enum { TRIES = 64 }; /* to draw a number that is new */
+enum { TRIES = 64 }; /* attempts to draw an unused number */
 
 struct entry {
 	char text[40];
 	uint64_t number;
 	size_t n;
-	char key[]; /* kind, and the bytes that are replaced */
+	char key[]; /* kind, and the replaced bytes */
 };
 
 struct substitutes {
 	struct map by_hash;     /* to the index of an entry */
-	struct map drawn;       /* numbers that are given, with their kind */
-	struct entry **entries; /* which do not move: their texts are lent */
+	struct map drawn;       /* numbers in use, with their kind */
+	struct entry **entries; /* never moved: their texts are borrowed */
 	size_t nentries;
 	uint64_t seed;
 	unsigned int counts[SUBSTITUTE_HASH + 1];
@@ -106,7 +106,9 @@ static struct entry *add_entry(struct substitutes *s, uint64_t hash, const char 
 	return map_put(&s->by_hash, hash, s->nentries - 1) ? fail_memory(s) : entry;
 }
 
-/* The entry of @key, whose first byte is its kind; *@ret_new: it was made now. NULL: no memory. */
+/*
+ * The entry of @key, whose first byte is its kind; *@ret_new: it was created now. NULL: no memory.
+ */
 static struct entry *find_entry(struct substitutes *s, const char *key, size_t n, bool *ret_new)
 {
 	uint64_t hash = hash_of(key, n, s->seed), at;
@@ -143,7 +145,7 @@ const char *substitute_text(struct substitutes *s, enum substitute_kind kind, co
 	return entry ? entry->text : "";
 }
 
-/* A number that no other of its kind has; where almost all are given, any. */
+/* An unused number of that kind; if almost all are in use, any. */
 static uint64_t draw_new(struct substitutes *s, enum substitute_kind kind, unsigned int bits)
 {
 	uint64_t number, was, mask = bits < 64 ? (1ull << bits) - 1 : UINT64_MAX;

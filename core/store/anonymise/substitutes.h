@@ -1,10 +1,10 @@
 #pragma once
 /*
- * What stands for what, in an anonymised trace.
+ * The substitutes in an anonymised trace.
  *
- * The same gets the same substitute, and two get two: texts are numbered as they come, numbers are
- * drawn at random. The table is in memory only and nothing is derived from what is replaced, so
- * that who has all substitutes can compute none of the originals. One thread.
+ * Equal values get equal substitutes, different values different ones: texts are numbered in their
+ * order, numbers are random. The table is in memory only, and no substitute is derived from its
+ * original, so the originals cannot be computed from the substitutes. One thread.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -34,7 +34,7 @@ int substitutes_new(struct substitutes **ret_substitutes);
 /* Accepts NULL. */
 void substitutes_free(struct substitutes *substitutes);
 
-/* Did memory or randomness run out? What was given since is not to be used. 0 or -errno. */
+/* Did memory or randomness run out? Later substitutes must not be used. 0 or -errno. */
 int substitutes_error(const struct substitutes *substitutes);
 
 /* "host1" for @n bytes, valid as long as the table; "" for none. */

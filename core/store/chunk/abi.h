@@ -13,10 +13,10 @@ enum abi {
 	ABI_WC_RECV = 1 << 7,     /* bit of the opcode: on the receive side */
 	ABI_WC_WITH_INV = 1 << 3, /* bit of wc_flags: the field is an rkey, not immediate data */
 	ABI_WC_WR_FLUSH_ERR = 5,
-	/* but for one only a requester gets these: InfiniBand specification, 11.6.2 */
+	/* except for one, only a requester gets these: InfiniBand specification, 11.6.2 */
 	ABI_WC_MW_BIND_ERR = 6,
 	ABI_WC_BAD_RESP_ERR = 7,
-	ABI_WC_LOC_ACCESS_ERR = 8, /* a receive's: of a write with immediate data */
+	ABI_WC_LOC_ACCESS_ERR = 8, /* of a receive: for a write with immediate data */
 	ABI_WC_REM_ACCESS_ERR = 10,
 	ABI_WC_REM_OP_ERR = 11,
 	ABI_WC_RETRY_EXC_ERR = 12,
@@ -42,8 +42,8 @@ enum abi {
 };
 
 /*
- * Is a completion of a tag matching list, or of a buffer in it? These are added by
- * ibv_post_srq_ops(), which is no post: no request fits.
+ * Does the completion belong to a tag matching list, or to a buffer in it? These are added by
+ * ibv_post_srq_ops(), which is not a post: there is no request for it.
  */
 static inline bool abi_is_of_tags(uint32_t status, uint32_t opcode, uint32_t wc_flags)
 {

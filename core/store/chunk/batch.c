@@ -3,17 +3,17 @@
  *
  * A chunk's bytes:
  *
- *	version, number of columns                         1 byte each
- *	for each column that is not empty:
- *		number, code, count                        varints
- *		LINEAR: zigzag_encode(base), zigzag_encode(step)         varints
- *		RAW:    bytes                              varint
- *		ZSTD:   bytes, bytes before compression    varints
- *	the bytes of the RAW and ZSTD columns in the same order
+ * 	version, number of columns                         1 byte each
+ * 	for each column that is not empty:
+ * 		number, code, count                        varints
+ * 		LINEAR: zigzag_encode(base), zigzag_encode(step)         varints
+ * 		RAW:    bytes                              varint
+ * 		ZSTD:   bytes, bytes before compression    varints
+ * 	the bytes of the RAW and ZSTD columns in the same order
  *
  * To read one column takes the directory and that column's bytes only.
  *
- * Not here: which columns there are (core/wire/data.list), reading (block.c).
+ * Not here: the list of columns (core/wire/data.list), reading (block.c).
  */
 #include "core/store/chunk/batch.h"
 
@@ -42,7 +42,7 @@ static void put_event(struct batch *batch, uint64_t n, int64_t time, uint32_t ki
 	PUT(batch, kind, kind);
 }
 
-/* Also checks that the batch has room: an undamaged post of any length fits. */
+/* Also checks that the batch has space: an undamaged post of any length fits. */
 static int check_wrs(const struct batch *batch, const struct event_post *event)
 {
 	size_t left = event->head.words * 8u - sizeof(*event);
@@ -102,7 +102,7 @@ static const uint8_t *put_sges(struct batch *batch, const uint8_t *at, unsigned 
 	return (const uint8_t *)from;
 }
 
-/* check_wrs() has checked it. Returns the byte behind it. */
+/* check_wrs() has checked it. Returns the byte after it. */
 static const uint8_t *put_wr(struct batch *batch, const uint8_t *at)
 {
 	const struct event_wr *from = (const void *)at;
@@ -280,7 +280,10 @@ static int reserve_bytes(struct packer *packer, size_t bytes)
 	return 0;
 }
 
-/* Append the column's bytes, compressed where that helps. Returns their number, 0: no memory. */
+/*
+ * Append the column's bytes, compressed if that makes them smaller. Returns their number, 0: no
+ * memory.
+ */
 static size_t pack_bytes(struct packer *packer, const struct column *column,
 			 enum column_code *ret_code)
 {
@@ -305,7 +308,7 @@ static void put_varint(struct packer *packer, uint64_t value)
 	packer->head_used += varint_put(packer->head + packer->head_used, value);
 }
 
-/* An entry of the directory: the column's bytes are there already. */
+/* Add an entry to the directory; the column's bytes were added before. */
 static void put_entry(struct packer *packer, enum column_id id, const struct column_view *view)
 {
 	packer->head[1]++;
@@ -322,7 +325,7 @@ static void put_entry(struct packer *packer, enum column_id id, const struct col
 		put_varint(packer, view->unpacked);
 }
 
-/* The directory's length is known last: room for the longest is left in front of the bytes. */
+/* The directory's length is known last: space for the longest is reserved in front of the bytes. */
 int packer_begin(struct packer *packer)
 {
 	if (!packer->cctx)

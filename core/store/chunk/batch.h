@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Data-plane events of one thread, gathered for one chunk.
+ * Data-plane events of one thread, collected for one chunk.
  *
  * One thread.
  */
@@ -18,7 +18,7 @@ struct batch {
 	struct column columns[COLUMN_COUNT];
 	uint64_t first_n, last_n;
 	int64_t begin, end; /* ns */
-	/* a post that comes in parts, the last of which has not come yet */
+	/* the last part of a post in several parts is still missing */
 	bool open;
 	uint64_t open_n;
 	int64_t open_time;
@@ -37,7 +37,7 @@ int batch_poll(struct batch *batch, const struct event_poll *event, uint64_t n, 
 	       uint64_t empty, uint32_t stack);
 int batch_notify(struct batch *batch, const struct event_notify *event, uint64_t n, int64_t time);
 
-/* Close a post whose last part never came, as it is. Returns true if there was one. */
+/* Close a post whose last part never came, with the parts it has. Returns true if there was one. */
 bool batch_close(struct batch *batch);
 
 static inline uint32_t batch_events(const struct batch *batch)
@@ -53,14 +53,14 @@ static inline bool batch_full(const struct batch *batch)
 				batch->columns[COLUMN_wc_wr_id].count >= BATCH_ROWS);
 }
 
-/* Make it empty, but keep its memory. */
+/* Empty it, but keep its memory allocated. */
 void batch_clear(struct batch *batch);
 
 void batch_fini(struct batch *batch);
 
 enum { PACKER_HEAD = 2 + COLUMN_COUNT * 40 };
 
-/* Packs batches; keeps its memory between them. */
+/* Packs batches; keeps its memory allocated between them. */
 struct packer {
 	void *cctx;
 	uint8_t *bytes;
@@ -73,8 +73,8 @@ struct packer {
 int packer_pack(struct packer *packer, const struct batch *batch);
 
 /*
- * The same column by column, in the order of their numbers, those that are not empty: as they are
- * in memory, or as they lie in another chunk. 0 or -ENOMEM.
+ * The same column by column, in the order of their numbers, without empty ones: from memory, or
+ * from another chunk. 0 or -ENOMEM.
  */
 int packer_begin(struct packer *packer);
 int packer_add(struct packer *packer, enum column_id id, const struct column *column);

@@ -1,13 +1,12 @@
 /*
  * Reading a chunk
  *
- * Anybody may have written the file, so the bytes are not trusted. The directory
- * is checked as it is read, then the structure: as many posts as the kinds say,
- * as many work requests as the posts say, and so on. A walk then needs no checks
- * of its own. A column has at most the rows that a writer puts into a chunk, and
- * its size in the directory must agree with the one in its compressed bytes
- * before memory is allocated. So a chunk takes at most 100 MB: 2.1 million
- * elements in 3 columns, and 0.1 million rows in the others.
+ * The file is not trusted. The directory is checked while it is read, then the structure: the
+ * number of posts must match the kinds, the number of work requests must match the posts, and so
+ * on. An iteration then needs no further checks. A column has at most the rows that a writer puts
+ * into a chunk, and its size in the directory must agree with the one in its compressed bytes
+ * before memory is allocated. So a chunk takes at most 100 MB: 2.1 million elements in 3 columns,
+ * and 0.1 million rows in the others.
  *
  * Not here: the format (batch.c).
  */

@@ -1,9 +1,9 @@
 #pragma once
 /*
- * Reading a chunk: its columns by name, and a walk over its events.
+ * Reading a chunk: its columns by name, and an iterator over its events.
  *
- * A block is filled from a chunk's bytes or, for an unpacked trace, row by row
- * from plain tables. A column is decoded on first use. One thread.
+ * A block is filled from a chunk's bytes or, for an unpacked trace, row by row from plain tables. A
+ * column is decoded on first use. One thread.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,28 +24,28 @@ struct block {
 };
 
 /*
- * Load a chunk in place of what the block had: copy @bytes, check the directory,
- * and check that the families that will be walked (@families, a bit each) fit
- * each other. Returns 0, -EBADMSG or -ENOMEM.
+ * Load a chunk, replacing the block's contents: copy @bytes, check the directory, and check that
+ * the families that will be iterated (@families, a bit each) are consistent. Returns 0, -EBADMSG or
+ * -ENOMEM.
  */
 int block_load(struct block *block, const void *bytes, size_t n, unsigned int families);
 
 /* The same, with all families and all columns decoded; -EBADMSG if it has no events. */
 int block_load_all(struct block *block, const void *bytes, size_t n);
 
-/* Make it empty, to be filled by block_add(); keeps its memory. */
+/* Empty it, to be filled by block_add(); keeps its memory allocated. */
 void block_clear(struct block *block);
 
 /* Append to a column, after block_clear(). 0, -ENOMEM, or -EBADMSG: the column is full. */
 int block_add(struct block *block, enum column_id id, uint64_t value);
 
-/* The bytes of memory that it has allocated. */
+/* The size of its allocated memory. */
 size_t block_bytes(const struct block *block);
 
-/* Accepts one that is zeroed. */
+/* Accepts one that is all zero. */
 void block_fini(struct block *block);
 
-/* Decode the column; 0, -EBADMSG or -ENOMEM. Then block_get() may be used. */
+/* Decode the column; 0, -EBADMSG or -ENOMEM. After that block_get() may be used. */
 int block_need(struct block *block, enum column_id id);
 
 static inline uint32_t block_count(const struct block *block, enum column_id id)
@@ -80,15 +80,18 @@ static inline uint32_t walk_kind(const struct block *block, const struct walk *w
 	return (uint32_t)block_get(block, COLUMN_kind, walk->at[FAMILY_EVENT]);
 }
 
-/* Step over the current work request, with its parts and elements. */
+/* Skip the current work request, with its parts and elements. */
 void walk_next_wr(const struct block *block, struct walk *walk);
 
-/* Step over the current completion of the current event. */
+/* Skip the current completion of the current event. */
 static inline void walk_next_wc(const struct block *block, struct walk *walk)
 {
 	walk->at[FAMILY_WC]++;
 	walk->at[FAMILY_EXTRA] += !!(walk_kind(block, walk) & KIND_EXTRA);
 }
 
-/* Step over the current event; its requests or completions must have been walked, or @skip them. */
+/*
+ * Skip the current event; its requests or completions must have been visited, or are skipped, too,
+ * with @skip.
+ */
 void walk_next_event(const struct block *block, struct walk *walk, bool skip);

@@ -1,7 +1,6 @@
 #pragma once
 /*
- * What writing (batch.h) and reading (block.h) agree on about a chunk: its
- * version, and how large it can be.
+ * Shared by writing (batch.h) and reading (block.h) a chunk: its version and maximal size.
  */
 #include <stdint.h>
 
@@ -13,13 +12,13 @@ enum { CHUNK_VERSION = 2 };
 enum {
 	BATCH_EVENTS = 8192, /* a chunk is closed when it has this many events */
 	BATCH_ROWS = 32768,  /* or this many work requests or completions */
-	/* the most that a chunk may have: almost full, then one event of the largest size */
-	BATCH_EVENTS_MAX = BATCH_EVENTS + 1, /* with a post that was cut short */
+	/* the most events of a chunk: almost full, then one event of the largest size */
+	BATCH_EVENTS_MAX = BATCH_EVENTS + 1, /* including a post that was cut short */
 	BATCH_ROWS_MAX = BATCH_ROWS + EVENT_POST_WRS,
 	BATCH_SGES_MAX = BATCH_ROWS + EVENT_POST_WRS * EVENT_POST_SGES,
 };
 
-/* The most rows of the family that a chunk may have. */
+/* The most rows of the family in a chunk. */
 static inline uint32_t batch_rows_max(enum family family)
 {
 	switch (family) {

@@ -1,14 +1,13 @@
 /*
  * One column of integers
  *
- * Most columns of a chunk are linear: one queue pair, one length, the numbers of
- * the events. For these only the first value and the step are stored. A column
- * that is not linear stores the difference of each value to the one before (of
- * the first to 0), zigzagged (0, -1, 1, -2 become 0, 1, 2, 3) and cut into groups
- * of 7 bits, least first, bit 7 set in all but the last. The chunk compresses
- * these bytes with zstd where that helps.
+ * Most columns of a chunk are linear: one queue pair, one length, the numbers of the events. For
+ * these only the first value and the step are stored. A column that is not linear stores the
+ * difference of each value to the one before (of the first to 0), zigzagged (0, -1, 1, -2 become 0,
+ * 1, 2, 3) and split into groups of 7 bits, least first, bit 7 set in all but the last. The chunk
+ * compresses these bytes with zstd if that makes them smaller.
  *
- * Not here: how columns lie in a chunk (batch.c).
+ * Not here: the layout of columns in a chunk (batch.c).
  */
 #include "core/store/chunk/column.h"
 

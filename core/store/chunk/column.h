@@ -11,12 +11,12 @@
 
 enum column_code {
 	COLUMN_LINEAR, /* base, base + step, base + 2 step, ... */
-	COLUMN_RAW,    /* varints of zigzag differences */
+	COLUMN_RAW,    /* varints of zigzag-encoded differences */
 	COLUMN_ZSTD,   /* the same, compressed */
 	COLUMN_CODES,
 };
 
-/* A column being written. Empty when zeroed. */
+/* A column being written. All zero: empty. */
 struct column {
 	uint64_t last, step, base;
 	uint32_t count;
@@ -26,10 +26,10 @@ struct column {
 	uint8_t *bytes;
 };
 
-/* Add the first value that makes the column non-linear. */
+/* Convert the column to non-linear, and add the first value that requires it. */
 void column_bend(struct column *column, uint64_t step);
 
-/* Make room for one more varint. */
+/* Allocate space for one more varint. */
 void column_grow(struct column *column);
 
 static inline uint64_t zigzag_encode(uint64_t n)
@@ -89,7 +89,7 @@ static inline void column_put(struct column *column, uint64_t value)
 			(uint32_t)varint_put(column->bytes + column->used, zigzag_encode(step));
 }
 
-/* Make it empty, but keep its memory. */
+/* Empty it, but keep its memory allocated. */
 static inline void column_clear(struct column *column)
 {
 	column->last = column->step = column->base = 0;
@@ -99,7 +99,7 @@ static inline void column_clear(struct column *column)
 
 void column_fini(struct column *column);
 
-/* A column in a chunk; @bytes are borrowed from there. */
+/* A column in a chunk; @bytes are borrowed from that. */
 struct column_view {
 	enum column_code code;
 	uint32_t count;
@@ -108,7 +108,7 @@ struct column_view {
 	uint32_t packed, unpacked; /* size of @bytes; and before compression */
 };
 
-/* Is the size in the compressed bytes of @view the one in the directory? */
+/* Does the size in the compressed bytes of @view match the one in the directory? */
 bool column_is_sized(const struct column_view *view);
 
 /*

@@ -2,14 +2,13 @@
 /*
  * The columns of the data plane, from core/wire/data.list
  *
- * A chunk is the data-plane events of one thread in order. Each event is a row
- * of family EVENT; by its kind also one of POST, POLL or NOTIFY. A post has
- * nwr rows of WR; a work request has nsge rows of SGE and, for each bit of
- * `parts` (enum event_wr_part), one row of that part's family. A poll has nwc
- * rows of WC and, with KIND_EXTRA, as many of EXTRA. All rows of a family lie
- * in the order of the events.
+ * A chunk is the data-plane events of one thread in order. Each event is a row of family EVENT; by
+ * its kind also one of POST, POLL or NOTIFY. A post has nwr rows of WR; a work request has nsge
+ * rows of SGE and, for each bit of `parts` (enum event_wr_part), one row of that part's family. A
+ * poll has nwc rows of WC and, with KIND_EXTRA, as many of EXTRA. The rows of a family are in the
+ * order of the events.
  *
- * A column's place in the list is its number in the file.
+ * A column's index in the list is its number in the file.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -49,7 +48,8 @@ enum event_kind {
 	KIND_NEXT_POLL,  /* ibv_next_poll */
 	KINDS,
 	KIND_MASK = 31 & ~KIND_INNER,
-	KIND_EXTRA = 32, /* a poll with family EXTRA: values that struct ibv_wc does not have */
+	/* a poll with rows of family EXTRA: fields that struct ibv_wc does not have */
+	KIND_EXTRA = 32,
 	KIND_FLAGS = KIND_INNER | KIND_EXTRA,
 };
 
@@ -59,7 +59,7 @@ enum event_kind {
 
 #define KINDS_OF_POLLS (1u << KIND_POLL | 1u << KIND_START_POLL | 1u << KIND_NEXT_POLL)
 
-/* @kind is without KIND_FLAGS. */
+/* @kind must be without KIND_FLAGS. */
 static inline bool kind_is_post(uint32_t kind)
 {
 	return KINDS_OF_POSTS >> kind & 1;

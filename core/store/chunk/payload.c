@@ -125,7 +125,7 @@ int payload_pack(const struct payload_rows *rows, uint8_t **ret_data, size_t *re
 	return 0;
 }
 
-/* The bytes of a chunk that are still to be read. */
+/* The unread bytes of a chunk. */
 struct source {
 	const uint8_t *at, *end;
 };

@@ -14,7 +14,7 @@
 enum {
 	PAYLOAD_ROWS = 8192,     /* a chunk is closed when it has this many rows */
 	PAYLOAD_BYTES = 1 << 20, /* or this many bytes */
-	/* the most that a chunk may have: almost full, then the payloads of one event */
+	/* the most rows of a chunk: almost full, then the payloads of one event */
 	PAYLOAD_ROWS_MAX = PAYLOAD_ROWS + EVENT_POST_WRS,
 	PAYLOAD_BYTES_MAX = PAYLOAD_BYTES + PAYLOAD_CALL_MAX,
 };
@@ -27,11 +27,11 @@ struct payload_row {
 	bool hashed;
 	uint64_t hash;
 	uint64_t total; /* bytes that were sent or received */
-	uint64_t bytes; /* how many of them were captured */
-	size_t at;      /* their offset in the bytes of the chunk */
+	uint64_t bytes; /* number of captured bytes */
+	size_t at;      /* offset of these in the bytes of the chunk */
 };
 
-/* The rows of one chunk, in memory. Empty when zeroed. */
+/* The rows of one chunk, in memory. All zero: empty. */
 struct payload_rows {
 	struct payload_row *rows;
 	size_t nrows, rows_size;
@@ -47,5 +47,5 @@ void payload_rows_fini(struct payload_rows *rows);
 /* Pack into a chunk; the caller frees *@ret_data. 0 or -ENOMEM. */
 int payload_pack(const struct payload_rows *rows, uint8_t **ret_data, size_t *ret_size);
 
-/* @data is not trusted: -EBADMSG if it is damaged. @rows is emptied first. */
+/* @data is not trusted: -EBADMSG if it is damaged. @rows is cleared first. */
 int payload_unpack(const void *data, size_t size, struct payload_rows *rows);

@@ -1,8 +1,8 @@
 /*
- * A chunk in another trace
+ * Copying a chunk to another trace
  *
- * Three columns of some sixty are decoded, changed and packed again. The others are copied as they
- * lie there, compressed; whether they are sound is not looked at.
+ * Three columns of about sixty are decoded, changed and packed again. The others are copied
+ * compressed, without being checked.
  */
 #include "core/store/chunk/place.h"
 
@@ -37,7 +37,7 @@ static int place_column(struct placer *placer, const struct placing *placing, en
 	const struct column_view *view = &placer->block.views[id];
 	int err;
 
-	/* a column that was decoded to check the chunk has no bytes any more */
+	/* a column that was decoded for the check of the chunk has no bytes any more */
 	if (!is_changed(id) && (view->code == COLUMN_LINEAR || view->bytes))
 		return packer_add_view(&placer->packer, id, view);
 	err = block_need(&placer->block, id);

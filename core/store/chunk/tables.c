@@ -60,7 +60,7 @@ const struct table tables[TABLES] = {
 };
 /* clang-format on */
 
-/* A generated column: the name follows the number, also when that is changed by hand. */
+/* A generated column: the name follows the number, even if that is changed by hand. */
 static void declare_name(const struct table_column *column, struct text *sql)
 {
 	const struct enum_info *info = enum_find(column->names);

@@ -1,12 +1,12 @@
 #pragma once
 /*
- * The data plane as tables: the one list of their columns. The virtual tables
- * (vtab.c) and those of an unpacked trace (unpack.c) are made from it.
+ * The data plane as tables: the list of their columns. The virtual tables (vtab.c) and those of an
+ * unpacked trace (unpack.c) are generated from it.
  */
 #include "core/store/chunk/columns.h"
 #include "core/base/text.h"
 
-/* Where the values of a column come from. */
+/* Sources of the values of a column. */
 enum value {
 	VALUE_THREAD,
 	VALUE_N,
@@ -15,9 +15,9 @@ enum value {
 	VALUE_TIME,
 	VALUE_PROCESS,
 	VALUE_INNER,
-	VALUE_COLUMN, /* a column of the chunk as it is */
-	VALUE_PART,   /* the same; NULL where the request has no such part */
-	VALUE_EXTRA,  /* the same; NULL where the completion has none */
+	VALUE_COLUMN, /* a column of the chunk, unchanged */
+	VALUE_PART,   /* the same; NULL if the request has no such part */
+	VALUE_EXTRA,  /* the same; NULL if the completion has no such field */
 	VALUE_OBJECT, /* QP or SRQ of a post, by its id */
 	VALUE_QP,     /* the same if it is a QP, else NULL */
 	VALUE_SRQ,
@@ -38,7 +38,7 @@ enum value {
 	VALUE_HASH,
 	VALUE_WHY,
 	VALUE_PAYLOAD,
-	VALUE_WR_THREAD, /* this and the next: found by the matcher; NULL if unknown */
+	VALUE_WR_THREAD, /* this and the next ones: from matching; NULL if unknown */
 	VALUE_WR_N,
 	VALUE_WR_I,
 	VALUE_POSTED,
@@ -55,9 +55,10 @@ enum { TABLE_COLUMNS = 40 };
 
 struct table {
 	const char *name;
-	const char *key;                            /* "thread, n, i" */
-	unsigned int families;                      /* FAMILY_BIT() of those that a walk needs */
-	struct table_column columns[TABLE_COLUMNS]; /* up to one without a name */
+	const char *key; /* "thread, n, i" */
+	/* FAMILY_BIT() of the families that an iteration needs */
+	unsigned int families;
+	struct table_column columns[TABLE_COLUMNS]; /* the last one has no name */
 };
 
 enum table_id {
@@ -75,9 +76,8 @@ enum table_id {
 extern const struct table tables[TABLES];
 
 /*
- * "NAME(thread INTEGER, ...)" for CREATE TABLE: of a virtual table, or of a
- * plain one, where the names of enumerators are generated from their numbers.
- * SQLite needs the key to recognise rows that it has already met, in a query with
- * OR.
+ * "NAME(thread INTEGER, ...)" for CREATE TABLE: of a virtual table, or of a plain one, where the
+ * names of enumerators are generated from their numbers. SQLite needs the key to recognise rows it
+ * has seen already, in a query with OR.
  */
 void table_declare(const struct table *table, bool plain, struct text *sql);

@@ -1,10 +1,10 @@
 #pragma once
 /*
- * The arguments of a call, or its results: JSON text (written by args_json.h),
- * parsed once, on first use.
+ * The arguments of a call, or its results: JSON text (written by args_json.h), parsed once, on
+ * first use.
  *
- * One thread until it is parsed, any thread afterwards. NULL stands for arguments
- * that the trace does not have: none of them is known.
+ * One thread until it is parsed, any thread afterwards. NULL means that the trace does not have the
+ * arguments: none of them is known.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,21 +16,21 @@
 
 struct args;
 
-/* Copies @json, @n bytes. NULL without memory. One reference, the caller's. */
+/* Copies @json, @n bytes. NULL without memory. The caller owns the one reference. */
 struct args *args_new(const char *json, size_t n);
 
-/* Take a reference, and return it; drop one. Both accept NULL. */
+/* Take a reference, and return it; drop a reference. Both accept NULL. */
 struct args *args_ref(struct args *args);
 void args_unref(struct args *args);
 
 /*
- * Parse it unless that was done; the functions below do so, too, and find nothing
- * if it fails. Text that is not JSON is damage that concerns this call only: none
- * of its values is known. Returns 0; or -ENOMEM, and the next call tries again.
+ * Parse it unless that was done; the functions below do so, too, and find nothing if it fails. Text
+ * that is not JSON is damage to this call only: none of its values is known. Returns 0; or -ENOMEM,
+ * and the next call tries again.
  */
 int args_parse(const struct args *args);
 
-/* Its JSON text, NULL for NULL; and the bytes of it, 0 for NULL. */
+/* Its JSON text, NULL for NULL; and its length, 0 for NULL. */
 const char *args_json(const struct args *args);
 size_t args_size(const struct args *args);
 
@@ -39,7 +39,7 @@ const struct json_node *args_root(const struct args *args);
 
 /*
  * The names of all verbs' arguments and results, from the lists: ARG(attr.qp_state), ARG(ret).
- * What is in an array or behind a pointer has the name of its type's member:
+ * Members inside an array or behind a pointer have the name of the type's member:
  * ARG(entries.gid.raw). A name that no verb has does not compile.
  */
 enum arg { ARG_NONE, ARG_COUNT = sizeof(struct arg_tree) };
@@ -48,11 +48,11 @@ enum arg { ARG_NONE, ARG_COUNT = sizeof(struct arg_tree) };
 /* A member of @of, or of its extended twin: ARG_EX(ex, qp_init_attr, cap.max_send_wr). */
 #define ARG_EX(is_ex, of, member) ((is_ex) ? ARG(of##_ex.member) : ARG(of.member))
 
-/* "attr.qp_state", and its last part, "qp_state"; NULL of ARG_NONE, which nothing has. */
+/* "attr.qp_state", and its last part, "qp_state"; NULL for ARG_NONE. */
 const char *arg_path(enum arg arg);
 const char *arg_name(enum arg arg);
 
-/* Its value, or NULL; of an array's element @index with "at". */
+/* Its value, or NULL; with "at" that of array element @index. */
 const struct json_node *args_find(const struct args *args, enum arg arg);
 const struct json_node *args_find_at(const struct args *args, enum arg arg, size_t index);
 
@@ -62,11 +62,11 @@ const struct json_node *args_find_at(const struct args *args, enum arg arg, size
  */
 bool args_get(const struct args *args, enum arg arg, int64_t *ret_value);
 bool args_get_at(const struct args *args, enum arg arg, size_t index, int64_t *ret_value);
-uint64_t args_number(const struct args *args, enum arg arg); /* 0 where there is none */
+uint64_t args_number(const struct args *args, enum arg arg); /* 0 if there is none */
 const char *args_text(const struct args *args, enum arg arg);
 const char *args_text_at(const struct args *args, enum arg arg, size_t index);
 
-/* The same of a value that was found. */
+/* The same for a value that was found. */
 bool args_value(const struct json_node *node, int64_t *ret_value);
 
 /* The value of the verb's own argument @field, or NULL. */

@@ -1,12 +1,11 @@
 /*
  * The codec's words (core/wire/codec.h) as JSON
  *
- * The codec walks over fields and elements; we track the position in the text and
- * in the path. A level is a field with elements: objects, or plain values if the
- * type is a scalar.
+ * The codec visits fields and elements; this module tracks the position in the text and in the
+ * path. A level is a field with elements: objects, or plain values if the type is a scalar.
  *
- * Damaged or truncated words may end the walk anywhere: a name or a scalar
- * without a value gets null.
+ * Damaged or truncated words may end the visit anywhere: a name or a scalar without a value gets
+ * null.
  *
  * Not here: reading JSON (args.c).
  */
@@ -53,7 +52,7 @@ static void fill_bare(struct args_writer *json)
 	json->bare = false;
 }
 
-/* Write the field's name, unless its parent's name stands for it. */
+/* Write the field's name, unless its parent's name is used instead. */
 static void put_field_name(struct args_writer *json, const struct field_info *field)
 {
 	if (!json->scalar)
@@ -77,7 +76,7 @@ static void pop_path(struct args_writer *json)
 		text_cut(&json->path, json->path_ends[json->depth]);
 }
 
-static void tell_number(struct args_writer *json, const struct field_info *field, int64_t value)
+static void print_number(struct args_writer *json, const struct field_info *field, int64_t value)
 {
 	if (!json->told)
 		return;
@@ -100,7 +99,7 @@ static void put_number(void *arg, const struct field_info *field, int64_t value)
 	else
 		text_addf(json->out, "%" PRId64, value);
 	json->bare = false;
-	tell_number(json, field, value);
+	print_number(json, field, value);
 }
 
 static void put_hex(struct text *out, const char *bytes, size_t n)

@@ -1,17 +1,17 @@
 #pragma once
 /*
- * The codec's words (core/wire/codec.h) as the JSON of a trace:
+ * Conversion of the codec's words (core/wire/codec.h) to the JSON of a trace:
  *
- *	number, handle, address, flags  a signed 64-bit integer
- *	enumerator                      its name ("IBV_QPS_RTS"), or a number if it has none
- *	bytes                           hex text
- *	network address                 text ("192.0.2.1:7471")
- *	structure, array                an object, an array
- *	private data, truncated         an object: its length, and its hash and first bytes if known
- *	pointer                         what it points to; NULL is null
+ * 	number, handle, address, flags  a signed 64-bit integer
+ * 	enumerator                      its name ("IBV_QPS_RTS"), or a number if it has none
+ * 	bytes                           hex text
+ * 	network address                 text ("192.0.2.1:7471")
+ * 	structure, array                an object, an array
+ * 	private data, truncated         an object: its length, and its hash and first bytes if known
+ * 	pointer                         its target; null for NULL
  *
- * Fields that are not in the mask of a verb are left out. Damaged words give valid
- * JSON, too. One thread.
+ * Fields that are not in the mask of a verb are left out. Damaged words give valid JSON, too. One
+ * thread.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -33,7 +33,7 @@ struct args_writer {
 	unsigned int depth;
 	bool comma;  /* the next member or element needs a comma before it */
 	bool scalar; /* the next number has no name */
-	bool bare;   /* the text ends where a value must follow: null if none does */
+	bool bare;   /* the text ends where a value is expected: null if none follows */
 };
 
 /* Write the members of @info's structure, without the braces. Returns as codec_visit(). */
@@ -41,8 +41,8 @@ ssize_t args_write_members(struct args_writer *json, const uint64_t *words, size
 			   const struct struct_info *info);
 
 /*
- * Write what a verb made, as member "ret": the fields of the new object, or an
- * array if there are several. @ret is the verb's. Returns as codec_visit().
+ * Write the objects that a verb created as member "ret": the fields of the new object, or an array
+ * if there are several. @ret is the verb's. Returns as codec_visit().
  */
 ssize_t args_write_made(struct args_writer *json, const struct field_info *ret,
 			const uint64_t *words, size_t nwords);

@@ -1,6 +1,7 @@
 #pragma once
 /*
- * The values of a structure, by its descriptor: of one trace's arguments, or of two side by side.
+ * Visits the values of a structure, by its descriptor: of one trace's arguments, or of two side by
+ * side.
  *
  * Any thread.
  */
@@ -8,9 +9,9 @@
 #include "core/wire/desc.h"
 
 /*
- * Called for each value, in the order of the fields: @path is that of the trace,
+ * Called for each value, in the order of the fields: @path is that in the trace,
  * "attr.ah_attr.dlid", "entries[2].gid.raw". @other: the same in the second structure, or NULL.
- * Returns 0, or what args_walk() is to return at once.
+ * Returns 0, or a result that args_walk() returns at once.
  */
 typedef int args_visit(void *arg, const struct field_info *field, const char *path,
 		       const struct json_node *value, const struct json_node *other);
@@ -19,6 +20,6 @@ typedef int args_visit(void *arg, const struct field_info *field, const char *pa
 int args_walk(const struct struct_info *info, const struct json_node *json,
 	      const struct json_node *other, const char *prefix, args_visit *visit, void *arg);
 
-/* The same of @field, of which @value is the value. */
+/* The same for @field with @value. */
 int args_walk_field(const struct field_info *field, const struct json_node *value,
 		    const struct json_node *other, const char *path, args_visit *visit, void *arg);

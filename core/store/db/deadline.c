@@ -1,9 +1,8 @@
 /*
  * The time by which reading must end
  *
- * SQLite checks it every STEPS steps of a statement, a cursor after a number of
- * events. Code that runs long without either is stopped by whoever set the
- * deadline.
+ * SQLite checks it every STEPS steps of a statement, a cursor after a number of events. Code that
+ * runs long without either is stopped by the caller of deadline_start().
  */
 #include "core/store/db/deadline.h"
 
@@ -46,7 +45,7 @@ int deadline_fail(void)
 	return -ETIME;
 }
 
-static int look_at_clock(void *arg)
+static int check_clock(void *arg)
 {
 	(void)arg;
 	return deadline_is_over();
@@ -55,5 +54,5 @@ static int look_at_clock(void *arg)
 void deadline_watch(sqlite3 *db)
 {
 	if (end)
-		sqlite3_progress_handler(db, STEPS, look_at_clock, NULL);
+		sqlite3_progress_handler(db, STEPS, check_clock, NULL);
 }

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * The time by which reading must end: one for the process. deadline_start() is to
- * be called before a trace is opened, the others from any thread.
+ * The time by which reading must end, one for the process. Call deadline_start() before a trace is
+ * opened, the others from any thread.
  */
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,16 +1,16 @@
 /*
  * The trace file: recognising, locking and replacing it
  *
- * We read only SQLite's header here: the file is not trusted, and to open it as a
- * database would make SQLite act on it.
+ * Only SQLite's header is read: the file is not trusted, and SQLite would already process it when
+ * opening it as a database.
  *
- *	byte 0    "SQLite format 3", NUL
- *	16        page size, 2 bytes
- *	18, 19    2: a WAL is in use
- *	24, 92    change counter, and that of byte 28's writer
- *	28        pages of the file
- *	60        user_version: SCHEMA_VERSION
- *	68        application_id: SCHEMA_APPLICATION
+ * 	byte 0    "SQLite format 3", NUL
+ * 	16        page size, 2 bytes
+ * 	18, 19    2: a WAL is in use
+ * 	24, 92    change counter, and that of byte 28's writer
+ * 	28        pages of the file
+ * 	60        user_version: SCHEMA_VERSION
+ * 	68        application_id: SCHEMA_APPLICATION
  *
  * All big-endian: https://www.sqlite.org/fileformat.html, 1.3.
  */
@@ -60,9 +60,8 @@ static int check_header(const char *path, const uint8_t *head, int64_t bytes)
 }
 
 /*
- * Does a journal or WAL lie beside it? A journal must be rolled back before
- * anything is read, and a WAL has part of the content. They lie beside the file
- * itself, not beside a link to it.
+ * Is there a journal or WAL beside it? A journal must be rolled back before anything is read, and a
+ * WAL has part of the content. They are beside the file itself, not beside a link to it.
  */
 static bool has_more(const char *path)
 {
@@ -128,7 +127,7 @@ bool file_is_trace(const char *path)
 	return is;
 }
 
-/* Has another process locked it? A recorder holds its lock as long as it lives. */
+/* Has another process locked it? A recorder holds its lock as long as it is alive. */
 static bool is_locked(int fd)
 {
 	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
@@ -160,7 +159,7 @@ static int check_replaceable(const char *path, const struct stat *st)
 	return err;
 }
 
-/* What lies beside @path: a journal or WAL that others may have put there; with @all, @path too. */
+/* Remove files beside @path: a journal or WAL, possibly planted by others; with @all, @path too. */
 static int remove_beside(const char *path, bool all)
 {
 	static const char *const tails[] = { "-wal", "-shm", "-journal", "" };
@@ -201,7 +200,7 @@ int file_make_way(const char *path)
 	return 0;
 }
 
-/* The trace last: what finds it finds the rest of it beside it. */
+/* The trace last: a process that finds it also finds its journal and WAL. */
 static int move_trace(const char *from, const char *to)
 {
 	static const char *const tails[] = { "-wal", "-journal", "" };

@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* Of the joint trace that is open, of which a process has one at most. */
+/* Of the open joint trace; a process has at most one. */
 static const struct id_range *ranges;
 static size_t nranges;
 

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Events and objects, as all tables name them.
+ * Names of events and objects, as all tables use them.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -13,13 +13,13 @@ struct event_id {
 	uint64_t n;
 };
 
-/* As a key of a map. */
+/* The event as a key of a map. */
 static inline uint64_t event_key(struct event_id id)
 {
 	return (uint64_t)id.thread << 40 ^ id.n;
 }
 
-/* Write "3:1042", or "-" for none, into @text, and return it; "b.db:3:1042" of a joint trace. */
+/* Write "3:1042", or "-" for none, into @text, and return it; for a joint trace "b.db:3:1042". */
 const char *event_id_text(struct event_id id, char text[32]);
 
 enum { PROCESS_TEXT = 48 };
@@ -30,34 +30,37 @@ const char *process_id_text(uint32_t process, char text[PROCESS_TEXT]);
 /* The number of a thread in its own trace, as in T:N. */
 uint32_t thread_number(uint32_t thread);
 
-/* A trace of a joint one (core/store/read/joint.h): its name, and the numbers that come before. */
+/*
+ * A trace of a joint one (core/store/read/joint.h): its name, and the numbers that precede its own.
+ */
 struct id_range {
 	char name[16];
 	uint32_t threads, processes;
 };
 
 /*
- * Name events and processes by these from now on, NULL: plain numbers. Borrowed. Not while another
- * thread names any.
+ * Use these for names of events and processes from now on; NULL: plain numbers. Borrowed. Not while
+ * another thread formats names.
  */
 void ids_name(const struct id_range *of, size_t n);
 
-/* Which of them @thread is of, or @process if that is 0; NULL: the trace is not joint. */
+/* The trace of @thread, or of @process if that is 0; NULL: the trace is not joint. */
 const struct id_range *ids_range(uint32_t thread, uint32_t process);
 
 /* An object of the trace: table `object`. Never changes while the trace is open. */
 struct object {
-	uint32_t id; /* 1.. in the trace */
+	uint32_t id; /* from 1, unique in the trace */
 	uint32_t process;
 	enum object_kind kind;
-	uint32_t ordinal;          /* 1: the first of its kind in its process */
-	uint64_t handle;           /* its address there */
-	uint32_t number;           /* qp_num; lkey of an MR; rkey of an MW; wq_num; else 0 */
-	uint32_t rkey;             /* of an MR */
-	uint32_t parent;           /* id of the PD, context or device it was made from; 0 none */
-	struct event_id created;   /* call that made it; 0:0: it existed before the recording */
-	struct event_id destroyed; /* call that destroyed it; 0:0: none did */
-	int64_t created_at;        /* ns: return of that call */
-	int64_t destroyed_at;      /* ns: begin of that call; INT64_MAX if none */
+	uint32_t ordinal; /* 1: the first of its kind in its process */
+	uint64_t handle;  /* its address there */
+	uint32_t number;  /* qp_num; lkey of an MR; rkey of an MW; wq_num; else 0 */
+	uint32_t rkey;    /* of an MR */
+	uint32_t parent;  /* id of the PD, context or device it was created from; 0 none */
+	/* the call that created it; 0:0: it existed before the recording */
+	struct event_id created;
+	struct event_id destroyed; /* the call that destroyed it; 0:0: none did */
+	int64_t created_at;        /* ns: return of the creating call */
+	int64_t destroyed_at;      /* ns: begin of the destroying call; INT64_MAX if none */
 	const char *name;          /* "qp2", unique in the process; or the device's own name */
 };

@@ -1,9 +1,9 @@
 /*
- * Checking what the rows of a trace refer to
+ * Checking the references of the rows of a trace
  *
- * Anybody may have written them. The numbers of a table's rows are bounded by how many rows it has
- * (sql_max_id()); here the numbers that refer to it get the same bound, once, when the trace is
- * opened. One within the bound of which there is no row is unknown to readers.
+ * They are not trusted. The numbers of a table's rows are bounded by the number of rows
+ * (sql_max_id()); references to the table are checked against the same bound, once, when the trace
+ * is opened. A reference within the bound but without a row is unknown to readers.
  *
  * Not here: the data plane, whose readers find their objects by address and time.
  */
@@ -61,7 +61,7 @@ static const struct target {
 
 enum { TARGETS = sizeof(targets) / sizeof(*targets) };
 
-/* Which of the targets column @i refers to; -1: none. */
+/* The target table of column @i; -1: none. */
 static int find_target(const struct references *from, int i)
 {
 	if (i >= (int)strlen(from->columns))

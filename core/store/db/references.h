@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Which columns of the control plane name rows of other tables: the one list of it.
+ * The list of columns of the control plane that refer to rows of other tables.
  *
  * Readers use these numbers as indexes of arrays, so one out of range could demand any amount of
  * memory. One thread.
@@ -8,9 +8,9 @@
 #include "core/store/db/sqlite.h"
 
 /*
- * A letter for each column: p process, t thread, o object, s stack, m module, d device: the number
- * of one, or 0 or NULL for none; P: of a process that the trace has; T a time; anything else names
- * nothing. Columns behind the last letter name nothing.
+ * A letter for each column: p process, t thread, o object, s stack, m module, d device: a number of
+ * one, or 0 or NULL for none; P: of a process that the trace must have; T a time; any other letter
+ * is no reference. Columns after the last letter are no references.
  */
 struct references {
 	const char *table, *columns;
@@ -20,7 +20,7 @@ struct references {
 extern const struct references references[];
 
 /*
- * Check that each is within the bounds of the numbers of its table (sql_id_bound()): excerpts have
- * numbers of what they left out. 0, or -EINVAL after log_err().
+ * Check that all references are within the bounds of their tables (sql_id_bound()): excerpts refer
+ * to numbers of rows that were left out. 0, or -EINVAL after log_err().
  */
 int references_check(sqlite3 *db);

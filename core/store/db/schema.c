@@ -93,8 +93,8 @@ static const char *const controls[] = {
 };
 
 enum {
-	WHOLE = 1,    /* made when the trace is finished */
-	FOLLOWED = 2, /* needed to read a trace while it is written */
+	WHOLE = 1,    /* created when the trace is finished */
+	FOLLOWED = 2, /* needed to read a trace while it is being written */
 	CROWDED = 4,  /* needed to find the forks of many processes */
 };
 
@@ -149,7 +149,7 @@ int schema_create(sqlite3 *db)
 	return err ? err : sql_exec(db, "COMMIT");
 }
 
-/* Is @what the statement that makes a table of an unpacked trace? */
+/* Is @what a statement that creates a table of an unpacked trace? */
 static bool is_unpacked(const char *what)
 {
 	size_t n = strcspn(what, "(");
@@ -165,11 +165,11 @@ static bool is_unpacked(const char *what)
 	return same;
 }
 
-/* Is @sql exactly one of the statements that make a trace? */
+/* Is @sql exactly one of the statements that create a trace? */
 static bool is_ours(const char *sql)
 {
 	static const char table[] = "CREATE TABLE ", index[] = "CREATE INDEX ";
-	const char *what = sql + sizeof(table) - 1; /* both are as long */
+	const char *what = sql + sizeof(table) - 1; /* both have the same length */
 
 	if (!strncmp(sql, index, sizeof(index) - 1)) {
 		for (int i = 0; i < INDEXES; i++)
@@ -223,7 +223,7 @@ static const struct {
 };
 /* clang-format on */
 
-/* Is it a table that traces of this format do not have yet? */
+/* Is it a table that traces of the file's older format do not have? */
 static bool is_newer(sqlite3 *db, const char *name)
 {
 	for (size_t i = 0; i < sizeof(newer_tables) / sizeof(*newer_tables); i++)
@@ -241,7 +241,7 @@ int schema_check(sqlite3 *db)
 		char name[32];
 
 		snprintf(name, sizeof(name), "%.*s", (int)strcspn(controls[i], "("), controls[i]);
-		/* damage is reported by whoever reads the table */
+		/* damage is reported when the table is read */
 		if (sqlite3_table_column_metadata(db, "main", name, NULL, NULL, NULL, NULL, NULL,
 						  NULL) == SQLITE_ERROR &&
 		    !is_newer(db, name))

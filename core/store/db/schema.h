@@ -1,6 +1,6 @@
 #pragma once
 /*
- * The one list of the tables of a trace. docs/TRACE-FORMAT.md describes each.
+ * The list of the tables of a trace. docs/TRACE-FORMAT.md describes each.
  */
 #include "core/store/db/sql.h"
 
@@ -10,25 +10,24 @@ enum {
 	SCHEMA_OLDEST = 6,               /* that is read, too: newer_tables[] has what came since */
 };
 
-/* Make all tables in an empty database. */
+/* Create all tables in an empty database. */
 int schema_create(sqlite3 *db);
 
 /*
- * Check that the file has the tables that this build makes, and nothing else:
- * reading a table runs the triggers, views and generated columns of its schema,
- * which a stranger may have written. Builds between two releases have the same
- * version but may have other tables. To be called before anything else is read.
+ * Check that the file has exactly the tables of this build: reading a table runs the triggers,
+ * views and generated columns of its schema, which a stranger may have written. Builds between two
+ * releases have the same version but may have other tables. Call it before anything else is read.
  * Returns 0 or -errno after log_err(): -EPROTO it has others.
  */
 int schema_check(sqlite3 *db);
 
-/* Make the indexes that only a finished trace has. */
+/* Create the indexes of a finished trace. */
 int schema_complete(sqlite3 *db);
 
-/* Make the indexes for finding the forks of many processes. */
+/* Create the indexes for finding the forks of many processes. */
 int schema_index_processes(sqlite3 *db);
 
-/* Make the indexes for reading a trace while it is written. */
+/* Create the indexes for reading a trace while it is being written. */
 int schema_follow(sqlite3 *db);
 
 /* Set a row of table meta. */

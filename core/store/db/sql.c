@@ -1,7 +1,7 @@
 /*
  * Calls of SQLite
  *
- * Not here: what is in the file (schema.c).
+ * Not here: the contents of the file (schema.c).
  */
 #include "core/store/db/sql.h"
 
@@ -223,7 +223,7 @@ int64_t sql_int(sqlite3 *db, const char *sql, int64_t fallback)
 
 uint32_t sql_id_bound(sqlite3 *db, const char *table)
 {
-	/* somebody may have deleted rows by hand; and --flight deletes some, and counts them */
+	/* rows may have been deleted by hand; and --flight deletes some, and counts them */
 	enum { GAPS = 1 << 16, GONE_MOST = 1 << 24 };
 	char sql[96];
 	int64_t rows, gone;

@@ -2,8 +2,8 @@
 /*
  * Calls of SQLite.
  *
- * All functions log what went wrong and return -errno: -ENOSPC disk full,
- * -EINVAL damaged file, -EBUSY locked by another, -EACCES not writable.
+ * All functions log errors and return -errno: -ENOSPC disk full, -EINVAL damaged file, -EBUSY
+ * locked by another, -EACCES not writable.
  */
 #include <stdint.h>
 
@@ -12,7 +12,7 @@
 /* The -errno of the last error of @db, after log_err() with @what. */
 int sql_fail(sqlite3 *db, const char *what);
 
-/* @path for SQLite: ":memory:" and "file:x" are names of files to us, not to SQLite. */
+/* @path in a form for SQLite: for us ":memory:" and "file:x" are names of files. */
 void sql_path(const char *path, char name[4096]);
 
 /* Open the existing file @path; @flags SQLITE_OPEN_READONLY or READWRITE. 0 or -errno. */
@@ -26,8 +26,8 @@ int sql_open(const char *path, int flags, sqlite3 **ret_db);
 int sql_distrust(sqlite3 *db);
 
 /*
- * JSON of a trace as an expression: NULL where it is damaged, or nested deeper than SQLite reads.
- * A JSON function would else end the whole statement.
+ * JSON of a trace as an expression: NULL if it is damaged, or nested deeper than SQLite reads.
+ * Otherwise a JSON function would fail the whole statement.
  */
 #define SQL_SOUND(json) "CASE WHEN json_valid(" json ") THEN " json " END"
 
@@ -36,9 +36,9 @@ int sql_exec(sqlite3 *db, const char *sql);
 int sql_prepare(sqlite3 *db, const char *sql, sqlite3_stmt **ret_stmt);
 
 /*
- * Bind the parameters from the first on, by the letters of @types: d int, u
- * unsigned int, i 64 bits, z 64 bits with NULL for 0, t text or NULL, b blob and
- * its size_t, n NULL (no argument). Texts and blobs must live until the step.
+ * Bind the parameters from the first on, by the letters of @types: d int, u unsigned int, i 64
+ * bits, z 64 bits with NULL for 0, t text or NULL, b blob and its size_t, n NULL (no argument).
+ * Texts and blobs must stay valid until the step.
  */
 void sql_bind(sqlite3_stmt *stmt, const char *types, ...);
 
@@ -52,8 +52,8 @@ int sql_step(sqlite3_stmt *stmt);
 int64_t sql_int(sqlite3 *db, const char *sql, int64_t fallback);
 
 /*
- * The largest number that a row of @table may have, or that may name one. Ids are consecutive, so
- * one far above the number of rows is an error: a damaged file must not make us allocate that much.
+ * The largest valid number of a row of @table. Ids are consecutive, so one far above the number of
+ * rows is an error: a damaged file must not make us allocate that much.
  */
 uint32_t sql_id_bound(sqlite3 *db, const char *table);
 
@@ -61,9 +61,9 @@ uint32_t sql_id_bound(sqlite3 *db, const char *table);
 int sql_max_id(sqlite3 *db, const char *table, uint32_t *ret_max);
 
 /*
- * Columns of the current row as C types. Anybody may have written them, and SQLite
- * lets any column hold anything: so these never fail and always return a value of
- * the type. A number out of range gives 0, which names nothing.
+ * Columns of the current row as C types. Files are not trusted, and in SQLite any column may hold
+ * any type: so these never fail and always return a value of the type. A number out of range
+ * becomes 0, which refers to nothing.
  */
 static inline uint32_t sql_u32(sqlite3_stmt *stmt, int column)
 {
@@ -94,8 +94,8 @@ static inline int64_t sql_time_or(sqlite3_stmt *stmt, int column, int64_t if_nul
 char *sql_strdup(sqlite3_stmt *stmt, int column);
 
 /*
- * The same for a text that must not be NULL: 0, -ENOMEM, or -EINVAL after
- * log_err() with @what and the row's @id.
+ * The same for a text that must not be NULL: 0, -ENOMEM, or -EINVAL after log_err() with @what and
+ * the row's @id.
  */
 int sql_need_text(sqlite3_stmt *stmt, int column, const char *what, int64_t id,
 		  const char **ret_text);

@@ -1,3 +1,5 @@
 #pragma once
-/* SQLite's header, for this room; vtab/extension.c says how the loadable extension calls it. */
+/*
+ * SQLite's header, for core/store; vtab/extension.c describes how the loadable extension calls it.
+ */
 #include <sqlite3.h>

@@ -1,27 +1,25 @@
 /*
- * The files that SQLite may touch
+ * The files that SQLite may access
  *
- * By default, SQLite trusts the files that lie beside a database: it plays a
- * journal back into it, then deletes the super-journal that the journal names,
- * whatever file that is. Anybody who can write to the directory can make such a
- * journal. So SQLite accesses files only through this table of functions:
+ * By default, SQLite trusts the files beside a database: it plays a journal back into it, then
+ * deletes the super-journal that the journal names, whatever file that is. Anybody who can write to
+ * the directory can create such a journal. So SQLite accesses files only through this table of
+ * functions:
  *
- *	opened for reading   the file itself, no journal and no WAL
- *	opened for writing   the file itself, NAME-journal and NAME-wal in the directory
- *			     that it was found in, never through a link
- *	anything else        temporary files without a name; no other name can be
- *			     opened, looked at or deleted
+ * 	opened for reading   the file itself, no journal and no WAL
+ * 	opened for writing   the file itself, NAME-journal and NAME-wal in the directory
+ * 			     that it was found in, never through a link
+ * 	anything else        temporary files without a name; no other name can be
+ * 			     opened, checked or deleted
  *
- * A journal or WAL that was there before is refused if another user may have made
- * or written it, if it has a second name, or if it names a super-journal: we never
- * write one.
+ * An existing journal or WAL is refused if another user may have created or written it, if it has a
+ * second name, or if it names a super-journal, which this program never writes.
  *
- * The locks are on the bytes that SQLite uses, so that any other program sees
- * them, but they belong to the open file (F_OFD_SETLK): to close another
- * descriptor of the file does not release them.
+ * The locks are on the bytes that SQLite uses, so that any other program sees them, but they belong
+ * to the open file (F_OFD_SETLK): to close another descriptor of the file does not release them.
  *
- * Not here: shared memory for a WAL, which we do not need since we hold the file
- * exclusively (PRAGMA locking_mode=EXCLUSIVE); names of files (sql_path()).
+ * Not here: shared memory for a WAL, which is not needed since the file is locked exclusively
+ * (PRAGMA locking_mode=EXCLUSIVE); names of files (sql_path()).
  */
 #include "core/store/db/vfs.h"
 
@@ -46,7 +44,7 @@ enum {
 	SECTOR = 4096,
 };
 
-/* A trace that is open for writing, and the directory for its journal and WAL. */
+/* A trace that is open for writing, and the directory of its journal and WAL. */
 struct place {
 	struct place *next;
 	int dir;
@@ -70,7 +68,7 @@ int vfs_error(void)
 	return failure;
 }
 
-/* Returns @code, for a call that has just failed. */
+/* Store errno and return @code, for a call that has just failed. */
 static int note_failure(int code)
 {
 	failure = errno;
@@ -190,7 +188,7 @@ static int open_beside(int dir, const char *path, bool make)
 	int fd = make ? openat(dir, name, flags | O_CREAT | O_EXCL, 0600) : -1;
 
 	if (fd >= 0)
-		return fd; /* we have just created it */
+		return fd; /* just created by this process */
 	if (make && errno != EEXIST)
 		return -errno;
 	fd = openat(dir, name, flags);
@@ -220,7 +218,7 @@ static int check_beside(int dir, const char *path, const char *tail)
 	return fd >= 0 || fd == -ENOENT ? 0 : fd;
 }
 
-/* A link to a trace is followed here, once; later no link is. */
+/* A link to a trace is followed once, by this function; later no link is. */
 static int check_trace(int dir, const char *path)
 {
 	struct stat st;
@@ -365,7 +363,7 @@ static int unlock_file(sqlite3_file *file, int level)
 	return set_lock(file, F_RDLCK, LOCK_SHARED, LOCK_END);
 }
 
-static int look_for_lock(sqlite3_file *file, int *ret_held)
+static int check_lock(sqlite3_file *file, int *ret_held)
 {
 	struct flock lock = {
 		.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = LOCK_RESERVED, .l_len = 1
@@ -391,7 +389,7 @@ static int sector_of_file(sqlite3_file *file)
 	return SECTOR;
 }
 
-/* As SQLite's own VFS: a power failure does not change bytes that are not being written. */
+/* Like SQLite's own VFS: a power failure does not change bytes that are not being written. */
 static int traits_of_file(sqlite3_file *file)
 {
 	(void)file;
@@ -408,7 +406,7 @@ static const sqlite3_io_methods methods = {
 	.xFileSize = size_file,
 	.xLock = lock_file,
 	.xUnlock = unlock_file,
-	.xCheckReservedLock = look_for_lock,
+	.xCheckReservedLock = check_lock,
 	.xFileControl = control_file,
 	.xSectorSize = sector_of_file,
 	.xDeviceCharacteristics = traits_of_file,

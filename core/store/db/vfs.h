@@ -7,12 +7,12 @@
 /* The name of the VFS, for opening databases. */
 const char *vfs_name(void);
 
-/* The errno of the last read or write of this thread that failed; SQLite passes on only what. */
+/* The errno of the last failed read or write of this thread, which SQLite does not pass on. */
 int vfs_error(void);
 
 /*
- * May SQLite complete the trace at @path? The trace, its journal and its WAL must
- * be files of ours that nobody else can write to. 0, or -errno after log_err():
- * -EINVAL the journal or WAL cannot be trusted.
+ * May SQLite complete the trace at @path? The trace, its journal and its WAL must belong to this
+ * user and be writable by nobody else. 0, or -errno after log_err(): -EINVAL the journal or WAL
+ * cannot be trusted.
  */
 int vfs_check(const char *path);

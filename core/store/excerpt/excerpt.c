@@ -1,10 +1,10 @@
 /*
  * Writing an excerpt
  *
- *	excerpt_rows.c       calls, forks, marks, ...: those that are in, as they are
- *	excerpt_data.c       posts and polls
- *	excerpt_payload.c    their bytes
- *	excerpt_rest.c       objects, processes, modules: what these name
+ * 	excerpt_rows.c       calls, forks, marks, ...: included ones, unchanged
+ * 	excerpt_data.c       posts and polls
+ * 	excerpt_payload.c    their payload
+ * 	excerpt_rest.c       objects, processes, modules that these refer to
  */
 #include "core/store/excerpt/excerpt_priv.h"
 
@@ -54,7 +54,7 @@ static int fill_excerpt(struct excerpt_copy *copy)
 {
 	int err = schema_create(copy->to);
 
-	if (!err) /* until the end the file must not be taken for a trace */
+	if (!err) /* the file must not be taken for a trace before it is complete */
 		err = sql_exec(copy->to, "INSERT INTO meta VALUES('state', 'unpacking');"
 					 "PRAGMA journal_mode=MEMORY; PRAGMA synchronous=OFF;"
 					 "BEGIN; DELETE FROM meta");
@@ -104,7 +104,7 @@ static int write_beside(struct excerpt_copy *copy, const char *beside)
 	return sql_open(beside, SQLITE_OPEN_READWRITE, &copy->to) ?: fill_excerpt(copy);
 }
 
-/* Events that a cursor gives: trace_events() counts others, too. */
+/* Events that a cursor returns: trace_events() counts others, too. */
 static uint64_t count_events(const struct excerpt_copy *copy)
 {
 	static const char calls[] = "SELECT count(*) + count(end) FROM call";

@@ -1,10 +1,10 @@
 /*
  * The data plane of an excerpt
  *
- * Thread by thread, blocks are read, from chunks or from plain tables, and what is in goes into
- * batches, row by row and column by column. What changes: how many requests or completions an event
- * has, and with that what a poll returned; and what is left of a batch of an extended CQ begins
- * with ibv_start_poll().
+ * Thread by thread, blocks are read, from chunks or from plain tables, and included rows are added
+ * to batches, column by column. Two things change: the number of requests or completions of an
+ * event, and with it the result of a poll; and the first included poll of a batch of an extended CQ
+ * becomes an ibv_start_poll().
  */
 #include "core/store/excerpt/excerpt_priv.h"
 
@@ -19,7 +19,7 @@
 #include "core/store/read/trace.h"
 #include "core/wire/log.h"
 
-/* A row of table `poll_count`, and what of it is in. */
+/* A row of table `poll_count`, and its included part. */
 struct poll_count {
 	uint64_t handle, life;
 	int64_t last, last_in;
@@ -37,10 +37,10 @@ struct copy_data {
 	struct packer packer;
 	sqlite3_stmt *insert;
 	bool gap;       /* the last event was left out */
-	uint64_t older; /* left out before excerpt->cut, from then to then */
+	uint64_t older; /* left out before excerpt->cut, with the first and last time */
 	int64_t oldest, newest;
-	uint64_t begun; /* CQ whose ibv_start_poll() was left out, and no other since */
-	bool *rows;     /* of the current event: which are in */
+	uint64_t begun; /* CQ whose ibv_start_poll() was left out, and no later one since */
+	bool *rows;     /* of the current event: is it included? */
 	size_t rows_size;
 	struct excerpt_kept kept;
 	struct poll_count *counts;
@@ -74,7 +74,7 @@ static int store_batch(struct copy_data *d)
 	return err;
 }
 
-/* The columns of a family are neighbours. */
+/* The columns of a family are consecutive. */
 static void copy_row(struct copy_data *d, enum family family, uint32_t row)
 {
 	enum column_id id = 0;
@@ -118,7 +118,7 @@ static void copy_event(struct copy_data *d, uint32_t kind)
 	copy_changed(d, FAMILY_EVENT, row, changed, &value, 1);
 }
 
-/* The request at the walk's place, with its parts and elements. */
+/* The request at the walk's position, with its parts and elements. */
 static void copy_request(struct copy_data *d)
 {
 	const struct walk *at = &d->walk;
@@ -160,7 +160,7 @@ static int reserve_rows(struct copy_data *d, uint32_t n)
 	return vec_reserve(d->rows, d->rows_size, n) ? -ENOMEM : 0;
 }
 
-/* Fills d->rows for the @n requests or completions; returns how many are in. */
+/* Sets d->rows for the @n requests or completions; returns how many are included. */
 static uint32_t choose_rows(struct copy_data *d, struct excerpt_item *item, uint32_t n)
 {
 	uint32_t kept = 0;
@@ -190,7 +190,7 @@ static int note_rows(struct copy_data *d, uint64_t n, uint32_t count)
 	return 0;
 }
 
-/* The event at the walk's place is in. */
+/* Note that the event at the walk's position is included. */
 static int note_event(struct copy_data *d, uint64_t n)
 {
 	struct excerpt_run *run = d->kept.nruns ? &d->kept.runs[d->kept.nruns - 1] : NULL;
@@ -211,7 +211,7 @@ static int note_event(struct copy_data *d, uint64_t n)
 
 /* Events */
 
-/* Of a call that failed all requests stay, since one of them is the reason. */
+/* All requests of a failed call are included, since one of them is the reason. */
 static int take_post(struct copy_data *d)
 {
 	static const enum column_id changed[] = { COLUMN_nwr };
@@ -264,7 +264,7 @@ static void count_poll(struct copy_data *d, const struct excerpt_item *item, uin
 	}
 }
 
-/* What is left of a batch that ibv_start_poll() began, begins with it. */
+/* The rest of a batch that ibv_start_poll() began, must begin with it. */
 static uint32_t kind_of_poll(struct copy_data *d, uint64_t handle, bool in)
 {
 	uint32_t flags = walk_kind(&d->block, &d->walk), kind = flags & KIND_MASK;
@@ -443,8 +443,8 @@ static int load_counts(struct copy_data *d)
 }
 
 /*
- * Of what ends early, the empty polls behind the last that is in have no time, and are not counted;
- * else all are.
+ * If the excerpt ends early, empty polls after the last included one have no time, and are not
+ * counted; else all are.
  */
 static int store_count(struct copy_data *d, sqlite3_stmt *insert, const struct poll_count *count)
 {
@@ -471,7 +471,7 @@ static int store_counts(struct copy_data *d)
 	return err;
 }
 
-/* As a flight recorder notes what it has overwritten. */
+/* In the same form as a flight recorder notes overwritten events. */
 static int store_older(struct copy_data *d)
 {
 	sqlite3_stmt *stmt;

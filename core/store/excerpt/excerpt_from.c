@@ -1,11 +1,12 @@
 /*
- * What a trace that begins at an event must have of the time before
+ * The earlier events that a trace needs if it begins at a given event
  *
- *	control verbs    those of objects that are alive, or were when the oldest request that is
- *	                 outstanding was posted: it may name them
- *	posts and polls  what a flight recorder has before its cut (core/store/write/outstanding.c)
+ * 	control verbs    those of objects that are alive, or were when the oldest outstanding
+ * 	                 request was posted: it may name them
+ * 	posts and polls  those that a flight recorder keeps before its cut
+ * 	                 (core/store/write/outstanding.c)
  *
- * What failed has changed nothing, and is left out.
+ * Failed calls have changed nothing, and are left out.
  */
 #include "core/store/excerpt/excerpt_from.h"
 
@@ -19,7 +20,7 @@
 #include "core/store/write/outstanding.h"
 #include "core/wire/log.h"
 
-/* A request, a completion or the arming of a CQ that stays. */
+/* A request, a completion or the arming of a CQ that is included. */
 struct carried {
 	uint32_t thread, i;
 	uint64_t n;
@@ -35,7 +36,7 @@ struct excerpt_from {
 	uint32_t nobjects;
 };
 
-/* Following what is outstanding */
+/* Following the outstanding requests */
 
 struct following {
 	struct outstanding *outstanding;
@@ -48,13 +49,13 @@ static int reserve_event(struct following *f, size_t bytes)
 	return vec_reserve(f->event, f->size, bytes) ? log_err(-ENOMEM, "read posts and polls") : 0;
 }
 
-static struct event_place place_of(const struct trace_event *event)
+static struct event_place index_of(const struct trace_event *event)
 {
 	return (struct event_place){ event->id.thread, event->process, 0, event->id.n,
 				     event->time };
 }
 
-/* As it was in its ring, but for elements and other parts, which tell nothing here. */
+/* In the format of a ring, without elements and other parts, which are not needed. */
 static uint8_t *put_request(uint8_t *at, const struct wr *wr)
 {
 	struct event_wr to = { .wr_id = wr->wr_id,
@@ -70,11 +71,11 @@ static uint8_t *put_request(uint8_t *at, const struct wr *wr)
 	return at + (to.parts ? sizeof(ud) : 0);
 }
 
-/* One by one: a struct event_post has not room for all that one call may post. */
+/* One by one: a struct event_post has no space for all requests that one call may post. */
 static int follow_post(struct following *f, const struct trace_event *event)
 {
 	const struct post *post = event->post;
-	struct event_place at = place_of(event);
+	struct event_place at = index_of(event);
 	int err = reserve_event(f, sizeof(struct event_post) + sizeof(struct event_wr) +
 					   sizeof(struct event_ud));
 
@@ -93,7 +94,7 @@ static int follow_post(struct following *f, const struct trace_event *event)
 static int follow_poll(struct following *f, const struct trace_event *event)
 {
 	const struct poll *poll = event->poll;
-	struct event_place at = place_of(event);
+	struct event_place at = index_of(event);
 	struct event_poll *to;
 	struct event_wc *wcs;
 	int err = reserve_event(f, sizeof(*to) + poll->nwc * sizeof(*wcs));
@@ -116,7 +117,7 @@ static int follow_poll(struct following *f, const struct trace_event *event)
 static int follow_notify(struct following *f, const struct trace_event *event)
 {
 	const struct event_notify to = { .cq = event->notify->handle, .ret = event->notify->ret };
-	struct event_place at = place_of(event);
+	struct event_place at = index_of(event);
 
 	return outstanding_notify(f->outstanding, &at, &to);
 }
@@ -182,7 +183,7 @@ static int follow_events(struct excerpt_from *from, struct following *f)
 	return err < 0 ? err : 0;
 }
 
-/* What stays; @ret_oldest is when the oldest of it was posted or polled. */
+/* List the included items; @ret_oldest is when the oldest of them was posted or polled. */
 static int list_carried(struct excerpt_from *from, struct outstanding *outstanding,
 			int64_t *ret_oldest)
 {

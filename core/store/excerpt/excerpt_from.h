@@ -1,15 +1,15 @@
 #pragma once
 /*
- * A choice: what follows an event, and of the time before it what brings all that lives then into
- * its state. One thread.
+ * A choice: all events from one event on, and the earlier ones that determine the state of the
+ * objects that are alive then. One thread.
  */
 #include "core/store/excerpt/excerpt.h"
 
 struct excerpt_from;
 
 /*
- * Reads @trace up to @place. Memory grows with objects, and with what is outstanding there. 0 or
- * -errno after log_err().
+ * Reads @trace up to @place. Memory grows with objects, and with the requests outstanding at
+ * @place. 0 or -errno after log_err().
  */
 int excerpt_from_new(struct trace *trace, struct excerpt_place place,
 		     struct excerpt_from **ret_from);

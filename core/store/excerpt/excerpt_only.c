@@ -1,12 +1,12 @@
 /*
- * Some objects of a trace, and what they depend on
+ * Some objects of a trace, with their dependencies
  *
- *	an object     its parent, and all that the call which made it names (CQs, SRQ, channel)
- *	a queue       the regions, windows and address handles of its PD: requests name these
+ * 	an object     its parent, and all arguments of the call that created it (CQs, SRQ, channel)
+ * 	a queue       the regions, windows and address handles of its PD: requests use these
  *
- * In is a call if all objects that it names are; a post if its queue is; a completion if its queue
- * pair is. What others took from an SRQ that is in is not. Of a CQ that others use as well the
- * events are left out, since they may have been of completions that are.
+ * A call is included if all its objects are; a post if its queue is; a completion if its queue pair
+ * is. Requests that other queue pairs consumed from an included SRQ are left out. If others use an
+ * included CQ, its events are left out, since they may belong to completions that are left out.
  */
 #include "core/store/excerpt/excerpt_only.h"
 
@@ -21,7 +21,7 @@
 #include "core/store/read/trace_priv.h"
 #include "core/wire/log.h"
 
-/* A request that a queue pair took which is not in. */
+/* A request that was consumed by a queue pair that is not included. */
 struct taken {
 	uint32_t thread, i;
 	uint64_t n;
@@ -31,7 +31,7 @@ struct excerpt_only {
 	struct trace *trace;
 	bool *objects;   /* by id */
 	bool *shared;    /* CQs that others use, too */
-	bool *processes; /* that have an object which is in */
+	bool *processes; /* that have an included object */
 	uint32_t nobjects, nprocesses;
 	struct taken *taken; /* sorted */
 	size_t ntaken;
@@ -129,7 +129,7 @@ static bool is_queue(enum object_kind kind)
 	return kind == OBJECT_qp || kind == OBJECT_srq || kind == OBJECT_wq;
 }
 
-/* Is a queue of the PD in? */
+/* Is a queue of the PD included? */
 static void find_used(const struct excerpt_only *only, bool *used)
 {
 	const struct object *object;
@@ -169,9 +169,9 @@ static int add_all(struct excerpt_only *only)
 	return err;
 }
 
-/* What others share with them */
+/* Queue pairs that are not included: their CQs are shared; true if one has an included SRQ. */
 
-/* Queue pairs that are not in: their CQs are shared; true if one has an SRQ that is in. */
+/* Queue pairs that are not included: their CQs are shared; true if one has an included SRQ. */
 static int find_shared(struct excerpt_only *only, bool *ret_srq)
 {
 	const struct object *object, *of;

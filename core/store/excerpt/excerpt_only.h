@@ -1,24 +1,25 @@
 #pragma once
 /*
- * A choice: some objects, with all that they depend on, and nothing else. One thread.
+ * A choice: some objects, with all their dependencies. One thread.
  */
 #include "core/store/excerpt/excerpt.h"
 
 struct excerpt_only;
 
-/* None at first. 0 or -errno after log_err(). */
+/* Empty at first. 0 or -errno after log_err(). */
 int excerpt_only_new(struct trace *trace, struct excerpt_only **ret_only);
 
 /* Accepts NULL. */
 void excerpt_only_free(struct excerpt_only *only);
 
-/* All that @process made; or object @id, which there is. */
+/* Add all objects of @process; add object @id, which must exist. */
 void excerpt_only_process(struct excerpt_only *only, uint32_t process);
 void excerpt_only_object(struct excerpt_only *only, uint32_t id);
 
 /*
- * After the last of them: find what they depend on. Reads the trace if they share a receive queue
- * with others; memory grows with the receives that these took from it. 0 or -errno after log_err().
+ * After the last of them: find their dependencies. Reads the trace if they share a receive queue
+ * with others; memory grows with the receives that these consumed from it. 0 or -errno after
+ * log_err().
  */
 int excerpt_only_complete(struct excerpt_only *only);
 

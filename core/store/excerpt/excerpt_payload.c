@@ -1,7 +1,7 @@
 /*
  * The bytes of messages of an excerpt
  *
- * Those of a request or completion that is in are in, under its new index.
+ * The bytes of an included request or completion are included, under its new index.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -33,7 +33,7 @@ static bool is_row_before(const void *row, const void *key)
 	return a->n < b->n || (a->n == b->n && a->i < b->i);
 }
 
-/* Is request or completion @i of event @n in? Changes *@i to its index there. */
+/* Is request or completion @i of event @n included? Changes *@i to its new index. */
 static bool find_row(const struct excerpt_kept *kept, uint64_t n, uint32_t *i)
 {
 	size_t run =

@@ -1,13 +1,13 @@
 #pragma once
 /*
- * The insides of an excerpt: excerpt.c has the file, excerpt_rows.c the control plane,
- * excerpt_data.c posts and polls, excerpt_payload.c bytes, excerpt_rest.c the rest. One thread.
+ * Internals of an excerpt: excerpt.c has the file, excerpt_rows.c the control plane, excerpt_data.c
+ * posts and polls, excerpt_payload.c payload, excerpt_rest.c the rest. One thread.
  */
 #include "core/store/db/sql.h"
 #include "core/store/excerpt/excerpt.h"
 #include "core/store/read/trace.h"
 
-/* Posts and polls of a thread that are in: runs of them, and requests and completions left out. */
+/* The included posts and polls of a thread: runs of them, and excluded requests and completions. */
 struct excerpt_kept {
 	struct excerpt_run {
 		uint64_t first, last;
@@ -27,10 +27,10 @@ struct excerpt_copy {
 	const char *path;   /* of @from */
 	bool plain;         /* @from is unpacked */
 	bool has_payload;   /* @from has bytes of messages */
-	sqlite3_stmt *call; /* has a call that is in returned? */
-	uint64_t *events;   /* by thread: how many are in, and are not carried */
+	sqlite3_stmt *call; /* has an included call returned? */
+	uint64_t *events;   /* by thread: number of included events that are not carried */
 	uint32_t nthreads;
-	bool *stacks; /* by id: which an event that is in names */
+	bool *stacks; /* by id: is it used by an included event? */
 	uint32_t nstacks;
 };
 
@@ -40,7 +40,7 @@ static inline void excerpt_need_stack(struct excerpt_copy *copy, uint64_t stack)
 		copy->stacks[stack - 1] = true;
 }
 
-/* An event of @thread is in. */
+/* Count an included event of @thread. */
 static inline void excerpt_count(struct excerpt_copy *copy, uint32_t thread, uint64_t n)
 {
 	const struct thread *t = trace_thread(copy->trace, thread);
@@ -49,21 +49,21 @@ static inline void excerpt_count(struct excerpt_copy *copy, uint32_t thread, uin
 		copy->events[thread - 1] += n > t->carried;
 }
 
-/* Is @item in, and not too late? */
+/* Is @item included, and not too late? */
 bool excerpt_has(const struct excerpt_copy *copy, const struct excerpt_item *item);
 
-/* Copy the rows of the control plane that are in. */
+/* Copy the included rows of the control plane. */
 int excerpt_copy_rows(struct excerpt_copy *copy);
 
-/* When all else is there: the stacks that are named. */
+/* After everything else: copy the stacks that are used. */
 int excerpt_copy_stacks(struct excerpt_copy *copy);
 
-/* What is left when posts and polls are there: what all of that names. */
+/* After posts and polls: copy the rest that all of these refer to. */
 int excerpt_complete(struct excerpt_copy *copy);
 
-/* Copy the posts and polls of @thread, and what was counted of its polls. */
+/* Copy the posts and polls of @thread, and its poll counts. */
 int excerpt_copy_data(struct excerpt_copy *copy, uint32_t thread);
 
-/* Copy the bytes of what is in @kept. */
+/* Copy the payload of the rows in @kept. */
 int excerpt_copy_payload(struct excerpt_copy *copy, uint32_t thread,
 			 const struct excerpt_kept *kept);

@@ -1,14 +1,14 @@
 /*
- * What an excerpt says of itself, and what its events name
+ * The description of an excerpt, and rows that its events refer to
  *
- * Objects are numbered anew, since their numbers have no gaps. Threads and processes keep theirs,
- * as the names of events have them: of one that is left out between two others a row remains.
+ * Objects are renumbered, since their numbers have no gaps. Threads and processes keep their
+ * numbers, which are in the names of events: if one between two others is left out its row remains.
  */
 #include "core/store/db/schema.h"
 #include "core/store/excerpt/excerpt_priv.h"
 #include "core/store/finish/derive.h"
 
-/* Of the calls that made and destroyed objects, those that are in and have returned. */
+/* Only calls that are included and have returned create and destroy objects. */
 static const char objects_sql[] =
 	"DELETE FROM object WHERE created_thread NOT NULL AND NOT EXISTS (SELECT 1 FROM call c"
 	"  WHERE c.thread = created_thread AND c.n = created_n AND c.end NOT NULL);"
@@ -34,7 +34,10 @@ static const char numbers_sql[] =
 /* clang-format on */
 #undef NEW
 
-/* A process of which nothing is in says nothing; behind the last that is in there is none. */
+/*
+ * A process without included events gets an empty row; after the last included process there is
+ * none.
+ */
 static const char processes_sql[] =
 	"CREATE TEMP TABLE used AS SELECT DISTINCT process AS id FROM thread WHERE events > 0;"
 	"DELETE FROM thread WHERE id > (SELECT coalesce(max(id), 0) FROM thread WHERE events > 0);"
@@ -58,7 +61,7 @@ static const char counts_sql[] =
 	" + coalesce((SELECT sum(times) FROM coverage WHERE thread = id AND what = 'late'), 0)"
 	" WHERE id = ?1";
 
-/* trace_events() takes off again what is carried, lost or late. */
+/* trace_events() subtracts carried, lost and late events. */
 static int store_counts(struct excerpt_copy *copy)
 {
 	sqlite3_stmt *stmt;
@@ -70,7 +73,7 @@ static int store_counts(struct excerpt_copy *copy)
 	return err;
 }
 
-/* The first event of a process is one. */
+/* The first event of a process counts as one. */
 static int count_processes(struct excerpt_copy *copy)
 {
 	sqlite3_stmt *stmt;
@@ -101,7 +104,7 @@ static int run_with(sqlite3 *db, const char *sql, int64_t value)
 	return err;
 }
 
-/* What ends behind the last event has not ended. */
+/* Processes that end after the last event have not ended. */
 static int end_processes(struct excerpt_copy *copy)
 {
 	int64_t until = copy->excerpt->until.time;

@@ -1,8 +1,8 @@
 /*
  * The control plane of an excerpt
  *
- * Rows are copied as they are, those that are in; but a call that returned behind the end of the
- * excerpt has not returned. What is in is decided here, for the data plane, too.
+ * Included rows are copied unchanged; but a call that returned after the end of the excerpt has not
+ * returned. This file also decides which rows of the data plane are included.
  */
 #include "core/store/excerpt/excerpt_priv.h"
 
@@ -15,7 +15,10 @@
 
 struct copy_table {
 	const char *name;
-	/* Is the row in? May change @to, where the row is bound: 1, 0 or -errno. NULL: all are. */
+	/*
+	 * Is the row included? May change @to, where the row is bound: 1, 0 or -errno. NULL: all
+	 * are.
+	 */
 	int (*take)(struct excerpt_copy *copy, sqlite3_stmt *row, sqlite3_stmt *to);
 };
 
@@ -45,7 +48,7 @@ static void count_event(struct excerpt_copy *copy, uint32_t thread, uint64_t n, 
 		excerpt_count(copy, thread, n);
 }
 
-/* Columns of table `call` that a call which has not returned has not. */
+/* Columns of table `call` that are NULL for a call that has not returned. */
 static const int returned[] = { 5, 6, 7, 8, 14, 16 };
 enum {
 	CALL_VERB = 3,
@@ -100,7 +103,7 @@ static int find_call(struct excerpt_copy *copy, sqlite3_stmt *row)
 	return found;
 }
 
-/* What came out of a call is not there before it has returned. */
+/* The outputs of a call do not exist before it has returned. */
 static int take_ref(struct excerpt_copy *copy, sqlite3_stmt *row, sqlite3_stmt *to)
 {
 	const char *path = (const char *)sqlite3_column_text(row, 2);
@@ -141,7 +144,7 @@ static int take_event(struct excerpt_copy *copy, sqlite3_stmt *row, sqlite3_stmt
 	return 1;
 }
 
-/* They say something of all of a thread, or of a time. */
+/* These rows are about a whole thread, or a time. */
 static int take_note(struct excerpt_copy *copy, sqlite3_stmt *row, sqlite3_stmt *to)
 {
 	struct event_id id = { sql_u32(row, 0), (uint64_t)sqlite3_column_int64(row, 1) };
@@ -167,7 +170,10 @@ static int take_stack(struct excerpt_copy *copy, sqlite3_stmt *row, sqlite3_stmt
 	return stack && stack <= copy->nstacks && copy->stacks[stack - 1];
 }
 
-/* In the order in which one is needed for the next. Not here: findings, which are of the whole. */
+/*
+ * In the order in which one is needed for the next. Without findings, which are about the whole
+ * trace.
+ */
 static const struct copy_table first_tables[] = {
 	{ "meta", NULL },        { "process", NULL },      { "environ", NULL },
 	{ "thread", NULL },      { "module", NULL },       { "device", NULL },

@@ -459,7 +459,7 @@ static bool is_made_before(const void *given, const void *id)
 }
 
 /* The ordinal that it was given, 0 for none. */
-static uint32_t given_to(const struct build *b, const struct object *o)
+static uint32_t passed_to(const struct build *b, const struct object *o)
 {
 	size_t at = vec_count_before(b->given, b->ngiven, sizeof(*b->given), is_made_before,
 				     &o->created);
@@ -496,7 +496,7 @@ static int number_objects(struct build *b)
 		struct object *o = &b->objects.list[i];
 		char name[64];
 
-		o->ordinal = given_to(b, o);
+		o->ordinal = passed_to(b, o);
 		if (!o->ordinal)
 			o->ordinal = ++ordinals[o->process * (size_t)OBJECT_COUNT + o->kind];
 		snprintf(name, sizeof(name), "%s%u", object_names[o->kind], o->ordinal);

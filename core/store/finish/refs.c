@@ -12,9 +12,9 @@
  * The object of a handle that @call uses. A call inside the creation of an object
  * may use its handle before the creation returns: then it is the next one made.
  */
-static const struct object *find_meant(const struct objects *objects, uint32_t process, int kind,
-				       uint64_t handle, int64_t time, struct event_id call,
-				       int depth)
+static const struct object *find_intended(const struct objects *objects, uint32_t process, int kind,
+					  uint64_t handle, int64_t time, struct event_id call,
+					  int depth)
 {
 	const struct object *o, *next;
 
@@ -58,7 +58,7 @@ static int resolve_refs(sqlite3 *db, const struct objects *objects, const char *
 				 sqlite3_column_int64(from, 5),
 				 sqlite3_column_int(from, 6) };
 		const struct object *o =
-			find_meant(objects, r.process, r.kind, r.handle, r.time, r.id, r.depth);
+			find_intended(objects, r.process, r.kind, r.handle, r.time, r.id, r.depth);
 
 		err = 0;
 		if (!o)

@@ -1,10 +1,9 @@
 /*
  * Rebuilding the arguments of a recorded call in memory
  *
- * As the codec's walk, but from JSON to memory: each value goes to its field's
- * offset, an embedded structure to its own. What a pointer pointed to gets memory
- * of its own, whose address goes to the offset. All of that memory is in one list,
- * freed together.
+ * Like the codec, but from JSON to memory: each value is stored at its field's offset, an embedded
+ * structure at its own. The target of a pointer gets separate memory, whose address is stored at
+ * the offset. All of that memory is in one list, freed together.
  */
 #include "core/store/read/build.h"
 
@@ -26,7 +25,7 @@ struct piece {
 
 struct build {
 	struct piece *pieces;
-	char *at, *end; /* lent memory that is free; NULL: the heap */
+	char *at, *end; /* free part of the lent memory; NULL: the heap */
 	build_resolve *resolve;
 	void *arg;
 	bool failed; /* out of memory */
@@ -131,7 +130,7 @@ static void put_element(struct build *build, const struct struct_info *type, cha
 		store_number(&type->fields[0], at, (uint64_t)read_number(&type->fields[0], from));
 }
 
-/* Elements as in the JSON, with room for @more: another argument has their number. */
+/* Elements as in the JSON, with space for @more: another argument has their number. */
 static void put_pointer(struct build *build, const struct field_info *field, char *at,
 			const struct json_node *from, size_t more)
 {
@@ -146,7 +145,7 @@ static void put_pointer(struct build *build, const struct field_info *field, cha
 	memcpy(at, &memory, sizeof(memory));
 }
 
-/* The number in the field that counts @field, at most what is ever recorded: it may be damaged. */
+/* The number in the field that counts @field, at most the recorder's limit: it may be damaged. */
 static size_t count_elements(const struct struct_info *info, const struct field_info *field,
 			     char *base)
 {
@@ -224,7 +223,7 @@ static void put_struct(struct build *build, const struct struct_info *info, char
 	}
 }
 
-/* The number of elements that the verb may write: what the call said, or else the limit. */
+/* The number of elements that the verb may write: the call's value, or else the limit. */
 static size_t count_room(const struct struct_info *info, const struct field_info *field,
 			 uint64_t *args)
 {
@@ -234,8 +233,8 @@ static size_t count_room(const struct struct_info *info, const struct field_info
 }
 
 /* Arguments that the verb only writes have no value in the JSON. */
-static void put_out(struct build *build, const struct struct_info *info, uint64_t *args,
-		    unsigned int index)
+static void write_out(struct build *build, const struct struct_info *info, uint64_t *args,
+		      unsigned int index)
 {
 	const struct field_info *field = &info->fields[index];
 	size_t size = field->type->size;
@@ -251,7 +250,7 @@ static void put_outs(struct build *build, const struct struct_info *info, uint64
 {
 	for (unsigned int i = 0; i < info->nfields; i++)
 		if (info->fields[i].kind == FIELD_PTR && info->fields[i].dir == DIR_OUT)
-			put_out(build, info, args, i);
+			write_out(build, info, args, i);
 }
 
 int build_args(enum verb verb, const struct args *from, build_resolve *resolve, void *arg,

@@ -1,20 +1,19 @@
 /*
  * All events of one trace in time order
  *
- * A heap has the threads by the time of their next events; at equal times the
- * lower thread is first. The ends of processes, which no thread sees, are merged
- * in, after everything else at that time.
+ * A heap has the threads by the time of their next events; at equal times the lower thread is
+ * first. The ends of processes, which are in no thread, are merged in, after everything else at
+ * that time.
  *
- * Completions are matched to their requests on the way; not where only one of N
- * verbs was recorded, since most matches would be wrong. Matching needs every
- * event since the start, even where the filter asks only for some; only a filter
- * on processes, or on control verbs, saves reading the others.
+ * Completions are matched to their requests meanwhile, unless only one of N verbs was recorded,
+ * since most matches would be wrong. Matching needs every event since the start, even if the filter
+ * selects only some; only a filter on processes, or on control verbs, avoids reading the others.
  *
- * Decoded data of threads is kept up to a limit. Above it, the threads at the end
- * of the heap, whose next events are mostly far away, give theirs back.
+ * Decoded data of threads is cached up to a limit. Above it, the data of threads at the end of the
+ * heap, whose next events are mostly far away, is freed.
  *
- * Not here: which threads are in the heap, and where objects and ends of processes
- * come from (cursor_whole.c, cursor_live.c); cursor_open() (joint_cursor.c).
+ * Not here: which threads are in the heap, and the sources of objects and ends of processes
+ * (cursor_whole.c, cursor_live.c); cursor_open() (joint_cursor.c).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -90,7 +89,7 @@ static uint32_t find_object(struct cursor *cursor, enum object_kind kind, uint64
 
 static void match_poll(struct cursor *cursor, struct poll *poll)
 {
-	struct wc *wcs = (struct wc *)poll->wc; /* the stream's own, filled for this event */
+	struct wc *wcs = (struct wc *)poll->wc; /* owned by the stream, filled in for this event */
 
 	for (uint32_t i = 0; i < poll->nwc; i++) {
 		struct wc *wc = &wcs[i];
@@ -113,8 +112,8 @@ static void match_poll(struct cursor *cursor, struct poll *poll)
 }
 
 /*
- * Find the objects of the current event, and match it. Its structure is the stream's own, filled
- * for this event: a copy would wait for the stores that have just filled it.
+ * Find the objects of the current event, and match it. Its structure is the stream's own, filled in
+ * for this event: a copy would wait for the stores that have just been made.
  */
 static int resolve_event(struct cursor *cursor)
 {
@@ -150,8 +149,8 @@ static int resolve_event(struct cursor *cursor)
 	return cursor->match ? match_event(cursor->match, cursor->trace, event) : 0;
 }
 
-/* Shrink to three quarters of the limit; the thread whose event was given last keeps its data. */
-static __attribute__((cold)) void let_rest(struct cursor *cursor)
+/* Shrink to three quarters of the limit, except for the thread whose event was returned last. */
+static __attribute__((cold)) void slow_down(struct cursor *cursor)
 {
 	for (uint32_t i = cursor->count; i > 1 && cursor->held > HELD_MAX / 4 * 3; i--)
 		stream_rest(cursor->heap[i - 1].stream);
@@ -165,14 +164,14 @@ static int next_of_threads(struct cursor *cursor)
 	if (err)
 		return err;
 	if (__builtin_expect(cursor->held > HELD_MAX, 0))
-		let_rest(cursor);
+		slow_down(cursor);
 	err = resolve_event(cursor);
 	return err == -ENOMEM ? log_err(err, "match completions") : err;
 }
 
 /*
- * The event given last is memory of the top stream, so the heap is reordered only
- * when the next event is asked for.
+ * The event returned last is memory of the top stream, so the heap is reordered only when the next
+ * event is requested.
  */
 static void settle_heap(struct cursor *cursor)
 {
@@ -201,7 +200,7 @@ static void count_event(struct cursor *cursor)
 	case TRACE_POLL:
 		cursor->work += event->poll->nwc + 1;
 		break;
-	case TRACE_FORK: /* costly: the matcher goes through all processes */
+	case TRACE_FORK: /* costly: the matcher iterates over all processes */
 	case TRACE_PROCESS:
 	case TRACE_EXIT:
 		cursor->work += TELL_EVERY;
@@ -216,7 +215,7 @@ static void count_event(struct cursor *cursor)
 		cursor->trace->tell(cursor->events, event->time);
 }
 
-/* Give the end of a process: 1, or -errno. */
+/* Return the end of a process: 1, or -errno. */
 static int give_exit(struct cursor *cursor, const struct process *p)
 {
 	int err;
@@ -230,7 +229,7 @@ static int give_exit(struct cursor *cursor, const struct process *p)
 	return err ? err : 1;
 }
 
-/* The next event, whether the filter wants it or not: 1, 0 at the end. */
+/* The next event, whether the filter selects it or not: 1, 0 at the end. */
 static int any_next(struct cursor *cursor)
 {
 	const struct process *ended;

@@ -1,7 +1,7 @@
 /*
- * A cursor over a trace that is still written: cursor_extend() rebuilds the heap
- * from the threads with events up to its time, and objects are made from calls as
- * they are given (live.h).
+ * A cursor over a trace that is still being written: cursor_extend() rebuilds the heap from the
+ * threads with events up to its time, and objects are created from calls when they are returned
+ * (live.h).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -36,7 +36,7 @@ static int take_call(struct cursor *cursor)
 	return live_call(cursor->trace->live, &cursor->event, (struct call *)cursor->event.call);
 }
 
-/* The threads of the process have been read to their ends: nothing of it comes after this. */
+/* The threads of the process have been read to their ends: no event of it comes after this. */
 static const struct process *next_exit(struct cursor *cursor)
 {
 	const struct trace *trace = cursor->trace;

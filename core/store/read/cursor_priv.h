@@ -1,18 +1,18 @@
 #pragma once
 /*
- * The insides of a cursor: cursor.c merges the threads of a trace; cursor_whole.c is for one
- * that is whole, cursor_live.c for one that is still written; joint_cursor.c merges traces, and
+ * Internals of a cursor: cursor.c merges the threads of a trace; cursor_whole.c is for finished
+ * traces, cursor_live.c for one that is still being written; joint_cursor.c merges traces, and
  * opens a cursor of either kind. One thread.
  */
 #include "core/store/read/match.h"
 #include "core/store/read/stream.h"
 
-/* The differences between a trace that is whole and one that is still written. */
+/* The differences between a finished trace and one that is still being written. */
 struct reading {
 	int (*open)(struct cursor *cursor);
 	uint32_t (*object_at)(struct cursor *cursor, enum object_kind kind, uint64_t handle);
 	uint32_t (*qp_at)(struct cursor *cursor, uint32_t number, uint32_t cq);
-	int (*take_call)(struct cursor *cursor); /* before it is given; may be NULL */
+	int (*take_call)(struct cursor *cursor); /* called before it is returned; may be NULL */
 	const struct process *(*next_exit)(struct cursor *cursor); /* if that is the next event */
 	void (*at_end)(struct cursor *cursor, uint32_t thread);    /* no events; may be NULL */
 };
@@ -27,27 +27,28 @@ struct leaf {
 
 struct cursor {
 	struct trace *trace;
-	struct sqlite3 *own_db;     /* cursor_whole.c, of a filter's `apart'; NULL: the trace's */
-	struct joint_cursor *joint; /* of several traces: it has the rest */
+	struct sqlite3 *own_db;     /* cursor_whole.c, for a filter's `apart'; NULL: the trace's */
+	struct joint_cursor *joint; /* for several traces: it has the rest */
 	const struct reading *reading;
 	struct trace_filter filter;
-	struct stream **streams; /* by thread - 1; NULL: has ended, or is filtered out */
+	struct stream **streams; /* by thread - 1; NULL: ended, or filtered out */
 	uint32_t nstreams;
 	struct leaf *heap; /* the streams with events until @limit */
 	uint32_t count;
 	int64_t limit;
 	uint64_t events;
 	uint32_t work;       /* since the last trace_on_progress() */
-	size_t held;         /* bytes that the streams have decoded */
+	size_t held;         /* bytes of decoded chunks of the streams */
 	unsigned int looked; /* events since the trace was opened */
 	struct match *match; /* NULL: completions are not matched */
 	struct objects_cache cache;
 	struct trace_event event;
 	struct room *room; /* cursor_use_room() */
-	int64_t carried;   /* struct trace's; -1 for a live reader: it has not seen these before */
-	int64_t given;     /* time of the last event given */
+	/* that of struct trace; -1 for a live reader, which has not seen these before */
+	int64_t carried;
+	int64_t given; /* time of the last event returned */
 	uint64_t late;
-	/* cursor_whole.c: by end; cursor_live.c: by id - 1, only those that were given */
+	/* cursor_whole.c: by end; cursor_live.c: by id - 1, only those that were returned */
 	const struct process **exits;
 	uint32_t nexits, exit;
 	struct stream *sought; /* cursor_live.c: for cursor_post() */
@@ -57,8 +58,8 @@ struct cursor {
 void cursor_order(struct cursor *cursor);
 
 /*
- * The threads of one trace: @cursor has the trace and the filter. The second also after a failure
- * of the first; the third as cursor_next().
+ * The threads of one trace: @cursor has the trace and the filter. Call the second also after a
+ * failure of the first; the third as cursor_next().
  */
 int cursor_init_one(struct cursor *cursor, const struct reading *reading);
 void cursor_fini_one(struct cursor *cursor);

@@ -1,6 +1,6 @@
 /*
- * A cursor over a whole trace: all threads are in the heap from the start, objects
- * are found by time, and the ends of processes are in a sorted list.
+ * A cursor over a finished trace: all threads are in the heap from the start, objects are found by
+ * time, and the ends of processes are in a sorted list.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -70,8 +70,9 @@ static void add_exits(struct cursor *cursor)
 }
 
 /*
- * The file once more: a connection that one thread uses has no locks, and reading rows took a fifth
- * longer with them. Stays NULL where that is not possible: the trace's own then serves both.
+ * Open the file again: a connection that only one thread uses needs no locks, which make reading
+ * rows a fifth slower. Stays NULL if that is not possible: the trace's own connection is then used
+ * for both.
  */
 static void open_again(struct cursor *cursor)
 {
@@ -84,7 +85,7 @@ static void open_again(struct cursor *cursor)
 		return;
 	if (!sql_distrust(db) && !sqlite3_exec(db, "SELECT 1 FROM meta", NULL, NULL, NULL))
 		cursor->own_db = db;
-	else /* the trace's connection may hold the file for itself */
+	else /* the trace's connection may hold the file exclusively */
 		sqlite3_close(db);
 }
 

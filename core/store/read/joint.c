@@ -1,10 +1,10 @@
 /*
  * Several traces as one: tables and clocks
  *
- *	a.db  process 1, 2       thread 1..5      -> process 1, 2    thread 1..5
- *	b.db  process 1          thread 1..3      -> process 3       thread 6..8
+ * 	a.db  process 1, 2       thread 1..5      -> process 1, 2    thread 1..5
+ * 	b.db  process 1          thread 1..3      -> process 3       thread 6..8
  *
- * Texts stay those of the traces. Not here: events (joint_cursor.c).
+ * Texts belong to the single traces. Not here: events (joint_cursor.c).
  */
 #include "core/store/read/joint.h"
 
@@ -30,7 +30,7 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* Write the name of part @i; false: it does not fit, or is not fit for a terminal. */
+/* Write the name of part @i; false: it does not fit, or is not printable. */
 static bool name_part(struct joint_part *part, bool suffix)
 {
 	const char *name = base_name(part->path);
@@ -48,7 +48,7 @@ static bool name_part(struct joint_part *part, bool suffix)
 	return true;
 }
 
-/* All in one way: with their suffix, without. */
+/* All in the same way: with their suffix, or without. */
 static bool name_parts(struct joint *joint, bool suffix)
 {
 	for (size_t i = 0; i < joint->n; i++) {
@@ -86,7 +86,7 @@ static bool is_same(struct trace *a, struct trace *b, const char *key)
 	return x && y && *x && !strcmp(x, y);
 }
 
-/* Both count the same ticks: core/wire/clock.h. */
+/* Do both count the same ticks (core/wire/clock.h)? */
 static bool find_same(struct trace *trace, struct trace *first, struct trace_clock *ret_clock)
 {
 	uint64_t mult = number_of(trace, "clock_mult"), its = number_of(first, "clock_mult");
@@ -143,7 +143,7 @@ static void choose_clock(struct joint_part *part, struct trace *first)
 	};
 }
 
-/* Those that say "none", "not known" or "never" stay. */
+/* Special values for "none", "not known" or "never" are unchanged. */
 static int64_t place_time(const struct joint_part *part, int64_t time)
 {
 	return time == -1 || time == INT64_MAX || time == INT64_MIN
@@ -306,7 +306,7 @@ static void add_losses(struct trace *whole)
 	whole->cut = INT64_MIN; /* each begins elsewhere */
 }
 
-/* The same file, by whatever name, would be its own peer. */
+/* The same file, under different names, would be its own peer. */
 static int refuse_twice(const char *const *paths, size_t n)
 {
 	struct stat a, b;
@@ -382,7 +382,7 @@ static int fill_joint(struct trace *whole, struct trace **parts, const char *con
 	return 0;
 }
 
-/* Of the ranges alone: ids.h wants them next to each other. */
+/* Only the ranges, which ids.h needs in an array. */
 static int publish_names(struct joint *joint)
 {
 	joint->ranges = calloc(joint->n, sizeof(*joint->ranges));

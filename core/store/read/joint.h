@@ -1,45 +1,47 @@
 #pragma once
 /*
- * Several traces as one: those of one job, one from each machine or process.
+ * Several traces read as one: those of one job, one from each machine or process.
  *
- * Their processes, threads, objects and stacks are numbered on, those of the first trace keep their
- * numbers; all else that reads a trace reads a joint one in the same way, but for trace_db().
- * Names of events and processes say which trace they are of: "b.db:2:42", "b.db process 2"
- * (core/store/db/ids.h). Times are of one clock, that of the first trace, from when the earliest
- * of them began. One thread.
+ * Their processes, threads, objects and stacks are renumbered consecutively, the first trace's
+ * numbers stay; all functions for traces work on a joint one, except for trace_db(). Names of
+ * events and processes include the trace: "b.db:2:42", "b.db process 2" (core/store/db/ids.h).
+ * Times are of one clock, that of the first trace, from when the earliest of them began. One
+ * thread.
  */
 #include "core/store/read/trace.h"
 #include "core/store/read/trace_clock.h"
 
 /*
  * Join @n traces that were opened from @paths. Takes them, on failure, too. Returns 0; or -errno
- * after log_err() with *@ret_trace untouched: -EINVAL where two are one file.
+ * after log_err() with *@ret_trace untouched: -EINVAL if two are the same file.
  */
 int trace_join(struct trace **parts, const char *const *paths, size_t n, struct trace **ret_trace);
 
-/* How many traces it is of: 1 if it is not joint. Trace @i of them. */
+/* The number of joined traces: 1 if it is not joint. Trace @i of them. */
 size_t trace_nparts(const struct trace *trace);
 struct trace *trace_part(struct trace *trace, size_t i);
 
-/* "b.db"; NULL: it is not joint. Its path as it was given; of a trace that is not joint NULL. */
+/*
+ * "b.db"; NULL: it is not joint. Its path as the user gave it; NULL for a trace that is not joint.
+ */
 const char *trace_part_name(const struct trace *trace, size_t i);
 const char *trace_part_path(const struct trace *trace, size_t i);
 
-/* Which of them @process is of, and what it is there. Also of an event. */
+/* The joined trace of @process, and its number in that. The same for an event. */
 size_t trace_part_of(const struct trace *trace, uint32_t process);
 uint32_t trace_part_process(const struct trace *trace, uint32_t process);
 struct event_id trace_part_event(const struct trace *trace, struct event_id id);
 uint32_t trace_part_object(const struct trace *trace, uint32_t process, uint32_t object);
 
-/* The other way: @process of trace @part, an event of it. */
+/* The reverse: @process of trace @part, an event of it. */
 uint32_t trace_whole_process(const struct trace *trace, size_t part, uint32_t process);
 struct event_id trace_whole_event(const struct trace *trace, size_t part, struct event_id id);
 uint32_t trace_whole_object(const struct trace *trace, size_t part, uint32_t object);
 
 /*
- * The event that a user calls "2:42", or "b.db:2:42" (@name is "b.db", else ""). -EINVAL: it has a
- * name where the trace is not joint, or none where it is; -ENOENT: there is no such trace, or no
- * such thread in it.
+ * The event that a user gives as "2:42", or "b.db:2:42" (@name is "b.db", else ""). -EINVAL: it has
+ * a name although the trace is not joint, or none although it is; -ENOENT: there is no such trace,
+ * or no such thread in it.
  */
 int trace_find_event(struct trace *trace, const char *name, struct event_id id,
 		     struct event_id *ret_id);
@@ -47,29 +49,32 @@ int trace_find_event(struct trace *trace, const char *name, struct event_id id,
 /* The clock of trace @i; a trace that is not joint has its own. */
 struct trace_clock trace_clock(const struct trace *trace, size_t i);
 
-/* The clock of trace @i, if it is of the machine and boot of trace @like, whose clock is known. */
+/*
+ * The clock of trace @i, if it was recorded on the machine and boot of trace @like, whose clock is
+ * known.
+ */
 bool trace_clock_as(const struct trace *joint, size_t i, size_t like, struct trace_clock *ret);
 
 /* How far the time of day of its machine is ahead of the first trace's; negative: behind. */
 int64_t trace_clock_ahead(const struct trace *joint, size_t i);
 
-/* Use another one from now on; no cursor may be open. 0 or -ENOMEM after log_err(). */
+/* Use another clock from now on; no cursor may be open. 0 or -ENOMEM after log_err(). */
 int trace_set_clock(struct trace *joint, size_t i, const struct trace_clock *clock);
 
-/* Let the earliest of the traces begin at 0, as the clocks are now. 0 or -ENOMEM. */
+/* Let the earliest of the traces begin at 0, with the current clocks. 0 or -ENOMEM. */
 int trace_set_start(struct trace *joint);
 
 /*
- * How far apart two times of these processes must be for their order to be known: 0 of one trace,
- * INT64_MAX: it is not known.
+ * How far apart two times of these processes must be for their order to be known: 0 within one
+ * trace, INT64_MAX: it is not known.
  */
 int64_t trace_slack(const struct trace *trace, uint32_t process, uint32_t other);
 
-/* Table meta of the trace, joined or merged, that @process is of; NULL: it has no such key. */
+/* Table meta of the trace, joined or merged, that has @process; NULL: it has no such key. */
 const char *trace_process_meta(struct trace *trace, uint32_t process, const char *key);
 
-/* What was lost of the trace, joined or merged, that @process is of. */
+/* The losses of the trace, joined or merged, that has @process. */
 struct trace_loss trace_process_loss(struct trace *trace, uint32_t process);
 
-/* Are they of two traces that were joined, or merged? */
+/* Do they belong to two traces that were joined or merged? */
 bool trace_is_abroad(const struct trace *trace, uint32_t process, uint32_t other);

@@ -1,9 +1,10 @@
 /*
  * A cursor, and the events of several traces in time order
  *
- * A heap has the cursors by the times of their next events, as cursor.c has the threads of one; at
- * equal times the trace that was given first goes first. What an event names is renumbered in the
- * cursor's own structures, which are filled anew for each event; a call is told twice, and copied.
+ * A heap has the cursors by the times of their next events, like the threads in cursor.c; at equal
+ * times the trace that was given first is first. References of an event are renumbered in the
+ * cursor's own structures, which are filled in for each event; a call is returned twice, and
+ * copied.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -29,7 +30,7 @@ struct joint_cursor {
 	struct joint_leaf *heap;
 	uint32_t count, opened;
 	struct cursor **cursors; /* all of them */
-	bool given;              /* the first leaf's event: it is still used */
+	bool given;              /* the first leaf's event is still in use */
 	bool apart;              /* struct trace_filter's */
 	uint64_t events;
 	struct trace_event event;
@@ -66,11 +67,11 @@ static int advance_leaf(struct joint_cursor *cursor, struct joint_leaf *leaf)
 	return more;
 }
 
-/* The filter as trace @part has it; false: it wants nothing of it. */
+/* The filter for trace @part; false: it selects nothing of it. */
 static bool place_filter(const struct joint_part *part, const struct trace_filter *filter,
 			 struct trace_filter *ret_filter)
 {
-	const int64_t margin = 1000; /* for what is rounded: an event too many does no harm */
+	const int64_t margin = 1000; /* for rounding: an additional event is harmless */
 
 	*ret_filter = *filter;
 	if (filter->process) {

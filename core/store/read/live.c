@@ -1,11 +1,11 @@
 /*
- * Objects, processes and stacks of a trace that is still written
+ * Objects, processes and stacks of a trace that is still being written
  *
  * Three hash tables with chains through the same objects:
  *
- *	by place   process, kind, handle --> the last object there
- *	by number  process, qp_num ---------> queue pairs, the last made first
- *	by id
+ * 	by address process, kind, handle --> the last object at it
+ * 	by number  process, qp_num ---------> queue pairs, newest first
+ * 	by id
  *
  * Not here: events (stream_live.c), their order (cursor.c).
  */
@@ -30,7 +30,7 @@ struct living {
 	bool dead;
 };
 
-/* How many objects of each kind a process has made. */
+/* The number of objects of each kind that a process has created. */
 struct tally {
 	uint32_t process;
 	uint32_t made[OBJECT_COUNT];
@@ -57,7 +57,7 @@ static struct living **bucket_of(const struct live *live, int table, const struc
 	switch (table) {
 	case PLACE:
 		return find_bucket(live, table, o->handle, o->process);
-	case NUMBER: /* others by handle, to spread them: their number is mostly 0 */
+	case NUMBER: /* others by handle, for a better distribution: their number is mostly 0 */
 		return find_bucket(live, table, o->kind == OBJECT_qp ? o->number : o->handle,
 				   o->process);
 	default:
@@ -255,7 +255,7 @@ static int add_object(struct live *live, const struct object *object, struct liv
 	return 0;
 }
 
-/* What a library makes inside a creation counts as made by that: lifetimes.c. */
+/* Objects created inside a creation count as created by that: lifetimes.c. */
 static bool is_made_inside(const struct living *l, const struct trace_event *outer)
 {
 	return !l->dead && l->object.created.thread == outer->id.thread &&
@@ -294,7 +294,7 @@ static int note_creation(struct live *live, const struct trace_event *event,
 	return 0;
 }
 
-/* A connection request makes a new identifier. */
+/* A connection request creates a new identifier. */
 static int note_request(struct live *live, const struct trace_event *event, const struct call *call)
 {
 	const char *type;
@@ -332,7 +332,7 @@ int live_call(struct live *live, const struct trace_event *event, struct call *c
 	if (!o)
 		return 0;
 	call->object = o->id;
-	/* one made after the destroy began is another object at the same address */
+	/* one created after the destroy began is another object at the same address */
 	if (event->kind == TRACE_RETURN && !call->failed && verb->effect == EFFECT_DESTROY &&
 	    o->process == event->process && o->created_at <= call->begin)
 		bury_object(live, at_place(live, o->process, o->kind, o->handle));
@@ -356,14 +356,15 @@ void live_exit(struct live *live, uint32_t process)
 			bool its = l->object.process == process && !l->dead;
 
 			if (its)
-				bury_object(live, l); /* may free another dead object: start over */
+				/* may free another dead object: start again */
+				bury_object(live, l);
 			l = its ? live->tables[PLACE][i] : l->next[PLACE];
 		}
 }
 
 /* Processes and threads */
 
-/* A process that has announced its exit may still make events before it ends. */
+/* A process that has announced its exit may still have events before it ends. */
 static int refresh_process(struct live *live, uint32_t id, bool last)
 {
 	const struct known_process *known = live->writer->processes[id - 1];
@@ -407,7 +408,7 @@ int live_refresh(struct live *live, bool last)
 		const struct thread_log *log = live->writer->logs[i];
 
 		if (!log)
-			continue; /* forgotten: it has ended, and all was read */
+			continue; /* removed: it has ended, and everything was read */
 		live->trace->threads[i].process = log->process;
 		live->trace->threads[i].events = log->n;
 		live->trace->threads[i].end = log->gone ?: log->last;

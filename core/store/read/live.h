@@ -1,12 +1,11 @@
 #pragma once
 /*
- * A trace that is still being written, for its readers: its objects, and what has
- * arrived since it was last read.
+ * A trace that is still being written, for its readers: its objects, and the data added since it
+ * was last read.
  *
- * A finished trace has table `object`; here objects are made from the returns of
- * calls as a cursor gives them. An address gives its last object. LIVE_DEAD
- * destroyed objects are remembered, so memory grows only with the live ones. One
- * thread.
+ * A finished trace has table `object`; in a live one objects are created from the returns of calls
+ * that a cursor reads. An address refers to its last object. LIVE_DEAD destroyed objects are
+ * remembered, so memory grows only with the live ones. One thread.
  */
 #include "core/store/read/trace_priv.h"
 
@@ -22,15 +21,18 @@ int live_new(struct trace *trace, struct writer *writer, struct live **ret_live)
 void live_free(struct live *live);
 
 /*
- * Read what has changed in tables `process`, `thread`, `loss` and `coverage`. @last: no process
- * will have more events. 0 or -errno after log_err().
+ * Read the changes of tables `process`, `thread`, `loss` and `coverage`. @last: no process will
+ * have more events. 0 or -errno after log_err().
  */
 int live_refresh(struct live *live, bool last);
 
 /* Note that the chunk of @thread that begins at @first_n was read. 0 or -errno, logged. */
 int live_read_chunk(struct live *live, uint32_t thread, uint64_t first_n);
 
-/* The last event of thread @id up to which the tables are complete; @ret_ended: it is the last. */
+/*
+ * The last event of thread @id up to which the tables are complete; @ret_ended: it is the thread's
+ * last.
+ */
 uint64_t live_settled(const struct live *live, uint32_t id, bool *ret_ended);
 
 /*
@@ -44,9 +46,8 @@ const struct object *live_qp(const struct live *live, uint32_t process, uint32_t
 			     uint32_t cq);
 
 /*
- * To be called for each call before it is given to the reader: fills call.object,
- * and on the return of one that makes or destroys an object does so here. 0 or
- * -errno.
+ * Call it for each call before that is returned to the reader: sets call.object, and on the return
+ * of a call that creates or destroys an object updates the objects. 0 or -errno.
  */
 int live_call(struct live *live, const struct trace_event *event, struct call *call);
 

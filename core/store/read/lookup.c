@@ -1,7 +1,7 @@
 /*
- * Looking up in the tables of a trace
+ * Queries in the tables of a trace
  *
- * Here rather than where it is asked, so that only the store knows the tables.
+ * They are in the store so that only it depends on the tables.
  */
 #include "core/store/read/lookup.h"
 
@@ -9,7 +9,7 @@
 
 #include "core/store/db/sql.h"
 
-/* Statements on a trace that lacks the table, or is damaged, find nothing and say nothing. */
+/* Statements on a trace that lacks the table, or is damaged, find nothing and print nothing. */
 static sqlite3_stmt *try_statement(struct trace *trace, const char *sql)
 {
 	sqlite3_stmt *stmt = NULL;
@@ -133,7 +133,7 @@ void lookup_phases(struct trace *trace, void (*each)(void *arg, const char *text
 	sqlite3_finalize(stmt);
 }
 
-/* Those that a trace does not say the type of are left out. */
+/* Queue pairs of unknown type are left out. */
 void lookup_datagram_qps(struct trace *trace, bool (*each)(void *arg, uint32_t qp), void *arg)
 {
 	sqlite3_stmt *stmt = try_statement(trace, "SELECT o.id FROM object o JOIN call c"

@@ -1,20 +1,20 @@
 #pragma once
 /*
- * What commands look up in the tables of a trace beside its events, as values with types.
+ * Queries of commands in the tables of a trace other than events.
  *
- * Of one trace, not of a joint one. Functions that return -errno have called log_err(); for the
- * others what cannot be read is not there. One thread.
+ * For one trace, not a joint one. Functions that return -errno have called log_err(); the others
+ * treat unreadable values as missing. One thread.
  */
 #include "core/store/read/trace.h"
 
-/* The time of event @id, of a call that of its begin or return. 1, 0: there is none, or -errno. */
+/* The time of event @id; for a call, of its begin or return. 1, 0: there is none, or -errno. */
 int lookup_time(struct trace *trace, struct event_id id, int64_t *ret_time);
 
 /* Completion @index of poll @id with @status, or its first one if @any. 1, 0 or -errno. */
 int lookup_completion(struct trace *trace, struct event_id id, int status, bool any, uint32_t index,
 		      uint32_t *ret_index);
 
-/* How long the recorder made the program wait, and how often. 0 or -errno. */
+/* How long and how often the recorder made the program wait. 0 or -errno. */
 struct lookup_waited {
 	uint64_t times;
 	int64_t ns, longest;
@@ -28,25 +28,25 @@ struct lookup_polls {
 };
 int lookup_polls(struct trace *trace, uint32_t cq, struct lookup_polls *ret_polls);
 
-/* Does @process (0: any) begin @phase? The phases in the order of their first begins. */
+/* Does @process (0: any) begin @phase? List the phases in the order of their first begins. */
 bool lookup_has_phase(struct trace *trace, const char *phase, uint32_t process);
 void lookup_phases(struct trace *trace, void (*each)(void *arg, const char *text, size_t bytes),
 		   void *arg);
 
-/* Each queue pair of datagrams, by its number in the trace; until @each returns false. */
+/* Call @each for each UD queue pair, with its number in the trace, until it returns false. */
 void lookup_datagram_qps(struct trace *trace, bool (*each)(void *arg, uint32_t qp), void *arg);
 
-/* Did a call say that a port is of Ethernet? */
+/* Did a call report a port with an Ethernet link? */
 bool lookup_has_ethernet(struct trace *trace);
 
-/* Bytes of messages that the trace has. */
+/* The payload bytes in the trace. */
 uint64_t lookup_payload_bytes(struct trace *trace);
 
-/* What was not seen, each kind once; @first: an object, or a detail, or "-". */
+/* Unobserved data, each kind once; @first: an object, or a detail, or "-". */
 struct lookup_unseen {
 	const char *what, *first;
 	uint64_t times;
-	uint32_t process; /* a process that it is of */
+	uint32_t process; /* a process with it */
 };
 void lookup_unseen(struct trace *trace, void (*each)(void *arg, const struct lookup_unseen *unseen),
 		   void *arg);

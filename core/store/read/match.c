@@ -1,22 +1,19 @@
 /*
  * Which work request does a completion belong to?
  *
- * Each queue has a list of its outstanding requests (match_queue.c). A completion
- * takes the first request that fits. The unsignaled requests before that are
- * retired with it; signaled ones stay, since the poll of another thread may have
- * a time stamp that is too early.
+ * Each queue has a list of its outstanding requests (match_queue.c). A completion gets the first
+ * request that fits. The unsignaled requests before that are retired with it; signaled ones stay,
+ * since the poll of another thread may have a time stamp that is too early.
  *
- * On an error the opcode is not valid, so it does not tell a send from a receive.
- * We take the queue that completes on this CQ; if both do, the one whose requests
- * alone fail in this way; else the queue with the wr_id at its front; else the
- * one that has it at all. If both have, both are told, first the one that fails in
- * this way more often.
+ * On an error the opcode is not valid, so it does not distinguish a send from a receive. Then it is
+ * the queue that completes on this CQ; if both do, the only one whose requests can fail in this
+ * way; else the queue with the wr_id at its front; else the one that has it at all. If both have,
+ * both are reported, first the one that fails in this way more often.
  *
- * With XRC, and with receive work queues, a completion's queue pair does not tell
- * where its request was posted: we take the oldest request with that wr_id in the
- * queues that complete on this CQ.
+ * With XRC, and with receive work queues, a completion's queue pair does not show the queue of its
+ * request: it is the oldest request with that wr_id in the queues that complete on this CQ.
  *
- * Not here: what verbs do to the queues (match_event.c).
+ * Not here: effects of verbs on the queues (match_event.c).
  */
 #include "core/store/read/match.h"
 
@@ -31,7 +28,7 @@
 /* A queue pair, shared receive queue or work queue. */
 struct state {
 	uint32_t object;
-	uint32_t process;            /* the first that used it */
+	uint32_t process;            /* the first one that used it */
 	struct state *after, **link; /* in the list of all */
 	struct match_queue sq, rq;   /* an SRQ or WQ has only rq */
 	struct match_qp info;
@@ -87,7 +84,7 @@ static void drop_state(struct match *match, struct state *state)
 	free(state);
 }
 
-/* Drop the states of @process, or all. */
+/* Remove the states of @process, or all. */
 static void drop_all(struct match *match, bool all, uint32_t process)
 {
 	for (struct state *state = match->states, *after; state; state = after) {
@@ -149,7 +146,7 @@ void match_exit(struct match *match, uint32_t process)
 static void settle_queue(const struct match *match, struct match_queue *queue, uint32_t max,
 			 uint32_t asked)
 {
-	/* a device may give more than was asked for, but not twice as much */
+	/* a device may grant more than requested, but not twice as much */
 	queue->max = max * 2;
 	queue->asked = asked ? asked : max;
 	if (match->kept_from != INT64_MIN)
@@ -263,8 +260,9 @@ static bool only_sends_fail_with(int status)
 }
 
 /*
- * Of two that both may be it. Flushes come in the order of the posts, roughly. A message that is
- * too long is refused by its receiver as a rule; most that fail in other ways have just been sent.
+ * Which of two candidates is more likely? Flushes come roughly in the order of the posts. A message
+ * that is too long is usually refused by its receiver; most that fail in other ways have just been
+ * sent.
  */
 static bool is_more_likely_receive(const struct match_request *send,
 				   const struct match_request *receive, int status)
@@ -290,8 +288,8 @@ static uint32_t count_first(const struct match_queue *queue, uint64_t wr_id, boo
 }
 
 /*
- * Is a failed completion of a receive? Its opcode is not valid. *@ret_either: a request of the
- * other queue may be it as well.
+ * Does a failed completion belong to a receive? Its opcode is not valid. *@ret_either: a request of
+ * the other queue is possible as well.
  */
 static bool error_is_receive(struct match *match, struct state *state, uint32_t cq,
 			     const struct wc *wc, bool *ret_either)
@@ -340,8 +338,8 @@ static uint32_t count_candidates(struct match *match, struct state *state, uint3
 	return n ? n : 1;
 }
 
-/* The request of the other queue that may be it as well. */
-static void tell_other(struct match_queue *queue, uint64_t wr_id, struct match_found *found)
+/* The candidate of the other queue. */
+static void note_other(struct match_queue *queue, uint64_t wr_id, struct match_found *found)
 {
 	const struct match_request *request;
 
@@ -364,7 +362,7 @@ static struct match_queue *find_own(struct match *match, struct state *state, ui
 	if (!success)
 		*receive = error_is_receive(match, state, cq, wc, &either);
 	if (either)
-		tell_other(*receive ? &state->sq : receive_queue(match, state), wc->wr_id,
+		note_other(*receive ? &state->sq : receive_queue(match, state), wc->wr_id,
 			   ret_found);
 	queue = *receive ? receive_queue(match, state) : &state->sq;
 	*ret_at = match_queue_find(queue, wc->wr_id, success);

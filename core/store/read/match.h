@@ -24,41 +24,40 @@ int match_new(struct match **ret_match);
 void match_free(struct match *match);
 
 /*
- * Some posts before @time are missing, so the content of queues made before that
- * is not known. A completion of such a queue gets no request until as many were
- * posted as the queue holds, all with different wr_ids; if wr_ids repeat, not until
- * the queue is reset.
+ * Some posts before @time are missing, so the content of queues created before that is not known. A
+ * completion of such a queue is not matched until as many requests were posted as the queue holds,
+ * all with different wr_ids; if wr_ids repeat, not until the queue is reset.
  */
 void match_kept_from(struct match *match, int64_t time);
 
-/* Set the time and the process (numbers of any kind) of the calls that follow. */
+/* Set the time and the process (numbers of any kind) for the following calls. */
 void match_at(struct match *match, int64_t time, uint32_t process);
 
 /* The properties of a queue pair; 0: not known. */
 struct match_qp {
 	uint32_t send_cq, recv_cq, srq;
-	uint32_t max_send_wr, max_recv_wr;     /* what the device gave */
-	uint32_t asked_send_wr, asked_recv_wr; /* what the program asked for */
+	uint32_t max_send_wr, max_recv_wr;     /* granted by the device */
+	uint32_t asked_send_wr, asked_recv_wr; /* requested by the program */
 	bool sq_sig_all;
 };
 
-/* A queue pair was made. Not required, but matching is better with it. */
+/* A queue pair was created. Not required, but it improves the matching. */
 int match_add_qp(struct match *match, uint32_t qp, const struct match_qp *info);
 
-/* @cq is where requests of an XRC SRQ or a WQ complete, which is required for these; else 0. */
+/* @cq: the CQ where requests of an XRC SRQ or a WQ complete, required for these; else 0. */
 int match_add_srq(struct match *match, uint32_t srq, uint32_t max_wr, uint32_t asked_wr,
 		  uint32_t cq);
 
 /* The SRQ was resized to @max_wr by ibv_modify_srq(). */
 void match_grow_srq(struct match *match, uint32_t srq, uint32_t max_wr);
 
-/* The queue pair went to RESET: nothing is outstanding on it. */
+/* The queue pair was set to RESET: nothing is outstanding on it. */
 void match_reset(struct match *match, uint32_t qp);
 
-/* The queue pair or shared receive queue is gone. */
+/* The queue pair or shared receive queue was destroyed. */
 void match_remove(struct match *match, uint32_t object);
 
-/* All objects that were first used in that process are gone. */
+/* All objects that were first used in that process do not exist any more. */
 void match_exit(struct match *match, uint32_t process);
 
 /* Add the requests of a post; if it failed, those before *bad_wr. 0 or -ENOMEM. */
@@ -69,28 +68,27 @@ struct match_found {
 	struct event_id request; /* 0:0: unknown */
 	uint32_t index;
 	int64_t posted_at;
-	bool receive;        /* a receive; a guess on errors */
-	uint32_t candidates; /* of an error but a flush: requests that it may belong to */
-	/* of the other side: a send that may have failed as well as the receive, or a receive */
+	bool receive;        /* a receive; a guess for errors */
+	uint32_t candidates; /* for an error other than a flush: requests that it may belong to */
+	/* on the other side: a send that may have failed instead of the receive, or a receive */
 	struct event_id other; /* 0:0: there is none */
 	uint32_t other_index;
 	int64_t other_posted_at;
 };
 
-/* A completion of @qp was polled from @cq. False if no request fits. */
+/* A completion of @qp was polled from @cq. False if there is no matching request. */
 bool match_wc(struct match *match, uint32_t qp, uint32_t cq, const struct wc *wc,
 	      struct match_found *ret_found);
 
 /*
- * The queue pair of a completion from @cq without a queue pair number (the program
- * did not ask its extended completion queue for it): the only queue pair that
- * completes there; else the one with such a request outstanding, the oldest
- * request if there are several. 0: unknown.
+ * The queue pair of a completion from @cq that has no queue pair number (an extended completion
+ * queue need not report it): the only queue pair that completes on @cq; else the one with such a
+ * request outstanding, the oldest request if there are several. 0: unknown.
  */
 uint32_t match_guess(const struct match *match, uint32_t cq, const struct wc *wc);
 
 /*
- * Apply the effect of a control verb or a post to the queues; @event is a cursor's.
- * Completions are for match_wc(). 0 or -ENOMEM.
+ * Apply the effect of a control verb or a post to the queues; @event is one of a cursor.
+ * Completions are passed to match_wc() instead. 0 or -ENOMEM.
  */
 int match_event(struct match *match, struct trace *trace, const struct trace_event *event);

@@ -1,8 +1,8 @@
 /*
  * Effects of verbs on the queues of a matcher
  *
- * Control verbs make, reset and destroy queues, and their arguments have the
- * sizes; posts and ibv_bind_mw() add requests.
+ * Control verbs create, reset and destroy queues, and their arguments have the sizes; posts and
+ * ibv_bind_mw() add requests.
  *
  * Not here: the queues, and completions (match.c).
  */
@@ -20,7 +20,7 @@ static uint32_t object_arg(struct trace *trace, const struct trace_event *event,
 	return o ? o->id : 0;
 }
 
-/* The larger of the value asked for and the value returned, under either name of the argument. */
+/* The larger of the requested and the returned value, under either name of the argument. */
 static uint32_t read_capability(const struct args *in, const struct args *out, const enum arg *list)
 {
 	int64_t value, most = 0;
@@ -34,7 +34,7 @@ static uint32_t read_capability(const struct args *in, const struct args *out, c
 	return most < UINT32_MAX / 4 ? (uint32_t)most : 0;
 }
 
-/* The value that the program asked for. */
+/* The value that the program requested. */
 static uint32_t read_asked(const struct args *in, const enum arg *list)
 {
 	return read_capability(in, NULL, list);
@@ -122,7 +122,7 @@ static int with_args(struct match *match, struct trace *trace, const struct trac
 	return err;
 }
 
-/* Is process @id alive, or one that descends from it and inherited its objects? */
+/* Is process @id alive, or a descendant that inherited its objects? */
 static bool is_used(struct trace *trace, uint32_t id, int64_t time)
 {
 	const struct process *p;
@@ -140,7 +140,10 @@ static bool is_used(struct trace *trace, uint32_t id, int64_t time)
 	return false;
 }
 
-/* Process @id has ended: remove its objects, and those of its parents, unless still inherited. */
+/*
+ * Process @id has ended: remove its objects, and those of its parents, unless they are still
+ * inherited.
+ */
 static void forget_dead(struct match *match, struct trace *trace, uint32_t id, int64_t time)
 {
 	while (id && !is_used(trace, id, time)) {

@@ -1,15 +1,13 @@
 /*
  * The outstanding requests of one queue
  *
- * Oldest first, in a ring that grows. A request whose completion we never see (an
- * extended CQ, a lost event) is removed when more requests are posted than the
- * queue holds.
+ * Oldest first, in a ring that grows. A request whose completion is not recorded (an extended CQ, a
+ * lost event) is removed when more requests are posted than the queue holds.
  *
- * If the beginning of the trace is missing, a queue may hold requests that we do
- * not know. If the program gives all requests the same wr_id, a completion of
- * these looks like one of a known request. So such a queue is `unsure` until as
- * many requests were posted as it holds, all with different wr_ids: then a wr_id
- * identifies its request. If a wr_id repeats, the queue stays unsure.
+ * If the beginning of the trace is missing, a queue may hold unknown requests. If the program gives
+ * all requests the same wr_id, their completions look like those of known requests. So such a queue
+ * is `unsure` until as many requests were posted as it holds, all with different wr_ids: then a
+ * wr_id identifies its request. If a wr_id repeats, the queue stays unsure.
  */
 #include "core/store/read/match_queue.h"
 
@@ -56,7 +54,7 @@ static void stop_learning(struct match_queue *queue, bool repeats)
 	queue->unsure = repeats;
 }
 
-/* The place of @wr_id in the hash table. @size is a power of two; one place must be free. */
+/* The entry of @wr_id in the hash table. @size is a power of two; one entry must be free. */
 static uint64_t *seen_at(uint64_t *seen, uint32_t size, uint64_t wr_id)
 {
 	uint32_t at = (uint32_t)map_hash(wr_id) & (size - 1);
@@ -132,7 +130,7 @@ int64_t match_queue_find(const struct match_queue *queue, uint64_t wr_id, bool s
 struct match_request match_queue_take(struct match_queue *queue, uint32_t at)
 {
 	struct match_request taken = *match_queue_at(queue, at);
-	uint32_t keep = at + 1; /* the requests that stay move up to here */
+	uint32_t keep = at + 1; /* remaining requests are moved to this position */
 
 	for (uint32_t i = at; i > 0; i--)
 		if (match_queue_at(queue, i - 1)->signaled)

@@ -18,24 +18,24 @@ struct match_request {
 struct match_queue {
 	struct match_request *ring;
 	uint32_t first, count, size; /* size is 0 or a power of two */
-	uint32_t max;                /* requests that it holds; 0: unknown */
-	uint32_t asked;              /* the size that the program asked for; 0: unknown */
+	uint32_t max;                /* its capacity; 0: unknown */
+	uint32_t asked;              /* the size that the program requested; 0: unknown */
 	bool unsure;                 /* it may hold requests that are not in the trace */
-	bool repeats;                /* a wr_id came twice: stays unsure */
+	bool repeats;                /* a wr_id was repeated: it remains unsure */
 	uint64_t *seen;              /* unsure: wr_ids + 1, hashed; 0 none */
 	uint32_t nseen, seen_size;
 };
 
-/* Make it empty; @unsure: its content is not known. */
+/* Empty it; @unsure: its content is not known. */
 void match_queue_clear(struct match_queue *queue, bool unsure);
 
 /* Add a request; drops the oldest if the queue is full. 0 or -ENOMEM. */
 int match_queue_push(struct match_queue *queue, const struct match_request *request);
 
-/* The place of the first request with @wr_id, and signaled if @signaled; -1: none. */
+/* The index of the first request with @wr_id, signaled if @signaled; -1: none. */
 int64_t match_queue_find(const struct match_queue *queue, uint64_t wr_id, bool signaled);
 
-/* Remove the request at @at, and the unsignaled before it; returns the former. */
+/* Remove the request at @at, and the unsignaled ones before it; returns the former. */
 struct match_request match_queue_take(struct match_queue *queue, uint32_t at);
 
 static inline struct match_request *match_queue_at(const struct match_queue *queue, uint32_t i)

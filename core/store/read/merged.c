@@ -1,5 +1,5 @@
 /*
- * The traces that a merged one was made of
+ * The source traces of a merged one
  */
 #include "core/store/read/merged.h"
 
@@ -70,7 +70,7 @@ const char *trace_merged_meta(struct trace *trace, size_t i, const char *key)
 	return trace->nmerged ? meta_of(&trace->merged[i], key) : trace_meta(trace, key);
 }
 
-/* Of the processes of the @i-th alone. */
+/* Only of the processes of the @i-th. */
 static uint64_t sum_loss(struct trace *trace, size_t i, const char *column)
 {
 	uint32_t first = trace->merged[i].first_process;

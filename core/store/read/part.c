@@ -1,5 +1,5 @@
 /*
- * The traces of a joint one, by what they have
+ * The traces of a joint one, found by the numbers of their contents
  */
 #include "core/store/read/part.h"
 

@@ -13,9 +13,9 @@ struct trace;
 
 struct joint_part {
 	struct trace *trace;
-	const char *path;    /* as it was given */
+	const char *path;    /* as the user gave it */
 	struct rare *rares;  /* its own, with the joint numbers */
-	struct id_range ids; /* its name, and what comes before it */
+	struct id_range ids; /* its name, and the numbers that precede its own */
 	uint32_t objects, stacks;
 	struct trace_clock clock;
 };
@@ -23,7 +23,7 @@ struct joint_part {
 struct joint {
 	struct joint_part *parts;
 	size_t n;
-	struct id_range *ranges; /* theirs, one behind the other */
+	struct id_range *ranges; /* those of all parts, one after the other */
 };
 
 static inline uint32_t joint_number(uint32_t number, uint32_t before)

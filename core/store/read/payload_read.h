@@ -8,10 +8,9 @@
 #include "core/store/db/sqlite.h"
 
 /*
- * Reads chunks of a database. It caches the last chunk of each thread, since its
- * callers switch between threads; of threads that share a place, only one's. If
- * the cache exceeds PAYLOAD_KEPT bytes, it drops chunks other than the last one
- * read. Empty when zeroed.
+ * Reads chunks of a database. It caches the last chunk of each thread, since its callers switch
+ * between threads; threads that share a cache entry replace each other. If the cache exceeds
+ * PAYLOAD_KEPT bytes, it drops chunks other than the last one read. All zero: empty.
  */
 enum { PAYLOAD_PLACES = 64, PAYLOAD_KEPT = 192 << 20 };
 struct payload_reader {

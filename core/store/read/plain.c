@@ -1,12 +1,11 @@
 /*
  * Reading the data plane of one thread from plain tables
  *
- * Six queries in the order of the primary keys are read in parallel: the events by
- * their numbers, and with each event the rows that belong to it. The number of
- * these rows counts, not the one in the event: somebody may have added or deleted
- * rows.
+ * Six queries in the order of the primary keys are read in parallel: the events by their numbers,
+ * and with each event the rows that belong to it. The actual number of rows is used, not the one in
+ * the event: rows may have been added or deleted by hand.
  *
- * Not here: how these tables are made (unpack.c).
+ * Not here: creating these tables (unpack.c).
  */
 #include "core/store/read/plain.h"
 
@@ -227,7 +226,7 @@ static int add_wrs(struct plain *plain, struct block *block, uint64_t n, uint32_
 	return err;
 }
 
-/* Add the values of a completion that struct ibv_wc does not have. */
+/* Add the fields of a completion that struct ibv_wc does not have. */
 static int add_extra(struct plain *plain, struct block *block)
 {
 	unsigned int there = 0;
@@ -297,7 +296,7 @@ static int add_post(struct plain *plain, struct block *block)
 	return err ? err : block_add(block, COLUMN_nwr, nwr);
 }
 
-/* Only a poll of an extended CQ has values that struct ibv_wc does not have. */
+/* Only a poll of an extended CQ has fields that struct ibv_wc does not have. */
 static int add_poll(struct plain *plain, struct block *block)
 {
 	static const enum column_id columns[] = { COLUMN_poll_handle, COLUMN_poll_ret, COLUMN_empty,

@@ -1,15 +1,14 @@
 /*
  * The events of a trace, read ahead
  *
- *	reader's thread: cursor -> | batch | batch | batch | batch | -> reader_next()
- *	                                  `filled'  `empty'
+ * 	reader's thread: cursor -> | batch | batch | batch | batch | -> reader_next()
+ * 	                                  `filled'  `empty'
  *
- * A batch has copies of its events and of what they point to, except what the
- * trace itself holds. A semaphore counts the filled batches, another one how many more may be
- * filled; the one that was emptied last is filled next, because it is still in the caches.
+ * A batch has copies of its events and of the data that they point to, except data owned by the
+ * trace. A semaphore counts the filled batches, another one how many more may be filled; the one
+ * that was emptied last is filled next, because it is still in the caches.
  *
- * Progress is told by reader_next(), whether it is the reading that takes long or what is
- * done with the events.
+ * Progress is reported by reader_next(), whether reading or processing the events takes long.
  */
 #include "core/store/read/reader.h"
 
@@ -29,17 +28,17 @@ enum {
 	BATCHES_MAX = 256,
 	EVENTS = 256,
 	BYTES = EVENTS * 320,
-	FULL = BYTES - 1024, /* what does not fit into the rest gets memory of its own */
+	FULL = BYTES - 1024, /* events that do not fit into the rest get separate memory */
 	AHEAD = 6,           /* events */
-	SPINS = 200,         /* before a thread sleeps, since to be woken takes longer */
+	SPINS = 200,         /* before a thread sleeps, since a wake-up takes longer */
 };
 
 struct batch {
 	struct trace_event events[EVENTS];
 	unsigned int count, calls;
-	int last;          /* 1: there is another batch; else what cursor_next() said */
-	struct room room;  /* what the events point to */
-	unsigned int left; /* events that are in use, and one until all were given */
+	int last;          /* 1: there is another batch; else the result of cursor_next() */
+	struct room room;  /* data that the events point to */
+	unsigned int left; /* events in use, plus one until all were returned */
 };
 
 struct reader {
@@ -48,23 +47,24 @@ struct reader {
 	struct batch batches[BATCHES_MAX];
 	unsigned int nbatches;
 	sem_t filled;
-	sem_t ahead;                     /* how many more may be filled before one is left */
+	sem_t ahead;                     /* how many more may be filled before one is released */
 	struct batch *full[BATCHES_MAX]; /* in the order in which they were filled */
-	pthread_mutex_t lock;            /* of empty[], and of stop */
+	pthread_mutex_t lock;            /* protects empty[], and stop */
 	pthread_cond_t emptied;
 	struct batch *empty[BATCHES_MAX];
 	unsigned int nempty;
 	pthread_t thread;
 	bool started, stop;
-	bool kept;         /* reader_release() gives events back */
-	unsigned int held; /* batches that were given, and have events in use */
+	bool kept;         /* reader_release() releases events */
+	unsigned int held; /* batches that were returned, and have events in use */
 	bool some;         /* batch has been filled: give_batch() */
 	/* of reader_next() alone */
 	unsigned int batch, at; /* the next event: of full[batch] */
 	bool holding;           /* the batch has been waited for */
-	unsigned int nleft;     /* batches that were left, and not told to the reader's thread */
-	uint64_t events;        /* given before this batch */
-	int64_t time;           /* of the last of them */
+	/* batches that were released without notifying the reader's thread */
+	unsigned int nleft;
+	uint64_t events; /* returned before this batch */
+	int64_t time;    /* of the last of them */
 };
 
 static void *copy_bytes(struct batch *b, const void *from, size_t bytes)
@@ -76,7 +76,7 @@ static void *copy_bytes(struct batch *b, const void *from, size_t bytes)
 	return to;
 }
 
-/* Its arguments are not copied; they are parsed here, and not changed any more. */
+/* Its arguments are not copied; they are parsed now, and not changed any more. */
 static int copy_call(struct batch *b, struct trace_event *to)
 {
 	struct call *call = copy_bytes(b, to->call, sizeof(*call));
@@ -118,7 +118,7 @@ static int copy_poll(struct batch *b, struct trace_event *to)
 	return poll && poll->wc ? 0 : -ENOMEM;
 }
 
-/* The data plane of a joint trace, which is the cursors' own. */
+/* The data plane of a joint trace, which belongs to the cursors. */
 static int copy_data(struct batch *b, struct trace_event *to)
 {
 	switch (to->kind) {
@@ -148,7 +148,7 @@ static int add_event(struct batch *b, const struct trace_event *e, bool copied)
 }
 
 /*
- * Most batches have no calls, and are not looked at: their lines are in the cache of the other
+ * Most batches have no calls, and are not accessed: their lines are in the cache of the other
  * thread, and reading them back took half as long as all the rest.
  */
 static void clear_batch(struct batch *b)
@@ -166,7 +166,7 @@ static void clear_batch(struct batch *b)
 	room_clear(&b->room);
 }
 
-/* Returns 1 where there may be more. */
+/* Returns 1 if there may be more. */
 static int fill_batch(struct reader *reader, struct batch *b)
 {
 	bool copied = !cursor_use_room(reader->cursor, &b->room);
@@ -193,7 +193,7 @@ static bool try_for_a_while(sem_t *sem)
 	return false;
 }
 
-/* The semaphore orders it, too, but ThreadSanitizer does not know sem_clockwait(). */
+/* The semaphore orders the accesses, too, but ThreadSanitizer does not know sem_clockwait(). */
 static void give_batch(struct reader *reader)
 {
 	/* pairs with the load in wait_for_batch() */
@@ -209,7 +209,7 @@ static void put_empty(struct reader *reader, struct batch *b)
 	pthread_mutex_unlock(&reader->lock);
 }
 
-/* NULL: the reader is to stop. */
+/* NULL: the reader must stop. */
 static struct batch *take_empty(struct reader *reader)
 {
 	struct batch *b = NULL;
@@ -246,7 +246,7 @@ static void *read_all(void *arg)
 	}
 }
 
-static void tell_progress(const struct reader *reader, uint64_t events, int64_t time)
+static void report_progress(const struct reader *reader, uint64_t events, int64_t time)
 {
 	if (reader->trace->tell)
 		reader->trace->tell(events, time);
@@ -256,13 +256,13 @@ static void wait_for_batch(struct reader *reader)
 {
 	struct timespec until;
 
-	tell_progress(reader, reader->events, reader->time);
+	report_progress(reader, reader->events, reader->time);
 	while (!try_for_a_while(&reader->filled)) {
 		clock_gettime(CLOCK_MONOTONIC, &until);
 		until.tv_sec++;
 		if (!sem_clockwait(&reader->filled, CLOCK_MONOTONIC, &until))
 			break;
-		tell_progress(reader, reader->events, reader->time);
+		report_progress(reader, reader->events, reader->time);
 	}
 	/* pairs with the store in give_batch() */
 	(void)__atomic_load_n(&reader->some, __ATOMIC_ACQUIRE);
@@ -296,13 +296,13 @@ static void leave_batch(struct reader *reader, struct batch *b)
 	reader->events += b->count;
 	release_events(reader, b, reader->kept ? 1 : b->count + 1);
 	reader->batch = (reader->batch + 1) % reader->nbatches;
-	if (++reader->nleft < BATCHES / 2) /* a wake costs both threads some microseconds */
+	if (++reader->nleft < BATCHES / 2) /* a wake-up costs both threads some microseconds */
 		return;
 	for (; reader->nleft; reader->nleft--)
 		sem_post(&reader->ahead);
 }
 
-/* The other thread has just written it, so it is in that one's cache. */
+/* It was just written by the other thread, so it is in that one's cache. */
 static inline void fetch_ahead(const struct batch *b, unsigned int at)
 {
 	uintptr_t ahead; /* or 0 */
@@ -318,15 +318,16 @@ static inline void fetch_ahead(const struct batch *b, unsigned int at)
 
 int reader_next(struct reader *reader, const struct trace_event **ret_event)
 {
-	/* until it has been waited for, the other thread writes there */
+	/* before it was waited for, the other thread writes to it */
 	struct batch *b = reader->holding ? reader->full[reader->batch] : NULL;
 
 	if (b && reader->at < b->count) {
 		const struct trace_event *event = &b->events[reader->at++];
 
 		fetch_ahead(b, reader->at);
-		if (event->kind >= TRACE_FORK) /* all that a process has may come and go with it */
-			tell_progress(reader, reader->events + reader->at, event->time);
+		/* all events of a process may be added and removed with it */
+		if (event->kind >= TRACE_FORK)
+			report_progress(reader, reader->events + reader->at, event->time);
 		*ret_event = event;
 		return 1;
 	}

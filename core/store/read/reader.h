@@ -2,9 +2,9 @@
 /*
  * The events of a trace, read ahead.
  *
- * A separate thread reads, decodes and matches, so that the one that replays or
- * checks need not. Both use the trace at the same time, which works because it does not change
- * and its database is open for more than one thread.
+ * A separate thread reads, decodes and matches, to relieve the thread that replays or checks. Both
+ * use the trace at the same time, which works because it does not change and its database is opened
+ * for several threads.
  */
 #include <stdbool.h>
 
@@ -12,21 +12,21 @@
 
 struct reader;
 
-/* Returns 0 and a reader to be given to reader_close(); or -errno after log_err(). */
+/* Returns 0 and a reader for reader_close(); or -errno after log_err(). */
 int reader_open(struct trace *trace, struct reader **ret_reader);
 
 /*
- * An event stays valid until reader_release(). Reading stops while the oldest of some 50,000 events
- * is in use; of fewer, if they are large.
+ * An event stays valid until reader_release(). Reading stops while the oldest of about 50,000
+ * events is in use, or of fewer if they are large.
  */
 int reader_open_kept(struct trace *trace, struct reader **ret_reader);
 void reader_release(struct reader *reader, const struct trace_event *event);
 
-/* Should some be released before more are asked for? */
+/* Should events be released before more are requested? */
 bool reader_is_short(const struct reader *reader);
 
 /* As cursor_next(). */
 int reader_next(struct reader *reader, const struct trace_event **ret_event);
 
-/* Also before the end. Accepts NULL. */
+/* May be called before the end. Accepts NULL. */
 void reader_close(struct reader *reader);

@@ -1,5 +1,5 @@
 /*
- * Memory for what events point to: one block, and a list of what did not fit
+ * Memory for the data that events point to: one block, and a list of larger data
  */
 #include "core/store/read/room.h"
 

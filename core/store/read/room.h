@@ -1,9 +1,9 @@
 #pragma once
 /*
- * Memory for what events point to, given back all at once.
+ * Memory for the data that events point to, freed all at once.
  *
- * A block is reused; what does not fit there gets memory of its own. Zeroed it is empty.
- * One thread at a time.
+ * A block is reused; data that does not fit into it gets separate memory. All zero: empty. One
+ * thread at a time.
  */
 #include <stddef.h>
 
@@ -20,13 +20,13 @@ int room_init(struct room *room, size_t size);
 
 void room_fini(struct room *room);
 
-/* Nothing of it is used any more. */
+/* Nothing in it is used any more. */
 void room_clear(struct room *room);
 
-/* Where the block is full; call room_take(). */
+/* For a full block; call room_take() instead. */
 void *room_take_more(struct room *room, size_t bytes);
 
-/* So many bytes, not zeroed; NULL without memory. */
+/* @bytes, not zeroed; NULL without memory. */
 static inline void *room_take(struct room *room, size_t bytes)
 {
 	size_t need = (bytes + 15) & ~(size_t)15;

@@ -1,12 +1,12 @@
 /*
  * The events of one thread in order
  *
- * Three sources, each sorted by event number, are merged: table `call` (a call is
- * two events, its begin and its return), the small tables, and the data plane. One
- * chunk of the data plane is decoded at a time, and only when its first event is
- * the next; before that only its number and time are read.
+ * Three sources, each sorted by event number, are merged: table `call` (a call is two events, its
+ * begin and its return), the small tables, and the data plane. One chunk of the data plane is
+ * decoded at a time, and only when its first event is the next; before that only its number and
+ * time are read.
  *
- * Not here: reading a source (stream_whole.c, stream_live.c), making calls from rows
+ * Not here: reading a source (stream_whole.c, stream_live.c), creating calls from rows
  * (stream_row.c), and posts and polls from columns (stream_data.c).
  */
 #include "core/base/vec.h"

@@ -24,20 +24,20 @@ void stream_close(struct stream *stream);
 int stream_time(const struct stream *stream, int64_t *ret_time);
 
 /*
- * Read the next event into @event; what it points to is valid until the next call, but posts, polls
- * and notifies are in @room if that is not NULL. Their objects are not resolved. 0 or -errno.
+ * Read the next event into @event; its pointers are valid until the next call, except that posts,
+ * polls and notifies are in @room if that is not NULL. Their objects are not resolved. 0 or -errno.
  */
 int stream_next(struct stream *stream, struct room *room, struct trace_event *event);
 
 /*
- * Free the decoded data, and what the last event points to; it is decoded again for
- * the next event. Does nothing if the data cannot be read again.
+ * Free the decoded data, and the data of the last event; it is decoded again for the next event.
+ * Does nothing if the data cannot be read again.
  */
 void stream_rest(struct stream *stream);
 
 /*
- * For a trace that is still written (stream_live.c): events up to number @settled
- * can be read now. 0 or -errno after log_err().
+ * For a trace that is still being written (stream_live.c): events up to number @settled can be read
+ * now. 0 or -errno after log_err().
  */
 int stream_more(struct stream *stream, uint64_t settled);
 

@@ -1,5 +1,5 @@
 /*
- * Making posts, polls and notifies from a block's columns
+ * Creating posts, polls and notifies from a block's columns
  *
  * Not here: which event is next (stream.c).
  */
@@ -36,7 +36,7 @@ static int reserve_array(struct stream *s, void *memory, uint32_t *size, uint32_
 	return 0;
 }
 
-/* Memory for @count elements of an event: in the room that was given, or an array of the stream. */
+/* Memory for @count elements of an event: in the given room, or an array of the stream. */
 static void *take_array(struct stream *s, void *memory, uint32_t *size, uint32_t count,
 			size_t bytes)
 {
@@ -147,7 +147,7 @@ static void fill_wr(struct stream *s, struct wr *to, bool receive)
 		to->opcode = -1;
 }
 
-/* Read the elements of all requests of the event, from the walk's place on. */
+/* Read the elements of all requests of the event, from the walk's position on. */
 static void fill_sges(struct stream *s, struct sge *sges, uint32_t count)
 {
 	uint32_t at = s->walk.at[FAMILY_SGE];

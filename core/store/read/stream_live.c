@@ -1,11 +1,10 @@
 /*
- * The events of one thread of a trace that is still written
+ * The events of one thread of a trace that is still being written
  *
- * Each source is queried for the row after the last one read, and the statement
- * is reset at once: an open one would keep the write-ahead log from starting
- * over. A row is read again when its event is given, since a call may have
- * returned meanwhile. Events up to `settled` are in the tables and do not change,
- * except that calls return.
+ * Each source is queried for the row after the last one read, and the statement is reset at once:
+ * an open one would keep the write-ahead log from starting over. A row is read again when its event
+ * is returned, since a call may have returned meanwhile. Events up to `settled` are in the tables
+ * and do not change, except that calls return.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -26,9 +25,9 @@ static const char chunks_sql[] =
 	"  WHERE thread = ?1 AND first_n > ?2 ORDER BY first_n LIMIT 1) LIMIT 1";
 
 /*
- * number, time, kind (enum trace_event_kind), process, stack, text; then of a fork child, pid,
- * error and what stays open, of memory address and length, of a misuse handle, status, other
- * thread, field, verb, the other's verb and the other object
+ * number, time, kind (enum trace_event_kind), process, stack, text; then for a fork child, pid,
+ * error and descriptors that remain open, for memory address and length, for a misuse handle,
+ * status, other thread, field, verb, the other's verb and the other object
  */
 static const char rares_sql[] =
 	"SELECT n, time, ?3, process, stack, how, child, pid, error, staying, NULL, NULL, 0"
@@ -111,7 +110,7 @@ static int due_rare(struct stream *s)
 	return look_at_next(s, RARE, s->rares, 1);
 }
 
-/* A row's text is gone with the row. */
+/* A row's text is not valid after the row. */
 static const char *keep_staying(struct stream *s)
 {
 	const char *text = (const char *)sqlite3_column_text(s->rares, 9);

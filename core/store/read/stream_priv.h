@@ -1,9 +1,8 @@
 #pragma once
 /*
- * The insides of a stream: stream.c merges its sources, stream_data.c makes events
- * from a block, stream_row.c calls from rows, and the sources are in stream_whole.c
- * (a whole trace, with chunks or plain tables) and stream_live.c (one that is still
- * written). One thread.
+ * Internals of a stream: stream.c merges its sources, stream_data.c makes events from a block,
+ * stream_row.c calls from rows, and the sources are in stream_whole.c (a finished trace, with
+ * chunks or plain tables) and stream_live.c (one that is still being written). One thread.
  */
 #include "core/store/read/plain.h"
 #include "core/store/read/room.h"
@@ -17,7 +16,7 @@ struct open_call {
 	uint64_t end_n;
 };
 
-/* Where the next event comes from; RETURN: the return of an open call. */
+/* The source of the next event; RETURN: the return of an open call. */
 enum source_id { CALL, RETURN, RARE, DATA, SOURCES };
 
 struct due {
@@ -26,11 +25,11 @@ struct due {
 };
 
 /*
- * A source of events. due() reads only the number and time of the next event, row()
- * the rest when the event is to be given. Both return 0 or -errno after log_err().
+ * A source of events. due() reads only the number and time of the next event, row() the rest when
+ * the event is returned. Both return 0 or -errno after log_err().
  */
 struct source {
-	/* Put the next event into s->due[]; the last one has been given. */
+	/* Put the next event into s->due[]; the last one has been returned. */
 	int (*due)(struct stream *s);
 	/* Read it: into s->current, s->rare or s->block. */
 	int (*row)(struct stream *s);
@@ -41,7 +40,7 @@ struct source {
 struct sources {
 	struct source of[SOURCES]; /* not RETURN */
 	int (*open)(struct stream *s, bool data);
-	bool grows; /* still written: calls may return later, see stream_more() */
+	bool grows; /* still being written: calls may return later, see stream_more() */
 };
 
 extern const struct sources sources_chunks; /* stream_whole.c */
@@ -49,8 +48,8 @@ extern const struct sources sources_plain;
 extern const struct sources sources_live; /* stream_live.c */
 
 /*
- * A row of a block's family as a structure of ours: what is the same in all rows of the block, and
- * which of its members are not. Most are.
+ * A row of a block's family as a structure: the members that are equal in all rows of the block,
+ * and which ones differ. Most are equal.
  */
 struct template
 {
@@ -70,15 +69,16 @@ struct stream {
 	sqlite3 *db;
 	const struct sources *sources;
 	uint32_t thread, process;
-	uint64_t carried; /* struct thread's; 0 for a live reader: it has not seen these before */
+	/* that of struct thread; 0 for a live reader, which has not seen these before */
+	uint64_t carried;
 	struct due due[SOURCES];
 	enum source_id next;
 	sqlite3_stmt *calls, *chunks;
 	uint8_t verbs[16];        /* of earlier calls, by the length of their names */
-	struct open_call current; /* the call given last */
+	struct open_call current; /* the call returned last */
 	struct open_call *open;
 	size_t nopen, open_size;
-	const struct rare *rare; /* the one to be given */
+	const struct rare *rare; /* the one to be returned next */
 	struct block block;
 	bool loaded;
 	struct walk walk;
@@ -88,14 +88,14 @@ struct stream {
 	size_t rare_i; /* index of the next */
 	/* stream_live.c */
 	bool sought;            /* stream_seek(): for one event only */
-	uint64_t settled;       /* events after it are not read yet */
+	uint64_t settled;       /* later events are not read yet */
 	uint64_t last[SOURCES]; /* the last event read */
 	sqlite3_stmt *rares;
 	struct rare rare_now;
 	char staying[EVENT_FORK_DESCRIPTORS * 36]; /* of the fork in rare_now */
 	struct template wc_template, wr_template;
-	struct room *room; /* where what the event points to goes; NULL: here */
-	/* what the last event points to, then */
+	struct room *room; /* memory for the data of events; NULL: this struct */
+	/* the data of the last event, then */
 	struct post post;
 	struct poll poll;
 	struct notify notify;
@@ -107,17 +107,17 @@ struct stream {
 
 extern const struct due stream_never;
 
-/* Columns of table `call` as stream_read_call() takes them. */
+/* Columns of table `call` in the order of stream_read_call(). */
 #define STREAM_CALL_COLUMNS                                                                       \
 	"n, verb, begin, end, ret, error, failed, depth, ours, stack, object, args, out, handle," \
 	" end_n"
 
-/* stream_data.c: make the event at the walk's place, and step over it. 0 or -errno. */
+/* stream_data.c: make the event at the walk's position, and skip it. 0 or -errno. */
 int stream_post(struct stream *s, struct trace_event *event, uint32_t kind);
 int stream_poll(struct stream *s, struct trace_event *event, uint32_t kind);
 int stream_notify(struct stream *s, struct trace_event *event);
 
-/* A block was loaded: note what is the same in all of its rows. */
+/* A block was loaded: note which members are equal in all of its rows. */
 void stream_note_block(struct stream *s);
 
 void stream_hold(struct stream *s); /* brings s->held up to date */
@@ -128,7 +128,7 @@ int stream_read_call(struct stream *s, struct open_call *open);
 /* Load the current chunk of s->chunks: columns first_n, begin, data. 0 or -errno, logged. */
 int stream_load_chunk(struct stream *s);
 
-/* Of the sources the one whose event is next. */
+/* Choose the source whose event is next. */
 static inline void stream_choose(struct stream *s)
 {
 	s->next = DATA;
@@ -137,7 +137,7 @@ static inline void stream_choose(struct stream *s)
 			s->next = (enum source_id)i;
 }
 
-/* The next event of the block that is loaded. */
+/* The next event of the loaded block. */
 static inline void stream_due_data(struct stream *s)
 {
 	uint32_t at = s->walk.at[FAMILY_EVENT];

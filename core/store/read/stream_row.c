@@ -1,5 +1,5 @@
 /*
- * What the sources of a stream share: calls from rows, and the chunk that is next
+ * Shared by the sources of a stream: calls from rows, and loading the next chunk
  *
  * Not here: which row is next (stream_whole.c, stream_live.c).
  */
@@ -12,7 +12,7 @@
 
 _Static_assert(VERB_COUNT <= UINT8_MAX, "struct stream: verbs");
 
-/* Bytes of JSON. Parsed, it takes many times that; an event has at most 65,535 words. */
+/* Bytes of JSON. Parsed, it needs many times that; an event has at most 65,535 words. */
 enum { ARGS_MAX = 4 << 20 };
 
 const struct due stream_never = { UINT64_MAX, INT64_MAX };

@@ -14,7 +14,7 @@ static const char calls_sql[] =
 static const char chunks_sql[] =
 	"SELECT first_n, begin, data FROM chunk WHERE thread = ? ORDER BY first_n";
 
-/* Step to the next row; the event's number is in column 0. */
+/* Step to the next row; column 0 is the event's number. */
 static int step_to_due(struct stream *s, enum source_id id, sqlite3_stmt *stmt, int time_column)
 {
 	int more = sql_step(stmt);

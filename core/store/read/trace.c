@@ -1,9 +1,8 @@
 /*
- * A recorded trace: access to what was loaded
+ * A recorded trace: access to loaded data
  *
- * Not here: opening (core/store/open.c, trace_borrow.c), loading (trace_load.c),
- * objects and stacks (trace_objects.c), the stream of events (cursor.c), values
- * of arguments (args.c).
+ * Not here: opening (core/store/open.c, trace_borrow.c), loading (trace_load.c), objects and stacks
+ * (trace_objects.c), the stream of events (cursor.c), values of arguments (args.c).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +22,7 @@ struct sqlite3 *trace_db(struct trace *trace)
 	return trace->db;
 }
 
-/* What one of them says: a filter of one hides something of all. */
+/* A value of one of them, if that hides something of all, such as a filter. */
 static const char *meta_of_one(const struct joint *joint, const char *key)
 {
 	const char *found = NULL;

@@ -2,10 +2,9 @@
 /*
  * A recorded trace, read in time order.
  *
- * The events are the same whether the data plane is in chunks (as recorded) or in
- * plain tables (after `verbatim unpack`). A struct trace and what comes from it
- * are used by one thread at a time; but a cursor of a finished trace may be used
- * by another thread than the rest.
+ * The events are the same whether the data plane is in chunks (as recorded) or in plain tables
+ * (after `verbatim unpack`). A struct trace and everything obtained from it are used by one thread
+ * at a time; but a cursor of a finished trace may be used by another thread than the rest.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -29,7 +28,7 @@ struct call {
 	bool ours;          /* a query of the device by the recorder itself */
 	bool failed;
 	uint32_t stack;    /* id in table `stack`; 0: none */
-	uint32_t object;   /* id of the object that it acted on or made; 0: unknown or none */
+	uint32_t object;   /* id of the object that it used or created; 0: unknown or none */
 	uint64_t handle;   /* the address of that object */
 	struct args *args; /* by argument name, before the call; NULL: not known */
 	struct args *out;  /* after the call; "ret" has a new object's fields */
@@ -79,7 +78,7 @@ static inline bool post_is_send(const struct post *post)
 	return verb_is_send(post->verb);
 }
 
-/* The number of its requests, from the first on, that the device has accepted. */
+/* The number of its requests that the device has accepted, from the first on. */
 static inline uint32_t post_taken(const struct post *post)
 {
 	uint32_t before = post->bad ? post->bad - 1 : 0;
@@ -93,13 +92,13 @@ static inline uint32_t post_taken(const struct post *post)
 struct wc {
 	FIELDS_WC(MEMBER)
 	FIELDS_EXTRA(MEMBER) /* of an extended CQ; bits of enum event_wc_part in `parts`: valid */
-	/* found by the matcher (core/store/read/match.h) */
+	/* set by the matcher (core/store/read/match.h) */
 	uint32_t qp;             /* object id; 0: unknown */
 	struct event_id request; /* the post that it completes; 0:0: unknown */
 	uint32_t request_index;  /* index of the work request in the post */
 	int64_t posted_at;
-	uint32_t candidates; /* of an error but a flush: requests that it may belong to */
-	/* of these, one of the other side: a send where `request` is a receive, or a receive */
+	uint32_t candidates; /* for an error other than a flush: requests that it may belong to */
+	/* one of these on the other side: a send if `request` is a receive, or a receive */
 	struct event_id other; /* 0:0: there is none */
 	uint32_t other_index;
 	int64_t other_posted_at;
@@ -116,7 +115,8 @@ struct poll {
 	int ret;
 	uint64_t empty; /* empty polls of this CQ by this thread since the last recorded one */
 	uint32_t nwc;
-	uint32_t stack; /* in table `stack`: of a failure, or an error that is no flush; else 0 */
+	/* in table `stack`: of a failure, or an error that is not a flush; else 0 */
+	uint32_t stack;
 	const struct wc *wc;
 };
 
@@ -129,8 +129,8 @@ struct notify {
 
 enum fork_how {
 	TRACE_FORKED,   /* fork, clone: the child inherits its parent's objects */
-	TRACE_SPAWNED,  /* vfork, posix_spawn, system, popen: it does not */
-	TRACE_REPLACED, /* exec: the process goes on as another program */
+	TRACE_SPAWNED,  /* vfork, posix_spawn, system, popen: the child does not inherit them */
+	TRACE_REPLACED, /* exec: the process continues as another program */
 };
 
 struct fork_event {
@@ -139,8 +139,10 @@ struct fork_event {
 	enum fork_how kind;
 	const char *how; /* "posix_spawn", as in the table */
 	int pid;         /* of the child; 0: not known */
-	int error;       /* errno; 0: none that is known */
-	/* "HANDLE:DESCRIPTOR ..." of contexts and channels that stay open over an exec; or NULL */
+	int error;       /* errno; 0: none, or not known */
+	/*
+	 * "HANDLE:DESCRIPTOR ..." of contexts and channels that remain open after an exec; or NULL
+	 */
 	const char *staying;
 };
 
@@ -150,21 +152,21 @@ struct mark_event {
 	const char *text;
 };
 
-/* Registered memory went away: table `memory`. */
+/* Registered memory was released: table `memory`. */
 struct memory_event {
 	const char *what; /* "munmap", as in the table */
 	uint64_t addr, length;
 	uint32_t stack;
 };
 
-/* What `record --strict` has seen, before the verb was called: table `misuse`. */
+/* A misuse found by `record --strict`, before the verb was called: table `misuse`. */
 struct misuse_event {
 	enum event_misuse_what what;
 	enum verb verb;    /* VERB_COUNT: a field was read, */
 	const char *field; /* such as "byte_len"; else NULL */
 	int status;        /* enum ibv_wc_status of the completion, of a field */
 	uint64_t handle;   /* CQ, QP or SRQ */
-	uint64_t of;       /* another that it is about; 0 */
+	uint64_t of;       /* another object involved; 0 */
 	uint32_t other;    /* thread; 0: none, or not known */
 	enum verb other_verb;
 	uint32_t stack;
@@ -189,11 +191,11 @@ enum trace_event_kind {
 
 struct trace_event {
 	enum trace_event_kind kind;
-	struct event_id id; /* of a return: of its call */
+	struct event_id id; /* for a return: that of its call */
 	uint32_t process;
 	int64_t time; /* ns since the start of the recording */
 	bool inner;   /* called by the library or a provider inside another verb */
-	bool carried; /* is also in the trace before this one: --rotate-size */
+	bool carried; /* the trace before this one has it, too: --rotate-size */
 	union {
 		const struct call *call;
 		const struct post *post;
@@ -206,13 +208,13 @@ struct trace_event {
 	};
 };
 
-/* The verb of a call, a post, a poll or an arming; VERB_COUNT: it is none of these. */
+/* The verb of a call, a post, a poll or an arming; VERB_COUNT for other events. */
 enum verb trace_verb(const struct trace_event *event);
 
 struct process {
 	uint32_t id;
 	int pid, ppid;
-	uint32_t parent;      /* process of the trace it was forked from; 0 */
+	uint32_t parent;      /* the process that it was forked from; 0 */
 	struct event_id fork; /* event of the parent; 0:0 */
 	int64_t fork_time;    /* ns */
 	uint32_t fork_stack;  /* in table `stack`; 0 */
@@ -220,8 +222,8 @@ struct process {
 	const char *ending;   /* "exit", "_exit", "exec", "killed"; NULL: not known */
 	int status;           /* as from waitpid(); -1: not known */
 	const char *exe, *cmdline;
-	/* as they were at its first verb; a limit may be PROCESS_UNLIMITED */
-	uint32_t page_size; /* 0: not known, and neither are the limits */
+	/* the values at its first verb; a limit may be PROCESS_UNLIMITED */
+	uint32_t page_size; /* 0: not known, like the limits */
 	uint64_t memlock, memlock_most, nofile, nofile_most;
 	int ipc_lock; /* CAP_IPC_LOCK: 1, 0; -1 not known */
 };
@@ -249,19 +251,18 @@ struct frame {
 struct writer;
 
 /*
- * Open the trace that @writer is writing, to be read by the writer's own thread
- * meanwhile, with cursor_extend(). Must be closed before the writer. Returns 0 or
- * -errno after log_err().
+ * Open the trace that @writer is writing, to be read with cursor_extend() by the writer's own
+ * thread. Must be closed before the writer. Returns 0 or -errno after log_err().
  */
 int trace_follow(struct writer *writer, struct trace **ret_trace);
 bool trace_is_live(const struct trace *trace);
 
-/* Has it a completion in error? trace_errors.c */
+/* Does it have a completion in error? trace_errors.c */
 bool trace_has_errors(struct trace *trace);
 
 /*
- * Call @tell now and then while the trace is read, with the number of events given and the time of
- * the last; in the thread that asks for them.
+ * Call @tell from time to time while the trace is read, with the number of events returned and the
+ * time of the last one; in the thread that reads them.
  */
 void trace_on_progress(struct trace *trace, void (*tell)(uint64_t events, int64_t time));
 
@@ -277,18 +278,18 @@ const char *trace_meta(struct trace *trace, const char *key);
 /* N if only one of N posts and one of N polls was recorded, at random; else 1. */
 uint32_t trace_one_of(struct trace *trace);
 
-/* Counted from 1; NULL past the last. Borrowed until trace_close(). */
+/* Counted from 1; NULL after the last. Borrowed until trace_close(). */
 const struct process *trace_process(struct trace *trace, uint32_t id);
 
 /*
- * The times of the last events of processes up to @nprocesses - 1, ns; INT64_MIN where there was
- * none. Takes queries, on an unpacked trace long ones.
+ * The times of the last events of processes up to @nprocesses - 1, ns; INT64_MIN if there was none.
+ * Runs queries, long ones on an unpacked trace.
  */
 void trace_last_times(struct trace *trace, int64_t *last, uint32_t nprocesses);
 
 /*
- * What variable @name of its environment was when @process called its first verb; "" if it was not
- * set or is of no RDMA library. Returns whether it was set.
+ * The value of variable @name in the environment of @process at its first verb; "" if it was not
+ * set or belongs to no RDMA library. Returns whether it was set.
  */
 bool trace_environ(struct trace *trace, uint32_t process, const char *name, char *value,
 		   size_t size);
@@ -296,9 +297,9 @@ const struct thread *trace_thread(struct trace *trace, uint32_t id);
 const struct object *trace_object(struct trace *trace, uint32_t id);
 
 /*
- * The object at address @handle of @process at @time: the live one; else the last
- * one that was there (its destroyed_at is before @time); else the one that
- * @process inherited from its parent; else NULL.
+ * The object at address @handle of @process at @time: the live one; else the last one at that
+ * address (its destroyed_at is before @time); else the one that @process inherited from its parent;
+ * else NULL.
  */
 const struct object *trace_object_at(struct trace *trace, uint32_t process, enum object_kind kind,
 				     uint64_t handle, int64_t time);
@@ -328,39 +329,41 @@ unsigned int trace_stack(struct trace *trace, uint32_t stack, struct frame *fram
 /* The lost events of all threads, and whether the trace was cut short. */
 struct trace_loss {
 	uint64_t events;
-	uint64_t overwritten; /* of the events: older than the part of the data plane kept */
-	uint64_t late;        /* of the events: before the recording of their thread began */
-	uint64_t handlers;    /* of the events: of signal handlers that interrupted the recorder */
-	uint64_t damaged;     /* events that could not be read; table `coverage` names them */
-	uint64_t unwritten;   /* not of the events: read by a recorder that then failed to write */
-	bool interrupted;     /* the recorder died or failed: later events are missing */
+	uint64_t overwritten; /* of these: older than the stored part of the data plane */
+	uint64_t late;        /* of these: before the recording of their thread began */
+	uint64_t handlers;    /* of these: in signal handlers that interrupted the recorder */
+	uint64_t damaged;     /* unreadable events; table `coverage` lists them */
+	/* not among these: read by a recorder that then failed to write them */
+	uint64_t unwritten;
+	bool interrupted; /* the recorder died or failed: later events are missing */
 };
 struct trace_loss trace_loss(struct trace *trace);
 
 /*
- * How many events were recorded, of all threads, and are not in the trace before. More than a
- * cursor gives: some only say what the program is made of.
+ * The number of recorded events of all threads that are not in the previous trace. More than a
+ * cursor returns: some only describe the program.
  */
 uint64_t trace_events(struct trace *trace);
 
-/* Before that time posts and polls may be missing; INT64_MIN: none are. */
+/* Posts and polls before that time may be missing; INT64_MIN: none are. */
 int64_t trace_whole_from(const struct trace *trace);
 
 /*
- * The trace begins there: of the data plane before it there is only what was outstanding, and what
- * that depends on (core/store/write/outstanding.c). INT64_MIN: it has all, or begins anywhere.
+ * The trace begins there: of the data plane before it, only requests that were outstanding are in
+ * the trace, with all that they depend on (core/store/write/outstanding.c). INT64_MIN: it is whole,
+ * or has no such cut.
  */
 int64_t trace_cut(const struct trace *trace);
 
-/* Does it lack nothing but what was before that? */
+/* Is it complete from the cut on? */
 bool trace_is_closed(const struct trace *trace);
 
 /* The captured bytes of a work request or a completion: table `payload`. */
 struct payload {
 	const char *kind;    /* "send", "recv", "read", "atomic" */
-	const char *why;     /* why less was captured than asked for; NULL: it was not */
+	const char *why;     /* why less was captured than requested; NULL: it was not */
 	uint64_t total;      /* bytes that were transferred */
-	unsigned int before; /* bytes of them before the message: 40 for a datagram's GRH */
+	unsigned int before; /* of them, bytes before the message: 40 for a datagram's GRH */
 	const void *bytes;   /* the first @nbytes of them */
 	uint64_t nbytes;
 	bool hashed;
@@ -371,21 +374,20 @@ struct payload {
 bool trace_has_payloads(struct trace *trace);
 
 /*
- * The payload of request @i of a post, or completion @i of a poll. Returns 1, and
- * a payload that is valid until the next call; 0 if there is none; or -errno after
- * log_err().
+ * The payload of request @i of a post, or completion @i of a poll. Returns 1, and a payload that is
+ * valid until the next call; 0 if there is none; or -errno after log_err().
  */
 int trace_payload(struct trace *trace, struct event_id id, uint32_t i, struct payload *ret_payload);
 
 struct cursor;
 
-/* The events that a cursor gives; zeroed: all. */
+/* The events that a cursor returns; zeroed: all. */
 struct trace_filter {
 	uint32_t process, thread; /* 0: any */
-	int64_t from, to;         /* ns; to is 0: to the end */
+	int64_t from, to;         /* ns; to = 0: to the end */
 	bool control_only;
 	bool unmatched; /* do not match completions to requests: faster */
-	bool apart; /* a thread of its own reads: it tells no progress, and opens the file again */
+	bool apart; /* a separate thread reads: it reports no progress, and opens the file again */
 };
 
 /*
@@ -401,11 +403,10 @@ int cursor_open(struct trace *trace, const struct trace_filter *filter, struct c
 int cursor_next(struct cursor *cursor, const struct trace_event **ret_event);
 
 /*
- * For a trace that is still written: go on to events up to @time, after all of
- * them were given to the writer and writer_settle() was called. cursor_next()
- * gives them, then 0 until the cursor is extended again. An event that arrives
- * after later ones were given is given at once, and cursor_late() counts it.
- * INT64_MAX: all processes have ended, too. 0 or -errno.
+ * For a trace that is still being written: continue with events up to @time, after all of them were
+ * passed to the writer and writer_settle() was called. cursor_next() returns them, then 0 until the
+ * cursor is extended again. An event that arrives after later ones were returned is returned at
+ * once, and cursor_late() counts it. INT64_MAX: all processes have ended, too. 0 or -errno.
  */
 int cursor_extend(struct cursor *cursor, int64_t time);
 uint64_t cursor_late(const struct cursor *cursor);

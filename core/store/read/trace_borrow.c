@@ -1,5 +1,5 @@
 /*
- * A trace on an open database: a finished one, or one that is still written
+ * A trace on an open database: a finished one, or one that is still being written
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /*
- * How the times of one of several traces become those of all
+ * Converting the times of one of several traces to those of the joint trace
  */
 #include "core/store/read/trace_clock.h"
 
@@ -7,7 +7,7 @@
 
 #define DRIFT_MAX 0.01
 
-/* Farthest from 0 that a time is: sql_to_time(). */
+/* Largest distance of a time from 0: sql_to_time(). */
 static const int64_t time_most = (int64_t)1 << 60;
 
 int64_t trace_clock_round(long double ns)

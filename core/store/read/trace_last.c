@@ -1,7 +1,5 @@
 /*
- * When processes had their last events
- *
- * A finished trace has the times of its chunks, an unpacked one those of its events.
+ * The last events of processes
  */
 #include "core/store/db/sql.h"
 #include "core/store/read/trace.h"

@@ -199,7 +199,7 @@ const char *trace_misuse_field(const char *name)
 	return find_word(name, fields, sizeof(fields) / sizeof(*fields));
 }
 
-/* An excerpt may name what it left out. */
+/* An excerpt may refer to rows that were left out. */
 static uint32_t known_number(uint32_t id, uint32_t last)
 {
 	return id <= last ? id : 0;
@@ -330,7 +330,7 @@ static int make_tables(struct trace *trace)
 	return 0;
 }
 
-/* How often table `coverage` says @what. */
+/* The sum of `times` of @what in table `coverage`. */
 static uint64_t count_covered(struct trace *trace, const char *what)
 {
 	char sql[96];
@@ -365,7 +365,7 @@ static void load_loss(struct trace *trace)
 		trace->loss.damaged = strtoull(damaged, NULL, 10);
 }
 
-/* Who follows a trace reads its data plane before the oldest part is deleted. */
+/* A reader that follows a trace reads its data plane before the oldest part is deleted. */
 void trace_read_loss(struct trace *trace)
 {
 	load_loss(trace);
@@ -434,7 +434,7 @@ int trace_load(struct trace *trace)
 	return 0;
 }
 
-/* Its texts are those of its parts. */
+/* Its texts belong to its parts. */
 static void unload_joint(struct trace *trace)
 {
 	free(trace->processes);
@@ -481,7 +481,7 @@ void trace_unload(struct trace *trace)
 	objects_fini(&trace->objects);
 }
 
-/* While the trace is still written: live.c */
+/* For a trace that is still being written: live.c */
 
 static int read_one(struct trace *trace, const char *sql, uint32_t id,
 		    int (*row)(struct trace *, sqlite3_stmt *))
@@ -499,7 +499,7 @@ static int read_one(struct trace *trace, const char *sql, uint32_t id,
 	return err;
 }
 
-/* Add a place to an array of structures that are numbered from 1. */
+/* Add an entry to an array of structures that are numbered from 1. */
 static int one_more(void *array, uint32_t *count, size_t size)
 {
 	size_t n = *count;

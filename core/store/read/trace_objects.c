@@ -1,6 +1,5 @@
 /*
- * Objects and stacks of a trace, whether it is finished (objects.h) or still
- * written (live.h)
+ * Objects and stacks of a trace, whether it is finished (objects.h) or still being written (live.h)
  */
 #include <errno.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * The insides of a trace, for the files that read it: trace.c, stream.c,
- * cursor.c, vtab.c. One thread.
+ * Internals of a trace, for the files that read it: trace.c, stream.c, cursor.c, vtab.c. One
+ * thread.
  */
 #include "core/store/finish/connections.h"
 #include "core/store/finish/objects.h"
@@ -31,12 +31,12 @@ struct rare {
 	};
 };
 
-/* A trace that this one was merged of (merged.h). */
+/* A source trace of this merged one (merged.h). */
 struct merged {
 	char *name, *host;
 	uint32_t first_process;
 	struct trace_clock clock;
-	int64_t ahead; /* its machine's time of day, of the first one's */
+	int64_t ahead; /* its machine's time of day, ahead of the first one's */
 	struct meta *meta;
 	size_t nmeta;
 };
@@ -48,11 +48,12 @@ struct known_module {
 
 struct trace {
 	sqlite3 *db;
-	bool borrowed;                               /* the database is the caller's */
+	bool borrowed;                               /* the database belongs to the caller */
 	void (*tell)(uint64_t events, int64_t time); /* trace_on_progress(); may be NULL */
 	bool plain;                                  /* the data plane is in plain tables */
-	struct live *live;                           /* of a trace that is still written, or NULL */
-	struct joint *joint;                         /* of several traces, or NULL; no db then */
+	/* for a trace that is still being written, or NULL */
+	struct live *live;
+	struct joint *joint; /* for several traces, or NULL; no db then */
 	struct objects objects;
 	struct connections connections; /* without peers: not learned yet */
 	struct queue_table queues;      /* without an index: likewise */
@@ -71,11 +72,12 @@ struct trace {
 	sqlite3_stmt *frames;
 	struct finder *finder; /* payload_find.c; NULL until the first use */
 	struct trace_loss loss;
-	uint64_t absent;    /* events of the threads that are not there */
-	int64_t whole_from; /* before it events may be missing; INT64_MIN: none are */
+	uint64_t absent;    /* events of threads that are not in the trace */
+	int64_t whole_from; /* events before it may be missing; INT64_MIN: none are */
 	int64_t cut;        /* of trace_cut() */
-	int64_t carried;    /* processes that ended until then are in the trace before; -1: none */
-	bool numberless;    /* some CQs do not give the queue pair number of a completion */
+	/* processes that ended until then are in the previous trace; -1: none */
+	int64_t carried;
+	bool numberless; /* some CQs do not report the queue pair number of a completion */
 };
 
 /* As trace_open(), on an open database that the caller still owns. */
@@ -86,8 +88,8 @@ int trace_load(struct trace *trace);
 void trace_unload(struct trace *trace);
 
 /*
- * cursor.c: from the next event on, posts, polls and notifies go into @room, and stay as long as
- * that is not cleared. False: those of a joint trace do not.
+ * cursor.c: from the next event on, posts, polls and notifies are stored in @room, and stay valid
+ * until that is cleared. False: not supported, for a joint trace.
  */
 struct room;
 bool cursor_use_room(struct cursor *cursor, struct room *room);
@@ -98,16 +100,18 @@ void trace_payloads_fini(struct trace *trace);
 /* The kind for column `how` of table `fork`; NULL is a fork. */
 enum fork_how trace_fork_kind(const char *how);
 
-/* The same text, which stays; NULL: it is none of ours. */
+/* The same text as a constant; NULL: unknown. */
 const char *trace_fork_how(const char *how);
 const char *trace_memory_what(const char *what);
 
-/* The same of table `misuse`; MISUSES, VERB_COUNT or NULL for none of ours. */
+/* The same for table `misuse`; MISUSES, VERB_COUNT or NULL if unknown. */
 enum event_misuse_what trace_misuse_what(const char *what);
 enum verb trace_misuse_verb(const char *name);
 const char *trace_misuse_field(const char *name);
 
-/* For a trace that is still written (live.h): read what was known when it began. 0 or -errno. */
+/*
+ * For a trace that is still being written (live.h): read what was known when it began. 0 or -errno.
+ */
 int trace_load_meta(struct trace *trace);
 
 /* The same: read, or read again, a row. 0 or -errno. */

@@ -1,12 +1,12 @@
 /*
- * libverbatim-sqlite.so: the virtual tables, views and functions for any sqlite3, but for those
- * that take the model
+ * libverbatim-sqlite.so: the virtual tables, views and functions for any sqlite3, except those that
+ * need the model
  *
- *	$ sqlite3 trace.db ".load libverbatim-sqlite" "SELECT count(*) FROM wc"
+ * 	$ sqlite3 trace.db ".load libverbatim-sqlite" "SELECT count(*) FROM wc"
  *
- * An extension calls the SQLite that loaded it, never one of its own. The store is compiled once,
- * for the command, and calls SQLite by name; so each function that it calls is here, and calls
- * that of the SQLite that loaded us. One that is not here does not link.
+ * An extension calls the SQLite that loaded it, never its own copy. The store is compiled once, for
+ * the command, and calls SQLite by name; so this file defines each function that it calls, and
+ * calls that of the SQLite that loaded the extension. A missing one fails to link.
  */
 #define SQLITE_CORE /* sqlite3ext.h: no macros for the names that are defined here */
 #include <sqlite3ext.h>
@@ -140,7 +140,7 @@ char *sqlite3_snprintf(int size, char *text, const char *format, ...)
 	return text;
 }
 
-/* What the store sets is on or off, and it asks for no answer: an int and a pointer. */
+/* The store only sets options on or off, without a result: an int and a pointer. */
 int sqlite3_db_config(sqlite3 *db, int what, ...)
 {
 	va_list args;

@@ -1,10 +1,10 @@
 /*
  * Functions for SQL that need no trace
  *
- * The values of a percentile are kept as real numbers, which hold integers up to 2^53 (104 days
- * in ns) exactly. The one at a rank is found by partitions (Hoare's quickselect) with the median of
- * three as pivot, in a time that grows with their number alone; where somebody has arranged them so
- * that this takes for ever, by sorting.
+ * The values of a percentile are stored as real numbers, which represent integers up to 2^53 (104
+ * days in ns) exactly. The one at a rank is found by partitions (Hoare's quickselect) with the
+ * median of three as pivot, in linear time; if the values were arranged so that this would take too
+ * long, by sorting.
  */
 #include "core/store/vtab/functions.h"
 
@@ -18,7 +18,7 @@
 #include "core/store/db/ids.h"
 #include "core/wire/variable.h"
 
-enum { ROUNDS = 100 }; /* of partitions; more than this is no accident */
+enum { ROUNDS = 100 }; /* number of partitions; more than this is no accident */
 
 struct percentile {
 	double *values;
@@ -107,7 +107,7 @@ static int compare_values(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Put the value of rank @rank there, lower ones before it, higher ones behind it. */
+/* Put the value of rank @rank at its index, lower ones before it, higher ones after it. */
 static void select_rank(double *values, int64_t n, int64_t rank)
 {
 	int64_t low = 0, high = n - 1;

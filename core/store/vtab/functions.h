@@ -18,7 +18,7 @@
 int functions_add(sqlite3 *db);
 
 /*
- * What to select the rows of @table from, in a trace, for a copy of them: without the values of
+ * The source to select the rows of @table from when they are copied: without the values of
  * variables that are not recorded any more.
  */
 const char *functions_source(const char *table);

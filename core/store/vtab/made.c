@@ -1,8 +1,8 @@
 /*
- * Virtual tables whose rows a higher room makes
+ * Virtual tables whose rows a higher layer generates
  *
- * How a plan is handed from xBestIndex to xFilter: idxStr is the set of columns used, in hex, then
- * a letter for each argument: p process, o object, n object or its name, t time.
+ * The plan passed from xBestIndex to xFilter: idxStr is the set of columns used, in hex, then a
+ * letter for each argument: p process, o object, n object or its name, t time.
  */
 #include "core/store/vtab/made.h"
 
@@ -66,7 +66,7 @@ static int disconnect_made(sqlite3_vtab *base)
 	return SQLITE_OK;
 }
 
-/* The letter of a constraint; 0 if we cannot use it. */
+/* The letter of a constraint; 0 if it is not usable. */
 static char letter_of(const struct made_column *column, unsigned char op)
 {
 	bool equal = op == SQLITE_INDEX_CONSTRAINT_EQ;
@@ -96,7 +96,7 @@ static int plan_made(sqlite3_vtab *base, sqlite3_index_info *info)
 		char letter = c->iColumn < 0 ? 0 : letter_of(&table->columns[c->iColumn], c->op);
 
 		if (letter == 'n' && !c->usable)
-			return SQLITE_CONSTRAINT; /* the argument is of a table further out */
+			return SQLITE_CONSTRAINT; /* the argument belongs to an outer table */
 		if (!letter || !c->usable)
 			continue;
 		letters[n++] = letter;

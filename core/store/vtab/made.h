@@ -1,9 +1,9 @@
 #pragma once
 /*
- * Virtual tables whose rows a higher room makes.
+ * Virtual tables whose rows a higher layer generates.
  *
- * That room describes a table, and gives its rows one after the other; what SQLite wants of a
- * virtual table is here. A row that the query does not ask for may be given, too.
+ * That layer describes a table, and returns its rows one after the other; this module implements
+ * SQLite's interface. Rows that the query does not select may be returned, too.
  *
  * One thread.
  */
@@ -11,23 +11,23 @@
 #include <stdint.h>
 
 struct trace;
-struct made_value; /* where a value goes */
+struct made_value; /* receives a value */
 
-/* How the rows that a query asks for are limited by a column. */
+/* How a condition on a column limits the rows that are read. */
 enum made_key {
 	MADE_NO_KEY,
 	MADE_PROCESS, /* by its number */
-	MADE_OBJECT,  /* likewise; where it is the table's argument also by its name */
+	MADE_OBJECT,  /* likewise; if it is the table's argument also by its name */
 	MADE_TIME,    /* up to one */
 };
 
 struct made_column {
 	const char *name, *type;
 	enum made_key key;
-	bool argument; /* the table's: a column that is not shown */
+	bool argument; /* the table's argument: a hidden column */
 };
 
-/* Columns of a made_table; what a BOUND_COLUMN is compared with narrows what is read. */
+/* Columns of a made_table; conditions on a BOUND_COLUMN limit what is read. */
 /* clang-format off */
 #define INTEGER_COLUMN(name) { name, "INTEGER", MADE_NO_KEY, false }
 #define TEXT_COLUMN(name) { name, "TEXT", MADE_NO_KEY, false }
@@ -37,14 +37,14 @@ struct made_column {
 struct made_bounds {
 	uint32_t process, object; /* 0: any */
 	int64_t to;               /* INT64_MAX: any */
-	uint64_t used;            /* bit c for column c: the others are not asked for */
+	uint64_t used;            /* bit c for column c: the others are not needed */
 };
 
 struct made_table {
 	const char *name;
-	const char *key;                   /* columns that name a row: "thread, n" */
-	const struct made_column *columns; /* up to one without a name */
-	bool reads_all;                    /* to give the rows takes all events of the trace */
+	const char *key;                   /* columns that identify a row: "thread, n" */
+	const struct made_column *columns; /* the last one has no name */
+	bool reads_all;                    /* generating the rows reads all events of the trace */
 
 	/* 0 or -errno after log_err(). @arg is that of made_add(). */
 	int (*open)(void *arg, const struct made_bounds *bounds, void **ret_rows);
@@ -52,7 +52,7 @@ struct made_table {
 	/* The next row, at first the first: 1, 0 at the end, -errno. */
 	int (*next)(void *rows);
 
-	/* Column @column of the current row; NULL if nothing is given. */
+	/* Column @column of the current row; NULL if no value is set. */
 	void (*value)(void *rows, int column, struct made_value *value);
 
 	/* Accepts NULL. */

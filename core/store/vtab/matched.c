@@ -1,8 +1,8 @@
 /*
  * The rows of table `wc` with the request of each completion
  *
- * To find the request of a completion takes all events in time order, so the rows
- * come in that order and not by thread.
+ * Matching a completion needs all events in time order, so the rows come in that order and not by
+ * thread.
  */
 #include "core/store/vtab/rows.h"
 
@@ -16,7 +16,7 @@ struct matched {
 	struct rows_bounds bounds;
 	struct cursor *cursor;
 	const struct trace_event *event;
-	uint32_t i; /* of the event's completions */
+	uint32_t i; /* index among the event's completions */
 };
 
 static int matched_new(struct trace *trace, const struct table *table, void **ret_rows)

@@ -7,12 +7,12 @@
 #include "core/store/chunk/tables.h"
 #include "core/store/read/trace_priv.h"
 
-/* Rows outside these are not given; chunks that are all outside are not read. */
+/* Rows outside these are not returned; chunks that are completely outside are not read. */
 struct rows_bounds {
 	int64_t thread; /* -1 any */
 	int64_t n_from, n_to;
 	int64_t time_from, time_to;
-	int64_t status; /* of completions; -1 any */
+	int64_t status; /* of completions; -1: any */
 };
 
 struct rows_source {

@@ -1,15 +1,14 @@
 /*
  * The rows of one table of the data plane, from chunks
  *
- * A join asks for single events, mostly in order and of a few threads. So some
- * decoded chunks are cached, each with the place that its walk has reached: to
- * find an event of a cached chunk we walk on, or go back to an earlier place,
- * instead of reading the chunk again.
+ * A join looks up single events, mostly in order and of a few threads. So some decoded chunks are
+ * cached, each with the position of its walk: an event of a cached chunk is found by continuing the
+ * walk, or going back to an earlier position, instead of reading the chunk again.
  *
- * The rows of `wc` come from here, or from a cursor if the query asks for the
- * request of each completion (matched.c).
+ * The rows of `wc` come from this module, or from a cursor if the query uses the request of each
+ * completion (matched.c).
  *
- * Not here: what is in a row (scan_value.c).
+ * Not here: the values of a row (scan_value.c).
  */
 #include "core/store/vtab/scan.h"
 
@@ -101,7 +100,7 @@ static uint64_t event_n(const struct cached_chunk *chunk)
 	return block_get(&chunk->block, COLUMN_n, chunk->walk.at[FAMILY_EVENT]);
 }
 
-/* The number of rows of the table that the current event has. */
+/* The number of rows of the table for the current event. */
 static uint32_t event_rows(struct scan *scan, const struct cached_chunk *chunk)
 {
 	uint32_t kind = walk_kind(&chunk->block, &chunk->walk) & KIND_MASK;
@@ -230,7 +229,10 @@ static int scan_next(void *rows)
 	return skip_unfit(scan, step_row(scan));
 }
 
-/* Move the walk back to an earlier place at or before event @n, or to the begin of the chunk. */
+/*
+ * Move the walk back to an earlier position at or before event @n, or to the beginning of the
+ * chunk.
+ */
 static void go_back(struct cached_chunk *chunk, uint64_t n)
 {
 	memset(&chunk->walk, 0, sizeof(chunk->walk));

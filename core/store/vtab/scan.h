@@ -1,20 +1,19 @@
 #pragma once
 /*
- * The insides of a scan, for scan.c (which row is next) and scan_value.c (what
- * is in it). One thread.
+ * Internals of a scan, for scan.c (which row is next) and scan_value.c (its values). One thread.
  */
 #include "core/store/chunk/block.h"
 #include "core/store/vtab/rows.h"
 
-enum { CACHED = 8, MARKS = 128, MARK_EVENTS = 64 /* from one to the next */ };
+enum { CACHED = 8, MARKS = 128, MARK_EVENTS = 64 /* distance between two marks */ };
 
 struct cached_chunk {
 	uint32_t thread, process;
 	uint64_t first_n, last_n;
 	bool loaded;
 	struct block block;
-	struct walk walk;         /* at the start of an event */
-	struct walk marks[MARKS]; /* earlier places, to go back to */
+	struct walk walk;         /* at the beginning of an event */
+	struct walk marks[MARKS]; /* earlier positions, to return to */
 	uint32_t nmarks;
 };
 
@@ -27,12 +26,12 @@ struct scan {
 	struct rows_bounds bounds;
 	uint64_t used;
 	struct cached_chunk cached[CACHED];
-	unsigned int turn;          /* the cached chunk to be replaced next */
+	unsigned int turn;          /* index of the cached chunk to be replaced next */
 	struct cached_chunk *chunk; /* the current one */
 	struct walk walk;           /* at the current row */
 	uint32_t i, j, rows, elements;
 	struct objects_cache cache;
-	const char *names_of; /* of the enum that was looked up last */
+	const char *names_of; /* the enum looked up last */
 	const struct enum_info *names;
 };
 

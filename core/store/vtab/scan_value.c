@@ -7,7 +7,7 @@
 
 #include "core/wire/event.h"
 
-/* Decode the columns that a value needs, beside those of the structure. */
+/* Decode the columns that a value needs, in addition to those of the structure. */
 static int need_of(struct block *block, const struct table_column *column)
 {
 	static const enum column_id handles[TABLES] = {
@@ -72,7 +72,7 @@ int scan_decode(const struct scan *scan, struct block *block)
 	return err;
 }
 
-/* The value of column @id that belongs to the current row. */
+/* The value of column @id for the current row. */
 static uint64_t get_column(const struct scan *scan, enum column_id id)
 {
 	uint32_t row = scan->walk.at[column_family[id]];
@@ -225,7 +225,7 @@ static void request_value(struct scan *scan, enum value value, sqlite3_context *
 	case VALUE_BYTES:
 		sqlite3_result_int64(context, (int64_t)sum_bytes(scan));
 		break;
-	default: /* the matcher's: matched.c gives them */
+	default: /* from the matcher: matched.c returns them */
 		break;
 	}
 }

@@ -12,7 +12,7 @@
 /* clang-format off */
 #define JSON(json, path) "json_extract(" SQL_SOUND(json) ", '$." path "')"
 
-/* The call that made region o; one that changed what IBV_REREG_MR_CHANGE_* says. */
+/* The call that created region o; one that changed what IBV_REREG_MR_CHANGE_* says. */
 #define CREATED(call) call ".thread = o.created_thread AND " call ".n = o.created_n"
 #define REREG(flag)   "p.verb = 'ibv_rereg_mr' AND " JSON("p.args", "flags") " & " #flag
 
@@ -38,7 +38,7 @@ const struct view views[] = {
 	{ "mrs",
 	  "object, name, process, pd, addr, length, iova, access, lkey, rkey, since, until, event,"
 	  " verb, stack",
-	  /* a row for what registering it made, and for what each ibv_rereg_mr() made of it */
+	  /* a row for its registration, and for each ibv_rereg_mr() of it */
 	  "SELECT id, name, process, pd, addr, length,"
 	  " coalesce(iova, CASE WHEN access & 32 THEN 0 ELSE addr END), access,"
 	  " lkey, rkey, since, until, event, verb, stack FROM ("

@@ -2,7 +2,7 @@
 /*
  * Views over the tables of a trace.
  *
- * They are temporary ones of a connection: a view in the file would be a stranger's code
+ * They are temporary views of a connection: a view in the file would be foreign code
  * (schema_check()).
  */
 #include <stdbool.h>
@@ -13,10 +13,10 @@ struct view {
 	const char *name;
 	const char *columns; /* "event, thread, n" */
 	const char *select;
-	bool model; /* over a table that takes the model: not in the loadable extension */
+	bool model; /* over a table that needs the model: not in the loadable extension */
 };
 
 extern const struct view views[]; /* the last has no name */
 
-/* Make them, those that take the model only with @model. 0 or -errno after log_err(). */
+/* Create them; those that need the model only with @model. 0 or -errno after log_err(). */
 int views_create(sqlite3 *db, bool model);

@@ -1,15 +1,15 @@
 /*
  * The data plane as virtual tables
  *
- * Each is an eponymous module: its name is the name of a table in every database
- * that has no such table itself (an unpacked trace has). A query's constraints on
- * thread, n, time and status limit the chunks that are read.
+ * Each is an eponymous module: its name is the name of a table in every database that has no table
+ * of that name (an unpacked trace has). A query's constraints on thread, n, time and status limit
+ * the chunks that are read.
  *
- * How a plan is handed from xBestIndex to xFilter: idxStr is the set of
- * columns used, in hex, then a letter for each argument in order.
+ * The plan passed from xBestIndex to xFilter: idxStr is the set of columns used, in hex, then a
+ * letter for each argument in order.
  *
- * A subquery opens and closes its table for each row of the outer query: the rows
- * of the cursor closed last are kept for the next one.
+ * A subquery opens and closes its table for each row of the outer query: the rows of the cursor
+ * closed last are reused for the next one.
  *
  * Not here: the rows (rows.h), the columns (tables.c).
  */
@@ -23,11 +23,11 @@
 #include "core/store/vtab/functions.h"
 #include "core/store/vtab/rows.h"
 
-/* What all tables of a connection share. */
+/* Shared by all tables of a connection. */
 struct home {
 	sqlite3 *db;
 	struct trace *trace;
-	bool own; /* we have opened the trace, and close it */
+	bool own; /* the trace was opened by this module, which closes it */
 	unsigned int refs;
 };
 
@@ -35,7 +35,7 @@ struct vtab {
 	sqlite3_vtab base;
 	struct home *home;
 	const struct table *table;
-	const struct rows_source *kept_source; /* NULL: nothing is kept */
+	const struct rows_source *kept_source; /* NULL: none stored */
 	void *kept;
 };
 
@@ -57,7 +57,7 @@ static void home_put(void *arg)
 	free(home);
 }
 
-/* Get the trace that the tables show; opened when the first of them is used. */
+/* Get the trace of the tables; opened when the first of them is used. */
 static int home_trace(struct home *home, char **ret_error)
 {
 	if (home->trace)
@@ -123,7 +123,7 @@ static int disconnect_table(sqlite3_vtab *base)
 	return SQLITE_OK;
 }
 
-/* The letter of a constraint; 0 if we cannot use it. */
+/* The letter of a constraint; 0 if it is not usable. */
 static char letter_of(const struct table_column *column, unsigned char op)
 {
 	bool is_status = column->value == VALUE_COLUMN && column->column == COLUMN_status;
@@ -168,7 +168,7 @@ static const struct rows_source *source_of(const struct vtab *vtab, uint64_t use
 	return wants_match(vtab, used) ? &matched_source : &scan_source;
 }
 
-/* A guess that puts a lookup before a scan, and a scan before matching. */
+/* An estimate that prefers a look-up to a scan, and a scan to matching. */
 static void estimate_cost(sqlite3_index_info *info, const char *letters, bool matching)
 {
 	double rows = 1e7;

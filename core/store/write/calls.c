@@ -1,12 +1,11 @@
 /*
- * Control verbs into tables call, ref and event
+ * Storing control verbs in tables call, ref and event
  *
- * A call is kept in memory until it returns, then stored as one row. One that has
- * not returned when the writer commits is stored without an end, which is added
- * later. Calls of a thread nest: the library or a provider may call a verb inside
- * another.
+ * A call is held in memory until it returns, then stored as one row. One that has not returned when
+ * the writer commits is stored without an end, which is added later. Calls of a thread nest: the
+ * library or a provider may call a verb inside another.
  *
- * Not here: what is only known at the end, such as objects (objects.c).
+ * Not here: data that is only known at the end, such as objects (objects.c).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -42,8 +41,8 @@ static void add_ref(const struct refs *refs, const char *path, enum object_kind 
 }
 
 /* Handles without a handle's type: tables of handles declared as numbers, a field of any kind. */
-static void told_odd(const struct refs *refs, const char *path, const struct field_info *field,
-		     int64_t value)
+static void report_odd(const struct refs *refs, const char *path, const struct field_info *field,
+		       int64_t value)
 {
 	if (field->kind == FIELD_ENUM && !strcmp(field->name, "event_type"))
 		refs->call->async_type = (uint64_t)value;
@@ -74,7 +73,7 @@ static void note_ref(void *arg, const char *path, const struct field_info *field
 	if (field->kind == FIELD_OBJ)
 		add_ref(refs, path, field->object, (uint64_t)value);
 	else
-		told_odd(refs, path, field, value);
+		report_odd(refs, path, field, value);
 }
 
 /* The kind of object that an asynchronous event is about: ibv_get_async_event(3). */
@@ -155,7 +154,7 @@ static void pop_call(struct thread_log *log, struct pending *call)
 	memmove(call, call + 1, (size_t)(log->pending + log->npending - call) * sizeof(*call));
 }
 
-/* Convert the arguments to JSON; false if they could not be read to the end. */
+/* Convert the arguments to JSON; false if they could not be read completely. */
 static bool read_args(struct writer *writer, struct thread_log *log, struct pending *call,
 		      const uint64_t *words, size_t nwords)
 {
@@ -236,7 +235,7 @@ static bool read_out(struct writer *writer, struct thread_log *log, struct pendi
 	text_char(&writer->out, '{');
 	if (event->nouts)
 		used = args_write_members(&json, words, event->nouts, &verb->args);
-	json.told = NULL; /* its context, PD and CQs are in its own row */
+	json.told = NULL; /* its own row has its context, PD and CQs */
 	if (used >= 0) {
 		more = args_write_changed(&json, &verb->args, words + used,
 					  event->nouts - (size_t)used);

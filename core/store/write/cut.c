@@ -1,16 +1,16 @@
 /*
  * Cutting a trace: at one moment, for all threads
  *
- *	... chunks ... | cut | chunks ... | cut | chunks ...
+ * 	... chunks ... | cut | chunks ... | cut | chunks ...
  *
- * At a cut all batches become chunks, so that none has events of both sides, and what is
- * outstanding then is packed into chunks as well (cut_carry.c). When the chunks before the cut are
- * deleted, these take their place. Of the control plane what no later event needs is deleted
- * (forget.c). Table `loss` has the number of deleted events by thread, and their times, apart from
- * events that found no room in a ring.
+ * At a cut all batches become chunks, so that none has events of both sides, and the outstanding
+ * requests are packed into chunks as well (cut_carry.c). When the chunks before the cut are
+ * deleted, these replace them. Rows of the control plane that no later event needs are deleted
+ * (forget.c). Table `loss` has the number of deleted events by thread, and their times, separately
+ * from events that did not fit into a ring.
  *
- * Chunks that a live reader has not read yet are moved to table `unread` of the
- * connection, which is not part of the trace.
+ * Chunks that a live reader has not read yet are moved to table `unread` of the connection, which
+ * is not part of the trace.
  *
  * Not here: when to cut and when to delete (cli/record/retention.c).
  */
@@ -24,7 +24,7 @@
 #include "core/store/write/outstanding.h"
 #include "core/wire/log.h"
 
-enum { MORE = 128 }; /* events that may make a difference to the size of the file */
+enum { MORE = 128 }; /* events that may significantly change the size of the file */
 
 static void free_base(struct writer *writer)
 {
@@ -94,7 +94,7 @@ uint64_t writer_uncut(struct writer *writer)
 	return writer->grown - writer->grown_to_cut;
 }
 
-/* A post whose last part is not there counts as whole. */
+/* A post without its last part counts as complete. */
 static int flush_batches(struct writer *writer)
 {
 	for (size_t i = 0; i < writer->nlogs && !writer->err; i++) {
@@ -133,9 +133,9 @@ int writer_cut(struct writer *writer, int64_t time)
 	return err ? writer_fail(writer, log_err(err, "cut the trace")) : 0;
 }
 
-/* Deleting what is before a cut */
+/* Deleting events before a cut */
 
-/* What the trace begins with, out of its table, and into it. */
+/* Move the carried events at the beginning of the trace out of the table. */
 static int hide_base(struct writer *writer)
 {
 	char sql[96];
@@ -271,7 +271,7 @@ static int delete_chunks(struct writer *writer, int64_t chunk, int64_t payload_c
 	return more;
 }
 
-/* The chunks before the oldest cut are deleted, and what it carries takes their place. */
+/* The chunks before the oldest cut are deleted, and replaced by those that it carries. */
 static int apply_cut(struct writer *writer)
 {
 	struct cut *cut = &writer->cuts[0];
@@ -297,7 +297,7 @@ static int apply_cut(struct writer *writer)
 
 int writer_forget(struct writer *writer, uint64_t keep)
 {
-	forget_past(writer); /* where the live reader was not as far before */
+	forget_past(writer); /* if the live reader had not read that far before */
 	while (!writer->err && writer->ncuts && writer_size(writer) > keep)
 		apply_cut(writer);
 	measure_file(writer);

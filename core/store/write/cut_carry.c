@@ -1,10 +1,10 @@
 /*
- * What a cut carries: requests, completions and armed CQs of the time before it
+ * Events carried over a cut: earlier requests, completions and armed CQs
  *
  * A trace that begins at a cut must have these posts and polls, under their own numbers and times.
- * They are packed into chunks, and are in memory until the chunks before the cut are deleted.
+ * They are packed into chunks, and stay in memory until the chunks before the cut are deleted.
  *
- * Not here: what is outstanding (outstanding.c), making and applying a cut (cut.c).
+ * Not here: the list of outstanding requests (outstanding.c), creating and applying a cut (cut.c).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,11 +16,11 @@
 #include "core/store/write/outstanding.h"
 
 enum {
-	POST_WRS = 256, /* of one struct event_post here */
+	POST_WRS = 256, /* limit of one struct event_post in these chunks */
 	EVENT_BYTES = UINT16_MAX * 8,
 };
 
-/* What is to be carried, on its way into chunks. */
+/* The events to be carried, while they are packed into chunks. */
 struct carrying {
 	struct writer *writer;
 	struct cut *cut;
@@ -80,7 +80,7 @@ void cuts_mark_stacks(const struct writer *writer, void (*mark)(void *arg, uint3
 
 /* Events, for outstanding.c */
 
-static struct event_place place_of(const struct thread_log *log, uint64_t n, int64_t time,
+static struct event_place index_of(const struct thread_log *log, uint64_t n, int64_t time,
 				   uint32_t stack)
 {
 	return (struct event_place){ log->id, log->process, stack, n, time };
@@ -89,7 +89,7 @@ static struct event_place place_of(const struct thread_log *log, uint64_t n, int
 int cuts_post(struct writer *writer, struct thread_log *log, const struct event_post *event,
 	      const struct cut_part *part)
 {
-	struct event_place at = place_of(log, part->n, part->time, part->stack);
+	struct event_place at = index_of(log, part->n, part->time, part->stack);
 
 	return writer_fail(writer, outstanding_post(writer->outstanding, &at, event, part->first));
 }
@@ -97,7 +97,7 @@ int cuts_post(struct writer *writer, struct thread_log *log, const struct event_
 int cuts_poll(struct writer *writer, struct thread_log *log, const struct event_poll *event,
 	      uint64_t n, int64_t time, uint32_t stack)
 {
-	struct event_place at = place_of(log, n, time, stack);
+	struct event_place at = index_of(log, n, time, stack);
 
 	return writer_fail(writer, outstanding_poll(writer->outstanding, &at, event));
 }
@@ -105,12 +105,12 @@ int cuts_poll(struct writer *writer, struct thread_log *log, const struct event_
 int cuts_notify(struct writer *writer, struct thread_log *log, const struct event_notify *event,
 		uint64_t n, int64_t time)
 {
-	struct event_place at = place_of(log, n, time, 0);
+	struct event_place at = index_of(log, n, time, 0);
 
 	return writer_fail(writer, outstanding_notify(writer->outstanding, &at, event));
 }
 
-/* Arguments are read again only where they are needed. */
+/* Arguments are parsed again only if they are needed. */
 int cuts_call(struct writer *writer, const struct thread_log *log, const struct pending *call,
 	      const char *out, int64_t time)
 {
@@ -132,7 +132,7 @@ int cuts_call(struct writer *writer, const struct thread_log *log, const struct 
 	return writer_fail(writer, err);
 }
 
-/* What is outstanding, into chunks */
+/* Packing outstanding requests into chunks */
 
 static int end_chunk(struct carrying *c)
 {
@@ -198,7 +198,7 @@ static int carry_post(struct carrying *c, const struct outstanding_item *items, 
 	return 0;
 }
 
-/* A batch that was begun by ibv_start_poll() is begun by what is left of it. */
+/* The rest of a batch that was begun by ibv_start_poll() must begin with it. */
 static int carry_poll(struct carrying *c, const struct outstanding_item *items, size_t n)
 {
 	uint8_t flags = items->flags & (EVENT_START | EVENT_EXTRA);
@@ -262,9 +262,9 @@ static int note_stack(struct cut *cut, uint32_t stack)
 }
 
 /*
- * Since when objects that are gone may be named by it. Of a queue that is there, what is posted
- * names memory that is there; but of a trace with a limit an old request must not keep all that has
- * ended since.
+ * The time since which destroyed objects may be used by it. Posts to an existing queue use existing
+ * memory; but in a trace with a size limit an old request must not prevent the deletion of
+ * everything that was destroyed since.
  */
 static int64_t named_since(const struct writer *writer, const struct outstanding_item *item)
 {
@@ -277,8 +277,8 @@ static int64_t named_since(const struct writer *writer, const struct outstanding
 }
 
 /*
- * What a trace with a limit does not carry: of queues that are gone, what is older than all of it.
- * Returns how many are left, or -ENOMEM.
+ * Drop items that a trace with a size limit does not carry: of destroyed queues, those older than
+ * all its events. Returns how many are left, or -ENOMEM.
  */
 static ssize_t note_items(struct writer *writer, struct cut *cut, struct outstanding_item *items,
 			  size_t count)

@@ -1,6 +1,7 @@
 #pragma once
 /*
- * The insides of cuts: cut.c makes and applies them, cut_carry.c has what they carry. One thread.
+ * Internals of cuts: cut.c creates and applies them, cut_carry.c has the carried events. One
+ * thread.
  */
 #include "core/store/write/writer_priv.h"
 
@@ -14,16 +15,16 @@ struct carried_chunk {
 
 struct cut {
 	int64_t time;
-	int64_t chunk, payload_chunk; /* ids of the last ones before it */
-	uint64_t bytes;               /* of these, since the cut before */
+	int64_t chunk, payload_chunk; /* ids of the last chunks before it */
+	uint64_t bytes;               /* their size, since the previous cut */
 	struct control_cut control;
-	uint32_t *stacks; /* of what is carried */
+	uint32_t *stacks; /* stacks of the carried events */
 	size_t nstacks;
 	struct carried_chunk *chunks;
 	size_t nchunks;
 };
 
-/* Pack what is outstanding at @cut. 0 or -errno. */
+/* Pack the requests outstanding at @cut. 0 or -errno. */
 int cut_carry(struct writer *writer, struct cut *cut);
 
 void cut_fini(struct cut *cut);

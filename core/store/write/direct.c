@@ -1,9 +1,9 @@
 /*
  * Calls of providers' own functions, which bypass the verbs
  *
- * Each call is an event. The trace has one row of table `coverage` for each
- * function and process, with the time of the first call and the number of calls.
- * The row is made at the first call, the number updated at each flush.
+ * Each call is an event. The trace has one row of table `coverage` for each function and process,
+ * with the time of the first call and the number of calls. The row is added at the first call, the
+ * number updated at each flush.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,16 +1,16 @@
 /*
- * Forgetting the control plane before a cut
+ * Deleting the control plane before a cut
  *
- *	... calls ... | cut | calls ...        needed.c: which of those before it stay
+ * 	... calls ... | cut | calls ...        needed.c: which of those before it are needed
  *
- * At a cut it is noted how far each thread is and which calls have not returned. When what is
- * before the cut is deleted, so are the rows of events up to there, in the order of each thread, so
- * that a row is looked at once; but a call that is needed stays, and is deleted by its number when
- * it is not needed any more. A live reader must have read them all before.
+ * A cut stores the position of each thread and the calls that have not returned. When the events
+ * before the cut are deleted, their rows are deleted in the order of each thread, so that each row
+ * is processed once; but a needed call stays, and is deleted by its number when it is not needed
+ * any more. A live reader must have read them all before.
  *
- * An object keeps its name when those that were made before it are gone: as long as the trace is
+ * An object keeps its name when the objects before it are deleted: while the trace is being
  * written, table `object` has the ordinals of objects before the cut, and in rows with a negative
- * id how many of their kind a process had made by then. Completing the trace reads that
+ * id the number of each kind that a process had created until then. Completing the trace reads that
  * (lifetimes.c).
  *
  * Not here: threads, processes, stacks and other rows without events (forget_rows.c).
@@ -32,7 +32,7 @@ static struct event_id id_of(sqlite3_value **values)
 				  (uint64_t)sqlite3_value_int64(values[1]) };
 }
 
-/* SQL: is_needed(thread, n), of a call. */
+/* SQL: is_needed(thread, n), for a call. */
 static void is_needed(sqlite3_context *context, int n, sqlite3_value **values)
 {
 	const struct writer *writer = sqlite3_user_data(context);
@@ -66,7 +66,7 @@ static void is_parting(sqlite3_context *context, int n, sqlite3_value **values)
 int forget_init(struct writer *writer, bool cuts)
 {
 	writer->due.time = writer->last_cut = writer->read_to = INT64_MIN;
-	/* known before the statements that have them are prepared */
+	/* registered before the statements that use them are prepared */
 	if (sqlite3_create_function(writer->db, "is_needed", 2, SQLITE_UTF8, writer, is_needed,
 				    NULL, NULL) ||
 	    sqlite3_create_function(writer->db, "is_parting", 2, SQLITE_UTF8, writer, is_parting,
@@ -132,7 +132,7 @@ static uint64_t end_of(const struct control_cut *cut, const struct thread_log *l
 	return at < cut->nends && cut->ends[at].thread == log->id ? cut->ends[at].n : log->n;
 }
 
-/* Calls that are needed no more */
+/* Calls that are not needed any more */
 
 static int count_events(struct writer *writer, struct thread_log *log, uint64_t events)
 {
@@ -156,7 +156,7 @@ static int drop_row(struct writer *writer, struct event_id id)
 	return count_events(writer, log, 2);
 }
 
-/* That of an event behind what is past is deleted with it. */
+/* A call of an event after the deleted part is deleted with that. */
 static int drop_call(void *arg, struct event_id id)
 {
 	struct writer *writer = arg;
@@ -208,7 +208,7 @@ static bool is_pending(const struct thread_log *log, uint64_t n)
 	return false;
 }
 
-/* Has the call returned before the cut, or will it never? 1, 0 or -errno. */
+/* Has the call returned before the cut, or will it never return? 1, 0 or -errno. */
 static int is_past(struct writer *writer, struct event_id id)
 {
 	sqlite3_stmt *stmt = writer->statements[STATEMENT_call_ended];
@@ -260,7 +260,7 @@ static int forget_events(struct writer *writer, struct thread_log *log, uint64_t
 {
 	static const struct {
 		enum statement statement;
-		unsigned int events; /* that a row has */
+		unsigned int events; /* number of events of a row */
 	} tables[] = {
 		{ STATEMENT_past_calls, 2 },  { STATEMENT_past_refs, 0 },
 		{ STATEMENT_past_events, 0 }, { STATEMENT_past_forks, 1 },

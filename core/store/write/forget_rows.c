@@ -1,13 +1,13 @@
 /*
- * Forgetting threads, processes, stacks and object files
+ * Deleting threads, processes, stacks and object files
  *
- *	a thread    that has ended, and of which no event is left
- *	a process   that has ended, with all its threads, and those that were forked from it, too
- *	a stack     that no call, request or thread has any more (stacks.c)
- *	a file      that no stack has, where another one was mapped later
+ * 	a thread    that has ended and has no event left
+ * 	a process   that has ended, with all its threads and all its forked children
+ * 	a stack     that no call, request or thread refers to (stacks.c)
+ * 	a file      that no stack refers to, and whose address was reused
  *
- * Numbers are not given again, so a reader finds gaps (meta.gone_*). What was lost or could not be
- * seen in what is forgotten is counted on: for no thread.
+ * Numbers are not reused, so a reader finds gaps (meta.gone_*). Losses and gaps of deleted threads
+ * and processes are still counted, without a thread.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 
 #include "core/store/write/writer_priv.h"
 
-enum { COVERAGE_FEW = 64 }; /* rows that need not become fewer */
+enum { COVERAGE_FEW = 64 }; /* number of rows that are not merged */
 
 static bool has_late(const struct writer *writer, uint32_t thread)
 {
@@ -31,7 +31,7 @@ static bool is_forgettable(const struct writer *writer, const struct thread_log 
 	       !has_late(writer, log->id) && !cuts_have_thread(writer, log->id);
 }
 
-/* All its events are counted as gone. */
+/* All its events are counted as deleted. */
 static void count_thread(struct writer *writer, struct thread_log *log)
 {
 	uint64_t all = log->n > log->missed ? log->n - log->missed : 0;
@@ -98,7 +98,7 @@ static int forget_process(struct writer *writer, struct known_process *p)
 	return writer_fail(writer, err);
 }
 
-/* From the youngest on: a parent may go when its children have. */
+/* From the youngest on: a parent may be deleted after its children. */
 static int forget_ended_processes(struct writer *writer)
 {
 	int err = 0;
@@ -138,7 +138,7 @@ static int forget_modules(struct writer *writer)
 	return err;
 }
 
-/* What could not be seen */
+/* Unobserved events */
 
 /* SQL: is_behind(thread, n, process, what), of a row of table `coverage`. */
 static void is_behind(sqlite3_context *context, int n, sqlite3_value **values)
@@ -151,7 +151,8 @@ static void is_behind(sqlite3_context *context, int n, sqlite3_value **values)
 	bool behind = !log || (uint64_t)sqlite3_value_int64(values[1]) <= log->past;
 
 	(void)n;
-	if (what && !strncmp(what, "direct", 6)) /* counted as long as the process is there */
+	/* counted as long as the process is in the trace */
+	if (what && !strncmp(what, "direct", 6))
 		behind = !processes_find(writer, (uint32_t)sqlite3_value_int64(values[2]));
 	sqlite3_result_int(context, thread && behind);
 }
@@ -166,7 +167,7 @@ int forget_rows_init(struct writer *writer)
 
 #define BEHIND "rowid <= %lld AND (n IS NULL OR is_behind(thread, n, process, what))"
 
-/* One row is left of those of the past that are alike. */
+/* Equal rows from before the cut are merged. */
 static int forget_coverage(struct writer *writer)
 {
 	long long last = sql_int(writer->db, "SELECT max(rowid) FROM coverage", 0);
@@ -182,7 +183,7 @@ static int forget_coverage(struct writer *writer)
 		 last, last);
 	for (size_t i = 0; i < writer->nlogs; i++)
 		if (writer->logs[i])
-			writer->logs[i]->damage_rows = 0; /* the next one makes a row */
+			writer->logs[i]->damage_rows = 0; /* the next one adds a row */
 	return writer_fail(writer, sql_exec(writer->db, sql));
 }
 

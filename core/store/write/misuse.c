@@ -1,5 +1,5 @@
 /*
- * What `record --strict` has seen: table misuse
+ * Misuses found by `record --strict`: table misuse
  */
 #include <errno.h>
 

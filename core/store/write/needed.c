@@ -1,15 +1,15 @@
 /*
  * Objects of the control plane, and the calls that they need
  *
- *	process -- context -- PD -- MR, QP ...     each with the calls that it needs
+ * 	process -- context -- PD -- MR, QP ...     each with its needed calls
  *
- * An object belongs to the first one that the call which made it names. What ends with a context
- * or a process ends with it, even if the program did not destroy it.
+ * An object belongs to the first object among the arguments of the call that created it. Objects
+ * end with their context or process, even if the program did not destroy them.
  *
- * A trace may begin at any time up to now. So a call that a later one has made needless, and those
- * of an object that is gone, wait until the trace begins behind that: needed_forget().
+ * A trace may begin at any time up to now. So a call that a later one has made unnecessary, and
+ * those of a destroyed object, are only dropped when the trace begins after that: needed_forget().
  *
- * Not here: what a verb means for an object (needed_call.c).
+ * Not here: the effect of a verb on an object (needed_call.c).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -103,7 +103,7 @@ struct thing *needed_find_inherited(const struct needed *needed, uint32_t proces
 {
 	struct thing *found = NULL;
 
-	/* ends: a process is younger than its parent */
+	/* terminates: a process is younger than its parent */
 	while (process && !found) {
 		const struct thing *of = needed_find(needed, process, KIND_PROCESS, 0);
 
@@ -207,7 +207,7 @@ struct thing *needed_make(struct needed *needed, const struct needed_call *call,
 	return thing;
 }
 
-/* What a thing that ends leaves: with a context or a process all that it has ends. */
+/* Children of a thing that ends: those of a context or a process end with it. */
 static void leave_children(struct needed *needed, struct thing *thing, struct thing *parent,
 			   int64_t time)
 {
@@ -236,7 +236,7 @@ void needed_end(struct needed *needed, struct thing *thing, int64_t time)
 	*needed->dying.last = thing;
 	needed->dying.last = &thing->after_dying;
 	needed->objects -= thing->kind != KIND_PROCESS;
-	/* a device that no list has any more was there for its contexts only */
+	/* a device in no list existed only for its contexts */
 	if (parent && parent->kind == OBJECT_device && !parent->listed && !parent->children &&
 	    parent->gone_at == INT64_MAX)
 		needed_end(needed, parent, time);
@@ -285,7 +285,7 @@ int needed_release(struct needed *needed, struct thing *thing, size_t i, int64_t
 int needed_append(struct needed *needed, struct thing *thing, const struct held_call *held,
 		  int64_t time)
 {
-	/* the first one made it */
+	/* the first one created it */
 	int err = thing->ncalls < HELD_MOST ? 0 : needed_release(needed, thing, 1, time);
 	struct held_call *call = err ? NULL : vec_push(thing->calls, thing->ncalls);
 

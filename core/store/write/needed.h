@@ -1,9 +1,9 @@
 #pragma once
 /*
- * Which control verbs a trace that begins in the middle must have of the time before: those that
- * made the objects that are alive, and the latest of those that gave them their state.
+ * The earlier control verbs that a trace which begins in the middle must have: those that created
+ * the objects that are alive, and the latest ones that determine their state.
  *
- * Follows the calls of all threads as they return. Memory grows with what is alive, and with the
+ * Follows the calls of all threads as they return. Memory grows with the live objects, and with the
  * calls since the last needed_forget(). One thread. Handles are those of their process.
  */
 #include <stdbool.h>
@@ -29,7 +29,7 @@ struct needed_call {
 	uint32_t process, stack;
 	enum verb verb;
 	int64_t ret;
-	uint64_t handle; /* the object that it acted on or made; 0: none */
+	uint64_t handle; /* the object that it used or created; 0: none */
 	enum object_kind parent_kind;
 	uint64_t parent;        /* the first handle among its arguments; 0: none */
 	const char *args, *out; /* JSON; may be NULL */
@@ -41,28 +41,31 @@ int needed_call(struct needed *needed, const struct needed_call *call);
 /* @child has copies of the objects of @parent. 0 or -ENOMEM. */
 int needed_fork(struct needed *needed, uint32_t child, uint32_t parent);
 
-/* The process has ended, and nobody has its objects any more. */
+/* The process has ended, and no other process has its objects. */
 void needed_exit(struct needed *needed, uint32_t process, int64_t time);
 
-/* Is that call needed by now, or was it at the time of the last needed_forget()? */
+/* Is that call needed now, or was it at the time of the last needed_forget()? */
 bool needed_has(const struct needed *needed, struct event_id id);
 
 /* Is there an object at that address, a queue pair or another one? */
 bool needed_is_alive(const struct needed *needed, uint32_t process, uint64_t handle);
 
-/* The same of any call of a thread. */
+/* The same for any call of a thread. */
 bool needed_has_thread(const struct needed *needed, uint32_t thread);
 
-/* An object made before the time of needed_forget(), and how many of its kind were made by then. */
+/*
+ * An object created before the time of needed_forget(), and the number of its kind created until
+ * then.
+ */
 struct needed_object {
 	uint32_t process;
 	enum object_kind kind;
-	struct event_id made; /* thread 0: the object is gone */
+	struct event_id made; /* thread 0: the object does not exist any more */
 	uint32_t ordinal;
-	uint64_t row; /* a number of its own */
+	uint64_t row; /* a unique number */
 };
 
-/* What needed_forget() tells. Each returns 0 or -errno, which ends it. */
+/* The results of needed_forget(). Each function returns 0 or -errno, which ends it. */
 struct needed_sink {
 	void *arg;
 	int (*drop)(void *arg, struct event_id call); /* not needed any more */
@@ -71,16 +74,16 @@ struct needed_sink {
 };
 
 /*
- * The trace begins at @time. Requests that it has may name objects that were gone before that, but
+ * The trace begins at @time. Its requests may refer to objects that were destroyed before that, but
  * not before @limit. 0 or -errno of @sink.
  */
 int needed_forget(struct needed *needed, int64_t time, int64_t limit,
 		  const struct needed_sink *sink);
 
-/* Call @mark with each stack of a call that is needed. */
+/* Call @mark with each stack of a needed call. */
 void needed_stacks(const struct needed *needed, void (*mark)(void *arg, uint32_t stack), void *arg);
 
-/* Objects that are alive, and calls that are needed. */
+/* The numbers of live objects and of needed calls. */
 struct needed_size {
 	size_t objects, calls;
 };

@@ -1,11 +1,11 @@
 /*
- * What a control verb means for the objects, and for how long it is needed
+ * The effect of a control verb on the objects, and how long it is needed
  *
- *	makes an object       as long as that is alive
- *	changes an object     until a later call changes the same: KEYED has those verbs of which
- *	                      the arguments say what "the same" is
- *	asks a device         what the tables of devices are made of: the last answer
- *	anything else         not at all: events, other queries, what failed
+ * 	creates an object     as long as that is alive
+ * 	changes an object     until a later call changes the same: KEYED has those verbs of which
+ * 	                      the arguments say what "the same" is
+ * 	queries a device      source of the tables of devices: the last answer
+ * 	anything else         not at all: events, other queries, failed calls
  */
 #include <errno.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 #include "core/store/db/args.h"
 #include "core/store/write/needed_priv.h"
 
-/* Calls with different arguments are different things that they change. */
+/* Calls with different arguments change different things. */
 static bool is_keyed(enum verb verb)
 {
 	switch (verb) {
@@ -41,7 +41,7 @@ static const struct {
 	{ VERB_detach_mcast, VERB_attach_mcast },
 };
 
-/* Queries that say what a device, a queue pair or a connection is. */
+/* Queries that return the state of a device, a queue pair or a connection. */
 static bool is_answer(enum verb verb)
 {
 	switch (verb) {
@@ -96,7 +96,7 @@ static int hold_call(struct needed *needed, struct thing *thing, const struct ne
 
 /* Making and ending */
 
-/* A library makes it inside another call, which counts as the one that made it: lifetimes.c. */
+/* A library creates it inside another call, which counts as its creation: lifetimes.c. */
 static bool is_made_inside(const struct thing *thing, const struct needed_call *outer)
 {
 	return thing->made.thread == outer->id.thread && thing->made.n > outer->id.n &&
@@ -114,7 +114,7 @@ static int make_object(struct needed *needed, const struct needed_call *call, in
 		thing->made_at = call->end;
 	} else {
 		if (thing && thing->made_at > call->end)
-			return 0; /* it is gone, and its address was used again */
+			return 0; /* it was destroyed, and its address was reused */
 		if (thing)
 			needed_end(needed, thing, call->end);
 		thing = needed_make(needed, call, kind, handle, parent);
@@ -137,11 +137,11 @@ static int end_object(struct needed *needed, const struct needed_call *call, int
 	if (!thing || thing->made_at > call->begin)
 		return 0;
 	err = hold_call(needed, thing, call, 0);
-	needed_end(needed, thing, call->end); /* the call may return behind a cut */
+	needed_end(needed, thing, call->end); /* the call may return after a cut */
 	return err;
 }
 
-/* The devices of a process: a list has all that there are, and makes those that are new. */
+/* The devices of a process: a list has all devices, and creates those that are new. */
 static int list_device(struct needed *needed, const struct needed_call *call, uint64_t handle)
 {
 	struct thing *thing = needed_find(needed, call->process, OBJECT_device, handle);
@@ -156,7 +156,7 @@ static int list_device(struct needed *needed, const struct needed_call *call, ui
 	return 0;
 }
 
-/* That a list which stays was freed stays as well. */
+/* If a list is needed, its release is needed as well. */
 static int free_list(struct needed *needed, const struct needed_call *call)
 {
 	const struct thing *process = needed_find(needed, call->process, KIND_PROCESS, 0);
@@ -202,7 +202,7 @@ static int list_devices(struct needed *needed, const struct needed_call *call)
 
 enum { CYCLE_MOST = 8 }; /* calls from one state back to it */
 
-/* The place of the last call before @end after which the queue pair was in @state; -1: none. */
+/* The index of the last call before @end after which the queue pair was in @state; -1: none. */
 static int find_state(const struct thing *qp, int end, int state)
 {
 	for (int i = end - 1; i >= 0; i--)
@@ -211,7 +211,7 @@ static int find_state(const struct thing *qp, int end, int state)
 	return -1;
 }
 
-/* Do the calls behind @a up to @b change the same as those behind @b up to the last? */
+/* Do the calls after @a up to @b change the same as those after @b up to the last? */
 static bool is_same_way(const struct thing *qp, int a, int b)
 {
 	int x = a + 1, y = b + 1, end = (int)qp->ncalls;
@@ -228,7 +228,7 @@ static bool is_same_way(const struct thing *qp, int a, int b)
 	}
 }
 
-/* A way from a state back to it that has been gone again need not be gone twice. */
+/* If a queue pair has returned to a state by the same transitions twice, drop one of the cycles. */
 static int shorten_way(struct needed *needed, struct thing *qp, int64_t time)
 {
 	int last = (int)qp->ncalls - 1, state = qp->calls[last].state;
@@ -251,7 +251,7 @@ static int state_of(const struct thing *qp)
 	return ABI_QPS_RESET;
 }
 
-/* It is as it was when it was made. */
+/* Its state is as after its creation. */
 static int reset_qp(struct needed *needed, struct thing *qp, int64_t time)
 {
 	int err = 0;
@@ -316,7 +316,7 @@ static int change_object(struct needed *needed, struct thing *thing, const struc
 	return hold_call(needed, thing, call, key);
 }
 
-/* An event of the connection manager; a request for a connection makes an identifier. */
+/* An event of the connection manager; a connection request creates an identifier. */
 static int take_cm_event(struct needed *needed, const struct needed_call *call, bool ack)
 {
 	struct args *args = read_json(ack ? call->args : call->out);

@@ -1,26 +1,26 @@
 #pragma once
 /*
- * The insides of needed.c (objects and how long they are needed) and needed_call.c (what a verb
- * means for them). One thread.
+ * Internals of needed.c (objects and how long they are needed) and needed_call.c (the effect of
+ * each verb). One thread.
  */
 #include "core/base/map.h"
 #include "core/store/write/needed.h"
 
-enum { KIND_PROCESS = OBJECT_COUNT }; /* of a thing: what belongs to no object */
+enum { KIND_PROCESS = OBJECT_COUNT }; /* kind of a thing for calls without an object */
 
-/* A call that is needed as long as its object is alive, and no later one takes its place. */
+/* A call that is needed as long as its object is alive and no later call replaces it. */
 struct held_call {
 	struct event_id id;
 	uint32_t stack;
 	enum verb verb;
-	uint64_t key; /* of its arguments: it takes the place of one with the same verb and key */
+	uint64_t key; /* hash of its arguments: it replaces one with the same verb and key */
 	int state;    /* of ibv_modify_qp(): of the queue pair after it */
 };
 
 /* An object, or the process itself. */
 struct thing {
 	uint32_t process, ordinal;
-	uint32_t origin; /* of a process: the one that it was forked from; 0: none */
+	uint32_t origin; /* for a process: the one that it was forked from; 0: none */
 	uint64_t row;
 	int kind; /* enum object_kind or KIND_PROCESS */
 	uint64_t handle;
@@ -28,8 +28,8 @@ struct thing {
 	uint64_t end_n;
 	int64_t made_at, gone_at; /* gone_at INT64_MAX: alive */
 	bool counted;             /* its ordinal is known */
-	bool listed;              /* of a device: in the last list of devices */
-	uint64_t list;            /* of a device: address of the first one; 0: it was freed */
+	bool listed;              /* for a device: it is in the last list of devices */
+	uint64_t list;            /* for a device: address of the first one; 0: it was freed */
 	struct held_call *calls;  /* oldest first */
 	size_t ncalls;
 	struct thing *parent, *children, *sibling, **link;
@@ -40,7 +40,7 @@ struct thing {
 struct doomed_call {
 	struct event_id id;
 	uint32_t stack;
-	int64_t until; /* a trace that begins later does not need it */
+	int64_t until; /* a trace that begins later than this does not need it */
 };
 
 struct things {
@@ -50,31 +50,31 @@ struct things {
 struct needed {
 	struct map by_place;  /* process, kind, handle: to struct thing */
 	struct map calls;     /* thread, n: those that are needed, as keys */
-	struct map by_thread; /* thread: how many of these */
-	struct map tallies;   /* process, kind: how many were made */
+	struct map by_thread; /* by thread: their number */
+	struct map tallies;   /* by process and kind: the number created */
 	struct thing *all;
-	struct things fresh; /* made since the last needed_forget(), in that order */
-	struct things dying; /* gone since then, in that order */
+	struct things fresh; /* created since the last needed_forget(), in that order */
+	struct things dying; /* destroyed since then, in that order */
 	struct doomed_call *doomed;
 	size_t ndoomed, doomed_size, first_doomed;
 	size_t objects;
-	uint64_t rows; /* the last number that was given */
+	uint64_t rows; /* the last row number used */
 };
 
 /* needed.c */
 struct thing *needed_find(const struct needed *needed, uint32_t process, int kind, uint64_t handle);
-/* The same, of the process or of one that it was forked from. */
+/* The same, for the process or one that it was forked from. */
 struct thing *needed_find_inherited(const struct needed *needed, uint32_t process, int kind,
 				    uint64_t handle);
-/* NULL without memory. A parent that is NULL is the process. */
+/* NULL without memory. A NULL parent means the process. */
 struct thing *needed_make(struct needed *needed, const struct needed_call *call, int kind,
 			  uint64_t handle, struct thing *parent);
 struct thing *needed_process(struct needed *needed, uint32_t process);
 void needed_end(struct needed *needed, struct thing *thing, int64_t time);
-/* 0 or -ENOMEM. needed_hold(): @held takes the place of one with the same verb and key. */
+/* 0 or -ENOMEM. needed_hold(): @held replaces one with the same verb and key. */
 int needed_append(struct needed *needed, struct thing *thing, const struct held_call *held,
 		  int64_t time);
 int needed_hold(struct needed *needed, struct thing *thing, const struct held_call *held,
 		int64_t time);
-/* From @time on the call is not needed. */
+/* The call is not needed after @time. */
 int needed_release(struct needed *needed, struct thing *thing, size_t i, int64_t time);

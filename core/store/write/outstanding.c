@@ -1,22 +1,23 @@
 /*
- * What a trace that begins in the middle must have of the time before
+ * The earlier data-plane events that a trace which begins in the middle must have
  *
- * A trace is cut by leaving out events of the data plane up to some moment. What is left makes
- * sense, and can be replayed, if that set is closed: a request that has not completed yet stays,
- * and so does one that has completed if its counterpart at the peer has not. So four things stay:
+ * A trace is cut by leaving out events of the data plane up to some moment. The rest is consistent,
+ * and can be replayed, if that set is closed: a request that has not completed yet is needed, and
+ * so is one that has completed if its counterpart at the peer has not. So four kinds of events are
+ * needed:
  *
- *	sq, rq     requests that have no completion yet
- *	streams    messages that one end has seen complete and the other has not: of the former the
- *	           request and its completion; and what a queue pair had sent when it was destroyed,
- *	           as long as the other end may receive it
- *	failed     the first request of a queue pair that failed, with its completion: it has put
- *	           the queue pair into the error state
- *	early      completions that were read before their posts, from another thread's ring
+ * 	sq, rq     requests that have no completion yet
+ * 	streams    messages that one end has seen complete and the other has not: of the former the
+ * 	           request and its completion; and what a queue pair had sent when it was destroyed,
+ * 	           as long as the other end may receive it
+ * 	failed     the first request of a queue pair that failed, with its completion: it has put
+ * 	           the queue pair into the error state
+ * 	early      completions that were read before their posts, from another thread's ring
  *
- * and the last request for an event of each CQ, if no event has come of it.
+ * and the last ibv_req_notify_cq() of each CQ, if it has caused no event yet.
  *
- * Not here: messages (outstanding_stream.c), what is early (outstanding_early.c), the list
- * (outstanding_list.c), how that becomes a part of the trace (cut.c).
+ * Not here: messages (outstanding_stream.c), early completions (outstanding_early.c), the list
+ * (outstanding_list.c), adding it to the trace (cut.c).
  */
 #include "core/store/write/outstanding_priv.h"
 
@@ -100,8 +101,8 @@ void outstanding_free(struct outstanding *o)
 }
 
 /*
- * What it has sent and not seen complete may have been received, or be received yet: it counts as
- * seen. Without memory it is forgotten.
+ * Its messages without a completion may have been received, or may still be: they count as
+ * complete. Without memory they are dropped.
  */
 static void end_queue(struct outstanding *o, struct queue *queue)
 {
@@ -116,7 +117,7 @@ static void end_queue(struct outstanding *o, struct queue *queue)
 	free_queue(o, queue);
 }
 
-/* A handle that is there already is an outer call's, or its object's end was lost. */
+/* If the handle is in use it is that of an outer call, or the object's end was lost. */
 static struct queue *add_queue(struct outstanding *o, uint32_t process, uint64_t handle)
 {
 	struct queue *queue = find_queue(o, process, handle);
@@ -215,7 +216,7 @@ static bool is_message(unsigned int opcode)
 	       opcode == ABI_WR_TSO;
 }
 
-/* The queue pair that a datagram goes to. */
+/* The destination queue pair of a datagram. */
 static uint32_t dest_of(const struct event_wr *wr)
 {
 	const uint8_t *at = (const uint8_t *)(wr + 1);
@@ -265,7 +266,7 @@ static int add_request(struct queue *queue, const struct event_place *at, uint32
 	return -ENOMEM;
 }
 
-/* The call has refused its requests from @accepted on. */
+/* The call has refused the requests from @accepted on. */
 static void refuse_requests(struct request_list *list, const struct event_place *at,
 			    uint32_t accepted)
 {
@@ -320,7 +321,9 @@ static struct queue *find_qp(const struct outstanding *o, const struct completio
 	return qp;
 }
 
-/* Where receives of @qp are; those of XRC are in the SRQ that completes there and has it. */
+/*
+ * The receive queue of @qp; for XRC that of the SRQ that completes on the CQ and has the request.
+ */
 static struct request_list *find_receives(struct outstanding *o, struct queue *qp,
 					  const struct completion *completion)
 {
@@ -337,7 +340,7 @@ static struct request_list *find_receives(struct outstanding *o, struct queue *q
 	return &qp->rq;
 }
 
-/* Of an error the opcode is not valid: as core/store/read/match.c has it, but shorter. */
+/* The opcode of an error is not valid: a shorter form of core/store/read/match.c. */
 static bool is_receive(struct outstanding *o, struct queue *qp, const struct completion *completion)
 {
 	const struct event_wc *wc = &completion->wc;

@@ -1,10 +1,10 @@
 #pragma once
 /*
- * What a trace that begins in the middle must have of the time before: the requests that are
- * outstanding, and what else their completions depend on.
+ * The earlier data-plane events that a trace which begins in the middle must have: the outstanding
+ * requests, and everything else that their completions depend on.
  *
- * Follows the events of all threads as they arrive, of each thread in order. Memory grows with what
- * is outstanding. One thread. Handles are those of their process.
+ * Follows the events of all threads as they arrive, each thread's in order. Memory grows with the
+ * outstanding requests. One thread. Handles are those of their process.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,7 +21,7 @@ int outstanding_new(struct outstanding **ret_outstanding);
 /* Accepts NULL. */
 void outstanding_free(struct outstanding *outstanding);
 
-/* Which event it is. */
+/* Identifies an event. */
 struct event_place {
 	uint32_t thread, process, stack;
 	uint64_t n;
@@ -29,8 +29,8 @@ struct event_place {
 };
 
 /*
- * A post, a poll, a request for an event: lengths have been checked. The event is one part of a
- * post whose first request has index @first. All return 0 or -ENOMEM.
+ * A post, a poll, a request for an event, with checked lengths. The event is one part of a post,
+ * whose first request has index @first. All return 0 or -ENOMEM.
  */
 int outstanding_post(struct outstanding *outstanding, const struct event_place *at,
 		     const struct event_post *event, uint32_t first);
@@ -39,7 +39,7 @@ int outstanding_poll(struct outstanding *outstanding, const struct event_place *
 int outstanding_notify(struct outstanding *outstanding, const struct event_place *at,
 		       const struct event_notify *event);
 
-/* ibv_get_cq_event() has given an event of @cq at @time. */
+/* ibv_get_cq_event() has returned an event of @cq at @time. */
 void outstanding_fetched(struct outstanding *outstanding, uint32_t process, uint64_t cq,
 			 int64_t time);
 
@@ -61,7 +61,7 @@ void outstanding_reset_qp(struct outstanding *outstanding, uint32_t process, uin
 /* 0 or -ENOMEM. */
 int outstanding_connect_qp(struct outstanding *outstanding, uint32_t process, uint64_t handle,
 			   uint32_t dest);
-/* ibv_bind_mw() has posted a request that no event shows. 0 or -ENOMEM. */
+/* ibv_bind_mw() has posted a request for which there is no event. 0 or -ENOMEM. */
 int outstanding_bind(struct outstanding *outstanding, uint32_t process, uint64_t handle,
 		     uint64_t wr_id, bool signaled);
 void outstanding_exit(struct outstanding *outstanding, uint32_t process);
@@ -73,7 +73,7 @@ struct outstanding_call {
 	enum verb verb;
 	uint64_t handle;
 	uint64_t got;                /* ibv_get_cq_event(): the CQ */
-	const struct args *in, *out; /* where outstanding_needs_args() says so; may be NULL */
+	const struct args *in, *out; /* if outstanding_needs_args() returns true; may be NULL */
 	int64_t time;                /* of its return */
 };
 bool outstanding_needs_args(enum verb verb);
@@ -81,8 +81,8 @@ bool outstanding_needs_args(enum verb verb);
 int outstanding_call(struct outstanding *outstanding, const struct outstanding_call *call);
 
 /*
- * Has the post of each completion been read? Not where a thread has not come back from its post
- * yet, but another one has polled the completion already, or received the message.
+ * Has the post of each completion been read? Not if a thread has not returned from its post, but
+ * another one has already polled the completion, or received the message.
  */
 bool outstanding_is_whole(const struct outstanding *outstanding, int64_t time);
 
@@ -102,7 +102,7 @@ struct outstanding_item {
 
 /*
  * All of them at @time, sorted by thread and number; they point into @outstanding and are valid
- * until its next call. To be freed. Returns 0 or -ENOMEM.
+ * until its next call. The caller frees the array. Returns 0 or -ENOMEM.
  */
 int outstanding_list(struct outstanding *outstanding, int64_t time, struct outstanding_item **ret,
 		     size_t *ret_count);

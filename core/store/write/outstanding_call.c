@@ -1,6 +1,6 @@
 /*
- * Control verbs that change what is outstanding: those that make, connect, reset and destroy
- * queues, bind windows, and fetch events of completion queues
+ * Control verbs that affect outstanding requests: those that create, connect, reset and destroy
+ * queues, bind windows, and get events of completion queues
  */
 #include "core/store/chunk/abi.h"
 #include "core/store/db/args.h"

@@ -1,9 +1,9 @@
 /*
  * Completions that were read before their posts
  *
- * The ring of the thread that polls may be read far ahead of that of the thread that posts: by all
- * that fits into a ring. They wait in the order in which they were polled, those of each queue pair
- * number for themselves, so that a post looks at few.
+ * The ring of the polling thread may be read far ahead of that of the posting thread: by the
+ * capacity of a ring. They wait in the order in which they were polled, separately for each queue
+ * pair number, so that a post checks only a few.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,7 +12,8 @@
 
 enum {
 	EARLY_MAX = 1 << 16, /* of one number */
-	LOOKED_AT = 64,      /* by one post: sends and receives of a number are in one list */
+	/* limit for one post: sends and receives of a number are in one list */
+	LOOKED_AT = 64,
 };
 
 static void free_early(struct early *early)

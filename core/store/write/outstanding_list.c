@@ -1,7 +1,7 @@
 /*
- * What stays of the time before a cut, sorted by its events
+ * The events needed from before a cut, sorted
  *
- * Not here: what is outstanding (outstanding.c, outstanding_stream.c), chunks (cut.c).
+ * Not here: tracking outstanding requests (outstanding.c, outstanding_stream.c), chunks (cut.c).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -54,7 +54,7 @@ static void list_requests(struct item_list *list, const struct request_list *req
 		list_request(list, request_list_at(requests, i));
 }
 
-/* A send that nobody has seen complete stays only for its receiver. */
+/* A send without a known completion is needed only for its receiver. */
 static void list_sends(const struct outstanding *o, struct item_list *list,
 		       const struct stream *stream)
 {

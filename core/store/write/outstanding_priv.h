@@ -1,7 +1,7 @@
 #pragma once
 /*
- * The insides of outstanding.c (queues), outstanding_early.c (completions before their posts),
- * outstanding_stream.c (messages), outstanding_list.c (what stays). One thread.
+ * Internals of outstanding.c (queues), outstanding_early.c (completions before their posts),
+ * outstanding_stream.c (messages), outstanding_list.c (the result). One thread.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -10,9 +10,9 @@
 #include "core/base/map.h"
 #include "core/store/write/outstanding.h"
 
-#define STALE_NS INT64_C(1000000000) /* from then on it is not expected any more */
+#define STALE_NS INT64_C(1000000000) /* after that time it is not expected any more */
 
-/* A completion as it was polled. */
+/* A polled completion. */
 struct completion {
 	struct event_place at;
 	uint64_t cq;
@@ -24,11 +24,11 @@ struct completion {
 
 struct request {
 	struct event_place at;
-	uint64_t object; /* the queue that it was posted to */
+	uint64_t object; /* the queue of its post */
 	uint32_t verb, index, dest;
 	bool signaled, message, hidden; /* hidden: no event shows its post */
 	bool done;
-	struct completion completion; /* if it is done, and has one */
+	struct completion completion; /* if it is complete, and has one */
 	size_t bytes;
 	struct event_wr wr; /* with its parts and elements */
 };
@@ -56,9 +56,9 @@ struct queue {
 struct stream {
 	uint32_t from, to;
 	bool datagrams;
-	bool unseen;                         /* its sender goes round the verbs */
-	struct request_list sends, receives; /* at most one has any */
-	/* before these, while the other end seemed not to be recorded: counted, and not kept */
+	bool unseen;                         /* its sender bypasses the verbs */
+	struct request_list sends, receives; /* at most one of them is not empty */
+	/* before these, while the other end seemed not to be recorded: counted, but not stored */
 	uint64_t dropped;
 	bool dropped_receives;
 	int64_t dropped_at; /* the last */
@@ -103,7 +103,7 @@ static inline struct request *request_list_at(const struct request_list *list, u
 /* Returns 0 or -ENOMEM. */
 int request_list_push(struct request_list *list, struct request *request);
 
-/* Those before it move up, since it is near to the front as a rule. */
+/* Requests before it are moved up, since it is usually near the front. */
 struct request *request_list_take(struct request_list *list, uint32_t at);
 
 void request_list_clear(struct request_list *list);
@@ -125,16 +125,16 @@ static inline void *outstanding_entry(const struct map *map, uint64_t key)
 	return map_get(map, key, &value) ? (void *)(uintptr_t)value : NULL;
 }
 
-/* Ends the request of a completion. Returns 1; 0: it is not known; or -ENOMEM. */
+/* Completes the request of a completion. Returns 1; 0: it is not known; or -ENOMEM. */
 typedef int end_fn(struct outstanding *o, const struct completion *completion);
 
 /* Its post has not been read yet. Returns 0 or -ENOMEM. */
 int early_add(struct outstanding *o, const struct completion *completion);
 
-/* A post to @queue has come: does a completion that came before it belong to it? 0 or -ENOMEM. */
+/* A post to @queue has come: does an earlier completion belong to it? 0 or -ENOMEM. */
 int early_match(struct outstanding *o, const struct queue *queue, int64_t now, end_fn *end);
 
-/* Is a post still to come at @time? */
+/* Is a post still expected at @time? */
 bool early_is_awaited(const struct outstanding *o, int64_t time);
 
 void early_fini(struct outstanding *o);
@@ -144,24 +144,24 @@ int stream_pass(struct outstanding *o, const struct queue *qp, struct request *r
 		bool receive);
 
 /*
- * The number begins anew at @time: with a new queue pair, or from RESET on. What its peer did
- * since may have been read before that.
+ * The number is used anew from @time on: by a new queue pair, or after RESET. Later events of its
+ * peer may have been read before this.
  */
 void stream_forget(struct outstanding *o, uint32_t number, int64_t time);
 
 /* Are both ends recorded? */
 bool stream_has_both_ends(const struct outstanding *o, const struct stream *stream);
 
-/* Is there still a queue pair that may receive what is sent? */
+/* Is there still a queue pair that may receive its messages? */
 bool stream_has_receiver(const struct outstanding *o, const struct stream *stream);
 
-/* Were messages received long ago that nobody has posted? They went round the verbs. */
+/* Were messages received long ago without a post? Then the sender bypassed the verbs. */
 bool stream_is_unseen(const struct outstanding *o, const struct stream *stream, int64_t time);
 
 /* Has the post of each message that was received been read? */
 bool stream_is_all_posted(const struct outstanding *o);
 
-/* Note no more of it. */
+/* Do not follow it any more. */
 void stream_leave(struct stream *stream);
 
 void stream_free(struct outstanding *o, struct stream *stream);

@@ -1,9 +1,9 @@
 /*
- * Messages that one end has seen complete, and the other has not
+ * Messages that have completed at one end, but not at the other
  *
  * A stream has the two-sided messages from one queue pair number to another. Both ends complete
- * them in the same order, so that it is enough to have those of the end that is ahead. Datagrams
- * may get lost: those that nobody has received for a second have been.
+ * them in the same order, so only those of the end that is ahead are stored. Datagrams may get
+ * lost: those that were not received within a second were.
  *
  * Not here: requests without a completion (outstanding.c).
  */
@@ -67,7 +67,7 @@ void stream_free(struct outstanding *o, struct stream *stream)
 	free(stream);
 }
 
-/* When the oldest was seen to be complete, as far as is known. */
+/* When the oldest one was known to be complete. */
 static int64_t time_of_first(const struct request_list *list)
 {
 	const struct request *first = request_list_at(list, 0);
@@ -134,7 +134,7 @@ static bool is_long(const struct request_list *list, int64_t now)
 	return list->count >= FOREIGN_MAX || (list->count && now - STALE_NS > time_of_first(list));
 }
 
-/* No more is kept of so many than that one end has seen them, the last at @now. */
+/* Count so many messages as complete at one end, the last at @now, without storing them. */
 static void count_only(struct stream *stream, bool receive, uint32_t messages, int64_t now)
 {
 	stream->dropped += messages;
@@ -156,7 +156,7 @@ static void give_up_oldest(struct stream *stream, bool receive, int64_t now)
 	count_only(stream, receive, 1, now);
 }
 
-/* One end has seen @request complete: it stays until the other end has, too. Takes it. */
+/* @request is complete at one end: it is stored until it is at the other end, too. Takes it. */
 static int note_message(struct outstanding *o, struct stream *stream, struct request *request,
 			bool receive)
 {
@@ -205,7 +205,7 @@ int stream_pass(struct outstanding *o, const struct queue *qp, struct request *r
 	return err;
 }
 
-/* Were more messages of @queue received, but not seen to be sent, than it has outstanding? */
+/* Were more messages of @queue received without a recorded send than it has outstanding? */
 static bool lacks_sends(const struct outstanding *o, const struct queue *queue)
 {
 	const struct stream *stream =
@@ -220,7 +220,7 @@ static bool lacks_sends(const struct outstanding *o, const struct queue *queue)
 	return left;
 }
 
-/* Likewise of datagrams, which may go from one queue pair to many. */
+/* Likewise for datagrams, which may go from one queue pair to many. */
 static bool lacks_datagrams(const struct queue *queue, const struct stream *stream)
 {
 	uint32_t left = stream->receives.count;

@@ -1,9 +1,9 @@
 /*
  * Joining the pieces of one thread's payloads into rows
  *
- * The pieces of a payload arrive in order; only a signal handler can put pieces of
- * another in between. After the last piece, the payload of a completion becomes a
- * row at once, those of a post when the post itself arrives.
+ * The pieces of a payload arrive in order; only a signal handler can write pieces of another in
+ * between. After the last piece, the payload of a completion becomes a row at once, those of a post
+ * when the post itself arrives.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -62,7 +62,7 @@ static int finish_payload(struct payloads *p, struct waiting *w)
 	return payload_rows_add(&p->ready, row, w->bytes);
 }
 
-/* Is it of the next request of the same post as the newest? Mostly it is. */
+/* Is it the next request of the same post as the newest? Usually it is. */
 static bool is_next(const struct waiting *newest, const struct event_payload *e)
 {
 	return newest && newest->object && newest->object == e->object && newest->of == e->of &&
@@ -98,7 +98,7 @@ static int finish_old(struct payloads *p, unsigned int keep)
 	return err;
 }
 
-/* Drop payloads of the oldest posts: these were lost. */
+/* Drop payloads of the oldest posts, which were lost. */
 static void drop_stale(struct payloads *p)
 {
 	while (p->waiting_bytes > STALE_BYTES) {
@@ -211,7 +211,7 @@ int payloads_post(struct payloads *p, const struct event_post *event, uint64_t n
 			continue;
 		}
 		if (!any)
-			of = w->of; /* the newest belong to this post */
+			of = w->of; /* the newest ones belong to this post */
 		any = true;
 		w->row.n = n;
 		if (carries && w->of == of)

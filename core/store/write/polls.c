@@ -1,12 +1,11 @@
 /*
  * Counting how often each thread polled each completion queue
  *
- * A thread counts its empty polls in its ring's head, one counter a CQ, and each
- * poll that is an event has the value of the counter. The thread that destroys a
- * CQ writes the counters of all threads as events and clears them, since another
- * CQ may get the same address. That event comes through another ring than the
- * polls, maybe before them; so it only marks the counter as dead, and later polls
- * start a new life of it.
+ * A thread counts its empty polls in its ring's head, with one counter for each CQ, and each poll
+ * event has the value of the counter. The thread that destroys a CQ writes the counters of all
+ * threads as events and clears them, since another CQ may get the same address. That event comes
+ * through another ring than the polls, possibly before them; so it only marks the counter as dead,
+ * and later polls start a new life of it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,17 +13,17 @@
 #include "core/store/write/writer_priv.h"
 #include "core/wire/ring.h"
 
-/* Limits, more than a program needs: what it writes must not fill our memory. */
+/* Limits, more than a program needs: its data must not exhaust the recorder's memory. */
 enum { COUNTERS_MAX = 1 << 16, COUNTS_MAX = 1 << 20 };
 
-#define EMPTY_MAX (1ull << 48) /* a thread would count for years: beyond, it is damage */
+#define EMPTY_MAX (1ull << 48) /* would take years of counting: larger values are damage */
 
 static uint64_t believe_count(uint64_t empty)
 {
 	return empty <= EMPTY_MAX ? empty : 0;
 }
 
-/* Find or make the counter; NULL without memory, or if there are too many. */
+/* Find or create the counter; NULL without memory, or if there are too many. */
 static struct poll_counter *find_counter(struct thread_log *log, uint64_t cq)
 {
 	struct poll_counter *counter;
@@ -101,7 +100,7 @@ struct thread_log *polls_find_log(struct writer *writer, uint32_t ring, uint32_t
 	return NULL;
 }
 
-/* The ring of its thread was not read yet: keep the count until that thread is known. */
+/* The ring of its thread was not read yet: store the count until that thread is known. */
 static int keep_count(struct writer *writer, const struct event_count *event)
 {
 	struct event_count *more;

@@ -1,10 +1,9 @@
 /*
  * Processes, their images and their forks
  *
- * A ring has only the pid of its process. A second EVENT_PROCESS from a pid starts
- * a new process of the trace: after exec, or because the pid was used again. Rings
- * of that pid that arrived in the meantime belong to the new image; those before
- * have ended with the old one.
+ * A ring has only the pid of its process. A second EVENT_PROCESS from a pid starts a new process of
+ * the trace: after exec, or because the pid was reused. Rings of that pid that arrived in the
+ * meantime belong to the new image; earlier ones have ended with the old one.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -39,7 +38,7 @@ struct known_process *processes_of_pid(struct writer *writer, int pid)
 	return NULL;
 }
 
-/* The old image ends here; the rings from that of @log on belong to the new one. */
+/* The old image ends at this time; the rings from that of @log on belong to the new one. */
 static int new_image(struct writer *writer, struct thread_log *log, int64_t time)
 {
 	uint32_t old = log->process, id;
@@ -50,7 +49,7 @@ static int new_image(struct writer *writer, struct thread_log *log, int64_t time
 	before->over_at = time;
 	if (before->ending && strcmp(before->ending, "exec") != 0)
 		err = WRITER_RUN(writer, process_end, "uidt", old, time, before->status,
-				 before->ending); /* its pid was used again */
+				 before->ending); /* its pid was reused */
 	else
 		err = WRITER_RUN(writer, process_end, "uidt", old,
 				 before->ending ? before->ends : time, -1, "exec");
@@ -108,8 +107,8 @@ static int add_limits(struct writer *writer, uint32_t process, const struct even
 }
 
 /*
- * @at: strings of "NAME=value", each with its '\0', @n bytes. The guest sends only what may be
- * recorded; one of another version may have had no list.
+ * @at: strings of "NAME=value", each with its '\0', @n bytes. The guest sends only variables that
+ * may be recorded; one of another version may have had no list.
  */
 static int add_environ(struct writer *writer, uint32_t process, const char *at, size_t n)
 {
@@ -133,7 +132,7 @@ static int add_environ(struct writer *writer, uint32_t process, const char *at, 
 	return writer->err;
 }
 
-/* What its parent has must stay as long as it does. */
+/* Its parent's objects are needed as long as it is alive. */
 static int note_parent(struct writer *writer, struct known_process *p,
 		       const struct event_process *event)
 {
@@ -188,7 +187,7 @@ int processes_event(struct writer *writer, struct thread_log *log,
 	return writer->err;
 }
 
-/* Files of the process that were mapped where a new one is. */
+/* Files of the process whose address is reused by a new one. */
 static int note_covered(struct writer *writer, uint32_t process, const struct event_module *event)
 {
 	sqlite3_stmt *stmt = writer->statements[STATEMENT_covered];
@@ -239,7 +238,7 @@ static const char *const hows[FORK_HOWS] = {
 	[FORK_EXEC] = "exec",
 };
 
-/* "HANDLE:DESCRIPTOR ..."; NULL: there are none. */
+/* "HANDLE:DESCRIPTOR ..."; NULL: none. */
 static const char *list_staying(const struct event_fork *event, char *text, size_t size)
 {
 	const struct event_descriptor *at =
@@ -307,11 +306,13 @@ int processes_spawned(struct writer *writer, struct thread_log *log,
 
 	if (event->head.words * 8u < sizeof(*event))
 		return -EBADMSG;
-	/* an exec that failed is reported, and the process goes on; others do not matter here */
+	/*
+	 * an exec that failed is reported, and the process continues; other errors are irrelevant
+	 */
 	if (event->error && p->ending == hows[FORK_EXEC])
 		p->ending = NULL;
 	if (event->fork_seq != log->fork_seq)
-		return 0; /* a signal handler made another meanwhile */
+		return 0; /* a signal handler created another meanwhile */
 	return WRITER_RUN(writer, spawned, "uidd", log->id, log->fork_n, event->pid, event->error);
 }
 
@@ -325,11 +326,14 @@ int processes_exit(struct writer *writer, struct thread_log *log, const struct e
 		return -EBADMSG;
 	p->ending = endings[event->how];
 	p->status = (event->status & 0xff) << 8;
-	/* in another PID namespace nobody sees it die: this is the only report of its end */
+	/*
+	 * if it is in another PID namespace its death is not visible: this is the only report of
+	 * its end
+	 */
 	return WRITER_RUN(writer, process_end, "uidt", p->id, time, p->status, p->ending);
 }
 
-/* Is no event of the process missing? The one that reports its exit may be among these. */
+/* Is no event of the process missing? The one that reports its exit may be lost. */
 static bool heard_all(const struct writer *writer, const struct known_process *p)
 {
 	for (size_t i = 0; i < writer->nlogs; i++)

@@ -1,8 +1,7 @@
 /*
- * Copies of a growing trace, and what the next trace of a rotation repeats
+ * Copies of a growing trace, and events that the next trace of a rotation repeats
  *
- * A copy is completed like a trace whose program has ended, so any reader of
- * traces can read it.
+ * A copy is completed like a trace whose program has ended, so any reader of traces can read it.
  */
 #include "core/store/finish/complete.h"
 #include "core/store/db/file.h"
@@ -51,7 +50,7 @@ static int copy_database(struct writer *writer, const char *path)
 	return err;
 }
 
-/* Beside @path first: a copy that is not whole never has its name. */
+/* Written beside @path first, so that an incomplete copy never has that name. */
 static int write_copy(struct writer *writer, const char *path, const char *why)
 {
 	char beside[FILE_BESIDE];

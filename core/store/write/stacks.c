@@ -1,9 +1,9 @@
 /*
  * Call stacks, each stored once
  *
- * A program calls verbs from few places: the stacks seen so far are in a hash table
- * with open addressing, by process and by the newest of their modules (an address
- * is another place in another image, or after another file was mapped there).
+ * A program calls verbs from few places: the stacks seen so far are in a hash table with open
+ * addressing, by process and by the newest of their modules (an address has another meaning in
+ * another image, or after another file was mapped at it).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -29,7 +29,7 @@ static bool is_same_stack(const struct known_stack *stack, uint64_t hash, uint32
 	       stack->nframes == n && !memcmp(stack->frames, frames, n * sizeof(*frames));
 }
 
-/* The stack's place, or the empty one where it would be. */
+/* The stack's entry, or an empty one for it. */
 static struct known_stack **find_place(struct known_stack **table, size_t size, uint64_t hash,
 				       uint32_t process, uint32_t modules, const uint64_t *frames,
 				       uint32_t n)
@@ -41,7 +41,7 @@ static struct known_stack **find_place(struct known_stack **table, size_t size, 
 	return &table[i];
 }
 
-/* Of a trace that forgets, a stack that has rows must be found again, to delete them. */
+/* In a trace that deletes events, a stack with rows must be found again, to delete them. */
 static bool is_useless(const struct writer *writer, const struct known_stack *stack)
 {
 	const struct known_process *process = processes_find(writer, stack->process);
@@ -56,7 +56,7 @@ static void free_stack(struct known_stack *stack)
 	free(stack);
 }
 
-/* A table of @size without those that are useless. */
+/* A table of @size without useless ones. */
 static int rebuild_table(struct writer *writer, size_t size)
 {
 	struct known_stack **table = calloc(size, sizeof(struct known_stack *));
@@ -81,7 +81,7 @@ static int rebuild_table(struct writer *writer, size_t size)
 	return 0;
 }
 
-/* Make room for one more. */
+/* Make space for one more. */
 static int grow_table(struct writer *writer)
 {
 	size_t size = 1024, left = 0;
@@ -134,7 +134,7 @@ static struct known_stack *make_stack(struct writer *writer, const struct known_
 	return stack;
 }
 
-/* NULL: there are too many, or writer->err says why. */
+/* NULL: there are too many, or writer->err has the reason. */
 static struct known_stack *find_stack(struct writer *writer, uint32_t process, uint32_t modules,
 				      const uint64_t *frames, uint32_t nframes)
 {

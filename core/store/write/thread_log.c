@@ -1,11 +1,11 @@
 /*
- * The threads of a trace being made
+ * The threads of a trace that is being written
  *
- *	ring of a thread that ended -> ring of the next: two logs, one after the other
+ * 	ring of a thread that ended -> ring of the next: two logs, one after the other
  *
- * A log has the state of a thread: its position, its calls that have not returned,
- * and its events of the data plane that are not in a chunk yet. The number of an
- * event is its number in the ring, less the events of earlier threads of the ring.
+ * A log has the state of a thread: its position, its calls that have not returned, and its events
+ * of the data plane that are not in a chunk yet. The number of an event is its number in the ring,
+ * less the events of earlier threads of the ring.
  *
  * Not here: storing events (writer.c).
  */
@@ -188,7 +188,7 @@ int thread_log_waited(struct writer *writer, struct thread_log *log,
 			  (int64_t)event->times, whys[event->why]);
 }
 
-/* Note missing events that were not lost for lack of room. */
+/* Note missing events that were not lost for lack of space. */
 static int cover_events(struct writer *writer, struct thread_log *log, uint64_t n, int64_t time,
 			const char *what, uint64_t times, const char *why)
 {

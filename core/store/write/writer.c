@@ -1,15 +1,14 @@
 /*
  * Writing a trace
  *
- * Events of the data plane go into the thread's batch, and a full batch becomes a
- * row of table `chunk`; all others go straight into their tables. A transaction
- * lasts from one flush to the next. Meanwhile the file is in WAL mode, locked by
- * us, and its meta has "recording" with our pid. Whoever finds that without our
- * lock knows that we died, and completes the trace (complete.c) as writer_finish()
- * does.
+ * Events of the data plane go into the thread's batch, and a full batch becomes a row of table
+ * `chunk`; all others go straight into their tables. A transaction lasts from one flush to the
+ * next. Meanwhile the file is in WAL mode, locked by this process, and its meta has "recording"
+ * with its pid. A reader that finds that without the lock knows that the recorder died, and
+ * completes the trace (complete.c) as writer_finish() does.
  *
- * Not here: its end, and what is lost when it fails (writer_end.c), threads (thread_log.c),
- * control verbs (calls.c), processes (processes.c).
+ * Not here: its end, and losses after a failure (writer_end.c), threads (thread_log.c), control
+ * verbs (calls.c), processes (processes.c).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -30,8 +29,8 @@
 
 enum {
 	COMMIT_BYTES = 16 << 20,
-	LOG_PAGES = 1024,   /* of the write-ahead log, before they go into the file */
-	LOG_PART = 8,       /* of a file that has a limit, in the log */
+	LOG_PAGES = 1024,   /* of the write-ahead log, before they are moved into the file */
+	LOG_PART = 8,       /* maximal part of the log in a file with a size limit */
 	DAMAGE_ROWS = 1000, /* the most rows of a thread in `coverage` */
 };
 
@@ -52,7 +51,7 @@ static int prepare_statements(struct writer *writer)
 	return err;
 }
 
-/* Where the file has a limit, its log has one in proportion. */
+/* If the file has a limit, its log has one in proportion. */
 static int begin_log(struct writer *writer, uint64_t most)
 {
 	uint64_t pages = most / LOG_PART / 4096;
@@ -136,7 +135,7 @@ int writer_create(const char *path, const struct writer_info *info, struct write
 		err = sql_open(path, SQLITE_OPEN_READWRITE, &writer->db);
 	if (!err)
 		err = begin_transaction(writer, info);
-	/* of a part of the posts and polls, none can be said to be outstanding */
+	/* in a sample of the posts and polls, outstanding requests are not known */
 	if (!err && info->cuts && !(info->filter && *info->filter) && info->one_of <= 1)
 		err = outstanding_new(&writer->outstanding);
 	if (err)
@@ -159,7 +158,7 @@ int writer_describe(struct writer *writer, const char *command, const char *devi
 	return writer->err;
 }
 
-/* What is recorded as it happens cannot be made again, and may need the room. */
+/* A live recording cannot be repeated, and may need the space of the previous trace. */
 static void forget_before(struct writer *writer)
 {
 	if (writer->before)
@@ -167,7 +166,7 @@ static void forget_before(struct writer *writer)
 	writer->before = false;
 }
 
-/* All is in the tables, but for posts that have not ended. */
+/* Everything is in the tables, except for posts that have not ended. */
 static int commit_transaction(struct writer *writer)
 {
 	writer->chunk_bytes = 0;
@@ -219,7 +218,7 @@ static int take_notify(struct writer *writer, struct thread_log *log,
 
 enum { SANDBOX_TEXT = 400 };
 
-/* What the recorder cannot do in a program whose filter of system calls forbids it. */
+/* Operations that the recorder cannot do in a program whose filter of system calls forbids them. */
 static const char *describe_sandbox(uint32_t denied, char text[SANDBOX_TEXT])
 {
 	static const struct {
@@ -369,7 +368,7 @@ static int take_event(struct writer *writer, struct thread_log *log, const struc
 
 		return err ? err : take_post(writer, log, (const void *)event, n, time);
 	}
-	/* the recorder may have kept the thread waiting between two parts of a post */
+	/* the thread may have waited for the recorder between two parts of a post */
 	if (log->batch->open && event->type != EVENT_WAITED) {
 		batch_close(log->batch);
 		writer_cover(writer, log, log->batch->last_n, time, "cut", 0, "the rest of a post");
@@ -380,8 +379,8 @@ static int take_event(struct writer *writer, struct thread_log *log, const struc
 }
 
 /* Count damage, and note it in `coverage`; after DAMAGE_ROWS rows the last one counts the rest. */
-static int tell_damage(struct writer *writer, struct thread_log *log, uint64_t n, int64_t time,
-		       uint64_t times, const char *detail)
+static int report_damage(struct writer *writer, struct thread_log *log, uint64_t n, int64_t time,
+			 uint64_t times, const char *detail)
 {
 	writer->damaged += times;
 	log->damaged += times;
@@ -414,7 +413,7 @@ static int count_damaged(struct writer *writer, struct thread_log *log, uint64_t
 
 	snprintf(detail, sizeof(detail), "an event cannot be read (%s)",
 		 type < EVENT_TYPES && names[type] ? names[type] : "of no known type");
-	tell_damage(writer, log, n, time, 1, detail);
+	report_damage(writer, log, n, time, 1, detail);
 	return writer->err ? writer->err : -EBADMSG;
 }
 
@@ -437,7 +436,7 @@ int writer_event(struct writer *writer, uint32_t thread, const struct event_head
 		log->first_ticks = event->ticks;
 	writer->events++;
 	if (!timely)
-		tell_damage(writer, log, n, time, 1, "the time of an event cannot be read");
+		report_damage(writer, log, n, time, 1, "the time of an event cannot be read");
 	err = take_event(writer, log, event, n, time);
 	if (batch_full(log->batch) && !thread_log_flush(writer, log) &&
 	    writer->chunk_bytes > COMMIT_BYTES)
@@ -482,8 +481,8 @@ int writer_damage(struct writer *writer, uint32_t thread, uint64_t bytes, uint64
 	char detail[96];
 
 	snprintf(detail, sizeof(detail), "%" PRIu64 " bytes of the ring cannot be read", bytes);
-	return tell_damage(writer, log, log->n + 1, log->last > INT64_MIN ? log->last : log->start,
-			   events, detail);
+	return report_damage(writer, log, log->n + 1,
+			     log->last > INT64_MIN ? log->last : log->start, events, detail);
 }
 
 int writer_ringless(struct writer *writer, uint32_t threads)

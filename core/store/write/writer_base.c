@@ -1,8 +1,8 @@
 /*
- * What all files of a writer use: its first failure, times that are possible, what was lost
+ * Shared by all files of a writer: its first failure, valid times, losses
  *
- * A trace whose last name is removed while it is written, or that somebody cuts off, is a failure
- * as well: SQLite would go on writing and notice nothing.
+ * It is a failure, too, if the last name of the trace is removed while it is being written, or if
+ * it is truncated: SQLite would continue writing without noticing.
  */
 #include <errno.h>
 #include <sys/stat.h>
@@ -27,7 +27,7 @@ int writer_cover(struct writer *writer, const struct thread_log *log, uint64_t n
 			  detail);
 }
 
-/* The latest possible time of an event, with room for clocks being set and for reboots. */
+/* The latest possible time of an event, with a margin for clock changes and reboots. */
 static int64_t latest_time(const struct writer *writer)
 {
 	struct timespec now;

@@ -1,11 +1,11 @@
 /*
- * The end of a trace, which may be that it can be written no longer
+ * The end of a trace, normal or after a failure
  *
- * What counts is what was committed. After a failure the transaction that was open is undone, and
- * the events of it that had been read are counted as `unwritten` in table `coverage`, by a
- * transaction that is small enough for the room that is left.
+ * Only committed events count. After a failure the open transaction is undone, and its events are
+ * counted as `unwritten` in table `coverage`, by a transaction that is small enough for the
+ * remaining space.
  *
- * Not here: how it is noticed that the file is gone (writer_base.c).
+ * Not here: noticing that the file was removed (writer_base.c).
  */
 #include <stdio.h>
 #include <string.h>
@@ -34,7 +34,7 @@ struct writer_progress writer_progress(const struct writer *writer)
 					 writer->before && !writer->committed };
 }
 
-/* It may fail as what came before it did: then the trace is interrupted, and has no number. */
+/* It may fail for the same reason: then the trace is interrupted, without a count. */
 static void note_unwritten(struct writer *writer)
 {
 	uint64_t events = writer->events - writer->committed;
@@ -94,7 +94,7 @@ void writer_drop(struct writer *writer, const char *path)
 	file_put_back(path);
 }
 
-/* Has somebody else put a file there meanwhile, as another recorder may? */
+/* Has another process created a file of that name meanwhile, as another recorder may? */
 static bool is_taken(const struct writer *writer, const char *path)
 {
 	struct stat there, ours;
@@ -103,7 +103,7 @@ static bool is_taken(const struct writer *writer, const char *path)
 	       (there.st_dev != ours.st_dev || there.st_ino != ours.st_ino);
 }
 
-/* Of the new trace and the one of before, one stays. */
+/* Choose between the new trace and the previous one. */
 static void choose_trace(struct writer *writer, int err)
 {
 	bool before = writer->before,

@@ -1,5 +1,5 @@
 /*
- * What a trace says of itself from the start: table `meta`
+ * The initial description of a trace: table `meta`
  */
 #include <inttypes.h>
 #include <stdio.h>

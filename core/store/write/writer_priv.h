@@ -1,8 +1,7 @@
 #pragma once
 /*
- * The insides of a writer, for the files that make it up: writer_base.c (what all of them use),
- * writer.c (transactions), writer_end.c (its end), thread_log.c (threads), calls.c (control verbs),
- * stacks.c, polls.c, processes.c.
+ * Internals of a writer: writer_base.c (shared functions), writer.c (transactions), writer_end.c
+ * (its end), thread_log.c (threads), calls.c (control verbs), stacks.c, polls.c, processes.c.
  *
  * One thread.
  */
@@ -24,9 +23,9 @@ struct pending {
 	bool ours;
 	bool stored; /* its row is in `call` already, without an end */
 	uint32_t stack;
-	uint64_t handle;                    /* the object that it acts on; 0: unknown */
+	uint64_t handle;                    /* the object that it uses; 0: unknown */
 	char *args;                         /* JSON */
-	uint64_t async_type, async_element; /* of an ibv_async_event that it takes or returns */
+	uint64_t async_type, async_element; /* of an ibv_async_event, input or output */
 	uint64_t got;                       /* the CQ of ibv_get_cq_event() */
 	enum object_kind parent_kind;       /* of `parent` */
 	uint64_t parent;                    /* the first handle among its arguments; 0: none */
@@ -35,14 +34,14 @@ struct pending {
 /* Polls of one CQ by one thread. */
 struct poll_counter {
 	uint64_t cq;
-	uint32_t life; /* how often the address was used again */
+	uint32_t life; /* how many times the address was reused */
 	bool dirty;    /* differs from its row */
 	bool dead;     /* destroyed, at @died: later polls are of the next life */
 	uint64_t died; /* ticks */
 	uint64_t polls, completions;
 	uint64_t empty;   /* in this life, as far as known */
-	uint64_t seen;    /* the thread's counter in the last event */
-	uint64_t carried; /* of `empty`: counted in the trace before this one */
+	uint64_t seen;    /* the thread's counter in its last event */
+	uint64_t carried; /* of `empty`: already counted in the previous trace */
 	int64_t last;     /* ns */
 };
 
@@ -54,30 +53,30 @@ struct thread_log {
 	int pid;
 	uint64_t n;          /* of the last event */
 	uint64_t settled;    /* all events up to this one are in the tables */
-	uint64_t past;       /* of events up to this one the tables have what is needed: forget.c */
-	uint64_t followed;   /* the live reader has not read chunks that begin after it */
-	uint32_t base;       /* seq of the event before its first: rings are used again */
+	uint64_t past;       /* up to this event the tables have only needed events: forget.c */
+	uint64_t followed;   /* the live reader has not read chunks that begin after this event */
+	uint32_t base;       /* seq of the event before its first: rings are reused */
 	int64_t start, last; /* ns */
 	int64_t gone;        /* when the thread ended; 0: not known */
 	bool ended;
-	struct batch *batch; /* NULL when the thread has ended */
+	struct batch *batch; /* NULL after the thread has ended */
 	struct payloads payloads;
 	struct pending *pending; /* innermost last */
 	size_t npending, pending_size;
 	struct poll_counter *counters;
 	size_t ncounters, counter;     /* counter: the one found last */
-	uint64_t lost;                 /* events that found no room */
+	uint64_t lost;                 /* events without space in the ring */
 	int64_t lost_first, lost_last; /* ns */
 	struct {
 		uint64_t events;
 		int64_t first, last; /* ns */
 	} over;                      /* events that were overwritten: cut.c */
-	struct known_stack **sites;  /* by the number of the site; NULL: not known */
+	struct known_stack **sites;  /* by site number; NULL: not known */
 	uint32_t nsites;
-	uint32_t fork_seq; /* of the last EVENT_FORK, and its event */
+	uint32_t fork_seq; /* that of the last EVENT_FORK, and its event */
 	uint64_t fork_n;
 	uint64_t first_ticks; /* of the first event that was read */
-	uint64_t missed;      /* events before the first that was read */
+	uint64_t missed;      /* events before the first one that was read */
 	uint64_t damaged;     /* events that cannot be read */
 	uint32_t damage_rows;
 	int64_t damage_row;    /* the last row in `coverage` */
@@ -87,43 +86,43 @@ struct thread_log {
 struct known_process {
 	uint32_t id;
 	int pid;
-	bool described;     /* its EVENT_PROCESS has come */
+	bool described;     /* its EVENT_PROCESS was read */
 	bool over;          /* it has ended, and all its events have arrived */
-	bool left;          /* nobody has its objects any more */
+	bool left;          /* no other process has its objects */
 	int64_t over_at;    /* when it has ended */
 	uint32_t parent;    /* the process that it was forked from; 0: none, or not known */
-	uint32_t fork_seq;  /* and the fork's number there */
-	uint32_t logs;      /* its threads that are in the trace */
+	uint32_t fork_seq;  /* and the fork's number in that process */
+	uint32_t logs;      /* its threads in the trace */
 	uint32_t children;  /* processes in the trace that were forked from it */
-	const char *ending; /* 'exit', '_exit', 'exec': the end that it has announced; or NULL */
+	const char *ending; /* 'exit', '_exit', 'exec': the announced end; or NULL */
 	int status;         /* for 'exit' and '_exit', as from waitpid() */
 	int64_t ends;       /* for 'exec': its time */
 };
 
-/* A stack that has a number. */
+/* A stack with a number. */
 struct known_stack {
 	uint64_t hash;
 	uint32_t id, process;
 	uint32_t modules; /* the highest serial of its frames' */
 	uint32_t nframes;
-	uint32_t sites; /* of threads that run: these need it in memory */
+	uint32_t sites; /* sites of running threads that need it in memory */
 	bool stored;    /* its rows are in the trace */
 	bool marked;    /* stacks_forget() */
-	int64_t used;   /* time of the last event that has it */
+	int64_t used;   /* time of the last event with it */
 	uint64_t *frames;
 };
 
-/* An object file where another one was mapped later. */
+/* An object file whose address was later mapped by another. */
 struct old_module {
 	int64_t id;
-	uint32_t process, serial; /* serial: of the other one */
+	uint32_t process, serial; /* serial: that of the later one */
 	uint64_t start, end;
 };
 
-/* What a cut means for the control plane: forget.c */
+/* The effect of a cut on the control plane: forget.c */
 struct control_cut {
 	int64_t time;
-	int64_t limit; /* objects that were gone before it are not named by what is kept */
+	int64_t limit; /* no remaining event refers to objects that were destroyed before it */
 	uint32_t nlogs;
 	struct event_id *ends; /* the last events of threads that had not ended, by thread */
 	size_t nends;
@@ -224,12 +223,12 @@ struct writer {
 	uint64_t payload_seed;
 	sqlite3_stmt *statements[STATEMENT_COUNT];
 	struct clock clock;
-	int64_t horizon; /* times up to it are known to be possible */
+	int64_t horizon; /* times up to it are known to be valid */
 	bool live;
 	int err; /* the failure that stopped the writer */
 	bool stopped;
-	bool before;     /* a trace that was there is set aside */
-	int file;        /* O_PATH: the trace itself, whatever has its name; -1 */
+	bool before;     /* a previous trace is set aside */
+	int file;        /* O_PATH: the trace itself, even if it was renamed; -1 */
 	int64_t longest; /* that it was */
 	struct thread_log **logs;
 	size_t nlogs, logs_size;
@@ -237,53 +236,53 @@ struct writer {
 	size_t nprocesses;
 	struct known_stack **stacks; /* open addressing, a power of two */
 	size_t nstacks, stacks_size;
-	uint32_t stack_ids; /* the last that was given */
+	uint32_t stack_ids; /* the last id used */
 	struct packer packer;
 	struct text args, out;
-	struct event_count *counts; /* of threads that are not known yet */
+	struct event_count *counts; /* for threads that are not known yet */
 	size_t ncounts;
 	uint64_t events, lost, damaged;
-	uint64_t committed;              /* of the events: in the file, whatever happens to us */
+	uint64_t committed;              /* of these events: committed, so they survive a kill */
 	uint64_t chunk_bytes;            /* since the last commit */
 	uint64_t kept;                   /* bytes of all chunks */
-	uint64_t kept_to_cut;            /* of these, those before the last cut */
+	uint64_t kept_to_cut;            /* of these, before the last cut */
 	uint64_t overwritten;            /* events */
 	uint64_t committed_overwritten;  /* of these, as `committed` */
-	struct outstanding *outstanding; /* NULL: what is kept begins anywhere */
-	struct cut *cuts;                /* that nothing was deleted for yet, oldest first */
+	struct outstanding *outstanding; /* NULL: no cuts; the data plane may begin at any event */
+	struct cut *cuts;                /* cuts without deletion so far, oldest first */
 	size_t ncuts;
-	struct needed *needed;  /* NULL: the control plane is kept in full */
-	uint64_t most;          /* bytes that the file is to have; 0: any number */
-	int64_t time;           /* of the event that is taken */
-	uint64_t size, grown;   /* bytes in use when looked at last; by how much so far */
-	uint64_t grown_to_cut;  /* the latter, at the last cut */
-	uint64_t looked_at;     /* events when it was looked at last: writer_has_more(), */
-	uint64_t looked_kept;   /* and bytes of chunks */
+	struct needed *needed;  /* NULL: the control plane is stored completely */
+	uint64_t most;          /* limit of the file size in bytes; 0: none */
+	int64_t time;           /* of the current event */
+	uint64_t size, grown;   /* bytes in use at the last measurement; growth so far */
+	uint64_t grown_to_cut;  /* the growth at the last cut */
+	uint64_t looked_at;     /* number of events at the last measurement: writer_has_more(), */
+	uint64_t looked_kept;   /* and size of chunks */
 	int64_t last_cut;       /* its time */
-	struct control_cut due; /* what is before it is to be forgotten; time INT64_MIN: no */
-	int64_t read_to;        /* the live reader has read what was before that */
+	struct control_cut due; /* events before it must be deleted; time INT64_MIN: none */
+	int64_t read_to;        /* the live reader has read the events before that */
 	struct map open;        /* calls that had not returned at the cut, by thread and n */
 	struct event_id *late;  /* the same as a list */
 	size_t nlate;
 	struct old_module *old_modules;
 	size_t nold_modules;
 	struct {
-		uint64_t lost, over; /* events of threads that were forgotten */
+		uint64_t lost, over; /* events of threads that were deleted */
 		int64_t first, last;
 		uint64_t threads, processes, stacks; /* rows */
 	} gone;
 	uint64_t discarded;
-	struct cut *base;              /* where the trace begins; NULL: it is whole */
-	int64_t base_first, base_last; /* ids of what it carries; 0: not in the table */
+	struct cut *base;              /* the beginning of the trace; NULL: it is whole */
+	int64_t base_first, base_last; /* ids of its carried chunks; 0: not in the table */
 	struct writer_alarms alarms;
 	bool unread;            /* table `unread` has chunks */
-	bool followed;          /* by a live reader: chunks that it has not read are kept for it */
+	bool followed;          /* by a live reader: chunks that it has not read are not deleted */
 	int64_t last;           /* ns */
 	struct direct *directs; /* functions of providers that were called */
 	size_t ndirects;
 };
 
-/* Run a statement of the list: sql_run(), and remember a failure. */
+/* Run a statement of the list: sql_run(), and store a failure. */
 #define WRITER_RUN(writer, name, ...) \
 	writer_fail(writer, sql_run((writer)->statements[STATEMENT_##name], __VA_ARGS__))
 
@@ -294,57 +293,59 @@ int writer_follow(struct writer *writer);
 int writer_followed(struct writer *writer, uint32_t thread, uint64_t first_n);
 void writer_unfollow(struct writer *writer);
 
-/* One event of a post, which may have several: the number and time of the first, and so on. */
+/* One event of a post, which may have several: the number and time of the first one, and so on. */
 struct cut_part {
 	uint64_t n;
 	int64_t time;
 	uint32_t first, stack;
 };
 
-/* forget.c: begin; what a cut now would mean; forget what is before writer->due. 0 or -errno. */
+/* forget.c: begin; the effect of a cut now; delete events before writer->due. 0 or -errno. */
 int forget_init(struct writer *writer, bool cuts);
 int forget_note(struct writer *writer, struct control_cut *ret_cut);
 int forget_past(struct writer *writer);
 void forget_fini(struct writer *writer);
-/* forget_rows.c: threads, processes and what else no event that is kept needs. */
+/* forget_rows.c: delete threads, processes and other rows that no remaining event needs. */
 int forget_rows_init(struct writer *writer);
 int forget_rows(struct writer *writer);
 
-/* cut_carry.c: do requests that a trace must have of the time before it belong to the thread? */
+/* cut_carry.c: does the thread have requests from before the cut that the trace must have? */
 bool cuts_have_thread(const struct writer *writer, uint32_t thread);
 /* The stacks of these. */
 void cuts_mark_stacks(const struct writer *writer, void (*mark)(void *arg, uint32_t stack),
 		      void *arg);
 
-/* And note events, where writer->outstanding is not NULL. 0 or the writer's failure. */
+/* And note events, unless writer->outstanding is NULL. 0 or the writer's failure. */
 int cuts_post(struct writer *writer, struct thread_log *log, const struct event_post *event,
 	      const struct cut_part *part);
 int cuts_poll(struct writer *writer, struct thread_log *log, const struct event_poll *event,
 	      uint64_t n, int64_t time, uint32_t stack);
 int cuts_notify(struct writer *writer, struct thread_log *log, const struct event_notify *event,
 		uint64_t n, int64_t time);
-/* A control verb that has succeeded; @out: what it wrote, as JSON. */
+/* A control verb that has succeeded; @out: its outputs, as JSON. */
 int cuts_call(struct writer *writer, const struct thread_log *log, const struct pending *call,
 	      const char *out, int64_t time);
 void cut_control_fini(struct control_cut *cut);
-/* cut.c: put what was carried into the tables; take it out, if a live reader would read it. */
+/* cut.c: put carried events into the tables; remove them, if a live reader would read them. */
 int cuts_show(struct writer *writer);
 int cuts_hide(struct writer *writer);
 void cuts_fini(struct writer *writer);
 
-/* Table `meta` of a new trace: what is recorded, on which machine, by whom. 0 or -errno. */
+/* Table `meta` of a new trace: what is recorded, on which machine, and by whom. 0 or -errno. */
 int writer_describe_run(struct writer *writer, const struct writer_info *info);
 
-/* Put all events so far into their tables. 0 or the writer's failure. */
+/* Store all events so far in their tables. 0 or the writer's failure. */
 int writer_store(struct writer *writer);
 
 void writer_free(struct writer *writer);
 
-/* writer_base.c: remember @err as the failure that stopped the writer, unless it is 0 or not the
-   first. */
+/*
+ * writer_base.c: store @err as the failure that stopped the writer, unless it is 0 or not the
+ * first.
+ */
 int writer_fail(struct writer *writer, int err);
 
-/* Note in table `coverage` that something could not be seen or read. */
+/* Note in table `coverage` that something could not be observed or read. */
 int writer_cover(struct writer *writer, const struct thread_log *log, uint64_t n, int64_t time,
 		 const char *what, uint64_t handle, const char *detail);
 
@@ -353,22 +354,25 @@ bool writer_is_timely(struct writer *writer, int64_t time);
 /* The time of @ticks; @otherwise if that is impossible: the program's ticks are not trusted. */
 int64_t writer_time(struct writer *writer, uint64_t ticks, int64_t otherwise);
 
-/* So many events of the thread are not in the trace any more. */
+/* Count events of the thread that are not in the trace any more. */
 void writer_count_over(struct writer *writer, struct thread_log *log, uint64_t events,
 		       int64_t begin, int64_t end);
-/* Bring the thread's row of table `loss` up to date; the row that is of no thread. */
+/* Update the thread's row of table `loss`; the row of no thread. */
 int writer_loss(struct writer *writer, struct thread_log *log);
 int writer_store_gone(struct writer *writer);
 
-/* What has become of the file that nothing in it is safe; NULL: nothing has. */
+/* Why nothing written to the file is safe; NULL: it is. */
 const char *writer_find_ruin(const struct writer *writer);
-/* Is the trace still where it was made, and as long? 0 or the writer's failure. */
+/* Is the trace still at its place, and not truncated? 0 or the writer's failure. */
 int writer_look(struct writer *writer);
 
-/* thread_log.c: events of all threads that are not in the tables: their posts are not whole */
+/*
+ * thread_log.c: number of events of all threads that are not in the tables, since their posts are
+ * incomplete
+ */
 uint64_t thread_logs_open(const struct writer *writer);
 
-/* thread_log.c: write the batch as a chunk; write all that is not in the tables yet. */
+/* thread_log.c: write the batch as a chunk; write everything that is not in the tables yet. */
 int thread_log_flush(struct writer *writer, struct thread_log *log);
 int thread_log_store(struct writer *writer, struct thread_log *log);
 int thread_log_waited(struct writer *writer, struct thread_log *log,
@@ -384,17 +388,17 @@ int calls_end(struct writer *writer, struct thread_log *log, const struct event_
 int calls_flush(struct writer *writer, struct thread_log *log);
 void calls_fini(struct thread_log *log);
 
-/* direct.c: take a call of a provider's own function; bring all rows up to date. */
+/* direct.c: add a call of a provider's own function; update all rows. */
 int direct_event(struct writer *writer, struct thread_log *log, const struct event_direct *event,
 		 uint64_t n, int64_t time);
 int direct_flush(struct writer *writer);
-/* Of a process that is forgotten. */
+/* The process is forgotten. */
 void direct_forget(struct writer *writer, uint32_t process);
 
 /* stacks.c: the number of a stack, 0 for none; @modules: the newest of its modules. */
 int stacks_number(struct writer *writer, uint32_t process, uint32_t modules, const uint64_t *frames,
 		  uint32_t nframes, uint32_t *ret_stack);
-/* A place that makes posts of the thread; and its stack, 0: not known. */
+/* A place of the thread's posts; its stack, 0: not known. */
 int stacks_site(struct writer *writer, struct thread_log *log, const struct event_site *event);
 uint32_t stacks_use(struct writer *writer, struct known_stack *stack);
 static inline uint32_t stacks_of_site(struct writer *writer, const struct thread_log *log,
@@ -406,32 +410,32 @@ static inline uint32_t stacks_of_site(struct writer *writer, const struct thread
 }
 /* The thread has ended. */
 void stacks_free_sites(struct thread_log *log);
-/* Forget those that no event at @time or later has, and none that is needed. 0 or -errno. */
+/* Forget stacks that no event at @time or later uses, except needed ones. 0 or -errno. */
 int stacks_forget(struct writer *writer, int64_t time);
-/* Does a stack that is in the trace, and is older than @module's successor, have a frame in it? */
+/* Does a stored stack that is older than @module's successor have a frame in @module? */
 bool stacks_have_module(const struct writer *writer, const struct old_module *module);
 void stacks_fini(struct writer *writer);
 
 /* polls.c: count a poll; *@ret_empty: empty polls since the last recorded one. */
 int polls_count(struct writer *writer, struct thread_log *log, const struct event_poll *event,
 		int64_t time, uint64_t *ret_empty);
-/* A counter as it was when its CQ was destroyed. */
+/* The final value of a counter, when its CQ was destroyed. */
 int polls_destroyed(struct writer *writer, const struct event_count *event, size_t bytes);
-/* Take the counters of the new thread @log that arrived before it. */
+/* Add the counters of the new thread @log that arrived before it. */
 int polls_adopt(struct writer *writer, struct thread_log *log);
-/* Take the counters in a ring's head when its thread ends. */
+/* Add the counters in a ring's head when its thread ends. */
 int polls_final(struct writer *writer, struct thread_log *log, const struct ring_head *head);
-/* The log of a thread, by its ring; NULL: it was not read yet. */
+/* The log of the thread with a ring; NULL: it was not read yet. */
 struct thread_log *polls_find_log(struct writer *writer, uint32_t ring, uint32_t tid);
 int polls_flush(struct writer *writer, struct thread_log *log);
 /* Forget the counters of CQs that were destroyed before @time. */
 void polls_forget(struct thread_log *log, int64_t time);
-/* All polls counted so far are also in the trace before this one. */
+/* The previous trace has all polls counted so far, too. */
 void polls_carry(struct thread_log *log);
 
 /*
- * payloads_write.c: take a piece, or a post that may have some; write what is ready as a chunk;
- * note what is missing.
+ * payloads_write.c: add a piece, or a post that may have some; write complete ones as a chunk; note
+ * what is missing.
  */
 int payloads_take(struct writer *writer, struct thread_log *log, const struct event_head *event,
 		  uint64_t n, int64_t time);

@@ -1,15 +1,15 @@
 /*
  * The connection manager's device
  *
- * A descriptor is an event channel (cm_channel.c). A command is a structure
- * of <rdma/rdma_user_cm.h> written to it; most answer into memory that the
- * command names (cm_command.c).
+ * A descriptor is an event channel (cm_channel.c). A command is a structure of
+ * <rdma/rdma_user_cm.h> written to it; most answer into memory that the command names
+ * (cm_command.c).
  *
  * One lock for everything: connections are made rarely. It is never held while a thread sleeps, and
  * a thread that holds it cannot be cancelled: programs cancel their event threads.
  *
- * Not here: what an id can do (cm_route.c, cm_conn.c, cm_mcast.c, cm_path.c),
- * how a message finds its reader (cm_wire.c).
+ * Not here: operations on ids (cm_route.c, cm_conn.c, cm_mcast.c, cm_path.c), delivery of messages
+ * (cm_wire.c).
  */
 #include "shim/soft/cm/cm.h"
 
@@ -33,7 +33,7 @@
 enum { MOMENTS = 50 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static uint32_t claimed, epoch; /* the process that the rest belongs to */
+static uint32_t claimed, epoch; /* the process that the other fields belong to */
 static unsigned int open_channels;
 
 static int lock_cm(void)
@@ -59,8 +59,8 @@ static bool is_fault(int signal)
 }
 
 /*
- * Would the kernel go on after a signal was handled? Its write() goes on if the handler has
- * SA_RESTART, poll() never does. It is not known which signal it was, so all handlers must have the
+ * Would the kernel restart the call after a signal was handled? Its write() is restarted if the
+ * handler has SA_RESTART, poll() never is. The signal is not known, so all handlers must have the
  * flag.
  */
 static bool goes_on(void)
@@ -76,8 +76,8 @@ static bool goes_on(void)
 }
 
 /*
- * Sleeps until something may have happened; a point of cancellation. That another thread has closed
- * the channel meanwhile is such a thing.
+ * Sleeps until something may have happened, including that another thread has closed the channel; a
+ * cancellation point.
  */
 static int wait_for_event(int fd)
 {
@@ -193,8 +193,8 @@ static void forget_all(void)
 }
 
 /*
- * In a child, before it opens a channel: forget what it has inherited from the parent, including a
- * held mutex. One thread does it, the others wait.
+ * In a child, before it opens a channel: forget the inherited state, including a locked mutex. One
+ * thread does it, the others wait.
  */
 static void forget_inherited(void)
 {

@@ -121,7 +121,7 @@ void cm_addr_source(struct cm_addr *src, const struct cm_addr *dst)
 
 	*src = *dst;
 	src->port = port;
-	/* all of 127.0.0.0/8 is reached from its first address */
+	/* all of 127.0.0.0/8 uses its first address */
 	if (is_loopback(dst))
 		memcpy(src->ip, localhost, sizeof(localhost));
 }

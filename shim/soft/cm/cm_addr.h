@@ -17,8 +17,8 @@ struct cm_addr {
 enum { CM_SOCKADDR = 128 };
 
 /*
- * From the socket address in @sockaddr, of @size bytes. 0, -EINVAL, or
- * -EAFNOSUPPORT for AF_IB: librdmacm then keeps to IP addresses.
+ * From the socket address in @sockaddr, of @size bytes. 0, -EINVAL, or -EAFNOSUPPORT for AF_IB:
+ * librdmacm then uses IP addresses.
  */
 int cm_addr_from(struct cm_addr *addr, const void *sockaddr, size_t size);
 
@@ -32,5 +32,5 @@ bool cm_addr_same_ip(const struct cm_addr *a, const struct cm_addr *b);
 /* Is it an address of this machine? */
 bool cm_addr_local(const struct cm_addr *addr);
 
-/* Where packets to the local address @dst come from; the port is kept. */
+/* The source address of packets to the local address @dst; the port is not changed. */
 void cm_addr_source(struct cm_addr *src, const struct cm_addr *dst);

@@ -11,24 +11,24 @@ enum { CM_CHANNEL_FDS = 1 << 16 };
 /* The channel of a descriptor, or NULL. Any thread, without the lock. */
 struct cm_channel *cm_channel_at(int fd);
 
-/* Add it to the table of descriptors, or remove it; and in a child, forget all. */
+/* Add it to the table of descriptors, or remove it; in a child, forget all. */
 void cm_channel_show(struct cm_channel *channel);
 void cm_channel_hide(struct cm_channel *channel);
 void cm_channel_forget_all(void);
 
 int cm_channel_new(struct cm_channel **ret_channel);
-/* It has no ids any more. */
+/* It must not have ids any more. */
 void cm_channel_free(struct cm_channel *channel);
 
-/* Has something happened? Also notes which processes have died. */
+/* Is there work to do? Also notes which processes have died. */
 bool cm_channel_is_ready(struct cm_channel *channel);
 
 /* The next process that has died, each one once; false: no more. */
 bool cm_channel_take_dead(struct cm_channel *channel, struct cm_name *ret_process);
 
 /*
- * Make the descriptor readable if an event waits, and when the next time limit ends. Call it after
- * every change.
+ * Make the descriptor readable if an event waits, and at the next time limit. Call it after every
+ * change.
  */
 void cm_channel_arm(struct cm_channel *channel);
 
@@ -38,8 +38,8 @@ void cm_channel_put(struct cm_channel *channel, struct cm_event *event);
 struct cm_event *cm_channel_get(struct cm_channel *channel);
 
 /*
- * Watch for the death of a process. One that is dead already is the next to be taken by
- * cm_channel_take_dead(), once its messages have been read. Counted; -ENOMEM.
+ * Watch for the death of a process. If it is dead already, cm_channel_take_dead() returns it next,
+ * once its messages have been read. Counted; -ENOMEM.
  */
 int cm_channel_watch(struct cm_channel *channel, const struct cm_name *peer);
 void cm_channel_unwatch(struct cm_channel *channel, const struct cm_name *peer);

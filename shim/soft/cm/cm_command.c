@@ -135,7 +135,7 @@ static int query_route(struct cm_channel *channel, const struct rdma_ucm_query *
 struct query_resp {
 	union {
 		struct rdma_ucm_query_addr_resp addr;
-		struct { /* struct rdma_ucm_query_path_resp with one */
+		struct { /* struct rdma_ucm_query_path_resp with one path */
 			uint32_t num_paths;
 			uint32_t reserved;
 			struct ib_path_rec_data data;
@@ -250,7 +250,7 @@ static int migrate_id(struct cm_channel *channel, const struct rdma_ucm_migrate_
 	return cm_react_migrate_id(id, channel);
 }
 
-/* What the kernel has had since Linux 6.17, and older headers lack. */
+/* Commands added in Linux 6.17, which older headers lack. */
 enum { CMD_RESOLVE_IB_SERVICE = RDMA_USER_CM_CMD_JOIN_MCAST + 1, CMD_WRITE_CM_EVENT };
 
 struct write_cm_event {
@@ -265,7 +265,7 @@ struct write_cm_event {
 	} param;
 };
 
-/* An event of the program's own, or of librdmacm's: it comes back with its argument. */
+/* An event of the program's own, or of librdmacm's: it is returned with its argument. */
 static int write_cm_event(struct cm_channel *channel, const struct write_cm_event *cmd, void *resp)
 {
 	struct cm_event *event;
@@ -284,7 +284,7 @@ static int write_cm_event(struct cm_channel *channel, const struct write_cm_even
 	return 0;
 }
 
-/* Commands that only name an id. */
+/* Commands whose only argument is an id. */
 #define OF_ID(name, type, call)                                                         \
 	static int name(struct cm_channel *channel, const struct type *cmd, void *resp) \
 	{                                                                               \
@@ -311,10 +311,10 @@ typedef int command_fn(struct cm_channel *channel, const void *cmd, void *resp);
 struct cm_command {
 	command_fn *run;  /* NULL: the kernel does not have it either */
 	uint16_t size;    /* of the structure, and what of it */
-	uint16_t must;    /* even old librdmacm gives */
-	int16_t response; /* where its address is, or -1 */
-	uint16_t answer;  /* its size, and what the program */
-	uint16_t room;    /* must have room for */
+	uint16_t must;    /* required size: also given by old librdmacm versions */
+	int16_t response; /* offset of its address, or -1 */
+	uint16_t answer;  /* size of the response, and the size */
+	uint16_t room;    /* that the program must have space for */
 };
 
 #define RUN(name)          ((command_fn *)(void *)name)

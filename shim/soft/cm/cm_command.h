@@ -13,6 +13,6 @@ struct cm_command;
 int cm_command_find(const void *buf, size_t len, struct rdma_ucm_cmd_hdr *hdr,
 		    const struct cm_command **ret_command);
 
-/* Handle what has happened, then run the command. -EAGAIN: there is no event. */
+/* Process pending messages and deaths, then run the command. -EAGAIN: there is no event. */
 int cm_command_run(struct cm_channel *channel, const struct cm_command *command, const void *in,
 		   size_t in_len, size_t out_len);

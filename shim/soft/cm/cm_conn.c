@@ -1,25 +1,25 @@
 /*
  * Connections: the two ends of each, by messages
  *
- *	active				passive
- *	REQ_SENT	-- REQ -->	REQ_RCVD	CONNECT_REQUEST
- *	REP_RCVD	<-- REP --	REP_SENT	(accept)
- *	ESTABLISHED	-- RTU -->	ESTABLISHED	ESTABLISHED
+ * 	active				passive
+ * 	REQ_SENT	-- REQ -->	REQ_RCVD	CONNECT_REQUEST
+ * 	REP_RCVD	<-- REP --	REP_SENT	(accept)
+ * 	ESTABLISHED	-- RTU -->	ESTABLISHED	ESTABLISHED
  *
- *	DREQ_SENT	-- DREQ -->	DREQ_RCVD	DISCONNECTED
- *	TIMEWAIT	<-- DREP --	TIMEWAIT	(disconnect, too)
- *	CLOSED		TIMEWAIT_EXIT	CLOSED
+ * 	DREQ_SENT	-- DREQ -->	DREQ_RCVD	DISCONNECTED
+ * 	TIMEWAIT	<-- DREP --	TIMEWAIT	(disconnect, too)
+ * 	CLOSED		TIMEWAIT_EXIT	CLOSED
  *
  * REJ ends a connection that is not yet established. For datagrams there is one request, SIDR_REQ,
  * and one reply, SIDR_REP. No message is lost, so none is sent twice; a full mailbox is tried
  * again. Time limits are for peers whose program does not answer. The death of its process counts
  * as an answer.
  *
- * A request for a port where nobody listens yet is held for a short time. Networks are slow, and
- * some programs depend on that: with -R, both ends of perftest start at once, one to listen and the
+ * A request for a port without a listener is held for a short time. Networks are slow, and some
+ * programs depend on that: with -R, both ends of perftest start at once, one to listen and the
  * other to connect.
  *
- * Here are the commands of the program; events that come without it are in cm_react.c.
+ * This file has the commands of the program; events that do not depend on it are in cm_react.c.
  *
  * Source: the specification's chapter 12, and the kernel's rdma_cm, which defines events, status
  * values and lengths of private data for programs.
@@ -72,7 +72,7 @@ void cm_conn_enter(struct cm_id *id, enum cm_state state)
 		wait = cm_response_ns;
 	if (state == CM_TIMEWAIT)
 		wait = TIMEWAIT_NS;
-	/* its death would make the channel readable, and be no event */
+	/* its death would make the channel readable, without an event */
 	if (state == CM_DREQ_RCVD || state == CM_TIMEWAIT || state == CM_CLOSED)
 		unwatch_peer(id);
 	id->deadline = wait ? process_now() + wait : 0;
@@ -114,7 +114,7 @@ static void set_private(struct cm_msg *msg, const void *data, size_t len)
 	msg->private_len = len;
 }
 
-/* A message that waits is replaced by the next one, which says everything. */
+/* A message that waits is replaced by the next one, which includes its information. */
 int cm_conn_send(struct cm_id *id, struct cm_msg *msg)
 {
 	int err = cm_wire_send(&id->peer, msg);
@@ -211,7 +211,7 @@ static int send_or_hold(struct cm_id *id, const struct cm_msg *msg)
 	return 0;
 }
 
-void cm_conn_look_again(struct cm_id *id)
+void cm_conn_retry(struct cm_id *id)
 {
 	struct cm_msg msg = id->unsent;
 
@@ -266,7 +266,7 @@ static int accept_datagrams(struct cm_id *id, const struct rdma_ucm_accept *cmd)
 	return 0;
 }
 
-/* The active side says that it is ready; a DREQ may have come already. */
+/* The active side reports that it is ready; a DREQ may have come already. */
 static int establish_active(struct cm_id *id)
 {
 	if (id->state == CM_DREQ_RCVD)
@@ -342,7 +342,7 @@ static void drop_request(struct cm_id *id)
 	cm_conn_enter(id, CM_CLOSED);
 }
 
-/* The id is destroyed: tell the other end what the kernel would tell it. */
+/* The id is destroyed: notify the other end as the kernel would. */
 void cm_conn_hang_up(struct cm_id *id)
 {
 	if (id->held) {

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Connections. Callers hold the connection manager's lock (cm.c); each
- * function is a command, and returns 0 or -errno as the kernel's.
+ * Connections. Callers hold the connection manager's lock (cm.c); each function is a command, and
+ * returns 0 or -errno like the kernel's.
  */
 #include "shim/soft/cm/cm_id.h"
 
@@ -21,29 +21,31 @@ enum {
 	SIDR_REP_BYTES = 136,
 };
 
-/* The steps that commands and messages share (cm_react.c). */
+/* Steps that commands and messages share (cm_react.c). */
 bool cm_conn_datagrams(const struct cm_id *id);
 void cm_conn_enter(struct cm_id *id, enum cm_state state);
 void cm_conn_end(struct cm_id *id, enum cm_state state, int event, int status);
 
-/* Watch the peer's process. If it has ended, that is told after the messages that it left. */
+/* Watch the peer's process. If it has ended, that is reported after the messages that it left. */
 void cm_conn_watch(struct cm_id *id);
 
-/* Send to the peer. -ENOENT: it is gone; a full mailbox is tried again later. */
+/* Send to the peer. -ENOENT: it does not exist any more; a full mailbox is tried again later. */
 int cm_conn_send(struct cm_id *id, struct cm_msg *msg);
 int cm_conn_send_status(struct cm_id *id, enum cm_type type, uint32_t status);
 
-/* Nobody listens, or the backlog is full: the program gets an event, as from a remote host. */
+/*
+ * There is no listener, or the backlog is full: the program gets an event, as from a remote host.
+ */
 void cm_conn_refuse(struct cm_id *id, bool full);
 
 /* Try a request again that is held (id->held). */
-void cm_conn_look_again(struct cm_id *id);
+void cm_conn_retry(struct cm_id *id);
 
 /* The peer's process has ended. */
 void cm_conn_peer_died(struct cm_id *id);
 
-/* The id goes away: tell the other end. */
+/* The id is destroyed: notify the other end. */
 void cm_conn_hang_up(struct cm_id *id);
 
-/* How long an answer may take. */
+/* Time limit for an answer. */
 extern uint64_t cm_response_ns;

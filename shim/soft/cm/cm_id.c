@@ -2,9 +2,9 @@
  * Ids and their events
  *
  * An id has two numbers: a handle, which is small and reused, for the program; and a serial, for
- * messages. An incoming request creates a new id in the listener's channel at once, which the
- * program learns of with the event; until it accepts, no other events of that id can be delivered,
- * and they are dropped.
+ * messages. An incoming request creates a new id in the listener's channel at once, which the event
+ * reports to the program; until it accepts, no other events of that id can be delivered, and they
+ * are dropped.
  */
 #include "shim/soft/cm/cm_id.h"
 
@@ -17,10 +17,10 @@
 #include "shim/soft/fabric/registry.h"
 #include "shim/soft/fabric/segment.h"
 
-enum { IDS = 1 << 16 }; /* what librdmacm can index */
+enum { IDS = 1 << 16 }; /* limit of librdmacm's index */
 
 static struct cm_id *ids[IDS];
-static uint32_t high; /* none was ever used from here on */
+static uint32_t high; /* entries from here on were never used */
 static uint32_t last_serial;
 
 struct cm_name cm_id_name(const struct cm_id *id)

@@ -8,7 +8,7 @@
 
 /* A new id in @channel. 0 or -errno. */
 int cm_id_new(struct cm_channel *channel, uint16_t ps, uint8_t qp_type, struct cm_id **ret_id);
-/* Free a destroyed id, with an unsent message or not, and take it out of its channel. */
+/* Free a destroyed id, with or without an unsent message, and remove it from its channel. */
 void cm_id_free(struct cm_id *id);
 
 /* -ENOENT, or -EINVAL if it belongs to another channel. */
@@ -16,7 +16,7 @@ int cm_id_get(struct cm_channel *channel, uint32_t handle, struct cm_id **ret_id
 struct cm_id *cm_id_by_serial(uint32_t serial);
 struct cm_id *cm_id_by_peer(const struct cm_name *peer);
 struct cm_name cm_id_name(const struct cm_id *id);
-/* Free its handle: programs do not find it any more. */
+/* Free its handle: programs cannot use it any more. */
 void cm_id_drop_handle(struct cm_id *id);
 
 void cm_id_change_channel(struct cm_id *id, struct cm_channel *channel);
@@ -30,11 +30,11 @@ struct cm_event *cm_id_event(struct cm_id *id, int type, int status);
 /* Take the next event of @id, or the request that created it, out of @from. */
 struct cm_event *cm_id_take_event(struct cm_channel *from, const struct cm_id *id);
 
-/* A request leaves the queue: there is room again in the listener's backlog. */
+/* A request leaves the queue: there is space again in the listener's backlog. */
 void cm_id_request_done(const struct cm_event *event);
 
 /* Bind to the port of id->src, or choose one. */
 int cm_id_bind_port(struct cm_id *id);
 
-/* All ids are forgotten, in a child. */
+/* In a child: forget all ids. */
 void cm_id_forget(void);

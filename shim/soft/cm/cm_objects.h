@@ -17,21 +17,21 @@ struct cm_multicast;
 
 struct cm_event {
 	struct cm_event *next;
-	struct cm_id *id;               /* it is counted there */
-	struct cm_multicast *multicast; /* and there, or NULL */
+	struct cm_id *id;               /* whose events are counted */
+	struct cm_multicast *multicast; /* whose events are counted, too, or NULL */
 	struct cm_id *request;          /* the new id of a request */
 	struct rdma_ucm_event_resp resp;
 };
 
 struct cm_channel {
-	int fd; /* an epoll of those below */
+	int fd; /* an epoll of the following ones */
 	int box;
 	int timer;
 	uint32_t number; /* of the mailbox */
 	uint32_t epoch;
 	uint64_t armed;   /* ns of the timer; 0: not */
-	pthread_t reader; /* the thread that got an event, and was not */
-	bool reading;     /* seen since; @reading: there is one */
+	pthread_t reader; /* the thread that got an event and has not called */
+	bool reading;     /* again; @reading: there is one */
 	struct cm_id *ids;
 	struct cm_event *first, **last;
 	struct cm_watch *watches;
@@ -62,7 +62,7 @@ enum cm_state {
 struct cm_multicast {
 	struct cm_multicast *next;
 	uint32_t handle;
-	uint32_t events; /* handed to the program */
+	uint32_t events; /* delivered to the program */
 	uint64_t uid;
 };
 
@@ -71,11 +71,11 @@ struct cm_id {
 	struct cm_channel *channel;
 	uint32_t handle; /* small, used again */
 	uint32_t serial; /* in names and messages */
-	uint64_t uid;    /* the program's; 0: not yet known */
-	uint32_t events; /* handed to the program */
+	uint64_t uid;    /* the program's; 0: not known yet */
+	uint32_t events; /* delivered to the program */
 	uint16_t ps;
 	uint8_t qp_type;
-	bool device; /* it is bound to our device */
+	bool device; /* it is bound to the device */
 	bool has_port;
 	uint32_t port; /* its slot (cm_port.h) */
 	enum cm_state state;
@@ -89,8 +89,8 @@ struct cm_id {
 	struct cm_name peer;
 	bool watching;     /* the peer's process */
 	uint64_t deadline; /* of the state, ns; 0: none */
-	uint64_t resend;   /* @unsent, ns; 0: nothing */
-	uint64_t held;     /* a request, until then; 0: it has gone */
+	uint64_t resend;   /* when to send @unsent again, ns; 0: nothing to send */
+	uint64_t held;     /* a request is delayed until then; 0: it was sent */
 	bool destroyed;    /* only @unsent is left of it */
 	struct cm_msg unsent;
 

@@ -26,7 +26,7 @@ enum {
 	FAMILY_IB = 27, /* AF_IB, which glibc does not define */
 };
 
-/* The kernel's sockaddr_ib: GIDs come in it. */
+/* The kernel's sockaddr_ib, which contains GIDs. */
 struct sockaddr_gid {
 	uint16_t family;
 	uint16_t pkey;

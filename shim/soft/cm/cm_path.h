@@ -8,13 +8,13 @@
 
 #include "shim/soft/cm/cm_id.h"
 
-/* Of packets: 4.096 us times 2 to this. */
+/* Lifetime of packets: 4.096 us times 2 to this. */
 enum { CM_PATH_LIFETIME = 14 };
 
-/* How to reach the other end. */
+/* The address of the other end. */
 void cm_path_ah(const struct cm_id *id, struct ib_uverbs_ah_attr *ah);
 
-/* For a transition to attr->qp_state; -EINVAL in a state that has none. */
+/* Attributes for a transition to attr->qp_state; -EINVAL in a state without any. */
 int cm_path_qp_attr(const struct cm_id *id, struct ib_uverbs_qp_attr *attr);
 
 void cm_path_route(const struct cm_id *id, struct rdma_ucm_query_route_resp *resp);

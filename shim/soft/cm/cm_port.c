@@ -3,13 +3,13 @@
  *
  * One file that all processes map, DIR/cm:
  *
- *	+------+---------+---------+- - -
- *	| high | entry 0 | entry 1 |
- *	+------+---------+---------+- - -
+ * 	+------+---------+---------+- - -
+ * 	| high | entry 0 | entry 1 |
+ * 	+------+---------+---------+- - -
  *
  * It changes under a record lock of fcntl(2), which the kernel drops with its process even if a
- * child lives on. A killed process leaves entries behind; they count as free when they would
- * conflict. The file is removed with the fabric (registry.c).
+ * child lives on. Entries of a killed process remain; they count as free when they would conflict.
+ * The file is removed with the fabric (registry.c).
  *
  * Conflicts are those of the kernel's rdma_cm: two owners of one port must have different
  * addresses, or both have asked for reuse; and a listener must be alone, reuse or not.
@@ -33,12 +33,12 @@
 
 enum {
 	PORTS = 16384,
-	FIRST_PORT = 32768, /* of those that we choose */
+	FIRST_PORT = 32768, /* the first port that is chosen automatically */
 	LAST_PORT = 60999,
 };
 
 struct table {
-	uint32_t high; /* none was ever used from here on */
+	uint32_t high; /* entries from here on were never used */
 	struct cm_port port[PORTS];
 };
 
@@ -115,7 +115,7 @@ static bool do_overlap(const struct cm_port *a, const struct cm_port *b)
 	       cm_addr_same_ip(&a->addr, &b->addr);
 }
 
-/* Is there another owner, beside those that @reuse allows? */
+/* Is there another owner, other than those that @reuse allows? */
 static bool do_conflict(const struct cm_port *want, bool reuse)
 {
 	struct cm_port *have;

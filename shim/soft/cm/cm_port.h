@@ -1,7 +1,7 @@
 #pragma once
 /*
- * The ports of all port spaces, and who has bound them: one table for the
- * fabric. Callers serialize within the process (cm.c), and are in the fabric.
+ * The ports of all port spaces, and their owners: one table for the fabric. Callers serialize
+ * within the process (cm.c), and are in the fabric.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -12,7 +12,7 @@
 struct cm_name {
 	uint64_t instance; /* of the process in the fabric */
 	uint32_t node;
-	uint32_t serial; /* of the id there, never used again */
+	uint32_t serial; /* of the id there, never reused */
 };
 
 struct cm_port {
@@ -20,19 +20,19 @@ struct cm_port {
 	struct cm_addr addr;
 	uint16_t ps; /* enum rdma_ucm_port_space; 0: free */
 	uint8_t reuse;
-	uint8_t afonly;   /* a wildcard of its own family */
+	uint8_t afonly;   /* a wildcard of its own address family only */
 	uint32_t backlog; /* of a listener, else 0 */
-	uint32_t waiting; /* requests that were not yet delivered */
+	uint32_t waiting; /* requests that were not delivered yet */
 };
 
 /*
- * Enter @want. If its port is 0, one is chosen and stored there. -EADDRINUSE as from the kernel,
+ * Add @want. If its port is 0, one is chosen and stored there. -EADDRINUSE like the kernel,
  * -EADDRNOTAVAIL if no port is free.
  */
 int cm_port_bind(struct cm_port *want, uint32_t *ret_slot);
 void cm_port_release(uint32_t slot, const struct cm_name *owner);
 
-/* Change what may share the port with it. */
+/* Change the ways in which the port may be shared. */
 void cm_port_share(uint32_t slot, const struct cm_name *owner, bool reuse, bool afonly);
 
 /* -EADDRINUSE if the address was only shared by reuse. */
@@ -40,7 +40,7 @@ int cm_port_listen(uint32_t slot, const struct cm_name *owner, uint32_t backlog)
 
 /*
  * Send a request to the listener at @addr: @send is called while the table is locked, and its
- * result returned. -ENOENT: nobody listens; -ENOSPC: the backlog is full.
+ * result returned. -ENOENT: there is no listener; -ENOSPC: the backlog is full.
  */
 int cm_port_request(uint16_t ps, const struct cm_addr *addr,
 		    int (*send)(const struct cm_name *to, void *arg), void *arg);

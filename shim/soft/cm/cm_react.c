@@ -1,11 +1,11 @@
 /*
- * Connections: what happens to an id without a command of the program
+ * Connections: changes of an id without a command of the program
  *
  * A message arrives, the peer's process ends, or a time limit is over. Each is a transition between
  * the states in cm_conn.c, and mostly causes an event.
  *
- * An id is destroyed here, too: messages in its mailbox are handled first, and one may be a
- * request, whose new id is destroyed if the program cannot get the event.
+ * This file also destroys ids: messages in the mailbox are handled first, and one may be a request,
+ * whose new id is destroyed if the program cannot get the event.
  */
 #include "shim/soft/cm/cm_react.h"
 
@@ -354,7 +354,7 @@ static void check_time(struct cm_id *id)
 {
 	if (id->resend && id->resend <= process_now()) {
 		if (id->held)
-			cm_conn_look_again(id);
+			cm_conn_retry(id);
 		else
 			send_again(id);
 	}
@@ -378,7 +378,7 @@ static void check_time(struct cm_id *id)
 }
 
 /* Each of its ids drops the watch. */
-static void tell_of_death(struct cm_channel *channel, const struct cm_name *process)
+static void notify_of_death(struct cm_channel *channel, const struct cm_name *process)
 {
 	struct cm_id *id, *next;
 
@@ -410,6 +410,6 @@ void cm_react_run(struct cm_channel *channel)
 	if (cm_channel_is_ready(channel))
 		drain_mailbox(channel);
 	while (cm_channel_take_dead(channel, &process))
-		tell_of_death(channel, &process);
+		notify_of_death(channel, &process);
 	check_times(channel);
 }

@@ -1,8 +1,8 @@
 /*
  * Addresses: bind, resolve, listen
  *
- * What a network would have to answer is known at once, since all addresses are on this machine.
- * The answer comes as an event all the same.
+ * Results that a network would have to return are known at once, since all addresses are on this
+ * machine. They are returned as events nevertheless.
  */
 #include "shim/soft/cm/cm_route.h"
 
@@ -55,7 +55,7 @@ static void make_loopback(struct cm_addr *addr)
 	       sizeof(addr->ip));
 }
 
-/* Find out what @dst reaches: members of a group may be on any interface. */
+/* Determine the destination @dst: members of a group may be on any interface. */
 static int reach_device(struct cm_id *id, const struct cm_addr *dst)
 {
 	id->dst = *dst;

@@ -1,12 +1,12 @@
 #pragma once
 /*
- * Addresses of an id: bind, resolve, listen, options. Callers hold the
- * connection manager's lock; 0 or -errno as the kernel's.
+ * Addresses of an id: bind, resolve, listen, options. Callers hold the connection manager's lock; 0
+ * or -errno like the kernel's.
  */
 #include "shim/soft/cm/cm_id.h"
 
 int cm_route_bind(struct cm_id *id, const struct cm_addr *addr);
-/* @src may have no family: none was given. */
+/* @src may have no family, if none was given. */
 int cm_route_resolve_addr(struct cm_id *id, const struct cm_addr *src, const struct cm_addr *dst);
 int cm_route_resolve_route(struct cm_id *id);
 int cm_route_listen(struct cm_id *id, uint32_t backlog);

@@ -1,16 +1,16 @@
 /*
  * Mailboxes
  *
- * An event channel has one, a named pipe, and each of its ids is one more
- * name (a hard link) of that pipe:
+ * An event channel has one, a named pipe, and each of its ids is one more name (a hard link) of
+ * that pipe:
  *
- *	DIR/cmbox.NODE.INSTANCE.CHANNEL
- *	DIR/cmid.NODE.INSTANCE.SERIAL
+ * 	DIR/cmbox.NODE.INSTANCE.CHANNEL
+ * 	DIR/cmid.NODE.INSTANCE.SERIAL
  *
- * So an id is found by its name wherever it has migrated to, and is gone with its name. A process
- * that removes a name, or moves it to another channel, does so first and then reads the old pipe; a
- * sender writes first and then checks that the name still leads there. So no message is lost; one
- * may arrive twice, and the states of the ids ignore the second.
+ * So an id is found by its name even after a migration, and ceases to exist with its name. A
+ * process that removes a name, or moves it to another channel, does so first and then reads the old
+ * pipe; a sender writes first and then checks that the name still refers to it. So no message is
+ * lost; one may arrive twice, and the states of the ids ignore the second.
  *
  * A message is shorter than PIPE_BUF, so it is written and read as a whole.
  */
@@ -53,7 +53,7 @@ int cm_wire_open(uint32_t id)
 	box_path(path, id);
 	if (mkfifo(path, 0600) < 0)
 		return -errno;
-	/* for writing too, so that a reader never meets the end of file */
+	/* also for writing, so that a reader never sees the end of file */
 	fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0) {
 		err = -errno;
@@ -107,13 +107,13 @@ static bool leads_to(const char *path, int fd)
 	       there.st_dev == here.st_dev;
 }
 
-/* 0, -ESTALE if the id has moved or gone meanwhile, or -errno. */
+/* 0, -ESTALE if the id was moved or removed meanwhile, or -errno. */
 static int put_message(const char *path, const struct cm_msg *msg)
 {
 	struct stat st;
 	int fd, err = 0;
 
-	/* for reading, too, so that a missing reader does not raise SIGPIPE */
+	/* also for reading, so that a missing reader does not raise SIGPIPE */
 	fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0)
 		return -errno;
@@ -140,7 +140,7 @@ int cm_wire_send(const struct cm_name *to, struct cm_msg *msg)
 	do
 		err = put_message(path, msg);
 	while (err == -ESTALE && ++tries < MOVES);
-	/* its reader is dead, and will not make room */
+	/* its reader is dead, and will not free space */
 	if (err == -EAGAIN && !node_has(to->node, to->instance))
 		return -ENOENT;
 	return err;

@@ -10,7 +10,7 @@
 
 #include "shim/soft/cm/cm_port.h"
 
-/* The specification's 12.6 and 12.11, as far as they are needed here. */
+/* The types of the specification's 12.6 and 12.11 that are used. */
 enum cm_type {
 	CM_REQ = 1,
 	CM_REP,
@@ -43,7 +43,7 @@ struct cm_msg {
 	uint32_t ps;
 	uint32_t qpn;
 	uint32_t qkey;
-	uint32_t psn; /* that the receiver's send queue begins with */
+	uint32_t psn; /* initial PSN of the receiver's send queue */
 	uint32_t status;
 	uint8_t qp_type;
 	uint8_t responder_resources;
@@ -56,10 +56,7 @@ struct cm_msg {
 	uint8_t private_data[224];
 };
 
-/*
- * A mailbox: a named pipe to poll for reading, under number @id of ours.
- * A file descriptor or -errno.
- */
+/* A mailbox: a named pipe to poll for reading, with number @id. A file descriptor or -errno. */
 int cm_wire_open(uint32_t id);
 void cm_wire_close(int fd, uint32_t id);
 
@@ -68,8 +65,8 @@ int cm_wire_name(uint32_t id, uint32_t serial);
 void cm_wire_unname(uint32_t serial);
 
 /*
- * Put @msg into the mailbox of @to. -ENOENT: there is no such id any more;
- * -EAGAIN: the mailbox is full.
+ * Put @msg into the mailbox of @to. -ENOENT: the id does not exist any more; -EAGAIN: the mailbox
+ * is full.
  */
 int cm_wire_send(const struct cm_name *to, struct cm_msg *msg);
 

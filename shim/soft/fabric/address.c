@@ -1,9 +1,9 @@
 /*
- * Whose ports can be reached under which addresses
+ * Addresses of the ports of each process
  *
  * A process with a profile of its own (profile.h) writes their LIDs and GIDs to a table of the
- * fabric. Entries are never removed: an entry is valid while the instance that wrote it lives, and
- * then its place is free.
+ * fabric. Entries are never removed: an entry is valid while the instance that wrote it is alive,
+ * and free afterwards.
  */
 #include "shim/soft/fabric/address.h"
 

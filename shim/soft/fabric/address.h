@@ -1,11 +1,12 @@
 #pragma once
 /*
- * Whose ports can be reached under which addresses. Any thread.
+ * Addresses of the ports of each process. Any thread.
  */
 #include "shim/soft/fabric/registry.h"
 
 /*
- * Publish one of our addresses. The default ones need no entry. A full table drops the address.
+ * Publish an address of this process. The default ones need no entry. If the table is full the
+ * address is dropped.
  */
 void address_add(const struct registry_address *address);
 

@@ -1,8 +1,8 @@
 /*
  * Moving bytes between scatter lists
  *
- * Bytes of another process go through process_vm_writev() and _readv(), or where the kernel forbids
- * them, that process copies them itself (stage.c).
+ * Memory of another process is accessed with process_vm_writev() and _readv(), or, if the kernel
+ * forbids them, that process copies itself (stage.c).
  */
 #include "shim/soft/fabric/copy.h"
 
@@ -37,7 +37,7 @@ typedef ssize_t process_vm_fn(pid_t pid, const struct iovec *local, unsigned lon
 
 typedef int staged_fn(struct peer *peer, struct copy_list *local, struct copy_list *remote);
 
-/* The kernel may copy less than asked: it stops at 2 GiB and at a fault. */
+/* The kernel may copy less than requested: it stops at 2 GiB and at a fault. */
 static int copy_vm(process_vm_fn *move, int pid, struct copy_list *local, struct copy_list *remote)
 {
 	unsigned int l = 0, r = 0;
@@ -102,7 +102,7 @@ static struct copy_list one_of(const struct copy_list *list, unsigned int i, siz
 
 static const uint8_t zeros[16384];
 
-/* Piece by piece, where entries have no memory. */
+/* Piece by piece, if entries have no memory. */
 static int put_pieces(struct peer *peer, struct copy_list *local, struct copy_list *remote)
 {
 	unsigned int l = 0, r = 0;

@@ -6,9 +6,9 @@
 #include "shim/soft/fabric/peer.h"
 
 /*
- * All of @local to @remote, which has the same length, in the address space of @peer, or the other
- * way. 0, -ESRCH: it is dead, -EFAULT, -EAGAIN: it must copy, and has not yet. The lists are
- * consumed.
+ * Copy all of @local to @remote, which has the same length, in the address space of @peer, or the
+ * reverse. 0, -ESRCH: it is dead, -EFAULT, -EAGAIN: it must copy itself, and has not yet. The lists
+ * are consumed.
  */
 int copy_put_lists(struct peer *peer, struct copy_list *local, struct copy_list *remote);
 int copy_get(struct peer *peer, struct copy_list *local, struct copy_list *remote);
@@ -26,6 +26,7 @@ static inline int copy_put(struct peer *peer, struct copy_list *local, struct co
 }
 
 /*
- * @len bytes to memory of our own that the program may have unmapped: then those bytes are dropped.
+ * Copy @len bytes to memory of this process that the program may have unmapped: those bytes are
+ * then dropped.
  */
 void copy_home(const struct copy_list *to, const uint8_t *from, uint64_t len);

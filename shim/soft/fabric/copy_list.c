@@ -1,8 +1,8 @@
 /*
- * Scatter lists: checked against keys, cut and stepped over
+ * Scatter lists: checking keys, cutting and skipping
  *
- * Entries of a null region have no memory: reads return zeros, writes are discarded. Pages of
- * on-demand regions are faulted in here.
+ * Entries of a null region have no memory: reads return zeros, writes are discarded. This module
+ * faults in pages of on-demand regions.
  */
 #include "shim/soft/fabric/copy_list.h"
 

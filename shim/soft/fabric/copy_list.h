@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Scatter lists: the memory that the keys of a request stand for.
+ * Scatter lists: the memory that the SGEs of a request refer to.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,16 +18,16 @@ struct copy_list {
 
 /*
  * Check the first @length bytes of @sge against the memory regions of @seg for @access (enum
- * ibv_access_flags, 0 for reading) in protection domain @pd, and list where they lie; what is
- * behind them may be anything, as on hardware. False if one check fails. In our own segment, pages
- * of on-demand regions are brought in (false if they can't be); a peer's may be missing:
- * @list->paged must go by copy_put() or _get().
+ * ibv_access_flags, 0 for reading) in protection domain @pd, and list their memory; bytes beyond
+ * that are not checked, as on hardware. False if a check fails. In the own segment, pages of
+ * on-demand regions are faulted in (false if that fails); a peer's may be missing: @list->paged
+ * requires copy_put() or _get().
  */
 bool copy_list_check_all(struct shm_seg *seg, uint32_t pd, uint32_t access,
 			 const struct ibv_sge *sge, uint32_t num, uint64_t length,
 			 struct copy_list *list);
 
-/* The usual list: one entry, of plain memory. False: it is another kind of list. */
+/* The usual list: one entry, of plain memory. False: any other list. */
 static inline bool copy_list_check_one(const struct shm_seg *seg, uint32_t pd, uint32_t access,
 				       const struct ibv_sge *sge, uint64_t length,
 				       struct copy_list *list)
@@ -56,8 +56,8 @@ static inline bool copy_list_check(struct shm_seg *seg, uint32_t pd, uint32_t ac
 }
 
 /*
- * The same for a remote key that is used on queue pair @qpn of @seg; pages
- * are brought in by copy_put() or _get().
+ * The same for a remote key that is used on queue pair @qpn of @seg; pages are faulted in by
+ * copy_put() or _get().
  */
 bool copy_list_check_remote(struct shm_seg *seg, uint32_t pd, uint32_t qpn, uint32_t access,
 			    uint64_t addr, uint32_t rkey, uint64_t length, struct copy_list *list);
@@ -86,19 +86,19 @@ static inline void copy_list_scatter(const struct copy_list *to, const uint8_t *
 		copy_list_scatter_all(to, from, len);
 }
 
-/*
- * Move the first bytes of @list, up to @max, to @piece. Returns how many; 0 at its end.
- */
+/* Move the first bytes of @list, up to @max, to @piece. Returns how many; 0 at its end. */
 uint64_t copy_list_cut(struct copy_list *list, uint64_t max, struct copy_list *piece);
 
-/* Step over the first @n bytes: *@first is the entry to begin with. */
+/* Skip the first @n bytes: *@first is the entry to begin with. */
 void copy_list_advance(struct copy_list *list, unsigned int *first, size_t n);
 
-/* Has entry @i no memory? */
+/* Is entry @i without memory? */
 static inline bool copy_list_is_null(const struct copy_list *list, unsigned int i)
 {
 	return list->nulls >> i & 1;
 }
 
-/* Fault in the pages of the list, which is ours. False: some pages cannot be faulted in. */
+/*
+ * Fault in the pages of the list, which is of this process. False: some pages cannot be faulted in.
+ */
 bool copy_list_bring_in(const struct copy_list *list, bool write);

@@ -1,5 +1,5 @@
 /*
- * Events that wait for room in their pipe
+ * Events that wait for space in their pipe
  *
  * They are queued in this process, in order, and written by a thread that runs only while the queue
  * is not empty. An event that is queued already is not queued twice, so a program that never reads
@@ -18,7 +18,7 @@
 #include "shim/soft/fabric/thread.h"
 
 enum {
-	PERIOD_MIN = 1000000, /* ns; it doubles up to */
+	PERIOD_MIN = 1000000, /* ns; doubled up to */
 	PERIOD_MAX = 512000000,
 };
 
@@ -50,7 +50,7 @@ static bool is_for(const struct kept *kept, const char *path)
 	return !strcmp(kept->path, path);
 }
 
-/* False if there is no room yet. */
+/* False if there is no space yet. */
 static bool write_all(void)
 {
 	struct kept **p = &list, *kept;
@@ -86,7 +86,7 @@ static void *run_writer(void *unused)
 	return unused;
 }
 
-/* Where it goes in the queue, or NULL if the same event is queued already. */
+/* Its position in the queue, or NULL if the same event is queued already. */
 static struct kept **find_place(const char *path, const struct pipe_event *event)
 {
 	struct kept **p;

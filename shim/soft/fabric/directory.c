@@ -1,19 +1,19 @@
 /*
- * The directory in which the files of the fabric lie
+ * The directory of the fabric's files
  *
- *	DIR/fabric			who takes part (fabric.c)
- *	DIR/node.NODE.INSTANCE.0	a process's segment
- *	DIR/pipe.NODE.INSTANCE.ID	events for a process (pipe.c)
- *	DIR/cm				who has bound which port (cm_port.c)
- *	DIR/cmid.NODE.INSTANCE.SERIAL	messages to an id (cm_wire.c)
+ * 	DIR/fabric			the registry (fabric.c)
+ * 	DIR/node.NODE.INSTANCE.0	a process's segment
+ * 	DIR/pipe.NODE.INSTANCE.ID	events for a process (pipe.c)
+ * 	DIR/cm				owners of ports (cm_port.c)
+ * 	DIR/cmid.NODE.INSTANCE.SERIAL	messages to an id (cm_wire.c)
  *
  * No other user may enter it, since anybody who can write a segment can make its readers write to
  * their own memory. So it must be a real directory, not a link, owned by this user and closed to
  * others; anything else is refused.
  *
- * A missing directory is created with the sticky bit, which marks it from the start as one to
- * remove: if its creator dies before it puts anything there, the next process removes it. It is
- * removed by way of another name, DIR.gone.PID; if the remover dies, the next process sweeps that.
+ * A missing directory is created with the sticky bit, which marks it from the start as removable:
+ * if its creator dies before it creates a file in it, the next process removes it. It is renamed to
+ * DIR.gone.PID before it is removed; if the remover dies, the next process removes that.
  */
 #include "shim/soft/fabric/directory.h"
 
@@ -72,7 +72,10 @@ static bool names_the_dead(const char *pid)
 	       errno == ESRCH;
 }
 
-/* Open directory @name, if it is ours, closed to others and no link. A descriptor or -errno. */
+/*
+ * Open directory @name, if it belongs to this user, is closed to others and not a link. A
+ * descriptor or -errno.
+ */
 static int open_ours(int at, const char *name, struct stat *st)
 {
 	int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -120,7 +123,7 @@ static void remove_gone(int parent, const char *name)
 		closedir(dir);
 }
 
-/* Directories whose remover died before they were gone. */
+/* Remove directories whose remover died before it had finished. */
 static void sweep_gone(void)
 {
 	char parent[DIRECTORY_PATH], last[DIRECTORY_PATH], prefix[DIRECTORY_PATH + 8];
@@ -153,7 +156,7 @@ static int open_it(bool *ret_made)
 	return check_ours(ret_made);
 }
 
-/* Report it once: a device may be opened again and again. */
+/* Report it only once: a device may be opened again and again. */
 int directory_complain(const char *file, const char *why, int err)
 {
 	static atomic_flag said = ATOMIC_FLAG_INIT;

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * The fabric's directory: found or made, checked, swept. Callers serialize.
+ * The fabric's directory: finding, creating, checking and cleaning it. Callers serialize.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -8,31 +8,31 @@
 enum { DIRECTORY_PATH = 400 };
 
 /*
- * The directory of this user, or that of VERBATIM_SOFT_FABRIC; made if it
- * is not there. *ret_made: it was made so, by some process of the fabric. 0; -EPERM if it is not
- * ours and closed to others, -EAGAIN if it was taken away meanwhile, or -errno.
+ * The directory of this user, or that of VERBATIM_SOFT_FABRIC; created if it does not exist.
+ * *ret_made: a process of the fabric created it. 0; -EPERM if it is not owned by this user and
+ * closed to others, -EAGAIN if it was removed meanwhile, or -errno.
  */
 int directory_open(bool *ret_made);
 
 /*
  * Remove the directory with all files of the fabric. The caller holds the record lock of one of
- * them, for which all others wait. A single rename takes it out of sight: another process finds all
- * of it or nothing, never an empty directory to put a file into.
+ * them, for which all others wait. It is renamed first, so that another process finds either all of
+ * it or nothing, never an empty directory to put a file into.
  */
 void directory_remove(void);
 
-/* Remove it if it is empty, after its creator could put nothing into it. */
+/* Remove it if it is empty, after its creator failed to put a file into it. */
 void directory_give_up(void);
 
 const char *directory_path(void);
 
 /*
- * Say on stderr, once, why the fabric cannot be used: of @file in it ("/fabric"), or "" for the
- * directory; @why, or NULL for what @err means. Returns @err.
+ * Print on stderr, once, why the fabric cannot be used: for @file in it ("/fabric"), or "" for the
+ * directory; @why, or NULL for the text of @err. Returns @err.
  */
 int directory_complain(const char *file, const char *why, int err);
 
-/* Unlink what belongs to a node that @keep does not know. */
+/* Unlink files of nodes for which @keep returns false. */
 void directory_sweep(bool (*keep)(uint32_t node, uint64_t instance));
 
 /* The path of a node's file of a kind, with its number: "DIR/KIND.NODE.INSTANCE.ID" */

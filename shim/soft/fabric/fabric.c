@@ -1,11 +1,11 @@
 /*
  * Joining and leaving the fabric
  *
- * A process joins with its first context and leaves with its last, or at
- * exit. Processes that were killed are swept by the next to join.
+ * A process joins with its first context and leaves with its last, or at exit. The files of killed
+ * processes are removed by the next one that joins.
  *
- * Not here: what all processes share (registry.c), our own segment (segment.c), and how a peer's
- * is mapped (peer.c).
+ * Not here: the data that all processes share (registry.c), the own segment (segment.c), and
+ * mapping a peer's (peer.c).
  */
 #include "shim/soft/fabric/fabric.h"
 
@@ -66,7 +66,7 @@ static int take_node(void)
 	return segment_make();
 }
 
-/* Remove our files; and the fabric, if no process is left. */
+/* Remove the files of this process; and the fabric, if no process is left. */
 static void clean_up(void)
 {
 	if (lock_self) {
@@ -77,7 +77,7 @@ static void clean_up(void)
 		registry_remove(registry_is_made());
 }
 
-/* @made: of a fabric that could not be mapped, was its directory made? */
+/* @made: was the directory created for a fabric that could not be mapped? */
 static void give_up(bool made)
 {
 	if (registry_is_mapped())

@@ -1,21 +1,20 @@
 #pragma once
 /*
- * The fabric: a private directory under the shared memory file system in
- * which processes meet.
+ * The fabric: a private directory in the shared memory file system through which processes
+ * communicate.
  *
  * Any thread may call these, unless a comment says otherwise.
  */
 
 /*
- * Take part in the fabric. Counted: the last fabric_leave() removes what this process has put
- * there. 0 or -errno: -EPERM means that the directory belongs to another user, or is open to
- * others.
+ * Take part in the fabric. Counted: the last fabric_leave() removes the files of this process. 0 or
+ * -errno: -EPERM means that the directory belongs to another user, or is open to others.
  */
 int fabric_join(void);
 void fabric_leave(void);
 
-/* The same as the process ends, while other threads may still read segments. */
+/* The same while the process ends and other threads may still read segments. */
 void fabric_exit(void);
 
-/* Forget everything inherited, in a child that was forked. */
+/* In a forked child: forget everything inherited. */
 void fabric_forget(void);

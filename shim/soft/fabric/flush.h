@@ -1,8 +1,8 @@
 #pragma once
 /*
- * ibv_wr_flush(), and what belongs to it
+ * ibv_wr_flush() and its constants
  *
- * A newer <infiniband/verbs.h> declares all this, so here it has names of ours. The values are
+ * A newer <infiniband/verbs.h> declares all this, so other names are used here. The values are
  * those of rdma-core 45 and later. Source: ibv_wr_post(3), ibv_reg_mr(3), IBA annex A19.
  */
 #include <stdint.h>

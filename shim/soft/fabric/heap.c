@@ -1,12 +1,11 @@
 /*
  * The heap of the segment: extents of whole pages, first fit
  *
- * Pages come out zeroed: new ones because the file is sparse, old ones
- * because their memory is given back to the kernel when they are freed.
+ * Allocated pages are zeroed: new ones because the file is sparse, old ones because their memory is
+ * returned to the kernel when they are freed.
  *
- * Writing to a sparse file on a full file system raises SIGBUS, so every page is allocated before
- * anybody learns of it. VERBATIM_SOFT_MEMORY limits how much, for users who do not trust what a
- * program asks for.
+ * Writing to a sparse file on a full file system raises SIGBUS, so memory for every page is
+ * allocated before it is published. VERBATIM_SOFT_MEMORY limits the total, for untrusted programs.
  */
 #include "shim/soft/fabric/heap.h"
 
@@ -26,7 +25,7 @@ struct extent {
 enum { PAGE = 4096 };
 
 static struct extent *freed;
-static uint64_t end; /* nothing was ever used behind it */
+static uint64_t end; /* nothing after it was ever used */
 static unsigned int refused;
 
 static uint64_t round_to_pages(uint64_t size)
@@ -54,7 +53,7 @@ static uint64_t reuse_extent(uint64_t size)
 	return 0;
 }
 
-/* Where the heap ends; the environment is read once, at the first allocation. */
+/* The end of the heap; the environment is read once, at the first allocation. */
 static uint64_t heap_limit(void)
 {
 	static uint64_t at;
@@ -93,7 +92,7 @@ unsigned int heap_refused(void)
 	return __atomic_load_n(&refused, __ATOMIC_RELAXED);
 }
 
-/* Neighbours become one, so that sizes can grow again. */
+/* Merge neighbours, so that large blocks become available again. */
 static void merge_next(struct extent *e)
 {
 	struct extent *next = e->next;

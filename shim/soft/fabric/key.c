@@ -1,5 +1,5 @@
 /*
- * The table of memory regions and windows, and what peers see of it
+ * The table of memory regions and windows, and its published form
  */
 #include "shim/soft/fabric/key.h"
 

@@ -2,18 +2,18 @@
 /*
  * Keys of memory, and what they allow. Any thread.
  *
- * A key is the slot of its memory region above a generation, whose lowest
- * bit tells a remote key from a local one:
+ * A key is the slot of its memory region above a generation, whose lowest bit tells a remote key
+ * from a local one:
  *
- *	| slot: 17 | generation: 14 | remote: 1 |
+ * 	| slot: 17 | generation: 14 | remote: 1 |
  *
- * Memory windows have slots of their own, and remote keys only (window.c).
+ * Memory windows have separate slots, and remote keys only (window.c).
  */
 #include "shim/soft/fabric/segment.h"
 
 /*
- * Our own copy of the table of regions and windows, which peers cannot write: entries are filled in
- * here, and every copy from and to our own memory is checked against it.
+ * The private copy of the table of regions and windows, which peers cannot write: entries are
+ * filled in here, and every copy from and to memory of this process is checked against it.
  */
 extern struct shm_mr key_own[1 << SHM_MR_BITS];
 
@@ -22,13 +22,13 @@ static inline struct shm_mr *key_mine(const struct shm_mr *shm)
 	return &key_own[shm - segment_own->mr];
 }
 
-/* Show an entry to peers with its keys, or take these away with 0. */
+/* Publish an entry with its keys to peers, or withdraw the keys with 0. */
 void key_show(struct shm_mr *shm, uint32_t lkey, uint32_t rkey);
 
-/* Put memory behind @slot of the table of regions. 0 or -ENOMEM. */
+/* Allocate memory for @slot of the table of regions. 0 or -ENOMEM. */
 int key_reserve(uint32_t slot);
 
-/* Regions that are not just memory: copying is more than that. */
+/* Regions that are not plain memory and need special copying. */
 #define KEY_SPECIAL (SHM_MR_NULL | IBV_ACCESS_ON_DEMAND)
 
 /* pairs with the store_release of key_show() */
@@ -45,7 +45,7 @@ static inline bool key_is_shown(const struct shm_seg *seg, uint32_t key, bool re
 }
 
 /*
- * In our own segment, peers can invalidate keys of windows; nothing else that they write there has
+ * In the own segment, peers can invalidate keys of windows; nothing else that they write there has
  * an effect.
  */
 static inline const struct shm_mr *key_find(const struct shm_seg *seg, uint32_t key, bool remote)

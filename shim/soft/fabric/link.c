@@ -1,5 +1,5 @@
 /*
- * The ports of the device's own: InfiniBand or RoCE
+ * The default ports of the device: InfiniBand or RoCE
  */
 #include "shim/soft/fabric/link.h"
 

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * What a port is, and what this device's own are like on either link. Any thread.
+ * The properties of a port, and those of the device's own ports on either link. Any thread.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -23,10 +23,10 @@ struct port {
 /* Port @num of this device without a profile. */
 void link_own_port(uint32_t num, bool roce, struct port *out);
 
-/* Does VERBATIM_SOFT_LINK ask for it? */
+/* Does VERBATIM_SOFT_LINK select RoCE? */
 bool link_wants_roce(void);
 
-/* Is the GID at @index there and set? */
+/* Does the GID at @index exist, and is it set? */
 bool link_has_gid(const struct port *port, uint32_t index);
 
 /* The entries of its table of GIDs; 0 for NULL. */

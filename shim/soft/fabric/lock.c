@@ -58,7 +58,7 @@ bool lock_wait(struct lock *lock)
 	}
 }
 
-/* Those who were stopped when last looked at are looked at again early. */
+/* Processes that were stopped at the last check are checked again early. */
 static bool is_stopped(uint32_t owner, unsigned int n)
 {
 	static uint32_t last;

@@ -2,15 +2,15 @@
 /*
  * A lock that survives its owner's death.
  *
- * The word holds its owner: a node of the fabric and the instance of the process there
- * (node_owner()). A thread that waits too long asks whether that process lives, and takes the lock
- * over if not. So whatever a lock guards must be valid after any store of its owner.
+ * The word identifies its owner: a node of the fabric and the instance of the process
+ * (node_owner()). A thread that waits too long checks whether that process is alive, and takes the
+ * lock over if not. So data protected by a lock must be valid after any store of its owner.
  *
- * The lock of a process that is stopped cannot be taken over, since it may go on. What a program
- * must not wait for takes locks with lock_take_live(), or asks lock_is_stuck() before it begins.
+ * The lock of a stopped process cannot be taken over, since that may continue. Code that must not
+ * block takes locks with lock_take_live(), or calls lock_is_stuck() before it begins.
  *
- * Lock order: send queue, peer's queue pair, its shared receive queue, a
- * completion queue; a queue pair's own lock inside its send queue's.
+ * Lock order: send queue, peer's queue pair, its shared receive queue, a completion queue; a queue
+ * pair's own lock inside its send queue's.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,15 +21,17 @@ struct lock {
 
 extern uint32_t lock_self; /* this process, 0 while it has no node */
 
-/* The slow half: spin, yield, and take over from a dead owner. Returns whether it did. */
+/*
+ * The slow path: spin, yield, and take over from a dead owner. Returns whether it did the latter.
+ */
 bool lock_wait(struct lock *lock);
 
-/* What came of it; LOCK_HALF_DONE: its owner died with it; LOCK_STUCK: its owner is stopped. */
+/* LOCK_HALF_DONE: its owner died while holding it; LOCK_STUCK: its owner is stopped. */
 enum lock_result { LOCK_TAKEN, LOCK_HALF_DONE, LOCK_STUCK };
 
 enum lock_result lock_wait_live(struct lock *lock);
 
-/* Wait until nobody holds it, or a dead process. True if its owner is stopped. */
+/* Wait until it is free, or its owner is dead. True if its owner is stopped. */
 bool lock_is_stuck(struct lock *lock);
 
 static inline bool lock_try(struct lock *lock)
@@ -40,7 +42,7 @@ static inline bool lock_try(struct lock *lock)
 					   __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 }
 
-/* True if its owner died with it: what it guards may be half done. */
+/* True if its owner died while holding it: the protected data may be half updated. */
 static inline bool lock_take(struct lock *lock)
 {
 	return !lock_try(lock) && lock_wait(lock);

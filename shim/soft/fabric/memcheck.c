@@ -1,5 +1,5 @@
 /*
- * Whether memcheck watches this process
+ * Is this process under memcheck?
  */
 #include "shim/soft/fabric/memcheck.h"
 

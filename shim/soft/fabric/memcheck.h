@@ -1,11 +1,11 @@
 #pragma once
 /*
- * What valgrind's memcheck, which tracks defined bytes, cannot see by itself: that peers, and the
+ * Support for valgrind's memcheck, which tracks defined bytes but cannot see that peers, and the
  * kernel for them, write to shared memory.
  *
  * Under memcheck, no other process writes to this one's memory: peers leave all bytes in its
- * segment, and it copies them itself (stage.c), so every store is checked where it happens. Then
- * only shared memory has to be marked as defined, before it is read.
+ * segment, and it copies them itself (stage.c), so every store is checked where it happens. So only
+ * shared memory has to be marked as defined, before it is read.
  *
  * Built without valgrind's headers, these do nothing.
  */
@@ -19,7 +19,7 @@
 #define RUNNING_ON_VALGRIND                0
 #endif
 
-/* Does it watch this process? Set before the first segment is mapped. */
+/* Is this process under memcheck? Set before the first segment is mapped. */
 extern bool memcheck_watches;
 
 /* Other tools of valgrind do not answer this request. */
@@ -30,13 +30,13 @@ static inline bool memcheck_asked(void)
 	return VALGRIND_MAKE_MEM_DEFINED(&here, sizeof(here)) != 0;
 }
 
-/* Does any tool of valgrind watch this process? */
+/* Is this process under any tool of valgrind? */
 static inline bool memcheck_valgrind(void)
 {
 	return RUNNING_ON_VALGRIND != 0;
 }
 
-/* Mark as defined what peers may have written. */
+/* Mark bytes that peers may have written as defined. */
 static inline void memcheck_defined(const void *at, size_t len)
 {
 	if (__builtin_expect(memcheck_watches, 0))

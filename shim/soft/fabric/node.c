@@ -1,8 +1,8 @@
 /*
- * The nodes of the fabric: its processes, and whether each lives
+ * The nodes of the fabric: its processes, and whether each is alive
  *
- * A process is known by its place in the table and by an instance, a number that no other process
- * of this fabric ever has. Places are used again.
+ * A process is identified by its index in the table and by an instance, a number that no other
+ * process of this fabric ever has. Indices are reused.
  */
 #include "shim/soft/fabric/node.h"
 
@@ -41,7 +41,7 @@ bool node_owner_is_stopped(uint32_t owner)
 	       process_is_stopped(node_table[node].pid);
 }
 
-/* The process itself, if it lives, or NULL. */
+/* The entry of the process, if it is alive, or NULL. */
 static const struct node *find_node(uint32_t node, uint64_t instance)
 {
 	const struct node *found;
@@ -72,7 +72,7 @@ int node_pidfd(uint32_t node, uint64_t instance)
 	pidfd = syscall(SYS_pidfd_open, found->pid, 0);
 	if (pidfd < 0)
 		return -errno;
-	/* the number may have been used again in between */
+	/* the number may have been reused in between */
 	if (find_node(node, instance))
 		return pidfd;
 	close(pidfd);

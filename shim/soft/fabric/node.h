@@ -1,8 +1,8 @@
 #pragma once
 /*
- * The nodes of the fabric: its processes, each with a place in a table that all share.
+ * The nodes of the fabric: its processes, each with an entry in a shared table.
  *
- * Any thread. The table lies in the registry's file (registry.c).
+ * Any thread. The table is in the registry's file (registry.c).
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -29,7 +29,7 @@ extern struct node *node_table;
 
 bool node_lives(const struct node *node);
 
-/* Does the owner of a lock still live? See node_owner(). */
+/* Is the owner of a lock still alive? See node_owner(). */
 bool node_owner_lives(uint32_t owner);
 
 /* Is it stopped? */
@@ -38,7 +38,7 @@ bool node_owner_is_stopped(uint32_t owner);
 /* The word that a process writes into the locks it takes; never 0. */
 uint32_t node_owner(uint32_t node, uint64_t instance);
 
-/* Does the process with this place and instance live? */
+/* Is the process with this index and instance alive? */
 bool node_has(uint32_t node, uint64_t instance);
 
 /* Is it in the table, alive or dead? */

@@ -1,8 +1,7 @@
 /*
  * Noise in the fields of an error completion that are not valid
  *
- * VERBATIM_SOFT_STRICT=1 asks for it. The noise is constant, so that a run
- * can be repeated.
+ * Enabled by VERBATIM_SOFT_STRICT=1. The noise is constant, so that a run can be repeated.
  */
 #include "shim/soft/fabric/noise.h"
 

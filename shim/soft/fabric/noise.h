@@ -8,7 +8,7 @@
 
 bool noise_wanted(void);
 
-/* Fill the fields of an error completion but wr_id, status, qp_num and vendor_err. */
+/* Set all fields of an error completion except wr_id, status, qp_num and vendor_err to noise. */
 void noise_wc(struct ibv_wc *wc);
 
 /* The same for an extended poll. */

@@ -1,17 +1,17 @@
 #pragma once
 /*
- * What the headers of an Ethernet packet say. Any thread.
+ * Parses the headers of an Ethernet packet. Any thread.
  */
 #include <stddef.h>
 #include <stdint.h>
 
-/* As they stand in the packet: in network order. */
+/* The fields in network order. */
 struct packet {
 	uint8_t dst_mac[6];
 	uint8_t src_mac[6];
-	uint8_t ether_type[2]; /* behind the last VLAN tag */
+	uint8_t ether_type[2]; /* after the last VLAN tag */
 	uint8_t vlan_tag[2];   /* of the first */
-	uint8_t src_ip[16];    /* of IPv4: four of them */
+	uint8_t src_ip[16];    /* of IPv4: the first four */
 	uint8_t dst_ip[16];
 	uint8_t flow_label[4];
 	uint8_t tos;      /* traffic class */
@@ -24,7 +24,7 @@ struct packet {
 
 enum { PACKET_DONT_FRAG = 2, PACKET_MORE_FRAG = 4 };
 
-/* Which headers are there: bits. */
+/* Which headers are present: bits. */
 enum {
 	PACKET_ETH = 1,
 	PACKET_VLAN = 2,

@@ -25,7 +25,7 @@ static struct range range_of(const void *addr, size_t length)
 	return (struct range){ (uintptr_t)addr & ~mask, ((uintptr_t)addr + length + mask) & ~mask };
 }
 
-/* Kernels before 5.14 do not know the advice, and answer EINVAL as for a forbidden access. */
+/* Kernels before 5.14 do not know the advice, and return EINVAL as for a forbidden access. */
 static bool can_populate(void)
 {
 	static const char here;
@@ -50,13 +50,13 @@ int pages_bring_in(const void *addr, size_t length, bool write)
 	if (!length || madvise((void *)r.from, r.to - r.from,
 			       write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) == 0)
 		return 0;
-	/* then only see that it is mapped */
+	/* then only check that it is mapped */
 	if (errno == EINVAL && !can_populate() && pages_are_mapped(addr, length))
 		return 0;
 	return EFAULT;
 }
 
-/* What lies behind the head of an area in smaps; false at the end. */
+/* The data after the head of an area in smaps; false at the end. */
 static bool next_area(FILE *smaps, struct range *area, size_t *page)
 {
 	char line[256];
@@ -80,7 +80,7 @@ bool pages_are_huge(const void *addr, size_t length)
 
 	if (!smaps)
 		return true; /* without /proc, assume that they are */
-	/* areas are in order, and none overlaps another */
+	/* areas are sorted, and do not overlap */
 	while (at < end && next_area(smaps, &area, &page))
 		if (area.from <= at && at < area.to && page > kib)
 			at = area.to;

@@ -1,8 +1,8 @@
 /*
- * The segments of the processes we talk to, and whether those live
+ * The segments of peer processes, and whether those are alive
  *
- * A dead peer's segment stays mapped and looks as it did, so whether it lives is checked, at most
- * once a tick of the coarse clock while messages flow.
+ * A dead peer's segment stays mapped and unchanged, so its process is checked at most once a tick
+ * of the coarse clock while messages flow.
  */
 #include "shim/soft/fabric/peer.h"
 

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Peers' segments, mapped while a queue pair talks to them.
+ * Peers' segments, mapped while a queue pair is connected to them.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,19 +16,19 @@ struct peer {
 	uint64_t instance;
 	uint32_t refs;
 	uint32_t forbidden; /* process_vm: the kernel refuses */
-	uint32_t dead;      /* found out; never taken back */
-	uint64_t looked;    /* when it was last looked at, coarse ns */
+	uint32_t dead;      /* it was detected as dead; never reset */
+	uint64_t looked;    /* time of the last check, coarse ns */
 };
 
 /* Was the peer alive some milliseconds ago? Cheap. Any thread. */
 bool peer_is_alive(struct peer *peer);
-/* The same, asked of the kernel now. */
+/* The same, by asking the kernel now. */
 bool peer_look(struct peer *peer);
 
-/* The rest under registry_mutex. */
+/* The other functions need registry_mutex. */
 int peer_get(uint32_t node, int pid, uint64_t start, uint64_t instance, struct peer **ret_peer);
 void peer_put(struct peer *peer);
 
-/* Unmap all; and in a child, where nothing is mapped, drop the list. */
+/* Unmap all; in a child, where nothing is mapped, clear the list. */
 void peer_forget(void);
 void peer_forget_inherited(void);

@@ -1,8 +1,8 @@
 /*
  * Event pipes
  *
- * A sender opens the pipe by its name, writes one record and closes it: it keeps no file
- * descriptor, which the program could close and reuse without our noticing.
+ * A sender opens the pipe by its name, writes one record and closes it: the program could close and
+ * reuse a descriptor that stays open.
  */
 #include "shim/soft/fabric/pipe.h"
 
@@ -38,7 +38,7 @@ int pipe_open(uint32_t *ret_id)
 	own_path(path, id);
 	if (mkfifo(path, 0600) < 0)
 		return -errno;
-	/* for writing too, so that a reader never meets the end of file */
+	/* also for writing, so that a reader never sees the end of file */
 	fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0) {
 		err = -errno;
@@ -78,7 +78,7 @@ static bool is_for(const struct pipe_event *event, uint32_t kind, uint32_t index
 	return event->kind == kind && event->index == index && event->serial == serial;
 }
 
-/* Read all records of the pipe, which may be garbage, but those for the object. */
+/* Read all records of the pipe, which may be garbage, except those for the object. */
 static size_t take_others(int fd, struct pipe_event *events, uint32_t kind, uint32_t index,
 			  uint32_t serial)
 {
@@ -91,7 +91,7 @@ static size_t take_others(int fd, struct pipe_event *events, uint32_t kind, uint
 	return n;
 }
 
-/* In pieces that the kernel writes as a whole or not at all. */
+/* In pieces that the kernel writes completely or not at all. */
 static void put_back(int fd, const char *path, const struct pipe_event *events, size_t num)
 {
 	size_t i, n;

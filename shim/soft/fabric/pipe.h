@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Events for a process, in a named pipe of the fabric: a real file descriptor to poll, written by
- * the process that causes the event. Any thread.
+ * Events for a process, in a named pipe of the fabric: a real file descriptor that can be polled,
+ * written by the process that causes the event. Any thread.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,10 +13,10 @@
 int pipe_open(uint32_t *ret_id);
 void pipe_close(int fd, uint32_t id);
 
-/* To pipe @id of the process whose segment @seg is. Never blocks or fails. */
+/* Send to pipe @id of the process with segment @seg. Never blocks or fails. */
 void pipe_send(struct shm_seg *seg, uint32_t id, const struct pipe_event *event);
-/* The same for a process that is known by its place in the fabric. */
+/* The same for a process identified by its index in the fabric. */
 void pipe_send_to(uint32_t node, uint64_t instance, uint32_t id, const struct pipe_event *event);
 
-/* Remove the events for an object from our pipe @id. */
+/* Remove the events for an object from the own pipe @id. */
 void pipe_purge(uint32_t id, uint32_t kind, uint32_t index, uint32_t serial);

@@ -4,7 +4,7 @@
  */
 #include <stdint.h>
 
-/* Unusual values, so that a record can be found behind garbage. */
+/* Magic values, so that a record can be found after garbage. */
 enum {
 	PIPE_COMPLETION = 0x56657231,
 	PIPE_CQ,
@@ -17,6 +17,6 @@ enum {
 struct pipe_event {
 	uint32_t kind;   /* of object */
 	uint32_t index;  /* its slot in the segment */
-	uint32_t serial; /* of the object there: drop the event if it is another's */
+	uint32_t serial; /* of the object: an event with another serial is dropped */
 	uint32_t type;   /* enum ibv_event_type */
 };

@@ -1,10 +1,9 @@
 /*
- * The ports: addresses, partition keys, and who can be reached
+ * The ports: addresses, partition keys, and reachability
  *
- * One port on an InfiniBand link with LID 1, or on a RoCE one with
- * VERBATIM_SOFT_LINK=roce, or those that a profile describes. All
- * processes of a fabric are on the same ports, told apart by their queue pair
- * numbers, as on a machine with one adapter whose ports are cabled together.
+ * One port on an InfiniBand link with LID 1, or on a RoCE one with VERBATIM_SOFT_LINK=roce, or
+ * those that a profile describes. All processes of a fabric are on the same ports, told apart by
+ * their queue pair numbers, as on a machine with one adapter whose ports are cabled together.
  */
 #include "shim/soft/fabric/port.h"
 
@@ -104,7 +103,7 @@ static bool is_dest(const struct registry_address *address, const void *arg)
 	return address->lid && address->lid >> address->lmc == attr->dlid >> address->lmc;
 }
 
-/* Have both the same link layer, and are both up? */
+/* Do both have the same link layer, and are both up? */
 static bool are_connected(const struct port *from, const struct port *to)
 {
 	return from->attr.state == IBV_PORT_ACTIVE && to->attr.state == IBV_PORT_ACTIVE &&
@@ -163,7 +162,7 @@ int port_check(const struct ibv_ah_attr *attr)
 		return EINVAL;
 	if (!attr->is_global)
 		return 0;
-	/* as the kernel: EINVAL behind the table, ENODATA within it */
+	/* like the kernel: EINVAL beyond the table, ENODATA within it */
 	if (attr->grh.sgid_index >= port->attr.gid_tbl_len)
 		return EINVAL;
 	return link_has_gid(port, attr->grh.sgid_index) ? 0 : ENODATA;

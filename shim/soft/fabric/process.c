@@ -1,5 +1,5 @@
 /*
- * What the kernel knows about processes, and a page to recognise a child
+ * Kernel data about processes, and a page to recognise a child
  *
  * A pid alone does not identify a process, because pids are reused; with the start time it does. A
  * child recognises itself by a page that the kernel empties on fork; pthread_atfork() would miss a
@@ -69,7 +69,7 @@ uint64_t process_start(int pid)
 	return read_stat(pid, stat, sizeof(stat)) < 0 ? 0 : parse_stat(stat);
 }
 
-/* If no file descriptor is left, the pid must do. */
+/* If no file descriptor is left, only the pid is checked. */
 bool process_lives(int pid, uint64_t start)
 {
 	char stat[1024];

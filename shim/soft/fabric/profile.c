@@ -1,10 +1,9 @@
 /*
  * A machine's device, described in a file
  *
- * Lines of "name value"; # begins a comment, at the begin of a line or after
- * a blank. The names are those of ibv_device_attr, ibv_device_attr_ex and,
- * after "port.N.", ibv_port_attr; a few more are in other_items[]. Numbers
- * are decimal or 0x..., or one of the words of the item.
+ * Lines of "name value"; # begins a comment, at the beginning of a line or after a blank. The names
+ * are those of ibv_device_attr, ibv_device_attr_ex and, after "port.N.", ibv_port_attr; a few more
+ * are in other_items[]. Numbers are decimal or 0x..., or one of the words of the item.
  *
  * A limit is lowered to what this device can do, and a capability that it lacks is removed, so that
  * all reported values are true.
@@ -32,10 +31,10 @@
 enum { FILE_MAX = 128 << 10, LINE_MAX_LEN = 512 };
 
 enum kind {
-	GIVEN, /* as the file says */
+	GIVEN, /* as in the file */
 	LIMIT, /* but never above the device's own */
 	FLAGS, /* but never more than the device's own */
-	OWN,   /* as the device's own: it could not be kept */
+	OWN,   /* the device's own: other values are not supported */
 	TEXT,
 	GUID,
 };
@@ -206,7 +205,7 @@ static const struct item port_items[] = {
 };
 /* clang-format on */
 
-/* What is being read. */
+/* The state of reading. */
 struct reading {
 	const char *path;
 	unsigned int line;
@@ -284,7 +283,7 @@ static uint64_t lower_value(enum kind kind, uint64_t value, uint64_t own)
 	}
 }
 
-/* "0x0002c90300fed670", or in four parts as sysfs has it. */
+/* "0x0002c90300fed670", or in four parts as in sysfs. */
 static int put_guid(struct reading *r, const struct item *item, void *to, const char *text)
 {
 	unsigned int a, b, c, d;
@@ -480,7 +479,7 @@ static int put_lines(struct reading *r, const char *text)
 	return 0;
 }
 
-/* Set what follows from the rest, and check what must not contradict it. */
+/* Set derived values, and check for contradictions. */
 static int finish_reading(struct reading *r)
 {
 	struct ibv_device_attr_ex *attr = &r->out->attr;
@@ -580,7 +579,7 @@ __attribute__((constructor)) static void init_profile(void)
 const struct profile *profile_get(void)
 {
 	if (__builtin_expect(!loaded, 0))
-		load_file(); /* before our constructor: one thread */
+		load_file(); /* before the library's constructor: only one thread */
 	return &profile;
 }
 

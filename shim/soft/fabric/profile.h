@@ -1,10 +1,10 @@
 #pragma once
 /*
- * What the device looks like: its names, limits and ports.
+ * The device's properties: its names, limits and ports.
  *
- * Its own are those of profile_own.c and link.c. VERBATIM_SOFT_PERSONA names a file
- * that describes another machine's (docs/SOFT-DEVICE.md has its form). Read
- * once, as the library is loaded; any thread.
+ * The defaults are in profile_own.c and link.c. VERBATIM_SOFT_PERSONA names a file that describes
+ * another machine's device (docs/SOFT-DEVICE.md has the format). Read once, when the library is
+ * loaded; any thread.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -12,7 +12,7 @@
 
 #include "shim/soft/fabric/profile_own.h"
 
-/* Never NULL. The device's own profile if there is no file, or no valid one. */
+/* Never NULL. The default profile if there is no file, or no valid one. */
 const struct profile *profile_get(void);
 
 /* The limits of that profile. */

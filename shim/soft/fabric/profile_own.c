@@ -1,5 +1,5 @@
 /*
- * The device's own profile: limits and names
+ * The default profile: limits and names
  */
 #include "shim/soft/fabric/profile_own.h"
 
@@ -56,7 +56,7 @@ enum {
 	ODP_UD = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_SRQ_RECV,
 };
 
-/* Of an Ethernet link. */
+/* For an Ethernet link. */
 static void add_raw(struct ibv_device_attr_ex *attr)
 {
 	attr->orig_attr.device_cap_flags |= IBV_DEVICE_MANAGED_FLOW_STEERING;
@@ -76,7 +76,7 @@ static void add_raw(struct ibv_device_attr_ex *attr)
 	};
 }
 
-/* Features that are not named are not there: TSO, PCI atomics. */
+/* Features that are not listed are not supported: TSO, PCI atomics. */
 void profile_own(struct profile *out)
 {
 	*out = (struct profile){

@@ -2,18 +2,18 @@
  * The registry: the members of the fabric, the owner of each number, multicast groups, and the XRC
  * objects that no single process owns (xrc.c)
  *
- * All stand in one file that all processes map:
+ * All of these are in one file that all processes map:
  *
- *	+--------+-------------------+----------------+--------+-----+
- *	| header | nodes: pid, start | numbers: whose | groups | XRC |
- *	+--------+-------------------+----------------+--------+-----+
+ * 	+--------+-------------------+----------------+--------+-----+
+ * 	| header | nodes: pid, start | numbers: whose | groups | XRC |
+ * 	+--------+-------------------+----------------+--------+-----+
  *
  * It changes under a record lock, which the kernel undoes when a process dies and no child
  * inherits, and in this process under the mutex. Numbers are read without either: an entry is valid
  * if it holds the number that was asked for.
  *
- * A number is an index of 16 bits below a generation of 8, so a
- * number comes back only after 256 others at its index.
+ * A number is an index of 16 bits below a generation of 8, so a number is reused only after 256
+ * others at its index.
  *
  * Not here: joining and leaving (fabric.c).
  */
@@ -47,10 +47,10 @@ struct number {
 struct file {
 	uint64_t magic;
 	uint32_t version;
-	uint32_t made; /* the directory too; take it away */
+	uint32_t made; /* the directory, too; remove it at the end */
 	uint64_t instances;
 	uint32_t next_number;
-	uint32_t high_number; /* none was ever used from here on */
+	uint32_t high_number; /* entries from here on were never used */
 	struct node node[NODE_MAX];
 	struct number number[NUMBERS];
 	struct registry_members members;
@@ -94,8 +94,8 @@ static bool is_at(const char *path, const struct stat *st)
 }
 
 /*
- * Open and lock DIR/fabric. The last process to leave may remove it in between, and DIR, too, and
- * may die before it is unlinked: -EAGAIN.
+ * Open and lock DIR/fabric. The last process to leave may remove it in between, with DIR, and may
+ * die before it is unlinked: -EAGAIN.
  */
 static int open_file(void)
 {
@@ -142,7 +142,7 @@ int registry_open(bool *ret_made)
 	return err;
 }
 
-/* A file of another version is left alone; garbage is removed. */
+/* A file of another version is not touched; garbage is removed. */
 static int refuse_file(void)
 {
 	char path[DIRECTORY_FILE];

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * The registry of the fabric: one file that all its processes map, with what belongs to all of
- * them. Any thread, unless a comment says otherwise.
+ * The registry of the fabric: one file that all its processes map, with the shared state of the
+ * fabric. Any thread, unless a comment says otherwise.
  */
 #include <pthread.h>
 #include <stdbool.h>
@@ -14,33 +14,33 @@
 extern pthread_mutex_t registry_mutex;
 
 /*
- * Find or make the directory, open the file and take its record lock. 0 or -errno, with nothing
+ * Find or create the directory, open the file and take its record lock. 0 or -errno, with nothing
  * left open.
  */
 int registry_open(bool *ret_made);
 
-/* Map it. @made: its directory was made for it. 0 or -errno. */
+/* Map it. @made: its directory was created for it. 0 or -errno. */
 int registry_map(bool made);
 
-/* Unmap, unlock and close what is open. */
+/* Unmap, unlock and close everything that is open. */
 void registry_close(void);
 
-/* The record lock alone; under the mutex. */
+/* The record lock only; call it with the mutex held. */
 void registry_lock_file(void);
 void registry_unlock_file(void);
 
-/* Remove it when no process is left; @made: with the directory, which was made for it. */
+/* Remove it when no process is left; @made: with the directory, which was created for it. */
 void registry_remove(bool made);
 
-/* Is it mapped, was its directory made for it, and was the file empty when it was opened? */
+/* Is it mapped, was its directory created for it, and was the file empty when it was opened? */
 bool registry_is_mapped(void);
 bool registry_is_made(void);
 bool registry_is_fresh(void);
 
-/* A number for this process as an instance, never used again; under the lock. */
+/* A number for this process as an instance, never reused; call it with the lock held. */
 uint64_t registry_new_instance(void);
 
-/* Drop the entries of @node; under the lock. */
+/* Remove the entries of @node; with the lock held. */
 void registry_drop_node(uint32_t node);
 
 /* In a child: close it. The file is not mapped there. */
@@ -52,16 +52,16 @@ void registry_forget(void);
  */
 enum registry_kind { REGISTRY_QP, REGISTRY_SRQ, REGISTRY_XRC_QP };
 
-/* A number for @slot of ours, or -ENOMEM. */
+/* A number for @slot of this process, or -ENOMEM. */
 int registry_add_number(enum registry_kind kind, uint32_t slot, uint32_t *ret);
 void registry_del_number(uint32_t number);
 
-/* The next new number is @number again, which is free. */
+/* Make @number, which must be free, the next new number. */
 void registry_repeat_number(uint32_t number);
 
 /*
- * Find the owner of @number: a reference to its process, to be given to registry_put_peer(), and
- * the slot there; -ENOENT if no process has it, or if it is of another kind.
+ * Find the owner of @number: a reference to its process, for registry_put_peer(), and the slot in
+ * it; -ENOENT if no process has it, or if it is of another kind.
  */
 int registry_find_number(enum registry_kind kind, uint32_t number, struct peer **ret_peer,
 			 uint32_t *ret_slot);
@@ -72,11 +72,11 @@ static inline int registry_find_qp(uint32_t qpn, struct peer **ret_peer, uint32_
 /* The slot of an XRC receive queue pair, which no single process owns. */
 int registry_find_xrc(uint32_t qpn, uint32_t *ret_slot);
 
-/* The lock of the registry, and what only changes under it; see xrc.c. */
+/* The lock of the registry, and the data that it protects; see xrc.c. */
 void registry_lock(void);
 void registry_unlock(void);
 struct shm_xrc *registry_xrc(void);
-/* Memory for a part of it, before it is touched: 0 or -ENOMEM. */
+/* Allocate memory for a part of it before it is accessed: 0 or -ENOMEM. */
 int registry_back_pages(const void *from, size_t len);
 int registry_new_number(enum registry_kind kind, uint32_t slot, uint32_t *ret);
 void registry_free_number(uint32_t number);
@@ -84,8 +84,8 @@ void registry_free_number(uint32_t number);
 void registry_put_peer(struct peer *peer);
 
 /*
- * Where a port of a process can be reached: a LID with those that share its upper bits, or a GID.
- * Not valid any more if that process is gone: see address.h.
+ * An address of a port of a process: a LID with those that share its upper bits, or a GID. Not
+ * valid any more if that process has ended: see address.h.
  */
 struct registry_address {
 	uint64_t instance;
@@ -96,10 +96,10 @@ struct registry_address {
 	union ibv_gid gid;
 };
 
-/* Who is attached to which multicast group. */
+/* A queue pair attached to a multicast group. */
 struct registry_member {
 	union ibv_gid gid;
-	uint32_t qpn; /* 0: a free entry, whatever the rest says */
+	uint32_t qpn; /* 0: a free entry, whatever the other fields contain */
 	uint16_t lid;
 	uint16_t node;
 };
@@ -107,13 +107,13 @@ struct registry_member {
 enum { REGISTRY_MEMBERS = 8192, REGISTRY_ADDRESSES = 1024 };
 
 struct registry_members {
-	uint32_t changes; /* so many, after each */
+	uint32_t changes; /* counts changes; incremented after each */
 	struct registry_member at[REGISTRY_MEMBERS];
-	uint32_t high_address; /* none was ever used from here on */
+	uint32_t high_address; /* entries from here on were never used */
 	struct registry_address address[REGISTRY_ADDRESSES];
 };
 
-/* No process of the fabric changes them in between. */
+/* No process of the fabric changes them until they are unlocked. */
 struct registry_members *registry_lock_members(void);
 void registry_unlock_members(void);
 

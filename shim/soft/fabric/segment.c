@@ -1,12 +1,12 @@
 /*
  * This process's own segment: a sparse file in the fabric's directory
  *
- * Writing to a sparse file on a full file system raises SIGBUS, so each part is allocated before
- * anybody learns of it.
+ * Writing to a sparse file on a full file system raises SIGBUS, so memory for each part is
+ * allocated before it is published.
  *
- * Tools of valgrind go through all memory that may be read: the leak check of memcheck through the
- * 8 GiB of each segment, which allocates them. Under valgrind a segment is mapped without access,
- * and opened up to the end of what was looked up in it.
+ * Tools of valgrind scan all readable memory: the leak check of memcheck would scan, and thereby
+ * allocate, the 8 GiB of each segment. Under valgrind a segment is mapped without access, and made
+ * accessible up to the end of its used part.
  *
  * Not here: the rings and queues in it (heap.c).
  */
@@ -35,7 +35,7 @@
 
 struct shm_seg *segment_own;
 
-/* Beyond the limit, the kernel would send SIGXFSZ. */
+/* Above the limit, the kernel would send SIGXFSZ. */
 bool segment_may_be(void)
 {
 	struct rlimit limit;
@@ -102,7 +102,7 @@ static int fill_header(void)
 	return 0;
 }
 
-/* Of a segment that is mapped without access: so much of it, from its beginning, is open. */
+/* The accessible part of a segment that is mapped without access: its size from the beginning. */
 struct opened {
 	struct shm_seg *seg;
 	uint64_t end;
@@ -123,7 +123,7 @@ static struct opened **find_opened(const struct shm_seg *seg)
 	return p;
 }
 
-/* An entry for the same place is of a segment that a parent has mapped there. */
+/* An existing entry for the same address is that of a segment that a parent has mapped. */
 static int note_closed(struct shm_seg *seg)
 {
 	struct opened **p = find_opened(seg);
@@ -148,7 +148,7 @@ static int open_to(struct opened *o, uint64_t end)
 	return 0;
 }
 
-/* A segment that is not listed is open as a whole. */
+/* A segment that is not listed is completely accessible. */
 static int reach_end(struct shm_seg *seg, uint64_t end)
 {
 	struct opened *o;

@@ -1,11 +1,11 @@
 #pragma once
 /*
- * What lies in shared memory: the segment that each process offers its peers.
+ * The layout of shared memory: the segment that each process offers its peers.
  *
  * A segment belongs to one process (a node of the fabric). Its owner creates and destroys the
- * objects in it; a peer that carries out an operation takes receive requests, writes completions
- * and changes queue pair states, always under the lock of the object concerned. Everything that a
- * peer reads here is untrusted input: offsets and sizes are checked once when a queue pair is
+ * objects in it; a peer that executes an operation takes receive requests, writes completions and
+ * changes queue pair states, always under the lock of the object concerned. Everything that a peer
+ * reads from it is untrusted input: offsets and sizes are checked once when a queue pair is
  * resolved (remote.c), positions are masked with the checked size.
  */
 #include <stdbool.h>
@@ -19,34 +19,34 @@
 #define likely(x)   __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
-/* For functions that every message passes through, though they are called from several places. */
+/* For functions on the path of every message, although they are called from several places. */
 #define ALWAYS_INLINE inline __attribute__((always_inline))
 
 #define SHM_LINE    64
 #define SHM_ALIGNED __attribute__((aligned(SHM_LINE)))
 
 enum {
-	SHM_VERSION = 5, /* with each change of what is shared */
+	SHM_VERSION = 5, /* incremented with each change of the shared structures */
 	SHM_QP_MAX = 16384,
 	SHM_CQ_MAX = 16384,
 	SHM_SRQ_MAX = 4096,
 	SHM_XRCD_MAX = 1024,
 	SHM_XRC_QP_MAX = 4096,
-	SHM_COMP_CNTR_MAX = 255, /* the number of one, from 1, is a byte */
-	SHM_HOLDERS = 256,       /* of one XRC domain or queue pair */
+	SHM_COMP_CNTR_MAX = 255, /* ids, from 1, are a byte */
+	SHM_HOLDERS = 256,       /* for one XRC domain or queue pair */
 	SHM_MR_BITS = 17,
 	SHM_MR_MAX = 96 << 10,           /* slots of regions, then */
 	SHM_MW_MAX = 32 << 10,           /* of windows */
 	SHM_KEY_BITS = 32 - SHM_MR_BITS, /* generation, bit 0: rkey */
 	SHM_SGE_MAX = 32,
 	SHM_TAG_MAX = 1024, /* tagged buffers of a shared queue, */
-	SHM_TAG_SGE = 4,    /* each of so many SGEs */
-	SHM_TAG_RNDV = 64,  /* the longest request of a rendezvous */
+	SHM_TAG_SGE = 4,    /* SGEs of each, */
+	SHM_TAG_RNDV = 64,  /* and the longest request of a rendezvous */
 	SHM_WR_MAX = 32768,
-	SHM_RQ_APART = 8, /* slots of a queue that is full */
+	SHM_RQ_APART = 8, /* slots between the two ends of a full queue */
 	SHM_CQE_MAX = 1 << 22,
 	SHM_BOUNCE = 256 << 10,
-	SHM_BOUNCE_MSG = 8 << 10, /* longer messages are copied across */
+	SHM_BOUNCE_MSG = 8 << 10, /* longer messages are copied directly */
 };
 
 #define SHM_MAGIC 0x31746f5366726556ull /* "VerfSot1" */
@@ -65,7 +65,7 @@ static inline void shm_expect_write(const void *p)
 #endif
 }
 
-/* A receive request. The next one lies @stride bytes behind it. */
+/* A receive request. The next one is @stride bytes after it. */
 struct shm_wqe {
 	uint64_t wr_id;
 	uint32_t num_sge;
@@ -74,9 +74,8 @@ struct shm_wqe {
 };
 
 /*
- * A receive queue: of a queue pair, or shared. The lock guards @taken. The
- * owner posts at @prod.
- * A shared one is completed out of order, so that @order names the slots.
+ * A receive queue, private to a queue pair or shared. The lock protects @taken. The owner posts at
+ * @prod. A shared queue is completed out of order, so @order has the slots.
  */
 struct shm_rq {
 	struct lock lock;
@@ -85,17 +84,17 @@ struct shm_rq {
 	uint32_t stride;
 	uint32_t max_sge;
 	uint32_t limit; /* of an armed shared queue, or 0 */
-	uint32_t rings; /* how many it has had, as it grew */
+	uint32_t rings; /* number of rings it has had, as it grew */
 	uint64_t wqe_off;
 	uint64_t order_off; /* uint32_t[size]; 0: slot is position */
 
-	uint64_t doing; /* being taken: see deliver.c */
+	uint64_t doing; /* the request being taken: see deliver.c */
 	uint32_t doing_cq;
 
 	uint32_t prod SHM_ALIGNED;
 };
 
-/* What completion counters count, as bits of enum ibv_qp_attach_comp_cntr_op. */
+/* The operations that completion counters count, as bits of enum ibv_qp_attach_comp_cntr_op. */
 enum shm_counted {
 	SHM_COUNT_SEND,
 	SHM_COUNT_RECV,
@@ -107,11 +106,11 @@ enum shm_counted {
 };
 
 /*
- * Its lock is that of its receive queue, which lies in another cache line: a peer that delivers
- * writes there, while the owner reads the state as it posts.
+ * Its lock is that of its receive queue, which is in another cache line: a delivering peer writes
+ * there, while the owner reads the state when it posts.
  */
 struct shm_qp {
-	uint32_t qpn;   /* 0: no queue pair here */
+	uint32_t qpn;   /* 0: no queue pair in this slot */
 	uint32_t state; /* enum ibv_qp_state */
 	uint32_t dest_qpn;
 	uint32_t access;
@@ -120,17 +119,17 @@ struct shm_qp {
 	uint32_t srq;    /* index + 1, or 0 */
 	uint32_t async;  /* pipe of the context's events */
 	uint32_t serial; /* of the object, for events */
-	uint32_t resets; /* peers must look anew */
+	uint32_t resets; /* incremented: peers must look it up again */
 	uint32_t qkey;
 	uint8_t max_dest_rd;
 	uint8_t min_rnr_timer;
-	uint8_t established; /* COMM_EST was given, or is too late */
+	uint8_t established; /* COMM_EST was sent, or is too late */
 	uint8_t port;
 	uint8_t type;                 /* enum ibv_qp_type */
 	uint8_t mig_state;            /* enum ibv_mig_state */
-	uint8_t migrations;           /* that peers have asked for */
+	uint8_t migrations;           /* requested by peers */
 	uint16_t pkey;                /* its partition, see port.h */
-	uint8_t counted;              /* bits of enum shm_counted: it has a counter for those */
+	uint8_t counted;              /* bits of enum shm_counted that have a counter */
 	uint8_t counter[SHM_COUNTED]; /* slot + 1, or 0 */
 
 	struct shm_rq rq SHM_ALIGNED;
@@ -151,15 +150,15 @@ struct shm_srq {
 	uint32_t srqn;  /* of XRC, or 0 */
 	uint32_t xrcd;  /* its domain */
 	uint32_t cq;    /* its completion queue */
-	uint32_t error; /* SRQ_ERR was told: it takes no more */
-	uint32_t tags;  /* it matches tags, and has room for so many; or 0 */
+	uint32_t error; /* SRQ_ERR was sent: it accepts no more requests */
+	uint32_t tags;  /* its capacity for tags, if it matches them; or 0 */
 	uint64_t tm_off;
 	struct shm_rq rq SHM_ALIGNED;
 };
 
 enum shm_tag_state {
 	SHM_TAG_FREE,
-	SHM_TAG_POSTED,  /* matches from the next synchronization on */
+	SHM_TAG_POSTED,  /* can match from the next synchronization on */
 	SHM_TAG_ENABLED, /* matches */
 	SHM_TAG_MATCHED, /* until its completion is polled */
 };
@@ -180,26 +179,26 @@ struct shm_tag {
 struct shm_tm {
 	uint32_t count;
 	uint32_t unexpected; /* messages without a match, so far */
-	uint32_t synced;     /* of these, as the program has told last */
+	uint32_t synced;     /* of these, as last reported by the program */
 	uint32_t doing_cq;
-	uint64_t doing;              /* being matched, or 0: as that of a receive queue */
+	uint64_t doing;              /* the match in progress, or 0: like that of a receive queue */
 	uint32_t order[SHM_TAG_MAX]; /* slots, the oldest first */
 	struct shm_tag tag[];
 };
 
-/* How a completion's payload reaches its buffers: by the poll, or before it (land.c). */
+/* How a completion's payload gets into its buffers: by the poll, or before it (land.c). */
 enum {
-	SHM_LANDED,  /* it is there, or there is none */
+	SHM_LANDED,  /* in the buffers, or there is none */
 	SHM_INLINE,  /* in the entry */
 	SHM_BOUNCED, /* in the bounce ring of the queue */
 };
 
 enum {
-	SHM_CQE_DEAD = 1,      /* purged: about to be closed over */
+	SHM_CQE_DEAD = 1,      /* purged: about to be overwritten */
 	SHM_CQE_RECV = 2,      /* retires a receive request, else a send */
 	SHM_CQE_SRQ = 4,       /* of a shared queue */
-	SHM_CQE_LANDED = 8,    /* payload was brought in before its poll */
-	SHM_CQE_DATAGRAM = 16, /* room for a GRH is in front of the payload */
+	SHM_CQE_LANDED = 8,    /* payload was copied to the buffers before the poll */
+	SHM_CQE_DATAGRAM = 16, /* the payload has space for a GRH in front */
 	SHM_CQE_TAGGED = 32,   /* imm is the tag of a flow rule */
 	SHM_CQE_MATCHING = 64, /* of a tag matching list: struct ibv_wc_tm_info is in its data */
 };
@@ -223,43 +222,44 @@ struct shm_cqe {
 	uint8_t where;
 	uint8_t vendor_err;
 	uint16_t slid;
-	uint32_t bounce; /* where the payload begins */
-	uint64_t stamp;  /* ns, where asked for */
+	uint32_t bounce; /* offset of the payload */
+	uint64_t stamp;  /* ns, if requested */
 	uint8_t data[SHM_CQE_INLINE];
 } SHM_ALIGNED;
 
 enum {
 	SHM_CQ_EVENTS = 1, /* has a completion channel */
 	SHM_CQ_STAMPS = 2,
-	SHM_CQ_LOSSY = 4,  /* what does not fit is dropped */
-	SHM_CQ_ASLEEP = 8, /* nobody looks after payload that travels: wake the owner */
-	SHM_CQ_GROWS = 16, /* not all entries have memory */
+	SHM_CQ_LOSSY = 4,  /* completions that do not fit are dropped */
+	SHM_CQ_ASLEEP = 8, /* no thread checks for in-flight payload: wake the owner */
+	SHM_CQ_GROWS = 16, /* not all entries have memory allocated */
 };
 
 enum { SHM_ARM_NONE, SHM_ARM_SOLICITED, SHM_ARM_ANY };
 
 struct shm_cq {
-	struct lock lock; /* of those who add, never of polls */
+	struct lock lock; /* for adding entries, not for polls */
 	uint32_t prod;
-	uint32_t cqe;       /* it overruns exactly there */
-	uint32_t cons_seen; /* when last read: spares the line */
+	uint32_t cqe;       /* it overruns at exactly this number */
+	uint32_t cons_seen; /* as last read: avoids access to the cache line */
 	uint32_t flags;
 	uint16_t overrun;
-	uint16_t written; /* no payload travels: it is written to memory */
-	uint32_t rings;   /* how many rings it has had */
+	uint16_t written; /* payload does not travel in the queue but is written to memory */
+	uint32_t rings;   /* number of rings it has had */
 	uint32_t size;    /* slots, a power of two */
 	uint64_t ring_off;
 	uint64_t bounce_off;
 	uint32_t bounce_prod; /* bytes */
 	uint32_t bounce_seen;
-	uint32_t bounce_ready; /* so many bytes have memory behind them */
+	uint32_t bounce_ready; /* bytes that have memory allocated */
 	uint32_t serial;       /* 0: none here */
-	uint32_t ready_from;   /* with SHM_CQ_GROWS: the positions that have memory, from here */
-	uint32_t ready;        /* up to here */
+	/* with SHM_CQ_GROWS: the positions that have memory allocated start here */
+	uint32_t ready_from;
+	uint32_t ready; /* up to here */
 
 	uint32_t cons SHM_ALIGNED;
 	uint32_t bounce_cons;
-	uint32_t landed; /* payload of entries before it was brought in by no poll */
+	uint32_t landed; /* payload of entries before this one is in the buffers, without a poll */
 
 	uint32_t armed SHM_ALIGNED;
 	uint32_t events;  /* sent to the channel */
@@ -267,7 +267,7 @@ struct shm_cq {
 	uint32_t async;   /* pipe */
 };
 
-/* Beside enum ibv_access_flags: it has no memory. */
+/* A flag beside enum ibv_access_flags: the region has no memory. */
 #define SHM_MR_NULL (1u << 31)
 
 /* A memory region, or a bound window, which has no lkey: see window.c. */
@@ -283,13 +283,13 @@ struct shm_mr {
 	uint32_t bound; /* with this rkey; may be invalidated */
 } SHM_ALIGNED;
 
-/* Requests to the owner of the segment to copy: see stage.c. */
+/* Copy requests to the owner of the segment: see stage.c. */
 struct shm_stage {
-	uint32_t forbidden; /* process_vm, to this process */
-	uint32_t watched;   /* and to others: see memcheck.h */
-	uint32_t ready;     /* jobs may be left here */
+	uint32_t forbidden; /* may not use process_vm on this process */
+	uint32_t watched;   /* nor on others: see memcheck.h */
+	uint32_t ready;     /* jobs may be stored here */
 	uint32_t asked;     /* a futex */
-	uint32_t sleeping;  /* somebody must be woken */
+	uint32_t sleeping;  /* the owner's thread must be woken */
 } SHM_ALIGNED;
 
 enum { SHM_JOBS = 4, SHM_JOB_BYTES = 128 << 10 };
@@ -299,44 +299,44 @@ struct shm_job {
 	struct lock lock; /* of the requester */
 	uint32_t state;   /* a futex */
 	uint32_t waits;   /* the requester sleeps */
-	uint32_t write;   /* to the owner's memory, else from it */
+	uint32_t write;   /* to the owner's memory; else from it */
 	int32_t result;   /* 0 or -errno */
 	uint32_t count;
 	struct iovec iov[SHM_SGE_MAX];
 	uint8_t bytes[SHM_JOB_BYTES] __attribute__((aligned(4096)));
 };
 
-/* A process that has something of XRC open, and where its events go. */
+/* A process that has an XRC object open, and the destination of its events. */
 struct shm_holder {
 	uint64_t instance;
 	uint32_t node;
-	uint32_t serial; /* of its object; 0: none here */
+	uint32_t serial; /* of its object; 0: unused */
 	uint32_t index;  /* its slot there */
 	uint32_t async;  /* pipe */
 };
 
 struct shm_xrcd {
-	uint32_t id; /* 0: no domain here */
+	uint32_t id; /* 0: no domain in this slot */
 	uint32_t generation;
 	uint64_t dev, ino; /* of its file, or 0 */
 	struct shm_holder holder[SHM_HOLDERS];
 };
 
-/* The lock of @qp guards all of it but @modifying. */
+/* The lock of @qp protects everything except @modifying. */
 struct shm_xrc_qp {
 	struct shm_qp qp;
 	uint32_t xrcd;
-	struct lock modifying; /* who changes @attr and the state */
+	struct lock modifying; /* held while @attr and the state are changed */
 	struct ibv_qp_attr attr;
 	struct shm_holder holder[SHM_HOLDERS];
 } SHM_ALIGNED;
 
 /*
- * The XRC objects that may outlive the process that made them: in the registry's file, and changed
- * under its lock.
+ * The XRC objects that may outlive the process that created them: in the registry's file, changed
+ * with its lock held.
  */
 struct shm_xrc {
-	uint32_t high_xrcd; /* none was ever used from here on */
+	uint32_t high_xrcd; /* entries from here on were never used */
 	uint32_t high_qp;
 	struct shm_xrcd xrcd[SHM_XRCD_MAX];
 	struct shm_xrc_qp qp[SHM_XRC_QP_MAX];
@@ -349,7 +349,7 @@ enum {
 	SHM_RSS_KEY = 40,
 };
 
-/* What can be hashed (enum ibv_rx_hash_fields). */
+/* Fields that can be hashed (enum ibv_rx_hash_fields). */
 enum {
 	SHM_RSS_FIELDS = IBV_RX_HASH_SRC_IPV4 | IBV_RX_HASH_DST_IPV4 | IBV_RX_HASH_SRC_IPV6 |
 			 IBV_RX_HASH_DST_IPV6 | IBV_RX_HASH_SRC_PORT_TCP |
@@ -362,14 +362,14 @@ struct shm_flow {
 	uint32_t qpn;      /* 0: none here */
 	uint32_t priority; /* 0 is the best */
 	uint8_t type;      /* enum ibv_flow_attr_type */
-	uint8_t layers;    /* that must be there (packet.h) */
-	bool passes_on;    /* others may have it, too */
+	uint8_t layers;    /* required headers (packet.h) */
+	bool passes_on;    /* other rules may match the packet, too */
 	bool drop;
-	uint32_t tag; /* for what it got, or 0 */
+	uint32_t tag; /* for received packets, or 0 */
 	struct packet val, mask;
 	uint64_t packets, bytes; /* that it got */
-	uint32_t spread;         /* over so many targets, or 0 */
-	uint64_t fields;         /* by those (enum ibv_rx_hash_fields) */
+	uint32_t spread;         /* number of targets to spread packets over, or 0 */
+	uint64_t fields;         /* fields that are hashed for that (enum ibv_rx_hash_fields) */
 	uint8_t key[SHM_RSS_KEY];
 	uint32_t target[SHM_RSS_MAX]; /* queue pair numbers */
 };
@@ -379,13 +379,13 @@ struct shm_seg {
 	uint32_t version;
 	uint32_t node;
 	uint64_t instance;
-	uint32_t gone;        /* its process has left in order */
+	uint32_t gone;        /* its process has left the fabric normally */
 	uint32_t ports_down;  /* by a fault: bits, from 1 */
-	uint64_t mr_parts[2]; /* those have memory behind them: bits */
+	uint64_t mr_parts[2]; /* bits of the parts that have memory allocated */
 	struct lock atomics SHM_ALIGNED;
 	struct shm_stage stage;
 	uint32_t payload_waits SHM_ALIGNED; /* a futex: counts calls for the thread of land.c */
-	uint32_t payload_asked;             /* and those that cannot wait */
+	uint32_t payload_asked;             /* and calls that cannot wait */
 	struct shm_qp qp[SHM_QP_MAX] SHM_ALIGNED;
 	struct shm_cq cq[SHM_CQ_MAX];
 	struct shm_srq srq[SHM_SRQ_MAX];
@@ -393,7 +393,7 @@ struct shm_seg {
 	struct shm_job job[SHM_JOBS];
 	struct shm_comp_cntr comp_cntr[SHM_COMP_CNTR_MAX];
 	struct lock flow_lock SHM_ALIGNED;
-	uint32_t flows; /* rules beyond were never used */
+	uint32_t flows; /* further entries were never used */
 	struct shm_flow flow[SHM_FLOW_MAX] SHM_ALIGNED;
 	uint8_t heap[] __attribute__((aligned(4096)));
 };
@@ -407,8 +407,8 @@ enum { SHM_MR_PART = 1024 };
 _Static_assert((1 << SHM_MR_BITS) / SHM_MR_PART == 128, "a bit each");
 
 /*
- * Has the table of regions memory at @slot? Any key may be looked up, and reading a page without
- * memory would allocate it, or raise SIGBUS.
+ * Does the table of regions have memory at @slot? Any key may be looked up, and reading a page
+ * without memory would allocate it, or raise SIGBUS.
  */
 static inline bool shm_has_mr(const struct shm_seg *seg, uint32_t slot)
 {

@@ -1,17 +1,17 @@
 /*
- * Copying by the owner's side
+ * Copying by the owner of the memory
  *
- * Where the kernel forbids process_vm_writev() (Yama, containers, seccomp), the process that
- * carries out an operation leaves the bytes in the segment of the target, a piece at a time, and
- * the target copies them; to read, the other way round:
+ * If the kernel forbids process_vm_writev() (Yama, containers, seccomp), the process that executes
+ * an operation stores the bytes in the segment of the target, a piece at a time, and the target
+ * copies them; reads work in the reverse direction:
  *
- *	requester                       owner of the segment
- *	job: IDLE -> ASKED   asked = 1 ->
- *	                                ASKED -> SERVED, copy
- *	                             <- DONE
+ * 	requester                       owner of the segment
+ * 	job: IDLE -> ASKED   asked = 1 ->
+ * 	                                ASKED -> SERVED, copy
+ * 	                             <- DONE
  *
- * A job is copied by any thread of the owner that polls or waits for a job itself, or else by its
- * helper: a thread that starts when a peer connects that will need it, or asks for a copy, and
+ * A job is executed by any thread of the owner that polls or waits for a job itself, or else by its
+ * helper: a thread that is started when a peer connects that will need it, or requests a copy, and
  * sleeps otherwise. Copying takes no lock of the fabric, so the requester may hold any.
  *
  * A job that has not been begun can be withdrawn; the whole operation is tried again later
@@ -41,9 +41,9 @@
 
 enum {
 	SPINS = 2000,
-	NAP = 1000000,      /* ns between looks at the peer */
-	TRY = 20000000,     /* ns for a job to be begun, */
-	STUCK = 1000000000, /* and to be done then */
+	NAP = 1000000,      /* ns between checks of the peer */
+	TRY = 20000000,     /* ns until a job must be begun, */
+	STUCK = 1000000000, /* and done after that */
 };
 
 static pthread_mutex_t serving = PTHREAD_MUTEX_INITIALIZER;
@@ -52,14 +52,14 @@ static pthread_t helper;
 static bool running;
 static uint32_t stopping;
 
-/* Our regions, by slot: the private table of what peers may have copied. */
+/* The regions of this process, by slot: the private table of memory that peers may have copied. */
 struct region {
 	void *memory;
 	size_t bytes; /* 0: none here */
 };
 
 static struct region regions[SHM_MR_MAX];
-static uint32_t num_regions; /* none was ever used from here on */
+static uint32_t num_regions; /* entries from here on were never used */
 
 static void sleep_on(uint32_t *word, uint32_t value, const struct timespec *limit)
 {
@@ -103,7 +103,7 @@ static bool region_holds(const struct region *region, uintptr_t addr, size_t len
 	return off <= bytes && len <= bytes - off;
 }
 
-/* Is it registered? Under the serving mutex, as every removal. */
+/* Is it registered? With the serving mutex held, like every removal. */
 static bool is_registered(const struct iovec *iov)
 {
 	uint32_t i, n, count = __atomic_load_n(&num_regions, __ATOMIC_ACQUIRE);
@@ -178,7 +178,7 @@ static void serve_job(struct shm_job *job)
 		wake_sleepers(&job->state);
 }
 
-/* Under the serving mutex. */
+/* With the serving mutex held. */
 static void serve_all(void)
 {
 	struct shm_stage *stage = &segment_own->stage;
@@ -189,7 +189,7 @@ static void serve_all(void)
 			serve_job(&segment_own->job[i]);
 }
 
-/* Wait until somebody asks: spin for a short time, then sleep. */
+/* Wait for a request: spin for a short time, then sleep. */
 static void await_jobs(struct shm_stage *stage)
 {
 	unsigned int n;
@@ -221,7 +221,7 @@ static void start_locked(void)
 	struct shm_stage *stage = &segment_own->stage;
 
 	if (segment_reserve(segment_own->job, sizeof(segment_own->job)) < 0)
-		return; /* whoever asks runs into its time limit */
+		return; /* the requester will time out */
 	stopping = 0;
 	running = thread_start(run_helper, NULL, &helper);
 	if (running)
@@ -247,7 +247,7 @@ void stage_serve(void)
 	pthread_mutex_unlock(&serving);
 }
 
-/* Under the object mutex, as the two below. */
+/* With the object mutex held, like the two below. */
 void stage_add_region(uint32_t slot, void *memory, size_t bytes)
 {
 	regions[slot].memory = memory;
@@ -303,7 +303,7 @@ void stage_forget(void)
 
 /* The requester's half */
 
-/* If the kernel forbids us to copy to them, it probably forbids them to copy to us. */
+/* If the kernel forbids this process to copy to a peer, it probably forbids the reverse, too. */
 void stage_expect(const struct peer *peer)
 {
 	if (peer->seg != segment_own &&
@@ -311,7 +311,7 @@ void stage_expect(const struct peer *peer)
 		start_helper();
 }
 
-/* Withdraw what the last requester has left. */
+/* Withdraw the job of a dead requester. */
 static bool is_free(struct shm_job *job)
 {
 	uint32_t state = __atomic_load_n(&job->state, __ATOMIC_ACQUIRE);

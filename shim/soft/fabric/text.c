@@ -1,5 +1,5 @@
 /*
- * Files of text that an environment variable names
+ * Text files named by an environment variable
  *
  * A link is followed: the user chose the file.
  */
@@ -32,7 +32,7 @@ static int check_file(int fd, const char **ret_why)
 
 int text_open(const char *path, const char **ret_why)
 {
-	/* a FIFO would wait for its other side */
+	/* opening a FIFO would wait for its other side */
 	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC), err;
 
 	if (fd < 0) {

@@ -1,5 +1,5 @@
 /*
- * Threads of the device's own
+ * Threads of the device
  */
 #include "shim/soft/fabric/thread.h"
 

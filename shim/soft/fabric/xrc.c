@@ -1,18 +1,18 @@
 /*
  * XRC domains and receive queue pairs
  *
- * They outlive the process that made them while another one holds them, so they lie in the
- * registry's file. A receive queue pair is only a connection: each message names the shared queue
- * that it goes to.
+ * They outlive the process that created them while another one holds them, so they are in the
+ * registry's file. A receive queue pair is only a connection: each message names its destination, a
+ * shared queue.
  *
- *	domain: file, holders	<-- queue pair: state, attributes, holders
- *	      ^
- *	      +-- shared receive queue (in its process's segment)
+ * 	domain: file, holders	<-- queue pair: state, attributes, holders
+ * 	      ^
+ * 	      +-- shared receive queue (in its process's segment)
  *
  * A holder's serial number is written last and cleared first, so that a process that dies in
  * between is not a holder.
  *
- * Not here: the objects that programs have of them (xrcd.c, xrc_qp.c).
+ * Not here: the verbs objects for them (xrcd.c, xrc_qp.c).
  */
 #include "shim/soft/fabric/xrc.h"
 
@@ -62,7 +62,7 @@ static bool any_holder(const struct shm_holder *holders)
 
 typedef bool alive_fn(uint32_t node, uint64_t instance);
 
-/* Drop the dead holders. Is one left? */
+/* Remove the dead holders. Is one left? */
 static bool drop_dead(struct shm_holder *holders, alive_fn *alive)
 {
 	struct shm_holder *h;
@@ -155,7 +155,10 @@ void xrc_close_domain(uint32_t id, uint32_t serial)
 	registry_unlock();
 }
 
-/* Not its locks: a peer that still knows an earlier queue pair in this slot may hold them. */
+/*
+ * The locks are not initialised: a peer that still knows an earlier queue pair in this slot may
+ * hold them.
+ */
 static void init_qp(struct shm_xrc_qp *qp, uint32_t domain)
 {
 	memset(&qp->qp, 0, offsetof(struct shm_qp, resets));
@@ -248,7 +251,7 @@ bool xrc_held(const struct shm_xrc_qp *qp)
 	return false;
 }
 
-void xrc_tell(const struct shm_xrc_qp *qp, int type)
+void xrc_notify(const struct shm_xrc_qp *qp, int type)
 {
 	const struct shm_holder *h;
 	struct pipe_event event;
@@ -262,7 +265,7 @@ void xrc_tell(const struct shm_xrc_qp *qp, int type)
 }
 
 /*
- * A process that joins cannot take locks yet, and needs none here: a peer that still delivers
+ * A process that joins cannot take locks yet, and needs none for this: a peer that still delivers
  * through a queue pair without holders finds it in RESET.
  */
 void xrc_sweep(alive_fn *registered)

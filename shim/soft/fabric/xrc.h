@@ -1,6 +1,6 @@
 #pragma once
 /*
- * XRC domains and receive queue pairs, as all processes see them.
+ * XRC domains and receive queue pairs, shared by all processes.
  *
  * Any thread. A holder is a process that has one open, with the serial number of its object. An
  * object without holders is destroyed.
@@ -11,9 +11,9 @@
 #include "shim/soft/fabric/shared.h"
 
 /*
- * Open the domain of file @dev, @ino (or a private one, if both are 0) as
- * @oflags say; 0 and its id, which is never 0. -EAGAIN: there is none, and
- * O_CREAT was not given; -EINVAL: there is one, and O_EXCL was; -ENOMEM.
+ * Open the domain of file @dev, @ino (or a private one, if both are 0) with @oflags; 0 and its id,
+ * which is never 0. -EAGAIN: there is none, and O_CREAT was not given; -EINVAL: there is one, and
+ * O_EXCL was; -ENOMEM.
  */
 int xrc_open_domain(uint64_t dev, uint64_t ino, int oflags, const struct shm_holder *holder,
 		    uint32_t *ret_id);
@@ -24,14 +24,14 @@ int xrc_new_qp(uint32_t domain, const struct shm_holder *holder, struct shm_xrc_
 /* An existing one: -EINVAL if there is no @qpn in @domain; -ENOMEM. */
 int xrc_open_qp(uint32_t domain, uint32_t qpn, const struct shm_holder *holder,
 		struct shm_xrc_qp **ret_qp);
-/* The last holder destroys it. */
+/* Closing by the last holder destroys it. */
 void xrc_close_qp(struct shm_xrc_qp *qp, uint32_t serial);
 
-/* Does a living process hold it? Under its lock. */
+/* Does a living process hold it? Call it with the lock held. */
 bool xrc_held(const struct shm_xrc_qp *qp);
 
-/* An event of type @type for all who hold it; under its lock. */
-void xrc_tell(const struct shm_xrc_qp *qp, int type);
+/* Send an event of @type to all holders; with the lock held. */
+void xrc_notify(const struct shm_xrc_qp *qp, int type);
 
-/* Drop dead holders; under the registry's lock. */
+/* Remove dead holders; with the registry's lock held. */
 void xrc_sweep(bool (*registered)(uint32_t node, uint64_t instance));

@@ -1,20 +1,20 @@
 /*
- * Functions of libc that programs reach the device's sysfs tree with
+ * Functions of libc through which programs access the device's sysfs tree
  *
- * Programs look for a device below /sys and /dev before they ask libibverbs, and librdmacm talks to
- * a file of the kernel's. So we replace the functions of libc that take a path: a path of the
- * device leads into the tree that sysfs_tree.c makes, all others are passed on unchanged to the
+ * Programs look for a device below /sys and /dev before they call libibverbs, and librdmacm uses a
+ * device file of the kernel. So the functions of libc that take a path are replaced: a path of the
+ * device is redirected into the tree of sysfs_tree.c, all others are passed on unchanged to the
  * next function of that name. The connection manager's file is handled by cm.c, the netlink that
  * rdma(8) asks by netlink.c.
  *
- * Calls inside libc do not reach us: opendir() does not call our open(), so each function is
+ * Calls inside libc are not intercepted: opendir() does not call this open(), so each function is
  * replaced separately. On LP64 the functions with 64 in their names are the same as those without,
  * and aliases here.
  *
- * They may be called before our constructor, in a signal handler, and by ourselves. The C names
- * differ from the symbols, so that inline functions and attributes of headers do not interfere. The
- * symbols have no version: references to those of libc have, and would not bind to a version of
- * ours.
+ * They may be called before the library's constructor, in a signal handler, and by this library.
+ * The C names differ from the symbols, so that inline functions and attributes of headers do not
+ * interfere. The symbols have no version: references to those of libc have, and would not bind to a
+ * version of ours.
  */
 #include <dirent.h>
 #include <dlfcn.h>
@@ -93,7 +93,7 @@ static void *find_next(unsigned int i)
 	void *found = dlsym(RTLD_NEXT, names[i]);
 	void *libc;
 
-	/* nothing comes after us where we were loaded by dlopen(3) */
+	/* there is no next function if this library was loaded by dlopen(3) */
 	if (!found) {
 		libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
 		found = libc ? dlsym(libc, names[i]) : NULL;
@@ -111,10 +111,10 @@ static void *next_at(unsigned int i)
 	return unlikely(!found) ? find_next(i) : found;
 }
 
-/* The function behind ours. */
+/* The next function of that name. */
 #define NEXT(name) ((typeof(&libc_##name))next_at(NEXT_##name))
 
-/* Later calls may come in a signal handler, where dlsym() must not be called. */
+/* Later calls may come from a signal handler, where dlsym() must not be called. */
 __attribute__((constructor)) static void find_all(void)
 {
 	unsigned int i;
@@ -127,7 +127,7 @@ __attribute__((constructor)) static void find_all(void)
 	EXPORT ret libc_##name params __asm__(#name); \
 	ret libc_##name params
 
-/* The same at another path. */
+/* The same with another path. */
 #define REDIRECT(ret, name, params, args)                    \
 	OURS(ret, name, params)                              \
 	{                                                    \
@@ -192,7 +192,7 @@ REDIRECT(int, inotify_add_watch, (int fd, const char *path, uint32_t mask),
 	 (fd, to, mask))
 /* clang-format on */
 
-/* The program gets the path of the kernel for a real path in our tree. */
+/* For a real path in the tree, the program gets the path that it represents. */
 OURS(char *, realpath, (const char *path, char *resolved))
 {
 	char buf[SYSFS_TREE_PATH];
@@ -279,7 +279,7 @@ OURS(int, openat, (int dir, const char *path, int flags, ...))
 	return NEXT(openat)(dir, to, flags, mode);
 }
 
-/* Of programs built with _FORTIFY_SOURCE. */
+/* Called by programs built with _FORTIFY_SOURCE. */
 OURS(int, __open_2, (const char *path, int flags))
 {
 	char buf[SYSFS_TREE_PATH];
@@ -389,7 +389,7 @@ OURS(int, dup3, (int from, int to, int flags))
 	return NEXT(dup3)(from, to, flags);
 }
 
-/* A character device in place of the file that stands for it. */
+/* Report a character device in place of the file that represents it. */
 static int disguise_node(int result, int fd, struct stat *st)
 {
 	dev_t rdev;
@@ -430,7 +430,7 @@ OURS(int, __fxstat, (int version, int fd, struct stat *st))
 	return disguise_node(NEXT(__fxstat)(version, fd, st), fd, st);
 }
 
-/* The descriptor itself, if the call means it and not a path. */
+/* The descriptor itself, if the call refers to it and not to a path. */
 static int meant_fd(int dir, const char *path, int flags)
 {
 	return flags & AT_EMPTY_PATH && (!path || !*path) ? dir : -1;
@@ -491,7 +491,8 @@ static void close_dir(void *dir)
 }
 
 /*
- * glob() uses the functions in the structure: ours. The program must not see them there.
+ * glob() uses the functions in the structure, which are replaced. The program must not see the
+ * replacements.
  */
 OURS(int, glob, (const char *pattern, int flags, int (*failed)(const char *, int), glob_t *g))
 {

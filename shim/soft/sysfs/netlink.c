@@ -1,13 +1,13 @@
 /*
- * The RDMA netlink of the kernel, as far as tools ask it for devices and ports
+ * The RDMA netlink of the kernel, for queries about devices and ports
  *
  * A request is a message with attributes; a dump is answered by a message for each object and one
- * that says that it is done, any other request by one message; an acknowledgement follows where it
- * was asked for, or an error. Each message is sent from a socket of its own to the one that asked.
+ * that says that it is done, any other request by one message; an acknowledgement follows if it was
+ * requested, or an error. Each message is sent from a separate socket to the requesting one.
  *
  * Resources (`rdma resource`, `rdma statistic`) and changes are refused with EOPNOTSUPP.
  *
- * Source: what nldev, in the kernel's InfiniBand core, tells of a device and of a port.
+ * Source: nldev in the kernel's InfiniBand core.
  */
 #include "shim/soft/sysfs/netlink.h"
 
@@ -25,7 +25,7 @@
 enum {
 	DEVICE_INDEX = 0,
 	IFINDEX_LO = 1,
-	HIGHEST = 1024, /* descriptors beyond are not remembered */
+	HIGHEST = 1024, /* higher descriptors are not remembered */
 	WORD_BITS = 64,
 	MESSAGE_MAX = 1024,
 };
@@ -38,7 +38,7 @@ struct message {
 	uint8_t attributes[MESSAGE_MAX];
 };
 
-/* Where a request came from, and what it asks. */
+/* The sender of a request, and its contents. */
 struct request {
 	uint32_t port_id;
 	const struct nlmsghdr *header;
@@ -59,7 +59,7 @@ void netlink_note(int fd)
 	__atomic_store_n(&any, true, __ATOMIC_RELAXED);
 }
 
-/* The descriptor may have been closed since, and be something else. */
+/* The descriptor may have been closed since, and reused. */
 bool netlink_is_ours(int fd)
 {
 	int protocol = -1;
@@ -176,8 +176,8 @@ static void fill_port(struct message *m, uint32_t num)
 	}
 }
 
-/* The one device, or one port of it. */
-static int tell_object(const struct request *request, uint32_t port, uint16_t flags)
+/* The device, or one of its ports. */
+static int describe_object(const struct request *request, uint32_t port, uint16_t flags)
 {
 	struct message m;
 
@@ -205,9 +205,9 @@ static int dump_objects(const struct request *request, bool ports)
 	uint32_t num;
 
 	if (!ports)
-		err = tell_object(request, 0, NLM_F_MULTI);
+		err = describe_object(request, 0, NLM_F_MULTI);
 	for (num = 1; ports && !err && port_at(num); num++)
-		err = tell_object(request, num, NLM_F_MULTI);
+		err = describe_object(request, num, NLM_F_MULTI);
 	return err ? err : end_dump(request);
 }
 
@@ -219,7 +219,7 @@ static int get_object(const struct request *request, bool ports)
 		return -EINVAL;
 	if (request->device != DEVICE_INDEX || (ports && !port_at(request->port)))
 		return -EINVAL;
-	return tell_object(request, ports ? request->port : 0, 0);
+	return describe_object(request, ports ? request->port : 0, 0);
 }
 
 static int carry_out(const struct request *request)
@@ -271,7 +271,7 @@ static void read_attributes(struct request *request)
 	}
 }
 
-/* The number under which the socket receives; it gets one as it first sends. 0: none. */
+/* The port id on which the socket receives; it gets one at its first send. 0: none. */
 static uint32_t find_port_id(int fd)
 {
 	struct sockaddr_nl own = { .nl_family = AF_NETLINK };

@@ -19,7 +19,7 @@ EXPORT int ibv_read_sysfs_file(const char *dir, const char *name, char *buf, siz
 	size_t n;
 
 	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	/* if libc is searched before us, its own fopen() is called */
+	/* if libc is searched first, its own fopen() is called */
 	file = fopen(sysfs_tree_path(path, there), "re");
 	if (!file)
 		return -1;

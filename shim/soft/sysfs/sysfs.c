@@ -1,17 +1,18 @@
 /*
- * What the device shows below /sys and /dev
+ * The contents of the device's tree below /sys and /dev
  *
- * As the kernel lays them out: the device is a function on a PCI bus of its
- * own, in a domain that machines do not have, and the classes link there:
+ * The same layout as the kernel's: the device is a function on a separate PCI bus, in a domain that
+ * machines do not have, and the classes have links to it:
  *
- *	/sys/devices/pci5642:00/5642:00:00.0/	vendor, numa_node, ...
- *		infiniband/verbatim0/		fw_ver, ports/1/state, ...
- *		infiniband_verbs/uverbs0/	ibdev, dev, ...
- *	/sys/class/infiniband/verbatim0		-> ../../devices/...
+ * 	/sys/devices/pci5642:00/5642:00:00.0/	vendor, numa_node, ...
+ * 		infiniband/verbatim0/		fw_ver, ports/1/state, ...
+ * 		infiniband_verbs/uverbs0/	ibdev, dev, ...
+ * 	/sys/class/infiniband/verbatim0		-> ../../devices/...
  *
- * Values are those that the verbs report (profile.h, port.h) when the tree is made; counters are 0.
+ * Values are those that the verbs report (profile.h, port.h) when the tree is created; counters are
+ * 0.
  *
- * Not here: the place and the lifetime of the tree (sysfs_tree.c).
+ * Not here: the location and the lifetime of the tree (sysfs_tree.c).
  */
 #include "shim/soft/sysfs/sysfs.h"
 
@@ -60,7 +61,7 @@ const char *const sysfs_nodes[SYSFS_NODES] = {
 
 enum { UVERBS_MAJOR = 231, UVERBS_MINOR = 192, MISC_MAJOR = 10, CM_MINOR = 58 };
 
-/* As "major:minor", by the machine's own sysfs; no libc function, since those are ours. */
+/* Reads "major:minor" from the machine's own sysfs; without libc functions, which are replaced. */
 static bool read_number(const char *path, unsigned int *ret_major, unsigned int *ret_minor)
 {
 	char text[32] = "";
@@ -75,8 +76,9 @@ static bool read_number(const char *path, unsigned int *ret_major, unsigned int 
 }
 
 /*
- * A dynamic misc device. librdmacm asks the kernel for its number by netlink, which is not ours,
- * and opens the node only if it is that one: so where the kernel has rdma_ucm, ours has its number.
+ * A dynamic misc device. librdmacm gets its number from the kernel by netlink, which is not
+ * replaced, and opens the node only if it has that number: so if the kernel has rdma_ucm, its
+ * number is used.
  */
 static dev_t cm_number;
 
@@ -93,7 +95,7 @@ static void find_cm_number(void)
 	cm_number = makedev(major, minor);
 }
 
-/* As the kernel numbers them. */
+/* The same numbers as the kernel's. */
 dev_t sysfs_number(unsigned int node)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -104,7 +106,7 @@ dev_t sysfs_number(unsigned int node)
 	return cm_number;
 }
 
-/* The tree that is being made; the first error is kept. */
+/* The tree under construction; the first error is stored. */
 struct tree {
 	int root;
 	int err;
@@ -222,7 +224,7 @@ static void show_cpus(struct tree *tree)
 	put_attribute(tree, "local_cpulist", "0-%ld", cpus - 1);
 }
 
-/* PCI has 16 bits for numbers that have 24 or 32 in verbs. */
+/* PCI has 16 bits for numbers with 24 or 32 bits in verbs. */
 static void put_pci(struct tree *tree)
 {
 	const struct ibv_device_attr *attr = profile_limits();
@@ -286,7 +288,7 @@ static void show_guid(struct tree *tree, const char *name, __be64 guid)
 		      (unsigned int)(value & 0xffff));
 }
 
-/* Fully written out, as the kernel does: %pI6. */
+/* In full, like the kernel's format %pI6. */
 static void show_gid(struct tree *tree, const char *name, const union ibv_gid *gid)
 {
 	const uint8_t *raw = gid->raw;
@@ -324,7 +326,7 @@ static const char *phys_name(unsigned int state)
 	return names[state < sizeof(names) / sizeof(names[0]) ? state : 0];
 }
 
-/* Gigabits per second and lane, times 10; and the name that the kernel gives it. */
+/* Gigabits per second and lane, times 10; and the kernel's name for it. */
 static unsigned int lane_rate(unsigned int speed, const char **name)
 {
 	static const struct {

@@ -1,11 +1,11 @@
 #pragma once
 /*
- * What the device shows below /sys and /dev.
+ * The device's files below /sys and /dev.
  */
 #include <stddef.h>
 #include <sys/types.h>
 
-/* The paths that our tree replaces, with everything below them. */
+/* The paths that the tree replaces, with everything below them. */
 enum { SYSFS_PATHS = 9 };
 extern const char *const sysfs_paths[SYSFS_PATHS];
 
@@ -19,5 +19,5 @@ dev_t sysfs_number(unsigned int node);
 /* Fill the directory @root. 0 or -errno. No malloc(). */
 int sysfs_make(int root);
 
-/* A file of @len bytes. */
+/* Create a file of @len bytes. */
 int sysfs_put(int root, const char *path, const char *text, size_t len);

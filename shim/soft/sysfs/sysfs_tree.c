@@ -1,15 +1,15 @@
 /*
- * Where the device's sysfs tree lies
+ * The location of the device's sysfs tree
  *
- * Paths below /sys and /dev that a program expects of an RDMA device lead into a tree of real
- * files, so that opendir, readlink, openat and functions on descriptors need no help from us:
+ * Paths below /sys and /dev of an RDMA device are redirected into a tree of real files, so that
+ * opendir, readlink, openat and functions on descriptors work without special handling:
  *
- *	/sys/class/infiniband/verbatim0/fw_ver
- *	/dev/shm/verbatim-soft-UID.sys.PID/sys/class/infiniband/...
+ * 	/sys/class/infiniband/verbatim0/fw_ver
+ * 	/dev/shm/verbatim-soft-UID.sys.PID/sys/class/infiniband/...
  *
- * Each process has its own, since its environment describes the device. It is made when it is first
- * needed, and removed when the process ends. The tree of a process that was killed, or that
- * executed another program, is removed by the next process that makes one, or that has the same
+ * Each process has its own, since its environment describes the device. It is created when it is
+ * first needed, and removed when the process ends. The tree of a process that was killed, or that
+ * executed another program, is removed by the next process that creates one, or that has the same
  * pid: a tree has the start time of its process in the file "start".
  *
  * malloc() is not used here: the first open() may be called in a signal handler.
@@ -42,7 +42,7 @@ static const char *const places[] = { "/dev/shm", "/tmp" };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static char root[ROOT_PATH];
-static int owner; /* pid of whose tree @root is; 0: none */
+static int owner; /* pid of the owner of the tree @root; 0: none */
 static bool leaving;
 
 /* The files that represent device nodes. */
@@ -154,7 +154,7 @@ static int open_tree(int dir, const char *name)
 	return -1;
 }
 
-/* Does its process live? A tree without a start time is being made. */
+/* Is its process alive? A tree without a start time is under construction. */
 static bool owner_lives(int tree, int pid)
 {
 	uint64_t start = process_start(pid);
@@ -253,8 +253,8 @@ static bool make_at(const char *place)
 	return false;
 }
 
-/* Is the tree there? Something may have cleaned up the directory. */
-static bool is_there(void)
+/* Does the tree still exist? It may have been cleaned up from outside. */
+static bool is_present(void)
 {
 	return owner == getpid() && access(root, F_OK) == 0;
 }
@@ -267,7 +267,7 @@ static bool find_root(char *buf)
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	pthread_mutex_lock(&mutex);
-	if (!leaving && !is_there()) {
+	if (!leaving && !is_present()) {
 		owner = 0;
 		for (i = 0; i < COUNT(places) && !owner; i++)
 			if (make_at(places[i]))
@@ -384,13 +384,13 @@ void sysfs_tree_exit(void)
 	pthread_mutex_unlock(&mutex);
 }
 
-/* Another thread may have held the mutex; the tree is not the child's anyway. */
+/* Another thread may have held the mutex; the tree belongs to the parent anyway. */
 static void fork_child(void)
 {
 	pthread_mutex_init(&mutex, NULL);
 }
 
-/* A tree with our pid belongs to a program that we executed from, or to a dead process. */
+/* An existing tree with this pid belongs to the program executed before, or to a dead process. */
 __attribute__((constructor)) static void init_tree(void)
 {
 	char path[ROOT_PATH], name[ROOT_PATH];

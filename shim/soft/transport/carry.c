@@ -1,13 +1,13 @@
 /*
- * The wire: the process that posts a send request carries it out at both ends
+ * The wire: the process that posts a send request executes it at both ends
  *
- * For one request, under the lock of the send queue:
+ * For one request, with the lock of the send queue held:
  *
- *	check our own buffers
- *	find the peer's queue pair and lock it (remote.c)
- *	a message: deliver it (deliver.c)
- *	RDMA: check the remote key, move the bytes
- *	unlock; our own completion is the caller's (sq.c)
+ * 	check the own buffers
+ * 	find the peer's queue pair and lock it (remote.c)
+ * 	a message: deliver it (deliver.c)
+ * 	RDMA: check the remote key, move the bytes
+ * 	unlock; the caller writes the own completion (sq.c)
  */
 #include "shim/soft/transport/carry.h"
 
@@ -201,8 +201,8 @@ static int atomic_write_to(const struct soft_qp *qp, struct soft_remote *r, stru
 }
 
 /*
- * What a write has written is there when the write is done, so nothing has to be waited for. The
- * key is checked without a length, too.
+ * Written data is in place when the write completes, so there is nothing to wait for. The key is
+ * checked even without a length.
  */
 static int flush_at(const struct soft_qp *qp, struct soft_remote *r, const struct soft_wr *wr)
 {
@@ -225,7 +225,7 @@ static int flush_at(const struct soft_qp *qp, struct soft_remote *r, const struc
 	return IBV_WC_SUCCESS;
 }
 
-/* The responder's counter, unless the request is tried again. Returns @status. */
+/* The responder's counter, unless the request will be retried. Returns @status. */
 static inline int count_remote(struct soft_remote *r, const struct soft_wr *wr,
 			       enum shm_counted what, int status)
 {
@@ -273,7 +273,7 @@ static int check_request(const struct soft_qp *qp, const struct soft_wr *wr)
 	return IBV_WC_SUCCESS;
 }
 
-/* Eight bytes come back, however long the elements for them are. */
+/* Eight bytes are returned, whatever the length of its SGEs. */
 static void fit_atomic(struct soft_wr *wr)
 {
 	if ((wr->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
@@ -282,7 +282,7 @@ static void fit_atomic(struct soft_wr *wr)
 		wr->length = sizeof(uint64_t);
 }
 
-/* Our own end, which needs no peer. */
+/* The own end, without the peer. */
 static ALWAYS_INLINE int check_local(struct soft_qp *qp, struct soft_wr *wr, struct copy_list *list)
 {
 	if (unlikely(wr->opcode > IBV_WR_RDMA_READ))

@@ -1,17 +1,16 @@
 #pragma once
 /*
- * Carrying out a send request at both ends. The caller holds the lock of
- * the send queue.
+ * Executing a send request at both ends. The caller holds the lock of the send queue.
  */
 #include "shim/soft/transport/objects.h"
 
 /* A completion status (enum ibv_wc_status), or CARRY_* of deliver.h. */
 int carry_request(struct soft_qp *qp, struct soft_wr *wr);
 
-/* Make the responder of @wr fail, with @event, as if it had refused. */
+/* Make the responder of @wr fail, with @event, as if it had refused the request. */
 void carry_fail_remote(struct soft_qp *qp, const struct soft_wr *wr, int event);
 
-/* Does it write to the requester's memory? Then it is not inline, and needs writable memory. */
+/* Does it write to the requester's memory? Then it cannot be inline, and needs writable memory. */
 static inline bool carry_reads_back(uint32_t opcode)
 {
 	return opcode == IBV_WR_RDMA_READ || opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||

@@ -1,5 +1,5 @@
 /*
- * Completion counters: a successful request adds itself or its bytes, a failed one adds an error
+ * Completion counters: a successful request adds 1 or its bytes, a failed one adds an error
  *
  * Source: ibv_create_comp_cntr(3), ibv_qp_attach_comp_cntr(3).
  */
@@ -16,7 +16,7 @@ void count_in(struct shm_seg *seg, const struct shm_qp *qp, enum shm_counted wha
 	if (!slot || slot > SHM_COMP_CNTR_MAX) /* none, or a peer's segment is damaged */
 		return;
 	counter = &seg->comp_cntr[slot - 1];
-	/* pairs with the load of read_value(): whoever sees the count sees the data */
+	/* pairs with the load of read_value(): a reader of the count also sees the data */
 	if (status != IBV_WC_SUCCESS)
 		__atomic_add_fetch(&counter->errors, 1, __ATOMIC_RELEASE);
 	else

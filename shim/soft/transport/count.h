@@ -1,18 +1,18 @@
 #pragma once
 /*
- * Completion counters: which of them a finished request adds to.
+ * Completion counters: counting finished requests.
  *
- * A counter lies in the segment of its owner, where peers that carry out requests add to it.
+ * A counter is in the segment of its owner, where peers that execute requests add to it.
  */
 #include "shim/soft/fabric/shared.h"
 
-/* The slow way of count_request(): the queue pair has counters. */
+/* The slow path of count_request(): the queue pair has counters. */
 void count_in(struct shm_seg *seg, const struct shm_qp *qp, enum shm_counted what, int status,
 	      uint64_t bytes);
 
 /*
- * A request of kind @what is done at @qp, which lies in @seg, with a status of enum ibv_wc_status.
- * Any thread; counters are atomic.
+ * A request of kind @what has completed on @qp of @seg, with a status of enum ibv_wc_status. Any
+ * thread; counters are atomic.
  */
 static inline void count_request(struct shm_seg *seg, const struct shm_qp *qp,
 				 enum shm_counted what, int status, uint64_t bytes)

@@ -7,20 +7,20 @@
  * one counts it (repair_entry()).
  *
  * An event is sent before its entry is published, so that no death leaves an entry without one. A
- * thread that gets the event takes and drops the lock (cqring_pass()): then the entry is there, or
- * its writer is dead. If its writer is stopped, nobody waits for it: the queue is armed without the
- * lock, and the writer looks again behind its entry.
+ * thread that gets the event takes and drops the lock (cqring_pass()): after that the entry is
+ * published, or its writer is dead. It does not wait for a stopped writer: the queue is armed
+ * without the lock, and the writer checks that after publishing its entry.
  *
- * Payload that does not fit an entry travels in a ring of bytes beside it,
- * in the order of the entries:
+ * Payload that does not fit into an entry is sent in a ring of bytes beside it, in the order of the
+ * entries:
  *
- *	entries  | 7 | 8 | 9 |   |   |		cons = 7, prod = 10
- *	bounce   ...|777|888888|99|....		bounce_cons, bounce_prod
+ * 	entries  | 7 | 8 | 9 |   |   |		cons = 7, prod = 10
+ * 	bounce   ...|777|888888|99|....		bounce_cons, bounce_prod
  *
- * Programs ask for the longest queue that the device has, half a gigabyte, and use little of it. So
- * of a long ring, only the first entries have memory, and as many more whenever these are used up,
- * once around. The entry at prod always has some, because polls read it. Without memory for more,
- * the queue overruns.
+ * Some programs create the longest possible queue, half a gigabyte, and use little of it. So only
+ * the first entries of a long ring have memory allocated, and more when these are used up, once
+ * around. The entry at prod always has some, because polls read it. Without memory for more, the
+ * queue overruns.
  */
 #include "shim/soft/transport/cqring.h"
 
@@ -69,7 +69,9 @@ int cqring_find(struct shm_seg *seg, uint32_t index, struct cqring *ring)
 		return -EPROTO;
 	if (ring->shm != cq)
 		*ring = found;
-	/* the lock and what else a resize does not change is in use by others: not written */
+	/*
+	 * the lock and other fields that a resize does not change are in use by others: not written
+	 */
 	ring->rings = found.rings;
 	ring->mask = found.mask;
 	ring->entries = found.entries;
@@ -77,7 +79,7 @@ int cqring_find(struct shm_seg *seg, uint32_t index, struct cqring *ring)
 	return 0;
 }
 
-/* Put memory behind @num entries from position @pos on; a peer may have written both. */
+/* Allocate memory for @num entries from position @pos on; a peer may have written both. */
 static int reserve_entries(const struct cqring *ring, uint32_t pos, uint32_t num)
 {
 	uint32_t slot = pos & ring->mask, left = ring->mask + 1 - slot;
@@ -116,7 +118,7 @@ int cqring_back(struct cqring *ring, uint32_t pos, uint32_t num)
 	return 0;
 }
 
-/* Have the entry at prod, and the one behind it, memory? Under the lock. */
+/* Have the entry at prod, and the next one, memory? With the lock held. */
 static bool grow_ring(struct cqring *ring)
 {
 	struct shm_cq *cq = ring->shm;
@@ -134,7 +136,7 @@ static bool grow_ring(struct cqring *ring)
 	return true;
 }
 
-static void tell_overrun(struct cqring *ring)
+static void raise_overrun(struct cqring *ring)
 {
 	struct pipe_event event = { PIPE_CQ, ring->index, ring->shm->serial, IBV_EVENT_CQ_ERR };
 
@@ -147,7 +149,7 @@ static void tell_overrun(struct cqring *ring)
 void cqring_overrun(struct cqring *ring)
 {
 	lock_take(&ring->shm->lock);
-	tell_overrun(ring);
+	raise_overrun(ring);
 	lock_drop(&ring->shm->lock);
 }
 
@@ -161,7 +163,7 @@ static bool has_room(struct shm_cq *cq)
 	return cq->prod - cq->cons_seen < cq->cqe;
 }
 
-/* The entry to write to when it is going to be dropped. */
+/* The entry to write to if it will be dropped. */
 static _Thread_local struct shm_cqe nowhere;
 
 bool cqring_is_nowhere(const struct shm_cqe *cqe)
@@ -175,14 +177,14 @@ static struct shm_cqe *note_overrun(struct cqring *ring)
 		nowhere = (struct shm_cqe){ 0 };
 		return &nowhere;
 	}
-	tell_overrun(ring);
+	raise_overrun(ring);
 	lock_drop(&ring->shm->lock);
 	return NULL;
 }
 
 /*
- * Armed queues fire once. Disarmed after the event, since its sender may die in between; the event
- * is also for those who arm it meanwhile.
+ * An armed queue fires once. It is disarmed after the event is sent, since the sender may die in
+ * between; the event also serves those who arm the queue meanwhile.
  */
 static void fire_event(struct cqring *ring, bool solicited)
 {
@@ -196,7 +198,7 @@ static void fire_event(struct cqring *ring, bool solicited)
 	__atomic_store_n(&ring->shm->armed, SHM_ARM_NONE, __ATOMIC_RELAXED);
 }
 
-/* The last holder of the lock died: count what it has published. */
+/* The last holder of the lock died: count the entry that it has published. */
 static void repair_entry(struct cqring *ring)
 {
 	struct shm_cq *cq = ring->shm;
@@ -205,10 +207,12 @@ static void repair_entry(struct cqring *ring)
 		cq->prod++;
 }
 
-/* A poll does not take the lock, so our own ring never moves because of what a peer has written. */
+/*
+ * A poll does not take the lock, so the own ring must not move because of data written by a peer.
+ */
 static bool is_found(struct cqring *ring)
 {
-	/* a peer can write any number there, UNKNOWN as well */
+	/* a peer can write any number to it, even UNKNOWN */
 	return ring->ours || likely(ring->shm->rings == ring->rings && ring->entries) ||
 	       cqring_find(ring->seg, ring->index, ring) == 0;
 }
@@ -231,7 +235,7 @@ bool cqring_lock(struct cqring *ring)
 	return true;
 }
 
-/* Beside a process that is stopped while it adds: it looks again when it goes on. */
+/* For use while a stopped process is adding: it checks again when it continues. */
 static void arm_beside(struct shm_cq *cq, uint32_t arm)
 {
 	uint32_t unarmed = SHM_ARM_NONE;
@@ -253,7 +257,7 @@ void cqring_arm(struct cqring *ring, uint32_t arm)
 		return;
 	}
 	cqring_lock(ring);
-	/* the wider one stays */
+	/* the wider arming has precedence */
 	if (__atomic_load_n(armed, __ATOMIC_RELAXED) != SHM_ARM_ANY)
 		__atomic_store_n(armed, arm, __ATOMIC_RELAXED);
 	lock_drop(&ring->shm->lock);
@@ -321,7 +325,7 @@ void cqring_wake(struct cqring *ring)
 	cqring_call(ring->seg);
 }
 
-/* The ring of bytes gets its memory when it is first used. */
+/* Memory for the ring of bytes is allocated at its first use. */
 static bool reserve_bounce(struct cqring *ring, uint32_t end)
 {
 	struct shm_cq *cq = ring->shm;
@@ -344,7 +348,7 @@ uint8_t *cqring_bounce(struct cqring *ring, struct shm_cqe *cqe, uint32_t len)
 	uint32_t left = SHM_BOUNCE - at % SHM_BOUNCE;
 
 	if (left < room)
-		at += left; /* in one piece: go on at the beginning */
+		at += left; /* in one piece: continue at the beginning */
 	if (at + room - cq->bounce_seen > SHM_BOUNCE)
 		cq->bounce_seen = __atomic_load_n(&cq->bounce_cons, __ATOMIC_ACQUIRE);
 	if (at + room - cq->bounce_seen > SHM_BOUNCE ||

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * A completion queue as a process sees it that adds to it, its owner or a peer. Any thread.
+ * A completion queue in the view of a process that adds to it, its owner or a peer. Any thread.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,52 +17,49 @@ struct cqring {
 	uint32_t rings;
 	uint32_t index;
 	bool ours;  /* this process owns it: it is never looked up again */
-	bool stuck; /* cqring_begin() met the lock of a process that is stopped */
+	bool stuck; /* cqring_begin() found it locked by a stopped process */
 };
 
 /* Look up queue @index of @seg, and check it. 0 or -EPROTO. */
 int cqring_find(struct shm_seg *seg, uint32_t index, struct cqring *ring);
 
 /*
- * Put memory behind an empty ring of ours, beginning at position @pos: behind all of it, or, if it
- * is long, behind the first entries, at least @num; the rest follows as they are used. 0 or
- * -ENOMEM.
+ * Allocate memory for an empty ring of this process, beginning at position @pos: for all of it, or,
+ * if it is long, for the first entries, at least @num; memory for the rest is allocated when used.
+ * 0 or -ENOMEM.
  */
 int cqring_back(struct cqring *ring, uint32_t pos, uint32_t num);
 
-/* A copy that needs no lock: what a resize may change is looked up again. */
+/* A copy that needs no lock: fields that a resize may change are looked up again. */
 void cqring_copy(struct cqring *to, const struct cqring *ring);
 
-/* Lock it. False, but locked, if it is not there any more. */
+/* Lock it. False, but locked, if it does not exist any more. */
 bool cqring_lock(struct cqring *ring);
 
 /* Arm it (SHM_ARM_...): an entry that a poll after this misses causes an event. Never waits. */
 void cqring_arm(struct cqring *ring, uint32_t arm);
 
-/* Wait until whoever is adding has published its entry, or is dead, or stopped. */
+/* Wait until a concurrent add has published its entry, or its process is dead or stopped. */
 void cqring_pass(struct cqring *ring);
 
-/* Overrun it, full or not. */
+/* Overrun it, whether it is full or not. */
 void cqring_overrun(struct cqring *ring);
 
 bool cqring_is_nowhere(const struct shm_cqe *cqe);
 
-/* Is commit going to drop the entry? Then it cannot carry payload. */
+/* Will the commit drop the entry? Then it cannot carry payload. */
 static inline bool cqring_drops(const struct cqring *ring, const struct shm_cqe *cqe)
 {
 	return unlikely(ring->shm->flags & SHM_CQ_LOSSY) && cqring_is_nowhere(cqe);
 }
 
-/*
- * Room for @len bytes that travel with @cqe, between begin and commit, or
- * NULL.
- */
+/* Memory for @len bytes that are sent with @cqe, between begin and commit, or NULL. */
 uint8_t *cqring_bounce(struct cqring *ring, struct shm_cqe *cqe, uint32_t len);
 
-/* Payload travels with an entry that is being added, and the queue is asleep (SHM_CQ_ASLEEP). */
+/* Payload is sent with an entry that is being added, and the queue is asleep (SHM_CQ_ASLEEP). */
 void cqring_wake(struct cqring *ring);
 
-/* Wake the thread that looks after the queues of @seg (land.c). */
+/* Wake the thread that checks the queues of @seg (land.c). */
 void cqring_call(struct shm_seg *seg);
 
 static inline bool cqring_sleeps(const struct cqring *ring)
@@ -105,16 +102,16 @@ static ALWAYS_INLINE struct shm_cqe *cqring_begin_locked(struct cqring *ring,
 }
 
 /*
- * Begin to add an entry: the queue is locked, and the entry zero but for its payload, until
- * cqring_commit(). NULL: another process is stopped while it adds one (@ring->stuck), and nothing
- * is locked; or the queue overruns, and its owner has been told.
+ * Begin to add an entry: the queue is locked, and the entry zero except for its payload, until
+ * cqring_commit(). NULL: another process was stopped while it adds one (@ring->stuck), and nothing
+ * is locked; or the queue overruns, and its owner has been notified.
  */
 static ALWAYS_INLINE struct shm_cqe *cqring_begin(struct cqring *ring)
 {
 	return cqring_begin_locked(ring, lock_take_live(&ring->shm->lock));
 }
 
-/* The same, but it waits for that process. */
+/* The same, but wait for that process. */
 static inline struct shm_cqe *cqring_begin_sure(struct cqring *ring)
 {
 	return cqring_begin_locked(ring, lock_take(&ring->shm->lock) ? LOCK_HALF_DONE : LOCK_TAKEN);
@@ -127,7 +124,7 @@ static ALWAYS_INLINE void cqring_commit(struct cqring *ring, struct shm_cqe *cqe
 
 	if (likely(!(cq->flags & (SHM_CQ_EVENTS | SHM_CQ_LOSSY))) ||
 	    cqring_commit_unusual(ring, cqe, solicited)) {
-		/* first published, then counted: see repair_entry() */
+		/* publish first, then count: see repair_entry() */
 		/* pairs with the load_acquire of polls */
 		__atomic_store_n(&cqe->seq, next, __ATOMIC_RELEASE);
 		__atomic_store_n(&cq->prod, next, __ATOMIC_RELEASE);

@@ -1,12 +1,11 @@
 /*
  * Datagrams: each names its receiver
  *
- * Receivers are cached by number; two with the same place in the table replace each other. The
- * sender does not learn what became of a datagram: it is lost if there is no such queue pair or no
- * receive request, if the Q_Key differs and if the buffer is too short.
+ * Receivers are cached by number; two with the same hash replace each other. The sender does not
+ * learn the fate of a datagram: it is lost if there is no such queue pair or no receive request, if
+ * the Q_Key differs and if the buffer is too short.
  *
- * The receiver's buffer begins with room for a GRH, which is filled only if
- * one was sent.
+ * The receiver's buffer begins with space for a GRH, which is filled only if one was sent.
  *
  * Not here: the contents of the GRH (grh.c), the members of a group (mcast.c).
  */

@@ -1,9 +1,9 @@
 /*
- * Delivering to a receive queue, in whichever process it is
+ * Delivering to a receive queue of any process
  *
- *	take its request, check its buffers
- *	move the bytes
- *	write its completion
+ * 	take its request, check its buffers
+ * 	move the bytes
+ * 	write its completion
  *
  * Short payload goes into the completion itself or into the ring of bytes beside it, and the
  * receiver copies it to its buffers when it polls, or a little later (land.c); longer payload is
@@ -34,12 +34,12 @@ static bool is_reliable(const struct soft_remote *r)
 	return r->shm->type == IBV_QPT_RC || r->shm->type == IBV_QPT_XRC_RECV;
 }
 
-void deliver_tell(const struct soft_remote *r, int type)
+void deliver_notify(const struct soft_remote *r, int type)
 {
 	struct pipe_event event;
 
 	if (r->xrc) {
-		xrc_tell(r->xrc, type);
+		xrc_notify(r->xrc, type);
 		return;
 	}
 	event = (struct pipe_event){ PIPE_QP, r->shm - r->peer->seg->qp, r->shm->serial, type };
@@ -50,7 +50,7 @@ void deliver_established(struct soft_remote *r)
 {
 	r->shm->established = 1;
 	if (state_of(r->shm) == IBV_QPS_RTR)
-		deliver_tell(r, IBV_EVENT_COMM_EST);
+		deliver_notify(r, IBV_EVENT_COMM_EST);
 }
 
 /* The receive request at the head, or NULL. */
@@ -58,7 +58,7 @@ static inline struct shm_wqe *first_request(struct rq *rq, uint32_t *ret_slot)
 {
 	uint32_t taken = rq->shm->taken;
 
-	/* others may have taken some, too; a limit needs the current number */
+	/* others may have consumed some, too; a limit needs the current number */
 	if ((int32_t)(rq->seen - taken) <= 0 || rq->order) {
 		/* pairs with the store of rq_publish() */
 		rq->seen = __atomic_load_n(&rq->shm->prod, __ATOMIC_SEQ_CST);
@@ -104,7 +104,7 @@ static ALWAYS_INLINE struct shm_cqe *begin_recv(struct soft_remote *r, const str
 	return cqe;
 }
 
-/* One that must not be lost. NULL if the queue overruns. */
+/* A completion that must not be lost. NULL if the queue overruns. */
 static struct shm_cqe *begin_failed(struct soft_remote *r, const struct shm_wqe *wqe, uint32_t slot,
 				    int status)
 {
@@ -124,7 +124,7 @@ void deliver_srq_limit(struct shm_seg *seg, struct shm_srq *srq)
 	pipe_send(seg, srq->async, &event);
 }
 
-/* It can complete nothing any more: SRQ_ERR, once. Under its lock. */
+/* It can complete nothing any more: SRQ_ERR, once. With its lock held. */
 static void raise_srq_error(struct shm_seg *seg, struct shm_srq *srq)
 {
 	struct pipe_event event = { PIPE_SRQ, srq - seg->srq, srq->serial, IBV_EVENT_SRQ_ERR };
@@ -135,7 +135,7 @@ static void raise_srq_error(struct shm_seg *seg, struct shm_srq *srq)
 	pipe_send(seg, srq->async, &event);
 }
 
-static void tell_limit(struct soft_remote *r)
+static void raise_limit_event(struct soft_remote *r)
 {
 	struct shm_rq *rq = &r->srq->rq;
 
@@ -144,8 +144,8 @@ static void tell_limit(struct soft_remote *r)
 }
 
 /*
- * A taken request must be completed even if its taker dies in between: so it first records which
- * request it takes, and which completion follows.
+ * A consumed request must be completed even if its consumer dies in between: so it first records
+ * which request it consumes, and which completion follows.
  */
 static ALWAYS_INLINE void begin_take(struct soft_remote *r)
 {
@@ -190,7 +190,7 @@ static void mend_taken(struct soft_remote *r)
 	lock_drop(&cq.shm->lock);
 }
 
-/* If the last taker died: give back what it did not complete. */
+/* If the last consumer died: return the request that it did not complete. */
 static inline void give_back(struct soft_remote *r)
 {
 	if (likely(!r->rq.shm->doing))
@@ -203,7 +203,7 @@ static ALWAYS_INLINE void take_request(struct soft_remote *r)
 {
 	begin_take(r);
 	if (r->srq)
-		tell_limit(r);
+		raise_limit_event(r);
 	else
 		__builtin_prefetch(rq_wqe(&r->rq, r->rq.shm->taken));
 }
@@ -215,7 +215,7 @@ static void flush_requests(struct soft_remote *r)
 	uint32_t slot, n;
 
 	give_back(r);
-	/* at most once around, whatever a peer has written there */
+	/* at most once around, whatever a peer has written to it */
 	for (n = 0; n <= r->rq.mask && (wqe = first_request(&r->rq, &slot)); n++) {
 		cqe = begin_failed(r, wqe, slot, IBV_WC_WR_FLUSH_ERR);
 		begin_take(r);
@@ -238,9 +238,9 @@ static void fail_responder(struct soft_remote *r, int event)
 	if (!shared && r->rq.shm)
 		flush_requests(r);
 	if (event >= 0)
-		deliver_tell(r, event);
+		deliver_notify(r, event);
 	if (shared && !again)
-		deliver_tell(r, IBV_EVENT_QP_LAST_WQE_REACHED);
+		deliver_notify(r, IBV_EVENT_QP_LAST_WQE_REACHED);
 }
 
 void deliver_fail(struct soft_qp *qp)
@@ -286,7 +286,7 @@ static void complete_with(struct soft_remote *r, struct shm_wqe *wqe, uint32_t s
 	end_take(r);
 }
 
-/* Fail on the receive request that was taken. */
+/* Fail the receive request that was consumed. */
 static int fail_recv(struct soft_remote *r, struct shm_wqe *wqe, uint32_t slot, int recv_status,
 		     int status)
 {
@@ -334,7 +334,7 @@ static ALWAYS_INLINE void finish_recv(struct soft_remote *r, const struct messag
 	end_take(r);
 }
 
-/* Let the payload travel with the completion, if there is room. */
+/* Send the payload with the completion, if it fits. */
 static bool pack_payload(struct soft_remote *r, struct shm_cqe *cqe, const struct message *m,
 			 const struct copy_list *there)
 {
@@ -388,7 +388,7 @@ static int move_payload(struct soft_remote *r, const struct message *m, struct c
 			return r->cq.stuck ? -EAGAIN : -ENOSPC;
 		if (landed || pack_payload(r, *ret_cqe, m, to))
 			return 0;
-		/* no room: write it to the receiver's memory; this entry stays unpublished */
+		/* no space: write it to the receiver's memory; this entry stays unpublished */
 		lock_drop(&r->cq.shm->lock);
 		if (unlikely(m->flags & SHM_CQE_DATAGRAM) &&
 		    __atomic_load_n(&r->peer->forbidden, __ATOMIC_RELAXED))

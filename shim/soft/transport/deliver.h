@@ -2,24 +2,24 @@
 /*
  * The receiving end of a message: take a receive request and complete it.
  *
- * All under the locks of the receiver (remote.h). The result is for the sender: a completion status
- * (enum ibv_wc_status), or one of these.
+ * All with the locks of the receiver held (remote.h). The result is for the sender: a completion
+ * status (enum ibv_wc_status), or one of these.
  */
 #include "shim/soft/fabric/copy.h"
 #include "shim/soft/transport/objects.h"
 
 enum {
 	CARRY_RNR = -1,     /* the peer has no receive request */
-	CARRY_NO_PEER = -2, /* nobody answers */
+	CARRY_NO_PEER = -2, /* no response */
 	CARRY_LATER = -3,   /* the peer must copy, and is slow */
 	CARRY_HELD = -4,    /* by a fault on demand */
-	CARRY_DOOMED = -5,  /* nothing refuses it, but it has a doom (sq_fault.c) */
+	CARRY_DOOMED = -5,  /* nothing refuses it, but a status is forced on it (sq_fault.c) */
 };
 
 struct message {
 	struct copy_list *from; /* consumed */
-	uint32_t length;        /* as the receiver is told */
-	uint32_t absent;        /* so many of the first bytes are not sent */
+	uint32_t length;        /* as reported to the receiver */
+	uint32_t absent;        /* this many of the first bytes are not sent */
 	uint32_t src_qp;
 	uint32_t imm; /* or the rkey to invalidate, or a tag */
 	uint16_t slid;
@@ -37,7 +37,7 @@ bool deliver_ready(struct soft_remote *r);
 /* Deliver a message to the buffers of the receive request at the head. */
 int deliver_message(struct soft_remote *r, struct message *m);
 
-/* Deliver only a completion: the data went elsewhere. */
+/* Deliver only a completion: the data was written directly. */
 int deliver_notice(struct soft_remote *r, const struct message *m);
 
 /* The responder fails, with @event for its owner or -1; returns @status. */
@@ -51,7 +51,7 @@ int deliver_refuse(struct soft_remote *r, int event, int status);
 /* The status for an error of copy_put() or copy_get(). */
 int deliver_copy_error(int err);
 
-/* The first message for a connection: COMM_EST, if it is not RTS by then. */
+/* The first message on a connection: COMM_EST, if it is not in RTS yet. */
 void deliver_established(struct soft_remote *r);
 
 static inline void deliver_establish(struct soft_remote *r)
@@ -61,16 +61,13 @@ static inline void deliver_establish(struct soft_remote *r)
 }
 
 /* Send an event of type @type to the receiver. */
-void deliver_tell(const struct soft_remote *r, int type);
+void deliver_notify(const struct soft_remote *r, int type);
 
 /*
- * Bring our own queue pair to the error state and flush what was posted to
- * its receive queue; under its lock.
+ * Set a queue pair of this process to the error state and flush its receive queue; with its lock
+ * held.
  */
 void deliver_fail(struct soft_qp *qp);
 
-/*
- * The shared queue of @seg has reached its limit: tell its owner, once. Under its
- * lock.
- */
+/* The shared queue of @seg has reached its limit: notify its owner, once. With its lock held. */
 void deliver_srq_limit(struct shm_seg *seg, struct shm_srq *srq);

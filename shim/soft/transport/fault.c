@@ -1,16 +1,16 @@
 /*
- * Which operation a fault strikes
+ * Selects the operation for a fault
  *
- * Each rule counts the operations that match it, and strikes some of them: by number, then by
- * chance. All rules count all operations; the first rule that strikes wins. A rule has a random
- * generator of its own, seeded in its line, so the same operations in the same order meet the same
- * faults.
+ * Each rule counts the operations that match it, and applies to some of them: by number, then with
+ * a probability. All rules count all operations; the first rule that applies wins. Each rule has
+ * its own random generator, seeded in its line, so the same operations in the same order get the
+ * same faults.
  *
- * Rules that the program gives are for one operation: the next call of a thread, or one request.
- * They are dropped when they have struck, or when that operation is past.
+ * Rules that the program adds are for one operation: the next call of a thread, or one request.
+ * They are dropped after they were applied, or when that operation has passed.
  *
- * Not here: the form of the file (fault_text.c), the effect of a fault on a send queue (sq_fault.c)
- * and on a verb (enter.c).
+ * Not here: the format of the file (fault_text.c), the effect of a fault on a send queue
+ * (sq_fault.c) and on a verb (enter.c).
  */
 #include "shim/soft/transport/fault.h"
 
@@ -33,7 +33,7 @@ static struct fault_rule *given; /* by the program */
 static unsigned int num_given;
 static unsigned int struck;
 
-/* splitmix64: each state gives one evenly distributed number. */
+/* splitmix64: each state gives one uniformly distributed number. */
 static double draw_chance(uint64_t *state)
 {
 	uint64_t z = *state += 0x9e3779b97f4a7c15ull;
@@ -55,7 +55,7 @@ static bool by_chance(struct fault_rule *rule)
 	return rule->chance >= 1 || draw_chance(&rule->random) < rule->chance;
 }
 
-/* For a retry: a rule that names single operations has struck already. */
+/* For a retry: a rule for single operations was applied already. */
 static bool strikes_again(struct fault_rule *rule)
 {
 	return rule->from == 1 && rule->to == UINT64_MAX && rule->every == 1 && by_chance(rule);

@@ -1,9 +1,8 @@
 #pragma once
 /*
- * Faults on demand, as the file VERBATIM_SOFT_FAULTS asks for them.
+ * Faults on demand, defined by the file VERBATIM_SOFT_FAULTS.
  *
- * Any thread. The form of the file is in docs/SOFT-DEVICE.md; fault_text.c
- * reads it.
+ * Any thread. docs/SOFT-DEVICE.md has the format of the file; fault_text.c reads it.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,7 +16,7 @@ enum fault_kind {
 	FAULT_RNR,     /* the receiver is not ready */
 	FAULT_OVERRUN, /* of the completion queue */
 	FAULT_EVENT,   /* asynchronous; @value */
-	FAULT_PORT,    /* goes down for @ns, for good if 0; or up: @value */
+	FAULT_PORT,    /* goes down for @ns, permanently if 0; or up: @value */
 };
 
 struct fault {
@@ -34,20 +33,20 @@ struct fault_rule {
 	int opcode;        /* enum ibv_wr_opcode; -1: any */
 	uint32_t qpn;      /* 0: any */
 	int node;          /* of the fabric; -1: any */
-	uint64_t from, to; /* of those that match; from 1 */
+	uint64_t from, to; /* of those that match; counted from 1 */
 	uint64_t every;    /* from @from on; 1: each */
-	double chance;     /* of those that are left */
-	uint64_t random;   /* its state: begins with the seed */
+	double chance;     /* probability for those that are left */
+	uint64_t random;   /* state of the generator: begins with the seed */
 	struct fault fault;
-	uint64_t count; /* so many have matched */
-	/* of one that the program gives (fault_give): */
+	uint64_t count; /* number of matches so far */
+	/* for one that the program gives (fault_give): */
 	uint64_t thread; /* calls of this thread only */
 	uint32_t pos;    /* the request at this position of its send queue */
 };
 
 /*
- * Read one line into @rule. 1: a rule; 0: none, as in an empty line; -EINVAL
- * with the reason in @why.
+ * Parse one line into @rule. 1: a rule; 0: none, as in an empty line; -EINVAL with the reason in
+ * @why.
  */
 int fault_parse(char *line, struct fault_rule *rule, const char **why);
 
@@ -66,24 +65,24 @@ static inline bool fault_is_any(void)
 int fault_load(uint32_t node);
 void fault_unload(void);
 
-/* The fault that strikes this call of @verb. */
+/* The fault that applies to this call of @verb. */
 struct fault fault_verb(const char *verb);
 
 /*
- * The fault that strikes the send request at position @pos of its queue. @again: it is a retry,
- * which only rules of chance can strike.
+ * The fault that applies to the send request at position @pos of its queue. @again: it is a retry,
+ * to which only random rules apply.
  */
 struct fault fault_request(uint32_t qpn, uint32_t pos, int opcode, bool again);
 
 /*
- * Rules that the program itself gives while it runs, for one operation each; before those of the
- * file. 0 or -ENOMEM.
+ * Rules that the program adds at run time, for one operation each; they precede those of the file.
+ * 0 or -ENOMEM.
  */
 int fault_give(const struct fault_rule *rule);
 
-/* Drop those for calls of @thread (0: none), or for requests of @qpn, that did not strike. */
+/* Drop unused ones for calls of @thread (0: none), or for requests of @qpn. */
 void fault_take_back(uint64_t thread, uint32_t qpn);
 
-/* One has struck; and how many have. */
+/* Count a fault that was applied; and their number. */
 void fault_note_struck(void);
 unsigned int fault_struck(void);

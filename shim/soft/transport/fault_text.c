@@ -1,11 +1,12 @@
 /*
- * The form of a line in the file of faults
+ * The format of a line in the file of faults
  *
- *	opcode=SEND n=100		status=RETRY_EXC_ERR vendor_err=0x81
- *	verb=reg_mr every=3		errno=ENOMEM
- *	p=0.01 seed=7			lose
+ * 	opcode=SEND n=100		status=RETRY_EXC_ERR vendor_err=0x81
+ * 	verb=reg_mr every=3		errno=ENOMEM
+ * 	p=0.01 seed=7			lose
  *
- * Words may come in any order; a comment begins with '#'. Some words say when, others say what.
+ * Words may be in any order; a comment begins with '#'. Some words are conditions, others the
+ * fault.
  */
 #include "shim/soft/transport/fault.h"
 
@@ -169,7 +170,7 @@ static bool set_seed(struct fault_rule *rule, const char *text)
 	return read_number(text, &rule->random);
 }
 
-/* Set what happens; only one thing can. */
+/* Set the kind of the fault; a rule has only one. */
 static bool set_kind(struct fault_rule *rule, enum fault_kind kind)
 {
 	if (rule->fault.kind)
@@ -261,7 +262,7 @@ static const struct word {
 	const char	*name;
 	bool		(*set)(struct fault_rule *rule, const char *text);
 	bool		alone;		/* has no value */
-	const char	*why;		/* what to say about a wrong value */
+	const char	*why;		/* description of the valid values, for an error message */
 } words[] = {
 	{ "verb", set_verb, false, "verb= takes the name of a verb, as in verb=reg_mr" },
 	{ "opcode", set_opcode, false,
@@ -274,21 +275,21 @@ static const struct word {
 	{ "p", set_p, false, "p= takes a probability, 0 to 1" },
 	{ "seed", set_seed, false, "seed= takes a number" },
 	{ "errno", set_errno, false,
-	  "errno= takes one name, as in errno=ENOMEM, and one thing can happen" },
+	  "errno= takes one name, as in errno=ENOMEM, and a rule has one action" },
 	{ "status", set_status, false,
 	  "status= takes the name of an ibv_wc_status other than SUCCESS, as in "
-	  "status=RETRY_EXC_ERR, and one thing can happen" },
+	  "status=RETRY_EXC_ERR, and a rule has one action" },
 	{ "vendor_err", set_vendor_err, false,
 	  "vendor_err= takes a number of 8 bits" },
 	{ "delay", set_delay, false,
-	  "delay= takes a time, as in delay=2ms, and one thing can happen" },
-	{ "lose", set_lose, true, "one thing can happen" },
-	{ "rnr", set_rnr, true, "one thing can happen" },
-	{ "overrun", set_overrun, true, "one thing can happen" },
+	  "delay= takes a time, as in delay=2ms, and a rule has one action" },
+	{ "lose", set_lose, true, "a rule has one action" },
+	{ "rnr", set_rnr, true, "a rule has one action" },
+	{ "overrun", set_overrun, true, "a rule has one action" },
 	{ "event", set_event, false,
-	  "event= takes the name of an ibv_event_type, as in event=PORT_ERR, and one thing "
-	  "can happen" },
-	{ "port", set_port, false, "port= takes down or up, and one thing can happen" },
+	  "event= takes the name of an ibv_event_type, as in event=PORT_ERR, and a rule "
+	  "has one action" },
+	{ "port", set_port, false, "port= takes down or up, and a rule has one action" },
 	{ "for", set_time, false, "for= takes a time, as in for=50ms" },
 	{ NULL, NULL, false, NULL },
 };
@@ -316,7 +317,7 @@ static bool is_of_qp(int event)
 	return event < IBV_EVENT_DEVICE_FATAL || event == IBV_EVENT_QP_LAST_WQE_REACHED;
 }
 
-/* Some faults fit only requests, others only verbs. */
+/* Some faults apply only to requests, others only to verbs. */
 static bool check_fit(const struct fault_rule *rule, const char **why)
 {
 	bool verb = rule->verb[0];

@@ -1,13 +1,12 @@
 /*
  * The header in front of a datagram
  *
- * A datagram with a global address begins with a header of 40 bytes, which
- * the receiver finds in front of the payload. RoCE v2 puts the packet's IP
- * header there; an IPv4 one is half as long:
+ * A datagram with a global address begins with a header of 40 bytes, which the receiver finds in
+ * front of the payload. RoCE v2 puts the packet's IP header there; an IPv4 one is half as long:
  *
- *	InfiniBand, RoCE v1	GRH: next header 0x1b
- *	RoCE v2, IPv6		IPv6 header: next header UDP
- *	RoCE v2, IPv4		20 bytes of nothing, IPv4 header: protocol UDP
+ * 	InfiniBand, RoCE v1	GRH: next header 0x1b
+ * 	RoCE v2, IPv6		IPv6 header: next header UDP
+ * 	RoCE v2, IPv4		20 unused bytes, IPv4 header: protocol UDP
  *
  * The parts that are the same in all messages are prepared with the handle.
  *
@@ -32,13 +31,13 @@ enum {
 };
 
 /*
- * The kind of a packet of RoCE, which a receiver must learn of its completion (annex A17.4.5.1).
+ * The kind of a RoCE packet, which a receiver must learn from its completion (annex A17.4.5.1).
  * Adapters have no other field for it than the service level, which RoCE does not have; UCX reads
- * it there. Bit 3: UDP.
+ * it from that. Bit 3: UDP.
  */
 enum { SL_ROCE_V1 = 0, SL_IPV6 = 8 | 1, SL_IPV4 = 8 | 2 };
 
-/* What lies in front of an IPv4 header. */
+/* The bytes in front of an IPv4 header. */
 #define IPV4_AT (sizeof(struct ibv_grh) - sizeof(struct iphdr))
 
 static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
@@ -124,7 +123,7 @@ static void finish_ipv4(struct ibv_grh *grh, uint32_t length)
 
 void grh_fill(const struct soft_ah *ah, uint32_t length, bool imm, struct ibv_grh *grh)
 {
-	/* up to and with the invariant checksum; payload is padded */
+	/* up to and including the invariant checksum; payload is padded */
 	length = ((length + 3) & ~3u) + BTH + DETH + (imm ? IMMDT : 0) + ICRC;
 	*grh = ah->grh;
 	if (ah->ipv4)

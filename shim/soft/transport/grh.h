@@ -1,6 +1,6 @@
 #pragma once
 /*
- * The header in front of a datagram that has a global address.
+ * The header in front of a datagram with a global address.
  */
 #include <netinet/ip.h>
 
@@ -16,8 +16,7 @@ bool grh_is_multicast(const union ibv_gid *gid);
 void grh_prepare(struct soft_ah *ah, const union ibv_gid *sgid, enum ibv_gid_type type);
 
 /*
- * The header in front of @length bytes of payload, with or without immediate
- * data, as @ah has it.
+ * Write the header, prepared in @ah, for @length bytes of payload, with or without immediate data.
  */
 void grh_fill(const struct soft_ah *ah, uint32_t length, bool imm, struct ibv_grh *grh);
 

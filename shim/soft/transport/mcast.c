@@ -103,7 +103,7 @@ static struct registry_member *find_free(struct registry_members *members)
 	return NULL;
 }
 
-/* 1: it was there already. */
+/* 1: it was a member already. */
 static int add_member(struct registry_members *members, uint32_t qpn, const union ibv_gid *gid,
 		      uint16_t lid)
 {
@@ -118,7 +118,7 @@ static int add_member(struct registry_members *members, uint32_t qpn, const unio
 	member->gid = *gid;
 	member->lid = lid;
 	member->node = node_self.node;
-	/* the entry is valid once it has a number: we may die in between */
+	/* the entry becomes valid with its number: the process may die in between */
 	__atomic_store_n(&member->qpn, qpn, __ATOMIC_RELEASE);
 	__atomic_add_fetch(&members->changes, 1, __ATOMIC_RELEASE);
 	return 0;

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Multicast: which queue pairs are attached to which groups.
+ * Multicast: the queue pairs attached to each group.
  */
 #include "shim/soft/transport/objects.h"
 
@@ -9,7 +9,7 @@ enum { MCAST_ANY_LID = 1 << 16 }; /* Ethernet has none */
 struct mcast_group {
 	union ibv_gid gid;
 	uint32_t lid;     /* or MCAST_ANY_LID */
-	uint32_t changes; /* of all groups, when it was read */
+	uint32_t changes; /* change counter of all groups, when it was read */
 	uint32_t count;
 	uint32_t qpn[];
 };
@@ -25,7 +25,7 @@ struct mcast_groups {
 const struct mcast_group *mcast_find(struct mcast_groups *groups, const struct ibv_ah_attr *attr);
 void mcast_forget(struct mcast_groups *groups);
 
-/* Detach a queue pair that goes away from all groups. */
+/* Detach a queue pair, which is about to be destroyed, from all groups. */
 void mcast_leave(struct soft_qp *qp);
 
 /*
@@ -35,6 +35,6 @@ void mcast_leave(struct soft_qp *qp);
 int mcast_join_raw(struct soft_qp *qp);
 void mcast_leave_raw(struct soft_qp *qp);
 
-/* Let @qp receive what is sent to the group. 0 or an errno. */
+/* Let @qp receive messages to the group. 0 or an errno. */
 int mcast_attach(struct soft_qp *qp, const union ibv_gid *gid, uint16_t lid);
 int mcast_detach(struct soft_qp *qp, const union ibv_gid *gid, uint16_t lid);

@@ -1,17 +1,17 @@
 /*
  * Automatic path migration
  *
- *	MIGRATED --- program ---> REARM --- both ends are ---> ARMED
- *	    ^                                                    |
- *	    +--- program, or the path fails: both ends migrate --+
+ * 	MIGRATED --- program ---> REARM --- both ends are ---> ARMED
+ * 	    ^                                                    |
+ * 	    +--- program, or the path fails: both ends migrate --+
  *
- * The alternate path becomes the only one, and both ends are told (PATH_MIG). PATH_MIG_ERR is for
- * an alternate path that reaches nobody, and for a peer that is not ready to migrate: the end that
- * was to take the path gets it.
+ * The alternate path becomes the only one, and both ends are notified (PATH_MIG). PATH_MIG_ERR is
+ * for an alternate path that reaches no port, and for a peer that is not ready to migrate: the
+ * migrating end gets it.
  *
- * Adapters use bits in packets for this; here the end that changes its state looks at the peer at
- * once. A peer's attributes are private to its process, so the peer takes the other path when it
- * next looks (@migrations).
+ * Adapters use bits in packets for this; this device checks the peer immediately when one end
+ * changes its state. A peer's attributes are private to its process, so the peer migrates at its
+ * next check (@migrations).
  *
  * Source: the specification's 17.2.8.
  */
@@ -32,7 +32,7 @@ static enum ibv_mig_state state_of(const struct soft_qp *qp)
 	return __atomic_load_n(&qp->shm->mig_state, __ATOMIC_SEQ_CST);
 }
 
-/* The connection's other end, or NULL; XRC ends have no path back. */
+/* The other end of the connection, or NULL; XRC ends have no path back. */
 static struct soft_remote *lock_peer(struct soft_qp *qp)
 {
 	struct soft_remote *r;
@@ -43,7 +43,7 @@ static struct soft_remote *lock_peer(struct soft_qp *qp)
 	return r && remote_lock(qp, r) ? r : NULL;
 }
 
-/* Both ends set REARM before they look at the other, so one of them sees both. */
+/* Both ends set REARM before they check the other, so one of them sees both. */
 static void rearm_path(struct soft_qp *qp)
 {
 	struct soft_remote *r;
@@ -84,19 +84,19 @@ static void migrate_peer(struct soft_qp *qp)
 		__atomic_add_fetch(&r->shm->migrations, 1, __ATOMIC_RELEASE);
 		event = IBV_EVENT_PATH_MIG;
 	}
-	deliver_tell(r, event);
+	deliver_notify(r, event);
 	remote_unlock(r);
 }
 
 static bool migrate_both(struct soft_qp *qp)
 {
 	if (!port_reaches(&qp->attr.alt_ah_attr)) {
-		own_qp_tell(qp, IBV_EVENT_PATH_MIG_ERR);
+		own_qp_notify(qp, IBV_EVENT_PATH_MIG_ERR);
 		return false;
 	}
 	set_state(qp, IBV_MIG_MIGRATED);
 	take_other_path(qp);
-	own_qp_tell(qp, IBV_EVENT_PATH_MIG);
+	own_qp_notify(qp, IBV_EVENT_PATH_MIG);
 	migrate_peer(qp);
 	return true;
 }

@@ -4,11 +4,11 @@
  */
 #include "shim/soft/transport/objects.h"
 
-/* The program asks for @state; its alternate path was checked. */
+/* The program sets @state; its alternate path was checked. */
 void migrate_set(struct soft_qp *qp, enum ibv_mig_state state);
 
-/* Nobody answers on this path: migrate to the other, if there is one. */
+/* There is no answer on this path: migrate to the other, if there is one. */
 bool migrate_away(struct soft_qp *qp);
 
-/* A peer may have made us migrate: then the other path is ours. */
+/* A peer may have caused a migration: then use the other path. */
 void migrate_follow(struct soft_qp *qp);

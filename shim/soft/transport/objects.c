@@ -1,5 +1,5 @@
 /*
- * The tables of objects, and their one mutex
+ * The tables of objects, and their common mutex
  */
 #include "shim/soft/transport/objects.h"
 

@@ -1,9 +1,9 @@
 #pragma once
 /*
- * The objects of the device as this process holds them.
+ * The objects of the device in this process.
  *
  * Each begins with the structure of verbs.h that the program knows, so a pointer to one is a
- * pointer to the other. What peers must reach lies in the segment (shared.h), at @shm.
+ * pointer to the other. The parts that peers need are in the segment (shared.h), at @shm.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,12 +24,12 @@ struct soft_context {
 	struct verbs_context verbs;
 	uint32_t epoch;
 	uint32_t async;            /* pipe */
-	uint64_t file;             /* imports have the same */
-	uint32_t ports_down;       /* as it was told by the program itself: inject.c */
+	uint64_t file;             /* the same for imports of a context */
+	uint32_t ports_down;       /* as set by the program itself: inject.c */
 	struct soft_context *next; /* in soft_contexts, while open */
 };
 
-/* Memory for a queue, perhaps from a program's allocator; domain.c. */
+/* Memory of a queue, possibly from a program's allocator; domain.c. */
 struct soft_memory {
 	void *mem;
 	struct soft_parent *from; /* or NULL */
@@ -37,16 +37,16 @@ struct soft_memory {
 };
 
 /*
- * An object and its imports are a ring of structures, all for the same object: when it is destroyed
- * through one, the others become empty. Under soft_mutex.
+ * An object and its imports are a ring of structures for the same object: when it is destroyed
+ * through one, the others become empty. Protected by soft_mutex.
  */
 struct soft_twin {
 	struct soft_twin *next;
-	bool left; /* unimported, kept for the object */
+	bool left; /* unimported, but still needed for the object */
 };
 
 struct soft_pd {
-	struct ibv_pd pd; /* of a parent domain: its PD's handle */
+	struct ibv_pd pd; /* for a parent domain: its PD's handle */
 	unsigned int refs;
 	struct soft_twin twin;
 	struct soft_pd *next;       /* of all */
@@ -56,7 +56,7 @@ struct soft_pd {
 struct soft_mr {
 	struct ibv_mr mr;
 	struct shm_mr *shm; /* NULL: a twin destroyed it */
-	uint32_t key;       /* as the program knows it */
+	uint32_t key;       /* as the program sees it */
 	struct soft_twin twin;
 	struct soft_pd *pd; /* that counts it, */
 	struct soft_dm *dm; /* and, unless NULL, these */
@@ -92,7 +92,7 @@ struct soft_comp_cntr {
 struct soft_mw {
 	struct ibv_mw mw;
 	struct shm_mr *shm;
-	uint32_t key;    /* all but the program's bits */
+	uint32_t key;    /* without the bits chosen by the program */
 	uint32_t region; /* lkey, while it is bound */
 };
 
@@ -101,10 +101,10 @@ struct soft_channel {
 	uint32_t id; /* pipe */
 };
 
-/* As it was when its payload was last looked after: land.c. Under soft_mutex. */
+/* The state when its payload was last checked: land.c. Protected by soft_mutex. */
 struct soft_landing {
 	uint32_t cons, prod;
-	uint32_t quiet; /* looks since something came */
+	uint32_t quiet; /* checks since the last payload */
 	bool awake;
 };
 
@@ -116,15 +116,15 @@ struct soft_cq {
 	struct cqring ring;
 	struct shm_cq *shm;
 	uint32_t serial; /* in events */
-	uint32_t events; /* handed to the program */
+	uint32_t events; /* delivered to the program */
 	uint32_t async_events;
 	unsigned int refs;
 	bool extended;               /* made by ibv_create_cq_ex() */
 	struct soft_pd *parent;      /* domain, or NULL */
-	struct shm_cqe *current;     /* of an extended poll, */
-	const struct shm_cqe *shown; /* what is read of it, */
-	uint64_t wall;               /* its time, ns since 1970; 0 not asked for yet */
-	uint64_t poller;             /* and whose thread's it is */
+	struct shm_cqe *current;     /* the current entry of an extended poll, */
+	const struct shm_cqe *shown; /* the entry whose fields are read, */
+	uint64_t wall;               /* its time, ns since 1970; 0 not requested yet */
+	uint64_t poller;             /* and the polling thread */
 	struct soft_landing landing;
 };
 
@@ -137,13 +137,13 @@ struct soft_xrcd {
 	struct soft_xrcd *next;
 };
 
-/* The tag matching list of a shared queue, as its owner sees it; under the posting lock. */
+/* The tag matching list of a shared queue in the owner's process; protected by the posting lock. */
 struct soft_tags {
 	struct shm_tm *shm;
 	uint32_t max;
 	uint32_t max_ops;
 	uint32_t ops;         /* list operations so far, */
-	uint32_t ops_retired; /* and up to which their completion was polled */
+	uint32_t ops_retired; /* and the last one whose completion was polled */
 	uint32_t serial;      /* of the last tag */
 	uint32_t num_free;
 	uint32_t free[SHM_TAG_MAX]; /* slots */
@@ -151,28 +151,28 @@ struct soft_tags {
 
 struct soft_srq {
 	struct ibv_srq srq;
-	struct soft_xrcd *xrcd; /* of XRC, or NULL */
-	struct soft_cq *cq;     /* of XRC and tag matching, or NULL */
+	struct soft_xrcd *xrcd; /* for XRC, or NULL */
+	struct soft_cq *cq;     /* for XRC and tag matching, or NULL */
 	struct soft_tags *tags; /* or NULL */
 	struct lock posting;
 	struct shm_srq *shm;
 	struct rq rq;
 	uint32_t max_wr; /* requests, of */
-	uint32_t slots;  /* that there is room for */
-	uint32_t *free;  /* slots that are not posted */
+	uint32_t slots;  /* capacity */
+	uint32_t *free;  /* unused slots */
 	uint32_t num_free;
 	uint32_t events;
 	unsigned int refs;
 };
 
-/* A send request, kept from its post to its completion. */
+/* A send request, from its post to its completion. */
 struct soft_wr {
 	uint64_t wr_id;
 	uint32_t opcode; /* enum ibv_wr_opcode */
 	uint32_t flags;  /* enum ibv_send_flags */
 	uint32_t num_sge;
 	uint32_t length;
-	uint32_t imm; /* rkey to invalidate, rights to bind */
+	uint32_t imm; /* or the rkey to invalidate, or rights to bind */
 	uint32_t rkey;
 	union {
 		struct { /* RDMA and atomics */
@@ -195,19 +195,19 @@ struct soft_wr {
 	struct ibv_sge sge[]; /* or the inline data */
 };
 
-/* What the head of a send queue waits for. */
+/* The condition that the head of a send queue waits for. */
 enum soft_wait {
 	WAIT_NONE,
 	WAIT_RNR,
 	WAIT_PEER,
 	WAIT_COPY,  /* by the peer */
 	WAIT_HELD,  /* by a fault */
-	WAIT_STATE, /* to be RTS again, or failed by its peer */
+	WAIT_STATE, /* to return to RTS, or to be failed by its peer */
 };
 
 /*
- * What the peer sends back when it has read the data of a rendezvous: the header of its message, or
- * a refusal to read. See tag.c.
+ * The peer's answer when it has read the data of a rendezvous: the header of its message, or a
+ * refusal to read. See tag.c.
  */
 struct soft_fin {
 	struct soft_fin *next;
@@ -219,7 +219,7 @@ struct soft_fin {
 struct soft_sq {
 	struct lock lock;
 	uint32_t head;    /* next to be posted */
-	uint32_t next;    /* next to be carried out */
+	uint32_t next;    /* next to be executed */
 	uint32_t retired; /* its completion was polled */
 	uint32_t depth;
 	uint32_t mask;
@@ -227,24 +227,24 @@ struct soft_sq {
 	uint8_t *wrs;
 	struct soft_memory memory; /* of those */
 	enum soft_wait wait;
-	uint64_t wait_until; /* ns; 0: for ever */
-	bool owes;           /* the head is carried out, but for its completion, */
+	uint64_t wait_until; /* ns; 0: without limit */
+	bool owes;           /* the head is executed, but its completion is still missing, */
 	uint8_t owed;        /* which has this status */
 	uint32_t rate;       /* kbit/s, or 0; pace.h */
 	uint32_t burst;      /* bytes */
-	uint64_t paced;      /* ns: until then for what was sent */
-	bool draining;       /* SQD: the head had begun */
+	uint64_t paced;      /* ns: end of the time for the data sent */
+	bool draining;       /* SQD: the head had begun before */
 	uint8_t vendor_err;  /* from a fault, for the completion */
 	uint8_t tries;       /* retries of the head because of faults or real timers, */
-	uint8_t rnr_tries;   /* and those because its receiver was not ready */
-	bool judged;         /* a fault for the head was looked up */
-	uint8_t doom;        /* status with which the head must not succeed; 0: none */
+	uint8_t rnr_tries;   /* and retries because its receiver was not ready */
+	bool judged;         /* the fault for the head was looked up */
+	uint8_t doom;        /* status forced on the head instead of success; 0: none */
 	uint8_t doom_vendor_err;
-	struct soft_fin *fins;      /* that our own receive queue is to get */
+	struct soft_fin *fins;      /* for its own receive queue */
 	struct {                    /* between wr_start and _complete */
-		uint64_t thread;    /* whose lock it is, or 0 */
+		uint64_t thread;    /* thread that holds the lock, or 0 */
 		uint32_t tail;      /* requests from head to here */
-		uint8_t may, must;  /* be called for the last one */
+		uint8_t may, must;  /* setters that may, that must be called for the last one */
 		int err;            /* the first */
 		struct soft_wr *wr; /* the last one */
 	} build;
@@ -254,20 +254,20 @@ struct soft_sq {
 struct soft_remote {
 	struct peer *peer;
 	struct shm_qp *shm;
-	uint16_t slot; /* of @shm; UINT16_MAX: it is @xrc's */
+	uint16_t slot; /* of @shm; UINT16_MAX: it belongs to @xrc */
 	struct rq rq;
 	struct cqring cq;
-	struct shm_srq *srq;      /* whose @rq is, or NULL */
-	struct shm_tm *tm;        /* of @srq, or NULL; has @num_tags */
-	struct shm_xrc_qp *xrc;   /* whose @shm is, or NULL */
-	uint32_t srqn;            /* for which it was found */
-	uint64_t held;            /* when somebody last held @xrc */
+	struct shm_srq *srq;      /* that @rq belongs to, or NULL */
+	struct shm_tm *tm;        /* of @srq, or NULL; it has @num_tags */
+	struct shm_xrc_qp *xrc;   /* that @shm belongs to, or NULL */
+	uint32_t srqn;            /* that it was resolved for */
+	uint64_t held;            /* when @xrc last had a holder */
 	struct soft_remote *next; /* shared queue of the same @xrc */
 	uint32_t rq_pd;
 	uint32_t num_tags;
 	uint32_t pd;     /* of remote keys */
 	uint32_t resets; /* as of this connection */
-	struct {         /* where payload travels to that may not be there yet */
+	struct {         /* destinations of payload that may still be in flight */
 		uintptr_t from, to;
 		uint32_t pos; /* of the last such entry of @cq */
 	} travels;
@@ -283,8 +283,8 @@ struct soft_qp {
 	/* the next member of @ex in newer headers */
 	struct shm_qp *shm;
 	uint32_t serial;        /* in events */
-	struct shm_xrc_qp *xrc; /* XRC_RECV: whose @shm is, */
-	struct soft_xrcd *xrcd; /* and in which domain */
+	struct shm_xrc_qp *xrc; /* XRC_RECV: the owner of @shm, */
+	struct soft_xrcd *xrcd; /* and its domain */
 	struct soft_sq sq;
 	struct soft_remote remote;
 	struct datagram_peers *peers; /* of UD; see datagram.c */
@@ -296,39 +296,37 @@ struct soft_qp {
 	struct soft_srq *srq;
 	struct ibv_qp_attr attr;
 	struct ibv_qp_init_attr init;
-	uint32_t opcodes; /* that it can post, as bits */
+	uint32_t opcodes; /* bits of the opcodes that it can post */
 	pthread_mutex_t modifying;
-	bool reachable;      /* somebody has its address */
+	bool reachable;      /* a port has the destination address */
 	uint8_t migrations;  /* that were followed */
-	uint32_t max_msg_sz; /* its port's; of UD the MTU */
-	bool deaf;           /* to its own multicasts */
-	uint32_t groups;     /* that it is attached to */
+	uint32_t max_msg_sz; /* its port's; for UD the MTU */
+	bool deaf;           /* does not receive its own multicasts */
+	uint32_t groups;     /* number of groups that it is attached to */
 	uint32_t events;
 	bool listed; /* pending.c */
 	struct soft_qp *next_listed;
 	unsigned int flows;    /* rules for it */
 	struct soft_rss *rss;  /* or NULL */
-	struct raw_peers *raw; /* as it has sent */
-	struct soft_wq *wq;    /* that it is, or NULL */
+	struct raw_peers *raw; /* targets of its packets */
+	struct soft_wq *wq;    /* that it belongs to, or NULL */
 };
 
 struct soft_ah {
 	struct ibv_ah ah;
 	struct ibv_ah_attr attr;
-	uint32_t refs; /* the program, requests that wait */
+	uint32_t refs; /* of the program and of waiting requests */
 	uint32_t pd;
 	uint16_t slid;
 	bool multicast;
 	bool reachable;
-	bool ipv4;          /* @grh ends in that header */
-	uint8_t extra;      /* bytes that count as payload in it */
-	uint8_t wc_sl;      /* what receivers read as the service level */
+	bool ipv4;          /* @grh ends with that header */
+	uint8_t extra;      /* additional bytes that count as payload in it */
+	uint8_t wc_sl;      /* the service level in the receiver's completion */
 	struct ibv_grh grh; /* all but lengths */
 };
 
-/*
- * A work queue is a queue pair that only receives; only raw.c sends to it.
- */
+/* A work queue is a queue pair that only receives; only raw.c sends to it. */
 struct soft_wq {
 	struct ibv_wq wq;
 	struct soft_qp *qp;
@@ -342,14 +340,14 @@ struct soft_rwq_table {
 	struct soft_wq *wq[SHM_RSS_MAX];
 };
 
-/* Counters of flow rules; under the object mutex. */
+/* Counters of flow rules; protected by the object mutex. */
 enum { COUNTERS_MAX = 64 }; /* places to read */
 
 struct soft_counters {
 	struct ibv_counters counters;
 	uint8_t reads[COUNTERS_MAX]; /* bits: enum ibv_counter_description */
 	unsigned int flows;
-	uint64_t packets, bytes; /* of rules that are gone */
+	uint64_t packets, bytes; /* of rules that were destroyed */
 };
 
 /* All objects of a kind by slot; under soft_mutex. */
@@ -358,9 +356,9 @@ extern struct soft_qp *soft_qps[SHM_QP_MAX];
 extern struct soft_cq *soft_cqs[SHM_CQ_MAX];
 extern struct soft_srq *soft_srqs[SHM_SRQ_MAX];
 extern struct soft_mr *soft_mrs[SHM_MR_MAX];
-extern struct soft_mw *soft_mws[SHM_MW_MAX]; /* under the lock of window.c */
+extern struct soft_mw *soft_mws[SHM_MW_MAX]; /* protected by the lock of window.c */
 
-/* All open contexts; inside all other locks. */
+/* All open contexts; the innermost of all locks. */
 extern pthread_mutex_t soft_contexts_mutex;
 extern struct soft_context *soft_contexts;
 
@@ -371,10 +369,10 @@ void soft_twin_init(struct soft_twin *twin);
 void soft_twin_join(struct soft_twin *twin, struct soft_twin *with);
 void soft_twin_part(struct soft_twin *twin);
 bool soft_twin_alone(const struct soft_twin *twin);
-/* Take another one of the ring that was left out of it; or NULL. */
+/* Take another one of the ring that was unimported; or NULL. */
 struct soft_twin *soft_twin_take_left(struct soft_twin *twin);
 
-/* How many objects of a kind this process has, for those without a table. */
+/* The number of objects of a kind in this process, for kinds without a table. */
 struct soft_tally {
 	uint32_t epoch; /* a child starts at 0 */
 	int count;
@@ -443,7 +441,7 @@ static inline struct soft_ah *to_ah(struct ibv_ah *ah)
 	return container(ah, struct soft_ah, ah);
 }
 
-/* A request that waits holds a reference to its handle. */
+/* A waiting request holds a reference to its handle. */
 void soft_ah_get(struct soft_ah *ah);
 void soft_ah_put(struct soft_ah *ah);
 

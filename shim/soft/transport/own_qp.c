@@ -19,7 +19,7 @@ void own_qp_set_state(struct soft_qp *qp, enum ibv_qp_state state)
 	__atomic_store_n(&qp->shm->state, state, __ATOMIC_SEQ_CST);
 }
 
-void own_qp_tell(struct soft_qp *qp, int type)
+void own_qp_notify(struct soft_qp *qp, int type)
 {
 	struct ibv_qp *ibqp = &qp->ex.qp_base;
 	struct pipe_event event = { PIPE_QP, ibqp->handle, qp->serial, type };

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Queue pairs of this process: what all kinds of them share.
+ * Queue pairs of this process: functions for all types.
  */
 #include "shim/soft/transport/objects.h"
 
@@ -8,13 +8,13 @@
 int own_qp_find_slot(void);
 
 /*
- * Does a process that is stopped hold any of our queues, to deliver there? Then it may use any of
- * our keys when it goes on. Under the object mutex.
+ * Has a stopped process locked any of this process's queues for delivery? Then it may use any key
+ * when it continues. With the object mutex held.
  */
 bool own_qp_any_stuck(void);
 
 /* Send an event of type @type to the program. */
-void own_qp_tell(struct soft_qp *qp, int type);
+void own_qp_notify(struct soft_qp *qp, int type);
 
-/* Set @state for peers to see; under its lock if it matters. */
+/* Set @state, visible to peers; with its lock held if others may use it. */
 void own_qp_set_state(struct soft_qp *qp, enum ibv_qp_state state);

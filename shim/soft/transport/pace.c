@@ -1,8 +1,8 @@
 /*
  * Packet pacing
  *
- * Each request takes the time of its bytes at the limit, and the next is sent when that is over,
- * or earlier by the time of a burst. Time in which nothing was sent is not made up for.
+ * Each request takes the time of its bytes at the limit, and the next is sent after that, or
+ * earlier by the time of a burst. Idle time is not credited.
  */
 #include "shim/soft/transport/pace.h"
 
@@ -19,7 +19,7 @@ void pace_set(struct soft_sq *sq, uint32_t rate, uint32_t burst)
 	sq->burst = burst;
 	sq->paced = 0;
 	if (sq->wait == WAIT_HELD)
-		sq->wait_until = 0; /* tried again at once */
+		sq->wait_until = 0; /* retried at once */
 }
 
 bool pace_holds(struct soft_sq *sq)

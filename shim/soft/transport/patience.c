@@ -45,8 +45,8 @@ static uint64_t transport_patience(const struct ibv_qp_attr *attr)
 }
 
 /*
- * Another process may only be waiting for a processor, and so may another thread of ours, if it has
- * posted requests before: on a real network neither would share one with the sender.
+ * Another process may only be waiting for a processor, and so may another thread of this one, if it
+ * has posted requests before: on a real network neither would share a processor with the sender.
  */
 static uint64_t processor_patience(const struct soft_remote *r)
 {
@@ -71,7 +71,7 @@ uint64_t patience_ns(struct soft_qp *qp, enum soft_wait wait)
 	if (wait == WAIT_PEER)
 		return ns;
 	if (patience_is_unreliable(qp))
-		return UINT64_MAX; /* carry_request() gives it up */
+		return UINT64_MAX; /* carry_request() stops waiting */
 	if (wait == WAIT_COPY)
 		return ns > COPY_PATIENCE ? ns : COPY_PATIENCE;
 	if (attr->rnr_retry == 7)

@@ -4,24 +4,24 @@
  */
 #include "shim/soft/transport/objects.h"
 
-/* A receiver that posts requests gets so many ns to post the next one. */
+/* A receiver that posts requests gets this many ns to post the next one. */
 #define PATIENCE_LAG 200000000ull
 
 /*
- * VERBATIM_SOFT_TIMERS=real: what waits is tried again when a timer of the queue pair has run out,
- * as on hardware, and not before. Read when the process first opens the device.
+ * VERBATIM_SOFT_TIMERS=real: waiting requests are retried when a timer of the queue pair has run
+ * out, as on hardware, and not before. Read when the process first opens the device.
  */
 extern bool patience_real;
 void patience_load(void);
 
-/* Is it a transport whose sender does not learn what became of its requests? */
+/* Is it a transport whose sender does not learn the fate of its requests? */
 bool patience_is_unreliable(const struct soft_qp *qp);
 
 /* The time of an RNR timer, encoded as in IBA 9.7.5.2.8. */
 uint64_t patience_rnr_ns(uint8_t timer);
 
 /*
- * How long the head may wait; ns, or UINT64_MAX. A peer process that must copy for us may be busy,
- * unlike an adapter, so it gets more time.
+ * How long the head may wait; ns, or UINT64_MAX. A peer process that must copy may be busy, unlike
+ * an adapter, so it gets more time.
  */
 uint64_t patience_ns(struct soft_qp *qp, enum soft_wait wait);

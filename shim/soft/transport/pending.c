@@ -1,9 +1,8 @@
 /*
- * Send queues that wait, and how they go on
+ * Retrying send queues that wait
  *
- * Every poll that finds nothing tries them again; for programs that sleep there is a thread, which
- * runs only while something waits, and a little longer, since a queue that has waited often waits
- * again.
+ * Every empty poll retries them; for programs that sleep there is a thread, which runs only while a
+ * queue waits, and a little longer, since a queue that has waited often waits again.
  *
  * Lock order: the list's mutex, then a send queue's lock, but only by lock_try(), because posts add
  * to the list with that lock held.
@@ -16,7 +15,7 @@
 #include "shim/soft/transport/sq.h"
 
 enum {
-	PERIOD_MIN = 200000, /* ns; it doubles up to */
+	PERIOD_MIN = 200000, /* ns; doubled up to */
 	PERIOD_MAX = 5000000,
 	SOON = 10000, /* at least */
 	LINGER = 20,  /* periods without work */
@@ -84,7 +83,7 @@ static bool stop_if_idle(unsigned int *idle)
 	return stop;
 }
 
-/* Until the next try, or the first timer that runs out before it. */
+/* Until the next retry, or the first timer that expires before it. */
 static long time_to_sleep(long period)
 {
 	uint64_t now = process_now();
@@ -116,7 +115,7 @@ static void *run_retries(void *unused)
 
 /*
  * Called again after each try, when it is listed already. The mutex is taken with the send queue's
- * lock held, which try_all() respects.
+ * lock held, which try_all() takes into account.
  */
 void pending_add(struct soft_qp *qp)
 {

@@ -1,22 +1,24 @@
 #pragma once
 /*
- * Send queues whose head waits for time to pass, or for the peer.
+ * Send queues whose head waits for a time, or for the peer.
  */
 #include "shim/soft/fabric/stage.h"
 #include "shim/soft/transport/sq.h"
 
 extern unsigned int pending_count;
 
-/* List the queue: it is tried again until it is done; under the lock of the send queue. */
+/*
+ * Add the queue to the list: it is retried until it is done; with the lock of the send queue held.
+ */
 void pending_add(struct soft_qp *qp);
 
-/* Accept the requests before @head, which are written; under the lock. */
+/* Accept the requests before @head, which are written; with the lock held. */
 static inline void pending_accept(struct soft_qp *qp, uint32_t head)
 {
 	uint32_t first = qp->sq.head;
 
 	qp->sq.head = head;
-	/* requests behind one that waits must wait, too */
+	/* requests after one that waits must wait, too */
 	if (qp->sq.wait == WAIT_NONE)
 		sq_run(qp);
 	if (unlikely(qp->sq.next != head || qp->sq.fins)) {
@@ -25,7 +27,7 @@ static inline void pending_accept(struct soft_qp *qp, uint32_t head)
 	}
 }
 
-/* Carry out what is possible in the new state; under the lock. */
+/* Execute the requests that are possible in the new state; with the lock held. */
 static inline void pending_run(struct soft_qp *qp)
 {
 	sq_run(qp);
@@ -33,10 +35,10 @@ static inline void pending_run(struct soft_qp *qp)
 		pending_add(qp);
 }
 
-/* Take a queue pair that goes away off the list. Without its lock. */
+/* Remove a queue pair, which will be destroyed, from the list. Without its lock. */
 void pending_del(struct soft_qp *qp);
 
-/* Try all that are listed, and copy what peers ask for. */
+/* Retry all queues of the list, and execute copies for peers. */
 void pending_try(void);
 
 static inline bool pending_any(void)

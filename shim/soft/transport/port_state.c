@@ -1,8 +1,8 @@
 /*
- * Ports that go down and up
+ * Ports that are set down and up
  *
- * The state lies in the segment, for peers to see. A thread brings a port up again that goes down
- * for a limited time.
+ * The state is in the segment, visible to peers. A thread sets a port up again that is down for a
+ * limited time.
  */
 #include "shim/soft/transport/port_state.h"
 
@@ -26,7 +26,7 @@ static uint32_t port_bit(uint8_t port)
 }
 
 /* Under soft_contexts_mutex. */
-static void tell_contexts(uint8_t port, enum ibv_event_type type)
+static void notify_contexts(uint8_t port, enum ibv_event_type type)
 {
 	struct pipe_event event = { PIPE_PORT, port, 0, type };
 	struct soft_context *context;
@@ -35,10 +35,10 @@ static void tell_contexts(uint8_t port, enum ibv_event_type type)
 		pipe_send(segment_own, context->async, &event);
 }
 
-void port_tell(uint8_t port, enum ibv_event_type type)
+void port_notify(uint8_t port, enum ibv_event_type type)
 {
 	pthread_mutex_lock(&soft_contexts_mutex);
-	tell_contexts(port, type);
+	notify_contexts(port, type);
 	pthread_mutex_unlock(&soft_contexts_mutex);
 }
 
@@ -49,7 +49,7 @@ static void bring_up(uint8_t port)
 		__atomic_fetch_and(&segment_own->ports_down, ~port_bit(port), __ATOMIC_RELAXED);
 
 	if (was & port_bit(port))
-		tell_contexts(port, IBV_EVENT_PORT_ACTIVE);
+		notify_contexts(port, IBV_EVENT_PORT_ACTIVE);
 }
 
 /* Under soft_contexts_mutex. */
@@ -59,7 +59,7 @@ static void take_down(uint8_t port)
 		__atomic_fetch_or(&segment_own->ports_down, port_bit(port), __ATOMIC_RELAXED);
 
 	if (!(was & port_bit(port)))
-		tell_contexts(port, IBV_EVENT_PORT_ERR);
+		notify_contexts(port, IBV_EVENT_PORT_ERR);
 }
 
 static void *end_outage(void *arg)

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Ports that go down and up, on demand. Any thread.
+ * Ports that are set down and up on demand. Any thread.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -11,11 +11,11 @@
 /*
  * Change the state of a port. All contexts of this process get an event; peers notice because no
  * message reaches or leaves a queue pair on a port that is down. It is down for @ns, then up again;
- * 0: until it is brought up.
+ * 0: until it is set up.
  */
 void port_change(uint8_t port, enum ibv_port_state state, uint64_t ns);
 
-/* Is @port of the process whose segment @seg is down? */
+/* Is @port of the process with segment @seg down? */
 static inline bool port_blocked(const struct shm_seg *seg, uint8_t port)
 {
 	return unlikely(__atomic_load_n(&seg->ports_down, __ATOMIC_RELAXED)) &&
@@ -23,4 +23,4 @@ static inline bool port_blocked(const struct shm_seg *seg, uint8_t port)
 }
 
 /* Send an event of the port, or of the device, to all contexts. */
-void port_tell(uint8_t port, enum ibv_event_type type);
+void port_notify(uint8_t port, enum ibv_event_type type);

@@ -1,16 +1,15 @@
 /*
  * Raw packets: all of an RoCE link is one loopback
  *
- * A packet goes to the queue pairs whose rules match it, in whichever process
- * they are, the sender's own among them:
+ * A packet goes to the queue pairs with matching rules, in all processes including the sender's:
  *
- *	sniffers get it in any case
- *	of the others, those of the best priority that keep what they match;
- *	and those of no worse priority that let it pass on (DONT_TRAP)
- *	if nobody keeps it, those that want all, or all multicast, by default
+ * 	sniffers get it in any case
+ * 	of the others, those of the best priority that match it without DONT_TRAP;
+ * 	and those of no worse priority with DONT_TRAP, which pass it on
+ * 	if none of the first kind matches, the default rules for all, or all multicast, packets
  *
- * The sender does not learn what became of it: it is lost if there is no receive request, and if
- * the buffer is too short.
+ * The sender does not learn its fate: it is lost if there is no receive request, and if the buffer
+ * is too short.
  */
 #include "shim/soft/transport/raw.h"
 

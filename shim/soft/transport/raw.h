@@ -5,7 +5,10 @@
 #include "shim/soft/fabric/copy.h"
 #include "shim/soft/transport/objects.h"
 
-/* Send it to all queue pairs whose rules match. The completion status (enum ibv_wc_status). */
+/*
+ * Send it to all queue pairs with matching rules. Returns the completion status (enum
+ * ibv_wc_status).
+ */
 int raw_send(struct soft_qp *qp, struct soft_wr *wr, struct copy_list *from);
 
 /* Forget the queue pairs with rules, on reset and destruction. */

@@ -1,11 +1,11 @@
 /*
  * The other end: queue pair number -> process -> slot in its segment
  *
- * It is looked up once, with all that is needed to deliver there. Each request checks under its
- * lock that it is still the queue pair that we are connected to, and ready.
+ * It is looked up once, with everything that is needed for delivery. Each request checks, with the
+ * lock held, that it is still the connected queue pair, and ready.
  *
- * With XRC there is a struct soft_remote for each shared queue that requests have named: a list
- * that begins in the queue pair.
+ * With XRC there is a struct soft_remote for each shared queue used by requests: a list that begins
+ * in the queue pair.
  */
 #include "shim/soft/transport/remote.h"
 
@@ -44,7 +44,7 @@ void remote_drop(struct soft_qp *qp)
 	remote_forget(&qp->remote);
 }
 
-/* A queue that matches tags completes all its messages in a completion queue of its own. */
+/* A queue that matches tags completes all its messages in a separate completion queue. */
 static int find_tags(struct soft_remote *r)
 {
 	r->num_tags = r->srq->tags;
@@ -104,7 +104,7 @@ static bool resolve_xrc(struct soft_qp *qp)
 		return false;
 	r->xrc = &registry_xrc()->qp[slot];
 	r->shm = &r->xrc->qp;
-	/* the process that receives may have no object for it */
+	/* the receiving process may have no object for it */
 	r->slot = UINT16_MAX;
 	r->resets = __atomic_load_n(&r->shm->resets, __ATOMIC_ACQUIRE);
 	return true;
@@ -194,7 +194,7 @@ static inline bool is_alive(struct soft_remote *r)
 	return r->held == now;
 }
 
-/* Is it still number @qpn, for the same transport and partition, and may it receive? */
+/* Is it still number @qpn, with the same transport and partition, and may it receive? */
 static ALWAYS_INLINE bool does_answer(struct soft_qp *qp, struct soft_remote *r, uint32_t qpn)
 {
 	struct shm_qp *peer = r->shm;
@@ -217,7 +217,7 @@ static bool wait_live(struct soft_remote *r, struct lock *lock)
 	return !r->stuck;
 }
 
-/* @r->stuck is for those who fail: it is only written where something is unusual. */
+/* @r->stuck is for failure paths: it is only written if something is unusual. */
 static ALWAYS_INLINE bool take_live(struct soft_remote *r, struct lock *lock)
 {
 	if (unlikely(r->stuck))
@@ -225,7 +225,7 @@ static ALWAYS_INLINE bool take_live(struct soft_remote *r, struct lock *lock)
 	return likely(lock_try(lock)) || wait_live(r, lock);
 }
 
-/* The shared queue may have grown; one of XRC may be gone. */
+/* The shared queue may have grown; one of XRC may have been destroyed. */
 static bool lock_shared(struct soft_remote *r)
 {
 	if (!take_live(r, &r->srq->rq.lock))
@@ -278,6 +278,6 @@ bool remote_lags(struct soft_remote *r)
 	}
 	if (now >= r->lag_until)
 		return false;
-	sched_yield(); /* it may be waiting for our processor */
+	sched_yield(); /* it may be waiting for this processor */
 	return true;
 }

@@ -15,29 +15,29 @@ static inline struct soft_remote *remote_find(struct soft_qp *qp, const struct s
 }
 
 /*
- * Lock the other end: its queue pair, and the shared queue that @r names.
- * False, with nothing locked, if it is not connected to us, or not ready, or another process that
- * delivers there is stopped (@r->stuck).
+ * Lock the other end: its queue pair, and its shared queue in @r. False, with nothing locked, if it
+ * is not connected to this one, or not ready, or another process that delivers there is stopped
+ * (@r->stuck).
  */
 bool remote_lock(struct soft_qp *qp, struct soft_remote *r);
 /*
- * The same for those that a datagram names: find queue pair @qpn for @r, which
- * is empty; lock it. Guarded by the lock of the sender's send queue.
+ * The same for the destination of a datagram: find queue pair @qpn for @r, which is empty; lock it.
+ * Protected by the lock of the sender's send queue.
  */
 bool remote_resolve(struct soft_remote *r, uint32_t qpn);
 bool remote_lock_datagram(struct soft_qp *qp, struct soft_remote *r, uint32_t qpn);
 void remote_forget(struct soft_remote *r);
 /*
- * Does the XRC queue pair accept the shared queue that was named? If not, a status for the sender,
- * which breaks the connection; under the locks.
+ * Does the XRC queue pair accept the given shared queue? If not, a status for the sender, which
+ * breaks the connection; with the locks held.
  */
 int remote_check_xrc(const struct soft_remote *r);
 
 /*
  * It has no receive request: is one likely to come? An unreliable sender waits a short time for a
- * receiver that has posted some before: it may only wait for a processor, which on a real network
- * it would not share with the sender. After one wait in vain, there is no other until it posts
- * again.
+ * receiver that has posted some before: it may only be waiting for a processor, which on a real
+ * network it would not share with the sender. After one wait in vain, there is no other until it
+ * posts again.
  */
 bool remote_lags(struct soft_remote *r);
 
@@ -48,5 +48,5 @@ static inline void remote_unlock(struct soft_remote *r)
 	lock_drop(&r->shm->rq.lock);
 }
 
-/* Forget the other end, which is then looked up again. On reset and destruction, too. */
+/* Forget the other end, which is then looked up again. Also on reset and destruction. */
 void remote_drop(struct soft_qp *qp);

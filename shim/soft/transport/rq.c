@@ -2,12 +2,12 @@
  * Receive queues
  *
  * The owner writes a request into a slot and then publishes the position; the process that delivers
- * takes the next position. Positions are masked with a size that was checked, so a peer can corrupt
- * its messages but not our memory.
+ * takes the next position. Positions are masked with a checked size, so a peer can corrupt its
+ * messages but not other memory.
  *
  * The owner writes to a cache line that another processor has read. It prefetches the line some
  * requests ahead, and there are more slots than requests, so that this is not a line from which a
- * request is about to be taken.
+ * request is about to be consumed.
  */
 #include "shim/soft/transport/rq.h"
 
@@ -58,7 +58,7 @@ static uint32_t power_of_two(uint32_t n)
 
 int rq_make(struct shm_rq *shm, uint32_t max_wr, uint32_t max_sge, bool shared, struct rq *rq)
 {
-	/* not the lock: a peer that knows an earlier owner may hold it */
+	/* the lock is not reset: a peer that knows an earlier owner may hold it */
 	shm->taken = 0;
 	shm->prod = 0;
 	shm->doing = 0;

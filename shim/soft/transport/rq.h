@@ -1,6 +1,6 @@
 #pragma once
 /*
- * A receive queue, as its owner and the processes see it that deliver to it.
+ * A receive queue, for its owner and for processes that deliver to it.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,8 +14,8 @@ struct rq {
 	uint32_t mask;
 	uint32_t stride;
 	uint32_t max_sge;
-	uint32_t seen;  /* posted up to here, when last read */
-	uint32_t rings; /* which this is; see rq_grow() */
+	uint32_t seen;  /* posted up to here, as last read */
+	uint32_t rings; /* generation of the ring; see rq_grow() */
 };
 
 static inline uint32_t rq_stride(uint32_t max_sge)
@@ -28,7 +28,7 @@ static inline struct shm_wqe *rq_wqe(const struct rq *rq, uint32_t slot)
 	return (struct shm_wqe *)(rq->wqes + (uint64_t)(slot & rq->mask) * rq->stride);
 }
 
-/* How many SGEs it has. Peers can write there, so it is read once. */
+/* The number of its SGEs. Peers can write to it, so it is read once. */
 static inline uint32_t rq_num_sge(const struct rq *rq, const struct shm_wqe *wqe)
 {
 	uint32_t num = __atomic_load_n(&wqe->num_sge, __ATOMIC_RELAXED);
@@ -45,15 +45,15 @@ static inline uint32_t rq_slot(const struct rq *rq, uint32_t pos)
 int rq_find(struct shm_seg *seg, struct shm_rq *shm, struct rq *rq);
 
 /*
- * Make a queue for @max_wr requests of @max_sge in our segment. Under the
- * object mutex. 0 or -ENOMEM.
+ * Create a queue for @max_wr requests of @max_sge in this process's segment. With the object mutex
+ * held. 0 or -ENOMEM.
  */
 int rq_make(struct shm_rq *shm, uint32_t max_wr, uint32_t max_sge, bool shared, struct rq *rq);
 void rq_free(struct rq *rq);
 
 /*
- * Give a shared queue room for @max_wr: slots keep their numbers. Under the object mutex and the
- * queue's lock; peers look it up again. 0 or -ENOMEM.
+ * Extend a shared queue to @max_wr: slots keep their numbers. With the object mutex and the queue's
+ * lock held; peers look it up again. 0 or -ENOMEM.
  */
 int rq_grow(struct rq *rq, uint32_t max_wr);
 

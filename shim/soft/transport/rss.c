@@ -1,8 +1,8 @@
 /*
  * Spreading packets over work queues by a hash of their headers
  *
- * The queue pair has no queues of its own: its flow rules contain the numbers of the work queues,
- * and the sender picks one of them.
+ * The queue pair has no queues: its flow rules contain the numbers of the work queues, and the
+ * sender picks one of them.
  *
  * The hash is Toeplitz over the requested fields that the packet has, in the order addresses
  * (source, destination), ports (source, destination). A packet without any goes to the first queue.

@@ -11,7 +11,7 @@ struct soft_rss {
 	uint8_t key[SHM_RSS_KEY];
 };
 
-/* Accepts NULL. Under the object mutex. */
+/* Accepts NULL. With the object mutex held. */
 void rss_free(struct soft_rss *rss);
 
 /* Set the targets of a rule. */

@@ -1,15 +1,14 @@
 /*
- * Send queues: carry out in order, complete
+ * Send queues: executing requests in order, and completing them
  *
- *	retired         next              head       retired + depth
- *	   | carried out  | to be carried   | free        |
+ * 	retired         next              head       retired + depth
+ * 	   | executed     | to be executed  | free        |
  *
- * A request keeps its slot until a completion at or behind it was polled, as on hardware: a program
- * that never asks for one fills the queue for good.
+ * A request occupies its slot until its own or a later completion was polled, as on hardware: a
+ * program without signaled requests fills the queue permanently.
  *
- * A request that cannot be carried out at once, because the receiver is not ready or nobody
- * answers, stays at the head with a time limit, and pending.c tries it again. Everything behind it
- * waits.
+ * A request that cannot be executed at once, because the receiver is not ready or does not answer,
+ * stays at the head with a time limit, and pending.c retries it. All later requests wait.
  */
 #include "shim/soft/transport/sq.h"
 
@@ -112,7 +111,7 @@ static const uint8_t wc_opcode[] = {
 };
 /* clang-format on */
 
-/* The completion @cqe, which was begun, of the request at next. */
+/* Commit the completion @cqe, which was begun, of the request at next. */
 static ALWAYS_INLINE void commit_completion(struct soft_qp *qp, const struct soft_wr *wr,
 					    int status, struct shm_cqe *cqe)
 {
@@ -128,7 +127,7 @@ static ALWAYS_INLINE void commit_completion(struct soft_qp *qp, const struct sof
 	cqring_commit(&qp->send_cq->ring, cqe, status != IBV_WC_SUCCESS);
 }
 
-/* Plus one; 0: those are not counted. */
+/* Plus one; 0: not counted. */
 static const uint8_t counted[] = {
 	[IBV_WR_RDMA_WRITE] = SHM_COUNT_WRITE + 1,
 	[IBV_WR_RDMA_WRITE_WITH_IMM] = SHM_COUNT_WRITE + 1,
@@ -150,7 +149,7 @@ static inline bool is_silent(const struct soft_wr *wr, int status)
 	return status == IBV_WC_SUCCESS && !(wr->flags & IBV_SEND_SIGNALED);
 }
 
-/* The request at next is over; @cqe: its completion, which was begun, or NULL. */
+/* The request at next is done; @cqe: its completion, which was begun, or NULL. */
 static ALWAYS_INLINE void complete_request(struct soft_qp *qp, struct soft_wr *wr, int status,
 					   struct shm_cqe *cqe)
 {
@@ -193,7 +192,7 @@ void sq_fail(struct soft_qp *qp)
 }
 
 /*
- * A local error: an unreliable queue pair stops sending and goes on receiving (SQE); a reliable one
+ * A local error: an unreliable queue pair stops sending but still receives (SQE); a reliable one
  * fails as a whole.
  */
 static void stop_queue(struct soft_qp *qp)
@@ -223,7 +222,7 @@ static bool may_wait(struct soft_qp *qp, enum soft_wait wait)
 	return !sq->wait_until || now < sq->wait_until;
 }
 
-/* The request at next has no completion yet: a process is stopped while it adds another. */
+/* The request at next has no completion yet: a process was stopped while adding another. */
 static bool owe_completion(struct soft_qp *qp, int status)
 {
 	qp->sq.owes = true;
@@ -233,7 +232,7 @@ static bool owe_completion(struct soft_qp *qp, int status)
 	return false;
 }
 
-/* The queue of its completion overruns, or another process is stopped while it adds one. */
+/* The queue of its completion overruns, or another process was stopped while adding one. */
 static bool finish_without(struct soft_qp *qp, struct soft_wr *wr, int status)
 {
 	if (qp->send_cq->ring.stuck)
@@ -263,7 +262,7 @@ static ALWAYS_INLINE bool finish_now(struct soft_qp *qp, struct soft_wr *wr, int
 	return true;
 }
 
-/* Those that had to wait. */
+/* Requests that had to wait. */
 static bool finish_request(struct soft_qp *qp, struct soft_wr *wr, int status)
 {
 	return finish_now(qp, wr, status);
@@ -293,7 +292,7 @@ static bool wait_for_timer(struct soft_qp *qp, struct soft_wr *wr, int reason)
 	return give_up(qp, wr, status);
 }
 
-/* It could not be carried out (CARRY_...): wait, or give up. False: it waits. */
+/* It could not be executed (CARRY_...): wait, or give up. False: it waits. */
 static bool put_off(struct soft_qp *qp, struct soft_wr *wr, int reason)
 {
 	int status = qp->sq.doom ? sq_fault_doom(qp, wr, reason) : reason;
@@ -337,10 +336,10 @@ void sq_drained(struct soft_qp *qp)
 {
 	qp->sq.draining = false;
 	if (qp->attr.en_sqd_async_notify)
-		own_qp_tell(qp, IBV_EVENT_SQ_DRAINED);
+		own_qp_notify(qp, IBV_EVENT_SQ_DRAINED);
 }
 
-/* Go on with the request that had begun. False: it waits. */
+/* Continue with the request that had begun. False: it waits. */
 static bool drain_head(struct soft_qp *qp)
 {
 	if (!run_one(qp))
@@ -351,13 +350,13 @@ static bool drain_head(struct soft_qp *qp)
 	return true;
 }
 
-/* The next thing is that what rendezvous of ours have ended in. */
+/* Next, send the results of finished rendezvous. */
 static void finish_rendezvous(struct soft_qp *qp)
 {
 	if (tag_deliver_fins(qp))
 		return;
 	sq_fail(qp);
-	own_qp_tell(qp, IBV_EVENT_QP_ACCESS_ERR);
+	own_qp_notify(qp, IBV_EVENT_QP_ACCESS_ERR);
 }
 
 static inline bool has_next(struct soft_qp *qp)
@@ -390,7 +389,7 @@ void sq_run(struct soft_qp *qp)
 			}
 			/* fall through */
 		default:
-			/* drained: until it is RTS again, or failed */
+			/* drained: wait until it is in RTS again, or failed */
 			if (qp->sq.wait == WAIT_NONE)
 				qp->sq.wait = WAIT_STATE;
 			return;

@@ -2,37 +2,36 @@
 /*
  * Send queues. Any thread.
  *
- * A request is written into the slot of its position, at head or behind it, and then accepted
- * (pending.h): it is carried out, or waits. post.c accepts requests one by one, wr.c all that were
- * built.
+ * A request is written into the slot of its position, at head or after it, and then accepted
+ * (pending.h): it is executed, or waits. post.c accepts requests one by one, wr.c whole batches.
  */
 #include "shim/soft/transport/objects.h"
 
-/* Beside enum ibv_send_flags: a request that waits keeps its address handle. */
+/* A flag beside enum ibv_send_flags: a waiting request holds its address handle. */
 #define SQ_KEEPS_AH (1u << 31)
 
-/* How many bytes it needs for its slots: the caller sets @wrs. */
+/* The number of bytes for its slots: the caller sets @wrs. */
 size_t sq_lay_out(struct soft_sq *sq, const struct ibv_qp_cap *cap);
 
 /*
- * Carry out what can be; under the lock of the send queue. If it has to wait (@wait), the caller
- * lists it (pending.h).
+ * Execute all possible requests; with the lock of the send queue held. If it has to wait (@wait),
+ * the caller adds it to the list (pending.h).
  */
 void sq_run(struct soft_qp *qp);
 
-/* Does it wait, so that it must be tried again? */
+/* Is it waiting, so that it must be retried? */
 static inline bool sq_waits(const struct soft_sq *sq)
 {
 	return sq->wait != WAIT_NONE || unlikely(sq->fins);
 }
 
-/* Reset it to its first state; under the lock. */
+/* Reset it to its initial state; with the lock held. */
 void sq_reset(struct soft_qp *qp);
 
-/* In SQD, the last request that had begun is done; under the lock. */
+/* In SQD, the last request that had begun is done; with the lock held. */
 void sq_drained(struct soft_qp *qp);
 
-/* Set our own state to error and flush both queues; under the lock. */
+/* Set the own state to error and flush both queues; with the lock held. */
 void sq_fail(struct soft_qp *qp);
 
 /*
@@ -54,7 +53,7 @@ static inline struct soft_wr *sq_slot(const struct soft_sq *sq, uint32_t pos)
 	return (struct soft_wr *)(sq->wrs + (uint64_t)(pos & sq->mask) * sq->stride);
 }
 
-/* A slot behind all others, for requests that will not be accepted. */
+/* A slot after all others, for requests that will not be accepted. */
 static inline struct soft_wr *sq_spare(const struct soft_sq *sq)
 {
 	return (struct soft_wr *)(sq->wrs + (uint64_t)(sq->mask + 1) * sq->stride);
@@ -68,7 +67,7 @@ static inline bool sq_full(const struct soft_sq *sq, uint32_t pos)
 }
 
 /*
- * Take references for the requests from @first on, which wait: the program may destroy the address
- * handle that they name, as it may on hardware, which copies it.
+ * Take references for the requests from @first on, which wait: the program may destroy their
+ * address handle, as on hardware, which copies it.
  */
 void sq_keep(struct soft_qp *qp, uint32_t first);

@@ -1,19 +1,19 @@
 /*
- * What a fault does to the request at the head of a send queue
+ * The effect of a fault on the request at the head of a send queue
  *
- * A fault is looked up when the head is first tried. A request that is lost, or finds the receiver
- * not ready, is tried again after the queue pair's timer and counts against its retries, as on the
+ * A fault is looked up when the head is first tried. A request that is lost, or whose receiver is
+ * not ready, is retried after the queue pair's timer and counts against its retries, as on the
  * wire; a fault is then looked up for each retry. An unreliable queue pair does not learn of a
  * loss.
  *
- * A status that the program gave for a request (fault_give) is its doom: it is carried out as far
- * as everything is checked (CARRY_DOOMED), so that it fails by itself where it would, and with the
- * doom where it would succeed, or wait for what does not end in that status.
+ * A status that the program set for a request (fault_give) is forced on it: all checks are done
+ * (CARRY_DOOMED), so that it fails by itself if it would, and with the forced status if it would
+ * succeed, or wait and end in another status.
  *
  * With real timers (patience.h) a receiver that is not ready, and a peer that does not answer, are
- * treated like a fault that says so.
+ * treated like the corresponding fault.
  *
- * Not here: which request a fault strikes (fault.c).
+ * Not here: selecting the request for a fault (fault.c).
  */
 #include "shim/soft/transport/sq_fault.h"
 
@@ -27,7 +27,7 @@
 #include "shim/soft/transport/port_state.h"
 #include "shim/soft/transport/remote.h"
 
-/* Until @ns from now; 0 is for ever. */
+/* Until @ns from now; 0: without limit. */
 static int hold_request(struct soft_qp *qp, uint64_t ns)
 {
 	qp->sq.wait = WAIT_HELD;
@@ -50,7 +50,7 @@ static int lose_request(struct soft_qp *qp)
 	return hold_request(qp, qp->attr.timeout ? 4096ull << qp->attr.timeout : 0);
 }
 
-/* The time is the receiver's to say. */
+/* The receiver determines the time. */
 static uint64_t rnr_ns(struct soft_qp *qp, const struct soft_wr *wr)
 {
 	const struct soft_remote *r = remote_find(qp, wr);
@@ -83,10 +83,10 @@ static void tell_event(struct soft_qp *qp, int type)
 	else if (type < IBV_EVENT_DEVICE_FATAL || type == IBV_EVENT_QP_LAST_WQE_REACHED)
 		pipe_send(segment_own, qp->shm->async, &of_qp);
 	else
-		port_tell(qp->attr.port_num, type);
+		port_notify(qp->attr.port_num, type);
 }
 
-/* A queue pair has stopped by then, whoever is told of it. */
+/* A queue pair is in the error state by then, whoever gets the event. */
 static bool is_fatal(int type)
 {
 	return type == IBV_EVENT_QP_FATAL || type == IBV_EVENT_QP_REQ_ERR ||
@@ -106,7 +106,7 @@ static int meet_event(struct soft_qp *qp, struct soft_wr *wr, int type)
 	return IBV_WC_WR_FLUSH_ERR;
 }
 
-/* Fail with this status, and let the responder fail as it would when it refuses. */
+/* Fail with this status, and make the responder fail as if it had refused. */
 static int fail_with(struct soft_qp *qp, const struct soft_wr *wr, const struct fault *fault)
 {
 	qp->sq.vendor_err = fault->vendor_err;
@@ -124,7 +124,7 @@ static int fail_with(struct soft_qp *qp, const struct soft_wr *wr, const struct 
 	return fault->value;
 }
 
-static int befall_request(struct soft_qp *qp, struct soft_wr *wr, const struct fault *fault)
+static int break_request(struct soft_qp *qp, struct soft_wr *wr, const struct fault *fault)
 {
 	switch (fault->kind) {
 	case FAULT_STATUS:
@@ -153,7 +153,7 @@ static int befall_request(struct soft_qp *qp, struct soft_wr *wr, const struct f
 	return carry_request(qp, wr);
 }
 
-/* The fault of this try. */
+/* The fault of this attempt. */
 static struct fault judge_request(struct soft_qp *qp, const struct soft_wr *wr)
 {
 	struct soft_sq *sq = &qp->sq;
@@ -176,13 +176,13 @@ int sq_fault_carry(struct soft_qp *qp, struct soft_wr *wr)
 	/* the fault for a request that waits for another reason was looked up before */
 	if (sq->wait == WAIT_NONE || sq->wait == WAIT_HELD)
 		fault = judge_request(qp, wr);
-	status = befall_request(qp, wr, &fault);
+	status = break_request(qp, wr, &fault);
 	if (status >= 0)
 		sq_fault_forget(sq);
 	return status;
 }
 
-/* Does the wait end in the status of the doom? */
+/* Does the wait end in the forced status? */
 static bool ends_in_doom(const struct soft_sq *sq, int reason)
 {
 	switch (reason) {

@@ -1,24 +1,24 @@
 /*
  * Tag matching
  *
- *	message	| TMH: operation, tag | data |		EAGER
- *		| TMH: operation, tag | RVH: address, key, length |	RNDV
+ * 	message	| TMH: operation, tag | data |		EAGER
+ * 		| TMH: operation, tag | RVH: address, key, length |	RNDV
  *
- * A message matches the oldest tagged buffer for which TMH.tag & mask == tag. Its data goes there,
- * or, with a rendezvous, what the receiver reads from the address that the RVH names: the sender
- * then gets a message with its TMH back (FIN). A message that matches none, or has no tag, takes a
- * receive request like any other, header and all.
+ * A message matches the oldest tagged buffer for which TMH.tag & mask == tag. Its data is written
+ * to that, or, with a rendezvous, the data that the receiver reads from the address in the RVH: the
+ * sender then gets a message with its TMH back (FIN). A message that matches none, or has no tag,
+ * consumes a receive request like any other, including its header.
  *
- * A message that has found no match is unexpected, and the program may be about to look through
- * those that it was given when it adds the next buffer. So a buffer that is added matches only from
- * when the program has told of all unexpected messages (IBV_OPS_TM_SYNC). They are counted in 16
+ * A message without a match is unexpected, and the program may be about to search the unexpected
+ * messages that it has received when it adds the next buffer. So an added buffer matches only after
+ * the program has acknowledged all unexpected messages (IBV_OPS_TM_SYNC). They are counted in 16
  * bits, as mlx5 does.
  *
- * The process that sends matches, and reads for the receiver. The FIN is given to its own queue
- * when its request is completed and the peer's locks are dropped; without a receive request it
- * waits, and later requests do not wait for it.
+ * The sending process does the matching, and reads for the receiver. The FIN is delivered to its
+ * own queue when its request is completed and the peer's locks are dropped; without a receive
+ * request it waits, and later requests do not wait for it.
  *
- * Source: ibv_post_srq_ops(3), <infiniband/tm_types.h>; what these leave open, as mlx5 has it.
+ * Source: ibv_post_srq_ops(3), <infiniband/tm_types.h>; undefined details like mlx5.
  */
 #include "shim/soft/transport/tag.h"
 
@@ -32,7 +32,7 @@
 #include "shim/soft/transport/tag_list.h"
 #include "shim/soft/transport/window.h"
 
-enum { MAX_LAG = 0x3fff }; /* unexpected messages that the program has not told of */
+enum { MAX_LAG = 0x3fff }; /* unexpected messages that the program has not acknowledged */
 
 _Static_assert(sizeof(struct ibv_wc_tm_info) <= SHM_CQE_INLINE, "it fits an entry");
 
@@ -56,7 +56,7 @@ static struct shm_cqe *begin_matched(struct soft_remote *r, uint32_t slot, int s
 }
 
 /*
- * The completion that ends a tag, whose taker may die in between: @doing has the slot and the
+ * The completion that ends a tag, whose consumer may die in between: @doing has the slot and the
  * position of the completion, plus one each. Until that is published, the tag is in the list.
  */
 static bool finish_tag(struct soft_remote *r, uint32_t slot, struct shm_cqe *cqe, bool solicited)
@@ -81,7 +81,7 @@ static bool was_published(const struct cqring *cq, uint32_t seq, uint32_t slot)
 	return cqe->flags & SHM_CQE_MATCHING && cqe->retire == slot;
 }
 
-/* If the last taker died: take out the tag that it has completed. */
+/* If the last consumer died: remove the tag that it has completed. */
 static void mend_list(struct soft_remote *r)
 {
 	uint64_t doing = r->tm->doing;
@@ -104,7 +104,7 @@ static int fail_overrun(struct soft_remote *r)
 	return deliver_break(r, IBV_EVENT_QP_FATAL, IBV_WC_REM_OP_ERR);
 }
 
-/* Fail on the tag that has matched. */
+/* Fail the tag that has matched. */
 static int fail_matched(struct soft_remote *r, uint32_t slot, int recv_status, int status)
 {
 	count_request(r->peer->seg, r->shm, SHM_COUNT_RECV, recv_status, 0);
@@ -141,7 +141,7 @@ static bool list_buffers(struct soft_remote *r, uint32_t slot, uint32_t length,
 			       num < SHM_TAG_SGE ? num : SHM_TAG_SGE, length, to);
 }
 
-/* The data that follows the header of @m, to the buffers of a tag: a status for the sender. */
+/* Write the data after the header of @m to the buffers of a tag: a status for the sender. */
 static int put_matched(struct soft_remote *r, struct message *m, uint32_t slot)
 {
 	struct copy_list to;
@@ -163,7 +163,10 @@ static int put_matched(struct soft_remote *r, struct message *m, uint32_t slot)
 	return deliver_copy_error(err);
 }
 
-/* With its data: @status says whether that is the message's, or a request that nobody has read. */
+/*
+ * With its data: @status is that of the message, or TM_RNDV_INCOMPLETE for a request that was not
+ * read.
+ */
 static int deliver_matched(struct soft_remote *r, struct message *m, const struct ibv_tmh *tmh,
 			   uint32_t slot, int status)
 {
@@ -199,7 +202,7 @@ static void read_header(const struct copy_list *from, void *header, uint32_t len
 	}
 }
 
-/* Our end of a rendezvous is a responder of RDMA reads. */
+/* This end of a rendezvous is a responder of RDMA reads. */
 static bool list_source(const struct soft_qp *qp, const struct ibv_rvh *rvh, uint32_t length,
 			struct copy_list *from)
 {
@@ -209,7 +212,7 @@ static bool list_source(const struct soft_qp *qp, const struct ibv_rvh *rvh, uin
 				      length, from);
 }
 
-/* What the receiver's read ends in, a completion status for it; or CARRY_... */
+/* The result of the receiver's read, a completion status for it; or CARRY_... */
 static int read_source(struct soft_qp *qp, struct soft_remote *r, const struct ibv_rvh *rvh,
 		       uint32_t length, uint32_t slot)
 {
@@ -279,7 +282,7 @@ static int deliver_rendezvous(struct soft_qp *qp, struct soft_remote *r, struct 
 	return IBV_WC_SUCCESS;
 }
 
-/* A request that the device cannot carry out is the program's to finish. */
+/* A request that the device cannot execute must be finished by the program. */
 static int deliver_request(struct soft_qp *qp, struct soft_remote *r, struct message *m,
 			   const struct ibv_tmh *tmh, uint32_t slot)
 {
@@ -329,7 +332,7 @@ int tag_deliver(struct soft_qp *qp, struct soft_remote *r, struct message *m)
 					   : deliver_request(qp, r, m, &tmh, slot);
 }
 
-/* The receiving end of our own queue pair, whose locks the caller holds. */
+/* The receiving end of the own queue pair, whose locks the caller holds. */
 static int deliver_fin(struct soft_qp *qp, struct peer *self, struct soft_fin *fin)
 {
 	struct copy_list from = { .count = 1, .iov = { { &fin->tmh, sizeof(fin->tmh) } } };

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Tag matching: the list of tagged buffers of a shared receive queue, and what becomes of a message
- * to a queue pair that receives from it.
+ * Tag matching: the list of tagged buffers of a shared receive queue, and delivery of messages to a
+ * queue pair that receives from it.
  */
 #include "shim/soft/transport/deliver.h"
 
@@ -13,8 +13,8 @@ int tag_deliver(struct soft_qp *qp, struct soft_remote *r, struct message *m);
 
 /*
  * Deliver the ends of rendezvous of @qp to its own receive queue, as far as that has requests.
- * False if the peer was not allowed to read, so that the queue pair must fail. Under the lock of
- * the send queue; the peer's are not held.
+ * False if the peer was not allowed to read, so that the queue pair must fail. With the lock of the
+ * send queue held; the peer's are not held.
  */
 bool tag_deliver_fins(struct soft_qp *qp);
 void tag_forget_fins(struct soft_sq *sq);

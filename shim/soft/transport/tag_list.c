@@ -1,15 +1,15 @@
 /*
  * The list of tagged buffers of a shared receive queue
  *
- * The buffers and their order lie in the segment; the owner adds and removes them, and processes
- * that send find and remove them, all under the lock of the shared queue. A slot is used again when
- * the completion of its buffer was polled. Its number is the lower half of the handle that the
- * program gets, so that an old handle means no other buffer.
+ * The buffers and their order are in the segment; the owner adds and removes them, and sending
+ * processes find and remove them, all with the lock of the shared queue held. A slot is reused
+ * after the completion of its buffer was polled. Its number is the lower half of the program's
+ * handle, so that an old handle never refers to another buffer.
  *
- * List operations are carried out when they are posted. One keeps its place (tm_cap.max_ops) until
- * a completion of it, or of a later one, was polled, as requests of a send queue do.
+ * List operations are executed when they are posted. One occupies an entry (tm_cap.max_ops) until
+ * its own or a later completion was polled, like requests of a send queue.
  *
- * Not here: what becomes of a message (tag.c).
+ * Not here: delivery of messages (tag.c).
  */
 #include "shim/soft/transport/tag_list.h"
 
@@ -37,10 +37,10 @@ static bool is_synced(const struct shm_tm *tm)
 	return (uint16_t)tm->unexpected == (uint16_t)tm->synced;
 }
 
-/* Take the tag at place @at of @order out of the list; its slot stays in use. */
+/* Remove the tag at index @at of @order from the list; its slot stays in use. */
 static void take_out(struct shm_tm *tm, uint32_t num, uint32_t at)
 {
-	uint32_t count = tm->count < num ? tm->count : num; /* a peer can write any number there */
+	uint32_t count = tm->count < num ? tm->count : num; /* a peer can write any number to it */
 
 	if (at >= count)
 		return;
@@ -48,7 +48,7 @@ static void take_out(struct shm_tm *tm, uint32_t num, uint32_t at)
 	tm->count = count - 1;
 }
 
-static uint32_t place_of(const struct shm_tm *tm, uint32_t num, uint32_t slot)
+static uint32_t index_of(const struct shm_tm *tm, uint32_t num, uint32_t slot)
 {
 	uint32_t at;
 
@@ -61,7 +61,7 @@ static uint32_t place_of(const struct shm_tm *tm, uint32_t num, uint32_t slot)
 void tag_list_remove(struct shm_tm *tm, uint32_t num, uint32_t slot)
 {
 	tm->tag[slot].state = SHM_TAG_MATCHED;
-	take_out(tm, num, place_of(tm, num, slot));
+	take_out(tm, num, index_of(tm, num, slot));
 }
 
 uint32_t tag_list_match(const struct shm_tm *tm, uint32_t num, uint64_t tag)
@@ -113,7 +113,9 @@ void tag_list_free(struct soft_srq *srq)
 	srq->tags = NULL;
 }
 
-/* Tell of the unexpected messages that the program has seen: if that is all, all tags match. */
+/*
+ * Acknowledge the unexpected messages that the program has seen: if these are all, all tags match.
+ */
 static void sync_list(struct soft_tags *tags, uint32_t unexpected_cnt)
 {
 	struct shm_tm *tm = tags->shm;
@@ -148,7 +150,7 @@ static void add_tag(struct soft_tags *tags, struct ibv_ops_wr *wr)
 	uint32_t slot = tags->free[--tags->num_free];
 	struct shm_tm *tm = tags->shm;
 	struct shm_tag *t = &tm->tag[slot];
-	uint32_t count = tm->count % SHM_TAG_MAX; /* a peer can write any number there */
+	uint32_t count = tm->count % SHM_TAG_MAX; /* a peer can write any number to it */
 	int i;
 
 	wr->tm.handle = ++tags->serial << SERIAL_SHIFT | slot;
@@ -191,7 +193,7 @@ static void complete_op(struct soft_srq *srq, const struct ibv_ops_wr *wr, int o
 	struct shm_cqe *cqe = cqring_begin_sure(&srq->cq->ring);
 
 	if (!cqe)
-		return; /* its owner has been told */
+		return; /* its owner has been notified */
 	cqe->status = status;
 	cqe->opcode = opcode;
 	cqe->flags = SHM_CQE_SRQ | SHM_CQE_MATCHING;

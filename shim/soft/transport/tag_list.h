@@ -1,6 +1,7 @@
 #pragma once
 /*
- * The list of tagged buffers of a shared receive queue. Under its lock, if not said otherwise.
+ * The list of tagged buffers of a shared receive queue. With its lock held, unless a comment says
+ * otherwise.
  */
 #include "shim/soft/transport/objects.h"
 
@@ -15,12 +16,12 @@ uint32_t tag_list_match(const struct shm_tm *tm, uint32_t num, uint64_t tag);
 /* Remove a buffer from the list; its slot stays in use. */
 void tag_list_remove(struct shm_tm *tm, uint32_t num, uint32_t slot);
 
-/* The list of our own queue @srq, under the object mutex. 0 or -ENOMEM. */
+/* Create the list of @srq, of this process, with the object mutex held. 0 or -ENOMEM. */
 int tag_list_make(struct soft_srq *srq, const struct ibv_tm_cap *cap);
 void tag_list_free(struct soft_srq *srq);
 
-/* Carry out one list operation, also under the posting lock. 0, EINVAL or ENOMEM. */
+/* Execute one list operation, also with the posting lock held. 0, EINVAL or ENOMEM. */
 int tag_list_post(struct soft_srq *srq, struct ibv_ops_wr *wr);
 
-/* A completion of the list was polled; under the posting lock alone. */
+/* A completion of the list was polled; with only the posting lock held. */
 void tag_list_retire(struct soft_tags *tags, const struct shm_cqe *cqe);

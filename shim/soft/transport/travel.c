@@ -1,11 +1,11 @@
 /*
- * Payload on its way: RDMA must not overtake it
+ * In-flight payload, which RDMA must not overtake
  *
  * The payload of a short message reaches memory with the receiver's poll, or a little later
  * (land.c). A later request of the same queue pair that writes or reads those bytes must find them
- * there. So the sender remembers the last such entry, and roughly where payload goes. Only a
- * request that goes there looks further: through the entries that were not polled yet. If one of
- * them has the same bytes, the receiver is asked to bring them in.
+ * in place. So the sender remembers the last such entry, and the approximate destination of
+ * payload. Only a request for that range searches the entries that were not polled yet. If one of
+ * them overlaps, the receiver is asked to copy the payload.
  */
 #include "shim/soft/transport/travel.h"
 
@@ -14,11 +14,11 @@
 #include "shim/soft/fabric/process.h"
 
 enum {
-	PATIENCE = 200000000, /* ns for it to be brought in */
-	LOOKS = 64,           /* one in so many looks at the process, too */
+	PATIENCE = 200000000, /* ns for it to be copied */
+	LOOKS = 64,           /* one in this many checks is of the process, too */
 };
 
-/* Has all payload arrived that we let travel? */
+/* Has all in-flight payload arrived? */
 static bool has_landed(const struct soft_remote *r)
 {
 	const struct shm_cq *cq = r->cq.shm;
@@ -59,7 +59,7 @@ static bool meets_travels(const struct soft_remote *r, const struct copy_list *l
 	return false;
 }
 
-/* Is the payload of @cqe ours, and going to @list? */
+/* Is the payload of @cqe from this sender, and does it go to @list? */
 static bool goes_to(struct soft_remote *r, const struct shm_cqe *cqe, const struct copy_list *list)
 {
 	const struct shm_wqe *wqe = rq_wqe(&r->rq, cqe->retire);
@@ -72,8 +72,8 @@ static bool goes_to(struct soft_remote *r, const struct shm_cqe *cqe, const stru
 }
 
 /*
- * Look through the entries that were not polled. The receiver may poll one and post its request
- * again meanwhile; then it has landed, and what is found in its place does no harm.
+ * Search the entries that were not polled. The receiver may poll one and reuse its request
+ * meanwhile; then the payload has arrived, and finding other data in its place is harmless.
  */
 static bool any_goes_to(struct soft_remote *r, const struct copy_list *list)
 {
@@ -95,7 +95,7 @@ static bool may_land(struct soft_remote *r, uint64_t until)
 	return process_now() < until && peer_is_alive(r->peer) && !process_is_stopped(r->peer->pid);
 }
 
-/* Ask the receiver to bring it in. False: it must be tried again. */
+/* Ask the receiver to copy it. False: the request must be retried. */
 static bool await_landing(struct soft_remote *r)
 {
 	uint64_t until = process_now() + PATIENCE;

@@ -1,14 +1,14 @@
 #pragma once
 /*
- * Payload that travels with completions, as its sender sees it. Under the locks of the receiver
- * (remote.h).
+ * In-flight payload that is sent with completions, at the sender. With the locks of the receiver
+ * held (remote.h).
  */
 #include "shim/soft/fabric/copy_list.h"
 #include "shim/soft/transport/objects.h"
 
 /*
- * The entry that is being added carries payload for @to. Remember roughly where all of it goes:
- * from the first byte to the last.
+ * The entry being added carries payload for @to. Remember approximately where all of it goes: from
+ * the first byte to the last.
  */
 static ALWAYS_INLINE void travel_note(struct soft_remote *r, const struct copy_list *to)
 {
@@ -26,13 +26,13 @@ static ALWAYS_INLINE void travel_note(struct soft_remote *r, const struct copy_l
 	r->travels.pos = r->cq.shm->prod;
 }
 
-/* As travel_overtaken(), where anything travels. */
+/* As travel_overtaken(), if any payload is in flight. */
 bool travel_overtaken_by(struct soft_remote *r, const struct copy_list *list);
 
 /*
  * Would RDMA to or from @list, memory of the receiver, overtake payload of earlier messages that is
- * not there yet? It waits until the receiver has brought it in; if that takes long, the request is
- * to be tried again (CARRY_LATER).
+ * still in flight? It waits until the receiver has copied that; if that takes long, the request
+ * must be retried (CARRY_LATER).
  */
 static inline bool travel_overtaken(struct soft_remote *r, const struct copy_list *list)
 {

@@ -1,16 +1,16 @@
 /*
  * Memory windows
  *
- * A window is an entry in the table of memory regions, in slots of its own: it has an rkey while it
- * is bound, and never an lkey. The bind copies there what remote access needs of the region, so
+ * A window is an entry in the table of memory regions, in separate slots: it has an rkey while it
+ * is bound, and never an lkey. The bind copies the region's data that remote access needs, so
  * access through a window costs no more. Its keys:
  *
- *	| slot: 17 | generation: 7 | the program's: 8 |
+ * 	| slot: 17 | generation: 7 | the program's: 8 |
  *
- * A window of type 2 belongs to the queue pair on which it was bound. It changes under the lock of
- * that queue pair, in the process that owns it or in a peer that invalidates it. A window of type 1
- * can be used by all queue pairs of its protection domain: a new bind waits until nobody uses the
- * old one.
+ * A window of type 2 belongs to the queue pair on which it was bound. It changes with the lock of
+ * that queue pair held, in the process that owns it or in a peer that invalidates it. A window of
+ * type 1 can be used by all queue pairs of its protection domain: a new bind waits until no request
+ * uses the old one.
  *
  * Source: ibv_alloc_mw(3), ibv_bind_mw(3), IBA 10.6.7.
  */
@@ -32,7 +32,7 @@ enum {
 };
 
 /*
- * Guards the table, binding and the release of regions. Taken inside the lock of a send queue,
+ * Protects the table, binding and the release of regions. Taken inside the lock of a send queue,
  * outside those of queue pairs.
  */
 static struct lock lock;
@@ -56,14 +56,14 @@ static bool is_bound(const struct soft_mw *mw)
 	return __atomic_load_n(&mw->shm->rkey, __ATOMIC_ACQUIRE);
 }
 
-/* The rest stays: a peer that has found the entry may still read it. */
+/* The other fields are unchanged: a peer that has found the entry may still read it. */
 static void unbind_window(struct soft_mw *mw)
 {
 	set_rkey(mw, 0);
 	__atomic_store_n(&mw->shm->bound, 0, __ATOMIC_RELAXED);
 }
 
-/* Peers that have found an rkey hold the lock of one of our queue pairs. */
+/* Peers that have found an rkey hold the lock of one of this process's queue pairs. */
 static void wait_for_users(void)
 {
 	struct lock *users;
@@ -78,7 +78,7 @@ static void wait_for_users(void)
 	}
 }
 
-/* When a slot is used again, the bits of the key that are not the program's change. */
+/* When a slot is reused, the bits of the key that are not the program's change. */
 static void assign_slot(struct soft_mw *mw, uint32_t slot)
 {
 	static uint8_t generation[SHM_MW_MAX];
@@ -140,7 +140,7 @@ int window_set_bind(struct soft_wr *wr, struct ibv_mw *mw, uint32_t rkey,
 {
 	if (!mw || (!info->mr && (info->addr || info->length)))
 		return EINVAL;
-	/* with the key of another window, no window is found */
+	/* no window is found by another window's key */
 	wr->rkey = (rkey ^ to_mw(mw)->key) & ~KEY_PROGRAM ? 0 : rkey;
 	wr->region = info->mr ? info->mr->lkey : 0;
 	wr->bind_addr = info->addr;
@@ -157,7 +157,7 @@ static struct soft_mw *find_window(uint32_t rkey)
 	return mw && !((rkey ^ mw->key) & ~KEY_PROGRAM) ? mw : NULL;
 }
 
-/* NULL if it is gone, or about to go (window_release_region()). */
+/* NULL if it was deregistered, or is about to be (window_release_region()). */
 static const struct shm_mr *find_region(uint32_t lkey)
 {
 	uint32_t slot = lkey >> SHM_KEY_BITS;
@@ -210,7 +210,7 @@ static bool bind_type_1(struct soft_mw *mw, const struct shm_mr *mr, const struc
 	return true;
 }
 
-/* o10-37.2.30: not while it is bound, o10-37.2.40: not nothing */
+/* o10-37.2.30: not while it is bound, o10-37.2.40: not with length 0 */
 static bool bind_type_2(struct soft_qp *qp, struct soft_mw *mw, const struct shm_mr *mr,
 			const struct soft_wr *wr)
 {

@@ -1,5 +1,5 @@
 /*
- * Advice about on-demand regions: bring pages in before they are used
+ * Advice about on-demand regions: faulting pages in before they are used
  *
  * Without IBV_ADVISE_MR_FLAG_FLUSH the pages may come later or never, so only the keys and ranges
  * can fail. The device looks up pages at each use, so pages that are present need no advice
@@ -16,7 +16,7 @@
 #include "shim/soft/fabric/pages.h"
 #include "shim/soft/verbs/enter.h"
 
-/* Under the object mutex. */
+/* With the object mutex held. */
 static int check_region(const struct soft_mr *mr, const struct ibv_pd *pd,
 			const struct ibv_sge *sge, bool write)
 {

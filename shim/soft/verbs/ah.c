@@ -1,7 +1,7 @@
 /*
  * Address handles
  *
- * Not here: the header that a datagram to one begins with (grh.c).
+ * Not here: the header of datagrams to it (grh.c).
  */
 #include "shim/soft/transport/grh.h"
 
@@ -100,7 +100,7 @@ EXPORT int ibv_destroy_ah(struct ibv_ah *ibah)
 	return 0;
 }
 
-/* The way back: to its source, from the address that it was sent to. */
+/* The reverse path: to its source, from the address that it was sent to. */
 static int turn_round(struct ibv_ah_attr *attr, const struct ibv_grh *grh)
 {
 	struct ibv_global_route *to = &attr->grh;

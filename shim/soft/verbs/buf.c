@@ -1,5 +1,5 @@
 /*
- * Buffers that the library allocates, and regions registered by what they consist of
+ * Buffers that the library allocates, and regions registered by address, descriptor or buffer
  *
  * A buffer is ordinary memory at a page boundary, so it has no descriptor of a DMA buffer.
  *
@@ -62,7 +62,7 @@ int soft_dm_export_dmabuf_fd(struct ibv_dm *dm)
 	return -1;
 }
 
-/* Its memory is the program's: all that remains is that it lies in the buffer. */
+/* The memory is allocated by this library: only the range has to be checked. */
 static int check_buf(const struct ibv_pd *pd, const struct soft_mr_init_attr *attr)
 {
 	const struct soft_buf *buf = attr->buf;

@@ -1,8 +1,8 @@
 /*
  * Completion counters: create, destroy, change, read, and attach to queue pairs
  *
- * A counter is two numbers in our segment, to which whoever carries out a request adds
- * (transport/count.c). The queue pairs that have it, by kind of request, are counted in the object.
+ * A counter is two numbers in the segment, incremented by the process that executes a request
+ * (transport/count.c). The object has the number of attached queue pairs, by kind of request.
  *
  * Source: ibv_create_comp_cntr(3), ibv_qp_attach_comp_cntr(3), ibv_query_comp_cntr_caps(3).
  */
@@ -47,7 +47,7 @@ static int check_attr(struct ibv_context *context, const struct soft_comp_cntr_i
 	return attr->flags || attr->type > COMP_CNTR_BYTES ? EINVAL : 0;
 }
 
-/* Under the object mutex. */
+/* With the object mutex held. */
 static int take_slot(struct soft_comp_cntr *cntr, bool bytes)
 {
 	uint32_t slot = 0;
@@ -140,7 +140,7 @@ int soft_inc_err_comp_cntr(struct soft_comp_cntr *cntr, uint64_t amount)
 	return err;
 }
 
-/* A program that reads counters instead of polling gets on as one that polls. */
+/* A program that reads counters instead of polling must make progress like one that polls. */
 static uint64_t read_value(const uint64_t *value)
 {
 	if (pending_any())
@@ -167,7 +167,7 @@ int soft_read_err_comp_cntr(struct soft_comp_cntr *cntr, uint64_t *value)
 	return err;
 }
 
-/* What a queue pair of this type has no requests of cannot be counted. */
+/* Operations that this type of queue pair does not have cannot be counted. */
 static uint32_t ops_of(const struct soft_qp *qp)
 {
 	switch (qp->init.qp_type) {

@@ -4,7 +4,7 @@
  */
 #include "shim/soft/transport/objects.h"
 
-/* The queue pair goes away, and with it what it was attached to; under the object mutex. */
+/* The queue pair will be destroyed, and so are its attachments; with the object mutex held. */
 void comp_cntr_detach(struct soft_qp *qp);
 
 void comp_cntr_close_all(struct ibv_context *context);

@@ -2,11 +2,11 @@
  * Opening and closing the device
  *
  * Every slot of verbs_context is filled, so that a program that calls a missing verb gets
- * EOPNOTSUPP and does not jump to NULL. Programs and tracers may replace the pointers; we never
- * call through them.
+ * EOPNOTSUPP and does not jump to NULL. Programs and tracers may replace the pointers; the library
+ * never calls through them.
  *
  * A forked child has no objects: process_epoch() differs from the epoch of the inherited contexts,
- * and its first ibv_open_device() starts from nothing.
+ * and its first ibv_open_device() starts with an empty state.
  */
 #include "shim/soft/verbs/context.h"
 
@@ -55,7 +55,7 @@
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static unsigned int contexts;
-static struct soft_context *closed; /* but their file is open in other contexts */
+static struct soft_context *closed; /* closed, but their file is open in other contexts */
 
 /* In a child, before it uses the device itself. */
 static void forget_inherited(void)
@@ -198,8 +198,9 @@ static void fill_verbs(struct verbs_context *verbs)
 }
 
 /*
- * An empty file, but programs dup() the descriptor and import it: the inode of the duplicate leads
- * back to the context. Another process reads in it that it is one of ours.
+ * The file is empty, but programs dup() the descriptor and import it: the inode of the duplicate
+ * identifies the context. Another process recognises by its contents that it belongs to a device of
+ * this kind.
  */
 static int make_file(void)
 {
@@ -348,7 +349,7 @@ EXPORT struct ibv_context *ibv_import_device(int cmd_fd)
 	return &context->verbs.context;
 }
 
-/* Objects that the program did not destroy are destroyed, but their structures stay its own. */
+/* Objects that the program did not destroy are destroyed, but their structures are not freed. */
 static void close_objects(struct ibv_context *context)
 {
 	flow_close_all(context);
@@ -363,7 +364,7 @@ static void close_objects(struct ibv_context *context)
 	pd_close_all(context);
 }
 
-/* The last context of a file closes the objects of all of them. */
+/* Closing the last context of a file destroys the objects of all of them. */
 static void close_file(uint64_t file)
 {
 	struct soft_context **p = &closed, *c;
@@ -423,7 +424,7 @@ __attribute__((constructor)) static void init_fork(void)
 	pthread_atfork(fork_prepare, fork_parent, fork_child);
 }
 
-/* At exit with open contexts: remove our files, but unmap nothing. */
+/* At exit with open contexts: remove the files, but unmap nothing. */
 __attribute__((destructor)) static void leave_at_exit(void)
 {
 	if (contexts && process_epoch())

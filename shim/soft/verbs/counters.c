@@ -1,11 +1,10 @@
 /*
  * Counters of flow rules
  *
- * Each rule counts for itself; a counters object says which count is read at which index, and adds
- * up those of its rules.
+ * Each rule has its own counts; a counters object determines which count is read at which index,
+ * and sums those of its rules.
  *
- * Source: ibv_create_counters(3), ibv_attach_counters_point_flow(3),
- * ibv_read_counters(3).
+ * Source: ibv_create_counters(3), ibv_attach_counters_point_flow(3), ibv_read_counters(3).
  */
 #include "shim/soft/verbs/counters.h"
 
@@ -50,7 +49,7 @@ int soft_destroy_counters(struct ibv_counters *ibcounters)
 	return 0;
 }
 
-/* A rule takes its counters when it is created, so they must be set up before. */
+/* A rule uses the counters that are set up when it is created. */
 int soft_attach_counters_point_flow(struct ibv_counters *ibcounters,
 				    struct ibv_counter_attach_attr *attr, struct ibv_flow *flow)
 {

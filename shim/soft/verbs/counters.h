@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Counters of flow rules, as programs read them.
+ * Counters of flow rules: the verbs for them.
  */
 #include "shim/soft/transport/objects.h"
 

@@ -51,7 +51,7 @@ static uint32_t flags_of(const struct ibv_cq_init_attr_ex *attr)
 	       (attr->wc_flags & STAMPS ? SHM_CQ_STAMPS : 0) | (lossy ? SHM_CQ_LOSSY : 0);
 }
 
-/* What others see of it, all at once when it gets its place. Under the object mutex. */
+/* Its published state, written at once when it gets its slot. With the object mutex held. */
 static int make_ring(struct soft_cq *cq, uint32_t slot, const struct ibv_cq_init_attr_ex *attr)
 {
 	const struct soft_channel *channel = (struct soft_channel *)attr->channel;
@@ -215,7 +215,7 @@ static void move_entries(const struct cqring *from, struct soft_cq *cq, uint32_t
 		to->entries[pos & to->mask] = from->entries[pos & from->mask];
 }
 
-/* Nobody adds or polls meanwhile. */
+/* No process adds or polls meanwhile. */
 static int resize_locked(struct soft_cq *cq, uint32_t cqe)
 {
 	struct cqring old = cq->ring;
@@ -230,7 +230,7 @@ static int resize_locked(struct soft_cq *cq, uint32_t cqe)
 		return ENOMEM;
 	cq->ring.entries = segment_at(segment_own, off, ring_bytes(size));
 	cq->ring.mask = size - 1;
-	/* and the entry behind them, which polls read */
+	/* and the next entry, which polls read */
 	if (cqring_back(&cq->ring, cq->cons, num + 1) < 0) {
 		cq->ring = old;
 		heap_free(off, ring_bytes(size));

@@ -1,5 +1,5 @@
 /*
- * Creating queue pairs: what programs may ask for
+ * Creating queue pairs: checking the attributes
  *
  * Source: ibv_create_qp(3), ibv_create_qp_ex(3).
  */
@@ -25,7 +25,7 @@ static int check_attr(struct ibv_pd *pd, const struct ibv_qp_init_attr *attr)
 	const struct ibv_device_attr *limits = profile_limits();
 	uint32_t max_wr = limits->max_qp_wr, max_sge = limits->max_sge;
 	const struct ibv_qp_cap *cap = &attr->cap;
-	bool receives = qp_receives(attr) && !attr->srq; /* from a queue of its own */
+	bool receives = qp_receives(attr) && !attr->srq; /* from its own queue */
 	int err = 0;
 
 	switch (attr->qp_type) {
@@ -58,8 +58,8 @@ static int check_attr(struct ibv_pd *pd, const struct ibv_qp_init_attr *attr)
 }
 
 /*
- * With a shared receive queue, what was asked for a queue of its own stays as it was asked for, as
- * with the kernel's Soft-RoCE; ibv_query_qp() reports 0.
+ * With a shared receive queue, the requested sizes of an own queue are returned unchanged, as with
+ * the kernel's Soft-RoCE; ibv_query_qp() reports 0.
  */
 static void return_cap(struct ibv_qp_init_attr *attr, const struct ibv_qp_cap *cap)
 {

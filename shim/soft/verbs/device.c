@@ -10,8 +10,8 @@
 #include "shim/soft/verbs/enter.h"
 
 /*
- * Providers keep data behind an ibv_device, and libmlx5 reads there to learn whether the device is
- * its own: so there must be memory.
+ * Providers store data after an ibv_device, and libmlx5 reads it to recognise its own devices: so
+ * there must be memory.
  */
 static struct {
 	struct ibv_device device;
@@ -49,7 +49,7 @@ EXPORT struct ibv_device **ibv_get_device_list(int *num_devices)
 		return soft_fail(ENOMEM);
 	profile_check();
 	if (!soft.device.name[0])
-		name_device(); /* before our constructor: one thread */
+		name_device(); /* before the library's constructor: only one thread */
 	list[0] = device_soft;
 	if (num_devices)
 		*num_devices = 1;

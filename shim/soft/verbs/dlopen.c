@@ -2,11 +2,12 @@
  * Programs that load libibverbs themselves
  *
  * NCCL, and other programs without libibverbs at build time, call dlopen(3). Symbols that they look
- * up in the library's handle are the library's, even if a preload has them. So our dlopen() of
- * libibverbs returns our own handle, which has the same symbols with the same versions.
+ * up in the library's handle are the library's, even if a preload has them. So dlopen() of
+ * libibverbs is replaced and returns the handle of this library, which has the same symbols with
+ * the same versions.
  *
  * Other libraries are passed on by a jump, not a call: dlopen() searches the RUNPATH of its caller,
- * which it knows from the return address. C has no way to guarantee a jump.
+ * which it finds by the return address. C has no way to guarantee a jump.
  */
 #include <dlfcn.h>
 #include <stdbool.h>
@@ -18,7 +19,7 @@ typedef void *dlopen_function(const char *file, int flags);
 extern dlopen_function *dlopen_next;
 dlopen_function *dlopen_next;
 
-/* Our handle, or NULL if another library is wanted. */
+/* The handle of this library, or NULL if another library is requested. */
 void *dlopen_ours(const char *file, int flags);
 
 static bool is_verbs(const char *file)
@@ -39,7 +40,7 @@ void *dlopen_ours(const char *file, int flags)
 		dlopen_next = (dlopen_function *)dlsym(RTLD_NEXT, "dlopen");
 	if (!is_verbs(file) || !dladdr((void *)dlopen_ours, &self) ||
 	    !strstr(self.dli_fname, ".so"))
-		return NULL; /* built into a test */
+		return NULL; /* linked into a test */
 	return dlopen_next(self.dli_fname, flags);
 }
 

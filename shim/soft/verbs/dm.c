@@ -5,7 +5,7 @@
  * begin at zero. There is little of it, and addresses and lengths are multiples of four bytes, as
  * on an adapter.
  *
- * It needs nothing of the context, so a child may allocate it with an inherited context, as with
+ * It does not depend on the context, so a child may allocate it with an inherited context, as with
  * the kernel's file.
  *
  * Source: ibv_alloc_dm(3).
@@ -175,7 +175,7 @@ static bool is_busy(const struct soft_dm *dm)
 	return false;
 }
 
-/* Destroy the object, not the structures; under the object mutex. */
+/* Destroy the object, not the structures; with the object mutex held. */
 static void destroy_dm(struct soft_dm *dm)
 {
 	struct soft_twin *t = &dm->twin;
@@ -284,7 +284,7 @@ void dm_close_all(struct ibv_context *context)
 	pthread_mutex_unlock(&soft_mutex);
 }
 
-/* In a child: no inherited object is listed. */
+/* In a child: forget inherited objects. */
 void dm_forget(void)
 {
 	all = NULL;

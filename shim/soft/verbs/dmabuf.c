@@ -1,9 +1,9 @@
 /*
- * Regions of memory that a file descriptor stands for
+ * Regions of memory given by a file descriptor
  *
- * A DMA buffer (of a GPU, of udmabuf) is mapped here and stays mapped while it is registered. A
- * memory file works as well: a memfd, or a file of a tmpfs or hugetlbfs, so that programs with such
- * code can run without the hardware. All other files are EINVAL, as with the kernel.
+ * A DMA buffer (of a GPU, of udmabuf) is mapped while it is registered. A memory file works as
+ * well: a memfd, or a file of a tmpfs or hugetlbfs, so that programs with such code can run without
+ * the hardware. All other files are EINVAL, as with the kernel.
  *
  * Source: ibv_reg_mr(3).
  */
@@ -20,10 +20,10 @@ enum {
 		 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_RELAXED_ORDERING,
 };
 
-/* As in linux/magic.h, which does not have all of them everywhere. */
+/* The values of linux/magic.h, which does not have all of them everywhere. */
 enum { DMABUF = 0x444d4142, TMPFS = 0x01021994, HUGETLBFS = 0x958458f6u };
 
-/* How long it is, or -errno. */
+/* Its size, or -errno. */
 static off_t size_of(int fd)
 {
 	struct statfs fs;
@@ -37,7 +37,7 @@ static off_t size_of(int fd)
 	end = lseek(fd, 0, SEEK_END);
 	if (end < 0)
 		return -EINVAL;
-	/* the position of a memory file must not change; a buffer has none */
+	/* the file position of a memory file must not change; a buffer has none */
 	if (at >= 0)
 		lseek(fd, at, SEEK_SET);
 	return end;

@@ -1,8 +1,8 @@
 /*
- * Handles for DMA: hints about which processor's cache data is for
+ * Handles for DMA: hints about the processor cache for the data
  *
- * There is no bus that would use the hints. They are checked, and a handle stays busy while a
- * region has it.
+ * There is no bus that would use the hints. They are checked, and a handle is busy while a region
+ * uses it.
  *
  * Source: ibv_alloc_dmah(3).
  */

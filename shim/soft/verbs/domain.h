@@ -8,7 +8,7 @@
 enum domain_resource { DOMAIN_SEND_QUEUE = 1 };
 
 /*
- * Zeroed, at a cache line. @pd may be NULL. 0 or -ENOMEM; give it back with
+ * Zeroed memory, aligned to a cache line. @pd may be NULL. 0 or -ENOMEM; free it with
  * domain_free(), which accepts one that is all zero.
  */
 int domain_alloc(struct ibv_pd *pd, size_t size, enum domain_resource type,

@@ -1,5 +1,5 @@
 /*
- * What a fault on demand does to a verb
+ * The effect of a fault on demand on a verb
  */
 #include "shim/soft/verbs/enter.h"
 
@@ -29,7 +29,7 @@ int enter_fault(const char *verb)
 		wait_for(fault.ns);
 		break;
 	case FAULT_EVENT:
-		port_tell(1, fault.value);
+		port_notify(1, fault.value);
 		break;
 	case FAULT_PORT:
 		port_change(1, fault.value, fault.ns);

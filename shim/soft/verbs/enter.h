@@ -1,21 +1,21 @@
 #pragma once
 /*
- * How each verb begins, and how it fails.
+ * The beginning of each verb, and its failures.
  */
 #include <errno.h>
 
 #include "shim/soft/transport/fault.h"
 #include "shim/soft/transport/objects.h"
 
-/* A function for programs. Never call one from inside. */
+/* A function for programs. Never call one from inside the library. */
 #define EXPORT __attribute__((visibility("default")))
 
 /* Apply the fault for this call of a verb: its errno, or 0. */
 int enter_fault(const char *verb);
 
 /*
- * How each verb begins: 0, or the errno with which it ends before it does anything. @verb is its
- * name without ibv_; extended forms have the name of the plain one.
+ * Called at the beginning of each verb: 0, or the errno with which it fails before it does
+ * anything. @verb is its name without ibv_; extended forms have the name of the plain one.
  */
 static inline int soft_enter(struct ibv_context *context, const char *verb)
 {
@@ -25,7 +25,7 @@ static inline int soft_enter(struct ibv_context *context, const char *verb)
 }
 
 /*
- * For verbs that need nothing of the context: a child may use an inherited context, as with the
+ * For verbs that use nothing of the context: a child may use an inherited context, as with the
  * kernel's file.
  */
 static inline int soft_enter_inherited(struct ibv_context *context, const char *verb)

@@ -2,8 +2,8 @@
  * Completion channels and events
  *
  * Both kinds of event come through a pipe (pipe.c), as records that name an object by slot and
- * serial number. A record whose object is gone is skipped; destroying an object removes its records
- * from the pipe, and waits until the program has acknowledged those that it got.
+ * serial number. A record whose object was destroyed is skipped; destroying an object removes its
+ * records from the pipe, and waits until the program has acknowledged those that it got.
  */
 #include "shim/soft/verbs/event.h"
 
@@ -56,8 +56,8 @@ static bool is_record(const struct pipe_event *event)
 }
 
 /*
- * One record; -1 and errno as of read(2). Any process of this user can write into the pipe: garbage
- * is skipped, byte by byte.
+ * Read one record; -1 and errno as of read(2). Any process of this user can write into the pipe:
+ * garbage is skipped, byte by byte.
  */
 static int next_event(int fd, struct pipe_event *event)
 {

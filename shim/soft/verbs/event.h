@@ -1,6 +1,6 @@
 #pragma once
 /*
- * What the destruction of objects needs to know about events.
+ * Waiting for event acknowledgements when objects are destroyed.
  */
 #include "shim/soft/transport/objects.h"
 

@@ -1,9 +1,9 @@
 /*
  * Flow rules
  *
- * A rule has values and masks for the fields of a packet, and names the headers that must be there.
- * It lies in the segment of the process that created it, so that all senders can match it; its
- * queue pair is a member of the group of all that have rules (mcast.c).
+ * A rule has values and masks for the fields of a packet, and the headers that must be present. It
+ * is in the segment of the process that created it, so that all senders can match it; its queue
+ * pair is a member of the group of all that have rules (mcast.c).
  *
  * Source: ibv_create_flow(3). Tunnels, ESP and the actions of ibv_create_flow_action() are not
  * supported.
@@ -152,7 +152,7 @@ static void add_spec(struct shm_flow *rule, const struct ibv_flow_spec *spec,
 	}
 }
 
-/* Copy a specification: they follow one another without alignment. */
+/* Copy a specification: they are consecutive, without alignment. */
 static void copy_spec(const uint8_t *at, struct ibv_flow_spec *spec)
 {
 	size_t size;
@@ -221,7 +221,7 @@ static int fill_rule(struct soft_qp *qp, const struct ibv_flow_attr *attr, struc
 	return read_specs(attr, rule, counters);
 }
 
-/* Under the object mutex. */
+/* With the object mutex held. */
 static int take_slot(struct soft_flow *flow, const struct shm_flow *rule)
 {
 	int slot = soft_slot(flows, SHM_FLOW_MAX, &next_slot);
@@ -272,7 +272,7 @@ struct ibv_flow *soft_create_flow(struct ibv_qp *qp, struct ibv_flow_attr *attr)
 	return &flow->flow;
 }
 
-/* Under the object mutex. */
+/* With the object mutex held. */
 static void withdraw_flow(struct soft_flow *flow)
 {
 	struct shm_flow *shm = flow->shm;

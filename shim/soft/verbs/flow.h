@@ -1,10 +1,10 @@
 #pragma once
 /*
- * Flow rules: which Ethernet packets go where.
+ * Flow rules: the destinations of Ethernet packets.
  */
 #include "shim/soft/transport/objects.h"
 
-/* What all rules of @counters have counted so far; under the object mutex. */
+/* The sum of all rules of @counters so far; with the object mutex held. */
 void flow_count(const struct soft_counters *counters, uint64_t *packets, uint64_t *bytes);
 
 struct ibv_flow *soft_create_flow(struct ibv_qp *qp, struct ibv_flow_attr *attr);

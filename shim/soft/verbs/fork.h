@@ -1,8 +1,8 @@
 #pragma once
 /*
- * Fork support, as programs see it.
+ * Fork support: the verbs for it.
  */
 #include <stdbool.h>
 
-/* Are registered pages kept from children, as on older kernels? */
+/* Are registered pages excluded from children, as on older kernels? */
 bool fork_is_kept_from(void);

@@ -1,15 +1,14 @@
 /*
  * Imports: one object under several pointers
  *
- * The command file of a context is a memory file: the inode of a duplicate descriptor leads back to
+ * The command file of a context is a memory file: the inode of a duplicate descriptor identifies
  * the context. Contexts of the same file see each other's objects by their numbers. An object lives
  * until it is destroyed through any of its pointers, or until the last of these contexts is closed.
  *
  * Another process recognises the descriptor, but a context's memory, queues and keys belong to the
  * process that opened the device: EOPNOTSUPP.
  *
- * Source: ibv_import_device(3), ibv_import_pd(3), ibv_import_mr(3),
- * ibv_import_dm(3).
+ * Source: ibv_import_device(3), ibv_import_pd(3), ibv_import_mr(3), ibv_import_dm(3).
  */
 #include <stdlib.h>
 
@@ -50,7 +49,7 @@ EXPORT struct ibv_pd *ibv_import_pd(struct ibv_context *context, uint32_t pd_han
 	return pd ? &pd->pd : NULL;
 }
 
-/* True if the structure can be freed: the object has another one, or is gone. */
+/* True if the structure can be freed: the object has another one, or was destroyed. */
 static bool part_twins(struct soft_twin *twin, bool alive, bool busy)
 {
 	if (busy || (alive && soft_twin_alone(twin))) {

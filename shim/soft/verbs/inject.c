@@ -1,12 +1,12 @@
 /*
- * Faults that the program itself asks for
+ * Faults that the program itself requests
  *
- * They are for programs that know at which request or call an error is due, as a replay does: a
- * rule in a file counts operations from the beginning, and so cannot name one.
+ * They are for programs that know which request or call must fail, like a replay: a rule in a file
+ * counts operations from the beginning, and cannot select such a request.
  *
  * A request is named by its position in the send queue, which is known before it is posted.
  *
- * Not here: what a fault does to a request (sq_fault.c) and to a verb (enter.c).
+ * Not here: the effect of a fault on a request (sq_fault.c) and on a verb (enter.c).
  */
 #include "shim/soft/verbs/inject.h"
 
@@ -28,7 +28,7 @@ bool inject_port_down(struct ibv_context *context, uint8_t port)
 	return __atomic_load_n(&to_context(context)->ports_down, __ATOMIC_RELAXED) & port_bit(port);
 }
 
-/* The position of the next request that is posted to queue pair @qpn. */
+/* The position of the next request to be posted to queue pair @qpn. */
 static bool find_position(uint32_t qpn, uint32_t *ret_pos)
 {
 	bool found = false;
@@ -96,7 +96,7 @@ static int raise_qp(struct soft_qp *qp, enum ibv_event_type type)
 		if (taken)
 			lock_drop(&qp->sq.lock);
 	}
-	own_qp_tell(qp, type);
+	own_qp_notify(qp, type);
 	return 0;
 }
 

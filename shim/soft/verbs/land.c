@@ -1,25 +1,26 @@
 /*
- * Payload reaches its buffers though nobody polls
+ * Copying payload to its buffers if the program does not poll
  *
- * The payload of a short message travels beside its completion, and the poll that takes the
- * completion copies it. A program that does not poll has to see it as well: it may watch the bytes
- * themselves, or use a buffer too early. So a thread looks after each completion queue:
+ * The payload of a short message is sent beside its completion, and the poll of the completion
+ * copies it. A program that does not poll must see it, too: it may watch the bytes themselves, or
+ * use a buffer too early. So a thread checks each completion queue:
  *
- *	asleep --(payload travels: its sender wakes the thread)--> awake
+ * 	asleep --(payload is sent: its sender wakes the thread)--> awake
  *
- *	awake, at each look:	entries, and none was taken since the last look
- *					-> copy their payload; senders write to memory from now on
- *				nothing new in QUIET looks
- *					-> asleep
+ * 	awake, at each check:	entries, and none was polled since the last check
+ * 					-> copy their payload; senders write to memory from now on
+ * 				nothing new in QUIET checks
+ * 					-> asleep
  *
- * The next poll that takes an entry lets payload travel again, and so does falling asleep.
+ * After the next poll of an entry, payload is sent with completions again, and also after falling
+ * asleep.
  *
- * Where entries are polled at once, as in a ping-pong, the thread finds nothing to do, takes no
- * lock of a poll, and costs a look each PERIOD_MAX. Without the thread, senders write all payload
- * to memory (shm_cq.written).
+ * If entries are polled at once, as in a ping-pong, the thread finds nothing to do, takes no lock
+ * of a poll, and costs a check every PERIOD_MAX. Without the thread, senders write all payload to
+ * memory (shm_cq.written).
  *
- * It stores into the program's memory by system calls: a page that is not mapped any more is an
- * error there, and no signal.
+ * It stores into the program's memory by system calls: an unmapped page then causes an error, not a
+ * signal.
  */
 #include "shim/soft/verbs/land.h"
 
@@ -34,12 +35,12 @@
 #include "shim/soft/verbs/poll.h"
 
 enum {
-	PERIOD_MIN = 100000, /* ns; it doubles up to */
+	PERIOD_MIN = 100000, /* ns; doubled up to */
 	PERIOD_MAX = 3200000,
 	QUIET = 8,
 };
 
-/* Under the object mutex. */
+/* Protected by the object mutex. */
 static pthread_t lander;
 static bool running;
 static uint16_t awake[SHM_CQ_MAX]; /* slots */
@@ -47,7 +48,7 @@ static unsigned int num_awake;
 
 static bool stopping;
 
-/* False if something has come meanwhile, or somebody is adding. */
+/* False if an entry was added meanwhile, or is being added. */
 static bool put_to_sleep(struct soft_cq *cq)
 {
 	bool sleeps;
@@ -83,7 +84,7 @@ static bool look_at(struct soft_cq *cq)
 	return l->quiet < QUIET || (cons != prod && cq->shm->landed != prod) || !put_to_sleep(cq);
 }
 
-/* Under the object mutex, as the next. */
+/* With the object mutex held, like the next function. */
 static void look_at_all(void)
 {
 	unsigned int i, left = 0;
@@ -112,7 +113,7 @@ static void find_awake(void)
 	}
 }
 
-/* RDMA must not overtake what has not landed. */
+/* RDMA must not overtake payload in flight. */
 static void land_now(void)
 {
 	unsigned int i;
@@ -122,7 +123,7 @@ static void land_now(void)
 			poll_land_new(soft_cqs[awake[i]]);
 }
 
-/* Until a sender calls, or until @next (ns; 0: for ever). */
+/* Until a sender calls, or until @next (ns; 0: without limit). */
 static void sleep_until(uint32_t seen, uint64_t next)
 {
 	uint64_t now = next ? process_now() : 0;
@@ -169,7 +170,7 @@ static void *run_lander(void *unused)
 	return unused;
 }
 
-/* Let payload travel to all queues that there are. */
+/* Let payload be sent with completions on all existing queues. */
 static void start_locked(void)
 {
 	unsigned int i;

@@ -1,13 +1,13 @@
 #pragma once
 /*
- * Payload reaches its buffers though nobody polls. Any thread.
+ * Copies in-flight payload to its buffers if the program does not poll. Any thread.
  */
 #include "shim/soft/fabric/peer.h"
 
-/* We connect to @peer, or to any (NULL): its messages to us may carry payload from now on. */
+/* A connection to @peer, or to any (NULL): its messages may carry payload from now on. */
 void land_expect(const struct peer *peer);
 
-/* Is there a thread that brings payload in? Under the object mutex. */
+/* Is the copying thread running? With the object mutex held. */
 bool land_runs(void);
 
 /* The last context is closed: end the thread. Without the object mutex. */

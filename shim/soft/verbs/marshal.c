@@ -11,7 +11,7 @@
 
 #include "shim/soft/verbs/enter.h"
 
-/* Not in a header that can be included together with verbs.h. */
+/* In no header that can be included together with verbs.h. */
 void ibv_copy_ah_attr_from_kern(struct ibv_ah_attr *to, struct ib_uverbs_ah_attr *from);
 void ibv_copy_qp_attr_from_kern(struct ibv_qp_attr *to, struct ib_uverbs_qp_attr *from);
 void ibv_copy_path_rec_from_kern(struct ibv_sa_path_rec *to, struct ib_user_path_rec *from);

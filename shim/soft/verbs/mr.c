@@ -6,8 +6,8 @@
  * they are used (copy_list.c); a region at address 0 with the greatest length is the whole address
  * space (implicit).
  *
- * Deregistering first removes the keys, then waits for all who may have found them: payload that is
- * still on its way to the buffers is copied there, and the locks of each queue pair are taken once.
+ * Deregistering first removes the keys, then waits for all that may have found them: payload in
+ * flight to the buffers is copied, and the locks of each queue pair are taken once.
  *
  * Not here: ibv_rereg_mr() (rereg.c), imports (import.c).
  */
@@ -66,7 +66,7 @@ int mr_check_memory(const struct mr_range *range)
 		return range->iova || huge || !(odp & IBV_ODP_SUPPORT_IMPLICIT) ? EINVAL : 0;
 	if (from + range->length < from || range->length > profile_limits()->max_mr_size)
 		return EINVAL;
-	/* as the kernel, which has no page to pin then */
+	/* like the kernel, which has no page to pin then */
 	if (!range->length && !(from % sysconf(_SC_PAGESIZE)))
 		return EINVAL;
 	if (!(range->access & IBV_ACCESS_ON_DEMAND))
@@ -75,7 +75,7 @@ int mr_check_memory(const struct mr_range *range)
 	return huge && !pages_are_huge(range->memory, range->length) ? EINVAL : 0;
 }
 
-/* A slot that is used again gets other keys; key.h describes their parts. */
+/* A reused slot gets other keys; key.h describes their parts. */
 void mr_rekey(struct soft_mr *mr)
 {
 	static uint16_t generation[SHM_MR_MAX];
@@ -102,8 +102,8 @@ static void wait_for(struct lock *lock)
 }
 
 /*
- * Wait until nobody uses a key that was found before; under the object mutex. A peer that delivers
- * through an XRC queue pair holds the lock of our shared queue.
+ * Wait until no request uses a key that was found before; with the object mutex held. A peer that
+ * delivers through an XRC queue pair holds the lock of the shared queue.
  */
 static void wait_for_users(void)
 {
@@ -201,7 +201,7 @@ static uint64_t pages_of(uint64_t addr, uint64_t length, uint32_t access)
 	return ((addr + length - 1) / page - addr / page + 1) * page;
 }
 
-/* As the kernel counts for who has no CAP_IPC_LOCK, with VERBATIM_SOFT_MEMLOCK. 0 or ENOMEM. */
+/* The same limit as in the kernel without CAP_IPC_LOCK, with VERBATIM_SOFT_MEMLOCK. 0 or ENOMEM. */
 static int check_memlock(const struct mr_range *range)
 {
 	uint64_t pinned = pages_of((uintptr_t)range->memory, range->length, range->access);
@@ -276,7 +276,7 @@ struct ibv_mr *soft_alloc_null_mr(struct ibv_pd *pd)
 	return mr ? &mr->mr : NULL;
 }
 
-/* Destroy the object, not the structures; under the object mutex. */
+/* Destroy the object, not the structures; with the object mutex held. */
 static void destroy_mr(struct soft_mr *mr)
 {
 	struct soft_twin *t = &mr->twin;

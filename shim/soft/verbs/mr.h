@@ -1,14 +1,14 @@
 #pragma once
 /*
- * Memory regions: what registering and changing them have in common.
+ * Memory regions: functions for registering and changing them.
  */
 #include "shim/soft/transport/objects.h"
 #include "shim/soft/fabric/key.h"
 
-/* What is to be registered. */
+/* The range to be registered. */
 struct mr_range {
 	void *addr;   /* as the program sees it */
-	void *memory; /* where it lies in this process */
+	void *memory; /* its address in this process */
 	size_t length;
 	uint64_t iova;
 	uint32_t access; /* enum ibv_access_flags, SHM_MR_NULL */
@@ -17,27 +17,30 @@ struct mr_range {
 /* 0 or EINVAL. */
 int mr_check_access(unsigned int access);
 
-/* Bring its pages in, unless they come on demand. 0, EFAULT or EINVAL. */
+/* Fault its pages in, unless it is on demand. 0, EFAULT or EINVAL. */
 int mr_check_memory(const struct mr_range *range);
 
 /* A region with new keys, or NULL and errno. The range is not checked. */
 struct soft_mr *mr_new(struct ibv_pd *pd, const struct mr_range *range);
 
-/* ibv_reg_mr_iova2() and ibv_reg_dmabuf_mr(), from inside. */
+/* ibv_reg_mr_iova2() and ibv_reg_dmabuf_mr(), for internal calls. */
 struct ibv_mr *mr_reg(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
 		      unsigned int access);
 struct ibv_mr *mr_reg_dmabuf(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova,
 			     int fd, int access);
 
 /*
- * Remove the keys and wait for all who may use them; and set them again, after mr_rekey() new ones.
- * Under the object mutex.
+ * Remove the keys and wait for all their users; and set them again, after mr_rekey() new ones. With
+ * the object mutex held.
  */
 void mr_withdraw(struct soft_mr *mr);
 void mr_rekey(struct soft_mr *mr);
 void mr_publish(struct soft_mr *mr);
 
-/* @mr is going to be freed, so @other of its ring stands for the object. Under the object mutex. */
+/*
+ * @mr is going to be freed, so @other of its ring represents the object. With the object mutex
+ * held.
+ */
 void mr_represent(struct soft_mr *mr, struct soft_mr *other);
 
 struct ibv_mr *soft_alloc_null_mr(struct ibv_pd *pd);

@@ -1,9 +1,9 @@
 /*
- * Memory windows, as programs have them
+ * Memory windows: the verbs for them
  *
  * Source: ibv_alloc_mw(3), ibv_bind_mw(3).
  *
- * Not here: what a window is, and how it is bound (window.c).
+ * Not here: the representation of a window, and its binding (window.c).
  */
 #include "shim/soft/verbs/mw.h"
 

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Memory windows, as programs have them.
+ * Memory windows: the verbs for them.
  */
 #include "shim/soft/transport/objects.h"
 

@@ -2,8 +2,8 @@
 /*
  * The verbs that rdma-core 44 lacks, IBVERBS_1.15 to 1.18, and their structures
  *
- * A newer <infiniband/verbs.h> declares them too, so here each has a name of ours in C, and the
- * library's in the object file. The structures are laid out as in rdma-core 65.
+ * A newer <infiniband/verbs.h> declares them too, so each has a different name in C, and the
+ * library's in the object file. The structures have the layout of rdma-core 65.
  */
 #include <infiniband/verbs.h>
 

@@ -3,8 +3,8 @@
  * The private version nodes of libibverbs, of all releases of rdma-core
  *
  * The node is renamed whenever a function in it changes, and a release has one of them. A program
- * or provider names the node of the release that it was built for, so a symbol that any of them
- * imports is here in each.
+ * or provider refers to the node of the release that it was built for, so each imported symbol is
+ * defined in all of them.
  *
  * Source: IBVERBS_PABI_VERSION in rdma-core's CMakeLists.txt, 24.0 to 65.0.
  */

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Protection domains by their number. Under the object mutex.
+ * Protection domains by their number. With the object mutex held.
  */
 #include "shim/soft/transport/objects.h"
 

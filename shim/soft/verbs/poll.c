@@ -1,5 +1,5 @@
 /*
- * Polling: take an entry, copy its payload, free the slot of its request
+ * Polling: removing an entry, copying its payload, freeing the slot of its request
  *
  * An empty queue costs one load, of the next entry's sequence number. Polls exclude each other with
  * a lock of this process, which processes that add entries do not take.
@@ -44,7 +44,7 @@ static struct soft_srq *srq_of(const struct shm_cqe *cqe)
 				      : NULL;
 }
 
-/* So many of the first bytes of the message were not sent. */
+/* This many of the first bytes of the message were not sent. */
 static uint32_t absent_bytes(const struct shm_cqe *cqe)
 {
 	return unlikely(cqe->flags & SHM_CQE_DATAGRAM) && !(cqe->wc_flags & IBV_WC_GRH)
@@ -52,15 +52,15 @@ static uint32_t absent_bytes(const struct shm_cqe *cqe)
 		       : 0;
 }
 
-/* The payload that came with an entry, read once: peers can write there. */
+/* The payload that came with an entry, read once: peers can write to it. */
 struct payload {
 	const uint8_t *from;
 	uint32_t byte_len;
-	uint32_t absent; /* so many of the first were not sent */
-	bool unasked;    /* no poll brings it in: the memory may be gone */
+	uint32_t absent; /* this many of the first bytes were not sent */
+	bool unasked;    /* not copied by a poll: the memory may be unmapped */
 };
 
-/* False if a peer wrote nonsense. */
+/* False if a peer wrote invalid data. */
 static bool find_payload(struct soft_cq *cq, const struct shm_cqe *cqe, struct payload *p)
 {
 	uint32_t at = __atomic_load_n(&cqe->bounce, __ATOMIC_RELAXED) % SHM_BOUNCE;
@@ -83,7 +83,7 @@ static void land_in(const struct rq *rq, uint32_t pd, uint32_t slot, const struc
 	struct shm_wqe *wqe;
 
 	if (unlikely(!rq->wqes))
-		return;           /* it uses a shared queue: a peer wrote nonsense */
+		return;           /* it uses a shared queue: a peer wrote invalid data */
 	if (unlikely(p->unasked)) /* pairs with the store of rq_publish(), in another thread */
 		(void)__atomic_load_n(&rq->shm->prod, __ATOMIC_ACQUIRE);
 	wqe = rq_wqe(rq, slot);
@@ -98,7 +98,7 @@ static void land_in(const struct rq *rq, uint32_t pd, uint32_t slot, const struc
 		copy_list_scatter(&to, p->from, p->byte_len - p->absent);
 }
 
-/* A shared queue may grow meanwhile, and its requests move. */
+/* A shared queue may grow meanwhile, which moves its requests. */
 static void land_shared(struct soft_srq *srq, uint32_t slot, const struct payload *p)
 {
 	lock_take(&srq->posting);
@@ -139,7 +139,7 @@ static void retire_shared(struct soft_srq *srq, uint32_t slot)
 static void retire_tag(struct soft_srq *srq, const struct shm_cqe *cqe)
 {
 	if (!srq->tags)
-		return; /* a peer wrote nonsense */
+		return; /* a peer wrote invalid data */
 	lock_take(&srq->posting);
 	tag_list_retire(srq->tags, cqe);
 	lock_drop(&srq->posting);
@@ -209,7 +209,7 @@ static inline void step_over(struct soft_cq *cq, const struct shm_cqe *cqe)
 {
 	if (cqe->where == SHM_BOUNCED)
 		free_bounced(cq, cqe);
-	/* an entry of our own may contain undefined data of the program */
+	/* an entry of this process may contain undefined data of the program */
 	memcheck_defined(cqe, offsetof(struct shm_cqe, data));
 	set_cons(cq, cq->cons + 1);
 }
@@ -226,7 +226,7 @@ static inline bool looks_empty(struct soft_cq *cq)
 	return !is_valid(entry_at(cq, pos), pos);
 }
 
-/* Try what waits, if there is anything. Returns whether there was. */
+/* Retry waiting requests, if there are any. Returns whether there were. */
 static inline bool try_pending(void)
 {
 	if (likely(!pending_any()))
@@ -249,7 +249,7 @@ static ALWAYS_INLINE struct shm_cqe *next_entry(struct soft_cq *cq)
 	if (!is_valid(cqe, cq->cons))
 		return NULL;
 	qp = qp_of(cqe);
-	/* not stored in the entry: that would move its cache line from the writer */
+	/* not stored in the entry: that would take its cache line from the writer */
 	if (!is_landed(cqe))
 		land_payload(cq, cqe, qp, false);
 	retire_request(cqe, qp);
@@ -333,7 +333,7 @@ static void move_up(struct soft_cq *cq, struct shm_cqe *cqe, struct shm_cqe *to)
 		cq->current = to;
 }
 
-/* Purged entries must not take room, so the others before @end move up. */
+/* Purged entries must not take up space, so the others before @end are moved. */
 static void close_gaps(struct soft_cq *cq, uint32_t end)
 {
 	struct shm_cqe last_dead = { .where = SHM_LANDED }, *cqe;
@@ -356,8 +356,8 @@ static void close_gaps(struct soft_cq *cq, uint32_t end)
 typedef void visit_fn(struct soft_cq *cq, struct shm_cqe *cqe, void *arg);
 
 /*
- * Visit all entries that were not polled yet. Programs destroy things
- * between ibv_start_poll() and ibv_end_poll(), where they hold the lock.
+ * Visit all entries that were not polled yet. Programs destroy objects between ibv_start_poll() and
+ * ibv_end_poll(), where they hold the lock.
  */
 static void visit_entries(struct soft_cq *cq, visit_fn *fn, void *arg)
 {
@@ -438,7 +438,7 @@ void poll_land_new(struct soft_cq *cq)
 
 	if (!lock_try(&cq->polling))
 		return;
-	/* a peer can write any number there */
+	/* a peer can write any number to it */
 	if ((int32_t)(pos - cq->cons) < 0 || pos - cq->cons > cq->ring.mask + 1)
 		pos = cq->cons;
 	for (; is_valid(entry_at(cq, pos), pos); pos++)

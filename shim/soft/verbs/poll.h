@@ -21,12 +21,12 @@ static inline bool poll_take(struct soft_cq *cq)
 	return true;
 }
 
-/* Is the queue empty, with nothing that waits? */
+/* Is the queue empty, and does nothing wait? */
 bool poll_is_vain(struct soft_cq *cq);
 
 /*
- * The next entry, or NULL, under the lock: its payload is copied, and the slot of its request is
- * free. It stays valid until poll_step().
+ * The next entry, or NULL, with the lock held: its payload is copied, and the slot of its request
+ * is free. It stays valid until poll_step().
  */
 struct shm_cqe *poll_entry(struct soft_cq *cq);
 void poll_step(struct soft_cq *cq, const struct shm_cqe *cqe);
@@ -37,13 +37,13 @@ void poll_purge(struct soft_cq *cq, uint32_t qpn);
 /* Drop completions of receive requests of @srq. */
 void poll_purge_srq(struct soft_cq *cq, struct soft_srq *srq);
 
-/* Copy all payload to its buffers: a memory region is going away. */
+/* Copy all payload to its buffers: a memory region will be removed. */
 void poll_land_all(struct soft_cq *cq);
 
-/* Shall senders write payload to memory? */
+/* Should senders write payload to memory? */
 void poll_set_written(struct soft_cq *cq, bool written);
 
-/* Entries were taken: payload may travel again. */
+/* Entries were polled: payload may be sent with entries again. */
 static inline void poll_goes_on(struct soft_cq *cq)
 {
 	if (unlikely(__atomic_load_n(&cq->written, __ATOMIC_RELAXED)))
@@ -51,7 +51,7 @@ static inline void poll_goes_on(struct soft_cq *cq)
 }
 
 /*
- * Copy the payload of entries that came since the last call, unless somebody polls. From a thread
- * that the program does not know.
+ * Copy the payload of entries added since the last call, unless another thread polls. Called from
+ * the device's own thread.
  */
 void poll_land_new(struct soft_cq *cq);

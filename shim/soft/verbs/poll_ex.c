@@ -1,9 +1,9 @@
 /*
  * Extended polls: start, next ... end, and a function for each field
  *
- * The thread holds the lock of polls from start to end. The current entry keeps its place in the
- * ring until the next one or the end. There is a function only for fields that were asked for;
- * fields of an error completion that are not valid are noise in strict mode.
+ * The thread holds the lock of polls from start to end. The current entry stays in the ring until
+ * the next one or the end. There is a function only for fields that were requested; fields of an
+ * error completion that are not valid are noise in strict mode.
  *
  * Source: ibv_create_cq_ex(3).
  */
@@ -140,14 +140,14 @@ static uint32_t read_flow_tag(struct ibv_cq_ex *ex)
 	return cqe->flags & SHM_CQE_TAGGED ? cqe->imm : 0;
 }
 
-/* Tags stay in the packet: none is taken out of it. */
+/* Tags stay in the packet. */
 static uint16_t read_cvlan(struct ibv_cq_ex *ex)
 {
 	(void)ex;
 	return 0;
 }
 
-/* Of a message that a tagged buffer got; else 0. */
+/* For a message received by a tagged buffer; else 0. */
 static void read_tm_info(struct ibv_cq_ex *ex, struct ibv_wc_tm_info *info)
 {
 	const struct shm_cqe *cqe = cq_of(ex)->shown;

@@ -1,10 +1,10 @@
 /*
  * Posting send requests
  *
- * A request is written into the slot at head and accepted, one by one. The
- * builders (wr.c) fill theirs with the same functions.
+ * A request is written into the slot at head and accepted, one by one. The builders (wr.c) fill
+ * theirs with the same functions.
  *
- * Source: ibv_post_send(3); which transport has what: ibv_wr_post(3).
+ * Source: ibv_post_send(3); opcodes of each transport: ibv_wr_post(3).
  */
 #include "shim/soft/verbs/post.h"
 
@@ -113,7 +113,7 @@ static int set_target(const struct soft_qp *qp, struct soft_wr *to, const struct
 	}
 }
 
-/* Neither a window nor its key is data. */
+/* A window and its key are not data. */
 static bool has_data(const struct ibv_send_wr *wr)
 {
 	return wr->opcode != IBV_WR_BIND_MW && wr->opcode != IBV_WR_LOCAL_INV;

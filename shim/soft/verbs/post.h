@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Posting send requests: what classic posts and builders share.
+ * Posting send requests: shared by classic posts and builders.
  */
 #include <errno.h>
 

@@ -1,11 +1,11 @@
 /*
- * What providers import from the private version node of libibverbs
+ * Symbols that providers import from the private version node of libibverbs
  *
  * With the drop-in, providers load with these and register drivers that are never used. The preload
  * is linked without this file: providers use the real library beside it.
  *
- * The node's name changes with what is in it. Each node has all symbols here, under one name or the
- * other, so that a provider of any rdma-core loads.
+ * The node's name changes with its contents. Each of these nodes has all symbols, so that a
+ * provider of any rdma-core loads.
  */
 #include "shim/soft/transport/objects.h"
 
@@ -98,7 +98,7 @@
 	V(verbs_init_cq)
 /* clang-format on */
 
-/* Newer headers declare some of them, so ours have names of their own in C. */
+/* Newer headers declare some of them, so the C names differ. */
 #define PRIVATE(name) private_##name
 #define DECLARE(type, name)                             \
 	EXPORT type PRIVATE(name)(void) __asm__(#name); \
@@ -129,7 +129,7 @@ NOTHING(ibv_dmabuf_heap_destroy)
 NOTHING(ibv_dmabuf_heap_free)
 /* clang-format on */
 
-/* Of this, the name has the node's number. */
+/* For this one, the name contains the node's number. */
 #define V(node, name)                                                                \
 	EXPORT void private_register_##node(void) __asm__("register_driver_" #node); \
 	EXPORT void private_register_##node(void)                                    \

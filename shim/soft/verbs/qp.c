@@ -1,7 +1,7 @@
 /*
- * Queue pairs: make, query, destroy
+ * Queue pairs: create, query, destroy
  *
- * A queue pair's receive queue and state lie in the segment; its send queue is private, since only
+ * A queue pair's receive queue and state are in the segment; its send queue is private, since only
  * its own process executes it.
  *
  * Not here: ibv_create_qp() (create_qp.c), ibv_modify_qp() (qp_state.c).
@@ -34,8 +34,8 @@
 #include "shim/soft/verbs/xrc_qp.h"
 
 /*
- * VERBATIM_SOFT_LEAVE: as devices do that do not look through their completion queues, and give a
- * number that is free at once.
+ * VERBATIM_SOFT_LEAVE: like devices that do not purge their completion queues, and reuse a free
+ * number at once.
  */
 static bool leaves_completions(void)
 {
@@ -198,7 +198,7 @@ EXPORT int ibv_query_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int attr_
 	bool taken;
 	int err;
 
-	(void)attr_mask; /* attributes that were not asked for may be returned, too */
+	(void)attr_mask; /* attributes that were not requested may be returned, too */
 	err = soft_enter(ibqp->context, "query_qp");
 	if (err)
 		return err;
@@ -280,7 +280,7 @@ EXPORT int ibv_destroy_qp(struct ibv_qp *ibqp)
 	return 0;
 }
 
-/* What a stopped process uses stays until the segment goes. */
+/* Memory that a stopped process uses is not freed before the segment is. */
 static void close_qp(struct soft_qp *qp)
 {
 	if (!lock_is_stuck(&qp->shm->rq.lock)) {

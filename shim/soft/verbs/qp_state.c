@@ -1,8 +1,8 @@
 /*
  * The state machine of queue pairs
  *
- * One table has the transports, the old and the new state, and the attributes that must and may be
- * given. Anything else is EINVAL and changes nothing. Any state may go to RESET or ERR, without
+ * One table has the transports, the old and the new state, and the required and allowed attributes.
+ * Anything else is EINVAL and changes nothing. Any state may change to RESET or ERR, without
  * attributes, except RESET to ERR.
  *
  * No transition leads to SQE: the send queue of a UC or UD queue pair enters it when it fails.
@@ -152,7 +152,7 @@ bool qp_may_go(enum ibv_qp_type type, enum ibv_qp_state from, enum ibv_qp_state 
 	return false;
 }
 
-/* Attributes that belong to the other end of XRC, which are ignored. */
+/* Attributes of the other end of XRC, which are ignored. */
 static int ignored_attrs(enum ibv_qp_type type)
 {
 	switch (type) {
@@ -184,7 +184,7 @@ static int check_path(const struct ibv_ah_attr *path)
 	return port_is_roce(path->port_num) && !port_has_gid(&path->grh.dgid) ? ETIMEDOUT : 0;
 }
 
-/* As with mlx5, raw packets alone have one. */
+/* As with mlx5, only raw packets have one. */
 static bool rate_is_valid(uint32_t rate)
 {
 	const struct ibv_packet_pacing_caps *caps = &profile_get()->attr.packet_pacing_caps;
@@ -274,7 +274,7 @@ static void merge_limits(struct ibv_qp_attr *to, const struct ibv_qp_attr *attr,
 		to->max_dest_rd_atomic = attr->max_dest_rd_atomic;
 }
 
-/* What peers must see of it; under the queue pair's lock. */
+/* Publish the attributes that peers need; with the queue pair's lock held. */
 static void publish_attrs(struct soft_qp *qp)
 {
 	struct shm_qp *shm = qp->shm;
@@ -313,7 +313,7 @@ static void begin_drain(struct soft_qp *qp)
 		sq_drained(qp);
 }
 
-/* The process of the peer may ask us to copy, and its payload travels. */
+/* The process of the peer may request copies, and may send payload with completions. */
 static void expect_peer(const struct soft_qp *qp)
 {
 	struct peer *peer;
@@ -398,7 +398,7 @@ static int modify_locked(struct soft_qp *qp, const struct ibv_qp_attr *attr, int
 	if (!qp_may_go(qp->ex.qp_base.qp_type, from, to, mask))
 		return EINVAL;
 	err = check_values(qp, attr, mask);
-	if (!err) /* a fault is for what would not fail anyway */
+	if (!err) /* a fault applies only to calls that would not fail anyway */
 		err = soft_enter(qp->ex.qp_base.context, verb);
 	if (err)
 		return err;

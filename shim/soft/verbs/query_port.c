@@ -1,5 +1,5 @@
 /*
- * What programs can ask of the ports
+ * Queries of the ports
  */
 
 #include "shim/soft/verbs/query_port.h"
@@ -44,7 +44,7 @@ int soft_query_port(struct ibv_context *context, uint8_t port_num, struct ibv_po
 	return 0;
 }
 
-/* The old structure ends behind link_layer: 48 bytes. */
+/* The old structure ends after link_layer: 48 bytes. */
 EXPORT int(ibv_query_port)(struct ibv_context *context, uint8_t port_num,
 			   struct _compat_ibv_port_attr *attr)
 {
@@ -71,7 +71,7 @@ static unsigned int count_lanes(uint8_t active_width)
 	}
 }
 
-/* The effective bandwidth of a port that is down is none. */
+/* The effective bandwidth of a port that is down is 0. */
 int soft_query_port_speed(struct ibv_context *context, uint32_t port_num, uint64_t *speed)
 {
 	struct ibv_port_attr attr;

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * What programs ask of the ports.
+ * Queries of the ports.
  */
 #include "shim/soft/transport/objects.h"
 

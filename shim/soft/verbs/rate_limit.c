@@ -2,7 +2,7 @@
  * Rate limits: ibv_modify_qp_rate_limit()
  *
  * Like ibv_modify_qp() with IBV_QP_RATE_LIMIT, and the size of bursts. The typical size of packets
- * is taken, and needs no attention: requests are packets.
+ * is accepted and ignored: requests are packets.
  *
  * Source: ibv_modify_qp_rate_limit(3).
  */

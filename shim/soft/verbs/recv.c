@@ -1,11 +1,10 @@
 /*
  * Posting receive requests
  *
- * On a queue pair in the error state a request is flushed at once. The state
- * may change while we post: whoever changes it flushes what is published
- * before, we flush what is published after, so publishing and reading the
- * state are sequentially consistent, as are the two on the other side
- * (deliver_fail()).
+ * On a queue pair in the error state a request is flushed at once. The state may change during a
+ * post: the thread that changes it flushes requests published before, the posting thread those
+ * published after, so publishing and reading the state are sequentially consistent, as are the
+ * corresponding two operations in deliver_fail().
  */
 #include "shim/soft/verbs/recv.h"
 

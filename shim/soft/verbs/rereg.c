@@ -1,15 +1,15 @@
 /*
  * Changing a memory region
  *
- * The error says whether the region is still valid: ibv_rereg_mr(3). Wrong arguments leave it as it
- * was. An error that a driver would find while it executes the command (missing pages, access flags
- * that exclude each other) costs the region its keys: "MR shouldn't be used".
+ * The error says whether the region is still valid: ibv_rereg_mr(3). Wrong arguments leave it
+ * unchanged. After an error that a driver would find while it executes the command (missing pages,
+ * access flags that exclude each other) the region has no keys: "MR shouldn't be used".
  *
  * A change of only access or protection domain keeps the keys, which peers may know; other memory
  * gets other keys.
  *
- * The two errors about fork are for when fork support is enabled (fork.c) and the range to be
- * hidden from, or given back to, children is not mapped.
+ * The two errors about fork occur if fork support is enabled (fork.c) and the range to be hidden
+ * from, or restored for, children is not mapped.
  */
 #include "shim/soft/verbs/mr.h"
 
@@ -51,7 +51,7 @@ static int check_command(struct soft_mr *mr, int flags, const struct mr_range *r
 	return err ? err : mr_check_memory(range);
 }
 
-/* The range that is asked for. */
+/* The requested range. */
 static struct mr_range wanted_range(struct soft_mr *mr, int flags, void *addr, size_t length,
 				    int access)
 {

@@ -1,7 +1,7 @@
 /*
  * Queue pairs that spread packets over work queues
  *
- * Not here: which of them a packet goes to (rss.c).
+ * Not here: selecting the work queue for a packet (rss.c).
  */
 #include "shim/soft/verbs/rss_qp.h"
 
@@ -66,7 +66,7 @@ struct ibv_qp *rss_create_qp(struct ibv_context *context, struct ibv_qp_init_att
 	rss = make_rss(attr);
 	if (!rss)
 		return soft_fail(ENOMEM);
-	/* it never completes anything there */
+	/* required, but never used */
 	basic.send_cq = basic.recv_cq = rss->table->wq[0]->wq.cq;
 	qp = qp_new(attr->pd, &basic);
 	if (!qp) {

@@ -1,9 +1,9 @@
 /*
  * Shared receive queues
  *
- * An XRC shared queue has a number, a domain and a completion queue of its own, since the queue
- * pairs that deliver to it have none. So has one of tag matching (tag_list.c), where all completes
- * that its queue pairs receive.
+ * An XRC shared queue has its own number, domain and completion queue, since the queue pairs that
+ * deliver to it have none. So does one with tag matching (tag_list.c), on which all messages of its
+ * queue pairs complete.
  */
 #include "shim/soft/verbs/srq.h"
 
@@ -69,7 +69,7 @@ static int fill_slot(struct soft_srq *srq, uint32_t slot, const struct ibv_srq_a
 	uint32_t i;
 	int err;
 
-	/* not the queue's lock: see rq_make() */
+	/* the queue's lock is not initialised: see rq_make() */
 	if (segment_reserve(shm, sizeof(*shm)) < 0)
 		return -ENOMEM;
 	memset(shm, 0, offsetof(struct shm_srq, rq));
@@ -185,7 +185,10 @@ static int check_xrc(struct ibv_context *context, const struct ibv_srq_init_attr
 											  : 0;
 }
 
-/* What a type needs beside its PD; more is ignored, as by libmlx5, libmlx4 and librxe. */
+/*
+ * Attributes that a type requires in addition to its PD; others are ignored, as by libmlx5, libmlx4
+ * and librxe.
+ */
 static uint32_t mask_of(enum ibv_srq_type type)
 {
 	switch (type) {
@@ -236,7 +239,7 @@ struct ibv_srq *soft_create_srq_ex(struct ibv_context *context, struct ibv_srq_i
 			type == IBV_SRQT_TM ? &attr->tm_cap : NULL);
 }
 
-/* Those that are not of tag matching have no list. */
+/* Queues without tag matching have no list. */
 int soft_post_srq_ops(struct ibv_srq *ibsrq, struct ibv_ops_wr *wr, struct ibv_ops_wr **bad_wr)
 {
 	struct soft_srq *srq = to_srq(ibsrq);
@@ -375,7 +378,7 @@ static void purge_completions(struct soft_srq *srq)
 			poll_purge_srq(soft_cqs[i], srq);
 }
 
-/* Under the object mutex. */
+/* With the object mutex held. */
 static void withdraw_srq(struct soft_srq *srq)
 {
 	if (srq->xrcd)

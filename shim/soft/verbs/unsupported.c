@@ -1,6 +1,5 @@
 /*
- * Verbs that this device does not have: each answers EOPNOTSUPP, in the way
- * its manual page says
+ * Verbs that this device does not support: each returns EOPNOTSUPP, in the form of its manual page
  *
  * docs/SOFT-DEVICE.md lists them with the reasons.
  */

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * The verbs that answer EOPNOTSUPP.
+ * The verbs that return EOPNOTSUPP.
  */
 #include "shim/soft/transport/objects.h"
 

@@ -1,15 +1,15 @@
 /*
  * The builders: ibv_wr_start() ... ibv_wr_complete()
  *
- *	head              tail
- *	   | built so far   | the next builder's slot
+ * 	head              tail
+ * 	   | built so far   | the next builder's slot
  *
  * Between start and complete the thread holds the lock of the send queue. A builder begins the
- * request in the next slot; setters add to it. Nothing is carried out or visible to others until
+ * request in the next slot; setters add to it. Nothing is executed or visible to others until
  * complete moves head to tail.
  *
- * The first error is kept; from then on requests go to a spare slot, and complete drops all of them
- * and returns the error.
+ * The first error is stored; from then on requests go to a spare slot, and complete drops all of
+ * them and returns the error.
  *
  * Source: ibv_wr_post(3).
  */
@@ -22,7 +22,7 @@
 #include "shim/soft/verbs/enter.h"
 #include "shim/soft/verbs/post.h"
 
-/* The setters that a request may and must have. */
+/* The setters that a request may have, and those that it must have. */
 enum {
 	SET_DATA = 1,
 	SET_UD_ADDR = 2,
@@ -59,7 +59,7 @@ static uint8_t setters_of(const struct soft_qp *qp)
 	}
 }
 
-/* A request that takes no setters. */
+/* A request without setters. */
 static struct soft_wr *begin_bare(struct ibv_qp_ex *ex, uint32_t opcode)
 {
 	struct soft_qp *qp = qp_of(ex);
@@ -185,7 +185,7 @@ static void wr_flush(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr, 
 	wr->swap = level << 8 | type;
 }
 
-/* The request that a setter is for; each is called once. */
+/* The request of a setter; each is called once. */
 static struct soft_wr *set_part(struct ibv_qp_ex *ex, uint8_t setter)
 {
 	struct soft_qp *qp = qp_of(ex);
@@ -311,7 +311,7 @@ static void wr_abort(struct ibv_qp_ex *ex)
 		end_build(qp);
 }
 
-/* operation, its function: the flag, the opcode and the member are named alike */
+/* operation, its function: the flag, the opcode and the member have the same name */
 #define BUILDERS(V)                                  \
 	V(RDMA_WRITE, wr_rdma_write)                 \
 	V(RDMA_WRITE_WITH_IMM, wr_rdma_write_imm)    \

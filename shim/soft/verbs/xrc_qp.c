@@ -1,7 +1,7 @@
 /*
- * XRC receive queue pairs, as the program has them
+ * XRC receive queue pairs: the verbs for them
  *
- * Each opened one has a struct soft_qp of its own that points to the queue pair in the registry's
+ * Each opened one has a separate struct soft_qp that points to the queue pair in the registry's
  * file (xrc.c). It has no queues, and no protection domain.
  */
 #include "shim/soft/verbs/xrc_qp.h"
@@ -25,7 +25,7 @@ static struct shm_holder holder_of(struct soft_qp *qp)
 	};
 }
 
-/* Make a new queue pair, or open that with number @qpn. */
+/* Create a queue pair, or open the one with number @qpn. */
 static int take_slot(struct soft_qp *qp, uint32_t qpn)
 {
 	struct shm_holder holder;

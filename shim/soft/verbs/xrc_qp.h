@@ -1,6 +1,6 @@
 #pragma once
 /*
- * XRC receive queue pairs, as the program has them.
+ * XRC receive queue pairs: the verbs for them.
  */
 #include "shim/soft/transport/objects.h"
 
@@ -8,11 +8,11 @@ struct ibv_qp *xrc_create_qp(struct ibv_context *context, const struct ibv_qp_in
 struct ibv_qp *soft_open_qp(struct ibv_context *context, struct ibv_qp_open_attr *attr);
 
 /*
- * Its attributes are shared by all holders: they may be read and changed between these two, which
- * do nothing for other queue pairs.
+ * Its attributes are shared by all holders: they may be read and changed between xrc_take_attr()
+ * and its counterpart, which do nothing for other queue pairs.
  */
 void xrc_take_attr(struct soft_qp *qp);
 void xrc_give_attr(struct soft_qp *qp);
 
-/* Let go of it; under the object mutex. */
+/* Release it; with the object mutex held. */
 void xrc_withdraw(struct soft_qp *qp);

@@ -1,7 +1,7 @@
 /*
- * XRC domains, as the program has them
+ * XRC domains: the verbs for them
  *
- * A shared domain belongs to a file: to its inode, not its name. We keep a descriptor of it, so
+ * A shared domain belongs to a file: to its inode, not its name. A descriptor of it stays open, so
  * that no other file gets the inode while the domain is open.
  */
 
@@ -16,7 +16,7 @@
 #include "shim/soft/fabric/xrc.h"
 #include "shim/soft/verbs/enter.h"
 
-static struct soft_xrcd *list; /* under the object mutex */
+static struct soft_xrcd *list; /* protected by the object mutex */
 
 static int check_attr(struct ibv_context *context, const struct ibv_xrcd_init_attr *attr)
 {
@@ -101,7 +101,7 @@ static void unlist_xrcd(struct soft_xrcd *xrcd)
 		}
 }
 
-/* Under the object mutex. */
+/* With the object mutex held. */
 static void withdraw_xrcd(struct soft_xrcd *xrcd)
 {
 	unlist_xrcd(xrcd);

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * XRC domains, as programs have them.
+ * XRC domains: the verbs for them.
  */
 #include "shim/soft/transport/objects.h"
 

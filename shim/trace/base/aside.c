@@ -1,15 +1,14 @@
 /*
- * Stacks of the recorder's own
+ * Private stacks of the recorder
  *
- *	used      a bit for each place: who sets it has the stack
- *	stacks    where they lie; made when a place is had for the first time, and kept
+ * 	used      a bit for each entry: the thread that sets it owns the stack
+ * 	stacks    their addresses; allocated at the first use of an entry, never freed
  *
- * Each stack keeps some pages, so there are only as many as were ever in use at
- * one time, not one a thread. The lowest free one is taken, which keeps them
- * few.
+ * Each stack occupies some pages, so there are only as many as were ever in use at one time, not
+ * one for each thread. The lowest free one is used, which limits their number.
  *
- * The step from one stack to the other is a frame like any other: its unwind
- * information below lets unwinders go on into the caller's stack.
+ * The switch from one stack to the other is a frame like any other: its unwind information below
+ * lets unwinders continue into the caller's stack.
  */
 #include "shim/trace/base/aside.h"
 
@@ -30,7 +29,7 @@ enum {
 	WORDS = 4,
 	PLACES = 64 * WORDS,
 	GUARD = 4096,
-	BYTES = 128 << 10, /* the constructors of what we load run there, too */
+	BYTES = 128 << 10, /* constructors of libraries loaded by the recorder run on it, too */
 };
 
 static _Atomic uint64_t used[WORDS];
@@ -61,7 +60,7 @@ __asm__(".text\n"
 	"	.cfi_endproc\n"
 	".size aside_step, . - aside_step\n");
 
-/* Take a free place; -1: all are taken. */
+/* Take a free entry; -1: all are in use. */
 static int take_place(void)
 {
 	for (int w = 0; w < WORDS; w++) {
@@ -85,7 +84,7 @@ static void give_back(int place)
 	atomic_fetch_and_explicit(&used[place / 64], ~(1ull << place % 64), memory_order_release);
 }
 
-/* The stack of a place that is ours; NULL: there is no memory. */
+/* The stack of an owned entry; NULL: no memory. */
 static char *stack_of(int place)
 {
 	char *at = atomic_load_explicit(&stacks[place], memory_order_relaxed);
@@ -115,7 +114,7 @@ void aside_call(void (*fn)(void *arg), void *arg)
 		give_back(place);
 }
 
-/* Stacks that were in use are not used again: sanitizers take their frames for live ones. */
+/* Stacks that were in use are not reused: sanitizers would take their frames for live ones. */
 void aside_forked(void)
 {
 	for (int place = 0; place < PLACES; place++)

@@ -1,21 +1,18 @@
 #pragma once
 /*
- * A stack of the recorder's own, for work that needs more than a verb's caller
- * may have left.
+ * A private stack, for work that needs more stack than a verb's caller may have left.
  *
- * Verbs are called on alternate signal stacks and on coroutine stacks of 8 KB
- * and less; unwinding alone takes more than they leave. Any thread; no lock.
- * Where no stack is available, or on another processor than x86-64, the work is
- * done on the caller's.
+ * Verbs are called on alternate signal stacks and on coroutine stacks of 8 KB and less; unwinding
+ * alone takes more than they leave. Any thread; no lock. If no stack is available, or on another
+ * processor than x86-64, the work is done on the caller's.
  */
 
 /*
- * Call @fn with @arg on such a stack. Signals must be blocked (quiet.h): the
- * kernel would take the caller's alternate stack for unused, and a handler
- * could overflow ours. Nests. Unwinding in @fn continues into the caller's
- * stack.
+ * Call @fn with @arg on such a stack. Signals must be blocked (quiet.h): the kernel would regard
+ * the caller's alternate stack as unused, and a handler could overflow the private one. Nests.
+ * Unwinding in @fn continues into the caller's stack.
  */
 void aside_call(void (*fn)(void *arg), void *arg);
 
-/* In the child of a fork: the parent's other threads do not exist here. */
+/* In the child of a fork: the parent's other threads do not exist. */
 void aside_forked(void);

@@ -1,8 +1,8 @@
 /*
  * dlsym() and dlvsym() of libc itself
  *
- * We stand before both (lookup.c), so libc's own cannot be found with dlsym().
- * They are read out of its table of dynamic symbols (object.c).
+ * Both are interposed (lookup.c), so libc's own cannot be found with dlsym(). They are read from
+ * its table of dynamic symbols (object.c).
  */
 #include "shim/trace/base/dl.h"
 
@@ -29,7 +29,7 @@ static const char *base_name(const char *path)
 }
 
 /* Until these are found, no function of libc is called that a sanitizer interposes. */
-static void see_library(const struct link_map *map)
+static void note_library(const struct link_map *map)
 {
 	const char *name = base_name(map->l_name);
 	struct object o;
@@ -44,15 +44,15 @@ static void see_library(const struct link_map *map)
 }
 
 /*
- * Any thread may be first: all find the same. libc stands near the start of the
- * loader's list and never leaves it, so no lock is needed to walk that far.
- * dl_iterate_phdr() would take one, and sanitizers interpose it.
+ * Any thread may be first: all find the same. libc is near the start of the loader's list and never
+ * leaves it, so no lock is needed to iterate that far. dl_iterate_phdr() would take one, and
+ * sanitizers interpose it.
  */
 void dl_find_next(void)
 {
 	for (const struct link_map *map = _r_debug.r_map; map && (!dl_sym_next || !dl_vsym_next);
 	     map = map->l_next)
-		see_library(map);
+		note_library(map);
 }
 
 void *dl_symbol(void *handle, const char *name, const char *version)

@@ -1,9 +1,9 @@
 #pragma once
 /*
- * dlsym() and dlvsym() of libc itself, not ours (lookup.c). Any thread.
+ * dlsym() and dlvsym() of libc itself, not the replacements in lookup.c. Any thread.
  */
 
-/* dlvsym(3); RTLD_NEXT is what comes after us. */
+/* dlvsym(3); RTLD_NEXT starts after this library. */
 void *dl_symbol(void *handle, const char *name, const char *version);
 
 /* dlsym(3); RTLD_DEFAULT is relative to this library. */

@@ -1,16 +1,14 @@
 /*
  * Threads that hold forks, and the thread that forks
  *
- *	forks_hold()      holders + 1, unless a fork goes on: that is waited for
- *	forks_before()    forking is set; then holders are waited for
+ * 	forks_hold()      holders + 1, after waiting for a fork in progress
+ * 	forks_before()    forking is set; then holders are waited for
  *
- * Each side writes its own word first and then reads the other's, so one of them
- * sees the other.
+ * Each side writes its own word first and then reads the other's, so one of them sees the other.
  *
- * A holder may need what the thread that forks has: it forks in a constructor, with
- * the loader's lock, or a handler of pthread_atfork() has locked malloc(). So a
- * holder that does not run is not waited for long. The fork then happens, and its
- * child is told that it must not use the loader (forks_tore()).
+ * A holder may need a lock of the forking thread: that forks in a constructor, with the loader's
+ * lock, or a handler of pthread_atfork() has locked malloc(). So the wait for a holder that does
+ * not run is short. The fork then happens, and in its child forks_tore() forbids use of the loader.
  */
 #include "shim/trace/base/forks.h"
 
@@ -26,13 +24,13 @@
 
 enum { YIELDS = 100, PAUSE_NS = 20 * 1000 };
 
-#define IDLE_NS UINT64_C(2000000000)  /* without running: it waits for somebody */
+#define IDLE_NS UINT64_C(2000000000)  /* without running: it waits for a lock */
 #define MOST_NS UINT64_C(20000000000) /* running: on a busy machine the loader is slow */
 
 static atomic_uint holders;          /* threads */
 static _Atomic pid_t holder, forker; /* the last of each */
-static _Atomic pid_t forking;        /* the process; not a child of it that another thread made */
-static unsigned int left;            /* other holders when the last fork happened */
+static _Atomic pid_t forking;        /* the process; differs in a child created by another thread */
+static unsigned int left;            /* other holders at the last fork */
 static bool tore;
 
 static __thread unsigned int held __attribute__((tls_model("initial-exec")));
@@ -49,7 +47,7 @@ bool forks_tore(void)
 	return tore;
 }
 
-/* First without sleeping; not by a function of libc's, which would be a cancellation point. */
+/* At first without sleeping; without a function of libc, which would be a cancellation point. */
 static void pause_once(int turn)
 {
 	const struct timespec pause = { .tv_nsec = PAUSE_NS };
@@ -65,10 +63,10 @@ static pid_t own_thread(void)
 	return permit_has(NEED_IDS) ? gettid() : 0;
 }
 
-/* A thread's processor time, which stands still while it waits. */
+/* A thread's processor time, which does not increase while it waits. */
 static uint64_t thread_time(pid_t thread)
 {
-	const unsigned int clock = ~(unsigned int)thread << 3 | 6; /* as libc makes it */
+	const unsigned int clock = ~(unsigned int)thread << 3 | 6; /* like libc's encoding */
 	struct timespec time = { 0 };
 
 	if (permit_has(NEED_FORK))
@@ -76,7 +74,9 @@ static uint64_t thread_time(pid_t thread)
 	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
 }
 
-/* Wait while @busy holds, as long as @thread gets on. Returns whether it has ended. */
+/*
+ * Wait while @busy returns true, as long as @thread makes progress. Returns whether it has ended.
+ */
 static bool wait_while(bool (*busy)(void), const _Atomic pid_t *thread)
 {
 	const uint64_t start = clock_monotonic();
@@ -122,7 +122,10 @@ static unsigned int count_others(void)
 	return atomic_load(&holders) - !!held;
 }
 
-/* Who was waited for in vain once (a longjmp() may have left a hold behind) is not again. */
+/*
+ * A holder that was waited for in vain once (a longjmp() may have left a hold behind) is not waited
+ * for again.
+ */
 static bool others_hold(void)
 {
 	return count_others() > left;

@@ -1,17 +1,17 @@
 #pragma once
 /*
- * Forks, and what a child must not find half done.
+ * Forks, and locks that must be free in a child.
  *
- * The loader's lock, and libunwind's, stay held in a child if another thread had
- * them at the fork: nobody releases them there. Any thread; errno is kept.
+ * The loader's lock, and libunwind's, stay locked in a child if another thread held them at the
+ * fork, since that thread does not exist in the child. Any thread; errno is preserved.
  */
 #include <stdbool.h>
 
-/* Between these two no fork happens, as far as we can prevent it. Nests. */
+/* Between these two no fork happens, as far as it can be prevented. Nests. */
 void forks_hold(void);
 void forks_allow(void);
 
-/* Is a thread of this process forking? From then on forks_before() has looked at what others do. */
+/* Is a thread of this process forking? If so, forks_before() has checked the other threads. */
 bool forks_go_on(void);
 
 /* Around a fork, in the thread that forks; one thread at a time. */
@@ -20,7 +20,7 @@ void forks_after_parent(void);
 void forks_after_child(void);
 
 /*
- * This process comes from a fork that could wait no longer for forks_allow(): the
- * loader may be locked for ever.
+ * This process comes from a fork that could not wait any longer for forks_allow(): the loader may
+ * be locked forever.
  */
 bool forks_tore(void);

@@ -1,8 +1,8 @@
 /*
- * libc's functions behind ours
+ * libc's functions behind the interposed ones
  *
- * A function that is called before they are found, by a constructor that runs
- * before ours, is looked up then.
+ * A function that is called earlier, by a constructor that runs before the recorder's, is looked up
+ * then.
  */
 #include "shim/trace/base/libc.h"
 

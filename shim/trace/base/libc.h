@@ -1,11 +1,11 @@
 #pragma once
 /*
- * libc's functions behind ours: NEXT(posix_spawn)(...). Any thread.
+ * libc's functions behind the interposed ones: NEXT(posix_spawn)(...). Any thread.
  */
 #include <stdatomic.h>
 #include <stddef.h>
 
-/* Marks a function that we export in front of libc's. */
+/* Marks a function that is exported in front of libc's. */
 #define OURS __attribute__((visibility("default")))
 
 /* clang-format off */
@@ -25,7 +25,7 @@ enum libc_function {
 
 extern _Atomic(void *) libc_found[LIBC_COUNT];
 
-/* The slow way: it takes the loader's lock. */
+/* The slow path: it takes the loader's lock. */
 void *libc_find(enum libc_function function);
 
 /* Find all of them, so that no later call has to take that lock. */

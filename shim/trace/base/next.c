@@ -1,16 +1,15 @@
 /*
- * The functions behind ours
+ * The original functions
  *
- * RTLD_NEXT finds the library that comes after us in the program's global
- * scope: the software device when it is preloaded, else rdma-core. It finds
- * nothing where libibverbs came in by an RTLD_LOCAL dlopen (Python, plug-ins):
- * then the library is opened by its name. The same holds for librdmacm, and for
- * a provider's library if it is loaded. A result that is our own function
- * counts as not found.
+ * RTLD_NEXT finds the library that comes after this one in the program's global scope: the software
+ * device when it is preloaded, else rdma-core. It finds nothing if libibverbs was loaded with
+ * RTLD_LOCAL (Python, plug-ins): then the library is opened by its name. The same applies to
+ * librdmacm, and to a provider's library if it is loaded. A result that is the recorder's own
+ * function counts as not found.
  *
- * A host of plug-ins unloads such libraries, and loads them again at other
- * addresses. So after each dlclose() that has unloaded something, what was found
- * in a library that may go is looked up again, or forgotten.
+ * A program with plug-ins may unload such libraries, and load them again at other addresses. So
+ * after each dlclose() that has unloaded something, functions in libraries that may be unloaded are
+ * looked up again, or forgotten.
  */
 #include "shim/trace/base/next.h"
 
@@ -34,8 +33,8 @@ static _Atomic(void *) homes[VERB_COUNT]; /* of the library; NULL: it is never u
 static atomic_bool may_go;                /* one of them is not NULL */
 
 /*
- * A library that is loaded is not held: the program's own dlclose() is to unload it. One that
- * nobody has loaded is.
+ * An already loaded library gets no reference, so that the program's own dlclose() unloads it. One
+ * that was not loaded gets one.
  */
 static void *find_in_library(const struct verb_info *info, int flags)
 {
@@ -69,7 +68,7 @@ static void *find_home(const void *at)
 	return info.dli_fbase;
 }
 
-/* @was: what was known before. Who forgets it meanwhile has the last word. */
+/* @was: the previous value. A concurrent reset takes precedence. */
 static void *note_found(enum verb verb, void *was, void *at)
 {
 	void *home = find_home(at);
@@ -112,7 +111,7 @@ static int count_unloads(struct dl_phdr_info *info, size_t size, void *ret_n)
 	return 1;
 }
 
-/* Functions of one library stay or go together: one of them is looked up for all. */
+/* All functions of one library are unloaded together: one of them is checked for all. */
 static void check_all(void)
 {
 	void *stays = NULL;
@@ -135,8 +134,8 @@ static void forget_all(void)
 }
 
 /*
- * Two threads may come here at once. The second must not wait, for it may have the loader's lock,
- * and the first needs that: it has all looked up when they are called.
+ * Two threads may call this at once. The second must not wait, since it may hold the loader's lock,
+ * which the first needs: that checks everything again when calls were added.
  */
 void next_unloaded(void)
 {
@@ -164,7 +163,7 @@ void next_unloaded(void)
 int64_t missing_verb(enum verb verb)
 {
 	errno = EOPNOTSUPP;
-	if (verb_infos[verb].via == VIA_CM) /* for all of its calls that return an int */
+	if (verb_infos[verb].via == VIA_CM) /* for all its calls that return an int */
 		return verb_infos[verb].fail == FAIL_NONZERO ? -1 : 0;
 	switch (verb_infos[verb].fail) {
 	case FAIL_NONZERO:

@@ -1,7 +1,6 @@
 #pragma once
 /*
- * The functions behind ours: those of the libibverbs that the program would
- * have called. Any thread.
+ * The original functions: those of the libibverbs that the program would have called. Any thread.
  */
 #include <stdatomic.h>
 #include <stddef.h>
@@ -9,16 +8,16 @@
 
 #include "core/wire/desc.h"
 
-/* The slow way of next_symbol(): look for it. */
+/* The slow path of next_symbol(): look it up. */
 void *next_find(enum verb verb);
 
-/* Look again for the function of @verb, in libraries that are loaded. */
+/* Look up the function of @verb again, in the loaded libraries. */
 void next_find_loaded(enum verb verb);
 
-/* dlclose() has returned: functions of libraries that are gone are not called any more. */
+/* dlclose() has returned: functions of unloaded libraries are not called any more. */
 void next_unloaded(void);
 
-/* Look for all that are there, so that no verb has to take the loader's lock for it. */
+/* Look up all available ones, so that no verb has to take the loader's lock for it. */
 void next_find_all(void);
 
 extern _Atomic(void *) next_found[VERB_COUNT] __attribute__((visibility("hidden")));
@@ -29,7 +28,7 @@ static inline void *next_known(enum verb verb)
 	return atomic_load_explicit(&next_found[verb], memory_order_relaxed);
 }
 
-/* The exported function of @verb, or NULL where the library has none. */
+/* The exported function of @verb, or NULL if the library has none. */
 static inline void *next_symbol(enum verb verb)
 {
 	void *at = next_known(verb);

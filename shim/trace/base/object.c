@@ -1,16 +1,15 @@
 /*
- * What an object file imports and exports
+ * The imports and exports of an object file
  *
- *	PT_DYNAMIC -> DT_NEEDED           the libraries that it needs
- *	           -> DT_RELA, DT_JMPREL  slot, symbol -> name
- *	           -> DT_GNU_HASH         how many symbols there are
- *	           -> DT_SYMTAB           name, address of each, DT_STRTAB
- *	           -> DT_VERSYM           bit 15: not the default of its name
+ * 	PT_DYNAMIC -> DT_NEEDED           the libraries that it needs
+ * 	           -> DT_RELA, DT_JMPREL  slot, symbol -> name
+ * 	           -> DT_GNU_HASH         the number of symbols
+ * 	           -> DT_SYMTAB           name, address of each, DT_STRTAB
+ * 	           -> DT_VERSYM           bit 15: not the default of its name
  *
  * A slot that is not bound yet points into its own object.
  *
- * A sanitizer looks up symbols before its own strcmp() works, so exports are
- * found without libc.
+ * A sanitizer looks up symbols before its own strcmp() works, so exports are found without libc.
  */
 #include "shim/trace/base/object.h"
 
@@ -96,7 +95,7 @@ bool object_of(const struct link_map *map, struct object *o)
 	return o->dynamic && read_dynamic(o);
 }
 
-/* The number of symbols: one more than the last that a chain of the hash table ends with. */
+/* The number of symbols: one more than the last one in any chain of the hash table. */
 static uint32_t count_symbols(const uint32_t *hash)
 {
 	uint32_t nbuckets = hash[0], first = hash[1], last = 0;
@@ -188,10 +187,9 @@ void object_each_slot(const struct object *o, object_slot_fn *visit)
 }
 
 /*
- * Is the slot read-only? A slot behind RELRO is writable until the loader, in
- * another thread, has finished with the object. We ask the kernel for a futex
- * operation that changes nothing, and that fails where the memory cannot be
- * written.
+ * Is the slot read-only? A RELRO slot is writable until the loader, in another thread, has finished
+ * loading the object. This is tested with a futex operation that changes nothing, and that fails if
+ * the memory cannot be written.
  */
 static bool is_sealed(void **slot)
 {

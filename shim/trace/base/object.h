@@ -1,6 +1,6 @@
 #pragma once
 /*
- * An object file in memory: what it imports, in which slots, and exports. x86-64.
+ * An object file in memory: its imports with their slots, and its exports. x86-64.
  */
 #include <link.h>
 #include <stdbool.h>
@@ -20,22 +20,21 @@ struct object {
 	size_t sizes[2];
 };
 
-/* False: it imports and exports nothing. */
+/* False: it has no imports and exports. */
 bool object_read(const struct dl_phdr_info *info, struct object *o);
 
-/* The same for an object on the loader's list, without its segments. */
+/* The same for an object in the loader's list, without its segments. */
 bool object_of(const struct link_map *map, struct object *o);
 
 /* The symbol that it exports as @name, in the default version; or NULL. */
 void *object_symbol(const struct object *o, const char *name);
 
-/* Does is_one() hold for one of the libraries that it needs? */
+/* Is is_one() true for one of the libraries that it needs? */
 bool object_needs(const struct object *o, bool (*is_one)(const char *path));
 
 /*
- * Visit each slot that holds the address of a function of another object. @raw:
- * it does not yet, since the loader has only mapped the object so far, in
- * another thread.
+ * Called for each slot for the address of a function of another object. @raw: it has no address
+ * yet, since another thread is still loading the object.
  */
 typedef void object_slot_fn(const struct object *o, void **slot, const char *name, bool raw);
 void object_each_slot(const struct object *o, object_slot_fn *visit);
@@ -46,5 +45,5 @@ static inline bool object_is_unbound(const struct object *o, const void *slot_va
 	return (uintptr_t)slot_value >= o->start && (uintptr_t)slot_value < o->end;
 }
 
-/* A page behind RELRO is made writable meanwhile. Returns 0 or -errno. */
+/* A RELRO page is made writable meanwhile. Returns 0 or -errno. */
 int object_write_slot(const struct object *o, void **slot, void *value);

@@ -1,17 +1,17 @@
 /*
  * What the recorder may still do
  *
- *	permit_denied    what some thread may not do
- *	denied_all       what a filter for all threads forbids (SECCOMP_FILTER_FLAG_TSYNC)
- *	denied_here      what the filters of this thread forbid, and those that a thread may have
- *			 inherited which had no ring when they were installed
+ * 	permit_denied    what some thread may not do
+ * 	denied_all       what a filter for all threads forbids (SECCOMP_FILTER_FLAG_TSYNC)
+ * 	denied_here      what the filters of this thread forbid, and those that a thread may have
+ * 			 inherited which had no ring when they were installed
  *
  * Filters are only ever added, so bits are, too.
  *
  * A section (quiet.h) blocks signals first and restores them last. A filter that another thread
- * installs for all must not come between: it waits until no thread is in a section, and no thread
- * begins one before it is there. Neither waits for ever: the thread that installs it may hold up a
- * thread in a section, by a lock of the program's.
+ * installs for all must not become active in between: its installation waits until no thread is in
+ * a section, and no thread begins one before it is done. Neither wait is unlimited: the installing
+ * thread may block a thread in a section, by a lock of the program.
  */
 #include "shim/trace/base/permit.h"
 
@@ -23,9 +23,9 @@ enum { YIELDS = 10000 };
 
 _Atomic uint32_t permit_denied;
 static _Atomic uint32_t denied_all;
-static atomic_uint sections; /* threads that are in one */
-static atomic_uint closing;  /* threads that install a filter for all */
-static _Atomic pid_t self;   /* as it was before the first filter */
+static atomic_uint sections; /* threads inside one */
+static atomic_uint closing;  /* threads that are installing a filter for all */
+static _Atomic pid_t self;   /* as before the first filter */
 
 static __thread uint32_t denied_here __attribute__((tls_model("initial-exec")));
 static __thread bool has_begun __attribute__((tls_model("initial-exec")));
@@ -96,7 +96,7 @@ void permit_close(bool all)
 
 void permit_open(bool all, uint32_t denied)
 {
-	if (!has_begun) /* what it has inherited stays known when it gets a ring */
+	if (!has_begun) /* inherited restrictions remain known when it gets a ring */
 		denied_here = atomic_load(&permit_denied);
 	denied_here |= denied;
 	if (all)

@@ -1,5 +1,5 @@
 /*
- * Providers' libraries, and the names of the functions that they offer
+ * Libraries of providers, and the names of their functions
  */
 #include "shim/trace/base/provider.h"
 
@@ -11,7 +11,7 @@
 #include "shim/trace/base/libc.h"
 #include "shim/trace/base/prefix.h"
 
-/* A provider's library, and how the names of its functions begin. */
+/* A provider's library, and the prefixes of its functions. */
 static const struct {
 	const char *library, *prefix;
 } providers[] = {
@@ -20,7 +20,7 @@ static const struct {
 	{ "libhns.so", "hnsdv_" },   { "libbnxt_re.so", "bnxt_re_dv_" },
 };
 
-/* Behind the prefix: functions that only query or configure, and move no data unseen. */
+/* After the prefix: functions that only query or configure, and do not bypass the verbs. */
 static const char *const harmless[] = {
 	"is_",        "get_",     "set_context_attr", "query_device",
 	"query_port", "query_ah", "query_mr",         "query_qp_lag_port",

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * The names of the functions that providers offer beside the verbs. Any thread.
+ * The names of functions that providers offer in addition to the verbs. Any thread.
  */
 #include <stdbool.h>
 
@@ -10,5 +10,5 @@ bool provider_has(const char *name);
 /* Is it the path of a provider's library? */
 bool provider_is_library(const char *path);
 
-/* The provider's function of such a name, or NULL where its library is not loaded. */
+/* The provider's function of that name, or NULL if its library is not loaded. */
 void *provider_find(const char *name);

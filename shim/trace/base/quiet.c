@@ -1,9 +1,8 @@
 /*
- * Keeping signal handlers and cancellation out
+ * Blocking signal handlers and cancellation
  *
- * A handler of the same thread would wait for ever for a lock that the thread
- * holds. Faults are not blocked: they are the program's, and cannot be
- * deferred.
+ * A handler of the same thread would wait forever for a lock that the thread holds. Faults are not
+ * blocked: they belong to the program, and cannot be deferred.
  */
 #include "shim/trace/base/quiet.h"
 

@@ -1,14 +1,13 @@
 #pragma once
 /*
- * A section of a thread that no signal handler may interrupt: all signals but
- * faults are blocked, cancellation is off. For rare work: it costs two system
- * calls. errno is kept.
+ * A section of a thread that no signal handler may interrupt: all signals except faults are
+ * blocked, cancellation is off. For rare work: it costs two system calls. errno is preserved.
  */
 #include <signal.h>
 #include <stdbool.h>
 
 struct quiet {
-	bool masked; /* signals are blocked: not where the program has forbidden that (permit.h) */
+	bool masked; /* signals are blocked: not if the program has forbidden that (permit.h) */
 	sigset_t signals;
 	int cancel;
 };

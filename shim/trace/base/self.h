@@ -1,5 +1,5 @@
 #pragma once
-/* Where this library lies. */
+/* The address and path of this library. */
 #include <stdbool.h>
 
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));

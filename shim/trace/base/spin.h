@@ -1,11 +1,10 @@
 #pragma once
 /*
- * A lock for what payload capture remembers, held for a few dozen instructions.
+ * A lock for the state of payload capture, held for a few dozen instructions.
  *
- * The holder may vanish (a thread is cancelled, a signal handler leaves by
- * longjmp()), and a signal handler may find the lock held by the thread that it
- * interrupted. So nobody waits for ever: a caller that does not get the lock
- * gives up what it protects, and reports that.
+ * The holder may vanish (a thread is cancelled, a signal handler leaves by longjmp()), and a signal
+ * handler may interrupt the holder. So no caller waits forever: one that does not get the lock
+ * gives up the protected data, and reports that.
  */
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -43,7 +42,7 @@ static inline bool spin_lock(_Atomic unsigned int *lock)
 static inline void spin_unlock(_Atomic unsigned int *lock)
 {
 	atomic_store_explicit(lock, 0, memory_order_release);
-	/* last: a signal handler in between gives up at once, and does not wait for us */
+	/* last: a signal handler in between gives up at once, and does not wait for this thread */
 	atomic_signal_fence(memory_order_seq_cst);
 	spin_held = false;
 }

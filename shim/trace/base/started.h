@@ -7,7 +7,7 @@
 /* Remember them; before anything can be unloaded. */
 void started_remember(void);
 
-/* Is it the dynamic section of one of them? */
+/* Does the dynamic section @dynamic belong to one of them? */
 bool started_has(const void *dynamic);
 
 /* Was the program itself linked with a library of verbs? */

@@ -1,9 +1,8 @@
 /*
- * Functions that report a call, then go on to another function
+ * Functions that report a call, then jump to another function
  *
- * The arguments are not known, so all registers that may hold one are saved.
- * The stub's index is on the stack meanwhile, which keeps rsp a multiple of 16
- * in the call.
+ * The arguments are not known, so all registers that may hold one are saved. The stub's index is on
+ * the stack meanwhile, which keeps rsp a multiple of 16 in the call.
  */
 #include "shim/trace/base/stub.h"
 
@@ -11,7 +10,7 @@
 
 #include <errno.h>
 
-/* Where stub i goes on. */
+/* The target of stub i. */
 extern void *stub_next[STUBS];
 void *stub_next[STUBS];
 

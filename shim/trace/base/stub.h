@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Functions that report a call, then go on to another function: x86-64.
+ * Functions that report a call, then jump to another function: x86-64.
  */
 #include <stdbool.h>
 
@@ -8,7 +8,7 @@
 
 enum { STUBS = 512 };
 
-/* The stub of @index, which goes on to @next from now on. */
+/* The stub of @index, which jumps to @next from now on. */
 void *stub_to(unsigned int index, void *next);
 
 bool stub_is(const void *at);

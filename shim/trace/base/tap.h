@@ -4,10 +4,10 @@
  */
 #include "core/wire/tap.h"
 
-/* NULL: there is none. */
+/* NULL: none. */
 const struct tap *tap_get(void);
 
-/* Load TAP_LIBRARY from the folder of this library; where that fails there is no tap. */
+/* Load TAP_LIBRARY from the folder of this library; on failure there is no tap. */
 void tap_load(void);
 
 /* TAP_LIBRARY finds this function by its name. */

@@ -1,12 +1,12 @@
 /*
- * SIGBUS where a file of the session was cut
+ * SIGBUS after a file of the session was truncated
  *
- * A ring is memory of the program, and a file that other processes of its user
- * can truncate: the next verb would kill the program. Where the program leaves
- * SIGBUS to the system, we install a handler, which mends our own mappings
- * (cut.h) and does with all else what the system would do. The program does not
- * see it: sigaction() and signal() return what the program has set. As soon as
- * the program has a handler of its own, or ignores the signal, ours is gone.
+ * A ring is memory of the program, and a file that other processes of its user can truncate: the
+ * next verb would kill the program. If the program leaves SIGBUS to the system, the recorder
+ * installs a handler, which repairs its own mappings (cut.h) and treats all other cases like the
+ * system. The program does not see it: sigaction() and signal() return the program's own setting.
+ * As soon as the program installs a handler, or ignores the signal, the recorder's handler is
+ * removed.
  */
 #include "shim/trace/interpose/fault.h"
 
@@ -21,7 +21,8 @@
 #include "shim/trace/base/libc.h"
 #include "shim/trace/ring/recording.h"
 
-static struct sigaction program; /* what the program has set, while ours is there: the default */
+/* the program's setting while the recorder's handler is installed: the default */
+static struct sigaction program;
 
 static void on_bus(int number, siginfo_t *info, void *context)
 {
@@ -33,7 +34,7 @@ static void on_bus(int number, siginfo_t *info, void *context)
 		return;
 	}
 	NEXT(sigaction)(number, &program, NULL);
-	if (info->si_code <= 0) /* it was sent; a fault occurs again by itself */
+	if (info->si_code <= 0) /* it was sent by kill(); a fault occurs again by itself */
 		syscall(SYS_rt_tgsigqueueinfo, getpid(), (pid_t)syscall(SYS_gettid), number, info);
 	errno = saved;
 }
@@ -64,7 +65,7 @@ OURS int sigaction(int number, const struct sigaction *action, struct sigaction 
 	if (number != SIGBUS || NEXT(sigaction)(SIGBUS, NULL, &now) || !is_ours(&now))
 		return NEXT(sigaction)(number, action, old);
 	if (action && !(action->sa_flags & SA_SIGINFO) && action->sa_handler == SIG_DFL) {
-		program = *action; /* our handler does that */
+		program = *action; /* the recorder's handler does that */
 		err = 0;
 	} else {
 		err = action ? NEXT(sigaction)(number, action, NULL) : 0;
@@ -80,6 +81,6 @@ OURS sighandler_t signal(int number, sighandler_t handler)
 
 	if (number != SIGBUS || handler == SIG_ERR)
 		return NEXT(signal)(number, handler);
-	sigaddset(&action.sa_mask, number); /* as libc has it */
+	sigaddset(&action.sa_mask, number); /* like libc */
 	return sigaction(number, &action, &old) ? SIG_ERR : old.sa_handler;
 }

@@ -1,8 +1,7 @@
 #pragma once
 /*
- * SIGBUS where a file of the session was cut is handled without the program's
- * notice.
+ * Handles SIGBUS, if a file of the session was truncated, without the program's notice.
  */
 
-/* Called once in an image, when the process has joined a session with a directory. */
+/* Called once in a process image, when it has joined a session with a directory. */
 void fault_begin(void);

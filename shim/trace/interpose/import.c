@@ -1,26 +1,24 @@
 /*
- * What loaded objects import, and calls that bypass the verbs
+ * Imports of loaded objects, and calls that bypass the verbs
  *
- * Two kinds of functions are interposed without being exported, since a program
- * may ask whether they exist (by a weak symbol, by dlsym) and must get the
- * answer of the real libraries:
+ * Two kinds of functions are interposed without being exported, since a program may ask whether
+ * they exist (by a weak symbol, by dlsym) and must get the answer of the real libraries:
  *
- *	verbs that only newer libibverbs have, and what providers offer to make
- *	objects of the verbs (mlx5dv_create_qp): in the list, recorded like others
- *	all else that a provider offers beside the verbs (mlx5dv_init_obj): that
- *	it was called is recorded, since it moves data unseen
+ * 	verbs that only newer libibverbs have, and what providers offer to make
+ * 	objects of the verbs (mlx5dv_create_qp): in the list, recorded like others
+ * 	all else that a provider offers beside the verbs (mlx5dv_init_obj): that
+ * 	it was called is recorded, since it moves data unseen
  *
- * An object that imports such a function has a slot for its address (object.c);
- * we write the address of our function there.
+ * An object that imports such a function has a slot for its address (object.c); the address of the
+ * recorder's function is written to it.
  *
- * When the program begins, and when it calls dlsym() after it has loaded more
- * objects, all objects are walked twice: first to see what is imported; then,
- * after the real functions were looked up, which cannot be done under the
- * loader's lock, to find the slots that hold them. An object that is first seen
- * on a stack is looked at alone. For a program that imports no such function
- * nothing is looked up or written.
+ * When the program begins, and when it calls dlsym() after it has loaded more objects, all objects
+ * are processed twice: first to find their imports; then, after the real functions were looked up,
+ * which cannot be done with the loader's lock held, to find the slots with their addresses. An
+ * object that is first seen on a stack is processed alone. For a program that imports no such
+ * function nothing is looked up or written.
  *
- * Not here: how a verb is recorded (gen/wrappers_gen.h).
+ * Not here: recording a verb (gen/wrappers_gen.h).
  */
 #include "shim/trace/interpose/import.h"
 
@@ -71,27 +69,27 @@ bool import_is_of(const char *name, const char *version)
 #ifdef __x86_64__
 
 /*
- * A function that is interposed. There may be several of one name: a provider
- * has two versions of it, or was unloaded and loaded at another address. The
- * first of a name knows which of them a slot gets that is not bound yet.
+ * A function that is interposed. There may be several with one name: a provider has two versions of
+ * it, or was unloaded and loaded at another address. The first with a name has the one for slots
+ * that are not bound yet.
  */
 struct import {
 	char name[NAME];
 	void *real;               /* NULL: not known yet */
-	bool asked;               /* look up what it is now */
+	bool asked;               /* look up its current address */
 	const struct import *now; /* the result of the last look-up; NULL: not known */
-	bool blind;               /* a slot has it that could not be written */
+	bool blind;               /* a slot with it could not be written */
 	bool told;
 };
 
-static struct import imports[STUBS]; /* of providers: stub i is for imports[i] */
+static struct import imports[STUBS]; /* for providers: stub i is for imports[i] */
 static unsigned int nimports;
-static bool missed;                             /* some found no room here */
-static uint64_t wanted[(VERB_COUNT + 63) / 64]; /* verbs that somebody imports */
+static bool missed;                             /* some did not fit into the table */
+static uint64_t wanted[(VERB_COUNT + 63) / 64]; /* verbs that are imported by an object */
 
 /*
- * The process whose thread works on the table: a value left over from the
- * parent is void in a child.
+ * The process whose thread works on the table: in a child, a value inherited from the parent is
+ * invalid.
  */
 static _Atomic pid_t holder;
 
@@ -106,7 +104,7 @@ static bool take_table(void)
 			return true;
 		permit_yield();
 	}
-	return false; /* the program goes on; the next look-up tries again */
+	return false; /* the program continues; the next look-up tries again */
 }
 
 static void give_table_back(void)
@@ -122,7 +120,7 @@ static struct import *first_of(const char *name)
 	return NULL;
 }
 
-/* The import of that name and address; @real is NULL where that is not known. */
+/* The import with that name and address; @real is NULL if that is not known. */
 static struct import *find_import(const char *name, const void *real)
 {
 	for (unsigned int i = 0; i < nimports; i++)
@@ -194,12 +192,11 @@ static int each_object(struct dl_phdr_info *info, size_t size, void *visit)
 	return 0;
 }
 
-static bool fresh; /* a slot is there that may have to be changed */
-static bool half;  /* a slot is there that the loader is still to write */
+static bool fresh; /* a slot may have to be changed */
+static bool half;  /* the loader still has to write a slot */
 
 /*
- * An unbound slot may get another address than before, if the library was
- * loaded anew: look it up.
+ * An unbound slot may get another address than before, if the library was loaded again: look it up.
  */
 static void ask_for(const char *name)
 {
@@ -233,12 +230,12 @@ static void hook_verb(const struct object *o, void **slot, enum verb verb)
 {
 	void *real = atomic_load_explicit(&next_found[verb], memory_order_relaxed);
 
-	/* else it is the program's own function of that name */
+	/* else it is the program's own function with that name */
 	if (real && (*slot == real || object_is_unbound(o, *slot)))
 		object_write_slot(o, slot, CALL_BACK(import_later)(verb));
 }
 
-/* The function behind a slot that is not bound; NULL: it is still to be looked up. */
+/* The function for a slot that is not bound; NULL: it must still be looked up. */
 static const struct import *looked_up(const char *name)
 {
 	const struct import *first = first_of(name);
@@ -246,7 +243,7 @@ static const struct import *looked_up(const char *name)
 	return first && !first->asked ? first->now : NULL;
 }
 
-/* Where the table is full, another import of that name reports it, or import_tell() for all. */
+/* If the table is full, another import with that name reports it, or import_report() for all. */
 static void set_blind(const char *name)
 {
 	struct import *first = first_of(name);
@@ -294,7 +291,7 @@ static void look_up_all(void)
 }
 
 /* Report functions that may be called without being counted. */
-void import_tell(void)
+void import_report(void)
 {
 	static atomic_bool told;
 
@@ -308,7 +305,8 @@ void import_tell(void)
 }
 
 static atomic_bool looked; /* checked first: a sanitizer calls dlsym() early */
-static atomic_ullong seen; /* loads and unloads when all objects were looked at; 0: not all were */
+/* number of loads and unloads when all objects were last processed; 0: never */
+static atomic_ullong seen;
 
 void import_look(void)
 {
@@ -347,18 +345,18 @@ void import_look_again(void)
 		return;
 	if (looking || !atomic_load_explicit(&looked, memory_order_relaxed) || !recording_is_on())
 		return;
-	looking = true; /* our own look-ups end up here again */
+	looking = true; /* the recorder's own look-ups call this again */
 	forks_hold();
 	dl_iterate_phdr(count_changes, &now);
 	if (atomic_exchange(&seen, now) != now) {
 		import_look();
-		import_tell();
+		import_report();
 	}
 	forks_allow();
 	looking = false;
 }
 
-/* Functions that would have to be looked up wait for import_look(). */
+/* Functions that must be looked up are left to import_look(). */
 void import_see(const struct dl_phdr_info *info)
 {
 	struct dl_phdr_info object = *info;
@@ -371,7 +369,7 @@ void import_see(const struct dl_phdr_info *info)
 	if (fresh)
 		each_object(&object, sizeof(object), (void *)hook_slot);
 	give_table_back();
-	import_tell();
+	import_report();
 	errno = saved;
 }
 
@@ -409,7 +407,7 @@ void import_see(const struct dl_phdr_info *info)
 	(void)info;
 }
 
-void import_tell(void)
+void import_report(void)
 {
 }
 

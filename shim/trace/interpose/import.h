@@ -1,8 +1,8 @@
 #pragma once
 /*
- * Functions that are interposed without being exported, where a loaded object
- * imports them: verbs that only newer libraries have, and what providers offer
- * beside the verbs (mlx5dv_*, efadv_*). Any thread.
+ * Functions that are interposed in the import slots of loaded objects, without being exported:
+ * verbs that only newer libraries have, and functions of providers that bypass the verbs (mlx5dv_*,
+ * efadv_*). Any thread.
  */
 #include <link.h>
 #include <stdbool.h>
@@ -10,17 +10,17 @@
 #include "core/wire/desc.h"
 #include "shim/trace/base/callback.h"
 
-/* Look at all loaded objects. Takes the loader's lock; not to be called under it. */
+/* Process all loaded objects. Takes the loader's lock; must not be called with it held. */
 void import_look(void);
 
 /* The same if something was loaded since, and the process is recorded. */
 void import_look_again(void);
 
-/* Look at one more object. Takes no lock where it imports nothing of the kind. */
+/* Process one more object. Takes no lock if it imports no such function. */
 void import_see(const struct dl_phdr_info *info);
 
-/* Once there is a ring: report which functions may be called unseen. */
-void import_tell(void);
+/* Once there is a ring: report functions that may be called without being seen. */
+void import_report(void);
 
 /* Is it the name of such a function? */
 bool import_is_known(const char *name);
@@ -29,10 +29,10 @@ bool import_is_known(const char *name);
 bool import_is_of(const char *name, const char *version);
 
 /*
- * The program has looked up @name, and found @found, which is not NULL. What it
- * gets instead; NULL: it gets @found.
+ * The program has looked up @name, and found @found, which is not NULL. Returns the replacement;
+ * NULL: none.
  */
 void *import_instead(const char *name, void *found);
 
-/* Our function of a verb that is not exported, or NULL. wrappers.c. */
+/* The recorder's function for a verb that is not exported, or NULL. wrappers.c. */
 CALLBACK(void *, import_later, (enum verb verb));

@@ -1,14 +1,13 @@
 /*
  * Programs that look up the functions of libibverbs themselves
  *
- * NCCL, ctypes and plug-ins open the library with dlopen(3) and take the
- * functions they call out of that handle, which no preload sees. So we
- * interpose dlsym(3) and dlvsym(3), and return our function where the program
- * would have got the one of the same name in libibverbs, librdmacm or the
- * software device.
+ * NCCL, ctypes and plug-ins open the library with dlopen(3) and take the functions they call out of
+ * that handle, which no preload sees. So dlsym(3) and dlvsym(3) are interposed, and return the
+ * recorder's function if the program would have got the one of the same name in libibverbs,
+ * librdmacm or the software device.
  *
- * All other look-ups go on to libc by a jump: RTLD_NEXT and RTLD_DEFAULT depend
- * on the caller, which libc knows by the return address.
+ * All other look-ups continue in libc by a jump: RTLD_NEXT and RTLD_DEFAULT depend on the caller,
+ * which libc finds by the return address.
  *
  * Not here: libc's own two (dl.c).
  */
@@ -41,7 +40,7 @@ static int find_exported(const char *name)
 	return -1;
 }
 
-/* Is it a function of a library that we interpose? */
+/* Is it a function of an interposed library? */
 static bool is_verb(const void *function)
 {
 	static const char *const libraries[] = { "libibverbs.so", "librdmacm.so",
@@ -59,7 +58,7 @@ static bool is_verb(const void *function)
 	return false;
 }
 
-/* Our function of that verb, looked up in this library alone. */
+/* The recorder's function for that verb, looked up in this library alone. */
 static void *find_ours(int verb)
 {
 	static _Atomic(void *) self;
@@ -78,9 +77,8 @@ static void *find_theirs(void *handle, const char *name, const char *version)
 }
 
 /*
- * What RTLD_NEXT finds for an object that the program was started with: the
- * loader keeps these in the order in which it searches them. NULL: it is not
- * one of them.
+ * The result of RTLD_NEXT for an object that the program was started with: the loader's list of
+ * these is in search order. NULL: it is not one of them.
  */
 static void *find_next_of(const struct link_map *map, const char *name)
 {
@@ -107,7 +105,7 @@ static void *find_default_of(const char *path, const char *name, const char *ver
 	return at;
 }
 
-/* For functions that we do not export: only where this caller would find the real one. */
+/* For functions that are not exported: only if this caller would find the real one. */
 static void *instead_of_import(void *handle, const char *name, const char *version,
 			       const void *caller)
 {
@@ -127,8 +125,8 @@ static void *instead_of_import(void *handle, const char *name, const char *versi
 }
 
 /*
- * What the program gets instead of the symbol that it asks for; NULL: it gets
- * that. @version may be NULL; @caller is an address in the calling code.
+ * What the program gets instead of the requested symbol; NULL: the symbol itself. @version may be
+ * NULL; @caller is an address in the calling code.
  */
 void *dl_instead(void *handle, const char *name, const char *version, const void *caller);
 
@@ -144,7 +142,7 @@ void *dl_instead(void *handle, const char *name, const char *version, const void
 	if (import_is_known(name))
 		return instead_of_import(handle, name, version, caller);
 	if (handle == RTLD_NEXT || handle == RTLD_DEFAULT)
-		return NULL; /* libc finds ours by itself */
+		return NULL; /* libc finds the recorder's function by itself */
 	verb = find_exported(name);
 	if (verb < 0 || (version && strcmp(version, verb_infos[verb].node)))
 		return NULL;

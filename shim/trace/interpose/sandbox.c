@@ -1,33 +1,30 @@
 /*
  * Programs that restrict their own system calls
  *
- * A filter of system calls (seccomp(2)) may kill the program for a call of
- * ours, and there is no way to find out in advance: a call cannot be tried, a
- * filter that is there cannot be read. But we stand before prctl(2) and
- * syscall(2), and ask a filter that the program installs as the kernel would:
- * about each call that we may make, which are in one list (sandbox_calls). What
- * takes a forbidden call is not done any more (shim/trace/base/permit.h), and
- * the trace says so.
+ * A filter of system calls (seccomp(2)) may kill the program for a call of the recorder, and that
+ * cannot be found out in advance: a call cannot be tried, an installed filter cannot be read. But
+ * prctl(2) and syscall(2) are interposed, and a filter that the program installs is evaluated as
+ * the kernel would do it, for each call that the recorder may make, which are in one list
+ * (sandbox_calls). Work that needs a forbidden call is not done any more
+ * (shim/trace/base/permit.h), and the trace reports that.
  *
- * A filter of one thread counts for that thread and those that have no ring
- * yet, since they may come from it; with SECCOMP_FILTER_FLAG_TSYNC for all.
+ * A filter of one thread applies to that thread and those without a ring, since they may come from
+ * it; with SECCOMP_FILTER_FLAG_TSYNC to all.
  *
- * Of a filter that only has the call fail (SECCOMP_RET_ERRNO), calls are of
- * interest whose failure we could not cope with; others fail, as they may
- * without a filter.
+ * If a filter only makes the call fail (SECCOMP_RET_ERRNO), it matters only for calls whose failure
+ * the recorder could not handle; others may fail, as they may without a filter.
  *
- * process_vm_readv(2), our only unusual call, is made only where it is known to
- * be allowed:
+ * process_vm_readv(2), the only unusual call, is made only if it is known to be allowed:
  *
- *	filters the program began with   the same number as the collector has,
- *	                                 which has tried it (cli/record/recording.c)
- *	filters it has installed since   it is asked about like all others; a filter
- *	                                 of one thread counts for all threads
+ * 	filters the program began with   the same number as the collector has,
+ * 	                                 which has tried it (cli/record/recording.c)
+ * 	filters it has installed since   it is asked about like all others; a filter
+ * 	                                 of one thread counts for all threads
  *
  * Filters are only ever added.
  *
- * Not seen: a filter that is installed by a bare system call. Filters that the
- * program began with are taken to allow what libc does in any program.
+ * Not seen: a filter that is installed by a bare system call. Filters that the program began with
+ * are assumed to allow the calls that libc makes in any program.
  */
 #include "shim/trace/interpose/sandbox.h"
 
@@ -61,7 +58,7 @@ enum { ARCH = AUDIT_ARCH_X86_64 };
 enum { ARCH = AUDIT_ARCH_AARCH64 };
 #endif
 
-/* What a ring takes; a stack; what a dlopen() of ours takes. */
+/* Needs of a ring; of a stack; of a dlopen() by the recorder. */
 #define RING                   NEED_RING
 #define ROOM                   (NEED_ROOM | NEED_RING)
 #define STACK                  (NEED_STACK | NEED_RING)
@@ -133,18 +130,20 @@ const struct sandbox_call sandbox_calls[] = {
 /* clang-format on */
 const size_t sandbox_ncalls = sizeof(sandbox_calls) / sizeof(*sandbox_calls);
 
-/* Whose failure does harm: a handler comes in between; a thread waits without sleeping. */
+/*
+ * Needs whose failure does harm: a signal handler runs in between; a thread waits without sleeping.
+ */
 enum { FAILURE_MATTERS = NEED_QUIET | NEED_PAUSE };
 
 static atomic_uint forbidden; /* reasons not to make the call */
 static atomic_uint inside;    /* threads that are making it */
-static atomic_bool strange;   /* the filters it began with are one of them */
+static atomic_bool strange;   /* the filters it began with are a reason */
 static atomic_bool asked;
-static uint32_t inherited; /* filters that it began with, once asked */
+static uint32_t inherited; /* number of filters that it began with, once known */
 
 bool sandbox_enter(void)
 {
-	/* pairs with those in close_door(): one of us sees the other */
+	/* pairs with those in close_door(): one of the two sees the other */
 	atomic_fetch_add(&inside, 1);
 	if (!atomic_load(&forbidden))
 		return true;
@@ -265,7 +264,7 @@ static uint32_t ask_filter(const struct sock_fprog *filter, int number, const ui
 	return sandbox_answer(filter->filter, filter->len, &call) & SECCOMP_RET_ACTION_FULL;
 }
 
-/* What we cannot do under the filter. */
+/* The needs that the filter denies. */
 static uint32_t denied_by(const struct sock_fprog *filter)
 {
 	uint32_t denied = 0;
@@ -290,8 +289,8 @@ static bool filter_allows_reading(const struct sock_fprog *filter, pid_t me)
 }
 
 /*
- * From here on no thread makes the call. A thread that a signal handler, or a
- * longjmp() out of one, keeps away is not waited for.
+ * From here on no thread makes the call. A thread that is delayed by a signal handler, or by a
+ * longjmp() out of one, is not waited for.
  */
 static void close_door(bool all)
 {
@@ -311,11 +310,11 @@ static void open_door(bool all, bool installed, const struct sock_fprog *filter)
 	permit_open(all, !installed ? 0 : filter ? denied_by(filter) : NEED_ALL);
 	if (!installed || (filter && filter_allows_reading(filter, permit_pid())))
 		atomic_fetch_sub(&forbidden, 1);
-	sandbox_tell();
+	sandbox_report();
 	errno = saved;
 }
 
-void sandbox_tell(void)
+void sandbox_report(void)
 {
 	static _Atomic uint32_t told;
 	uint32_t denied = permit_all_denied();
@@ -373,7 +372,7 @@ static long call_prctl(long number, unsigned long option, unsigned long a, unsig
 
 void *sandbox_syscall(long number, unsigned long first);
 
-/* Where the call goes on. */
+/* The address at which the call continues. */
 void *sandbox_syscall(long number, unsigned long first)
 {
 	if (number == SYS_seccomp && first <= SECCOMP_SET_MODE_FILTER)

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Whether a system call of ours might harm a program that runs under a filter
- * of system calls (seccomp(2)), its own or an inherited one. Any thread.
+ * Checks whether a system call of the recorder might harm a program under a filter of system calls
+ * (seccomp(2)), its own or an inherited one. Any thread.
  */
 #include <linux/filter.h>
 #include <stdbool.h>
@@ -9,37 +9,36 @@
 #include <stdint.h>
 
 /*
- * Recording of this process begins. @known: the number of filters under which
- * process_vm_readv(2) is known to do no harm (struct session_page).
+ * Recording of this process begins. @known: the number of filters with which process_vm_readv(2) is
+ * known to be harmless (struct session_page).
  */
 void sandbox_begin(uint32_t known, bool child);
 
 /*
- * Between these two this thread may call process_vm_readv(2) on itself; false:
- * it may not, and sandbox_leave() must not be called. The program installs no
- * filter meanwhile.
+ * Between these two this thread may call process_vm_readv(2) on itself; false: it may not, and
+ * sandbox_leave() must not be called. The program installs no filter meanwhile.
  */
 bool sandbox_enter(void);
 void sandbox_leave(void);
 
 /*
- * Write to this thread's ring, if it has one, what the process's filters keep us from; once for
- * each that they add.
+ * Report to this thread's ring, if it has one, what the process's filters prevent; once for each
+ * newly forbidden kind.
  */
-void sandbox_tell(void);
+void sandbox_report(void);
 
-/* A system call that the recorder may make in the program, and what for: enum event_need. */
+/* A system call that the recorder may make in the program, and its purpose: enum event_need. */
 struct sandbox_call {
 	int number;
 	const char *name;
 	uint32_t needs;
-	uint64_t args[6]; /* as they may be; pointers are just not NULL */
+	uint64_t args[6]; /* possible values; pointers are any value but NULL */
 };
 
 extern const struct sandbox_call sandbox_calls[];
 extern const size_t sandbox_ncalls;
 
-/* What a filter of @n instructions, which the kernel has accepted, answers to @call. */
+/* The result of a filter of @n instructions, which the kernel has accepted, for @call. */
 struct seccomp_data;
 uint32_t sandbox_answer(const struct sock_filter *code, unsigned int n,
 			const struct seccomp_data *call);

@@ -1,8 +1,8 @@
 /*
  * The descriptors of contexts and completion channels
  *
- * A place is taken by its object, and given back by writing NULL. The descriptor is written
- * first: who sees the object sees it, too.
+ * An entry is taken by storing its object, and freed by storing NULL. The descriptor is stored
+ * first: a thread that sees the object sees it, too.
  */
 #include "shim/trace/objects/descriptors.h"
 

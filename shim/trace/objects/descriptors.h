@@ -1,7 +1,7 @@
 #pragma once
 /*
- * The descriptors of contexts and completion channels. Any thread, signal handlers too; no lock.
- * Those of more than DESCRIPTORS objects are not known.
+ * The descriptors of contexts and completion channels. Any thread, signal handlers too; no lock. At
+ * most DESCRIPTORS objects are known.
  */
 #include <stdbool.h>
 
@@ -9,15 +9,15 @@
 
 enum { DESCRIPTORS = 256 };
 
-/* @object has descriptor @fd; @object is gone, with all of its. */
+/* @object has descriptor @fd; @object is destroyed, with all its descriptors. */
 void descriptors_add(const void *object, int fd);
 void descriptors_remove(const void *object);
 
-/* The process begins to be recorded; a @child of fork() has none of its own. */
+/* Recording of the process begins; a @child of fork() has no objects. */
 void descriptors_begin(bool child);
 
 /*
  * Those that stay open over exec(2): no FD_CLOEXEC. Returns how many, at most
- * EVENT_FORK_DESCRIPTORS. errno is not kept.
+ * EVENT_FORK_DESCRIPTORS. May change errno.
  */
 unsigned int descriptors_staying(struct event_descriptor *list);

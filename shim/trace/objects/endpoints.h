@@ -1,10 +1,9 @@
 #pragma once
 /*
- * Queue pairs, shared receive queues and work queues: found by their address
- * when something is posted, and by the number in a completion. Any thread; made
- * by control verbs.
+ * Queue pairs, shared receive queues and work queues: found by their address on a post, and by the
+ * number in a completion. Any thread; added by control verbs.
  *
- * Where payload is captured all of them are known, else only QPs with builders.
+ * If payload is captured all of them are known, else only QPs with builders.
  */
 #include "shim/trace/objects/known.h"
 #include "shim/trace/objects/queues.h"
@@ -14,22 +13,22 @@ enum endpoint_kind { ENDPOINT_QP, ENDPOINT_SRQ, ENDPOINT_WQ };
 struct endpoint {
 	struct known known;
 	_Atomic(struct endpoint *) next_number;
-	struct endpoint *next_made; /* all, the newest first */
+	struct endpoint *next_made; /* all, newest first */
 	enum endpoint_kind kind;
 	const struct ibv_context *context;
 	_Atomic uint32_t number;                /* of a QP */
 	_Atomic(struct endpoint *) srq;         /* of a QP */
-	_Atomic(const void *) send_cq, recv_cq; /* NULL: it has none, or its QP's */
-	bool datagrams;                         /* 40 bytes of each receive are the GRH's */
+	_Atomic(const void *) send_cq, recv_cq; /* NULL: none, or that of its QP */
+	bool datagrams;                         /* each receive has 40 bytes for the GRH */
 	bool all_signaled;
-	bool has_recv;    /* a QP's receives are in a queue of its own */
-	bool unknown_srq; /* its receives are in an SRQ made before recording began */
+	bool has_recv;    /* a QP has its own receive queue */
+	bool unknown_srq; /* it receives from an SRQ that was created before recording began */
 	struct queue send, recv;
-	struct ibv_qp_ex *ex; /* of a QP whose builders are watched (qp_ex.c); under the lock */
+	struct ibv_qp_ex *ex; /* for a QP with watched builders (qp_ex.c); protected by the lock */
 	uint64_t ex_ops;
 };
 
-/* The object is made; *@cap and *@attr as the verb has returned them. */
+/* The object was created; *@cap and *@attr as the verb has returned them. */
 void endpoints_add_qp(const struct ibv_qp *qp, const struct ibv_qp_cap *cap, bool all_signaled,
 		      bool has_recv);
 void endpoints_add_srq(const struct ibv_srq *srq, const struct ibv_srq_attr *attr,
@@ -40,23 +39,22 @@ void endpoints_add_wq(const struct ibv_wq *wq, uint32_t max, uint32_t spans);
 struct endpoint *endpoints_find(const void *object);
 
 /*
- * Add it if it is not known, as a QP of which nothing else is known. Under
- * recording_lock(). NULL: no memory.
+ * Add it if it is not known, as a QP without known attributes. With recording_lock() held. NULL: no
+ * memory.
  */
 struct endpoint *endpoints_get(const void *object);
 
-/* The one that a completion of @cq names. */
+/* The endpoint with the number in a completion of @cq. */
 struct endpoint *endpoints_of_number(const struct ibv_context *context, uint32_t number);
 
 /*
- * The queue with a request of that wr_id, among those whose completions go to
- * @cq: of QPs (not where @number_known), XRC SRQs and WQs. NULL: there is none,
- * or there may be several (*@ret_several).
+ * The queue with a request of that wr_id, among those that complete to @cq: of QPs (not if
+ * @number_known), XRC SRQs and WQs. NULL: none, or possibly several (*@ret_several).
  */
 struct queue *endpoints_search(const struct ibv_cq *cq, uint64_t wr_id, bool recv,
 			       bool number_known, bool *ret_several);
 
-/* The queue pair whose own receive queue this is; NULL: it is not a queue pair's. */
+/* The queue pair with that receive queue; NULL: it does not belong to a queue pair. */
 struct endpoint *endpoints_owner(struct queue *recv);
 
 /* In a child of fork(): the requests that the parent has posted are unknown. */

@@ -1,12 +1,12 @@
 /*
- * The memory that each local key stands for
+ * The memory of each local key
  *
- *	by key     bucket -> key -> key     read by any thread, without a lock
- *	by region  bucket -> key -> key     to find it again when the region is gone
+ * 	by key     bucket -> key -> key     read by any thread, without a lock
+ * 	by region  bucket -> key -> key     to find it again when the region is deregistered
  *
- * Control verbs change keys under the recorder's lock. The entry of a key that
- * is gone is used again, and moves to another bucket then: a reader compares
- * the count of changes before and after, and reads again if they differ.
+ * Control verbs change keys with the recorder's lock held. The entry of a removed key is reused,
+ * and moves to another bucket then: a reader compares the count of changes before and after, and
+ * reads again if they differ.
  */
 #include "shim/trace/objects/keys.h"
 
@@ -89,7 +89,7 @@ static struct key *take_key(void)
 	return k;
 }
 
-/* The number may have been another region's, which went away unseen. */
+/* The number may have been another region's, whose deregistration was not seen. */
 static void remove_number(const struct ibv_context *context, uint32_t lkey)
 {
 	struct key *k = atomic_load_explicit(bucket(lkey), memory_order_relaxed);
@@ -106,7 +106,7 @@ static void insert_key(const struct key *from)
 	struct key *k = take_key();
 
 	if (!k)
-		return; /* the key stays unknown */
+		return; /* the key remains unknown */
 	k->context = from->context;
 	k->mr = from->mr;
 	k->lkey = from->lkey;
@@ -213,7 +213,7 @@ static enum payload_why look_up_key(const struct ibv_context *context, uint32_t 
 		return PAYLOAD_DEVICE;
 	offset = addr - k->iova;
 	if (offset > k->length || length > k->length - offset)
-		return PAYLOAD_KEY; /* the device refuses it, or knows more than we do */
+		return PAYLOAD_KEY; /* the device refuses it, or it is not known to the recorder */
 	*ret_at = k->addr + offset;
 	return PAYLOAD_WHOLE;
 }

@@ -1,11 +1,10 @@
 #pragma once
 /*
- * What the recorder knows of contexts, CQs and queues (QPs, SRQs, WQs), by address.
+ * The recorder's data about contexts, CQs and queues (QPs, SRQs, WQs), by address.
  *
- * A module that knows something of an object has a struct that begins with
- * struct known. An entry stays when its object is gone, and serves the next one
- * of its kind at that address. Any thread: entries are found without a lock,
- * and added under recording_lock().
+ * A module with data about objects has a struct that begins with struct known. An entry is not
+ * removed with its object, and is reused for the next object of its kind at that address. Any
+ * thread: entries are found without a lock, and added with recording_lock() held.
  */
 #include <stdatomic.h>
 
@@ -17,11 +16,10 @@ struct known {
 	enum known_kind kind;
 };
 
-/* The entry, which begins with its struct known; NULL: nothing is known. */
+/* The entry, which begins with its struct known; NULL: none. */
 void *known_find(const void *address, enum known_kind kind);
 
 /*
- * Add an entry that known_find() has not found. Other threads see it at once,
- * so fill it in before.
+ * Add an entry that known_find() has not found. Other threads see it at once, so fill it in before.
  */
 void known_add(struct known *known, const void *address, enum known_kind kind);

@@ -7,7 +7,7 @@
 #include <infiniband/verbs.h>
 #include <stdbool.h>
 
-/* A CQ is made. The pollers of an earlier CQ at its address count as its own, too. */
+/* A CQ was created. The pollers of an earlier CQ at its address count as its own, too. */
 void pollers_add(const struct ibv_cq *cq);
 
 /* This thread is about to poll @cq. */

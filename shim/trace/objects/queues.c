@@ -1,15 +1,14 @@
 /*
- * The buffers of requests that are under way
+ * The buffers of outstanding requests
  *
- *	buckets by wr_id: first, last -> place -> place ...    oldest first
- *	places: a request and its spans, as many as the queue holds
+ * 	buckets by wr_id: first, last -> entry -> entry ...    oldest first
+ * 	entries: a request and its spans, as many as the queue holds
  *
- * A queue completes its requests in the order of its posts, so of several with
- * one wr_id the oldest is complete. A shared receive queue does not; where posts
- * of two threads overlap, the order is not known until all that was under way
- * then is complete; and where several threads poll, it never is. Then any of
- * several requests with one wr_id and different buffers may be the complete one:
- * none is chosen, and the rest stays in doubt until the last of them is gone.
+ * A queue completes its requests in the order of its posts, so if several have one wr_id the oldest
+ * is complete. A shared receive queue does not; if posts of two threads overlap, the order is not
+ * known until all requests outstanding then are complete; and if several threads poll, it never is.
+ * Then any of several requests with one wr_id and different buffers may be the complete one: none
+ * is chosen, and all are in doubt until the last of them is complete.
  */
 #include "shim/trace/objects/queues.h"
 
@@ -21,7 +20,7 @@
 #include "shim/trace/base/spin.h"
 
 enum {
-	LOOKS = 64,       /* at most, at requests with the same wr_id */
+	LOOKS = 64,       /* limit of the search among requests with the same wr_id */
 	PLACES = 1 << 24, /* no device's queue holds more: the number is wrong */
 };
 
@@ -41,10 +40,10 @@ struct chain {
 struct table {
 	size_t bytes;     /* mapped */
 	uint32_t buckets; /* a power of two */
-	uint32_t size;    /* places; counted from 1 */
-	uint32_t used;    /* places that were ever used */
-	uint32_t count;   /* places in use now */
-	uint32_t unused;  /* chain of those that are free again */
+	uint32_t size;    /* number of entries; counted from 1 */
+	uint32_t used;    /* entries that were ever used */
+	uint32_t count;   /* entries in use now */
+	uint32_t unused;  /* chain of free entries */
 	size_t place_bytes;
 	struct chain chains[];
 };
@@ -95,7 +94,7 @@ static void table_free(struct table *t)
 	errno = saved;
 }
 
-/* Add a place behind all others; NULL: full. */
+/* Append an entry; NULL: full. */
 static struct place *append_place(struct table *t, uint64_t wr_id)
 {
 	struct chain *chain = chain_of(t, wr_id);
@@ -120,7 +119,7 @@ static struct place *append_place(struct table *t, uint64_t wr_id)
 	return p;
 }
 
-/* @before: the place before it in its chain, 0 if it is the first. */
+/* @before: the entry before it in its chain, 0 if it is the first. */
 static void take_out(struct table *t, struct chain *chain, uint32_t before, uint32_t i)
 {
 	struct place *p = place_at(t, i);
@@ -150,7 +149,7 @@ void queue_begin(struct queue *q, uint32_t max, uint32_t spans, bool shared)
 {
 	bool held = spin_lock(&q->lock);
 
-	/* of the object that was here before */
+	/* belongs to the previous object at this address */
 	if (held && q->table)
 		table_free(q->table);
 	q->table = NULL;
@@ -228,11 +227,11 @@ void queue_post_ends(struct queue *q)
 {
 	if (!lock_queue(q))
 		return;
-	q->posting -= q->posting != 0; /* RESET may have come between */
+	q->posting -= q->posting != 0; /* RESET may have occurred in between */
 	spin_unlock(&q->lock);
 }
 
-/* Nothing is under way, unless by posts that have not returned. */
+/* Nothing is outstanding, except for posts that have not returned. */
 static void note_drained(struct queue *q)
 {
 	if (!q->table->count)
@@ -261,7 +260,7 @@ void queue_put(struct queue *q, const struct request *request)
 	}
 	spin_unlock(&q->lock);
 	if (!p)
-		queue_lose(q); /* no memory, or we did not see its completions */
+		queue_lose(q); /* no memory, or its completions were not seen */
 }
 
 static bool same_buffers(const struct place *a, const struct place *b)
@@ -371,7 +370,7 @@ int queue_has(struct queue *q, uint64_t wr_id)
 
 void queue_abandon(struct queue *q)
 {
-	q->table = NULL; /* the parent's, maybe in the middle of a change */
+	q->table = NULL; /* the parent's, possibly in the middle of a change */
 	atomic_store_explicit(&q->lock, 0, memory_order_relaxed);
 	queue_lose(q);
 }

@@ -1,11 +1,11 @@
 /*
- * The memory that is registered now, by address
+ * The registered memory, by address
  *
- *	start | end | the greatest end up to here | region	in order of start
+ * 	start | end | the largest end up to here | region	sorted by start
  *
- * The greatest end tells by one search whether any of the ranges before reaches an address,
- * however they overlap. A reader compares the count of changes before and after, and reads again
- * if they differ. An array that has become too small stays.
+ * The largest end shows with one search whether any earlier range reaches an address, however they
+ * overlap. A reader compares the count of changes before and after, and reads again if they differ.
+ * An array that has become too small is not freed.
  */
 #include "shim/trace/objects/ranges.h"
 
@@ -26,7 +26,7 @@ atomic_bool ranges_on;
 static _Atomic(struct range *) ranges;
 static _Atomic size_t count;
 static size_t room;
-static struct range *outgrown[SIZES]; /* a reader may be in them */
+static struct range *outgrown[SIZES]; /* readers may be using them */
 static unsigned int noutgrown;
 static _Atomic unsigned int changes; /* odd: under way */
 
@@ -91,7 +91,7 @@ static bool make_room(size_t n)
 	return true;
 }
 
-/* Bring `most` up to date from @from on. */
+/* Update `most` from @from on. */
 static void update_most(struct range *all, size_t n, size_t from)
 {
 	uint64_t most = from ? read_word(&all[from - 1].most) : 0;
@@ -129,7 +129,7 @@ static void insert_range(const struct ibv_mr *mr, uint64_t start, uint64_t end)
 	struct range *all;
 
 	if (!make_room(n))
-		return; /* what becomes of this one is not recorded */
+		return; /* releases of this one are not recorded */
 	all = atomic_load_explicit(&ranges, memory_order_relaxed);
 	at = count_before(all, n, start);
 	for (size_t i = n; i > at; i--)
@@ -213,11 +213,11 @@ bool ranges_within(uint64_t addr, uint64_t length)
 	return ask_ranges(lies_within, addr, length);
 }
 
-/* Huge pages: a place is free while its end is 0. */
+/* Huge pages: an entry is free while its end is 0. */
 static struct {
 	_Atomic uint64_t start, end;
 } mappings[RANGES_HUGE];
-static _Atomic unsigned int nmappings; /* places that were ever used */
+static _Atomic unsigned int nmappings; /* entries that were ever used */
 
 static void forget_mappings(uint64_t from, uint64_t to)
 {

@@ -1,9 +1,9 @@
 #pragma once
 /*
- * The memory that is registered now, by address: what `record --memory` watches.
+ * The registered memory, by address, for `record --memory`.
  *
- * Any thread asks, without a lock and in signal handlers; the recorder's own lock is taken to add
- * and to remove. Where the answer keeps changing while it is looked for, it is no.
+ * Queries work in any thread and in signal handlers, without a lock; adding and removing takes the
+ * recorder's lock. If the data keeps changing during a query, the answer is no.
  */
 #include <infiniband/verbs.h>
 #include <stdatomic.h>
@@ -12,21 +12,22 @@
 
 extern atomic_bool ranges_on;
 
-/* The process begins to be recorded; a @child of fork() has no regions of its parent's. */
+/* Recording of the process begins; a @child of fork() has no regions. */
 void ranges_begin(bool on, bool child);
 
-/* A region is registered, or registered anew; it is gone. */
+/* A region was registered, or reregistered; it was deregistered. */
 void ranges_add(const struct ibv_mr *mr, const void *addr, uint64_t length);
 void ranges_remove(const struct ibv_mr *mr);
 
 /*
- * Huge pages are mapped there, or whatever was is gone: of a mapping that was cut nothing is known.
- * Have all of these bytes huge pages? Of more than RANGES_HUGE mappings that is not known.
+ * Huge pages were mapped there, or the mapping there was removed; if that was only part of a
+ * mapping nothing is known of it. Are all of these bytes in huge pages? Not known for more than
+ * RANGES_HUGE mappings.
  */
 enum { RANGES_HUGE = 64 };
 void ranges_map(uint64_t addr, uint64_t length, bool huge);
 bool ranges_are_huge(uint64_t addr, uint64_t length);
 
-/* Does any region have a byte of these; does any lie in them as a whole? */
+/* Does any region overlap these bytes; is any completely inside them? */
 bool ranges_touch(uint64_t addr, uint64_t length);
 bool ranges_within(uint64_t addr, uint64_t length);

@@ -1,16 +1,16 @@
 /*
  * Who is in which object
  *
- *	struct ring_head      inside: the object of the data verb that the thread is in
- *	struct strict_object  users: the thread that is in an object without locks
+ * 	struct ring_head      inside: the object of the data verb that the thread is in
+ * 	struct strict_object  users: the thread that is in an object without locks
  *
- * A destroy looks at what all threads are in. An object without locks (of a thread domain, or a
- * CQ for one thread) has a word for each queue: who enters puts itself there, and finds who was
- * in it. That is told only if the other one had not left: a thread that takes the object over by
- * any means finds 0.
+ * A destroy checks the objects of all threads. An object without locks (of a thread domain, or a CQ
+ * for one thread) has a word for each queue: an entering thread stores itself, and finds the
+ * previous one. An overlap is reported only if that had not left: a thread that takes the object
+ * over by any means finds 0.
  *
- * An object that is older than the recording, or the parent's, is not known, and nothing is said
- * of it.
+ * An object that is older than the recording, or the parent's, is not known, and nothing is
+ * reported about it.
  */
 #include "shim/trace/objects/strict.h"
 
@@ -117,11 +117,11 @@ static void write_misuse(const struct misuse *m)
 	record_commit(&event->head, sizeof(*event) / 8 + event->nframes);
 }
 
-void strict_tell(const struct misuse *misuse)
+void strict_report(const struct misuse *misuse)
 {
 	int saved = errno;
 
-	/* inside another verb it is the library's doing */
+	/* inside another verb the library is responsible */
 	if (!recorder.busy && !recorder.depth && record_ready())
 		write_misuse(misuse);
 	errno = saved;
@@ -130,7 +130,7 @@ void strict_tell(const struct misuse *misuse)
 static void set_inside(struct ring_head *head, const void *object, enum verb verb)
 {
 	atomic_store_explicit(&head->inside_verb, verb, memory_order_relaxed);
-	/* pairs with the load in see_thread() */
+	/* pairs with the load in note_thread() */
 	atomic_store_explicit(&head->inside, (uint64_t)(uintptr_t)object, memory_order_release);
 }
 
@@ -154,11 +154,11 @@ void strict_enter(struct strict_use *use, const void *object, enum verb verb,
 	if (!before && verb != VERB_next_poll && verb != VERB_wr_complete && queue == STRICT_SEND)
 		before = atomic_load_explicit(&o->batch, memory_order_relaxed);
 	if (__builtin_expect(before && before != use->me && before != STRICT_SOMEBODY, 0))
-		strict_tell(&(struct misuse){
+		strict_report(&(struct misuse){
 			.what = MISUSE_OVERLAP, .object = object, .verb = verb, .other = before });
 }
 
-/* Another one that has entered meanwhile stays there. */
+/* Another thread that has entered meanwhile stays recorded. */
 void strict_leave(const struct strict_use *use)
 {
 	uint64_t me = use->me;
@@ -177,7 +177,7 @@ struct look {
 	enum verb verb;
 };
 
-static void see_thread(struct ring_head *head, void *arg)
+static void note_thread(struct ring_head *head, void *arg)
 {
 	struct look *look = arg;
 	enum verb verb;
@@ -193,17 +193,17 @@ static void see_thread(struct ring_head *head, void *arg)
 	look->verb = verb;
 }
 
-/* A queue pair whose CQ this thread is polling. */
+/* Destruction of a queue pair whose CQ this thread is polling. */
 static void look_at_batch(const struct ibv_qp *qp, const struct ibv_cq *cq)
 {
 	struct strict_object *o = cq ? strict_find(cq) : NULL;
 	uint64_t me = strict_me();
 
 	if (o && me && atomic_load_explicit(&o->batch, memory_order_relaxed) == me)
-		strict_tell(&(struct misuse){ .what = MISUSE_DESTROY_INSIDE,
-					      .object = qp,
-					      .of = cq,
-					      .verb = VERB_destroy_qp });
+		strict_report(&(struct misuse){ .what = MISUSE_DESTROY_INSIDE,
+						.object = qp,
+						.of = cq,
+						.verb = VERB_destroy_qp });
 }
 
 void strict_destroys(enum verb verb, const void *object)
@@ -214,19 +214,19 @@ void strict_destroys(enum verb verb, const void *object)
 	if (verb == VERB_dealloc_pd) {
 		struct strict_object *o = strict_find(object);
 
-		if (o) /* a plain one may be made at its address */
+		if (o) /* a plain one may be created at its address */
 			atomic_store(&o->single, false);
 	}
 	if (!object ||
 	    (verb != VERB_destroy_qp && verb != VERB_destroy_cq && verb != VERB_destroy_srq))
 		return;
-	rings_each(see_thread, &look);
+	rings_each(note_thread, &look);
 	if (look.other)
-		strict_tell(&(struct misuse){ .what = MISUSE_DESTROY_OVERLAP,
-					      .object = object,
-					      .verb = verb,
-					      .other = look.other,
-					      .other_verb = look.verb });
+		strict_report(&(struct misuse){ .what = MISUSE_DESTROY_OVERLAP,
+						.object = object,
+						.verb = verb,
+						.other = look.other,
+						.other_verb = look.verb });
 	if (verb != VERB_destroy_qp || !strict_find(qp))
 		return;
 	look_at_batch(qp, qp->send_cq);

@@ -1,9 +1,9 @@
 #pragma once
 /*
- * What `record --strict` checks on the data path: two threads in an object that no lock protects,
- * or one in an object that another destroys.
+ * The checks of `record --strict` on the data path: two threads in an object without a lock, or one
+ * in an object that another destroys.
  *
- * Any thread, signal handlers too; no lock but where a verb destroys; errno is kept.
+ * Any thread, signal handlers too; a lock only if a verb destroys; errno is preserved.
  */
 #include <infiniband/verbs.h>
 #include <stdatomic.h>
@@ -21,40 +21,44 @@ static inline bool strict_is_on(void)
 	return __builtin_expect(atomic_load_explicit(&strict_on, memory_order_relaxed), 0);
 }
 
-/* The queues of a QP have users of their own; a CQ and an SRQ have the first. */
+/* The queues of a QP have separate users; a CQ and an SRQ have the first. */
 enum strict_queue { STRICT_SEND, STRICT_RECV, STRICT_QUEUES };
 
-/* Of a batch: a thread that is not recorded began it, or another one ended it. */
+/* For a batch: a thread that is not recorded began it, or another thread ended it. */
 #define STRICT_SOMEBODY UINT64_MAX
 
-/* A CQ, QP or SRQ made since recording began; or a parent domain. */
+/* A CQ, QP or SRQ created since recording began; or a parent domain. */
 struct strict_object {
 	struct known known;
-	atomic_bool single;     /* it has a thread domain, or was made for one thread */
-	_Atomic uint32_t epoch; /* a child of fork() has another one than its parent */
-	_Atomic uint64_t users[STRICT_QUEUES]; /* of a single one: who is in it; 0: nobody */
-	_Atomic uint64_t batch; /* who is between ibv_start_poll() and ibv_end_poll(), or
-				ibv_wr_start() and ibv_wr_complete(); 0: nobody */
-	uint64_t wc_flags;      /* of an extended CQ, and what its functions were */
+	atomic_bool single;     /* it has a thread domain, or was created for one thread */
+	_Atomic uint32_t epoch; /* differs between a child of fork() and its parent */
+	/* of a single one: the thread that uses it; 0: none */
+	_Atomic uint64_t users[STRICT_QUEUES];
+	/*
+	 * the thread between ibv_start_poll() and ibv_end_poll(), or ibv_wr_start() and
+	 * ibv_wr_complete(); 0: none
+	 */
+	_Atomic uint64_t batch;
+	uint64_t wc_flags; /* of an extended CQ, and its original functions */
 	struct ibv_cq_ex was;
 };
 
 /* The process begins to be recorded. */
 void strict_begin(bool on, bool child);
 
-/* An object was made at this address, @single: only one thread at a time may use it. */
+/* An object was created at this address, @single: only one thread at a time may use it. */
 struct strict_object *strict_made(const void *object, bool single);
 
 /* NULL: it is not known. */
 struct strict_object *strict_find(const void *object);
 
-/* Has @pd a thread domain? */
+/* Does @pd have a thread domain? */
 bool strict_has_domain(const struct ibv_pd *pd);
 
 /* This thread, for `users` and `batch`; 0: it is not recorded. */
 uint64_t strict_me(void);
 
-/* What is told of: @other is a thread as above, or 0. */
+/* A misuse: @other is a thread as above, or 0. */
 struct misuse {
 	enum event_misuse_what what;
 	const void *object, *of;
@@ -64,11 +68,11 @@ struct misuse {
 	uint64_t other;
 };
 
-void strict_tell(const struct misuse *misuse);
+void strict_report(const struct misuse *misuse);
 
 /* A data verb on @object, from its begin to its return. */
 struct strict_use {
-	struct strict_object *single; /* NULL: several threads may be in it */
+	struct strict_object *single; /* NULL: several threads may use it */
 	struct ring_head *head;
 	uint64_t me;
 	enum strict_queue queue;
@@ -78,5 +82,5 @@ void strict_enter(struct strict_use *use, const void *object, enum verb verb,
 		  enum strict_queue queue);
 void strict_leave(const struct strict_use *use);
 
-/* A verb is about to be called that destroys. */
+/* A destroy verb is about to be called. */
 void strict_destroys(enum verb verb, const void *object);

@@ -1,21 +1,20 @@
 #pragma once
 /*
- * Addresses of the requests of a list that is being posted, to find *bad_wr
- * among them.
+ * Addresses of the requests of a list that is being posted, to find *bad_wr among them.
  *
- * A posted request belongs to the provider and must not be read, so its address
- * is kept. The first is in struct wr_list; the others are too many for a
- * caller's stack, and go to a part of the thread's memory (site_spare()). A
- * list that is posted within the post of another list keeps only its first.
+ * A posted request belongs to the provider and must not be read, so its address is stored. The
+ * first is in struct wr_list; the others are too many for a caller's stack, and are stored in the
+ * thread's memory (site_spare()). A list that is posted within the post of another list stores only
+ * its first.
  */
 #include <stdbool.h>
 #include <stddef.h>
 
 enum { WR_LIST_MAX = 256 };
 
-/* In the thread's memory. */
+/* Stored in the thread's memory. */
 struct wr_list_rest {
-	const void *const *frame; /* of the post that has it; NULL: nobody */
+	const void *const *frame; /* of the post that uses it; NULL: free */
 	const void *wrs[WR_LIST_MAX];
 };
 
@@ -25,8 +24,8 @@ struct wr_list {
 	const void *const *frame; /* of the post: __builtin_frame_address(0) of its verb */
 	unsigned int n;           /* requests in all */
 	const void *first;
-	struct wr_list_rest *rest; /* NULL: there are none, or they are not known */
-	struct queue *queue; /* its buffers are remembered there (payload.h); NULL: none are */
+	struct wr_list_rest *rest; /* NULL: none, or not known */
+	struct queue *queue; /* where its buffers are stored (payload.h); NULL: they are not */
 };
 
 static inline void wr_list_init(struct wr_list *list, const void *const *frame)
@@ -37,7 +36,7 @@ static inline void wr_list_init(struct wr_list *list, const void *const *frame)
 	list->queue = NULL;
 }
 
-/* Take the thread's memory for @list, if it is free. */
+/* Use the thread's memory for @list, if it is free. */
 void wr_list_take_rest(struct wr_list *list);
 
 /* The next request is at @wr. */
@@ -52,10 +51,10 @@ static inline void wr_list_add(struct wr_list *list, const void *wr)
 	list->n++;
 }
 
-/* 1 + the place of @wr in the list; 0 where it is not among the first WR_LIST_MAX. */
+/* 1 + the index of @wr in the list; 0 if it is not among the first WR_LIST_MAX. */
 unsigned int wr_list_find(const struct wr_list *list, const void *wr);
 
-/* The post is over: another one may have the thread's memory. */
+/* The post is over: another one may use the thread's memory. */
 static inline void wr_list_fini(struct wr_list *list)
 {
 	if (__builtin_expect(list->rest != NULL, 0))

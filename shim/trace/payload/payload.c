@@ -1,10 +1,10 @@
 /*
- * Sent data is captured when it is posted, received data when it is complete
+ * Sent data is captured at the post, received data at the completion
  *
- *	post of a send        -> its bytes, then the post's event
- *	  of a read, receive  -> its buffers are remembered (queues.h)
- *	poll                  -> the poll's event, then the bytes of those buffers
- *	ibv_wr_set_inline_*   -> its bytes at once: the program may change them then
+ * 	post of a send        -> its bytes, then the post's event
+ * 	  of a read, receive  -> its buffers are stored (queues.h)
+ * 	poll                  -> the poll's event, then the bytes of those buffers
+ * 	ibv_wr_set_inline_*   -> its bytes at once: the program may change them then
  *
  * Addresses are translated to the program's by the key's region (keys.h).
  */
@@ -39,7 +39,7 @@ void payload_begin(const struct payload_rule *rule, bool child)
 	spin_held = false;
 }
 
-/* Add the program's memory behind an element; false: it is unknown, and r->why says why. */
+/* Add the program's memory of an element; false: it is unknown, with the reason in r->why. */
 static bool add_span(struct request *r, const struct ibv_context *context,
 		     const struct event_sge *sge, bool by_key)
 {
@@ -57,7 +57,7 @@ static bool add_span(struct request *r, const struct ibv_context *context,
 	return r->why == PAYLOAD_WHOLE;
 }
 
-/* A list longer than any device takes is not read: the verb refuses it unread, too. */
+/* A list longer than any device allows is not read: the verb refuses it without reading, too. */
 static void add_spans(struct request *r, const struct ibv_context *context,
 		      const struct event_sge *sges, int n, bool by_key)
 {
@@ -76,7 +76,7 @@ static void begin_request(struct request *r, uint64_t wr_id, enum payload_kind k
 	r->nspans = 0;
 }
 
-/* PAYLOAD_KINDS: the operation has no buffer of the program's. */
+/* PAYLOAD_KINDS: the operation has no buffer of the program. */
 static enum payload_kind kind_of(int opcode)
 {
 	switch (opcode) {

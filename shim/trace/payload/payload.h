@@ -1,10 +1,9 @@
 #pragma once
 /*
- * The bytes that are sent and received, where the session asks for them.
+ * Capture of the bytes that are sent and received, if the session requests it.
  *
- * Where it does not, payload_on is false and only control verbs call anything
- * here. The kernel reads the memory (process_vm_readv(2)), so that unreadable
- * memory is an error and not a fault. Any thread.
+ * Otherwise payload_on is false and only control verbs call these functions. The kernel reads the
+ * memory (process_vm_readv(2)), so that unreadable memory is an error and not a fault. Any thread.
  */
 #include <infiniband/verbs.h>
 #include <stdbool.h>
@@ -16,16 +15,15 @@
 
 extern bool payload_on __attribute__((visibility("hidden")));
 
-/* How much of the payload the session keeps. */
+/* How much of the payload is recorded. */
 extern struct payload_rule payload_rule __attribute__((visibility("hidden")));
 
-/* A process begins to record; @child: it has its parent's memory. */
+/* Recording of a process begins; @child: it has its parent's memory. */
 void payload_begin(const struct payload_rule *rule, bool child);
 
 /*
- * Before a list is posted. @taken: the post is recorded, and so is its payload.
- * Returns true where payload was written: the post is flagged then
- * (EVENT_CARRIES).
+ * Before a list is posted. @taken: the post is recorded, and so is its payload. Returns true if
+ * payload was written: the post then has the flag EVENT_CARRIES.
  */
 bool payload_sends(struct wr_list *list, const struct ibv_qp *qp, const struct ibv_send_wr *wr,
 		   bool taken);
@@ -35,10 +33,10 @@ void payload_receives(struct wr_list *list, const void *queue, const struct ibv_
 void payload_refused_sends(const struct wr_list *list, const struct ibv_qp *qp, const void *bad);
 void payload_refused_receives(const struct wr_list *list, const void *queue, const void *bad);
 
-/* Inline data of the request that was begun last. */
+/* Inline data of the last request begun. */
 void payload_inline(const struct ibv_qp_ex *qp, struct builder *b, const struct event_sge *sge);
 
-/* The requests that were built are posted; or were not after all. */
+/* The requests that were built are posted; or were not posted after all. */
 bool payload_built(struct wr_list *list, const struct ibv_qp *qp, struct builder *b, bool taken);
 void payload_refused_built(const struct ibv_qp *qp, const struct builder *b);
 
@@ -50,12 +48,12 @@ static inline void payload_posted(struct wr_list *list)
 }
 
 /*
- * Completions of one poll. @seq: the number of the poll's event, which has all
- * of them; 0: it is not recorded.
+ * Completions of one poll. @seq: the number of the poll's event, which has all of them; 0: it is
+ * not recorded.
  */
 void payload_completions(const struct ibv_cq *cq, const struct ibv_wc *wc, uint32_t nwc,
 			 uint32_t seq);
 
-/* Which fields the next completion that this thread takes does not have. */
+/* Fields that the next completion of this thread does not have. */
 enum payload_unsaid { PAYLOAD_NO_LENGTH = 1, PAYLOAD_NO_QP_NUM = 2 };
 void payload_unsaid(unsigned int what);

@@ -116,7 +116,7 @@ static uint64_t count_readable(const struct payload_source *s)
 	return bytes < s->total ? bytes : s->total;
 }
 
-/* Bytes below s->before are not part of the message, and are not hashed: how many these are. */
+/* Bytes below s->before are not part of the message, and are not hashed: returns their number. */
 static size_t count_skipped(const struct payload_source *s, uint64_t offset, size_t n)
 {
 	size_t skip = offset < s->before ? s->before - offset : 0;
@@ -145,7 +145,7 @@ static bool write_hash(const struct payload_source *s, uint64_t want, uint64_t s
 		if (want > PIECE)
 			hash_add(&hash, bytes + skip, n - skip);
 		else
-			sum = hash_of(bytes + skip, n - skip, seed); /* faster than by parts */
+			sum = hash_of(bytes + skip, n - skip, seed); /* faster than in parts */
 		offset += n;
 	}
 	if (offset == s->total && s->why == PAYLOAD_WHOLE) {

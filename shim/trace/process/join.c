@@ -28,13 +28,16 @@
 #include "shim/trace/ring/record.h"
 #include "shim/trace/ring/rings.h"
 
-/* Any other value is the pid of the process whose thread is joining: in a child not its own. */
+/*
+ * Any other value is the pid of the process whose thread is joining: in a child it differs from its
+ * own.
+ */
 enum process_state { PROCESS_NEW, PROCESS_READY = -1 };
 
 static _Atomic pid_t state; /* enum process_state */
 static pid_t recorded_pid;
 
-/* A pthread_mutex_t survives fork() only if it is held by nobody, or by the thread that forks. */
+/* A pthread_mutex_t survives fork() only if it is free, or held by the forking thread. */
 static void before_fork(void)
 {
 	recording_lock();
@@ -54,9 +57,9 @@ static void after_fork_child(void)
 }
 
 /*
- * The program's own handlers before a fork may wait for a thread that needs the
- * lock, so ours has to run after them. Handlers that are registered first run
- * last: we register ours before the program does anything.
+ * The program's own handlers before a fork may wait for a thread that needs the lock, so this one
+ * has to run after them. Handlers that are registered first run last: register it before the
+ * program does anything.
  */
 __attribute__((constructor)) static void watch_forks(void)
 {
@@ -65,7 +68,7 @@ __attribute__((constructor)) static void watch_forks(void)
 	process_announce_forks();
 }
 
-/* The session of VERBATIM_DIR; without one a tap has a session of its own. */
+/* The session of VERBATIM_DIR; without one a tap has a separate session. */
 static bool find_session(void)
 {
 	const char *dir = getenv(SESSION_ENV);
@@ -86,8 +89,8 @@ static bool find_session(void)
 }
 
 /*
- * Done once in an image, and inherited over fork(). A fork may come in between,
- * so each step checks for itself whether it was done.
+ * Done once in an image, and inherited over fork(). A fork may happen in between, so each step
+ * checks whether it was done.
  */
 static bool join_session(void)
 {
@@ -112,7 +115,7 @@ static bool join_session(void)
 	return !recording_make_page();
 }
 
-/* A new process: the first, or a child that goes on with its parent's image. */
+/* A new process: the first, or a child that continues with its parent's image. */
 static bool start_process(void)
 {
 	bool child;
@@ -151,7 +154,7 @@ bool join_process(void)
 		if (found == PROCESS_READY && recording_generation())
 			return true;
 	} while (!atomic_compare_exchange_strong(&state, &found, me));
-	/* another thread may have joined before our exchange */
+	/* another thread may have joined before the exchange */
 	ok = (found == PROCESS_READY && recording_generation()) || start_process();
 	if (!ok)
 		recording_end();

@@ -1,9 +1,9 @@
 /*
- * Registered memory that the program gives back
+ * Registered memory that the program releases
  *
- * The functions that give memory back are in a library of their own, libverbatim-memory.so
- * (shim/memory), which `verbatim record --memory` preloads, too: a program that is recorded
- * without it keeps its own free().
+ * The interposed functions that release memory are in a separate library, libverbatim-memory.so
+ * (shim/memory), which `verbatim record --memory` preloads, too: a program that is recorded without
+ * it uses its own free().
  */
 #include "shim/trace/memory.h"
 

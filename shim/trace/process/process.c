@@ -1,12 +1,12 @@
 /*
- * What is recorded of a process
+ * Recording a process
  *
- * The first ring of a process starts with EVENT_PROCESS and an EVENT_MODULE
- * for each object file that the program was started with (modules.c).
+ * The first ring of a process starts with EVENT_PROCESS and an EVENT_MODULE for each object file
+ * that the program was started with (modules.c).
  *
- * A fork is recorded in the parent, before it happens, with a number; the child
- * repeats the number when it calls its first verb. Forks that pthread_atfork()
- * does not report, and other ways to make a process, come from spawn.c.
+ * A fork is recorded in the parent, before it happens, with a number; the child repeats the number
+ * when it calls its first verb. spawn.c handles forks that pthread_atfork() does not report, and
+ * other ways to create a process.
  */
 #include "shim/trace/process/process.h"
 
@@ -52,7 +52,7 @@ static _Atomic uint32_t forks; /* numbers given out */
 static pid_t self;             /* of the recorded process */
 static pid_t forked_from;
 
-/* What the thread that made a child has left for it. */
+/* Data that the thread which created a child has stored for it. */
 static struct origin {
 	uint32_t seq; /* 0: not known */
 	uint64_t ticks;
@@ -63,8 +63,8 @@ static struct origin process_origin; /* of this process */
 static __thread struct origin announced __attribute__((tls_model("initial-exec")));
 
 /*
- * Do everything that takes the loader's lock, before any thread can hold that
- * lock and wait for a verb. Once in an image.
+ * Do everything that takes the loader's lock, before any thread can hold that lock and wait for a
+ * verb. Once in an image.
  */
 static void use_loader(void)
 {
@@ -85,7 +85,7 @@ void process_begin(pid_t before)
 	self = getpid();
 	forked_from = before == self ? 0 : before;
 	if (!origin.ticks)
-		origin = (struct origin){ 0, record_ticks() }; /* made by a bare system call */
+		origin = (struct origin){ 0, record_ticks() }; /* created by a bare system call */
 	process_origin = origin;
 	origin = (struct origin){ 0 };
 	atomic_store(&written, false);
@@ -166,9 +166,9 @@ void process_write(void)
 	if (atomic_exchange(&written, true))
 		return;
 	write_process();
-	if (!forked_from) /* a child continues with what its parent has written */
+	if (!forked_from) /* a child continues with the data that its parent has written */
 		modules_list();
-	import_tell();
+	import_report();
 }
 
 static void fork_write(enum event_fork_how how, uint32_t seq, uint64_t ticks)
@@ -228,7 +228,7 @@ void process_forked(uint32_t seq, pid_t pid, int error)
 	errno = saved;
 }
 
-/* @seq 0: the child keeps the origin's time, of a parent that has called no verb itself. */
+/* @seq 0: the child uses the origin's time, of a parent that has called no verb itself. */
 void process_child(uint32_t seq)
 {
 	if (seq)
@@ -254,7 +254,7 @@ void process_exit(enum event_exit_how how, int status)
 	event->status = status;
 	record_commit(&event->head, sizeof(*event) / 8);
 	if (how == EXIT_AT_ONCE && tap_get())
-		verbatim_tap_end(); /* no destructor will do it */
+		verbatim_tap_end(); /* no destructor will call it */
 }
 
 /* One fork at a time: join.c holds its lock. */

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * What is recorded of a process: program, command line, modules, forks.
+ * Recording a process: program, command line, modules, forks.
  */
 #include <stdbool.h>
 #include <sys/types.h>
@@ -14,33 +14,33 @@ void process_begin(pid_t before);
 void process_write(void);
 
 /*
- * Let forks wait for those who hold them (forks.h). Before the program begins, and
- * before join.c registers its own handlers.
+ * Make forks wait for threads that hold them (forks.h). Before the program begins, and before
+ * join.c registers its handlers.
  */
 void process_watch_forks(void);
 
-/* Let each fork be recorded. Likewise, but after join.c's own handlers. */
+/* Record each fork. Likewise, but after join.c's handlers. */
 void process_announce_forks(void);
 
-/* From now on exit() is recorded. Once an image. */
+/* Record exit() from now on. Once for each image. */
 void process_announce_exit(void);
 
 /*
- * This thread is about to make a child, or to become another program. Returns
- * the fork's number, 0 where it is not recorded. errno is kept, here and below.
+ * This thread is about to create a child, or to execute another program. Returns the fork's number,
+ * 0 if it is not recorded. errno is preserved, here and below.
  */
 uint32_t process_fork(enum event_fork_how how);
 
 /* The number of this thread's last fork(), once; 0: it was not recorded. */
 uint32_t process_announced(void);
 
-/* The result of fork @seq, which may be 0; @pid 0: not known, @error 0: it worked. */
+/* The result of fork @seq, which may be 0; @pid 0: not known, @error 0: it succeeded. */
 void process_forked(uint32_t seq, pid_t pid, int error);
 
-/* In a child with a copy of its parent's memory, made by fork @seq. */
+/* In a child with a copy of its parent's memory, created by fork @seq. */
 void process_child(uint32_t seq);
 
-/* False in the child of a vfork, too: its actions are not its parent's. */
+/* False also in the child of a vfork: its actions are not its parent's. */
 bool process_is_recorded(void);
 
 /* The process is about to end. Async-signal-safe once the thread has a ring. */

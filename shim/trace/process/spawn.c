@@ -1,15 +1,14 @@
 /*
- * The program's ways to make a child, to become another program and to end
+ * The functions with which the program creates a child, executes another program, or ends
  *
- * fork() is reported by pthread_atfork(), whoever calls it; its result by a
- * function here. For all else a function here interposes libc's, tells process.c
- * and calls libc's.
+ * Every fork() is reported by pthread_atfork(); its result by a function in this file. All others
+ * are interposed by functions in this file, which inform process.c and call libc's.
  *
- *	fork-like	clone, _Fork: the child has a copy of the memory
- *	vfork-like	vfork, clone: it runs in this thread's memory until it execs;
- *			so vfork() must be left with a jump, it returns twice
- *	new images	posix_spawn, system, popen; exec, in the process itself
- *	ends		_exit, _Exit, quick_exit; exit() tells by on_exit()
+ * 	fork-like	clone, _Fork: the child has a copy of the memory
+ * 	vfork-like	vfork, clone: it runs in this thread's memory until it execs;
+ * 			so vfork() must be left with a jump, it returns twice
+ * 	new images	posix_spawn, system, popen; exec, in the process itself
+ * 	ends		_exit, _Exit, quick_exit; exit() is reported by on_exit()
  *
  * A child made by a bare system call is noticed by the changed pid (join.c).
  */
@@ -161,7 +160,7 @@ OURS FILE *popen(const char *command, const char *mode)
 	return file;
 }
 
-/* Another program in this process: libc's function comes back only if it failed. */
+/* Another program in this process: libc's function returns only if it failed. */
 
 #define EXEC(name, ...)                                  \
 	({                                               \
@@ -201,7 +200,7 @@ OURS int execveat(int fd, const char *path, char *const argv[], char *const envp
 	return EXEC(execveat, fd, path, argv, envp, flags);
 }
 
-/* How many words there are from @first to the NULL, with it. */
+/* The number of words from @first to the NULL, including that. */
 static size_t count_words(const char *first, va_list words)
 {
 	va_list at;

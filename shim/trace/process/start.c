@@ -1,10 +1,10 @@
 /*
- * How a verb comes to a ring: record_ready()
+ * How a verb gets a ring: record_ready()
  *
- *	is a child in this thread's place?    vfork.c
- *	the process joins its session         join.c
- *	the thread gets a ring                thread.c
- *	what the process is, is written       process.c
+ * 	is a child running in this thread?    vfork.c
+ * 	the process joins its session         join.c
+ * 	the thread gets a ring                thread.c
+ * 	the process is described              process.c
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -19,7 +19,7 @@
 #include "shim/trace/ring/record.h"
 #include "shim/trace/ring/vfork.h"
 
-/* The thread goes on unrecorded: trying again at each verb would be expensive. */
+/* The thread continues unrecorded: trying again at each verb would be expensive. */
 static void give_up_ring(void)
 {
 	recorder.ringless = recording_generation();
@@ -30,8 +30,8 @@ static void give_up_ring(void)
 }
 
 /*
- * Without a handler for its end a thread would never give back its ring: then
- * the process is not recorded.
+ * Without a handler for its end a thread would never free its ring: then the process is not
+ * recorded.
  */
 static bool watch_end(void)
 {
@@ -43,7 +43,7 @@ static bool watch_end(void)
 }
 
 /*
- * The program has forbidden system calls that a ring takes. A process that has not joined has no
+ * The program has forbidden system calls that a ring needs. A process that has not joined has no
  * page to count it in.
  */
 static bool is_forbidden(void)
@@ -70,7 +70,7 @@ static void start_aside(void *ret_ok)
 	*ok = thread_make_ring();
 	if (*ok) {
 		process_write();
-		sandbox_tell();
+		sandbox_report();
 	} else {
 		give_up_ring();
 	}
@@ -92,7 +92,7 @@ static bool start_recording(void)
 		return false;
 	if (is_forbidden())
 		return false;
-	/* a handler's verbs would go unrecorded, and a signal interrupts posix_fallocate() */
+	/* a handler's verbs would not be recorded, and a signal interrupts posix_fallocate() */
 	quiet_begin(&quiet);
 	recorder.busy = true;
 	aside_call(start_aside, &ok);

@@ -1,11 +1,11 @@
 /*
- * What a process runs in: its limits, and what its environment tells RDMA libraries
+ * The environment of a process: its limits, and environment variables of RDMA libraries
  *
- * All of it is read from files of /proc/self and from memory: a filter of system calls
- * that lets a process read its command line lets it read these.
+ * All of it is read from files of /proc/self and from memory: a filter of system calls that lets a
+ * process read its command line lets it read these.
  *
- * Not here: which variables may be recorded (core/wire/variable.c); whether the kernel
- * copies registered pages at a fork, which is the same for all processes: the recorder asks
+ * Not here: which variables may be recorded (core/wire/variable.c); whether the kernel copies
+ * registered pages at a fork, which is the same for all processes: the recorder checks it
  * (cli/record/copies.c).
  */
 #include "shim/trace/process/surroundings.h"
@@ -21,11 +21,11 @@
 
 enum {
 	FILE_BYTES = 4096,
-	VALUE_BYTES = 255, /* of a variable's value, at most */
+	VALUE_BYTES = 255, /* longest stored value of a variable */
 	NAME_BYTES = 63,
 };
 
-/* A file of /proc as text; "" where it cannot be read. */
+/* A file of /proc as text; "" if it cannot be read. */
 static void read_text(const char *path, char text[FILE_BYTES])
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -36,7 +36,7 @@ static void read_text(const char *path, char text[FILE_BYTES])
 	text[n > 0 ? n : 0] = '\0';
 }
 
-/* What follows @name in @text; NULL: it is not there. */
+/* The text after @name in @text; NULL: none. */
 static const char *find_line(const char *text, const char *name)
 {
 	const char *at = strstr(text, name);
@@ -44,7 +44,7 @@ static const char *find_line(const char *text, const char *name)
 	return at ? at + strlen(name) : NULL;
 }
 
-/* "unlimited" or a number; @at behind it. */
+/* "unlimited" or a number; advances @at. */
 static uint64_t read_limit(const char **at)
 {
 	uint64_t limit = EVENT_UNLIMITED;
@@ -61,8 +61,8 @@ static uint64_t read_limit(const char **at)
 }
 
 /*
- * The RDMA core asks for the capability in the first user namespace: "root" of a container
- * has the bit, and not the capability.
+ * The RDMA core checks the capability in the first user namespace: "root" of a container has the
+ * bit, but not the capability.
  */
 static enum event_ipc_lock read_ipc_lock(char text[FILE_BYTES])
 {
@@ -101,7 +101,9 @@ void surroundings_limits(struct event_process *event)
 	event->ipc_lock = (uint8_t)read_ipc_lock(text);
 }
 
-/* Variables that libibverbs, or our device, asks for as it goes: programs set them before. */
+/*
+ * Variables that libibverbs, or the software device, reads while running: programs set them before.
+ */
 static const char *const asked_for[] = { "RDMAV_FORK_SAFE", "IBV_FORK_SAFE", "RDMAV_HUGEPAGES_SAFE",
 					 "VERBATIM_SOFT_FORK" };
 
@@ -113,7 +115,10 @@ static bool is_asked_for(const char *name, size_t n)
 	return false;
 }
 
-/* Put NAME=VALUE behind the @used bytes of @text, its value cut; returns the bytes used then. */
+/*
+ * Write NAME=VALUE after the @used bytes of @text, with its value cut; returns the bytes used after
+ * that.
+ */
 static size_t put_variable(char *text, size_t used, const char *name, size_t length,
 			   const char *value)
 {
@@ -139,7 +144,7 @@ static size_t put_if_recorded(char *text, size_t used, const char *variable)
 	return put_variable(text, used, variable, length, equals + 1);
 }
 
-/* Of a variable that is longer than @chunk, its beginning. */
+/* For a variable that is longer than @chunk, its beginning. */
 size_t surroundings_first(int fd, char *text, size_t used)
 {
 	char chunk[FILE_BYTES], *at, *end;
@@ -170,8 +175,8 @@ size_t surroundings_first(int fd, char *text, size_t used)
 }
 
 /*
- * From the kernel, which has what the process began with: `environ` may be changed by another
- * thread meanwhile, and nothing would tell us. Only what libibverbs itself asks for is asked for.
+ * From the kernel, which has the initial environment: `environ` may be changed by another thread
+ * meanwhile, unnoticed. Only variables that libibverbs itself reads later are read from `environ`.
  */
 size_t surroundings_environ(char *text)
 {

@@ -1,23 +1,23 @@
 #pragma once
 /*
- * What a process runs in: its limits, and what its environment tells RDMA libraries.
+ * The environment of a process: its limits, and environment variables of RDMA libraries.
  */
 #include "core/wire/event.h"
 
 enum { SURROUNDINGS_BYTES = 8192 }; /* of the environment, at most */
 
-/* Fill in the limits of @event. errno is not kept. */
+/* Set the limits of @event. May change errno. */
 void surroundings_limits(struct event_process *event);
 
 /*
- * Put the variables that may be recorded (core/wire/variable.h) to @text, as struct event_process
- * has them: at most SURROUNDINGS_BYTES. Those that the process began with; what libibverbs asks for
- * about forks as it is now. Returns how many bytes.
+ * Write the variables that may be recorded (core/wire/variable.h) to @text, in the form of struct
+ * event_process: at most SURROUNDINGS_BYTES. They are those at the start of the process; variables
+ * that libibverbs reads for forks have their current values. Returns the number of bytes.
  */
 size_t surroundings_environ(char *text);
 
 /*
- * The part of it that is read from @fd, NAME=VALUE and a NUL each; behind the @used bytes of @text.
- * Returns how many are used then.
+ * The part that is read from @fd, NAME=VALUE and a NUL each; added after the @used bytes of @text.
+ * Returns the bytes used after that.
  */
 size_t surroundings_first(int fd, char *text, size_t used);

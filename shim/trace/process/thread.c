@@ -1,11 +1,11 @@
 /*
- * A ring for each thread, made at its first verb
+ * A ring for each thread, created at its first verb
  *
- *	first verb --> thread_make_ring(): the ring of a thread that has ended, or
- *	               a new one
- *	the end    --> thread_end(): the ring waits for the next
+ * 	first verb --> thread_make_ring(): the ring of a thread that has ended, or
+ * 	               a new one
+ * 	the end    --> thread_end(): the ring becomes free
  *
- * Not here: which rings there are (rings.c), what comes before a ring (start.c).
+ * Not here: the list of rings (rings.c), preparations before a ring (start.c).
  */
 #include "shim/trace/process/thread.h"
 
@@ -32,12 +32,12 @@ void thread_end(void *unused)
 
 	(void)unused;
 	if (recorder.vfork)
-		CALL_BACK(record_start)(); /* the child in our place is gone */
+		CALL_BACK(record_start)(); /* the child that ran in this thread has ended */
 	builder_thread_end();
 	site_end();
 	if (!ring->head || recorder.generation != recording_generation())
 		return;
-	recorder.busy = true; /* a signal handler's verb gets no new ring meanwhile */
+	recorder.busy = true; /* a signal handler's verb gets no ring meanwhile */
 	torn = recorder.writing !=
 	       NULL; /* ended by an asynchronous cancellation, or in a signal handler */
 	if (torn)
@@ -106,8 +106,7 @@ static void write_thread(struct event_thread *event)
 }
 
 /*
- * Take the ring of a thread that has ended. False: there is none, or it is full
- * and must not wait.
+ * Take the ring of a thread that has ended. False: there is none, or it is full and must not wait.
  */
 static bool take_over(void)
 {
@@ -123,7 +122,7 @@ static bool take_over(void)
 		rings_give(&recording_session, &recorder.ring, record_ticks(), false);
 		return false;
 	}
-	recording_lock(); /* so that nobody reads the counters meanwhile */
+	recording_lock(); /* so that no other thread reads the counters meanwhile */
 	write_thread(event);
 	recording_unlock();
 	return true;
@@ -155,7 +154,7 @@ static void begin_tap(void)
 bool thread_make_ring(void)
 {
 	permit_begin_thread();
-	/* after fork it is the parent's: this process has no use for it */
+	/* after fork it belongs to the parent: this process has no use for it */
 	ring_close(&recorder.ring);
 	recorder.held = 0;
 	recorder.holds++;

@@ -1,15 +1,15 @@
 /*
  * A program that changes its user
  *
- *	root, before setuid() and the like --> the process joins, rings are set aside
- *	later, as the other user           --> new threads and children get these
- *	exec as that user                  --> the session's page counts it
+ * 	root, before setuid() and the like --> the process joins, rings are set aside
+ * 	later, as the other user           --> new threads and children get these
+ * 	exec as that user                  --> the session's page counts it
  *
- * The session's directory is open to its own user alone, so that afterwards no ring can be made,
- * and a new program cannot even say that it is not recorded. A program that was not linked with
- * verbs (setpriv, su) does not join: it only maps the page, to count what it executes.
+ * The session's directory is accessible only to its own user, so that afterwards no ring can be
+ * created, and a new program cannot even report that it is not recorded. A program that was not
+ * linked with verbs (setpriv, su) does not join: it only maps the page, to count what it executes.
  *
- * Not here: what a program does by bare system calls.
+ * Not covered: bare system calls.
  */
 #include "shim/trace/process/user.h"
 
@@ -26,7 +26,7 @@
 #include "shim/trace/ring/rings.h"
 #include "shim/trace/ring/vfork.h"
 
-static struct session seen; /* mapped before the change where the process does not join */
+static struct session seen; /* mapped before the change if the process does not join */
 static uid_t owner;         /* of the session; valid once `left` is set */
 static _Atomic bool left;   /* the user was changed, or about to be */
 
@@ -35,7 +35,7 @@ static struct session_page *page_here(void)
 	return recording_session.page ?: seen.page;
 }
 
-static void see_page(void)
+static void probe_page(void)
 {
 	const char *dir = getenv(SESSION_ENV);
 
@@ -47,7 +47,7 @@ static void see_page(void)
 	recording_unlock();
 }
 
-/* Only root's change is of interest: others get nothing that they had not before. */
+/* Only a change from root matters: others lose no access. */
 static void before_change(uid_t to)
 {
 	int saved = errno;
@@ -58,7 +58,7 @@ static void before_change(uid_t to)
 	if ((recording_is_on() || started_has_verbs()) && record_ready())
 		rings_set_aside(&recording_session);
 	else
-		see_page();
+		probe_page();
 	if (page_here() && !atomic_exchange(&left, true))
 		owner = geteuid();
 	errno = saved;

@@ -1,9 +1,8 @@
 #pragma once
 /*
- * A program that gives up its rights: the session's directory is closed to its new user.
- * Any thread.
+ * A program that changes its user: the session's directory is closed to the new user. Any thread.
  */
 #include <sys/types.h>
 
-/* Another program takes this process's place, or is started: is it out of the session's reach? */
+/* This process is about to execute or start another program: can that not access the session? */
 void user_exec(void);

@@ -1,8 +1,8 @@
 /*
- * Events of what is not recorded: the recorder's own, written between those of verbs
+ * Events that report gaps in the recording, written between those of verbs
  *
- * A signal handler may leave a verb by longjmp() while the verb's event is being written. That one
- * is given up, and that it was is written.
+ * A signal handler may leave a verb by longjmp() while the verb's event is being written. That
+ * event is discarded, which is reported.
  */
 #include <errno.h>
 #include <stdatomic.h>

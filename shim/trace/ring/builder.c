@@ -1,15 +1,15 @@
 /*
  * The work requests that a thread is building
  *
- *	builders -> BUILDERS places, a page -> each its bytes, made when used
+ * 	builders -> BUILDERS entries, a page -> bytes of each, allocated when used
  *
- * A queue pair's place is found by its hash, with linear probing. The queue
- * pair keeps it after its batch is complete, for its next one, until another
- * queue pair needs it. A batch that was pushed out before it was complete is
- * not found, and ibv_wr_complete() reports that it was not seen (qp_ex.c).
+ * A queue pair's entry is found by its hash, with linear probing. After its batch is complete the
+ * queue pair still has the entry, for its next batch, until another queue pair needs it. A batch
+ * that was evicted before it was complete is not found, and ibv_wr_complete() reports that it was
+ * not seen (qp_ex.c).
  *
- * A signal handler may interrupt at any point: a place is taken by setting
- * `open`, which only the thread or its handler can do.
+ * A signal handler may interrupt at any point: an entry is taken by setting `open`, which only the
+ * thread or its handler can do.
  */
 #include "shim/trace/ring/builder.h"
 
@@ -43,7 +43,7 @@ static void set_memory(struct builder *b, char *at, uint32_t size)
 	b->most = b->at + size - BUILDER_WR_BYTES;
 }
 
-static struct builder *place_of(const struct ibv_qp_ex *qp, unsigned int further)
+static struct builder *index_of(const struct ibv_qp_ex *qp, unsigned int further)
 {
 	uint64_t hash = (uint64_t)(uintptr_t)qp * 0x9e3779b97f4a7c15ull >> 58;
 
@@ -53,16 +53,16 @@ static struct builder *place_of(const struct ibv_qp_ex *qp, unsigned int further
 struct builder *builder_find_other(const struct ibv_qp_ex *qp)
 {
 	for (unsigned int i = 0; builders && i < BUILDERS; i++)
-		if (place_of(qp, i)->qp == qp)
-			return builder_now = place_of(qp, i);
+		if (index_of(qp, i)->qp == qp)
+			return builder_now = index_of(qp, i);
 	return NULL;
 }
 
 static struct builder *claim_closed(const struct ibv_qp_ex *qp)
 {
 	for (unsigned int i = 0; i < BUILDERS; i++)
-		if (!atomic_exchange_explicit(&place_of(qp, i)->open, true, memory_order_relaxed))
-			return place_of(qp, i);
+		if (!atomic_exchange_explicit(&index_of(qp, i)->open, true, memory_order_relaxed))
+			return index_of(qp, i);
 	return NULL;
 }
 
@@ -85,7 +85,7 @@ struct builder *builder_claim(const struct ibv_qp_ex *qp)
 		return NULL;
 	b = claim_closed(qp);
 	if (!b)
-		b = place_of(qp, 0);
+		b = index_of(qp, 0);
 	if (!give_memory(b)) {
 		atomic_store_explicit(&b->open, false, memory_order_relaxed);
 		return NULL;

@@ -1,12 +1,12 @@
 #pragma once
 /*
- * The work requests that a thread is building, between ibv_wr_start() and
- * ibv_wr_complete(), in the form that they have in a ring.
+ * The work requests that a thread is building, between ibv_wr_start() and ibv_wr_complete(), in the
+ * format of a ring.
  *
- * A thread may build on several queue pairs at once, and a signal handler may
- * build, too; each queue pair has a place of its own, found by its address.
- * Memory is taken when a thread first builds, and when a batch outgrows it; no
- * lock, and errno is left as it was. Each thread has its own.
+ * A thread may build on several queue pairs at once, and a signal handler may build, too; each
+ * queue pair has a separate builder, found by its address. Memory is allocated when a thread first
+ * builds, and when a batch outgrows it; no lock, and errno is preserved. Each thread has its own
+ * builders.
  */
 #include <infiniband/verbs.h>
 #include <stdatomic.h>
@@ -16,30 +16,30 @@
 #include "core/wire/event.h"
 
 enum {
-	BUILDERS = 64,           /* places of a thread */
-	BUILDER_SGES = 32,       /* recorded of one request; devices allow fewer */
-	BUILDER_WR_BYTES = 1024, /* more than one work request takes */
+	BUILDERS = 64,           /* builders of a thread */
+	BUILDER_SGES = 32,       /* recorded for one request; devices allow fewer */
+	BUILDER_WR_BYTES = 1024, /* upper bound for one work request */
 	BUILDER_BYTES = 64 << 10,
 	BUILDER_MAX = 8 << 20, /* a batch that is longer is cut */
 };
 
 struct builder {
 	const struct ibv_qp_ex *qp; /* NULL: never used */
-	_Atomic bool open;          /* started, and neither complete nor aborted */
+	_Atomic bool open;          /* started, and neither completed nor aborted */
 	bool cut;                   /* some of it did not fit */
 	bool carries;               /* some payload was captured */
 	uint32_t nwr;
 	uint32_t payload;      /* number of its captured payload; 0: none yet */
 	uint32_t size;         /* bytes of @at */
-	char *at, *next;       /* its memory, and where that is free */
-	char *most;            /* @next of a request that still fits is not behind it */
-	struct event_wr *last; /* the request that was begun last; NULL: none, or it did not fit */
+	char *at, *next;       /* its memory, and the end of the used part */
+	char *most;            /* largest @next that leaves space for another request */
+	struct event_wr *last; /* the last request begun; NULL: none, or it did not fit */
 };
 
-/* The builder that was used last; its qp is NULL where this thread has built nothing yet. */
+/* The builder used last; its qp is NULL if this thread has built nothing yet. */
 extern __thread struct builder *builder_now __attribute__((tls_model("initial-exec")));
 
-/* Find another one than builder_now. NULL: there is none. */
+/* Find a builder other than builder_now. NULL: none. */
 struct builder *builder_find_other(const struct ibv_qp_ex *qp);
 
 static inline struct builder *builder_find(const struct ibv_qp_ex *qp)
@@ -49,7 +49,7 @@ static inline struct builder *builder_find(const struct ibv_qp_ex *qp)
 	return __builtin_expect(b->qp == qp, 1) ? b : builder_find_other(qp);
 }
 
-/* A place for @qp, open. NULL: no memory. */
+/* An open builder for @qp. NULL: no memory. */
 struct builder *builder_claim(const struct ibv_qp_ex *qp);
 
 static inline void builder_open(struct builder *b)
@@ -77,16 +77,16 @@ static inline size_t builder_bytes(const struct builder *b)
 	return (size_t)(b->next - b->at);
 }
 
-/* Make room for one more request; false: there is no memory, and the batch is cut. */
+/* Allocate space for one more request; false: there is no memory, and the batch is cut. */
 bool builder_grow(struct builder *b);
 
-/* Is there room for one more request, with all that may follow it? */
+/* Is there space for one more request, with all its parts? */
 static inline bool builder_has_room(const struct builder *b)
 {
 	return __builtin_expect(!b->cut && b->next <= b->most, 1);
 }
 
-/* Begin a request, for which there is room. */
+/* Begin a request, for which there is space. */
 static inline struct event_wr *builder_add(struct builder *b)
 {
 	struct event_wr *wr = (void *)b->next;
@@ -97,10 +97,10 @@ static inline struct event_wr *builder_add(struct builder *b)
 	return wr;
 }
 
-/* Make room for @part of the last request, in its order among the others, if it has none yet. */
+/* Add @part to the last request, in its order among the others, if it has none yet. */
 void *builder_part(struct builder *b, struct event_wr *wr, enum event_wr_part part);
 
-/* Make room for @n elements, in place of those it had before. */
+/* Add @n elements, replacing earlier ones. */
 static inline struct event_sge *builder_elements(struct builder *b, struct event_wr *wr,
 						 unsigned int n)
 {

@@ -1,17 +1,16 @@
 /*
- * How an event gets into its thread's ring
+ * Writing an event into its thread's ring
  *
- * An event whose verb is still running is held: it has its place, and what a
- * signal handler records meanwhile is put behind it; all of it is published
- * when the verb has returned. If the ring fills up first, everything is
- * published as it is.
+ * An event whose verb is still running is held: it has its place, and events that a signal handler
+ * records meanwhile are written after it; all are published when the verb has returned. If the ring
+ * fills up first, everything is published unfinished.
  *
- * A signal handler may leave a verb by longjmp(). An event that was held is
- * published when the next one is, for the frame of its verb is gone; one that
- * was being written is given up (blind.c).
+ * A signal handler may leave a verb by longjmp(). A held event is then published with the next one,
+ * since the frame of its verb does not exist any more; one that was being written is discarded
+ * (blind.c).
  *
- * Not here: how a thread gets a ring (thread.c), a full ring (wait.c), what
- * events contain (call.c, post.c, poll.c, process.c).
+ * Not here: getting a ring (thread.c), a full ring (wait.c), the contents of events (call.c,
+ * post.c, poll.c, process.c).
  */
 #include "shim/trace/ring/record.h"
 
@@ -47,7 +46,10 @@ void record_abandon(void)
 		record_publish();
 }
 
-/* The stack grows down: an outer frame lies above this one. Whether it lives is on the stack. */
+/*
+ * The stack grows down: an outer frame is above this one. The stack shows whether it is still
+ * active.
+ */
 void record_end_hold(const void *frame)
 {
 	int saved = errno;
@@ -66,7 +68,7 @@ void record_tap(void)
 		const struct event_head *event =
 			(const void *)(ring->data + (recorder.tapped & ring->mask));
 
-		/* first, so that a signal handler continues behind it */
+		/* first, so that a signal handler continues after it */
 		recorder.tapped += event->words * 8u;
 		atomic_store_explicit(&ring->head->tapped, event->seq, memory_order_relaxed);
 		recorder.tap->event(ring->head, &recording_session.page->clock, event);
@@ -76,7 +78,7 @@ void record_tap(void)
 	errno = saved;
 }
 
-/* Threads without a ring call this at each verb, so the flag is written only where it changes. */
+/* Threads without a ring call this at each verb, so the flag is written only if it changes. */
 void record_set_unseen(bool unseen)
 {
 	if (record_has_unseen() != unseen)

@@ -1,10 +1,9 @@
 #pragma once
 /*
- * The recorder's state of this thread, and how an event gets into its ring.
+ * The recorder's state of a thread, and writing events into its ring.
  *
- * Everything here is called by the thread itself, in the traced program: no
- * lock, no allocation, no system call once the thread has its ring. errno is
- * left as it was.
+ * All functions are called by the thread itself, in the traced program: no lock, no allocation, no
+ * system call once the thread has its ring. errno is preserved.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,35 +15,37 @@
 #include "shim/trace/ring/recording.h"
 
 struct recorder {
-	uint32_t generation; /* of the process when the ring was made */
+	uint32_t generation; /* of the process when the ring was created */
 	uint32_t ringless;   /* generation in which no ring was available: not tried again */
 	uint32_t depth;      /* verbs of this thread that have begun and not returned */
 	const void *frame;   /* of the outermost of them */
-	uint32_t cm_depth;   /* the same of librdmacm's calls */
+	uint32_t cm_depth;   /* the same for calls of librdmacm */
 	const void *cm_frame;
-	bool busy;           /* the ring is being made: verbs are not recorded meanwhile */
-	uint8_t ours;        /* EVENT_OURS: the recorder itself calls verbs; else 0 */
-	const void *writing; /* between record_reserve() and record_commit(): a frame of ours */
-	uint32_t vfork; /* generation in which this thread made a child that shares its memory; 0 */
+	bool busy;    /* the ring is being created: verbs are not recorded meanwhile */
+	uint8_t ours; /* EVENT_OURS: the recorder itself calls verbs; else 0 */
+	/* between record_reserve() and record_commit(): a frame of the recorder */
+	const void *writing;
+	/* generation in which this thread created a child that shares its memory; 0 */
+	uint32_t vfork;
 	uint32_t vfork_seq;                  /* the number of that fork */
-	pid_t vfork_child;                   /* whose verbs were reported */
-	bool special;                        /* there is a filter, or payload is kept */
-	const struct session_filter *filter; /* what is left out; NULL: nothing */
+	pid_t vfork_child;                   /* the child whose verbs were reported */
+	bool special;                        /* there is a filter, or payload is captured */
+	const struct session_filter *filter; /* verbs that are left out; NULL: none */
 	uint32_t posts, polls;               /* left out until the filter takes one */
 	uint32_t chance;
 	bool stuck;       /* the ring could not grow */
-	uint64_t gave_up; /* 1 + the reader's position when it was waited for in vain; or 0 */
+	uint64_t gave_up; /* 1 + the reader's position when a wait timed out; or 0 */
 	uint64_t lap;     /* ring.reserved and ticks when the thread last began to fill the ring */
 	uint64_t lap_ticks;
 	const void *hold_frame; /* of the outermost hold */
-	uint64_t held;          /* bytes behind ring.reserved that wait for an outer event */
+	uint64_t held;          /* bytes after ring.reserved that wait for an outer event */
 	uint32_t holds;         /* counts published holds, so that their owner notices */
-	const struct tap *tap;  /* sees this ring's events, too; or NULL */
-	uint64_t tapped;        /* how far it has seen them, as ring.reserved */
+	const struct tap *tap;  /* gets this ring's events, too; or NULL */
+	uint64_t tapped;        /* position up to which it got them, as ring.reserved */
 	struct ring ring;
 	struct {
 		uint64_t ticks; /* of all waits of this thread */
-		/* those that no event tells of yet: */
+		/* waits that no event has reported yet: */
 		uint64_t begin, untold;
 		uint32_t times, why;
 	} waits;
@@ -52,16 +53,18 @@ struct recorder {
 
 extern __thread struct recorder recorder __attribute__((tls_model("initial-exec")));
 
-/* Generations of a thread that match no process's, not even the 0 of a wiped page. */
+/* Generations of a thread that differ from any process's, even from the 0 of a wiped page. */
 #define RECORD_NO_RING (UINT32_MAX - 1)
 #define RECORD_VFORKED (UINT32_MAX - 3) /* a child may be running in its place (vfork.h) */
 
 extern _Atomic uint32_t record_clock __attribute__((visibility("hidden"))); /* enum clock_kind */
 
-/* The process ends at once: publish what is held, and forget the event that was being written. */
+/*
+ * The process ends immediately: publish held events, and forget the event that was being written.
+ */
 void record_abandon(void);
 
-/* The slow way to a ring: join the session, make the ring. False: do not record. start.c. */
+/* The slow path to a ring: join the session, create the ring. False: do not record. start.c. */
 CALLBACK(bool, record_start, (void));
 
 /* Was @writer, a frame of a verb of this thread, left by a jump? stack.c. */
@@ -82,31 +85,34 @@ static inline uint64_t record_ticks(void)
 }
 
 /*
- * Is there room for @bytes behind what is held? Waits for it, if the session
- * says so; false: the event is dropped and counted. recorder.writing is set
- * before, and after it if true; signal handlers may write meanwhile.
+ * Is there space for @bytes after the held events? Waits for it, if the session says so; false: the
+ * event is dropped and counted. recorder.writing is set before, and after it if true; signal
+ * handlers may write meanwhile.
  */
 bool record_room(size_t bytes);
 
 /*
  * An event is being written. False: this is a signal handler that interrupted that, and its event
- * is dropped and counted. True: the writer was left by a longjmp(), and its event is given up.
+ * is dropped and counted. True: the writer was left by a longjmp(), and its event is discarded.
  */
 bool record_take_over(void);
 
-/* Something is held, and a verb with @frame begins: publish it if its own verb is gone. */
+/*
+ * An event is held, and a verb with @frame begins: publish it if its own verb is not running any
+ * more.
+ */
 void record_end_hold(const void *frame);
 
 /* Wake the collector, if it sleeps. */
 void record_wake(void);
 
-/* Count an event that finds no room; or of a signal handler that interrupted another event. */
+/* Count an event that does not fit; or that of a signal handler that interrupted another event. */
 void record_drop(void);
 void record_drop_nested(void);
 
 /*
- * Where an event of at most @bytes may be written; NULL: it is dropped, and
- * counted. record_commit() or record_hold() must follow.
+ * Space for an event of at most @bytes; NULL: it is dropped, and counted. record_commit() or
+ * record_hold() must follow.
  */
 static inline void *record_reserve(size_t bytes)
 {
@@ -115,7 +121,7 @@ static inline void *record_reserve(size_t bytes)
 
 	if (__builtin_expect(recorder.writing != NULL, 0) && !record_take_over())
 		return NULL;
-	/* from here on no signal handler takes the room that we find */
+	/* from here on no signal handler takes the space found */
 	recorder.writing = __builtin_frame_address(0);
 	atomic_signal_fence(memory_order_seq_cst);
 	at = recorder.ring.reserved + recorder.held;
@@ -131,7 +137,7 @@ static inline void *record_reserve(size_t bytes)
 
 /*
  * While it is not NULL, but a frame of the caller, a signal handler's events are dropped and
- * counted. Returns what it was.
+ * counted. Returns the previous value.
  */
 static inline const void *record_set_writing(const void *frame)
 {
@@ -143,10 +149,10 @@ static inline const void *record_set_writing(const void *frame)
 	return before;
 }
 
-/* Show the tap what was published since the last time. */
+/* Pass newly published events to the tap. */
 void record_tap(void);
 
-/* An event inside one that is held is published with it, not before. */
+/* An event inside a held one is published with it, not before. */
 static inline void record_commit_held(struct event_head *event, size_t bytes)
 {
 	ring_number(&recorder.ring, event, bytes / 8);
@@ -166,9 +172,8 @@ static inline void record_commit(struct event_head *event, size_t words)
 }
 
 /*
- * Everything that is held becomes visible, finished or not. An event of a
- * signal handler between the steps would have no place: it is dropped and
- * counted.
+ * Publish all held events, finished or not. An event of a signal handler between the steps would
+ * have no place: it is dropped and counted.
  */
 static inline void record_publish(void)
 {
@@ -192,10 +197,9 @@ struct hold {
 };
 
 /*
- * Give @event its place and number, but do not let the reader see it yet: the
- * verb is still to be called, and verbs called meanwhile (by a signal handler)
- * come after it. @frame is the verb's: a hold whose frame is gone, as after a
- * longjmp out of the verb, is over.
+ * Give @event its place and number, but do not publish it yet: the verb is still to be called, and
+ * verbs called meanwhile (by a signal handler) come after it. @frame is the verb's: a hold whose
+ * frame does not exist any more, as after a longjmp out of the verb, is over.
  */
 static inline struct hold record_hold(struct event_head *event, size_t bytes, const void *frame)
 {
@@ -213,13 +217,16 @@ static inline struct hold record_hold(struct event_head *event, size_t bytes, co
 	return hold;
 }
 
-/* May the event still be written to? Not if the ring was full meanwhile, or is the parent's now. */
+/*
+ * May the event still be written to? Not if the ring was full meanwhile, or now belongs to the
+ * parent.
+ */
 static inline bool record_held(struct hold hold)
 {
 	return hold.holds == recorder.holds && recorder.generation == recording_generation();
 }
 
-/* The verb has returned: publish it. Nothing of the event may be touched after that. */
+/* The verb has returned: publish the event. It must not be accessed after that. */
 static inline void record_release(struct hold hold)
 {
 	if (hold.outer && record_held(hold))
@@ -227,8 +234,8 @@ static inline void record_release(struct hold hold)
 }
 
 /*
- * The flags that an event of this moment has. Where the frame of the verb around it lies below,
- * that verb was left by a jump.
+ * The flags of an event at this moment. If the frame of the outer verb is below, that verb was left
+ * by a jump.
  */
 static inline uint8_t record_flags(void)
 {
@@ -244,15 +251,15 @@ static inline void record_head(struct event_head *head, enum event_type type, ui
 	head->ticks = ticks;
 }
 
-/* Write that something is done that is not recorded. */
+/* Report something that is done but not recorded. */
 void record_blind(enum event_blind_what what, const void *object);
 
-/* Write what came of fork @seq: the child @pid, or an error. */
+/* Write the result of fork @seq: the child @pid, or an error. */
 void record_spawned(uint32_t seq, pid_t pid, int error);
 
 /*
- * Requests may be posted or polled that are not seen: which of them are under
- * way is not known from now on (payload.h).
+ * Requests may be posted or polled without being seen: the outstanding ones are not known from now
+ * on (payload.h).
  */
 void record_set_unseen(bool unseen);
 bool record_has_unseen(void);

@@ -1,12 +1,12 @@
 /*
  * This process's recording
  *
- *	generation page:  N while recording; wiped to 0 in a forked child
- *	                  (MADV_WIPEONFORK); RECORDING_OFF when recording has ended
- *	recorder:         a thread's ring, with the generation in which it was made
+ * 	generation page:  N while recording; wiped to 0 in a forked child
+ * 	                  (MADV_WIPEONFORK); RECORDING_OFF when recording has ended
+ * 	recorder:         a thread's ring, with the generation in which it was created
  *
- * Equal numbers: record. Anything else: record_start finds out why. So one
- * load tells a child from its parent, and "off" costs the same as "on".
+ * Equal numbers: record. Otherwise record_start finds out why. So one load distinguishes a child
+ * from its parent, and "off" costs the same as "on".
  *
  * Not here: how a process joins a session (join.c).
  */
@@ -80,14 +80,17 @@ bool recording_is_over(void)
 void recording_forked(void)
 {
 	if (generation_page && *generation_page != RECORDING_OFF)
-		*generation_page = 0; /* where the kernel did not wipe it */
+		*generation_page = 0; /* if the kernel did not wipe it */
 }
 
 void recording_lock(void)
 {
 	struct quiet quiet;
 
-	/* a signal handler of this thread, which the program forbids us to keep out (permit.h) */
+	/*
+	 * a signal handler of this thread, which could not be blocked because of a filter
+	 * (permit.h)
+	 */
 	if (holds && !locked.masked) {
 		nested++;
 		return;

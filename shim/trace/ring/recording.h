@@ -1,6 +1,7 @@
 #pragma once
 /*
- * This process's recording: its session, whether it is on, and the recorder's lock. Any thread.
+ * The recording of this process: its session, whether it is on, and the recorder's lock. Any
+ * thread.
  */
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -14,8 +15,10 @@ extern struct session recording_session;
 /* Generation of a process that is not recorded, and will not be. */
 #define RECORDING_OFF UINT32_MAX
 
-/* Generation of the process: 0 in a child after fork (the page is wiped), so
- * that no thread's own number fits and record_start is called. */
+/*
+ * Generation of the process: 0 in a child after fork (the page is wiped), so that it differs from
+ * all threads' numbers and record_start is called.
+ */
 extern _Atomic(_Atomic uint32_t *) recording_page __attribute__((visibility("hidden")));
 
 static inline uint32_t recording_generation(void)
@@ -33,7 +36,10 @@ static inline bool recording_is_off(void)
 /* Is the process recorded now? Not before its first verb, nor in a child before its own. */
 bool recording_is_on(void);
 
-/* Make the page that tells a child from its parent; once in an image. Returns 0 or -errno. */
+/*
+ * Create the page that distinguishes a child from its parent; once in an image. Returns 0 or
+ * -errno.
+ */
 int recording_make_page(void);
 bool recording_has_page(void);
 
@@ -44,12 +50,12 @@ void recording_begin(void);
 void recording_end(void);
 bool recording_is_over(void);
 
-/* In a child of fork(): it has to join anew. */
+/* In a child of fork(): it has to join again. */
 void recording_forked(void);
 
 /*
- * The recorder's one lock, not for the fast path. It blocks signals and
- * cancellation, and is held over fork, so that a child finds it free.
+ * The recorder's only lock, not for the fast path. It blocks signals and cancellation, and is held
+ * over fork, so that it is free in a child.
  */
 void recording_lock(void);
 bool recording_trylock(void);

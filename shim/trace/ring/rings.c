@@ -1,21 +1,19 @@
 /*
  * The rings of this process
  *
- *	thread begins --> rings_take(), else rings_make()
- *	thread ends   --> rings_give(): the ring waits, mapped, for the next thread
+ * 	thread begins --> rings_take(), else rings_make()
+ * 	thread ends   --> rings_give(): the ring stays mapped for the next thread
  *
- * So a program of many short threads makes only as many files as it has threads
- * at one time. The counters of the previous thread stay in the head until the
- * next one has written EVENT_THREAD, which says that it has taken over.
+ * So a program of many short threads creates only as many files as it has threads at one time. The
+ * counters of the previous thread stay in the head until the next one has written EVENT_THREAD,
+ * which reports the new owner.
  *
- * A ring begins narrow and becomes wider with use (wait.c), as long as all
- * rings of the process together stay within its budget. A part of the budget is
- * for narrow rings alone, or a few busy threads would leave nothing for later
- * ones. The share of a closed ring is given back when the collector has read
- * it.
+ * A ring begins narrow and is extended with use (wait.c), as long as all rings of the process
+ * together stay within its budget. A part of the budget is reserved for narrow rings, or a few busy
+ * threads would leave nothing for later ones. The share of a closed ring is returned when the
+ * collector has read it.
  *
- * With a tap each thread has a ring of its own: the tap identifies threads by
- * their rings.
+ * With a tap, rings are not reused: the tap identifies threads by their rings.
  */
 #include "shim/trace/ring/rings.h"
 
@@ -31,22 +29,22 @@
 #include "shim/trace/ring/record.h"
 
 enum {
-	WAITING = 64,      /* at most, without a thread */
-	CLOSED_FEW = 64,   /* so few are not looked at */
-	FIRST_RINGS = 2,   /* 1/FIRST_RINGS of the budget is for narrow rings alone */
+	WAITING = 64,      /* most rings without a thread */
+	CLOSED_FEW = 64,   /* fewer are not checked */
+	FIRST_RINGS = 2,   /* 1/FIRST_RINGS of the budget is reserved for narrow rings */
 	CHUNK = 256 << 10, /* bytes of slots at a time */
 	TRIES = 16,        /* numbers */
 	ASIDE = 32,        /* rings, for a process that changes its user */
 };
 
 /*
- * CLOSED: no thread has it, but the collector may not have read it yet
- * ASIDE_RING: never used; children have it, too, and the first that takes it is its owner
+ * CLOSED: no thread has it, but the collector may not have read it yet ASIDE_RING: never used;
+ * children have it, too, and the first process that takes it owns it
  */
 enum use { FREE, WAITS, USED, CLOSED, ASIDE_RING };
 
 struct slot {
-	struct ring ring; /* all of it while it waits; only head and mask while in use */
+	struct ring ring; /* complete while it is free; only head and mask while in use */
 	enum use use;
 	struct slot *next;
 };
@@ -72,7 +70,7 @@ void rings_begin(const struct session *session, uint64_t begun)
 	for (struct slot *slot = slots; slot; slot = slot->next) {
 		if (slot->use == WAITS || slot->use == CLOSED)
 			ring_close(&slot->ring);
-		slot->ring.charged = 0; /* to another process's budget */
+		slot->ring.charged = 0; /* charged to another process's budget */
 		if (slot->use != ASIDE_RING)
 			slot->use = FREE;
 	}
@@ -92,10 +90,9 @@ static bool charge_budget(uint64_t bytes, uint64_t most)
 }
 
 /*
- * Count it in the shared page, for the final report. The budget is written only
- * where it is less.
+ * Count it in the shared page, for the final report. The budget is written only if it is smaller.
  */
-static void tell_withheld(struct session_page *page, _Atomic uint32_t *count)
+static void report_withheld(struct session_page *page, _Atomic uint32_t *count)
 {
 	uint64_t least = atomic_load(&page->withheld_budget);
 
@@ -121,7 +118,7 @@ static struct slot *find_head(const struct ring_head *head)
 	return NULL;
 }
 
-/* Free the rings that the collector has read to the end: their files are removed. */
+/* Free the rings that the collector has read completely: their files are removed. */
 static void forget_read(void)
 {
 	for (struct slot *slot = slots; slot && permit_has(NEED_END); slot = slot->next) {
@@ -193,7 +190,7 @@ static int make_narrow(struct session *session, int at, const char *name, uint32
 		may = charge_budget(bytes, budget);
 	}
 	if (!may) {
-		tell_withheld(session->page, &session->page->denied);
+		report_withheld(session->page, &session->page->denied);
 		return -EDQUOT;
 	}
 	err = ring_create_narrow(ret_ring, at, name, session->page->ring_bytes, index, image);
@@ -229,7 +226,7 @@ static int make_numbered(struct session *session, uint32_t index, struct ring *r
 	return err;
 }
 
-/* A number is taken only where the count of them was overwritten. */
+/* The number may be in use only if the count of them was overwritten. */
 static int make_ring(struct session *session, struct ring *ret_ring)
 {
 	int err = -EEXIST;
@@ -309,7 +306,7 @@ int rings_widen(struct session *session, struct ring *ring, bool must)
 	if (!charge_budget(wants - ring->charged,
 			   must ? UINT64_MAX : budget - budget / FIRST_RINGS)) {
 		if (!ring->withheld)
-			tell_withheld(session->page, &session->page->withheld);
+			report_withheld(session->page, &session->page->withheld);
 		ring->withheld = true;
 		return -EDQUOT;
 	}
@@ -327,7 +324,7 @@ int rings_widen(struct session *session, struct ring *ring, bool must)
 }
 
 /* For the final report: the directory belongs to the user that this process had before. */
-static void tell_foreign(struct session_page *page)
+static void report_foreign(struct session_page *page)
 {
 	atomic_store(&page->stranger, (uint32_t)geteuid() + 1);
 	atomic_fetch_add(&page->foreign, 1);
@@ -342,7 +339,7 @@ int rings_make(struct session *session, struct ring *ret_ring)
 	if (err == -EACCES && take_aside(ret_ring))
 		return 0;
 	if (err == -EACCES)
-		tell_foreign(session->page);
+		report_foreign(session->page);
 	if (err)
 		return err;
 	recording_lock();
@@ -362,10 +359,7 @@ int rings_make(struct session *session, struct ring *ret_ring)
 	return 0;
 }
 
-/*
- * Give back the part of the ring's file that is not used; the file itself stays
- * for the collector.
- */
+/* Truncate the unused part of the ring's file; the file itself stays for the collector. */
 static void trim_ring(struct session *session, struct ring *ring)
 {
 	uint64_t tail = atomic_load_explicit(&ring->head->tail, memory_order_relaxed);
@@ -384,7 +378,7 @@ static void trim_ring(struct session *session, struct ring *ring)
 	session_give_back(session, first + 2 * ring->head->bytes - tail);
 }
 
-/* Nobody will write to it again. */
+/* No thread will write to it again. */
 static void close_ring(struct session *session, struct slot *slot, struct ring *ring,
 		       uint64_t ticks)
 {
@@ -416,7 +410,10 @@ void rings_give(struct session *session, struct ring *ring, uint64_t ticks, bool
 	}
 	if (slot && slot->use == WAITS) {
 		waiting++;
-		/* pairs with the load in find_gone_threads(): the thread is not missed */
+		/*
+		 * pairs with the load in find_gone_threads(): the thread is not regarded as
+		 * vanished
+		 */
 		atomic_store_explicit(&ring->head->idle, 1, memory_order_release);
 	} else {
 		close_ring(session, slot, ring, ticks);

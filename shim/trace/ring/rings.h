@@ -2,8 +2,8 @@
 /*
  * The rings of this process: each belongs to a thread, or waits for one.
  *
- * Any thread; rings_each() and rings_give() take the recorder's lock. Memory
- * comes from mmap(), in pieces that are never freed.
+ * Any thread; rings_each() and rings_give() take the recorder's lock. Memory is allocated with
+ * mmap(), in pieces that are never freed.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,38 +13,36 @@
 #include "core/wire/tap.h"
 
 /*
- * A new process begins, with a budget and no rings. @begun: when this image of
- * it joined, in ticks, which no other image of this pid shares. Called by one
- * thread, before any other call.
+ * A new process begins, with a budget and no rings. @begun: when this image of it joined, in ticks,
+ * different from all other images of this pid. Called by one thread, before any other call.
  */
 void rings_begin(const struct session *session, uint64_t begun);
 
-/* Take a ring that waits for a thread; false: there is none. */
+/* Take a free ring; false: there is none. */
 bool rings_take(struct ring *ret_ring);
 
 /*
- * Make a narrow ring, or take one that was set aside. Returns 0 or -errno; -EDQUOT: the budget is
+ * Create a narrow ring, or take one that was set aside. Returns 0 or -errno; -EDQUOT: the budget is
  * used up; -EACCES: the process has changed its user.
  */
 int rings_make(struct session *session, struct ring *ret_ring);
 
 /*
- * The process is about to change its user, who can make no ring: make some now, for its next
+ * The process is about to change its user, who cannot create rings: create some now, for its next
  * threads and for its children. Once is enough.
  */
 void rings_set_aside(struct session *session);
 
 /*
- * Make this thread's ring wider, if the budget allows; with @must in any case.
- * All its events must be committed. Takes no lock. Returns 0 or -errno; -EDQUOT
- * costs no system call, any other error would occur again.
+ * Extend this thread's ring, if the budget allows; with @must in any case. All its events must be
+ * committed. Takes no lock. Returns 0 or -errno; -EDQUOT costs no system call, any other error
+ * would occur again.
  */
 int rings_widen(struct session *session, struct ring *ring, bool must);
 
 /*
- * The thread has finished with @ring: it waits for the next one, or is closed
- * where enough rings wait, or @torn (an event was being written). The caller
- * must not use it any more.
+ * The thread has finished with @ring: it becomes free for the next one, or is closed if enough
+ * rings are free, or @torn (an event was being written). The caller must not use it any more.
  */
 void rings_give(struct session *session, struct ring *ring, uint64_t ticks, bool torn);
 
@@ -55,7 +53,7 @@ void rings_each(void (*visit)(struct ring_head *head, void *arg), void *arg);
 void rings_each_locked(void (*visit)(struct ring_head *head, void *arg), void *arg);
 
 /*
- * Called by the tap, which finds it by name: the process ends, and the tap is
- * told of each ring's end.
+ * Called by the tap, which finds it by name: the process ends, and the tap is notified of each
+ * ring's end.
  */
 __attribute__((visibility("default"))) tap_end_fn verbatim_tap_end;

@@ -1,10 +1,10 @@
 /*
- * Children that run in their parent's memory, in the place of one of its threads
+ * Children that run in their parent's memory, in place of one of its threads
  *
- * Until the child has ended or become another program, the thread's ring has no
- * owner: parent and child are distinguished by their pid when they call a verb.
+ * Until the child has ended or executed another program, the thread's ring has no owner: parent and
+ * child are distinguished by their pid when they call a verb.
  *
- * Not here: the functions that make such children (spawn.c).
+ * Not here: the functions that create such children (spawn.c).
  */
 #include "shim/trace/ring/vfork.h"
 
@@ -13,10 +13,7 @@
 
 void vfork_begin(uint32_t seq)
 {
-	/*
-	 * a verb that is running needs its ring at its end: a child made inside
-	 * it is not noticed
-	 */
+	/* a running verb needs its ring at its end: a child created inside it is not noticed */
 	if (!recording_is_on() || recorder.generation != recording_generation() || recorder.depth ||
 	    recorder.held)
 		return;
@@ -31,7 +28,7 @@ bool vfork_is_child(void)
 	       (pid_t)recorder.ring.head->pid != permit_pid();
 }
 
-/* The child's verbs are not recorded; its parent's ring has an event that there were some. */
+/* The child's verbs are not recorded; an event in its parent's ring reports that. */
 static void report_vfork(void)
 {
 	pid_t me = permit_pid();

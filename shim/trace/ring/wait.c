@@ -1,15 +1,14 @@
 /*
- * A ring without room: it becomes wider, or the thread waits or drops
+ * A full ring: it is extended, or the thread waits or drops the event
  *
- * A ring should hold what its thread writes while the collector sleeps. So it
- * becomes wider when it is full, and also when it was filled once in less than
- * that time: else its thread would have to wake the collector again and again.
+ * A ring should hold all events that its thread writes while the collector sleeps. So it is
+ * extended when it is full, and also when it was filled once in less than that time: else its
+ * thread would have to wake the collector again and again.
  *
- * Events that are held are published first, or the reader could not free their
- * room.
+ * Held events are published first, or the reader could not free their space.
  *
- * How long that took is an event, too, written when there is room again: whoever
- * reads times of the program must know of it.
+ * The waiting time is recorded as an event, written when there is space again, since it distorts
+ * the program's times.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -23,12 +22,11 @@
 #include "shim/trace/ring/rings.h"
 
 enum {
-	WAIT_NS = 50 * 1000,         /* twice that the next time, and so on */
+	WAIT_NS = 50 * 1000,         /* doubled each time */
 	WAIT_MOST_NS = 12800 * 1000, /* leaves the collector a processor among many threads */
 	WAIT_LEAST_NS = 1000,        /* shorter ones are not counted */
-	LOOK_NS = 100 * 1000 * 1000, /* between looks at whether the collector is alive */
-	LAP_NS = 250 * 1000 *
-		 1000, /* as long as the collector sleeps at most while there are rings */
+	LOOK_NS = 100 * 1000 * 1000, /* between checks whether the collector is alive */
+	LAP_NS = 250 * 1000 * 1000,  /* the collector's longest sleep while there are rings */
 };
 
 void record_wake(void)
@@ -37,7 +35,7 @@ void record_wake(void)
 		session_wake(&recording_session);
 }
 
-/* Reads /proc with open() and read(), which are cancellation points; a verb may be none. */
+/* Reads /proc with open() and read(), which are cancellation points; a verb must not be one. */
 static bool collector_died(void)
 {
 	struct session_page *page = recording_session.page;
@@ -83,9 +81,9 @@ static int make_longer(struct ring *ring)
 }
 
 /*
- * The ring is not emptied meanwhile, so its file becomes longer, with all
- * signals blocked, since one would interrupt posix_fallocate(). After a failure
- * it is not tried again: that would cost a system call an event.
+ * The ring is not read meanwhile, so its file is extended, with all signals blocked, since one
+ * would interrupt posix_fallocate(). After a failure it is not tried again: that would cost a
+ * system call for each event.
  */
 static bool grow_ring(void)
 {
@@ -110,7 +108,7 @@ static void begin_lap(void)
 	recorder.lap_ticks = record_ticks();
 }
 
-/* Called where nothing is held, or all of it is published. */
+/* Called if nothing is held, or everything is published. */
 static bool widen_ring(bool must)
 {
 	int err;
@@ -141,7 +139,7 @@ static bool lap_was_fast(void)
 struct patience {
 	uint64_t pause;     /* ns, the next */
 	uint64_t looked_at; /* CLOCK_MONOTONIC */
-	uint64_t seen_at;   /* the same, of the last sign that the collector reads */
+	uint64_t seen_at;   /* the same, at the last sign of progress of the collector */
 	uint64_t head, time;
 	uint32_t rounds;
 };
@@ -159,10 +157,9 @@ static void begin_patience(struct patience *p)
 }
 
 /*
- * Does the collector make progress? Either our ring is emptier than before, or
- * it is busy with other rings or the disk, which takes processor time. A
- * collector that goes through all rings again and again and leaves ours alone
- * does not.
+ * Does the collector make progress? Either this ring has fewer unread events, or the collector is
+ * busy with other rings or the disk, which uses processor time. A collector that iterates over all
+ * rings without reading this one does not.
  */
 static bool sees_reader(struct patience *p)
 {
@@ -204,8 +201,8 @@ static bool look_for_reader(struct patience *p)
 }
 
 /*
- * Wait for the collector to make room. A thread that has waited in vain does
- * not wait again before the collector has read something.
+ * Wait for the collector to free space. A thread that has waited in vain does not wait again before
+ * the collector has read something.
  */
 static bool wait_for_room(size_t bytes)
 {
@@ -231,7 +228,7 @@ static bool wait_for_room(size_t bytes)
 	return room;
 }
 
-/* An event that is longer than the whole ring gets a wider ring, whatever the budget says. */
+/* An event that is longer than the whole ring gets an extended ring, whatever the budget. */
 static bool make_room(size_t bytes, bool *ret_waited)
 {
 	struct ring *ring = &recorder.ring;
@@ -251,8 +248,8 @@ static bool make_room(size_t bytes, bool *ret_waited)
 }
 
 /*
- * The thread has waited since @begin. What a signal handler waited meanwhile is
- * counted by itself; it came after recorder.waits.ticks was @before.
+ * The thread has waited since @begin. Waits of a signal handler in between are counted separately;
+ * recorder.waits.ticks was @before at the beginning.
  */
 static void count_wait(uint64_t begin, uint64_t before, enum event_waited_why why)
 {
@@ -271,10 +268,10 @@ static void count_wait(uint64_t begin, uint64_t before, enum event_waited_why wh
 }
 
 /*
- * Write what was waited for, before the event of @bytes that had no room. Not where the thread
- * has just got its ring: the first event says whose it is.
+ * Write the event about waits, before the event of @bytes that did not fit. Not if the thread has
+ * just got its ring: the first event must identify its owner.
  */
-static void tell_waits(size_t bytes)
+static void report_waits(size_t bytes)
 {
 	struct ring *ring = &recorder.ring;
 	struct event_waited *event;
@@ -300,7 +297,7 @@ static bool wait_or_grow(size_t bytes)
 
 	count_wait(begin, before, waited ? WAITED_ROOM : WAITED_LONGER);
 	if (room)
-		tell_waits(bytes);
+		report_waits(bytes);
 	if (!room && !session_running(&recording_session))
 		recording_end();
 	if (!room) {
@@ -311,10 +308,7 @@ static bool wait_or_grow(size_t bytes)
 	return room;
 }
 
-/*
- * Also called each time that a part of the ring was filled, to wake a sleeping
- * collector in time.
- */
+/* Also called each time a part of the ring was filled, to wake a sleeping collector in time. */
 bool record_room(size_t bytes)
 {
 	if (!ring_room(&recorder.ring, recorder.held + bytes))
@@ -329,7 +323,7 @@ bool record_room(size_t bytes)
 		}
 		errno = saved;
 	}
-	tell_waits(bytes);
+	report_waits(bytes);
 	record_wake();
 	return true;
 }

@@ -1,30 +1,30 @@
 /*
  * libunwind, made safe to call in a verb
  *
- * It is loaded with RTLD_LOCAL: it defines _Unwind_RaiseException and its kin,
- * which in the global scope of a C++ program would replace those of libgcc.
- * What it does that a verb must not do, and our measures:
+ * It is loaded with RTLD_LOCAL: it defines _Unwind_RaiseException and related functions, which in
+ * the global scope of a C++ program would replace those of libgcc. Operations that are forbidden in
+ * a verb, and their workarounds:
  *
- *	dl_iterate_phdr()   it looks for an address under the loader's lock, and a
- *			    thread that holds that may wait for this one. Its own
- *			    pointer to that function becomes one of ours, which
- *			    knows the answer without a lock (locate.h)
- *	malloc()            its first walk in a thread takes memory, and a signal
- *			    handler may have interrupted malloc() itself: it is not
- *			    asked before somebody knows that none has
- *	remembering         what it knows of an address is never forgotten. Where
- *			    another file came to lie in the place of an unloaded one,
- *			    it is not asked any more
- *	locks               a child of fork() finds them as they were: if another
- *			    thread was in it, it is not asked in the child
- *	asking the kernel   behind a frame without unwind information it guesses, and
- *			    asks whether an address can be read: it writes a byte
- *			    from there into a pipe that it made at its first walk. A
- *			    program that has closed all its descriptors may have a
- *			    file of its own under these numbers: its pointers to
- *			    read() and to syscall(), by which it writes, become
- *			    ours, too, which look at the descriptors first, and the
- *			    walk is given up if they are not the pipe's
+ * 	dl_iterate_phdr()   it looks for an address under the loader's lock, and a
+ * 			    thread that holds that may wait for this one. Its own
+ * 			    pointer to that function becomes one of ours, which
+ * 			    knows the answer without a lock (locate.h)
+ * 	malloc()            its first walk in a thread takes memory, and a signal
+ * 			    handler may have interrupted malloc() itself: it is not
+ * 			    asked before somebody knows that none has
+ * 	remembering         what it knows of an address is never forgotten. Where
+ * 			    another file came to lie in the place of an unloaded one,
+ * 			    it is not asked any more
+ * 	locks               a child of fork() finds them as they were: if another
+ * 			    thread was in it, it is not asked in the child
+ * 	asking the kernel   behind a frame without unwind information it guesses, and
+ * 			    asks whether an address can be read: it writes a byte
+ * 			    from there into a pipe that it made at its first walk. A
+ * 			    program that has closed all its descriptors may have a
+ * 			    file of its own under these numbers: its pointers to
+ * 			    read() and to syscall(), by which it writes, become
+ * 			    ours, too, which look at the descriptors first, and the
+ * 			    walk is given up if they are not the pipe's
  */
 #include "shim/trace/stack/libunwind.h"
 
@@ -55,12 +55,13 @@ typedef void any_fn(void);
 
 static backtrace_fn *loaded;
 static _Atomic(backtrace_fn *) usable;
-static atomic_uint walkers; /* threads that are inside libunwind */
-static bool shared;         /* others were in it when the last fork began */
+static atomic_uint walkers; /* threads inside libunwind */
+static bool shared;         /* others were inside it when the last fork began */
 
 static __thread bool warm __attribute__((tls_model("initial-exec")));
 static __thread uint32_t walking __attribute__((tls_model("initial-exec")));
-static __thread bool lost __attribute__((tls_model("initial-exec"))); /* the pipe, in a walk */
+/* the pipe is lost, during a walk */
+static __thread bool lost __attribute__((tls_model("initial-exec")));
 
 static struct {
 	int ends[2];
@@ -75,7 +76,7 @@ static bool is_probe(int fd)
 	return !fstat(fd, &st) && st.st_ino == probe.stat.st_ino && st.st_dev == probe.stat.st_dev;
 }
 
-/* May libunwind use @fd? Not if it is one of the pipe's, and the pipe is not there any more. */
+/* May libunwind use @fd? Not if it was one of the pipe's, and the pipe does not exist any more. */
 static bool may_use(int fd)
 {
 	if (!walking || !probe.known || (fd != probe.ends[0] && fd != probe.ends[1]))
@@ -84,7 +85,7 @@ static bool may_use(int fd)
 	return !lost;
 }
 
-/* EAGAIN: the pipe is there, and empty. */
+/* EAGAIN: the pipe exists, and is empty. */
 static ssize_t read_probe(int fd, void *to, size_t bytes)
 {
 	if (may_use(fd))
@@ -102,7 +103,7 @@ static long call_kernel(long number, long a, long b, long c, long d, long e, lon
 	return -1;
 }
 
-/* While a fork goes on nobody enters: the child would not know. Then -1. */
+/* During a fork no thread enters: the child would not know. Then -1. */
 static int walk_stack(backtrace_fn *take, void **frames, int max)
 {
 	int n = -1;
@@ -162,9 +163,8 @@ void libunwind_forked(void)
 }
 
 /*
- * Replaces dl_iterate_phdr() for libunwind, which only ever looks for the file
- * of one address. That address is the first member of @arg; libunwind_try()
- * tests that.
+ * Replaces dl_iterate_phdr() for libunwind, which only ever searches for the file of one address.
+ * That address is the first member of @arg; libunwind_try() tests that.
  */
 static int iterate_modules(visit_fn *visit, void *arg)
 {
@@ -204,7 +204,7 @@ static struct relocations relocations_of(const struct link_map *map, ElfW(Sxword
 	return r;
 }
 
-/* Where @map keeps its pointer to a function of another library. */
+/* The pointer of @map to a function of another library. */
 static void *pointer_to(const struct link_map *map, const struct relocations *r, const char *name)
 {
 	for (size_t i = 0; i < r->bytes / sizeof(*r->list); i++) {
@@ -232,7 +232,7 @@ static bool is_sealed(const void *at)
 	return false;
 }
 
-/* Make @map's pointer to the function @name one of ours. */
+/* Replace @map's pointer to the function @name. */
 static bool redirect_pointer(const struct link_map *map, const char *name, any_fn *ours)
 {
 	struct relocations calls = relocations_of(map, DT_JMPREL, DT_PLTRELSZ);
@@ -258,9 +258,8 @@ void libunwind_open(void)
 	struct link_map *map;
 
 	/*
-	 * it frees its memory at a thread's end, with mutexes that
-	 * ThreadSanitizer interposes, which by then does not know the thread
-	 * any more
+	 * at a thread's end it frees its memory, with mutexes that ThreadSanitizer interposes,
+	 * which does not know the thread any more by then
 	 */
 	if (dlsym(RTLD_DEFAULT, "__tsan_init"))
 		return;
@@ -271,7 +270,7 @@ void libunwind_open(void)
 		loaded = (backtrace_fn *)dlsym(map, "unw_backtrace");
 }
 
-/* Its first walk makes the pipe, which gets the descriptors that a pipe of ours gets now. */
+/* Its first walk creates the pipe, which gets the same descriptors as a pipe created now. */
 static bool find_probe(void)
 {
 	void *frame;

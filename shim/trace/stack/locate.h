@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A file as the loader has it now. */
+/* A file in the loader's current list. */
 struct located {
 	uintptr_t start, end;
 	struct dl_phdr_info info;
@@ -15,5 +15,8 @@ struct located {
 /* False: none of the loader's. */
 bool locate_object(const void *address, struct located *found);
 
-/* The same by dl_iterate_phdr(), which takes the loader's lock: all that glibc before 2.35 has. */
+/*
+ * The same by dl_iterate_phdr(), which takes the loader's lock: the only way with glibc before
+ * 2.35.
+ */
 bool locate_by_walk(const void *address, struct located *found);

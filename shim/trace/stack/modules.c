@@ -1,17 +1,16 @@
 /*
  * The object files of this process, without the loader's lock
  *
- * A thread may hold that lock, in a constructor or in dl_iterate_phdr(), and
- * wait for a thread that calls a verb. So a verb never takes it. The file at an
- * address can be found without it (locate.c), and that is enough for a stack:
- * an EVENT_MODULE is written when a file is first seen there.
+ * A thread may hold that lock, in a constructor or in dl_iterate_phdr(), and wait for a thread that
+ * calls a verb. So a verb never takes it. The file at an address can be found without it
+ * (locate.c), and that is sufficient for a stack: an EVENT_MODULE is written when a file is first
+ * seen on one.
  *
- *	places  start of a file -> what was seen there last
+ * 	table   start of a file -> the file last seen there
  *
- * Another file may be mapped at the same place later, so each file gets a
- * serial number, and a stack has the highest of its files. After an unload (we
- * interpose dlclose()) each file is looked at once more: one with the same path
- * and build id at the same place is still the same.
+ * Another file may be mapped at the same address later, so each file gets a serial number, and a
+ * stack has the highest one of its files. After an unload (dlclose() is interposed) each file is
+ * checked once more: one with the same path and build id at the same address is still the same.
  */
 #include "shim/trace/stack/modules.h"
 
@@ -29,7 +28,7 @@
 #include "shim/trace/stack/locate.h"
 
 enum {
-	MODULES = 4096, /* known at most; a place in a table is never freed */
+	MODULES = 4096, /* most known files; an entry of the table is never freed */
 	PLACES = 2 * MODULES,
 	PATH_BYTES = 1024,
 	BUILD_ID = 32,
@@ -62,7 +61,7 @@ OURS int dlclose(void *handle)
 	return ret;
 }
 
-/* A header may name notes that were not loaded, and cannot be read. */
+/* A header may refer to notes that were not loaded, and cannot be read. */
 static bool is_loaded(const struct dl_phdr_info *info, const elf_phdr *note)
 {
 	for (int i = 0; i < info->dlpi_phnum; i++) {
@@ -154,8 +153,8 @@ static uint64_t hash_module(const struct located *found)
 	return note ? hash_bytes(hash, (const char *)(note + 1) + 4, note->n_descsz) : hash;
 }
 
-/* The place of files that start at @start, or an empty one for it; NULL: all are taken. */
-static _Atomic(struct module *) *place_of(uintptr_t start)
+/* The entry of files that start at @start, or an empty one for it; NULL: all are in use. */
+static _Atomic(struct module *) *index_of(uintptr_t start)
 {
 	uint64_t hash = (uint64_t)start * 0x9e3779b97f4a7c15ull >> 32;
 
@@ -181,7 +180,7 @@ static bool overlaps_known(const struct located *found)
 	return false;
 }
 
-/* A file that cannot be remembered is not written: it would be written with each stack. */
+/* A file that cannot be stored is not written: it would be written with each stack. */
 static uint32_t give_up(const struct located *found)
 {
 	static atomic_bool told;
@@ -192,8 +191,8 @@ static uint32_t give_up(const struct located *found)
 }
 
 /*
- * Write the file, then remember it, unless the event was lost. Two threads may
- * both do so at once: the two events say the same.
+ * Write the file, then store it, unless the event was lost. Two threads may both do so at once: the
+ * two events are equal.
  */
 static uint32_t add_module(const struct located *found, uint64_t what, uint32_t now,
 			   _Atomic(struct module *) *at)
@@ -212,16 +211,16 @@ static uint32_t add_module(const struct located *found, uint64_t what, uint32_t 
 	if (i >= MODULES)
 		return serial;
 	list[i] = (struct module){ found->start, found->end, what, serial, now };
-	/* pairs with the load in place_of() */
+	/* pairs with the load in index_of() */
 	atomic_store_explicit(at, &list[i], memory_order_release);
 	return serial;
 }
 
-/* The serial number of the file that is there now; it is written if it is new. */
-static uint32_t see_module(const struct located *found, bool *replaced)
+/* The serial number of the file that is mapped now; it is written if it is new. */
+static uint32_t note_module(const struct located *found, bool *replaced)
 {
 	uint32_t now = modules_unloads();
-	_Atomic(struct module *) *at = place_of(found->start);
+	_Atomic(struct module *) *at = index_of(found->start);
 	struct module *module = at ? atomic_load_explicit(at, memory_order_acquire) : NULL;
 	uint64_t what;
 
@@ -252,7 +251,7 @@ struct modules_seen modules_see(void *const *addresses, unsigned int n)
 			found = (struct located){ 0 };
 			continue;
 		}
-		serial = see_module(&found, &seen.replaced);
+		serial = note_module(&found, &seen.replaced);
 		if (serial > seen.serial)
 			seen.serial = serial;
 	}

@@ -1,21 +1,20 @@
 #pragma once
 /*
- * Which object file lies where, so that the addresses of stacks can be resolved
- * later.
+ * The addresses of object files, so that stacks can be resolved later.
  *
- * Any thread, also in a signal handler and while another thread holds the
- * loader's lock. Events go into this thread's ring.
+ * Any thread, also in a signal handler and while another thread holds the loader's lock. Events go
+ * into this thread's ring.
  */
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* Write what the program was started with. */
+/* Write the files that the program was started with. */
 void modules_list(void);
 
 struct modules_seen {
-	uint32_t serial; /* of the newest file: with an address it identifies the file */
+	uint32_t serial; /* of the newest file: identifies the file together with an address */
 	bool replaced;   /* one of them lies where another file lay before */
 };
 

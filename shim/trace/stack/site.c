@@ -1,21 +1,20 @@
 /*
- * The places that posts come from
+ * The places in the program that post
  *
- * Two call paths may post with the same return address and the same stack
- * pointer, where functions of the same frame size differ. So a site also
- * remembers where the next return addresses lie, as found when it was unwound,
- * and compares them at each post:
+ * Two call paths may post with the same return address and the same stack pointer, if they differ
+ * in functions of the same frame size. So a site also stores the positions of the next return
+ * addresses, found when it was unwound, and compares these at each post:
  *
- *	frame + at[1]   return address of the caller's caller
- *	frame + at[0]   return address of the caller
- *	frame + 1       return address of the verb
- *	frame           the verb's frame
+ * 	frame + at[1]   return address of the caller's caller
+ * 	frame + at[0]   return address of the caller
+ * 	frame + 1       return address of the verb
+ * 	frame           the verb's frame
  *
  * Reading there is safe: they are near the frame, which is on a live stack.
  *
- * Each thread has a hash table with open addressing, from its first post on.
- * After an unload each site is unwound once more. A thread that has more than
- * SITES sites reports that, and goes on without the others.
+ * Each thread has a hash table with open addressing, from its first post on. After an unload each
+ * site is unwound once more. A thread with more than SITES sites reports that, and ignores further
+ * ones.
  */
 #include "shim/trace/stack/site.h"
 
@@ -75,13 +74,13 @@ void *site_spare(void)
 	return sites.mask ? (char *)sites.table + TABLE : NULL;
 }
 
-static bool is_there(const struct site *site, const void *const *frame)
+static bool is_present(const struct site *site, const void *const *frame)
 {
 	return frame[site->at[0]] == site->above[0] && frame[site->at[1]] == site->above[1] &&
 	       frame[site->at[2]] == site->above[2];
 }
 
-/* The next place in the table: another call path may have the same hash. */
+/* The next entry in the table: another call path may have the same hash. */
 static struct site *next_place(const struct site *site)
 {
 	size_t offset = (size_t)((const char *)(site + 1) - (const char *)sites.table);
@@ -89,13 +88,13 @@ static struct site *next_place(const struct site *site)
 	return (struct site *)(void *)((char *)sites.table + (offset & sites.mask));
 }
 
-/* The site of @frame, or the empty place for it. */
+/* The site of @frame, or the empty entry for it. */
 static struct site *look_up_site(const void *const *frame)
 {
 	struct site *site = site_place(frame, frame[1]);
 
 	while (site->frame &&
-	       !(site->frame == frame && site->caller == frame[1] && is_there(site, frame)))
+	       !(site->frame == frame && site->caller == frame[1] && is_present(site, frame)))
 		site = next_place(site);
 	return site;
 }
@@ -124,7 +123,10 @@ static bool write_site(uint16_t id, const struct stack *stack)
 	return true;
 }
 
-/* Fewer addresses above than SITE_ABOVE are filled up with the verb's own return address. */
+/*
+ * If there are fewer than SITE_ABOVE addresses above, the rest is filled with the verb's own return
+ * address.
+ */
 static void fill_site(struct site *site, const void *const *frame, uint16_t id, uint32_t stack)
 {
 	const void *const *at[SITE_ABOVE];
@@ -199,7 +201,7 @@ static __attribute__((noinline, cold)) uint16_t unwind_new(const void *const *fr
 	return unwound.id;
 }
 
-/* Where two call paths have the same hash, the second is always found here: no more than that. */
+/* If two call paths have the same hash, the second is always found by this slow path. */
 uint16_t site_find(const void *const *frame)
 {
 	const struct site *site = look_up_site(frame);

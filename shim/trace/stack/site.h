@@ -1,10 +1,10 @@
 #pragma once
 /*
- * The places that posts come from.
+ * The places in the program that post.
  *
- * A site is a call stack. It is recognized by its frame address, by the post's
- * return address and by the return addresses above that. It is unwound when it
- * is first seen, and has a number from then on.
+ * A site is a call stack. It is recognized by its frame address, by the post's return address and
+ * by the return addresses above that. It is unwound when it is first seen, and has a number from
+ * then on.
  *
  * Each thread has its own; nothing here waits.
  */
@@ -16,32 +16,31 @@ enum { SITE_ABOVE = 3, SITES = 1024, SITE_SPARE = 4096 };
 
 struct site {
 	const void *const *frame; /* __builtin_frame_address(0) of the verb; NULL: no site */
-	const void *caller;       /* what it returns to */
+	const void *caller;       /* its return address */
 	const void *above[SITE_ABOVE];
-	uint16_t at[SITE_ABOVE]; /* in words from @frame: where each of @above lies */
+	uint16_t at[SITE_ABOVE]; /* in words from @frame: the positions of @above */
 	uint16_t id;
 	uint32_t unloads; /* modules_unloads() when it was unwound */
-	uint32_t stack;   /* hash of what was found then */
+	uint32_t stack;   /* hash of that stack */
 } __attribute__((aligned(64)));
 
 _Static_assert(sizeof(struct site) == 64, "a cache line");
 
 struct sites {
 	struct site *table;
-	uint64_t mask;  /* of a place's offset in bytes */
+	uint64_t mask;  /* for the offset of an entry in bytes */
 	uint32_t count; /* numbers given out */
 };
 
 extern __thread struct sites sites __attribute__((tls_model("initial-exec")));
 
 /*
- * SITE_SPARE bytes of this thread behind its table, from its first post on;
- * NULL: there are none. They are zero at first, and the first word is zero
- * again in each process.
+ * SITE_SPARE bytes of this thread after its table, from its first post on; NULL: none. They are
+ * zero at first, and the first word is zero again in each process.
  */
 void *site_spare(void);
 
-/* The slow way: find it elsewhere in the table, or unwind and write it. 0: none. */
+/* The slow path: find it elsewhere in the table, or unwind and write it. 0: none. */
 uint16_t site_find(const void *const *frame);
 
 static inline struct site *site_place(const void *const *frame, const void *caller)
@@ -57,7 +56,7 @@ static inline __attribute__((always_inline)) uint16_t site_of(const void *const 
 {
 	const struct site *site = site_place(frame, frame[1]);
 
-	/* one hint each, or the compiler moves all but the first out of the straight path */
+	/* a hint for each, or the compiler moves all but the first out of the straight path */
 	return __builtin_expect(site->frame == frame, 1) &&
 			       __builtin_expect(site->caller == frame[1], 1) &&
 			       __builtin_expect(frame[site->at[0]] == site->above[0], 1) &&
@@ -68,7 +67,7 @@ static inline __attribute__((always_inline)) uint16_t site_of(const void *const 
 		       : site_find(frame);
 }
 
-/* The thread's ring is new: no number holds any more. */
+/* The thread's ring is new: all numbers are invalid. */
 void site_begin(void);
 
 /* The thread ends. */

@@ -1,16 +1,15 @@
 /*
  * The call stack of a verb
  *
- * libunwind unwinds it, which is fast. Where that would do harm (libunwind.c)
- * libgcc does, which takes no lock and no memory and guesses nothing, but takes
- * ten times as long. Neither is a dependency of this library: every descendant
- * of a recorded program loads us, and most of them call no verb. They are
- * loaded when a program starts that is linked with verbs, else at its first
- * verb.
+ * libunwind unwinds it, which is fast. If that would do harm (libunwind.c) libgcc does, which takes
+ * no lock, allocates no memory and guesses nothing, but takes ten times as long. Neither is a
+ * dependency of this library: every descendant of a recorded program loads the library, and most of
+ * them call no verb. They are loaded when a program starts that is linked with verbs, else at its
+ * first verb.
  *
- * The first stack of a thread is unwound by libgcc, which shows whether a
- * signal handler is running that may have interrupted malloc(). If not,
- * libunwind may allocate the memory that it needs in that thread.
+ * The first stack of a thread is unwound by libgcc, which shows whether a signal handler is running
+ * that may have interrupted malloc(). If not, libunwind may allocate the memory that it needs in
+ * that thread.
  */
 #include "shim/trace/stack/stack.h"
 
@@ -29,9 +28,9 @@
 #include "shim/trace/stack/modules.h"
 
 enum {
-	OWN_FRAMES = 12, /* of the recorder, at most, above the application's */
+	OWN_FRAMES = 12, /* most frames of the recorder, above the application's */
 	ROOM = STACK_FRAMES + OWN_FRAMES,
-	DEEP = 4096,          /* frames that are looked at for a signal handler */
+	DEEP = 4096,          /* frames that are searched for a signal handler */
 	STACK_NEAR = 1 << 20, /* bytes: a frame that was left is not farther below */
 };
 
@@ -48,14 +47,14 @@ struct walk {
 	bool whole;       /* the outermost was reached */
 };
 
-static _Unwind_Reason_Code see_frame(struct _Unwind_Context *context, void *arg)
+static _Unwind_Reason_Code test_frame(struct _Unwind_Context *context, void *arg)
 {
 	struct walk *walk = arg;
 	int interrupted = 0;
 	void *ip = (void *)libgcc.ip(context, &interrupted);
 
 	walk->interrupted |= interrupted;
-	walk->whole = !ip; /* what called the outermost */
+	walk->whole = !ip; /* the caller of the outermost */
 	if (ip && walk->n < walk->max)
 		walk->frames[walk->n] = ip;
 	walk->n += ip != NULL;
@@ -68,7 +67,7 @@ static int walk_slowly(void **frames, int max)
 
 	if (!libgcc.backtrace)
 		return 0;
-	libgcc.backtrace(see_frame, &walk);
+	libgcc.backtrace(test_frame, &walk);
 	if (walk.whole && !walk.interrupted)
 		libunwind_warm_up();
 	return walk.n < max ? walk.n : max;
@@ -108,7 +107,7 @@ void stack_begin(void)
 	libunwind_try(frames + i, n - i);
 }
 
-/* A file lies where another one lay: what libunwind remembers of that place is wrong. */
+/* Another file is mapped at an address now: libunwind's cached data for it is wrong. */
 static int walk_again(void **frames, struct stack *stack)
 {
 	int n = walk_slowly(frames, ROOM);
@@ -157,11 +156,14 @@ void stack_take_here(void *to)
 /* A search for a verb that a signal handler has interrupted, or that has called another. */
 struct interrupted {
 	const void *writer, *here;
-	bool signal, other, alive, whole; /* other: a function that is not ours was passed */
+	bool signal, other, alive, whole; /* other: a function outside of the recorder was passed */
 	const void *outermost;
 };
 
-/* Frame pointers are kept: it lies below the return address. Where that is not known, it may be. */
+/*
+ * Functions have frame pointers: the frame is below the return address. If that is not known, it
+ * may be.
+ */
 static bool is_frame(struct _Unwind_Context *context, const void *frame)
 {
 #ifndef __x86_64__
@@ -170,7 +172,7 @@ static bool is_frame(struct _Unwind_Context *context, const void *frame)
 	return (const void *const *)libgcc.cfa(context) - 2 == (const void *const *)frame;
 }
 
-static _Unwind_Reason_Code see_interrupted(struct _Unwind_Context *context, void *arg)
+static _Unwind_Reason_Code find_interrupted(struct _Unwind_Context *context, void *arg)
 {
 	struct interrupted *search = arg;
 	int before = 0;
@@ -195,15 +197,15 @@ static bool is_on_signal_stack(const void *at)
 }
 
 /*
- * A coroutine has a stack of its own, and its verb may go on later: it is gone for certain where it
- * was on this stack, below us, or on the signal stack, which nobody is on.
+ * A coroutine has a separate stack, and its verb may continue later: it has ended for certain only
+ * if it was on this stack, below this frame, or on the signal stack, which no handler uses now.
  */
 static void search_writer(void *arg)
 {
 	struct interrupted *search = arg;
 	const char *writer = search->writer, *here = search->here;
 
-	libgcc.backtrace(see_interrupted, search);
+	libgcc.backtrace(find_interrupted, search);
 	if (search->whole && !search->alive &&
 	    is_on_signal_stack(here) == is_on_signal_stack(writer))
 		search->alive = writer > (const char *)search->outermost ||
@@ -233,8 +235,8 @@ struct above {
 };
 
 /*
- * A return address lies directly below the caller's stack pointer (CFA). Frames
- * inside the verb's own may be on another stack.
+ * A return address is directly below the caller's stack pointer (CFA). Frames inside the verb's own
+ * may be on another stack.
  */
 static _Unwind_Reason_Code see_address(struct _Unwind_Context *context, void *arg)
 {

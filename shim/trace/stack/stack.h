@@ -25,17 +25,16 @@ void stack_load(void);
 void stack_begin(void);
 
 /*
- * Take this thread's call stack; a file that was not known is written to its
- * ring. Needs little of the caller's stack: it runs on one of its own
- * (aside.h).
+ * Take this thread's call stack; a newly seen file is written to its ring. Needs little of the
+ * caller's stack: it runs on a private one (aside.h).
  */
 void stack_take(struct stack *ret_stack);
 
-/* The same where signals are blocked and much stack is left. @to is the struct stack. */
+/* The same if signals are blocked and enough stack is left. @to is the struct stack. */
 void stack_take_here(void *to);
 
 /*
- * Find where the return addresses above the verb's own lie (@frame is the
- * verb's frame, frame[1] its own): at most @max, in @ret_at. Returns how many.
+ * Find the positions of the return addresses above the verb's own (@frame is the verb's frame,
+ * frame[1] its own): at most @max, in @ret_at. Returns how many.
  */
 unsigned int stack_above(const void *const *frame, const void *const **ret_at, unsigned int max);

@@ -2,7 +2,7 @@
 /*
  * A control verb: one event when it begins, one when it has returned.
  *
- * call_begin() and call_end() keep errno. Any thread; nests.
+ * call_begin() and call_end() preserve errno. Any thread; nests.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,7 +20,7 @@ struct call {
 	const uint64_t *args; /* for the output arguments */
 };
 
-/* What call_begin() and call_end() do where the verb is recorded. */
+/* The work of call_begin() and call_end() if the verb is recorded. */
 void call_write_begin(struct call *call, enum verb verb);
 void call_write_end(struct call *call, uint64_t ret);
 
@@ -32,7 +32,7 @@ static inline void call_begin(struct call *call, enum verb verb, const uint64_t 
 		call_write_begin(call, verb);
 }
 
-/* @ret: what it returned, widened to 64 bits with its sign; 0 for void. */
+/* @ret: its result, sign-extended to 64 bits; 0 for void. */
 static inline void call_end(struct call *call, uint64_t ret)
 {
 	if (call->on)

@@ -1,11 +1,10 @@
 /*
  * The calls of librdmacm
  *
- * They are made from the list like the verbs of libibverbs (wrappers.c), and
- * recorded in the same way. We also see what librdmacm calls in libibverbs
- * meanwhile: it calls through its PLT.
+ * They are generated from the list like the verbs of libibverbs (wrappers.c), and recorded in the
+ * same way. Calls of librdmacm into libibverbs are recorded, too, since it calls through its PLT.
  *
- * A program without librdmacm never gets here.
+ * A program without librdmacm never calls these functions.
  */
 #include <rdma/rdma_cma.h>
 #include <rdma/rdma_verbs.h>

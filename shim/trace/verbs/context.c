@@ -1,5 +1,5 @@
 /*
- * What the recorder knows of a context
+ * The recorder's data about a context
  */
 #include "shim/trace/verbs/context.h"
 

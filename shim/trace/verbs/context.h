@@ -1,6 +1,6 @@
 #pragma once
 /*
- * What the recorder knows of a context.
+ * The recorder's data about a context.
  *
  * Any thread; context_find() and context_next() take no lock.
  */
@@ -9,7 +9,7 @@
 
 #include "shim/trace/objects/known.h"
 
-/* The provider's function pointers, which ours have replaced. */
+/* The provider's function pointers, which the recorder's have replaced. */
 struct context_next {
 	struct ibv_context_ops ops;
 	struct verbs_context vctx; /* only the pointers of verbs in the list are set */
@@ -18,13 +18,13 @@ struct context_next {
 struct context {
 	struct known known;
 	struct context_next next;
-	_Atomic(struct filter_qps *) qps; /* chosen by the filter (filter.c); NULL: none yet */
+	_Atomic(struct filter_qps *) qps; /* selected by the filter (filter.c); NULL: none yet */
 };
 
-/* NULL: nothing is known. */
+/* NULL: unknown. */
 struct context *context_find(const struct ibv_context *context);
 
-/* Add it if it is not known. Under recording_lock(). NULL: no memory. */
+/* Add it if it is not known. With recording_lock() held. NULL: no memory. */
 struct context *context_get(const struct ibv_context *context);
 
 const struct context_next *context_next(const struct ibv_context *context);

@@ -1,10 +1,10 @@
 /*
  * The data path
  *
- * ibv_post_send() and its kin go through pointers in ibv_context.ops, which are
- * replaced by functions of ours (slots.h).
+ * ibv_post_send() and related verbs go through pointers in ibv_context.ops, which are replaced
+ * (slots.h).
  *
- * Not here: how a work request or a completion is written (post.h, poll.h).
+ * Not here: writing a work request or a completion (post.h, poll.h).
  */
 #include "shim/trace/verbs/data.h"
 
@@ -66,7 +66,7 @@ static void *originals[OPS][SLOTS];
 
 EACH_SLOT(FUNCTIONS)
 
-/* Others with record --strict, so that these cost nothing more. */
+/* Separate functions for record --strict, so that the normal ones cost nothing more. */
 #define STRICT_POST(verb, queue_t, wr_t, which, i)                                                \
 	static int strict_##verb##_##i(struct queue_t *queue, struct wr_t *wr, struct wr_t **bad) \
 	{                                                                                         \

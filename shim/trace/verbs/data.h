@@ -1,15 +1,15 @@
 #pragma once
 /*
- * The data path: one event a call, empty polls counted.
+ * The data path: one event for each call; empty polls are counted.
  *
- * There is a function of ours for each distinct function of a provider, so that
- * it knows what to call without a look-up. Any thread.
+ * Each distinct function of a provider has a separate replacement, which can call the original
+ * without a look-up. Any thread.
  */
 #include <infiniband/verbs.h>
 
 /*
- * Replace the data path's pointers of @ops. Called under recording_lock().
- * Returns 0, or -ENOSPC where providers have more functions than we do: those
- * pointers stay as they are.
+ * Replace the data path's pointers of @ops. Called with recording_lock() held. Returns 0, or
+ * -ENOSPC if providers have more functions than there are replacements: those pointers are not
+ * changed.
  */
 int data_patch(struct ibv_context_ops *ops);

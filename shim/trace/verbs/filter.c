@@ -1,16 +1,14 @@
 /*
- * What a filter leaves out when a program is recorded
+ * Verbs that a filter leaves out
  *
- * Data verbs are selected by verb, device, queue pair and 1 of N. Of the
- * control verbs only queries are ever left out, so that every object has its
- * lifetime and its name. Completions with an error are kept whatever 1 of N
- * says.
+ * Data verbs are selected by verb, device, queue pair and 1 of N. Among control verbs only queries
+ * are ever left out, so that every object has its lifetime and its name. Completions with an error
+ * are recorded whatever 1 of N says.
  *
- * A filter may also name queue pairs by their ordinal in the process or by
- * their type. They are chosen when they are made, and marked by a bit per
- * context and number, since a completion has only that number. The bit is set
- * or cleared when the number is given out, not when the queue pair is
- * destroyed: a poll may come late.
+ * A filter may also name queue pairs by their ordinal in the process or by their type. They are
+ * selected when they are created, and marked by a bit per context and number, since a completion
+ * has only that number. The bit is set or cleared when the number is assigned, not when the queue
+ * pair is destroyed: a poll may come late.
  */
 #include "shim/trace/verbs/filter.h"
 
@@ -38,7 +36,7 @@ static bool wants_device(const struct ibv_context *context)
 
 enum { NUMBERS = 1 << 24 }; /* of queue pairs */
 
-/* The queue pairs that are chosen, by number. Unused pages of it take no memory. */
+/* The selected queue pairs, by number. Its unused pages take no memory. */
 struct filter_qps {
 	_Atomic uint64_t bits[NUMBERS / 64];
 };
@@ -82,7 +80,7 @@ static void choose_qp(const struct ibv_qp *qp)
 	uint64_t bit = 1ull << number % 64;
 
 	if (made_in != recording_generation())
-		made = 0; /* a child of fork() counts its own */
+		made = 0; /* a child of fork() has its own count */
 	made_in = recording_generation();
 	made++;
 	if (!qps)
@@ -135,8 +133,8 @@ static bool wants_queue(enum verb verb, const void *queue)
 }
 
 /*
- * 1 to 2N - 1, at random: with a fixed step only some queues of a program that
- * takes turns would be seen.
+ * 1 to 2N - 1, at random: with a fixed step only some queues of a program that alternates between
+ * them would be recorded.
  */
 static uint32_t choose_gap(uint32_t n)
 {
@@ -149,7 +147,7 @@ static uint32_t choose_gap(uint32_t n)
 	return 1 + (uint32_t)((uint64_t)x * (2ull * n - 1) >> 32);
 }
 
-/* Take 1 of N, on average. @left: how many are left out until then. */
+/* Take 1 of N, on average. @left: the number to be left out until then. */
 static bool wants_number(uint32_t *left)
 {
 	if (recorder.filter->one_of < 2)
@@ -159,7 +157,7 @@ static bool wants_number(uint32_t *left)
 	return !--*left;
 }
 
-/* Only this thread counts. */
+/* Only this thread writes the count. */
 static bool count_taken(bool wanted)
 {
 	_Atomic uint64_t *count = &recorder.ring.head->filtered;
@@ -186,7 +184,7 @@ bool filter_takes_poll(void)
 	return wants_number(&recorder.polls);
 }
 
-/* A queue pair number of 0: the program did not ask the CQ for it. */
+/* A queue pair number of 0: the CQ does not report it. */
 bool filter_takes_completion(const struct ibv_cq *cq, bool poll_taken, const struct ibv_wc *wc)
 {
 	return count_taken(wants_verb(VERB_poll_cq) && wants_device(cq->context) &&

@@ -1,9 +1,8 @@
 /*
- * What payload capture learns from control verbs
+ * The effects of control verbs on payload capture
  *
- * Where another thread uses an object between the device's answer and this
- * hook, something stays unknown: then payload is not captured, and that is
- * reported.
+ * If another thread uses an object between the device's answer and this hook, something remains
+ * unknown: then payload is not captured, and that is reported.
  */
 #include "shim/trace/verbs/payload_objects.h"
 
@@ -141,7 +140,7 @@ void hook_modify_srq(const struct call *call, int ret)
 		queue_resize(&e->recv, attr->max_wr);
 }
 
-/* Another object may be at its address by now: then that one's requests stay unknown. */
+/* Another object may be at its address by now: then its requests remain unknown. */
 static void forget_queues(const struct call *call, int ret)
 {
 	struct endpoint *e = payload_on && !ret ? endpoints_find(get_argument(call, 0)) : NULL;
@@ -167,7 +166,7 @@ void hook_destroy_wq(const struct call *call, int ret)
 	forget_queues(call, ret);
 }
 
-/* Is it recorded what becomes of registered memory? */
+/* Are releases of registered memory recorded? */
 static bool is_watched(void)
 {
 	return atomic_load_explicit(&ranges_on, memory_order_relaxed);

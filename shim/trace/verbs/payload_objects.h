@@ -1,8 +1,8 @@
 #pragma once
 /*
- * What payload capture learns from control verbs: which queues exist, how much
- * they hold, and which memory the keys stand for. Called after the return was
- * written; @ret is the verb's. They do nothing where no payload is captured.
+ * The effects of control verbs on payload capture: which queues exist, their capacity, and the
+ * memory of keys. Called after the return was written; @ret is the verb's. They do nothing if no
+ * payload is captured.
  */
 #include <infiniband/verbs.h>
 

@@ -1,17 +1,16 @@
 /*
  * Polls of completion queues
  *
- * A program that waits by polling finds nothing tens of millions of times a
- * second. Such polls are counted, by CQ, in the head of the thread's ring,
- * where the collector reads the number even if the program is killed; the next
- * poll that returns something carries the count in its event.
+ * A program that waits by polling finds nothing tens of millions of times a second. Such polls are
+ * counted, by CQ, in the head of the thread's ring, where the collector reads the number even if
+ * the program is killed; the next poll that returns something carries the count in its event.
  *
- * When a CQ is destroyed, its counters in all threads are written, and their
- * places marked as gone: another CQ at the same address starts from 0.
+ * When a CQ is destroyed, its counters in all threads are written, and their entries marked as
+ * unused: another CQ at the same address starts from 0.
  *
- * A poll that fails, or returns an error which is not a flush, has its call stack
- * behind it: one for all that it returned. Flushes come by the thousand and have
- * their cause in an error before them, or in the program.
+ * A poll that fails, or returns an error other than a flush, is followed by its call stack: one for
+ * all its completions. Flushes come by the thousand and are caused by an earlier error, or by the
+ * program.
  */
 #include "shim/trace/verbs/poll.h"
 
@@ -65,7 +64,7 @@ static inline void fill_poll(struct event_poll *event, const struct ibv_cq *cq, 
 	event->nwc = nwc;
 }
 
-/* As record_commit() will number the event that was reserved. */
+/* The number that record_commit() will give to the reserved event. */
 static uint32_t next_seq(void)
 {
 	return recorder.ring.seq + 1;
@@ -78,7 +77,7 @@ bool poll_takes_stack(enum ibv_wc_status status)
 	return status != IBV_WC_SUCCESS;
 }
 
-/* Has one of them a stack? */
+/* Does one of them have a stack? */
 static bool has_error(const struct ibv_wc *wc, uint32_t nwc)
 {
 	for (uint32_t i = 0; i < nwc; i++)
@@ -143,7 +142,7 @@ put_some(const struct ibv_cq *cq, int ret, const struct ibv_wc *wc, uint32_t nwc
 		statuses |= (unsigned int)wc[i].status;
 	}
 	if (__builtin_expect(statuses != IBV_WC_SUCCESS, 0) && has_error(wc, nwc)) {
-		record_set_writing(NULL); /* what was reserved is given up */
+		record_set_writing(NULL); /* the reservation is given up */
 		return put_with_stack(cq, 0, ret, wc, nwc);
 	}
 	record_commit(&event->head, (sizeof(*event) + nwc * sizeof(*wc)) / 8);
@@ -158,7 +157,7 @@ static void write_some(const struct ibv_cq *cq, int ret, const struct ibv_wc *wc
 		payload_completions(cq, wc, nwc, seq);
 }
 
-/* Write what the filter takes of a poll. */
+/* Write the completions of a poll that the filter selects. */
 static void write_filtered(const struct ibv_cq *cq, int ret, const struct ibv_wc *wc)
 {
 	bool take = filter_takes_poll();

@@ -1,25 +1,25 @@
 #pragma once
 /*
- * Polls of completion queues: what they returned, and how many returned nothing.
+ * Polls of completion queues: their completions, and counts of empty polls.
  */
 #include <infiniband/verbs.h>
 
 #include "shim/trace/ring/record.h"
 
-/* The counter of this CQ in this thread's ring; NULL where there are too many. */
+/* The counter of this CQ in this thread's ring; NULL if there are too many. */
 struct ring_polls *poll_counter(const void *cq);
 
 /*
- * Write the completion that an iterator stands on. @flags: EVENT_START or EVENT_NEXT. @extra may
- * be NULL.
+ * Write the current completion of an iterator. @flags: EVENT_START or EVENT_NEXT. @extra may be
+ * NULL.
  */
 void poll_write_one(const struct ibv_cq *cq, uint8_t flags, const struct ibv_wc *wc,
 		    const struct event_wc_extra *extra);
 
-/* Has a poll that returns a completion of that status its stack with it? */
+/* Is the stack recorded for a poll that returns a completion of that status? */
 bool poll_takes_stack(enum ibv_wc_status status);
 
-/* The same with its stack: of such a completion, or of a failure (@wc is NULL, @ret negative). */
+/* The same with its stack: for such a completion, or for a failure (@wc is NULL, @ret negative). */
 void poll_write_error(const struct ibv_cq *cq, uint8_t flags, int ret, const struct ibv_wc *wc);
 
 static inline struct ring_polls *poll_slot(const void *cq)
@@ -43,10 +43,10 @@ static inline void poll_count(const void *cq)
 	atomic_store_explicit(count, n + 1, memory_order_relaxed);
 }
 
-/* The slow part of poll_record(). Returns @ret. */
+/* The slow path of poll_record(). Returns @ret. */
 int poll_record_rest(const struct ibv_cq *cq, int ret, const struct ibv_wc *wc);
 
-/* Record what a poll returned, and return it. A poll that found nothing is only counted. */
+/* Record the result of a poll, and return it. An empty poll is only counted. */
 static inline int poll_record(const struct ibv_cq *cq, int ret, const struct ibv_wc *wc)
 {
 	uint32_t now = recording_generation();
@@ -61,5 +61,5 @@ static inline int poll_record(const struct ibv_cq *cq, int ret, const struct ibv
 /* @ticks is the time before the verb was called. */
 void poll_record_notify(const struct ibv_cq *cq, int solicited_only, int ret, uint64_t ticks);
 
-/* The CQ at this address is gone. */
+/* The CQ at this address was destroyed. */
 void poll_forget(const struct ibv_cq *cq);

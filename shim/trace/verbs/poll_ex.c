@@ -1,15 +1,14 @@
 /*
- * Completions taken with the iterator of an extended CQ
+ * Completions polled with the iterator of an extended CQ
  *
- * Each completion that the iterator stands on is written as a poll that
- * returned one: status and wr_id are fields of the CQ, the rest is read with
- * the provider's own read_* functions, as far as the program asked for them
- * when it made the CQ (a pointer that it did not ask for is NULL) and as far as
- * they are valid (after an error: vendor_err and qp_num).
+ * Each completion that the iterator reaches is written as a poll that returned one: status and
+ * wr_id are fields of the CQ, the rest is read with the provider's own read_* functions, if the
+ * program requested them when it created the CQ (else the pointer is NULL) and if they are valid
+ * (after an error: vendor_err and qp_num).
  *
- * Providers have a dozen iterators (with and without locks, for each format
- * of a completion); with what the CQ was made to tell beyond struct ibv_wc,
- * MORE_SLOTS of them can be told apart (slots.h).
+ * Providers have a dozen iterators (with and without locks, for each format of a completion);
+ * combined with the requested fields beyond struct ibv_wc, MORE_SLOTS of them can be distinguished
+ * (slots.h).
  */
 #include "shim/trace/verbs/poll_ex.h"
 
@@ -138,7 +137,7 @@ EACH_MORE_SLOT(FUNCTIONS)
 static void *const our_start[MORE_SLOTS] = { EACH_MORE_SLOT(START) };
 static void *const our_next[MORE_SLOTS] = { EACH_MORE_SLOT(NEXT) };
 
-/* What the program asked for, and the provider has a function for. */
+/* Fields that the program requested, and that the provider has a function for. */
 static unsigned int find_extras(const struct ibv_cq_ex *cq, uint64_t wc_flags)
 {
 	unsigned int extras = 0;

@@ -1,12 +1,12 @@
 #pragma once
 /*
- * Completions taken with ibv_start_poll() and ibv_next_poll().
+ * Completions polled with ibv_start_poll() and ibv_next_poll().
  */
 #include <infiniband/verbs.h>
 
 /*
- * Replace the iterator's pointers of a new extended CQ that was made with
- * @wc_flags. Any thread. Returns 0, or -ENOSPC where there are more different
- * iterators than functions of ours: then polls of this CQ are not seen.
+ * Replace the iterator's pointers of a new extended CQ that was created with @wc_flags. Any thread.
+ * Returns 0, or -ENOSPC if there are more different iterators than replacements: then polls of this
+ * CQ are not seen.
  */
 int poll_ex_patch(struct ibv_cq_ex *cq, uint64_t wc_flags);

@@ -1,13 +1,12 @@
 /*
  * A post in the ring
  *
- *	EVENT_POST, object, verb, count, result | wr, parts, sges | wr, ...
+ * 	EVENT_POST, object, verb, count, result | wr, parts, sges | wr, ...
  *
- * A work request takes 16 bytes, each SGE 16, and what only some operations
- * have (remote address, atomic operands, ...) a part of its own: a SEND of one
- * SGE is one event of 64 bytes. A list longer than PART_BYTES goes on in
- * further events. Those before the last are published before the verb is
- * called, which does no harm: readers ignore them without the last.
+ * A work request takes 16 bytes, each SGE 16, and fields that only some operations have (remote
+ * address, atomic operands, ...) are separate parts: a SEND of one SGE is one event of 64 bytes. A
+ * list longer than PART_BYTES continues in further events. Those before the last are published
+ * before the verb is called, which does no harm: readers ignore them without the last.
  */
 #include "shim/trace/verbs/post.h"
 
@@ -22,7 +21,7 @@
 #include <string.h>
 
 enum {
-	WR_BYTES = 1024, /* more than one work request takes */
+	WR_BYTES = 1024, /* upper bound for one work request */
 	PART_BYTES = 16 << 10,
 	SGES = EVENT_POST_SGES,
 	LIST_MAX = EVENT_POST_WRS,
@@ -35,7 +34,7 @@ _Static_assert(sizeof(struct event_wr) EACH_PART(PART) + SGES * sizeof(struct ev
 #undef PART
 _Static_assert(sizeof(struct event_sge) == sizeof(struct ibv_sge), "copied as they are");
 
-/* Each post goes through these: a call would cost a tenth of all the rest. */
+/* Each post uses these: a call would cost a tenth of all the rest. */
 #define INLINE static inline __attribute__((always_inline))
 
 INLINE struct event_post *start_post(uint16_t verb, const void *object, uint16_t site)
@@ -184,7 +183,7 @@ static inline bool is_odd(const struct ibv_send_wr *from)
 	       ((unsigned int)from->opcode | from->send_flags) > 255;
 }
 
-/* How many SGEs are read: some operations have none, whatever the fields say. */
+/* The number of SGEs that are read: some operations have none, whatever the fields contain. */
 static inline unsigned int sges_of(const struct ibv_send_wr *from)
 {
 	if ((unsigned int)from->num_sge > SGES || !from->sg_list ||
@@ -257,10 +256,10 @@ static inline void hold_post(struct post *post, struct event_post *event, const 
 	post->hold = record_hold(&event->head, bytes_of(event, end), post->list.frame);
 }
 
-/* A list that is being written, in as many events as that takes. */
+/* A list that is being written, in as many events as needed. */
 struct list {
 	struct post *post;
-	struct event_post *event; /* NULL: there was no room */
+	struct event_post *event; /* NULL: there was no space */
 	char *at;
 	unsigned int before; /* requests in earlier events */
 };
@@ -271,7 +270,7 @@ static inline struct list list_begin(struct post *post, struct event_post *event
 	return (struct list){ post, event, (char *)(event + 1), 0 };
 }
 
-/* Is there a further request, and room for it? */
+/* Is there a further request, and space for it? */
 static inline bool list_goes_on(struct list *list, const void *wr)
 {
 	struct post *post = list->post;
@@ -353,8 +352,8 @@ INLINE bool begin_recv(struct post *post, enum verb verb, const void *queue,
 }
 
 /*
- * Where recorder.special is set: a filter may leave the post out, and its
- * payload comes before it.
+ * If recorder.special is set: a filter may leave the post out, and its payload is written before
+ * it.
  */
 static __attribute__((noinline)) bool begin_special_send(struct post *post, const struct ibv_qp *qp,
 							 const struct ibv_send_wr *wr)
@@ -377,7 +376,7 @@ static __attribute__((noinline)) bool begin_special_recv(struct post *post, enum
 	return taken && begin_recv(post, verb, queue, wr);
 }
 
-/* The verb itself. @refused: forget what was remembered for payload. */
+/* The verb itself. @refused: forget stored payload buffers. */
 #define POST(verb, queue_t, wr_t, begin, begin_special, refused)                             \
 	int verb(struct queue_t *queue, struct wr_t *wr, struct wr_t **bad, verb##_fn *next, \
 		 const void *const *frame)                                                   \
@@ -420,8 +419,8 @@ static inline void copy_word(char *to, const char *from)
 }
 
 /*
- * They have the form that put_send() writes. Copied word by word, as they were written; one
- * request with one element, or one part, is what most batches are.
+ * They have the format of put_send(). Copied word by word, as they were written; most batches have
+ * one request with one element, or one part.
  */
 static inline char *put_built(char *at, const char *wrs, size_t bytes)
 {
@@ -437,7 +436,7 @@ static inline char *put_built(char *at, const char *wrs, size_t bytes)
 	return at + bytes;
 }
 
-/* More than one event holds: copy request by request. */
+/* More than fits into one event: copy request by request. */
 static __attribute__((noinline, cold)) bool put_long(struct post *post, struct event_post *event,
 						     const struct builder *b)
 {
@@ -489,7 +488,7 @@ begin_special_built(struct post *post, enum verb verb, const struct ibv_qp *qp, 
 	return taken && begin_built(post, verb, qp, b, site, carries);
 }
 
-/* The batch of @qp that this thread has open; NULL: it is not known. */
+/* The open batch of @qp in this thread; NULL: it is not known. */
 static inline struct builder *find_open(const struct ibv_qp_ex *qp)
 {
 	struct builder *b = builder_find(qp);
@@ -498,8 +497,8 @@ static inline struct builder *find_open(const struct ibv_qp_ex *qp)
 }
 
 /*
- * Write what was built, which has the form of the ring already. False: nothing is written. No
- * batch is open where recording began meanwhile, too many are, or another thread has begun it.
+ * Write the batch, which is already in the format of the ring. False: nothing is written. No batch
+ * is open if recording began meanwhile, too many are, or another thread has begun it.
  */
 INLINE bool write_built(struct post *post, enum verb verb, const struct ibv_qp_ex *qp)
 {
@@ -521,7 +520,7 @@ INLINE bool write_built(struct post *post, enum verb verb, const struct ibv_qp_e
 	return on;
 }
 
-/* The provider has refused the batch: none of its requests is under way. */
+/* The provider has refused the batch: none of its requests is outstanding. */
 static __attribute__((noinline, cold)) void take_back(const struct ibv_qp_ex *qp)
 {
 	const struct builder *b = builder_find(qp);

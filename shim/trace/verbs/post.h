@@ -40,13 +40,13 @@ typedef int wr_complete_fn(struct ibv_qp_ex *);
 /* Call @next, the provider's wr_complete, and record the batch that was built (builder.h). */
 int post_built(struct ibv_qp_ex *qp, wr_complete_fn *next, const void *const *frame);
 
-/* Record the batch as one that is discarded: nothing of it is posted. */
+/* Record the batch as discarded: nothing of it is posted. */
 void post_aborted(const struct ibv_qp_ex *qp, const void *const *frame);
 
-/* post_end() of one whose result is not 0. */
+/* post_end() for a result other than 0. */
 void post_fail(const struct post *post, int ret, const void *bad);
 
-/* @bad: *bad_wr of a post that failed. */
+/* @bad: *bad_wr of a failed post. */
 static inline void post_end(struct post *post, int ret, const void *bad)
 {
 	if (__builtin_expect(ret, 0))

@@ -1,20 +1,20 @@
 /*
  * Posts by the builders of struct ibv_qp_ex
  *
- * Each function of ours adds to what is being built (builder.h), then calls the
- * provider's:
+ * Each replacement adds to the batch that is being built (builder.h), then calls the provider's
+ * function:
  *
- *	ibv_wr_start()     a place for the queue pair
- *	ibv_wr_send() ...  a request, with wr_id and wr_flags as they are now
- *	ibv_wr_set_*()     its parts and elements
- *	ibv_wr_complete()  one EVENT_POST with all of them, as ibv_post_send() has it
- *	ibv_wr_abort()     the same, of another verb: nothing was posted
+ * 	ibv_wr_start()     a builder for the queue pair
+ * 	ibv_wr_send() ...  a request, with the current wr_id and wr_flags
+ * 	ibv_wr_set_*()     its parts and elements
+ * 	ibv_wr_complete()  one EVENT_POST with all of them, like ibv_post_send()
+ * 	ibv_wr_abort()     the same, with another verb: nothing was posted
  *
- * ibv_wr_flush(), which rdma-core 45 has appended, exists only where it was
- * asked for, whatever header we are built with.
+ * ibv_wr_flush(), which rdma-core 45 has appended, exists only if it was requested, whatever header
+ * the recorder was built with.
  *
- * A request that a provider refuses makes ibv_wr_complete() fail as a whole:
- * nothing was posted then, and there is no *bad_wr.
+ * A request that a provider refuses makes ibv_wr_complete() fail as a whole: nothing was posted
+ * then, and there is no *bad_wr.
  */
 #include "shim/trace/verbs/qp_ex.h"
 
@@ -39,8 +39,8 @@ enum {
 };
 
 /*
- * name, the flag that asks for it (0: it is always there), parameters, arguments, the quick way to
- * note it (false: there is none), what is noted
+ * name, the flag that requests it (0: it always exists), parameters, arguments, the fast way to
+ * note it (false: there is none), the note
  */
 /* clang-format off */
 #define BUILDER_VERBS(_, i)                                                                       \
@@ -156,7 +156,7 @@ static void *originals[OPS][SLOTS];
 EACH_SLOT(FUNCTIONS)
 #undef V
 
-/* Behind wr_start: where the provider has a lock, no other thread is in a batch now. */
+/* After wr_start: if the provider has a lock, no other thread is in a batch now. */
 static void note_batch(const struct ibv_qp_ex *qp)
 {
 	struct strict_object *o = strict_find(&qp->qp_base);
@@ -166,8 +166,8 @@ static void note_batch(const struct ibv_qp_ex *qp)
 }
 
 /*
- * Before a batch ends. A thread that ends one which it has not begun leaves its name, and the
- * thread that began it finds that, if it goes on.
+ * Before a batch ends. A thread that ends a batch of another thread stores itself, and the thread
+ * that began it finds that, if it continues.
  */
 static void note_batch_end(const struct ibv_qp_ex *qp, enum verb verb)
 {
@@ -180,13 +180,13 @@ static void note_batch_end(const struct ibv_qp_ex *qp, enum verb verb)
 		return;
 	who = atomic_exchange_explicit(&o->batch, began ? 0 : me, memory_order_relaxed);
 	if (began && who && who != me && !atomic_load_explicit(&o->single, memory_order_relaxed))
-		strict_tell(&(struct misuse){ .what = MISUSE_BATCH_SHARED,
-					      .object = &qp->qp_base,
-					      .verb = verb,
-					      .other = who });
+		strict_report(&(struct misuse){ .what = MISUSE_BATCH_SHARED,
+						.object = &qp->qp_base,
+						.verb = verb,
+						.other = who });
 }
 
-/* With record --strict these stand for wr_start, wr_complete and wr_abort. */
+/* With record --strict these replace wr_start, wr_complete and wr_abort. */
 #define STRICT_FUNCTIONS(i)                                                                 \
 	static void strict_wr_start_##i(struct ibv_qp_ex *qp)                               \
 	{                                                                                   \
@@ -218,9 +218,9 @@ static void note_batch_end(const struct ibv_qp_ex *qp, enum verb verb)
 EACH_SLOT(STRICT_FUNCTIONS)
 
 /*
- * With record --strict these stand for the operations that were not asked for, whose pointers the
- * provider leaves NULL: the batch is in the trace, as one of which nothing was posted, and then
- * the program jumps where it would have jumped.
+ * With record --strict these replace operations that were not requested, whose pointers are NULL in
+ * the provider: the batch is recorded, as one of which nothing was posted, and then the program
+ * jumps to NULL as it would have.
  */
 #define V(i, name, flag, params, args, quick, noted)             \
 	static void absent_##name params                         \
@@ -268,15 +268,15 @@ static const struct {
 };
 /* clang-format on */
 
-/* In the first struct ibv_qp_ex; what came later may be the provider's own data. */
-static bool was_always_there(int op)
+/* In the first struct ibv_qp_ex; later members may be the provider's own data. */
+static bool has_always_existed(int op)
 {
 	return ops_info[op].offset <= offsetof(struct ibv_qp_ex, wr_abort);
 }
 
 static bool may_touch(int op, uint64_t asked)
 {
-	return asked == QP_EX_UNKNOWN ? was_always_there(op)
+	return asked == QP_EX_UNKNOWN ? has_always_existed(op)
 				      : !ops_info[op].flag || (asked & ops_info[op].flag);
 }
 
@@ -290,7 +290,7 @@ static void *const *ours_of(int op)
 	return strict_is_on() && strict_ours[op][0] ? strict_ours[op] : ours[op];
 }
 
-/* Half of the functions would record half of a batch: all are put in place, or none. */
+/* With half of the functions, half of a batch would be recorded: all are replaced, or none. */
 static int patch_builders(struct ibv_qp_ex *qp, uint64_t asked)
 {
 	int slots[OPS];
@@ -323,7 +323,7 @@ static void watch_absent(struct ibv_qp_ex *qp, uint64_t asked)
 	for (int op = 0; op < OPS; op++) {
 		void **pointer = op_pointer(qp, op);
 
-		if (absent[op] && was_always_there(op) && ops_info[op].flag & ~asked && !*pointer)
+		if (absent[op] && has_always_existed(op) && ops_info[op].flag & ~asked && !*pointer)
 			*pointer = absent[op];
 	}
 }

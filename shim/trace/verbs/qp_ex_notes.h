@@ -1,11 +1,11 @@
 #pragma once
 /*
- * What the builders of struct ibv_qp_ex add to the batch that is being built (builder.h), one
- * function for each kind of request, part and element. The thread that builds; errno is kept.
+ * Recording of the builder calls of struct ibv_qp_ex in the current batch (builder.h), one function
+ * for each kind of request, part and element. Called by the building thread; errno is preserved.
  *
- * The usual ones have a quick form, note_quick_*(), which calls nothing, so that the function
- * around it saves no registers. It returns false, with nothing noted, where there is more to do:
- * another queue pair was built on last, memory is to be made longer, flags are odd...
+ * The common ones have a fast form, note_quick_*(), which calls nothing, so that the function
+ * around it saves no registers. It returns false, with nothing noted, if there is more to do:
+ * another queue pair was used last, memory must be extended, flags are unusual...
  */
 #include <infiniband/verbs.h>
 #include <stddef.h>
@@ -40,7 +40,7 @@ static inline void put_odd(struct builder *b, struct event_wr *wr, uint32_t flag
 	*odd = (struct event_odd){ .opcode = wr->opcode, .flags = flags, .num_sge = num_sge };
 }
 
-/* Write a request, for which there is room, with @imm in host order or the key to invalidate. */
+/* Write a request, for which there is space, with @imm in host order or the key to invalidate. */
 static inline struct event_wr *put_request(const struct ibv_qp_ex *qp, struct builder *b,
 					   unsigned int opcode, unsigned int parts, uint32_t imm)
 {
@@ -64,7 +64,7 @@ static inline struct event_wr *begin_wr(const struct ibv_qp_ex *qp, struct build
 	return wr;
 }
 
-/* The builder of @qp, if a request with the flags of @qp can be written as it is; else NULL. */
+/* The builder of @qp, if a request with the flags of @qp can be written directly; else NULL. */
 static inline struct builder *find_quick(const struct ibv_qp_ex *qp)
 {
 	struct builder *b = builder_now;
@@ -138,8 +138,8 @@ static inline void note_atomic(const struct ibv_qp_ex *qp, enum ibv_wr_opcode op
 }
 
 /*
- * More elements than are recorded, or a request that has its odd part already:
- * that part says how many.
+ * More elements than are recorded, or a request that has its odd part already: that part has the
+ * number.
  */
 static inline struct event_sge *odd_elements(struct builder *b, struct event_wr *wr, size_t n)
 {
@@ -161,7 +161,7 @@ static inline struct event_sge *set_elements(struct builder *b, struct event_wr 
 	return odd_elements(b, wr, n);
 }
 
-/* Eight bytes that lie in the request itself. */
+/* Eight bytes that are part of the request itself. */
 static inline void note_atomic_write(const struct ibv_qp_ex *qp, uint32_t rkey,
 				     uint64_t remote_addr, const void *data)
 {

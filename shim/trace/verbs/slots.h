@@ -1,22 +1,21 @@
 #pragma once
 /*
- * Functions of ours for functions of providers.
+ * Replacements for functions of providers.
  *
- * A pointer in an object of libibverbs is replaced by a function of ours that
- * knows what stood there: one is made for each distinct original, SLOTS of
- * them, so that no call looks anything up:
+ * A pointer in an object of libibverbs is replaced by a function that knows the original: there are
+ * SLOTS copies of it, one for each distinct original, so that no call needs a look-up:
  *
- *	ops.post_send -> post_send_0 -> post_send(..., originals[0])
+ * 	ops.post_send -> post_send_0 -> post_send(..., originals[0])
  *
- * Called under recording_lock(). A slot is never changed once it is used:
- * another thread may be reading it.
+ * Called with recording_lock() held. A slot is never changed once it is used: another thread may be
+ * reading it.
  */
 #include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
-/* MORE_SLOTS: for functions of which providers have more variants */
+/* MORE_SLOTS: for functions with more variants in providers */
 enum { SLOTS = 8, MORE_SLOTS = 32, SLOT_BYTES_MAX = 32 };
 
 /* clang-format off */
@@ -27,16 +26,13 @@ enum { SLOTS = 8, MORE_SLOTS = 32, SLOT_BYTES_MAX = 32 };
 	_(28) _(29) _(30) _(31)
 /* clang-format on */
 
-/* For tables of ours: SLOT_NAMES(f) is f_0, f_1, ... */
+/* For tables of replacements: SLOT_NAMES(f) is f_0, f_1, ... */
 #define SLOT_NAMES(f)                                                  \
 	{                                                              \
 		f##_0, f##_1, f##_2, f##_3, f##_4, f##_5, f##_6, f##_7 \
 	}
 
-/*
- * The slot, of @n of @bytes each, that holds @key or is free; -ENOSPC: all hold
- * others.
- */
+/* The slot, of @n of @bytes each, with @key, or a free one; -ENOSPC: all have other keys. */
 static inline int slots_find(const void *originals, int n, const void *key, size_t bytes)
 {
 	static const char none[SLOT_BYTES_MAX];
@@ -50,7 +46,7 @@ static inline int slots_find(const void *originals, int n, const void *key, size
 	return -ENOSPC;
 }
 
-/* Is the function at @at one of ours? */
+/* Is the function at @at a replacement? */
 static inline bool slots_has(void *const *ours, int n, const void *at)
 {
 	for (int i = 0; i < n; i++)
@@ -60,8 +56,8 @@ static inline bool slots_has(void *const *ours, int n, const void *at)
 }
 
 /*
- * Which of @ours is to stand for @at; -ENOENT: nothing is to be done, it is
- * NULL or ours already; -ENOSPC: all are taken by others.
+ * Which of @ours replaces @at; -ENOENT: nothing to do, since it is NULL or replaced already;
+ * -ENOSPC: all are in use for others.
  */
 static inline int slots_choose(void *const originals[SLOTS], void *const ours[SLOTS],
 			       const void *at)
@@ -71,7 +67,7 @@ static inline int slots_choose(void *const originals[SLOTS], void *const ours[SL
 	return slots_find(originals, SLOTS, &at, sizeof(at));
 }
 
-/* Put the function of slot @i, as slots_choose() gave it, in place of *@pointer. */
+/* Replace *@pointer by the function of slot @i, as returned by slots_choose(). */
 static inline void slots_put(void **pointer, void *originals[SLOTS], void *const ours[SLOTS], int i)
 {
 	if (!originals[i])
@@ -79,7 +75,7 @@ static inline void slots_put(void **pointer, void *originals[SLOTS], void *const
 	*pointer = ours[i];
 }
 
-/* Put one of @ours in place of *@pointer. Returns 0 or -ENOSPC: then it stays. */
+/* Replace *@pointer by one of @ours. Returns 0 or -ENOSPC: then it is unchanged. */
 static inline int slots_patch(void **pointer, void *originals[SLOTS], void *const ours[SLOTS])
 {
 	int i = slots_choose(originals, ours, *pointer);

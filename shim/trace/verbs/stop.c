@@ -1,14 +1,14 @@
 /*
- * The program stops where a verb has failed
+ * Stopping the program when a verb has failed
  *
- *	claim the spot -> describe it -> wake the recorder -> SIGSTOP to this thread
+ * 	claim page->spot -> describe the failure -> wake the recorder -> SIGSTOP to this thread
  *
- * SIGSTOP is sent to the thread itself (tgkill): it acts before the system call returns, and stops
- * all other threads of the process. Sent to the process it would be taken by any thread, and this
- * one could leave the verb before. SIGCONT lets all of them go on: nothing has changed for the
- * program but the time.
+ * SIGSTOP is sent to the thread itself (tgkill): it takes effect before the system call returns,
+ * and stops all other threads of the process. Sent to the process it would be handled by any
+ * thread, and this one could leave the verb before. SIGCONT continues all of them: nothing has
+ * changed for the program except the time.
  *
- * It stops only while its recorder lives, which is there to say so.
+ * It stops only while its recorder is alive, which reports the stop.
  */
 #include "shim/trace/verbs/stop.h"
 
@@ -26,10 +26,12 @@
 
 enum {
 	PAUSE_NS = 1000 * 1000,
-	PAUSES = 10 * 1000, /* for the recorder to tell of the spot before */
+	PAUSES = 10 * 1000, /* time for the recorder to report the previous stop */
 };
 
-/* NULL where nothing may stop here: a verb that another verb calls may fail, and is made up for. */
+/*
+ * NULL if nothing may stop: a verb that another verb calls may fail, which the outer one handles.
+ */
 static struct session_page *page_to_stop(void)
 {
 	struct session_page *page = recording_session.page;
@@ -61,7 +63,7 @@ static bool claim_spot(struct session_page *page)
 	for (int i = 0; i < PAUSES && session_running(&recording_session); i++) {
 		uint32_t state = STOP_FREE;
 
-		/* pairs with the store in spot_tell() */
+		/* pairs with the store in spot_report() */
 		if (atomic_compare_exchange_strong(&page->spot.state, &state, STOP_CLAIMED))
 			return true;
 		if (!page->stop.every)
@@ -77,7 +79,7 @@ static void fill_frames(struct stop_spot *spot, const struct stack *stack)
 	memcpy(spot->frames, stack->frames, spot->nframes * sizeof(*spot->frames));
 }
 
-/* @what has all that is known of it; @stack may be NULL. */
+/* @what has all known facts; @stack may be NULL. */
 static void stop_here(struct session_page *page, const struct stop_spot *what,
 		      const struct stack *stack)
 {
@@ -99,7 +101,7 @@ static void stop_here(struct session_page *page, const struct stop_spot *what,
 	spot->qp_num = what->qp_num;
 	spot->wr_id = what->wr_id;
 	fill_frames(spot, stack);
-	/* pairs with the load in spot_tell() */
+	/* pairs with the load in spot_report() */
 	atomic_store_explicit(&spot->state, STOP_TAKEN, memory_order_release);
 	record_wake();
 	syscall(SYS_tgkill, spot->pid, spot->tid, SIGSTOP);
@@ -136,7 +138,7 @@ void stop_at_call(enum verb verb, const uint64_t *args, int64_t ret, int error, 
 	errno = saved;
 }
 
-/* Apart: a post that fails takes no more of its caller's stack where nothing is to stop. */
+/* A separate function: a failing post uses no more of its caller's stack if it does not stop. */
 static __attribute__((noinline)) void stop_at_failure(struct session_page *page, enum verb verb,
 						      int error, uint32_t n)
 {

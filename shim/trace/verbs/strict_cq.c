@@ -1,14 +1,14 @@
 /*
- * The iterator of an extended CQ, watched
+ * Checking the iterator of an extended CQ
  *
- *	start_poll -> a batch is open -> next_poll ... -> end_poll -> none is
+ * 	start_poll -> a batch is open -> next_poll ... -> end_poll -> none is
  *
- * A function of ours stands before each of the three, and before each that reads a field. They
- * know who has the batch open; what they tell of is certain whatever locks the provider takes: it
- * is noted as open while the provider's lock is held, and as closed before that is given up.
- * Where a thread ends a batch of another one, nothing is said until the next start.
+ * Each of the three, and each function that reads a field, is replaced. The replacements know which
+ * thread has the batch open. Their reports are certain whatever locks the provider takes: the batch
+ * is marked as open while the provider's lock is held, and as closed before that is released. If a
+ * thread ends a batch of another one, nothing is reported until the next start.
  *
- * The recorder reads the fields, too, inside start_poll and next_poll: that is not looked at.
+ * The recorder's own reads of fields, inside start_poll and next_poll, are not checked.
  */
 #include "shim/trace/verbs/strict_cq.h"
 
@@ -28,16 +28,16 @@ static void set_batch(struct strict_object *o, uint64_t who)
 	atomic_store_explicit(&o->batch, who, memory_order_relaxed);
 }
 
-/* Would each start be seen? Not where a provider has put its own functions back. */
+/* Would each start be seen? Not if a provider has restored its own functions. */
 static bool is_ours(const struct ibv_cq_ex *cq)
 {
 	return cq->start_poll == start_poll;
 }
 
-static void tell_of_cq(enum event_misuse_what what, const struct ibv_cq_ex *cq, enum verb verb,
-		       uint64_t other)
+static void report_of_cq(enum event_misuse_what what, const struct ibv_cq_ex *cq, enum verb verb,
+			 uint64_t other)
 {
-	strict_tell(&(struct misuse){ .what = what, .object = cq, .verb = verb, .other = other });
+	strict_report(&(struct misuse){ .what = what, .object = cq, .verb = verb, .other = other });
 }
 
 static int start_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr)
@@ -48,7 +48,7 @@ static int start_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr)
 	int ret;
 
 	if (me && get_batch(o) == me)
-		tell_of_cq(MISUSE_START_INSIDE, cq, VERB_start_poll, 0);
+		report_of_cq(MISUSE_START_INSIDE, cq, VERB_start_poll, 0);
 	strict_enter(&use, cq, VERB_start_poll, STRICT_SEND);
 	inside++;
 	ret = o->was.start_poll(cq, attr);
@@ -66,7 +66,7 @@ static int next_poll(struct ibv_cq_ex *cq)
 	int ret;
 
 	if (!get_batch(o) && is_ours(cq))
-		tell_of_cq(MISUSE_NEXT_OUTSIDE, cq, VERB_next_poll, 0);
+		report_of_cq(MISUSE_NEXT_OUTSIDE, cq, VERB_next_poll, 0);
 	strict_enter(&use, cq, VERB_next_poll, STRICT_SEND);
 	inside++;
 	ret = o->was.next_poll(cq);
@@ -81,13 +81,13 @@ static void end_poll(struct ibv_cq_ex *cq)
 	uint64_t who = get_batch(o);
 
 	if (!who && is_ours(cq))
-		tell_of_cq(MISUSE_END_OUTSIDE, cq, VERB_end_poll, 0);
+		report_of_cq(MISUSE_END_OUTSIDE, cq, VERB_end_poll, 0);
 	if (who)
 		set_batch(o, who == STRICT_SOMEBODY || who == strict_me() ? 0 : STRICT_SOMEBODY);
 	o->was.end_poll(cq);
 }
 
-/* @asked: the bit of wc_flags that asks for it; 0: it is always there. */
+/* @asked: the bit of wc_flags that requests it; 0: it always exists. */
 static void check_read(const struct ibv_cq_ex *cq, const struct strict_object *o,
 		       enum event_cq_field field, uint64_t asked)
 {
@@ -107,7 +107,7 @@ static void check_read(const struct ibv_cq_ex *cq, const struct strict_object *o
 		m.what = MISUSE_UNASKED_FIELD;
 	else
 		return;
-	strict_tell(&m);
+	strict_report(&m);
 }
 
 /* clang-format off */
@@ -147,7 +147,7 @@ static void read_tm_info(struct ibv_cq_ex *cq, struct ibv_wc_tm_info *info)
 	o->was.read_tm_info(cq, info);
 }
 
-/* What is NULL stays so: the program may look whether a function is there. */
+/* A NULL pointer stays NULL: the program may check whether a function exists. */
 #define PATCH(name, ...)                              \
 	if (cq->read_##name) {                        \
 		o->was.read_##name = cq->read_##name; \
@@ -171,7 +171,7 @@ void strict_cq_patch(struct ibv_cq_ex *cq, uint64_t wc_flags)
 	cq->end_poll = end_poll;
 }
 
-/* ibv_poll_cq(3): of these wr_id, status, qp_num and vendor_err are valid. */
+/* ibv_poll_cq(3): only wr_id, status, qp_num and vendor_err are valid. */
 static void spoil_one(struct ibv_wc *wc)
 {
 	wc->opcode = 0x5a;

@@ -2,8 +2,8 @@
 /*
  * The function pointers in a work queue and in device memory.
  *
- * Replace them in a new object. Any thread. Return 0, or -ENOSPC where
- * providers have more functions than we do: then they stay.
+ * Replace them in a new object. Any thread. Return 0, or -ENOSPC if providers have more functions
+ * than there are replacements: then they are unchanged.
  */
 #include <infiniband/verbs.h>
 

@@ -1,12 +1,12 @@
 /*
  * The exported verbs, and those of struct verbs_context
  *
- * They are made from the list: each writes its begin, calls the provider's
- * function, and writes its return (gen/wrappers_gen.h). What is written by hand
- * is the hooks, which run after the return was written.
+ * They are generated from the list: each writes its begin, calls the provider's function, and
+ * writes its return (gen/wrappers_gen.h). The hooks, which run after the return was written, are
+ * written by hand.
  *
- * A context is patched in place when it is opened: the pointers in it become
- * ours, the provider's are kept in the table of contexts (context.h).
+ * A context is patched in place when it is opened: its pointers are replaced, and the provider's
+ * are stored in the table of contexts (context.h).
  */
 #include "shim/trace/verbs/wrappers.h"
 
@@ -32,7 +32,7 @@
 
 #include "gen/later_gen.h"
 
-/* Private to libibverbs' neighbours: exported, and in no public header. */
+/* Private to libraries near libibverbs: exported, and in no public header. */
 int ibv_dontfork_range(void *base, size_t size);
 int ibv_dofork_range(void *base, size_t size);
 
@@ -53,7 +53,7 @@ static void hook_alloc_dm(const struct call *call, struct ibv_dm *dm);
 static void hook_alloc_parent_domain(const struct call *call, struct ibv_pd *pd);
 static void hook_import_dm(const struct call *call, struct ibv_dm *dm);
 
-/* Providers' own calls have the arguments that matter in the same places as the verbs. */
+/* Providers' own calls have the relevant arguments in the same positions as the verbs. */
 #define hook_mlx5dv_open_device     hook_open_device
 #define hook_mlx5dv_create_cq       hook_create_cq_ex
 #define hook_mlx5dv_create_qp       hook_create_qp_ex
@@ -66,7 +66,7 @@ static void hook_import_dm(const struct call *call, struct ibv_dm *dm);
 
 #include "gen/wrappers_gen.h"
 
-/* A slot exists only where the provider's structure is long enough. */
+/* A slot exists only if the provider's structure is long enough. */
 #define PATCH_VCTX(slot, verb)                                                                \
 	if (vctx->sz >= sizeof(*vctx) - offsetof(struct verbs_context, slot) && vctx->slot && \
 	    vctx->slot != vctx_##verb) {                                                      \
@@ -250,7 +250,7 @@ static void hook_modify_qp(const struct call *call, int ret)
 	payload_modified_qp(call, ret);
 }
 
-/* For a queue pair that a provider's own call has made, which we do not see. */
+/* For a queue pair that was created by a provider's own call, which is not recorded. */
 static void hook_qp_to_qp_ex(const struct call *call, struct ibv_qp_ex *ex)
 {
 	struct ibv_qp *qp = (void *)(uintptr_t)call->args[0];

@@ -5,7 +5,7 @@
 #include <infiniband/verbs.h>
 
 /*
- * Put our functions in place of the provider's, in the context itself. Any
- * thread. Returns 0, or -errno where some had to stay as they are.
+ * Replace the provider's functions in the context itself. Any thread. Returns 0, or -errno if some
+ * could not be replaced.
  */
 int wrappers_patch(struct ibv_context *context);

@@ -1,5 +1,5 @@
 /*
- * The manifest of a bundle, which may be anybody's
+ * The manifest of a bundle, which is untrusted
  */
 #include "cli/bundle/manifest.h"
 #include "tests/test.h"

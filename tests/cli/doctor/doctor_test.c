@@ -58,7 +58,7 @@ static int remove_root(void **state)
 
 static struct doctor doctor;
 
-/* The verdict of the worst finding of one check, after those that it rests on. */
+/* The worst verdict of one check, after the checks that it depends on. */
 static enum verdict worst_verdict(void (*look)(struct doctor *))
 {
 	enum verdict verdict = DOCTOR_OK;
@@ -234,7 +234,7 @@ TEST(little_space_is_told)
 	assert_true(was_said("--shm-size"));
 }
 
-/* A slow read of the best source there is (an emulated processor) has no remedy. */
+/* A slow clock that is the best available one (an emulated processor) has no remedy. */
 TEST(better_clock_is_advised_where_there_is_one)
 {
 	static const struct {

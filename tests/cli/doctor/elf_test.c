@@ -1,7 +1,7 @@
 /*
- * What is read of ELF files, whole and damaged
+ * Reading ELF files, complete and damaged
  *
- *	header | three program headers | dynamic section | strings | the loader's path
+ * 	header | three program headers | dynamic section | strings | the loader's path
  *
  * all of which one segment maps at BASE.
  */
@@ -145,7 +145,7 @@ TEST(an_older_path_is_taken_where_there_is_no_newer)
 
 struct change {
 	const char *name;
-	size_t at, size; /* of what is changed */
+	size_t at, size; /* of the change */
 	uint64_t value;
 	int err;
 	bool loader, path; /* are these known? */
@@ -233,7 +233,7 @@ TEST(a_file_may_end_anywhere)
 		assert_int_equal(err, n < sizeof(image.head) ? -ENOEXEC : 0);
 		if (err)
 			continue;
-		assert_null(elf.interp); /* it is the last of it */
+		assert_null(elf.interp); /* it is the last part of it */
 		assert_int_equal(count_needed(&elf), n < AT(strings) + sizeof(strings) ? 0 : 2);
 		elf_close(&elf);
 	}

@@ -1,6 +1,6 @@
 /*
- * Each field of core/wire/data.list from an event to what `verbatim dump` prints: in a
- * chunk, for readers, in SQL and in a trace that was unpacked.
+ * Each field of core/wire/data.list from an event to the output of `verbatim dump`: in a chunk, for
+ * readers, in SQL and in an unpacked trace.
  */
 #include <stdlib.h>
 
@@ -14,7 +14,7 @@
 #include "tests/core/store/make_events.h"
 #include "tests/test.h"
 
-/* A value for each column, which 8 bits hold and no other column has. */
+/* A value for each column that fits into 8 bits and that no other column has. */
 #define VALUE(column) (100 + COLUMN_##column)
 
 _Static_assert(100 + COLUMN_COUNT <= 256, "values of 8 bits");
@@ -93,7 +93,7 @@ static void make_trace(const char *path)
 	assert_int_equal(writer_finish(writer), 0);
 }
 
-/* Special ones aside, which hold what the structure needs. */
+/* Special values for columns that are determined by the structure. */
 static uint64_t wanted_value(enum column_id column)
 {
 	switch (column) {
@@ -173,7 +173,7 @@ static void compare_wc(const struct wc *row)
 	FIELDS_EXTRA(COMPARE);
 }
 
-/* What dump shows of @event, to be freed. */
+/* The output of dump for @event, to be freed. */
 static char *render_text(struct trace *trace, const struct trace_event *event)
 {
 	char *text = NULL;
@@ -264,7 +264,7 @@ static void compare_tables(const char *path)
 	table = "wc";
 	SHOWN_WC(COLUMN);
 	SHOWN_EXTRA(COLUMN);
-	table = "(SELECT * FROM wc WHERE posted IS NULL)"; /* by way of the matcher */
+	table = "(SELECT * FROM wc WHERE posted IS NULL)"; /* through the matcher */
 	SHOWN_WC(COLUMN);
 	SHOWN_EXTRA(COLUMN);
 	trace_close(trace);

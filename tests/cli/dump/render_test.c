@@ -1,5 +1,5 @@
 /*
- * A completion as a line: what the verbs define of it, and nothing else.
+ * A completion as a line: the fields that the verbs define, and no others.
  */
 #include <infiniband/verbs.h>
 #include <stdlib.h>

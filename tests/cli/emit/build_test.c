@@ -1,5 +1,5 @@
 /*
- * A program of a small trace, or an error: never the half of one
+ * A program of a small trace, or an error: never half a program
  */
 #include "cli/emit/build.h"
 

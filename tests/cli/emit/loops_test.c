@@ -1,5 +1,5 @@
 /*
- * Loops in a row of statements, each a letter
+ * Loops in a sequence of statements, each a letter
  */
 #include "cli/emit/loops.h"
 
@@ -51,7 +51,7 @@ static void write_node(const struct node *node, struct text *text)
 		text_addf(text, i ? ",%d" : "%d", (int)rounds);
 }
 
-/* Each has its place as the n of its event, and the square of that as its value. */
+/* Each has its index as the n of its event, and the square of that as its value. */
 static int add_statements(const char *statements, struct block *block)
 {
 	int err = 0;
@@ -86,7 +86,7 @@ static void find_loops(void **state)
 }
 TEST_ROWS(rows, find_loops);
 
-/* The sanitizers see what is lost then, or used when it is gone. */
+/* Sanitizers would find memory that is leaked or used after free. */
 TEST(each_allocation_may_fail)
 {
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
@@ -113,7 +113,7 @@ static void see_next(void *arg, const struct node *node, uint64_t n)
 	assert_int_equal(node->text, (unsigned char)visited->statements[n]);
 }
 
-/* Which value of its node each turn has is known by its n. */
+/* The n of its node determines the value in each turn. */
 static void check_values(const struct node *node)
 {
 	struct numbers_at n_at = { 0 }, at = { 0 };
@@ -130,7 +130,7 @@ static void check_values(const struct node *node)
 	assert_int_equal(turns, node->nturns);
 }
 
-/* Some of three statements, pseudorandom: what loops do, turn by turn, is what was there. */
+/* Pseudorandom sequences of three statements: executing the loops gives the sequence again. */
 static void add_any(struct text *text, uint32_t seed)
 {
 	while (text->used < 400) {
@@ -159,7 +159,7 @@ TEST(each_turn_is_in_its_place)
 	}
 }
 
-/* Ten thousand rounds, of which the second statement comes once or twice. */
+/* Ten thousand rounds, in which the second statement occurs once or twice. */
 TEST(memory_is_of_the_loop_and_not_of_its_rounds)
 {
 	struct block block = { 0 };
@@ -182,7 +182,7 @@ TEST(memory_is_of_the_loop_and_not_of_its_rounds)
 	loops_fini(&block);
 }
 
-/* What the listing has no variables for is not made. */
+/* Loops for which the listing has no variables are not made. */
 TEST(loops_are_not_too_deep)
 {
 	static const char *const levels[] = { "a", "b", "c", "d", "e", "f", "g", "h", "i" };

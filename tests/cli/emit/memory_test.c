@@ -1,5 +1,5 @@
 /*
- * Buffers of the C program, and what a key means
+ * Buffers of the C program, and the meaning of a key
  */
 #include "cli/emit/memory.h"
 
@@ -44,7 +44,7 @@ static void learn_call(enum verb verb, uint32_t object, int64_t time, const char
 	args_unref(call.out);
 }
 
-/* Object @object at @addr, with keys of its own. */
+/* Object @object at @addr, with its own keys. */
 static void register_at(uint32_t object, int64_t time, uint64_t addr, uint64_t length)
 {
 	char in[128], out[128];
@@ -63,7 +63,7 @@ static uint32_t find_object(uint32_t key, bool remote, int64_t time)
 	return region ? region->object : 0;
 }
 
-/* What a request's address becomes, its slots as they are. */
+/* The text of a request's address, with its slots unresolved. */
 static const char *text_of(const struct region *region, uint64_t addr, bool pointer)
 {
 	phrase_fini(&program.phrase);

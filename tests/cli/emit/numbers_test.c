@@ -8,7 +8,7 @@
 
 enum { MANY = 3000 };
 
-/* Number @i of a sequence, which memory is a part of what it is without any order. */
+/* Number @i of a sequence, with whether its memory is limited even without regularity. */
 struct row {
 	const char *name;
 	int64_t (*number)(int64_t i);

@@ -62,7 +62,7 @@ static void poll_one(bool send, uint64_t n, uint32_t i)
 	assert_int_equal(rooms_make(&rooms, QUEUE, send, id, i), 0);
 }
 
-/* How many waits the poster has. */
+/* The number of waits of the poster. */
 static size_t count_waits(void)
 {
 	return program.scripts[POSTER].n;
@@ -103,7 +103,7 @@ TEST(a_receive_makes_the_room_of_one)
 	poll_one(false, 0, 0);
 	post_requests(POSTER, false, 1);
 	assert_int_equal(count_waits(), 1);
-	post_requests(POSTER, false, 1); /* as the device had it: it is not known why */
+	post_requests(POSTER, false, 1); /* as the device did: the reason is not known */
 	assert_int_equal(count_waits(), 1);
 }
 

@@ -1,5 +1,5 @@
 /*
- * What a number is in each turn
+ * The value of a number in each turn
  */
 #include "cli/emit/turns.h"
 

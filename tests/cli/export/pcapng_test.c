@@ -1,5 +1,5 @@
 /*
- * cli/export/pcapng.c: the bytes of each block, as draft-ietf-opsawg-pcapng has them
+ * cli/export/pcapng.c: the bytes of each block, as defined by draft-ietf-opsawg-pcapng
  */
 #include "cli/export/pcapng.h"
 
@@ -47,7 +47,7 @@ static void expect_block(uint32_t type)
 	assert_int_equal(nbytes % 4, 0);
 }
 
-/* The option at *@at, behind which it moves. */
+/* The option at *@at, which is moved past it. */
 static void expect_option(size_t *at, uint16_t code, const void *value, uint16_t length)
 {
 	assert_int_equal(half_at(*at), code);
@@ -57,7 +57,7 @@ static void expect_option(size_t *at, uint16_t code, const void *value, uint16_t
 		assert_int_equal(bytes[*at], 0);
 }
 
-/* Of the block nothing is left but its length. */
+/* Only the length of the block is left. */
 static void expect_end(size_t at)
 {
 	assert_int_equal(word_at(at), 0);
@@ -75,14 +75,14 @@ TEST(a_section_names_what_made_it)
 	assert_int_equal(word_at(8), 0x1a2b3c4d);
 	assert_int_equal(half_at(12), 1); /* the version */
 	assert_int_equal(half_at(14), 0);
-	assert_int_equal(word_at(16), UINT32_MAX); /* of no known length */
+	assert_int_equal(word_at(16), UINT32_MAX); /* of unknown length */
 	assert_int_equal(word_at(20), UINT32_MAX);
 	expect_option(&at, COMMENT, "of t.db", 7);
 	expect_option(&at, USER_APPLICATION, "verbatim", 8);
 	expect_end(at);
 }
 
-/* A reader takes times for microseconds where if_tsresol is missing. */
+/* Without if_tsresol a reader takes times for microseconds. */
 TEST(an_interface_has_times_in_nanoseconds)
 {
 	const uint8_t nine = 9; /* 10^-9 s */

@@ -1,8 +1,8 @@
 /*
  * Importing CTF that LTTng might have written
  *
- * The smallest there is: metadata as text, one stream without packets, a
- * tracepoint of a thread's begin and one of any event (CTF 1.8).
+ * The smallest possible one: metadata as text, one stream without packets, a tracepoint of a
+ * thread's begin and one of any event (CTF 1.8).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -234,7 +234,7 @@ TEST(nothing_of_ours_is_refused)
 
 TEST(event_that_contradicts_itself_is_damage)
 {
-	const uint64_t wrong[2] = { 99 }; /* it says that it is 99 words long */
+	const uint64_t wrong[2] = { 99 }; /* it claims to be 99 words long */
 	struct trace_loss loss;
 	char text[128];
 
@@ -267,7 +267,7 @@ static int import_and_listen(char *said)
 	return status;
 }
 
-/* babeltrace2 2.0 is ended by it: status 3, one sentence, and no file. */
+/* babeltrace2 2.0 ends because of it: status 3, one sentence, and no file. */
 static void expect_damage(void)
 {
 	char said[1024];
@@ -278,7 +278,7 @@ static void expect_damage(void)
 	assert_ptr_equal(strchr(said, '\n'), said + strlen(said) - 1);
 }
 
-/* In the metadata, @old is @new. */
+/* Replace @old by @new in the metadata. */
 static void change_metadata(const char *old, const char *new)
 {
 	char text[sizeof(metadata) + 64], *at;
@@ -291,7 +291,7 @@ static void change_metadata(const char *old, const char *new)
 	write_metadata(text);
 }
 
-/* The third event lies about its length: a trace has been begun by then. */
+/* The third event has a wrong length: a trace has been begun by then. */
 static void put_length(uint32_t words)
 {
 	put_begin(verbs_fingerprint);

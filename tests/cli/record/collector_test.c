@@ -146,7 +146,7 @@ TEST(ring_that_comes_after_its_number_is_read_at_once)
 	ring_close(&ring);
 }
 
-static uint64_t taken_at_once; /* what the writer had at the first look */
+static uint64_t taken_at_once; /* the writer's events at the first look */
 
 static int look_between(void *arg)
 {
@@ -156,7 +156,7 @@ static int look_between(void *arg)
 	return 0;
 }
 
-/* Its events are older than what was read before: no cut may come between them. */
+/* Its events are older than those read before: no cut may come between them. */
 TEST(ring_that_is_found_late_catches_up_at_once)
 {
 	uint64_t end = clock_monotonic() + 10000000;
@@ -168,13 +168,13 @@ TEST(ring_that_is_found_late_catches_up_at_once)
 	while (clock_monotonic() < end)
 		;
 	put_event(&ring);
-	collector_keep_even(collector, 1, look_between, NULL); /* all up to now was read */
+	collector_keep_even(collector, 1, look_between, NULL); /* all events up to now were read */
 	assert_true(collector_drain(collector) > 0);
 	assert_int_equal(taken_at_once, 2);
 	ring_close(&ring);
 }
 
-/* A bit at a time, however much there is. */
+/* In small steps, however much there is. */
 TEST(rings_are_read_evenly)
 {
 	uint64_t end;
@@ -282,7 +282,7 @@ TEST(impossible_tail_is_damage)
 	ring_close(&ring);
 }
 
-/* The program may write to the page, too. */
+/* The program can write to the page, too. */
 TEST(page_is_not_asked_for_the_clock)
 {
 	session.page->clock.mult = 0;
@@ -308,7 +308,7 @@ TEST(rings_that_were_never_made_hold_nothing_up)
 	ring_close(&ring);
 }
 
-/* The program beside it whose stores go astray is not the one whose ring it is. */
+/* The count may be overwritten by another program than the one that owns the ring. */
 TEST(ring_is_found_where_the_count_was_overwritten)
 {
 	struct ring ring;
@@ -358,7 +358,7 @@ static int64_t ask_trace(const char *query)
 	return n;
 }
 
-/* Nothing unsound is left then: the tail alone says that there was more. */
+/* No damaged event is left then: the tail alone shows that there was more. */
 TEST(ring_cut_between_two_events_is_damage)
 {
 	char path[SESSION_PATH + 16];
@@ -409,7 +409,7 @@ TEST(finish_closes_the_session)
 	assert_false(session_running(&session));
 }
 
-/* The file is cut after it was opened, and before an event was read. */
+/* The file is truncated after it was opened, and before an event was read. */
 TEST(ring_that_was_cut_is_damaged)
 {
 	struct ring ring;
@@ -420,7 +420,7 @@ TEST(ring_that_was_cut_is_damaged)
 	put_event(&ring);
 	session_ring_path(&session, 0, path);
 	assert_int_equal(truncate(path, 0), 0);
-	cut_catch(); /* cmocka has a handler of its own by now */
+	cut_catch(); /* cmocka has set its own handler by now */
 	assert_int_equal(collector_finish(collector), 0);
 	assert_int_equal(writer_finish(writer), 0);
 	writer = NULL;

@@ -123,7 +123,7 @@ static void put_file(const char *name, const char *text, mode_t mode)
 	close(fd);
 }
 
-/* What device_tell_closed() wrote to stderr, as an ordinary user. */
+/* The output of device_report_closed() on stderr, as an ordinary user. */
 static void tell_closed(const char *asked, char text[512])
 {
 	int before = dup(STDERR_FILENO), ends[2];
@@ -132,7 +132,7 @@ static void tell_closed(const char *asked, char text[512])
 	assert_int_equal(pipe2(ends, O_NONBLOCK), 0);
 	dup2(ends[1], STDERR_FILENO);
 	assert_int_equal(getuid() || !seteuid(65534), 1); /* root may open anything */
-	device_tell_closed(asked, dir);
+	device_report_closed(asked, dir);
 	assert_int_equal(getuid() || !seteuid(0), 1);
 	dup2(before, STDERR_FILENO);
 	n = read(ends[0], text, 511);

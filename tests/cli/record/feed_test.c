@@ -12,11 +12,11 @@
  * left. An event is identified by its time, which is unique.
  */
 enum {
-	PROGRAMS = 96, /* the first is whole */
+	PROGRAMS = 96, /* the first is undamaged */
 	EVENTS = 96,
 	KINDS = 16,
 	VALUES = 5,
-	PID = 0x3ffff000, /* more than there can be */
+	PID = 0x3ffff000, /* more than possible */
 };
 
 #define BEGIN (1ull << 40)
@@ -29,7 +29,7 @@ static struct maker makers[PROGRAMS];
 static uint8_t content[RING_MIN]; /* of one ring */
 static uint64_t content_bytes;
 
-/* What was replaced, and what was read of that program. */
+/* The word that was replaced, and the events that were read of that program. */
 struct program {
 	uint64_t at; /* word of the ring, 0 being the first; UINT64_MAX: none */
 	uint64_t value;
@@ -249,7 +249,7 @@ static void read_coverage(struct trace *trace)
 	sqlite3_finalize(stmt);
 }
 
-/* The place of the event that has word @at, which is also its time. */
+/* The index of the event that has word @at, which is also its time. */
 static unsigned int event_at(uint64_t at, const struct event_head **ret_event)
 {
 	uint64_t word = 0;
@@ -276,7 +276,7 @@ static bool costs_its_event(const struct program *whole, const struct program *p
 					  ? &own
 					  : &lost) += 1;
 	word = p->at - (uint64_t)((const uint8_t *)event - content) / 8;
-	/* a return whose call is lost is counted as such; a time that is another is no loss */
+	/* a return whose call is lost is counted as such; a changed time is no loss */
 	if (lost <= p->orphans && (!own || p->damaged || p->orphans || word == 1))
 		return true;
 	print_error("word %u of event %u, type %u, is %llx: %u others are lost, %u damaged, %u "

@@ -14,7 +14,7 @@
 #include "tests/parent.h"
 #include "tests/test.h"
 
-/* A process that was started with VERBATIM_DIR=@dir; it has done so when this returns. */
+/* A process that was started with VERBATIM_DIR=@dir; exec has succeeded when this returns. */
 static pid_t start_guest(const char *dir)
 {
 	char entry[300], byte;
@@ -88,7 +88,7 @@ static void leave_session(char dir[SESSION_PATH])
 	session_leave(&session);
 }
 
-static bool is_there(const char *dir)
+static bool is_present(const char *dir)
 {
 	struct stat st;
 
@@ -103,8 +103,8 @@ TEST(sweep_removes_what_a_dead_recorder_left)
 	leave_session(dir);
 	assert_int_equal(session_create(&ours, parent, RING_MIN, ON_FULL_WAIT), 0);
 	guests_sweep(&ours, true);
-	assert_false(is_there(dir));
-	assert_true(is_there(ours.dir));
+	assert_false(is_present(dir));
+	assert_true(is_present(ours.dir));
 	session_remove(&ours);
 }
 
@@ -123,7 +123,7 @@ TEST(sweep_keeps_events_that_nobody_has_read)
 	ring_close(&ring);
 	assert_int_equal(session_create(&ours, parent, RING_MIN, ON_FULL_WAIT), 0);
 	guests_sweep(&ours, true);
-	assert_true(is_there(left.dir));
+	assert_true(is_present(left.dir));
 	session_remove(&left);
 	session_remove(&ours);
 }
@@ -138,7 +138,7 @@ TEST(sweep_leaves_a_session_where_somebody_lives)
 	pid = start_guest(dir);
 	assert_int_equal(session_create(&ours, parent, RING_MIN, ON_FULL_WAIT), 0);
 	guests_sweep(&ours, true);
-	assert_true(is_there(dir));
+	assert_true(is_present(dir));
 	end_process(pid);
 	assert_int_equal(session_join(&left, dir), 0);
 	session_remove(&left);
@@ -152,12 +152,12 @@ TEST(sweep_leaves_a_session_that_is_recorded)
 	assert_int_equal(session_create(&other, parent, RING_MIN, ON_FULL_WAIT), 0);
 	assert_int_equal(session_create(&ours, parent, RING_MIN, ON_FULL_WAIT), 0);
 	guests_sweep(&ours, true);
-	assert_true(is_there(other.dir));
+	assert_true(is_present(other.dir));
 	session_remove(&other);
 	session_remove(&ours);
 }
 
-/* The sweep leaves it alone: to open it would wait for a writer. */
+/* The sweep leaves it alone: opening it would wait for a writer. */
 TEST(sweep_does_not_wait_for_a_fifo)
 {
 	char dir[64], fifo[80];
@@ -171,7 +171,7 @@ TEST(sweep_does_not_wait_for_a_fifo)
 	alarm(60);
 	guests_sweep(&ours, true);
 	alarm(0);
-	assert_true(is_there(fifo));
+	assert_true(is_present(fifo));
 	session_remove(&ours);
 	unlink(fifo);
 	rmdir(dir);
@@ -192,7 +192,7 @@ TEST(sweep_follows_no_link)
 	unlink(link);
 	assert_int_equal(rename(elsewhere, dir), 0);
 	guests_sweep(&ours, true); /* it was still one that the sweep knows */
-	assert_false(is_there(dir));
+	assert_false(is_present(dir));
 	session_remove(&ours);
 }
 
@@ -205,14 +205,14 @@ TEST(sweep_leaves_a_directory_where_others_may_write)
 	assert_int_equal(chmod(dir, 0777), 0);
 	assert_int_equal(session_create(&ours, parent, RING_MIN, ON_FULL_WAIT), 0);
 	guests_sweep(&ours, true);
-	assert_true(is_there(dir));
+	assert_true(is_present(dir));
 	assert_int_equal(chmod(dir, 0700), 0);
 	guests_sweep(&ours, true);
-	assert_false(is_there(dir));
+	assert_false(is_present(dir));
 	session_remove(&ours);
 }
 
-/* Each of the rings that the page counts was looked for by its name, in seconds of work. */
+/* Each ring that the page counts was looked up by its name, which took seconds. */
 TEST(sweep_looks_for_the_rings_that_are_there)
 {
 	const struct rlimit second = { 1, RLIM_INFINITY };

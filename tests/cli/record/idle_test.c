@@ -1,5 +1,5 @@
 /*
- * What ends the recorder's long sleep. Where it does not end, the test does not.
+ * Events that end the recorder's long sleep. If it does not end, the test hangs.
  */
 #include <sched.h>
 #include <stdio.h>

@@ -114,7 +114,7 @@ static void expect_copies(unsigned int n)
 	}
 }
 
-/* What the last copy says of itself. */
+/* The reason in the last copy. */
 static void expect_reason(const char *why)
 {
 	char copy[PATH_MAX];
@@ -175,7 +175,7 @@ TEST(each_crash_makes_a_copy)
 	}
 }
 
-/* By a signal, or by `verbatim snapshot`: its answer has the name. */
+/* By a signal, or by `verbatim snapshot`: its reply has the name. */
 TEST(each_request_makes_a_copy)
 {
 	char copy[PATH_MAX];

@@ -1,5 +1,5 @@
 /*
- * The file in which a recorder tells what its program does
+ * The file in which a recorder publishes the state of its program
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -66,7 +66,7 @@ TEST(several_may_look)
 	close(recorder);
 }
 
-/* by another who has not come to its head yet */
+/* by a process that has not written its head yet */
 TEST(half_made_page_is_completed)
 {
 	int at = session_open_dir(&session), half;
@@ -118,7 +118,7 @@ TEST(a_link_is_not_followed)
 	assert_int_equal(vitals_page_find(&session), -ELOOP);
 }
 
-/* All of a vitals has the same number, whoever reads it when. */
+/* All fields have the same number, whenever they are read. */
 static void *publish_numbers(void *arg)
 {
 	static struct vitals_state vitals;

@@ -10,10 +10,10 @@
 
 enum { ITEMS = 64 };
 
-/* What must stay, what is left, and how often it was tried. */
+/* The items that must stay, the remaining ones, and the number of trials. */
 struct trace_of {
 	bool needed[ITEMS], gone[ITEMS];
-	size_t follows[ITEMS]; /* goes with that one; 0: alone */
+	size_t follows[ITEMS]; /* removed together with that one; 0: alone */
 	size_t tries, fail_at;
 };
 

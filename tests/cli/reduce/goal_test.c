@@ -13,7 +13,7 @@
 struct row {
 	const char *name, *text;
 	int err;
-	const char *told; /* what goal_text() says; or a part of the complaint */
+	const char *told; /* the result of goal_text(); or a part of the error message */
 };
 
 /* clang-format off */

@@ -1,12 +1,14 @@
 /*
- * What is taken out of a trace, with what needs it
+ * Units that are removed from a trace, with those that need them
  */
 #include "cli/reduce/units.h"
 
 #include "tests/test.h"
 
-/* Unit 0 makes a protection domain (1), 1 a region of it (2), 2 a queue pair of it (3), 3 is a
- * message of the queue pair, whose completion came from CQ 4. */
+/*
+ * Unit 0 makes a protection domain (1), 1 a region of it (2), 2 a queue pair of it (3), 3 is a
+ * message of the queue pair, whose completion is from CQ 4.
+ */
 static struct unit list[] = { { UNIT_CALL, 1, 1, false },
 			      { UNIT_CALL, 1, 1, false },
 			      { UNIT_CALL, 1, 1, false },

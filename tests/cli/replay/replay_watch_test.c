@@ -1,4 +1,4 @@
-/* What a terminal shows of a replay. */
+/* The output of a replay on a terminal. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +23,7 @@ static int open_terminal(void)
 	return ours;
 }
 
-/* What comes there until @wanted has come. */
+/* Read from it until @wanted has come. */
 static void await_text(int terminal, const char *wanted)
 {
 	char text[4096] = "";

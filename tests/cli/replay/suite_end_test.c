@@ -3,7 +3,7 @@
 #include "cli/replay/suite_end.h"
 #include "tests/test.h"
 
-/* What is due at a moment that has passed. */
+/* The actions that are due at a past moment. */
 static int wait_until_due(struct suite_end *end)
 {
 	end->hard = 1;

@@ -1,5 +1,5 @@
 /*
- * Text of others, printed
+ * Untrusted text, printed
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -111,7 +111,7 @@ TEST(what_is_not_utf8_is_escaped)
 	ASSERT_PAIRS(pairs);
 }
 
-/* What prints as an escape was one character, and nothing else. */
+/* An output that looks like an escape was one character, and nothing else. */
 TEST(backslashes_are_not_mistaken)
 {
 	static const struct pair pairs[] = {

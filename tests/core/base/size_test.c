@@ -1,5 +1,5 @@
 /*
- * Sizes as people write them
+ * Sizes as users write them
  */
 #include "core/base/size.h"
 #include "tests/test.h"

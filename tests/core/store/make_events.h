@@ -103,7 +103,7 @@ static inline void make_end(struct maker *m)
 	unlink(m->path);
 }
 
-/* Room for an event of so many bytes, with its head filled. */
+/* Room for an event of @bytes bytes, with its head filled. */
 static inline void *make_room(struct maker *m, enum event_type type, unsigned int flags,
 			      size_t bytes)
 {
@@ -272,7 +272,7 @@ static inline struct event_wc make_wc(uint64_t wr_id, int status, int opcode, ui
 				  .byte_len = 64 };
 }
 
-/* @extras: as many, or NULL. */
+/* @extras: the same number, or NULL. */
 static inline uint32_t make_poll_by(struct maker *m, enum verb verb, const void *cq, uint64_t empty,
 				    const struct event_wc *wcs, uint32_t nwc,
 				    const struct event_wc_extra *extras)
@@ -308,7 +308,7 @@ static inline uint32_t make_notify(struct maker *m, const void *cq)
 	return make_done(m, e, sizeof(*e));
 }
 
-/* A device, a context, a PD, a CQ and a QP with its memory: what most tests begin with. */
+/* A device, a context, a PD, a CQ and a QP with its memory: most tests begin with these. */
 struct make_world {
 	struct ibv_device device;
 	struct ibv_context context;

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Random traffic and its fingerprints: each event as it was made and as a
- * cursor gives it becomes one number; the two lists must be the same.
+ * Random traffic and its fingerprints: each event, as it was made and as a cursor returns it,
+ * becomes one number; the two lists must be equal.
  */
 #include "tests/core/store/make_events.h"
 
@@ -118,7 +118,7 @@ static inline uint64_t print_notify(const struct notify *notify)
 		(uint32_t)notify->ret);
 }
 
-/* What was matched counts too where two traces are compared. */
+/* Matches count too when two traces are compared. */
 static inline uint64_t print_matches(uint64_t h, const struct poll *poll)
 {
 	for (uint32_t i = 0; i < poll->nwc; i++)
@@ -148,7 +148,7 @@ static inline uint64_t print_event(const struct trace_event *e, bool matches)
 	}
 }
 
-/* Numbers that are small, near each other, or anything. */
+/* Numbers that are small, close to each other, or arbitrary. */
 static inline uint64_t some_number(void)
 {
 	switch (random_next() % 4) {
@@ -167,7 +167,7 @@ struct parts_room {
 	struct sge sges[8];
 };
 
-/* A request at random into an event at @at; returns the byte behind it. */
+/* Write a random request to an event at @at; returns the following byte. */
 static inline uint8_t *random_wr(uint8_t *at, struct wr *to, struct parts_room *room, bool send)
 {
 	struct event_wr *head = (void *)at;

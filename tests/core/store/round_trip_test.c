@@ -11,7 +11,7 @@ enum { THREADS = 3 };
 
 static char path[256], unpacked[256];
 
-/* A trace of so many events at random; what it should hold goes to @prints. */
+/* A trace of @n random events; their fingerprints go to @prints. */
 static void record_random(int events, struct prints *prints)
 {
 	struct writer *w;
@@ -39,7 +39,7 @@ static void record_random(int events, struct prints *prints)
 	assert_int_equal(writer_finish(w), 0);
 }
 
-/* What a cursor gives of it. */
+/* The events that a cursor returns. */
 static void read_prints(const char *from, const struct trace_filter *filter, bool matches,
 			struct prints *prints)
 {
@@ -68,7 +68,7 @@ static void assert_same(const struct prints *a, const struct prints *b)
 	}
 }
 
-/* Ticks are unique here, so the order of making is the order of time. */
+/* Ticks are unique, so the order of creation is the order of time. */
 TEST(any_events_come_out_the_same)
 {
 	struct prints made = { 0 }, read = { 0 };
@@ -114,7 +114,7 @@ static int64_t query_number(const char *db_path, const char *sql)
 	return value;
 }
 
-/* Every virtual table against its plain copy, by sums that each row and column takes part in. */
+/* Every virtual table against its plain copy, by sums over all rows and columns. */
 TEST(tables_agree_with_their_plain_copies)
 {
 	static const char *const sums[] = {
@@ -220,7 +220,7 @@ TEST(control_only_leaves_the_rest)
 	unlink(path);
 }
 
-/* Of a post that failed with *bad_wr the second of three, the first was taken. */
+/* If a post failed with *bad_wr the second of three, the first was accepted. */
 TEST(requests_not_taken_are_told)
 {
 	struct {

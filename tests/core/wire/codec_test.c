@@ -28,7 +28,7 @@ static void choose_seed(void)
 	print_message("VERBATIM_SEED=%llu\n", (unsigned long long)seed);
 }
 
-/* What the visitor was told, as one text: "qp=5 attr{[0]qp_state=3}". */
+/* The arguments passed to the visitor, as one text: "qp=5 attr{[0]qp_state=3}". */
 struct told {
 	char text[1 << 16];
 	size_t used;
@@ -286,7 +286,7 @@ TEST(list_of_devices_is_each_of_them)
 	assert_non_null(strstr(told.text, "[1]handle="));
 }
 
-/* Whether an event is of a connection or of datagrams depends on its identifier. */
+/* The identifier of an event determines whether it is of a connection or of datagrams. */
 TEST(event_has_what_its_identifier_has)
 {
 	struct rdma_cm_id id = { .qp_type = IBV_QPT_RC };

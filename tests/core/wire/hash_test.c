@@ -53,7 +53,7 @@ static const struct {
 };
 /* clang-format on */
 
-/* Less than a block, some blocks, and all that may be behind them. */
+/* Less than a block, several blocks, and all possible remainders. */
 TEST(known_values_of_each_length)
 {
 	uint8_t bytes[1024];

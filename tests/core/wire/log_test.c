@@ -8,7 +8,7 @@
 #include "core/wire/log.h"
 #include "tests/test.h"
 
-/* What log_err() writes about @name. */
+/* The output of log_err() about @name. */
 static void read_line(const char *name, char *line, size_t size)
 {
 	int ends[2], stderr_fd = dup(STDERR_FILENO);

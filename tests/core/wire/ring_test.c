@@ -269,7 +269,7 @@ TEST(damage_costs_its_event)
 		assert_int_equal(ring_peek(&out, &head), 0);
 		put_event(4, 10);
 		spoils[i]((void *)(in.data + 10 * 32));
-		skip_one(); /* nothing is behind it yet */
+		skip_one(); /* nothing follows it yet */
 		put_event(4, 11);
 		take_event(4, 11);
 		remove_ring(state);
@@ -306,7 +306,7 @@ TEST(events_are_read_without_a_tail)
 	assert_int_equal(ring_peek(&out, &head), 0);
 }
 
-/* The program overwrote the head, so that the writer saw room that was not there. */
+/* The program overwrote the head, so that the writer saw space that did not exist. */
 TEST(writer_that_went_round_is_followed)
 {
 	const struct event_head *head;
@@ -510,7 +510,7 @@ TEST(ring_that_cannot_grow_says_so)
 	assert_int_equal(ring_grow(&in, AT_FDCWD, path), -ENOENT);
 }
 
-/* Another file that has its name by now is not the ring, and stays as it is. */
+/* Another file with the same name is not the ring, and stays unchanged. */
 TEST(link_in_place_of_a_ring_is_not_followed)
 {
 	char other[] = "/tmp/ring_test.other.XXXXXX", bytes[64];
@@ -535,7 +535,7 @@ TEST(file_that_others_may_write_is_no_ring)
 	assert_int_equal(ring_open(&out, path), -EACCES);
 }
 
-/* Nobody has read it, or somebody a part of it: reading leaves the file unchanged. */
+/* It was not read, or only a part of it: reading leaves the file unchanged. */
 TEST(leftover_is_read_from_where_it_can_be)
 {
 	struct ring left = { 0 };
@@ -658,7 +658,7 @@ TEST(what_the_reader_has_left_is_given_back)
 	assert_true(file_blocks() < widest + RING_NARROW); /* the file system may use some itself */
 }
 
-/* Where the writer has turned is read from the head, and may be any number. */
+/* The position of a turn is read from the head, and may be any number. */
 TEST(impossible_turn_is_damage)
 {
 	const uint64_t turns[] = { 4, 8, RING_NARROW + 8, UINT64_MAX, 1ull << 63 };
@@ -678,7 +678,7 @@ TEST(impossible_turn_is_damage)
 	}
 }
 
-/* Each area is entered and left empty; there is none behind the last. */
+/* Each area is entered and left empty; there is none after the last. */
 TEST(turn_to_nowhere_is_damage)
 {
 	const struct event_head *head;
@@ -780,7 +780,7 @@ TEST(ring_that_cannot_widen_stays_as_it_is)
 	take_event(8, 2);
 }
 
-/* The directory is removed, the user changed: a thread goes on in the ring that it has. */
+/* The directory is removed, the user changed: a thread continues in the ring that it has. */
 TEST(ring_without_a_file_becomes_wider)
 {
 	make_narrow(RING_BYTES);

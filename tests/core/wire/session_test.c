@@ -195,7 +195,7 @@ TEST(limit_is_for_all_rings)
 	session_remove(&session);
 }
 
-/* Its name stands for another directory of ours, which is not touched. */
+/* Its name refers to another directory of ours, which is not touched. */
 TEST(directory_in_its_place_is_left_alone)
 {
 	char away[SESSION_PATH + 8], file[SESSION_PATH + 16];
@@ -255,7 +255,7 @@ TEST(page_that_others_may_write_is_not_joined)
 	session_remove(&session);
 }
 
-/* Each of them has to end, or the test does not. */
+/* Each of them must end, or the test does not. */
 TEST(who_comes_before_the_sleep_is_heard)
 {
 	struct session session = { 0 };

@@ -1,4 +1,4 @@
-/* A plug-in whose functions are called as the compiler is told. */
+/* A plug-in whose functions are called in the way chosen by the compiler's options. */
 #include <infiniband/verbs.h>
 
 static char buffer[64];

@@ -1,4 +1,4 @@
-/* What is meant by RTLD_NEXT depends on who asks: this stands before puts(), and says so. */
+/* RTLD_NEXT depends on the caller: this comes before puts(), and reports it. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /*
  * A host of plug-ins: opens one (argv[1]), calls its call_plug(), closes it; or does that with
- * librdmacm itself. Something else takes the addresses. argv[2]: its names are for all.
+ * librdmacm itself, after other mappings have taken the addresses. argv[2]: with RTLD_GLOBAL.
  */
 #include <dlfcn.h>
 #include <stdbool.h>

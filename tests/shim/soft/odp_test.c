@@ -15,7 +15,7 @@ static void *map_pages(size_t bytes, int prot)
 }
 
 /* Is the page in memory? */
-static bool is_there(void *page)
+static bool is_present(void *page)
 {
 	unsigned char there;
 
@@ -33,13 +33,13 @@ TEST(on_demand_brings_nothing_in_at_registration)
 	struct ibv_mr *mr = ibv_reg_mr(p->b.pd, mem, 2 * PAGE, ODP);
 
 	assert_non_null(mr);
-	assert_false(is_there(mem));
+	assert_false(is_present(mem));
 	memcpy(p->a.buf, "late", 5);
 	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_WRITE, 1, 5, (uintptr_t)mem, mr->rkey), 0);
 	expect_wc(p->a.cq, 1, IBV_WC_SUCCESS);
 	assert_string_equal((char *)mem, "late");
-	assert_true(is_there(mem));
-	assert_false(is_there(mem + PAGE));
+	assert_true(is_present(mem));
+	assert_false(is_present(mem + PAGE));
 	assert_int_equal(ibv_dereg_mr(mr), 0);
 	munmap(mem, 2 * PAGE);
 }
@@ -160,14 +160,14 @@ TEST(prefetch_brings_pages_in)
 	assert_int_equal(advise_mr(&p->a, IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT,
 				   IBV_ADVISE_MR_FLAG_FLUSH, sge),
 			 0);
-	assert_false(is_there(mem));
+	assert_false(is_present(mem));
 	assert_int_equal(
 		advise_mr(&p->a, IBV_ADVISE_MR_ADVICE_PREFETCH, IBV_ADVISE_MR_FLAG_FLUSH, sge), 0);
-	assert_true(is_there(mem));
+	assert_true(is_present(mem));
 	sge.addr += PAGE;
 	assert_int_equal(advise_mr(&p->a, IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE, 0, sge), 0);
-	assert_true(is_there(mem + PAGE));
-	assert_false(is_there(mem + 2 * PAGE));
+	assert_true(is_present(mem + PAGE));
+	assert_false(is_present(mem + 2 * PAGE));
 	munmap(mem, 3 * PAGE);
 	/* later or never is success, at once is not */
 	assert_int_equal(advise_mr(&p->a, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, sge), 0);
@@ -252,7 +252,7 @@ static void offer_half_a_region(struct end *e, int fd, struct address yours)
 
 	(void)yours;
 	munmap(mem + PAGE, PAGE);
-	assert_false(is_there(mem));
+	assert_false(is_present(mem));
 	tell_region(fd, mr);
 	await_word(fd);
 	assert_string_equal((char *)mem, "faulted");

@@ -1,5 +1,5 @@
 /*
- * What identifies, and what stands for it
+ * Identifying data, and its substitutes
  */
 #include <sqlite3.h>
 #include <stdlib.h>
@@ -284,7 +284,7 @@ TEST(broadcast_and_no_mac_address_stay)
 	assert_true(replace_guid(substitutes, 0x020000fffe000001) != 0x020000fffe000001);
 }
 
-/* RoCE GIDs are made of it: whoever has the one must find the other. */
+/* RoCE GIDs are made from it: they must stay related. */
 TEST(a_mac_address_is_the_same_in_a_guid_and_a_gid)
 {
 	uint64_t guid = 0x0202c9fffea0b0c1, replaced = replace_guid(substitutes, guid);

@@ -128,7 +128,7 @@ TEST(impossible_lengths_add_nothing)
 		assert_int_equal(batch.columns[i].count, 0);
 }
 
-/* Walk as the reader does; block_load() has promised that this is safe. */
+/* Walk as the reader does; block_load() guarantees that this is safe. */
 static void walk_all(void)
 {
 	struct walk walk = { 0 };
@@ -207,7 +207,7 @@ TEST(extras_of_completions_must_fit)
 	assert_int_equal(batch_poll(&batch, &p.poll, 2, 2, 0, 0), -EBADMSG);
 }
 
-/* @events notifies, all alike: a few bytes, however many they are. */
+/* @events equal notifies: a few bytes, however many they are. */
 static void pack_notifies(uint32_t events)
 {
 	struct event_notify e = { .head = { .words = sizeof(e) / 8 } };
@@ -254,7 +254,7 @@ TEST(a_post_without_end_is_cut)
 
 	while (!batch_post(&batch, &e.post, parts + 1, 1, 0))
 		assert_true(++parts < 1000);
-	assert_true(parts * NWR >= EVENT_POST_WRS); /* an honest one fits */
+	assert_true(parts * NWR >= EVENT_POST_WRS); /* a valid one fits */
 	assert_true(batch_close(&batch));
 	assert_int_equal(packer_pack(&packer, &batch), 0);
 	load_all();

@@ -4,7 +4,7 @@
 
 static char seen[512];
 
-/* "path=value/other ", "-" where there is none. */
+/* "path=value/other ", "-" if there is none. */
 static int note_value(void *arg, const struct field_info *field, const char *path,
 		      const struct json_node *value, const struct json_node *other)
 {

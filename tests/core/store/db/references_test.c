@@ -1,5 +1,5 @@
 /*
- * What names a row of another table, and numbers that name none
+ * Columns that name a row of another table, and numbers that do not
  */
 #include <errno.h>
 #include <sqlite3.h>
@@ -64,7 +64,7 @@ static int count_rows(sqlite3 *db, const char *table)
 	return n;
 }
 
-/* Column @i, and how many there are. */
+/* Column @i, and the number of columns. */
 static int find_column(sqlite3 *db, const char *table, int i, char name[64])
 {
 	sqlite3_stmt *stmt;
@@ -79,7 +79,7 @@ static int find_column(sqlite3 *db, const char *table, int i, char name[64])
 	return n;
 }
 
-/* A row of ones, where the trace has none. */
+/* A row of ones, if the trace has none. */
 static void need_row(sqlite3 *db, const char *table)
 {
 	char ones[256] = "1", name[64];
@@ -109,7 +109,7 @@ static int check_with(const char *table, const char *column, const char *value)
 
 FIXTURE(make_trace, remove_trace);
 
-/* By their names: a new column of one of these is in the list. */
+/* By their names: a new column with one of these is in the list. */
 TEST(each_column_that_names_a_row_has_a_letter)
 {
 	static const char names[] = " process thread object stack module device parent child cq mr"
@@ -174,7 +174,7 @@ TEST(a_thread_of_a_process_that_is_not_there_is_refused)
 	assert_int_equal(trace_open(path, &trace), -EINVAL);
 }
 
-/* As an excerpt of an older verbatim has it. */
+/* As in an excerpt of an older verbatim. */
 TEST(an_object_that_is_not_there_is_unknown)
 {
 	const struct trace_event *event;

@@ -57,7 +57,7 @@ TEST(what_we_make_is_ours)
 	assert_int_equal(open_it(plain), 0);
 }
 
-/* A reader of our tables would run, or trust, each of these. */
+/* A reader of our tables would execute, or trust, each of these. */
 static const char *const strange[] = {
 	"CREATE TRIGGER t AFTER UPDATE ON meta BEGIN DELETE FROM call; END",
 	"CREATE VIEW v AS SELECT * FROM json_each('[1]')",

@@ -137,7 +137,7 @@ TEST(writer_keeps_readers_out)
 	sqlite3_close(reader);
 }
 
-/* SQLite's own functions, as any other program has them, see our locks. */
+/* SQLite's own functions, as used by other programs, see our locks. */
 TEST(other_programs_see_the_lock)
 {
 	sqlite3 *plain;

@@ -13,7 +13,7 @@ static char from[256], to[256];
 static struct trace *whole, *part;
 static uint32_t posts[3], poll, mr_n;
 
-/* Two regions, of which the first goes away; three sends, completed by one poll. */
+/* Two regions, of which the first is deregistered; three sends, completed by one poll. */
 static int make_whole(void **state)
 {
 	struct writer *writer;

@@ -1,6 +1,6 @@
 /*
- * The cache of core/store/finish/objects.c says what an empty one says, whatever shares its places:
- * two devices whose queue pairs have the same numbers, in a process and its child.
+ * The cache of core/store/finish/objects.c returns the same as an empty one, whatever shares its
+ * cells: two devices whose queue pairs have the same numbers, in a process and its child.
  */
 #include "core/store/finish/objects.h"
 
@@ -8,7 +8,7 @@
 
 #include "tests/test.h"
 
-/* Of these completion queues most numbers have the same place in the cache. */
+/* Most numbers of these completion queues have the same cell in the cache. */
 enum { CONTEXT_A = 1, CONTEXT_B, CQ_A, PD_A, PD_B, CQ_B = CQ_A + 374 };
 enum { NUMBERS = 2048, FORKED = 1000, OBJECTS = CQ_B + 3 * NUMBERS };
 
@@ -29,7 +29,7 @@ static void add_object(enum object_kind kind, uint32_t parent, uint32_t number, 
 	objects.count++;
 }
 
-/* Of each number a queue pair of A, one of B, and later another one of A. */
+/* For each number a queue pair of A, one of B, and later another one of A. */
 static int make_objects(void **state)
 {
 	(void)state;
@@ -84,7 +84,7 @@ TEST(device_of_the_queue_decides)
 	expect_qp(1, 0, CQ_A, 30, 0);
 }
 
-/* Neighbours in one place of the cache come one after the other. */
+/* Queue pairs in one cell of the cache are looked up one after the other. */
 TEST(cached_queue_pairs_are_those_that_are_found)
 {
 	static const int64_t times[] = { 9, 10, 15, 20, 29, 30, 25, 12, FORKED };

@@ -117,7 +117,7 @@ static void alter_trace(sqlite3 *db, const char *sql)
 	assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
 }
 
-/* A stranger may have written such rows: a walk up the parents would never end. */
+/* Untrusted rows: following the parents would never end. */
 TEST(impossible_rows_are_einval)
 {
 	static const char *const alterations[] = {
@@ -189,7 +189,7 @@ TEST(address_that_comes_back_is_another_object)
 			 first);
 	assert_ptr_equal(trace_object_at(trace, 1, OBJECT_qp, first->handle, first->destroyed_at),
 			 first);
-	/* between the two: the one that was there */
+	/* between the two: the one that existed */
 	assert_ptr_equal(
 		trace_object_at(trace, 1, OBJECT_qp, first->handle, second->created_at - 1), first);
 	assert_ptr_equal(trace_object_at(trace, 1, OBJECT_qp, first->handle, INT64_MAX), second);
@@ -442,7 +442,7 @@ TEST(poll_counters_survive_their_cq)
 	assert_int_equal(query_number("SELECT sum(empty) FROM poll"), 13);
 }
 
-/* As another version wrote it, or a disk lost it. */
+/* Written by another version, or lost by a disk. */
 TEST(damaged_row_costs_its_call)
 {
 	sqlite3 *db;

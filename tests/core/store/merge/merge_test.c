@@ -1,6 +1,6 @@
 /*
- * core/store/merge: three traces as one. What a reading of all three at once finds is in it, in the
- * same order and at the same times.
+ * core/store/merge: three traces as one. It must contain the events of a joint reading of all
+ * three, in the same order and at the same times.
  */
 #include "core/store/merge/merge.h"
 
@@ -18,7 +18,7 @@ enum { TRACES = 3, SENDS = 20 };
 
 static char paths[TRACES][256], merged_path[256];
 
-/* Each of another machine, whose number of sends is its own. */
+/* Each is of another machine, and has its own number of sends. */
 static const char *const boots[TRACES] = { "first", "second", "third" };
 
 static int make_traces(void **state)

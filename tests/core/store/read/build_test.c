@@ -14,7 +14,7 @@ static uint64_t resolve_same(void *arg, const struct field_info *field, uint64_t
 	return recorded;
 }
 
-/* The JSON that recording makes of arguments. */
+/* The JSON that the recorder makes of arguments. */
 static char *record_args(enum verb verb, const uint64_t *args)
 {
 	static uint64_t words[4096];
@@ -41,7 +41,7 @@ static int build_json(enum verb verb, const char *json, build_resolve *resolve, 
 	return err;
 }
 
-/* JSON to memory and back is the same JSON. */
+/* JSON to memory and back gives the same JSON. */
 static void assert_round(enum verb verb, const uint64_t *args)
 {
 	uint64_t again[BUILD_ARGS];

@@ -44,7 +44,10 @@ static void follow_some(struct writer *w, struct cursor *cursor, struct prints *
 		read_some(cursor, prints);
 }
 
-/* The writer's events, followed with looks at random moments: what a reader of the file gets. */
+/*
+ * The writer's events, followed with looks at random moments: the result must be that of reading
+ * the file.
+ */
 TEST(what_is_followed_is_what_is_read)
 {
 	struct prints made = { 0 }, followed = { 0 }, read = { 0 };
@@ -106,7 +109,7 @@ static void follow_trace(const char *path, struct writer **ret_writer, struct tr
 	assert_int_equal(cursor_open(*ret_trace, NULL, ret_cursor), 0);
 }
 
-/* An address is another object's after its destroy; names count on, ids are not used again. */
+/* After a destroy its address may be reused; names count on, ids are not reused. */
 TEST(objects_come_and_go)
 {
 	const char *path = make_path("objects.db");
@@ -143,7 +146,7 @@ TEST(objects_come_and_go)
 	unlink(path);
 }
 
-/* A call that has not returned is given without its end, and its return when that comes. */
+/* A call that has not returned is returned without its end, and its return when that comes. */
 TEST(return_comes_later)
 {
 	const char *path = make_path("return.db");
@@ -211,7 +214,7 @@ TEST(many_objects_are_told_apart_at_once)
 	unlink(path);
 }
 
-/* A program that leaves all it has to exit(): queue pairs full of requests. */
+/* A program that leaves all its objects to exit(): queue pairs full of requests. */
 static void live_and_die(struct writer *w, struct cursor *cursor, int pid)
 {
 	const struct trace_event *e;

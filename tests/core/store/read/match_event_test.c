@@ -1,5 +1,5 @@
 /*
- * core/store/read/match_event.c: what calls do to the queues of a matcher, as a trace has them
+ * core/store/read/match_event.c: the effects of recorded calls on the queues of a matcher
  */
 #include "core/store/open.h"
 #include "tests/core/store/make_events.h"
@@ -55,7 +55,7 @@ static void complete_send(uint64_t wr_id)
 	make_poll(&m, &world.cq, 0, &wc, 1);
 }
 
-/* The posts that the completions of the program belong to, in their order; 0: none. */
+/* The posts that the completions of the program belong to, in order; 0: none. */
 static void expect_posts(const uint32_t *posts, size_t n)
 {
 	const struct trace_event *event;
@@ -90,7 +90,9 @@ static const struct made {
 	{ "no_sq_sig_all_of_create_qp_ex", VERB_create_qp_ex, false },
 };
 
-/* Polled in the order of another thread's clock: an unsignaled request goes with a later one. */
+/*
+ * Polled in the order of another thread's clock: an unsignaled request completes with a later one.
+ */
 static void sq_sig_all_is_read(void **state)
 {
 	const struct made *row = *state;
@@ -105,7 +107,7 @@ static void sq_sig_all_is_read(void **state)
 }
 TEST_ROWS(mades, sq_sig_all_is_read);
 
-/* A queue cannot hold more than twice what was asked for: the oldest has completed unseen. */
+/* A queue cannot hold more than twice the requested size: the oldest has completed unseen. */
 TEST(the_size_of_a_queue_bounds_what_is_outstanding)
 {
 	uint32_t posts[2 * SEND_SIZE + 1];

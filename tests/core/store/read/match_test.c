@@ -64,7 +64,7 @@ static struct match_found complete_on(uint32_t qp, uint32_t cq, uint64_t wr_id, 
 	return found;
 }
 
-/* Number of the call that the completion belongs to, 0 for none. */
+/* Number of the call that the completion belongs to, 0: none. */
 static uint64_t complete_send(uint64_t wr_id)
 {
 	return complete_on(QP, 0, wr_id, 0, IBV_WC_SEND).request.n;
@@ -221,7 +221,7 @@ TEST(error_of_the_requester_is_a_sends)
 					IBV_WC_RETRY_EXC_ERR,  IBV_WC_RNR_RETRY_EXC_ERR };
 	uint64_t s;
 
-	post_receive(1); /* older, and in front there, too */
+	post_receive(1); /* older, and ahead in the other queue, too */
 	for (size_t i = 0; i < sizeof(statuses) / sizeof(*statuses); i++) {
 		s = post_send(1, IBV_SEND_SIGNALED);
 		assert_int_equal(complete_on(QP, 0, 1, statuses[i], 77).request.n, s);
@@ -235,7 +235,7 @@ TEST(error_goes_by_the_front)
 	post_receive(8);
 	r = post_receive(1);
 	s = post_send(1, IBV_SEND_SIGNALED);
-	assert_int_equal(complete_failed(1), s); /* in front there, second here */
+	assert_int_equal(complete_failed(1), s); /* ahead in the other queue, second in this one */
 	assert_int_equal(complete_failed(1), r);
 }
 
@@ -356,7 +356,7 @@ TEST(shared_receives_are_found_from_any_queue)
 	assert_int_equal(complete_on(QP, 0, 1, 0, IBV_WC_RECV).request.n, 0);
 }
 
-/* An unexpected message takes a receive; a tagged buffer and its list have numbers of their own. */
+/* An unexpected message consumes a receive; a tagged buffer and its list have separate numbers. */
 TEST(tag_matching_list_takes_no_receive)
 {
 	static const struct wc of_list[] = {
@@ -381,7 +381,10 @@ TEST(tag_matching_list_takes_no_receive)
 	assert_int_equal(complete_on(QP, RECV_CQ, 1, 0, IBV_WC_TM_NO_TAG).index, 1);
 }
 
-/* The queue pair of an XRC receive is not where it was posted; a work queue's number is of none. */
+/*
+ * The queue pair of an XRC receive is not the one it was posted to; a work queue has no queue pair
+ * number.
+ */
 TEST(receives_elsewhere_are_found_by_their_cq)
 {
 	enum { WQ = 11 };
@@ -421,7 +424,7 @@ TEST(grown_queue_keeps_all)
 	assert_int_equal(complete_receive(29), last_n);
 }
 
-/* Completions by an extended CQ are not seen: the oldest must go. */
+/* Completions by an extended CQ are not seen: the oldest must be dropped. */
 TEST(queues_do_not_grow_without_completions)
 {
 	uint64_t n = 0;
@@ -439,7 +442,7 @@ TEST(unknown_queue_has_no_request)
 	assert_int_equal(complete_on(0, 0, 1, 0, IBV_WC_SEND).request.n, 0);
 }
 
-/* Against a plain list that does the same slowly. */
+/* Compared with a plain list that does the same slowly. */
 TEST(any_order_of_receives_is_matched)
 {
 	static struct {
@@ -530,7 +533,7 @@ static void add_old_qp(void)
 TEST(request_before_the_kept_is_not_taken_for_another)
 {
 	add_old_qp();
-	for (int i = 0; i < 10 * HELD; i++) { /* one is outstanding all the time */
+	for (int i = 0; i < 10 * HELD; i++) { /* one is always outstanding */
 		post_send(0, ABI_SEND_SIGNALED);
 		assert_int_equal(complete_send(0), 0);
 		post_receive(0);
@@ -550,7 +553,7 @@ TEST(different_wr_ids_are_trusted_in_time)
 		n = post_send(i, ABI_SEND_SIGNALED);
 		assert_int_equal(complete_send(i), i < HELD ? 0 : n);
 	}
-	n = post_send(1, ABI_SEND_SIGNALED); /* now it may come again */
+	n = post_send(1, ABI_SEND_SIGNALED); /* now it may be reused */
 	assert_int_equal(complete_send(1), n);
 	n = post_send(1, ABI_SEND_SIGNALED);
 	assert_int_equal(complete_send(1), n);
@@ -567,7 +570,7 @@ TEST(number_is_not_guessed_by_requests_that_are_not_known)
 	assert_int_equal(match_guess(match, SEND_CQ, &wc), 0);
 }
 
-/* Its memory depends on how many objects there are, not on their numbers. */
+/* The memory depends on the number of objects, not on their numbers. */
 TEST(any_number_may_stand_for_an_object)
 {
 	static const uint32_t numbers[] = { 1, 3000000000u, UINT32_MAX };

@@ -45,7 +45,7 @@ static void keep_print(struct prints *prints, const struct trace_event *e)
 	prints_add(prints, e->id, e->time, print_event(e, true));
 }
 
-/* Both ways; @ret_end: what was said at the end, the same both times. */
+/* In both directions; @ret_end: the message at the end, the same both times. */
 static void read_both(struct prints *cursors, struct prints *readers, int *ret_end)
 {
 	const struct trace_event *e;
@@ -136,7 +136,7 @@ TEST(may_be_closed_before_the_end)
 	unlink(path);
 }
 
-/* Held until the last of them has come, then given back, the latest first. */
+/* Held until the last of them has come, then released, the latest first. */
 TEST(kept_events_stay_until_they_are_released)
 {
 	enum { EVENTS = 30000, HELD = 5000 };

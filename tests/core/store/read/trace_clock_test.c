@@ -87,7 +87,7 @@ TEST(what_a_damaged_trace_says_of_a_clock_is_bounded)
 	assert_int_equal(tame.error, MOST);
 }
 
-/* A clock whose seconds are too short has to be stretched, and is slow without it. */
+/* A clock with too short seconds must be stretched, and is slow without it. */
 TEST(rate_is_told_in_millionths)
 {
 	assert_true(fabs(trace_clock_fast(&(struct trace_clock){ .drift = 0 })) < 1e-9);

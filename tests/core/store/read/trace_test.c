@@ -54,7 +54,7 @@ static int open_it(void)
 	return err;
 }
 
-/* A small trace with some of everything; not finished. */
+/* A small trace with all kinds of events; not finished. */
 static struct writer *begin_trace(struct maker *m, struct make_world *world)
 {
 	struct writer *w = make_writer(path);
@@ -311,7 +311,7 @@ TEST(cut_off_file_is_einval)
 	}
 }
 
-/* Any byte may be wrong: never a crash, and either an error or a trace that can be read. */
+/* Any byte may be wrong: never a crash, and either an error or a readable trace. */
 TEST(damaged_pages_do_no_harm)
 {
 	unsigned char bytes[1 << 18], saved[1 << 18];
@@ -359,7 +359,7 @@ static pid_t start_recorder(int signal_to_self)
 
 		make_call(&m, VERB_destroy_qp, 0, 0, MAKE_ARGS(MAKE_PTR(&world.qp)));
 		writer_flush(w);
-		/* this is lost with us */
+		/* this is lost when we die */
 		make_post(&m, VERB_post_recv, &world.qp, 99, 0, 0);
 		unlink(m.path);
 		if (write(fds[1], "x", 1) != 1 || signal_to_self)
@@ -417,7 +417,7 @@ TEST(killed_recorder_leaves_what_it_committed)
 	cursor_close(cursor);
 	trace_close(trace);
 	assert_false(file_exists("-wal"));
-	assert_int_equal(open_it(), 0); /* and again, as a whole one */
+	assert_int_equal(open_it(), 0); /* and again, as a complete one */
 }
 
 TEST(recorder_killed_at_once_leaves_an_empty_trace)
@@ -465,7 +465,7 @@ static const char many_processes[] =
 	"INSERT INTO stack SELECT 100000 + i, i, 1, 1 FROM number;"
 	"INSERT INTO frame(stack, i, ip) SELECT 100000 + i, 0, 5000 FROM number;";
 
-/* Each is found without looking at all others: this took minutes. */
+/* Each is found without a search through all others: this took minutes. */
 TEST(many_processes_are_completed)
 {
 	struct trace *trace;
@@ -486,7 +486,7 @@ TEST(many_processes_are_completed)
 	trace_close(trace);
 }
 
-/* A limit on the file's size is as good as a full disk. */
+/* A limit on the file's size acts like a full disk. */
 TEST(full_disk_is_said_once_and_never_looks_whole)
 {
 	struct writer_progress *done = mmap(NULL, sizeof(*done), PROT_READ | PROT_WRITE,
@@ -555,7 +555,7 @@ TEST(removed_trace_has_no_events)
 	assert_int_equal(writer_finish(w), -ENODATA);
 }
 
-/* As an import that cannot go on: what is there is no whole trace. */
+/* Like an import that cannot continue: the trace is not complete. */
 TEST(trace_that_was_given_up_is_interrupted)
 {
 	struct make_world world;
@@ -571,7 +571,7 @@ TEST(trace_that_was_given_up_is_interrupted)
 	trace_close(trace);
 }
 
-/* Which program the trace at the path is of. */
+/* The program that the trace at the path records. */
 static void assert_command(const char *command)
 {
 	struct trace *trace;
@@ -746,7 +746,7 @@ TEST(damage_of_a_ring_is_told)
 	trace_close(trace);
 }
 
-/* Random bodies are refused or accepted, and the trace is whole in both cases. */
+/* Random bodies are refused or accepted, and the trace is complete in both cases. */
 TEST(any_event_bodies_do_no_harm)
 {
 	struct make_world world;

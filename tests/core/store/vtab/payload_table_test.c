@@ -1,5 +1,5 @@
 /*
- * Table `payload`, in queries with the requests that it is of
+ * Table `payload`, in queries joined with its requests
  */
 #include <sqlite3.h>
 #include <stdlib.h>
@@ -38,7 +38,7 @@ static void make_carrying_post(struct maker *m, const void *handle, uint64_t wr_
 	make_done(m, e, bytes);
 }
 
-/* Two threads; of each post but every tenth there is a payload. */
+/* Two threads; all posts but every tenth have a payload. */
 static int make_trace(void **state)
 {
 	struct maker makers[2];
@@ -140,7 +140,7 @@ TEST(what_is_asked_row_by_row_is_kept)
 	same_as_the_plain_copy(sums);
 }
 
-/* Events are asked for from the last to the first: each chunk was walked from its begin. */
+/* Events are read from the last to the first: each chunk was walked from its beginning. */
 TEST(the_way_back_is_known)
 {
 	static const char *const sums[] = {

@@ -1,6 +1,6 @@
 /*
  * Events with impossible sizes or values, which a program that overwrote its ring may have left:
- * the writer counts each as damaged, and takes what is just possible.
+ * the writer counts each as damaged, and accepts the largest possible values.
  */
 #include <errno.h>
 #include <sqlite3.h>
@@ -40,7 +40,7 @@ static void put_field(uint8_t *event, const struct field *field)
 	memcpy(event + field->at, &field->value, field->bytes); /* of a little-endian machine */
 }
 
-/* What the writer says of an event of @words; its memory ends where it does. */
+/* The writer's result for an event of @words; its memory ends with the event. */
 static int tell_event(enum event_type type, size_t words, const struct field *fields, size_t n)
 {
 	struct event_head head = { .words = (uint16_t)words,
@@ -73,7 +73,7 @@ static const struct bound {
 	enum event_type type;
 	size_t words;
 	struct field most; /* one more is too many */
-	struct field also; /* what else is not 0 */
+	struct field also; /* other fields that are not 0 */
 } bounds[] = {
 	{ "paths_of_a_process", EVENT_PROCESS, WORDS(event_process) + 2,
 	  MOST(event_process, exe_bytes, 16), { 0 } },
@@ -230,7 +230,7 @@ static int64_t count_empty(void)
 	return empty;
 }
 
-/* Their sum must not overflow, whichever way they come: a poll, a destroyed CQ, the ring's head. */
+/* Their sum must not overflow, wherever they are: in a poll, a destroyed CQ, the ring's head. */
 TEST(empty_polls_of_ages_are_not_counted)
 {
 	struct field polls[] = { { FIELD(event_poll, cq), 0x10 },

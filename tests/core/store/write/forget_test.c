@@ -43,7 +43,7 @@ static void begin_world(void)
 	make_world(&maker, &world, 17);
 }
 
-/* All events until now are forgotten, but for what is needed of them. */
+/* All events until now are forgotten, except those that are still needed. */
 static void cut_and_forget(void)
 {
 	assert_int_equal(writer_cut(writer, clock_ns(&make_clock, make_now)), 0);
@@ -182,7 +182,7 @@ TEST(processes_that_have_ended_go_with_what_they_had)
 	sqlite3_close(db);
 }
 
-/* A child of the trace needs it; one that never called a verb has no row of its own. */
+/* A child of the trace needs it; one that never called a verb has no row. */
 TEST(forks_go_but_for_those_of_children_that_are_there)
 {
 	struct maker child;

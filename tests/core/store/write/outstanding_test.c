@@ -9,7 +9,7 @@
 #include "tests/test.h"
 
 enum { A = 0xa, B = 0xb, SRQ = 0x5, CQ_A = 0xca, CQ_B = 0xcb, NUMBER_A = 17, NUMBER_B = 18 };
-enum { STALE = 1000000000 };              /* ns after which a completion is expected no more */
+enum { STALE = 1000000000 };              /* ns after which a completion is no longer expected */
 enum { SEND, QUIET, WRITE, WRITE_QUIET }; /* sends and writes, signaled and not */
 
 static struct outstanding *o;
@@ -20,7 +20,7 @@ static void create_qp(uint64_t handle, uint32_t number, uint64_t cq, uint64_t sr
 		.number = number, .send_cq = cq, .recv_cq = cq, .srq = srq, .datagrams = datagrams
 	};
 
-	/* as two processes, each with a thread of the same number */
+	/* as in two processes, each with a thread of the same number */
 	assert_int_equal(outstanding_create_qp(o, handle == A ? 1 : 2, handle, &qp, 0), 0);
 }
 
@@ -43,7 +43,7 @@ static int free_all(void **state)
 	return 0;
 }
 
-static struct event_place place_of(uint32_t process, uint64_t n)
+static struct event_place index_of(uint32_t process, uint64_t n)
 {
 	return (struct event_place){ process, process, 0, n, (int64_t)n };
 }
@@ -57,7 +57,7 @@ struct post {
 static void post_some(uint32_t process, uint64_t n, uint64_t queue, enum verb verb, int kind,
 		      uint64_t wr_id, uint16_t count, unsigned int accepted)
 {
-	struct event_place at = place_of(process, n);
+	struct event_place at = index_of(process, n);
 	struct post event = { .post = { .object = queue, .nwr = count } };
 
 	event.post.verb = verb & 0x1ff;
@@ -82,7 +82,7 @@ static void post_receive(uint64_t n, uint64_t wr_id)
 
 static void poll_one(uint32_t process, uint64_t n, uint64_t wr_id, uint32_t opcode, uint32_t status)
 {
-	struct event_place at = place_of(process, n);
+	struct event_place at = index_of(process, n);
 	struct {
 		struct event_poll poll;
 		struct event_wc wc;
@@ -106,7 +106,7 @@ static void poll_received(uint64_t n, uint64_t wr_id)
 	poll_one(2, n, wr_id, ABI_WC_RECV, ABI_WC_SUCCESS);
 }
 
-/* "1:3 post 7, 1:4 poll 7": thread, number, what, wr_id. */
+/* "1:3 post 7, 1:4 poll 7": thread, number, verb, wr_id. */
 static void assert_left_at(int64_t time, const char *expected)
 {
 	struct outstanding_item *items;
@@ -192,7 +192,10 @@ TEST(unsignaled_sends_go_with_the_next_signaled)
 	assert_left("1:3 post 9, 1:4 post 10, 1:5 poll 9, 2:3 post 3");
 }
 
-/* Completions of two threads are read in another order: what is signaled stays until its own. */
+/*
+ * Completions of two threads are read in another order: a signaled request stays until its own
+ * completion.
+ */
 TEST(sq_sig_all_signals_all)
 {
 	const struct outstanding_qp qp = {
@@ -214,7 +217,7 @@ TEST(without_sq_sig_all_the_flag_decides)
 	assert_left("");
 }
 
-/* sq_sig_all of either way to make a queue pair: it is read from the arguments of the call. */
+/* sq_sig_all for both ways to make a queue pair: it is read from the arguments of the call. */
 static const struct made {
 	const char *name;
 	enum verb verb;
@@ -284,7 +287,7 @@ static size_t count_left(void)
 	return count;
 }
 
-/* So that a thread whose posts are never read takes no more memory than that. */
+/* So a thread whose posts are never read takes no more memory than that. */
 TEST(oldest_of_too_many_early_completions_is_given_up)
 {
 	enum { MOST = 1 << 16, MORE = 3 };
@@ -301,7 +304,7 @@ TEST(oldest_of_too_many_early_completions_is_given_up)
 	assert_int_equal(count_left(), MOST);
 }
 
-/* Another queue pair has as much room for itself. */
+/* Another queue pair has its own room. */
 TEST(early_completions_of_one_number_take_no_room_of_another)
 {
 	enum { MOST = 1 << 16 };
@@ -339,7 +342,10 @@ static void early_completion_is_found(void **state)
 }
 TEST_ROWS(earlies, early_completion_is_found);
 
-/* A post tidies up: what it does not match, and is older than a second, is expected no more. */
+/*
+ * A post cleans up: completions that it does not match, and that are older than a second, are no
+ * longer expected.
+ */
 TEST(early_completions_get_stale)
 {
 	poll_sent(1, 1000);
@@ -347,7 +353,7 @@ TEST(early_completions_get_stale)
 	assert_int_equal(count_left(), 2);
 	send_one(2 + STALE, WRITE, 8);
 	assert_int_equal(count_left(), 2);
-	send_one(3 + STALE, WRITE, 1000); /* its completion is gone */
+	send_one(3 + STALE, WRITE, 1000); /* its completion was dropped */
 	assert_int_equal(count_left(), 3);
 }
 
@@ -361,7 +367,7 @@ TEST(early_completion_is_awaited_for_a_second)
 	assert_true(outstanding_is_whole(o, 5 + STALE));
 }
 
-/* A receive of a shared queue may complete by any number of its process. */
+/* A receive of a shared queue may complete with any number of its process. */
 TEST(early_completion_of_a_shared_queue_waits_for_it)
 {
 	create_qp(B, NUMBER_B, CQ_B, SRQ, false);
@@ -430,7 +436,7 @@ TEST(what_a_peer_did_is_remembered_though_its_own_end_is_read_later)
 	assert_left("");
 }
 
-enum { LATE = 2000000000 }; /* after more than the second for which the other end is waited for */
+enum { LATE = 2000000000 }; /* after more than the second of waiting for the other end */
 
 /* B, which is connected; nothing of A was read yet. */
 static void begin_with_b_alone(void)
@@ -441,7 +447,7 @@ static void begin_with_b_alone(void)
 	assert_int_equal(outstanding_connect_qp(o, 2, B, NUMBER_A), 0);
 }
 
-/* A, and that it sent so many, the first of them at @n. */
+/* A, and that it has sent @messages, the first of them at @n. */
 static void read_a(uint64_t n, uint64_t messages)
 {
 	create_qp(A, NUMBER_A, CQ_A, 0, false); /* at 0 */
@@ -506,7 +512,7 @@ TEST(shared_receive_queue_loses_what_a_queue_pair_took)
 TEST(lost_datagram_is_given_up)
 {
 	struct event_wr wr[2] = { { .wr_id = 7, .flags = ABI_SEND_SIGNALED, .parts = WR_UD } };
-	struct event_place at = place_of(1, 1);
+	struct event_place at = index_of(1, 1);
 	struct post event = { .post = { .object = A, .nwr = 1 } };
 	const struct event_ud ud = { .remote_qpn = NUMBER_B };
 
@@ -525,7 +531,7 @@ TEST(lost_datagram_is_given_up)
 TEST(queue_stays_armed_until_its_event_is_fetched)
 {
 	const struct event_notify notify = { .cq = CQ_A };
-	struct event_place at = place_of(1, 3);
+	struct event_place at = index_of(1, 3);
 
 	assert_int_equal(outstanding_notify(o, &at, &notify), 0);
 	assert_left("1:3 arm 202");

@@ -96,7 +96,7 @@ TEST(of_a_post_that_never_came_nothing_stays)
 	payloads_fini(&p);
 }
 
-/* With --on-full=drop the posts themselves may be lost, and their queue pairs be gone. */
+/* With --on-full=drop the posts themselves may be lost, and their queue pairs destroyed. */
 TEST(of_posts_that_were_lost_not_all_is_kept)
 {
 	struct payloads p = { 0 };
@@ -112,7 +112,7 @@ TEST(of_posts_that_were_lost_not_all_is_kept)
 	payloads_fini(&p);
 }
 
-/* A list of any length: this took the square of it. */
+/* A list of any length: this took quadratic time. */
 TEST(a_long_list_is_taken_in_at_once)
 {
 	struct event_post post = post_of(7, EVENT_CARRIES);
@@ -163,7 +163,7 @@ TEST(impossible_pieces_are_refused)
 	e = make_piece(0, 1, 0, 4, 0, 4, PAYLOAD_LAST);
 	e->kind = PAYLOAD_KINDS;
 	assert_int_equal(payloads_piece(&p, e, 1, 0), -EBADMSG);
-	e = make_piece(0, 1, 0, 4, 0, 8, PAYLOAD_LAST); /* more than there is */
+	e = make_piece(0, 1, 0, 4, 0, 8, PAYLOAD_LAST); /* more than exists */
 	assert_int_equal(payloads_piece(&p, e, 1, 0), -EBADMSG);
 	payloads_fini(&p);
 }
@@ -266,7 +266,7 @@ TEST(more_than_is_written_is_refused)
 	payload_rows_fini(&back);
 }
 
-/* One post with more than the payload of a call: what can be read again is kept. */
+/* One post with more than the payload of a call: the part that can be read is kept. */
 TEST(of_too_much_for_a_chunk_only_lengths_are_kept)
 {
 	enum { EACH = 500 << 10, N = PAYLOAD_BYTES_MAX / EACH + 3 };

@@ -32,7 +32,7 @@ static void open_and_close(void)
 	assert_int_equal(ibv_close_device(open_context()), 0);
 }
 
-static bool is_there(const char *path)
+static bool is_present(const char *path)
 {
 	return access(path, F_OK) == 0;
 }
@@ -82,9 +82,9 @@ TEST(empty_directory_of_the_dead_goes)
 		_exit(1);
 	}
 	waitpid(pid, NULL, 0);
-	assert_true(is_there(dir));
+	assert_true(is_present(dir));
 	open_and_close();
-	assert_false(is_there(dir));
+	assert_false(is_present(dir));
 }
 
 TEST(directory_of_the_user_stays)
@@ -99,14 +99,14 @@ TEST(slashes_at_the_end_do_not_matter)
 	strcat(dir, "//");
 	setenv("VERBATIM_SOFT_FABRIC", dir, 1);
 	open_and_close();
-	assert_false(is_there(dir));
+	assert_false(is_present(dir));
 }
 
 TEST(what_the_dead_were_removing_goes)
 {
 	make_gone(number_of_the_dead(), 0700 | S_ISVTX);
 	open_and_close();
-	assert_false(is_there(gone));
+	assert_false(is_present(gone));
 }
 
 TEST(segments_of_the_dead_go_with_it)
@@ -117,7 +117,7 @@ TEST(segments_of_the_dead_go_with_it)
 	snprintf(file, sizeof(file), "%s/node.3.7.0", gone);
 	close(open(file, O_CREAT | O_WRONLY, 0600));
 	open_and_close();
-	assert_false(is_there(gone));
+	assert_false(is_present(gone));
 }
 
 TEST(link_under_the_name_of_the_dead_is_not_followed)
@@ -148,7 +148,7 @@ static void fail_within(int resource, rlim_t now, rlim_t left)
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
-	assert_false(is_there(dir));
+	assert_false(is_present(dir));
 }
 
 TEST(who_can_open_no_file_leaves_none)
@@ -260,11 +260,11 @@ TEST(who_waited_for_the_dead_begins_anew)
 	expect_well(waiter);
 	close(fds[0]);
 	close(fds[1]);
-	assert_false(is_there(dir));
+	assert_false(is_present(dir));
 	/* its segment was in there */
 	snprintf(gone, sizeof(gone), "%s.gone.%d", dir, (int)pid);
 	open_and_close();
-	assert_false(is_there(gone));
+	assert_false(is_present(gone));
 }
 
 /* Killed with the lock held, it leaves a child that has all it had open. */
@@ -295,7 +295,7 @@ TEST(lock_of_the_dead_is_not_its_childs)
 	alarm(0);
 	close(stop[1]);
 	close(stop[0]);
-	assert_false(is_there(dir));
+	assert_false(is_present(dir));
 	close(fds[0]);
 	close(fds[1]);
 }

@@ -15,7 +15,7 @@ static void *map_pages(size_t bytes, int prot)
 }
 
 /* Is the page in memory? */
-static bool is_there(void *page)
+static bool is_present(void *page)
 {
 	unsigned char there;
 
@@ -105,9 +105,9 @@ TEST(region_becomes_on_demand)
 	uint8_t *mem = map_pages(PAGE, PROT_READ | PROT_WRITE);
 
 	assert_int_equal(rereg_mr(p->b.mr, ACCESS | MOVE, NULL, mem, PAGE, ODP), 0);
-	assert_false(is_there(mem));
+	assert_false(is_present(mem));
 	assert_int_equal(rereg_mr(p->b.mr, ACCESS, NULL, NULL, 0, ALL_ACCESS), 0);
-	assert_true(is_there(mem));
+	assert_true(is_present(mem));
 	assert_int_equal(rereg_mr(p->b.mr, MOVE, NULL, p->b.buf, 64, 0), 0);
 	munmap(mem, PAGE);
 }
