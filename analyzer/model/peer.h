@@ -24,7 +24,7 @@ enum { PEERS_DEAD = 1 << 14 };
 struct peer_work {
 	bool known;               /* all of it, and what follows */
 	uint64_t sends, receives; /* of all time */
-	uint64_t writes;          /* of the sends: RDMA WRITEs, which have no completion at the peer */
+	uint64_t writes;          /* RDMA WRITEs among the sends: no completion at the peer */
 	uint64_t room;            /* receives that are outstanding */
 	uint64_t received;        /* completions of others */
 };
