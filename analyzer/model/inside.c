@@ -37,9 +37,11 @@ int inside_begins(struct model *model, const struct trace_event *event)
 	life = model_argument(model, event, call->args, self, kind);
 	if (!life || life->state != LIFE_LIVE)
 		return 0;
-	open = calloc(1, sizeof(*open));
+	open = model->spare ?: malloc(sizeof(*open));
 	if (!open)
 		return log_err(-ENOMEM, "calls under way");
+	if (open == model->spare)
+		model->spare = NULL;
 	open->moment = moment_of(event);
 	open->kind = kind;
 	open->handle = life->handle;
@@ -71,7 +73,8 @@ void inside_returns(struct model *model, const struct trace_event *event)
 		at = &open->next;
 	if (open) {
 		*at = open->next;
-		free(open);
+		free(model->spare);
+		model->spare = open; /* most calls return before the next one begins */
 	}
 	for (struct inside_met **met = &model->met; *met;) {
 		if (!is_event(&(*met)->told.call, event->id)) {
@@ -148,6 +151,10 @@ void inside_end(struct model *model, uint32_t process)
 		}
 		*open = call->next;
 		free(call);
+	}
+	if (!process) {
+		free(model->spare);
+		model->spare = NULL;
 	}
 	while ((met = *at)) {
 		if (process && met->told.call.process != process) {

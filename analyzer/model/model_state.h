@@ -63,6 +63,7 @@ struct model {
 	uint32_t nhots;
 	struct lost_pool *lost;     /* lost.h */
 	struct inside_call *inside; /* inside.h: calls that have not returned, */
+	struct inside_call *spare;  /* for the next of them; NULL */
 	struct inside_met *met;     /* and those of them whose object is destroyed */
 	uint64_t compared;          /* buffers: overlap.h */
 	unsigned int doubt;         /* enum queue_doubt: of every queue that is made */

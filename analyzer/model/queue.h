@@ -26,6 +26,7 @@ struct overlaps;
 
 enum {
 	QUEUE_RECEIVE = -1,   /* opcode of a receive */
+	QUEUE_RECEIVED = 16,  /* buffers of datagrams that are kept */
 	QUEUE_BURST = 256,    /* completions of a large poll */
 	QUEUE_CHASED = 20000, /* ns between two posts that could have been one */
 };
@@ -155,8 +156,12 @@ struct queue {
 	struct overlaps *overlaps; /* overlap.h; NULL: nothing was looked at */
 	struct queue_stats stats;
 	struct queue_refusal *refusal; /* the first that is open, or the last; NULL: none */
-	int easy_sges;    /* a request with more SGEs, or an inline one, is looked at */
-	bool beyond;      /* it was told that it holds more than it can */
+	int easy_sges;  /* a request with more SGEs, or an inline one, is looked at */
+	bool beyond;    /* it was told that it holds more than it can */
+	bool datagrams; /* of a UD queue pair */
+	bool grh_told;  /* STRAIN_GRH_ROOM or STRAIN_GRH_SENT */
+	uint64_t received[QUEUE_RECEIVED]; /* of UD: addresses of the last buffers; grh.h */
+	unsigned int nreceived;
 	bool buffer_told; /* STRAIN_BUFFER */
 	/* the only thread that does it; 0: none, UINT32_MAX: several */
 	uint32_t poster, poller;

@@ -16,6 +16,7 @@
 #include <errno.h>
 
 #include "analyzer/model/abi.h"
+#include "analyzer/model/grh.h"
 #include "analyzer/model/hot.h"
 #include "analyzer/model/lost.h"
 #include "analyzer/model/model_state.h"
@@ -88,6 +89,8 @@ static int push_wr(struct model *model, struct queue *queue, const struct trace_
 	if (queue_push(queue, &model->busy, &request, wr->sge))
 		return -ENOMEM;
 	overlap_pushed(model, queue);
+	if (queue->datagrams)
+		grh_pushed(model, queue);
 	if (model->lost && !queue->send && wr->nsge && queue->owner)
 		lost_posted(model, queue, &wr->sge[0]);
 	if (!queue->wr_ids.off && request.signalled &&
@@ -286,6 +289,8 @@ static void take_completion(struct model *model, const struct trace_event *event
 	if (at < 0)
 		return;
 	note_thread(&queue->poller, event->id.thread);
+	if (queue->datagrams && !queue->send && wc->status == ABI_WC_SUCCESS)
+		grh_polled(queue, (uint32_t)at);
 	queue->completed++;
 	queue->polled = event->time;
 	queue_retire(queue, (uint32_t)at);

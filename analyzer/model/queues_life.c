@@ -16,6 +16,7 @@
 
 #include "analyzer/model/abi.h"
 #include "analyzer/model/model_state.h"
+#include "analyzer/model/qp.h"
 #include "analyzer/model/queue_priv.h"
 #include "analyzer/model/strain.h"
 #include "analyzer/model/wake.h"
@@ -135,9 +136,11 @@ static int make_qp(struct model *model, struct life *qp, const struct trace_even
 	limit_send(qp->sq, in, out);
 	attach_cq(model, qp->sq, event, out, ARG(ret.send_cq));
 	qp->sq->doubt = first_doubt(model, event);
+	qp->sq->datagrams = qp->qp && qp->qp->type == ABI_QPT_UD;
 	qp->sq->all_signalled = read_number(in, all, &known) != 0;
 	if (srq)
 		return 0;
+	qp->rq->datagrams = qp->sq->datagrams;
 	limit_receive(qp->rq, in, out);
 	attach_cq(model, qp->rq, event, out, ARG(ret.recv_cq));
 	qp->rq->doubt = qp->sq->doubt;

@@ -81,8 +81,10 @@ enum model_strain_kind {
 	STRAIN_GIVEN_UP, /* a refused request was never posted again: .refusal */
 	/* more outstanding requests will complete on a CQ than it holds: queue->cq */
 	STRAIN_CQ,
-	STRAIN_WR_ID,  /* a request is posted with the wr_id of an outstanding one: .earlier */
-	STRAIN_BUFFER, /* a receive buffer is already in use by another request: .earlier */
+	STRAIN_WR_ID,    /* a request is posted with the wr_id of an outstanding one: .earlier */
+	STRAIN_BUFFER,   /* a receive buffer is already in use by another request: .earlier */
+	STRAIN_GRH_ROOM, /* a datagram's receive has no more bytes than its GRH: .number */
+	STRAIN_GRH_SENT, /* a datagram is sent from the GRH of another: address .number */
 };
 
 struct queue_refusal;

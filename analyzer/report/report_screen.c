@@ -85,6 +85,7 @@ static void put_part(struct text *t, uint64_t n, const char *one, const char *mo
 static void put_parts(struct text *t, const struct findings *findings)
 {
 	const struct facts *facts = findings->facts;
+	uint64_t hazards = findings_count(findings, 'H');
 
 	put_part(t, facts_count(facts, FACT_FAILED), "verb failed", "verbs failed");
 	put_part(t, facts_count(facts, FACT_HUNG), "call never returned", "calls never returned");
@@ -95,9 +96,9 @@ static void put_parts(struct text *t, const struct findings *findings)
 		 "processes exited with errors");
 	put_part(t, findings_count(findings, 'E'), "error", "errors");
 	put_part(t, findings_count(findings, 'W'), "warning", "warnings");
-	if (!t->used)
+	if (!t->used && !(hazards && check_is_failure(findings, 'H')))
 		text_addf(t, "nothing failed");
-	put_part(t, findings_count(findings, 'H'), "hazard", "hazards");
+	put_part(t, hazards, "hazard", "hazards");
 }
 
 static void put_verdict(struct text *t, const struct findings *findings)

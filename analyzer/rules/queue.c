@@ -281,3 +281,35 @@ void queue_006(struct check *check, const struct model_strain *strain)
 	finding_step(finding, strain->kind == STRAIN_REPEATED ? "posted again" : "posted",
 		     &strain->moment);
 }
+
+void queue_007(struct check *check, const struct model_strain *strain)
+{
+	bool room = strain->kind == STRAIN_GRH_ROOM;
+	struct finding *finding;
+	char name[64], where[64];
+
+	if (!room && strain->kind != STRAIN_GRH_SENT)
+		return;
+	snprintf(where, sizeof(where), "wr[%u].sg_list", strain->index);
+	finding = judge_hazard(check, RULE_QUEUE_007, &strain->moment, strain->object, where);
+	if (!finding)
+		return;
+	judge_name(strain->object, name, sizeof(name));
+	if (room)
+		finding_text(&finding->says,
+			     "A receive on %s, which is of type UD, has %" PRIu64 " bytes, and the "
+			     "first 40 are for the GRH.",
+			     name, strain->number);
+	else
+		finding_text(&finding->says,
+			     "%s, which is of type UD, sends from 0x%" PRIx64
+			     ", where the buffer of a "
+			     "received datagram begins: its first 40 bytes are for the GRH.",
+			     name, strain->number);
+	finding_text(&finding->breaks, "%s",
+		     room ? "a message with data comes: it fails with IBV_WC_LOC_LEN_ERR"
+			  : "the receiver uses these bytes: the message itself begins 40 bytes "
+			    "behind");
+	finding_step(finding, "created", &strain->object->created);
+	finding_step(finding, "posted", &strain->moment);
+}

@@ -263,6 +263,58 @@ static void describe_rtr(struct finding *finding, const struct model_modify *mod
 		     unsuited ? better_gid(device, path->port, better, sizeof(better)) : "");
 }
 
+/* What the queue pair does not retry: "timeout 0, rnr_retry 0" */
+static const char *list_zeros(const struct qp *qp, char *text, size_t size)
+{
+	const struct {
+		uint32_t bit, value;
+		const char *name;
+	} all[] = { { ABI_QP_TIMEOUT, qp->timeout, "timeout" },
+		    { ABI_QP_RETRY_CNT, qp->retry_cnt, "retry_cnt" },
+		    { ABI_QP_RNR_RETRY, qp->rnr_retry, "rnr_retry" } };
+	size_t used = 0;
+
+	text[0] = '\0';
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]) && used < size; i++)
+		if (qp->set & all[i].bit && !all[i].value)
+			used += (size_t)snprintf(text + used, size - used, "%s%s 0",
+						 used ? ", " : "", all[i].name);
+	return text;
+}
+
+/* STATE-009. Datagrams and UC have no retries. */
+void state_009(struct check *check, const struct model_modify *modify)
+{
+	const struct qp *qp = modify->object->qp;
+	struct moment moment = moment_of(modify->event);
+	struct finding *finding;
+	char zeros[64], name[64];
+
+	if (modify->event->call->failed || modify->to != ABI_QPS_RTS ||
+	    modify->from == ABI_QPS_RTS || !qp || qp->type != ABI_QPT_RC ||
+	    !*list_zeros(qp, zeros, sizeof(zeros)))
+		return;
+	finding = judge_hazard(check, RULE_STATE_009, &moment, modify->object, "attr");
+	if (!finding)
+		return;
+	finding_text(&finding->says, "%s went to RTS with %s.",
+		     judge_name(modify->object, name, sizeof(name)), zeros);
+	if (qp->set & ABI_QP_TIMEOUT && !qp->timeout)
+		finding_text(&finding->breaks,
+			     "a packet or its response is lost: the request waits for ever, and "
+			     "no completion comes");
+	else
+		finding_text(
+			&finding->breaks, "%s",
+			qp->set & ABI_QP_RETRY_CNT && !qp->retry_cnt
+				? "one packet or its response is lost: the connection ends with "
+				  "IBV_WC_RETRY_EXC_ERR"
+				: "one message arrives before its receive is posted: the "
+				  "connection ends with IBV_WC_RNR_RETRY_EXC_ERR");
+	finding_step(finding, "created", &modify->object->created);
+	finding_step(finding, "changed state", &moment);
+}
+
 /* STATE-008, at the transition. */
 void state_008(struct check *check, const struct model_modify *modify)
 {

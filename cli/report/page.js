@@ -425,8 +425,8 @@ function headline(all) {
 		.reduce((sum, v) => sum + v.n, 0);
 	const words = [];
 	for (const [kind, text] of [['failed', 'failed verb'], ['first', 'first error'],
-			['error', 'error'], ['warning', 'warning'], ['regression', 'regression'],
-			['change', 'change']])
+			['error', 'error'], ['warning', 'warning'], ['hazard', 'hazard'],
+			['regression', 'regression'], ['change', 'change']])
 		if (n(kind))
 			words.push(`${formatCount(n(kind))} ${text}${n(kind) === 1 ? '' : 's'}`);
 	const clean = `Nothing found: ${formatCount(check.rules.filter(r => r.checked).length)} of ` +

@@ -2,6 +2,8 @@
 #include "tests/analyzer/ends.h"
 #include "tests/test.h"
 
+#define PATIENCE ", and the retry time: timeout 14 (67.11 ms), retry_cnt 7"
+
 static const struct cause *only_cause(struct story *s)
 {
 	const struct facts *facts;
@@ -134,7 +136,7 @@ TEST(keys_that_fit_are_not_to_blame)
 	assert_null(cause->key);
 	assert_string_equal(cause->peer,
 			    "in RTS at its last verb, at 37.0 us; if it was alive: check the "
-			    "network path in both directions (link, VLAN, GID, MTU)");
+			    "network path in both directions (link, VLAN, GID, MTU)" PATIENCE);
 	assert_string_equal(cause->name, "process 2 (app) qp1");
 	story_end(&s);
 }
@@ -150,7 +152,7 @@ TEST(a_peer_that_was_alive_could_answer)
 	receive_as_peer(&s);
 	assert_string_equal(only_cause(&s)->peer,
 			    "in RTS, so it could respond: check the network path in both "
-			    "directions (link, VLAN, GID, MTU)");
+			    "directions (link, VLAN, GID, MTU)" PATIENCE);
 	story_end(&s);
 }
 
@@ -377,10 +379,10 @@ TEST(a_number_of_one_that_is_gone)
 	story_do(&s, 1, VERB_destroy_qp, 9, 0, W(&ends[1].qp));
 	send_to_peer(&s, 0x10);
 	poll_as(&s, IBV_WC_RETRY_EXC_ERR);
-	assert_string_equal(
-		only_cause(&s)->peer,
-		"dest_qp_num 0x22 is the number of 1 queue pair in this trace, but none "
-		"of them is known to be connected to this one");
+	assert_string_equal(only_cause(&s)->peer,
+			    "no response within 7 retries of 67.1 ms; dest_qp_num 0x22 is the "
+			    "number of 1 queue pair in this trace, but none "
+			    "of them is known to be connected to this one");
 	story_end(&s);
 }
 

@@ -38,6 +38,8 @@ static inline void fill_end(struct end *end, uint32_t number, uint32_t key)
 				       .max_rd_atomic = 1,
 				       .max_dest_rd_atomic = 1,
 				       .min_rnr_timer = 12,
+				       .timeout = 14,
+				       .retry_cnt = 7,
 				       .rnr_retry = 2 } };
 	end->context.num_comp_vectors = 1;
 	end->pd = (struct ibv_pd){ .context = &end->context, .handle = 1 };

@@ -203,3 +203,79 @@ TEST(an_unsignalled_send_may_be_done)
 	end_well(&s);
 	story_finds_nothing(&s);
 }
+
+/* Datagrams: the first 40 bytes of a buffer are for the GRH. */
+
+static void begin_datagrams(struct story *s)
+{
+	struct ibv_qp_init_attr attr = {
+		.send_cq = &a_cq, .recv_cq = &a_cq, .cap = wide, .qp_type = IBV_QPT_UD
+	};
+
+	story_with_cq(s);
+	story_do(s, 0, VERB_create_qp, 4, W(&a_qp), W(&a_pd), W(&attr));
+}
+
+TEST(a_receive_with_room_for_the_grh_alone)
+{
+	struct story s;
+
+	for (uint32_t length = 40; length <= 41; length++) {
+		begin_datagrams(&s);
+		post_one(&s, &(struct one){ RECEIVE, 1, 0x1000, length, 0 });
+		end_well(&s);
+		if (length == 40)
+			story_warns(&s, RULE_QUEUE_007, "has 40 bytes, and the first 40");
+		else
+			story_finds_nothing(&s);
+	}
+}
+
+/* A connected queue pair has no GRH in its buffers. */
+TEST(a_short_receive_of_a_connected_queue_pair)
+{
+	struct story s;
+
+	begin_with(&s, wide, wide);
+	post_one(&s, &(struct one){ RECEIVE, 1, 0x1000, 8, 0 });
+	end_well(&s);
+	story_finds_nothing(&s);
+}
+
+/* Receive a datagram, and send from @addr. */
+static void answer_datagram(struct story *s, uint64_t addr)
+{
+	begin_datagrams(s);
+	post_one(s, &(struct one){ RECEIVE, 1, 0x1000, 64, 0 });
+	poll_receive(s, 0, 1);
+	post_one(s, &(struct one){ IBV_WR_SEND, 2, addr, 24, IBV_SEND_SIGNALED });
+	end_well(s);
+}
+
+TEST(a_datagram_is_sent_from_where_another_begins)
+{
+	struct story s;
+
+	answer_datagram(&s, 0x1000);
+	story_warns(&s, RULE_QUEUE_007, "sends from 0x1000, where the buffer of a received");
+}
+
+TEST(a_datagram_is_sent_from_behind_the_grh)
+{
+	struct story s;
+
+	answer_datagram(&s, 0x1028);
+	story_finds_nothing(&s);
+}
+
+/* It is not known what is in it. */
+TEST(a_datagram_is_sent_from_a_buffer_that_nothing_came_into)
+{
+	struct story s;
+
+	begin_datagrams(&s);
+	post_one(&s, &(struct one){ RECEIVE, 1, 0x1000, 64, 0 });
+	post_one(&s, &(struct one){ IBV_WR_SEND, 2, 0x2000, 24, IBV_SEND_SIGNALED });
+	end_well(&s);
+	story_finds_nothing(&s);
+}

@@ -68,6 +68,10 @@ static void ends_fit(void **state)
 	begin_ends(&s);
 	ends[0].attr = pair->first;
 	ends[1].attr = pair->second;
+	for (int i = 0; i < 2; i++) {
+		ends[i].attr.timeout = 14;
+		ends[i].attr.retry_cnt = ends[i].attr.rnr_retry = 7;
+	}
 	connect_both(&s);
 	receive_as_peer(&s);
 	for (int i = 0; i < 2; i++) { /* told once */

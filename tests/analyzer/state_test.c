@@ -16,7 +16,11 @@ static const struct event_sge a_sge = { 0x1000, 64, 0x10 };
 
 static void modify_in(struct story *s, int thread, int state, int mask, uint64_t ret)
 {
-	struct ibv_qp_attr attr = { .qp_state = (enum ibv_qp_state)state, .port_num = 1 };
+	struct ibv_qp_attr attr = { .qp_state = (enum ibv_qp_state)state,
+				    .port_num = 1,
+				    .timeout = 14,
+				    .retry_cnt = 7,
+				    .rnr_retry = 7 };
 
 	story_do(s, thread, VERB_modify_qp, 30, ret, W(&a_qp), W(&attr), W(mask));
 }
@@ -223,7 +227,9 @@ TEST(a_connected_queue_is_posted_to)
 /* Another thread's modify has begun: the order of the post and the modify is not known. */
 TEST(a_post_beside_a_modify_is_not_judged)
 {
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTS };
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_RTS, .timeout = 14, .retry_cnt = 7, .rnr_retry = 7
+	};
 	struct story_call rts;
 	struct story s;
 	int other;
@@ -642,5 +648,42 @@ TEST(a_driver_s_own_queue_pair_is_not_judged)
 	qp.qp_type = IBV_QPT_DRIVER;
 	story_do(&s, 0, VERB_create_qp, 32, W(&qp), W(&a_pd), W(&attr));
 	story_post(&s, 0, VERB_post_send, &qp, 7, IBV_WR_SEND, a_sge);
+	story_finds_nothing(&s);
+}
+
+/* To RTS with these. */
+static void retry_with(struct story *s, struct ibv_qp_attr attr)
+{
+	begin_story(s);
+	modify_to(s, IBV_QPS_INIT, TO_INIT, 0);
+	modify_to(s, IBV_QPS_RTR, TO_RTR, 0);
+	attr.qp_state = IBV_QPS_RTS;
+	story_do(s, 0, VERB_modify_qp, 32, 0, W(&a_qp), W(&attr), W(TO_RTS));
+}
+
+TEST(nothing_is_retried)
+{
+	static const struct {
+		struct ibv_qp_attr attr;
+		const char *says;
+	} rows[] = {
+		{ { .timeout = 0, .retry_cnt = 7, .rnr_retry = 7 }, "went to RTS with timeout 0." },
+		{ { .timeout = 14, .retry_cnt = 0, .rnr_retry = 7 }, "to RTS with retry_cnt 0." },
+		{ { .timeout = 14, .retry_cnt = 7, .rnr_retry = 0 }, "to RTS with rnr_retry 0." },
+		{ { .timeout = 0 }, "to RTS with timeout 0, retry_cnt 0, rnr_retry 0." },
+	};
+	struct story s;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		retry_with(&s, rows[i].attr);
+		story_warns(&s, RULE_STATE_009, rows[i].says);
+	}
+}
+
+TEST(one_retry_is_one)
+{
+	struct story s;
+
+	retry_with(&s, (struct ibv_qp_attr){ .timeout = 1, .retry_cnt = 1, .rnr_retry = 1 });
 	story_finds_nothing(&s);
 }

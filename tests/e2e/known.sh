@@ -153,6 +153,24 @@ presets_choose_by_severity() {
 	check --preset none; ends 2
 }
 
+the_least_severity_that_fails_is_chosen() {
+	record "$apps/life_004" bad
+	check --fail-on error; ends 0 && says "1 warning" out || return
+	check --fail-on warning; ends 1 || return
+	record "$apps/mkey_009" bad
+	check; ends 0 && says "nothing failed, 1 hazard" out && says "  H MKEY-009" out || return
+	check --fail-on hazard; ends 1 && says "BAD: 1 hazard" out || return
+	check --fail-on hazard --format junit; ends 1 &&
+		says '<failure message="1 hazard"' out || return
+	check --format json; is "$(jq -r '.findings[] | .severity, .breaks_when != null' out)" \
+		"hazard"$'\n'"true" || return
+	check --fail-on hazard --preset errors; ends 0 && says "findings (0; " out || return
+	check --fail-on hazard --write-baseline hazards; ends 1 || return
+	check --fail-on hazard --baseline hazards; ends 0 &&
+		says "; 1 in the baseline" out || return
+	check --fail-on nothing; ends 2
+}
+
 # the same while the program runs
 live() { "$VERBATIM" record -q --check "${@:2}" -o "$t" -- "$apps/$1" bad >out 2>err; status=$?; }
 recording_knows_them_too() {
@@ -204,7 +222,8 @@ for each in each_pattern_matches other_patterns_do_not_match any_step_counts \
 	    a_baseline_takes_what_was_there a_baseline_can_be_brought_up_to_date \
 	    what_was_not_checked_is_not_gone other_files_are_not_overwritten \
 	    a_baseline_outlives_a_change_of_lines formats_tell_what_is_known facts_are_known_too \
-	    presets_choose_by_severity recording_knows_them_too \
+	    presets_choose_by_severity the_least_severity_that_fails_is_chosen \
+	    recording_knows_them_too \
 	    saving_puts_findings_into_the_trace what_is_not_ours_is_not_saved_into; do
 	try $each
 done
