@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# Hazards of real programs: those of the conformance recordings are in a table, with why each is
+# true; pingpongs have none, and perftest, whose buffers go round in a circle, at most one.
+. tests/e2e/lib/try.sh
+
+hazards_of() { # trace
+	"$VERBATIM" check --format json "$1" 2>/dev/null |
+		jq -r '[.findings[] | select(.severity == "hazard") | .rule] | unique[]'
+}
+
+those_of_the_recordings_are_judged() {
+	local trace name rule
+	for trace in tests/conformance/*/*.db; do
+		name=${trace#tests/conformance/}
+		for rule in $(hazards_of "$trace"); do echo "${name%.db} | $rule"; done
+	done | sort >"$tmp/found"
+	sed -n 's/^\([a-z].*\) | [^|]*$/\1/p' tests/conformance/hazards | sort >"$tmp/judged"
+	diff "$tmp/judged" "$tmp/found"
+}
+
+has() { # rules program arguments...
+	local rules=$1
+	shift
+	rm -f "$t"
+	"$VERBATIM" record -q -o "$t" -- "$both" "$@" >"$tmp/out" 2>&1 || { cat "$tmp/out"; return 1; }
+	is "hazards" "$(hazards_of "$t" | xargs)" "$rules"
+}
+
+try those_of_the_recordings_are_judged
+for program in rc uc ud srq; do
+	try "ibv_${program}_pingpong has none" has "" ibv_${program}_pingpong -n 100
+done
+try "ib_send_lat has none" has "" ib_send_lat -F -n 100
+try "ib_write_bw has none" has "" ib_write_bw -F -n 100
+try "ib_send_bw has its circle" has MKEY-007 ib_send_bw -F -n 200 -s 256
+try "ib_read_bw has its circle" has MKEY-007 ib_read_bw -F -n 200 -s 256
+exit $failed
