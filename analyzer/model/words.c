@@ -10,6 +10,8 @@
 #include "analyzer/model/key.h"
 #include "analyzer/model/queue.h"
 
+enum { GRH = 40 }; /* bytes */
+
 const char *words_span(int64_t ns, char text[32])
 {
 	if (ns < 10000)
@@ -31,6 +33,46 @@ const char *words_key(struct trace *trace, const struct key *key, char *text, si
 
 	snprintf(text, size, "%s%s%s", mr && mr->name ? mr->name : "a region", pd ? " of " : "",
 		 pd && pd->name ? pd->name : "");
+	return text;
+}
+
+static bool is_in(const struct key *key, uint64_t addr)
+{
+	return addr >= key->addr && addr - key->addr < key->length;
+}
+
+/* What the program may have meant by an address that is nowhere near; NULL: nothing known. */
+static const char *guess_address(const struct key *key, uint64_t addr)
+{
+	if (!addr)
+		return "the address is 0";
+	if (addr < key->length)
+		return "it is an offset into it, not an address";
+	if (addr == key->addr + key->length)
+		return "it begins right behind it";
+	if (addr <= UINT32_MAX && is_in(key, (key->addr & ~(uint64_t)UINT32_MAX) | addr))
+		return "the upper 32 bits of the address are missing";
+	if (is_in(key, __builtin_bswap64(addr)))
+		return "the bytes of the address are in reverse order";
+	return NULL;
+}
+
+const char *words_relation(const struct key *key, uint64_t addr, uint64_t length,
+			   char text[WORDS_RELATION])
+{
+	uint64_t end = addr + length, top = key->addr + key->length;
+	char n[WORDS_COUNT];
+
+	if (is_in(key, addr))
+		snprintf(text, WORDS_RELATION, "it ends %s after it%s",
+			 words_count(end - top, "byte", n),
+			 end - top == GRH ? ", as many as a GRH has" : "");
+	else if (addr < key->addr && end > key->addr)
+		snprintf(text, WORDS_RELATION, "it begins %s before it",
+			 words_count(key->addr - addr, "byte", n));
+	else
+		snprintf(text, WORDS_RELATION, "%s",
+			 guess_address(key, addr) ?: "they do not overlap");
 	return text;
 }
 

@@ -23,6 +23,14 @@ const char *words_count(uint64_t n, const char *what, char text[WORDS_COUNT]);
 /* "mr2 of pd1" */
 const char *words_key(struct trace *trace, const struct key *key, char *text, size_t size);
 
+/*
+ * How @length bytes at @addr, which @key does not hold, relate to it: "it ends 4 bytes after it",
+ * "its bytes are in reverse order", "they do not overlap"
+ */
+enum { WORDS_RELATION = 96 };
+const char *words_relation(const struct key *key, uint64_t addr, uint64_t length,
+			   char text[WORDS_RELATION]);
+
 /* "process 2 (server)" */
 const char *words_process(struct trace *trace, uint32_t process, char *text, size_t size);
 

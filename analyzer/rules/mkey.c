@@ -56,6 +56,11 @@ static void describe_unknown(struct check *check, struct finding *finding,
 		other = keys_find_rkey(keys, use->at.process, use->queue->context, use->number);
 		as = ", whose rkey it is";
 	}
+	if (!other) {
+		other = keys_find_lkey(keys, use->at.process, use->queue->context,
+				       __builtin_bswap32(use->number));
+		as = ", whose lkey has these bytes in reverse order";
+	}
 	if (other)
 		key_name(check, other, name);
 	finding_text(&finding->says,

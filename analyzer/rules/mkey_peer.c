@@ -52,6 +52,11 @@ static void describe_unknown(struct check *check, struct finding *finding,
 		other = keys_find_rkey(keys, use->at.process, 0, use->number);
 		as = " of the sender itself";
 	}
+	if (!other) {
+		other = keys_find_rkey(keys, process, use->peer->context,
+				       __builtin_bswap32(use->number));
+		as = ", whose rkey has these bytes in reverse order";
+	}
 	if (other)
 		snprintf(hint, sizeof(hint), ", but of %s%s", key_name(check, other, name), as);
 	finding_text(&finding->says,

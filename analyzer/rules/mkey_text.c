@@ -46,18 +46,7 @@ const char *key_outcome(const struct model_key *key, char text[TEXT])
 
 const char *key_misses(const struct model_key *use, char text[TEXT])
 {
-	const struct key *key = use->key;
-	uint64_t end = use->addr + use->length, top = key->addr + key->length;
-	char n[WORDS_COUNT];
-
-	if (use->addr >= key->addr && use->addr < top)
-		snprintf(text, TEXT, "it ends %s after it", words_count(end - top, "byte", n));
-	else if (use->addr < key->addr && end > key->addr)
-		snprintf(text, TEXT, "it begins %s before it",
-			 words_count(key->addr - use->addr, "byte", n));
-	else
-		snprintf(text, TEXT, "they do not overlap");
-	return text;
+	return words_relation(use->key, use->addr, use->length, text);
 }
 
 struct finding *key_finding(struct check *check, enum rule_id rule, const struct model_key *key)

@@ -9,7 +9,9 @@
 
 #include "analyzer/model/key.h"
 #include "analyzer/model/lost.h"
+#include "analyzer/model/qp.h"
 #include "analyzer/model/queue.h"
+#include "analyzer/model/words.h"
 #include "analyzer/rules/judge.h"
 
 enum { LOSERS = 3 }; /* queue pairs: one or two may be those of the end */
@@ -69,6 +71,54 @@ static bool is_called_by_cm(struct trace *trace, uint32_t stack)
 	return false;
 }
 
+/* The last of the signalled sends, if nothing polled since can have told that it is done. */
+static const struct queue_request *find_unpolled(const struct life *qp)
+{
+	const struct queue *sq = qp->sq;
+	int64_t answered = qp->rq ? qp->rq->polled : 0;
+
+	for (uint32_t i = sq->count; i-- > 0;) {
+		const struct queue_request *request = queue_at(sq, i);
+
+		if (!request->done && request->signalled)
+			return request->time > answered ? request : NULL;
+	}
+	return NULL;
+}
+
+/* It was destroyed as it was, in RTS. */
+static void report_unpolled(struct check *check, const struct model_destroy *destroy)
+{
+	const struct life *qp = destroy->object;
+	const struct queue_request *last;
+	struct finding *finding;
+	struct moment posted;
+	char name[64], id[32], when[32], sends[WORDS_COUNT];
+
+	if (!qp->sq || qp->sq->doubt || qp->sq->draining || qp_state(qp) != ABI_QPS_RTS)
+		return;
+	last = find_unpolled(qp);
+	if (!last || is_called_by_cm(check->trace, destroy->moment.stack))
+		return;
+	finding = judge_destroy_hazard(check, RULE_COMPL_002, destroy);
+	if (!finding)
+		return;
+	posted = queue_moment(qp->sq, last);
+	finding_text(
+		&finding->says,
+		"%s was destroyed with %s outstanding, the last posted at %s, %s before: their "
+		"completions were not polled.",
+		judge_name(qp, name, sizeof(name)),
+		words_count(qp->sq->signalled, "signalled send", sends),
+		event_id_text(posted.id, id), judge_span(destroy->moment.time - posted.time, when));
+	finding_text(&finding->breaks,
+		     "the device has not carried them out by then: the peer gets nothing, or only "
+		     "a part, and is not told");
+	finding_step(finding, "created", &qp->created);
+	finding_step(finding, "posted", &posted);
+	finding_step(finding, "destroyed", &destroy->moment);
+}
+
 /* COMPL-002 */
 void compl_002(struct check *check, const struct model_destroy *destroy)
 {
@@ -80,6 +130,8 @@ void compl_002(struct check *check, const struct model_destroy *destroy)
 	if (qp->kind != OBJECT_qp || !destroy->returned || destroy->failed)
 		return;
 	receives = qp->rq && qp->rq->owner == qp ? left_in(qp->rq) : 0;
+	if (!sends && !receives)
+		report_unpolled(check, destroy);
 	if ((!sends && !receives) || is_called_by_cm(check->trace, qp->sq->drain.stack))
 		return;
 	finding = judge_destroy(check, RULE_COMPL_002, destroy);

@@ -45,7 +45,7 @@ static const struct range {
 	{ "nothing_at_all", 0, 0, false, "" },
 	{ "a_byte_too_many", AT, LENGTH + 1, true, "it ends 1 byte after it" },
 	{ "two_bytes_too_early", AT - 2, 8, true, "it begins 2 bytes before it" },
-	{ "behind_it", AT + LENGTH, 1, true, "they do not overlap" },
+	{ "behind_it", AT + LENGTH, 1, true, "it begins right behind it" },
 	{ "over_the_end_of_memory", UINT64_MAX - 1, 8, true, "they do not overlap" },
 };
 

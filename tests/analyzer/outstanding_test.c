@@ -381,3 +381,44 @@ TEST(the_buffers_are_posted_again)
 	end_pool(&s);
 	story_finds_nothing(&s);
 }
+
+/* A queue pair in RTS is destroyed with a send that has @flags; then what was polled before that. */
+static uint64_t destroyed_with(uint32_t flags, bool polled, bool answered)
+{
+	struct story s;
+	uint64_t n;
+
+	begin_with(&s, cap, cap);
+	post_list(&s, 0, &(struct posted){ .verb = VERB_post_recv, .wr_id = 1, .n = 1 });
+	post_sends(&s, 7, 1, flags);
+	if (polled)
+		poll_sends(&s, 7, 1);
+	if (answered)
+		poll_receive(&s, 0, 1);
+	end_well(&s);
+	story_check(&s, NULL);
+	assert_int_equal(s.findings->rules[RULE_COMPL_002], 0);
+	n = s.findings->hazards[RULE_COMPL_002];
+	story_end(&s);
+	return n;
+}
+
+TEST(a_send_that_was_not_polled_may_not_be_done)
+{
+	assert_int_equal(destroyed_with(IBV_SEND_SIGNALED, false, false), 1);
+	assert_int_equal(destroyed_with(IBV_SEND_SIGNALED, true, false), 0);
+	assert_int_equal(destroyed_with(IBV_SEND_SIGNALED, false, true), 0); /* its answer */
+	assert_int_equal(destroyed_with(0, false, false), 0);
+}
+
+TEST(a_send_that_was_not_polled_is_named)
+{
+	struct story s;
+
+	begin_with(&s, cap, cap);
+	post_sends(&s, 7, 2, IBV_SEND_SIGNALED);
+	end_well(&s);
+	story_warns(&s, RULE_COMPL_002,
+		    "qp1 (number 0x21) was destroyed with 2 signalled sends outstanding, the last "
+		    "posted at 1:10, 1000 ns before: their completions were not polled.");
+}

@@ -307,13 +307,22 @@ static inline void story_end(struct story *s)
 	unlink(s->path);
 }
 
-/* The number of findings of all rules. */
+/* Most stories end with a queue pair that is destroyed with what was posted to it. */
+static inline bool story_is_end(const struct finding *f)
+{
+	return f->rule == RULE_COMPL_002 && f->site->hazard &&
+	       strstr(f->says, "was destroyed with");
+}
+
+/* The number of findings of all rules, without the end. */
 static inline uint64_t story_found(const struct story *s)
 {
 	uint64_t n = 0;
 
 	for (int i = 0; i < RULE_COUNT; i++)
 		n += s->findings->rules[i] + s->findings->hazards[i];
+	for (size_t i = 0; i < s->findings->n; i++)
+		n -= story_is_end(s->findings->all[i]);
 	return n;
 }
 
@@ -328,9 +337,19 @@ static inline void story_finds_nothing(struct story *s)
 /* The only finding, of @rule. */
 static inline const struct finding *story_only(const struct story *s, enum rule_id rule)
 {
-	assert_int_equal(s->findings->n, 1);
-	assert_int_equal(s->findings->all[0]->rule, rule);
-	return s->findings->all[0];
+	const struct finding *only = NULL;
+
+	for (size_t i = 0; i < s->findings->n; i++) {
+		const struct finding *f = s->findings->all[i];
+
+		if (rule != RULE_COMPL_002 && story_is_end(f))
+			continue;
+		assert_null(only);
+		assert_int_equal(f->rule, rule);
+		only = f;
+	}
+	assert_non_null(only);
+	return only;
 }
 
 /* A story that ends here, and whose only finding is a hazard of @rule that says @text. */

@@ -3,6 +3,7 @@
  */
 #include "analyzer/model/words.h"
 
+#include "analyzer/model/key.h"
 #include "tests/test.h"
 
 TEST(spans_have_no_unit_too_small)
@@ -20,4 +21,33 @@ TEST(spans_have_no_unit_too_small)
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
 		assert_string_equal(words_span(rows[i].ns, text), rows[i].text);
+}
+
+TEST(an_address_outside_a_region_is_related_to_it)
+{
+	static const struct key key = { .addr = 0x7f0012340000, .length = 4096 };
+	static const struct {
+		uint64_t addr, length;
+		const char *text;
+	} rows[] = {
+		{ 0x7f0012340000, 4097, "it ends 1 byte after it" },
+		{ 0x7f0012340000, 4136, "it ends 40 bytes after it, as many as a GRH has" },
+		{ 0x7f001233fff0, 32, "it begins 16 bytes before it" },
+		{ 0x7f0012341000, 8, "it begins right behind it" },
+		{ 0x7f0012341001, 8, "they do not overlap" },
+		{ 0x7f001233fff0, 16, "they do not overlap" },
+		{ 0, 8, "the address is 0" },
+		{ 1, 8, "it is an offset into it, not an address" },
+		{ 4095, 1, "it is an offset into it, not an address" },
+		{ 4096, 1, "they do not overlap" },
+		{ 0x12340010, 8, "the upper 32 bits of the address are missing" },
+		{ 0x12341000, 8, "they do not overlap" },
+		{ 0x100034127f0000, 8, "they do not overlap" },
+		{ 0x10003412007f0000, 8, "the bytes of the address are in reverse order" },
+	};
+	char text[WORDS_RELATION];
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		assert_string_equal(words_relation(&key, rows[i].addr, rows[i].length, text),
+				    rows[i].text);
 }

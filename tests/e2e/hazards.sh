@@ -22,7 +22,8 @@ has() { # rules program arguments...
 	local rules=$1
 	shift
 	rm -f "$t"
-	"$VERBATIM" record -q -o "$t" -- "$both" "$@" >"$tmp/out" 2>&1 || { cat "$tmp/out"; return 1; }
+	"$VERBATIM" record -q -o "$t" -- "$both" "$@" >"$tmp/out" 2>&1 ||
+		{ cat "$tmp/out"; return 1; }
 	is "hazards" "$(hazards_of "$t" | xargs)" "$rules"
 }
 
