@@ -382,7 +382,7 @@ TEST(the_buffers_are_posted_again)
 	story_finds_nothing(&s);
 }
 
-/* A queue pair in RTS is destroyed with a send that has @flags; before that a poll, or an answer. */
+/* A queue pair in RTS is destroyed with a send that has @flags; a poll or an answer before. */
 static uint64_t destroyed_with(uint32_t flags, bool polled, bool answered)
 {
 	struct story s;
