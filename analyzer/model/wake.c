@@ -36,9 +36,9 @@ int wake_made(struct life *cq, bool channel)
 
 void wake_armed(struct life *cq, const struct trace_event *event)
 {
-	/* armed for solicited events only, other completions cause no event */
-	if (!cq || !cq->wake || event->notify->ret || event->notify->solicited_only)
+	if (!cq || !cq->wake || event->notify->ret)
 		return;
+	cq->wake->solicited = event->notify->solicited_only;
 	cq->wake->armed = moment_with(event, VERB_req_notify_cq);
 	cq->wake->is_armed = true;
 }
@@ -64,7 +64,8 @@ static bool is_received(const struct queue_request *request)
 }
 
 /* A send of @qp is done: its receive is in the CQ of the other end. */
-static void note_arrival(struct model *model, const struct trace_event *event, struct life *qp)
+static void note_arrival(struct model *model, const struct trace_event *event, struct life *qp,
+			 bool solicited)
 {
 	struct peer *other = qp->peer ? peer_other(&model->peers, qp->peer) : NULL;
 	struct life *there = other ? other->life : NULL;
@@ -76,6 +77,7 @@ static void note_arrival(struct model *model, const struct trace_event *event, s
 	wake = wake_of(model, there);
 	if (there->arrived++ < there->taken || !wake)
 		return;
+	wake->asked = solicited + (wake->lying ? wake->asked : 0);
 	if (!wake->lying++)
 		wake->since = event->time + peer_slack(&model->peers, qp->process, there->process);
 }
@@ -89,7 +91,7 @@ void wake_complete(struct model *model, const struct trace_event *event, const s
 		return;
 	if (!(wc->opcode & ABI_WC_RECV)) {
 		if (is_received(request))
-			note_arrival(model, event, qp);
+			note_arrival(model, event, qp, request->flags & ABI_SEND_SOLICITED);
 		return;
 	}
 	if (qp->taken++ >= qp->arrived)
@@ -134,7 +136,7 @@ static void look_at_cq(struct model *model, const struct waiting *waiting, const
 	struct model_wait wait = { .cq = cq, .wake = wake, .at = waiting->at, .to = time };
 
 	if (!wake || !wake->is_armed || wake->lying < (cq == got ? 2 : 1) ||
-	    wake->armed.time > time)
+	    wake->armed.time > time || (wake->solicited && wake->asked))
 		return;
 	wait.from = waiting->at.time > wake->since ? waiting->at.time : wake->since;
 	if (wake->armed.time > wait.from)

@@ -17,7 +17,9 @@ struct queue_request;
 struct wake {
 	struct moment armed, polled; /* the last known arming and poll; id 0:0: none */
 	bool is_armed;               /* and no event was got since */
+	bool solicited;              /* armed for solicited events only */
 	uint64_t lying;              /* completions */
+	uint64_t asked;              /* completions of solicited messages, since the CQ was empty */
 	/* when the first of them arrived, or remained after the last poll */
 	int64_t since;
 };

@@ -122,7 +122,12 @@ static void describe_order(const struct wake *wake, char *text, size_t size)
 
 	event_id_text(wake->armed.id, armed);
 	event_id_text(wake->polled.id, polled);
-	if (!wake->polled.id.thread)
+	if (wake->solicited)
+		snprintf(text, size,
+			 "armed at %s for solicited events only, and the peer sent these without "
+			 "IBV_SEND_SOLICITED",
+			 armed);
+	else if (!wake->polled.id.thread)
 		snprintf(text, size, "armed at %s, but none of its completions was polled", armed);
 	else if (wake->polled.time < wake->armed.time)
 		snprintf(text, size, "armed at %s, after its last poll at %s", armed, polled);
@@ -136,11 +141,13 @@ void compl_004(struct check *check, const struct model_wait *wait)
 {
 	char when[32], order[128];
 	struct finding *finding;
+	uint64_t key;
 
 	if (check->findings->blind)
 		return;
-	finding = findings_add(check->findings, RULE_COMPL_004,
-			       findings_key(wait->at.verb, wait->at.stack, wait->at.process));
+	key = findings_key(wait->at.verb, wait->at.stack, wait->at.process);
+	finding = wait->wake->solicited ? findings_add_hazard(check->findings, RULE_COMPL_004, key)
+					: findings_add(check->findings, RULE_COMPL_004, key);
 	if (!finding)
 		return;
 	finding_at(finding, &wait->at);
@@ -153,6 +160,10 @@ void compl_004(struct check *check, const struct model_wait *wait)
 		     wait->wake->lying, wait->wake->lying == 1 ? "" : "s", wait->cq->name,
 		     judge_span(wait->to - wait->from, when), verb_infos[wait->at.verb].name,
 		     wait->cq->name, order);
+	if (wait->wake->solicited)
+		finding_text(
+			&finding->breaks,
+			"no message with IBV_SEND_SOLICITED follows: the thread waits for ever");
 	finding_step(finding, "created", &wait->cq->created);
 	if (wait->wake->polled.id.thread)
 		finding_step(finding, "last polled", &wait->wake->polled);

@@ -23,6 +23,24 @@ static void send_one(struct story *s)
 	poll_as(s, IBV_WC_SUCCESS);
 }
 
+static void send_solicited(struct story *s)
+{
+	struct event_post *event = (struct event_post *)s->words;
+	struct event_wr *wr = (struct event_wr *)(event + 1);
+	struct event_sge *sge = (struct event_sge *)(wr + 1);
+
+	event->object = W(&ends[0].qp);
+	event->verb = VERB_post_send;
+	event->nwr = 1;
+	*wr = (struct event_wr){ .wr_id = 1,
+				 .opcode = IBV_WR_SEND,
+				 .flags = IBV_SEND_SIGNALED | IBV_SEND_SOLICITED,
+				 .nsge = 1 };
+	*sge = (struct event_sge){ AT, 8, ends[0].mr.lkey };
+	story_event(s, 0, EVENT_POST, (sizeof(*event) + sizeof(*wr) + sizeof(*sge)) / 8);
+	poll_as(s, IBV_WC_SUCCESS);
+}
+
 static void poll_receive(struct story *s, uint64_t wr_id)
 {
 	struct event_poll *event = (struct event_poll *)s->words;
@@ -65,6 +83,19 @@ static const char *lost_says(struct story *s)
 {
 	story_check(s, NULL);
 	return story_only(s, RULE_COMPL_004)->says;
+}
+
+/* A story that ends here with a hazard; its process was killed, which is bad by itself. */
+static void hazard_says(struct story *s, const char *text)
+{
+	const struct finding *f;
+
+	story_check(s, NULL);
+	f = story_only(s, RULE_COMPL_004);
+	assert_true(f->site->hazard);
+	if (!strstr(f->says, text))
+		fail_msg("no '%s' in: %s", text, f->says);
+	story_end(s);
 }
 
 TEST(a_message_comes_before_the_arming)
@@ -173,7 +204,49 @@ TEST(messages_that_are_not_solicited_give_no_event)
 	send_one(&s);
 	arm_cq(&s, 1);
 	wait_in_vain(&s);
+	hazard_says(
+		&s,
+		"for solicited events only, and the peer sent these without IBV_SEND_SOLICITED");
+}
+
+TEST(messages_that_are_not_solicited_come_while_it_waits)
+{
+	struct story s;
+
+	begin_wait(&s);
+	arm_cq(&s, 1);
+	wait_begins(&s);
+	send_one(&s);
+	s.now += SECOND;
+	story_exit(&s, PEER, SIGALRM_STATUS);
+	hazard_says(&s, "1 completion waited in cq1 for 1.00 s while");
+}
+
+/* The event of that one has come, or will. */
+TEST(one_message_is_solicited)
+{
+	struct story s;
+
+	begin_wait(&s);
+	send_one(&s);
+	send_solicited(&s);
+	arm_cq(&s, 1);
+	wait_in_vain(&s);
 	story_finds_nothing(&s);
+}
+
+/* What was polled does not count for what lies there now. */
+TEST(the_solicited_message_was_polled)
+{
+	struct story s;
+
+	begin_wait(&s);
+	send_solicited(&s);
+	poll_receive(&s, 0);
+	send_one(&s);
+	arm_cq(&s, 1);
+	wait_in_vain(&s);
+	hazard_says(&s, "for solicited events only");
 }
 
 TEST(it_did_not_wait_for_long)
