@@ -44,6 +44,11 @@ void cause_note_receives(struct noted *noted, const struct life *other)
 	if (!queue || queue->doubt || queue->outstanding)
 		return;
 	noted->empty = true;
+	noted->posted = queue->posted;
+	noted->last_posted = (struct moment){
+		.id = { queue->stats.last_thread, queue->stats.last_number },
+		.time = queue->stats.last_time,
+	};
 	noted->room = queue->limits.given ? queue->limits.given : queue->limits.asked;
 	noted->queue = queue->owner ? queue->owner->handle : 0;
 	noted->waiting = noted->queue != 0;
@@ -79,30 +84,51 @@ void cause_note_modify(const struct causes *causes, struct noted *noted,
 	noted->astray.told = (uint32_t)number;
 }
 
+/* "; all 64 receives were consumed, the last was posted at 2:34, 2.3 s before" */
+static void put_consumed(const struct noted *noted, char text[CAUSE_TEXT])
+{
+	char id[32], when[32], n[WORDS_COUNT];
+	int64_t before = noted->time - noted->last_posted.time;
+
+	text[0] = '\0';
+	if (!noted->posted)
+		return;
+	snprintf(text, CAUSE_TEXT, "; %s%s consumed, the last posted at %s, %s",
+		 words_count(noted->posted, "receive", n), noted->posted == 1 ? " was" : " were",
+		 event_id_text(noted->last_posted.id, id),
+		 before <= noted->slack ? "at about the same time" : words_span(before, when));
+	if (before > noted->slack)
+		snprintf(text + strlen(text), CAUSE_TEXT - strlen(text), " before");
+}
+
 static void put_receives(struct noted *noted)
 {
 	char room[32] = "", came[96] = "", id[32], when[32], retry[32] = "", timer[48] = "";
+	const char *which = noted->posted ? "next" : "first";
+	char consumed[CAUSE_TEXT];
+
+	put_consumed(noted, consumed);
 
 	if (noted->room)
 		snprintf(room, sizeof(room), " (0 of %u posted)", noted->room);
 	if (noted->receive.thread && noted->received - noted->time <= noted->slack)
 		snprintf(came, sizeof(came),
-			 "; its first receive, %s, was posted at about the "
-			 "same time",
+			 "; its %s receive, %s, was posted at about the same time", which,
 			 event_id_text(noted->receive, id));
 	else if (noted->receive.thread)
-		snprintf(came, sizeof(came), "; its first receive, %s, was posted %s later",
+		snprintf(came, sizeof(came), "; its %s receive, %s, was posted %s later", which,
 			 event_id_text(noted->receive, id),
 			 words_span(noted->received - noted->time, when));
 	else if (!noted->missed)
-		snprintf(came, sizeof(came), "; no receive was posted");
+		snprintf(came, sizeof(came), "; no %sreceive was posted",
+			 noted->posted ? "further " : "");
 	if (noted->rnr_retry >= 0)
 		snprintf(retry, sizeof(retry), "; rnr_retry %d", noted->rnr_retry);
 	if (noted->min_rnr_timer >= 0)
 		snprintf(timer, sizeof(timer), ", its min_rnr_timer %.2f ms",
 			 (double)answer_rnr_time((unsigned int)noted->min_rnr_timer) / 1e6);
-	cause_say(&noted->cause.peer, "its receive queue was empty%s%s%s%s", room, came, retry,
-		  timer);
+	cause_say(&noted->cause.peer, "its receive queue was empty%s%s%s%s%s", room, consumed, came,
+		  retry, timer);
 }
 
 /* "killed by SIGKILL", "its process had ended" */

@@ -456,6 +456,35 @@ TEST(a_peer_that_posted_its_receives_late)
 	story_end(&s);
 }
 
+static void poll_as_peer(struct story *s)
+{
+	struct event_poll *event = (struct event_poll *)s->words;
+	struct event_wc *wc = (struct event_wc *)(event + 1);
+
+	event->cq = W(&ends[1].cq);
+	event->ret = event->nwc = 1;
+	*wc = (struct event_wc){ .wr_id = 1, .opcode = IBV_WC_RECV, .qp_num = ends[1].qp.qp_num };
+	story_event(s, 1, EVENT_POLL, (sizeof(*event) + sizeof(*wc)) / 8);
+}
+
+/* It had one, which an earlier message took. */
+TEST(a_peer_whose_receives_were_consumed)
+{
+	struct story s;
+
+	begin_story(&s);
+	receive_as_peer(&s);
+	send_to_peer(&s, 0x10);
+	poll_as_peer(&s);
+	poll_as(&s, IBV_WC_SUCCESS);
+	send_to_peer(&s, 0x10);
+	poll_as(&s, IBV_WC_RNR_RETRY_EXC_ERR);
+	assert_non_null(strstr(only_cause(&s)->peer,
+			       "(0 of 8 posted); 1 receive was consumed, the last posted at 2:20, "
+			       "5000 ns before; no further receive was posted; rnr_retry 2"));
+	story_end(&s);
+}
+
 TEST(a_peer_that_failed_first)
 {
 	struct story s;
