@@ -56,7 +56,7 @@ static bool is_event(const struct moment *moment, struct event_id id)
 	return moment->id.thread == id.thread && moment->id.n == id.n;
 }
 
-static void tell_met(struct model *model, struct inside_met **at)
+static void report_met(struct model *model, struct inside_met **at)
 {
 	struct inside_met *met = *at;
 
@@ -82,7 +82,7 @@ void inside_returns(struct model *model, const struct trace_event *event)
 			continue;
 		}
 		(*met)->told.returned = event->call->end;
-		tell_met(model, met);
+		report_met(model, met);
 	}
 }
 
@@ -163,7 +163,7 @@ void inside_end(struct model *model, uint32_t process)
 		}
 		met->told.ended = find_end(model, &met->told.call);
 		if (process && met->told.ended > met->told.destroy.time) {
-			tell_met(model, at);
+			report_met(model, at);
 			continue;
 		}
 		*at = met->next;

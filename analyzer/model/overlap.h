@@ -25,13 +25,12 @@ struct overlap_pair {
 };
 
 struct overlaps {
-	struct overlap_pair filled; /* both are written to by the device */
-	struct overlap_pair
-		unfenced;           /* a READ or atomic, and a later request that sends its data */
-	struct overlap_pair resent; /* a send that may not be done, and a receive in its buffer */
-	uint64_t looked;            /* requests that were compared */
-	uint64_t first;             /* the address of the first that the device writes to */
-	bool apart;                 /* others had another address */
+	struct overlap_pair filled;   /* both are written to by the device */
+	struct overlap_pair unfenced; /* a READ or atomic, and a later send of its data */
+	struct overlap_pair resent;   /* a send that may not be done, a receive in its buffer */
+	uint64_t looked;              /* requests that were compared */
+	uint64_t first;               /* the address of the first that the device writes to */
+	bool apart;                   /* others had another address */
 };
 
 /* The last request of @queue has been pushed. */

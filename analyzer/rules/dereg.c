@@ -97,8 +97,8 @@ static bool count_request(void *arg, const struct queue *queue, const struct que
 	return false;
 }
 
-static void say_in_flight(struct finding *finding, const struct model_destroy *destroy,
-			  const struct in_flight *found)
+static void describe_in_flight(struct finding *finding, const struct model_destroy *destroy,
+			       const struct in_flight *found)
 {
 	const struct life *mr = destroy->object;
 	char name[64], place[TEXT], id[32], when[32];
@@ -116,8 +116,8 @@ static void say_in_flight(struct finding *finding, const struct model_destroy *d
 	finding_step(finding, "deregistered", &destroy->moment);
 }
 
-static void tell_hazard(struct check *check, const struct model_destroy *destroy,
-			const struct in_flight *found, const char *breaks)
+static void report_hazard(struct check *check, const struct model_destroy *destroy,
+			  const struct in_flight *found, const char *breaks)
 {
 	struct finding *finding;
 
@@ -126,7 +126,7 @@ static void tell_hazard(struct check *check, const struct model_destroy *destroy
 	finding = judge_destroy_hazard(check, RULE_MKEY_005, destroy);
 	if (!finding)
 		return;
-	say_in_flight(finding, destroy, found);
+	describe_in_flight(finding, destroy, found);
 	finding_text(&finding->breaks, "%s", breaks);
 }
 
@@ -157,17 +157,18 @@ void mkey_005(struct check *check, const struct model_destroy *destroy)
 	signalled = find_requests(check, destroy, key, is_signalled);
 	finding = signalled.n ? judge_destroy(check, RULE_MKEY_005, destroy) : NULL;
 	if (finding)
-		say_in_flight(finding, destroy, &signalled);
+		describe_in_flight(finding, destroy, &signalled);
 	if (signalled.n)
 		return;
 	unsignalled = find_requests(check, destroy, key, is_unsignalled);
-	tell_hazard(check, destroy, &unsignalled,
-		    "the device has not carried it out by then: it is unsignalled, and nothing "
-		    "was polled since that would tell");
+	report_hazard(check, destroy, &unsignalled,
+		      "the device has not carried it out by then: it is unsignalled, and nothing "
+		      "was polled since that would tell");
 	receives = find_requests(check, destroy, key, is_receive);
-	tell_hazard(check, destroy, &receives,
-		    "a message comes before the queue pair is destroyed or in ERR: it completes "
-		    "with IBV_WC_LOC_PROT_ERR, or lands in memory that is used for something else");
+	report_hazard(
+		check, destroy, &receives,
+		"a message comes before the queue pair is destroyed or in ERR: it completes "
+		"with IBV_WC_LOC_PROT_ERR, or lands in memory that is used for something else");
 }
 
 /* The dead region that made a receive fail: which of its elements, or -1. */

@@ -295,8 +295,8 @@ static bool may_fork(const struct fork_event *fork)
 		(fork->how && (!strcmp(fork->how, "system") || !strcmp(fork->how, "popen"))));
 }
 
-static void say_in_flight(struct finding *finding, const struct trace_event *fork,
-			  const struct in_flight *in_flight, const char *kernel)
+static void describe_in_flight(struct finding *finding, const struct trace_event *fork,
+			       const struct in_flight *in_flight, const char *kernel)
 {
 	struct moment forked = moment_of(fork);
 	struct moment posted = { .id = queue_id(&in_flight->first),
@@ -319,7 +319,7 @@ static void say_in_flight(struct finding *finding, const struct trace_event *for
  * Where the kernel copies, or fork support is on, it does no harm here. Receives do not count then:
  * a server that forks has some posted at all times.
  */
-static void tell_in_flight(struct check *check, const struct trace_event *fork)
+static void report_in_flight(struct check *check, const struct trace_event *fork)
 {
 	bool kept = model_fork_safety(check->model, fork->process) == FORK_KEPT;
 	struct in_flight in_flight = { .sends = true };
@@ -329,7 +329,7 @@ static void tell_in_flight(struct check *check, const struct trace_event *fork)
 	finding = in_flight.n ? place_fork(check, RULE_FORK_006, true, fork) : NULL;
 	if (!finding)
 		return;
-	say_in_flight(finding, fork, &in_flight, "");
+	describe_in_flight(finding, fork, &in_flight, "");
 	if (kept)
 		finding_text(&finding->breaks,
 			     "a buffer is not alone in its pages: fork support keeps these from "
@@ -350,15 +350,16 @@ void fork_006(struct check *check, const struct trace_event *fork)
 	if (!may_fork(fork->fork) || !model_pinned(check->model, fork->process)->regions)
 		return;
 	if (model_fork_safety(check->model, fork->process) != FORK_UNSAFE) {
-		tell_in_flight(check, fork);
+		report_in_flight(check, fork);
 		return;
 	}
 	queues_each(check->model, fork->process, count_request, &in_flight);
 	finding = in_flight.n ? add_fork(check, RULE_FORK_006, fork) : NULL;
 	if (finding)
-		say_in_flight(finding, fork, &in_flight,
-			      ": this kernel does not copy registered pages, and fork support is "
-			      "off");
+		describe_in_flight(
+			finding, fork, &in_flight,
+			": this kernel does not copy registered pages, and fork support is "
+			"off");
 }
 
 /* FORK-007: one finding for each process. */

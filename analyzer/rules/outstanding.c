@@ -147,7 +147,7 @@ void compl_002(struct check *check, const struct model_destroy *destroy)
 	finding_step(finding, "destroyed", &destroy->moment);
 }
 
-static void tell_lost(struct check *check, const struct lost_pool *pool, const char *name)
+static void report_lost(struct check *check, const struct lost_pool *pool, const char *name)
 {
 	const struct moment *moment = &pool->destroyed;
 	struct finding *finding;
@@ -179,7 +179,7 @@ void compl_002_pool(struct check *check, const struct model_destroy *destroy)
 		return;
 	pool = lost_of(check->model, mr->process, mr->number);
 	if (pool)
-		tell_lost(check, pool, mr->name);
+		report_lost(check, pool, mr->name);
 }
 
 void compl_002_end(struct check *check, const struct model_exit *end)
@@ -191,7 +191,7 @@ void compl_002_end(struct check *check, const struct model_exit *end)
 			keys_find_lkey(model_keys(check->model), end->process, 0, pool->lkey);
 		const struct object *mr = key ? trace_object(check->trace, key->object) : NULL;
 
-		tell_lost(check, pool, mr && mr->name ? mr->name : "a region");
+		report_lost(check, pool, mr && mr->name ? mr->name : "a region");
 	}
 }
 

@@ -42,8 +42,8 @@ static const char *name_request(int opcode, uint64_t wr_id, const struct moment 
 	return text;
 }
 
-static void say_pair(struct finding *finding, const struct life *life,
-		     const struct overlap_pair *pair, const char *how)
+static void describe_pair(struct finding *finding, const struct life *life,
+			  const struct overlap_pair *pair, const char *how)
 {
 	char name[64], earlier[96], later[96], bytes[32], others[64] = "";
 
@@ -59,7 +59,7 @@ static void say_pair(struct finding *finding, const struct life *life,
 		     others);
 }
 
-static void tell_filled(struct check *check, const struct life *life, const struct queue *queue)
+static void report_filled(struct check *check, const struct life *life, const struct queue *queue)
 {
 	const struct overlaps *overlaps = queue->overlaps;
 	struct finding *finding;
@@ -70,7 +70,7 @@ static void tell_filled(struct check *check, const struct life *life, const stru
 	finding = add_pair(check, RULE_MKEY_007, life, &overlaps->filled);
 	if (!finding)
 		return;
-	say_pair(finding, life, &overlaps->filled, "writes to the same");
+	describe_pair(finding, life, &overlaps->filled, "writes to the same");
 	if (queue->send)
 		finding_text(&finding->breaks, "the program uses what the first one has read");
 	else
@@ -78,7 +78,7 @@ static void tell_filled(struct check *check, const struct life *life, const stru
 			     "a second message comes before the first one has been read");
 }
 
-static void tell_resent(struct check *check, const struct life *life, const struct queue *queue)
+static void report_resent(struct check *check, const struct life *life, const struct queue *queue)
 {
 	const struct overlaps *overlaps = queue->overlaps;
 	struct finding *finding;
@@ -88,7 +88,7 @@ static void tell_resent(struct check *check, const struct life *life, const stru
 	finding = add_pair(check, RULE_MKEY_007, life, &overlaps->resent);
 	if (!finding)
 		return;
-	say_pair(finding, life, &overlaps->resent, "receives into");
+	describe_pair(finding, life, &overlaps->resent, "receives into");
 	finding_text(&finding->breaks,
 		     "a message comes before the send is complete: it is sent, or sent again, with "
 		     "the bytes of that message");
@@ -98,11 +98,11 @@ static void tell_resent(struct check *check, const struct life *life, const stru
 void mkey_007_overlap(struct check *check, const struct life *life)
 {
 	if (life->rq && life->rq->owner == life) {
-		tell_filled(check, life, life->rq);
-		tell_resent(check, life, life->rq);
+		report_filled(check, life, life->rq);
+		report_resent(check, life, life->rq);
 	}
 	if (life->sq)
-		tell_filled(check, life, life->sq);
+		report_filled(check, life, life->sq);
 }
 
 /* MKEY-009 */
@@ -116,7 +116,7 @@ void mkey_009(struct check *check, const struct life *life)
 	finding = add_pair(check, RULE_MKEY_009, life, &queue->overlaps->unfenced);
 	if (!finding)
 		return;
-	say_pair(finding, life, &queue->overlaps->unfenced, "sends");
+	describe_pair(finding, life, &queue->overlaps->unfenced, "sends");
 	finding_text(&finding->breaks,
 		     "the data of the earlier request comes later than the send leaves: without "
 		     "IBV_SEND_FENCE a device need not wait for it");

@@ -168,7 +168,7 @@ void queue_003_event(struct check *check, const struct trace_event *event)
 }
 
 /* The program ended before it posted one more. */
-static void tell_unsignalled(struct check *check, const struct model_strain *strain)
+static void report_unsignalled(struct check *check, const struct model_strain *strain)
 {
 	const struct queue *queue = strain->queue;
 	uint64_t room = strain->limit - queue->outstanding;
@@ -197,7 +197,7 @@ void queue_004(struct check *check, const struct model_strain *strain)
 	char name[64];
 
 	if (strain->kind == STRAIN_FULL)
-		tell_unsignalled(check, strain);
+		report_unsignalled(check, strain);
 	if (strain->kind != STRAIN_STUCK)
 		return;
 	finding = add_strain(check, RULE_QUEUE_004, strain);
