@@ -12,32 +12,19 @@
 #include "analyzer/rules/judge.h"
 
 enum {
-	LEAST = 10000,     /* posts, polls, events: fewer are over in a few milliseconds, */
-	FEW = 64,          /* but for those that take a part of the time: */
-	WORTH = 2,         /* percent of it, */
-	DOORBELL_NS = 100, /* if each takes this long: a write over PCIe, a completion */
-	MOST = 75,         /* percent of them: a program that does so as a rule */
-	DEEP = 16,         /* outstanding: one that waits for each has nothing to save */
-	HOT_CALLS = 16,    /* fewer are a queue pair that is connected late */
-	HOT_SHARE = 5,     /* percent of the time: the noise of two runs is about that */
-	EARLY_SHARE = 33,  /* the same, where less than HOT_POSTS were posted */
-	BRIEF_SENDS = 8,   /* for so many sends at most one region that is gone soon */
-	BURSTS = 16,       /* polls of QUEUE_BURST: fewer follow a stop of the program */
+	LEAST = 10000,    /* posts, polls, events: fewer are over in a few milliseconds */
+	MOST = 75,        /* percent of them: a program that does so as a rule */
+	DEEP = 16,        /* outstanding: one that waits for each has nothing to save */
+	HOT_CALLS = 16,   /* fewer are a queue pair that is connected late */
+	HOT_SHARE = 5,    /* percent of the time: the noise of two runs is about that */
+	EARLY_SHARE = 33, /* the same, where less than HOT_POSTS were posted */
+	BRIEF_SENDS = 8,  /* for so many sends at most one region that is gone soon */
+	BURSTS = 16,      /* polls of QUEUE_BURST: fewer follow a stop of the program */
 };
 
 static bool is_most(uint64_t part, uint64_t all)
 {
 	return all >= LEAST && part * 100 >= all * MOST;
-}
-
-/* Would @part of the @all requests of @queue save time, if they were fewer? */
-static bool is_worth(const struct queue *queue, uint64_t part, uint64_t all)
-{
-	int64_t time = queue->stats.last_time - queue->owner->created.time;
-
-	if (all >= LEAST || all < FEW || time <= 0)
-		return is_most(part, all);
-	return part * 100 >= all * MOST && part * DOORBELL_NS * 100 >= (uint64_t)time * WORTH;
 }
 
 /* A finding about the whole life of a queue or CQ. */
@@ -146,7 +133,7 @@ static void report_singles(struct check *check, const struct life *life, const s
 	struct finding *finding;
 	char name[64];
 
-	if (!is_worth(queue, stats->chased, stats->posts))
+	if (!is_most(stats->chased, stats->posts))
 		return;
 	finding =
 		add_life(check, RULE_PERF_002, life,
@@ -239,8 +226,8 @@ void perf_004(struct check *check, const struct life *life)
 	if (!queue)
 		return;
 	judge_name(life, name, sizeof(name));
-	if (queue->stats.signalled == queue->posted && queue->high >= DEEP &&
-	    is_worth(queue, queue->stats.signalled, queue->posted))
+	if (queue->posted >= LEAST && queue->stats.signalled == queue->posted &&
+	    queue->high >= DEEP)
 		report_signalled(check, life, name);
 	if (queue->stats.small >= LEAST && !queue->stats.small_inline)
 		report_small(check, life, name);

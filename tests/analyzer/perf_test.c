@@ -125,35 +125,6 @@ TEST(requests_are_posted_one_by_one)
 	story_tells(&s, RULE_PERF_002, "10500 of 12000 posts to the send queue");
 }
 
-/* 400 posts, 8 in a row, with @pause ns before the last 8. */
-static void post_few(struct story *s, uint64_t pause)
-{
-	begin_with(s, deep, deep);
-	for (uint64_t i = 0; i < 400; i += 8) {
-		s->now += i == 392 ? pause : 0;
-		for (uint64_t k = 0; k < 8; k++)
-			post_sends(s, i + k, 1, IBV_SEND_SIGNALED | IBV_SEND_INLINE);
-		poll_sends(s, i, 8);
-	}
-	end_well(s);
-}
-
-TEST(few_posts_that_take_a_part_of_the_time)
-{
-	struct story s;
-
-	post_few(&s, 0);
-	story_tells(&s, RULE_PERF_002, "350 of 400 posts to the send queue");
-}
-
-TEST(few_posts_in_a_long_time)
-{
-	struct story s;
-
-	post_few(&s, 1000000000);
-	story_finds_nothing(&s);
-}
-
 TEST(posts_are_shown_where_they_were_made)
 {
 	const struct finding *f;
