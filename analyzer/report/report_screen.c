@@ -38,6 +38,7 @@ enum {
 	ERRORS_SHOWN = 3,
 	CLOCKS_SHOWN = 3,
 	CAUSES_SHOWN = 3,
+	HAZARD_LINES = 4, /* of most hazards that are told in full */
 	TEXT = 512
 };
 
@@ -539,10 +540,9 @@ static uint32_t find_place(const struct finding *finding)
 	return stack;
 }
 
-static bool print_finding(struct screen *screen, struct text *t, const struct group *group,
-			  bool *told)
+/* "H QUEUE-004 unsignaled-run  1:67  53.8 ms   append (journal.c:52)" */
+static void put_finding(struct text *t, const struct report *report, const struct group *group)
 {
-	const struct report *report = screen->report;
 	const struct finding *finding = report->findings->all[group->first];
 	const struct rule *rule = &rules[finding->rule];
 	char id[32], when[32];
@@ -551,6 +551,31 @@ static bool print_finding(struct screen *screen, struct text *t, const struct gr
 		  event_id_text(finding->event, id), judge_span(finding->time, when));
 	put_place(t, report, find_place(finding));
 	put_times(t, finding->site->group ? 1 : group->count, group->nprocesses);
+}
+
+/*
+ * Many hazards: each has a line, and the first of those that break alike the condition. What
+ * happened is told below the screen.
+ */
+static bool print_hazard(struct screen *screen, struct text *t, const struct group *group,
+			 const char **breaks)
+{
+	const struct finding *finding = screen->report->findings->all[group->first];
+
+	put_finding(t, screen->report, group);
+	if (finding->breaks && (!*breaks || strcmp(*breaks, finding->breaks) != 0))
+		text_addf(t, "   breaks when %s", finding->breaks);
+	*breaks = finding->breaks;
+	return emit_text(screen, 2, t);
+}
+
+static bool print_finding(struct screen *screen, struct text *t, const struct group *group,
+			  bool *told)
+{
+	const struct report *report = screen->report;
+	const struct finding *finding = report->findings->all[group->first];
+
+	put_finding(t, report, group);
 	if (!emit_text(screen, 2, t))
 		return false;
 	sentence_finding(t, finding);
@@ -583,19 +608,46 @@ static void group_findings(const struct report *report, struct groups *groups)
 		}
 }
 
+/* The number of groups from @first on that are hazards. */
+static size_t count_hazards(const struct report *report, const struct groups *groups, size_t first)
+{
+	size_t n = 0;
+
+	for (size_t i = first; i < groups->n; i++)
+		n += report->findings->all[groups->all[i].first]->site->hazard;
+	return n;
+}
+
+static void print_groups(struct screen *screen, struct text *t, const struct groups *groups)
+{
+	const struct report *report = screen->report;
+	bool told[RULE_COUNT] = { false };
+	const char *breaks = NULL;
+	bool brief = false;
+	size_t shown = 0;
+
+	for (; shown < groups->n; shown++) {
+		const struct group *group = &groups->all[shown];
+		bool hazard = report->findings->all[group->first]->site->hazard;
+
+		if (hazard && !brief)
+			brief = count_hazards(report, groups, shown) * HAZARD_LINES > screen->left;
+		if (!(hazard && brief ? print_hazard(screen, t, group, &breaks)
+				      : print_finding(screen, t, group, told)))
+			break;
+	}
+	screen->kept = 0;
+	print_more(screen, t, groups->n - shown, "below");
+}
+
 static void print_findings(struct screen *screen)
 {
-	bool told[RULE_COUNT] = { false };
 	struct groups groups = { 0 };
 	struct text t = { 0 };
-	size_t shown = 0;
 
 	print_sums(screen);
 	group_findings(screen->report, &groups);
-	while (shown < groups.n && print_finding(screen, &t, &groups.all[shown], told))
-		shown++;
-	screen->kept = 0;
-	print_more(screen, &t, groups.n - shown, "below");
+	print_groups(screen, &t, &groups);
 	groups_fini(&groups);
 	text_fini(&t);
 }

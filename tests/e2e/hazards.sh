@@ -28,7 +28,19 @@ has() { # rules program arguments...
 	is "hazards" "$(hazards_of "$t" | xargs)" "$rules"
 }
 
+# All are told on the first screen: a few in full, many in a line or two each.
+on_the_screen() { # places, of which told in full, conditions
+	rm -f "$t"
+	"$VERBATIM" record -q -o "$t" -- build/tests/apps/hazards "$1" || return
+	"$VERBATIM" check "$t" 2>/dev/null | sed '24q;/^$/q' >"$tmp/out"
+	is "places" "$(grep -c '  H MKEY-005' "$tmp/out")" "$1" &&
+		is "told in full" "$(grep -c 'Breaks when' "$tmp/out")" "$2" &&
+		is "conditions" "$(tr -s '\n ' ' ' <"$tmp/out" | grep -io 'breaks when' | wc -l)" "$3"
+}
+
 try those_of_the_recordings_are_judged
+try "two hazards are told in full" on_the_screen 2 2 2
+try "eight hazards that break alike are told with their condition" on_the_screen 8 0 1
 for program in rc uc ud; do
 	try "ibv_${program}_pingpong has none" has "" ibv_${program}_pingpong -n 100
 done
