@@ -51,12 +51,12 @@ both() { # NAME
 }
 
 needs "$VERBATIM" "$apps/two_threads"
-messages=$(share 20000 60000)
+messages=$(share 30000 60000)
 run=("$apps/two_threads" $(share 80000 200000)); both "two threads"
 sides ibv_rc_pingpong -n $messages; both ibv_rc_pingpong
 sides ibv_rc_pingpong -n $((messages / 2)) -e; both "ibv_rc_pingpong -e"
 sides ibv_srq_pingpong -n $messages; both ibv_srq_pingpong
-sides ibv_ud_pingpong -n $messages; both ibv_ud_pingpong
-sides ib_send_bw -F -n $((messages * 5)); both ib_send_bw
-sides ib_send_lat -F -n $((messages * 2)); both ib_send_lat
+sides ibv_ud_pingpong -n $((messages * 4 / 3)); both ibv_ud_pingpong
+sides ib_send_bw -F -n $((messages * 4)); both ib_send_bw
+sides ib_send_lat -F -n $((messages * 4 / 3)); both ib_send_lat
 exit $failed
