@@ -540,7 +540,7 @@ static uint32_t find_place(const struct finding *finding)
 	return stack;
 }
 
-/* "H QUEUE-004 unsignaled-run  1:67  53.8 ms   append (journal.c:52)" */
+/* "H QUEUE-004 unsignaled-run  1:67  53.8 ms   put_record+0x79" */
 static void put_finding(struct text *t, const struct report *report, const struct group *group)
 {
 	const struct finding *finding = report->findings->all[group->first];
@@ -554,8 +554,8 @@ static void put_finding(struct text *t, const struct report *report, const struc
 }
 
 /*
- * Many hazards: each has a line, and the first of those that break alike the condition. What
- * happened is told below the screen.
+ * If there are many hazards, each has one line; the first of those that break alike also has the
+ * condition. What happened is below the screen.
  */
 static bool print_hazard(struct screen *screen, struct text *t, const struct group *group,
 			 const char **breaks)

@@ -3,7 +3,8 @@
 unset VERBATIM VERBATIM_SOFT_FABRIC VERBATIM_DEVICE VERBATIM_THREADS # as a user has them
 
 it_has_five_steps_and_fits_a_minute() {
-	BUILD=$root/$BUILD scripts/demo "$tmp/demo" >"$tmp/out" 2>&1 || { cat "$tmp/out"; return 1; }
+	BUILD=$root/$BUILD scripts/demo "$tmp/demo" >"$tmp/out" 2>&1 ||
+		{ cat "$tmp/out"; return 1; }
 	is steps "$(grep -c '^[1-5]/5  ' "$tmp/out")" 5 &&
 		is lines "$(($(wc -l <"$tmp/out") <= 110))" 1 &&
 		says "no divergence" "$tmp/out" && says "LIFE-001 use-after-destroy" "$tmp/out"

@@ -35,7 +35,8 @@ on_the_screen() { # places, of which told in full, conditions
 	"$VERBATIM" check "$t" 2>/dev/null | sed '24q;/^$/q' >"$tmp/out"
 	is "places" "$(grep -c '  H MKEY-005' "$tmp/out")" "$1" &&
 		is "told in full" "$(grep -c 'Breaks when' "$tmp/out")" "$2" &&
-		is "conditions" "$(tr -s '\n ' ' ' <"$tmp/out" | grep -io 'breaks when' | wc -l)" "$3"
+		is "conditions" "$(tr -s '\n ' ' ' <"$tmp/out" | grep -io 'breaks when' |
+			wc -l)" "$3"
 }
 
 try those_of_the_recordings_are_judged
