@@ -1,4 +1,4 @@
-# Each trace of the conformance set says the same when it is anonymised.
+# For each trace of the conformance set, commands print the same when it is anonymised.
 . tests/e2e/lib/try.sh
 . tests/e2e/lib/anonymised.sh
 for each in tests/conformance/soft/*.db tests/conformance/rxe/*.db; do

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Traces that ask for more memory or time than anybody has: each command ends, in bounds, with one
+# Traces that demand absurd amounts of memory or time: each command ends, within bounds, with one
 # sentence.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/e2e/lib/try.sh

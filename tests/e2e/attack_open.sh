@@ -1,4 +1,4 @@
-# Traces are opened that somebody else has made, or laid something beside.
+# Opening traces of another user, or with planted files beside them.
 . tests/e2e/lib/try.sh
 lay() { python3 "$root/tests/e2e/lib/journal.py" "$@"; }
 guest=$apps/guest
@@ -6,7 +6,7 @@ needs "$guest"
 commands="info dump stat sql unpack trim check replay emit export report bundle"
 cd "$tmp" || exit 1
 
-# a command that reads the trace $1, with all that it needs besides
+# a command that reads the trace $1, with its other arguments
 reads() { # trace command
 	case $2 in
 	sql) "$VERBATIM" sql "$1" 'SELECT count(*) FROM call' ;;
@@ -16,7 +16,7 @@ reads() { # trace command
 	esac
 }
 
-# Every command ends with 3 and one sentence of the file that is wrong, and leaves all as it was.
+# Every command ends with 3 and one sentence that names the bad file, and changes nothing.
 refused() { # trace pattern file...
 	local trace=$1 pattern=$2 each before status
 	shift 2
@@ -109,7 +109,7 @@ view_over_a_table_that_never_ends_is_refused() {
 		refused view.db "the view 'loss'"
 }
 
-# Each ends with 2 and one sentence, and everything is as it was.
+# Each ends with 2 and one sentence, and changes nothing.
 query_cannot_write_or_leave_the_trace() {
 	local query before status n=0
 	rm -rf asked && mkdir asked && cp u.db t.db asked/ && echo precious >asked/precious &&
@@ -203,7 +203,7 @@ extension_refuses_a_schema_that_is_not_ours() {
 		sqlite3 t.db ".load $libs/libverbatim-sqlite" "SELECT count(*) FROM wc" >out
 }
 
-# Rows that no recorder writes: 3, and one sentence of ours.
+# Rows that no recorder writes: status 3, and one sentence of ours.
 unpack_refuses_rows_that_cannot_be() {
 	local sql
 	for sql in "INSERT INTO chunk
@@ -216,7 +216,7 @@ unpack_refuses_rows_that_cannot_be() {
 	done
 }
 
-# With status 3 and one sentence, beside that of a slow recorder; what it prints goes to $to.
+# Status 3 and one sentence, beside that of a slow recorder; the output goes to $to.
 ends_by_its_deadline() { # command...
 	timeout 60 "$VERBATIM" "$@" 2>err >&"${to:-1}"; is $? 3 && says '--deadline' err &&
 		is "lines" "$(grep -vc 'made the program wait' err)" 1
@@ -231,7 +231,7 @@ query_that_never_ends_has_a_deadline() {
 				FROM call a, call b, call c, call d, call e, call f, call g, call h'
 }
 
-# who reads what it prints does not
+# the reader of its output does not read
 waiting_has_a_deadline() {
 	mkfifo full && exec 9<>full && head -c 65536 /dev/zero >&9 &&
 		to=9 ends_by_its_deadline dump --deadline 1s t.db
@@ -245,7 +245,7 @@ deadline_that_is_no_time_is_misuse() {
 	done
 }
 
-# two users: ours, and one who can write to the same directory
+# two users: ours, and another with write access to the same directory
 other=(setpriv --reuid 65533 --regid 65533 --clear-groups --inh-caps=-all)
 
 shared() { # name
@@ -269,7 +269,7 @@ foreign_wal_changes_nothing() {
 	refused shared/wal.db 'wal.db-wal belongs to another user' shared/wal.db-wal
 }
 
-# where a trace will be: root removes it, others choose another name
+# planted at the name of a future trace: root removes it, others choose another name
 recorder_writes_into_nothing_that_was_laid() {
 	shared other && mkdir -p -m 777 anybody && "${other[@]}" sh -c \
 		"umask 0; cd shared && echo laid >n.db-journal && echo laid >n.db-wal &&

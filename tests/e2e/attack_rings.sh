@@ -1,14 +1,13 @@
-# The memory and the time that recording takes of a program: rings, their budget, a recorder that
-# stands still.
+# Memory and time that recording costs a program: rings, their budget, a stopped recorder.
 . tests/e2e/lib/try.sh
 cd "$tmp" || exit 1
-unset VERBATIM_SESSIONS # shared memory counts as the program's, a file of a disk less so
+unset VERBATIM_SESSIONS # shared memory is charged to the program, files on disk less so
 
 tidy() { rm -f "$tmp"/*.db "$tmp"/out "$tmp"/err "$tmp"/counts; }
 ask() { "$VERBATIM" sql "${2:-t.db}" "$1"; }
 value() { ask "SELECT value FROM meta WHERE key = '$1'"; }
 
-# A memory cgroup of 100 MB in $group, v1 or v2; 1: none can be made here, $why says it.
+# A memory cgroup of 100 MB in $group, v1 or v2; 1: it cannot be created, for the reason $why.
 group=
 make_group() {
 	local v1 v2 here
@@ -31,7 +30,7 @@ make_group() {
 
 trap '[ -n "$group" ] && rmdir "$group"; rm -rf "$tmp"' EXIT
 
-# The program alone is in the group, and gets there before its first verb.
+# Only the program is in the group, and joins it before its first verb.
 limited() { "$VERBATIM" record -q -d soft "$@"; }
 in_group='echo $$ >"$0/cgroup.procs" && exec "$@"'
 
@@ -57,7 +56,7 @@ rings_that_stay_small_are_told() {
 threads_without_a_ring_are_told() {
 	"$VERBATIM" record -q -d soft --ring-budget 1M -o t.db "$apps/threads" service 50 2>err
 	is $? 0 || return
-	# 29 of 36 KiB fit, or fewer and wider ones
+	# 29 rings of 36 KiB fit, or fewer larger ones
 	local told='threads were not recorded: the rings of their process are limited to 1.05 MB'
 	grep -q "$told (--ring-budget allows more)" err || { cat err; return 1; }
 	local n=$(value withheld_threads)
@@ -71,7 +70,7 @@ threads_without_a_ring_are_told() {
 number() { od -An -tu8 -j"$1" -N8 counts | tr -d ' '; }
 posted() { [ "$(number 8)" -gt "$1" ]; }
 
-# Rings are full after 3,000 events; what comes then has nobody to wait for.
+# Rings are full after 3,000 events; later events have no recorder to wait for.
 program_goes_on_when_its_recorder_is_stopped() {
 	"$VERBATIM" record -q -d soft --max-wait 100ms --ring-size 256k -o t.db \
 		"$apps/loop" counts 2>err & local pid=$! n
@@ -87,10 +86,10 @@ program_goes_on_when_its_recorder_is_stopped() {
 		says 'LOST: .* did not fit' out
 }
 
-# Its program is in nanosleep(2).
+# The waiting program is in nanosleep(2).
 sleeps() { grep -q '^\(35\|230\) ' "/proc/$(pgrep -P "$1" loop)/syscall"; }
 
-# The same, but it comes back before the time is over.
+# The same, but the recorder continues before the time limit.
 nothing_is_lost_when_it_comes_back_in_time() {
 	"$VERBATIM" record -q -d soft --ring-size 256k --max-wait 1d -o t.db \
 		"$apps/loop" counts 2>err & local pid=$! n

@@ -1,12 +1,12 @@
-# A trace names files, which are looked into for names of functions: whatever they are, nothing
-# happens but that.
+# A trace names files, from which names of functions are read: whatever they are, reading has no
+# other effect.
 . tests/e2e/lib/try.sh
 needs "$apps/life_001" "$VERBATIM"
 bomb=$PWD/tests/e2e/bomb.py
 export PYTHONDONTWRITEBYTECODE=1
 cd "$tmp" || exit 1
 
-# The trace t.db with another path for the program.
+# The trace t.db with the path of the program replaced.
 names() {
 	cp t.db named.db && sqlite3 named.db "UPDATE module SET path = '$1' WHERE path LIKE '%/app'"
 }
@@ -31,20 +31,20 @@ a_packed_file_is_not_unpacked() {
 another_build_gives_no_names() {
 	cp "$apps/life_002" other && names "$tmp/other" && checked 'other+0x.*(binary changed)'
 }
-# 2 GiB in 2 MB; the symbol table is still there
+# 2 GiB in 2 MB; the symbol table still exists
 unpacked_debug_information_is_bounded() {
-	local -x ASAN_OPTIONS=${ASAN_OPTIONS:-}:allocator_may_return_null=1 # as malloc() is without
+	local -x ASAN_OPTIONS=${ASAN_OPTIONS:-}:allocator_may_return_null=1 # as without it
 	python3 "$bomb" make app bomb $((2 << 30)) && names "$tmp/bomb" &&
 		python3 "$bomb" run $((1 << 30)) "$VERBATIM" check named.db >out &&
 		says 'main+0x' out
 }
-# a path in the file itself, of what dwz took out of it
+# a path in the file itself, to the part that dwz moved out of it
 paths_in_a_file_are_not_followed() {
 	mkfifo alt && printf '%s\0aaaaaaaaaaaaaaaaaaaa' "$tmp/alt" >link &&
 		objcopy --add-section .gnu_debugaltlink=link app linked &&
 		stays_readable linked 'main+0x.*life_001.c:'
 }
-# debug information is asked for by build id, from nobody
+# no server is asked for debug information by build id
 no_server_is_asked() {
 	strip -o bare app && next_port || return
 	python3 "$bomb" listen $port asked & local pid=$!

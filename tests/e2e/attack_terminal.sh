@@ -1,4 +1,5 @@
-# What a trace, a recorded program or a file is called reaches the terminal as text, whatever it is.
+# Names from a trace, a recorded program or a file reach the terminal as text, whatever they
+# contain.
 . tests/e2e/lib/try.sh
 needs "$apps/hostile" "$VERBATIM"
 look=$PWD/tests/e2e/terminal.py
@@ -7,7 +8,7 @@ export PYTHONDONTWRITEBYTECODE=1
 cd "$tmp" || exit 1
 
 look() { python3 "$look" "$@"; }
-# a line of ours is what it was, nothing else comes
+# our line is unchanged, and nothing else is printed
 is_clean() {
 	! LC_ALL=C grep -n $'[\001-\011\013-\037\177]' "$1" && ! grep -n '^FORGED' "$1" &&
 		iconv -f utf-8 -t utf-8 "$1" >/dev/null
@@ -19,14 +20,14 @@ recorded_under_any_name() {
 	is_clean said && says 'process 1 (e\\x1b\]0;x' said && says 'thread 2 (\\x1b\]0;x' said &&
 		says 'evil\\x1b\]0;x\\x07\\x0a\\x1b\[2J.c:' said
 }
-# by the symbol table, where there is no debug information
+# by the symbol table, if there is no debug information
 functions_of_any_name() {
 	objcopy --strip-debug --redefine-sym "fail_one=f$evil" "./$evil" "s$evil" || return
 	"$VERBATIM" record -q -o s.db "./s$evil" && "$VERBATIM" check s.db >out
 	is_clean out && says '    f*e\\x1b\]0;x.*FORGED.*+0x' out
 }
 commands_over_what_was_recorded() { look run "$VERBATIM" '\x1b]0;x' "$evil.db"; }
-commands_over_altered() { # names, json, raw, all; what is said then
+commands_over_altered() { # names, json, raw, all; expected text
 	look alter "$evil.db" altered.db "$1" && look run "$VERBATIM" "$2" altered.db
 }
 commands_with_names_of_any_kind() { look run "$VERBATIM" "unknown command 'a\\x1b]0;x"; }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What other users of the machine put into shared directories harms nobody. Two users: this one
-# (root) and 65533.
+# Files that other users put into shared directories do no harm. Two users: this one (root) and
+# 65533.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/e2e/lib/try.sh
 export VERBATIM_SESSIONS=$tmp/shared
@@ -10,7 +10,7 @@ other() { setpriv --reuid=65533 --regid=65533 --clear-groups "$@"; }
 record() { timeout 60 "$VERBATIM" record -q -o "$t" "$@" true 2>"$tmp/said"; }
 tidy() { rm -rf "$tmp"/shared/* "$tmp"/elsewhere; }
 
-# A session whose recorder was killed: $left. With "events" its program has called verbs.
+# A session whose recorder was killed: $left. With "events" its program called verbs.
 leave_session() {
 	local program=(cat) recorder
 	[ "${1-}" != events ] || program=("$apps/patient")

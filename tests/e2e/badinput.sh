@@ -1,4 +1,4 @@
-# What each command says, and how it ends, where its input is not what it should be.
+# The message and exit status of each command for invalid input.
 BUILD=${BUILD:-build}
 VERBATIM=${VERBATIM:-$PWD/$BUILD/verbatim}
 guest=$PWD/$BUILD/tests/apps/guest
@@ -12,7 +12,7 @@ for need in "$guest" "$loop" "$VERBATIM"; do
 	[ -x "$need" ] || { echo "not ok badinput: $need is not built"; exit 1; }
 done
 
-# expect NAME STATUS COMMAND...: ends so, with one to three lines on stderr, nothing on stdout
+# expect NAME STATUS COMMAND...: ends with STATUS, one to three lines on stderr, none on stdout
 expect() {
 	local name=$1 status=$2 got lines
 	shift 2
@@ -30,7 +30,7 @@ expect() {
 	fi
 }
 
-# A command that reads a trace, with all that it needs besides.
+# A command that reads a trace, with its other arguments.
 reads() {
 	local trace=$1
 	case $2 in
@@ -103,7 +103,7 @@ expect "sql: two formats" 2 "$VERBATIM" sql --csv --json good.db 'SELECT 1'
 expect "unpack: no output" 2 "$VERBATIM" unpack good.db
 expect "unpack: into itself" 2 "$VERBATIM" unpack -o good.db good.db
 
-# a key that is NULL: of another table, whose index has the same shape
+# a key that is NULL: from another table, whose index has the same shape
 cp good.db null.db
 sqlite3 null.db "CREATE TABLE s(a, b, c, d, e, f); INSERT INTO s VALUES(NULL, 1, 'qp', 'qp', 1, 1);
 	CREATE INDEX i ON s(a, b, c, d, e, f); PRAGMA writable_schema = ON;
@@ -112,7 +112,7 @@ sqlite3 null.db "CREATE TABLE s(a, b, c, d, e, f); INSERT INTO s VALUES(NULL, 1,
 	DELETE FROM sqlite_master WHERE name IN ('s', 'i')"
 expect "unpack: a row that no table takes" 3 "$VERBATIM" unpack -o unpacked.db null.db
 
-# what is in the way of a new trace
+# obstacles for a new trace
 intact() {
 	if [ "$(cat precious)" = precious ] && [ -L link.db ] &&
 		[ -d folder.db ]; then echo "ok badinput: $1 leaves what is in its way"
@@ -147,8 +147,8 @@ if grep -q 'File name too long' err &&
 else echo "not ok badinput: a path longer than SQLite's is said to be too long:" \
 	"$(cat err; ls "$deep")"; fi
 
-# killed in the middle: nothing has the name, and what is left is no trace, also when SQLite has
-# been at it first
+# killed in the middle: the name does not exist, and the remains are not a trace, even if SQLite
+# opened them first
 "$VERBATIM" record -q -o loop.db "$loop" counts 50000
 "$VERBATIM" unpack -o killed.db loop.db & pid=$!
 until [ "$(stat -c %s killed.db.part 2>/dev/null || echo 0)" -gt 1000000 ] ||
@@ -166,7 +166,7 @@ if "$VERBATIM" unpack -o killed.db good.db && [ ! -e killed.db.part ] &&
 	echo "ok badinput: what a killed unpack left is replaced"
 else echo "not ok badinput: what a killed unpack left is replaced: exit status $?"; fi
 
-# as somebody without rights
+# as an unprivileged user
 as_nobody=(setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all)
 if [ "$(id -u)" -ne 0 ] || ! "${as_nobody[@]}" true 2>/dev/null; then
 	echo "skip badinput: no permission: needs root to give up its rights"

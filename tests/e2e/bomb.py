@@ -27,7 +27,7 @@ def make(program, new, size):
         f.write(struct.pack('<IIQQ', 1, 0, size, 1) + packed(size))
     subprocess.check_call(['objcopy', '--remove-section', '.debug_str',
                            '--add-section', '.debug_str=section', program, new])
-    # objcopy has no word for SHF_COMPRESSED
+    # objcopy has no name for SHF_COMPRESSED
     with open(new, 'r+b') as f:
         data = f.read()
         shoff, = struct.unpack_from('<Q', data, 0x28)

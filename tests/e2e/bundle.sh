@@ -1,5 +1,5 @@
-# What leaves the machine: a bundle and what is listed of it, an anonymised trace and what is not in
-# it, bundles of strangers.
+# Data that leaves the machine: a bundle and its list, an anonymised trace and its omissions,
+# bundles of strangers.
 . tests/e2e/lib/try.sh
 . tests/e2e/lib/anonymised.sh
 cd "$tmp" || exit 1
@@ -7,7 +7,7 @@ needs "$apps/guest" "$apps/payload" "$VERBATIM"
 bundle() { "$VERBATIM" bundle "$@" >listed; }
 unbundle() { "$VERBATIM" unbundle "$@" >unpacked; }
 
-# refuses STATUS TEXT COMMAND...: one line on stderr that has TEXT, nothing made
+# refuses STATUS TEXT COMMAND...: one line on stderr that has TEXT, no file created
 refuses() {
 	local status=$1 text=$2 before after
 	shift 2
@@ -18,7 +18,7 @@ refuses() {
 		is "left" "$(diff <(echo "$before") <(echo "$after"))" ""
 }
 
-# A program of somebody's, in a place of theirs, with arguments, marks, payload, addresses.
+# A user's program, in a private folder, with arguments, marks, payload, addresses.
 secret=(zaphod betelgeuse beeblebrox heartofgold magrathea vogon.example)
 mkdir -p home/zaphod/betelgeuse
 cp "$apps/payload" home/zaphod/betelgeuse/beeblebrox
@@ -27,7 +27,7 @@ VERBATIM_LINGER=1m UCX_TLS=heartofgold "$VERBATIM" record -q --payload full -o t
 sqlite3 t.db "UPDATE meta SET value = 'magrathea' WHERE key = 'host';
 	UPDATE meta SET value = value || ' --to vogon.example' WHERE key = 'command'"
 
-# They are loaded by the commands that need them.
+# Only the commands that need them load them.
 libraries_that_cannot_be_loaded_are_named() {
 	mkdir no && : >no/libarchive.so.13 && : >no/libgnutls.so.30 &&
 		: >no/libbabeltrace2.so.0 && mkdir ctf && : >ctf/metadata || return
@@ -68,8 +68,8 @@ other_programs_unpack_it() {
 		is "$(diff -r t other)" ""
 }
 
-# Each place where a name may be: the tables, as they are packed and not, the page, the texts.
-looks_for() { # file with what is looked for, files...
+# Each place that may contain a name: the tables, packed and unpacked, the page, the texts.
+looks_for() { # file with the texts to find, files...
 	local list=$1 each
 	shift
 	while read -r each; do
@@ -87,7 +87,7 @@ identities() { # trace
 	"$VERBATIM" sql "$1" "SELECT DISTINCT printf('%016x', guid) FROM device WHERE guid <> 0"
 	"$VERBATIM" sql "$1" "SELECT DISTINCT ret FROM call WHERE verb = 'ibv_get_device_guid'"
 }
-texts_of() { # trace, to: all that there is to read
+texts_of() { # trace, to: all readable data
 	"$VERBATIM" unpack -o plain.db "$1" && strings -n 3 plain.db "$1" >"$2" &&
 		"$VERBATIM" dump --payload full "$1" >>"$2" && rm plain.db
 }
@@ -95,7 +95,7 @@ nothing_of_the_original_is_left() {
 	bundle -a -o a.bundle t.db && unbundle a.bundle && texts_of t.db was &&
 		texts_of a/trace.db became || return
 	identities t.db | sort -u >looked
-	for each in "${secret[@]}" "$(gids t.db | head -1)"; do # or nothing is shown below
+	for each in "${secret[@]}" "$(gids t.db | head -1)"; do # else the checks below show nothing
 		grep -qiF -e "$each" was || { echo "'$each' is not in the original"; return 1; }
 	done
 	echo "looked for: $(paste -sd' ' looked)"
@@ -110,7 +110,7 @@ nothing_of_the_original_is_left() {
 		says '</html>' a/report.html &&
 		is "doctor" "$(ls a/doctor.txt 2>&1 >out | wc -l)" 1
 }
-# rping's, which says whom it calls and what it sends first; its peers are elsewhere then.
+# rping's, which has the address of its peer and its first message; its peers are elsewhere then.
 addresses_of_connections_are_replaced() {
 	next_port
 	"$VERBATIM" record -q --payload full -o cm.db -- bash -c "
@@ -155,7 +155,7 @@ forged_bundles_are_refused() {
 	done < <(forge --list)
 	forge whole forged.bundle && unbundle forged.bundle && is "$(cat forged/trace.db)" "a trace"
 }
-# From no bytes at all it would be read for ever.
+# Reading an endless entry of no bytes would never end.
 holes_without_end_are_refused() {
 	forge endless holes.bundle &&
 		refuses 3 "is sparse" timeout 60 "$VERBATIM" unbundle -l holes.bundle

@@ -1,5 +1,5 @@
-# bundle_forge.py KIND FILE: a bundle that nobody should unpack, but for `whole`
-# bundle_forge.py --list: the kinds of those
+# bundle_forge.py KIND FILE: a bundle that must not be unpacked, except `whole` bundle_forge.py
+# --list: the kinds of those
 # bundle_forge.py begin FILE: one of 1 GiB, up to where they begin
 import hashlib
 import io
@@ -27,7 +27,7 @@ def manifest(*files, **more):
     return entry("manifest.json", json.dumps(text).encode())
 
 
-# Holes, as GNU tar has them: @size bytes, of which the last few are in the archive
+# Holes in the format of GNU tar: @size bytes, of which the archive has the last few
 def sparse(size):
     holes = {"GNU.sparse.name": "trace.db", "GNU.sparse.size": str(size),
              "GNU.sparse.map": f"{size - len(BYTES)},{len(BYTES)}"}

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Programs with one mistake each: the first screen names it, and is silent about the twin.
+# Programs with one mistake each: the first screen names it, and not for the correct twin.
 #
-# tests/cases/expected has what is said of each. They are compiled here, as their users would.
+# tests/cases/expected has the texts. They are compiled here, as their users would.
 . tests/e2e/lib/try.sh
 cases=$PWD/tests/cases
 cd "$tmp" || exit 1
@@ -18,7 +18,7 @@ common_parts() {
 		${CC:-cc} -g -c -o reports.o "$cases/reports/rep.c"
 }
 
-# The first screen of the recording of a program, in one line.
+# The first screen for the recording of a program, in one line.
 screen_of() { # folder/program-twin
 	local persona=$cases/${1%-*}.persona
 	compile "$1" || return

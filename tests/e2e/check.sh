@@ -1,4 +1,4 @@
-# verbatim check: each rule finds its program's mistake and is silent about its twin.
+# verbatim check: each rule finds the mistake of its program and is silent about the correct twin.
 . tests/e2e/lib/try.sh
 cd "$tmp" || exit 1
 
@@ -8,14 +8,14 @@ record_live() {
 	"$VERBATIM" record --memory --strict --check -q -o t.db -- "$@" >/dev/null 2>&1
 }
 report() { "$VERBATIM" check --format json t.db >t.json; }
-# report, and the exit status must be that
+# report, and the expected exit status
 ends() { local want=$1; report; is "exit $?" "exit $want"; }
 ask() { jq -r "$1" t.json; }
 
 program_of() { tr 'A-Z-' 'a-z_' <<<"$1"; }
 severity_of() { "$VERBATIM" explain | awk -v id="$1" '$1 == id { print $3 }'; }
 
-# A rule's program breaks that rule, and no other of its severity, live and later.
+# A rule's program breaks that rule, and no other of its severity, in live and later checks.
 finds() {
 	local severity=$(severity_of "$1")
 	local status=1
@@ -27,24 +27,24 @@ finds() {
 	same_as_live t.db
 }
 
-# The reports of all rules, at once: to begin to look takes longer than to look at one.
+# The reports of all rules, at once: starting the check takes longer than checking one.
 reports_are_valid_sarif() {
 	is "reports" "$(ls ./*.sarif | wc -l)" "$(wc -w <<<"$rules")" &&
 		"$root/tests/e2e/lib/sarif.py" ./*.sarif
 }
 
-# The same program without the mistake has no finding at all, and all rules were looked at.
+# The same program without the mistake has no finding, and all rules were checked.
 is_silent_about_the_twin() {
 	record_live "$apps/$(program_of "$1")" good || { echo "the twin failed"; return 1; }
 	ends 0 && is "$(ask '.findings | length')" 0 && is "$(ask '.not_checked[].because')" ""
 }
 
-# what, event, verb and innermost functions of each step
+# name, event, verb and innermost functions of each step
 steps() {
 	ask '.findings[0].steps[] | "\(.what) \(.verb) " + ([.stack[].function // "?"] | join("<"))'
 }
 
-# the events of the steps are what dump says they are
+# dump prints the same events as the steps
 events_are_what_they_are_called() {
 	local id verb
 	while read -r id verb; do
@@ -111,7 +111,7 @@ the_poll_of_an_error_has_its_stack() {
 	record "$apps/first_error" good && is "$("$VERBATIM" sql t.db "$errors")" ""
 }
 
-# of a program with more mistakes than it has room for
+# for a program with more mistakes than fit into it
 the_first_screen_has_24_lines() {
 	record "$apps/model_run" 1 60
 	"$VERBATIM" check t.db | sed '/^$/q' >screen
@@ -201,7 +201,7 @@ record_refused() {
 	VERBATIM_SOFT_FAULTS=faults record "$apps/no_fallback"
 }
 
-# A process with so few descriptors cannot open the programs, or start the reader of their symbols.
+# With so few descriptors a process cannot open the programs, or start the reader of their symbols.
 too_few_descriptors_are_called_so() {
 	local few told=0
 	record_refused
@@ -221,7 +221,7 @@ a_failure_that_programs_expect_may_be_the_end() {
 		says "wc_flags has .*IBV_WC_EX_WITH_TM_INFO.* beyond IBV_WC_STANDARD_FLAGS" out
 }
 
-# min_rnr_timer 0 is 655.36 ms; receives are there before each message.
+# min_rnr_timer 0 is 655.36 ms; receives are posted before each message.
 a_slow_way_is_no_rnr_stall() {
 	echo "opcode=SEND every=2 delay=650ms" >slow.faults
 	VERBATIM_SOFT_FAULTS=$PWD/slow.faults record "$apps/slow_way" send ||

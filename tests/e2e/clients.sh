@@ -1,8 +1,7 @@
-# Libraries above verbs on the software device, unmodified: UCX, Open MPI over
-# UCX and over its own openib, libfabric, qperf. Each may use the device only,
-# so that what works has gone through it. The list is run bare and recorded; an
-# argument chooses one of these. LONG=1 takes more messages, and all tests of qperf recorded, too:
-# each takes a second.
+# Libraries above verbs on the software device, unmodified: UCX, Open MPI over UCX and over its own
+# openib, libfabric, qperf. Each may use only that device, so whatever works has used it. The list
+# is run bare and recorded; an argument selects one of these. LONG=1 sends more messages, and runs
+# all tests of qperf recorded, too: each takes a second.
 . tests/e2e/lib/try.sh
 unset VERBATIM_DEVICE VERBATIM_SESSIONS # it is preloaded
 fabric=$(mktemp -d /dev/shm/verbatim-soft-clients.XXXXXX) || exit 1
@@ -10,7 +9,7 @@ trap 'rm -rf "$tmp" "$fabric"' EXIT
 export VERBATIM_SOFT_FABRIC=$fabric
 face=${1:-bare}
 preload=$libs/libverbatim-soft.so
-[ $face = recorded ] && preload=$LD_PRELOAD # as we ourselves are
+[ $face = recorded ] && preload=$LD_PRELOAD # as this script itself
 of="clients $face" messages=$(share 100 1000) transfers=$(share 30 100)
 
 # Start a server, wait until it listens, run its client; both must end well.
@@ -33,7 +32,7 @@ pair() { # server command... -- client command...
 	wait $pid || { echo "server: $(tail -1 "$tmp/server")"; return 1; }
 }
 
-# all iterations were done, and took some time
+# all iterations ran, and took some time
 ucx() { # transport, test, options
 	local tls=$1
 	shift
@@ -58,11 +57,9 @@ fabrics() { # provider, endpoint
 		[ "$(grep -c "=$transfers " "$tmp/client")" -ge 4 ]
 }
 
-# An end that reads of the other's disconnect before it polls destroys its QP with the last
-# message in
-# the CQ (rxm of libfabric 1.17, seen in a recording), and waits for that for ever: on a busy
-# machine,
-# after all transfers were checked. So it is these that count.
+# An end that reads the other's disconnect event before it polls destroys its QP with the last
+# message in the CQ (rxm of libfabric 1.17, seen in a recording), and waits for that message for
+# ever: on a busy machine, after all transfers were checked. So only the transfers count.
 fabrics_rdm() {
 	fabrics "verbs;ofi_rxm" rdm && return
 	grep -q "^1m .*=$transfers " "$tmp/client" && grep -q "^1m .*=$transfers " "$tmp/server"
@@ -75,7 +72,7 @@ qperf_is() { # tests
 }
 
 emptied() {
-	LD_PRELOAD=$preload ibv_devinfo >/dev/null # who was killed is swept by the next
+	LD_PRELOAD=$preload ibv_devinfo >/dev/null # the next process sweeps them
 	[ -z "$(ls -A "$fabric")" ] || { ls -A "$fabric"; return 1; }
 }
 
@@ -95,7 +92,7 @@ for each in rc_verbs ud_verbs; do
 done
 try "UCX rc_verbs put_lat" ucx rc_verbs put_lat -s 8 -d verbatim0:1 -x rc_verbs
 
-# It takes the GID of RoCE v2 with an IPv4 address, and looks at the kind of each datagram.
+# It selects the GID of RoCE v2 with an IPv4 address, and checks the type of each datagram.
 ucx_roce() { # transport, or all
 	local -x VERBATIM_SOFT_LINK=roce
 	ucx "$1" tag_lat -s 8
@@ -107,8 +104,8 @@ try "UCX on RoCE by its defaults" ucx_roce all
 mpicc -O2 -Wall -o "$tmp/mpi_check" tests/e2e/mpi_check.c
 try "Open MPI over UCX" mpi --mca pml ucx --mca osc ucx -x UCX_TLS=$rc,self -x \
 	UCX_NET_DEVICES=verbatim0:1
-# Of the device's parameters it would warn through mpirun, which once answered "Out of resource" and
-# hung.
+# It would send a warning about the device's parameters through mpirun, which once answered "Out of
+# resource" and hung.
 try "Open MPI over openib" mpi --mca pml ob1 --mca btl self,openib --mca btl_openib_allow_ib 1 \
 	--mca btl_openib_warn_no_device_params_found 0 --mca osc rdma
 
@@ -129,5 +126,5 @@ try "nothing is left behind" emptied
 
 [ $# -gt 0 ] && exit
 . tests/e2e/lib/recorded.sh
-# qperf deallocates its domain before it deregisters its memory; fabrics_rdm() may have to be ended
+# qperf deallocates its domain before it deregisters its memory; fabrics_rdm() may have to end it
 recorded_again "$0" "LIFE-00[34] .* qperf" "LIFE-004 .* fi_pingpong"

@@ -1,10 +1,10 @@
-# Two recordings whose clocks are set apart on purpose, put on one time line. The truth is what both
-# have: they count the same ticks, from a start and at a rate that each trace has (table meta).
+# Two recordings with deliberately different clocks, on one time line. The true relation is known:
+# both count the same ticks, with the start and rate that table meta of each trace has.
 . tests/e2e/lib/try.sh
 needs "$apps/far_end"
 cd "$tmp" || exit 1
 
-# Each end is recorded on its own: lib/both starts this for the server, and for the client.
+# Each end is recorded separately: lib/both starts this for the server, and for the client.
 cat >apart <<'END'
 #!/bin/bash
 last=${!#}
@@ -13,8 +13,8 @@ exec "$VERBATIM" record -q -o $t -- "$@"
 END
 chmod +x apart
 
-# How far a time is off at the begin and at the end of b.db, the error that is said, the drift that
-# is not there, the error that is said of it, and how far a clock without any drift is off at least.
+# The error of a time at the begin and at the end of b.db, the printed error, the error of the
+# drift, its printed error, and the least error of a clock without drift.
 cat >compare.py <<'END'
 import json, sqlite3, sys
 
@@ -41,7 +41,7 @@ assert 'drift' not in wanted or none > second['error'], 'a clock without drift w
 END
 
 away() { sqlite3 b.db "UPDATE meta SET value = 'another' WHERE key = 'recorder_boot'"; }
-are_on_one_line() { # seconds, ppm, "drift" where it must be found, program and arguments
+are_on_one_line() { # seconds, ppm, "drift" if it must be found, program and arguments
 	local seconds=$1 ppm=$2 what=$3
 	shift 3
 	rm -f a.db b.db

@@ -1,9 +1,10 @@
-# The calls of librdmacm, recorded: rping, ucmatose, ib_send_bw -R on the software device.
+# Recording calls of librdmacm: rping, ucmatose, ib_send_bw -R on the software device.
 . tests/e2e/lib/try.sh
 . tests/e2e/lib/anonymised.sh
 calls=$PWD/$BUILD/tests/apps/cm_calls
 
-# server ($1) and client ($2) recorded into one trace; the client is started until somebody listens
+# server ($1) and client ($2) recorded into one trace; the client is restarted until the server
+# listens
 record() {
 	rm -f "$t"
 	"$VERBATIM" record -q --device soft -o "$t" -- bash -c "
@@ -14,8 +15,8 @@ record() {
 		wait \$server" || { cat "$tmp/server" "$tmp/client"; return 1; }
 }
 
-# nothing that must not be: findings (but leaks: these programs have some), divergences, loss,
-# objects that nobody made, creations that nothing came of
+# nothing unexpected: no findings (except leaks, which these programs have), divergences, loss,
+# objects without creation, creations without an object
 is_sound() {
 	{ "$VERBATIM" check --mute LIFE-004,THREAD-002 "$t" &&
 		"$VERBATIM" replay --device soft "$t"; } >"$tmp/out" 2>&1 ||
@@ -28,7 +29,7 @@ is_sound() {
 			where what in ('cut', 'damaged', 'orphan')")" 0
 }
 
-# but rejections: the client may come before the server listens
+# except rejections: the client may connect before the server listens
 events() {
 	sql "select group_concat(e, ' ') from
 		(select distinct replace(json_extract(out, '$.event.event'), 'RDMA_CM_EVENT_', '') e
@@ -44,7 +45,7 @@ rping_is_recorded() {
 		anonymised_is_same "$t"
 }
 
-# rping opens no device: librdmacm does, and keeps it
+# rping opens no device: librdmacm does, and leaves it open
 contexts_of_librdmacm_are_no_leaks() {
 	"$VERBATIM" check "$t" >"$tmp/out"
 	! grep 'context[0-9]*, created by ibv_open_device(), still existed' "$tmp/out" &&
@@ -61,7 +62,7 @@ addresses_are_text() {
 		grep -q 'rdma_resolve_addr(cm_id[0-9]*, NULL, 127.0.0.1:7471, '
 }
 
-# the identifier that a request brought is the one that is accepted
+# the identifier of a connection request is the one that is accepted
 requests_make_identifiers() {
 	is "$(sql "select count(*) from call a join object o on o.id = a.object
 		join call g on g.thread = o.created_thread and g.n = o.created_n
@@ -69,7 +70,7 @@ requests_make_identifiers() {
 		and json_extract(g.out, '$.event.event') = 'RDMA_CM_EVENT_CONNECT_REQUEST'")" 1
 }
 
-# rdma_create_qp() makes its queue pair by ibv_create_qp(), which stays the verb that made it
+# rdma_create_qp() creates its queue pair by ibv_create_qp(), which remains the creating verb
 verbs_inside_stay_the_programs() {
 	is "$(sql "select count(*) >= 2 and count(*) = count(distinct o.process)
 		from object o join call c on c.thread = o.created_thread and c.n = o.created_n
@@ -98,7 +99,7 @@ datagrams_bring_a_queue_pair() {
 			and json_extract(out, '$.event.conn') is null")" 1
 }
 
-# what rdma_connect and rdma_reject were given: "hello", "no"
+# arguments of rdma_connect and rdma_reject: "hello", "no"
 given() { # --payload
 	rm -f "$t"
 	"$VERBATIM" record -q --payload "$1" --device soft -o "$t" -- "$calls" >"$tmp/recorded" &&
@@ -119,7 +120,7 @@ private_data_is_what_payload_says() {
 			$'{"length":5,HASH}\n{"length":2,HASH}'
 }
 
-# what comes with events, too: rping sends its greeting both ways
+# private data of events, too: rping sends its greeting both ways
 private_data_of_events_is_as_long_as_it_was() {
 	record "rping -s -C 2 -a 127.0.0.1 -p 7471" \
 		"rping -c -C 2 -a 127.0.0.1 -p 7471" && is_sound &&

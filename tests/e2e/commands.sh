@@ -1,10 +1,10 @@
-# What the commands print of a trace that is known.
+# Output of the commands for a known trace.
 . tests/e2e/lib/try.sh
 guest=$apps/guest
 cd "$tmp" || exit 1
 needs "$guest" "$VERBATIM"
 
-# These bring twenty more, which take longer to load than most commands take otherwise.
+# These need twenty more libraries, which take longer to load than most commands run.
 libraries_that_few_commands_need_are_not_loaded() {
 	is "$(ldd "$VERBATIM" | grep -E 'gnutls|archive|babeltrace|glib|libxml')" ""
 }
@@ -50,7 +50,7 @@ dump_names_keys_of_regions_that_are_gone() {
 	"$VERBATIM" record -q --device soft -o keys.db "$apps/mkey_004" bad || return
 	dump keys.db | grep -qE 'rkey=0x[0-9a-f]+<mr2, deregistered [0-9.]+ [mun]s before>'
 }
-# Where it is installed, to unpack it takes ten times as long as all else.
+# If it is installed, unpacking it takes ten times as long as everything else.
 debug_information_of_libc_is_left_alone_for_the_start_of_main() {
 	dump --stacks t.db >stacks && grep -q main stacks || return
 	! grep -m 3 '__libc_start[^<]*\.[ch]:' stacks
@@ -76,13 +76,13 @@ dump_of_a_time() {
 dump_before_the_beginning_is_empty() {
 	is "$(dump --to 0 t.db | wc -l)" 0 && is "$(dump --to 0.000000001 t.db | wc -l)" 0
 }
-# as long as a dump of all, whatever the number of objects
+# as long as a dump of everything, whatever the number of objects
 dump_of_an_object_among_many_is_quick() {
 	"$VERBATIM" record -q --device soft -o many.db "$guest" calls 20000 &&
 		is "$(timeout 20 "$VERBATIM" dump --object pd7 many.db | wc -l)" 2
 }
 dump_of_failures_is_empty_where_nothing_failed() { is "$(dump --failed t.db)" ""; }
-# of eight writes the second fails, and six are flushed, each polled alone
+# the second of eight writes fails, and six are flushed, each polled alone
 dump_of_a_run_of_flushes_is_one_line() {
 	local flush=IBV_WC_WR_FLUSH_ERR
 	"$VERBATIM" record -q --device soft -o many.db "$apps/first_error" bad 8
@@ -157,7 +157,7 @@ sql_prints_all_of_a_blob_and_of_a_text() {
 ' "i": 9e999, "j": -9e999}]'
 }
 
-# a program calls itself what it likes
+# a program may give itself any name
 texts_of_a_program_stay_on_their_line() {
 	local odd=$'x\ny\e[31mz\xff' command
 	"$VERBATIM" record -q --device soft -o odd.db bash -c \
@@ -193,7 +193,7 @@ unpacked_trace_reads_the_same() {
 }
 unpacked_trace_is_read_by_any_sqlite() { is "$(sqlite3 u.db 'SELECT count(*) FROM wc')" 400; }
 
-# What an option does begins in one column, and no line is longer than a page is wide.
+# Descriptions of options begin in one column, and no line is wider than a page.
 help_is_in_columns() {
 	local c
 	for c in $("$VERBATIM" --help | awk '/^  [a-z]/ { print $1 }'); do

@@ -1,5 +1,5 @@
-# What is made from the rows of the options: bash's completion, the lists of the manual pages; and
-# what `make install` puts where.
+# Files generated from the rows of the options: completion for bash, lists in the manual pages; and
+# the files that `make install` installs.
 . tests/e2e/lib/try.sh
 needs "$VERBATIM"
 repository=$PWD
@@ -8,7 +8,7 @@ touch one.db two.db notes.txt 'with space.db'
 mkdir traces
 . "$libs/completion/verbatim"
 
-# completes WORDS... : what the last word may become, in one line, sorted
+# completes WORDS... : the completions of the last word, in one line, sorted
 completes() {
 	COMP_WORDS=(verbatim "$@") COMP_CWORD=$# COMPREPLY=()
 	_verbatim

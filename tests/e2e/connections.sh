@@ -1,5 +1,5 @@
-# Tables `connection` and `queue`: all that ask which queue pair talks to which, and which queues it
-# uses, get the same answer.
+# Tables `connection` and `queue`: all commands agree on which queue pairs are connected, and which
+# queues they use.
 . tests/e2e/lib/try.sh
 needs "$apps/far_end"
 cd "$tmp" || exit 1
@@ -11,7 +11,7 @@ queues="SELECT thread, n, process, since, until, object, side, cq, srq, asked, g
 mutual="SELECT DISTINCT qp, peer FROM connection WHERE known = 'both' ORDER BY 1, 2"
 query() { "$VERBATIM" sql "$@"; }
 
-# The tables in the file are what a reader computes where the file has none.
+# A reader computes the same tables for a file without them.
 stored_is_computed() { # trace, connections
 	local stored
 	stored=$(query "$1" "$rows") && is "rows of $1" "$(grep -c . <<<"$stored")" "$2" || return
@@ -23,9 +23,9 @@ stored_is_computed() { # trace, connections
 		is "queues of $1" "$(query "$1" "SELECT count(*) > 0 FROM queue")" 1
 }
 
-# What check takes for peers, on other grounds: the state of the two at a moment; and for queues.
+# Peers according to check, which decides by the states of the two at a moment; and queues.
 check_agrees() { # trace
-	# of one made by ibv_open_qp() the depths are not known, which it takes for 0
+	# depths of a queue pair from ibv_open_qp() are unknown; it treats them as 0
 	is "queues of $1" "$(query "$1" "SELECT s.object, s.cq, r.cq, r.srq, coalesce(s.given, 0),
 			iif(r.srq IS NULL, coalesce(r.given, 0), NULL)
 			FROM queue s JOIN queue r USING (object)
@@ -49,7 +49,7 @@ emit_agrees() {
 			FROM connection c JOIN object o ON o.id = c.peer" | sort)"
 }
 
-# The number of a queue pair at an address that is not its own is another's.
+# A queue pair number at another address belongs to another queue pair.
 emit_minds_the_address() {
 	"$VERBATIM" unpack -o altered.db t.db && sqlite3 altered.db "UPDATE call
 		SET args = json_set(args, '\$.attr.ah_attr.dlid', 999)

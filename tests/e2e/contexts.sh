@@ -1,4 +1,5 @@
-# Verbs in places where a recorder could wait for itself, and whether their stacks are right there.
+# Verbs in places where a recorder could deadlock with itself, and whether their stacks are correct
+# there.
 . tests/e2e/lib/try.sh
 
 record() { rm -f "$t"; timeout 60 "$VERBATIM" record -q -o "$t" -- "$@"; }
@@ -7,7 +8,7 @@ record() { rm -f "$t"; timeout 60 "$VERBATIM" record -q -o "$t" -- "$@"; }
 gcc -g -shared -fPIC -o "$tmp/hook.so" tests/e2e/contexts/hook.c || exit 1
 export LIBRARY=$tmp/hook.so
 
-# what it prints and how it ends is as without the recorder; each post has its place
+# output and exit status are as without the recorder; each post has its place
 is_as_ever() {
 	timeout 60 "$VERBATIM" run -- "$1" "$2" >"$tmp/plain" 2>&1 ||
 		{ cat "$tmp/plain"; return 1; }
@@ -23,8 +24,8 @@ for context in loader constructor handler exit fork dlopen; do
 	try $context is_as_ever "$apps/contexts" $context
 done
 
-# the same with ThreadSanitizer; the device makes its locks anew in a child, which looks like one
-# that is held
+# the same with ThreadSanitizer; the device re-creates its locks in a child, which looks like a held
+# lock
 gcc -g -O1 -I. -D_GNU_SOURCE -fsanitize=thread -o "$tmp/tsan" tests/apps/contexts.c -libverbs \
 	-ldl || exit 1
 for context in loader constructor exit fork dlopen; do
@@ -55,7 +56,7 @@ callers_alike_are_told_apart() {
 }
 try "callers that look alike are told apart" callers_alike_are_told_apart
 
-# 2 to 1201 levels: places are counted, and what is too much is said
+# 2 to 1201 levels: places are counted, and an excess is reported
 places_are_bounded() {
 	record "$apps/sites" 1200 || return
 	is "$(sql "SELECT count(*) FROM post")" 1206 &&
@@ -64,7 +65,7 @@ places_are_bounded() {
 }
 try "places are bounded and what is too much is told" places_are_bounded
 
-# no request was missed by that
+# no request was lost by that
 payload_needs_no_places() {
 	VERBATIM_PAYLOAD=full record "$apps/sites" 1200 message || return
 	is "$(sql "SELECT count(*) FROM coverage WHERE what = 'sites'")" 1 &&
@@ -80,7 +81,7 @@ for name in first second; do
 done
 export FIRST=$tmp/first.so SECOND=$tmp/second.so
 
-# how often a function is the one that called the verb, in the order of time
+# how often each function called the verb, in the order of time
 callers() {
 	local event
 	for event in $(sql "$1"); do functions "$event"; echo; done | grep -o "[a-z]*_from_[a-z]*" |

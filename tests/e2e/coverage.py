@@ -11,12 +11,12 @@ import re
 import sqlite3
 import sys
 
-# which the software device does not have; over a provider of its own in that test
+# which the software device does not have; that test has its own provider
 ELSEWHERE = {
     'ibv_wc_read_cvlan': 'tests/shim/trace/verbs/poll_ex_test.c',
     'ibv_wc_read_tm_info': 'tests/shim/trace/verbs/poll_ex_test.c',
 }
-# the software device makes no object that has it, so nobody can call it there
+# no object of the software device has it, so it cannot be called there
 NOT_THERE = {
     'ibv_wr_send_tso': 'no segmentation',
     'ibv_modify_flow_action_esp': 'makes no flow action',

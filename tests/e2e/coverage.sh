@@ -1,6 +1,5 @@
-# Every verb of the list, called by a program through the software device, lies
-# in the trace with the arguments that it had; docs/COVERAGE.md is the table.
-# COVERAGE=write makes that anew.
+# Every verb of the list, called by a program on the software device, is in the trace with its
+# arguments; docs/COVERAGE.md has the table. COVERAGE=write generates it again.
 . tests/e2e/lib/try.sh
 export VERBATIM_SOFT_LINK=roce
 
@@ -35,7 +34,7 @@ dump_tells_what_was_asked_for() {
 			from wc where status = 0')" ]
 }
 
-# as they are in the tables
+# as in the tables
 dump_tells_what_requests_have() {
 	"$VERBATIM" dump "$tmp/t.db" >"$tmp/named" &&
 		sed 's/<[a-z][^<>]*>//g' "$tmp/named" >"$tmp/dump" && # without names of keys
@@ -72,7 +71,7 @@ dump_of_failures_has_each() {
 		{ "$VERBATIM" dump --failed "$tmp/t.db"; return 1; }
 }
 
-# windows bound and keys invalidated in the batch are, here, too: its completions say so
+# windows bound and keys invalidated in the batch count, too: their completions show it
 built_is_replayed() {
 	"$VERBATIM" replay --device soft "$tmp/t.db" >"$tmp/replayed"
 	! grep -E \

@@ -1,4 +1,4 @@
-# A trace that is cut short, or lacks events, gives fewer findings and never wrong ones.
+# A trace that is truncated, or lacks events, gives fewer findings and never wrong ones.
 # CUTS_EACH=20 cuts each recording that often (LONG=1: twice), SEED=N at other places.
 . tests/e2e/lib/try.sh
 cd "$tmp" || exit 1
@@ -11,9 +11,9 @@ checked() { # directory with a recording
 		[ $? -le 1 ]; } 2>>err || { echo "failed: $(cat err)"; return 1; }
 }
 
-# The mistakes and their objects, and the facts that make the exit status 1; with "lost", what has
-# no name for lack of the event that made it, and errors that are now the first, are left out.
-told() { # what check said, end|lost
+# The mistakes and their objects, and the facts that make the exit status 1; with "lost", without
+# objects whose creation is missing and errors that are now the first.
+told() { # output of check, end|lost
 	jq -r --arg how "$2" '(.findings[] |
 			select(.severity == "error" or .severity == "warning") |
 			"\(.rule) \(.process) \(.object)"),
@@ -25,7 +25,7 @@ told() { # what check said, end|lost
 
 says_what_is_known() { rm -rf cut && cp -r whole cut && checked cut && mv t.json whole.json; }
 
-# A process that was cut may have been in a call, and is one that was killed.
+# A truncated process may have been in a call, and counts as killed.
 says_nothing_new() { # end|lost
 	local i new
 	told whole.json "$1" >known || return

@@ -1,10 +1,10 @@
-# verbatim diff: planted regressions are named with their place; the same program is no alarm.
+# verbatim diff: planted regressions are named with their place; the same program raises no alarm.
 . tests/e2e/lib/try.sh
 cd "$tmp" || exit 1
 
 runs() { local i; for i in 1 2 3; do
 	"$VERBATIM" record -q -o "$1$i.db" "$apps/regress" "$1" >out || return; done; }
-# three runs each, of which the first three are the same program
+# three runs each; the first three are the same program
 compare() {
 	"$VERBATIM" diff "$@" >text; status=$?
 	[ $status -le 1 ] || { cat text; return 1; }
@@ -19,7 +19,7 @@ regressions() {
 	select(.section == "structure") | "\(.what) \(.before) \(.after) \(.place)"' json |
 	sed 's/(regress\.c:[0-9]*, inlined)/(regress.c)/; s/(regress\.c:[0-9]*)/(regress.c)/' | sort
 }
-# NAME then what is to be said
+# NAME, then the expected text
 names_a_regression() {
 	against_base "$1" && is "$(regressions)" "$(printf '%s\n' "${@:2}" | sort)" &&
 		[ $(wc -L <text) -le 80 ] || { cat text; return 1; }
@@ -45,9 +45,9 @@ all_signalled() {
 	names_a_regression signal 'signalled 12.5 100 ibv_post_send, put_values (regress.c)'
 }
 
-# of a function that calls a verb at several lines, and from several
+# a function that calls a verb at several lines, and is called from several
 line_of() { awk -v mark="/* $1 */" 'index($0, mark) { print FNR }' "$root/tests/apps/moved.c"; }
-place_is() { # from, to, what changed, place
+place_is() { # from, to, changed value, place
 	json moved_$1.db moved_$2.db && is "$1 to $2" "$(jq -r --arg what "$3" \
 		'.changes[] | select(.what == $what) | .place' json | sed 's/, inlined)/)/g')" "$4"
 }
@@ -70,7 +70,7 @@ the_place_is_the_call_that_changed() {
 	[ $(wc -L <text) -le 80 ] || { cat text; return 1; }
 }
 
-# built without optimisation, from a source whose lines are others
+# built without optimisation, from a source with other lines
 a_program_that_was_built_again_compares() {
 	mkdir again_built && sed 's/^static void [pro]/\n\n&/' "$root/tests/apps/regress.c" \
 		>again_built/regress.c &&
@@ -83,7 +83,7 @@ a_program_that_was_built_again_compares() {
 			'signalled 12.5 100 ibv_post_send, put_values (regress.c)'
 }
 
-# the delay is of 5 us, and a busy machine may add to it
+# the delay is 5 us, and a busy machine may add to it
 five_microseconds_more_for_one_request_in_a_hundred() {
 	against_base delay && is "$(jq -r '.changes[] | select(.section == "shape") |
 			"\(.verdict) \(.what) \(.place) \(.before < 1) \(.after > 5)"' json |
@@ -92,8 +92,8 @@ five_microseconds_more_for_one_request_in_a_hundred() {
 		says 'new mode at [56][.0-9]* us to' text || { cat text; return 1; }
 }
 
-# pairs of runs, and three a side that were made in turn; times must differ by half, since the
-# machine may be another's meanwhile
+# pairs of runs, and three alternating runs a side; times must differ by half, since others may use
+# the machine meanwhile
 the_same_program_is_no_alarm() {
 	local i side
 	for i in 1 2 3; do
@@ -124,7 +124,7 @@ several_runs_give_times_with_their_bounds() {
 		.high_percent > 0] | length > 1 and all' json)" true
 }
 
-# what is worse by less is a change, and no regression
+# a smaller loss is a change, and not a regression
 threshold_decides() {
 	"$VERBATIM" diff --threshold 88 base1.db signal1.db >text && says 'signalled .*changed' text
 }

@@ -1,5 +1,5 @@
-# Programs that take verbs out of libibverbs by dlopen and dlsym, and those that use dlsym for
-# all else.
+# Programs that look up verbs of libibverbs by dlopen and dlsym, and programs that use dlsym for
+# other things.
 . tests/e2e/lib/try.sh
 app=$PWD/$BUILD/tests/apps/plugin
 verbs() {
@@ -34,7 +34,7 @@ ctypes_are_recorded() {
 	same python3 tests/e2e/dlopen/verbs.py && is "$(verbs)" "$called"
 }
 
-# what is meant by RTLD_NEXT depends on who asks: a library that stands before puts() and counts
+# RTLD_NEXT depends on the caller: a library that interposes puts() and counts
 next_means_next() {
 	gcc -shared -fPIC -o "$tmp/libbefore.so" tests/e2e/dlopen/before.c &&
 		gcc -o "$tmp/main" tests/e2e/dlopen/main.c -Wl,--no-as-needed -L"$tmp" -lbefore \
@@ -42,13 +42,13 @@ next_means_next() {
 		same "$tmp/main" && is "$(cat "$tmp/recorded")" "before: hello"
 }
 
-# many libraries, each opened and asked
+# many libraries, each opened and searched
 plugins_stay_as_they_are() {
 	same timeout 60 python3 tests/e2e/dlopen/many.py
 }
 
-# The library is unloaded as without us, and each call of its next load is recorded. One opened
-# for all, and one for its own alone, which no RTLD_NEXT finds.
+# The library is unloaded as without us, and each call after it is loaded again is recorded. One has
+# global scope, and one local scope, which no RTLD_NEXT finds.
 compile_plugs() {
 	gcc -o "$tmp/host" tests/e2e/dlopen/host.c -ldl &&
 		gcc -shared -fPIC -DCM -o "$tmp/cm.so" tests/e2e/dlopen/plug.c -lrdmacm &&
@@ -65,7 +65,7 @@ library_that_comes_and_goes_is_recorded() {
 		done
 	done
 }
-# rdma-core's own libibverbs, which the software device would stand before
+# rdma-core's own libibverbs, which the software device would interpose
 verbs_that_come_and_go_are_recorded() {
 	compile_plugs || return
 	for scope in "" global; do

@@ -1,9 +1,9 @@
 # verbatim doctor: this machine, and programs of each kind.
 . tests/e2e/lib/try.sh
-unset VERBATIM_SESSIONS VERBATIM_DEVICE # as on a machine that nothing is set on
+unset VERBATIM_SESSIONS VERBATIM_DEVICE # as on a machine without settings
 chmod 755 "$tmp"
 
-# doctor of $1 ends with status $2 and says $3 (a pattern of grep)
+# doctor of $1 ends with status $2 and prints $3 (a pattern of grep)
 says() {
 	local status
 	"$VERBATIM" doctor -- "$1" >"$tmp/out" 2>&1
@@ -18,7 +18,7 @@ int main(void) { FILE *f = fopen(\"$tmp/was_run\", \"w\"); return f ? fclose(f) 
 	gcc "$@" "$tmp/a.c"
 }
 
-# what stops on a machine is for it to say; that it says something of each must hold
+# the problems depend on the machine; but there must be a line for each check
 each_line_has_a_verdict() {
 	"$VERBATIM" doctor >"$tmp/out" 2>"$tmp/err"
 	local status=$?
@@ -68,7 +68,7 @@ fabric_that_others_may_enter_is_a_problem() {
 		VERBATIM_SOFT_FABRIC=$tmp/open says /bin/true 0 "ok *fabric.*$tmp/open"
 }
 
-# something else where the fabric's file should be
+# another kind of file in place of the fabric's
 fabric_that_is_no_file_is_said() {
 	local kind
 	for kind in "mkfifo @" "mkdir @" "mknod @ c 1 3"; do
@@ -90,7 +90,7 @@ static_program_is_a_problem() {
 static_pie_is_a_problem() {
 	compile -static-pie -o "$tmp/spie" && says "$tmp/spie" 1 'statically linked'
 }
-# the program, not what starts it in the PATH of lists
+# the program, not its starter in the PATH of lists
 direct_verbs_are_told() {
 	says "$(type -ap ib_write_bw | grep -v /quick/ | head -1)" 0 'linked with libmlx5.so.1'
 }

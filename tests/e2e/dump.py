@@ -10,12 +10,12 @@ import re
 import subprocess
 import sys
 
-# what the text says around values
+# the text around values
 PROSE = set('''of after it by is in bad_wr empty more flushed never returned deregistered
     before NULL process pid has ended exit killed signal child called no verb new program from
     here on runs a shell the recorder s own registered memory to byte bytes hash inner payload
     batch status thread begin end failed qp_num tm_info n u peer lkey'''.split())
-# core/wire/data.list: the text's name, the member's
+# core/wire/data.list: the name in the text, the name of the member
 LABELS = {'mw': 'bind_mw', 'mr': 'bind_mr', 'mw_access_flags': 'bind_access', 'addr': 'bind_addr',
           'length': 'bind_length', 'hdr': 'tso_hdr', 'hdr_sz': 'tso_hdr_sz', 'mss': 'tso_mss',
           'type': 'flush_type', 'level': 'flush_level', 'rkey': 'bind_rkey', 'tag': 'tm_tag',

@@ -1,4 +1,4 @@
-# verbatim dump: what it selects and how it shows it, against an account made another way.
+# verbatim dump: its selection and output, against an independent computation.
 . tests/e2e/lib/try.sh
 needs "$VERBATIM" "$apps/first_error" "$apps/every_verb"
 cd "$tmp" || exit 1
@@ -20,7 +20,7 @@ dump "$t" >all
 dump errors.db >errors
 "$VERBATIM" record -q -o verbs.db "$apps/every_verb" >/dev/null 2>&1
 
-around_is_a_window_of_the_whole() { # with the event in line N of all, C lines each way
+around_is_a_window_of_the_whole() { # with the event in line N of all, C lines before and after
 	local n=$1 c=$2 first id
 	id=$(sed -n "$n p" all | ids)
 	first=$((n > c ? n - c : 1))
@@ -78,7 +78,7 @@ a_status_and_a_wr_id_hold_of_one_completion() {
 	is "$(dump --status error --wr-id 0x65 errors.db)" "$(grep REM_ACCESS_ERR errors)" &&
 		is "$(dump --status error --wr-id 0x66 errors.db)" ""
 }
-# the first of them stands for all, unless one is asked for
+# the first of them stands for all, unless one is selected
 runs_of_flushes_stay_one_line() {
 	local flush=IBV_WC_WR_FLUSH_ERR id
 	is "$(dump --status wr_flush_err errors.db)" "$(grep $flush errors)" &&
@@ -141,7 +141,7 @@ names_are_beside_objects() {
 	post="jq -r 'select(.verb == \"ibv_post_send\").object_is'"
 	is "$(dump -y -f json -p 1 "$t" | eval "$post" | sort -u)" "$number, peer process 2 qp1"
 }
-# As reports, queries and trim have it.
+# As in reports, queries and trim.
 an_object_may_be_named_with_its_process() {
 	dump --object qp1 -p 2 "$t" >wanted && dump --object qp1/2 "$t" >got &&
 		is "$(cat got)" "$(cat wanted)" && says "ibv_modify_qp(qp1" got &&
@@ -155,7 +155,7 @@ nothing_outside_the_mask_of_a_query() {
 			'{"qp_state":"IBV_QPS_RTS"}'
 }
 
-on_terminal() { # columns, options of dump; without notes, such as that the recorder waited
+on_terminal() { # columns, options of dump; without notes, such as those of waits
 	local columns=$1
 	shift
 	env -u NO_COLOR TERM=xterm python3 "$root/tests/e2e/lib/on_terminal.py" "$columns" \

@@ -1,5 +1,5 @@
-# edges: what the software device does at the edges of what the manual says is what
-# tests/e2e/edges/answers.txt has, on both links. tests/hardware/edges.sh compares kernel devices.
+# edges: in corner cases of the manual the software device behaves as tests/e2e/edges/answers.txt
+# says, on both links. tests/hardware/edges.sh compares kernel devices.
 . tests/e2e/lib/try.sh
 needs "$apps/edges"
 

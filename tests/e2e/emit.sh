@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Make C programs from recordings: they build without a warning and do again what was recorded.
+# Make C programs from recordings: they build without a warning and repeat the recording.
 . tests/e2e/lib/try.sh
 export VERBATIM_QUIET=1
 cd "$tmp" || exit 1
@@ -12,7 +12,7 @@ record() {
 		{ echo "recording: $(tail -1 "$name.log")"; return 1; }
 }
 
-# emit NAME: its trace becomes a source, and that a program
+# emit NAME: turns its trace into a source, and builds that
 emit() {
 	"$VERBATIM" emit "$1.db" -o "$1.c" && builds "$1"
 }
@@ -26,7 +26,7 @@ builds() {
 # runs NAME: ends with 0, on the software device
 runs() { timeout 120 "$VERBATIM" run -- "./$1"; }
 
-# NAME LINES PROGRAM...: at most so many lines, in an order of events that is not the usual one
+# NAME LINES PROGRAM...: at most so many lines, for an unusual order of events
 becomes_a_program() {
 	local name=$1 most=$2 lines
 	shift 2
@@ -37,7 +37,7 @@ becomes_a_program() {
 	runs "$name"
 }
 
-# what the program is recorded to do has no finding that the original has not
+# a recording of the program has no finding that the original lacks
 is_checked_as() { # name
 	timeout 120 "$VERBATIM" record -o again.db -- "./$1" >again.log 2>&1 || return
 	local new
@@ -84,8 +84,8 @@ for each in "ib_send_lat" "ib_send_lat --use_old_post_send" "ib_send_bw -c UD" \
 	try "$each" becomes_a_program perf 3000 $each -F -n 200
 done
 
-# errors that were planted: two threads on one queue, keys, lengths, receivers that are not ready,
-# queue pairs that do not answer, flushes
+# planted errors: two threads on one queue, keys, lengths, receivers that are not ready, queue pairs
+# that do not respond, flushes
 record_errors() {
 	${CC:-cc} -o errors "$root/tests/replay/errors.c" -libverbs -lpthread &&
 		"$VERBATIM" record -o failures.db -- ./errors >errors.log 2>&1
@@ -102,7 +102,7 @@ for each in posts threads two_threads overlap faulted payload killed_peer shared
 	try "$each becomes a program" app_becomes_a_program $each
 done
 
-# what cannot be a program is refused, and no file is written
+# traces that cannot become a program are refused, and no file is written
 refuses() { # text, options of emit
 	local text=$1
 	shift
@@ -112,7 +112,7 @@ refuses() { # text, options of emit
 one_side_is_refused() {
 	record_both_sides -n 20 && refuses "the peer is not in the trace" t.db
 }
-# what the refusal tells: a replay makes that end
+# the advice of the refusal: a replay supplies that end
 one_side_and_a_made_end_are_a_program() {
 	"$VERBATIM" record -q -o made.db -- "$VERBATIM" replay t.db >made.log 2>&1 || return
 	emit made && runs made
@@ -155,7 +155,7 @@ names_in_the_trace_are_data() {
 			#error ??/' || char(27) WHERE key = 'command'" &&
 		emit named && ! grep -q $'\e' named.c
 }
-# numbers that no device has, and names that are not known here
+# numbers that no device has, and unknown names
 altered_arguments() { # SQL of the table call
 	"$VERBATIM" unpack -o arguments.db rc_pingpong.db && sqlite3 arguments.db "$1"
 }

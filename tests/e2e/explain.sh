@@ -34,7 +34,7 @@ a_number_is_a_status_and_tells_of_the_event() {
 	tells '^IBV_WC_RNR_RETRY_EXC_ERR (13), completion status' 13 &&
 		says 'asynchronous event: IBV_EVENT_SM_CHANGE' out
 }
-# a word, what is said of it
+# a word, the expected text
 refuses() {
 	explain $1 >out 2>err; is "exit $?" "exit 2" && says "$2" err
 }
@@ -46,7 +46,7 @@ what_is_not_known_is_refused() {
 		refuses "ibv_query_port EBUSY" "not known to report EBUSY" &&
 		refuses 4000 "there is no"
 }
-# what is printed under "look at" can be done
+# the commands printed under "look at" work
 commands_that_are_named_run() {
 	"$VERBATIM" record -q -o t.db "$apps/life_001" bad >/dev/null 2>&1
 	local command
@@ -54,7 +54,7 @@ commands_that_are_named_run() {
 		sed 's/TRACE/t.db/' >commands
 	[ "$(wc -l <commands)" -gt 20 ] || { echo "few commands"; return 1; }
 	while read -r command; do
-		case $command in *doctor*) continue ;; esac # it looks at the machine
+		case $command in *doctor*) continue ;; esac # it checks the machine
 		eval "$command" >out 2>&1
 		[ $? -le 1 ] || { echo "$command: $(head -c 300 out)"; return 1; }
 	done <commands

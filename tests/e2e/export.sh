@@ -1,4 +1,4 @@
-# What leaves a trace for other programs: each is read by the program that it is meant for.
+# Exports for other programs: each is read by the program that it is made for.
 . tests/e2e/lib/try.sh
 cd "$tmp" || exit 1
 needs "$apps/depth" "$VERBATIM"
@@ -39,11 +39,11 @@ metrics_of_a_part_are_of_that() {
 }
 try metrics_of_a_part_are_of_that
 
-# Objects and what they depend on: graphviz draws it, and what it drew is what the tables have.
+# Objects and their dependencies: graphviz draws them, and the drawing matches the tables.
 "$VERBATIM" record -q -o every.db -- "$apps/every_verb" >out 2>&1
 "$VERBATIM" record -q -o both.db -- "$both" ibv_rc_pingpong -n 100 >out 2>&1 || exit 1
 graph() { python3 "$root/tests/e2e/export_dot.py" "$VERBATIM" "$@"; }
-call() { # trace, verb, which of them from 0 on
+call() { # trace, verb, its index from 0
 	"$VERBATIM" sql "$1" "SELECT event FROM calls WHERE verb = '$2' ORDER BY begin
 		LIMIT 1 OFFSET ${3:-0}"
 }
@@ -86,7 +86,7 @@ state_is_that_of_the_moment() {
 		"$VERBATIM" export --at "$(call t.db ibv_modify_qp 1)" t.db >out &&
 		says 'qp1.*RC RTR' out
 }
-# All of a kind that are in one state have its colour, which the label names.
+# Objects of a kind in one state have the same colour, which the label names.
 states_have_colours() {
 	local each states=(INIT:f8f0b8 RTR:c8ecc8 RTS:c8ecc8) wanted
 	for each in 0 1 2; do
@@ -113,8 +113,8 @@ for each in graph_is_of_all_objects graph_is_of_a_moment peers_are_joined only_w
 	try $each
 done
 
-# Folded stacks: a line is what flamegraph.pl takes, and the sums are those of the tables.
-folded() { # trace, value, what it adds up to
+# Folded stacks: flamegraph.pl accepts each line, and the sums are those of the tables.
+folded() { # trace, value, expected sum
 	"$VERBATIM" export -f folded --value $2 $1 >out || return
 	! grep -vP '^[^;]+(;[^;]+)*;ibv_\w+ [1-9]\d*$' out || return
 	is "$2: lines" "$(sed 's/ [0-9]*$//' out | sort | uniq -d)" "" &&
@@ -129,7 +129,7 @@ stacks_add_up() {
 		says '^main;close_all (depth.c:[0-9]*);ibv_destroy_cq ' out &&
 		folded t.db calls "$("$VERBATIM" stat -f json t.db | jq '[.places[].calls] | add')"
 }
-# A process of several comes first, and its sum is its own.
+# With several processes each stack starts with the process, with separate sums.
 stacks_begin_with_their_process() {
 	local process
 	"$VERBATIM" export -f folded --value calls both.db >all || return
@@ -164,7 +164,7 @@ a_file_is_made_whole_or_not() {
 for each in stacks_add_up stacks_begin_with_their_process stacks_of_a_part_are_of_that \
 	what_goes_with_another_format_is_refused a_file_is_made_whole_or_not; do try $each; done
 
-# Packets: tshark decodes them, and they are those that the tables have.
+# Packets: tshark decodes them, and they match the tables.
 packets_are_those_of_the_trace() {
 	local each traces=()
 	for each in rc read write atomic not_ready errors ud uc two_ends payload; do

@@ -12,7 +12,7 @@ import zlib
 FIELDS = ("infiniband.bth.opcode infiniband.bth.psn infiniband.bth.destqp infiniband.aeth.syndrome "
 	  "infiniband.invariant.crc frame.comment infiniband.reth.dmalen infiniband.deth.srcqp "
 	  "frame.interface_name frame.time_epoch").split()
-# tshark takes small payloads for those of RPC, and then finds them malformed
+# tshark mistakes small payloads for RPC, and then finds them malformed
 OPTIONS = ["--disable-protocol", "rpcordma"]
 MTU = {"IBV_MTU_%d" % n: n for n in (256, 512, 1024, 2048, 4096)}
 BASE = {"IBV_QPT_RC": 0, "IBV_QPT_UC": 0x20, "IBV_QPT_UD": 0x60, "IBV_QPT_XRC_SEND": 0xa0}

@@ -98,7 +98,7 @@ def compare(verbatim, trace):
 	assert calls == wanted, "%d calls instead of %d" % (calls, wanted)
 	assert min(flows.values(), default=2) >= 2, "a flow of one end"
 	assert len(flows) == requests, "%d flows, %d requests" % (len(flows), requests)
-	# post, slice, completion of a send, and what it filled: once more
+	# post, slice, completion of a send, and the receive that it filled: once more
 	received = sum(n == 4 for n in flows.values())
 	print(requests, "requests,", calls, "calls,", received, "received by the peer")
 

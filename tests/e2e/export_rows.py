@@ -9,7 +9,7 @@ import json
 import subprocess
 import sys
 
-# what SQL calls it, and what it is as JSON has it; a blob is told in hexadecimal
+# its name in SQL, and its JSON value; a blob is in hexadecimal
 HOSTILE = [
     ("''", ''), ("'a,b'", 'a,b'), ("""'say "no"'""", 'say "no"'), ("'\"'", '"'), ("','", ','),
     ("'two' || char(10) || 'lines'", 'two\nlines'), ("char(10)", '\n'),

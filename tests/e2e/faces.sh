@@ -1,10 +1,9 @@
 #!/usr/bin/env bash
-# Programs that look for a device below /sys and /dev before they ask
-# libibverbs, and a device that a file describes. As a preload, as a drop-in
-# (for programs that are linked with it), with the drop-in preloaded, and recorded.
-# An argument chooses one of these.
+# Programs that look for a device below /sys and /dev before they call libibverbs, and a device that
+# a file describes. As a preload, as a drop-in (for programs that are linked with it), with the
+# drop-in preloaded, and recorded. An argument selects one of these.
 . tests/e2e/lib/try.sh
-unset VERBATIM_DEVICE VERBATIM_SESSIONS # it is preloaded, or dropped in
+unset VERBATIM_DEVICE VERBATIM_SESSIONS # the device is preloaded or a drop-in
 trap 'rm -rf "$tmp" "$VERBATIM_SOFT_FABRIC"' EXIT
 VERBATIM_SOFT_FABRIC=$(mktemp -d /dev/shm/verbatim-soft-e2e.XXXXXX) || exit 1
 
@@ -15,11 +14,11 @@ choose() {
 	dropin) device=(env "LD_LIBRARY_PATH=$libs/dropin") ;;
 	both) device=(env "LD_LIBRARY_PATH=$libs/dropin" \
 		"LD_PRELOAD=$libs/dropin/libibverbs.so.1") ;;
-	recorded) device=(env) ;; # as we ourselves are
+	recorded) device=(env) ;; # as this script itself
 	esac
 }
 
-# A command's output holds a line that matches.
+# A command's output has a line that matches.
 finds() { # name, pattern, program, arguments...
 	local name="$face: $1" pattern=$2
 	shift 2
@@ -35,7 +34,7 @@ finds() { # name, pattern, program, arguments...
 	fi
 }
 
-# A command ends well.
+# A command ends with status 0.
 passes() { # name, program, arguments...
 	local name="$face: $1"
 	shift
@@ -46,10 +45,10 @@ passes() { # name, program, arguments...
 	fi
 }
 
-# Where the kernel has a connection manager, librdmacm asks it for the number of the node.
+# If the kernel has a connection manager, librdmacm asks it for the number of the node.
 kernels_number() {
 	local name="$face: the connection manager's node has the kernel's number" got
-	[ $face != recorded ] || return 0 # the folder would be made in our tree
+	[ $face != recorded ] || return 0 # the folder would be created in our tree
 	got=$(unshare -rm sh -c '
 		mount -t tmpfs none /sys/class/misc && mkdir /sys/class/misc/rdma_cm &&
 			echo 10:124 >/sys/class/misc/rdma_cm/dev && exec "$@"' - "${device[@]}" \
@@ -59,8 +58,8 @@ kernels_number() {
 
 class=/sys/class/infiniband
 
-# What a shell, and the programs it calls, see: each has a tree of its own.
-# The two ends of a pingpong with the same arguments; the client on $other.
+# The view of a shell, and of the programs it calls: each has its own tree. The two ends of a
+# pingpong with the same arguments; the client on $other.
 pingpong() { # name, arguments...
 	local name="$face: $1" server
 	shift
@@ -119,9 +118,8 @@ openib() {
 		--mca btl_openib_warn_no_device_params_found 0 "$tmp/exchange"
 }
 
-# Trees of processes that are no more, after the next has swept. Those whose process ends only
-# then may
-# be of tests beside this.
+# Trees of ended processes, after the next process has swept. Trees of processes that end only then
+# may belong to parallel tests.
 left() {
 	local tree dead=()
 	for tree in /dev/shm/verbatim-soft-"$(id -u)".sys.*; do
@@ -153,7 +151,7 @@ killed() {
 	if [ -e "$tree" ]; then not_ok "$name" "$tree is there"; else ok "$name"; fi
 }
 
-# It ends when it is told to.
+# It ends on a signal.
 watches() {
 	local name="$face: ibv_asyncwatch" pid
 	rm -f "$tmp/out"

@@ -1,8 +1,8 @@
-# A trace with a limit keeps it, whatever the program calls: --flight and --rotate-size.
+# A trace stays within its limit, whatever the program calls: --flight and --rotate-size.
 . tests/e2e/lib/try.sh
 cd "$tmp" || exit 1
 
-# a tenth more is the promise
+# up to a tenth more is documented
 size=$((512 << 10)) most=$(((512 << 10) * 11 / 10))
 tidy() { rm -f "$tmp"/*.db "$tmp"/out "$tmp"/err "$tmp"/sizes; }
 ask() { "$VERBATIM" sql "${2:-t.db}" "$1" 2>/dev/null; }
@@ -14,7 +14,7 @@ record() { # OPTIONS -- WHAT N...
 		"$VERBATIM" record -q -o t.db "$@" >sizes 2>err
 }
 
-# The file and its log, while it was written and at the end.
+# The size of the file and its log, during the recording and at the end.
 is_small() {
 	local peak log
 	read -r peak log <sizes
@@ -22,7 +22,7 @@ is_small() {
 		{ echo "the file had $peak bytes, its log $log"; return 1; }
 }
 
-# What is said of it is true: nothing is missing that it should have, and nothing is a mistake.
+# The trace is as documented: it lacks nothing that it should have, and has no finding.
 is_sound() {
 	"$VERBATIM" check t.db >out 2>&1; is "check $?" "check 0" || { cat out; return 1; }
 	"$VERBATIM" dump t.db >out 2>&1 && "$VERBATIM" stat t.db >out 2>&1 &&
@@ -35,7 +35,7 @@ is_sound() {
 			(SELECT id FROM stack)")" 0
 }
 
-# Events that are there, and those that are told to have been.
+# Events in the trace, and events that were reported as removed.
 all_are_counted() { # least
 	local n
 	n=$(ask "SELECT (SELECT sum(overwritten) FROM loss) + (SELECT count(*) + count(end)
@@ -53,7 +53,7 @@ replays() {
 		says "^no divergence" out || { cat out; return 1; }
 }
 
-# Regions are numbered as if all were there.
+# Regions are numbered as if none had been removed.
 names_stay() {
 	record --flight 512k -- "$apps/churn" alive 2 regions 6000 alive 1 || { cat err; return 1; }
 	is "$(ask "SELECT group_concat(name) FROM (SELECT name FROM object WHERE kind = 'mr'

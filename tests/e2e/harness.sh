@@ -1,10 +1,10 @@
-# What the tests themselves rest on: how scripts/run-tests counts what ends badly, what the lists of
-# tests/hardware take for a number, and how long the suite of pyverbs may take.
+# The tests of the tests: how scripts/run-tests counts failures, what the lists of tests/hardware
+# accept as a number, and how long the suite of pyverbs may take.
 . tests/e2e/lib/try.sh
 . tests/hardware/lib/plain.sh
 cd "$tmp" || exit 1
 
-# Lists and a program with a failed test each, or none, which end by themselves or not.
+# Lists and a program with or without a failed test, which end by themselves or not.
 mkdir -p tree/scripts tree/tests/e2e tree/built/tests
 cp "$root/scripts/run-tests" tree/scripts/
 list() { cat >"tree/tests/e2e/$1.sh"; }
@@ -44,7 +44,7 @@ without_a_test_it_failed() {
 	told broken 1 'not ok tests/e2e/broken.sh: exit status 3' &&
 		told empty 1 'not ok tests/e2e/empty.sh: nothing ran'
 }
-# no other run of the tests on this machine has its ports: not the one that runs us
+# no other run of the tests on this machine has its ports, not even the one that runs us
 its_ports_are_its_own() {
 	[ "$(cat tree/port)" -ge 20000 ] && [ "$(cat tree/port)" != "${TEST_PORT:-}" ] ||
 		{ echo "port $(cat tree/port)"; return 1; }
@@ -85,7 +85,7 @@ without_a_reason_nan_is_no_number() {
 	is "$(row "$unmeasured" 'the banana is informed')" 'the banana is informed'
 }
 
-# its import takes longer than the limit, which is for each test
+# its import takes longer than the limit, which applies to each test
 the_suite_of_pyverbs_may_start_slowly() {
 	local -x PYVERBS_SECONDS=0.001
 	(cd "$root" && unset VERBATIM_DEVICE && /usr/bin/python3 tests/e2e/pyverbs.py slow 0 X= \

@@ -1,5 +1,5 @@
-# What a recorded program, or who may write to its session's files, can do to the recorder; and
-# they to it.
+# Harm that a recorded program, or a user with access to its session's files, can do to the
+# recorder, and vice versa.
 . tests/e2e/lib/try.sh
 cd "$tmp" || exit 1
 
@@ -8,7 +8,7 @@ number() { od -An -tu8 -j"$1" -N8 counts | tr -d ' '; }
 posted() { [ "$(number 8)" -gt "$1" ]; }
 ended() { ! kill -0 "$1"; }
 one_sentence() { [ "$(grep -c "$1" err)" = 1 ] || { cat err; return 1; }; }
-# no report of a sanitizer, either
+# nor a sanitizer's report
 sound() { ! grep -i 'sanitizer\|runtime error\|Segmentation' err || { cat err; return 1; }; }
 
 cut_while_it_runs() {
@@ -21,7 +21,7 @@ cut_rings_end_nobody() {
 	cut_while_it_runs 0 'ring.*' && one_sentence 'is damaged\|cannot be read'
 }
 half_a_ring_ends_nobody() { cut_while_it_runs 8192 'ring.*'; }
-# its recorder stands still, and has not opened one yet
+# its recorder is stopped, and has not opened one yet
 rings_cut_before_they_were_read_are_told() {
 	"$VERBATIM" record -o t.db sh -c \
 		"kill -STOP \$PPID; exec '$apps/loop' counts 50" 2>err & local pid=$!
@@ -40,7 +40,7 @@ program_sees_its_own_signals() {
 	done
 }
 
-# a program beside it is whole: its calls are all there
+# a program in the same session is recorded completely
 corrupted_program_harms_nobody() {
 	local seed=${VERBATIM_SEED:-$RANDOM}
 	echo "VERBATIM_SEED=$seed"

@@ -1,8 +1,8 @@
-# The house: arrows between rooms, names and layout, the list of verbs against the installed
-# library.
+# The house rules: dependencies between rooms, names and layout, the list of verbs against the
+# installed library.
 . tests/e2e/lib/try.sh
 
-# a verb that is taken off the list must be missed
+# a verb that is removed from the list must be reported
 removed_verb_is_missed() {
 	local dir
 	dir=$(mktemp -d) && mkdir "$dir/gen" &&
@@ -15,7 +15,7 @@ removed_verb_is_missed() {
 	return $status
 }
 
-# the compiler's headers, which need not be those of /usr/include
+# the compiler's headers, which may differ from those of /usr/include
 headers_of_a_prefix_are_read() {
 	local prefix=$tmp/prefix lists="core/wire/verbs.list core/wire/structs.list"
 	lists+=" core/wire/data.list"
@@ -67,7 +67,7 @@ page_of_other_floors_is_found() {
 	! says "the floors of replay are not" "$tmp/layers" >"$tmp/none"
 }
 
-# what the guest needs beside libc would be loaded into every descendant
+# libraries that the guest needs in addition to libc would be loaded into every descendant
 guest_needs_libc_only() {
 	local needed
 	needed=$(objdump -p "$BUILD/libverbatim.so" | awk '/NEEDED/ { print $2 }' |
@@ -79,7 +79,8 @@ guest_exports_verbs_only() {
 	local other name
 	other=$(nm -D --defined-only "$BUILD/libverbatim.so" | awk '{ print $3 }' |
 		grep -v '@@IBVERBS_\|^IBVERBS_\|@@RDMACM_\|^RDMACM_\|@@VERBATIM_1$\|^VERBATIM_1$')
-	# and what a program makes and ends processes with (shim/trace/process/spawn.c)
+	# and the functions with which programs create and end processes
+	# (shim/trace/process/spawn.c)
 	for name in $other; do
 		case $name in
 		dlsym | dlvsym) ;; # shim/trace/interpose/lookup.c
@@ -106,7 +107,7 @@ promises_have_their_tests() {
 	is "tests that are not there" "$lost" ""
 }
 
-# how try says that these ended, in a list of its own
+# how try reports these, in a separate list
 tried() {
 	TIMES= bash -c '. tests/e2e/lib/try.sh
 		holds() { true; }; breaks() { false; }; try "$@"' list "$@"

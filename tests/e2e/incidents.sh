@@ -1,12 +1,12 @@
-# What happened to real programs: who has never seen one of these reads the cause in the first 24
-# lines of `verbatim check`.
+# Mistakes of real programs: the first 24 lines of `verbatim check` show the cause, also to a
+# novice.
 #
-# Each is a small program, incident_02.c and so on, which says whose it was. Without its mistake
-# it is silent.
+# Each is a small program, incident_02.c and so on, which names its source. Without the mistake
+# there is no finding.
 . tests/e2e/lib/try.sh
 cd "$tmp" || exit 1
 
-# The file of faults of those that need the device's help; a corrected twin does without.
+# The file of faults for those that need the device's help; the corrected twin needs none.
 declare -A faults=(
 	[14]="opcode=SEND lose"
 	[15]="verb=modify_qp n=3 errno=ETIMEDOUT"
@@ -15,13 +15,13 @@ declare -A faults=(
 )
 declare -A links=([14]=roce [15]=roce) timers=([21]=real)
 
-record() { # number good|bad; programs with mistakes may crash or be stuck for two seconds
+record() { # number good|bad; programs with mistakes may crash or hang for two seconds
 	VERBATIM_SOFT_LINK=${links[$1]} VERBATIM_SOFT_TIMERS=${timers[$1]} VERBATIM_SOFT_STRICT=1 \
 		"$VERBATIM" record -q --check -o t.db -- "$apps/incident_$1" "$2" >/dev/null 2>&1
 }
 
 # in the first 24 lines, wherever they are broken
-is_told() { # number, what is to be read there
+is_told() { # number, expected text
 	local number=$1 wanted screen
 	shift
 	printf '%s\n' "${faults[$number]}" >faults
@@ -41,7 +41,7 @@ is_silent() {
 		is "$(jq -c .first_errors t.json)" "[]"
 }
 
-incident() { # number, what is to be read
+incident() { # number, expected text
 	try "$1 is told" is_told "$@"
 	try "$1 corrected is silent" is_silent "$1"
 }

@@ -1,9 +1,9 @@
-# Both ends of a job, each recorded on its own, checked as one: what one recording of both says, as
-# well as where the second is of a machine whose clock is wrong by seconds.
+# Both ends of a job, recorded separately and checked together: the result is that of one recording
+# of both, even if the clock of the second machine is wrong by seconds.
 . tests/e2e/lib/try.sh
 cd "$tmp" || exit 1
 
-# Each end is recorded on its own: lib/both starts this for the server, and for the client.
+# Each end is recorded separately: lib/both starts this for the server, and for the client.
 cat >apart <<'END'
 #!/bin/bash
 last=${!#}
@@ -15,14 +15,14 @@ chmod +x apart
 record_apart() { rm -f a.db b.db; "$both" ./apart "$@" >/dev/null 2>&1; }
 record_as_one() { "$VERBATIM" record -q -o both.db -- "$both" "$@" >/dev/null 2>&1; }
 
-# b.db as of another machine, whose time of day is so many seconds ahead.
+# b.db as if from another machine, whose time of day is that many seconds ahead.
 move_away() {
 	cp b.db c.db
 	sqlite3 c.db "UPDATE meta SET value = 'another' WHERE key = 'recorder_boot';
 		UPDATE meta SET value = value + $1 * 1000000000 WHERE key = 'realtime'"
 }
 
-# What a report says without names, times and addresses.
+# A report without names, times and addresses.
 say_alike() {
 	"$VERBATIM" check --format json "$@" | jq -r '
 		(.findings[] | [.rule, .where, .message]),
@@ -42,7 +42,7 @@ says_the_same() { # program and arguments
 }
 
 screen() { "$VERBATIM" check "$@" | head -24 | tr -s ' \n' '  '; }
-is_on_screen() { # what is read there; traces
+is_on_screen() { # expected text; traces
 	local wanted=$1
 	shift
 	[[ $(screen "$@") =~ $wanted ]] || { echo "no '$wanted' in: $(screen "$@")"; return 1; }
@@ -70,7 +70,7 @@ no_receive_was_posted() {
 }
 correct_ends_are_silent() { says_the_same "$apps/far_end" good && is "$(cat one)" ""; }
 
-# One end alone blames nobody, and knows no other end.
+# One end alone gives no finding, and has no peer.
 one_end_says_less() {
 	record_apart "$apps/far_end" gone || return
 	is "$("$VERBATIM" check --format json b.db | jq -c '[.findings[].rule]')" "[]"
@@ -102,7 +102,7 @@ exit_status_is_one() {
 		"$VERBATIM" check --baseline known a.db b.db >/dev/null; is $? 0; }
 }
 
-complains() { # exit status, what; traces
+complains() { # exit status, text; traces
 	local status=$1 what=$2
 	shift 2
 	"$VERBATIM" check "$@" >out 2>err

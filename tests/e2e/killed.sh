@@ -1,4 +1,5 @@
-# The end of a connection is killed: what the other end's trace says alone, and what both say.
+# The end of a connection is killed: the report for the other end's trace alone, and for both
+# traces.
 . tests/e2e/lib/try.sh
 cd "$tmp" || exit 1
 export VERBATIM_SOFT_TIMERS=real

@@ -1,9 +1,9 @@
-# Findings that do not count: suppressions, baselines, presets; of check and of record --check.
+# Findings that do not count: suppressions, baselines, presets; with check and record --check.
 . tests/e2e/lib/try.sh
 cd "$tmp" || exit 1
 
 record() { "$VERBATIM" record -q -o "$t" -- "$@" >/dev/null 2>&1; }
-# options: the report in `out`, notes in `err` but for that of a slow recorder, the exit status in
+# options: the report in `out`, notes in `err` except that of a slow recorder, the exit status in
 # $status
 check() {
 	"$VERBATIM" check "$@" "$t" >out 2>notes
@@ -14,7 +14,7 @@ ends() { is "exit $status: $(tail -3 out)" "exit $1: $(tail -3 out)"; }
 suppress() { printf '%s\n' "$@" >supp; check --suppress supp; }
 build() { cc -O0 -g "$@" -I"$root" -o app -libverbs -lpthread; }
 
-matches() { # a line of the file that fits life_001's finding
+matches() { # a line of the file that matches life_001's finding
 	suppress "$1"; ends 0 && says "; 1 suppressed by supp" out && is "$(cat err)" "" &&
 		[ "$(grep -c '^E ' out)" = 0 ]
 }
@@ -34,7 +34,7 @@ other_patterns_do_not_match() {
 	matches_nothing LIFE-002 && matches_nothing "LIFE-001 mai" &&
 		matches_nothing "LIFE-001 * life_002" && matches_nothing "LIFE-001 main life"
 }
-# of a stack that is not the last step's
+# of a stack other than the last step's
 any_step_counts() {
 	record "$apps/demo_bug"
 	suppress "LIFE-001 connection_open"; ends 0 &&
@@ -44,7 +44,7 @@ lines_without_rules_are_skipped() {
 	record "$apps/life_001" bad
 	suppress "# all of it" "" "   " "LIFE-001 # why"; ends 0
 }
-# what is printed, exit status 2
+# expected text, exit status 2
 is_refused() { check "${@:2}"; ends 2 && says "$1" err && is "$(wc -l <err)" 1; }
 bad_files_are_refused() {
 	record "$apps/life_001" bad
@@ -120,7 +120,7 @@ formats_tell_what_is_known() {
 	"$VERBATIM" check -f junit --suppress supp "$t" >junit &&
 		is "$(xmllint --xpath 'string(//testsuite/@failures)' junit)" 0
 }
-# a fact is told, whoever knows of it, and does not count
+# a known fact is printed, and does not count
 facts_are_known_too() {
 	record "$apps/first_error" bad
 	check --write-baseline base; ends 1 &&

@@ -1,6 +1,5 @@
-# Verbs that only newer libibverbs have, and functions of providers beside the verbs: recorded,
-# counted,
-# and never there for a program whose own libraries lack them.
+# Verbs that only newer libibverbs have, and functions of providers beyond the verbs: recorded,
+# counted, and never visible to a program whose own libraries lack them.
 . tests/e2e/lib/try.sh
 unset VERBATIM_DEVICE # the libraries are made here
 GUEST=$libs/libverbatim.so
@@ -15,7 +14,7 @@ same() {
 	is $? $status && diff plain recorded && "$VERBATIM" collect -q -o t.db d
 }
 
-# a newer libibverbs, as far as this program calls it
+# a newer libibverbs, with the functions that this program calls
 mkdir new && gcc -shared -fPIC -o new/libibverbs.so.1 verbs.c -Wl,-soname,libibverbs.so.1 \
 	-Wl,--version-script=verbs.map || exit 1
 ln -sf libibverbs.so.1 new/libibverbs.so
@@ -76,8 +75,8 @@ what_is_there_is_found_and_recorded() {
 	same ./asks_new && grep -q "weak 1 1" recorded && grep -q "handle 1" recorded &&
 		is "$(sql "SELECT count(*) FROM call WHERE verb = 'ibv_alloc_dmah'")" 3
 }
-# by what is next, from the program and from a library of it; by default, from a plug-in that has
-# them for itself
+# by RTLD_NEXT, from the program and from its library; by RTLD_DEFAULT, from a plug-in with local
+# scope
 gcc -DFINDS=library_finds -shared -fPIC -o libfinds.so finds.c -Wl,-soname,libfinds.so &&
 	gcc -DPLUG -DFINDS=plug_finds -shared -fPIC -o finds_plug.so finds.c -Wl,--no-as-needed \
 		-Lnew -libverbs -Wl,-rpath,"$tmp/new" &&
@@ -106,14 +105,15 @@ guest_exports_none_of_them() {
 	! nm -D --defined-only "$GUEST" | grep -E 'dmah|reg_mr_ex|comp_cntr|mlx5dv|efadv'
 }
 
-# a provider's library with functions beside the verbs
+# a provider's library with functions beyond the verbs
 mkdir dv && gcc -shared -fPIC -o dv/libmlx5.so.1 dv.c -Wl,-soname,libmlx5.so.1 -libverbs || exit 1
 ln -sf libmlx5.so.1 dv/libmlx5.so
 gcc -o direct_now direct.c -Ldv -lmlx5 -libverbs -Wl,-rpath,"$tmp/dv",-z,now,-z,relro
 gcc -DDENY -o direct_denied direct.c -Ldv -lmlx5 -libverbs -Wl,-rpath,"$tmp/dv",-z,now,-z,relro
 gcc -o direct_lazy direct.c -Ldv -lmlx5 -libverbs -Wl,-rpath,"$tmp/dv",-z,lazy
 
-# a plug-in, bound lazily, that comes and goes with its provider, which lies elsewhere each time
+# a plug-in, bound lazily, that is loaded and unloaded with its provider, at another address each
+# time
 mkdir moved && gcc -shared -fPIC -o moved/libmlx5.so.1 moved.c -Wl,-soname,libmlx5.so.1 &&
 	ln -sf libmlx5.so.1 moved/libmlx5.so &&
 	gcc -shared -fPIC -o plug.so plug.c -Lmoved -lmlx5 -Wl,-rpath,"$tmp/moved",-z,lazy &&
@@ -123,14 +123,14 @@ provider_that_comes_and_goes_is_followed() {
 		is "$(sql "SELECT count(*) FROM call WHERE verb = 'mlx5dv_create_qp'")" 200
 }
 
-# as while the loader is still at work on it: what is sealed by rights is not sealed yet
+# as while the loader still works on it: RELRO pages are not read-only yet
 gcc -shared -fPIC -o open_plug.so open_plug.c -Lmoved -lmlx5 \
 	-Wl,-rpath,"$tmp/moved",-z,now,-z,relro && gcc -o opens opens.c -libverbs || exit 1
 page_that_is_not_sealed_stays_so() {
 	same ./opens && grep -q 3 recorded && is "$(calls)" "mlx5dv_init_obj 1"
 }
 
-directs="mlx5dv_create_many 1, mlx5dv_init_obj 2" # those that only ask hide nothing
+directs="mlx5dv_create_many 1, mlx5dv_init_obj 2" # functions that only query hide nothing
 calls() {
 	sql "SELECT group_concat(detail || ' ' || times, ', ') FROM
 		(SELECT * FROM coverage WHERE what = 'direct' ORDER BY detail)"
@@ -148,7 +148,7 @@ rules_say_what_they_do_not_see() {
 		grep -q 'not checked.*mlx5dv_create_many() creates or destroys objects' checked &&
 		! grep -q is_supported checked || { cat checked; return 1; }
 }
-# the slots were written when the program began, before it forbade that
+# the slots were written when the program started, before it forbade that
 program_that_forbids_mprotect_is_counted() {
 	same ./direct_denied || return
 	! grep -q "no filter" plain || return 0
@@ -163,7 +163,8 @@ real_providers_library_is_counted() {
 		is "$(calls)" "mlx5dv_init_obj 1"
 }
 
-# more functions than can be told apart: all are called, and that some were not seen is said
+# more functions than there are counters: all are called, and the report says that some were not
+# observed
 long=mlx5dv_$(printf 'long_%.0s' $(seq 20))
 {
 	for i in $(seq 700); do echo "int mlx5dv_number_$i(int n) { return n + $i; }"; done
@@ -190,9 +191,8 @@ more_than_can_be_seen_are_said() {
 		is "$(sql "SELECT group_concat(what) FROM coverage WHERE what <> 'direct'")" imports
 }
 
-# A plug-in that another thread's look finds half loaded: the program's own function is asked for
-# by a
-# library of the plug-in's while it is bound, and waits until that look is over.
+# Another thread's scan finds a plug-in half loaded: while it is bound, one of its libraries calls
+# the program's own function, which waits until that scan is over.
 echo 'int program_has(int n); int helps(void) { return program_has(3); }' >half_help.c
 gcc -shared -fPIC -o libhalf_help.so half_help.c -Wl,-z,now &&
 	gcc -shared -fPIC -o half_plt.so half_plug.c -L. -lhalf_help -Lmoved -lmlx5 \
@@ -207,7 +207,7 @@ half_loaded_plugin_is_looked_at_again() {
 	done
 }
 
-# objects that providers make in ways of their own: recorded, and so is what is done with them
+# objects that provider functions create: recorded, and so are calls on them
 mkdir made && gcc -shared -fPIC -o made/libibverbs.so.1 base.c \
 	-Wl,-soname,libibverbs.so.1,--version-script=base.map &&
 	gcc -shared -fPIC -o made/libmlx5.so.1 made.c -Wl,-soname,libmlx5.so.1 &&
@@ -235,7 +235,7 @@ objects_of_providers_are_recorded() {
 	"$VERBATIM" dump t.db >dump && grep -q 'mlx5dv_create_qp(.* = qp1' dump
 }
 
-# each function of the list once: it is found with its arguments, and what it made
+# each function of the list once: it is recorded with its arguments and its new object
 for library in mlx5 mlx4 efa; do
 	{
 		echo '#include "each.h"'

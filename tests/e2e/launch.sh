@@ -1,11 +1,11 @@
-# Names of traces by host, pid and rank; and a job whose launcher starts a recorder for each rank.
+# Names of traces with host, pid and rank; and a job whose launcher starts a recorder for each rank.
 . tests/e2e/lib/try.sh
 needs "$apps/guest"
 cd "$tmp" || exit 1
 unset PMIX_RANK OMPI_COMM_WORLD_RANK SLURM_PROCID
 
 traces() { echo *.db; }
-records_as() { # name wanted; name given, environment...
+records_as() { # expected name; given name, environment...
 	local wanted=$1 name=$2
 	shift 2
 	rm -f -- *.db
@@ -33,7 +33,7 @@ with_a_pid_nothing_else_differs() {
 		is "$("$VERBATIM" record -q -o %p.db -- "$tmp/none" 2>&1; echo $?)" \
 			"verbatim: start '$tmp/none': No such file or directory"$'\n127'
 }
-is_refused() { # name, what it says
+is_refused() { # name, expected message
 	rm -f -- *.db
 	"$VERBATIM" record -o "$1" -- touch ran 2>err
 	is "exit $?" "exit 2" && says "$2" err && is "$(traces) $(echo ra*)" "*.db ra*"
@@ -44,7 +44,7 @@ what_no_name_can_be_made_of_is_refused() {
 		is_refused "%r.db" "is the rank, but PMIX_RANK"
 }
 
-# Each rank has a recorder of its own; the traces of both are one.
+# Each rank has its own recorder; their traces are merged.
 ranks_of_a_job_are_merged() {
 	rm -f -- *.db
 	[ -z "$(command -v mpirun mpicc | sed 1d)" ] && { echo "no mpirun"; return 1; }

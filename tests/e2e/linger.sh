@@ -10,13 +10,13 @@ calls() { "$VERBATIM" sql t.db "SELECT count(*) FROM call WHERE verb='ibv_alloc_
 pid_told() { sed -n 's/.*left running, unrecorded (pid \([0-9]*\)).*/\1/p' err; }
 now() { local t=$EPOCHREALTIME; echo ${t/./}; }
 
-# Descendants: one that calls no verb, and one that has done so before the program ends.
+# Descendants: one that calls no verb, and one that does so before the program ends.
 silent="sh -c 'read word <$tmp/go'"
 speaks="$guest calls 3 say word read $tmp/go calls 4 >$tmp/ready"
 apart="setsid sh -c 'echo word >$tmp/ready; read word <$tmp/go'"
 end="read word <$tmp/ready; exit 3"
 
-silent_descendant_is_left_after() { # --linger, at least so many us
+silent_descendant_is_left_after() { # --linger, at least that many us
 	local begin
 	begin=$(now)
 	timeout 100 "$VERBATIM" record -q --linger $1 -o t.db sh -c "$silent & exit 3" 2>err
@@ -25,7 +25,7 @@ silent_descendant_is_left_after() { # --linger, at least so many us
 		is "$(ls sessions)" "" && echo word >go
 }
 
-# In the background, in a process group of its own; $pid.
+# In the background, in its own process group; $pid.
 begin() { # SCRIPT OPTION...
 	set -m
 	"$VERBATIM" record -o t.db "${@:2}" sh -c "$1" >out 2>err &
@@ -80,7 +80,7 @@ signal_ends_both() {
 	ends_at_once 143
 }
 
-# It may have something left to do.
+# It may not have finished its work.
 one_that_got_the_signal_is_waited_for() {
 	begin "$guest calls 1 until calls 5 say done &
 		until grep -q ready out; do sleep 0.01; done; exit 3" --linger 0

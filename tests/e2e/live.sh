@@ -1,14 +1,14 @@
-# verbatim record --check: what `verbatim check` finds, while the program runs.
+# verbatim record --check: the findings of `verbatim check`, while the program runs.
 . tests/e2e/lib/try.sh
 cd "$tmp" || exit 1
 
 # record COMMAND: its messages to `err`
 record() { "$VERBATIM" record -q --check -o t.db -- "$@" 2>err >out; }
 
-# The first screen, which is the last when a program ends.
+# The first screen, which is printed last, when a program ends.
 screen() { awk '/^t\.db: / { on = 1 } /^$|^verbatim: / { on = 0 } on' "$1"; }
 
-# The rest without what the program itself says; the errors first, as they come in any order.
+# The rest without the program's own output; errors first, since their order varies.
 sorted() {
 	awk '/^t\.db: / { off = 1 } /^$/ { off = 0 } !off' "$1" |
 		grep -v \
@@ -80,7 +80,7 @@ stops_the_program_for_a_debugger() {
 	await grep -q 'is stopped' err || status=1
 	pid=$(sed -n 's/.*is stopped (pid \([0-9]*\)).*/\1/p' err)
 	await grep -q '^State:.T' "/proc/$pid/status" ||
-		status=1 # what is told is that it was asked to
+		status=1 # the message says only that the stop was requested
 	exec 7>&-
 	kill -CONT "$pid"
 	wait $recorder
@@ -89,7 +89,7 @@ stops_the_program_for_a_debugger() {
 
 found() { grep -o '^E LIFE-003 destroy-with-children  *[0-9:]*' "$@" | sed 's/.* //'; }
 
-# Of six mistakes each is in one of the traces, as its event is.
+# Each of six mistakes is in one of the traces, the one with its event.
 goes_on_over_traces_one_after_the_other() {
 	"$VERBATIM" record -q --check --rotate-size 1M -o t.db "$apps/leaky" 600000 100000 2>err
 	is "$? $(found err | wc -l)" "1 6" || return
@@ -109,7 +109,7 @@ goes_on_over_traces_one_after_the_other() {
 	return $status
 }
 
-# What it has not read yet is not overwritten for it.
+# Events that it has not read yet are not overwritten.
 goes_with_a_flight_recorder() {
 	"$VERBATIM" record -q --check --flight 512k -o t.db "$apps/leaky" 600000 100000 2>err
 	is "$? $(found err | wc -l)" "1 6" && grep -q ', 24[0-9]\{5\} events, 0 lost' err ||
@@ -120,8 +120,8 @@ goes_with_a_flight_recorder() {
 
 childless() { [ -z "$(pgrep -P "$1" -r S,R,D gap_later)" ]; }
 
-# gap MISSING OPTIONS: to `err`. A mistake is found, then events get lost or calls go round the
-# recording, then the mistake is made again.
+# gap MISSING OPTIONS: to `err`. A mistake is found, then events are lost or calls bypass the
+# recorder, then the mistake is repeated.
 gap() {
 	local recorder missing=$1
 	rm -f in; mkfifo in; : >err

@@ -1,7 +1,7 @@
-# LTTng: the tracepoints carry what the recorder's own events carry.
+# LTTng: the tracepoints have the same contents as the recorder's events.
 #
-# The session daemon is ours alone: as root it would use the machine's sockets,
-# so those are covered by an empty directory that only we see.
+# The session daemon is private: as root it would use the machine's sockets, so an empty private
+# directory is mounted over them.
 skip() { echo "skip lttng: $1"; exit 0; }
 
 command -v lttng-sessiond lttng babeltrace2 >/dev/null ||
@@ -49,7 +49,7 @@ pingpong() {
 export -f pingpong await
 export port=${TEST_PORT:-18515}
 
-# All that is in a trace but numbers that the order of interleaved threads gives.
+# The contents of a trace except numbers that depend on the interleaving of threads.
 contents() {
 	local from="FROM thread t JOIN"
 	rm -f plain.db
@@ -104,7 +104,7 @@ same_contents() {
 
 library_exports_nothing() { is "$(nm -D --defined-only "$libs/libverbatim-lttng.so")" ""; }
 
-# on both sides at once: each event must be in both, with all that it says
+# recorded on both sides at once: each event must be in both, with equal contents
 pingpong_is_the_same_by_both_ways() {
 	traced both 4M "$VERBATIM" record -q --lttng -o record.db -- bash -c pingpong &&
 		"$VERBATIM" import -q -o import.db both && same_contents record.db import.db &&
@@ -139,7 +139,7 @@ preloaded_by_hand_needs_no_recorder() {
 		is "$(sql hand.db 'SELECT count(*) FROM wc')" 400
 }
 
-# every kind of request that can be built, and every field that an iterator can be asked for
+# every kind of built request, and every field of an iterator
 builders_and_iterators_are_the_same_by_both_ways() {
 	VERBATIM_SOFT_LINK=roce traced built 4M "$VERBATIM" record -q --lttng -o record.db -- \
 		"$apps/every_verb" >said &&
@@ -149,7 +149,7 @@ builders_and_iterators_are_the_same_by_both_ways() {
 		is "$(sql import.db "SELECT count(*) > 0 FROM wc WHERE timestamp IS NOT NULL")" 1
 }
 
-# which program it is was said before anybody listened
+# the program was announced before the session listened
 session_that_begins_late_is_said() {
 	local end
 	LD_PRELOAD=$preload "$apps/loop" counts & local pid=$!
@@ -174,7 +174,7 @@ check_stat_and_replay_work_on_it() {
 		grep -q 'no divergence' log
 }
 
-# wr and wc are parts of the others: they can be left out
+# wr and wc are parts of the others, and may be disabled
 filters_are_lttngs_own() {
 	events='verbatim:post_send' LD_PRELOAD=$preload traced few 4M bash -c pingpong &&
 		babeltrace2 few >text &&
@@ -196,7 +196,7 @@ every_verb_has_a_tracepoint() {
 	done
 }
 
-# while nobody takes the events away
+# while the events are not consumed
 unread() {
 	local consumer status
 	consumer=$(pgrep -P "$(cat "$tmp/pid")" lttng-consumerd)
@@ -218,7 +218,7 @@ loss_is_loud() {
 	"$VERBATIM" info tiny.db | grep -q LOST
 }
 
-# by LTTng only: what the ring's thread still had to say is lost with it, not the rest
+# with LTTng only: the last events of the ring's thread are lost, not the others
 killed_program_leaves_what_it_did() {
 	LD_PRELOAD=$preload traced killed 4M "$apps/guest" calls 5 kill 9
 	"$VERBATIM" import -q -o killed.db killed &&
@@ -279,7 +279,7 @@ damaged_streams_give_what_comes_before() {
 		[ "$(sql bent.db 'SELECT count(*) FROM module' 2>/dev/null)" -gt 5 ]
 }
 
-# What else is wrong with the session is said, too.
+# Other problems of the session are reported, too.
 damaged_session_that_began_late_says_both() {
 	local stream
 	cp -r late bent_late && for stream in $(find bent_late -name 'all_*' -size +8k); do
@@ -290,7 +290,8 @@ damaged_session_that_began_late_says_both() {
 	is $? 3 && says 'truncated or damaged\|DAMAGED' err && says 'BEGAN LATE' err
 }
 
-# All events are of one version: where the second of a thread's is not, that is no other version.
+# All events have one version: a different one in a thread's second event is damage, not another
+# version.
 damaged_version_is_damage() {
 	local version
 	version=$(babeltrace2 crowd | grep -om1 'fingerprint = 0x[0-9A-F]*') &&

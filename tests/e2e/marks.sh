@@ -1,4 +1,4 @@
-# Marks of a program: in the trace, and nothing without one.
+# Marks of a program: in the trace, and without effect when not recorded.
 . tests/e2e/lib/try.sh
 app=$PWD/$BUILD/tests/apps/marks
 

@@ -1,5 +1,5 @@
-# Real clients on the software device: bare, recorded, checked clean, replayed,
-# all the same when it is anonymised; and what a trace must hold, counted.
+# Real clients on the software device: bare, recorded, checked clean, replayed, equal when
+# anonymised; and required contents of the traces, counted.
 . tests/e2e/lib/try.sh
 . tests/e2e/lib/anonymised.sh
 
@@ -22,7 +22,7 @@ client() {
 		{ echo "events were lost"; return 1; }
 }
 
-# perftest uses the builders where the device's number is one that it knows to have them
+# perftest uses the builders if it knows that the device, by its number, has them
 builders() {
 	printf 'vendor_id 0x02c9\nvendor_part_id 4119\n' >"$tmp/connectx"
 	VERBATIM_SOFT_PERSONA=$tmp/connectx client "$@" || return
@@ -46,7 +46,7 @@ single() {
 }
 
 
-# each side's 1000 sends and its 2000 completions, each joined to its request
+# each side's 1000 sends and its 2000 completions, each matched with its request
 pingpong_is_counted() {
 	"$VERBATIM" record -q --device soft -o "$tmp/t.db" -- "$both" ibv_rc_pingpong -n \
 		1000 >/dev/null || return

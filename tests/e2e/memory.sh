@@ -1,4 +1,4 @@
-# record --memory: what becomes of registered memory.
+# record --memory: releases of registered memory.
 . tests/e2e/lib/try.sh
 cd "$tmp" || exit 1
 
@@ -27,7 +27,7 @@ without_the_option_nothing_is_watched() {
 		"$VERBATIM" check t.db >out && says 'record --memory' out
 }
 
-# another allocator behind ours, and programs of all sorts
+# another allocator under ours, and various programs
 allocators_stay_in_charge() {
 	cat >own.c <<-'C'
 		#define _GNU_SOURCE
@@ -63,6 +63,6 @@ for t in every_way_is_recorded each_has_its_place nothing_of_it_is_a_mistake_by_
 done
 if [ -z "${SAN:-}" ]; then
 	try allocators_stay_in_charge
-else # the command's own is the sanitizer's, and wants to be first
+else # the command's own allocator is the sanitizer's, and must be first
 	skip "allocators stay in charge" "no other allocator beside a sanitizer's"
 fi

@@ -1,8 +1,9 @@
-# Traces of both ends of a job, one of a machine whose clock is 10 s ahead and 50 ppm fast, merged:
-# what the one trace says, and that it is what a reading of both says.
+# Merged traces of both ends of a job, one from a machine whose clock is 10 s ahead and 50 ppm fast:
+# the merged trace gives the same results as reading both.
 . tests/e2e/lib/try.sh
 needs "$apps/far_end" "$apps/cm_ends"
-# what perftest measures of the processor at its start takes time, and clocks are told apart by time
+# perftest's measurement of the processor takes time, and the longer a run the better clocks can be
+# compared
 PATH=${PATH//"$libs"\/tests\/quick:/}
 cd "$tmp" || exit 1
 
@@ -17,7 +18,7 @@ record_apart() {
 	rm -f a.db b.db all.db
 	"$both" ./apart "$apps/far_end" "$1" >out 2>&1 || { cat out; return 1; }
 }
-# b.db as of another machine.
+# b.db as if from another machine.
 move_away() {
 	sqlite3 b.db "UPDATE meta SET value = 'another' WHERE key = 'recorder_boot';
 		UPDATE meta SET value = 'far' WHERE key = 'host'"
@@ -25,7 +26,7 @@ move_away() {
 merges() { "$VERBATIM" merge "$@" >out 2>err || { cat out err; return 1; }; }
 merged() { "$VERBATIM" sql all.db "$1"; }
 
-# In messages there and back, the n-th sent of one end is the n-th received of the other.
+# In a pingpong the n-th sent message of one end is the n-th received of the other.
 cat >order.sql <<'END'
 WITH sent AS (SELECT process, posted,
 		row_number() OVER (PARTITION BY process ORDER BY wr_n, wr_i) AS i FROM wc
@@ -35,7 +36,7 @@ WITH sent AS (SELECT process, posted,
 	SELECT count(*), sum(got.time <= sent.posted) FROM sent JOIN got USING (i)
 	WHERE sent.process <> got.process
 END
-# The truth is what both have: they count the same ticks.
+# The true relation of the clocks: both count the same ticks.
 cat >truth.py <<'END'
 import sqlite3
 
@@ -64,7 +65,7 @@ no_receive_is_before_its_send() {
 }
 the_bounds_hold() { python3 truth.py; }
 
-# Events and their times are those of a reading of both, by other names.
+# Events and their times are the same as when both are read, with other names.
 the_events_are_those_of_both() {
 	"$VERBATIM" dump --format json --all a.db b.db 2>/dev/null |
 		jq -c '[.time_ns, .kind, .verb, .requests, .completions]' >two &&
@@ -117,7 +118,7 @@ an_unpacked_trace_is_taken() {
 			FROM payload")" \
 			"$(merged "SELECT count(*), sum(time), sum(length(bytes)) FROM payload")"
 }
-say_alike() { # what a check says, less names and times
+say_alike() { # the output of a check, without names and times
 	"$VERBATIM" check --format json "$@" | jq -r '
 		(.findings[] | [.rule, .where, .message]),
 		(.first_errors[] | [.status, .opcode, .keys, .peer, .peer_then]) | join(" ")' |
@@ -128,8 +129,8 @@ check_says_what_it_says_of_both() {
 		is "$(say_alike all.db)" "$(say_alike a.db b.db)" &&
 		says "MKEY-004" <(say_alike all.db)
 }
-# What a check says of each trace alone it says of the merged one, by other names, and more behind
-# it where the other end adds to that. Only what is listed here is refuted by it.
+# A check of the merged trace reports what it reports for each trace alone, with other names, and
+# appends what the other end adds. Only the lines listed here are refuted by it.
 cat >kept.py <<'END'
 import json, re, sqlite3, subprocess, sys
 
@@ -177,8 +178,8 @@ for path, before in zip(sys.argv[3:], rows):
                 f'{path}: {kind}: {json.dumps(one)} is gone from {json.dumps(merged[kind])}')
 assert said, 'nothing was said'
 END
-# No effect before its cause: k datagrams of a queue pair to another were posted before the k-th
-# is received, and a call of librdmacm begins before the event that it causes has been got.
+# No effect before its cause: k datagrams of a queue pair to another were posted before the k-th is
+# received, and a call of librdmacm begins before the event that it causes is retrieved.
 cat >causes.py <<'END'
 import collections, json, sqlite3, subprocess, sys
 
@@ -207,7 +208,7 @@ def put_datagrams():
             put('datagram', cause, effect)
 
 def put_connections():
-    ends = collections.defaultdict(dict) # by process and identifier: what happened first
+    ends = collections.defaultdict(dict) # by process and identifier: the first event
     for row in ask("SELECT process, verb, begin, \"end\", args, out FROM call WHERE verb GLOB"
                    " 'rdma_*' AND NOT failed ORDER BY begin"):
         args, out = json.loads(row['args'] or '{}'), json.loads(row['out'] or '{}')
@@ -238,7 +239,7 @@ put_connections()
 print(dict(found), *wrong[:5])
 assert not wrong and all(found[what] for what in sys.argv[2:])
 END
-nothing_is_before_its_cause() { # what must be there
+nothing_is_before_its_cause() { # the expected contents
 	move_away && merges a.db b.db -o all.db && says "  b.db: its clock is .*joined queue" out &&
 		python3 causes.py "$VERBATIM" "$@" && python3 truth.py || return
 	"$VERBATIM" replay all.db >replay 2>&1 && says "^no divergence" replay ||
@@ -254,8 +255,8 @@ datagrams() { # program and arguments
 	"$both" ./apart "$@" >out 2>&1 || { cat out; return 1; }
 	nothing_is_before_its_cause datagram
 }
-# The client is started until the server is there.
-connections() { # server's command, client's; what must be there
+# The client is restarted until the server is ready.
+connections() { # server's command, client's; the expected contents
 	local server client pid turn status=1
 	read -ra server <<<"$1" && read -ra client <<<"$2"
 	command -v "${server[0]}" >/dev/null || { echo "${server[0]} is not installed"; return 1; }
@@ -282,7 +283,7 @@ keeps_what_each_says() { # what went wrong
 	move_away && merges a.db b.db -o all.db && python3 kept.py "$VERBATIM" all.db a.db b.db &&
 		merges b.db a.db -o all.db && python3 kept.py "$VERBATIM" all.db b.db a.db
 }
-# A call that never returned is a fact of its trace, whatever another has lost.
+# A call that never returned is a fact of its trace, even if another trace has lost events.
 hung() { "$VERBATIM" check --format json "$@" | jq -c '[.hung_calls[].verb]'; }
 losses_of_another_take_nothing_away() {
 	record_apart good || return
@@ -313,7 +314,7 @@ without_messages_the_time_of_day_decides() {
 			"time of day|1|5000000000"
 }
 
-refuses() { # exit status, what it says; arguments
+refuses() { # exit status, expected text; arguments
 	local status=$1 what=$2
 	shift 2
 	echo precious >kept

@@ -1,13 +1,13 @@
 # model_run: random sequences of verbs have the same results, return values and errno in each run,
 # recorded or not, however they are recorded.
 #
-#	SEED=N COUNT=N tests/e2e/model.sh	others than those of the clock
+# SEED=N COUNT=N tests/e2e/model.sh other sequences than the default ones, chosen by the clock
 . tests/e2e/lib/try.sh
 run=$apps/model_run guest=$libs/libverbatim.so soft=$libs/libverbatim-soft.so
 seed=${SEED:-$(date +%s)} count=${COUNT:-$(share 320 800)}
 cd "$tmp" || exit 1
 
-# @1 is what holds of the sequences
+# @1 is the property of the sequences
 try_seed() { try "$1 (SEED=$seed COUNT=$count)" "${@:2}"; }
 
 # Ways to run it; all but the first are recordings.
@@ -18,7 +18,7 @@ alone() {
 	VERBATIM_DIR=$tmp/alone LD_PRELOAD=$guest:$soft timeout 120 "$run" "$@" 2>>disagreed
 }
 
-# Seeds of which two logs say different things, or only the first says anything.
+# Seeds for which two logs differ, or only the first has any output.
 differing() {
 	awk 'FNR == 1 { file++ }
 		/^seed / { seed = $2; if (file == 1) order[++n] = seed }
@@ -27,9 +27,9 @@ differing() {
 			if (text[1, order[i]] != text[2, order[i]]) print order[i] }' "$1" "$2"
 }
 
-# Whether a short timeout of a sequence runs out is a matter of time where the machine is busy. A
-# seed that differed is run ten times more on its own: one that differs again may be time, two
-# are the recorder's.
+# Whether a short timeout of a sequence expires depends on the load of the machine. A seed that
+# differed is run ten more times alone: one more difference may be timing, two are the recorder's
+# fault.
 is_the_recorders() { # way, seed
 	local each differ=0
 	bare "$2" 1 >one

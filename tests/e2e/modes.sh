@@ -1,4 +1,4 @@
-# The recorder's modes: without a collector, what a dead one has left, flight recorder, rotation,
+# The recorder's modes: without a collector, remains of a dead one, flight recorder, rotation,
 # filters.
 . tests/e2e/lib/try.sh
 cd "$tmp" || exit 1
@@ -70,7 +70,7 @@ limit_is_kept_and_loss_told() {
 		says ^LOST out
 }
 
-# By its name, which it has until it is a zombie: its command line is gone before its memory is.
+# By its name, which exists until it is a zombie: its command line disappears before its memory.
 childless() { ! pgrep -r D,R,S -x "guest.$$" >/dev/null; }
 
 children_and_threads_are_in_one_trace() {
@@ -116,7 +116,7 @@ bad_sessions_are_refused() {
 	collect d d 2>err; is $? 2 && [ ! -e t.db ]
 }
 
-# It would record nothing, and the program would get the blame.
+# It would record nothing, and report that the program called no verb.
 library_of_another_version_is_refused() {
 	mkdir other && cp "$VERBATIM" "$libs"/libverbatim*.so other/ || return
 	other/verbatim record -q -o t.db --device soft -- "$apps/guest" calls 1 && rm t.db || return
@@ -146,7 +146,7 @@ cut_rings_are_read_as_far_as_they_go() {
 
 stands_still() { [ "$(sed 's/.*) //; s/ .*//' "/proc/$1/stat")" = T ]; }
 
-# the recorder stands still when it dies, so that there is something that it has not read
+# the recorder is stopped before it is killed, so that some events are unread
 session_of_a_dead_recorder_is_kept_for_collect() {
 	"$VERBATIM" record -q -o first.db "$apps/loop" counts >out 2>/dev/null & local pid=$!
 	await posted 1 || return
@@ -163,7 +163,7 @@ session_of_a_dead_recorder_is_kept_for_collect() {
 }
 
 ended_collector_leaves_no_new_session() {
-	# a descendant that starts a program when the recorder is long gone
+	# a descendant that starts a program long after the end of the recorder
 	"$VERBATIM" record -q -o t.db true || return
 	VERBATIM_DIR=$tmp/sessions/verbatim-$(id -u)-AbCdEf soft "$apps/guest" calls 2 || return
 	is "$(ls sessions)" ""
@@ -176,11 +176,11 @@ flight_keeps_the_last_and_what_is_alive() {
 	kept=$(ask "SELECT count(*) FROM wc"); over=$(ask "SELECT sum(overwritten) FROM loss")
 	[ "$kept" -gt 1000 ] && [ "$kept" -lt 200000 ] && [ "$over" -gt 0 ] ||
 		{ echo "kept $kept, lost $over"; return 1; }
-	# what is there has no hole, and goes on to the end
+	# the trace has no gap, and extends to the end
 	is "$(ask "SELECT max(wr_id) - min(wr_id) + 1 - count(DISTINCT wr_id) FROM wc")" 0 || return
 	is "$(ask "SELECT max(wr_id) FROM wr")" "$(ask "SELECT max(wr_id) FROM wc")" &&
 		is "$(ask "SELECT count(*) FROM call WHERE verb = 'ibv_create_qp'")" 1 || return
-	# the request of each is known, from the first on, and the right one
+	# each completion, also the first, has its correct request
 	is "$(ask "SELECT sum(wr_n IS NULL) FROM wc")" 0 || return
 	is "$(ask "SELECT count(*) FROM wc JOIN wr ON wr.thread = wc.wr_thread
 		AND wr.n = wc.wr_n AND wr.i = wc.wr_i WHERE wr.wr_id <> wc.wr_id")" 0 || return
@@ -246,7 +246,7 @@ snapshot_of_nothing_is_refused() {
 }
 
 snapshot_that_fails_does_not_stop_the_recording() {
-	local name # too long for that of a copy
+	local name # too long for the name of a copy
 	name=$(printf 'n%.0s' {1..244}).db
 	"$VERBATIM" record --flight 1M -o $name "$apps/first_error" >out 2>err
 	says "write a snapshot of" err &&
@@ -255,7 +255,7 @@ snapshot_that_fails_does_not_stop_the_recording() {
 	rm $name
 }
 
-# All but 64 kB of it: the recorder has room for what it notes, a copy has not.
+# All but 64 kB of it: the recorder has room for its notes, but not for a copy.
 fill_disk() {
 	local left
 	left=$(df --output=avail -k "$1" | tail -1)
@@ -300,7 +300,7 @@ snapshot_takes_a_number_that_is_free() {
 	rm -r d
 }
 
-# To dump one of them takes ten times as long as to check it: LONG=1 dumps them all.
+# Dumping one of them takes ten times as long as checking it: LONG=1 dumps them all.
 rotation_leaves_whole_traces() {
 	"$VERBATIM" record -q --rotate-size 1M -o t.db "$apps/loop" counts \
 		$(share 1000000 1500000) || return
@@ -326,8 +326,8 @@ rotation_leaves_whole_traces() {
 		says "^CONTINUES: the control verbs of the first " info &&
 		"$VERBATIM" info t.1.db >info 2>&1 &&
 		! grep -q ^CONTINUES info || return
-	is "$polled $calls" "$(number 16) 1" || return # nor is anything counted twice
-	is $sum "$(number 16)" # nothing is lost between two of them, or twice in them
+	is "$polled $calls" "$(number 16) 1" || return # and no event is counted twice
+	is $sum "$(number 16)" # no event is lost between two of them, or is in both
 }
 
 rotation_by_time_goes_on() {
@@ -339,8 +339,7 @@ rotation_by_time_goes_on() {
 	done
 }
 
-# What is left of 3000 sends and receives: requests, completions, and objects, which are always
-# there.
+# Remains of 3000 sends and receives: requests, completions, and objects, which are never removed.
 filtered() {
 	rm -f t.db
 	"$VERBATIM" record -q --filter "$1" -o t.db "$apps/loop" counts 3000 || return
@@ -384,7 +383,7 @@ one_of_n_is_fair_and_said() {
 		is "$(ask "SELECT what FROM coverage" 2>/dev/null)" filtered
 }
 
-# counts are estimates of all there was, and nothing is claimed of what belongs to what
+# counts are estimates of the totals, and no completion is matched with a request
 one_of_n_is_scaled_and_not_paired() {
 	"$VERBATIM" record -q --filter 1/20 -o t.db "$apps/loop" counts 40000 2>err || return
 	is "$(ask "SELECT count(*) FROM wc WHERE wr_n IS NOT NULL" 2>/dev/null)" 0 || return

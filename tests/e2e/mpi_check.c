@@ -1,6 +1,6 @@
 /*
- * Two ranks exchange messages of many sizes, each way, by send and receive and
- * by one-sided access, and look at every byte. Prints "good", or what is not.
+ * Two ranks exchange messages of many sizes, each way, by send and receive and by one-sided access,
+ * and check every byte. Prints "good", or the error.
  */
 #include <mpi.h>
 #include <stdio.h>

@@ -1,5 +1,6 @@
-# Correct random programs are silent; one mistake in them is found, and nothing else is said.
-# MUTANTS_EACH=100 makes the table of docs/RULES.md: that many programs of each kind of mistake.
+# Correct random programs have no finding; one mistake in them is found, and nothing else is
+# reported. MUTANTS_EACH=100 makes the table of docs/RULES.md: that many programs for each kind of
+# mistake.
 . tests/e2e/lib/try.sh
 cd "$tmp" || exit 1
 count=${MUTANTS_EACH:-$(share 2 5)}
@@ -10,7 +11,7 @@ record() {
 	timeout 60 "$VERBATIM" record -q -o t.db -- "$apps/mutant" "$@" >out 2>&1
 }
 
-# the rules that it breaks: what did no harm (hazards) and what costs time are no mistakes here
+# the rules that it breaks: hazards and performance do not count here
 rules_broken() {
 	"$VERBATIM" check --format json t.db >t.json 2>err
 	[ $? -le 1 ] || { cat err; return 1; }
@@ -27,7 +28,7 @@ correct_programs_are_silent() {
 	done
 }
 
-# one row of the table; fewer than 95 of 100 found, or anything else said, is wrong
+# one row of the table; fails if fewer than 95 of 100 are found, or anything else is reported
 is_found() {
 	local kind=$1 seed said found=0 other=
 	for ((seed = 1; seed <= count; seed++)); do

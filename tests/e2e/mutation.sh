@@ -1,11 +1,11 @@
 #!/bin/bash
-# Ten changes of the code that was written last, and whether unit tests notice: the share of
-# `make mutants` that each `make test` has.
+# Ten changes of the newest code, and whether unit tests notice: the part of `make mutants` that
+# each `make test` runs.
 #
-# The lines are those of the day before HEAD, and HEAD chooses among them, so that a commit is
-# always judged alike. A survivor is shown and is no failure: it may be a mutant that nobody can
-# see, or one for the end-to-end tests, which take minutes. Only modules with a unit test of their
-# own take part, and there it is a failure if nine of ten survive: what changed is not tested.
+# The lines are those of the day before HEAD, and HEAD selects among them, so that the result for a
+# commit is reproducible. A survivor is printed but is no failure: it may be an equivalent mutant,
+# or one for the end-to-end tests, which take minutes. Only modules with their own unit test take
+# part, and the test fails if nine of ten survive: then the change is not tested.
 . "${0%/*}/lib/try.sh"
 
 day_before_head() {
@@ -14,7 +14,7 @@ day_before_head() {
 		git rev-list -1 --before=$((now - 86400)) HEAD
 }
 
-judge() { # how they were made
+judge() { # how to repeat them
 	local tried killed
 	read -r tried killed < <(sed -nE 's/^([0-9]+) mutants of .*: ([0-9]+) killed.*/\1 \2/p' \
 		"$tmp/out")

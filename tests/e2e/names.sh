@@ -1,11 +1,11 @@
-# Names of functions are those that the program's language has for them.
+# Names of functions are printed in the form of the program's language.
 . tests/e2e/lib/try.sh
 source=$PWD/tests/e2e/names/server.cc
 cd "$tmp" || exit 1
 
 record() { "$VERBATIM" record -q -o t.db -- ./server >/dev/null 2>&1; }
 
-# with lines from DWARF, and from the table of symbols alone
+# with lines from DWARF, and without, from the symbol table
 check_has_names() {
 	local flags=$1 name
 	${CXX:-g++} $flags -O1 -fno-omit-frame-pointer -o server "$source" -libverbs || return

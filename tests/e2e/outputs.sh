@@ -1,5 +1,5 @@
-# What the results of commands may take the place of: a trace never, unless they are one; a link is
-# replaced, and its target is left alone.
+# Files that results of commands may replace: never a trace, unless the result is one; a link is
+# replaced, and its target is unchanged.
 . tests/e2e/lib/try.sh
 cd "$tmp" || exit 1
 
@@ -7,13 +7,13 @@ cd "$tmp" || exit 1
 "$VERBATIM" record -q -o other.db "$apps/guest" calls 30 || exit 1
 tidy() { rm -rf "$tmp"/o "$tmp"/t.db* "$tmp"/err "$tmp"/out; }
 
-# Commands that make a result at $1, which is no trace
+# Commands that write a result to $1 that is not a trace
 each() { # command...
 	"$@" report -o o/x good.db && "$@" export --format perfetto -o o/x good.db &&
 		"$@" export --format dot -o o/x good.db && "$@" emit -o o/x good.db &&
 		"$@" replay --report o/x good.db && "$@" check --write-baseline o/x good.db
 }
-# Those that make a trace
+# Commands that write a trace
 each_trace() {
 	"$@" trim -o o/x good.db && "$@" unpack -o o/x good.db &&
 		"$@" replay -o o/x good.db
@@ -36,7 +36,7 @@ replaces_link() {
 }
 link_is_replaced_and_not_followed() { (umask 0; each replaces_link); }
 
-# The target is there or not, is the trace that is read or another
+# The target exists or not, is the trace that is read or another
 refuses_link() {
 	rm -rf o && mkdir o && cp good.db o/target && ln -s target o/x || return
 	run "$@"; local status=$?
@@ -73,7 +73,7 @@ failure_leaves_what_was_there() {
 		leaves_nothing 4 emit -o o/x good.db
 }
 
-# record: what has recorded nothing leaves the trace of before
+# record: if it recorded nothing, the previous trace remains
 leaves_before() { # status command...
 	local status=$1; shift
 	cp good.db t.db || return

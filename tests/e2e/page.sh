@@ -1,9 +1,9 @@
-# The pages of `verbatim report`: what a browser makes of them, and what is no page.
+# The pages of `verbatim report` in a browser, and failures to write one.
 . tests/e2e/lib/try.sh
 cd "$tmp" || exit 1
 needs "$apps/guest" "$VERBATIM"
 traces=$root/tests/conformance/soft
-data() { # page: what it shows, as JSON
+data() { # page: its contents, as JSON
 	python3 -c 'import re, sys
 page = open(sys.argv[1]).read()
 print(re.search("<script type=.application/json. id=.data.>(.*?)</script>", page, re.S)[1])' "$1"
@@ -35,7 +35,7 @@ the_time_line_has_all_that_was_counted() {
 			"$(jq '[.after.stat.requests[].timed] | add' bw.json)"
 }
 try the_time_line_has_all_that_was_counted
-# more deeply nested than any reader goes, and what is no JSON at all
+# nested deeper than readers allow, and invalid JSON
 arguments_that_cannot_be_read_are_shown_as_that() {
 	local deep
 	deep="replace(hex(zeroblob(50000)), '0', '[')"
@@ -65,7 +65,7 @@ events_that_are_named_are_there() {
 }
 try events_that_are_named_are_there
 
-# Names that would be markup, were they not text.
+# Names that would be markup if they were not escaped.
 odd='</script><script>hostile = 1</script><img src=x onerror="hostile = 1"><!--'
 hostile_names() {
 	"$VERBATIM" unpack -o odd.db bw.db &&
@@ -78,7 +78,7 @@ hostile_names() {
 }
 try hostile_names
 
-# Latencies of seven powers of ten, on the screen of a telephone.
+# Latencies over seven powers of ten, on the screen of a phone.
 wide_axes() {
 	"$VERBATIM" unpack -o wide.db bw.db &&
 		sqlite3 wide.db 'UPDATE wc SET posted = time - iif(i % 2, 15, 90000000)' &&
@@ -87,14 +87,14 @@ wide_axes() {
 try wide_axes
 
 "$VERBATIM" report empty.db -o empty.html 2>err || not_ok "an empty trace" "$(cat err)"
-# Debian's python3 has the packages that install-deps installs. The faults of a page are found.
+# Debian's python3 has the packages that install-deps installs. Errors of a page are found.
 sections=verdict,tiles,timeline,latency,gaps,doorbells,memory,places,objects,events,environment
 sections+=,coverage
 cp "$root/tests/e2e/page/faulty.html" .
 /usr/bin/python3 "$root/tests/e2e/page/browser.py" --text "$odd" --use error.html,faulty.html \
 	$sections bw.html two.html error.html empty.html odd.html wide.html faulty.html >found 2>why
 status=$?
-is_good() { # page, plots at least
+is_good() { # page, minimum number of plots
 	local plots
 	plots=$(sed -n "s/^$1.html checked: .* \(.*\) plots, .*/\1/p" found)
 	! grep "^$1.html: " found && [ "${plots:-0}" -ge $2 ] ||
@@ -113,7 +113,7 @@ else
 	try faults_are_found
 fi
 
-refused() { # status, what is said, arguments...
+refused() { # status, expected text, arguments...
 	local status=$1 says=$2
 	shift 2
 	rm -f x.html

@@ -1,4 +1,4 @@
-# Payload capture: what a program knows of its bytes is what the trace has of them.
+# Payload capture: the trace has the bytes that the program knows.
 . tests/e2e/lib/try.sh
 cd "$tmp" || exit 1
 
@@ -17,7 +17,7 @@ full_through_the_smallest_ring() { known full --ring-size 256k; }
 first_bytes_are_the_first() { known 64 && known 1 && known 4096; }
 hash_is_of_every_byte() { known hash && is "$(ask 'SELECT max(captured) FROM payload')" 0; }
 
-# Equal bytes are equal within a trace, and nothing of another's.
+# Equal bytes have equal hashes within a trace, and not across traces.
 hashes_are_of_one_recording() {
 	local mode sql="SELECT hash FROM payload WHERE hash IS NOT NULL ORDER BY thread, n, i"
 	for mode in hash full; do
@@ -33,7 +33,7 @@ a_child_begins_anew() {
 		is "$(ask 'SELECT count(DISTINCT process), count(*) FROM payload')" "2|129"
 }
 
-# A program that may not read memory any more, by a filter of system calls, is not killed for it.
+# A program that a filter of system calls forbids to read memory is not killed for it.
 shuts_itself_in() { # when and how, rows with bytes, rows without
 	record --payload "${4:-full}" "$apps/sandbox" $1 >out 2>err; is $? 0 &&
 		says "all came" out &&
@@ -68,7 +68,7 @@ a_filter_for_all_threads_waits_for_who_reads() {
 	done
 }
 
-# A container's: the recorder has it, too, and finds out what it allows.
+# A container's filter: it applies to the recorder, too, which finds out what it allows.
 a_filter_around_the_recorder_is_tried() {
 	local -x VERBATIM_SOFT_VM=off
 	"$apps/sandbox" exec prctl open "$VERBATIM" record -q -o t.db --payload full \
@@ -165,7 +165,7 @@ other_bytes_are_a_divergence() {
 		says "$differs (request of 1:[0-9]*, sent by 1:" out && says '^1 divergence' out
 }
 
-# A changed trace is a changed replay.
+# A changed trace changes the replay.
 a_changed_message_is_sent() {
 	sound full && "$VERBATIM" unpack -o plain.db t.db || return
 	sqlite3 plain.db "UPDATE payload SET bytes = zeroblob(60) WHERE length = 60"
@@ -232,7 +232,7 @@ rotation_loses_nothing() {
 	is "$sends $recvs" "300000 300000"
 }
 
-# Pieces that found no room: the row says so, and what there is is the beginning.
+# Pieces that did not fit: the row says so, and has the beginning.
 drops_are_said() {
 	"$VERBATIM" record -q --on-full drop --ring-size 256k --payload full -o t.db "$apps/loop" \
 		counts 60000 2>err || return
@@ -253,7 +253,7 @@ filtered_posts_have_none() {
 			(SELECT count(*) FROM wr WHERE opcode = 2)")" "0|0"
 }
 
-# Two processes over TCP; the program checks what it gets, and what it gets is recorded.
+# Two processes over TCP; the program checks the data that it receives, and that data is recorded.
 pingpong_gets_what_is_sent() {
 	record --payload full "$both" ibv_rc_pingpong -c -n 30 -s 5000 >out 2>&1 ||
 		{ cat out; return 1; }
@@ -264,7 +264,7 @@ pingpong_gets_what_is_sent() {
 		says '^no divergence' out
 }
 
-# Datagrams, reads and a shared receive queue, as a program of others uses them.
+# Datagrams, reads and a shared receive queue, as used by other programs.
 perftest_has_its_payload() {
 	record --payload hash "$both" ib_send_bw -F -n 200 -s 512 -c UD >out 2>&1 ||
 		{ cat out; return 1; }

@@ -1,4 +1,4 @@
-# What is recorded of a program is what `record --help` says, for its owner's eyes only.
+# Only data that `record --help` lists is recorded, readable by its owner alone.
 . tests/e2e/lib/try.sh
 cd "$tmp" || exit 1
 umask 0
@@ -13,7 +13,8 @@ help_says_what_is_recorded() {
 		says "private data of connections" out && says "mode 0600" out
 }
 
-# an argument is in the trace, the environment nowhere, packed or not; what RDMA libraries read is
+# an argument is in the trace, the environment is not, packed or unpacked, except variables of RDMA
+# libraries
 arguments_are_recorded_and_the_environment_is_not() {
 	TOKEN=env-8d1f0c UCX_TLS=env-22a6b1 record --payload full -o t.db bash -c \
 		"ibv_devinfo >/dev/null; : arg-41c7b2" || return
@@ -22,7 +23,7 @@ arguments_are_recorded_and_the_environment_is_not() {
 		"$VERBATIM" info t.db >out && says "UCX_TLS *env-22a6b1" out
 }
 
-# the key of paired replay is set in the shell in which one records, too
+# the key of a replay on two hosts may be set in the shell of the recording
 keys_are_not_recorded() {
 	VERBATIM_REPLAY_KEY=key-5e0d77 NCCL_COMM_ID=key-5e0d77 UCX_TCP_TOKEN=key-5e0d77 \
 		NCCL_NET=https://me:key-5e0d77@host UCX_TLS=env-22a6b1 record -o t.db \
@@ -32,7 +33,7 @@ keys_are_not_recorded() {
 		! grep -aq key-5e0d77 u.db
 }
 
-# a version that had no list of what may be recorded has left it in its traces
+# a version without the list of allowed variables left it in its traces
 keys_of_old_traces_are_not_passed_on() {
 	UCX_TLS=env-22a6b1 record -o t.db ibv_devinfo >out && cp t.db one.db || return
 	sqlite3 t.db "INSERT INTO environ VALUES(1, 'VERBATIM_REPLAY_KEY', 'key-5e0d77')"
@@ -84,14 +85,14 @@ report_is_for_its_owner() {
 		only_ours r.json && says '^{' r.json
 }
 
-# who made a file for it has chosen its mode
+# the mode of an existing file is the user's choice
 report_that_is_there_keeps_its_mode() {
 	head -c 1000000 /dev/zero >r.json && chmod 640 r.json && record -o t.db ibv_devinfo >out &&
 		"$VERBATIM" replay --report r.json t.db >out 2>&1 &&
 		is "$(stat -c %a r.json)" 640 && python3 -m json.tool r.json >out
 }
 
-# a device is not a file to be made anew
+# a device is not replaced by a file
 report_goes_through_what_is_no_file() {
 	record -o t.db ibv_devinfo >out && "$VERBATIM" replay --report /dev/null t.db >out 2>&1 &&
 		is "$(stat -c %F /dev/null)" "character special file" &&

@@ -1,15 +1,15 @@
-# Every process: how it began, how it ended, and what of it is in the trace.
-# KILLS=1000 kills so many programs at random moments.
+# Every process: its beginning, its end, and its events in the trace. KILLS=1000 kills that many
+# programs at random moments.
 . tests/e2e/lib/try.sh
 cd "$tmp" || exit 1
 
 tidy() { rm -f "$tmp"/t.db* "$tmp"/out "$tmp"/err; }
-# against hanging: thousands of threads take half a minute where others work, too
+# in case it hangs: thousands of threads take half a minute on a busy machine
 record() { timeout 120 "$VERBATIM" record -q -o t.db "$@"; }
 spawn() { record "$apps/spawn" "$@"; }
 
-# each way to make a child with a copy of the memory: how, and is the child linked?
-forked_by() { # the word of the program, how it is recorded
+# each way to create a child with a copy of the memory: how, and is the child linked?
+forked_by() { # argument of the program, `how` in the trace
 	spawn verb "$1" verb || return
 	is "$(sql "SELECT f.how, f.child, p.parent,
 		p.fork_thread || ':' || p.fork_n = f.thread || ':' || f.n
@@ -27,8 +27,8 @@ clone_by_a_bare_system_call_is_noticed() {
 		is "$(sql 'SELECT parent FROM process WHERE id = 2')" 1
 }
 
-# each way to a new program: how, with which process
-new_program_by() { # the word, how it is recorded, is its process known?
+# each way to start a new program: how, in which process
+new_program_by() { # argument, `how` in the trace, is its process known?
 	spawn verb "$1" || return
 	is "$(sql 'SELECT how FROM fork')" "$2" &&
 		is "$(sql "SELECT coalesce(child, '?') FROM fork")" "$3" &&
@@ -83,7 +83,7 @@ dump_shows_how() {
 		grep -q 'has ended by _exit(0) +++' out
 }
 
-# word and number; status and ending of the program itself, of its child, and of a grandchild
+# argument and number; status and ending of the program itself, of its child, and of a grandchild
 ending_is_known() { # words, ending, status
 	local how=$1 ending=$2 status=$3
 	# shellcheck disable=SC2086
@@ -91,13 +91,13 @@ ending_is_known() { # words, ending, status
 	is "$(sql 'SELECT ending, status FROM process')" "$ending|$status" || return
 	# shellcheck disable=SC2086
 	record sh -c "$apps/spawn verb $how; true" >/dev/null 2>&1
-	# a signal is known only where the recorder saw the process alive: see below
+	# a signal is known only if the recorder saw the process alive: see below
 	is "descendant: $(sql "SELECT ending,
 		CASE ending WHEN 'killed' THEN $status ELSE status END,
 		end IS NOT NULL FROM process")" "descendant: $ending|$status|1"
 }
 
-# the kernel tells since 6.15
+# the kernel reports it since 6.15
 signal_that_killed_a_descendant_is_known() {
 	"$VERBATIM" record -q -o t.db sh -c \
 		"$apps/guest until; true" >out 2>/dev/null & local recorder=$! known=1
@@ -120,7 +120,7 @@ leaks_of_a_descendant_are_found() {
 
 killed_descendant_does_not_leak() {
 	record sh -c "$apps/spawn keep kill; true" 2>/dev/null
-	"$VERBATIM" check --format json t.db >out; is $? 1 && # that it was killed is a fact
+	"$VERBATIM" check --format json t.db >out; is $? 1 && # a killed process is a fact
 		is "$(jq -r '.findings | length' out)" 0 &&
 		jq -r '.not_checked[].because' out | grep -q 'process 1 was killed'
 }
@@ -160,7 +160,7 @@ polls_of_threads_that_are_gone_are_counted() {
 		"20000|40000|20000"
 }
 
-# 5000 rings in files of a disk take minutes on a busy machine: they are where they are by default.
+# 5000 rings in files on a disk take minutes on a busy machine: they are in the default directory.
 thousands_of_threads_at_once_are_recorded() {
 	local status shm; shm=$(mktemp -d /dev/shm/verbatim-processes.XXXXXX) || return
 	VERBATIM_SESSIONS=$shm record "$apps/threads" live 5000
@@ -171,7 +171,7 @@ thousands_of_threads_at_once_are_recorded() {
 		is "$(sql 'SELECT (SELECT count(*) FROM loss) + (SELECT count(*) FROM coverage)')" 0
 }
 
-# cancelled in a verb that has begun and does not return; the next thread takes over the ring
+# cancelled inside a verb, which does not return; the next thread takes over the ring
 cancelled_threads_are_recorded() {
 	record "$apps/threads" cancel 500 || return
 	is "$(sql "SELECT count(*), count(DISTINCT thread), count(end)
@@ -181,7 +181,7 @@ cancelled_threads_are_recorded() {
 		is "$(sql 'SELECT (SELECT count(*) FROM loss) + (SELECT count(*) FROM coverage)')" 0
 }
 
-# what had returned in other threads when one of them ended the process
+# calls that had returned in other threads when one of them ended the process
 exit_while_others_call_verbs_loses_nothing() {
 	local i got
 	for i in $(seq $(share 4 10)); do
@@ -202,7 +202,8 @@ exit_while_others_call_verbs_loses_nothing() {
 
 at() { od -An -tu8 -j "$1" -N8 "$2" | tr -d ' '; }
 
-# One program killed after so many microseconds: what had returned is there, and one more at most.
+# One program killed after that many microseconds: calls that had returned are in the trace, and at
+# most one more.
 killed_after() { # microseconds, name of the files
 	local us=$1 t=$2 got recvs sends polls
 	"$VERBATIM" record -q -o "$t.db" "$apps/loop" "$t.counts" 0 "$us" 2>"$t.err" >/dev/null
@@ -235,7 +236,7 @@ programs_killed_at_random_moments_lose_nothing() { # how many
 	[ -z "$(ls k*.why 2>/dev/null)" ]
 }
 
-# Its end is known by the last who holds the pipe.
+# The end of the pipe's last holder shows that all have ended.
 collector_killed_at_random_moments_does_no_harm() { # how many
 	local seed=${VERBATIM_SEED:-$RANDOM} i recorder reader
 	echo "VERBATIM_SEED=$seed"
@@ -244,21 +245,21 @@ collector_killed_at_random_moments_does_no_harm() { # how many
 	for ((i = 0; i < $1; i++)); do
 		rm -f status counts t.db*
 		cat ends & reader=$!
-		exec 9>ends # here: killed before it had opened it, the reader would wait for ever
+		exec 9>ends # if the recorder were killed first, the reader would wait for ever
 		"$VERBATIM" record -q -o t.db sh -c \
 			"$apps/loop counts 30000; echo \$? >status" & recorder=$!
 		exec 9>&-
 		read -rt "0.$(printf %03d $((RANDOM % 200)))" <> <(:)
 		kill -KILL $recorder 2>/dev/null
 		wait $recorder $reader 2>/dev/null
-		[ -e counts ] || continue # killed before it had started the program
+		[ -e counts ] || continue # killed before it started the program
 		is "status $(cat status)" "status 0" && is "sends $(at 8 counts)" "sends 30000" ||
 			return
 		[ ! -e t.db ] || "$VERBATIM" info t.db >out 2>&1 || { cat out; return 1; }
 	done
 }
 
-# MPI: mpirun hands its environment to its ranks; nothing has to be typed for that.
+# MPI: mpirun passes its environment to its ranks without an option.
 build_ring() {
 	mpicc -o ring "$root/tests/e2e/processes/ring.c"
 }
@@ -280,7 +281,7 @@ mpi_ranks_are_in_one_trace() {
 	# MPI_Finalize destroys an address handle while another thread waits for a completion
 	echo 'LIFE-008 mca_btl_openib.so ring' >known
 	"$VERBATIM" check --suppress known t.db >out 2>&1 || { cat out; return 1; }
-	# datagrams of two ranks may come in another order; nothing else may differ
+	# datagrams of two ranks may arrive in another order; nothing else may differ
 	"$VERBATIM" replay t.db >out 2>&1
 	[ $? -le 1 ] && grep -q '^replayed' out && ! grep '^  [0-9]*:[0-9]* ' out |
 		grep -v 'wc\[.*byte_len' || { cat out; return 1; }
@@ -298,9 +299,9 @@ each_mpi_rank_in_its_own_trace() {
 	done
 }
 
-# What happens around it
+# Events outside the program
 
-# how often a process has gone to sleep
+# how often a process went to sleep
 sleeps() { awk '/^voluntary/ { print $2 }' "/proc/$1/status"; }
 
 nothing_is_done_before_the_first_verb() {
@@ -334,7 +335,7 @@ next_to_nothing_is_done_for_a_program_that_is_idle() { # options
 		{ echo "the recorder woke $((after - before)) times in two seconds"; return 1; }
 }
 
-# the recorder removes a ring when it has read it; sessions of killed ones are kept with theirs
+# the recorder removes a ring when it has read it; sessions of killed recorders keep their rings
 removed_session_directory_is_told() {
 	record sh -c "$apps/guest calls 3; while ls \$VERBATIM_DIR/ring.* >ls 2>&1; do :; done
 		rm -rf \$VERBATIM_DIR; $apps/guest calls 4 exit 5" 2>err; is $? 5 || return

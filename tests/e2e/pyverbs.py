@@ -24,7 +24,7 @@ import tempfile
 SUITE = '/usr/share/doc/rdma-core/tests'
 LIMIT = float(os.environ.get('PYVERBS_SECONDS', 120))  # for one test
 
-# Reads a name a line; answers with a line of JSON on descriptor 3.
+# Reads one name a line; replies with a line of JSON on descriptor 3.
 WORKER = r'''
 import io, json, multiprocessing, os, sys, unittest
 multiprocessing.set_start_method('fork') # the default before Python 3.14
@@ -113,7 +113,7 @@ class Worker:
             self.process.wait(LIMIT)
         except subprocess.TimeoutExpired:
             self.hung = True
-        # what it has started goes with it
+        # ends the processes that it started, too
         try:
             os.killpg(self.process.pid, signal.SIGKILL)
         except ProcessLookupError:

@@ -1,12 +1,12 @@
-# rdma-core's own tests, those of pyverbs, on the software device: the whole
-# suite that Debian ships, on both links, as a preload and as a drop-in.
-# Arguments choose tests by a part of their names.
+# rdma-core's own tests, those of pyverbs, on the software device: the whole suite that Debian
+# ships, on both links, as a preload and as a drop-in. Arguments select tests by a part of their
+# names.
 #
-# They skip what a device does not have, so as many must pass as are known to, and the reasons are
-# known. Recorded, each test ends as it does bare, and the recording is whole.
+# Tests skip features that a device lacks, so a known number must pass, and the reasons for skips
+# are known. Recorded, each test has the same result as bare, and the recording is complete.
 . tests/e2e/lib/try.sh
 . tests/e2e/lib/skips.sh
-unset VERBATIM_DEVICE # it is preloaded, or dropped in
+unset VERBATIM_DEVICE # the device is preloaded or a drop-in
 fabric=$(mktemp -d /dev/shm/verbatim-soft-pyverbs.XXXXXX) || exit 1
 trap 'rm -rf "$fabric" "$tmp"' EXIT
 export VERBATIM_SOFT_FABRIC=$fabric
@@ -20,7 +20,7 @@ suite() { # name, how many must pass, variables and tests
 	fi
 }
 
-# How each test ended.
+# The result of each test.
 ends() { sed -n "s/^\(ok\|not ok\|skip\) $1: test/\1 test/p" "$tmp/$1"; }
 
 ends_as_bare() {
@@ -41,11 +41,11 @@ recording_is_whole() {
 		"$VERBATIM" dump "$t" >/dev/null && "$VERBATIM" stat "$t" >/dev/null
 }
 
-# A test of device memory has forked children use their parent's context. Others make a mistake to
-# see it refused: keys, rights, sizes, posts in RESET, more inline data than was asked for. Traffic
-# over an SRQ has a CQ with room for the receives and none for a send. A test of resizing leaves its
+# In a test of device memory forked children use their parent's context. Others make a mistake to
+# see it refused: keys, rights, sizes, posts in RESET, more inline data than requested. Traffic over
+# an SRQ has a CQ with room for the receives but not for a send. A test of resizing leaves its
 # datagrams in the CQ, and destroys their address handle before their queue pair. The client of the
-# external queue pair posts its first receive behind its send: the answer may be there before.
+# external queue pair posts its first receive after its send: the response may arrive before.
 findings_known="FORK-003 ibv_alloc_dm(): context
 FORK-003 ibv_query_device_ex(): context
 LIFE-008 ibv_destroy_ah(): ah
@@ -74,7 +74,8 @@ findings_are_true() {
 	return 1
 }
 
-# With record --strict tests of extended CQs, of builders and of thread domains end as they do bare.
+# With record --strict tests of extended CQs, of builders and of thread domains have the same
+# results as bare.
 misuses() { "$VERBATIM" sql "$tmp/strict.db" "SELECT what, verb, field FROM misuse"; }
 strict_ends_as_bare() {
 	local ends=$(ends "pyverbs strict")

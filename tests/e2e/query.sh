@@ -1,4 +1,4 @@
-# verbatim query: its answers against an account made another way.
+# verbatim query: its answers, against an independent computation.
 . tests/e2e/lib/try.sh
 
 query() { "$VERBATIM" query "$t" "$@" || { echo "status $?"; return 1; }; }
@@ -27,8 +27,8 @@ windows=$tmp/windows.db
 # The thread of ib_write_bw that posts.
 find_client() { sql "SELECT max(thread) FROM wr WHERE opcode >= 0"; }
 
-# Of ib_write_bw's client: writes posted up to the event, less those that a completion polled up to
-# it has retired, which are all up to its own.
+# For ib_write_bw's client: writes posted up to the event, minus those retired by a completion
+# polled up to it, which retires all earlier ones.
 outstanding_is_what_was_posted_less_what_was_retired() {
 	t=$writes
 	local client at filter='.answers[0].outstanding | length'
@@ -101,7 +101,7 @@ a_wr_id_of_many_is_a_choice() {
 		query -n 3 "path of wr_id 2" >out && says "^597 more" out &&
 		says "several requests" out
 }
-# From the calls: the state is that of the last modify before.
+# From the calls: the state is that of the last modify before the event.
 states_follow_the_modifies() {
 	t=$pingpong
 	local at want filter='.answers[0].state[] | select(.property == "state").value |
@@ -118,7 +118,7 @@ peers_know_each_other() {
 	says "^qp1 of process 2 " <(json peer of qp1 in process 1) &&
 		says "^qp1 of process 1 " <(json peer of qp1 in process 2)
 }
-# One end is told of the other before that is told of it.
+# One end is connected to the other before the reverse.
 a_peer_that_is_not_told_yet_is_named() {
 	local rtr="verb = 'ibv_modify_qp' AND json_extract(args, '\$.attr.qp_state') =
 		'IBV_QPS_RTR'" first second made
@@ -155,7 +155,7 @@ an_address_is_covered_as_far_as_the_region_goes() {
 		is across "$(json covers $((addr + 4000))+97 at ${at}ns)" 0 &&
 		is all "$(json covers $addr+4096 at ${at}ns)" 1
 }
-# key, event, what: "bound", or the event that has ended it
+# key, event, result: "bound", or the event that ended it
 is_window() {
 	local want=$3 filter='.answers[0] | if .registered | length > 0 then "bound" else
 		.invalidated_or_not_bound[0].gone // "nothing" | split(" ")[0] end'
@@ -179,7 +179,7 @@ a_window_covers_until_it_is_invalidated_or_bound_again() {
 		is_window ${keys[1]} ${binds[1]} bound &&
 		is_window ${keys[1]} ${binds[2]} $send_inv &&
 		is_window ${keys[3]} $again $again && is_window ${keys[4]} $again bound || return
-	# what was flushed has invalidated nothing
+	# a flushed request has invalidated nothing
 	at=$(event_of "wc WHERE status <> 0")
 	is_window ${keys[2]} $at bound &&
 		says "bound" <(query state of mw1 at $at) || return
@@ -216,7 +216,7 @@ an_address_handle_of_a_completion_leads_back() {
 	query state of ah1 in process 1 >out && says "dgid  *::ffff:192.168.77.1" out &&
 		says "sgid_index  *of the GID that the datagram was sent to" out
 }
-# What a damaged trace, or a program, gives as an MTU.
+# Bad values for an MTU, from a damaged trace or a program.
 an_mtu_that_is_none_is_called_so() {
 	local filter='.answers[0].state[] | select(.property == "path_mtu").value'
 	cp "$pingpong" altered.db

@@ -1,11 +1,10 @@
 #!/usr/bin/env bash
-# Unmodified programs of librdmacm on the software device: as a preload, and as
-# a drop-in where the program loads libibverbs before libc (else the drop-in
-# does not see the commands to the kernel). Each test has a fabric of its own,
-# which must be gone at its end; ports are the fabric's, so none is ever taken.
-# The list is run once more in one recording. An argument chooses one of these.
+# Unmodified programs of librdmacm on the software device: as a preload, and as a drop-in where the
+# program loads libibverbs before libc (else the drop-in does not see the commands to the kernel).
+# Each test has its own fabric, which must be gone at its end; ports belong to the fabric, so none
+# is ever in use. The list is run once more in one recording. An argument selects one of these.
 . tests/e2e/lib/try.sh
-unset VERBATIM_DEVICE VERBATIM_SESSIONS # it is preloaded, or dropped in
+unset VERBATIM_DEVICE VERBATIM_SESSIONS # the device is preloaded or a drop-in
 count=0
 shm=$(mktemp -d /dev/shm/verbatim-soft-cm.XXXXXX) || exit 1
 trap 'rm -rf "$tmp" "$shm"' EXIT
@@ -15,7 +14,7 @@ choose() {
 	case $face in
 	preload) device=(env "LD_PRELOAD=$libs/libverbatim-soft.so") ;;
 	dropin) device=(env "LD_LIBRARY_PATH=$libs/dropin") ;;
-	recorded) device=(env) ;; # as we ourselves are
+	recorded) device=(env) ;; # as this script itself
 	esac
 }
 
@@ -32,7 +31,7 @@ begin() { # name, program
 	fi
 	count=$((count + 1))
 	export VERBATIM_SOFT_FABRIC=$shm/$count
-	: >"$tmp/server" >"$tmp/client" # what the last test's said is not theirs
+	: >"$tmp/server" >"$tmp/client" # without the output of the previous test's programs
 }
 
 # Does it load libibverbs before libc?
@@ -49,7 +48,7 @@ ordered() {
 
 run() { "${device[@]}" timeout 60 "$@"; }
 
-# Somebody listens: a port space and a backlog in the table (cm_port.h).
+# A program listens: a port space and a backlog in the table (cm_port.h).
 listening() {
 	od -An -v -tu4 -w56 -j8 -N56000 "$VERBATIM_SOFT_FABRIC/cm" 2>/dev/null |
 		awk '$11 && $12 { found = 1 } END { exit !found }'
@@ -64,7 +63,7 @@ serve() { # program, arguments...
 	done
 }
 
-# The fabric goes with its last process; who was killed is swept by the next.
+# The last process removes the fabric; the next process removes the files of a killed one.
 emptied() {
 	[ -e "$VERBATIM_SOFT_FABRIC" ] || return 0
 	run ibv_devinfo >/dev/null 2>&1
@@ -79,7 +78,7 @@ says() {
 	return 1
 }
 
-verdict() { # commands that must hold; why is set where one does not
+verdict() { # conditions, as commands; why is set if one fails
 	local check
 	why=
 	for check in "$@" emptied; do
@@ -88,7 +87,7 @@ verdict() { # commands that must hold; why is set where one does not
 	ok "$name"
 }
 
-# Behind env and stdbuf.
+# The program after env and stdbuf.
 program_of() {
 	while :; do
 		case $1 in
@@ -98,7 +97,7 @@ program_of() {
 	done
 }
 
-# A server's and a client's command, and what must hold of their output.
+# A server's and a client's command, and conditions on their output.
 both() { # name, server's command, client's, checks...
 	local status program
 	program=$(program_of $2)
@@ -115,7 +114,7 @@ both() { # name, server's command, client's, checks...
 	verdict '[[ $why_status = "server 0, client 0"* ]] || { why=$why_status; false; }' "$@"
 }
 
-# The server goes on until it is killed; 143 is that.
+# The server runs until it is killed, with status 143.
 against() { # name, server's command, client's, times, checks...
 	local n status=0 program
 	program=$(program_of $2)
@@ -178,8 +177,8 @@ copied() {
 	rm -f "$copy"
 }
 
-# rdma_xclient posts inline data without having asked for room, which hardware
-# rounds up to and this device refuses: it gets as far as that.
+# rdma_xclient posts inline data without requesting room; hardware rounds up, this device refuses
+# it: the client gets that far.
 xrc() {
 	begin "rdma_xclient -c x connects" rdma_xserver || return
 	serve rdma_xserver -c x || { not_ok "$name" "server: $(tail -1 "$tmp/server")"; return; }
@@ -189,7 +188,7 @@ xrc() {
 	verdict "says client '^rdma_post_send:'"
 }
 
-# Its own datagrams go through a port of the machine's.
+# udpong's own datagrams use a port of the machine.
 datagram_sockets() {
 	local port=$((${TEST_PORT:-20000} + RANDOM % 200)) status
 	begin udpong udpong || return
@@ -201,7 +200,7 @@ datagram_sockets() {
 	status=$?
 	kill $server 2>/dev/null
 	wait $server 2>/dev/null
-	if [ $? -eq $((128 + 11)) ]; then # where first verbs are slow, it forwards more
+	if [ $? -eq $((128 + 11)) ]; then # if first verbs are slow, it forwards more
 		emptied
 		skip "$name" "librdmacm crashed: its service thread takes a message buffer while \
 the program's own thread gives one back (smsg_free of rsocket.c has no lock)"
@@ -244,7 +243,7 @@ pyverbs() {
 	fi
 	cp -r $tests "$tmp/tests"
 	find "$tmp/tests" -name '*.gz' -exec gunzip -f {} +
-	# its own limits are too short for a machine with hundreds of busy threads
+	# its own time limits are too short for a machine with hundreds of busy threads
 	sed -i 's/PROCESSES, timeout=15)/PROCESSES, timeout=60)/
 		s/repeat_times=150 if/repeat_times=450 if/' "$tmp/tests/base.py"
 	(cd "$tmp" && run /usr/bin/python3 tests/run_tests.py -v \
@@ -321,11 +320,11 @@ fi
 all preload
 all dropin
 . tests/e2e/lib/recorded.sh
-# cmtime destroys the queues before the queue pairs that use them; perftest keeps its own context
-# when it is told to use librdmacm's, which keeps udpong's; clients that are refused clean nothing
-# up; rdma_xclient posts inline data without having asked for room; a client of pyverbs posts its
-# first receive behind its send, and the answer may be there before; three destroy the channel while
-# their thread for events sleeps in rdma_get_cm_event()
+# cmtime destroys the queues before the queue pairs that use them; perftest leaves its own context
+# open when it uses librdmacm's, and librdmacm leaves udpong's open; refused clients do not clean
+# up; rdma_xclient posts inline data without requesting room; a client of pyverbs posts its first
+# receive after its send, and the response may arrive before; three destroy the channel while their
+# thread for events sleeps in rdma_get_cm_event()
 recorded_again "$0" "LIFE-00[34] .* cmtime" "QUEUE-005 ibv_post_send rdma_xclient" \
 	"THREAD-002 rdma_destroy_event_channel (cmtime|mckey|rping)" \
 	"STATE-006 ibv_post_send python3.*" \

@@ -1,7 +1,7 @@
-# verbatim record: the program must not notice, and the trace must be whole.
+# verbatim record: the program must not notice it, and the trace must be complete.
 . tests/e2e/lib/try.sh
 guest=$tmp/guest loop=$apps/loop
-cd "$tmp" && cp "$apps/guest" . || exit 1 # of a path that no other test runs
+cd "$tmp" && cp "$apps/guest" . || exit 1 # at a path that no other test uses
 
 stop_all() {
 	kill -KILL $(jobs -p) 2>/dev/null
@@ -28,7 +28,7 @@ stderr_is_the_programs_alone_when_quiet() {
 	is "$(cat err)" mine
 }
 
-# what a program has of us is what it would have without us
+# the program's view is the same as without the recorder
 signals_and_descriptors_are_as_they_were() {
 	local how look='grep -E "Sig(Ign|Blk)" /proc/self/status
 		for i in 0 1 2; do [ -e /proc/self/fd/$i ] && echo $i; done; ulimit -f'
@@ -40,7 +40,7 @@ signals_and_descriptors_are_as_they_were() {
 	done
 }
 
-# nobody hears what we say, and the program runs all the same
+# stderr has no reader, and the program runs nevertheless
 stderr_to_nobody_is_no_reason_to_end() {
 	local status
 	mkfifo nobody
@@ -51,8 +51,8 @@ stderr_to_nobody_is_no_reason_to_end() {
 	is $status 7
 }
 
-# What was read and could not be written is lost, and is not among the events of the trace.
-counts_are_of_the_trace() { # trace: the recorder's words are in err, those of info in info
+# Events that were read but not written are lost, and not counted as events of the trace.
+counts_are_of_the_trace() { # trace: the recorder's output is in err, that of info in info
 	local line events lost rows
 	line=$(grep -E ' process(es)?, [0-9,]+ events?, [0-9,]+ lost, ' err)
 	events=$(sed -E 's/.* ([0-9,]+) events?, .*/\1/' <<<"$line")
@@ -62,7 +62,7 @@ counts_are_of_the_trace() { # trace: the recorder's words are in err, those of i
 		says "$lost events were lost$" err || return
 	rows=$("$VERBATIM" sql "$1" "SELECT (SELECT coalesce(sum(events), 0) FROM chunk) +
 		(SELECT count(*) + count(end) FROM call) + (SELECT count(*) FROM waited)")
-	events=${events//,/} # which are of modules and the like, too
+	events=${events//,/} # which include those of modules and the like
 	[ "$rows" -le "$events" ] && [ "$((events - rows))" -lt 100 ] ||
 		{ echo "$events events, but $rows rows"; return 1; }
 }
@@ -81,7 +81,7 @@ limit_on_files_stops_the_recording_only() {
 		grep -q 'File too large' err && grep -q INCOMPLETE err || { cat err; return 1; }
 }
 
-# A trace whose file is taken away cannot be written; SQLite alone would notice nothing.
+# A trace whose file is removed cannot be written; SQLite alone would not notice.
 lost_file_stops_the_recording() {
 	local how status
 	for how in 'rm t.db' 'rm -r ../d' 'echo x >n; mv n t.db' ': >t.db'; do
@@ -152,15 +152,15 @@ ctrl_c_comes_once_and_leaves_a_whole_trace() {
 timeout_is_one_wish() {
 	timeout 100 "$VERBATIM" record -q -o t.db "$guest" until exit 5 >out & local pid=$!
 	await grep -q ready out || return
-	kill -ALRM $pid # its time is over
+	kill -ALRM $pid # its time limit has expired
 	wait $pid; is $? 124 && await grep -q "^signals [12]" out
 }
 
-# it has taken the SIGTERM that it was sent
+# it has received the SIGTERM that it was sent
 heeded() { ((!(0x$(sed -n 's/^ShdPnd:.//p' "/proc/$1/status") & 1 << 14))); }
 
 second_request_leaves_the_program_running() {
-	# deaf to all: only a second request, 0.3 seconds later, ends the recording
+	# the program ignores signals: only a second request, 0.3 seconds later, ends the recording
 	"$VERBATIM" record -o t.db sh -c \
 		"trap '' TERM; $guest deaf calls 3 say ready; exec sleep 100" >out 2>err &
 	local pid=$! left
@@ -212,7 +212,7 @@ killed_recorder_does_not_hurt_the_program() {
 }
 
 session_of_a_killed_recorder_is_collected() {
-	is "$(ls sessions | wc -l)" 1 || return # of the test before
+	is "$(ls sessions | wc -l)" 1 || return # left by the previous test
 	record true; is $? 0 && is "$(ls sessions | wc -l)" 1 || return
 	"$VERBATIM" collect -q -o t.db sessions/* 2>err && is "$(ls sessions)" ""
 }
@@ -258,7 +258,7 @@ loss_is_told_even_when_quiet() {
 	grep -q ^LOST out && grep -Eq "^events +[0-9,]+, and [0-9,]+ lost$" out
 }
 
-# Said once, and what is there is a beginning: it opens at once, or when there is room again.
+# Reported once, and the trace has the beginning: it opens at once, or when there is room again.
 full_disk_stops_the_recording_only() {
 	local size status
 	mkdir -p small

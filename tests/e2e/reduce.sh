@@ -1,6 +1,6 @@
 # A mistake in much traffic becomes a trace of a few events that still shows it. By default some of
-# the ten mistakes, in traces of 500 events; MESSAGES=25000 MISTAKES=10 is what docs tell, LONG=1
-# some more of both.
+# the ten mistakes, in traces of 500 events; MESSAGES=25000 MISTAKES=10 for the figures in the docs,
+# LONG=1 for some more of both.
 . tests/e2e/lib/try.sh
 cd "$tmp" || exit 1
 MESSAGES=${MESSAGES:-$(share 100 400)} MISTAKES=${MISTAKES:-$(share 2 3)} SEED=${SEED:-$RANDOM}
@@ -20,7 +20,7 @@ reduce() { # WHAT
 		is "$(ls -A "$TMPDIR"/verbatim-reduce-* 2>/dev/null)" ""
 }
 
-# It has the completion, and a replay gives its status without help.
+# It has the completion, and a replay gives its status without injected faults.
 status_is_shown() { # MISTAKE
 	local event status
 	record_mistake $1 || return
@@ -33,8 +33,8 @@ status_is_shown() { # MISTAKE
 		says "^no divergence" out && ! grep "^made" out && is_a_program "$status"
 }
 
-# A program of what is left does the same, also recorded and checked.
-is_a_program() { # what its trace shows: a status or a rule
+# A C program made from the rest does the same, also recorded and checked.
+is_a_program() { # result shown by its trace: a status or a rule
 	"$VERBATIM" emit small.db -o small.c &&
 		${CC:-cc} -Wall -Wextra -Werror -o small small.c -libverbs &&
 		timeout 60 "$VERBATIM" run -- ./small >out 2>&1 &&
@@ -65,14 +65,14 @@ divergence_is_shown() {
 	reduce "divergence at $thread:$n wc[0].byte_len" || return
 	timeout 60 "$VERBATIM" replay small.db >out 2>&1; is $? 1 &&
 		says "$thread:$n .*byte_len: recorded 100, replayed 256" out || return
-	# no device gives what was altered, and the program says what it gives
+	# no device returns the altered value, and the program reports the returned one
 	"$VERBATIM" emit small.db -o small.c &&
 		${CC:-cc} -Wall -Wextra -Werror -o small small.c -libverbs || return
 	timeout 60 "$VERBATIM" run -- ./small >out 2>&1; is $? 1 &&
 		says "^$thread:$n completion: .* 256 bytes.*recorded: .* 100 bytes" out
 }
 
-# MISTAKE, and the rule that finds it, if no completion tells.
+# MISTAKE, and the rule that finds it, if no completion shows it.
 mistakes() {
 	shuf --random-source=<(yes $SEED) <<-X
 		wrong_lkey
@@ -96,7 +96,7 @@ what_is_not_shown_is_said() {
 		says "does not reproduce divergence" err && [ ! -e small.db ]
 }
 
-# A status that only the network caused: without help a replay does not give it.
+# A status that only the network caused: without injected faults a replay does not give it.
 status_without_a_cause_is_said() {
 	record_mistake none && mv t.db whole.db && "$VERBATIM" unpack -o t.db whole.db &&
 		sqlite3 t.db "UPDATE wc SET status = 10 WHERE thread = 1 AND n =

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Record whole programs and replay what was recorded: without a divergence as
-# it is, with one at the right event where the trace was altered.
+# Record whole programs and replay the traces: without a divergence if unaltered, with one at the
+# right event if altered.
 #
-# As root it has a /dev/shm of its own, to see what replays leave there.
+# As root it has its own /dev/shm, to see what replays leave there.
 if [ -z "${SHM_ALONE:-}" ] && unshare -m mount -t tmpfs none /dev/shm 2>/dev/null; then
 	SHM_ALONE=1 exec unshare -m bash -c 'mount -t tmpfs none /dev/shm && exec bash "$0" "$@"' \
 		"$0" "$@"
 fi
 . tests/e2e/lib/try.sh
-unset VERBATIM_DEVICE VERBATIM_SESSIONS # each command says which device
+unset VERBATIM_DEVICE VERBATIM_SESSIONS # each command selects its device
 export VERBATIM_QUIET=1
 
 # record NAME PROGRAM...: its two ends
@@ -91,7 +91,7 @@ alone every_failure "$tmp/errors"
 VERBATIM_SOFT_LINK=roce alone every_failure_roce "$tmp/errors"
 VERBATIM_SOFT_LINK=roce alone every_verb "$apps/every_verb" --allow-partial
 
-# The trace lacks what a descriptor refers to; a call with none, -1, needs nothing of that.
+# The trace lacks the files of descriptors; a call with none, -1, can be replayed.
 dmabuf_without_a_descriptor_is_replayed() {
 	local altered=$tmp/descriptor.db
 	replay --device soft --allow-partial "$tmp/every_verb.db"
@@ -105,10 +105,10 @@ dmabuf_without_a_descriptor_is_replayed() {
 }
 try dmabuf_without_a_descriptor_is_replayed
 
-# by verbs that the library of the replay may lack
+# with verbs that the library of the replay may lack
 VERBATIM_SOFT_LINK=roce alone buffers_of_the_library "$apps/own_buf"
 
-# datagrams of two senders came the other way round than they were posted
+# datagrams of two senders arrived in the opposite order of their posts
 senders() {
 	local status
 	alone in_order "$apps/senders"
@@ -134,7 +134,7 @@ senders() {
 }
 senders
 
-# no option and no variable: the link is the recorded one
+# without option or variable: the link is the recorded one
 link() {
 	replay --device soft --allow-partial "$tmp/every_verb.db"
 	local status=$?
@@ -239,7 +239,7 @@ else
 	skip altered "sqlite3 is not installed"
 fi
 
-# one side only: the other end is made, and nothing diverges
+# one side only: the peer is synthesized, and nothing diverges
 one_sided() {
 	local status pid
 	next_port
@@ -282,7 +282,7 @@ killed() {
 	fi
 }
 
-# a message came whose post nobody could record
+# a message arrived whose post was not recorded
 cut_short() {
 	"$VERBATIM" record --device soft -o "$tmp/cut.db" -- \
 		"$apps/cut_short" >"$tmp/cut.log" 2>&1 ||
@@ -309,7 +309,7 @@ signalled() {
 	if [ $status -eq 143 ]; then ok signalled; else not_ok signalled "exit status $status"; fi
 }
 
-# also where it comes as soon as the replay is started
+# also if it comes as soon as the replay has started
 signalled_early() {
 	local status
 	${CC:-cc} -shared -fPIC -o "$tmp/early.so" tests/e2e/replay/early.c &&
@@ -320,7 +320,7 @@ signalled_early() {
 	else not_ok signalled_early "exit status $status"; fi
 }
 
-# a report that nobody reads; nothing_is_left looks for the rest
+# a report without a reader; nothing_is_left checks the rest
 unread() {
 	{ "$VERBATIM" replay --device soft "$tmp/rc_pingpong.db" 2>&1; echo $? >"$tmp/unread"; } |
 		true
@@ -370,7 +370,7 @@ refuses() {
 		not_ok no_faults_file_is_4 "exit status $status"
 }
 
-# half as fast as recorded, at most, on the same device
+# at most half as fast as recorded, on the same device
 speed() {
 	local seconds
 	seconds=$(sed -n 's/^recorded in \([0-9.]*\) s, .* replayed in \([0-9.]*\) s/\1 \2/p' \
@@ -378,7 +378,7 @@ speed() {
 	echo "# 20000 round trips: recorded and replayed in seconds: $seconds"
 }
 
-# implicit region: what lies in it is mapped, and its keys reach it
+# implicit region: its memory is mapped, and reachable by its keys
 implicit() {
 	timeout 60 "$VERBATIM" record --device soft -o "$tmp/implicit.db" -- \
 		"$apps/implicit" >"$tmp/implicit.log" 2>&1 || {
@@ -393,7 +393,7 @@ implicit() {
 	fi
 }
 
-# a destruction of which the trace does not say what: left out, not called with nothing
+# a destruction without its object in the trace: left out, not called with NULL
 unnamed() {
 	timeout 60 "$VERBATIM" record --device soft -o "$tmp/unnamed.db" -- \
 		"$apps/demo_bug" >/dev/null 2>&1

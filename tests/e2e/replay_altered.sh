@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Recordings that were altered at random: what changes a promise of verbs is the first divergence of
-# their replay, at its event; what changes none is not reported. Damaged ones are an error, never a
-# crash or a hang. ALTERATIONS and SEED choose others than those of each run.
+# Recordings that were altered at random: an alteration of specified behaviour is the first
+# divergence of their replay, at its event; any other is not reported. Damaged ones are an error,
+# never a crash or a hang. ALTERATIONS and SEED select others than the default ones.
 . tests/e2e/lib/try.sh
 export VERBATIM_QUIET=1
 needs "$apps/payload" "$apps/every_verb" "$apps/senders"
@@ -42,8 +42,8 @@ altered() {
 
 damaged() { python3 "$damage" "$DAMAGED" "$SEED" *.db packed packed; }
 
-# Objects whose destruction the trace names wrongly are destroyed by the replay, before a call that
-# has them among its arguments. What is freed is filled, so that its use ends the replay.
+# The trace names wrong objects to destroy; the replay destroys these before a call that has them as
+# arguments. Freed memory is filled, so that its use ends the replay.
 destroys_are_moved() { # trace, options of replay
 	local change
 	for change in "object SET destroyed_n = destroyed_n + 1" \

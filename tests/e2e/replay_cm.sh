@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Calls of librdmacm are made again: events, their status, their private data and parameters are
-# compared with the recorded ones. Of both sides, and of each alone, whose other end is made.
+# Calls of librdmacm are replayed: events, their status, their private data and parameters are
+# compared with the recorded ones. Both sides, and each alone with a synthesized peer.
 . tests/e2e/lib/try.sh
-unset VERBATIM_DEVICE VERBATIM_SESSIONS # each command says which device
+unset VERBATIM_DEVICE VERBATIM_SESSIONS # each command selects its device
 export VERBATIM_QUIET=1
 needs "$apps/cm_ends" "$apps/cm_calls" "$apps/cm_early"
 cd "$tmp" || exit 1
 ends=$apps/cm_ends how=(-q --payload=full --device soft)
 
-# Both in one trace; the client is started until the server is there.
+# Both in one trace; the client is restarted until the server is ready.
 record() { # server's command, client's
 	rm -f t.db
 	timeout 120 "$VERBATIM" record "${how[@]}" -o t.db -- bash -c "
@@ -19,7 +19,7 @@ record() { # server's command, client's
 		wait \$server" || { tail -n 3 server client; return 1; }
 }
 
-# Each in a trace of its own: s.db, c.db.
+# Each in its own trace: s.db, c.db.
 record_each() { # server's command, client's
 	local pid turn status=1
 	rm -f s.db c.db
@@ -41,7 +41,7 @@ replay() { # trace, options
 events() { "$VERBATIM" sql "$1" "SELECT count(*) FROM call
 	WHERE verb = 'rdma_get_cm_event' AND NOT failed"; }
 
-# Nothing differs, nothing is left out, and each recorded event has come.
+# No divergence, nothing left out, and each recorded event has come.
 goes_as_recorded() { # trace
 	local threads
 	for threads in serial recorded; do
@@ -108,7 +108,7 @@ a_port_that_the_system_chose_is_resolved_before_it_listens() {
 }
 try a_port_that_the_system_chose_is_resolved_before_it_listens
 
-# A server that is killed: its clients are told.
+# A server that is killed: its clients are notified.
 a_killed_server() {
 	rm -f t.db
 	next_port
@@ -128,7 +128,8 @@ a_killed_server() {
 }
 try a_killed_server
 
-# A client's last message was flushed there, since its receiver was killed: here it may arrive.
+# A client's last message was flushed in the recording, since its receiver was killed; in the replay
+# it may arrive.
 a_message_that_a_killed_server_did_not_take() {
 	zstd -qdf "$root/tests/e2e/replay/killed_receiver.db.zst" -o killed.db &&
 		replay killed.db --allow-partial && says '^no divergence' out &&
@@ -136,7 +137,7 @@ a_message_that_a_killed_server_did_not_take() {
 }
 try a_message_that_a_killed_server_did_not_take
 
-# without the private data nothing can be sent, and nothing is compared but its length
+# without recorded private data none can be sent, and only its length is compared
 nothing_kept() {
 	next_port
 	"$VERBATIM" record -q --payload none --device soft -o t.db -- bash -c "
@@ -152,7 +153,7 @@ only_the_verbs() {
 }
 try only_the_verbs
 
-# An altered trace: WHERE picks the call, SET changes it; the first divergence is at an event of
+# An altered trace: WHERE selects the call, SET changes it; the first divergence is at an event of
 # verb VERB (that call, or the event of the other side that shows it), and there is one cause.
 altered() { # where, set, verb, field
 	rm -f altered.db
@@ -207,7 +208,7 @@ else
 	not_ok "altered" "record"
 fi
 
-# One call is gone: what it would have brought is what differs first.
+# One call is removed: its missing effect is the first difference.
 without() { # where, verb
 	rm -f altered.db
 	"$VERBATIM" unpack -o altered.db ends.db >log 2>&1 &&

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Replays of control verbs, events and devices: what differs is said at its event, nothing else is,
-# and nobody waits for what cannot come.
+# Replays of control verbs, events and devices: a difference is reported at its event, nothing else
+# is, and nothing impossible is waited for.
 . tests/e2e/lib/try.sh
-unset VERBATIM_DEVICE VERBATIM_SESSIONS # each command says which device
+unset VERBATIM_DEVICE VERBATIM_SESSIONS # each command selects its device
 export VERBATIM_QUIET=1
 needs "$apps/every_verb" "$apps/late_event" "$apps/refused"
 command -v sqlite3 >/dev/null || { skip all "sqlite3 is not installed"; exit 0; }
@@ -20,10 +20,10 @@ alter() {
 	"$VERBATIM" unpack -o "$tmp/altered.db" "$tmp/$1.db" && sqlite3 "$tmp/altered.db" "$2"
 }
 
-# the first event T:N that a condition on table call chooses
+# the first event T:N that a condition on table call selects
 event_of() { sqlite3 "$tmp/altered.db" "SELECT thread || ':' || n FROM call WHERE $1 LIMIT 1"; }
 
-# says_once TEXT: it is the one divergence
+# says_once TEXT: it is the only divergence
 says_once() {
 	says '^1 divergence' "$tmp/out" && says "$1" "$tmp/out"
 }
@@ -77,7 +77,7 @@ an_event_after_its_completion_is_not_waited_for() {
 }
 try an_event_after_its_completion_is_not_waited_for
 
-# with 20 that never come, at 3 s for the first
+# with 20 that never come, at 3 s for the first one
 missing_events_are_not_waited_for_each_time() {
 	alter late_event "DELETE FROM notify" || return
 	SECONDS=0
@@ -95,7 +95,7 @@ another_context_of_an_event_diverges() {
 }
 try another_context_of_an_event_diverges
 
-# a trace without posts: what depends on them is left out at once, and nothing differs
+# a trace without posts: events that depend on them are left out at once, without a divergence
 no_events_without_posts() {
 	timeout 60 "$VERBATIM" record -q --device soft --filter plane=control -o "$tmp/control.db" \
 		-- "$apps/late_event" || return
@@ -118,7 +118,7 @@ try no_events_without_arming
 
 record refused "$apps/refused" || not_ok refused "$(tail -1 "$tmp/log")"
 
-# an address that led nowhere, a missing GRH and an MTU that is none are not put right
+# an unreachable address, a missing GRH and an invalid MTU are not corrected
 refusals_stay_refusals() {
 	replay "$tmp/refused.db"
 	is status $? 0 || { cat "$tmp/out"; return 1; }
@@ -126,7 +126,8 @@ refusals_stay_refusals() {
 }
 try refusals_stay_refusals
 
-# GIDs that no port here has: the LID, which says nothing on Ethernet, does not make it a group
+# GIDs that no port of the replay has: the LID, which means nothing on Ethernet, does not make it a
+# group
 a_multicast_lid_on_ethernet_is_no_group() {
 	alter refused "UPDATE call SET args = replace(args, '\"fe80', '\"fe81'),
 		out = replace(out, '\"fe80', '\"fe81') WHERE verb LIKE 'ibv_query_gid%'
@@ -138,7 +139,7 @@ a_multicast_lid_on_ethernet_is_no_group() {
 }
 try a_multicast_lid_on_ethernet_is_no_group
 
-# another device granted 32 bytes inline without being asked for any, and the program used them
+# another device granted 32 unrequested bytes inline, and the program used them
 granted_sizes_are_asked_for() {
 	alter refused "UPDATE call SET out = replace(out, '\"fw_ver\":\"', '\"fw_ver\":\"9.')
 			WHERE verb LIKE 'ibv_query_device%';
@@ -149,7 +150,7 @@ granted_sizes_are_asked_for() {
 }
 try granted_sizes_are_asked_for
 
-# an index that the recorded port's table had, and this one has not
+# an index that exists in the recorded port's table, but not in this one
 a_shorter_table_of_another_port() {
 	alter refused "UPDATE call SET out = replace(out, '\"fw_ver\":\"', '\"fw_ver\":\"9.')
 			WHERE verb LIKE 'ibv_query_device%';
@@ -161,7 +162,7 @@ a_shorter_table_of_another_port() {
 }
 try a_shorter_table_of_another_port
 
-# more than this device can grant: what was asked for is asked for then
+# more than this device can grant: then the program's own request is used
 too_much_that_was_granted_is_not_insisted_on() {
 	alter refused "UPDATE call SET out = replace(out, '\"fw_ver\":\"', '\"fw_ver\":\"9.')
 			WHERE verb LIKE 'ibv_query_device%';
@@ -196,7 +197,7 @@ an_object_that_fails_here_is_cut() {
 }
 try an_object_that_fails_here_is_cut
 
-# a change to RTR that names a queue pair before it is made: it is called all the same, and fails
+# a move to RTR that names a queue pair before its creation: it is called nevertheless, and fails
 a_change_that_is_too_early_diverges() {
 	alter pingpong "UPDATE call SET args = (SELECT r.args FROM call r WHERE r.verb = call.verb
 			AND r.object = call.object AND r.args LIKE '%QPS_RTR%')
@@ -212,7 +213,7 @@ else
 	skip a_change_that_is_too_early_diverges "ibv_rc_pingpong is not installed"
 fi
 
-# each kind of object, whose creation somebody has taken out of the trace
+# each kind of object, with its creation removed from the trace
 a_missing_creation_diverges() {
 	local verb
 	for verb in open_device alloc_pd create_cq create_qp create_ah reg_mr; do
@@ -240,7 +241,7 @@ a_missing_destruction_diverges() {
 "$VERBATIM" unpack -o "$tmp/refused.u.db" "$tmp/refused.db"
 try a_missing_destruction_diverges
 
-# whatever depended on a call that is not in the trace: one cause
+# everything that depends on a missing call: one cause
 a_missing_call_is_one_cause() {
 	local verb
 	for verb in alloc_pd create_comp_channel create_cq reg_mr alloc_mw create_srq modify_qp \
@@ -256,7 +257,7 @@ a_missing_call_is_one_cause() {
 }
 try a_missing_call_is_one_cause
 
-# where events were lost, or filtered, it is none
+# if events were lost or filtered, it is no divergence
 a_creation_that_was_filtered_is_no_divergence() {
 	alter refused "DELETE FROM call WHERE verb = 'ibv_reg_mr'" || return
 	sqlite3 "$tmp/altered.db" "INSERT OR REPLACE INTO meta VALUES ('filter', 'plane=data')"
@@ -265,7 +266,8 @@ a_creation_that_was_filtered_is_no_divergence() {
 }
 try a_creation_that_was_filtered_is_no_divergence
 
-# its queue pairs were connected within the kernel: nothing is driven, at once, and that is said
+# its queue pairs were connected within the kernel: the replay reports that at once and drives
+# nothing
 iwarp_is_said() {
 	alter late_event "UPDATE call SET out =
 			replace(out, 'IBV_TRANSPORT_IB', 'IBV_TRANSPORT_IWARP')

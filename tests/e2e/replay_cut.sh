@@ -1,5 +1,5 @@
-# Traces that begin in the middle replay: of a flight recorder, and those after the first of a
-# rotation. Nothing is waited for in vain: a wait would be for an hour.
+# Replays of traces that begin in the middle: of a flight recorder, and those after the first of a
+# rotation. No wait is in vain: it would last an hour.
 . tests/e2e/lib/try.sh
 cd "$tmp" || exit 1
 
@@ -24,7 +24,7 @@ replays() { # TRACE
 		says "^no divergence" out || { grep -v "so far" out; return 1; }
 }
 
-# It begins at the cut, and has more than that.
+# It begins at the cut, and has more after it.
 is_cut() { # TRACE
 	is "$("$VERBATIM" sql $1 "SELECT sum(time <= value) < 20000, sum(time > value) > 0
 		FROM wr, meta WHERE key = 'cut'" 2>/dev/null)" "1|1"
@@ -35,7 +35,7 @@ flight_replays() {
 		replays t.db
 }
 
-# On a slow machine there are many: the first ones, and the last. LONG=1 replays more of them.
+# On a slow machine there are many: replay the first ones and the last. LONG=1 replays more of them.
 rotation_replays() {
 	local t
 	"$VERBATIM" record -q --rotate-time 30ms -o t.db "${run[@]}" 2>err; is $? 0 || return

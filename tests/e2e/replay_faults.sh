@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Errors that no traffic causes, recorded and replayed: they happen again with --faults recorded,
-# and are one cause each without. Those that the traffic does cause are not caused a second time.
+# Errors that no traffic causes, recorded and replayed: they recur with --faults recorded, and are
+# one cause each without. Errors that the traffic causes are not injected.
 . tests/e2e/lib/try.sh
 export VERBATIM_QUIET=1
 unset VERBATIM_DEVICE
@@ -19,7 +19,7 @@ replay() {
 		>out 2>&1
 }
 
-# As recorded: nothing differs, and N errors or events were caused
+# As recorded: nothing differs, and N errors or events were injected
 again() { # N
 	replay || { cat out; return 1; }
 	is caused "$(jq .counts.faults report)" "$1"
@@ -27,7 +27,7 @@ again() { # N
 
 errors() { "$VERBATIM" sql t.db "SELECT count(*) FROM wc WHERE status NOT IN (0, 5)"; }
 
-# Left alone: N causes
+# Without injection: N causes
 apart() { # N
 	replay --faults none
 	is "exit status" $? 1 && is causes "$(jq .divergences report)" "$1" &&
@@ -61,7 +61,7 @@ try every_local_status
 try every_remote_status
 try every_other_status
 
-# rules, how many are to be caused, how many causes without
+# rules, number to be injected, number of causes without
 fault() {
 	record "$1" "$apps/faulted" && again "$2" && apart "$3"
 }
@@ -78,7 +78,7 @@ try "event of the port" fault 'n=4 event=SM_CHANGE' 1 1
 try "port that goes down and up" eval 'record "n=5 port=down for=30ms" "$apps/faulted" &&
 	replay && [ "$(jq .counts.faults report)" -ge 2 ]'
 
-# a queue pair fails, and nothing tells why but its flushed requests and, perhaps, an event
+# a queue pair fails, visible only by its flushed requests and, perhaps, an event
 sudden() {
 	record '' "$apps/sudden" "$@" && again 3
 	local status=$?
@@ -102,7 +102,7 @@ else
 	skip "two programs" "ibv_rc_pingpong is not installed"
 fi
 
-# what does not differ is no fault: a late packet, one that was sent again
+# invisible faults are not injected: a late packet, a retransmitted one
 late() {
 	record 'n=3 delay=2ms\nn=6 lose\nn=9 rnr' "$apps/faulted" && again 0
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Another machine with the same device has other GIDs, and more or fewer completion vectors. The GID
-# index that a program named is another one there: that of a GID of the same kind is chosen.
+# index of the program is replaced by that of a GID of the same kind.
 . tests/e2e/lib/try.sh
 unset VERBATIM_DEVICE
 export VERBATIM_QUIET=1
@@ -21,7 +21,7 @@ record() { # program, options
 		"$both" "$@" -n 20 >out 2>&1 || { cat out; return 1; }
 }
 
-# What the replay did is recorded, too: the GIDs that it named, by index.
+# The replay is recorded, too: the GIDs that it used, by index.
 replay() { # trace, options
 	VERBATIM_SOFT_PERSONA=$tmp/other timeout 60 "$VERBATIM" record --device soft -o r.db -- \
 		"$VERBATIM" replay --device soft --faults none "$@" >out 2>&1 &&

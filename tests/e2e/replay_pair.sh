@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # Two hosts, each with the trace of its own half, replay at the same time: --listen and --peer.
 #
-# Both halves are of this machine, and meet on one fabric of the software device; each is recorded
-# and replayed by a process of its own.
+# Both halves run on this machine, on one fabric of the software device; each is recorded and
+# replayed by a separate process.
 . tests/e2e/lib/try.sh
 . tests/e2e/lib/sides.sh
-unset VERBATIM_DEVICE VERBATIM_SESSIONS # each command says which device
+unset VERBATIM_DEVICE VERBATIM_SESSIONS # each command selects its device
 export VERBATIM_QUIET=1 VERBATIM_REPLAY_KEY=0123456789abcdef0123456789abcdef
-unset VERBATIM_THREADS # one on each host, unless a test says so
+unset VERBATIM_THREADS # one on each host, unless a test sets another
 
-# One half, at any port that is free, which it tells.
+# One half, at a free port, which it prints.
 listen() { # trace, options
 	rm -f "$tmp/listen.err"
 	timeout 120 "$VERBATIM" replay --device soft --listen 127.0.0.1:0 "$@" \
@@ -24,7 +24,7 @@ peer() { # trace, options
 		>"$tmp/peer" 2>"$tmp/peer.err"
 }
 
-# Both halves: the status of the one that listens, and of the other.
+# Both halves: the status of the listening one, and of the other.
 pair() { # trace, trace, options
 	local one=$1 other=$2 status
 	shift 2
@@ -35,7 +35,7 @@ pair() { # trace, trace, options
 	statuses="$? $status"
 }
 
-# Each talks to the other one, and neither differs.
+# Each is connected to the other, without a divergence.
 goes_as_recorded() { # options
 	pair "$s" "$c" --faults none "$@"
 	is statuses "$statuses" "0 0" && says '^no divergence' "$tmp/listen" &&
@@ -77,7 +77,7 @@ next_port
 record ibv_rc_pingpong -n 50 -p $port -- ibv_rc_pingpong -n 50 -p $port localhost ||
 	not_ok "recorded" "see above"
 
-# Of two halves the one that differs says so, and in what; the other one that there is a report.
+# The half with a divergence reports it; the other one says that there is a report.
 the_half_that_differs_says_so() {
 	"$VERBATIM" unpack -o "$tmp/plain.db" "$c" && sqlite3 "$tmp/plain.db" \
 		"UPDATE wc SET byte_len = byte_len - 1 WHERE thread = 1 AND
@@ -88,7 +88,8 @@ the_half_that_differs_says_so() {
 		says '^1 divergence' "$tmp/peer" && says 'wc\[0\].byte_len' "$tmp/peer"
 }
 
-# What is no half of it is no peer: each is replayed with a made one, and says why.
+# Traces that are not halves of one job are not connected: each is replayed with a synthesized peer,
+# and says why.
 strangers_are_not_joined() {
 	pair "$s" "$s"
 	is statuses "$statuses" "1 1" && says "no queue pair of this trace has its peer in" \
@@ -96,15 +97,15 @@ strangers_are_not_joined() {
 		says 'made 1 peer' "$tmp/peer"
 }
 
-# Whoever else connects, before and beside it, the other replay is let in: a scan of ports, what is
-# no replay, who says nothing, and another key, which is told that it is.
+# Other connections, before and at the same time, do not keep the other replay out: a scan of ports,
+# a program that is not a replay, a silent one, and one with another key, which gets an error.
 only_the_key_is_let_in() {
 	local tcp junk silent
 	listen "$s" || return
 	tcp=/dev/tcp/${at/://}
 	: >"$tcp"
 	exec {junk}<>"$tcp" && printf 'GET / HTTP/1.1\r\n\r\n' >&$junk || return
-	# who closes at once may reset the connection, with what it said
+	# an immediate close may reset the connection and discard its data
 	await grep -q 'rejected.* is not a replay' "$tmp/listen.err" || return
 	for silent in {1..20}; do
 		exec {silent}<>"$tcp" || return
@@ -131,14 +132,14 @@ nobody_there_is_an_error() {
 	is listener $? 4 && says 'no other replay has connected' "$tmp/listen.err"
 }
 
-# A half that lasts, and is killed.
+# A long-running half that is killed.
 a_peer_that_dies_is_noticed() {
 	local victim
 	listen "$s" --pace x0.001 || return
 	"$VERBATIM" replay --device soft --peer "$at" --pace x0.001 "$c" >"$tmp/peer" 2>&1 &
 	victim=$!
 	await both_connected || return
-	# first the one that replays: it is told to end, and says so, when the first one goes
+	# first the replaying one: when the first ends it must end, too, and report it
 	kill -KILL $(pgrep -P $victim) $victim
 	wait $listener
 	is listener $? 4 && says 'the other replay has closed the connection' "$tmp/listen.err"
@@ -167,7 +168,7 @@ a_machine_that_forbids_it_says_so() {
 	is listener $? 4
 }
 
-misused() { # what it says, arguments
+misused() { # expected message, arguments
 	local says=$1
 	shift
 	"$VERBATIM" replay --device soft "$@" "$s" >"$tmp/out" 2>&1

@@ -1,4 +1,4 @@
-# A part of a trace replays, and what is alive at its end is what the model says.
+# Replay of a part of a trace; the objects alive at its end are those of the model.
 . tests/e2e/lib/try.sh
 cd "$tmp" || exit 1
 EVENTS=${EVENTS:-10} SEED=${SEED:-$RANDOM}
@@ -7,7 +7,7 @@ mkdir scratch && export TMPDIR=$tmp/scratch
 replay() { timeout 100 "$VERBATIM" replay "$@" >out 2>err; }
 replays() { replay "$@"; is "$* $?" "$* 0" && says "no divergence" out || { cat err; return 1; }; }
 
-# Events of a trace, at random but the same for a seed.
+# Random events of a trace, the same for equal seeds.
 some_events() { # TRACE N
 	"$VERBATIM" sql $1.db "WITH e AS (SELECT thread, n FROM post
 		UNION SELECT thread, n FROM poll UNION SELECT thread, n FROM call
@@ -42,7 +42,7 @@ from_an_event_the_rest_replays() { # TRACE EVENTS
 	done < <(some_events $1 $2)
 }
 
-# Start a replay that waits: $pid is the process that keeps the objects.
+# Start a replay that waits: $pid is the process with the objects.
 start_waiting() { # OPTION...
 	rm -f err out answer
 	mkfifo answer
@@ -88,7 +88,7 @@ a_deadline_ends_the_wait() {
 }
 
 the_end_of_the_input_is_no_enter() {
-	rm -f err # what the last one said
+	rm -f err # output of the last one
 	timeout 100 "$VERBATIM" replay --wait rc.db </dev/null >out 2>err &
 	waiting=$!
 	await grep -q "keeps the objects until Enter" err &&
@@ -96,7 +96,7 @@ the_end_of_the_input_is_no_enter() {
 		kill -0 $pid && kill -TERM $pid && wait $waiting && says "^no divergence" out
 }
 
-# One that hung: what it waits for is named, there and in the replay.
+# A run that hung: the awaited requests are named, in the trace and in the replay.
 a_hang_is_found_at_its_last_event() {
 	local last receive
 	"$VERBATIM" record -q -o hang.db "$apps/in_vain" 2>/dev/null
@@ -135,7 +135,7 @@ rounds_that_differ_are_counted() {
 		says "^1 of 3 rounds\|^0 of 3 rounds\|partial" out
 }
 
-# Verb by verb as recorded; beside them, the engine's own look at the device.
+# Verb by verb as recorded, plus the engine's own queries of the device.
 the_trace_of_a_replay_compares() {
 	"$VERBATIM" replay -o again.db rc.db >out 2>err; is $? 0 && says "^no divergence" out &&
 		{ "$VERBATIM" diff -f json rc.db again.db >diff.json || is $? 1; } &&
@@ -165,7 +165,7 @@ wrong_use_is_refused() {
 	done
 }
 
-# Neither the recording nor an older trace is lost to a replay that cannot be.
+# A failing replay destroys neither the recording nor an older trace.
 what_is_there_stays() {
 	cp rc.db kept.db && cp rc.db older.db || return
 	local options

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# One side of a connection is replayed: the other end is made, and does what the other program did.
+# One side of a connection is replayed: the peer is synthesized, and acts like the other program.
 #
-# Both sides of each program are recorded, each in a trace of its own, so that the one shows what
-# the other's replay had to infer.
+# Both sides of each program are recorded, each in its own trace, so that the one shows what the
+# other's replay had to infer.
 . tests/e2e/lib/try.sh
 . tests/e2e/lib/sides.sh
-unset VERBATIM_DEVICE VERBATIM_SESSIONS # each command says which device
+unset VERBATIM_DEVICE VERBATIM_SESSIONS # each command selects its device
 export VERBATIM_QUIET=1
 
-# All of it is driven and nothing differs; no failure is put in from elsewhere.
+# Everything is driven, nothing differs, and no fault is injected.
 replay() { # trace, options
 	timeout 120 "$VERBATIM" replay --device soft --faults none --report "$tmp/report.json" \
 		"$@" >"$tmp/out" 2>&1 || { head -20 "$tmp/out"; return 1; }
@@ -23,8 +23,8 @@ sends="SELECT count(*) FROM wr WHERE ($takes) AND ret = 0 AND (opcode_name LIKE 
 	OR opcode_name = 'IBV_WR_RDMA_WRITE_WITH_IMM')"
 receives="SELECT count(*) FROM wc WHERE status = 0 AND opcode >= 128"
 
-# What was inferred from $1 is what the program of $2 did: each message was sent there, by as many
-# queue pairs, and each region lies in one of those that were registered there under that key.
+# The inferences from $1 match the program of $2: it sent each message, with the same number of
+# queue pairs, and each inferred region lies in one that it registered with that key.
 is_what_was_done() {
 	local start length rkey access
 	is receives "$(made receives)" "$(ask "$1" "$sends")" &&
@@ -43,7 +43,7 @@ is_what_was_done() {
 		"$tmp/report.json")
 }
 
-each_side() { # what must hold of each: check trace other
+each_side() { # conditions for each: check trace other
 	replay "$s" && $1 "$s" "$c" && replay "$c" && $1 "$c" "$s"
 }
 
@@ -74,7 +74,7 @@ try "ib_send_bw of 4 queue pairs" sides ib_send_bw -F -n $messages --use_old_pos
 try "ib_send_lat of datagrams" sides ib_send_lat -F -n $messages --use_old_post_send -c UD
 try "ib_send_bw, unreliable" sides ib_send_bw -F -n $messages --use_old_post_send -c UC
 
-# librdmacm: the verbs inside are driven
+# librdmacm: its inner verbs are driven
 connected() { # server's options -- client's; the program is the same
 	local program=$1 server=()
 	shift
@@ -127,7 +127,7 @@ try "contents of each kind" contents failures
 try "contents of a pingpong" contents sides ibv_rc_pingpong -n 100
 says 'compared received contents 100 times' "$tmp/out" || not_ok "contents are compared" ""
 
-# the other program is killed: its end is gone from the request on that found out
+# the other program is killed: its end is missing from the request on that noticed it
 killed_peer() {
 	local server
 	next_port
@@ -144,7 +144,7 @@ killed_peer() {
 }
 try "a killed peer" killed_peer
 
-# The trace $1 without processes $2, as $3: their objects are others that nobody names.
+# The trace $1 without processes $2, as $3: their objects get ids that no row refers to.
 without() {
 	local table tables
 	rm -f "$3"
@@ -161,7 +161,7 @@ without() {
 		WHERE process IN ($2)"
 }
 
-# of four ranks of a job some are in the trace, and have peers there and peers that are not
+# the trace has some of the four ranks of a job, with peers inside and outside of the trace
 some_ranks() { # transports
 	local each
 	"$VERBATIM" record --device soft -o "$tmp/ranks.db" -- env UCX_TLS=$1 \

@@ -35,7 +35,7 @@ replay() {
 
 has() { is "$1" "$(jq "$1" report)" "$2"; }
 
-# nothing is caused: the limits are there
+# no fault is injected: the limits are real
 limits_are_hit() {
 	record "$apps/limits" && says '5 queue pairs, 2 ports' out && replay &&
 		has .counts.faults 0 && has .divergences 0 && has .device \
@@ -50,7 +50,7 @@ limits_of_its_own() {
 }
 try limits_of_its_own
 
-# all processes are one here: the limit of each is not that of all
+# the replay is one process: the limit of each is not that of all
 limits_of_each_process() {
 	record sh -c "'$apps/limits' & '$apps/limits'; wait" && replay && has .divergences 0
 }
@@ -75,7 +75,7 @@ other_device_rounds() {
 if command -v sqlite3 >/dev/null; then try other_device_rounds
 else skip "other device rounds" "sqlite3 is not installed"; fi
 
-# what a trace says of its device may be anything
+# the attributes of the device in a trace may be anything
 damaged_description() {
 	local each
 	for each in "attr = '{'" "attr = json_set(attr, '\$.orig_attr.max_qp', -5)" \
@@ -100,7 +100,7 @@ other_devices_and_entries() {
 		timeout 60 "$VERBATIM" replay --device soft --persona none d.db >out 2>&1 &&
 		says '^no divergence' out && says 'an index beyond a table of this port' out
 }
-# Its queue pairs are connected within the kernel: that is said before anything is done.
+# Its queue pairs are connected within the kernel: that is reported before any call.
 iwarp_is_said_first() {
 	record "$both" ibv_rc_pingpong -n 5 -r 50 && sqlite3 t.db "UPDATE device
 		SET transport_type = 'IBV_TRANSPORT_IWARP'" || return

@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
-# Completions of recorded programs, replayed: none differs as it was recorded, whatever order the
-# network or the threads of the program gave them.
+# Completions of recorded programs, replayed: none differs, whatever their recorded order was.
 . tests/e2e/lib/try.sh
-unset VERBATIM_DEVICE VERBATIM_SESSIONS # each command says which device
+unset VERBATIM_DEVICE VERBATIM_SESSIONS # each command selects its device
 export VERBATIM_QUIET=1
 cd "$tmp" || exit 1
 
@@ -24,8 +23,8 @@ shared_queues() { # argument
 	done
 }
 
-# A message that waits here, and did not there, is sent from a buffer that has the next one by then;
-# bytes that are others are still found, where the buffer was not posted again.
+# A message that waits only in the replay is sent from a buffer that already has the next one;
+# different bytes are still found if the buffer was not posted again.
 contents_of_shared_queues() {
 	local i
 	for i in 1 2 3 4 5; do
@@ -43,8 +42,7 @@ perftest_with_a_shared_queue() {
 		comes_again t.db
 }
 
-# differs TEXT SQL: as it was recorded in t.db, altered by SQL; @ stands for the event that
-# $event chose
+# differs TEXT SQL: t.db, altered by SQL; @ stands for the event that $event selects
 differs() {
 	local at=
 	rm -f x.db
@@ -75,7 +73,7 @@ datagram_of_another_sender() {
 		"UPDATE wc SET src_qp = 4242 WHERE thread = @"
 }
 
-# the wr_ids of a pingpong repeat: only counts can tell
+# the wr_ids of a pingpong repeat: only counts distinguish them
 completion_that_the_trace_lacks() {
 	record_pingpong ibv_rc_pingpong || return
 	local event
@@ -123,7 +121,7 @@ hang_that_is_none_here() {
 		DELETE FROM poll WHERE (thread, n) NOT IN (SELECT thread, n FROM wc)"
 }
 
-# a byte of what was received, of all but the first and the last
+# a byte of the received data, of all messages but the first and the last
 another_byte() { # transport
 	local at
 	record -o t.db --payload full -- "$both" ibv_$1_pingpong -n 100 -c && comes_again t.db &&
@@ -151,7 +149,8 @@ queue_pairs_that_are_not_connected() {
 		is "receives that differ" "$(grep -c 'ibv_post_srq_recv: ' out)" 0
 }
 
-# It ends where some wait for the shared queue: here others may have had its last requests.
+# It ends while some messages wait for the shared queue: in the replay others may consume its last
+# requests.
 shared_queue_that_is_cut() {
 	record -o t.db -- "$apps/shared_rq" || return
 	local part end
@@ -191,7 +190,7 @@ if command -v sqlite3 >/dev/null; then
 	try value_that_was_fetched
 	try queue_pairs_that_are_not_connected
 fi
-# UCX: shared receive queues, datagrams of several senders, threads of its own
+# UCX: shared receive queues, datagrams of several senders, its own threads
 ucx_ranks() { # transports
 	local i
 	for i in 1 2 3; do

@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
-# How requests are posted again: to full queues, to shorter ones, and by builders.
+# Replayed posts: to full queues, to shorter ones, and by builders.
 . tests/e2e/lib/try.sh
 needs "$apps/posts"
-unset VERBATIM_DEVICE # each command says which device
+unset VERBATIM_DEVICE # each command selects its device
 export VERBATIM_QUIET=1
 
 record() { timeout 60 "$VERBATIM" record --device soft -o "$t" -- "$@" >"$tmp/log" 2>&1; }
 
-# A wait for the whole time would be one without end.
+# With this timeout, a wait never ends.
 replay() { timeout 60 "$VERBATIM" replay --device soft -t 3600 "$@" >"$tmp/out" 2>&1; }
 
 printf 'name small0\nmax_qp_wr 16\nmax_srq_wr 16\n' >"$tmp/small"
 
-# as unpacked, with queues that had only a quarter of the room
+# unpacked, with queues of only a quarter of the capacity
 with_less_room() { # key
 	"$VERBATIM" unpack -o "$tmp/less.db" "$t" &&
 		sqlite3 "$tmp/less.db" "UPDATE call SET
@@ -30,7 +30,7 @@ try "receives wait for room in a shorter queue" shorter_queues "$apps/posts" rec
 try "a pingpong in shorter queues" shorter_queues "$both" ibv_rc_pingpong -r 500 -n 300
 try "a pingpong in a shorter shared queue" shorter_queues "$both" ibv_srq_pingpong -r 500 -n 300
 if command -v ib_send_bw >/dev/null; then
-	# it closes its device before one of its queues, so that is lost in a replay, too
+	# it closes its device before one of its queues, which a replay then leaks, too
 	ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0 \
 		try "messages without a pause in shorter queues" \
 		shorter_queues "$both" ib_send_bw --use_old_post_send -F -n 1000
@@ -38,14 +38,14 @@ else
 	skip "messages without a pause in shorter queues" "ib_send_bw is not installed"
 fi
 
-# All but the last have no signal, so none would leave a queue of 16.
+# All but the last are unsignaled, so none would leave a queue of 16.
 writes() {
 	record "$apps/posts" writes || { cat "$tmp/log"; return 1; }
 	VERBATIM_SOFT_PERSONA=$tmp/small replay "$t" || { cat "$tmp/out"; return 1; }
 }
 try "writes without a signal in a shorter queue" writes
 
-# Nothing here can make room: the wait ends at once.
+# Nothing can free entries in the replay: the wait ends at once.
 full() { # verb, key, mode
 	record "$apps/posts" "$3" || { cat "$tmp/log"; return 1; }
 	with_less_room "$2" || return
@@ -75,7 +75,7 @@ flushes() { # option
 try "a flush" flushes
 try "a flush of another process" flushes --processes
 
-# What the device is given, told by a recording of the replay.
+# The arguments passed to the device, from a recording of the replay.
 seen() { # query, program...
 	local query=$1 there here
 	shift
@@ -89,7 +89,7 @@ wr_ids="SELECT wr_id, opcode, count(*) FROM wr GROUP BY 1, 2 ORDER BY 1, 2"
 batches="SELECT p.verb, p.ret, group_concat(w.wr_id), group_concat(w.num_sge) FROM post p
 	JOIN wr w ON w.thread = p.thread AND w.n = p.n GROUP BY p.n ORDER BY p.n"
 try "requests have their recorded wr_ids" seen "$wr_ids" "$both" ibv_rc_pingpong -n 100
-# ib_send_bw goes through its buffer from message to message
+# ib_send_bw advances in its buffer from message to message
 places="SELECT w.opcode, s.addr - (SELECT min(o.addr) FROM sge o
 		JOIN wr v ON v.thread = o.thread AND v.n = o.n WHERE v.opcode = w.opcode), s.length,
 		count(*)

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# A process of the replay for each recorded one, forked where that was: --processes.
+# One process per recorded process, forked at the same points: --processes.
 . tests/e2e/lib/try.sh
 needs "$apps/forks"
-unset VERBATIM_DEVICE VERBATIM_SESSIONS # each command says which device
+unset VERBATIM_DEVICE VERBATIM_SESSIONS # each command selects its device
 export VERBATIM_QUIET=1
 payload= messages=$(share 100 500)
 
@@ -15,7 +15,7 @@ replay() { # options
 	timeout 120 "$VERBATIM" replay --device soft "$@" "$t" >"$tmp/out" 2>&1
 }
 
-# What was recorded last comes again: in one process, and in as many as there were.
+# The last recording is replayed: in one process, and in as many as recorded.
 comes_again() {
 	local how
 	for how in "" --processes "--processes --threads serial"; do
@@ -28,9 +28,9 @@ program() { # and its words
 	record "$@" && comes_again
 }
 
-# What each process did, but for what a replay asks the device for itself. Processes that have
-# forked before their first verbs are numbered by whose came first, which is another order each
-# time; so the one with the most calls is number 1.
+# The calls of each process, except the replay's own queries of the device. Processes that forked
+# before their first verbs are numbered by their first verb, in an order that varies; so the one
+# with the most calls is number 1.
 calls_of() { # trace, its first process
 	local known="WITH known AS (SELECT * FROM call WHERE NOT ours AND depth = 0
 			AND process >= $2 AND verb NOT GLOB '*_device*'
@@ -50,7 +50,7 @@ calls_of() { # trace, its first process
 			ORDER BY 1, 2"
 }
 
-# The replay, recorded: its first process is the engine, which calls no verb but for devices.
+# The recorded replay: its first process is the engine, which calls only verbs for devices.
 its_processes_do_what_was_recorded() { # program
 	record "$@" || return
 	timeout 120 "$VERBATIM" record --device soft -o "$tmp/again.db" -- \
@@ -60,7 +60,7 @@ its_processes_do_what_was_recorded() { # program
 		diff "$tmp/there" "$tmp/here" && grep -q . "$tmp/here"
 }
 
-# Without --processes what failed because a child used what it has inherited is left out.
+# Without --processes, calls that failed because a child used inherited objects are left out.
 refused_use_of_inherited_objects_is_left_out() {
 	local status
 	record "$apps/forks" inherited || return
@@ -72,7 +72,8 @@ refused_use_of_inherited_objects_is_left_out() {
 	replay --processes && says "^no divergence$" "$tmp/out"
 }
 
-# What a call returns is in its process's memory: a sanitizer ends the replay that follows it here.
+# The result of a call is in its process's memory: a sanitizer ends a replay that dereferences it in
+# another.
 every_verb_is_called_in_its_process() {
 	local status
 	VERBATIM_SOFT_LINK=roce record "$apps/every_verb" || return
@@ -82,13 +83,13 @@ every_verb_is_called_in_its_process() {
 		! grep Sanitizer "$tmp/out"
 }
 
-# A replay that takes long enough to do something to it.
+# A replay that runs long enough to be disturbed.
 replay_slowly() { # options
 	exec timeout 120 "$VERBATIM" replay --device soft --processes --pace x0.05 "$@" "$t" \
 		>"$tmp/out" 2>"$tmp/err"
 }
 
-# Of a replay: the process that forks roots, and its children.
+# The process of a replay that forks root processes, and its children.
 roots_of() { # pid
 	local at=$1 deeper
 	while deeper=$(pgrep -P "$at" | head -n 1) && [ -n "$deeper" ]; do
@@ -99,7 +100,7 @@ roots_of() { # pid
 }
 has_roots() { roots=$(roots_of "$1") && [ "$(wc -l <<<"$roots")" -ge 2 ]; }
 
-lost_process_is_said() { # signal, what the report says
+lost_process_is_said() { # signal, expected text in the report
 	local pid roots
 	record "$both" ibv_rc_pingpong -n $messages || return
 	replay_slowly --fail-fast & pid=$!
@@ -135,7 +136,7 @@ deadline_ends_all() {
 	is status $? 3 && says "^partial, ended by --deadline" "$tmp/out"
 }
 
-# One key is altered, and the first divergence ends it.
+# One key is altered, and the first divergence ends the replay.
 first_divergence_ends_all() {
 	record "$apps/forks" nested && "$VERBATIM" unpack -o "$tmp/altered.db" "$t" || return
 	sqlite3 "$tmp/altered.db" "UPDATE call SET ret = 22, failed = 1 WHERE verb = 'ibv_modify_qp'
@@ -161,7 +162,7 @@ one_side_has_a_made_peer() {
 	comes_again
 }
 
-# A process that is forked beside a thread which allocates may never allocate again.
+# A process that is forked while another thread allocates may never be able to allocate.
 no_process_is_forked_beside_a_thread() {
 	record "$both" ibv_rc_pingpong -n 20 || return
 	strace -f -qq -e trace=clone,clone3,fork,vfork -o "$tmp/clones" \

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# What a replay says of itself: one cause for all that follows from it, what was left out on the
-# first line, and a report however it ends.
+# The report of a replay: one cause for all its consequences, omissions on the first line, and a
+# report however it ends.
 . tests/e2e/lib/try.sh
-unset VERBATIM_DEVICE VERBATIM_SESSIONS # each command says which device
+unset VERBATIM_DEVICE VERBATIM_SESSIONS # each command selects its device
 export VERBATIM_QUIET=1
 for each in sqlite3 ibv_rc_pingpong xmllint; do
 	command -v $each >/dev/null || { skip all "$each is not installed"; exit 0; }
@@ -25,18 +25,18 @@ alter_key() {
 		WHERE thread = 1 ORDER BY n LIMIT 1 OFFSET 100)"
 }
 
-# and what follows from it is not waited for
+# and its consequences are not waited for
 an_altered_key_is_one_divergence() {
 	alter_key && replay --timeout 1m altered.db
 	is $? 1 && is "$(head -1 out)" "1 divergence (1 recorded success fails in the replay)" &&
 		says '^  [12]:[0-9]* ibv_poll_cq: wc\[0\].status: .*; [0-9,]* conse.* on qp1' out
 }
 
-# The replay's own, not the program's.
+# The replay's own memory, not the program's.
 a_limit_of_memory_is_no_divergence() {
 	local each why='replay: ibv_create_cq at .* was not replayed, since its queue on '
 	why+='the software device exceeds --max-memory'
-	# each process of its own has as much
+	# each separate process has as much
 	for each in "200k --threads serial" "400k --threads recorded" "200k --processes"; do
 		replay --max-memory $each rc.db
 		is "$each" $? 3 && says '^partial, .*: no divergence$' out &&
@@ -67,7 +67,7 @@ what_is_left_out_is_on_the_first_line() {
 	is $? 0
 }
 
-# With threads, either end may be the first to see it.
+# With threads, either end may notice it first.
 a_judged_divergence_does_not_count() {
 	alter_key && replay --threads serial altered.db
 	local event threads
@@ -86,7 +86,7 @@ a_judged_divergence_does_not_count() {
 	done
 }
 
-# a line, what is said of it
+# a line, expected message
 a_bad_line_is_named() {
 	local line what
 	while IFS='|' read -r line what; do
@@ -112,8 +112,8 @@ fail_fast_ends_at_the_first() {
 		says ' events: 1 divergence ' out
 }
 
-# The child of process $1 handles SIGTERM. Before it executes it has its parent's handler, and the
-# signal blocked: one that comes then ends it before there is anything to report.
+# The child of process $1 handles SIGTERM. Before exec it has its parent's handler, and the signal
+# blocked: a signal then ends it before there is anything to report.
 has_taken_over() {
 	local child signals
 	child=$(pgrep -P "$1") && signals=$(awk '/^SigBlk/ { blocked = $2 }
@@ -169,7 +169,7 @@ junit_is_valid() {
 	says 'failures="1"' out && says 'type="recorded-success-fails"' out
 }
 
-# in a terminal a line is rewritten; elsewhere nothing is said
+# on a terminal a line is rewritten; elsewhere nothing is printed
 progress_is_for_a_terminal() {
 	timeout 60 python3 "$root/tests/e2e/lib/on_terminal.py" 80 "$VERBATIM" replay \
 		--device soft --pace x0.0001 --deadline 1200ms rc.db >out
@@ -178,7 +178,7 @@ progress_is_for_a_terminal() {
 	! grep 'events, ' err
 }
 
-# posts and completions of a trace, with what must be the same wherever it is replayed
+# posts and completions of a trace, with the fields that must be the same in every replay
 traffic() {
 	"$VERBATIM" sql "$1" "SELECT count(*), sum(opcode), sum(send_flags) FROM wr" &&
 		"$VERBATIM" sql "$1" "SELECT count(*), sum(status), sum(byte_len) FROM wc" &&
@@ -197,7 +197,7 @@ a_replay_can_be_recorded() {
 	done
 }
 
-# a device that can less: said before anything is driven
+# a device that lacks features: reported before any call
 what_the_device_lacks_is_said_first() {
 	needs "$apps/every_verb"
 	VERBATIM_SOFT_LINK=roce timeout 60 "$VERBATIM" record -q --device soft -o ev.db \

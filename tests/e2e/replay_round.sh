@@ -4,7 +4,7 @@
 # (replay/same_verbs.py says what may differ); replayed serially and with threads. Once more at the
 # recorded pace. ROUND_TIMES=50 records each program 50 times, LONG=1 with more messages each.
 . tests/e2e/lib/try.sh
-unset VERBATIM_DEVICE VERBATIM_SESSIONS # each command says which device
+unset VERBATIM_DEVICE VERBATIM_SESSIONS # each command selects its device
 export VERBATIM_QUIET=1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 same_verbs=$root/tests/e2e/replay/same_verbs.py
 times=${ROUND_TIMES:-1} messages=$(share 60 200)
@@ -19,7 +19,7 @@ record() {
 		"$VERBATIM" unpack -o t.plain t.db >>log 2>&1 || { tail -3 log; return 1; }
 }
 
-# TRACE OPTIONS: replayed while that is recorded into again.plain
+# TRACE OPTIONS: replayed, and the replay recorded into again.plain
 replay_recorded() {
 	rm -f again.db again.plain
 	timeout 120 "$VERBATIM" record --device soft -o again.db -- "$VERBATIM" replay \
@@ -28,7 +28,7 @@ replay_recorded() {
 	"$VERBATIM" unpack -o again.plain again.db
 }
 
-# What was recorded last comes again.
+# The last recording is replayed.
 comes_again() { # options
 	replay_recorded t.db "$@" && timeout 120 python3 "$same_verbs" t.plain again.plain report \
 		>verdict || { echo "replay $*: $(cat verdict)"; return 1; }
@@ -137,8 +137,8 @@ try "a killed process" comes_round "$apps/killed_peer"
 try "at its pace: ibv_rc_pingpong" comes_round_at_its_pace "$both" ibv_rc_pingpong -n 100 -e
 try "at its pace: threads" comes_round_at_its_pace "$apps/overlap" posts
 
-# Programs that make one mistake each, and their better selves: what comes of it comes again.
-mistakes_come_again() { # kind, how many there are
+# Programs with one mistake each, and their correct twins: the results recur.
+mistakes_come_again() { # kind, their number
 	local each which threads
 	set -- "$2" "$apps/$1"_00?
 	[ $# -gt $1 ] || { echo "only $(($# - 1)) programs"; return 1; }
@@ -157,8 +157,8 @@ try "mistakes of lives come again" mistakes_come_again life 9
 try "mistakes of states come again" mistakes_come_again state 8
 try "mistakes of queues come again" mistakes_come_again queue 6
 
-# The comparison finds what is not the same: the replay's trace is altered, in its events of
-# recorded thread 1. @post, @poll, @notify, @modify are one of these each: "thread = T AND n = N".
+# The comparison finds differences: the replay's trace is altered, in its events of recorded thread
+# 1. @post, @poll, @notify, @modify are one of these each: "thread = T AND n = N".
 prepare_alterations() {
 	local of
 	record "$both" ibv_rc_pingpong -n 80 -e && comes_again || return
@@ -176,7 +176,7 @@ prepare_alterations() {
 		notify=$(place notify 1 50) && modify=$(place call "verb = 'ibv_modify_qp'" 1)
 }
 
-is_found() { # what is said, SQL
+is_found() { # expected text, SQL
 	local sql=$2
 	sql=${sql//@post/$post} sql=${sql//@poll/$poll}
 	sql=${sql//@notify/$notify} sql=${sql//@modify/$modify}
@@ -186,7 +186,7 @@ is_found() { # what is said, SQL
 	is $? 1 && says "$1" verdict
 }
 
-# The engine drives what is in the trace, so from another trace another round comes.
+# The engine replays the trace, so another trace gives another round.
 an_altered_trace_is_not_the_same() {
 	local each
 	cp t.plain lacking.db || return

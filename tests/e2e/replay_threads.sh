@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
-# Programs whose threads and processes do things at one time: replayed without a divergence by one
-# thread, and by as many as were recorded.
+# Programs with concurrent threads and processes: replayed without a divergence by one thread, and
+# by as many as were recorded.
 . tests/e2e/lib/try.sh
-unset VERBATIM_DEVICE VERBATIM_SESSIONS # each command says which device
+unset VERBATIM_DEVICE VERBATIM_SESSIONS # each command selects its device
 export VERBATIM_QUIET=1
-times=${REPLAY_TIMES:-4} # that each program is recorded
+times=${REPLAY_TIMES:-4} # number of recordings of each program
 
 record() {
 	timeout 120 "$VERBATIM" record --device soft -o "$t" -- "$@" >"$tmp/log" 2>&1 ||
 		{ cat "$tmp/log"; return 1; }
 }
 
-# What was recorded last comes again, both ways.
+# The last recording is replayed, both ways.
 comes_again() {
 	local threads
 	for threads in serial recorded; do
@@ -22,7 +22,7 @@ comes_again() {
 	done
 }
 
-overlapping() { # program, what it does
+overlapping() { # program, its subject
 	local i
 	for ((i = 0; i < times; i++)); do
 		record "$@" && comes_again || return
@@ -46,7 +46,7 @@ late_dereg_comes_before_what_failed_by_it() {
 	comes_again
 }
 
-# The recorder notices an end long after it.
+# The recorder notices the end of a process long after it.
 killed_process_ends_with_its_last_evidence() {
 	record "$apps/killed_peer" && "$VERBATIM" unpack -o "$tmp/late.db" "$t" || return
 	sqlite3 "$tmp/late.db" "UPDATE process SET end = end + 1000000000
@@ -55,7 +55,7 @@ killed_process_ends_with_its_last_evidence() {
 	comes_again
 }
 
-# Posts and polls of a recording are lost: it ends, and says what did not come.
+# Posts and polls of a recording are lost: the replay ends, and reports what did not come.
 lost_events_are_not_waited_for_without_end() {
 	local threads status
 	record "$apps/overlap" posts && "$VERBATIM" unpack -o "$tmp/lost.db" "$t" || return

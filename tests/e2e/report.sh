@@ -1,4 +1,4 @@
-# verbatim check --format sarif and junit: valid, and the same findings as in JSON.
+# verbatim check --format sarif and junit: valid, with the same findings as JSON.
 . tests/e2e/lib/try.sh
 cd "$tmp" || exit 1
 
@@ -63,7 +63,7 @@ used at T:N by ibv_ack_cq_events() acknowledge_events demo_bug.c" &&
 			map(.location.logicalLocations[0].fullyQualifiedName) | join(" ")')" \
 			"acknowledge_events heartbeat_timer timers_fire main"
 }
-# below the current directory, or absolute where the compiler was told so
+# below the current directory, or absolute if the compiler got an absolute path
 sources_are_found() {
 	local file
 	build -g "$root/tests/apps/demo_bug.c" && record ./app &&
@@ -77,7 +77,7 @@ sources_are_found() {
 		.uri + " " + .uriBaseId')" "src%20dir/demo_bug.c SRCROOT" &&
 		is "$(sarif .originalUriBaseIds.SRCROOT.uri)" "file://$PWD/"
 }
-# What calls main() is in libc, and nothing of libc is looked for: it may be any.
+# The caller of main() is in libc, and files of libc are not looked up: it may be any.
 main_is_the_end_of_a_stack() {
 	record "$apps/life_001" bad && "$VERBATIM" check "$t" >as_it_was
 	"$VERBATIM" unpack -o other.db "$t" && sqlite3 other.db "UPDATE module
@@ -153,7 +153,7 @@ names_of_others_do_no_harm() {
 	record "$apps/life_001" bad; mv "$t" "$name"
 	t=$name report sarif; valid_sarif && t=$name report junit; valid_junit
 }
-every_name_is_text() { # of C++, in a directory of bytes that are no letters
+every_name_is_text() { # of C++, in a directory with a name of unusual bytes
 	local dir=$'\xc3\xbc \xff%41' found
 	mkdir -p "$dir" && cat >"$dir/app.cc" <<-'END' || return
 		#include <infiniband/verbs.h>
@@ -190,7 +190,7 @@ nothing_found_is_valid() {
 	record "$apps/life_001" good; report sarif; valid_sarif &&
 		is "$(sarif '.results | length')" 0
 }
-# what is not SARIF must be told
+# invalid SARIF must be reported
 the_check_of_sarif_sees() { # a change
 	record "$apps/life_001" bad; report sarif
 	jq "$1" sarif >changed || return

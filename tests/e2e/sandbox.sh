@@ -1,5 +1,5 @@
-# Programs that forbid themselves system calls: what the recorder does in them is done without, and
-# said.
+# Programs that forbid themselves system calls: the recorder works without these calls, and reports
+# what is missing.
 . tests/e2e/lib/try.sh
 cd "$tmp" || exit 1
 gcc -O1 -o shut "$root/tests/e2e/sandbox/shut.c" -libverbs -lpthread || exit 1
@@ -16,11 +16,11 @@ ours() {
 }
 why() { sql "SELECT DISTINCT detail FROM coverage WHERE what = 'sandbox'"; }
 
-# what the data path of this program takes, and its end
+# the calls that the data path and the exit of this program need
 needed=$(numbers read write close exit exit_group futex brk mmap munmap rt_sigreturn clock_gettime \
 	sched_yield poll fstat newfstatat process_vm_writev process_vm_readv getpid gettid)
 
-# the same results as bare, all of its messages recorded, and the reason for what is missing
+# the same results as bare, all messages recorded, and the reason for missing parts
 program_lives() { # how, then
 	bare $1 $2 200 only $needed || { echo "bare: $(cat bare)"; return 1; }
 	recorded $1 $2 200 only $needed || { echo "recorded: $? $(cat got err)"; return 1; }
@@ -33,7 +33,7 @@ program_lives() { # how, then
 	fi
 }
 
-# a ring that gets full, where the recorder may neither sleep nor make it longer
+# a full ring, while the recorder may neither sleep nor extend it
 full_ring_is_waited_for() {
 	rm -f "$t"
 	"$VERBATIM" record --device soft --ring-size 256k -o "$t" -- ./shut prctl kill 5000 \
@@ -47,7 +47,7 @@ threads_and_children_that_come_later_are_counted() {
 		diff bare got
 }
 
-# each call that is ours alone is forbidden by itself
+# each call that only the recorder makes is forbidden alone
 no_call_of_the_list_is_made_where_it_kills() {
 	local call n=0
 	for call in $(ours); do echo "$call $(number $call)"; done >calls
@@ -64,7 +64,7 @@ no_call_of_the_list_is_made_where_it_kills() {
 	is "$(grep -v sent got)" ""
 }
 
-# what strace sees of the recorder is in the list
+# all calls of the recorder that strace sees are in the list
 the_list_has_all_calls() {
 	command -v strace >/dev/null || return 0
 	local preload=$libs/libverbatim-soft.so

@@ -1,4 +1,4 @@
-# The first screen of check over real programs that are used wrongly: the cause is told.
+# The first screen of check for real programs that are used wrongly: it gives the cause.
 . tests/e2e/lib/try.sh
 cd "$tmp" || exit 1
 
@@ -9,8 +9,8 @@ screen() { # the first 24 lines, as one
 }
 records() { "$VERBATIM" record -q -o t.db "$@" >printed 2>&1; }
 
-# A server and a client that wait for ever: they are ended when all is sent, which the
-# client prints, and a while after.
+# A server and a client that wait for ever: they are killed some time after the client has printed
+# that everything is sent.
 both() { # server... -- client...
 	records bash -c '. "$0"
 		port=$1 server=(); shift
@@ -40,7 +40,7 @@ ends_of_another_transport() {
 	says "their attributes do not match: qp_type IBV_QPT_UC and IBV_QPT_RC" out
 }
 
-# what fails between the verbs
+# failures between the verbs
 unconnected="no recorded verb of it failed; qp1 was still in INIT, without an ibv_modify_qp()"
 port_that_is_taken() {
 	next_port
@@ -62,7 +62,7 @@ server_that_is_not_there() {
 	screen && says "$unconnected" out
 }
 
-refused_for_lack_of() { # verb, what is said, program...
+refused_for_lack_of() { # verb, expected text, program...
 	echo "verb=$1 n=1 errno=ENOMEM" >faults
 	local said=$2
 	shift 2
@@ -70,7 +70,7 @@ refused_for_lack_of() { # verb, what is said, program...
 	screen && says "= ENOMEM: $said" out && ! says "often" out
 }
 
-# where the process may pin what it likes
+# for a process without a limit of pinned memory
 lack_of_memory() {
 	refused_for_lack_of create_cq "not because of RLIMIT_MEMLOCK, which" ibv_rc_pingpong &&
 		refused_for_lack_of create_qp "not because of RLIMIT_MEMLOCK" ibv_rc_pingpong &&

@@ -1,5 +1,5 @@
-# Two traces of a job, one of them of a machine whose clock is 10 s ahead and 50 ppm fast, read as
-# one by the commands that do; the others say so.
+# Two traces of a job, one from a machine whose clock is 10 s ahead and 50 ppm fast, read as one by
+# the commands that can; the others refuse.
 . tests/e2e/lib/try.sh
 needs "$apps/far_end"
 cd "$tmp" || exit 1
@@ -14,7 +14,7 @@ chmod +x apart
 "$both" ./apart "$apps/far_end" good >out 2>&1 || { cat out; exit 1; }
 sqlite3 b.db "UPDATE meta SET value = 'another' WHERE key = 'recorder_boot'"
 
-refuses() { # exit status, what it says; command
+refuses() { # exit status, expected text; command
 	local status=$1 what=$2
 	shift 2
 	"$VERBATIM" "$@" >out 2>err
@@ -72,7 +72,7 @@ what_is_not_clear_is_refused() {
 		refuses 2 "each trace has its own numbers" dump a.db b.db -p 1 &&
 		refuses 3 "a.db is given twice" dump a.db a.db
 }
-# What the one trace says of its own end is what both say of it.
+# One trace alone and both together give the same results for its end.
 query_is_of_one_of_them() {
 	"$VERBATIM" query b.db state of qp1 at 1:37 >alone
 	"$VERBATIM" query a.db b.db state of qp1 at b.db:1:37 2>/dev/null >joint

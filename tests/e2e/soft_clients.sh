@@ -1,22 +1,22 @@
 #!/usr/bin/env bash
-# Unmodified programs on the software device: as a preload beside rdma-core,
-# as a drop-in in its place, and recorded. Each runs in a fabric of its own,
-# which must be empty at the end. An argument chooses one of these. LONG=1 sends more messages, and
-# tries each form of perftest as a drop-in, too, which differs from the preload in how it is found.
+# Unmodified programs on the software device: as a preload beside rdma-core, as a drop-in instead of
+# it, and recorded. Each runs in its own fabric, which must be empty at the end. An argument selects
+# one of these. LONG=1 sends more messages, and tries each form of perftest as a drop-in, too, which
+# differs from the preload only in how it is found.
 . tests/e2e/lib/try.sh
-unset VERBATIM_DEVICE VERBATIM_SESSIONS # it is preloaded, or dropped in
+unset VERBATIM_DEVICE VERBATIM_SESSIONS # the device is preloaded or a drop-in
 trap 'rm -rf "$tmp" "$VERBATIM_SOFT_FABRIC"' EXIT
 VERBATIM_SOFT_FABRIC=$(mktemp -d /dev/shm/verbatim-soft-e2e.XXXXXX) || exit 1
 messages=$(share 100 1000) # of each program
 
-# env and its arguments that put a command on the device; exec'd, so that $!
-# is the command's own.
+# env and its arguments that run a command on the device; with exec, so that $! is the command's own
+# PID.
 choose() {
 	face=$1
 	case $face in
 	preload) device=(env "LD_PRELOAD=$libs/libverbatim-soft.so") ;;
 	dropin) device=(env "LD_LIBRARY_PATH=$libs/dropin") ;;
-	recorded) device=(env) ;; # as we ourselves are
+	recorded) device=(env) ;; # as this script itself
 	esac
 }
 
@@ -60,14 +60,14 @@ both() { # name, program, arguments...
 	fi
 }
 
-# One more form of a program that all faces have. Fails if it is not tried.
+# Another form of a program, tested in all modes. Fails if it is not tried.
 form() {
 	[ $face != dropin ] || [ -n "${LONG:-}" ] || return 1
 	both "$@"
 	return 0
 }
 
-# The last perftest must have told how fast that was.
+# The last perftest must have printed its rate.
 reports() {
 	if ! grep -Eq '^ [0-9]+ +[0-9]+ +[0-9.]+ +[0-9.]+' "$tmp/client"; then
 		not_ok "$face report of it" "$(tail -1 "$tmp/client")"
@@ -116,7 +116,7 @@ served() {
 	wait $server 2>/dev/null
 }
 
-# Has it computed for 0.3 s? Then it is sending: they spin, and print nothing.
+# Has it used 0.3 s of processor time? Then it is sending: these programs spin, and print nothing.
 busy() { # pid
 	[ -n "$1" ] && [ "$(awk '{ print $14 }' "/proc/$1/stat")" -gt 30 ]
 }
@@ -147,7 +147,7 @@ killed() {
 
 emptied() {
 	local name="$face leaves nothing behind"
-	# who was killed is swept by the next
+	# the next process removes the files of a killed one
 	"${device[@]}" ibv_devinfo >/dev/null 2>&1
 	if [ -z "$(ls -A "$VERBATIM_SOFT_FABRIC")" ]; then
 		ok "$name"
@@ -156,10 +156,10 @@ emptied() {
 	fi
 }
 
-# The last to leave takes the fabric away while others come.
+# The last process to leave removes the fabric while others join.
 come_and_go() {
 	local name="$face devices opened and closed at once" round each out pids
-	local fabric=$VERBATIM_SOFT_FABRIC/gone # which each round makes and removes
+	local fabric=$VERBATIM_SOFT_FABRIC/gone # which each round creates and removes
 	for ((round = 0; round < $(share 10 40); round++)); do
 		pids=
 		for each in 1 2 3; do
@@ -223,7 +223,7 @@ all() { # face
 	form "ib_send_bw -c XRC --use-srq" ib_send_bw -c XRC --use-srq -F -n $messages && reports
 	both "ib_send_bw -c XRC -e -b -q 4" ib_send_bw -c XRC -F -e -b -q 4 -n $messages
 	reports
-	[ $face != preload ] && [ -z "${LONG:-}" ] || # it takes ten seconds of a processor
+	[ $face != preload ] && [ -z "${LONG:-}" ] || # it takes ten seconds of processor time
 		both "ib_send_bw -a" ib_send_bw -F --use_old_post_send -a -n $(share 5 20)
 	form "ib_send_lat -e" ib_send_lat -F --use_old_post_send -e -n $messages
 	both "ib_send_bw -b -q 4" ib_send_bw -F --use_old_post_send -b -q 4 -n $messages

@@ -1,4 +1,4 @@
-# verbatim sql: tables that are made of the trace, its functions, and how questions get there.
+# verbatim sql: tables computed from the trace, its functions, and the input of queries.
 . tests/e2e/lib/try.sh
 cd "$tmp" || exit 1
 needs "$apps/depth" "$apps/every_verb" "$apps/incident_13" "$VERBATIM"
@@ -10,7 +10,7 @@ record() { # trace, program
 	"$VERBATIM" record -q -o "$trace" -- "$@"
 }
 
-# What the program counted itself.
+# The program's own counts.
 is_what_the_program_counted() { # arguments of depth
 	record d.db "$apps/depth" "$@" >counted || return
 	sort -s -k1,2 counted >wanted
@@ -19,13 +19,13 @@ is_what_the_program_counted() { # arguments of depth
 		is doubts "$(ask d.db 'SELECT count(doubt) FROM queue_depth')" 0 &&
 		is_what_the_device_counted "$@"
 }
-# The device refuses a list where its queue is full: what it took of it has just filled that. An SRQ
-# has room again once a message has taken a receive, before its completion is polled.
+# The device refuses the rest of a list when its queue is full: the accepted part has just filled
+# it. An SRQ has room again once a message has taken a receive, before its completion is polled.
 is_what_the_device_counted() { # arguments of depth
 	is "more than there is room for" \
 		"$(ask d.db "SELECT count(*) FROM queue_depth WHERE depth > room
 			AND name NOT LIKE 'srq%'")" 0 || return
-	case $* in *wr*) return ;; esac # it takes all of a list or nothing
+	case $* in *wr*) return ;; esac # it accepts all of a list or nothing
 	ask d.db "SELECT DISTINCT depth = room OR name LIKE 'srq%' AND depth > room
 			FROM queue_depth d JOIN post p USING (thread, n)
 			WHERE p.ret = $(errno ENOMEM) AND p.bad > 1
@@ -40,8 +40,8 @@ for each in "rc 1" "rc 2 all" "rc 3 srq" "rc 4 srq all" "rc 5 wr" "rc 6 ex" "rc 
 	try "depth of queues: $each" is_what_the_program_counted $each
 done
 
-# Of rdma-core's own test of receive side scaling, whose device has to be on RoCE: posts less
-# completions, but where the queue ends.
+# From rdma-core's own test of receive side scaling, which needs a device on RoCE: posts minus
+# completions, except at the end of the queue.
 depth_of_work_queues() {
 	VERBATIM_SOFT_LINK=roce record rss.db /usr/bin/python3 "$root/tests/e2e/pyverbs.py" rss 1 \
 		rss >out 2>&1 && says "^ok rss: .*test_rss_traffic" out || { cat out; return 1; }
@@ -70,7 +70,7 @@ record depth.db "$apps/depth" rc 11 >counted || exit 1
 record every.db "$apps/every_verb" >out 2>&1
 record both.db "$both" ibv_rc_pingpong -n 100 >out 2>&1 || exit 1
 
-questions_have_the_answers_of_a_count() { # trace, questions that have one
+questions_have_the_answers_of_a_count() { # trace, queries that need one
 	local trace=$1
 	shift
 	"$VERBATIM" unpack -o "plain_$trace" "$trace" &&

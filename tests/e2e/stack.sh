@@ -1,11 +1,11 @@
-# How much more of the program's stack verbs use where they are recorded.
+# The additional stack of the program that recorded verbs use.
 . tests/e2e/lib/try.sh
 app=$apps/cm_stack
 needs "$app"
 cd "$tmp" || exit 1
 
-# No verb more than $1 bytes, neither the first time nor the second. The program and the device
-# are bound at once: what the loader takes of the stack is theirs, and would hide what is ours.
+# No verb uses more than $1 bytes, neither at the first call nor at the second. The program and the
+# device are bound at once: otherwise the loader's use of the stack for them would hide ours.
 adds_at_most() { # bytes, options of record
 	local limit=$1; shift
 	LD_BIND_NOW=1 "$VERBATIM" run -- "$app" >bare &&
@@ -27,7 +27,7 @@ a_small_alternate_stack_is_enough() {
 	"$VERBATIM" record -q -o t.db -- "$app" handler >out
 	is "$?: $(tail -1 out)" "0: 0 bytes below the stack are spoilt"
 }
-# who calls is known all the same: from the handler through the frame of the signal to main
+# the callers are known nevertheless: from the handler through the signal frame to main
 stacks_reach_over_it() {
 	"$VERBATIM" record -q -o t.db -- "$app" handler >out &&
 		is "$("$VERBATIM" sql t.db "SELECT count(*) > 0 FROM call c
@@ -37,7 +37,7 @@ stacks_reach_over_it() {
 		is "$("$VERBATIM" sql t.db "SELECT count(*) FROM post WHERE stack IS NULL")" 0
 }
 
-# librdmacm calls the verbs, and between it and them is the recorder
+# librdmacm calls the verbs, and the recorder is in between
 recorder_is_left_out_of_stacks() {
 	local id
 	"$VERBATIM" record -q -o t.db -- "$app" >out && id=$("$VERBATIM" sql t.db "SELECT

@@ -1,11 +1,11 @@
-# verbatim stat: its numbers against accounts that were kept another way.
+# verbatim stat: its numbers against independent counts.
 . tests/e2e/lib/try.sh
 cd "$tmp" || exit 1
 
 record() { "$VERBATIM" record -q -o "$@" >out; }
 json() { "$VERBATIM" stat --format json "$@" >json; }
 
-# the program's own account against what stat says was outstanding at most
+# the program's own count against the maximum outstanding in stat
 most_of() { awk -v queue="$1" -v side="$2" '$1 == queue && $2 == side && $3 > most { most = $3 }
 	END { print most + 0 }' out; }
 high_of() { jq ".queues[] | select(.queue == \"$1\") | .$2" json; }
@@ -20,7 +20,7 @@ high_water_is_the_programs_own_account() {
 	done; done
 }
 
-# what the tables of the data plane have, counted by SQL
+# rows of the tables of the data plane, counted by SQL
 count_events() {
 	"$VERBATIM" sql $1 "
 		WITH taken AS (SELECT *, opcode IS NOT NULL AS send, thread || ':' || n AS post
@@ -106,7 +106,7 @@ what_is_not_there_is_refused() {
 	done
 }
 
-# A trace that is altered may be of any length; without --from no time was asked for.
+# An altered trace may have any length; without --from no time was requested.
 what_was_not_asked_for_is_not_refused() {
 	cp good.db altered.db && sqlite3 altered.db "UPDATE meta SET value = -5
 		WHERE key = 'duration'" && "$VERBATIM" stat altered.db >out 2>err
@@ -121,7 +121,7 @@ text_fits_80_columns() {
 	done
 }
 
-# the recorder has made this program wait; as a plain trace it can be told so
+# the recorder made this program wait; in a plain trace the times can be changed
 waits_are_said_on_top() {
 	"$VERBATIM" unpack -o plain.db good.db && sqlite3 plain.db "DELETE FROM waited;
 		INSERT INTO waited VALUES(1, 100000, 1, 5, 2000000, 3, 'full'),
@@ -160,7 +160,7 @@ flight_says_that_it_has_the_end_only() {
 		json f.db 2>/dev/null && is "$(jq '.summary.lost > 0 and .summary.whole_from_ns > 0
 			and .posting.send.requests < 400000' json)" true
 }
-# A latency does not tell a lost packet, or a peer without a receive, from a slow way.
+# A latency does not distinguish a lost packet, or a peer without a receive, from a slow network.
 gather_without_a_cause() { # program...
 	VERBATIM_SOFT_FAULTS=$tmp/faults record l.db "$@" && "$VERBATIM" stat l.db >out &&
 		is "$(grep -c -e "RNR timer" -e "timeout .*: " out)" 0 && json l.db &&

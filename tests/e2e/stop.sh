@@ -1,4 +1,4 @@
-# A program that stops where a verb fails, for a debugger: record --stop-on.
+# A program that is stopped where a verb fails, for a debugger: record --stop-on.
 . tests/e2e/lib/try.sh
 app=$apps/stop_spot
 needs "$app"
@@ -23,12 +23,12 @@ told() { # extended pattern
 	grep -Eq "$1" err || { echo "no '$1' in: $(cat err)"; return 1; }
 }
 
-stops_in_the_verb() { # kind, what is told
+stops_in_the_verb() { # kind, expected message
 	bare "$1" && start error "$1" && told "$2" && is "$(cat out)" "" &&
 		kill -CONT "$pid" && ends_unchanged && is "$(grep -c 'is stopped' err)" 1
 }
 
-# The event that is told is the one that failed.
+# The reported event is the failed one.
 names_the_event() {
 	local event
 	bare verb && start error verb && kill -CONT "$pid" && ends_unchanged || return
@@ -41,7 +41,7 @@ a_debugger_finds_the_locals() { # kind
 	bare "$1" && start error "$1" || return
 	gdb -nx -batch -p "$pid" -ex "$print_magic" >debugger 2>&1 </dev/null
 	grep -q '= 4711' debugger || { cat debugger; kill -CONT "$pid"; return 1; }
-	ends_unchanged # the debugger has left, and that is enough
+	ends_unchanged # the debugger has detached, and that suffices
 }
 
 only_the_first_stops() {
@@ -61,7 +61,7 @@ does_not_stop() { # what, kind
 		is "$(cat out)" "$(cat wanted)" && is "$(cat err)" ""
 }
 
-what_is_named_stops() { # what, kind, what is told
+what_is_named_stops() { # condition, kind, expected message
 	bare "$2" && start "$1" "$2" && told "$3" && kill -CONT "$pid" && ends_unchanged
 }
 
@@ -70,7 +70,7 @@ a_recorder_that_is_to_end_lets_it_go_on() {
 	is "$?" 143 && is "$(cat out)" ""
 }
 
-# The program goes on, and its core has the thread where it was.
+# The program continues, and the core file has the thread where it was.
 a_core_is_written_instead() { # kind
 	local core
 	bare "$1" && "$VERBATIM" record -q --core -o t.db -- "$app" "$1" >out 2>err
@@ -82,9 +82,9 @@ a_core_is_written_instead() { # kind
 	rm -f "$core"
 }
 
-# Somebody else may write to the folder and guesses the name: a gcore of ours makes the file, or a
+# Another user may write to the folder and guesses the name: a fake gcore creates the file, or a
 # link, in time. They are empty: gdb itself removes others first.
-a_core_is_not_written_into_what_is_there() { # command that makes it, of a name
+a_core_is_not_written_into_what_is_there() { # command that creates it, from a name
 	local core n
 	mkdir -p bin && rm -f t.db* && : >victim && bare verb || return
 	printf '%s\n' '#!/bin/sh' 'for pid; do :; done' 'n=0; while [ $n -lt 60 ]; do' \
@@ -101,7 +101,7 @@ a_core_is_not_written_into_what_is_there() { # command that makes it, of a name
 	return $status
 }
 
-# A gcore of ours stands for a disk that is full.
+# A fake gcore behaves as if the disk were full.
 a_core_that_cannot_be_written_is_told() {
 	mkdir -p bin && echo '#!/bin/sh' >bin/gcore && chmod +x bin/gcore && bare verb || return
 	echo 'echo saving; echo "No space left on device"; exit 1' >>bin/gcore

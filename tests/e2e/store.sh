@@ -1,4 +1,4 @@
-# The trace as others see it: any sqlite3, with and without the extension.
+# The trace in other programs: any sqlite3, with and without the extension.
 . tests/e2e/lib/try.sh
 ext=$libs/libverbatim-sqlite
 cd "$tmp" || exit 1

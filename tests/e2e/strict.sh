@@ -1,4 +1,4 @@
-# record --strict: more is checked on the data path.
+# record --strict: more checks on the data path.
 . tests/e2e/lib/try.sh
 cd "$tmp" || exit 1
 
@@ -37,7 +37,7 @@ found_while_it_runs() {
 	says THREAD-001 out2
 }
 
-# A jump to NULL, as bare; and what was being built is in the trace.
+# A jump to NULL, as without the recorder; and the trace has the unfinished batch.
 a_builder_that_is_not_there_leaves_its_batch() {
 	record -- "$apps/no_builder" 2>err; is $? 139 &&
 		record --strict -- "$apps/no_builder" 2>err; is $? 139 &&
@@ -49,7 +49,7 @@ ibv_wr_abort|7|0" || return
 		"which lack IBV_WR_RDMA_WRITE, but it was built; nothing of its batch was posted"
 }
 
-# Of the format before there was the table.
+# In the format before the table existed.
 an_older_trace_is_read() {
 	record -- "$apps/spoilt" >out && cp t.db old.db &&
 		sqlite3 old.db "DROP TABLE misuse; DROP TABLE waited; PRAGMA user_version = 6" &&

@@ -1,12 +1,12 @@
-# All traces of a folder replay, as a table and as JUnit; those that come with the tree do, and are
-# made again by their script.
+# Replay of all traces of a folder, as a table and as JUnit; also of those in the source tree, which
+# their script records again.
 . tests/e2e/lib/try.sh
 cd "$tmp" || exit 1
 suites=$root/tests/conformance
 
 replay_suite() { timeout 300 "$VERBATIM" replay --suite "$@" >out 2>err; }
 
-# Trace, result, what it covers.
+# Trace, result, coverage.
 as_list() { jq -r '.suite[] | [.trace, to_entries[1].value, (.covers // "-")] | @tsv' out; }
 
 that_of_the_software_device_replays() {
@@ -15,7 +15,7 @@ that_of_the_software_device_replays() {
 	diff $suites/soft.list made.list
 }
 
-# With the differences that docs/DEVICES.md tells of.
+# With the differences that docs/DEVICES.md lists.
 that_of_Soft-RoCE_replays() {
 	replay_suite $suites/rxe --device soft -f json; is $? 1 || { cat err out; return 1; }
 	as_list | cut -f1,3 >made.list
@@ -53,7 +53,7 @@ a_folder() {
 		cp $suites/soft/ud.db folder/below/
 }
 
-# docs/DEVICES.md has what the traces hold.
+# docs/DEVICES.md lists the contents of the traces.
 the_table_of_coverage_is_right() {
 	(cd "$root" && scripts/suite-coverage) >coverage || return
 	local lines
@@ -67,7 +67,8 @@ the_table_of_coverage_is_right() {
 
 traces_of() { jq -r '.suite[].trace' "$1" | sort | paste -sd,; }
 
-# Also those of one name, and of names that begin alike; a folder that leads to itself is no more.
+# Also those of equal names, and of names that begin alike; a link from a folder to itself is not
+# followed.
 folders_below_are_taken_too() {
 	a_folder && mkdir -p deep/one/two deep/.git && cp folder/rc.db deep/one/two/ &&
 		cp folder/rc.db deep/one/ && cp folder/rc.db deep/.git/ &&
@@ -78,7 +79,7 @@ folders_below_are_taken_too() {
 	is "$(traces_of out)" "one/rc.db,one/two/rc.db"
 }
 
-# Nothing is left out without a word.
+# Nothing is left out silently.
 a_folder_that_cannot_be_read_is_an_error() {
 	local as=()
 	a_folder && mkdir folder/closed && cp folder/rc.db folder/closed/ || return
@@ -96,7 +97,7 @@ a_folder_that_cannot_be_read_is_an_error() {
 	return $status
 }
 
-# Each is told once, in the report.
+# Each is reported once.
 damaged_traces_are_told() {
 	a_folder && mkdir bad && cp folder/rc.db bad/good.db && head -c 20000 folder/rc.db \
 		>bad/short.db && : >bad/empty.db && echo nothing >bad/text.db &&
@@ -172,12 +173,12 @@ wrong_use_is_refused() {
 	done
 }
 
-# At this pace no replay comes to its end.
+# At this pace no replay ends.
 start_slowly() {
 	a_folder
 	"$VERBATIM" replay --suite folder --device soft --pace x0.000001 "$@" >out 2>err &
 	pid=$!
-	await pgrep -P $pid >/dev/null # from then on a signal is waited for
+	await pgrep -P $pid >/dev/null # from then on it waits for signals
 }
 
 a_signal_leaves_the_table() { # NAME STATUS
@@ -197,7 +198,7 @@ as_many_at_a_time_as_it_has_processors() {
 		says "^partial, .*: 1 not replayed, 1 not reached" out
 }
 
-# As of a terminal: all of the group have it, and the replays once more from the suite.
+# As from a terminal: the whole group gets it, and the replays again from the suite.
 an_interrupt_leaves_the_table() {
 	set -m
 	start_slowly && kill -INT -- -$pid && { wait $pid; is $? 130; } &&

@@ -23,21 +23,21 @@ import xml.etree.ElementTree
 EVIL_UTF8 = '\x7f\u009b2J\u0085\u200b\u200e\u202e\u2028\u2029\u2066\u061c\ufeff\U000e0041'.encode()
 EVIL = b'a\x1b]0;x\a\r\t\nFORGED \x1b[2J' + EVIL_UTF8
 EVIL += b'\x9b31m\xc0\x9b\xed\xa0\x80\xf4\x90\x80\x80\xff b'
-# what says where a row belongs, and what is JSON
+# columns that identify a row, and columns with JSON
 KEPT = {('call', 'verb'), ('object', 'kind'), ('ref', 'path'), ('ref', 'kind'), ('mark', 'kind')}
 JSON = {'args', 'out', 'attr'}
 KEPT_META = ('realtime', 'duration', 'payload')
-# a row where the program left none
+# a row for a table that the program left empty
 ROWS = ['coverage(thread, n, process, time, what, detail, times) VALUES(1, 1, 1, 1, {0}, {0}, 1)',
         'event(thread, n, process, time, type) VALUES(1, 999999, 1, 1, {0})',
         'fork(thread, n, process, time, how, pid) VALUES(1, 999998, 1, 1, {0}, 5)',
         'finding(rule, name, severity, thread, n, time, process, place, object, message,'
         ' fingerprint, count) VALUES({0}, {0}, {0}, 1, 1, 1, 1, {0}, {0}, {0}, {0}, 1)']
-# what verbatim sql makes of the tables
+# tables computed by verbatim sql
 MADE = ['calls', 'failures', 'mrs', 'peers', 'qps', 'queue_depth', 'requests']
-# what is not written to a terminal
+# output that does not go to a terminal
 BINARY = ['pcapng', 'perfetto']
-# cli/screen.c lets these through where colours are on
+# cli/screen.c lets these through if colours are on
 STYLES = rb'\x1b\[(?:0|1|2|31|33)m'
 problems = []
 
@@ -115,7 +115,7 @@ def parse(what, form, out):
             xml.etree.ElementTree.fromstring(out)
         elif form == 'csv':
             list(csv.reader(io.StringIO(out.decode(), newline='')))
-    except Exception as e:  # whatever the parser does not like
+    except Exception as e:  # texts that may confuse the parser
         problems.append('%s: no %s: %s' % (what, form, e))
 
 
@@ -141,7 +141,7 @@ class Commands:
             problems.append('%s: hangs' % what)
             return b''
         out = re.sub(STYLES, b'', done.stdout) if styled else done.stdout
-        if name == 'emit':  # a C program is indented by tabs of its own
+        if name == 'emit':  # a C program is indented by its own tabs
             out = re.sub(b'(?m)^\t+| \*\t', b' ', out)
         if name == 'report':  # so are the parts of a page
             out = out.replace(b'\t', b' ')

@@ -1,4 +1,4 @@
-# What a recorder tells of a program that runs: totals are those of stat, the screen is 80x24.
+# Live statistics of a running program: totals equal those of stat, the screen is 80x24.
 . tests/e2e/lib/try.sh
 cd "$tmp" || exit 1
 needs "$apps/guest" "$VERBATIM"
@@ -7,7 +7,7 @@ terminal() { # columns, options of on_terminal.py, command...
 	TERM=${TERM_OF:-xterm} timeout 120 python3 "$root/tests/e2e/lib/on_terminal.py" "$@"
 }
 
-# A recording that does $1, waits until something is written to `go`, and does $2.
+# A recording that does $1, waits for data in `go`, and does $2.
 start_recording() { # first, then, options of record
 	local first=$1 second=$2
 	shift 2
@@ -38,14 +38,14 @@ totals_of_top() {
 registrations() {
 	"$VERBATIM" sql t.db "SELECT count(*) FROM object WHERE kind = 'mr'"
 }
-# Look from now to the end of the recording.
+# View from now to the end of the recording.
 see_all() {
 	top -b -f json $recorder >samples & local pid=$!
 	await grep -q '"receives":[1-9]' samples && go_on && wait $pid || return
 	wait $recorder
 	[ $? -le 1 ] # of a check
 }
-# from the first event on, though somebody looked only in the middle
+# from the first event on, although the viewer attached only in the middle
 totals_are_those_of_stat() { # options of record
 	start_recording "$pingpong" "$both ib_send_bw -F -n 5000" "$@" && see_all || return
 	is "totals" "$(totals_of_top samples)" "$(totals_of_stat)" &&
@@ -72,7 +72,7 @@ a_sample_is_read_by_people() {
 			'^recorded ' '^SEND ' '^qp1 '; do says "$each" samples || return; done
 }
 
-# The screen: what is drawn is looked at as it was written, with what moves the cursor taken out.
+# The screen: the written text is compared, without the sequences that move the cursor.
 screen_has_each_part() {
 	start_recording "$pingpong" : && await is_counted || return
 	terminal 80 --keys q "$VERBATIM" top $recorder >drawn
@@ -82,7 +82,7 @@ screen_has_each_part() {
 		sed 's/\x1b\[[0-9;?]*[a-zA-Z]/ /g' drawn | grep -aq "$each" ||
 			{ echo "no '$each' in: $(cat -v drawn)"; return 1; }
 	done
-	# the other screen is taken and given back, the cursor is shown again
+	# the alternate screen is entered and left, the cursor is shown again
 	grep -aq $'\e\[?1049h.*\e\[?1049l' drawn && grep -aq $'\e\[?25h\|\e\[?12l\e\[?25h' drawn ||
 		{ echo "not restored: $(cat -v drawn)"; return 1; }
 	kill -0 $recorder && go_on && wait $recorder # which goes on
@@ -103,7 +103,7 @@ live_shows_the_same() {
 }
 program_has_ended() { [ -e ran ] && ! pgrep -x bash -P $recorder; }
 
-# before the screen can be drawn, and before another asks
+# before the screen can be drawn, and before another viewer attaches
 live_shows_what_is_over() {
 	rm -f ran drawable
 	terminal 80 --held drawable bash -c 'exec "$VERBATIM" record --live -o '"$tmp/l.db"' -- \
@@ -115,7 +115,7 @@ live_shows_what_is_over() {
 	wait $pid
 	is "status" $? 0 && says '^registered ' drawn && says 'ended' drawn && says 'l.db: ' err
 }
-# The terminal is closed; the program, which does not care, goes on.
+# The terminal is closed; the program continues.
 live_ends_with_its_terminal() {
 	rm -f go ran drawn && mkfifo go && exec 4<>go
 	terminal 80 bash -c 'exec "$VERBATIM" record --live -o '"$tmp/l.db"' -- \
@@ -153,7 +153,7 @@ several_recorders_are_named() {
 	"$VERBATIM" record -q -o b.db sh -c 'echo ready; read x <go; : two' >out2 & two=$!
 	await grep -q ready out1 && await grep -q ready out2 || return
 	top -b 2>told; status=$?
-	"$VERBATIM" snapshot $one 2>other # is asked for by its PID
+	"$VERBATIM" snapshot $one 2>other # is selected by its PID
 	exec 8<>go; echo >&8; echo >&8; wait $one $two; exec 8>&-; rm go
 	is "status" $status 4 && is "lines" "$(wc -l <told)" 3 &&
 		says '2 recorders are running: give the PID of one' told &&
@@ -166,7 +166,7 @@ a_recorder_that_is_killed_is_told() {
 	top -b -f json $recorder >samples 2>told & local pid=$! status
 	await test -s samples && kill -KILL $recorder
 	wait $pid; status=$?
-	go_on && await test -e over || return # or it would take what the next program waits for
+	go_on && await test -e over || return # or it would take the data of the next program
 	is "status" $status 4 && says "has died: see .verbatim info t.db" told &&
 		"$VERBATIM" info t.db >info
 }

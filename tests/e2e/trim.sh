@@ -1,4 +1,4 @@
-# A part of a trace is a trace: what is in it is as it was in the whole, and it replays.
+# An excerpt of a trace is a trace: its contents are unchanged, and it can be replayed.
 . tests/e2e/lib/try.sh
 cd "$tmp" || exit 1
 EVENTS=${EVENTS:-$(share 15 50)} SEED=${SEED:-$RANDOM}
@@ -28,7 +28,7 @@ payload_is_cut() {
 	trim payload.db; is $? 0 && replays cut.db && says "compared received contents" out
 }
 
-# Events of a trace, at random but the same for a seed.
+# Random events of a trace, the same for equal seeds.
 some_events() { # TRACE N
 	"$VERBATIM" sql $1.db "WITH e AS (SELECT thread, n FROM post
 		UNION SELECT thread, n FROM poll UNION SELECT thread, n FROM call
@@ -37,21 +37,21 @@ some_events() { # TRACE N
 		ORDER BY (thread * 7919 + n + $SEED) * 2654435761 % 1000003 LIMIT $2"
 }
 
-# The time of an event, of a call that of its return.
+# The time of an event, for a call that of its return.
 time_of() { # TRACE THREAD N
 	"$VERBATIM" sql $1 "SELECT coalesce((SELECT end FROM call WHERE thread = $2 AND n = $3),
 		(SELECT time FROM post WHERE thread = $2 AND n = $3),
 		(SELECT time FROM poll WHERE thread = $2 AND n = $3))"
 }
 
-# What has been made and whose destruction has not returned.
+# Objects that were created and whose destruction has not returned.
 alive() { # TRACE TIME
 	"$VERBATIM" sql $1 "SELECT process, name FROM object o WHERE created_at <= $2
 		AND coalesce((SELECT end FROM call WHERE thread = o.destroyed_thread
 			AND n = o.destroyed_n), destroyed_at, 1 << 62) > $2 ORDER BY 1, 2"
 }
 
-# The same answer of both, and of the part at its end as at that event.
+# The same answer from both, and from the excerpt at its end as at that event.
 same_answer() { # TRACE T:N QUESTION PROCESS
 	"$VERBATIM" query --most 0 $1 "$3 at $2 in process $4" >whole.out 2>&1
 	"$VERBATIM" query --most 0 cut.db "$3 at $2 in process $4" >cut.out 2>&1
@@ -61,7 +61,7 @@ same_answer() { # TRACE T:N QUESTION PROCESS
 		{ echo "$3 at the end:"; cat cut.out; return 1; }
 }
 
-# What the model says of all that lives at an event, in the whole and in the part.
+# The state of all live objects at an event according to the model, in the whole and in the excerpt.
 is_state_at() { # TRACE T:N
 	local time name process
 	time=$(time_of $1 ${2/:/ }) && is "alive at $2" "$(alive cut.db 1\<\<61)" \
@@ -83,7 +83,7 @@ until_leaves_what_the_model_says() { # TRACE EVENTS
 	done < <(some_events $1 $2)
 }
 
-# Requests that the model of the whole has outstanding on what is alive are in the part.
+# The excerpt has the requests that are outstanding on live objects in the whole trace.
 has_outstanding() { # TRACE T:N
 	local name process want have
 	while IFS='|' read -r name process; do
@@ -99,7 +99,7 @@ has_outstanding() { # TRACE T:N
 		ORDER BY id * $SEED % 13 LIMIT 2")
 }
 
-# What follows is all there, and replays.
+# The rest is complete, and can be replayed.
 from_an_event_the_rest_replays() { # TRACE EVENTS
 	local event
 	while read -r event; do
@@ -133,7 +133,7 @@ the_last_events_replay() {
 			WHERE key = 'cut' AND time >= value")" 100
 }
 
-# More events are written than were asked for: it is said how many, and why.
+# More events are written than requested: the output says how many, and why.
 what_is_from_before_is_counted() {
 	trim --last 3 rc.db; is $? 0 && says "^  [0-9,]* of these are earlier events" out || return
 	says ": $("$VERBATIM" sql cut.db "SELECT sum(begin < value) + sum(end < value)
@@ -141,7 +141,7 @@ what_is_from_before_is_counted() {
 		is "$(wc -l <out)" 2 && trim --until $post rc.db && is "$(wc -l <out)" 1
 }
 
-# The other end is made, as for a recording of one side.
+# The peer is synthesized, as for a recording of one side.
 one_process_replays() { # TRACE
 	trim --only process=1 $1.db; is $? 0 && replays cut.db && says "^made 1 peer" out &&
 		is "$("$VERBATIM" sql cut.db "SELECT count(*) FROM wr WHERE process = 1")" \

@@ -1,12 +1,12 @@
 # Programs that change their user while they are recorded.
 . tests/e2e/lib/try.sh
 cd "$tmp" || exit 1
-unset VERBATIM_SOFT_FABRIC # each user has one of its own
+unset VERBATIM_SOFT_FABRIC # each user has a separate one
 
 if [ "$(id -u)" != 0 ]; then skip "users" "only root may change its user"; exit 0; fi
 other() { setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
 
-# $1 when it drops its rights; threads and a child that begin afterwards are there, whole
+# $1 when it drops its privileges; threads and a child that begin afterwards are recorded completely
 is_recorded_to_its_end() {
 	"$VERBATIM" record -o "$t" "$apps/drops_user" "$1" 4 2>err || { cat err; return 1; }
 	says ', 0 lost' err && ! grep 'not recorded' err &&

@@ -1,5 +1,5 @@
-# Programs under valgrind, on the software device, recorded and not: nothing that is delivered is
-# reported, and what was not delivered still is.
+# Programs under valgrind, on the software device, recorded and not: use of delivered bytes is not
+# reported, use of others still is.
 . tests/e2e/lib/try.sh
 delivered=$apps/delivered loop=$apps/loop
 
@@ -7,11 +7,11 @@ command -v valgrind >/dev/null || { echo "skip valgrind: not installed"; exit 0;
 
 
 bare() { timeout 120 "$VERBATIM" run -- "$@"; }
-# with all that looks at the program's memory
+# with all options that read the program's memory
 recorded() { timeout 120 "$VERBATIM" record -q --payload=hash -o "$tmp/t.db" -- "$@"; }
 memcheck=(valgrind -q --error-exitcode=99 --log-file="$tmp/log.%p")
 
-# 0 errors in whatever it is that runs under memcheck
+# 0 errors in every process that runs under memcheck
 finds_nothing() {
 	rm -f "$tmp"/log.*
 	"$@" >"$tmp/out" 2>&1 ||
@@ -80,7 +80,7 @@ done = subprocess.run(sys.argv[2:])
 peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss >> 10
 sys.exit(done.returncode or peak > int(sys.argv[1]) and f"{peak} MB")'
 
-# The program leaves the device open, and the search for leaks goes through all that may be read.
+# The program leaves the device open, and the leak check scans all readable memory.
 leaks_are_looked_for() {
 	rm -f "$tmp"/log.*
 	bare python3 -c "$peak" 1024 \

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # The client matrix: each client of clients.list on Soft-RoCE and soft iWARP, bare, recorded with
-# the same result and nothing lost or unseen, checked, replayed there and elsewhere. What a client
-# does not do bare is "-" with its reason. A row for each is printed, and the cells that are wrong.
+# the same result and nothing lost or unseen, checked, replayed there and elsewhere. A client that
+# fails bare has "-" with the reason. A row for each is printed, and the wrong cells.
 #
-# Arguments choose clients by a part of their names, and rxe0 or siw0 alone. The whole list takes a
+# Arguments select clients by a part of their names, and only rxe0 or siw0. The whole list takes a
 # quarter of an hour on two idle processors without KVM.
 . tests/hardware/lib/machine.sh
 . tests/hardware/lib/plain.sh
@@ -13,26 +13,25 @@ if [ -z "${VERBATIM_VM:-}" ]; then
 fi
 in_machine
 export VERBATIM_QUIET=1
-ulimit -l unlimited # siw counts what root has registered, too
+ulimit -l unlimited # siw counts root's registered memory, too
 list=tests/hardware/clients.list pair=tests/hardware/lib/pair
 read -ra words <<<"${CLIENTS:-$*}"
 
-# Findings that are true: perftest leaves objects behind, as cmtime does, which destroys queues
-# before the queue pairs that use them; rdma_xclient posts inline data without having asked for
-# room.
+# Correct findings: perftest and cmtime do not destroy all objects; cmtime destroys queues before
+# the queue pairs that use them; rdma_xclient posts inline data without requesting room.
 true_findings='ib_.*: LIFE-004 .*
 cmtime: LIFE-00[34] .*
 rdma_xserver.*: QUEUE-005 ibv_post_send.*
 qperf.*: LIFE-00[34] .*
 fi_pingpong.*: LIFE-00[45] .*'
 
-# What cannot be elsewhere, beside what the device lacks, which the replay says first.
+# Expected failures on other devices, beyond missing features, which the replay reports first.
 elsewhere_known='siw0 .* on (soft|rxe0): .*of an iWARP device are connected by librdmacm.*
 rxe0 (rdma_server|rstream|riostream).* on siw0: [12] divergences?.*
 rxe0 rc_pingpong -N on siw0: 2 divergences.*
 rxe0 (cmtime|qperf -cm 1) on siw0: .*'
 
-# @1: of what it is; the last line that it printed.
+# @1: subject of the message; the last line that it printed.
 reason() { # directory
 	local who=client
 	[[ $(cat "$1/status") == *"client 0" ]] && who=server
@@ -57,9 +56,9 @@ recorded() {
 	echo yes
 }
 
-# perftest listens twice with -R. A client whose second connection comes between is refused, and
-# uses the identifier that it has destroyed. qperf's server tells its port before it listens there,
-# and a client that is refused ends. Which end is faster, differs in each run.
+# perftest listens twice with -R. A client whose second connection arrives in between is refused,
+# and uses the identifier that it has destroyed. qperf's server announces its port before it listens
+# there, and a refused client ends. Which end is faster varies between runs.
 is_refused_too_early() {
 	local ends
 	case $name in
@@ -99,12 +98,12 @@ replayed() { # on; where it was recorded, all devices are those that it used
 	esac
 }
 
-# A server that is told to end may be within a verb, which is left out of the replay.
+# A server may be killed inside a verb, which the replay leaves out.
 is_in_part() { # cell
 	grep -qxE 'no divergence; [0-9,]+ of [0-9,]+ calls left out: it never returned;?' <<<"$1"
 }
 
-# Is the cell of a replay elsewhere as it must be?
+# Is the cell of a replay on another device as expected?
 is_known() { # on, cell
 	case $2 in "as recorded" | "lacks: "?*) return 0 ;; esac
 	is_in_part "$2" && return
@@ -159,7 +158,7 @@ is_wanted() {
 	[ -z "$any" ]
 }
 
-# What stands for the device in @1.
+# Replacements for the device in @1.
 fill_in() {
 	local text=$1
 	text=${text//\{DEV\}/$device} text=${text//\{GID\}/${ibv[3]}}

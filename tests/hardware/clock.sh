@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The clock of a virtual machine runs as this machine's; one that does not is told before any test
-# rests on it.
+# The clock of a virtual machine has the rate of this machine's; another rate is reported before any
+# test relies on it.
 . tests/e2e/lib/try.sh
 [ "${VERBATIM_VM:-}" != here ] || { skip clock "there is no virtual machine"; exit; }
 khz=$(cd scripts && python3 -c 'import vm_clock; print(vm_clock.tsc_khz())')

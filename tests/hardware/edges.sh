@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What kernel devices do at the edges of what the manual says, beside the software device, whose
-# answers are tests/e2e/edges/answers.txt: the same, but for what edges.list has.
+# Kernel devices in corner cases of the manual, compared with the software device, whose answers are
+# in tests/e2e/edges/answers.txt: the same, except the differences in edges.list.
 . tests/hardware/lib/machine.sh
 in_machine -l both -t 400
 
@@ -12,7 +12,7 @@ wanted() { # device
 		tests/e2e/edges/answers.txt
 }
 
-answers_are_known() { # device, the first of the machine; at least so many answers
+answers_are_known() { # device, the first of the machine; minimum number of answers
 	timeout 180 "$apps/edges" >"$tmp/out" || { echo "exit status $?"; return 1; }
 	[ "$(wc -l <"$tmp/out")" -ge "$2" ] || { cat "$tmp/out"; return 1; }
 	diff <(wanted "$1" | head -n "$(wc -l <"$tmp/out")") "$tmp/out"

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Asynchronous events of kernel devices: a port that goes down and up again, a device that goes.
+# Asynchronous events of kernel devices: a port that goes down and up again, a device that is
+# removed.
 . tests/hardware/lib/machine.sh
 in_machine -l both
 cd "$tmp" || exit 1
@@ -16,7 +17,7 @@ await() { # file, line: until the program, $pid, has printed it
 	done
 }
 
-# Its port goes down and up; what it printed is in file $1
+# Its port goes down and up; its output is in file $1
 through_an_outage() { # file, program, arguments
 	local pid err=0 net=$net_rxe0
 	case $* in *idle) net=$net_siw0 ;; esac
@@ -27,7 +28,7 @@ through_an_outage() { # file, program, arguments
 	wait $pid && [ $err = 0 ] || { cat "$1"; return 1; }
 }
 
-# A GID that goes with the interface's address brings an event of its own, or none
+# A GID that is removed with the interface's address causes a separate event, or none
 result() { grep -v -e 'GID table' -e '^verbatim:' "$1"; }
 
 outage_is_recorded() { # more arguments of the program
@@ -48,7 +49,7 @@ outage_is_the_cause() {
 		says '^port 1 was down: IBV_EVENT_PORT_ERR 1:[0-9]*, .* before$' out
 }
 
-# no verb causes the events: they are divergences, and not waited for
+# no verb causes the events: they are divergences, and are not waited for
 outage_is_replayed() {
 	timeout 600 "$VERBATIM" replay -d rxe0 -t 700 "$t" >out 2>&1
 	is status $? 1 && says 'recorded port error, replayed no event' out &&
@@ -56,7 +57,7 @@ outage_is_replayed() {
 		"$VERBATIM" replay --device soft "$t" >out || { cat out; return 1; }
 }
 
-# These drivers cannot take their device from a program: the kernel waits until it has ended.
+# These drivers cannot revoke their device: the kernel waits until the program has ended.
 deletion_waits_and_tells_nothing() { # device, the first
 	local -x VERBATIM_DEVICE=$1
 	local pid deletes told

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Forks and huge pages on kernel devices: the kernel copies registered pages for a child, so that
-# only what is wrong there, too, is found.
+# Forks and huge pages on kernel devices: the kernel copies registered pages for a child, so only
+# mistakes that matter nevertheless are found.
 . tests/hardware/lib/machine.sh
 in_machine -l both
 cd "$tmp" || exit 1
-export VERBATIM_DEVICE=rxe0 # which is the first, that programs take
+export VERBATIM_DEVICE=rxe0 # the first device, which programs use
 ask() { "$VERBATIM" check --format json "$t" | jq -r "$1"; }
 whole() { is lost "$(sql 'SELECT coalesce(sum(events), 0) FROM loss')" 0; }
 
@@ -15,7 +15,7 @@ same_as_bare() { # program, arguments
 	is "result" "$status" "$bare" && whole
 }
 
-# what is said of it on a kernel that copies
+# expected text on a kernel that copies
 found_of() { # program, rules
 	same_as_bare "$apps/$1" &&
 		is "findings of $1" "$(ask '[.findings[].rule] | unique | join(" ")')" "$2" &&

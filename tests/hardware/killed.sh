@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Two machines: the receiver of a connection is killed. The sender's trace alone says that nobody
-# answered, both machines' traces say who was killed.
-# rxe takes a retry_cnt of 7 for endless (its completer), so that the program asks for 2.
+# Two machines: the receiver of a connection is killed. The sender's trace alone says that there was
+# no response, both machines' traces name the killed process. rxe treats a retry_cnt of 7 as endless
+# (its completer), so the program sets 2.
 . tests/hardware/lib/machine.sh
 PORT=19000
 

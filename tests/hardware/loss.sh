@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# A wire between two machines that loses packets in both directions. Requests that are sent again
-# take a timeout longer, for which stat gives no reason; and both machines' traces are put on one
-# time line.
+# A wire between two machines that loses packets in both directions. Retransmitted requests take a
+# timeout longer, for which stat gives no reason; and both machines' traces are put on one time
+# line.
 . tests/hardware/lib/machine.sh
-# Timeout 18 is 1.07 s. Each side waits for its gap before it sends, so that two requests are twice
-# that apart. perftest keeps it in an int of cycles: more than 0.65 s would wrap on a processor of
-# 3.3 GHz.
+# Timeout 18 is 1.07 s. Each side waits for its gap before it sends, so two requests are twice that
+# apart. perftest stores the gap in an int of cycles: more than 0.65 s would overflow on a processor
+# of 3.3 GHz.
 options=(-F -n 80 -u 18 --latency_gap 650000 -p 19000)
 
 # The kernel asks for a neighbour once, for a second, when a queue pair is connected: ibv_modify_qp
@@ -32,7 +32,7 @@ recorded() {
 	"$VERBATIM" record -q -o "$wire/client.db" -- ib_send_lat "${perftest[@]}" \
 		"${options[@]}" "$peer" >"$tmp/out" 2>&1 || { cat "$tmp/out"; return 1; }
 }
-# That a packet was sent again is not in the trace: a latency may have another reason.
+# The trace does not show retransmissions: a latency may have another reason.
 stat_invents_no_cause() {
 	"$VERBATIM" stat "$wire/client.db" >"$tmp/out" 2>/dev/null
 	says "SEND" "$tmp/out" && is "$(grep -c -e "RNR timer" -e "timeout" "$tmp/out")" 0

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# rdma-core's own tests, those of pyverbs, on Soft-RoCE: each ends recorded as it does bare, and the
-# recording is whole. Arguments choose tests by a part of their names.
+# rdma-core's own tests, those of pyverbs, on Soft-RoCE: each has the same result recorded as bare,
+# and the recording is complete. Arguments select tests by a part of their names.
 . tests/hardware/lib/machine.sh
 if [ -z "${VERBATIM_VM:-}" ]; then
 	export PYVERBS=$* # in_machine passes no arguments
@@ -19,7 +19,7 @@ suite() { # name, command before it
 	sed -n 's/^not ok /  failed /p' "$tmp/$name"
 }
 
-# How each test ended.
+# The result of each test.
 ends() { sed -n "s/^\(ok\|not ok\|skip\) $1: test/\1 test/p" "$tmp/$1" | sed 's/: .*//'; }
 
 each_test_ends_recorded_as_it_does_bare() {

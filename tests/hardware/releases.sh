@@ -38,8 +38,8 @@ perftests() {
 	done
 }
 
-# ucx_perftest without a terminal takes itself for one of mpirun's processes; the drop-in is found
-# by programs whose plug-ins use the verbs when it is preloaded.
+# ucx_perftest without a terminal believes that mpirun started it; programs whose plug-ins use the
+# verbs find the drop-in only if it is preloaded.
 ucx() {
 	local -x UCX_TLS=rc_v,self
 	local faces=("${faces[0]}" "LD_PRELOAD=$libs/dropin/libibverbs.so.1") enter=inside_terminal

@@ -3,10 +3,10 @@
 # recorded with their own result, nothing lost or unseen, checked, and replayed there and on the
 # software device.
 . tests/hardware/lib/machine.sh
-in_machine -t 1500 # less than scripts/run-tests gives it
+in_machine -t 1500 # shorter than the limit of scripts/run-tests
 use_device rxe0
 
-# in one go: to start a command takes a second here
+# all at once: starting a command takes a second here
 whole() {
 	is "lost, unseen, device" "$(sql "SELECT (SELECT coalesce(sum(events), 0) FROM loss),
 		(SELECT group_concat(what) FROM coverage WHERE what NOT IN ('polls', 'direct')),

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # Two machines joined by a wire: each side of a program is recorded on its own host, and replayed
-# there against the other one's half, by --listen and --peer; then each half alone, against a made
-# peer, on the kernel's device and on the software device.
+# there against the other one's half, by --listen and --peer; then each half alone, against a
+# synthesized peer, on the kernel's device and on the software device.
 . tests/hardware/lib/machine.sh
 
 export VERBATIM_REPLAY_KEY=0123456789abcdef0123456789abcdef
 PORT=18500
 
-# The server on host 1, and as soon as it listens its client on host 2.
-record() { # what shows that it listens, then the command of this host
+# The server on host 1, and as soon as it listens the client on host 2.
+record() { # the text that shows that it listens, then the command of this host
 	local shows=$1 recorded status
 	shift
 	[ "$host" = 1 ] || await_other "listens.$PORT" || return
@@ -31,7 +31,7 @@ record_program() { # program, arguments
 		is device "$(sql "SELECT group_concat(DISTINCT name) FROM device")" rxe0
 }
 
-# By the connection manager: the verbs inside are driven.
+# By the connection manager: the inner verbs are driven.
 listens_by_librdmacm() { rdma resource show cm_id | grep -q LISTEN; }
 record_rping() {
 	local way=(rping -c)
@@ -39,7 +39,7 @@ record_rping() {
 	record listens_by_librdmacm "${way[@]}" -a 192.168.79.1 -C 20
 }
 
-# How it ended there, too: a half that hangs on one host is seen on both.
+# Also the result of the other host: if a half hangs on one host, both notice.
 replay_both() {
 	local way=(--peer "$peer:$PORT")
 	[ "$host" = 2 ] || way=(--listen "192.168.79.1:$PORT")

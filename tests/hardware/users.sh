@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Kernel devices as an ordinary user: what is recorded, memory limits, a node that is closed, and
-# programs of root's that become one.
+# Kernel devices as an ordinary user: recorded events, memory limits, an inaccessible node, and
+# programs of root that change to such a user.
 . tests/hardware/lib/machine.sh
 in_machine -l both
 cd "$tmp" || exit 1
 chmod 755 . && chmod 1777 sessions && mkdir -m 777 n
-export VERBATIM_DEVICE=rxe0 # which is the first, that programs take
+export VERBATIM_DEVICE=rxe0 # the first device, which programs use
 other() { setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
 limited() { other bash -c "ulimit -l $1; shift; exec \"\$@\"" limited "$@"; }
 ask() { "$VERBATIM" check --format json "$1" | jq -r "$2"; }
@@ -55,7 +55,7 @@ closed_node_is_told() {
 	return $status
 }
 
-is_recorded_to_its_end() { # when it drops its rights
+is_recorded_to_its_end() { # when it drops its privileges
 	"$VERBATIM" record -o "$t" "$apps/drops_user" "$1" 4 >out 2>&1 || { cat out; return 1; }
 	whole "$t" && ! grep 'not recorded' out &&
 		is "threads of each process" "$(sql "SELECT process || ':' || count(*) FROM thread
@@ -70,7 +70,7 @@ program_begun_as_another_user_is_told() {
 	says '1 program was not recorded: user 65534 cannot enter' out
 }
 
-# the kernel's soft iWARP does not ask for CAP_IPC_LOCK
+# the kernel's soft iWARP does not check CAP_IPC_LOCK
 limit_binds_root_on_siw() {
 	rdma link delete rxe0 || return
 	export VERBATIM_DEVICE=siw0

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Debian's packages in a system of its own: installed, used as README.md begins, removed.
+# Debian's packages in a fresh system: installed, used as at the beginning of README.md, removed.
 # tests/package/deb.sh DIRECTORY-OF-THE-PACKAGES; as root, with a mirror; `make test-deb`
 set -u
 [ "$(id -u)" = 0 ] || { echo "$0: needs root, for debootstrap and chroot" >&2; exit 1; }
@@ -23,7 +23,7 @@ rm "$root.log"
 mount -t proc proc "$root/proc" && mount -t tmpfs -o mode=1777 tmpfs "$root/dev/shm" || exit 1
 
 inside() { LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive chroot "$root" "$@"; }
-# as USER, in the user's home, without a network but its own
+# as USER, in the user's home, with only its own network
 as() { user=$1; shift
 	unshare --net sh -c 'ip link set lo up && exec chroot "$@"' sh --userspec="$user" "$root" \
 		env HOME="/home/$user" LC_ALL=C.UTF-8 timeout 120 sh -ec "cd && $*"
@@ -40,7 +40,7 @@ try() { name=$1; shift
 installs() {
 	mkdir "$root/tmp/packages" && cp "$packages"/*.deb "$root/tmp/packages/" &&
 		rm -f "$root"/tmp/packages/*-dbgsym_* || return
-	inside sh -c 'dpkg -i /tmp/packages/*.deb' # which leaves what they depend on to apt
+	inside sh -c 'dpkg -i /tmp/packages/*.deb' # apt installs the dependencies
 	inside apt-get -q -y --fix-broken --no-install-recommends install &&
 		inside dpkg --verify verbatim libverbatim-dev &&
 		inside dpkg-query -W -f '${Status}\n' verbatim libverbatim-dev |

@@ -1,4 +1,4 @@
-/* RTLD_NEXT depends on the caller: this comes before puts(), and reports it. */
+/* RTLD_NEXT depends on the caller: this library interposes puts(), and reports it. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>

@@ -14,7 +14,7 @@ int mlx5dv_open_device(void *) __attribute__((weak));
 #include <stddef.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-/* no page can be made writable any more */
+/* pages can no longer be made writable */
 static void deny_mprotect(void)
 {
 	struct sock_filter f[] = { BPF_STMT(BPF_LD | BPF_W | BPF_ABS,

@@ -9,7 +9,7 @@ static void try_verb(const char *how, void *at)
 }
 void FINDS(void)
 {
-#ifndef PLUG /* what is next there only the loader knows */
+#ifndef PLUG /* only the loader knows the next definition */
 	try_verb("next", dlsym(RTLD_NEXT, "ibv_alloc_dmah"));
 	try_verb("next of its version", dlvsym(RTLD_NEXT, "ibv_alloc_dmah", "IBVERBS_1.15"));
 	try_verb("next of another", dlvsym(RTLD_NEXT, "ibv_alloc_dmah", "IBVERBS_1.14"));

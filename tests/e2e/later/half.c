@@ -39,7 +39,7 @@ static void *look_around(void *unused)
 	while (!turn)
 		;
 	dlsym(RTLD_DEFAULT,
-	      "no_such_thing"); /* looks at what is loaded, then waits for the loader */
+	      "no_such_thing"); /* scans the loaded objects, then waits for the loader */
 	return unused;
 }
 int main(int argc, char **argv)

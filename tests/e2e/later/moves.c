@@ -28,7 +28,7 @@ int main(int argc, char **argv)
 		before = info.dli_fbase;
 		dlclose(mlx5);
 		dlclose(plug);
-		/* so that nothing is loaded there again */
+		/* so that no library is loaded there again */
 		if (i < 8)
 			mmap(before, 4096, PROT_NONE,
 			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);

@@ -1,9 +1,9 @@
 # anonymised.py VERBATIM TRACE ANONYMISED [OPTION of replay]...
 #
-# check, stat and replay say the same of both, and end alike, but for what an anonymised trace is to
-# hide: names of programs, what their functions are called (a finding's fingerprint is made of
-# that), addresses of machines (of which the same must have become the same); and but for its own
-# name, and how long it took.
+# check, stat and replay print the same for both, with the same status, except for what an
+# anonymised trace hides: names of programs and functions (from which a finding's fingerprint is
+# computed), addresses of machines (equal ones must have equal substitutes); and except for its own
+# name and the duration.
 import json
 import re
 import subprocess

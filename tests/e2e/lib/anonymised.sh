@@ -1,4 +1,4 @@
-# Sourced where a trace must say the same when it is anonymised.
+# Sourced by tests in which an anonymised trace must give the same output.
 #
 #	anonymised_is_same TRACE [OPTION of replay]...
 anonymised_is_same() {

@@ -18,7 +18,7 @@ import time
 
 verbatim, loop, payload = sys.argv[1:4]
 SECONDS, MIB = 20, 4096 if os.environ.get('SAN') else 2048  # sanitizers keep what is freed
-FOR_EVER = 120  # of a machine with other things to do
+FOR_EVER = 120  # for a busy machine
 READ = (['info'], ['dump'], ['stat'], ['check'])
 ALL = READ + (['replay', '--device', 'soft'],)
 cases = []
@@ -361,7 +361,7 @@ def run(arguments, trace):
     status = os.waitstatus_to_exitcode(status)
     if used.ru_maxrss > MIB << 10:
         return f'takes {used.ru_maxrss >> 10} MiB'
-    # ended by its limit, or that of the replay it had started
+    # ended by its limit, or that of a replay that it started
     if used.ru_utime + used.ru_stime >= SECONDS - 1:
         return None if is_progress() else f'says nothing for {SECONDS} s'
     if status not in (0, 1, 3) or (status == 3 and said.count('\n') != 1):

@@ -15,10 +15,10 @@ import struct
 import sys
 
 PAGE = 4096
-TAIL = 128  # then the number of events that were lost, and when the first and the last was
+TAIL = 128  # then the number of lost events, and the times of the first and last one
 SEQ, CALL_SEQ = 4, 16
 PROCESS, MODULE, RETURN = 1, 2, 5
-ALWAYS = (PROCESS, MODULE)  # without these it would be no recording
+ALWAYS = (PROCESS, MODULE)  # without these it would not be a recording
 
 
 def read_events(ring):

@@ -1,5 +1,5 @@
-# Sourced where a server is waited for. No program is started for a look: that would take the
-# processor from what is waited for.
+# Sourced by tests that wait for a server. No program is started to look: that would take the
+# processor from the server.
 #
 #	listens PORT			does anybody, by TCP?
 #	until listens $port; do kill -0 $server && pause || exit; done
@@ -9,7 +9,7 @@ listens() {
 	printf -v hex %04X "$1"
 	for table in /proc/net/tcp /proc/net/tcp6; do
 		[ -r $table ] || continue
-		# in one go: `read` seeks back after each line, and a new socket moves all
+		# at once: `read` seeks back after each line, and a new socket shifts all lines
 		mapfile sockets <$table
 		[[ "${sockets[*]}" =~ :\ [0-9A-F]+:$hex\ [0-9A-F]+:[0-9A-F]+\ 0A\  ]] && return
 	done

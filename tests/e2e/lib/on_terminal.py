@@ -36,7 +36,7 @@ def main():
     if not pid:
         fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack('HHHH', 24, columns, 0, 0))
         attributes = termios.tcgetattr(1)
-        attributes[1] &= ~termios.OPOST  # lines end as they are written
+        attributes[1] &= ~termios.OPOST  # line ends are not converted
         termios.tcsetattr(1, termios.TCSANOW, attributes)
         os.execvp(command[0], command)
     if held:

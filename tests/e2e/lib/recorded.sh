@@ -3,17 +3,17 @@
 #	recorded_again LIST TRUE-FINDING...
 #
 # runs `bash LIST recorded`, where each process inherits the recorder and the software device; its
-# results count as those of any other face. Then the trace must be whole, and each finding ("RULE
-# verb program") match one that is known to be true.
+# results count like those of any other mode. Then the trace must be complete, and each finding
+# ("RULE verb program") must match one that is known to be true.
 : "${VERBATIM:=$PWD/${BUILD:-build}/verbatim}"
 
 recorded_sql() { "$VERBATIM" sql "$recorded_tmp/t.db" "$1"; }
 
 recorded_is() { [ "$2" = "$3" ] || { echo "$1: ${2:0:600} instead of $3"; return 1; }; }
 
-# Empty polls of a thread with more than 64 CQs are only counted, and libraries ask a provider by
-# its own calls whether a device is its. Programs that are killed have posted what nobody polls; the
-# others' completions all have a request.
+# Empty polls of a thread with more than 64 CQs are only counted, and libraries call a provider's
+# own functions to find its devices. Killed programs have requests that were never polled; all
+# completions of the others have a request.
 recorded_whole() {
 	recorded_is lost "$(recorded_sql 'select coalesce(sum(events), 0) from loss')" 0 &&
 		recorded_is "not seen" \
@@ -27,7 +27,7 @@ recorded_whole() {
 				group by wr_thread, wr_n, wr_i having count(*) > 1)')" 0
 }
 
-# RULE verb program, once each; what costs time or informs is not wrong
+# RULE verb program, once each; performance and information are not mistakes
 recorded_found() {
 	join <(jq -r '.findings[] | select(.severity == "error" or .severity == "warning") |
 		"\(.process) \(.rule) \(.where)"' "$recorded_tmp/found" |

@@ -12,11 +12,11 @@ import os
 import re
 import sys
 
-import jsonschema  # Debian's, hence not env's python3
+import jsonschema  # Debian's, hence not the python3 of env
 
 URI = re.compile(r"(?:%[0-9A-Fa-f]{2}|[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=])*")
 wrong = 0
-file_name = ''  # before what is wrong there, if there are several
+file_name = ''  # before the texts of the errors, if there are several
 
 
 def complain(where, text):
@@ -122,7 +122,7 @@ def check_file(validator, path):
     with open(path, encoding='utf-8') as file:
         log = json.load(file)
     check_published(validator, log)
-    if wrong == before:  # what follows relies on it
+    if wrong == before:  # the code below relies on it
         for i, run in enumerate(log['runs']):
             check_run('runs[%d]' % i, run)
 

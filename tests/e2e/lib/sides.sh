@@ -1,9 +1,9 @@
-# Sourced after try.sh by tests that record two programs at the same time, each in a trace of its
-# own: $s the server's, $c the client's; what they printed is in $tmp/server and $tmp/client. The
-# array options is of `verbatim record`.
+# Sourced after try.sh by tests that record two programs at the same time, each in its own trace: $s
+# the server's, $c the client's; their output is in $tmp/server and $tmp/client. The array options
+# is of `verbatim record`.
 s=$tmp/server.db c=$tmp/client.db
 
-# Recorded at the same time. The client is started until the server is there: when it listens at
+# Recorded at the same time. The client is restarted until the server is ready: until it listens at
 # TCP port $meet_at, if that is given.
 record() { # server's command -- client's
 	local server=() pid turn status=1

@@ -1,12 +1,12 @@
-# Sourced after try.sh by lists that run the suite of pyverbs: why its tests may be skipped.
+# Sourced after try.sh by lists that run the suite of pyverbs: valid reasons for skipped tests.
 #
-#	skips_are_true NAME	each skip in $tmp/NAME, of the run of that name, has such a reason
+# skips_are_true NAME each skip in $tmp/NAME, of the run of that name, has such a reason
 #
-# They are of a vendor's device, or want what this machine, this link or this device lacks. Tests of
-# DMA buffers take them from a graphics card, those of huge pages what the machine's administrator
-# has set aside (/proc/sys/vm/nr_hugepages), those of CUDA a GPU. A drop-in has no /sys (see
-# docs/SOFT-DEVICE.md), where librdmacm's tests look for a net interface. The device has no clock in
-# /dev (PHC), its memory is no DMA buffer, and it is in no confidential guest (CC_DMA_BOUNCE).
+# They need a vendor's device, or a feature that this machine, this link or this device lacks. Tests
+# of DMA buffers need a graphics card, those of huge pages a reserve made by the administrator
+# (/proc/sys/vm/nr_hugepages), those of CUDA a GPU. A drop-in has no /sys (see docs/SOFT-DEVICE.md),
+# where librdmacm's tests look for a net interface. The device has no clock in /dev (PHC), its
+# memory is not a DMA buffer, and it is not in a confidential guest (CC_DMA_BOUNCE).
 skips_known="Can not run the test over non (EFA|MLX5) device
 Could not open mlx5 context \\(This is not an MLX5 device\\)
 Converting timestamp to nanoseconds is not supported

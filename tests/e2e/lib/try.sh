@@ -4,9 +4,9 @@
 #	try "NAME" COMMAND...		the same, named otherwise
 #	share 200 1000			a number: of each day, and with LONG=1
 #
-# What it prints is why it failed; a name with no command behind it, such as that of a function that
-# is gone, fails too. $tmp is the list's own directory, $t a trace there. Lists whose tests are more
-# than one function say how each ended with ok, not_ok and skip; $failed is then 1.
+# Its output is the reason of a failure; a name without a command, such as that of a removed
+# function, fails too. $tmp is the list's own directory, $t a trace there. Lists whose tests are
+# more than one function report each with ok, not_ok and skip; $failed is then 1.
 . "${BASH_SOURCE%/*}/listens.sh"
 BUILD=${BUILD:-build}
 VERBATIM=${VERBATIM:-$PWD/$BUILD/verbatim}
@@ -17,12 +17,12 @@ tmp=$(mktemp -d) || exit 1
 mkdir "$tmp/sessions"
 export VERBATIM VERBATIM_SESSIONS=$tmp/sessions VERBATIM_SOFT_FABRIC=$tmp/fabric \
 	VERBATIM_DEVICE=soft VERBATIM_LINGER=1m # on a loaded machine a first verb comes late
-export VERBATIM_THREADS=${VERBATIM_THREADS:-recorded} # of replays, however few the processors are
+export VERBATIM_THREADS=${VERBATIM_THREADS:-recorded} # of replays, even with few processors
 trap 'rm -rf "$tmp"' EXIT
 t=$tmp/t.db
 
-# What a failed test has left running would hold the others up; a list may have more to do, and to
-# tidy up.
+# Processes that a failed test left running would delay the others; a list may have more to do, and
+# to clean up.
 stop_all() {
 	local pids
 	pids=$(jobs -p)
@@ -30,7 +30,7 @@ stop_all() {
 }
 tidy() { :; }
 
-# With TIMES=1: what of the processors a test took, with all that it waited for.
+# With TIMES=1: the processor time of a test, with all processes that it waited for.
 took() {
 	local stat now
 	read -ra stat <"/proc/$$/stat"
@@ -64,7 +64,7 @@ is() {
 says() { grep -q -e "$1" "$2" || { echo "no '$1' in: $(cat "$2")"; return 1; }; }
 sql() { "$VERBATIM" sql "$t" "$1"; }
 
-# What `record --check` put into the trace is what `verbatim check` says, facts first.
+# `record --check` stored in the trace what `verbatim check` reports, facts first.
 same_as_live() { # trace
 	is "found live" "$("$VERBATIM" sql "$1" "SELECT rule, event(thread, n), object, message,
 			fingerprint, count FROM finding ORDER BY id")" \
@@ -73,24 +73,23 @@ same_as_live() { # trace
 			.partialFingerprints[], .occurrenceCount] | join("|")')"
 }
 
-# Wait for a condition; a minute is for ever, but for emulated machines.
+# Wait for a condition; gives up after a minute, later on emulated machines.
 await() {
 	local end=$((SECONDS + ${AWAIT_SECONDS:-60}))
 	until "$@" 2>/dev/null; do
 		[ $SECONDS -lt $end ] || { echo "waited in vain for: $*"; return 1; }
 		read -rt 0.01 <> <(:)
 	done
-	return 0 # not what read said
+	return 0 # not the status of read
 }
 
-# A port that nobody listens at, in $port: one of those that are this list's own
-# (scripts/run-tests).
+# A free port, in $port: one of this list's own (scripts/run-tests).
 port=${TEST_PORT:-$((20000 + $$ % 10000))}
 next_port() {
 	until port=$((port + 1)); ! listens $port; do :; done
 }
 
-# A pingpong of two programs, each in a trace of its own: the server's s.db, the client's t.db.
+# A pingpong of two programs, each in its own trace: the server's s.db, the client's t.db.
 record_both_sides() { # options
 	next_port
 	"$VERBATIM" record -q -o s.db ibv_rc_pingpong -p $port "$@" >out & local pid=$!

@@ -22,9 +22,9 @@ except ImportError as error:
     sys.exit(3)
 
 WIDE, NARROW, HEIGHT, PAPER = 1280, 400, 900, 720
-FRAMES = 6  # drawn until what a key does is to be seen, however long each takes
+FRAMES = 6  # wait until the effect of a key is visible, however long that takes
 LAYOUT = 'overflow', 'clipped', 'overlaps', 'tiny'
-# what a plot says of a place in it
+# the values that a plot shows at a place in it
 READ = '''const said = document.getElementById("hover");
     return said.checkVisibility() && said.innerText'''
 SHIFT = 8

@@ -104,7 +104,7 @@ at = int(sql(f"""SELECT coalesce(
     (SELECT time FROM post WHERE thread = {thread} AND n = {n}),
     (SELECT time FROM poll WHERE thread = {thread} AND n = {n}))""")[0][0])
 reached = f"(time < {at} OR (time = {at} AND (thread, n) <= ({thread}, {n})))"
-# what is being destroyed lives until that call has returned
+# an object lives until the call that destroys it has returned
 LIVES = f"""coalesce((SELECT end FROM call WHERE thread = destroyed_thread AND n = destroyed_n),
     destroyed_at, 1 << 62) > {at}"""
 compare_objects(alive)

@@ -27,7 +27,7 @@ SECONDS = 60  # then it hangs
 AT_LEAST = float(os.environ.get('AT_LEAST', 0.95))
 
 
-# How a replay ended
+# The result of a replay
 def run(path, faults='none', report=None):
     """Exit status (None: it hung), report (None: there is none) and what was said."""
     report = report or path + '.json'

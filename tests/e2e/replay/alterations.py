@@ -371,8 +371,8 @@ def alter_received(db, rng):
 
 @kind('byte that was sent')
 def alter_sent(db, rng):
-    # what a write brings into memory is not in the trace, nor is what was received for certain
-    # where the request is not
+    # data that a write puts into memory is not in the trace; nor, with certainty, received data if
+    # the request is not
     return flip_byte(db, rng, "kind = 'send' AND EXISTS (SELECT 1 FROM wr WHERE wr.thread = "
                      'p.thread AND wr.n = p.n AND wr.i = p.i AND wr.opcode IN (2, 3)) AND '
                      "hash IN (SELECT hash FROM payload WHERE kind = 'recv' AND captured > 0)")

@@ -86,7 +86,7 @@ def try_damage(job):
             (damage_row if how == 'row' else damage_json)(db, rng)
         db.close()
     status, _, error = run(copy, rng.choice(['none', 'recorded']))
-    crashed = 'ended by signal' in error  # where a thread of its own has the report to write
+    crashed = 'ended by signal' in error  # where a separate thread writes the report
     if status is None or status < 0 or status > 4 or crashed or (status == 3 and not error):
         kept = f'damaged-{seed}.db'
         shutil.copyfile(copy, kept)

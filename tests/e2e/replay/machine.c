@@ -1,5 +1,5 @@
 /*
- * Asks for what differs between two machines with the same adapter: a completion queue on each
+ * Queries what differs between two machines with the same adapter: a completion queue on each
  * completion vector and on the one after the last; the first 16 GIDs, one by one and all at once.
  */
 #include <errno.h>

@@ -41,7 +41,7 @@ ELSEWHERE = {'ibv_get_device_list', 'ibv_free_device_list', 'ibv_ack_cq_events',
              'ibv_ack_async_event', 'ibv_get_cq_event', 'ibv_get_async_event'}
 UNCHANGED = re.compile('ibv_(query|get|is|_ibv_query)_|ibv_init_ah_from_wc')
 DESTROYS = re.compile('ibv_(destroy|dealloc|dereg|close|free|release)_')
-# members of arguments and results that are numbers of the device, handles or addresses
+# members of arguments and results that are device numbers, handles or addresses
 NUMBERS = {'handle', 'lkey', 'rkey', 'qp_num', 'dest_qp_num', 'srq_num', 'wq_num', 'cmd_fd',
            'async_fd', 'fd', 'addr', 'iova', 'read_fd', 'fill_wr_id', 'num_devices', 'raw_clock',
            'index', 'cq_context', 'qp_context', 'srq_context', 'wq_context', 'refcnt', 'wr_id',
@@ -155,8 +155,8 @@ class Match:
     def __init__(self, there, again):
         self.there, self.again = there, again
         self.next, self.todo = collections.Counter(), collections.defaultdict(list)
-        self.object = {}   # of the replay, to the recorded one
-        self.request = {}  # (thread, n, i) of the replay, to (that of the recorded, is wr_id kept)
+        self.object = {}   # replayed to recorded
+        self.request = {}  # replayed (thread, n, i) to (recorded one, is the wr_id the same)
         self.pairs = []
         for event in there.events:
             self.todo[event.thread].append(event)
@@ -202,7 +202,8 @@ class Match:
             self.ours = event.made
             return
         heads = self.players(event)
-        # two threads may post the same to one queue but for their wr_ids; not all of these are kept
+        # two threads may post equal requests to one queue except for their wr_ids; not all of these
+        # stay the same
         for head in sorted(heads, key=lambda head: head.wrs != event.wrs):
             if self.is_same(head, event):
                 self.next[head.thread] += 1
@@ -258,7 +259,7 @@ class Completions:
             self.there[wc['qp'], match.there.side(wc), sender].append(wc)
         for wc in match.again.wc:
             if wc['qp'] not in match.object:
-                continue  # of a made peer
+                continue  # of a synthesized peer
             queue = match.object[wc['qp']]
             sender = match.object.get(numbers.get(wc['src_qp'])) if queue in self.datagrams else 0
             self.again[queue, match.again.side(wc), sender].append(wc)

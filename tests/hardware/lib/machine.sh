@@ -11,8 +11,8 @@
 #					write to folder $wire, $peer is the other's address
 #	await_other NAME		until the other host has made $wire/NAME
 #
-# A list ends by itself. The limit of its machine is for one that hangs: a busy computer may take
-# ten times as long.
+# A list ends by itself. The time limit of its machine is for a list that hangs: a busy computer may
+# take ten times as long.
 LIMIT=3600
 AWAIT_SECONDS=600
 
@@ -43,7 +43,7 @@ await_other() { # name
 			{ echo "the other machine has ended without '$1'"; return 1; }
 		read -rt 0.05 <> <(:)
 	done
-	return 0 # not what read said
+	return 0 # not the status of read
 }
 
 run_host() { # number

@@ -1,9 +1,9 @@
-# Sourced by lists that compare what a program printed with what it printed recorded.
+# Sourced by lists that compare the output of a program with and without the recorder.
 
-# Numbers of perftest that a busy machine takes from it. It sets out to measure the processor's
-# frequency, and says so when it cannot; what it divides by that is inf or nan. And it squares
-# deviations from the average latency in an int (print_report_lat of 4.5): with one of more than
-# 46 ms t_stdev is -nan. Anywhere else these are no numbers, and differ from one.
+# Numbers that perftest cannot compute on a busy machine. It tries to measure the processor's
+# frequency, and reports if it cannot; quotients are then inf or nan. And it squares deviations from
+# the average latency in an int (print_report_lat of 4.5): with a deviation above 46 ms t_stdev is
+# -nan. Elsewhere these are not accepted as numbers.
 as_numbers() { # file
 	local each='-?\b(inf|nan)\b' row='(\s+[0-9]+){2}\s+[0-9.]+\s+[0-9]{5,}\.[0-9]+'
 	if grep -q '^Correlation coefficient r^2: .* < 0\.9$' "$1"; then
@@ -13,9 +13,9 @@ as_numbers() { # file
 	fi
 }
 
-# Numbers, and what is made of them, differ in each run; which end hears first of the other's
-# disconnection, while it ends; what perftest says of a processor whose clock varies, or cannot be
-# measured; and the progress that ucx_perftest prints each second.
+# Removes output that varies between runs: numbers, and words that depend on them; which end first
+# notices the other's disconnection; perftest's remarks on a processor whose clock varies or cannot
+# be measured; and the progress that ucx_perftest prints each second.
 plain() { # file
 	as_numbers "$1" | sed -E '/DISCONNECT EVENT|Conflicting CPU frequency|^\[thread [0-9]/d
 		/Correlation coefficient r\^2/d

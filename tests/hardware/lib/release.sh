@@ -1,19 +1,17 @@
-# Sourced first by tests in a root of another release of Debian, whose programs run with the
-# libraries made here:
+# Sourced first by tests in a root of another release of Debian, whose programs run with our
+# libraries:
 #
-#	in_own_mounts			runs the whole list once more, with mounts of its own
-#	make_root RELEASE PACKAGE...	$root, or 1 after a line that says why it is skipped; it is
-#					find_root RELEASE PACKAGE..., and enter_root
-#	inside COMMAND...		in it, in this folder
+# in_own_mounts runs the whole list once more, with its own mounts make_root RELEASE PACKAGE...
+# $root, or 1 after a line that says why it is skipped; it is find_root RELEASE PACKAGE..., and
+# enter_root inside COMMAND... in it, in this folder
 #	shows_the_device, runs_bare, runs_recorded
-#					what its programs do there; $enter is how they are begun
-#					(inside), $muted has options of `verbatim check`
+# what its programs do there; $enter starts them (inside), $muted has options of `verbatim check`
 #
 # The root is extracted, not configured, and kept in the cache of virtual machines for the next run.
 # What `build/verbatim` needs is in it.
 ours="grep sed iproute2 jq libsqlite3-0 libzstd1 libdw1t64 libbabeltrace2-0 libedit2 libncursesw6
 	libgnutls30t64 libarchive13t64 libunwind8"
-# what lists on a whole release take, so that they share its root
+# the packages for lists on a whole release, so that they share its root
 programs="ibverbs-utils ibverbs-providers rdma-core librdmacm1t64 rdmacm-utils python3-pyverbs
 	perftest ucx-utils procps"
 
@@ -59,16 +57,16 @@ in_root() { echo chroot "$root" env -C "$PWD" HOME=/root TMPDIR="$tmp" LC_ALL=C.
 
 inside() { $(in_root) "$@"; }
 
-# With a terminal of its own, as /dev/tty.
+# With its own terminal, as /dev/tty.
 inside_terminal() { script -qec "$(in_root) $(printf '%q ' "$@")" /dev/null </dev/null; }
 
-version_of() { # of the root's rdma-core
+version_of() { # from the root's rdma-core
 	basename "$(readlink -f "$root"/usr/lib/x86_64-linux-gnu/libibverbs.so.1)" |
 		sed 's/.*\.so\.1\.[0-9]*\.//'
 }
 
 enter=inside muted=()
-# As preload and as drop-in, the programs of that release end as they should.
+# As preload and as drop-in, the programs of that release succeed.
 faces=("LD_PRELOAD=$libs/libverbatim-soft.so" "LD_LIBRARY_PATH=$libs/dropin")
 
 shows_the_device() {
