@@ -376,6 +376,7 @@ soak: $(SOAKS)
 	ROUNDS=1 SECONDS=$$(($(SECONDS) / 4)) $(BUILD)/tests/shim/soft/fuzz_test
 
 COMPLETIONS = share/bash-completion/completions
+DOCS        = $(PREFIX)/share/doc/verbatim
 
 install: all $(BUILD)/completion/verbatim
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/verbatim/dropin \
@@ -386,8 +387,10 @@ install: all $(BUILD)/completion/verbatim
 	install -d $(DESTDIR)$(PREFIX)/include
 	install -m 644 shim/trace/verbatim.h $(DESTDIR)$(PREFIX)/include/
 	install -m 644 docs/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1/
-	install -d $(DESTDIR)$(PREFIX)/share/doc/verbatim $(DESTDIR)$(PREFIX)/$(COMPLETIONS)
-	install -m 644 README.md LICENSE docs/*.md $(DESTDIR)$(PREFIX)/share/doc/verbatim/
+	install -d $(DESTDIR)$(DOCS)/examples $(DESTDIR)$(PREFIX)/$(COMPLETIONS)
+	install -m 644 README.md LICENSE docs/*.md docs/*.png $(DESTDIR)$(DOCS)/
+	sed -i 's,(docs/,(,g' $(DESTDIR)$(DOCS)/README.md # its links
+	install -m 644 docs/examples/* $(DESTDIR)$(DOCS)/examples/
 	install -m 644 $(BUILD)/completion/verbatim $(DESTDIR)$(PREFIX)/$(COMPLETIONS)/
 
 # Debian's packages, from a copy of the tree, so that nothing is written beside it
