@@ -226,25 +226,25 @@ TEST(more_parts_than_a_trace_has_are_refused)
 
 TEST(an_index_past_the_end_is_not_sound)
 {
-	struct pair_life life = { .port = 1 };
-	struct pair_use use = { .life = 0 };
-	struct pair_stream stream = { .life = 0 };
+	struct pair_life lives[2] = { { 0 }, { .port = 1 } };
+	struct pair_use uses[2] = { { 0 }, { .life = 1 } };
+	struct pair_stream streams[2] = { { 0 }, { .life = 1 } };
 	struct pair_table table = { .nports = 2,
-				    .lives = &life,
-				    .nlives = 1,
-				    .uses = &use,
-				    .nuses = 1,
-				    .streams = &stream,
-				    .nstreams = 1 };
+				    .lives = lives,
+				    .nlives = 2,
+				    .uses = uses,
+				    .nuses = 2,
+				    .streams = streams,
+				    .nstreams = 2 };
 
 	(void)state;
 	assert_true(pair_table_is_sound(&table));
-	life.port = 2;
+	lives[1].port = 2;
 	assert_false(pair_table_is_sound(&table));
-	life.port = 0;
-	use.life = 1;
+	lives[1].port = 0;
+	uses[1].life = 2;
 	assert_false(pair_table_is_sound(&table));
-	use.life = 0;
-	stream.life = 1;
+	uses[1].life = 0;
+	streams[1].life = 2;
 	assert_false(pair_table_is_sound(&table));
 }

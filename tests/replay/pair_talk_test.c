@@ -286,6 +286,7 @@ TEST(the_last_key_of_a_number_counts)
 	assert_false(find_key(3, 2)->gone);
 	assert_int_equal(TAKE(PAIR_KEY, 1, 2, 32, 42, 52), 0);
 	assert_int_equal(find_key(1, 2)->rkey, 32);
+	assert_int_equal(find_key(3, 2)->rkey, 31);
 	assert_false(find_key(1, 2)->gone);
 	assert_int_equal(pair.nkeys, 2);
 	assert_int_equal(TAKE(PAIR_CLOSED, 1, 3), 0); /* one that is not known */

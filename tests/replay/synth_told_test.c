@@ -1,0 +1,278 @@
+/* replay/synth/synth_told.c: messages that an event announced before they were polled. */
+#include <stdlib.h>
+
+#include "replay/synth/synth_pass.h"
+#include "tests/replay/objects.h"
+#include "tests/test.h"
+
+enum { QP = 1, CQ, SRQ, UD, NOBJECTS };
+
+static struct replay replay;
+static struct made far;
+static struct pass pass;
+static struct synth_plan plan, datagrams;
+static struct told told[NOBJECTS];
+
+struct synth_plan *synth_plan_now(const struct pass *p, uint32_t object)
+{
+	(void)p;
+	return object == QP ? &plan : object == UD ? &datagrams : NULL;
+}
+
+static int begin_pass(void **state)
+{
+	(void)state;
+	nobjects = 0;
+	add_object(OBJECT_qp, 7, 0x10);
+	add_object(OBJECT_cq, 7, 0x20);
+	add_object(OBJECT_srq, 7, 0x30);
+	add_object(OBJECT_qp, 7, 0x40);
+	memset(told, 0, sizeof(told));
+	plan = (struct synth_plan){ .object = QP, .type = IBV_QPT_RC };
+	datagrams = (struct synth_plan){ .object = UD, .type = IBV_QPT_UD };
+	replay = (struct replay){ .nreplicas = NOBJECTS };
+	far = (struct made){ 0 };
+	pass = (struct pass){ .r = &replay, .far = &far, .told = told };
+	return 0;
+}
+
+static int end_pass(void **state)
+{
+	(void)state;
+	free(far.early);
+	map_fini(&far.early_at);
+	map_fini(&far.early_of);
+	map_fini(&far.broken_at);
+	return 0;
+}
+
+FIXTURE(begin_pass, end_pass);
+
+static void learn_return(enum verb verb, uint32_t seq, const char *out, bool failed)
+{
+	struct args *args = args_new(out, strlen(out));
+	const struct call call = { .verb = verb, .out = args, .failed = failed };
+	const struct trace_event event = {
+		.kind = TRACE_RETURN, .id = { 3, seq }, .process = 7, .time = 9, .call = &call
+	};
+
+	assert_int_equal(synth_learn_return(&pass, &event), 0);
+	args_unref(args);
+}
+
+static void get_cq_event(uint32_t seq)
+{
+	learn_return(VERB_get_cq_event, seq, "{\"cq\":32}", false);
+}
+
+static void get_async_event(uint32_t seq, const char *type, unsigned int handle)
+{
+	char out[128];
+
+	snprintf(out, sizeof(out), "{\"event\":{\"event_type\":\"%s\",\"element\":%u}}", type,
+		 handle);
+	learn_return(VERB_get_async_event, seq, out, false);
+}
+
+static struct wc message(uint32_t length)
+{
+	return (struct wc){ .qp = QP,
+			    .opcode = IBV_WC_RECV,
+			    .byte_len = length,
+			    .imm = 100 + length,
+			    .src_qp = 200 + length,
+			    .wc_flags = IBV_WC_WITH_IMM };
+}
+
+static void poll_all(uint32_t seq, const struct wc *wcs, uint32_t n)
+{
+	const struct poll poll = { .object = CQ, .nwc = n, .wc = wcs };
+	const struct trace_event event = {
+		.kind = TRACE_POLL, .id = { 4, seq }, .process = 7, .poll = &poll
+	};
+
+	assert_int_equal(synth_learn_announced(&pass, &event), 0);
+}
+
+/* The lengths of the messages that event @seq announced, in order: "1 2". */
+static const char *announced_by(uint32_t seq)
+{
+	static char text[64];
+	uint64_t at = 0;
+	size_t used = 0;
+
+	text[0] = '\0';
+	map_get(&far.early_at, event_key((struct event_id){ 3, seq }), &at);
+	for (; at; at = far.early[at - 1].next)
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%u", used ? " " : "",
+					 far.early[at - 1].length);
+	return text;
+}
+
+TEST(an_event_announced_the_messages_of_the_next_poll)
+{
+	struct wc wcs[3] = { message(1), message(2), message(3) };
+	const struct synth_early *early;
+	uint64_t at;
+
+	(void)state;
+	wcs[1].opcode = IBV_WC_RECV_RDMA_WITH_IMM;
+	told[CQ].solicited = true;
+	get_cq_event(1);
+	poll_all(5, wcs, 3);
+	assert_string_equal(announced_by(1), "1 2 3");
+	assert_int_equal(far.nearly, 3);
+	assert_true(map_get(&far.early_of, event_part_key((struct event_id){ 4, 5 }, 1), &at));
+	early = &far.early[at - 1];
+	assert_int_equal(early->poll.n, 5);
+	assert_int_equal(early->index, 1);
+	assert_int_equal(early->cq, CQ);
+	assert_int_equal(early->qp, QP);
+	assert_int_equal(early->length, 2);
+	assert_int_equal(early->imm, 102);
+	assert_int_equal(early->src_qp, 202);
+	assert_int_equal(early->flags, IBV_WC_WITH_IMM);
+	assert_true(early->write);
+	assert_true(early->solicited);
+	assert_false(early->limit);
+	assert_false(early->sent);
+	assert_true(map_get(&far.early_of, event_part_key((struct event_id){ 4, 5 }, 0), &at));
+	assert_false(far.early[at - 1].write);
+	poll_all(6, wcs, 1);
+	assert_int_equal(far.nearly, 3); /* that is over */
+}
+
+TEST(a_poll_of_nothing_leaves_the_event)
+{
+	struct wc wc = message(1);
+
+	(void)state;
+	get_cq_event(1);
+	poll_all(5, NULL, 0);
+	poll_all(6, &wc, 1);
+	assert_string_equal(announced_by(1), "1");
+	assert_false(far.early[0].solicited);
+}
+
+TEST(the_first_of_two_events_announced_them)
+{
+	struct wc wc = message(1);
+
+	(void)state;
+	get_cq_event(1);
+	get_cq_event(2);
+	poll_all(6, &wc, 1);
+	assert_string_equal(announced_by(1), "1");
+	assert_string_equal(announced_by(2), "");
+}
+
+TEST(what_is_no_message_was_not_announced)
+{
+	struct wc wcs[3] = { message(1), message(2), message(3) };
+
+	(void)state;
+	wcs[0].status = IBV_WC_WR_FLUSH_ERR;
+	wcs[1].opcode = IBV_WC_SEND;
+	wcs[2].qp = CQ; /* its other end is in the trace */
+	get_cq_event(1);
+	poll_all(6, wcs, 3);
+	assert_int_equal(far.nearly, 0);
+}
+
+TEST(an_established_connection_announced_the_first_message)
+{
+	struct wc wcs[2] = { message(1), message(2) };
+
+	(void)state;
+	get_async_event(1, "IBV_EVENT_COMM_EST", 0x10);
+	poll_all(6, &wcs[0], 1);
+	poll_all(7, &wcs[1], 1);
+	assert_string_equal(announced_by(1), "1");
+	assert_int_equal(far.nearly, 1);
+}
+
+TEST(the_event_of_the_queue_counts_before_that_of_the_queue_pair)
+{
+	struct wc wc = message(1);
+
+	(void)state;
+	get_async_event(1, "IBV_EVENT_COMM_EST", 0x10);
+	get_cq_event(2);
+	poll_all(6, &wc, 1);
+	assert_string_equal(announced_by(1), "");
+	assert_string_equal(announced_by(2), "1");
+	poll_all(7, &wc, 1);
+	assert_int_equal(far.nearly, 1);
+}
+
+TEST(a_limit_of_a_shared_queue_may_be_of_any_of_the_next_messages)
+{
+	struct wc wcs[2] = { message(1), message(2) };
+
+	(void)state;
+	plan.srq = SRQ;
+	get_async_event(1, "IBV_EVENT_SRQ_LIMIT_REACHED", 0x30);
+	assert_int_equal(told[SRQ].left, 256);
+	get_cq_event(2);
+	poll_all(6, wcs, 2);
+	assert_string_equal(announced_by(1), "1 2");
+	assert_string_equal(announced_by(2), "");
+	assert_true(far.early[1].limit);
+	assert_int_equal(told[SRQ].left, 254);
+	told[SRQ].left = 1;
+	wcs[0].byte_len = 3;
+	wcs[1].byte_len = 4;
+	poll_all(7, wcs, 2);
+	assert_string_equal(announced_by(1), "1 2 3");
+}
+
+TEST(the_next_limit_begins_anew)
+{
+	struct wc wc = message(1);
+
+	(void)state;
+	plan.srq = SRQ;
+	get_async_event(1, "IBV_EVENT_SRQ_LIMIT_REACHED", 0x30);
+	poll_all(6, &wc, 1);
+	get_async_event(2, "IBV_EVENT_SRQ_LIMIT_REACHED", 0x30);
+	wc.byte_len = 2;
+	poll_all(7, &wc, 1);
+	assert_string_equal(announced_by(1), "1");
+	assert_string_equal(announced_by(2), "2");
+}
+
+static uint32_t broken_by(uint32_t seq)
+{
+	uint64_t object = 0;
+
+	map_get(&far.broken_at, event_key((struct event_id){ 3, seq }), &object);
+	return (uint32_t)object;
+}
+
+TEST(an_error_of_the_other_end_broke_the_queue_pair)
+{
+	(void)state;
+	get_async_event(1, "IBV_EVENT_QP_ACCESS_ERR", 0x10);
+	assert_int_equal(broken_by(1), QP);
+	assert_true(plan.broken);
+	assert_int_equal(plan.breaks, IBV_EVENT_QP_ACCESS_ERR);
+	get_async_event(2, "IBV_EVENT_QP_REQ_ERR", 0x10);
+	assert_int_equal(broken_by(2), 0); /* it was broken */
+	assert_int_equal(plan.breaks, IBV_EVENT_QP_REQ_ERR);
+	get_async_event(3, "IBV_EVENT_QP_REQ_ERR", 0x40);
+	assert_int_equal(broken_by(3), 0);
+	assert_false(datagrams.broken);
+	get_async_event(4, "IBV_EVENT_QP_FATAL", 0x10);
+	get_async_event(5, "IBV_EVENT_QP_REQ_ERR", 0x50);
+	assert_int_equal(far.broken_at.used, 1);
+}
+
+TEST(calls_that_got_no_event_announce_nothing)
+{
+	(void)state;
+	learn_return(VERB_get_cq_event, 1, "{\"cq\":32}", true);
+	learn_return(VERB_ack_cq_events, 2, "{\"cq\":32}", false);
+	learn_return(VERB_get_cq_event, 3, "{\"cq\":33}", false);
+	for (int i = 0; i < NOBJECTS; i++)
+		assert_int_equal(told[i].id.thread, 0);
+}
