@@ -209,7 +209,7 @@ FIXTURE(begin_pair, end_pair);
 
 static struct wr wrs[4];
 
-static void post(enum verb verb, uint32_t object, uint32_t n, int ret)
+static void make_post(enum verb verb, uint32_t object, uint32_t n, int ret)
 {
 	const struct post post = {
 		.verb = verb, .object = object, .nwr = n, .wr = wrs, .ret = ret
@@ -226,7 +226,7 @@ static void post_one(uint32_t object, int opcode, uint32_t rkey)
 {
 	wrs[0] = (struct wr){ .opcode = opcode, .rkey = rkey, .ah = 0x50, .remote_qpn = 33 };
 	nwaited = 0;
-	post(VERB_post_send, object, 1, 0);
+	make_post(VERB_post_send, object, 1, 0);
 }
 
 static void call_verb(enum trace_event_kind kind, enum verb verb, uint32_t object, const char *args,
@@ -308,11 +308,11 @@ TEST(requests_of_one_post_are_counted_in_order)
 	memset(wrs, 0, sizeof(wrs));
 	wrs[0].opcode = wrs[2].opcode = IBV_WR_SEND;
 	wrs[1].opcode = IBV_WR_RDMA_WRITE;
-	post(VERB_post_send, QP, 3, 0);
+	make_post(VERB_post_send, QP, 3, 0);
 	assert_int_equal(nwaited, 5);
 	expect_wait(1, 3, 1, LIKELY, false);
 	expect_wait(4, 3, 2, LIKELY, false);
-	post(VERB_post_send, QP, 3, ENOMEM); /* none was taken */
+	make_post(VERB_post_send, QP, 3, ENOMEM); /* none was taken */
 	assert_int_equal(own[0].sent, 2);
 	assert_int_equal(nwaited, 5);
 }
@@ -367,7 +367,7 @@ TEST(a_datagram_waits_for_its_queue_pair_and_a_receive)
 	assert_int_equal(nwaited, 0);
 	inside = 0;
 	wrs[0].remote_qpn = 34;
-	post(VERB_post_send, UD, 1, 0);
+	make_post(VERB_post_send, UD, 1, 0);
 	assert_int_equal(nwaited, 0);
 }
 
@@ -563,34 +563,34 @@ TEST(a_window_is_told_when_it_is_bound)
 	wrs[1] = (struct wr){
 		.opcode = IBV_WR_BIND_MW, .bind_mw = 0x40, .bind_mr = 0x30, .bind_rkey = 0x41
 	};
-	post(VERB_post_send, QP, 2, 0);
+	make_post(VERB_post_send, QP, 2, 0);
 	assert_string_equal(sent, "key 1 65 1092 1000 2000");
 	sent[0] = '\0';
 	wrs[1].bind_mr = 0;
-	post(VERB_post_send, QP, 2, 0);
+	make_post(VERB_post_send, QP, 2, 0);
 	wrs[1].bind_mr = 0x31;
-	post(VERB_post_send, QP, 2, 0);
+	make_post(VERB_post_send, QP, 2, 0);
 	wrs[1].bind_mr = 0x30;
-	post(VERB_post_send, QP, 2, EINVAL);
+	make_post(VERB_post_send, QP, 2, EINVAL);
 	replicas[MW].handle = NULL;
-	post(VERB_post_send, QP, 2, 0);
+	make_post(VERB_post_send, QP, 2, 0);
 	assert_string_equal(sent, "");
 }
 
 TEST(receives_are_told_as_room)
 {
 	(void)state;
-	post(VERB_post_recv, QP, 3, 0);
+	make_post(VERB_post_recv, QP, 3, 0);
 	assert_string_equal(sent, "credit 0 3");
 	sent[0] = '\0';
-	post(VERB_post_recv, QP, 2, 0);
+	make_post(VERB_post_recv, QP, 2, 0);
 	assert_string_equal(sent, "credit 0 5");
 	sent[0] = '\0';
 	now_of[QP] = 2; /* the stream's life has ended */
-	post(VERB_post_recv, QP, 2, 0);
-	post(VERB_post_recv, SRQ, 1, 0);
-	post(VERB_post_recv, 0, 1, 0);
-	post(VERB_post_recv, NOBJECTS, 1, 0);
+	make_post(VERB_post_recv, QP, 2, 0);
+	make_post(VERB_post_recv, SRQ, 1, 0);
+	make_post(VERB_post_recv, 0, 1, 0);
+	make_post(VERB_post_recv, NOBJECTS, 1, 0);
 	assert_string_equal(sent, "");
 	assert_int_equal(posted[QP], 7);
 	assert_int_equal(posted[SRQ], 1);
@@ -602,13 +602,13 @@ TEST(room_of_a_shared_queue_is_what_the_messages_took)
 
 	(void)state;
 	needs[0] = (struct pair_needs){ .queue = SRQ, .posted = took, .n = 3 };
-	post(VERB_post_srq_recv, SRQ, 2, 0);
+	make_post(VERB_post_srq_recv, SRQ, 2, 0);
 	assert_string_equal(sent, "credit 0 1");
 	sent[0] = '\0';
-	post(VERB_post_srq_recv, SRQ, 1, 0);
+	make_post(VERB_post_srq_recv, SRQ, 1, 0);
 	assert_string_equal(sent, "credit 0 2");
 	sent[0] = '\0';
-	post(VERB_post_srq_recv, SRQ, 1, 0);
+	make_post(VERB_post_srq_recv, SRQ, 1, 0);
 	assert_string_equal(sent, "credit 0 -1"); /* any number */
 }
 

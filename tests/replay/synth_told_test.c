@@ -74,7 +74,7 @@ static void get_async_event(uint32_t seq, const char *type, unsigned int handle)
 	learn_return(VERB_get_async_event, seq, out, false);
 }
 
-static struct wc message(uint32_t length)
+static struct wc make_message(uint32_t length)
 {
 	return (struct wc){ .qp = QP,
 			    .opcode = IBV_WC_RECV,
@@ -111,7 +111,7 @@ static const char *announced_by(uint32_t seq)
 
 TEST(an_event_announced_the_messages_of_the_next_poll)
 {
-	struct wc wcs[3] = { message(1), message(2), message(3) };
+	struct wc wcs[3] = { make_message(1), make_message(2), make_message(3) };
 	const struct synth_early *early;
 	uint64_t at;
 
@@ -144,7 +144,7 @@ TEST(an_event_announced_the_messages_of_the_next_poll)
 
 TEST(a_poll_of_nothing_leaves_the_event)
 {
-	struct wc wc = message(1);
+	struct wc wc = make_message(1);
 
 	(void)state;
 	get_cq_event(1);
@@ -156,7 +156,7 @@ TEST(a_poll_of_nothing_leaves_the_event)
 
 TEST(the_first_of_two_events_announced_them)
 {
-	struct wc wc = message(1);
+	struct wc wc = make_message(1);
 
 	(void)state;
 	get_cq_event(1);
@@ -168,7 +168,7 @@ TEST(the_first_of_two_events_announced_them)
 
 TEST(what_is_no_message_was_not_announced)
 {
-	struct wc wcs[3] = { message(1), message(2), message(3) };
+	struct wc wcs[3] = { make_message(1), make_message(2), make_message(3) };
 
 	(void)state;
 	wcs[0].status = IBV_WC_WR_FLUSH_ERR;
@@ -181,7 +181,7 @@ TEST(what_is_no_message_was_not_announced)
 
 TEST(an_established_connection_announced_the_first_message)
 {
-	struct wc wcs[2] = { message(1), message(2) };
+	struct wc wcs[2] = { make_message(1), make_message(2) };
 
 	(void)state;
 	get_async_event(1, "IBV_EVENT_COMM_EST", 0x10);
@@ -193,7 +193,7 @@ TEST(an_established_connection_announced_the_first_message)
 
 TEST(the_event_of_the_queue_counts_before_that_of_the_queue_pair)
 {
-	struct wc wc = message(1);
+	struct wc wc = make_message(1);
 
 	(void)state;
 	get_async_event(1, "IBV_EVENT_COMM_EST", 0x10);
@@ -207,7 +207,7 @@ TEST(the_event_of_the_queue_counts_before_that_of_the_queue_pair)
 
 TEST(a_limit_of_a_shared_queue_may_be_of_any_of_the_next_messages)
 {
-	struct wc wcs[2] = { message(1), message(2) };
+	struct wc wcs[2] = { make_message(1), make_message(2) };
 
 	(void)state;
 	plan.srq = SRQ;
@@ -228,7 +228,7 @@ TEST(a_limit_of_a_shared_queue_may_be_of_any_of_the_next_messages)
 
 TEST(the_next_limit_begins_anew)
 {
-	struct wc wc = message(1);
+	struct wc wc = make_message(1);
 
 	(void)state;
 	plan.srq = SRQ;
