@@ -9,8 +9,8 @@
  * 		infiniband_verbs/uverbs0/	ibdev, dev, ...
  * 	/sys/class/infiniband/verbatim0		-> ../../devices/...
  *
- * Values are those that the verbs report (profile.h, port.h) when the tree is created; counters are
- * 0.
+ * Values are those that the verbs report (profile.h, port.h) when the tree is created. Counters are
+ * 0, or links to files that count (port_counters.h).
  *
  * Not here: the location and the lifetime of the tree (sysfs_tree.c).
  */
@@ -30,6 +30,7 @@
 #include <unistd.h>
 
 #include "shim/soft/fabric/port.h"
+#include "shim/soft/fabric/port_counters.h"
 #include "shim/soft/fabric/profile.h"
 
 #define BUS    "sys/devices/pci5642:00"
@@ -412,7 +413,24 @@ static void put_gids(struct tree *tree, const struct port *port, const char *dir
 	}
 }
 
-static void put_counters(struct tree *tree)
+/* A link to the file that counts, else 0. */
+static void put_counter(struct tree *tree, uint32_t port, const char *name)
+{
+	char path[256];
+	struct stat st;
+
+	for (int i = 0; i < PORT_COUNTERS; i++) {
+		if (strcmp(name, port_counter_names[i]) ||
+		    !port_counters_path(port, (enum port_counter)i, path, sizeof(path)) ||
+		    fstatat(AT_FDCWD, path, &st, 0))
+			continue;
+		put_link(tree, path, "%s/%s", tree->dir, name);
+		return;
+	}
+	put_attribute(tree, name, "0");
+}
+
+static void put_counters(struct tree *tree, uint32_t port)
 {
 	static const char *const names[] = {
 		"VL15_dropped",
@@ -448,11 +466,11 @@ static void put_counters(struct tree *tree)
 
 	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		snprintf(name, sizeof(name), "counters/%s", names[i]);
-		put_attribute(tree, name, "0");
+		put_counter(tree, port, name);
 	}
 	for (i = 0; i < sizeof(hw_names) / sizeof(hw_names[0]); i++) {
 		snprintf(name, sizeof(name), "hw_counters/%s", hw_names[i]);
-		put_attribute(tree, name, "0");
+		put_counter(tree, port, name);
 	}
 }
 
@@ -473,7 +491,7 @@ static void put_port(struct tree *tree, const char *device, uint8_t num, const s
 	put_attribute(tree, "link_layer", "%s",
 		      attr->link_layer == IBV_LINK_LAYER_ETHERNET ? "Ethernet" : "InfiniBand");
 	show_rate(tree, attr);
-	put_counters(tree);
+	put_counters(tree, num);
 }
 
 static void put_device(struct tree *tree)
@@ -485,6 +503,7 @@ static void put_device(struct tree *tree)
 	uint32_t num;
 
 	snprintf(device, sizeof(device), PCI "/infiniband/%s", profile->name);
+	port_counters_publish();
 	enter_folder(tree, "%s", device);
 	put_attribute(tree, "node_type", "1: CA");
 	put_attribute(tree, "node_desc", "%s", profile->node_desc);

@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "shim/soft/fabric/pipe.h"
+#include "shim/soft/fabric/port_counters.h"
 #include "shim/soft/fabric/segment.h"
 #include "shim/soft/fabric/thread.h"
 #include "shim/soft/transport/objects.h"
@@ -58,8 +59,10 @@ static void take_down(uint8_t port)
 	uint32_t was =
 		__atomic_fetch_or(&segment_own->ports_down, port_bit(port), __ATOMIC_RELAXED);
 
-	if (!(was & port_bit(port)))
-		notify_contexts(port, IBV_EVENT_PORT_ERR);
+	if (was & port_bit(port))
+		return;
+	port_counters_add(port, PORT_COUNTER_LINK_DOWN);
+	notify_contexts(port, IBV_EVENT_PORT_ERR);
 }
 
 static void *end_outage(void *arg)

@@ -18,6 +18,7 @@
 #include "shim/soft/transport/sq_fault.h"
 
 #include "shim/soft/fabric/pipe.h"
+#include "shim/soft/fabric/port_counters.h"
 #include "shim/soft/fabric/segment.h"
 #include "shim/soft/transport/carry.h"
 #include "shim/soft/transport/cqring.h"
@@ -47,6 +48,7 @@ static int lose_request(struct soft_qp *qp)
 		return IBV_WC_SUCCESS;
 	if (++qp->sq.tries > qp->attr.retry_cnt)
 		return IBV_WC_RETRY_EXC_ERR;
+	port_counters_add(qp->attr.port_num, PORT_COUNTER_ACK_TIMEOUT);
 	return hold_request(qp, qp->attr.timeout ? 4096ull << qp->attr.timeout : 0);
 }
 
@@ -66,6 +68,7 @@ static int not_ready(struct soft_qp *qp, const struct soft_wr *wr)
 		return IBV_WC_RNR_RETRY_EXC_ERR;
 	if (qp->sq.rnr_tries < UINT8_MAX)
 		qp->sq.rnr_tries++;
+	port_counters_add(qp->attr.port_num, PORT_COUNTER_RNR);
 	return hold_request(qp, rnr_ns(qp, wr));
 }
 

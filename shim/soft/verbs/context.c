@@ -20,6 +20,7 @@
 #include "shim/soft/fabric/fabric.h"
 #include "shim/soft/fabric/pipe.h"
 #include "shim/soft/fabric/port.h"
+#include "shim/soft/fabric/port_counters.h"
 #include "shim/soft/fabric/profile.h"
 #include "shim/soft/fabric/segment.h"
 #include "shim/soft/transport/fault.h"
@@ -118,6 +119,7 @@ static int begin_use(void)
 		patience_load();
 		allow_peers();
 		port_publish();
+		port_counters_publish();
 	}
 	return 0;
 }
