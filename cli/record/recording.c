@@ -27,6 +27,7 @@
 #include "cli/record/copies.h"
 #include "cli/record/descendants.h"
 #include "cli/record/device.h"
+#include "cli/record/device_counters.h"
 #include "cli/format.h"
 #include "cli/record/guests.h"
 #include "cli/record/launch.h"
@@ -63,6 +64,7 @@ struct recording {
 	struct spot spot;
 	struct progress progress;
 	struct retention retention;
+	struct device_counters counters;
 	struct idle idle;
 
 	pid_t child;
@@ -339,6 +341,7 @@ static int create_trace(struct recording *r)
 	r->retention.session = &r->session;
 	r->retention.writer = r->writer;
 	r->retention.collector = r->collector;
+	r->retention.counters = &r->counters;
 	free(command);
 	return err;
 }
@@ -437,6 +440,8 @@ static int prepare_session(struct recording *r)
 	if (!err && r->set->memory)
 		err = device_watch_memory();
 	if (!err)
+		err = device_counters_start(&r->counters, r->set->soft, r->session.dir);
+	if (!err)
 		err = create_trace(r);
 	if (!err)
 		err = start_followers(r);
@@ -514,12 +519,14 @@ static int finish_recording(struct recording *r)
 		fail_recording(r, err);
 	report_unseen(r);
 	processes = collector_processes(r->collector);
+	err = device_counters_store(&r->counters, r->writer);
 	watch_finish(r->watch);
 	vitals_finish(r->vitals);
 	vitals_free(r->vitals);
-	err = writer_stop(r->writer, 0);
+	err = writer_stop(r->writer, err);
 	if (err)
 		fail_recording(r, err);
+	device_counters_end(&r->counters);
 	done = writer_progress(r->writer);
 	collector_free(r->collector);
 	report_impatience(r);
@@ -545,6 +552,7 @@ static int give_up(struct recording *r, int status)
 	signal_witness_stop(&r->witness);
 	watch_free(r->watch);
 	vitals_free(r->vitals);
+	device_counters_end(&r->counters);
 	collector_free(r->collector);
 	onlooker_stop(r->onlooker);
 	if (r->session.page)

@@ -58,6 +58,9 @@ static int write_copy(struct retention *retention, const char *why)
 	int err;
 
 	watch_store(retention->watch);
+	err = device_counters_store(retention->counters, retention->writer);
+	if (err)
+		return err;
 	for (int i = 0; i < TRIES; i++) {
 		err = retention_name(retention->path, ++retention->number, name) ? 0
 										 : -ENAMETOOLONG;
@@ -196,7 +199,8 @@ static int rotate_trace(struct retention *retention)
 		return writer_error(writer);
 	}
 	retention->again = 0;
-	if (!forget_all_but(retention, 0) && !writer_carry(writer))
+	if (!forget_all_but(retention, 0) && !writer_carry(writer) &&
+	    !device_counters_restart(retention->counters))
 		writer_flush(writer);
 	retention->carried = writer_size(writer);
 	return writer_error(writer);

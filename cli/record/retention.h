@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "cli/record/collector.h"
+#include "cli/record/device_counters.h"
 #include "cli/record/vitals.h"
 #include "cli/record/watch.h"
 #include "core/store/write/writer.h"
@@ -25,6 +26,7 @@ struct retention {
 	struct collector *collector; /* borrowed, like the next two */
 	struct session *session;
 	struct writer *writer;
+	struct device_counters *counters; /* stored in the copies; a rotation begins them anew */
 
 	unsigned int number; /* number of the last copy */
 	uint64_t begun;      /* CLOCK_MONOTONIC: start of the current trace */

@@ -22,6 +22,7 @@ static const struct {
 	{ "mrs", "each memory region with its ranges and keys, and their times" },
 	{ "calls", "control verbs with their duration and the name of their object" },
 	{ "failures", "failed verbs, completions in error and fatal events" },
+	{ "counters", "counters of devices, with their change during the recording" },
 	{ "posting", "first and last post of each thread" },
 	{ "queue_depth", "queue_depth(qp): occupancy over time; without (qp) of all queues" },
 	/* the data plane */
@@ -51,6 +52,7 @@ static const struct {
 	{ "device", "each RDMA device" },
 	{ "port", "each port of a device" },
 	{ "gid", "each GID of a port" },
+	{ "counter", "each counter of a device, when the recording began and ended" },
 	{ "finding", "what record --check or check --save found" },
 	{ "poll_count", "polls of each CQ by each thread" },
 	{ "waited", "waits of each thread for the recorder" },

@@ -8,10 +8,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { SAFELY = O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC };
+enum {
+	SAFELY = O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
+	DEPTH = 8, /* of directories that are removed */
+};
 
 static int check_owner(const struct stat *st)
 {
@@ -57,4 +61,25 @@ DIR *dir_list(int at)
 	if (fd >= 0 && !list)
 		close(fd);
 	return list;
+}
+
+static void remove_below(int at, const char *name, unsigned int depth)
+{
+	int dir = depth < DEPTH ? dir_open(at, name) : -1;
+	DIR *list = dir >= 0 ? dir_list(dir) : NULL;
+
+	for (struct dirent *d; list && (d = readdir(list));)
+		if (strcmp(d->d_name, ".") && strcmp(d->d_name, "..") &&
+		    unlinkat(dir, d->d_name, 0))
+			remove_below(dir, d->d_name, depth + 1);
+	if (list)
+		closedir(list);
+	if (dir >= 0)
+		close(dir);
+	unlinkat(at, name, AT_REMOVEDIR);
+}
+
+void dir_remove(int at, const char *name)
+{
+	remove_below(at, name, 0);
 }

@@ -440,6 +440,7 @@ void session_clear(int at)
 {
 	DIR *list = dir_list(at);
 
+	dir_remove(at, SESSION_COUNTERS);
 	for (struct dirent *d; list && (d = readdir(list));)
 		if (!strncmp(d->d_name, "ring.", 5) || !strncmp(d->d_name, "session", 7))
 			unlinkat(at, d->d_name, 0);

@@ -20,6 +20,9 @@
 
 #define SESSION_ENV "VERBATIM_DIR"
 
+/* A directory in that of the session, where the software device of its processes counts. */
+#define SESSION_COUNTERS "counters"
+
 enum {
 	SESSION_PATH = 240,
 	SESSION_NAME = 24,

@@ -42,14 +42,14 @@ a_link_under_a_sessions_name_is_not_followed() {
 	mv "$left" "$tmp/elsewhere" && touch "$tmp/elsewhere/ring.0"
 	other ln -s "$tmp/elsewhere" "$VERBATIM_SESSIONS/verbatim-0-AAAAAA"
 	record || return 1
-	is "$(ls "$tmp/elsewhere")" $'ring.0\nsession'
+	is "$(ls "$tmp/elsewhere")" $'counters\nring.0\nsession'
 }
 
 another_users_dead_session_is_left_alone() {
 	leave_session || return 1
 	chown -R 65533:65533 "$left" && chmod -R go+rX "$left"
 	record || return 1
-	is "$(ls "$left")" session
+	is "$(ls "$left")" $'counters\nsession'
 }
 
 ones_own_dead_session_is_swept() {
@@ -70,7 +70,7 @@ another_users_session_is_not_collected() {
 	chown -R 65533:65533 "$left" && chmod -R go+rX "$left"
 	"$VERBATIM" collect -o "$tmp/c.db" "$left" 2>"$tmp/said"
 	is $? 4 && says 'must be yours and must not be writable by others' "$tmp/said" &&
-		is "$(ls "$left")" $'ring.0\nsession'
+		is "$(ls "$left")" $'counters\nring.0\nsession'
 }
 
 why=

@@ -79,7 +79,7 @@ every_table_is_carried() {
 	local table
 	for table in process environ thread module stack frame object connection queue call ref \
 		event fork memory mark loss waited coverage poll_count post wr sge poll wc notify \
-		payload; do
+		payload counter; do
 		is "$table" "$(merged "SELECT count(*) FROM $table")" \
 			"$(($("$VERBATIM" sql a.db "SELECT count(*) FROM $table") +
 				$("$VERBATIM" sql b.db "SELECT count(*) FROM $table")))" || return

@@ -228,7 +228,8 @@ killed_program_leaves_a_whole_trace() {
 trace_and_session_are_closed_to_others() {
 	(umask 0; exec "$VERBATIM" record -q -o t.db "$guest" until >out) & local pid=$!
 	await grep -q ready out || return
-	is "$(stat -c %a sessions/*)" 700 && is "$(stat -c %a sessions/*/* | sort -u)" 600 || return
+	is "$(find sessions/* -type d -printf '%m\n' | sort -u)" 700 &&
+		is "$(find sessions/* -type f -printf '%m\n' | sort -u)" 600 || return
 	kill -TERM $pid; wait $pid
 	is "$(stat -c %a t.db)" 600
 }

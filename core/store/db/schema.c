@@ -81,6 +81,8 @@ static const char *const controls[] = {
 	"poll_count(thread INTEGER, handle INTEGER, life INTEGER, process INTEGER, cq INTEGER,"
 	" polls INTEGER, completions INTEGER, empty INTEGER, last INTEGER,"
 	" PRIMARY KEY(thread, handle, life)) WITHOUT ROWID",
+	"counter(merged INTEGER, device TEXT, port INTEGER, folder TEXT, name TEXT, first INTEGER,"
+	" last INTEGER, PRIMARY KEY(merged, device, port, folder, name)) WITHOUT ROWID",
 	"merged(id INTEGER PRIMARY KEY, name TEXT, host TEXT, path TEXT, first_process INTEGER,"
 	" first_thread INTEGER, first_object INTEGER, first_stack INTEGER, clock TEXT,"
 	" offset INTEGER, drift REAL, error INTEGER, drift_error REAL, ahead INTEGER,"
@@ -220,6 +222,7 @@ static const struct {
 	{ "merged_meta", 8 },
 	{ "connection", 9 },
 	{ "queue", 9 },
+	{ "counter", 10 },
 };
 /* clang-format on */
 

@@ -182,7 +182,7 @@ static const struct copy_table first_tables[] = {
 	{ "fork", take_event },  { "memory", take_event }, { "misuse", take_event },
 	{ "mark", take_event },  { "waited", take_note },  { "coverage", take_note },
 	{ "loss", take_loss },   { "carried", NULL },      { "merged", NULL },
-	{ "merged_meta", NULL },
+	{ "merged_meta", NULL }, { "counter", NULL },
 };
 static const struct copy_table last_tables[] = { { "stack", take_stack }, { "frame", take_stack } };
 

@@ -28,7 +28,8 @@ static int copy_parts(struct merge *merge)
 	int err = 0;
 
 	for (size_t i = 0; i < merge->n && !err; i++)
-		err = merge_copy_devices(merge, &merge->parts[i]);
+		err = merge_copy_devices(merge, &merge->parts[i])
+			      ?: merge_copy_counters(merge, &merge->parts[i]);
 	for (size_t i = 0; i < merge->n && !err; i++)
 		err = merge_copy_rows(merge, &merge->parts[i]);
 	for (size_t i = 0; i < merge->n && !err; i++)

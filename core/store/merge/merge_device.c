@@ -2,7 +2,8 @@
  * The devices of a merged trace
  *
  * A device that two traces of one machine know is one. Of another machine that has one of the same
- * name, as nearly all do, it is "mlx5_0@host".
+ * name, as nearly all do, it is "mlx5_0@host". Their counters stay apart by the trace that has
+ * them.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -81,6 +82,30 @@ static int add_device(struct merge *merge, struct merge_part *part, sqlite3_stmt
 	for (int i = 2; i < sqlite3_column_count(from); i++)
 		sqlite3_bind_value(to, i + 1, sqlite3_column_value(from, i));
 	return sql_run(to, "ut", part->device[id], name);
+}
+
+int merge_copy_counters(struct merge *merge, struct merge_part *part)
+{
+	const unsigned int number = (unsigned int)(part - merge->parts) + 1;
+	sqlite3_stmt *from = NULL, *to = NULL;
+	int err;
+
+	/* an older format: schema_check() */
+	if (sqlite3_table_column_metadata(part->db, NULL, "counter", NULL, NULL, NULL, NULL, NULL,
+					  NULL))
+		return 0;
+	err = sql_prepare(part->db, "SELECT * FROM counter WHERE merged = 0", &from);
+	if (!err)
+		err = sql_prepare(merge->to, "INSERT INTO counter VALUES(?, ?, ?, ?, ?, ?, ?)",
+				  &to);
+	while (!err && (err = sql_step(from)) > 0) {
+		for (int i = 1; i < sqlite3_column_count(from); i++)
+			sqlite3_bind_value(to, i + 1, sqlite3_column_value(from, i));
+		err = sql_run(to, "u", number);
+	}
+	sqlite3_finalize(from);
+	sqlite3_finalize(to);
+	return err;
 }
 
 int merge_copy_devices(struct merge *merge, struct merge_part *part)

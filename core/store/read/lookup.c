@@ -186,6 +186,32 @@ void lookup_unseen(struct trace *trace, void (*each)(void *arg, const struct loo
 	sqlite3_finalize(stmt);
 }
 
+void lookup_counters(struct trace *trace,
+		     void (*each)(void *arg, const struct lookup_counter *counter), void *arg)
+{
+	sqlite3_stmt *stmt;
+
+	/* an older format: schema_check() */
+	if (sqlite3_table_column_metadata(trace_db(trace), NULL, "counter", NULL, NULL, NULL, NULL,
+					  NULL, NULL))
+		return;
+	stmt = try_statement(trace, "SELECT merged, device, port, folder, name, first, last"
+				    " FROM counter WHERE typeof(device) = 'text'"
+				    " AND typeof(folder) = 'text' AND typeof(name) = 'text'"
+				    " ORDER BY merged, device, port, folder, name");
+	while (has_row(stmt))
+		each(arg, &(struct lookup_counter){
+				  .merged = sql_u32(stmt, 0),
+				  .device = (const char *)sqlite3_column_text(stmt, 1),
+				  .port = sql_u32(stmt, 2),
+				  .folder = (const char *)sqlite3_column_text(stmt, 3),
+				  .name = (const char *)sqlite3_column_text(stmt, 4),
+				  .first = (uint64_t)sqlite3_column_int64(stmt, 5),
+				  .last = (uint64_t)sqlite3_column_int64(stmt, 6),
+			  });
+	sqlite3_finalize(stmt);
+}
+
 void lookup_unwritten(struct trace *trace, char *why, size_t size)
 {
 	sqlite3_stmt *stmt =

@@ -51,5 +51,17 @@ struct lookup_unseen {
 void lookup_unseen(struct trace *trace, void (*each)(void *arg, const struct lookup_unseen *unseen),
 		   void *arg);
 
+/* A counter of a device. `merged`: of which source trace, from 1; 0: the trace is not merged. */
+struct lookup_counter {
+	unsigned int merged;
+	const char *device;
+	uint32_t port; /* 0: of the whole device */
+	const char *folder, *name;
+	uint64_t first, last; /* when the recording began and ended */
+};
+/* In the order of device, port, folder and name. Traces of older versions have none. */
+void lookup_counters(struct trace *trace,
+		     void (*each)(void *arg, const struct lookup_counter *counter), void *arg);
+
 /* Why events could not be written, or "". */
 void lookup_unwritten(struct trace *trace, char *why, size_t size);

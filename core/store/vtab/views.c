@@ -98,6 +98,10 @@ const struct view views[] = {
 	  "SELECT thread, process, count(*), min(time), max(time) FROM post WHERE NOT inner"
 	  " GROUP BY thread, process",
 	  false },
+	{ "counters",
+	  "merged, device, port, folder, name, first, last, change",
+	  "SELECT merged, device, port, folder, name, first, last, last - first FROM counter",
+	  false },
 	{ "peers",
 	  "object, name, process, peer, peer_name, peer_process",
 	  "SELECT object, name, process, peer, peer_name, peer_process FROM qps"

@@ -19,6 +19,7 @@ int writer_carry(struct writer *writer)
 		writer_fail(writer, schema_set_meta_int(writer->db, "carried", writer->last));
 	if (!writer->err)
 		writer_fail(writer, sql_exec(writer->db, "DELETE FROM finding;"
+							 "DELETE FROM counter;"
 							 "DELETE FROM poll_count"));
 	return writer->err;
 }

@@ -123,6 +123,18 @@ int64_t writer_read_to(const struct writer *writer, uint32_t thread);
 /* A finding of a check: a row of table `finding`. 0 or -errno. */
 int writer_finding(struct writer *writer, const struct stored_finding *finding);
 
+/* A counter of a device, as it was when the trace began and now: a row of table `counter`. */
+struct stored_counter {
+	const char *device;
+	uint32_t port;      /* 0: of the whole device */
+	const char *folder; /* "counters", "hw_counters" */
+	const char *name;
+	uint64_t first, last;
+};
+
+/* Replaces an earlier row of the same counter. 0 or -errno. */
+int writer_counter(struct writer *writer, const struct stored_counter *counter);
+
 /* Its connection, borrowed. */
 struct sqlite3 *writer_db(struct writer *writer);
 

@@ -1,5 +1,5 @@
 /*
- * The initial description of a trace: table `meta`
+ * The description of a trace: table `meta` at its beginning, table `counter` at its end
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -62,4 +62,10 @@ int writer_describe_run(struct writer *writer, const struct writer_info *info)
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers) && !err; i++)
 		err = schema_set_meta_int(db, numbers[i].key, numbers[i].value);
 	return err;
+}
+
+int writer_counter(struct writer *writer, const struct stored_counter *c)
+{
+	return WRITER_RUN(writer, counter, "tuttii", c->device, c->port, c->folder, c->name,
+			  (int64_t)c->first, (int64_t)c->last);
 }

@@ -172,6 +172,7 @@ struct control_cut {
 	S(waited, "INSERT OR IGNORE INTO waited VALUES(?, ?, ?, ?, ?, ?, ?)") \
 	S(carried, "INSERT OR REPLACE INTO carried VALUES(?, ?)") \
 	S(finding, FINDING_INSERT) \
+	S(counter, "INSERT OR REPLACE INTO counter VALUES(0, ?, ?, ?, ?, ?, ?)") \
 	S(size, "SELECT (SELECT page_count FROM pragma_page_count)" \
 	  " - (SELECT freelist_count FROM pragma_freelist_count)") \
 	S(drop_call, "DELETE FROM call WHERE thread = ? AND n = ?") \

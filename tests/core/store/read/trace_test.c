@@ -271,6 +271,21 @@ TEST(the_version_before_is_read)
 	assert_int_equal(open_it(), 0);
 }
 
+TEST(version_9_has_no_counters)
+{
+	sqlite3 *db;
+
+	make_trace();
+	sqlite3_open(path, &db);
+	sqlite3_exec(db, "DROP TABLE counter", NULL, NULL, NULL);
+	sqlite3_close(db);
+	assert_int_equal(open_it(), -EPROTO);
+	sqlite3_open(path, &db);
+	sqlite3_exec(db, "PRAGMA user_version = 9", NULL, NULL, NULL);
+	sqlite3_close(db);
+	assert_int_equal(open_it(), 0);
+}
+
 TEST(a_table_that_this_version_has_is_missed)
 {
 	sqlite3 *db;

@@ -1,0 +1,49 @@
+#pragma once
+/*
+ * The counters that devices show below ports/N/counters and hw_counters, at the beginning of a
+ * trace and at its end. One thread.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct writer;
+
+struct device_counter {
+	char device[64];
+	uint32_t port; /* 0: of the whole device */
+	const char *folder;
+	char name[64];
+	uint64_t value;
+};
+
+struct device_counters {
+	char root[256]; /* a directory like /sys/class/infiniband */
+	struct device_counter *all;
+	size_t n;
+};
+
+/*
+ * Read those of all devices below @root, which may be missing: then there are none. Returns 0 or
+ * -ENOMEM after log_err().
+ */
+int device_counters_begin(struct device_counters *counters, const char *root);
+
+/*
+ * The same for a recording. @soft: the software device of the program counts in a directory in that
+ * of the session, @session_dir, unless the user has chosen one; sets VERBATIM_SOFT_COUNTERS.
+ * session_remove() removes that directory. Returns 0, or -errno after log_err().
+ */
+int device_counters_start(struct device_counters *counters, bool soft, const char *session_dir);
+
+/*
+ * Read them again and store both values. A device that was not there at the beginning has counted
+ * from 0; one that has gone is left out. Accepts zeroed @counters. Returns 0 or -errno.
+ */
+int device_counters_store(const struct device_counters *counters, struct writer *writer);
+
+/* What they are now is how the next trace of a rotation begins. Returns 0 or -ENOMEM. */
+int device_counters_restart(struct device_counters *counters);
+
+/* A zeroed one is left. */
+void device_counters_end(struct device_counters *counters);

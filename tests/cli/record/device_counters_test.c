@@ -1,0 +1,136 @@
+/* Which files of a tree like /sys/class/infiniband are counters, and what is stored of them. */
+#include "cli/record/device_counters.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/store/db/sql.h"
+#include "tests/analyzer/story.h"
+#include "tests/test.h"
+
+static char dir[] = "/tmp/device_counters_test-XXXXXX";
+
+static void put_file(const char *name, const char *text)
+{
+	char path[256];
+	FILE *out;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	for (char *slash = path; (slash = strchr(slash + 1, '/'));) {
+		*slash = '\0';
+		mkdir(path, 0700);
+		*slash = '/';
+	}
+	out = fopen(path, "w");
+	fputs(text, out);
+	fclose(out);
+}
+
+static int make_tree(void **state)
+{
+	(void)state;
+	if (!mkdtemp(dir))
+		return -1;
+	put_file("rxe0/ports/1/hw_counters/completer_retry_err", "5\n");
+	put_file("rxe0/ports/1/hw_counters/sent_pkts", "      10\n");
+	put_file("rxe0/ports/1/hw_counters/lifespan", "10\n"); /* a setting */
+	put_file("rxe0/ports/1/hw_counters/of.another", "1\n");
+	put_file("rxe0/ports/1/counters/port_rcv_data", "18446744073709551615\n");
+	put_file("rxe0/ports/1/counters/excessive", "18446744073709551616\n");
+	put_file("rxe0/ports/1/counters/negative", "-1\n");
+	put_file("rxe0/ports/1/counters/not_available", "N/A (no PMA)\n");
+	put_file("rxe0/ports/1/gids/0", "1\n");
+	put_file("rxe0/hw_counters/of_all", "7\n");
+	return 0;
+}
+
+static int remove_tree(void **state)
+{
+	char command[64];
+
+	(void)state;
+	snprintf(command, sizeof(command), "rm -r %s", dir);
+	return system(command);
+}
+
+static const char rows_sql[] =
+	"SELECT group_concat(device || ':' || port || '/' || folder || '/' || name || ' ' || first"
+	" || ' ' || last, ', ') FROM (SELECT * FROM counter ORDER BY device, port, folder, name)";
+
+static void assert_rows(struct story *s, const char *expected)
+{
+	sqlite3_stmt *stmt;
+
+	assert_int_equal(sql_prepare(writer_db(s->writer), rows_sql, &stmt), 0);
+	assert_int_equal(sql_step(stmt), 1);
+	assert_string_equal(sqlite3_column_text(stmt, 0) ?: (const unsigned char *)"", expected);
+	sqlite3_finalize(stmt);
+}
+
+GROUP(make_tree, remove_tree);
+
+TEST(values_of_both_times_are_stored)
+{
+	struct device_counters counters;
+	struct story s;
+
+	story_begin(&s);
+	assert_int_equal(device_counters_begin(&counters, dir), 0);
+	assert_int_equal(counters.n, 4);
+	put_file("rxe0/ports/1/hw_counters/completer_retry_err", "72\n");
+	put_file("rxe1/ports/2/counters/symbol_error", "3\n"); /* it is new: from 0 on */
+	assert_int_equal(device_counters_store(&counters, s.writer), 0);
+	assert_rows(&s, "rxe0:0/hw_counters/of_all 7 7, rxe0:1/counters/port_rcv_data -1 -1,"
+			" rxe0:1/hw_counters/completer_retry_err 5 72,"
+			" rxe0:1/hw_counters/sent_pkts 10 10, rxe1:2/counters/symbol_error 0 3");
+	assert_int_equal(device_counters_restart(&counters), 0);
+	put_file("rxe0/ports/1/hw_counters/completer_retry_err", "73\n");
+	put_file("rxe0/ports/1/counters/port_rcv_data", "");
+	assert_int_equal(writer_carry(s.writer), 0);
+	assert_int_equal(device_counters_store(&counters, s.writer), 0);
+	assert_rows(&s, "rxe0:0/hw_counters/of_all 7 7,"
+			" rxe0:1/hw_counters/completer_retry_err 72 73,"
+			" rxe0:1/hw_counters/sent_pkts 10 10, rxe1:2/counters/symbol_error 3 3");
+	device_counters_end(&counters);
+	story_check(&s, NULL);
+	story_end(&s);
+}
+
+TEST(a_machine_without_devices_has_none)
+{
+	struct device_counters counters;
+	struct story s;
+
+	story_begin(&s);
+	assert_int_equal(device_counters_begin(&counters, "/nonexistent"), 0);
+	assert_int_equal(counters.n, 0);
+	assert_int_equal(device_counters_store(&counters, s.writer), 0);
+	device_counters_end(&counters);
+	assert_int_equal(device_counters_store(&counters, s.writer), 0); /* zeroed */
+	assert_rows(&s, "");
+	story_check(&s, NULL);
+	story_end(&s);
+}
+
+TEST(the_software_device_counts_in_the_session)
+{
+	struct device_counters counters;
+	char root[sizeof(dir) + 16];
+
+	unsetenv("VERBATIM_SOFT_COUNTERS");
+	snprintf(root, sizeof(root), "%s/counters", dir);
+	assert_int_equal(device_counters_start(&counters, true, dir), 0);
+	assert_string_equal(getenv("VERBATIM_SOFT_COUNTERS"), root);
+	assert_string_equal(counters.root, root);
+	device_counters_end(&counters);
+	setenv("VERBATIM_SOFT_COUNTERS", "/elsewhere", 1);
+	assert_int_equal(device_counters_start(&counters, true, dir), 0);
+	assert_string_equal(counters.root, "/elsewhere");
+	device_counters_end(&counters);
+	assert_int_equal(device_counters_start(&counters, false, dir), 0);
+	assert_string_equal(counters.root, "/sys/class/infiniband");
+	device_counters_end(&counters);
+	unsetenv("VERBATIM_SOFT_COUNTERS");
+}
