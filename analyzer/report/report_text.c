@@ -178,18 +178,20 @@ static void print_head(const struct report *report, const struct finding *findin
 	char id[32], when[32], text[PROCESS_TEXT];
 	FILE *out = report->out;
 
-	fprintf(out, "\n%c %s %s  %s  %s  %s", finding_severity(finding), rule->id, rule->name,
-		event_id_text(finding->event, id), judge_span(finding->time, when),
-		process_id_text(finding->process, text));
+	fprintf(out, "\n%c %s %s  %s  %s", finding_severity(finding), rule->id, rule->name,
+		event_id_text(finding->event, id), judge_span(finding->time, when));
+	if (finding->process)
+		fprintf(out, "  %s", process_id_text(finding->process, text));
 	if (process) {
 		print_named(out, " (", base_name(process->exe), "");
 		fprintf(out, ", pid %d)", process->pid);
 	}
-	fprintf(out, ", thread %u", finding->thread - (of ? of->threads : 0));
+	if (finding->process)
+		fprintf(out, ", thread %u", finding->thread - (of ? of->threads : 0));
 	if (thread && thread->comm)
 		print_named(out, " (", thread->comm, ")");
 	print_others(out, finding);
-	print_named(out, "\n  ", finding->where, "   ");
+	print_named(out, "\n  ", finding->where, finding->object ? "   " : "");
 	print_named(out, "", finding->object, "\n  ");
 	print_says(out, finding);
 }

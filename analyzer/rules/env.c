@@ -7,12 +7,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyzer/explain/counter.h"
 #include "analyzer/model/pinned.h"
 #include "analyzer/model/words.h"
 #include "analyzer/rules/evidence.h"
 #include "analyzer/rules/judge.h"
+#include "core/base/text.h"
 #include "core/store/db/sql.h"
 #include "core/store/read/joint.h"
+#include "core/store/read/lookup.h"
+#include "core/store/read/merged.h"
+#include "core/wire/hash.h"
 
 static void fill_memlock(struct finding *finding, const struct trace_event *event, uint64_t wanted,
 			 const struct pinned *pinned, const struct process *process)
@@ -113,4 +118,117 @@ void env_002(struct check *check, const struct findings *findings)
 	(void)findings;
 	for (size_t i = 0; i < trace_nparts(check->trace); i++)
 		find_blind_spots(check, i);
+}
+
+enum { COUNTERS_SHOWN = 3 };
+
+/* The counters of a port that have risen; the meanings are those of its first. */
+struct port_sum {
+	struct check *check;
+	size_t part;
+	unsigned int merged;
+	char device[64];
+	uint32_t port;
+	struct text rose[COUNTER_KINDS];
+	unsigned int n[COUNTER_KINDS];
+};
+
+/* "port 1 of mlx5_0", of which host if there are several traces. */
+static void put_port(struct text *t, const struct port_sum *sum)
+{
+	struct trace *trace = sum->check->trace;
+	const char *host = NULL;
+
+	if (sum->port)
+		text_addf(t, "port %u of ", sum->port);
+	text_printable(t, sum->device);
+	if (trace_nparts(trace) > 1)
+		host = trace_part_name(trace, sum->part);
+	else if (sum->merged && sum->merged <= trace_nmerged(trace))
+		host = trace_merged_name(trace, sum->merged - 1);
+	if (host) {
+		text_addf(t, " (");
+		text_printable(t, host);
+		text_addf(t, ")");
+	}
+}
+
+/* The first few of the most telling kinds. */
+static void put_rises(struct text *t, const struct port_sum *sum)
+{
+	unsigned int shown = 0, all = 0;
+
+	for (int kind = 0; kind < COUNTER_KINDS; kind++) {
+		all += sum->n[kind];
+		if (!sum->n[kind] || shown >= COUNTERS_SHOWN)
+			continue;
+		text_addf(t, "%s%s", shown ? "; " : "", sum->rose[kind].at ?: "");
+		shown += sum->n[kind] < COUNTERS_SHOWN ? sum->n[kind] : COUNTERS_SHOWN;
+	}
+	if (all > shown)
+		text_addf(t, "; and %u other counters", all - shown);
+}
+
+static void report_port(struct port_sum *sum)
+{
+	struct findings *findings = sum->check->findings;
+	struct text name = { 0 }, rises = { 0 };
+	struct finding *finding = NULL;
+	unsigned int any = 0;
+
+	for (int kind = 0; kind < COUNTER_KINDS; kind++)
+		any += sum->n[kind];
+	put_port(&name, sum);
+	put_rises(&rises, sum);
+	if (any && name.at && rises.at)
+		finding = findings_add(findings, RULE_ENV_003,
+				       findings_key(hash_of(name.at, name.used, 0), 0, 0));
+	if (finding) {
+		finding->time = findings->last;
+		finding_text(&finding->where, "%s", name.at);
+		finding_text(&finding->says,
+			     "%c%s: %s. Counters are of the whole device, with all programs that "
+			     "use it.",
+			     sum->port ? 'P' : name.at[0], name.at + 1, rises.at);
+	}
+	text_fini(&name);
+	text_fini(&rises);
+	for (int kind = 0; kind < COUNTER_KINDS; kind++)
+		text_fini(&sum->rose[kind]);
+}
+
+static void add_counter(void *arg, const struct lookup_counter *counter)
+{
+	const struct counter_meaning *meaning = counter_find(counter->name);
+	struct port_sum *sum = arg;
+	struct text *t;
+
+	if (sum->merged != counter->merged || sum->port != counter->port ||
+	    strncmp(sum->device, counter->device, sizeof(sum->device) - 1) != 0) {
+		report_port(sum);
+		*sum = (struct port_sum){ .check = sum->check,
+					  .part = sum->part,
+					  .merged = counter->merged,
+					  .port = counter->port };
+		snprintf(sum->device, sizeof(sum->device), "%s", counter->device);
+	}
+	/* one that is less now has been reset */
+	if (!meaning || counter->last <= counter->first)
+		return;
+	t = &sum->rose[meaning->kind];
+	if (sum->n[meaning->kind]++ < COUNTERS_SHOWN)
+		text_addf(t, "%s%s rose by %" PRIu64 " (%s)", t->used ? "; " : "", counter->name,
+			  counter->last - counter->first, meaning->means);
+}
+
+/* ENV-003: table `counter` is written when the recording ends. */
+void env_003(struct check *check, const struct findings *findings)
+{
+	(void)findings;
+	for (size_t i = 0; i < trace_nparts(check->trace); i++) {
+		struct port_sum sum = { .check = check, .part = i };
+
+		lookup_counters(trace_part(check->trace, i), add_counter, &sum);
+		report_port(&sum);
+	}
 }

@@ -171,3 +171,90 @@ TEST(functions_that_ask_go_round_nothing)
 	assert_int_equal(s.findings->rules[RULE_ENV_002], 0);
 	story_end(&s);
 }
+
+static void add_counter(struct story *s, const char *device, uint32_t port, const char *name,
+			uint64_t first, uint64_t last)
+{
+	assert_int_equal(
+		writer_counter(s->writer, &(struct stored_counter){ .device = device,
+								    .port = port,
+								    .folder = "hw_counters",
+								    .name = name,
+								    .first = first,
+								    .last = last }),
+		0);
+}
+
+static void story_begins_plain(struct story *s)
+{
+	story_begin(s);
+	open_context(s);
+	close_context(s);
+}
+
+TEST_WITH(counters_of_failures_that_rose_are_told_by_port, NULL, NULL)
+{
+	const struct finding *f;
+	struct story s;
+
+	story_begins_plain(&s);
+	add_counter(&s, "rxe0", 1, "completer_retry_err", 5, 72);
+	add_counter(&s, "rxe0", 1, "link_downed", 0, 1);
+	add_counter(&s, "rxe0", 1, "sent_pkts", 0, 1000);
+	story_check(&s, NULL);
+	f = story_only(&s, RULE_ENV_003);
+	assert_string_equal(f->where, "port 1 of rxe0");
+	assert_string_equal(f->says,
+			    "Port 1 of rxe0: completer_retry_err rose by 67 (no response came in "
+			    "time, or the peer missed packets; requests were sent again); "
+			    "link_downed rose by 1 (the link went down). Counters are of the whole "
+			    "device, with all programs that use it.");
+	assert_int_equal(finding_severity(f), 'I');
+	assert_false(check_is_bad(s.findings));
+	story_end(&s);
+}
+
+TEST_WITH(each_port_is_a_finding, NULL, NULL)
+{
+	struct story s;
+
+	story_begins_plain(&s);
+	add_counter(&s, "mlx5_0", 1, "symbol_error", 0, 1);
+	add_counter(&s, "mlx5_0", 2, "symbol_error", 0, 1);
+	add_counter(&s, "mlx5_1", 0, "symbol_error", 0, 1);
+	story_check(&s, NULL);
+	assert_int_equal(s.findings->rules[RULE_ENV_003], 3);
+	assert_string_equal(s.findings->all[2]->where, "mlx5_1"); /* the whole device */
+	story_end(&s);
+}
+
+TEST_WITH(many_counters_are_counted, NULL, NULL)
+{
+	static const char *const names[] = { "local_ack_timeout_err", "packet_seq_err",
+					     "implied_nak_seq_err", "roce_adp_retrans",
+					     "out_of_buffer" };
+	const struct finding *f;
+	struct story s;
+
+	story_begins_plain(&s);
+	for (size_t i = 0; i < 5; i++)
+		add_counter(&s, "mlx5_0", 1, names[i], 0, 1);
+	story_check(&s, NULL);
+	f = story_only(&s, RULE_ENV_003);
+	assert_non_null(strstr(f->says, "; and 2 other counters."));
+	assert_null(strstr(f->says, "out_of_buffer"));
+	story_end(&s);
+}
+
+TEST_WITH(counters_without_a_failure_say_nothing, NULL, NULL)
+{
+	struct story s;
+
+	story_begins_plain(&s);
+	add_counter(&s, "mlx5_0", 1, "port_rcv_data", 0, 1 << 20);
+	add_counter(&s, "mlx5_0", 1, "symbol_error", 7, 7);
+	add_counter(&s, "mlx5_0", 1, "link_downed", 7, 0); /* it was reset */
+	story_check(&s, NULL);
+	assert_int_equal(s.findings->n, 0);
+	story_end(&s);
+}

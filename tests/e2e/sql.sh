@@ -40,8 +40,38 @@ for each in "rc 1" "rc 2 all" "rc 3 srq" "rc 4 srq all" "rc 5 wr" "rc 6 ex" "rc 
 	try "depth of queues: $each" is_what_the_program_counted $each
 done
 
-# From rdma-core's own test of receive side scaling, which needs a device on RoCE: posts minus
-# completions, except at the end of the queue.
+# The program sees them change below /sys, and the trace has them at its begin and its end.
+counters_are_those_of_the_recording() {
+	local port=/sys/class/infiniband/verbatim0/ports/1
+	record c.db sh -c 'cat "$1"; "$2" bad; cat "$1"; cat "$3"' - \
+		$port/hw_counters/local_ack_timeout_err "$apps/env_003" \
+		$port/counters/port_rcv_data >out &&
+		is "$(xargs <out)" "0 1 0" &&
+		is "$(ask c.db "SELECT device, port, folder, name, first, last, change FROM counters
+			WHERE merged = 0 ORDER BY name")" \
+			"verbatim0|1|counters|link_downed|0|0|0
+verbatim0|1|hw_counters|local_ack_timeout_err|0|1|1
+verbatim0|1|hw_counters|rnr_nak_retry_err|0|0|0" || return
+	record again.db "$apps/env_003" good &&
+		is "of each recording" "$(ask again.db "SELECT sum(last) FROM counter")" 0 &&
+		is "directories left" "$(ls "$VERBATIM_SESSIONS")" ""
+}
+counters_are_in_copies() {
+	"$VERBATIM" trim --last 3 -o part.db c.db >/dev/null &&
+		is "excerpt" "$(ask part.db "SELECT sum(change) FROM counters")" 1 &&
+		"$VERBATIM" unpack -o plain.db c.db &&
+		is "plain" "$(sqlite3 plain.db "SELECT sum(last) FROM counter")" 1 &&
+		"$VERBATIM" merge -o both.db c.db again.db >/dev/null &&
+		is "merged" "$(ask both.db "SELECT merged, sum(change), count(*) FROM counters
+			GROUP BY merged" | xargs)" "1|1|3 2|0|3" &&
+		says "port 1 of verbatim0 .c.db.: local_ack_timeout_err rose by 1" \
+			<("$VERBATIM" check both.db | tr P p)
+}
+try counters_are_those_of_the_recording
+try counters_are_in_copies
+
+# Of rdma-core's own test of receive side scaling, whose device has to be on RoCE: posts less
+# completions, but where the queue ends.
 depth_of_work_queues() {
 	VERBATIM_SOFT_LINK=roce record rss.db /usr/bin/python3 "$root/tests/e2e/pyverbs.py" rss 1 \
 		rss >out 2>&1 && says "^ok rss: .*test_rss_traffic" out || { cat out; return 1; }
