@@ -245,6 +245,11 @@ static void note_peer(struct causes *causes, struct model *model,
 	noted->slack = peer_slack(model_peers(model), complete->event->process, peer->process);
 	noted->cause.process = peer->process;
 	noted->cause.qp = peer->id;
+	noted->theirs = noted->victim;
+	noted->theirs.process = peer->process;
+	noted->theirs.context = peer->context;
+	noted->theirs.port = peer->port;
+	noted->theirs.slack = noted->slack;
 	noted->destroy = other && other->state == LIFE_DYING ? other->ending : peer->destroyed;
 	noted->state = other ? qp_state(other) : QP_UNKNOWN;
 	cause_say(&noted->cause.name, "%s %s",
@@ -464,6 +469,12 @@ void causes_event(struct causes *causes, const struct trace_event *event)
 	outages_event(causes->outages, event);
 }
 
+/* The other end did not respond. */
+static bool is_silence(uint32_t status)
+{
+	return status == RETRY_EXC_ERR || status == RESP_TIMEOUT_ERR;
+}
+
 void causes_finish(struct causes *causes, const struct ends *ends)
 {
 	for (size_t i = 0; i < causes->n; i++) {
@@ -472,7 +483,9 @@ void causes_finish(struct causes *causes, const struct ends *ends)
 		if (!noted)
 			continue;
 		free(noted->cause.port);
-		noted->cause.port = outages_sentence(causes->outages, &noted->victim);
+		noted->cause.port = outages_sentence(causes->outages, &noted->victim, false);
+		if (!noted->cause.port && is_silence(noted->victim.status))
+			noted->cause.port = outages_sentence(causes->outages, &noted->theirs, true);
 		cause_say_peer(causes, ends, noted);
 	}
 }

@@ -18,7 +18,8 @@ enum {
 	REM_INV_REQ_ERR = 9,
 	REM_ACCESS_ERR = 10,
 	RETRY_EXC_ERR = 12,
-	RNR_RETRY_EXC_ERR = 13
+	RNR_RETRY_EXC_ERR = 13,
+	RESP_TIMEOUT_ERR = 20
 };
 
 /* The state when the completion was polled. */
@@ -42,7 +43,7 @@ struct noted {
 	int rnr_retry, min_rnr_timer; /* -1 not known */
 	struct event_id receive;      /* the first one; 0:0 none came */
 	int64_t received;
-	struct outage_victim victim;
+	struct outage_victim victim, theirs; /* of this end; of the other, if .process is not 0 */
 	char *answer; /* what to check if no other reason is known; NULL: nothing */
 	/* it is not connected to this end: not yet, or to another */
 	struct {

@@ -1,12 +1,14 @@
 /*
- * When ports and devices were down
+ * When ports and devices were down, or changed
  *
  * 	IBV_EVENT_PORT_ERR                       down
  * 	IBV_EVENT_PORT_ACTIVE of the same port   up again
- * 	IBV_EVENT_DEVICE_FATAL                   down permanently
+ * 	IBV_EVENT_DEVICE_FATAL                   down permanently: it failed, or was removed
+ * 	IBV_EVENT_GID_CHANGE, LID_, PKEY_        its addresses are others from then on
  *
  * Times are those at which ibv_get_async_event() returned: a thread may get the event after another
- * has polled the completion, so that slightly later events count, too.
+ * has polled the completion, so that slightly later events count, too. A change counts for the
+ * requests that were posted until shortly after it: later ones may know of it.
  */
 #include "analyzer/facts/outage.h"
 
@@ -20,8 +22,17 @@
 
 #define LATE_NS INT64_C(1000000000)
 
+enum { TEXT = 96 };
+
 /* enum ibv_event_type */
-enum { DEVICE_FATAL = 8, PORT_ACTIVE = 9, PORT_ERR = 10 };
+enum {
+	DEVICE_FATAL = 8,
+	PORT_ACTIVE = 9,
+	PORT_ERR = 10,
+	LID_CHANGE = 11,
+	PKEY_CHANGE = 12,
+	GID_CHANGE = 18,
+};
 
 /* enum ibv_wc_status */
 enum {
@@ -33,11 +44,12 @@ enum {
 };
 
 struct outage {
+	int type; /* of the event */
 	uint32_t process;
 	uint64_t context;
 	uint32_t port;        /* 0: the device */
 	struct event_id told; /* the event that reported it */
-	int64_t from, to;     /* INT64_MAX: it did not come up again */
+	int64_t from, to;     /* INT64_MAX: it did not come up again; a change: LATE_NS later */
 };
 
 struct outages {
@@ -56,6 +68,32 @@ void outages_free(struct outages *outages)
 		return;
 	free(outages->all);
 	free(outages);
+}
+
+/* What is said of a port or device: before its name and after it. */
+static const struct wording {
+	int type;
+	const char *before, *after;
+} wordings[] = {
+	{ PORT_ERR, "", "was down" },
+	{ DEVICE_FATAL, "", "was down" },
+	{ LID_CHANGE, "the LID of ", "had changed" },
+	{ PKEY_CHANGE, "the P_Keys of ", "had changed" },
+	{ GID_CHANGE, "the GIDs of ", "had changed" },
+};
+
+/* NULL: the event reports no outage, and no change. */
+static const struct wording *find_wording(int64_t type)
+{
+	for (size_t i = 0; i < sizeof(wordings) / sizeof(*wordings); i++)
+		if (wordings[i].type == type)
+			return &wordings[i];
+	return NULL;
+}
+
+static bool is_change(int type)
+{
+	return type == LID_CHANGE || type == PKEY_CHANGE || type == GID_CHANGE;
 }
 
 /* The outage of that port that has not ended. */
@@ -81,14 +119,19 @@ void outages_event(struct outages *outages, const struct trace_event *event)
 	int64_t type, context, port = 0;
 
 	if (!call->out || !call->args || !args_get(call->out, ARG(event.event_type), &type) ||
-	    (type != PORT_ERR && type != PORT_ACTIVE && type != DEVICE_FATAL) ||
+	    (!find_wording(type) && type != PORT_ACTIVE) ||
 	    !args_get(call->args, ARG(context), &context))
 		return;
 	if (type != DEVICE_FATAL && !args_get(call->out, ARG(event.port_num), &port))
 		return;
+	now.type = (int)type;
 	now.context = (uint64_t)context;
 	now.port = (uint32_t)port;
 	open = find_open(outages, &now);
+	if (is_change(now.type)) {
+		now.to = now.from + LATE_NS;
+		open = NULL;
+	}
 	if (open && type == PORT_ACTIVE)
 		open->to = call->end;
 	if (open || type == PORT_ACTIVE)
@@ -100,9 +143,11 @@ void outages_event(struct outages *outages, const struct trace_event *event)
 
 static bool is_hit(const struct outage *o, const struct outage_victim *victim)
 {
-	return o->process == victim->process && o->context == victim->context &&
-	       (!o->port || !victim->port || o->port == victim->port) && o->to > victim->posted &&
-	       o->from < victim->failed + LATE_NS;
+	return victim->slack != INT64_MAX && o->process == victim->process &&
+	       o->context == victim->context &&
+	       (!o->port || !victim->port || o->port == victim->port) &&
+	       o->to > victim->posted - victim->slack &&
+	       o->from < victim->failed + victim->slack + LATE_NS;
 }
 
 static bool may_be_link(uint32_t status)
@@ -111,24 +156,59 @@ static bool may_be_link(uint32_t status)
 	       status == RESP_TIMEOUT_ERR || status == GENERAL_ERR;
 }
 
-char *outages_sentence(const struct outages *outages, const struct outage_victim *victim)
+/* The last that was down goes before the last that changed. */
+static const struct outage *find_outage(const struct outages *outages,
+					const struct outage_victim *victim)
 {
 	const struct outage *found = NULL;
-	char what[32] = "the device", id[32], when[32], *text;
-	int64_t before;
 
-	for (size_t i = 0; i < outages->n && may_be_link(victim->status); i++)
-		if (is_hit(&outages->all[i], victim))
-			found = &outages->all[i];
-	if (!found)
+	for (size_t i = 0; i < outages->n && may_be_link(victim->status); i++) {
+		const struct outage *o = &outages->all[i];
+
+		if (is_hit(o, victim) && (!found || !is_change(o->type) || is_change(found->type)))
+			found = o;
+	}
+	return found;
+}
+
+/* " of process 2" where it is another */
+static void name_port(const struct outage *o, bool of_peer, char *text, size_t size)
+{
+	char process[PROCESS_TEXT];
+	int n = o->port ? snprintf(text, size, "port %u", o->port)
+			: snprintf(text, size, "the device");
+
+	if (of_peer)
+		snprintf(text + n, size - (size_t)n, " of %s",
+			 process_id_text(o->process, process));
+}
+
+static void name_time(int64_t before, int64_t slack, char text[48])
+{
+	char when[32];
+
+	if (slack && llabs(before) <= slack)
+		snprintf(text, 48, "at about the same time");
+	else
+		snprintf(text, 48, "%s %s", words_span(llabs(before), when),
+			 before < 0 ? "later" : "before");
+}
+
+char *outages_sentence(const struct outages *outages, const struct outage_victim *victim,
+		       bool of_peer)
+{
+	const struct outage *o = find_outage(outages, victim);
+	const struct wording *wording;
+	char name[TEXT], id[32], when[48], *text;
+
+	if (!o)
 		return NULL;
-	if (found->port)
-		snprintf(what, sizeof(what), "port %u", found->port);
-	before = victim->failed - found->from;
-	if (asprintf(&text, "%s was down: %s %s, %s %s", what,
-		     found->port ? "IBV_EVENT_PORT_ERR" : "IBV_EVENT_DEVICE_FATAL",
-		     event_id_text(found->told, id), words_span(llabs(before), when),
-		     before < 0 ? "later" : "before") < 0)
+	wording = find_wording(o->type);
+	name_port(o, of_peer, name, sizeof(name));
+	name_time(victim->failed - o->from, victim->slack, when);
+	if (asprintf(&text, "%s%s %s: %s %s, %s", wording->before, name, wording->after,
+		     enum_name(enum_find("ibv_event_type"), o->type), event_id_text(o->told, id),
+		     when) < 0)
 		return NULL;
 	return text;
 }

@@ -1,21 +1,23 @@
 #pragma once
 /*
- * The times when ports and devices were down, as asynchronous events reported.
+ * The times when ports and devices were down or changed, as asynchronous events reported.
  *
  * One thread.
  */
+#include <stdbool.h>
 #include <stdint.h>
 
 struct outages;
 struct trace_event;
 
-/* The failed request of a queue pair. */
+/* The failed request of a queue pair, as one end of it sees it. */
 struct outage_victim {
 	uint32_t process;
 	uint64_t context; /* handle */
 	uint32_t port;    /* 0: not known */
 	uint32_t status;  /* enum ibv_wc_status */
 	int64_t posted, failed;
+	int64_t slack; /* uncertainty of these times; 0 at the end that posted it */
 };
 
 /* NULL without memory. */
@@ -28,8 +30,10 @@ void outages_free(struct outages *outages);
 void outages_event(struct outages *outages, const struct trace_event *event);
 
 /*
- * "port 1 was down: IBV_EVENT_PORT_ERR 1:47, 16 ms before": for the victim's port or device,
- * between its post and its failure, or reported shortly after. The caller frees it; NULL: nothing
- * is known, or a link failure cannot cause this status.
+ * "port 1 was down: IBV_EVENT_PORT_ERR 1:47, 16 ms before", "the GIDs of port 1 had changed": for
+ * the victim's port or device, between its post and its failure, or reported shortly after; of a
+ * change, also shortly before its post. @of_peer: its process is named. The caller frees it; NULL:
+ * nothing is known, or a link failure cannot cause this status.
  */
-char *outages_sentence(const struct outages *outages, const struct outage_victim *victim);
+char *outages_sentence(const struct outages *outages, const struct outage_victim *victim,
+		       bool of_peer);

@@ -65,13 +65,18 @@ TEST(a_stale_rkey)
 	story_end(&s);
 }
 
-/* Process 1 gets the event @type for port 1. */
-static void tell_event(struct story *s, enum ibv_event_type type)
+/* The process of @thread gets the event @type for port 1. */
+static void tell_event_to(struct story *s, int thread, enum ibv_event_type type)
 {
 	struct ibv_async_event event = { .event_type = type, .element.port_num = 1 };
 
-	story_do(s, 0, VERB_get_async_event, 6, 0, W(&ends[0].context), W(&event));
-	story_do(s, 0, VERB_ack_async_event, 7, 0, W(&event));
+	story_do(s, thread, VERB_get_async_event, 6, 0, W(&ends[thread].context), W(&event));
+	story_do(s, thread, VERB_ack_async_event, 7, 0, W(&event));
+}
+
+static void tell_event(struct story *s, enum ibv_event_type type)
+{
+	tell_event_to(s, 0, type);
 }
 
 TEST(a_port_that_was_down)
@@ -96,6 +101,58 @@ TEST(a_port_that_is_told_of_later)
 	poll_as(&s, IBV_WC_RETRY_EXC_ERR);
 	tell_event(&s, IBV_EVENT_PORT_ERR);
 	assert_non_null(strstr(only_cause(&s)->port, " later"));
+	story_end(&s);
+}
+
+TEST(a_port_whose_addresses_had_changed_just_before)
+{
+	struct story s;
+
+	begin_story(&s);
+	tell_event(&s, IBV_EVENT_GID_CHANGE); /* 1:20 */
+	send_to_peer(&s, 0x10);
+	poll_as(&s, IBV_WC_RETRY_EXC_ERR);
+	assert_string_equal(only_cause(&s)->port,
+			    "the GIDs of port 1 had changed: IBV_EVENT_GID_CHANGE 1:20, 4000 ns "
+			    "before");
+	story_end(&s);
+}
+
+TEST(the_port_of_the_other_end)
+{
+	struct story s;
+
+	begin_story(&s);
+	send_to_peer(&s, 0x10);
+	tell_event_to(&s, 1, IBV_EVENT_PORT_ERR); /* 2:20 */
+	poll_as(&s, IBV_WC_RETRY_EXC_ERR);
+	assert_string_equal(only_cause(&s)->port, "port 1 of process 2 was down: "
+						  "IBV_EVENT_PORT_ERR 2:20, 3000 ns before");
+	story_end(&s);
+}
+
+TEST(the_device_of_the_other_end)
+{
+	struct story s;
+
+	begin_story(&s);
+	tell_event_to(&s, 1, IBV_EVENT_DEVICE_FATAL);
+	send_to_peer(&s, 0x10);
+	poll_as(&s, IBV_WC_RETRY_EXC_ERR);
+	assert_non_null(strstr(only_cause(&s)->port, "the device of process 2 was down: "));
+	story_end(&s);
+}
+
+/* It was at this end that the request failed. */
+TEST(the_port_of_the_other_end_does_not_fail_requests_here)
+{
+	struct story s;
+
+	begin_story(&s);
+	send_to_peer(&s, 0x10);
+	tell_event_to(&s, 1, IBV_EVENT_PORT_ERR);
+	poll_as(&s, IBV_WC_LOC_QP_OP_ERR);
+	assert_null(only_cause(&s)->port);
 	story_end(&s);
 }
 

@@ -56,7 +56,7 @@ static void lose_port(void)
 
 static void expect_sentence(const struct outage_victim *victim, const char *text)
 {
-	char *sentence = outages_sentence(outages, victim);
+	char *sentence = outages_sentence(outages, victim, false);
 
 	if (!text)
 		assert_null(sentence);
@@ -88,8 +88,8 @@ static const struct window {
 static void window_is_exact(void **state)
 {
 	const struct window *row = *state;
-	const struct outage_victim victim = { PROCESS,     CONTEXT,    PORT, IBV_WC_RETRY_EXC_ERR,
-					      row->posted, row->failed };
+	const struct outage_victim victim = { PROCESS,     CONTEXT,     PORT, IBV_WC_RETRY_EXC_ERR,
+					      row->posted, row->failed, 0 };
 
 	assert_int_equal(make_outages(NULL), 0);
 	lose_port();
@@ -117,8 +117,9 @@ static const struct whose {
 static void whose_it_is_counts(void **state)
 {
 	const struct whose *row = *state;
-	const struct outage_victim victim = { row->process,         row->context, row->port,
-					      IBV_WC_RETRY_EXC_ERR, DOWN,         DOWN + MS };
+	const struct outage_victim victim = {
+		row->process, row->context, row->port, IBV_WC_RETRY_EXC_ERR, DOWN, DOWN + MS, 0
+	};
 
 	assert_int_equal(make_outages(NULL), 0);
 	lose_port();
@@ -129,7 +130,7 @@ TEST_ROWS(whoses, whose_it_is_counts);
 
 TEST(a_status_that_no_link_causes_is_not_explained)
 {
-	struct outage_victim victim = { PROCESS, CONTEXT, PORT, 0, DOWN, DOWN + MS };
+	struct outage_victim victim = { PROCESS, CONTEXT, PORT, 0, DOWN, DOWN + MS, 0 };
 
 	lose_port();
 	for (uint32_t status = 0; status <= IBV_WC_TM_RNDV_INCOMPLETE; status++) {
@@ -145,8 +146,8 @@ TEST(a_status_that_no_link_causes_is_not_explained)
 /* An event that is repeated while a port is down is no new outage. */
 TEST(an_outage_lasts_from_the_first_event_to_the_next_that_ends_it)
 {
-	struct outage_victim victim = { PROCESS, CONTEXT,     PORT, IBV_WC_RETRY_EXC_ERR,
-					UP,      UP + 10 * MS };
+	struct outage_victim victim = { PROCESS, CONTEXT,      PORT, IBV_WC_RETRY_EXC_ERR,
+					UP,      UP + 10 * MS, 0 };
 
 	get_event(PROCESS, CONTEXT, IBV_EVENT_PORT_ACTIVE, PORT, DOWN - 2);
 	get_event(PROCESS, CONTEXT, IBV_EVENT_PORT_ERR, PORT, DOWN);
@@ -160,9 +161,10 @@ TEST(an_outage_lasts_from_the_first_event_to_the_next_that_ends_it)
 
 TEST(each_port_has_its_own)
 {
-	const struct outage_victim
-		first = { PROCESS, CONTEXT, 1, IBV_WC_RETRY_EXC_ERR, UP, UP + MS },
-		second = { PROCESS, CONTEXT, 2, IBV_WC_RETRY_EXC_ERR, UP, UP + MS };
+	const struct outage_victim first = { PROCESS, CONTEXT, 1, IBV_WC_RETRY_EXC_ERR,
+					     UP,      UP + MS, 0 },
+				   second = { PROCESS, CONTEXT, 2, IBV_WC_RETRY_EXC_ERR,
+					      UP,      UP + MS, 0 };
 
 	get_event(PROCESS, CONTEXT, IBV_EVENT_PORT_ERR, 1, DOWN);
 	get_event(PROCESS, CONTEXT, IBV_EVENT_PORT_ERR, 2, DOWN);
@@ -175,7 +177,9 @@ TEST(each_port_has_its_own)
 
 TEST(a_device_that_failed_explains_all_that_follows)
 {
-	struct outage_victim victim = { PROCESS, CONTEXT, 2, IBV_WC_FATAL_ERR, DOWN, 3000ll * MS };
+	struct outage_victim victim = {
+		PROCESS, CONTEXT, 2, IBV_WC_FATAL_ERR, DOWN, 3000ll * MS, 0
+	};
 
 	get_event(PROCESS, CONTEXT, IBV_EVENT_DEVICE_FATAL, PORT, DOWN);
 	get_event(PROCESS, CONTEXT, IBV_EVENT_PORT_ACTIVE, PORT, UP);
@@ -184,13 +188,75 @@ TEST(a_device_that_failed_explains_all_that_follows)
 	expect_sentence(&victim, NULL);
 }
 
+static bool is_known(int type)
+{
+	return type == IBV_EVENT_PORT_ERR || type == IBV_EVENT_DEVICE_FATAL ||
+	       type == IBV_EVENT_LID_CHANGE || type == IBV_EVENT_PKEY_CHANGE ||
+	       type == IBV_EVENT_GID_CHANGE;
+}
+
 TEST(events_of_other_kinds_are_none)
 {
-	struct outage_victim victim = { PROCESS, CONTEXT, PORT, IBV_WC_RETRY_EXC_ERR, DOWN, DOWN };
+	struct outage_victim victim = {
+		PROCESS, CONTEXT, PORT, IBV_WC_RETRY_EXC_ERR, DOWN, DOWN, 0
+	};
 
 	for (int type = 0; type <= IBV_EVENT_WQ_FATAL; type++)
-		if (type != IBV_EVENT_PORT_ERR && type != IBV_EVENT_DEVICE_FATAL)
+		if (!is_known(type))
 			get_event(PROCESS, CONTEXT, type, PORT, DOWN);
+	expect_sentence(&victim, NULL);
+}
+
+/* clang-format off */
+static const struct change {
+	const char *name;
+	int type;
+	int64_t posted;
+	const char *says;
+} changes[] = {
+	{ "gids_changed_before_the_post", IBV_EVENT_GID_CHANGE, DOWN + 12 * MS,
+	  "the GIDs of port 1 had changed: IBV_EVENT_GID_CHANGE 1:" },
+	{ "gids_changed_after_the_post", IBV_EVENT_GID_CHANGE, 0, "the GIDs of port 1 had" },
+	{ "a_lid_changed", IBV_EVENT_LID_CHANGE, DOWN, "the LID of port 1 had" },
+	{ "keys_changed", IBV_EVENT_PKEY_CHANGE, DOWN, "the P_Keys of port 1 had" },
+	{ "just_less_than_a_second_before", IBV_EVENT_GID_CHANGE, DOWN + LATE - 1, "GID_CHANGE" },
+	{ "a_second_before", IBV_EVENT_GID_CHANGE, DOWN + LATE, NULL },
+};
+/* clang-format on */
+
+static void change_counts_shortly_before_the_post(void **state)
+{
+	const struct change *row = *state;
+	const struct outage_victim victim = {
+		PROCESS, CONTEXT, PORT, IBV_WC_RETRY_EXC_ERR, row->posted, row->posted + 200 * MS, 0
+	};
+
+	assert_int_equal(make_outages(NULL), 0);
+	get_event(PROCESS, CONTEXT, row->type, PORT, DOWN);
+	expect_sentence(&victim, row->says);
+	free_outages(NULL);
+}
+TEST_ROWS(changes, change_counts_shortly_before_the_post);
+
+TEST(a_port_that_was_down_goes_before_a_change)
+{
+	const struct outage_victim victim = { PROCESS, CONTEXT,       PORT, IBV_WC_RETRY_EXC_ERR,
+					      DOWN,    DOWN + 5 * MS, 0 };
+
+	get_event(PROCESS, CONTEXT, IBV_EVENT_PORT_ERR, PORT, DOWN + 1);
+	get_event(PROCESS, CONTEXT, IBV_EVENT_GID_CHANGE, PORT, DOWN + 2);
+	expect_sentence(&victim, "port 1 was down: IBV_EVENT_PORT_ERR 1:");
+}
+
+TEST(the_order_of_two_clocks_is_not_told)
+{
+	struct outage_victim victim = { PROCESS, CONTEXT, PORT,    IBV_WC_RETRY_EXC_ERR,
+					DOWN,    UP - MS, 100 * MS };
+
+	lose_port();
+	expect_sentence(&victim, "IBV_EVENT_PORT_ERR 1:");
+	expect_sentence(&victim, ", at about the same time");
+	victim.slack = INT64_MAX;
 	expect_sentence(&victim, NULL);
 }
 
