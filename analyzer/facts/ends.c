@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "analyzer/facts/activity.h"
 #include "analyzer/facts/outside.h"
 #include "analyzer/facts/place.h"
 #include "analyzer/facts/waits.h"
@@ -32,21 +33,12 @@ struct under_way {
 	char *what;
 };
 
-struct last {
-	int64_t time;
-	struct event_id id;
-	enum verb verb;
-	uint32_t stack;
-	int64_t polled; /* time of the last completions; 0: none */
-};
-
 struct ends {
 	struct trace *trace;
 	struct fact_list *facts;
 	struct under_way *calls; /* by thread */
 	size_t ncalls;
-	struct last *last; /* verb of each process */
-	size_t nlast;
+	struct activity *activity;
 	struct waits *waits;
 };
 
@@ -59,7 +51,9 @@ int ends_new(struct trace *trace, struct fact_list *facts, struct ends **ret_end
 		return log_err(-ENOMEM, "calls that never returned");
 	ends->trace = trace;
 	ends->facts = facts;
-	err = waits_new(trace, facts, &ends->waits);
+	ends->activity = activity_new(trace);
+	err = ends->activity ? waits_new(trace, facts, ends->activity, &ends->waits)
+			     : log_err(-ENOMEM, "what threads did last");
 	if (err) {
 		ends_free(ends);
 		return err;
@@ -75,8 +69,8 @@ void ends_free(struct ends *ends)
 	for (size_t i = 0; i < ends->ncalls; i++)
 		free(ends->calls[i].what);
 	free(ends->calls);
-	free(ends->last);
 	waits_free(ends->waits);
+	activity_free(ends->activity);
 	free(ends);
 }
 
@@ -108,6 +102,7 @@ void ends_return(struct ends *ends, const struct trace_event *event)
 	struct under_way *call;
 
 	waits_changed(ends->waits);
+	activity_return(ends->activity, event);
 	if (event->id.thread >= ends->ncalls)
 		return;
 	call = &ends->calls[event->id.thread];
@@ -115,57 +110,24 @@ void ends_return(struct ends *ends, const struct trace_event *event)
 		call->moment.id.thread = 0;
 }
 
-static struct last describe_last(const struct trace_event *event)
-{
-	struct last last = { .time = event->time, .id = event->id };
-
-	switch (event->kind) {
-	case TRACE_CALL:
-		last.verb = event->call->verb;
-		last.stack = event->call->stack;
-		break;
-	case TRACE_POST:
-		last.verb = (enum verb)event->post->verb;
-		last.stack = event->post->stack;
-		break;
-	case TRACE_POLL:
-		last.verb = (enum verb)event->poll->verb;
-		break;
-	default:
-		last.verb = VERB_req_notify_cq;
-		break;
-	}
-	return last;
-}
-
 void ends_alive(struct ends *ends, const struct trace_event *event)
 {
-	int64_t polled;
-
-	while (ends->nlast <= event->process)
-		if (!vec_push(ends->last, ends->nlast))
-			return;
-	polled = ends->last[event->process].polled;
-	ends->last[event->process] = describe_last(event);
-	ends->last[event->process].polled =
-		event->kind == TRACE_POLL && event->poll->nwc ? event->time : polled;
+	activity_event(ends->activity, event);
 }
 
 void ends_destroy(struct ends *ends, struct model *model, const struct trace_event *event)
 {
 	const struct verb_info *info = &verb_infos[event->call->verb];
-	const struct last *last;
 
-	if (info->object != OBJECT_qp || info->effect != EFFECT_DESTROY ||
-	    event->process >= ends->nlast)
-		return;
-	last = &ends->last[event->process];
-	waits_destroy(ends->waits, model, event, last->polled ?: last->time);
+	if (info->object == OBJECT_qp && info->effect == EFFECT_DESTROY)
+		waits_destroy(ends->waits, model, event);
 }
 
 int64_t ends_last(const struct ends *ends, uint32_t process)
 {
-	return process < ends->nlast ? ends->last[process].time : 0;
+	const struct activity_last *last = activity_last(ends->activity, process);
+
+	return last ? last->time : 0;
 }
 
 static bool has_ended(const struct ends *ends, uint32_t id)
@@ -249,6 +211,7 @@ static void add_ended(struct ends *ends, struct model *model, const struct model
 	const struct process *process = trace_process(ends->trace, end->process);
 	uint64_t live = model_count(model, end->process);
 	int signal = find_signal(process), status = find_status(process);
+	const struct activity_last *last;
 	struct fact *fact;
 
 	if ((signal < 0 || !live) && (!status || failed || is_explained(ends, end->process)))
@@ -260,14 +223,14 @@ static void add_ended(struct ends *ends, struct model *model, const struct model
 	fact->time = end->time;
 	fact->error = status ? status : signal;
 	fact->live = live;
-	if (end->process >= ends->nlast)
+	last = activity_last(ends->activity, end->process);
+	if (!last)
 		return;
-	fact->last = ends->last[end->process].time;
-	fact->event = ends->last[end->process].id;
-	fact->verb = ends->last[end->process].verb;
-	fact->stack = ends->last[end->process].stack;
-	if (!waits_note(ends->waits, model, end, (size_t)(fact - ends->facts->all),
-			ends->last[end->process].polled ?: fact->last))
+	fact->last = last->time;
+	fact->event = last->id;
+	fact->verb = last->verb;
+	fact->stack = last->stack;
+	if (!waits_note(ends->waits, model, end, (size_t)(fact - ends->facts->all)))
 		fact->because = outside_cause(model, end->process, status, expected);
 }
 

@@ -7,58 +7,24 @@
  *
  * The state of the process itself is reported whatever the other end shows: that a message has
  * arrived does not prove that its completion has, so the receives are reported as well.
+ *
+ * Not here: the sentences (waits_text.c), what the threads did meanwhile (activity.c).
  */
-#include "analyzer/facts/waits.h"
+#include "analyzer/facts/waits_priv.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 
-#include "analyzer/facts/sent.h"
 #include "analyzer/model/model.h"
-#include "analyzer/model/peer.h"
 #include "analyzer/model/qp.h"
-#include "analyzer/model/queue.h"
-#include "analyzer/model/words.h"
-#include "core/base/text.h"
 #include "core/base/vec.h"
 #include "core/wire/log.h"
 
-enum { PATIENCE_NS = 250000000, TEXT = 128, GRH = 40 /* bytes of a datagram's buffer */ };
-
-struct wait {
-	size_t fact;
-	int64_t end;                 /* of the process */
-	int64_t since;               /* nothing has completed */
-	struct queue_request oldest; /* a send; if .thread is 0, it waits for receives */
-	char queue[LIFE_NAME];
-	uint64_t outstanding, completed; /* of that queue */
-	uint32_t process, qp;            /* the other end; 0: not known */
-	int64_t gone;                    /* time of its end; INT64_MAX: it existed */
-	bool failed;                     /* it was in IBV_QPS_ERR, */
-	struct moment moved;             /* since then */
-	bool arrived;                    /* its completion shows that it has arrived */
-	struct peer_work work;
-	uint32_t number; /* of the queue pair, if UC or UD and the number is unique; or 0 */
-	bool datagrams;
-	uint64_t room; /* bytes of the oldest receive */
-};
-
-struct waits {
-	struct trace *trace;
-	struct fact_list *facts;
-	struct wait *all;
-	size_t n;
-	struct wait *before; /* by process: what it waited for until it destroyed a queue pair; */
-	size_t nbefore;      /* .end is 0: nothing */
-	struct sent sent;
-};
-
-int waits_new(struct trace *trace, struct fact_list *facts, struct waits **ret_waits)
+int waits_new(struct trace *trace, struct fact_list *facts, const struct activity *activity,
+	      struct waits **ret_waits)
 {
 	struct waits *waits = calloc(1, sizeof(*waits));
 
@@ -66,17 +32,27 @@ int waits_new(struct trace *trace, struct fact_list *facts, struct waits **ret_w
 		return log_err(-ENOMEM, "the waits of killed processes");
 	waits->trace = trace;
 	waits->facts = facts;
+	waits->activity = activity;
 	*ret_waits = waits;
 	return 0;
 }
 
 void waits_free(struct waits *waits)
 {
-	if (waits) {
-		sent_fini(&waits->sent);
-		free(waits->all);
-		free(waits->before);
+	if (!waits)
+		return;
+	sent_fini(&waits->sent);
+	for (size_t i = 0; i < waits->n; i++)
+		activity_drop(&waits->all[i].theirs);
+	for (size_t i = 0; i < waits->nthreads; i++)
+		activity_drop(&waits->threads[i].note);
+	for (size_t i = 0; i < waits->nbefore; i++) {
+		activity_drop(&waits->before[i].wait.theirs);
+		activity_drop(&waits->before[i].note);
 	}
+	free(waits->all);
+	free(waits->threads);
+	free(waits->before);
 	free(waits);
 }
 
@@ -136,7 +112,7 @@ static bool look_at_request(void *arg, const struct queue *queue,
 static struct peer_work work_of(const struct peer *peer)
 {
 	if (!peer)
-		return (struct peer_work){ .known = false };
+		return (struct peer_work){ .state = QP_UNKNOWN };
 	return peer->life ? queues_work(peer->life) : peer->left;
 }
 
@@ -176,9 +152,99 @@ static void note_peer(struct wait *wait, struct model *model, const struct life 
 	wait->qp = peer->id;
 	wait->gone = peer->gone;
 	wait->work = work_of(peer);
-	wait->failed = peer->life && qp_state(peer->life) == ABI_QPS_ERR;
-	if (wait->failed)
-		wait->moved = peer->life->qp->moved;
+}
+
+/* When the process last got a completion, or posted a request. */
+static int64_t quiet_since(const struct waits *waits, uint32_t process)
+{
+	const struct activity_last *last = activity_last(waits->activity, process);
+
+	if (!last)
+		return 0;
+	return last->polled > last->posted ? last->polled : last->posted;
+}
+
+/* A completion that did not come is counted from when it could have come. */
+static int64_t no_completion_since(const struct waits *waits, uint32_t process,
+				   const struct queue *receives)
+{
+	const struct activity_last *last = activity_last(waits->activity, process);
+	const struct queue_request *oldest = receives ? queue_oldest(receives) : NULL;
+	const struct qp *qp = receives ? receives->owner->qp : NULL;
+
+	if ((last && last->polled) || !oldest)
+		return last ? last->polled : 0;
+	return qp && qp->rtr.time > oldest->time ? qp->rtr.time : oldest->time;
+}
+
+/*
+ * All messages of both ends have been received, and both have receives for more: neither will send
+ * because of a message that is still to come.
+ */
+static bool do_both_wait(struct waits *waits, const struct wait *wait, const struct queue *queue)
+{
+	const struct life *qp = queue->owner;
+	const struct peer_work *work = &wait->work;
+	struct peer_work own;
+
+	if (qp->kind != OBJECT_qp || !work->known || !work->room ||
+	    wait->gone <= wait->end - PATIENCE_NS || work->state != ABI_QPS_RTS ||
+	    qp_state(qp) != ABI_QPS_RTS || wait->qp == qp->id)
+		return false;
+	own = queues_work(qp);
+	return own.known && work->sends - work->writes == own.received &&
+	       own.sends - own.writes == work->received &&
+	       wait->end - quiet_since(waits, wait->process) >= PATIENCE_NS;
+}
+
+/* The CQ's channel, and another CQ of that. */
+static void note_channel(struct wait_cq *cq, const struct life *life,
+			 const struct activity_note *note)
+{
+	const struct life_link *link = life->parents;
+
+	while (link && link->parent->kind != OBJECT_comp_channel)
+		link = link->next_parent;
+	if (!link || !life->wake)
+		return;
+	cq->has_channel = true;
+	cq->sleeps = activity_sleeps(note, link->parent->handle);
+	cq->wake = *life->wake;
+	for (const struct life_link *child = link->parent->children; child;
+	     child = child->next_child) {
+		const struct life *other = child->child;
+
+		if (other == life || other->kind != OBJECT_cq || !other->wake ||
+		    !other->wake->is_armed)
+			continue;
+		snprintf(cq->other, sizeof(cq->other), "%s", other->name);
+		cq->other_armed = other->wake->armed.id;
+	}
+}
+
+static void note_cq(struct wait *wait, struct model *model, const struct queue *queue,
+		    const struct activity_note *note)
+{
+	const struct life *qp = queue->owner, *life;
+
+	if (qp->kind != OBJECT_qp || !qp->qp)
+		return;
+	life = model_life(model, qp->process, OBJECT_cq,
+			  queue->send ? qp->qp->send_cq : qp->qp->recv_cq);
+	if (!life || life->state != LIFE_LIVE || life->inherited)
+		return;
+	snprintf(wait->cq.name, sizeof(wait->cq.name), "%s", life->name);
+	if (!queue->send && !qp->unwatched && qp->arrived > qp->taken)
+		wait->cq.lying = qp->arrived - qp->taken;
+	note_channel(&wait->cq, life, note);
+}
+
+static void note_patience(struct wait *wait, const struct qp *qp)
+{
+	if (!qp || qp->type != ABI_QPT_RC)
+		return;
+	wait->no_timeout = qp->set & ABI_QP_TIMEOUT && !qp->timeout;
+	wait->no_rnr_limit = qp->set & ABI_QP_RNR_RETRY && qp->rnr_retry == 7;
 }
 
 /* A message that does not fit may be sent, and neither end is notified. */
@@ -197,232 +263,205 @@ static void note_room(struct wait *wait, struct model *model, const struct queue
 }
 
 /* @oldest is NULL: receives. */
-static void fill_wait(struct wait *wait, struct model *model, const struct wait *like,
-		      const struct queue *queue, const struct queue_request *oldest)
+static void fill_wait(struct waits *waits, struct wait *wait, struct model *model,
+		      const struct queue *queue, const struct queue_request *oldest,
+		      const struct activity_note *note)
 {
-	*wait = *like;
+	wait->end = note->time;
+	wait->gone = INT64_MAX;
+	wait->since = no_completion_since(waits, note->process, oldest ? NULL : queue);
 	wait->outstanding = queue->outstanding;
 	wait->completed = queue->completed;
-	if (oldest)
-		wait->oldest = *oldest;
-	else
-		note_room(wait, model, queue);
 	snprintf(wait->queue, sizeof(wait->queue), "%s", queue->owner->name);
 	note_peer(wait, model, queue->owner);
-}
-
-static struct wait *add_wait(struct waits *waits, struct model *model, const struct wait *like,
-			     const struct queue *queue, const struct queue_request *oldest)
-{
-	struct wait *wait = vec_push(waits->all, waits->n);
-
-	if (wait)
-		fill_wait(wait, model, like, queue, oldest);
-	return wait;
+	note_cq(wait, model, queue, note);
+	if (oldest) {
+		wait->oldest = *oldest;
+		note_patience(wait, queue->owner->qp);
+	} else {
+		note_room(wait, model, queue);
+		wait->both = do_both_wait(waits, wait, queue);
+	}
+	if (wait->process)
+		activity_take(waits->activity, model, wait->process, wait->end, &wait->theirs);
 }
 
 /* Is there a request that the process waited for until @end? @found is set to it. */
-static bool find_late(struct model *model, uint32_t process, int64_t end, int64_t since,
+static bool find_late(const struct waits *waits, struct model *model, uint32_t process, int64_t end,
 		      struct found *found)
 {
 	queues_each(model, process, look_at_request, found);
 	return found->sends ? end - found->oldest->time >= PATIENCE_NS
-			    : found->receives && end - since >= PATIENCE_NS;
+			    : found->receives && end - quiet_since(waits, process) >= PATIENCE_NS;
 }
 
-void waits_destroy(struct waits *waits, struct model *model, const struct trace_event *event,
-		   int64_t since)
+static struct wait_before *before_of(struct waits *waits, uint32_t process)
 {
-	const struct wait like = { .end = event->time, .since = since, .gone = INT64_MAX };
+	while (waits->nbefore <= process)
+		if (!vec_push(waits->before, waits->nbefore))
+			return NULL;
+	return &waits->before[process];
+}
+
+/* It destroys all its queue pairs: what it waited for is known from the first. */
+void waits_destroy(struct waits *waits, struct model *model, const struct trace_event *event)
+{
+	struct wait_before *before = before_of(waits, event->process);
 	struct found found = { 0 };
 
-	if (!find_late(model, event->process, event->time, since, &found))
+	if (!before ||
+	    (before->wait.end && quiet_since(waits, event->process) <= before->wait.end) ||
+	    !find_late(waits, model, event->process, event->time, &found))
 		return;
-	while (waits->nbefore <= event->process)
-		if (!vec_push(waits->before, waits->nbefore))
-			return;
-	fill_wait(&waits->before[event->process], model, &like, found.sends ?: found.receives,
-		  found.oldest);
+	activity_drop(&before->wait.theirs);
+	before->wait = (struct wait){ 0 };
+	activity_take(waits->activity, model, event->process, event->time, &before->note);
+	fill_wait(waits, &before->wait, model, found.sends ?: found.receives, found.oldest,
+		  &before->note);
+}
+
+static struct wait_threads *add_threads(struct waits *waits, size_t fact)
+{
+	struct wait_threads *threads = vec_push(waits->threads, waits->nthreads);
+
+	if (threads)
+		threads->fact = fact;
+	return threads;
 }
 
 /* It has given up what it waited for in order, and then ended. */
-static bool take_before(struct waits *waits, const struct model_exit *end, size_t fact)
+static bool take_before(struct waits *waits, uint32_t process, size_t fact)
 {
-	struct wait *wait,
-		*before = end->process < waits->nbefore ? &waits->before[end->process] : NULL;
+	struct wait_before *before = process < waits->nbefore ? &waits->before[process] : NULL;
+	struct wait_threads *threads;
+	struct wait *wait;
 
-	if (!before || !before->end || !(wait = vec_push(waits->all, waits->n)))
+	if (!before || !before->wait.end || quiet_since(waits, process) > before->wait.end ||
+	    !(wait = vec_push(waits->all, waits->n)))
 		return false;
-	*wait = *before;
+	*wait = before->wait;
 	wait->fact = fact;
+	before->wait = (struct wait){ 0 };
+	threads = add_threads(waits, fact);
+	if (threads) {
+		threads->note = before->note;
+		before->note = (struct activity_note){ 0 };
+	}
 	return true;
 }
 
-bool waits_note(struct waits *waits, struct model *model, const struct model_exit *end, size_t fact,
-		int64_t since)
+static struct wait *add_wait(struct waits *waits, struct model *model, const struct queue *queue,
+			     const struct queue_request *oldest, const struct wait_threads *threads)
+{
+	struct wait *wait = vec_push(waits->all, waits->n);
+
+	if (!wait)
+		return NULL;
+	fill_wait(waits, wait, model, queue, oldest, &threads->note);
+	wait->fact = threads->fact;
+	return wait;
+}
+
+bool waits_note(struct waits *waits, struct model *model, const struct model_exit *end, size_t fact)
 {
 	const struct fact *killed = &waits->facts->all[fact];
-	const struct wait like = {
-		.fact = fact, .end = end->time, .since = since, .gone = INT64_MAX
-	};
 	struct found found = { 0 };
-	bool idle = end->time - since >= PATIENCE_NS;
+	bool late, idle = end->time - quiet_since(waits, end->process) >= PATIENCE_NS;
+	struct wait_threads *threads;
 	struct wait *wait;
 
 	if (killed->kind == FACT_KILLED && !is_sent_from_outside(killed->error))
 		return true;
-	if (!find_late(model, end->process, end->time, since, &found))
-		return take_before(waits, end, fact);
-	wait = add_wait(waits, model, &like, found.sends ?: found.receives, found.oldest);
+	late = find_late(waits, model, end->process, end->time, &found);
+	if (!late && take_before(waits, end->process, fact))
+		return true;
+	threads = add_threads(waits, fact);
+	if (!threads)
+		return late;
+	activity_take(waits->activity, model, end->process, end->time, &threads->note);
+	if (!late)
+		return false;
+	wait = add_wait(waits, model, found.sends ?: found.receives, found.oldest, threads);
 	if (!wait || !found.sends || !has_arrived(model, &found))
 		return true;
 	wait->arrived = true;
 	if (found.receives && idle)
-		add_wait(waits, model, &like, found.receives, NULL);
+		add_wait(waits, model, found.receives, NULL, threads);
 	return true;
 }
 
-static void put_waited_for(struct text *t, const struct wait *wait)
+static const struct activity_note *find_threads(const struct waits *waits, size_t fact)
 {
-	const struct enum_info *opcodes = enum_find("ibv_wr_opcode");
-	const char *opcode = enum_name(opcodes, wait->oldest.opcode);
-	char id[32], when[32], n[WORDS_COUNT];
-
-	text_addf(t, "%s of %s outstanding",
-		  words_count(wait->outstanding, wait->oldest.thread ? "send" : "receive", n),
-		  wait->queue);
-	if (wait->oldest.thread)
-		text_addf(t, ", the oldest, %s %s, for %s", opcode ?: "one",
-			  event_id_text(queue_id(&wait->oldest), id),
-			  words_span(wait->end - wait->oldest.time, when));
-	else
-		text_addf(t, ", no completion polled for %s",
-			  words_span(wait->end - wait->since, when));
+	for (size_t i = 0; i < waits->nthreads; i++)
+		if (waits->threads[i].fact == fact)
+			return &waits->threads[i].note;
+	return NULL;
 }
 
-/* Its process ended long enough before. */
-static bool put_ended(struct text *t, const struct waits *waits, const struct wait *wait)
+/* Has it a sentence of its own? */
+static bool is_fact(const struct waits *waits, uint32_t process)
 {
-	const struct process *process = trace_process(waits->trace, wait->process);
-	const char *signal = NULL;
-	char when[32];
-
-	if (!process || process->end < 0 || process->end > wait->end - PATIENCE_NS)
-		return false;
-	words_span(process->end, when);
-	if (process->status != -1 && WIFSIGNALED(process->status))
-		signal = sigabbrev_np(WTERMSIG(process->status));
-	if (signal)
-		text_addf(t, "killed by SIG%s at %s", signal, when);
-	else if (process->status != -1 && WIFEXITED(process->status))
-		text_addf(t, "its process had ended with status %d at %s",
-			  WEXITSTATUS(process->status), when);
-	else
-		text_addf(t, "its process had ended at %s", when);
-	return true;
+	for (size_t i = 0; i < waits->facts->n; i++)
+		if ((waits->facts->all[i].kind == FACT_KILLED ||
+		     waits->facts->all[i].kind == FACT_EXITED) &&
+		    waits->facts->all[i].process == process)
+			return true;
+	return false;
 }
 
-/* A WRITE is no message: the end that it goes to is not told. */
-static void put_sends(struct text *t, const struct wait *wait)
+/* @wait: what it waited for, NULL: nothing; its last verb is in the fact already. */
+static void put_threads(struct text *t, const struct waits *waits, size_t fact,
+			const struct wait *wait)
 {
-	const struct peer_work *work = &wait->work;
-	char n[WORDS_COUNT];
+	const struct activity_note *note = find_threads(waits, fact);
+	const struct event_id *last = &waits->facts->all[fact].event;
+	size_t begin = t->used;
+	bool known;
 
-	text_addf(t, "%s%s", t->used ? ", " : "",
-		  words_count(work->sends - work->writes, "send", n));
-	if (work->writes)
-		text_addf(t, " and %s", words_count(work->writes, "RDMA WRITE", n));
-	text_addf(t, " posted by the peer, %" PRIu64 " received by this one", wait->completed);
-	if (work->writes)
-		text_addf(t, " (a WRITE has no completion at this end, IBV_WR_RDMA_WRITE_WITH_IMM "
-			     "has)");
-}
-
-/* What the other end has done of what is waited for. */
-static void put_work(struct text *t, const struct wait *wait)
-{
-	const struct peer_work *work = &wait->work;
-
-	if (!work->known)
+	if (!note || (!wait && note->time - note->quiet < PATIENCE_NS))
 		return;
-	if (!wait->oldest.thread)
-		put_sends(t, wait);
-	else if (wait->arrived)
-		text_addf(t, "%sit had received these", t->used ? ", " : "");
-	else if (queue_takes_receive(wait->oldest.opcode) && !work->room && work->receives)
-		text_addf(t, "%sits %" PRIu64 " receives were consumed", t->used ? ", " : "",
-			  work->receives);
-	else if (queue_takes_receive(wait->oldest.opcode) && !work->room)
-		text_addf(t, "%sit had never posted a receive", t->used ? ", " : "");
+	known = !wait || (note->last.id.thread == last->thread && note->last.id.n == last->n);
+	activity_put(waits->activity, note, known ? NULL : "its process", t);
+	if (!begin && t->used)
+		memmove(t->at, t->at + 2, t->used - 1);
+	if (wait && !is_fact(waits, wait->process))
+		waits_put_peers(t, waits, wait);
 }
 
-static void put_peer(struct text *t, const struct waits *waits, const struct wait *wait)
+/* After what is known already. */
+static void put_all(struct text *t, const struct waits *waits, size_t fact)
 {
-	const struct object *qp = trace_object(waits->trace, wait->qp);
-	struct text why = { 0 };
-	char name[TEXT], when[32], id[32];
+	const char *before = waits->facts->all[fact].because;
+	const struct wait *first = NULL;
 
-	text_addf(t, "; peer %s %s", words_process(waits->trace, wait->process, name, sizeof(name)),
-		  qp && qp->name ? qp->name : "queue pair");
-	if (put_ended(&why, waits, wait))
-		;
-	else if (qp && qp->destroyed.thread && qp->destroyed_at < wait->end)
-		text_addf(&why, "destroyed by %s at %s", event_id_text(qp->destroyed, id),
-			  words_span(qp->destroyed_at, when));
-	else if (wait->failed)
-		text_addf(&why, "in ERR since %s", event_id_text(wait->moved.id, id));
-	put_work(&why, wait);
-	if (why.used)
-		text_addf(t, ": %s", why.at);
-	text_fini(&why);
+	if (before)
+		text_addf(t, "%s", before);
+	for (size_t i = 0; i < waits->n; i++) {
+		if (waits->all[i].fact != fact)
+			continue;
+		if (!first)
+			first = &waits->all[i];
+		text_addf(t, "%s", t->used ? "; " : "");
+		waits_put(t, waits, &waits->all[i]);
+	}
+	put_threads(t, waits, fact, first);
 }
 
-/* Messages that arrived at a queue pair that cannot refuse them, and did not fit. */
-static void put_sent(struct text *t, const struct waits *waits, const struct wait *wait)
+static void finish_fact(struct waits *waits, size_t i)
 {
-	const struct sent_to *to = sent_find(&waits->sent, wait->number);
-	const struct object *qp = to ? trace_object(waits->trace, to->qp) : NULL;
-	uint64_t bytes = to ? to->bytes + (wait->datagrams ? GRH : 0) : 0;
-	char name[TEXT], n[WORDS_COUNT];
+	struct fact *fact = &waits->facts->all[i];
+	struct text t = { 0 };
 
-	if (!to && wait->datagrams)
-		text_addf(t, "; no process in this trace has sent to it");
-	if (!to || (!wait->datagrams && bytes <= wait->room))
-		return;
-	if (wait->datagrams)
-		text_addf(t, "; %s %s has sent it %s, %" PRIu64 " received",
-			  words_process(waits->trace, to->process, name, sizeof(name)),
-			  qp && qp->name ? qp->name : "queue pair",
-			  words_count(to->messages, "datagram", n), wait->completed);
-	if (bytes <= wait->room)
-		return;
-	text_addf(t, "; the last, of %" PRIu64 " bytes%s, did not fit: the receives have %" PRIu64,
-		  to->bytes, wait->datagrams ? " and the 40 of the GRH" : "", wait->room);
+	put_all(&t, waits, i);
+	if (!t.failed && t.used) {
+		free(fact->because);
+		fact->because = strdup(t.at);
+	}
+	text_fini(&t);
 }
 
-static void put_wait(struct text *t, const struct waits *waits, const struct wait *wait)
-{
-	put_waited_for(t, wait);
-	if (wait->process)
-		put_peer(t, waits, wait);
-	if (wait->number)
-		put_sent(t, waits, wait);
-}
-
-/* The waits of one process are consecutive. */
 void waits_finish(struct waits *waits)
 {
-	for (size_t i = 0; i < waits->n;) {
-		size_t fact = waits->all[i].fact;
-		struct fact *killed = &waits->facts->all[fact];
-		struct text t = { 0 };
-
-		for (; i < waits->n && waits->all[i].fact == fact; i++) {
-			text_addf(&t, "%s", t.used ? "; " : "");
-			put_wait(&t, waits, &waits->all[i]);
-		}
-		if (!t.failed && t.used && !killed->because)
-			killed->because = strdup(t.at);
-		text_fini(&t);
-	}
+	for (size_t i = 0; i < waits->nthreads; i++)
+		finish_fact(waits, waits->threads[i].fact);
 }

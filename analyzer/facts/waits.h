@@ -1,16 +1,18 @@
 #pragma once
 /*
- * What a process that was killed from outside was waiting for.
+ * What a process that was killed from outside, or ended with an error, was waiting for.
  *
  * One thread.
  */
 #include "analyzer/facts/fact.h"
 #include "analyzer/model/watcher.h"
 
+struct activity;
 struct model;
 struct waits;
 
-int waits_new(struct trace *trace, struct fact_list *facts, struct waits **ret_waits);
+int waits_new(struct trace *trace, struct fact_list *facts, const struct activity *activity,
+	      struct waits **ret_waits);
 
 /* Accepts NULL. */
 void waits_free(struct waits *waits);
@@ -20,18 +22,17 @@ void waits_post(struct waits *waits, struct model *model, const struct trace_eve
 void waits_changed(struct waits *waits);
 
 /*
- * facts->all[@fact] is the process that ends, for which nothing had completed since @since; the
- * model still knows its objects. False: it was not waiting.
+ * facts->all[@fact] is the process that ends; the model still knows its objects. False: it was not
+ * waiting for a completion.
  */
-bool waits_note(struct waits *waits, struct model *model, const struct model_exit *end, size_t fact,
-		int64_t since);
+bool waits_note(struct waits *waits, struct model *model, const struct model_exit *end,
+		size_t fact);
 
 /*
- * The application begins to destroy a queue pair, and nothing had completed since @since: what it
- * waited for until then counts where it waits for nothing when it ends.
+ * The application begins to destroy a queue pair: what it waited for until then counts where it
+ * waits for nothing when it ends. Before activity_event().
  */
-void waits_destroy(struct waits *waits, struct model *model, const struct trace_event *event,
-		   int64_t since);
+void waits_destroy(struct waits *waits, struct model *model, const struct trace_event *event);
 
 /* What became of the other ends is known: complete the sentences. */
 void waits_finish(struct waits *waits);

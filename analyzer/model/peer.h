@@ -22,11 +22,16 @@ enum { PEERS_DEAD = 1 << 14 };
 
 /* What an end has posted to queues of its own. */
 struct peer_work {
+	int state;           /* ABI_QPS_*, QP_UNKNOWN */
+	struct moment moved; /* since then */
+	/* the rest is valid if */
 	bool known;               /* all of it, and what follows */
 	uint64_t sends, receives; /* of all time */
 	uint64_t writes;          /* RDMA WRITEs among the sends: no completion at the peer */
 	uint64_t room;            /* receives that are outstanding */
 	uint64_t received;        /* completions of others */
+	uint64_t sending;         /* signalled sends that are outstanding */
+	struct moment last;       /* the last post that was accepted; id 0:0: none */
 };
 
 /* One end: a queue pair. Attributes are in its struct qp while it lives. */

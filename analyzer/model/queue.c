@@ -19,6 +19,7 @@
 
 #include "analyzer/model/abi.h"
 #include "analyzer/model/model_state.h"
+#include "analyzer/model/qp.h"
 #include "analyzer/model/queue_priv.h"
 
 enum { SMALL = 16 };
@@ -296,18 +297,34 @@ bool queues_each(const struct model *model, uint32_t process, queue_visit *visit
 	return false;
 }
 
+static struct moment last_post(const struct queue *queue)
+{
+	const struct queue_stats *stats = &queue->stats;
+
+	return (struct moment){ .id = { stats->last_thread, stats->last_number },
+				.verb = stats->last_verb,
+				.stack = stats->last_stack,
+				.time = stats->last_time };
+}
+
 struct peer_work queues_work(const struct life *qp)
 {
 	const struct queue *sq = qp->sq, *rq = qp->rq;
+	struct peer_work work = { .state = qp_state(qp) };
 
+	if (qp->qp)
+		work.moved = qp->qp->moved;
 	if (!sq || !rq || sq->doubt || rq->doubt || rq->owner != qp)
-		return (struct peer_work){ .known = false };
-	return (struct peer_work){ .known = true,
-				   .sends = sq->posted,
-				   .writes = sq->writes,
-				   .receives = rq->posted,
-				   .room = rq->outstanding,
-				   .received = rq->completed };
+		return work;
+	work.known = true;
+	work.sends = sq->posted;
+	work.writes = sq->writes;
+	work.receives = rq->posted;
+	work.room = rq->outstanding;
+	work.received = rq->completed;
+	work.sending = sq->signalled;
+	work.last = last_post(sq->stats.last_time > rq->stats.last_time ? sq : rq);
+	return work;
 }
 
 /* The device context that @life depends on, directly or not. */

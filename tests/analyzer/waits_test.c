@@ -52,7 +52,8 @@ TEST(a_send_for_which_there_is_no_receive)
 	post_8_bytes(&s, 0, VERB_post_send, 0x10);
 	says_of_it(&s, SIGTERM,
 		   "1 send of qp1 outstanding, the oldest, IBV_WR_SEND 1:20, for 1.00 s; peer "
-		   "process 2 (app) qp1: it had never posted a receive");
+		   "process 2 (app) qp1: it had never posted a receive; process 2 called no verb "
+		   "after 2:18, for 1.00 s");
 }
 
 TEST(a_receive_for_which_nothing_was_sent)
@@ -63,7 +64,8 @@ TEST(a_receive_for_which_nothing_was_sent)
 	post_8_bytes(&s, 0, VERB_post_recv, 0x10);
 	says_of_it(&s, SIGINT,
 		   "1 receive of qp1 outstanding, no completion polled for 1.00 s; peer "
-		   "process 2 (app) qp1: 0 sends posted by the peer, 0 received by this one");
+		   "process 2 (app) qp1: 0 sends posted by the peer, 0 received by this one; "
+		   "process 2 called no verb after 2:18, for 1.00 s");
 }
 
 TEST(what_is_written_is_no_message)
@@ -84,7 +86,9 @@ TEST(what_is_written_is_no_message)
 				"1 receive of qp1 outstanding, no completion polled for 1.00 s; "
 				"peer process 1 (app) qp1: 0 sends and 1 RDMA WRITE posted by the "
 				"peer, 0 received by this one (a WRITE has no completion at this "
-				"end, IBV_WR_RDMA_WRITE_WITH_IMM has)");
+				"end, IBV_WR_RDMA_WRITE_WITH_IMM has), its last post there "
+				"ibv_post_send() 1:20, 1.00 s before; process 1 called no verb "
+				"after 1:21, for 1.00 s");
 	story_end(&s);
 }
 
@@ -179,7 +183,8 @@ TEST(a_process_that_gave_up_is_told_with_its_status)
 	assert_string_equal(
 		fact->because,
 		"1 receive of qp1 outstanding, no completion polled for 1.00 s; peer "
-		"process 2 (app) qp1: 0 sends posted by the peer, 0 received by this one");
+		"process 2 (app) qp1: 0 sends posted by the peer, 0 received by this one; "
+		"process 2 called no verb after 2:18, for 1.00 s");
 	assert_false(facts_bad(s.findings->facts));
 	story_end(&s);
 }
@@ -223,7 +228,9 @@ TEST(a_send_that_has_arrived_is_told_with_the_receives)
 		   "1 send of qp1 outstanding, the oldest, IBV_WR_SEND 1:21, for 1.00 s; peer "
 		   "process 2 (app) qp1: it had received these; 1 receive of qp1 outstanding, no "
 		   "completion polled for 1.00 s; peer process 2 (app) qp1: 0 sends "
-		   "posted by the peer, 0 received by this one");
+		   "posted by the peer, 0 received by this one, its 1 receive was consumed and no "
+		   "other was posted, its last post there ibv_post_recv() 2:20, 1.00 s before; "
+		   "process 2 called no verb after 2:21, for 1.00 s");
 }
 
 static void post_unsignalled(struct story *s)
@@ -258,7 +265,123 @@ TEST(messages_that_have_arrived_are_not_those_behind_them)
 	receive_as_peer(&s);
 	says_of_it(&s, SIGTERM,
 		   "3 sends of qp1 outstanding, the oldest, IBV_WR_SEND 1:22, for 1.00 s; peer "
-		   "process 2 (app) qp1: its 2 receives were consumed");
+		   "process 2 (app) qp1: its 2 receives were consumed and no other was posted; "
+		   "process 2 called no verb after 2:23, for 1.00 s");
+}
+
+static void send_as_peer(struct story *s)
+{
+	post_8_bytes(s, 1, VERB_post_send, 0x20);
+}
+
+static void set_error(struct story *s, int thread)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+
+	story_do(s, thread, VERB_modify_qp, 33, 0, W(&ends[thread].qp), W(&attr), W(IBV_QP_STATE));
+}
+
+/* The peer's last request cannot arrive. */
+TEST(what_is_posted_in_err_is_flushed)
+{
+	struct story s;
+
+	begin_story(&s);
+	post_8_bytes(&s, 0, VERB_post_recv, 0x10);
+	set_error(&s, 1);
+	send_as_peer(&s);
+	says_of_it(&s, SIGTERM,
+		   "1 receive of qp1 outstanding, no completion polled for 1.00 s; peer process 2 "
+		   "(app) qp1: in ERR since 2:20, 1 send posted by the peer, 0 received by this "
+		   "one, its last post there ibv_post_send() 2:22, 1.00 s before, which is flushed "
+		   "in ERR; process 2 called no verb after 2:22, for 1.00 s");
+}
+
+/* Each end has a receive, and has polled in vain: none of them sends. */
+TEST(each_end_waits_for_a_message_of_the_other)
+{
+	struct story s;
+
+	begin_story(&s);
+	for (int i = 0; i < 2; i++) {
+		post_8_bytes(&s, i, VERB_post_recv, 0x10 * (uint32_t)(i + 1));
+		s.threads[i].head.polls[0].cq = W(&ends[i].cq);
+		s.threads[i].head.polls[0].empty = 1000;
+	}
+	says_of_it(&s, SIGTERM,
+		   "1 receive of qp1 outstanding, no completion polled for 1.00 s; peer process 2 "
+		   "(app) qp1: 0 sends posted by the peer, 0 received by this one, its last post "
+		   "there ibv_post_recv() 2:20, 1.00 s before; the peer has only receives "
+		   "outstanding, too (1 receive): each end waits for a message of the other; "
+		   "thread 1 polled cq1 empty 1000 times and never found a completion; thread 2 "
+		   "polled cq1 empty 1000 times and never found a completion");
+}
+
+static void arm_as_peer(struct story *s, int solicited_only)
+{
+	struct event_notify *event = (struct event_notify *)s->words;
+
+	event->cq = W(&ends[1].cq);
+	event->solicited_only = solicited_only;
+	story_event(s, 1, EVENT_NOTIFY, sizeof(*event) / 8);
+}
+
+/* The peer has a channel; a message has come to it, before or after it armed its CQ. */
+static void let_a_message_come(struct story *s, bool armed_before, int solicited_only)
+{
+	static struct ibv_comp_channel channel = { .fd = 5 };
+
+	peer_channel = &channel;
+	begin_story(s);
+	peer_channel = NULL;
+	post_8_bytes(s, 1, VERB_post_recv, 0x20);
+	if (armed_before)
+		arm_as_peer(s, solicited_only);
+	post_8_bytes(s, 0, VERB_post_send, 0x10);
+	poll_as(s, IBV_WC_SUCCESS);
+	if (!armed_before)
+		arm_as_peer(s, solicited_only);
+}
+
+/* It may wait in poll(2), which is not in the trace. */
+static void says_of_its_cq(struct story *s, const char *wanted)
+{
+	const struct fact_list *list;
+
+	s->now += SECOND;
+	story_exit(s, PEER, 3 << 8);
+	story_check(s, NULL);
+	list = &s->findings->facts->list;
+	assert_int_equal(list->n, 1);
+	if (!strstr(list->all[0].because, wanted))
+		fail_msg("no '%s' in: %s", wanted, list->all[0].because);
+	story_end(s);
+}
+
+TEST(a_cq_that_was_armed_after_its_completion_came)
+{
+	struct story s;
+
+	let_a_message_come(&s, false, 0);
+	says_of_its_cq(&s, "; 1 completion had come to cq1 and was not polled; it was armed after "
+			   "that, by 2:23: a completion that is there already gives no event");
+}
+
+TEST(a_cq_that_was_armed_for_solicited_events)
+{
+	struct story s;
+
+	let_a_message_come(&s, true, 1);
+	says_of_its_cq(&s, "; it was armed by 2:23 for solicited events only, and no message had "
+			   "IBV_SEND_SOLICITED");
+}
+
+TEST(a_cq_that_was_armed_in_time)
+{
+	struct story s;
+
+	let_a_message_come(&s, true, 0);
+	says_of_its_cq(&s, "; it was armed by 2:23 before that: its event was not retrieved");
 }
 
 static void begin_story_of(struct story *s, int type)
@@ -364,8 +487,9 @@ TEST(a_message_of_uc_that_is_too_long)
 	story_post(&s, 1, VERB_post_send, &ends[1].qp, 1, IBV_WR_SEND, sge);
 	says_of_it(&s, SIGTERM,
 		   "1 receive of qp1 outstanding, no completion polled for 1.00 s; peer process 2 "
-		   "(app) qp1: 1 send posted by the peer, 0 received by this one; the last, of 65 "
-		   "bytes, did not fit: the receives have 64");
+		   "(app) qp1: 1 send posted by the peer, 0 received by this one, its last post "
+		   "there ibv_post_send() 2:20, 1.00 s before; the last, of 65 bytes, did not fit: "
+		   "the receives have 64; process 2 called no verb after 2:20, for 1.00 s");
 }
 
 #define OUTSIDE                                                                                  \

@@ -104,6 +104,29 @@ int lookup_polls(struct trace *trace, uint32_t cq, struct lookup_polls *ret_poll
 	return err < 0 ? err : 0;
 }
 
+int lookup_empty(struct trace *trace, uint32_t process,
+		 void (*each)(void *arg, const struct lookup_empty *empty), void *arg)
+{
+	static const char sql[] = "SELECT thread, cq, sum(empty) FROM poll_count"
+				  " WHERE process = ?1 AND cq > 0 GROUP BY thread, cq"
+				  " ORDER BY thread, cq";
+	sqlite3_stmt *stmt;
+	int err = sql_prepare(trace_db(trace), sql, &stmt);
+
+	if (err)
+		return err;
+	sql_bind(stmt, "u", process);
+	while ((err = sql_step(stmt)) > 0) {
+		struct lookup_empty empty = { .thread = sql_u32(stmt, 0),
+					      .cq = sql_u32(stmt, 1),
+					      .empty = (uint64_t)sqlite3_column_int64(stmt, 2) };
+
+		each(arg, &empty);
+	}
+	sqlite3_finalize(stmt);
+	return err;
+}
+
 bool lookup_has_phase(struct trace *trace, const char *phase, uint32_t process)
 {
 	sqlite3_stmt *stmt = try_statement(trace, "SELECT 1 FROM mark WHERE kind = 'begin' AND"

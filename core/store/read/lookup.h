@@ -28,6 +28,15 @@ struct lookup_polls {
 };
 int lookup_polls(struct trace *trace, uint32_t cq, struct lookup_polls *ret_polls);
 
+/* All empty polls of a CQ by a thread: table poll_count of a finished trace. */
+struct lookup_empty {
+	uint32_t thread, cq; /* cq: object */
+	uint64_t empty;
+};
+/* Call @each for each thread of @process and CQ, in order. 0 or -errno. */
+int lookup_empty(struct trace *trace, uint32_t process,
+		 void (*each)(void *arg, const struct lookup_empty *empty), void *arg);
+
 /* Does @process (0: any) begin @phase? List the phases in the order of their first begins. */
 bool lookup_has_phase(struct trace *trace, const char *phase, uint32_t process);
 void lookup_phases(struct trace *trace, void (*each)(void *arg, const char *text, size_t bytes),

@@ -107,6 +107,34 @@ TEST(polls_are_counted_by_cq)
 	trace_close(trace);
 }
 
+struct emptied {
+	int n;
+	struct lookup_empty last;
+};
+
+static void note_empty(void *arg, const struct lookup_empty *empty)
+{
+	struct emptied *emptied = arg;
+
+	emptied->n++;
+	emptied->last = *empty;
+}
+
+TEST(empty_polls_are_counted_by_thread_and_cq)
+{
+	struct trace *trace = open_trace();
+	struct emptied emptied = { 0 };
+
+	assert_int_equal(lookup_empty(trace, 1, note_empty, &emptied), 0);
+	assert_int_equal(emptied.n, 1);
+	assert_int_equal(emptied.last.thread, 1);
+	assert_int_equal(trace_object(trace, emptied.last.cq)->kind, OBJECT_cq);
+	assert_int_equal(emptied.last.empty, 7);
+	assert_int_equal(lookup_empty(trace, 2, note_empty, &emptied), 0);
+	assert_int_equal(emptied.n, 1);
+	trace_close(trace);
+}
+
 static void add_phase(void *to, const char *text, size_t bytes)
 {
 	strncat(to, text, bytes);

@@ -1,0 +1,453 @@
+/*
+ * What processes and their threads did last
+ *
+ *	thread 2	post ---- poll: 1 ------------------------------- end
+ *				            empty polls: total of the thread and CQ,
+ *				            less those before each completion
+ *
+ * A completion that another thread has polled than the one that had posted its request may be what
+ * that one waits for: several threads poll one CQ.
+ */
+#include "analyzer/facts/activity.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyzer/model/model.h"
+#include "analyzer/model/words.h"
+#include "core/base/vec.h"
+#include "core/store/read/joint.h"
+#include "core/store/read/lookup.h"
+
+enum {
+	SHOWN = 3,    /* sentences about threads */
+	FEW = 2,      /* empty polls: a loop that empties a CQ ends with one */
+	CQS_MAX = 64, /* of one thread */
+	PATIENCE_NS = 250000000
+};
+
+/* A CQ that a thread polls. */
+struct polled_cq {
+	uint32_t cq; /* object */
+	uint64_t handle;
+	uint64_t empty;       /* polls before the last completion */
+	struct moment polled; /* the last completions; id 0:0: none */
+	uint32_t qp;          /* of the last of them: object, 0 not known */
+	/* the last of them whose request another thread had posted */
+	struct event_id taken, request;
+};
+
+/* A call that waits for an event. */
+struct sleep {
+	struct moment at; /* id 0:0: none */
+	uint64_t channel;
+	uint64_t tries; /* calls that found no event, since the last that did */
+};
+
+struct thread_acts {
+	uint32_t process;
+	int64_t time; /* of its last verb */
+	struct sleep sleep;
+	struct polled_cq *cqs;
+	size_t ncqs;
+};
+
+struct activity {
+	struct trace *trace;
+	struct activity_last *last; /* by process */
+	size_t nlast;
+	struct thread_acts *threads; /* by thread */
+	size_t nthreads;
+};
+
+/* What a thread did with a CQ, or that it sleeps (its cq is 0). */
+struct activity_then {
+	uint32_t thread;
+	struct sleep sleep;
+	struct polled_cq cq;
+	char name[LIFE_NAME]; /* of the CQ */
+};
+
+struct activity *activity_new(struct trace *trace)
+{
+	struct activity *activity = calloc(1, sizeof(*activity));
+
+	if (activity)
+		activity->trace = trace;
+	return activity;
+}
+
+void activity_free(struct activity *activity)
+{
+	if (!activity)
+		return;
+	for (size_t i = 0; i < activity->nthreads; i++)
+		free(activity->threads[i].cqs);
+	free(activity->threads);
+	free(activity->last);
+	free(activity);
+}
+
+static struct activity_last *last_of(struct activity *activity, uint32_t process)
+{
+	while (activity->nlast <= process)
+		if (!vec_push(activity->last, activity->nlast))
+			return NULL;
+	return &activity->last[process];
+}
+
+static struct thread_acts *thread_of(struct activity *activity, uint32_t thread)
+{
+	while (activity->nthreads <= thread)
+		if (!vec_push(activity->threads, activity->nthreads))
+			return NULL;
+	return &activity->threads[thread];
+}
+
+static void note_last(struct activity_last *last, const struct trace_event *event)
+{
+	last->time = event->time;
+	last->id = event->id;
+	last->stack = 0;
+	switch (event->kind) {
+	case TRACE_CALL:
+		last->verb = event->call->verb;
+		last->stack = event->call->stack;
+		break;
+	case TRACE_POST:
+		last->verb = (enum verb)event->post->verb;
+		last->stack = event->post->stack;
+		if (post_taken(event->post))
+			last->posted = event->time;
+		break;
+	case TRACE_POLL:
+		last->verb = (enum verb)event->poll->verb;
+		if (event->poll->nwc)
+			last->polled = event->time;
+		break;
+	default:
+		last->verb = VERB_req_notify_cq;
+		break;
+	}
+}
+
+static struct polled_cq *find_cq(struct thread_acts *acts, const struct poll *poll)
+{
+	struct polled_cq *cq;
+
+	for (size_t i = 0; i < acts->ncqs; i++)
+		if (acts->cqs[i].cq == poll->object)
+			return &acts->cqs[i];
+	cq = acts->ncqs < CQS_MAX ? vec_push(acts->cqs, acts->ncqs) : NULL;
+	if (cq)
+		*cq = (struct polled_cq){ .cq = poll->object, .handle = poll->handle };
+	return cq;
+}
+
+static void note_poll(struct thread_acts *acts, const struct trace_event *event)
+{
+	const struct poll *poll = event->poll;
+	struct polled_cq *cq = find_cq(acts, poll);
+
+	if (!cq)
+		return;
+	cq->empty += poll->empty;
+	if (!poll->nwc)
+		return;
+	cq->polled = moment_of(event);
+	cq->qp = poll->wc[poll->nwc - 1].qp;
+	for (uint32_t i = 0; i < poll->nwc; i++) {
+		struct event_id request = poll->wc[i].request;
+
+		if (!request.thread || request.thread == event->id.thread)
+			continue;
+		cq->taken = event->id;
+		cq->request = request;
+	}
+}
+
+static void note_sleep(struct thread_acts *acts, const struct trace_event *event)
+{
+	int64_t channel = 0;
+
+	acts->sleep.at = moment_of(event);
+	acts->sleep.channel = 0;
+	if (event->call->verb == VERB_get_cq_event && event->call->args &&
+	    args_get(event->call->args, ARG(channel), &channel))
+		acts->sleep.channel = (uint64_t)channel;
+}
+
+void activity_event(struct activity *activity, const struct trace_event *event)
+{
+	struct activity_last *last = last_of(activity, event->process);
+	struct thread_acts *acts = thread_of(activity, event->id.thread);
+
+	if (last)
+		note_last(last, event);
+	if (!acts)
+		return;
+	acts->process = event->process;
+	acts->time = event->time;
+	acts->sleep.at.id.thread = 0;
+	if (event->kind == TRACE_POLL && event->poll->object)
+		note_poll(acts, event);
+	else if (event->kind == TRACE_CALL && verb_infos[event->call->verb].blocks)
+		note_sleep(acts, event);
+}
+
+void activity_return(struct activity *activity, const struct trace_event *event)
+{
+	struct sleep *sleep;
+
+	if (event->id.thread >= activity->nthreads)
+		return;
+	sleep = &activity->threads[event->id.thread].sleep;
+	sleep->at.id.thread = 0;
+	if (event->call->verb == VERB_get_cq_event)
+		sleep->tries =
+			event->call->failed && event->call->error == EAGAIN ? sleep->tries + 1 : 0;
+}
+
+const struct activity_last *activity_last(const struct activity *activity, uint32_t process)
+{
+	return process < activity->nlast && activity->last[process].id.thread
+		       ? &activity->last[process]
+		       : NULL;
+}
+
+/* At one moment */
+
+static void take_cq(const struct model *model, const struct thread_acts *acts, uint32_t thread,
+		    const struct polled_cq *cq, struct activity_note *note)
+{
+	const struct life *life = model_life(model, acts->process, OBJECT_cq, cq->handle);
+	struct activity_then *then = vec_push(note->all, note->n);
+
+	if (!then)
+		return;
+	then->thread = thread;
+	then->cq = *cq;
+	if (life && life->id == cq->cq)
+		snprintf(then->name, sizeof(then->name), "%s", life->name);
+}
+
+void activity_take(const struct activity *activity, const struct model *model, uint32_t process,
+		   int64_t time, struct activity_note *ret_note)
+{
+	const struct activity_last *last = activity_last(activity, process);
+
+	activity_drop(ret_note);
+	ret_note->process = process;
+	ret_note->time = time;
+	if (last) {
+		ret_note->quiet = last->polled > last->posted ? last->polled : last->posted;
+		ret_note->last = (struct moment){ .id = last->id, .time = last->time };
+	}
+	for (uint32_t thread = 1; thread < activity->nthreads; thread++) {
+		const struct thread_acts *acts = &activity->threads[thread];
+		struct activity_then *then;
+
+		if (acts->process != process)
+			continue;
+		for (size_t i = 0; i < acts->ncqs; i++)
+			take_cq(model, acts, thread, &acts->cqs[i], ret_note);
+		if ((!acts->sleep.at.id.thread && !acts->sleep.tries) ||
+		    !(then = vec_push(ret_note->all, ret_note->n)))
+			continue;
+		then->thread = thread;
+		then->sleep = acts->sleep;
+	}
+}
+
+void activity_drop(struct activity_note *note)
+{
+	free(note->all);
+	*note = (struct activity_note){ 0 };
+}
+
+bool activity_sleeps(const struct activity_note *note, uint64_t channel)
+{
+	for (size_t i = 0; i < note->n; i++)
+		if (note->all[i].sleep.at.id.thread &&
+		    (!channel || note->all[i].sleep.channel == channel))
+			return true;
+	return false;
+}
+
+/* At the end of the trace */
+
+/* The empty polls of a process, one thread and CQ after the other. */
+struct telling {
+	const struct activity *activity;
+	const struct activity_note *note;
+	struct text *t; /* NULL: only count */
+	size_t part;
+	unsigned int told;
+	uint64_t empty;
+};
+
+static const struct activity_then *find_then(const struct activity_note *note, uint32_t thread,
+					     uint32_t cq)
+{
+	for (size_t i = 0; i < note->n; i++)
+		if (note->all[i].thread == thread && note->all[i].cq.cq == cq)
+			return &note->all[i];
+	return NULL;
+}
+
+/* The completion of a request of @thread that another thread has polled from @cq. */
+static const struct polled_cq *find_taken(const struct activity_note *note, uint32_t thread,
+					  uint32_t cq)
+{
+	for (size_t i = 0; i < note->n; i++)
+		if (note->all[i].thread != thread && note->all[i].cq.cq == cq &&
+		    note->all[i].cq.request.thread == thread)
+			return &note->all[i].cq;
+	return NULL;
+}
+
+/* It polled the CQ with success later. */
+static bool has_gone_on(const struct activity *activity, const struct activity_then *then,
+			uint32_t thread, uint32_t cq)
+{
+	const struct thread_acts *acts =
+		thread < activity->nthreads ? &activity->threads[thread] : NULL;
+
+	for (size_t i = 0; acts && i < acts->ncqs; i++)
+		if (acts->cqs[i].cq == cq)
+			return !then || acts->cqs[i].polled.id.n != then->cq.polled.id.n;
+	return false;
+}
+
+/* Where several threads poll the CQ: whose completion it was. */
+static void put_qp(const struct telling *telling, const struct activity_then *then)
+{
+	const struct activity_note *note = telling->note;
+	const struct object *qp;
+
+	for (size_t i = 0; then && then->cq.qp && i < note->n; i++) {
+		if (note->all[i].cq.cq != then->cq.cq || note->all[i].thread == then->thread)
+			continue;
+		qp = trace_object(telling->activity->trace, then->cq.qp);
+		if (qp && qp->name)
+			text_addf(telling->t, " of %s", qp->name);
+		return;
+	}
+}
+
+static void put_empty(const struct telling *telling, uint32_t thread, uint32_t cq, uint64_t empty)
+{
+	const struct activity_then *then = find_then(telling->note, thread, cq);
+	const struct polled_cq *taken = find_taken(telling->note, thread, cq);
+	const struct object *object = trace_object(telling->activity->trace, cq);
+	char id[32], n[WORDS_COUNT];
+	struct text *t = telling->t;
+
+	text_addf(t, "; thread %u polled %s empty %s", thread,
+		  then && then->name[0]    ? then->name
+		  : object && object->name ? object->name
+					   : "a CQ",
+		  words_count(empty, "time", n));
+	if (!then || !then->cq.polled.id.thread)
+		text_addf(t, " and never found a completion");
+	else
+		text_addf(t, " after its last completion, %s",
+			  event_id_text(then->cq.polled.id, id));
+	put_qp(telling, then);
+	if (taken) {
+		text_addf(t, "; thread %u polled the completion of its %s", taken->taken.thread,
+			  event_id_text(taken->request, id));
+		text_addf(t, " there, %s", event_id_text(taken->taken, id));
+	}
+}
+
+static void tell_empty(void *arg, const struct lookup_empty *row)
+{
+	struct telling *telling = arg;
+	struct trace *trace = telling->activity->trace;
+	struct event_id first = { row->thread, 1 };
+	uint32_t thread = trace_whole_event(trace, telling->part, first).thread;
+	uint32_t cq = trace_whole_object(trace, telling->part, row->cq);
+	const struct activity_then *then = find_then(telling->note, thread, cq);
+	uint64_t before = then ? then->cq.empty : 0;
+
+	if (row->empty <= before || has_gone_on(telling->activity, then, thread, cq))
+		return;
+	telling->empty += row->empty - before;
+	if (!telling->t || row->empty - before < FEW || telling->told++ >= SHOWN)
+		return;
+	put_empty(telling, thread, cq, row->empty - before);
+}
+
+/* Were all completions of @process recorded? */
+static bool is_whole(struct trace *trace, uint32_t process)
+{
+	const char *filter = trace_process_meta(trace, process, "filter");
+	struct trace_loss loss = trace_process_loss(trace, process);
+
+	return !trace_is_live(trace) && trace_one_of(trace) == 1 && (!filter || !*filter) &&
+	       !loss.events && !loss.damaged && !loss.interrupted;
+}
+
+static void tell_polls(struct telling *telling)
+{
+	struct trace *trace = telling->activity->trace;
+	uint32_t process = telling->note->process;
+
+	if (!is_whole(trace, process))
+		return;
+	telling->part = trace_part_of(trace, process);
+	lookup_empty(trace_part(trace, telling->part), trace_part_process(trace, process),
+		     tell_empty, telling);
+}
+
+static void tell_sleeps(struct telling *telling)
+{
+	const struct activity_note *note = telling->note;
+	char id[32], when[32], n[WORDS_COUNT];
+
+	for (size_t i = 0; i < note->n; i++) {
+		const struct sleep *sleep = &note->all[i].sleep;
+		const struct moment *at = &sleep->at;
+
+		if (sleep->tries > FEW && telling->told++ < SHOWN)
+			text_addf(telling->t, "; thread %u called ibv_get_cq_event() %s: EAGAIN",
+				  note->all[i].thread, words_count(sleep->tries, "time", n));
+		if (!at->id.thread || note->time - at->time < PATIENCE_NS ||
+		    telling->told++ >= SHOWN)
+			continue;
+		text_addf(telling->t, "; thread %u was in %s() since %s, %s", note->all[i].thread,
+			  verb_infos[at->verb].name, event_id_text(at->id, id),
+			  words_span(note->time - at->time, when));
+	}
+}
+
+void activity_put(const struct activity *activity, const struct activity_note *note,
+		  const char *name, struct text *t)
+{
+	struct telling telling = { .activity = activity, .note = note, .t = t };
+	char id[32], when[32];
+
+	if (!note->last.id.thread)
+		return;
+	tell_polls(&telling);
+	tell_sleeps(&telling);
+	if (telling.told > SHOWN)
+		text_addf(t, "; %u more threads like these", telling.told - SHOWN);
+	else if (name && !telling.told && telling.empty < FEW &&
+		 note->time - note->last.time >= PATIENCE_NS)
+		text_addf(t, "; %s called no verb%s after %s, for %s", name,
+			  telling.empty ? " but for an empty poll" : "",
+			  event_id_text(note->last.id, id),
+			  words_span(note->time - note->last.time, when));
+}
+
+uint64_t activity_empty(const struct activity *activity, const struct activity_note *note)
+{
+	struct telling telling = { .activity = activity, .note = note };
+
+	tell_polls(&telling);
+	return telling.empty;
+}

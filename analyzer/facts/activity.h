@@ -1,0 +1,67 @@
+#pragma once
+/*
+ * What processes and their threads did last: posts, completions, calls that wait for an event, and
+ * empty polls.
+ *
+ * A thread waits in a call (ibv_get_cq_event()), by empty polls, or without any verb. Empty polls
+ * are no events: how many there were after the last completion is known at the end of the trace.
+ *
+ * One thread.
+ */
+#include "analyzer/model/moment.h"
+#include "core/base/text.h"
+
+struct activity;
+struct model;
+
+/* The last verbs of a process. */
+struct activity_last {
+	int64_t time;
+	struct event_id id;
+	enum verb verb;
+	uint32_t stack;
+	int64_t polled; /* time of the last completions; 0: none */
+	int64_t posted; /* the same of requests */
+};
+
+/* NULL without memory. */
+struct activity *activity_new(struct trace *trace);
+
+/* Accepts NULL. */
+void activity_free(struct activity *activity);
+
+/* The application has called a verb; a call of it has returned. */
+void activity_event(struct activity *activity, const struct trace_event *event);
+void activity_return(struct activity *activity, const struct trace_event *event);
+
+/* NULL: it called none. Valid until the next event. */
+const struct activity_last *activity_last(const struct activity *activity, uint32_t process);
+
+/* The threads of a process at one moment. */
+struct activity_note {
+	struct activity_then *all;
+	size_t n;
+	uint32_t process;
+	int64_t time;
+	int64_t quiet;      /* when the process had last posted, or got a completion */
+	struct moment last; /* its last verb */
+};
+
+/* Remember what the threads of @process do at @time. The contents belong to the caller. */
+void activity_take(const struct activity *activity, const struct model *model, uint32_t process,
+		   int64_t time, struct activity_note *ret_note);
+void activity_drop(struct activity_note *note);
+
+/* Is a thread in a call that waits for an event of @channel (a handle; 0: of any)? */
+bool activity_sleeps(const struct activity_note *note, uint64_t channel);
+
+/*
+ * "; thread 2 polled cq1 empty 119662 times after its last completion, 2:1; thread 3 was in
+ * ibv_get_cq_event() since 3:7": how the threads of @name waited, or that it called no verb, if
+ * @name is not NULL. Only at the end of the trace.
+ */
+void activity_put(const struct activity *activity, const struct activity_note *note,
+		  const char *name, struct text *t);
+
+/* The number of empty polls after the last completions, by all threads. */
+uint64_t activity_empty(const struct activity *activity, const struct activity_note *note);

@@ -1,0 +1,68 @@
+#pragma once
+/*
+ * The waits of processes: what waits.c collects, and waits_text.c reports.
+ */
+#include "analyzer/facts/activity.h"
+#include "analyzer/facts/sent.h"
+#include "analyzer/facts/waits.h"
+#include "analyzer/model/peer.h"
+#include "analyzer/model/queue.h"
+#include "analyzer/model/wake.h"
+
+enum { PATIENCE_NS = 250000000 };
+
+/* The CQ of what is waited for. */
+struct wait_cq {
+	char name[LIFE_NAME]; /* "": not known */
+	uint64_t lying;       /* completions of the queue pair that have come and were not polled */
+	bool has_channel;     /* the rest is valid */
+	bool sleeps;          /* a thread is in ibv_get_cq_event() for its channel */
+	struct wake wake;
+	char other[LIFE_NAME]; /* another CQ of the channel that is armed; "": none */
+	struct event_id other_armed;
+};
+
+struct wait {
+	size_t fact;
+	int64_t end;                 /* of the process */
+	int64_t since;               /* nothing has completed */
+	struct queue_request oldest; /* a send; if .thread is 0, it waits for receives */
+	char queue[LIFE_NAME];
+	uint64_t outstanding, completed; /* of that queue */
+	bool no_timeout, no_rnr_limit;   /* its queue pair has timeout 0, rnr_retry 7 */
+	struct wait_cq cq;
+	uint32_t process, qp; /* the other end; 0: not known */
+	int64_t gone;         /* time of its end; INT64_MAX: it existed */
+	bool arrived;         /* its completion shows that it has arrived */
+	bool both; /* it had only receives outstanding as well, and its process was quiet */
+	struct activity_note theirs; /* the threads of its process, if that is another */
+	struct peer_work work;
+	uint32_t number; /* of the queue pair, if UC or UD and the number is unique; or 0 */
+	bool datagrams;
+	uint64_t room; /* bytes of the oldest receive */
+};
+
+struct waits {
+	struct trace *trace;
+	struct fact_list *facts;
+	const struct activity *activity;
+	struct wait *all;
+	size_t n;
+	/* what the threads of processes did, by fact */
+	struct wait_threads {
+		size_t fact;
+		struct activity_note note;
+	} * threads;
+	size_t nthreads;
+	/* by process: what it waited for until it destroyed a queue pair; .end is 0: nothing */
+	struct wait_before {
+		struct wait wait;
+		struct activity_note note;
+	} * before;
+	size_t nbefore;
+	struct sent sent;
+};
+
+/* Add the sentence about @wait; about the threads of the other end's process. */
+void waits_put(struct text *t, const struct waits *waits, const struct wait *wait);
+void waits_put_peers(struct text *t, const struct waits *waits, const struct wait *wait);

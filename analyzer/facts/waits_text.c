@@ -1,0 +1,302 @@
+/*
+ * What a process waited for, in words
+ *
+ *	1 receive of qp1 outstanding, no completion polled for 1.00 s;
+ *	peer process 2 (app) qp1: in ERR since 2:46, 0 sends posted by the peer, 0 received by
+ *	this one; 1 completion was in cq1, not polled, armed by 1:46 after it had come: ...
+ *
+ * What the other end did only when the wait was over, as it tore down its objects, is no cause.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "analyzer/facts/waits_priv.h"
+#include "analyzer/model/qp.h"
+#include "analyzer/model/words.h"
+
+enum { TEXT = 128, GRH = 40 /* bytes of a datagram's buffer */, EMPTY = 2 /* polls of a waiter */ };
+
+static void put_waited_for(struct text *t, const struct wait *wait)
+{
+	const struct enum_info *opcodes = enum_find("ibv_wr_opcode");
+	const char *opcode = enum_name(opcodes, wait->oldest.opcode);
+	char id[32], when[32], n[WORDS_COUNT];
+
+	text_addf(t, "%s of %s outstanding",
+		  words_count(wait->outstanding, wait->oldest.thread ? "send" : "receive", n),
+		  wait->queue);
+	if (wait->oldest.thread)
+		text_addf(t, ", the oldest, %s %s, for %s", opcode ?: "one",
+			  event_id_text(queue_id(&wait->oldest), id),
+			  words_span(wait->end - wait->oldest.time, when));
+	else
+		text_addf(t, ", no completion polled for %s",
+			  words_span(wait->end - wait->since, when));
+}
+
+/* Its process ended long enough before. */
+static bool put_ended(struct text *t, const struct waits *waits, const struct wait *wait)
+{
+	const struct process *process = trace_process(waits->trace, wait->process);
+	const char *signal = NULL;
+	char when[32];
+
+	if (!process || process->end < 0 || process->end > wait->end - PATIENCE_NS)
+		return false;
+	words_span(process->end, when);
+	if (process->status != -1 && WIFSIGNALED(process->status))
+		signal = sigabbrev_np(WTERMSIG(process->status));
+	if (signal)
+		text_addf(t, "killed by SIG%s at %s", signal, when);
+	else if (process->status != -1 && WIFEXITED(process->status))
+		text_addf(t, "its process had ended with status %d at %s",
+			  WEXITSTATUS(process->status), when);
+	else
+		text_addf(t, "its process had ended at %s", when);
+	return true;
+}
+
+/* Requests that were lost with it may be what this end waits for. */
+static bool put_destroyed(struct text *t, const struct waits *waits, const struct wait *wait)
+{
+	const struct object *qp = trace_object(waits->trace, wait->qp);
+	char id[32], when[32], n[WORDS_COUNT];
+
+	if (!qp || !qp->destroyed.thread || qp->destroyed_at > wait->end - PATIENCE_NS)
+		return false;
+	text_addf(t, "destroyed by %s at %s", event_id_text(qp->destroyed, id),
+		  words_span(qp->destroyed_at, when));
+	if (wait->work.known && wait->work.sending && wait->gone != INT64_MAX)
+		text_addf(t, ", with %s outstanding, whose completions it had not polled",
+			  words_count(wait->work.sending, "send", n));
+	return true;
+}
+
+/* A state in which it neither sends nor, but for RTR, receives. */
+static void put_state(struct text *t, const struct wait *wait)
+{
+	const struct moment *moved = &wait->work.moved;
+	char id[32];
+
+	switch (wait->work.state) {
+	case ABI_QPS_RESET:
+	case ABI_QPS_INIT:
+		text_addf(t, "in %s: it responds only from RTR on",
+			  qp_state_name(wait->work.state));
+		break;
+	case ABI_QPS_RTR:
+		if (!wait->oldest.thread)
+			text_addf(t, "in RTR: it sends only from RTS on");
+		break;
+	case ABI_QPS_SQE:
+	case ABI_QPS_ERR:
+		if (moved->id.thread && moved->time <= wait->end - PATIENCE_NS)
+			text_addf(t, "in %s since %s", qp_state_name(wait->work.state),
+				  event_id_text(moved->id, id));
+		break;
+	default:
+		break;
+	}
+}
+
+/* A WRITE is no message: the end that it goes to is not told. */
+static void put_sends(struct text *t, const struct wait *wait)
+{
+	const struct peer_work *work = &wait->work;
+	char n[WORDS_COUNT];
+
+	text_addf(t, "%s%s", t->used ? ", " : "",
+		  words_count(work->sends - work->writes, "send", n));
+	if (work->writes)
+		text_addf(t, " and %s", words_count(work->writes, "RDMA WRITE", n));
+	text_addf(t, " posted by the peer, %" PRIu64 " received by this one", wait->completed);
+	if (work->writes)
+		text_addf(t, " (a WRITE has no completion at this end, IBV_WR_RDMA_WRITE_WITH_IMM "
+			     "has)");
+}
+
+/* The receives of the other end are consumed: nothing more can be sent to it. */
+static void put_room(struct text *t, const struct wait *wait)
+{
+	const struct peer_work *work = &wait->work;
+	char n[WORDS_COUNT];
+
+	if (work->room || work->state == ABI_QPS_ERR)
+		return;
+	text_addf(t, "%s", t->used ? ", " : "");
+	if (work->receives)
+		text_addf(t, "its %s%s consumed and no other was posted",
+			  words_count(work->receives, "receive", n),
+			  work->receives == 1 ? " was" : " were");
+	else
+		text_addf(t, "it had never posted a receive");
+	if (wait->oldest.thread && wait->no_rnr_limit)
+		text_addf(t, " (rnr_retry 7: the send waits for the next without a limit)");
+}
+
+/* What it posted last, where that does not complete anything at this end. */
+static void put_last(struct text *t, const struct wait *wait)
+{
+	const struct moment *last = &wait->work.last;
+	char id[32], when[32];
+
+	if (!last->id.thread || last->time > wait->end)
+		return;
+	text_addf(t, ", its last post there %s() %s, %s before", verb_infos[last->verb].name,
+		  event_id_text(last->id, id), words_span(wait->end - last->time, when));
+	if (wait->work.state == ABI_QPS_ERR && verb_is_send(last->verb) &&
+	    last->time > wait->work.moved.time)
+		text_addf(t, ", which is flushed in ERR");
+}
+
+/* What the other end has done of what is waited for. */
+static void put_work(struct text *t, const struct wait *wait)
+{
+	const struct peer_work *work = &wait->work;
+
+	if (!work->known)
+		return;
+	if (!wait->oldest.thread) {
+		put_sends(t, wait);
+		if (work->received && !wait->both)
+			put_room(t, wait);
+		put_last(t, wait);
+	} else if (wait->arrived) {
+		text_addf(t, "%sit had received these", t->used ? ", " : "");
+	} else if (queue_takes_receive(wait->oldest.opcode)) {
+		put_room(t, wait);
+	}
+}
+
+/* Each end waits for a message of the other, if the other's threads show that they wait. */
+static void put_both(struct text *t, const struct waits *waits, const struct wait *wait)
+{
+	bool waits_too = activity_sleeps(&wait->theirs, 0) ||
+			 activity_empty(waits->activity, &wait->theirs) >= EMPTY;
+	char n[WORDS_COUNT];
+
+	text_addf(t, "; the peer has only receives outstanding, too (%s)%s",
+		  words_count(wait->work.room, "receive", n),
+		  waits_too ? ": each end waits for a message of the other" : "");
+}
+
+static void put_peer(struct text *t, const struct waits *waits, const struct wait *wait)
+{
+	const struct object *qp = trace_object(waits->trace, wait->qp);
+	struct text why = { 0 };
+	char name[TEXT];
+
+	text_addf(t, "; peer %s %s", words_process(waits->trace, wait->process, name, sizeof(name)),
+		  qp && qp->name ? qp->name : "queue pair");
+	if (!put_ended(&why, waits, wait) && !put_destroyed(&why, waits, wait))
+		put_state(&why, wait);
+	put_work(&why, wait);
+	if (why.used)
+		text_addf(t, ": %s", why.at);
+	text_fini(&why);
+	if (wait->both)
+		put_both(t, waits, wait);
+}
+
+/* Messages that arrived at a queue pair that cannot refuse them, and did not fit. */
+static void put_sent(struct text *t, const struct waits *waits, const struct wait *wait)
+{
+	const struct sent_to *to = sent_find(&waits->sent, wait->number);
+	const struct object *qp = to ? trace_object(waits->trace, to->qp) : NULL;
+	uint64_t bytes = to ? to->bytes + (wait->datagrams ? GRH : 0) : 0;
+	char name[TEXT], n[WORDS_COUNT];
+
+	if (!to && wait->datagrams)
+		text_addf(t, "; no process in this trace has sent to it");
+	if (!to || (!wait->datagrams && bytes <= wait->room))
+		return;
+	if (wait->datagrams)
+		text_addf(t, "; %s %s has sent it %s, %" PRIu64 " received",
+			  words_process(waits->trace, to->process, name, sizeof(name)),
+			  qp && qp->name ? qp->name : "queue pair",
+			  words_count(to->messages, "datagram", n), wait->completed);
+	if (bytes <= wait->room)
+		return;
+	text_addf(t, "; the last, of %" PRIu64 " bytes%s, did not fit: the receives have %" PRIu64,
+		  to->bytes, wait->datagrams ? " and the 40 of the GRH" : "", wait->room);
+}
+
+/* Why no event came for completions that are in the CQ, or are to come. */
+static void put_arming(struct text *t, const struct wait_cq *cq)
+{
+	const struct wake *wake = &cq->wake;
+	char id[32];
+
+	event_id_text(wake->armed.id, id);
+	if (!wake->armed.id.thread)
+		text_addf(t, "was never armed: its channel gets no event");
+	else if (!wake->is_armed)
+		text_addf(t,
+			  "was armed last by %s, and its event was retrieved: it was not armed "
+			  "again",
+			  id);
+	else if (wake->solicited && !(cq->lying && wake->asked))
+		text_addf(t, "was armed by %s for solicited events only%s", id,
+			  cq->lying ? ", and no message had IBV_SEND_SOLICITED" : "");
+	else if (cq->lying && wake->armed.time > wake->since)
+		text_addf(t,
+			  "was armed after that, by %s: a completion that is there already "
+			  "gives no event",
+			  id);
+	else
+		text_addf(t, "was armed by %s%s", id,
+			  cq->lying ? " before that: its event was not retrieved" : "");
+	if (cq->other[0])
+		text_addf(t, "; %s of the same channel was armed by %s", cq->other,
+			  event_id_text(cq->other_armed, id));
+}
+
+/*
+ * The completion that is waited for may be in the CQ already: the peer knows of it, or has sent
+ * more messages than were received.
+ */
+static void put_cq(struct text *t, const struct wait *wait)
+{
+	const struct wait_cq *cq = &wait->cq;
+	const struct peer_work *work = &wait->work;
+	bool sent = !wait->oldest.thread && work->known && work->state != ABI_QPS_ERR &&
+		    work->sends - work->writes > wait->completed;
+	char n[WORDS_COUNT];
+
+	if (cq->lying)
+		text_addf(t, "; %s had come to %s and %s not polled",
+			  words_count(cq->lying, "completion", n), cq->name,
+			  cq->lying == 1 ? "was" : "were");
+	if (!cq->has_channel ||
+	    !(cq->lying || sent || (cq->sleeps && !cq->wake.is_armed) || wait->arrived))
+		return;
+	text_addf(t, "%s", cq->lying ? "; it " : "; ");
+	if (!cq->lying)
+		text_addf(t, "%s ", cq->name);
+	put_arming(t, cq);
+}
+
+void waits_put(struct text *t, const struct waits *waits, const struct wait *wait)
+{
+	put_waited_for(t, wait);
+	if (wait->oldest.thread && wait->no_timeout && !wait->arrived)
+		text_addf(t, " (timeout 0: without a limit)");
+	if (wait->process)
+		put_peer(t, waits, wait);
+	if (wait->number)
+		put_sent(t, waits, wait);
+	put_cq(t, wait);
+}
+
+void waits_put_peers(struct text *t, const struct waits *waits, const struct wait *wait)
+{
+	const struct process *other = trace_process(waits->trace, wait->process);
+	char process[TEXT];
+
+	if (!other || (other->end >= 0 && other->end <= wait->end - PATIENCE_NS))
+		return;
+	snprintf(process, sizeof(process), "process %u", wait->process);
+	activity_put(waits->activity, &wait->theirs, process, t);
+}

@@ -1,0 +1,147 @@
+/* analyzer/facts/activity.c: what the threads of a process that ended had been waiting in. */
+#include <signal.h>
+
+#include "tests/analyzer/ends.h"
+#include "tests/test.h"
+
+enum { SECOND = 1000000000 };
+
+static struct ibv_comp_channel channel = { .fd = 5 };
+
+static const char *what_it_waited_for(const struct story *s, uint32_t process)
+{
+	const struct fact_list *list = &s->findings->facts->list;
+
+	for (size_t i = 0; i < list->n; i++)
+		if (list->all[i].process == process && list->all[i].because)
+			return list->all[i].because;
+	fail_msg("nothing on process %u", process);
+	return "";
+}
+
+/* Process @pid, number @process, is ended from outside a second later; @text is said of it. */
+static void end_says(struct story *s, int pid, uint32_t process, const char *text)
+{
+	const char *said;
+
+	s->now += SECOND;
+	story_exit(s, pid, SIGTERM);
+	story_check(s, NULL);
+	said = what_it_waited_for(s, process);
+	if (!strstr(said, text))
+		fail_msg("no '%s' in: %s", text, said);
+	story_end(s);
+}
+
+static void post_receive(struct story *s, int thread, int end)
+{
+	story_post(s, thread, VERB_post_recv, &ends[end].qp, 1, 0,
+		   (struct event_sge){ AT, 8, ends[end].mr.lkey });
+}
+
+static void polled_empty(struct story *s, int thread, int end, uint64_t times)
+{
+	s->threads[thread].head.polls[0].cq = W(&ends[end].cq);
+	s->threads[thread].head.polls[0].empty = times;
+}
+
+static void poll_receive(struct story *s, int thread, int end)
+{
+	struct event_poll *event = (struct event_poll *)s->words;
+	struct event_wc *wc = (struct event_wc *)(event + 1);
+
+	event->cq = W(&ends[end].cq);
+	event->empty = 100;
+	event->ret = 1;
+	event->nwc = 1;
+	*wc = (struct event_wc){ .wr_id = 1, .opcode = IBV_WC_RECV, .qp_num = ends[end].qp.qp_num };
+	story_event(s, thread, EVENT_POLL, (sizeof(*event) + sizeof(*wc)) / 8);
+}
+
+TEST(polls_that_found_nothing)
+{
+	struct story s;
+
+	begin_story(&s);
+	post_receive(&s, 0, 0);
+	polled_empty(&s, 0, 0, 900);
+	end_says(&s, STORY_PID, 1,
+		 "; thread 1 polled cq1 empty 900 times and never found a completion");
+}
+
+TEST(polls_before_the_last_completion_do_not_count)
+{
+	struct story s;
+
+	begin_story(&s);
+	for (int i = 0; i < 2; i++)
+		post_receive(&s, 0, 0);
+	poll_receive(&s, 0, 0);
+	polled_empty(&s, 0, 0, 900);
+	end_says(&s, STORY_PID, 1,
+		 "; thread 1 polled cq1 empty 800 times after its last completion, 1:22");
+}
+
+/* A loop that empties a CQ ends with an empty poll: that is no wait. */
+TEST(one_empty_poll_is_no_wait)
+{
+	struct story s;
+
+	begin_story(&s);
+	for (int i = 0; i < 2; i++)
+		post_receive(&s, 0, 0);
+	poll_receive(&s, 0, 0);
+	polled_empty(&s, 0, 0, 101);
+	s.now += SECOND;
+	story_exit(&s, STORY_PID, SIGTERM);
+	story_check(&s, NULL);
+	assert_null(strstr(what_it_waited_for(&s, 1), "polled cq1 empty"));
+	story_end(&s);
+}
+
+TEST(a_completion_that_another_thread_has_polled)
+{
+	struct story s;
+
+	begin_story(&s);
+	assert_int_equal(story_thread(&s, STORY_PID, 0, 0), 2);
+	for (int i = 0; i < 2; i++)
+		post_receive(&s, 0, 0);
+	poll_receive(&s, 2, 0);
+	polled_empty(&s, 0, 0, 900);
+	end_says(&s, STORY_PID, 1,
+		 "thread 1 polled cq1 empty 900 times and never found a completion; thread 3 "
+		 "polled the completion of its 1:20 there, 3:1");
+}
+
+TEST(a_thread_that_waits_for_an_event)
+{
+	struct ibv_cq *got = &ends[1].cq;
+	struct story s;
+	void *context;
+
+	peer_channel = &channel;
+	begin_story(&s);
+	peer_channel = NULL;
+	post_receive(&s, 1, 1);
+	story_call(&s, 1, VERB_get_cq_event, 12, W(&channel), W(&got), W(&context));
+	end_says(&s, PEER, 2, "; thread 2 was in ibv_get_cq_event() since 2:23, 1.00 s");
+}
+
+TEST(a_channel_that_never_has_an_event)
+{
+	struct ibv_cq *got = &ends[1].cq;
+	struct story_call call;
+	struct story s;
+	void *context;
+
+	peer_channel = &channel;
+	begin_story(&s);
+	peer_channel = NULL;
+	post_receive(&s, 1, 1);
+	for (int i = 0; i < 5; i++) {
+		call = story_call(&s, 1, VERB_get_cq_event, 12, W(&channel), W(&got), W(&context));
+		story_fails(&s, &call, (uint64_t)-1, EAGAIN);
+	}
+	end_says(&s, PEER, 2, "; thread 2 called ibv_get_cq_event() 5 times: EAGAIN");
+}
