@@ -16,7 +16,7 @@
 #include "analyzer/model/queue.h"
 #include "analyzer/model/words.h"
 
-enum { TEXT = 96 };
+enum { TEXT = 96, LINE = 192 };
 
 /* How long it waits for an ACK: IBA 9.7.6.1.3; 0: not known, or without limit. */
 static double timeout_ms(const struct qp *qp)
@@ -26,29 +26,94 @@ static double timeout_ms(const struct qp *qp)
 	return known && qp->timeout & 31 ? 4.096e-3 * (double)(1u << (qp->timeout & 31)) : 0;
 }
 
-static char *missing_destination(const struct peers *peers, const struct life *life)
+static const char *name_qp(struct trace *trace, const struct peer *peer)
+{
+	const struct object *object = trace_object(trace, peer->id);
+
+	return object && object->name ? object->name : "queue pair";
+}
+
+/* ", 1.3 ms before this one went to RTR with it, 1:39" */
+static void relate_to_rtr(const struct peers *peers, const struct life *life,
+			  const struct peer *former, char text[TEXT])
+{
+	int64_t slack = peer_slack(peers, life->process, former->process);
+	int64_t before = life->qp->rtr.time - former->gone;
+	char id[32], when[32];
+
+	text[0] = '\0';
+	if (slack != INT64_MAX && (before > slack || -before > slack))
+		snprintf(text, TEXT, ", %s %s this one went to RTR with it, %s",
+			 words_span(before > 0 ? before : -before, when),
+			 before > 0 ? "before" : "after", event_id_text(life->qp->rtr.id, id));
+}
+
+/* "; process 2 (server) qp2, number 0x13, has dest_qp_num 0x11: it is connected to this one" */
+static void name_expecting(struct trace *trace, const struct peers *peers, const struct life *life,
+			   char text[LINE])
+{
+	const struct peer *other = peer_expecting(peers, life->peer);
+	char process[LINE];
+
+	text[0] = '\0';
+	if (other)
+		snprintf(text, LINE, "; %s %s, number 0x%x, is connected to this one",
+			 words_process(trace, other->process, process, TEXT), name_qp(trace, other),
+			 other->number);
+}
+
+/* All queue pairs that had the number are gone: the program was told an old one. */
+static char *name_former(struct trace *trace, const struct peers *peers, const struct life *life,
+			 const char *retries)
+{
+	const struct peer *former = life->peer ? peer_former(peers, life->peer) : NULL;
+	char process[LINE], relation[TEXT], expecting[LINE], id[32], how[TEXT], when[32];
+	char *text;
+
+	if (!former)
+		return NULL;
+	if (former->destroyed.id.thread)
+		snprintf(how, sizeof(how), "destroyed by %s",
+			 event_id_text(former->destroyed.id, id));
+	else
+		snprintf(how, sizeof(how), "which ended with its process");
+	relate_to_rtr(peers, life, former, relation);
+	name_expecting(trace, peers, life, expecting);
+	if (asprintf(&text, "%sdest_qp_num 0x%x was the number of %s %s, %s at %s%s%s", retries,
+		     life->qp->dest_qp_num, words_process(trace, former->process, process, TEXT),
+		     name_qp(trace, former), how, words_span(former->gone, when), relation,
+		     expecting) < 0)
+		return NULL;
+	return text;
+}
+
+static char *missing_destination(struct trace *trace, const struct peers *peers,
+				 const struct life *life)
 {
 	unsigned int namesakes = life->peer ? peer_namesakes(peers, life->peer) : 0;
 	const struct qp *qp = life->qp;
-	char *text = NULL, retries[TEXT] = "", count[WORDS_COUNT];
-	int n = -1;
+	char *text = NULL, *former, retries[TEXT] = "", count[WORDS_COUNT];
+	int n;
 
 	if (!qp || !(qp->set & ABI_QP_DEST_QPN))
 		return NULL;
+	if (timeout_ms(qp) > 0 && qp->dest_qp_num > 1)
+		snprintf(retries, TEXT, "no response within %u retr%s of %.1f ms; ", qp->retry_cnt,
+			 qp->retry_cnt == 1 ? "y" : "ies", timeout_ms(qp));
+	former = qp->dest_qp_num > 1 ? name_former(trace, peers, life, retries) : NULL;
+	if (former)
+		return former;
 	if (qp->dest_qp_num <= 1)
 		n = asprintf(&text,
 			     "dest_qp_num is %u, which is not the number of a program's queue "
 			     "pair: was the number of the peer received?",
 			     qp->dest_qp_num);
-	else if (timeout_ms(qp) > 0)
-		snprintf(retries, TEXT, "no response within %u retr%s of %.1f ms; ", qp->retry_cnt,
-			 qp->retry_cnt == 1 ? "y" : "ies", timeout_ms(qp));
-	if (!text && namesakes)
+	else if (namesakes)
 		n = asprintf(&text,
 			     "%sdest_qp_num 0x%x is the number of %s in this trace, but none of "
 			     "them is known to be connected to this one",
 			     retries, qp->dest_qp_num, words_count(namesakes, "queue pair", count));
-	else if (!text)
+	else
 		n = asprintf(&text,
 			     "%sdest_qp_num 0x%x matches no queue pair in this trace: the peer is "
 			     "recorded elsewhere or was destroyed, or the number or address is "
@@ -65,13 +130,14 @@ static void name_patience(const struct qp *qp, char text[TEXT])
 			 qp->timeout, timeout_ms(qp), qp->retry_cnt);
 }
 
-char *answer_missing(const struct peers *peers, const struct life *qp, const struct peer *peer)
+char *answer_missing(struct trace *trace, const struct peers *peers, const struct life *qp,
+		     const struct peer *peer)
 {
 	int state = peer && peer->life ? qp_state(peer->life) : QP_UNKNOWN;
 	char patience[TEXT], *text;
 
 	if (!peer)
-		return missing_destination(peers, qp);
+		return missing_destination(trace, peers, qp);
 	if (state != ABI_QPS_RTR && state != ABI_QPS_RTS)
 		return NULL;
 	name_patience(qp->qp, patience);
@@ -140,6 +206,11 @@ char *answer_too_long(struct model *model, const struct model_complete *complete
 		     bytes, name, number, most) < 0)
 		return NULL;
 	return text;
+}
+
+int64_t answer_retry_time(const struct qp *qp)
+{
+	return (int64_t)(timeout_ms(qp) * 1e6 * (1 + qp->retry_cnt));
 }
 
 int64_t answer_rnr_time(unsigned int code)

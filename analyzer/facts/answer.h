@@ -11,13 +11,16 @@ struct model;
 struct model_complete;
 struct peer;
 struct peers;
+struct qp;
 struct queue_request;
+struct trace;
 
 /*
  * No answer came to @qp: what to check if @peer, in RTR or RTS, could have answered; or, if @peer
- * is NULL, that the other end is not known.
+ * is NULL, what is known of its dest_qp_num.
  */
-char *answer_missing(const struct peers *peers, const struct life *qp, const struct peer *peer);
+char *answer_missing(struct trace *trace, const struct peers *peers, const struct life *qp,
+		     const struct peer *peer);
 
 /* @request was refused by @peer (NULL: not known), the queue pair @name of its process. */
 char *answer_refused(const struct queue_request *request, const struct peer *peer,
@@ -25,6 +28,9 @@ char *answer_refused(const struct queue_request *request, const struct peer *pee
 
 /* A send failed by its length, if it is longer than its port allows. */
 char *answer_too_long(struct model *model, const struct model_complete *complete);
+
+/* How long a request of @qp is tried, ns, at least; 0: not known, or without limit. */
+int64_t answer_retry_time(const struct qp *qp);
 
 /* The time of enum ibv_rnr_nak_timer value @code, ns. */
 int64_t answer_rnr_time(unsigned int code);

@@ -255,11 +255,14 @@ static void note_peer(struct causes *causes, struct model *model,
 	cause_say(&noted->cause.name, "%s %s",
 		  words_process(causes->trace, peer->process, process, sizeof(process)),
 		  qp_name(causes, peer));
+	if (qp->qp)
+		noted->tried = answer_retry_time(qp->qp);
 	if (qp->qp && qp->qp->set & ABI_QP_RNR_RETRY)
 		noted->rnr_retry = (int)qp->qp->rnr_retry;
 	if (!other || !other->qp)
 		return;
 	noted->moved = other->qp->moved;
+	noted->rtr = other->qp->rtr;
 	if (other->qp->set & ABI_QP_MIN_RNR_TIMER)
 		noted->min_rnr_timer = (int)other->qp->min_rnr_timer;
 	if (noted->status == RNR_RETRY_EXC_ERR)
@@ -343,7 +346,7 @@ static void note_silence(struct causes *causes, struct model *model,
 		note_peer(causes, model, complete, noted, meant);
 		cause_note_misconnected(noted, qp, meant);
 	} else {
-		noted->answer = answer_missing(model_peers(model), qp, peer);
+		noted->answer = answer_missing(causes->trace, model_peers(model), qp, peer);
 	}
 }
 
@@ -381,6 +384,7 @@ void causes_complete(struct causes *causes, struct model *model,
 					     .context = complete->qp->context,
 					     .status = wc->status,
 					     .failed = complete->event->time } };
+	noted->posted_at = complete->request ? complete->request->time : 0;
 	noted->victim.posted = complete->request ? complete->request->time : noted->time;
 	if (complete->qp->qp && complete->qp->qp->set & ABI_QP_PORT)
 		noted->victim.port = complete->qp->qp->port;

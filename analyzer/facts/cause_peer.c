@@ -295,6 +295,54 @@ static void put_able(const struct causes *causes, const struct ends *ends, struc
 	}
 }
 
+/* ", 0.1 ms before the request was posted" */
+static void relate_to_post(const struct noted *noted, int64_t time, char text[CAUSE_TEXT])
+{
+	int64_t before = noted->posted_at - time;
+	char when[32];
+
+	text[0] = '\0';
+	if (!noted->posted_at || noted->slack == INT64_MAX)
+		return;
+	if (before > noted->slack)
+		snprintf(text, CAUSE_TEXT, ", %s before the request was posted",
+			 words_span(before, when));
+	else if (-before > noted->slack)
+		snprintf(text, CAUSE_TEXT, ", while the request was outstanding");
+}
+
+static void put_destroyed(struct noted *noted)
+{
+	const struct moment *destroy = &noted->destroy;
+	char id[32], when[32], post[CAUSE_TEXT];
+
+	relate_to_post(noted, destroy->time, post);
+	cause_say(&noted->cause.peer, "its %s %s began %s before%s", verb_infos[destroy->verb].name,
+		  event_id_text(destroy->id, id), words_span(noted->time - destroy->time, when),
+		  post);
+}
+
+/*
+ * It was not in RTR when the request was posted, nor for as long as it was tried. The error was
+ * polled later.
+ */
+static bool put_late(struct noted *noted)
+{
+	const struct moment *rtr = &noted->rtr;
+	char id[32], when[32], tried[32];
+	int64_t late = rtr->time - noted->posted_at;
+
+	if (noted->status != RETRY_EXC_ERR || !rtr->id.thread || !noted->posted_at ||
+	    !noted->tried || noted->slack == INT64_MAX || late - noted->slack < noted->tried)
+		return false;
+	cause_say(&noted->cause.peer,
+		  "its ibv_modify_qp(RTR) %s came %s after the request was posted, which was "
+		  "retried for %s: it responds only from RTR on",
+		  event_id_text(rtr->id, id), words_span(late, when),
+		  words_span(noted->tried, tried));
+	return true;
+}
+
 static void peer_sentence(const struct causes *causes, const struct ends *ends, struct noted *noted)
 {
 	const struct moment *destroy = &noted->destroy;
@@ -303,14 +351,12 @@ static void peer_sentence(const struct causes *causes, const struct ends *ends, 
 	if (!noted->cause.process || put_killed(causes, ends, noted))
 		return;
 	if (destroy->id.thread && destroy->time + noted->slack < noted->time)
-		cause_say(&noted->cause.peer, "its %s %s began %s before",
-			  verb_infos[destroy->verb].name, event_id_text(destroy->id, id),
-			  words_span(noted->time - destroy->time, when));
+		put_destroyed(noted);
 	else if (noted->astray.handle)
 		put_astray(noted);
 	else if (noted->empty)
 		put_receives(noted);
-	else if (!put_failed(causes, noted) && noted->moved.id.thread &&
+	else if (!put_failed(causes, noted) && !put_late(noted) && noted->moved.id.thread &&
 		 noted->moved.time + noted->slack < noted->time && is_deaf(noted))
 		cause_say(&noted->cause.peer, "in %s since %s, %s before",
 			  qp_state_name(noted->state), event_id_text(noted->moved.id, id),

@@ -30,7 +30,10 @@ struct noted {
 	int64_t time;
 	int64_t slack; /* uncertainty of the clock of the other end */
 	int status;
+	int64_t posted_at;            /* the request; 0 not known */
 	struct moment destroy;        /* of the other queue pair, returned or not; zeroed: none */
+	struct moment rtr;            /* it went to RTR; id 0:0: not known */
+	int64_t tried;                /* the request at least so long, ns; 0: not known */
 	int state;                    /* of it; QP_UNKNOWN */
 	struct moment moved;          /* the event that led to the state */
 	bool empty;                   /* its receive queue was empty */

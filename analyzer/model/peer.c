@@ -60,6 +60,8 @@ static void drop_peer(struct peers *peers, struct peer *peer)
 		map_put(&peers->by_number, peer->number, (uintptr_t)first);
 	else
 		map_remove(&peers->by_number, peer->number);
+	if (peer->connected && get_pointer(&peers->by_dest, peer->dest) == peer)
+		map_remove(&peers->by_dest, peer->dest);
 	device_put(peer->device);
 	peers->changes++;
 	free(peer);
@@ -115,11 +117,14 @@ void peer_connect(struct peers *peers, const struct life *life)
 		learn_psns(peers, peer, qp);
 	if (!peer || (peer->connected == told && (!told || peer->since == qp->rtr.time)))
 		return;
+	if (peer->connected && get_pointer(&peers->by_dest, peer->dest) == peer)
+		map_remove(&peers->by_dest, peer->dest);
 	peer->connected = told;
 	peers->changes++;
 	if (!told)
 		return;
 	peer->dest = qp->dest_qp_num;
+	map_put(&peers->by_dest, peer->dest, (uintptr_t)peer); /* without memory it is not found */
 	peer->is_rc = qp->type == ABI_QPT_RC;
 	peer->port = qp->set & ABI_QP_PORT ? qp->port : 0;
 	peer->place = (struct place){ .is_global = qp->path.is_global, .lid = qp->path.dlid };
@@ -262,6 +267,31 @@ unsigned int peer_namesakes(const struct peers *peers, const struct peer *peer)
 	return n;
 }
 
+const struct peer *peer_former(const struct peers *peers, const struct peer *peer)
+{
+	const struct peer *other = get_pointer(&peers->by_number, peer->dest), *found = NULL;
+
+	for (; other && peer->connected; other = other->same) {
+		if (find_place(peer, other) == PLACED_ELSEWHERE)
+			continue;
+		if (other->gone == INT64_MAX)
+			return NULL;
+		if (!found || other->gone > found->gone)
+			found = other;
+	}
+	return found;
+}
+
+const struct peer *peer_expecting(const struct peers *peers, const struct peer *peer)
+{
+	const struct peer *other = get_pointer(&peers->by_dest, peer->number);
+
+	return other && other != peer && other->gone == INT64_MAX && other->connected &&
+			       find_place(other, peer) != PLACED_ELSEWHERE
+		       ? other
+		       : NULL;
+}
+
 bool peer_is_only(const struct peers *peers, const struct peer *peer)
 {
 	return !peer->same && get_pointer(&peers->by_number, peer->number) == peer;
@@ -272,4 +302,5 @@ void peer_fini(struct peers *peers)
 	while (peers->oldest) /* all of them, once no object lives */
 		drop_oldest(peers);
 	map_fini(&peers->by_number);
+	map_fini(&peers->by_dest);
 }

@@ -65,6 +65,7 @@ struct peer {
 struct peers {
 	const struct trace *trace;    /* NULL: not known, and not joint */
 	struct map by_number;         /* of struct peer */
+	struct map by_dest;           /* of those that were told a number, the last */
 	struct peer *oldest, *newest; /* that are gone */
 	size_t ngone;
 	uint64_t changes;
@@ -95,6 +96,15 @@ void peer_abroad(const struct peers *peers, uint32_t number,
 
 /* Does no other queue pair have its number, nor had one lately? */
 bool peer_is_only(const struct peers *peers, const struct peer *peer);
+
+/*
+ * The last that had the number which @peer was told, if all that had it are gone; NULL: one has it,
+ * or none had.
+ */
+const struct peer *peer_former(const struct peers *peers, const struct peer *peer);
+
+/* One that is there and was told the number of @peer, the last of them; NULL: none. */
+const struct peer *peer_expecting(const struct peers *peers, const struct peer *peer);
 
 /* How far apart times at both ends must be for their order to be known: 0 in one trace. */
 int64_t peer_slack(const struct peers *peers, uint32_t process, uint32_t other);

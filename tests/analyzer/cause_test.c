@@ -426,7 +426,7 @@ TEST(a_number_that_nobody_has)
 	story_end(&s);
 }
 
-/* Its number is reused by another queue pair, and nothing is known of either. */
+/* It may have been meant, though it was not connected. */
 TEST(a_number_of_one_that_is_gone)
 {
 	struct story s;
@@ -437,9 +437,51 @@ TEST(a_number_of_one_that_is_gone)
 	send_to_peer(&s, 0x10);
 	poll_as(&s, IBV_WC_RETRY_EXC_ERR);
 	assert_string_equal(only_cause(&s)->peer,
-			    "no response within 7 retries of 67.1 ms; dest_qp_num 0x22 is the "
-			    "number of 1 queue pair in this trace, but none "
-			    "of them is known to be connected to this one");
+			    "no response within 7 retries of 67.1 ms; dest_qp_num 0x22 was the "
+			    "number of process 2 (app) qp1, destroyed by 2:12 at 29.0 us, 4000 ns "
+			    "after this one went to RTR with it, 1:14");
+	story_end(&s);
+}
+
+/* The peer has made another queue pair since it told its number. */
+TEST(a_number_of_before_the_peer_started_anew)
+{
+	struct ibv_qp_init_attr init = { .send_cq = &ends[1].cq,
+					 .recv_cq = &ends[1].cq,
+					 .cap = { .max_send_wr = 8, .max_recv_wr = 8 },
+					 .qp_type = IBV_QPT_RC };
+	struct story s;
+
+	begin_ends(&s);
+	story_do(&s, 1, VERB_destroy_qp, 9, 0, W(&ends[1].qp));
+	ends[1].qp.qp_num = 0x23;
+	story_do(&s, 1, VERB_create_qp, 4, W(&ends[1].qp), W(&ends[1].pd), W(&init));
+	connect_end(&s, 1, 0x21, 0x21, FAR);
+	connect_end(&s, 0, 0x22, 0x22, FAR);
+	send_to_peer(&s, 0x10);
+	poll_as(&s, IBV_WC_RETRY_EXC_ERR);
+	assert_string_equal(only_cause(&s)->peer,
+			    "no response within 7 retries of 67.1 ms; dest_qp_num 0x22 was the "
+			    "number of process 2 (app) qp1, destroyed by 2:12 at 23.0 us, 12.0 us "
+			    "before this one went to RTR with it, 1:14; process 2 (app) qp2, "
+			    "number 0x23, is connected to this one");
+	story_end(&s);
+}
+
+/* The error is polled only when the peer is ready at last. */
+TEST(a_peer_that_was_not_ready_for_the_retries)
+{
+	struct story s;
+
+	begin_ends(&s);
+	connect_end(&s, 0, 0x22, 0x22, FAR);
+	send_to_peer(&s, 0x10);
+	s.now += 600000000;
+	connect_end(&s, 1, 0x21, 0x21, FAR);
+	poll_as(&s, IBV_WC_RETRY_EXC_ERR);
+	assert_string_equal(only_cause(&s)->peer,
+			    "its ibv_modify_qp(RTR) 2:14 came 600.0 ms after the request was "
+			    "posted, which was retried for 536.9 ms: it responds only from RTR on");
 	story_end(&s);
 }
 
@@ -493,7 +535,21 @@ TEST(a_peer_that_had_destroyed_its_queue_pair)
 	story_do(&s, 1, VERB_destroy_qp, 9, 0, W(&ends[1].qp));
 	send_to_peer(&s, 0x10);
 	poll_as(&s, IBV_WC_RETRY_EXC_ERR);
-	assert_non_null(strstr(only_cause(&s)->peer, "its ibv_destroy_qp 2:"));
+	assert_string_equal(only_cause(&s)->peer, "its ibv_destroy_qp 2:20 began 3000 ns before, "
+						  "2000 ns before the request was posted");
+	story_end(&s);
+}
+
+TEST(a_peer_that_destroys_it_while_a_request_is_outstanding)
+{
+	struct story s;
+
+	begin_story(&s);
+	send_to_peer(&s, 0x10);
+	story_do(&s, 1, VERB_destroy_qp, 9, 0, W(&ends[1].qp));
+	poll_as(&s, IBV_WC_RETRY_EXC_ERR);
+	assert_string_equal(only_cause(&s)->peer, "its ibv_destroy_qp 2:20 began 2000 ns before, "
+						  "while the request was outstanding");
 	story_end(&s);
 }
 
