@@ -16,7 +16,12 @@
 #include "analyzer/model/qp.h"
 #include "analyzer/model/queue.h"
 
-enum { LONG_NS = 500000000 }; /* only a lost wake-up takes that long */
+enum {
+	LONG_NS = 500000000, /* only a lost wake-up takes that long */
+	LATE_NS = 5000000,
+	PROMPT_NS = 1000000,
+	NEXT = 3, /* events of a thread that arms some CQs, sleeps, and polls them */
+};
 
 static struct moment moment_with(const struct trace_event *event, enum verb verb)
 {
@@ -41,6 +46,8 @@ void wake_armed(struct life *cq, const struct trace_event *event)
 	cq->wake->solicited = event->notify->solicited_only;
 	cq->wake->armed = moment_with(event, VERB_req_notify_cq);
 	cq->wake->is_armed = true;
+	cq->wake->lain = cq->wake->lying && cq->wake->since <= event->time && !cq->wake->got;
+	cq->wake->looked = false;
 }
 
 void wake_polled(struct life *cq, const struct trace_event *event)
@@ -48,6 +55,7 @@ void wake_polled(struct life *cq, const struct trace_event *event)
 	if (!cq || !cq->wake)
 		return;
 	cq->wake->polled = moment_with(event, event->poll->verb);
+	cq->wake->got = false;
 	cq->wake->since = event->time;
 }
 
@@ -82,6 +90,46 @@ static void note_arrival(struct model *model, const struct trace_event *event, s
 		wake->since = event->time + peer_slack(&model->peers, qp->process, there->process);
 }
 
+static void note_first(struct wake *wake)
+{
+	if (wake->late.events || wake->late.times)
+		return;
+	wake->late.armed = wake->armed;
+	wake->late.solicited = !wake->lain;
+}
+
+static void note_late(struct wake *wake, int64_t time)
+{
+	struct wake_late *late = &wake->late;
+
+	note_first(wake);
+	if (!late->times++ || time < late->shortest)
+		late->shortest = time;
+	if (time > late->longest)
+		late->longest = time;
+}
+
+/*
+ * A completion that gives no event is polled, the first since the CQ was armed. Another thread, or
+ * one that has called other verbs meanwhile, may have had other work than to wait.
+ */
+static void look_at_poll(struct wake *wake, const struct trace_event *event)
+{
+	const struct moment *armed = &wake->armed;
+	bool mute = wake->lain || (wake->solicited && !wake->asked);
+	int64_t from = wake->since > armed->time ? wake->since : armed->time;
+
+	if (!mute || !wake->is_armed || wake->looked || from > event->time)
+		return;
+	wake->looked = true;
+	if (event->id.thread != armed->id.thread || event->id.n - armed->id.n > NEXT)
+		return;
+	if (event->time - from >= LATE_NS)
+		note_late(wake, event->time - from);
+	else
+		wake->late.prompt += event->time - from <= PROMPT_NS;
+}
+
 void wake_complete(struct model *model, const struct trace_event *event, const struct wc *wc,
 		   struct life *qp, const struct queue_request *request)
 {
@@ -97,8 +145,10 @@ void wake_complete(struct model *model, const struct trace_event *event, const s
 	if (qp->taken++ >= qp->arrived)
 		return;
 	wake = wake_of(model, qp);
-	if (wake && wake->lying)
-		wake->lying--;
+	if (!wake || !wake->lying)
+		return;
+	look_at_poll(wake, event);
+	wake->lying--;
 }
 
 void wake_reset(struct model *model, struct life *qp)
@@ -169,8 +219,15 @@ void wake_got(struct model *model, const struct trace_event *event, struct life 
 		*at = waiting->next;
 		end_waiting(model, waiting, cq, event->time);
 	}
-	if (cq && cq->wake)
-		cq->wake->is_armed = false;
+	if (!cq || !cq->wake)
+		return;
+	if (cq->wake->is_armed && cq->wake->lain && !cq->wake->looked &&
+	    event->id.thread == cq->wake->armed.id.thread) {
+		note_first(cq->wake);
+		cq->wake->late.events++;
+	}
+	cq->wake->is_armed = false;
+	cq->wake->got = true;
 }
 
 void wake_end(struct model *model, uint32_t process, int64_t time)

@@ -13,6 +13,20 @@
 struct model;
 struct queue_request;
 
+/*
+ * A CQ had completions that give no event, and the thread that had armed it waited without polling
+ * it before: it got an event of something else, or polled them late, as its next verb, after it had
+ * slept in poll(2) or the like.
+ */
+struct wake_late {
+	uint64_t events;           /* that came */
+	uint64_t times;            /* it polled after at least LATE_NS of wake.c; */
+	uint64_t prompt;           /* after hardly any time: it did not wait */
+	int64_t shortest, longest; /* time until it did */
+	struct moment armed;       /* the first time */
+	bool solicited;            /* armed for solicited events only, the first time */
+};
+
 /* The state of a CQ with a channel. */
 struct wake {
 	struct moment armed, polled; /* the last known arming and poll; id 0:0: none */
@@ -22,6 +36,10 @@ struct wake {
 	uint64_t asked;              /* completions of solicited messages, since the CQ was empty */
 	/* when the first of them arrived, or remained after the last poll */
 	int64_t since;
+	bool got;    /* an event, since the last poll */
+	bool lain;   /* a completion, whose event was not got, was there when it was armed, */
+	bool looked; /* and was polled since */
+	struct wake_late late;
 };
 
 /* A call of ibv_get_cq_event() in progress. */

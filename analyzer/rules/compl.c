@@ -170,3 +170,61 @@ void compl_004(struct check *check, const struct model_wait *wait)
 	finding_step(finding, "armed", &wait->wake->armed);
 	finding_step(finding, "waited", &wait->at);
 }
+
+enum { OFTEN = 3, LONG_NS = 250000000 };
+
+/*
+ * Once a thread may be held up between the arming and the poll, but not each time. One that waits
+ * for an event without a poll in between has lost the completion, though another may wake it up.
+ */
+static bool is_habit(const struct wake_late *late)
+{
+	return !late->prompt && (late->times >= OFTEN || late->events > 1 ||
+				 (late->times && (late->events || late->shortest >= LONG_NS)));
+}
+
+static void describe_late(struct finding *finding, const struct wake_late *late, const char *cq)
+{
+	char span[32], n[WORDS_COUNT], id[32];
+
+	words_count(late->times + late->events, "time", n);
+	event_id_text(late->armed.id, id);
+	if (late->solicited)
+		finding_text(
+			&finding->says,
+			"%s, first at %s, %s was armed for solicited events only, and messages "
+			"without IBV_SEND_SOLICITED were polled up to %s after they had come, "
+			"without an event.",
+			n, id, cq, judge_span(late->longest, span));
+	else
+		finding_text(&finding->says,
+			     "%s, first at %s, a completion was in %s when it was armed, which "
+			     "gives no event, and the thread waited without polling it again%s%s.",
+			     n, id, cq, late->times ? ", up to " : " until another event came",
+			     late->times ? judge_span(late->longest, span) : "");
+}
+
+/* COMPL-004 of a thread that waits in poll(2), which is not in the trace. */
+void compl_004_late(struct check *check, const struct life *cq)
+{
+	const struct wake_late *late = cq->wake ? &cq->wake->late : NULL;
+	struct finding *finding;
+
+	if (check->findings->blind || !late || !is_habit(late))
+		return;
+	finding = findings_add_hazard(
+		check->findings, RULE_COMPL_004,
+		findings_key(late->armed.verb, late->armed.stack, late->armed.process));
+	if (!finding)
+		return;
+	finding_at(finding, &late->armed);
+	finding_text(&finding->where, "%s()", verb_infos[late->armed.verb].name);
+	finding_text(&finding->object, "%s", cq->name);
+	describe_late(finding, late, cq->name);
+	finding_text(&finding->breaks,
+		     "the thread waits in poll(2), epoll_wait() or ibv_get_cq_event() without a "
+		     "time-out: it sleeps until %s comes, perhaps forever",
+		     late->solicited ? "a message with IBV_SEND_SOLICITED" : "another completion");
+	finding_step(finding, "created", &cq->created);
+	finding_step(finding, "armed", &late->armed);
+}

@@ -260,3 +260,169 @@ TEST(it_did_not_wait_for_long)
 	story_exit(&s, PEER, SIGALRM_STATUS);
 	story_finds_nothing(&s);
 }
+
+/* What was seen of a CQ is reported when it ends. */
+static void end_peer(struct story *s)
+{
+	story_do(s, 1, VERB_destroy_qp, 9, 0, W(&ends[1].qp));
+	story_do(s, 1, VERB_destroy_cq, 9, 0, W(&ends[1].cq));
+}
+
+static void sleep_in_poll(struct story *s, uint64_t wr_id, uint64_t ns)
+{
+	send_one(s);
+	arm_cq(s, 0);
+	s->now += ns;
+	poll_receive(s, wr_id);
+}
+
+/* The thread sleeps in poll(2), which is not in the trace, until its time-out. */
+TEST(a_time_out_hides_that_no_event_comes)
+{
+	const struct finding *f;
+	struct story s;
+
+	begin_wait(&s);
+	for (uint64_t i = 0; i < 3; i++)
+		sleep_in_poll(&s, i, 50000000);
+	end_peer(&s);
+	story_check(&s, NULL);
+	f = story_only(&s, RULE_COMPL_004);
+	assert_true(f->site->hazard);
+	assert_string_equal(f->says,
+			    "3 times, first at 2:26, a completion was in cq1 when it was armed, "
+			    "which gives no event, and the thread waited without polling it again, "
+			    "up to 50.0 ms.");
+	story_end(&s);
+}
+
+TEST(one_long_time_out_is_enough)
+{
+	struct story s;
+
+	begin_wait(&s);
+	sleep_in_poll(&s, 0, SECOND);
+	end_peer(&s);
+	story_check(&s, NULL);
+	assert_non_null(strstr(story_only(&s, RULE_COMPL_004)->says,
+			       "without polling it again, up to 1.00 s."));
+	story_end(&s);
+}
+
+/* The machine is busy. */
+TEST(a_thread_is_held_up_once)
+{
+	struct story s;
+
+	begin_wait(&s);
+	sleep_in_poll(&s, 0, 1000);
+	for (uint64_t i = 1; i < 4; i++)
+		sleep_in_poll(&s, i, 50000000);
+	end_peer(&s);
+	story_finds_nothing(&s);
+}
+
+TEST(two_short_delays_are_no_pattern)
+{
+	struct story s;
+
+	begin_wait(&s);
+	for (uint64_t i = 0; i < 2; i++)
+		sleep_in_poll(&s, i, 50000000);
+	end_peer(&s);
+	story_finds_nothing(&s);
+}
+
+/* As each arming is behind its message, the event of each is that of the next one. */
+TEST(a_cq_is_armed_after_each_message)
+{
+	struct story_call call;
+	struct story s;
+
+	begin_wait(&s);
+	sleep_in_poll(&s, 0, 50000000);
+	send_one(&s);
+	arm_cq(&s, 0);
+	call = wait_begins(&s);
+	story_return(&s, &call, 0);
+	story_do(&s, 1, VERB_ack_cq_events, 13, 0, W(&ends[1].cq), W(1));
+	poll_receive(&s, 1);
+	end_peer(&s);
+	hazard_says(&s, "2 times, first at 2:26, a completion was in cq1 when it was armed");
+}
+
+/* It arms as soon as it has got an event, and polls then, however late. */
+TEST(a_cq_is_armed_after_its_event)
+{
+	struct story_call call;
+	struct story s;
+
+	begin_wait(&s);
+	arm_cq(&s, 0);
+	for (uint64_t i = 0; i < 4; i++) {
+		send_one(&s);
+		call = wait_begins(&s);
+		story_return(&s, &call, 0);
+		story_do(&s, 1, VERB_ack_cq_events, 13, 0, W(&ends[1].cq), W(1));
+		arm_cq(&s, 0);
+		s.now += 50000000;
+		poll_receive(&s, i);
+	}
+	end_peer(&s);
+	story_finds_nothing(&s);
+}
+
+/* An event that is retrieved shows that more has come. */
+TEST(an_event_wakes_it)
+{
+	struct story_call call;
+	struct story s;
+
+	begin_wait(&s);
+	for (uint64_t i = 0; i < 4; i++) {
+		arm_cq(&s, 0);
+		send_one(&s);
+		s.now += 50000000;
+		call = wait_begins(&s);
+		story_return(&s, &call, 0);
+		story_do(&s, 1, VERB_ack_cq_events, 13, 0, W(&ends[1].cq), W(1));
+		poll_receive(&s, i);
+	}
+	end_peer(&s);
+	story_finds_nothing(&s);
+}
+
+/* Other work, whatever it is, may have taken the time. */
+TEST(a_thread_that_calls_other_verbs_does_not_wait)
+{
+	struct story s;
+
+	begin_wait(&s);
+	for (uint64_t i = 0; i < 3; i++) {
+		send_one(&s);
+		arm_cq(&s, 0);
+		for (uint64_t k = 0; k < 2; k++)
+			story_do(&s, 1, VERB_query_port, 1, 0, W(&ends[1].context), W(1),
+				 W(&(struct ibv_port_attr){ 0 }), W(sizeof(struct ibv_port_attr)));
+		s.now += 50000000;
+		poll_receive(&s, i);
+	}
+	end_peer(&s);
+	story_finds_nothing(&s);
+}
+
+/* poll(2) with a time-out again. */
+TEST(messages_that_are_not_solicited_are_found_late)
+{
+	struct story s;
+
+	begin_wait(&s);
+	for (uint64_t i = 0; i < 3; i++) {
+		arm_cq(&s, 1);
+		send_one(&s);
+		s.now += 50000000;
+		poll_receive(&s, i);
+	}
+	end_peer(&s);
+	hazard_says(&s, "cq1 was armed for solicited events only, and messages without");
+}
