@@ -243,7 +243,8 @@ void activity_take(const struct activity *activity, const struct model *model, u
 	ret_note->time = time;
 	if (last) {
 		ret_note->quiet = last->polled > last->posted ? last->polled : last->posted;
-		ret_note->last = (struct moment){ .id = last->id, .time = last->time };
+		ret_note->last =
+			(struct moment){ .id = last->id, .verb = last->verb, .time = last->time };
 	}
 	for (uint32_t thread = 1; thread < activity->nthreads; thread++) {
 		const struct thread_acts *acts = &activity->threads[thread];
@@ -285,6 +286,7 @@ struct telling {
 	struct text *t; /* NULL: only count */
 	size_t part;
 	unsigned int told;
+	uint32_t cq; /* 0: all */
 	uint64_t empty;
 };
 
@@ -373,7 +375,8 @@ static void tell_empty(void *arg, const struct lookup_empty *row)
 	const struct activity_then *then = find_then(telling->note, thread, cq);
 	uint64_t before = then ? then->cq.empty : 0;
 
-	if (row->empty <= before || has_gone_on(telling->activity, then, thread, cq))
+	if ((telling->cq && telling->cq != cq) || row->empty <= before ||
+	    has_gone_on(telling->activity, then, thread, cq))
 		return;
 	telling->empty += row->empty - before;
 	if (!telling->t || row->empty - before < FEW || telling->told++ >= SHOWN)
@@ -444,9 +447,10 @@ void activity_put(const struct activity *activity, const struct activity_note *n
 			  words_span(note->time - note->last.time, when));
 }
 
-uint64_t activity_empty(const struct activity *activity, const struct activity_note *note)
+uint64_t activity_empty(const struct activity *activity, const struct activity_note *note,
+			uint32_t cq)
 {
-	struct telling telling = { .activity = activity, .note = note };
+	struct telling telling = { .activity = activity, .note = note, .cq = cq };
 
 	tell_polls(&telling);
 	return telling.empty;

@@ -63,5 +63,9 @@ bool activity_sleeps(const struct activity_note *note, uint64_t channel);
 void activity_put(const struct activity *activity, const struct activity_note *note,
 		  const char *name, struct text *t);
 
-/* The number of empty polls after the last completions, by all threads. */
-uint64_t activity_empty(const struct activity *activity, const struct activity_note *note);
+/*
+ * The number of empty polls of CQ @cq (object; 0: of all) after the last completions, by all
+ * threads.
+ */
+uint64_t activity_empty(const struct activity *activity, const struct activity_note *note,
+			uint32_t cq);

@@ -1,5 +1,5 @@
 /*
- * Calls that never returned, and processes that were killed or have failed
+ * Calls that never returned, and processes that were killed, have failed or waited in vain
  *
  * 	call --> the thread's call under way --> return: forgotten
  * 	                                    \-> end of the process: it never returned
@@ -214,6 +214,8 @@ static void add_ended(struct ends *ends, struct model *model, const struct model
 	const struct activity_last *last;
 	struct fact *fact;
 
+	if (signal < 0 && !status && !failed && has_ended(ends, end->process))
+		waits_well(ends->waits, model, end);
 	if ((signal < 0 || !live) && (!status || failed || is_explained(ends, end->process)))
 		return;
 	fact = fact_count(ends->facts, status ? FACT_EXITED : FACT_KILLED,

@@ -18,6 +18,7 @@ const struct fact_info fact_infos[FACT_COUNT] = {
 	[FACT_KILLED] = { "killed-process",   "killed",               true },
 	[FACT_FATAL]  = { "fatal-event",      "fatal events",         false },
 	[FACT_EXITED] = { "failed-exit",      "exited with an error", false },
+	[FACT_WAITED] = { "vain-wait",        "waited in vain",       false },
 };
 /* clang-format on */
 

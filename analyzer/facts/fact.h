@@ -17,6 +17,7 @@ enum fact_kind {
 	FACT_KILLED, /* a process that had live objects */
 	FACT_FATAL,  /* an asynchronous event */
 	FACT_EXITED, /* a process, with an exit status that no other fact explains */
+	FACT_WAITED, /* one that ended well had waited for what could not come */
 	FACT_COUNT,
 };
 
@@ -44,7 +45,7 @@ struct fact {
 	uint32_t stack; /* of the trace, 0 none */
 	enum verb verb; /* VERB_COUNT: none */
 	int error;      /* errno; for a process its signal (0 unknown) or status; an event's type */
-	int64_t lasted; /* for a call that never returned: until its process or the trace ended */
+	int64_t lasted; /* a call that never returned: until its process or trace ended; a wait */
 	bool ended;     /* its process did */
 	uint64_t live;  /* objects of a killed process */
 	int64_t last;   /* a process: time of its last verb */

@@ -8,7 +8,8 @@
  * The state of the process itself is reported whatever the other end shows: that a message has
  * arrived does not prove that its completion has, so the receives are reported as well.
  *
- * Not here: the sentences (waits_text.c), what the threads did meanwhile (activity.c).
+ * Not here: what is known only at the end of the trace (waits_finish.c), the sentences about a wait
+ * (waits_text.c), what the threads did meanwhile (activity.c).
  */
 #include "analyzer/facts/waits_priv.h"
 
@@ -37,6 +38,14 @@ int waits_new(struct trace *trace, struct fact_list *facts, const struct activit
 	return 0;
 }
 
+static void drop_before(struct wait_before *before)
+{
+	activity_drop(&before->late.theirs);
+	activity_drop(&before->mute.theirs);
+	activity_drop(&before->note);
+	*before = (struct wait_before){ 0 };
+}
+
 void waits_free(struct waits *waits)
 {
 	if (!waits)
@@ -46,10 +55,11 @@ void waits_free(struct waits *waits)
 		activity_drop(&waits->all[i].theirs);
 	for (size_t i = 0; i < waits->nthreads; i++)
 		activity_drop(&waits->threads[i].note);
-	for (size_t i = 0; i < waits->nbefore; i++) {
-		activity_drop(&waits->before[i].wait.theirs);
-		activity_drop(&waits->before[i].note);
-	}
+	for (size_t i = 0; i < waits->nbefore; i++)
+		drop_before(&waits->before[i]);
+	for (size_t i = 0; i < waits->nwell; i++)
+		drop_before(&waits->well[i]);
+	free(waits->well);
 	free(waits->all);
 	free(waits->threads);
 	free(waits->before);
@@ -80,6 +90,8 @@ static bool is_sent_from_outside(int signal)
 /* The requests that are outstanding. */
 struct found {
 	const struct queue *sends, *receives;
+	const struct queue
+		*mute; /* of sends that will have no completion, the one posted to last */
 	const struct queue_request *oldest;
 };
 
@@ -89,6 +101,25 @@ static bool is_open(const struct life *life)
 	int state = life->kind == OBJECT_qp ? qp_state(life) : QP_UNKNOWN;
 
 	return state != ABI_QPS_RESET && state != ABI_QPS_INIT;
+}
+
+/* Receives of an SRQ may complete there. */
+static bool has_srq(const struct life *cq)
+{
+	for (const struct life_link *link = cq ? cq->children : NULL; link; link = link->next_child)
+		if (link->child->qp && link->child->qp->srq)
+			return true;
+	return false;
+}
+
+/* Can no outstanding request of any queue complete in its CQ? */
+static bool is_mute(const struct queue *queue)
+{
+	const struct queue_cq *cq = queue->cq;
+
+	return queue->send && queue->owner->kind == OBJECT_qp && !queue->all_signalled &&
+	       qp_state(queue->owner) == ABI_QPS_RTS && cq && cq->owner && !cq->signalled &&
+	       !cq->doubt && !cq->pools && !has_srq(cq->owner);
 }
 
 static bool look_at_request(void *arg, const struct queue *queue,
@@ -106,6 +137,9 @@ static bool look_at_request(void *arg, const struct queue *queue,
 		found->sends = queue;
 		found->oldest = request;
 	}
+	if (is_mute(queue) &&
+	    (!found->mute || queue->stats.last_time > found->mute->stats.last_time))
+		found->mute = queue;
 	return false;
 }
 
@@ -234,6 +268,7 @@ static void note_cq(struct wait *wait, struct model *model, const struct queue *
 	if (!life || life->state != LIFE_LIVE || life->inherited)
 		return;
 	snprintf(wait->cq.name, sizeof(wait->cq.name), "%s", life->name);
+	wait->cq.id = life->id;
 	if (!queue->send && !qp->unwatched && qp->arrived > qp->taken)
 		wait->cq.lying = qp->arrived - qp->taken;
 	note_channel(&wait->cq, life, note);
@@ -295,6 +330,46 @@ static bool find_late(const struct waits *waits, struct model *model, uint32_t p
 			    : found->receives && end - quiet_since(waits, process) >= PATIENCE_NS;
 }
 
+/* Nothing that it has posted can complete, and it does not go on. */
+static bool is_stuck(const struct waits *waits, const struct found *found, uint32_t process,
+		     int64_t end)
+{
+	return found->mute && end - quiet_since(waits, process) >= PATIENCE_NS;
+}
+
+static void fill_mute(struct wait *wait, struct model *model, const struct queue *queue,
+		      const struct activity_note *note)
+{
+	*wait = (struct wait){ .end = note->time,
+			       .gone = INT64_MAX,
+			       .mute = true,
+			       .outstanding = queue->outstanding,
+			       .oldest = *queue_at(queue, queue->count - 1) };
+	snprintf(wait->queue, sizeof(wait->queue), "%s", queue->owner->name);
+	note_cq(wait, model, queue, note);
+}
+
+/* What @process waits for at @time. False: for nothing. */
+static bool note_before(struct waits *waits, struct model *model, uint32_t process, int64_t time,
+			struct wait_before *before)
+{
+	struct found found = { 0 };
+	bool late = find_late(waits, model, process, time, &found);
+	bool stuck = is_stuck(waits, &found, process, time);
+
+	if (!late && !stuck)
+		return false;
+	drop_before(before);
+	before->process = process;
+	activity_take(waits->activity, model, process, time, &before->note);
+	if (late)
+		fill_wait(waits, &before->late, model, found.sends ?: found.receives, found.oldest,
+			  &before->note);
+	if (stuck)
+		fill_mute(&before->mute, model, found.mute, &before->note);
+	return true;
+}
+
 static struct wait_before *before_of(struct waits *waits, uint32_t process)
 {
 	while (waits->nbefore <= process)
@@ -303,21 +378,19 @@ static struct wait_before *before_of(struct waits *waits, uint32_t process)
 	return &waits->before[process];
 }
 
+/* It has not gone on since then. */
+static bool is_current(const struct waits *waits, const struct wait_before *before)
+{
+	return before->process && quiet_since(waits, before->process) <= before->note.time;
+}
+
 /* It destroys all its queue pairs: what it waited for is known from the first. */
 void waits_destroy(struct waits *waits, struct model *model, const struct trace_event *event)
 {
 	struct wait_before *before = before_of(waits, event->process);
-	struct found found = { 0 };
 
-	if (!before ||
-	    (before->wait.end && quiet_since(waits, event->process) <= before->wait.end) ||
-	    !find_late(waits, model, event->process, event->time, &found))
-		return;
-	activity_drop(&before->wait.theirs);
-	before->wait = (struct wait){ 0 };
-	activity_take(waits->activity, model, event->process, event->time, &before->note);
-	fill_wait(waits, &before->wait, model, found.sends ?: found.receives, found.oldest,
-		  &before->note);
+	if (before && !is_current(waits, before))
+		note_before(waits, model, event->process, event->time, before);
 }
 
 static struct wait_threads *add_threads(struct waits *waits, size_t fact)
@@ -329,25 +402,38 @@ static struct wait_threads *add_threads(struct waits *waits, size_t fact)
 	return threads;
 }
 
-/* It has given up what it waited for in order, and then ended. */
-static bool take_before(struct waits *waits, uint32_t process, size_t fact)
+static void push_wait(struct waits *waits, struct wait *wait, size_t fact)
 {
-	struct wait_before *before = process < waits->nbefore ? &waits->before[process] : NULL;
-	struct wait_threads *threads;
-	struct wait *wait;
+	struct wait *place = wait->end ? vec_push(waits->all, waits->n) : NULL;
 
-	if (!before || !before->wait.end || quiet_since(waits, process) > before->wait.end ||
-	    !(wait = vec_push(waits->all, waits->n)))
-		return false;
-	*wait = before->wait;
-	wait->fact = fact;
-	before->wait = (struct wait){ 0 };
-	threads = add_threads(waits, fact);
+	if (!place)
+		return;
+	*place = *wait;
+	place->fact = fact;
+	*wait = (struct wait){ 0 };
+}
+
+void waits_push(struct waits *waits, struct wait_before *before, size_t fact)
+{
+	struct wait_threads *threads = add_threads(waits, fact);
+
+	push_wait(waits, &before->late, fact);
+	push_wait(waits, &before->mute, fact);
 	if (threads) {
 		threads->note = before->note;
 		before->note = (struct activity_note){ 0 };
 	}
-	return true;
+	drop_before(before);
+}
+
+/* It has given up what it waited for in order, and then ended. */
+static bool take_before(struct waits *waits, uint32_t process, size_t fact)
+{
+	struct wait_before *before = &waits->before[process];
+	bool late = before->late.end;
+
+	waits_push(waits, before, fact);
+	return late;
 }
 
 static struct wait *add_wait(struct waits *waits, struct model *model, const struct queue *queue,
@@ -362,23 +448,38 @@ static struct wait *add_wait(struct waits *waits, struct model *model, const str
 	return wait;
 }
 
+static void add_mute(struct waits *waits, struct model *model, const struct queue *queue,
+		     const struct wait_threads *threads)
+{
+	struct wait *wait = vec_push(waits->all, waits->n);
+
+	if (!wait)
+		return;
+	fill_mute(wait, model, queue, &threads->note);
+	wait->fact = threads->fact;
+}
+
 bool waits_note(struct waits *waits, struct model *model, const struct model_exit *end, size_t fact)
 {
 	const struct fact *killed = &waits->facts->all[fact];
 	struct found found = { 0 };
-	bool late, idle = end->time - quiet_since(waits, end->process) >= PATIENCE_NS;
+	bool late, stuck, idle = end->time - quiet_since(waits, end->process) >= PATIENCE_NS;
 	struct wait_threads *threads;
 	struct wait *wait;
 
 	if (killed->kind == FACT_KILLED && !is_sent_from_outside(killed->error))
 		return true;
 	late = find_late(waits, model, end->process, end->time, &found);
-	if (!late && take_before(waits, end->process, fact))
-		return true;
+	stuck = is_stuck(waits, &found, end->process, end->time);
+	if (!late && !stuck && end->process < waits->nbefore &&
+	    is_current(waits, &waits->before[end->process]))
+		return take_before(waits, end->process, fact);
 	threads = add_threads(waits, fact);
 	if (!threads)
 		return late;
 	activity_take(waits->activity, model, end->process, end->time, &threads->note);
+	if (stuck)
+		add_mute(waits, model, found.mute, threads);
 	if (!late)
 		return false;
 	wait = add_wait(waits, model, found.sends ?: found.receives, found.oldest, threads);
@@ -390,78 +491,15 @@ bool waits_note(struct waits *waits, struct model *model, const struct model_exi
 	return true;
 }
 
-static const struct activity_note *find_threads(const struct waits *waits, size_t fact)
+void waits_well(struct waits *waits, struct model *model, const struct model_exit *end)
 {
-	for (size_t i = 0; i < waits->nthreads; i++)
-		if (waits->threads[i].fact == fact)
-			return &waits->threads[i].note;
-	return NULL;
-}
+	struct wait_before *well = vec_push(waits->well, waits->nwell);
+	struct wait_before *before =
+		end->process < waits->nbefore ? &waits->before[end->process] : NULL;
 
-/* Has it a sentence of its own? */
-static bool is_fact(const struct waits *waits, uint32_t process)
-{
-	for (size_t i = 0; i < waits->facts->n; i++)
-		if ((waits->facts->all[i].kind == FACT_KILLED ||
-		     waits->facts->all[i].kind == FACT_EXITED) &&
-		    waits->facts->all[i].process == process)
-			return true;
-	return false;
-}
-
-/* @wait: what it waited for, NULL: nothing; its last verb is in the fact already. */
-static void put_threads(struct text *t, const struct waits *waits, size_t fact,
-			const struct wait *wait)
-{
-	const struct activity_note *note = find_threads(waits, fact);
-	const struct event_id *last = &waits->facts->all[fact].event;
-	size_t begin = t->used;
-	bool known;
-
-	if (!note || (!wait && note->time - note->quiet < PATIENCE_NS))
+	if (!well || note_before(waits, model, end->process, end->time, well) || !before ||
+	    !is_current(waits, before))
 		return;
-	known = !wait || (note->last.id.thread == last->thread && note->last.id.n == last->n);
-	activity_put(waits->activity, note, known ? NULL : "its process", t);
-	if (!begin && t->used)
-		memmove(t->at, t->at + 2, t->used - 1);
-	if (wait && !is_fact(waits, wait->process))
-		waits_put_peers(t, waits, wait);
-}
-
-/* After what is known already. */
-static void put_all(struct text *t, const struct waits *waits, size_t fact)
-{
-	const char *before = waits->facts->all[fact].because;
-	const struct wait *first = NULL;
-
-	if (before)
-		text_addf(t, "%s", before);
-	for (size_t i = 0; i < waits->n; i++) {
-		if (waits->all[i].fact != fact)
-			continue;
-		if (!first)
-			first = &waits->all[i];
-		text_addf(t, "%s", t->used ? "; " : "");
-		waits_put(t, waits, &waits->all[i]);
-	}
-	put_threads(t, waits, fact, first);
-}
-
-static void finish_fact(struct waits *waits, size_t i)
-{
-	struct fact *fact = &waits->facts->all[i];
-	struct text t = { 0 };
-
-	put_all(&t, waits, i);
-	if (!t.failed && t.used) {
-		free(fact->because);
-		fact->because = strdup(t.at);
-	}
-	text_fini(&t);
-}
-
-void waits_finish(struct waits *waits)
-{
-	for (size_t i = 0; i < waits->nthreads; i++)
-		finish_fact(waits, waits->threads[i].fact);
+	*well = *before;
+	*before = (struct wait_before){ 0 };
 }

@@ -34,5 +34,8 @@ bool waits_note(struct waits *waits, struct model *model, const struct model_exi
  */
 void waits_destroy(struct waits *waits, struct model *model, const struct trace_event *event);
 
+/* The process ends well: what it waited for when it gave up is a fact if it could not come. */
+void waits_well(struct waits *waits, struct model *model, const struct model_exit *end);
+
 /* What became of the other ends is known: complete the sentences. */
 void waits_finish(struct waits *waits);

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * The waits of processes: what waits.c collects, and waits_text.c reports.
+ * The waits of processes: what waits.c collects, waits_finish.c judges, and waits_text.c reports.
  */
 #include "analyzer/facts/activity.h"
 #include "analyzer/facts/sent.h"
@@ -14,6 +14,7 @@ enum { PATIENCE_NS = 250000000 };
 /* The CQ of what is waited for. */
 struct wait_cq {
 	char name[LIFE_NAME]; /* "": not known */
+	uint32_t id;          /* object */
 	uint64_t lying;       /* completions of the queue pair that have come and were not polled */
 	bool has_channel;     /* the rest is valid */
 	bool sleeps;          /* a thread is in ibv_get_cq_event() for its channel */
@@ -33,6 +34,7 @@ struct wait {
 	struct wait_cq cq;
 	uint32_t process, qp; /* the other end; 0: not known */
 	int64_t gone;         /* time of its end; INT64_MAX: it existed */
+	bool mute;            /* nothing in its CQ is signalled: no completion comes */
 	bool arrived;         /* its completion shows that it has arrived */
 	bool both; /* it had only receives outstanding as well, and its process was quiet */
 	struct activity_note theirs; /* the threads of its process, if that is another */
@@ -42,26 +44,39 @@ struct wait {
 	uint64_t room; /* bytes of the oldest receive */
 };
 
+/* What the threads of a process did, for a fact. */
+struct wait_threads {
+	size_t fact;
+	struct activity_note note;
+};
+
+/* What a process waited for until it destroyed a queue pair, or ended. */
+struct wait_before {
+	uint32_t process;       /* 0: nothing */
+	struct wait late, mute; /* .end is 0: none */
+	struct activity_note note;
+};
+
 struct waits {
 	struct trace *trace;
 	struct fact_list *facts;
 	const struct activity *activity;
 	struct wait *all;
 	size_t n;
-	/* what the threads of processes did, by fact */
-	struct wait_threads {
-		size_t fact;
-		struct activity_note note;
-	} * threads;
+	struct wait_threads *threads;
 	size_t nthreads;
-	/* by process: what it waited for until it destroyed a queue pair; .end is 0: nothing */
-	struct wait_before {
-		struct wait wait;
-		struct activity_note note;
-	} * before;
+	struct wait_before *before; /* by process */
 	size_t nbefore;
+	/* of those that ended well: whether they waited is known at the end of the trace */
+	struct wait_before *well;
+	size_t nwell;
 	struct sent sent;
 };
+
+enum { WAIT_POLLS = 3 /* empty polls: fewer are no wait */ };
+
+/* The contents of @before belong to facts->all[@fact] from now on. */
+void waits_push(struct waits *waits, struct wait_before *before, size_t fact);
 
 /* Add the sentence about @wait; about the threads of the other end's process. */
 void waits_put(struct text *t, const struct waits *waits, const struct wait *wait);

@@ -174,7 +174,7 @@ static void put_work(struct text *t, const struct wait *wait)
 static void put_both(struct text *t, const struct waits *waits, const struct wait *wait)
 {
 	bool waits_too = activity_sleeps(&wait->theirs, 0) ||
-			 activity_empty(waits->activity, &wait->theirs) >= EMPTY;
+			 activity_empty(waits->activity, &wait->theirs, 0) >= EMPTY;
 	char n[WORDS_COUNT];
 
 	text_addf(t, "; the peer has only receives outstanding, too (%s)%s",
@@ -278,8 +278,24 @@ static void put_cq(struct text *t, const struct wait *wait)
 	put_arming(t, cq);
 }
 
+static void put_mute(struct text *t, const struct wait *wait)
+{
+	char n[WORDS_COUNT], id[32];
+
+	text_addf(t,
+		  "%s of %s outstanding, %snot signalled, the last at %s: no completion can "
+		  "come to %s (sq_sig_all is 0; set IBV_SEND_SIGNALED)",
+		  words_count(wait->outstanding, "send", n), wait->queue,
+		  wait->outstanding > 1 ? "all " : "", event_id_text(queue_id(&wait->oldest), id),
+		  wait->cq.name);
+}
+
 void waits_put(struct text *t, const struct waits *waits, const struct wait *wait)
 {
+	if (wait->mute) {
+		put_mute(t, wait);
+		return;
+	}
 	put_waited_for(t, wait);
 	if (wait->oldest.thread && wait->no_timeout && !wait->arrived)
 		text_addf(t, " (timeout 0: without a limit)");

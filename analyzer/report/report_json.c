@@ -218,6 +218,9 @@ static void put_fact_parts(struct text *t, const struct fact *fact)
 		put_number(t, "live_objects", (int64_t)fact->live);
 		put_number(t, "last_verb", fact->last);
 		put_text(t, "waited_for", fact->because);
+	} else if (fact->kind == FACT_WAITED) {
+		put_number(t, "lasted", fact->lasted);
+		put_text(t, "waited_for", fact->because);
 	} else {
 		put_number(t, "type", fact->error);
 	}
@@ -245,11 +248,11 @@ static void put_fact(struct text *t, const struct report *report, const struct f
 
 static void put_facts(struct text *t, const struct report *report)
 {
-	static const char *const names[FACT_COUNT] = { [FACT_FAILED] = "failed_verbs",
-						       [FACT_HUNG] = "hung_calls",
-						       [FACT_KILLED] = "killed_processes",
-						       [FACT_FATAL] = "fatal_events",
-						       [FACT_EXITED] = "failed_exits" };
+	static const char *const names[FACT_COUNT] = {
+		[FACT_FAILED] = "failed_verbs",     [FACT_HUNG] = "hung_calls",
+		[FACT_KILLED] = "killed_processes", [FACT_FATAL] = "fatal_events",
+		[FACT_EXITED] = "failed_exits",     [FACT_WAITED] = "vain_waits"
+	};
 	const struct facts *facts = report->findings->facts;
 
 	put_number(t, "verbs", (int64_t)facts->verbs);

@@ -86,7 +86,7 @@ static void put_part(struct text *t, uint64_t n, const char *one, const char *mo
 static void put_parts(struct text *t, const struct findings *findings)
 {
 	const struct facts *facts = findings->facts;
-	uint64_t hazards = findings_count(findings, 'H');
+	uint64_t hazards = findings_count(findings, 'H'), vain;
 
 	put_part(t, facts_count(facts, FACT_FAILED), "verb failed", "verbs failed");
 	put_part(t, facts_count(facts, FACT_HUNG), "call never returned", "calls never returned");
@@ -95,10 +95,12 @@ static void put_parts(struct text *t, const struct findings *findings)
 	put_part(t, facts_count(facts, FACT_FATAL), "fatal event", "fatal events");
 	put_part(t, facts_count(facts, FACT_EXITED), "process exited with an error",
 		 "processes exited with errors");
+	vain = facts_count(facts, FACT_WAITED);
 	put_part(t, findings_count(findings, 'E'), "error", "errors");
 	put_part(t, findings_count(findings, 'W'), "warning", "warnings");
 	if (!t->used && !(hazards && check_is_failure(findings, 'H')))
 		text_addf(t, "nothing failed");
+	put_part(t, vain, "process waited in vain", "processes waited in vain");
 	put_part(t, hazards, "hazard", "hazards");
 }
 
@@ -305,7 +307,7 @@ static void group_facts(const struct report *report, enum fact_kind kind, struct
 			continue;
 		key = line_key(report, (uint64_t)fact->verb << 32 | (uint32_t)fact->error,
 			       fact->stack);
-		if (kind == FACT_KILLED || kind == FACT_EXITED)
+		if (kind == FACT_KILLED || kind == FACT_EXITED || kind == FACT_WAITED)
 			key = i;
 		for (size_t k = 0; k < fact->nin; k++)
 			groups_add(groups, key, i, fact->in[k], k ? 0 : fact->count);
@@ -453,7 +455,8 @@ static void print_none(struct screen *screen)
 	struct text t = { 0 };
 
 	for (int kind = 0; kind < FACT_COUNT; kind++) {
-		if (facts_count(findings->facts, (enum fact_kind)kind) || kind == FACT_EXITED)
+		if (facts_count(findings->facts, (enum fact_kind)kind) || kind == FACT_EXITED ||
+		    kind == FACT_WAITED)
 			continue;
 		text_addf(&t, "%s%s (0%s)", t.used ? "   " : "", fact_infos[kind].title,
 			  kind == FACT_ERROR && findings->blind ? " recorded, others may be "

@@ -1,0 +1,157 @@
+/*
+ * At the end of the trace: which waits were in vain, and the sentences of all
+ *
+ * Only then is it known how often each thread polled a CQ in vain: a process that ended well has
+ * waited if it polled, or slept, where nothing could come.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyzer/facts/waits_priv.h"
+#include "analyzer/model/words.h"
+
+static const struct activity_note *find_threads(const struct waits *waits, size_t fact)
+{
+	for (size_t i = 0; i < waits->nthreads; i++)
+		if (waits->threads[i].fact == fact)
+			return &waits->threads[i].note;
+	return NULL;
+}
+
+/* Has it a sentence of its own? */
+static bool is_fact(const struct waits *waits, uint32_t process)
+{
+	for (size_t i = 0; i < waits->facts->n; i++)
+		if ((waits->facts->all[i].kind == FACT_KILLED ||
+		     waits->facts->all[i].kind == FACT_EXITED) &&
+		    waits->facts->all[i].process == process)
+			return true;
+	return false;
+}
+
+/* @wait: what it waited for, NULL: nothing; its last verb is in the fact already. */
+static void put_threads(struct text *t, const struct waits *waits, size_t fact,
+			const struct wait *wait)
+{
+	const struct activity_note *note = find_threads(waits, fact);
+	const struct event_id *last = &waits->facts->all[fact].event;
+	size_t begin = t->used;
+	bool known;
+
+	if (!note || (!wait && note->time - note->quiet < PATIENCE_NS))
+		return;
+	known = !wait || (note->last.id.thread == last->thread && note->last.id.n == last->n);
+	activity_put(waits->activity, note, known ? NULL : "its process", t);
+	if (!begin && t->used)
+		memmove(t->at, t->at + 2, t->used - 1);
+	if (wait && !is_fact(waits, wait->process))
+		waits_put_peers(t, waits, wait);
+}
+
+/* Were the completions that cannot come waited for, and no others? */
+static bool is_mute_awaited(const struct waits *waits, const struct wait *wait,
+			    const struct activity_note *note)
+{
+	uint64_t here = activity_empty(waits->activity, note, wait->cq.id);
+
+	return wait->cq.sleeps ||
+	       (here >= WAIT_POLLS && activity_empty(waits->activity, note, 0) == here);
+}
+
+static bool is_awaited(const struct waits *waits, const struct wait *wait)
+{
+	const struct activity_note *note = find_threads(waits, wait->fact);
+
+	return !wait->mute || (note && is_mute_awaited(waits, wait, note));
+}
+
+/* After what is known already. */
+static void put_all(struct text *t, const struct waits *waits, size_t fact)
+{
+	const char *before = waits->facts->all[fact].because;
+	const struct wait *first = NULL;
+
+	if (before)
+		text_addf(t, "%s", before);
+	for (size_t i = 0; i < waits->n; i++) {
+		if (waits->all[i].fact != fact || !is_awaited(waits, &waits->all[i]))
+			continue;
+		if (!first)
+			first = &waits->all[i];
+		text_addf(t, "%s", t->used ? "; " : "");
+		waits_put(t, waits, &waits->all[i]);
+	}
+	put_threads(t, waits, fact, first);
+}
+
+static void finish_fact(struct waits *waits, size_t i)
+{
+	struct fact *fact = &waits->facts->all[i];
+	struct text t = { 0 };
+
+	put_all(&t, waits, i);
+	if (!t.failed && t.used) {
+		free(fact->because);
+		fact->because = strdup(t.at);
+	}
+	text_fini(&t);
+}
+
+/* Its completion had come, and gave no event; nobody polled it. */
+static bool is_unseen(const struct wait *wait)
+{
+	const struct wait_cq *cq = &wait->cq;
+
+	return cq->lying && cq->has_channel &&
+	       (!cq->wake.armed.id.thread || cq->wake.armed.time > cq->wake.since ||
+		(cq->wake.solicited && !cq->wake.asked));
+}
+
+/* Only what could not come counts: an end that is idle may wait for a message for long. */
+static bool is_vain(const struct waits *waits, const struct wait_before *well)
+{
+	const struct wait *late = &well->late;
+	const struct peer_work *work = &late->work;
+
+	if (well->mute.end && is_mute_awaited(waits, &well->mute, &well->note))
+		return true;
+	if (!late->end)
+		return false;
+	if (is_unseen(late))
+		return true;
+	if (activity_empty(waits->activity, &well->note, late->cq.id) < WAIT_POLLS)
+		return false;
+	return late->oldest.thread ? late->process && !late->arrived
+				   : work->known && work->writes && work->sends == work->writes &&
+					     !late->completed;
+}
+
+static void add_vain(struct waits *waits, struct wait_before *well)
+{
+	struct fact *fact = fact_count(waits->facts, FACT_WAITED,
+				       fact_key(well->process, FACT_WAITED, 0), well->process);
+	char name[LIFE_NAME + 64], lasted[32], end[32];
+	const struct activity_note *note = &well->note;
+
+	if (!fact)
+		return;
+	fact->event = note->last.id;
+	fact->verb = note->last.verb;
+	fact->time = note->quiet ?: note->last.time;
+	fact->lasted = note->time - fact->time;
+	words_process(waits->trace, well->process, name, sizeof(name));
+	if (asprintf(&fact->what, "%s for %s, until %s", name, words_span(fact->lasted, lasted),
+		     words_span(note->time, end)) < 0)
+		fact->what = NULL;
+	waits_push(waits, well, (size_t)(fact - waits->facts->all));
+}
+
+void waits_finish(struct waits *waits)
+{
+	for (size_t i = 0; i < waits->nwell; i++)
+		if (waits->well[i].process && is_vain(waits, &waits->well[i]))
+			add_vain(waits, &waits->well[i]);
+	for (size_t i = 0; i < waits->nthreads; i++)
+		finish_fact(waits, waits->threads[i].fact);
+}

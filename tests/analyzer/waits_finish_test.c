@@ -1,0 +1,235 @@
+/* analyzer/facts/waits_finish.c: processes that end well, and had waited for what cannot come. */
+#include <signal.h>
+
+#include "tests/analyzer/ends.h"
+#include "tests/test.h"
+
+enum { SECOND = 1000000000 };
+
+static struct ibv_comp_channel channel = { .fd = 5 };
+
+static void post_send(struct story *s, int flags)
+{
+	struct event_post *event = (struct event_post *)s->words;
+	struct event_wr *wr = (struct event_wr *)(event + 1);
+	struct event_sge *sge = (struct event_sge *)(wr + 1);
+
+	event->object = W(&ends[0].qp);
+	event->verb = VERB_post_send;
+	event->nwr = 1;
+	*wr = (struct event_wr){
+		.wr_id = 1, .opcode = IBV_WR_SEND, .flags = (uint16_t)flags, .nsge = 1
+	};
+	*sge = (struct event_sge){ AT, 8, 0x10 };
+	story_event(s, 0, EVENT_POST, (sizeof(*event) + sizeof(*wr) + sizeof(*sge)) / 8);
+}
+
+static void post_receive(struct story *s, int end)
+{
+	story_post(s, end, VERB_post_recv, &ends[end].qp, 1, 0,
+		   (struct event_sge){ AT, 8, ends[end].mr.lkey });
+}
+
+static void polled_empty(struct story *s, int end, int i, const void *cq, uint64_t times)
+{
+	s->threads[end].head.polls[i].cq = W(cq);
+	s->threads[end].head.polls[i].empty = times;
+}
+
+static const struct fact *find_wait(const struct story *s, enum fact_kind kind, uint32_t process)
+{
+	const struct fact_list *list = &s->findings->facts->list;
+
+	for (size_t i = 0; i < list->n; i++)
+		if (list->all[i].kind == kind && list->all[i].process == process)
+			return &list->all[i];
+	return NULL;
+}
+
+/* The end gives up a second later, destroys its queue pair, and ends well. */
+static void give_up(struct story *s, int end)
+{
+	s->now += SECOND;
+	story_do(s, end, VERB_destroy_qp, 9, 0, W(&ends[end].qp));
+	story_exit(s, end ? PEER : STORY_PID, 0);
+	story_check(s, NULL);
+}
+
+static void waited_in_vain(struct story *s, int end, const char *text)
+{
+	const struct fact *fact;
+
+	give_up(s, end);
+	fact = find_wait(s, FACT_WAITED, end ? 2 : 1);
+	assert_non_null(fact);
+	assert_non_null(fact->because);
+	if (!strstr(fact->because, text))
+		fail_msg("no '%s' in: %s", text, fact->because);
+	assert_false(facts_bad(s->findings->facts));
+	story_end(s);
+}
+
+static void waited_well(struct story *s, int end)
+{
+	give_up(s, end);
+	assert_int_equal(facts_count(s->findings->facts, FACT_WAITED), 0);
+	story_end(s);
+}
+
+TEST(a_send_that_is_not_signalled)
+{
+	const struct fact *fact;
+	struct story s;
+
+	begin_story(&s);
+	post_send(&s, 0);
+	polled_empty(&s, 0, 0, &ends[0].cq, 900);
+	give_up(&s, 0);
+	fact = find_wait(&s, FACT_WAITED, 1);
+	assert_non_null(fact);
+	assert_string_equal(fact->what, "process 1 (app) for 1.00 s, until 1.00 s");
+	assert_string_equal(fact->because,
+			    "1 send of qp1 outstanding, not signalled, the last at 1:20: no "
+			    "completion can come to cq1 (sq_sig_all is 0; set "
+			    "IBV_SEND_SIGNALED); thread 1 polled cq1 empty 900 times and never "
+			    "found a completion");
+	story_end(&s);
+}
+
+TEST(a_process_that_is_killed_had_waited_for_it_too)
+{
+	const struct fact *fact;
+	struct story s;
+
+	begin_story(&s);
+	post_send(&s, 0);
+	polled_empty(&s, 0, 0, &ends[0].cq, 900);
+	s.now += SECOND;
+	story_exit(&s, STORY_PID, SIGTERM);
+	story_check(&s, NULL);
+	fact = find_wait(&s, FACT_KILLED, 1);
+	assert_non_null(fact);
+	assert_non_null(strstr(fact->because, "no completion can come to cq1"));
+	story_end(&s);
+}
+
+/* Its CQ has that of receives as well. */
+TEST(a_receive_may_have_been_waited_for)
+{
+	struct story s;
+
+	begin_story(&s);
+	post_receive(&s, 0);
+	post_send(&s, 0);
+	polled_empty(&s, 0, 0, &ends[0].cq, 900);
+	waited_well(&s, 0);
+}
+
+/* A loop that makes progress everywhere waits for nothing there. */
+TEST(another_cq_may_have_been_waited_for)
+{
+	struct ibv_cq other = { .context = &ends[0].context, .cqe = 16 };
+	struct story s;
+
+	begin_story(&s);
+	story_do(&s, 0, VERB_create_cq, 3, W(&other), W(&ends[0].context), W(16), W(0), W(0), W(0));
+	post_send(&s, 0);
+	polled_empty(&s, 0, 0, &ends[0].cq, 900);
+	polled_empty(&s, 0, 1, &other, 900);
+	waited_well(&s, 0);
+}
+
+TEST(two_polls_are_no_wait)
+{
+	struct story s;
+
+	begin_story(&s);
+	post_send(&s, 0);
+	polled_empty(&s, 0, 0, &ends[0].cq, 2);
+	waited_well(&s, 0);
+}
+
+TEST(a_send_for_which_there_was_no_receive)
+{
+	struct story s;
+
+	begin_story(&s);
+	post_send(&s, IBV_SEND_SIGNALED);
+	polled_empty(&s, 0, 0, &ends[0].cq, 900);
+	waited_in_vain(&s, 0,
+		       "IBV_WR_SEND 1:20, for 1.00 s; peer process 2 (app) qp1: it had "
+		       "never posted a receive; thread 1 polled cq1 empty 900 times");
+}
+
+/* Programs often end before they have polled their last sends. */
+TEST(a_send_that_is_not_polled)
+{
+	struct story s;
+
+	begin_story(&s);
+	post_send(&s, IBV_SEND_SIGNALED);
+	waited_well(&s, 0);
+}
+
+TEST(a_message_where_the_peer_only_wrote)
+{
+	struct story s;
+
+	begin_story(&s);
+	post_receive(&s, 1);
+	post_rdma(&s, IBV_WR_RDMA_WRITE, AT, 8, 0x21);
+	poll_as(&s, IBV_WC_SUCCESS);
+	polled_empty(&s, 1, 0, &ends[1].cq, 900);
+	waited_in_vain(&s, 1,
+		       "0 sends and 1 RDMA WRITE posted by the peer, 0 received by this one "
+		       "(a WRITE has no completion at this end");
+}
+
+/* An end that serves what comes is idle when nothing comes. */
+TEST(a_message_that_was_not_sent)
+{
+	struct story s;
+
+	begin_story(&s);
+	post_receive(&s, 1);
+	polled_empty(&s, 1, 0, &ends[1].cq, 900);
+	waited_well(&s, 1);
+}
+
+/* The peer has a channel; its thread arms its CQ when the message was there, or before. */
+static void let_a_message_come(struct story *s, bool armed_before)
+{
+	struct event_notify *event = (struct event_notify *)s->words;
+
+	peer_channel = &channel;
+	begin_story(s);
+	peer_channel = NULL;
+	post_receive(s, 1);
+	for (int i = 0; i < 2; i++) {
+		if (i != armed_before) {
+			event->cq = W(&ends[1].cq);
+			story_event(s, 1, EVENT_NOTIFY, sizeof(*event) / 8);
+			continue;
+		}
+		post_send(s, IBV_SEND_SIGNALED);
+		poll_as(s, IBV_WC_SUCCESS);
+	}
+}
+
+TEST(an_event_of_a_cq_that_was_armed_too_late)
+{
+	struct story s;
+
+	let_a_message_come(&s, false);
+	waited_in_vain(&s, 1,
+		       "; 1 completion had come to cq1 and was not polled; it was armed "
+		       "after that, by 2:23");
+}
+
+TEST(an_event_that_was_not_retrieved)
+{
+	struct story s;
+
+	let_a_message_come(&s, true);
+	waited_well(&s, 1);
+}
