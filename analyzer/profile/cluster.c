@@ -5,7 +5,8 @@
  * specification, 9.7.5.2.8), as often as necessary. A latency alone cannot be distinguished from a
  * slow path, nor one at a multiple of the ACK timeout from a lost packet: so only requests are
  * examined that certainly found no receive (analyzer/model/starved.h). The first multiples count,
- * of timers far above the usual latency.
+ * of timers far above the usual latency, and only from several stalls: requests that were queued
+ * behind one another waited for one receive.
  *
  * A kernel's own device (rxe, siw) counts ticks: the time is rounded down to them, and the first
  * tick is shorter. If two ticks are small compared with it, it may be early by them.
@@ -16,7 +17,7 @@
 
 enum {
 	TIMES = 7,
-	LEAST = 3,       /* requests */
+	LEAST = 3,       /* stalls */
 	MORE = 4,        /* times as many as in the classes beside it */
 	FAR = 10,        /* times the median */
 	TICKS = 8000000, /* two of 4 ms, in ns */
@@ -55,8 +56,8 @@ static void narrow_span(const struct histogram *h, struct cluster *cluster, stru
 }
 
 /* A class is up to 3.1 % wide: it may begin within a span and end outside of it. */
-static bool look_at(const struct histogram *stalled, const struct histogram *h, int64_t at,
-		    struct cluster *cluster)
+static bool look_at(const struct histogram *stalled, const struct histogram *stalls,
+		    const struct histogram *h, int64_t at, struct cluster *cluster)
 {
 	struct span span = span_of(at);
 	int64_t wide = span.to - span.from, apart = at / 100 * 5;
@@ -64,10 +65,11 @@ static bool look_at(const struct histogram *stalled, const struct histogram *h, 
 	uint64_t after = count_span(h, span.to + apart, span.to + apart + wide);
 
 	cluster->n = count_span(stalled, span.from, span.to);
+	cluster->stalls = count_span(stalls, span.from, span.to);
 	cluster->of = h->count;
 	cluster->beside = before > after ? before : after;
 	narrow_span(stalled, cluster, span);
-	return cluster->n >= LEAST && cluster->n >= MORE * cluster->beside;
+	return cluster->stalls >= LEAST && cluster->n >= MORE * cluster->beside;
 }
 
 bool cluster_has(const struct cluster *cluster, const struct profile_queue *queue)
@@ -89,16 +91,18 @@ static bool is_shown(const struct cluster *clusters, size_t n, int64_t at)
 	return false;
 }
 
-static size_t add_multiples(const struct histogram *stalled, const struct histogram *all,
+static size_t add_multiples(const struct profile *profile, const struct histogram *all,
 			    struct cluster cluster, struct cluster clusters[CLUSTERS], size_t n)
 {
+	const struct histogram *stalled = profile->stalled[cluster.code];
+
 	if (cluster.constant / FAR < histogram_percentile(all, 50))
 		return n;
 	for (cluster.times = 1; cluster.times <= TIMES && n < CLUSTERS; cluster.times++) {
 		int64_t at = cluster.constant * cluster.times;
 
 		if (at / 100 * 91 <= (int64_t)stalled->max && !is_shown(clusters, n, at) &&
-		    look_at(stalled, all, at, &cluster))
+		    look_at(stalled, profile->stalls[cluster.code], all, at, &cluster))
 			clusters[n++] = cluster;
 	}
 	return n;
@@ -111,9 +115,9 @@ size_t cluster_find(const struct profile *profile, struct cluster clusters[CLUST
 
 	profile_latency(profile, PROFILE_OPCODES, &all);
 	for (unsigned int code = 0; code < 32; code++)
-		if (profile->stalled[code])
+		if (profile->stalled[code] && profile->stalls[code])
 			n = add_multiples(
-				profile->stalled[code], &all,
+				profile, &all,
 				(struct cluster){ .constant = answer_rnr_time(code), .code = code },
 				clusters, n);
 	histogram_fini(&all);

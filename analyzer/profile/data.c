@@ -343,6 +343,11 @@ static void time_stall(struct profiler *p, struct profile_queue *queue,
 	    !starved_until(told->request, answer_rnr_time(code), told->event->time))
 		return;
 	add_time(p, &p->profile->stalled[code], took);
+	/* those that were posted during a stall waited for the same receive, or behind it */
+	if (told->request->time >= p->profile->stalled_until[code]) {
+		p->profile->stalled_until[code] = told->event->time;
+		add_time(p, &p->profile->stalls[code], took);
+	}
 	if (!queue)
 		return;
 	add_time(p, &queue->stalled, took);

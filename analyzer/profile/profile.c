@@ -86,8 +86,10 @@ void profile_free(struct profile *profile)
 		return;
 	for (int v = 0; v < VERB_COUNT; v++)
 		free_histogram(profile->verbs[v].times);
-	for (int code = 0; code < 32; code++)
+	for (int code = 0; code < 32; code++) {
 		free_histogram(profile->stalled[code]);
+		free_histogram(profile->stalls[code]);
+	}
 	free_requests(profile);
 	free_objects(profile);
 	fini_posts(&profile->send);

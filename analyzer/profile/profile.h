@@ -201,6 +201,9 @@ struct profile {
 
 	struct profile_messages messages;
 	struct histogram *stalled[32]; /* latencies by the RNR timer that caused them; NULL: none */
+	/* the first request of each stall, of all queues: no two of them overlap in time */
+	struct histogram *stalls[32];
+	int64_t stalled_until[32];
 	struct profile_waited waited;
 
 	/* in the order of their first use */

@@ -758,10 +758,10 @@ function addLatency() {
 		formatBytes(q.sent_bytes), formatBytes(q.received_bytes), ...[q.p50_ns, q.p99_ns, q.max_ns]
 			.map(ns => ns === null || ns < 0 ? '' : formatTime(ns)), q.sq_high, q.sq_room]).slice(0, 500),
 	'by queue', after.stat.queues.length);
-	addTable(section, ['min_rnr_timer', 'times', 'took', 'requests', 'of'],
+	addTable(section, ['min_rnr_timer', 'times', 'took', 'requests', 'stalls', 'of'],
 		(after.stat.clusters || []).map(c => [c.value, c.times,
 			`${formatTime(c.from_ns)} to ${formatTime(c.to_ns)}`, formatCount(c.requests),
-			formatCount(c.of)]), 'requests that waited for a receive');
+			formatCount(c.stalls), formatCount(c.of)]), 'requests that waited for a receive');
 }
 
 /* Gaps, doorbells, polls */

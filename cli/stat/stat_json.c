@@ -176,6 +176,7 @@ static void put_clusters(struct json *json, const struct stat_view *view)
 		json_put_int(json, "constant_ns", clusters[i].constant);
 		json_put_uint(json, "times", clusters[i].times);
 		json_put_uint(json, "requests", clusters[i].n);
+		json_put_uint(json, "stalls", clusters[i].stalls);
 		json_put_uint(json, "of", clusters[i].of);
 		json_put_int(json, "from_ns", clusters[i].from);
 		json_put_int(json, "to_ns", clusters[i].to);

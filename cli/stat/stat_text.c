@@ -203,9 +203,9 @@ static void print_cluster(const struct stat_view *view, const struct cluster *cl
 	       format_count(cluster->of, of), format_time(cluster->from, from),
 	       format_time(cluster->to, to));
 	print_owners(view, cluster);
-	printf("\n    %u x %s, RNR timer %u: no receive was posted (%s close to it)\n",
+	printf("\n    %u x %s, RNR timer %u: no receive was posted, %s stalls (%s close to it)\n",
 	       cluster->times, format_time(cluster->constant, time), cluster->code,
-	       format_count(cluster->beside, beside));
+	       format_count(cluster->stalls, n), format_count(cluster->beside, beside));
 }
 
 /* Below the latencies: where they cluster, and the share of a CQ. */

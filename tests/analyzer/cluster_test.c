@@ -33,7 +33,17 @@ static void add_times(int n, int64_t ns, int64_t spread)
 		histogram_add(&profile->requests[2][7]->latency, ns + spread * i / n);
 }
 
-/* The same, for requests that found no receive at a peer with timer @code. */
+/* The first requests of stalls. */
+static void add_stalls(unsigned int code, int n, int64_t ns, int64_t spread)
+{
+	if (!profile->stalls[code])
+		profile->stalls[code] = calloc(1, sizeof(struct histogram));
+	assert_non_null(profile->stalls[code]);
+	for (int i = 0; i < n; i++)
+		histogram_add(profile->stalls[code], ns + spread * i / n);
+}
+
+/* The same, for requests that found no receive at a peer with timer @code, one in each stall. */
 static void add_stalled(unsigned int code, int n, int64_t ns, int64_t spread)
 {
 	add_times(n, ns, spread);
@@ -42,6 +52,7 @@ static void add_stalled(unsigned int code, int n, int64_t ns, int64_t spread)
 	assert_non_null(profile->stalled[code]);
 	for (int i = 0; i < n; i++)
 		histogram_add(profile->stalled[code], ns + spread * i / n);
+	add_stalls(code, n, ns, spread);
 }
 
 TEST(an_rnr_timer_that_made_requests_wait_is_found)
@@ -113,6 +124,20 @@ TEST(a_timer_as_short_as_what_requests_take_says_nothing)
 {
 	add_stalled(1, 10000, 10000, 100);
 	assert_int_equal(cluster_find(profile, clusters), 0);
+}
+
+/* Sixteen requests that were queued behind each other waited for one receive. */
+TEST(one_stall_is_no_cluster)
+{
+	add_times(10000, 5000, 20000);
+	add_stalled(0, 2, 655362000, 50000);
+	for (int i = 0; i < 14; i++)
+		histogram_add(profile->stalled[0], 655362000);
+	assert_int_equal(cluster_find(profile, clusters), 0);
+	add_stalls(0, 1, 655362000, 0);
+	assert_int_equal(cluster_find(profile, clusters), 1);
+	assert_int_equal(clusters[0].n, 16);
+	assert_int_equal(clusters[0].stalls, 3);
 }
 
 TEST(two_of_them_are_chance)
