@@ -26,13 +26,20 @@ static struct queue *find_sends(struct model *model, const struct life *qp,
 	return sends;
 }
 
+static void note_waiting(struct queue *queue, const struct queue_request *request)
+{
+	if (!queue->starved++)
+		queue->starved_since = request->time;
+}
+
 void starved_note(struct model *model, const struct trace_event *event, const struct life *qp,
-		  const struct queue *queue, uint32_t taken)
+		  struct queue *queue, uint32_t taken)
 {
 	const struct peer *other = NULL;
 	struct queue *sends;
 	int64_t slack;
 
+	queue->starved = 0;
 	if (!taken || !qp->qp || queue->doubt)
 		return;
 	sends = find_sends(model, qp, &other);
@@ -45,8 +52,11 @@ void starved_note(struct model *model, const struct trace_event *event, const st
 		if (request->message > queue->messages - taken &&
 		    request->message <= queue->messages && !request->done &&
 		    /* before that, no ACK was possible */
-		    request->time - slack > qp->qp->rtr.time && event->time - slack > request->time)
+		    request->time - slack > qp->qp->rtr.time &&
+		    event->time - slack > request->time) {
 			request->starved = event->time - slack - request->time;
+			note_waiting(queue, request);
+		}
 	}
 }
 

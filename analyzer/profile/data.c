@@ -16,6 +16,7 @@
 #include "analyzer/model/qp.h"
 #include "analyzer/model/starved.h"
 #include "analyzer/profile/calls.h"
+#include "analyzer/profile/depth.h"
 #include "analyzer/profile/rows.h"
 #include "analyzer/profile/place_table.h"
 
@@ -158,9 +159,17 @@ static void count_send(struct profiler *p, struct posting *to, const struct wr *
 		count_signal(to, wr);
 }
 
+/* Since when its process has been counted, with no event missing. */
+static int64_t counted_since(const struct profiler *p, uint32_t process)
+{
+	int64_t since = process < p->ninside ? p->inside[process].since : 0;
+
+	return since > p->profile->whole_from ? since : p->profile->whole_from;
+}
+
 static void count_gap(struct profiler *p, struct posting *to, const struct trace_event *event)
 {
-	int64_t since = event->process < p->ninside ? p->inside[event->process].since : 0;
+	int64_t since = counted_since(p, event->process);
 
 	if (to->side->last >= since && to->side->last >= 0) {
 		histogram_add(&to->posts->gap, event->time - to->side->last);
@@ -290,8 +299,23 @@ void data_post(struct profiler *p, const struct model_post *told)
 	if (told->taken)
 		count_taken(p, &to, event, told->taken);
 	note_queue(p, to.side, told->queue);
+	if (to.side && told->queue)
+		depth_post(to.side, told, counted_since(p, event->process));
+	if (to.row && told->queue && !told->queue->send)
+		depth_starved(&to.row->starved, told);
 	if (to.row && told->queue && told->queue->send)
 		to.row->max_inline = told->queue->limits.inline_given;
+}
+
+void data_modify(struct profiler *p, const struct model_modify *told)
+{
+	uint32_t id = told->object ? told->object->id : 0;
+	struct profile_queue *queue = id < p->profile->nobjects ? p->profile->queues[id] : NULL;
+
+	if (!queue || told->to != ABI_QPS_RESET)
+		return;
+	depth_reset(&queue->send);
+	depth_reset(&queue->receive);
 }
 
 /* Completions */
@@ -413,8 +437,11 @@ static void note_before(struct profiler *p, const struct model_complete *told)
 {
 	const struct queue *queue = told->queue;
 	uint32_t id = queue && queue->owner ? queue->owner->id : 0;
+	struct profile_side *side = find_side(p, id, told->event->process, queue && queue->send);
 
-	note_queue(p, find_side(p, id, told->event->process, queue && queue->send), queue);
+	note_queue(p, side, queue);
+	if (side && queue)
+		depth_complete(side, told, counted_since(p, told->event->process));
 	if (queue && !queue->cq && !queue->send && told->cq && told->cq->id) {
 		struct profile_cq *cq = rows_cq(p, told->cq->id, told->event->process);
 
@@ -472,6 +499,24 @@ static void count_found(struct profiler *p, struct worker *worker, const struct 
 	p->profile->polls++;
 }
 
+/*
+ * Empty polls have no time: only the mean of the gaps since the last poll is known, which is the
+ * least that the longest of them can be.
+ */
+static void count_poll_gap(struct profile_cq *cq, const struct trace_event *event, int64_t since)
+{
+	if (event->poll->verb == VERB_next_poll)
+		return;
+	if (cq->poller && cq->poller != event->id.thread)
+		cq->poller = UINT32_MAX;
+	else
+		cq->poller = event->id.thread;
+	if (cq->poller != UINT32_MAX && cq->last && cq->last >= since)
+		histogram_add(&cq->gap,
+			      (event->time - cq->last) / (int64_t)(event->poll->empty + 1));
+	cq->last = event->time;
+}
+
 static void count_cq(struct profiler *p, const struct trace_event *event)
 {
 	const struct poll *poll = event->poll;
@@ -479,6 +524,7 @@ static void count_cq(struct profiler *p, const struct trace_event *event)
 
 	if (!cq)
 		return;
+	count_poll_gap(cq, event, counted_since(p, event->process));
 	cq->empty += poll->empty;
 	cq->batches |= poll->verb != VERB_poll_cq;
 	cq->completions += poll->nwc;
@@ -512,14 +558,28 @@ void data_poll(struct profiler *p, const struct trace_event *event)
 	count_cq(p, event);
 }
 
+/* The program may sleep until an event of the CQ. */
 void data_notify(struct profiler *p, const struct trace_event *event)
 {
+	struct profile_cq *cq = rows_cq(p, event->notify->object, event->process);
+
+	if (cq)
+		cq->last = 0;
 	p->profile->verbs[VERB_req_notify_cq].calls++;
 	p->profile->verbs[VERB_req_notify_cq].errors += event->notify->ret != 0;
 }
 
+/* The recorded polls do not tell when another thread polled, or one that --filter left out. */
+static void forget_gaps(struct profile *profile)
+{
+	for (size_t i = 0; i < profile->nobjects; i++)
+		if (profile->cqs[i] && (profile->cqs[i]->poller == UINT32_MAX || profile->filtered))
+			histogram_fini(&profile->cqs[i]->gap);
+}
+
 void data_finish(struct profiler *p)
 {
+	forget_gaps(p->profile);
 	for (size_t i = 0; i < p->nworkers; i++)
 		end_batch(p, &p->workers[i]);
 }

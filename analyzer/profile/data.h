@@ -7,6 +7,7 @@
 /* Reports of the model. */
 void data_post(struct profiler *p, const struct model_post *post);
 void data_complete(struct profiler *p, const struct model_complete *complete);
+void data_modify(struct profiler *p, const struct model_modify *modify);
 
 /* A poll; call it before the model processes its completions. */
 void data_poll(struct profiler *p, const struct trace_event *event);

@@ -39,6 +39,7 @@ static void on_complete(void *arg, const struct model_complete *complete)
 
 static void on_modify(void *arg, const struct model_modify *modify)
 {
+	data_modify(arg, modify);
 	messages_modify(arg, modify);
 }
 

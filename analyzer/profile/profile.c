@@ -40,6 +40,39 @@ void profile_latency(const struct profile *profile, unsigned int opcode, struct 
 				histogram_merge(to, &profile->requests[o][s]->latency);
 }
 
+double profile_mean_depth(const struct profile_side *side)
+{
+	return side->known && !side->doubt && side->depth.ns > 0
+		       ? side->depth.area / (double)side->depth.ns
+		       : -1;
+}
+
+void profile_poll_gaps(const struct profile *profile, struct histogram *to)
+{
+	for (size_t i = 0; i < profile->nobjects; i++)
+		if (profile->cqs[i])
+			histogram_merge(to, &profile->cqs[i]->gap);
+}
+
+struct profile_starved profile_starved(const struct profile *profile)
+{
+	struct profile_starved sum = { 0 };
+
+	for (size_t i = 0; i < profile->nobjects; i++) {
+		const struct profile_queue *queue = profile->queues[i];
+
+		if (!queue)
+			continue;
+		sum.messages += queue->starved.messages;
+		sum.stalls += queue->starved.stalls;
+		if (__builtin_add_overflow(sum.ns, queue->starved.ns, &sum.ns))
+			sum.ns = INT64_MAX; /* in a damaged trace */
+		if (queue->starved.longest > sum.longest)
+			sum.longest = queue->starved.longest;
+	}
+	return sum;
+}
+
 static void free_requests(struct profile *profile)
 {
 	for (unsigned int o = 0; o < PROFILE_OPCODES; o++)
@@ -67,6 +100,8 @@ static void free_objects(struct profile *profile)
 			free_histogram(queue->stalled);
 		}
 		free(queue);
+		if (profile->cqs[i])
+			histogram_fini(&profile->cqs[i]->gap);
 		free(profile->cqs[i]);
 	}
 	free(profile->queues);

@@ -24,10 +24,11 @@
 #include "core/store/db/ids.h"
 
 enum {
-	PROFILE_OPCODES = 18, /* enum ibv_wr_opcode 0..15, others, and: */
-	PROFILE_OTHER = 16,   /* opcodes above 15 */
-	PROFILE_RECEIVE = 17, /* receives */
-	PROFILE_SIZES = 35,   /* 0; 1; 2; 3..4; 5..8; ... up to 2^32, and above */
+	PROFILE_OPCODES = 18,  /* enum ibv_wr_opcode 0..15, others, and: */
+	PROFILE_OTHER = 16,    /* opcodes above 15 */
+	PROFILE_RECEIVE = 17,  /* receives */
+	PROFILE_SIZES = 35,    /* 0; 1; 2; 3..4; 5..8; ... up to 2^32, and above */
+	STARVED_LEAST = 10000, /* ns: the shortest RNR timer; less may be on the way meanwhile */
 };
 
 /* The selected part of a trace; zeroed: all. */
@@ -80,6 +81,28 @@ struct profile_place {
 	struct histogram gap; /* between the previous post to the queue and each of these */
 };
 
+/*
+ * The outstanding requests of a queue over time, from its first post on, up to the last post or
+ * completion.
+ */
+struct profile_depth {
+	double area;      /* requests x ns */
+	int64_t ns;       /* of this time; */
+	int64_t empty_ns; /* none was outstanding, until the next was posted */
+	uint64_t empty;   /* so often */
+	int64_t last;     /* time of the last post or completion; 0: none */
+};
+
+/*
+ * Messages that were posted before the receive that they consumed, by STARVED_LEAST or more:
+ * analyzer/model/starved.h.
+ */
+struct profile_starved {
+	uint64_t messages, stalls; /* messages that wait one after the other are one stall */
+	int64_t ns, longest;       /* of the stalls */
+	int64_t since, until;      /* of the last */
+};
+
 /* One direction of a queue pair, or an SRQ or a WQ. */
 struct profile_side {
 	uint64_t posts, requests, refused, completions, bytes;
@@ -92,6 +115,7 @@ struct profile_side {
 	bool known;         /* @high is valid: the queue's creation is in the trace */
 	int64_t last;       /* time of its last post; -1: none */
 	uint32_t run;       /* requests since the last signaled one */
+	struct profile_depth depth; /* valid like @high */
 };
 
 /* A QP, SRQ or WQ that the program used. */
@@ -105,7 +129,8 @@ struct profile_queue {
 	struct histogram *latency; /* of the send queue's requests; NULL: none is known */
 	/* of those that certainly waited for the RNR timer; NULL: none */
 	struct histogram *stalled;
-	uint32_t stalled_by; /* a bit for each min_rnr_timer that caused that */
+	uint32_t stalled_by;            /* a bit for each min_rnr_timer that caused that */
+	struct profile_starved starved; /* the messages to this queue pair */
 };
 
 struct profile_cq {
@@ -120,6 +145,13 @@ struct profile_cq {
 	bool shared;     /* receives of an SRQ, not included in @high, complete on it, too */
 	bool batches;    /* it was polled by ibv_start_poll */
 	bool lengthless; /* an extended one that does not report byte_len */
+	/*
+	 * Between two polls that found completions: the mean time from one poll to the next, those
+	 * that found nothing included. One thread polls it, and did not arm it in between.
+	 */
+	struct histogram gap;
+	int64_t last;    /* time of the last poll; 0: it was armed since, or none */
+	uint32_t poller; /* the only thread that polls it; 0: none, UINT32_MAX: several */
 };
 
 struct profile_process {
@@ -225,6 +257,15 @@ void profile_free(struct profile *profile);
 /* The size class of @bytes, and the largest size of a class. */
 unsigned int profile_size_class(uint64_t bytes);
 uint64_t profile_size_end(unsigned int class);
+
+/* The mean number of outstanding requests; -1: not known. */
+double profile_mean_depth(const struct profile_side *side);
+
+/* The gaps between polls of all CQs, into a zeroed histogram. */
+void profile_poll_gaps(const struct profile *profile, struct histogram *to);
+
+/* The sum over all queue pairs, without `since` and `until`. */
+struct profile_starved profile_starved(const struct profile *profile);
 
 /* "SEND", "RDMA_WRITE", "RECV" of an index of profile.requests; "OTHER". */
 const char *profile_opcode_name(unsigned int opcode);

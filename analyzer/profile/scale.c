@@ -54,6 +54,7 @@ static void scale_objects(uint64_t n, struct profile *profile)
 		if (profile->cqs[i]) {
 			TIMES(n, profile->cqs[i]->polls);
 			TIMES(n, profile->cqs[i]->completions);
+			histogram_fini(&profile->cqs[i]->gap);
 		}
 	}
 }

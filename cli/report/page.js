@@ -753,24 +753,40 @@ function addLatency() {
 	if (table)
 		table.open = true;
 	addTable(section, ['queue', 'process', 'sends', 'receives', 'errors', 'sent', 'received', 'p50',
-		'p99', 'max', 'most outstanding', 'room'], after.stat.queues.map(q => [q.queue, q.process,
+		'p99', 'max', 'most outstanding', 'mean', 'room', 'time without a receive'],
+	after.stat.queues.map(q => [q.queue, q.process,
 		formatCount(q.sends), formatCount(q.receives), formatCount(q.errors),
 		formatBytes(q.sent_bytes), formatBytes(q.received_bytes), ...[q.p50_ns, q.p99_ns, q.max_ns]
-			.map(ns => ns === null || ns < 0 ? '' : formatTime(ns)), q.sq_high, q.sq_room]).slice(0, 500),
+			.map(ns => ns === null || ns < 0 ? '' : formatTime(ns)), q.sq_high, q.sq_mean, q.sq_room,
+		q.rq_empty_ns === null || q.rq_empty_ns < 0 ? '' : formatTime(q.rq_empty_ns)]).slice(0, 500),
 	'by queue', after.stat.queues.length);
 	addTable(section, ['min_rnr_timer', 'times', 'took', 'requests', 'stalls', 'of'],
 		(after.stat.clusters || []).map(c => [c.value, c.times,
 			`${formatTime(c.from_ns)} to ${formatTime(c.to_ns)}`, formatCount(c.requests),
 			formatCount(c.stalls), formatCount(c.of)]), 'requests that waited for a receive');
+	addStarved(section);
+}
+
+/* Messages that were posted before the receive that they consumed. */
+function addStarved(section) {
+	const shown = tracesShown().filter(s => s.trace.stat.starved && s.trace.stat.starved.messages);
+	addTable(section, [...(before ? [''] : []), 'messages', 'stalls', 'in all', 'longest'],
+		shown.map(({name, trace: {stat: {starved}}}) => [...(before ? [name] : []),
+			formatCount(starved.messages), formatCount(starved.stalls),
+			formatTime(starved.total_ns), formatTime(starved.longest_ns)]),
+		'messages that were posted before a receive');
 }
 
 /* Gaps, doorbells, polls */
 
 function addGaps() {
-	const section = addSection('gaps', 'Gaps between posts');
+	const section = addSection('gaps', 'Gaps');
 	if (!addDistribution(section, 'Between two posts to one send queue', tracesShown().map(s => (
 		{name: s.name, classes: s.trace.stat.posting.send.gap_ns || []})), formatTime))
 		add(section, 'p', 'No queue was posted to twice.', {class: 'note'});
+	addDistribution(section, 'Between two polls of a CQ (mean from one that found completions to ' +
+		'the next)', tracesShown().map(s => ({name: s.name,
+		classes: s.trace.stat.posting.poll_gap_ns || []})), formatTime);
 }
 
 const formatSmall = n => formatCount(n);

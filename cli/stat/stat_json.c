@@ -151,6 +151,7 @@ static void put_posts(struct json *json, const char *name, const struct profile_
 static void put_posting(struct json *json, const struct stat_view *view)
 {
 	const struct profile *profile = view->profile;
+	struct histogram gaps = { 0 };
 
 	json_open(json, NULL, '{');
 	put_posts(json, "send", &profile->send);
@@ -160,6 +161,21 @@ static void put_posting(struct json *json, const struct stat_view *view)
 	json_put_uint(json, "empty_polls", profile->empty);
 	json_put_uint(json, "failed_polls", profile->failed_polls);
 	put_histogram(json, "completions_of_a_poll", &profile->poll);
+	profile_poll_gaps(profile, &gaps);
+	put_histogram(json, "poll_gap_ns", &gaps);
+	histogram_fini(&gaps);
+	json_close(json, '}');
+}
+
+static void put_starved(struct json *json, const struct stat_view *view)
+{
+	struct profile_starved starved = profile_starved(view->profile);
+
+	json_open(json, NULL, '{');
+	json_put_uint(json, "messages", starved.messages);
+	json_put_uint(json, "stalls", starved.stalls);
+	json_put_int(json, "total_ns", starved.ns);
+	json_put_int(json, "longest_ns", starved.longest);
 	json_close(json, '}');
 }
 
@@ -312,11 +328,11 @@ void stat_json(const struct stat_view *view)
 		const char *name;
 		void (*put)(struct json *json, const struct stat_view *view);
 	} members[] = {
-		{ "summary", put_summary },   { "waited", put_waited },
-		{ "requests", put_requests }, { "posting", put_posting },
-		{ "clusters", put_clusters }, { "messages", put_messages },
-		{ "places", put_places },     { "processes", put_processes },
-		{ "threads", put_threads },
+		{ "summary", put_summary },     { "waited", put_waited },
+		{ "requests", put_requests },   { "posting", put_posting },
+		{ "clusters", put_clusters },   { "messages", put_messages },
+		{ "starved", put_starved },     { "places", put_places },
+		{ "processes", put_processes }, { "threads", put_threads },
 	};
 
 	for (size_t i = 0; i < sizeof(members) / sizeof(*members); i++) {

@@ -208,6 +208,22 @@ static void print_cluster(const struct stat_view *view, const struct cluster *cl
 	       format_count(cluster->stalls, n), format_count(cluster->beside, beside));
 }
 
+/* Messages that were posted before the receive that they consumed. */
+static void print_starved(const struct profile *profile)
+{
+	struct profile_starved starved = profile_starved(profile);
+	char n[FORMAT_TEXT], stalls[FORMAT_TEXT], ns[FORMAT_TEXT], most[FORMAT_TEXT];
+
+	if (!starved.messages)
+		return;
+	printf("\nstarved    %s message%s posted 10 us or more before a receive for %s\n",
+	       format_count(starved.messages, n), starved.messages == 1 ? " was" : "s were",
+	       starved.messages == 1 ? "it" : "them");
+	printf("           receivers had none for %s in %s stall%s, the longest %s\n",
+	       format_time(starved.ns, ns), format_count(starved.stalls, stalls),
+	       plural_of(starved.stalls), format_time(starved.longest, most));
+}
+
 /* Below the latencies: where they cluster, and the share of a CQ. */
 void stat_latency(const struct stat_view *view)
 {
@@ -218,6 +234,7 @@ void stat_latency(const struct stat_view *view)
 
 	for (size_t i = 0; i < n; i++)
 		print_cluster(view, &clusters[i]);
+	print_starved(view->profile);
 	if (!m->way.count)
 		return;
 	printf("\nmessages with both ends recorded: %s\n", format_count(m->way.count, count));
@@ -337,14 +354,14 @@ static void print_octaves(const struct histogram *h)
 		       format_count(rest, n));
 }
 
-static void print_gap(const char *what, const struct histogram *h)
+static void print_gap(const char *what, const char *note, const struct histogram *h)
 {
 	char p50[FORMAT_TEXT], p90[FORMAT_TEXT], p99[FORMAT_TEXT], p999[FORMAT_TEXT],
 		max[FORMAT_TEXT];
 
 	if (!h->count)
 		return;
-	printf("\ngap between two posts to a %s queue\n", what);
+	printf("\ngap between two %s%s\n", what, note);
 	printf("  p50 %s, p90 %s, p99 %s, p99.9 %s, max %s\n",
 	       format_time(histogram_percentile(h, 50), p50),
 	       format_time(histogram_percentile(h, 90), p90),
@@ -355,11 +372,15 @@ static void print_gap(const char *what, const struct histogram *h)
 void stat_gaps(const struct stat_view *view)
 {
 	const struct profile *profile = view->profile;
+	struct histogram polls = { 0 };
 
-	print_gap("send", &profile->send.gap);
+	print_gap("posts to a send queue", "", &profile->send.gap);
 	if (profile->send.gap.count)
 		print_octaves(&profile->send.gap);
-	print_gap("receive", &profile->receive.gap);
+	print_gap("posts to a receive queue", "", &profile->receive.gap);
+	profile_poll_gaps(profile, &polls);
+	print_gap("polls of a CQ", ", mean from one that found completions to the next", &polls);
+	histogram_fini(&polls);
 }
 
 /* Places */

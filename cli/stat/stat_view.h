@@ -17,6 +17,7 @@ struct stat_view {
 };
 
 enum { STAT_PLACE = 256, STAT_SIZE = 64 };
+enum { STAT_WIDTH = 80, STAT_ROWS = 16 }; /* of a table as text; JSON has all rows */
 
 /* "puts_of (app.c:88)", the innermost function of the program at @stack; "": not known. */
 const char *stat_place(const struct stat_view *view, uint32_t stack, char text[STAT_PLACE]);
@@ -35,6 +36,16 @@ void stat_latency(const struct stat_view *view);
 void stat_posting(const struct stat_view *view);
 void stat_gaps(const struct stat_view *view);
 void stat_registrations(const struct stat_view *view);
+
+/*
+ * The tables of queues and of completion queues; stat_queues.c. @ret_more: rows that text omits.
+ * table_free() them.
+ */
+struct table *stat_queue_table(const struct stat_view *view, bool json, uint64_t *ret_more);
+struct table *stat_cq_table(const struct stat_view *view, bool json);
+
+/* The first as text, and how many requests were outstanding. */
+void stat_queues(const struct stat_view *view);
 
 /* Members of the object that is being printed; stat_json.c. */
 void stat_json(const struct stat_view *view);

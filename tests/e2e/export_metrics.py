@@ -104,6 +104,9 @@ def compare_rows(m, stat):
                  queue[json_side])
             same(labels, list(m.where('verbatim_queue_high', side=side, **labels).values()),
                  [] if queue[high] is None else [queue[high]])
+            empty = queue[high.replace('high', 'empty_ns')]
+            value = m.total('verbatim_queue_empty_seconds_total', side=side, **labels)
+            same(labels, round(value * 1e9), max(0, empty or 0))
         p50 = [v for k, v in m.where('verbatim_queue_latency_seconds', **labels).items()
                if dict(k)['quantile'] == '0.5']
         same(labels, [round(v * 1e9) for v in p50], [queue['p50_ns']] if queue['p50_ns'] else [])
@@ -119,6 +122,11 @@ def compare_rows(m, stat):
     for thread in stat['threads']:
         same(thread, m.value('verbatim_thread_calls_total', thread=str(thread['thread']),
                              process=str(thread['process'])), thread['calls'])
+    for name, wanted in [('messages', 'messages'), ('seconds', 'total_ns')]:
+        value = m.total('verbatim_queue_starved_%s_total' % name)
+        same(name, round(value * (1e9 if name == 'seconds' else 1)), stat['starved'][wanted])
+    same('poll gaps', m.total('verbatim_cq_poll_gap_seconds_count'),
+         sum(n for _, _, n in stat['posting']['poll_gap_ns'] or []))
     for cq in stat['completion_queues']:
         same(cq, m.total('verbatim_cq_completions_total', cq=cq['cq'], process=str(cq['process'])),
              cq['completions'])
