@@ -62,5 +62,7 @@ struct diff {
 	struct diff_change *changes;
 	size_t nchanges;
 	uint64_t regressions;
+	bool counted;    /* calls were compared */
+	uint64_t shapes; /* functions whose gaps were compared for new modes */
 	bool no_memory;
 };

@@ -5,6 +5,7 @@
  * 	structure.c	what the program does
  * 	shape.c		modes of histograms that are new
  * 	times.c		how long it takes, as far as the runs show
+ * 	pace.c		gaps, depth, starvation, duration
  * 	environment.c	on which machines it ran
  */
 #include "analyzer/diff/diff.h"
@@ -13,6 +14,7 @@
 #include <stdlib.h>
 
 #include "analyzer/diff/environment.h"
+#include "analyzer/diff/pace.h"
 #include "analyzer/diff/pair.h"
 #include "analyzer/diff/shape.h"
 #include "analyzer/diff/structure.h"
@@ -50,6 +52,8 @@ int diff_runs(const struct diff_side *before, const struct diff_side *after, dou
 		shape_compare(diff);
 	if (!diff->no_memory)
 		times_compare(diff);
+	if (!diff->no_memory)
+		pace_compare(diff);
 	environment_compare(diff);
 	if (diff->no_memory) {
 		diff_free(diff);

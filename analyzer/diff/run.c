@@ -320,6 +320,7 @@ static void add_cq(struct diff_site *to, const struct profile_cq *cq)
 	to->empty += cq->empty;
 	if (cq->most > to->most)
 		to->most = cq->most;
+	histogram_merge(&to->poll_gap, &cq->gap);
 }
 
 /* Polls have no stack: they are attributed to the function that made the completion queue. */
@@ -395,6 +396,7 @@ static int add_site_to(struct diff_site *to, const struct diff_site *from)
 	to->empty += from->empty;
 	if (from->most > to->most)
 		to->most = from->most;
+	histogram_merge(&to->poll_gap, &from->poll_gap);
 	for (size_t i = 0; i < from->nattributes; i++)
 		for (size_t k = 0; k < from->attributes[i].n && !err; k++)
 			err = add_attribute(to, from->attributes[i].name,
@@ -411,6 +413,7 @@ static void fini_place(struct diff_site *place)
 	}
 	free(place->attributes);
 	histogram_fini(&place->sum.gap);
+	histogram_fini(&place->poll_gap);
 }
 
 static void free_places(struct diff_site *site)

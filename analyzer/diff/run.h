@@ -30,6 +30,7 @@ struct diff_site {
 	struct profile_place sum; /* of all its places */
 	uint64_t polls, completions, empty; /* of the CQs that it created */
 	uint32_t most;                      /* most completions of one of these polls */
+	struct histogram poll_gap;          /* struct profile_cq.gap */
 	struct diff_attribute *attributes;
 	size_t nattributes;
 	/* of a function: one for each line and caller; they have no places themselves */

@@ -17,7 +17,8 @@
  * 	- it is a peak: the windows beside it have less than half of it
  * 	- the rest is where it was: where the medians are far apart all of it has moved, which is a
  * 	  matter of times
- * 	- it is far above the medians, and below the scheduler's time slice (SLICE)
+ * 	- it is far above the medians, and below the scheduler's time slice (SLICE): how much of the
+ * 	  time longer gaps take is compared in pace.c
  */
 #include "analyzer/diff/shape.h"
 
@@ -238,8 +239,10 @@ void shape_compare(struct diff *diff)
 		struct shapes shapes = { 0 };
 
 		if (verb_infos[pair->verb].plane == PLANE_DATA &&
-		    fill_shapes(diff, pair, &shapes) && has_stayed(&shapes))
+		    fill_shapes(diff, pair, &shapes) && has_stayed(&shapes)) {
+			diff->shapes += shapes.all[1].count >= LEAST;
 			find_modes(diff, &shapes, pair);
+		}
 		for (int side = 0; side < 2; side++) {
 			free(shapes.runs[side]);
 			histogram_fini(&shapes.all[side]);

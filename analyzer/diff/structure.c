@@ -414,6 +414,7 @@ void structure_compare(struct diff *diff)
 {
 	bool counts = has_counts(diff);
 
+	diff->counted = counts;
 	for (size_t i = 0; i < diff->npairs && !diff->no_memory; i++)
 		compare_attributes(diff, &diff->pairs[i]);
 	for (size_t i = 0; i < diff->npairs && !diff->no_memory; i++)

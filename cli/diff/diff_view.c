@@ -188,6 +188,26 @@ static void print_doubts(const struct diff_side *side)
 		       filtered, side->n);
 }
 
+/* What was compared, and is the same. */
+static const char *describe_same(const struct diff *diff, enum diff_section section)
+{
+	switch (section) {
+	case DIFF_STRUCTURE:
+		return diff->counted
+			       ? "same attributes, shares, batches and calls"
+			       : "same attributes, shares and batches; calls are not compared";
+	case DIFF_SHAPE:
+		return diff->shapes ? "no new mode of the gaps before posts, up to 500 us"
+				    : "gaps are not compared: too few, or their medians differ";
+	case DIFF_TIME:
+		return diff->sides[0].n > 1 && diff->sides[1].n > 1
+			       ? "too few latencies; the same gaps, depth and duration"
+			       : "too few requests have a latency";
+	default:
+		return "same host, kernel, device, limits, variables";
+	}
+}
+
 static void print_section(const struct diff *diff, enum diff_section section)
 {
 	bool any = false;
@@ -199,10 +219,7 @@ static void print_section(const struct diff *diff, enum diff_section section)
 		any = true;
 	}
 	if (!any)
-		printf("%-11s %s\n", section_names[section],
-		       section == DIFF_ENVIRONMENT ? "same host, kernel, device, limits, variables"
-		       : section == DIFF_TIME      ? "too few requests have a latency"
-						   : "no change");
+		printf("%-11s %s\n", section_names[section], describe_same(diff, section));
 }
 
 int diff_print_text(const struct diff *diff)

@@ -367,6 +367,134 @@ TEST(the_bootstrap_is_the_same_each_time)
 	assert_true(low < 20 && diff->changes[0].high > 0);
 }
 
+/* A run of 1000 sends in @ms. */
+static void set_rate(struct diff_run *run, double ms)
+{
+	run->profile->send.requests = 1000;
+	run->profile->first_post = 0;
+	run->profile->last_completion = (int64_t)(ms * 1e6);
+	run->profile->duration = (int64_t)(ms * 1e6);
+}
+
+static enum diff_verdict verdict_of_rates(const double of[2][3])
+{
+	for (int i = 0; i < 3; i++) {
+		set_rate(before[i], of[0][i]);
+		set_rate(after[i], of[1][i]);
+	}
+	compare_runs(3);
+	return verdict_of("requests a second");
+}
+
+/* One of the fast runs is slow, so the interval of 99 % contains 0. */
+TEST(runs_that_are_all_slower_are_found)
+{
+	static const double slower[2][3] = { { 100, 101, 200 }, { 420, 421, 841 } };
+	static const double overlap[2][3] = { { 100, 101, 200 }, { 199, 205, 210 } };
+	static const double near[2][3] = { { 100, 101, 200 }, { 205, 280, 290 } };
+
+	assert_int_equal(verdict_of_rates(slower), DIFF_WORSE);
+	assert_non_null(strstr(find_change("requests a second")->note, "slower than each run"));
+	assert_true(find_change("requests a second")->low < 0 &&
+		    find_change("requests a second")->high > 0);
+	assert_int_equal(verdict_of_rates(overlap), DIFF_UNCLEAR);
+	assert_string_equal(find_change("requests a second")->note, "");
+	assert_int_equal(verdict_of_rates(near), DIFF_UNCLEAR);
+	assert_non_null(strstr(find_change("requests a second")->note, "by at least 2.44 %"));
+}
+
+/* Gaps between posts and between polls, outstanding sends and a duration. */
+static void add_pace(struct diff_run *run, double times, double spread)
+{
+	double own = times * exp(spread * draw_normal());
+	struct profile_queue *queue = calloc(1, sizeof(*queue));
+	struct diff_site *site;
+
+	run->profile->queues = calloc(2, sizeof(*run->profile->queues));
+	run->profile->cqs = calloc(2, sizeof(*run->profile->cqs));
+	run->profile->queues[1] = queue;
+	run->profile->nobjects = 2;
+	queue->send.known = queue->receive.known = true;
+	queue->send.high = 16;
+	queue->send.depth = (struct profile_depth){ .area = 8e9 / own, .ns = 1000000000 };
+	queue->receive.depth = (struct profile_depth){ .area = 8e9,
+						       .ns = 1000000000,
+						       .empty_ns = (int64_t)(1e8 * own) };
+	run->profile->duration = (int64_t)(1e9 * own);
+	site = add_site(run, VERB_post_send, "put");
+	for (int i = 0; i < 100; i++)
+		histogram_add(&site->sum.gap, (int64_t)(3e6 * own * exp(0.3 * draw_normal())));
+	site = add_site(run, VERB_create_cq, "make");
+	for (int i = 0; i < 100; i++)
+		histogram_add(&site->poll_gap, (int64_t)(1e5 * own * exp(0.3 * draw_normal())));
+}
+
+/* Rounds with a change of any number. */
+static uint64_t changes_of_pace(size_t n, double times, double spread)
+{
+	uint64_t rounds = 0;
+
+	for (int round = 0; round < ROUNDS; round++) {
+		bool changed = false;
+
+		free_runs(NULL);
+		for (int i = 0; i < RUNS; i++) {
+			before[i] = make_run();
+			after[i] = make_run();
+			add_pace(before[i], 1, spread);
+			add_pace(after[i], times, spread);
+		}
+		compare_runs(n);
+		for (size_t i = 0; i < diff->nchanges; i++)
+			changed |= diff->changes[i].verdict != DIFF_UNCLEAR;
+		rounds += changed;
+	}
+	return rounds;
+}
+
+TEST(gaps_of_milliseconds_are_compared)
+{
+	assert_true(changes_of_pace(3, 4.4, 0.1) > ROUNDS * 95 / 100);
+	assert_int_equal(verdict_of("gap before a post p50"), DIFF_CHANGED);
+	assert_int_equal(verdict_of("gap between polls p50"), DIFF_CHANGED);
+	assert_non_null(strstr(find_change("gap between polls p50")->place, "make"));
+	assert_int_equal(verdict_of("sends outstanding, mean"), DIFF_CHANGED);
+	assert_int_equal(verdict_of("receive queues empty"), DIFF_CHANGED);
+	assert_int_equal(verdict_of("duration"), DIFF_WORSE);
+	assert_null(find_change("sends outstanding, most"));
+}
+
+/* As of a busy machine: each run is another factor slower. */
+TEST(paces_alike_are_no_change)
+{
+	assert_int_equal(changes_of_pace(1, 1, 0.3), 0);
+	assert_int_equal(changes_of_pace(2, 1, 0.3), 0);
+	assert_true(changes_of_pace(3, 1, 0.02) <= ROUNDS / 100);
+	assert_true(changes_of_pace(3, 1, 0.3) <= ROUNDS * 2 / 100);
+	assert_true(changes_of_pace(4, 1, 1) <= ROUNDS / 100);
+}
+
+TEST(one_run_a_side_shows_a_pace_that_differs_by_far)
+{
+	assert_int_equal(changes_of_pace(1, 4.4, 0.1), 0);
+	assert_int_equal(verdict_of("gap between polls p50"), DIFF_UNCLEAR);
+	assert_non_null(strstr(find_change("duration")->note, "one run per side"));
+}
+
+TEST(more_work_may_take_longer)
+{
+	for (int i = 0; i < 3; i++) {
+		before[i]->profile->duration = 1000000000 + i;
+		after[i]->profile->duration = 2000000000 + i;
+		before[i]->profile->send.requests = after[i]->profile->send.requests = 10;
+	}
+	compare_runs(3);
+	assert_int_equal(verdict_of("duration"), DIFF_WORSE);
+	after[1]->profile->send.requests = 20;
+	compare_runs(3);
+	assert_int_equal(verdict_of("duration"), DIFF_CHANGED);
+}
+
 /* Environment */
 
 TEST(facts_that_differ_are_told)
