@@ -23,6 +23,7 @@
 #include "analyzer/model/qp_events.h"
 #include "analyzer/model/queue.h"
 #include "analyzer/model/queues.h"
+#include "analyzer/model/vectors.h"
 #include "analyzer/model/wake.h"
 #include "core/wire/log.h"
 
@@ -314,26 +315,28 @@ static int use_returns(struct model *model, const struct parsed *p)
 
 /* Events that are received and acknowledged */
 
-static void event_is_got(struct model *model, const struct parsed *p)
+/* 0 or -ENOMEM. */
+static int event_is_got(struct model *model, const struct parsed *p)
 {
 	bool completion = p->call->verb == VERB_get_cq_event;
 	struct life *life;
 	int64_t type;
 
 	if (!p->out)
-		return;
+		return 0;
 	life = completion ? model_argument(model, p->event, p->out, ARG(cq), OBJECT_cq)
 			  : async_element(model, p, p->out);
 	if (!life)
-		return;
+		return 0;
 	life->got = moment_of(p->event);
 	if (completion) {
 		life->events++;
-		return;
+		return vectors_event(model, life, p->event->id.thread);
 	}
 	life->async_events++;
 	if (args_get(p->out, ARG(event.event_type), &type))
 		qp_async(life, p->event, type);
+	return 0;
 }
 
 /* @n events of @life are acknowledged; @owed is the number received and not yet acknowledged. */
@@ -451,7 +454,7 @@ int control_return(struct model *model, const struct trace_event *event)
 	if (effect == EFFECT_CREATE)
 		err = creation_returns(model, &p);
 	else if (effect == EFFECT_GET)
-		event_is_got(model, &p);
+		err = event_is_got(model, &p);
 	else if (p.args)
 		err = use_returns(model, &p);
 	return err;

@@ -65,6 +65,12 @@ int hot_post(struct model *model, const struct trace_event *event)
 	return 0;
 }
 
+void hot_received(struct model *model, uint32_t process)
+{
+	if (process < model->nhots)
+		model->hots[process].received++;
+}
+
 /* Do they enter the kernel, and take longer than a message does? */
 static bool is_slow(enum verb verb)
 {

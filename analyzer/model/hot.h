@@ -30,6 +30,7 @@ struct hot {
 	uint64_t waiting_calls; /* since the last post */
 	int64_t waiting_ns;
 	uint64_t sends;      /* posts of them */
+	uint64_t received;   /* completions of receives */
 	int64_t first_send;  /* when */
 	uint64_t registered; /* registrations and their ends since, with a post behind them, */
 	int64_t register_ns; /* and their time */
@@ -40,6 +41,9 @@ struct hot {
 
 /* A post of the application. 0 or -ENOMEM. */
 int hot_post(struct model *model, const struct trace_event *event);
+
+/* A receive has completed. */
+void hot_received(struct model *model, uint32_t process);
 
 /* A control verb of the application has returned. */
 void hot_call(struct model *model, const struct trace_event *event);

@@ -29,6 +29,7 @@
 #include "analyzer/model/qp_events.h"
 #include "analyzer/model/queue.h"
 #include "analyzer/model/queues.h"
+#include "analyzer/model/vectors.h"
 #include "analyzer/model/wake.h"
 #include "core/wire/log.h"
 
@@ -123,6 +124,7 @@ void model_free(struct model *model)
 	inside_end(model, 0);
 	while (model->lost)
 		lost_forget(model, model->lost->process, 0);
+	vectors_forget(model, 0);
 	free(model->hots);
 	free(model->left);
 	free(model->in_cm);
@@ -482,5 +484,6 @@ int model_end(struct model *model, uint32_t process, int64_t time, enum model_en
 		free_fork(model, (struct forked *)forked);
 	hot_forget(model, process);
 	lost_forget(model, process, 0);
+	vectors_forget(model, process);
 	return 0;
 }

@@ -62,6 +62,7 @@ struct model {
 	struct hot *hots;        /* by process */
 	uint32_t nhots;
 	struct lost_pool *lost;     /* lost.h */
+	struct vectors *vectors;    /* vectors.h */
 	struct inside_call *inside; /* inside.h: calls that have not returned, */
 	struct inside_call *spare;  /* for the next of them; NULL */
 	struct inside_met *met;     /* and those of them whose object is destroyed */

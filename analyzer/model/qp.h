@@ -44,6 +44,7 @@ struct qp {
 	/* it is in ERR by an error that was reported to the program, not by its call */
 	bool told;
 	bool shared; /* by ibv_open_qp(): other processes modify it, too */
+	bool by_cm;  /* librdmacm modified it: some attributes are not the program's choice */
 	bool iwarp;  /* the connection manager moves it on from INIT, and no verb shows that */
 	int status;  /* of the completion that reported it; 0: an asynchronous event did */
 	uint32_t changing;   /* modifies that have begun and not returned */

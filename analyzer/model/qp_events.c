@@ -25,6 +25,7 @@ static void modify_returns(struct model *model, const struct trace_event *event,
 		modify.to = modify.from;
 	modify.wrong = !transition_check(life->qp->type, modify.from, modify.to, modify.mask,
 					 &modify.fault);
+	life->qp->by_cm |= cm_call_of(model, event)->inside;
 	qp_modified(life, event);
 	peer_connect(&model->peers, life);
 	if (life->kind == OBJECT_qp && !event->inner && !event->call->depth)

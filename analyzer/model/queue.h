@@ -100,13 +100,33 @@ struct queue_stats {
 	uint64_t signalled; /* requests */
 	/* posts of one request, directly after another such post of the same thread */
 	uint64_t chased;
-	uint64_t small; /* sends small enough to be inline */
+	uint64_t small; /* sends and writes small enough to be inline */
 	uint64_t small_inline;
-	enum verb last_verb; /* of the last post */
+	uint64_t bytes;         /* of all requests */
+	uint64_t reads;         /* READs and atomics, */
+	uint64_t reads_waiting; /* those of them behind as many as max_rd_atomic allows, */
+	uint32_t most_reads;    /* and most outstanding */
+	enum verb last_verb;    /* of the last post */
 	uint32_t last_thread, last_stack;
 	uint64_t last_number; /* of the event */
 	uint64_t last_n;      /* the same, 0 if it had several requests */
 	int64_t last_time;
+};
+
+/* Requests that were sent one at a time: serial.h. */
+struct queue_serial {
+	uint64_t turns;
+	int64_t flight_ns, gap_ns; /* of these: from the post to the poll; and before the post */
+	/* the last request */
+	uint64_t local, remote; /* addresses; 0: no buffer, or an inline one */
+	int64_t stride;         /* from the one before */
+	int opcode;
+	bool ready;                  /* it was posted as a turn */
+	bool alone;                  /* nothing else was outstanding */
+	uint32_t thread;             /* of its post, 0: none */
+	uint64_t posted_n, polled_n; /* events of that thread; 0: not polled */
+	int64_t posted, polled;
+	uint64_t sends, received, others; /* of the process, and of the other end, at its post */
 };
 
 struct queue_cq_stats {
@@ -119,6 +139,9 @@ struct queue_cq_stats {
 	uint32_t last_thread;
 	uint64_t last_n;
 	bool last_single;
+	uint64_t events; /* got from its channel */
+	int64_t vector;  /* comp_vector; -1: not known */
+	uint32_t waiter; /* the thread that got the first of them */
 };
 
 /* The requests of one direction. */
@@ -143,6 +166,7 @@ struct queue {
 	uint32_t outstanding, signalled; /* requests; those of them that will complete */
 	uint32_t high;                   /* largest number outstanding */
 	uint32_t with_ah;                /* outstanding requests that name an AH */
+	uint32_t reads;                  /* outstanding READs and atomics */
 	uint32_t run;                    /* unsignaled requests since the last signaled one */
 	uint64_t posted, completed;      /* requests of all time */
 	uint64_t writes;                 /* of those posted: RDMA WRITEs without immediate data */
@@ -157,6 +181,7 @@ struct queue {
 	struct unique buffers;     /* that the device writes to, by address */
 	struct overlaps *overlaps; /* overlap.h; NULL: nothing was looked at */
 	struct queue_stats stats;
+	struct queue_serial serial;
 	struct queue_refusal *refusal; /* the first that is open, or the last; NULL: none */
 	int easy_sges;  /* a request with more SGEs, or an inline one, is looked at */
 	bool beyond;    /* it was told that it holds more than it can */
@@ -237,6 +262,13 @@ static inline bool queue_fills(const struct queue_request *request)
 	       (request->opcode == QUEUE_RECEIVE || request->opcode == ABI_WR_RDMA_READ ||
 		request->opcode == ABI_WR_ATOMIC_CMP_AND_SWP ||
 		request->opcode == ABI_WR_ATOMIC_FETCH_AND_ADD);
+}
+
+/* Does the number of these that may be executed at once depend on max_rd_atomic? */
+static inline bool queue_is_read(int opcode)
+{
+	return opcode == ABI_WR_RDMA_READ || opcode == ABI_WR_ATOMIC_CMP_AND_SWP ||
+	       opcode == ABI_WR_ATOMIC_FETCH_AND_ADD;
 }
 
 /* The first outstanding one, NULL if there is none. */

@@ -21,7 +21,9 @@
 #include "analyzer/model/lost.h"
 #include "analyzer/model/model_state.h"
 #include "analyzer/model/overlap.h"
+#include "analyzer/model/qp.h"
 #include "analyzer/model/queue_priv.h"
+#include "analyzer/model/serial.h"
 #include "analyzer/model/starved.h"
 #include "analyzer/model/strain.h"
 #include "analyzer/model/wake.h"
@@ -59,6 +61,19 @@ static void limit_ring(const struct model *model, struct queue *queue)
 		}
 }
 
+/* A READ or an atomic is about to be outstanding. */
+static void count_read(struct queue *queue)
+{
+	const struct qp *qp = queue->owner ? queue->owner->qp : NULL;
+	struct queue_stats *stats = &queue->stats;
+
+	stats->reads++;
+	stats->reads_waiting +=
+		qp && qp->set & ABI_QP_MAX_QP_RD_ATOMIC && queue->reads >= qp->max_rd_atomic;
+	if (queue->reads + 1 > stats->most_reads)
+		stats->most_reads = queue->reads + 1;
+}
+
 static int push_wr(struct model *model, struct queue *queue, const struct trace_event *event,
 		   const struct wr *wr, uint32_t i, uint32_t stack)
 {
@@ -86,6 +101,8 @@ static int push_wr(struct model *model, struct queue *queue, const struct trace_
 	queue->posted++;
 	queue->writes += queue->send && wr->opcode == ABI_WR_RDMA_WRITE;
 	queue->stats.signalled += request.signalled;
+	if (queue->send && queue_is_read(wr->opcode))
+		count_read(queue);
 	if (queue_push(queue, &model->busy, &request, wr->sge))
 		return -ENOMEM;
 	overlap_pushed(model, queue);
@@ -102,18 +119,33 @@ static int push_wr(struct model *model, struct queue *queue, const struct trace_
 	return 0;
 }
 
-static void count_small(struct queue *queue, const struct post *post, uint32_t taken)
+static uint64_t count_bytes(const struct wr *wr)
+{
+	uint64_t bytes = 0;
+
+	for (uint32_t j = 0; j < wr->nsge; j++)
+		bytes += wr->sge[j].length;
+	return bytes;
+}
+
+/* Only messages that go out can be inline. */
+static void count_small(struct queue *queue, const struct wr *wr, uint64_t bytes)
+{
+	if (bytes > queue->limits.inline_given ||
+	    !(wr->opcode == ABI_WR_RDMA_WRITE || queue_takes_receive(wr->opcode)))
+		return;
+	queue->stats.small++;
+	queue->stats.small_inline += (wr->send_flags & ABI_SEND_INLINE) != 0;
+}
+
+static void count_sizes(struct queue *queue, const struct post *post, uint32_t taken)
 {
 	for (uint32_t i = 0; i < taken; i++) {
-		const struct wr *wr = &post->wr[i];
-		uint64_t bytes = 0;
+		uint64_t bytes = count_bytes(&post->wr[i]);
 
-		for (uint32_t j = 0; j < wr->nsge; j++)
-			bytes += wr->sge[j].length;
-		if (bytes > queue->limits.inline_given)
-			continue;
-		queue->stats.small++;
-		queue->stats.small_inline += (wr->send_flags & ABI_SEND_INLINE) != 0;
+		queue->stats.bytes += bytes;
+		if (queue->limits.inline_given)
+			count_small(queue, &post->wr[i], bytes);
 	}
 }
 
@@ -131,8 +163,8 @@ static void count_post(struct queue *queue, const struct trace_event *event, uin
 	stats->last_number = event->id.n;
 	stats->last_verb = event->post->verb;
 	stats->last_stack = event->post->stack;
-	if (queue->send && queue->limits.inline_given)
-		count_small(queue, event->post, taken);
+	if (queue->send)
+		count_sizes(queue, event->post, taken);
 }
 
 static void notify_post(struct model *model, const struct trace_event *event,
@@ -164,6 +196,8 @@ int queues_post(struct model *model, const struct trace_event *event, struct lif
 			return log_err(-ENOMEM, "outstanding requests");
 	if (queue && taken)
 		count_post(queue, event, taken);
+	if (queue && send && taken)
+		serial_posted(model, queue, event);
 	if (queue && !send)
 		starved_note(model, event, object, queue, taken);
 	if (hot_post(model, event))
@@ -272,6 +306,8 @@ static void take_completion(struct model *model, const struct trace_event *event
 		doubt_queue(qp->sq, QUEUE_GUESSED);
 		doubt_queue(qp->rq, QUEUE_GUESSED);
 	}
+	if (wc->status == ABI_WC_SUCCESS && wc->opcode & ABI_WC_RECV)
+		hot_received(model, event->process);
 	told.qp = qp;
 	told.queue = at < 0 ? stray_queue(qp, wc) : queue;
 	told.request = at < 0 ? NULL : queue_at(queue, (uint32_t)at);
@@ -293,6 +329,8 @@ static void take_completion(struct model *model, const struct trace_event *event
 		grh_polled(queue, (uint32_t)at);
 	queue->completed++;
 	queue->polled = event->time;
+	if (queue->send)
+		serial_completed(queue, event);
 	queue_retire(queue, (uint32_t)at);
 }
 

@@ -170,11 +170,16 @@ static int make_cq(struct life *life, const struct trace_event *event)
 	static const enum arg asked[] = { ARG(cqe), ARG(cq_attr.cqe), ARG(init_attr.cqe),
 					  ARG_NONE };
 	static const enum arg given[] = { ARG(ret.cqe), ARG_NONE };
+	static const enum arg vector[] = { ARG(comp_vector), ARG(cq_attr.comp_vector),
+					   ARG(init_attr.comp_vector), ARG_NONE };
 	struct queue_cq *cq = life->cq = calloc(1, sizeof(*cq));
-	bool known = false;
+	bool known = false, numbered = false;
 
 	if (!cq)
 		return -ENOMEM;
+	cq->stats.vector = read_number(event->call->args, vector, &numbered);
+	if (!numbered)
+		cq->stats.vector = -1;
 	cq->owner = life;
 	cq->refs = 1;
 	cq->asked = read_number(event->call->args, asked, &known);

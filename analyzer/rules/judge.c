@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analyzer/model/queue.h"
 #include "analyzer/model/words.h"
 
 void judge_where(struct finding *finding, const struct model_use *use)
@@ -67,6 +68,46 @@ struct finding *judge_destroy_hazard(struct check *check, enum rule_id rule,
 {
 	return judge_hazard(check, rule, &destroy->moment, destroy->object,
 			    object_names[destroy->object->kind]);
+}
+
+static struct finding *place_life(struct finding *finding, const struct life *life,
+				  const char *where)
+{
+	if (!finding)
+		return NULL;
+	finding_at(finding, &life->created);
+	finding_text(&finding->where, "%s", where);
+	finding_text(&finding->object, "%s", life->name);
+	finding_step(finding, "created", &life->created);
+	return finding;
+}
+
+struct finding *judge_life(struct check *check, enum rule_id rule, const struct life *life,
+			   const char *where, uint64_t part)
+{
+	uint64_t key = findings_key(life->kind, life->created.stack, part);
+
+	return place_life(findings_add(check->findings, rule, key), life, where);
+}
+
+struct finding *judge_life_hazard(struct check *check, enum rule_id rule, const struct life *life,
+				  const char *where)
+{
+	uint64_t key = findings_key(life->kind, life->created.stack, 0);
+
+	return place_life(findings_add_hazard(check->findings, rule, key), life, where);
+}
+
+void judge_last_post(struct finding *finding, const struct queue *queue, uint32_t process)
+{
+	const struct queue_stats *stats = &queue->stats;
+	struct moment last = { .id = { stats->last_thread, stats->last_number },
+			       .verb = stats->last_verb,
+			       .process = process,
+			       .stack = stats->last_stack,
+			       .time = stats->last_time };
+
+	finding_step(finding, "posted last", &last);
 }
 
 static uint32_t stack_of(const struct trace_event *event)

@@ -35,6 +35,20 @@ struct finding *judge_destroy_hazard(struct check *check, enum rule_id rule,
 				     const struct model_destroy *destroy);
 
 /*
+ * A finding about the whole life of a queue or CQ, one for each place that creates it; @part tells
+ * several of one rule apart.
+ */
+struct finding *judge_life(struct check *check, enum rule_id rule, const struct life *life,
+			   const char *where, uint64_t part);
+
+/* The same for a hazard. */
+struct finding *judge_life_hazard(struct check *check, enum rule_id rule, const struct life *life,
+				  const char *where);
+
+/* Where requests are posted: the last post is an example. */
+void judge_last_post(struct finding *finding, const struct queue *queue, uint32_t process);
+
+/*
  * Does a destroy that has not returned wait in vain for an acknowledgement? If that is not certain,
  * @rule is reported as partly checked.
  */

@@ -19,44 +19,13 @@ enum {
 	HOT_SHARE = 5,    /* percent of the time: the noise of two runs is about that */
 	EARLY_SHARE = 33, /* the same, where less than HOT_POSTS were posted */
 	BRIEF_SENDS = 8,  /* for so many sends at most one region that is gone soon */
+	SMALL = 256,      /* small sends, MOST of the queue: a ping-pong has fewer, or is inline */
 	BURSTS = 16,      /* polls of QUEUE_BURST: fewer follow a stop of the program */
 };
 
 static bool is_most(uint64_t part, uint64_t all)
 {
 	return all >= LEAST && part * 100 >= all * MOST;
-}
-
-/* A finding about the whole life of a queue or CQ. */
-static struct finding *add_life(struct check *check, enum rule_id rule, const struct life *life,
-				const char *where, bool send)
-{
-	struct finding *finding = findings_add(check->findings, rule,
-					       findings_key(life->kind, life->created.stack, send));
-
-	if (!finding)
-		return NULL;
-	finding->event = life->created.id;
-	finding->time = life->created.time;
-	finding->process = life->process;
-	finding->thread = life->created.id.thread;
-	finding_text(&finding->where, "%s", where);
-	finding_text(&finding->object, "%s", life->name);
-	finding_step(finding, "created", &life->created);
-	return finding;
-}
-
-/* Where it is posted: the last post is an example. */
-static void add_post(struct finding *finding, const struct queue *queue, uint32_t process)
-{
-	const struct queue_stats *stats = &queue->stats;
-	struct moment last = { .id = { stats->last_thread, stats->last_number },
-			       .verb = stats->last_verb,
-			       .process = process,
-			       .stack = stats->last_stack,
-			       .time = stats->last_time };
-
-	finding_step(finding, "posted last", &last);
 }
 
 static struct finding *add_hot(struct check *check, const struct model_exit *end,
@@ -135,9 +104,9 @@ static void report_singles(struct check *check, const struct life *life, const s
 
 	if (!is_most(stats->chased, stats->posts))
 		return;
-	finding =
-		add_life(check, RULE_PERF_002, life,
-			 queue->send ? "ibv_post_send(): wr" : "ibv_post_recv(): wr", queue->send);
+	finding = judge_life(check, RULE_PERF_002, life,
+			     queue->send ? "ibv_post_send(): wr" : "ibv_post_recv(): wr",
+			     queue->send);
 	if (!finding)
 		return;
 	judge_name(life, name, sizeof(name));
@@ -149,7 +118,7 @@ static void report_singles(struct check *check, const struct life *life, const s
 		     stats->chased, stats->posts, queue->send ? "send" : "receive", name,
 		     QUEUE_CHASED / 1000,
 		     (double)stats->posts / (double)(stats->posts - stats->chased + 1));
-	add_post(finding, queue, life->process);
+	judge_last_post(finding, queue, life->process);
 }
 
 /* PERF-002 */
@@ -170,7 +139,8 @@ void perf_003(struct check *check, const struct life *life)
 	if (!stats)
 		return;
 	if (is_most(stats->chased, stats->polls)) {
-		finding = add_life(check, RULE_PERF_003, life, "ibv_poll_cq(): num_entries", false);
+		finding =
+			judge_life(check, RULE_PERF_003, life, "ibv_poll_cq(): num_entries", false);
 		if (finding)
 			finding_text(&finding->says,
 				     "%" PRIu64 " of %" PRIu64 " polls of %s returned one "
@@ -180,7 +150,7 @@ void perf_003(struct check *check, const struct life *life)
 	}
 	if (stats->acks < LEAST || stats->acks != stats->acked)
 		return;
-	finding = add_life(check, RULE_PERF_003, life, "ibv_ack_cq_events(): nevents", true);
+	finding = judge_life(check, RULE_PERF_003, life, "ibv_ack_cq_events(): nevents", true);
 	if (finding)
 		finding_text(&finding->says,
 			     "Each of the %" PRIu64 " events of %s was acknowledged by a separate "
@@ -192,21 +162,21 @@ static void report_signalled(struct check *check, const struct life *life, const
 {
 	const struct queue *queue = life->sq;
 	struct finding *finding =
-		add_life(check, RULE_PERF_004, life, "ibv_post_send(): wr.send_flags", true);
+		judge_life(check, RULE_PERF_004, life, "ibv_post_send(): wr.send_flags", true);
 
 	if (!finding)
 		return;
 	finding_text(&finding->says,
 		     "All %" PRIu64 " sends of %s were signalled%s, and up to %u were outstanding.",
 		     queue->posted, name, queue->all_signalled ? " (sq_sig_all)" : "", queue->high);
-	add_post(finding, queue, life->process);
+	judge_last_post(finding, queue, life->process);
 }
 
 static void report_small(struct check *check, const struct life *life, const char *name)
 {
 	const struct queue *queue = life->sq;
 	struct finding *finding =
-		add_life(check, RULE_PERF_004, life, "ibv_post_send(): wr.send_flags", false);
+		judge_life(check, RULE_PERF_004, life, "ibv_post_send(): wr.send_flags", false);
 
 	if (!finding)
 		return;
@@ -214,7 +184,7 @@ static void report_small(struct check *check, const struct life *life, const cha
 		     "%" PRIu64 " of %" PRIu64 " sends of %s had at most %u bytes, which fit "
 		     "inline, but none was sent inline.",
 		     queue->stats.small, queue->posted, name, queue->limits.inline_given);
-	add_post(finding, queue, life->process);
+	judge_last_post(finding, queue, life->process);
 }
 
 /* PERF-004 */
@@ -229,7 +199,9 @@ void perf_004(struct check *check, const struct life *life)
 	if (queue->posted >= LEAST && queue->stats.signalled == queue->posted &&
 	    queue->high >= DEEP)
 		report_signalled(check, life, name);
-	if (queue->stats.small >= LEAST && !queue->stats.small_inline)
+	if (!queue->stats.small_inline &&
+	    (queue->stats.small >= LEAST ||
+	     (queue->stats.small >= SMALL && queue->stats.small * 100 >= queue->posted * MOST)))
 		report_small(check, life, name);
 }
 
@@ -241,7 +213,7 @@ void perf_005(struct check *check, const struct life *life)
 
 	if (!stats || stats->bursts < BURSTS)
 		return;
-	finding = add_life(check, RULE_PERF_005, life, "ibv_poll_cq(): num_entries", false);
+	finding = judge_life(check, RULE_PERF_005, life, "ibv_poll_cq(): num_entries", false);
 	if (finding)
 		finding_text(&finding->says,
 			     "%" PRIu64 " of %" PRIu64

@@ -9,6 +9,7 @@
 #include "analyzer/model/device.h"
 #include "analyzer/model/peer.h"
 #include "analyzer/model/qp.h"
+#include "analyzer/model/queue.h"
 #include "analyzer/rules/judge.h"
 
 static struct finding *add_finding(struct check *check, enum rule_id rule,
@@ -381,4 +382,48 @@ void state_008_unreached(struct check *check, const struct model_unreached *unre
 	finding_step(finding, "created", &object->created);
 	finding_step(finding, "GID chosen", &qp->rtr);
 	finding_step(finding, "not answered", &moment);
+}
+
+/* The entry for RoCE v2 of the same address, or else one that is an IPv4 address. */
+static const struct device_gid *find_routable(const struct device *device,
+					      const struct device_gid *gid)
+{
+	for (size_t i = 0; !gid_is_link_local(gid->raw) && i < device->ngids; i++)
+		if (device->gids[i].port == gid->port &&
+		    device->gids[i].type == ABI_GID_TYPE_ROCE_V2 &&
+		    !memcmp(device->gids[i].raw, gid->raw, DEVICE_GID))
+			return &device->gids[i];
+	return device_find_ipv4(device, gid->port);
+}
+
+/* STATE-008: it works as far as the local network reaches. */
+void state_008_type(struct check *check, const struct life *life)
+{
+	const struct qp *qp = life->kind == OBJECT_qp ? life->qp : NULL;
+	const struct device *device = device_of(check, life);
+	const struct device_port *port = qp ? device_find_port(device, qp->path.port) : NULL;
+	const struct device_gid *gid, *better;
+	struct finding *finding;
+	char name[64], own[128], address[48];
+
+	if (!port || !port->ethernet || qp->by_cm || !(qp->set & ABI_QP_AV) ||
+	    !qp->path.is_global || !qp->rtr.id.thread || qp->status || !life->sq ||
+	    !(life->sq->completed || (life->rq && life->rq->completed)))
+		return;
+	gid = device_find_gid(device, qp->path.port, qp->path.sgid_index);
+	better = gid && gid->type == ABI_GID_TYPE_ROCE_V1 ? find_routable(device, gid) : NULL;
+	if (!better)
+		return;
+	finding = judge_hazard(check, RULE_STATE_008, &qp->rtr, life, "attr->ah_attr.grh");
+	if (!finding)
+		return;
+	finding_text(&finding->says,
+		     "%s sends from %s; the port has %s for RoCE v2 at sgid_index %u.",
+		     judge_name(life, name, sizeof(name)), format_gid(gid, own, sizeof(own)),
+		     gid_text(better->raw, address), better->index);
+	finding_text(&finding->breaks,
+		     "the other end is behind a router, or switches tell classes of traffic by IP "
+		     "headers (DSCP, ECN): frames of RoCE v1 have none");
+	finding_step(finding, "created", &life->created);
+	finding_step(finding, "GID chosen", &qp->rtr);
 }

@@ -341,3 +341,28 @@ void state_007(struct check *check, const struct model_complete *complete)
 		     name_end(check, other->life, theirs));
 	finding_step(finding, "sent", &moment);
 }
+
+/* STATE-007: no sender has waited for it yet. */
+void state_007_timer(struct check *check, const struct life *life)
+{
+	const struct qp *qp = life->qp;
+	struct finding *finding;
+	char name[MOST];
+
+	if (life->kind != OBJECT_qp || !qp || qp->type != ABI_QPT_RC || qp->by_cm ||
+	    !(qp->set & ABI_QP_MIN_RNR_TIMER) || qp->min_rnr_timer || !qp->rtr.id.thread ||
+	    !life->rq || !life->rq->posted)
+		return;
+	finding = judge_hazard(check, RULE_STATE_007, &qp->rtr, life, "attr->min_rnr_timer");
+	if (!finding)
+		return;
+	finding_text(&finding->says,
+		     "%s, which receives, went to RTR with min_rnr_timer 0: 655.36 ms, the longest "
+		     "time.",
+		     judge_name(life, name, sizeof(name)));
+	finding_text(&finding->breaks,
+		     "one message arrives before its receive is posted: the sender tries again "
+		     "after 0.66 s");
+	finding_step(finding, "created", &life->created);
+	finding_step(finding, "changed state", &qp->rtr);
+}

@@ -6,8 +6,10 @@ enum { MANY = 12000, WARM = 1100, DEPTH = 32 };
 
 static struct ibv_qp_cap deep = { DEPTH, DEPTH, 1, 1, 64 };
 
+/* The next is not ready when it is done: advice_test.c has those that are. */
 static void post_and_poll(struct story *s, uint64_t wr_id)
 {
+	s->now += 2000;
 	post_sends(s, wr_id, 1, IBV_SEND_SIGNALED | IBV_SEND_INLINE);
 	poll_sends(s, wr_id, 1);
 }
@@ -187,6 +189,48 @@ TEST(completions_are_polled_one_by_one)
 	assert_int_equal(s.findings->rules[RULE_PERF_004], 1);
 	f = s.findings->all[0];
 	assert_non_null(strstr(f->says, "outstanding"));
+	story_end(&s);
+}
+
+/* @n sends that would fit inline, in lists. */
+static uint64_t send_small(uint64_t n, uint32_t flags)
+{
+	struct story s;
+	uint64_t found;
+
+	begin_with(&s, deep, deep);
+	for (uint64_t i = 0; i < n; i += DEPTH / 2) {
+		post_sends(&s, i, DEPTH / 2, i + DEPTH / 2 < n ? flags : flags & ~IBV_SEND_INLINE);
+		poll_sends(&s, i, DEPTH / 2);
+	}
+	end_well(&s);
+	story_check(&s, NULL);
+	found = s.findings->rules[RULE_PERF_004];
+	story_end(&s);
+	return found;
+}
+
+TEST(small_sends_that_are_not_inline)
+{
+	assert_int_equal(send_small(256, IBV_SEND_SIGNALED), 1);
+	assert_int_equal(send_small(240, IBV_SEND_SIGNALED), 0);
+	assert_int_equal(send_small(512, IBV_SEND_SIGNALED | IBV_SEND_INLINE), 0);
+}
+
+/* READs cannot be inline. */
+TEST(small_reads_are_not_inline)
+{
+	struct story s;
+
+	begin_with(&s, deep, deep);
+	for (uint64_t i = 0; i < 512; i++) {
+		story_post(&s, 0, VERB_post_send, &a_qp, i, IBV_WR_RDMA_READ,
+			   (struct event_sge){ 0x1000 + 64 * i, 64, 0x10 });
+		poll_sends(&s, i, 1);
+	}
+	end_well(&s);
+	story_check(&s, NULL);
+	assert_int_equal(s.findings->rules[RULE_PERF_004], 0);
 	story_end(&s);
 }
 

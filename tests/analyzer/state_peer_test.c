@@ -310,3 +310,27 @@ TEST(receives_of_an_earlier_connection)
 		send_slowly(&s, STALL, 1000);
 	finds_once(&s, RULE_STATE_007, "3 sends of qp1");
 }
+
+/* Nobody has waited for it; @receives were posted. */
+static void use_timer(uint8_t timer, int receives, const char *says)
+{
+	struct story s;
+
+	begin_ends(&s);
+	ends[1].attr.min_rnr_timer = timer;
+	connect_both(&s);
+	for (int i = 0; i < receives; i++)
+		receive_as_peer(&s);
+	story_do(&s, 1, VERB_destroy_qp, 6, 0, W(&ends[1].qp));
+	if (says)
+		story_warns(&s, RULE_STATE_007, says);
+	else
+		story_finds_nothing(&s);
+}
+
+TEST(the_longest_timer_of_a_queue_pair_that_receives)
+{
+	use_timer(0, 1, "which receives, went to RTR with min_rnr_timer 0: 655.36 ms");
+	use_timer(0, 0, NULL);
+	use_timer(1, 1, NULL);
+}

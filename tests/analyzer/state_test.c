@@ -545,6 +545,44 @@ static void gid_is_chosen(void **state)
 
 TEST_ROWS(of_gids, gid_is_chosen);
 
+/* A send by RoCE v1 from @gid was done; the port has the same by RoCE v2 (@both), or another. */
+static void send_by_v1(const union ibv_gid *gid, bool both, const char *says)
+{
+	struct ibv_port_attr port = { .link_layer = IBV_LINK_LAYER_ETHERNET };
+	struct ibv_gid_entry gids[] = {
+		{ .gid = *gid, .port_num = 1, .gid_type = IBV_GID_TYPE_ROCE_V1 },
+		{ .gid = both ? *gid : peer_local,
+		  .gid_index = 1,
+		  .port_num = 1,
+		  .gid_type = IBV_GID_TYPE_ROCE_V2 }
+	};
+	struct story s;
+
+	begin_story(&s);
+	story_do(&s, 0, VERB_query_port, 41, 0, W(&a_context), W(1), W(&port), W(sizeof(port)));
+	story_do(&s, 0, VERB_query_gid_table, 42, 2, W(&a_context), W(gids), W(16), W(0),
+		 W(sizeof(gids[0])));
+	modify_to(&s, IBV_QPS_INIT, TO_INIT, 0);
+	rtr_to(&s, gid, 0, 0);
+	modify_to(&s, IBV_QPS_RTS, TO_RTS, 0);
+	post_send(&s);
+	story_poll(&s, 0, &a_cq, 7, IBV_WC_SUCCESS, a_qp.qp_num);
+	destroy_qp(&s, 0);
+	if (says)
+		story_warns(&s, RULE_STATE_008, says);
+	else
+		story_finds_nothing(&s);
+}
+
+TEST(roce_v1_where_v2_is_there)
+{
+	send_by_v1(&own_ipv4, true,
+		   "sends from ::ffff:10.0.0.1 (RoCE v1, sgid_index 0 of port 1); the port has "
+		   "::ffff:10.0.0.1 for RoCE v2 at sgid_index 1.");
+	send_by_v1(&own_ipv4, false, NULL);
+	send_by_v1(&own_local, true, NULL); /* no router passes it on either way */
+}
+
 /* A send from @sgid_index to a local address is outstanding. */
 static void begin_sending(struct story *s, uint8_t sgid_index)
 {

@@ -226,9 +226,16 @@ a_slow_way_is_no_rnr_stall() {
 	echo "opcode=SEND every=2 delay=650ms" >slow.faults
 	VERBATIM_SOFT_FAULTS=$PWD/slow.faults record "$apps/slow_way" send ||
 		{ echo "it failed"; return 1; }
-	ends 0 && is "$(ask '.findings | length')" 0 &&
+	ends 0 && is "$(ask '.findings[] | "\(.severity) \(.rule)"')" "hazard STATE-007" &&
 		is "$("$VERBATIM" sql t.db "SELECT count(*) FROM requests WHERE side = 'send' AND
 			latency BETWEEN 650e6 AND 675e6" | sed 's/^[3-8]$/enough/')" enough
+}
+
+# @program with @argument, and what is said of it, the only finding.
+warns() { # program argument rule message
+	record "$apps/$1" "$2" || { echo "it failed"; return 1; }
+	ends 0 && is "$(ask '.findings[] | "\(.severity) \(.rule)"')" "hazard $3" &&
+		has "$(ask '.findings[0].message')" "$4"
 }
 
 # rule -> its negative program, its twin, its stored-trace tests
@@ -267,6 +274,10 @@ done
 try a_failure_that_programs_expect_may_be_the_end
 try too_few_descriptors_are_called_so
 try a_slow_way_is_no_rnr_stall
+try "the longest RNR timer is a hazard" warns state_007 timer STATE-007 \
+	"min_rnr_timer 0: 655.36 ms, the longest"
+try "RoCE v1 is a hazard where v2 is there" warns state_008 v1 STATE-008 \
+	"(RoCE v1, sgid_index 2 of port 1)"
 try is_clean ibv_rc_pingpong
 try is_clean ibv_rc_pingpong -e -n 200
 try is_clean ibv_srq_pingpong

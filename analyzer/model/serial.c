@@ -1,0 +1,99 @@
+/*
+ * One request at a time
+ *
+ * 	thread	| post | poll | post | poll |	consecutive events: what a turn is
+ * 		       flight  gap
+ */
+#include "analyzer/model/serial.h"
+
+#include "analyzer/model/hot.h"
+#include "analyzer/model/model_state.h"
+#include "analyzer/model/queue.h"
+#include "core/store/db/sql.h"
+
+enum { WAIT_EVENTS = 8 }; /* between a post and its completion, as to get an event */
+
+/* What the other end has posted: an answer that is no message may be among it. */
+static uint64_t count_others(struct model *model, const struct life *qp)
+{
+	const struct peer *other = qp->peer ? peer_other(&model->peers, qp->peer) : NULL;
+
+	if (!other || other == qp->peer)
+		return 0;
+	return other->life && other->life->sq ? other->life->sq->posted : other->left.sends;
+}
+
+static uint64_t buffer_of(const struct wr *wr)
+{
+	return wr->nsge && !(wr->send_flags & ABI_SEND_INLINE) ? wr->sge[0].addr : 0;
+}
+
+/* Could the request @now have been posted before the last one was done? */
+static bool is_independent(const struct queue_serial *last, const struct queue_serial *now)
+{
+	if (now->local && now->local == last->local)
+		return false;
+	switch (now->opcode) {
+	case ABI_WR_SEND:
+	case ABI_WR_SEND_WITH_IMM:
+	case ABI_WR_SEND_WITH_INV:
+		return true;
+	case ABI_WR_RDMA_WRITE:
+	case ABI_WR_RDMA_WRITE_WITH_IMM:
+		return now->remote != last->remote;
+	case ABI_WR_RDMA_READ:
+		return now->opcode == last->opcode && now->stride && now->stride == last->stride;
+	default:
+		return false;
+	}
+}
+
+/* Did the same thread post the last request, wait for it, and do nothing else since? */
+static bool is_next(const struct queue_serial *last, const struct queue_serial *now)
+{
+	return last->alone && last->polled_n && last->thread == now->thread &&
+	       now->posted_n == last->polled_n + 1 && last->received == now->received &&
+	       (last->polled_n == last->posted_n + 1 ||
+		(now->sends == last->sends + 1 && last->polled_n - last->posted_n <= WAIT_EVENTS));
+}
+
+void serial_posted(struct model *model, struct queue *queue, const struct trace_event *event)
+{
+	const struct post *post = event->post;
+	const struct wr *wr = &post->wr[0];
+	const struct hot *hot = hot_of(model, event->process);
+	const struct queue_serial last = queue->serial;
+	struct queue_serial *now = &queue->serial;
+
+	now->alone = post->nwr == 1 && queue->outstanding == 1 && queue->signalled == 1;
+	now->thread = event->id.thread;
+	now->posted_n = event->id.n;
+	now->polled_n = 0;
+	now->posted = event->time;
+	now->sends = hot ? hot->sends : 0;
+	now->received = hot ? hot->received : 0;
+	now->stride = (int64_t)(wr->remote_addr - last.remote);
+	now->local = buffer_of(wr);
+	now->remote = wr->remote_addr;
+	now->opcode = wr->opcode;
+	now->ready = now->alone && is_next(&last, now) && is_independent(&last, now);
+	if (!now->ready && !now->alone)
+		return;
+	now->others = count_others(model, queue->owner);
+	now->ready &= now->others == last.others;
+}
+
+void serial_completed(struct queue *queue, const struct trace_event *event)
+{
+	struct queue_serial *last = &queue->serial;
+	int64_t gap = sql_to_time(last->posted - last->polled);
+	int64_t flight = sql_to_time(event->time - last->posted);
+
+	last->polled = event->time;
+	last->polled_n = event->id.thread == last->thread ? event->id.n : 0;
+	if (!last->alone || !last->ready || gap > flight)
+		return;
+	last->turns++;
+	last->flight_ns = sql_to_time(last->flight_ns + flight);
+	last->gap_ns = sql_to_time(last->gap_ns + gap);
+}

@@ -1,0 +1,22 @@
+#pragma once
+/*
+ * Requests that are sent one at a time, although the next one is ready.
+ *
+ * A turn is a request that was posted alone to an empty send queue, directly after the completion
+ * of the one before had been polled; preparing it took no longer than it was outstanding. It counts
+ * only if it cannot depend on what that one brought: no message was received meanwhile, the other
+ * end posted nothing, its buffer is another, and it is a send, a write to another address, or a
+ * READ at the address that follows by the same distance as before. That leaves out ping-pongs,
+ * requests with responses, latency tests and chains of pointers.
+ *
+ * One thread.
+ */
+struct model;
+struct queue;
+struct trace_event;
+
+/* Requests were posted to @queue, a send queue. Before hot_post() sees the post. */
+void serial_posted(struct model *model, struct queue *queue, const struct trace_event *event);
+
+/* A completion of @queue was polled; its request is still outstanding. */
+void serial_completed(struct queue *queue, const struct trace_event *event);

@@ -1,0 +1,36 @@
+#pragma once
+/*
+ * The completion vectors of CQs whose events a process waits for, by context.
+ *
+ * A vector is an interrupt. It matters for CQs with a channel only, and once events came.
+ *
+ * One thread.
+ */
+#include "analyzer/model/lives.h"
+
+enum { VECTORS_EVENTS = 8 }; /* of a CQ: it is used by its events */
+
+struct model;
+
+struct vectors {
+	uint32_t process;
+	uint64_t context;
+	int64_t available;     /* of the device; 0: not known */
+	int64_t vector;        /* of the first CQ */
+	bool several;          /* another CQ has another one, or its own is not known */
+	uint32_t cqs, threads; /* CQs; those of them whose first event another thread got */
+	uint32_t thread;       /* that got the last first event */
+	char last[LIFE_NAME];
+	struct moment created; /* of the last CQ */
+	struct vectors *next;
+};
+
+/* @thread got an event of @cq. 0 or -ENOMEM. */
+int vectors_event(struct model *model, struct life *cq, uint32_t thread);
+
+/* That of @process after @vectors; NULL: the first; returns NULL after the last. */
+const struct vectors *vectors_next(const struct model *model, uint32_t process,
+				   const struct vectors *vectors);
+
+/* @process has ended; 0: drop all. */
+void vectors_forget(struct model *model, uint32_t process);
