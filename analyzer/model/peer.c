@@ -37,6 +37,7 @@ int peer_add(struct peers *peers, struct life *qp, struct life *context)
 			       .number = qp->number,
 			       .context = qp->context,
 			       .pd = qp->pd,
+			       .takes_reads = UINT32_MAX,
 			       .gone = INT64_MAX };
 	if (map_put(&peers->by_number, qp->number, (uintptr_t)peer)) {
 		free(peer);
@@ -95,10 +96,12 @@ void peer_leave(struct peers *peers, struct life *qp, int64_t now)
 		drop_oldest(peers);
 }
 
-static void learn_psns(struct peers *peers, struct peer *peer, const struct qp *qp)
+static void learn_attributes(struct peers *peers, struct peer *peer, const struct qp *qp)
 {
 	uint32_t psns = qp->set & (ABI_QP_RQ_PSN | ABI_QP_SQ_PSN);
 
+	if (qp->set & ABI_QP_MAX_DEST_RD_ATOMIC)
+		peer->takes_reads = qp->max_dest_rd_atomic;
 	if (psns == peer->psns && qp->rq_psn == peer->rq_psn && qp->sq_psn == peer->sq_psn)
 		return;
 	peer->psns = psns;
@@ -114,7 +117,7 @@ void peer_connect(struct peers *peers, const struct life *life)
 	bool told = qp && qp->set & ABI_QP_DEST_QPN && qp->set & ABI_QP_AV;
 
 	if (peer && qp)
-		learn_psns(peers, peer, qp);
+		learn_attributes(peers, peer, qp);
 	if (!peer || (peer->connected == told && (!told || peer->since == qp->rtr.time)))
 		return;
 	if (peer->connected && get_pointer(&peers->by_dest, peer->dest) == peer)

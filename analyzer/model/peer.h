@@ -54,6 +54,8 @@ struct peer {
 	int64_t since;      /* when it was told */
 	uint32_t psns;      /* which of these are known: ABI_QP_RQ_PSN, ABI_QP_SQ_PSN */
 	uint32_t rq_psn, sq_psn;
+	uint32_t takes_reads; /* max_dest_rd_atomic; UINT32_MAX: not known */
+	bool reads_refused;   /* STATE-005 was told of it */
 	/* sends that took a multiple of the longest RNR timer: */
 	unsigned int stalls; /* found no receive */
 	int64_t stalled;     /* when the last of those completed */

@@ -160,7 +160,9 @@ static void count_request(struct queue *queue, const struct queue_request *reque
 	queue->outstanding++;
 	queue->signalled += request->signalled;
 	queue->with_ah += request->ah != 0;
-	queue->reads += queue_is_read(request->opcode);
+	queue->reads += queue_reads(request->opcode);
+	if (queue->reads > queue->most_reads)
+		queue->most_reads = queue->reads;
 	if (queue->outstanding > queue->high)
 		queue->high = queue->outstanding;
 	if (!queue->cq)
@@ -176,7 +178,7 @@ static void uncount_request(struct queue *queue, const struct queue_request *req
 	queue->outstanding--;
 	queue->signalled -= request->signalled;
 	queue->with_ah -= request->ah != 0;
-	queue->reads -= queue_is_read(request->opcode);
+	queue->reads -= queue_reads(request->opcode);
 	if (!queue->wr_ids.off && request->signalled)
 		unique_remove(&queue->wr_ids, request->wr_id);
 	if (!queue->buffers.off && queue_fills(request))

@@ -166,7 +166,7 @@ struct queue {
 	uint32_t outstanding, signalled; /* requests; those of them that will complete */
 	uint32_t high;                   /* largest number outstanding */
 	uint32_t with_ah;                /* outstanding requests that name an AH */
-	uint32_t reads;                  /* outstanding READs and atomics */
+	uint32_t reads, most_reads;      /* outstanding READs and atomics; most of them at once */
 	uint32_t run;                    /* unsignaled requests since the last signaled one */
 	uint64_t posted, completed;      /* requests of all time */
 	uint64_t writes;                 /* of those posted: RDMA WRITEs without immediate data */
@@ -255,20 +255,17 @@ static inline bool queue_takes_receive(int opcode)
 	       opcode == ABI_WR_SEND_WITH_INV || opcode == ABI_WR_RDMA_WRITE_WITH_IMM;
 }
 
-/* Does the device write to its first SGE? */
-static inline bool queue_fills(const struct queue_request *request)
-{
-	return request->nsge &&
-	       (request->opcode == QUEUE_RECEIVE || request->opcode == ABI_WR_RDMA_READ ||
-		request->opcode == ABI_WR_ATOMIC_CMP_AND_SWP ||
-		request->opcode == ABI_WR_ATOMIC_FETCH_AND_ADD);
-}
-
-/* Does the number of these that may be executed at once depend on max_rd_atomic? */
-static inline bool queue_is_read(int opcode)
+/* Does the other end answer it with data: a READ or an atomic? */
+static inline bool queue_reads(int opcode)
 {
 	return opcode == ABI_WR_RDMA_READ || opcode == ABI_WR_ATOMIC_CMP_AND_SWP ||
 	       opcode == ABI_WR_ATOMIC_FETCH_AND_ADD;
+}
+
+/* Does the device write to its first SGE? */
+static inline bool queue_fills(const struct queue_request *request)
+{
+	return request->nsge && (request->opcode == QUEUE_RECEIVE || queue_reads(request->opcode));
 }
 
 /* The first outstanding one, NULL if there is none. */

@@ -101,7 +101,7 @@ static int push_wr(struct model *model, struct queue *queue, const struct trace_
 	queue->posted++;
 	queue->writes += queue->send && wr->opcode == ABI_WR_RDMA_WRITE;
 	queue->stats.signalled += request.signalled;
-	if (queue->send && queue_is_read(wr->opcode))
+	if (queue->send && queue_reads(wr->opcode))
 		count_read(queue);
 	if (queue_push(queue, &model->busy, &request, wr->sge))
 		return -ENOMEM;

@@ -123,18 +123,16 @@ static void compare_reads(struct check *check, const struct model_complete *comp
 {
 	const struct wc *wc = &complete->event->poll->wc[complete->index];
 	const struct qp *a = complete->qp->qp, *b = other->qp;
-	int opcode = complete->request ? complete->request->opcode : -1;
 	char what[MOST];
 
-	if (wc->status != REM_INV_REQ_ERR || wc->candidates > 1 ||
-	    (opcode != ABI_WR_RDMA_READ && opcode != ABI_WR_ATOMIC_CMP_AND_SWP &&
-	     opcode != ABI_WR_ATOMIC_FETCH_AND_ADD) ||
-	    !(a->set & ABI_QP_MAX_QP_RD_ATOMIC) || !(b->set & ABI_QP_MAX_DEST_RD_ATOMIC) ||
-	    a->max_rd_atomic <= b->max_dest_rd_atomic)
+	if (wc->status != REM_INV_REQ_ERR || wc->candidates > 1 || !complete->request ||
+	    !queue_reads(complete->request->opcode) || !(a->set & ABI_QP_MAX_QP_RD_ATOMIC) ||
+	    !(b->set & ABI_QP_MAX_DEST_RD_ATOMIC) || a->max_rd_atomic <= b->max_dest_rd_atomic)
 		return;
 	snprintf(what, sizeof(what), "max_rd_atomic %u and max_dest_rd_atomic %u", a->max_rd_atomic,
 		 b->max_dest_rd_atomic);
 	describe_mismatch(check, complete->qp, other, what);
+	complete->qp->peer->reads_refused = true;
 }
 
 /* The only queue pair with the number is connected to another one. */
@@ -176,6 +174,50 @@ void state_005(struct check *check, const struct model_complete *complete)
 		describe_mismatch(check, complete->qp, other->life, what);
 	else
 		compare_reads(check, complete, other->life);
+}
+
+/* "qp1 of process 2 (server)", which may be gone */
+static const char *name_peer(struct check *check, const struct peer *peer, char text[MOST])
+{
+	const struct object *object = trace_object(check->trace, peer->id);
+	char process[128];
+
+	snprintf(text, MOST, "%s of %s", object && object->name ? object->name : "its peer",
+		 words_process(check->trace, peer->process, process, sizeof(process)));
+	return text;
+}
+
+/* STATE-005: reads that the other end need not take, of a queue pair that has read. */
+void state_005_reads(struct check *check, const struct life *life)
+{
+	const struct queue *queue = life->sq;
+	const struct peer *other = other_end(check, life);
+	char mine[MOST], theirs[MOST], reads[WORDS_COUNT];
+	const struct qp *qp = life->qp;
+	struct finding *finding;
+
+	if (!other || !qp || !queue || queue->doubt || !queue->most_reads ||
+	    life->peer->reads_refused || !(qp->set & ABI_QP_MAX_QP_RD_ATOMIC) ||
+	    qp->max_rd_atomic <= other->takes_reads || !qp->rtr.id.thread)
+		return;
+	finding = judge_hazard(check, RULE_STATE_005, &qp->rtr, life, "attr");
+	if (!finding)
+		return;
+	finding_text(&finding->says,
+		     "%s may have %u reads outstanding (max_rd_atomic), and %s takes %u "
+		     "(max_dest_rd_atomic). It had up to %u at once.",
+		     name_end(check, life, mine), qp->max_rd_atomic,
+		     name_peer(check, other, theirs), other->takes_reads, queue->most_reads);
+	if (queue->most_reads > other->takes_reads)
+		finding_text(&finding->breaks,
+			     "the device of the peer keeps to its limit: it refuses the reads "
+			     "beyond it with IBV_WC_REM_INV_REQ_ERR");
+	else
+		finding_text(&finding->breaks,
+			     "it has more than %s at once: the peer refuses them with "
+			     "IBV_WC_REM_INV_REQ_ERR",
+			     words_count(other->takes_reads, "read", reads));
+	finding_step(finding, "connected", &qp->rtr);
 }
 
 /* The receive queue of a queue pair; NULL: not known, or it is an SRQ. */

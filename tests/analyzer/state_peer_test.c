@@ -112,17 +112,114 @@ TEST(more_reads_than_the_peer_has_room_for)
 	finds_once(&s, RULE_STATE_005, "max_rd_atomic 16 and max_dest_rd_atomic 1.");
 }
 
+/* The only hazard of STATE-005; NULL: none. The process of the first end exits first. */
+static const struct finding *end_with_hazard(struct story *s)
+{
+	const struct finding *found = NULL;
+
+	story_exit(s, STORY_PID, 0);
+	story_check(s, NULL);
+	assert_int_equal(s->findings->rules[RULE_STATE_005], 0);
+	for (size_t i = 0; i < s->findings->n; i++) {
+		const struct finding *f = s->findings->all[i];
+
+		if (f->rule != RULE_STATE_005)
+			continue;
+		assert_true(f->site->hazard);
+		assert_null(found);
+		found = f;
+	}
+	return found;
+}
+
+/* Reads of a queue pair that may have @mine outstanding, by a peer that takes @theirs. */
+static void begin_reads(struct story *s, uint8_t mine, uint8_t theirs)
+{
+	begin_ends(s);
+	ends[0].attr.max_rd_atomic = mine;
+	ends[1].attr.max_dest_rd_atomic = theirs;
+	connect_both(s);
+	register_as(s, 1, &ends[1].mr, FAR | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC);
+}
+
 TEST(more_reads_allowed_than_are_used)
+{
+	const struct finding *found;
+	struct story s;
+
+	begin_reads(&s, 16, 1);
+	post_rdma(&s, IBV_WR_RDMA_READ, AT, 8, 0x21);
+	poll_as(&s, IBV_WC_SUCCESS);
+	found = end_with_hazard(&s);
+	assert_non_null(strstr(found->says, "takes 1 (max_dest_rd_atomic). It had up to 1 at"));
+	assert_non_null(strstr(found->breaks, "it has more than 1 read at once"));
+	story_end(&s);
+}
+
+TEST(more_reads_outstanding_than_the_peer_takes)
+{
+	const struct finding *found;
+	struct story s;
+
+	begin_reads(&s, 16, 1);
+	post_rdma(&s, IBV_WR_RDMA_READ, AT, 8, 0x21);
+	post_rdma(&s, IBV_WR_ATOMIC_FETCH_AND_ADD, AT, 8, 0x21);
+	poll_as(&s, IBV_WC_SUCCESS);
+	found = end_with_hazard(&s);
+	assert_non_null(strstr(found->says, "may have 16 reads outstanding (max_rd_atomic)"));
+	assert_non_null(strstr(found->says, "It had up to 2 at once."));
+	assert_non_null(strstr(found->breaks, "the device of the peer keeps to its limit"));
+	story_end(&s);
+}
+
+/* It is known though the other queue pair is gone. */
+TEST(more_reads_than_a_peer_took_that_is_gone)
+{
+	const struct finding *found;
+	struct story s;
+
+	begin_reads(&s, 16, 1);
+	post_rdma(&s, IBV_WR_RDMA_READ, AT, 8, 0x21);
+	poll_as(&s, IBV_WC_SUCCESS);
+	story_do(&s, 1, VERB_destroy_qp, 40, 0, W(&ends[1].qp));
+	found = end_with_hazard(&s);
+	assert_non_null(strstr(found->says, "takes 1 (max_dest_rd_atomic)"));
+	story_end(&s);
+}
+
+TEST(as_many_reads_as_the_peer_takes)
 {
 	struct story s;
 
-	begin_ends(&s);
-	ends[0].attr.max_rd_atomic = 16;
-	connect_both(&s);
-	register_as(&s, 1, &ends[1].mr, FAR | IBV_ACCESS_REMOTE_READ);
+	begin_reads(&s, 2, 2);
 	post_rdma(&s, IBV_WR_RDMA_READ, AT, 8, 0x21);
+	post_rdma(&s, IBV_WR_RDMA_READ, AT, 8, 0x21);
+	assert_null(end_with_hazard(&s));
+	story_end(&s);
+}
+
+/* Many set the largest values at both ends, whether they read or not. */
+TEST(no_reads_where_more_are_allowed)
+{
+	struct story s;
+
+	begin_reads(&s, 16, 1);
+	send_to_peer(&s);
 	poll_as(&s, IBV_WC_SUCCESS);
-	story_finds_nothing(&s);
+	assert_null(end_with_hazard(&s));
+	story_end(&s);
+}
+
+/* The error says it all. */
+TEST(a_refused_read_is_no_hazard)
+{
+	struct story s;
+
+	begin_reads(&s, 16, 1);
+	post_rdma(&s, IBV_WR_RDMA_READ, AT, 8, 0x21);
+	poll_as(&s, IBV_WC_REM_INV_REQ_ERR);
+	story_exit(&s, STORY_PID, 0);
+	finds_once(&s, RULE_STATE_005, "max_rd_atomic 16 and max_dest_rd_atomic 1.");
 }
 
 TEST(the_one_that_is_meant_means_another)
