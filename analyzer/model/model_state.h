@@ -67,6 +67,7 @@ struct model {
 	struct inside_call *spare;  /* for the next of them; NULL */
 	struct inside_met *met;     /* and those of them whose object is destroyed */
 	uint64_t compared;          /* buffers: overlap.h */
+	bool reads;                 /* a READ or an atomic was posted */
 	unsigned int doubt;         /* enum queue_doubt: of every queue that is made */
 	int64_t whole_from;         /* before it posts may be missing */
 };

@@ -5,9 +5,11 @@
  *	READ, READ		the same
  *	READ, SEND or WRITE	without a fence what is sent may be older than what was read
  *	SEND, receive		what is received may be sent, if the SEND has to be repeated
+ *	READ, receive		the message lands on what was read, or the other way round
  *
  * A receive queue may be that of an SRQ; sends are looked at beside receives only where both are of
- * one queue pair.
+ * one queue pair. Only sends of what a READ fetches are looked at across queue pairs: a fence does
+ * not help there.
  */
 #include "analyzer/model/overlap.h"
 
@@ -68,18 +70,34 @@ static void keep_pair(struct overlap_pair *pair, const struct queue *of_earlier,
 	pair->earlier_opcode = earlier->opcode;
 	pair->later_opcode = later->opcode;
 	pair->index = later->index;
+	pair->other = of_earlier->owner->id;
+	pair->apart =
+		queue_sge(of_earlier, earlier, 0)->addr != queue_sge(of_later, later, 0)->addr;
+}
+
+/* A READ or an atomic that nothing polled since has told to be done: no reply, either. */
+static bool is_reading(const struct queue *queue, const struct queue_request *request)
+{
+	const struct life *qp = queue->owner;
+
+	return queue_reads(request->opcode) && queue_fills(request) && request->signalled &&
+	       (!qp->rq || request->time > qp->rq->polled);
 }
 
 /* Is @earlier one that @later must not share a buffer with? Of which kind is the pair? */
-static struct overlap_pair *choose_pair(struct queue *queue, const struct queue_request *earlier,
+static struct overlap_pair *choose_pair(struct queue *queue, const struct queue *other,
+					const struct queue_request *earlier,
 					const struct queue_request *later)
 {
 	struct overlaps *overlaps = queue->overlaps;
 
 	if (earlier->done || earlier == later)
 		return NULL;
+	if (other->owner != queue->owner)
+		return is_reading(other, earlier) ? &overlaps->abroad : NULL;
 	if (!queue->send) /* a receive, behind a receive or a send */
 		return earlier->opcode == QUEUE_RECEIVE ? &overlaps->filled
+		       : is_reading(other, earlier)     ? &overlaps->refilled
 		       : takes_data(earlier) && earlier->signalled &&
 				       !(earlier->flags & ABI_SEND_INLINE)
 			       ? &overlaps->resent
@@ -99,7 +117,7 @@ static void look_back(struct model *model, struct queue *queue, const struct que
 
 	for (uint32_t i = 0; i < most; i++) {
 		const struct queue_request *earlier = queue_at(other, other->count - 1 - i);
-		struct overlap_pair *pair = choose_pair(queue, earlier, later);
+		struct overlap_pair *pair = choose_pair(queue, other, earlier, later);
 		uint64_t addr, length;
 
 		if (!pair)
@@ -133,6 +151,18 @@ static bool has_more(const struct model *model, const struct queue *queue)
 	       queue->owner && model->compared <= COMPARED;
 }
 
+/* Compare @later, a send of @queue, with the READs that other queue pairs of its process have. */
+static void look_abroad(struct model *model, struct queue *queue, const struct queue_request *later)
+{
+	for (const struct queue *other = model->busy; other; other = other->next) {
+		model->compared++;
+		if (other != queue && other->reads && !other->doubt && other->owner &&
+		    other->owner->process == queue->owner->process && other->overlaps &&
+		    other->overlaps->apart)
+			look_back(model, queue, other, later);
+	}
+}
+
 void overlap_pushed(struct model *model, struct queue *queue)
 {
 	const struct queue_request *request = queue_at(queue, queue->count - 1);
@@ -145,7 +175,10 @@ void overlap_pushed(struct model *model, struct queue *queue)
 	queue->overlaps->looked++;
 	if (queue_fills(request))
 		note_place(queue, request);
+	model->reads |= queue_reads(request->opcode);
 	look_back(model, queue, queue, request);
+	if (model->reads && queue->send && takes_data(request))
+		look_abroad(model, queue, request);
 	if (!queue->send && owner->kind == OBJECT_qp && owner->sq && !owner->sq->doubt)
 		look_back(model, queue, owner->sq, request);
 }

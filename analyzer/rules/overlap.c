@@ -43,7 +43,7 @@ static const char *name_request(int opcode, uint64_t wr_id, const struct moment 
 }
 
 static void describe_pair(struct finding *finding, const struct life *life,
-			  const struct overlap_pair *pair, const char *how)
+			  const struct overlap_pair *pair, const char *how, const char *other)
 {
 	char name[64], earlier[96], later[96], bytes[32], others[64] = "";
 
@@ -51,12 +51,12 @@ static void describe_pair(struct finding *finding, const struct life *life,
 		snprintf(others, sizeof(others), ", and so %s %" PRIu64 " other%s",
 			 pair->n == 2 ? "does" : "do", pair->n - 1, pair->n == 2 ? "" : "s");
 	finding_text(&finding->says,
-		     "%s: the %s, %s %s at 0x%" PRIx64 " of the %s, which was outstanding%s.",
+		     "%s: the %s, %s %s at 0x%" PRIx64 " of the %s, which was outstanding%s%s%s.",
 		     judge_name(life, name, sizeof(name)),
 		     name_request(pair->later_opcode, pair->later_id, &pair->later, later), how,
 		     words_bytes(pair->length, bytes), pair->addr,
 		     name_request(pair->earlier_opcode, pair->earlier_id, &pair->earlier, earlier),
-		     others);
+		     other ? " on " : "", other ? other : "", others);
 }
 
 static void report_filled(struct check *check, const struct life *life, const struct queue *queue)
@@ -70,7 +70,7 @@ static void report_filled(struct check *check, const struct life *life, const st
 	finding = add_pair(check, RULE_MKEY_007, life, &overlaps->filled);
 	if (!finding)
 		return;
-	describe_pair(finding, life, &overlaps->filled, "writes to the same");
+	describe_pair(finding, life, &overlaps->filled, "writes to the same", NULL);
 	if (queue->send)
 		finding_text(&finding->breaks, "the program uses what the first one has read");
 	else
@@ -88,10 +88,34 @@ static void report_resent(struct check *check, const struct life *life, const st
 	finding = add_pair(check, RULE_MKEY_007, life, &overlaps->resent);
 	if (!finding)
 		return;
-	describe_pair(finding, life, &overlaps->resent, "receives into");
+	describe_pair(finding, life, &overlaps->resent, "receives into", NULL);
 	finding_text(&finding->breaks,
 		     "a message comes before the send is complete: it is sent, or sent again, with "
 		     "the bytes of that message");
+}
+
+/* Does one of its queues keep what it is sent, or reads, in different places? */
+static bool keeps_apart(const struct life *life, const struct overlap_pair *pair)
+{
+	const struct overlaps *sends = life->sq ? life->sq->overlaps : NULL;
+
+	return pair->apart || life->rq->overlaps->apart || (sends && sends->apart);
+}
+
+static void report_refilled(struct check *check, const struct life *life, const struct queue *queue)
+{
+	const struct overlap_pair *pair = queue->overlaps ? &queue->overlaps->refilled : NULL;
+	struct finding *finding;
+
+	if (!pair || !pair->n || queue->doubt || !keeps_apart(life, pair))
+		return;
+	finding = add_pair(check, RULE_MKEY_007, life, pair);
+	if (!finding)
+		return;
+	describe_pair(finding, life, pair, "receives into", NULL);
+	finding_text(&finding->breaks,
+		     "a message comes before the program has used what was read, or what is read "
+		     "comes behind the message: one of them is overwritten");
 }
 
 /* MKEY-007 */
@@ -100,9 +124,27 @@ void mkey_007_overlap(struct check *check, const struct life *life)
 	if (life->rq && life->rq->owner == life) {
 		report_filled(check, life, life->rq);
 		report_resent(check, life, life->rq);
+		report_refilled(check, life, life->rq);
 	}
 	if (life->sq)
 		report_filled(check, life, life->sq);
+}
+
+/* The READ is another queue pair's. */
+static void report_abroad(struct check *check, const struct life *life)
+{
+	const struct overlap_pair *pair = &life->sq->overlaps->abroad;
+	const struct object *object = trace_object(check->trace, pair->other);
+	const char *other = object && object->name ? object->name : "another queue pair";
+	struct finding *finding = pair->n ? add_pair(check, RULE_MKEY_009, life, pair) : NULL;
+
+	if (!finding)
+		return;
+	describe_pair(finding, life, pair, "sends", other);
+	finding_text(
+		&finding->breaks,
+		"the data of the earlier request comes later than the send leaves: requests of "
+		"two queue pairs have no order, and IBV_SEND_FENCE does not help");
 }
 
 /* MKEY-009 */
@@ -111,12 +153,15 @@ void mkey_009(struct check *check, const struct life *life)
 	const struct queue *queue = life->sq;
 	struct finding *finding;
 
-	if (!queue || !queue->overlaps || !queue->overlaps->unfenced.n || queue->doubt)
+	if (!queue || !queue->overlaps || queue->doubt)
+		return;
+	report_abroad(check, life);
+	if (!queue->overlaps->unfenced.n)
 		return;
 	finding = add_pair(check, RULE_MKEY_009, life, &queue->overlaps->unfenced);
 	if (!finding)
 		return;
-	describe_pair(finding, life, &queue->overlaps->unfenced, "sends");
+	describe_pair(finding, life, &queue->overlaps->unfenced, "sends", NULL);
 	finding_text(&finding->breaks,
 		     "the data of the earlier request comes later than the send leaves: without "
 		     "IBV_SEND_FENCE a device need not wait for it");

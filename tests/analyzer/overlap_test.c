@@ -14,14 +14,14 @@ struct one {
 	uint8_t flags;
 };
 
-static void post_one(struct story *s, const struct one *one)
+static void post_on(struct story *s, const struct ibv_qp *qp, const struct one *one)
 {
 	struct event_post *event = (struct event_post *)s->words;
 	struct event_wr *wr = (struct event_wr *)(event + 1);
 	struct event_sge *sge = (struct event_sge *)(wr + 1);
 	bool receive = one->opcode == RECEIVE;
 
-	event->object = W(&a_qp);
+	event->object = W(qp);
 	event->verb = (unsigned int)(receive ? VERB_post_recv : VERB_post_send) & 0x1ff;
 	event->nwr = 1;
 	*wr = (struct event_wr){ .wr_id = one->wr_id,
@@ -30,6 +30,11 @@ static void post_one(struct story *s, const struct one *one)
 				 .nsge = 1 };
 	*sge = (struct event_sge){ one->addr, one->length, 0x10 };
 	story_event(s, 0, EVENT_POST, (sizeof(*event) + sizeof(*wr) + sizeof(*sge)) / 8);
+}
+
+static void post_one(struct story *s, const struct one *one)
+{
+	post_on(s, &a_qp, one);
 }
 
 static void begin_two(struct story *s, const struct one *first, const struct one *second)
@@ -175,6 +180,149 @@ TEST(a_receive_is_posted_into_what_is_being_sent)
 	post_one(&s, &receive);
 	end_well(&s);
 	story_warns(&s, RULE_MKEY_007, "receives into 64 bytes at 0x1000 of the IBV_WR_SEND");
+}
+
+/* A receive elsewhere, a READ, and a receive that begins within what is read. */
+static void receive_into_what_is_read(struct story *s, const struct one *read)
+{
+	begin_two(s, &(struct one){ RECEIVE, 9, 0x2000, 64, 0 }, read);
+	post_one(s, &(struct one){ RECEIVE, 2, 0x1020, 64, 0 });
+}
+
+TEST(a_receive_is_posted_into_what_is_being_read)
+{
+	struct story s;
+
+	receive_into_what_is_read(&s, &reads);
+	end_well(&s);
+	story_warns(&s, RULE_MKEY_007,
+		    "receives into 32 bytes at 0x1020 of the IBV_WR_RDMA_READ with wr_id 0x1");
+}
+
+TEST(an_unsignalled_read_may_be_done)
+{
+	struct one quiet = reads;
+	struct story s;
+
+	quiet.flags = 0;
+	receive_into_what_is_read(&s, &quiet);
+	end_well(&s);
+	story_finds_nothing(&s);
+}
+
+/* A message that came since may have told so. */
+TEST(a_read_may_be_done_when_a_message_has_come)
+{
+	struct story s;
+
+	begin_two(&s, &(struct one){ RECEIVE, 9, 0x2000, 64, 0 }, &reads);
+	poll_receive(&s, 0, 9);
+	post_one(&s, &(struct one){ RECEIVE, 2, 0x1020, 64, 0 });
+	end_well(&s);
+	story_finds_nothing(&s);
+}
+
+/* It does not matter to the program what is in it. */
+TEST(reads_and_receives_in_one_place)
+{
+	struct story s;
+
+	begin_two(&s, &reads, &receive);
+	end_well(&s);
+	story_finds_nothing(&s);
+}
+
+/* Another queue pair, and what is read on the first one into two buffers. */
+
+static struct ibv_qp second_qp;
+
+static void begin_two_queue_pairs(struct story *s, const struct one *read)
+{
+	struct ibv_qp_init_attr attr = {
+		.send_cq = &a_cq, .recv_cq = &a_cq, .cap = wide, .qp_type = IBV_QPT_RC
+	};
+	struct one before = *read;
+
+	before.wr_id = 9;
+	before.addr = 0x4000;
+	begin_with(s, wide, wide);
+	second_qp = a_qp;
+	second_qp.qp_num++;
+	story_do(s, 0, VERB_create_qp, 4, W(&second_qp), W(&a_pd), W(&attr));
+	post_one(s, &before);
+	post_one(s, read);
+}
+
+static void end_two_queue_pairs(struct story *s)
+{
+	story_do(s, 0, VERB_destroy_qp, 5, 0, W(&second_qp));
+	end_well(s);
+}
+
+static const struct one elsewhere = { IBV_WR_SEND, 2, 0x1000, 16,
+				      IBV_SEND_SIGNALED | IBV_SEND_FENCE };
+
+TEST(what_is_read_is_sent_on_another_queue_pair)
+{
+	struct story s;
+
+	begin_two_queue_pairs(&s, &reads);
+	post_on(&s, &second_qp, &elsewhere);
+	end_two_queue_pairs(&s);
+	story_warns(&s, RULE_MKEY_009,
+		    "sends 16 bytes at 0x1000 of the IBV_WR_RDMA_READ with wr_id 0x1, 1:13, which "
+		    "was outstanding on qp1.");
+}
+
+TEST(what_was_read_is_sent_on_another_queue_pair)
+{
+	struct story s;
+
+	begin_two_queue_pairs(&s, &reads);
+	poll_sends(&s, 9, 1);
+	poll_sends(&s, 1, 1);
+	post_on(&s, &second_qp, &elsewhere);
+	end_two_queue_pairs(&s);
+	story_finds_nothing(&s);
+}
+
+TEST(a_message_may_have_told_that_the_read_is_done)
+{
+	struct story s;
+
+	begin_two_queue_pairs(&s, &reads);
+	post_one(&s, &(struct one){ RECEIVE, 5, 0x2000, 64, 0 });
+	poll_receive(&s, 0, 5);
+	post_on(&s, &second_qp, &elsewhere);
+	end_two_queue_pairs(&s);
+	story_finds_nothing(&s);
+}
+
+TEST(a_quiet_read_of_another_queue_pair_may_be_done)
+{
+	struct one quiet = reads;
+	struct story s;
+
+	quiet.flags = 0;
+	begin_two_queue_pairs(&s, &quiet);
+	post_on(&s, &second_qp, &elsewhere);
+	end_two_queue_pairs(&s);
+	story_finds_nothing(&s);
+}
+
+/* A program that reads everything into one place does not want it. */
+TEST(reads_into_one_place_beside_sends_of_it)
+{
+	struct one again = reads;
+	struct story s;
+
+	again.addr = 0x4000;
+	begin_two_queue_pairs(&s, &again);
+	post_on(&s, &second_qp, &(struct one){ IBV_WR_SEND, 2, 0x4000, 16, IBV_SEND_SIGNALED });
+	end_two_queue_pairs(&s);
+	story_check(&s, NULL);
+	assert_int_equal(s.findings->hazards[RULE_MKEY_009], 0);
+	story_end(&s);
 }
 
 /* It has been sent when the post returns. */
