@@ -28,6 +28,8 @@
 	X(1 << 0, ACCESS_LOCAL_WRITE) X(1 << 1, ACCESS_REMOTE_WRITE) X(1 << 2, ACCESS_REMOTE_READ) \
 	X(1 << 3, ACCESS_REMOTE_ATOMIC) X(1 << 4, ACCESS_MW_BIND) X(1 << 5, ACCESS_ZERO_BASED)   \
 	X(1 << 6, ACCESS_ON_DEMAND)                                                              \
+	X(1 << 0, REREG_MR_CHANGE_TRANSLATION) X(1 << 1, REREG_MR_CHANGE_PD)                     \
+	X(1 << 2, REREG_MR_CHANGE_ACCESS)                                                        \
 	X(0x7f, WC_STANDARD_FLAGS) X(2, WC_LOC_QP_OP_ERR) X(4, WC_LOC_PROT_ERR)                  \
 	X(9, WC_REM_INV_REQ_ERR) X(19, WC_FATAL_ERR) X(21, WC_GENERAL_ERR)                       \
 	X(0, EVENT_CQ_ERR) X(1, EVENT_QP_FATAL) X(2, EVENT_QP_REQ_ERR) X(3, EVENT_QP_ACCESS_ERR) \

@@ -51,8 +51,9 @@ struct key {
 	enum object_kind kind; /* OBJECT_mr or OBJECT_mw */
 	enum key_state state;
 	uint32_t process;
-	uint32_t object;     /* of the trace; 0 unknown */
-	uint32_t lkey, rkey; /* 0: none */
+	uint32_t object;      /* of the trace; 0 unknown */
+	uint32_t lkey, rkey;  /* 0: none */
+	uint32_t lkey_before; /* the last ibv_rereg_mr(); 0: none */
 	uint32_t access;
 	uint64_t handle, context, pd; /* @pd: the one below a parent domain; 0 unknown */
 	uint64_t addr, length;        /* the range that requests may use */

@@ -16,8 +16,7 @@
 #include "analyzer/model/window.h"
 #include "core/wire/log.h"
 
-/* enum ibv_rereg_mr_flags, enum ibv_rereg_mr_err_code */
-enum { CHANGE_TRANSLATION = 1, CHANGE_PD = 2, CHANGE_ACCESS = 4 };
+/* enum ibv_rereg_mr_err_code */
 enum { ERR_INPUT = -1, ERR_DONT_FORK_NEW = -2 };
 
 enum { ENDLESS = 1ull << 62 }; /* longer than any memory: an implicit region */
@@ -139,15 +138,16 @@ static int region_is_changed(struct model *model, const struct trace_event *even
 	if (call->failed || !call->args || !call->out)
 		return 0;
 	key->state = KEY_LIVE;
-	if (flags & CHANGE_ACCESS)
+	key->lkey_before = key->lkey;
+	if (flags & ABI_REREG_MR_CHANGE_ACCESS)
 		key->access = (uint32_t)read_number(call->args, ARG(access), ~0u);
-	if (flags & CHANGE_TRANSLATION) {
+	if (flags & ABI_REREG_MR_CHANGE_TRANSLATION) {
 		key->memory = read_number(call->args, ARG(addr), 0);
 		key->addr = key->access & ABI_ACCESS_ZERO_BASED ? 0 : key->memory;
 		key->length = read_number(call->args, ARG(length), 0);
 		key->any = key->length >= ENDLESS;
 	}
-	if (flags & CHANGE_PD)
+	if (flags & ABI_REREG_MR_CHANGE_PD)
 		key->pd = base_pd(model, event->process, read_number(call->args, ARG(pd), 0));
 	return keys_rename(&model->keys, key,
 			   (uint32_t)read_number(call->out, ARG(mr.lkey), key->lkey),

@@ -1,5 +1,5 @@
 /*
- * MKEY-005: memory that is deregistered under outstanding work
+ * MKEY-005: memory that is deregistered, or replaced by ibv_rereg_mr(), under outstanding work
  *
  * An error where the request will have a completion that was not polled yet. A hazard where the
  * trace leaves open whether the device still uses the memory: a receive harms nobody until a
@@ -16,11 +16,20 @@
 
 enum { LOC_PROT_ERR = ABI_WC_LOC_PROT_ERR };
 
+/* What happened to a region. */
+struct change {
+	const struct life *mr;
+	const struct key *key; /* as it is now, */
+	uint32_t lkey;         /* and its key before */
+	bool stays;            /* requests may still name what is in its range */
+	struct moment at;
+	const char *what; /* "deregistered" */
+};
+
 /* Outstanding requests of one kind that use a region. */
 struct in_flight {
-	const struct key *key;
+	const struct change *change;
 	bool (*is_kind)(const struct queue *queue, const struct queue_request *request);
-	int64_t before; /* posted before */
 	uint64_t n;
 	struct model_key first;
 };
@@ -71,18 +80,24 @@ static bool is_receive(const struct queue *queue, const struct queue_request *re
 	return false;
 }
 
+/* Does the element name memory that the region had, and has no more? */
+static bool names_lost(const struct change *change, const struct sge *sge)
+{
+	return sge->lkey == change->lkey && sge->length &&
+	       !(change->stays && key_holds(change->key, sge->addr, sge->length));
+}
+
 static bool count_request(void *arg, const struct queue *queue, const struct queue_request *request)
 {
 	struct in_flight *found = arg;
+	const struct change *change = found->change;
 
-	if (queue->doubt || request->time >= found->before ||
-	    queue->owner->context != found->key->context || !found->is_kind(queue, request) ||
+	if (queue->doubt || request->time >= change->at.time ||
+	    queue->owner->context != change->key->context || !found->is_kind(queue, request) ||
 	    request->flags & ABI_SEND_INLINE)
 		return false;
 	for (uint32_t i = 0; i < request->nsge; i++) {
-		const struct sge *sge = queue_sge(queue, request, i);
-
-		if (sge->lkey != found->key->lkey || !sge->length)
+		if (!names_lost(change, queue_sge(queue, request, i)))
 			continue;
 		if (!found->n++)
 			found->first = (struct model_key){
@@ -97,78 +112,107 @@ static bool count_request(void *arg, const struct queue *queue, const struct que
 	return false;
 }
 
-static void describe_in_flight(struct finding *finding, const struct model_destroy *destroy,
-			       const struct in_flight *found)
+static void describe_in_flight(struct finding *finding, const struct in_flight *found)
 {
-	const struct life *mr = destroy->object;
+	const struct change *change = found->change;
 	char name[64], place[TEXT], id[32], when[32];
 
 	finding_text(&finding->says,
-		     "%s was deregistered while %" PRIu64 " request%s that use%s it %s "
+		     "%s was %s while %" PRIu64 " request%s that use%s it %s "
 		     "outstanding on %s: %s of %s at %s, %s before, had not completed.",
-		     judge_name(mr, name, sizeof(name)), found->n, found->n == 1 ? "" : "s",
-		     found->n == 1 ? "s" : "", found->n == 1 ? "was" : "were",
-		     found->first.queue->name, key_place(&found->first, place),
-		     key_request(found->first.opcode), event_id_text(found->first.at.id, id),
-		     judge_span(destroy->moment.time - found->first.at.time, when));
-	finding_step(finding, "registered", &mr->created);
+		     judge_name(change->mr, name, sizeof(name)), change->what, found->n,
+		     found->n == 1 ? "" : "s", found->n == 1 ? "s" : "",
+		     found->n == 1 ? "was" : "were", found->first.queue->name,
+		     key_place(&found->first, place), key_request(found->first.opcode),
+		     event_id_text(found->first.at.id, id),
+		     judge_span(change->at.time - found->first.at.time, when));
+	finding_step(finding, "registered", &change->mr->created);
 	finding_step(finding, "posted", &found->first.at);
-	finding_step(finding, "deregistered", &destroy->moment);
+	finding_step(finding, change->what, &change->at);
 }
 
-static void report_hazard(struct check *check, const struct model_destroy *destroy,
-			  const struct in_flight *found, const char *breaks)
+static void report_hazard(struct check *check, const struct in_flight *found, const char *breaks)
 {
 	struct finding *finding;
 
 	if (!found->n)
 		return;
-	finding = judge_destroy_hazard(check, RULE_MKEY_005, destroy);
+	finding = judge_hazard(check, RULE_MKEY_005, &found->change->at, found->change->mr, "mr");
 	if (!finding)
 		return;
-	describe_in_flight(finding, destroy, found);
+	describe_in_flight(finding, found);
 	finding_text(&finding->breaks, "%s", breaks);
 }
 
-static struct in_flight
-find_requests(struct check *check, const struct model_destroy *destroy, const struct key *key,
-	      bool (*is_kind)(const struct queue *queue, const struct queue_request *request))
+static struct in_flight find_requests(struct check *check, const struct change *change,
+				      bool (*is_kind)(const struct queue *queue,
+						      const struct queue_request *request))
 {
-	struct in_flight found = { .key = key, .is_kind = is_kind, .before = destroy->moment.time };
+	struct in_flight found = { .change = change, .is_kind = is_kind };
 
-	queues_each(check->model, destroy->object->process, count_request, &found);
+	queues_each(check->model, change->mr->process, count_request, &found);
 	return found;
+}
+
+static void judge_change(struct check *check, const struct change *change)
+{
+	struct in_flight signalled = find_requests(check, change, is_signalled);
+	struct in_flight unsignalled, receives;
+	struct finding *finding;
+
+	finding =
+		signalled.n ? judge_add(check, RULE_MKEY_005, &change->at, change->mr, "mr") : NULL;
+	if (finding)
+		describe_in_flight(finding, &signalled);
+	if (signalled.n)
+		return;
+	unsignalled = find_requests(check, change, is_unsignalled);
+	report_hazard(check, &unsignalled,
+		      "the device has not carried it out by then: it is unsignalled, and nothing "
+		      "was polled since that would tell");
+	receives = find_requests(check, change, is_receive);
+	report_hazard(
+		check, &receives,
+		"a message comes before the queue pair is destroyed or in ERR: it completes "
+		"with IBV_WC_LOC_PROT_ERR, or lands in memory that is used for something else");
 }
 
 /* MKEY-005 */
 void mkey_005(struct check *check, const struct model_destroy *destroy)
 {
 	const struct life *mr = destroy->object;
-	struct in_flight signalled, unsignalled, receives;
-	const struct key *key;
-	struct finding *finding;
+	struct change change = { .mr = mr, .at = destroy->moment, .what = "deregistered" };
 
 	if (mr->kind != OBJECT_mr || !destroy->returned || destroy->failed ||
 	    model_keys(check->model)->shared)
 		return;
-	key = keys_of(model_keys(check->model), mr->process, OBJECT_mr, mr->handle);
-	if (!key || !key->lkey)
+	change.key = keys_of(model_keys(check->model), mr->process, OBJECT_mr, mr->handle);
+	if (!change.key || !change.key->lkey)
 		return;
-	signalled = find_requests(check, destroy, key, is_signalled);
-	finding = signalled.n ? judge_destroy(check, RULE_MKEY_005, destroy) : NULL;
-	if (finding)
-		describe_in_flight(finding, destroy, &signalled);
-	if (signalled.n)
+	change.lkey = change.key->lkey;
+	judge_change(check, &change);
+}
+
+/* MKEY-005: what a region held before ibv_rereg_mr(), or its old protection domain's requests. */
+void mkey_005_rereg(struct check *check, const struct trace_event *event)
+{
+	const struct call *call = event->call;
+	struct change change = { .at = moment_of(event), .what = "changed by ibv_rereg_mr()" };
+	int64_t flags;
+
+	if (call->verb != VERB_rereg_mr || call->failed || !call->args ||
+	    !args_get(call->args, ARG(flags), &flags) ||
+	    !(flags & (ABI_REREG_MR_CHANGE_TRANSLATION | ABI_REREG_MR_CHANGE_PD)) ||
+	    model_keys(check->model)->shared)
 		return;
-	unsignalled = find_requests(check, destroy, key, is_unsignalled);
-	report_hazard(check, destroy, &unsignalled,
-		      "the device has not carried it out by then: it is unsignalled, and nothing "
-		      "was polled since that would tell");
-	receives = find_requests(check, destroy, key, is_receive);
-	report_hazard(
-		check, destroy, &receives,
-		"a message comes before the queue pair is destroyed or in ERR: it completes "
-		"with IBV_WC_LOC_PROT_ERR, or lands in memory that is used for something else");
+	change.mr = model_life(check->model, event->process, OBJECT_mr, call->handle);
+	change.key = keys_of(model_keys(check->model), event->process, OBJECT_mr, call->handle);
+	if (!change.mr || change.mr->inherited || !change.key || change.key->state != KEY_LIVE ||
+	    !change.key->lkey_before)
+		return;
+	change.lkey = change.key->lkey_before;
+	change.stays = !(flags & ABI_REREG_MR_CHANGE_PD) && change.lkey == change.key->lkey;
+	judge_change(check, &change);
 }
 
 /* The dead region that made a receive fail: which of its elements, or -1. */
