@@ -28,6 +28,7 @@ enum {
 	QUEUE_RECEIVE = -1,   /* opcode of a receive */
 	QUEUE_RECEIVED = 16,  /* buffers of datagrams that are kept */
 	QUEUE_BURST = 256,    /* completions of a large poll */
+	QUEUE_REFUSED = 16,   /* refused requests that are kept */
 	QUEUE_CHASED = 20000, /* ns between two posts that could have been one */
 };
 
@@ -93,6 +94,10 @@ struct queue_refusal {
 	uint64_t recovered;                     /* earlier refusals that were posted again */
 	bool ignored; /* the next of them, without a completion in between */
 };
+	/* other requests that the full queue refused in a row, the first of them kept */
+	struct queue_mark more[QUEUE_REFUSED];
+	uint64_t nmore;
+	bool returned; /* one of those was posted again */
 
 /* Usage of a queue: for rules about time. */
 struct queue_stats {

@@ -155,6 +155,39 @@ static void keep_refusal(struct queue *queue, const struct trace_event *event, u
 	};
 }
 
+/* Is it the same request, which is tried again? */
+static bool is_retry(const struct queue_mark *a, const struct queue_mark *b)
+{
+	return a->wr_id == b->wr_id || (a->addr == b->addr && a->remote_addr == b->remote_addr);
+}
+
+/* Is it @like one of those that were refused behind the first one? */
+static bool is_further(const struct queue_refusal *refusal, const struct queue_mark *mark,
+		       bool (*like)(const struct queue_mark *a, const struct queue_mark *b))
+{
+	uint64_t n = refusal->nmore < QUEUE_REFUSED ? refusal->nmore : QUEUE_REFUSED;
+
+	for (uint64_t i = 0; i < n; i++)
+		if (like(mark, &refusal->more[i]))
+			return true;
+	return false;
+}
+
+/* One more is refused by a queue that is as full as it was, and the program goes on. */
+static void note_further(struct queue *queue, const struct trace_event *event, uint32_t taken)
+{
+	struct queue_refusal *refusal = queue->refusal;
+	struct queue_mark mark = mark_of(&event->post->wr[taken]);
+
+	if (!refusal->full || refusal->later || queue->completed != refusal->completed ||
+	    abs(event->post->ret) != ENOMEM || event->id.thread != refusal->at.id.thread ||
+	    is_retry(&mark, &refusal->bad) || is_further(refusal, &mark, is_retry))
+		return;
+	if (refusal->nmore < QUEUE_REFUSED)
+		refusal->more[refusal->nmore] = mark;
+	refusal->nmore++;
+}
+
 static int take_refusal(const struct model_watcher *watcher, const struct trace_event *event,
 			struct queue *queue, uint32_t taken)
 {
@@ -163,8 +196,10 @@ static int take_refusal(const struct model_watcher *watcher, const struct trace_
 	if (taken >= event->post->nwr)
 		return 0; /* the refused request is not in the trace */
 	check_request(watcher, event, queue, taken);
-	if (queue->refusal && queue->refusal->open)
+	if (queue->refusal && queue->refusal->open) {
+		note_further(queue, event, taken);
 		return 0;
+	}
 	if (!queue->refusal && !(queue->refusal = calloc(1, sizeof(*queue->refusal))))
 		return -ENOMEM;
 	keep_refusal(queue, event, taken);
@@ -202,6 +237,7 @@ static void settle_refusal(const struct model_watcher *watcher, const struct tra
 			refusal->recovered++;
 			return;
 		}
+		refusal->returned |= is_further(refusal, &mark, is_alike);
 	}
 	if (!refusal->later && queue->completed == refusal->completed &&
 	    event->id.thread == refusal->at.id.thread)

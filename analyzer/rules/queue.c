@@ -16,6 +16,8 @@
 #include "analyzer/model/words.h"
 #include "analyzer/rules/judge.h"
 
+enum { TURNS = 8 }; /* of a queue, until a program has used all of its buffers */
+
 static struct finding *add_strain(struct check *check, enum rule_id rule,
 				  const struct model_strain *strain)
 {
@@ -105,6 +107,57 @@ static bool is_overflow(const struct model_strain *strain, bool send)
 	       !refusal->recovered && strain->queue->completed == refusal->completed;
 }
 
+/* A program may drop datagrams on purpose. */
+static bool may_drop(const struct model_strain *strain)
+{
+	const struct qp *qp = strain->object->qp;
+
+	return strain->queue->send && (!qp || qp->type == ABI_QPT_UD);
+}
+
+/*
+ * Several in a row were refused, and the program did not notice: there was room afterwards. One
+ * that fills a queue until it refuses, or keeps what was refused for later, has one refusal, or
+ * posts the others again; with the buffers that it has taken turns by then.
+ */
+static bool is_unnoticed(const struct model_strain *strain, bool send)
+{
+	const struct queue_refusal *refusal = strain->refusal;
+
+	return strain->kind == STRAIN_GIVEN_UP && strain->queue->send == send && refusal->nmore &&
+	       !refusal->returned && !refusal->recovered && !strain->queue->doubt &&
+	       strain->queue->completed > refusal->completed &&
+	       (!refusal->later || refusal->later > TURNS * (uint64_t)refusal->limit) &&
+	       !may_drop(strain);
+}
+
+static void report_unnoticed(struct check *check, enum rule_id rule,
+			     const struct model_strain *strain)
+{
+	const struct queue_refusal *refusal = strain->refusal;
+	bool send = strain->queue->send;
+	char name[64], where[32], requests[WORDS_COUNT];
+	struct finding *finding;
+
+	snprintf(where, sizeof(where), "wr[%u]", strain->index);
+	finding = judge_hazard(check, rule, &strain->moment, strain->object, where);
+	if (!finding)
+		return;
+	finding_text(&finding->says,
+		     "%s: %u of %u were outstanding, and %s in a row were refused with ENOMEM, the "
+		     "first wr_id 0x%" PRIx64 ". None was posted again, although %" PRIu64 " have "
+		     "completed since.",
+		     judge_name(strain->object, name, sizeof(name)), refusal->outstanding,
+		     refusal->limit,
+		     words_count(refusal->nmore + 1, send ? "send" : "receive", requests),
+		     refusal->bad.wr_id, strain->queue->completed - refusal->completed);
+	finding_text(&finding->breaks, "%s",
+		     send ? "the program or its peer counts on them: they were never sent"
+			  : "as many messages come as the program believes to have receives for");
+	finding_step(finding, "created", &strain->object->created);
+	finding_step(finding, "refused", &strain->moment);
+}
+
 void queue_001(struct check *check, const struct model_strain *strain)
 {
 	if (is_overflow(strain, true))
@@ -115,6 +168,8 @@ void queue_002(struct check *check, const struct model_strain *strain)
 {
 	if (is_overflow(strain, false))
 		report_overflow(check, RULE_QUEUE_002, strain);
+	else if (is_unnoticed(strain, false))
+		report_unnoticed(check, RULE_QUEUE_002, strain);
 }
 
 void queue_003(struct check *check, const struct model_strain *strain)
@@ -239,14 +294,12 @@ void queue_005(struct check *check, const struct model_strain *strain)
 	finding_step(finding, "posted", &strain->moment);
 }
 
-/* A program may drop datagrams on purpose. */
 static bool is_dropped(const struct model_strain *strain)
 {
 	const struct queue_refusal *refusal = strain->refusal;
-	const struct qp *qp = strain->object->qp;
 
 	return strain->kind == STRAIN_GIVEN_UP && strain->queue->send && refusal->later &&
-	       refusal->ignored && !strain->queue->doubt && qp && qp->type != ABI_QPT_UD;
+	       refusal->ignored && !strain->queue->doubt && !may_drop(strain);
 }
 
 void queue_006(struct check *check, const struct model_strain *strain)
@@ -255,8 +308,11 @@ void queue_006(struct check *check, const struct model_strain *strain)
 	char name[64], id[32], again[32], error[32];
 	struct finding *finding;
 
-	if (strain->kind != STRAIN_REPEATED && !is_dropped(strain))
+	if (strain->kind != STRAIN_REPEATED && !is_dropped(strain)) {
+		if (is_unnoticed(strain, true))
+			report_unnoticed(check, RULE_QUEUE_006, strain);
 		return;
+	}
 	finding = add_strain(check, RULE_QUEUE_006, strain);
 	if (!finding)
 		return;

@@ -50,6 +50,87 @@ TEST(a_program_that_polls_after_a_refusal_knows_what_it_does)
 	story_finds_nothing(&s);
 }
 
+/* A full queue refuses these two, and then has room for more. */
+static void refuse_two(struct story *s, uint64_t first, uint64_t second)
+{
+	begin_with(s, cap, cap);
+	post_sends(s, 0, ROOM, IBV_SEND_SIGNALED);
+	refuse_send(s, first, IBV_SEND_SIGNALED, ENOMEM);
+	refuse_send(s, second, IBV_SEND_SIGNALED, ENOMEM);
+	poll_sends(s, 0, ROOM);
+}
+
+TEST(a_program_that_does_not_look_at_what_posts_return)
+{
+	struct story s;
+
+	refuse_two(&s, 9, 10);
+	end_well(&s);
+	story_warns(&s, RULE_QUEUE_006,
+		    "4 of 4 were outstanding, and 2 sends in a row were refused with ENOMEM, the "
+		    "first wr_id 0x9. None was posted again, although 4 have completed since.");
+}
+
+TEST(one_request_that_is_tried_twice)
+{
+	struct story s;
+
+	refuse_two(&s, 9, 9);
+	end_well(&s);
+	story_finds_nothing(&s);
+}
+
+/* Each try has a number of its own, but it is one buffer. */
+TEST(one_request_that_is_tried_with_two_numbers)
+{
+	struct story s;
+
+	begin_with(&s, cap, cap);
+	post_sends(&s, 0, ROOM, IBV_SEND_SIGNALED);
+	for (uint64_t i = 9; i < 12; i++)
+		post_list(&s, 0,
+			  &(struct posted){ .verb = VERB_post_send,
+					    .wr_id = i,
+					    .n = 1,
+					    .flags = IBV_SEND_SIGNALED,
+					    .buffer = 50,
+					    .ret = ENOMEM,
+					    .bad = 1 });
+	poll_sends(&s, 0, ROOM);
+	end_well(&s);
+	story_finds_nothing(&s);
+}
+
+TEST(refused_requests_that_are_posted_in_another_order)
+{
+	struct story s;
+
+	refuse_two(&s, 9, 10);
+	post_sends(&s, 10, 1, IBV_SEND_SIGNALED);
+	poll_sends(&s, 10, 1);
+	end_well(&s);
+	story_finds_nothing(&s);
+}
+
+/* A program that keeps them may have come to others first; not for ever. */
+TEST(refused_requests_are_not_among_many_later_ones)
+{
+	struct story s;
+
+	for (uint64_t n = 1; n <= 100; n += 99) {
+		refuse_two(&s, 9, 10);
+		for (uint64_t i = 100; i < 100 + n; i++) {
+			post_sends(&s, i, 1, IBV_SEND_SIGNALED);
+			poll_sends(&s, i, 1);
+		}
+		end_well(&s);
+		if (n == 1)
+			story_finds_nothing(&s);
+		else
+			story_warns(&s, RULE_QUEUE_006, "although 104 have completed since");
+	}
+}
+
 /* One completion retires the unsignalled requests before it. */
 TEST(a_later_completion_frees_all_places)
 {
@@ -149,6 +230,24 @@ TEST(a_full_receive_queue_stops_the_program)
 }
 
 /* Some programs fill a queue until it accepts no more. */
+TEST(more_receives_than_there_is_room_for_at_the_beginning)
+{
+	struct story s;
+
+	begin_with(&s, cap, cap);
+	post_list(&s, 0, &(struct posted){ .verb = VERB_post_recv, .wr_id = 0, .n = ROOM });
+	for (uint64_t i = 9; i < 40; i++)
+		post_list(&s, 0,
+			  &(struct posted){ .verb = VERB_post_recv,
+					    .wr_id = i,
+					    .n = 1,
+					    .ret = ENOMEM,
+					    .bad = 1 });
+	poll_receive(&s, 0, 0);
+	end_well(&s);
+	story_warns(&s, RULE_QUEUE_002, "and 31 receives in a row were refused with ENOMEM");
+}
+
 TEST(receives_until_the_queue_is_full)
 {
 	struct story s;
