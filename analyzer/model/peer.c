@@ -234,6 +234,22 @@ struct peer *peer_other(struct peers *peers, struct peer *peer)
 	return peer->other;
 }
 
+struct peer *peer_at(const struct peers *peers, uint32_t number, const struct place *place)
+{
+	struct peer *other = get_pointer(&peers->by_number, number), *found = NULL;
+
+	for (; other; other = other->same) {
+		enum placed placed = device_place(other->device, other->port, place);
+
+		if (other->gone != INT64_MAX || placed == PLACED_ELSEWHERE)
+			continue;
+		if (found || placed != PLACED_THERE)
+			return NULL;
+		found = other;
+	}
+	return found;
+}
+
 struct peer *peer_meant(struct peers *peers, const struct peer *peer)
 {
 	struct peer *other = get_pointer(&peers->by_number, peer->dest), *found = NULL;

@@ -85,6 +85,12 @@ struct peer *peer_other(struct peers *peers, struct peer *peer);
 struct peer *peer_meant(struct peers *peers, const struct peer *peer);
 struct peer *peer_misled(struct peers *peers, const struct peer *peer);
 
+/*
+ * The only queue pair with @number that is there, at that address, whatever it is connected to;
+ * NULL: none, or several.
+ */
+struct peer *peer_at(const struct peers *peers, uint32_t number, const struct place *place);
+
 /* How many that @peer can mean, there or gone; whether addresses fit may not be known. */
 unsigned int peer_namesakes(const struct peers *peers, const struct peer *peer);
 

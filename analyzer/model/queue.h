@@ -191,7 +191,8 @@ struct queue {
 	int easy_sges;  /* a request with more SGEs, or an inline one, is looked at */
 	bool beyond;    /* it was told that it holds more than it can */
 	bool datagrams; /* of a UD queue pair */
-	bool grh_told;  /* STRAIN_GRH_ROOM or STRAIN_GRH_SENT */
+	bool grh_told;  /* STRAIN_GRH_ROOM, STRAIN_GRH_SENT or STRAIN_GRH_SHORT */
+	bool qkey_told; /* STRAIN_QKEY */
 	uint64_t received[QUEUE_RECEIVED]; /* of UD: addresses of the last buffers; grh.h */
 	unsigned int nreceived;
 	bool buffer_told; /* STRAIN_BUFFER */

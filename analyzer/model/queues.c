@@ -16,6 +16,7 @@
 #include <errno.h>
 
 #include "analyzer/model/abi.h"
+#include "analyzer/model/datagram.h"
 #include "analyzer/model/grh.h"
 #include "analyzer/model/hot.h"
 #include "analyzer/model/lost.h"
@@ -211,6 +212,8 @@ int queues_post(struct model *model, const struct trace_event *event, struct lif
 int queues_bind(struct model *model, struct life *qp, const struct trace_event *event)
 {
 	const struct args *in = event->call->args;
+	if (queue && send && queue->datagrams)
+		datagram_posted(model, event, queue, taken);
 	struct wr wr = { .opcode = ABI_WR_BIND_MW };
 	int64_t wr_id = 0, flags = 0;
 

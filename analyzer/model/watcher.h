@@ -85,6 +85,9 @@ enum model_strain_kind {
 	STRAIN_BUFFER,   /* a receive buffer is already in use by another request: .earlier */
 	STRAIN_GRH_ROOM, /* a datagram's receive has no more bytes than its GRH: .number */
 	STRAIN_GRH_SENT, /* a datagram is sent from the GRH of another: address .number */
+	/* one of .number bytes was sent to it by .other, its receives have .limit at most */
+	STRAIN_GRH_SHORT,
+	STRAIN_QKEY, /* a datagram has Q_Key .number, and its receiver, .other, has .limit */
 };
 
 struct queue_refusal;
@@ -98,6 +101,7 @@ struct model_strain {
 	uint64_t number, limit;
 	const struct queue_refusal *refusal;
 	const struct queue_request *earlier;
+	const struct life *other;
 };
 
 struct batch;

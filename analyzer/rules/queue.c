@@ -338,12 +338,38 @@ void queue_006(struct check *check, const struct model_strain *strain)
 		     &strain->moment);
 }
 
+/* A datagram was sent that does not fit into the receives of its receiver. */
+static void report_short(struct check *check, const struct model_strain *strain)
+{
+	char name[64], sender[128], where[64];
+	struct finding *finding;
+
+	snprintf(where, sizeof(where), "wr[%u].sg_list", strain->index);
+	finding = judge_hazard(check, RULE_QUEUE_007, &strain->moment, strain->object, where);
+	if (!finding)
+		return;
+	words_process(check->trace, strain->other->process, sender, sizeof(sender));
+	finding_text(&finding->says,
+		     "The receives of %s, which is of type UD, have up to %" PRIu64 " bytes, and a "
+		     "datagram of %" PRIu64 " that %s of %s sent needs %" PRIu64 ", 40 of them for "
+		     "the GRH.",
+		     judge_name(strain->object, name, sizeof(name)), strain->limit, strain->number,
+		     strain->other->name, sender, strain->number + 40);
+	finding_text(&finding->breaks,
+		     "the datagram comes: it is dropped, or its receive fails with "
+		     "IBV_WC_LOC_LEN_ERR, and the sender is not told");
+	finding_step(finding, "created", &strain->object->created);
+	finding_step(finding, "posted", &strain->moment);
+}
+
 void queue_007(struct check *check, const struct model_strain *strain)
 {
 	bool room = strain->kind == STRAIN_GRH_ROOM;
 	struct finding *finding;
 	char name[64], where[64];
 
+	if (strain->kind == STRAIN_GRH_SHORT)
+		report_short(check, strain);
 	if (!room && strain->kind != STRAIN_GRH_SENT)
 		return;
 	snprintf(where, sizeof(where), "wr[%u].sg_list", strain->index);

@@ -220,6 +220,30 @@ void state_005_reads(struct check *check, const struct life *life)
 	finding_step(finding, "connected", &qp->rtr);
 }
 
+/* STATE-005: a datagram that its receiver drops. */
+void state_005_qkey(struct check *check, const struct model_strain *strain)
+{
+	char mine[MOST], theirs[MOST], where[64];
+	struct finding *finding;
+
+	if (strain->kind != STRAIN_QKEY)
+		return;
+	snprintf(where, sizeof(where), "wr[%u].wr.ud.remote_qkey", strain->index);
+	finding = judge_hazard(check, RULE_STATE_005, &strain->moment, strain->object, where);
+	if (!finding)
+		return;
+	finding_text(&finding->says,
+		     "%s sent a datagram with Q_Key 0x%" PRIx64 " to %s, whose qkey is 0x%" PRIx64
+		     ".",
+		     name_end(check, strain->object, mine), strain->number,
+		     name_end(check, strain->other, theirs), strain->limit);
+	finding_text(&finding->breaks,
+		     "the program counts on it: the device of the receiver drops it, and no "
+		     "completion says so at either end");
+	finding_step(finding, "created", &strain->object->created);
+	finding_step(finding, "sent", &strain->moment);
+}
+
 /* The receive queue of a queue pair; NULL: not known, or it is an SRQ. */
 static const struct queue *own_receives(const struct life *qp)
 {

@@ -1,0 +1,130 @@
+/*
+ * Datagrams whose receiver is in the trace, too
+ *
+ *	address handle, number --> the only queue pair with both: its Q_Key, its receives
+ *
+ * A datagram takes the oldest of the receives that are outstanding when it comes. All those that
+ * were posted before it was sent are too short for it, so that it cannot be received, whenever that
+ * is.
+ */
+#include "analyzer/model/datagram.h"
+
+#include <string.h>
+
+#include "analyzer/model/abi.h"
+#include "analyzer/model/grh.h"
+#include "analyzer/model/model_state.h"
+#include "analyzer/model/qp.h"
+#include "analyzer/model/queue.h"
+
+enum { LOOK = 512 /* datagrams of a queue */, MULTICAST = 0xffffff, OWN_QKEY = 1u << 31 };
+
+/* The queue pair, of the same trace, that a datagram is sent to; NULL: not known. */
+static const struct life *find_receiver(struct model *model, const struct life *from,
+					const struct wr *wr)
+{
+	const struct life *ah = model_find(model, from->process, OBJECT_ah, wr->ah);
+	const struct qp_path *path = ah && ah->state == LIFE_LIVE ? ah->path : NULL;
+	struct place place = { 0 };
+	const struct peer *peer;
+	int state;
+
+	if (!path || wr->remote_qpn == MULTICAST)
+		return NULL;
+	place.is_global = path->is_global;
+	place.lid = path->dlid;
+	memcpy(place.gid, path->dgid, sizeof(place.gid));
+	peer = peer_at(&model->peers, wr->remote_qpn, &place);
+	if (!peer || !peer->life || !peer->life->qp || peer->life->qp->type != ABI_QPT_UD ||
+	    peer_slack(&model->peers, from->process, peer->process))
+		return NULL;
+	state = qp_state(peer->life);
+	return state >= ABI_QPS_RTR && state <= ABI_QPS_SQE ? peer->life : NULL;
+}
+
+/* The Q_Key that a datagram is sent with; false: not known. */
+static bool find_qkey(const struct life *from, const struct wr *wr, uint32_t *ret_qkey)
+{
+	*ret_qkey = (uint32_t)wr->remote_qkey;
+	if (!(*ret_qkey & OWN_QKEY))
+		return true;
+	*ret_qkey = from->qp ? from->qp->qkey : 0;
+	return from->qp && from->qp->set & ABI_QP_QKEY;
+}
+
+static void check_qkey(struct model *model, struct queue *queue, const struct model_strain *sent,
+		       const struct wr *wr)
+{
+	const struct qp *to = sent->other->qp;
+	struct model_strain strain = *sent;
+	uint32_t qkey;
+
+	if (queue->qkey_told || !(to->set & ABI_QP_QKEY) || !find_qkey(queue->owner, wr, &qkey) ||
+	    qkey == to->qkey)
+		return;
+	queue->qkey_told = true;
+	strain.kind = STRAIN_QKEY;
+	strain.number = qkey;
+	strain.limit = to->qkey;
+	model->watcher.strain(model->watcher.arg, &strain);
+}
+
+/* The bytes of the longest outstanding receive. */
+static uint64_t find_longest(const struct queue *receives)
+{
+	uint64_t most = 0;
+
+	for (uint32_t i = 0; i < receives->count; i++) {
+		const struct queue_request *request = queue_at(receives, i);
+		uint64_t bytes = 0;
+
+		for (uint32_t k = 0; k < request->nsge && !request->done; k++)
+			bytes += queue_sge(receives, request, k)->length;
+		most = bytes > most ? bytes : most;
+	}
+	return most;
+}
+
+static void check_room(struct model *model, const struct queue *queue,
+		       const struct model_strain *sent, const struct wr *wr)
+{
+	struct queue *receives = sent->other->rq;
+	struct model_strain strain = { .kind = STRAIN_GRH_SHORT,
+				       .object = sent->other,
+				       .queue = receives,
+				       .other = queue->owner };
+
+	if (!receives || receives->owner != sent->other || receives->doubt || receives->grh_told ||
+	    !receives->outstanding)
+		return;
+	for (uint32_t i = 0; i < wr->nsge; i++)
+		strain.number += wr->sge[i].length;
+	strain.limit = find_longest(receives);
+	if (!strain.number || strain.number + GRH_BYTES <= strain.limit)
+		return;
+	receives->grh_told = true;
+	strain.moment = queue_moment(receives, queue_oldest(receives));
+	strain.index = queue_oldest(receives)->index;
+	model->watcher.strain(model->watcher.arg, &strain);
+}
+
+void datagram_posted(struct model *model, const struct trace_event *event, struct queue *queue,
+		     uint32_t taken)
+{
+	struct model_strain sent = { .moment = moment_of(event),
+				     .object = queue->owner,
+				     .queue = queue };
+
+	if (queue->posted > LOOK || queue->doubt || !queue->owner)
+		return;
+	for (uint32_t i = 0; i < taken; i++) {
+		const struct wr *wr = &event->post->wr[i];
+
+		sent.index = i;
+		sent.other = find_receiver(model, queue->owner, wr);
+		if (!sent.other)
+			continue;
+		check_qkey(model, queue, &sent, wr);
+		check_room(model, queue, &sent, wr);
+	}
+}
