@@ -23,12 +23,13 @@
 
 struct model;
 struct overlaps;
+struct twice;
 
 enum {
 	QUEUE_RECEIVE = -1,   /* opcode of a receive */
 	QUEUE_RECEIVED = 16,  /* buffers of datagrams that are kept */
-	QUEUE_BURST = 256,    /* completions of a large poll */
 	QUEUE_REFUSED = 16,   /* refused requests that are kept */
+	QUEUE_BURST = 256,    /* completions of a large poll */
 	QUEUE_CHASED = 20000, /* ns between two posts that could have been one */
 };
 
@@ -93,11 +94,11 @@ struct queue_refusal {
 	uint64_t later;                         /* other requests accepted since */
 	uint64_t recovered;                     /* earlier refusals that were posted again */
 	bool ignored; /* the next of them, without a completion in between */
-};
 	/* other requests that the full queue refused in a row, the first of them kept */
 	struct queue_mark more[QUEUE_REFUSED];
 	uint64_t nmore;
 	bool returned; /* one of those was posted again */
+};
 
 /* Usage of a queue: for rules about time. */
 struct queue_stats {
@@ -183,6 +184,7 @@ struct queue {
 	uint64_t drained_from; /* when this number had completed */
 	struct moment drain;
 	struct unique wr_ids;      /* of signalled requests */
+	struct twice *twice;       /* twice.h; NULL: none */
 	struct unique buffers;     /* that the device writes to, by address */
 	struct overlaps *overlaps; /* overlap.h; NULL: nothing was looked at */
 	struct queue_stats stats;

@@ -27,6 +27,7 @@
 #include "analyzer/model/serial.h"
 #include "analyzer/model/starved.h"
 #include "analyzer/model/strain.h"
+#include "analyzer/model/twice.h"
 #include "analyzer/model/wake.h"
 #include "analyzer/model/window.h"
 #include "core/wire/log.h"
@@ -75,6 +76,17 @@ static void count_read(struct queue *queue)
 		stats->most_reads = queue->reads + 1;
 }
 
+/* Has another outstanding request of the queue the number of the last? */
+static void note_number(struct model *model, struct queue *queue, uint64_t wr_id)
+{
+	enum unique_found found = unique_add(&queue->wr_ids, wr_id, queue->high);
+
+	if (found == UNIQUE_TWICE)
+		strain_twice(&model->watcher, queue, false);
+	else if (found == UNIQUE_ONCE)
+		twice_found(queue);
+}
+
 static int push_wr(struct model *model, struct queue *queue, const struct trace_event *event,
 		   const struct wr *wr, uint32_t i, uint32_t stack)
 {
@@ -111,9 +123,8 @@ static int push_wr(struct model *model, struct queue *queue, const struct trace_
 		grh_pushed(model, queue);
 	if (model->lost && !queue->send && wr->nsge && queue->owner)
 		lost_posted(model, queue, &wr->sge[0]);
-	if (!queue->wr_ids.off && request.signalled &&
-	    unique_add(&queue->wr_ids, request.wr_id, queue->high) == UNIQUE_TWICE)
-		strain_twice(&model->watcher, queue, false);
+	if (!queue->wr_ids.off && request.signalled)
+		note_number(model, queue, request.wr_id);
 	if (!queue->buffers.off && queue_fills(&request) &&
 	    unique_add(&queue->buffers, wr->sge[0].addr, queue->high) == UNIQUE_TWICE)
 		strain_twice(&model->watcher, queue, true);
@@ -201,6 +212,8 @@ int queues_post(struct model *model, const struct trace_event *event, struct lif
 		serial_posted(model, queue, event);
 	if (queue && !send)
 		starved_note(model, event, object, queue, taken);
+	if (queue && send && queue->datagrams)
+		datagram_posted(model, event, queue, taken);
 	if (hot_post(model, event))
 		return log_err(-ENOMEM, "posts of a process");
 	notify_post(model, event, object, queue, taken);
@@ -212,8 +225,6 @@ int queues_post(struct model *model, const struct trace_event *event, struct lif
 int queues_bind(struct model *model, struct life *qp, const struct trace_event *event)
 {
 	const struct args *in = event->call->args;
-	if (queue && send && queue->datagrams)
-		datagram_posted(model, event, queue, taken);
 	struct wr wr = { .opcode = ABI_WR_BIND_MW };
 	int64_t wr_id = 0, flags = 0;
 

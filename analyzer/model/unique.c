@@ -2,9 +2,9 @@
  * Are the numbers of all outstanding requests different?
  *
  * A hash table with linear probing; a removal moves later cells back. Many programs give all
- * requests the same number, or all receives the same buffer, on purpose: they are recognised at
- * once. A duplicate is reported only after ROUNDS times the capacity, and LEAST, requests without
- * one.
+ * requests the same number, or all receives the same buffer, on purpose: they are recognised by
+ * their second duplicate. A duplicate is reported only after ROUNDS times the capacity, and LEAST,
+ * requests without one.
  */
 #include "analyzer/model/unique.h"
 
@@ -74,8 +74,12 @@ enum unique_found unique_add(struct unique *unique, uint64_t number, uint32_t ro
 		unique->used++;
 		return UNIQUE_NEW;
 	}
+	if (!known && !unique->once) {
+		unique->once = true;
+		return UNIQUE_ONCE;
+	}
 	turn_off(unique);
-	return known ? UNIQUE_TWICE : UNIQUE_OFF;
+	return known && !unique->once ? UNIQUE_TWICE : UNIQUE_OFF;
 }
 
 void unique_remove(struct unique *unique, uint64_t number)

@@ -1,7 +1,7 @@
 #pragma once
 /*
  * Are the wr_ids of all outstanding requests different? Only for programs that normally keep them
- * unique: others are not followed any more.
+ * unique: others are not followed any more, from their second duplicate on.
  *
  * One thread.
  */
@@ -15,6 +15,7 @@ struct unique {
 	struct unique_cell *cells;
 	uint32_t size, used; /* size is 0 or a power of two */
 	bool off;            /* not followed any more */
+	bool once;           /* there was a duplicate, before it was clear that none is usual */
 	uint64_t clean;      /* numbers that were added and removed without a duplicate */
 };
 
@@ -22,6 +23,7 @@ struct unique {
 enum unique_found {
 	UNIQUE_NEW,
 	UNIQUE_TWICE, /* it is a duplicate, after a long time without any */
+	UNIQUE_ONCE,  /* it is the first duplicate, earlier than that; the next turns it off */
 	UNIQUE_OFF,   /* not followed */
 };
 

@@ -11,6 +11,7 @@
 #include "analyzer/model/lost.h"
 #include "analyzer/model/qp.h"
 #include "analyzer/model/queue.h"
+#include "analyzer/model/twice.h"
 #include "analyzer/model/words.h"
 #include "analyzer/rules/judge.h"
 
@@ -243,6 +244,43 @@ void compl_006(struct check *check, const struct model_strain *strain)
 		     "had unique wr_ids while outstanding.",
 		     strain->number, name, event_id_text(queue_id(strain->earlier), id),
 		     strain->queue->completed);
+}
+
+static void report_twice(struct check *check, const struct life *life, const struct queue *queue)
+{
+	const struct twice *twice = twice_of(queue);
+	struct finding *finding;
+	char name[64], where[32], id[32], others[WORDS_COUNT];
+
+	if (!twice)
+		return;
+	snprintf(where, sizeof(where), "wr[%u].wr_id", twice->index);
+	finding = judge_hazard(check, RULE_COMPL_006, &twice->later, life, where);
+	if (!finding)
+		return;
+	finding_text(&finding->says,
+		     "%s: wr_id 0x%" PRIx64 " was used for another request while that of %s was "
+		     "outstanding, beside %s with other wr_ids. No other of its %" PRIu64
+		     " signalled requests had one twice.",
+		     judge_name(life, name, sizeof(name)), twice->wr_id,
+		     event_id_text(twice->earlier.id, id),
+		     words_count(twice->others, "request", others), queue->stats.signalled);
+	finding_text(
+		&finding->breaks,
+		"the program frees or reuses what the wr_id stands for at the first of the two "
+		"completions: the other request still uses it");
+	finding_step(finding, "created", &life->created);
+	finding_step(finding, "outstanding since", &twice->earlier);
+	finding_step(finding, "posted", &twice->later);
+}
+
+/* COMPL-006: once in the life of a queue that ends. */
+void compl_006_once(struct check *check, const struct life *life)
+{
+	if (life->sq)
+		report_twice(check, life, life->sq);
+	if (life->rq && life->rq->owner == life)
+		report_twice(check, life, life->rq);
 }
 
 /* MKEY-007. Likewise for programs whose receives share a buffer. */

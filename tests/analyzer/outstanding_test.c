@@ -422,3 +422,122 @@ TEST(a_send_that_was_not_polled_is_named)
 		    "qp1 (number 0x21) was destroyed with 2 signalled sends outstanding, the last "
 		    "posted at 1:10, 1000 ns before: their completions were not polled.");
 }
+
+/* Requests of 64 bytes with numbers and places of their own, or those of another. */
+
+static struct ibv_qp_cap deep = { 16, 16, 1, 1, 16 };
+
+static void post_number(struct story *s, uint64_t wr_id, uint64_t place)
+{
+	post_list(s, 0,
+		  &(struct posted){ .verb = VERB_post_send,
+				    .wr_id = wr_id,
+				    .n = 1,
+				    .flags = IBV_SEND_SIGNALED,
+				    .buffer = place });
+}
+
+/* @n requests; number @from is given to the one behind it, too, which is @apart places behind. */
+static void give_twice(struct story *s, uint64_t n, uint64_t from, uint64_t apart)
+{
+	begin_with(s, deep, deep);
+	for (uint64_t i = 1; i <= n; i++)
+		post_number(s, i == from + 1 ? from : i, i <= from ? i : i + apart);
+	end_well(s);
+}
+
+TEST(one_number_of_few_is_given_to_two_requests)
+{
+	struct story s;
+
+	give_twice(&s, 8, 5, 0);
+	story_check(&s, NULL);
+	assert_int_equal(s.findings->hazards[RULE_COMPL_006], 1);
+	assert_int_equal(s.findings->rules[RULE_COMPL_006], 0);
+	story_end(&s);
+}
+
+static uint64_t count_once(struct story *s)
+{
+	uint64_t n;
+
+	story_check(s, NULL);
+	n = s->findings->hazards[RULE_COMPL_006];
+	story_end(s);
+	return n;
+}
+
+TEST(one_number_is_used_twice_in_two_places)
+{
+	struct story s;
+
+	give_twice(&s, 8, 5, 7);
+	assert_int_equal(count_once(&s), 1);
+}
+
+/* Too few to tell whether they are numbers at all. */
+TEST(numbers_that_are_few)
+{
+	struct story s;
+
+	give_twice(&s, 7, 5, 0);
+	assert_int_equal(count_once(&s), 0);
+	give_twice(&s, 8, 4, 0);
+	assert_int_equal(count_once(&s), 0);
+}
+
+TEST(two_numbers_that_are_used_twice)
+{
+	struct story s;
+
+	begin_with(&s, deep, deep);
+	for (uint64_t i = 1; i <= 10; i++)
+		post_number(&s, i == 7 ? 6 : i == 9 ? 8 : i, i);
+	end_well(&s);
+	assert_int_equal(count_once(&s), 0);
+}
+
+/* The others are apart: these two are one message. */
+TEST(a_message_in_two_parts_has_one_number)
+{
+	struct story s;
+
+	begin_with(&s, deep, deep);
+	for (uint64_t i = 1; i <= 8; i++)
+		post_number(&s, i == 6 ? 5 : i, i == 6 ? 51 : 10 * i + 1 - (i == 5));
+	end_well(&s);
+	assert_int_equal(count_once(&s), 0);
+}
+
+TEST(a_list_may_have_one_number)
+{
+	struct story s;
+
+	begin_with(&s, deep, deep);
+	for (uint64_t i = 1; i <= 5; i++)
+		post_number(&s, i, 2 * i);
+	post_list(&s, 0,
+		  &(struct posted){ .verb = VERB_post_send,
+				    .wr_id = 7,
+				    .n = 2,
+				    .flags = IBV_SEND_SIGNALED,
+				    .same = true });
+	post_number(&s, 9, 30);
+	end_well(&s);
+	assert_int_equal(count_once(&s), 0);
+}
+
+/* Each is polled before its number is used again. */
+TEST(numbers_that_are_used_again)
+{
+	struct story s;
+
+	begin_with(&s, deep, deep);
+	for (uint64_t i = 1; i <= 8; i++)
+		post_number(&s, i, i);
+	poll_sends(&s, 1, 8);
+	for (uint64_t i = 1; i <= 8; i++)
+		post_number(&s, i, i);
+	end_well(&s);
+	assert_int_equal(count_once(&s), 0);
+}

@@ -38,7 +38,8 @@ static inline void end_well(struct story *s)
 /* The parameters of a post; the rest is 0. */
 struct posted {
 	enum verb verb;
-	uint64_t wr_id; /* of the first; the next ones follow */
+	uint64_t wr_id; /* of the first; the next ones follow, */
+	bool same;      /* or have the same */
 	uint32_t n;
 	uint32_t flags; /* of each */
 	uint32_t nsge;  /* of each; 0 means 1 */
@@ -61,14 +62,14 @@ static inline void post_list(struct story *s, int thread, const struct posted *p
 	for (uint32_t i = 0; i < p->n; i++) {
 		struct event_wr *wr = (struct event_wr *)at;
 
-		wr->wr_id = p->wr_id + i;
+		wr->wr_id = p->wr_id + (p->same ? 0 : i);
 		wr->opcode = IBV_WR_SEND;
 		wr->flags = (uint8_t)(p->flags);
 		wr->nsge = (uint8_t)(p->nsge ? p->nsge : 1);
 		at += sizeof(*wr) / 8;
 		for (uint32_t j = 0; j < wr->nsge; j++) {
 			struct event_sge sge = { 0x1000 + 64 * (p->buffer ? p->buffer + i
-									  : wr->wr_id),
+									  : p->wr_id + i),
 						 p->length ? p->length : 64, 0x10 };
 
 			memcpy(at, &sge, sizeof(sge));

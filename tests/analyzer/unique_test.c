@@ -31,7 +31,9 @@ TEST(twice_at_the_beginning_is_how_the_program_is)
 
 	pass_many(&u, ROOM);
 	unique_add(&u, 7, ROOM);
+	assert_int_equal(unique_add(&u, 7, ROOM), UNIQUE_ONCE);
 	assert_int_equal(unique_add(&u, 7, ROOM), UNIQUE_OFF);
+	assert_int_equal(unique_add(&u, 8, ROOM), UNIQUE_OFF);
 	unique_fini(&u);
 }
 
@@ -41,7 +43,23 @@ TEST(a_deep_queue_takes_longer_to_know)
 
 	pass_many(&u, LONG);
 	unique_add(&u, 7, LONG);
-	assert_int_equal(unique_add(&u, 7, LONG), UNIQUE_OFF);
+	assert_int_equal(unique_add(&u, 7, LONG), UNIQUE_ONCE);
+	unique_fini(&u);
+}
+
+/* One at the beginning is no exception, and neither is another, however long after it. */
+TEST(twice_again_is_how_the_program_is)
+{
+	struct unique u = { 0 };
+
+	unique_add(&u, 7, ROOM);
+	assert_int_equal(unique_add(&u, 7, ROOM), UNIQUE_ONCE);
+	unique_remove(&u, 7);
+	unique_remove(&u, 7);
+	pass_many(&u, LONG);
+	unique_add(&u, 7, ROOM);
+	assert_int_equal(unique_add(&u, 7, ROOM), UNIQUE_OFF);
+	assert_true(u.off);
 	unique_fini(&u);
 }
 

@@ -1,0 +1,79 @@
+/*
+ * The only two requests of a queue that were outstanding at once with one wr_id
+ *
+ * Not a mistake are
+ *
+ *	numbers that say what kind of request it is	others of its kind have the same
+ *	the parts of one message	one list, or one part behind the other in memory
+ *
+ * A message in parts is not meant where each request is followed, in memory, by the next one, which
+ * has a number of its own.
+ */
+#include "analyzer/model/twice.h"
+
+#include <stdlib.h>
+
+#include "analyzer/model/queue.h"
+
+enum { OTHERS = 4 /* requests that were outstanding with other numbers */, LEAST = 8 /* in all */ };
+
+/* Does @b begin where @a ends, with as many bytes? */
+static bool is_behind(const struct queue *queue, const struct queue_request *a,
+		      const struct queue_request *b)
+{
+	const struct sge *from = queue_sge(queue, a, 0), *to = queue_sge(queue, b, 0);
+
+	return from->addr + from->length == to->addr && from->length == to->length;
+}
+
+static bool is_one_message(const struct queue *queue, uint32_t at)
+{
+	const struct queue_request *earlier = queue_at(queue, at);
+	const struct queue_request *later = queue_at(queue, queue->count - 1), *before;
+
+	if (earlier->thread == later->thread && earlier->n == later->n)
+		return true;
+	if (!is_behind(queue, earlier, later))
+		return earlier->remote_addr &&
+		       earlier->remote_addr + queue_sge(queue, earlier, 0)->length ==
+			       later->remote_addr;
+	before = at ? queue_at(queue, at - 1) : NULL;
+	return !before || before->nsge != 1 || before->wr_id == earlier->wr_id ||
+	       !is_behind(queue, before, earlier);
+}
+
+/* Have they the same shape, with buffers of their own? */
+static bool is_alike(const struct queue *queue, const struct queue_request *a,
+		     const struct queue_request *b)
+{
+	return a->opcode == b->opcode && a->nsge == 1 && b->nsge == 1 &&
+	       queue_sge(queue, a, 0)->addr != queue_sge(queue, b, 0)->addr;
+}
+
+void twice_found(struct queue *queue)
+{
+	const struct queue_request *later = queue_at(queue, queue->count - 1), *earlier = NULL;
+	uint32_t at = 0;
+
+	if (queue->doubt || !queue->owner || !later->wr_id || queue->signalled < OTHERS + 2 ||
+	    (queue->poller && queue->poller != queue->poster))
+		return;
+	for (; at + 1 < queue->count && !earlier; at++)
+		if (!queue_at(queue, at)->done && queue_at(queue, at)->signalled &&
+		    queue_at(queue, at)->wr_id == later->wr_id)
+			earlier = queue_at(queue, at);
+	if (!earlier || !is_alike(queue, earlier, later) || is_one_message(queue, at - 1) ||
+	    !(queue->twice = calloc(1, sizeof(*queue->twice))))
+		return;
+	*queue->twice = (struct twice){ .wr_id = later->wr_id,
+					.earlier = queue_moment(queue, earlier),
+					.later = queue_moment(queue, later),
+					.index = later->index,
+					.others = queue->signalled - 2 };
+}
+
+const struct twice *twice_of(const struct queue *queue)
+{
+	return queue->wr_ids.off || queue->doubt || queue->stats.signalled < LEAST ? NULL
+										   : queue->twice;
+}

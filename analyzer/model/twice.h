@@ -1,0 +1,26 @@
+#pragma once
+/*
+ * The only two requests of a queue that were outstanding at once with one wr_id.
+ *
+ * Of a queue whose numbers were all different else, as far as one run can tell.
+ *
+ * One thread.
+ */
+#include <stdint.h>
+
+#include "analyzer/model/moment.h"
+
+struct queue;
+
+struct twice {
+	uint64_t wr_id;
+	struct moment earlier, later; /* their posts */
+	uint32_t index;               /* of the later one in its list */
+	uint32_t others;              /* requests that were outstanding then, with other numbers */
+};
+
+/* The last request of @queue is the first that has the number of an outstanding one. */
+void twice_found(struct queue *queue);
+
+/* Those of @queue; NULL: none, or there were more. */
+const struct twice *twice_of(const struct queue *queue);
