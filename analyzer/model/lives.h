@@ -69,8 +69,9 @@ struct life {
 	struct batch *batch;   /* of an extended CQ: batch.h */
 	struct misuse *misuse; /* of a QP, CQ or SRQ: misuse.h; NULL: none was seen */
 	struct wake *wake;     /* of a CQ with a channel: wake.h; and of a QP, */
-	/* its receives that the other end knows of, and those that were polled */
+	/* its receives that the other end knows of, and those that were polled; */
 	uint64_t arrived, taken;
+	int64_t arrival;      /* at that time the last had arrived */
 	bool unwatched;       /* these two are not known any more */
 	uint64_t context, pd; /* addresses; @pd is the one below a parent domain; 0 unknown */
 	struct peer *peer;    /* of a QP: peer.h */

@@ -332,8 +332,7 @@ static void take_completion(struct model *model, const struct trace_event *event
 	if (wc->status == ABI_WC_SUCCESS && qp && wc->opcode & ABI_WC_RECV &&
 	    wc->wc_flags & ABI_WC_WITH_INV)
 		window_reported(model, event, qp, wc);
-	if (model->wakes)
-		wake_complete(model, event, wc, qp, told.request);
+	wake_complete(model, event, wc, qp, told.request);
 	if (model->watcher.complete)
 		model->watcher.complete(model->watcher.arg, &told);
 	if (at < 0)

@@ -1,5 +1,5 @@
 /*
- * Completions in a CQ while a thread waits for its event
+ * Completions in a CQ while a thread waits for its event, or when their queue pair is destroyed
  *
  * 	the other end's send completes	arrived++ of the queue pair that has received it
  * 	its receive is polled		taken++
@@ -82,12 +82,15 @@ static void note_arrival(struct model *model, const struct trace_event *event, s
 	if (!there || there->state != LIFE_LIVE || there->unwatched || !there->rq ||
 	    there->rq->doubt)
 		return;
-	wake = wake_of(model, there);
-	if (there->arrived++ < there->taken || !wake)
+	if (there->arrived++ < there->taken)
+		return;
+	there->arrival = event->time + peer_slack(&model->peers, qp->process, there->process);
+	wake = model->wakes ? wake_of(model, there) : NULL;
+	if (!wake)
 		return;
 	wake->asked = solicited + (wake->lying ? wake->asked : 0);
 	if (!wake->lying++)
-		wake->since = event->time + peer_slack(&model->peers, qp->process, there->process);
+		wake->since = there->arrival;
 }
 
 static void note_first(struct wake *wake)
@@ -142,7 +145,7 @@ void wake_complete(struct model *model, const struct trace_event *event, const s
 			note_arrival(model, event, qp, request->flags & ABI_SEND_SOLICITED);
 		return;
 	}
-	if (qp->taken++ >= qp->arrived)
+	if (qp->taken++ >= qp->arrived || !model->wakes)
 		return;
 	wake = wake_of(model, qp);
 	if (!wake || !wake->lying)

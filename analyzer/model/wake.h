@@ -1,6 +1,7 @@
 #pragma once
 /*
- * Completions that wait in a CQ while a thread waits for its event.
+ * Completions that wait in a CQ while a thread waits for its event, or when their queue pair is
+ * destroyed.
  *
  * A completion is known to be in the CQ once the other end has polled the completion of the
  * corresponding send, until it is polled itself. This works for connected queue pairs with both

@@ -15,7 +15,10 @@
 #include "analyzer/model/words.h"
 #include "analyzer/rules/judge.h"
 
-enum { LOSERS = 3 }; /* queue pairs: one or two may be those of the end */
+enum {
+	LOSERS = 3, /* queue pairs: one or two may be those of the end */
+	UNREAD = 3, /* messages */
+};
 
 /* LIFE-008: what was posted while another thread destroyed it is that thread's mistake. */
 void life_008(struct check *check, const struct model_destroy *destroy)
@@ -120,6 +123,36 @@ static void report_unpolled(struct check *check, const struct model_destroy *des
 	finding_step(finding, "destroyed", &destroy->moment);
 }
 
+/*
+ * Messages that had arrived before the destroy, since the sends of the other end had completed. One
+ * or two may be the goodbye of a program, or credits.
+ */
+static void report_unread(struct check *check, const struct model_destroy *destroy)
+{
+	const struct life *qp = destroy->object;
+	struct finding *finding;
+	char name[64], when[32];
+
+	if (qp->arrived < qp->taken + UNREAD || qp->unwatched ||
+	    qp->arrival > destroy->moment.time || !qp->rq || qp->rq->doubt ||
+	    check->findings->blind || qp_state(qp) == ABI_QPS_ERR ||
+	    is_called_by_cm(check->trace, destroy->moment.stack))
+		return;
+	finding = judge_destroy_hazard(check, RULE_COMPL_002, destroy);
+	if (!finding)
+		return;
+	finding_text(&finding->says,
+		     "%s was destroyed in %s while %" PRIu64 " messages were in its CQ: the peer's "
+		     "sends had completed, the last %s before, and none of their receives was "
+		     "polled.",
+		     judge_name(qp, name, sizeof(name)), qp_state_name(qp_state(qp)),
+		     qp->arrived - qp->taken, judge_span(destroy->moment.time - qp->arrival, when));
+	finding_text(&finding->breaks, "the program needs them: they are lost, and the peer, whose "
+				       "sends succeeded, does not send them again");
+	finding_step(finding, "created", &qp->created);
+	finding_step(finding, "destroyed", &destroy->moment);
+}
+
 /* COMPL-002 */
 void compl_002(struct check *check, const struct model_destroy *destroy)
 {
@@ -131,8 +164,10 @@ void compl_002(struct check *check, const struct model_destroy *destroy)
 	if (qp->kind != OBJECT_qp || !destroy->returned || destroy->failed)
 		return;
 	receives = qp->rq && qp->rq->owner == qp ? left_in(qp->rq) : 0;
-	if (!sends && !receives)
+	if (!sends && !receives) {
 		report_unpolled(check, destroy);
+		report_unread(check, destroy);
+	}
 	if ((!sends && !receives) || is_called_by_cm(check->trace, qp->sq->drain.stack))
 		return;
 	finding = judge_destroy(check, RULE_COMPL_002, destroy);

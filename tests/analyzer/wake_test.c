@@ -426,3 +426,40 @@ TEST(messages_that_are_not_solicited_are_found_late)
 	end_peer(&s);
 	hazard_says(&s, "cq1 was armed for solicited events only, and messages without");
 }
+
+/* COMPL-002: @sent messages, of which @polled are polled before the queue pair is destroyed. */
+static uint64_t destroyed_with(int sent, int polled, bool in_err)
+{
+	struct ibv_qp_attr err = { .qp_state = IBV_QPS_ERR };
+	struct story s;
+	uint64_t hazards;
+
+	peer_channel = NULL;
+	begin_story(&s);
+	for (uint64_t i = 0; i < 4; i++)
+		story_post(&s, 1, VERB_post_recv, &ends[1].qp, i, 0,
+			   (struct event_sge){ AT, 8, ends[1].mr.lkey });
+	for (int i = 0; i < sent; i++)
+		send_one(&s);
+	for (int i = 0; i < polled; i++)
+		poll_receive(&s, (uint64_t)i);
+	if (in_err)
+		story_do(&s, 1, VERB_modify_qp, 32, 0, W(&ends[1].qp), W(&err), W(IBV_QP_STATE));
+	story_do(&s, 1, VERB_destroy_qp, 9, 0, W(&ends[1].qp));
+	story_check(&s, NULL);
+	hazards = s.findings->hazards[RULE_COMPL_002];
+	if (hazards)
+		assert_non_null(strstr(story_only(&s, RULE_COMPL_002)->says,
+				       "while 3 messages were in its CQ: the peer's sends had "
+				       "completed, the last 1000 ns before"));
+	story_end(&s);
+	return hazards;
+}
+
+TEST(messages_are_unread_when_their_queue_pair_is_destroyed)
+{
+	assert_int_equal(destroyed_with(3, 0, false), 1);
+	assert_int_equal(destroyed_with(3, 1, false), 0); /* a goodbye, and credits */
+	assert_int_equal(destroyed_with(4, 4, false), 0);
+	assert_int_equal(destroyed_with(3, 0, true), 0); /* that is another finding */
+}
