@@ -91,12 +91,6 @@ bool pinned_request(const struct trace_event *event, uint64_t *ret_addr, uint64_
 	return !(access & ABI_ACCESS_ON_DEMAND);
 }
 
-bool pinned_is_limited(const struct process *process, const struct device *device)
-{
-	return process && process->page_size && process->memlock != PROCESS_UNLIMITED &&
-	       (!process->ipc_lock || device_is_siw(device));
-}
-
 const struct device *pinned_device(struct model *model, const struct trace_event *event)
 {
 	const struct life *life = NULL;
@@ -285,6 +279,21 @@ static bool is_on_soft(const struct model *model, uint32_t process)
 	found = sql_step(stmt) > 0;
 	sqlite3_finalize(stmt);
 	return found;
+}
+
+const char *pinned_limiter(const struct model *model, uint32_t process, const struct device *device)
+{
+	const struct process *its = model->trace ? trace_process(model->trace, process) : NULL;
+
+	if (!its || !its->page_size || its->memlock == PROCESS_UNLIMITED)
+		return NULL;
+	if (!its->ipc_lock)
+		return "";
+	if (device_is_siw(device))
+		return "siw";
+	return has_variable(model, process, "VERBATIM_SOFT_MEMLOCK") && is_on_soft(model, process)
+		       ? "VERBATIM_SOFT_MEMLOCK"
+		       : NULL;
 }
 
 static int ask_trace(const struct model *model, uint32_t process)

@@ -60,10 +60,12 @@ uint64_t pinned_pages(const struct model *model, uint32_t process, uint64_t addr
 bool pinned_request(const struct trace_event *event, uint64_t *ret_addr, uint64_t *ret_length);
 
 /*
- * Does RLIMIT_MEMLOCK apply to @process on @device (NULL: not known)? CAP_IPC_LOCK lifts it, except
- * on siw, which ignores that (Linux 6.1). False if the limits are not known.
+ * What applies RLIMIT_MEMLOCK to @process on @device (NULL: not known) although it has
+ * CAP_IPC_LOCK: "siw", which ignores that (Linux 6.1), or "VERBATIM_SOFT_MEMLOCK". "": the process
+ * does not have it. NULL: the limit does not apply, or is not known.
  */
-bool pinned_is_limited(const struct process *process, const struct device *device);
+const char *pinned_limiter(const struct model *model, uint32_t process,
+			   const struct device *device);
 
 /* The device of registration @event; NULL: not known. */
 const struct device *pinned_device(struct model *model, const struct trace_event *event);

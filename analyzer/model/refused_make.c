@@ -224,14 +224,15 @@ bool refused_memlock(const struct refused *r, char *text, size_t size)
 {
 	const struct process *process = process_of(r);
 	const struct pinned *pinned = model_pinned(r->model, r->event->process);
+	const char *limiter = pinned_limiter(r->model, r->event->process, device_of(r));
 	char have[32], limit[32], regions[WORDS_COUNT];
 
-	if (!pinned_is_limited(process, device_of(r)))
+	if (!process || !limiter)
 		return false;
-	snprintf(text, size, "%s pinned by %s, RLIMIT_MEMLOCK %s, %s",
+	snprintf(text, size, "%s pinned by %s, RLIMIT_MEMLOCK %s, %s%s%s",
 		 words_bytes(pinned->bytes, have), words_count(pinned->regions, "region", regions),
-		 words_bytes(process->memlock, limit),
-		 process->ipc_lock ? "which siw applies to all users" : "no CAP_IPC_LOCK");
+		 words_bytes(process->memlock, limit), *limiter ? "which " : "",
+		 *limiter ? limiter : "no CAP_IPC_LOCK", *limiter ? " applies to all users" : "");
 	return true;
 }
 
@@ -245,12 +246,12 @@ bool refused_otherwise(const struct refused *r, char *text, size_t size)
 	char have[32], regions[WORDS_COUNT];
 
 	if (!process || (!held && process->memlock != PROCESS_UNLIMITED) ||
-	    pinned_is_limited(process, device_of(r)))
+	    pinned_limiter(r->model, r->event->process, device_of(r)))
 		return false;
 	snprintf(text, size,
 		 "not because of RLIMIT_MEMLOCK, which %s (%s pinned by %s)%s: the device or the "
 		 "kernel had no resources",
-		 held ? "CAP_IPC_LOCK lifts" : "is unlimited", words_bytes(pinned->bytes, have),
+		 held ? "CAP_IPC_LOCK lifts" : "was unlimited", words_bytes(pinned->bytes, have),
 		 words_count(pinned->regions, "region", regions),
 		 device_of(r) && is_queue ? ", and within the device's limits" : "");
 	return true;

@@ -20,7 +20,8 @@
 #include "core/wire/hash.h"
 
 static void fill_memlock(struct finding *finding, const struct trace_event *event, uint64_t wanted,
-			 const struct pinned *pinned, const struct process *process)
+			 const struct pinned *pinned, const struct process *process,
+			 const char *limiter)
 {
 	const char *verb = verb_infos[event->call->verb].name;
 	char asked[32], have[32], limit[32], process_name[PROCESS_TEXT], regions[WORDS_COUNT];
@@ -31,12 +32,12 @@ static void fill_memlock(struct finding *finding, const struct trace_event *even
 	finding_text(
 		&finding->says,
 		"%s() of %s failed with ENOMEM: %s had %s pinned by %s, "
-		"RLIMIT_MEMLOCK is %s, %s.",
+		"RLIMIT_MEMLOCK is %s, %s%s%s.",
 		verb, judge_bytes(wanted, asked), process_id_text(event->process, process_name),
 		judge_bytes(pinned->bytes, have), words_count(pinned->regions, "region", regions),
-		judge_bytes(process->memlock, limit),
-		process->ipc_lock ? "which siw applies to all users, including root"
-				  : "and it had no CAP_IPC_LOCK");
+		judge_bytes(process->memlock, limit), *limiter ? "which " : "",
+		*limiter ? limiter : "and it had no CAP_IPC_LOCK",
+		*limiter ? " applies to all users, including root" : "");
 	if (pinned->regions)
 		finding_step(finding, "registered before", &pinned->last);
 	finding_step(finding, "refused", &moment);
@@ -52,11 +53,14 @@ void env_001(struct check *check, const struct trace_event *returned)
 	const struct pinned *pinned = model_pinned(check->model, returned->process);
 	uint64_t addr, length, wanted;
 	struct finding *finding;
+	const char *limiter;
 
 	if (!returned->call->failed || returned->call->error != ENOMEM ||
 	    !pinned_request(returned, &addr, &length))
 		return;
-	if (!pinned_is_limited(process, pinned_device(check->model, returned)))
+	limiter = pinned_limiter(check->model, returned->process,
+				 pinned_device(check->model, returned));
+	if (!process || !limiter)
 		return;
 	wanted = pinned_pages(check->model, returned->process, addr, length);
 	if (pinned->bytes + wanted <= process->memlock)
@@ -65,7 +69,7 @@ void env_001(struct check *check, const struct trace_event *returned)
 		check->findings, RULE_ENV_001,
 		findings_key(returned->call->verb, returned->call->stack, returned->process));
 	if (finding)
-		fill_memlock(finding, returned, wanted, pinned, process);
+		fill_memlock(finding, returned, wanted, pinned, process, limiter);
 }
 
 /* In trace @part of those that are checked. */

@@ -111,6 +111,33 @@ TEST(siw_exempts_nobody)
 	story_end(&s);
 }
 
+/* The software device counts for all users if it is told to. */
+static uint64_t refused_on(const char *device, const char *environ)
+{
+	struct story s;
+	uint64_t n;
+
+	story_limits.ipc_lock = IPC_LOCK_HELD;
+	story_device = device;
+	story_environ = environ;
+	story_refuses(&s, 2 * MIB, ENOMEM, IBV_ACCESS_LOCAL_WRITE);
+	story_device = story_environ = "";
+	n = s.findings->rules[RULE_ENV_001];
+	if (n)
+		assert_non_null(strstr(story_only(&s, RULE_ENV_001)->says,
+				       "RLIMIT_MEMLOCK is 8 MiB, which VERBATIM_SOFT_MEMLOCK "
+				       "applies to all users, including root."));
+	story_end(&s);
+	return n;
+}
+
+TEST(the_software_device_is_told_to_count)
+{
+	assert_int_equal(refused_on("soft", "VERBATIM_SOFT_MEMLOCK=1"), 1);
+	assert_int_equal(refused_on("soft", ""), 0);
+	assert_int_equal(refused_on("", "VERBATIM_SOFT_MEMLOCK=1"), 0); /* others do not read it */
+}
+
 /* A deregistered region is no longer pinned. */
 TEST(pinned_memory_is_given_back)
 {
