@@ -301,6 +301,7 @@ static void enter_state(struct qp *qp, int state, const struct moment *moment)
 	qp->moved = *moment;
 	qp->state = state;
 	memset(qp->after, 0, sizeof(qp->after));
+	memset(&qp->late, 0, sizeof(qp->late));
 }
 
 void qp_modify_begins(struct life *life)

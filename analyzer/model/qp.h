@@ -54,10 +54,14 @@ struct qp {
 	uint32_t polled;     /* completions of the poll that reported an error */
 	uint32_t after[2];   /* requests posted since it went to ERR: receives, sends */
 	bool judged;         /* the watcher was notified that more were posted then */
-	bool has_send_ops;   /* made with send_ops_flags: */
-	uint64_t send_ops;   /* enum ibv_qp_create_send_ops_flags */
-	uint32_t opcodes;    /* bit N: its type allows opcode N; ~0: not known */
-	struct qp_cap cap;   /* as the device granted it; of an SRQ and a WQ max_recv_* */
+	struct {
+		uint32_t thread, posts; /* the last other thread that posted then, and how often */
+		bool flushed; /* the thread that polled the error has polled another one since */
+	} late;
+	bool has_send_ops; /* made with send_ops_flags: */
+	uint64_t send_ops; /* enum ibv_qp_create_send_ops_flags */
+	uint32_t opcodes;  /* bit N: its type allows opcode N; ~0: not known */
+	struct qp_cap cap; /* as the device granted it; of an SRQ and a WQ max_recv_* */
 	uint64_t send_cq, recv_cq, srq, pd, context; /* handles; 0: none, or not known */
 
 	/* attributes: valid if `set` has the bit of enum ibv_qp_attr_mask (ABI_QP_*) */

@@ -100,6 +100,22 @@ static bool is_excused(const struct life *life, const struct trace_event *event,
 	       (qp->moved.id.thread != event->id.thread && event->time < qp->moved.time + NEWS);
 }
 
+/*
+ * Another thread goes on to post, after the one that polled the error had the time to stop it: the
+ * latter has polled another completion in error since.
+ */
+static bool is_late(struct qp *qp, const struct trace_event *event)
+{
+	enum { SOON = 10000000, POSTS = 3 };
+
+	if (!qp->told || !qp->status || qp->moved.id.thread == event->id.thread ||
+	    event->time < qp->moved.time + SOON)
+		return false;
+	qp->late.posts = qp->late.thread == event->id.thread ? qp->late.posts + 1 : 1;
+	qp->late.thread = event->id.thread;
+	return qp->late.posts == POSTS && qp->late.flushed;
+}
+
 void qp_post(struct model *model, const struct trace_event *event, struct life *life)
 {
 	const struct post *post = event->post;
@@ -118,6 +134,8 @@ void qp_post(struct model *model, const struct trace_event *event, struct life *
 		if (!life->qp->judged && !is_excused(life, event, send)) {
 			life->qp->judged = true;
 			report_misfit(model, event, life, MISFIT_ERROR, 0);
+		} else if (send && !life->qp->judged && is_late(life->qp, event)) {
+			report_misfit(model, event, life, MISFIT_LATE, 0);
 		}
 	} else if (!send && life->qp->srq) {
 		report_misfit(model, event, life, MISFIT_SRQ, 0);
@@ -168,6 +186,9 @@ void qp_completion(struct model *model, const struct trace_event *event, const s
 	if (!life || life->number != object->number)
 		return;
 	report_unreached(model, event, life, wc);
+	if (life->qp && life->qp->told && life->qp->moved.id.thread == event->id.thread &&
+	    life->qp->moved.id.n != event->id.n)
+		life->qp->late.flushed = true;
 	if (life->qp && !life->qp->told && life->qp->state != ABI_QPS_ERR)
 		life->qp->polled = event->poll->nwc;
 	qp_failed(life, &moment, wc->status, wc->request.thread ? wc->posted_at : 0);

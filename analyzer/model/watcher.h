@@ -189,6 +189,7 @@ enum misfit {
 	MISFIT_STATE,  /* its state does not allow the post */
 	MISFIT_SRQ,    /* a receive on a queue pair that has an SRQ */
 	MISFIT_ERROR,  /* it is in ERR, and the program was notified of that */
+	MISFIT_LATE,   /* the same by another thread, which may not have learned of it yet */
 	MISFIT_OPCODE, /* its type does not allow the opcode */
 	MISFIT_OPS,    /* send_ops_flags do not include the opcode */
 };

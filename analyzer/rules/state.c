@@ -172,11 +172,39 @@ void state_003(struct check *check, const struct model_misfit *misfit)
 		report_error(check, RULE_STATE_003, misfit);
 }
 
+/* A hazard of COMPL-007: within a second, another thread may still learn of the error. */
+static void report_late(struct check *check, const struct model_misfit *misfit)
+{
+	const struct life *qp = misfit->object;
+	const struct moment *moved = &qp->qp->moved;
+	struct moment moment = moment_of(misfit->event);
+	char name[64], cause[96], when[32];
+	struct finding *finding;
+
+	finding = judge_hazard(check, RULE_COMPL_007, &moment, qp, object_names[qp->kind]);
+	if (!finding)
+		return;
+	finding_text(&finding->says,
+		     "%s had entered ERR %s; thread %u, which polled it, has polled other errors "
+		     "of it since. But thread %u has posted %u times from 10 ms after the error "
+		     "on, the last time %s after it.",
+		     judge_name(qp, name, sizeof(name)), describe_cause(qp, cause, sizeof(cause)),
+		     thread_number(moved->id.thread), thread_number(moment.id.thread),
+		     qp->qp->late.posts, judge_span(moment.time - moved->time, when));
+	finding_text(&finding->breaks, "the posting thread takes what it posts for sent: all of "
+				       "it is flushed, until it learns of the error");
+	finding_step(finding, "created", &qp->created);
+	finding_step(finding, "in error", moved);
+	finding_step(finding, "posted", &moment);
+}
+
 /* COMPL-007 */
 void compl_007(struct check *check, const struct model_misfit *misfit)
 {
 	if (misfit->what == MISFIT_ERROR && is_polled(misfit))
 		report_error(check, RULE_COMPL_007, misfit);
+	if (misfit->what == MISFIT_LATE)
+		report_late(check, misfit);
 }
 
 /* STATE-004 */

@@ -438,6 +438,38 @@ TEST(another_thread_goes_on_for_ever)
 	story_end(&s);
 }
 
+/* Thread 1 polls the error, and flushes; thread 0 posts @posts times, each @step later. */
+static uint64_t posted_late(int posts, uint64_t step, bool flushes)
+{
+	struct story s;
+	uint64_t hazards;
+
+	begin_failed(&s, 1, IBV_WC_RETRY_EXC_ERR);
+	for (int i = 0; i < posts; i++) {
+		s.now += step;
+		post_send(&s);
+		if (flushes)
+			story_poll(&s, 1, &a_cq, 7, IBV_WC_WR_FLUSH_ERR, a_qp.qp_num);
+	}
+	story_check(&s, NULL);
+	hazards = s.findings->hazards[RULE_COMPL_007];
+	if (hazards)
+		assert_non_null(strstr(story_only(&s, RULE_COMPL_007)->says,
+				       "But thread 1 has posted 3 times from 10 ms after the "
+				       "error on, the last time 60.0 ms after it."));
+	story_end(&s);
+	return hazards;
+}
+
+TEST(another_thread_goes_on_for_a_while)
+{
+	assert_int_equal(posted_late(5, 20000000, true), 1); /* reported once */
+	assert_int_equal(posted_late(2, 20000000, true), 0);
+	assert_int_equal(posted_late(5, 1000000, true), 0); /* it learns within milliseconds */
+	/* the other thread may not have come to stop it */
+	assert_int_equal(posted_late(5, 20000000, false), 0);
+}
+
 TEST(a_modify_after_an_error_leaves_room_to_drain)
 {
 	struct story s;
