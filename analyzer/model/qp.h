@@ -58,6 +58,7 @@ struct qp {
 		uint32_t thread, posts; /* the last other thread that posted then, and how often */
 		bool flushed; /* the thread that polled the error has polled another one since */
 	} late;
+	bool bare;         /* librdmacm connected it, and no receive had been posted to it */
 	bool has_send_ops; /* made with send_ops_flags: */
 	uint64_t send_ops; /* enum ibv_qp_create_send_ops_flags */
 	uint32_t opcodes;  /* bit N: its type allows opcode N; ~0: not known */

@@ -11,6 +11,17 @@
 
 /* Calls */
 
+/* From RTR on the peer may send: librdmacm lets it know at once. */
+static void note_bare(struct model *model, const struct trace_event *event, struct life *life,
+		      int state)
+{
+	const struct queue *receives = life->rq;
+
+	if (life->qp->type == ABI_QPT_RC && state == ABI_QPS_RTR && !event->call->failed)
+		life->qp->bare = cm_call_of(model, event)->inside && receives &&
+				 receives->owner == life && !receives->posted && !receives->doubt;
+}
+
 static void modify_returns(struct model *model, const struct trace_event *event, struct life *life)
 {
 	struct qp_change change = qp_read_change(life, event->call->args);
@@ -27,6 +38,7 @@ static void modify_returns(struct model *model, const struct trace_event *event,
 					 &modify.fault);
 	life->qp->by_cm |= cm_call_of(model, event)->inside;
 	qp_modified(life, event);
+	note_bare(model, event, life, change.to);
 	peer_connect(&model->peers, life);
 	if (life->kind == OBJECT_qp && !event->inner && !event->call->depth)
 		model->watcher.modify(model->watcher.arg, &modify);

@@ -296,6 +296,41 @@ void state_006(struct check *check, const struct model_post *post)
 	finding_step(finding, "first receive", &here);
 }
 
+/*
+ * STATE-006: the first message comes to a queue pair that librdmacm connected without a receive,
+ * and that has sent nothing which could have told the peer to begin.
+ */
+void state_006_bare(struct check *check, const struct model_complete *complete)
+{
+	const struct queue *queue = complete->queue;
+	const struct life *qp = complete->qp;
+	struct moment posted, polled;
+	struct finding *finding;
+	char name[MOST], id[32], late[32];
+
+	if (!queue || queue->send || queue->completed || !complete->request || !qp || !qp->qp ||
+	    !qp->qp->bare || queue != own_receives(qp) || !qp->sq || qp->sq->posted ||
+	    complete->event->poll->wc[complete->index].status)
+		return;
+	posted = queue_moment(queue, complete->request);
+	polled = moment_of(complete->event);
+	finding = judge_hazard(check, RULE_STATE_006, &posted, qp, "wr");
+	if (!finding)
+		return;
+	finding_text(&finding->says,
+		     "librdmacm connected %s at %s, and no receive had been posted to it: the "
+		     "first was posted %s later. Its peer sends first: it has sent nothing itself.",
+		     name_end(check, qp, name), event_id_text(qp->qp->rtr.id, id),
+		     words_span(posted.time - qp->qp->rtr.time, late));
+	finding_text(&finding->breaks,
+		     "the peer sends as soon as its connection is established: the message is "
+		     "refused and sent again, or fails with IBV_WC_RNR_RETRY_EXC_ERR");
+	finding_step(finding, "created", &qp->created);
+	finding_step(finding, "connected", &qp->qp->rtr);
+	finding_step(finding, "first receive", &posted);
+	finding_step(finding, "first message", &polled);
+}
+
 /* STATE-006: a send failed, and no receive had ever been posted. */
 void state_006_failed(struct check *check, const struct model_complete *complete)
 {

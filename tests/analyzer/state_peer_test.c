@@ -1,4 +1,6 @@
 /* analyzer/rules/state_peer.c: attributes and receives of two ends. */
+#include <rdma/rdma_cma.h>
+
 #include "tests/analyzer/ends.h"
 #include "tests/test.h"
 
@@ -286,6 +288,70 @@ TEST(a_receive_before_the_send)
 	send_to_peer(&s);
 	receive_as_peer(&s);
 	poll_as(&s, IBV_WC_SUCCESS);
+	story_finds_nothing(&s);
+}
+
+/* The peer of process 1 polls its first message. */
+static void poll_first(struct story *s)
+{
+	struct event_poll *event = (struct event_poll *)s->words;
+	struct event_wc *wc = (struct event_wc *)(event + 1);
+
+	event->cq = W(&ends[1].cq);
+	event->ret = 1;
+	event->nwc = 1;
+	*wc = (struct event_wc){ .wr_id = 1, .opcode = IBV_WC_RECV, .qp_num = 0x22 };
+	story_event(s, 1, EVENT_POLL, (sizeof(*event) + sizeof(*wc)) / 8);
+}
+
+enum { BEFORE = 1 << 0, SENDS = 1 << 1, BY_HAND = 1 << 2 };
+
+/* It is connected by rdma_accept(), and receives a message. */
+static void accept_and_receive(struct story *s, unsigned int how)
+{
+	static struct rdma_cm_id id;
+	const struct event_sge sge = { AT, 8, 0x20 };
+	struct ibv_qp_attr init = { .qp_state = IBV_QPS_INIT, .port_num = 1 };
+	struct story_call call;
+
+	begin_ends(s);
+	connect_end(s, 0, 0x22, 0x22, FAR);
+	register_as(s, 0, &ends[0].mr, IBV_ACCESS_LOCAL_WRITE);
+	register_as(s, 1, &ends[1].mr, FAR);
+	if (how & BEFORE) {
+		story_do(s, 1, VERB_modify_qp, 30, 0, W(&ends[1].qp), W(&init),
+			 W(IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS));
+		receive_as_peer(s);
+	}
+	if (!(how & BY_HAND))
+		call = story_call(s, 1, VERB_rdma_accept, 40, W(&id), W(0));
+	s->inner = !(how & BY_HAND);
+	connect_end(s, 1, 0x21, 0x21, FAR);
+	s->inner = false;
+	if (!(how & BY_HAND))
+		story_return(s, &call, 0);
+	if (!(how & BEFORE))
+		receive_as_peer(s);
+	if (how & SENDS)
+		story_post(s, 1, VERB_post_send, &ends[1].qp, 2, IBV_WR_SEND, sge);
+	send_to_peer(s);
+	poll_as(s, IBV_WC_SUCCESS);
+	poll_first(s);
+}
+
+TEST(a_connection_is_accepted_without_a_receive)
+{
+	struct story s;
+
+	accept_and_receive(&s, 0);
+	story_warns(&s, RULE_STATE_006,
+		    "connected qp1 of process 2 (app) at 2:17, and no receive had been posted to "
+		    "it: the first was posted 5000 ns later. Its peer sends first");
+	accept_and_receive(&s, BEFORE);
+	story_finds_nothing(&s);
+	accept_and_receive(&s, SENDS); /* this may tell the peer to begin */
+	story_finds_nothing(&s);
+	accept_and_receive(&s, BY_HAND); /* the program tells the peer itself */
 	story_finds_nothing(&s);
 }
 
