@@ -131,6 +131,11 @@ static void on_inside(void *arg, const struct model_inside *inside)
 	tell_inside(arg, inside);
 }
 
+static void on_crash(void *arg, const struct model_crash *crash)
+{
+	tell_crash(arg, crash);
+}
+
 static void on_device(void *arg, const struct model_device *device)
 {
 	tell_device(arg, device);
@@ -195,6 +200,7 @@ static int prepare_checker(struct checker *checker, const struct check_options *
 		.retire = on_retire,
 		.unreached = on_unreached,
 		.inside = on_inside,
+		.crash = on_crash,
 		.device = on_device,
 		.foreign = on_foreign,
 		.arg = checker,

@@ -13,6 +13,7 @@
 
 #include "analyzer/model/batch.h"
 #include "analyzer/model/hot.h"
+#include "analyzer/model/crash.h"
 #include "analyzer/model/inside.h"
 #include "analyzer/model/lost.h"
 #include "analyzer/model/misuse.h"
@@ -81,6 +82,7 @@ int control_destroy_begins(struct model *model, const struct trace_event *event)
 	note_children(&pending->destroy, life);
 	pending->next = model->pending;
 	model->pending = pending;
+	crash_destroyed(model, life, &life->ending);
 	return model->inside ? inside_destroyed(model, life, &life->ending) : 0;
 }
 
@@ -128,6 +130,7 @@ static int destroy_ends(struct model *model, struct pending *pending, const stru
 		life->state = LIFE_LIVE;
 		life->refused = destroy->moment;
 		inside_spared(model, &destroy->moment);
+		crash_spared(model, &destroy->moment);
 		misuse_forget(life);
 		return 0;
 	}

@@ -15,6 +15,7 @@
 #include "analyzer/model/batch.h"
 #include "analyzer/model/cm.h"
 #include "analyzer/model/control.h"
+#include "analyzer/model/crash.h"
 #include "analyzer/model/device.h"
 #include "analyzer/model/foreign.h"
 #include "analyzer/model/handles.h"
@@ -122,6 +123,7 @@ void model_free(struct model *model)
 	device_lists_fini(&model->device_lists);
 	map_fini(&model->by_id);
 	inside_end(model, 0);
+	crash_forget(model, 0);
 	while (model->lost)
 		lost_forget(model, model->lost->process, 0);
 	vectors_forget(model, 0);
@@ -394,6 +396,8 @@ static int on_query(struct model *model, const struct trace_event *event)
 int model_event(struct model *model, const struct trace_event *event)
 {
 	model->now = event->time;
+	if (crash_note(model, event) < 0)
+		return -ENOMEM;
 	if ((event->kind == TRACE_CALL || event->kind == TRACE_RETURN) &&
 	    verb_infos[event->call->verb].via == VIA_CM)
 		return is_application(event) ? cm_event(model, event) : 0;
@@ -463,6 +467,9 @@ int model_end(struct model *model, uint32_t process, int64_t time, enum model_en
 	wake_end(model, process, time);
 	control_end(model, process, time, how != MODEL_UNKNOWN);
 	inside_end(model, process);
+	if (how == MODEL_KILLED)
+		crash_killed(model, process, time);
+	crash_forget(model, process);
 	model->watcher.end(model->watcher.arg, &end);
 	n = lives_of(&model->lives, process, &lives);
 	if (n < 0)

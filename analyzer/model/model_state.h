@@ -61,15 +61,17 @@ struct model {
 	unsigned int nleft;      /* of all time */
 	struct hot *hots;        /* by process */
 	uint32_t nhots;
-	struct lost_pool *lost;     /* lost.h */
-	struct vectors *vectors;    /* vectors.h */
-	struct inside_call *inside; /* inside.h: calls that have not returned, */
-	struct inside_call *spare;  /* for the next of them; NULL */
-	struct inside_met *met;     /* and those of them whose object is destroyed */
-	uint64_t compared;          /* buffers: overlap.h */
-	bool reads;                 /* a READ or an atomic was posted */
-	unsigned int doubt;         /* enum queue_doubt: of every queue that is made */
-	int64_t whole_from;         /* before it posts may be missing */
+	struct lost_pool *lost;       /* lost.h */
+	struct vectors *vectors;      /* vectors.h */
+	struct inside_call *inside;   /* inside.h: calls that have not returned, */
+	struct inside_call *spare;    /* for the next of them; NULL */
+	struct inside_met *met;       /* and those of them whose object is destroyed */
+	struct crash_thread *crashes; /* by thread: crash.h */
+	uint32_t ncrashes;
+	uint64_t compared;  /* buffers: overlap.h */
+	bool reads;         /* a READ or an atomic was posted */
+	unsigned int doubt; /* enum queue_doubt: of every queue that is made */
+	int64_t whole_from; /* before it posts may be missing */
 };
 
 /* Also finds dying and dead objects; NULL if there is none. */

@@ -8,6 +8,7 @@
 #include "analyzer/model/transition.h"
 
 struct key;
+struct model_crash;
 struct model_inside;
 struct peer;
 
@@ -261,6 +262,7 @@ struct model_watcher {
 	void (*leave)(void *arg, const struct life *object);
 	void (*unreached)(void *arg, const struct model_unreached *unreached);
 	void (*inside)(void *arg, const struct model_inside *inside); /* inside.h */
+	void (*crash)(void *arg, const struct model_crash *crash);    /* crash.h */
 	void (*device)(void *arg, const struct model_device *device);
 	void (*foreign)(void *arg, const struct model_foreign *foreign);
 	void *arg;

@@ -4,6 +4,7 @@
  *
  * Constant data; any thread.
  */
+#include "analyzer/model/crash.h"
 #include "analyzer/model/inside.h"
 #include "analyzer/model/watcher.h"
 
@@ -32,6 +33,7 @@ enum rule_id {
 	X(misfit, struct model_misfit)       /* a post that its queue pair is not ready for */    \
 	X(unreached, struct model_unreached) /* the first request was not answered */             \
 	X(inside, struct model_inside)     /* a call on an object that another thread destroys */ \
+	X(crash, struct model_crash)       /* a process crashed after a destroy */                \
 	X(device, struct model_device)     /* a device of a list that was freed is used */        \
 	X(foreign, struct model_foreign)   /* an object of another context was given */           \
 	X(call, struct trace_event)        /* a control verb begins */                            \

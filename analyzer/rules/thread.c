@@ -5,7 +5,9 @@
  * between the begin and the end of a destroy overlaps it for certain; a data verb that was under
  * way before is not found. Of a control verb the return is known, too.
  */
+#include <signal.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "analyzer/rules/judge.h"
 
@@ -82,5 +84,36 @@ void thread_002_inside(struct check *check, const struct model_inside *inside)
 		     judge_span(destroy->time - call->time, since), end_text(inside, end));
 	finding_step(finding, "created", &object->created);
 	finding_step(finding, "called", call);
+	finding_step(finding, "destroyed", destroy);
+}
+
+/* THREAD-002: the process crashed soon after, and the call that did it left no event. */
+void thread_002_crash(struct check *check, const struct model_crash *crash)
+{
+	const struct crash_thread *thread = crash->thread;
+	const struct moment *last = &thread->last, *destroy = &thread->destroyed;
+	char process[PROCESS_TEXT], end[32], before[32], id[32];
+	struct finding *finding =
+		judge_hazard(check, RULE_THREAD_002, destroy, NULL, object_names[thread->kind]);
+
+	if (!finding)
+		return;
+	finding_text(&finding->object, "%s", thread->name);
+	finding_text(&finding->says,
+		     "%s was killed by SIG%s %s after thread %u had called %s() on %s. The last "
+		     "verb of thread %u, %s before that, is %s() on it (%s), and it had not ended.",
+		     process_id_text(destroy->process, process), sigabbrev_np(crash->signal),
+		     judge_span(crash->end - destroy->time, end), thread_number(destroy->id.thread),
+		     verb_infos[destroy->verb].name, thread->name, thread_number(last->id.thread),
+		     judge_span(destroy->time - last->time, before), verb_infos[last->verb].name,
+		     event_id_text(last->id, id));
+	if (finding->says && finding->says[0] == 'p')
+		finding->says[0] = 'P';
+	finding_text(&finding->breaks,
+		     "thread %u was still using %s: a call that crashes is not in the trace, but "
+		     "its stack is in the core dump",
+		     thread_number(last->id.thread), thread->name);
+	finding_step(finding, "created", &thread->created);
+	finding_step(finding, "used", last);
 	finding_step(finding, "destroyed", destroy);
 }

@@ -244,3 +244,51 @@ TEST(a_destroy_that_failed_spares_the_call)
 	story_fails(&s, &call, EINVAL, EINVAL);
 	assert_int_equal(count_races(&s), 0);
 }
+
+enum crash_form {
+	CRASH_PLAIN,
+	CRASH_LATER,   /* the thread has posted long before */
+	CRASH_GOES_ON, /* the thread calls another verb after the destroy */
+	CRASH_ENDED,   /* the process exits */
+	CRASH_ABROAD,  /* the destroying thread is the only one that has posted */
+	CRASH_FAILED,  /* the destroy failed */
+};
+
+/* A thread posts, another destroys the queue pair, and the process is killed by SIGSEGV. */
+static uint64_t crash_after(enum crash_form form)
+{
+	struct story s;
+	uint64_t n;
+
+	story_threads(&s);
+	story_sends(&s, form == CRASH_ABROAD ? 0 : OTHER);
+	if (form == CRASH_LATER)
+		s.now += 2000000000;
+	destroy_qp(&s, form == CRASH_FAILED ? EBUSY : 0);
+	if (form == CRASH_GOES_ON)
+		story_do(&s, OTHER, VERB_alloc_pd, 2, 0, W(&a_context));
+	s.now += 1000000;
+	story_exit(&s, STORY_PID, form == CRASH_ENDED ? 0 : 11);
+	story_check(&s, NULL);
+	assert_int_equal(s.findings->rules[RULE_THREAD_002], 0);
+	n = s.findings->hazards[RULE_THREAD_002];
+	for (size_t i = 0; i < s.findings->n && n; i++)
+		if (s.findings->all[i]->rule == RULE_THREAD_002)
+			assert_string_equal(
+				s.findings->all[i]->says,
+				"Process 1 was killed by SIGSEGV 1.0 ms after thread 1 had called "
+				"ibv_destroy_qp() on qp1. The last verb of thread 2, 1000 ns before "
+				"that, is ibv_post_send() on it (2:1), and it had not ended.");
+	story_end(&s);
+	return n;
+}
+
+TEST(a_process_crashes_after_a_destroy)
+{
+	assert_int_equal(crash_after(CRASH_PLAIN), 1);
+	assert_int_equal(crash_after(CRASH_LATER), 0);
+	assert_int_equal(crash_after(CRASH_GOES_ON), 0);
+	assert_int_equal(crash_after(CRASH_ENDED), 0);
+	assert_int_equal(crash_after(CRASH_ABROAD), 0);
+	assert_int_equal(crash_after(CRASH_FAILED), 0);
+}

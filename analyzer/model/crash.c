@@ -1,0 +1,140 @@
+/*
+ * The last event of each thread, and whether its object was destroyed since
+ *
+ *	thread 2   post qp1 ... post qp1 ... post qp1 (no event)	SIGSEGV
+ *	thread 1			destroy qp1 ...
+ */
+#include "analyzer/model/crash.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "analyzer/model/model_state.h"
+#include "core/wire/log.h"
+
+enum {
+	JUST = 100000000,  /* ns from its last event to the destroy */
+	SOON = 1000000000, /* from there to the end, which may include a core dump */
+};
+
+static struct crash_thread *find_thread(struct model *model, uint32_t thread)
+{
+	uint32_t n = model->ncrashes ? model->ncrashes : 8;
+	struct crash_thread *more;
+
+	if (thread < model->ncrashes)
+		return &model->crashes[thread];
+	while (n <= thread)
+		n *= 2;
+	more = realloc(model->crashes, n * sizeof(*more));
+	if (!more)
+		return NULL;
+	memset(more + model->ncrashes, 0, (n - model->ncrashes) * sizeof(*more));
+	for (uint32_t i = model->ncrashes; i < n; i++)
+		more[i].kind = OBJECT_COUNT;
+	model->crashes = more;
+	model->ncrashes = n;
+	return &more[thread];
+}
+
+static uint64_t handle_of(const struct trace_event *event)
+{
+	return event->kind == TRACE_POST   ? event->post->handle
+	       : event->kind == TRACE_POLL ? event->poll->handle
+					   : 0;
+}
+
+int crash_note(struct model *model, const struct trace_event *event)
+{
+	struct crash_thread *thread;
+
+	if (!event->id.thread)
+		return 0;
+	thread = find_thread(model, event->id.thread);
+	if (!thread)
+		return log_err(-ENOMEM, "threads of a trace");
+	thread->handle = handle_of(event);
+	thread->kind = OBJECT_COUNT;
+	if (!thread->handle)
+		return 0;
+	thread->kind = verb_infos[trace_verb(event)].object;
+	thread->last = (struct moment){ .id = event->id,
+					.verb = trace_verb(event),
+					.process = event->process,
+					.time = event->time };
+	thread->destroyed.id.thread = 0;
+	return 0;
+}
+
+void crash_destroyed(struct model *model, const struct life *life, const struct moment *moment)
+{
+	for (uint32_t i = 0; i < model->ncrashes; i++) {
+		struct crash_thread *thread = &model->crashes[i];
+
+		if (thread->kind != life->kind || thread->handle != life->handle ||
+		    thread->last.process != life->process || i == moment->id.thread ||
+		    thread->last.time < life->created.time ||
+		    moment->time > thread->last.time + JUST)
+			continue;
+		thread->created = life->created;
+		thread->destroyed = *moment;
+		memcpy(thread->name, life->name, sizeof(thread->name));
+	}
+}
+
+void crash_spared(struct model *model, const struct moment *moment)
+{
+	for (uint32_t i = 0; i < model->ncrashes; i++)
+		if (model->crashes[i].destroyed.id.thread == moment->id.thread &&
+		    model->crashes[i].destroyed.id.n == moment->id.n)
+			model->crashes[i].destroyed.id.thread = 0;
+}
+
+/* By a fault of its own; 0: not. */
+static int fatal_signal(struct model *model, uint32_t process)
+{
+	const struct process *its = model->trace ? trace_process(model->trace, process) : NULL;
+	int signal =
+		its && its->status >= 0 && WIFSIGNALED(its->status) ? WTERMSIG(its->status) : 0;
+
+	return signal == SIGSEGV || signal == SIGBUS || signal == SIGABRT ? signal : 0;
+}
+
+/* Has the thread ended before its process did? If it is not known, it may have. */
+static bool is_over(struct model *model, const struct crash_thread *thread)
+{
+	const struct thread *its = trace_thread(model->trace, thread->last.id.thread);
+
+	return !its || its->end == INT64_MIN || its->end > thread->last.time;
+}
+
+void crash_killed(struct model *model, uint32_t process, int64_t time)
+{
+	int signal = fatal_signal(model, process);
+
+	for (uint32_t i = 0; i < model->ncrashes && signal; i++) {
+		const struct crash_thread *thread = &model->crashes[i];
+		const struct model_crash crash = { .thread = thread,
+						   .end = time,
+						   .signal = signal };
+
+		if (thread->destroyed.id.thread && thread->last.process == process &&
+		    time < thread->destroyed.time + SOON && !is_over(model, thread))
+			model->watcher.crash(model->watcher.arg, &crash);
+	}
+}
+
+void crash_forget(struct model *model, uint32_t process)
+{
+	if (!process) {
+		free(model->crashes);
+		model->crashes = NULL;
+		model->ncrashes = 0;
+	}
+	for (uint32_t i = 0; i < model->ncrashes; i++)
+		if (model->crashes[i].last.process == process)
+			model->crashes[i].kind = OBJECT_COUNT;
+}

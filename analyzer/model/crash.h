@@ -1,0 +1,36 @@
+#pragma once
+/*
+ * Which threads were using an object that another one destroyed just before the process crashed.
+ *
+ * A data verb that crashes leaves no event. What the trace has is the last event of its thread, a
+ * post to or a poll of that object, shortly before the destroy, and how the process ended.
+ *
+ * One thread.
+ */
+#include "analyzer/model/lives.h"
+
+struct model;
+
+struct crash_thread {
+	enum object_kind kind; /* of the object of its last event; OBJECT_COUNT: no data verb */
+	uint64_t handle;
+	struct moment last, created, destroyed; /* destroyed.id 0:0: it was not */
+	char name[LIFE_NAME];
+};
+
+struct model_crash {
+	const struct crash_thread *thread;
+	int64_t end;
+	int signal;
+};
+
+/* An event of a thread. 0 or -ENOMEM. */
+int crash_note(struct model *model, const struct trace_event *event);
+
+/* The destroy of @life has begun at @moment; it has failed. */
+void crash_destroyed(struct model *model, const struct life *life, const struct moment *moment);
+void crash_spared(struct model *model, const struct moment *moment);
+
+/* @process has been killed at @time; it has ended in any way, or all (0) have. */
+void crash_killed(struct model *model, uint32_t process, int64_t time);
+void crash_forget(struct model *model, uint32_t process);
