@@ -15,10 +15,7 @@
 #include "analyzer/model/model_state.h"
 #include "core/wire/log.h"
 
-enum {
-	JUST = 100000000,  /* ns from its last event to the destroy */
-	SOON = 1000000000, /* from there to the end, which may include a core dump */
-};
+enum { JUST = 100000000 }; /* ns from its last event to the destroy */
 
 static struct crash_thread *find_thread(struct model *model, uint32_t thread)
 {
@@ -57,10 +54,7 @@ int crash_note(struct model *model, const struct trace_event *event)
 	if (!thread)
 		return log_err(-ENOMEM, "threads of a trace");
 	thread->handle = handle_of(event);
-	thread->kind = OBJECT_COUNT;
-	if (!thread->handle)
-		return 0;
-	thread->kind = verb_infos[trace_verb(event)].object;
+	thread->kind = thread->handle ? verb_infos[trace_verb(event)].object : OBJECT_COUNT;
 	thread->last = (struct moment){ .id = event->id,
 					.verb = trace_verb(event),
 					.process = event->process,
@@ -93,8 +87,7 @@ void crash_spared(struct model *model, const struct moment *moment)
 			model->crashes[i].destroyed.id.thread = 0;
 }
 
-/* By a fault of its own; 0: not. */
-static int fatal_signal(struct model *model, uint32_t process)
+int crash_signal(const struct model *model, uint32_t process)
 {
 	const struct process *its = model->trace ? trace_process(model->trace, process) : NULL;
 	int signal =
@@ -103,17 +96,25 @@ static int fatal_signal(struct model *model, uint32_t process)
 	return signal == SIGSEGV || signal == SIGBUS || signal == SIGABRT ? signal : 0;
 }
 
-/* Has the thread ended before its process did? If it is not known, it may have. */
-static bool is_over(struct model *model, const struct crash_thread *thread)
+const struct crash_thread *crash_thread(const struct model *model, uint32_t thread)
 {
-	const struct thread *its = trace_thread(model->trace, thread->last.id.thread);
+	return thread < model->ncrashes && model->crashes[thread].last.id.thread
+		       ? &model->crashes[thread]
+		       : NULL;
+}
 
-	return !its || its->end == INT64_MIN || its->end > thread->last.time;
+/* If it is not known when it ended, it may have. */
+bool crash_is_over(const struct model *model, uint32_t thread)
+{
+	const struct thread *its = trace_thread(model->trace, thread);
+	const struct crash_thread *last = crash_thread(model, thread);
+
+	return !its || its->end == INT64_MIN || (last && its->end > last->last.time);
 }
 
 void crash_killed(struct model *model, uint32_t process, int64_t time)
 {
-	int signal = fatal_signal(model, process);
+	int signal = crash_signal(model, process);
 
 	for (uint32_t i = 0; i < model->ncrashes && signal; i++) {
 		const struct crash_thread *thread = &model->crashes[i];
@@ -122,7 +123,7 @@ void crash_killed(struct model *model, uint32_t process, int64_t time)
 						   .signal = signal };
 
 		if (thread->destroyed.id.thread && thread->last.process == process &&
-		    time < thread->destroyed.time + SOON && !is_over(model, thread))
+		    time < thread->destroyed.time + CRASH_SOON && !crash_is_over(model, i))
 			model->watcher.crash(model->watcher.arg, &crash);
 	}
 }

@@ -11,6 +11,8 @@
 
 struct model;
 
+enum { CRASH_SOON = 1000000000 }; /* ns from the destroy to the end, which may write a core dump */
+
 struct crash_thread {
 	enum object_kind kind; /* of the object of its last event; OBJECT_COUNT: no data verb */
 	uint64_t handle;
@@ -30,6 +32,13 @@ int crash_note(struct model *model, const struct trace_event *event);
 /* The destroy of @life has begun at @moment; it has failed. */
 void crash_destroyed(struct model *model, const struct life *life, const struct moment *moment);
 void crash_spared(struct model *model, const struct moment *moment);
+
+/* The signal of a fault that has killed @process; 0: none has, or it is not known. */
+int crash_signal(const struct model *model, uint32_t process);
+
+/* The last event of a thread; NULL: none is known. Did the thread end before its process? */
+const struct crash_thread *crash_thread(const struct model *model, uint32_t thread);
+bool crash_is_over(const struct model *model, uint32_t thread);
 
 /* @process has been killed at @time; it has ended in any way, or all (0) have. */
 void crash_killed(struct model *model, uint32_t process, int64_t time);

@@ -469,8 +469,8 @@ int model_end(struct model *model, uint32_t process, int64_t time, enum model_en
 	inside_end(model, process);
 	if (how == MODEL_KILLED)
 		crash_killed(model, process, time);
-	crash_forget(model, process);
 	model->watcher.end(model->watcher.arg, &end);
+	crash_forget(model, process);
 	n = lives_of(&model->lives, process, &lives);
 	if (n < 0)
 		return log_err((int)n, "objects of a process that ended");

@@ -292,3 +292,86 @@ TEST(a_process_crashes_after_a_destroy)
 	assert_int_equal(crash_after(CRASH_ABROAD), 0);
 	assert_int_equal(crash_after(CRASH_FAILED), 0);
 }
+
+/* Polls of thread 2 that found nothing: in the ring's head, until the CQ's destroyer writes them. */
+static void count_polls(struct story *s, uint64_t empty)
+{
+	s->threads[OTHER].head.polls[0].cq = W(&a_cq);
+	s->threads[OTHER].head.polls[0].empty = empty;
+}
+
+static void destroy_polled(struct story *s, uint64_t empty)
+{
+	struct event_count *event = (struct event_count *)s->words;
+
+	destroy_cq(s, 0);
+	event->ring = OTHER;
+	event->tid = s->threads[OTHER].head.tid;
+	event->cq = W(&a_cq);
+	event->empty = empty;
+	story_event(s, 0, EVENT_COUNT, sizeof(*event) / 8);
+}
+
+/* Thread 2 has polled a CQ ten times when it is destroyed, and polls it @after times more. */
+static void poll_destroyed(struct story *s, uint64_t after, bool again)
+{
+	story_with_cq(s);
+	assert_int_equal(story_thread(s, STORY_PID, 0, 0), OTHER);
+	s->threads[OTHER].head.owner = s->threads[OTHER].head.tid;
+	destroy_polled(s, 10);
+	count_polls(s, after);
+	if (again)
+		create_cq(s);
+}
+
+static uint64_t polled_after(uint64_t after, bool again)
+{
+	struct story s;
+	uint64_t n;
+
+	poll_destroyed(&s, after, again);
+	story_check(&s, NULL);
+	n = s.findings->rules[RULE_LIFE_001];
+	for (size_t i = 0; i < s.findings->n && n; i++)
+		if (s.findings->all[i]->rule == RULE_LIFE_001)
+			assert_string_equal(s.findings->all[i]->says,
+					    "Thread 2 polled cq1 2 times after ibv_destroy_cq() "
+					    "had returned, and found nothing.");
+	story_end(&s);
+	return n;
+}
+
+TEST(a_thread_polls_a_cq_that_is_gone)
+{
+	assert_int_equal(polled_after(2, false), 1);
+	assert_int_equal(polled_after(1, false), 0); /* it may have begun before */
+	assert_int_equal(polled_after(0, false), 0);
+	assert_int_equal(polled_after(2, true), 0); /* another CQ has its address */
+}
+
+static uint64_t crash_polling(int status, bool idle)
+{
+	struct story s;
+	uint64_t n;
+
+	poll_destroyed(&s, 0, false);
+	if (!idle)
+		story_do(&s, OTHER, VERB_alloc_pd, 2, 0, W(&a_context));
+	story_exit(&s, STORY_PID, status);
+	story_check(&s, NULL);
+	n = s.findings->hazards[RULE_THREAD_002];
+	for (size_t i = 0; i < s.findings->n && n; i++)
+		if (s.findings->all[i]->rule == RULE_THREAD_002)
+			assert_non_null(strstr(s.findings->all[i]->says,
+					       "on cq1, which thread 2 polls: it had found it "
+					       "empty 10 times, did nothing else since"));
+	story_end(&s);
+	return n;
+}
+
+TEST(a_process_crashes_where_a_thread_polls)
+{
+	assert_int_equal(crash_polling(11, true), 1);
+	assert_int_equal(crash_polling(9, true), 0);
+	assert_int_equal(crash_polling(11, false), 0); /* it does something else now */
+}

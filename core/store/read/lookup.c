@@ -127,6 +127,27 @@ int lookup_empty(struct trace *trace, uint32_t process,
 	return err;
 }
 
+void lookup_counts(struct trace *trace, uint32_t process,
+		   void (*each)(void *arg, const struct lookup_count *count), void *arg)
+{
+	sqlite3_stmt *stmt = try_statement(
+		trace, "SELECT thread, handle, life, polls, empty, last FROM poll_count"
+		       " WHERE process = ?1 ORDER BY thread, handle, life");
+
+	if (stmt)
+		sql_bind(stmt, "u", process);
+	while (has_row(stmt))
+		each(arg, &(struct lookup_count){
+				  .thread = sql_u32(stmt, 0),
+				  .cq = (uint64_t)sqlite3_column_int64(stmt, 1),
+				  .life = sql_u32(stmt, 2),
+				  .polls = (uint64_t)sqlite3_column_int64(stmt, 3),
+				  .empty = (uint64_t)sqlite3_column_int64(stmt, 4),
+				  .last = sql_time(stmt, 5),
+			  });
+	sqlite3_finalize(stmt);
+}
+
 bool lookup_has_phase(struct trace *trace, const char *phase, uint32_t process)
 {
 	sqlite3_stmt *stmt = try_statement(trace, "SELECT 1 FROM mark WHERE kind = 'begin' AND"

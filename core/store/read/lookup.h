@@ -37,6 +37,20 @@ struct lookup_empty {
 int lookup_empty(struct trace *trace, uint32_t process,
 		 void (*each)(void *arg, const struct lookup_empty *empty), void *arg);
 
+/*
+ * How often each thread of @process polled each CQ. The destroy of a CQ ends a life of its address,
+ * at @last; polls that return later are of the next.
+ */
+struct lookup_count {
+	uint32_t thread;
+	uint64_t cq; /* its address */
+	uint32_t life;
+	uint64_t polls, empty; /* that found completions; that found none */
+	int64_t last;
+};
+void lookup_counts(struct trace *trace, uint32_t process,
+		   void (*each)(void *arg, const struct lookup_count *count), void *arg);
+
 /* Does @process (0: any) begin @phase? List the phases in the order of their first begins. */
 bool lookup_has_phase(struct trace *trace, const char *phase, uint32_t process);
 void lookup_phases(struct trace *trace, void (*each)(void *arg, const char *text, size_t bytes),
