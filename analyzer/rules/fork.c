@@ -413,7 +413,35 @@ static const struct life *list_staying(const struct check *check, const struct t
 	return first;
 }
 
-/* FORK-008. Not vfork and posix_spawn: descriptors that these children close are not seen. */
+/* A hazard: what a child closes before its exec is not seen, nor whether a child of fork does it. */
+static void report_staying(struct check *check, const struct trace_event *fork)
+{
+	struct moment moment = moment_of(fork);
+	const struct life *first;
+	struct finding *finding;
+	char list[512];
+
+	first = fork->fork->child ? NULL : list_staying(check, fork, list, sizeof(list));
+	finding = first ? place_fork(check, RULE_FORK_008, true, fork) : NULL;
+	if (!finding)
+		return;
+	finding_text(&finding->object, "%s", first->name);
+	finding_text(&finding->says,
+		     "Process %u called %s() while these had lost their FD_CLOEXEC: %s.",
+		     fork->process, fork->fork->how, list);
+	finding_text(&finding->breaks, "the child executes another program without closing them: "
+				       "it keeps the context, its queue pairs and pinned memory");
+	finding_step(finding, "created", &first->created);
+	finding_step(finding, "forked", &moment);
+}
+
+/* Does it begin another program for certain, all descriptors as they are? */
+static bool execs_at_once(const char *how)
+{
+	return !strcmp(how, "exec") || !strcmp(how, "system") || !strcmp(how, "popen");
+}
+
+/* FORK-008 */
 void fork_008(struct check *check, const struct trace_event *fork)
 {
 	struct moment moment = moment_of(fork);
@@ -423,6 +451,10 @@ void fork_008(struct check *check, const struct trace_event *fork)
 
 	if (!fork->fork->staying || fork->fork->error || !fork->fork->how)
 		return;
+	if (!execs_at_once(fork->fork->how)) {
+		report_staying(check, fork);
+		return;
+	}
 	first = list_staying(check, fork, list, sizeof(list));
 	finding = first ? add_fork(check, RULE_FORK_008, fork) : NULL;
 	if (!finding)

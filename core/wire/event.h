@@ -125,8 +125,8 @@ struct event_fork {
 	uint32_t ndescriptors;
 
 	/*
-	 * uint64_t frames[nframes], innermost first; for exec, system and popen struct
-	 * event_descriptor[ndescriptors], those without FD_CLOEXEC
+	 * uint64_t frames[nframes], innermost first; struct event_descriptor[ndescriptors], those
+	 * without FD_CLOEXEC
 	 */
 };
 

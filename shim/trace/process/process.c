@@ -179,7 +179,7 @@ static void fork_write(enum event_fork_how how, uint32_t seq, uint64_t ticks)
 	size_t n = 0;
 
 	stack_take(&stack);
-	if ((how == FORK_EXEC || how == FORK_SYSTEM || how == FORK_POPEN) && permit_has(NEED_FORK))
+	if (permit_has(NEED_FORK))
 		n = descriptors_staying(staying);
 	event = record_reserve(sizeof(*event) + STACK_FRAMES * 8 + sizeof(staying));
 	if (!event)
