@@ -9,16 +9,16 @@
 #include <stdlib.h>
 
 static long allocation_count;      /* since allocation_begin() */
-static long allocation_fails = -1; /* index of the one that fails, from 0; -1: none */
+static long allocation_fails = -1; /* index of the failing allocation, from 0; -1: none */
 
-/* Start counting allocations from 0; number @fails gets no memory. */
+/* Start counting allocations from 0; number @fails fails. */
 static inline void allocation_begin(long fails)
 {
 	allocation_count = 0;
 	allocation_fails = fails;
 }
 
-/* Let all allocations succeed again. Did one fail? */
+/* Let all allocations succeed again. Returns whether one failed. */
 static inline bool allocation_end(void)
 {
 	bool failed = allocation_fails >= 0 && allocation_count > allocation_fails;

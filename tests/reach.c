@@ -1,10 +1,10 @@
 /*
  * Which code a test reaches
  *
- * Linked into all that scripts/reach builds, which the compiler has call us at each block. The
- * address goes to a map of one byte for each of the program or library, in a file of its name in
- * $REACH. The file is shared by all processes that run the code, and needs nobody to write it at
- * the end: they may be killed, or may not call the system any more.
+ * Linked into everything that scripts/reach builds; the compiler inserts a call at each block. The
+ * address goes to a map with one byte for each byte of the program or library, in a file of its
+ * name in $REACH. All processes that run the code share the file, and need not write it at the end:
+ * they may be killed, or forbidden to make system calls.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 
 #define HIDDEN __attribute__((visibility("hidden")))
 
-/* of the linker: where what we are linked into begins, and where its code ends */
+/* from the linker: the begin of our program or library, and the end of its code */
 extern char __ehdr_start[] HIDDEN, etext[] HIDDEN;
 
 static char *reached;

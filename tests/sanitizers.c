@@ -1,6 +1,6 @@
 /*
- * How sanitizers behave in our unit tests, which fork from many threads, and
- * in the command, which replays what a program has done
+ * Options of sanitizers for our unit tests, which fork with many threads, and for the command,
+ * which replays a program
  *
  * ThreadSanitizer ends such a child by default, and keeps whoever exits with
  * threads for a second. AddressSanitizer's leak check, as the child ends,

@@ -1,8 +1,8 @@
 /*
  * A bundle, altered: its bytes, the words of its manifest, its tar's headers
  *
- * It is unpacked, taken as blocks of 512 bytes, changed and packed again, with the checksums of the
- * headers put right, so that it is refused for what it says.
+ * It is unpacked, taken as blocks of 512 bytes, changed and packed again, with correct checksums of
+ * the headers, so that it is refused because of its contents.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -89,7 +89,7 @@ static void change_header(uint8_t *header, struct dice *dice)
 	sum_header(header);
 }
 
-/* Before @at another entry, which says of the next that it is sparse. */
+/* Insert before @at an entry that declares the next one sparse. */
 static size_t add_holes(uint8_t *plain, size_t n, size_t at, struct dice *dice)
 {
 	char text[BLOCK] = "", line[BLOCK];
@@ -150,7 +150,7 @@ static size_t change_tar(const char *dir, uint8_t *plain, size_t n, struct dice 
 		return add_holes(plain, n, headers[which], dice);
 	case 1:
 		return change_manifest(dir, plain, n, headers[0], dice);
-	case 2: /* it is cut off */
+	case 2: /* truncated */
 		return headers[which] + dice_roll(dice, BLOCK);
 	default:
 		change_header(plain + headers[which], dice);

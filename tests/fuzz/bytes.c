@@ -1,8 +1,8 @@
 /*
- * Files altered without knowing what they are, and what may lie beside a trace
+ * Files altered independent of their type, and files that may lie beside a trace
  *
- * A journal is a real one, of a transaction that was in the middle, with a
- * super-journal's name behind it; likewise a WAL.
+ * A journal is a real one, of an unfinished transaction, with a super-journal's name appended;
+ * likewise a WAL.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +25,7 @@ const char *mutate_path(const char *dir, const char *name)
 	return path;
 }
 
-/* A FIFO or a link may lie there: mutate_session() makes some. */
+/* It may be a FIFO or a link: mutate_session() makes some. */
 int mutate_read(const char *path, uint8_t **ret_bytes, size_t *ret_n)
 {
 	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -61,7 +61,7 @@ int mutate_write(const char *path, const void *bytes, size_t n)
 	return written == (ssize_t)n ? 0 : -EIO;
 }
 
-/* Change, or cut, what lies there; the first kilobytes more often than the rest. */
+/* Change or truncate the file; the first kilobytes more often than the rest. */
 static void spoil_file(const char *path, struct dice *dice)
 {
 	uint8_t *bytes;
@@ -124,7 +124,7 @@ static void name_super(const char *journal, const char *name)
 	fclose(file);
 }
 
-/* The trace as a writer that died in the middle leaves it. */
+/* The trace of a writer that died in the middle. */
 static void interrupt_writer(const char *dir, const char *mode, const char *suffix)
 {
 	const char *from = mutate_path(dir, "t.db"), *half = mutate_path(dir, "half");

@@ -1,10 +1,9 @@
 /*
- * A trace's chunks, altered within: unpacked, changed, packed again
+ * A trace's chunks, altered inside: unpacked, changed, packed again
  *
- * The directory of a chunk is taken apart (TRACE-FORMAT.md, "Chunks"); one of
- * its columns gets other values, another length or number, or bytes that unpack
- * to far more than a writer makes; and the whole is put together so that it is
- * refused for what it says, not for how it is packed.
+ * The directory of a chunk is parsed (TRACE-FORMAT.md, "Chunks"); one of its columns gets other
+ * values, another length or number, or bytes that unpack to far more than a writer makes; and the
+ * chunk is packed correctly, so that it is refused because of its contents, not its packing.
  */
 #include <sqlite3.h>
 #include <stdbool.h>
@@ -32,7 +31,7 @@ struct buffer {
 	size_t used, size;
 };
 
-/* As the reader of chunks does it, but independent of it. */
+/* Like the reader of chunks, but independent of it. */
 static uint64_t get_varint(struct in *in)
 {
 	uint64_t n = 0;
@@ -74,7 +73,7 @@ static uint8_t *unpack_zstd(const uint8_t *bytes, size_t n, size_t *unpacked)
 	return plain;
 }
 
-/* All columns, unpacked. Returns how many; they are to be freed. */
+/* All columns, unpacked. Returns their number; to be freed. */
 static unsigned int take_apart(const uint8_t *bytes, size_t n, struct entry entries[COLUMNS])
 {
 	struct in in = { bytes + 2, n < 2 ? 0 : n - 2 };
@@ -113,7 +112,7 @@ static unsigned int take_apart(const uint8_t *bytes, size_t n, struct entry entr
 	return columns;
 }
 
-/* The bytes of the column as @code has them: in @out, and how many. */
+/* Encode the column by @code into @out; returns the number of bytes. */
 static size_t pack_zstd(const struct entry *e, struct buffer *out)
 {
 	size_t room = ZSTD_compressBound(e->unpacked), n;
@@ -158,7 +157,7 @@ static struct buffer put_together(struct entry *entries, unsigned int columns, u
 	return head;
 }
 
-/* Rows of another number: of @values, the last again and again. */
+/* Another number of rows: of @values, the last one repeated. */
 static void rewrite_entry(struct entry *e, struct dice *dice)
 {
 	struct in in = { e->bytes, e->unpacked };
@@ -178,7 +177,7 @@ static void rewrite_entry(struct entry *e, struct dice *dice)
 	e->unpacked = out.used;
 }
 
-/* So many rows of one number pack to nearly nothing. */
+/* That many rows of one number pack to nearly nothing. */
 static void inflate_entry(struct entry *e, struct dice *dice)
 {
 	uint64_t rows = dice_roll(dice, 2) ? 1 << 24 : 1ul << dice_roll(dice, 25);
@@ -202,7 +201,7 @@ static void change_columns(struct entry *entries, unsigned int columns, struct d
 	case 1:
 		e->id = dice_number(dice) & 127;
 		break;
-	case 2: /* a line of any length costs nothing */
+	case 2: /* a linear column of any length costs nothing */
 		e->code = COLUMN_LINEAR;
 		e->base = dice_number(dice);
 		e->step = dice_roll(dice, 2) ? 0 : dice_number(dice);
@@ -215,7 +214,7 @@ static void change_columns(struct entry *entries, unsigned int columns, struct d
 		if (e->bytes)
 			dice_spoil(dice, e->bytes, e->unpacked);
 		break;
-	case 5: /* all families alike: the chunk is consistent, and enormous */
+	case 5: /* the same for all families: the chunk is consistent, and enormous */
 		for (unsigned int i = 0, rows = 1u << dice_roll(dice, 25); i < columns; i++)
 			entries[i] = (struct entry){ entries[i].id,
 						     COLUMN_LINEAR,

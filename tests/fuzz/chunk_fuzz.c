@@ -1,5 +1,5 @@
 /*
- * A chunk's bytes, of either table, and a walk over all that is in it
+ * A chunk's bytes, of either table, and a traversal of its contents
  */
 #include "core/store/chunk/block.h"
 #include "core/store/chunk/payload.h"
@@ -24,7 +24,7 @@ static void walk_all(const struct block *block)
 	}
 }
 
-/* Reads all of it; true: it can be read. */
+/* Reads everything; returns whether it can be read. */
 static bool read_chunk(const uint8_t *bytes, size_t n)
 {
 	struct payload_rows rows = { 0 };

@@ -1,6 +1,5 @@
 /*
- * What a program says of a verb's arguments, as JSON: whatever it says, the
- * text is JSON, and is read as such
+ * A verb's arguments from a program, as JSON: for any arguments, the text is valid JSON
  */
 #include <stdlib.h>
 #include <string.h>

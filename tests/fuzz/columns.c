@@ -1,9 +1,9 @@
 /*
  * One integer column of one table at a time
  *
- * A cell may be a number that another table has, an index, a count, a time, an address: here each
- * column gets each of a few values, in one row, some or all. The columns come from the trace, so
- * that a new one is covered at once.
+ * A cell may be an id of another table, an index, a count, a time, an address: each column gets
+ * each of a few values, in one row, some or all. The columns come from the trace, so a new one is
+ * covered at once.
  */
 #include <sqlite3.h>
 #include <stdbool.h>
@@ -13,7 +13,7 @@
 
 #include "tests/fuzz/mutate.h"
 
-/* @ is the column: an expression that SQLite takes for it, but another row's. */
+/* @ stands for the column: an SQL expression, except for another row's value. */
 static const char *const values[] = {
 	"@ + 1", "@ - 1", "0", "-1", "2147483647", "4294967296", "9223372036854775807",
 	NULL,    "NULL",
@@ -67,7 +67,7 @@ static int count_rows(sqlite3 *db, const char *table)
 	return n;
 }
 
-/* Column @i of the trace: false, there are not so many. */
+/* Column @i of the trace; false: there are fewer. */
 static bool find_column(sqlite3 *db, uint64_t i, struct column *ret)
 {
 	sqlite3_stmt *stmt = NULL;
@@ -120,7 +120,7 @@ static char *choose_rows(const struct column *c, enum rows rows, struct dice *di
 			       dice_roll(dice, 2));
 }
 
-/* In two steps where rows would take the place of others that are still to be changed. */
+/* In two steps, if rows would replace others that are still to be changed. */
 static void shift_column(sqlite3 *db, const struct column *c, int by, const char *where)
 {
 	const char *far = c->in_key ? "1099511627776" : "0";

@@ -1,15 +1,15 @@
 /*
- * Altered inputs to all commands, and a table of how they ended
+ * Altered inputs to all commands, and a table of the results
  *
  *	commands VERBATIM CORPUS [--seed S] [--mutants N | --seconds N] [--only KIND,...]
  *		[--jobs N] [--limit SECONDS] [--keep DIR] [--columns all]
  *
- * With --columns each alteration of columns.c is made once, in an order that the seed chooses.
- * First each input is read unaltered: one that is refused would test nothing.
+ * With --columns each alteration of columns.c is made once, in an order that the seed determines.
+ * First each input is read unaltered: a refused one would test nothing.
  *
- * Mutant I of seed S is always the same of the same corpus. What fails is kept,
- * with a line that shows it again. Each command gets a fresh copy. An interrupt
- * ends it with the table of what was done.
+ * Mutant I of seed S is always the same for the same corpus. A failing input is stored, with a
+ * command line that reproduces the failure. Each command gets a fresh copy. An interrupt ends it
+ * with the table of the results so far.
  */
 #include <errno.h>
 #include <signal.h>
@@ -48,7 +48,7 @@ static struct {
 	const char *verbatim, *corpus, *only, *keep;
 	uint64_t seed, mutants;
 	double limit, until;
-	uint64_t turns; /* each kind has one, whatever the time is */
+	uint64_t turns; /* at least one of each kind, regardless of the time */
 	int jobs;
 	bool columns;
 } options = { .seed = 1, .mutants = UINT64_MAX, .limit = 20, .jobs = 1, .keep = "." };
@@ -61,7 +61,7 @@ static double read_clock(void)
 	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
-/* What the shell does for us; an interrupt of it is ours, too. */
+/* Done by the shell; an interrupt of it interrupts us, too. */
 __attribute__((format(printf, 1, 2))) static void run_shell(const char *format, ...)
 {
 	char line[4096];
@@ -99,7 +99,7 @@ static void copy_input(const struct kind *kind, uint32_t i, const char *dir)
 		run_shell("cp -a '%s/%s/%u/.' '%s/run'", options.corpus, kind->corpus, i, dir);
 }
 
-/* The input that has rows for alteration @which, from @first on; any where none has. */
+/* The first input from @first on that has rows for alteration @which; any if none has. */
 static uint32_t find_rows(const struct kind *kind, uint32_t first, uint32_t n, uint64_t which)
 {
 	char from[1024];
@@ -113,7 +113,7 @@ static uint32_t find_rows(const struct kind *kind, uint32_t first, uint32_t n, u
 	return first;
 }
 
-/* How many there are, of the first input. */
+/* The number of alterations, for the first input. */
 static uint64_t count_columns(void)
 {
 	char from[1024];
@@ -122,7 +122,7 @@ static uint64_t count_columns(void)
 	return columns_count(from);
 }
 
-/* Alteration @which of all: the next is of another column. */
+/* Alteration @which; the next one is of another column. */
 static void alter_columns(const struct kind *kind, uint64_t index, const char *dir,
 			  struct dice *dice)
 {
@@ -133,7 +133,7 @@ static void alter_columns(const struct kind *kind, uint64_t index, const char *d
 	columns_alter(mutate_path(dir, "run"), which, dice, altered);
 }
 
-/* One of the directories of the corpus, altered, in DIR/run. False: it has none. */
+/* One of the directories of the corpus, altered, in DIR/run. False: the corpus has none. */
 static bool take_input(const struct kind *kind, uint64_t index, const char *dir, struct dice *dice)
 {
 	uint32_t n = kind->mutate ? count_inputs(kind) : 1;
@@ -373,7 +373,7 @@ static void work_off(void)
 	exit(0);
 }
 
-/* The table is of what was done until then. */
+/* The table has the results until then. */
 static void note_stop(int signal)
 {
 	(void)signal;
@@ -408,7 +408,7 @@ static void add_cells(struct cell *to, const struct cell *from)
 	raise_to(&to->ms, from->ms);
 }
 
-/* A line for each kind and command. Returns how many runs went wrong. */
+/* A line for each kind and command. Returns the number of failed runs. */
 static uint32_t print_table(void)
 {
 	struct cell all = { 0 };

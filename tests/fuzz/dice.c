@@ -10,7 +10,7 @@ struct dice dice_of_seed(uint64_t seed, uint64_t index)
 {
 	uint64_t z = seed * 0x9e3779b97f4a7c15u + index * 0xbf58476d1ce4e5b9u + 1;
 
-	z = (z ^ (z >> 30)) * 0x94d049bb133111ebu; /* neighbours have nothing in common */
+	z = (z ^ (z >> 30)) * 0x94d049bb133111ebu; /* numbers of neighbouring seeds are unrelated */
 	return (struct dice){ .state = (z ^ (z >> 31)) | 1 };
 }
 

@@ -1,14 +1,14 @@
 #pragma once
 /*
- * The decisions of a mutator: from a seed, or from the bytes that a
- * coverage-guided fuzzer gives, which thereby steers what is changed. One thread.
+ * The decisions of a mutator: from a seed, or from the bytes of a coverage-guided fuzzer, which
+ * thereby controls the changes. One thread.
  */
 #include <stddef.h>
 #include <stdint.h>
 
 struct dice {
 	uint64_t state;       /* of the random numbers; not 0 */
-	const uint8_t *bytes; /* or NULL: taken first, after them all is 0 */
+	const uint8_t *bytes; /* or NULL: used first, then zeros */
 	size_t left;
 };
 
@@ -18,10 +18,10 @@ struct dice dice_of_bytes(const uint8_t *bytes, size_t n);
 /* 0 to @sides - 1; 0 of none. */
 uint32_t dice_roll(struct dice *dice, uint32_t sides);
 
-/* A number that is more often a limit of something than not. */
+/* A number that is often a limit of something. */
 uint64_t dice_number(struct dice *dice);
 
-/* What a text must not be believed to be: escapes, formats, paths, deep JSON; static. */
+/* Texts that must not be interpreted: escapes, formats, paths, deep JSON; static. */
 const char *dice_text(struct dice *dice, size_t *ret_bytes);
 
 /* Change @bytes a few times in place. */

@@ -1,5 +1,5 @@
 /*
- * What is altered, and the commands that read it
+ * Altered inputs, and the commands that read them
  */
 #include "tests/fuzz/forms.h"
 
@@ -118,7 +118,7 @@ void form_command(const struct form *form, char name[FORM_COMMAND])
 
 	if (memchr(at, '=', word))
 		at += word + 1;
-	/* a machinery of its own */
+	/* separate machinery */
 	snprintf(name, FORM_COMMAND, "%.*s%s", (int)strcspn(at, " "), at,
 		 strstr(at, " --processes") ? " -p" : "");
 }

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * What is altered, and the commands that read it: two lists, each ends with a zeroed row.
+ * Altered inputs, and the commands that read them: two lists, each ends with a zeroed row.
  */
 #include "tests/fuzz/mutate.h"
 
@@ -11,10 +11,10 @@ struct kind {
 };
 
 /*
- * A line is a command as it is typed; @text is the text itself, @guest a program. Names before the
- * command are of its environment. It may end as @statuses says. What came of it is read by @then,
- * which may end as @allows. An input that was not altered must end it with one of @whole, if that
- * is not NULL.
+ * A line is a command as typed; @text is the text itself, @guest a program. Names before the
+ * command are variables of its environment. Its status must be one of @statuses. @then reads its
+ * result, with a status of @allows. For an unaltered input its status must be one of @whole, if
+ * that is not NULL.
  */
 struct form {
 	const char *reads, *line, *statuses, *then, *allows, *whole;
@@ -28,5 +28,5 @@ enum { FORM_COMMAND = 20, FORMS_MOST = 100, KINDS_MOST = 24 };
 /* The word of a form that is the command. */
 void form_command(const struct form *form, char name[FORM_COMMAND]);
 
-/* Are both forms of one command, and of one input? */
+/* Are both forms of the same command and input? */
 bool form_is_like(const struct form *form, const struct form *other);

@@ -1,12 +1,12 @@
 #pragma once
 /*
- * A fuzzer: what its file has to define. Linked with libFuzzer, or with
- * plain.c where that is not at hand.
+ * A fuzzer: functions that its file must define. Linked with libFuzzer, or with plain.c if that is
+ * not available.
  */
 #include <stddef.h>
 #include <stdint.h>
 
-/* Returns 0; whatever else is wrong ends the process. */
+/* Returns 0; a failure ends the process. */
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
 
 /* May be missing. */

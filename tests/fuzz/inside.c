@@ -1,8 +1,8 @@
 /*
  * Commands run within a fuzzer
  *
- * What they print is thrown away. A command that calls exit() would end the
- * fuzzer: none does so for its input.
+ * Their output is discarded. A command that calls exit() would end the fuzzer: none does so because
+ * of its input.
  */
 #include "tests/fuzz/inside.h"
 
@@ -37,7 +37,7 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 
 static void remove_all(void)
 {
-	if (*dir) /* not what was never made */
+	if (*dir) /* not objects that were never created */
 		nftw(work, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 

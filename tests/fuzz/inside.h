@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Commands run within a fuzzer, so that what they reach guides it.
+ * Commands run within a fuzzer, so that their coverage guides it.
  *
  * One thread.
  */
@@ -8,7 +8,7 @@
 
 /*
  * Take all inputs of CORPUS/@kind as well, CORPUS being FUZZ_CORPUS or build/fuzz/corpus. Ends the
- * process if there is none, or @line, a command, refuses one: altered, it would test nothing.
+ * process if there is none, or if the command @line refuses one: altered, it would test nothing.
  */
 void inside_open(const char *kind, const char *line);
 

@@ -1,9 +1,8 @@
 /*
- * A program that writes over its own session while the recorder reads it
+ * A program that overwrites its own session while the recorder reads it
  *
- * What a program does not write itself (where the recorder is in a ring) is
- * left alone: a program that waits for a recorder that it has misled waits
- * rightly.
+ * Words that only the recorder writes (its position in a ring) are not changed: a program that
+ * misleads the recorder about these waits for it with reason.
  */
 #include "tests/fuzz/live.h"
 
@@ -69,7 +68,7 @@ static void look_at_session(struct live *live)
 		closedir(sessions);
 }
 
-/* A word of an event, near where the writer is; now and then one of the head. */
+/* A word of an event, near the writer's position; sometimes one of the head. */
 static void spoil_bytes(struct live *live, uint8_t *bytes, size_t size)
 {
 	struct ring_head *head = (void *)bytes;

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * A program that writes over its own session while the recorder reads it.
+ * A program that overwrites its own session while the recorder reads it.
  *
  * Any process.
  */
@@ -26,8 +26,8 @@ struct live {
 /* The sessions are those of VERBATIM_SESSIONS. */
 void live_open(struct live *live);
 
-/* A few words more; for struct trial. Returns 0. */
+/* Overwrite a few more words; for struct trial. Returns 0. */
 int live_spoil(void *live);
 
-/* Accepts one that was never opened. */
+/* Accepts a session that was never opened. */
 void live_close(struct live *live);

@@ -2,8 +2,8 @@
 /*
  * Alter an input on purpose.
  *
- * Each takes the directory of a fresh copy of an input of the corpus and
- * changes it as the dice say; what cannot be changed stays. Any process.
+ * Each takes the directory of a fresh copy of an input of the corpus and changes it as the dice
+ * determine; parts that cannot be changed stay the same. Any process.
  *
  *	t.db, t.db-journal, t.db-wal	a trace and what may lie beside it
  *	session, ring.N			a session that nobody collects
@@ -29,7 +29,7 @@ enum { COLUMNS_WHAT = 160 };
 uint64_t columns_count(const char *dir);
 void columns_alter(const char *dir, uint64_t which, struct dice *dice, char what[COLUMNS_WHAT]);
 
-/* Has this trace any rows to alter? If not, columns_alter() makes one. */
+/* Does this trace have rows to alter? If not, columns_alter() makes one. */
 bool columns_has_rows(const char *dir, uint64_t which);
 
 /* "DIR/NAME", in one of a few static buffers. */
@@ -44,7 +44,7 @@ int mutate_write(const char *path, const void *bytes, size_t n);
 
 struct sqlite3;
 
-/* Open the trace for changes of any kind; NULL where that cannot be done. */
+/* Open the trace for changes of any kind; NULL: it cannot be opened. */
 struct sqlite3 *mutate_open(const char *dir);
 
 /* The name of one of the tables; "" if there is none. Static. */

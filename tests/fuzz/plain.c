@@ -1,8 +1,8 @@
 /*
- * The driver of a fuzzer without libFuzzer: no coverage guides it
+ * The driver of a fuzzer without libFuzzer, not guided by coverage
  *
- * Runs each file of the directories that it is given, then random changes of
- * them. Of libFuzzer's options it has -max_total_time, -seed, -runs and -max_len.
+ * Runs each file of the given directories, then random changes of them. Supports libFuzzer's
+ * options -max_total_time, -seed, -runs and -max_len.
  */
 #include <dirent.h>
 #include <stdbool.h>
@@ -54,7 +54,7 @@ static bool is_over(unsigned long run, time_t end)
 	return run >= runs || (seconds && time(NULL) >= end);
 }
 
-/* One of the seeds, changed; or nothing but noise. */
+/* One of the seeds, changed; or only noise. */
 static void run_one(uint64_t index, uint8_t *bytes)
 {
 	struct dice dice = dice_of_seed(seed, index);

@@ -1,9 +1,8 @@
 /*
  * Values of a trace's tables, altered
  *
- * Most are what SQLite lets anybody store in a column of any type: NULL, a
- * blob, a text, a huge or a negative number; or what another row has there.
- * The tables' own names come from the trace.
+ * Most are values that SQLite accepts in a column of any type: NULL, a blob, a text, a huge or a
+ * negative number; or the value of another row. The names of tables come from the trace.
  */
 #include <sqlite3.h>
 #include <stdio.h>
@@ -63,7 +62,7 @@ const char *mutate_column(sqlite3 *db, struct dice *dice, const char *table)
 	return pick_value(db, dice, sql, 1);
 }
 
-/* What names a row: the primary key's columns, or rowid. */
+/* The key of a row: the primary key's columns, or rowid. */
 static void key_of(sqlite3 *db, const char *table, char key[512])
 {
 	char *sql = sqlite3_mprintf("SELECT group_concat(name) FROM pragma_table_info(%Q) WHERE pk",
@@ -120,7 +119,7 @@ static void bind_value(sqlite3_stmt *stmt, struct dice *dice)
 	}
 }
 
-/* A new value: ours, the one of another row, or the old one a little changed. */
+/* A new value: ours, that of another row, or the old one slightly changed. */
 static char *make_expression(struct dice *dice, const char *table, const char *column, int rows)
 {
 	uint32_t other = dice_roll(dice, (uint32_t)rows), byte = dice_roll(dice, 64);
@@ -178,7 +177,7 @@ static void change_row(sqlite3 *db, struct dice *dice)
 	sqlite3_free(sql);
 }
 
-/* Rows that name each other or themselves. */
+/* Rows that refer to each other or to themselves. */
 static void tie_knot(sqlite3 *db, struct dice *dice)
 {
 	/* clang-format off */

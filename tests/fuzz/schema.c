@@ -1,5 +1,5 @@
 /*
- * A trace's schema, altered: what SQLite would run, or read otherwise, by itself
+ * A trace's schema, altered: code that SQLite would run, or that changes what it reads
  */
 #include <sqlite3.h>
 #include <stdio.h>
@@ -101,7 +101,7 @@ static void fill_statement(sqlite3 *db, struct dice *dice, const char *from, cha
 	}
 }
 
-/* Within a text of SQL quotes are doubled, elsewhere not. */
+/* Quotes are doubled only inside a text in SQL. */
 static void single_quotes(char *sql)
 {
 	char *to = sql;
@@ -121,12 +121,12 @@ static void run_one(sqlite3 *db, struct dice *dice)
 		       statements[dice_roll(dice, sizeof(statements) / sizeof(*statements))], sql,
 		       sizeof(sql));
 	single_quotes(sql);
-	/* what it makes here and now is this program's memory, not that of the command */
+	/* it would use this program's memory now, not the command's */
 	sqlite3_limit(db, SQLITE_LIMIT_LENGTH, 1 << 22);
 	sqlite3_exec(db, sql, NULL, NULL, NULL);
 }
 
-/* Any text of the schema with some of its bytes others. */
+/* Any text of the schema with some bytes changed. */
 static void spoil_text(sqlite3 *db, struct dice *dice)
 {
 	char *sql = sqlite3_mprintf("SELECT rowid, sql FROM sqlite_master WHERE name = %Q",

@@ -1,5 +1,5 @@
 /*
- * The inputs that a fuzzer begins with
+ * The initial inputs of a fuzzer
  */
 #include "tests/fuzz/seeds.h"
 

@@ -1,13 +1,14 @@
 #pragma once
 /*
- * The inputs that a fuzzer begins with, for one that works on bytes. One thread.
+ * The initial inputs of a fuzzer that works on bytes. One thread.
  */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 /*
- * Ask @accept of each file of CORPUS/seeds/@fuzzer, CORPUS being FUZZ_CORPUS or build/fuzz/corpus.
- * Ends the process if there is none, or one is not accepted: altered, it would test nothing.
+ * Call @accept for each file of CORPUS/seeds/@fuzzer, CORPUS being FUZZ_CORPUS or
+ * build/fuzz/corpus. Ends the process if there is none, or one is not accepted: altered, it would
+ * test nothing.
  */
 void seeds_check(const char *fuzzer, bool (*accept)(const uint8_t *bytes, size_t n));

@@ -1,5 +1,5 @@
 /*
- * A session that nobody collects, altered: its page, its rings, its directory
+ * A session without a collector, altered: its page, its rings, its directory
  */
 #include <fcntl.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@
 #include "core/wire/session.h"
 #include "tests/fuzz/mutate.h"
 
-/* What is checked first stays, more often than not: there is more behind it. */
+/* Fields that are checked first usually stay the same: otherwise the rest is not reached. */
 void mutate_page(const char *dir, struct dice *dice)
 {
 	const char *path = mutate_path(dir, "session");
@@ -61,7 +61,7 @@ static struct event_head *event_at(uint8_t *data, size_t n, uint32_t skip)
 	return event;
 }
 
-/* One event or a few, in the middle of what was well until there. */
+/* One event or a few, in the middle of undamaged ones. */
 static void spoil_events(uint8_t *data, size_t n, struct dice *dice)
 {
 	for (uint32_t times = 1 + dice_roll(dice, 4); times; times--) {
@@ -100,7 +100,7 @@ void mutate_ring(const char *dir, struct dice *dice)
 	free(bytes);
 }
 
-/* Other things in place of its files; and both of the above. */
+/* Other kinds of files in place of its files; and both of the above. */
 void mutate_session(const char *dir, struct dice *dice)
 {
 	char path[512];

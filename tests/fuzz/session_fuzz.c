@@ -1,6 +1,5 @@
 /*
- * Sessions that nobody collects, altered as the fuzzer's bytes say: a trace is
- * made of them, and is one that can be read
+ * Sessions without a collector, altered as the fuzzer's bytes determine: they give a readable trace
  */
 #include <stdlib.h>
 #include <unistd.h>
@@ -27,7 +26,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 	if (access("o.db", F_OK))
 		return 0;
 	if (trace_open("o.db", &trace))
-		abort(); /* what is spoilt costs itself, never the rest */
+		abort(); /* damage costs only the damaged events, never the rest */
 	trace_close(trace);
 	return 0;
 }

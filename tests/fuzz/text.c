@@ -17,7 +17,7 @@ static size_t end_of(const uint8_t *bytes, size_t n, size_t at, const char *stop
 	return at;
 }
 
-/* A word or a line of @in is gone, doubled, or another: into @out, of GROWN bytes. */
+/* Remove, double or replace a word or line of @in: into @out, of GROWN bytes. */
 static size_t edit_text(struct dice *dice, const uint8_t *in, size_t n, uint8_t *out)
 {
 	const char *stops = dice_roll(dice, 3) ? " \t\n,=:;{}+" : "\n", *other = "";
@@ -74,7 +74,7 @@ void mutate_text(const char *dir, struct dice *dice)
 	change_text(mutate_path(dir, "text"), dice);
 }
 
-/* The metadata is a text, or packets of one; all else is packets. */
+/* The metadata is a text, or packets of one; other files are packets. */
 void mutate_ctf(const char *dir, struct dice *dice)
 {
 	const char *names[64];

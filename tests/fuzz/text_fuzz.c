@@ -1,5 +1,5 @@
 /*
- * Texts and small files of others to their readers; the first byte says which
+ * Untrusted texts and small files to their readers; the first byte selects the reader
  */
 #include <stdlib.h>
 #include <string.h>

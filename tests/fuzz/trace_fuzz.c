@@ -1,6 +1,6 @@
 /*
- * Traces, altered as the fuzzer's bytes say, to all commands that read one but
- * replay, which drives a device in a process of its own
+ * Traces, altered as the fuzzer's bytes determine, to all commands that read one except replay,
+ * which drives a device in a separate process
  */
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/inside.h"

@@ -1,10 +1,9 @@
 /*
  * One run of a program under test, watched
  *
- * Its output goes through pipes: looked at for what a terminal would obey, and
- * thrown away. A run that says something goes on; one that has been silent for
- * the limit, and busy all the time, hangs; so does one that is idle for six
- * times as long. A run that talks for twice the limit is ended, and fine.
+ * Its output goes through pipes: it is checked for terminal controls, and discarded. A run with
+ * output continues; one that was silent for the limit, and busy all the time, hangs; so does one
+ * that is idle for six times as long. A run with output for twice the limit is ended, and passes.
  */
 #include "tests/fuzz/trial.h"
 
@@ -28,7 +27,7 @@ struct watch {
 	struct trial *trial;
 	pid_t pid;
 	int pipes[2];       /* of its stdout and stderr */
-	double begin, word; /* when it began, when it last said something */
+	double begin, word; /* when it began, when it last printed something */
 	int more[2];        /* bytes of a character of UTF-8 that are still to come */
 	bool raw, cut;
 };
@@ -71,7 +70,7 @@ static int start_command(struct watch *w)
 	return w->pid < 0 ? -1 : 0;
 }
 
-/* Controls but tab and newline, C1 as UTF-8 has them, or what is no UTF-8. */
+/* Controls except tab and newline, C1 in UTF-8, or invalid UTF-8. */
 static void look_at_output(struct watch *w, int which, const uint8_t *bytes, ssize_t n)
 {
 	static uint8_t before[2];
@@ -113,7 +112,7 @@ static void keep_end(char *said, const char *bytes, size_t n)
 			*c = '?';
 }
 
-/* False where nothing more comes. */
+/* False at the end of its output. */
 static bool listen_to(struct watch *w, int which)
 {
 	uint8_t bytes[65536];
@@ -147,7 +146,7 @@ static long read_resident(pid_t pid)
 	return pages * 4;
 }
 
-/* What a process of the group @group has used of the processor; 0 of another. */
+/* Processor time of a process of the group @group; 0 for another. */
 static double used_by(const char *name, pid_t group)
 {
 	char path[300], text[512] = "", *at;
@@ -178,7 +177,7 @@ static double used_by_group(pid_t group)
 	return seconds;
 }
 
-/* On a machine that is busy it gets little of the processor, and may take longer. */
+/* On a busy machine it gets little processor time, and may take longer. */
 static bool is_hanging(const struct watch *w, double silent)
 {
 	double limit = w->trial->limit;
@@ -261,6 +260,6 @@ void trial_run(struct trial *trial)
 	attend_command(&w);
 	while (wait4(w.pid, &status, 0, &used) < 0)
 		;
-	kill(-w.pid, SIGKILL); /* what it has left */
+	kill(-w.pid, SIGKILL); /* its remaining files */
 	judge_end(&w, status, &used);
 }

@@ -2,8 +2,8 @@
  * A clock for perftest that is twenty times as fast: preloaded, by launch.c
  *
  * Before its first message each of its programs spins for 0.2 s, some twice, to measure the
- * frequency of the processor, and the programs are run hundreds of times. gettimeofday() has no
- * other use there. What they print of speed is wrong by that factor, which no test looks at.
+ * frequency of the processor, and the tests run them hundreds of times. gettimeofday() has no other
+ * use there. Printed rates are wrong by that factor, which no test checks.
  */
 #include <stdint.h>
 #include <sys/time.h>

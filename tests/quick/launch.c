@@ -1,8 +1,8 @@
 /*
  * Start the program of this name that is next in PATH, with our clock (clock.c)
  *
- * For the tests' own PATH, where it has the names of perftest's programs. The program is this
- * process and has the arguments that it was given, as if it had been started itself.
+ * It is in the tests' own PATH, under the names of perftest's programs. The program replaces this
+ * process and gets its arguments, as if it had been started directly.
  */
 #include <errno.h>
 #include <limits.h>
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The folder that we are in, which is where the clock is. */
+/* Our folder, which also has the clock. */
 static int find_folder(char folder[PATH_MAX])
 {
 	ssize_t n = readlink("/proc/self/exe", folder, PATH_MAX - 1);
@@ -34,7 +34,7 @@ static int preload_clock(const char *folder)
 	return setenv("LD_PRELOAD", preload, 1) ? -errno : 0;
 }
 
-/* Start it from the first folder of PATH that has it, but ours. */
+/* Start it from the first folder of PATH that has it, except ours. */
 static int start_next(const char *folder, const char *name, char **argv)
 {
 	char *path = strdup(getenv("PATH") ?: "/usr/bin:/bin"), *save = NULL, file[PATH_MAX * 2];

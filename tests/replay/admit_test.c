@@ -1,5 +1,5 @@
 /*
- * Who is let in: the one with the key, whoever else connects before, beside and after
+ * Only the replay with the key is admitted, whatever else connects before, meanwhile or after
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include "tests/test.h"
 
 #define SOON 20000000ll    /* ns: nothing comes */
-#define LATE 60000000000ll /* what comes, does so before that */
+#define LATE 60000000000ll /* time limit for whatever must come */
 
 static const char key[] = "a key that both have", other_key[] = "a key that one has..";
 

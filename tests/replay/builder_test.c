@@ -3,7 +3,7 @@
 #include "replay/device/builder.h"
 #include "tests/test.h"
 
-/* A queue pair that notes what it is given. */
+/* A queue pair that notes the calls it gets. */
 struct noted {
 	struct ibv_qp_ex ex;
 	unsigned int flags;
@@ -32,7 +32,7 @@ static void note_bytes(struct ibv_qp_ex *qp, void *addr, size_t length)
 	((struct noted *)qp)->length = length;
 }
 
-/* rdma_rxe takes the bytes from the request only where the flag says so. */
+/* rdma_rxe copies the bytes into the request only if the flag is set. */
 TEST(inline_data_goes_with_its_flag)
 {
 	struct noted noted = { .ex = { .qp_base.qp_type = IBV_QPT_RC,

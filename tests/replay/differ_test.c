@@ -86,7 +86,7 @@ TEST(numbers_of_the_device_are_tolerated)
 			 0);
 }
 
-/* Devices return 0, or what was asked for. */
+/* Devices return 0, or the requested value. */
 TEST(receive_capacity_is_ignored_with_an_srq)
 {
 	static const char there[] = "{\"qp_init_attr\":{\"cap\":{\"max_recv_wr\":0}},"
@@ -200,7 +200,7 @@ TEST(an_index_may_be_another)
 	assert_int_equal(count_results(VERB_query_gid_table, 4, 8, false), 0);
 }
 
-/* What a device may choose is tolerated, and what it was told is not. */
+/* Values that a device may choose are tolerated, values that it was given are not. */
 /* clang-format off */
 static const struct choice {
 	const char *name, *verb, *there, *here;
@@ -370,7 +370,7 @@ TEST(of_an_error_only_status_and_wr_id_count)
 	assert_int_equal(count_completions(&there, &wc, 6, false), 1);
 }
 
-/* On RoCE the kind of the packet, which the GID decides. */
+/* On RoCE the packet type, which depends on the GID. */
 TEST(a_service_level_diverges_unless_it_is_the_kind_of_a_packet)
 {
 	const struct wc there = { .opcode = IBV_WC_RECV, .wc_flags = IBV_WC_GRH, .sl = 10 };
@@ -499,7 +499,7 @@ TEST(json_escapes_what_it_must)
 	outcome_free(r);
 }
 
-/* The page has the reasons of the list, word for word. */
+/* The page has the reasons of the list, literally. */
 TEST(every_reason_is_in_the_page)
 {
 	FILE *page = fopen("docs/REPLAY.md", "r");

@@ -1,8 +1,8 @@
 /*
  * A program to be replayed: two threads on one queue, each kind of failure
  *
- * Both ends of its connections are its own. It prints what happened, a line
- * each, and leaves with 0 if all went as it should.
+ * Both ends of its connections are its own. It prints each result on a line, and exits with 0 if
+ * all are as expected.
  */
 #include <infiniband/verbs.h>
 #include <pthread.h>
@@ -246,7 +246,7 @@ static void four_share_a_queue(void)
 	MUST(ibv_destroy_srq(srq));
 }
 
-/* Arguments that no device takes, and one that none looks at. */
+/* Arguments that no device accepts, and one that all ignore. */
 static void try_refusals(void)
 {
 	struct ibv_ah_attr nowhere = { .port_num = PORT, .dlid = 0 };
@@ -260,7 +260,7 @@ static void try_refusals(void)
 			  ACCESS));
 }
 
-/* What was made from a context goes with it. */
+/* Objects of a context are destroyed with it. */
 static void close_with_objects(struct ibv_device *device)
 {
 	struct ibv_context *other = NEED(ibv_open_device(device));

@@ -1,5 +1,5 @@
 /*
- * Threads that count: inside each its own number, alone all of them.
+ * Threads that count: each its own number while inside, all numbers while alone.
  */
 #include <pthread.h>
 
@@ -20,7 +20,7 @@ static void count_inside(unsigned int i)
 	gate_leave(&gate);
 }
 
-/* What all have counted does not change while one has all. */
+/* No count changes while one thread is alone. */
 static void count_alone(void)
 {
 	uint64_t before = 0, after = 0;

@@ -1,5 +1,5 @@
 /*
- * Which GID of a port stands for a recorded one: tables of devices as they are
+ * The GID of a port that replaces a recorded one: tables of real devices
  */
 #include <arpa/inet.h>
 
@@ -37,7 +37,7 @@ static const struct entry
 struct choice {
 	const char *name;
 	const struct entry *here;
-	struct entry wanted; /* no address: it is not known */
+	struct entry wanted; /* no address: unknown */
 	int index, expected;
 };
 

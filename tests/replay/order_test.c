@@ -13,7 +13,7 @@
 
 enum { QP = 1, PEER, REGION, OBJECTS, EVENTS = 6000, PROCESSES = 3, KEY = 0x77 };
 
-/* A recording, and what has been read of it. */
+/* A recording, and the events read from it. */
 static struct {
 	struct trace_event events[EVENTS];
 	unsigned int count, next, released;
@@ -220,7 +220,7 @@ TEST(a_post_does_not_pass_another_event_of_its_thread)
 	assert_order("post 2:1, post 1:1, poll 1:2, poll 2:2, poll 1:3");
 }
 
-/* Its thread was stopped within the post, and another went on for thousands of events. */
+/* Its thread was stopped within the post, while another continued for thousands of events. */
 TEST(a_post_waits_for_its_completion_however_late)
 {
 	add_post(1, 1);
@@ -364,7 +364,7 @@ TEST(who_was_not_heard_does_not_wait)
 	assert_order("begin 1:1, begin 10:3");
 }
 
-/* What the listener did in between, and what says that it must stay there. */
+/* Calls of the listener in between, and evidence that these must stay there. */
 TEST(a_listener_stays_behind_what_others_know_of)
 {
 	add_request(1, 3);

@@ -1,4 +1,4 @@
-/* What counts as a cause, what as its consequence, and how the report says it. */
+/* Causes, their consequences, and the texts of the report. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,7 +72,7 @@ TEST(all_that_follows_a_broken_queue_pair_is_one_divergence)
 	assert_says(r, "; 161,150 consequences on object 1\n");
 }
 
-/* an object, and whether the trouble of QP explains what differs there */
+/* an object, and whether the failure of QP explains its differences */
 static const struct {
 	const char *name;
 	uint32_t object;
@@ -206,7 +206,7 @@ TEST(a_symptom_of_what_is_tolerated_is_tolerated)
 		differ_at(r, QP, 60, true);
 		assert_int_equal(outcome_divergences(r), 0);
 		assert_int_equal(outcome_consequences(r), 0);
-		differ_at(r, PEER, 61, true); /* and what follows from it */
+		differ_at(r, PEER, 61, true); /* and its consequences */
 		assert_int_equal(outcome_divergences(r), 0);
 		assert_int_equal(tolerate_line(tolerate, 0)->consequences, 3 * (1 + remote));
 		assert_says(r, "no divergence\n");
@@ -293,7 +293,7 @@ TEST(what_differs_where_no_verb_is_called_is_told)
 	fclose(json);
 }
 
-/* What was counted, in the summary: of one, and of several. */
+/* Counts in the summary: singular and plural. */
 static const struct summary {
 	const char *name;
 	enum outcome_count count;

@@ -174,7 +174,7 @@ TEST(a_datagram_goes_to_the_number_at_the_address)
 	assert_null(pair_match_port(&b.table, &av));
 }
 
-/* What is told is what comes out there. */
+/* The other side receives exactly what was sent. */
 static void tell_table(const struct pair_table *from, struct pair_table *to)
 {
 	uint8_t bytes[PAIR_PART_MOST];

@@ -8,18 +8,18 @@ enum { PLAYERS = 6, STEPS = 5000 };
 
 static struct {
 	pthread_mutex_t lock;
-	uint64_t order[STEPS + 1]; /* numbers of steps as they were played */
+	uint64_t order[STEPS + 1]; /* numbers of steps in the order in which they were played */
 	bool done[STEPS + 1];
 	unsigned int played, missed;
 	uint64_t fails; /* the step that fails */
-	bool early;     /* one was played before what it waits for */
-	bool behind;    /* one was told that it is behind */
+	bool early;     /* a step was played before an event that it waits for */
+	bool behind;    /* a step was reported as late */
 	/* step @waits is played until @awaited is done, which one thread waits for in vain */
 	uint64_t waits, awaited;
 	pthread_cond_t moved;
 } seen = { .lock = PTHREAD_MUTEX_INITIALIZER, .moved = PTHREAD_COND_INITIALIZER };
 
-/* As one that polls: under the lock, and for ten seconds at most. */
+/* As in a poll: under the lock, and for at most ten seconds. */
 static void await_step(uint64_t seq)
 {
 	struct timespec until;
@@ -150,7 +150,7 @@ TEST(a_chain_over_all_players_is_played_in_its_order)
 		assert_int_equal(seen.order[i], i + 1);
 }
 
-/* The first step is done, which the others do not see before a stretch has ended. */
+/* The first step is done, which other threads see only at the end of a stretch. */
 TEST(who_will_wait_tells_how_far_it_is)
 {
 	struct tapes *tapes = begin_tapes();
@@ -180,7 +180,7 @@ TEST(a_failure_ends_all)
 	assert_int_equal(seen.played, 100);
 }
 
-/* Two steps that wait for each other, as no schedule has them. */
+/* Two steps that wait for each other, which no schedule contains. */
 TEST(a_wait_that_nothing_can_end_is_missed)
 {
 	struct tapes *tapes = begin_tapes();

@@ -111,7 +111,7 @@ TEST(requests_of_a_list_are_one_step)
 	expect_step(2);
 }
 
-/* One more makes room for as many again: none is forgotten before it is taken. */
+/* One more doubles the capacity: none is forgotten before it is consumed. */
 TEST(receives_that_are_not_taken_stay)
 {
 	static const uint32_t sizes[] = { FIRST - 1, FIRST, FIRST + 1, 2 * FIRST, 2 * FIRST + 1 };
@@ -127,7 +127,7 @@ TEST(receives_that_are_not_taken_stay)
 	}
 }
 
-/* The step of a message that was the last when its place was taken is known no more. */
+/* When the entry of a message is reused, its step is forgotten. */
 TEST(receive_that_was_taken_makes_room_for_another)
 {
 	post_receives(FIRST);

@@ -1,4 +1,4 @@
-/* replay/schedule/relations.c: what calls say of queue pairs and completion queues. */
+/* replay/schedule/relations.c: relations of queue pairs and completion queues, from calls. */
 #include "replay/schedule/relations.h"
 
 #include <glob.h>
@@ -39,7 +39,7 @@ static int end_story(void **state)
 
 FIXTURE(begin_story, end_story);
 
-/* All events of the story until now. */
+/* All events of the story so far. */
 static void note_all(void)
 {
 	const struct trace_event *event;
@@ -214,7 +214,8 @@ TEST(nothing_is_known_of_an_object_beyond_the_last)
 	assert_int_equal(relations_datagram(&relations, NULL, 5), 0);
 }
 
-/* What replay learns as events go by is what table `connection` says, in each recording. */
+/* For each recording, the connections that replay learns from the events equal table `connection`.
+ */
 static void compare_connections(const char *recording)
 {
 	const struct connections *connections;

@@ -1,4 +1,4 @@
-/* What rounds of a replay come to, and how a report lists what is alive. */
+/* The results of several rounds, and the list of live objects in a report. */
 #include <stdlib.h>
 #include <string.h>
 

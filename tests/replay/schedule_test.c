@@ -1,6 +1,6 @@
 /*
- * What steps wait for: queue pair 1 completes on CQ 4, its peer 2 on CQ 5, both without a shared
- * receive queue; 3 is a queue pair for datagrams.
+ * Events that steps wait for: queue pair 1 completes on CQ 4, its peer 2 on CQ 5, both without a
+ * shared receive queue; 3 is a queue pair for datagrams.
  */
 #include <infiniband/verbs.h>
 
@@ -97,7 +97,7 @@ TEST(a_thread_waits_for_nothing_of_its_own)
 	assert_int_equal(s.nwaits, 0);
 }
 
-/* A made peer sends before the event what it told of, and before polls what these got. */
+/* A synthesized peer sends a message before the event or the poll that reported it. */
 TEST(an_event_waits_for_the_polls_before_it)
 {
 	struct step event;
@@ -116,7 +116,7 @@ TEST(a_send_waits_for_the_receives_before_it)
 	assert_true(waits_for(&send, 2, receive.seq));
 }
 
-/* Message n takes receive n: what was posted beyond that may come later here. */
+/* Message n consumes receive n: later receives may be posted later in the replay. */
 TEST(a_send_waits_for_the_receive_that_it_takes)
 {
 	struct step receives[4], send;
@@ -139,7 +139,7 @@ TEST(a_send_before_its_receive_waits_for_those_that_are_there)
 	assert_true(waits_for(&send, 2, receive.seq));
 }
 
-/* Each row loses the count, or makes it worth nothing. */
+/* Each row makes the count unknown, or useless. */
 static struct step fail_post(uint32_t thread, enum verb verb, uint32_t object)
 {
 	static const struct wr wr = { .opcode = IBV_WR_SEND };
@@ -182,7 +182,7 @@ static void share_receives(void)
 	of[PEER].receives = CQ;
 }
 
-/* Completions that are early might find no room. */
+/* Early completions might overflow the queue. */
 static void narrow_queue(void)
 {
 	of[PEER_CQ].promised = 3;
@@ -211,7 +211,7 @@ TEST(a_send_waits_for_all_receives_where_they_cannot_be_counted)
 	}
 }
 
-/* More than are kept at first. */
+/* More than are stored at first. */
 TEST(a_thousand_receives_are_counted)
 {
 	uint64_t first = 0;
@@ -266,7 +266,7 @@ TEST(a_post_waits_for_the_poll_that_made_room)
 	assert_true(waits_for(&next, 2, poll.seq));
 }
 
-/* A few threads are told apart; of more, the latest poll stands for all. */
+/* A few threads are distinguished; beyond these, the latest poll stands for all. */
 TEST(a_post_waits_for_the_polls_of_all_threads_that_made_room)
 {
 	for (uint32_t pollers = 1; pollers < PLAYERS - 1; pollers++) {
@@ -363,7 +363,7 @@ TEST(a_send_to_an_unknown_place_waits_for_all)
 	assert_true(waits_for(&send, EVERY_PLAYER, receive.seq));
 }
 
-/* So there is always one that can go on, whatever the events are. */
+/* So one thread can always proceed, whatever the events are. */
 TEST(waits_name_earlier_steps)
 {
 	unsigned int dice = 1;

@@ -1,5 +1,5 @@
 /*
- * What is put onto a tape comes off it.
+ * Steps that are written to a tape are read back unchanged.
  */
 #include <infiniband/verbs.h>
 #include <stdlib.h>
@@ -156,7 +156,7 @@ static void assert_poll(const struct ready *ready, uint64_t request, uint64_t em
 	assert_int_equal(poll->wc[2].request.n, 0);
 }
 
-/* Which post of a thread is no change, as far back as that of the last poll or not. */
+/* Another post of the same thread is not a change, near that of the last poll or not. */
 TEST(the_posts_of_completions_come_as_they_were)
 {
 	struct ready *ready;

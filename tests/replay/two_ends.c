@@ -6,8 +6,8 @@
  *	two_ends PORT - killed    answers, and is killed with requests of the other under way
  *	two_ends PORT HOST killed
  *
- * For each row of ways[] the two make a connection of their own, and go in step over a
- * socket. Each prints what it saw, and leaves with 0 if all went as the row says.
+ * For each row of ways[] the two create a separate connection, and synchronise over a socket. Each
+ * prints its results, and exits with 0 if they are those of the row.
  */
 #include <infiniband/verbs.h>
 #include <netinet/in.h>
@@ -37,7 +37,7 @@ enum {
 	      IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND
 };
 
-/* What one end tells the other. */
+/* Data that one end sends to the other. */
 struct card {
 	uint32_t qpn, rkey;
 	uint16_t lid;
@@ -244,7 +244,7 @@ static void end_way(void)
 		MUST(ibv_dereg_mr(mr));
 }
 
-/* Each way: what is done by the one that asks, and by the one that answers. */
+/* Each way: actions of the end that asks, and of the end that answers. */
 
 static void ask_not_ready(void)
 {
@@ -428,7 +428,7 @@ static void answer_immediate(void)
 	expect_value("imm", be32toh(await_status(IBV_WC_SUCCESS).imm_data), 0x1234);
 }
 
-/* The window is bound by the one that answers, and closed by the message. */
+/* The answering end binds the window, and the message closes it. */
 static void ask_invalidate(void)
 {
 	struct ibv_send_wr wr = { .wr_id = 8, .opcode = IBV_WR_SEND_WITH_INV };
@@ -577,7 +577,7 @@ static void create_srq(void)
 	MUST(ibv_modify_srq(srq, &attr, IBV_SRQ_LIMIT));
 }
 
-/* Seventeen requests are answered, then nobody is there. */
+/* Seventeen requests are answered, then the peer ends. */
 static void ask_killed(void)
 {
 	char c;
@@ -610,12 +610,12 @@ static const struct way {
 	void (*ask)(void), (*answer)(void);
 	int receives;    /* posted by the one that answers, before it is connected */
 	uint32_t length; /* of each; 0: HALF */
-	int bad;         /* with a key that is none */
+	int bad;         /* with an invalid key */
 	int region, qp;  /* access; 0: all */
 	int armed;       /* for solicited ones */
-	int late;        /* the one that answers goes to RTS itself */
+	int late;        /* the answering end moves to RTS itself */
 	int shared;      /* it has a shared receive queue */
-	uint64_t first;  /* what lies in its memory's first word */
+	uint64_t first;  /* the first word of its memory */
 } ways[] = {
 	{ "not ready", ask_not_ready, answer_once, 1 },
 	{ "too long", ask_too_long, answer_too_long, 2, 99 },

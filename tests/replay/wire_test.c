@@ -1,9 +1,9 @@
 /*
- * Two ends of a wire, with somebody between them
+ * Two ends of a wire, with an attacker between them
  *
  *	listener <-> socket pair <-> this thread <-> socket pair <-> peer
  *
- * Each end agrees in a thread of its own, since that waits for the other end.
+ * Each end runs the handshake in a separate thread, since it waits for the other end.
  */
 #include <errno.h>
 #include <poll.h>
@@ -23,7 +23,7 @@ enum {
 };
 
 #define SOON 20000000ll    /* ns: nothing comes */
-#define LATE 60000000000ll /* what comes, does so before that */
+#define LATE 60000000000ll /* time limit for whatever must come */
 
 static const char key[] = "a key that both have", other_key[] = "a key that one has..";
 
@@ -113,7 +113,7 @@ static void carry_bytes(struct end *from, struct end *to)
 	from->is_silent = true;
 }
 
-/* As a network does it, until each has agreed, or has not. */
+/* Like a network, until the handshake of both has succeeded or failed. */
 static void carry_greetings(void)
 {
 	bool listens, connects;
@@ -155,7 +155,7 @@ static int close_both(void **state)
 	return 0;
 }
 
-/* A record of TLS, taken off a socket: its length. */
+/* Read a TLS record from a socket; returns its length. */
 static size_t take_record(int fd, char *record)
 {
 	size_t n;
@@ -167,14 +167,14 @@ static size_t take_record(int fd, char *record)
 	return RECORD + n;
 }
 
-/* What the peer sends, taken off its socket: its length. */
+/* Read the data that the peer sends from its socket; returns its length. */
 static size_t send_message(uint16_t type, const char *text, char message[MOST])
 {
 	assert_int_equal(wire_send(peer.wire, type, text, strlen(text), wire_now() + LATE), 0);
 	return take_record(peer.ours, message);
 }
 
-/* What the listener makes of it. */
+/* The listener's result for it. */
 static int take_message(const char *message, size_t n, uint16_t *ret_type, char text[64])
 {
 	const uint8_t *bytes;
@@ -333,7 +333,7 @@ TEST(a_long_message_comes_as_it_was_sent)
 	}
 }
 
-/* More than the buffer has room for is left until what is there was taken. */
+/* Data beyond the buffer stays in the socket until the buffer was emptied. */
 TEST(many_messages_come_in_turns)
 {
 	static char sent[WIRE_MOST / 4], bytes[MOST];
@@ -406,7 +406,7 @@ TEST_WITH(a_key_may_be_long, NULL, NULL)
 	finish_end(&peer);
 }
 
-/* So who has no key gets nothing to try keys on. */
+/* So a peer without the key gets no data to test keys against. */
 TEST_WITH(the_listener_proves_nothing_before_the_peer, NULL, NULL)
 {
 	char bytes[HELLO], alert[MOST];
@@ -426,7 +426,7 @@ TEST_WITH(the_listener_proves_nothing_before_the_peer, NULL, NULL)
 
 struct greeting {
 	const char *name;
-	const char *said; /* NULL: what the listener says, with @changed there */
+	const char *said; /* NULL: the listener's message, for data with @changed */
 	size_t length, at;
 	int changed, err;
 	bool silent; /* and stays there */

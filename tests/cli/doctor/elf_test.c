@@ -71,7 +71,7 @@ static void make_image(void)
 	memcpy(image.strings, strings, sizeof(strings));
 }
 
-/* Write the first @n bytes of it. */
+/* Write the first @n bytes of the file. */
 static void put_image(size_t n)
 {
 	FILE *file = fopen(path, "wbe");

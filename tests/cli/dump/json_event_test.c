@@ -1,5 +1,5 @@
 /*
- * Events that are no requests and completions, as a line and as JSON
+ * Events other than requests and completions, as a line and as JSON
  */
 #include "cli/dump/json_event.h"
 

@@ -1,5 +1,5 @@
 /*
- * Lines that are cut to the width of a terminal
+ * Lines that are truncated to the width of a terminal
  */
 #include <string.h>
 
@@ -10,7 +10,7 @@
 struct cut {
 	const char *name, *text;
 	int columns;
-	const char *shown; /* with "|" where the middle is left out */
+	const char *shown; /* with "|" in place of the omitted middle */
 };
 
 /* clang-format off */

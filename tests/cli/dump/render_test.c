@@ -54,7 +54,7 @@ static void shows_what_came(void **state)
 
 TEST_ROWS(came, shows_what_came);
 
-/* How a poll of four begins, of which the third is of another queue pair. */
+/* The begin of a poll of four, the third from another queue pair. */
 static void expect_poll(bool brief, bool full, const char *shown)
 {
 	const struct wc flushed = { .status = IBV_WC_WR_FLUSH_ERR, .qp_num = 7 };

@@ -1,5 +1,5 @@
 /*
- * Names of the C program; texts of the trace are data
+ * Names in the C program; texts of the trace are data
  */
 #include "cli/emit/names.h"
 

@@ -1,5 +1,5 @@
 /*
- * What a thread waits for in another one
+ * Events of other threads that a thread waits for
  */
 #include "cli/emit/order.h"
 
@@ -56,7 +56,7 @@ static void do_event(const struct deed *deed, uint64_t n)
 	assert_int_equal(order_end(&order), 0);
 }
 
-/* All of them in the pass that finds what is waited for, and again as statements. */
+/* All of them in the pass that finds awaited events, and again as statements. */
 static void do_events(const struct deed *deeds, uint64_t n)
 {
 	program.phrase.ignored = true;

@@ -40,7 +40,7 @@ static int abort_with_words(void *arg)
 	abort();
 }
 
-/* Runs @work and returns what is on stderr then. */
+/* Runs @work and returns its output on stderr. */
 static int listen_to(int (*work)(void *arg), void *arg, char said[256], int *ret_signal)
 {
 	int before = dup(STDERR_FILENO), ends[2], status;

@@ -291,7 +291,7 @@ static void change_metadata(const char *old, const char *new)
 	write_metadata(text);
 }
 
-/* The third event has a wrong length: a trace has been begun by then. */
+/* The third event has a wrong length: by then a trace has been started. */
 static void put_length(uint32_t words)
 {
 	put_begin(verbs_fingerprint);

@@ -174,7 +174,7 @@ TEST(ring_that_is_found_late_catches_up_at_once)
 	ring_close(&ring);
 }
 
-/* In small steps, however much there is. */
+/* In small steps, regardless of the amount. */
 TEST(rings_are_read_evenly)
 {
 	uint64_t end;
@@ -325,7 +325,7 @@ TEST(ring_is_found_where_the_count_was_overwritten)
 	ring_close(&ring);
 }
 
-/* Its page counts one; or a million, for each of which a file was opened. */
+/* Its page counts one ring; or a million, and once a file was opened for each. */
 TEST(leftover_is_all_that_is_there)
 {
 	struct ring ring;

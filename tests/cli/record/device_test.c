@@ -72,7 +72,7 @@ TEST(soft_is_there_when_asked_for)
 	assert_true(chooses_soft("soft", "two"));
 }
 
-/* What it says on stderr. */
+/* Its output on stderr. */
 static void expect_refused(const char *asked, const char *devices, const char *told)
 {
 	char path[64], text[512];

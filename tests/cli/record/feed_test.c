@@ -6,10 +6,10 @@
 #include "tests/test.h"
 
 /*
- * The ring of a program has at least one event of each kind, and one of its words
- * is replaced. Many such programs, each with another word or value, are read at
- * once, beside an undamaged one; then the trace is checked for the events that are
- * left. An event is identified by its time, which is unique.
+ * The ring of a program has at least one event of each kind, and one of its words is replaced. Many
+ * such programs, each with another word or value, are read at once, together with an undamaged one;
+ * then the trace is checked for the events that are left. An event is identified by its time, which
+ * is unique.
  */
 enum {
 	PROGRAMS = 96, /* the first is undamaged */

@@ -77,7 +77,7 @@ TEST(process_without_our_ring_is_foreign)
 	end_process(pid);
 }
 
-/* A session whose recorder is gone. */
+/* A session whose recorder has ended. */
 static void leave_session(char dir[SESSION_PATH])
 {
 	struct session session;
@@ -191,7 +191,7 @@ TEST(sweep_follows_no_link)
 	guests_sweep(&ours, true);
 	unlink(link);
 	assert_int_equal(rename(elsewhere, dir), 0);
-	guests_sweep(&ours, true); /* it was still one that the sweep knows */
+	guests_sweep(&ours, true); /* the sweep still recognised it as a session */
 	assert_false(is_present(dir));
 	session_remove(&ours);
 }

@@ -1,5 +1,5 @@
 /*
- * What a reduced trace must show
+ * The result that a reduced trace must show
  */
 #include "cli/reduce/goal.h"
 

@@ -1,5 +1,5 @@
 /*
- * Which events of a trace are one unit, and what each needs
+ * Events of a trace that form one unit, and the needs of each
  */
 #include "cli/reduce/units.h"
 #include "core/store/open.h"

@@ -120,7 +120,7 @@ TEST(what_is_not_certain_is_not_shown)
 	assert_null(strstr(frame.lines[frame.n - 1].text, "?"));
 }
 
-/* Events that were recorded before have not been counted yet: that is not 0. */
+/* Earlier recorded events have not been counted yet: their number is not 0. */
 TEST(what_is_not_counted_yet_is_not_0)
 {
 	static const struct vitals_state behind = { .phase = VITALS_BEHIND, .seen = 1000000 };

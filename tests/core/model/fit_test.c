@@ -7,7 +7,7 @@ TEST(psns_have_24_bits)
 	assert_false(fit_psn(5, 6));
 }
 
-/* There and back; whether they fit on one host, and on two with a PSN that fits. */
+/* In both directions: whether they fit on one host, and on two with a matching PSN. */
 static const struct fit_case {
 	enum placed there, back;
 	bool one, two;

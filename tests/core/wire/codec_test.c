@@ -364,7 +364,7 @@ TEST(private_data_is_what_the_rule_says)
 	assert_string_equal(told.text, "id=1 private_data=null private_data_len=7 ");
 }
 
-/* Without a rule nothing is kept. */
+/* Without a rule nothing is stored. */
 TEST(private_data_without_a_rule_is_its_length)
 {
 	const uint64_t args[] = { 1, (uintptr_t) "private", 7 };

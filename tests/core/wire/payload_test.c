@@ -1,5 +1,5 @@
 /*
- * What is kept of payloads, as text
+ * Stored parts of payloads, as text
  */
 #include "core/wire/payload.h"
 #include "tests/test.h"

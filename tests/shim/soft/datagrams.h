@@ -99,7 +99,7 @@ HELPER struct ibv_send_wr make_datagram(struct ibv_ah *ah, uint32_t qpn, uint32_
 	return wr;
 }
 
-/* @len bytes at @off to @qpn; success is expected, whatever becomes of them. */
+/* Send @len bytes at @off to @qpn; success is expected even if they are lost. */
 HELPER void post_datagram(struct end *e, struct ibv_ah *ah, uint32_t qpn, uint32_t qkey,
 			  uint32_t off, uint32_t len)
 {

@@ -1,7 +1,6 @@
 #pragma once
 /*
- * A second process for tests, connected to an end of ours; what it does is
- * given as a function.
+ * A second process for tests, connected to an end of ours; a function has its actions.
  */
 #include <signal.h>
 #include <sys/socket.h>
@@ -16,7 +15,7 @@ struct fellow {
 	struct address address;
 };
 
-/* In the fellow, connected; it ends when this returns. */
+/* Runs in the fellow, connected; the fellow ends when it returns. */
 typedef void fellow_fn(struct end *e, int fd, struct address yours);
 
 HELPER void say_bytes(int fd, const void *data, size_t len)
@@ -29,7 +28,7 @@ HELPER void hear_bytes(int fd, void *data, size_t len)
 	assert_int_equal(recv(fd, data, len, MSG_WAITALL), len);
 }
 
-/* Until the other side says so, or is gone. */
+/* Wait until the other side says so, or ends. */
 HELPER void await_word(int fd)
 {
 	char word;

@@ -1,7 +1,7 @@
 /*
- * Two processes talk while a third overwrites their segments at random:
- * they may get errors, but do not crash, hang, or leave anything behind.
- * And what else may lie in the fabric's directory in place of its files.
+ * Two processes talk while a third overwrites their segments at random: they may get errors, but do
+ * not crash, hang, or leave anything behind. And other kinds of files in the fabric's directory in
+ * place of its own.
  *
  *	SEED=n, ROUNDS=n, SECONDS=n	as for kill_test
  */
@@ -106,7 +106,7 @@ static void live_beside(struct end *e, int fd, struct address there)
 	}
 }
 
-/* As end_open(); but a segment that is spoilt already may be refused. */
+/* As end_open(); but a damaged segment may be refused. */
 static bool try_end(struct end *e)
 {
 	struct ibv_qp_init_attr attr = { .qp_type = IBV_QPT_RC,
@@ -135,7 +135,7 @@ static bool tell_each_other(int fd, const struct end *e, struct address *yours)
 	       recv(fd, yours, sizeof(*yours), MSG_WAITALL) == sizeof(*yours);
 }
 
-/* Both ends alike: joined by @fd, and gone when it is over. */
+/* Both ends: connected by @fd; they exit at the end. */
 static void take_part(int fd)
 {
 	struct end e = { 0 };
@@ -171,7 +171,7 @@ static int map_segments(struct shm_seg **segs)
 		if (fd < 0)
 			continue;
 		if (lseek(fd, 0, SEEK_END) != (off_t)SHM_SIZE) {
-			close(fd); /* it is being made */
+			close(fd); /* it is being created */
 			continue;
 		}
 		segs[n] = mmap(NULL, SHM_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
@@ -319,12 +319,12 @@ TEST(overwritten_segments_are_errors_only)
 		}
 		close(fds[0]);
 		close(fds[1]);
-		usleep(roll_dice(20000)); /* it is spoilt at any time */
+		usleep(roll_dice(20000)); /* it may be overwritten at any time */
 		spoil_until_gone(pids[0], pids[1]);
 	}
 	unsetenv("VERBATIM_SOFT_VM");
 	print_message("%ld rounds\n", n);
-	ibv_close_device(open_context()); /* sweeps, if there is need */
+	ibv_close_device(open_context()); /* sweeps, if necessary */
 }
 
 static void path_of(char path[PATH], const char *name)

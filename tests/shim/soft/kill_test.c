@@ -1,6 +1,6 @@
 /*
- * Peers are killed at random moments, in traffic of all kinds or while they
- * make and destroy objects, join and leave
+ * Peers are killed at random moments, in traffic of all kinds or while they create and destroy
+ * objects, join and leave
  *
  *	SEED=n		the same choices again (the moments differ)
  *	ROUNDS=n	so many kills
@@ -44,7 +44,7 @@ static long number_from_env(const char *name, long otherwise)
 	return given ? atol(given) : otherwise;
 }
 
-/* One end, and how far its requests have come. */
+/* One end, and the progress of its requests. */
 struct side {
 	struct end e; /* with a queue pair of our own */
 	enum ibv_qp_type type;
@@ -210,7 +210,7 @@ static double now_seconds(void)
 	return ts.tv_sec + ts.tv_nsec / 1e9;
 }
 
-/* Asleep, for as long as something must come; or polling. */
+/* Sleeping, while something must come; or polling. */
 static void await_some(struct side *s)
 {
 	struct pollfd p = { .fd = s->e.channel->fd, .events = POLLIN };
@@ -333,7 +333,7 @@ static void run_victim(enum mode mode, enum ibv_qp_type type, int fd)
 	say_bytes(fd, "k", 1);
 	while (mode == TRAFFIC) {
 		play_round(&s);
-		if (s.failed) /* our killer was quick */
+		if (s.failed) /* it was killed early */
 			pause();
 	}
 	while (mode == OBJECTS)
@@ -412,7 +412,7 @@ static void survive_kill(struct side *s, struct killer *k, enum mode mode)
 	pthread_barrier_destroy(&k->both);
 }
 
-/* Everything comes back, and the queue pair may be used again. */
+/* All requests complete, and the queue pair may be used again. */
 static void settle_side(struct side *s)
 {
 	assert_int_equal(to_state(s->e.qp, IBV_QPS_ERR), 0);

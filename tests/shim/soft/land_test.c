@@ -1,5 +1,5 @@
 /*
- * Messages from another process are in memory though their receiver does not poll
+ * Messages from another process reach memory although their receiver does not poll
  */
 #include <sched.h>
 #include <stdbool.h>
@@ -13,7 +13,7 @@ struct order {
 	bool reads_back, overwrites;
 };
 
-/* Behind the message: the receiver's memory must have it, and then something else. */
+/* After the message: the receiver's memory must have it, and then other data. */
 static void follow_up(struct end *e, const struct order *o, struct address yours)
 {
 	if (o->reads_back) {
@@ -30,7 +30,7 @@ static void follow_up(struct end *e, const struct order *o, struct address yours
 	}
 }
 
-/* Sends what it is told to. */
+/* Sends as requested. */
 static void send_orders(struct end *e, int fd, struct address yours)
 {
 	struct order o;
@@ -138,7 +138,7 @@ TEST(bytes_of_many_arrive_without_a_poll)
 	expect_none(w->e.cq);
 }
 
-/* The bytes were there before the queue pair went. */
+/* The bytes were in memory before the queue pair was destroyed. */
 TEST(bytes_arrive_before_a_reset)
 {
 	struct watched *w = *state;
@@ -161,7 +161,7 @@ TEST(bytes_arrive_before_a_destruction)
 	assert_true(all_are(w->e.buf, 4096, 7));
 }
 
-/* As an adapter would, whose pages are pinned: the process lives on. */
+/* As with an adapter, whose pages are pinned: the process survives. */
 TEST(an_unmapped_buffer_harms_nobody)
 {
 	struct watched *w = *state;
@@ -180,7 +180,7 @@ TEST(an_unmapped_buffer_harms_nobody)
 	expect_wc(w->e.cq, 2, IBV_WC_SUCCESS);
 }
 
-/* A region may go while its bytes are brought in. */
+/* A region may be deregistered while its bytes are copied. */
 TEST(regions_may_come_and_go)
 {
 	struct watched *w = *state;
@@ -199,7 +199,7 @@ TEST(regions_may_come_and_go)
 	w->e.mr = mr;
 }
 
-/* The thread that looks after the queue and polls do not meet. */
+/* The thread that checks the queue and polls do not interfere. */
 TEST(polls_see_their_bytes)
 {
 	struct watched *w = *state;

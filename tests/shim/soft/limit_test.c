@@ -169,7 +169,7 @@ static void send_all(struct ibv_qp *qp)
 		assert_int_equal(ibv_post_send(qp, &wr, &bad), 0);
 }
 
-/* A long queue gets its memory as it is used: without any left it overruns, before its length. */
+/* A long queue gets its memory as it is used: if none is left it overruns before its length. */
 TEST_WITH(long_queue_without_memory_overruns, small_setup, small_teardown)
 {
 	struct ibv_async_event event;
@@ -301,7 +301,7 @@ static void use_all_descriptors(void)
 		;
 }
 
-/* Not one descriptor is left, so it cannot open our pipe, nor look at us. */
+/* No descriptor is left, so it cannot open our pipe, nor check us. */
 static void send_without_descriptors(struct end *e, int fd, struct address yours)
 {
 	int null = open("/dev/null", O_RDONLY);
@@ -310,7 +310,7 @@ static void send_without_descriptors(struct end *e, int fd, struct address yours
 	expect_wc(e->cq, 1, IBV_WC_SUCCESS); /* has found us */
 	use_all_descriptors();
 	await_word(fd);
-	usleep(20000); /* it looks whether we live, once a tick */
+	usleep(20000); /* it checks once a tick whether we are alive */
 	assert_null(ibv_create_comp_channel(e->context));
 	assert_int_equal(errno, EMFILE);
 	assert_int_equal(send_at(e, 1, 0, 8), 0);

@@ -208,7 +208,7 @@ TEST(bad_advice_says_what_is_wrong)
 	assert_int_equal(ibv_dereg_mr(mr), 0);
 }
 
-/* What the other process reports about its region. */
+/* The other process's report about its region. */
 static void tell_region(int fd, const struct ibv_mr *mr)
 {
 	struct address a = { .rkey = mr->rkey, .addr = (uintptr_t)mr->addr };

@@ -25,7 +25,7 @@ TEST(purged_completions_take_no_room)
 	expect_none(p->a.cq);
 }
 
-/* Those of two queue pairs take turns in one queue; one of them goes. */
+/* Completions of two queue pairs alternate in one queue; one queue pair is destroyed. */
 TEST(completions_of_others_stay_in_order)
 {
 	struct pair *p = *state;

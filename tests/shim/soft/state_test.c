@@ -41,7 +41,7 @@ static int modify_state(struct ibv_qp *qp, enum ibv_qp_state to, int mask)
 	return ibv_modify_qp(qp, &attr, mask);
 }
 
-/* Each bit of @mask is needed, and none beside it may be given. */
+/* Each bit of @mask is required, and no other is allowed. */
 static void expect_mask(struct ibv_qp *qp, enum ibv_qp_state to, int mask)
 {
 	int bit;
@@ -139,7 +139,7 @@ TEST(query_tells_what_was_given)
 	assert_int_equal(init.qp_type, IBV_QPT_RC);
 }
 
-/* Each value is another, so that none can stand for its neighbour. */
+/* All values differ, so that none can be mistaken for its neighbour. */
 static const struct ibv_qp_attr given = {
 	.qp_access_flags = IBV_ACCESS_REMOTE_READ,
 	.port_num = 1,

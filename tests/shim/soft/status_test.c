@@ -1,7 +1,7 @@
 #include "tests/shim/soft/pair.h"
 #include "tests/test.h"
 
-/* Both ends fail: each flushes what it had, and takes nothing more. */
+/* Both ends fail: each flushes its requests, and accepts no more. */
 static void expect_both_failed(struct pair *p)
 {
 	assert_int_equal(state_of(p->a.qp), IBV_QPS_ERR);
@@ -113,7 +113,7 @@ TEST(receive_beyond_its_region)
 	expect_wc(p->b.cq, 2, IBV_WC_LOC_PROT_ERR);
 }
 
-/* Only what a message fills is looked at. */
+/* Only the part that a message fills is checked. */
 TEST(message_ends_before_its_buffer_leaves_the_region)
 {
 	struct pair *p = *state;
@@ -237,7 +237,7 @@ TEST(atomic_of_wrong_length)
 	expect_wc(p->a.cq, 1, IBV_WC_LOC_LEN_ERR);
 }
 
-/* Its 8 bytes are the first of its elements; what is behind them may lie outside its region. */
+/* Its 8 bytes are the first of its elements; the rest may lie outside its region. */
 TEST(atomic_with_longer_elements)
 {
 	struct pair *p = *state;

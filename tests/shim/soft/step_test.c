@@ -7,8 +7,8 @@
 
 /*
  * A peer is killed after each of the instructions that carry out one
- * operation (some of them, unless ROUNDS says more): whatever it has half
- * done, we get all our completions, once.
+ * operation (some of them, unless ROUNDS says more): whatever is half done, we get each of our
+ * completions once.
  */
 
 enum { RECVS = 4 };
@@ -77,7 +77,7 @@ static void set_trap(bool on)
 }
 #endif
 
-/* In the peer: all is prepared, then each instruction is counted. */
+/* In the peer: after the preparation each instruction is counted. */
 static void carry_out(struct end *e, int fd, struct address yours)
 {
 	struct sigaction action = { .sa_handler = count_step };
@@ -137,7 +137,7 @@ static void post_message(struct end *e)
 	assert_int_equal(ibv_req_notify_cq(e->cq, 0), 0);
 }
 
-/* What it has published, it has told us of. */
+/* It has notified us of everything that it published. */
 static void drain_if_told(struct end *e, struct tally *tally)
 {
 	struct pollfd p = { .fd = e->channel->fd, .events = POLLIN };

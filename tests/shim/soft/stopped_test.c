@@ -1,8 +1,8 @@
 /*
  * A peer is stopped while it delivers: it holds a lock that we need
  *
- * It takes the lock itself and stops, so nothing is left to chance. No verb of ours waits for it; a
- * request that needs it waits in its queue, and goes on when the peer does.
+ * It takes the lock itself and stops, so the test is deterministic. No verb of ours waits for it; a
+ * request that needs it waits in its queue, and continues when the peer does.
  */
 #include "shim/soft/transport/objects.h"
 #include "tests/shim/soft/fellow.h"
@@ -105,7 +105,7 @@ TEST(sends_wait_in_their_queue)
 	expect_wc(s->e.cq, 1, IBV_WC_SUCCESS);
 }
 
-/* It is carried out, and its completion comes later. */
+/* It is executed, and its completion comes later. */
 TEST(completions_wait_for_their_queue)
 {
 	struct stopped *s = *state;
@@ -142,7 +142,7 @@ TEST(atomics_wait_for_those_before)
 	expect_wc(s->e.cq, 1, IBV_WC_SUCCESS);
 }
 
-/* What it may use when it goes on stays: the verb fails, and nothing has changed. */
+/* Objects that it may use when it continues remain: the verb fails without effect. */
 TEST(verbs_fail_for_what_it_uses)
 {
 	struct stopped *s = *state;

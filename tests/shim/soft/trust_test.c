@@ -1,8 +1,8 @@
 /*
- * The table of trust: what provokes each completion status and each asynchronous event, on which
- * transport, and what either end sees of it. Each row is a test. What no row can provoke is in a
- * second table, with the test that does, or the reason why none can; everything must be in one of
- * them.
+ * The table of trust: how to provoke each completion status and each asynchronous event, on which
+ * transport, and the result at both ends. Each row is a test. Those that no row can provoke are in
+ * a second table, with the test that does, or the reason why none can; each must be in one of the
+ * tables.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -490,7 +490,7 @@ ROW("limit",                  XRC_SEND, 0,        few_are_left,   OK, OK,
 /* clang-format on */
 
 /* clang-format off */
-/* The others, and where they are. */
+/* The others, and their places. */
 static const struct {
 	int		status, event;
 	const char	*where;

@@ -133,7 +133,7 @@ TEST(loss_is_a_success)
 	expect_none(p->b.cq);
 	post_datagram(&p->a, ah, qpn, QKEY, 0, 5);
 	expect_wc(p->b.cq, 1, IBV_WC_SUCCESS);
-	/* nobody there, or not yet */
+	/* no receiver, or not yet */
 	post_datagram(&p->a, ah, qpn + 1, QKEY, 0, 6);
 	post_datagram(&p->a, ah, 0, QKEY, 0, 6);
 	assert_int_equal(to_state(p->b.qp, IBV_QPS_RESET), 0);

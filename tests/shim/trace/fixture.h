@@ -19,7 +19,7 @@
 #define THREAD_SANITIZER false
 #endif
 
-/* In a child: what does not hold is said, and ends it. */
+/* In a child: a failed condition is printed, and ends the child. */
 #define HOLDS(cond)                                                           \
 	do {                                                                  \
 		if (!(cond)) {                                                \
@@ -46,7 +46,8 @@ static inline struct ring session_ring(uint32_t index)
 	return ring;
 }
 
-/* The next event of @type; what says where and of whom is stepped over. NULL at the end. */
+/* The next event of @type; events about processes, threads and places are skipped. NULL at the end.
+ */
 static inline const void *expect_event(struct ring *ring, enum event_type type)
 {
 	const struct event_head *event;

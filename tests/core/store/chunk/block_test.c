@@ -128,7 +128,7 @@ TEST(impossible_lengths_add_nothing)
 		assert_int_equal(batch.columns[i].count, 0);
 }
 
-/* Walk as the reader does; block_load() guarantees that this is safe. */
+/* Traverse as the reader does; block_load() guarantees that this is safe. */
 static void walk_all(void)
 {
 	struct walk walk = { 0 };

@@ -186,7 +186,7 @@ TEST(what_is_gone_and_done_is_left_out_before_the_begin)
 	/* the first two sends are outstanding */
 	assert_int_equal(query_number("SELECT count(*) FROM post"), 3);
 	assert_int_equal(query_number("SELECT count(*) FROM object WHERE kind = 'mr'"), 1);
-	/* numbers have no gap, names do */
+	/* ids have no gap, names do */
 	assert_int_equal(query_number("SELECT max(id) = count(*) FROM object"), 1);
 	assert_int_equal(query_number("SELECT name = 'mr2' FROM object WHERE kind = 'mr'"), 1);
 	assert_int_equal(trace_cut(part), place.time);

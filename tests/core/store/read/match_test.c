@@ -517,7 +517,7 @@ TEST(completion_without_a_number_is_of_the_only_queue_pair)
 
 enum { HELD = 4 };
 
-/* A queue pair that was made before the first event that is kept. */
+/* A queue pair that was created before the first stored event. */
 static void add_old_qp(void)
 {
 	const struct match_qp qp = { .send_cq = SEND_CQ,
@@ -541,7 +541,7 @@ TEST(request_before_the_kept_is_not_taken_for_another)
 	}
 	match_reset(match, QP);
 	post_send(0, ABI_SEND_SIGNALED);
-	assert_int_equal(complete_send(0), 0); /* the reset is older than what is kept, too */
+	assert_int_equal(complete_send(0), 0); /* the reset is older than the stored events, too */
 }
 
 TEST(different_wr_ids_are_trusted_in_time)

@@ -29,7 +29,7 @@ static void end_program(void)
 	unlink(path);
 }
 
-/* A field of @bytes at @at. */
+/* A field of @bytes bytes at @at. */
 struct field {
 	size_t at, bytes;
 	uint64_t value;

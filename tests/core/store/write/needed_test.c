@@ -105,7 +105,7 @@ TEST(what_made_an_object_stays_as_long_as_it)
 	forget_until(now + 1);
 	assert_true(is_held(made));
 	ended = call_with(VERB_dereg_mr, 0x20, OBJECT_mr, 0x20, "{}");
-	/* a trace that begins before the end contains it */
+	/* contained in a trace that begins before the end */
 	forget_until(now);
 	assert_true(is_held(made) && is_held(ended));
 	forget_until(now + 1);

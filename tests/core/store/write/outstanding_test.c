@@ -481,7 +481,7 @@ TEST(messages_of_an_end_that_is_read_late_are_counted)
 	assert_left_at(LATE + 2, "1:10 post 74, 1:11 poll 74, 2:4 post 4");
 }
 
-/* More than are kept. */
+/* More than are stored. */
 TEST(messages_that_are_too_many_are_counted)
 {
 	enum { MANY = (1 << 16) + 5 };

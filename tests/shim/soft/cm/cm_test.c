@@ -225,7 +225,7 @@ static struct rdma_ucm_event_resp next_event(int fd)
 	return event;
 }
 
-/* While channel @other, which has no event, is looked after, too. */
+/* While channel @other, which has no event, is polled, too. */
 static void expect_event_turning(int fd, int other, uint64_t uid, int type)
 {
 	struct pollfd p[] = { { .fd = fd, .events = POLLIN }, { .fd = other, .events = POLLIN } };
@@ -645,7 +645,7 @@ TEST(full_backlog_rejects)
 	assert_int_equal(connect_with(e->a, e->id, param_of("")), 0);
 	assert_int_equal(connect_with(e->a, second, param_of("")), 0);
 	expect_event(e->a, 5, CM_EVENT_REJECTED, 28);
-	/* one that was taken makes room */
+	/* an accepted one makes room */
 	expect_event(e->b, 2, CM_EVENT_CONNECT_REQUEST, 0);
 	assert_int_equal(connect_with(e->a, third, param_of("")), 0);
 	expect_event(e->b, 2, CM_EVENT_CONNECT_REQUEST, 0);
@@ -691,7 +691,7 @@ TEST(event_says_how_many_were_reported)
 	/* two to resolve, the response, the end */
 	assert_int_equal(destroy_id(e->a, e->id), 4);
 	assert_int_equal(destroy_id(e->b, e->listener), 1);
-	/* established; its end was not looked at */
+	/* established; its end was not read */
 	assert_int_equal(destroy_id(e->b, e->child), 1);
 	no_event(e->b);
 }
@@ -720,7 +720,7 @@ TEST(events_follow_an_id_to_its_channel)
 	expect_event(e->a, 1, CM_EVENT_CONNECT_RESPONSE, 0);
 	assert_int_equal(ready_qp(e->a, e->id), 0);
 	expect_event(c, 3, CM_EVENT_ESTABLISHED, 0);
-	/* what has come but was not looked at moves as well */
+	/* unread events move as well */
 	assert_int_equal(disconnect_id(e->a, e->id), 0);
 	assert_int_equal(migrate_id(e->b, c, e->child), 1);
 	no_event(c);
@@ -1147,7 +1147,7 @@ TEST(thread_sleeps_on_when_its_channel_is_closed)
 	pthread_create(&thread, NULL, wait_until_interrupted, &w);
 	send_request(e);
 	assert_int_equal(accept_with(e->b, e->child, 3, param_of("")), 0);
-	/* it has the response, or will: its channel goes when it is back */
+	/* it has the response, or will: its channel is freed when the call returns */
 	while (!__atomic_load_n(&w.events, __ATOMIC_ACQUIRE))
 		sched_yield();
 	close_channel(e->a);
@@ -1431,7 +1431,7 @@ TEST_WITH(client_killed_after_accept_is_unreachable, NULL, NULL)
 	close_channel(fd);
 }
 
-/* A listener that does not answer. */
+/* A listener that does not respond. */
 /* A server that waits to be killed, or rejects a request and ends at once. */
 static pid_t start_server(bool rejects)
 {
@@ -1478,7 +1478,7 @@ TEST_WITH(killed_server_is_unreachable, NULL, NULL)
 
 enum { REJECTIONS = 300 };
 
-/* On one processor it has mostly ended before connect() returns. */
+/* On one processor it has usually ended before connect() returns. */
 TEST_WITH(server_that_rejects_and_ends_has_rejected, NULL, NULL)
 {
 	int i, fd = new_channel();

@@ -1,4 +1,4 @@
-/* What a process leaves of the fabric's directory that dies as it joins or leaves. */
+/* Remains in the fabric's directory of a process that dies as it joins or leaves. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -132,7 +132,7 @@ TEST(link_under_the_name_of_the_dead_is_not_followed)
 	unmake_gone();
 }
 
-/* Opens the device where @resource has but @left more than this process has by now. */
+/* Opens the device with only @left more of @resource than this process uses now. */
 static void fail_within(int resource, rlim_t now, rlim_t left)
 {
 	const struct rlimit limit = { now + left, now + left };
@@ -170,7 +170,7 @@ TEST(who_has_no_memory_leaves_none)
 #endif
 	assert_int_equal(fscanf(statm, "%lu", &pages), 1);
 	fclose(statm);
-	/* not for the fabric; then for that, but not for a segment */
+	/* too few for the fabric; then enough for that, but not for a segment */
 	fail_within(RLIMIT_AS, pages * 4096, 512 << 10);
 	fail_within(RLIMIT_AS, pages * 4096, 64 << 20);
 }
@@ -189,7 +189,7 @@ TEST(what_is_not_ours_stays)
 	unmake_gone();
 }
 
-/* Does anybody wait for a lock on it? The page proc_locks of section 5: "1: -> POSIX ..." */
+/* Does a process wait for a lock on it? The page proc_locks of section 5: "1: -> POSIX ..." */
 static bool is_awaited(const struct stat *st)
 {
 	char line[256], inode[32];
@@ -223,7 +223,7 @@ static void expect_well(pid_t pid)
 	assert_int_equal(status, 0);
 }
 
-/* It has the directory, and is killed as it takes it away. */
+/* It owns the directory, and is killed while it removes it. */
 static void die_removing(int fd)
 {
 	char path[80], to[96];
@@ -267,7 +267,7 @@ TEST(who_waited_for_the_dead_begins_anew)
 	assert_false(is_present(gone));
 }
 
-/* Killed with the lock held, it leaves a child that has all it had open. */
+/* Killed with the lock held, it leaves a child that inherited its descriptors. */
 TEST(lock_of_the_dead_is_not_its_childs)
 {
 	int fds[2], stop[2];

@@ -7,7 +7,7 @@
 #include "tests/shim/soft/pair.h"
 #include "tests/test.h"
 
-/* The other process, which gets its commands as letters. */
+/* The other process, which receives commands as letters. */
 struct other {
 	pid_t pid;
 	int fd;
@@ -141,7 +141,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* In the entry, in the ring of bytes, and across. */
+/* In the entry, in the ring of bytes, and by a direct copy. */
 static void send_of(struct two *t, uint32_t len)
 {
 	tell_other(&t->other, 'r', t->seen);
@@ -225,7 +225,7 @@ TEST(errors_appear_on_both_sides)
 	tell_other(&t->other, 'e', t->seen); /* its receive was flushed */
 }
 
-/* It came before; so it is there though it was not polled. */
+/* It arrived before; so it is in memory although it was not polled. */
 TEST(payload_is_there_when_its_region_goes)
 {
 	struct two *t = *state;
@@ -282,7 +282,7 @@ TEST(traces_of_the_dead_are_swept)
 
 	kill_other(t);
 	assert_int_equal(count_files(), before);
-	/* the next to come, or to go, sweeps */
+	/* the next process that joins or leaves sweeps */
 	t->other = start_other();
 	get_bytes(t->other.fd, &t->other.address, sizeof(t->other.address));
 	assert_int_equal(count_files(), before);

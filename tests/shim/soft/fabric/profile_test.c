@@ -1,7 +1,6 @@
 /*
- * A device that a file describes: how the file is read, and that the verbs
- * keep to what it says. The library reads it as it is loaded, so the program
- * starts itself again with one.
+ * A device that a file describes: reading the file, and verbs that respect it. The library reads it
+ * when it is loaded, so the program executes itself again with one.
  */
 #define TEST_MAIN
 #include <endian.h>

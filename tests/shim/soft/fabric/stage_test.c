@@ -16,7 +16,7 @@ struct given {
 	struct fellow f;
 };
 
-/* It sleeps and calls no verb, until we are done. */
+/* It sleeps and calls no verb until we have finished. */
 static void sleep_on(struct end *e, int fd, struct address yours)
 {
 	(void)e;
@@ -127,7 +127,7 @@ static void long_send_arrives(void **state)
 	assert_int_equal(tear_down(state), 0);
 }
 
-/* Half a megabyte there again and again, as the other side does. */
+/* Send half a megabyte again and again, like the other side. */
 static void write_often(struct end *e, struct address there)
 {
 	int i;
@@ -168,7 +168,7 @@ static void stopped_target_goes_on(void **state)
 	expect_wc(g->e.cq, IBV_WR_RDMA_WRITE, IBV_WC_SUCCESS);
 }
 
-/* Asked while it is stopped, then killed: within the timeout. */
+/* Used while it is stopped, then killed: ends within the timeout. */
 static void dead_target_ends_it(void **state)
 {
 	struct given *g = *state;
@@ -238,7 +238,7 @@ static void owner_copies_to_registered_memory_only(void **state)
 	registry_put_peer(peer);
 }
 
-/* All jobs are held by a process that was killed, and one of them is asked for. */
+/* A killed process holds all jobs, and one is requested. */
 static void dead_requesters_are_no_obstacle(void **state)
 {
 	struct given *g = *state;
@@ -272,7 +272,7 @@ static int forbid_vm(void)
 	       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
 }
 
-/* One side is forbidden late, in the middle of a connection. */
+/* process_vm is forbidden to one side late, in the middle of a connection. */
 static void forbidden_later(struct end *e, int fd, struct address yours)
 {
 	assert_int_equal(rdma_at(e, IBV_WR_RDMA_WRITE, 1, 100, yours.addr, yours.rkey), 0);

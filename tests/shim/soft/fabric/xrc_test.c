@@ -500,7 +500,7 @@ TEST(flags_say_whether_a_domain_may_be_there)
 	assert_non_null(xrcd);
 	assert_null(open_domain(&x->b, fd, O_CREAT | O_EXCL));
 	assert_int_equal(ibv_close_xrcd(xrcd), 0);
-	assert_null(open_domain(&x->b, fd, 0)); /* it went with its last user */
+	assert_null(open_domain(&x->b, fd, 0)); /* it was removed with its last user */
 	assert_int_equal(errno, EAGAIN);
 	assert_null(open_domain(&x->a, 12345, O_CREAT));
 	assert_int_equal(errno, EBADF);
@@ -661,8 +661,8 @@ TEST(reset_takes_the_connection_back)
 enum { ROUNDS = 300 };
 
 /*
- * Each round a connection of its own sends to a shared queue that goes away,
- * sooner or later: it arrives, or the connection breaks.
+ * In each round a new connection sends to a shared queue that is destroyed sooner or later: the
+ * message arrives, or the connection breaks.
  */
 static void *send_rounds(void *arg)
 {
@@ -727,7 +727,7 @@ static void get_bytes(int fd, void *data, size_t len)
 
 enum { BUFFER = 128 << 10 };
 
-/* It tells what each message is, in the order of their arrival. */
+/* It reports each message, in the order of arrival. */
 static void serve_domain(int file, int fd, uint32_t source)
 {
 	struct end e = { 0 };

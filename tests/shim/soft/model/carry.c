@@ -1,5 +1,5 @@
 /*
- * What a reliable connection promises of each send request
+ * Promises of a reliable connection for each send request
  *
  * Sources: InfiniBand specification 9.7.4 to 9.9.3 (what responders check,
  * and which failure the two sides see), 10.7.3 (local checks), 11.6.3
@@ -48,7 +48,7 @@ static bool brings_data(const struct request *wr)
 
 enum { ATOMIC_BYTES = 8 };
 
-/* An atomic brings 8 bytes, whatever room there is for them. */
+/* An atomic returns 8 bytes, whatever room there is for them. */
 static uint32_t length_of(const struct request *wr)
 {
 	uint32_t length = piece_total(wr->sge, wr->num_sge);
@@ -106,7 +106,7 @@ static bool can_receive(const struct model_qp *qp)
 	return qp->state >= IBV_QPS_RTR && qp->state <= IBV_QPS_SQE;
 }
 
-/* The other end, if it is there and talks to us. */
+/* The other end, if it exists and is connected to us. */
 static struct model_qp *peer_of(struct model *m, const struct model_qp *qp)
 {
 	struct model_qp *peer = &m->qp[qp->dest];
@@ -131,7 +131,7 @@ static struct request *first_request(struct model *m, struct model_qp *peer)
 	return rq->taken == rq->head ? NULL : &rq->wr[rq->taken % RQ_MAX];
 }
 
-/* The completion of @peer's first receive request, which is taken. */
+/* The completion of @peer's first receive request, which is consumed. */
 static struct model_wc take_request(struct model *m, struct model_qp *peer, int status)
 {
 	struct model_srq *srq = peer->srq == NONE ? NULL : &m->srq[peer->proc][peer->srq];
@@ -164,7 +164,7 @@ static int fail_recv(struct model *m, struct model_qp *peer, int recv_status, in
 	return status;
 }
 
-/* An unreliable one loses the message; a shared request is used up by it. */
+/* An unreliable one loses the message, which consumes a shared request. */
 static int too_long(struct model *m, struct model_qp *peer)
 {
 	if (is_reliable(peer))

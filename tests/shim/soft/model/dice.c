@@ -1,8 +1,8 @@
 /*
  * The dice: what comes next
  *
- * Guided by the model, so that most of it works: what always fails teaches
- * little. Everything that can be wrong is, now and then.
+ * Guided by the model, so that most steps succeed: steps that always fail test little. Every
+ * possible mistake is made sometimes.
  */
 #include "tests/shim/soft/model/dice.h"
 
@@ -111,7 +111,7 @@ static int any_cq(struct dice *d, const struct model *m, int proc)
 	return m->cq[proc][slot].live ? slot : 0;
 }
 
-/* Mostly such that it can talk to the other one of its pair. */
+/* Usually such that it is connected to the other one of its pair. */
 static int any_type(struct dice *d, const struct model *m, int slot)
 {
 	static const uint8_t types[] = {

@@ -1,5 +1,5 @@
 /*
- * The dice: requests, and the memory they name
+ * The dice: requests, and the memory they refer to
  */
 #include "tests/shim/soft/model/dice.h"
 
@@ -106,7 +106,7 @@ void dice_recv(struct dice *d, const struct model *m, int proc, int pd, struct r
 	any_pieces(d, m, proc, pd, IBV_ACCESS_LOCAL_WRITE, len, wr);
 }
 
-/* Most messages fit: the length of what they will meet. */
+/* Most messages fit: use the length of the receive that they will consume. */
 static uint32_t room_at(const struct model *m, const struct model_qp *qp, int dest)
 {
 	const struct model_qp *peer = &m->qp[qp->type == IBV_QPT_UD ? dest : qp->dest];
@@ -117,7 +117,7 @@ static uint32_t room_at(const struct model *m, const struct model_qp *qp, int de
 	return rq->taken == rq->head ? AREA : piece_total(wr->sge, wr->num_sge);
 }
 
-/* What an unreliable receiver has no request for may take long to be lost. */
+/* A message without a request at an unreliable receiver may take long to be lost. */
 static void avoid_lag(struct dice *d, const struct model *m, const struct model_qp *qp, int before,
 		      struct request *wr)
 {

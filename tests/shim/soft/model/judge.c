@@ -1,5 +1,5 @@
 /*
- * Which steps make sense, and whether the device's answer is one that is promised
+ * Steps that make sense, and results of the device that are allowed
  */
 #include "tests/shim/soft/model/model.h"
 
@@ -68,7 +68,7 @@ static bool modify_applies(struct model *m, const struct step *s)
 	return to != IBV_QPS_RTS || qp->next == qp->head || !would_compete(m, qp);
 }
 
-/* Builders cannot express what is never right. */
+/* Builders cannot express requests that are always invalid. */
 static bool can_build(const struct model_qp *qp, const struct step *s)
 {
 	int i;
@@ -142,8 +142,8 @@ static bool rereg_applies(const struct model *m, const struct step *s)
 
 /*
  * A request that waits looks at its own end's region, then at the other end's: of one that is both
- * it may find the first and miss the second. Where requests of both ends wait, the one that looks
- * first fails, and takes the other end's with it.
+ * it may find the first and miss the second. If requests of both ends wait, the first to look
+ * fails, and so does the other end's.
  */
 static bool dereg_applies(const struct model *m, const struct step *s)
 {
@@ -338,7 +338,7 @@ static const char *judge_cq_events(struct model *m, const struct step *s, const 
 	return judge_events(want, n, got, expect);
 }
 
-/* Each queue that overran has said so, once; what else, is not known. */
+/* Each queue that overran has reported it once; other events are unknown. */
 static const char *judge_overrun(const struct happening *want, int num, const struct result *got,
 				 struct result *expect)
 {
@@ -416,7 +416,7 @@ static void begin_judging(struct model *m)
 	m->lags = 0;
 }
 
-/* Those that wait, or were failed by their peers, go on by themselves. */
+/* Waiting queue pairs, and those failed by their peers, change by themselves. */
 static void go_on(struct model *m)
 {
 	struct model_qp *qp;

@@ -2,8 +2,8 @@
  * The model's memory: bytes, and which of them are known
  *
  * A message's bytes may reach the receiver's buffers at any time until its completion is polled.
- * Until then they belong to the delivery: any other write there makes them unknown, and so is what
- * is read there.
+ * Until then they belong to the delivery: any other write there makes them unknown, and so is data
+ * read from there.
  */
 #include "tests/shim/soft/model/model.h"
 

@@ -1,5 +1,5 @@
 /*
- * The model: its objects, and what each verb makes of them
+ * The model: its objects, and the effect of each verb on them
  *
  * Not here: what a send request does (carry.c), bytes (memory.c).
  */
@@ -93,7 +93,7 @@ static bool is_about(const struct happening *e, int kind, int slot)
 	return of == kind && e->slot == slot;
 }
 
-/* An object takes its events along. */
+/* The events of an object are destroyed with it. */
 static void forget_events(struct model *m, int proc, int kind, int slot)
 {
 	int i, n = 0;

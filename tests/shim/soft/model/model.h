@@ -1,12 +1,11 @@
 #pragma once
 /*
- * What verbs promise: a device of plain data, for one sequence.
+ * The specified behaviour of verbs: a device of plain data, for one sequence.
  *
- * It knows the manual pages and the InfiniBand specification and nothing of
- * the device that is tested. What is promised of one outcome is computed;
- * of several (the order in which completions of different queues share a
- * completion queue), any is accepted, and the model goes on from it. What
- * comes by itself later, because a sender waited, is marked so.
+ * It follows the manual pages and the InfiniBand specification and is independent of the tested
+ * device. If one outcome is specified it is computed; if several are (the order of completions of
+ * different queues on one completion queue), any is accepted, and the model continues from it.
+ * Later results, because a sender waited, are marked so.
  *
  * One thread.
  */
@@ -115,13 +114,13 @@ void model_free(struct model *m); /* accepts NULL */
 /* Start again, with the bytes of @seed in memory. */
 void model_reset(struct model *m, uint64_t seed);
 
-/* Are its objects there, and does verbs say what comes of it? */
+/* Do its objects exist, and do verbs define the result? */
 bool model_applies(struct model *m, const struct step *step);
 
 /*
- * Do @step. For polls and events, which follow what the device chose, @got
- * is needed and *@expect is what should have been; for others only *@expect
- * is written. Returns NULL, or what is wrong with @got.
+ * Do @step. For polls and events, which depend on choices of the device, @got is needed and
+ * *@expect is the expected result; for others only *@expect is written. Returns NULL, or the error
+ * of @got.
  */
 const char *model_step(struct model *m, const struct step *step, const struct result *got,
 		       struct result *expect);
@@ -151,7 +150,7 @@ void payload_free(struct payload *p);
 void memory_deliver(struct model *m, struct model_wc *wc);
 void memory_land(struct model *m, int proc, struct model_wc *wc);
 
-/* What each verb does: @r is 0 and told only what differs. */
+/* The effect of each verb: @r is zeroed, and gets only what differs. */
 void model_do(struct model *m, const struct step *s, struct result *r);
 void model_post_send(struct model *m, const struct step *s, struct result *r);
 void model_post_recv(struct model *m, const struct step *s, struct result *r);

@@ -192,7 +192,7 @@ void completion_print(FILE *to, const struct completion *wc)
 		fprintf(to, " imm %x", wc->imm);
 }
 
-/* How often it looks for something, and so what errno is then, is a matter of time. */
+/* How often it checks for something, and so the value of errno, depends on timing. */
 static bool op_looks(int op)
 {
 	return op == OP_DRAIN || op == OP_NUDGE || op == OP_CQ_EVENTS || op == OP_ASYNC_EVENTS ||

@@ -1,12 +1,12 @@
 /*
  * The runner: a step on the device, the same on the model, compare
  *
- * Steps follow each other: one begins when all that the one before has
- * caused is there. Who waited and goes on by itself is waited for, by polls
- * for the completions that the model foresees and a query of the queue pair.
+ * A step begins when all effects of the previous one have arrived. The runner waits for senders
+ * that continue by themselves, by polls for the completions that the model predicts and a query of
+ * the queue pair.
  *
- * When the two differ, the sequence is cut behind the step, and steps are
- * left out for as long as they still differ, each time in new processes.
+ * When the two differ, the sequence is cut after the step, and steps are left out as long as they
+ * still differ, each time in new processes.
  */
 #include "tests/shim/soft/model/run.h"
 
@@ -60,7 +60,7 @@ int runner_close(struct runner *r)
 	return world_close(&r->world);
 }
 
-/* New processes, which know nothing of what went wrong. */
+/* New processes, without traces of the failure. */
 static int replace_world(struct runner *r)
 {
 	int p;
@@ -209,7 +209,7 @@ static bool wait_at(struct runner *r, int op, int proc, int slot, int num, struc
 	return do_one(r, &s, out);
 }
 
-/* Those that went on by themselves in this step have done so. */
+/* Queue pairs that changed by themselves in this step have done so. */
 static bool settle_world(struct runner *r, struct outcome *out)
 {
 	struct model *m = r->model;
@@ -263,7 +263,7 @@ static bool repeat_sequence(struct runner *r, const struct sequence *q, struct o
 	return true;
 }
 
-/* Do what @seed's dice say, and remember it in @q. */
+/* Do the steps that the dice of @seed give, and store them in @q. */
 static bool invent_sequence(struct runner *r, uint64_t seed, struct sequence *q,
 			    struct outcome *out)
 {

@@ -11,13 +11,13 @@ struct runner {
 	FILE *log;             /* each step and result, or NULL */
 	struct result shown;   /* in the log */
 	unsigned int patience; /* ms, for what must come */
-	/* for tests of the test: changes what the device has answered */
+	/* for tests of the test: changes the device's result */
 	void (*spoil)(const struct step *step, struct result *r);
 };
 
 /* Returns 0 or -errno. */
 int runner_open(struct runner *r);
-/* Returns how many processes did not end well. */
+/* Returns the number of processes that failed. */
 int runner_close(struct runner *r);
 
 /*

@@ -51,9 +51,9 @@ enum op {
 	OP_POLL,
 	OP_DRAIN, /* polls until arg.poll.num have come */
 	OP_NOTIFY,
-	OP_CQ_EVENTS, /* takes and acknowledges all that are there */
+	OP_CQ_EVENTS, /* takes and acknowledges all available ones */
 	OP_ASYNC_EVENTS,
-	OP_NUDGE, /* an empty poll: a caller, so that things advance */
+	OP_NUDGE, /* an empty poll: a call that lets waiting requests advance */
 	OPS
 };
 

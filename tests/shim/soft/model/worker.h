@@ -1,6 +1,6 @@
 #pragma once
 /*
- * What one of the two processes has. Between worker.c and worker_post.c.
+ * The state of one of the two processes. Shared by worker.c and worker_post.c.
  */
 #include "tests/shim/soft/model/world.h"
 

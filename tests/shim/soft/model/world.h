@@ -15,7 +15,7 @@ struct keys {
 	uint32_t old_lkey, old_rkey;
 };
 
-/* What a process must know of the other's objects; and the order and answer. */
+/* The other process's objects that a process must know; the order and the result. */
 struct board {
 	uint8_t area[PROCS][AREA] __attribute__((aligned(4096)));
 	uint32_t patience; /* ms, for what must come */
@@ -40,10 +40,10 @@ int world_open(struct world *w);
  */
 int world_do(struct world *w, const struct step *step);
 
-/* Returns how many of the processes did not end well. */
+/* Returns the number of processes that failed. */
 int world_close(struct world *w);
 
-/* What a process does with a step: worker.c. */
+/* A process executes a step: worker.c. */
 struct worker;
 
 struct worker *worker_open(struct board *board, int proc);

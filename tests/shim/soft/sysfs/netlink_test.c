@@ -1,4 +1,4 @@
-/* The RDMA netlink, as a program without a library for it speaks it. */
+/* RDMA netlink, as used by a program without a library for it. */
 #include <errno.h>
 #include <linux/netlink.h>
 #include <rdma/rdma_netlink.h>

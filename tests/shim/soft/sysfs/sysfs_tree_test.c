@@ -153,7 +153,7 @@ static void expect_gid(const char *text, const union ibv_gid *gid)
 	assert_string_equal(text, expected);
 }
 
-/* The kernel has the file, and nothing to say in it. */
+/* The kernel has the file, without content. */
 static void expect_invalid(const char *name)
 {
 	char path[256], byte;
@@ -274,7 +274,7 @@ TEST(verbs_class_names_the_device)
 	assert_int_equal(ibv_read_sysfs_file(DEVICE, "no_such", text, sizeof(text)), -1);
 }
 
-/* The next reader finds what was there before. */
+/* The next reader finds the previous content. */
 TEST(device_file_takes_no_harm)
 {
 	int fd = open("/dev/infiniband/uverbs0", O_RDWR | O_CLOEXEC);

@@ -4,7 +4,7 @@
 #include "tests/shim/soft/fellow.h"
 #include "tests/test.h"
 
-/* The end begins anew, with @rnr_retry. */
+/* The end is reset and connected again, with @rnr_retry. */
 static void connect_with(struct ibv_qp *qp, uint32_t dest, uint8_t rnr_retry)
 {
 	assert_int_equal(to_state(qp, IBV_QPS_RESET), 0);

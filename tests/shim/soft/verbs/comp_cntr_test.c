@@ -149,7 +149,7 @@ static void send_three(struct end *e, int fd, struct address yours)
 	await_word(fd);
 }
 
-/* What is counted is in memory, though nobody has polled. */
+/* The counted data is in memory, although no poll was made. */
 TEST(another_process_counts_and_its_data_is_there)
 {
 	struct pair *p = *state;

@@ -227,7 +227,7 @@ static void by_exec(void)
 	execlp("true", "true", NULL);
 }
 
-/* The next process to join finds nothing of it. */
+/* The next process that joins finds no remains of it. */
 TEST_WITH(nothing_is_left_however_one_ends, NULL, NULL)
 {
 	static end_fn *const ends[] = { by_exit, by__exit, by_abort, by_signal, by_exec };

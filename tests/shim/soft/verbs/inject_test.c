@@ -1,4 +1,4 @@
-/* Faults that the program asks for while it runs. */
+/* Faults that the program requests at run time. */
 #include <errno.h>
 
 #include "shim/soft/verbs/inject.h"
@@ -48,7 +48,7 @@ TEST_WITH(that_request_fails_and_no_other, setup_pair, pair_teardown)
 	expect_none(p->b.cq);
 }
 
-/* what fails by itself is no fault */
+/* a request that fails by itself is not a fault */
 TEST_WITH(own_failure_comes_first, setup_pair, pair_teardown)
 {
 	struct pair *p = *state;

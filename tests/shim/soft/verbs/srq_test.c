@@ -145,7 +145,7 @@ TEST(list_stops_at_the_one_that_does_not_fit)
 	exchange_message(s, 0, 1);
 }
 
-/* What is asked for its own receive queue is ignored, beyond all limits too: ibv_create_qp(3). */
+/* The requested size of its own receive queue is ignored, however large: ibv_create_qp(3). */
 TEST(queue_pair_ignores_room_of_its_own)
 {
 	struct shared *s = *state;

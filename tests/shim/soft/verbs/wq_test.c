@@ -204,7 +204,7 @@ static void spoil_attr(struct ibv_qp_init_attr_ex *attr, enum spoilt what, struc
 	attr->qp_type = what == OTHER_TYPE ? IBV_QPT_UD : IBV_QPT_RAW_PACKET;
 	attr->send_cq = what == SEND_CQ ? e->cq : NULL;
 	attr->recv_cq = what == RECV_CQ ? e->cq : NULL;
-	attr->srq = what == SRQ ? (struct ibv_srq *)(void *)e : NULL; /* nobody looks into it */
+	attr->srq = what == SRQ ? (struct ibv_srq *)(void *)e : NULL; /* never read */
 	attr->cap.max_send_wr = what == MAX_SEND;
 	attr->cap.max_recv_wr = what == MAX_RECV;
 	conf->rx_hash_key = what == NO_KEY ? NULL : hash_key;

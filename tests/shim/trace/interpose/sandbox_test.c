@@ -1,5 +1,5 @@
 /*
- * Filters of system calls: what is worked out for one is what the kernel answers
+ * Filters of system calls: the computed result of each is that of the kernel
  */
 #include <errno.h>
 #include <signal.h>
@@ -81,7 +81,7 @@ static struct sock_filter make_any(unsigned int left)
 	}
 }
 
-/* For the one call an error whose number is what was worked out; all others are allowed. */
+/* For the one call an error whose number is the computed result; all others are allowed. */
 static void any_program(struct sock_filter code[LENGTH])
 {
 	const struct sock_filter begin[] = {

@@ -1,5 +1,5 @@
 /*
- * Whose request a completion is, by number and by queue
+ * The queue that a completion belongs to, by number and by queue
  */
 #include "shim/trace/objects/endpoints.h"
 #include "tests/test.h"
@@ -64,7 +64,7 @@ TEST(a_number_comes_back)
 	remove_object(&b);
 }
 
-/* As where a CQ does not tell the number of the queue pair. */
+/* As for a CQ that does not report the number of the queue pair. */
 TEST(without_a_number_the_only_one_is_found)
 {
 	struct ibv_qp a = qp_of(&one, 5, &cq_a, NULL), b = qp_of(&one, 6, &cq_a, NULL);
@@ -90,7 +90,7 @@ TEST(without_a_number_the_only_one_is_found)
 	remove_object(&c);
 }
 
-/* One of them may have it, for all we know. */
+/* Either of them may have it. */
 TEST(an_unsure_queue_makes_it_doubtful)
 {
 	struct ibv_qp a = qp_of(&one, 5, &cq_a, NULL), b = qp_of(&one, 6, &cq_a, NULL);

@@ -1,5 +1,5 @@
 /*
- * Which memory a key is of
+ * The memory of a key
  */
 #include "shim/trace/objects/keys.h"
 #include "tests/test.h"
@@ -50,7 +50,7 @@ TEST(a_key_comes_back_as_anothers)
 	fill_region(&first, &one, 5);
 	fill_region(&second, &one, 5);
 	keys_add(&first, 0x1000, (void *)0x70000, 4096);
-	keys_add_foreign(&second); /* that the first is gone was not seen */
+	keys_add_foreign(&second); /* the destruction of the first was not observed */
 	assert_int_equal(keys_find(&one, 5, 0x1000, 1, &at), PAYLOAD_DEVICE);
 	keys_remove(&first);
 	assert_int_equal(keys_find(&one, 5, 0x1000, 1, &at), PAYLOAD_DEVICE);

@@ -1,5 +1,5 @@
 /*
- * Who polls which CQ
+ * Threads that poll a CQ
  */
 #include "shim/trace/objects/pollers.h"
 

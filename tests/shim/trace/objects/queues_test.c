@@ -1,5 +1,5 @@
 /*
- * Which request a completion is of
+ * The request of a completion
  */
 #include <pthread.h>
 
@@ -25,7 +25,7 @@ static void put_request(struct queue *q, uint64_t wr_id, uint64_t at)
 	queue_put(q, &r);
 }
 
-/* Where the buffer of the completed request is; 0 where that is not known, and *@why. */
+/* The address of the completed request's buffer; 0 if unknown, with *@why. */
 static uint64_t get_request(struct queue *q, uint64_t wr_id, enum payload_why *why)
 {
 	struct request r = { 0 };
@@ -93,7 +93,7 @@ TEST(in_a_shared_queue_one_wr_id_is_doubtful)
 	queue_begin(&q, 0, 0, false);
 }
 
-/* A thread fills the queue, another posts what has come again: there is an order. */
+/* A thread fills the queue, another posts completed requests again: their order is defined. */
 TEST(posts_of_threads_one_after_the_other_are_in_order)
 {
 	enum payload_why why;
@@ -138,7 +138,7 @@ TEST(posts_that_overlap_are_in_doubt_until_all_are_complete)
 	queue_begin(&q, 0, 0, false);
 }
 
-/* The first may be complete before the post of the second has put it. */
+/* The first may complete before the post of the second has entered it. */
 TEST(an_empty_queue_is_no_order_for_posts_that_overlap)
 {
 	enum payload_why why;
@@ -204,7 +204,7 @@ TEST(a_resized_queue_keeps_what_it_has)
 	queue_begin(&q, 0, 0, false);
 }
 
-/* As for a signal handler that interrupts who holds the lock. */
+/* As in a signal handler that interrupts the holder of the lock. */
 TEST(a_lock_that_we_hold_is_not_waited_for)
 {
 	enum payload_why why;

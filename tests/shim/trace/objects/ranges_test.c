@@ -96,7 +96,7 @@ static void *change_ranges(void *over)
 	return NULL;
 }
 
-/* One that stays is found at any moment, or the reader has given up. */
+/* A range that stays is found at any moment, unless the reader gives up. */
 TEST(readers_see_what_stays)
 {
 	atomic_bool over = false;

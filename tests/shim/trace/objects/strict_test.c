@@ -1,5 +1,5 @@
 /*
- * Who is in which object: two threads, whose order is given
+ * Threads inside objects: two threads, in a given order
  */
 #include <pthread.h>
 
@@ -51,7 +51,7 @@ static const struct meeting_row {
 	const char *name;
 	bool single, leaves;
 	void *(*other)(void *);
-	enum event_misuse_what what; /* MISUSES: nothing is told */
+	enum event_misuse_what what; /* MISUSES: nothing is reported */
 } meetings[] = {
 	{ "two_in_one", true, false, post_send, MISUSE_OVERLAP },
 	{ "one_after_the_other", true, true, post_send, MISUSES },

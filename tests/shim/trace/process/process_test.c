@@ -122,7 +122,7 @@ TEST(variables_of_any_length_are_read)
 	assert_string_equal(text + 11 + sizeof(want), last);
 }
 
-/* What surroundings_first() makes of @bytes, behind the @used bytes of @text. */
+/* The result of surroundings_first() for @bytes, after the @used bytes of @text. */
 static size_t read_variables(const char *bytes, size_t n, char *text, size_t used)
 {
 	int fds[2];

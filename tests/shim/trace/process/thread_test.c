@@ -79,7 +79,7 @@ static void torn_body(void)
 	HOLDS(!send_one(2) && session_count_rings(&session) == 2);
 }
 
-/* Whoever writes wakes the collector at its first event, and each time a quarter is full. */
+/* A writer wakes the collector at its first event, and each time a quarter is full. */
 static void wake_body(void)
 {
 	const struct event_head *event;

@@ -278,7 +278,7 @@ static void fork_init_body(void)
 	HOLDS(call->verb == VERB_fork_init);
 }
 
-/* push %rbp; mov %rsp, %rbp; call *%rdi; pop %rbp; ret: code that nothing is known about */
+/* push %rbp; mov %rsp, %rbp; call *%rdi; pop %rbp; ret: code without unwind information */
 static void call_from_nowhere(void (*function)(void))
 {
 	static const unsigned char code[] = { 0x55, 0x48, 0x89, 0xe5, 0xff, 0xd7, 0x5d, 0xc3 };

@@ -63,7 +63,7 @@ TEST(failed_post_keeps_result_errno_and_bad_wr)
 
 static struct ibv_send_wr *posted;
 
-/* what another thread does that polls the completion and frees the request */
+/* actions of another thread that polls the completion and frees the request */
 static void free_posted(void)
 {
 	posted->next = (void *)0x10;
@@ -396,7 +396,7 @@ static void stalled_body(void)
 	session.page->collector = (uint32_t)stands;
 	session.page->collector_start = session_process_start(stands);
 	session.page->max_wait = most;
-	/* the second wait is told by itself */
+	/* the second wait is reported separately */
 	for (int turn = 0; turn < 2; turn++) {
 		uint64_t since = clock_ticks(session.page->clock.kind);
 

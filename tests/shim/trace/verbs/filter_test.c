@@ -1,5 +1,5 @@
 /*
- * What a filter takes: queues of two devices, and completions that say little
+ * Events that pass a filter: queues of two devices, and completions with little information
  */
 #include <infiniband/verbs.h>
 

@@ -1,5 +1,5 @@
 /*
- * What is kept of a poll and of a request to be notified
+ * Recorded fields of a poll and of a request for notification
  */
 #include <errno.h>
 #include <string.h>
@@ -15,7 +15,7 @@ enum { MANY = 2500 }; /* several events */
 static struct ibv_context context;
 static struct ibv_cq cq = { .context = &context };
 
-/* Known again, and unlike the next and that of another event. */
+/* Recognised again, and different from the next and from another event's. */
 static void fill_wc(struct ibv_wc *wc, int i)
 {
 	for (size_t at = 0; at < sizeof(*wc); at++)

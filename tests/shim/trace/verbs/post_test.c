@@ -1,5 +1,5 @@
 /*
- * What is kept of a request: each field that its operation and its queue pair have
+ * Recorded fields of a request: each that its operation and its queue pair have
  */
 #include <string.h>
 #include <infiniband/verbs.h>
@@ -36,7 +36,7 @@ static const struct event_sge kept_sges[3] = { { 0x1001, 2, 3 },
 					       { 0x1004, 5, 6 },
 					       { 0x1007, 8, 9 } };
 
-/* How it lies behind the event, whatever parts it has. */
+/* Its layout after the event, with any parts. */
 struct kept {
 	struct event_wr wr;
 	char parts[256];

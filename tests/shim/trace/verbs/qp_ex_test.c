@@ -170,7 +170,7 @@ TEST(built_post_is_one_event_of_64_bytes)
 	in_child(one_body);
 }
 
-/* The elements first, the address afterwards: the parts lie in their order all the same. */
+/* The elements first, the address afterwards: the parts are stored in their usual order. */
 static void parts_body(void)
 {
 	const struct event_post *post;
@@ -228,7 +228,7 @@ static void two_body(void)
 	send_one(&other, 3);
 	HOLDS(ibv_wr_complete(&other) == 0);
 	ibv_wr_abort(&qp);
-	ibv_wr_start(&qp); /* without an end: nothing was posted, and nothing is said */
+	ibv_wr_start(&qp); /* without an end: nothing was posted, and nothing is recorded */
 	send_one(&qp, 4);
 	ibv_wr_start(&qp);
 	HOLDS(ibv_wr_complete(&qp) == 0);
@@ -246,7 +246,7 @@ TEST(several_queues_are_built_at_once)
 
 static char inline_bytes[8];
 
-/* What has a quick way, and what it leaves to the slow one. */
+/* Requests with a fast path, and those left to the slow one. */
 static void build_step(unsigned int step)
 {
 	qp.wr_id = step;
@@ -316,7 +316,7 @@ TEST(quick_and_slow_ways_write_the_same)
 	in_child(quick_body);
 }
 
-/* What belongs to no request is in no batch, whatever the one before it had. */
+/* Setters without a request are in no batch, whatever the batch before had. */
 static void stray_body(void)
 {
 	const struct event_post *post;
@@ -405,7 +405,8 @@ TEST(long_batch_goes_on_in_further_events)
 	in_child(long_body);
 }
 
-/* One that is longer than what a builder holds: its first requests, and that there were more. */
+/* One that is longer than a builder's capacity: its first requests, and a note that there were
+ * more. */
 static void cut_body(void)
 {
 	const uint64_t most = BUILDER_MAX / (sizeof(struct event_wr) + sizeof(struct event_sge));
@@ -428,7 +429,7 @@ TEST(batch_that_is_too_long_is_cut_and_said_to_be)
 	in_child(cut_body);
 }
 
-/* More at once than there are places: each is seen, or said not to be. */
+/* More at once than there are slots: each is observed, or reported as not observed. */
 static void crowd_body(void)
 {
 	static struct ibv_qp_ex crowd[CROWD];

@@ -77,7 +77,7 @@ static void do_step(struct ibv_cq_ex *cq, char step)
 
 static const struct walk {
 	const char *name, *steps;
-	enum event_misuse_what what; /* MISUSES: none is told */
+	enum event_misuse_what what; /* MISUSES: none is reported */
 } walks[] = {
 	{ "a_batch", "sononqe", MISUSES },
 	{ "nothing_then_a_batch", "00sone", MISUSES },
