@@ -1,7 +1,7 @@
 #pragma once
 /*
- * When two ends of a connection may belong together: for core/model/peers.h, which knows all that a
- * trace tells, and for the analyzer's model, which knows what has come until now.
+ * Can two ends of a connection be peers? Used by core/model/peers.h, with the whole trace, and by
+ * the analyzer's model, with the events so far.
  *
  * Any thread.
  */
@@ -17,9 +17,9 @@ static inline bool fit_psn(uint32_t sends, uint32_t expects)
 }
 
 /*
- * May two ends that were connected to each other's numbers be peers? @there: where the one was
- * connected to, and @back the other, leads to its port; @psn: of one direction the PSN fits;
- * @abroad: they are of two hosts.
+ * Can two ends that were connected to each other's numbers be peers? @there: the destination of the
+ * one leads to the other's port; @back: the reverse; @psn: the PSN of one direction fits; @abroad:
+ * they are on two hosts.
  */
 static inline bool fit_ends(enum placed there, enum placed back, bool psn, bool abroad)
 {

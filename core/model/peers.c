@@ -1,13 +1,13 @@
 /*
- * Which queue pair talks to which
+ * Which queue pairs are connected
  *
- *	by number:  dest -> qp -> qp -> ...         all that ever had the number
+ *	by number: dest -> qp -> qp -> ... all that ever had the number
  *	by object:  id   -> qp -> link -> link      where it was connected to
  *	by dest:    number -> link -> link -> ...   connections to the number
  *	by port:    device, port -> known -> known  the addresses that programs were told it has
  *
- * Two hosts that were booted alike give the same numbers. A queue pair whose port is known by
- * addresses like the one that is looked for, but not by that one, is on another host.
+ * Two hosts that were booted alike assign the same numbers. A queue pair is on another host if the
+ * known addresses of its port have the kind of the wanted address, but differ from it.
  */
 #include "core/model/peers.h"
 
@@ -233,7 +233,7 @@ static enum placed find_place(const struct peers *p, const struct qp *qp, const 
 	return found;
 }
 
-/* 1: @to expects what @from begins with; -1: something else; 0: not known. */
+/* 1: @to expects the PSN that @from begins with; -1: another one; 0: unknown. */
 static int compare_psn(const struct link *from, const struct link *to)
 {
 	if (!from->sends.known || !to->expects.known)
@@ -241,16 +241,16 @@ static int compare_psn(const struct link *from, const struct link *to)
 	return fit_psn(from->sends.value, to->expects.value) ? 1 : -1;
 }
 
-/* How well a queue pair fits the end that was meant. */
+/* How well a queue pair fits the wanted end. */
 struct fit {
 	enum placed placed; /* does the address lead to its port? */
-	enum placed back;   /* and that which it was told to the port of the one that asks? */
-	bool mutual;        /* it was connected to the one that asks */
-	int psns;           /* of both ways that fit, less those that do not */
+	enum placed back;   /* and does its own destination lead to the asking one's port? */
+	bool mutual;        /* it was connected to the asking one */
+	int psns;           /* number of directions that fit, minus those that do not */
 	bool psn;           /* one of them fits */
 };
 
-/* The connection of @me that is asked for: the last one to @dest until @time, or its first. */
+/* The wanted connection of @me: the last one to @dest until @time, or its first. */
 static const struct link *find_asked(const struct qp *me, uint32_t dest, int64_t time)
 {
 	const struct link *found = NULL;
@@ -287,7 +287,7 @@ static struct fit measure_fit(const struct peers *p, const struct qp *me, const 
 	return fit;
 }
 
-/* How much better @a is than @b, by all but the time. */
+/* How much better @a is than @b, without regard to time. */
 static int compare_fits(const struct fit *a, const struct fit *b)
 {
 	if (a->placed != b->placed)
@@ -298,9 +298,9 @@ static int compare_fits(const struct fit *a, const struct fit *b)
 }
 
 /*
- * May @qp, which has the number that @me was connected to, not be its peer? It is of another host,
- * and not known for sure; it was gone, or not there yet, or its address is not known, and connected
- * to others; or it is @me itself, at an address that nobody was told of.
+ * Is it possible that @qp, with the number that @me was connected to, is not its peer? If it is on
+ * another host, without certainty; if it was destroyed, not yet created or of unknown address, and
+ * connected to others; or if it is @me itself, at an unknown address.
  */
 static bool is_stranger(const struct qp *me, const struct qp *qp, const struct fit *fit,
 			const struct place *place, int64_t time)

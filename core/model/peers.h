@@ -1,14 +1,14 @@
 #pragma once
 /*
- * Which queue pair talks to which: the one place that decides it.
+ * Which queue pairs are connected: the only place that decides it.
  *
- * Given all queue pairs and their connections, finds the one that a number and an address meant.
- * Numbers are used again after a destroy, and two hosts have the same ones, so the address decides,
+ * Given all queue pairs and their connections, finds the one that a number and an address refer to.
+ * Numbers are reused after a destroy, and two hosts have the same ones, so the address decides,
  * then whether the connection goes both ways, then the sequence numbers (PSNs), then the time.
  *
- * Machines that never met have equal numbers, LIDs and link-local GIDs. Between two hosts of a
- * merged trace queue pairs are therefore peers only if each was connected to the other, at an
- * address that the other is known by, and one expects the PSN that the other begins with.
+ * Unrelated machines have equal numbers, LIDs and link-local GIDs. On two hosts of a merged trace
+ * queue pairs are therefore peers only if each was connected to the other, at a known address of
+ * the other, and one expects the PSN that the other begins with.
  *
  * One thread until all is known, any thread afterwards.
  */
@@ -20,11 +20,11 @@
 
 struct peers;
 
-/* How it is known; each is more than the one before. */
+/* How the peer was found; each value is more certain than the one before. */
 enum peers_known {
 	PEERS_UNKNOWN, /* not in the trace */
-	PEERS_NUMBER,  /* it had the number; whether the address was its own is not known */
-	PEERS_ADDRESS, /* and it is known by the address */
+	PEERS_NUMBER,  /* it had the number; its address is unknown */
+	PEERS_ADDRESS, /* and its port had the address */
 	PEERS_BOTH,    /* and it was connected back */
 };
 
@@ -36,7 +36,7 @@ struct peers_qp {
 	int64_t created, destroyed;
 };
 
-/* A queue pair was told its other end. */
+/* A queue pair was connected. */
 struct peers_link {
 	uint32_t dest;
 	struct place place; /* zeros: not known */
@@ -48,42 +48,43 @@ int peers_new(struct peers **ret_peers);
 /* Accepts NULL. */
 void peers_free(struct peers *peers);
 
-/* Returns 0 or -ENOMEM, as all that learn. */
+/* Returns 0 or -ENOMEM; peers_told() and peers_connect() likewise. */
 int peers_add(struct peers *peers, const struct peers_qp *qp);
 
 /* Port @port of @device has this address; one that is not known is ignored. */
 int peers_told(struct peers *peers, uint32_t device, uint8_t port, const struct place *place);
 
-/* Queue pair @id was connected; it uses port @port of its device, 1 until it is said. */
+/* Queue pair @id was connected; it uses port @port of its device, 1 if not set. */
 int peers_connect(struct peers *peers, uint32_t id, const struct peers_link *link);
 void peers_use_port(struct peers *peers, uint32_t id, uint8_t port);
 
-/* What @id begins to send with, and what it expects first, since it was connected last. */
+/* The first PSN that @id sends, and the first that it expects, in its latest connection. */
 void peers_send_psn(struct peers *peers, uint32_t id, uint32_t psn);
 void peers_receive_psn(struct peers *peers, uint32_t id, uint32_t psn);
 
 /*
- * The queue pair that @id, which is or was connected, meant by number @dest at @place (NULL: not
- * known) at @time. Returns its object, or 0: it is not in the trace. @ret_known may be NULL.
+ * The queue pair with number @dest at @place (NULL: unknown) that @id, which is or was connected,
+ * was connected to at @time. Returns its object, or 0: it is not in the trace. @ret_known may be
+ * NULL.
  */
 uint32_t peers_find(const struct peers *peers, uint32_t id, uint32_t dest,
 		    const struct place *place, int64_t time, enum peers_known *ret_known);
 
 /*
  * The queue pair of that number at @place (NULL: not known) at @time that datagrams of @id (0: not
- * known) go to, or come from. Of several that fit as well it is not @id itself: two hosts have
- * equal numbers. Returns its object, or 0.
+ * known) go to, or come from. If several fit equally it is not @id itself: two hosts have equal
+ * numbers. Returns its object, or 0.
  */
 uint32_t peers_find_datagram(const struct peers *peers, uint32_t id, uint32_t number,
 			     const struct place *place, int64_t time);
 
 /*
- * Is there a queue pair that was connected to @id, for sure, and that @id was never connected to?
- * The peer of @id is in the trace then, whatever number @id was connected to.
+ * Is there a queue pair that was certainly connected to @id, and that @id was never connected to?
+ * Then the peer of @id is in the trace, whatever number @id was connected to.
  */
 bool peers_claimed(const struct peers *peers, uint32_t id);
 
-/* Address @i, from 0, that port @port of @device is known by; NULL past the last. */
+/* Known address @i, from 0, of port @port of @device; NULL past the last. */
 const struct place *peers_place(const struct peers *peers, uint32_t device, uint8_t port, size_t i);
 
 /* "both", as in table `connection`; NULL: unknown. */

@@ -2,8 +2,8 @@
 /*
  * The address of a port, and whether one leads to it.
  *
- * A port has several kinds of addresses, and programs are told of some of them; so only an address
- * of the same kind tells that a port is another one.
+ * A port has several kinds of addresses, and programs learn only some of them; so only a different
+ * address of the same kind shows that it is another port.
  *
  * Any thread.
  */
@@ -15,7 +15,7 @@ enum { PLACE_GID = 16 };
 /* Zeros: not known. */
 struct place {
 	bool is_global; /* it is the GID, else the LID */
-	uint8_t lmc;    /* of a port's own LID: so many of its low bits choose a path */
+	uint8_t lmc;    /* for a port's own LID: this number of low bits selects a path */
 	uint16_t lid;
 	uint8_t gid[PLACE_GID];
 };
@@ -25,10 +25,10 @@ enum placed { PLACED_ELSEWHERE, PLACED_PERHAPS, PLACED_THERE };
 /* Accepts NULL. */
 bool place_is_known(const struct place *place);
 
-/* A port is known by @known; does @to lead there? */
+/* Does @to lead to the port with the address @known? */
 enum placed place_compare(const struct place *known, const struct place *to);
 
-/* Are both GIDs of one family: link-local, IPv4, others? One does not lead to the other else. */
+/* Are both GIDs of one family: link-local, IPv4, others? If not, neither leads to the other. */
 bool place_is_alike(const uint8_t a[PLACE_GID], const uint8_t b[PLACE_GID]);
 
 /* "fe80:0000:..." or 32 hexadecimal digits; false, and @gid untouched, if it is something else. */

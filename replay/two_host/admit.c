@@ -31,7 +31,7 @@ struct visitor {
 	bool here;
 	uint64_t number; /* counts all visitors */
 	int fd;          /* the thread's */
-	int shut;        /* the same socket: we shut it down, while the thread may close its own */
+	int shut;        /* the same socket: we shut it down, the thread may close its own */
 	int done;
 	pthread_t thread;
 	char name[MEET_NAME];
@@ -143,7 +143,7 @@ static void accept_visitor(struct admit *a)
 		return;
 	*v = (struct visitor){ .options = a->options, .done = a->done[1] };
 	v->fd = meet_accept(a->listener, v->name);
-	if (v->fd < 0) { /* it is gone again, or there is no free descriptor: retry later */
+	if (v->fd < 0) { /* it is closed again, or there is no free descriptor: retry later */
 		if (v->fd != -EAGAIN && v->fd != -ECONNABORTED)
 			poll(NULL, 0, LOOK);
 		return;

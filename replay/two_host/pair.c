@@ -84,7 +84,7 @@ int pair_open(struct replay *r)
 	return find_other(p) ?: pair_talk(p);
 }
 
-/* Send why the other one cannot go on; 0: it can. */
+/* Send the reason why the other one must end; 0: none. */
 static int send_lost(struct pair *p)
 {
 	char bye[PAIR_WHY];
@@ -395,7 +395,7 @@ static bool has_key(const struct pair *p, uint64_t key, uint64_t b)
 	return map_get(&p->key_of, key, &at);
 }
 
-/* A request of length 0 needs no valid key, and programs give any: UCX flushes with 0. */
+/* A request of length 0 needs no valid key, and programs use any: UCX flushes with 0. */
 static bool needs_key(const struct pair *p, const struct trace_event *event, uint32_t index)
 {
 	const struct wr *wr = &event->post->wr[index];
@@ -443,6 +443,6 @@ uint32_t pair_source(struct replay *r, const struct wc *wc)
 	uint32_t other = p ? pair_match_datagram(&p->its, wc->src_qp, NULL) : 0;
 	uint32_t own = p ? recorded_datagram(r, 0, wc->src_qp, NULL, r->last) : 0;
 
-	/* its own number is likely to equal one of the other host */
+	/* its own number probably equals one of the other host */
 	return other && (!own || own == wc->qp) ? await_number(p, other) : 0;
 }

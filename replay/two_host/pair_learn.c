@@ -1,13 +1,13 @@
 /*
- * What the trace tells of this half, before it is replayed
+ * The facts about this half from the trace, before the replay
  *
  *	control verbs   the lives of queue pairs, where they were connected to, address handles
  *	posts           requests, in their order; receives, in that of their queue
  *	completions     which requests succeeded and which failed, what memory they named; which
  *	                receive each message took
  *
- * Requests are kept until they complete, which is a queue's depth at most; beyond that what failed,
- * and a number for each message where a queue is shared or has datagrams.
+ * Requests are stored until they complete, at most a queue's depth; beyond that only failures, and
+ * a number for each message of a shared queue or of datagrams.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -54,7 +54,7 @@ static uint32_t find_port(struct pass *s, uint32_t object, uint8_t number)
 	struct pair_port *port;
 	uint64_t key = (uint64_t)(device ? device->id : 0) << 8 | number, at;
 
-	if (map_get(&s->p->key_of, key, &at)) /* of its own use only later */
+	if (map_get(&s->p->key_of, key, &at)) /* used only later */
 		return (uint32_t)at;
 	port = vec_push(t->ports, t->nports);
 	if (!port || map_put(&s->p->key_of, key, t->nports - 1))
@@ -161,7 +161,7 @@ static void note_psns(struct pair_life *life, const struct args *args)
 	}
 }
 
-/* Its other end may be in this trace. */
+/* Its peer may be in this trace. */
 static bool is_inside(const struct pass *s, const struct pair_life *life, int64_t time)
 {
 	return peers_claimed(s->r->peers, life->object) ||
@@ -260,7 +260,7 @@ static int learn_call(struct pass *s, const struct trace_event *event)
 	}
 }
 
-/* Is it told of each receive of the queue which message took it? */
+/* Does the trace show for each receive of the queue which message consumed it? */
 static bool is_numbered(struct pass *s, uint32_t queue)
 {
 	const struct object *o = trace_object(s->r->trace, queue);
@@ -338,7 +338,7 @@ static int complete_requests(struct pass *s, struct pair_life *life, uint64_t ke
 	return err ? err : 1;
 }
 
-/* A message: the receive that it took. */
+/* A message: the receive that it consumed. */
 static int learn_receive(struct pass *s, struct pair_life *life, const struct wc *wc)
 {
 	uint64_t number = 0, key = event_part_key(wc->request, wc->request_index);

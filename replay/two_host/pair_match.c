@@ -1,10 +1,10 @@
 /*
  * Match the queue pairs of one host with those of the other
  *
- * Two hosts that were booted alike have the same numbers, and a number is used again. So each must
- * have been connected to the other's number, at an address that is not known to be another port's,
- * and expect the sequence number that the other one begins with. The best match is taken first;
- * equal ones are taken in their order.
+ * Two hosts that were booted alike have the same numbers, and numbers are reused. So each must have
+ * been connected to the other's number, at an address that is not known to be another port's, and
+ * expect the sequence number that the other one begins with. The best match is taken first; equal
+ * ones are taken in their order.
  */
 #include "replay/two_host/pair_match.h"
 
@@ -31,7 +31,7 @@ static enum placed find_place(const struct pair_table *table, uint32_t port,
 	return found;
 }
 
-/* 1: @to expects what @from begins with; 0: not known; -1: it does not. */
+/* 1: @to expects the PSN that @from begins with; 0: unknown; -1: it does not. */
 static int compare_psn(const struct pair_life *from, const struct pair_life *to)
 {
 	if (!from->has_sq_psn || !to->has_rq_psn)
@@ -58,7 +58,7 @@ static int judge_pair(const struct pair_table *one, const struct pair_life *a,
 	back = find_place(one, a->port, &b->av);
 	if (there == PLACED_ELSEWHERE || back == PLACED_ELSEWHERE)
 		return -1;
-	/* one that differs may have been set later by the connection manager */
+	/* the connection manager may have set a different one later */
 	if (psn < 0 || (!psn && compare_psn(a, b) && there + back < 2 * PLACED_THERE))
 		return -1;
 	return 2 * (there == PLACED_THERE) + 2 * (back == PLACED_THERE) + psn;

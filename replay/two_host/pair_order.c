@@ -1,5 +1,5 @@
 /*
- * The order between the two halves, as verbs show it
+ * The order between the two halves, as revealed by verbs
  *
  * 	here                              waits until there
  * 	a request that was carried out    the queue pair is in RTR
@@ -9,10 +9,10 @@
  * 	REM_ACCESS_ERR                    the region is gone, if it goes
  * 	a reset, an error, a destroy      the requests are complete that needed what goes
  *
- * All of these held when the trace was recorded, except three that only may have: a list of
- * requests may have been posted before the receives that its last ones take, a connection may have
- * been lost by the network, a key refused for another reason. So the wait for these is shorter, and
- * a queue pair that has waited in vain twice no longer waits for receives.
+ * All of these held when the trace was recorded, except three that are uncertain: a list of
+ * requests may have been posted before the receives that its last ones consume, the network may
+ * have lost a connection, a key may have been refused for another reason. So the wait for these is
+ * shorter, and a queue pair that has waited in vain twice no longer waits for receives.
  */
 #include "replay/device/dispatch.h"
 #include "replay/two_host/pair_match.h"
@@ -125,7 +125,7 @@ static void await_request(struct pair *p, const struct trace_event *event, uint3
 		await_room(p, life, find_stream(p, other, 0), *messages);
 }
 
-/* How many datagrams went there so far. */
+/* The number of datagrams sent there so far. */
 static uint64_t *count_datagrams(struct pair *p, uint32_t life, uint32_t other, uint64_t *value)
 {
 	*value = 0;
@@ -171,7 +171,7 @@ static bool has_finished(const struct pair *p, uint64_t other, uint64_t n)
 	return p->there[other].done >= n || p->there[other].gone;
 }
 
-/* Nothing that goes may be missed by what the other half has under way. */
+/* Wait until no outstanding request of the other half needs what is about to be destroyed. */
 static void before_leaving(struct pair *p, uint32_t object)
 {
 	uint32_t other = pair_other_of(p, object);
@@ -181,7 +181,7 @@ static void before_leaving(struct pair *p, uint32_t object)
 			   p->r->options->timeout);
 }
 
-/* Are there regions of that key in the process that come later? Then nobody knows whose it is. */
+/* Are there later regions of that key in the process? Then the region of a request is ambiguous. */
 static bool comes_again(const struct pair *p, const struct object *mr)
 {
 	const struct object *o;
@@ -273,7 +273,7 @@ void pair_before(struct replay *r, const struct trace_event *event)
 		before_call(p, event);
 }
 
-/* How many messages of stream @i may come. */
+/* The number of messages of stream @i that may come. */
 static uint64_t count_room(struct pair *p, size_t i)
 {
 	struct pair_needs *needs = &p->needs[i];
@@ -285,7 +285,7 @@ static uint64_t count_room(struct pair *p, size_t i)
 	return needs->met == needs->n ? UINT64_MAX : needs->met;
 }
 
-/* Is it the stream of a life that has begun, and has not ended? */
+/* Is it the stream of a current life? */
 static bool is_open(const struct pair *p, size_t i)
 {
 	uint32_t life = p->mine.streams[i].life;

@@ -2,7 +2,7 @@
 /*
  * Shared by the files of a pair (pair*.c).
  *
- * 	mine, its   this half, and the other host's, as the tables have them
+ * 	mine, its	this half, and the other host's, as the tables have them
  * 	life        of a queue pair: pair_table.h
  * 	stream      messages that a life receives
  *
@@ -29,7 +29,7 @@ enum pair_message {
 	PAIR_DONE,   /* life, number of requests that are complete */
 	PAIR_KEY,    /* process, recorded rkey, replayed rkey, recorded base, replayed base */
 	PAIR_CLOSED, /* process, recorded rkey: its region is deregistered */
-	PAIR_END,    /* all was replayed */
+	PAIR_END,    /* everything is replayed */
 	PAIR_BYE,    /* it ends early: text */
 };
 
@@ -114,7 +114,7 @@ struct pair {
 	uint64_t steps, told; /* mine */
 	int64_t told_at;
 	uint64_t its_steps;
-	int64_t moved; /* when it last made progress, wire_now() */
+	int64_t moved; /* time of its last progress, wire_now() */
 	bool its_table, its_ready, its_end, its_differs;
 	int err; /* why the line was lost */
 	char bye[PAIR_WHY];

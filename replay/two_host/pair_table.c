@@ -1,8 +1,8 @@
 /*
- * What each replay of a pair tells the other one of its half before both begin
+ * The tables that each replay of a pair sends to the other before both begin
  *
- * Nothing of what comes is believed: counts are limited, and what names another part is checked
- * when all are there.
+ * Received data is not trusted: counts are limited, and references to other parts are checked when
+ * all have arrived.
  */
 #include "replay/two_host/pair_table.h"
 

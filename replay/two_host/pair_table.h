@@ -12,10 +12,10 @@
 #include "core/model/place.h"
 #include "replay/device/devices.h"
 
-/* A port of a recorded device, and the one that stands for it. */
+/* A port of a recorded device, and the one that replaces it. */
 struct pair_port {
 	struct port here;
-	struct place *known; /* what it was known by when it was recorded */
+	struct place *known; /* its known recorded addresses */
 	size_t nknown;
 };
 

@@ -1,9 +1,9 @@
 /*
- * What the two replays of a pair tell each other
+ * The messages between the two replays of a pair
  *
- * Counters that change with each step are sent when the line has time for it: the last value says
- * all of it. Nothing that comes is believed: lives and streams are those of the table, and a
- * message that is none of ours ends the line.
+ * Counters that change with each step are sent when the line has time for it: only the last value
+ * matters. Received data is not trusted: lives and streams must be in the table, and an unknown
+ * message ends the line.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 
 enum { NUMBERS = 5, KEYS_MOST = 1 << 22 };
 
-#define TOLD 1000000000ll /* ns until something is said in any case */
+#define TOLD 1000000000ll /* ns after which a message is sent in any case */
 
 void pair_send(struct pair *p, enum pair_message message, const uint64_t *numbers, size_t n)
 {
@@ -171,7 +171,7 @@ static int take_message(struct pair *p, enum pair_message message, const uint64_
 	}
 }
 
-/* How many numbers it has. */
+/* The number of its arguments. */
 static const uint8_t numbers_of[] = {
 	[PAIR_TABLE_END] = 0, [PAIR_READY] = 0,  [PAIR_STEPS] = 1,  [PAIR_MADE] = 2,
 	[PAIR_LISTEN] = 1,    [PAIR_GONE] = 1,   [PAIR_CREDIT] = 2, [PAIR_DONE] = 2,
@@ -187,7 +187,7 @@ static int take_numbers(struct pair *p, uint16_t type, struct unpack *u)
 	return unpack_ended(u) ? take_message(p, type, numbers) : -EBADMSG;
 }
 
-/* Without the other half nothing here would be as recorded. Under the lock. */
+/* Without the other half this one cannot continue as recorded. Under the lock. */
 static void stop_replay(struct pair *p)
 {
 	if (p->its_end)
@@ -196,7 +196,7 @@ static void stop_replay(struct pair *p)
 	pace_end();
 }
 
-/* A text is printed, so it is one line of what can be. */
+/* A text is printed, so it must be one printable line. */
 static int take_bye(struct pair *p, struct unpack *u)
 {
 	unpack_text(u, p->bye, sizeof(p->bye));

@@ -1,8 +1,8 @@
 /*
  * Waiting for the other replay
  *
- * It tells how many steps it has done. As long as that grows nobody here gives up, whether he waits
- * for the other replay or for his own device; only when it stands still does a time-out run.
+ * It reports its number of finished steps. As long as that grows no thread here gives up, whether
+ * it waits for the other replay or for its own device; a time-out runs only while it stands still.
  */
 #include "replay/two_host/pair_priv.h"
 #include "replay/report/pace.h"
@@ -10,8 +10,8 @@
 #define SECOND 1000000000ll /* ns */
 
 /*
- * It may wait for its own device meanwhile, which takes its whole time-out; so what it will do for
- * sure is waited for longer than that.
+ * It may wait for its own device meanwhile, up to the whole time-out; so events that are certain to
+ * come are waited for longer.
  */
 int64_t pair_patience(const struct pair *p)
 {

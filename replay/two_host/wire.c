@@ -5,16 +5,16 @@
  *
  *	hello    "verbatim" | version u32 | role u32 | 32 bytes of 0
  *
- * so that both ends can name a program that is no replay, or one of another version. The hello is
- * as long in all versions. Then TLS 1.3 with a pre-shared key and no certificates. The listener is
- * the server; its client proves first that it has the key, so that a scan of ports gets nothing to
- * try keys on. An exchange by (EC)DHE makes keys of each connection: a pre-shared key that becomes
- * known later does not reveal what was sent before. Inside TLS is any number of
+ * so that both ends can report a program that is not a replay, or one of another version. The hello
+ * has the same length in all versions. Then TLS 1.3 with a pre-shared key and no certificates. The
+ * listener is the server; its client proves first that it has the key, so that a scan of ports gets
+ * no data to test keys against. An exchange by (EC)DHE creates keys for each connection: a
+ * pre-shared key that becomes known later does not reveal earlier messages. Inside TLS is any
+ * number of
  *
  *	message  length u32 | type u16 | 0 u16 | bytes
  *
- * Not here: what the messages are (pair_talk.c), how the two find each other (meet.c,
- * admit.c).
+ * Not here: the messages (pair_talk.c), how the two find each other (meet.c, admit.c).
  */
 #include "replay/two_host/wire.h"
 
@@ -64,7 +64,7 @@ enum { HEAD = 8, UNUSED = 32, MAGIC = 8, BUFFER = 2 * (HEAD + WIRE_MOST) };
 
 static const char magic[MAGIC + 1] = "verbatim";
 
-/* TLS 1.3 with a pre-shared key alone; which ciphers are good GnuTLS knows. */
+/* TLS 1.3 with a pre-shared key only; GnuTLS selects the ciphers. */
 static const char tls_priority[] = "SECURE128:-VERS-ALL:+VERS-TLS1.3:-KX-ALL:+ECDHE-PSK:+DHE-PSK";
 
 struct hello {
@@ -79,11 +79,11 @@ struct wire {
 	gnutls_session_t tls;
 	gnutls_psk_client_credentials_t client;
 	gnutls_psk_server_credentials_t server;
-	gnutls_datum_t key; /* borrowed until both have agreed */
+	gnutls_datum_t key; /* borrowed until the handshake is complete */
 	int err;            /* nothing is accepted after that */
-	size_t begin, end;  /* of what is in the buffer */
+	size_t begin, end;  /* of the data in the buffer */
 	uint8_t buffer[BUFFER];
-	uint8_t message[HEAD + WIRE_MOST]; /* that is sent */
+	uint8_t message[HEAD + WIRE_MOST]; /* already sent */
 };
 
 int64_t wire_now(void)
@@ -192,7 +192,7 @@ static int exchange_hellos(int fd, enum wire_role role, int64_t deadline, char w
 
 	memcpy(mine.magic, magic, MAGIC);
 	err = send_all(fd, &mine, sizeof(mine), deadline);
-	/* whose first words are others may say fewer of them */
+	/* versions with other first words may send fewer */
 	err = err ?: receive_all(fd, its.magic, sizeof(its.magic), deadline);
 	if (!err && !memcmp(its.magic, magic, MAGIC))
 		err = receive_all(fd, &its.version, sizeof(its) - MAGIC, deadline);
@@ -272,7 +272,7 @@ static int begin_tls(struct wire *wire, char why[WIRE_WHY])
 		   : 0;
 }
 
-/* An error of GnuTLS, whose numbers are its own, as one of errno. */
+/* Convert an error number of GnuTLS to an errno. */
 static int errno_of(ssize_t tls_error)
 {
 	switch (tls_error) {

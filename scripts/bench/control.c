@@ -1,5 +1,5 @@
 /*
- * Control verbs without a pause, to be recorded
+ * Calls control verbs without a pause, for a recording
  *
  *	control CALLS
  *

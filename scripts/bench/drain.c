@@ -1,10 +1,9 @@
 /*
- * A thread that plays the collector
+ * A thread that acts as the collector
  *
- * While a row is timed it sleeps, and it empties the ring in between: so the
- * ring never fills, and the lines of it have been in another core's cache, as
- * in a real recording. drain_set() makes it read while the row is timed, or not
- * at all.
+ * It sleeps while a row is timed, and empties the ring in between: so the ring never fills, and its
+ * cache lines were in another core's cache, as in a real recording. drain_set() makes it read while
+ * the row is timed, or not at all.
  */
 #include "scripts/bench/drain.h"
 
@@ -21,7 +20,7 @@
 #include "core/wire/session.h"
 #include "scripts/bench/sample.h"
 
-#define FAR (1ull << 62) /* so far may the writer go that nobody reads */
+#define FAR (1ull << 62) /* limit of a writer without a reader */
 
 static struct session session;
 static struct ring ring;
@@ -29,7 +28,7 @@ static pthread_t thread;
 static sem_t wanted, done;
 static atomic_int when = DRAIN_BETWEEN;
 static atomic_bool ended;
-static bool passed_over; /* by the writer, which nobody read */
+static bool passed_over; /* by the writer, unread */
 static unsigned int frames;
 static int error;
 
@@ -41,7 +40,7 @@ static void open_ring(void)
 	ring_open(&ring, path); /* -ENOENT until the first verb */
 }
 
-/* Nobody has read what was before the next event: its number is the one to go on with. */
+/* The events before the next one were not read: continue with its number. */
 static void find_number(void)
 {
 	const struct event_head *event = ring_next(&ring);
@@ -96,7 +95,7 @@ static void echo_flag(void)
 	}
 }
 
-/* What the thread does when it is asked. */
+/* The thread's action on a request. */
 static void (*_Atomic task)(void) = empty_ring;
 
 static void give_task(void (*what)(void))
@@ -106,8 +105,8 @@ static void give_task(void (*what)(void))
 }
 
 /*
- * Without sleeping: a processor that has just been woken is slower for a while, and that would be
- * taken for the recorder's cost.
+ * Without sleeping: a processor that was just woken is slower for a while, which would look like
+ * the recorder's cost.
  */
 static void await_task(void)
 {

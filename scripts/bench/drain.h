@@ -1,36 +1,36 @@
 #pragma once
 /*
- * A thread that plays the collector: empties this process's only ring.
+ * A thread that acts as the collector: empties this process's only ring.
  */
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Make a session and tell the recorder of it; before the first verb. Returns 0 or -errno. */
+/* Create a session for the recorder; before the first verb. Returns 0 or -errno. */
 int drain_start(void);
 
-/* Before the first verb: what is kept of payloads, core/wire/payload.h; as `record --strict`? */
+/* Before the first verb: what to record of payloads, core/wire/payload.h; as `record --strict`? */
 void drain_keep(uint64_t payload, bool strict);
 
 /* Empty the ring now, by the other thread, and wait for it. */
 void drain_now(void);
 
 /*
- * From now on it empties the ring all the time; or nobody reads it, and it is never full; or it is
- * emptied by drain_now(). Not DRAIN_NEVER before the ring is as wide as it becomes.
+ * From now on it empties the ring all the time; or never, and the ring is never full; or only in
+ * drain_now(). DRAIN_NEVER only after the ring has reached its final size.
  */
 enum drain_when { DRAIN_BETWEEN, DRAIN_ALWAYS, DRAIN_NEVER };
 void drain_set(enum drain_when when);
 
-/* ns of a flag's way from this processor to the thread's. Where drain_set() is DRAIN_BETWEEN. */
+/* Time in ns that a flag takes from this processor to the thread's. Requires DRAIN_BETWEEN. */
 double drain_distance(void);
 
 /* Of the last control verb. */
 unsigned int drain_frames(void);
 
-/* Was there a ring at all? */
+/* Did the process have a ring? */
 bool drain_recorded(void);
 
-/* Was anything lost? */
+/* Were events lost? */
 bool drain_dropped(void);
 
 /* Close the session: the recorder stops when its ring is full. */

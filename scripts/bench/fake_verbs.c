@@ -1,10 +1,9 @@
 /*
  * A libibverbs whose only device does nothing
  *
- * It stands where the real library would, so that the recorder finds the
- * exported verbs behind its own and changes the pointers of the context that
- * ibv_open_device() returns. Each verb is the least that a compiler makes of a
- * function: what is measured around it is the recorder.
+ * It replaces the real library, so that the recorder finds the exported verbs behind its own and
+ * changes the pointers of the context that ibv_open_device() returns. Each verb is as short as a
+ * function can be: the measured rest is the recorder.
  */
 #include "scripts/bench/fake_verbs.h"
 

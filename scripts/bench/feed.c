@@ -1,11 +1,10 @@
 /*
- * How fast the writer takes events
+ * The speed of the writer
  *
- * A ring is filled with what a ping-pong of perftest calls (post a receive,
- * post a send, poll one of each; times jitter, addresses walk), then given to
- * the writer as the collector does it; again and again, until TOTAL events or
- * SECONDS. Of each round only what the writer does is counted, by CPU time of
- * the process: so a thread of the writer's counts, and other programs do not.
+ * A ring is filled with the events of a ping-pong of perftest (post a receive, post a send, poll
+ * one of each; times jitter, addresses advance), then passed to the writer as by the collector;
+ * repeated until TOTAL events or SECONDS. Only the writer's part of each round is counted, in CPU
+ * time of the process: so threads of the writer count, and other programs do not.
  *
  *	feed TRACE	prints: sustained M/S...  (a sample each SHARE events)
  *			        finish S
@@ -26,7 +25,7 @@
 enum { TOTAL = 20000000, SHARE = 2000000, SECONDS = 10, BUFFERS = 128, SHARES = TOTAL / SHARE };
 
 struct feed {
-	struct ring in, out; /* the program's end and the collector's */
+	struct ring in, out; /* the program's side and the collector's */
 	struct writer *writer;
 	struct clock clock;
 	uint32_t thread;
@@ -141,7 +140,7 @@ static int open_feed(struct feed *feed, const char *path)
 	return err ? err : writer_thread(feed->writer, feed->out.head, &feed->thread);
 }
 
-/* Samples, in million events a second; how many. */
+/* Samples, in million events a second; their number. */
 static int feed_all(struct feed *feed, double *samples)
 {
 	double spent = 0, share = 0, before;

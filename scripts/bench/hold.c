@@ -1,14 +1,13 @@
 /*
- * A session whose collector is infinitely quick
+ * A session with an infinitely fast collector
  *
- * It reads nothing: it moves the reader's place of each ring far ahead, so
- * that the writer never finds it full and goes round for ever. What a program
- * then loses against its own speed is the recorder in it, and nothing else.
+ * It reads nothing: it moves the reader's position of each ring far ahead, so that the writer never
+ * finds it full. The slow-down of a program is then caused only by the recorder in it.
  *
  *	hold [PROGRAM ARG...]  runs PROGRAM with VERBATIM_DIR, then prints to
  *			       stderr how many events and bytes were written
  *
- * The rings are overwritten, so this is no recording.
+ * The rings are overwritten, so this is not a recording.
  */
 #include <stdio.h>
 #include <stdlib.h>

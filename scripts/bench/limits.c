@@ -1,13 +1,13 @@
 /*
- * What the machine itself allows between two processes
+ * Limits of the machine for two processes
  *
  *	half_trip       one way of a flag with 8 bytes beside it in shared memory, ns
  *	vm_write_8      process_vm_writev() of 8 bytes, ns
  *	vm_write_1m     the same of 1 MiB, ns
  *	memcpy_1m       memcpy() of 1 MiB, ns
  *
- * The two are bound to the first and the last processor that they may use. With any argument
- * only half_trip is measured, once: how far they are from each other now.
+ * The two are bound to the first and the last allowed processor. With any argument only half_trip
+ * is measured, once: the current distance of the processors.
  */
 #include <sched.h>
 #include <signal.h>
@@ -141,7 +141,7 @@ static void be_peer(void)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	bind_to(false);
-	memset(shared->target, 2, MIB); /* its own copy from here on */
+	memset(shared->target, 2, MIB); /* from here on it has its own copy */
 	answer_trips();
 	pause(); /* written to, until it is killed */
 }
@@ -161,7 +161,7 @@ static void copy_rows(pid_t peer)
 	sample_cost("memcpy_1m", &memcpy_side, BIG_CALLS);
 }
 
-/* The least of some runs. */
+/* The minimum of some runs. */
 static void print_distance(void)
 {
 	double least = 1e9, now;

@@ -1,5 +1,5 @@
 /*
- * The software device within one process: what a message costs above memcpy()
+ * The software device within one process: the cost of a message above memcpy()
  *
  *	send_BYTES	a send, its receive request and both completions, ns
  *	write_BYTES	an RDMA write and its completion, ns

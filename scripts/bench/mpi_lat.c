@@ -1,9 +1,9 @@
 /*
- * Half a round trip of MPI messages between two ranks, as ib_send_lat has it
+ * Half a round trip of MPI messages between two ranks, comparable with ib_send_lat
  *
  *	mpi_lat BYTES
  *
- * Rank 0 prints "mpi_lat" and a median of microseconds for each of ten runs.
+ * Rank 0 prints "mpi_lat" and the median in microseconds of each of ten runs.
  */
 #include <mpi.h>
 #include <stdio.h>

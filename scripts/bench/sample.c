@@ -1,7 +1,7 @@
 /*
- * Samples of what a call costs
+ * Samples of the cost of a call
  *
- * Not here: what is called (verbs.c, limits.c).
+ * Not here: the calls (verbs.c, limits.c).
  */
 #include "scripts/bench/sample.h"
 
@@ -78,7 +78,7 @@ static void print_samples(const char *name, const struct side *a, const struct s
 {
 	double samples[SAMPLES];
 
-	/* the first is to warm up, and from the same place: the recorder tells places apart */
+	/* the first is to warm up, and from the same place: the recorder distinguishes places */
 	for (int i = -1; i < SAMPLES; i++)
 		samples[i < 0 ? 0 : i] = sample_once(a, b, n);
 	sample_print(name, samples, SAMPLES);

@@ -1,10 +1,9 @@
 #pragma once
 /*
- * Samples of what a call costs, two sides measured in turn. One thread.
+ * Samples of the cost of a call, two sides measured alternately. One thread.
  *
- * A machine that others use drifts and stumbles: each sample is the median of
- * PAIRS short runs of one side and the other, A B A B ..., and SAMPLES of them
- * are printed on a line, for scripts/bench/run to look at:
+ * The speed of a shared machine varies: each sample is the median of PAIRS short runs of one side
+ * and the other, A B A B ..., and SAMPLES of them are printed on a line, for scripts/bench/run:
  *
  *	NAME SAMPLE SAMPLE ...
  */
@@ -12,7 +11,7 @@
 
 enum { SAMPLES = 9, PAIRS = 25 };
 
-/* One side: a loop of @n calls, and what is to be done after it, untimed (may be NULL). */
+/* One side: a loop of @n calls, and an untimed action after it (may be NULL). */
 struct side {
 	void (*run)(void *arg, long n);
 	void *arg;
@@ -21,7 +20,7 @@ struct side {
 
 uint64_t sample_now(void); /* ns */
 
-/* ns of a loop that touches no memory: the processor's pace, which changes where it is shared. */
+/* ns of a loop that touches no memory: the processor's pace, which changes if it is shared. */
 double sample_pace(void);
 
 /* Sorts @values. */
@@ -29,11 +28,11 @@ double sample_median(double *values, int n);
 
 void sample_print(const char *name, const double *samples, int n);
 
-/* What a call of @b takes more than one of @a (may be NULL), in ns: the median of PAIRS. */
+/* The additional time of a call of @b over one of @a (may be NULL), in ns: the median of PAIRS. */
 double sample_once(const struct side *a, const struct side *b, long n);
 
-/* Print @name with what a call of @b takes more than one of @a, in ns. */
+/* Print @name with the additional time of a call of @b over one of @a, in ns. */
 void sample_difference(const char *name, const struct side *a, const struct side *b, long n);
 
-/* Print @name with what a call of @a takes, loop included, in ns. */
+/* Print @name with the time of a call of @a, including the loop, in ns. */
 void sample_cost(const char *name, const struct side *a, long n);

@@ -1,5 +1,5 @@
 /*
- * How fast a trace is read
+ * The speed of reading a trace
  *
  *	scan TRACE	prints: open S...     until the first event is there
  *				scan M/S...   all events, in time order

@@ -1,5 +1,5 @@
 /*
- * Traffic without a pause, to be recorded
+ * Traffic without a pause, for a recording
  *
  *	stream SECONDS
  *

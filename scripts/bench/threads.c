@@ -1,17 +1,16 @@
 /*
- * What recording costs a post while several threads post
+ * The cost of recording a post while several threads post
  *
  *	threads N            by the recorder, which comes by LD_PRELOAD
  *	threads N UST.so     by LTTng's tracepoint in UST.so
  *
- * The verb does nothing (fake_verbs.c). Each thread has a queue pair of its own
- * and calls it in two ways in turn, on a context that nobody has opened and on
- * one that is recorded; the figure is the processor time of the thread that a
- * recorded post takes more, the median over the threads:
+ * The verb does nothing (fake_verbs.c). Each thread has its own queue pair and posts alternately on
+ * a context that was not opened and on one that is recorded; the figure is the additional processor
+ * time of a recorded post, the median over the threads:
  *
  *	post_N SAMPLE SAMPLE ...
  *
- * To be run under hold, whose rings are never full.
+ * Run it under hold, whose rings are never full.
  */
 #include <dlfcn.h>
 #include <infiniband/verbs.h>
@@ -82,7 +81,7 @@ static void *run_worker(void *arg)
 	const struct timespec pause = { .tv_nsec = 20000000 };
 	struct worker *worker = arg;
 
-	time_posts(traced, 1); /* its ring is made, and found by hold */
+	time_posts(traced, 1); /* its ring is created, and found by hold */
 	nanosleep(&pause, NULL);
 	for (int i = 0; i < SAMPLES; i++)
 		worker->samples[i] = one_sample();

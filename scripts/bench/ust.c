@@ -1,8 +1,8 @@
 /*
- * A post that is traced by LTTng: what the recorder is compared with
+ * A post that is traced by LTTng, for comparison with the recorder
  *
- * A library, loaded where it is asked for, because LTTng starts its threads in
- * each program that it is in.
+ * A library, loaded only on request, because LTTng starts its threads in each program that loads
+ * it.
  */
 #define LTTNG_UST_TRACEPOINT_CREATE_PROBES
 #define LTTNG_UST_TRACEPOINT_DEFINE
@@ -10,7 +10,7 @@
 
 int ust_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
 
-/* what is called behind it */
+/* the function that is called after it */
 int (*ust_next)(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
 
 int ust_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)

@@ -1,8 +1,8 @@
 /*
  * The event of a post as an LTTng tracepoint
  *
- * The same fields as struct event_post with one work request and one SGE; the
- * time and the thread are LTTng's own. Read more than once, as LTTng wants it.
+ * The same fields as struct event_post with one work request and one SGE; the time and the thread
+ * are LTTng's own. Included several times, as LTTng requires.
  */
 #undef LTTNG_UST_TRACEPOINT_PROVIDER
 #define LTTNG_UST_TRACEPOINT_PROVIDER verbatim_bench

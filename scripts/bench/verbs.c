@@ -1,10 +1,9 @@
 /*
- * What recording costs a verb
+ * The cost of recording a verb
  *
- * The verb does nothing (fake_verbs.c). It is called in two ways in turn, on
- * two contexts: one that nobody has opened, which has the provider's own
- * pointers, and one from ibv_open_device(), which the recorder has changed.
- * The difference is the recorder.
+ * The verb does nothing (fake_verbs.c). It is called alternately on two contexts: one that was not
+ * opened, which has the provider's own pointers, and one from ibv_open_device(), which the recorder
+ * has changed. The difference is the recorder's cost.
  *
  *	verbs plain          the recorder is not loaded: the noise
  *	verbs off            it is loaded, and there is no session
@@ -51,7 +50,7 @@ struct way {
 	struct ibv_cq cq;
 	struct ibv_qp_ex *built;
 	int (*dealloc_pd)(struct ibv_pd *pd);
-	int deeper; /* frames to make before the verb is called */
+	int deeper; /* frames to create before the verb is called */
 };
 
 static struct way straight, traced, ust;
@@ -77,7 +76,7 @@ static __attribute__((noinline)) void post_below(struct way *way)
 	refused += ibv_post_send(&way->qp, &sends[LIST - 1], &bad) != 0; /* no tail call */
 }
 
-/* From two places in turn that only an outer return address tells apart. */
+/* Alternately from two places that differ only in an outer return address. */
 static void post_from_two(void *arg, long n)
 {
 	for (; n > 0; n -= 2) {
@@ -159,7 +158,7 @@ static void call_many(void *arg, long n)
 	control_below(way, n, way->deeper);
 }
 
-/* So many frames does a verb have above it when call_many() calls it. */
+/* The number of frames above a verb that call_many() calls. */
 static void count_frames(void *arg, long n)
 {
 	void *frames[64];
@@ -217,7 +216,7 @@ static void make_way(struct way *way, struct ibv_context *context)
 
 	*way = (struct way){ .qp = { .context = context, .qp_type = IBV_QPT_RC },
 			     .cq = { .context = context },
-			     /* ibv_qp_to_qp_ex() would show the recorder the straight one, too */
+			     /* ibv_qp_to_qp_ex() would show the direct one to the recorder, too */
 			     .built = (struct ibv_qp_ex *)ibv_create_qp_ex(context, &attr),
 			     .dealloc_pd = ibv_dealloc_pd,
 			     .deeper = deeper_for(FRAMES) };
@@ -327,9 +326,9 @@ static void say_frames(void)
 }
 
 /*
- * The same with nobody reading and with the reader at work, in turn: where do the lines of the ring
- * come from? All of them, since what is timed comes after a lap. One call for both, or they would
- * be two places that post.
+ * The same without and with a reader, alternately: where do the cache lines of the ring come from?
+ * All of them, since the timed part follows a whole lap. One call for both, or they would be two
+ * places that post.
  */
 static void distance_row(const char *name, void (*run)(void *, long))
 {
@@ -368,7 +367,7 @@ static void distance_rows(void)
 	fake_returns = 0;
 }
 
-/* While the collector writes what came, without sleeping. */
+/* While the collector writes the events, without sleeping. */
 static void let_collector_read(void)
 {
 	const uint64_t until = sample_now() + 1500000;
@@ -395,7 +394,7 @@ static void recorded_rows(void)
 	say_frames();
 }
 
-/* The recorder looks at the session when its ring is full. */
+/* The recorder checks the session when its ring is full. */
 static void ended_rows(void)
 {
 	post_one(&traced, 1);
@@ -409,7 +408,7 @@ static void ended_rows(void)
 static uint64_t kept = PAYLOAD_NONE;
 static bool strict;
 
-/* Inline, so that no region is needed; pages that are there. */
+/* Inline, so that no region is needed; pages that exist. */
 static void payload_rows(void)
 {
 	static char bytes[4096];

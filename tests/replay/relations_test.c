@@ -214,8 +214,7 @@ TEST(nothing_is_known_of_an_object_beyond_the_last)
 	assert_int_equal(relations_datagram(&relations, NULL, 5), 0);
 }
 
-/* For each recording, the connections that replay learns from the events equal table `connection`.
- */
+/* In each recording, the connections that replay finds in the events equal table `connection`. */
 static void compare_connections(const char *recording)
 {
 	const struct connections *connections;

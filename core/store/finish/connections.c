@@ -6,8 +6,8 @@
  *	ibv_modify_qp               port, other end, PSNs; librdmacm calls it, too
  *	ibv_create_ah               where datagrams go
  *
- * All calls are read before the first connection is decided: that of a queue pair which is
- * connected later tells more of the one before.
+ * All calls are read before the first connection is decided: a later connection of a queue pair
+ * gives more evidence on an earlier one.
  */
 #include "core/store/finish/connections.h"
 
@@ -24,15 +24,15 @@
 struct pass {
 	struct connections *c;
 	const struct objects *objects;
-	uint32_t *hosts; /* first processes of each trace that was merged, or is read; sorted */
+	uint32_t *hosts; /* first processes of each merged trace, or of each trace read; sorted */
 	size_t nhosts;
-	size_t *last; /* by object: 1 + its connection that has not ended; 0 none */
+	size_t *last; /* by object: 1 + its current connection; 0 none */
 };
 
-/* The device that @object was made on, an object; 0: not known. */
+/* The device that @object was created on, an object; 0: unknown. */
 static uint32_t find_device(const struct objects *objects, uint32_t object)
 {
-	/* a damaged trace may have a circle, so not more steps than kinds */
+	/* a damaged trace may have a cycle, so at most as many steps as kinds */
 	for (int steps = 0; object && object <= objects->count && steps < OBJECT_COUNT; steps++) {
 		const struct object *o = &objects->list[object - 1];
 
@@ -253,7 +253,7 @@ static int compare_connections(const void *a, const void *b)
 	return x->since < y->since ? -1 : x->since > y->since;
 }
 
-/* Whom each was connected to, now that all is known. */
+/* Find the peer of each connection, after all calls were read. */
 static void decide_all(struct pass *p)
 {
 	for (size_t i = 0; i < p->c->count; i++) {

@@ -1,9 +1,9 @@
 #pragma once
 /*
- * Which queue pairs were connected to which, from the control verbs of a trace: the one pass that
- * teaches it to core/model/peers.h.
+ * Which queue pairs were connected to which, from the control verbs of a trace: the only pass that
+ * feeds core/model/peers.h.
  *
- * One thread until it is made, any thread afterwards.
+ * One thread until it is complete, any thread afterwards.
  */
 #include <stdint.h>
 
@@ -13,7 +13,7 @@
 
 struct objects;
 
-/* A queue pair and its other end, as long as it was connected: a row of table `connection`. */
+/* A queue pair and its other end, during one connection: a row of table `connection`. */
 struct connection {
 	struct event_id id; /* the call that connected it */
 	uint32_t process;
@@ -29,7 +29,7 @@ struct connections {
 	struct peers *peers;
 	struct connection *list; /* by qp, since */
 	size_t count;
-	size_t *first; /* by qp: where its first is in the list, or would be */
+	size_t *first; /* by qp: the index of its first in the list, or where it would be */
 	uint32_t nobjects;
 	struct place *handles; /* addresses of address handles */
 	size_t nhandles;
@@ -50,7 +50,7 @@ const struct connection *connections_at(const struct connections *connections, u
 /* The first connection of @qp; NULL: it was never connected. */
 const struct connection *connections_first(const struct connections *connections, uint32_t qp);
 
-/* Where datagrams by address handle @ah, an object, go; NULL: not known. */
+/* The destination of address handle @ah, an object; NULL: unknown. */
 const struct place *connections_handle(const struct connections *connections, uint32_t ah);
 
 enum { CONNECTION_GID = 2 * PLACE_GID + 1 };
@@ -58,5 +58,5 @@ enum { CONNECTION_GID = 2 * PLACE_GID + 1 };
 /* Its GID as table `connection` has it, in @text; NULL: it has none. */
 const char *connection_gid(const struct connection *connection, char text[CONNECTION_GID]);
 
-/* Build table `connection` anew from tables `object` and `call`. 0 or -errno after log_err(). */
+/* Rebuild table `connection` from tables `object` and `call`. 0 or -errno after log_err(). */
 int connections_build(sqlite3 *db);

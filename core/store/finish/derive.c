@@ -1,5 +1,5 @@
 /*
- * Tables that are derived of the calls of a trace
+ * Tables that are derived from the calls of a trace
  */
 #include "core/store/finish/derive.h"
 

@@ -6,7 +6,7 @@
  *	SRQ, WQ		recv
  *	CQ		cq
  *
- * A row ends where the object does, or where a call asks for another depth.
+ * A row ends with the object, or when a call requests another depth.
  */
 #include "core/store/finish/queue_table.h"
 
@@ -18,7 +18,10 @@
 #include "core/store/finish/objects.h"
 #include "core/wire/log.h"
 
-/* Where verbs are asked for a depth, and where those that change their argument tell it. */
+/*
+ * The arguments with the requested depth, and with the granted one if the verb changes its
+ * argument.
+ */
 static const struct {
 	enum queue_side side;
 	enum arg arg;
@@ -47,7 +50,7 @@ static const struct {
 struct pass {
 	struct queue_table *t;
 	const struct objects *objects;
-	size_t *last; /* by object and side: 1 + its row that has not ended; 0 none */
+	size_t *last; /* by object and side: 1 + its current row; 0 none */
 };
 
 static bool is_queue(enum object_kind kind)
@@ -203,7 +206,7 @@ static int index_rows(struct pass *p)
 int queue_table_learn(const struct told_calls *sources, size_t n, const struct objects *objects,
 		      struct queue_table *ret)
 {
-	/* few of the calls that move queue pairs on change their queues */
+	/* few calls that change the state of queue pairs change their queues */
 	static const char changes[] = "(verb <> 'ibv_modify_qp' OR args LIKE '%\"cap\":%')";
 	struct queue_table t = { 0 };
 	struct pass p = { .t = &t, .objects = objects };

@@ -3,7 +3,7 @@
  * Which queues queue pairs, SRQs, work queues and completion queues have, and which they use: from
  * the control verbs of a trace.
  *
- * One thread until it is made, any thread afterwards.
+ * One thread until it is complete, any thread afterwards.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -14,13 +14,13 @@ struct objects;
 
 enum queue_side { QUEUE_SEND, QUEUE_RECV, QUEUE_CQ, QUEUE_SIDES };
 
-/* A queue as it was for a time: a row of table `queue`. */
+/* A queue during an interval of time: a row of table `queue`. */
 struct queue_row {
-	struct event_id id; /* the call that made or changed it */
+	struct event_id id; /* the call that created or changed it */
 	uint32_t process, object;
 	enum queue_side side;
 	uint32_t cq;          /* object: where its requests complete; 0: none, or not known */
-	uint32_t srq;         /* object: where its receives are; 0: in a queue of its own */
+	uint32_t srq;         /* object that has its receives; 0: its own queue */
 	int64_t asked, given; /* requests or completions that it can hold; -1: not known */
 	int64_t since, until; /* INT64_MAX: to the end */
 };
@@ -28,7 +28,7 @@ struct queue_row {
 struct queue_table {
 	struct queue_row *list; /* by object, side, since */
 	size_t count;
-	size_t *first; /* by object: where its first is in the list, or would be */
+	size_t *first; /* by object: the index of its first in the list, or where it would be */
 	uint32_t nobjects;
 };
 
@@ -39,12 +39,12 @@ int queue_table_learn(const struct told_calls *sources, size_t n, const struct o
 /* Accepts a zeroed table. */
 void queue_table_fini(struct queue_table *table);
 
-/* A queue of @object as it was at @time; NULL: it has none, or not yet. */
+/* A queue of @object at @time; NULL: it has none, or not yet. */
 const struct queue_row *queue_table_at(const struct queue_table *table, uint32_t object,
 				       enum queue_side side, int64_t time);
 
 /* "send", as in table `queue` */
 const char *queue_side_name(enum queue_side side);
 
-/* Build table `queue` anew from tables `object` and `call`. 0 or -errno after log_err(). */
+/* Rebuild table `queue` from tables `object` and `call`. 0 or -errno after log_err(). */
 int queue_table_build(sqlite3 *db);

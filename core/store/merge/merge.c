@@ -6,7 +6,7 @@
  *	merge_data.c      posts and polls, and their bytes
  *	merge_meta.c      what is said of all
  *
- * Not here: the clocks (joint.c has them, whoever joined the traces has set them).
+ * Not here: the clocks (in joint.c; set by the caller that joined the traces).
  */
 #include "core/store/merge/merge.h"
 
@@ -41,7 +41,7 @@ static int fill_merged(struct merge *merge)
 {
 	int err = schema_create(merge->to);
 
-	if (!err) /* until the end the file must not be taken for a trace */
+	if (!err) /* until the end the file must not look like a trace */
 		err = sql_exec(merge->to, "INSERT INTO meta VALUES('state', 'unpacking');"
 					  "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;"
 					  "BEGIN; DELETE FROM meta");

@@ -1,7 +1,7 @@
 /*
  * The data plane of a merged trace
  *
- * Chunk by chunk. An unpacked trace has none: it is copied into one that has, first.
+ * Chunk by chunk. An unpacked trace has none: it is first copied into one that has.
  */
 #include <errno.h>
 #include <stdio.h>

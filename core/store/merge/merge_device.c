@@ -1,9 +1,9 @@
 /*
  * The devices of a merged trace
  *
- * A device that two traces of one machine know is one. Of another machine that has one of the same
- * name, as nearly all do, it is "mlx5_0@host". Their counters stay apart by the trace that has
- * them.
+ * A device in two traces of one machine is one device. If a device of another machine has the same
+ * name, as nearly all do, it becomes "mlx5_0@host".
+ * The counters of both stay apart by their traces.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include "core/store/merge/merge_priv.h"
 #include "core/wire/log.h"
 
-/* Is it of the same boot of the same machine as a part before it? */
+/* Was it recorded on the machine and boot of an earlier part? */
 static bool is_same_machine(const struct merge_part *part, const struct merge_part *other)
 {
 	const char *a = trace_meta(part->joint->trace, "recorder_boot");
@@ -21,7 +21,7 @@ static bool is_same_machine(const struct merge_part *part, const struct merge_pa
 	return a && b && *a && !strcmp(a, b);
 }
 
-/* The number that an earlier part of the same machine has for it; 0. */
+/* Its number in an earlier part of the same machine; 0. */
 static uint32_t find_known(struct merge *merge, const struct merge_part *part, const char *name)
 {
 	uint32_t found = 0;

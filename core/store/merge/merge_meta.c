@@ -1,8 +1,8 @@
 /*
- * What a merged trace says of itself
+ * Table `meta` of a merged trace
  *
- * Table `meta` is of the whole: where the traces agree it says what they say, else what holds for
- * all of them. Tables `merged` and `merged_meta` are of each.
+ * Table `meta` describes the merged trace: it has the values on which the traces agree, else a
+ * value that holds for all. Tables `merged` and `merged_meta` describe each of them.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -19,14 +19,14 @@
 #include "core/wire/log.h"
 
 enum rule {
-	IF_SAME,  /* else it is not known */
+	IF_SAME,  /* else it is unknown */
 	OR_MIXED, /* else "several" */
 	ALL_OF,   /* each text once */
 	SUM,
 	MOST,
 };
 
-/* Not here: the time line, below; recorder and recorder_start, since nobody records it. */
+/* Not here: the time line, below; recorder and recorder_start, since it has no recorder. */
 static const struct {
 	const char *key;
 	enum rule rule;
@@ -77,7 +77,7 @@ static bool has_any(const struct merge *merge, const char *key)
 	return false;
 }
 
-/* Is it a text that no trace before it has? */
+/* Does no earlier trace have this text? */
 static bool is_new(const struct merge *merge, size_t i, const char *key)
 {
 	const char *its = meta_of(merge, i, key);
@@ -139,7 +139,7 @@ static int put_rule(const struct merge *merge, const char *key, enum rule rule)
 	}
 }
 
-/* Time 0 of all, in the clock of the first; ticks only where all count the same. */
+/* Time 0 of the merged trace, in the clock of the first; ticks only if all count the same. */
 static int put_zero(const struct merge *merge)
 {
 	int64_t before = merge->parts[0].joint->clock.offset;

@@ -1,7 +1,7 @@
 #pragma once
 /*
  * The insides of merging: merge.c has the file, merge_rows.c the control plane, merge_data.c
- * chunks, merge_meta.c what is said of all. One thread.
+ * chunks, merge_meta.c table meta. One thread.
  */
 #include "core/store/db/sql.h"
 #include "core/store/read/part.h"
@@ -11,20 +11,20 @@
 struct merge_part {
 	const struct joint_part *joint;
 	sqlite3 *db;
-	uint32_t modules, devices; /* that come before it */
+	uint32_t modules, devices; /* of earlier traces */
 	uint32_t ndevices;
-	uint32_t *device; /* by its own number: the one in the merged trace */
+	uint32_t *device; /* by original number: the one in the merged trace */
 };
 
 struct merge {
 	struct trace *joint;
 	sqlite3 *to;
-	const char *beside; /* where it is written */
+	const char *beside; /* its temporary name */
 	struct merge_part *parts;
 	size_t n;
 };
 
-/* The time of the part on the line of all. */
+/* A time of the part on the common time line. */
 static inline int64_t merge_time(const struct merge_part *part, int64_t time)
 {
 	return trace_clock_time(&part->joint->clock, time);

@@ -1,8 +1,8 @@
 /*
  * The control plane of a merged trace
  *
- * A row stays as it is but for the numbers of what it names, which are those of its trace, and its
- * times. Which column is what is in the list of references (core/store/db/references.h).
+ * Rows are copied except for references, which are renumbered, and times. The list of references
+ * has the kind of each column (core/store/db/references.h).
  */
 #include <errno.h>
 #include <string.h>
@@ -14,13 +14,13 @@
 #include "core/wire/log.h"
 
 /*
- * Merged by functions of their own (merge_device.c, merge_data.c); or, findings, of one trace; or
- * derived anew of all (core/store/finish/derive.c).
+ * Tables that other functions merge (merge_device.c, merge_data.c); findings, which belong to one
+ * trace; and tables that are derived again (core/store/finish/derive.c).
  */
 static const char *const apart[] = { "device",  "connection", "queue",
 				     "finding", "chunk",      "payload_chunk" };
 
-/* How many there are before those of the part. */
+/* The number of rows of earlier parts. */
 static uint32_t count_before(const struct merge_part *part, char what)
 {
 	switch (what) {

@@ -18,7 +18,7 @@
 #include "core/store/db/ids.h"
 #include "core/wire/variable.h"
 
-enum { ROUNDS = 100 }; /* number of partitions; more than this is no accident */
+enum { ROUNDS = 100 }; /* number of partitions; more than this is not by chance */
 
 struct percentile {
 	double *values;

@@ -18,7 +18,7 @@
 int functions_add(sqlite3 *db);
 
 /*
- * The source to select the rows of @table from when they are copied: without the values of
- * variables that are not recorded any more.
+ * The source for copying the rows of @table: without the values of variables that are no longer
+ * recorded.
  */
 const char *functions_source(const char *table);

@@ -46,8 +46,7 @@ static inline struct ring session_ring(uint32_t index)
 	return ring;
 }
 
-/* The next event of @type; events about processes, threads and places are skipped. NULL at the end.
- */
+/* The next event of @type; events of processes, threads and places are skipped. NULL at the end. */
 static inline const void *expect_event(struct ring *ring, enum event_type type)
 {
 	const struct event_head *event;

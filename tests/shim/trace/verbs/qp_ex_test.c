@@ -405,8 +405,10 @@ TEST(long_batch_goes_on_in_further_events)
 	in_child(long_body);
 }
 
-/* One that is longer than a builder's capacity: its first requests, and a note that there were
- * more. */
+/*
+ * One that is longer than a builder's capacity: its first requests, and a note that there were
+ * more.
+ */
 static void cut_body(void)
 {
 	const uint64_t most = BUILDER_MAX / (sizeof(struct event_wr) + sizeof(struct event_sge));
