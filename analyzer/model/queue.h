@@ -110,8 +110,7 @@ struct queue_stats {
 	uint64_t small_inline;
 	uint64_t bytes;         /* of all requests */
 	uint64_t reads;         /* READs and atomics, */
-	uint64_t reads_waiting; /* those of them behind as many as max_rd_atomic allows, */
-	uint32_t most_reads;    /* and most outstanding */
+	uint64_t reads_waiting; /* those of them behind as many as max_rd_atomic allows */
 	enum verb last_verb;    /* of the last post */
 	uint32_t last_thread, last_stack;
 	uint64_t last_number; /* of the event */

@@ -72,8 +72,6 @@ static void count_read(struct queue *queue)
 	stats->reads++;
 	stats->reads_waiting +=
 		qp && qp->set & ABI_QP_MAX_QP_RD_ATOMIC && queue->reads >= qp->max_rd_atomic;
-	if (queue->reads + 1 > stats->most_reads)
-		stats->most_reads = queue->reads + 1;
 }
 
 /* Has another outstanding request of the queue the number of the last? */

@@ -13,7 +13,16 @@
 	X(leak)      \
 	X(key)       \
 	X(modify)    \
-	X(misfit) X(strain) X(unreached) X(wait) X(batch) X(misuse) X(inside) X(crash) X(device) X(foreign)
+	X(misfit)    \
+	X(strain)    \
+	X(unreached) \
+	X(wait)      \
+	X(batch)     \
+	X(misuse)    \
+	X(inside)    \
+	X(crash)     \
+	X(device)    \
+	X(foreign)
 
 /* clang-format off */
 #define NOTHING(fact)                                                                            \

@@ -81,7 +81,7 @@ void perf_007(struct check *check, const struct life *life)
 	if (!queue || !qp || queue->doubt || !(qp->set & ABI_QP_MAX_QP_RD_ATOMIC) ||
 	    !qp->max_rd_atomic || queue->stats.reads < READS ||
 	    queue->stats.reads_waiting * 2 < queue->stats.reads ||
-	    queue->stats.most_reads < TIMES * qp->max_rd_atomic)
+	    queue->most_reads < TIMES * qp->max_rd_atomic)
 		return;
 	allowed = allowed_reads(check, life);
 	if (allowed < TIMES * (int64_t)qp->max_rd_atomic)
@@ -95,7 +95,7 @@ void perf_007(struct check *check, const struct life *life)
 		     "allows %" PRId64 " at once.",
 		     queue->stats.reads_waiting, queue->stats.reads,
 		     judge_name(life, name, sizeof(name)), qp->max_rd_atomic,
-		     queue->stats.most_reads, allowed);
+		     queue->most_reads, allowed);
 	judge_last_post(finding, queue, life->process);
 }
 

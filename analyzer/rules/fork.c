@@ -413,7 +413,7 @@ static const struct life *list_staying(const struct check *check, const struct t
 	return first;
 }
 
-/* A hazard: what a child closes before its exec is not seen, nor whether a child of fork does it. */
+/* A hazard: what a child closes before its exec is not seen, nor whether a child of fork does. */
 static void report_staying(struct check *check, const struct trace_event *fork)
 {
 	struct moment moment = moment_of(fork);

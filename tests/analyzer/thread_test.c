@@ -277,8 +277,8 @@ static uint64_t crash_after(enum crash_form form)
 			assert_string_equal(
 				s.findings->all[i]->says,
 				"Process 1 was killed by SIGSEGV 1.0 ms after thread 1 had called "
-				"ibv_destroy_qp() on qp1. The last verb of thread 2, 1000 ns before "
-				"that, is ibv_post_send() on it (2:1), and it had not ended.");
+				"ibv_destroy_qp() on qp1. The last verb of thread 2, 1000 ns "
+				"before that, is ibv_post_send() on it (2:1), and it had not ended.");
 	story_end(&s);
 	return n;
 }
@@ -293,7 +293,7 @@ TEST(a_process_crashes_after_a_destroy)
 	assert_int_equal(crash_after(CRASH_FAILED), 0);
 }
 
-/* Polls of thread 2 that found nothing: in the ring's head, until the CQ's destroyer writes them. */
+/* Polls of thread 2 that found nothing: in the ring's head until the CQ's destroyer writes them. */
 static void count_polls(struct story *s, uint64_t empty)
 {
 	s->threads[OTHER].head.polls[0].cq = W(&a_cq);
