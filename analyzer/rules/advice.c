@@ -94,8 +94,8 @@ void perf_007(struct check *check, const struct life *life)
 		     " (max_rd_atomic) or more were outstanding, at most %" PRIu32 "; the device "
 		     "allows %" PRId64 " at once.",
 		     queue->stats.reads_waiting, queue->stats.reads,
-		     judge_name(life, name, sizeof(name)), qp->max_rd_atomic,
-		     queue->most_reads, allowed);
+		     judge_name(life, name, sizeof(name)), qp->max_rd_atomic, queue->most_reads,
+		     allowed);
 	judge_last_post(finding, queue, life->process);
 }
 

@@ -278,7 +278,8 @@ static uint64_t crash_after(enum crash_form form)
 				s.findings->all[i]->says,
 				"Process 1 was killed by SIGSEGV 1.0 ms after thread 1 had called "
 				"ibv_destroy_qp() on qp1. The last verb of thread 2, 1000 ns "
-				"before that, is ibv_post_send() on it (2:1), and it had not ended.");
+				"before that, is ibv_post_send() on it (2:1), and it had not "
+				"ended.");
 	story_end(&s);
 	return n;
 }

@@ -183,7 +183,8 @@ messages_that_found_no_receive_gather_at_the_rnr_timer() {
 		says "^  [0-9]* of [0-9]* took 6.* ms to 6.* ms, of qp1/1" out &&
 		says "^    1 x 655 ms, RNR timer 0: no receive was posted, [3-9] stalls (.*)" out &&
 		json l.db &&
-		is "$(jq '.starved | .messages >= .stalls and .total_ns >= .longest_ns' json)" true &&
+		is "$(jq '.starved | .messages >= .stalls and .total_ns >= .longest_ns' json)" \
+			true &&
 		is "$(jq -c '.clusters[] | select(.times == 1) | [.timer, .value, .requests >= 3,
 			.requests * 2 <= .of]' json)" '["min_rnr_timer",0,true,true]'
 }
