@@ -6,11 +6,12 @@
  * 	ESTABLISHED	<-----	rdma_accept()		also CONNECT_RESPONSE
  * 	(gets the reply)  ---->	ESTABLISHED		not of datagrams (SIDR)
  * 	REJECTED	<----->	rdma_reject()		also a request that is destroyed
- * 	DISCONNECTED	<----->	rdma_disconnect(), rdma_destroy_id()
+ * 	DISCONNECTED	<----->	rdma_disconnect(), rdma_destroy_id(), rdma_reject()
  *
  * A call begins before the event that it causes is received. A request by SIDR that is rejected
- * makes the other end UNREACHABLE. iWARP has the first two rows only: its passive end is
- * established by itself, and a queue pair in error ends a connection.
+ * makes the other end UNREACHABLE. An end that disconnects gets DISCONNECTED only when the other
+ * end has answered, by the same calls; with a status, if it never does. iWARP has the first two
+ * rows only: its passive end is established by itself, and a queue pair in error ends a connection.
  *
  * Two identifiers are the ends of one connection if each event's addresses are the other's, no
  * others in these traces have them, and the request names a queue pair of the process that
@@ -200,7 +201,7 @@ static void take_event(struct clock_cm *cm, const struct trace_event *event)
 	} else if (!strcmp(name, "RDMA_CM_EVENT_REJECTED") ||
 		   (end->datagram && status > 0 && !strcmp(name, "RDMA_CM_EVENT_UNREACHABLE"))) {
 		note_first(&end->rejected, now);
-	} else if (!strcmp(name, "RDMA_CM_EVENT_DISCONNECTED")) {
+	} else if (!status && !strcmp(name, "RDMA_CM_EVENT_DISCONNECTED")) {
 		note_first(&end->disconnected, now);
 	}
 }
@@ -266,16 +267,15 @@ static int64_t first_of(int64_t a, int64_t b)
 	return !a || (b && b < a) ? b : a;
 }
 
-/* How @from ended the connection, and the event that @to received, whichever of them connected. */
+/* How @from ended the connection, and what @to received, whichever of them began with it. */
 static void put_ends(struct clock_edge *edge, const struct cm_end *from, const struct cm_end *to)
 {
 	bool refused = from->passive && !from->accept;
+	int64_t end = first_of(from->disconnect, first_of(from->reject, from->destroy));
 
 	put_cause(edge, from, refused ? first_of(from->reject, from->destroy) : from->reject,
 		  to->rejected);
-	/* else the event is about its own call */
-	if (!to->disconnect || to->disconnect > to->disconnected)
-		put_cause(edge, from, first_of(from->disconnect, from->destroy), to->disconnected);
+	put_cause(edge, from, end, to->disconnected);
 }
 
 static void put_connection(struct clock_edges *edges, const struct cm_end *active,

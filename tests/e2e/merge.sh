@@ -231,9 +231,10 @@ def put_both(end, other):
                           ('rdma_establish', 'ESTABLISHED')):
         if cause in end and effect in other:
             put(effect, end[cause], other[effect])
-    told = other.get('DISCONNECTED')
-    if told and 'rdma_disconnect' in end and not other.get('rdma_disconnect', told) < told:
-        put('DISCONNECTED', end['rdma_disconnect'], told)
+    causes = [end[verb] for verb in ('rdma_disconnect', 'rdma_destroy_id', 'rdma_reject')
+              if verb in end]
+    if causes and 'DISCONNECTED' in other:
+        put('DISCONNECTED', min(causes), other['DISCONNECTED'])
 
 put_datagrams()
 put_connections()
@@ -364,7 +365,7 @@ try connections "udaddy -C 0" "udaddy -s 127.0.0.1 -C 0" CONNECT_REQUEST ESTABLI
 try connections "rping -s -p $port -C 3" "rping -c -a 127.0.0.1 -p $port -C 3" \
 	CONNECT_REQUEST ESTABLISHED DISCONNECTED
 try connections "rdma_server -p $port" "rdma_client -s 127.0.0.1 -p $port" \
-	CONNECT_REQUEST ESTABLISHED
+	CONNECT_REQUEST ESTABLISHED DISCONNECTED
 try connections "$apps/cm_ends listen $port" "$apps/cm_ends connect $port" \
 	CONNECT_REQUEST ESTABLISHED REJECTED DISCONNECTED
 try one_machine_needs_no_estimate
