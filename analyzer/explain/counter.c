@@ -3,8 +3,8 @@
  *
  * The names are those of the drivers of Linux, below ports/N/hw_counters: mlx5, rxe, bnxt_re, efa;
  * and of the InfiniBand specification, 16.1.3.5, below ports/N/counters. Not here: counters that
- * rise without any failure (packets, bytes, port_xmit_wait, marks of congestion), and those of
- * errors that a completion reports.
+ * rise without any failure (packets, bytes, port_xmit_wait, marks of congestion, receivers that are
+ * not ready), and those of errors that a completion reports.
  */
 #include "analyzer/explain/counter.h"
 
@@ -53,12 +53,6 @@ static const struct counter_meaning meanings[] = {
 	{ "excessive_buffer_overrun_errors", COUNTER_LINK, "the buffers of the port overran" },
 	{ "rx_roce_discards", COUNTER_LINK, "received packets were dropped" },
 	{ "rx_roce_errors", COUNTER_LINK, "damaged packets were received" },
-	{ "rnr_nak_retry_err", COUNTER_RNR, "receivers were not ready, and requests waited" },
-	{ "rcvd_rnr_err", COUNTER_RNR, "receivers were not ready, and requests waited" },
-	{ "rnr_naks_rcvd", COUNTER_RNR, "receivers were not ready, and requests waited" },
-	{ "retry_rnr_exceeded_err", COUNTER_RNR, "receivers were not ready until rnr_retry" },
-	{ "out_of_buffer", COUNTER_RNR, "messages found no receive posted here" },
-	{ "send_rnr_err", COUNTER_RNR, "messages found no receive posted here" },
 };
 /* clang-format on */
 

@@ -11,7 +11,6 @@ enum counter_kind {
 	COUNTER_RETRANSMIT, /* a requester has sent again */
 	COUNTER_LOSS,       /* a receiver has seen that packets are missing, or come again */
 	COUNTER_LINK,       /* packets or the link were damaged or dropped by this port */
-	COUNTER_RNR,        /* a receiver was not ready */
 	COUNTER_KINDS,
 };
 
