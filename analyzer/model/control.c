@@ -23,6 +23,7 @@
 #include "analyzer/model/qp_events.h"
 #include "analyzer/model/queue.h"
 #include "analyzer/model/queues.h"
+#include "analyzer/model/slow.h"
 #include "analyzer/model/vectors.h"
 #include "analyzer/model/wake.h"
 #include "core/wire/log.h"
@@ -394,15 +395,17 @@ static int wait_begins(struct model *model, const struct parsed *p)
 /* Also a wait that failed. 0 or -errno after log_err(). */
 static int wait_ends(struct model *model, const struct trace_event *event)
 {
+	struct life *cq;
 	struct parsed p;
 	int err = parse_call(event, true, &p);
 
 	if (err < 0)
 		return log_err(err, "arguments of a call");
-	wake_got(model, event,
-		 event->call->failed || !p.out
-			 ? NULL
-			 : model_argument(model, p.event, p.out, ARG(cq), OBJECT_cq));
+	cq = event->call->failed || !p.out
+		     ? NULL
+		     : model_argument(model, p.event, p.out, ARG(cq), OBJECT_cq);
+	wake_got(model, event, cq);
+	slow_woken(cq, event);
 	return 0;
 }
 

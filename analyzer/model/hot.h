@@ -36,7 +36,9 @@ struct hot {
 	int64_t register_ns; /* and their time */
 	uint64_t waiting_registered;
 	int64_t waiting_register_ns;
-	uint64_t brief; /* regions that were gone HOT_BRIEF sends after they were made */
+	int64_t completed; /* when a completion of a send was polled last */
+	double pace;       /* the least ns between two empty polls: slow.h; 0: not known */
+	uint64_t brief;    /* regions that were gone HOT_BRIEF sends after they were made */
 };
 
 /* A post of the application. 0 or -ENOMEM. */

@@ -30,6 +30,7 @@
 #include "analyzer/model/qp_events.h"
 #include "analyzer/model/queue.h"
 #include "analyzer/model/queues.h"
+#include "analyzer/model/slow.h"
 #include "analyzer/model/vectors.h"
 #include "analyzer/model/wake.h"
 #include "core/wire/log.h"
@@ -199,6 +200,7 @@ static void on_notify(struct model *model, const struct trace_event *event)
 
 	watcher_use(&model->watcher, event, VERB_req_notify_cq, cq, "cq", 0);
 	wake_armed(cq, event);
+	slow_armed(cq, event);
 }
 
 /* Processes */

@@ -30,6 +30,7 @@ enum {
 	QUEUE_RECEIVED = 16,  /* buffers of datagrams that are kept */
 	QUEUE_REFUSED = 16,   /* refused requests that are kept */
 	QUEUE_BURST = 256,    /* completions of a large poll */
+	QUEUE_LOOKS = 4,      /* polls of a CQ that are kept */
 	QUEUE_CHASED = 20000, /* ns between two posts that could have been one */
 };
 
@@ -209,6 +210,19 @@ struct queue_left {
 	struct moment created, destroyed;
 };
 
+/* How threads look at a CQ. */
+struct queue_look {
+	struct {
+		int64_t time;
+		uint64_t empty;  /* polls of the thread before it */
+		uint32_t thread; /* 0: there is none */
+	} polls[QUEUE_LOOKS];    /* that found completions, the last first */
+	int64_t armed;           /* for all events, since then; 0: it is not */
+	/* the wait for its last event, and when it was armed for that; 0: it was polled since */
+	int64_t slept, woken, covered;
+	uint32_t sleeper;
+};
+
 /* The outstanding requests of one CQ, without those of SRQs, which may complete elsewhere. */
 struct queue_cq {
 	struct life *owner; /* NULL when it is destroyed */
@@ -222,6 +236,7 @@ struct queue_cq {
 	unsigned int doubt;    /* of all its queues */
 	bool strained;         /* the watcher was notified that it is too small */
 	struct queue_cq_stats stats;
+	struct queue_look look; /* slow.h */
 };
 
 static inline struct event_id queue_id(const struct queue_request *request)

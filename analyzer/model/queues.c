@@ -25,6 +25,7 @@
 #include "analyzer/model/qp.h"
 #include "analyzer/model/queue_priv.h"
 #include "analyzer/model/serial.h"
+#include "analyzer/model/slow.h"
 #include "analyzer/model/starved.h"
 #include "analyzer/model/strain.h"
 #include "analyzer/model/twice.h"
@@ -372,4 +373,5 @@ void queues_poll(struct model *model, const struct trace_event *event, struct li
 		count_poll(cq->cq, event);
 	for (uint32_t i = 0; i < event->poll->nwc; i++)
 		take_completion(model, event, i, cq);
+	slow_polled(model, event, cq);
 }

@@ -9,7 +9,11 @@
 #include "analyzer/model/model_state.h"
 #include "analyzer/model/qp.h"
 
-enum { LATE = 25 }; /* a message may be late by 1/25 of a timer */
+enum {
+	LATE = 25,           /* a message may be late by 1/25 of a timer */
+	LONGEST = 655360000, /* ns: the longest RNR timer */
+	FOREVER = 7,         /* rnr_retry without a limit */
+};
 
 /* The send queue of the other end, if its messages can be counted; NULL. */
 static struct queue *find_sends(struct model *model, const struct life *qp,
@@ -64,4 +68,33 @@ bool starved_until(const struct queue_request *request, int64_t timer, int64_t e
 {
 	return request->starved > 0 &&
 	       end - request->time <= request->starved + timer + timer / LATE;
+}
+
+/* Until the receive of @request was posted, and the timer that ran then. */
+static int64_t find_starved(struct model *model, const struct life *qp,
+			    const struct queue_request *request)
+{
+	const struct peer *other = qp->peer ? peer_other(&model->peers, qp->peer) : NULL;
+	const struct life *life = other ? other->life : NULL;
+	const struct queue *receives = life ? life->rq : NULL;
+	int64_t slack;
+
+	if (!receives || receives->doubt || receives->owner != life || !life->qp ||
+	    qp->sq->poster == UINT32_MAX || qp->peer->since < life->qp->reset ||
+	    request->message > receives->messages)
+		return INT64_MAX;
+	slack = peer_slack(&model->peers, qp->process, other->process);
+	if (slack > LONGEST || request->time - slack <= life->qp->rtr.time)
+		return INT64_MAX; /* starved_note() */
+	return request->starved || slack ? request->starved + 2 * slack + LONGEST : 0;
+}
+
+int64_t starved_most(struct model *model, const struct life *qp,
+		     const struct queue_request *request)
+{
+	int64_t starved = find_starved(model, qp, request), most = INT64_MAX;
+
+	if (qp->qp && qp->qp->set & ABI_QP_RNR_RETRY && qp->qp->rnr_retry != FOREVER)
+		most = (int64_t)(qp->qp->rnr_retry + 1) * LONGEST;
+	return starved < most ? starved : most;
 }

@@ -25,3 +25,9 @@ void starved_note(struct model *model, const struct trace_event *event, const st
  * and the receive that it consumed was posted while the timer ran for the last time.
  */
 bool starved_until(const struct queue_request *request, int64_t timer, int64_t end);
+
+/*
+ * For how long may the RNR timer of its peer have made @request of @qp wait? INT64_MAX: not known.
+ */
+int64_t starved_most(struct model *model, const struct life *qp,
+		     const struct queue_request *request);

@@ -11,6 +11,7 @@
 #include "analyzer/model/peer.h"
 #include "analyzer/model/qp.h"
 #include "analyzer/model/queue.h"
+#include "analyzer/model/slow.h"
 #include "analyzer/model/starved.h"
 #include "analyzer/model/words.h"
 #include "analyzer/rules/judge.h"
@@ -466,4 +467,49 @@ void state_007_timer(struct check *check, const struct life *life)
 		     "after 0.66 s");
 	finding_step(finding, "created", &life->created);
 	finding_step(finding, "changed state", &qp->rtr);
+}
+
+/* "cq1 was polled empty 123456 times meanwhile" */
+static void name_waiting(const struct model_complete *complete, const struct slow *slow,
+			 char text[MOST])
+{
+	char when[32];
+
+	if (slow->slept)
+		snprintf(text, MOST, "Its thread waited %s in ibv_get_cq_event()",
+			 words_span(slow->slept, when));
+	else
+		snprintf(text, MOST, "%s was polled empty %" PRIu64 " times", complete->cq->name,
+			 slow->empty);
+}
+
+/* STATE-010 */
+void state_010(struct check *check, const struct model_complete *complete)
+{
+	const struct life *qp = complete->qp;
+	char name[MOST], waiting[MOST], took[32], most[32];
+	struct finding *finding;
+	struct moment moment, polled = moment_of(complete->event);
+	struct slow slow;
+
+	if (!slow_is(check->model, complete, &slow))
+		return;
+	moment = request_moment(qp, complete->request);
+	finding = judge_hazard(check, RULE_STATE_010, &moment, qp, "wr");
+	if (!finding)
+		return;
+	name_waiting(complete, &slow, waiting);
+	finding_text(&finding->says,
+		     "A request of %s took %s, and no other send of its process completed "
+		     "meanwhile. With timeout %u it is sent again after %s at most: the other end "
+		     "or the path did not respond%s. %s.",
+		     name_end(check, qp, name), words_span(slow.took, took), qp->qp->timeout,
+		     words_span(slow.most, most), slow.empty ? "" : ", or this process was stopped",
+		     waiting);
+	finding_text(&finding->breaks,
+		     "that lasts for longer: after retry_cnt %u the connection ends with "
+		     "IBV_WC_RETRY_EXC_ERR",
+		     qp->qp->retry_cnt);
+	finding_step(finding, "sent", &moment);
+	finding_step(finding, "completed", &polled);
 }

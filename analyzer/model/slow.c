@@ -1,0 +1,208 @@
+/*
+ * Requests for which no response came
+ *
+ * 	post ---- empty polls ---------------- poll		empty polls x pace
+ * 	post -- poll -- arm -- ibv_get_cq_event() -- poll	the time in the call
+ *
+ * The pace of a process is the least time between two of its empty polls, as an average of many: a
+ * thread that does not run makes fewer of them. Polls that found other completions meanwhile are
+ * added up. Of the empty polls around the post, or around the last completion of any send of the
+ * process, as many as fit in may have been before it.
+ */
+#include "analyzer/model/slow.h"
+
+#include <string.h>
+
+#include "analyzer/model/abi.h"
+#include "analyzer/model/hot.h"
+#include "analyzer/model/model_state.h"
+#include "analyzer/model/qp.h"
+#include "analyzer/model/queue.h"
+#include "analyzer/model/starved.h"
+#include "core/store/read/trace.h"
+
+enum {
+	MANY = 64,                /* empty polls that tell of the pace */
+	SLOWEST = 250,            /* ns: a pace that is slower counts as this one */
+	LEAST = 250000000,        /* ns */
+	LEAST_SLEPT = 1000000000, /* a thread that sleeps may be woken late */
+	TIMES = 4,                /* of the timeout: InfiniBand specification, 9.7.6.1.3 */
+	PER_BYTE = 100,           /* ns: a path has 10 MB/s at least */
+};
+
+void slow_armed(struct life *cq, const struct trace_event *event)
+{
+	if (cq && cq->cq && !event->notify->ret)
+		cq->cq->look.armed = event->notify->solicited_only ? 0 : event->time;
+}
+
+void slow_woken(struct life *cq, const struct trace_event *event)
+{
+	struct queue_look *look = cq && cq->cq ? &cq->cq->look : NULL;
+
+	if (!look)
+		return;
+	look->slept = 0;
+	if (look->armed && look->armed <= event->call->begin) {
+		look->slept = event->call->begin;
+		look->woken = event->time;
+		look->covered = look->armed;
+		look->sleeper = event->id.thread;
+	}
+	look->armed = 0;
+}
+
+static bool has_sent(const struct poll *poll)
+{
+	for (uint32_t i = 0; i < poll->nwc; i++)
+		if (!poll->wc[i].status && !(poll->wc[i].opcode & ABI_WC_RECV))
+			return true;
+	return false;
+}
+
+static void note_poll(struct hot *hot, struct queue_look *look, const struct trace_event *event)
+{
+	double pace =
+		(double)(event->time - look->polls[0].time) / (double)(event->poll->empty + 1);
+
+	if (hot && event->poll->empty >= MANY && look->polls[0].thread == event->id.thread &&
+	    (!hot->pace || pace < hot->pace))
+		hot->pace = pace;
+	memmove(&look->polls[1], &look->polls[0], sizeof(look->polls) - sizeof(look->polls[0]));
+	look->polls[0].time = event->time;
+	look->polls[0].empty = event->poll->empty;
+	look->polls[0].thread = event->id.thread;
+	look->slept = 0;
+}
+
+void slow_polled(struct model *model, const struct trace_event *event, struct life *cq)
+{
+	struct hot *hot = event->process < model->nhots ? &model->hots[event->process] : NULL;
+
+	if (hot && has_sent(event->poll))
+		hot->completed = event->time;
+	if (cq && cq->cq && event->poll->nwc)
+		note_poll(hot, &cq->cq->look, event);
+}
+
+/*
+ * The time of the empty polls of one thread since @since, before @event and before the polls that
+ * found other completions.
+ */
+static double add_polls(const struct queue_look *look, const struct trace_event *event, double pace,
+			int64_t since, uint64_t *ret_empty)
+{
+	uint64_t empty = event->poll->empty;
+	double sum = 0, ns;
+
+	for (int i = 0; i < QUEUE_LOOKS && look->polls[i].thread == event->id.thread; i++) {
+		ns = (double)empty * pace;
+		*ret_empty += empty;
+		if (since > look->polls[i].time) {
+			ns -= (double)(since - look->polls[i].time);
+			return sum + (ns > 0 ? ns : 0);
+		}
+		sum += ns;
+		empty = look->polls[i].empty;
+	}
+	return sum;
+}
+
+/* How long the CQ was certainly without a completion between @since and the poll. */
+static int64_t prove_wait(const struct model_complete *complete, const struct hot *hot,
+			  int64_t since, struct slow *slow)
+{
+	const struct trace_event *event = complete->event;
+	const struct queue_look *look = &complete->cq->cq->look;
+	int64_t from = look->slept > since ? look->slept : since;
+	double polls;
+
+	/* a completion that was there when it was armed gives no event */
+	if (look->slept && look->covered <= complete->request->time &&
+	    look->sleeper == event->id.thread && event->poll->nwc == 1 &&
+	    look->woken - from >= LEAST_SLEPT) {
+		slow->slept = look->woken - from;
+		return slow->slept;
+	}
+	polls = add_polls(look, event, hot->pace < SLOWEST ? hot->pace : SLOWEST, since,
+			  &slow->empty);
+	return polls < (double)(event->time - since) ? (int64_t)polls : event->time - since;
+}
+
+static bool add_bytes(void *arg, const struct queue *queue, const struct queue_request *request)
+{
+	uint64_t *bytes = arg;
+
+	for (uint32_t i = 0; queue->send && i < request->nsge; i++)
+		*bytes += queue_sge(queue, request, i)->length;
+	return false;
+}
+
+/* The time that the requests take that are outstanding in all processes. */
+static int64_t find_busy(const struct model *model)
+{
+	uint64_t bytes = 0;
+
+	for (uint32_t id = 1; model->trace && trace_process(model->trace, id); id++)
+		queues_each(model, id, add_bytes, &bytes);
+	return bytes > INT64_MAX / 2 / PER_BYTE ? INT64_MAX / 2 : (int64_t)bytes * PER_BYTE;
+}
+
+/* The most that RNR timers have added for it and those before it; INT64_MAX: not known. */
+static int64_t find_rnr(struct model *model, const struct model_complete *complete)
+{
+	const struct queue *queue = complete->queue;
+	int64_t most = 0;
+
+	for (uint32_t i = 0; i < queue->count && most < INT64_MAX; i++) {
+		const struct queue_request *request = queue_at(queue, i);
+		int64_t one;
+
+		if (queue_takes_receive(request->opcode) && !request->done) {
+			one = starved_most(model, complete->qp, request);
+			most = one > INT64_MAX - most ? INT64_MAX : most + one;
+		}
+		if (request == complete->request)
+			break;
+	}
+	return most;
+}
+
+/* Could the request be sent all the time since then? */
+static bool is_ready(const struct qp *qp, int64_t since)
+{
+	const uint32_t needed = ABI_QP_TIMEOUT | ABI_QP_RETRY_CNT;
+
+	return qp->type == ABI_QPT_RC && qp->state == ABI_QPS_RTS && !qp->changing &&
+	       qp->settled <= since && (qp->set & needed) == needed && qp->timeout & 31;
+}
+
+bool slow_is(struct model *model, const struct model_complete *complete, struct slow *ret_slow)
+{
+	const struct queue_request *request = complete->request;
+	const struct queue *queue = complete->queue;
+	const struct hot *hot = hot_of(model, complete->event->process);
+	const struct qp *qp = complete->qp ? complete->qp->qp : NULL;
+	struct slow slow = { 0 };
+	int64_t since, waited, rnr;
+
+	if (!request || !queue->send || queue->doubt || !qp || !hot || !complete->cq ||
+	    !complete->cq->cq || complete->event->poll->wc[complete->index].status)
+		return false;
+	slow.took = complete->event->time - request->time;
+	if (slow.took < LEAST)
+		return false;
+	since = request->time > hot->completed ? request->time : hot->completed;
+	slow.most = TIMES * (INT64_C(4096) << (qp->timeout & 31));
+	if (!is_ready(qp, since))
+		return false;
+	waited = prove_wait(complete, hot, since, &slow);
+	if (waited < LEAST || waited <= slow.most)
+		return false;
+	rnr = find_rnr(model, complete);
+	if (rnr == INT64_MAX || waited - slow.most <= rnr ||
+	    waited - slow.most - rnr <= find_busy(model))
+		return false;
+	*ret_slow = slow;
+	return true;
+}

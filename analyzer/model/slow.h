@@ -1,0 +1,38 @@
+#pragma once
+/*
+ * Requests for which no response came for much longer than their queue pair waits for one.
+ *
+ * A completion may be in its CQ long before it is polled. It is not there while empty polls find
+ * nothing, each of which takes some time, nor while a thread sleeps until its event comes. Only the
+ * time that one of the two proves counts.
+ *
+ * One thread.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "analyzer/model/lives.h"
+
+struct model;
+struct model_complete;
+struct trace_event;
+
+struct slow {
+	int64_t took;   /* from the post to the poll */
+	int64_t most;   /* without a response it is sent again after that at the latest */
+	int64_t slept;  /* how long a thread waited for its event; or 0, */
+	uint64_t empty; /* and the empty polls of the thread that polled it */
+};
+
+/* ibv_req_notify_cq() was called for @cq; its event came. Both accept NULL. */
+void slow_armed(struct life *cq, const struct trace_event *event);
+void slow_woken(struct life *cq, const struct trace_event *event);
+
+/* @cq (NULL: not known) was polled; all completions of the poll were passed. */
+void slow_polled(struct model *model, const struct trace_event *event, struct life *cq);
+
+/*
+ * Did no response come for the request of @complete, nor for any other of its process, for longer
+ * than the timeout of its queue pair, the RNR timer of its peer and the bytes on their way explain?
+ */
+bool slow_is(struct model *model, const struct model_complete *complete, struct slow *ret_slow);
