@@ -56,8 +56,8 @@ const char *__tsan_default_options(void)
 }
 
 /*
- * Who reads a buffer while a peer writes it is the program's affair, and so
- * the fuzzing test's and a replay's; what a forked child makes anew, no thread of its has.
+ * Reading a buffer while a peer writes it is a matter of the program, and so of the fuzzing test
+ * and of a replay; locks that a forked child re-creates are held by none of its threads.
  */
 const char *__tsan_default_suppressions(void)
 {
@@ -68,8 +68,8 @@ const char *__tsan_default_suppressions(void)
 }
 
 /*
- * babeltrace2 drops what it had made of a stream that is damaged; nobody else
- * here uses GLib. And what a replayed program has not given back, replay does not.
+ * babeltrace2 leaks its data of a damaged stream; no other library here uses GLib. And replay does
+ * not free what the replayed program has not freed.
  */
 const char *__lsan_default_suppressions(void)
 {

@@ -26,7 +26,7 @@ builds() {
 # runs NAME: ends with 0, on the software device
 runs() { timeout 120 "$VERBATIM" run -- "./$1"; }
 
-# NAME LINES PROGRAM...: at most so many lines, for an unusual order of events
+# NAME LINES PROGRAM...: at most that many lines, for an unusual order of events
 becomes_a_program() {
 	local name=$1 most=$2 lines
 	shift 2

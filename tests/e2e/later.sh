@@ -1,7 +1,7 @@
 # Verbs that only newer libibverbs have, and functions of providers beyond the verbs: recorded,
 # counted, and never visible to a program whose own libraries lack them.
 . tests/e2e/lib/try.sh
-unset VERBATIM_DEVICE # the libraries are made here
+unset VERBATIM_DEVICE # the libraries are built here
 GUEST=$libs/libverbatim.so
 cp -r tests/e2e/later/* "$tmp" && cd "$tmp" || exit 1
 

@@ -1,7 +1,7 @@
 # model_run: random sequences of verbs have the same results, return values and errno in each run,
 # recorded or not, however they are recorded.
 #
-# SEED=N COUNT=N tests/e2e/model.sh other sequences than the default ones, chosen by the clock
+#	SEED=N COUNT=N tests/e2e/model.sh	sequences other than those of the clock
 . tests/e2e/lib/try.sh
 run=$apps/model_run guest=$libs/libverbatim.so soft=$libs/libverbatim-soft.so
 seed=${SEED:-$(date +%s)} count=${COUNT:-$(share 320 800)}

@@ -22,7 +22,7 @@ record() {
 # replay FILE: report in $tmp/out
 replay() { timeout 120 "$VERBATIM" replay "$@" --report "$tmp/report.json" >"$tmp/out" 2>&1; }
 
-# the same traffic comes again
+# the same traffic recurs
 same() {
 	local name=$1 status
 	shift

@@ -65,7 +65,7 @@ try a_name_alone_is_no_other_device
 
 record late_event "$apps/late_event" || not_ok late_event "$(tail -1 "$tmp/log")"
 
-# the queue is armed after its completion came, which was polled before the event was asked for
+# the queue is armed after its completion came, which was polled before ibv_get_cq_event()
 an_event_after_its_completion_is_not_waited_for() {
 	alter late_event "UPDATE notify SET time = (SELECT min(p.time) FROM poll p
 		WHERE p.time > notify.time AND p.ret > 0) - 1" || return

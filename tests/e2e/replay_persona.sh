@@ -56,7 +56,7 @@ limits_of_each_process() {
 }
 try limits_of_each_process
 
-# one that the user describes comes first
+# a device that the user describes takes precedence
 users_own_description() {
 	record "$apps/limits" && sed 's/mlx5_0/mlx5_7/' machine >other &&
 		VERBATIM_SOFT_PERSONA=$tmp/other replay && has .device \

@@ -39,7 +39,7 @@ const char *mutate_path(const char *dir, const char *name);
 int mutate_read(const char *path, uint8_t **ret_bytes, size_t *ret_n);
 int mutate_write(const char *path, const void *bytes, size_t n);
 
-/* The file of this name that a journal is made to name: it must stay as it is. */
+/* The file that an altered journal names: it must not change. */
 #define MUTATE_VICTIM ".victim"
 
 struct sqlite3;

@@ -4,7 +4,7 @@
 . tests/hardware/lib/machine.sh
 in_machine -l both
 cd "$tmp" || exit 1
-# Programs take the first device, rxe0, and siw0 when that is gone.
+# Programs use the first device, rxe0, and siw0 after its removal.
 net_of() { rdma -j link show "$1"/1 | jq -r '.[0].netdev'; }
 net_rxe0=$(net_of rxe0) net_siw0=$(net_of siw0)
 whole() { is lost "$(sql 'SELECT coalesce(sum(events), 0) FROM loss')" 0; }

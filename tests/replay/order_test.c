@@ -283,7 +283,7 @@ TEST(an_end_that_was_noticed_late_comes_before_what_failed_by_it)
 	assert_order("begin 10:1, post 1:1, poll 1:2, exit 2:0, post 1:3, poll 1:4");
 }
 
-/* The exit is far behind the evidence, but for one event. */
+/* The exit comes thousands of events after the evidence. */
 TEST(an_end_that_is_not_in_the_window_is_made)
 {
 	recorded.last[2] = 0;

@@ -140,7 +140,7 @@ TEST(an_agreeing_value_mends_no_broken_queue_pair)
 	assert_int_equal(outcome_divergences(*state), 2);
 }
 
-/* At PEER, seen before what happened at QP. */
+/* At PEER, noticed before the failure at QP. */
 static void show_symptom(struct outcome *r, bool remote)
 {
 	outcome_divergence(r, &(struct divergence){ .event = { 2, 9 },

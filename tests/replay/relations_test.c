@@ -82,7 +82,7 @@ static const struct relation *qp_relation(uint32_t ordinal, uint32_t *ret_id)
 
 static struct ibv_qp second;
 
-/* Another queue pair on the same CQ, with so many requests each way. */
+/* Another queue pair on the same CQ, with that many requests in each direction. */
 static void make_qp(enum ibv_qp_type type, struct ibv_srq *srq, uint32_t send, uint32_t receive)
 {
 	struct ibv_qp_init_attr init = { .send_cq = &world.cq,

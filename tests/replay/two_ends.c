@@ -589,7 +589,7 @@ static void ask_killed(void)
 	reach_memory(IBV_WR_RDMA_WRITE, its.rkey, 0, 64);
 	await_status(IBV_WC_SUCCESS);
 	meet_other();
-	while (read(line, &c, 1) > 0) /* until it is gone */
+	while (read(line, &c, 1) > 0) /* until the peer has ended */
 		;
 	reach_memory(IBV_WR_RDMA_WRITE, its.rkey, 0, 64);
 	send_bytes(10);

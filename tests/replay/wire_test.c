@@ -99,7 +99,7 @@ static bool is_over(const struct end *end)
 	return poll(&look, 1, 0) > 0;
 }
 
-/* Whatever came from @from goes to @to. */
+/* Pass all data from @from to @to. */
 static void carry_bytes(struct end *from, struct end *to)
 {
 	char bytes[MOST];
@@ -225,7 +225,7 @@ TEST(each_changed_byte_is_noticed)
 	uint16_t type;
 	size_t n = send_message(7, "hello", message);
 
-	for (size_t i = RECORD; i < n; i++) { /* before is the length, and what says nothing */
+	for (size_t i = RECORD; i < n; i++) { /* before it are the length and unused bytes */
 		close_both(state);
 		open_both(state);
 		assert_int_equal(send_message(7, "hello", message), n);

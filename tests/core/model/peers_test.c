@@ -198,7 +198,7 @@ TEST(an_address_of_another_kind_contradicts_nothing)
 	peers_free(p);
 }
 
-/* rdma_cm tells the program no address of its own. */
+/* A program of rdma_cm does not learn its own address. */
 TEST(its_own_number_at_an_unknown_address_is_anothers)
 {
 	struct place unknown = make_address(0x20, 2);

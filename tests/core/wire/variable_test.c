@@ -57,7 +57,7 @@ TEST(a_family_begins_with_one_character_more)
 	assert_false(is_recorded("X_UCX_CM_X", "1"));
 }
 
-/* A family may get members that nobody has thought of. */
+/* A family may get unforeseen members. */
 TEST(a_secret_word_needs_a_row_of_its_own)
 {
 	assert_true(is_recorded("UCX_IB_PKEY", "0xffff"));

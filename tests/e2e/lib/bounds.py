@@ -17,7 +17,7 @@ import sys
 import time
 
 verbatim, loop, payload = sys.argv[1:4]
-SECONDS, MIB = 20, 4096 if os.environ.get('SAN') else 2048  # sanitizers keep what is freed
+SECONDS, MIB = 20, 4096 if os.environ.get('SAN') else 2048  # sanitizers hold freed memory
 FOR_EVER = 120  # for a busy machine
 READ = (['info'], ['dump'], ['stat'], ['check'])
 ALL = READ + (['replay', '--device', 'soft'],)

@@ -1,6 +1,6 @@
 # Sourced after try.sh by lists that run the suite of pyverbs: valid reasons for skipped tests.
 #
-# skips_are_true NAME each skip in $tmp/NAME, of the run of that name, has such a reason
+#	skips_are_true NAME	each skip in $tmp/NAME, of the run of that name, has such a reason
 #
 # They need a vendor's device, or a feature that this machine, this link or this device lacks. Tests
 # of DMA buffers need a graphics card, those of huge pages a reserve made by the administrator

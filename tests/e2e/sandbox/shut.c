@@ -1,5 +1,5 @@
 /*
- * A program that forbids itself system calls, and goes on with all kinds of verbs
+ * A program that forbids itself system calls, and continues with all kinds of verbs
  *
  *	shut HOW THEN MESSAGES CALL...
  *
@@ -167,7 +167,7 @@ static void shut_in(const char *how, int argc, char **argv, const char *then)
 static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER, end = PTHREAD_MUTEX_INITIALIZER;
 static atomic_int ready;
 
-/* It has a ring before the filter is there; how it ends would take more system calls. */
+/* It has a ring before the filter is installed; a normal exit would need more system calls. */
 static void *send_beside(void *unused)
 {
 	use_objects();

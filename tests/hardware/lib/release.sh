@@ -1,11 +1,13 @@
 # Sourced first by tests in a root of another release of Debian, whose programs run with our
 # libraries:
 #
-# in_own_mounts runs the whole list once more, with its own mounts make_root RELEASE PACKAGE...
-# $root, or 1 after a line that says why it is skipped; it is find_root RELEASE PACKAGE..., and
-# enter_root inside COMMAND... in it, in this folder
+#	in_own_mounts			runs the whole list once more, with its own mounts
+#	make_root RELEASE PACKAGE...	$root, or 1 after a line that says why it is skipped; it is
+#					find_root RELEASE PACKAGE..., and enter_root
+#	inside COMMAND...		in it, in this folder
 #	shows_the_device, runs_bare, runs_recorded
-# what its programs do there; $enter starts them (inside), $muted has options of `verbatim check`
+#					tests of its programs; $enter starts them (inside), $muted
+#					has options of `verbatim check`
 #
 # The root is extracted, not configured, and kept in the cache of virtual machines for the next run.
 # What `build/verbatim` needs is in it.

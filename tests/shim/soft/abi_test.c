@@ -131,8 +131,8 @@ TEST(gid_entries_have_the_size_of_the_program)
 }
 
 /*
- * Later headers add slots in front. A program built with one finds a slot by
- * its distance from the end, and asks @sz whether it is there.
+ * Later headers add slots in front. A program built with one finds a slot by its distance from the
+ * end, and checks by @sz whether it exists.
  */
 TEST(later_slots_are_seen_to_be_missing)
 {

@@ -395,7 +395,7 @@ TEST(reset_drops_what_was_begun)
 	expect_none(p->a.cq);
 }
 
-/* A thread that builds may call whatever it likes, also what locks. */
+/* A thread that builds a batch may call any verb, also one that takes locks. */
 TEST(other_verbs_within_a_batch)
 {
 	struct pair *p = *state;

@@ -213,7 +213,7 @@ TEST(classic_poll_takes_the_same_entries)
 	expect_none(p->b.cq);
 }
 
-/* What would wait for this very thread is refused. */
+/* Calls that would wait for this thread itself are refused. */
 TEST(polls_within_a_poll)
 {
 	struct pair *p = *state;

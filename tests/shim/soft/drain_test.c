@@ -81,7 +81,7 @@ TEST(request_that_has_begun_ends_first)
 	expect_wc(p->a.cq, 1, IBV_WC_SUCCESS);
 	expect_drained(p);
 	assert_int_equal(query_sq(p).sq_draining, 0);
-	/* and what had not begun waits */
+	/* and requests that had not begun wait */
 	expect_wc(p->b.cq, 3, IBV_WC_SUCCESS);
 	expect_none(p->a.cq);
 	expect_none(p->b.cq);

@@ -239,7 +239,7 @@ static bool ends_qp(int type)
 	       type == IBV_EVENT_QP_ACCESS_ERR;
 }
 
-/* As of hardware: a queue pair is in its error state by then, and what is posted to it flushed. */
+/* As on hardware: by then the queue pair is in its error state, and later posts are flushed. */
 static void expect_flushes(struct pair *p)
 {
 	assert_int_equal(state_of(p->a.qp), IBV_QPS_ERR);

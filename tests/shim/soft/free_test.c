@@ -1,5 +1,5 @@
 /*
- * Two processes that post, receive and poll as they like
+ * Two processes that post, receive and poll freely
  *
  * model_test.c takes turns, so that it can tell exactly what comes; here the
  * two run freely on both processors, and what holds in any order is checked:
@@ -211,7 +211,7 @@ static void post_send(struct side *s, int lane)
 	if (l->posted - l->done == DEPTH)
 		return;
 	*r = (struct request){ .kind = roll_dice(s, KINDS) };
-	/* the last one of a row, that all slots come back */
+	/* the last one of a series, so that all slots become free */
 	r->signaled = roll_dice(s, 2) || slot % 4 == 3;
 	wr.send_flags =
 		(r->signaled ? IBV_SEND_SIGNALED : 0) | (roll_dice(s, 3) ? 0 : IBV_SEND_SOLICITED);
@@ -310,7 +310,7 @@ static int poll_some(struct side *s, int max)
 	return n;
 }
 
-/* What a program may do at any time without harm. */
+/* Calls that a program may make at any time without harm. */
 static void disturb_side(struct side *s)
 {
 	struct ibv_mr *mr;

@@ -3,7 +3,8 @@
  * device does what the model (tests/shim/soft/model) says that verbs promise
  *
  *	MODEL_SEED=n	only the sequence of this seed
- * * MODEL_BASE=n other sequences than the default ones * MODEL_COUNT=n so many of them
+ *	MODEL_BASE=n	other sequences than the default ones
+ *	MODEL_COUNT=n	so many of them
  */
 #include <inttypes.h>
 #include <string.h>

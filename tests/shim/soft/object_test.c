@@ -244,7 +244,7 @@ TEST(ethernet_address_is_resolved)
 	assert_int_equal(errno, ETIMEDOUT);
 	assert_int_equal(ibv_query_gid(e->context, 1, 1, &attr.grh.dgid), 0);
 	assert_int_equal(ibv_resolve_eth_l2_from_gid(e->context, &attr, mac, &vid), 0);
-	/* the address is made of it */
+	/* the address is derived from it */
 	assert_int_equal(mac[0] ^ 2, attr.grh.dgid.raw[8]);
 	assert_memory_equal(mac + 3, attr.grh.dgid.raw + 13, 3);
 	assert_int_equal(vid, 0xffff);
@@ -323,7 +323,7 @@ TEST(fork_world_is_a_knob)
 	assert_int_equal(ibv_fork_init(), 0);
 	setenv("VERBATIM_SOFT_FORK", "disabled", 1);
 	assert_int_equal(ibv_is_fork_initialized(), IBV_FORK_DISABLED);
-	assert_int_equal(ibv_fork_init(), EINVAL); /* a region is there */
+	assert_int_equal(ibv_fork_init(), EINVAL); /* a region exists */
 	setenv("VERBATIM_SOFT_FORK", "enabled", 1);
 	assert_int_equal(ibv_is_fork_initialized(), IBV_FORK_ENABLED);
 	unsetenv("VERBATIM_SOFT_FORK");
@@ -331,7 +331,7 @@ TEST(fork_world_is_a_knob)
 
 TEST_WITH(context_closes_over_open_objects, NULL, NULL)
 {
-	static struct end e; /* what it holds stays the program's */
+	static struct end e; /* its contents stay the program's */
 
 	end_open(&e);
 	connect_to(e.qp, e.qp->qp_num);

@@ -30,7 +30,7 @@ struct pair {
 	struct end a, b;
 };
 
-/* What the other end must know. */
+/* Data that the other end needs. */
 struct address {
 	uint32_t qpn;
 	uint32_t rkey;

@@ -258,7 +258,7 @@ TEST(reset_purges_completions)
 	expect_wc(p->b.cq, 2, IBV_WC_SUCCESS);
 }
 
-/* What a peer remembers of our queue must not outlive it. */
+/* A peer's cached data on our queue must not outlive it. */
 TEST(peer_may_reset_alone)
 {
 	struct pair *p = *state;

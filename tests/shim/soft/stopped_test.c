@@ -91,7 +91,7 @@ static int stopped_teardown(void **state)
 GROUP(fabric_setup, fabric_teardown);
 FIXTURE(stopped_setup, stopped_teardown);
 
-/* Each of these would wait until the peer goes on, which is never. */
+/* Each of these would wait until the peer continues, which it never does. */
 TEST(sends_wait_in_their_queue)
 {
 	struct stopped *s = *state;

@@ -203,7 +203,7 @@ TEST(longer_than_the_mtu_stops_the_send_queue)
 			 0);
 	expect_wc(p->a.cq, 3, IBV_WC_LOC_LEN_ERR);
 	assert_int_equal(state_of(p->a.qp), IBV_QPS_SQE);
-	/* what follows is flushed, until it is brought back */
+	/* later posts are flushed, until it is moved back */
 	assert_int_equal(post_to_b(p, (struct ibv_send_wr){ .wr_id = 4, .opcode = IBV_WR_SEND },
 				   sge_of(&p->a, 0, 4)),
 			 0);
@@ -406,7 +406,7 @@ TEST(many_are_reached_from_one)
 	assert_int_equal(ibv_destroy_ah(ah), 0);
 }
 
-/* A queue pair whose number has the place of @qpn in a sender's table. */
+/* A queue pair whose number shares the entry of @qpn in a sender's table. */
 static struct ibv_qp *make_rival(struct end *e, uint32_t qpn)
 {
 	struct ibv_qp *qp = make_qp_of(e, IBV_QPT_UD, NULL);

@@ -1,8 +1,8 @@
 #pragma once
 /*
- * What the recorder's tests share: a session in a child process, and its rings.
+ * Shared by the recorder's tests: a session in a child process, and its rings.
  *
- * A process joins a session once, so each test runs in a child of its own.
+ * A process joins a session once, so each test runs in a separate child.
  */
 #include <stdio.h>
 #include <stdlib.h>

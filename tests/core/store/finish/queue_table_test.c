@@ -65,7 +65,7 @@ static void make_qp(const char *srq)
 	add_call(20, "ibv_create_qp", QP, 0, "{" CAP("10", "20") "}", out);
 }
 
-/* "object side cq srq asked/given since-until," of each row; what is not known is - */
+/* "object side cq srq asked/given since-until," of each row; unknown values are - */
 static void check_table(const char *expected)
 {
 	sqlite3_stmt *stmt;

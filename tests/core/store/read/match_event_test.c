@@ -14,7 +14,7 @@ static struct ibv_qp qp;
 static struct ibv_mw mw;
 static struct writer *writer;
 
-/* A program with queue pair @qp, made with @sig_all by @verb. */
+/* A program with queue pair @qp, created with @sig_all by @verb. */
 static void begin_program(enum verb verb, bool sig_all)
 {
 	struct ibv_qp_init_attr init = { .qp_type = IBV_QPT_RC,

@@ -232,7 +232,7 @@ static int64_t count_gone(void)
 	return sql_int(writer->db, "SELECT coalesce(sum(events), 0) FROM loss", -1);
 }
 
-/* A verb is two events; what is no verb is one. */
+/* A verb is two events; anything else is one. */
 TEST(what_goes_is_counted)
 {
 	int64_t before;

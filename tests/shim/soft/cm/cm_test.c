@@ -530,7 +530,7 @@ TEST(destroying_one_end_disconnects_the_other)
 	establish_ends(e);
 	assert_int_equal(destroy_id(e->b, e->child), 1);
 	expect_event(e->a, 1, CM_EVENT_DISCONNECTED, 0);
-	/* the peer is gone, which counts as an answer */
+	/* the peer has ended, which counts as a response */
 	assert_int_equal(disconnect_id(e->a, e->id), 0);
 }
 
@@ -744,7 +744,7 @@ TEST(notification_establishes_before_the_message)
 	assert_int_equal(PUT(e->b, c, NOTIFY), -EISCONN);
 	expect_event(e->a, 1, CM_EVENT_CONNECT_RESPONSE, 0);
 	assert_int_equal(ready_qp(e->a, e->id), 0);
-	/* the message itself comes, and is none any more */
+	/* the message itself arrives, and is ignored */
 	assert_int_equal(get_event(e->b, &event), -EAGAIN);
 	no_event(e->b);
 }
@@ -1034,7 +1034,7 @@ enum { CLOSES = 300 };
 
 struct waiter {
 	int fd;
-	int events; /* it has had so many */
+	int events; /* the number of its events */
 	int us;     /* between them */
 	struct rdma_ucm_event_resp event;
 };
@@ -1202,7 +1202,7 @@ static uint32_t serial_of(uint32_t handle)
 	return 0;
 }
 
-/* The listener's mailbox, made as small as can be. */
+/* The listener's mailbox, with the smallest possible size. */
 static int shrink_mailbox(uint32_t serial)
 {
 	char path[512], want[32];
@@ -1326,7 +1326,7 @@ TEST_WITH(threads_are_not_in_each_others_way, NULL, NULL)
 		pthread_join(thread[i], NULL);
 }
 
-/* Another process, which goes as far as @far says, and sleeps. */
+/* Another process, which executes the steps up to @far, and sleeps. */
 static pid_t start_client(int far, int *ret_fd)
 {
 	int fds[2], fd;

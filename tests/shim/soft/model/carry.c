@@ -459,7 +459,7 @@ void model_flush_rq(struct model *m, struct model_qp *qp)
 		complete_recv(m, qp, take_request(m, qp, IBV_WC_WR_FLUSH_ERR), true);
 }
 
-/* What it has not sent is flushed when it runs. */
+/* Its unsent requests are flushed when it runs. */
 void model_fail(struct model *m, struct model_qp *qp, int event)
 {
 	bool again = qp->state == IBV_QPS_ERR;
@@ -472,7 +472,7 @@ void model_fail(struct model *m, struct model_qp *qp, int event)
 		model_event(m, qp->proc, IBV_EVENT_QP_LAST_WQE_REACHED, qp - m->qp);
 }
 
-/* What an unreliable one receives is not concerned. */
+/* Receives of an unreliable one are not affected. */
 static void stop_sq(struct model *m, struct model_qp *qp)
 {
 	if (is_reliable(qp))

@@ -1,5 +1,5 @@
 /*
- * The dice: what comes next
+ * The dice: the next step
  *
  * Guided by the model, so that most steps succeed: steps that always fail test little. Every
  * possible mistake is made sometimes.

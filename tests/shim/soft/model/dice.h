@@ -19,7 +19,7 @@ struct dice {
 void dice_begin(struct dice *d, uint64_t seed);
 
 /*
- * The next step; @m is what it may be guided by. False at the end.
+ * The next step, which may be guided by @m. False at the end.
  */
 bool dice_next(struct dice *d, const struct model *m, struct step *step);
 

@@ -15,7 +15,7 @@ static bool mrs_known(const struct request *wr)
 	return true;
 }
 
-/* Two senders wait for one shared queue: which comes first is open. */
+/* Two senders wait for one shared queue: their order is undefined. */
 static bool would_compete(struct model *m, const struct model_qp *qp)
 {
 	const struct model_qp *peer = &m->qp[qp->dest];
@@ -254,7 +254,7 @@ static const char *compare_wc(const struct model *m, const struct model_wc *want
 		return "another opcode";
 	if ((want->recv || brings) && got->byte_len != wc->byte_len)
 		return "another byte_len";
-	/* the number of a queue pair that is gone may be unused */
+	/* the number of a destroyed queue pair may be unused */
 	if (want->datagram && got->src_qp != wc->src_qp && m->qp[wc->src_qp].life == want->src_life)
 		return "another src_qp";
 	if (got->wc_flags != wc->wc_flags)

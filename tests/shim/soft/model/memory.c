@@ -79,7 +79,7 @@ bool memory_overlaps(struct where a, struct where b)
 	return false;
 }
 
-/* Does a byte come twice? Then the order of writing would decide. */
+/* Is a byte written twice? Then the result would depend on the order. */
 static bool overlaps_itself(struct where w)
 {
 	int i, k;

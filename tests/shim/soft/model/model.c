@@ -1,7 +1,7 @@
 /*
  * The model: its objects, and the effect of each verb on them
  *
- * Not here: what a send request does (carry.c), bytes (memory.c).
+ * Not here: the effect of a send request (carry.c), bytes (memory.c).
  */
 #include "tests/shim/soft/model/model.h"
 
@@ -409,7 +409,7 @@ static bool is_way(const struct model_qp *qp, int to, int mask)
 	return false;
 }
 
-/* Is there anything in the attributes to be left out, or to be wrong? */
+/* Do the attributes have anything that can be left out, or be wrong? */
 static bool is_faulty(const struct model_qp *qp, const struct step *s)
 {
 	int to = s->arg.modify.to;

@@ -103,7 +103,7 @@ struct model {
 	int32_t *owner[PROCS]; /* a byte's: BYTE_..., or a delivery */
 	int deliveries;
 	int lives;
-	bool alone;   /* what happens now happens by itself */
+	bool alone;   /* current changes happen by themselves */
 	bool overrun; /* nothing is promised any more */
 	int lags;     /* in this step: lost, but not at once */
 };
@@ -146,7 +146,7 @@ bool memory_overlaps(struct where a, struct where b);
 struct payload payload_copy(const struct payload *p);
 void payload_forget(struct payload *p); /* what its bytes are */
 void payload_free(struct payload *p);
-/* The bytes of @wc are on their way; then they are there. */
+/* The bytes of @wc are in flight; then they are in memory. */
 void memory_deliver(struct model *m, struct model_wc *wc);
 void memory_land(struct model *m, int proc, struct model_wc *wc);
 
@@ -165,7 +165,7 @@ void model_fail(struct model *m, struct model_qp *qp, int event);
 /* Does this type of queue pair have @opcode? */
 bool model_has(int type, int opcode);
 struct model_rq *model_rq_of(struct model *m, struct model_qp *qp);
-/* Carry out what can be. */
+/* Execute all requests that can be executed. */
 void model_run(struct model *m, struct model_qp *qp);
 bool model_mr_allows(const struct model *m, int proc, int pd, uint32_t access,
 		     const struct piece *piece, bool remote);

@@ -12,7 +12,7 @@ struct worker {
 	struct ibv_context *context;
 	struct ibv_comp_channel *channel;
 	struct ibv_pd *pd[PDS];
-	struct ibv_cq *idle; /* nothing ever comes there */
+	struct ibv_cq *idle; /* never gets a completion */
 	struct ibv_cq *cq[CQS];
 	bool extended[CQS];
 	struct ibv_srq *srq[SRQS];

@@ -2,9 +2,8 @@
 /*
  * The two processes in which sequences happen.
  *
- * They are forked before the first verb, and do one step at a time, as told
- * through memory that they share with the runner; their areas lie there as
- * well, so that the runner sees what each has in memory.
+ * They are forked before the first verb, and do one step at a time, as requested in memory that
+ * they share with the runner; it also has their areas, so that the runner sees the memory of each.
  */
 #include <sys/types.h>
 

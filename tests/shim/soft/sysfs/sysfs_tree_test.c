@@ -45,8 +45,8 @@ static const char *tree_of_nobody(void)
 }
 
 /*
- * A process of its own: it makes a tree, and sweeps. A test beside this one may sweep at any
- * moment, too: what stands in place of a tree is moved there when it is complete.
+ * A separate process: it creates a tree, and sweeps. A parallel test may sweep at any moment, too:
+ * a replacement of a tree is moved there when it is complete.
  */
 static void sweep_trees(void)
 {

@@ -85,7 +85,7 @@ static void empty_queue(struct long_queue *l)
 	expect_none(l->cq);
 }
 
-/* What the files of the fabric take. */
+/* The space that the files of the fabric take. */
 static uint64_t fabric_bytes(void)
 {
 	DIR *dir = opendir(fabric_dir);

@@ -170,7 +170,7 @@ TEST(own_messages_can_be_kept_out)
 	cast_to(&p->a, &group, MLID, QKEY);
 	expect_none(p->a.cq);
 	expect_wc(p->b.cq, 2, IBV_WC_SUCCESS);
-	/* those of others come */
+	/* those of other senders arrive */
 	cast_to(&p->b, &group, MLID, QKEY);
 	expect_wc(p->a.cq, 1, IBV_WC_SUCCESS);
 	assert_int_equal(ibv_detach_mcast(p->a.qp, &group, MLID), 0);
@@ -224,7 +224,7 @@ TEST(members_of_other_processes_receive)
 		listen_once(to[0], from[1]);
 		_exit(1);
 	}
-	/* the group is known to the sender before somebody joins */
+	/* the sender knows the group before any process joins */
 	cast_to(&p->a, &group, MLID, QKEY);
 	assert_int_equal(read(from[0], &word, 1), 1);
 	cast_to(&p->a, &group, MLID, QKEY);

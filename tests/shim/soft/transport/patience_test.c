@@ -168,7 +168,7 @@ TEST_WITH(no_timer_runs_with_no_retries, setup_real, pair_teardown)
 	assert_int_equal(wc[1].status, IBV_WC_RNR_RETRY_EXC_ERR);
 }
 
-/* Nobody answers before RTR: the packet is sent again after 4.096 us * 2^timeout. */
+/* There is no response before RTR: the packet is sent again after 4.096 us * 2^timeout. */
 TEST_WITH(real_timeout_runs_out_before_a_peer_is_tried_again, setup_real, pair_teardown)
 {
 	struct pair *p = *state;

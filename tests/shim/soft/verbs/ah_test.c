@@ -5,7 +5,7 @@
 #include "tests/shim/soft/pair.h"
 #include "tests/test.h"
 
-/* What a receives from b's @sgid_index to its own GID of that index. */
+/* The datagram that a receives from b's @sgid_index to its own GID of that index. */
 static struct ibv_wc receive_from(struct pair *p, int sgid_index, uint32_t len)
 {
 	union ibv_gid gid = gid_at(&p->a, sgid_index);
@@ -110,7 +110,7 @@ TEST_WITH(roce_v2_has_an_ipv4_header_at_the_end, datagrams_roce_setup, datagrams
 	assert_int_equal(sum_of(ip), 0xffff);
 }
 
-/* What a receives can be answered from its completion and its GRH alone. */
+/* The completion and the GRH suffice to reply to a datagram. */
 static void answer_to(struct pair *p, struct ibv_wc wc, bool global)
 {
 	struct ibv_ah *ah = ibv_create_ah_from_wc(p->a.pd, &wc, (void *)p->a.buf, 1);

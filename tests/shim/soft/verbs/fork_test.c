@@ -38,7 +38,7 @@ struct given {
 	pthread_t thread;
 };
 
-/* Asserts jump, so the thread only counts. It sends once at least, however late it comes to run. */
+/* Asserts jump, so the thread only counts. It sends at least once, however late it runs. */
 static void *send_on(void *arg)
 {
 	struct given *g = arg;

@@ -96,7 +96,7 @@ TEST(domain_is_busy_with_what_any_pointer_made)
 	assert_int_equal(ibv_dealloc_pd(pd), EBUSY);
 	assert_int_equal(ibv_dereg_mr(mr), 0);
 	assert_int_equal(ibv_dealloc_pd(pd), 0);
-	/* the other pointer has nothing behind it any more */
+	/* the object of the other pointer does not exist any more */
 	assert_int_equal(ibv_dealloc_pd(own), ENOENT);
 	ibv_unimport_pd(own);
 	assert_int_equal(ibv_close_device(context), 0);

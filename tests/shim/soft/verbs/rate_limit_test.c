@@ -4,7 +4,7 @@
 #include "tests/shim/soft/pair.h"
 #include "tests/test.h"
 
-/* A queue pair for raw packets, which nobody receives. */
+/* A queue pair for raw packets, which have no receiver. */
 enum { FRAME = 64, SLOW = 64 /* kbit/s */, FRAME_NS = 8000000 };
 
 /* Before the device looks for it. */

@@ -114,7 +114,7 @@ static int kernel_answer(struct sock_filter *code, volatile int *shared)
 	int status;
 
 	*shared = -1;
-	/* without what a sanitizer starts in a child: a filter kills one thread */
+	/* without threads that a sanitizer starts in a child: a filter kills one thread */
 	pid = (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, 0);
 	if (!pid) {
 		if (!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) && !prctl(PR_SET_SECCOMP, 2, &filter))

@@ -135,7 +135,7 @@ TEST(receivers_of_a_cq_are_found_by_it)
 	remove_object(&user);
 }
 
-/* It was made before the recording. */
+/* It was created before the recording. */
 TEST(an_srq_that_is_not_known_may_have_it)
 {
 	static struct ibv_srq unseen;
@@ -153,7 +153,7 @@ TEST(an_srq_that_is_not_known_may_have_it)
 	endpoints_find(&b)->unknown_srq = false;
 }
 
-/* A child that goes on with its parent's image. */
+/* A child that continues with its parent's image. */
 TEST(of_a_parents_queues_nothing_is_known)
 {
 	struct ibv_qp a = qp_of(&one, 5, &cq_a, NULL);

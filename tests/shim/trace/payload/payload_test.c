@@ -21,7 +21,7 @@ static const struct ibv_qp_cap cap = {
 static int begin_payload(void **state)
 {
 	(void)state;
-	alarm(60); /* for what has no end */
+	alarm(60); /* for an endless list */
 	payload_begin(&(struct payload_rule){ .keep = PAYLOAD_FULL }, false);
 	endpoints_add_qp(&qp, &cap, true, true);
 	return 0;

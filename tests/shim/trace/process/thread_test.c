@@ -1,5 +1,5 @@
 /*
- * A thread's ring: made, handed on, woken for, refused
+ * A thread's ring: created, passed on, woken for, refused
  */
 #include <pthread.h>
 #include <string.h>

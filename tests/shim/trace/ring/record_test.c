@@ -1,8 +1,8 @@
 /*
  * Signals that come while an event is being recorded
  *
- * A post is run one instruction at a time, and in front of each of them, in
- * another run, a signal handler calls verbs of its own.
+ * A post is run one instruction at a time, and before each of them, in another run, a signal
+ * handler calls verbs.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -20,7 +20,7 @@ static struct ibv_qp qp = { .context = &context, .qp_type = IBV_QPT_RC };
 static volatile long steps, target; /* instructions since the step began; in front of which */
 
 static sigjmp_buf away;
-static bool jumps; /* the handler leaves the post, and returns to who called it */
+static bool jumps; /* the handler leaves the post, and returns to its caller */
 
 static int fake_post_send(struct ibv_qp *q, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
@@ -104,7 +104,7 @@ static void step_body(void)
 		dropped += lost;
 		kept += !lost;
 		HOLDS(atomic_load(&ring.head->in_handlers) == dropped);
-		/* before, behind, and not at all, but then that is counted */
+		/* before, after, and not at all, but then counted */
 		HOLDS(lost ? lost == 2 && posts == 1
 			   : posts == 123 || posts == 231 || (posts == 1 && steps < target));
 	} while (steps >= target);
@@ -116,7 +116,7 @@ TEST(handler_before_any_instruction_of_a_post_damages_nothing)
 	in_child(step_body);
 }
 
-/* From a frame that lies below the one that was left: addresses alone do not tell. */
+/* From a frame below the one that was left: addresses alone do not distinguish these. */
 __attribute__((noinline)) static void send_deeper(uint64_t wr_id)
 {
 	char room[4096];
@@ -126,7 +126,7 @@ __attribute__((noinline)) static void send_deeper(uint64_t wr_id)
 	__asm__ volatile("" : : "r"(room) : "memory");
 }
 
-/* Were posts 5 and 6 recorded, and nothing after the jump lost? Counts jumps that are told. */
+/* Were posts 5 and 6 recorded, and nothing after the jump lost? Counts reported jumps. */
 static unsigned int read_after_jump(struct ring *ring)
 {
 	const struct event_head *event;

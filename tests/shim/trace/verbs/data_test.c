@@ -380,7 +380,7 @@ static void empty_ring(struct ring *ring)
 	HOLDS(bytes == 0);
 }
 
-/* The collector stands still for as long as a thread waits for it, and then goes on. */
+/* The collector is stopped while a thread waits for it, and then continues. */
 static void stalled_body(void)
 {
 	const struct event_waited *waited;

@@ -56,7 +56,7 @@ static void nth_body(void)
 	      takes_completion(&cq_b, 16, IBV_WC_SUCCESS));
 	HOLDS(!takes_completion(&cq_b, 17, IBV_WC_SUCCESS) &&
 	      !takes_completion(&cq_b, 18, IBV_WC_SUCCESS));
-	/* the number comes back, to one that is not meant */
+	/* the number is reused, by a queue pair that is not selected */
 	make_qp(&b, 16, IBV_QPT_RC);
 	HOLDS(!takes_completion(&cq_b, 16, IBV_WC_SUCCESS));
 }
@@ -80,7 +80,7 @@ static void type_body(void)
 	rc = make_qp(&a, 16, IBV_QPT_RC);
 	ud = make_qp(&a, 17, IBV_QPT_UD);
 	driver = make_qp(&a, 0xffffff, IBV_QPT_DRIVER);
-	number = (struct ibv_qp){ .context = &b, .qp_num = 99 }; /* never seen being made */
+	number = (struct ibv_qp){ .context = &b, .qp_num = 99 }; /* its creation was not observed */
 	HOLDS(!takes_post(&rc) && takes_post(&ud) && takes_post(&driver) && takes_post(&number));
 	HOLDS(takes_completion(&cq_a, 0xffffff, IBV_WC_SUCCESS));
 }

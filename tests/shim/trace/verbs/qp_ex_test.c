@@ -564,7 +564,7 @@ TEST(child_of_fork_ends_what_was_begun)
 	in_child(child_of_fork_body);
 }
 
-/* It has its parent's memory: what it builds would be a batch of the parent's. */
+/* It has its parent's memory: its batch would look like one of the parent's. */
 static void child_of_vfork_body(void)
 {
 	struct ring ring;
@@ -579,7 +579,7 @@ static void child_of_vfork_body(void)
 		_exit(0);
 	}
 	HOLDS(waitpid(pid, &status, 0) == pid && !status);
-	HOLDS(ibv_wr_complete(&qp) == 0); /* of what it has not begun */
+	HOLDS(ibv_wr_complete(&qp) == 0); /* of a batch that it has not begun */
 	ring = session_ring(0);
 	HOLDS(count_sends(&ring) == 1 && expect_event(&ring, EVENT_FORK));
 	expect_blind(&ring, BLIND_VFORK, (uint64_t)pid);
