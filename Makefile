@@ -1,6 +1,7 @@
 # Verbatim. `make`, `make check`, `make test`, `make test-hardware`, `make fuzz`, `make demo`,
 # `make bench`, `make soak`, `make mutants N=30`, `make tidy`, `make install PREFIX=...`, `make deb`
-# SAN=address,undefined or SAN=thread builds and tests with sanitizers, apart; V=1 prints commands.
+# SAN=address,undefined or SAN=thread builds and tests with sanitizers, in a separate directory;
+# V=1 prints commands.
 CC      ?= cc
 PREFIX  ?= /usr/local
 SAN     ?=
@@ -10,22 +11,22 @@ empty   :=
 space   := $(empty) $(empty)
 
 CFLAGS  ?= -O2 -g
-# a warning is an error to us, not to those who build with a compiler that we have not seen
+# a warning is an error only for us, not for builds with an unknown compiler
 WERROR  := $(if $(filter tests test check,$(MAKECMDGOALS)),-Werror)
 PLAINFLAGS = -std=gnu11 -D_GNU_SOURCE -Wall -Wextra $(WERROR) -Wmissing-prototypes \
 	-Wstrict-prototypes \
 	-fPIC -fvisibility=hidden -fno-omit-frame-pointer -I. -I$(BUILD) -MMD -MP \
 	-DVERBATIM_VERSION='"$(VERSION)"' $(CFLAGS)
-# ThreadSanitizer does not see fences: ours stand between atomic accesses, which it does see
+# ThreadSanitizer does not see fences: ours are between atomic accesses, which it does see
 ALLCFLAGS = $(PLAINFLAGS) $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all \
 	$(if $(findstring thread,$(SAN)),-Wno-tsan))
 ALLLDFLAGS = $(LDFLAGS) $(if $(SAN),-fsanitize=$(SAN))
 VERSION := 0.1
 V       ?=
-# what a command makes of what, in place of the command
+# prints input and output of a command instead of the command
 say = $(if $(V),,@echo '$(1)	$(2)' && )
 
-# each outside library, once; those that few commands need are loaded by these
+# each outside library, once; those that few commands need are loaded on demand
 # (core/base/library.h)
 STORE_LIBS = -lsqlite3 -lzstd
 DWARF_LIBS = -ldw -lelf -liberty -lm
@@ -39,7 +40,7 @@ ALL_LIBS   = $(STORE_LIBS) $(DWARF_LIBS) $(VERBS_LIBS) $(EDIT_LIBS)
 objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(sort $(shell find $(1) -name '*.c')))
 GEN     = $(BUILD)/gen/verbs_gen.h
 WIRE   := $(call objects,core/base core/wire) $(BUILD)/obj/gen/verbs_gen.o
-# of it the guest has what writes events, not what prints or allocates
+# the part for the guest: writing events, without printing and allocating
 GUEST_WIRE = $(filter-out $(BUILD)/obj/core/base/% %/log.o %/regular.o %/ring_read.o,$(WIRE)) \
 	$(BUILD)/obj/core/base/size.o
 EXTENSION = $(BUILD)/obj/core/store/vtab/extension.o
@@ -72,18 +73,18 @@ $(BUILD)/obj/%.o: %.c | $(GEN)
 	@mkdir -p $(@D)
 	$(call say,CC,$<)$(CC) $(ALLCFLAGS) -c -o $@ $<
 
-# a thousand functions of LTTng's making, for programs that LTTng traces: to optimise them well
+# a thousand functions that LTTng generates, for programs that LTTng traces: optimising them fully
 # takes longer than all of shim/trace
 $(BUILD)/obj/shim/lttng/lttng.o: PLAINFLAGS += -O1 -g1
 
-# what `verbatim report` writes is within the program
+# the files that `verbatim report` writes are inside the program
 D3 ?= /usr/share/javascript/d3/d3.min.js
 PAGE = $(patsubst %,cli/report/page.%,html css js) $(D3)
 PARTS = $(patsubst %,$(BUILD)/%/cli/report/page_parts.o,obj fuzz/obj)
 $(PARTS): $(PAGE)
 $(PARTS): PLAINFLAGS += -DPAGE_D3='"$(D3)"'
 
-# dlsym() of ours is asked by a sanitizer that has not started yet
+# a sanitizer calls our dlsym() before it has started
 $(patsubst %,$(BUILD)/obj/shim/trace/%.o,base/dl base/object base/provider interpose/import \
 	interpose/lookup): ALLCFLAGS += $(if $(SAN),-fno-sanitize=all)
 
@@ -92,14 +93,14 @@ SANITIZED = $(if $(SAN),$(BUILD)/obj/tests/sanitizers.o)
 $(BUILD)/verbatim: $(COMMAND) $(SANITIZED)
 	$(call say,LD,$@)$(CC) $(if $(SAN),$(ALLCFLAGS)) $(ALLLDFLAGS) -o $@ $^ $(ALL_LIBS)
 
-# of the rows that its help is made from
+# generated from the rows of the help
 $(BUILD)/completion/verbatim: scripts/gen-completion $(BUILD)/verbatim
 	@mkdir -p $(@D)
 	$(call say,GEN,$@)scripts/gen-completion $(BUILD)/verbatim >$@
 
 ifeq ($(SAN),)
-# what is loaded into programs stays: threads, fork handlers and patched pointers lead into it
-# and is bound at once: to find a function at its first call takes 3 KB of the caller's stack
+# libraries in programs are never unloaded: threads, fork handlers and patched pointers lead into
+# them; they are bound at once: lazy binding takes 3 KB of the caller's stack
 GUEST = -shared -Wl,-z,nodelete -Wl,-z,now
 
 # the guest: nothing but libc (libunwind is loaded when the first verb is recorded; xxHash is
@@ -109,17 +110,17 @@ $(BUILD)/libverbatim.so: $(TRACE) $(GUEST_WIRE)
 		-Wl,--version-script=$(BUILD)/gen/trace.map \
 		-o $@ $^
 
-# its tracepoints for LTTng: loaded only where they are asked for
+# its tracepoints for LTTng: loaded only on request
 $(BUILD)/libverbatim-lttng.so: $(LTTNG) $(GUEST_WIRE) shim/lttng/lttng.map
 	$(call say,LD,$@)$(CC) $(ALLLDFLAGS) $(GUEST) -Wl,-soname,libverbatim-lttng.so \
 		-Wl,--version-script=shim/lttng/lttng.map -o $@ $(filter %.o,$^) $(LTTNG_LIBS)
 
-# what watches registered memory: preloaded only where it is asked for
+# the library that observes registered memory: preloaded only on request
 $(BUILD)/libverbatim-memory.so: $(MEMORY) shim/memory/memory.map
 	$(call say,LD,$@)$(CC) $(ALLLDFLAGS) $(GUEST) -Wl,-soname,libverbatim-memory.so \
 		-Wl,--version-script=shim/memory/memory.map -o $@ $(MEMORY)
 
-# without what providers import: beside it they have the real library
+# without the symbols that providers import: these have the real library
 $(BUILD)/libverbatim-soft.so: $(filter-out %/private.o,$(SOFT)) shim/soft/soft.map
 	$(call say,LD,$@)$(CC) $(ALLLDFLAGS) $(GUEST) -Wl,-soname,libverbatim-soft.so \
 		-Wl,--version-script=shim/soft/soft.map \
@@ -136,18 +137,17 @@ $(BUILD)/libverbatim-sqlite.so: $(EXTENSION) $(STORE) $(WIRE)
 	$(call say,LD,$@)$(CC) $(ALLLDFLAGS) -shared -Wl,-z,defs -Wl,-soname,libverbatim-sqlite.so \
 		-o $@ $^ $(filter-out -lsqlite3,$(STORE_LIBS))
 else
-# these are loaded into programs of others, where a sanitizer cannot follow: the unit tests
-# have them sanitized
+# these are loaded into other programs, where sanitizers cannot be used: unit tests sanitize them
 $(LIBS) &: FORCE
 	$(MAKE) SAN= BUILD=build $(LIBS:$(BUILD)/%=build/%)
 	mkdir -p $(BUILD)/dropin && cp build/*.so $(BUILD)/ && cp build/dropin/* $(BUILD)/dropin/
 endif
 
-# a test runs once: to optimise it takes longer than it runs
+# a test runs once: optimising it takes longer than running it
 TESTCFLAGS = $(ALLCFLAGS) -O0
 
-# a unit test has all of the project at hand; what it does not use is left out. It is linked anew
-# if what it uses has changed, which the linker says: not for every change.
+# a unit test may use every object of the project; unused ones are left out. It is linked again only
+# if a used one has changed; the linker writes the list of these.
 $(BUILD)/libtest.a: $(filter-out %/cli/main.o,$(COMMAND))
 	$(call say,AR,$@)rm -f $@ && $(AR) rcsT $@ $^
 
@@ -171,11 +171,11 @@ $(BUILD)/tests/%_test: $(BUILD)/tests/%_test.o $(SANITIZED) | $(BUILD)/libtest.a
 		sed -n 's|^$(BUILD)/obj/\(.*\)\.o$$|$@: $$(if $$(wildcard \1.c),&)|p' \
 			$@.link >$@.link.d
 
-# in these the allocations of ours may fail (tests/allocation.h)
+# in these our allocations may fail (tests/allocation.h)
 $(patsubst %,$(BUILD)/tests/cli/emit/%_test,build loops): ALLLDFLAGS += \
 	-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
 
-# programs to be recorded, some with mistakes that a sanitizer would find before us
+# programs to be recorded; in some a sanitizer would find the mistake first
 RUN_PARTS = $(if $(SAN),$(wildcard tests/shim/soft/model/*.c),$(MODEL))
 $(BUILD)/tests/apps/model_run: APP_PARTS = $(RUN_PARTS)
 $(BUILD)/tests/apps/model_run: $(RUN_PARTS)
@@ -187,11 +187,11 @@ $(BUILD)/tests/apps/%: tests/apps/%.c
 	$(call say,CC,$<)$(CC) $(PLAINFLAGS) $(LDFLAGS) -o $@ $< $(APP_PARTS) $(VERBS_LIBS) \
 		-lpthread
 
-# what comes first in the PATH of lists (tests/e2e/lib/try.sh): programs that they start a thousand
-# times, and that take longer to start than they run
-# - perftest without its measuring of the processor (tests/quick/clock.c)
-# - jq, which before 1.7 compiles its own library at each start, as gojq, in the same language
-# - python3 as Debian has it, which no wrapper, and no package of others, slows down
+# the first folder in the PATH of lists (tests/e2e/lib/try.sh): programs that are started a thousand
+# times, and take longer to start than to run
+# - perftest with a shorter measurement of the processor (tests/quick/clock.c)
+# - gojq in place of jq, which before 1.7 compiles its own library at each start
+# - Debian's python3, without wrappers or additional packages that slow it down
 QUICK      = $(BUILD)/tests/quick
 QUICK_PERF = $(foreach each,send write read atomic,ib_$(each)_bw ib_$(each)_lat)
 
@@ -204,9 +204,8 @@ $(QUICK)/launch: tests/quick/launch.c $(QUICK)/clock.so
 	cd $(@D) && $(foreach each,$(QUICK_PERF),ln -sf launch $(each) &&) \
 		ln -sf /usr/bin/gojq jq && ln -sf /usr/bin/python3 python3
 
-# fuzzers (docs/HACKING.md): sanitized in any build; guided by coverage where there is clang,
-# which does not
-# say of itself that it sanitizes, and calls NULL + 0 an overflow
+# fuzzers (docs/HACKING.md): sanitized in any build; guided by coverage if clang is installed, which
+# does not define the macro of a sanitizer, and reports NULL + 0 as an overflow
 FUZZ_CLANG := $(wildcard \
 	$(shell clang -print-resource-dir 2>/dev/null)/lib/linux/libclang_rt.fuzzer-*.a)
 FUZZ_CC  ?= $(if $(FUZZ_CLANG),clang,$(CC))
@@ -222,7 +221,7 @@ MUTATE    = $(patsubst %,tests/fuzz/%.c,dice rows columns schema chunk bytes ses
 	bundle seeds)
 fuzzed    = $(patsubst $(BUILD)/obj/%,$(BUILD)/fuzz/obj/%,$(1))
 
-# what was optimised otherwise is compiled anew
+# objects with other optimisation are compiled again
 $(BUILD)/fuzz/flags: FORCE
 	@mkdir -p $(@D)
 	@echo '$(FUZZ_CC) $(FUZZ_OPT)' | cmp -s - $@ || echo '$(FUZZ_CC) $(FUZZ_OPT)' >$@
@@ -249,7 +248,7 @@ $(BUILD)/fuzz/soft_fuzz: tests/fuzz/soft_fuzz.c tests/fuzz/dice.c tests/fuzz/byt
 $(BUILD)/fuzz/%_fuzz: tests/fuzz/%_fuzz.c tests/fuzz/inside.c $(MUTATE) $(BUILD)/fuzz/libfuzz.a
 	$(call say,CC,$@)$(FUZZ_CC) $(FUZZ_LIB) -o $@ $(filter %.c %.a,$^) $(ALL_LIBS)
 
-# what runs commands is not sanitized: they are
+# the program that runs commands is not sanitized, the commands are
 .PRECIOUS: $(BUILD)/tests/fuzz/%.o
 $(BUILD)/tests/fuzz/%.o: tests/fuzz/%.c | $(GEN)
 	@mkdir -p $(@D)
@@ -262,7 +261,7 @@ $(BUILD)/fuzz/commands: $(call mutate,$(patsubst %,tests/fuzz/%.c,commands forms
 	@mkdir -p $(@D)
 	$(call say,LD,$@)$(CC) $(ALLCFLAGS) $(ALLLDFLAGS) -o $@ $^ $(ALL_LIBS)
 
-# the fuzzers of `make test`: of the objects that there are, and with a driver of our own
+# the fuzzers of `make test`: linked from the existing objects, with our own driver
 $(BUILD)/smoke/soft_fuzz: $(SOFT) $(SANITIZED) \
 	$(patsubst %,$(BUILD)/tests/fuzz/%.o,soft_fuzz dice bytes seeds plain)
 	@mkdir -p $(@D)
@@ -281,12 +280,12 @@ SMOKE = $(FUZZERS:$(BUILD)/fuzz/%=$(BUILD)/smoke/%) $(BUILD)/smoke/verbatim $(BU
 
 fuzzers: $(FUZZERS) $(BUILD)/fuzz/verbatim $(BUILD)/fuzz/commands
 
-# each fuzzer for so long, or those that FUZZ names (tests/fuzz/run)
+# each fuzzer for that time, or those named by FUZZ (tests/fuzz/run)
 fuzz: deps
 	$(MAKE) -j$$(nproc) all fuzzers $(FUZZ_APPS) $(BUILD)/tests/shim/soft/fuzz_test
 	BUILD=$(BUILD) SEED=$(SEED) tests/fuzz/run $(SECONDS) $(FUZZ)
 
-# altered inputs to all commands: a table of how they ended
+# altered inputs to all commands: a table of the results
 MUTANTS ?= 10000
 SEED    ?= 1
 
@@ -297,7 +296,7 @@ fuzz-table: deps
 		$(BUILD)/fuzz/failed --jobs $$(nproc) \
 		--seed $(SEED) --mutants $(MUTANTS)
 
-# each integer column with each value in turn, to all commands (tests/fuzz/columns.c): hours
+# each alteration of each integer column, to all commands (tests/fuzz/columns.c): hours
 fuzz-columns: MUTANTS = 1000000
 fuzz-columns: deps
 	$(MAKE) -j$$(nproc) all fuzzers $(FUZZ_APPS)
@@ -315,7 +314,7 @@ test: deps
 	$(MAKE) -j$$(nproc) tests
 	BUILD=$(BUILD) SAN=$(SAN) scripts/run-tests
 
-# between edits: unit tests, the house, and lists that are quick and touch most of the product
+# between edits: unit tests, house rules, and quick lists that cover most of the product
 CHECK = _test $(patsubst %,e2e/%.sh,house dump sql query contexts commands badinput edges \
 	replay_posts outputs cm)
 
@@ -323,7 +322,7 @@ check:
 	$(MAKE) -j$$(nproc) tests
 	BUILD=$(BUILD) SAN=$(SAN) scripts/run-tests $(CHECK)
 
-# what clang-tidy finds (.clang-tidy), of all of it or of ROOMS: minutes
+# run clang-tidy (.clang-tidy), on the whole tree or on ROOMS: minutes
 TIDY = $(or $(ROOMS),cli replay analyzer core shim)
 
 tidy: compile_commands.json
@@ -331,7 +330,7 @@ tidy: compile_commands.json
 	jq -r '.[].file' $< | sort -u | grep -E '^($(subst $(space),|,$(strip $(TIDY))))/' | \
 		xargs -P$$(nproc) -n8 clang-tidy -p . --quiet
 
-# for editors and tools: how each file is compiled
+# for editors and tools: the command that compiles each file
 compile_commands.json: Makefile FORCE
 	scripts/compile-commands $(MAKE) BUILD=$(BUILD) SAN=$(SAN) >$@.new && mv $@.new $@
 
@@ -343,8 +342,8 @@ test-hardware: deps
 	scripts/vm --links both --prepare || [ $$? -eq 77 ]
 	BUILD=$(BUILD) JOBS=1 scripts/run-tests tests/hardware/$(HARDWARE)
 
-# N changes of the code, each of which a test should notice (scripts/mutate): SEED chooses which,
-# SINCE=COMMIT takes lines that have changed since then, ROOMS some folders
+# N changes of the code, each of which a test should notice (scripts/mutate): SEED selects which,
+# SINCE=COMMIT takes only lines that have changed since then, ROOMS some folders
 N     ?= 30
 SINCE ?=
 ROOMS ?=
@@ -362,8 +361,8 @@ bench: deps
 	$(MAKE) -j$$(nproc) all
 	BUILD=$(BUILD) CC=$(CC) scripts/bench/run
 
-# peers killed, forked and reconnected, also with faults, and segments overwritten, at random,
-# for so long
+# peers killed, forked and reconnected, also with faults, and segments overwritten, at random, for
+# that time
 SECONDS ?= 600
 SOAKS   = $(BUILD)/tests/shim/soft/kill_test $(BUILD)/tests/shim/soft/fuzz_test
 
@@ -393,7 +392,7 @@ install: all $(BUILD)/completion/verbatim
 	install -m 644 docs/examples/* $(DESTDIR)$(DOCS)/examples/
 	install -m 644 $(BUILD)/completion/verbatim $(DESTDIR)$(PREFIX)/$(COMPLETIONS)/
 
-# Debian's packages, from a copy of the tree, so that nothing is written beside it
+# Debian packages, from a copy of the tree, so that nothing is written next to it
 DEB = $(BUILD)/deb
 
 deb:
@@ -404,7 +403,7 @@ deb:
 	rm -r $(DEB)/verbatim-$(VERSION)
 	lintian --fail-on error,warning $(DEB)/*.changes
 
-# in a Debian system of its own: needs root, a mirror and some minutes
+# in a fresh Debian system: needs root, a mirror and some minutes
 test-deb: deb
 	tests/package/deb.sh $(DEB)
 

@@ -1,5 +1,5 @@
-"""The arguments and results of all verbs as one tree of names: core/store/db/args.h looks a value
-up by its place in it, so that the compiler knows each name.
+"""The arguments and results of all verbs as one tree of names: core/store/db/args.h looks up a
+value by its place in it, so that the compiler checks each name.
 
 gen-verbs calls make_header(gen): args_gen.h has struct arg_tree, in which each name is a member,
 and ARG_TREE(_), which has a row for each: its parent, its name. And make_handles(gen), for
@@ -8,7 +8,7 @@ analyzer/model/handles.c: handles_gen.h has the names that are handles of object
 import re
 
 HEAD = '/* Made by scripts/gen-verbs from the lists; not to be edited. */\n#pragma once\n\n'
-# every result has these, whatever the verb
+# the results of all verbs have these
 LATE = ('ret',)
 
 
@@ -20,7 +20,7 @@ def add_fields(gen, tree, fields, above):
 
 
 def add_type(gen, tree, kind, above):
-    """What a structure has, of a field, an element of an array or behind a pointer."""
+    """The members of the structure of a field, of an array's element or of a pointer's target."""
     tag = (kind[2] or '').removeprefix('&struct_')
     if tag in gen.structs and tag not in above:
         add_fields(gen, tree, gen.structs[tag].fields, above + (tag,))

@@ -1,4 +1,4 @@
-"""Read core/wire/data.list, and make gen/data_gen.h of it (for gen-verbs, data-table)."""
+"""Read core/wire/data.list, and generate gen/data_gen.h from it (for gen-verbs, data-table)."""
 import re
 import sys
 
@@ -88,7 +88,7 @@ def make_enum(name, rows, end):
 
 
 def read_bits(families):
-    """Of enum event_wc_part, in the order in which they come."""
+    """Bits of enum event_wc_part, in their order."""
     bits = []
     for f in (f for family in families for f in family.fields):
         if f.bit and f.bit not in bits:
