@@ -1,4 +1,4 @@
-"""The mutants of product code: which there are, and in which order scripts/mutate tries them."""
+"""The mutants of product code, and the order in which scripts/mutate tries them."""
 import bisect
 import hashlib
 import itertools
@@ -32,12 +32,12 @@ STATEMENT = re.compile(r'^\t+(?!return|break|continue|goto|case|default|else|sta
                        r'[a-z_*(][^;{}]*[)\w\]+-];$')
 SIMPLE = r'[A-Za-z_]\w*(?:(?:->|\.)\w+)*'
 ARGUMENTS = re.compile(rf'\b[a-z_]\w*\((?:[^()]*, )?({SIMPLE}), ({SIMPLE})(?=[,)])')
-# what only sanitizers, or a lack of memory, can show
+# effects that only sanitizers, or a lack of memory, can show
 UNSEEN = re.compile(r'ENOMEM|out of memory|\b[mc]alloc\(|\brealloc\(|'
                     r'^\t*(?:\w*free|\w+_(?:free|fini|unref|close))\(.*\);$')
-# the same as with <: 0 is what is chosen otherwise
+# equivalent to <: the result is 0 otherwise, too
 NO_ERROR = re.compile(r'\b(\w+) <= 0 \? (?:\(\w+\))?\1 : 0;')
-# a longer array is none that could be seen
+# a longer array has no observable effect
 ARRAY = re.compile(r'^\s*(?:static )?(?:const )?(?:char\b.*|(?:unsigned )?(?:int|bool|double|'
                    r'u?int\d+_t|size_t|struct \w+)\b[^=(]*)\[$')
 VOID_FUNCTION = re.compile(r'^(?:static )?(?:inline )?void \w+\([^;{]*\)\n\{\n', re.M)
@@ -79,18 +79,18 @@ def hash_test(test):
 
 
 def find_bodies(text):
-    """Where functions lie: from a brace in the first column to the next one."""
+    """The places of functions: from a brace in the first column to the next one."""
     return [match.span() for match in re.finditer(r'^\{\n.*?^\}$', text, re.M | re.S)]
 
 
 def find_fences(text):
-    """Tables, which clang-format leaves alone."""
+    """Tables, which clang-format does not change."""
     return [match.span() for match in
             re.finditer(r'clang-format off.*?clang-format on', text, re.S)]
 
 
 def is_within(at, spans):
-    """@spans are in order, and none meets another."""
+    """@spans are sorted, and do not overlap."""
     last = bisect.bisect_right(spans, (at, sys.maxsize)) - 1
     return last >= 0 and at < spans[last][1]
 
@@ -104,7 +104,7 @@ def mutate_number(number):
 
 
 def is_loop(text, at):
-    """Where a step more goes beyond an array, which sanitizers look for: try one less there."""
+    """Is it a loop in which one more step may exceed an array, as sanitizers find? One less then."""
     head = text[text.rfind('\n', 0, at) + 1:at]
     rest = text[at:text.find('\n', at)]
     index = re.search(r'(\w+) $', head)
@@ -169,7 +169,7 @@ def mutate_file(path):
 
 
 def changed_lines(since):
-    """By file: the lines that are not as they were."""
+    """By file: the changed lines."""
     diff = subprocess.run(['git', 'diff', '-U0', since, '--', *ROOMS], capture_output=True,
                           text=True, check=True).stdout
     lines, path = {}, None
@@ -194,7 +194,7 @@ def read_equivalents():
 
 
 def check_equivalents():
-    """What has changed since it was listed is to be judged anew."""
+    """Rows whose code has changed since they were listed must be judged again."""
     rows = read_equivalents()
     made = {(path, mutant.before, mutant.after) for path in {row[0] for row in rows}
             if os.path.exists(path) for mutant in mutate_file(path)}
@@ -204,13 +204,13 @@ def check_equivalents():
 
 
 def read_survivors(path):
-    """Pairs of a line before and after, each with its file, of what scripts/mutate has printed."""
+    """Pairs of a line before and after, each with its file, from the output of scripts/mutate."""
     shape = re.compile(r'^survived, \d+ s: (\S+):\d+: .*\n\t- (.*)\n\t\+ (.*)$', re.M)
     return set(shape.findall(read_file(path)))
 
 
 def pick_mutants(options):
-    """All that there are, in the order in which they are tried: the kinds take turns."""
+    """All mutants, in the order in which they are tried: the kinds alternate."""
     tracked = subprocess.run(['git', 'ls-files', *[f'{room}/*.c' for room in ROOMS]],
                              capture_output=True, text=True, check=True).stdout.split()
     files = [path for path in tracked if not options.path or

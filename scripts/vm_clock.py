@@ -1,7 +1,7 @@
-"""The frequency of this machine's time stamp counter, which QEMU's translation hands to its own.
+"""The frequency of this machine's time stamp counter, which QEMU's translation gives to its guest.
 
 A guest that has to measure it compares it with emulated timers, which come late on a busy machine:
-of six boots, one took 2,596 MHz for 745, and its seconds were as short as that.
+in one of six boots 2,596 MHz were measured as 745, and its seconds were too short by that factor.
 """
 import ctypes
 import mmap
@@ -15,7 +15,7 @@ TRIES = 50
 
 
 def read_both(rdtsc):
-    """A pair of nanoseconds and ticks. Of several, the one that was interrupted least."""
+    """A pair of nanoseconds and ticks. Of several, the one with the shortest interruption."""
     best = None
     for _ in range(TRIES):
         before = time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW)
@@ -27,7 +27,7 @@ def read_both(rdtsc):
 
 
 def tsc_khz():
-    """What VERBATIM_VM_TSC_KHZ says, or as measured."""
+    """The value of VERBATIM_VM_TSC_KHZ, or as measured."""
     if os.environ.get('VERBATIM_VM_TSC_KHZ'):
         return int(os.environ['VERBATIM_VM_TSC_KHZ'])
     rights = mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC

@@ -1,12 +1,12 @@
-"""The kernel and the initial file system of scripts/vm, made of Debian's kernel packages.
+"""The kernel and the initial file system of scripts/vm, made from Debian's kernel packages.
 
 prepare() downloads what is missing, once, into ~/.cache/verbatim-vm:
 
-    KERNEL/vmlinux      unpacked, so that no machine has to do it again
+    KERNEL/vmlinux      unpacked once for all machines
     KERNEL/root         its modules that RDMA and the machine need
-    KERNEL/initrd-HASH  busybox, scripts/vm-init, and those modules in the order of their loading
+    KERNEL/initrd-HASH  busybox, scripts/vm-init, and those modules in loading order
 
-Debian's 6.1 has no siw: where it is asked for, it is built from the kernel's source.
+Debian's 6.1 has no siw: on request it is built from the kernel's source.
 """
 import collections
 import fcntl
@@ -26,7 +26,7 @@ BUSYBOX = '/bin/busybox'
 NEEDED = {'qemu-system-x86_64': 'qemu-system-x86', 'busybox': 'busybox-static', 'depmod': 'kmod',
           'rdma': 'iproute2', 'xz': 'xz-utils'}
 
-# loaded before the root is there, and after it
+# loaded before the root is mounted, and after it
 FIRST = 'virtio_pci 9pnet_virtio 9p overlay'.split()
 LATER = '''crc32_generic crc32c_generic dummy virtio_net sch_netem ib_uverbs ib_umad rdma_ucm
     rdma_rxe siw'''.split()
@@ -40,7 +40,7 @@ Image = collections.namedtuple('Image', 'kernel initrd')
 
 
 class Unavailable(Exception):
-    """Why no machine can be had."""
+    """The reason why no machine can be started."""
 
 
 def run(*command, **options):
@@ -109,7 +109,7 @@ def decompress_kernel(path):
 
 
 def build_siw(folder):
-    """The module of the same source as the kernel's, beside its others."""
+    """Build the module from the kernel's own source, and add it to its others."""
     modules, = glob.glob(f'{folder}/root/lib/modules/*')
     version = os.path.basename(modules)
     series = '.'.join(version.split('.')[:2])
@@ -139,7 +139,7 @@ def build_siw(folder):
 
 
 def make_kernel(package, folder):
-    """vmlinux and root, complete or not there."""
+    """Create vmlinux and root, completely or not at all."""
     deb = download(package, folder)
     unpack(deb, re.compile(MODULES.pattern + r'|\./boot/vmlinuz-', re.X), f'{folder}/root')
     vmlinuz, = glob.glob(f'{folder}/root/boot/vmlinuz-*')
@@ -158,7 +158,7 @@ def make_kernel(package, folder):
 
 
 def load_order(modules, names):
-    """The files of modules, each after those that it needs; what is part of the kernel is none."""
+    """The files of modules, each after its dependencies; without those built into the kernel."""
     with open(f'{modules}/modules.dep') as file:
         needs = dict(line.rstrip('\n').split(':') for line in file)
     files = {os.path.basename(path).replace('-', '_').partition('.')[0]: path for path in needs}
@@ -206,7 +206,7 @@ def initrd_name(folder):
 
 
 def prepare(links):
-    """The Image of a machine with these links; Unavailable where there can be none."""
+    """The Image of a machine with these links; Unavailable if there is none."""
     check_machine()
     package = kernel_package()
     cache = os.path.join(os.environ.get('XDG_CACHE_HOME') or os.path.expanduser('~/.cache'),
