@@ -11,7 +11,7 @@
 
 struct check_options {
 	bool mute[RULE_COUNT];
-	bool mute_fact[FACT_COUNT]; /* told, but it makes no exit status 1 */
+	bool mute_fact[FACT_COUNT]; /* reported, but without effect on the exit status */
 	bool no_hazards;
 	char fail_on; /* the least severity that makes it fail: 'E', 'W', 'H'; 0: 'W' */
 };

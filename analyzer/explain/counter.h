@@ -6,10 +6,10 @@
  */
 #include <stddef.h>
 
-/* In the order in which they are told. */
+/* In the order in which they are printed. */
 enum counter_kind {
 	COUNTER_RETRANSMIT, /* a requester has sent again */
-	COUNTER_LOSS,       /* a receiver has seen that packets are missing, or come again */
+	COUNTER_LOSS,       /* a receiver noticed missing or repeated packets */
 	COUNTER_LINK,       /* packets or the link were damaged or dropped by this port */
 	COUNTER_KINDS,
 };

@@ -4,7 +4,7 @@
  * empty polls.
  *
  * A thread waits in a call (ibv_get_cq_event()), by empty polls, or without any verb. Empty polls
- * are no events: how many there were after the last completion is known at the end of the trace.
+ * are not events: their number after the last completion is known only at the end of the trace.
  *
  * One thread.
  */

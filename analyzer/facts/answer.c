@@ -62,7 +62,7 @@ static void name_expecting(struct trace *trace, const struct peers *peers, const
 			 other->number);
 }
 
-/* All queue pairs that had the number are gone: the program was told an old one. */
+/* All queue pairs with that number were destroyed: the program used an old number. */
 static char *name_former(struct trace *trace, const struct peers *peers, const struct life *life,
 			 const char *retries)
 {
@@ -175,7 +175,7 @@ char *answer_refused(const struct queue_request *request, const struct peer *pee
 	return n < 0 ? NULL : text;
 }
 
-/* The limit of what one request may send: of a datagram the MTU. */
+/* The maximum length of one request: for a datagram the MTU. */
 static uint64_t find_most(const struct device_port *port, bool datagram, const char **ret_name)
 {
 	*ret_name = datagram ? "active_mtu" : "max_msg_sz";

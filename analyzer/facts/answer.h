@@ -16,8 +16,8 @@ struct queue_request;
 struct trace;
 
 /*
- * No answer came to @qp: what to check if @peer, in RTR or RTS, could have answered; or, if @peer
- * is NULL, what is known of its dest_qp_num.
+ * @qp got no response: advice if @peer, in RTR or RTS, could have responded; or, if @peer is NULL,
+ * the facts about its dest_qp_num.
  */
 char *answer_missing(struct trace *trace, const struct peers *peers, const struct life *qp,
 		     const struct peer *peer);

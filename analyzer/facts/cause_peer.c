@@ -323,8 +323,8 @@ static void put_destroyed(struct noted *noted)
 }
 
 /*
- * It was not in RTR when the request was posted, nor for as long as it was tried. The error was
- * polled later.
+ * It was not in RTR when the request was posted, nor during its retries. The error was polled
+ * later.
  */
 static bool put_late(struct noted *noted)
 {

@@ -17,7 +17,7 @@ enum fact_kind {
 	FACT_KILLED, /* a process that had live objects */
 	FACT_FATAL,  /* an asynchronous event */
 	FACT_EXITED, /* a process, with an exit status that no other fact explains */
-	FACT_WAITED, /* one that ended well had waited for what could not come */
+	FACT_WAITED, /* a process that ended with success had waited for an impossible completion */
 	FACT_COUNT,
 };
 

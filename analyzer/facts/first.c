@@ -1,8 +1,8 @@
 /*
  * The first completion in error of each queue pair
  *
- * The first error flushes everything posted behind it, so that a thousand errors have one cause.
- * The requests are read from the trace a second time, in one pass after the end: remembering every
+ * The first error flushes all later requests, so that a thousand errors have one cause. The
+ * requests are read from the trace a second time, in one pass after the end: remembering every
  * request would cost more. In a trace that is still being written, they are looked up at once.
  */
 #include "analyzer/facts/first.h"

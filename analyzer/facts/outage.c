@@ -70,7 +70,7 @@ void outages_free(struct outages *outages)
 	free(outages);
 }
 
-/* What is said of a port or device: before its name and after it. */
+/* The sentence about a port or device: the parts before and after its name. */
 static const struct wording {
 	int type;
 	const char *before, *after;

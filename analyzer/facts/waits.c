@@ -330,7 +330,7 @@ static bool find_late(const struct waits *waits, struct model *model, uint32_t p
 			    : found->receives && end - quiet_since(waits, process) >= PATIENCE_NS;
 }
 
-/* Nothing that it has posted can complete, and it does not go on. */
+/* None of its requests can complete, and it does not continue. */
 static bool is_stuck(const struct waits *waits, const struct found *found, uint32_t process,
 		     int64_t end)
 {
@@ -378,13 +378,13 @@ static struct wait_before *before_of(struct waits *waits, uint32_t process)
 	return &waits->before[process];
 }
 
-/* It has not gone on since then. */
+/* It has made no progress since then. */
 static bool is_current(const struct waits *waits, const struct wait_before *before)
 {
 	return before->process && quiet_since(waits, before->process) <= before->note.time;
 }
 
-/* It destroys all its queue pairs: what it waited for is known from the first. */
+/* It destroys all its queue pairs: the first destroy determined its wait. */
 void waits_destroy(struct waits *waits, struct model *model, const struct trace_event *event)
 {
 	struct wait_before *before = before_of(waits, event->process);
@@ -426,7 +426,7 @@ void waits_push(struct waits *waits, struct wait_before *before, size_t fact)
 	drop_before(before);
 }
 
-/* It has given up what it waited for in order, and then ended. */
+/* It gave up its wait in an orderly way, and then ended. */
 static bool take_before(struct waits *waits, uint32_t process, size_t fact)
 {
 	struct wait_before *before = &waits->before[process];

@@ -29,12 +29,12 @@ bool waits_note(struct waits *waits, struct model *model, const struct model_exi
 		size_t fact);
 
 /*
- * The application begins to destroy a queue pair: what it waited for until then counts where it
- * waits for nothing when it ends. Before activity_event().
+ * The application begins to destroy a queue pair: its wait until then counts if it waits for
+ * nothing when it ends. Before activity_event().
  */
 void waits_destroy(struct waits *waits, struct model *model, const struct trace_event *event);
 
-/* The process ends well: what it waited for when it gave up is a fact if it could not come. */
+/* The process ends with success: a wait that it gave up is a fact if it was for nothing. */
 void waits_well(struct waits *waits, struct model *model, const struct model_exit *end);
 
 /* What became of the other ends is known: complete the sentences. */

@@ -19,7 +19,7 @@ static const struct activity_note *find_threads(const struct waits *waits, size_
 	return NULL;
 }
 
-/* Has it a sentence of its own? */
+/* Does it have a separate sentence? */
 static bool is_fact(const struct waits *waits, uint32_t process)
 {
 	for (size_t i = 0; i < waits->facts->n; i++)
@@ -49,7 +49,7 @@ static void put_threads(struct text *t, const struct waits *waits, size_t fact,
 		waits_put_peers(t, waits, wait);
 }
 
-/* Were the completions that cannot come waited for, and no others? */
+/* Did it wait only for completions that cannot come? */
 static bool is_mute_awaited(const struct waits *waits, const struct wait *wait,
 			    const struct activity_note *note)
 {
@@ -98,7 +98,7 @@ static void finish_fact(struct waits *waits, size_t i)
 	text_fini(&t);
 }
 
-/* Its completion had come, and gave no event; nobody polled it. */
+/* Its completion had come, without an event, and was not polled. */
 static bool is_unseen(const struct wait *wait)
 {
 	const struct wait_cq *cq = &wait->cq;
@@ -108,7 +108,7 @@ static bool is_unseen(const struct wait *wait)
 		(cq->wake.solicited && !cq->wake.asked));
 }
 
-/* Only what could not come counts: an end that is idle may wait for a message for long. */
+/* Only impossible completions count: an idle end may wait for a message for a long time. */
 static bool is_vain(const struct waits *waits, const struct wait_before *well)
 {
 	const struct wait *late = &well->late;

@@ -5,7 +5,7 @@
  *	peer process 2 (app) qp1: in ERR since 2:46, 0 sends posted by the peer, 0 received by
  *	this one; 1 completion was in cq1, not polled, armed by 1:46 after it had come: ...
  *
- * What the other end did only when the wait was over, as it tore down its objects, is no cause.
+ * Actions of the other end after the wait, when it destroyed its objects, are not the cause.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -58,7 +58,7 @@ static bool put_ended(struct text *t, const struct waits *waits, const struct wa
 	return true;
 }
 
-/* Requests that were lost with it may be what this end waits for. */
+/* This end may be waiting for requests that were lost with it. */
 static bool put_destroyed(struct text *t, const struct waits *waits, const struct wait *wait)
 {
 	const struct object *qp = trace_object(waits->trace, wait->qp);
@@ -101,7 +101,7 @@ static void put_state(struct text *t, const struct wait *wait)
 	}
 }
 
-/* A WRITE is no message: the end that it goes to is not told. */
+/* A WRITE is not a message: its target is not notified. */
 static void put_sends(struct text *t, const struct wait *wait)
 {
 	const struct peer_work *work = &wait->work;
@@ -136,7 +136,7 @@ static void put_room(struct text *t, const struct wait *wait)
 		text_addf(t, " (rnr_retry 7: the send waits for the next without a limit)");
 }
 
-/* What it posted last, where that does not complete anything at this end. */
+/* Its last post, if that completes nothing at this end. */
 static void put_last(struct text *t, const struct wait *wait)
 {
 	const struct moment *last = &wait->work.last;
@@ -151,7 +151,7 @@ static void put_last(struct text *t, const struct wait *wait)
 		text_addf(t, ", which is flushed in ERR");
 }
 
-/* What the other end has done of what is waited for. */
+/* The part of the awaited operations that the other end has done. */
 static void put_work(struct text *t, const struct wait *wait)
 {
 	const struct peer_work *work = &wait->work;
@@ -223,7 +223,7 @@ static void put_sent(struct text *t, const struct waits *waits, const struct wai
 		  to->bytes, wait->datagrams ? " and the 40 of the GRH" : "", wait->room);
 }
 
-/* Why no event came for completions that are in the CQ, or are to come. */
+/* The reason why no event came for completions in the CQ, or will come for later ones. */
 static void put_arming(struct text *t, const struct wait_cq *cq)
 {
 	const struct wake *wake = &cq->wake;

@@ -233,8 +233,7 @@ static bool is_found(const struct report *report, struct event_id id)
 }
 
 /*
- * Where the trace does not tell why: the one cause that it leaves, or the first few, of which none
- * is picked.
+ * If the trace does not show the cause: the only remaining one, or the first few of several.
  */
 static void put_likely(struct text *t, const struct explanation *explanation, unsigned int excluded)
 {
@@ -373,7 +372,7 @@ static unsigned int find_excluded(const struct first_error *error, const struct 
 	return excluded;
 }
 
-/* The causes that are left, where the trace tells of none. */
+/* The remaining causes, if the trace shows none. */
 static void print_likely(struct screen *screen, struct text *t, const struct first_error *error,
 			 const struct cause *cause)
 {

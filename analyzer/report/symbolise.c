@@ -407,8 +407,8 @@ static bool is_start(const char *function)
 }
 
 /*
- * The debug information of the C library takes 60 ms to unpack, and nobody asks for the line there
- * that calls main().
+ * The debug information of the C library takes 60 ms to unpack, and the line that calls main() is
+ * of no use.
  */
 static void find_names(const struct symbolise_ask *ask, struct symbolise_answer *ret)
 {

@@ -31,7 +31,7 @@ bool links_is_connected(const struct links *links, uint32_t qp, int64_t time);
 
 /*
  * The event that connects @qp, if it comes after @time and its thread got no message in between:
- * then what is done now can wait for it. 0:0: there is none.
+ * then the current action can wait for it. 0:0: there is none.
  */
 struct event_id links_coming(const struct links *links, uint32_t qp, int64_t time);
 

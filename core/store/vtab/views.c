@@ -16,7 +16,7 @@
 #define CREATED(call) call ".thread = o.created_thread AND " call ".n = o.created_n"
 #define REREG(flag)   "p.verb = 'ibv_rereg_mr' AND " JSON("p.args", "flags") " & " #flag
 
-/* What @value was in the last call p on region o that meets @condition, up to call c. */
+/* The value of @value in the last call p on region o that meets @condition, up to call c. */
 #define LAST_OF(value, condition) \
 	"(SELECT " value " FROM call p LEFT JOIN ref r" \
 	" ON r.thread = p.thread AND r.n = p.n AND r.path = 'pd'" \
