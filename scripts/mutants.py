@@ -104,7 +104,7 @@ def mutate_number(number):
 
 
 def is_loop(text, at):
-    """Is it a loop in which one more step may exceed an array, as sanitizers find? One less then."""
+    """Is it a loop in which one more step may exceed an array, which sanitizers find?"""
     head = text[text.rfind('\n', 0, at) + 1:at]
     rest = text[at:text.find('\n', at)]
     index = re.search(r'(\w+) $', head)
