@@ -545,7 +545,7 @@ void data_poll(struct profiler *p, const struct trace_event *event)
 		return;
 	p->profile->verbs[poll->verb].calls += poll->ret < 0 ? 1 : p->profile->one_of;
 	p->profile->verbs[poll->verb].errors += poll->ret < 0;
-	p->profile->verbs[begins].calls += poll->empty; /* the end of a batch is none */
+	p->profile->verbs[begins].calls += poll->empty; /* the end of a batch is not empty */
 	p->profile->failed_polls += poll->ret < 0;
 	p->profile->empty += poll->empty;
 	process->empty += poll->empty;

@@ -1,5 +1,5 @@
 /*
- * replay/two_host/pair_learn.c: what the events of a half tell
+ * replay/two_host/pair_learn.c: facts from the events of one half
  *
  * The events are those of the test, and so are the objects: queue pairs QP and OTHER, datagram
  * queue pair UD and shared receive queue SRQ of one process.
