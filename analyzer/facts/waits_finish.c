@@ -11,6 +11,8 @@
 #include "analyzer/facts/waits_priv.h"
 #include "analyzer/model/words.h"
 
+enum { LONG_NS = 500000000, SHARE = 4 /* of the run of the process */ };
+
 static const struct activity_note *find_threads(const struct waits *waits, size_t fact)
 {
 	for (size_t i = 0; i < waits->nthreads; i++)
@@ -103,12 +105,42 @@ static bool is_unseen(const struct wait *wait)
 {
 	const struct wait_cq *cq = &wait->cq;
 
-	return cq->lying && cq->has_channel &&
-	       (!cq->wake.armed.id.thread || cq->wake.armed.time > cq->wake.since ||
-		(cq->wake.solicited && !cq->wake.asked));
+	if (!cq->lying || !cq->has_channel)
+		return false;
+	if (!cq->wake.armed.id.thread)
+		return cq->sleeps;
+	return cq->wake.armed.time > cq->wake.since || (cq->wake.solicited && !cq->wake.asked);
 }
 
-/* Only impossible completions count: an idle end may wait for a message for a long time. */
+/* A good part of the run of its process. */
+static bool is_long(const struct waits *waits, const struct activity_note *note)
+{
+	const struct process *process = trace_process(waits->trace, note->process);
+	int64_t lasted = note->time - note->quiet;
+
+	return process && note->quiet && lasted >= LONG_NS &&
+	       lasted >= (note->time - process->start) / SHARE;
+}
+
+/* The peer would not send: it has no receive for what it may wait for, or waits itself. */
+static bool is_standstill(const struct waits *waits, const struct wait *wait)
+{
+	const struct peer_work *work = &wait->work;
+
+	if (work->state == ABI_QPS_ERR)
+		return work->moved.time <= wait->end - PATIENCE_NS;
+	if (!work->known)
+		return false;
+	if (wait->both)
+		return activity_sleeps(&wait->theirs, 0) ||
+		       activity_empty(waits->activity, &wait->theirs, 0) >= WAIT_POLLS;
+	return work->received && !work->room;
+}
+
+/*
+ * Only what could not come counts, and a standstill of both ends: an end that is idle may wait for
+ * a message for long.
+ */
 static bool is_vain(const struct waits *waits, const struct wait_before *well)
 {
 	const struct wait *late = &well->late;
@@ -122,9 +154,10 @@ static bool is_vain(const struct waits *waits, const struct wait_before *well)
 		return true;
 	if (activity_empty(waits->activity, &well->note, late->cq.id) < WAIT_POLLS)
 		return false;
-	return late->oldest.thread ? late->process && !late->arrived
-				   : work->known && work->writes && work->sends == work->writes &&
-					     !late->completed;
+	if (late->oldest.thread)
+		return late->process && !late->arrived;
+	return (work->known && work->writes && work->sends == work->writes && !late->completed) ||
+	       (late->process && is_long(waits, &well->note) && is_standstill(waits, late));
 }
 
 static void add_vain(struct waits *waits, struct wait_before *well)

@@ -196,6 +196,80 @@ TEST(a_message_that_was_not_sent)
 	waited_well(&s, 1);
 }
 
+static void poll_receive(struct story *s, int end)
+{
+	struct event_poll *event = (struct event_poll *)s->words;
+	struct event_wc *wc = (struct event_wc *)(event + 1);
+
+	event->cq = W(&ends[end].cq);
+	event->ret = event->nwc = 1;
+	*wc = (struct event_wc){ .wr_id = 1, .opcode = IBV_WC_RECV, .qp_num = ends[end].qp.qp_num };
+	story_event(s, end, EVENT_POLL, (sizeof(*event) + sizeof(*wc)) / 8);
+}
+
+/* The peer takes a message, posts no receive again and returns no credit. */
+static void stop_credits(struct story *s)
+{
+	begin_story(s);
+	post_receive(s, 0);
+	post_receive(s, 1);
+	post_send(s, IBV_SEND_SIGNALED);
+	poll_as(s, IBV_WC_SUCCESS);
+	poll_receive(s, 1);
+	polled_empty(s, 0, 0, &ends[0].cq, 900);
+}
+
+TEST(credits_that_stop)
+{
+	struct story s;
+
+	stop_credits(&s);
+	waited_in_vain(&s, 0,
+		       "0 sends posted by the peer, 0 received by this one, its 1 receive "
+		       "was consumed and no other was posted");
+}
+
+TEST(a_small_part_of_a_long_run_is_no_standstill)
+{
+	struct story s;
+
+	begin_ends(&s);
+	s.now += 10ull * SECOND;
+	connect_end(&s, 0, 0x22, 0x22, FAR);
+	connect_end(&s, 1, 0x21, 0x21, FAR);
+	post_receive(&s, 0);
+	post_receive(&s, 1);
+	post_send(&s, IBV_SEND_SIGNALED);
+	poll_as(&s, IBV_WC_SUCCESS);
+	poll_receive(&s, 1);
+	polled_empty(&s, 0, 0, &ends[0].cq, 900);
+	waited_well(&s, 0);
+}
+
+TEST(both_ends_wait_for_a_message)
+{
+	struct story s;
+
+	begin_story(&s);
+	for (int i = 0; i < 2; i++) {
+		post_receive(&s, i);
+		polled_empty(&s, i, 0, &ends[i].cq, 900);
+	}
+	waited_in_vain(&s, 0, "each end waits for a message of the other");
+}
+
+/* The peer does something else. */
+TEST(one_end_waits_for_a_message)
+{
+	struct story s;
+
+	begin_story(&s);
+	for (int i = 0; i < 2; i++)
+		post_receive(&s, i);
+	polled_empty(&s, 0, 0, &ends[0].cq, 900);
+	waited_well(&s, 0);
+}
+
 /* The peer has a channel; its thread arms its CQ when the message was there, or before. */
 static void let_a_message_come(struct story *s, bool armed_before)
 {
