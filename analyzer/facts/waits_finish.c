@@ -108,8 +108,9 @@ static bool is_unseen(const struct wait *wait)
 	if (!cq->lying || !cq->has_channel)
 		return false;
 	if (!cq->wake.armed.id.thread)
-		return cq->sleeps;
-	return cq->wake.armed.time > cq->wake.since || (cq->wake.solicited && !cq->wake.asked);
+		return cq->sleeps || cq->other[0]; /* else it may poll by the clock */
+	return !cq->wake.is_armed || cq->wake.armed.time > cq->wake.since ||
+	       (cq->wake.solicited && !cq->wake.asked);
 }
 
 /* A good part of the run of its process. */

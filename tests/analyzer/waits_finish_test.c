@@ -307,3 +307,30 @@ TEST(an_event_that_was_not_retrieved)
 	let_a_message_come(&s, true);
 	waited_well(&s, 1);
 }
+
+TEST(an_event_of_a_cq_that_was_not_armed_again)
+{
+	struct event_notify *event;
+	struct ibv_cq *got = &ends[1].cq;
+	struct story s;
+	void *context;
+
+	event = (struct event_notify *)s.words;
+	peer_channel = &channel;
+	begin_story(&s);
+	peer_channel = NULL;
+	for (int i = 0; i < 2; i++)
+		post_receive(&s, 1);
+	event->cq = W(&ends[1].cq);
+	story_event(&s, 1, EVENT_NOTIFY, sizeof(*event) / 8);
+	post_send(&s, IBV_SEND_SIGNALED);
+	poll_as(&s, IBV_WC_SUCCESS);
+	story_do(&s, 1, VERB_get_cq_event, 12, 0, W(&channel), W(&got), W(&context));
+	story_do(&s, 1, VERB_ack_cq_events, 13, 0, W(&ends[1].cq), W(1));
+	poll_receive(&s, 1);
+	post_send(&s, IBV_SEND_SIGNALED);
+	poll_as(&s, IBV_WC_SUCCESS);
+	waited_in_vain(&s, 1,
+		       "it was armed last by 2:24, and its event was retrieved: it was not "
+		       "armed again");
+}
