@@ -16,6 +16,7 @@
 
 #include "analyzer/facts/activity.h"
 #include "analyzer/facts/outside.h"
+#include "analyzer/facts/pauses.h"
 #include "analyzer/facts/place.h"
 #include "analyzer/facts/waits.h"
 #include "analyzer/model/model.h"
@@ -40,6 +41,7 @@ struct ends {
 	size_t ncalls;
 	struct activity *activity;
 	struct waits *waits;
+	struct pauses *pauses;
 };
 
 int ends_new(struct trace *trace, struct fact_list *facts, struct ends **ret_ends)
@@ -52,8 +54,9 @@ int ends_new(struct trace *trace, struct fact_list *facts, struct ends **ret_end
 	ends->trace = trace;
 	ends->facts = facts;
 	ends->activity = activity_new(trace);
-	err = ends->activity ? waits_new(trace, facts, ends->activity, &ends->waits)
-			     : log_err(-ENOMEM, "what threads did last");
+	ends->pauses = pauses_new(trace, facts);
+	err = ends->activity && ends->pauses ? waits_new(trace, facts, ends->activity, &ends->waits)
+					     : log_err(-ENOMEM, "what threads did last");
 	if (err) {
 		ends_free(ends);
 		return err;
@@ -70,6 +73,7 @@ void ends_free(struct ends *ends)
 		free(ends->calls[i].what);
 	free(ends->calls);
 	waits_free(ends->waits);
+	pauses_free(ends->pauses);
 	activity_free(ends->activity);
 	free(ends);
 }
@@ -103,6 +107,7 @@ void ends_return(struct ends *ends, const struct trace_event *event)
 
 	waits_changed(ends->waits);
 	activity_return(ends->activity, event);
+	pauses_return(ends->pauses, event);
 	if (event->id.thread >= ends->ncalls)
 		return;
 	call = &ends->calls[event->id.thread];
@@ -110,8 +115,9 @@ void ends_return(struct ends *ends, const struct trace_event *event)
 		call->moment.id.thread = 0;
 }
 
-void ends_alive(struct ends *ends, const struct trace_event *event)
+void ends_alive(struct ends *ends, struct model *model, const struct trace_event *event)
 {
+	pauses_event(ends->pauses, model, event);
 	activity_event(ends->activity, event);
 }
 
@@ -244,6 +250,7 @@ void ends_post(struct ends *ends, struct model *model, const struct trace_event 
 void ends_finish(struct ends *ends)
 {
 	waits_finish(ends->waits);
+	pauses_finish(ends->pauses);
 }
 
 void ends_process(struct ends *ends, struct model *model, const struct model_exit *end, bool failed,

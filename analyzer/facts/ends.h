@@ -26,7 +26,7 @@ void ends_return(struct ends *ends, const struct trace_event *event);
 void ends_post(struct ends *ends, struct model *model, const struct trace_event *event);
 
 /* The program was alive at the time of @event. */
-void ends_alive(struct ends *ends, const struct trace_event *event);
+void ends_alive(struct ends *ends, struct model *model, const struct trace_event *event);
 
 /*
  * A process has ended, or the trace ends; the model still knows its objects. @failed: a completion

@@ -19,6 +19,7 @@ const struct fact_info fact_infos[FACT_COUNT] = {
 	[FACT_FATAL]  = { "fatal-event",      "fatal events",         false },
 	[FACT_EXITED] = { "failed-exit",      "exited with an error", false },
 	[FACT_WAITED] = { "vain-wait",        "waited in vain",       false },
+	[FACT_PAUSED] = { "long-wait",        "long waits",           false },
 };
 /* clang-format on */
 

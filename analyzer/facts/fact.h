@@ -18,6 +18,7 @@ enum fact_kind {
 	FACT_FATAL,  /* an asynchronous event */
 	FACT_EXITED, /* a process, with an exit status that no other fact explains */
 	FACT_WAITED, /* a process that ended with success had waited for an impossible completion */
+	FACT_PAUSED, /* a process that waited long for a completion that came in the end */
 	FACT_COUNT,
 };
 

@@ -74,7 +74,7 @@ static void note_call(struct facts *facts, struct model *model, const struct tra
 	facts->verbs++;
 	facts->last = event->time;
 	ends_destroy(facts->work->ends, model, event);
-	ends_alive(facts->work->ends, event);
+	ends_alive(facts->work->ends, model, event);
 	ends_call(facts->work->ends, model, event);
 }
 
@@ -109,7 +109,7 @@ static int note_data(struct facts *facts, struct model *model, const struct trac
 		return 0;
 	facts->verbs++;
 	facts->last = event->time;
-	ends_alive(facts->work->ends, event);
+	ends_alive(facts->work->ends, model, event);
 	if (failed)
 		failed_data(facts->work->failed, model, event);
 	if (event->kind == TRACE_POST) {

@@ -218,7 +218,7 @@ static void put_fact_parts(struct text *t, const struct fact *fact)
 		put_number(t, "live_objects", (int64_t)fact->live);
 		put_number(t, "last_verb", fact->last);
 		put_text(t, "waited_for", fact->because);
-	} else if (fact->kind == FACT_WAITED) {
+	} else if (fact->kind == FACT_WAITED || fact->kind == FACT_PAUSED) {
 		put_number(t, "lasted", fact->lasted);
 		put_text(t, "waited_for", fact->because);
 	} else {
@@ -251,7 +251,8 @@ static void put_facts(struct text *t, const struct report *report)
 	static const char *const names[FACT_COUNT] = {
 		[FACT_FAILED] = "failed_verbs",     [FACT_HUNG] = "hung_calls",
 		[FACT_KILLED] = "killed_processes", [FACT_FATAL] = "fatal_events",
-		[FACT_EXITED] = "failed_exits",     [FACT_WAITED] = "vain_waits"
+		[FACT_EXITED] = "failed_exits",     [FACT_WAITED] = "vain_waits",
+		[FACT_PAUSED] = "long_waits"
 	};
 	const struct facts *facts = report->findings->facts;
 

@@ -306,7 +306,7 @@ static void group_facts(const struct report *report, enum fact_kind kind, struct
 			continue;
 		key = line_key(report, (uint64_t)fact->verb << 32 | (uint32_t)fact->error,
 			       fact->stack);
-		if (kind == FACT_KILLED || kind == FACT_EXITED || kind == FACT_WAITED)
+		if (kind == FACT_KILLED || kind == FACT_EXITED || kind >= FACT_WAITED)
 			key = i;
 		for (size_t k = 0; k < fact->nin; k++)
 			groups_add(groups, key, i, fact->in[k], k ? 0 : fact->count);
@@ -455,7 +455,7 @@ static void print_none(struct screen *screen)
 
 	for (int kind = 0; kind < FACT_COUNT; kind++) {
 		if (facts_count(findings->facts, (enum fact_kind)kind) || kind == FACT_EXITED ||
-		    kind == FACT_WAITED)
+		    kind == FACT_WAITED || kind == FACT_PAUSED)
 			continue;
 		text_addf(&t, "%s%s (0%s)", t.used ? "   " : "", fact_infos[kind].title,
 			  kind == FACT_ERROR && findings->blind ? " recorded, others may be "
@@ -663,7 +663,7 @@ static void print_screen(struct screen *screen)
 	screen->kept =
 		1 + (screen->report->findings->n ? 5 : 1); /* the kinds without any; findings */
 	for (int kind = 0; kind < FACT_COUNT; kind++) {
-		if (!facts_count(facts, (enum fact_kind)kind))
+		if (!facts_count(facts, (enum fact_kind)kind) || kind == FACT_PAUSED)
 			continue;
 		if (kind == FACT_ERROR)
 			print_errors(screen);
@@ -673,6 +673,8 @@ static void print_screen(struct screen *screen)
 	screen->kept = 1;
 	print_none(screen);
 	print_findings(screen);
+	if (facts_count(facts, FACT_PAUSED))
+		print_facts(screen, FACT_PAUSED); /* no failure: behind all others */
 }
 
 int report_screen(const struct report *report)

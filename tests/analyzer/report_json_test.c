@@ -47,8 +47,8 @@ TEST(a_story_without_facts_has_empty_lists)
 	report_story(&s);
 	expect_json("\"bad\":false,\"verbs\":2,\"failed_verbs\":[],\"hung_calls\":[],"
 		    "\"killed_processes\":[],\"fatal_events\":[],\"failed_exits\":[],"
-		    "\"vain_waits\":[],\"muted_facts\":[],\"first_errors\":[],\"findings\":[],"
-		    "\"rules\":[");
+		    "\"vain_waits\":[],\"long_waits\":[],\"muted_facts\":[],"
+		    "\"first_errors\":[],\"findings\":[],\"rules\":[");
 	end_report(&s);
 }
 

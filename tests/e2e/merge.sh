@@ -140,7 +140,7 @@ REFUTED = (
     r'; no process in this trace has sent to it',
 )
 FACTS = ('failed_verbs', 'hung_calls', 'killed_processes', 'fatal_events', 'failed_exits',
-         'vain_waits', 'first_errors', 'findings')
+         'vain_waits', 'long_waits', 'first_errors', 'findings')
 SAME = ('rule', 'severity', 'where', 'verb', 'what', 'errno', 'signal', 'status', 'type',
         'live_objects', 'object', 'flushed', 'candidates', 'wr_id')
 TEXTS = ('because', 'waited_for', 'message', 'keys', 'lkey_of', 'port_then', 'peer_then')

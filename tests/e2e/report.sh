@@ -29,7 +29,7 @@ junit_has_what_json_has() {
 	valid_junit || return
 	is "$(junit 'count(//testcase[@classname != "verbatim.facts"])')" \
 		"$(jq '.rules | length' json)" &&
-		is "$(junit 'count(//testcase[@classname = "verbatim.facts"])')" 7 &&
+		is "$(junit 'count(//testcase[@classname = "verbatim.facts"])')" 8 &&
 		is "$(junit '//testsuite/@tests')" "$(junit 'count(//testcase)')" &&
 		is "$(junit '//testsuite/@failures') $(junit '//testsuite/@skipped')" \
 			"$(junit 'count(//failure)') $(junit 'count(//skipped)')" &&

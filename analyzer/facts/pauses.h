@@ -1,0 +1,23 @@
+#pragma once
+/*
+ * Long waits for a completion that came at last.
+ *
+ * One thread.
+ */
+#include "analyzer/facts/fact.h"
+
+struct model;
+struct pauses;
+
+/* NULL without memory. */
+struct pauses *pauses_new(struct trace *trace, struct fact_list *facts);
+
+/* Accepts NULL. */
+void pauses_free(struct pauses *pauses);
+
+/* The application has called a verb; a control verb of it has returned. */
+void pauses_event(struct pauses *pauses, struct model *model, const struct trace_event *event);
+void pauses_return(struct pauses *pauses, const struct trace_event *event);
+
+/* The last event has been seen: add the facts. */
+void pauses_finish(struct pauses *pauses);
