@@ -90,9 +90,8 @@ static bool is_sent_from_outside(int signal)
 /* The requests that are outstanding. */
 struct found {
 	const struct queue *sends, *receives;
-	const struct queue
-		*mute; /* of sends that will have no completion, the one posted to last */
 	const struct queue_request *oldest;
+	const struct queue *mute; /* that will have no completion, the one posted to last */
 };
 
 /* Before RTR no message can arrive for its receives. */
@@ -137,8 +136,8 @@ static bool look_at_request(void *arg, const struct queue *queue,
 		found->sends = queue;
 		found->oldest = request;
 	}
-	if (is_mute(queue) &&
-	    (!found->mute || queue->stats.last_time > found->mute->stats.last_time))
+	if ((!found->mute || queue->stats.last_time > found->mute->stats.last_time) &&
+	    is_mute(queue))
 		found->mute = queue;
 	return false;
 }

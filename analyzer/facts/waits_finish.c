@@ -26,7 +26,8 @@ static bool is_fact(const struct waits *waits, uint32_t process)
 {
 	for (size_t i = 0; i < waits->facts->n; i++)
 		if ((waits->facts->all[i].kind == FACT_KILLED ||
-		     waits->facts->all[i].kind == FACT_EXITED) &&
+		     waits->facts->all[i].kind == FACT_EXITED ||
+		     waits->facts->all[i].kind == FACT_WAITED) &&
 		    waits->facts->all[i].process == process)
 			return true;
 	return false;
