@@ -141,9 +141,9 @@ REFUTED = (
 )
 FACTS = ('failed_verbs', 'hung_calls', 'killed_processes', 'fatal_events', 'failed_exits',
          'vain_waits', 'long_waits', 'first_errors', 'findings')
-SAME = ('rule', 'severity', 'where', 'verb', 'what', 'errno', 'signal', 'status', 'type',
+SAME = ('rule', 'severity', 'where', 'verb', 'errno', 'signal', 'status', 'type',
         'live_objects', 'object', 'flushed', 'candidates', 'wr_id')
-TEXTS = ('because', 'waited_for', 'message', 'keys', 'lkey_of', 'port_then', 'peer_then')
+TEXTS = ('what', 'because', 'waited_for', 'message', 'keys', 'lkey_of', 'port_then', 'peer_then')
 TIME = r'\b\d+(\.\d+)? (ns|us|ms|s)\b'
 
 def check(path):
@@ -153,6 +153,7 @@ def check(path):
 
 def moved(text, threads, processes):
     text = re.sub(r'\b(\d+):(\d+)\b', lambda m: f'{int(m[1]) + threads}:{m[2]}', text or '')
+    text = re.sub(r'\bthread (\d+)', lambda m: f'thread {int(m[1]) + threads}', text)
     text = re.sub(r'\bprocess (\d+)', lambda m: f'process {int(m[1]) + processes}', text)
     for refuted in REFUTED:
         text = re.sub(refuted + '.*', '', text)
