@@ -1,8 +1,8 @@
 /*
  * replay/two_host/pair.c: how two replays begin and end together, and what each asks of the other
  *
- * A log has what the other one says, and what is sent to it; MINE and OWN are queue pairs of this
- * half, of which MINE is connected to the other.
+ * What the other one says, and what is sent to it, is in a log; MINE and OWN are queue pairs of
+ * this half, of which MINE is connected to the other.
  */
 #include <errno.h>
 #include <stdlib.h>

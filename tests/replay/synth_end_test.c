@@ -206,6 +206,7 @@ int ibv_destroy_ah(struct ibv_ah *of)
 static struct ibv_xrcd *open_xrcd(struct ibv_context *context, struct ibv_xrcd_init_attr *attr)
 {
 	(void)context;
+	assert_int_equal(attr->comp_mask, IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS);
 	assert_int_equal(attr->fd, -1);
 	log_line("xrcd");
 	if (is_failing("xrcd"))
@@ -225,7 +226,10 @@ static int close_xrcd(struct ibv_xrcd *of)
 static struct ibv_srq *create_srq_ex(struct ibv_context *context, struct ibv_srq_init_attr_ex *attr)
 {
 	log_line("srq %u/%u %d", attr->attr.max_wr, attr->attr.max_sge, attr->srq_type);
+	assert_int_equal(attr->comp_mask, IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD |
+						  IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ);
 	assert_ptr_equal(attr->xrcd, &xrcd);
+	assert_ptr_equal(attr->cq, &cqs[0]);
 	if (is_failing("srq"))
 		return NULL;
 	nopen++;
@@ -375,6 +379,7 @@ static int begin_ends(void **state)
 static int end_ends(void **state)
 {
 	(void)state;
+	pthread_mutex_init(&far.lock, NULL); /* a test that failed may hold it */
 	for (uint32_t i = RC; i < NOBJECTS; i++)
 		synth_disconnect(&replay, i);
 	for (int i = 0; i < 2; i++)

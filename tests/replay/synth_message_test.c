@@ -120,7 +120,8 @@ int trace_payload(struct trace *trace, struct event_id id, uint32_t i, struct pa
 
 static const char *flags_of(const struct ibv_send_wr *wr)
 {
-	return wr->send_flags == IBV_SEND_SOLICITED ? " solicited" : "";
+	assert_int_equal(wr->send_flags & ~IBV_SEND_SOLICITED, 0);
+	return wr->send_flags ? " solicited" : "";
 }
 
 static int post_send(struct ibv_qp *of, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
@@ -225,6 +226,7 @@ TEST(a_received_message_is_sent)
 {
 	(void)state;
 	expect_poll("send 10");
+	assert_int_equal(ndrained, 1);
 	assert_int_equal(sent_sge.addr, (uintptr_t)buffer);
 	assert_int_equal(sent_sge.lkey, 0x11);
 	assert_int_equal(end.unsent, 1);
