@@ -37,7 +37,15 @@ UNSEEN = re.compile(r'ENOMEM|out of memory|\b[mc]alloc\(|\brealloc\(|'
                     r'^\t*(?:\w*free|\w+_(?:free|fini|unref|close))\(.*\);$')
 # equivalent to <: the result is 0 otherwise, too
 NO_ERROR = re.compile(r'\b(\w+) <= 0 \? (?:\(\w+\))?\1 : 0;')
-# a longer array has no observable effect
+# of two that are equal it does not matter which is taken
+OPERAND = r'([\w.\->\[\]]+)'
+EITHER = re.compile(rf'{OPERAND} [<>]=? {OPERAND} \? (?:\(\w+\))?(?:\1 : \2|\2 : \1)'
+                    r'(?=[;,)\]} ]*$|[;,)\]}])')
+COMPARED = re.compile(rf'^if \({OPERAND} [<>]=? {OPERAND}\)$')
+# gives back memory, and does no more
+FREEING = re.compile(r'^(?:static )?void (?:free_\w+|\w+_free)\([^;{]*\)\n\{\n.*?^\}$',
+                     re.M | re.S)
+# a longer array is none that could be seen
 ARRAY = re.compile(r'^\s*(?:static )?(?:const )?(?:char\b.*|(?:unsigned )?(?:int|bool|double|'
                    r'u?int\d+_t|size_t|struct \w+)\b[^=(]*)\[$')
 VOID_FUNCTION = re.compile(r'^(?:static )?(?:inline )?void \w+\([^;{]*\)\n\{\n', re.M)
@@ -50,6 +58,7 @@ class Mutant:
         start = text.rfind('\n', 0, at) + 1
         end = text.find('\n', at + len(old))
         self.before = text[start:end].strip()
+        self.column = at - start - (len(text[start:end]) - len(text[start:end].lstrip()))
         self.line_after = text[end + 1:text.find('\n', end + 1)].strip()
         self.after = ' '.join((text[start:at] + new + text[at + len(old):end]).split())
 
@@ -58,7 +67,18 @@ class Mutant:
 
     def is_unseen(self):
         return UNSEEN.search(self.before) or NO_ERROR.search(self.after) or \
+            self.is_bound_of_equals() or \
             (self.before.startswith('if (') and 'ENOMEM' in self.line_after)
+
+    def is_bound_of_equals(self):
+        """Is it another bound at which one value becomes the other, or stays?"""
+        if self.kind != 'comparison' or self.new.rstrip('=') != self.old.rstrip('='):
+            return False
+        match = COMPARED.match(self.before)
+        return any(each.start() <= self.column < each.end()
+                   for each in EITHER.finditer(self.before)) or \
+            (match and self.line_after in (f'{match[1]} = {match[2]};',
+                                           f'{match[2]} = {match[1]};'))
 
     def apply(self, text):
         return text[:self.at] + self.new + text[self.at + len(self.old):]
@@ -140,7 +160,8 @@ def mutate_lines(path, text, inside):
             start = at + len(line) - len(line.lstrip('\t'))
             yield Mutant(path, text, start, line.strip(), ';', 'statement dropped')
         for match in ARGUMENTS.finditer(line):
-            equals = line[:match.start()].endswith('!') and re.match(r'[a-z]*cmp\(', match[0])
+            equals = line[:match.start()].endswith('!') and re.match(r'[a-z]*cmp\(', match[0]) or \
+                re.match(r'is_same(?:_\w+)?\(', match[0])
             if inside(at) and match[1] != match[2] and not equals:
                 old = line[match.start(1):match.end(2)]
                 yield Mutant(path, text, at + match.start(1), old, f'{match[2]}, {match[1]}',
@@ -159,10 +180,12 @@ def mutate_functions(path, text, inside):
 def mutate_file(path):
     text = read_file(path)
     bodies, fences = find_bodies(text), find_fences(text)
+    freeing = [match.span() for match in FREEING.finditer(text)]
     skips = [token.span() for token in TOKEN.finditer(text) if token.lastgroup == 'skip']
 
     def inside(at):
-        return is_within(at, bodies) and not is_within(at, fences) and not is_within(at, skips)
+        return is_within(at, bodies) and not any(is_within(at, each)
+                                                 for each in (fences, skips, freeing))
 
     for mutate in (mutate_tokens, mutate_lines, mutate_functions):
         yield from mutate(path, text, inside)
