@@ -130,3 +130,20 @@ TEST(a_style_may_come_in_pieces)
 	screen_use_colour(SCREEN_NEVER);
 	assert_came("\033[31ma\\x1b[0");
 }
+
+TEST(a_style_may_be_cut_anywhere_after_text)
+{
+	static const char text[] = "abcdefgh\033[31mx";
+
+	screen_use_colour(SCREEN_ALWAYS);
+	for (size_t at = 0; at < sizeof(text); at++) {
+		FILE *out = screen_open(ends[1]);
+
+		fwrite(text, 1, at, out);
+		fflush(out);
+		fputs(text + at, out);
+		assert_int_equal(fclose(out), 0);
+		assert_came(text);
+	}
+	screen_use_colour(SCREEN_NEVER);
+}

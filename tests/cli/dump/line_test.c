@@ -2,6 +2,7 @@
  * Lines that are truncated to the width of a terminal
  */
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/screen.h"
 #include "cli/dump/line.h"
@@ -44,3 +45,56 @@ static void is_cut_as_shown(void **state)
 }
 
 TEST_ROWS(cuts, is_cut_as_shown);
+
+/* What has gone to the standard output since then is read from @from. */
+static int begin_output(int from[2])
+{
+	int before = dup(STDOUT_FILENO);
+
+	fflush(stdout);
+	assert_int_equal(pipe(from), 0);
+	dup2(from[1], STDOUT_FILENO);
+	return before;
+}
+
+static void end_output(int before, int from[2], const char *expected)
+{
+	char text[256] = "";
+
+	fflush(stdout);
+	dup2(before, STDOUT_FILENO);
+	close(before);
+	close(from[1]);
+	assert_int_equal(read(from[0], text, sizeof(text) - 1), strlen(expected));
+	close(from[0]);
+	assert_string_equal(text, expected);
+}
+
+TEST(lines_that_are_not_cut_are_printed_at_once)
+{
+	struct line line = { 0 };
+	int from[2], before = begin_output(from);
+	FILE *to = line_begin(&line);
+
+	(void)state;
+	fputs("0123456789", to);
+	line_end(&line);
+	end_output(before, from, "0123456789\n");
+	assert_ptr_equal(to, stdout);
+	line_fini(&line);
+}
+
+TEST(each_line_is_cut_by_itself)
+{
+	struct line line = { .columns = 16 };
+	int from[2], before = begin_output(from);
+	static const char *const texts[] = { "0123456789abcdefg", "short", "verb(abcdefg) = 0" };
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		fputs(texts[i], line_begin(&line));
+		line_end(&line);
+	}
+	line_fini(&line);
+	end_output(before, from, "0123456789abc...\nshort\nverb(abc...) = 0\n");
+}
