@@ -73,12 +73,6 @@ static size_t length_of(const char *function)
 	return n;
 }
 
-/* A build without optimisation has the functions of the header as separate ones. */
-static bool is_of_header(const struct symbol *symbol)
-{
-	return symbol->file && !strcmp(symbol->file, "verbs.h");
-}
-
 /* The innermost function of the program; "" if it is not known. */
 static char *name_function(struct reading *r, uint32_t stack, struct diff_site *place)
 {
@@ -89,7 +83,7 @@ static char *name_function(struct reading *r, uint32_t stack, struct diff_site *
 
 	if (!n)
 		return strdup("");
-	while (i + 1 < n && is_of_header(&lines[i].symbol))
+	while (i + 1 < n && symbol_is_of_verbs(&lines[i].symbol))
 		i++;
 	symbol_text(&lines[i].symbol, place->text, DIFF_PLACE);
 	if (i + 1 < n)

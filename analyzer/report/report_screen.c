@@ -22,7 +22,7 @@
 #include "analyzer/model/abi.h"
 #include "analyzer/report/groups.h"
 #include "analyzer/report/known.h"
-#include "analyzer/report/report.h"
+#include "analyzer/report/places.h"
 #include "analyzer/report/sentence.h"
 #include "analyzer/report/wrap.h"
 #include "analyzer/rules/judge.h"
@@ -39,14 +39,16 @@ enum {
 	CLOCKS_SHOWN = 3,
 	CAUSES_SHOWN = 3,
 	HAZARD_LINES = 4, /* of most hazards that are told in full */
+	FINDINGS = FACT_COUNT,
 	TEXT = 512
 };
 
 struct screen {
 	const struct report *report;
 	struct groups errors;
-	unsigned int left; /* lines */
-	unsigned int kept; /* lines kept for later parts */
+	unsigned int left;     /* lines */
+	unsigned int kept;     /* lines kept for later parts */
+	struct places *places; /* the rows of each list: a kind of facts, or FINDINGS */
 };
 
 /* Print @t in lines that begin at @indent, if there is room for them, and empty it. */
@@ -186,30 +188,23 @@ static void print_clocks(struct screen *screen)
 
 /* Facts */
 
-/* "   to_rts (app.c:20)" */
-static void put_place(struct text *t, const struct report *report, uint32_t stack)
+/* "   send_post < to_rts (app.c:20)", of a row of places_add() */
+static void put_place(struct text *t, struct screen *screen, uint32_t list, uint32_t stack)
 {
-	struct report_line lines[REPORT_FRAMES];
-	unsigned int n = report_stack(report, stack, lines);
-	const struct symbol *symbol = &lines[0].symbol;
-	char text[TEXT];
+	const char *place = places_text(screen->places, list, stack);
 
-	if (n && symbol->function && symbol->file)
-		text_addf(t, "   %s (%s:%d)", symbol->function, symbol->file, symbol->line);
-	else if (n)
-		text_addf(t, "   %s", symbol_text(symbol, text, sizeof(text)));
+	if (place)
+		text_addf(t, "   %s", place);
 }
 
 /* The same for facts and findings of one @kind whose lines would have the same place. */
 static uint64_t line_key(const struct report *report, uint64_t kind, uint32_t stack)
 {
-	struct text t = { 0 };
-	uint64_t key;
+	char line[TEXT];
 
-	put_place(&t, report, stack);
-	key = t.used ? fact_key(kind, hash_of(t.at, t.used, 0), 0) : fact_key(kind, stack, 1);
-	text_fini(&t);
-	return key;
+	if (*place_line(report, stack, line, sizeof(line)))
+		return fact_key(kind, hash_of(line, strlen(line), 0), 0);
+	return fact_key(kind, stack, 1);
 }
 
 static void put_times(struct text *t, uint64_t times, size_t processes)
@@ -265,7 +260,7 @@ static bool print_fact(struct screen *screen, struct text *t, const struct fact 
 	if (fact->kind == FACT_FAILED && !fact->because && !is_found(report, fact->event) &&
 	    explain_has_own(fact->verb, fact->error))
 		put_likely(t, explain_errno(fact->verb, fact->error), 0);
-	put_place(t, report, fact->stack);
+	put_place(t, screen, fact->kind, fact->stack);
 	put_times(t, group->count, group->nprocesses);
 	if (!emit_text(screen, 2, t))
 		return false;
@@ -322,6 +317,8 @@ static void print_facts(struct screen *screen, enum fact_kind kind)
 
 	print_title(screen, &t, kind);
 	group_facts(screen->report, kind, &groups);
+	for (size_t i = 0; i < groups.n && i < FACTS_SHOWN; i++)
+		places_add(screen->places, kind, list->all[groups.all[i].first].stack);
 	for (; shown < groups.n && shown < FACTS_SHOWN; shown++) {
 		const struct group *group = &groups.all[shown];
 
@@ -423,7 +420,7 @@ static void print_error(struct screen *screen, struct text *t, const struct grou
 	if (!emit_text(screen, 2, t))
 		return;
 	sentence_request(t, error, cause);
-	put_place(t, report, error->request.stack);
+	put_place(t, screen, FACT_ERROR, error->request.stack);
 	if (group->flushes)
 		text_addf(t, "   %" PRIu64 " flushed after %s", group->flushes,
 			  group->count > 1 ? "them" : "it");
@@ -436,11 +433,15 @@ static void print_error(struct screen *screen, struct text *t, const struct grou
 
 static void print_errors(struct screen *screen)
 {
+	const struct facts *facts = screen->report->findings->facts;
 	const struct groups *groups = &screen->errors;
 	struct text t = { 0 };
 	size_t shown = 0;
 
 	print_title(screen, &t, FACT_ERROR);
+	for (size_t i = 0; i < groups->n && i < ERRORS_SHOWN; i++)
+		places_add(screen->places, FACT_ERROR,
+			   facts->errors.all[groups->all[i].first].request.stack);
 	for (; shown < groups->n && shown < ERRORS_SHOWN; shown++)
 		print_error(screen, &t, &groups->all[shown]);
 	print_more(screen, &t, groups->n - shown, "with other causes");
@@ -543,15 +544,15 @@ static uint32_t find_place(const struct finding *finding)
 }
 
 /* "H QUEUE-004 unsignaled-run  1:67  53.8 ms   put_record+0x79" */
-static void put_finding(struct text *t, const struct report *report, const struct group *group)
+static void put_finding(struct text *t, struct screen *screen, const struct group *group)
 {
-	const struct finding *finding = report->findings->all[group->first];
+	const struct finding *finding = screen->report->findings->all[group->first];
 	const struct rule *rule = &rules[finding->rule];
 	char id[32], when[32];
 
 	text_addf(t, "%c %s %s  %s  %s", finding_severity(finding), rule->id, rule->name,
 		  event_id_text(finding->event, id), judge_span(finding->time, when));
-	put_place(t, report, find_place(finding));
+	put_place(t, screen, FINDINGS, find_place(finding));
 	put_times(t, finding->site->group ? 1 : group->count, group->nprocesses);
 }
 
@@ -564,7 +565,7 @@ static bool print_hazard(struct screen *screen, struct text *t, const struct gro
 {
 	const struct finding *finding = screen->report->findings->all[group->first];
 
-	put_finding(t, screen->report, group);
+	put_finding(t, screen, group);
 	if (finding->breaks && (!*breaks || strcmp(*breaks, finding->breaks) != 0))
 		text_addf(t, "   breaks when %s", finding->breaks);
 	*breaks = finding->breaks;
@@ -577,7 +578,7 @@ static bool print_finding(struct screen *screen, struct text *t, const struct gr
 	const struct report *report = screen->report;
 	const struct finding *finding = report->findings->all[group->first];
 
-	put_finding(t, report, group);
+	put_finding(t, screen, group);
 	if (!emit_text(screen, 2, t))
 		return false;
 	sentence_finding(t, finding);
@@ -644,11 +645,14 @@ static void print_groups(struct screen *screen, struct text *t, const struct gro
 
 static void print_findings(struct screen *screen)
 {
+	struct finding *const *findings = screen->report->findings->all;
 	struct groups groups = { 0 };
 	struct text t = { 0 };
 
 	print_sums(screen);
 	group_findings(screen->report, &groups);
+	for (size_t i = 0; i < groups.n; i++)
+		places_add(screen->places, FINDINGS, find_place(findings[groups.all[i].first]));
 	print_groups(screen, &t, &groups);
 	groups_fini(&groups);
 	text_fini(&t);
@@ -682,8 +686,10 @@ int report_screen(const struct report *report)
 	struct screen screen = { .report = report, .left = SCREEN };
 	int err = groups_of_errors(report->trace, &report->findings->facts->errors, &screen.errors);
 
+	screen.places = places_new(report->trace, report->symbols);
 	if (!err)
 		print_screen(&screen);
+	places_free(screen.places);
 	groups_fini(&screen.errors);
 	return err;
 }

@@ -63,11 +63,16 @@ static void print_stack(const struct report *report, uint32_t stack)
 {
 	struct report_line lines[REPORT_FRAMES];
 	unsigned int n = report_stack(report, stack, lines);
+	bool python = false;
 	char text[512];
 
-	for (unsigned int i = 0; i < n; i++)
+	for (unsigned int i = 0; i < n; i++) {
 		print_named(report->out, "        ",
 			    symbol_text(&lines[i].symbol, text, sizeof(text)), "\n");
+		python |= symbol_is_python(&lines[i].symbol);
+	}
+	if (python)
+		fprintf(report->out, "        (frames of Python code are not recorded)\n");
 }
 
 static void print_posted(const struct report *report, const struct first_error *error,

@@ -458,6 +458,25 @@ bool frame_is_ours(const struct frame *frame)
 	return slash && !strcmp(slash + 1, "libverbatim.so");
 }
 
+bool symbol_is_of_verbs(const struct symbol *symbol)
+{
+	if (symbol->file)
+		return !strcmp(symbol->file, "verbs.h") || !strcmp(symbol->file, "rdma_verbs.h");
+	return symbol->function && !strncmp(symbol->function, "ibv_", strlen("ibv_"));
+}
+
+/* "python3.11", "libpython3.11.so.1.0" */
+bool symbol_is_python(const struct symbol *symbol)
+{
+	static const char program[] = "python", library[] = "libpython";
+	const char *name = symbol->module;
+
+	if (!name || strncmp(name, program, strlen(program)) != 0)
+		return name && !strncmp(name, library, strlen(library));
+	name += strlen(program);
+	return !name[strspn(name, "0123456789.d")];
+}
+
 const char *symbol_text(const struct symbol *symbol, char *text, size_t size)
 {
 	char offset[32] = "", file[256];

@@ -41,6 +41,15 @@ unsigned int symbols_find(struct symbols *symbols, const struct frame *frame,
 bool frame_is_ours(const struct frame *frame);
 
 /*
+ * Is it a function of <infiniband/verbs.h> or <rdma/rdma_verbs.h>, of which a build without
+ * optimisation has functions of its own? The event names the verb anyway.
+ */
+bool symbol_is_of_verbs(const struct symbol *symbol);
+
+/* Is it a function of the Python interpreter? Frames of the Python code are not recorded. */
+bool symbol_is_python(const struct symbol *symbol);
+
+/*
  * Write "connection_close+0x1f (app.c:58)", "libfoo.so+0x1234",
  * "libfoo.so+0x1234 (binary changed)" or "0x7f..." into @text, and return it.
  */

@@ -51,12 +51,11 @@ void stacks_free(struct stacks *stacks)
 	free(stacks);
 }
 
-/* Verbs that are inline functions are in the header, and the event names them anyway. */
 static void add_brief(struct text *brief, const struct symbol *symbol)
 {
 	char text[LINE];
 
-	if (symbol->inlined && symbol->file && !strcmp(symbol->file, "verbs.h"))
+	if (!brief->used && symbol_is_of_verbs(symbol))
 		return;
 	if (brief->used)
 		text_add(brief, " < ", 3);

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "analyzer/report/places.h"
 #include "cli/format.h"
 #include "core/wire/log.h"
 
@@ -90,21 +91,17 @@ const char *view_when(const struct view *view, char text[VIEW_TEXT])
 
 const char *view_place(const struct view *view, uint32_t stack, char text[VIEW_TEXT])
 {
-	struct report_line lines[REPORT_FRAMES];
-	unsigned int n = report_stack(&view->report, stack, lines);
-
-	text[0] = '\0';
-	return n ? symbol_text(&lines[0].symbol, text, VIEW_TEXT) : text;
+	return place_line(&view->report, stack, text, VIEW_TEXT);
 }
 
 const char *view_moment(const struct view *view, const struct moment *moment, char text[VIEW_TEXT])
 {
-	char id[32], time[FORMAT_TEXT], place[VIEW_TEXT];
+	char id[32], time[FORMAT_TEXT], place[VIEW_TEXT / 2];
 	bool call = moment->verb < VERB_COUNT;
 
 	if (!moment->id.thread)
 		return NULL;
-	view_place(view, moment->stack, place);
+	place_line(&view->report, moment->stack, place, sizeof(place));
 	snprintf(text, VIEW_TEXT, "%s%s%s%s at %s%s%s", event_id_text(moment->id, id),
 		 call ? " " : "", call ? verb_infos[moment->verb].name : "", call ? "()" : "",
 		 format_time(moment->time, time), *place ? " by " : "", place);

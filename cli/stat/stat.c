@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "analyzer/model/queue.h"
-#include "analyzer/report/symbols.h"
+#include "analyzer/report/places.h"
 #include "cli/cli.h"
 #include "cli/format.h"
 #include "cli/table.h"
@@ -313,8 +313,11 @@ static int stat_trace(struct trace *trace, const struct settings *set)
 	if (!err)
 		err = symbols_open(&view.symbols);
 	if (!err)
+		stat_name_places(&view);
+	if (!err)
 		err = set->format == OPENMETRICS ? stat_metrics(&view)
 						 : print_profile(&view, set->format == JSON);
+	places_free(view.places);
 	symbols_close(view.symbols);
 	profile_free(profile);
 	return cli_status(err);

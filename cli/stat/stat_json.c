@@ -228,12 +228,12 @@ static void put_messages(struct json *json, const struct stat_view *view)
 static void put_place(struct json *json, const struct stat_view *view,
 		      const struct profile_place *place)
 {
-	char name[STAT_PLACE];
+	const char *name = stat_place(view, place);
 
 	json_put_line(json, 4);
 	json_open(json, NULL, '{');
 	json_put_text(json, "verb", verb_infos[place->verb].name);
-	json_put_text(json, "place", *stat_place(view, place->stack, name) ? name : NULL);
+	json_put_text(json, "place", *name ? name : NULL);
 	json_put_uint(json, "stack", place->stack);
 	json_put_uint(json, "calls", place->calls);
 	json_put_uint(json, "errors", place->errors);

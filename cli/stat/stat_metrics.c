@@ -413,12 +413,12 @@ static void add_verbs(struct writing *w)
 /* Two stacks may end in the same line: the label with the stack separates them. */
 static void add_place(struct writing *w, const struct profile_place *place)
 {
-	char name[STAT_PLACE], stack[16];
+	char stack[16];
 
 	snprintf(stack, sizeof(stack), "%u", place->stack);
 	add_row(w, place,
 		(struct metric_label[]){ { "verb", verb_infos[place->verb].name },
-					 { "place", stat_place(w->view, place->stack, name) },
+					 { "place", stat_place(w->view, place) },
 					 { "stack", stack },
 					 { 0 } });
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "analyzer/profile/cluster.h"
+#include "analyzer/report/places.h"
 #include "cli/format.h"
 #include "cli/stat/stat_view.h"
 #include "core/base/printable.h"
@@ -401,21 +402,21 @@ static uint64_t count_posting(const struct profile_place **places, size_t n)
 	return calls;
 }
 
-/* The name of a function, which comes from the program. */
-static const char *shown_place(const struct stat_view *view, uint32_t stack, char text[STAT_PLACE])
+/* In at most @width bytes; names of functions come from the program. */
+static void print_place(const struct stat_view *view, const struct profile_place *place,
+			size_t width)
 {
-	char name[STAT_PLACE];
+	const char *name = stat_place(view, place);
+	char shown[STAT_PLACE], text[STAT_PLACE];
 
-	if (!*stat_place(view, stack, name))
-		return "unknown place";
-	printable_text(text, STAT_PLACE, name, strlen(name));
-	return text;
+	printable_text(shown, sizeof(shown), name, strlen(name));
+	printf("%s\n", *name ? place_fit(shown, width, text, sizeof(text)) : "unknown place");
 }
 
 static void print_registrations(const struct stat_view *view, const struct profile_place **places,
 				size_t n)
 {
-	char count[FORMAT_TEXT], bytes[FORMAT_TEXT], ns[FORMAT_TEXT], name[STAT_PLACE];
+	char count[FORMAT_TEXT], bytes[FORMAT_TEXT], ns[FORMAT_TEXT];
 	size_t shown = 0, more = 0;
 
 	for (size_t i = 0; i < n; i++) {
@@ -429,7 +430,7 @@ static void print_registrations(const struct stat_view *view, const struct profi
 		}
 		printf("  %7s  %7s  %7s  ", format_count(place->calls, count),
 		       format_bytes(place->bytes, bytes), format_time(place->ns, ns));
-		printf("%.44s\n", shown_place(view, place->stack, name));
+		print_place(view, place, 44);
 	}
 	if (more)
 		printf("  and %zu more places\n", more);
@@ -438,7 +439,7 @@ static void print_registrations(const struct stat_view *view, const struct profi
 static void print_while_posting(const struct stat_view *view, const struct profile_place **places,
 				size_t n)
 {
-	char count[FORMAT_TEXT], ns[FORMAT_TEXT], name[STAT_PLACE];
+	char count[FORMAT_TEXT], ns[FORMAT_TEXT];
 	size_t shown = 0;
 
 	for (size_t i = 0; i < n && shown < PLACES; i++) {
@@ -451,7 +452,7 @@ static void print_while_posting(const struct stat_view *view, const struct profi
 			       "queue\n");
 		printf("  %7s  %7s  %-20s  ", format_count(place->posting, count),
 		       format_time(place->posting_ns, ns), verb_infos[place->verb].name);
-		printf("%.38s\n", shown_place(view, place->stack, name));
+		print_place(view, place, 38);
 	}
 }
 
@@ -459,7 +460,7 @@ static void print_post_places(const struct stat_view *view)
 {
 	const struct profile_place **places;
 	size_t n = stat_places(view->profile, PLANE_DATA, &places);
-	char requests[FORMAT_TEXT], name[STAT_PLACE];
+	char requests[FORMAT_TEXT];
 
 	if (n)
 		printf("\nplaces that post       requests  a doorbell  signalled  inline\n");
@@ -477,7 +478,8 @@ static void print_post_places(const struct stat_view *view)
 			printf("%4.0f %%\n", percent_of(p->small_inline, p->small));
 		else
 			printf("%6s\n", "-");
-		printf("    %.74s\n", shown_place(view, p->stack, name));
+		printf("    ");
+		print_place(view, p, 74);
 	}
 	if (n > PLACES)
 		printf("  and %zu more places\n", n - PLACES);

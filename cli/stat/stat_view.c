@@ -7,18 +7,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyzer/report/report.h"
+#include "analyzer/report/places.h"
 #include "cli/format.h"
 #include "core/store/read/trace.h"
 
-const char *stat_place(const struct stat_view *view, uint32_t stack, char text[STAT_PLACE])
+/* Posts and control verbs are in different lists. */
+static uint32_t list_of(const struct profile_place *place)
 {
-	struct report report = { .trace = view->trace, .symbols = view->symbols };
-	struct report_line lines[REPORT_FRAMES];
-	unsigned int n = view->symbols ? report_stack(&report, stack, lines) : 0;
+	return verb_infos[place->verb].plane;
+}
 
-	text[0] = '\0';
-	return n ? symbol_text(&lines[0].symbol, text, STAT_PLACE) : text;
+const char *stat_place(const struct stat_view *view, const struct profile_place *place)
+{
+	return places_text(view->places, list_of(place), place->stack) ?: "";
+}
+
+void stat_name_places(struct stat_view *view)
+{
+	const struct profile *profile = view->profile;
+
+	view->places = places_new(view->trace, view->symbols);
+	for (size_t i = 0; i < profile->nplaces; i++)
+		if (profile->places[i].calls)
+			places_add(view->places, list_of(&profile->places[i]),
+				   profile->places[i].stack);
 }
 
 static int compare_places(const void *a, const void *b)

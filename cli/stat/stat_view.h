@@ -7,6 +7,7 @@
 
 struct trace;
 struct symbols;
+struct places;
 struct table;
 
 struct stat_view {
@@ -14,13 +15,17 @@ struct stat_view {
 	const struct profile *profile;
 	const struct part *part; /* the selected part */
 	struct symbols *symbols; /* NULL: places are printed without names */
+	struct places *places;   /* of the profile; NULL without memory */
 };
 
 enum { STAT_PLACE = 256, STAT_SIZE = 64 };
 enum { STAT_WIDTH = 80, STAT_ROWS = 16 }; /* of a table as text; JSON has all rows */
 
-/* "puts_of (app.c:88)", the innermost function of the program at @stack; "": not known. */
-const char *stat_place(const struct stat_view *view, uint32_t stack, char text[STAT_PLACE]);
+/* "puts_of (app.c:88)", with the callers that tell it from other places; "": not known. */
+const char *stat_place(const struct stat_view *view, const struct profile_place *place);
+
+/* Fill @view->places. */
+void stat_name_places(struct stat_view *view);
 
 /* The places that call a verb of @plane, the most calls first, for free(). Their number. */
 size_t stat_places(const struct profile *profile, enum verb_plane plane,

@@ -79,6 +79,20 @@ lack_of_memory() {
 			ibv_rc_pingpong
 }
 
+python_frames_are_said_to_be_missing() {
+	tidy
+	records python3 -c '
+import ctypes
+lib = ctypes.CDLL("libibverbs.so.1")
+lib.ibv_get_device_list.restype = ctypes.POINTER(ctypes.c_void_p)
+lib.ibv_open_device.argtypes = [ctypes.c_void_p]
+lib.ibv_open_device.restype = ctypes.c_void_p
+lib.ibv_open_device(lib.ibv_get_device_list(None)[0])' && screen &&
+		says "LIFE-004 .* < Python (its frames are not recorded)" out &&
+		"$VERBATIM" check t.db >out; says "(frames of Python code are not recorded)" out
+}
+
+try python_frames_are_said_to_be_missing
 for each in ib_send_bw ibv_rc_pingpong; do
 	command -v $each >/dev/null || { skip "real programs" "$each is not installed"; exit; }
 done

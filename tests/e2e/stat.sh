@@ -177,6 +177,16 @@ slow_requests_have_not_waited_for_a_receive() {
 	echo "opcode=RDMA_WRITE every=2 delay=650ms" >faults
 	gather_without_a_cause "$apps/slow_way" write
 }
+# a helper around the verb is the same place for all of its callers
+callers_tell_the_posts_of_a_helper_apart() {
+	record h.db "$apps/helper" && "$VERBATIM" stat h.db >out &&
+		is "$(sed -n 's/ (helper.c:[0-9]*)$//; s/^    .*send_post < //p' out | sort)" \
+			"$(printf '%s\n' main "send_reply < request_arrived" \
+				"send_reply < timer_fired")" &&
+		json h.db && is "$(jq -r '.places[] | select(.verb == "ibv_post_send").place' json |
+			sed 's/.* < \(.*\) (.*/\1/' | sort | tr '\n' ' ')" \
+			"main request_arrived timer_fired "
+}
 messages_that_found_no_receive_gather_at_the_rnr_timer() {
 	VERBATIM_SOFT_TIMERS=real record l.db "$apps/incident_21" bad &&
 		"$VERBATIM" stat l.db >out &&
@@ -213,4 +223,5 @@ try rotated_traces_have_each_request_once
 try flight_says_that_it_has_the_end_only
 try lost_requests_are_not_told_from_slow_ones
 try slow_requests_have_not_waited_for_a_receive
+try callers_tell_the_posts_of_a_helper_apart
 try messages_that_found_no_receive_gather_at_the_rnr_timer
