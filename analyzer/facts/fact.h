@@ -2,8 +2,8 @@
 /*
  * A fact: a failure, independent of the rules.
  *
- * Failures with one cause are one fact with a count: the same verb, error and place in the program,
- * in any number of processes.
+ * Failures with one cause are one fact with a count: the same verb, error, arguments and place in
+ * the program, in any number of processes.
  *
  * One thread.
  */
@@ -53,6 +53,7 @@ struct fact {
 	uint64_t count; /* number of occurrences */
 	uint32_t *in;   /* the first FACT_PROCESSES of the processes */
 	size_t nin;
+	uint64_t alike;     /* verbs that failed: the same if arguments and reason are alike */
 	unsigned int known; /* enum finding_known */
 	char *what;         /* "ibv_modify_qp(qp1 -> RTS)" */
 	char *because;      /* for a process: what it waited for; NULL: not known */

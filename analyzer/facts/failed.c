@@ -23,6 +23,8 @@
 #include "analyzer/facts/probes.h"
 #include "analyzer/model/reason.h"
 #include "core/base/vec.h"
+#include "core/store/db/args_walk.h"
+#include "core/wire/hash.h"
 #include "core/wire/log.h"
 
 enum { PLACES = 64, SEARCH = 3 /* refusals in a row */, TEXT = 256 };
@@ -79,12 +81,64 @@ static uint64_t find_place(struct failed *failed, uint32_t stack)
 	return failed->places[stack % PLACES].key;
 }
 
+/* Without its numbers: names of objects, keys and sizes differ among failures that are alike. */
+static void hash_words(struct hash *hash, const char *text)
+{
+	static const char digits[] = "0123456789", hex[] = "0123456789abcdef";
+
+	while (*text) {
+		size_t n = strcspn(text, digits);
+
+		hash_add(hash, text, n);
+		text += n;
+		text += strncmp(text, "0x", 2) ? strspn(text, digits) : 2 + strspn(text + 2, hex);
+	}
+}
+
+/* Enumerators and flags of the arguments. */
+static int hash_value(void *arg, const struct field_info *field, const char *path,
+		      const struct json_node *value, const struct json_node *other)
+{
+	int64_t number;
+
+	(void)other;
+	if ((field->kind == FIELD_ENUM || field->kind == FIELD_FLAGS) &&
+	    args_value(value, &number)) {
+		hash_add(arg, path, strlen(path) + 1);
+		hash_add(arg, &number, sizeof(number));
+	}
+	return 0;
+}
+
+/*
+ * A helper that is called for several purposes fails for several reasons at one place. A post that
+ * found its queue full may be tried again a million times: it has one reason.
+ */
+static uint64_t find_alike(struct model *model, const struct trace_event *event, int error)
+{
+	bool call = event->kind == TRACE_CALL || event->kind == TRACE_RETURN;
+	char text[TEXT];
+	struct hash hash;
+
+	if (!call && error == ENOMEM)
+		return 0;
+	hash_begin(&hash, 0);
+	hash_words(&hash, reason_call(model, event, text, sizeof(text)));
+	if (reason_of(model, event, text, sizeof(text)))
+		hash_words(&hash, text);
+	if (call)
+		args_walk(&verb_infos[event->call->verb].args, args_root(event->call->args), NULL,
+			  "", hash_value, &hash);
+	return hash_end(&hash);
+}
+
 static struct fact *count_failure(struct failed *failed, struct model *model,
 				  const struct trace_event *event, enum verb verb, uint32_t stack,
 				  int error)
 {
+	uint64_t alike = find_alike(model, event, error);
 	uint64_t key =
-		fact_key((uint64_t)verb << 32 | (uint32_t)error, find_place(failed, stack), 0);
+		fact_key((uint64_t)verb << 32 | (uint32_t)error, find_place(failed, stack), alike);
 	struct fact *fact = fact_count(failed->facts, FACT_FAILED, key, event->process);
 	char text[TEXT];
 
@@ -96,6 +150,7 @@ static struct fact *count_failure(struct failed *failed, struct model *model,
 	fact->stack = stack;
 	fact->verb = verb;
 	fact->error = error;
+	fact->alike = alike;
 	fact->what = strdup(reason_call(model, event, text, sizeof(text)));
 	if (reason_of(model, event, text, sizeof(text)))
 		fact->because = strdup(text);

@@ -288,7 +288,7 @@ static void print_more(struct screen *screen, struct text *t, uint64_t n, const 
 	emit_text(screen, 2, t);
 }
 
-/* The facts of one place. */
+/* The facts of one place that are alike. */
 static void group_facts(const struct report *report, enum fact_kind kind, struct groups *groups)
 {
 	const struct fact_list *list = &report->findings->facts->list;
@@ -299,7 +299,9 @@ static void group_facts(const struct report *report, enum fact_kind kind, struct
 
 		if (fact->kind != kind || !fact->count)
 			continue;
-		key = line_key(report, (uint64_t)fact->verb << 32 | (uint32_t)fact->error,
+		key = line_key(report,
+			       fact_key((uint64_t)fact->verb << 32 | (uint32_t)fact->error,
+					fact->alike, 0),
 			       fact->stack);
 		if (kind == FACT_KILLED || kind == FACT_EXITED || kind >= FACT_WAITED)
 			key = i;
@@ -591,7 +593,22 @@ static bool print_finding(struct screen *screen, struct text *t, const struct gr
 	return true;
 }
 
-/* The findings of one rule and place, by severity. */
+/* States, flags and statuses that its sentence names. */
+static uint64_t hash_named(const struct finding *finding)
+{
+	const char *at = finding->says;
+	uint64_t hash = 0;
+
+	while (at && (at = strstr(at, "IBV_"))) {
+		size_t n = strspn(at, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
+
+		hash = hash_of(at, n, hash);
+		at += n;
+	}
+	return hash;
+}
+
+/* The findings of one rule and place, of the same states and flags, by severity. */
 static void group_findings(const struct report *report, struct groups *groups)
 {
 	const struct findings *findings = report->findings;
@@ -603,8 +620,11 @@ static void group_findings(const struct report *report, struct groups *groups)
 
 			if (finding_severity(finding) != *severity || finding->known != FINDING_NEW)
 				continue;
-			key = line_key(report, (uint64_t)finding->rule << 1 | finding->site->hazard,
-				       find_place(finding));
+			key = line_key(
+				report,
+				fact_key((uint64_t)finding->rule << 1 | finding->site->hazard,
+					 hash_named(finding), 0),
+				find_place(finding));
 			groups_add(groups, key, i, finding->process, finding_times(finding));
 			for (size_t k = 0; k < finding->nalso; k++)
 				groups_add(groups, key, i, finding->also[k], 0);

@@ -51,6 +51,33 @@ TEST(a_failed_verb_says_what_and_why)
 	story_end(&s);
 }
 
+/* A helper around the verb: all of its calls have one place. */
+static void refuse_state(struct story *s, int mask)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT };
+
+	story_do(s, 0, VERB_modify_qp, 33, EINVAL, W(&a_qp), W(&attr), W(mask));
+}
+
+TEST(failures_of_one_place_are_one_if_they_are_alike)
+{
+	const struct fact_list *list;
+	struct story s;
+
+	story_begin(&s);
+	story_with_qp(&s);
+	refuse_state(&s, IBV_QP_STATE | IBV_QP_PORT);
+	refuse_state(&s, IBV_QP_STATE | IBV_QP_PKEY_INDEX);
+	refuse_state(&s, IBV_QP_STATE | IBV_QP_PORT);
+	story_check(&s, NULL);
+	list = &s.findings->facts->list;
+	assert_int_equal(list->n, 2);
+	assert_int_equal(list->all[0].count, 2);
+	assert_int_equal(list->all[1].count, 1);
+	assert_int_not_equal(list->all[0].alike, list->all[1].alike);
+	story_end(&s);
+}
+
 static void get_async_event(struct story *s, enum ibv_event_type type)
 {
 	struct ibv_async_event event = { .event_type = type, .element.port_num = 0 };

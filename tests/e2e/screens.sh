@@ -79,6 +79,16 @@ lack_of_memory() {
 			ibv_rc_pingpong
 }
 
+# a helper around a verb fails at one line for all of its callers
+failures_of_one_line_are_one_if_alike() {
+	tidy
+	records "$apps/helper" && screen &&
+		says "_PKEY_INDEX change_qp < forget_index (helper.c:[0-9]*) 2 times" out &&
+		says "_PORT change_qp < forget_port (helper.c:[0-9]*) never returned" out &&
+		says "STATE-001 .* change_qp < forget_index (helper.c:[0-9]*) 2 times" out &&
+		says "STATE-001 .* change_qp < forget_port (helper.c:[0-9]*) " out
+}
+
 python_frames_are_said_to_be_missing() {
 	tidy
 	records python3 -c '
@@ -92,6 +102,7 @@ lib.ibv_open_device(lib.ibv_get_device_list(None)[0])' && screen &&
 		"$VERBATIM" check t.db >out; says "(frames of Python code are not recorded)" out
 }
 
+try failures_of_one_line_are_one_if_alike
 try python_frames_are_said_to_be_missing
 for each in ib_send_bw ibv_rc_pingpong; do
 	command -v $each >/dev/null || { skip "real programs" "$each is not installed"; exit; }
