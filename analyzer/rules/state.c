@@ -3,6 +3,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -238,6 +239,46 @@ void state_004(struct check *check, const struct model_misfit *misfit)
 			     "%s is of type %s, which does not support %s, but it was %s; %s.",
 			     name, qp_type_name(qp->qp->type), opcode ? opcode : number, done,
 			     outcome);
+}
+
+/* Created for the builders of some operations, ready, and nothing was ever posted to it. */
+static bool may_have_jumped(const struct life *qp)
+{
+	return qp->kind == OBJECT_qp && !qp->inherited && qp->qp && qp->qp->has_send_ops &&
+	       qp_state(qp) == ABI_QPS_RTS && qp->sq && !qp->sq->doubt && !qp->sq->posted;
+}
+
+/* STATE-004: a builder that was not requested is NULL. Without --strict that leaves no event. */
+void state_004_crash(struct check *check, const struct model_exit *end)
+{
+	char name[64], process[PROCESS_TEXT], ready[32];
+	struct finding *finding;
+
+	if (end->how != MODEL_KILLED || judge_is_strict(check) ||
+	    crash_signal(check->model, end->process) != SIGSEGV)
+		return;
+	for (const struct life *qp = NULL;
+	     (qp = model_next_life(check->model, end->process, qp));) {
+		if (!may_have_jumped(qp))
+			continue;
+		finding = judge_hazard(check, RULE_STATE_004, &qp->qp->moved, qp, "qp");
+		if (!finding)
+			continue;
+		finding_text(
+			&finding->says,
+			"%s was killed by SIGSEGV. %s was created with send_ops_flags 0x%" PRIx64
+			", and nothing was posted to it in the %s after it went to RTS.",
+			process_id_text(end->process, process), judge_name(qp, name, sizeof(name)),
+			qp->qp->send_ops, judge_span(end->time - qp->qp->moved.time, ready));
+		if (finding->says && finding->says[0] == 'p')
+			finding->says[0] = 'P';
+		finding_text(&finding->breaks,
+			     "the program called an ibv_wr_*() that these flags lack: the function "
+			     "is NULL, and the core dump shows a jump to 0");
+		finding_text(&finding->settles, "record --strict");
+		finding_step(finding, "created", &qp->created);
+		finding_step(finding, "to RTS", &qp->qp->moved);
+	}
 }
 
 static const struct device *device_of(struct check *check, const struct life *qp)

@@ -395,6 +395,49 @@ TEST(an_operation_that_was_asked_for_is_posted)
 	post_extended(VERB_wr_abort, false, NULL);
 }
 
+/* A queue pair of ibv_wr_send() alone, and its process is killed by @signal. */
+static uint64_t crash_extended(bool strict, bool posts, int signal)
+{
+	struct ibv_qp_init_attr_ex attr = {
+		.send_cq = &a_cq,
+		.recv_cq = &a_cq,
+		.qp_type = IBV_QPT_RC,
+		.pd = &a_pd,
+		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+		.send_ops_flags = IBV_QP_EX_WITH_SEND,
+	};
+	struct story s;
+	uint64_t n;
+
+	a_qp.state = IBV_QPS_RESET;
+	story_begin_how(&s, strict);
+	open_context(&s);
+	alloc_pd(&s);
+	create_cq(&s);
+	story_do(&s, 0, VERB_create_qp_ex, 32, W(&a_qp), W(&a_context), W(&attr));
+	connect_qp(&s);
+	if (posts)
+		post_one(&s, 0, VERB_wr_complete, IBV_WR_SEND);
+	story_exit(&s, STORY_PID, signal);
+	story_check(&s, NULL);
+	n = s.findings->hazards[RULE_STATE_004];
+	if (n) {
+		assert_non_null(strstr(story_only(&s, RULE_STATE_004)->says,
+				       "created with send_ops_flags 0x4, and nothing was posted"));
+		assert_string_equal(story_only(&s, RULE_STATE_004)->settles, "record --strict");
+	}
+	story_end(&s);
+	return n;
+}
+
+TEST(a_builder_that_is_not_there_may_have_crashed)
+{
+	assert_int_equal(crash_extended(false, false, 11), 1);
+	assert_int_equal(crash_extended(true, false, 11), 0); /* it would be in the trace */
+	assert_int_equal(crash_extended(false, true, 11), 0);
+	assert_int_equal(crash_extended(false, false, 9), 0);
+}
+
 /* A story whose queue pair has failed: thread @by polls the error of its first send. */
 static void begin_failed(struct story *s, int by, int status)
 {
