@@ -44,7 +44,8 @@ void cause_note_receives(struct noted *noted, const struct life *other)
 	if (!queue || queue->doubt || queue->outstanding)
 		return;
 	noted->empty = true;
-	noted->posted = queue->posted;
+	noted->posted = queue->messages;
+	noted->dropped = queue->dropped;
 	noted->last_posted = (struct moment){
 		.id = { queue->stats.last_thread, queue->stats.last_number },
 		.time = queue->stats.last_time,
@@ -91,8 +92,14 @@ static void put_consumed(const struct noted *noted, char text[CAUSE_TEXT])
 	int64_t before = noted->time - noted->last_posted.time;
 
 	text[0] = '\0';
-	if (!noted->posted)
+	if (!noted->posted) {
+		if (noted->dropped)
+			snprintf(text, CAUSE_TEXT,
+				 "; %s%s outstanding when it went to RESET, and dropped",
+				 words_count(noted->dropped, "receive", n),
+				 noted->dropped == 1 ? " was" : " were");
 		return;
+	}
 	snprintf(text, CAUSE_TEXT, "; %s%s consumed, the last posted at %s, %s",
 		 words_count(noted->posted, "receive", n), noted->posted == 1 ? " was" : " were",
 		 event_id_text(noted->last_posted.id, id),

@@ -39,7 +39,8 @@ struct noted {
 	bool empty;                   /* its receive queue was empty */
 	bool waiting;                 /* for its first receive after that */
 	bool missed;                  /* it is not known whether that came */
-	uint64_t posted;              /* receives that it had until then, */
+	uint64_t posted;              /* receives that it had until then, since its last reset, */
+	uint32_t dropped;             /* receives that were outstanding at that reset, */
 	struct moment last_posted;    /* and the last of them */
 	uint32_t room;                /* capacity of that queue; 0 not known */
 	uint64_t queue;               /* its handle: QP or SRQ */

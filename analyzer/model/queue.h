@@ -180,6 +180,7 @@ struct queue {
 	uint64_t messages;     /* since it was last reset: receives, or sends that take one */
 	uint32_t starved;      /* messages that the last post to this receive queue found waiting */
 	int64_t starved_since; /* when the first of them was posted */
+	uint32_t dropped;      /* requests that were outstanding then */
 	bool draining;         /* the program has set it to ERR itself, */
 	uint64_t drained_from; /* when this number had completed */
 	struct moment drain;

@@ -216,6 +216,7 @@ static void reset_queue(const struct model *model, struct queue *queue,
 		return;
 	for (uint32_t i = 0; i < queue->count; i++)
 		queue_notify_forget(model, queue, i, true);
+	queue->dropped = queue->outstanding;
 	queue_clear(queue);
 	queue->messages = 0;
 	queue->doubt = first_doubt(model, event);

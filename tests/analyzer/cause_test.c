@@ -598,6 +598,27 @@ TEST(a_peer_whose_receives_were_consumed)
 	story_end(&s);
 }
 
+/* It had some, which a reset has dropped: nobody has consumed them. */
+TEST(a_peer_whose_receives_were_dropped)
+{
+	struct ibv_qp_attr reset = { .qp_state = IBV_QPS_RESET };
+	struct story s;
+
+	begin_story(&s);
+	receive_as_peer(&s);
+	receive_as_peer(&s);
+	for (int i = 0; i < 2; i++)
+		story_do(&s, i, VERB_modify_qp, 33, 0, W(&ends[i].qp), W(&reset), W(IBV_QP_STATE));
+	connect_end(&s, 0, 0x22, 0x22, FAR);
+	connect_end(&s, 1, 0x21, 0x21, FAR);
+	send_to_peer(&s, 0x10);
+	poll_as(&s, IBV_WC_RNR_RETRY_EXC_ERR);
+	assert_non_null(strstr(only_cause(&s)->peer,
+			       "(0 of 8 posted); 2 receives were outstanding when it went to "
+			       "RESET, and dropped; no receive was posted; rnr_retry 2"));
+	story_end(&s);
+}
+
 TEST(a_peer_that_failed_first)
 {
 	struct story s;
