@@ -256,6 +256,22 @@ static bool opcode_fails(const struct life *qp, const struct post *post, char *t
 	return true;
 }
 
+/* Only what is sent can be inline, not what the response is written to. */
+static bool inline_fails(const struct post *post, char *text, size_t size)
+{
+	const struct wr *wr;
+	uint32_t index;
+
+	wr = refused_wr(post, &index);
+	if (!wr || !(wr->send_flags & ABI_SEND_INLINE) ||
+	    (wr->opcode != ABI_WR_RDMA_READ && wr->opcode != ABI_WR_ATOMIC_CMP_AND_SWP &&
+	     wr->opcode != ABI_WR_ATOMIC_FETCH_AND_ADD))
+		return false;
+	snprintf(text, size, "%s with IBV_SEND_INLINE: its data comes from the peer",
+		 enum_name(enum_find("ibv_wr_opcode"), wr->opcode) ?: "a read");
+	return true;
+}
+
 bool refused_post(const struct refused *r, char *text, size_t size)
 {
 	const struct post *post = r->event->post;
@@ -266,6 +282,7 @@ bool refused_post(const struct refused *r, char *text, size_t size)
 		return true;
 	if (post->ret != EINVAL)
 		return false;
-	return (post_is_send(post) && opcode_fails(r->object, post, text, size)) ||
+	return (post_is_send(post) &&
+		(opcode_fails(r->object, post, text, size) || inline_fails(post, text, size))) ||
 	       refused_elements(r, text, size);
 }

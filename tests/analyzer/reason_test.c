@@ -214,6 +214,8 @@ static const struct of_post {
 	  "3 SGEs, max_recv_sge is 1" },
 	{ "inline", IBV_QPS_RTS, VERB_post_send, IBV_WR_SEND, 2, IBV_SEND_INLINE, EINVAL,
 	  "128 bytes inline, max_inline_data is 100" },
+	{ "inline_read", IBV_QPS_RTS, VERB_post_send, IBV_WR_RDMA_READ, 1, IBV_SEND_INLINE, EINVAL,
+	  "IBV_WR_RDMA_READ with IBV_SEND_INLINE: its data comes from the peer" },
 	{ "room", IBV_QPS_RTS, VERB_post_send, IBV_WR_SEND, 2, 0, ENOMEM,
 	  "not a full queue: 0 of 4 sends of qp1 were outstanding; the device or its library had "
 	  "no resources" },
