@@ -153,6 +153,44 @@ static void find_misled(struct check *check, const struct model_complete *comple
 	describe_mismatch(check, complete->qp, other->life, what);
 }
 
+/* A live queue pair of any process that is connected to @qp; NULL. */
+static const struct life *find_claimant(struct check *check, const struct life *qp)
+{
+	struct peers *peers = model_peers(check->model);
+
+	for (uint32_t id = 1; trace_process(check->trace, id); id++)
+		for (const struct life *life = NULL;
+		     (life = model_next_life(check->model, id, life));)
+			if (life != qp && life->kind == OBJECT_qp && life->state == LIFE_LIVE &&
+			    life->qp && life->peer && peer_meant(peers, life->peer) == qp->peer)
+				return life;
+	return NULL;
+}
+
+/* STATE-005: it was told its own number, and another queue pair was told the same. */
+void state_005_self(struct check *check, const struct model_complete *complete)
+{
+	const struct life *qp = complete->qp, *other;
+	const struct peer *itself;
+	char mine[MOST], theirs[MOST];
+	struct finding *finding;
+
+	if (!complete->queue || complete->queue->completed || !qp || !qp->qp ||
+	    !(qp->qp->set & ABI_QP_DEST_QPN) || qp->qp->dest_qp_num != qp->number)
+		return;
+	itself = other_end(check, qp);
+	other = itself && itself->life == qp ? find_claimant(check, qp) : NULL;
+	finding = other ? judge_add(check, RULE_STATE_005, &qp->qp->rtr, qp, "attr") : NULL;
+	if (!finding)
+		return;
+	finding_text(&finding->says,
+		     "%s is connected to itself, since its dest_qp_num 0x%x is its own number, but "
+		     "%s is connected to it.",
+		     name_end(check, qp, mine), qp->number, name_end(check, other, theirs));
+	finding_step(finding, "connected", &qp->qp->rtr);
+	finding_step(finding, "and its peer", &other->qp->rtr);
+}
+
 /* STATE-005 */
 void state_005(struct check *check, const struct model_complete *complete)
 {

@@ -237,6 +237,37 @@ TEST(the_one_that_is_meant_means_another)
 	finds_once(&s, RULE_STATE_005, "its dest_qp_num is 0x99, not 0x21");
 }
 
+/* An end was told its own number; the other end is connected to it, or to nothing. */
+static uint64_t connected_to_itself(uint32_t number)
+{
+	struct story s;
+	uint64_t n;
+
+	begin_ends(&s);
+	connect_end(&s, 0, 0x21, 0x21, FAR);
+	connect_end(&s, 1, number, 0x21, FAR);
+	register_as(&s, 0, &ends[0].mr, IBV_ACCESS_LOCAL_WRITE);
+	story_post(&s, 0, VERB_post_recv, &ends[0].qp, 1, 0, (struct event_sge){ AT, 8, 0x10 });
+	send_to_peer(&s);
+	poll_as(&s, IBV_WC_SUCCESS);
+	story_check(&s, NULL);
+	n = s.findings->rules[RULE_STATE_005];
+	if (n)
+		assert_string_equal(
+			story_only(&s, RULE_STATE_005)->says,
+			"qp1 of process 1 (app) is connected to itself, since its "
+			"dest_qp_num 0x21 is its own number, but qp1 of process 2 (app) "
+			"is connected to it.");
+	story_end(&s);
+	return n;
+}
+
+TEST(an_end_is_connected_to_itself)
+{
+	assert_int_equal(connected_to_itself(0x21), 1);
+	assert_int_equal(connected_to_itself(0x99), 0); /* on purpose */
+}
+
 TEST(a_number_at_another_lid_is_somebody_else)
 {
 	struct story s;
