@@ -72,6 +72,7 @@ struct life {
 	/* its receives that the other end knows of, and those that were polled; */
 	uint64_t arrived, taken;
 	int64_t arrival;      /* at that time the last had arrived */
+	uint64_t datagrams;   /* to a UD queue pair: unreceived.h */
 	bool unwatched;       /* these two are not known any more */
 	uint64_t context, pd; /* addresses; @pd is the one below a parent domain; 0 unknown */
 	struct peer *peer;    /* of a QP: peer.h */

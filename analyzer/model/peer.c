@@ -234,14 +234,16 @@ struct peer *peer_other(struct peers *peers, struct peer *peer)
 	return peer->other;
 }
 
-struct peer *peer_at(const struct peers *peers, uint32_t number, const struct place *place)
+struct peer *peer_at(const struct peers *peers, uint32_t process, uint32_t number,
+		     const struct place *place)
 {
 	struct peer *other = get_pointer(&peers->by_number, number), *found = NULL;
 
 	for (; other; other = other->same) {
 		enum placed placed = device_place(other->device, other->port, place);
 
-		if (other->gone != INT64_MAX || placed == PLACED_ELSEWHERE)
+		if (other->gone != INT64_MAX || placed == PLACED_ELSEWHERE ||
+		    peer_slack(peers, process, other->process) == INT64_MAX)
 			continue;
 		if (found || placed != PLACED_THERE)
 			return NULL;
@@ -252,21 +254,7 @@ struct peer *peer_at(const struct peers *peers, uint32_t number, const struct pl
 
 struct peer *peer_meant(struct peers *peers, const struct peer *peer)
 {
-	struct peer *other = get_pointer(&peers->by_number, peer->dest), *found = NULL;
-
-	if (!peer->connected)
-		return NULL;
-	for (; other; other = other->same) {
-		enum placed placed = find_place(peer, other);
-
-		if (other->gone != INT64_MAX || placed == PLACED_ELSEWHERE ||
-		    peer_slack(peers, peer->process, other->process) == INT64_MAX)
-			continue;
-		if (found || placed != PLACED_THERE)
-			return NULL;
-		found = other;
-	}
-	return found;
+	return peer->connected ? peer_at(peers, peer->process, peer->dest, &peer->place) : NULL;
 }
 
 struct peer *peer_misled(struct peers *peers, const struct peer *peer)

@@ -32,6 +32,8 @@ struct peer_work {
 	uint64_t received;        /* completions of others */
 	uint64_t sending;         /* signalled sends that are outstanding */
 	struct moment last;       /* the last post that was accepted; id 0:0: none */
+	uint64_t messages;        /* sends that were done, and take a receive */
+	bool interrupted;         /* by a reset or an error: not all of these were done */
 };
 
 /* One end: a queue pair. Attributes are in its struct qp while it lives. */
@@ -85,11 +87,9 @@ struct peer *peer_other(struct peers *peers, struct peer *peer);
 struct peer *peer_meant(struct peers *peers, const struct peer *peer);
 struct peer *peer_misled(struct peers *peers, const struct peer *peer);
 
-/*
- * The only queue pair with @number that is there, at that address, whatever it is connected to;
- * NULL: none, or several.
- */
-struct peer *peer_at(const struct peers *peers, uint32_t number, const struct place *place);
+/* The only live one with that @number at @place, if @process can mean it; NULL: none or several. */
+struct peer *peer_at(const struct peers *peers, uint32_t process, uint32_t number,
+		     const struct place *place);
 
 /* How many that @peer can mean, there or gone; whether addresses fit may not be known. */
 unsigned int peer_namesakes(const struct peers *peers, const struct peer *peer);

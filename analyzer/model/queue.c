@@ -312,6 +312,15 @@ static struct moment last_post(const struct queue *queue)
 				.time = stats->last_time };
 }
 
+uint64_t queue_count_sent(const struct queue *sends)
+{
+	uint64_t n = sends->messages;
+
+	for (uint32_t i = 0; i < sends->count; i++)
+		n -= !queue_at(sends, i)->done && queue_at(sends, i)->message;
+	return n;
+}
+
 struct peer_work queues_work(const struct life *qp)
 {
 	const struct queue *sq = qp->sq, *rq = qp->rq;
@@ -328,6 +337,8 @@ struct peer_work queues_work(const struct life *qp)
 	work.room = rq->outstanding;
 	work.received = rq->completed;
 	work.sending = sq->signalled;
+	work.messages = queue_count_sent(sq);
+	work.interrupted = qp->qp && (qp->qp->reset || work.state != ABI_QPS_RTS);
 	work.last = last_post(sq->stats.last_time > rq->stats.last_time ? sq : rq);
 	return work;
 }

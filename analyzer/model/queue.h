@@ -54,9 +54,10 @@ struct queue_request {
 	uint32_t index; /* within the post */
 	uint32_t stack; /* of the post, 0 not known */
 	uint32_t rkey;
-	uint64_t message; /* it consumes the receive of that number, from 1 on; 0: none */
-	int64_t starved;  /* ns after its post during which it had no receive; 0: not known */
-	uint32_t sge;     /* for queue_sge() */
+	uint32_t remote_qpn; /* of a datagram */
+	uint64_t message;    /* it consumes the receive of that number, from 1 on; 0: none */
+	int64_t starved;     /* ns after its post during which it had no receive; 0: not known */
+	uint32_t sge;        /* for queue_sge() */
 	uint16_t nsge;
 	int16_t opcode; /* enum ibv_wr_opcode, or QUEUE_RECEIVE */
 	uint16_t flags; /* enum ibv_send_flags */
@@ -178,9 +179,9 @@ struct queue {
 	uint64_t writes;                 /* of those posted: RDMA WRITEs without immediate data */
 	int64_t polled;                  /* when the last completed; 0: none has */
 	uint64_t messages;     /* since it was last reset: receives, or sends that take one */
+	uint32_t dropped;      /* requests that were outstanding then */
 	uint32_t starved;      /* messages that the last post to this receive queue found waiting */
 	int64_t starved_since; /* when the first of them was posted */
-	uint32_t dropped;      /* requests that were outstanding then */
 	bool draining;         /* the program has set it to ERR itself, */
 	uint64_t drained_from; /* when this number had completed */
 	struct moment drain;
@@ -300,6 +301,9 @@ const struct queue_request *queue_oldest(const struct queue *queue);
  */
 typedef bool queue_visit(void *arg, const struct queue *queue, const struct queue_request *request);
 bool queues_each(const struct model *model, uint32_t process, queue_visit *visit, void *arg);
+
+/* Messages of send queue @sends that were carried out, as far as completions tell. */
+uint64_t queue_count_sent(const struct queue *sends);
 
 /* The requests posted to the queues of @qp. */
 struct peer_work queues_work(const struct life *qp);

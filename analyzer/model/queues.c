@@ -29,6 +29,7 @@
 #include "analyzer/model/starved.h"
 #include "analyzer/model/strain.h"
 #include "analyzer/model/twice.h"
+#include "analyzer/model/unreceived.h"
 #include "analyzer/model/wake.h"
 #include "analyzer/model/window.h"
 #include "core/wire/log.h"
@@ -99,6 +100,7 @@ static int push_wr(struct model *model, struct queue *queue, const struct trace_
 		.index = i,
 		.stack = stack,
 		.rkey = wr->rkey,
+		.remote_qpn = wr->remote_qpn,
 		.nsge = (uint16_t)wr->nsge,
 		.opcode = (int16_t)wr->opcode,
 		.flags = (uint16_t)wr->send_flags,
@@ -339,6 +341,8 @@ static void take_completion(struct model *model, const struct trace_event *event
 	note_thread(&queue->poller, event->id.thread);
 	if (queue->datagrams && !queue->send && wc->status == ABI_WC_SUCCESS)
 		grh_polled(queue, (uint32_t)at);
+	if (queue->datagrams && queue->send && wc->status == ABI_WC_SUCCESS)
+		unreceived_sent(model, event->process, queue, (uint32_t)at);
 	queue->completed++;
 	queue->polled = event->time;
 	if (queue->send)

@@ -13,6 +13,7 @@
 #include "analyzer/model/queue.h"
 #include "analyzer/model/slow.h"
 #include "analyzer/model/starved.h"
+#include "analyzer/model/unreceived.h"
 #include "analyzer/model/words.h"
 #include "analyzer/rules/judge.h"
 
@@ -368,6 +369,33 @@ void state_006_bare(struct check *check, const struct model_complete *complete)
 	finding_step(finding, "connected", &qp->qp->rtr);
 	finding_step(finding, "first receive", &posted);
 	finding_step(finding, "first message", &polled);
+}
+
+/*
+ * STATE-006: an unreliable queue pair got more messages than it ever had receives. One may be sent
+ * when it is about to end.
+ */
+void state_006_lost(struct check *check, const struct life *qp)
+{
+	bool is_ud = qp->qp && qp->qp->type == ABI_QPT_UD;
+	struct unreceived lost;
+	struct finding *finding;
+	char name[MOST], receives[WORDS_COUNT];
+
+	if (qp->kind != OBJECT_qp || check->findings->blind ||
+	    !unreceived_find(check->model, qp, &lost) || lost.sent < lost.receives + 2)
+		return;
+	finding = judge_hazard(check, RULE_STATE_006, &qp->created, qp, "qp");
+	if (!finding)
+		return;
+	finding_text(&finding->says,
+		     "%" PRIu64 " %s were sent to %s, and completed with success. It had %s posted "
+		     "in all: at least %" PRIu64 " found none and were dropped.",
+		     lost.sent, is_ud ? "datagrams" : "messages", name_end(check, qp, name),
+		     words_count(lost.receives, "receive", receives), lost.sent - lost.receives);
+	finding_text(&finding->breaks, "the program needs them, and does not send again what was "
+				       "not answered");
+	finding_step(finding, "created", &qp->created);
 }
 
 /* STATE-006: a send failed, and no receive had ever been posted. */

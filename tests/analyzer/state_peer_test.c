@@ -528,3 +528,72 @@ TEST(the_longest_timer_of_a_queue_pair_that_receives)
 	use_timer(0, 0, NULL);
 	use_timer(1, 1, NULL);
 }
+
+/* Unreliable queue pairs: what found no receive is lost. */
+
+static struct ibv_ah an_ah;
+
+static void send_datagram(struct story *s, uint64_t wr_id)
+{
+	struct event_post *event = (struct event_post *)s->words;
+	struct event_wr *wr = (struct event_wr *)(event + 1);
+	struct event_ud *ud = (struct event_ud *)(wr + 1);
+
+	event->object = W(&ends[0].qp);
+	event->verb = (unsigned int)VERB_post_send & 0x1ff;
+	event->nwr = 1;
+	*wr = (struct event_wr){
+		.wr_id = wr_id, .opcode = IBV_WR_SEND, .flags = IBV_SEND_SIGNALED, .parts = WR_UD
+	};
+	*ud = (struct event_ud){ .ah = W(&an_ah), .remote_qpn = 0x22 };
+	story_event(s, 0, EVENT_POST, (sizeof(*event) + sizeof(*wr) + sizeof(*ud)) / 8);
+}
+
+static uint64_t lost_of(int type, int receives, int sends, int status)
+{
+	struct ibv_ah_attr attr = { .dlid = 0x22, .port_num = 1 };
+	struct story s;
+	uint64_t n;
+
+	end_types[0] = end_types[1] = type;
+	begin_story(&s);
+	an_ah = (struct ibv_ah){ .context = &ends[0].context, .pd = &ends[0].pd };
+	story_do(&s, 0, VERB_create_ah, 30, W(&an_ah), W(&ends[0].pd), W(&attr));
+	for (int i = 0; i < receives; i++)
+		story_post(&s, 1, VERB_post_recv, &ends[1].qp, 1, 0,
+			   (struct event_sge){ AT, 64, 0x20 });
+	for (int i = 0; i < sends; i++) {
+		if (type == IBV_QPT_UD)
+			send_datagram(&s, 1);
+		else
+			send_to_peer(&s);
+		poll_as(&s, status);
+	}
+	end_types[0] = end_types[1] = IBV_QPT_RC;
+	story_do(&s, 1, VERB_destroy_qp, 9, 0, W(&ends[1].qp));
+	story_check(&s, NULL);
+	n = s.findings->hazards[RULE_STATE_006];
+	for (size_t i = 0; i < s.findings->n && n; i++)
+		if (s.findings->all[i]->rule == RULE_STATE_006 &&
+		    !strstr(s.findings->all[i]->says, "It had 2 receives posted in all: at least 2 "
+						      "found none and were dropped."))
+			fail_msg("%s", s.findings->all[i]->says);
+	story_end(&s);
+	return n;
+}
+
+TEST(messages_of_unreliable_queue_pairs_are_lost)
+{
+	assert_int_equal(lost_of(IBV_QPT_UC, 2, 4, IBV_WC_SUCCESS), 1);
+	assert_int_equal(lost_of(IBV_QPT_UC, 2, 3, IBV_WC_SUCCESS), 0); /* a goodbye */
+	assert_int_equal(lost_of(IBV_QPT_UC, 4, 4, IBV_WC_SUCCESS), 0);
+	assert_int_equal(lost_of(IBV_QPT_UC, 0, 4, IBV_WC_LOC_PROT_ERR), 0); /* not sent */
+}
+
+TEST(datagrams_are_lost)
+{
+	assert_int_equal(lost_of(IBV_QPT_UD, 2, 4, IBV_WC_SUCCESS), 1);
+	assert_int_equal(lost_of(IBV_QPT_UD, 2, 3, IBV_WC_SUCCESS), 0);
+	assert_int_equal(lost_of(IBV_QPT_UD, 4, 4, IBV_WC_SUCCESS), 0);
+	assert_int_equal(lost_of(IBV_QPT_UD, 0, 4, IBV_WC_LOC_PROT_ERR), 0);
+}
