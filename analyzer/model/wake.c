@@ -198,6 +198,47 @@ static void look_at_cq(struct model *model, const struct waiting *waiting, const
 		model->watcher.wait(model->watcher.arg, &wait);
 }
 
+/* Completions are in @cq, and it was not armed since its last event. */
+static void look_at_unarmed(struct model *model, const struct waiting *waiting,
+			    const struct life *cq, int64_t time)
+{
+	const struct wake *wake = cq->wake;
+	struct model_wait wait = { .cq = cq, .wake = wake, .at = waiting->at, .to = time };
+
+	if (!wake || !wake->lying || !wake->armed.id.thread)
+		return;
+	wait.from = waiting->at.time > wake->since ? waiting->at.time : wake->since;
+	if (time - wait.from >= LONG_NS)
+		model->watcher.wait(model->watcher.arg, &wait);
+}
+
+/* Can an event come? */
+static bool has_armed(const struct life *channel)
+{
+	for (const struct life_link *link = channel->children; link; link = link->next_child)
+		if (link->child->wake && link->child->wake->is_armed)
+			return true;
+	return false;
+}
+
+static bool is_cq(const struct life *life)
+{
+	return life->kind == OBJECT_cq && life->state == LIFE_LIVE;
+}
+
+static void look_at_channel(struct model *model, const struct waiting *waiting,
+			    const struct life *channel, const struct life *got, int64_t time)
+{
+	bool stuck = !got && !has_armed(channel);
+
+	for (const struct life_link *link = channel->children; link; link = link->next_child) {
+		if (is_cq(link->child) && stuck)
+			look_at_unarmed(model, waiting, link->child, time);
+		else if (is_cq(link->child))
+			look_at_cq(model, waiting, link->child, got, time);
+	}
+}
+
 static void end_waiting(struct model *model, struct waiting *waiting, const struct life *got,
 			int64_t time)
 {
@@ -205,9 +246,7 @@ static void end_waiting(struct model *model, struct waiting *waiting, const stru
 		model_find(model, waiting->at.process, OBJECT_comp_channel, waiting->channel);
 
 	if (channel && channel->state == LIFE_LIVE && !channel->inherited && !model->doubt)
-		for (struct life_link *link = channel->children; link; link = link->next_child)
-			if (link->child->kind == OBJECT_cq && link->child->state == LIFE_LIVE)
-				look_at_cq(model, waiting, link->child, got, time);
+		look_at_channel(model, waiting, channel, got, time);
 	free(waiting);
 }
 

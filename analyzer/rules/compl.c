@@ -122,7 +122,10 @@ static void describe_order(const struct wake *wake, char *text, size_t size)
 
 	event_id_text(wake->armed.id, armed);
 	event_id_text(wake->polled.id, polled);
-	if (wake->solicited)
+	if (!wake->is_armed)
+		snprintf(text, size, "armed at %s, and not again since its event was retrieved",
+			 armed);
+	else if (wake->solicited)
 		snprintf(text, size,
 			 "armed at %s for solicited events only, and the peer sent these without "
 			 "IBV_SEND_SOLICITED",
@@ -136,7 +139,10 @@ static void describe_order(const struct wake *wake, char *text, size_t size)
 			 polled);
 }
 
-/* COMPL-004. The other end's trace shows that the completion had arrived. */
+/*
+ * COMPL-004. The other end's trace shows that the completion had arrived. Where the CQ is armed for
+ * solicited events only, or not at all, one may still come, or another thread arm it: hazards.
+ */
 void compl_004(struct check *check, const struct model_wait *wait)
 {
 	char when[32], order[128];
@@ -146,8 +152,9 @@ void compl_004(struct check *check, const struct model_wait *wait)
 	if (check->findings->blind)
 		return;
 	key = findings_key(wait->at.verb, wait->at.stack, wait->at.process);
-	finding = wait->wake->solicited ? findings_add_hazard(check->findings, RULE_COMPL_004, key)
-					: findings_add(check->findings, RULE_COMPL_004, key);
+	finding = wait->wake->solicited || !wait->wake->is_armed
+			  ? findings_add_hazard(check->findings, RULE_COMPL_004, key)
+			  : findings_add(check->findings, RULE_COMPL_004, key);
 	if (!finding)
 		return;
 	finding_at(finding, &wait->at);
@@ -160,7 +167,9 @@ void compl_004(struct check *check, const struct model_wait *wait)
 		     wait->wake->lying, wait->wake->lying == 1 ? "" : "s", wait->cq->name,
 		     judge_span(wait->to - wait->from, when), verb_infos[wait->at.verb].name,
 		     wait->cq->name, order);
-	if (wait->wake->solicited)
+	if (!wait->wake->is_armed)
+		finding_text(&finding->breaks, "no other thread arms it: this one waits for ever");
+	else if (wait->wake->solicited)
 		finding_text(
 			&finding->breaks,
 			"no message with IBV_SEND_SOLICITED follows: the thread waits for ever");

@@ -427,6 +427,44 @@ TEST(messages_that_are_not_solicited_are_found_late)
 	hazard_says(&s, "cq1 was armed for solicited events only, and messages without");
 }
 
+/* An event comes, and the thread waits for the next without arming the CQ again, or so. */
+static uint64_t wait_unarmed(bool arms, bool comes)
+{
+	struct story_call call;
+	struct story s;
+	uint64_t n;
+
+	begin_wait(&s);
+	arm_cq(&s, 0);
+	call = wait_begins(&s);
+	send_one(&s);
+	story_return(&s, &call, 0);
+	story_do(&s, 1, VERB_ack_cq_events, 13, 0, W(&ends[1].cq), W(1));
+	poll_receive(&s, 0);
+	if (arms)
+		arm_cq(&s, 0);
+	wait_begins(&s);
+	if (comes)
+		send_one(&s);
+	s.now += SECOND;
+	story_exit(&s, PEER, SIGALRM_STATUS);
+	story_check(&s, NULL);
+	n = s.findings->hazards[RULE_COMPL_004];
+	assert_int_equal(s.findings->rules[RULE_COMPL_004], 0);
+	if (n)
+		assert_non_null(strstr(story_only(&s, RULE_COMPL_004)->says,
+				       "and not again since its event was retrieved."));
+	story_end(&s);
+	return n;
+}
+
+TEST(a_cq_is_armed_once)
+{
+	assert_int_equal(wait_unarmed(false, true), 1);
+	assert_int_equal(wait_unarmed(false, false), 0); /* nothing has come */
+	assert_int_equal(wait_unarmed(true, false), 0);
+}
+
 /* COMPL-002: @sent messages, of which @polled are polled before the queue pair is destroyed. */
 static uint64_t destroyed_with(int sent, int polled, bool in_err)
 {
