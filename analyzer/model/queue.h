@@ -32,6 +32,9 @@ enum {
 	QUEUE_BURST = 256,    /* completions of a large poll */
 	QUEUE_LOOKS = 4,      /* polls of a CQ that are kept */
 	QUEUE_CHASED = 20000, /* ns between two posts that could have been one */
+	QUEUE_COSTLY = 10,
+	QUEUE_BATCH = 64, /* completions that waited, of polls QUEUE_LATE ns apart */
+	QUEUE_LATE = 1000000,
 };
 
 /* Why the content of a queue is not certain; 0: it is. */
@@ -102,12 +105,26 @@ struct queue_refusal {
 	bool returned; /* one of those was posted again */
 };
 
+/*
+ * Posts or polls after the first completion, since set-up is no steady state. A run is one and
+ * those chased behind it: of one request each, directly after the one before. It is costly if it
+ * takes QUEUE_COSTLY percent of the time until the next run.
+ */
+struct queue_singles {
+	uint64_t all, chased;
+	uint64_t costly;             /* chased ones in costly runs, */
+	int64_t costly_ns, whole_ns; /* their time, and that until the next run */
+	uint64_t run;                /* chased ones of the last run, and their time */
+	int64_t run_ns, since;
+};
+
 /* Usage of a queue: for rules about time. */
 struct queue_stats {
 	uint64_t posts;     /* that were accepted */
 	uint64_t signalled; /* requests */
 	/* posts of one request, directly after another such post of the same thread */
 	uint64_t chased;
+	struct queue_singles steady;
 	uint64_t small; /* sends and writes small enough to be inline */
 	uint64_t small_inline;
 	uint64_t bytes;         /* of all requests */
@@ -146,6 +163,14 @@ struct queue_cq_stats {
 	uint32_t last_thread;
 	uint64_t last_n;
 	bool last_single;
+	int64_t first_time, last_time;
+	struct queue_singles steady;
+	/* batches of QUEUE_BATCH or more, of a CQ that nobody had polled for some time */
+	uint64_t late, late_wcs;
+	int64_t late_ns;
+	uint64_t batch; /* the last, from that poll on; 0: none */
+	int64_t batch_ns;
+	uint64_t batch_events;
 	uint64_t events; /* got from its channel */
 	int64_t vector;  /* comp_vector; -1: not known */
 	uint32_t waiter; /* the thread that got the first of them */

@@ -32,6 +32,7 @@
 #include "analyzer/model/unreceived.h"
 #include "analyzer/model/wake.h"
 #include "analyzer/model/window.h"
+#include "core/store/db/sql.h"
 #include "core/wire/log.h"
 
 enum {
@@ -157,27 +158,60 @@ static void count_sizes(struct queue *queue, const struct post *post, uint32_t t
 		uint64_t bytes = count_bytes(&post->wr[i]);
 
 		queue->stats.bytes += bytes;
-		if (queue->limits.inline_given)
+		if (queue->send && queue->limits.inline_given)
 			count_small(queue, &post->wr[i], bytes);
 	}
+}
+
+static void end_run(struct queue_singles *singles, int64_t time)
+{
+	int64_t whole = sql_to_time(time - singles->since);
+
+	if (singles->run_ns < whole / 100 * QUEUE_COSTLY)
+		return;
+	singles->costly += singles->run;
+	singles->costly_ns = sql_to_time(singles->costly_ns + singles->run_ns);
+	singles->whole_ns = sql_to_time(singles->whole_ns + whole);
+}
+
+/* One at @time, @ns since the one before if it is chased; else -1. */
+static void count_single(struct queue_singles *singles, int64_t time, int64_t ns)
+{
+	bool first = !singles->all++;
+
+	if (first)
+		singles->since = time;
+	if (ns >= 0) {
+		singles->chased++;
+		singles->run++;
+		singles->run_ns = sql_to_time(singles->run_ns + ns);
+		return;
+	}
+	if (!first)
+		end_run(singles, time);
+	singles->run = 0;
+	singles->run_ns = 0;
+	singles->since = time;
 }
 
 static void count_post(struct queue *queue, const struct trace_event *event, uint32_t taken)
 {
 	struct queue_stats *stats = &queue->stats;
+	int64_t ns = event->time - stats->last_time;
+	bool chased = event->post->nwr == 1 && event->id.n == stats->last_n + 1 &&
+		      event->id.thread == stats->last_thread && ns < QUEUE_CHASED;
 
 	stats->posts++;
-	stats->chased += event->post->nwr == 1 && event->id.n == stats->last_n + 1 &&
-			 event->id.thread == stats->last_thread &&
-			 event->time - stats->last_time < QUEUE_CHASED;
+	stats->chased += chased;
+	if (queue->completed)
+		count_single(&stats->steady, event->time, chased ? ns : -1);
 	stats->last_n = event->post->nwr == 1 ? event->id.n : 0;
 	stats->last_thread = event->id.thread;
 	stats->last_time = event->time;
 	stats->last_number = event->id.n;
 	stats->last_verb = event->post->verb;
 	stats->last_stack = event->post->stack;
-	if (queue->send)
-		count_sizes(queue, event->post, taken);
+	count_sizes(queue, event->post, taken);
 }
 
 static void notify_post(struct model *model, const struct trace_event *event,
@@ -350,23 +384,75 @@ static void take_completion(struct model *model, const struct trace_event *event
 	queue_retire(queue, (uint32_t)at);
 }
 
-static void count_poll(struct queue_cq *cq, const struct trace_event *event)
+/* How long @event's thread did nothing with queues before it, per poll; 0: not known. */
+static int64_t idle_ns(const struct model *model, const struct queue_cq_stats *stats,
+		       const struct trace_event *event)
+{
+	const struct hot *hot = hot_of(model, event->process);
+	int64_t since = stats->last_time;
+
+	if (event->poll->empty > QUEUE_LATE)
+		return 0;
+	if (hot && hot->thread == event->id.thread && hot->until > since)
+		since = hot->until;
+	return (event->time - since) / (int64_t)(event->poll->empty + 1);
+}
+
+/*
+ * Completions that a thread polls after it has not polled for some time. What wakes it by an event
+ * polls when the first arrives.
+ */
+static void count_late(const struct model *model, struct queue_cq_stats *stats,
+		       const struct trace_event *event)
+{
+	const struct poll *poll = event->poll;
+	bool same = stats->polls && event->id.thread == stats->last_thread;
+	int64_t ns =
+		same && stats->events == stats->batch_events ? idle_ns(model, stats, event) : 0;
+	uint64_t before;
+
+	if (ns >= QUEUE_LATE) {
+		stats->batch = 0;
+		stats->batch_ns = ns;
+	} else if (!same || !stats->batch || poll->empty) {
+		stats->batch_ns = 0;
+	}
+	before = stats->batch;
+	stats->batch_events = stats->events;
+	stats->batch = stats->batch_ns ? before + poll->nwc : 0;
+	if (stats->batch < QUEUE_BATCH)
+		return;
+	stats->late_wcs += before < QUEUE_BATCH ? stats->batch : poll->nwc;
+	if (before >= QUEUE_BATCH)
+		return;
+	stats->late++;
+	stats->late_ns = sql_to_time(stats->late_ns + stats->batch_ns);
+}
+
+static void count_poll(const struct model *model, struct queue_cq *cq,
+		       const struct trace_event *event)
 {
 	const struct poll *poll = event->poll;
 	struct queue_cq_stats *stats = &cq->stats;
 	bool single = poll->nwc == 1;
+	bool chased = single && stats->last_single && !poll->empty &&
+		      event->id.thread == stats->last_thread && event->id.n == stats->last_n + 1;
 
+	if (!stats->polls)
+		stats->first_time = event->time;
+	count_late(model, stats, event);
 	stats->polls++;
 	stats->wcs += poll->nwc;
 	stats->empty += poll->empty;
-	stats->chased += single && stats->last_single && !poll->empty &&
-			 event->id.thread == stats->last_thread && event->id.n == stats->last_n + 1;
+	stats->chased += chased;
+	count_single(&stats->steady, event->time, chased ? event->time - stats->last_time : -1);
 	stats->bursts += poll->nwc >= QUEUE_BURST;
 	if (poll->nwc > stats->most)
 		stats->most = poll->nwc;
 	stats->last_single = single;
 	stats->last_thread = event->id.thread;
 	stats->last_n = event->id.n;
+	stats->last_time = event->time;
 }
 
 void queues_poll(struct model *model, const struct trace_event *event, struct life *cq)
@@ -374,7 +460,7 @@ void queues_poll(struct model *model, const struct trace_event *event, struct li
 	if (cq && cq->inherited)
 		cq = NULL;
 	if (cq && cq->cq && event->poll->nwc)
-		count_poll(cq->cq, event);
+		count_poll(model, cq->cq, event);
 	for (uint32_t i = 0; i < event->poll->nwc; i++)
 		take_completion(model, event, i, cq);
 	slow_polled(model, event, cq);

@@ -12,7 +12,9 @@
 #include "analyzer/rules/judge.h"
 
 enum {
-	LEAST = 10000,    /* posts, polls, events: fewer are over in a few milliseconds */
+	LEAST = 10000,    /* posts, polls, events: fewer are over in a few milliseconds, */
+	FEW = 256,        /* but for those that take a part of the time, */
+	RUNS = 16,        /* in as many runs: fewer fill a queue that has become empty */
 	MOST = 75,        /* percent of them: a program that does so as a rule */
 	DEEP = 16,        /* outstanding: one that waits for each has nothing to save */
 	HOT_CALLS = 16,   /* fewer are a queue pair that is connected late */
@@ -20,7 +22,10 @@ enum {
 	EARLY_SHARE = 33, /* the same, where less than HOT_POSTS were posted */
 	BRIEF_SENDS = 8,  /* for so many sends at most one region that is gone soon */
 	SMALL = 256,      /* small sends, MOST of the queue: a ping-pong has fewer, or is inline */
+	SIGNALLED = 1024, /* sends */
+	MESSAGE = 1024,   /* bytes: of longer ones a doorbell and a completion are no great part */
 	BURSTS = 16,      /* polls of QUEUE_BURST: fewer follow a stop of the program */
+	LATE_SHARE = 25,  /* percent of the time in which completions were not polled */
 };
 
 static bool is_most(uint64_t part, uint64_t all)
@@ -96,13 +101,43 @@ void perf_001(struct check *check, const struct model_exit *end)
 	}
 }
 
+/* Do single posts or polls take a great part of the time? */
+static bool is_costly(const struct queue_singles *s)
+{
+	return s->all >= FEW && s->costly * 100 >= s->all * MOST && s->all - s->chased >= RUNS;
+}
+
+/* Those that a rule reports, all or the later ones, and in @text the time of these; "" of all. */
+static bool find_singles(struct queue_singles all, const struct queue_singles *steady,
+			 struct queue_singles *ret_singles, char text[128])
+{
+	char chased[32], whole[32];
+
+	*text = '\0';
+	*ret_singles = all;
+	if (is_most(all.chased, all.all))
+		return true;
+	*ret_singles = *steady;
+	if (!is_costly(steady))
+		return false;
+	snprintf(text, 128, " They took %s of %s.", judge_span(steady->costly_ns, chased),
+		 judge_span(steady->whole_ns, whole));
+	return true;
+}
+
+static bool is_short(const struct queue *queue)
+{
+	return queue->posted && queue->stats.bytes / queue->posted < MESSAGE;
+}
+
 static void report_singles(struct check *check, const struct life *life, const struct queue *queue)
 {
 	const struct queue_stats *stats = &queue->stats;
+	struct queue_singles all = { .all = stats->posts, .chased = stats->chased }, s;
 	struct finding *finding;
-	char name[64];
+	char name[64], took[128];
 
-	if (!is_most(stats->chased, stats->posts))
+	if (!find_singles(all, is_short(queue) ? &stats->steady : &all, &s, took))
 		return;
 	finding = judge_life(check, RULE_PERF_002, life,
 			     queue->send ? "ibv_post_send(): wr" : "ibv_post_recv(): wr",
@@ -111,13 +146,12 @@ static void report_singles(struct check *check, const struct life *life, const s
 		return;
 	judge_name(life, name, sizeof(name));
 	finding_text(&finding->says,
-		     "%" PRIu64 " of %" PRIu64
-		     " posts to the %s queue of %s had one request and came "
-		     "within %d us of another such post, without a verb in between: %.1f requests "
-		     "could have been one list.",
-		     stats->chased, stats->posts, queue->send ? "send" : "receive", name,
-		     QUEUE_CHASED / 1000,
-		     (double)stats->posts / (double)(stats->posts - stats->chased + 1));
+		     "%" PRIu64 " of %" PRIu64 " posts to the %s queue of %s%s had one request and "
+		     "came within %d us of another such post, without a verb in between: %.1f "
+		     "requests could have been one list.%s",
+		     s.chased, s.all, queue->send ? "send" : "receive", name,
+		     *took ? " after its first completion" : "", QUEUE_CHASED / 1000,
+		     (double)s.all / (double)(s.all - s.chased + 1), took);
 	judge_last_post(finding, queue, life->process);
 }
 
@@ -134,19 +168,22 @@ void perf_002(struct check *check, const struct life *life)
 void perf_003(struct check *check, const struct life *life)
 {
 	const struct queue_cq_stats *stats = life->cq ? &life->cq->stats : NULL;
+	struct queue_singles s = { 0 };
 	struct finding *finding;
+	char took[128];
 
 	if (!stats)
 		return;
-	if (is_most(stats->chased, stats->polls)) {
-		finding =
-			judge_life(check, RULE_PERF_003, life, "ibv_poll_cq(): num_entries", false);
+	s.all = stats->polls;
+	s.chased = stats->chased;
+	if (find_singles(s, &stats->steady, &s, took)) {
+		finding = judge_life(check, RULE_PERF_003, life, "ibv_poll_cq(): num_entries", 0);
 		if (finding)
 			finding_text(&finding->says,
 				     "%" PRIu64 " of %" PRIu64 " polls of %s returned one "
 				     "completion directly after another such poll: more "
-				     "completions were available. %" PRIu64 " polls were empty.",
-				     stats->chased, stats->polls, life->name, stats->empty);
+				     "completions were available.%s %" PRIu64 " polls were empty.",
+				     s.chased, s.all, life->name, took, stats->empty);
 	}
 	if (stats->acks < LEAST || stats->acks != stats->acked)
 		return;
@@ -196,8 +233,9 @@ void perf_004(struct check *check, const struct life *life)
 	if (!queue)
 		return;
 	judge_name(life, name, sizeof(name));
-	if (queue->posted >= LEAST && queue->stats.signalled == queue->posted &&
-	    queue->high >= DEEP)
+	if (queue->stats.signalled == queue->posted && queue->high >= DEEP &&
+	    (queue->posted >= LEAST ||
+	     (queue->posted >= SIGNALLED && queue->stats.bytes / queue->posted < MESSAGE)))
 		report_signalled(check, life, name);
 	if (!queue->stats.small_inline &&
 	    (queue->stats.small >= LEAST ||
@@ -205,19 +243,52 @@ void perf_004(struct check *check, const struct life *life)
 		report_small(check, life, name);
 }
 
+/* Did most completions wait, during a great part of the time? */
+static bool is_late(const struct queue_cq_stats *stats)
+{
+	int64_t time = stats->last_time - stats->first_time;
+
+	return stats->late >= BURSTS && stats->late_wcs * 100 >= stats->wcs * MOST &&
+	       stats->late_ns >= time / 100 * LATE_SHARE;
+}
+
+static void report_late(struct check *check, const struct life *life)
+{
+	const struct queue_cq_stats *stats = &life->cq->stats;
+	struct finding *finding = judge_life(check, RULE_PERF_005, life, "ibv_poll_cq()", 1);
+	char wait[32], all[32];
+
+	if (!finding)
+		return;
+	finding_text(&finding->says,
+		     "%" PRIu64 " of %" PRIu64 " completions of %s were polled in %" PRIu64
+		     " batches of %d or more, and it had not been polled for %s on average before "
+		     "each: %s in total.",
+		     stats->late_wcs, stats->wcs, life->name, stats->late, QUEUE_BATCH,
+		     judge_span(stats->late_ns / (int64_t)stats->late, wait),
+		     judge_span(stats->late_ns, all));
+}
+
+static void report_bursts(struct check *check, const struct life *life)
+{
+	const struct queue_cq_stats *stats = &life->cq->stats;
+	struct finding *finding =
+		judge_life(check, RULE_PERF_005, life, "ibv_poll_cq(): num_entries", 0);
+
+	if (finding)
+		finding_text(&finding->says,
+			     "%" PRIu64 " of %" PRIu64 " polls of %s returned %d completions or "
+			     "more, up to %u.",
+			     stats->bursts, stats->polls, life->name, QUEUE_BURST, stats->most);
+}
+
 /* PERF-005 */
 void perf_005(struct check *check, const struct life *life)
 {
-	const struct queue_cq_stats *stats = life->cq ? &life->cq->stats : NULL;
-	struct finding *finding;
-
-	if (!stats || stats->bursts < BURSTS)
+	if (!life->cq)
 		return;
-	finding = judge_life(check, RULE_PERF_005, life, "ibv_poll_cq(): num_entries", false);
-	if (finding)
-		finding_text(&finding->says,
-			     "%" PRIu64 " of %" PRIu64
-			     " polls of %s returned %d completions or more, "
-			     "up to %u.",
-			     stats->bursts, stats->polls, life->name, QUEUE_BURST, stats->most);
+	if (is_late(&life->cq->stats))
+		report_late(check, life);
+	else if (life->cq->stats.bursts >= BURSTS)
+		report_bursts(check, life);
 }

@@ -127,6 +127,57 @@ TEST(requests_are_posted_one_by_one)
 	story_tells(&s, RULE_PERF_002, "10500 of 12000 posts to the send queue");
 }
 
+/* @n sends, @each in a row, @pause ns behind them. */
+static uint64_t post_few(uint32_t n, uint32_t each, int64_t pause)
+{
+	struct story s;
+	uint64_t found;
+
+	begin_with(&s, deep, deep);
+	for (uint64_t i = 0; i < n; i += each) {
+		for (uint64_t k = 0; k < each; k++)
+			post_sends(&s, i + k, 1, IBV_SEND_SIGNALED | IBV_SEND_INLINE);
+		poll_sends(&s, i, each);
+		s.now += pause;
+	}
+	end_well(&s);
+	story_check(&s, NULL);
+	found = s.findings->rules[RULE_PERF_002];
+	story_end(&s);
+	return found;
+}
+
+TEST(few_posts_that_take_a_part_of_the_time)
+{
+	assert_int_equal(post_few(400, 8, 0), 1);
+	assert_int_equal(post_few(400, 8, 1000000), 0);
+	assert_int_equal(post_few(400, 2, 0), 0);
+	assert_int_equal(post_few(200, 8, 0), 0);
+	assert_int_equal(post_few(400, 32, 0), 0); /* 12 runs */
+}
+
+/* A pingpong fills its receive queue at its start, and again when it has become empty. */
+TEST(receives_that_are_posted_at_the_start)
+{
+	struct ibv_qp_cap room = { 500, 500, 1, 1, 64 };
+	struct story s;
+
+	begin_with(&s, room, room);
+	for (int fill = 0; fill < 4; fill++) {
+		for (uint64_t i = 0; i < 499; i++)
+			post_list(&s, 0,
+				  &(struct posted){ .verb = VERB_post_recv, .wr_id = i, .n = 1 });
+		for (uint64_t i = 0; i < 499; i++) {
+			poll_receive(&s, 0, i);
+			s.now += 2000;
+		}
+	}
+	end_well(&s);
+	story_check(&s, NULL);
+	assert_int_equal(s.findings->rules[RULE_PERF_002], 0);
+	story_end(&s);
+}
+
 TEST(posts_are_shown_where_they_were_made)
 {
 	const struct finding *f;
@@ -190,6 +241,32 @@ TEST(completions_are_polled_one_by_one)
 	f = s.findings->all[0];
 	assert_non_null(strstr(f->says, "outstanding"));
 	story_end(&s);
+}
+
+/* @n polls of one completion, 16 in a row, and @pause ns behind them. */
+static uint64_t poll_few(uint64_t n, int64_t pause)
+{
+	struct story s;
+	uint64_t found;
+
+	begin_with(&s, deep, deep);
+	for (uint64_t i = 0; i < n; i += DEPTH / 2) {
+		post_sends(&s, i, DEPTH / 2, IBV_SEND_SIGNALED | IBV_SEND_INLINE);
+		poll_sends(&s, i, DEPTH / 2);
+		s.now += pause;
+	}
+	end_well(&s);
+	story_check(&s, NULL);
+	found = s.findings->rules[RULE_PERF_003];
+	story_end(&s);
+	return found;
+}
+
+TEST(few_polls_that_take_a_part_of_the_time)
+{
+	assert_int_equal(poll_few(320, 0), 1);
+	assert_int_equal(poll_few(320, 1000000), 0);
+	assert_int_equal(poll_few(160, 0), 0);
 }
 
 /* @n sends that would fit inline, in lists. */
@@ -279,4 +356,35 @@ TEST(few_completions_at_once)
 	poll_bursts(&s, 20, 192);
 	assert_int_equal(s.findings->rules[RULE_PERF_005], 0);
 	story_end(&s);
+}
+
+/* A thread polls @n completions after @pause ns. */
+static uint64_t poll_late(int times, uint32_t n, int64_t pause, bool in_between)
+{
+	struct ibv_qp_cap room = { 256, 1, 1, 1, 64 };
+	struct story s;
+	uint64_t found;
+
+	begin_with(&s, room, room);
+	for (int i = 0; i < times; i++) {
+		post_sends(&s, 0, n, IBV_SEND_SIGNALED | IBV_SEND_INLINE);
+		s.now += pause;
+		if (in_between)
+			post_sends(&s, n, 1, IBV_SEND_INLINE);
+		poll_burst(&s, n);
+	}
+	end_well(&s);
+	story_check(&s, NULL);
+	found = s.findings->rules[RULE_PERF_005];
+	story_end(&s);
+	return found;
+}
+
+TEST(completions_that_wait_for_a_poll)
+{
+	assert_int_equal(poll_late(20, 64, 20000000, false), 1);
+	assert_int_equal(poll_late(20, 63, 20000000, false), 0);
+	assert_int_equal(poll_late(20, 64, 900000, false), 0);
+	assert_int_equal(poll_late(16, 64, 20000000, false), 0); /* before the first: not known */
+	assert_int_equal(poll_late(20, 64, 20000000, true), 0);  /* it was busy with posts */
 }
