@@ -267,6 +267,8 @@ static void note_peer(struct causes *causes, struct model *model,
 		noted->min_rnr_timer = (int)other->qp->min_rnr_timer;
 	if (noted->status == RNR_RETRY_EXC_ERR)
 		cause_note_receives(noted, other);
+	if (noted->status == REM_OP_ERR)
+		cause_note_cq(noted, other);
 }
 
 /* "mr2 of pd1", "mr2, deregistered 2.0 ms before" */

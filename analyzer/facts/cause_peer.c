@@ -10,6 +10,7 @@
  */
 #include "analyzer/facts/cause_priv.h"
 
+#include <inttypes.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -19,6 +20,7 @@
 
 #include "analyzer/facts/answer.h"
 #include "analyzer/facts/ends.h"
+#include "analyzer/model/level.h"
 #include "analyzer/model/peer.h"
 #include "analyzer/model/qp.h"
 #include "analyzer/model/queue.h"
@@ -37,6 +39,25 @@ void cause_say(char **text, const char *format, ...)
 	va_end(args);
 }
 
+/* Which queue pairs share the queue, and which of them took most of its receives. */
+static void note_users(struct noted *noted, const struct queue *queue)
+{
+	uint64_t taken;
+
+	memcpy(noted->srq, queue->owner->name, sizeof(noted->srq));
+	for (const struct life_link *link = life_first_child(queue->owner); link;
+	     link = life_next_child(queue->owner, link)) {
+		if (link->child->kind != OBJECT_qp)
+			continue;
+		noted->users++;
+		taken = level_consumed(queue, link->child);
+		if (taken <= noted->taken)
+			continue;
+		noted->taken = taken;
+		memcpy(noted->user, link->child->name, sizeof(noted->user));
+	}
+}
+
 void cause_note_receives(struct noted *noted, const struct life *other)
 {
 	const struct queue *queue = other->rq;
@@ -53,6 +74,24 @@ void cause_note_receives(struct noted *noted, const struct life *other)
 	noted->room = queue->limits.given ? queue->limits.given : queue->limits.asked;
 	noted->queue = queue->owner ? queue->owner->handle : 0;
 	noted->waiting = noted->queue != 0;
+	if (queue->posted > queue->high) {
+		noted->full = queue->level.full;
+		noted->high = queue->high;
+	}
+	if (queue->owner && queue->owner->kind == OBJECT_srq)
+		note_users(noted, queue);
+}
+
+void cause_note_cq(struct noted *noted, const struct life *other)
+{
+	const struct queue_cq *cq = other->rq && other->rq->cq ? other->rq->cq : NULL;
+
+	if (!cq || !cq->owner || cq->doubt || !cq->given || cq->could <= cq->given)
+		return;
+	memcpy(noted->cq.name, cq->owner->name, sizeof(noted->cq.name));
+	noted->cq.entries = cq->given;
+	noted->cq.could = cq->could;
+	noted->cq.polled = cq->stats.last_time;
 }
 
 void cause_note_misconnected(struct noted *noted, const struct life *qp, const struct peer *peer)
@@ -108,14 +147,60 @@ static void put_consumed(const struct noted *noted, char text[CAUSE_TEXT])
 		snprintf(text + strlen(text), CAUSE_TEXT - strlen(text), " before");
 }
 
+/* "; all 64 were posted until 4:4592, 2.3 s before; since then qp3 took 60 of them" */
+static void put_drain(const struct noted *noted, char text[CAUSE_TEXT])
+{
+	char id[32], when[32];
+	int n = 0;
+
+	text[0] = '\0';
+	if (noted->high && noted->time - noted->full.time > noted->slack)
+		n = snprintf(text, CAUSE_TEXT, "; all %u were posted until %s, %s before",
+			     noted->high, event_id_text(noted->full.id, id),
+			     words_span(noted->time - noted->full.time, when));
+	if (noted->taken && noted->users > 1)
+		snprintf(text + n, CAUSE_TEXT - (size_t)n,
+			 "; of those consumed since it was full, %s took %" PRIu64, noted->user,
+			 noted->taken);
+}
+
+static void put_queue(const struct noted *noted, char text[CAUSE_TEXT])
+{
+	char n[WORDS_COUNT];
+
+	if (!*noted->srq)
+		snprintf(text, CAUSE_TEXT, "its receive queue");
+	else
+		snprintf(text, CAUSE_TEXT, "its shared receive queue %s, of %s,", noted->srq,
+			 words_count(noted->users, "queue pair", n));
+}
+
+/* The other end has no room for a completion: it refuses the message. */
+static void put_overrun(struct noted *noted)
+{
+	char polled[64], when[32];
+
+	if (noted->cq.polled && noted->time - noted->cq.polled > noted->slack)
+		snprintf(polled, sizeof(polled), "it last polled %s before",
+			 words_span(noted->time - noted->cq.polled, when));
+	else
+		snprintf(polled, sizeof(polled), "%s",
+			 noted->cq.polled ? "it polled at about the same time" : "it never polled");
+	cause_say(&noted->cause.peer,
+		  "its %s has %u entries for %" PRIu64 " outstanding requests, and %s: if it "
+		  "overran, messages are refused (QUEUE-003)",
+		  noted->cq.name, noted->cq.entries, noted->cq.could, polled);
+}
+
 static void put_receives(struct noted *noted)
 {
 	char room[32] = "", came[96] = "", id[32], when[32], retry[32] = "", timer[48] = "";
 	const char *which = noted->posted ? "next" : "first";
-	char consumed[CAUSE_TEXT];
+	char consumed[CAUSE_TEXT], drain[CAUSE_TEXT], queue[CAUSE_TEXT];
 
 	put_consumed(noted, consumed);
-
+	put_drain(noted, drain);
+	put_queue(noted, queue);
 	if (noted->room)
 		snprintf(room, sizeof(room), " (0 of %u posted)", noted->room);
 	if (noted->receive.thread && noted->received - noted->time <= noted->slack)
@@ -134,8 +219,8 @@ static void put_receives(struct noted *noted)
 	if (noted->min_rnr_timer >= 0)
 		snprintf(timer, sizeof(timer), ", its min_rnr_timer %.2f ms",
 			 (double)answer_rnr_time((unsigned int)noted->min_rnr_timer) / 1e6);
-	cause_say(&noted->cause.peer, "its receive queue was empty%s%s%s%s%s", room, consumed, came,
-		  retry, timer);
+	cause_say(&noted->cause.peer, "%s was empty%s%s%s%s%s%s", queue, room, consumed, drain,
+		  came, retry, timer);
 }
 
 /* "killed by SIGKILL", "its process had ended" */
@@ -363,6 +448,8 @@ static void peer_sentence(const struct causes *causes, const struct ends *ends, 
 		put_astray(noted);
 	else if (noted->empty)
 		put_receives(noted);
+	else if (*noted->cq.name)
+		put_overrun(noted);
 	else if (!put_failed(causes, noted) && !put_late(noted) && noted->moved.id.thread &&
 		 noted->moved.time + noted->slack < noted->time && is_deaf(noted))
 		cause_say(&noted->cause.peer, "in %s since %s, %s before",

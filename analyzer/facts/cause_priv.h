@@ -17,6 +17,7 @@ enum {
 	LOC_LEN_ERR = 1,
 	REM_INV_REQ_ERR = 9,
 	REM_ACCESS_ERR = 10,
+	REM_OP_ERR = 11,
 	RETRY_EXC_ERR = 12,
 	RNR_RETRY_EXC_ERR = 13,
 	RESP_TIMEOUT_ERR = 20
@@ -30,20 +31,33 @@ struct noted {
 	int64_t time;
 	int64_t slack; /* uncertainty of the clock of the other end */
 	int status;
-	int64_t posted_at;            /* the request; 0 not known */
-	struct moment destroy;        /* of the other queue pair, returned or not; zeroed: none */
-	struct moment rtr;            /* it went to RTR; id 0:0: not known */
-	int64_t tried;                /* the request at least so long, ns; 0: not known */
-	int state;                    /* of it; QP_UNKNOWN */
-	struct moment moved;          /* the event that led to the state */
-	bool empty;                   /* its receive queue was empty */
-	bool waiting;                 /* for its first receive after that */
-	bool missed;                  /* it is not known whether that came */
-	uint64_t posted;              /* receives that it had until then, since its last reset, */
-	uint32_t dropped;             /* receives that were outstanding at that reset, */
-	struct moment last_posted;    /* and the last of them */
-	uint32_t room;                /* capacity of that queue; 0 not known */
-	uint64_t queue;               /* its handle: QP or SRQ */
+	int64_t posted_at;         /* the request; 0 not known */
+	struct moment destroy;     /* of the other queue pair, returned or not; zeroed: none */
+	struct moment rtr;         /* it went to RTR; id 0:0: not known */
+	int64_t tried;             /* the request at least so long, ns; 0: not known */
+	int state;                 /* of it; QP_UNKNOWN */
+	struct moment moved;       /* the event that led to the state */
+	bool empty;                /* its receive queue was empty */
+	bool waiting;              /* for its first receive after that */
+	bool missed;               /* it is not known whether that came */
+	uint64_t posted;           /* receives that it had until then, since its last reset, */
+	uint32_t dropped;          /* receives that were outstanding at that reset, */
+	struct moment last_posted; /* and the last of them */
+	uint32_t room;             /* capacity of that queue; 0 not known */
+	uint64_t queue;            /* its handle: QP or SRQ */
+	struct moment full;        /* its first completion since all `high` receives were posted, */
+	uint32_t high;             /* if there were others before; 0 */
+	char srq[LIFE_NAME];       /* the name of the SRQ, the queue pairs that use it, */
+	unsigned int users;
+	char user[LIFE_NAME]; /* that which took most receives since then, and how many */
+	uint64_t taken;
+	/* the CQ of its receives, which may have had more completions than entries */
+	struct {
+		char name[LIFE_NAME]; /* "": it cannot */
+		uint32_t entries;
+		uint64_t could;
+		int64_t polled; /* when it was last polled; 0: never */
+	} cq;
 	int rnr_retry, min_rnr_timer; /* -1 not known */
 	struct event_id receive;      /* the first one; 0:0 none came */
 	int64_t received;
@@ -74,6 +88,9 @@ void cause_say(char **text, const char *format, ...) __attribute__((format(print
 
 /* Note the current receive queue of the other end. */
 void cause_note_receives(struct noted *noted, const struct life *other);
+
+/* The same for its CQ. */
+void cause_note_cq(struct noted *noted, const struct life *other);
 
 /* @peer, whose number @qp uses, is not connected to it. */
 void cause_note_misconnected(struct noted *noted, const struct life *qp, const struct peer *peer);

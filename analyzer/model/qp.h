@@ -46,7 +46,8 @@ struct qp {
 	bool shared; /* by ibv_open_qp(): other processes modify it, too */
 	bool by_cm;  /* librdmacm modified it: some attributes are not the program's choice */
 	bool iwarp;  /* the connection manager moves it on from INIT, and no verb shows that */
-	int status;  /* of the completion that reported it; 0: an asynchronous event did */
+	uint64_t fill, consumed; /* receives it took since the fill-th time its queue was full */
+	int status;          /* of the completion that reported it; 0: an asynchronous event did */
 	uint32_t changing;   /* modifies that have begun and not returned */
 	struct moment moved; /* the call, poll or event that led to the state */
 	int64_t settled;     /* when the last modify returned; 0 none has */

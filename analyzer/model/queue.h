@@ -118,6 +118,16 @@ struct queue_singles {
 	int64_t run_ns, since;
 };
 
+/* The number of posted receives, over time: level.h. */
+struct queue_level {
+	uint32_t top, peak;    /* the first peak, and the last; 0: none */
+	uint64_t falls, rises; /* from one to the next */
+	bool posted;           /* since the last completion */
+	bool is_full;          /* as many are posted as ever */
+	uint64_t fills;        /* how often it became so */
+	struct moment full;    /* the first completion after the last time */
+};
+
 /* Usage of a queue: for rules about time. */
 struct queue_stats {
 	uint64_t posts;     /* that were accepted */
@@ -216,6 +226,7 @@ struct queue {
 	struct overlaps *overlaps; /* overlap.h; NULL: nothing was looked at */
 	struct queue_stats stats;
 	struct queue_serial serial;
+	struct queue_level level;
 	struct queue_refusal *refusal; /* the first that is open, or the last; NULL: none */
 	int easy_sges;  /* a request with more SGEs, or an inline one, is looked at */
 	bool beyond;    /* it was told that it holds more than it can */

@@ -19,6 +19,7 @@
 #include "analyzer/model/datagram.h"
 #include "analyzer/model/grh.h"
 #include "analyzer/model/hot.h"
+#include "analyzer/model/level.h"
 #include "analyzer/model/lost.h"
 #include "analyzer/model/model_state.h"
 #include "analyzer/model/overlap.h"
@@ -245,6 +246,8 @@ int queues_post(struct model *model, const struct trace_event *event, struct lif
 		count_post(queue, event, taken);
 	if (queue && send && taken)
 		serial_posted(model, queue, event);
+	if (queue && taken && !send)
+		level_posted(queue);
 	if (queue && !send)
 		starved_note(model, event, object, queue, taken);
 	if (queue && send && queue->datagrams)
@@ -381,6 +384,8 @@ static void take_completion(struct model *model, const struct trace_event *event
 	queue->polled = event->time;
 	if (queue->send)
 		serial_completed(queue, event);
+	else if (wc->status == ABI_WC_SUCCESS)
+		level_completed(queue, qp, event);
 	queue_retire(queue, (uint32_t)at);
 }
 

@@ -16,7 +16,11 @@
 #include "analyzer/model/words.h"
 #include "analyzer/rules/judge.h"
 
-enum { TURNS = 8 }; /* of a queue, until a program has used all of its buffers */
+enum {
+	TURNS = 8,  /* of a queue, until a program has used all of its buffers */
+	LEVEL = 16, /* receives: with fewer, some are always about to be posted */
+	FALLS = 8,  /* of the level: fewer may be the messages at the end of the work */
+};
 
 static struct finding *add_strain(struct check *check, enum rule_id rule,
 				  const struct model_strain *strain)
@@ -394,4 +398,35 @@ void queue_007(struct check *check, const struct model_strain *strain)
 			    "behind");
 	finding_step(finding, "created", &strain->object->created);
 	finding_step(finding, "posted", &strain->moment);
+}
+
+/* QUEUE-008 */
+void queue_008(struct check *check, const struct life *life)
+{
+	const struct queue *queue = life->rq;
+	const struct queue_level *level = queue ? &queue->level : NULL;
+	struct finding *finding;
+	char name[64], id[32], span[32];
+
+	if (!level || queue->owner != life || queue->doubt || level->top < LEVEL ||
+	    level->falls < FALLS || level->rises || level->peak > level->top / 2)
+		return;
+	finding = judge_life_hazard(check, RULE_QUEUE_008, life,
+				    life->kind == OBJECT_srq ? "ibv_post_srq_recv()"
+							     : "ibv_post_recv()");
+	if (!finding)
+		return;
+	finding_text(&finding->says,
+		     "The posted receives of %s fell from %" PRIu32 " to %" PRIu32 " within %s, "
+		     "in %" PRIu64 " steps, and never rose: all were posted until %s, and %" PRIu32
+		     " completed ones were not posted again.",
+		     judge_name(life, name, sizeof(name)), level->top, level->peak,
+		     judge_span(queue->stats.last_time - level->full.time, span), level->falls,
+		     event_id_text(level->full.id, id), level->top - level->peak);
+	finding_text(
+		&finding->breaks,
+		"the connection lives longer: after as many messages again the queue is empty, "
+		"and the sender waits or fails with IBV_WC_RNR_RETRY_EXC_ERR");
+	finding_step(finding, "last full", &level->full);
+	judge_last_post(finding, queue, life->process);
 }

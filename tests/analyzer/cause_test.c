@@ -619,6 +619,126 @@ TEST(a_peer_whose_receives_were_dropped)
 	story_end(&s);
 }
 
+static void send_one(struct story *s)
+{
+	send_to_peer(s, 0x10);
+	poll_as_peer(s);
+	poll_as(s, IBV_WC_SUCCESS);
+}
+
+/* Three receives, of which one is posted again: the queue was full once more after that. */
+TEST(a_peer_whose_receives_leaked)
+{
+	struct story s;
+
+	begin_story(&s);
+	for (int i = 0; i < 3; i++)
+		receive_as_peer(&s);
+	send_one(&s);
+	receive_as_peer(&s);
+	for (int i = 0; i < 3; i++)
+		send_one(&s);
+	send_to_peer(&s, 0x10);
+	poll_as(&s, IBV_WC_RNR_RETRY_EXC_ERR);
+	assert_non_null(strstr(only_cause(&s)->peer,
+			       "; 4 receives were consumed, the last posted at 2:24, 11.0 us "
+			       "before; all 3 were posted until 2:25, 9000 ns before; no further"));
+	story_end(&s);
+}
+
+/* The peer's queue pair, and another that is not connected, share @srq. */
+static void share_queue(struct story *s, struct ibv_srq *srq, struct ibv_qp *second)
+{
+	struct ibv_srq_init_attr of_srq = { .attr = { .max_wr = 8 } };
+	struct ibv_qp_init_attr attr = { .send_cq = &ends[1].cq,
+					 .recv_cq = &ends[1].cq,
+					 .srq = srq,
+					 .cap = { .max_send_wr = 8 },
+					 .qp_type = IBV_QPT_RC };
+
+	begin_ends(s);
+	*srq = (struct ibv_srq){ .context = &ends[1].context, .pd = &ends[1].pd };
+	story_do(s, 1, VERB_destroy_qp, 9, 0, W(&ends[1].qp));
+	story_do(s, 1, VERB_create_srq, 31, W(srq), W(&ends[1].pd), W(&of_srq));
+	ends[1].qp.srq = srq;
+	*second = ends[1].qp;
+	second->qp_num = 0x23;
+	story_do(s, 1, VERB_create_qp, 4, W(&ends[1].qp), W(&ends[1].pd), W(&attr));
+	story_do(s, 1, VERB_create_qp, 4, W(second), W(&ends[1].pd), W(&attr));
+	connect_end(s, 0, 0x22, 0x22, FAR);
+	connect_end(s, 1, 0x21, 0x21, FAR);
+	register_as(s, 0, &ends[0].mr, IBV_ACCESS_LOCAL_WRITE);
+	register_as(s, 1, &ends[1].mr, FAR);
+}
+
+/* @receives were posted to the SRQ, and as many messages came. */
+static void starve_shared(int receives, const char *says)
+{
+	struct ibv_qp second;
+	struct ibv_srq srq;
+	struct story s;
+
+	share_queue(&s, &srq, &second);
+	for (int i = 0; i < receives; i++)
+		story_post(&s, 1, VERB_post_srq_recv, &srq, 1, 0,
+			   (struct event_sge){ AT, 8, 0x20 });
+	for (int i = 0; i < receives; i++)
+		send_one(&s);
+	send_to_peer(&s, 0x10);
+	poll_as(&s, IBV_WC_RNR_RETRY_EXC_ERR);
+	assert_non_null(strstr(only_cause(&s)->peer, says));
+	story_end(&s);
+}
+
+TEST(a_shared_queue_that_is_empty)
+{
+	starve_shared(0, "its shared receive queue srq1, of 2 queue pairs, was empty (0 of 8 "
+			 "posted); no receive was posted; rnr_retry 2");
+	starve_shared(2, "its shared receive queue srq1, of 2 queue pairs, was empty (0 of 8 "
+			 "posted); 2 receives were consumed, the last posted at ");
+	starve_shared(2, "; of those consumed since it was full, qp2 took 2; no further receive");
+}
+
+/* Receives for which its CQ has no entries. */
+static void overrun_peer(int receives, const char *says)
+{
+	struct ibv_qp_init_attr attr = { .send_cq = &ends[1].cq,
+					 .recv_cq = &ends[1].cq,
+					 .cap = { .max_send_wr = 8, .max_recv_wr = 8 },
+					 .qp_type = IBV_QPT_RC };
+	const struct cause *cause;
+	struct story s;
+
+	begin_ends(&s);
+	ends[1].cq.cqe = 4;
+	story_do(&s, 1, VERB_destroy_qp, 9, 0, W(&ends[1].qp));
+	story_do(&s, 1, VERB_destroy_cq, 9, 0, W(&ends[1].cq));
+	story_do(&s, 1, VERB_create_cq, 3, W(&ends[1].cq), W(&ends[1].context), W(4), W(0), W(0),
+		 W(0));
+	story_do(&s, 1, VERB_create_qp, 4, W(&ends[1].qp), W(&ends[1].pd), W(&attr));
+	connect_end(&s, 0, 0x22, 0x22, FAR);
+	connect_end(&s, 1, 0x21, 0x21, FAR);
+	register_as(&s, 0, &ends[0].mr, IBV_ACCESS_LOCAL_WRITE);
+	register_as(&s, 1, &ends[1].mr, FAR);
+	for (int i = 0; i < receives; i++)
+		receive_as_peer(&s);
+	send_to_peer(&s, 0x10);
+	poll_as(&s, IBV_WC_REM_OP_ERR);
+	cause = only_cause(&s);
+	if (says)
+		assert_string_equal(cause->peer, says);
+	else
+		assert_null(cause->peer);
+	story_end(&s);
+}
+
+TEST(a_peer_whose_cq_may_have_overrun)
+{
+	overrun_peer(5, "its cq2 has 4 entries for 5 outstanding requests, and it never polled: if "
+			"it overran, messages are refused (QUEUE-003)");
+	overrun_peer(4, NULL);
+}
+
 TEST(a_peer_that_failed_first)
 {
 	struct story s;

@@ -508,3 +508,74 @@ TEST(a_refused_buffer_is_posted_again)
 	end_well(&s);
 	story_finds_nothing(&s);
 }
+
+/* Receives leak away */
+
+static uint64_t posted_receives, polled_receives;
+
+static void post_receives(struct story *s, uint32_t n)
+{
+	if (!n)
+		return;
+	post_list(s, 0,
+		  &(struct posted){ .verb = VERB_post_recv, .wr_id = posted_receives, .n = n });
+	posted_receives += n;
+}
+
+static void take_receive(struct story *s)
+{
+	poll_receive(s, 0, polled_receives++);
+}
+
+/*
+ * Of every @lost messages, up to the @until-th of 200, one buffer is not posted again; that of the
+ * @again-th is posted late.
+ */
+static uint64_t leak_receives(uint32_t room, int lost, int until, int again)
+{
+	struct ibv_qp_cap wide = { room, room, 1, 1, 0 };
+	struct story s;
+	uint64_t found;
+
+	posted_receives = polled_receives = 0;
+	begin_with(&s, wide, wide);
+	post_receives(&s, room);
+	for (int i = 1; i <= 200; i++) {
+		take_receive(&s);
+		if (i % lost || i > until)
+			post_receives(&s, i == again ? 2 : 1);
+	}
+	end_well(&s);
+	story_check(&s, NULL);
+	found = s.findings->hazards[RULE_QUEUE_008];
+	if (found)
+		assert_non_null(strstr(s.findings->all[s.findings->n - 1]->says,
+				       "fell from 32 to 16 within "));
+	story_end(&s);
+	return found;
+}
+
+TEST(receives_that_are_not_posted_again)
+{
+	assert_int_equal(leak_receives(32, 10, 160, 0), 1);
+	assert_int_equal(leak_receives(32, 10, 150, 0), 0);   /* 17 of 32 are left */
+	assert_int_equal(leak_receives(32, 10, 160, 101), 0); /* one came late: others may */
+	assert_int_equal(leak_receives(8, 30, 120, 0), 0);    /* too few to tell */
+}
+
+/* A program that knows how many messages are left posts no more than these. */
+TEST(receives_that_are_consumed_at_the_end)
+{
+	struct ibv_qp_cap wide = { 16, 16, 1, 1, 0 };
+	struct story s;
+
+	posted_receives = polled_receives = 0;
+	begin_with(&s, wide, wide);
+	post_receives(&s, 16);
+	for (int i = 1; i <= 200; i++) {
+		take_receive(&s);
+		post_receives(&s, i <= 184);
+	}
+	end_well(&s);
+	story_finds_nothing(&s);
+}
