@@ -116,5 +116,21 @@ struct key *keys_find_lkey(const struct keys *keys, uint32_t process, uint64_t c
 struct key *keys_find_rkey(const struct keys *keys, uint32_t process, uint64_t context,
 			   uint32_t rkey);
 
+/*
+ * What a wrong key may have been meant for; the newest, NULL if there is none. They look at all
+ * keys, or at the newest few thousand.
+ */
+
+/* A live region of @key's process and context, other than @key, that holds the range. */
+const struct key *keys_holding(const struct keys *keys, const struct key *key, uint64_t addr,
+			       uint64_t length);
+
+/* A window whose rkey differs only in its last 8 bits, which change with each bind. */
+const struct key *keys_sibling(const struct keys *keys, uint32_t process, uint32_t rkey);
+
+/* A key with that lkey or rkey of a process that is neither @process nor @other. */
+const struct key *keys_elsewhere(const struct keys *keys, uint32_t process, uint32_t other,
+				 uint32_t number);
+
 /* Does the key cover the whole range? */
 bool key_holds(const struct key *key, uint64_t addr, uint64_t length);

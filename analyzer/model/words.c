@@ -46,6 +46,8 @@ static const char *guess_address(const struct key *key, uint64_t addr)
 {
 	if (!addr)
 		return "the address is 0";
+	if (key->memory && key->memory != key->addr && addr - key->memory < key->length)
+		return "it is the program's address of the region, not its iova";
 	if (addr < key->length)
 		return "it is an offset into it, not an address";
 	if (addr == key->addr + key->length)
@@ -73,6 +75,20 @@ const char *words_relation(const struct key *key, uint64_t addr, uint64_t length
 	else
 		snprintf(text, WORDS_RELATION, "%s",
 			 guess_address(key, addr) ?: "they do not overlap");
+	return text;
+}
+
+const char *words_holder(struct trace *trace, const struct keys *keys, const struct key *key,
+			 uint64_t addr, uint64_t length, char letter, char text[WORDS_HOLDER])
+{
+	const struct key *other = keys_holding(keys, key, addr, length);
+	char name[WORDS_HOLDER / 2];
+
+	text[0] = '\0';
+	if (other)
+		snprintf(text, WORDS_HOLDER, "; it is in %s, with %ckey 0x%x",
+			 words_key(trace, other, name, sizeof(name)), letter,
+			 letter == 'l' ? other->lkey : other->rkey);
 	return text;
 }
 

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 struct key;
+struct keys;
 struct trace;
 
 /* 1234567 as "1.2 ms". */
@@ -30,6 +31,14 @@ const char *words_key(struct trace *trace, const struct key *key, char *text, si
 enum { WORDS_RELATION = 96 };
 const char *words_relation(const struct key *key, uint64_t addr, uint64_t length,
 			   char text[WORDS_RELATION]);
+
+/*
+ * "; it is in mr3 of pd1, with lkey 0x30": another region that holds the bytes; "" if there is
+ * none. @letter: 'l' or 'r', the key to name.
+ */
+enum { WORDS_HOLDER = 192 };
+const char *words_holder(struct trace *trace, const struct keys *keys, const struct key *key,
+			 uint64_t addr, uint64_t length, char letter, char text[WORDS_HOLDER]);
 
 /* "process 2 (server)" */
 const char *words_process(struct trace *trace, uint32_t process, char *text, size_t size);

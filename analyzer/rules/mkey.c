@@ -19,14 +19,17 @@ static void describe_outside(struct check *check, struct finding *finding,
 			     const struct model_key *use)
 {
 	const struct key *key = use->key;
-	char place[TEXT], name[TEXT], how[TEXT], outcome[TEXT];
+	char place[TEXT], name[TEXT], how[TEXT], outcome[TEXT], holder[WORDS_HOLDER];
 
 	finding_text(&finding->says,
 		     "%s of %s uses %" PRIu64 " bytes at 0x%" PRIx64 " with lkey 0x%x, which is "
-		     "%s: %" PRIu64 " bytes at 0x%" PRIx64 "; %s%s.",
+		     "%s: %" PRIu64 " bytes at 0x%" PRIx64 "; %s%s%s.",
 		     key_place(use, place), key_request(use->opcode), use->length, use->addr,
 		     use->number, key_name(check, key, name), key->length, key->addr,
-		     key_misses(use, how), key_outcome(use, outcome));
+		     key_misses(use, how),
+		     words_holder(check->trace, model_keys(check->model), key, use->addr,
+				  use->length, 'l', holder),
+		     key_outcome(use, outcome));
 }
 
 static void describe_gone(struct check *check, struct finding *finding, const struct model_key *use)
@@ -60,6 +63,10 @@ static void describe_unknown(struct check *check, struct finding *finding,
 		other = keys_find_lkey(keys, use->at.process, use->queue->context,
 				       __builtin_bswap32(use->number));
 		as = ", whose lkey has these bytes in reverse order";
+	}
+	if (!other) {
+		other = keys_elsewhere(keys, use->at.process, use->at.process, use->number);
+		as = ", of another process";
 	}
 	if (other)
 		key_name(check, other, name);

@@ -33,6 +33,33 @@ static const char *pd_name(const struct check *check, const struct peer *peer, i
 	return object && object->name ? object->name : "another domain";
 }
 
+/* What a number that is no key of either end may have been meant for. "" if nothing is known. */
+static const char *guess_key(const struct check *check, const struct model_key *use,
+			     char hint[2 * TEXT])
+{
+	const struct keys *keys = model_keys(check->model);
+	const struct key *key = keys_sibling(keys, use->peer->process, use->number);
+	char name[TEXT], process[PROCESS_TEXT];
+
+	hint[0] = '\0';
+	if (key) {
+		snprintf(hint, 2 * TEXT,
+			 "; it differs only in its last 8 bits, which change with each bind, from "
+			 "0x%x of %s",
+			 key->rkey, key_name(check, key, name));
+		return hint;
+	}
+	key = keys_elsewhere(keys, use->peer->process, use->at.process, use->number);
+	if (key)
+		snprintf(hint, 2 * TEXT, ", but of %s of %s%s", key_name(check, key, name),
+			 process_id_text(key->process, process),
+			 key->state == KEY_DEAD && !key->destroyed.id.thread ? ", which has ended"
+									     : "");
+	else if (!use->number)
+		snprintf(hint, 2 * TEXT, ": it was perhaps not filled in");
+	return hint;
+}
+
 /* What the number is otherwise: an lkey at that end, or an rkey of another device or process. */
 static void describe_unknown(struct check *check, struct finding *finding,
 			     const struct model_key *use)
@@ -41,7 +68,7 @@ static void describe_unknown(struct check *check, struct finding *finding,
 	uint32_t process = use->peer->process;
 	const struct key *other = keys_find_lkey(keys, process, use->peer->context, use->number);
 	const char *as = ", whose lkey it is";
-	char place[TEXT], name[TEXT], outcome[TEXT], hint[TEXT + 64] = "";
+	char place[TEXT], name[TEXT], outcome[TEXT], hint[2 * TEXT];
 	char text[PROCESS_TEXT];
 
 	if (!other) {
@@ -59,6 +86,8 @@ static void describe_unknown(struct check *check, struct finding *finding,
 	}
 	if (other)
 		snprintf(hint, sizeof(hint), ", but of %s%s", key_name(check, other, name), as);
+	else
+		guess_key(check, use, hint);
 	finding_text(&finding->says,
 		     "%s of %s uses rkey 0x%x, which is not that of a region that %s has for "
 		     "%s%s%s.",
@@ -71,8 +100,8 @@ static void describe_known(struct check *check, struct finding *finding,
 			   const struct model_key *use)
 {
 	const struct key *key = use->key;
-	char place[TEXT], name[TEXT], how[TEXT], outcome[TEXT], id[32], when[32], what[3 * TEXT];
-	char process[PROCESS_TEXT];
+	char place[TEXT], name[TEXT], how[TEXT], outcome[TEXT], id[32], when[32], what[4 * TEXT];
+	char process[PROCESS_TEXT], holder[WORDS_HOLDER];
 
 	process_id_text(key->process, process);
 	key_name(check, key, name);
@@ -85,8 +114,11 @@ static void describe_known(struct check *check, struct finding *finding,
 		snprintf(what, sizeof(what), "is %s of %s, and %s there is in %s", name, process,
 			 qp_name(check, use->peer), pd_name(check, use->peer, use->at.time));
 	else
-		snprintf(what, sizeof(what), "is %s of %s: %" PRIu64 " bytes at 0x%" PRIx64 "; %s",
-			 name, process, key->length, key->addr, key_misses(use, how));
+		snprintf(what, sizeof(what),
+			 "is %s of %s: %" PRIu64 " bytes at 0x%" PRIx64 "; %s%s", name, process,
+			 key->length, key->addr, key_misses(use, how),
+			 words_holder(check->trace, model_keys(check->model), key, use->addr,
+				      use->length, 'r', holder));
 	finding_text(&finding->says,
 		     "%s of %s uses %" PRIu64 " bytes at 0x%" PRIx64 " with rkey 0x%x, which "
 		     "%s%s.",

@@ -163,7 +163,26 @@ TEST(addresses_of_requests_are_those_of_the_iova)
 	send_from(&s, AT, 8, LKEY); /* 1:13 */
 	story_check(&s, NULL);
 	assert_int_equal(story_only(&s, RULE_MKEY_001)->event.n, 13);
+	assert_non_null(strstr(story_only(&s, RULE_MKEY_001)->says,
+			       "; it is the program's address of the region, not its iova."));
 	story_end(&s);
+}
+
+/* The right address with the key of another region. */
+TEST(an_address_in_another_region)
+{
+	struct ibv_mr other = region;
+	struct story s;
+
+	other.addr = (void *)(AT + 0x10000);
+	other.handle++;
+	other.lkey = LKEY + 0x100;
+	other.rkey = RKEY + 0x100;
+	story_with_qp(&s);
+	register_as(&s, &region, IBV_ACCESS_LOCAL_WRITE);
+	register_as(&s, &other, IBV_ACCESS_LOCAL_WRITE);
+	send_from(&s, AT + 0x10000 + LENGTH - 8, 8, LKEY);
+	story_tells(&s, RULE_MKEY_001, "; they do not overlap; it is in mr2 of pd1, with lkey 0x");
 }
 
 TEST(a_zero_based_region_has_offsets)

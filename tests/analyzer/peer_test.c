@@ -64,6 +64,58 @@ TEST(an_lkey_is_no_rkey)
 	story_tells(&s, RULE_MKEY_004, "but of mr1 of pd1, whose lkey it is");
 }
 
+TEST(an_address_in_another_region_of_the_peer)
+{
+	struct ibv_mr other;
+	struct story s;
+
+	begin_story(&s);
+	other = ends[1].mr;
+	other.addr = (void *)(AT + 0x10000);
+	other.lkey = 0x30;
+	other.rkey = 0x31;
+	register_as(&s, 1, &other, FAR);
+	post_rdma(&s, IBV_WR_RDMA_WRITE, AT + 0x10000, 8, 0x21);
+	story_tells(&s, RULE_MKEY_004, "; it is in mr2 of pd1, with rkey 0x31");
+}
+
+/* A write with @rkey, which the peer never had; another process, if @ended, had it. */
+static void write_with(uint32_t rkey, bool ended, const char *says)
+{
+	struct ibv_context context = { .num_comp_vectors = 1 };
+	struct ibv_pd pd = { .context = &context };
+	struct ibv_mr mr = {
+		.context = &context, .pd = &pd, .addr = (void *)AT, .length = 64, .lkey = 1
+	};
+	struct story s;
+	int thread;
+
+	begin_story(&s);
+	if (ended) {
+		mr.rkey = rkey;
+		thread = story_thread(&s, PEER + 1, 0, 0);
+		story_do(&s, thread, VERB_open_device, 1, W(&context), W(0x1000));
+		story_do(&s, thread, VERB_alloc_pd, 2, W(&pd), W(&context));
+		register_as(&s, thread, &mr, FAR);
+		story_exit(&s, PEER + 1, 0);
+	}
+	post_rdma(&s, IBV_WR_RDMA_WRITE, AT, 8, rkey);
+	poll_as(&s, IBV_WC_REM_ACCESS_ERR);
+	story_check(&s, NULL);
+	assert_int_equal(s.findings->rules[RULE_MKEY_004], 1);
+	for (size_t i = 0; i < s.findings->n; i++)
+		if (s.findings->all[i]->rule == RULE_MKEY_004)
+			assert_non_null(strstr(s.findings->all[i]->says, says));
+	story_end(&s);
+}
+
+TEST(what_an_unknown_rkey_was_meant_for)
+{
+	write_with(0x777, false, "has for qp1; it completed with");
+	write_with(0, false, "has for qp1: it was perhaps not filled in");
+	write_with(0x777, true, "has for qp1, but of mr1 of pd1 of process 3, which has ended;");
+}
+
 TEST(an_unknown_rkey_that_works_is_somebody_elses)
 {
 	struct story s;
@@ -340,6 +392,22 @@ TEST(a_window_that_was_never_bound)
 	allocate_window(&s);
 	post_rdma(&s, IBV_WR_RDMA_WRITE, AT, 8, 0x40);
 	story_tells(&s, RULE_MKEY_008, "which had never been bound");
+}
+
+/* It was bound once, and the key that a later bind will give was used. */
+TEST(a_window_that_had_another_key)
+{
+	struct story s;
+
+	begin_story(&s);
+	allocate_window(&s);
+	bind_window(&s, LENGTH);
+	bind_completes(&s);
+	post_rdma(&s, IBV_WR_RDMA_WRITE, AT, 8, 0x42);
+	poll_as(&s, IBV_WC_REM_ACCESS_ERR);
+	story_tells(&s, RULE_MKEY_004,
+		    "; it differs only in its last 8 bits, which change with each bind, from 0x41 "
+		    "of mw1 of pd1");
 }
 
 TEST(a_window_that_is_bound_no_longer)

@@ -1,0 +1,66 @@
+/*
+ * What a wrong key may have been meant for
+ *
+ * Called for few requests, those that are reported: they go through the lists.
+ */
+#include "analyzer/model/key.h"
+
+enum {
+	LOOK = 4096, /* keys of a list */
+	VARIES = 0xff,
+};
+
+const struct key *keys_holding(const struct keys *keys, const struct key *key, uint64_t addr,
+			       uint64_t length)
+{
+	int left = LOOK;
+
+	for (const struct key *k = keys->live.newest; k && left; k = k->older, left--)
+		if (k != key && k->kind == OBJECT_mr && k->state == KEY_LIVE && !k->any &&
+		    k->process == key->process && k->context == key->context && length &&
+		    key_holds(k, addr, length))
+			return k;
+	return NULL;
+}
+
+static const struct key *find_sibling(const struct key_list *list, uint32_t process, uint32_t rkey)
+{
+	int left = LOOK;
+
+	for (const struct key *k = list->newest; k && left; k = k->older, left--)
+		if (k->kind == OBJECT_mw && k->process == process && k->rkey != rkey &&
+		    (k->rkey & ~(uint32_t)VARIES) == (rkey & ~(uint32_t)VARIES))
+			return k;
+	return NULL;
+}
+
+const struct key *keys_sibling(const struct keys *keys, uint32_t process, uint32_t rkey)
+{
+	const struct key *key = find_sibling(&keys->live, process, rkey);
+
+	if (!key)
+		key = find_sibling(&keys->replaced, process, rkey);
+	return key ?: find_sibling(&keys->dead, process, rkey);
+}
+
+static const struct key *find_elsewhere(const struct key_list *list, uint32_t process,
+					uint32_t other, uint32_t number)
+{
+	int left = LOOK;
+
+	for (const struct key *k = list->newest; k && left; k = k->older, left--)
+		if (k->process != process && k->process != other &&
+		    (k->rkey == number || k->lkey == number))
+			return k;
+	return NULL;
+}
+
+const struct key *keys_elsewhere(const struct keys *keys, uint32_t process, uint32_t other,
+				 uint32_t number)
+{
+	const struct key *key = number ? find_elsewhere(&keys->live, process, other, number) : NULL;
+
+	if (!key && number)
+		key = find_elsewhere(&keys->dead, process, other, number);
+	return key;
+}
