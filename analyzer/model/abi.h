@@ -12,7 +12,8 @@
 	X(2, QPT_RC) X(3, QPT_UC) X(8, QPT_RAW_PACKET) X(9, QPT_XRC_SEND)           \
 	X(10, QPT_XRC_RECV) X(255, QPT_DRIVER)                                                   \
 	X(1, QPS_INIT) X(2, QPS_RTR) X(3, QPS_RTS) X(4, QPS_SQD) X(5, QPS_SQE) X(6, QPS_ERR)     \
-	X(1, WQS_RDY) X(2, WQS_ERR) X(1 << 0, WQ_ATTR_STATE) X(1 << 0, SRQ_MAX_WR) \
+	X(1, WQS_RDY) X(2, WQS_ERR) X(1 << 0, WQ_ATTR_STATE)                                 \
+	X(1 << 0, SRQ_MAX_WR) X(1 << 1, SRQ_LIMIT)                                               \
 	X(1 << 0, QP_STATE) X(1 << 1, QP_CUR_STATE) X(1 << 2, QP_EN_SQD_ASYNC_NOTIFY)            \
 	X(1 << 3, QP_ACCESS_FLAGS) X(1 << 4, QP_PKEY_INDEX) X(1 << 5, QP_PORT) X(1 << 6, QP_QKEY) \
 	X(1 << 7, QP_AV) X(1 << 8, QP_PATH_MTU) X(1 << 9, QP_TIMEOUT) X(1 << 10, QP_RETRY_CNT)   \

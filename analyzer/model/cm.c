@@ -148,6 +148,19 @@ static int id_moves(struct model *model, const struct trace_event *event)
 	return channel ? life_link(channel, id) : 0;
 }
 
+/* What is known of an identifier that a call succeeded on. */
+static void note_use(struct model *model, const struct trace_event *event)
+{
+	const struct call *call = event->call;
+	struct life *id =
+		call->args ? find_live(model, event, call->args, ARG(id), OBJECT_cm_id) : NULL;
+
+	if (!id)
+		return;
+	id->placed |= call->verb == VERB_rdma_resolve_addr || call->verb == VERB_rdma_bind_addr;
+	id->listens |= call->verb == VERB_rdma_listen;
+}
+
 static int call_begins(struct model *model, const struct trace_event *event)
 {
 	if (event->call->verb == VERB_rdma_ack_cm_event && event->call->args)
@@ -167,6 +180,7 @@ static int call_returns(struct model *model, const struct trace_event *event)
 		return control_destroy_returns(model, event);
 	if (call->failed)
 		return 0;
+	note_use(model, event);
 	if (effect == EFFECT_CREATE)
 		return make_object(
 			model, event, verb_infos[call->verb].object, call->handle,

@@ -49,6 +49,8 @@ struct life {
 	bool borrowed;  /* imported, or owned by librdmacm: the program must not destroy it */
 	bool hashed;    /* found by lives_find() */
 	struct moment created, destroyed;
+	bool placed;    /* of an identifier of librdmacm: its address was resolved, or bound to, */
+	bool listens;   /* and it listens for connections */
 	struct moment ending;   /* the destroy that has begun last, */
 	struct moment met;      /* and the event of another thread that began during it; or none */
 	struct moment refused;  /* the last destroy of it that failed */

@@ -14,6 +14,7 @@
 #include "analyzer/model/control.h"
 #include "analyzer/model/model_state.h"
 #include "analyzer/model/queue.h"
+#include "analyzer/model/refused_call.h"
 #include "analyzer/model/refused_make.h"
 #include "analyzer/model/refused_qp.h"
 #include "analyzer/model/strain.h"
@@ -243,6 +244,18 @@ static const struct reason_row {
 	{ VERB_reg_mr_iova, -1, EINVAL, refused_access },
 	{ VERB_reg_mr_iova2, -1, EINVAL, refused_access },
 	{ VERB_rereg_mr, -1, EINVAL, refused_access },
+	{ VERB_resize_cq, -1, EINVAL, refused_cq },
+	{ VERB_query_port, -1, EINVAL, refused_query },
+	{ VERB_query_gid, -1, EINVAL, refused_query },
+	{ VERB_attach_mcast, -1, EINVAL, refused_group },
+	{ VERB_modify_srq, -1, EINVAL, refused_limit },
+	{ VERB_alloc_mw, -1, EINVAL, refused_window },
+	{ VERB_rdma_create_id, -1, EINVAL, refused_space },
+	{ VERB_rdma_create_qp, -1, EINVAL, refused_role },
+	{ VERB_rdma_reject, -1, EINVAL, refused_role },
+	{ VERB_rdma_disconnect, -1, EINVAL, refused_role },
+	{ VERB_rdma_connect, -1, EINVAL, refused_parameters },
+	{ VERB_rdma_accept, -1, EINVAL, refused_parameters },
 	{ VERB_reg_mr, -1, EFAULT, refused_memory },
 	{ VERB_reg_mr_iova, -1, EFAULT, refused_memory },
 	{ VERB_reg_mr_iova2, -1, EFAULT, refused_memory },

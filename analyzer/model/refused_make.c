@@ -46,6 +46,20 @@ static bool is_linked(const struct refused *r, enum arg arg)
 	return args_number(r->event->call->args, arg) != 0;
 }
 
+/* The CQ of one direction is missing, of a type of queue pair that has both. */
+static bool lacks_cq(const struct refused *r, bool ex, char *text, size_t size)
+{
+	bool send = !is_linked(r, ARG_EX(ex, qp_init_attr, send_cq));
+	int64_t type;
+
+	if (!args_get(r->event->call->args, ARG_EX(ex, qp_init_attr, qp_type), &type) ||
+	    (type != ABI_QPT_RC && type != ABI_QPT_UC && type != ABI_QPT_UD) ||
+	    (!send && is_linked(r, ARG_EX(ex, qp_init_attr, recv_cq))))
+		return false;
+	snprintf(text, size, "%s_cq is NULL", send ? "send" : "recv");
+	return true;
+}
+
 bool refused_qp(const struct refused *r, char *text, size_t size)
 {
 	bool ex = r->event->call->verb != VERB_create_qp;
@@ -58,6 +72,8 @@ bool refused_qp(const struct refused *r, char *text, size_t size)
 		snprintf(text, size, "no CQ");
 		return true;
 	}
+	if (r->event->call->error == EINVAL && lacks_cq(r, ex, text, size))
+		return true;
 	if (device && (value_exceeds(r, ARG_EX(ex, qp_init_attr, cap.max_send_wr),
 				     device->max_qp_wr, "max_qp_wr", text, size) ||
 		       value_exceeds(r, ARG_EX(ex, qp_init_attr, cap.max_send_sge), device->max_sge,

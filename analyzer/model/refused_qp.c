@@ -90,6 +90,10 @@ static bool port_fails(const struct refused *r, const struct device *device, cha
 	if (!args_get(r->event->call->args, ARG(attr.path_mtu), &mtu) || !port->active_mtu ||
 	    mtu <= port->active_mtu)
 		return false;
+	if (!enum_name(enum_find("ibv_mtu"), (int)mtu)) {
+		snprintf(text, size, "path_mtu is %" PRId64 ", which is no enum ibv_mtu", mtu);
+		return true;
+	}
 	snprintf(text, size, "path_mtu is %d bytes, port %u has %d", 128 << (mtu & 15), port_of(r),
 		 128 << port->active_mtu);
 	return true;
@@ -248,11 +252,14 @@ static bool opcode_fails(const struct life *qp, const struct post *post, char *t
 	uint32_t index;
 
 	wr = refused_wr(post, &index);
-	if (!wr || wr->opcode < 0 || wr->opcode > 31 || qp->qp->opcodes >> wr->opcode & 1)
+	opcode = wr ? enum_name(enum_find("ibv_wr_opcode"), wr->opcode) : NULL;
+	if (!wr || (opcode && qp->qp->opcodes >> (wr->opcode & 31) & 1))
 		return false;
-	opcode = enum_name(enum_find("ibv_wr_opcode"), wr->opcode);
-	snprintf(text, size, "%s is of type %s, which does not support %s", qp->name,
-		 qp_type_name(qp->qp->type), opcode ? opcode : "such opcode");
+	if (opcode)
+		snprintf(text, size, "%s is of type %s, which does not support %s", qp->name,
+			 qp_type_name(qp->qp->type), opcode);
+	else
+		snprintf(text, size, "opcode is %d, which is no enum ibv_wr_opcode", wr->opcode);
 	return true;
 }
 

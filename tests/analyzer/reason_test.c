@@ -28,6 +28,7 @@ static void ask_device(struct story *s)
 					       .phys_port_cnt = 1 };
 	struct ibv_port_attr port = { .active_mtu = IBV_MTU_1024,
 				      .pkey_tbl_len = 1,
+				      .gid_tbl_len = 4,
 				      .link_layer = IBV_LINK_LAYER_ETHERNET };
 	struct ibv_gid_entry gid = { .gid = local,
 				     .port_num = 1,
@@ -131,6 +132,7 @@ static const struct of_rtr {
 	  { .path_mtu = IBV_MTU_256, .max_dest_rd_atomic = 17 },
 	  EINVAL,
 	  "max_dest_rd_atomic is 17, the device's max_qp_rd_atom is 16" },
+	{ "no_mtu", { .path_mtu = 9 }, EINVAL, "path_mtu is 9, which is no enum ibv_mtu" },
 	{ "timer", { .min_rnr_timer = 32 }, EINVAL, "min_rnr_timer is 32, the maximum is 31" },
 	{ "not_global",
 	  { .ah_attr.port_num = 1 },
@@ -208,6 +210,8 @@ static const struct of_post {
 	{ "receive", IBV_QPS_RESET, VERB_post_recv, 0, 1, 0, EINVAL, "qp1 was in RESET" },
 	{ "opcode", IBV_QPS_RTS, VERB_post_send, IBV_WR_TSO, 1, 0, EINVAL,
 	  "qp1 is of type RC, which does not support IBV_WR_TSO" },
+	{ "no_opcode", IBV_QPS_RTS, VERB_post_send, 77, 1, 0, EINVAL,
+	  "opcode is 77, which is no enum ibv_wr_opcode" },
 	{ "elements", IBV_QPS_RTS, VERB_post_send, IBV_WR_SEND, 3, 0, EINVAL,
 	  "3 SGEs, max_send_sge is 2" },
 	{ "elements_of_a_receive", IBV_QPS_RTS, VERB_post_recv, 0, 3, 0, EINVAL,
@@ -293,6 +297,125 @@ static void qp_is_refused(void **state)
 }
 
 TEST_ROWS(of_qp, qp_is_refused);
+
+TEST(a_queue_pair_needs_both_cqs)
+{
+	static const char *const because[] = { "send_cq is NULL", "recv_cq is NULL", "no CQ" };
+
+	for (int i = 0; i < 3; i++) {
+		struct ibv_qp_init_attr attr = { .send_cq = i != 1 ? NULL : &a_cq,
+						 .recv_cq = i != 0 ? NULL : &a_cq,
+						 .qp_type = IBV_QPT_RC };
+		struct story s;
+
+		begin_story(&s);
+		refuse_call(&s, VERB_create_qp, EINVAL, W(&a_pd), W(&attr));
+		failed_because(&s, because[i]);
+	}
+}
+
+/* The one side of XRC has no CQ by which it receives. */
+TEST(a_queue_pair_that_only_sends_needs_one_cq)
+{
+	struct ibv_qp_init_attr attr = { .send_cq = &a_cq, .qp_type = IBV_QPT_XRC_SEND };
+	struct story s;
+
+	begin_story(&s);
+	refuse_call(&s, VERB_create_qp, EINVAL, W(&a_pd), W(&attr));
+	failed_because(&s, NULL);
+}
+
+/* The verb returns @ret, an errno or -1 with EINVAL. */
+static void refuse_int(struct story *s, enum verb verb, int ret, ...)
+{
+	struct story_call call;
+	va_list list;
+
+	va_start(list, ret);
+	call = story_call_args(s, 0, verb, 5, list);
+	va_end(list);
+	story_fails(s, &call, (uint64_t)(int64_t)ret, EINVAL);
+}
+
+TEST(a_cq_cannot_grow_beyond_the_device)
+{
+	struct story s;
+
+	begin_story(&s);
+	refuse_int(&s, VERB_resize_cq, EINVAL, W(&a_cq), W(1001));
+	failed_because(&s, "cqe is 1001, the device's max_cqe is 1000");
+}
+
+TEST(a_port_that_the_device_does_not_have)
+{
+	struct ibv_port_attr port;
+	union ibv_gid gid;
+	struct story s;
+
+	begin_story(&s);
+	refuse_int(&s, VERB_query_port, EINVAL, W(&a_context), W(2), W(&port), W(sizeof(port)));
+	failed_because(&s, "port_num is 2, the device has ports 1 to 1");
+	begin_story(&s);
+	refuse_int(&s, VERB_query_gid, -1, W(&a_context), W(1), W(99), W(&gid));
+	failed_because(&s, "index is 99, and gid_tbl_len of port 1 is 4");
+	begin_story(&s);
+	refuse_int(&s, VERB_query_gid, -1, W(&a_context), W(1), W(3), W(&gid));
+	failed_because(&s, NULL);
+}
+
+TEST(a_connected_queue_pair_joins_no_group)
+{
+	union ibv_gid group = { .raw = { 0xff, 0x12 } };
+	struct story s;
+
+	begin_story(&s);
+	create_qp(&s);
+	refuse_int(&s, VERB_attach_mcast, EINVAL, W(&a_qp), W(&group), W(0));
+	failed_because(&s, "qp1 is of type RC, and only UD joins a multicast group");
+}
+
+TEST(a_gid_that_is_no_group)
+{
+	struct ibv_qp_init_attr attr = { .send_cq = &a_cq,
+					 .recv_cq = &a_cq,
+					 .qp_type = IBV_QPT_UD };
+	union ibv_gid group = local;
+	struct story s;
+
+	begin_story(&s);
+	story_do(&s, 0, VERB_create_qp, 4, W(&a_qp), W(&a_pd), W(&attr));
+	refuse_int(&s, VERB_attach_mcast, EINVAL, W(&a_qp), W(&group), W(0));
+	failed_because(&s, "fe80::1 is no multicast GID: these begin with ff");
+}
+
+TEST(a_limit_beyond_the_srq)
+{
+	struct ibv_srq_init_attr attr = { .attr = { .max_wr = 16, .max_sge = 1 } };
+	struct ibv_srq srq = { .context = &a_context, .pd = &a_pd };
+
+	for (uint32_t limit = 16; limit <= 17; limit++) {
+		struct ibv_srq_attr change = { .srq_limit = limit };
+		struct story s;
+
+		begin_story(&s);
+		story_do(&s, 0, VERB_create_srq, 6, W(&srq), W(&a_pd), W(&attr));
+		refuse_int(&s, VERB_modify_srq, EINVAL, W(&srq), W(&change), W(IBV_SRQ_LIMIT));
+		failed_because(&s,
+			       limit == 17 ? "srq_limit is 17, and max_wr of srq1 is 16" : NULL);
+	}
+}
+
+TEST(a_window_of_no_type)
+{
+	struct story s;
+
+	begin_story(&s);
+	refuse_call(&s, VERB_alloc_mw, EINVAL, W(&a_pd), W(7));
+	failed_because(&s, "type is 7, which is no enum ibv_mw_type");
+	begin_story(&s);
+	refuse_call(&s, VERB_alloc_mw, EINVAL, W(&a_pd), W(IBV_MW_TYPE_2));
+	failed_because(&s, NULL);
+}
 
 TEST(a_cq_that_is_too_long_is_refused)
 {

@@ -1,0 +1,178 @@
+/*
+ * Why a call on an object that exists was refused
+ */
+#include "analyzer/model/refused_call.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analyzer/model/device.h"
+#include "analyzer/model/model_state.h"
+#include "analyzer/model/qp.h"
+#include "analyzer/model/queue.h"
+
+enum {
+	MULTICAST = 0xff, /* first byte of a GID */
+	CM_PRIVATE = 56,  /* bytes of private data of a request by RDMA_PS_TCP, */
+	CM_ACCEPT = 196,  /* and of the reply */
+	CM_MOST = 255,    /* as many as the device has */
+};
+
+static bool get_number(const struct refused *r, enum arg arg, int64_t *ret_value)
+{
+	return args_get(r->event->call->args, arg, ret_value);
+}
+
+static const struct device *device_of(const struct refused *r, const struct life *object)
+{
+	const struct life *context = object;
+
+	if (context && context->kind != OBJECT_context)
+		context = model_find(r->model, r->event->process, OBJECT_context, context->context);
+	return context && context->device && context->device->known ? context->device : NULL;
+}
+
+bool refused_query(const struct refused *r, char *text, size_t size)
+{
+	const struct device *device = device_of(r, r->object);
+	const struct device_port *port;
+	int64_t number, index;
+
+	if (!device || !get_number(r, ARG(port_num), &number))
+		return false;
+	if (number < 1 || number > device->phys_port_cnt) {
+		snprintf(text, size, "port_num is %" PRId64 ", the device has ports 1 to %" PRId64,
+			 number, device->phys_port_cnt);
+		return true;
+	}
+	port = device_find_port(device, (uint32_t)number);
+	if (!get_number(r, ARG(index), &index) || !port || !port->gid_tbl_len ||
+	    (index >= 0 && index < (int64_t)port->gid_tbl_len))
+		return false;
+	snprintf(text, size, "index is %" PRId64 ", and gid_tbl_len of port %" PRId64 " is %u",
+		 index, number, port->gid_tbl_len);
+	return true;
+}
+
+bool refused_group(const struct refused *r, char *text, size_t size)
+{
+	const char *raw = args_text(r->event->call->args, ARG(gid.raw));
+	const struct qp *qp = r->object ? r->object->qp : NULL;
+	uint8_t gid[DEVICE_GID];
+	char name[48];
+
+	if (qp && qp->type != QP_UNKNOWN && qp->type != ABI_QPT_UD &&
+	    qp->type != ABI_QPT_RAW_PACKET) {
+		snprintf(text, size, "%s is of type %s, and only UD joins a multicast group",
+			 r->object->name, qp_type_name(qp->type));
+		return true;
+	}
+	if (!raw || !place_parse_gid(raw, gid) || gid[0] == MULTICAST)
+		return false;
+	snprintf(text, size, "%s is no multicast GID: these begin with ff", gid_text(gid, name));
+	return true;
+}
+
+/* ibv_modify_srq() */
+bool refused_limit(const struct refused *r, char *text, size_t size)
+{
+	const struct queue *queue = r->object ? r->object->rq : NULL;
+	int64_t mask, limit;
+
+	if (!queue || !queue->limits.given || !get_number(r, ARG(srq_attr_mask), &mask) ||
+	    !(mask & ABI_SRQ_LIMIT) || mask & ABI_SRQ_MAX_WR ||
+	    !get_number(r, ARG(srq_attr.srq_limit), &limit) || limit <= queue->limits.given)
+		return false;
+	snprintf(text, size, "srq_limit is %" PRId64 ", and max_wr of %s is %u", limit,
+		 r->object->name, queue->limits.given);
+	return true;
+}
+
+/* An argument is none of the values of its enum. */
+static bool is_no_value(const struct refused *r, enum arg arg, const char *name, char *text,
+			size_t size)
+{
+	int64_t value;
+
+	if (!get_number(r, arg, &value) || enum_name(enum_find(name), (int)value))
+		return false;
+	snprintf(text, size, "%s is %" PRId64 ", which is no enum %s", arg_name(arg), value, name);
+	return true;
+}
+
+bool refused_window(const struct refused *r, char *text, size_t size)
+{
+	return is_no_value(r, ARG(type), "ibv_mw_type", text, size);
+}
+
+bool refused_space(const struct refused *r, char *text, size_t size)
+{
+	return is_no_value(r, ARG(ps), "rdma_port_space", text, size);
+}
+
+bool refused_role(const struct refused *r, char *text, size_t size)
+{
+	const struct life *id = r->object;
+	enum verb verb = r->event->call->verb;
+
+	if (!id || id->kind != OBJECT_cm_id)
+		return false;
+	if (id->listens && verb != VERB_rdma_create_qp)
+		snprintf(text, size,
+			 "%s listens: the identifier of its RDMA_CM_EVENT_CONNECT_REQUEST is meant",
+			 id->name);
+	else if (id->created.verb == VERB_rdma_create_id && !id->placed)
+		snprintf(text, size,
+			 "%s has no device: neither rdma_resolve_addr() nor rdma_bind_addr() was "
+			 "called",
+			 id->name);
+	else
+		return false;
+	return true;
+}
+
+/* The queue pair of an identifier; NULL: none is known. */
+static const struct life *find_qp(const struct life *id)
+{
+	const struct life_link *link = id && id->kind == OBJECT_cm_id ? id->children : NULL;
+
+	for (; link; link = link->next_child)
+		if (link->child->kind == OBJECT_qp && link->child->state == LIFE_LIVE)
+			return link->child;
+	return NULL;
+}
+
+static bool depth_exceeds(const struct refused *r, enum arg arg, int64_t most, const char *limit,
+			  char *text, size_t size)
+{
+	int64_t value;
+
+	if (!get_number(r, arg, &value) || value <= most || value == CM_MOST)
+		return false;
+	snprintf(text, size, "%s is %" PRId64 ", the device's %s is %" PRId64, arg_name(arg), value,
+		 limit, most);
+	return true;
+}
+
+bool refused_parameters(const struct refused *r, char *text, size_t size)
+{
+	bool accepts = r->event->call->verb == VERB_rdma_accept;
+	const struct life *qp = find_qp(r->object);
+	const struct device *device = device_of(r, qp);
+	int64_t most = accepts ? CM_ACCEPT : CM_PRIVATE, bytes;
+
+	if (!qp || !qp->qp || qp->qp->type != ABI_QPT_RC)
+		return false;
+	if (device &&
+	    (depth_exceeds(r, ARG(conn_param.responder_resources), device->max_qp_rd_atom,
+			   "max_qp_rd_atom", text, size) ||
+	     depth_exceeds(r, ARG(conn_param.initiator_depth), device->max_qp_init_rd_atom,
+			   "max_qp_init_rd_atom", text, size)))
+		return true;
+	if (!get_number(r, ARG(conn_param.private_data_len), &bytes) || bytes <= most)
+		return false;
+	snprintf(text, size, "private_data_len is %" PRId64 ", and %s has room for %" PRId64, bytes,
+		 accepts ? "the reply" : "a request by RDMA_PS_TCP", most);
+	return true;
+}

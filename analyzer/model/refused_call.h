@@ -1,0 +1,18 @@
+#pragma once
+/*
+ * Why a call on an object that exists was refused: refused.h. Compares its arguments with the
+ * object, the limits of its device, and the lists of the header.
+ */
+#include "analyzer/model/refused.h"
+
+/* Ports and entries of the GID table that a device does not have. */
+bool refused_query(const struct refused *r, char *text, size_t size);
+
+bool refused_group(const struct refused *r, char *text, size_t size);
+bool refused_limit(const struct refused *r, char *text, size_t size);
+bool refused_window(const struct refused *r, char *text, size_t size);
+
+/* Of librdmacm: a port space, an identifier in the wrong role, what a connection is to have. */
+bool refused_space(const struct refused *r, char *text, size_t size);
+bool refused_role(const struct refused *r, char *text, size_t size);
+bool refused_parameters(const struct refused *r, char *text, size_t size);

@@ -1,0 +1,161 @@
+/* analyzer/model/refused_call.c: why librdmacm refused a call. */
+#include <errno.h>
+#include <rdma/rdma_cma.h>
+
+#include "tests/analyzer/story.h"
+#include "tests/test.h"
+
+static struct rdma_event_channel channel = { .fd = 7 };
+static struct rdma_cm_id an_id = { .channel = &channel, .verbs = &a_context };
+
+static void begin_id(struct story *s)
+{
+	struct rdma_cm_id *id = &an_id;
+
+	story_begin(s);
+	open_context(s);
+	alloc_pd(s);
+	create_cq(s);
+	story_do(s, 0, VERB_rdma_create_event_channel, 20, W(&channel));
+	story_do(s, 0, VERB_rdma_create_id, 21, 0, W(&channel), W(&id), W(0), W(RDMA_PS_TCP));
+}
+
+static void refuse_call(struct story *s, enum verb verb, ...)
+{
+	struct story_call call;
+	va_list list;
+
+	va_start(list, verb);
+	call = story_call_args(s, 0, verb, 5, list);
+	va_end(list);
+	story_fails(s, &call, (uint64_t)-1, EINVAL);
+}
+
+/* End it; the reason of the only failed verb, NULL: unknown. */
+static void failed_because(struct story *s, const char *because)
+{
+	const struct fact_list *facts;
+	const struct fact *found = NULL;
+
+	story_check(s, NULL);
+	facts = &s->findings->facts->list;
+	for (size_t i = 0; i < facts->n; i++)
+		if (facts->all[i].kind == FACT_FAILED) {
+			assert_null(found);
+			found = &facts->all[i];
+		}
+	assert_non_null(found);
+	if (because)
+		assert_string_equal(found->because ? found->because : "", because);
+	else
+		assert_null(found->because);
+	story_end(s);
+}
+
+static void bind_id(struct story *s)
+{
+	story_do(s, 0, VERB_rdma_bind_addr, 22, 0, W(&an_id), W(0));
+}
+
+TEST(a_port_space_that_there_is_not)
+{
+	struct rdma_cm_id *id = &an_id;
+	struct story s;
+
+	story_begin(&s);
+	refuse_call(&s, VERB_rdma_create_id, W(&channel), W(&id), W(0), W(0x99));
+	failed_because(&s, "ps is 153, which is no enum rdma_port_space");
+	story_begin(&s);
+	refuse_call(&s, VERB_rdma_create_id, W(&channel), W(&id), W(0), W(RDMA_PS_TCP));
+	failed_because(&s, NULL);
+}
+
+TEST(a_queue_pair_of_an_identifier_without_a_device)
+{
+	struct ibv_qp_init_attr attr = { .send_cq = &a_cq, .qp_type = IBV_QPT_RC };
+	struct story s;
+
+	begin_id(&s);
+	refuse_call(&s, VERB_rdma_create_qp, W(&an_id), W(&a_pd), W(&attr));
+	failed_because(&s, "cm_id1 has no device: neither rdma_resolve_addr() nor rdma_bind_addr() "
+			   "was called");
+	begin_id(&s);
+	bind_id(&s);
+	refuse_call(&s, VERB_rdma_create_qp, W(&an_id), W(&a_pd), W(&attr));
+	failed_because(&s, NULL);
+}
+
+TEST(an_identifier_that_listens_is_no_connection)
+{
+	static const enum verb verbs[] = { VERB_rdma_reject, VERB_rdma_disconnect };
+	struct story s;
+
+	for (int i = 0; i < 2; i++) {
+		begin_id(&s);
+		bind_id(&s);
+		story_do(&s, 0, VERB_rdma_listen, 23, 0, W(&an_id), W(1));
+		refuse_call(&s, verbs[i], W(&an_id), W(0), W(0));
+		failed_because(&s, "cm_id1 listens: the identifier of its "
+				   "RDMA_CM_EVENT_CONNECT_REQUEST is meant");
+		begin_id(&s);
+		bind_id(&s);
+		refuse_call(&s, verbs[i], W(&an_id), W(0), W(0));
+		failed_because(&s, NULL);
+	}
+}
+
+/* What an identifier with a queue pair connects with, on a device with 16 and 8. */
+static const struct of_connect {
+	const char *name;
+	enum verb verb;
+	struct rdma_conn_param param;
+	const char *because;
+} of_connect[] = {
+	{ "fits", VERB_rdma_connect, { .private_data_len = 56, .initiator_depth = 8 }, NULL },
+	{ "private_data",
+	  VERB_rdma_connect,
+	  { .private_data_len = 57 },
+	  "private_data_len is 57, and a request by RDMA_PS_TCP has room for 56" },
+	{ "private_data_of_a_reply", VERB_rdma_accept, { .private_data_len = 196 }, NULL },
+	{ "too_much_private_data_of_a_reply",
+	  VERB_rdma_accept,
+	  { .private_data_len = 197 },
+	  "private_data_len is 197, and the reply has room for 196" },
+	{ "depth",
+	  VERB_rdma_connect,
+	  { .initiator_depth = 9 },
+	  "initiator_depth is 9, the device's max_qp_init_rd_atom is 8" },
+	{ "resources",
+	  VERB_rdma_accept,
+	  { .responder_resources = 17 },
+	  "responder_resources is 17, the device's max_qp_rd_atom is 16" },
+	{ "as_many_as_there_are",
+	  VERB_rdma_connect,
+	  { .responder_resources = 255, .initiator_depth = 255 },
+	  NULL },
+};
+
+static void connect_is_refused(void **state)
+{
+	static struct ibv_device_attr device = { .max_qp_rd_atom = 16, .max_qp_init_rd_atom = 8 };
+	struct ibv_qp_init_attr attr = { .send_cq = &a_cq,
+					 .recv_cq = &a_cq,
+					 .qp_type = IBV_QPT_RC };
+	const struct of_connect *row = *state;
+	struct rdma_conn_param param = row->param;
+	char data[256] = "";
+	struct story_call call;
+	struct story s;
+
+	param.private_data = data;
+	begin_id(&s);
+	story_do(&s, 0, VERB_query_device, 40, 0, W(&a_context), W(&device));
+	bind_id(&s);
+	call = story_call(&s, 0, VERB_rdma_create_qp, 26, W(&an_id), W(&a_pd), W(&attr));
+	create_qp(&s);
+	story_return(&s, &call, 0);
+	refuse_call(&s, row->verb, W(&an_id), W(&param));
+	failed_because(&s, row->because);
+}
+
+TEST_ROWS(of_connect, connect_is_refused);
