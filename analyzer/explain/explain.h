@@ -26,8 +26,8 @@ struct explanation {
 
 /*
  * What a cause is limited to, in its line: "{send write} the text" is one of sends and writes only.
- * A word without the others of its kind: requests; {ud} datagrams; {first} nothing has completed on
- * the queue pair before.
+ * A word without the others of its kind: requests; {ud} datagrams; {xrc} sends by XRC; {first}
+ * nothing has completed on the queue pair before.
  */
 enum explain_limit {
 	EXPLAIN_RECEIVE = 1 << 0,
@@ -37,6 +37,7 @@ enum explain_limit {
 	EXPLAIN_ATOMIC = 1 << 4,
 	EXPLAIN_UD = 1 << 5,
 	EXPLAIN_FIRST = 1 << 6,
+	EXPLAIN_XRC = 1 << 7,
 };
 
 /*

@@ -175,7 +175,40 @@ char *answer_refused(const struct queue_request *request, const struct peer *pee
 	return n < 0 ? NULL : text;
 }
 
-/* The maximum length of one request: for a datagram the MTU. */
+/* Its SRQ with that number, or with any if @srqn is 0; NULL: it has none whose number is known. */
+static const struct life *find_srq(struct model *model, uint32_t process, uint32_t srqn)
+{
+	const struct life *life = NULL;
+
+	while ((life = model_next_life(model, process, life)))
+		if (life->kind == OBJECT_srq && life->state == LIFE_LIVE && life->srqn &&
+		    (!srqn || life->srqn == srqn))
+			return life;
+	return NULL;
+}
+
+char *answer_wrong_srq(struct trace *trace, struct model *model,
+		       const struct model_complete *complete, const struct peer *peer)
+{
+	const struct qp *qp = complete->qp->qp;
+	uint32_t srqn = complete->request->srqn;
+	const struct life *srq = peer ? find_srq(model, peer->process, 0) : NULL;
+	char *text = NULL;
+
+	if (!srq || !qp || qp->type != ABI_QPT_XRC_SEND)
+		return NULL;
+	for (uint32_t p = 1; trace_process(trace, p); p++) /* they may share a domain */
+		if (srqn && find_srq(model, p, srqn))
+			return NULL;
+	return asprintf(&text, "remote_srqn 0x%x is no SRQ of process %u; that of %s is 0x%x%s",
+			srqn, peer->process, srq->name, srq->srqn,
+			__builtin_bswap32(srqn) == srq->srqn ? ": its bytes are in reverse order"
+							     : "") < 0
+		       ? NULL
+		       : text;
+}
+
+/* The limit of what one request may send: of a datagram the MTU. */
 static uint64_t find_most(const struct device_port *port, bool datagram, const char **ret_name)
 {
 	*ret_name = datagram ? "active_mtu" : "max_msg_sz";

@@ -22,6 +22,10 @@ struct trace;
 char *answer_missing(struct trace *trace, const struct peers *peers, const struct life *qp,
 		     const struct peer *peer);
 
+/* XRC: no SRQ of the trace has the number that a request was sent to; NULL: not known. */
+char *answer_wrong_srq(struct trace *trace, struct model *model,
+		       const struct model_complete *complete, const struct peer *peer);
+
 /* @request was refused by @peer (NULL: not known), the queue pair @name of its process. */
 char *answer_refused(const struct queue_request *request, const struct peer *peer,
 		     const char *name);

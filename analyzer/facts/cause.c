@@ -359,6 +359,7 @@ static void note_past(struct cause *cause, const struct life *qp)
 	cause->worked = (qp->sq && qp->sq->completed) ||
 			(qp->rq && qp->rq->owner == qp && qp->rq->completed);
 	cause->datagrams = qp->qp && qp->qp->type == ABI_QPT_UD;
+	cause->xrc = !qp->qp || qp->qp->type == ABI_QPT_XRC_SEND || qp->qp->type == QP_UNKNOWN;
 }
 
 void causes_complete(struct causes *causes, struct model *model,
@@ -404,6 +405,8 @@ void causes_complete(struct causes *causes, struct model *model,
 	if (certain && wc->status == REM_ACCESS_ERR && peer)
 		remote_key_sentence(causes, model, complete, peer, noted);
 	if (certain && wc->status == REM_INV_REQ_ERR)
+		noted->cause.key = answer_wrong_srq(causes->trace, model, complete, peer);
+	if (certain && wc->status == REM_INV_REQ_ERR && !noted->cause.key)
 		noted->cause.key = answer_refused(complete->request, peer,
 						  peer ? qp_name(causes, peer) : NULL);
 	if (certain && wc->status == LOC_LEN_ERR)

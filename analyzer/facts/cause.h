@@ -20,6 +20,7 @@ struct cause {
 	char rkey[96];        /* "process 2 mr1, deregistered 2.0 ms before" */
 	bool worked;          /* something had completed on the queue pair before */
 	bool datagrams;       /* it is UD */
+	bool xrc;             /* it sends by XRC */
 	char *name;           /* of it: "process 2 (server) qp1"; NULL: not known */
 	char *port;           /* "port 1 was down: IBV_EVENT_PORT_ERR 1:47, 16 ms before"; NULL */
 	/* "lkey 0x8002 is mr2 of pd1; qp1 is in pd2"; NULL: the keys are valid */

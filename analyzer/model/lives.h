@@ -39,6 +39,7 @@ struct life {
 	uint64_t handle;
 	uint32_t number;     /* as in struct object */
 	uint32_t id;         /* the same; 0: not known */
+	uint32_t srqn;       /* of an SRQ: its number, if the program asked for it; 0: not known */
 	uint64_t bytes;      /* of an MR */
 	uint64_t addr;       /* of an MR that pins memory: the program's address; pinned.h */
 	uint64_t pinned;     /* bytes of its pages; 0: nothing */
@@ -48,9 +49,9 @@ struct life {
 	bool usurped;   /* a process forked from this one has destroyed it */
 	bool borrowed;  /* imported, or owned by librdmacm: the program must not destroy it */
 	bool hashed;    /* found by lives_find() */
-	struct moment created, destroyed;
 	bool placed;    /* of an identifier of librdmacm: its address was resolved, or bound to, */
 	bool listens;   /* and it listens for connections */
+	struct moment created, destroyed;
 	struct moment ending;   /* the destroy that has begun last, */
 	struct moment met;      /* and the event of another thread that began during it; or none */
 	struct moment refused;  /* the last destroy of it that failed */

@@ -380,11 +380,23 @@ static int on_call(struct model *model, const struct trace_event *event)
 	return err ? err : pinned_return(model, event);
 }
 
+static void note_srqn(struct model *model, const struct trace_event *event)
+{
+	const struct call *call = event->call;
+	struct life *srq = model_find(model, event->process, OBJECT_srq, call->handle);
+
+	if (srq && !args_parse(call->out))
+		srq->srqn = (uint32_t)args_number(call->out, ARG(srq_num));
+}
+
 /* The recorder's own queries count, too. */
 static int on_query(struct model *model, const struct trace_event *event)
 {
 	const struct call *call = event->call;
 	struct life *context;
+
+	if (!call->failed && call->verb == VERB_get_srq_num && call->out)
+		note_srqn(model, event);
 
 	if (call->failed || verb_infos[call->verb].effect != EFFECT_QUERY ||
 	    verb_infos[call->verb].object != OBJECT_context)

@@ -58,6 +58,7 @@ struct queue_request {
 	uint32_t stack; /* of the post, 0 not known */
 	uint32_t rkey;
 	uint32_t remote_qpn; /* of a datagram */
+	uint32_t srqn;       /* of XRC: the number of the SRQ */
 	uint64_t message;    /* it consumes the receive of that number, from 1 on; 0: none */
 	int64_t starved;     /* ns after its post during which it had no receive; 0: not known */
 	uint32_t sge;        /* for queue_sge() */

@@ -103,6 +103,7 @@ static int push_wr(struct model *model, struct queue *queue, const struct trace_
 		.stack = stack,
 		.rkey = wr->rkey,
 		.remote_qpn = wr->remote_qpn,
+		.srqn = wr->remote_srqn,
 		.nsge = (uint16_t)wr->nsge,
 		.opcode = (int16_t)wr->opcode,
 		.flags = (uint16_t)wr->send_flags,

@@ -366,6 +366,8 @@ static unsigned int find_excluded(const struct first_error *error, const struct 
 			requests & ~limits_of(error->request.is_recv ? -1 : error->request.opcode);
 	if (cause && !cause->datagrams)
 		excluded |= EXPLAIN_UD;
+	if (cause && !cause->xrc)
+		excluded |= EXPLAIN_XRC;
 	if (cause && cause->worked)
 		excluded |= EXPLAIN_FIRST;
 	return excluded;

@@ -499,6 +499,64 @@ TEST(one_retry_is_no_retries)
 	story_end(&s);
 }
 
+/* A message by XRC to @srqn, and the only SRQ of the peer has number 0x12. */
+static void send_to_srq(struct story *s, uint32_t srqn)
+{
+	struct event_post *event = (struct event_post *)s->words;
+	struct event_wr *wr = (struct event_wr *)(event + 1);
+	struct event_xrc *xrc = (struct event_xrc *)(wr + 1);
+	struct event_sge *sge = (struct event_sge *)(xrc + 1);
+
+	event->object = W(&ends[0].qp);
+	event->verb = VERB_post_send;
+	event->nwr = 1;
+	*wr = (struct event_wr){ .wr_id = 1,
+				 .opcode = IBV_WR_SEND,
+				 .flags = IBV_SEND_SIGNALED,
+				 .nsge = 1,
+				 .parts = WR_XRC };
+	*xrc = (struct event_xrc){ .remote_srqn = srqn };
+	*sge = (struct event_sge){ AT, 8, 0x10 };
+	story_event(s, 0, EVENT_POST,
+		    (sizeof(*event) + sizeof(*wr) + sizeof(*xrc) + sizeof(*sge)) / 8);
+	poll_as(s, IBV_WC_REM_INV_REQ_ERR);
+}
+
+TEST(a_number_that_no_srq_has)
+{
+	static const struct {
+		uint32_t srqn;
+		const char *key;
+	} rows[] = {
+		{ 0x12, NULL },
+		{ 0, "remote_srqn 0x0 is no SRQ of process 2; that of srq1 is 0x12" },
+		{ 0x12000000, "remote_srqn 0x12000000 is no SRQ of process 2; that of srq1 is "
+			      "0x12: its bytes are in reverse order" },
+	};
+	struct ibv_srq_init_attr attr = { .attr = { .max_wr = 4, .max_sge = 1 } };
+	uint32_t number = 0x12;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct ibv_srq srq = { .context = &ends[1].context, .pd = &ends[1].pd };
+		const struct cause *cause;
+		struct story s;
+
+		end_types[0] = IBV_QPT_XRC_SEND;
+		end_types[1] = IBV_QPT_XRC_RECV;
+		begin_story(&s);
+		end_types[0] = end_types[1] = IBV_QPT_RC;
+		story_do(&s, 1, VERB_create_srq, 6, W(&srq), W(&ends[1].pd), W(&attr));
+		story_do(&s, 1, VERB_get_srq_num, 7, 0, W(&srq), W(&number));
+		send_to_srq(&s, rows[i].srqn);
+		cause = only_cause(&s);
+		if (rows[i].key)
+			assert_string_equal(cause->key, rows[i].key);
+		else
+			assert_null(cause->key);
+		story_end(&s);
+	}
+}
+
 TEST(a_queue_pair_that_grants_no_read)
 {
 	struct story s;
