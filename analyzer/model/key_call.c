@@ -11,8 +11,12 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "analyzer/model/hot.h"
 #include "analyzer/model/model_state.h"
+#include "analyzer/model/pinned.h"
+#include "analyzer/model/queue.h"
 #include "analyzer/model/window.h"
 #include "core/wire/log.h"
 
@@ -138,6 +142,8 @@ static int region_is_changed(struct model *model, const struct trace_event *even
 	if (call->failed || !call->args || !call->out)
 		return 0;
 	key->state = KEY_LIVE;
+	key->released = (struct moment){ 0 };
+	key->unmapped = false;
 	key->lkey_before = key->lkey;
 	if (flags & ABI_REREG_MR_CHANGE_ACCESS)
 		key->access = (uint32_t)read_number(call->args, ARG(access), ~0u);
@@ -246,6 +252,40 @@ int keys_return(struct model *model, const struct trace_event *event)
 		return 0;
 	err = args_parse(call->args) ?: args_parse(call->out) ?: read_return(model, event);
 	return err < 0 ? log_err(err, "keys of memory") : 0;
+}
+
+static bool is_one_of(const char *what, const char *a, const char *b)
+{
+	return !strcmp(what, a) || !strcmp(what, b);
+}
+
+/* If a request is outstanding, MKEY-006 reports it at once. */
+static bool is_idle(const struct model *model, const struct life *region)
+{
+	return region && !queues_naming(model, region).n;
+}
+
+/* What is moved stays the same memory, and what is discarded stays mapped. */
+void keys_memory(struct model *model, const struct trace_event *event)
+{
+	const struct memory_event *memory = event->memory;
+	const struct hot *hot = hot_of(model, event->process);
+	bool unmapped = memory->what && is_one_of(memory->what, "munmap", "mmap");
+
+	if (!unmapped && (!memory->what || !is_one_of(memory->what, "free", "realloc")))
+		return;
+	for (struct key *key = model->keys.live.oldest; key; key = key->newer) {
+		if (key->kind != OBJECT_mr || key->process != event->process || key->any ||
+		    key->access & ABI_ACCESS_ON_DEMAND || key->unmapped ||
+		    (key->released.id.thread && !unmapped) || key->memory < memory->addr ||
+		    key->memory + key->length > memory->addr + memory->length ||
+		    !is_idle(model, model_region(model, event->process, key->handle)))
+			continue;
+		key->released = moment_of(event);
+		key->released_by = memory->what;
+		key->unmapped = unmapped;
+		key->posts = hot ? hot->posts : 0;
+	}
 }
 
 void keys_end(struct model *model, uint32_t process, int64_t time)

@@ -16,4 +16,7 @@ int keys_return(struct model *model, const struct trace_event *event);
 void keys_note_parents(struct model *model, struct life *life, const struct call *call);
 
 /* @process has ended: remove its keys. */
+/* Memory was given back: note the regions that have lost all of it. */
+void keys_memory(struct model *model, const struct trace_event *event);
+
 void keys_end(struct model *model, uint32_t process, int64_t time);

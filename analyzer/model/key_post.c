@@ -182,21 +182,28 @@ static void judge_window(const struct looked *l, const struct key *key, struct m
 		report_fault(l, KEY_BINDING, key, use);
 }
 
+static struct model_key describe_remote(const struct looked *l, const struct peer *other,
+					uint64_t length)
+{
+	const struct wr *wr = &l->post->wr[l->i];
+
+	return (struct model_key){ .at = moment_of(l->event),
+				   .queue = l->queue,
+				   .index = l->i,
+				   .sge = -1,
+				   .opcode = wr->opcode,
+				   .number = wr->rkey,
+				   .addr = wr->remote_addr,
+				   .length = length,
+				   .peer = other,
+				   .ret = l->post->ret };
+}
+
 /* The other end must exist: its keys are gone with its process, and that is no mistake. */
 static void judge_remote(const struct looked *l, const struct key *key, const struct peer *other,
 			 uint64_t length)
 {
-	const struct wr *wr = &l->post->wr[l->i];
-	struct model_key use = { .at = moment_of(l->event),
-				 .queue = l->queue,
-				 .index = l->i,
-				 .sge = -1,
-				 .opcode = wr->opcode,
-				 .number = wr->rkey,
-				 .addr = wr->remote_addr,
-				 .length = length,
-				 .peer = other,
-				 .ret = l->post->ret };
+	struct model_key use = describe_remote(l, other, length);
 
 	if (!key) {
 		put_aside(l, &use);
@@ -210,8 +217,8 @@ static void judge_remote(const struct looked *l, const struct key *key, const st
 		judge_window(l, key, &use);
 	} else if (!key_holds(key, use.addr, use.length)) {
 		report_fault(l, KEY_OUTSIDE, key, &use);
-	} else if (keys_needed(wr->opcode) & ~key->access) {
-		use.missing = keys_needed(wr->opcode) & ~key->access;
+	} else if (keys_needed(use.opcode) & ~key->access) {
+		use.missing = keys_needed(use.opcode) & ~key->access;
 		report_fault(l, KEY_NO_ACCESS, key, &use);
 	}
 }
@@ -224,6 +231,17 @@ static bool has_gone(const struct looked *l, const struct peer *other)
 		       l->event->time;
 }
 
+/* The region is as it was, but its process has no use of it any more. */
+static void judge_released(const struct looked *l, const struct key *key, const struct peer *other,
+			   uint64_t length)
+{
+	struct model_key use = describe_remote(l, other, length);
+
+	if (key->released.time + peer_slack(&l->model->peers, l->event->process, other->process) <
+	    l->event->time)
+		report_fault(l, KEY_RELEASED, key, &use);
+}
+
 static void look_at_remote(const struct looked *l, const struct wr *wr)
 {
 	struct peers *peers = &l->model->peers;
@@ -231,7 +249,7 @@ static void look_at_remote(const struct looked *l, const struct wr *wr)
 	const struct peer *other = l->queue->peer ? peer_other(peers, l->queue->peer) : NULL;
 	typeof(l->queue->seen[0]) *seen = &l->queue->seen[2];
 	uint64_t changes = keys->changes + peers->changes, length = sum_lengths(wr);
-	const struct key *key;
+	struct key *key;
 
 	if (!other || has_gone(l, other) || !length)
 		return;
@@ -243,6 +261,10 @@ static void look_at_remote(const struct looked *l, const struct wr *wr)
 	if (!key || key->state != KEY_LIVE || key->kind == OBJECT_mw || key->pd != other->pd ||
 	    !key_holds(key, wr->remote_addr, length) || keys_needed(wr->opcode) & ~key->access)
 		judge_remote(l, key, other, length);
+	else if (!key->unmapped)
+		key->remote++;
+	else
+		judge_released(l, key, other, length);
 }
 
 static int look_at_bind(const struct looked *l, const struct wr *wr)

@@ -433,6 +433,9 @@ int model_event(struct model *model, const struct trace_event *event)
 		return 0;
 	case TRACE_FORK:
 		return on_fork(model, event);
+	case TRACE_MEMORY:
+		keys_memory(model, event);
+		return 0;
 	case TRACE_MISUSE:
 		return misuse_seen(model, event);
 	case TRACE_PROCESS:

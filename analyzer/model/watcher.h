@@ -155,6 +155,7 @@ enum key_fault {
 	KEY_NO_ACCESS, /* the region lacks an access flag */
 	KEY_UNBOUND,   /* of a window that is not bound */
 	KEY_BINDING,   /* of a window whose bind has not completed */
+	KEY_RELEASED,  /* the memory of its region had been unmapped */
 	KEY_OTHER_AH,  /* not a key: the address handle is of another protection domain */
 };
 

@@ -4,15 +4,20 @@
  * A region that merely stays registered after its memory is gone does no harm: registration caches
  * deregister later. An outstanding request does harm; and, under fork support, so does the flag
  * that the library has set on the pages, which their next user inherits.
+ *
+ * A region that its peers use, and whose memory was unmapped, is a hazard: when a peer names it
+ * again, or when it outlives the queue pairs, so that no cache can have meant to follow.
  */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "analyzer/model/abi.h"
+#include "analyzer/model/hot.h"
 #include "analyzer/model/key.h"
 #include "analyzer/model/pinned.h"
 #include "analyzer/model/queue.h"
+#include "analyzer/model/words.h"
 #include "analyzer/rules/judge.h"
 
 /* A region that lost some of its memory, and the first request that needs it. */
@@ -171,6 +176,140 @@ static void judge_memory(struct check *check, const struct trace_event *event, j
 void mkey_006(struct check *check, const struct trace_event *memory)
 {
 	judge_memory(check, memory, judge_in_use);
+}
+
+static void report_released(struct check *check, const struct key *key, const struct life *mr,
+			    const char *last, const struct moment *end, const char *how)
+{
+	struct finding *finding =
+		findings_add_hazard(check->findings, RULE_MKEY_006,
+				    findings_key(key->released.stack, mr->created.stack, 1));
+	char name[64];
+
+	if (!finding)
+		return;
+	finding_at(finding, &key->released);
+	finding_text(&finding->where, "%s()", key->released_by);
+	finding_text(&finding->object, "%s", mr->name);
+	finding_text(&finding->says, "%s() released the memory of %s, which %s.", key->released_by,
+		     judge_name(mr, name, sizeof(name)), how);
+	finding_text(&finding->breaks,
+		     "a peer accesses it then, and nothing else maps this memory: what it reads is "
+		     "old, and what it writes is lost");
+	finding_step(finding, "registered", &mr->created);
+	finding_step(finding, "given back", &key->released);
+	finding_step(finding, last, end);
+}
+
+/* MKEY-006: a peer names it afterwards. */
+void mkey_006_key(struct check *check, const struct model_key *use)
+{
+	const struct life *mr =
+		use->key ? model_life(check->model, use->key->process, OBJECT_mr, use->key->handle)
+			 : NULL;
+	char id[32], how[96], when[32];
+
+	if (use->fault != KEY_RELEASED || !mr)
+		return;
+	snprintf(how, sizeof(how), "a request of a peer named at %s, %s later",
+		 event_id_text(use->at.id, id),
+		 judge_span(use->at.time - use->key->released.time, when));
+	report_released(check, use->key, mr, "named", &use->at, how);
+}
+
+/* The module that called; NULL: not known. The recorder's own frames may be the first. */
+static const char *find_caller(struct check *check, uint32_t stack)
+{
+	struct frame frames[4];
+	unsigned int n = stack ? trace_stack(check->trace, stack, frames, 4) : 0;
+
+	for (unsigned int i = 0; i < n; i++)
+		if (frames[i].module && !strstr(frames[i].module, "/libverbatim"))
+			return frames[i].module;
+	return NULL;
+}
+
+/* Was it unmapped by the code that registered it, and not behind the back of a library? */
+static bool is_own(struct check *check, const struct key *key)
+{
+	const char *made = find_caller(check, key->created.stack);
+	const char *released = find_caller(check, key->released.stack);
+
+	return made && released && !strcmp(made, released);
+}
+
+static bool has_queue_pair(struct check *check, const struct life *mr)
+{
+	const struct life *life = NULL;
+
+	while ((life = model_next_life(check->model, mr->process, life)))
+		if (life->kind == OBJECT_qp && life->state == LIFE_LIVE && life->pd == mr->pd)
+			return true;
+	return false;
+}
+
+/* MKEY-006: it was deregistered only behind the queue pairs. */
+void mkey_006_late(struct check *check, const struct model_destroy *destroy)
+{
+	const struct life *mr = destroy->object;
+	const struct key *key;
+	char how[160], when[32], requests[WORDS_COUNT];
+
+	if (mr->kind != OBJECT_mr || !destroy->returned || destroy->failed)
+		return;
+	key = keys_of(model_keys(check->model), mr->process, OBJECT_mr, mr->handle);
+	if (!key || !key->unmapped || !key->remote || !is_own(check, key) ||
+	    has_queue_pair(check, mr))
+		return;
+	snprintf(how, sizeof(how),
+		 "%s of its peers had named, and which stayed registered for %s, longer than the "
+		 "queue pairs lived",
+		 words_count(key->remote, "request", requests),
+		 judge_span(destroy->moment.time - key->released.time, when));
+	report_released(check, key, mr, "deregistered", &destroy->moment, how);
+}
+
+/*
+ * Nothing was posted in between: the two calls that end the region are in the wrong order. What is
+ * unmapped has no next owner so soon.
+ */
+static bool is_late(struct check *check, const struct key *key, const struct model_destroy *destroy)
+{
+	const struct hot *hot = hot_of(check->model, key->process);
+
+	return key->released.id.thread == destroy->moment.id.thread &&
+	       key->posts == (hot ? hot->posts : 0) && !key->unmapped && is_own(check, key) &&
+	       model_fork_safety(check->model, key->process) != FORK_KEPT;
+}
+
+/* FORK-005: it is deregistered right behind that, without fork support. */
+void fork_005_late(struct check *check, const struct model_destroy *destroy)
+{
+	const struct life *mr = destroy->object;
+	struct finding *finding;
+	const struct key *key;
+	char name[64], when[32];
+
+	if (mr->kind != OBJECT_mr || !destroy->returned || destroy->failed)
+		return;
+	key = keys_of(model_keys(check->model), mr->process, OBJECT_mr, mr->handle);
+	if (!key || !key->released.id.thread || !is_late(check, key, destroy))
+		return;
+	finding = judge_destroy_hazard(check, RULE_FORK_005, destroy);
+	if (!finding)
+		return;
+	finding_text(&finding->says,
+		     "%s() released the memory of %s, which was deregistered %s later.",
+		     key->released_by, judge_name(mr, name, sizeof(name)),
+		     judge_span(destroy->moment.time - key->released.time, when));
+	finding_text(
+		&finding->breaks,
+		"fork support is on (ibv_fork_init(), RDMAV_FORK_SAFE), or a request is still "
+		"outstanding: the flags of the pages, or the data, are those of the next owner "
+		"of the memory");
+	finding_step(finding, "registered", &mr->created);
+	finding_step(finding, "given back", &key->released);
+	finding_step(finding, "deregistered", &destroy->moment);
 }
 
 /* FORK-005 */

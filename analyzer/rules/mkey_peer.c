@@ -153,7 +153,7 @@ void mkey_004(struct check *check, const struct model_key *use)
 	struct finding *finding;
 
 	if (!use->peer || use->fault == KEY_NO_ACCESS || use->fault == KEY_UNBOUND ||
-	    use->fault == KEY_BINDING || is_out_of_order(check, use))
+	    use->fault == KEY_BINDING || use->fault == KEY_RELEASED || is_out_of_order(check, use))
 		return;
 	finding = key_finding(check, RULE_MKEY_004, use);
 	if (!finding)

@@ -1,5 +1,5 @@
 /* The rules of analyzer/rules/memory.c over stored traces. */
-#include "tests/analyzer/story.h"
+#include "tests/analyzer/ends.h"
 #include "tests/test.h"
 
 enum { PAGE = 4096 };
@@ -189,4 +189,48 @@ TEST(without_memory_events_the_rules_say_so)
 	findings_free(findings);
 	trace_close(trace);
 	unlink(path);
+}
+
+/* The second process has unmapped the region that the first one reads, and names after that. */
+static uint64_t name_released(enum event_memory_what what, uint64_t length, int access, bool again)
+{
+	struct story s;
+	uint64_t n;
+
+	begin_ends(&s);
+	connect_end(&s, 0, 0x22, 0x22, FAR);
+	connect_end(&s, 1, 0x21, 0x21, FAR | IBV_ACCESS_REMOTE_READ);
+	register_as(&s, 0, &ends[0].mr, IBV_ACCESS_LOCAL_WRITE);
+	register_as(&s, 1, &ends[1].mr, access);
+	post_rdma(&s, IBV_WR_RDMA_READ, AT, 8, 0x21);
+	poll_as(&s, IBV_WC_SUCCESS);
+	story_gives(&s, 1, what, (void *)(uintptr_t)AT, length);
+	if (again)
+		post_rdma(&s, IBV_WR_RDMA_READ, AT, 8, 0x21);
+	story_check(&s, NULL);
+	n = s.findings->hazards[RULE_MKEY_006];
+	assert_int_equal(s.findings->rules[RULE_MKEY_006], 0);
+	for (size_t i = 0; i < s.findings->n; i++)
+		if (s.findings->all[i]->rule == RULE_MKEY_006)
+			assert_non_null(strstr(s.findings->all[i]->says,
+					       "released the memory of mr1 (lkey 0x20), which a "
+					       "request of a peer named at 1:"));
+	story_end(&s);
+	return n;
+}
+
+TEST(a_peer_names_what_was_unmapped)
+{
+	const int remote = IBV_ACCESS_REMOTE_READ;
+
+	assert_int_equal(name_released(MEMORY_MUNMAP, LENGTH, remote, true), 1);
+	assert_int_equal(name_released(MEMORY_MMAP, LENGTH, remote, true), 1);
+	assert_int_equal(name_released(MEMORY_MUNMAP, LENGTH, remote, false), 0);
+	assert_int_equal(name_released(MEMORY_MUNMAP, LENGTH - 1, remote, true), 0);
+	/* it is still there, or may be: moved, or used again by the allocator */
+	assert_int_equal(name_released(MEMORY_MREMAP, LENGTH, remote, true), 0);
+	assert_int_equal(name_released(MEMORY_FREE, LENGTH, remote, true), 0);
+	/* the device follows the mappings */
+	assert_int_equal(name_released(MEMORY_MUNMAP, LENGTH, remote | IBV_ACCESS_ON_DEMAND, true),
+			 0);
 }

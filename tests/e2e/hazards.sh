@@ -39,12 +39,24 @@ on_the_screen() { # places, of which told in full, conditions
 			wc -l)" "$3"
 }
 
+is_of() { # rules program arguments...
+	local rules=$1 program=$2
+	shift 2
+	rm -f "$t"
+	"$VERBATIM" record -q --memory -o "$t" -- "$apps/$program" "$@" &&
+		is "hazards" "$(hazards_of "$t" | xargs)" "$rules"
+}
+
 try those_of_the_recordings_are_judged
 try "two hazards are told in full" on_the_screen 2 2 2
 try "eight hazards that break alike are told with their condition" on_the_screen 8 0 1
 for program in rc uc ud; do
 	try "ibv_${program}_pingpong has none" has "" ibv_${program}_pingpong -n 100
 done
+try "memory that peers read is unmapped" is_of MKEY-006 unmapped bad
+try "memory that peers read is deregistered first" is_of "" unmapped good
+try "a block is freed before it is deregistered" is_of FORK-005 freed_first bad
+try "a block is deregistered before it is freed" is_of "" freed_first good
 try "ib_send_lat has none" has "" ib_send_lat -F -n 100
 try "ib_write_bw has none" has "" ib_write_bw -F -n 100
 try "ib_send_bw has its circle" has MKEY-007 ib_send_bw -F -n 200 -s 256

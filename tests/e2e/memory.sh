@@ -16,9 +16,11 @@ each_has_its_place() {
 	is "$("$VERBATIM" sql t.db "SELECT count(*) FROM memory WHERE stack > 0")" 6 &&
 		is "$("$VERBATIM" dump t.db | grep -c 'registered memory$')" 6
 }
-nothing_of_it_is_a_mistake_by_itself() {
+only_blocks_that_are_freed_first_are_told() {
 	"$VERBATIM" check --format json t.db >out
-	is "$(jq -r '.findings[].rule' out)" "" && is "$(jq -r '.not_checked[].because' out)" ""
+	is "$(jq -r '.findings[] | "\(.severity) \(.rule)"' out | sort -u)" \
+		"hazard FORK-005" && is "$(jq '.findings | length' out)" 2 &&
+		is "$(jq -r '.not_checked[].because' out)" ""
 }
 
 without_the_option_nothing_is_watched() {
@@ -57,7 +59,7 @@ programs_run_as_before() {
 		is "$(cat out)" b
 }
 
-for t in every_way_is_recorded each_has_its_place nothing_of_it_is_a_mistake_by_itself \
+for t in every_way_is_recorded each_has_its_place only_blocks_that_are_freed_first_are_told \
 	 without_the_option_nothing_is_watched programs_run_as_before; do
 	try $t
 done
