@@ -132,6 +132,7 @@ struct queue_level {
 /* Usage of a queue: for rules about time. */
 struct queue_stats {
 	uint64_t posts;     /* that were accepted */
+	int64_t first_time; /* of the first */
 	uint64_t signalled; /* requests */
 	/* posts of one request, directly after another such post of the same thread */
 	uint64_t chased;

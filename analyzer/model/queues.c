@@ -203,7 +203,8 @@ static void count_post(struct queue *queue, const struct trace_event *event, uin
 	bool chased = event->post->nwr == 1 && event->id.n == stats->last_n + 1 &&
 		      event->id.thread == stats->last_thread && ns < QUEUE_CHASED;
 
-	stats->posts++;
+	if (!stats->posts++)
+		stats->first_time = event->time;
 	stats->chased += chased;
 	if (queue->completed)
 		count_single(&stats->steady, event->time, chased ? ns : -1);

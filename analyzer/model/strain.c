@@ -22,6 +22,8 @@
 
 enum { FEW = 8 }; /* unsignalled requests: fewer need no completion */
 
+#define LONG_NS INT64_C(60000000000) /* of a program that goes on posting */
+
 static bool is_certain(const struct queue *queue)
 {
 	return !queue->doubt && queue->limits.known && queue->owner &&
@@ -336,14 +338,18 @@ int strain_post(const struct model_watcher *watcher, const struct trace_event *e
 
 /*
  * Has it as many unsignalled requests as it has room for? Of a program that ended by itself half of
- * that is enough, if it has never signalled any.
+ * that is enough, if it has never signalled any, or a few over a long time.
  */
 static bool is_unsignalled(const struct queue *queue, bool killed)
 {
 	uint32_t room = queue->limits.given ? room_of(queue) : UINT32_MAX;
+	const struct queue_stats *stats = &queue->stats;
 
-	return queue->run >= room || (!killed && queue->run == queue->posted && queue->run >= FEW &&
-				      queue->run >= room / 2);
+	if (queue->run >= room)
+		return true;
+	return !killed && queue->run == queue->posted && queue->run >= FEW &&
+	       (queue->run >= room / 2 ||
+		(queue->limits.given && stats->last_time - stats->first_time >= LONG_NS));
 }
 
 void strain_end(const struct model_watcher *watcher, struct queue *queue, bool killed)

@@ -379,6 +379,29 @@ TEST(half_a_queue_of_a_program_that_never_signals)
 	story_finds_nothing(&s);
 }
 
+/* A program that goes on like this fills it one day. */
+TEST(a_few_requests_of_a_program_that_never_signals_for_a_minute)
+{
+	struct ibv_qp_cap deep = { 64, 64, 1, 1, 16 };
+	struct story s;
+
+	for (uint64_t gap = 8; gap <= 9; gap++) {
+		begin_with(&s, deep, deep);
+		for (uint64_t i = 0; i < 8; i++) {
+			post_sends(&s, i, 1, 0);
+			s.now += gap * 1000000000;
+		}
+		end_well(&s);
+		if (gap == 8)
+			story_finds_nothing(&s);
+		else
+			story_warns(
+				&s, RULE_QUEUE_004,
+				"the last 8 requests were unsignalled, and its send queue holds "
+				"64.");
+	}
+}
+
 TEST(half_a_queue_of_a_program_that_has_signalled)
 {
 	struct story s;
