@@ -42,7 +42,7 @@ static void find_sender(struct model *model, const struct life *qp, struct unrec
 {
 	const struct peer *other = qp->peer ? peer_other(&model->peers, qp->peer) : NULL;
 
-	if (!other || (other->life && !other->life->sq))
+	if (!other || (other->life && (!other->life->sq || !other->life->qp)))
 		return;
 	if (other->life && !other->life->sq->doubt && !other->life->qp->reset &&
 	    qp_state(other->life) == ABI_QPS_RTS)
