@@ -9,6 +9,7 @@
 #include "analyzer/model/model_state.h"
 #include "analyzer/model/qp.h"
 #include "analyzer/model/queue.h"
+#include "analyzer/model/words.h"
 #include "tests/test.h"
 
 enum { HANDLE = 0x70, NREQUESTS = 3, RKEY = 0x1207 };
@@ -67,6 +68,12 @@ struct peer *peer_other(struct peers *peers, struct peer *of)
 	assert_ptr_equal(peers, &model.peers);
 	assert_ptr_equal(of, &peer);
 	return has_other ? &other : NULL;
+}
+
+const char *words_span(int64_t ns, char text[32])
+{
+	snprintf(text, 32, "%lld ns", (long long)ns);
+	return text;
 }
 
 static int begin_window(void **state)
