@@ -79,7 +79,8 @@ a_baseline_can_be_brought_up_to_date() {
 	check --write-baseline base
 	local n=$(wc -l <base)
 	[ "$n" -gt 2 ] || { cat base; return 1; }
-	sed -i 2d base; check --baseline base --write-baseline base
+	sed -i '0,/ MKEY-004 /{/ MKEY-004 /d}' base # an error
+	check --baseline base --write-baseline base
 	ends 1 && is "$(wc -l <base)" "$n" || return
 	check --baseline base; ends 0
 }
