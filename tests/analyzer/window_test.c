@@ -72,7 +72,7 @@ struct peer *peer_other(struct peers *peers, struct peer *of)
 
 const char *words_span(int64_t ns, char text[32])
 {
-	snprintf(text, 32, "%lld ns", (long long)ns);
+	snprintf(text, 32, "%.1f ms", (double)ns / 1e6);
 	return text;
 }
 

@@ -38,6 +38,7 @@ enum { FIRST_PID = 100, COPIES = 8 };
 
 static char dir[] = "/tmp/retention_test-XXXXXX", path[64];
 static struct session session;
+static struct device_counters no_counters;
 static struct retention retention;
 static struct maker thread;
 static struct make_world world;
@@ -54,7 +55,11 @@ static int begin_flight(void **state)
 	snprintf(path, sizeof(path), "%s/t.db", dir);
 	assert_int_equal(session_create(&session, dir, RING_MIN, ON_FULL_DROP), 0);
 	retention = (struct retention){
-		.path = path, .flight = 1 << 20, .quiet = true, .session = &session
+		.path = path,
+		.flight = 1 << 20,
+		.quiet = true,
+		.session = &session,
+		.counters = &no_counters,
 	};
 	assert_int_equal(writer_create(path, &info, &retention.writer), 0);
 	make_thread(&thread, retention.writer, 0, FIRST_PID, FIRST_PID);
