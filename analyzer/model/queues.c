@@ -78,15 +78,28 @@ static void count_read(struct queue *queue)
 		qp && qp->set & ABI_QP_MAX_QP_RD_ATOMIC && queue->reads >= qp->max_rd_atomic;
 }
 
-/* Has another outstanding request of the queue the number of the last? */
-static void note_number(struct model *model, struct queue *queue, uint64_t wr_id)
+/* Requests with one opcode and length may have the same number for that. */
+static uint64_t kind_of(const struct wr *wr)
 {
-	enum unique_found found = unique_add(&queue->wr_ids, wr_id, queue->high);
+	return (uint64_t)wr->opcode << 32 | (wr->nsge ? wr->sge[0].length : 0);
+}
 
-	if (found == UNIQUE_TWICE)
+/* Has another outstanding request of the queue the number of the last? */
+static void note_number(struct model *model, struct queue *queue, const struct wr *wr)
+{
+	enum unique_found found = unique_add(&queue->wr_ids, wr->wr_id, kind_of(wr), queue->high);
+
+	if (found == UNIQUE_TWICE && !twice_is_message(queue))
 		strain_twice(&model->watcher, queue, false);
 	else if (found == UNIQUE_ONCE)
 		twice_found(queue);
+}
+
+/* Is the last request of the queue to fill a buffer that another outstanding one fills? */
+static void note_buffer(struct model *model, struct queue *queue, const struct wr *wr)
+{
+	if (unique_add(&queue->buffers, wr->sge[0].addr, kind_of(wr), queue->high) == UNIQUE_TWICE)
+		strain_twice(&model->watcher, queue, true);
 }
 
 static int push_wr(struct model *model, struct queue *queue, const struct trace_event *event,
@@ -128,10 +141,9 @@ static int push_wr(struct model *model, struct queue *queue, const struct trace_
 	if (model->lost && !queue->send && wr->nsge && queue->owner)
 		lost_posted(model, queue, &wr->sge[0]);
 	if (!queue->wr_ids.off && request.signalled)
-		note_number(model, queue, request.wr_id);
-	if (!queue->buffers.off && queue_fills(&request) &&
-	    unique_add(&queue->buffers, wr->sge[0].addr, queue->high) == UNIQUE_TWICE)
-		strain_twice(&model->watcher, queue, true);
+		note_number(model, queue, wr);
+	if (!queue->buffers.off && queue_fills(&request))
+		note_buffer(model, queue, wr);
 	return 0;
 }
 

@@ -50,19 +50,40 @@ static bool is_alike(const struct queue *queue, const struct queue_request *a,
 	       queue_sge(queue, a, 0)->addr != queue_sge(queue, b, 0)->addr;
 }
 
+/* The position of the first that has the number of the last; that of the last: there is none. */
+static uint32_t find_earlier(const struct queue *queue)
+{
+	const struct queue_request *later = queue_at(queue, queue->count - 1), *request;
+	uint32_t at = 0;
+
+	for (; at + 1 < queue->count; at++) {
+		request = queue_at(queue, at);
+		if (!request->done && request->signalled && request->wr_id == later->wr_id)
+			break;
+	}
+	return at;
+}
+
+bool twice_is_message(const struct queue *queue)
+{
+	const struct queue_request *later = queue_at(queue, queue->count - 1);
+	uint32_t at = find_earlier(queue);
+
+	return at + 1 < queue->count && is_alike(queue, queue_at(queue, at), later) &&
+	       is_one_message(queue, at);
+}
+
 void twice_found(struct queue *queue)
 {
-	const struct queue_request *later = queue_at(queue, queue->count - 1), *earlier = NULL;
-	uint32_t at = 0;
+	const struct queue_request *later = queue_at(queue, queue->count - 1), *earlier;
+	uint32_t at;
 
 	if (queue->doubt || !queue->owner || !later->wr_id || queue->signalled < OTHERS + 2 ||
 	    (queue->poller && queue->poller != queue->poster))
 		return;
-	for (; at + 1 < queue->count && !earlier; at++)
-		if (!queue_at(queue, at)->done && queue_at(queue, at)->signalled &&
-		    queue_at(queue, at)->wr_id == later->wr_id)
-			earlier = queue_at(queue, at);
-	if (!earlier || !is_alike(queue, earlier, later) || is_one_message(queue, at - 1) ||
+	at = find_earlier(queue);
+	earlier = queue_at(queue, at);
+	if (earlier == later || !is_alike(queue, earlier, later) || is_one_message(queue, at) ||
 	    !(queue->twice = calloc(1, sizeof(*queue->twice))))
 		return;
 	*queue->twice = (struct twice){ .wr_id = later->wr_id,

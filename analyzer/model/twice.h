@@ -6,6 +6,7 @@
  *
  * One thread.
  */
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "analyzer/model/moment.h"
@@ -21,6 +22,9 @@ struct twice {
 
 /* The last request of @queue is the first that has the number of an outstanding one. */
 void twice_found(struct queue *queue);
+
+/* Are the last request of @queue, and one with its number, parts of one message? */
+bool twice_is_message(const struct queue *queue);
 
 /* Those of @queue; NULL: none, or there were more. */
 const struct twice *twice_of(const struct queue *queue);

@@ -4,7 +4,9 @@
  * A hash table with linear probing; a removal moves later cells back. Many programs give all
  * requests the same number, or all receives the same buffer, on purpose: they are recognised by
  * their second duplicate. A duplicate is reported only after ROUNDS times the capacity, and LEAST,
- * requests without one.
+ * requests that show that numbers differ: while one request at a time is outstanding, a number
+ * that stands for a kind of request, or for a length, is not found twice, but comes again with the
+ * next request of that kind.
  */
 #include "analyzer/model/unique.h"
 
@@ -57,9 +59,27 @@ static void turn_off(struct unique *unique)
 	unique->off = true;
 }
 
-enum unique_found unique_add(struct unique *unique, uint64_t number, uint32_t room)
+/* How many requests of its kind have shown that they have numbers of their own, until this one? */
+static uint64_t learn_number(struct unique *unique, uint64_t number, uint64_t kind)
 {
-	bool known = unique->clean >= LEAST && unique->clean / ROUNDS >= room;
+	typeof(unique->kinds[0]) *of = &unique->kinds[map_hash(kind) % UNIQUE_KINDS];
+	uint64_t clean;
+
+	if (of->kind != kind) {
+		of->kind = kind;
+		of->clean = 0;
+	} else if (number != of->last) {
+		of->clean++;
+	}
+	clean = of->clean;
+	of->last = number;
+	return clean;
+}
+
+enum unique_found unique_add(struct unique *unique, uint64_t number, uint64_t kind, uint32_t room)
+{
+	uint64_t clean = learn_number(unique, number, kind);
+	bool known = clean >= LEAST && clean / ROUNDS >= room;
 	struct unique_cell *cell;
 
 	if (unique->off)
@@ -92,7 +112,6 @@ void unique_remove(struct unique *unique, uint64_t number)
 	cell = find_cell(unique, number);
 	if (!cell->full)
 		return;
-	unique->clean++;
 	unique->used--;
 	hole = at = (uint32_t)(cell - unique->cells);
 	for (;;) {

@@ -10,13 +10,18 @@
 
 struct unique_cell;
 
+enum { UNIQUE_KINDS = 8 /* a kind takes the place of an older one */ };
+
 /* Empty when zeroed. */
 struct unique {
 	struct unique_cell *cells;
 	uint32_t size, used; /* size is 0 or a power of two */
 	bool off;            /* not followed any more */
 	bool once;           /* there was a duplicate, before it was clear that none is usual */
-	uint64_t clean;      /* numbers that were added and removed without a duplicate */
+	struct {
+		uint64_t kind, last;
+		uint64_t clean; /* numbers that differed from the last one of this kind */
+	} kinds[UNIQUE_KINDS];
 };
 
 /* What unique_add() found. */
@@ -27,8 +32,13 @@ enum unique_found {
 	UNIQUE_OFF,   /* not followed */
 };
 
-/* @room: largest number of entries at a time. */
-enum unique_found unique_add(struct unique *unique, uint64_t number, uint32_t room);
+/*
+ * Add a @number.
+ *
+ * @kind: requests of one kind have the same number in programs whose numbers stand for kinds.
+ * @room: largest number of entries at a time.
+ */
+enum unique_found unique_add(struct unique *unique, uint64_t number, uint64_t kind, uint32_t room);
 
 /* Does nothing if it is not in the set. */
 void unique_remove(struct unique *unique, uint64_t number);

@@ -168,7 +168,7 @@ TEST(a_number_is_given_to_two_requests)
 
 	begin_with(&s, cap, cap);
 	receive_many(&s, MANY, MANY);
-	receive_two(&s, 1000, 1001);
+	receive_two(&s, 1000, 1007);
 	end_well(&s);
 	story_check(&s, NULL);
 	f = story_only(&s, RULE_COMPL_006);
@@ -199,6 +199,48 @@ TEST(the_same_request_twice_is_one_finding)
 	end_well(&s);
 	story_check(&s, NULL);
 	story_only(&s, RULE_MKEY_007);
+	story_end(&s);
+}
+
+/* As rsockets do: the number of a send is its length. One was outstanding at a time until now. */
+TEST(numbers_that_are_lengths)
+{
+	struct story s;
+	struct posted p = { .verb = VERB_post_send,
+			    .wr_id = 256,
+			    .n = 1,
+			    .length = 256,
+			    .flags = IBV_SEND_SIGNALED };
+
+	begin_with(&s, cap, cap);
+	for (uint64_t i = 0; i < MANY; i++) {
+		p.buffer = 1 + i % 7;
+		post_list(&s, 0, &p);
+		poll_sends(&s, p.wr_id, 1);
+	}
+	for (p.buffer = 1; p.buffer < 30; p.buffer += 10)
+		post_list(&s, 0, &p);
+	poll_sends(&s, p.wr_id, 1);
+	poll_sends(&s, p.wr_id, 1);
+	poll_sends(&s, p.wr_id, 1);
+	end_well(&s);
+	story_check(&s, NULL);
+	assert_int_equal(s.findings->rules[RULE_COMPL_006], 0);
+	assert_int_equal(s.findings->hazards[RULE_COMPL_006], 0);
+	story_end(&s);
+}
+
+/* A message in parts, after many that were in one. */
+TEST(parts_of_a_message_have_one_number)
+{
+	struct story s;
+
+	begin_with(&s, cap, cap);
+	receive_many(&s, MANY, MANY);
+	receive_two(&s, 1000, 1001);
+	end_well(&s);
+	story_check(&s, NULL);
+	assert_int_equal(s.findings->rules[RULE_COMPL_006], 0);
 	story_end(&s);
 }
 

@@ -8,7 +8,7 @@ enum { ROOM = 8, LONG = 2000 };
 static void pass_many(struct unique *u, uint64_t n)
 {
 	for (uint64_t i = 0; i < n; i++) {
-		assert_int_equal(unique_add(u, i, ROOM), UNIQUE_NEW);
+		assert_int_equal(unique_add(u, i, 0, ROOM), UNIQUE_NEW);
 		unique_remove(u, i);
 	}
 }
@@ -18,9 +18,9 @@ TEST(twice_after_a_long_time)
 	struct unique u = { 0 };
 
 	pass_many(&u, LONG);
-	assert_int_equal(unique_add(&u, 7, ROOM), UNIQUE_NEW);
-	assert_int_equal(unique_add(&u, 7, ROOM), UNIQUE_TWICE);
-	assert_int_equal(unique_add(&u, 7, ROOM), UNIQUE_OFF);
+	assert_int_equal(unique_add(&u, 7, 0, ROOM), UNIQUE_NEW);
+	assert_int_equal(unique_add(&u, 7, 0, ROOM), UNIQUE_TWICE);
+	assert_int_equal(unique_add(&u, 7, 0, ROOM), UNIQUE_OFF);
 	unique_remove(&u, 7);
 	unique_fini(&u);
 }
@@ -30,10 +30,37 @@ TEST(twice_at_the_beginning_is_how_the_program_is)
 	struct unique u = { 0 };
 
 	pass_many(&u, ROOM);
-	unique_add(&u, 7, ROOM);
-	assert_int_equal(unique_add(&u, 7, ROOM), UNIQUE_ONCE);
-	assert_int_equal(unique_add(&u, 7, ROOM), UNIQUE_OFF);
-	assert_int_equal(unique_add(&u, 8, ROOM), UNIQUE_OFF);
+	unique_add(&u, 7, 0, ROOM);
+	assert_int_equal(unique_add(&u, 7, 0, ROOM), UNIQUE_ONCE);
+	assert_int_equal(unique_add(&u, 7, 0, ROOM), UNIQUE_OFF);
+	assert_int_equal(unique_add(&u, 8, 0, ROOM), UNIQUE_OFF);
+	unique_fini(&u);
+}
+
+/* Each is alone while it is outstanding, and the next one of its kind has the same number. */
+TEST(numbers_that_stand_for_a_kind)
+{
+	struct unique u = { 0 };
+
+	for (uint64_t i = 0; i < LONG; i++) {
+		uint64_t kind = 64 * (i / 100 % 2), number = kind + 1;
+
+		assert_int_equal(unique_add(&u, number, kind, ROOM), UNIQUE_NEW);
+		unique_remove(&u, number);
+	}
+	unique_add(&u, 1, 0, ROOM);
+	assert_int_equal(unique_add(&u, 1, 0, ROOM), UNIQUE_ONCE);
+	unique_fini(&u);
+}
+
+/* Those of another kind are all different. */
+TEST(numbers_of_one_kind_show_nothing_of_another)
+{
+	struct unique u = { 0 };
+
+	pass_many(&u, LONG);
+	unique_add(&u, 1, 64, ROOM);
+	assert_int_equal(unique_add(&u, 1, 64, ROOM), UNIQUE_ONCE);
 	unique_fini(&u);
 }
 
@@ -42,8 +69,8 @@ TEST(a_deep_queue_takes_longer_to_know)
 	struct unique u = { 0 };
 
 	pass_many(&u, LONG);
-	unique_add(&u, 7, LONG);
-	assert_int_equal(unique_add(&u, 7, LONG), UNIQUE_ONCE);
+	unique_add(&u, 7, 0, LONG);
+	assert_int_equal(unique_add(&u, 7, 0, LONG), UNIQUE_ONCE);
 	unique_fini(&u);
 }
 
@@ -52,13 +79,13 @@ TEST(twice_again_is_how_the_program_is)
 {
 	struct unique u = { 0 };
 
-	unique_add(&u, 7, ROOM);
-	assert_int_equal(unique_add(&u, 7, ROOM), UNIQUE_ONCE);
+	unique_add(&u, 7, 0, ROOM);
+	assert_int_equal(unique_add(&u, 7, 0, ROOM), UNIQUE_ONCE);
 	unique_remove(&u, 7);
 	unique_remove(&u, 7);
 	pass_many(&u, LONG);
-	unique_add(&u, 7, ROOM);
-	assert_int_equal(unique_add(&u, 7, ROOM), UNIQUE_OFF);
+	unique_add(&u, 7, 0, ROOM);
+	assert_int_equal(unique_add(&u, 7, 0, ROOM), UNIQUE_OFF);
 	assert_true(u.off);
 	unique_fini(&u);
 }
@@ -78,12 +105,12 @@ TEST(what_was_removed_is_gone_and_nothing_else)
 		if (there[number])
 			unique_remove(&u, number << 20);
 		else
-			assert_int_equal(unique_add(&u, number << 20, ROOM), UNIQUE_NEW);
+			assert_int_equal(unique_add(&u, number << 20, 0, ROOM), UNIQUE_NEW);
 		there[number] = !there[number];
 	}
 	for (uint64_t i = 0; i < NUMBERS; i++)
 		if (there[i]) {
-			assert_int_equal(unique_add(&u, i << 20, ROOM), UNIQUE_TWICE);
+			assert_int_equal(unique_add(&u, i << 20, 0, ROOM), UNIQUE_TWICE);
 			u.off = false;
 			break;
 		}
@@ -95,8 +122,8 @@ TEST(cleared_is_empty)
 	struct unique u = { 0 };
 
 	pass_many(&u, LONG);
-	unique_add(&u, 7, ROOM);
+	unique_add(&u, 7, 0, ROOM);
 	unique_clear(&u);
-	assert_int_equal(unique_add(&u, 7, ROOM), UNIQUE_NEW);
+	assert_int_equal(unique_add(&u, 7, 0, ROOM), UNIQUE_NEW);
 	unique_fini(&u);
 }
