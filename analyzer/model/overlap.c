@@ -163,12 +163,13 @@ static void look_abroad(struct model *model, struct queue *queue, const struct q
 	}
 }
 
+/* What is posted to a queue pair that the program has set to ERR is flushed, and moves no data. */
 void overlap_pushed(struct model *model, struct queue *queue)
 {
 	const struct queue_request *request = queue_at(queue, queue->count - 1);
 	const struct life *owner = queue->owner;
 
-	if (!has_more(model, queue) || !request->nsge)
+	if (!has_more(model, queue) || !request->nsge || queue->draining)
 		return;
 	if (!queue->overlaps && !(queue->overlaps = calloc(1, sizeof(*queue->overlaps))))
 		return; /* one finding less */

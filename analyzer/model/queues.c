@@ -142,7 +142,7 @@ static int push_wr(struct model *model, struct queue *queue, const struct trace_
 		lost_posted(model, queue, &wr->sge[0]);
 	if (!queue->wr_ids.off && request.signalled)
 		note_number(model, queue, wr);
-	if (!queue->buffers.off && queue_fills(&request))
+	if (!queue->buffers.off && queue_fills(&request) && !queue->draining)
 		note_buffer(model, queue, wr);
 	return 0;
 }

@@ -139,6 +139,23 @@ TEST(two_receives_in_one_slot)
 		"the receive with wr_id 0x1, 1:10, which was outstanding, and so does 1 other.");
 }
 
+/* The mark of a drain: when it is flushed, all before it are. */
+TEST(a_mark_in_err_fills_nothing)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+	struct story s;
+
+	begin_two(&s, &receive, &(struct one){ RECEIVE, 2, 0x1040, 64, 0 });
+	story_do(&s, 0, VERB_modify_qp, 32, 0, W(&a_qp), W(&attr), W(IBV_QP_STATE));
+	post_one(&s, &(struct one){ RECEIVE, 3, 0x1000, 64, 0 });
+	for (uint64_t i = 1; i <= 3; i++)
+		story_poll(&s, 0, &a_cq, i, IBV_WC_WR_FLUSH_ERR, a_qp.qp_num);
+	end_well(&s);
+	story_check(&s, NULL);
+	assert_int_equal(s.findings->hazards[RULE_MKEY_007], 0);
+	story_end(&s);
+}
+
 TEST(slots_that_are_too_close_overlap)
 {
 	struct story s;
