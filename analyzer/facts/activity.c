@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "analyzer/model/model.h"
+#include "analyzer/model/queue.h"
 #include "analyzer/model/words.h"
 #include "core/base/vec.h"
 #include "core/store/read/joint.h"
@@ -27,6 +28,8 @@ enum {
 	CQS_MAX = 64, /* of one thread */
 	PATIENCE_NS = 250000000
 };
+
+#define BARREN ", with no request outstanding that completes there"
 
 /* A CQ that a thread polls. */
 struct polled_cq {
@@ -68,6 +71,7 @@ struct activity_then {
 	struct sleep sleep;
 	struct polled_cq cq;
 	char name[LIFE_NAME]; /* of the CQ */
+	bool barren;          /* no outstanding request completes there */
 };
 
 struct activity *activity_new(struct trace *trace)
@@ -229,8 +233,25 @@ static void take_cq(const struct model *model, const struct thread_acts *acts, u
 		return;
 	then->thread = thread;
 	then->cq = *cq;
-	if (life && life->id == cq->cq)
-		snprintf(then->name, sizeof(then->name), "%s", life->name);
+	if (!life || life->id != cq->cq)
+		return;
+	snprintf(then->name, sizeof(then->name), "%s", life->name);
+	then->barren = queues_barren(life);
+}
+
+/* The same of all CQs of a channel. */
+static bool is_barren(const struct model *model, uint32_t process, uint64_t handle)
+{
+	const struct life *channel = model_life(model, process, OBJECT_comp_channel, handle);
+	bool barren = false;
+
+	for (const struct life_link *link = channel ? channel->children : NULL; link;
+	     link = link->next_child) {
+		if (link->child->kind == OBJECT_cq && !queues_barren(link->child))
+			return false;
+		barren |= link->child->kind == OBJECT_cq;
+	}
+	return barren;
 }
 
 void activity_take(const struct activity *activity, const struct model *model, uint32_t process,
@@ -259,6 +280,7 @@ void activity_take(const struct activity *activity, const struct model *model, u
 			continue;
 		then->thread = thread;
 		then->sleep = acts->sleep;
+		then->barren = is_barren(model, process, acts->sleep.channel);
 	}
 }
 
@@ -358,6 +380,8 @@ static void put_empty(const struct telling *telling, uint32_t thread, uint32_t c
 		text_addf(t, " after its last completion, %s",
 			  event_id_text(then->cq.polled.id, id));
 	put_qp(telling, then);
+	if (then && then->barren)
+		text_addf(t, BARREN);
 	if (taken) {
 		text_addf(t, "; thread %u polled the completion of its %s", taken->taken.thread,
 			  event_id_text(taken->request, id));
@@ -424,6 +448,8 @@ static void tell_sleeps(struct telling *telling)
 		text_addf(telling->t, "; thread %u was in %s() since %s, %s", note->all[i].thread,
 			  verb_infos[at->verb].name, event_id_text(at->id, id),
 			  words_span(note->time - at->time, when));
+		if (note->all[i].barren)
+			text_addf(telling->t, BARREN);
 	}
 }
 

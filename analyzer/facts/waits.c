@@ -377,6 +377,17 @@ static struct wait_before *before_of(struct waits *waits, uint32_t process)
 	return &waits->before[process];
 }
 
+/* It waits for no request, and may poll: its empty polls are told with what could come then. */
+static void note_idle(struct waits *waits, struct model *model, uint32_t process, int64_t time,
+		      struct wait_before *before)
+{
+	if (time - quiet_since(waits, process) < PATIENCE_NS)
+		return;
+	drop_before(before);
+	before->process = process;
+	activity_take(waits->activity, model, process, time, &before->note);
+}
+
 /* It has made no progress since then. */
 static bool is_current(const struct waits *waits, const struct wait_before *before)
 {
@@ -388,8 +399,9 @@ void waits_destroy(struct waits *waits, struct model *model, const struct trace_
 {
 	struct wait_before *before = before_of(waits, event->process);
 
-	if (before && !is_current(waits, before))
-		note_before(waits, model, event->process, event->time, before);
+	if (before && !is_current(waits, before) &&
+	    !note_before(waits, model, event->process, event->time, before))
+		note_idle(waits, model, event->process, event->time, before);
 }
 
 static struct wait_threads *add_threads(struct waits *waits, size_t fact)

@@ -321,6 +321,23 @@ uint64_t queue_count_sent(const struct queue *sends)
 	return n;
 }
 
+/* Its receives are in an SRQ, and may complete in @cq. */
+static bool takes_shared(const struct life *qp, const struct life *cq)
+{
+	return qp->qp && qp->qp->srq && qp->qp->recv_cq == cq->handle &&
+	       (!qp->rq || qp->rq->doubt || qp->rq->outstanding);
+}
+
+bool queues_barren(const struct life *cq)
+{
+	if (!cq->cq || !cq->cq->queues || cq->cq->doubt || cq->cq->pools || cq->cq->could)
+		return false;
+	for (const struct life_link *link = cq->children; link; link = link->next_child)
+		if (takes_shared(link->child, cq))
+			return false;
+	return true;
+}
+
 struct peer_work queues_work(const struct life *qp)
 {
 	const struct queue *sq = qp->sq, *rq = qp->rq;

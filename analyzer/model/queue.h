@@ -340,6 +340,12 @@ const struct queue_request *queue_oldest(const struct queue *queue);
 typedef bool queue_visit(void *arg, const struct queue *queue, const struct queue_request *request);
 bool queues_each(const struct model *model, uint32_t process, queue_visit *visit, void *arg);
 
+/*
+ * Is no request outstanding that completes in @cq? False also if that is not known, and if it has
+ * no queue.
+ */
+bool queues_barren(const struct life *cq);
+
 /* Messages of send queue @sends that were carried out, as far as completions tell. */
 uint64_t queue_count_sent(const struct queue *sends);
 

@@ -82,6 +82,41 @@ TEST(polls_before_the_last_completion_do_not_count)
 		 "; thread 1 polled cq1 empty 800 times after its last completion, 1:22");
 }
 
+/* All that could come has come: what the program waits for was polled, or never requested. */
+TEST(polls_where_no_completion_can_come)
+{
+	struct story s;
+
+	begin_story(&s);
+	post_receive(&s, 0, 0);
+	poll_receive(&s, 0, 0);
+	polled_empty(&s, 0, 0, 900);
+	end_says(&s, STORY_PID, 1,
+		 "thread 1 polled cq1 empty 800 times after its last completion, 1:21, with no "
+		 "request outstanding that completes there");
+}
+
+/* It gives up: at its end the queue pair is gone. */
+TEST(polls_in_vain_before_the_destroy)
+{
+	struct story s;
+
+	begin_story(&s);
+	post_receive(&s, 0, 0);
+	poll_receive(&s, 0, 0);
+	polled_empty(&s, 0, 0, 900);
+	s.now += SECOND;
+	story_do(&s, 0, VERB_destroy_qp, 0, 0, W(&ends[0].qp));
+	story_do(&s, 0, VERB_destroy_cq, 0, 0, W(&ends[0].cq));
+	story_exit(&s, STORY_PID, 1 << 8);
+	story_check(&s, NULL);
+	assert_non_null(
+		strstr(what_it_waited_for(&s, 1),
+		       "thread 1 polled cq1 empty 800 times after its last completion, 1:21, "
+		       "with no request outstanding that completes there"));
+	story_end(&s);
+}
+
 /* A loop that empties a CQ ends with an empty poll: that is no wait. */
 TEST(one_empty_poll_is_no_wait)
 {
@@ -126,6 +161,21 @@ TEST(a_thread_that_waits_for_an_event)
 	post_receive(&s, 1, 1);
 	story_call(&s, 1, VERB_get_cq_event, 12, W(&channel), W(&got), W(&context));
 	end_says(&s, PEER, 2, "; thread 2 was in ibv_get_cq_event() since 2:23, 1.00 s");
+}
+
+TEST(a_thread_that_waits_for_an_event_of_nothing)
+{
+	struct ibv_cq *got = &ends[1].cq;
+	struct story s;
+	void *context;
+
+	peer_channel = &channel;
+	begin_story(&s);
+	peer_channel = NULL;
+	story_call(&s, 1, VERB_get_cq_event, 12, W(&channel), W(&got), W(&context));
+	end_says(&s, PEER, 2,
+		 "thread 2 was in ibv_get_cq_event() since 2:22, 1.00 s, with no request "
+		 "outstanding that completes there");
 }
 
 TEST(a_channel_that_never_has_an_event)
