@@ -203,7 +203,8 @@ static int64_t no_completion_since(const struct waits *waits, uint32_t process,
 {
 	const struct activity_last *last = activity_last(waits->activity, process);
 	const struct queue_request *oldest = receives ? queue_oldest(receives) : NULL;
-	const struct qp *qp = receives ? receives->owner->qp : NULL;
+	const struct life *receiver = receives ? queue_receiver(receives) : NULL;
+	const struct qp *qp = receiver ? receiver->qp : NULL;
 
 	if ((last && last->polled) || !oldest)
 		return last ? last->polled : 0;
@@ -214,15 +215,13 @@ static int64_t no_completion_since(const struct waits *waits, uint32_t process,
  * All messages of both ends have been received, and both have receives for more: neither will send
  * because of a message that is still to come.
  */
-static bool do_both_wait(struct waits *waits, const struct wait *wait, const struct queue *queue)
+static bool do_both_wait(struct waits *waits, const struct wait *wait, const struct life *qp)
 {
-	const struct life *qp = queue->owner;
 	const struct peer_work *work = &wait->work;
 	struct peer_work own;
 
-	if (qp->kind != OBJECT_qp || !work->known || !work->room ||
-	    wait->gone <= wait->end - PATIENCE_NS || work->state != ABI_QPS_RTS ||
-	    qp_state(qp) != ABI_QPS_RTS || wait->qp == qp->id)
+	if (!work->known || !work->room || wait->gone <= wait->end - PATIENCE_NS ||
+	    work->state != ABI_QPS_RTS || qp_state(qp) != ABI_QPS_RTS || wait->qp == qp->id)
 		return false;
 	own = queues_work(qp);
 	return own.known && work->sends - work->writes == own.received &&
@@ -258,9 +257,9 @@ static void note_channel(struct wait_cq *cq, const struct life *life,
 static void note_cq(struct wait *wait, struct model *model, const struct queue *queue,
 		    const struct activity_note *note)
 {
-	const struct life *qp = queue->owner, *life;
+	const struct life *qp = queue_receiver(queue), *life;
 
-	if (qp->kind != OBJECT_qp || !qp->qp)
+	if (!qp || !qp->qp)
 		return;
 	life = model_life(model, qp->process, OBJECT_cq,
 			  queue->send ? qp->qp->send_cq : qp->qp->recv_cq);
@@ -284,11 +283,11 @@ static void note_patience(struct wait *wait, const struct qp *qp)
 /* A message that does not fit may be sent, and neither end is notified. */
 static void note_room(struct wait *wait, struct model *model, const struct queue *queue)
 {
-	const struct life *qp = queue->owner;
+	const struct life *qp = queue_receiver(queue);
 	const struct queue_request *oldest = queue_oldest(queue);
 
-	if (!qp->qp || (qp->qp->type != ABI_QPT_UD && qp->qp->type != ABI_QPT_UC) || !qp->peer ||
-	    !peer_is_only(model_peers(model), qp->peer))
+	if (!qp || !qp->qp || (qp->qp->type != ABI_QPT_UD && qp->qp->type != ABI_QPT_UC) ||
+	    !qp->peer || !peer_is_only(model_peers(model), qp->peer))
 		return;
 	wait->number = qp->peer->number;
 	wait->datagrams = qp->qp->type == ABI_QPT_UD;
@@ -301,20 +300,23 @@ static void fill_wait(struct waits *waits, struct wait *wait, struct model *mode
 		      const struct queue *queue, const struct queue_request *oldest,
 		      const struct activity_note *note)
 {
+	const struct life *qp = queue_receiver(queue);
+
 	wait->end = note->time;
 	wait->gone = INT64_MAX;
 	wait->since = no_completion_since(waits, note->process, oldest ? NULL : queue);
 	wait->outstanding = queue->outstanding;
 	wait->completed = queue->completed;
 	snprintf(wait->queue, sizeof(wait->queue), "%s", queue->owner->name);
-	note_peer(wait, model, queue->owner);
+	if (qp)
+		note_peer(wait, model, qp);
 	note_cq(wait, model, queue, note);
 	if (oldest) {
 		wait->oldest = *oldest;
 		note_patience(wait, queue->owner->qp);
 	} else {
 		note_room(wait, model, queue);
-		wait->both = do_both_wait(waits, wait, queue);
+		wait->both = qp && do_both_wait(waits, wait, qp);
 	}
 	if (wait->process)
 		activity_take(waits->activity, model, wait->process, wait->end, &wait->theirs);

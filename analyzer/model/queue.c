@@ -321,6 +321,13 @@ uint64_t queue_count_sent(const struct queue *sends)
 	return n;
 }
 
+const struct life *queue_receiver(const struct queue *queue)
+{
+	if (!queue->owner || queue->owner->kind == OBJECT_qp)
+		return queue->owner;
+	return queue->users == 1 ? queue->user : NULL;
+}
+
 /* Its receives are in an SRQ, and may complete in @cq. */
 static bool takes_shared(const struct life *qp, const struct life *cq)
 {
@@ -345,7 +352,7 @@ struct peer_work queues_work(const struct life *qp)
 
 	if (qp->qp)
 		work.moved = qp->qp->moved;
-	if (!sq || !rq || sq->doubt || rq->doubt || rq->owner != qp)
+	if (!sq || !rq || sq->doubt || rq->doubt || queue_receiver(rq) != qp)
 		return work;
 	work.known = true;
 	work.sends = sq->posted;

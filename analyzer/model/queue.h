@@ -195,6 +195,8 @@ struct queue {
 	bool all_signalled; /* sq_sig_all */
 	unsigned int doubt; /* enum queue_doubt */
 	unsigned int refs;
+	struct life *user; /* of an SRQ: the queue pair that has it, */
+	uint32_t users;    /* if this is 1: all that ever had it */
 	struct queue_limits limits;
 	/* its completion queue; NULL: not known, or that of each QP (SRQ) */
 	struct queue_cq *cq;
@@ -349,7 +351,10 @@ bool queues_barren(const struct life *cq);
 /* Messages of send queue @sends that were carried out, as far as completions tell. */
 uint64_t queue_count_sent(const struct queue *sends);
 
-/* The requests posted to the queues of @qp. */
+/* The queue pair that receives from @queue: its owner, or the only one of an SRQ; else NULL. */
+const struct life *queue_receiver(const struct queue *queue);
+
+/* The requests posted to the queues of @qp; to its SRQ, if no other queue pair had that. */
 struct peer_work queues_work(const struct life *qp);
 
 /* The last of the recently destroyed queue pairs that had the number of @qp; NULL: none. */

@@ -133,6 +133,10 @@ static int make_qp(struct model *model, struct life *qp, const struct trace_even
 	qp->rq = srq ? queue_get(srq->rq) : queue_new(qp, false);
 	if (!qp->sq || (!srq && !qp->rq))
 		return -ENOMEM;
+	if (srq && qp->rq) {
+		qp->rq->user = qp;
+		qp->rq->users++;
+	}
 	limit_send(qp->sq, in, out);
 	attach_cq(model, qp->sq, event, out, ARG(ret.send_cq));
 	qp->sq->doubt = first_doubt(model, event);
@@ -362,6 +366,8 @@ void queues_leave(struct model *model, struct life *life, bool freed)
 {
 	if (life->sq && life->sq->signalled && !life->sq->doubt)
 		remember_left(model, life);
+	if (life->rq && life->rq->user == life)
+		life->rq->user = NULL;
 	end_queue(life, &life->sq);
 	end_queue(life, &life->rq);
 	if (life->cq) {

@@ -233,6 +233,53 @@ TEST(a_send_that_has_arrived_is_told_with_the_receives)
 		   "process 2 called no verb after 2:21, for 1.00 s");
 }
 
+/* The queue pair of process 1 takes its receives from @srq; another, too, if @shared. */
+static void begin_with_srq(struct story *s, struct ibv_srq *srq, bool shared)
+{
+	struct ibv_srq_init_attr of_srq = { .attr = { .max_wr = 8 } };
+	struct ibv_qp_init_attr attr = { .send_cq = &ends[0].cq,
+					 .recv_cq = &ends[0].cq,
+					 .srq = srq,
+					 .cap = { .max_send_wr = 8 },
+					 .qp_type = IBV_QPT_RC };
+	struct ibv_qp second;
+
+	begin_ends(s);
+	*srq = (struct ibv_srq){ .context = &ends[0].context, .pd = &ends[0].pd };
+	story_do(s, 0, VERB_destroy_qp, 9, 0, W(&ends[0].qp));
+	story_do(s, 0, VERB_create_srq, 31, W(srq), W(&ends[0].pd), W(&of_srq));
+	ends[0].qp.srq = srq;
+	second = ends[0].qp;
+	second.qp_num = 0x23;
+	story_do(s, 0, VERB_create_qp, 4, W(&ends[0].qp), W(&ends[0].pd), W(&attr));
+	if (shared)
+		story_do(s, 0, VERB_create_qp, 4, W(&second), W(&ends[0].pd), W(&attr));
+	connect_end(s, 0, 0x22, 0x22, FAR);
+	connect_end(s, 1, 0x21, 0x21, FAR);
+	story_post(s, 0, VERB_post_srq_recv, srq, 1, 0, (struct event_sge){ AT, 8, 0x10 });
+}
+
+TEST(a_shared_receive_queue_of_one_queue_pair)
+{
+	struct ibv_srq srq;
+	struct story s;
+
+	begin_with_srq(&s, &srq, false);
+	says_of_it(&s, SIGTERM,
+		   "1 receive of srq1 outstanding, no completion polled for 1.00 s; peer process 2 "
+		   "(app) qp1: 0 sends posted by the peer, 0 received by this one; process 2 "
+		   "called no verb after 2:16, for 1.00 s");
+}
+
+TEST(a_shared_receive_queue_of_two_queue_pairs)
+{
+	struct ibv_srq srq;
+	struct story s;
+
+	begin_with_srq(&s, &srq, true);
+	says_of_it(&s, SIGTERM, "1 receive of srq1 outstanding, no completion polled for 1.00 s");
+}
+
 static void post_unsignalled(struct story *s)
 {
 	struct event_post *event = (struct event_post *)s->words;
