@@ -159,6 +159,9 @@ static void note_use(struct model *model, const struct trace_event *event)
 		return;
 	id->placed |= call->verb == VERB_rdma_resolve_addr || call->verb == VERB_rdma_bind_addr;
 	id->listens |= call->verb == VERB_rdma_listen;
+	if (call->verb == VERB_rdma_connect || call->verb == VERB_rdma_accept ||
+	    call->verb == VERB_rdma_reject || call->verb == VERB_rdma_disconnect)
+		id->talk = moment_of(event);
 }
 
 static int call_begins(struct model *model, const struct trace_event *event)

@@ -51,6 +51,7 @@ struct life {
 	bool hashed;    /* found by lives_find() */
 	bool placed;    /* of an identifier of librdmacm: its address was resolved, or bound to, */
 	bool listens;   /* and it listens for connections */
+	struct moment talk; /* its last connect, accept, reject or disconnect; 0:0: none */
 	struct moment created, destroyed;
 	struct moment ending;   /* the destroy that has begun last, */
 	struct moment met;      /* and the event of another thread that began during it; or none */

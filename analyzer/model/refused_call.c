@@ -132,6 +132,35 @@ bool refused_role(const struct refused *r, char *text, size_t size)
 	return true;
 }
 
+/* An identifier serves one connection, asked for or answered once. */
+bool refused_talk(const struct refused *r, char *text, size_t size)
+{
+	const struct life *id = r->object;
+	enum verb verb = r->event->call->verb, before;
+	char at[32];
+
+	if (!id || id->kind != OBJECT_cm_id || id->inherited)
+		return false;
+	before = id->talk.id.thread ? id->talk.verb : VERB_COUNT;
+	event_id_text(id->talk.id, at);
+	if (before == VERB_rdma_reject && verb != VERB_rdma_connect)
+		snprintf(text, size, "%s was rejected by rdma_reject() at %s", id->name, at);
+	else if (before == VERB_rdma_disconnect && verb != VERB_rdma_disconnect)
+		snprintf(text, size,
+			 "%s was disconnected at %s: a new connection needs a new identifier",
+			 id->name, at);
+	else if (before == VERB_rdma_accept && verb != VERB_rdma_disconnect)
+		snprintf(text, size, "%s was accepted at %s already", id->name, at);
+	else if (before == VERB_rdma_connect && verb == VERB_rdma_connect)
+		snprintf(text, size,
+			 "rdma_connect() was called for %s at %s: a second attempt needs a new "
+			 "identifier",
+			 id->name, at);
+	else
+		return false;
+	return true;
+}
+
 /* The queue pair of an identifier; NULL: none is known. */
 static const struct life *find_qp(const struct life *id)
 {

@@ -12,7 +12,11 @@ bool refused_group(const struct refused *r, char *text, size_t size);
 bool refused_limit(const struct refused *r, char *text, size_t size);
 bool refused_window(const struct refused *r, char *text, size_t size);
 
-/* Of librdmacm: a port space, an identifier in the wrong role, what a connection is to have. */
+/*
+ * Of librdmacm: a port space, an identifier in the wrong role, or asked or answered before, what a
+ * connection is to have.
+ */
 bool refused_space(const struct refused *r, char *text, size_t size);
+bool refused_talk(const struct refused *r, char *text, size_t size);
 bool refused_role(const struct refused *r, char *text, size_t size);
 bool refused_parameters(const struct refused *r, char *text, size_t size);

@@ -104,6 +104,34 @@ TEST(an_identifier_that_listens_is_no_connection)
 	}
 }
 
+/* @before, if not VERB_COUNT, was called for an identifier of rdma_create_id(), and @verb fails. */
+static void talk_twice(enum verb before, enum verb verb, const char *because)
+{
+	struct story s;
+
+	begin_id(&s);
+	bind_id(&s);
+	if (before != VERB_COUNT)
+		story_do(&s, 0, before, 24, 0, W(&an_id), W(0), W(0));
+	refuse_call(&s, verb, W(&an_id), W(0), W(0));
+	failed_because(&s, because);
+}
+
+TEST(an_identifier_that_was_answered_or_asked_before)
+{
+	talk_twice(VERB_rdma_reject, VERB_rdma_accept,
+		   "cm_id1 was rejected by rdma_reject() at 1:14");
+	talk_twice(VERB_rdma_accept, VERB_rdma_accept, "cm_id1 was accepted at 1:14 already");
+	talk_twice(VERB_rdma_accept, VERB_rdma_reject, "cm_id1 was accepted at 1:14 already");
+	talk_twice(VERB_rdma_accept, VERB_rdma_disconnect, NULL);
+	talk_twice(VERB_rdma_disconnect, VERB_rdma_connect,
+		   "cm_id1 was disconnected at 1:14: a new connection needs a new identifier");
+	talk_twice(VERB_rdma_connect, VERB_rdma_connect,
+		   "rdma_connect() was called for cm_id1 at 1:14: a second attempt needs a new "
+		   "identifier");
+	talk_twice(VERB_COUNT, VERB_rdma_connect, NULL);
+}
+
 /* What an identifier with a queue pair connects with, on a device with 16 and 8. */
 static const struct of_connect {
 	const char *name;
