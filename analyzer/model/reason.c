@@ -114,12 +114,24 @@ static int add_state(const struct call *call, char *text, size_t size)
 	return snprintf(text, size, " -> %s", state + sizeof(prefix) - 1);
 }
 
+/* " to 10.0.0.1:7471" */
+static void add_address(const struct call *call, char *text, size_t size)
+{
+	const char *address = args_text(
+		call->args, call->verb == VERB_rdma_bind_addr ? ARG(addr) : ARG(dst_addr));
+
+	if (address)
+		snprintf(text, size, " to %s", address);
+}
+
 static void add_asked(const struct call *call, char *text, size_t size)
 {
 	int64_t value;
 
 	if (call->verb == VERB_modify_qp)
 		add_state(call, text, size);
+	if (call->verb == VERB_rdma_bind_addr || call->verb == VERB_rdma_resolve_addr)
+		add_address(call, text, size);
 	for (size_t i = 0; i < ASKED; i++)
 		if (asked[i].verb == call->verb && args_get(call->args, asked[i].arg, &value))
 			snprintf(text, size, asked[i].format, (uint64_t)value);
@@ -254,6 +266,11 @@ static const struct reason_row {
 	{ VERB_rdma_create_qp, -1, EINVAL, refused_role },
 	{ VERB_rdma_reject, -1, EINVAL, refused_role },
 	{ VERB_rdma_disconnect, -1, EINVAL, refused_role },
+	{ VERB_rdma_bind_addr, -1, EADDRNOTAVAIL, refused_address },
+	{ VERB_rdma_resolve_addr, -1, EADDRNOTAVAIL, refused_address },
+	{ VERB_rdma_resolve_addr, -1, ENODEV, refused_address },
+	{ VERB_rdma_resolve_addr, -1, ENETUNREACH, refused_address },
+	{ VERB_rdma_resolve_addr, -1, EHOSTUNREACH, refused_address },
 	{ VERB_rdma_connect, -1, EINVAL, refused_talk },
 	{ VERB_rdma_accept, -1, EINVAL, refused_talk },
 	{ VERB_rdma_reject, -1, EINVAL, refused_talk },

@@ -111,6 +111,42 @@ bool refused_space(const struct refused *r, char *text, size_t size)
 	return is_no_value(r, ARG(ps), "rdma_port_space", text, size);
 }
 
+/* Of the loopback interface, or of a private network. */
+static bool is_near(const uint8_t ip[4])
+{
+	return ip[0] == 127 || ip[0] == 10 || (ip[0] == 192 && ip[1] == 168) ||
+	       (ip[0] == 172 && ip[1] >= 16 && ip[1] < 32);
+}
+
+/* "1.0.0.127:0": an address whose bytes are in the order of a little-endian host. */
+static bool is_reversed(const char *address, char *text, size_t size)
+{
+	uint8_t ip[4], back[4];
+
+	if (!address ||
+	    sscanf(address, "%hhu.%hhu.%hhu.%hhu:", &ip[0], &ip[1], &ip[2], &ip[3]) != 4)
+		return false;
+	for (int i = 0; i < 4; i++)
+		back[i] = ip[3 - i];
+	if (is_near(ip) || !is_near(back))
+		return false;
+	snprintf(text, size,
+		 "%u.%u.%u.%u is %u.%u.%u.%u with its bytes reversed: sin_addr is in network byte "
+		 "order (htonl())",
+		 ip[0], ip[1], ip[2], ip[3], back[0], back[1], back[2], back[3]);
+	return true;
+}
+
+bool refused_address(const struct refused *r, char *text, size_t size)
+{
+	const struct args *args = r->event->call->args;
+
+	if (r->event->call->verb == VERB_rdma_bind_addr)
+		return is_reversed(args_text(args, ARG(addr)), text, size);
+	return is_reversed(args_text(args, ARG(dst_addr)), text, size) ||
+	       is_reversed(args_text(args, ARG(src_addr)), text, size);
+}
+
 bool refused_role(const struct refused *r, char *text, size_t size)
 {
 	const struct life *id = r->object;

@@ -13,9 +13,10 @@ bool refused_limit(const struct refused *r, char *text, size_t size);
 bool refused_window(const struct refused *r, char *text, size_t size);
 
 /*
- * Of librdmacm: a port space, an identifier in the wrong role, or asked or answered before, what a
- * connection is to have.
+ * Of librdmacm: an IPv4 address in the wrong byte order, a port space, an identifier in the wrong
+ * role, or asked or answered before, what a connection is to have.
  */
+bool refused_address(const struct refused *r, char *text, size_t size);
 bool refused_space(const struct refused *r, char *text, size_t size);
 bool refused_talk(const struct refused *r, char *text, size_t size);
 bool refused_role(const struct refused *r, char *text, size_t size);

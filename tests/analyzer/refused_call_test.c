@@ -1,5 +1,6 @@
 /* analyzer/model/refused_call.c: why librdmacm refused a call. */
 #include <errno.h>
+#include <arpa/inet.h>
 #include <rdma/rdma_cma.h>
 
 #include "tests/analyzer/story.h"
@@ -102,6 +103,29 @@ TEST(an_identifier_that_listens_is_no_connection)
 		refuse_call(&s, verbs[i], W(&an_id), W(0), W(0));
 		failed_because(&s, NULL);
 	}
+}
+
+static void no_such_address(const char *ip, const char *because)
+{
+	struct sockaddr_in at = { .sin_family = AF_INET };
+	struct story_call call;
+	struct story s;
+
+	assert_int_equal(inet_pton(AF_INET, ip, &at.sin_addr), 1);
+	begin_id(&s);
+	call = story_call(&s, 0, VERB_rdma_bind_addr, 5, W(&an_id), W(&at));
+	story_fails(&s, &call, (uint64_t)-1, EADDRNOTAVAIL);
+	failed_because(&s, because);
+}
+
+TEST(an_address_in_the_byte_order_of_the_host)
+{
+	no_such_address("1.0.0.127", "1.0.0.127 is 127.0.0.1 with its bytes reversed: sin_addr is "
+				     "in network byte order (htonl())");
+	no_such_address("5.1.168.192", "5.1.168.192 is 192.168.1.5 with its bytes reversed: "
+				       "sin_addr is in network byte order (htonl())");
+	no_such_address("10.0.0.10", NULL);
+	no_such_address("8.8.4.4", NULL);
 }
 
 /* @before, if not VERB_COUNT, was called for an identifier of rdma_create_id(), and @verb fails. */
