@@ -180,7 +180,9 @@ int wake_waits(struct model *model, const struct trace_event *event, uint64_t ch
 
 /*
  * Was @cq waited for in vain? A completion that was in it when the CQ was armed gives no event. If
- * its event came after all, another completion has come: then there are more than one.
+ * its event came after all, another completion has come: then there are more than one. A call that
+ * an event has ended may also have been held up, on a busy machine, while they arrived: then the
+ * first of them has not come about when the CQ was armed.
  */
 static void look_at_cq(struct model *model, const struct waiting *waiting, const struct life *cq,
 		       const struct life *got, int64_t time)
@@ -189,7 +191,8 @@ static void look_at_cq(struct model *model, const struct waiting *waiting, const
 	struct model_wait wait = { .cq = cq, .wake = wake, .at = waiting->at, .to = time };
 
 	if (!wake || !wake->is_armed || wake->lying < (cq == got ? 2 : 1) ||
-	    wake->armed.time > time || (wake->solicited && wake->asked))
+	    wake->armed.time > time || (wake->solicited && wake->asked) ||
+	    (got && wake->since > wake->armed.time + LATE_NS))
 		return;
 	wait.from = waiting->at.time > wake->since ? waiting->at.time : wake->since;
 	if (wake->armed.time > wait.from)
@@ -250,6 +253,12 @@ static void end_waiting(struct model *model, struct waiting *waiting, const stru
 	free(waiting);
 }
 
+/* A channel that is not to block has no event: however long the call took, it did not wait. */
+static bool is_refused(const struct trace_event *event)
+{
+	return event->call->failed && event->call->error == EAGAIN;
+}
+
 void wake_got(struct model *model, const struct trace_event *event, struct life *cq)
 {
 	struct waiting **at = &model->waiting, *waiting;
@@ -257,10 +266,12 @@ void wake_got(struct model *model, const struct trace_event *event, struct life 
 	while ((waiting = *at) &&
 	       (waiting->at.id.thread != event->id.thread || waiting->at.id.n != event->id.n))
 		at = &waiting->next;
-	if (waiting) {
+	if (waiting)
 		*at = waiting->next;
+	if (is_refused(event))
+		free(waiting);
+	else if (waiting)
 		end_waiting(model, waiting, cq, event->time);
-	}
 	if (!cq || !cq->wake)
 		return;
 	if (cq->wake->is_armed && cq->wake->lain && !cq->wake->looked &&

@@ -1,4 +1,6 @@
 /* analyzer/model/wake.c, COMPL-004: process 1 sends, process 2 waits for the event of its CQ. */
+#include <errno.h>
+
 #include "tests/analyzer/ends.h"
 #include "tests/test.h"
 
@@ -169,6 +171,42 @@ TEST(the_event_comes)
 	story_return(&s, &call, 0);
 	story_do(&s, 1, VERB_ack_cq_events, 13, 0, W(&ends[1].cq), W(1));
 	story_finds_nothing(&s);
+}
+
+/* It was held up, while the messages came of which the first gave the event. */
+TEST(the_event_comes_and_more_messages)
+{
+	struct story_call call;
+	struct story s;
+
+	begin_wait(&s);
+	arm_cq(&s, 0);
+	call = wait_begins(&s);
+	s.now += SECOND / 100;
+	send_one(&s);
+	send_one(&s);
+	s.now += SECOND;
+	story_return(&s, &call, 0);
+	story_do(&s, 1, VERB_ack_cq_events, 13, 0, W(&ends[1].cq), W(1));
+	story_finds_nothing(&s);
+}
+
+/* A channel that is not to block: the call was held up, the event follows. */
+TEST(a_call_that_does_not_wait)
+{
+	struct story_call call;
+	struct story s;
+
+	begin_wait(&s);
+	arm_cq(&s, 0);
+	call = wait_begins(&s);
+	s.now += SECOND / 100;
+	send_one(&s);
+	s.now += SECOND;
+	story_fails(&s, &call, (uint64_t)-1, EAGAIN);
+	story_check(&s, NULL);
+	assert_int_equal(s.findings->rules[RULE_COMPL_004], 0);
+	story_end(&s);
 }
 
 TEST(nothing_has_come)
