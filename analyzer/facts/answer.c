@@ -175,6 +175,21 @@ char *answer_refused(const struct queue_request *request, const struct peer *pee
 	return n < 0 ? NULL : text;
 }
 
+char *answer_no_reads(const struct queue_request *request, const struct life *qp)
+{
+	char *text = NULL;
+
+	if (!queue_reads(request->opcode) || !qp->qp || !(qp->qp->set & ABI_QP_MAX_QP_RD_ATOMIC) ||
+	    qp->qp->max_rd_atomic)
+		return NULL;
+	if (asprintf(&text,
+		     "max_rd_atomic of %s is 0: it cannot send a READ or an atomic (for a queue "
+		     "pair of librdmacm it is initiator_depth of rdma_connect() or rdma_accept())",
+		     qp->name) < 0)
+		return NULL;
+	return text;
+}
+
 /* Its SRQ with that number, or with any if @srqn is 0; NULL: it has none whose number is known. */
 static const struct life *find_srq(struct model *model, uint32_t process, uint32_t srqn)
 {

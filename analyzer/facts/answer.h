@@ -30,6 +30,9 @@ char *answer_wrong_srq(struct trace *trace, struct model *model,
 char *answer_refused(const struct queue_request *request, const struct peer *peer,
 		     const char *name);
 
+/* A READ or an atomic of @qp, whose max_rd_atomic allows none. */
+char *answer_no_reads(const struct queue_request *request, const struct life *qp);
+
 /* A send failed by its length, if it is longer than its port allows. */
 char *answer_too_long(struct model *model, const struct model_complete *complete);
 

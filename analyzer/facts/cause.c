@@ -409,6 +409,8 @@ void causes_complete(struct causes *causes, struct model *model,
 	if (certain && wc->status == REM_INV_REQ_ERR && !noted->cause.key)
 		noted->cause.key = answer_refused(complete->request, peer,
 						  peer ? qp_name(causes, peer) : NULL);
+	if (certain && wc->status == LOC_QP_OP_ERR)
+		noted->cause.key = answer_no_reads(complete->request, complete->qp);
 	if (certain && wc->status == LOC_LEN_ERR)
 		noted->cause.key = answer_too_long(model, complete);
 	if (wc->status == RETRY_EXC_ERR)

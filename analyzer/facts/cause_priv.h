@@ -15,6 +15,7 @@ enum { CAUSE_TEXT = 256 };
 /* enum ibv_wc_status */
 enum {
 	LOC_LEN_ERR = 1,
+	LOC_QP_OP_ERR = 2,
 	REM_INV_REQ_ERR = 9,
 	REM_ACCESS_ERR = 10,
 	REM_OP_ERR = 11,

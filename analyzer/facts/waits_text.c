@@ -297,6 +297,8 @@ void waits_put(struct text *t, const struct waits *waits, const struct wait *wai
 		return;
 	}
 	put_waited_for(t, wait);
+	if (wait->no_reads)
+		text_addf(t, " (max_rd_atomic 0: no READ and no atomic is sent)");
 	if (wait->oldest.thread && wait->no_timeout && !wait->arrived)
 		text_addf(t, " (timeout 0: without a limit)");
 	if (wait->process)

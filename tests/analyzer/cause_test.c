@@ -557,6 +557,35 @@ TEST(a_number_that_no_srq_has)
 	}
 }
 
+TEST(a_queue_pair_that_can_send_no_read)
+{
+	static const int opcodes[] = { IBV_WR_RDMA_READ, IBV_WR_RDMA_WRITE };
+	struct story s;
+
+	for (int i = 0; i < 2; i++) {
+		const struct cause *cause;
+
+		begin_ends(&s);
+		ends[0].attr.max_rd_atomic = 0;
+		connect_end(&s, 0, 0x22, 0x22, FAR);
+		connect_end(&s, 1, 0x21, 0x21, FAR);
+		register_as(&s, 0, &ends[0].mr, IBV_ACCESS_LOCAL_WRITE);
+		register_as(&s, 1, &ends[1].mr, FAR | IBV_ACCESS_REMOTE_READ);
+		post_rdma(&s, opcodes[i], AT, 8, 0x21);
+		poll_as(&s, IBV_WC_LOC_QP_OP_ERR);
+		cause = only_cause(&s);
+		if (i)
+			assert_null(cause->key);
+		else
+			assert_string_equal(
+				cause->key,
+				"max_rd_atomic of qp1 is 0: it cannot send a READ or an "
+				"atomic (for a queue pair of librdmacm it is "
+				"initiator_depth of rdma_connect() or rdma_accept())");
+		story_end(&s);
+	}
+}
+
 TEST(a_queue_pair_that_grants_no_read)
 {
 	struct story s;

@@ -202,6 +202,21 @@ TEST(the_exit_status_says_nothing_new_after_a_completion_in_error)
 	story_end(&s);
 }
 
+TEST(a_read_that_is_never_sent)
+{
+	struct story s;
+
+	begin_ends(&s);
+	ends[0].attr.max_rd_atomic = 0;
+	connect_end(&s, 0, 0x22, 0x22, FAR);
+	connect_end(&s, 1, 0x21, 0x21, FAR);
+	post_rdma(&s, IBV_WR_RDMA_READ, AT, 8, 0x21);
+	says_of_it(&s, SIGTERM,
+		   "1 send of qp1 outstanding, the oldest, IBV_WR_RDMA_READ 1:18, for 1.00 s "
+		   "(max_rd_atomic 0: no READ and no atomic is sent); peer process 2 (app) qp1; "
+		   "process 2 called no verb after 2:16, for 1.00 s");
+}
+
 static void receive_as_peer(struct story *s)
 {
 	struct event_poll *event = (struct event_poll *)s->words;
