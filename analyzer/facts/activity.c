@@ -481,3 +481,12 @@ uint64_t activity_empty(const struct activity *activity, const struct activity_n
 	tell_polls(&telling);
 	return telling.empty;
 }
+
+bool activity_ignored(const struct activity *activity, const struct activity_note *note,
+		      uint32_t cq)
+{
+	for (size_t i = 0; i < note->n; i++)
+		if (note->all[i].cq.cq == cq)
+			return false;
+	return is_whole(activity->trace, note->process) && !activity_empty(activity, note, cq);
+}

@@ -69,3 +69,7 @@ void activity_put(const struct activity *activity, const struct activity_note *n
  */
 uint64_t activity_empty(const struct activity *activity, const struct activity_note *note,
 			uint32_t cq);
+
+/* Did no thread poll CQ @cq (object), up to the note? False also if that is not known. */
+bool activity_ignored(const struct activity *activity, const struct activity_note *note,
+		      uint32_t cq);

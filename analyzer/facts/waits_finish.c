@@ -69,6 +69,18 @@ static bool is_awaited(const struct waits *waits, const struct wait *wait)
 	return !wait->mute || (note && is_mute_awaited(waits, wait, note));
 }
 
+/* The program polls another CQ than that of the queue pair. */
+static void put_ignored(struct text *t, const struct waits *waits, const struct wait *wait)
+{
+	const struct activity_note *note = find_threads(waits, wait->fact);
+	const struct wait_cq *cq = &wait->cq;
+
+	if (note && cq->id && !wait->mute && !cq->sleeps &&
+	    activity_empty(waits->activity, note, 0) >= WAIT_POLLS &&
+	    activity_ignored(waits->activity, note, cq->id))
+		text_addf(t, "; its completion comes to %s, which no thread polled", cq->name);
+}
+
 /* After what is known already. */
 static void put_all(struct text *t, const struct waits *waits, size_t fact)
 {
@@ -84,6 +96,7 @@ static void put_all(struct text *t, const struct waits *waits, size_t fact)
 			first = &waits->all[i];
 		text_addf(t, "%s", t->used ? "; " : "");
 		waits_put(t, waits, &waits->all[i]);
+		put_ignored(t, waits, &waits->all[i]);
 	}
 	put_threads(t, waits, fact, first);
 }

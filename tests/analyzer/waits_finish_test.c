@@ -139,6 +139,33 @@ TEST(another_cq_may_have_been_waited_for)
 	waited_well(&s, 0);
 }
 
+/* The program has mixed up its CQs. */
+TEST(a_completion_in_a_cq_that_nobody_polls)
+{
+	struct ibv_cq other = { .context = &ends[0].context, .cqe = 16 };
+	const struct fact *fact;
+	struct story s;
+
+	for (int polled = 0; polled < 2; polled++) {
+		begin_story(&s);
+		story_do(&s, 0, VERB_create_cq, 3, W(&other), W(&ends[0].context), W(16), W(0),
+			 W(0), W(0));
+		post_send(&s, IBV_SEND_SIGNALED);
+		polled_empty(&s, 0, 0, &other, 900);
+		if (polled)
+			polled_empty(&s, 0, 1, &ends[0].cq, 1);
+		s.now += SECOND;
+		story_exit(&s, STORY_PID, SIGTERM);
+		story_check(&s, NULL);
+		fact = find_wait(&s, FACT_KILLED, 1);
+		assert_non_null(fact);
+		assert_int_equal(!strstr(fact->because, "; its completion comes to cq1, which no "
+							"thread polled"),
+				 polled);
+		story_end(&s);
+	}
+}
+
 TEST(two_polls_are_no_wait)
 {
 	struct story s;
