@@ -9,261 +9,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "tests/apps/app.h"
-
-enum {
-	STEPS = 30,
-	AREA = 1 << 16,
-	PIECE = 512,
-	DEPTH = 8,
-	LIST = 4,
-	PATIENCE = 1000000, /* polls without a completion */
-	QKEY = 0x1111,
-};
-
-static uint64_t dice;
-static _Alignas(4096) char area[2][AREA];
-static struct ibv_context *context;
-static struct ibv_pd *pd;
-static struct ibv_mr *mrs[2]; /* of both areas, with all rights */
-static bool numbered;         /* each request has its own wr_id; else all have the same */
-static uint64_t serial;
-
-enum { SEND_ID = 1, RECEIVE_ID = 2 }; /* in the low bits of a wr_id */
-
-static uint32_t roll_dice(uint32_t sides)
-{
-	dice ^= dice << 13;
-	dice ^= dice >> 7;
-	dice ^= dice << 17;
-	return (uint32_t)(dice >> 20) % sides;
-}
-
-static uint64_t next_id(int kind)
-{
-	return (numbered ? ++serial << 2 : 0) | (uint64_t)kind;
-}
-
-/* Two queue pairs that are connected to each other, on a separate completion queue. */
-struct pair {
-	enum ibv_qp_type type;
-	struct ibv_comp_channel *channel;
-	struct ibv_cq *cq;
-	struct ibv_qp *qp[2];
-	unsigned int signals, receives; /* that are still to complete */
-};
-
-static struct ibv_qp *make_qp(struct pair *p, struct ibv_pd *of, uint32_t inlined)
-{
-	struct ibv_qp_init_attr attr = {
-		.send_cq = p->cq,
-		.recv_cq = p->cq,
-		.cap = { .max_send_wr = DEPTH,
-			 .max_recv_wr = DEPTH,
-			 .max_send_sge = 2,
-			 .max_recv_sge = 2,
-			 .max_inline_data = inlined },
-		.qp_type = p->type,
-	};
-
-	return NEED(ibv_create_qp(of, &attr));
-}
-
-static void open_pair(struct pair *p, enum ibv_qp_type type)
-{
-	*p = (struct pair){ .type = type };
-	if (roll_dice(2))
-		p->channel = NEED(ibv_create_comp_channel(context));
-	p->cq = NEED(ibv_create_cq(context, 4 * DEPTH, NULL, p->channel, 0));
-	for (int i = 0; i < 2; i++) {
-		p->qp[i] = make_qp(p, pd, 64);
-		to_init(p->qp[i]);
-	}
-	for (int i = 0; i < 2; i++)
-		MUST(to_rtr(p->qp[i], p->qp[!i]->qp_num, own_address(context, 0)));
-	for (int i = 0; i < 2; i++)
-		to_rts(p->qp[i]);
-}
-
-static void note_completion(struct pair *p, const struct ibv_wc *wc)
-{
-	if (wc->wr_id & RECEIVE_ID) /* it is valid on an error, too */
-		p->receives--;
-	else
-		p->signals--;
-}
-
-static void drain_pair(struct pair *p)
-{
-	struct ibv_wc wc[LIST];
-
-	for (int idle = 0; (p->signals || p->receives) && idle < PATIENCE; idle++) {
-		int n = ibv_poll_cq(p->cq, (int)roll_dice(LIST) + 1, wc);
-
-		for (int i = 0; i < n; i++)
-			note_completion(p, &wc[i]);
-		if (n > 0)
-			idle = 0;
-	}
-}
-
-/* Posted requests are flushed and polled first. */
-static void flush_pair(struct pair *p)
-{
-	for (int i = 0; i < 2; i++)
-		if (p->qp[i])
-			to_err(p->qp[i]);
-	drain_pair(p);
-	for (struct ibv_wc wc; ibv_poll_cq(p->cq, 1, &wc) > 0;)
-		;
-}
-
-static void close_pair(struct pair *p)
-{
-	flush_pair(p);
-	for (int i = 0; i < 2; i++)
-		if (p->qp[i])
-			MUST(ibv_destroy_qp(p->qp[i]));
-	MUST(ibv_destroy_cq(p->cq));
-	if (p->channel)
-		MUST(ibv_destroy_comp_channel(p->channel));
-}
-
-/* Correct work */
-
-static struct ibv_sge piece_of(int side)
-{
-	uint32_t length = 8 + roll_dice(PIECE);
-
-	return (struct ibv_sge){ (uintptr_t)area[side] + roll_dice(AREA - PIECE - 8), length,
-				 mrs[side]->lkey };
-}
-
-static int post_receive(struct pair *p, int side, struct ibv_sge sge)
-{
-	struct ibv_recv_wr wr = { .wr_id = next_id(RECEIVE_ID), .sg_list = &sge, .num_sge = 1 },
-			   *bad;
-	int err = ibv_post_recv(p->qp[side], &wr, &bad);
-
-	p->receives += !err;
-	return err;
-}
-
-/* A receive for any message of this program. */
-static void await_message(struct pair *p, int side)
-{
-	struct ibv_sge sge = { (uintptr_t)area[side], 2 * PIECE, mrs[side]->lkey };
-
-	MUST(post_receive(p, side, sge));
-}
-
-/* Random, of what the transport supports; signalled. */
-static struct ibv_send_wr make_request(const struct pair *p, struct ibv_sge *sge, int side)
-{
-	static const enum ibv_wr_opcode opcodes[] = { IBV_WR_SEND, IBV_WR_RDMA_WRITE,
-						      IBV_WR_RDMA_WRITE_WITH_IMM,
-						      IBV_WR_SEND_WITH_IMM, IBV_WR_RDMA_READ };
-	struct ibv_send_wr wr = { .wr_id = next_id(SEND_ID),
-				  .sg_list = sge,
-				  .num_sge = 1,
-				  .opcode = opcodes[roll_dice(p->type == IBV_QPT_RC ? 5 : 4)],
-				  .send_flags = IBV_SEND_SIGNALED };
-
-	*sge = piece_of(side);
-	wr.wr.rdma.remote_addr = (uintptr_t)area[!side] + roll_dice(AREA - PIECE - 8);
-	wr.wr.rdma.rkey = mrs[!side]->rkey;
-	if (sge->length <= 64 && wr.opcode != IBV_WR_RDMA_READ && roll_dice(2))
-		wr.send_flags |= IBV_SEND_INLINE;
-	return wr;
-}
-
-static bool takes_receive(const struct ibv_send_wr *wr)
-{
-	return wr->opcode != IBV_WR_RDMA_WRITE && wr->opcode != IBV_WR_RDMA_READ;
-}
-
-static int post_one(struct pair *p, int side, struct ibv_send_wr *wr)
-{
-	struct ibv_send_wr *bad;
-	int err;
-
-	if (takes_receive(wr))
-		await_message(p, !side);
-	err = ibv_post_send(p->qp[side], wr, &bad);
-	p->signals += !err && (wr->send_flags & IBV_SEND_SIGNALED);
-	return err;
-}
-
-/* A list of requests, the last of them signalled. */
-static void send_list(struct pair *p)
-{
-	struct ibv_send_wr wr[LIST], *bad;
-	struct ibv_sge sge[LIST];
-	unsigned int n = 1 + roll_dice(LIST);
-	int side = (int)roll_dice(2);
-
-	for (unsigned int i = 0; i < n; i++) {
-		wr[i] = make_request(p, &sge[i], side);
-		if (i + 1 < n) {
-			wr[i].next = &wr[i + 1];
-			wr[i].send_flags &= ~(unsigned int)(roll_dice(2) ? IBV_SEND_SIGNALED : 0);
-		}
-		if (takes_receive(&wr[i]))
-			await_message(p, !side);
-		p->signals += !!(wr[i].send_flags & IBV_SEND_SIGNALED);
-	}
-	MUST(ibv_post_send(p->qp[side], wr, &bad));
-}
-
-static void exchange_messages(struct pair *p)
-{
-	send_list(p);
-	drain_pair(p);
-}
-
-static void exchange_by_event(struct pair *p)
-{
-	struct ibv_cq *cq;
-	void *unused;
-
-	if (!p->channel)
-		return exchange_messages(p);
-	MUST(ibv_req_notify_cq(p->cq, 0));
-	send_list(p);
-	MUST(ibv_get_cq_event(p->channel, &cq, &unused));
-	ibv_ack_cq_events(cq, 1);
-	drain_pair(p);
-}
-
-static void use_memory(struct pair *p)
-{
-	struct ibv_mr *mr = NEED(ibv_reg_mr(pd, area[0], AREA, IBV_ACCESS_LOCAL_WRITE));
-	struct ibv_sge sge = { (uintptr_t)area[0], 64, mr->lkey };
-	struct ibv_send_wr wr = make_request(p, &sge, 0);
-
-	wr.opcode = IBV_WR_SEND;
-	sge = (struct ibv_sge){ (uintptr_t)area[0] + roll_dice(1024), 64, mr->lkey };
-	MUST(post_one(p, 0, &wr));
-	drain_pair(p);
-	MUST(ibv_dereg_mr(mr));
-}
-
-static void query_things(struct pair *p)
-{
-	struct ibv_qp_init_attr init;
-	struct ibv_qp_attr attr;
-
-	MUST(ibv_query_qp(p->qp[roll_dice(2)], &attr, IBV_QP_STATE, &init));
-}
-
-static void do_step(struct pair *p)
-{
-	static void (*const steps[])(struct pair * p) = { exchange_messages, exchange_messages,
-							  exchange_by_event, use_memory,
-							  query_things };
-
-	steps[roll_dice(sizeof(steps) / sizeof(steps[0]))](p);
-}
+#include "tests/apps/mutant.h"
+#include "tests/apps/mutant_between.h"
+#include "tests/apps/mutant_keys.h"
+#include "tests/apps/mutant_peers.h"
 
 /* The mistakes, each on a pair of its own */
 
@@ -303,29 +52,9 @@ static void forget_object(struct pair *p)
 		NEED(ibv_alloc_pd(context));
 }
 
-/* Receive a completion event of the pair's CQ. */
-static struct ibv_cq *get_event(struct pair *p)
-{
-	struct ibv_cq *cq = NULL;
-	void *unused;
-
-	MUST(ibv_req_notify_cq(p->cq, 0));
-	send_list(p);
-	MUST(ibv_get_cq_event(p->channel, &cq, &unused));
-	drain_pair(p);
-	return cq;
-}
-
 static void forget_event(struct pair *p)
 {
-	if (!p->channel) {
-		close_pair(p);
-		do {
-			open_pair(p, IBV_QPT_RC);
-			if (!p->channel)
-				close_pair(p);
-		} while (!p->channel);
-	}
+	have_channel(p);
 	get_event(p);
 	alarm(1); /* the destroy of the CQ waits forever */
 }
@@ -337,25 +66,6 @@ static void forget_completions(struct pair *p)
 	MUST(ibv_destroy_qp(p->qp[0]));
 	p->qp[0] = NULL;
 	p->receives = 0; /* nobody polls for it */
-}
-
-/* A request with a mistake in it; its completion is polled. */
-static void send_wrong(struct pair *p, struct ibv_send_wr *wr)
-{
-	int before = (int)p->signals;
-
-	if (post_one(p, 0, wr) || before == (int)p->signals)
-		return;
-	drain_pair(p);
-}
-
-static struct ibv_send_wr plain_write(struct pair *p, struct ibv_sge *sge)
-{
-	struct ibv_send_wr wr = make_request(p, sge, 0);
-
-	wr.opcode = IBV_WR_RDMA_WRITE;
-	wr.send_flags = IBV_SEND_SIGNALED;
-	return wr;
 }
 
 static void write_outside(struct pair *p)
@@ -466,15 +176,6 @@ static void read_over_uc(struct pair *p)
 	send_wrong(p, &wr);
 }
 
-static uint32_t room_for_sends(struct ibv_qp *qp)
-{
-	struct ibv_qp_init_attr init;
-	struct ibv_qp_attr attr;
-
-	MUST(ibv_query_qp(qp, &attr, IBV_QP_CAP, &init));
-	return attr.cap.max_send_wr;
-}
-
 /* Writes until the queue is full and no completion will ever make room. */
 static void never_signal(struct pair *p)
 {
@@ -548,18 +249,75 @@ static void use_in_child(struct pair *p)
 static const struct mistake {
 	const char *kind;
 	void (*make)(struct pair *p);
+	const char *rule;
+	const char *words; /* on the first screen: a basic expression */
 } mistakes[] = {
-	{ "LIFE-001", use_destroyed },       { "LIFE-002", destroy_twice },
-	{ "LIFE-003", destroy_parent },      { "LIFE-004", forget_object },
-	{ "COMPL-002", forget_completions }, { "COMPL-003", forget_event },
-	{ "FORK-003", use_in_child },        { "MKEY-001", write_outside },
-	{ "MKEY-002", write_of_other_pd },   { "MKEY-003", receive_into_constant },
-	{ "MKEY-004", write_by_stale_key },  { "MKEY-005", deregister_in_flight },
-	{ "STATE-001", skip_a_state },       { "STATE-002", send_too_early },
-	{ "STATE-003", send_after_error },   { "STATE-004", read_over_uc },
-
-	{ "QUEUE-004", never_signal },       { "QUEUE-005", inline_too_much },
-	{ "QUEUE-006", post_list_again },
+	/* clang-format off */
+	{ "LIFE-001", use_destroyed, "LIFE-001", "" },
+	{ "LIFE-002", destroy_twice, "LIFE-002", "" },
+	{ "LIFE-003", destroy_parent, "LIFE-003", "" },
+	{ "LIFE-004", forget_object, "LIFE-004", "" },
+	{ "COMPL-002", forget_completions, "COMPL-002", "" },
+	{ "COMPL-003", forget_event, "COMPL-003", "" },
+	{ "FORK-003", use_in_child, "FORK-003", "" },
+	{ "MKEY-001", write_outside, "MKEY-001", "" },
+	{ "MKEY-002", write_of_other_pd, "MKEY-002", "" },
+	{ "MKEY-003", receive_into_constant, "MKEY-003", "" },
+	{ "MKEY-004", write_by_stale_key, "MKEY-004", "" },
+	{ "MKEY-005", deregister_in_flight, "MKEY-005", "" },
+	{ "STATE-001", skip_a_state, "STATE-001", "" },
+	{ "STATE-002", send_too_early, "STATE-002", "" },
+	{ "STATE-003", send_after_error, "STATE-003", "" },
+	{ "STATE-004", read_over_uc, "STATE-004", "" },
+	{ "QUEUE-004", never_signal, "QUEUE-004", "" },
+	{ "QUEUE-005", inline_too_much, "QUEUE-005", "" },
+	{ "QUEUE-006", post_list_again, "QUEUE-006", "" },
+	/* how a wrong value relates to the right one */
+	{ "lkey-as-rkey", use_lkey_remotely, "MKEY-004", "lkey" },
+	{ "own-rkey", use_own_rkey, "MKEY-004", "" },
+	{ "rkey-order", reverse_rkey, "MKEY-004", "reverse" },
+	{ "address-order", reverse_address, "MKEY-004", "reverse" },
+	{ "address-low-bits", cut_address, "MKEY-004", "upper" },
+	{ "address-offset", use_offset, "MKEY-004", "offset" },
+	{ "address-past-end", overrun_by_little, "MKEY-004", "" },
+	{ "local-address-low-bits", cut_local_address, "MKEY-001", "upper" },
+	{ "rkey-as-lkey", use_rkey_locally, "MKEY-001", "rkey" },
+	{ "read-without-right", read_unreadable, "MKEY-003", "without IBV_ACCESS_REMOTE_READ" },
+	/* the life of keys and windows */
+	{ "window-unbound", write_unbound, "MKEY-008", "" },
+	{ "window-invalidated", write_invalidated, "MKEY-004", "IBV_WR_LOCAL_INV" },
+	{ "window-sent-back", write_sent_back, "MKEY-004", "IBV_WR_SEND_WITH_INV" },
+	{ "window-older-key", write_by_older_key, "MKEY-004", "" },
+	{ "window-deallocated", write_deallocated, "MKEY-004", "ibv_dealloc_mw" },
+	/* the peer over time */
+	{ "peer-destroyed", send_to_destroyed, "", "its ibv_destroy_qp .* before the request" },
+	{ "peer-in-err", send_to_failed, "", "peer: in ERR since" },
+	{ "peer-in-init", send_before_ready, "", "peer: in INIT until" },
+	{ "peer-number-stale", send_to_stale_number, "", "was the number of" },
+	{ "peer-without-rights", be_refused_rights, "", "qp_access_flags of .* lack" },
+	/* waits */
+	{ "wait-for-unsignalled", wait_for_unsignalled, "", "not signalled" },
+	{ "wait-for-write", wait_for_write, "", "WRITE has no completion" },
+	{ "wait-for-receive", wait_for_receive, "", "rnr_retry 7" },
+	{ "wait-without-timeout", wait_without_timeout, "STATE-009", "timeout 0" },
+	/* between requests */
+	{ "read-unfenced", use_read_early, "MKEY-009", "" },
+	{ "receive-twice", receive_into_one, "MKEY-007", "" },
+	{ "receive-deregistered", deregister_receive, "MKEY-005", "" },
+	{ "unmapped-in-flight", unmap_in_flight, "MKEY-006", "" },
+	{ "ah-destroyed", destroy_address_early, "LIFE-008", "" },
+	{ "grh-no-room", forget_header, "QUEUE-007", "" },
+	{ "grh-sent", send_header, "QUEUE-007", "" },
+	/* queues */
+	{ "srq-empty", leave_srq_empty, "", "srq1, .* was empty" },
+	{ "no-receive", post_no_receive, "STATE-006", "" },
+	{ "short-receive", receive_too_little, "", "smaller buffer than the message" },
+	{ "receive-leak", leak_receives, "QUEUE-008", "" },
+	{ "sends-refused", drop_refused_sends, "QUEUE-006", "" },
+	{ "receives-refused", drop_refused_receives, "QUEUE-002", "" },
+	/* threads */
+	{ "cq-used-in-destroy", use_while_destroyed, "THREAD-002", "" },
+	/* clang-format on */
 };
 enum { MISTAKES = sizeof(mistakes) / sizeof(mistakes[0]) };
 
@@ -574,8 +332,8 @@ static const struct mistake *find_mistake(const char *kind)
 
 static void list_kinds(void)
 {
-	for (int i = 0; i < MISTAKES; i++)
-		puts(mistakes[i].kind);
+	for (const struct mistake *m = mistakes; m < mistakes + MISTAKES; m++)
+		printf("%s|%s|%s\n", m->kind, m->rule, m->words);
 }
 
 static void make_mistake(const struct mistake *mistake)
@@ -621,11 +379,15 @@ int main(int argc, char **argv)
 	connected_with.qkey = QKEY;
 	connected_with.qp_access_flags |= IBV_ACCESS_REMOTE_READ;
 	pd = NEED(ibv_alloc_pd(context));
-	for (int i = 0; i < 2; i++)
+	for (int i = 0; i < 2; i++) {
 		mrs[i] = NEED(ibv_reg_mr(pd, area[i], AREA, rights));
+		inboxes[i] = NEED(ibv_reg_mr(pd, inbox[i], AREA, IBV_ACCESS_LOCAL_WRITE));
+	}
 	run_program(mistake);
-	for (int i = 0; i < 2; i++)
+	for (int i = 0; i < 2; i++) {
 		MUST(ibv_dereg_mr(mrs[i]));
+		MUST(ibv_dereg_mr(inboxes[i]));
+	}
 	MUST(ibv_dealloc_pd(pd));
 	MUST(ibv_close_device(context));
 	return 0;
