@@ -10,7 +10,7 @@
 #include "analyzer/model/key.h"
 #include "analyzer/model/queue.h"
 
-enum { GRH = 40 }; /* bytes */
+enum { GRH = 40, NEAR = 4096 }; /* bytes */
 
 const char *words_span(int64_t ns, char text[32])
 {
@@ -63,6 +63,7 @@ const char *words_relation(const struct key *key, uint64_t addr, uint64_t length
 			   char text[WORDS_RELATION])
 {
 	uint64_t end = addr + length, top = key->addr + key->length;
+	const char *guess = guess_address(key, addr);
 	char n[WORDS_COUNT];
 
 	if (is_in(key, addr))
@@ -72,9 +73,16 @@ const char *words_relation(const struct key *key, uint64_t addr, uint64_t length
 	else if (addr < key->addr && end > key->addr)
 		snprintf(text, WORDS_RELATION, "it begins %s before it",
 			 words_count(key->addr - addr, "byte", n));
+	else if (!guess && addr > top && end > addr && end - top == GRH)
+		snprintf(text, WORDS_RELATION,
+			 "it lies behind it, and ends %d bytes after its "
+			 "end, as many as a GRH has",
+			 GRH);
+	else if (!guess && addr > top && addr - top < NEAR)
+		snprintf(text, WORDS_RELATION, "it begins %s after its end",
+			 words_count(addr - top, "byte", n));
 	else
-		snprintf(text, WORDS_RELATION, "%s",
-			 guess_address(key, addr) ?: "they do not overlap");
+		snprintf(text, WORDS_RELATION, "%s", guess ?: "they do not overlap");
 	return text;
 }
 

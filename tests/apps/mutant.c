@@ -279,6 +279,7 @@ static const struct mistake {
 	{ "address-order", reverse_address, "MKEY-004", "reverse" },
 	{ "address-low-bits", cut_address, "MKEY-004", "upper" },
 	{ "address-offset", use_offset, "MKEY-004", "offset" },
+	{ "address-40-off", overrun_by_header, "MKEY-004", "40 bytes" },
 	{ "address-past-end", overrun_by_little, "MKEY-004", "" },
 	{ "local-address-low-bits", cut_local_address, "MKEY-001", "upper" },
 	{ "rkey-as-lkey", use_rkey_locally, "MKEY-001", "rkey" },

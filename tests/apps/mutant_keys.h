@@ -7,6 +7,7 @@
 #include "tests/apps/mutant.h"
 
 enum {
+	HEADER = 40, /* that of a datagram */
 	WINDOW = 4096,
 	ALL_RIGHTS = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
 		     IBV_ACCESS_MW_BIND,
@@ -68,6 +69,16 @@ static void use_offset(struct pair *p)
 	struct ibv_send_wr wr = plain_access(p, &sge);
 
 	wr.wr.rdma.remote_addr -= (uintptr_t)area[1];
+	send_wrong(p, &wr);
+}
+
+/* The place of a datagram's payload in a buffer that has no room for the header. */
+static void overrun_by_header(struct pair *p)
+{
+	struct ibv_sge sge;
+	struct ibv_send_wr wr = plain_access(p, &sge);
+
+	wr.wr.rdma.remote_addr = (uintptr_t)area[1] + AREA - sge.length + HEADER;
 	send_wrong(p, &wr);
 }
 
