@@ -224,8 +224,8 @@ static bool do_both_wait(struct waits *waits, const struct wait *wait, const str
 	    work->state != ABI_QPS_RTS || qp_state(qp) != ABI_QPS_RTS || wait->qp == qp->id)
 		return false;
 	own = queues_work(qp);
-	return own.known && work->sends - work->writes == own.received &&
-	       own.sends - own.writes == work->received &&
+	return own.known && work->to_receives == own.received &&
+	       own.to_receives == work->received &&
 	       wait->end - quiet_since(waits, wait->process) >= PATIENCE_NS;
 }
 

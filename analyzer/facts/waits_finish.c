@@ -171,7 +171,7 @@ static bool is_vain(const struct waits *waits, const struct wait_before *well)
 		return false;
 	if (late->oldest.thread)
 		return late->process && !late->arrived;
-	return (work->known && work->writes && work->sends == work->writes && !late->completed) ||
+	return (work->known && work->writes && !work->to_receives && !late->completed) ||
 	       (late->process && is_long(waits, &well->note) && is_standstill(waits, late));
 }
 

@@ -108,7 +108,7 @@ static void put_sends(struct text *t, const struct wait *wait)
 	char n[WORDS_COUNT];
 
 	text_addf(t, "%s%s", t->used ? ", " : "",
-		  words_count(work->sends - work->writes, "send", n));
+		  words_count(work->to_receives, "send", n));
 	if (work->writes)
 		text_addf(t, " and %s", words_count(work->writes, "RDMA WRITE", n));
 	text_addf(t, " posted by the peer, %" PRIu64 " received by this one", wait->completed);
@@ -262,7 +262,7 @@ static void put_cq(struct text *t, const struct wait *wait)
 	const struct wait_cq *cq = &wait->cq;
 	const struct peer_work *work = &wait->work;
 	bool sent = !wait->oldest.thread && work->known && work->state != ABI_QPS_ERR &&
-		    work->sends - work->writes > wait->completed;
+		    work->to_receives > wait->completed;
 	char n[WORDS_COUNT];
 
 	if (cq->lying)

@@ -27,6 +27,7 @@ struct peer_work {
 	/* the rest is valid if */
 	bool known;               /* all of it, and what follows */
 	uint64_t sends, receives; /* of all time */
+	uint64_t to_receives;     /* those of the sends that take a receive of the peer */
 	uint64_t writes;          /* RDMA WRITEs among the sends: no completion at the peer */
 	uint64_t room;            /* receives that are outstanding */
 	uint64_t received;        /* completions of others */

@@ -356,6 +356,7 @@ struct peer_work queues_work(const struct life *qp)
 		return work;
 	work.known = true;
 	work.sends = sq->posted;
+	work.to_receives = sq->to_receives;
 	work.writes = sq->writes;
 	work.receives = rq->posted;
 	work.room = rq->outstanding;

@@ -215,6 +215,7 @@ struct queue {
 	uint32_t reads, most_reads;      /* outstanding READs and atomics; most of them at once */
 	uint32_t run;                    /* unsignaled requests since the last signaled one */
 	uint64_t posted, completed;      /* requests of all time */
+	uint64_t to_receives;            /* of those posted: sends that take a receive */
 	uint64_t writes;                 /* of those posted: RDMA WRITEs without immediate data */
 	int64_t polled;                  /* when the last completed; 0: none has */
 	uint64_t messages;     /* since it was last reset: receives, or sends that take one */

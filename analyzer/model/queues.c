@@ -129,6 +129,7 @@ static int push_wr(struct model *model, struct queue *queue, const struct trace_
 		request.message = ++queue->messages;
 	queue->run = request.signalled ? 0 : queue->run + 1;
 	queue->posted++;
+	queue->to_receives += queue->send && queue_takes_receive(wr->opcode);
 	queue->writes += queue->send && wr->opcode == ABI_WR_RDMA_WRITE;
 	queue->stats.signalled += request.signalled;
 	if (queue->send && queue_reads(wr->opcode))

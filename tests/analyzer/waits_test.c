@@ -379,6 +379,27 @@ TEST(each_end_waits_for_a_message_of_the_other)
 		   "polled cq1 empty 1000 times and never found a completion");
 }
 
+/* Only messages count: a READ that is done tells nothing to either end. */
+TEST(what_is_read_is_no_message)
+{
+	struct story s;
+
+	begin_story(&s);
+	post_rdma(&s, IBV_WR_RDMA_READ, AT, 8, 0x21);
+	poll_as(&s, IBV_WC_SUCCESS);
+	for (int i = 0; i < 2; i++) {
+		post_8_bytes(&s, i, VERB_post_recv, 0x10 * (uint32_t)(i + 1));
+		s.threads[i].head.polls[0].cq = W(&ends[i].cq);
+		s.threads[i].head.polls[0].empty = 1000;
+	}
+	s.now += SECOND;
+	story_exit(&s, STORY_PID, SIGTERM);
+	story_check(&s, NULL);
+	assert_non_null(strstr(killed_fact(&s)->because,
+			       "outstanding, too (1 receive): each end waits for a message"));
+	story_end(&s);
+}
+
 static void arm_as_peer(struct story *s, int solicited_only)
 {
 	struct event_notify *event = (struct event_notify *)s->words;

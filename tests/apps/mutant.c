@@ -299,6 +299,7 @@ static const struct mistake {
 	/* waits */
 	{ "wait-for-unsignalled", wait_for_unsignalled, "", "not signalled" },
 	{ "wait-for-write", wait_for_write, "", "WRITE has no completion" },
+	{ "wait-for-each-other", wait_for_each_other, "", "each end waits" },
 	{ "wait-for-receive", wait_for_receive, "", "rnr_retry 7" },
 	{ "wait-without-timeout", wait_without_timeout, "STATE-009", "timeout 0" },
 	/* between requests */

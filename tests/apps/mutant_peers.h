@@ -152,6 +152,15 @@ static void wait_for_write(struct pair *p)
 	poll_forever(p);
 }
 
+/* Each end waits for the first message of the other. */
+static void wait_for_each_other(struct pair *p)
+{
+	for (int i = 0; i < 2; i++)
+		for (uint32_t n = 1 + roll_dice(3); n; n--)
+			await_message(p, i);
+	poll_forever(p);
+}
+
 /* With rnr_retry 7 the message is repeated for ever. */
 static void wait_for_receive(struct pair *p)
 {
