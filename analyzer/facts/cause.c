@@ -153,9 +153,12 @@ static bool blame_key(char **text, const struct use *use)
 			  what);
 	} else if (!key_holds(key, use->addr, use->length)) {
 		describe_range(text, use, what);
-	} else if (use->needed & ~key->access) {
+	} else if (key->kind == OBJECT_mr && use->needed & ~key->access) {
 		cause_say(text, "%ckey 0x%x is %s, registered without %s", use->letter, use->number,
 			  what, words_access(use->needed & ~key->access));
+	} else if (use->needed & ~key->access) {
+		cause_say(text, "rkey 0x%x is %s, bound without %s", use->number, what,
+			  words_access(use->needed & ~key->access));
 	} else {
 		return false;
 	}
@@ -219,10 +222,13 @@ static void remote_key_sentence(struct causes *causes, struct model *model,
 			   .time = noted->time,
 			   .slack = noted->slack };
 	char process[PROCESS_TEXT];
+	struct key bound;
 
 	for (uint32_t i = 0; i < request->nsge; i++)
 		use.length += queue_sge(complete->queue, request, i)->length;
 	use.key = keys_find_rkey(model_keys(model), peer->process, peer->context, request->rkey);
+	if (use.key && window_as_key(model, use.key, request->time - use.slack, &bound))
+		use.key = &bound;
 	if (blame_key(&noted->cause.key, &use))
 		return;
 	if (!use.key && !noted->slack && peer->life && keys_saw_all(model, peer->life))

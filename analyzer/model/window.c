@@ -47,6 +47,21 @@ enum window_state window_state(const struct model *model, const struct key *key)
 		       : WINDOW_INVALIDATING;
 }
 
+bool window_as_key(const struct model *model, const struct key *key, int64_t time,
+		   struct key *ret_key)
+{
+	if (key->kind != OBJECT_mw || key->state != KEY_LIVE ||
+	    window_state(model, key) != WINDOW_BOUND || key->bind.at.time >= time)
+		return false;
+	*ret_key = *key;
+	ret_key->access = key->bind.access;
+	ret_key->memory = key->bind.addr;
+	ret_key->addr = key->bind.access & ABI_ACCESS_ZERO_BASED ? 0 : key->bind.addr;
+	ret_key->length = key->bind.length;
+	ret_key->any = false;
+	return true;
+}
+
 const char *window_invalid_text(const struct key *key, int64_t time, char text[WINDOW_TEXT])
 {
 	const char *opcode = enum_name(enum_find("ibv_wr_opcode"), key->invalid.opcode);

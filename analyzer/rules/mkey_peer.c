@@ -294,6 +294,44 @@ void mkey_004_invalid(struct check *check, const struct model_complete *complete
 	finding_step(finding, "invalidated", &key->invalid.at);
 }
 
+/* MKEY-004: the peer's window is bound to another range. */
+void mkey_004_window(struct check *check, const struct model_complete *complete)
+{
+	const struct peer *peer = blamed_peer(check, complete);
+	char place[TEXT], name[TEXT], process[PROCESS_TEXT], how[TEXT], id[32];
+	struct finding *finding;
+	struct model_key use;
+	const struct key *key;
+	struct key bound;
+
+	if (!peer)
+		return;
+	key = keys_find_rkey(model_keys(check->model), peer->process, peer->context,
+			     complete->request->rkey);
+	if (!key || !window_as_key(check->model, key,
+				   complete->request->time - peer_slack(model_peers(check->model),
+									complete->event->process,
+									peer->process),
+				   &bound))
+		return;
+	use = describe_request(complete, peer, &bound);
+	use.fault = KEY_OUTSIDE;
+	if (key_holds(&bound, use.addr, use.length))
+		return;
+	finding = key_finding(check, RULE_MKEY_004, &use);
+	if (!finding)
+		return;
+	finding_text(&finding->says,
+		     "%s of %s uses %" PRIu64 " bytes at 0x%" PRIx64 " with rkey 0x%x, which is "
+		     "%s of %s, bound by %s to %" PRIu64 " bytes at 0x%" PRIx64 "; %s. The request "
+		     "completed with IBV_WC_REM_ACCESS_ERR.",
+		     key_place(&use, place), key_request(use.opcode), use.length, use.addr,
+		     use.number, key_name(check, key, name), process_id_text(key->process, process),
+		     event_id_text(key->bind.at.id, id), bound.length, bound.addr,
+		     key_misses(&use, how));
+	finding_step(finding, "bound", &key->bind.at);
+}
+
 /* MKEY-003: the region may be accessed so, but the other queue pair does not allow it. */
 void mkey_003_peer(struct check *check, const struct model_complete *complete)
 {

@@ -410,6 +410,33 @@ TEST(a_window_that_had_another_key)
 		    "of mw1 of pd1");
 }
 
+/* The range of a window is that of its last bind; the request was refused. */
+TEST(a_window_that_is_bound_to_another_range)
+{
+	struct story s;
+
+	begin_story(&s);
+	allocate_window(&s);
+	bind_window(&s, LENGTH / 2);
+	bind_completes(&s);
+	post_rdma(&s, IBV_WR_RDMA_WRITE, AT + LENGTH / 2 - 4, 8, 0x41);
+	poll_as(&s, IBV_WC_REM_ACCESS_ERR);
+	story_tells(&s, RULE_MKEY_004, "; it ends 4 bytes after it. The request completed with");
+}
+
+TEST(a_range_within_a_window_is_not_the_reason)
+{
+	struct story s;
+
+	begin_story(&s);
+	allocate_window(&s);
+	bind_window(&s, LENGTH / 2);
+	bind_completes(&s);
+	post_rdma(&s, IBV_WR_RDMA_WRITE, AT + LENGTH / 2 - 8, 8, 0x41);
+	poll_as(&s, IBV_WC_REM_ACCESS_ERR);
+	story_finds_nothing(&s);
+}
+
 TEST(a_window_that_is_bound_no_longer)
 {
 	struct story s;

@@ -295,6 +295,28 @@ TEST(an_invalidation_is_told_with_its_time)
 			    "a request 1:40, 64.0 ms before, invalidated it");
 }
 
+TEST(a_window_that_is_bound_has_the_range_of_its_bind)
+{
+	struct key as = { 0 };
+
+	(void)state;
+	key.any = true;
+	key.bind.at.time = 30;
+	key.bind.addr = 0x1000;
+	key.bind.length = 64;
+	assert_false(window_as_key(&model, &key, 50, &as)); /* it is being invalidated */
+	key.invalid.at = (struct moment){ 0 };
+	assert_false(window_as_key(&model, &key, 30, &as));
+	assert_true(window_as_key(&model, &key, 31, &as));
+	assert_int_equal(as.addr, 0x1000);
+	assert_int_equal(as.length, 64);
+	assert_false(as.any);
+	key.bind.access = ABI_ACCESS_ZERO_BASED;
+	assert_true(window_as_key(&model, &key, 31, &as));
+	assert_int_equal(as.addr, 0);
+	assert_int_equal(as.memory, 0x1000);
+}
+
 TEST(a_bind_replaces_another_key)
 {
 	const struct key_bind bind = { .at.id = { 1, 70 }, .length = 5 };

@@ -259,3 +259,20 @@ static void write_deallocated(struct pair *p)
 	access_window(p, &w, w.rkey);
 	close_window(p, &w);
 }
+
+/* It is bound again to another range, with a key that the peer is told. */
+static void write_where_window_was(struct pair *p)
+{
+	struct window w;
+	uint32_t start;
+
+	use_window(p, &w);
+	start = w.start;
+	do {
+		unbind_window(p, &w);
+		bind_window(p, &w);
+	} while (w.start == start);
+	w.start = start;
+	access_window(p, &w, w.rkey);
+	close_window(p, &w);
+}
