@@ -107,8 +107,7 @@ static void put_sends(struct text *t, const struct wait *wait)
 	const struct peer_work *work = &wait->work;
 	char n[WORDS_COUNT];
 
-	text_addf(t, "%s%s", t->used ? ", " : "",
-		  words_count(work->to_receives, "send", n));
+	text_addf(t, "%s%s", t->used ? ", " : "", words_count(work->to_receives, "send", n));
 	if (work->writes)
 		text_addf(t, " and %s", words_count(work->writes, "RDMA WRITE", n));
 	text_addf(t, " posted by the peer, %" PRIu64 " received by this one", wait->completed);
@@ -253,11 +252,43 @@ static void put_arming(struct text *t, const struct wait_cq *cq)
 			  event_id_text(cq->other_armed, id));
 }
 
+/* Empty polls of its CQ since the last completions; most, if that is not known. */
+static uint64_t count_empty(const struct waits *waits, const struct wait *wait)
+{
+	const struct activity_note *note = waits_threads(waits, wait->fact);
+
+	return note ? activity_empty(waits->activity, note, wait->cq.id) : UINT64_MAX;
+}
+
+/*
+ * Nothing is known of its completions, but nobody polls the CQ, and it gives no event of them; or
+ * of none that had come before it was armed, as a send may, and that was not polled since.
+ */
+static void put_unpolled(struct text *t, const struct waits *waits, const struct wait *wait)
+{
+	const struct wait_cq *cq = &wait->cq;
+	const struct moment *armed = &cq->wake.armed;
+	uint64_t empty = count_empty(waits, wait);
+	char id[32], when[32];
+
+	if (empty < WAIT_POLLS && (!armed->id.thread || !cq->wake.is_armed || cq->wake.solicited)) {
+		text_addf(t, "; %s ", cq->name);
+		put_arming(t, cq);
+	} else if (!empty && armed->id.thread && wait->oldest.thread &&
+		   armed->time > wait->oldest.time && !wait->mute) {
+		text_addf(t,
+			  "; %s was armed by %s, %s after this was posted, and not polled again: a "
+			  "completion that was there by then gives no event",
+			  cq->name, event_id_text(armed->id, id),
+			  words_span(armed->time - wait->oldest.time, when));
+	}
+}
+
 /*
  * The completion that is waited for may be in the CQ already: the peer knows of it, or has sent
  * more messages than were received.
  */
-static void put_cq(struct text *t, const struct wait *wait)
+static void put_cq(struct text *t, const struct waits *waits, const struct wait *wait)
 {
 	const struct wait_cq *cq = &wait->cq;
 	const struct peer_work *work = &wait->work;
@@ -269,9 +300,12 @@ static void put_cq(struct text *t, const struct wait *wait)
 		text_addf(t, "; %s had come to %s and %s not polled",
 			  words_count(cq->lying, "completion", n), cq->name,
 			  cq->lying == 1 ? "was" : "were");
-	if (!cq->has_channel ||
-	    !(cq->lying || sent || (cq->sleeps && !cq->wake.is_armed) || wait->arrived))
+	if (!cq->has_channel)
 		return;
+	if (!(cq->lying || sent || (cq->sleeps && !cq->wake.is_armed) || wait->arrived)) {
+		put_unpolled(t, waits, wait);
+		return;
+	}
 	text_addf(t, "%s", cq->lying ? "; it " : "; ");
 	if (!cq->lying)
 		text_addf(t, "%s ", cq->name);
@@ -305,7 +339,7 @@ void waits_put(struct text *t, const struct waits *waits, const struct wait *wai
 		put_peer(t, waits, wait);
 	if (wait->number)
 		put_sent(t, waits, wait);
-	put_cq(t, wait);
+	put_cq(t, waits, wait);
 }
 
 void waits_put_peers(struct text *t, const struct waits *waits, const struct wait *wait)

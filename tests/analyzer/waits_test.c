@@ -467,6 +467,61 @@ TEST(a_cq_that_was_armed_in_time)
 	says_of_its_cq(&s, "; it was armed by 2:23 before that: its event was not retrieved");
 }
 
+/* The peer has a channel, and has sent a message whose completion it waits for. */
+static void send_from_peer(struct story *s)
+{
+	static struct ibv_comp_channel channel = { .fd = 5 };
+
+	peer_channel = &channel;
+	begin_story(s);
+	peer_channel = NULL;
+	post_8_bytes(s, 1, VERB_post_send, 0x20);
+}
+
+TEST(a_cq_that_was_never_armed)
+{
+	struct story s;
+
+	send_from_peer(&s);
+	says_of_its_cq(&s, "; cq1 was never armed: its channel gets no event");
+}
+
+TEST(a_cq_whose_sends_are_not_solicited)
+{
+	struct story s;
+
+	send_from_peer(&s);
+	arm_as_peer(&s, 1);
+	says_of_its_cq(&s, "; cq1 was armed by 2:23 for solicited events only");
+}
+
+TEST(a_cq_that_was_armed_after_the_send)
+{
+	struct story s;
+
+	send_from_peer(&s);
+	s.now += 1000;
+	arm_as_peer(&s, 0);
+	says_of_its_cq(&s, "after this was posted, and not polled again: a completion that was "
+			   "there by then gives no event");
+}
+
+/* One empty poll may have followed the arming. */
+TEST(a_cq_that_was_polled_is_not_told_as_armed_late)
+{
+	struct story s;
+
+	send_from_peer(&s);
+	arm_as_peer(&s, 0);
+	s.threads[1].head.polls[0].cq = W(&ends[1].cq);
+	s.threads[1].head.polls[0].empty = 1;
+	s.now += SECOND;
+	story_exit(&s, PEER, 3 << 8);
+	story_check(&s, NULL);
+	assert_null(strstr(s.findings->facts->list.all[0].because, "armed"));
+	story_end(&s);
+}
+
 static void begin_story_of(struct story *s, int type)
 {
 	end_types[0] = end_types[1] = type;

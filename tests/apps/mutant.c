@@ -298,6 +298,10 @@ static const struct mistake {
 	{ "peer-number-stale", send_to_stale_number, "", "was the number of" },
 	{ "peer-without-rights", be_refused_rights, "", "qp_access_flags of .* lack" },
 	/* waits */
+	{ "armed-late", arm_late, "", "after this was posted" },
+	{ "armed-for-solicited", arm_for_solicited, "", "for solicited events only" },
+	{ "armed-once", arm_once, "", "not armed again" },
+	{ "never-armed", never_arm, "", "was never armed" },
 	{ "wait-for-unsignalled", wait_for_unsignalled, "", "not signalled" },
 	{ "wait-for-write", wait_for_write, "", "WRITE has no completion" },
 	{ "wait-for-each-other", wait_for_each_other, "", "each end waits" },

@@ -2,6 +2,8 @@
 /*
  * Mistakes that show at the other end: what it is when a request comes, and what is waited for
  */
+#include <poll.h>
+#include <sys/epoll.h>
 #include <sys/time.h>
 
 #include "tests/apps/mutant.h"
@@ -118,6 +120,86 @@ enum { WAIT_US = 1200000 };
 static void end_soon(void)
 {
 	setitimer(ITIMER_REAL, &(struct itimerval){ .it_value = { 1, WAIT_US - 1000000 } }, NULL);
+}
+
+/* By ibv_get_cq_event(), or by poll(2) or epoll(7) on its descriptor. */
+static void wait_for_event(struct pair *p)
+{
+	struct pollfd fd = { .fd = p->channel->fd, .events = POLLIN };
+	struct epoll_event event = { .events = EPOLLIN };
+	struct ibv_cq *cq;
+	void *unused;
+	int set;
+
+	switch (roll_dice(3)) {
+	case 0:
+		break;
+	case 1:
+		poll(&fd, 1, -1);
+		break;
+	default:
+		set = epoll_create1(0);
+		MUST(epoll_ctl(set, EPOLL_CTL_ADD, p->channel->fd, &event));
+		epoll_wait(set, &event, 1, -1);
+	}
+	ibv_get_cq_event(p->channel, &cq, &unused);
+}
+
+/* A message, whose completions are in the CQ when it returns. */
+static void leave_message(struct pair *p, unsigned int flags)
+{
+	struct ibv_sge sge;
+	struct ibv_send_wr wr = plain_write(p, &sge), *bad;
+
+	wr.opcode = IBV_WR_SEND;
+	wr.send_flags = flags;
+	await_message(p, 1);
+	MUST(ibv_post_send(p->qp[0], &wr, &bad));
+}
+
+static void arm_late(struct pair *p)
+{
+	have_channel(p);
+	for (uint32_t n = roll_dice(3); n; n--)
+		exchange_by_event(p);
+	leave_message(p, IBV_SEND_SIGNALED);
+	usleep(20000); /* it arrives */
+	MUST(ibv_req_notify_cq(p->cq, 0));
+	end_soon();
+	wait_for_event(p);
+}
+
+static void arm_for_solicited(struct pair *p)
+{
+	have_channel(p);
+	for (uint32_t n = roll_dice(3); n; n--)
+		exchange_by_event(p);
+	MUST(ibv_req_notify_cq(p->cq, 1));
+	leave_message(p, roll_dice(2) ? IBV_SEND_SIGNALED : 0);
+	end_soon();
+	wait_for_event(p);
+}
+
+static void arm_once(struct pair *p)
+{
+	have_channel(p);
+	for (uint32_t n = 1 + roll_dice(3); n; n--)
+		exchange_by_event(p);
+	leave_message(p, IBV_SEND_SIGNALED);
+	end_soon();
+	wait_for_event(p);
+}
+
+static void never_arm(struct pair *p)
+{
+	close_pair(p);
+	open_pair(p, IBV_QPT_RC);
+	have_channel(p);
+	for (uint32_t n = roll_dice(3); n; n--)
+		exchange_messages(p);
+	leave_message(p, IBV_SEND_SIGNALED);
+	end_soon();
+	wait_for_event(p);
 }
 
 static void poll_forever(struct pair *p)
