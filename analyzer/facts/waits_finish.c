@@ -72,7 +72,7 @@ static bool is_awaited(const struct waits *waits, const struct wait *wait)
 /* The program polls another CQ than that of the queue pair. */
 static void put_ignored(struct text *t, const struct waits *waits, const struct wait *wait)
 {
-	const struct activity_note *note = find_threads(waits, wait->fact);
+	const struct activity_note *note = waits_threads(waits, wait->fact);
 	const struct wait_cq *cq = &wait->cq;
 
 	if (note && cq->id && !wait->mute && !cq->sleeps &&
