@@ -4,6 +4,7 @@
  * Not a mistake are
  *
  *	numbers that say what kind of request it is	others of its kind have the same
+ *	numbers that are lengths			as those of rsockets
  *	the parts of one message	one list, or one part behind the other in memory
  *
  * A message in parts is not meant where each request is followed, in memory, by the next one, which
@@ -40,6 +41,15 @@ static bool is_one_message(const struct queue *queue, uint32_t at)
 	before = at ? queue_at(queue, at - 1) : NULL;
 	return !before || before->nsge != 1 || before->wr_id == earlier->wr_id ||
 	       !is_behind(queue, before, earlier);
+}
+
+static bool is_length(const struct queue *queue, const struct queue_request *request)
+{
+	uint64_t bytes = 0;
+
+	for (uint32_t i = 0; i < request->nsge; i++)
+		bytes += queue_sge(queue, request, i)->length;
+	return request->wr_id == bytes;
 }
 
 /* Have they the same shape, with buffers of their own? */
@@ -84,6 +94,7 @@ void twice_found(struct queue *queue)
 	at = find_earlier(queue);
 	earlier = queue_at(queue, at);
 	if (earlier == later || !is_alike(queue, earlier, later) || is_one_message(queue, at) ||
+	    (is_length(queue, earlier) && is_length(queue, later)) ||
 	    !(queue->twice = calloc(1, sizeof(*queue->twice))))
 		return;
 	*queue->twice = (struct twice){ .wr_id = later->wr_id,

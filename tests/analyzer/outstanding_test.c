@@ -539,6 +539,27 @@ TEST(two_numbers_that_are_used_twice)
 	assert_int_equal(count_once(&s), 0);
 }
 
+/* Two of them happen to have the same. */
+TEST(numbers_that_are_lengths_of_few)
+{
+	struct story s;
+
+	begin_with(&s, deep, deep);
+	for (uint64_t i = 1; i <= 8; i++) {
+		uint64_t length = 64 + (i == 6 ? 5 : i);
+
+		post_list(&s, 0,
+			  &(struct posted){ .verb = VERB_post_send,
+					    .wr_id = length,
+					    .n = 1,
+					    .flags = IBV_SEND_SIGNALED,
+					    .length = (uint32_t)length,
+					    .buffer = 20 * i });
+	}
+	end_well(&s);
+	assert_int_equal(count_once(&s), 0);
+}
+
 /* The others are apart: these two are one message. */
 TEST(a_message_in_two_parts_has_one_number)
 {
