@@ -3,7 +3,8 @@
  *
  * Two programs exchange the numbers of their queue pairs without verbs: by a name, a TCP port, a
  * file. A failure of that is not in the trace. But until it has succeeded the queue pairs stay in
- * INIT, whatever was posted to them.
+ * INIT, whatever was posted to them. What librdmacm connects is in the trace, and so is the call
+ * that was not made.
  */
 #include "analyzer/facts/outside.h"
 
@@ -12,6 +13,7 @@
 
 #include "analyzer/model/abi.h"
 #include "analyzer/model/model.h"
+#include "analyzer/model/model_state.h"
 #include "analyzer/model/qp.h"
 #include "core/base/text.h"
 
@@ -56,7 +58,70 @@ static void put_refused(struct text *t, const struct life *life)
 		  event_id_text(qp->refused.id, id), name ?: "an error");
 }
 
-static void put_unconnected(struct text *t, const struct unconnected *found)
+static const struct life *find_id(const struct life *qp)
+{
+	const struct life_link *link = qp->parents;
+
+	while (link && link->parent->kind != OBJECT_cm_id)
+		link = link->next_parent;
+	return link ? link->parent : NULL;
+}
+
+/* Made by the request of a queue pair, and not answered. */
+static bool is_unanswered(const struct life *id, uint32_t number)
+{
+	return id->kind == OBJECT_cm_id && id->state == LIFE_LIVE && id->asked == number &&
+	       !id->talk.id.thread && !id->inherited;
+}
+
+/* The request of @qp at the process that got it; NULL: there is none, or several. */
+static const struct life *find_request(const struct model *model, const struct life *qp)
+{
+	const struct life *found = NULL, *life = NULL;
+
+	for (uint32_t p = 1; qp->number && trace_process(model->trace, p); p++)
+		while ((life = model_next_life(model, p, life))) {
+			if (!is_unanswered(life, qp->number))
+				continue;
+			if (found)
+				return NULL;
+			found = life;
+		}
+	return found;
+}
+
+/* Of the identifier of @qp: what was asked, and who did not answer. */
+static void put_talk(struct text *t, const struct model *model, const struct life *id,
+		     const struct life *qp)
+{
+	const struct life *request = find_request(model, qp);
+	char at[32], got[32];
+
+	if (is_unanswered(id, id->asked) && id->asked) {
+		text_addf(t,
+			  "; its identifier %s, a connection request at %s, was neither accepted "
+			  "nor rejected",
+			  id->name, event_id_text(id->created.id, at));
+		return;
+	}
+	if (!id->talk.id.thread) {
+		text_addf(t,
+			  "; neither rdma_connect() nor rdma_accept() of its identifier %s was "
+			  "called",
+			  id->name);
+		return;
+	}
+	text_addf(t, "; %s() of its identifier %s was called at %s, and no connection established",
+		  verb_infos[id->talk.verb].name, id->name, event_id_text(id->talk.id, at));
+	if (request && id->talk.verb == VERB_rdma_connect)
+		text_addf(t,
+			  ": process %u got the request at %s, %s, and neither accepted nor "
+			  "rejected it",
+			  request->process, event_id_text(request->created.id, got), request->name);
+}
+
+static void put_unconnected(struct text *t, const struct model *model,
+			    const struct unconnected *found)
 {
 	const struct life *life = found->first;
 	const char *wants = life->qp->type == ABI_QPT_UD ? "" : " with the number of its peer";
@@ -67,6 +132,11 @@ static void put_unconnected(struct text *t, const struct unconnected *found)
 		text_addf(t, "%s was", life->name);
 	if (life->qp->refused.id.thread && life->qp->refused_to >= 0) {
 		put_refused(t, life);
+		return;
+	}
+	if (find_id(life)) {
+		text_addf(t, " still in %s", qp_state_name(qp_state(life)));
+		put_talk(t, model, find_id(life), life);
 		return;
 	}
 	text_addf(t,
@@ -88,7 +158,7 @@ char *outside_cause(const struct model *model, uint32_t process, bool exited, co
 	else if (exited)
 		text_addf(&t, "no recorded verb of it failed%s", found.n ? "; " : "");
 	if (found.n)
-		put_unconnected(&t, &found);
+		put_unconnected(&t, model, &found);
 	if (exited)
 		text_addf(&t, ": see its output");
 	if (!t.failed)

@@ -114,7 +114,8 @@ static int event_is_got(struct model *model, const struct trace_event *event)
 {
 	const struct args *out = event->call->out;
 	struct life *id = debtor_of(model, event, out);
-	int64_t new;
+	int64_t new, number;
+	int err;
 
 	if (id) {
 		id->events++;
@@ -123,9 +124,13 @@ static int event_is_got(struct model *model, const struct trace_event *event)
 	if (strcmp(event_name(out), "RDMA_CM_EVENT_CONNECT_REQUEST") ||
 	    !args_get(out, ARG(event.id), &new))
 		return 0;
-	return make_object(
+	err = make_object(
 		model, event, OBJECT_cm_id, (uint64_t) new,
 		find_live(model, event, event->call->args, ARG(channel), OBJECT_cm_channel));
+	id = err ? NULL : lives_find(&model->lives, event->process, OBJECT_cm_id, (uint64_t) new);
+	if (id && args_get(out, ARG(event.conn.qp_num), &number))
+		id->asked = (uint32_t)number;
+	return err;
 }
 
 static void event_is_acked(struct model *model, const struct trace_event *event)

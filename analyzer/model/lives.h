@@ -52,6 +52,7 @@ struct life {
 	bool placed;    /* of an identifier of librdmacm: its address was resolved, or bound to, */
 	bool listens;   /* and it listens for connections */
 	struct moment talk; /* its last connect, accept, reject or disconnect; 0:0: none */
+	uint32_t asked;     /* made by a request: the number of the queue pair that asks, or 0 */
 	struct moment created, destroyed;
 	struct moment ending;   /* the destroy that has begun last, */
 	struct moment met;      /* and the event of another thread that began during it; or none */

@@ -37,6 +37,8 @@ static void get_event(struct story *s, enum rdma_cm_event_type type)
 	made = (struct rdma_cm_event){ .event = type,
 				       .id = request ? &new_id : &an_id,
 				       .listen_id = request ? &an_id : NULL };
+	if (request)
+		made.param.conn.qp_num = a_qp.qp_num;
 	story_do(s, 0, VERB_rdma_get_cm_event, 24, 0, W(&channel), W(&event));
 }
 
@@ -217,6 +219,46 @@ TEST(what_is_left_at_exit_is_a_leak)
 	assert_int_equal(s.findings->rules[RULE_LIFE_004], s.findings->n);
 	assert_true(s.findings->n >= 1);
 	story_end(&s);
+}
+
+/* @verb, if any, is called for the identifier of a request by an_id's queue pair, which waits. */
+static void waits_for_answer(bool connects, enum verb verb, const char *says)
+{
+	const struct fact *fact = NULL;
+	struct story s;
+
+	begin_story(&s);
+	make_qp(&s);
+	if (connects)
+		story_do(&s, 0, VERB_rdma_connect, 27, 0, W(&an_id), W(0));
+	get_event(&s, RDMA_CM_EVENT_CONNECT_REQUEST);
+	if (verb != VERB_COUNT)
+		story_do(&s, 0, verb, 28, 0, W(&new_id), W(0), W(0));
+	s.now += SECOND;
+	story_exit(&s, STORY_PID, 15);
+	story_check(&s, NULL);
+	for (size_t i = 0; i < s.findings->facts->list.n; i++)
+		if (s.findings->facts->list.all[i].kind == FACT_KILLED)
+			fact = &s.findings->facts->list.all[i];
+	assert_non_null(fact);
+	assert_string_equal(fact->because, says);
+	story_end(&s);
+}
+
+TEST(a_request_that_nobody_answers)
+{
+	a_qp.state = IBV_QPS_INIT;
+	waits_for_answer(true, VERB_COUNT,
+			 "qp1 was still in INIT; rdma_connect() of its identifier cm_id1 was "
+			 "called at 1:16, and no connection established: process 1 got the request "
+			 "at 1:18, cm_id2, and neither accepted nor rejected it");
+	waits_for_answer(true, VERB_rdma_reject,
+			 "qp1 was still in INIT; rdma_connect() of its identifier cm_id1 was "
+			 "called at 1:16, and no connection established");
+	waits_for_answer(false, VERB_COUNT,
+			 "qp1 was still in INIT; neither rdma_connect() nor rdma_accept() of its "
+			 "identifier cm_id1 was called");
+	a_qp.state = IBV_QPS_RTS;
 }
 
 TEST(a_failed_destroy_destroys_nothing)
