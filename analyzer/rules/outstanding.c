@@ -51,11 +51,13 @@ void life_008(struct check *check, const struct model_destroy *destroy)
 
 /*
  * A queue that the program put into ERR and that nobody has polled since. Unsignalled requests do
- * not count: they may have been done before, and then have no completion.
+ * not count: they may have been done before, and then have no completion; nor do those of a CQ that
+ * is too small, which may have lost their completions (QUEUE-003).
  */
 static uint32_t left_in(const struct queue *queue)
 {
-	if (!queue || !queue->draining || queue->doubt || queue->completed != queue->drained_from)
+	if (!queue || !queue->draining || queue->doubt || queue->completed != queue->drained_from ||
+	    (queue->cq && queue->cq->strained))
 		return 0;
 	return queue->signalled;
 }

@@ -114,6 +114,24 @@ TEST(a_queue_pair_in_err_is_destroyed_unpolled)
 	story_tells(&s, RULE_COMPL_002, "destroyed with 0 signalled sends and 3 receives");
 }
 
+/* Its CQ may have lost the completions. */
+TEST(a_queue_pair_in_err_is_destroyed_whose_cq_is_too_small)
+{
+	const int cqe = a_cq.cqe;
+	struct story s;
+
+	a_cq.cqe = 2;
+	begin_with(&s, cap, cap);
+	a_cq.cqe = cqe;
+	post_receives(&s, 0, 3);
+	put_into_err(&s);
+	end_well(&s);
+	story_check(&s, NULL);
+	assert_int_equal(s.findings->rules[RULE_COMPL_002], 0);
+	assert_int_equal(s.findings->rules[RULE_QUEUE_003], 1);
+	story_end(&s);
+}
+
 TEST(a_queue_pair_in_err_is_drained)
 {
 	struct story s;

@@ -320,6 +320,7 @@ static const struct mistake {
 	{ "no-receive", post_no_receive, "STATE-006", "" },
 	{ "short-receive", receive_too_little, "", "smaller buffer than the message" },
 	{ "receive-leak", leak_receives, "QUEUE-008", "" },
+	{ "cq-small", make_small_cq, "QUEUE-003", "" },
 	{ "sends-refused", drop_refused_sends, "QUEUE-006", "" },
 	{ "receives-refused", drop_refused_receives, "QUEUE-002", "" },
 	/* threads */

@@ -271,6 +271,22 @@ static void leak_receives(struct pair *p)
 	}
 }
 
+static void make_small_cq(struct pair *p)
+{
+	struct ibv_sge sge;
+
+	deepen_pair(p, DEPTH, DEPTH, 1 + (int)roll_dice(3));
+	for (int n = p->cq->cqe + 1 + (int)roll_dice(2); n > 0; n--) {
+		struct ibv_send_wr wr = plain_write(p, &sge), *bad;
+
+		if (ibv_post_send(p->qp[0], &wr, &bad))
+			break;
+		p->signals++;
+	}
+	drain_pair(p);
+	p->signals = 0;
+}
+
 /* Sends that do not fit are forgotten, though the program goes on. */
 static void drop_refused_sends(struct pair *p)
 {
