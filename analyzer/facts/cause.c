@@ -221,7 +221,7 @@ static void remote_key_sentence(struct causes *causes, struct model *model,
 			   .needed = keys_needed(request->opcode),
 			   .time = noted->time,
 			   .slack = noted->slack };
-	char process[PROCESS_TEXT];
+	char process[PROCESS_TEXT], renamed[WORDS_HOLDER];
 	struct key bound;
 
 	for (uint32_t i = 0; i < request->nsge; i++)
@@ -234,8 +234,10 @@ static void remote_key_sentence(struct causes *causes, struct model *model,
 	if (!use.key && !noted->slack && peer->life && keys_saw_all(model, peer->life))
 		cause_say(&noted->cause.key,
 			  "rkey 0x%x does not belong to a region that %s has "
-			  "for %s",
-			  use.number, process_id_text(use.process, process), use.name);
+			  "for %s%s",
+			  use.number, process_id_text(use.process, process), use.name,
+			  words_renamed(causes->trace, model_keys(model), use.process, use.number,
+					request->time, renamed));
 	else if (use.key && qp && qp->set & ABI_QP_ACCESS_FLAGS && use.needed & ~qp->access)
 		cause_say(&noted->cause.key, "qp_access_flags of %s of %s lack %s", use.name,
 			  process_id_text(use.process, process),

@@ -51,9 +51,10 @@ struct key {
 	enum object_kind kind; /* OBJECT_mr or OBJECT_mw */
 	enum key_state state;
 	uint32_t process;
-	uint32_t object;      /* of the trace; 0 unknown */
-	uint32_t lkey, rkey;  /* 0: none */
-	uint32_t lkey_before; /* the last ibv_rereg_mr(); 0: none */
+	uint32_t object;                   /* of the trace; 0 unknown */
+	uint32_t lkey, rkey;               /* 0: none */
+	uint32_t lkey_before, rkey_before; /* the last ibv_rereg_mr(); 0: none */
+	struct moment changed;             /* by it */
 	uint32_t access;
 	uint64_t handle, context, pd; /* @pd: the one below a parent domain; 0 unknown */
 	uint64_t addr, length;        /* the range that requests may use */
@@ -129,6 +130,9 @@ struct key *keys_find_rkey(const struct keys *keys, uint32_t process, uint64_t c
 /* A live region of @key's process and context, other than @key, that holds the range. */
 const struct key *keys_holding(const struct keys *keys, const struct key *key, uint64_t addr,
 			       uint64_t length);
+
+/* A region that had that rkey until its last ibv_rereg_mr(). */
+const struct key *keys_renamed(const struct keys *keys, uint32_t process, uint32_t rkey);
 
 /* A window whose rkey differs only in its last 8 bits, which change with each bind. */
 const struct key *keys_sibling(const struct keys *keys, uint32_t process, uint32_t rkey);

@@ -145,6 +145,8 @@ static int region_is_changed(struct model *model, const struct trace_event *even
 	key->released = (struct moment){ 0 };
 	key->unmapped = false;
 	key->lkey_before = key->lkey;
+	key->rkey_before = key->rkey;
+	key->changed = moment_of(event);
 	if (flags & ABI_REREG_MR_CHANGE_ACCESS)
 		key->access = (uint32_t)read_number(call->args, ARG(access), ~0u);
 	if (flags & ABI_REREG_MR_CHANGE_TRANSLATION) {

@@ -23,6 +23,21 @@ const struct key *keys_holding(const struct keys *keys, const struct key *key, u
 	return NULL;
 }
 
+static const struct key *find_renamed(const struct key_list *list, uint32_t process, uint32_t rkey)
+{
+	int left = LOOK;
+
+	for (const struct key *k = list->newest; k && left; k = k->older, left--)
+		if (k->process == process && rkey && k->rkey_before == rkey && k->rkey != rkey)
+			return k;
+	return NULL;
+}
+
+const struct key *keys_renamed(const struct keys *keys, uint32_t process, uint32_t rkey)
+{
+	return find_renamed(&keys->live, process, rkey) ?: find_renamed(&keys->dead, process, rkey);
+}
+
 static const struct key *find_sibling(const struct key_list *list, uint32_t process, uint32_t rkey)
 {
 	int left = LOOK;

@@ -100,6 +100,22 @@ const char *words_holder(struct trace *trace, const struct keys *keys, const str
 	return text;
 }
 
+const char *words_renamed(struct trace *trace, const struct keys *keys, uint32_t process,
+			  uint32_t rkey, int64_t time, char text[WORDS_HOLDER])
+{
+	const struct key *key = keys_renamed(keys, process, rkey);
+	char name[WORDS_HOLDER / 3], id[32], when[32];
+
+	text[0] = '\0';
+	if (key && key->changed.time <= time)
+		snprintf(text, WORDS_HOLDER,
+			 ", but was that of %s until ibv_rereg_mr() at %s, %s before",
+			 words_key(trace, key, name, sizeof(name)),
+			 event_id_text(key->changed.id, id),
+			 words_span(time - key->changed.time, when));
+	return text;
+}
+
 const char *words_process(struct trace *trace, uint32_t id, char *text, size_t size)
 {
 	const struct process *process = trace_process(trace, id);

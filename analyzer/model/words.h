@@ -40,6 +40,13 @@ enum { WORDS_HOLDER = 192 };
 const char *words_holder(struct trace *trace, const struct keys *keys, const struct key *key,
 			 uint64_t addr, uint64_t length, char letter, char text[WORDS_HOLDER]);
 
+/*
+ * ", but was that of mr3 of pd1 until ibv_rereg_mr() at 2:5, 3.0 us before": a region of @process
+ * that had the rkey before; "" if there is none.
+ */
+const char *words_renamed(struct trace *trace, const struct keys *keys, uint32_t process,
+			  uint32_t rkey, int64_t time, char text[WORDS_HOLDER]);
+
 /* "process 2 (server)" */
 const char *words_process(struct trace *trace, uint32_t process, char *text, size_t size);
 

@@ -69,8 +69,9 @@ static void describe_unknown(struct check *check, struct finding *finding,
 	const struct key *other = keys_find_lkey(keys, process, use->peer->context, use->number);
 	const char *as = ", whose lkey it is";
 	char place[TEXT], name[TEXT], outcome[TEXT], hint[2 * TEXT];
-	char text[PROCESS_TEXT];
+	char text[PROCESS_TEXT], renamed[WORDS_HOLDER];
 
+	words_renamed(check->trace, keys, process, use->number, use->at.time, renamed);
 	if (!other) {
 		other = keys_find_rkey(keys, process, 0, use->number);
 		as = " in another context of that process";
@@ -84,7 +85,9 @@ static void describe_unknown(struct check *check, struct finding *finding,
 				       __builtin_bswap32(use->number));
 		as = ", whose rkey has these bytes in reverse order";
 	}
-	if (other)
+	if (*renamed)
+		snprintf(hint, sizeof(hint), "%s", renamed);
+	else if (other)
 		snprintf(hint, sizeof(hint), ", but of %s%s", key_name(check, other, name), as);
 	else
 		guess_key(check, use, hint);

@@ -97,6 +97,20 @@ TEST(a_region_moves_that_no_request_names)
 	ends_with_hazard(&s, NULL);
 }
 
+/* The peer gave its region another rkey; the request names the one before. */
+TEST(a_region_has_another_rkey)
+{
+	struct story s;
+
+	begin_story(&s);
+	ends[1].mr.rkey = 0x51;
+	change_region(&s, 1, IBV_REREG_MR_CHANGE_TRANSLATION, MOVED, LENGTH, 0x20);
+	ends[1].mr.rkey = 0x21;
+	post_rdma(&s, IBV_WR_RDMA_WRITE, AT, 8, 0x21);
+	poll_as(&s, IBV_WC_REM_ACCESS_ERR);
+	story_tells(&s, RULE_MKEY_004, ", but was that of mr1 of pd1 until ibv_rereg_mr() at 2:");
+}
+
 TEST(a_region_does_not_move)
 {
 	struct story_call call;

@@ -290,6 +290,7 @@ static const struct mistake {
 	{ "window-sent-back", write_sent_back, "MKEY-004", "IBV_WR_SEND_WITH_INV" },
 	{ "window-older-key", write_by_older_key, "MKEY-004", "" },
 	{ "window-deallocated", write_deallocated, "MKEY-004", "ibv_dealloc_mw" },
+	{ "region-moved", write_where_region_was, "MKEY-004", "until ibv_rereg_mr()" },
 	{ "window-moved", write_where_window_was, "MKEY-004", "bound by" },
 	/* the peer over time */
 	{ "peer-destroyed", send_to_destroyed, "", "its ibv_destroy_qp .* before the request" },

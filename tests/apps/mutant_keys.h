@@ -276,3 +276,17 @@ static void write_where_window_was(struct pair *p)
 	access_window(p, &w, w.rkey);
 	close_window(p, &w);
 }
+
+static void write_where_region_was(struct pair *p)
+{
+	struct ibv_mr *mr = NEED(ibv_reg_mr(pd, area[1], AREA / 2, ALL_RIGHTS));
+	struct ibv_sge sge;
+	struct ibv_send_wr wr = plain_access(p, &sge);
+
+	wr.wr.rdma.remote_addr = (uintptr_t)area[1] + roll_dice(AREA / 2 - PIECE - 8);
+	wr.wr.rdma.rkey = mr->rkey;
+	MUST(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, area[1] + AREA / 2, AREA / 2,
+			  0));
+	send_wrong(p, &wr);
+	MUST(ibv_dereg_mr(mr));
+}
