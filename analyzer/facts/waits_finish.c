@@ -13,7 +13,7 @@
 
 enum { LONG_NS = 500000000, SHARE = 4 /* of the run of the process */ };
 
-const struct activity_note *waits_threads(const struct waits *waits, size_t fact)
+static const struct activity_note *find_threads(const struct waits *waits, size_t fact)
 {
 	for (size_t i = 0; i < waits->nthreads; i++)
 		if (waits->threads[i].fact == fact)
@@ -37,7 +37,7 @@ static bool is_fact(const struct waits *waits, uint32_t process)
 static void put_threads(struct text *t, const struct waits *waits, size_t fact,
 			const struct wait *wait)
 {
-	const struct activity_note *note = waits_threads(waits, fact);
+	const struct activity_note *note = find_threads(waits, fact);
 	const struct event_id *last = &waits->facts->all[fact].event;
 	size_t begin = t->used;
 	bool known;
@@ -64,7 +64,7 @@ static bool is_mute_awaited(const struct waits *waits, const struct wait *wait,
 
 static bool is_awaited(const struct waits *waits, const struct wait *wait)
 {
-	const struct activity_note *note = waits_threads(waits, wait->fact);
+	const struct activity_note *note = find_threads(waits, wait->fact);
 
 	return !wait->mute || (note && is_mute_awaited(waits, wait, note));
 }
@@ -72,7 +72,7 @@ static bool is_awaited(const struct waits *waits, const struct wait *wait)
 /* The program polls another CQ than that of the queue pair. */
 static void put_ignored(struct text *t, const struct waits *waits, const struct wait *wait)
 {
-	const struct activity_note *note = waits_threads(waits, wait->fact);
+	const struct activity_note *note = find_threads(waits, wait->fact);
 	const struct wait_cq *cq = &wait->cq;
 
 	if (note && cq->id && !wait->mute && !cq->sleeps &&
@@ -95,7 +95,7 @@ static void put_all(struct text *t, const struct waits *waits, size_t fact)
 		if (!first)
 			first = &waits->all[i];
 		text_addf(t, "%s", t->used ? "; " : "");
-		waits_put(t, waits, &waits->all[i]);
+		waits_put(t, waits, &waits->all[i], find_threads(waits, fact));
 		put_ignored(t, waits, &waits->all[i]);
 	}
 	put_threads(t, waits, fact, first);

@@ -79,9 +79,10 @@ enum { WAIT_POLLS = 3 /* empty polls: fewer are no wait */ };
 /* The contents of @before belong to facts->all[@fact] from now on. */
 void waits_push(struct waits *waits, struct wait_before *before, size_t fact);
 
-/* What the threads of the process did, at the end of the trace; NULL: not known. */
-const struct activity_note *waits_threads(const struct waits *waits, size_t fact);
-
-/* Add the sentence about @wait; about the threads of the other end's process. */
-void waits_put(struct text *t, const struct waits *waits, const struct wait *wait);
+/*
+ * Add the sentence about @wait, while which its threads did what is in @note (NULL: not known);
+ * about the threads of the other end's process.
+ */
+void waits_put(struct text *t, const struct waits *waits, const struct wait *wait,
+	       const struct activity_note *note);
 void waits_put_peers(struct text *t, const struct waits *waits, const struct wait *wait);

@@ -252,23 +252,15 @@ static void put_arming(struct text *t, const struct wait_cq *cq)
 			  event_id_text(cq->other_armed, id));
 }
 
-/* Empty polls of its CQ since the last completions; most, if that is not known. */
-static uint64_t count_empty(const struct waits *waits, const struct wait *wait)
-{
-	const struct activity_note *note = waits_threads(waits, wait->fact);
-
-	return note ? activity_empty(waits->activity, note, wait->cq.id) : UINT64_MAX;
-}
-
 /*
  * Nothing is known of its completions, but nobody polls the CQ, and it gives no event of them; or
  * of none that had come before it was armed, as a send may, and that was not polled since.
+ * @empty: polls since the last completions; most, if that is not known.
  */
-static void put_unpolled(struct text *t, const struct waits *waits, const struct wait *wait)
+static void put_unpolled(struct text *t, const struct wait *wait, uint64_t empty)
 {
 	const struct wait_cq *cq = &wait->cq;
 	const struct moment *armed = &cq->wake.armed;
-	uint64_t empty = count_empty(waits, wait);
 	char id[32], when[32];
 
 	if (empty < WAIT_POLLS && (!armed->id.thread || !cq->wake.is_armed || cq->wake.solicited)) {
@@ -288,7 +280,8 @@ static void put_unpolled(struct text *t, const struct waits *waits, const struct
  * The completion that is waited for may be in the CQ already: the peer knows of it, or has sent
  * more messages than were received.
  */
-static void put_cq(struct text *t, const struct waits *waits, const struct wait *wait)
+static void put_cq(struct text *t, const struct waits *waits, const struct wait *wait,
+		   const struct activity_note *note)
 {
 	const struct wait_cq *cq = &wait->cq;
 	const struct peer_work *work = &wait->work;
@@ -303,7 +296,8 @@ static void put_cq(struct text *t, const struct waits *waits, const struct wait 
 	if (!cq->has_channel)
 		return;
 	if (!(cq->lying || sent || (cq->sleeps && !cq->wake.is_armed) || wait->arrived)) {
-		put_unpolled(t, waits, wait);
+		put_unpolled(t, wait,
+			     note ? activity_empty(waits->activity, note, cq->id) : UINT64_MAX);
 		return;
 	}
 	text_addf(t, "%s", cq->lying ? "; it " : "; ");
@@ -324,7 +318,8 @@ static void put_mute(struct text *t, const struct wait *wait)
 		  wait->cq.name);
 }
 
-void waits_put(struct text *t, const struct waits *waits, const struct wait *wait)
+void waits_put(struct text *t, const struct waits *waits, const struct wait *wait,
+	       const struct activity_note *note)
 {
 	if (wait->mute) {
 		put_mute(t, wait);
@@ -339,7 +334,7 @@ void waits_put(struct text *t, const struct waits *waits, const struct wait *wai
 		put_peer(t, waits, wait);
 	if (wait->number)
 		put_sent(t, waits, wait);
-	put_cq(t, waits, wait);
+	put_cq(t, waits, wait, note);
 }
 
 void waits_put_peers(struct text *t, const struct waits *waits, const struct wait *wait)
