@@ -1,6 +1,7 @@
 # Correct random programs have no finding; one mistake in them is found, and nothing else is
-# reported. A few of each kind are made a day, with other seeds than the day before;
-# MUTANTS_EACH=100 makes the table of docs/RULES.md: that many programs for each kind of mistake.
+# reported. Each day makes one program for each kind of mistake, with other seeds than the day
+# before; MUTANTS_EACH=100 makes the table of docs/RULES.md, with that many, and MUTANTS_FIRST=SEED
+# repeats those of a failure.
 . tests/e2e/lib/try.sh
 cd "$tmp" || exit 1
 count=${MUTANTS_EACH:-$(share 1 20)}
