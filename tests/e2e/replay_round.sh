@@ -238,8 +238,8 @@ else
 		"UPDATE wc SET time = (SELECT min(time) + 1 FROM post WHERE time > wc.time
 		AND thread = wc.thread) WHERE @poll"
 	try "found: another thread posts" is_found "the replay has" \
-		"UPDATE post SET thread = (SELECT id FROM thread WHERE comm = 'thread 2')
-		WHERE @post"
+		"UPDATE post SET thread = (SELECT id FROM thread WHERE comm = 'thread 2'),
+		n = $later WHERE @post" # its n may be that of another post there
 	try "found: a post fails" is_found "ibv_post_send" \
 		"UPDATE post SET ret = 12, bad = 1 WHERE @post"
 	try "found: a call fails" is_found "ibv_modify_qp" \
