@@ -163,7 +163,7 @@ void keys_add_foreign(const struct ibv_mr *mr)
 
 void keys_rename(const struct ibv_mr *mr)
 {
-	struct key copy = { 0 };
+	struct key copy = { .mr = NULL };
 	const struct key *k;
 
 	recording_lock();
