@@ -135,7 +135,7 @@ $(BUILD)/dropin/libibverbs.so.1: $(SOFT) shim/soft/dropin.map
 # the same store, on the SQLite that loads it (core/store/vtab/extension.c)
 $(BUILD)/libverbatim-sqlite.so: $(EXTENSION) $(STORE) $(WIRE)
 	$(call say,LD,$@)$(CC) $(ALLLDFLAGS) -shared -Wl,-z,defs -Wl,-soname,libverbatim-sqlite.so \
-		-o $@ $^ $(filter-out -lsqlite3,$(STORE_LIBS))
+		-o $@ $^ $(filter-out -lsqlite3,$(STORE_LIBS)) -lm
 else
 # these are loaded into other programs, where sanitizers cannot be used: unit tests sanitize them
 $(LIBS) &: FORCE
