@@ -275,9 +275,9 @@ static void note_peer(struct causes *causes, struct model *model,
 	noted->rtr = other->qp->rtr;
 	if (other->qp->set & ABI_QP_MIN_RNR_TIMER)
 		noted->min_rnr_timer = (int)other->qp->min_rnr_timer;
-	if (noted->status == RNR_RETRY_EXC_ERR)
+	if (noted->status == ABI_WC_RNR_RETRY_EXC_ERR)
 		cause_note_receives(noted, other);
-	if (noted->status == REM_OP_ERR)
+	if (noted->status == ABI_WC_REM_OP_ERR)
 		cause_note_cq(noted, other);
 }
 
@@ -410,18 +410,18 @@ void causes_complete(struct causes *causes, struct model *model,
 		name_keys(causes, model, complete, peer, noted);
 	if (certain && wc->status == ABI_WC_LOC_PROT_ERR)
 		key_sentence(causes, model, complete, noted);
-	if (certain && wc->status == REM_ACCESS_ERR && peer)
+	if (certain && wc->status == ABI_WC_REM_ACCESS_ERR && peer)
 		remote_key_sentence(causes, model, complete, peer, noted);
-	if (certain && wc->status == REM_INV_REQ_ERR)
+	if (certain && wc->status == ABI_WC_REM_INV_REQ_ERR)
 		noted->cause.key = answer_wrong_srq(causes->trace, model, complete, peer);
-	if (certain && wc->status == REM_INV_REQ_ERR && !noted->cause.key)
+	if (certain && wc->status == ABI_WC_REM_INV_REQ_ERR && !noted->cause.key)
 		noted->cause.key = answer_refused(complete->request, peer,
 						  peer ? qp_name(causes, peer) : NULL);
-	if (certain && wc->status == LOC_QP_OP_ERR)
+	if (certain && wc->status == ABI_WC_LOC_QP_OP_ERR)
 		noted->cause.key = answer_no_reads(complete->request, complete->qp);
-	if (certain && wc->status == LOC_LEN_ERR)
+	if (certain && wc->status == ABI_WC_LOC_LEN_ERR)
 		noted->cause.key = answer_too_long(model, complete);
-	if (wc->status == RETRY_EXC_ERR)
+	if (wc->status == ABI_WC_RETRY_EXC_ERR)
 		note_silence(causes, model, complete, noted, peer);
 }
 
@@ -493,7 +493,7 @@ void causes_event(struct causes *causes, const struct trace_event *event)
 /* The other end did not respond. */
 static bool is_silence(uint32_t status)
 {
-	return status == RETRY_EXC_ERR || status == RESP_TIMEOUT_ERR;
+	return status == ABI_WC_RETRY_EXC_ERR || status == ABI_WC_RESP_TIMEOUT_ERR;
 }
 
 void causes_finish(struct causes *causes, const struct ends *ends)

@@ -246,7 +246,8 @@ static bool put_killed(const struct causes *causes, const struct ends *ends, str
 	if (!process || process->end < 0 || noted->slack == INT64_MAX)
 		return false;
 	apart = noted->time - process->end;
-	if (apart < noted->slack && (noted->status != RETRY_EXC_ERR || apart < -noted->slack))
+	if (apart < noted->slack &&
+	    (noted->status != ABI_WC_RETRY_EXC_ERR || apart < -noted->slack))
 		return false;
 	name_end(process, what);
 	words_span(ends_last(ends, process->id), last);
@@ -266,7 +267,7 @@ static void name_failure(const struct first_error *error, char text[CAUSE_TEXT])
 	const struct first_request *receive = &error->request;
 	char id[32];
 
-	if (error->status == LOC_LEN_ERR && receive->id.thread && receive->is_recv &&
+	if (error->status == ABI_WC_LOC_LEN_ERR && receive->id.thread && receive->is_recv &&
 	    receive->nsge == 1)
 		snprintf(text, CAUSE_TEXT, "its receive %s has %u bytes: %s",
 			 event_id_text(receive->id, id), receive->sge.length, status);
@@ -342,7 +343,7 @@ static void put_astray(struct noted *noted)
 static bool is_deaf(const struct noted *noted)
 {
 	return noted->state == ABI_QPS_ERR || noted->state == 0 ||
-	       (noted->state == ABI_QPS_INIT && noted->status == RETRY_EXC_ERR);
+	       (noted->state == ABI_QPS_INIT && noted->status == ABI_WC_RETRY_EXC_ERR);
 }
 
 /*
@@ -424,7 +425,7 @@ static bool put_late(struct noted *noted)
 	char id[32], when[32], tried[32];
 	int64_t late = rtr->time - noted->posted_at;
 
-	if (noted->status != RETRY_EXC_ERR || !rtr->id.thread || !noted->posted_at ||
+	if (noted->status != ABI_WC_RETRY_EXC_ERR || !rtr->id.thread || !noted->posted_at ||
 	    !noted->tried || noted->slack == INT64_MAX || late - noted->slack < noted->tried)
 		return false;
 	cause_say(&noted->cause.peer,

@@ -6,23 +6,12 @@
  */
 #include "analyzer/facts/cause.h"
 #include "analyzer/facts/outage.h"
+#include "analyzer/model/abi.h"
 
 struct life;
 struct peer;
 
 enum { CAUSE_TEXT = 256 };
-
-/* enum ibv_wc_status */
-enum {
-	LOC_LEN_ERR = 1,
-	LOC_QP_OP_ERR = 2,
-	REM_INV_REQ_ERR = 9,
-	REM_ACCESS_ERR = 10,
-	REM_OP_ERR = 11,
-	RETRY_EXC_ERR = 12,
-	RNR_RETRY_EXC_ERR = 13,
-	RESP_TIMEOUT_ERR = 20
-};
 
 /* The state when the completion was polled. */
 struct noted {

@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "analyzer/model/abi.h"
 #include "analyzer/model/words.h"
 #include "core/base/vec.h"
 #include "core/store/read/trace.h"
@@ -23,25 +24,6 @@
 #define LATE_NS INT64_C(1000000000)
 
 enum { TEXT = 96 };
-
-/* enum ibv_event_type */
-enum {
-	DEVICE_FATAL = 8,
-	PORT_ACTIVE = 9,
-	PORT_ERR = 10,
-	LID_CHANGE = 11,
-	PKEY_CHANGE = 12,
-	GID_CHANGE = 18,
-};
-
-/* enum ibv_wc_status */
-enum {
-	LOC_QP_OP_ERR = 2, /* of Soft-RoCE: the port is down */
-	RETRY_EXC_ERR = 12,
-	FATAL_ERR = 19,
-	RESP_TIMEOUT_ERR = 20,
-	GENERAL_ERR = 21,
-};
 
 struct outage {
 	int type; /* of the event */
@@ -75,11 +57,11 @@ static const struct wording {
 	int type;
 	const char *before, *after;
 } wordings[] = {
-	{ PORT_ERR, "", "was down" },
-	{ DEVICE_FATAL, "", "was down" },
-	{ LID_CHANGE, "the LID of ", "had changed" },
-	{ PKEY_CHANGE, "the P_Keys of ", "had changed" },
-	{ GID_CHANGE, "the GIDs of ", "had changed" },
+	{ ABI_EVENT_PORT_ERR, "", "was down" },
+	{ ABI_EVENT_DEVICE_FATAL, "", "was down" },
+	{ ABI_EVENT_LID_CHANGE, "the LID of ", "had changed" },
+	{ ABI_EVENT_PKEY_CHANGE, "the P_Keys of ", "had changed" },
+	{ ABI_EVENT_GID_CHANGE, "the GIDs of ", "had changed" },
 };
 
 /* NULL: the event reports no outage, and no change. */
@@ -93,7 +75,8 @@ static const struct wording *find_wording(int64_t type)
 
 static bool is_change(int type)
 {
-	return type == LID_CHANGE || type == PKEY_CHANGE || type == GID_CHANGE;
+	return type == ABI_EVENT_LID_CHANGE || type == ABI_EVENT_PKEY_CHANGE ||
+	       type == ABI_EVENT_GID_CHANGE;
 }
 
 /* The outage of that port that has not ended. */
@@ -119,10 +102,10 @@ void outages_event(struct outages *outages, const struct trace_event *event)
 	int64_t type, context, port = 0;
 
 	if (!call->out || !call->args || !args_get(call->out, ARG(event.event_type), &type) ||
-	    (!find_wording(type) && type != PORT_ACTIVE) ||
+	    (!find_wording(type) && type != ABI_EVENT_PORT_ACTIVE) ||
 	    !args_get(call->args, ARG(context), &context))
 		return;
-	if (type != DEVICE_FATAL && !args_get(call->out, ARG(event.port_num), &port))
+	if (type != ABI_EVENT_DEVICE_FATAL && !args_get(call->out, ARG(event.port_num), &port))
 		return;
 	now.type = (int)type;
 	now.context = (uint64_t)context;
@@ -132,9 +115,9 @@ void outages_event(struct outages *outages, const struct trace_event *event)
 		now.to = now.from + LATE_NS;
 		open = NULL;
 	}
-	if (open && type == PORT_ACTIVE)
+	if (open && type == ABI_EVENT_PORT_ACTIVE)
 		open->to = call->end;
-	if (open || type == PORT_ACTIVE)
+	if (open || type == ABI_EVENT_PORT_ACTIVE)
 		return;
 	place = vec_push(outages->all, outages->n);
 	if (place)
@@ -150,10 +133,12 @@ static bool is_hit(const struct outage *o, const struct outage_victim *victim)
 	       o->from < victim->failed + victim->slack + LATE_NS;
 }
 
+/* Soft-RoCE reports IBV_WC_LOC_QP_OP_ERR if the port is down. */
 static bool may_be_link(uint32_t status)
 {
-	return status == RETRY_EXC_ERR || status == LOC_QP_OP_ERR || status == FATAL_ERR ||
-	       status == RESP_TIMEOUT_ERR || status == GENERAL_ERR;
+	return status == ABI_WC_RETRY_EXC_ERR || status == ABI_WC_LOC_QP_OP_ERR ||
+	       status == ABI_WC_FATAL_ERR || status == ABI_WC_RESP_TIMEOUT_ERR ||
+	       status == ABI_WC_GENERAL_ERR;
 }
 
 /* The last that was down goes before the last that changed. */

@@ -48,15 +48,6 @@ static bool takes_receive(int opcode)
 	return opcode == ABI_WR_SEND || opcode == ABI_WR_SEND_WITH_IMM;
 }
 
-static uint64_t count_bytes(const struct wr *wr)
-{
-	uint64_t bytes = 0;
-
-	for (uint32_t i = 0; i < wr->nsge; i++)
-		bytes += wr->sge[i].length;
-	return bytes;
-}
-
 void sent_post(struct sent *sent, struct model *model, const struct trace_event *event)
 {
 	const struct post *post = event->post;
@@ -74,7 +65,7 @@ void sent_post(struct sent *sent, struct model *model, const struct trace_event 
 		if (!to)
 			continue;
 		to->messages++;
-		to->bytes = count_bytes(wr);
+		to->bytes = wr_bytes(wr);
 		to->process = event->process;
 		to->qp = post->object;
 	}

@@ -32,9 +32,12 @@
 	X(1 << 0, REREG_MR_CHANGE_TRANSLATION) X(1 << 1, REREG_MR_CHANGE_PD)                     \
 	X(1 << 2, REREG_MR_CHANGE_ACCESS)                                                        \
 	X(0x7f, WC_STANDARD_FLAGS) X(2, WC_LOC_QP_OP_ERR) X(4, WC_LOC_PROT_ERR)                  \
-	X(9, WC_REM_INV_REQ_ERR) X(19, WC_FATAL_ERR) X(21, WC_GENERAL_ERR)                       \
+	X(9, WC_REM_INV_REQ_ERR) X(19, WC_FATAL_ERR) X(20, WC_RESP_TIMEOUT_ERR)                  \
+	X(21, WC_GENERAL_ERR)                                                                    \
 	X(0, EVENT_CQ_ERR) X(1, EVENT_QP_FATAL) X(2, EVENT_QP_REQ_ERR) X(3, EVENT_QP_ACCESS_ERR) \
-	X(8, EVENT_DEVICE_FATAL) X(14, EVENT_SRQ_ERR) X(16, EVENT_QP_LAST_WQE_REACHED)           \
+	X(8, EVENT_DEVICE_FATAL) X(9, EVENT_PORT_ACTIVE) X(10, EVENT_PORT_ERR)                   \
+	X(11, EVENT_LID_CHANGE) X(12, EVENT_PKEY_CHANGE) X(18, EVENT_GID_CHANGE)                 \
+	X(14, EVENT_SRQ_ERR) X(16, EVENT_QP_LAST_WQE_REACHED)           \
 	X(19, EVENT_WQ_FATAL)                                                                    \
 	X(0, GID_TYPE_IB) X(1, GID_TYPE_ROCE_V1) X(2, GID_TYPE_ROCE_V2)                          \
 	X(1, LINK_LAYER_INFINIBAND) X(2, LINK_LAYER_ETHERNET)

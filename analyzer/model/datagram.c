@@ -97,8 +97,7 @@ static void check_room(struct model *model, const struct queue *queue,
 	if (!receives || receives->owner != sent->other || receives->doubt || receives->grh_told ||
 	    !receives->outstanding)
 		return;
-	for (uint32_t i = 0; i < wr->nsge; i++)
-		strain.number += wr->sge[i].length;
+	strain.number = wr_bytes(wr);
 	strain.limit = find_longest(receives);
 	if (!strain.number || strain.number + GRH_BYTES <= strain.limit)
 		return;

@@ -9,11 +9,10 @@
  */
 #include "analyzer/model/key_post.h"
 
+#include "analyzer/model/abi.h"
 #include "analyzer/model/model_state.h"
 #include "analyzer/model/queue.h"
 #include "analyzer/model/window.h"
-
-enum { WC_LOC_ACCESS_ERR = 8, WC_REM_ACCESS_ERR = 10 }; /* enum ibv_wc_status */
 
 /* A post that is being checked. */
 struct looked {
@@ -140,15 +139,6 @@ uint32_t keys_needed(int opcode)
 	}
 }
 
-static uint64_t sum_lengths(const struct wr *wr)
-{
-	uint64_t length = 0;
-
-	for (uint32_t j = 0; j < wr->nsge; j++)
-		length += wr->sge[j].length;
-	return length;
-}
-
 /* A message after the bind on its own queue pair arrives after it, and may contain the key. */
 static bool brings_key(const struct queue_request *request)
 {
@@ -248,7 +238,7 @@ static void look_at_remote(const struct looked *l, const struct wr *wr)
 	const struct keys *keys = &l->model->keys;
 	const struct peer *other = l->queue->peer ? peer_other(peers, l->queue->peer) : NULL;
 	typeof(l->queue->seen[0]) *seen = &l->queue->seen[2];
-	uint64_t changes = keys->changes + peers->changes, length = sum_lengths(wr);
+	uint64_t changes = keys->changes + peers->changes, length = wr_bytes(wr);
 	struct key *key;
 
 	if (!other || has_gone(l, other) || !length)
@@ -348,8 +338,8 @@ static bool is_suspect_of(const struct suspect *s, uint32_t process, const struc
 static bool blames_key(int status, bool remote)
 {
 	if (remote)
-		return status == WC_REM_ACCESS_ERR;
-	return status == ABI_WC_LOC_PROT_ERR || status == WC_LOC_ACCESS_ERR;
+		return status == ABI_WC_REM_ACCESS_ERR;
+	return status == ABI_WC_LOC_PROT_ERR || status == ABI_WC_LOC_ACCESS_ERR;
 }
 
 bool keys_saw_all(struct model *model, const struct life *queue)

@@ -148,15 +148,6 @@ static int push_wr(struct model *model, struct queue *queue, const struct trace_
 	return 0;
 }
 
-static uint64_t count_bytes(const struct wr *wr)
-{
-	uint64_t bytes = 0;
-
-	for (uint32_t j = 0; j < wr->nsge; j++)
-		bytes += wr->sge[j].length;
-	return bytes;
-}
-
 /* Only messages that go out can be inline. */
 static void count_small(struct queue *queue, const struct wr *wr, uint64_t bytes)
 {
@@ -170,7 +161,7 @@ static void count_small(struct queue *queue, const struct wr *wr, uint64_t bytes
 static void count_sizes(struct queue *queue, const struct post *post, uint32_t taken)
 {
 	for (uint32_t i = 0; i < taken; i++) {
-		uint64_t bytes = count_bytes(&post->wr[i]);
+		uint64_t bytes = wr_bytes(&post->wr[i]);
 
 		queue->stats.bytes += bytes;
 		if (queue->send && queue->limits.inline_given)

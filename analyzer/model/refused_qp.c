@@ -206,10 +206,10 @@ bool refused_elements(const struct refused *r, char *text, size_t size)
 {
 	const struct post *post = r->event->post;
 	bool send = post_is_send(post);
-	uint64_t bytes = 0;
 	const struct qp_cap *cap;
 	const struct wr *wr;
 	uint32_t index, most;
+	uint64_t bytes;
 
 	wr = refused_wr(post, &index);
 	if (!wr || !r->object || !r->object->qp)
@@ -221,8 +221,7 @@ bool refused_elements(const struct refused *r, char *text, size_t size)
 			 send ? "send" : "recv", most);
 		return true;
 	}
-	for (uint32_t i = 0; i < wr->nsge; i++)
-		bytes += wr->sge[i].length;
+	bytes = wr_bytes(wr);
 	if (!send || !(wr->send_flags & ABI_SEND_INLINE) || bytes <= cap->max_inline_data)
 		return false;
 	snprintf(text, size, "%" PRIu64 " bytes inline, max_inline_data is %u", bytes,

@@ -50,15 +50,6 @@ static void report_strain(const struct model_watcher *watcher, struct queue *que
 
 /* One request: its elements, its inline bytes */
 
-static uint64_t inline_bytes(const struct wr *wr)
-{
-	uint64_t bytes = 0;
-
-	for (uint32_t i = 0; i < wr->nsge; i++)
-		bytes += wr->sge[i].length;
-	return bytes;
-}
-
 static void check_request(const struct model_watcher *watcher, const struct trace_event *event,
 			  struct queue *queue, uint32_t i)
 {
@@ -71,9 +62,9 @@ static void check_request(const struct model_watcher *watcher, const struct trac
 		strain.number = (uint32_t)wr->num_sge;
 		strain.limit = larger_of(limits->sge_asked, limits->sge_given);
 	} else if (queue->send && wr->send_flags & ABI_SEND_INLINE &&
-		   inline_bytes(wr) > larger_of(limits->inline_asked, limits->inline_given)) {
+		   wr_bytes(wr) > larger_of(limits->inline_asked, limits->inline_given)) {
 		strain.kind = STRAIN_INLINE;
-		strain.number = inline_bytes(wr);
+		strain.number = wr_bytes(wr);
 		strain.limit = larger_of(limits->inline_asked, limits->inline_given);
 	} else {
 		return;

@@ -85,15 +85,6 @@ struct posting {
 	bool judged;
 };
 
-static uint64_t count_bytes(const struct wr *wr)
-{
-	uint64_t bytes = 0;
-
-	for (uint32_t i = 0; i < wr->nsge; i++)
-		bytes += wr->sge[i].length;
-	return bytes;
-}
-
 static void count_inline(struct posting *to, const struct wr *wr, uint64_t bytes)
 {
 	bool is_inline = wr->send_flags & ABI_SEND_INLINE;
@@ -131,7 +122,7 @@ static void count_signal(struct posting *to, const struct wr *wr)
 static void count_send(struct profiler *p, struct posting *to, const struct wr *wr)
 {
 	unsigned int opcode = opcode_index(wr->opcode);
-	uint64_t bytes = count_bytes(wr);
+	uint64_t bytes = wr_bytes(wr);
 	struct profile_requests *row = find_requests(p, opcode, bytes);
 
 	if (row) {
@@ -247,7 +238,7 @@ static void count_taken(struct profiler *p, struct posting *to, const struct tra
 	for (uint32_t i = 0; i < taken && send; i++)
 		count_send(p, to, &post->wr[i]);
 	for (uint32_t i = 0; i < taken && !send; i++)
-		to->posts->bytes += count_bytes(&post->wr[i]);
+		to->posts->bytes += wr_bytes(&post->wr[i]);
 	if (send && p->profile->first_post < 0)
 		p->profile->first_post = event->time;
 }

@@ -163,15 +163,6 @@ static void note_depth(struct timeline_queue *to, const struct queue *queue, siz
 
 /* Calls of the model */
 
-static uint64_t count_bytes(const struct wr *wr)
-{
-	uint64_t bytes = 0;
-
-	for (uint32_t i = 0; i < wr->nsge; i++)
-		bytes += wr->sge[i].length;
-	return bytes;
-}
-
 /* The outstanding requests include the accepted ones. */
 static void on_post(void *arg, const struct model_post *told)
 {
@@ -188,7 +179,7 @@ static void on_post(void *arg, const struct model_post *told)
 	to->doorbells += post_is_send(post);
 	*(post_is_send(post) ? &to->requests : &to->receives) += told->taken;
 	for (uint32_t i = 0; i < told->taken && post_is_send(post); i++)
-		to->bytes += count_bytes(&post->wr[i]);
+		to->bytes += wr_bytes(&post->wr[i]);
 	queue = find_queue(t, told->queue);
 	if (!queue)
 		return;

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "analyzer/model/abi.h"
 #include "analyzer/model/key.h"
 #include "analyzer/model/key_post.h"
 #include "analyzer/model/peer.h"
@@ -15,8 +16,6 @@
 #include "analyzer/model/window.h"
 #include "analyzer/model/words.h"
 #include "analyzer/rules/mkey_text.h"
-
-enum { REM_ACCESS_ERR = 10 }; /* enum ibv_wc_status */
 
 static const char *qp_name(const struct check *check, const struct peer *peer)
 {
@@ -195,13 +194,13 @@ void mkey_008(struct check *check, const struct model_key *use)
 		finding_step(finding, key->bind.ends ? "unbound" : "bound", &key->bind.at);
 }
 
-/* The other end of a request that failed with REM_ACCESS_ERR; NULL: not known. */
+/* The other end of a request that failed with IBV_WC_REM_ACCESS_ERR; NULL: not known. */
 static const struct peer *blamed_peer(struct check *check, const struct model_complete *complete)
 {
 	const struct wc *wc = &complete->event->poll->wc[complete->index];
 	const struct queue_request *request = complete->request;
 
-	if (wc->status != REM_ACCESS_ERR || !request || complete->queue->doubt ||
+	if (wc->status != ABI_WC_REM_ACCESS_ERR || !request || complete->queue->doubt ||
 	    wc->candidates > 1 || !keys_needed(request->opcode) || !complete->qp->peer)
 		return NULL;
 	return peer_other(model_peers(check->model), complete->qp->peer);
@@ -224,7 +223,7 @@ static struct model_key describe_request(const struct model_complete *complete,
 				 .number = request->rkey,
 				 .addr = request->remote_addr,
 				 .peer = peer,
-				 .status = REM_ACCESS_ERR };
+				 .status = ABI_WC_REM_ACCESS_ERR };
 
 	for (uint32_t i = 0; i < request->nsge; i++)
 		use.length += queue_sge(complete->queue, request, i)->length;

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "analyzer/model/abi.h"
 #include "analyzer/model/peer.h"
 #include "analyzer/model/qp.h"
 #include "analyzer/model/queue.h"
@@ -17,7 +18,6 @@
 #include "analyzer/model/words.h"
 #include "analyzer/rules/judge.h"
 
-enum { REM_INV_REQ_ERR = 9, RETRY_EXC_ERR = 12, RNR_RETRY_EXC_ERR = 13 }; /* ibv_wc_status */
 enum { PSN_BITS = 0xffffff, MOST = 512 };
 
 /* min_rnr_timer 0, and how far from its multiples a completion may be polled */
@@ -127,7 +127,7 @@ static void compare_reads(struct check *check, const struct model_complete *comp
 	const struct qp *a = complete->qp->qp, *b = other->qp;
 	char what[MOST];
 
-	if (wc->status != REM_INV_REQ_ERR || wc->candidates > 1 || !complete->request ||
+	if (wc->status != ABI_WC_REM_INV_REQ_ERR || wc->candidates > 1 || !complete->request ||
 	    !queue_reads(complete->request->opcode) || !(a->set & ABI_QP_MAX_QP_RD_ATOMIC) ||
 	    !(b->set & ABI_QP_MAX_DEST_RD_ATOMIC) || a->max_rd_atomic <= b->max_dest_rd_atomic)
 		return;
@@ -144,7 +144,7 @@ static void find_misled(struct check *check, const struct model_complete *comple
 	const struct peer *other;
 	char what[MOST];
 
-	if (wc->status != RETRY_EXC_ERR || !complete->qp->peer || !complete->request)
+	if (wc->status != ABI_WC_RETRY_EXC_ERR || !complete->qp->peer || !complete->request)
 		return;
 	other = peer_misled(model_peers(check->model), complete->qp->peer);
 	if (!other || !other->life || !other->life->qp || other->since > complete->request->time)
@@ -408,7 +408,7 @@ void state_006_failed(struct check *check, const struct model_complete *complete
 	struct finding *finding;
 	struct moment moment, polled = moment_of(complete->event);
 
-	if (wc->status != RNR_RETRY_EXC_ERR || !complete->request || wc->candidates > 1)
+	if (wc->status != ABI_WC_RNR_RETRY_EXC_ERR || !complete->request || wc->candidates > 1)
 		return;
 	other = other_end(check, complete->qp);
 	receives = other ? own_receives(other->life) : NULL;
@@ -484,7 +484,7 @@ void state_007(struct check *check, const struct model_complete *complete)
 
 	if (!request || !qp || !qp->qp || !(qp->qp->set & ABI_QP_RNR_RETRY) || wc->candidates > 1)
 		return;
-	if (wc->status == RNR_RETRY_EXC_ERR && !qp->qp->rnr_retry) {
+	if (wc->status == ABI_WC_RNR_RETRY_EXC_ERR && !qp->qp->rnr_retry) {
 		describe_impatient(check, complete);
 		return;
 	}

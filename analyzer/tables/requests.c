@@ -170,15 +170,6 @@ static void on_leave(void *arg, const struct life *object)
 	leave_queue(arg, object, object->rq);
 }
 
-static uint64_t bytes_of(const struct wr *wr)
-{
-	uint64_t bytes = 0;
-
-	for (uint32_t i = 0; i < wr->nsge; i++)
-		bytes += wr->sge[i].length;
-	return bytes;
-}
-
 /* A request that was refused, or whose queue is not known. */
 static void add_other(struct request_rows *rows, const struct model_post *post, uint32_t i)
 {
@@ -197,7 +188,7 @@ static void add_other(struct request_rows *rows, const struct model_post *post, 
 	row->opcode = wr->opcode;
 	row->remote_addr = wr->remote_addr;
 	row->rkey = wr->rkey;
-	row->bytes = bytes_of(wr);
+	row->bytes = wr_bytes(wr);
 	row->signalled = !post_is_send(post->event->post) || (wr->send_flags & ABI_SEND_SIGNALED) ||
 			 (post->queue && post->queue->all_signalled);
 	row->doubt = post->queue ? post->queue->doubt : QUEUE_OLDER;

@@ -116,11 +116,8 @@ void part_add_sge(struct maker *maker, const struct wr *wr, const struct sge *sg
 
 void part_add_rkey(struct maker *maker, uint32_t qp, const struct wr *wr)
 {
-	uint32_t length = 0;
-
-	for (uint32_t i = 0; i < wr->nsge; i++)
-		length += wr->sge[i].length;
-	part_add_key(maker, part_find_remote(maker, qp, wr), (uint32_t)wr->rkey, true, length);
+	part_add_key(maker, part_find_remote(maker, qp, wr), (uint32_t)wr->rkey, true,
+		     (uint32_t)wr_bytes(wr));
 }
 
 uint32_t part_find_ah(const struct maker *maker, const struct wr *wr)

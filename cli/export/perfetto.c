@@ -218,15 +218,6 @@ static void begin_instant(struct perfetto *p, const struct trace_event *event, e
 	tracks_note_text(&p->tracks, NOTE_EVENT, event_id_text(event->id, text));
 }
 
-static uint64_t request_bytes(const struct wr *wr)
-{
-	uint64_t bytes = 0;
-
-	for (uint32_t i = 0; i < wr->nsge; i++)
-		bytes += wr->sge[i].length;
-	return bytes;
-}
-
 static void begin_request(struct perfetto *p, const struct trace_event *event, uint32_t index,
 			  struct lanes *lanes, uint64_t flow)
 {
@@ -252,7 +243,7 @@ static void begin_request(struct perfetto *p, const struct trace_event *event, u
 	snprintf(whole, sizeof(whole), "%s[%u]", event_id_text(event->id, text), index);
 	tracks_note_text(&p->tracks, NOTE_EVENT, whole);
 	tracks_note(&p->tracks, NOTE_ID, (int64_t)wr->wr_id);
-	tracks_note(&p->tracks, NOTE_BYTES, (int64_t)request_bytes(wr));
+	tracks_note(&p->tracks, NOTE_BYTES, (int64_t)wr_bytes(wr));
 	tracks_flow(&p->tracks, flow);
 	tracks_put(&p->tracks, event->time);
 }

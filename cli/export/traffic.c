@@ -68,10 +68,8 @@ static uint64_t request_key(struct event_id id, uint32_t index)
 
 static uint32_t request_length(const struct wr *wr)
 {
-	uint64_t length = 0;
+	uint64_t length = wr_bytes(wr);
 
-	for (uint32_t i = 0; i < wr->nsge; i++)
-		length += wr->sge[i].length;
 	return length < UINT32_MAX ? (uint32_t)length : UINT32_MAX;
 }
 

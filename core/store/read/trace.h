@@ -55,6 +55,16 @@ struct wr {
 	const struct sge *sge;
 };
 
+/* The sum of the lengths of its recorded elements. */
+static inline uint64_t wr_bytes(const struct wr *wr)
+{
+	uint64_t bytes = 0;
+
+	for (uint32_t i = 0; i < wr->nsge; i++)
+		bytes += wr->sge[i].length;
+	return bytes;
+}
+
 /* One call of ibv_post_*(), or a batch ended by ibv_wr_complete() or ibv_wr_abort(). */
 struct post {
 	enum verb verb;
