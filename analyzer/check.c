@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyzer/model/last.h"
+#include "analyzer/model/queue.h"
 #include "analyzer/rules/alike.h"
 #include "analyzer/rules/evidence.h"
 #include "analyzer/rules/judge.h"
@@ -76,11 +78,21 @@ static void on_post(void *arg, const struct model_post *post)
 	tell_post(arg, post);
 }
 
+/* rule.h */
+static bool is_plain(const struct model_complete *complete)
+{
+	return !complete->event->poll->wc[complete->index].status && complete->request &&
+	       complete->event->time - complete->request->time < COMPLETE_SOON &&
+	       complete->queue->completed && complete->qp && complete->qp->state == LIFE_LIVE;
+}
+
 static void on_complete(void *arg, const struct model_complete *complete)
 {
 	const struct wc *wc = &complete->event->poll->wc[complete->index];
 	struct checker *checker = arg;
 
+	if (is_plain(complete))
+		return;
 	if (wc->status != FIRST_SUCCESS && wc->status != FIRST_FLUSH)
 		facts_complete(checker->check.findings->facts, checker->check.model, complete);
 	tell_complete(checker, complete);
@@ -289,6 +301,8 @@ static int process_event(struct checker *checker, const struct trace_event *even
 	err = model_event(checker->check.model, event);
 	if (!err)
 		err = facts_event(findings->facts, checker->check.model, event);
+	if (!err)
+		err = last_note(checker->check.model, event);
 	if (!err && !event->inner)
 		tell_event(checker, event);
 	return err;
@@ -361,7 +375,7 @@ int check_finish(struct checker *checker, struct findings **ret_findings)
 	if (!err && trace_is_live(checker->check.trace))
 		err = evidence_gaps(checker->check.trace, findings);
 	if (!err)
-		err = facts_finish(findings->facts);
+		err = facts_finish(findings->facts, checker->check.model);
 	if (!err)
 		tell_finish(checker, findings);
 	alike_merge(checker->alike);

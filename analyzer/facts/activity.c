@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyzer/model/last.h"
 #include "analyzer/model/model.h"
 #include "analyzer/model/queue.h"
 #include "analyzer/model/words.h"
@@ -35,23 +36,22 @@ enum {
 struct polled_cq {
 	uint32_t cq; /* object */
 	uint64_t handle;
-	uint64_t empty;       /* polls before the last completion */
-	struct moment polled; /* the last completions; id 0:0: none */
-	uint32_t qp;          /* of the last of them: object, 0 not known */
+	uint64_t empty;         /* polls before the last completion */
+	struct event_id polled; /* the last completions; 0:0: none */
+	uint32_t qp;            /* of the last of them: object, 0 not known */
 	/* the last of them whose request another thread had posted */
 	struct event_id taken, request;
 };
 
-/* A call that waits for an event. */
+/* The last call of a thread that waits for an event. */
 struct sleep {
-	struct moment at; /* id 0:0: none */
+	struct moment at; /* id 0:0: none, or it has returned */
 	uint64_t channel;
 	uint64_t tries; /* calls that found no event, since the last that did */
 };
 
 struct thread_acts {
 	uint32_t process;
-	int64_t time; /* of its last verb */
 	struct sleep sleep;
 	struct polled_cq *cqs;
 	size_t ncqs;
@@ -59,8 +59,6 @@ struct thread_acts {
 
 struct activity {
 	struct trace *trace;
-	struct activity_last *last; /* by process */
-	size_t nlast;
 	struct thread_acts *threads; /* by thread */
 	size_t nthreads;
 };
@@ -90,16 +88,7 @@ void activity_free(struct activity *activity)
 	for (size_t i = 0; i < activity->nthreads; i++)
 		free(activity->threads[i].cqs);
 	free(activity->threads);
-	free(activity->last);
 	free(activity);
-}
-
-static struct activity_last *last_of(struct activity *activity, uint32_t process)
-{
-	while (activity->nlast <= process)
-		if (!vec_push(activity->last, activity->nlast))
-			return NULL;
-	return &activity->last[process];
 }
 
 static struct thread_acts *thread_of(struct activity *activity, uint32_t thread)
@@ -108,33 +97,6 @@ static struct thread_acts *thread_of(struct activity *activity, uint32_t thread)
 		if (!vec_push(activity->threads, activity->nthreads))
 			return NULL;
 	return &activity->threads[thread];
-}
-
-static void note_last(struct activity_last *last, const struct trace_event *event)
-{
-	last->time = event->time;
-	last->id = event->id;
-	last->stack = 0;
-	switch (event->kind) {
-	case TRACE_CALL:
-		last->verb = event->call->verb;
-		last->stack = event->call->stack;
-		break;
-	case TRACE_POST:
-		last->verb = (enum verb)event->post->verb;
-		last->stack = event->post->stack;
-		if (post_taken(event->post))
-			last->posted = event->time;
-		break;
-	case TRACE_POLL:
-		last->verb = (enum verb)event->poll->verb;
-		if (event->poll->nwc)
-			last->polled = event->time;
-		break;
-	default:
-		last->verb = VERB_req_notify_cq;
-		break;
-	}
 }
 
 static struct polled_cq *find_cq(struct thread_acts *acts, const struct poll *poll)
@@ -150,17 +112,19 @@ static struct polled_cq *find_cq(struct thread_acts *acts, const struct poll *po
 	return cq;
 }
 
-static void note_poll(struct thread_acts *acts, const struct trace_event *event)
+void activity_poll(struct activity *activity, const struct trace_event *event)
 {
+	struct thread_acts *acts = thread_of(activity, event->id.thread);
 	const struct poll *poll = event->poll;
-	struct polled_cq *cq = find_cq(acts, poll);
+	struct polled_cq *cq = acts && poll->object ? find_cq(acts, poll) : NULL;
 
 	if (!cq)
 		return;
+	acts->process = event->process;
 	cq->empty += poll->empty;
 	if (!poll->nwc)
 		return;
-	cq->polled = moment_of(event);
+	cq->polled = event->id;
 	cq->qp = poll->wc[poll->nwc - 1].qp;
 	for (uint32_t i = 0; i < poll->nwc; i++) {
 		struct event_id request = poll->wc[i].request;
@@ -172,33 +136,20 @@ static void note_poll(struct thread_acts *acts, const struct trace_event *event)
 	}
 }
 
-static void note_sleep(struct thread_acts *acts, const struct trace_event *event)
+void activity_call(struct activity *activity, const struct trace_event *event)
 {
+	bool waits = verb_infos[event->call->verb].blocks;
+	struct thread_acts *acts = waits ? thread_of(activity, event->id.thread) : NULL;
 	int64_t channel = 0;
 
+	if (!acts)
+		return;
+	acts->process = event->process;
 	acts->sleep.at = moment_of(event);
 	acts->sleep.channel = 0;
 	if (event->call->verb == VERB_get_cq_event && event->call->args &&
 	    args_get(event->call->args, ARG(channel), &channel))
 		acts->sleep.channel = (uint64_t)channel;
-}
-
-void activity_event(struct activity *activity, const struct trace_event *event)
-{
-	struct activity_last *last = last_of(activity, event->process);
-	struct thread_acts *acts = thread_of(activity, event->id.thread);
-
-	if (last)
-		note_last(last, event);
-	if (!acts)
-		return;
-	acts->process = event->process;
-	acts->time = event->time;
-	acts->sleep.at.id.thread = 0;
-	if (event->kind == TRACE_POLL && event->poll->object)
-		note_poll(acts, event);
-	else if (event->kind == TRACE_CALL && verb_infos[event->call->verb].blocks)
-		note_sleep(acts, event);
 }
 
 void activity_return(struct activity *activity, const struct trace_event *event)
@@ -212,13 +163,6 @@ void activity_return(struct activity *activity, const struct trace_event *event)
 	if (event->call->verb == VERB_get_cq_event)
 		sleep->tries =
 			event->call->failed && event->call->error == EAGAIN ? sleep->tries + 1 : 0;
-}
-
-const struct activity_last *activity_last(const struct activity *activity, uint32_t process)
-{
-	return process < activity->nlast && activity->last[process].id.thread
-		       ? &activity->last[process]
-		       : NULL;
 }
 
 /* At one moment */
@@ -254,32 +198,42 @@ static bool is_barren(const struct model *model, uint32_t process, uint64_t hand
 	return barren;
 }
 
+/* A call whose return is not in the trace does not last longer than to the next verb. */
+static bool is_asleep(const struct model *model, uint32_t thread, const struct sleep *sleep)
+{
+	const struct last_verb *last = last_of_thread(model, thread);
+
+	return sleep->at.id.thread && last && last->at.id.n == sleep->at.id.n;
+}
+
 void activity_take(const struct activity *activity, const struct model *model, uint32_t process,
 		   int64_t time, struct activity_note *ret_note)
 {
-	const struct activity_last *last = activity_last(activity, process);
+	const struct last_verb *last = last_of_process(model, process);
 
 	activity_drop(ret_note);
 	ret_note->process = process;
 	ret_note->time = time;
-	if (last) {
-		ret_note->quiet = last->polled > last->posted ? last->polled : last->posted;
-		ret_note->last =
-			(struct moment){ .id = last->id, .verb = last->verb, .time = last->time };
-	}
+	if (last)
+		ret_note->last = last_moment(last);
+	ret_note->quiet = last_progress(model, process);
 	for (uint32_t thread = 1; thread < activity->nthreads; thread++) {
 		const struct thread_acts *acts = &activity->threads[thread];
 		struct activity_then *then;
+		bool asleep;
 
 		if (acts->process != process)
 			continue;
 		for (size_t i = 0; i < acts->ncqs; i++)
 			take_cq(model, acts, thread, &acts->cqs[i], ret_note);
-		if ((!acts->sleep.at.id.thread && !acts->sleep.tries) ||
+		asleep = is_asleep(model, thread, &acts->sleep);
+		if ((!asleep && !acts->sleep.tries) ||
 		    !(then = vec_push(ret_note->all, ret_note->n)))
 			continue;
 		then->thread = thread;
 		then->sleep = acts->sleep;
+		if (!asleep)
+			then->sleep.at.id.thread = 0;
 		then->barren = is_barren(model, process, acts->sleep.channel);
 	}
 }
@@ -341,7 +295,7 @@ static bool has_gone_on(const struct activity *activity, const struct activity_t
 
 	for (size_t i = 0; acts && i < acts->ncqs; i++)
 		if (acts->cqs[i].cq == cq)
-			return !then || acts->cqs[i].polled.id.n != then->cq.polled.id.n;
+			return !then || acts->cqs[i].polled.n != then->cq.polled.n;
 	return false;
 }
 
@@ -374,11 +328,10 @@ static void put_empty(const struct telling *telling, uint32_t thread, uint32_t c
 		  : object && object->name ? object->name
 					   : "a CQ",
 		  words_count(empty, "time", n));
-	if (!then || !then->cq.polled.id.thread)
+	if (!then || !then->cq.polled.thread)
 		text_addf(t, " and never found a completion");
 	else
-		text_addf(t, " after its last completion, %s",
-			  event_id_text(then->cq.polled.id, id));
+		text_addf(t, " after its last completion, %s", event_id_text(then->cq.polled, id));
 	put_qp(telling, then);
 	if (then && then->barren)
 		text_addf(t, BARREN);

@@ -14,28 +14,16 @@
 struct activity;
 struct model;
 
-/* The last verbs of a process. */
-struct activity_last {
-	int64_t time;
-	struct event_id id;
-	enum verb verb;
-	uint32_t stack;
-	int64_t polled; /* time of the last completions; 0: none */
-	int64_t posted; /* the same of requests */
-};
-
 /* NULL without memory. */
 struct activity *activity_new(struct trace *trace);
 
 /* Accepts NULL. */
 void activity_free(struct activity *activity);
 
-/* The application has called a verb; a call of it has returned. */
-void activity_event(struct activity *activity, const struct trace_event *event);
+/* The application has polled a CQ, called a control verb; the call has returned. */
+void activity_poll(struct activity *activity, const struct trace_event *event);
+void activity_call(struct activity *activity, const struct trace_event *event);
 void activity_return(struct activity *activity, const struct trace_event *event);
-
-/* NULL: it called none. Valid until the next event. */
-const struct activity_last *activity_last(const struct activity *activity, uint32_t process);
 
 /* The threads of a process at one moment. */
 struct activity_note {

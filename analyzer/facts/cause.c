@@ -14,7 +14,6 @@
 #include <string.h>
 
 #include "analyzer/facts/answer.h"
-#include "analyzer/facts/ends.h"
 #include "analyzer/facts/outage.h"
 #include "analyzer/model/key.h"
 #include "analyzer/model/key_post.h"
@@ -496,7 +495,7 @@ static bool is_silence(uint32_t status)
 	return status == ABI_WC_RETRY_EXC_ERR || status == ABI_WC_RESP_TIMEOUT_ERR;
 }
 
-void causes_finish(struct causes *causes, const struct ends *ends)
+void causes_finish(struct causes *causes, const struct model *model)
 {
 	for (size_t i = 0; i < causes->n; i++) {
 		struct noted *noted = causes->all[i];
@@ -507,6 +506,6 @@ void causes_finish(struct causes *causes, const struct ends *ends)
 		noted->cause.port = outages_sentence(causes->outages, &noted->victim, false);
 		if (!noted->cause.port && is_silence(noted->victim.status))
 			noted->cause.port = outages_sentence(causes->outages, &noted->theirs, true);
-		cause_say_peer(causes, ends, noted);
+		cause_say_peer(causes, model, noted);
 	}
 }

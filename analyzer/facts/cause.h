@@ -12,7 +12,6 @@
 
 struct model;
 struct causes;
-struct ends;
 
 struct cause {
 	uint32_t process, qp; /* the other end; qp: object; 0: not known */
@@ -51,7 +50,7 @@ void causes_modify(struct causes *causes, const struct trace_event *event);
 void causes_post(struct causes *causes, const struct trace_event *event);
 
 /* Complete the sentences about the other ends. */
-void causes_finish(struct causes *causes, const struct ends *ends);
+void causes_finish(struct causes *causes, const struct model *model);
 
 /* For errors->all[i]; NULL: nothing is known. */
 const struct cause *causes_of(const struct causes *causes, size_t i);

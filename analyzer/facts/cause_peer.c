@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 
 #include "analyzer/facts/answer.h"
-#include "analyzer/facts/ends.h"
+#include "analyzer/model/last.h"
 #include "analyzer/model/level.h"
 #include "analyzer/model/peer.h"
 #include "analyzer/model/qp.h"
@@ -237,7 +237,7 @@ static void name_end(const struct process *process, char text[CAUSE_TEXT])
 }
 
 /* The process was killed before the error, within the accuracy of the clocks. */
-static bool put_killed(const struct causes *causes, const struct ends *ends, struct noted *noted)
+static bool put_killed(const struct causes *causes, const struct model *model, struct noted *noted)
 {
 	const struct process *process = trace_process(causes->trace, noted->cause.process);
 	char what[CAUSE_TEXT], last[32], at[32], before[32];
@@ -250,7 +250,7 @@ static bool put_killed(const struct causes *causes, const struct ends *ends, str
 	    (noted->status != ABI_WC_RETRY_EXC_ERR || apart < -noted->slack))
 		return false;
 	name_end(process, what);
-	words_span(ends_last(ends, process->id), last);
+	words_span(last_time(model, process->id), last);
 	if (apart < noted->slack)
 		cause_say(&noted->cause.peer, "%s at about the same time, last verb at %s", what,
 			  last);
@@ -350,11 +350,11 @@ static bool is_deaf(const struct noted *noted)
  * When the error was polled? Its process ended much later, or did something later and did not end.
  * One that was killed soon after may have been stopped before that, whatever it did in between.
  */
-static bool was_alive(const struct causes *causes, const struct ends *ends,
+static bool was_alive(const struct causes *causes, const struct model *model,
 		      const struct noted *noted)
 {
 	const struct process *process = trace_process(causes->trace, noted->cause.process);
-	int64_t last = ends_last(ends, noted->cause.process);
+	int64_t last = last_time(model, noted->cause.process);
 
 	if (process && process->end >= 0)
 		return process->end - NOTICE_NS - noted->slack >= noted->time;
@@ -362,7 +362,7 @@ static bool was_alive(const struct causes *causes, const struct ends *ends,
 }
 
 /* Nothing that is known of the other end explains why it did not respond. */
-static void put_able(const struct causes *causes, const struct ends *ends, struct noted *noted)
+static void put_able(const struct causes *causes, const struct model *model, struct noted *noted)
 {
 	const struct process *process = trace_process(causes->trace, noted->cause.process);
 	char last[32], end[32], what[CAUSE_TEXT];
@@ -372,8 +372,8 @@ static void put_able(const struct causes *causes, const struct ends *ends, struc
 		noted->answer = NULL;
 		return;
 	}
-	words_span(ends_last(ends, noted->cause.process), last);
-	if (was_alive(causes, ends, noted)) {
+	words_span(last_time(model, noted->cause.process), last);
+	if (was_alive(causes, model, noted)) {
 		cause_say(&noted->cause.peer, "in %s, so it could respond: %s",
 			  qp_state_name(noted->state), noted->answer);
 	} else if (process && process->end >= 0) {
@@ -436,12 +436,13 @@ static bool put_late(struct noted *noted)
 	return true;
 }
 
-static void peer_sentence(const struct causes *causes, const struct ends *ends, struct noted *noted)
+static void peer_sentence(const struct causes *causes, const struct model *model,
+			  struct noted *noted)
 {
 	const struct moment *destroy = &noted->destroy;
 	char id[32], when[32];
 
-	if (!noted->cause.process || put_killed(causes, ends, noted))
+	if (!noted->cause.process || put_killed(causes, model, noted))
 		return;
 	if (destroy->id.thread && destroy->time + noted->slack < noted->time)
 		put_destroyed(noted);
@@ -458,9 +459,9 @@ static void peer_sentence(const struct causes *causes, const struct ends *ends, 
 			  words_span(noted->time - noted->moved.time, when));
 }
 
-void cause_say_peer(const struct causes *causes, const struct ends *ends, struct noted *noted)
+void cause_say_peer(const struct causes *causes, const struct model *model, struct noted *noted)
 {
-	peer_sentence(causes, ends, noted);
+	peer_sentence(causes, model, noted);
 	if (!noted->cause.peer && noted->answer)
-		put_able(causes, ends, noted);
+		put_able(causes, model, noted);
 }

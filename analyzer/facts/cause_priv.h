@@ -90,4 +90,4 @@ void cause_note_modify(const struct causes *causes, struct noted *noted,
 		       const struct trace_event *event);
 
 /* Complete the sentence about the other end. */
-void cause_say_peer(const struct causes *causes, const struct ends *ends, struct noted *noted);
+void cause_say_peer(const struct causes *causes, const struct model *model, struct noted *noted);

@@ -19,6 +19,7 @@
 #include "analyzer/facts/pauses.h"
 #include "analyzer/facts/place.h"
 #include "analyzer/facts/waits.h"
+#include "analyzer/model/last.h"
 #include "analyzer/model/model.h"
 #include "analyzer/model/reason.h"
 #include "core/base/vec.h"
@@ -93,6 +94,7 @@ void ends_call(struct ends *ends, struct model *model, const struct trace_event 
 	struct under_way *call = returns ? NULL : call_of(ends, event->id.thread);
 	char text[TEXT];
 
+	activity_call(ends->activity, event);
 	if (!call || call->moment.id.thread)
 		return;
 	call->moment = moment_of(event);
@@ -101,13 +103,13 @@ void ends_call(struct ends *ends, struct model *model, const struct trace_event 
 	call->what = strdup(reason_call(model, event, text, sizeof(text)));
 }
 
-void ends_return(struct ends *ends, const struct trace_event *event)
+void ends_return(struct ends *ends, const struct model *model, const struct trace_event *event)
 {
 	struct under_way *call;
 
 	waits_changed(ends->waits);
 	activity_return(ends->activity, event);
-	pauses_return(ends->pauses, event);
+	pauses_return(ends->pauses, model, event);
 	if (event->id.thread >= ends->ncalls)
 		return;
 	call = &ends->calls[event->id.thread];
@@ -115,10 +117,11 @@ void ends_return(struct ends *ends, const struct trace_event *event)
 		call->moment.id.thread = 0;
 }
 
-void ends_alive(struct ends *ends, struct model *model, const struct trace_event *event)
+void ends_poll(struct ends *ends, struct model *model, const struct trace_event *event)
 {
-	pauses_event(ends->pauses, model, event);
-	activity_event(ends->activity, event);
+	if (event->poll->nwc)
+		pauses_poll(ends->pauses, model, event);
+	activity_poll(ends->activity, event);
 }
 
 void ends_destroy(struct ends *ends, struct model *model, const struct trace_event *event)
@@ -127,13 +130,6 @@ void ends_destroy(struct ends *ends, struct model *model, const struct trace_eve
 
 	if (info->object == OBJECT_qp && info->effect == EFFECT_DESTROY)
 		waits_destroy(ends->waits, model, event);
-}
-
-int64_t ends_last(const struct ends *ends, uint32_t process)
-{
-	const struct activity_last *last = activity_last(ends->activity, process);
-
-	return last ? last->time : 0;
 }
 
 static bool has_ended(const struct ends *ends, uint32_t id)
@@ -217,7 +213,7 @@ static void add_ended(struct ends *ends, struct model *model, const struct model
 	const struct process *process = trace_process(ends->trace, end->process);
 	uint64_t live = model_count(model, end->process);
 	int signal = find_signal(process), status = find_status(process);
-	const struct activity_last *last;
+	const struct last_verb *last;
 	struct fact *fact;
 
 	if (signal < 0 && !status && !failed && has_ended(ends, end->process))
@@ -231,11 +227,11 @@ static void add_ended(struct ends *ends, struct model *model, const struct model
 	fact->time = end->time;
 	fact->error = status ? status : signal;
 	fact->live = live;
-	last = activity_last(ends->activity, end->process);
+	last = last_of_process(model, end->process);
 	if (!last)
 		return;
-	fact->last = last->time;
-	fact->event = last->id;
+	fact->last = last->at.time;
+	fact->event = last->at.id;
 	fact->verb = last->verb;
 	fact->stack = last->stack;
 	if (!waits_note(ends->waits, model, end, (size_t)(fact - ends->facts->all)))
@@ -247,10 +243,10 @@ void ends_post(struct ends *ends, struct model *model, const struct trace_event 
 	waits_post(ends->waits, model, event);
 }
 
-void ends_finish(struct ends *ends)
+void ends_finish(struct ends *ends, const struct model *model)
 {
 	waits_finish(ends->waits);
-	pauses_finish(ends->pauses);
+	pauses_finish(ends->pauses, model);
 }
 
 void ends_process(struct ends *ends, struct model *model, const struct model_exit *end, bool failed,

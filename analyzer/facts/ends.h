@@ -20,13 +20,13 @@ void ends_destroy(struct ends *ends, struct model *model, const struct trace_eve
 
 /* A control verb of the application begins, returns. */
 void ends_call(struct ends *ends, struct model *model, const struct trace_event *event);
-void ends_return(struct ends *ends, const struct trace_event *event);
+void ends_return(struct ends *ends, const struct model *model, const struct trace_event *event);
 
 /* The application has called a post verb. */
 void ends_post(struct ends *ends, struct model *model, const struct trace_event *event);
 
-/* The program was alive at the time of @event. */
-void ends_alive(struct ends *ends, struct model *model, const struct trace_event *event);
+/* It has polled a CQ. */
+void ends_poll(struct ends *ends, struct model *model, const struct trace_event *event);
 
 /*
  * A process has ended, or the trace ends; the model still knows its objects. @failed: a completion
@@ -36,7 +36,4 @@ void ends_process(struct ends *ends, struct model *model, const struct model_exi
 		  const char *expected);
 
 /* The last event has been seen: complete the sentences. */
-void ends_finish(struct ends *ends);
-
-/* The time of the last verb of @process; 0: it called none. */
-int64_t ends_last(const struct ends *ends, uint32_t process);
+void ends_finish(struct ends *ends, const struct model *model);

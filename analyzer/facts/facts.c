@@ -74,7 +74,6 @@ static void note_call(struct facts *facts, struct model *model, const struct tra
 	facts->verbs++;
 	facts->last = event->time;
 	ends_destroy(facts->work->ends, model, event);
-	ends_alive(facts->work->ends, model, event);
 	ends_call(facts->work->ends, model, event);
 }
 
@@ -84,17 +83,29 @@ static void note_return(struct facts *facts, struct model *model, const struct t
 		causes_modify(facts->work->causes, event);
 	if (!is_own(event))
 		return;
-	ends_return(facts->work->ends, event);
+	ends_return(facts->work->ends, model, event);
 	if (event->call->verb == VERB_get_async_event && !event->call->failed)
 		causes_event(facts->work->causes, event);
 	if (!event->carried)
 		failed_return(facts->work->failed, model, event);
 }
 
-static int note_poll(struct facts *facts, const struct trace_event *event)
+static bool has_error(const struct poll *poll)
 {
-	int err = first_event(facts->work->first, event);
+	for (uint32_t i = 0; i < poll->nwc; i++)
+		if (poll->wc[i].status != FIRST_SUCCESS)
+			return true;
+	return false;
+}
 
+static int note_poll(struct facts *facts, struct model *model, const struct trace_event *event)
+{
+	int err;
+
+	ends_poll(facts->work->ends, model, event);
+	if (!has_error(event->poll))
+		return 0;
+	err = first_event(facts->work->first, event);
 	causes_note(facts->work->causes);
 	return err;
 }
@@ -109,14 +120,13 @@ static int note_data(struct facts *facts, struct model *model, const struct trac
 		return 0;
 	facts->verbs++;
 	facts->last = event->time;
-	ends_alive(facts->work->ends, model, event);
 	if (failed)
 		failed_data(facts->work->failed, model, event);
 	if (event->kind == TRACE_POST) {
 		causes_post(facts->work->causes, event);
 		ends_post(facts->work->ends, model, event);
 	}
-	return event->kind == TRACE_POLL ? note_poll(facts, event) : 0;
+	return event->kind == TRACE_POLL ? note_poll(facts, model, event) : 0;
 }
 
 void facts_complete(struct facts *facts, struct model *model, const struct model_complete *complete)
@@ -166,13 +176,13 @@ void facts_end(struct facts *facts, struct model *model, const struct model_exit
 		     failed_expected(facts->work->failed, end->process));
 }
 
-int facts_finish(struct facts *facts)
+int facts_finish(struct facts *facts, const struct model *model)
 {
 	int err = facts->list.err ? log_err(facts->list.err, "facts")
 				  : first_finish(facts->work->first);
 
-	causes_finish(facts->work->causes, facts->work->ends);
-	ends_finish(facts->work->ends);
+	causes_finish(facts->work->causes, model);
+	ends_finish(facts->work->ends, model);
 	return err;
 }
 

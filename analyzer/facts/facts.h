@@ -43,7 +43,7 @@ void facts_complete(struct facts *facts, struct model *model,
 void facts_end(struct facts *facts, struct model *model, const struct model_exit *end);
 
 /* The last event has been seen. Returns 0 or -errno after log_err(). */
-int facts_finish(struct facts *facts);
+int facts_finish(struct facts *facts, const struct model *model);
 
 /* The cause of an error of facts->errors; NULL: nothing is known. */
 const struct cause *facts_cause(const struct facts *facts, const struct first_error *error);

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyzer/model/last.h"
 #include "analyzer/model/model.h"
 #include "analyzer/model/peer.h"
 #include "analyzer/model/words.h"
@@ -29,33 +30,26 @@ enum {
 	TEXT = 128,
 };
 
-/* From one verb to the next. */
-struct gap {
-	int64_t from, to;
-	struct event_id first, last;
-};
-
 struct pause {
-	struct gap gap;             /* .to is 0: none */
+	struct last_point from, to; /* to.time is 0: none */
 	uint32_t thread, qp, other; /* qp: object, 0 not known; other: the peer's process, or 0 */
 	bool receive, slept;
 	uint64_t empty; /* polls */
 };
 
+/* A call of ibv_get_cq_event() that took long. */
+struct sleep {
+	struct last_point from;
+	int64_t to;
+};
+
 struct pauses {
 	struct trace *trace;
 	struct fact_list *facts;
-	struct thread_last {
-		struct gap last;  /* its last verb: .from, .first */
-		struct gap sleep; /* the last call of ibv_get_cq_event(), if it took long */
-	} * threads;
-	size_t nthreads;
-	struct process_last {
-		struct gap last;    /* as above */
-		struct gap silence; /* the longest time without a verb */
-		struct pause pause; /* the longest */
-	} * processes;
-	size_t nprocesses;
+	struct sleep *sleeps; /* after which their thread has polled nothing */
+	size_t nsleeps;
+	struct pause *longest; /* by process */
+	size_t nlongest;
 };
 
 struct pauses *pauses_new(struct trace *trace, struct fact_list *facts)
@@ -73,25 +67,38 @@ void pauses_free(struct pauses *pauses)
 {
 	if (!pauses)
 		return;
-	free(pauses->threads);
-	free(pauses->processes);
+	free(pauses->sleeps);
+	free(pauses->longest);
 	free(pauses);
 }
 
-static struct thread_last *thread_of(struct pauses *pauses, uint32_t thread)
+static struct pause *longest_of(struct pauses *pauses, uint32_t process)
 {
-	while (pauses->nthreads <= thread)
-		if (!vec_push(pauses->threads, pauses->nthreads))
+	while (pauses->nlongest <= process)
+		if (!vec_push(pauses->longest, pauses->nlongest))
 			return NULL;
-	return &pauses->threads[thread];
+	return &pauses->longest[process];
 }
 
-static struct process_last *process_of(struct pauses *pauses, uint32_t process)
+/*
+ * The sleep that ended just before @event in its thread, where that begins; .id is 0:0 if there is
+ * none. It is removed, like all that ended longer ago.
+ */
+static struct last_point take_sleep(struct pauses *pauses, const struct trace_event *event)
 {
-	while (pauses->nprocesses <= process)
-		if (!vec_push(pauses->processes, pauses->nprocesses))
-			return NULL;
-	return &pauses->processes[process];
+	struct last_point from = { 0 };
+
+	for (size_t i = pauses->nsleeps; i-- > 0;) {
+		const struct sleep *sleep = &pauses->sleeps[i];
+		bool recent = event->time - sleep->to < SOON_NS;
+		bool own = sleep->from.id.thread == event->id.thread;
+
+		if (recent && own)
+			from = sleep->from;
+		if (!recent || own)
+			pauses->sleeps[i] = pauses->sleeps[--pauses->nsleeps];
+	}
+	return from;
 }
 
 /* The queue pair of the completion that ended the wait, and its peer. */
@@ -111,95 +118,77 @@ static void note_qp(const struct pauses *pauses, struct model *model,
 		pause->other = other->process;
 }
 
-static void note_completion(struct pauses *pauses, struct model *model,
-			    const struct trace_event *event, struct thread_last *thread)
+void pauses_poll(struct pauses *pauses, struct model *model, const struct trace_event *event)
 {
-	struct process_last *process = process_of(pauses, event->process);
-	bool slept = thread->sleep.to && event->time - thread->sleep.to < SOON_NS;
-	const struct gap *start = slept ? &thread->sleep : &thread->last;
-	int64_t lasted = event->time - start->from;
+	const struct last_verb *last = last_of_thread(model, event->id.thread);
+	struct last_point from;
+	struct pause *longest;
+	int64_t lasted;
+	bool slept;
 
-	if (!process || !start->from || lasted < LONG_NS ||
+	if (!last || (event->time - last->returned < LONG_NS && !pauses->nsleeps))
+		return;
+	from = take_sleep(pauses, event);
+	slept = from.id.thread;
+	if (!slept)
+		from = (struct last_point){ last->at.id, last->returned };
+	lasted = event->time - from.time;
+	longest = longest_of(pauses, event->process);
+	if (!longest || lasted < LONG_NS ||
 	    (!slept && (int64_t)event->poll->empty < lasted / EACH_NS) ||
-	    lasted <= process->pause.gap.to - process->pause.gap.from)
+	    lasted <= longest->to.time - longest->from.time)
 		return;
-	process->pause =
-		(struct pause){ .gap = { start->from, event->time, start->first, event->id },
-				.thread = event->id.thread,
-				.receive = event->poll->wc[0].opcode & ABI_WC_RECV,
-				.slept = slept,
-				.empty = event->poll->empty };
-	note_qp(pauses, model, event, &process->pause);
+	*longest = (struct pause){ .from = from,
+				   .to = { event->id, event->time },
+				   .thread = event->id.thread,
+				   .receive = event->poll->wc[0].opcode & ABI_WC_RECV,
+				   .slept = slept,
+				   .empty = event->poll->empty };
+	note_qp(pauses, model, event, longest);
 }
 
-static void note_verb(struct process_last *process, const struct trace_event *event)
+void pauses_return(struct pauses *pauses, const struct model *model,
+		   const struct trace_event *event)
 {
-	struct gap *last = &process->last, *silence = &process->silence;
+	const struct last_verb *last = last_of_thread(model, event->id.thread);
+	struct sleep *sleep;
 
-	if (last->from && event->time - last->from > silence->to - silence->from)
-		*silence = (struct gap){ last->from, event->time, last->first, event->id };
-	last->from = event->time;
-	last->first = event->id;
-}
-
-void pauses_event(struct pauses *pauses, struct model *model, const struct trace_event *event)
-{
-	struct thread_last *thread = thread_of(pauses, event->id.thread);
-	struct process_last *process = process_of(pauses, event->process);
-
-	if (!thread || !process)
+	if (!last || event->call->verb != VERB_get_cq_event || event->call->failed ||
+	    event->time - last->at.time < LONG_NS)
 		return;
-	note_verb(process, event);
-	if (event->kind == TRACE_POLL && event->poll->nwc) {
-		note_completion(pauses, model, event, thread);
-		thread->sleep.to = 0;
-	}
-	thread->last.from = event->time;
-	thread->last.first = event->id;
+	take_sleep(pauses, event);
+	sleep = vec_push(pauses->sleeps, pauses->nsleeps);
+	if (sleep)
+		*sleep = (struct sleep){ last->at, event->time };
 }
 
-void pauses_return(struct pauses *pauses, const struct trace_event *event)
+static int64_t overlap_of(const struct last_silence *silence, const struct pause *pause)
 {
-	struct thread_last *thread = thread_of(pauses, event->id.thread);
-
-	if (!thread)
-		return;
-	if (event->call->verb == VERB_get_cq_event && !event->call->failed &&
-	    event->time - thread->last.from >= LONG_NS) {
-		thread->sleep = thread->last;
-		thread->sleep.to = event->time;
-	}
-	thread->last.from = event->time;
-}
-
-static int64_t overlap_of(const struct gap *a, const struct gap *b)
-{
-	int64_t from = a->from > b->from ? a->from : b->from, to = a->to < b->to ? a->to : b->to;
+	int64_t a = silence->from.time, b = silence->to.time;
+	int64_t from = a > pause->from.time ? a : pause->from.time;
+	int64_t to = b < pause->to.time ? b : pause->to.time;
 
 	return to > from ? to - from : 0;
 }
 
-static void put_peer(struct text *t, const struct pauses *pauses, uint32_t id,
-		     const struct pause *pause)
+static void put_peer(struct text *t, const struct pauses *pauses, const struct model *model,
+		     uint32_t id, const struct pause *pause)
 {
-	const struct process_last *other =
-		pause->other < pauses->nprocesses ? &pauses->processes[pause->other] : NULL;
-	int64_t lasted = pause->gap.to - pause->gap.from;
+	struct last_silence silence = last_process(model, pause->other).silence;
+	int64_t lasted = pause->to.time - pause->from.time;
 	char name[TEXT], first[32], last[32], when[32];
 
-	if (!pause->other || !other ||
-	    overlap_of(&other->silence, &pause->gap) < lasted - lasted / PART ||
+	if (!pause->other || overlap_of(&silence, pause) < lasted - lasted / PART ||
 	    trace_slack(pauses->trace, pause->other, id) > lasted / PART)
 		return;
 	text_addf(t, "; peer %s called no verb from %s to %s, for %s",
 		  words_process(pauses->trace, pause->other, name, sizeof(name)),
-		  event_id_text(other->silence.first, first),
-		  event_id_text(other->silence.last, last),
-		  words_span(other->silence.to - other->silence.from, when));
+		  event_id_text(silence.from.id, first), event_id_text(silence.to.id, last),
+		  words_span(silence.to.time - silence.from.time, when));
 }
 
-static void put_wait(struct text *t, const struct pauses *pauses, uint32_t process,
-		     const struct pause *pause)
+static void put_wait(struct text *t, const struct pauses *pauses, const struct model *model,
+		     uint32_t process, const struct pause *pause)
 {
 	const struct object *qp = trace_object(pauses->trace, pause->qp);
 	char n[WORDS_COUNT], id[32];
@@ -208,45 +197,45 @@ static void put_wait(struct text *t, const struct pauses *pauses, uint32_t proce
 		  qp && qp->name ? " of " : "", qp && qp->name ? qp->name : "");
 	if (pause->slept)
 		text_addf(t, " when thread %u had been in ibv_get_cq_event() %s", pause->thread,
-			  event_id_text(pause->gap.first, id));
+			  event_id_text(pause->from.id, id));
 	else
 		text_addf(t, " when thread %u had polled its CQ empty %s", pause->thread,
 			  words_count(pause->empty, "time", n));
-	put_peer(t, pauses, process, pause);
+	put_peer(t, pauses, model, process, pause);
 }
 
-static void add_pause(struct pauses *pauses, uint32_t id, const struct pause *pause)
+static void add_pause(struct pauses *pauses, const struct model *model, uint32_t id,
+		      const struct pause *pause)
 {
 	const struct process *process = trace_process(pauses->trace, id);
-	int64_t lasted = pause->gap.to - pause->gap.from, run;
+	int64_t lasted = pause->to.time - pause->from.time, run;
 	char name[TEXT], when[32], first[32], last[32];
 	struct text t = { 0 };
 	struct fact *fact;
 
-	if (!pause->gap.to || !process || process->end < 0)
+	if (!pause->to.time || !process || process->end < 0)
 		return;
 	run = process->end - process->start;
 	if (lasted < run / SHARE ||
 	    !(fact = fact_count(pauses->facts, FACT_PAUSED, fact_key(id, FACT_PAUSED, 0), id)))
 		return;
-	fact->event = pause->gap.last;
+	fact->event = pause->to.id;
 	fact->thread = pause->thread;
 	fact->verb = VERB_COUNT;
-	fact->time = pause->gap.from;
+	fact->time = pause->from.time;
 	fact->lasted = lasted;
 	words_process(pauses->trace, id, name, sizeof(name));
 	if (asprintf(&fact->what, "%s for %s, %d %% of its run, from %s to %s", name,
 		     words_span(lasted, when), (int)(100 * lasted / run),
-		     event_id_text(pause->gap.first, first),
-		     event_id_text(pause->gap.last, last)) < 0)
+		     event_id_text(pause->from.id, first), event_id_text(pause->to.id, last)) < 0)
 		fact->what = NULL;
-	put_wait(&t, pauses, id, pause);
+	put_wait(&t, pauses, model, id, pause);
 	fact->because = t.failed ? NULL : strdup(t.at);
 	text_fini(&t);
 }
 
-void pauses_finish(struct pauses *pauses)
+void pauses_finish(struct pauses *pauses, const struct model *model)
 {
-	for (uint32_t id = 1; id < pauses->nprocesses; id++)
-		add_pause(pauses, id, &pauses->processes[id].pause);
+	for (uint32_t id = 1; id < pauses->nlongest; id++)
+		add_pause(pauses, model, id, &pauses->longest[id]);
 }

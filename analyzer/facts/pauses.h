@@ -15,9 +15,10 @@ struct pauses *pauses_new(struct trace *trace, struct fact_list *facts);
 /* Accepts NULL. */
 void pauses_free(struct pauses *pauses);
 
-/* The application has called a verb; a control verb of it has returned. */
-void pauses_event(struct pauses *pauses, struct model *model, const struct trace_event *event);
-void pauses_return(struct pauses *pauses, const struct trace_event *event);
+/* Completions were polled; a control verb of the application has returned. */
+void pauses_poll(struct pauses *pauses, struct model *model, const struct trace_event *event);
+void pauses_return(struct pauses *pauses, const struct model *model,
+		   const struct trace_event *event);
 
 /* The last event has been seen: add the facts. */
-void pauses_finish(struct pauses *pauses);
+void pauses_finish(struct pauses *pauses, const struct model *model);

@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyzer/model/last.h"
 #include "analyzer/model/model.h"
 #include "analyzer/model/qp.h"
 #include "core/base/vec.h"
@@ -187,27 +188,17 @@ static void note_peer(struct wait *wait, struct model *model, const struct life 
 	wait->work = work_of(peer);
 }
 
-/* When the process last got a completion, or posted a request. */
-static int64_t quiet_since(const struct waits *waits, uint32_t process)
-{
-	const struct activity_last *last = activity_last(waits->activity, process);
-
-	if (!last)
-		return 0;
-	return last->polled > last->posted ? last->polled : last->posted;
-}
-
 /* A completion that did not come is counted from when it could have come. */
-static int64_t no_completion_since(const struct waits *waits, uint32_t process,
+static int64_t no_completion_since(const struct model *model, uint32_t process,
 				   const struct queue *receives)
 {
-	const struct activity_last *last = activity_last(waits->activity, process);
+	int64_t polled = last_process(model, process).polled;
 	const struct queue_request *oldest = receives ? queue_oldest(receives) : NULL;
 	const struct life *receiver = receives ? queue_receiver(receives) : NULL;
 	const struct qp *qp = receiver ? receiver->qp : NULL;
 
-	if ((last && last->polled) || !oldest)
-		return last ? last->polled : 0;
+	if (polled || !oldest)
+		return polled;
 	return qp && qp->rtr.time > oldest->time ? qp->rtr.time : oldest->time;
 }
 
@@ -215,7 +206,7 @@ static int64_t no_completion_since(const struct waits *waits, uint32_t process,
  * All messages of both ends have been received, and both have receives for more: neither will send
  * because of a message that is still to come.
  */
-static bool do_both_wait(struct waits *waits, const struct wait *wait, const struct life *qp)
+static bool do_both_wait(const struct model *model, const struct wait *wait, const struct life *qp)
 {
 	const struct peer_work *work = &wait->work;
 	struct peer_work own;
@@ -226,7 +217,7 @@ static bool do_both_wait(struct waits *waits, const struct wait *wait, const str
 	own = queues_work(qp);
 	return own.known && work->to_receives == own.received &&
 	       own.to_receives == work->received &&
-	       wait->end - quiet_since(waits, wait->process) >= PATIENCE_NS;
+	       wait->end - last_progress(model, wait->process) >= PATIENCE_NS;
 }
 
 /* The CQ's channel, and another CQ of that. */
@@ -306,7 +297,7 @@ static void fill_wait(struct waits *waits, struct wait *wait, struct model *mode
 
 	wait->end = note->time;
 	wait->gone = INT64_MAX;
-	wait->since = no_completion_since(waits, note->process, oldest ? NULL : queue);
+	wait->since = no_completion_since(model, note->process, oldest ? NULL : queue);
 	wait->outstanding = queue->outstanding;
 	wait->completed = queue->completed;
 	snprintf(wait->queue, sizeof(wait->queue), "%s", queue->owner->name);
@@ -318,26 +309,25 @@ static void fill_wait(struct waits *waits, struct wait *wait, struct model *mode
 		note_patience(wait, queue->owner->qp);
 	} else {
 		note_room(wait, model, queue);
-		wait->both = qp && do_both_wait(waits, wait, qp);
+		wait->both = qp && do_both_wait(model, wait, qp);
 	}
 	if (wait->process)
 		activity_take(waits->activity, model, wait->process, wait->end, &wait->theirs);
 }
 
 /* Is there a request that the process waited for until @end? @found is set to it. */
-static bool find_late(const struct waits *waits, struct model *model, uint32_t process, int64_t end,
-		      struct found *found)
+static bool find_late(struct model *model, uint32_t process, int64_t end, struct found *found)
 {
 	queues_each(model, process, look_at_request, found);
 	return found->sends ? end - found->oldest->time >= PATIENCE_NS
-			    : found->receives && end - quiet_since(waits, process) >= PATIENCE_NS;
+			    : found->receives && end - last_progress(model, process) >= PATIENCE_NS;
 }
 
 /* None of its requests can complete, and it does not continue. */
-static bool is_stuck(const struct waits *waits, const struct found *found, uint32_t process,
+static bool is_stuck(const struct model *model, const struct found *found, uint32_t process,
 		     int64_t end)
 {
-	return found->mute && end - quiet_since(waits, process) >= PATIENCE_NS;
+	return found->mute && end - last_progress(model, process) >= PATIENCE_NS;
 }
 
 static void fill_mute(struct wait *wait, struct model *model, const struct queue *queue,
@@ -357,8 +347,8 @@ static bool note_before(struct waits *waits, struct model *model, uint32_t proce
 			struct wait_before *before)
 {
 	struct found found = { 0 };
-	bool late = find_late(waits, model, process, time, &found);
-	bool stuck = is_stuck(waits, &found, process, time);
+	bool late = find_late(model, process, time, &found);
+	bool stuck = is_stuck(model, &found, process, time);
 
 	if (!late && !stuck)
 		return false;
@@ -385,7 +375,7 @@ static struct wait_before *before_of(struct waits *waits, uint32_t process)
 static void note_idle(struct waits *waits, struct model *model, uint32_t process, int64_t time,
 		      struct wait_before *before)
 {
-	if (time - quiet_since(waits, process) < PATIENCE_NS)
+	if (time - last_progress(model, process) < PATIENCE_NS)
 		return;
 	drop_before(before);
 	before->process = process;
@@ -393,9 +383,9 @@ static void note_idle(struct waits *waits, struct model *model, uint32_t process
 }
 
 /* It has made no progress since then. */
-static bool is_current(const struct waits *waits, const struct wait_before *before)
+static bool is_current(const struct model *model, const struct wait_before *before)
 {
-	return before->process && quiet_since(waits, before->process) <= before->note.time;
+	return before->process && last_progress(model, before->process) <= before->note.time;
 }
 
 /* It destroys all its queue pairs: the first destroy determined its wait. */
@@ -403,7 +393,7 @@ void waits_destroy(struct waits *waits, struct model *model, const struct trace_
 {
 	struct wait_before *before = before_of(waits, event->process);
 
-	if (before && !is_current(waits, before) &&
+	if (before && !is_current(model, before) &&
 	    !note_before(waits, model, event->process, event->time, before))
 		note_idle(waits, model, event->process, event->time, before);
 }
@@ -478,16 +468,16 @@ bool waits_note(struct waits *waits, struct model *model, const struct model_exi
 {
 	const struct fact *killed = &waits->facts->all[fact];
 	struct found found = { 0 };
-	bool late, stuck, idle = end->time - quiet_since(waits, end->process) >= PATIENCE_NS;
+	bool late, stuck, idle = end->time - last_progress(model, end->process) >= PATIENCE_NS;
 	struct wait_threads *threads;
 	struct wait *wait;
 
 	if (killed->kind == FACT_KILLED && !is_sent_from_outside(killed->error))
 		return true;
-	late = find_late(waits, model, end->process, end->time, &found);
-	stuck = is_stuck(waits, &found, end->process, end->time);
+	late = find_late(model, end->process, end->time, &found);
+	stuck = is_stuck(model, &found, end->process, end->time);
 	if (!late && !stuck && end->process < waits->nbefore &&
-	    is_current(waits, &waits->before[end->process]))
+	    is_current(model, &waits->before[end->process]))
 		return take_before(waits, end->process, fact);
 	threads = add_threads(waits, fact);
 	if (!threads)
@@ -513,7 +503,7 @@ void waits_well(struct waits *waits, struct model *model, const struct model_exi
 		end->process < waits->nbefore ? &waits->before[end->process] : NULL;
 
 	if (!well || note_before(waits, model, end->process, end->time, well) || !before ||
-	    !is_current(waits, before))
+	    !is_current(model, before))
 		return;
 	*well = *before;
 	*before = (struct wait_before){ 0 };

@@ -30,7 +30,7 @@ bool waits_note(struct waits *waits, struct model *model, const struct model_exi
 
 /*
  * The application begins to destroy a queue pair: its wait until then counts if it waits for
- * nothing when it ends. Before activity_event().
+ * nothing when it ends.
  */
 void waits_destroy(struct waits *waits, struct model *model, const struct trace_event *event);
 

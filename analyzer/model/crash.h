@@ -2,7 +2,7 @@
 /*
  * Which threads were using an object that another one destroyed just before the process crashed.
  *
- * A data verb that crashes leaves no event. What the trace has is the last event of its thread, a
+ * A data verb that crashes leaves no event. What the trace has is the last verb of its thread, a
  * post to or a poll of that object, shortly before the destroy, and how the process ended.
  *
  * One thread.
@@ -13,9 +13,9 @@ struct model;
 
 enum { CRASH_SOON = 1000000000 }; /* ns from the destroy to the end, which may write a core dump */
 
+/* A thread whose last verb is a post to or a poll of an object that was destroyed then. */
 struct crash_thread {
-	enum object_kind kind; /* of the object of its last event; OBJECT_COUNT: no data verb */
-	uint64_t handle;
+	enum object_kind kind;
 	struct moment last, created, destroyed; /* destroyed.id 0:0: it was not */
 	char name[LIFE_NAME];
 };
@@ -26,9 +26,6 @@ struct model_crash {
 	int signal;
 };
 
-/* An event of a thread. 0 or -ENOMEM. */
-int crash_note(struct model *model, const struct trace_event *event);
-
 /* The destroy of @life has begun at @moment; it has failed. */
 void crash_destroyed(struct model *model, const struct life *life, const struct moment *moment);
 void crash_spared(struct model *model, const struct moment *moment);
@@ -36,10 +33,12 @@ void crash_spared(struct model *model, const struct moment *moment);
 /* The signal of a fault that has killed @process; 0: none has, or it is not known. */
 int crash_signal(const struct model *model, uint32_t process);
 
-/* The last event of a thread; NULL: none is known. Did the thread end before its process? */
+/* NULL: it uses nothing that was destroyed. */
 const struct crash_thread *crash_thread(const struct model *model, uint32_t thread);
+
+/* Did the thread end before its process? */
 bool crash_is_over(const struct model *model, uint32_t thread);
 
-/* @process has been killed at @time; it has ended in any way, or all (0) have. */
+/* @process has been killed at @time. */
 void crash_killed(struct model *model, uint32_t process, int64_t time);
-void crash_forget(struct model *model, uint32_t process);
+void crash_fini(struct model *model);

@@ -40,6 +40,18 @@ static void note_poster(struct hot *hot, uint32_t thread)
 		hot->posters[hot->nposters++] = thread;
 }
 
+static void count_waiting(struct hot *hot)
+{
+	hot->registered += hot->waiting_registered;
+	hot->register_ns = sql_to_time(hot->register_ns + hot->waiting_register_ns);
+	hot->waiting_registered = 0;
+	hot->waiting_register_ns = 0;
+	hot->calls += hot->waiting_calls;
+	hot->ns = sql_to_time(hot->ns + hot->waiting_ns);
+	hot->waiting_calls = 0;
+	hot->waiting_ns = 0;
+}
+
 int hot_post(struct model *model, const struct trace_event *event)
 {
 	struct hot *hot;
@@ -54,14 +66,8 @@ int hot_post(struct model *model, const struct trace_event *event)
 		hot->since = event->time;
 	if (post_is_send(event->post) && !hot->sends++)
 		hot->first_send = event->time;
-	hot->registered += hot->waiting_registered;
-	hot->register_ns = sql_to_time(hot->register_ns + hot->waiting_register_ns);
-	hot->waiting_registered = 0;
-	hot->waiting_register_ns = 0;
-	hot->calls += hot->waiting_calls;
-	hot->ns = sql_to_time(hot->ns + hot->waiting_ns);
-	hot->waiting_calls = 0;
-	hot->waiting_ns = 0;
+	if (hot->waiting_registered || hot->waiting_calls)
+		count_waiting(hot);
 	return 0;
 }
 

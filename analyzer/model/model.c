@@ -23,6 +23,7 @@
 #include "analyzer/model/inside.h"
 #include "analyzer/model/key_call.h"
 #include "analyzer/model/key_post.h"
+#include "analyzer/model/last.h"
 #include "analyzer/model/lost.h"
 #include "analyzer/model/misuse.h"
 #include "analyzer/model/model_state.h"
@@ -124,7 +125,8 @@ void model_free(struct model *model)
 	device_lists_fini(&model->device_lists);
 	map_fini(&model->by_id);
 	inside_end(model, 0);
-	crash_forget(model, 0);
+	crash_fini(model);
+	last_fini(model);
 	while (model->lost)
 		lost_forget(model, model->lost->process, 0);
 	vectors_forget(model, 0);
@@ -154,8 +156,9 @@ static int on_post(struct model *model, const struct trace_event *event)
 		model_find(model, event->process, verb_infos[post->verb].object, post->handle);
 	int err = 0;
 
-	watcher_use(&model->watcher, event, post->verb, life, arg_path(handles_self(post->verb)),
-		    0);
+	if (watcher_needs(life))
+		watcher_report_use(&model->watcher, event, post->verb, life,
+				   arg_path(handles_self(post->verb)), 0);
 	if (life && life->state == LIFE_LIVE && !life->inherited)
 		err = keys_post(model, event, life);
 	qp_post(model, event, life);
@@ -410,8 +413,6 @@ static int on_query(struct model *model, const struct trace_event *event)
 int model_event(struct model *model, const struct trace_event *event)
 {
 	model->now = event->time;
-	if (crash_note(model, event) < 0)
-		return -ENOMEM;
 	if ((event->kind == TRACE_CALL || event->kind == TRACE_RETURN) &&
 	    verb_infos[event->call->verb].via == VIA_CM)
 		return is_application(event) ? cm_event(model, event) : 0;
@@ -487,7 +488,6 @@ int model_end(struct model *model, uint32_t process, int64_t time, enum model_en
 	if (how == MODEL_KILLED)
 		crash_killed(model, process, time);
 	model->watcher.end(model->watcher.arg, &end);
-	crash_forget(model, process);
 	n = lives_of(&model->lives, process, &lives);
 	if (n < 0)
 		return log_err((int)n, "objects of a process that ended");

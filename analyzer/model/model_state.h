@@ -61,13 +61,17 @@ struct model {
 	unsigned int nleft;      /* of all time */
 	struct hot *hots;        /* by process */
 	uint32_t nhots;
-	struct lost_pool *lost;       /* lost.h */
-	struct vectors *vectors;      /* vectors.h */
-	struct inside_call *inside;   /* inside.h: calls that have not returned, */
-	struct inside_call *spare;    /* for the next of them; NULL */
-	struct inside_met *met;       /* and those of them whose object is destroyed */
-	struct crash_thread *crashes; /* by thread: crash.h */
-	uint32_t ncrashes;
+	struct lost_pool *lost;     /* lost.h */
+	struct vectors *vectors;    /* vectors.h */
+	struct inside_call *inside; /* inside.h: calls that have not returned, */
+	struct inside_call *spare;  /* for the next of them; NULL */
+	struct inside_met *met;     /* and those of them whose object is destroyed */
+	struct last_verb *lasts;    /* by thread: last.h */
+	size_t nlasts;
+	struct last_process *last_of; /* by process */
+	size_t nlast_of;
+	struct crash_thread *crashes; /* crash.h */
+	size_t ncrashes;
 	uint64_t compared;  /* buffers: overlap.h */
 	bool reads;         /* a READ or an atomic was posted */
 	unsigned int doubt; /* enum queue_doubt: of every queue that is made */

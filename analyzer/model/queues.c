@@ -395,14 +395,17 @@ static void take_completion(struct model *model, const struct trace_event *event
 	queue_retire(queue, (uint32_t)at);
 }
 
-/* How long @event's thread did nothing with queues before it, per poll; 0: not known. */
+/*
+ * How long @event's thread did nothing with queues before it, per poll; 0: not known, or less than
+ * QUEUE_LATE.
+ */
 static int64_t idle_ns(const struct model *model, const struct queue_cq_stats *stats,
 		       const struct trace_event *event)
 {
 	const struct hot *hot = hot_of(model, event->process);
 	int64_t since = stats->last_time;
 
-	if (event->poll->empty > QUEUE_LATE)
+	if (event->poll->empty > QUEUE_LATE || event->time - since < QUEUE_LATE)
 		return 0;
 	if (hot && hot->thread == event->id.thread && hot->until > since)
 		since = hot->until;

@@ -60,14 +60,18 @@ static bool has_sent(const struct poll *poll)
 	return false;
 }
 
+static void note_pace(struct hot *hot, int64_t ns, uint64_t polls)
+{
+	double pace = (double)ns / (double)polls;
+
+	if (!hot->pace || pace < hot->pace)
+		hot->pace = pace;
+}
+
 static void note_poll(struct hot *hot, struct queue_look *look, const struct trace_event *event)
 {
-	double pace =
-		(double)(event->time - look->polls[0].time) / (double)(event->poll->empty + 1);
-
-	if (hot && event->poll->empty >= MANY && look->polls[0].thread == event->id.thread &&
-	    (!hot->pace || pace < hot->pace))
-		hot->pace = pace;
+	if (hot && event->poll->empty >= MANY && look->polls[0].thread == event->id.thread)
+		note_pace(hot, event->time - look->polls[0].time, event->poll->empty + 1);
 	memmove(&look->polls[1], &look->polls[0], sizeof(look->polls) - sizeof(look->polls[0]));
 	look->polls[0].time = event->time;
 	look->polls[0].empty = event->poll->empty;

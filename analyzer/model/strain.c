@@ -275,14 +275,15 @@ void strain_twice(const struct model_watcher *watcher, struct queue *queue, bool
 static void check_room(const struct model_watcher *watcher, const struct trace_event *event,
 		       struct queue *queue, uint32_t taken)
 {
-	struct model_strain strain = { .kind = STRAIN_BEYOND,
-				       .index = taken - 1,
-				       .number = queue->outstanding,
-				       .limit = room_of(queue) };
+	struct model_strain strain;
 
 	if (queue->outstanding <= room_of(queue) || queue->beyond || !queue->limits.given ||
 	    !is_certain(queue))
 		return;
+	strain = (struct model_strain){ .kind = STRAIN_BEYOND,
+					.index = taken - 1,
+					.number = queue->outstanding,
+					.limit = room_of(queue) };
 	queue->beyond = true;
 	if (queue->send && !queue->signalled)
 		strain.kind = STRAIN_STUCK;
@@ -294,15 +295,17 @@ static void check_cq(const struct model_watcher *watcher, const struct trace_eve
 		     struct queue *queue, uint32_t taken)
 {
 	struct queue_cq *cq = queue->cq;
-	struct model_strain strain = { .kind = STRAIN_CQ, .index = taken - 1 };
+	struct model_strain strain;
 
 	if (!cq || cq->could <= cq->given || cq->strained || !cq->given || cq->doubt ||
 	    !cq->owner || !is_certain(queue))
 		return;
 	cq->strained = true;
-	strain.number = cq->could;
-	strain.limit = cq->given;
-	strain.moment = moment_of(event);
+	strain = (struct model_strain){ .kind = STRAIN_CQ,
+					.index = taken - 1,
+					.number = cq->could,
+					.limit = cq->given,
+					.moment = moment_of(event) };
 	report_strain(watcher, queue, &strain);
 }
 

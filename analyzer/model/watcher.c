@@ -70,18 +70,14 @@ static void note_meeting(struct life *object, const struct trace_event *event, e
 				       .time = event->time };
 }
 
-void watcher_use(const struct model_watcher *watcher, const struct trace_event *event,
-		 enum verb verb, struct life *object, const char *path, unsigned int index)
+void watcher_report_use(const struct model_watcher *watcher, const struct trace_event *event,
+			enum verb verb, struct life *object, const char *path, unsigned int index)
 {
 	struct model_use use = {
 		.event = event, .object = object, .verb = verb, .path = path, .index = index
 	};
-	enum arg self;
+	enum arg self = handles_self(verb);
 
-	/* nearly all uses are of this kind, and no rule needs them */
-	if (!object || (object->state == LIFE_LIVE && !object->inherited))
-		return;
-	self = handles_self(verb);
 	if (object->state == LIFE_DYING)
 		note_meeting(object, event, verb);
 	use.destroys =

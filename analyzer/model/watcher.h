@@ -272,6 +272,20 @@ struct model_watcher {
 /* Set functions that do nothing in place of NULL, except for those that may be NULL. */
 void watcher_fill(struct model_watcher *watcher);
 
-/* Report a use of @object, unless it is NULL or simply alive; @path as in struct model_use. */
-void watcher_use(const struct model_watcher *watcher, const struct trace_event *event,
-		 enum verb verb, struct life *object, const char *path, unsigned int index);
+/* Is a use of @object, which may be NULL, worth a report? Nearly all are alive, and it is not. */
+static inline bool watcher_needs(const struct life *object)
+{
+	return object && (object->state != LIFE_LIVE || object->inherited);
+}
+
+/* Report a use of @object, if it is needed; @path as in struct model_use. */
+void watcher_report_use(const struct model_watcher *watcher, const struct trace_event *event,
+			enum verb verb, struct life *object, const char *path, unsigned int index);
+
+static inline void watcher_use(const struct model_watcher *watcher, const struct trace_event *event,
+			       enum verb verb, struct life *object, const char *path,
+			       unsigned int index)
+{
+	if (watcher_needs(object))
+		watcher_report_use(watcher, event, verb, object, path, index);
+}

@@ -21,6 +21,12 @@ enum rule_id {
 };
 
 /*
+ * A plain completion: with success, of a request that was outstanding for less than this, not the
+ * first of its queue, its queue pair alive. Nearly all are plain, and no rule looks at them.
+ */
+enum { COMPLETE_SOON = 250000000 }; /* ns */
+
+/*
  * The hooks of rules, and the type of their argument. The raw ones (call to notify) are the
  * application's own events only, not those of a library on its behalf.
  */
@@ -39,7 +45,7 @@ enum rule_id {
 	X(call, struct trace_event)        /* a control verb begins */                            \
 	X(returned, struct trace_event)    /* it has returned */                                  \
 	X(post, struct model_post)         /* requests were posted; for each post: be quick */    \
-	X(complete, struct model_complete) /* a completion was polled; be quick */                \
+	X(complete, struct model_complete) /* one that is not plain (below) was polled */         \
 	X(strain, struct model_strain)     /* a queue has no room for what it was asked */        \
 	X(retire, struct life)             /* a queue or CQ ends, what it saw still known */      \
 	X(batch, struct model_batch)       /* ibv_next_poll() was out of place */                 \

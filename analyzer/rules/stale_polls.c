@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analyzer/model/crash.h"
+#include "analyzer/model/last.h"
 #include "analyzer/model/words.h"
 #include "analyzer/rules/judge.h"
 #include "core/store/read/joint.h"
@@ -90,10 +92,11 @@ void life_001_polls(struct check *check, const struct model_exit *end)
 /* Does a thread do nothing but poll? Those that have just found a completion are in crash.c. */
 static bool only_polls(const struct counts *counts, uint32_t thread, const struct life *cq)
 {
-	const struct crash_thread *last = crash_thread(counts->check->model, thread);
+	const struct model *model = counts->check->model;
+	const struct last_verb *last = last_of_thread(model, thread);
 
-	return thread != cq->destroyed.id.thread &&
-	       (!last || (last->kind == OBJECT_cq && !last->destroyed.id.thread));
+	return thread != cq->destroyed.id.thread && !crash_thread(model, thread) &&
+	       (!last || last_kind(last) == OBJECT_cq);
 }
 
 static void report_crash(void *arg, const struct lookup_count *count)

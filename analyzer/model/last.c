@@ -1,0 +1,154 @@
+/*
+ * The last verb of each thread and process
+ *
+ *	thread		post ---- poll ---- call (returned) ----
+ *	process		the thread that called the last verb; the longest time between two verbs
+ *
+ * This is done for each event: what is rarely needed is not prepared.
+ */
+#include "analyzer/model/last.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "analyzer/model/model_state.h"
+#include "core/base/vec.h"
+#include "core/wire/log.h"
+
+/* Has it the places of @thread and @process? */
+static bool has_room(struct model *model, uint32_t thread, uint32_t process)
+{
+	while (model->nlasts <= thread)
+		if (!vec_push(model->lasts, model->nlasts))
+			return false;
+	while (model->nlast_of <= process)
+		if (!vec_push(model->last_of, model->nlast_of))
+			return false;
+	return true;
+}
+
+static void note_verb(struct last_verb *last, struct last_process *of,
+		      const struct trace_event *event, enum verb verb, uint32_t stack)
+{
+	if (event->time - of->at.time > of->longest && of->thread) {
+		of->silence = (struct last_silence){ of->at, { event->id, event->time } };
+		of->longest = event->time - of->at.time;
+	}
+	of->at = last->at = (struct last_point){ event->id, event->time };
+	of->thread = event->id.thread;
+	last->returned = event->time;
+	last->process = event->process;
+	last->verb = verb;
+	last->stack = stack;
+}
+
+static void note_call(struct last_verb *last, struct last_process *of,
+		      const struct trace_event *event)
+{
+	const struct call *call = event->call;
+
+	if (call->ours || call->depth)
+		return;
+	if (event->kind == TRACE_CALL)
+		note_verb(last, of, event, call->verb, call->stack);
+	else
+		last->returned = event->time;
+}
+
+static void note_post(struct last_verb *last, struct last_process *of,
+		      const struct trace_event *event)
+{
+	const struct post *post = event->post;
+
+	note_verb(last, of, event, post->verb, post->stack);
+	last->handle = post->handle;
+	if (post_taken(post))
+		of->posted = event->time;
+}
+
+static void note_poll(struct last_verb *last, struct last_process *of,
+		      const struct trace_event *event)
+{
+	const struct poll *poll = event->poll;
+
+	note_verb(last, of, event, poll->verb, poll->stack);
+	last->handle = poll->handle;
+	if (poll->nwc)
+		of->polled = event->time;
+}
+
+int last_note(struct model *model, const struct trace_event *event)
+{
+	uint32_t thread = event->id.thread;
+	struct last_process *of;
+	struct last_verb *last;
+
+	if (!thread)
+		return 0;
+	if ((thread >= model->nlasts || event->process >= model->nlast_of) &&
+	    !has_room(model, thread, event->process))
+		return log_err(-ENOMEM, "threads of a trace");
+	last = &model->lasts[thread];
+	of = &model->last_of[event->process];
+	last->handle = 0;
+	if (event->inner)
+		return 0;
+	if (event->kind == TRACE_POST)
+		note_post(last, of, event);
+	else if (event->kind == TRACE_POLL)
+		note_poll(last, of, event);
+	else if (event->kind == TRACE_NOTIFY)
+		note_verb(last, of, event, VERB_req_notify_cq, 0);
+	else if (event->kind == TRACE_CALL || event->kind == TRACE_RETURN)
+		note_call(last, of, event);
+	return 0;
+}
+
+const struct last_verb *last_of_thread(const struct model *model, uint32_t thread)
+{
+	return thread < model->nlasts && model->lasts[thread].at.id.thread ? &model->lasts[thread]
+									   : NULL;
+}
+
+const struct last_verb *last_of_process(const struct model *model, uint32_t process)
+{
+	return process < model->nlast_of ? last_of_thread(model, model->last_of[process].thread)
+					 : NULL;
+}
+
+struct last_process last_process(const struct model *model, uint32_t process)
+{
+	return process < model->nlast_of ? model->last_of[process] : (struct last_process){ 0 };
+}
+
+int64_t last_time(const struct model *model, uint32_t process)
+{
+	return last_process(model, process).at.time;
+}
+
+int64_t last_progress(const struct model *model, uint32_t process)
+{
+	struct last_process last = last_process(model, process);
+
+	return last.polled > last.posted ? last.polled : last.posted;
+}
+
+enum object_kind last_kind(const struct last_verb *last)
+{
+	return last->handle ? verb_infos[last->verb].object : OBJECT_COUNT;
+}
+
+struct moment last_moment(const struct last_verb *last)
+{
+	return (struct moment){ .id = last->at.id,
+				.verb = last->verb,
+				.process = last->process,
+				.stack = last->stack,
+				.time = last->at.time };
+}
+
+void last_fini(struct model *model)
+{
+	free(model->lasts);
+	free(model->last_of);
+}

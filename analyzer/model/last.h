@@ -1,0 +1,63 @@
+#pragma once
+/*
+ * The last verb of each thread and process: what a thread was about to do when its process ended.
+ *
+ * Only the application's own verbs count, not those that a verb calls.
+ *
+ * One thread.
+ */
+#include "analyzer/model/moment.h"
+
+struct model;
+
+/* A verb, or the end of one. */
+struct last_point {
+	struct event_id id; /* 0:0: none */
+	int64_t time;
+};
+
+struct last_verb {
+	struct last_point at; /* when it began */
+	int64_t returned;     /* at.time while it is under way */
+	uint64_t handle;      /* the object of a data verb; 0: another event followed */
+	uint32_t process;
+	enum verb verb;
+	uint32_t stack;
+};
+
+/* The longest time without a verb of a process; from.id is 0:0: it has called one at most. */
+struct last_silence {
+	struct last_point from, to;
+};
+
+struct last_process {
+	uint32_t thread; /* which called the last verb; 0: none */
+	struct last_point at;
+	struct last_silence silence;
+	int64_t longest; /* that one, in ns */
+	/* when a request of it was taken, and when it got a completion; 0: never */
+	int64_t posted, polled;
+};
+
+/* An event of any kind that all have seen, with what was last before it. 0 or -ENOMEM. */
+int last_note(struct model *model, const struct trace_event *event);
+
+/* NULL: it called none. Valid until the next is noted. */
+const struct last_verb *last_of_thread(const struct model *model, uint32_t thread);
+const struct last_verb *last_of_process(const struct model *model, uint32_t process);
+
+/* All is 0 if it called none. */
+struct last_process last_process(const struct model *model, uint32_t process);
+
+/* The time of the last verb of @process; 0: it called none. */
+int64_t last_time(const struct model *model, uint32_t process);
+
+/* When @process last had a request taken, or got a completion; 0: never. */
+int64_t last_progress(const struct model *model, uint32_t process);
+
+/* The kind of the object of @last, a data verb; OBJECT_COUNT: it is none. */
+enum object_kind last_kind(const struct last_verb *last);
+
+struct moment last_moment(const struct last_verb *last);
+
+void last_fini(struct model *model);
