@@ -111,6 +111,25 @@ a_core_that_cannot_be_written_is_told() {
 	PATH=$PWD/bin:$PATH "$VERBATIM" record -q --core -o t.db -- "$app" probe >out 2>err &&
 		is "$(cat err)" ""
 }
+# A fake gcore is still writing when the program is killed. The recorder does not wait for the
+# program's child, and says so when it ends.
+a_core_that_is_being_written_is_waited_for() {
+	mkdir -p bin && rm -f t.db* go pid && printf '%s\n' '#!/bin/sh' 'echo $3 >pid.new' \
+		'mv pid.new pid' 'until [ -e go ]; do sleep 0.01; done' \
+		'echo core >"$2.$3"' >bin/gcore && chmod +x bin/gcore || return
+	PATH=$PWD/bin:$PATH "$VERBATIM" record -q --core --linger 0s -o t.db -- sh -c \
+		'sleep 600 & echo $! >child; exec "$@"' sh "$app" verb >out 2>err & recorder=$!
+	await [ -s pid ] && pid=$(cat pid) && kill -KILL "$pid" &&
+		await grep -q 'is left running' err
+	: >go
+	wait $recorder
+	is "$?" 137 && told "core file t.db.*core.$pid; pid" && is "$(cat t.db.*core.$pid)" core &&
+		is "$(find . -type d -name 't.db.*')" ""
+	local status=$?
+	kill "$(cat child)"
+	rm -rf bin t.db.*
+	return $status
+}
 without_gcore_nothing_is_started() {
 	mkdir -p empty
 	PATH=$PWD/empty "$VERBATIM" record -q --core -o t.db -- "$app" verb >out 2>err
@@ -141,6 +160,7 @@ try what_is_named_stops IBV_WC_WR_FLUSH_ERR poll 'returned IBV_WC_WR_FLUSH_ERR, 
 try a_recorder_that_is_to_end_lets_it_go_on
 try what_cannot_be_meant_is_refused
 try a_core_that_cannot_be_written_is_told
+try a_core_that_is_being_written_is_waited_for
 try without_gcore_nothing_is_started
 
 if ! command -v gdb >/dev/null; then

@@ -28,6 +28,19 @@ payload_is_cut() {
 	trim payload.db; is $? 0 && replays cut.db && says "compared received contents" out
 }
 
+# Chunks are looked up by their first and last number and time.
+a_chunk_of_payload_is_found_by_its_bounds() {
+	local column each='SELECT count(DISTINCT thread), 1'
+	for column in time n; do
+		each+=", (SELECT count(*) FROM payload WHERE $column >=
+				(SELECT max($column) FROM payload)) > 0
+			AND (SELECT count(*) FROM payload WHERE $column <=
+				(SELECT min($column) FROM payload)) > 0"
+	done
+	trim payload.db; is $? 0 && is "$("$VERBATIM" sql cut.db "$each,
+		min(time) < max(time) AND min(n) < max(n) FROM payload")" '1|1|1|1|1'
+}
+
 # Random events of a trace, the same for equal seeds.
 some_events() { # TRACE N
 	"$VERBATIM" sql $1.db "WITH e AS (SELECT thread, n FROM post
@@ -221,6 +234,7 @@ try one_of_many_queue_pairs_replays
 try choices_add_up
 try unpacked_traces_are_cut
 try payload_is_cut
+try a_chunk_of_payload_is_found_by_its_bounds
 try it_says_what_it_is
 try wrong_use_is_refused
 try an_older_trace_stays_until_the_new_one_is_whole
