@@ -78,6 +78,17 @@ verbs_that_come_and_go_are_recorded() {
 	done
 }
 
+# The functions of a library that is not loaded cost its program one look-up, not one each.
+absent_libraries_are_looked_for_once() {
+	command -v strace >/dev/null || return 0
+	"$VERBATIM" record -q -o "$t" -- strace -qq -e trace=openat -o "$tmp/opened" \
+		"$apps/guest" >/dev/null || return
+	for each in librdmacm libmlx5 libmlx4 libefa; do
+		[ "$(grep -c "/$each.so.1\".*= [0-9]" "$tmp/opened")" -le 1 ] ||
+			{ grep $each "$tmp/opened"; return 1; }
+	done
+}
+
 mpi_runs() {
 	command -v mpirun >/dev/null || return 0
 	same mpirun --allow-run-as-root --oversubscribe -n 2 --mca btl self,vader hostname
@@ -85,6 +96,7 @@ mpi_runs() {
 
 for each in plugin_of_local_scope_is_recorded library_by_path_is_recorded ctypes_are_recorded \
 	next_means_next plugins_stay_as_they_are library_that_comes_and_goes_is_recorded \
-	verbs_that_come_and_go_are_recorded mpi_runs; do
+	verbs_that_come_and_go_are_recorded absent_libraries_are_looked_for_once \
+	mpi_runs; do
 	try $each
 done

@@ -32,30 +32,40 @@ _Atomic(void *) next_found[VERB_COUNT];
 static _Atomic(void *) homes[VERB_COUNT]; /* of the library; NULL: it is never unloaded */
 static atomic_bool may_go;                /* one of them is not NULL */
 
+static const char cm_library[] = "librdmacm.so.1", verbs_library[] = "libibverbs.so.1";
+
 /*
  * An already loaded library gets no reference, so that the program's own dlclose() unloads it. One
  * that was not loaded gets one.
  */
-static void *find_in_library(const struct verb_info *info, int flags)
+static void *find_in_library(const struct verb_info *info, int flags, const char **absent)
 {
-	const char *name = info->via == VIA_CM ? "librdmacm.so.1" : "libibverbs.so.1";
-	void *loaded = dlopen(name, RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
-	void *lib = loaded ? loaded : dlopen(name, RTLD_LAZY | RTLD_LOCAL | flags);
-	void *at = lib ? dl_symbol(lib, info->symbol, info->node) : NULL;
+	const char *name = info->via == VIA_CM ? cm_library : verbs_library;
+	void *loaded, *lib, *at;
 
+	if (*absent == name)
+		return NULL;
+	loaded = dlopen(name, RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
+	lib = loaded || flags & RTLD_NOLOAD ? loaded : dlopen(name, RTLD_LAZY | RTLD_LOCAL | flags);
+	if (!lib) {
+		*absent = name;
+		return NULL;
+	}
+	at = dl_symbol(lib, info->symbol, info->node);
 	if (loaded)
 		NEXT(dlclose)(loaded);
 	return self_contains(at) ? NULL : at;
 }
 
-/* @flags: RTLD_NOLOAD for libraries that the program may not use. */
-static void *find_symbol(const struct verb_info *info, int flags)
+/* @flags: RTLD_NOLOAD for libraries that the program may not use. @absent: as provider_find(). */
+static void *find_symbol(const struct verb_info *info, int flags, const char **absent)
 {
 	void *at = dl_symbol(RTLD_NEXT, info->symbol, info->node);
 
 	if (at && !self_contains(at))
 		return at;
-	return info->via == VIA_DV ? provider_find(info->symbol) : find_in_library(info, flags);
+	return info->via == VIA_DV ? provider_find(info->symbol, absent)
+				   : find_in_library(info, flags, absent);
 }
 
 static void *find_home(const void *at)
@@ -83,25 +93,35 @@ static void *note_found(enum verb verb, void *was, void *at)
 void *next_find(enum verb verb)
 {
 	int saved = errno;
-	void *at = note_found(verb, NULL, find_symbol(&verb_infos[verb], 0));
+	const char *absent = NULL;
+	void *at = note_found(verb, NULL, find_symbol(&verb_infos[verb], 0, &absent));
 
 	errno = saved;
 	return at;
 }
 
-void next_find_loaded(enum verb verb)
+static void find_loaded(enum verb verb, const char **absent)
 {
-	void *was = next_known(verb), *at = find_symbol(&verb_infos[verb], RTLD_NOLOAD);
+	void *was = next_known(verb), *at = find_symbol(&verb_infos[verb], RTLD_NOLOAD, absent);
 
 	if (at != was)
 		note_found(verb, was, at);
 }
 
+void next_find_loaded(enum verb verb)
+{
+	const char *absent = NULL;
+
+	find_loaded(verb, &absent);
+}
+
 void next_find_all(void)
 {
+	const char *absent = NULL;
+
 	for (int verb = 0; verb < VERB_COUNT; verb++)
 		if (verb_infos[verb].symbol && !next_known((enum verb)verb))
-			next_find_loaded((enum verb)verb);
+			find_loaded((enum verb)verb, &absent);
 }
 
 static int count_unloads(struct dl_phdr_info *info, size_t size, void *ret_n)

@@ -62,18 +62,21 @@ bool provider_is_library(const char *path)
 	return false;
 }
 
-void *provider_find(const char *name)
+void *provider_find(const char *name, const char **absent)
 {
-	char soname[32];
+	const char *library = providers[provider_of(name)].library;
 	void *at = dl_plain(RTLD_DEFAULT, name), *handle;
+	char soname[32];
 
-	if (at)
+	if (at || *absent == library)
 		return at;
-	strcpy(soname, providers[provider_of(name)].library);
+	strcpy(soname, library);
 	strcat(soname, ".1");
 	handle = dlopen(soname, RTLD_LAZY | RTLD_NOLOAD);
-	if (!handle)
+	if (!handle) {
+		*absent = library;
 		return NULL;
+	}
 	at = dl_plain(handle, name);
 	NEXT(dlclose)(handle);
 	return at;

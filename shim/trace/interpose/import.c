@@ -272,7 +272,8 @@ static void hook_slot(const struct object *o, void **slot, const char *name, boo
 
 static void look_up(struct import *import)
 {
-	void *real = provider_find(import->name);
+	const char *absent = NULL;
+	void *real = provider_find(import->name, &absent);
 
 	if (!import->real)
 		import->real = real;
