@@ -15,6 +15,7 @@
 #include "analyzer/facts/waits_priv.h"
 #include "analyzer/model/qp.h"
 #include "analyzer/model/words.h"
+#include "core/store/read/joint.h"
 
 enum { TEXT = 128, GRH = 40 /* bytes of a datagram's buffer */, EMPTY = 2 /* polls of a waiter */ };
 
@@ -222,11 +223,14 @@ static void put_sent(struct text *t, const struct waits *waits, const struct wai
 		  to->bytes, wait->datagrams ? " and the 40 of the GRH" : "", wait->room);
 }
 
-/* The reason why no event came for completions in the CQ, or will come for later ones. */
-static void put_arming(struct text *t, const struct wait_cq *cq)
+/*
+ * The reason why no event came for completions in the CQ, or will come for later ones. @after: when
+ * the completion may have come, before it was armed; @what happened then; 0: that is not known.
+ */
+static void put_arming(struct text *t, const struct wait_cq *cq, int64_t after, const char *what)
 {
 	const struct wake *wake = &cq->wake;
-	char id[32];
+	char id[32], when[32];
 
 	event_id_text(wake->armed.id, id);
 	if (!wake->armed.id.thread)
@@ -244,12 +248,28 @@ static void put_arming(struct text *t, const struct wait_cq *cq)
 			  "was armed after that, by %s: a completion that is there already "
 			  "gives no event",
 			  id);
+	else if (after)
+		text_addf(t,
+			  "was armed by %s, %s after %s, and not polled again: a completion that "
+			  "was there by then gives no event",
+			  id, words_span(wake->armed.time - after, when), what);
 	else
 		text_addf(t, "was armed by %s%s", id,
 			  cq->lying ? " before that: its event was not retrieved" : "");
 	if (cq->other[0])
 		text_addf(t, "; %s of the same channel was armed by %s", cq->other,
 			  event_id_text(cq->other_armed, id));
+}
+
+/* @time, if the CQ was armed later, and no completion was polled since. */
+static int64_t armed_after(const struct wait *wait, int64_t time)
+{
+	const struct wake *wake = &wait->cq.wake;
+
+	return wake->armed.id.thread && wake->armed.time > time &&
+			       wake->polled.time <= wake->armed.time && !wait->mute
+		       ? time
+		       : 0;
 }
 
 /*
@@ -261,19 +281,29 @@ static void put_unpolled(struct text *t, const struct wait *wait, uint64_t empty
 {
 	const struct wait_cq *cq = &wait->cq;
 	const struct moment *armed = &cq->wake.armed;
-	char id[32], when[32];
+	int64_t after = wait->oldest.thread && !empty ? armed_after(wait, wait->oldest.time) : 0;
 
-	if (empty < WAIT_POLLS && (!armed->id.thread || !cq->wake.is_armed || cq->wake.solicited)) {
+	if (after || (empty < WAIT_POLLS &&
+		      (!armed->id.thread || !cq->wake.is_armed || cq->wake.solicited))) {
 		text_addf(t, "; %s ", cq->name);
-		put_arming(t, cq);
-	} else if (!empty && armed->id.thread && wait->oldest.thread &&
-		   armed->time > wait->oldest.time && !wait->mute) {
-		text_addf(t,
-			  "; %s was armed by %s, %s after this was posted, and not polled again: a "
-			  "completion that was there by then gives no event",
-			  cq->name, event_id_text(armed->id, id),
-			  words_span(armed->time - wait->oldest.time, when));
+		put_arming(t, cq, after, "this was posted");
 	}
+}
+
+/* The peer has posted all its messages before the CQ was armed, which nobody has polled since. */
+static int64_t armed_after_peer(const struct waits *waits, const struct wait *wait,
+				const struct activity_note *note)
+{
+	const struct peer_work *work = &wait->work;
+	int64_t slack;
+
+	if (!note || !work->last.id.thread ||
+	    activity_empty(waits->activity, note, wait->cq.id) > 0)
+		return 0;
+	slack = trace_slack(waits->trace, note->process, wait->process);
+	if (slack == INT64_MAX)
+		return 0;
+	return armed_after(wait, work->last.time + slack);
 }
 
 /*
@@ -303,7 +333,7 @@ static void put_cq(struct text *t, const struct waits *waits, const struct wait 
 	text_addf(t, "%s", cq->lying ? "; it " : "; ");
 	if (!cq->lying)
 		text_addf(t, "%s ", cq->name);
-	put_arming(t, cq);
+	put_arming(t, cq, sent ? armed_after_peer(waits, wait, note) : 0, "the peer's last post");
 }
 
 static void put_mute(struct text *t, const struct wait *wait)

@@ -467,6 +467,39 @@ TEST(a_cq_that_was_armed_in_time)
 	says_of_its_cq(&s, "; it was armed by 2:23 before that: its event was not retrieved");
 }
 
+/* The sender does not ask for a completion: that the message has come is not known. */
+static void send_to_channel(struct story *s)
+{
+	static struct ibv_comp_channel channel = { .fd = 5 };
+
+	peer_channel = &channel;
+	begin_story(s);
+	peer_channel = NULL;
+	post_8_bytes(s, 1, VERB_post_recv, 0x20);
+	post_8_bytes(s, 0, VERB_post_send, 0x10);
+	s->now += 1000;
+	arm_as_peer(s, 0);
+}
+
+TEST(a_cq_that_was_armed_after_a_message_was_sent)
+{
+	struct story s;
+
+	send_to_channel(&s);
+	says_of_its_cq(&s, " after the peer's last post, and not polled again: a completion that "
+			   "was there by then gives no event");
+}
+
+TEST(a_cq_that_was_polled_after_a_message_was_sent)
+{
+	struct story s;
+
+	send_to_channel(&s);
+	s.threads[1].head.polls[0].cq = W(&ends[1].cq);
+	s.threads[1].head.polls[0].empty = 1;
+	says_of_its_cq(&s, "cq1 was armed by 2:23; process");
+}
+
 /* The peer has a channel, and has sent a message whose completion it waits for. */
 static void send_from_peer(struct story *s)
 {
