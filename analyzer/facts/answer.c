@@ -234,26 +234,75 @@ static uint64_t find_most(const struct device_port *port, bool datagram, const c
 	return port->max_msg_sz;
 }
 
+static uint64_t sum_bytes(const struct queue *queue, const struct queue_request *request)
+{
+	uint64_t bytes = 0;
+
+	for (uint32_t i = 0; i < request->nsge; i++)
+		bytes += queue_sge(queue, request, i)->length;
+	return bytes;
+}
+
 char *answer_too_long(struct model *model, const struct model_complete *complete)
 {
 	const struct life *qp = complete->qp, *context = model_context(model, qp);
 	bool datagram = qp->qp && qp->qp->type == ABI_QPT_UD;
 	const struct device *device = context ? context->device : NULL;
 	uint32_t number = qp->qp && qp->qp->set & ABI_QP_PORT ? qp->qp->port : 1;
-	uint64_t bytes = 0, most;
+	uint64_t bytes, most;
 	const char *name;
 	char *text;
 
 	if (!complete->queue->send)
 		return NULL;
-	for (uint32_t i = 0; i < complete->request->nsge; i++)
-		bytes += queue_sge(complete->queue, complete->request, i)->length;
+	bytes = sum_bytes(complete->queue, complete->request);
 	most = find_most(device_find_port(device, number), datagram, &name);
 	if (!most || bytes <= most ||
 	    asprintf(&text, "the request has %" PRIu64 " bytes, and %s of port %u is %" PRIu64,
 		     bytes, name, number, most) < 0)
 		return NULL;
 	return text;
+}
+
+/* The outstanding request of @queue that is or receives message @number; NULL: not known. */
+static const struct queue_request *find_message(const struct queue *queue, uint64_t number)
+{
+	for (uint32_t i = 0; i < queue->count; i++)
+		if (queue_at(queue, i)->message == number)
+			return queue_at(queue, i);
+	return NULL;
+}
+
+/* Are the messages of @queue of @qp numbered in their order? */
+static bool is_numbered(const struct queue *queue, const struct life *qp)
+{
+	return queue && queue->owner == qp && !queue->doubt && queue->poster != UINT32_MAX;
+}
+
+char *answer_short(const struct model_complete *complete, const struct peer *peer)
+{
+	const struct queue *queue = complete->queue, *there = NULL;
+	const struct queue_request *mine = complete->request, *theirs;
+	uint64_t own, other;
+	char id[32], *text;
+
+	if (peer && peer->life)
+		there = queue->send ? peer->life->rq : peer->life->sq;
+	if (!mine->message || mine->opcode == ABI_WR_RDMA_WRITE_WITH_IMM ||
+	    !is_numbered(queue, complete->qp) || !is_numbered(there, peer ? peer->life : NULL))
+		return NULL;
+	theirs = find_message(there, mine->message);
+	if (!theirs || theirs->opcode == ABI_WR_RDMA_WRITE_WITH_IMM)
+		return NULL;
+	own = sum_bytes(queue, mine);
+	other = sum_bytes(there, theirs);
+	if (queue->send ? own <= other : other <= own)
+		return NULL;
+	return asprintf(&text, "the peer's %s %s has %" PRIu64 " bytes, this %s %" PRIu64,
+			queue->send ? "receive" : "message", event_id_text(queue_id(theirs), id),
+			other, queue->send ? "message" : "receive", own) < 0
+		       ? NULL
+		       : text;
 }
 
 int64_t answer_retry_time(const struct qp *qp)

@@ -36,6 +36,12 @@ char *answer_no_reads(const struct queue_request *request, const struct life *qp
 /* A send failed by its length, if it is longer than its port allows. */
 char *answer_too_long(struct model *model, const struct model_complete *complete);
 
+/*
+ * A message does not fit into its receive, which has the same number at the other end: one of them
+ * failed, and the other is outstanding there.
+ */
+char *answer_short(const struct model_complete *complete, const struct peer *peer);
+
 /* How long a request of @qp is tried, ns, at least; 0: not known, or without limit. */
 int64_t answer_retry_time(const struct qp *qp);
 

@@ -420,6 +420,9 @@ void causes_complete(struct causes *causes, struct model *model,
 		noted->cause.key = answer_no_reads(complete->request, complete->qp);
 	if (certain && wc->status == ABI_WC_LOC_LEN_ERR)
 		noted->cause.key = answer_too_long(model, complete);
+	if (certain && !noted->cause.key &&
+	    (wc->status == ABI_WC_LOC_LEN_ERR || wc->status == ABI_WC_REM_INV_REQ_ERR))
+		noted->cause.key = answer_short(complete, peer);
 	if (wc->status == ABI_WC_RETRY_EXC_ERR)
 		note_silence(causes, model, complete, noted, peer);
 }
@@ -506,6 +509,6 @@ void causes_finish(struct causes *causes, const struct model *model)
 		noted->cause.port = outages_sentence(causes->outages, &noted->victim, false);
 		if (!noted->cause.port && is_silence(noted->victim.status))
 			noted->cause.port = outages_sentence(causes->outages, &noted->theirs, true);
-		cause_say_peer(causes, model, noted);
+		cause_say_peer(causes, model, noted, &causes->errors->all[i]);
 	}
 }

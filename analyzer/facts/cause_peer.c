@@ -260,23 +260,30 @@ static bool put_killed(const struct causes *causes, const struct model *model, s
 	return true;
 }
 
-/* What @error means for this end: its receive was too small for the message. */
-static void name_failure(const struct first_error *error, char text[CAUSE_TEXT])
+/* What @error means for this end, unless that is known: the message was too long. */
+static void name_failure(const struct noted *noted, const struct first_error *error,
+			 char text[CAUSE_TEXT])
 {
 	const char *status = enum_name(enum_find("ibv_wc_status"), error->status);
-	const struct first_request *receive = &error->request;
+	const struct first_request *request = &error->request;
+	bool known = request->id.thread && request->nsge == 1 && !noted->cause.key;
 	char id[32];
 
-	if (error->status == ABI_WC_LOC_LEN_ERR && receive->id.thread && receive->is_recv &&
-	    receive->nsge == 1)
+	if (known && error->status == ABI_WC_LOC_LEN_ERR && request->is_recv)
 		snprintf(text, CAUSE_TEXT, "its receive %s has %u bytes: %s",
-			 event_id_text(receive->id, id), receive->sge.length, status);
+			 event_id_text(request->id, id), request->sge.length, status);
+	else if (known && error->status == ABI_WC_REM_INV_REQ_ERR && !request->is_recv &&
+		 request->opcode != ABI_WR_RDMA_WRITE_WITH_IMM &&
+		 queue_takes_receive(request->opcode))
+		snprintf(text, CAUSE_TEXT, "its message %s has %u bytes: %s",
+			 event_id_text(request->id, id), request->sge.length, status);
 	else
 		snprintf(text, CAUSE_TEXT, "failed with %s", status ?: "an error");
 }
 
 /* The other end has failed as well, and often the cause is at that end. */
-static bool put_failed(const struct causes *causes, struct noted *noted)
+static bool put_failed(const struct causes *causes, struct noted *noted,
+		       const struct first_error *own)
 {
 	const struct first_list *errors = causes->errors;
 	char id[32], when[32], what[CAUSE_TEXT];
@@ -284,10 +291,9 @@ static bool put_failed(const struct causes *causes, struct noted *noted)
 	for (size_t i = 0; i < errors->n; i++) {
 		const struct first_error *error = &errors->all[i];
 
-		if (!error->qp || error->qp != noted->cause.qp ||
-		    error->event.thread == noted->event.thread)
+		if (!error->qp || error->qp != noted->cause.qp || error == own)
 			continue;
-		name_failure(error, what);
+		name_failure(noted, error, what);
 		event_id_text(error->event, id);
 		words_span(llabs(noted->time - error->time), when);
 		if (llabs(noted->time - error->time) <= noted->slack)
@@ -437,7 +443,7 @@ static bool put_late(struct noted *noted)
 }
 
 static void peer_sentence(const struct causes *causes, const struct model *model,
-			  struct noted *noted)
+			  struct noted *noted, const struct first_error *own)
 {
 	const struct moment *destroy = &noted->destroy;
 	char id[32], when[32];
@@ -452,16 +458,17 @@ static void peer_sentence(const struct causes *causes, const struct model *model
 		put_receives(noted);
 	else if (*noted->cq.name)
 		put_overrun(noted);
-	else if (!put_failed(causes, noted) && !put_late(noted) && noted->moved.id.thread &&
+	else if (!put_failed(causes, noted, own) && !put_late(noted) && noted->moved.id.thread &&
 		 noted->moved.time + noted->slack < noted->time && is_deaf(noted))
 		cause_say(&noted->cause.peer, "in %s since %s, %s before",
 			  qp_state_name(noted->state), event_id_text(noted->moved.id, id),
 			  words_span(noted->time - noted->moved.time, when));
 }
 
-void cause_say_peer(const struct causes *causes, const struct model *model, struct noted *noted)
+void cause_say_peer(const struct causes *causes, const struct model *model, struct noted *noted,
+		    const struct first_error *own)
 {
-	peer_sentence(causes, model, noted);
+	peer_sentence(causes, model, noted, own);
 	if (!noted->cause.peer && noted->answer)
 		put_able(causes, model, noted);
 }

@@ -89,5 +89,6 @@ void cause_note_misconnected(struct noted *noted, const struct life *qp, const s
 void cause_note_modify(const struct causes *causes, struct noted *noted,
 		       const struct trace_event *event);
 
-/* Complete the sentence about the other end. */
-void cause_say_peer(const struct causes *causes, const struct model *model, struct noted *noted);
+/* Complete the sentence about the other end; @own is the error. */
+void cause_say_peer(const struct causes *causes, const struct model *model, struct noted *noted,
+		    const struct first_error *own);

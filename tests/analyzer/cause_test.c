@@ -826,6 +826,54 @@ TEST(a_peer_whose_cq_may_have_overrun)
 	overrun_peer(4, NULL);
 }
 
+/* The first of both errors that is polled; the other request is outstanding by then. */
+TEST(a_message_and_its_receive_that_differ)
+{
+	struct story s;
+
+	for (int end = 0; end < 2; end++) {
+		begin_story(&s);
+		receive_as_peer(&s);
+		story_post(&s, 0, VERB_post_send, &ends[0].qp, 1, IBV_WR_SEND,
+			   (struct event_sge){ AT, 9, 0x10 });
+		story_poll(&s, end, &ends[end].cq, 1,
+			   end ? IBV_WC_LOC_LEN_ERR : IBV_WC_REM_INV_REQ_ERR, ends[end].qp.qp_num);
+		assert_string_equal(only_cause(&s)->key,
+				    end ? "the peer's message 1:20 has 9 bytes, this receive 8"
+					: "the peer's receive 2:20 has 8 bytes, this message 9");
+		story_end(&s);
+	}
+}
+
+TEST(a_message_that_fits_was_refused_for_another_reason)
+{
+	struct story s;
+
+	begin_story(&s);
+	receive_as_peer(&s);
+	send_to_peer(&s, 0x10);
+	poll_as(&s, IBV_WC_REM_INV_REQ_ERR);
+	assert_null(only_cause(&s)->key);
+	story_end(&s);
+}
+
+/* One thread polls for both ends. */
+TEST(a_message_that_was_too_long_for_this_receive)
+{
+	struct story s;
+
+	begin_story(&s);
+	receive_as_peer(&s);
+	send_to_peer(&s, 0x10);
+	poll_as(&s, IBV_WC_REM_INV_REQ_ERR);
+	story_poll(&s, 1, &ends[1].cq, 1, IBV_WC_LOC_LEN_ERR, ends[1].qp.qp_num);
+	story_check(&s, NULL);
+	assert_non_null(
+		strstr(facts_cause(s.findings->facts, &s.findings->facts->errors.all[1])->peer,
+		       "its message 1:20 has 8 bytes: IBV_WC_REM_INV_REQ_ERR at 1:"));
+	story_end(&s);
+}
+
 TEST(a_peer_that_failed_first)
 {
 	struct story s;
