@@ -453,9 +453,14 @@ unsigned int symbols_find(struct symbols *symbols, const struct frame *frame,
 
 bool frame_is_ours(const struct frame *frame)
 {
+	static const char *const libraries[] = { "libverbatim.so", "libverbatim-memory.so",
+						 "libverbatim-lttng.so" };
 	const char *slash = frame->module ? strrchr(frame->module, '/') : NULL;
 
-	return slash && !strcmp(slash + 1, "libverbatim.so");
+	for (size_t i = 0; slash && i < sizeof(libraries) / sizeof(libraries[0]); i++)
+		if (!strcmp(slash + 1, libraries[i]))
+			return true;
+	return false;
 }
 
 bool symbol_is_of_verbs(const struct symbol *symbol)

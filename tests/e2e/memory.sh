@@ -16,6 +16,12 @@ each_has_its_place() {
 	is "$("$VERBATIM" sql t.db "SELECT count(*) FROM memory WHERE stack > 0")" 6 &&
 		is "$("$VERBATIM" dump t.db | grep -c 'registered memory$')" 6
 }
+# the frames of the recorder, which is between the program and the C library, are not among them
+places_are_of_the_program() {
+	"$VERBATIM" dump -k t.db >stacks && says 'by main (gives_back.c:' stacks || return
+	"$VERBATIM" check t.db >found; says 'main+0x[0-9a-f]* (gives_back.c:' found &&
+		! grep -e libverbatim-memory -e '(memory.c:' stacks found
+}
 only_blocks_that_are_freed_first_are_told() {
 	"$VERBATIM" check --format json t.db >out
 	is "$(jq -r '.findings[] | "\(.severity) \(.rule)"' out | sort -u)" \
@@ -59,8 +65,9 @@ programs_run_as_before() {
 		is "$(cat out)" b
 }
 
-for t in every_way_is_recorded each_has_its_place only_blocks_that_are_freed_first_are_told \
-	 without_the_option_nothing_is_watched programs_run_as_before; do
+for t in every_way_is_recorded each_has_its_place places_are_of_the_program \
+	only_blocks_that_are_freed_first_are_told without_the_option_nothing_is_watched \
+	programs_run_as_before; do
 	try $t
 done
 if [ -z "${SAN:-}" ]; then
