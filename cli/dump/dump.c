@@ -270,6 +270,8 @@ static void print_stack(const struct dump *d, uint32_t id)
 		print_foreign(stdout, stack->functions[i]);
 		putchar('\n');
 	}
+	if (stack->python)
+		printf("  (frames of Python code are not recorded)\n");
 }
 
 static void print_object(const struct dump *d, uint32_t id)

@@ -59,7 +59,9 @@ static void add_brief(struct text *brief, const struct symbol *symbol)
 		return;
 	if (brief->used)
 		text_add(brief, " < ", 3);
-	if (symbol->function && symbol->file)
+	if (symbol_is_python(symbol))
+		text_addf(brief, "Python (its frames are not recorded)");
+	else if (symbol->function && symbol->file)
 		text_addf(brief, "%s (%s:%d)", symbol->function, symbol->file, symbol->line);
 	else
 		text_addf(brief, "%s", symbol_text(symbol, text, sizeof(text)));
@@ -75,14 +77,22 @@ static void add_function(struct stack *stack, const struct symbol *symbol)
 		stack->n--;
 }
 
-/* The callers of main() are the same in all programs. */
+static bool is_main(const struct symbol *symbol)
+{
+	return symbol->function && !strcmp(symbol->function, "main");
+}
+
+/*
+ * The callers of main() are the same in all programs, and so are the functions of the Python
+ * interpreter.
+ */
 static void read_stack(struct stacks *stacks, uint32_t id, struct stack *stack)
 {
 	struct frame frames[FRAMES_MAX];
 	struct symbol symbols[INLINED_MAX];
 	unsigned int n = trace_stack(stacks->trace, id, frames, FRAMES_MAX);
 	struct text brief = { 0 };
-	bool in_main = false;
+	bool ends = false;
 
 	for (unsigned int i = 0; i < n; i++) {
 		unsigned int inside;
@@ -92,10 +102,10 @@ static void read_stack(struct stacks *stacks, uint32_t id, struct stack *stack)
 		inside = symbols_find(stacks->symbols, &frames[i], symbols, INLINED_MAX);
 		for (unsigned int k = 0; k < inside; k++) {
 			add_function(stack, &symbols[k]);
-			if (!in_main)
+			if (!ends)
 				add_brief(&brief, &symbols[k]);
-			in_main = in_main ||
-				  (symbols[k].function && !strcmp(symbols[k].function, "main"));
+			stack->python |= symbol_is_python(&symbols[k]);
+			ends = ends || stack->python || is_main(&symbols[k]);
 		}
 	}
 	stack->brief = brief.at;

@@ -17,6 +17,8 @@ struct stack {
 	char **functions;
 	size_t n;
 	char *brief; /* "to_rts (app.c:20) < main (app.c:66)" */
+	/* it has functions of the Python interpreter: those of the Python code are not recorded */
+	bool python;
 };
 
 /* NULL if there is none, or without memory. Borrowed. */

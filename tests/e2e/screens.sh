@@ -99,7 +99,12 @@ lib.ibv_open_device.argtypes = [ctypes.c_void_p]
 lib.ibv_open_device.restype = ctypes.c_void_p
 lib.ibv_open_device(lib.ibv_get_device_list(None)[0])' && screen &&
 		says "LIFE-004 .* < Python (its frames are not recorded)" out &&
-		"$VERBATIM" check t.db >out; says "(frames of Python code are not recorded)" out
+		"$VERBATIM" check t.db >out; says "(frames of Python code are not recorded)" out &&
+		"$VERBATIM" dump -k t.db >out &&
+		says "by .* < Python (its frames are not recorded)$" out &&
+		"$VERBATIM" dump t.db "$("$VERBATIM" sql t.db \
+			"SELECT event(thread, n) FROM call WHERE stack LIMIT 1")" >out &&
+		says "(frames of Python code are not recorded)" out
 }
 
 try failures_of_one_line_are_one_if_alike
