@@ -417,7 +417,7 @@ void activity_put(const struct activity *activity, const struct activity_note *n
 	tell_polls(&telling);
 	tell_sleeps(&telling);
 	if (telling.told > SHOWN)
-		text_addf(t, "; %u more threads like these", telling.told - SHOWN);
+		text_addf(t, "; %s like these", WORDS_N(telling.told - SHOWN, "more thread"));
 	else if (name && !telling.told && telling.empty < FEW &&
 		 note->time - note->last.time >= PATIENCE_NS)
 		text_addf(t, "; %s called no verb%s after %s, for %s", name,

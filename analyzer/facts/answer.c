@@ -298,9 +298,9 @@ char *answer_short(const struct model_complete *complete, const struct peer *pee
 	other = sum_bytes(there, theirs);
 	if (queue->send ? own <= other : other <= own)
 		return NULL;
-	return asprintf(&text, "the peer's %s %s has %" PRIu64 " bytes, this %s %" PRIu64,
+	return asprintf(&text, "the peer's %s %s has %s, this %s %" PRIu64,
 			queue->send ? "receive" : "message", event_id_text(queue_id(theirs), id),
-			other, queue->send ? "message" : "receive", own) < 0
+			WORDS_N(other, "byte"), queue->send ? "message" : "receive", own) < 0
 		       ? NULL
 		       : text;
 }

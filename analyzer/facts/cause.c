@@ -97,10 +97,10 @@ static void describe_range(char **text, const struct use *use, const char *what)
 	char relation[WORDS_RELATION], holder[WORDS_HOLDER];
 
 	cause_say(text,
-		  "%ckey 0x%x is %s, %" PRIu64 " bytes at 0x%" PRIx64
-		  "; the request accesses %" PRIu64 " at 0x%" PRIx64 ": %s%s",
-		  use->letter, use->number, what, key->length, key->addr, use->length, use->addr,
-		  words_relation(key, use->addr, use->length, relation),
+		  "%ckey 0x%x is %s, %s at 0x%" PRIx64 "; the request accesses %" PRIu64
+		  " at 0x%" PRIx64 ": %s%s",
+		  use->letter, use->number, what, WORDS_N(key->length, "byte"), key->addr,
+		  use->length, use->addr, words_relation(key, use->addr, use->length, relation),
 		  words_holder(use->trace, model_keys(use->model), key, use->addr, use->length,
 			       use->letter, holder));
 }

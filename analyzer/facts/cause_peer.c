@@ -187,9 +187,9 @@ static void put_overrun(struct noted *noted)
 		snprintf(polled, sizeof(polled), "%s",
 			 noted->cq.polled ? "it polled at about the same time" : "it never polled");
 	cause_say(&noted->cause.peer,
-		  "its %s has %u entries for %" PRIu64 " outstanding requests, and %s: if it "
-		  "overran, messages are refused (QUEUE-003)",
-		  noted->cq.name, noted->cq.entries, noted->cq.could, polled);
+		  "its %s has %s for %" PRIu64 " outstanding requests, and %s: if it overran, "
+		  "messages are refused (QUEUE-003)",
+		  noted->cq.name, WORDS_N(noted->cq.entries, "entry"), noted->cq.could, polled);
 }
 
 static void put_receives(struct noted *noted)
@@ -270,13 +270,15 @@ static void name_failure(const struct noted *noted, const struct first_error *er
 	char id[32];
 
 	if (known && error->status == ABI_WC_LOC_LEN_ERR && request->is_recv)
-		snprintf(text, CAUSE_TEXT, "its receive %s has %u bytes: %s",
-			 event_id_text(request->id, id), request->sge.length, status);
+		snprintf(text, CAUSE_TEXT, "its receive %s has %s: %s",
+			 event_id_text(request->id, id), WORDS_N(request->sge.length, "byte"),
+			 status);
 	else if (known && error->status == ABI_WC_REM_INV_REQ_ERR && !request->is_recv &&
 		 request->opcode != ABI_WR_RDMA_WRITE_WITH_IMM &&
 		 queue_takes_receive(request->opcode))
-		snprintf(text, CAUSE_TEXT, "its message %s has %u bytes: %s",
-			 event_id_text(request->id, id), request->sge.length, status);
+		snprintf(text, CAUSE_TEXT, "its message %s has %s: %s",
+			 event_id_text(request->id, id), WORDS_N(request->sge.length, "byte"),
+			 status);
 	else
 		snprintf(text, CAUSE_TEXT, "failed with %s", status ?: "an error");
 }

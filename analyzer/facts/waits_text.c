@@ -219,8 +219,9 @@ static void put_sent(struct text *t, const struct waits *waits, const struct wai
 			  words_count(to->messages, "datagram", n), wait->completed);
 	if (bytes <= wait->room)
 		return;
-	text_addf(t, "; the last, of %" PRIu64 " bytes%s, did not fit: the receives have %" PRIu64,
-		  to->bytes, wait->datagrams ? " and the 40 of the GRH" : "", wait->room);
+	text_addf(t, "; the last, of %s%s, did not fit: the receives have %" PRIu64,
+		  WORDS_N(to->bytes, "byte"), wait->datagrams ? " and the 40 of the GRH" : "",
+		  wait->room);
 }
 
 /*

@@ -92,13 +92,11 @@ static const struct life *find_object(struct model *model, const struct trace_ev
 static const struct {
 	enum verb verb;
 	enum arg arg;
-	const char *format; /* of a number */
+	const char *what; /* the number counts */
 } asked[] = {
-	{ VERB_reg_mr, ARG(length), ", %" PRIu64 " bytes" },
-	{ VERB_reg_mr_iova, ARG(length), ", %" PRIu64 " bytes" },
-	{ VERB_reg_mr_iova2, ARG(length), ", %" PRIu64 " bytes" },
-	{ VERB_reg_dmabuf_mr, ARG(length), ", %" PRIu64 " bytes" },
-	{ VERB_create_cq, ARG(cqe), ", %" PRIu64 " entries" },
+	{ VERB_reg_mr, ARG(length), "byte" },       { VERB_reg_mr_iova, ARG(length), "byte" },
+	{ VERB_reg_mr_iova2, ARG(length), "byte" }, { VERB_reg_dmabuf_mr, ARG(length), "byte" },
+	{ VERB_create_cq, ARG(cqe), "entry" },
 };
 
 enum { ASKED = sizeof(asked) / sizeof(asked[0]) };
@@ -134,7 +132,7 @@ static void add_asked(const struct call *call, char *text, size_t size)
 		add_address(call, text, size);
 	for (size_t i = 0; i < ASKED; i++)
 		if (asked[i].verb == call->verb && args_get(call->args, asked[i].arg, &value))
-			snprintf(text, size, asked[i].format, (uint64_t)value);
+			snprintf(text, size, ", %s", WORDS_N((uint64_t)value, asked[i].what));
 }
 
 const char *reason_call(struct model *model, const struct trace_event *event, char *text,

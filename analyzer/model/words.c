@@ -138,7 +138,13 @@ const char *words_access(uint32_t access)
 
 const char *words_count(uint64_t n, const char *what, char text[WORDS_COUNT])
 {
-	snprintf(text, WORDS_COUNT, "%" PRIu64 " %s%s", n, what, n == 1 ? "" : "s");
+	size_t length = strlen(what);
+	bool y = length > 1 && what[length - 1] == 'y' && !strchr("aeou", what[length - 2]);
+
+	snprintf(text, WORDS_COUNT, "%" PRIu64 " %.*s%s", n, (int)(length - (n != 1 && y)), what,
+		 n == 1 ? ""
+		 : y    ? "ies"
+			: "s");
 	return text;
 }
 

@@ -17,9 +17,12 @@ const char *words_span(int64_t ns, char text[32]);
 /* 65536 as "64 KiB". */
 const char *words_bytes(uint64_t bytes, char text[32]);
 
-/* "1 region", "2 regions" */
+/* "1 region", "2 regions", "2 entries" */
 enum { WORDS_COUNT = 48 };
 const char *words_count(uint64_t n, const char *what, char text[WORDS_COUNT]);
+
+/* The same; the text is valid until the end of the block. */
+#define WORDS_N(n, what) words_count(n, what, (char[WORDS_COUNT]){ "" })
 
 /* "mr2 of pd1" */
 const char *words_key(struct trace *trace, const struct key *key, char *text, size_t size);

@@ -52,8 +52,9 @@ static void print_request(FILE *out, const struct first_request *request)
 
 	fprintf(out, "%s", report_opcode(request, opcode));
 	if (request->nsge)
-		fprintf(out, " of %u bytes at 0x%" PRIx64 " (lkey 0x%x)%s", request->sge.length,
-			request->sge.addr, request->sge.lkey, request->nsge > 1 ? " and more" : "");
+		fprintf(out, " of %s at 0x%" PRIx64 " (lkey 0x%x)%s",
+			WORDS_N(request->sge.length, "byte"), request->sge.addr, request->sge.lkey,
+			request->nsge > 1 ? " and more" : "");
 	if (request->remote_addr || request->rkey)
 		fprintf(out, ", remote 0x%" PRIx64 " (rkey 0x%x)", request->remote_addr,
 			request->rkey);

@@ -102,7 +102,8 @@ void sentence_request(struct text *t, const struct first_error *error, const str
 	}
 	text_addf(t, "%s", report_opcode(request, opcode));
 	if (request->nsge) {
-		text_addf(t, " of %u bytes at 0x%" PRIx64, request->sge.length, request->sge.addr);
+		text_addf(t, " of %s at 0x%" PRIx64, WORDS_N(request->sge.length, "byte"),
+			  request->sge.addr);
 		put_key(t, 'l', request->sge.lkey, cause ? cause->lkey : NULL);
 	}
 	if (request->remote_addr || request->rkey) {

@@ -13,8 +13,8 @@ enum { OWED = 96 };
 static const char *list_owed(const struct life *object, char text[OWED])
 {
 	if (object->events && object->async_events)
-		snprintf(text, OWED, "%" PRIu64 " completion and %" PRIu64 " asynchronous events",
-			 object->events, object->async_events);
+		snprintf(text, OWED, "%s and %s", WORDS_N(object->events, "completion event"),
+			 WORDS_N(object->async_events, "asynchronous event"));
 	else if (object->events)
 		words_count(object->events, "completion event", text);
 	else

@@ -176,7 +176,8 @@ static void note_overwritten(struct findings *findings, uint64_t n)
 {
 	for (int rule = 0; rule < RULE_COUNT && n; rule++)
 		findings_unchecked(findings, rule, !looks_at(rule, 'q'),
-				   "%" PRIu64 " events are older than the part that was kept", n);
+				   "%s %s older than the part that was kept", WORDS_N(n, "event"),
+				   n == 1 ? "is" : "are");
 }
 
 /*
@@ -232,15 +233,15 @@ static bool was_recorded_with(struct trace *trace, const char *option)
 static int note_gaps(struct trace *trace, struct findings *findings)
 {
 	struct trace_loss loss = trace_loss(trace);
+	uint64_t lost = loss.events > loss.overwritten ? loss.events - loss.overwritten : 0;
 
 	findings->blind |= loss.events || loss.damaged || loss.interrupted;
 	for (int rule = 0; rule < RULE_COUNT; rule++) {
-		if (loss.events > loss.overwritten)
-			findings_unchecked(findings, rule, false, "%" PRIu64 " events %s",
-					   loss.events - loss.overwritten,
-					   loss.events - loss.overwritten > loss.late
-						   ? "were lost"
-						   : "came before the recording began");
+		if (lost)
+			findings_unchecked(findings, rule, false, "%s %s", WORDS_N(lost, "event"),
+					   lost <= loss.late ? "came before the recording began"
+					   : lost == 1       ? "was lost"
+							     : "were lost");
 		else if (loss.damaged)
 			findings_unchecked(findings, rule, false, "the trace is damaged");
 	}

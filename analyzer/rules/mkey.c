@@ -22,11 +22,11 @@ static void describe_outside(struct check *check, struct finding *finding,
 	char place[TEXT], name[TEXT], how[TEXT], outcome[TEXT], holder[WORDS_HOLDER];
 
 	finding_text(&finding->says,
-		     "%s of %s uses %" PRIu64 " bytes at 0x%" PRIx64 " with lkey 0x%x, which is "
-		     "%s: %" PRIu64 " bytes at 0x%" PRIx64 "; %s%s%s.",
-		     key_place(use, place), key_request(use->opcode), use->length, use->addr,
-		     use->number, key_name(check, key, name), key->length, key->addr,
-		     key_misses(use, how),
+		     "%s of %s uses %s at 0x%" PRIx64 " with lkey 0x%x, which is %s: %s at "
+		     "0x%" PRIx64 "; %s%s%s.",
+		     key_place(use, place), key_request(use->opcode), WORDS_N(use->length, "byte"),
+		     use->addr, use->number, key_name(check, key, name),
+		     WORDS_N(key->length, "byte"), key->addr, key_misses(use, how),
 		     words_holder(check->trace, model_keys(check->model), key, use->addr,
 				  use->length, 'l', holder),
 		     key_outcome(use, outcome));

@@ -116,16 +116,14 @@ static void describe_known(struct check *check, struct finding *finding,
 		snprintf(what, sizeof(what), "is %s of %s, and %s there is in %s", name, process,
 			 qp_name(check, use->peer), pd_name(check, use->peer, use->at.time));
 	else
-		snprintf(what, sizeof(what),
-			 "is %s of %s: %" PRIu64 " bytes at 0x%" PRIx64 "; %s%s", name, process,
-			 key->length, key->addr, key_misses(use, how),
+		snprintf(what, sizeof(what), "is %s of %s: %s at 0x%" PRIx64 "; %s%s", name,
+			 process, WORDS_N(key->length, "byte"), key->addr, key_misses(use, how),
 			 words_holder(check->trace, model_keys(check->model), key, use->addr,
 				      use->length, 'r', holder));
 	finding_text(&finding->says,
-		     "%s of %s uses %" PRIu64 " bytes at 0x%" PRIx64 " with rkey 0x%x, which "
-		     "%s%s.",
-		     key_place(use, place), key_request(use->opcode), use->length, use->addr,
-		     use->number, what, key_outcome(use, outcome));
+		     "%s of %s uses %s at 0x%" PRIx64 " with rkey 0x%x, which %s%s.",
+		     key_place(use, place), key_request(use->opcode), WORDS_N(use->length, "byte"),
+		     use->addr, use->number, what, key_outcome(use, outcome));
 }
 
 /*
@@ -324,13 +322,13 @@ void mkey_004_window(struct check *check, const struct model_complete *complete)
 	if (!finding)
 		return;
 	finding_text(&finding->says,
-		     "%s of %s uses %" PRIu64 " bytes at 0x%" PRIx64 " with rkey 0x%x, which is "
-		     "%s of %s, bound by %s to %" PRIu64 " bytes at 0x%" PRIx64 "; %s. The request "
-		     "completed with IBV_WC_REM_ACCESS_ERR.",
-		     key_place(&use, place), key_request(use.opcode), use.length, use.addr,
-		     use.number, key_name(check, key, name), process_id_text(key->process, process),
-		     event_id_text(key->bind.at.id, id), bound.length, bound.addr,
-		     key_misses(&use, how));
+		     "%s of %s uses %s at 0x%" PRIx64 " with rkey 0x%x, which is %s of %s, bound "
+		     "by %s to %s at 0x%" PRIx64 "; %s. The request completed with "
+		     "IBV_WC_REM_ACCESS_ERR.",
+		     key_place(&use, place), key_request(use.opcode), WORDS_N(use.length, "byte"),
+		     use.addr, use.number, key_name(check, key, name),
+		     process_id_text(key->process, process), event_id_text(key->bind.at.id, id),
+		     WORDS_N(bound.length, "byte"), bound.addr, key_misses(&use, how));
 	finding_step(finding, "bound", &key->bind.at);
 }
 

@@ -144,11 +144,12 @@ static void report_unread(struct check *check, const struct model_destroy *destr
 	if (!finding)
 		return;
 	finding_text(&finding->says,
-		     "%s was destroyed in %s while %" PRIu64 " messages were in its CQ: the peer's "
-		     "sends had completed, the last %s before, and none of their receives was "
-		     "polled.",
+		     "%s was destroyed in %s while %s %s in its CQ: the peer's sends had "
+		     "completed, the last %s before, and none of their receives was polled.",
 		     judge_name(qp, name, sizeof(name)), qp_state_name(qp_state(qp)),
-		     qp->arrived - qp->taken, judge_span(destroy->moment.time - qp->arrival, when));
+		     WORDS_N(qp->arrived - qp->taken, "message"),
+		     qp->arrived - qp->taken == 1 ? "was" : "were",
+		     judge_span(destroy->moment.time - qp->arrival, when));
 	finding_text(&finding->breaks, "the program needs them: they are lost, and the peer, whose "
 				       "sends succeeded, does not send them again");
 	finding_step(finding, "created", &qp->created);
@@ -176,10 +177,10 @@ void compl_002(struct check *check, const struct model_destroy *destroy)
 	if (!finding)
 		return;
 	finding_text(&finding->says,
-		     "%s was moved to ERR at %s and destroyed with %u signalled sends and %u "
-		     "receives outstanding: none of them was polled in between.",
-		     judge_name(qp, name, sizeof(name)), event_id_text(qp->sq->drain.id, id), sends,
-		     receives);
+		     "%s was moved to ERR at %s and destroyed with %s and %s outstanding: none of "
+		     "them was polled in between.",
+		     judge_name(qp, name, sizeof(name)), event_id_text(qp->sq->drain.id, id),
+		     WORDS_N(sends, "signalled send"), WORDS_N(receives, "receive"));
 	finding_step(finding, "created", &qp->created);
 	finding_step(finding, "put into ERR", &qp->sq->drain);
 	finding_step(finding, "destroyed", &destroy->moment);
@@ -198,9 +199,10 @@ static void report_lost(struct check *check, const struct lost_pool *pool, const
 	finding_text(&finding->object, "%s", name);
 	finding_text(&finding->says,
 		     "%u queue pairs, %s the first, were destroyed with receives outstanding, and "
-		     "their completions were never polled: %" PRIu64 " buffers of %s were not "
-		     "posted again, while newer queue pairs posted %" PRIu64 " others.",
-		     pool->queues, pool->first, pool->buffers, name, pool->others);
+		     "their completions were never polled: %s of %s %s not posted again, while "
+		     "newer queue pairs posted %s.",
+		     pool->queues, pool->first, WORDS_N(pool->buffers, "buffer"), name,
+		     pool->buffers == 1 ? "was" : "were", WORDS_N(pool->others, "other"));
 	finding_text(&finding->breaks,
 		     "it goes on like this: each queue pair takes buffers out of the pool, unless "
 		     "the program gives them back by itself");

@@ -9,6 +9,7 @@
 
 #include "analyzer/model/hot.h"
 #include "analyzer/model/queue.h"
+#include "analyzer/model/words.h"
 #include "analyzer/rules/judge.h"
 
 enum {
@@ -182,8 +183,10 @@ void perf_003(struct check *check, const struct life *life)
 			finding_text(&finding->says,
 				     "%" PRIu64 " of %" PRIu64 " polls of %s returned one "
 				     "completion directly after another such poll: more "
-				     "completions were available.%s %" PRIu64 " polls were empty.",
-				     s.chased, s.all, life->name, took, stats->empty);
+				     "completions were available.%s %s %s empty.",
+				     s.chased, s.all, life->name, took,
+				     WORDS_N(stats->empty, "poll"),
+				     stats->empty == 1 ? "was" : "were");
 	}
 	if (stats->acks < LEAST || stats->acks != stats->acked)
 		return;

@@ -75,10 +75,10 @@ static void report_overflow(struct check *check, enum rule_id rule,
 	judge_name(strain->object, name, sizeof(name));
 	if (strain->kind == STRAIN_BEYOND)
 		finding_text(&finding->says,
-			     "%s has %" PRIu64 " slots in its %s queue, but %" PRIu64 " requests "
-			     "were outstanding after this post, which the device accepted.",
-			     name, strain->limit, strain->queue->send ? "send" : "receive",
-			     strain->number);
+			     "%s has %s in its %s queue, but %" PRIu64 " requests were outstanding "
+			     "after this post, which the device accepted.",
+			     name, WORDS_N(strain->limit, "slot"),
+			     strain->queue->send ? "send" : "receive", strain->number);
 	else if (strain->queue->send)
 		finding_text(
 			&finding->says,
@@ -188,9 +188,10 @@ void queue_003(struct check *check, const struct model_strain *strain)
 		return;
 	finding_text(&finding->object, "%s", cq->owner->name);
 	finding_text(&finding->says,
-		     "%s has %u entries, and with this post %" PRIu64 " requests of %u queues "
-		     "were outstanding that complete in it.",
-		     cq->owner->name, cq->given, cq->could, cq->queues);
+		     "%s has %s, and with this post %" PRIu64 " requests of %s were outstanding "
+		     "that complete in it.",
+		     cq->owner->name, WORDS_N(cq->given, "entry"), cq->could,
+		     WORDS_N(cq->queues, "queue"));
 	finding_step(finding, "CQ created", &cq->owner->created);
 	finding_step(finding, "posted", &strain->moment);
 }
@@ -220,9 +221,11 @@ void queue_003_event(struct check *check, const struct trace_event *event)
 	finding_text(&finding->where, "ibv_get_async_event(): event");
 	finding_text(&finding->object, "%s", life->name);
 	finding_text(&finding->says,
-		     "%s failed: IBV_EVENT_CQ_ERR. It has %u entries, and up to %" PRIu64 " "
-		     "requests of %u queues were outstanding that complete in it.",
-		     life->name, life->cq->given, life->cq->high, life->cq->queues);
+		     "%s failed: IBV_EVENT_CQ_ERR. It has %s, and %s%s of %s %s outstanding that "
+		     "complete in it.",
+		     life->name, WORDS_N(life->cq->given, "entry"),
+		     life->cq->high == 1 ? "" : "up to ", WORDS_N(life->cq->high, "request"),
+		     WORDS_N(life->cq->queues, "queue"), life->cq->high == 1 ? "was" : "were");
 	finding_step(finding, "created", &life->created);
 }
 
@@ -238,9 +241,9 @@ static void report_unsignalled(struct check *check, const struct model_strain *s
 	if (!finding)
 		return;
 	finding_text(&finding->says,
-		     "%s: the last %u requests were unsignalled, and its send queue holds %" PRIu64
-		     ".",
-		     judge_name(strain->object, name, sizeof(name)), queue->run, strain->limit);
+		     "%s: the last %s %s unsignalled, and its send queue holds %" PRIu64 ".",
+		     judge_name(strain->object, name, sizeof(name)), WORDS_N(queue->run, "request"),
+		     queue->run == 1 ? "was" : "were", strain->limit);
 	finding_text(&finding->breaks,
 		     "it posts %s more: no completion will ever free a slot, and the post fails "
 		     "with ENOMEM",
@@ -333,9 +336,11 @@ void queue_006(struct check *check, const struct model_strain *strain)
 	else
 		finding_text(&finding->says,
 			     "%s refused wr[%u], wr_id 0x%" PRIx64 ", with %s. It was never posted "
-			     "again, and %" PRIu64 " other requests were.",
+			     "again, and %s %s.",
 			     name, refusal->taken, refusal->bad.wr_id,
-			     error_name(refusal->error, error), refusal->later);
+			     error_name(refusal->error, error),
+			     WORDS_N(refusal->later, "other request"),
+			     refusal->later == 1 ? "was" : "were");
 	if (strain->kind == STRAIN_REPEATED)
 		finding_step(finding, "accepted in part", &refusal->at);
 	finding_step(finding, strain->kind == STRAIN_REPEATED ? "posted again" : "posted",
@@ -354,11 +359,11 @@ static void report_short(struct check *check, const struct model_strain *strain)
 		return;
 	words_process(check->trace, strain->other->process, sender, sizeof(sender));
 	finding_text(&finding->says,
-		     "The receives of %s, which is of type UD, have up to %" PRIu64 " bytes, and a "
-		     "datagram of %" PRIu64 " that %s of %s sent needs %" PRIu64 ", 40 of them for "
+		     "The receives of %s, which is of type UD, have up to %s, and a datagram of "
+		     "%" PRIu64 " that %s of %s sent needs %" PRIu64 ", 40 of them for "
 		     "the GRH.",
-		     judge_name(strain->object, name, sizeof(name)), strain->limit, strain->number,
-		     strain->other->name, sender, strain->number + 40);
+		     judge_name(strain->object, name, sizeof(name)), WORDS_N(strain->limit, "byte"),
+		     strain->number, strain->other->name, sender, strain->number + 40);
 	finding_text(&finding->breaks,
 		     "the datagram comes: it is dropped, or its receive fails with "
 		     "IBV_WC_LOC_LEN_ERR, and the sender is not told");
@@ -382,10 +387,11 @@ void queue_007(struct check *check, const struct model_strain *strain)
 		return;
 	judge_name(strain->object, name, sizeof(name));
 	if (room)
-		finding_text(&finding->says,
-			     "A receive on %s, which is of type UD, has %" PRIu64 " bytes, and the "
-			     "first 40 are for the GRH.",
-			     name, strain->number);
+		finding_text(
+			&finding->says,
+			"A receive on %s, which is of type UD, has %s, and the first 40 are for "
+			"the GRH.",
+			name, WORDS_N(strain->number, "byte"));
 	else
 		finding_text(&finding->says,
 			     "%s, which is of type UD, sends from 0x%" PRIx64

@@ -11,6 +11,7 @@
 #include "analyzer/model/peer.h"
 #include "analyzer/model/qp.h"
 #include "analyzer/model/queue.h"
+#include "analyzer/model/words.h"
 #include "analyzer/rules/judge.h"
 
 static struct finding *add_finding(struct check *check, enum rule_id rule,
@@ -187,11 +188,12 @@ static void report_late(struct check *check, const struct model_misfit *misfit)
 		return;
 	finding_text(&finding->says,
 		     "%s had entered ERR %s; thread %u, which polled it, has polled other errors "
-		     "of it since. But thread %u has posted %u times from 10 ms after the error "
+		     "of it since. But thread %u has posted %s from 10 ms after the error "
 		     "on, the last time %s after it.",
 		     judge_name(qp, name, sizeof(name)), describe_cause(qp, cause, sizeof(cause)),
 		     thread_number(moved->id.thread), thread_number(moment.id.thread),
-		     qp->qp->late.posts, judge_span(moment.time - moved->time, when));
+		     WORDS_N(qp->qp->late.posts, "time"),
+		     judge_span(moment.time - moved->time, when));
 	finding_text(&finding->breaks, "the posting thread takes what it posts for sent: all of "
 				       "it is flushed, until it learns of the error");
 	finding_step(finding, "created", &qp->created);

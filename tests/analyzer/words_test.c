@@ -23,6 +23,22 @@ TEST(spans_have_no_unit_too_small)
 		assert_string_equal(words_span(rows[i].ns, text), rows[i].text);
 }
 
+TEST(one_has_no_plural)
+{
+	static const struct {
+		uint64_t n;
+		const char *what, *text;
+	} rows[] = {
+		{ 0, "region", "0 regions" }, { 1, "region", "1 region" },
+		{ 2, "entry", "2 entries" },  { 1, "entry", "1 entry" },
+		{ 2, "relay", "2 relays" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		assert_string_equal(WORDS_N(rows[i].n, rows[i].what), rows[i].text);
+}
+
 TEST(an_address_outside_a_region_is_related_to_it)
 {
 	static const struct key key = { .addr = 0x7f0012340000, .length = 4096 };
