@@ -117,7 +117,7 @@ static void put_sends(struct text *t, const struct wait *wait)
 			     "has)");
 }
 
-/* The receives of the other end are consumed: nothing more can be sent to it. */
+/* The receives of the other end are consumed, or dropped: nothing more can be sent to it. */
 static void put_room(struct text *t, const struct wait *wait)
 {
 	const struct peer_work *work = &wait->work;
@@ -130,6 +130,11 @@ static void put_room(struct text *t, const struct wait *wait)
 		text_addf(t, "its %s%s consumed and no other was posted",
 			  words_count(work->receives, "receive", n),
 			  work->receives == 1 ? " was" : " were");
+	else if (work->dropped)
+		text_addf(t, "its RESET dropped %s and no other was posted",
+			  WORDS_N(work->dropped, "receive"));
+	else if (work->before)
+		text_addf(t, "no receive was posted since its RESET");
 	else
 		text_addf(t, "it had never posted a receive");
 	if (wait->oldest.thread && wait->no_rnr_limit)

@@ -25,16 +25,19 @@ struct peer_work {
 	int state;           /* ABI_QPS_*, QP_UNKNOWN */
 	struct moment moved; /* since then */
 	/* the rest is valid if */
-	bool known;               /* all of it, and what follows */
-	uint64_t sends, receives; /* of all time */
-	uint64_t to_receives;     /* those of the sends that take a receive of the peer */
-	uint64_t writes;          /* RDMA WRITEs among the sends: no completion at the peer */
-	uint64_t room;            /* receives that are outstanding */
-	uint64_t received;        /* completions of others */
-	uint64_t sending;         /* signalled sends that are outstanding */
-	struct moment last;       /* the last post that was accepted; id 0:0: none */
-	uint64_t messages;        /* sends that were done, and take a receive */
-	bool interrupted;         /* by a reset or an error: not all of these were done */
+	bool known;           /* all of it, and what follows */
+	uint64_t sends;       /* of all time */
+	uint64_t receives;    /* since its last reset, */
+	uint64_t before;      /* before that, */
+	uint32_t dropped;     /* and of these, outstanding then */
+	uint64_t to_receives; /* those of the sends that take a receive of the peer */
+	uint64_t writes;      /* RDMA WRITEs among the sends: no completion at the peer */
+	uint64_t room;        /* receives that are outstanding */
+	uint64_t received;    /* completions of others */
+	uint64_t sending;     /* signalled sends that are outstanding */
+	struct moment last;   /* the last post that was accepted; id 0:0: none */
+	uint64_t messages;    /* sends that were done, and take a receive */
+	bool interrupted;     /* by a reset or an error: not all of these were done */
 };
 
 /* One end: a queue pair. Attributes are in its struct qp while it lives. */

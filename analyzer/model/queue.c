@@ -358,7 +358,9 @@ struct peer_work queues_work(const struct life *qp)
 	work.sends = sq->posted;
 	work.to_receives = sq->to_receives;
 	work.writes = sq->writes;
-	work.receives = rq->posted;
+	work.receives = rq->messages;
+	work.before = rq->posted - rq->messages;
+	work.dropped = rq->dropped;
 	work.room = rq->outstanding;
 	work.received = rq->completed;
 	work.sending = sq->signalled;

@@ -312,6 +312,24 @@ static void post_unsignalled(struct story *s)
 	story_event(s, 0, EVENT_POST, (sizeof(*event) + sizeof(*wr) + sizeof(*sge)) / 8);
 }
 
+/* They were not consumed. */
+TEST(receives_that_a_reset_has_dropped)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };
+	struct story s;
+
+	begin_story(&s);
+	for (int i = 0; i < 2; i++)
+		post_8_bytes(&s, 1, VERB_post_recv, 0x20);
+	story_do(&s, 1, VERB_modify_qp, 40, 0, W(&ends[1].qp), W(&attr), W(IBV_QP_STATE));
+	connect_end(&s, 1, 0x21, 0x21, FAR);
+	post_8_bytes(&s, 0, VERB_post_send, 0x10);
+	says_of_it(&s, SIGTERM,
+		   "1 send of qp1 outstanding, the oldest, IBV_WR_SEND 1:20, for 1.00 s; peer "
+		   "process 2 (app) qp1: its RESET dropped 2 receives and no other was posted; "
+		   "process 2 called no verb after 2:28, for 1.00 s");
+}
+
 /* Two were received, and the third is the first that will have a completion. */
 TEST(messages_that_have_arrived_are_not_those_behind_them)
 {
