@@ -54,6 +54,14 @@ static int find_letter(const struct option_row *rows, char letter)
 	return -1;
 }
 
+static int find_former(const struct option_row *rows, char letter)
+{
+	for (int i = 0; rows[i].name; i++)
+		if (rows[i].former == letter)
+			return i;
+	return -1;
+}
+
 static int refuse_word(struct reader *r, const char *what)
 {
 	snprintf(r->complaint, OPTIONS_COMPLAINT, "%s '%.200s'", what, r->argv[r->at]);
@@ -98,16 +106,40 @@ static int take_long(struct reader *r)
 	return take_option(r, row, equals ? equals + 1 : NULL);
 }
 
+static int refuse_letter(struct reader *r, char letter)
+{
+	int former = find_former(r->rows, letter);
+
+	if (former < 0)
+		return refuse_word(r, "unknown option");
+	snprintf(r->complaint, OPTIONS_COMPLAINT, "-%c is no longer short for --%s: write --%s",
+		 letter, r->rows[former].name, r->rows[former].name);
+	return -EINVAL;
+}
+
+/* Take option @row, given by its letter, which may have been another option's. */
+static int take_letter(struct reader *r, int row, const char *value)
+{
+	char letter = r->rows[row].letter;
+	int former = find_former(r->rows, letter), err = take_option(r, row, value);
+	size_t n = strlen(r->complaint);
+
+	if (err < 0 && former >= 0)
+		snprintf(r->complaint + n, OPTIONS_COMPLAINT - n,
+			 "; -%c is no longer short for --%s", letter, r->rows[former].name);
+	return err;
+}
+
 static int take_letters(struct reader *r)
 {
 	for (const char *at = r->argv[r->at] + 1; *at; at++) {
 		int row = find_letter(r->rows, *at), err;
 
 		if (row < 0)
-			return refuse_word(r, "unknown option");
+			return refuse_letter(r, *at);
 		if (r->rows[row].arg)
-			return take_option(r, row, at[1] ? at + 1 : NULL);
-		err = take_option(r, row, NULL);
+			return take_letter(r, row, at[1] ? at + 1 : NULL);
+		err = take_letter(r, row, NULL);
 		if (err < 0)
 			return err;
 	}

@@ -7,6 +7,9 @@
  * VERBATIM_RING_SIZE. The command line overrides the environment, and that the row's default. A
  * flag is off in the environment if its variable is empty or 0.
  *
+ * A letter means the same option in all subcommands: tests/cli/command_test.c has the list. A new
+ * option has one only if it is typed often, and none if another option has the letter.
+ *
  * One thread.
  */
 #include <stdbool.h>
@@ -51,6 +54,8 @@ struct option_row {
 	const char *preset;
 	/* for help: the behaviour without the option, if there is no preset */
 	const char *otherwise;
+	/* a letter that it had, and that is now another option's or none's: the error names it */
+	char former;
 };
 
 /* clang-format off */

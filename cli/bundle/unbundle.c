@@ -32,8 +32,9 @@ struct settings {
 
 /* clang-format off */
 const struct option_row cli_unbundle_options[] = {
-	{ "directory", 'd', "DIR", "the folder to create, which must not exist",
-	  TEXT_AT(struct settings, folder), .otherwise = "name of the bundle without .bundle" },
+	{ "directory", 0, "DIR", "the folder to create, which must not exist",
+	  TEXT_AT(struct settings, folder), .otherwise = "name of the bundle without .bundle",
+	  .former = 'd' },
 	{ "list", 'l', NULL, "only list and verify the contents",
 	  FLAG_AT(struct settings, list) },
 	CLI_DEADLINE(struct settings),

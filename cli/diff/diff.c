@@ -36,9 +36,10 @@ struct settings {
 const struct option_row cli_diff_options[] = {
 	{ "format", 'f', "text|json|junit", "output format",
 	  CHOICE_AT(struct settings, format), .preset = "text" },
-	{ "threshold", 't', "PERCENT", "report a value that is worse by more than PERCENT as a "
+	{ "threshold", 0, "PERCENT", "report a value that is worse by more than PERCENT as a "
 				       "regression",
-	  NUMBER_AT(struct settings, threshold), .most = 1000000, .preset = "10" },
+	  NUMBER_AT(struct settings, threshold), .most = 1000000, .preset = "10",
+	  .former = 't' },
 	PART_OPTIONS(struct settings),
 	CLI_DEADLINE(struct settings),
 	{ 0 },

@@ -22,8 +22,8 @@ struct settings {
 
 const struct option_row cli_query_options[] = {
 	CLI_FORMAT(struct settings),
-	{ "most", 'n', "N", "maximum number of rows of a list; 0: all",
-	  NUMBER_AT(struct settings, most), .preset = "20" },
+	{ "most", 0, "N", "maximum number of rows of a list; 0: all",
+	  NUMBER_AT(struct settings, most), .preset = "20", .former = 'n' },
 	CLI_DEADLINE(struct settings),
 	{ 0 },
 };

@@ -33,13 +33,14 @@ struct settings {
 };
 
 const struct option_row cli_sql_options[] = {
-	{ "format", 0, "text|csv|json|jsonl", "output format", CHOICE_AT(struct settings, format),
+	{ "format", 'f', "text|csv|json|jsonl", "output format", CHOICE_AT(struct settings, format),
 	  .preset = "text" },
 	{ "csv", 0, NULL, "same as --format csv; overrides it", FLAG_AT(struct settings, csv) },
 	{ "json", 0, NULL, "same as --format json; overrides it", FLAG_AT(struct settings, json) },
 	{ "header", 0, NULL, "print column names first, as always on a terminal",
 	  FLAG_AT(struct settings, header) },
-	{ "file", 'f', "FILE", "read the queries from FILE", TEXT_AT(struct settings, file) },
+	{ "file", 0, "FILE", "read the queries from FILE", TEXT_AT(struct settings, file),
+	  .former = 'f' },
 	{ "tables", 0, NULL, "list the tables, views and functions, then exit",
 	  FLAG_AT(struct settings, tables) },
 	CLI_DEADLINE(struct settings),

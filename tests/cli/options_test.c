@@ -11,7 +11,8 @@ struct settings {
 	const char *output;
 	uint64_t ring_size;
 	int64_t wait, from;
-	uint32_t thread;
+	uint32_t thread, trials;
+	const char *theme;
 	unsigned int format;
 	bool failed;
 	unsigned int muted; /* calls of add_muted() */
@@ -37,6 +38,8 @@ static const struct option_row rows[] = {
 	{ "format", 0, "text|json", "", CHOICE_AT(struct settings, format) },
 	{ "failed", 'f', NULL, "", FLAG_AT(struct settings, failed) },
 	{ "mute", 'm', "ID", "", PARSED_AT(struct settings, muted, add_muted) },
+	{ "trials", 0, "N", "", NUMBER_AT(struct settings, trials), .former = 'n' },
+	{ "theme", 0, "NAME", "", TEXT_AT(struct settings, theme), .former = 't' },
 	{ 0 },
 };
 
@@ -115,6 +118,15 @@ TEST(unknown_option_is_named_and_the_nearest)
 	assert_null(strstr(complaint, "did you mean"));
 	assert_int_equal(read_words(false, "x -z"), -EINVAL);
 	assert_non_null(strstr(complaint, "-z"));
+}
+
+TEST(former_letter_is_refused_and_names_its_option)
+{
+	assert_int_equal(read_words(false, "x -n 3"), -EINVAL);
+	assert_string_equal(complaint, "-n is no longer short for --trials: write --trials");
+	assert_int_equal(read_words(false, "x -t 3"), 0);
+	assert_int_equal(read_words(false, "x -t dark"), -EINVAL);
+	assert_non_null(strstr(complaint, "not 'dark'; -t is no longer short for --theme"));
 }
 
 TEST(missing_value_is_refused)

@@ -175,13 +175,13 @@ what_is_there_is_left_alone() {
 		refuses 4 "already exists" "$VERBATIM" unbundle t.bundle &&
 		ln -s nowhere link &&
 		refuses 4 "already exists" "$VERBATIM" bundle -o link t.db &&
-		refuses 4 "already exists" "$VERBATIM" unbundle -d link t.bundle
+		refuses 4 "already exists" "$VERBATIM" unbundle --directory link t.bundle
 }
 a_full_disk_leaves_nothing() {
 	mkdir -p small && mount -t tmpfs -o size=64k none small || return
 	refuses 4 "small" "$VERBATIM" bundle -o small/t.bundle t.db &&
 		refuses 4 "small" "$VERBATIM" bundle -a -o small/t.bundle t.db &&
-		refuses 4 "small" "$VERBATIM" unbundle -d small/t t.bundle
+		refuses 4 "small" "$VERBATIM" unbundle --directory small/t t.bundle
 	local status=$?
 	umount small
 	return $status
@@ -190,7 +190,7 @@ wrong_words_are_said() {
 	refuses 2 "no bundle" "$VERBATIM" unbundle &&
 		refuses 2 "one bundle" "$VERBATIM" unbundle a b &&
 		refuses 4 nothing.bundle "$VERBATIM" unbundle nothing.bundle &&
-		refuses 3 "is not a file" "$VERBATIM" unbundle home -d there &&
+		refuses 3 "is not a file" "$VERBATIM" unbundle home --directory there &&
 		refuses 2 "-d DIR" "$VERBATIM" unbundle .bundle
 }
 

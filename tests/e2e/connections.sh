@@ -78,7 +78,8 @@ an_unpacked_trace_has_them() {
 }
 an_anonymised_trace_has_them() {
 	"$VERBATIM" bundle --anonymise -o t.bundle t.db >out 2>&1 &&
-		"$VERBATIM" unbundle -d unpacked t.bundle >out 2>&1 || { cat out; return 1; }
+		"$VERBATIM" unbundle --directory unpacked t.bundle >out 2>&1 ||
+			{ cat out; return 1; }
 	local each
 	each=$(find unpacked -name '*.db' | head -n 1)
 	stored_is_computed "$each" 2 && is "$(query "$each" "$mutual")" "$(query t.db "$mutual")"

@@ -16,7 +16,7 @@ each() { # command...
 # Commands that write a trace
 each_trace() {
 	"$@" trim -o o/x good.db && "$@" unpack -o o/x good.db &&
-		"$@" replay -o o/x good.db
+		"$@" replay --record o/x good.db
 }
 run() { "$VERBATIM" "$@" >out 2>err; }
 

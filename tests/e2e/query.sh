@@ -98,7 +98,7 @@ a_wr_id_of_many_is_a_choice() {
 	local filter='.answers[0].requests | length'
 	is "$(json --most 0 "path of wr_id 2")" \
 		"$(sql "SELECT count(*) FROM wr WHERE wr_id = 2")" &&
-		query -n 3 "path of wr_id 2" >out && says "^597 more" out &&
+		query --most 3 "path of wr_id 2" >out && says "^597 more" out &&
 		says "several requests" out
 }
 # From the calls: the state is that of the last modify before the event.

@@ -160,7 +160,7 @@ altered() { # where, set, verb, field
 	"$VERBATIM" unpack -o altered.db ends.db >log 2>&1 &&
 		sqlite3 altered.db "UPDATE call SET $2 WHERE $1; SELECT changes()" >log 2>&1 &&
 		is "changed" "$(cat log)" 1 || { cat log; return 1; }
-	replay altered.db -t 2
+	replay altered.db --timeout 2
 	is "status" $? 1 && is "causes" "$(jq .divergences report)" 1 || { head -5 out; return 1; }
 	is "$(jq -r '.divergence[0] | "\(.verb) \(.field)"' report)" "$3 $4"
 }
@@ -214,7 +214,7 @@ without() { # where, verb
 	"$VERBATIM" unpack -o altered.db ends.db >log 2>&1 &&
 		sqlite3 altered.db "DELETE FROM call WHERE $1; SELECT changes()" >log 2>&1 &&
 		is "deleted" "$(cat log)" 1 || { cat log; return 1; }
-	replay altered.db -t 1
+	replay altered.db --timeout 1
 	is "status" $? 1 && is "$(jq -r '.divergence[0].verb' report)" "$2" ||
 		{ head -5 out; return 1; }
 }

@@ -102,7 +102,7 @@ a_hang_is_found_at_its_last_event() {
 	"$VERBATIM" record -q -o hang.db "$apps/in_vain" 2>/dev/null
 	last=$("$VERBATIM" sql hang.db "SELECT event(thread, n) FROM post
 		ORDER BY time DESC LIMIT 1")
-	start_waiting --until $last -o again.db hang.db || return
+	start_waiting --until $last --record again.db hang.db || return
 	receive=$("$VERBATIM" query -f json hang.db "outstanding on qp1/1" |
 		jq -r '.answers[].outstanding[].request')
 	says "^  qp1/1  RTS  .*1 receive under way since $last$" err || return
@@ -137,7 +137,8 @@ rounds_that_differ_are_counted() {
 
 # Verb by verb as recorded, plus the engine's own queries of the device.
 the_trace_of_a_replay_compares() {
-	"$VERBATIM" replay -o again.db rc.db >out 2>err; is $? 0 && says "^no divergence" out &&
+	"$VERBATIM" replay --record again.db rc.db >out 2>err; is $? 0 &&
+		says "^no divergence" out &&
 		{ "$VERBATIM" diff -f json rc.db again.db >diff.json || is $? 1; } &&
 		is "$(jq '[.changes[] | select(.section == "structure" and
 			.verdict == "regression")] | length' diff.json)" 0 &&
@@ -150,7 +151,7 @@ the_trace_of_a_replay_compares() {
 }
 
 a_recorded_replay_keeps_its_status() {
-	"$VERBATIM" replay -o again.db bad.db >out 2>err; is $? 1 && says "^1 divergence" out
+	"$VERBATIM" replay --record again.db bad.db >out 2>err; is $? 1 && says "^1 divergence" out
 }
 
 wrong_use_is_refused() {
@@ -158,8 +159,8 @@ wrong_use_is_refused() {
 	for options in "--until 9:1 rc.db" "--until 7 rc.db" "--from 1:900 --until 1:800 rc.db" \
 		"--from 1:900 --last 3 rc.db" "--only 3 rc.db" "--only process=3 rc.db" \
 		"--only qp=qp2 rc.db" "--only =qp1 rc.db" "--only qp= rc.db" "--loop 0 rc.db" \
-		"--loop x rc.db" "--last 0 rc.db" "--from 1:900 --until 1:800 -o x.db rc.db" \
-		"-o x.db --report x.db rc.db"; do
+		"--loop x rc.db" "--last 0 rc.db" "--from 1:900 --until 1:800 --record x.db rc.db" \
+		"--record x.db --report x.db rc.db"; do
 		replay $options; is "$options $?" "$options 2" && is "$(grep -c . err)" 1 ||
 			{ cat err; return 1; }
 	done
@@ -169,14 +170,14 @@ wrong_use_is_refused() {
 what_is_there_stays() {
 	cp rc.db kept.db && cp rc.db older.db || return
 	local options
-	for options in "-o kept.db kept.db" "--report kept.db kept.db" \
-		"-o older.db --until 9:1 rc.db" "-o older.db --only qp=qp2 rc.db" \
-		"-o older.db --from 1:9 --last 3 rc.db"; do
+	for options in "--record kept.db kept.db" "--report kept.db kept.db" \
+		"--record older.db --until 9:1 rc.db" "--record older.db --only qp=qp2 rc.db" \
+		"--record older.db --from 1:9 --last 3 rc.db"; do
 		replay $options; is "$options $?" "$options 2" && is "$(grep -c . err)" 1 ||
 			{ cat err; return 1; }
 	done
-	replay -o older.db gone.db; is $? 4 && { replay -o older.db out; is $? 3; } &&
-		{ replay -o older.db --tolerate gone.txt rc.db; is $? 4; } &&
+	replay --record older.db gone.db; is $? 4 && { replay --record older.db out; is $? 3; } &&
+		{ replay --record older.db --tolerate gone.txt rc.db; is $? 4; } &&
 		cmp rc.db kept.db && cmp rc.db older.db
 }
 

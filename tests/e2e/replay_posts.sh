@@ -8,7 +8,7 @@ export VERBATIM_QUIET=1
 record() { timeout 60 "$VERBATIM" record --device soft -o "$t" -- "$@" >"$tmp/log" 2>&1; }
 
 # With this timeout, a wait never ends.
-replay() { timeout 60 "$VERBATIM" replay --device soft -t 3600 "$@" >"$tmp/out" 2>&1; }
+replay() { timeout 60 "$VERBATIM" replay --device soft --timeout 3600 "$@" >"$tmp/out" 2>&1; }
 
 printf 'name small0\nmax_qp_wr 16\nmax_srq_wr 16\n' >"$tmp/small"
 

@@ -298,7 +298,7 @@ try each_table_is_explained
 
 queries_come_from_a_file_a_pipe_or_an_argument() {
 	printf 'SELECT\n 1;\nSELECT 2' >q.sql
-	is "$(ask depth.db -f q.sql | paste -sd' ')" "1 2" &&
+	is "$(ask depth.db --file q.sql | paste -sd' ')" "1 2" &&
 		is "$(ask depth.db <q.sql | paste -sd' ')" "1 2" &&
 		is "$(ask depth.db 'SELECT 1; SELECT 2' </dev/null | paste -sd' ')" "1 2"
 }
@@ -315,11 +315,13 @@ a_pipe_has_commands() {
 }
 try a_pipe_has_commands
 two_ways_to_ask_are_one_too_many() {
-	ask depth.db -f q.sql 'SELECT 1' 2>err
+	ask depth.db --file q.sql 'SELECT 1' 2>err
 	is $? 2 && says 'give only one of a query' err
 }
 try two_ways_to_ask_are_one_too_many
-a_missing_file_is_an_error() { ask depth.db -f missing.sql 2>err; is $? 4 && says missing.sql err; }
+a_missing_file_is_an_error() {
+	ask depth.db --file missing.sql 2>err; is $? 4 && says missing.sql err
+}
 try a_missing_file_is_an_error
 
 at_a_terminal() { # input

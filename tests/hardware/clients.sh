@@ -86,7 +86,7 @@ checked() {
 replayed() { # on; where it was recorded, all devices are those that it used
 	local out=$dir/replay.$1 said there=()
 	[ "$1" = "$device" ] || there=(--device "$1")
-	timeout 600 "$VERBATIM" replay -t 5 "${there[@]}" "$dir/t.db" >"$out" 2>"$out.err"
+	timeout 600 "$VERBATIM" replay --timeout 5 "${there[@]}" "$dir/t.db" >"$out" 2>"$out.err"
 	case $? in
 	0) echo "as recorded" ;;
 	4) echo "lacks: $(sed -n 's/.*replay: needs \(.*\), which .*/\1/p' "$out.err")" ;;

@@ -51,7 +51,7 @@ outage_is_the_cause() {
 
 # no verb causes the events: they are divergences, and are not waited for
 outage_is_replayed() {
-	timeout 600 "$VERBATIM" replay -d rxe0 -t 700 "$t" >out 2>&1
+	timeout 600 "$VERBATIM" replay -d rxe0 --timeout 700 "$t" >out 2>&1
 	is status $? 1 && says 'recorded port error, replayed no event' out &&
 		says 'recorded port active, replayed no event' out &&
 		"$VERBATIM" replay --device soft "$t" >out || { cat out; return 1; }

@@ -6,7 +6,8 @@ anonymised_is_same() {
 	shift
 	rm -rf "$tmp/anonymised" "$tmp/anonymised.bundle"
 	"$VERBATIM" bundle --anonymise -o "$tmp/anonymised.bundle" "$trace" >"$tmp/listed" &&
-		"$VERBATIM" unbundle -d "$tmp/anonymised" "$tmp/anonymised.bundle" >"$tmp/listed" &&
+		"$VERBATIM" unbundle --directory "$tmp/anonymised" "$tmp/anonymised.bundle" \
+			>"$tmp/listed" &&
 		python3 "$root/tests/e2e/lib/anonymised.py" "$VERBATIM" "$trace" \
 			"$tmp/anonymised/trace.db" "$@"
 }
