@@ -38,10 +38,15 @@ const char *options_variable(const char *name, char variable[OPTIONS_VARIABLE])
 	return variable;
 }
 
+static bool is_word(const char *word, const char *name, size_t length)
+{
+	return word && strlen(word) == length && !strncmp(word, name, length);
+}
+
 static int find_name(const struct option_row *rows, const char *name, size_t length)
 {
 	for (int i = 0; rows[i].name; i++)
-		if (strlen(rows[i].name) == length && !strncmp(rows[i].name, name, length))
+		if (is_word(rows[i].name, name, length) || is_word(rows[i].alias, name, length))
 			return i;
 	return -1;
 }
@@ -176,6 +181,15 @@ static int read_words(struct reader *r, bool program, struct arguments *argument
 	return err;
 }
 
+/* The value in the environment; NULL: none. */
+static const char *find_variable(const struct option_row *row)
+{
+	char variable[OPTIONS_VARIABLE];
+	const char *value = getenv(options_variable(row->name, variable));
+
+	return value || !row->alias ? value : getenv(options_variable(row->alias, variable));
+}
+
 static int read_variable(struct reader *r, const struct option_row *row, const char *value)
 {
 	char variable[OPTIONS_VARIABLE];
@@ -193,12 +207,11 @@ static int read_variable(struct reader *r, const struct option_row *row, const c
 /* Options that are not on the command line: from the environment, or the default. */
 static int read_rest(struct reader *r)
 {
-	char variable[OPTIONS_VARIABLE];
 	int err = 0;
 
 	for (int i = 0; r->rows[i].name && !err; i++) {
 		const struct option_row *row = &r->rows[i];
-		const char *value = getenv(options_variable(row->name, variable));
+		const char *value = find_variable(row);
 
 		if (r->given[i])
 			continue;

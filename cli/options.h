@@ -56,6 +56,7 @@ struct option_row {
 	const char *otherwise;
 	/* a letter that it had, and that is now another option's or none's: the error names it */
 	char former;
+	const char *alias; /* a former name, still accepted, also in the environment; or NULL */
 };
 
 /* clang-format off */

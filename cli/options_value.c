@@ -135,6 +135,16 @@ static void describe_value(const struct option_row *row, const char *text, char 
 	snprintf(what, size, "%s%s%s", kind, *limits ? ", " : "", limits);
 }
 
+/* "'noon' is not a time" becomes "--from: 'noon' is not a time". */
+static void name_option(const struct option_row *row, char complaint[OPTIONS_COMPLAINT])
+{
+	char text[OPTIONS_COMPLAINT];
+
+	snprintf(text, sizeof(text), "%s", complaint);
+	snprintf(complaint, OPTIONS_COMPLAINT, "--%s: %.*s", row->name,
+		 (int)(OPTIONS_COMPLAINT - strlen(row->name) - sizeof("--: ")), text);
+}
+
 int options_store(const struct option_row *row, const char *text, void *settings,
 		  char complaint[OPTIONS_COMPLAINT])
 {
@@ -145,6 +155,8 @@ int options_store(const struct option_row *row, const char *text, void *settings
 	if (row->type == OPTION_PARSED ? !row->parse(text, field, complaint)
 				       : store_value(row, text, field))
 		return 0;
+	if (complaint[0] == '\'') /* it begins with the value: say of which option */
+		name_option(row, complaint);
 	if (complaint[0])
 		return -EINVAL;
 	describe_value(row, text, what, sizeof(what));

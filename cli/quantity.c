@@ -49,8 +49,10 @@ bool quantity_time(const char *text, bool seconds, int64_t *ret_ns)
 	size_t whole = strspn(text, "0123456789");
 	const char *fraction = text[whole] == '.' ? text + whole + 1 : "";
 	const char *end = *fraction ? fraction + strspn(fraction, "0123456789") : text + whole;
-	int64_t unit = find_unit(end, seconds), ns;
+	int64_t unit, ns;
 
+	end += *end == ' ' && end[1]; /* "63.4 ms", as times are printed */
+	unit = find_unit(end, seconds);
 	errno = 0;
 	if (!whole || !unit || __builtin_mul_overflow(strtoull(text, NULL, 10), unit, &ns) ||
 	    errno || __builtin_add_overflow(ns, scale_fraction(fraction, unit), &ns))

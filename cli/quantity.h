@@ -8,8 +8,8 @@
 enum { QUANTITY_TEXT = 32 };
 
 /*
- * "490ms", "1.5s", "5m", "6h", "1d", "250us", "10ns" in ns. A number without a unit is in seconds
- * if @seconds, else rejected. False: not a time, or too long for 64 bits.
+ * "490ms", "1.5s", "63.4 ms", "5m", "6h", "1d", "250us", "10ns" in ns. A number without a unit is
+ * in seconds if @seconds, else rejected. False: not a time, or too long for 64 bits.
  */
 bool quantity_time(const char *text, bool seconds, int64_t *ret_ns);
 

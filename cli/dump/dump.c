@@ -438,7 +438,7 @@ static void open_screen(struct dump *d)
 
 int cli_dump(int argc, char **argv)
 {
-	struct dump d = { .select = SELECT_ALL };
+	struct dump d = { 0 };
 	char complaint[OPTIONS_COMPLAINT];
 	struct arguments arguments, traces, left;
 	int status;
@@ -450,7 +450,7 @@ int cli_dump(int argc, char **argv)
 	job_split(&arguments, &traces, &left);
 	if (left.n > 1)
 		return cli_misuse("dump", "unexpected argument '%s'", left.at[1]);
-	if (left.n && select_read_event(left.at[0], &d.select.asked, complaint))
+	if (left.n && point_read_event(left.at[0], &d.select.asked, complaint))
 		return cli_misuse("dump", "%s", complaint);
 	status = job_open("dump", &traces, &d.trace);
 	if (status)

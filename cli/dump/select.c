@@ -13,7 +13,6 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "cli/quantity.h"
 #include "cli/dump/about.h"
 #include "cli/dump/job.h"
 #include "core/base/vec.h"
@@ -23,29 +22,6 @@
 int select_add_verbs(const char *text, void *verbs, char complaint[OPTIONS_COMPLAINT])
 {
 	return verb_list_add(verbs, text, complaint);
-}
-
-int select_read_event(const char *text, void *field, char complaint[OPTIONS_COMPLAINT])
-{
-	struct select_event *event = field;
-	const char *n = strrchr(text, ':'),
-		   *thread = n ? memrchr(text, ':', (size_t)(n - text)) : n;
-	char digits[16] = "";
-	uint64_t number;
-
-	thread = thread ? thread + 1 : text;
-	if (n && n - thread < (ptrdiff_t)sizeof(digits))
-		memcpy(digits, thread, (size_t)(n - thread));
-	if (quantity_number(digits, UINT32_MAX, &number) && number &&
-	    quantity_number(n + 1, UINT64_MAX, &event->id.n) &&
-	    thread - text <= (ptrdiff_t)sizeof(event->trace)) {
-		event->id.thread = (uint32_t)number;
-		memset(event->trace, 0, sizeof(event->trace));
-		memcpy(event->trace, text, thread > text ? (size_t)(thread - text) - 1 : 0);
-		return 0;
-	}
-	snprintf(complaint, OPTIONS_COMPLAINT, "'%.60s' is not an event: give T:N", text);
-	return -EINVAL;
 }
 
 /* Each of several traces has its own numbers. */
@@ -85,6 +61,16 @@ static int find_objects(const char *command, struct select *s, struct trace *tra
 		       : 0;
 }
 
+static int find_range(const char *command, struct select *s, struct trace *trace)
+{
+	int64_t to = INT64_MAX;
+	int status = point_find_range(command, &s->range, trace, &s->filter.from, &to);
+
+	if (to < INT64_MAX) /* the cursor's limit is inclusive, and 0 means no end */
+		s->filter.to = to > 1 ? to - 1 : -1;
+	return status;
+}
+
 /* To ask for a thread, process or object that is not in the trace is a usage error. */
 int select_begin(const char *command, struct select *s, struct trace *trace)
 {
@@ -99,8 +85,9 @@ int select_begin(const char *command, struct select *s, struct trace *trace)
 		return status;
 	if (s->wanted.thread && s->around.thread)
 		return cli_misuse(command, "give an event or --around, not both");
-	if (s->to >= 0) /* the cursor's limit is inclusive, and 0 means no end */
-		s->filter.to = s->to > 1 ? s->to - 1 : -1;
+	status = find_range(command, s, trace);
+	if (status)
+		return status;
 	if (s->filter.thread && !trace_thread(trace, s->filter.thread))
 		return cli_misuse(command, "the trace has no thread %u", s->filter.thread);
 	if (s->filter.process && !trace_process(trace, s->filter.process))

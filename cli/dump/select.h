@@ -2,21 +2,18 @@
 /*
  * The events selected for a dump, and which of their lines are printed. One thread.
  */
-#include "cli/options.h"
+#include "cli/dump/point.h"
 #include "cli/dump/choice.h"
 #include "cli/verb_list.h"
 #include "core/store/read/trace.h"
 
 struct select {
 	struct trace_filter filter;
-	int64_t to; /* -1: to the end */
-	struct select_event {
-		char trace[16]; /* "b.db"; "" */
-		struct event_id id;
-	} asked, asked_around;  /* as the user gave them */
-	struct event_id wanted; /* a single T:N; thread 0: none */
-	const char *object;     /* as the user gave it; NULL: any */
-	uint32_t *objects;      /* their ids: several processes may have a qp2 */
+	struct point_range range;
+	struct point asked, asked_around; /* events, as the user gave them */
+	struct event_id wanted;           /* a single T:N; thread 0: none */
+	const char *object;               /* as the user gave it; NULL: any */
+	uint32_t *objects;                /* their ids: several processes may have a qp2 */
 	size_t nobjects;
 	struct verb_list verbs;
 	bool failed;
@@ -26,15 +23,7 @@ struct select {
 	uint32_t last;          /* 0: all */
 };
 
-/* The initial value before SELECT_OPTIONS() are read. */
-#define SELECT_ALL       \
-	{                \
-		.to = -1 \
-	}
-
 int select_add_verbs(const char *text, void *verbs, char complaint[OPTIONS_COMPLAINT]);
-/* "3:1042", "b.db:3:1042", into a struct select_event. */
-int select_read_event(const char *text, void *event, char complaint[OPTIONS_COMPLAINT]);
 
 /* clang-format off */
 /* The option rows of a command whose settings have a struct select named select. */
@@ -48,9 +37,7 @@ int select_read_event(const char *text, void *event, char complaint[OPTIONS_COMP
 	  TEXT_AT(settings, select.object) },                                               \
 	{ "verb", 0, "VERB[,VERB...]", "only these verbs, with or without ibv_",            \
 	  PARSED_AT(settings, select.verbs, select_add_verbs) },                            \
-	{ "from", 0, "SECONDS", "only events from this time on",                            \
-	  TIME_AT(settings, select.filter.from) },                                          \
-	{ "to", 0, "SECONDS", "only events before this time", TIME_AT(settings, select.to) }, \
+	POINT_RANGE_OPTIONS(settings, select.range),                                        \
 	{ "failed", 0, NULL, "only events that failed or never returned",                   \
 	  FLAG_AT(settings, select.failed) },                                               \
 	{ "status", 0, "STATUS[,STATUS...]",                                                \
@@ -59,7 +46,7 @@ int select_read_event(const char *text, void *event, char complaint[OPTIONS_COMP
 	{ "wr-id", 0, "N", "only requests and completions with this wr_id",                 \
 	  PARSED_AT(settings, select.choice.wr_id, choice_read_wr_id) },                    \
 	{ "around", 0, "EVENT", "only events next to event T:N, in all threads",            \
-	  PARSED_AT(settings, select.asked_around, select_read_event) },                          \
+	  PARSED_AT(settings, select.asked_around, point_read_event) },                     \
 	{ "context", 'C', "N", "with --around: number of lines before and after it",        \
 	  NUMBER_AT(settings, select.context), .preset = "10" },                            \
 	{ "last", 0, "N", "only the last N of these lines",                                 \

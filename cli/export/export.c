@@ -21,7 +21,7 @@
 #include "cli/export/perfetto.h"
 #include "cli/export/traffic.h"
 #include "cli/output.h"
-#include "cli/quantity.h"
+#include "cli/dump/point.h"
 #include "cli/query/view.h"
 #include "cli/part/part.h"
 #include "core/base/text.h"
@@ -31,7 +31,8 @@ enum format { DOT, FOLDED, PCAPNG, PERFETTO };
 
 struct settings {
 	unsigned int format, value;
-	const char *path, *at;
+	const char *path;
+	struct point at;
 	bool alive;
 	int64_t deadline;
 	struct part part;
@@ -45,7 +46,7 @@ const struct option_row cli_export_options[] = {
 	  .otherwise = "standard output" },
 	{ "at", 0, "TIME|EVENT", "dot: the state at this time or after this event: 12.5ms, 1.2s, "
 				 "3:1042",
-	  TEXT_AT(struct settings, at), .otherwise = "the whole trace" },
+	  PARSED_AT(struct settings, at, point_read), .otherwise = "the whole trace" },
 	{ "alive", 0, NULL, "dot: only objects alive at that time",
 	  FLAG_AT(struct settings, alive) },
 	{ "value", 0, "requests|time|calls|bytes", "folded: the value of a stack",
@@ -56,46 +57,21 @@ const struct option_row cli_export_options[] = {
 };
 /* clang-format on */
 
-/* "3:1042"; false: it has another form. */
-static bool read_event(const char *text, struct event_id *ret_id)
+static struct instant find_instant(const struct point *at)
 {
-	const char *colon = strchr(text, ':');
-	uint64_t thread, n;
-	char first[16];
-
-	if (!colon || colon - text >= (long)sizeof(first))
-		return false;
-	memcpy(first, text, (size_t)(colon - text));
-	first[colon - text] = '\0';
-	if (!quantity_number(first, UINT32_MAX, &thread) || !thread ||
-	    !quantity_number(colon + 1, INT64_MAX, &n))
-		return false;
-	*ret_id = (struct event_id){ (uint32_t)thread, n };
-	return true;
-}
-
-static int find_instant(const char *text, struct instant *at)
-{
-	*at = (struct instant){ .time = INT64_MAX };
-	if (!text)
-		return CLI_FINE;
-	at->given = true;
-	if ((quantity_time(text, true, &at->time) && at->time >= 0) || read_event(text, &at->id))
-		return CLI_FINE;
-	return cli_misuse("export",
-			  "--at takes a time such as 12.5ms or 1.2s, or an event such as 3:1042, "
-			  "not '%.60s'",
-			  text);
+	return (struct instant){ .id = at->id,
+				 .time = at->text && !at->id.thread ? at->time : INT64_MAX,
+				 .given = at->text };
 }
 
 static int make_dot(struct text *out, struct trace *trace, const struct settings *set)
 {
 	struct dot_choice choice = { .process = set->part.process, .alive = set->alive };
-	struct instant at;
+	struct instant at = find_instant(&set->at);
 	struct view view;
-	int status = find_instant(set->at, &at), err;
+	int status = CLI_FINE, err;
 
-	if (!status && choice.process && !trace_process(trace, choice.process))
+	if (choice.process && !trace_process(trace, choice.process))
 		status = cli_misuse("export", "the trace has no process %u", choice.process);
 	if (status)
 		return status;
@@ -104,7 +80,7 @@ static int make_dot(struct text *out, struct trace *trace, const struct settings
 		return cli_misuse("export",
 				  "the trace has no event %s (--at); 'verbatim dump' lists the "
 				  "events",
-				  set->at);
+				  set->at.text);
 	if (err)
 		return cli_status(err);
 	err = dot_write(out, &view, &choice);
@@ -166,10 +142,10 @@ static int find_misuse(const struct settings *set)
 {
 	const struct part *part = &set->part;
 
-	if (set->format == DOT && (part->from || part->to || part->phases.n))
+	if (set->format == DOT && (point_range_given(&part->range) || part->phases.n))
 		return cli_misuse("export", "a graph shows one point in time: give --at, not "
 					    "--from, --to or --phase");
-	if (set->format != DOT && (set->at || set->alive))
+	if (set->format != DOT && (set->at.text || set->alive))
 		return cli_misuse("export",
 				  "%s a time range: give --from and --to, not "
 				  "--at or --alive",

@@ -10,7 +10,6 @@
 
 #include "cli/cli.h"
 #include "cli/format.h"
-#include "cli/quantity.h"
 #include "core/base/printable.h"
 #include "core/base/text.h"
 #include "core/store/read/lookup.h"
@@ -33,42 +32,6 @@ static int64_t trace_end(struct trace *trace)
 	const char *text = trace_meta(trace, "duration");
 
 	return text ? strtoll(text, NULL, 10) : INT64_MAX;
-}
-
-/* "3:1042"; false: it has another form. */
-static bool read_id(const char *text, uint64_t *ret_thread, uint64_t *ret_n)
-{
-	const char *colon = strchr(text, ':');
-	char thread[16];
-
-	if (!colon || colon - text >= (long)sizeof(thread))
-		return false;
-	snprintf(thread, sizeof(thread), "%.*s", (int)(colon - text), text);
-	return quantity_number(thread, UINT32_MAX, ret_thread) &&
-	       quantity_number(colon + 1, INT64_MAX, ret_n);
-}
-
-static int find_time(const char *command, const char *option, const char *text, struct trace *trace,
-		     int64_t *ret_time)
-{
-	uint64_t thread, n;
-	int found;
-
-	if (quantity_time(text, true, ret_time) && *ret_time >= 0)
-		return 0;
-	if (!read_id(text, &thread, &n))
-		return cli_misuse(command,
-				  "--%s takes a time such as 12.5ms or 1.2s, or an event such as "
-				  "3:1042, not '%.60s'",
-				  option, text);
-	found = lookup_time(trace, (struct event_id){ (uint32_t)thread, n }, ret_time);
-	if (found < 0)
-		return CLI_TRACE;
-	return found ? 0
-		     : cli_misuse(command,
-				  "the trace has no event %s (--%s); 'verbatim dump' lists the "
-				  "events",
-				  text, option);
 }
 
 static void list_phase(void *to, const char *text, size_t bytes)
@@ -100,12 +63,9 @@ static int check_times(const char *command, const struct part *part, struct trac
 {
 	char end[FORMAT_TEXT];
 
-	if (part->from && select->from > trace_end(trace))
-		return cli_misuse(command, "no events from %s on: the trace ends at %s", part->from,
-				  format_time(trace_end(trace), end));
-	if (part->to && select->from >= select->to)
-		return cli_misuse(command, "--from %s is not before --to %s",
-				  part->from ? part->from : "0", part->to);
+	if (part->range.from.text && select->from > trace_end(trace))
+		return cli_misuse(command, "no events from %s on: the trace ends at %s",
+				  part->range.from.text, format_time(trace_end(trace), end));
 	return 0;
 }
 
@@ -115,12 +75,8 @@ int part_find(const char *command, const struct part *part, struct trace *trace,
 	struct profile_select select = { .process = part->process,
 					 .phases = part->phases.at,
 					 .nphases = part->phases.n };
-	int status = 0;
+	int status = point_find_range(command, &part->range, trace, &select.from, &select.to);
 
-	if (part->from)
-		status = find_time(command, "from", part->from, trace, &select.from);
-	if (part->to && !status)
-		status = find_time(command, "to", part->to, trace, &select.to);
 	if (!status)
 		status = check_times(command, part, trace, &select);
 	if (!status && part->process && !trace_process(trace, part->process))

@@ -3,12 +3,12 @@
  * The part of a trace selected with --from, --to, --process and --phase. One thread.
  */
 #include "analyzer/profile/pass.h"
-#include "cli/options.h"
+#include "cli/dump/point.h"
 
 enum { PART_PHASES = 16 };
 
 struct part {
-	const char *from, *to; /* as given; NULL */
+	struct point_range range;
 	uint32_t process;
 	struct part_phases {
 		size_t n;
@@ -21,10 +21,7 @@ int part_add_phase(const char *text, void *phases, char complaint[OPTIONS_COMPLA
 /* clang-format off */
 /* The option rows of a command whose settings have a struct part named part. */
 #define PART_OPTIONS(settings)                                                              \
-	{ "from", 0, "TIME|EVENT", "only from this time or event on: 12.5ms, 1.2s, 3:1042", \
-	  TEXT_AT(settings, part.from) },                                                   \
-	{ "to", 0, "TIME|EVENT", "only before this time or event",                          \
-	  TEXT_AT(settings, part.to) },                                                     \
+	POINT_RANGE_OPTIONS(settings, part.range),                                          \
 	{ "process", 'p', "P", "only this process",                                         \
 	  NUMBER_AT(settings, part.process), .least = 1 },                                  \
 	{ "phase", 0, "NAME",                                                               \

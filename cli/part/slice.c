@@ -14,6 +14,7 @@
 #include "core/base/text.h"
 #include "core/store/excerpt/excerpt_from.h"
 #include "core/store/excerpt/excerpt_only.h"
+#include "core/store/read/trace.h"
 #include "core/wire/log.h"
 
 int slice_add_only(const char *text, void *field, char complaint[OPTIONS_COMPLAINT])
@@ -73,13 +74,14 @@ static bool is_counted(const struct trace_event *event)
 	       (event->kind == TRACE_CALL && !event->call->ours && !event->inner);
 }
 
-/* The event after which @skip others follow; counts them if @skip is UINT64_MAX. */
-static int count_events(struct trace *trace, uint64_t skip, struct event_id *ret_id,
+/* The first event from @from on after @skip others; counts them if @skip is UINT64_MAX. */
+static int count_events(struct trace *trace, int64_t from, uint64_t skip, struct event_id *ret_id,
 			uint64_t *ret_n)
 {
+	struct trace_filter filter = { .from = from, .unmatched = true };
 	const struct trace_event *event;
 	struct cursor *cursor;
-	int err = cursor_open(trace, &(struct trace_filter){ .unmatched = true }, &cursor);
+	int err = cursor_open(trace, &filter, &cursor);
 
 	*ret_n = 0;
 	if (err)
@@ -96,27 +98,56 @@ static int count_events(struct trace *trace, uint64_t skip, struct event_id *ret
 static int find_last(struct trace *trace, uint32_t last, struct event_id *ret_id)
 {
 	uint64_t n, at;
-	int err = count_events(trace, UINT64_MAX, ret_id, &n);
+	int err = count_events(trace, INT64_MIN, UINT64_MAX, ret_id, &n);
 
 	if (!err && n > last)
-		err = count_events(trace, n - last, ret_id, &at);
+		err = count_events(trace, INT64_MIN, n - last, ret_id, &at);
 	return cli_status(err);
+}
+
+/* The event that @point names, or the first one from its time on. */
+static int find_first(const char *command, const struct point *point, struct trace *trace,
+		      struct event_id *ret_id)
+{
+	uint64_t n;
+	int err;
+
+	*ret_id = point->id;
+	if (!point->text || point->id.thread)
+		return CLI_FINE;
+	err = count_events(trace, point->time, 0, ret_id, &n);
+	return !err && !ret_id->thread ? cli_misuse(command, "no events from %s on", point->text)
+				       : (int)cli_status(err);
 }
 
 /* @ret_place: its thread is 0 if it begins with the trace. */
 static int find_from(const char *command, const struct slice *slice, struct trace *trace,
 		     const struct excerpt *excerpt, struct excerpt_place *ret_place)
 {
-	struct event_id id = slice->from.id;
-	int status = slice->last ? find_last(trace, slice->last, &id) : CLI_FINE;
+	struct event_id id = { 0 };
+	int status = slice->last ? find_last(trace, slice->last, &id)
+				 : find_first(command, &slice->range.from, trace, &id);
 
 	if (status || !id.thread)
 		return status;
 	status = find_place(command, trace, slice->last ? "last" : "from", id, true, ret_place);
 	if (!status && !excerpt_reaches(excerpt, ret_place->id, ret_place->time))
-		return cli_misuse(command, "--%s %u:%" PRIu64 " is after --until",
-				  slice->last ? "last begins at" : "from", id.thread, id.n);
+		return cli_misuse(command, "--%s %u:%" PRIu64 " is not before --to %s",
+				  slice->last ? "last begins at" : "from", id.thread, id.n,
+				  slice->range.to.text);
 	return status;
+}
+
+static int find_to(const char *command, const struct point *to, struct trace *trace,
+		   struct excerpt_place *ret_place)
+{
+	if (to->id.thread)
+		return find_place(command, trace, "to", to->id, false, ret_place);
+	if (to->text && to->time < 1)
+		return cli_misuse(command, "no events before --to %s", to->text);
+	if (to->text)
+		*ret_place = (struct excerpt_place){ .time = to->time - 1 };
+	return CLI_FINE;
 }
 
 /* Objects */
@@ -176,14 +207,14 @@ static int find_only(const char *command, const struct slice *slice, struct trac
 
 bool slice_is_part(const struct slice *slice)
 {
-	return slice->from.id.thread || slice->until.id.thread || slice->last || slice->only.n;
+	return point_range_given(&slice->range) || slice->last || slice->only.n;
 }
 
 int slice_check(const char *command, const struct slice *slice)
 {
-	if (*slice->from.trace || *slice->until.trace)
+	if (*slice->range.from.trace || *slice->range.to.trace)
 		return cli_misuse(command, "with one trace, events are given as T:N");
-	if (slice->from.id.thread && slice->last)
+	if (slice->range.from.text && slice->last)
 		return cli_misuse(command, "give --from or --last, not both");
 	return CLI_FINE;
 }
@@ -192,10 +223,10 @@ void slice_describe(const struct slice *slice, struct text *text)
 {
 	size_t start = text->used;
 
-	if (slice->from.id.thread)
-		text_addf(text, " from %u:%" PRIu64, slice->from.id.thread, slice->from.id.n);
-	if (slice->until.id.thread)
-		text_addf(text, " until %u:%" PRIu64, slice->until.id.thread, slice->until.id.n);
+	if (slice->range.from.text)
+		text_addf(text, " from %s", slice->range.from.text);
+	if (slice->range.to.text)
+		text_addf(text, " until %s", slice->range.to.text);
 	if (slice->last)
 		text_addf(text, slice->last == 1 ? " the last event" : " the last %u events",
 			  slice->last);
@@ -222,12 +253,9 @@ static int find_slice(const char *command, const struct slice *slice, struct tra
 		      struct excerpt *excerpt, struct choice_of_parts *parts,
 		      struct excerpt_place *ret_from)
 {
-	int status = CLI_FINE;
+	int status = find_to(command, &slice->range.to, trace, &excerpt->until);
 
 	*ret_from = (struct excerpt_place){ 0 };
-	if (slice->until.id.thread)
-		status = find_place(command, trace, "until", slice->until.id, false,
-				    &excerpt->until);
 	if (!status)
 		status = find_from(command, slice, trace, excerpt, ret_from);
 	return status ? status : find_only(command, slice, trace, parts);

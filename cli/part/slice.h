@@ -1,18 +1,17 @@
 #pragma once
 /*
- * A slice of a trace: the part selected with --from, --until, --last and --only, as a trace.
+ * A slice of a trace: the part selected with --from, --to, --last and --only, as a trace.
  *
  * trim writes it, replay replays it. One thread.
  */
-#include "cli/options.h"
-#include "cli/dump/select.h"
+#include "cli/dump/point.h"
 #include "core/base/text.h"
 #include "core/store/excerpt/excerpt.h"
 
 enum { SLICE_ONLY_MAX = 64 };
 
 struct slice {
-	struct select_event from, until;
+	struct point_range range;
 	uint32_t last; /* 0: all */
 	struct slice_only {
 		size_t n;
@@ -25,12 +24,12 @@ int slice_add_only(const char *text, void *only, char complaint[OPTIONS_COMPLAIN
 /* clang-format off */
 /* The option rows of a command whose settings have a struct slice named slice. */
 #define SLICE_OPTIONS(settings)                                                             \
-	{ "from", 0, "EVENT",                                                               \
-	  "from event T:N on, with the calls that set up objects alive then",               \
-	  PARSED_AT(settings, slice.from, select_read_event) },                             \
-	{ "until", 0, "EVENT",                                                              \
-	  "up to event T:N; live objects are not destroyed",                                \
-	  PARSED_AT(settings, slice.until, select_read_event) },                            \
+	{ "from", 0, "TIME|EVENT",                                                          \
+	  "from this time or event on, with the calls that set up objects alive then",      \
+	  PARSED_AT(settings, slice.range.from, point_read) },                              \
+	{ "to", 0, "TIME|EVENT",                                                            \
+	  "up to this event, or before this time; live objects are not destroyed",          \
+	  PARSED_AT(settings, slice.range.to, point_read), .alias = "until" },              \
 	{ "last", 0, "N", "only the last N events, set up as by --from",                    \
 	  NUMBER_AT(settings, slice.last), .least = 1 },                                    \
 	{ "only", 0, "WHAT",                                                                \

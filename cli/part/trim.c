@@ -129,7 +129,7 @@ int cli_trim(int argc, char **argv)
 	status = slice_write("trim", &set.slice, arguments.at[0], trace, set.path, false, &size);
 	if (!status)
 		print_size(&set, &size);
-	if (!status && (set.slice.last || set.slice.from.id.thread))
+	if (!status && (set.slice.last || set.slice.range.from.text))
 		status = cli_status(report_before(set.path));
 	trace_close(trace);
 	return status;

@@ -16,9 +16,9 @@
 #include <string.h>
 #include <strings.h>
 
-#include "cli/quantity.h"
+#include "cli/dump/point.h"
 
-enum { WORDS = 32, TEXT = 512 };
+enum { WORDS = 32, WORD = 64, TEXT = 512 };
 
 /* The remaining words, and the command for messages. */
 struct words {
@@ -91,39 +91,55 @@ static bool read_number(const char *text, uint64_t *ret_number)
 static bool read_event(const char *text, struct event_id *ret_id, uint32_t *ret_index,
 		       char trace[QUESTION_TRACE])
 {
-	const char *start = text ? strrchr(text, ':') : NULL;
-	unsigned int thread, index = 0;
-	int whole = 0, part = 0;
-	uint64_t n;
+	char event[WORD], complaint[OPTIONS_COMPLAINT];
+	size_t n = text ? strcspn(text, "[") : 0;
+	struct point point;
+	int whole = 0;
 
-	while (start && start > text && start[-1] != ':')
-		start--;
-	if (!start || start - text > QUESTION_TRACE ||
-	    sscanf(start, "%u:%" SCNu64 "%n[%u]%n", &thread, &n, &whole, &index, &part) < 2)
+	*ret_index = 0;
+	if (!n || n >= WORD ||
+	    (text[n] && (sscanf(text + n, "[%" SCNu32 "]%n", ret_index, &whole) < 1 || !whole ||
+			 text[n + (size_t)whole])))
 		return false;
-	if (!thread || !n || (size_t)(part ?: whole) != strlen(start) || (part && !ret_index))
+	snprintf(event, sizeof(event), "%.*s", (int)n, text);
+	if (point_read_event(event, &point, complaint))
 		return false;
-	snprintf(trace, QUESTION_TRACE, "%.*s", start > text ? (int)(start - text) - 1 : 0, text);
-	*ret_id = (struct event_id){ thread, n };
-	if (ret_index)
-		*ret_index = index;
+	strcpy(trace, point.trace);
+	*ret_id = point.id;
 	return true;
+}
+
+/* "at 83.6 ms" may be two words. */
+static void join_unit(struct words *words, const char *word, char text[WORD])
+{
+	snprintf(text, WORD, "%s", word);
+	if (words->next < words->n &&
+	    strspn(words->at[words->next], "numsh") == strlen(words->at[words->next]) &&
+	    strspn(word, "0123456789.") == strlen(word))
+		snprintf(text, WORD, "%s %s", word, next_word(words));
 }
 
 static int read_instant(struct words *words, struct instant *instant)
 {
 	const char *word = next_word(words);
+	char text[WORD] = "", complaint[OPTIONS_COMPLAINT];
+	struct point point;
 
 	instant->given = true;
 	if (word && !strcasecmp(word, "end"))
 		return 0;
-	if (read_event(word, &instant->id, NULL, instant->trace) ||
-	    (word && quantity_time(word, true, &instant->time)))
-		return 0;
-	return refuse_words(words,
-			    "'%s' is not a point in time: give T:N, a time such as 83.6ms, "
-			    "or 'end'",
-			    word ?: "at");
+	if (word)
+		join_unit(words, word, text);
+	if (point_read(text, &point, complaint))
+		return refuse_words(words,
+				    "'%s' is not a point in time: give T:N, a time such as 83.6ms, "
+				    "or 'end'",
+				    word ?: "at");
+	strcpy(instant->trace, point.trace);
+	instant->id = point.id;
+	if (!point.id.thread)
+		instant->time = point.time;
+	return 0;
 }
 
 /* "process 2", "2", "b.db process 2" */

@@ -175,7 +175,7 @@ static void wait_for_debugger(const struct moment *moment)
 	moment_text(moment, stderr);
 	if (!moment->nobjects)
 		log_note("replay: the recorded programs had destroyed all objects by then; "
-			 "--until stops earlier");
+			 "--to stops earlier");
 	log_note("replay: process %d keeps the objects until Enter or a signal (kill -INT %d); "
 		 "gdb -p %d -ex 'p *replay_moment->objects@replay_moment->nobjects'",
 		 pid, pid, pid);
@@ -193,7 +193,7 @@ static struct replay_options options_of(const struct run *run)
 
 	if (isatty(STDERR_FILENO))
 		options.tell = NULL; /* the watch rewrites a line instead */
-	options.moment = is_last(run) && (run->set->wait || run->set->slice.until.id.thread);
+	options.moment = is_last(run) && (run->set->wait || run->set->slice.range.to.text);
 	options.look = is_last(run) && run->set->wait ? wait_for_debugger : NULL;
 	return options;
 }

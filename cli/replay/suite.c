@@ -421,8 +421,8 @@ static int check_use(const struct replay_settings *set, const struct arguments *
 				  arguments->at[0]);
 	if (slice_is_part(&set->slice) || set->wait || set->output || set->report)
 		return cli_misuse("replay",
-				  "--suite cannot be combined with --from, --until, --last, "
-				  "--only, --wait, -o and --report");
+				  "--suite cannot be combined with --from, --to, --last, --only, "
+				  "--wait, --record and --report");
 	return CLI_FINE;
 }
 

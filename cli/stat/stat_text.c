@@ -71,10 +71,10 @@ static void print_part(const struct stat_view *view)
 	if (!view->profile->partial)
 		return;
 	printf("PART:");
-	if (part->from)
-		printf(" from %s", part->from);
-	if (part->to)
-		printf(" to %s", part->to);
+	if (part->range.from.text)
+		printf(" from %s", part->range.from.text);
+	if (part->range.to.text)
+		printf(" to %s", part->range.to.text);
 	if (part->process)
 		printf(" process %u", part->process);
 	for (size_t i = 0; i < part->phases.n; i++) {

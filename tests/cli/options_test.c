@@ -12,7 +12,7 @@ struct settings {
 	uint64_t ring_size;
 	int64_t wait, from;
 	uint32_t thread, trials;
-	const char *theme;
+	const char *theme, *end;
 	unsigned int format;
 	bool failed;
 	unsigned int muted; /* calls of add_muted() */
@@ -40,6 +40,7 @@ static const struct option_row rows[] = {
 	{ "mute", 'm', "ID", "", PARSED_AT(struct settings, muted, add_muted) },
 	{ "trials", 0, "N", "", NUMBER_AT(struct settings, trials), .former = 'n' },
 	{ "theme", 0, "NAME", "", TEXT_AT(struct settings, theme), .former = 't' },
+	{ "end", 0, "NAME", "", TEXT_AT(struct settings, end), .alias = "until" },
 	{ 0 },
 };
 
@@ -127,6 +128,20 @@ TEST(former_letter_is_refused_and_names_its_option)
 	assert_int_equal(read_words(false, "x -t 3"), 0);
 	assert_int_equal(read_words(false, "x -t dark"), -EINVAL);
 	assert_non_null(strstr(complaint, "not 'dark'; -t is no longer short for --theme"));
+}
+
+TEST(former_name_is_still_an_option_and_a_variable)
+{
+	assert_int_equal(read_words(false, "x --until a"), 0);
+	assert_string_equal(set.end, "a");
+	setenv("VERBATIM_UNTIL", "b", 1);
+	assert_int_equal(read_words(false, "x"), 0);
+	assert_string_equal(set.end, "b");
+	setenv("VERBATIM_END", "c", 1);
+	assert_int_equal(read_words(false, "x"), 0);
+	unsetenv("VERBATIM_END");
+	unsetenv("VERBATIM_UNTIL");
+	assert_string_equal(set.end, "c");
 }
 
 TEST(missing_value_is_refused)

@@ -15,6 +15,7 @@ TEST(times_are_read_to_the_nanosecond)
 		{ "0.5m", 30000000000 },       { "0.000000001", 1 },
 		{ "3.141592653", 3141592653 }, { "0.0000000009", 0 },
 		{ "0", 0 },		       { "10", 10000000000 },
+		{ "63.4 ms", 63400000 },       { "1 s", 1000000000 },
 	};
 	/* clang-format on */
 	int64_t ns;
@@ -28,7 +29,7 @@ TEST(times_are_read_to_the_nanosecond)
 TEST(what_is_no_time_is_refused)
 {
 	static const char *const bad[] = { "",     "s",       "-1s",  "+1s",
-					   " 1s",  "1 s",     "1x",   "1sm",
+					   " 1s",  "1  s",    "1x",   "1sm",
 					   ".5s",  "1..5s",   "1e3",  "0x1",
 					   "300y", "106752d", "soon", "99999999999999999999s" };
 	int64_t ns = 77;

@@ -73,6 +73,15 @@ dump_of_a_time() {
 	n=$(($(dump --to "$mid" t.db | wc -l) + $(dump --from "$mid" t.db | wc -l)))
 	is "$n" "$(wc -l <all)"
 }
+# both ends are included, as in every command
+dump_between_two_events() {
+	local from to
+	read -r from to <<<"$(awk 'NR == 90 || NR == 100 { print $2 }' all | paste -sd' ')"
+	dump --from $from --to $to t.db >out
+	is "$(sed -n '90,100p' all)" "$(cat out)" || return
+	from=$(awk 'NR == 90 { print $1 * 1000 }' OFMT=%.9g all)
+	dump --from "$from ms" --until $to t.db | cmp - out
+}
 dump_before_the_beginning_is_empty() {
 	is "$(dump --to 0 t.db | wc -l)" 0 && is "$(dump --to 0.000000001 t.db | wc -l)" 0
 }
@@ -259,6 +268,7 @@ try dump_of_a_process
 try dump_of_a_verb
 try dump_of_an_object
 try dump_of_a_time
+try dump_between_two_events
 try dump_before_the_beginning_is_empty
 try dump_of_an_object_among_many_is_quick
 try dump_of_failures_is_empty_where_nothing_failed

@@ -86,6 +86,18 @@ a_finding_is_saved_in_its_own_trace() {
 		"$VERBATIM" dump c.db "$(sqlite3 c.db "SELECT thread || ':' || n $of")" |
 		grep -q "opcode=IBV_WR_RDMA_WRITE"
 }
+# An event of any of the traces, whose clock is another.
+a_range_between_events_of_one() {
+	local first last
+	"$VERBATIM" dump a.db c.db >whole 2>/dev/null
+	read -r first last <<<"$(awk '$2 ~ /^c.db:/ { print $2 }' whole | sed -n '3p;9p' |
+		paste -sd' ')"
+	"$VERBATIM" dump --from $first --to $last a.db c.db >out 2>/dev/null &&
+		is "$(awk -v f=$first -v l=$last '$2 == f { on = 1 } on; $2 == l { exit }' whole)" \
+			"$(cat out)" || return
+	"$VERBATIM" dump --from 1:3 a.db c.db >out 2>err
+	is $? 2 && says "give the trace of the event: a.db:1:3" err
+}
 reports_of_several() {
 	"$VERBATIM" check --format json a.db c.db >t.json
 	"$VERBATIM" check --format sarif a.db c.db >t.sarif
@@ -131,6 +143,7 @@ try no_receive_was_posted
 try correct_ends_are_silent
 try one_end_says_less
 try a_finding_is_saved_in_its_own_trace
+try a_range_between_events_of_one
 try reports_of_several
 try exit_status_is_one
 try what_cannot_be_joined

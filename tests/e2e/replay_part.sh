@@ -19,14 +19,14 @@ some_events() { # TRACE N
 until_an_event_what_the_model_says_is_alive() { # TRACE EVENTS
 	local event
 	while read -r event; do
-		replays --until $event --report report.json $1.db &&
+		replays --to $event --report report.json $1.db &&
 			python3 "$root/tests/e2e/replay/alive.py" "$VERBATIM" $1.db $event \
 				report.json &&
-			"$VERBATIM" trim -o cut.db --until $event $1.db >out &&
+			"$VERBATIM" trim -o cut.db --to $event $1.db >out &&
 			replay -f json cut.db &&
 			is "$(jq -c ".counts.seen, .counts.posts" out)" \
 				"$(jq -c ".counts.seen, .counts.posts" report.json)" ||
-			{ echo "--until $event of $1.db, seed $SEED"; return 1; }
+			{ echo "--to $event of $1.db, seed $SEED"; return 1; }
 	done < <(some_events $1 $2)
 }
 
@@ -63,7 +63,7 @@ a_debugger_finds_them() {
 	local event qp
 	event=$("$VERBATIM" sql rc.db "SELECT event(thread, n) FROM poll WHERE thread = 1
 		ORDER BY n LIMIT 1 OFFSET 300")
-	start_waiting --until $event rc.db || return
+	start_waiting --to $event rc.db || return
 	qp=$(sed -n 's/^  qp1\/1  RTS  \(0x[0-9a-f]*\).*/\1/p' err)
 	gdb -nx -batch -p $pid -ex 'p replay_moment->nobjects' \
 		-ex "p ((struct ibv_qp *)$qp)->state" -ex "p ((struct ibv_qp *)$qp)->qp_type" \
@@ -76,7 +76,7 @@ a_debugger_finds_them() {
 }
 
 a_signal_ends_the_wait() {
-	start_waiting --until $post rc.db && kill -INT $pid && end_waiting 0 &&
+	start_waiting --to $post rc.db && kill -INT $pid && end_waiting 0 &&
 		says "^until $post: no divergence" out
 }
 
@@ -102,7 +102,7 @@ a_hang_is_found_at_its_last_event() {
 	"$VERBATIM" record -q -o hang.db "$apps/in_vain" 2>/dev/null
 	last=$("$VERBATIM" sql hang.db "SELECT event(thread, n) FROM post
 		ORDER BY time DESC LIMIT 1")
-	start_waiting --until $last --record again.db hang.db || return
+	start_waiting --to $last --record again.db hang.db || return
 	receive=$("$VERBATIM" query -f json hang.db "outstanding on qp1/1" |
 		jq -r '.answers[].outstanding[].request')
 	says "^  qp1/1  RTS  .*1 receive under way since $last$" err || return
@@ -156,10 +156,10 @@ a_recorded_replay_keeps_its_status() {
 
 wrong_use_is_refused() {
 	local options
-	for options in "--until 9:1 rc.db" "--until 7 rc.db" "--from 1:900 --until 1:800 rc.db" \
+	for options in "--to 9:1 rc.db" "--to noon rc.db" "--from 1:900 --to 1:800 rc.db" \
 		"--from 1:900 --last 3 rc.db" "--only 3 rc.db" "--only process=3 rc.db" \
 		"--only qp=qp2 rc.db" "--only =qp1 rc.db" "--only qp= rc.db" "--loop 0 rc.db" \
-		"--loop x rc.db" "--last 0 rc.db" "--from 1:900 --until 1:800 --record x.db rc.db" \
+		"--loop x rc.db" "--last 0 rc.db" "--from 1:900 --to 1:800 --record x.db rc.db" \
 		"--record x.db --report x.db rc.db"; do
 		replay $options; is "$options $?" "$options 2" && is "$(grep -c . err)" 1 ||
 			{ cat err; return 1; }
@@ -171,7 +171,7 @@ what_is_there_stays() {
 	cp rc.db kept.db && cp rc.db older.db || return
 	local options
 	for options in "--record kept.db kept.db" "--report kept.db kept.db" \
-		"--record older.db --until 9:1 rc.db" "--record older.db --only qp=qp2 rc.db" \
+		"--record older.db --to 9:1 rc.db" "--record older.db --only qp=qp2 rc.db" \
 		"--record older.db --from 1:9 --last 3 rc.db"; do
 		replay $options; is "$options $?" "$options 2" && is "$(grep -c . err)" 1 ||
 			{ cat err; return 1; }
@@ -189,7 +189,7 @@ what_every_round_leaves_out_is_no_difference() {
 }
 
 nothing_is_left_behind() {
-	is "$(ls scratch)" "" && start_waiting --until $post rc.db &&
+	is "$(ls scratch)" "" && start_waiting --to $post rc.db &&
 		is "$(ls scratch | wc -l)" 1 && kill -TERM $pid && end_waiting 0 &&
 		is "$(ls scratch)" ""
 }

@@ -89,13 +89,16 @@ registrations_on_the_data_path_are_placed() {
 }
 
 parts_add_up_to_the_whole() {
-	local middle all from to
+	local middle time all from to
 	json $1 && all=$(jq .posting.send.requests json)
 	middle=$("$VERBATIM" sql $1 "SELECT event(thread, n) FROM post ORDER BY time
 		LIMIT 1 OFFSET (SELECT count(*) / 2 FROM post)")
-	json --to $middle $1 && to=$(jq .posting.send.requests json) &&
+	time=$("$VERBATIM" sql $1 "SELECT time || 'ns' FROM post
+		WHERE event(thread, n) = '$middle'")
+	json --to $time $1 && to=$(jq .posting.send.requests json) &&
 		json --from $middle $1 && from=$(jq .posting.send.requests json) || return
-	[ $from -gt 0 ] && [ $to -gt 0 ] && is $((from + to)) $all
+	[ $from -gt 0 ] && [ $to -gt 0 ] && is $((from + to)) $all || return
+	json --from $middle --to $middle $1 && is "the event" $(jq .posting.send.posts json) 1
 }
 what_is_not_there_is_refused() {
 	local ask

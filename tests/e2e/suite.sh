@@ -165,7 +165,7 @@ two_columns_of_one_device() {
 
 wrong_use_is_refused() {
 	local options
-	for options in "2 folder rc.db" "2 folder --until 1:7" "2 folder --wait" \
+	for options in "2 folder rc.db" "2 folder --to 1:7" "2 folder --wait" \
 		"2 folder -o x.db" "2 folder --report x" "4 nowhere" \
 		"4 folder/rc.db" "4 folder --device soft,nix"; do
 		replay_suite ${options#* }; is "$options: $?" "$options: ${options%% *}" &&

@@ -90,7 +90,7 @@ is_state_at() { # TRACE T:N
 until_leaves_what_the_model_says() { # TRACE EVENTS
 	local event
 	while read -r event; do
-		trim --until $event $1.db; is "$event $?" "$event 0" || { cat err; return 1; }
+		trim --to $event $1.db; is "$event $?" "$event 0" || { cat err; return 1; }
 		{ is_state_at $1.db $event && replays cut.db; } ||
 			{ echo "until $event of $1.db, seed $SEED"; return 1; }
 	done < <(some_events $1 $2)
@@ -113,6 +113,17 @@ has_outstanding() { # TRACE T:N
 }
 
 # The rest is complete, and can be replayed.
+# A time includes the same events as the event at that time.
+a_time_cuts_as_its_event_does() { # TRACE T:N
+	local time
+	time=$(time_of $1 ${2/:/ })ns
+	trim --from $2 $1 && mv cut.db event.db && trim --from $time $1 &&
+		is "$(after event.db 1 0)" "$(after cut.db 1 0)" || return
+	trim --to $2 $1 && mv cut.db event.db && trim --to $((${time%ns} + 1))ns $1 &&
+		is "$(after event.db 1 0)" "$(after cut.db 1 0)" || return
+	trim --from 9999s $1; is $? 2 && says "no events from 9999s on" err
+}
+
 from_an_event_the_rest_replays() { # TRACE EVENTS
 	local event
 	while read -r event; do
@@ -151,7 +162,7 @@ what_is_from_before_is_counted() {
 	trim --last 3 rc.db; is $? 0 && says "^  [0-9,]* of these are earlier events" out || return
 	says ": $("$VERBATIM" sql cut.db "SELECT sum(begin < value) + sum(end < value)
 		FROM call, meta WHERE key = 'cut'") of control verbs" out &&
-		is "$(wc -l <out)" 2 && trim --until $post rc.db && is "$(wc -l <out)" 1
+		is "$(wc -l <out)" 2 && trim --to $post rc.db && is "$(wc -l <out)" 1
 }
 
 # The peer is synthesized, as for a recording of one side.
@@ -174,7 +185,7 @@ choices_add_up() {
 	t=$("$VERBATIM" sql rc.db "SELECT id FROM thread WHERE process = 2")
 	IFS='|' read -r from until < <("$VERBATIM" sql rc.db "SELECT min(n), max(n) FROM poll
 		WHERE thread = $t AND n BETWEEN 1000 AND 2000")
-	trim --only process=2 --from $t:$from --until $t:$until rc.db; is "$? $(cat err)" "0 " &&
+	trim --only process=2 --from $t:$from --to $t:$until rc.db; is "$? $(cat err)" "0 " &&
 		replays cut.db &&
 		is "$("$VERBATIM" sql cut.db "SELECT min(n), max(n) FROM poll")" "$from|$until"
 }
@@ -190,14 +201,14 @@ nothing_is_left_of_a_failure() {
 an_older_trace_stays_until_the_new_one_is_whole() {
 	cp rc.db old.db && head -c 100000 srq.db >half.db || return
 	"$VERBATIM" trim -o old.db half.db 2>err; is $? 3 && cmp old.db rc.db &&
-		"$VERBATIM" trim -o old.db --until $post rc.db >/dev/null &&
+		"$VERBATIM" trim -o old.db --to $post rc.db >/dev/null &&
 		dump old.db >/dev/null && is "$(ls ./*.part 2>/dev/null)" ""
 }
 
 wrong_use_is_refused() {
 	local options
-	for options in "rc.db" "-o rc.db rc.db" "-o x.db" "-o x.db --until 9:1 rc.db" \
-		"-o x.db --until 7 rc.db" "-o x.db --from 1:900 --until 1:800 rc.db" \
+	for options in "rc.db" "-o rc.db rc.db" "-o x.db" "-o x.db --to 9:1 rc.db" \
+		"-o x.db --to noon rc.db" "-o x.db --from 1:900 --to 1:800 rc.db" \
 		"-o x.db --from 1:900 --last 3 rc.db" "-o x.db --only 3 rc.db" \
 		"-o x.db --only process=3 rc.db" "-o x.db --only qp=qp2 rc.db" \
 		"-o x.db --last 0 rc.db" "-o x.db rc.db ud.db"; do
@@ -207,7 +218,7 @@ wrong_use_is_refused() {
 }
 
 it_says_what_it_is() {
-	trim --until $post rc.db && "$VERBATIM" info cut.db >out &&
+	trim --to $post rc.db && "$VERBATIM" info cut.db >out &&
 		says "^EXCERPT: until $post of rc.db" out
 }
 
@@ -227,6 +238,7 @@ for t in rc events srq ud two; do
 	try "$t from an event" from_an_event_the_rest_replays $t $((EVENTS / 5))
 	[ $t = two ] || try "one process of $t replays" one_process_replays $t
 done
+try a_time_cuts_as_its_event_does rc.db $post
 try what_is_gone_is_left_out
 try the_last_events_replay
 try what_is_from_before_is_counted

@@ -70,7 +70,7 @@ const struct form forms[] = {
 	{ "trace", "replay --timeout 0.2 t.db", "013", NULL, NULL, NULL },
 	{ "trace", "replay --timeout 0.2 --format json t.db", "013", NULL, NULL, NULL },
 	{ "trace", "replay --processes --timeout 0.2 t.db", "013", NULL, NULL, NULL },
-	{ "trace", "trim -o o.db --until 1:20 t.db", "023", "check o.db", "013", NULL },
+	{ "trace", "trim -o o.db --to 1:20 t.db", "023", "check o.db", "013", NULL },
 	{ "trace", "trim -o o.db --from 1:20 t.db", "023", "info o.db", "013", NULL },
 	{ "trace", "trim -o o.db --only process=1 t.db", "023", "dump o.db", "013", NULL },
 	{ "trace", "merge -o o.db t.db u.db", "03", "check o.db", "013", NULL },

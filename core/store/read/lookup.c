@@ -32,6 +32,8 @@ int lookup_time(struct trace *trace, struct event_id id, int64_t *ret_time)
 		" UNION ALL SELECT time FROM poll WHERE thread = ?1 AND n = ?2"
 		" UNION ALL SELECT time FROM notify WHERE thread = ?1 AND n = ?2"
 		" UNION ALL SELECT time FROM mark WHERE thread = ?1 AND n = ?2"
+		" UNION ALL SELECT time FROM memory WHERE thread = ?1 AND n = ?2"
+		" UNION ALL SELECT time FROM misuse WHERE thread = ?1 AND n = ?2"
 		" UNION ALL SELECT time FROM fork WHERE thread = ?1 AND n = ?2 LIMIT 1";
 	sqlite3_stmt *stmt;
 	int found = sql_prepare(trace_db(trace), sql, &stmt);

@@ -2,7 +2,7 @@
 
 	alive.py VERBATIM TRACE T:N REPORT
 
-REPORT is that of `verbatim replay --until T:N -f json`. Exact: the objects, the states of queue
+REPORT is that of `verbatim replay --to T:N -f json`. Exact: the objects, the states of queue
 pairs, each request that is outstanding; and of connected queue pairs that only send, how many
 completions are in the queues: those of all messages that have both a send and a receive.
 """
