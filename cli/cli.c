@@ -13,8 +13,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "cli/common.h"
 #include "cli/format.h"
 #include "cli/help.h"
+#include "cli/screen.h"
 #include "core/store/open.h"
 #include "core/store/read/joint.h"
 #include "core/store/read/lookup.h"
@@ -27,8 +29,10 @@ void cli_parse(int argc, char **argv, void *settings, struct arguments *ret_argu
 {
 	const struct command *command = command_find(argv[0]);
 	char complaint[OPTIONS_COMPLAINT];
-	int status = options_read(argc, argv, command->options, command_runs_program(command),
-				  settings, ret_arguments, complaint);
+	const struct option_set sets[OPTIONS_SETS] = { { command->options, settings },
+						       { common_options, &common } };
+	int status = options_read(argc, argv, sets, command_runs_program(command), ret_arguments,
+				  complaint);
 
 	if (status < 0)
 		exit(cli_misuse(argv[0], "%s", complaint));
@@ -36,6 +40,7 @@ void cli_parse(int argc, char **argv, void *settings, struct arguments *ret_argu
 		help_print(command);
 		exit(CLI_FINE);
 	}
+	screen_use_colour((enum screen_colour)common.colour);
 }
 
 enum cli_exit cli_status(int err)

@@ -24,8 +24,9 @@ enum cli_exit {
 };
 
 /*
- * Read the options of the subcommand argv[0] into @settings. Prints help and exits for --help;
- * reports a wrong option or value and exits with 2. The order of @argv is changed.
+ * Read the options of the subcommand argv[0] into @settings, and those that every one has
+ * (cli/common.h). Prints help and exits for --help; reports a wrong option or value and exits with
+ * 2. The order of @argv is changed.
  */
 void cli_parse(int argc, char **argv, void *settings, struct arguments *ret_arguments);
 

@@ -10,6 +10,7 @@
 #include "analyzer/rules/rule.h"
 #include "analyzer/tables/tables.h"
 #include "cli/command.h"
+#include "cli/common.h"
 #include "core/store/chunk/tables.h"
 #include "core/store/vtab/views.h"
 #include "core/wire/desc.h"
@@ -79,6 +80,8 @@ void help_print(const struct command *command)
 	printf("\noptions, each with its environment variable:\n");
 	for (row = command->options; row->name; row++)
 		print_row(row);
+	for (const struct option_row *each = common_options; each->name; each++)
+		print_row(each);
 	printf("  -h, %-*sprint this\n", COLUMN - 6, "--help");
 	if (row->help)
 		printf("\n%s\n", row->help);
@@ -166,6 +169,9 @@ void help_table(void)
 		for (const struct option_row *row = c->options; row->name; row++)
 			print_row_facts(row);
 	}
+	print_fact("common", "options");
+	for (const struct option_row *row = common_options; row->name; row++)
+		print_row_facts(row);
 	print_tables();
 	for (int verb = 0; verb < VERB_COUNT; verb++)
 		print_fact("verb", verb_infos[verb].name);

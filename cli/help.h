@@ -18,6 +18,7 @@ void help_print(const struct command *command);
  *
  * 	command, about, arguments                             of each subcommand; then
  * 	option, letter, arg, does, limits, default, variable  of each of its options
+ * 	common                                                then the options of all commands
  * 	table, column ...                                     of each virtual table; at the end
  * 	verb, rule                                            the names of all
  */

@@ -23,10 +23,14 @@
 struct reader {
 	int argc, at;
 	char **argv;
-	const struct option_row *rows;
-	void *settings;
-	bool given[OPTIONS_MAX]; /* by row: set if on the command line */
+	const struct option_set *sets;
+	bool given[OPTIONS_SETS][OPTIONS_MAX]; /* by row: set if on the command line */
 	char *complaint;
+};
+
+/* A row of one of the sets; -1: none. */
+struct found {
+	int set, row;
 };
 
 const char *options_variable(const char *name, char variable[OPTIONS_VARIABLE])
@@ -43,28 +47,37 @@ static bool is_word(const char *word, const char *name, size_t length)
 	return word && strlen(word) == length && !strncmp(word, name, length);
 }
 
-static int find_name(const struct option_row *rows, const char *name, size_t length)
+static bool has_name(const struct option_row *row, const char *name, size_t length)
 {
-	for (int i = 0; rows[i].name; i++)
-		if (is_word(rows[i].name, name, length) || is_word(rows[i].alias, name, length))
-			return i;
-	return -1;
+	return is_word(row->name, name, length) || is_word(row->alias, name, length);
 }
 
-static int find_letter(const struct option_row *rows, char letter)
+static struct found find_name(const struct reader *r, const char *name, size_t length)
 {
-	for (int i = 0; rows[i].name; i++)
-		if (rows[i].letter == letter)
-			return i;
-	return -1;
+	for (int set = 0; set < OPTIONS_SETS && r->sets[set].rows; set++)
+		for (int i = 0; r->sets[set].rows[i].name; i++)
+			if (has_name(&r->sets[set].rows[i], name, length))
+				return (struct found){ set, i };
+	return (struct found){ -1, -1 };
 }
 
-static int find_former(const struct option_row *rows, char letter)
+static struct found find_letter(const struct reader *r, char letter)
 {
-	for (int i = 0; rows[i].name; i++)
-		if (rows[i].former == letter)
-			return i;
-	return -1;
+	for (int set = 0; set < OPTIONS_SETS && r->sets[set].rows; set++)
+		for (int i = 0; r->sets[set].rows[i].name; i++)
+			if (r->sets[set].rows[i].letter == letter)
+				return (struct found){ set, i };
+	return (struct found){ -1, -1 };
+}
+
+/* The option that had @letter before; NULL: none. */
+static const struct option_row *find_former(const struct reader *r, char letter)
+{
+	for (int set = 0; set < OPTIONS_SETS && r->sets[set].rows; set++)
+		for (const struct option_row *row = r->sets[set].rows; row->name; row++)
+			if (row->former == letter)
+				return row;
+	return NULL;
 }
 
 static int refuse_word(struct reader *r, const char *what)
@@ -79,72 +92,78 @@ static int refuse_unknown(struct reader *r, const char *name)
 	struct suggestion near = { .word = word, .prefix = "--" };
 
 	snprintf(word, sizeof(word), "%.*s", (int)strcspn(name, "="), name);
-	for (const struct option_row *row = r->rows; row->name; row++)
-		suggest_name(&near, row->name);
+	for (int set = 0; set < OPTIONS_SETS && r->sets[set].rows; set++)
+		for (const struct option_row *row = r->sets[set].rows; row->name; row++)
+			suggest_name(&near, row->name);
 	snprintf(r->complaint, OPTIONS_COMPLAINT, "unknown option '%.120s'%s", r->argv[r->at],
 		 suggest_text(&near));
 	return -EINVAL;
 }
 
-/* Read option @row, with @value if that is in the same word. */
-static int take_option(struct reader *r, int row, const char *value)
+/* Read option @found, with @value if that is in the same word. */
+static int take_option(struct reader *r, struct found found, const char *value)
 {
-	if (!r->rows[row].arg && value)
+	const struct option_set *set = &r->sets[found.set];
+	const struct option_row *row = &set->rows[found.row];
+
+	if (!row->arg && value)
 		return refuse_word(r, "no value is allowed for");
-	if (r->rows[row].arg && !value) {
+	if (row->arg && !value) {
 		if (r->at + 1 == r->argc)
 			return refuse_word(r, "a value is missing after");
 		value = r->argv[++r->at];
 	}
-	r->given[row] = true;
-	return options_store(&r->rows[row], value, r->settings, r->complaint);
+	r->given[found.set][found.row] = true;
+	return options_store(row, value, set->settings, r->complaint);
 }
 
 static int take_long(struct reader *r)
 {
 	const char *name = r->argv[r->at] + 2;
+	struct found found = find_name(r, name, strcspn(name, "="));
 	const char *equals = strchr(name, '=');
-	int row = find_name(r->rows, name, equals ? (size_t)(equals - name) : strlen(name));
 
-	if (row < 0)
+	if (found.row < 0)
 		return refuse_unknown(r, name);
-	return take_option(r, row, equals ? equals + 1 : NULL);
+	return take_option(r, found, equals ? equals + 1 : NULL);
 }
 
 static int refuse_letter(struct reader *r, char letter)
 {
-	int former = find_former(r->rows, letter);
+	const struct option_row *former = find_former(r, letter);
 
-	if (former < 0)
+	if (!former)
 		return refuse_word(r, "unknown option");
 	snprintf(r->complaint, OPTIONS_COMPLAINT, "-%c is no longer short for --%s: write --%s",
-		 letter, r->rows[former].name, r->rows[former].name);
+		 letter, former->name, former->name);
 	return -EINVAL;
 }
 
-/* Take option @row, given by its letter, which may have been another option's. */
-static int take_letter(struct reader *r, int row, const char *value)
+/* Take an option given by its letter, which may have been another option's. */
+static int take_letter(struct reader *r, struct found found, const char *value)
 {
-	char letter = r->rows[row].letter;
-	int former = find_former(r->rows, letter), err = take_option(r, row, value);
+	char letter = r->sets[found.set].rows[found.row].letter;
+	const struct option_row *former = find_former(r, letter);
+	int err = take_option(r, found, value);
 	size_t n = strlen(r->complaint);
 
-	if (err < 0 && former >= 0)
+	if (err < 0 && former)
 		snprintf(r->complaint + n, OPTIONS_COMPLAINT - n,
-			 "; -%c is no longer short for --%s", letter, r->rows[former].name);
+			 "; -%c is no longer short for --%s", letter, former->name);
 	return err;
 }
 
 static int take_letters(struct reader *r)
 {
 	for (const char *at = r->argv[r->at] + 1; *at; at++) {
-		int row = find_letter(r->rows, *at), err;
+		struct found found = find_letter(r, *at);
+		int err;
 
-		if (row < 0)
+		if (found.row < 0)
 			return refuse_letter(r, *at);
-		if (r->rows[row].arg)
-			return take_letter(r, row, at[1] ? at + 1 : NULL);
-		err = take_letter(r, row, NULL);
+		if (r->sets[found.set].rows[found.row].arg)
+			return take_letter(r, found, at[1] ? at + 1 : NULL);
+		err = take_letter(r, found, NULL);
 		if (err < 0)
 			return err;
 	}
@@ -190,11 +209,12 @@ static const char *find_variable(const struct option_row *row)
 	return value || !row->alias ? value : getenv(options_variable(row->alias, variable));
 }
 
-static int read_variable(struct reader *r, const struct option_row *row, const char *value)
+static int read_variable(struct reader *r, const struct option_set *set,
+			 const struct option_row *row, const char *value)
 {
 	char variable[OPTIONS_VARIABLE];
 	size_t n;
-	int err = options_store(row, value, r->settings, r->complaint);
+	int err = options_store(row, value, set->settings, r->complaint);
 
 	if (!err)
 		return 0;
@@ -205,33 +225,34 @@ static int read_variable(struct reader *r, const struct option_row *row, const c
 }
 
 /* Options that are not on the command line: from the environment, or the default. */
-static int read_rest(struct reader *r)
+static int read_rest(struct reader *r, int nth)
 {
+	const struct option_set *set = &r->sets[nth];
 	int err = 0;
 
-	for (int i = 0; r->rows[i].name && !err; i++) {
-		const struct option_row *row = &r->rows[i];
+	for (int i = 0; set->rows && set->rows[i].name && !err; i++) {
+		const struct option_row *row = &set->rows[i];
 		const char *value = find_variable(row);
 
-		if (r->given[i])
+		if (r->given[nth][i])
 			continue;
 		if (value && *value && (row->arg || strcmp(value, "0")))
-			err = read_variable(r, row, value);
+			err = read_variable(r, set, row, value);
 		else if (row->preset)
-			err = options_store(row, row->preset, r->settings, r->complaint);
+			err = options_store(row, row->preset, set->settings, r->complaint);
 	}
 	return err;
 }
 
-int options_read(int argc, char **argv, const struct option_row *rows, bool program, void *settings,
+int options_read(int argc, char **argv, const struct option_set sets[OPTIONS_SETS], bool program,
 		 struct arguments *ret_arguments, char complaint[OPTIONS_COMPLAINT])
 {
 	struct arguments arguments = { .rest = -1, .at = argv + 1 };
-	struct reader r = { argc, 1, argv, rows, settings, { false }, complaint };
+	struct reader r = { argc, 1, argv, sets, { { false } }, complaint };
 	int status = read_words(&r, program, &arguments);
 
-	if (!status)
-		status = read_rest(&r);
+	for (int set = 0; set < OPTIONS_SETS && !status; set++)
+		status = read_rest(&r, set);
 	if (!status)
 		*ret_arguments = arguments;
 	return status;

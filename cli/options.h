@@ -18,6 +18,7 @@
 
 enum {
 	OPTIONS_MAX = 32,
+	OPTIONS_SETS = 2,
 	OPTIONS_COMPLAINT = 256,
 	OPTIONS_VARIABLE = 64,
 	OPTIONS_LIMITS = 96,
@@ -90,11 +91,20 @@ struct arguments {
 };
 
 /*
- * Read @argv, without its first element, by @rows into @settings: returns 0, 1 for --help, or
- * -EINVAL with @complaint set. The last of @rows has no name; its help, if any, is printed after
- * all others. With @program everything from the first non-option argument on is left alone.
+ * Rows, and the settings that they are read into. The last row has no name; its help, if any, is
+ * printed after all others.
  */
-int options_read(int argc, char **argv, const struct option_row *rows, bool program, void *settings,
+struct option_set {
+	const struct option_row *rows; /* NULL: none */
+	void *settings;
+};
+
+/*
+ * Read @argv, without its first element, by the rows of @sets, the first of which have precedence:
+ * returns 0, 1 for --help, or -EINVAL with @complaint set. With @program everything from the first
+ * non-option argument on is left alone.
+ */
+int options_read(int argc, char **argv, const struct option_set sets[OPTIONS_SETS], bool program,
 		 struct arguments *ret_arguments, char complaint[OPTIONS_COMPLAINT]);
 
 /* "VERBATIM_RING_SIZE" for "ring-size". */

@@ -11,15 +11,9 @@
 #include <unistd.h>
 
 #include "core/base/printable.h"
+#include "core/base/style.h"
 
-enum { PIECE = 4096, CHARACTER = 4, STYLE = 5 };
-
-/* The only sequences with an escape character that pass. */
-static const char styles[SCREEN_STYLES][STYLE + 1] = {
-	[SCREEN_PLAIN] = "\033[0m", [SCREEN_BOLD] = "\033[1m",    [SCREEN_DIM] = "\033[2m",
-	[SCREEN_RED] = "\033[31m",  [SCREEN_YELLOW] = "\033[33m",
-};
-static bool styled;
+enum { PIECE = 4096, CHARACTER = 4 };
 
 struct screen {
 	int fd;
@@ -60,37 +54,14 @@ static size_t whole_characters(const char *text, size_t n)
 	return n;
 }
 
-size_t screen_style_length(const char *text, size_t n)
-{
-	for (int i = 0; styled && n && text[0] == '\033' && i < SCREEN_STYLES; i++) {
-		size_t length = strlen(styles[i]);
-
-		if (length <= n && !memcmp(text, styles[i], length))
-			return length;
-	}
-	return 0;
-}
-
-/* How many of the @n bytes come before one that may become a style. */
-static size_t whole_styles(const char *text, size_t n)
-{
-	size_t from = n < STYLE ? 0 : n - (STYLE - 1);
-
-	for (size_t at = from; styled && at < n; at++)
-		for (int i = 0; i < SCREEN_STYLES; i++)
-			if (n - at < strlen(styles[i]) && !memcmp(text + at, styles[i], n - at))
-				return at;
-	return n;
-}
-
 /* The bytes before the next style. */
 static size_t count_foreign(const char *text, size_t n)
 {
 	size_t at = 0;
 
-	while (styled && at < n && !screen_style_length(text + at, n - at))
+	while (at < n && !style_length(text + at, n - at))
 		at++;
-	return styled ? at : n;
+	return at;
 }
 
 int screen_write(int fd, const char *text, size_t n)
@@ -106,7 +77,7 @@ int screen_write(int fd, const char *text, size_t n)
 
 		used += printable_lines(lines + used, size - used, text + at, foreign);
 		at += foreign;
-		style = screen_style_length(text + at, n - at);
+		style = style_length(text + at, n - at);
 		memcpy(lines + used, text + at, style);
 		used += style;
 		at += style;
@@ -116,20 +87,27 @@ int screen_write(int fd, const char *text, size_t n)
 	return err;
 }
 
-void screen_use_colour(enum screen_colour colour)
+static bool is_set(const char *variable)
 {
-	const char *no = getenv("NO_COLOR"), *terminal = getenv("TERM");
+	const char *value = getenv(variable);
 
-	styled = colour == SCREEN_ALWAYS;
-	if (colour == SCREEN_AUTO)
-		styled = isatty(STDOUT_FILENO) && !(no && *no) && terminal &&
-			 strcmp(terminal, "dumb");
+	return value && *value;
 }
 
-void screen_style(FILE *out, enum screen_style style)
+static bool wants_colour(void)
 {
-	if (styled)
-		fputs(styles[style], out);
+	const char *terminal = getenv("TERM"), *force = getenv("CLICOLOR_FORCE");
+
+	if (is_set("NO_COLOR"))
+		return false;
+	if (is_set("CLICOLOR_FORCE") && strcmp(force, "0") != 0)
+		return true;
+	return isatty(STDOUT_FILENO) && terminal && strcmp(terminal, "dumb") != 0;
+}
+
+void screen_use_colour(enum screen_colour colour)
+{
+	style_enable(colour == SCREEN_ALWAYS || (colour == SCREEN_AUTO && wants_colour()));
 }
 
 static ssize_t put_screen(void *cookie, const char *text, size_t n)
@@ -145,7 +123,7 @@ static ssize_t put_screen(void *cookie, const char *text, size_t n)
 		memcpy(screen->held + screen->nheld, text + done, more);
 		screen->nheld += more;
 		done += more;
-		whole = whole_styles(screen->held, whole_characters(screen->held, screen->nheld));
+		whole = style_whole(screen->held, whole_characters(screen->held, screen->nheld));
 		err = screen_write(screen->fd, screen->held, whole);
 		screen->nheld -= whole;
 		memmove(screen->held, screen->held + whole, screen->nheld);

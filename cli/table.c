@@ -12,7 +12,9 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "analyzer/report/highlight.h"
 #include "cli/format.h"
+#include "core/base/style.h"
 #include "core/base/vec.h"
 #include "core/base/text.h"
 #include "core/store/read/trace.h"
@@ -172,32 +174,69 @@ static int column_width(const struct table *table, unsigned int column)
 	return widest;
 }
 
-/* Align text to the left, numbers to the right; no blanks after the last. */
-static void put_cell(const struct table *table, unsigned int column, int room, int gap,
-		     const char *text)
+/* Counts in these columns are bad news unless they are 0. */
+static bool is_bad_news(const char *column)
 {
-	bool left = table->columns[column].kind == COLUMN_TEXT ||
-		    table->columns[column].kind == COLUMN_STATUS;
-	bool last = column + 1 == table->ncolumns;
-	int pad = room - text_width(text);
+	static const char *const names[] = { "errors", "failed", "lost", "unfinished" };
 
-	printf("%*s%*s%s%*s", gap, "", left ? 0 : pad, "", text, left && !last ? pad : 0, "");
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (!strcmp(names[i], column))
+			return true;
+	return false;
+}
+
+static bool is_text(const struct column *column)
+{
+	return column->kind == COLUMN_TEXT || column->kind == COLUMN_STATUS;
+}
+
+static bool is_bad(const struct column *column, const struct cell *cell)
+{
+	return (column->kind == COLUMN_STATUS || is_bad_news(column->name)) && !cell->null &&
+	       cell->value;
+}
+
+static void put_shown(const struct column *column, const struct cell *cell)
+{
+	if (is_bad(column, cell))
+		style_text(stdout, STYLE_ERROR, cell->shown);
+	else if (column->kind == COLUMN_TEXT)
+		highlight_text(stdout, cell->text);
+	else
+		fputs(cell->shown, stdout);
+}
+
+/* Align text to the left, numbers to the right; no blanks after the last. @cell: NULL, its title */
+static void put_cell(const struct table *table, unsigned int nth, int room, const struct cell *cell)
+{
+	const struct column *column = &table->columns[nth];
+	char head[FORMAT_TEXT];
+	const char *title = column_title(column, head);
+	int pad = room - text_width(cell ? cell->shown : title);
+
+	printf("%*s", is_text(column) ? 0 : pad, "");
+	if (cell)
+		put_shown(column, cell);
+	else
+		style_text(stdout, STYLE_DIM, title);
+	printf("%*s", is_text(column) && nth + 1 < table->ncolumns ? pad : 0, "");
 }
 
 /* @gap: blanks between two columns. */
 static void print_rows(const struct table *table, const int *widths, int gap)
 {
-	char head[FORMAT_TEXT];
-
-	printf("\n%s\n", table->name);
-	for (unsigned int c = 0; c < table->ncolumns; c++)
-		put_cell(table, c, widths[c], c ? gap : 2, column_title(&table->columns[c], head));
+	putchar('\n');
+	style_text(stdout, STYLE_HEAD, table->name);
+	putchar('\n');
+	for (unsigned int c = 0; c < table->ncolumns; c++) {
+		printf("%*s", c ? gap : 2, "");
+		put_cell(table, c, widths[c], NULL);
+	}
 	for (size_t i = 0; i < table->ncells; i++) {
 		unsigned int c = (unsigned int)(i % table->ncolumns);
 
-		if (!c)
-			putchar('\n');
-		put_cell(table, c, widths[c], c ? gap : 2, table->cells[i].shown);
+		printf("%s%*s", c ? "" : "\n", c ? gap : 2, "");
+		put_cell(table, c, widths[c], &table->cells[i]);
 	}
 	putchar('\n');
 }

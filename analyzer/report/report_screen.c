@@ -46,12 +46,15 @@ enum {
 struct screen {
 	const struct report *report;
 	struct groups errors;
-	unsigned int left;     /* lines */
-	unsigned int kept;     /* lines kept for later parts */
-	struct places *places; /* the rows of each list: a kind of facts, or FINDINGS */
+	unsigned int left;       /* lines */
+	unsigned int kept;       /* lines kept for later parts */
+	struct places *places;   /* the rows of each list: a kind of facts, or FINDINGS */
+	struct wrap_spans spans; /* of the text that is printed next */
 };
 
-/* Print @t in lines that begin at @indent, if there is room for them, and empty it. */
+/*
+ * Print @t in lines that begin at @indent, if there is room for them, and empty it and the spans.
+ */
 static bool emit_text(struct screen *screen, unsigned int indent, struct text *t)
 {
 	unsigned int lines = 0;
@@ -61,10 +64,11 @@ static bool emit_text(struct screen *screen, unsigned int indent, struct text *t
 
 	if (out) {
 		fprintf(out, "%*s", (int)indent, "");
-		wrap_text(out, (int)indent, (int)indent + 4, t->at ? t->at : "");
+		wrap_styled(out, (int)indent, (int)indent + 4, t->at ? t->at : "", &screen->spans);
 		fclose(out);
 	}
 	text_cut(t, 0);
+	screen->spans.n = 0;
 	for (const char *c = shown; c && *c; c++)
 		lines += *c == '\n';
 	if (shown && lines + screen->kept <= screen->left) {
@@ -75,6 +79,14 @@ static bool emit_text(struct screen *screen, unsigned int indent, struct text *t
 	}
 	free(shown);
 	return lines;
+}
+
+static void put_styled(struct text *t, struct screen *screen, enum style style, const char *words)
+{
+	size_t from = t->used;
+
+	text_addf(t, "%s", words);
+	wrap_mark(&screen->spans, from, t->used, style);
 }
 
 /* Line 1 */
@@ -119,6 +131,15 @@ static void put_verdict(struct text *t, const struct findings *findings)
 	text_fini(&parts);
 }
 
+static enum style style_of_verdict(const struct findings *findings)
+{
+	if (check_is_bad(findings))
+		return STYLE_ERROR;
+	if (!findings->facts->verbs)
+		return STYLE_WARNING;
+	return findings_count(findings, 'H') ? STYLE_HAZARD : STYLE_GOOD;
+}
+
 /* When the last verb was called, or the last process ended. */
 static int64_t find_end(const struct report *report)
 {
@@ -135,15 +156,18 @@ static void print_verdict(struct screen *screen, struct text *t)
 {
 	struct text verdict = { 0 };
 	size_t at = t->used < COLUMN ? COLUMN : t->used;
+	enum style style = style_of_verdict(screen->report->findings);
 
 	put_verdict(&verdict, screen->report->findings);
 	if (at + verdict.used <= (size_t)wrap_columns()) {
 		while (t->used < COLUMN && !t->failed)
 			text_char(t, ' ');
 		text_addf(t, "%s", verdict.at ? verdict.at : "");
+		wrap_mark(&screen->spans, at, t->used, style);
 		emit_text(screen, 0, t);
 	} else {
 		emit_text(screen, 0, t);
+		wrap_mark(&screen->spans, 0, verdict.used, style);
 		emit_text(screen, 2, &verdict);
 	}
 	text_fini(&verdict);
@@ -192,9 +216,12 @@ static void print_clocks(struct screen *screen)
 static void put_place(struct text *t, struct screen *screen, uint32_t list, uint32_t stack)
 {
 	const char *place = places_text(screen->places, list, stack);
+	size_t from = t->used;
 
-	if (place)
-		text_addf(t, "   %s", place);
+	if (!place)
+		return;
+	text_addf(t, "   %s", place);
+	wrap_mark(&screen->spans, from, t->used, STYLE_DIM);
 }
 
 /* The same for facts and findings of one @kind whose lines would have the same place. */
@@ -277,6 +304,7 @@ static void print_title(struct screen *screen, struct text *t, enum fact_kind ki
 
 	text_addf(t, "%s (%" PRIu64 ")%s", fact_infos[kind].title, facts_count(facts, kind),
 		  facts->off[kind] ? ", muted" : "");
+	wrap_mark(&screen->spans, 0, t->used, STYLE_HEAD);
 	emit_text(screen, 0, t);
 }
 
@@ -411,8 +439,9 @@ static void print_error(struct screen *screen, struct text *t, const struct grou
 	const struct cause *cause = facts_cause(facts, error);
 	char id[32], when[32], status[32];
 
-	text_addf(t, "%s  %s  %s  ", event_id_text(error->event, id), judge_span(error->time, when),
-		  report_status(error->status, status));
+	text_addf(t, "%s  %s  ", event_id_text(error->event, id), judge_span(error->time, when));
+	put_styled(t, screen, STYLE_ERROR, report_status(error->status, status));
+	text_addf(t, "  ");
 	if (group->count > 1)
 		text_addf(t, "%" PRIu64 " queue pairs of ", group->count);
 	if (group->nprocesses > 1)
@@ -518,6 +547,7 @@ static void print_sums(struct screen *screen)
 	put_rules(&t, findings);
 	put_known(&t, screen->report);
 	text_addf(&t, ")");
+	wrap_mark(&screen->spans, 0, t.used, STYLE_HEAD);
 	emit_text(screen, 0, &t);
 	text_fini(&sums);
 	text_fini(&t);
@@ -554,8 +584,10 @@ static void put_finding(struct text *t, struct screen *screen, const struct grou
 	const struct rule *rule = &rules[finding->rule];
 	char id[32], when[32];
 
-	text_addf(t, "%c %s %s  %s  %s", finding_severity(finding), rule->id, rule->name,
-		  event_id_text(finding->event, id), judge_span(finding->time, when));
+	text_addf(t, "%c %s %s", finding_severity(finding), rule->id, rule->name);
+	wrap_mark(&screen->spans, 0, t->used, style_of_severity(finding_severity(finding)));
+	text_addf(t, "  %s  %s", event_id_text(finding->event, id),
+		  judge_span(finding->time, when));
 	put_place(t, screen, FINDINGS, find_place(finding));
 	put_times(t, finding->site->group ? 1 : group->count, group->nprocesses);
 }

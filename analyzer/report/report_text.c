@@ -39,6 +39,14 @@ static void print_named(FILE *out, const char *before, const char *name, const c
 	fputs(behind, out);
 }
 
+/* The name of an object or an event. */
+static void print_name(FILE *out, const char *name)
+{
+	style_put(out, STYLE_NAME);
+	print_foreign(out, name);
+	style_put(out, STYLE_PLAIN);
+}
+
 static void print_count(FILE *out, uint64_t n, const char *what)
 {
 	char text[WORDS_COUNT];
@@ -60,6 +68,16 @@ static void print_request(FILE *out, const struct first_request *request)
 			request->rkey);
 }
 
+/* Each line has its own style: a pager ends it with the line. */
+static void print_frame(FILE *out, const char *text)
+{
+	fprintf(out, "        ");
+	style_put(out, STYLE_DIM);
+	print_foreign(out, text);
+	style_put(out, STYLE_PLAIN);
+	fputc('\n', out);
+}
+
 static void print_stack(const struct report *report, uint32_t stack)
 {
 	struct report_line lines[REPORT_FRAMES];
@@ -68,12 +86,11 @@ static void print_stack(const struct report *report, uint32_t stack)
 	char text[512];
 
 	for (unsigned int i = 0; i < n; i++) {
-		print_named(report->out, "        ",
-			    symbol_text(&lines[i].symbol, text, sizeof(text)), "\n");
+		print_frame(report->out, symbol_text(&lines[i].symbol, text, sizeof(text)));
 		python |= symbol_is_python(&lines[i].symbol);
 	}
 	if (python)
-		fprintf(report->out, "        (frames of Python code are not recorded)\n");
+		print_frame(report->out, "(frames of Python code are not recorded)");
 }
 
 static void print_posted(const struct report *report, const struct first_error *error,
@@ -102,11 +119,14 @@ void report_first(const struct report *report, const struct first_error *error)
 	bool either = error->other.id.thread;
 	FILE *out = report->out;
 
-	fprintf(out, "first error: %s on ", report_status(error->status, status));
-	print_foreign(out, report_qp(error));
-	fprintf(out, " (number 0x%x) of %s at %s, %s: ", error->qp_num,
-		process_id_text(error->process, process), event_id_text(error->event, id),
-		judge_span(error->time, when));
+	fprintf(out, "first error: ");
+	style_text(out, STYLE_ERROR, report_status(error->status, status));
+	fprintf(out, " on ");
+	print_name(out, report_qp(error));
+	fprintf(out, " (number 0x%x) of %s at ", error->qp_num,
+		process_id_text(error->process, process));
+	style_text(out, STYLE_NAME, event_id_text(error->event, id));
+	fprintf(out, ", %s: ", judge_span(error->time, when));
 	if (error->request.id.thread)
 		print_request(out, &error->request);
 	else
@@ -133,7 +153,8 @@ static void print_step(const struct report *report, const struct finding_step *s
 	const struct moment *moment = &step->moment;
 	char id[32], when[32];
 
-	fprintf(report->out, "    %-15s %s", step->what, event_id_text(moment->id, id));
+	fprintf(report->out, "    %-15s ", step->what);
+	print_name(report->out, event_id_text(moment->id, id));
 	if (moment->verb != VERB_COUNT)
 		fprintf(report->out, "  %s()", verb_infos[moment->verb].name);
 	fprintf(report->out, "  at %s%s\n", judge_span(moment->time, when),
@@ -184,8 +205,13 @@ static void print_head(const struct report *report, const struct finding *findin
 	char id[32], when[32], text[PROCESS_TEXT];
 	FILE *out = report->out;
 
-	fprintf(out, "\n%c %s %s  %s  %s", finding_severity(finding), rule->id, rule->name,
-		event_id_text(finding->event, id), judge_span(finding->time, when));
+	fputc('\n', out);
+	style_put(out, style_of_severity(finding_severity(finding)));
+	fprintf(out, "%c %s %s", finding_severity(finding), rule->id, rule->name);
+	style_put(out, STYLE_PLAIN);
+	fprintf(out, "  ");
+	print_name(out, event_id_text(finding->event, id));
+	fprintf(out, "  %s", judge_span(finding->time, when));
 	if (finding->process)
 		fprintf(out, "  %s", process_id_text(finding->process, text));
 	if (process) {
@@ -198,7 +224,8 @@ static void print_head(const struct report *report, const struct finding *findin
 		print_named(out, " (", thread->comm, ")");
 	print_others(out, finding);
 	print_named(out, "\n  ", finding->where, finding->object ? "   " : "");
-	print_named(out, "", finding->object, "\n  ");
+	print_name(out, finding->object);
+	fputs("\n  ", out);
 	print_says(out, finding);
 }
 
@@ -211,7 +238,8 @@ static void print_advice(const struct report *report, enum rule_id rule, bool *t
 	fprintf(report->out, "  to do:  ");
 	wrap_text(report->out, 10, 10, rules[rule].advice);
 	fprintf(report->out, "  source: ");
-	wrap_text(report->out, 10, 10, rules[rule].source);
+	wrap_styled(report->out, 10, 10, rules[rule].source,
+		    &(const struct wrap_spans){ 1, { { 0, SIZE_MAX, STYLE_DIM } } });
 }
 
 void report_finding(const struct report *report, const struct finding *finding, bool *told)

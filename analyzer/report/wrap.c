@@ -3,9 +3,11 @@
  */
 #include "analyzer/report/wrap.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyzer/report/highlight.h"
 #include "core/base/printable.h"
 
 enum { WIDTH = 96, NARROWEST = 40, WIDEST = 120 };
@@ -22,30 +24,81 @@ int wrap_columns(void)
 	return width;
 }
 
-/* The blanks between two words stay, unless a line ends there. */
-static void wrap_words(FILE *out, int column, int indent, const char *text)
+void wrap_mark(struct wrap_spans *spans, size_t from, size_t to, enum style style)
 {
-	while (*text) {
-		int blanks = (int)strspn(text, " "), n = (int)strcspn(text + blanks, " ");
+	if (spans->n == sizeof(spans->all) / sizeof(*spans->all))
+		return;
+	spans->all[spans->n].from = from;
+	spans->all[spans->n].to = to;
+	spans->all[spans->n++].style = style;
+}
 
-		if (n && column + blanks + n > width && column > indent)
+static enum style find_style(const struct wrap_spans *spans, size_t at)
+{
+	for (unsigned int i = 0; i < spans->n; i++)
+		if (at >= spans->all[i].from && at < spans->all[i].to)
+			return spans->all[i].style;
+	return STYLE_PLAIN;
+}
+
+/* Returns its columns, and prints it if @out is not NULL. */
+static int put_word(FILE *out, const char *word, size_t n)
+{
+	size_t size = PRINTABLE_GROWS * n + 1;
+	char *shown = malloc(size);
+	size_t length = shown ? printable_text(shown, size, word, n) : 0;
+
+	if (out && length)
+		fwrite(shown, 1, length, out);
+	free(shown);
+	return (int)length;
+}
+
+/* A word outside of the spans: only a name in it has a style. */
+static void put_plain(FILE *out, const char *word, size_t n)
+{
+	char *copy = strndup(word, n);
+
+	highlight_text(out, copy ? copy : "");
+	free(copy);
+}
+
+/* The blanks between two words stay, unless a line ends there; a style ends with its line. */
+void wrap_styled(FILE *out, int column, int indent, const char *text,
+		 const struct wrap_spans *spans)
+{
+	enum style style = STYLE_PLAIN;
+
+	for (const char *at = text; *at;) {
+		int blanks = (int)strspn(at, " ");
+		const char *word = at + blanks;
+		size_t n = strcspn(word, " ");
+		int columns = put_word(NULL, word, n);
+		bool breaks = n && column + blanks + columns > width && column > indent;
+		enum style next = find_style(spans, (size_t)(word - text));
+
+		if (style && (breaks || next != style))
+			style_put(out, STYLE_PLAIN);
+		if (breaks)
 			column = fprintf(out, "\n%*s", indent, "") - 1;
 		else if (n)
 			column += fprintf(out, "%*s", blanks, "");
-		fwrite(text + blanks, 1, (size_t)n, out);
-		column += n;
-		text += blanks + n;
+		if (next && (breaks || next != style))
+			style_put(out, next);
+		style = next;
+		if (style)
+			put_word(out, word, n);
+		else
+			put_plain(out, word, n);
+		column += columns;
+		at = word + n;
 	}
+	if (style)
+		style_put(out, STYLE_PLAIN);
 	fputc('\n', out);
 }
 
 void wrap_text(FILE *out, int column, int indent, const char *text)
 {
-	size_t size = PRINTABLE_GROWS * strlen(text) + 1;
-	char *shown = malloc(size);
-
-	if (shown)
-		printable_text(shown, size, text, strlen(text));
-	wrap_words(out, column, indent, shown ? shown : "");
-	free(shown);
+	wrap_styled(out, column, indent, text, &(const struct wrap_spans){ 0 });
 }

@@ -16,6 +16,7 @@
 #include "cli/format.h"
 #include "core/base/json.h"
 #include "core/base/printable.h"
+#include "core/base/style.h"
 #include "core/base/text.h"
 #include "core/wire/log.h"
 
@@ -31,6 +32,7 @@ enum {
 static const char *const section_names[] = { "structure", "shape", "time", "environment" };
 static const char *const verdict_names[] = { "not distinguishable", "changed", "better",
 					     "REGRESSION" };
+static const enum style verdict_styles[] = { STYLE_DIM, STYLE_WARNING, STYLE_GOOD, STYLE_ERROR };
 /* of JSON */
 static const char *const verdict_words[] = { "unclear", "changed", "better", "regression" };
 
@@ -77,14 +79,16 @@ static void format_bounds(const struct diff_change *change, char text[VALUE])
 			 change->low / 100 + 1, change->high / 100 + 1);
 }
 
-static void print_line(const char *lead, const char *text)
+static void print_line(const char *lead, const char *text, enum style style)
 {
 	char line[LINE + 1] = "";
 	size_t n = strlen(lead);
 
 	snprintf(line, sizeof(line), "%.*s", (int)(LINE - n), text);
 	printf("%14s%s", "", lead);
+	style_put(stdout, style);
 	print_foreign(stdout, line);
+	style_put(stdout, STYLE_PLAIN);
 	putchar('\n');
 }
 
@@ -97,8 +101,23 @@ static void print_texts(const struct diff_change *change)
 	while (before[same] && before[same] == after[same])
 		same++;
 	same = same > AHEAD ? same - AHEAD : 0;
-	print_line(same ? "before ..." : "before ", before + same);
-	print_line(same ? "after  ..." : "after  ", after + same);
+	print_line(same ? "before ..." : "before ", before + same, STYLE_PLAIN);
+	print_line(same ? "after  ..." : "after  ", after + same, STYLE_PLAIN);
+}
+
+static void print_verdict(const struct diff_change *change)
+{
+	putchar(' ');
+	style_text(stdout, verdict_styles[change->verdict], verdict_names[change->verdict]);
+	putchar('\n');
+}
+
+static void print_title(const char *title)
+{
+	int pad = 11 - (int)strlen(title);
+
+	style_text(stdout, STYLE_HEAD, title);
+	printf("%*s ", pad > 0 ? pad : 0, "");
 }
 
 static void print_change(const struct diff_change *change, bool first)
@@ -107,26 +126,27 @@ static void print_change(const struct diff_change *change, bool first)
 
 	format_values(change, values);
 	format_bounds(change, bounds);
-	printf("%-11s ", first ? section_names[change->section] : "");
+	print_title(first ? section_names[change->section] : "");
 	print_foreign(stdout, change->what);
 	if (strlen(change->what) > WHAT)
 		printf("\n%*s", 12 + WHAT + 1, "");
 	else
 		printf("%*s ", (int)(WHAT - strlen(change->what)), "");
 	if (change->unit == DIFF_TEXT && strlen(values) > VALUES) {
-		printf("%*s %s\n", VALUES, "", verdict_names[change->verdict]);
+		printf("%*s", VALUES, "");
+		print_verdict(change);
 		print_texts(change);
 	} else {
 		print_foreign(stdout, values);
-		printf("%*s %s\n", strlen(values) < VALUES ? (int)(VALUES - strlen(values)) : 0, "",
-		       verdict_names[change->verdict]);
+		printf("%*s", strlen(values) < VALUES ? (int)(VALUES - strlen(values)) : 0, "");
+		print_verdict(change);
 	}
 	if (*change->place)
-		print_line("", change->place);
+		print_line("", change->place, STYLE_DIM);
 	if (*bounds)
-		print_line("", bounds);
+		print_line("", bounds, STYLE_PLAIN);
 	if (*change->note)
-		print_line("", change->note);
+		print_line("", change->note, STYLE_PLAIN);
 }
 
 static void print_side(const char *name, const struct diff_side *side)
@@ -218,8 +238,10 @@ static void print_section(const struct diff *diff, enum diff_section section)
 		print_change(&diff->changes[i], !any);
 		any = true;
 	}
-	if (!any)
-		printf("%-11s %s\n", section_names[section], describe_same(diff, section));
+	if (any)
+		return;
+	print_title(section_names[section]);
+	puts(describe_same(diff, section));
 }
 
 int diff_print_text(const struct diff *diff)
@@ -233,8 +255,11 @@ int diff_print_text(const struct diff *diff)
 	putchar('\n');
 	for (int s = 0; s < DIFF_SECTIONS; s++)
 		print_section(diff, (enum diff_section)s);
-	printf("\n%" PRIu64 " regression%s: worse by more than %g %%\n", diff->regressions,
-	       diff->regressions == 1 ? "" : "s", diff->threshold);
+	putchar('\n');
+	style_put(stdout, diff->regressions ? STYLE_ERROR : STYLE_GOOD);
+	printf("%" PRIu64 " regression%s", diff->regressions, diff->regressions == 1 ? "" : "s");
+	style_put(stdout, STYLE_PLAIN);
+	printf(": worse by more than %g %%\n", diff->threshold);
 	return 0;
 }
 

@@ -11,6 +11,7 @@
 #include "cli/cli.h"
 #include "cli/table.h"
 #include "core/base/printable.h"
+#include "core/base/style.h"
 
 /* clang-format off */
 const struct doctor_check doctor_machine_checks[] = {
@@ -63,12 +64,17 @@ void doctor_run(struct doctor *doctor, const struct doctor_check *checks)
 	}
 }
 
+static const enum style styles[DOCTOR_VERDICTS] = { STYLE_GOOD, STYLE_WARNING, STYLE_ERROR };
+
 static void print_text(const struct doctor *doctor)
 {
 	for (size_t i = 0; i < doctor->nfindings; i++) {
 		const struct finding *f = &doctor->findings[i];
 
-		printf("%-8s %-8s ", verdicts[f->verdict], f->check);
+		style_put(stdout, styles[f->verdict]);
+		printf("%-8s", verdicts[f->verdict]);
+		style_put(stdout, STYLE_PLAIN);
+		printf(" %-8s ", f->check);
 		print_foreign(stdout, f->text); /* it contains names of files and devices */
 		printf("%s%s\n", f->remedy ? "; " : "", f->remedy ? f->remedy : "");
 	}

@@ -16,9 +16,11 @@
 #include "cli/dump/bytes.h"
 #include "cli/dump/flushes.h"
 #include "cli/cli.h"
+#include "cli/common.h"
 #include "cli/format.h"
 #include "cli/pager.h"
 #include "cli/screen.h"
+#include "core/base/style.h"
 #include "cli/dump/job.h"
 #include "cli/dump/json_event.h"
 #include "cli/dump/line.h"
@@ -43,8 +45,7 @@ struct dump {
 	struct trace *trace;
 	struct select select;
 	int64_t deadline;
-	bool with_stacks, frames, all, uncut, no_pager;
-	unsigned int colour; /* enum screen_colour */
+	bool with_stacks, frames, all, uncut;
 	struct line line;
 	unsigned int json;
 	struct json_event events;
@@ -79,11 +80,6 @@ const struct option_row cli_dump_options[] = {
 	  PARSED_AT(struct dump, payload, parse_payload), .preset = "hash" },
 	{ "full", 0, NULL, "do not shorten lines to the width of the terminal",
 	  FLAG_AT(struct dump, uncut) },
-	{ "color", 0, "auto|always|never", "use colours; auto: on a terminal, unless NO_COLOR is "
-					   "set",
-	  CHOICE_AT(struct dump, colour), .preset = "auto" },
-	{ "no-pager", 0, NULL, "do not use a pager",
-	  FLAG_AT(struct dump, no_pager) },
 	CLI_DEADLINE(struct dump),
 	{ 0 },
 };
@@ -127,7 +123,9 @@ static void print_brief_stack(struct dump *d, const struct trace_event *event)
 		return;
 	out = begin_more(d);
 	fputs(d->line.columns ? "by " : " by ", out);
+	style_put(out, STYLE_DIM);
 	print_foreign(out, stack->brief);
+	style_put(out, STYLE_PLAIN);
 }
 
 /* Print a status that does not fit into a narrow line. */
@@ -144,9 +142,9 @@ static void print_failure(struct dump *d, const struct trace_event *event)
 		if (!wc->status || !choice_has_wc(&d->select.choice, wc))
 			continue;
 		out = begin_more(d);
-		screen_style(out, SCREEN_RED);
+		style_put(out, STYLE_ERROR);
 		values_enum(out, enum_find("ibv_wc_status"), wc->status);
-		screen_style(out, SCREEN_PLAIN);
+		style_put(out, STYLE_PLAIN);
 		if (wc->request.thread)
 			fprintf(out, " of %s", event_id_text(wc->request, id));
 		return;
@@ -162,13 +160,17 @@ static void print_place(struct dump *d, FILE *out, const struct trace_event *eve
 
 	if (thread)
 		snprintf(tag, sizeof(tag), "%s:%d", thread->comm, thread->tid);
-	screen_style(out, SCREEN_DIM);
-	fprintf(out, "%14.9f  %-8s", (double)event->time / 1e9, event_id_text(event->id, id));
+	style_put(out, STYLE_DIM);
+	fprintf(out, "%14.9f  ", (double)event->time / 1e9);
+	style_put(out, STYLE_PLAIN);
+	style_text(out, STYLE_NAME, event_id_text(event->id, id));
+	fprintf(out, "%*s", 8 - (int)strlen(id) > 0 ? 8 - (int)strlen(id) : 0, "");
+	style_put(out, STYLE_DIM);
 	if (!d->line.columns || d->line.columns >= WIDE) {
 		pad = 18 - (int)printable_text(shown, sizeof(shown), tag, strlen(tag));
 		fprintf(out, "  %s%*s", shown, pad > 0 ? pad : 0, "");
 	}
-	screen_style(out, SCREEN_PLAIN);
+	style_put(out, STYLE_PLAIN);
 	fputs("  ", out);
 }
 
@@ -179,7 +181,7 @@ static void print_line(struct dump *d, const struct trace_event *event)
 
 	d->render.out = line_begin(&d->line);
 	if (d->select.around.thread) {
-		screen_style(d->render.out, marked ? SCREEN_YELLOW : SCREEN_PLAIN);
+		style_put(d->render.out, marked ? STYLE_WARNING : STYLE_PLAIN);
 		fputs(marked ? "> " : "  ", d->render.out);
 	}
 	print_place(d, d->render.out, event);
@@ -266,8 +268,10 @@ static void print_stack(const struct dump *d, uint32_t id)
 		return;
 	printf("\ncalled from\n");
 	for (size_t i = 0; i < stack->n; i++) {
+		style_put(stdout, STYLE_DIM);
 		printf("  #%-2zu ", i);
 		print_foreign(stdout, stack->functions[i]);
+		style_put(stdout, STYLE_PLAIN);
 		putchar('\n');
 	}
 	if (stack->python)
@@ -431,8 +435,7 @@ static void open_screen(struct dump *d)
 {
 	if (!d->uncut && !d->select.asked.id.thread && isatty(STDOUT_FILENO))
 		d->line.columns = screen_columns(STDOUT_FILENO);
-	screen_use_colour((enum screen_colour)d->colour);
-	if (!d->no_pager && !d->deadline)
+	if (!common.no_pager && !d->deadline)
 		pager_open();
 }
 

@@ -5,6 +5,7 @@
  * itself come first.
  */
 #include <inttypes.h>
+#include <stdarg.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +20,7 @@
 #include "core/store/read/merged.h"
 #include "core/store/read/trace.h"
 #include "core/base/printable.h"
+#include "core/base/style.h"
 
 struct settings {
 	unsigned int json;
@@ -174,11 +176,31 @@ static void print_meta(const char *title, struct trace *trace, const char *key, 
 	fputs(end, stdout);
 }
 
+/* "LOST: ..." */
+static void __attribute__((format(printf, 2, 3)))
+print_fault(const char *what, const char *format, ...)
+{
+	va_list args;
+
+	style_text(stdout, STYLE_WARNING, what);
+	fputs(": ", stdout);
+	va_start(args, format);
+	vprintf(format, args);
+	va_end(args);
+}
+
+static void print_fault_meta(const char *what, struct trace *trace, const char *key)
+{
+	print_fault(what, "%s", "");
+	print_meta("", trace, key, "\n");
+}
+
 static void print_unwritten(struct trace *trace, uint64_t events)
 {
 	char text[FORMAT_TEXT], why[256];
 
-	printf("LOST: %s events were read, but could not be written", format_count(events, text));
+	print_fault("LOST", "%s events were read, but could not be written",
+		    format_count(events, text));
 	lookup_unwritten(trace, why, sizeof(why));
 	if (*why) {
 		printf(": ");
@@ -194,44 +216,49 @@ static void print_faults(struct trace *trace)
 	char text[FORMAT_TEXT];
 
 	if (*meta_text(trace, "filter"))
-		print_meta("FILTERED: ", trace, "filter", "\n");
+		print_fault_meta("FILTERED", trace, "filter");
 	if (loss.interrupted)
-		printf("INTERRUPTED: the recorder ended before the program; later events are "
-		       "missing\n");
+		print_fault("INTERRUPTED",
+			    "the recorder ended before the program; later events are "
+			    "missing\n");
 	if (loss.unwritten)
 		print_unwritten(trace, loss.unwritten);
 	if (loss.damaged)
-		printf("DAMAGED: %s events could not be read (table coverage names them)\n",
-		       format_count(loss.damaged, text));
+		print_fault("DAMAGED", "%s events could not be read (table coverage names them)\n",
+			    format_count(loss.damaged, text));
 	if (loss.late)
-		printf("BEGAN LATE: %s events came before the recording; the objects they created "
-		       "are unknown\n",
-		       format_count(loss.late, text));
+		print_fault("BEGAN LATE",
+			    "%s events came before the recording; the objects they created "
+			    "are unknown\n",
+			    format_count(loss.late, text));
 	if (loss.events > loss.overwritten + loss.late + loss.handlers)
-		printf("LOST: %s events did not fit into a ring\n",
-		       format_count(loss.events - loss.overwritten - loss.late - loss.handlers,
-				    text));
+		print_fault("LOST", "%s events did not fit into a ring\n",
+			    format_count(loss.events - loss.overwritten - loss.late - loss.handlers,
+					 text));
 	if (loss.handlers)
-		printf("LOST: %s events in signal handlers that interrupted the recording of "
-		       "another event\n",
-		       format_count(loss.handlers, text));
+		print_fault("LOST",
+			    "%s events in signal handlers that interrupted the recording of "
+			    "another event\n",
+			    format_count(loss.handlers, text));
 	if (loss.overwritten)
-		printf("OVERWRITTEN: %s events are older than the part that was kept\n",
-		       format_count(loss.overwritten, text));
+		print_fault("OVERWRITTEN", "%s events are older than the part that was kept\n",
+			    format_count(loss.overwritten, text));
 	if (*meta_text(trace, "cut"))
-		printf("CUT: the trace begins at %s, with the live objects and outstanding "
-		       "requests at that time\n",
-		       format_time(meta_number(trace, "cut"), text));
+		print_fault("CUT",
+			    "the trace begins at %s, with the live objects and outstanding "
+			    "requests at that time\n",
+			    format_time(meta_number(trace, "cut"), text));
 	if (*meta_text(trace, "carried"))
-		printf("CONTINUES: the control verbs of the first %s repeat those of the previous "
-		       "trace\n",
-		       format_time(meta_number(trace, "carried"), text));
+		print_fault("CONTINUES",
+			    "the control verbs of the first %s repeat those of the previous "
+			    "trace\n",
+			    format_time(meta_number(trace, "carried"), text));
 	if (*meta_text(trace, "excerpt"))
-		print_meta("EXCERPT: ", trace, "excerpt", "\n");
+		print_fault_meta("EXCERPT", trace, "excerpt");
 	else if (*meta_text(trace, "snapshot"))
-		print_meta("SNAPSHOT: ", trace, "snapshot", "\n");
+		print_fault_meta("SNAPSHOT", trace, "snapshot");
 	if (*meta_text(trace, "anonymised"))
-		printf("ANONYMISED: names, addresses and payload are replaced\n");
+		print_fault("ANONYMISED", "names, addresses and payload are replaced\n");
 }
 
 /* Print what the recorder refused to threads, to save memory or because it was blocked. */
@@ -240,20 +267,23 @@ static void print_withheld(struct trace *trace)
 	char text[FORMAT_TEXT];
 
 	if (*meta_text(trace, "waits_given_up"))
-		printf("LOST: the recorder stalled, and threads continued without it %" PRId64 " "
-		       "times (--max-wait)\n",
-		       meta_number(trace, "waits_given_up"));
+		print_fault("LOST",
+			    "the recorder stalled, and threads continued without it %" PRId64 " "
+			    "times (--max-wait)\n",
+			    meta_number(trace, "waits_given_up"));
 	if (!*meta_text(trace, "ring_budget"))
 		return;
 	format_bytes((uint64_t)meta_number(trace, "ring_budget"), text);
 	if (*meta_text(trace, "withheld_threads"))
-		printf("LOST: %" PRId64 " threads got no ring: the rings of their process already "
-		       "had %s (--ring-budget)\n",
-		       meta_number(trace, "withheld_threads"), text);
+		print_fault("LOST",
+			    "%" PRId64 " threads got no ring: the rings of their process already "
+			    "had %s (--ring-budget)\n",
+			    meta_number(trace, "withheld_threads"), text);
 	if (*meta_text(trace, "withheld_rings"))
-		printf("WITHHELD: %" PRId64 " rings stayed small: the rings of their process "
-		       "already had %s (--ring-budget)\n",
-		       meta_number(trace, "withheld_rings"), text);
+		print_fault("WITHHELD",
+			    "%" PRId64 " rings stayed small: the rings of their process "
+			    "already had %s (--ring-budget)\n",
+			    meta_number(trace, "withheld_rings"), text);
 }
 
 static const char *describe_fork(const char *copies)

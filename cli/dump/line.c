@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/screen.h"
+#include "core/base/style.h"
 #include "core/base/printable.h"
 
 enum { DOTS = 3 };
@@ -41,7 +41,7 @@ static int count_columns(uint32_t code)
 /* The bytes of the next character, or of a colour sequence, which takes no column. */
 static size_t read_character(const char *text, size_t n, int *ret_columns)
 {
-	size_t length = screen_style_length(text, n);
+	size_t length = style_length(text, n);
 	uint32_t code = 0;
 
 	*ret_columns = 0;
@@ -120,10 +120,10 @@ void line_end(struct line *line)
 	fflush(line->kept);
 	if (line_cut(line->text, line->size, line->columns, &head, &tail)) {
 		fwrite(line->text, 1, head, stdout);
-		screen_style(stdout, SCREEN_PLAIN);
+		style_put(stdout, STYLE_PLAIN);
 		fputs("...", stdout);
 		fwrite(line->text + line->size - tail, 1, tail, stdout);
-		screen_style(stdout, SCREEN_PLAIN);
+		style_put(stdout, STYLE_PLAIN);
 	} else {
 		fwrite(line->text, 1, line->size, stdout);
 	}

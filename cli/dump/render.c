@@ -16,7 +16,7 @@
 #include "cli/dump/bytes.h"
 #include "cli/dump/choice.h"
 #include "cli/format.h"
-#include "cli/screen.h"
+#include "core/base/style.h"
 #include "cli/dump/fields.h"
 #include "cli/dump/names.h"
 #include "cli/dump/values.h"
@@ -46,16 +46,16 @@ static void put_error(FILE *out, int error)
 
 	if (!name)
 		return;
-	screen_style(out, SCREEN_RED);
+	style_put(out, STYLE_ERROR);
 	fprintf(out, " %s (%s)", name, strerror(error));
-	screen_style(out, SCREEN_PLAIN);
+	style_put(out, STYLE_PLAIN);
 }
 
 static void put_verb(FILE *out, const char *name)
 {
-	screen_style(out, SCREEN_BOLD);
+	style_put(out, STYLE_HEAD);
 	fputs(name, out);
-	screen_style(out, SCREEN_PLAIN);
+	style_put(out, STYLE_PLAIN);
 	fputc('(', out);
 }
 
@@ -68,9 +68,9 @@ static void put_return(const struct values *v, const struct call *call)
 
 	if (call->end < 0) {
 		fputs(" = ?  ", v->out);
-		screen_style(v->out, SCREEN_RED);
+		style_put(v->out, STYLE_ERROR);
 		fputs("never returned", v->out);
-		screen_style(v->out, SCREEN_PLAIN);
+		style_put(v->out, STYLE_PLAIN);
 		return;
 	}
 	if (verb->effect == EFFECT_CREATE && call->object)
@@ -278,10 +278,10 @@ static void put_success(const struct render *r, const struct values *v, const st
 static void put_status(FILE *out, int status)
 {
 	if (status)
-		screen_style(out, status == WC_FLUSHED ? SCREEN_YELLOW : SCREEN_RED);
+		style_put(out, status == WC_FLUSHED ? STYLE_WARNING : STYLE_ERROR);
 	values_enum(out, wc_statuses, status);
 	if (status)
-		screen_style(out, SCREEN_PLAIN);
+		style_put(out, STYLE_PLAIN);
 }
 
 /* In a failed completion only these are defined: ibv_poll_cq(3). */

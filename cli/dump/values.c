@@ -14,6 +14,7 @@
 #include "cli/dump/names.h"
 #include "core/base/hex.h"
 #include "core/base/printable.h"
+#include "core/base/style.h"
 
 void values_flags(FILE *out, const struct enum_info *names, uint64_t value)
 {
@@ -44,7 +45,9 @@ void values_enum(FILE *out, const struct enum_info *names, int64_t value)
 
 void values_object(const struct values *v, const struct object *object)
 {
+	style_put(v->out, STYLE_NAME);
 	print_foreign(v->out, object->name);
+	style_put(v->out, STYLE_PLAIN);
 	if (v->beside)
 		names_object(v->names, v->out, object, v->time);
 }

@@ -11,6 +11,7 @@
 #include "cli/cli.h"
 #include "cli/format.h"
 #include "core/base/printable.h"
+#include "core/base/style.h"
 #include "core/base/text.h"
 #include "core/store/merge/merge.h"
 #include "core/store/read/joint.h"
@@ -53,7 +54,9 @@ static void print_size(const struct settings *set, struct trace *joint)
 
 	while (trace_process(joint, processes + 1))
 		processes++;
+	style_put(stdout, STYLE_HEAD);
 	print_foreign(stdout, set->path);
+	style_put(stdout, STYLE_PLAIN);
 	printf(": %zu traces, %u process%s, %s events\n", trace_nparts(joint), processes,
 	       processes == 1 ? "" : "es", format_count(trace_events(joint), events));
 }
@@ -75,7 +78,9 @@ static int report_clocks(struct trace *joint)
 		if (text.failed)
 			break;
 		printf("  ");
+		style_put(stdout, clock.source == CLOCK_ASSUMED ? STYLE_WARNING : STYLE_PLAIN);
 		print_foreign(stdout, text.at);
+		style_put(stdout, STYLE_PLAIN);
 		printf("\n");
 		text_cut(&text, 0);
 	}

@@ -11,8 +11,10 @@
 #include "analyzer/model/qp.h"
 #include "analyzer/model/queue.h"
 #include "analyzer/model/words.h"
+#include "analyzer/report/highlight.h"
 #include "cli/format.h"
 #include "core/base/printable.h"
+#include "core/base/style.h"
 #include "core/store/read/joint.h"
 
 struct table *properties_new(const char *name)
@@ -42,11 +44,15 @@ static void print_head(struct answer *answer, const struct view *view, const str
 	char name[VIEW_TEXT], when[VIEW_TEXT];
 
 	if (object) {
+		style_put(stdout, STYLE_HEAD);
 		print_foreign(stdout, name_object(answer->trace, object, name));
+		style_put(stdout, STYLE_PLAIN);
 		printf("%s", view ? ", " : "\n");
 	}
-	if (view)
-		printf("%s\n", view_when(view, when));
+	if (view) {
+		highlight_text(stdout, view_when(view, when));
+		putchar('\n');
+	}
 }
 
 static void print_head_json(struct answer *answer, const struct view *view,
@@ -120,7 +126,7 @@ void answer_note(struct answer *answer, const char *format, ...)
 			text_add(&answer->notes, ", ", 2);
 		text_json(&answer->notes, text, strlen(text));
 	} else {
-		print_foreign(stdout, text);
+		highlight_text(stdout, text);
 		putchar('\n');
 	}
 }

@@ -13,6 +13,7 @@
 
 #include "cli/table.h"
 #include "core/base/printable.h"
+#include "core/base/style.h"
 
 static size_t span_before(const char *ends, const char *text, size_t n)
 {
@@ -162,7 +163,11 @@ static void put_header(sqlite3_stmt *stmt, enum sql_format format)
 		const char *name = sqlite3_column_name(stmt, i);
 
 		fputs(i ? row_separator(format) : "", stdout);
+		if (format == SQL_PLAIN)
+			style_put(stdout, STYLE_HEAD);
 		put_plain(format, name, strlen(name));
+		if (format == SQL_PLAIN)
+			style_put(stdout, STYLE_PLAIN);
 	}
 	putchar('\n');
 }

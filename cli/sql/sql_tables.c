@@ -7,6 +7,7 @@
 
 #include "cli/cli.h"
 #include "core/base/printable.h"
+#include "core/base/style.h"
 #include "core/wire/log.h"
 
 enum { WIDTH = 100, INDENT = 4 };
@@ -117,7 +118,8 @@ static int print_table(sqlite3 *db, const char *name, const char *about)
 	sqlite3_bind_text(stmt, 1, name, -1, SQLITE_STATIC);
 	code = sqlite3_step(stmt);
 	if (code == SQLITE_ROW) {
-		printf("%s: %s\n", name, about);
+		style_text(stdout, STYLE_NAME, name);
+		printf(": %s\n", about);
 		code = print_columns(stmt);
 	}
 	sqlite3_finalize(stmt);

@@ -11,6 +11,7 @@
 #include "cli/format.h"
 #include "cli/stat/stat_view.h"
 #include "core/base/printable.h"
+#include "core/base/style.h"
 #include "core/store/read/trace.h"
 
 enum {
@@ -63,6 +64,11 @@ static const char *plural_of(uint64_t n)
 	return n == 1 ? "" : "s";
 }
 
+static void print_warning(const char *word)
+{
+	style_text(stdout, STYLE_WARNING, word);
+}
+
 static void print_part(const struct stat_view *view)
 {
 	const struct part *part = view->part;
@@ -70,7 +76,7 @@ static void print_part(const struct stat_view *view)
 
 	if (!view->profile->partial)
 		return;
-	printf("PART:");
+	print_warning("PART:");
 	if (part->range.from.text)
 		printf(" from %s", part->range.from.text);
 	if (part->range.to.text)
@@ -87,13 +93,17 @@ static void print_part(const struct stat_view *view)
 
 static void print_sampled(const struct profile *profile)
 {
-	if (profile->one_of > 1)
-		printf("SAMPLED: one in %u data verbs was recorded; their counts and bytes are "
+	if (profile->one_of > 1) {
+		print_warning("SAMPLED:");
+		printf(" one in %u data verbs was recorded; their counts and bytes are "
 		       "estimates,\n  %u times the recorded ones. Requests and completions cannot "
 		       "be matched, so\n  latencies are not available.\n",
 		       profile->one_of, profile->one_of);
-	else if (profile->filtered)
-		printf("FILTERED: counts are of the events that passed --filter\n");
+	}
+	if (profile->one_of > 1 || !profile->filtered)
+		return;
+	print_warning("FILTERED:");
+	printf(" counts are of the events that passed --filter\n");
 }
 
 static void print_kept(const struct stat_view *view)
@@ -101,13 +111,16 @@ static void print_kept(const struct stat_view *view)
 	struct trace_loss loss = trace_loss(view->trace);
 	char time[FORMAT_TEXT], n[FORMAT_TEXT];
 
-	if (loss.events)
-		printf("INCOMPLETE: %s event%s missing, the last at %s; counts up to then "
-		       "are too low\n",
+	if (loss.events) {
+		print_warning("INCOMPLETE:");
+		printf(" %s event%s missing, the last at %s; counts up to then are too low\n",
 		       format_count(loss.events, n), loss.events == 1 ? " is" : "s are",
 		       format_time(view->profile->whole_from, time));
-	if (loss.interrupted)
-		printf("INTERRUPTED: events after the last one here are not in the trace\n");
+	}
+	if (loss.interrupted) {
+		print_warning("INTERRUPTED:");
+		printf(" events after the last one here are not in the trace\n");
+	}
 }
 
 static void print_waited(const struct profile_waited *waited)
@@ -121,7 +134,8 @@ static void print_waited(const struct profile_waited *waited)
 	}
 	if (!waited->times)
 		return;
-	printf("WAITED: the recorder made the program wait %s, in %s wait%s\n",
+	print_warning("WAITED:");
+	printf(" the recorder made the program wait %s, in %s wait%s\n",
 	       format_time(waited->ns, ns), format_count(waited->times, n),
 	       plural_of(waited->times));
 	printf("  (%s for a full ring, %s for a longer one), the longest %s\n",
@@ -410,7 +424,9 @@ static void print_place(const struct stat_view *view, const struct profile_place
 	char shown[STAT_PLACE], text[STAT_PLACE];
 
 	printable_text(shown, sizeof(shown), name, strlen(name));
-	printf("%s\n", *name ? place_fit(shown, width, text, sizeof(text)) : "unknown place");
+	style_text(stdout, STYLE_DIM,
+		   *name ? place_fit(shown, width, text, sizeof(text)) : "unknown place");
+	putchar('\n');
 }
 
 static void print_registrations(const struct stat_view *view, const struct profile_place **places,

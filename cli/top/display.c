@@ -18,13 +18,6 @@ struct display {
 	bool colour;
 };
 
-static bool wants_colour(void)
-{
-	const char *no = getenv("NO_COLOR");
-
-	return !(no && *no) && has_colors();
-}
-
 static void free_display(struct display *display)
 {
 	if (display->screen)
@@ -41,6 +34,12 @@ static bool can_move_cursor(const char *kind)
 
 	return kind && *kind && tgetent(entry, kind) == 1 && tgetstr("cm", NULL);
 }
+
+/* Of styles that have one. */
+static const short pairs[STYLES] = {
+	[STYLE_ERROR] = COLOR_RED,  [STYLE_WARNING] = COLOR_YELLOW, [STYLE_HAZARD] = COLOR_MAGENTA,
+	[STYLE_GOOD] = COLOR_GREEN, [STYLE_NAME] = COLOR_CYAN,
+};
 
 int display_open(struct display **ret_display)
 {
@@ -69,11 +68,11 @@ int display_open(struct display **ret_display)
 	nonl();
 	keypad(stdscr, TRUE);
 	curs_set(0);
-	display->colour = wants_colour() && start_color() == OK && use_default_colors() == OK;
-	if (display->colour) {
-		init_pair(SCREEN_RED, COLOR_RED, -1);
-		init_pair(SCREEN_YELLOW, COLOR_YELLOW, -1);
-	}
+	display->colour = style_is_enabled() && has_colors() && start_color() == OK &&
+			  use_default_colors() == OK;
+	for (int i = 0; display->colour && i < STYLES; i++)
+		if (pairs[i])
+			init_pair((short)i, pairs[i], -1);
 	*ret_display = display;
 	return 0;
 }
@@ -98,23 +97,21 @@ unsigned int display_rows(const struct display *display)
 	return LINES > 0 ? (unsigned int)LINES : 1;
 }
 
-static attr_t attributes_of(const struct display *display, enum screen_style style)
+static attr_t attributes_of(const struct display *display, enum style style)
 {
 	switch (style) {
-	case SCREEN_BOLD:
+	case STYLE_HEAD:
 		return A_BOLD;
-	case SCREEN_DIM:
+	case STYLE_DIM:
 		return A_DIM;
-	case SCREEN_RED:
-	case SCREEN_YELLOW:
-		return display->colour ? (attr_t)COLOR_PAIR(style) : A_BOLD;
-	default:
+	case STYLE_PLAIN:
 		return A_NORMAL;
+	default:
+		return display->colour ? (attr_t)COLOR_PAIR(style) : A_BOLD;
 	}
 }
 
-static void put_row(const struct display *display, int row, enum screen_style style,
-		    const char *text)
+static void put_row(const struct display *display, int row, enum style style, const char *text)
 {
 	attrset((int)attributes_of(display, style));
 	mvaddnstr(row, 0, text, COLS);

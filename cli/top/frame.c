@@ -103,8 +103,8 @@ struct page {
 	unsigned int columns, rows;
 };
 
-__attribute__((format(printf, 3, 4))) static void
-add_line(struct page *page, enum screen_style style, const char *format, ...)
+__attribute__((format(printf, 3, 4))) static void add_line(struct page *page, enum style style,
+							   const char *format, ...)
 {
 	struct frame_line *line = next_line(page->frame, page->rows);
 	va_list arguments;
@@ -146,9 +146,9 @@ static void add_head(struct page *page, const char *trace, const char *command)
 	else
 		snprintf(what, sizeof(what), "%s, %s", time, phase_name(s->phase));
 	fit_text(trace, 44, text);
-	add_line(page, SCREEN_BOLD, "verbatim top  %-44s %21s", text, what);
-	add_line(page, SCREEN_PLAIN, "%s", fit_text(command, page->columns, text));
-	add_line(page, SCREEN_PLAIN, "%s", "");
+	add_line(page, STYLE_HEAD, "verbatim top  %-44s %21s", text, what);
+	add_line(page, STYLE_PLAIN, "%s", fit_text(command, page->columns, text));
+	add_line(page, STYLE_PLAIN, "%s", "");
 }
 
 static void add_totals(struct page *page)
@@ -157,15 +157,15 @@ static void add_totals(struct page *page)
 	const struct vitals_counts *r = &s->since.data, *a = &s->all.data;
 	char c[8][CELL], b[4][FORMAT_TEXT];
 
-	add_line(page, SCREEN_DIM, "%-11s %8s %8s %11s %11s %11s %7s %6s",
+	add_line(page, STYLE_DIM, "%-11s %8s %8s %11s %11s %11s %7s %6s",
 		 s->one_of > 1 ? "estimated" : "", "requests", "receives", "completions", "sent",
 		 "received", "errors", "calls");
-	add_line(page, SCREEN_BOLD, "%-11s %8s %8s %11s %11s %11s %7s %6s", "a second",
+	add_line(page, STYLE_HEAD, "%-11s %8s %8s %11s %11s %11s %7s %6s", "a second",
 		 short_rate(s, r->requests, c[0]), short_rate(s, r->receives, c[1]),
 		 short_rate(s, r->completions, c[2]), byte_rate(s, r->sent, b[0]),
 		 byte_rate(s, r->received, b[1]), short_rate(s, r->errors, c[3]),
 		 short_rate(s, s->since.calls, c[4]));
-	add_line(page, a->errors ? SCREEN_RED : SCREEN_PLAIN,
+	add_line(page, a->errors ? STYLE_ERROR : STYLE_PLAIN,
 		 "%-11s %8s %8s %11s %11s %11s %7s %6s", "all", short_total(s, a->requests, c[0]),
 		 short_total(s, a->receives, c[1]), short_total(s, a->completions, c[2]),
 		 total_bytes(s, a->sent, b[0]), total_bytes(s, a->received, b[1]),
@@ -178,18 +178,18 @@ static void add_rest(struct page *page)
 	const struct vitals_totals *a = &s->all;
 	char c[4][CELL], b[FORMAT_TEXT], t[2][FORMAT_TEXT];
 
-	add_line(page, SCREEN_PLAIN, "%-11s %s process%s, %s thread%s, %s queue%s", "running",
+	add_line(page, STYLE_PLAIN, "%-11s %s process%s, %s thread%s, %s queue%s", "running",
 		 short_total(s, s->processes, c[1]), s->processes == 1 ? "" : "es",
 		 short_total(s, s->threads, c[2]), s->threads == 1 ? "" : "s",
 		 short_total(s, s->queues_of_all, c[0]), s->queues_of_all == 1 ? "" : "s");
-	add_line(page, SCREEN_PLAIN, "%-11s %s regions, %s; %s a second", "registered",
+	add_line(page, STYLE_PLAIN, "%-11s %s regions, %s; %s a second", "registered",
 		 short_total(s, a->registered, c[0]), total_bytes(s, a->registered_bytes, b),
 		 short_rate(s, s->since.registered, c[1]));
-	add_line(page, a->failed || a->data.errors ? SCREEN_RED : SCREEN_PLAIN,
+	add_line(page, a->failed || a->data.errors ? STYLE_ERROR : STYLE_PLAIN,
 		 "%-11s %s verbs; %s completions, %s of them flushed", "failed",
 		 short_total(s, a->failed, c[0]), short_total(s, a->data.errors, c[1]),
 		 short_total(s, a->flushed, c[2]));
-	add_line(page, s->lost ? SCREEN_RED : SCREEN_PLAIN,
+	add_line(page, s->lost ? STYLE_ERROR : STYLE_PLAIN,
 		 "%-11s %s events, %s lost, %s; %s waits, %s, longest %s", "recorded",
 		 short_count(s->events, c[0]), short_count(s->lost, c[1]),
 		 format_bytes(s->bytes, b), short_total(s, a->waits, c[2]),
@@ -204,13 +204,13 @@ static void add_latencies(struct page *page)
 
 	if (!n)
 		return;
-	add_line(page, SCREEN_PLAIN, "%s", "");
-	add_line(page, SCREEN_DIM, "%-24s %8s %10s %10s %10s", "from post to poll", "requests",
+	add_line(page, STYLE_PLAIN, "%s", "");
+	add_line(page, STYLE_DIM, "%-24s %8s %10s %10s %10s", "from post to poll", "requests",
 		 "p50", "p99", "longest");
 	for (uint32_t i = 0; i < n; i++) {
 		const struct vitals_latency *l = &s->latencies[i];
 
-		add_line(page, SCREEN_PLAIN, "%-24s %8s %10s %10s %10s",
+		add_line(page, STYLE_PLAIN, "%-24s %8s %10s %10s %10s",
 			 profile_opcode_name(l->opcode < PROFILE_OPCODES ? l->opcode
 									 : PROFILE_OTHER),
 			 short_count(l->count, c), format_time(l->half, t[0]),
@@ -238,9 +238,9 @@ static void add_queue(struct page *page, const struct vitals_queue *q)
 	char name[FRAME_COLUMNS + 1], c[2][CELL], d[2][CELL], b[FORMAT_TEXT], t[2][FORMAT_TEXT];
 
 	add_line(page,
-		 q->all.errors ? SCREEN_RED
-		 : q->gone     ? SCREEN_DIM
-			       : SCREEN_PLAIN,
+		 q->all.errors ? STYLE_ERROR
+		 : q->gone     ? STYLE_DIM
+			       : STYLE_PLAIN,
 		 "%-8s %4u %6s %8s %8s %8s %11s %11s %5s", fit_text(q->name, 8, name), q->process,
 		 short_rate(s, q->since.requests + q->since.receives, c[0]),
 		 byte_rate(s, q->since.sent + q->since.received, b),
@@ -284,8 +284,8 @@ static void add_queues(struct page *page, enum frame_sort sort)
 	if (!page->state->nqueues)
 		return;
 	sort_queues(page->state, sort, order);
-	add_line(page, SCREEN_PLAIN, "%s", "");
-	add_line(page, SCREEN_DIM, "%-8s %4s %6s %8s %8s %8s %11s %11s %5s", "queue", "proc",
+	add_line(page, STYLE_PLAIN, "%s", "");
+	add_line(page, STYLE_DIM, "%-8s %4s %6s %8s %8s %8s %11s %11s %5s", "queue", "proc",
 		 "post/s", "bytes/s", "p50", "p99", "sends out", "receives", "error");
 	for (uint32_t i = 0; i < page->state->nqueues; i++)
 		add_queue(page, order[i]);

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 
 #include "cli/record/vitals_page.h"
-#include "cli/screen.h"
+#include "core/base/style.h"
 #include "core/base/text.h"
 
 enum { FRAME_COLUMNS = 160, FRAME_LINES = 24 + VITALS_QUEUES };
@@ -17,7 +17,7 @@ extern const char *const frame_sorts[FRAME_SORTS];
 
 struct frame_line {
 	char text[FRAME_COLUMNS + 1]; /* ASCII */
-	enum screen_style style;
+	enum style style;
 };
 
 struct frame {

@@ -7,6 +7,7 @@
 
 #include "core/base/count.h"
 #include "core/base/printable.h"
+#include "core/base/style.h"
 #include "replay/report/outcome_priv.h"
 
 enum { GAPS_SHOWN = 2 }; /* on the first line */
@@ -48,11 +49,18 @@ static void print_total(const struct outcome *r, FILE *to)
 			r->moment ? "by then" : "when it ended");
 }
 
+static void print_event(const struct divergence *d, FILE *to)
+{
+	char event[32];
+
+	fprintf(to, "%s ", event_id_text(d->event, event));
+}
+
 static void print_difference(const struct divergence *d, FILE *to)
 {
-	char event[32], about[32], sender[32];
+	char about[32], sender[32];
 
-	fprintf(to, "%s %s: ", event_id_text(d->event, event), divergence_verb(d));
+	fprintf(to, "%s: ", divergence_verb(d));
 	print_foreign(to, d->field);
 	fputs(": recorded ", to);
 	print_foreign(to, d->recorded);
@@ -85,6 +93,7 @@ static void print_consequences(const struct outcome *r, const struct cause *caus
 
 void outcome_print_divergence(const struct outcome *r, size_t i, FILE *to)
 {
+	print_event(&r->kept[i].first, to);
 	print_difference(&r->kept[i].first, to);
 	print_consequences(r, &r->kept[i], to);
 }
@@ -223,7 +232,11 @@ static void print_divergences(const struct outcome *r, FILE *to)
 		if (r->kept[i].tolerated)
 			continue;
 		fputs("  ", to);
-		outcome_print_divergence(r, i, to);
+		style_put(to, STYLE_NAME);
+		print_event(&r->kept[i].first, to);
+		style_put(to, STYLE_PLAIN);
+		print_difference(&r->kept[i].first, to);
+		print_consequences(r, &r->kept[i], to);
 		fputc('\n', to);
 		shown++;
 	}
@@ -277,9 +290,18 @@ static void print_lines(const struct outcome *r, FILE *to)
 	}
 }
 
+static enum style style_of_verdict(const struct outcome *r)
+{
+	if (r->ndivergences)
+		return STYLE_ERROR;
+	return r->state.stopped || r->nskips || r->ngaps ? STYLE_WARNING : STYLE_GOOD;
+}
+
 void outcome_text(const struct outcome *r, FILE *to)
 {
+	style_put(to, style_of_verdict(r));
 	outcome_verdict(r, to);
+	style_put(to, STYLE_PLAIN);
 	fputc('\n', to);
 	print_divergences(r, to);
 	print_total(r, to);

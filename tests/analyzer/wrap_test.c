@@ -53,3 +53,38 @@ TEST(a_wide_terminal_is_used_up_to_120_columns)
 	wrap_to_columns(200);
 	assert_int_equal(wrap_columns(), 120);
 }
+
+/* In lines of 40 columns, with styles. */
+static void assert_styled(const char *text, const struct wrap_spans *spans, const char *wanted)
+{
+	char *shown = NULL;
+	size_t size;
+	FILE *out = open_memstream(&shown, &size);
+
+	wrap_to_columns(40);
+	style_enable(true);
+	wrap_styled(out, 0, 4, text, spans);
+	style_enable(false);
+	fclose(out);
+	assert_string_equal(shown, wanted);
+	free(shown);
+}
+
+TEST(styles_take_no_columns_and_end_with_the_line)
+{
+	struct wrap_spans spans = { 0 };
+
+	wrap_mark(&spans, 0, 90, STYLE_ERROR);
+	assert_styled("one two three four five six seven eight nine ten", &spans,
+		      "\033[31mone two three four five six seven eight\033[0m\n"
+		      "    \033[31mnine ten\033[0m\n");
+}
+
+TEST(words_outside_of_a_span_have_none)
+{
+	struct wrap_spans spans = { 0 };
+
+	wrap_mark(&spans, 4, 7, STYLE_DIM);
+	assert_styled("one two qp3 \033[31m", &spans,
+		      "one \033[2mtwo\033[0m \033[36mqp3\033[0m \\x1b[31m\n");
+}

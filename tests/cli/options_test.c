@@ -2,6 +2,8 @@
 #include <stdlib.h>
 
 #include "cli/command.h"
+#include "cli/common.h"
+#include "cli/screen.h"
 #include "cli/options.h"
 #include "core/wire/ring.h"
 #include "core/wire/session.h"
@@ -59,7 +61,11 @@ static int read_words(bool program, const char *words)
 		argv[argc++] = w;
 	argv[argc] = NULL;
 	set = (struct settings){ 0 };
-	return options_read(argc, argv, rows, program, &set, &got, complaint);
+	common = (struct common){ 0 };
+	return options_read(argc, argv,
+			    (const struct option_set[OPTIONS_SETS]){ { rows, &set },
+								     { common_options, &common } },
+			    program, &got, complaint);
 }
 
 static int forget_environment(void **state __attribute__((unused)))
@@ -142,6 +148,27 @@ TEST(former_name_is_still_an_option_and_a_variable)
 	unsetenv("VERBATIM_END");
 	unsetenv("VERBATIM_UNTIL");
 	assert_string_equal(set.end, "c");
+}
+
+TEST(options_of_every_command_are_read_beside_its_own)
+{
+	assert_int_equal(read_words(false, "x --color never -o a --no-pager"), 0);
+	assert_string_equal(set.output, "a");
+	assert_int_equal(common.colour, SCREEN_NEVER);
+	assert_true(common.no_pager);
+	assert_int_equal(read_words(false, "x --colour=never"), -EINVAL);
+	assert_non_null(strstr(complaint, "did you mean '--color'"));
+}
+
+/* One name and one letter have one meaning. */
+TEST(no_command_has_an_option_of_every_command)
+{
+	for (const struct command *c = commands; c->name; c++)
+		for (const struct option_row *row = c->options; row->name; row++)
+			for (const struct option_row *each = common_options; each->name; each++) {
+				assert_string_not_equal(row->name, each->name);
+				assert_true(!row->letter || row->letter != each->letter);
+			}
 }
 
 TEST(missing_value_is_refused)

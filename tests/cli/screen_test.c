@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "cli/screen.h"
+#include "core/base/style.h"
 #include "tests/test.h"
 
 static int ends[2];
@@ -88,9 +89,9 @@ TEST(a_style_passes_where_styles_are_on)
 	FILE *out = screen_open(ends[1]);
 
 	screen_use_colour(SCREEN_ALWAYS);
-	screen_style(out, SCREEN_RED);
+	style_put(out, STYLE_ERROR);
 	fputs("a", out);
-	screen_style(out, SCREEN_PLAIN);
+	style_put(out, STYLE_PLAIN);
 	assert_int_equal(fclose(out), 0);
 	screen_use_colour(SCREEN_NEVER);
 	assert_came("\033[31ma\033[0m");
@@ -100,7 +101,7 @@ TEST(no_style_is_written_where_they_are_off)
 {
 	FILE *out = screen_open(ends[1]);
 
-	screen_style(out, SCREEN_RED);
+	style_put(out, STYLE_ERROR);
 	fputs("a\033[31m", out);
 	assert_int_equal(fclose(out), 0);
 	assert_came("a\\x1b[31m");
@@ -111,10 +112,10 @@ TEST(other_sequences_are_caught_where_styles_are_on)
 	FILE *out = screen_open(ends[1]);
 
 	screen_use_colour(SCREEN_ALWAYS);
-	fputs("\033[32m\033[2J\033[3\033[0;31m\033\033[1m", out);
+	fputs("\033[34m\033[2J\033[3\033[0;31m\033\033[1m", out);
 	assert_int_equal(fclose(out), 0);
 	screen_use_colour(SCREEN_NEVER);
-	assert_came("\\x1b[32m\\x1b[2J\\x1b[3\\x1b[0;31m\\x1b\033[1m");
+	assert_came("\\x1b[34m\\x1b[2J\\x1b[3\\x1b[0;31m\\x1b\033[1m");
 }
 
 TEST(a_style_may_come_in_pieces)

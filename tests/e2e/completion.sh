@@ -28,7 +28,7 @@ commands_are_completed() {
 options_are_completed() {
 	is "$(completes record --r)" '--ring-budget --ring-size --rotate-size --rotate-time' &&
 		is "$(completes record -o t.db --sto)" --stop-on &&
-		is "$(completes info --)" '--deadline --format --help'
+		is "$(completes info --)" '--color --deadline --format --help --no-pager'
 }
 every_option_is_completed() {
 	local c

@@ -325,7 +325,7 @@ a_missing_file_is_an_error() {
 try a_missing_file_is_an_error
 
 at_a_terminal() { # input
-	script -qec "stty -echo; '$VERBATIM' sql depth.db" /dev/null <"$1" >screen
+	script -qec "stty -echo; '$VERBATIM' sql --color never depth.db" /dev/null <"$1" >screen
 }
 a_terminal_has_a_prompt_and_a_header() {
 	printf 'SELECT 6 * 7\nAS answer;\nSELEKT;\nSELECT 43;\n.quit\n' >typed

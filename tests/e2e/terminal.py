@@ -38,7 +38,7 @@ MADE = ['calls', 'failures', 'mrs', 'peers', 'qps', 'queue_depth', 'requests']
 # output that does not go to a terminal
 BINARY = ['pcapng', 'perfetto']
 # cli/screen.c lets these through if colours are on
-STYLES = rb'\x1b\[(?:0|1|2|31|33)m'
+STYLES = rb'\x1b\[(?:0|1|2|31|32|33|35|36)m'
 problems = []
 
 

@@ -1,0 +1,16 @@
+/*
+ * The options that every subcommand has
+ */
+#include "cli/common.h"
+
+struct common common;
+
+/* clang-format off */
+const struct option_row common_options[] = {
+	{ "color", 0, "auto|always|never",
+	  "use colours; auto: on a terminal, unless NO_COLOR is set, or with CLICOLOR_FORCE",
+	  CHOICE_AT(struct common, colour), .preset = "auto" },
+	{ "no-pager", 0, NULL, "do not use a pager", FLAG_AT(struct common, no_pager) },
+	{ 0 },
+};
+/* clang-format on */

@@ -1,0 +1,17 @@
+#pragma once
+/*
+ * The options that every subcommand has. One thread.
+ */
+#include <stdbool.h>
+
+#include "cli/options.h"
+
+struct common {
+	unsigned int colour; /* enum screen_colour */
+	bool no_pager;
+};
+
+extern const struct option_row common_options[];
+
+/* As the command line and the environment have them; before that, as if none was given. */
+extern struct common common;

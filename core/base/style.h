@@ -1,0 +1,46 @@
+#pragma once
+/*
+ * Colours by role, the only escape sequences of the command: ECMA-48, SGR.
+ *
+ * A role is written only if styles are enabled; a filter behind all output passes these sequences
+ * and no others (cli/screen.h). One thread.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+enum style {
+	STYLE_PLAIN, /* ends each of the others */
+	STYLE_HEAD,  /* titles, verbs */
+	STYLE_DIM,   /* call stacks, sources: what most readers skip */
+	STYLE_ERROR,
+	STYLE_WARNING,
+	STYLE_HAZARD,
+	STYLE_GOOD, /* a verdict without a complaint */
+	STYLE_NAME, /* events, objects, rules */
+	STYLES,
+};
+
+enum { STYLE_LENGTH = 5 }; /* of the longest sequence */
+
+/* They are disabled at first. */
+void style_enable(bool on);
+bool style_is_enabled(void);
+
+/* Its sequence; "" if styles are disabled. */
+const char *style_sequence(enum style style);
+
+/* Begin @style in @out; nothing if styles are disabled. */
+void style_put(FILE *out, enum style style);
+
+/* Print @text, which is ours, in @style. */
+void style_text(FILE *out, enum style style, const char *text);
+
+/* The style of a finding of that severity, 'E', 'W', 'H', 'P' or 'I'. */
+enum style style_of_severity(char severity);
+
+/* The length of the sequence that @text begins with, if styles are enabled; 0: there is none. */
+size_t style_length(const char *text, size_t n);
+
+/* How many of the @n bytes precede one that may begin an incomplete sequence. */
+size_t style_whole(const char *text, size_t n);

@@ -1,0 +1,135 @@
+# Output on a terminal: colours.
+. tests/e2e/lib/try.sh
+needs "$VERBATIM" "$apps/demo_bug"
+cd "$tmp" || exit 1
+"$VERBATIM" record -q -o t.db "$apps/demo_bug" >/dev/null 2>&1
+"$VERBATIM" record -q -o u.db "$apps/marks" >/dev/null 2>&1
+[ -s t.db ] && [ -s u.db ] || { echo "not ok terminal: no traces"; exit 1; }
+
+plain() { sed 's/\x1b\[[0-9]*m//g'; }
+on_terminal() { # columns, program...
+	env -u NO_COLOR TERM=xterm python3 "$root/tests/e2e/lib/on_terminal.py" "$@"
+}
+# Each command that prints a trace, and what it prints.
+printing() {
+	cat <<-'LINES'
+		check t.db
+		info t.db
+		stat t.db
+		dump t.db
+		query t.db state of qp1
+		diff t.db u.db
+		replay u.db
+		sql --tables t.db
+		sql t.db SELECT name FROM qps
+		merge -o both.db t.db u.db
+		doctor
+		explain LIFE-001
+	LINES
+}
+# each FUNCTION: with each of these commands
+each() {
+	local line words
+	while read -r line; do
+		read -ra words <<<"$line"
+		case $line in
+		query*) words=(query t.db "${line#query t.db }") ;;
+		sql\ t.db*) words=(sql t.db "${line#sql t.db }") ;;
+		esac
+		"$1" "${words[@]}" </dev/null || { echo "$line"; return 1; }
+	done < <(printing)
+}
+
+has_colours() { # command...
+	local said
+	rm -f both.db
+	on_terminal 80 "$VERBATIM" "$1" --color always --no-pager "${@:2}" >said 2>&1
+	[ "$1" = explain ] && return
+	grep -q $'\e\\[[0-9]*m' said || { cat said; return 1; }
+	plain <said | grep -q $'\e' && { echo "other sequences"; return 1; }
+	return 0
+}
+all_have_colours_on_a_terminal() { each has_colours; }
+
+# the words are the same with colours
+is_otherwise_the_same() {
+	[ "$1" != doctor ] && [ "$1" != replay ] || return 0 # they print times and free memory
+	rm -f both.db
+	"$VERBATIM" "$1" --color always "${@:2}" >coloured 2>/dev/null
+	rm -f both.db
+	"$VERBATIM" "$@" >bare 2>/dev/null
+	! grep -q $'\e' bare && is "$(plain <coloured)" "$(cat bare)"
+}
+colours_change_no_word() { each is_otherwise_the_same; }
+
+formats_for_programs_have_no_colours() {
+	local each
+	for each in "check --format json" "check --format sarif" "check --format junit" \
+		"info --format json" "stat --format json" "stat --format openmetrics" \
+		"dump --format json"; do
+		"$VERBATIM" $each --color always t.db 2>/dev/null >out
+		! grep -q $'\e' out || { echo "$each"; return 1; }
+	done
+	! "$VERBATIM" sql --csv --header --color always t.db 'SELECT * FROM qps' | grep -q $'\e'
+}
+
+coloured() { grep -c $'\e\\[[0-9]*m' | sed 's/[1-9][0-9]*/yes/;s/^0$/no/'; }
+environment_decides_where_no_option_does() {
+	local check="$VERBATIM check --no-pager t.db"
+	is pipe "$($check | coloured)" no &&
+		is terminal "$(on_terminal 80 $check | coloured)" yes &&
+		is dumb "$(on_terminal 80 env TERM=dumb $check | coloured)" no &&
+		is forced "$(CLICOLOR_FORCE=1 $check | coloured)" yes &&
+		is "forced to 0" "$(CLICOLOR_FORCE=0 $check | coloured)" no &&
+		is "NO_COLOR wins" "$(NO_COLOR=1 CLICOLOR_FORCE=1 $check | coloured)" no &&
+		is "an option wins" "$(NO_COLOR=1 $check --color always | coloured)" yes &&
+		is never "$(CLICOLOR_FORCE=1 $check --color never | coloured)" no &&
+		is variable "$(VERBATIM_COLOR=always $check | coloured)" yes
+}
+
+roles_have_their_colours() {
+	"$VERBATIM" check --color always t.db >out
+	says $'\e\\[31mBAD: 1' out &&
+		says $'\e\\[31mE LIFE-001 use-after-destroy\e\\[0m' out &&
+		says $'^        \e\\[2m.*(demo_bug.c:[0-9]*)\e\\[0m$' out &&
+		says $'\e\\[36m[0-9]*:[0-9]*\e\\[0m' out &&
+		says $'^\e\\[1mfindings (.*)\e\\[0m$' out || return
+	"$VERBATIM" check --color always u.db >out
+	says $'\e\\[32mnothing failed' out && "$VERBATIM" info --color always t.db >out &&
+		says $'^\e\\[1mprocesses\e\\[0m$' out &&
+		"$VERBATIM" doctor --color always >out
+	says $'^\e\\[32mok' out && "$VERBATIM" replay --color always u.db >out 2>&1 &&
+		says $'^\e\\[32mno divergence\e\\[0m$' out
+}
+
+# a pager ends each line's colour with the line
+no_colour_goes_past_its_line() {
+	local command open
+	for command in check info stat dump; do
+		"$VERBATIM" $command --color always t.db 2>/dev/null >out
+		open=$(awk '{
+			n = split($0, part, "\033\\[")
+			on = 0
+			for (i = 2; i <= n; i++) on = part[i] !~ /^0m/
+			if (on) print
+		}' out)
+		[ -z "$open" ] || { echo "$command: $open"; return 1; }
+	done
+}
+
+lines_fit_with_colours() {
+	local columns
+	for columns in 80 120; do
+		on_terminal $columns "$VERBATIM" check --no-pager t.db 2>/dev/null | plain |
+			sed /^$/q | awk -v most=$columns 'length > most' >long
+		[ ! -s long ] || { echo "$columns:"; cat long; return 1; }
+	done
+}
+
+try all_have_colours_on_a_terminal
+try colours_change_no_word
+try formats_for_programs_have_no_colours
+try environment_decides_where_no_option_does
+try roles_have_their_colours
+try no_colour_goes_past_its_line
+try lines_fit_with_colours
