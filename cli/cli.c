@@ -16,6 +16,7 @@
 #include "cli/common.h"
 #include "cli/format.h"
 #include "cli/help.h"
+#include "cli/pager.h"
 #include "cli/screen.h"
 #include "core/store/open.h"
 #include "core/store/read/joint.h"
@@ -41,6 +42,8 @@ void cli_parse(int argc, char **argv, void *settings, struct arguments *ret_argu
 		exit(CLI_FINE);
 	}
 	screen_use_colour((enum screen_colour)common.colour);
+	if (command_is_paged(command) && !common.no_pager)
+		pager_offer();
 }
 
 enum cli_exit cli_status(int err)

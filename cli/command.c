@@ -29,3 +29,15 @@ bool command_runs_program(const struct command *command)
 {
 	return !strncmp(command->arguments, "[--]", 4);
 }
+
+/* A replay prints only its report at the end through a pager (cli/replay/replay_here.c). */
+bool command_is_paged(const struct command *command)
+{
+	static const char *const names[] = { "info",  "dump",  "stat",    "diff",  "sql",
+					     "query", "check", "explain", "merge", "doctor" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (!strcmp(names[i], command->name))
+			return true;
+	return false;
+}

@@ -85,5 +85,8 @@ const struct command *command_find(const char *name);
 /* Is its first argument a program, which gets the options after it? */
 bool command_runs_program(const struct command *command);
 
+/* Does it print a trace or another long text from the beginning on, through a pager? */
+bool command_is_paged(const struct command *command);
+
 /* All rows; the last has no name. */
 extern const struct command commands[];

@@ -12,6 +12,7 @@
 
 #include "cli/cli.h"
 #include "cli/help.h"
+#include "cli/pager.h"
 #include "analyzer/report/wrap.h"
 #include "cli/screen.h"
 #include "cli/suggest.h"
@@ -75,13 +76,15 @@ static FILE *screen; /* replaces stdout; NULL: stdout is closed, or was not repl
 static int flush_stdout(int status)
 {
 	bool failed = ferror(stdout);
+	int error;
 
 	screen = NULL;
-	if (!fclose(stdout) && !failed)
+	failed |= fclose(stdout) != 0;
+	error = errno;
+	pager_close();
+	if (!failed || error == EPIPE)
 		return status;
-	if (errno == EPIPE)
-		return status;
-	log_err(-errno, "write to standard output");
+	log_err(-error, "write to standard output");
 	return CLI_ENVIRONMENT;
 }
 
@@ -122,6 +125,7 @@ static void close_screen(void)
 {
 	if (screen)
 		fclose(screen);
+	pager_close();
 }
 
 int main(int argc, char **argv)

@@ -1,9 +1,10 @@
 /*
  * A pager between standard output and the terminal
  *
- * The pager owns the terminal, and our output is a pipe to it. The reader may quit it at any time:
- * our next write then raises SIGPIPE. However we end, we wait for the pager first: the shell must
- * not get the terminal back while the pager reads it.
+ * It is started when there is more output than the terminal has rows; until then the screen holds
+ * that back. From then on the pager owns the terminal, and our output is a pipe to it. The reader
+ * may quit it at any time: our next write then raises SIGPIPE. However we end, we wait for the
+ * pager first: the shell must not get the terminal back while the pager reads it.
  */
 #include "cli/pager.h"
 
@@ -16,6 +17,8 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "cli/screen.h"
 
 enum { PATH_LENGTH = 4096 };
 
@@ -44,7 +47,8 @@ static bool find_program(const char *name, size_t n)
 /* The command of the pager; NULL: none is wanted, or it does not exist. */
 static const char *find_pager(void)
 {
-	const char *command = getenv("PAGER"), *terminal = getenv("TERM");
+	const char *command = getenv("VERBATIM_PAGER") ?: getenv("PAGER");
+	const char *terminal = getenv("TERM");
 	size_t n;
 
 	if (!isatty(STDOUT_FILENO) || !terminal || !strcmp(terminal, "dumb"))
@@ -99,7 +103,8 @@ static pid_t spawn_pager(const char *command, int input)
 	return err ? 0 : child;
 }
 
-void pager_open(void)
+/* Called when there is more than a screen. */
+static void open_pager(void)
 {
 	const char *command = find_pager();
 	int ends[2];
@@ -119,11 +124,35 @@ void pager_open(void)
 	close(ends[1]);
 }
 
+static void end_without_pager(int number)
+{
+	screen_end_by_signal();
+	signal(number, SIG_DFL);
+	raise(number);
+}
+
+void pager_offer(void)
+{
+	static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
+	struct sigaction action = { .sa_handler = end_without_pager }, before;
+
+	if (!find_pager())
+		return;
+	screen_hold(STDOUT_FILENO, open_pager);
+	for (size_t i = 0; i < sizeof(signals) / sizeof(*signals); i++)
+		if (!sigaction(signals[i], NULL, &before) && before.sa_handler == SIG_DFL)
+			sigaction(signals[i], &action, NULL);
+}
+
+void pager_refuse(void)
+{
+	screen_hold(STDOUT_FILENO, NULL);
+}
+
 void pager_close(void)
 {
 	if (!pager)
 		return;
-	fflush(stdout);
 	wait_for_pager();
 	pager = 0;
 }

@@ -2,14 +2,16 @@
 /*
  * A pager between standard output and the terminal. One thread.
  */
-#include <stdbool.h>
 
 /*
- * Send standard output, and standard error if it is a terminal, through $PAGER or less, if standard
- * output is a terminal and such a program exists. From now on the process ends with status 0 when
- * the reader quits it.
+ * Send standard output, and standard error if it is a terminal, through $VERBATIM_PAGER, $PAGER or
+ * less as soon as it is longer than the terminal, if standard output is a terminal and such a
+ * program exists. From then on the process ends with status 0 when the reader quits it.
  */
-void pager_open(void);
+void pager_offer(void);
 
-/* Write the remaining output, and wait until the reader has quit. Does nothing without a pager. */
+/* Use none, for output that is read as it comes. */
+void pager_refuse(void);
+
+/* Wait until the reader has quit; all output was written. Does nothing without a pager. */
 void pager_close(void);

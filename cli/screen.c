@@ -12,6 +12,7 @@
 
 #include "core/base/printable.h"
 #include "core/base/style.h"
+#include "core/base/text.h"
 
 enum { PIECE = 4096, CHARACTER = 4 };
 
@@ -21,6 +22,14 @@ struct screen {
 	char held[PIECE];
 	size_t nheld;
 };
+
+/* Output that may fit on the terminal; it is filtered already. */
+static struct {
+	void (*overflow)(void); /* NULL: nothing is held back */
+	int fd, rows, columns;
+	int lines, column; /* of what is held: complete lines; columns of the last one */
+	struct text text;
+} hold;
 
 static int write_all(int fd, const char *text, size_t n)
 {
@@ -64,15 +73,15 @@ static size_t count_foreign(const char *text, size_t n)
 	return at;
 }
 
-int screen_write(int fd, const char *text, size_t n)
+/* Filter @n bytes: returns lines for free(), of *@ret_n bytes, or NULL. */
+static char *filter_text(const char *text, size_t n, size_t *ret_n)
 {
 	size_t size = PRINTABLE_GROWS * n + 1, used = 0;
 	char *lines = malloc(size);
-	int err;
 
-	if (!lines)
-		return -ENOMEM;
-	for (size_t at = 0; at < n;) {
+	if (lines)
+		*lines = '\0';
+	for (size_t at = 0; lines && at < n;) {
 		size_t foreign = count_foreign(text + at, n - at), style;
 
 		used += printable_lines(lines + used, size - used, text + at, foreign);
@@ -82,9 +91,84 @@ int screen_write(int fd, const char *text, size_t n)
 		used += style;
 		at += style;
 	}
-	err = write_all(fd, lines, used);
+	*ret_n = used;
+	return lines;
+}
+
+static void release_held(void)
+{
+	hold.overflow = NULL;
+	if (hold.text.used)
+		write_all(hold.fd, hold.text.at, hold.text.used);
+	text_cut(&hold.text, 0);
+}
+
+void screen_end_by_signal(void)
+{
+	if (hold.overflow && hold.text.used)
+		write_all(hold.fd, hold.text.at, hold.text.used);
+}
+
+/* Lines that are longer than the terminal take several of its rows. */
+static void count_lines(const char *text, size_t n)
+{
+	for (size_t at = 0; at < n; at++) {
+		size_t style = style_length(text + at, n - at);
+
+		if (style) {
+			at += style - 1;
+		} else if (text[at] == '\n') {
+			hold.lines += 1 + (hold.column > 0 ? (hold.column - 1) / hold.columns : 0);
+			hold.column = 0;
+		} else {
+			hold.column += (text[at] & 0xc0) != 0x80;
+		}
+	}
+}
+
+/* Hold @lines back. The terminal also needs a row for the shell's prompt. */
+static int hold_lines(const char *lines, size_t n)
+{
+	void (*overflow)(void) = hold.overflow;
+
+	text_add(&hold.text, lines, n);
+	if (hold.text.failed) {
+		release_held();
+		return -ENOMEM;
+	}
+	count_lines(lines, n);
+	if (hold.lines < hold.rows)
+		return 0;
+	overflow();
+	release_held();
+	return 0;
+}
+
+int screen_write(int fd, const char *text, size_t n)
+{
+	size_t used;
+	char *lines = filter_text(text, n, &used);
+	int err;
+
+	if (!lines)
+		return -ENOMEM;
+	err = hold.overflow && fd == hold.fd ? hold_lines(lines, used) : write_all(fd, lines, used);
 	free(lines);
 	return err;
+}
+
+void screen_hold(int fd, void (*overflow)(void))
+{
+	struct winsize size;
+
+	release_held();
+	if (!overflow || ioctl(fd, TIOCGWINSZ, &size) < 0 || !size.ws_row || !size.ws_col)
+		return;
+	hold.fd = fd;
+	hold.rows = size.ws_row;
+	hold.columns = size.ws_col;
+	hold.lines = hold.column = 0;
+	hold.overflow = overflow;
 }
 
 static bool is_set(const char *variable)
@@ -140,6 +224,8 @@ static int close_screen(void *cookie)
 	struct screen *screen = cookie;
 	int err = screen_write(screen->fd, screen->held, screen->nheld);
 
+	if (screen->fd == hold.fd)
+		release_held();
 	free(screen);
 	if (err)
 		errno = -err;

@@ -13,6 +13,16 @@
 /* A stream to descriptor @fd, buffered like standard output; NULL if memory runs out. */
 FILE *screen_open(int fd);
 
+/*
+ * From now on, hold back what is written to terminal @fd, which all screens share, until that is
+ * longer than the terminal: then call @overflow and write all of it. What is shorter is written
+ * when the stream is closed. NULL: write what is held, and hold back no more.
+ */
+void screen_hold(int fd, void (*overflow)(void));
+
+/* Write what is held, from the handler of a signal that ends the process. Async-signal-safe. */
+void screen_end_by_signal(void);
+
 /* The width of terminal @fd; 0: it is not a terminal, or the width is not known. */
 int screen_columns(int fd);
 

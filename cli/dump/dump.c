@@ -16,7 +16,6 @@
 #include "cli/dump/bytes.h"
 #include "cli/dump/flushes.h"
 #include "cli/cli.h"
-#include "cli/common.h"
 #include "cli/format.h"
 #include "cli/pager.h"
 #include "cli/screen.h"
@@ -435,8 +434,8 @@ static void open_screen(struct dump *d)
 {
 	if (!d->uncut && !d->select.asked.id.thread && isatty(STDOUT_FILENO))
 		d->line.columns = screen_columns(STDOUT_FILENO);
-	if (!common.no_pager && !d->deadline)
-		pager_open();
+	if (d->deadline)
+		pager_refuse();
 }
 
 int cli_dump(int argc, char **argv)
@@ -460,7 +459,6 @@ int cli_dump(int argc, char **argv)
 		return status;
 	open_screen(&d);
 	status = dump_trace(&d);
-	pager_close();
 	trace_close(d.trace);
 	select_end(&d.select);
 	return status;

@@ -15,6 +15,8 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/common.h"
+#include "cli/pager.h"
 #include "cli/format.h"
 #include "cli/replay/replay_junit.h"
 #include "cli/replay/replay_priv.h"
@@ -310,6 +312,8 @@ static int report_rounds(struct run *run)
 	if (run->times)
 		outcome_rounds(run->outcome, rounds);
 	replay_watch_leave();
+	if (!run->signal && !common.no_pager)
+		pager_offer();
 	status = print_reports(run);
 	fflush(stdout);
 	if (run->outcome != last)

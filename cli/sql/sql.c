@@ -14,6 +14,7 @@
 
 #include "analyzer/tables/tables.h"
 #include "cli/cli.h"
+#include "cli/pager.h"
 #include "cli/sql/sql_functions.h"
 #include "cli/sql/sql_guard.h"
 #include "cli/sql/sql_print.h"
@@ -156,8 +157,10 @@ static int run_prompt(struct session *session)
 
 	if (!prompt)
 		return CLI_ENVIRONMENT;
-	if (terminal)
+	if (terminal) {
+		pager_refuse();
 		signal(SIGINT, end_query);
+	}
 	while (status == GO_ON && (sql = sql_prompt_read(prompt))) {
 		if (*sql == '.') {
 			status = run_command(session, sql);

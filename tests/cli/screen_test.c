@@ -3,6 +3,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <pty.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -147,4 +148,84 @@ TEST(a_style_may_be_cut_anywhere_after_text)
 		assert_came(text);
 	}
 	screen_use_colour(SCREEN_NEVER);
+}
+
+/* A terminal of 4 rows and 10 columns, its other end non-blocking. */
+static int open_terminal(int *ret_master)
+{
+	struct winsize size = { .ws_row = 4, .ws_col = 10 };
+	struct termios raw = { 0 };
+	int slave;
+
+	cfmakeraw(&raw);
+	assert_int_equal(openpty(ret_master, &slave, NULL, &raw, &size), 0);
+	assert_int_equal(fcntl(*ret_master, F_SETFL, O_NONBLOCK), 0);
+	return slave;
+}
+
+static void assert_shown(int master, const char *text)
+{
+	char came[256] = "";
+	ssize_t n = read(master, came, sizeof(came) - 1);
+
+	assert_int_equal(n, *text ? (ssize_t)strlen(text) : -1);
+	assert_string_equal(came, text);
+}
+
+static int overflows;
+
+static void count_overflow(void)
+{
+	overflows++;
+}
+
+static const struct held {
+	const char *text;
+	int overflows;
+} held[] = {
+	{ "a\nb\nc\n", 0 },
+	{ "a\nb\nc\nd\n", 1 },
+	{ "0123456789\nb\nc\n", 0 },
+	{ "01234567890\nb\nc\n", 1 },                                      /* two rows */
+	{ "\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\nb\nc\n", 0 }, /* 6 columns */
+	{ "a\nb\nc\nd\ne\nf\ng\nh\n", 1 },
+};
+
+TEST(what_fits_on_the_terminal_does_not_overflow)
+{
+	for (size_t i = 0; i < sizeof(held) / sizeof(*held); i++) {
+		int master, slave = open_terminal(&master);
+		FILE *out = screen_open(slave);
+
+		overflows = 0;
+		screen_hold(slave, count_overflow);
+		for (const char *at = held[i].text; *at; at++) {
+			fputc(*at, out);
+			fflush(out);
+		}
+		assert_int_equal(overflows, held[i].overflows);
+		if (!overflows)
+			assert_shown(master, "");
+		assert_int_equal(fclose(out), 0);
+		assert_shown(master, held[i].text);
+		close(slave);
+		close(master);
+	}
+}
+
+TEST(held_output_is_written_when_a_signal_ends_us)
+{
+	int master, slave = open_terminal(&master);
+	FILE *out = screen_open(slave);
+
+	screen_hold(slave, count_overflow);
+	fputs("a\n", out);
+	fflush(out);
+	assert_shown(master, "");
+	screen_end_by_signal();
+	assert_shown(master, "a\n");
+	screen_hold(slave, NULL);
+	fclose(out);
+	close(slave);
+	close(master);
 }

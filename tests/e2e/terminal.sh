@@ -1,4 +1,4 @@
-# Output on a terminal: colours.
+# Output on a terminal: colours, a pager.
 . tests/e2e/lib/try.sh
 needs "$VERBATIM" "$apps/demo_bug"
 cd "$tmp" || exit 1
@@ -126,6 +126,51 @@ lines_fit_with_colours() {
 	done
 }
 
+paged_on_terminal() { # variables... -- command...: on a terminal of 24 rows, without notes
+	local variables=()
+	while [ "$1" != -- ]; do variables+=("$1"); shift; done
+	on_terminal 100 env "${variables[@]}" bash -c 'exec "$0" "$@" 2>/dev/null' \
+		"$VERBATIM" "${@:2}"
+}
+# a line more is for the prompt of the shell
+is_paged_if_long() { # command...
+	local long paged
+	rm -f both.db
+	paged_on_terminal VERBATIM_PAGER='sed s/^/P/' -- "$1" --color never "${@:2}" >said
+	long=$(awk 'END { print (NR >= 24) ? "yes" : "no" }' said)
+	paged=$(grep -c ^P said)
+	[ "$long" = no ] || echo "$1" >>long
+	[ "$long" = no ] || long=$(wc -l <said)
+	is "paged" "$paged" "${long/no/0}"
+}
+long_output_has_a_pager_in_every_command() {
+	rm -f long
+	each is_paged_if_long &&
+		is "long" "$(grep -c '^check$\|^dump$\|^info$\|^sql$' long)" 4
+}
+
+first_pager_that_is_set_is_used() {
+	local mark='sed s/^/V/' other='sed s/^/P/'
+	is VERBATIM_PAGER "$(paged_on_terminal VERBATIM_PAGER="$mark" PAGER="$other" -- dump t.db |
+		cut -c1 | uniq)" V &&
+		is PAGER "$(paged_on_terminal PAGER="$other" -- dump t.db | cut -c1 | uniq)" P &&
+		is empty "$(paged_on_terminal VERBATIM_PAGER= PAGER="$other" -- dump t.db |
+			grep -c ^P)" 0 &&
+		is option "$(paged_on_terminal PAGER="$other" -- dump --no-pager t.db |
+			grep -c ^P)" 0 &&
+		is variable "$(paged_on_terminal PAGER="$other" VERBATIM_NO_PAGER=1 -- dump t.db |
+			grep -c ^P)" 0 &&
+		is pipe "$(PAGER="$other" "$VERBATIM" dump t.db | grep -c ^P)" 0
+}
+status_is_that_without_a_pager() {
+	paged_on_terminal PAGER='sed s/^/P/' -- check t.db >said
+	is "status" $? 1 && says ^P said
+}
+less_begins_with_the_first_screen() {
+	LESS= on_terminal 100 --keys q env -u LESS "$VERBATIM" dump --color never t.db >said
+	head -1 said | grep -q '  1:1  ' && [ "$(wc -l <said)" -lt 40 ] || { cat said; return 1; }
+}
+
 try all_have_colours_on_a_terminal
 try colours_change_no_word
 try formats_for_programs_have_no_colours
@@ -133,3 +178,7 @@ try environment_decides_where_no_option_does
 try roles_have_their_colours
 try no_colour_goes_past_its_line
 try lines_fit_with_colours
+try long_output_has_a_pager_in_every_command
+try first_pager_that_is_set_is_used
+try status_is_that_without_a_pager
+try less_begins_with_the_first_screen
