@@ -17,7 +17,7 @@ static void forget_all(void)
 	model = (struct model){ 0 };
 }
 
-static void note(struct trace_event *event, uint32_t thread, uint64_t n, int64_t time)
+static void note_event(struct trace_event *event, uint32_t thread, uint64_t n, int64_t time)
 {
 	event->id = (struct event_id){ thread, n };
 	event->process = PROCESS;
@@ -35,14 +35,14 @@ static void note_post(uint32_t thread, uint64_t n, int64_t time, int ret)
 			     .nwr = 1,
 			     .wr = &wr };
 
-	note(&(struct trace_event){ .kind = TRACE_POST, .post = &post }, thread, n, time);
+	note_event(&(struct trace_event){ .kind = TRACE_POST, .post = &post }, thread, n, time);
 }
 
 static void note_poll(uint32_t thread, uint64_t n, int64_t time, uint32_t nwc)
 {
 	struct poll poll = { .verb = VERB_poll_cq, .handle = 0x20, .nwc = nwc };
 
-	note(&(struct trace_event){ .kind = TRACE_POLL, .poll = &poll }, thread, n, time);
+	note_event(&(struct trace_event){ .kind = TRACE_POLL, .poll = &poll }, thread, n, time);
 }
 
 static void note_call(enum trace_event_kind kind, uint32_t thread, uint64_t n, int64_t time,
@@ -50,7 +50,7 @@ static void note_call(enum trace_event_kind kind, uint32_t thread, uint64_t n, i
 {
 	struct call call = { .verb = VERB_query_qp, .stack = 7, .depth = depth };
 
-	note(&(struct trace_event){ .kind = kind, .call = &call }, thread, n, time);
+	note_event(&(struct trace_event){ .kind = kind, .call = &call }, thread, n, time);
 }
 
 TEST(nothing_is_known_of_a_thread_without_a_verb)
@@ -85,7 +85,7 @@ TEST(the_last_verb_has_its_object_and_its_end)
 	assert_int_equal(last_kind(last), OBJECT_cq);
 	assert_int_equal(last_moment(last).verb, VERB_poll_cq);
 	/* what is not a verb of the program says that it went on */
-	note(&(struct trace_event){ .kind = TRACE_MEMORY }, 1, 4, 170);
+	note_event(&(struct trace_event){ .kind = TRACE_MEMORY }, 1, 4, 170);
 	assert_int_equal(last->at.id.n, 3);
 	assert_int_equal(last_kind(last), OBJECT_COUNT);
 }
