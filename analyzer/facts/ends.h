@@ -15,7 +15,7 @@ int ends_new(struct trace *trace, struct fact_list *facts, struct ends **ret_end
 /* Accepts NULL. */
 void ends_free(struct ends *ends);
 
-/* The application begins to destroy an object; before ends_alive(). */
+/* The application begins to destroy an object. */
 void ends_destroy(struct ends *ends, struct model *model, const struct trace_event *event);
 
 /* A control verb of the application begins, returns. */
