@@ -5,8 +5,6 @@
  */
 #include "cli/table.h"
 
-#include <errno.h>
-#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,8 +15,6 @@
 #include "core/base/style.h"
 #include "core/base/vec.h"
 #include "core/base/text.h"
-#include "core/store/read/trace.h"
-#include "core/wire/log.h"
 #include "core/base/printable.h"
 
 struct cell {
@@ -112,31 +108,28 @@ void table_text(struct table *table, const char *text)
 	add_cell(table, text ? text : "-", !text, 0);
 }
 
-static void add_sql(struct table *table, sqlite3_stmt *stmt, int column)
+static void add_listed(struct table *table, const struct listing *listing, unsigned int column)
 {
-	if (sqlite3_column_type(stmt, column) == SQLITE_NULL)
+	if (listing_cell(listing, column) == LISTING_NULL)
 		table_text(table, NULL);
 	else if (next_kind(table) == COLUMN_TEXT)
-		table_text(table, (const char *)sqlite3_column_text(stmt, column));
+		table_text(table, listing_text(listing, column));
 	else
-		table_number(table, sqlite3_column_int64(stmt, column));
+		table_number(table, listing_integer(listing, column));
 }
 
-int table_query(struct table *table, struct trace *trace, const char *sql)
+int table_list(struct table *table, struct trace *trace, enum listing_kind list)
 {
-	struct sqlite3 *db = trace_db(trace);
-	sqlite3_stmt *stmt = NULL;
-	int err = sqlite3_prepare_v2(db, sql, -1, &stmt, NULL);
+	struct listing *listing;
+	int err = listing_open(trace, list, &listing);
 
-	while (!err && (err = sqlite3_step(stmt)) == SQLITE_ROW) {
+	while (!err && (err = listing_next(listing)) > 0) {
 		for (unsigned int i = 0; i < table->ncolumns; i++)
-			add_sql(table, stmt, (int)i);
-		err = SQLITE_OK;
+			add_listed(table, listing, i);
+		err = 0;
 	}
-	if (err != SQLITE_DONE)
-		log_err(0, "read %s: %s", table->name, sqlite3_errmsg(db));
-	sqlite3_finalize(stmt);
-	return err == SQLITE_DONE ? 0 : -EBADMSG;
+	listing_close(listing);
+	return err;
 }
 
 /* Columns on the screen: bytes that continue a character take none. */

@@ -7,7 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct trace;
+#include "core/store/read/listing.h"
+
 struct table;
 
 enum column_kind {
@@ -34,8 +35,8 @@ struct table *table_new(const char *name, const struct column *columns);
 void table_number(struct table *table, int64_t value);
 void table_text(struct table *table, const char *text); /* copied; NULL: nothing */
 
-/* Add the rows of @sql, which has the columns of the table. 0 or -errno after log_err(). */
-int table_query(struct table *table, struct trace *trace, const char *sql);
+/* Add the rows of @list, which has the columns of the table. 0 or -errno after log_err(). */
+int table_list(struct table *table, struct trace *trace, enum listing_kind list);
 
 /* As text; nothing if there are no rows. */
 void table_print(const struct table *table);

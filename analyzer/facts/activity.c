@@ -342,17 +342,17 @@ static void put_empty(const struct telling *telling, uint32_t thread, uint32_t c
 	}
 }
 
-static void tell_empty(void *arg, const struct lookup_empty *row)
+static void tell_empty(void *arg, const struct lookup_count *row)
 {
 	struct telling *telling = arg;
 	struct trace *trace = telling->activity->trace;
 	struct event_id first = { row->thread, 1 };
 	uint32_t thread = trace_whole_event(trace, telling->part, first).thread;
-	uint32_t cq = trace_whole_object(trace, telling->part, row->cq);
+	uint32_t cq = trace_whole_object(trace, telling->part, row->object);
 	const struct activity_then *then = find_then(telling->note, thread, cq);
 	uint64_t before = then ? then->cq.empty : 0;
 
-	if ((telling->cq && telling->cq != cq) || row->empty <= before ||
+	if (!row->object || (telling->cq && telling->cq != cq) || row->empty <= before ||
 	    has_gone_on(telling->activity, then, thread, cq))
 		return;
 	telling->empty += row->empty - before;
@@ -379,8 +379,8 @@ static void tell_polls(struct telling *telling)
 	if (!is_whole(trace, process))
 		return;
 	telling->part = trace_part_of(trace, process);
-	lookup_empty(trace_part(trace, telling->part), trace_part_process(trace, process),
-		     tell_empty, telling);
+	lookup_counts(trace_part(trace, telling->part), trace_part_process(trace, process),
+		      LOOKUP_BY_CQ, tell_empty, telling);
 }
 
 static void tell_sleeps(struct telling *telling)

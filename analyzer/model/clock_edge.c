@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "core/base/vec.h"
-#include "core/store/db/sql.h"
+#include "core/store/read/coverage.h"
 #include "core/store/read/trace.h"
 
 enum { EDGES = 4096 };
@@ -57,9 +57,5 @@ bool clock_has_messages(struct trace *trace)
 	const char *filter = trace_meta(trace, "filter");
 
 	return !loss.events && !loss.damaged && trace_one_of(trace) == 1 && !(filter && *filter) &&
-	       !sql_int(trace_db(trace),
-			"SELECT count(*) FROM coverage WHERE what GLOB 'direct*' OR what IN"
-			" ('extended-qp', 'extended-cq', 'wq', 'providers', 'imports', 'thread',"
-			" 'vfork')",
-			0);
+	       !coverage_hides_data(trace);
 }

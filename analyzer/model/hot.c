@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "analyzer/model/model_state.h"
-#include "core/store/db/sql.h"
+#include "core/base/span.h"
 
 static int make_room(struct model *model, uint32_t process)
 {
@@ -43,11 +43,11 @@ static void note_poster(struct hot *hot, uint32_t thread)
 static void count_waiting(struct hot *hot)
 {
 	hot->registered += hot->waiting_registered;
-	hot->register_ns = sql_to_time(hot->register_ns + hot->waiting_register_ns);
+	hot->register_ns = span_limit(hot->register_ns + hot->waiting_register_ns);
 	hot->waiting_registered = 0;
 	hot->waiting_register_ns = 0;
 	hot->calls += hot->waiting_calls;
-	hot->ns = sql_to_time(hot->ns + hot->waiting_ns);
+	hot->ns = span_limit(hot->ns + hot->waiting_ns);
 	hot->waiting_calls = 0;
 	hot->waiting_ns = 0;
 }
@@ -100,11 +100,11 @@ void hot_call(struct model *model, const struct trace_event *event)
 		return;
 	if (verb_infos[call->verb].object == OBJECT_mr) {
 		hot->waiting_registered++;
-		hot->waiting_register_ns = sql_to_time(hot->waiting_register_ns + took);
+		hot->waiting_register_ns = span_limit(hot->waiting_register_ns + took);
 	}
 	if (hot->posts >= HOT_POSTS) {
 		hot->waiting_calls++;
-		hot->waiting_ns = sql_to_time(hot->waiting_ns + took);
+		hot->waiting_ns = span_limit(hot->waiting_ns + took);
 	}
 	if (took < hot->longest_ns ||
 	    (hot->posts < HOT_POSTS && verb_infos[call->verb].object != OBJECT_mr))

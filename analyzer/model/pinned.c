@@ -16,7 +16,7 @@
 #include "analyzer/model/abi.h"
 #include "analyzer/model/device.h"
 #include "analyzer/model/model_state.h"
-#include "core/store/db/sql.h"
+#include "core/store/read/lookup.h"
 #include "core/store/read/joint.h"
 #include "core/wire/log.h"
 
@@ -266,19 +266,10 @@ static bool is_on_soft(const struct model *model, uint32_t process)
 {
 	struct trace *its = trace_part(model->trace, trace_part_of(model->trace, process));
 	const char *device = trace_process_meta(model->trace, process, "device");
-	sqlite3_stmt *stmt;
-	bool found;
 
-	if (device && !strcmp(device, "soft"))
-		return true;
-	if (sql_prepare(trace_db(its),
-			"SELECT 1 FROM module WHERE path LIKE '%/libverbatim-soft.so'"
-			" OR path LIKE '%/dropin/libibverbs.so%'",
-			&stmt))
-		return false;
-	found = sql_step(stmt) > 0;
-	sqlite3_finalize(stmt);
-	return found;
+	return (device && !strcmp(device, "soft")) ||
+	       lookup_has_module(its, "%/libverbatim-soft.so") ||
+	       lookup_has_module(its, "%/dropin/libibverbs.so%");
 }
 
 const char *pinned_limiter(const struct model *model, uint32_t process, const struct device *device)

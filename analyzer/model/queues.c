@@ -33,7 +33,7 @@
 #include "analyzer/model/unreceived.h"
 #include "analyzer/model/wake.h"
 #include "analyzer/model/window.h"
-#include "core/store/db/sql.h"
+#include "core/base/span.h"
 #include "core/wire/log.h"
 
 enum {
@@ -171,13 +171,13 @@ static void count_sizes(struct queue *queue, const struct post *post, uint32_t t
 
 static void end_run(struct queue_singles *singles, int64_t time)
 {
-	int64_t whole = sql_to_time(time - singles->since);
+	int64_t whole = span_limit(time - singles->since);
 
 	if (singles->run_ns < whole / 100 * QUEUE_COSTLY)
 		return;
 	singles->costly += singles->run;
-	singles->costly_ns = sql_to_time(singles->costly_ns + singles->run_ns);
-	singles->whole_ns = sql_to_time(singles->whole_ns + whole);
+	singles->costly_ns = span_limit(singles->costly_ns + singles->run_ns);
+	singles->whole_ns = span_limit(singles->whole_ns + whole);
 }
 
 /* One at @time, @ns since the one before if it is chased; else -1. */
@@ -190,7 +190,7 @@ static void count_single(struct queue_singles *singles, int64_t time, int64_t ns
 	if (ns >= 0) {
 		singles->chased++;
 		singles->run++;
-		singles->run_ns = sql_to_time(singles->run_ns + ns);
+		singles->run_ns = span_limit(singles->run_ns + ns);
 		return;
 	}
 	if (!first)
@@ -440,7 +440,7 @@ static void count_late(const struct model *model, struct queue_cq_stats *stats,
 	if (before >= QUEUE_BATCH)
 		return;
 	stats->late++;
-	stats->late_ns = sql_to_time(stats->late_ns + stats->batch_ns);
+	stats->late_ns = span_limit(stats->late_ns + stats->batch_ns);
 }
 
 static void count_poll(const struct model *model, struct queue_cq *cq,

@@ -9,7 +9,7 @@
 #include "analyzer/model/hot.h"
 #include "analyzer/model/model_state.h"
 #include "analyzer/model/queue.h"
-#include "core/store/db/sql.h"
+#include "core/base/span.h"
 
 enum { WAIT_EVENTS = 8 }; /* between a post and its completion, as to get an event */
 
@@ -86,14 +86,14 @@ void serial_posted(struct model *model, struct queue *queue, const struct trace_
 void serial_completed(struct queue *queue, const struct trace_event *event)
 {
 	struct queue_serial *last = &queue->serial;
-	int64_t gap = sql_to_time(last->posted - last->polled);
-	int64_t flight = sql_to_time(event->time - last->posted);
+	int64_t gap = span_limit(last->posted - last->polled);
+	int64_t flight = span_limit(event->time - last->posted);
 
 	last->polled = event->time;
 	last->polled_n = event->id.thread == last->thread ? event->id.n : 0;
 	if (!last->alone || !last->ready || gap > flight)
 		return;
 	last->turns++;
-	last->flight_ns = sql_to_time(last->flight_ns + flight);
-	last->gap_ns = sql_to_time(last->gap_ns + gap);
+	last->flight_ns = span_limit(last->flight_ns + flight);
+	last->gap_ns = span_limit(last->gap_ns + gap);
 }

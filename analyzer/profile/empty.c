@@ -8,10 +8,7 @@
 #include "analyzer/profile/empty.h"
 
 #include "analyzer/profile/rows.h"
-#include "core/store/db/sql.h"
-
-static const char empty_sql[] = "SELECT thread, process, coalesce(cq, 0), sum(empty)"
-				" FROM poll_count GROUP BY thread, process, cq";
+#include "core/store/read/lookup.h"
 
 static void forget_counts(struct profile *profile)
 {
@@ -30,14 +27,17 @@ static void forget_counts(struct profile *profile)
 	}
 }
 
-static void add_count(struct profiler *p, sqlite3_stmt *stmt)
+static void add_count(void *arg, const struct lookup_count *count)
 {
-	uint32_t thread_id = sql_u32(stmt, 0), process_id = sql_u32(stmt, 1);
-	uint64_t empty = (uint64_t)sqlite3_column_int64(stmt, 3);
-	struct profile_process *process = rows_process(p, process_id);
-	struct profile_thread *thread = rows_thread(p, thread_id, process_id);
-	struct profile_cq *cq = rows_cq(p, sql_u32(stmt, 2), process_id);
+	struct profiler *p = arg;
+	struct profile_process *process;
+	struct profile_thread *thread;
+	uint64_t empty = count->empty;
+	struct profile_cq *cq;
 
+	process = rows_process(p, count->process);
+	thread = rows_thread(p, count->thread, count->process);
+	cq = rows_cq(p, count->object, count->process);
 	p->profile->empty += empty;
 	if (process)
 		process->empty += empty;
@@ -51,15 +51,6 @@ static void add_count(struct profiler *p, sqlite3_stmt *stmt)
 
 int empty_count(struct profiler *p)
 {
-	sqlite3_stmt *stmt;
-	int err = sql_prepare(trace_db(p->trace), empty_sql, &stmt);
-
-	if (err)
-		return err;
 	forget_counts(p->profile);
-	while ((err = sql_step(stmt)) == 1)
-		if (!p->select->process || sql_u32(stmt, 1) == p->select->process)
-			add_count(p, stmt);
-	sqlite3_finalize(stmt);
-	return err;
+	return lookup_counts(p->trace, p->select->process, LOOKUP_BY_CQ, add_count, p);
 }

@@ -110,7 +110,7 @@ static int prepare_profiler(struct profiler *p)
 	err = make_rows(p);
 	if (!err)
 		err = make_model(p);
-	p->next_wait = INT64_MAX;
+	p->next_wait.time = INT64_MAX;
 	return err || trace_is_live(p->trace) ? err : waits_open(p);
 }
 
@@ -234,11 +234,9 @@ static int count_waits(struct profiler *p, int64_t time)
 {
 	int err = 0;
 
-	while (!err && p->next_wait <= time) {
-		struct wait_row row = waits_row(p);
-
-		if (is_in_part(p, row.process, row.time))
-			waits_count(p, &row);
+	while (!err && p->next_wait.time <= time) {
+		if (is_in_part(p, p->next_wait.process, p->next_wait.time))
+			waits_count(p, &p->next_wait);
 		err = waits_next(p);
 	}
 	return err;
@@ -290,7 +288,7 @@ static void count_event(struct profiler *p, const struct trace_event *event)
 static int process_event(struct profiler *p, const struct trace_event *event)
 {
 	p->now = event->time;
-	if (event->time >= p->next_wait && count_waits(p, event->time))
+	if (event->time >= p->next_wait.time && count_waits(p, event->time))
 		return log_err(-EIO, "table waited");
 	if (event->kind == TRACE_MARK && p->select->nphases)
 		mark_phase(p, event);

@@ -9,6 +9,7 @@
 #include "analyzer/profile/profile.h"
 #include "core/base/map.h"
 #include "core/store/read/trace.h"
+#include "core/store/read/waited.h"
 
 enum { PLACE_CACHE = 64 };
 
@@ -54,8 +55,8 @@ struct profiler {
 	size_t nworkers;
 	struct map senders; /* of messages.c, by object */
 	struct sender *all_senders;
-	struct sqlite3_stmt *waits; /* rows of table `waited`; NULL: no more */
-	int64_t next_wait;          /* time of the current row; INT64_MAX */
+	struct waited *waits;        /* NULL: the trace has none */
+	struct waited_row next_wait; /* time INT64_MAX: no more */
 	bool no_memory;
 };
 

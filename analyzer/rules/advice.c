@@ -13,7 +13,7 @@
 #include "analyzer/model/queue.h"
 #include "analyzer/model/vectors.h"
 #include "analyzer/rules/judge.h"
-#include "core/store/db/sql.h"
+#include "core/base/span.h"
 
 enum {
 	READS = 64,  /* fewer are over in a millisecond */
@@ -115,7 +115,7 @@ void perf_008(struct check *check, const struct life *life)
 	finding = judge_life(check, RULE_PERF_008, life, "ibv_post_send(): wr", 0);
 	if (!finding)
 		return;
-	both = sql_to_time(serial->flight_ns + serial->gap_ns);
+	both = span_limit(serial->flight_ns + serial->gap_ns);
 	finding_text(&finding->says,
 		     "%" PRIu64 " of %" PRIu64 " requests of %s were posted alone, directly after "
 		     "the completion of the one before, though the queue has room for %" PRIu32

@@ -13,7 +13,7 @@
 #include "analyzer/rules/evidence.h"
 #include "analyzer/rules/judge.h"
 #include "core/base/text.h"
-#include "core/store/db/sql.h"
+#include "core/store/read/coverage.h"
 #include "core/store/read/joint.h"
 #include "core/store/read/lookup.h"
 #include "core/store/read/merged.h"
@@ -72,48 +72,36 @@ void env_001(struct check *check, const struct trace_event *returned)
 		fill_memlock(finding, returned, wanted, pinned, process, limiter);
 }
 
-/* In trace @part of those that are checked. */
-static void find_blind_spots(struct check *check, size_t part)
+struct blind_spots {
+	struct check *check;
+	size_t part; /* of the traces that are checked */
+};
+
+static void report_direct(void *arg, const struct coverage_direct *direct)
 {
-	const struct trace_clock clock = trace_clock(check->trace, part);
+	const struct blind_spots *in = arg;
+	struct trace *trace = in->check->trace;
+	const struct trace_clock clock = trace_clock(trace, in->part);
+	uint32_t process = trace_whole_process(trace, in->part, direct->process);
 	char text[PROCESS_TEXT], count[WORDS_COUNT];
-	sqlite3_stmt *stmt;
+	struct finding *finding = NULL;
 
-	if (sql_prepare(trace_db(trace_part(check->trace, part)),
-			"SELECT process, detail, sum(times), min(time), thread, n FROM coverage"
-			" WHERE what = 'direct' GROUP BY process, detail ORDER BY min(time)",
-			&stmt))
+	if (direct->function && evidence_goes_round(direct->function))
+		finding = findings_group(in->check->findings, RULE_ENV_002,
+					 findings_key(process, 0, 0), true);
+	if (!finding || finding->says)
 		return;
-	while (sql_step(stmt) > 0) {
-		char *name = sql_strdup(stmt, 1);
-		uint64_t times = (uint64_t)sqlite3_column_int64(stmt, 2);
-		uint32_t process = trace_whole_process(check->trace, part, sql_u32(stmt, 0));
-		struct finding *finding = NULL;
-
-		if (name && evidence_goes_round(name))
-			finding = findings_group(check->findings, RULE_ENV_002,
-						 findings_key(process, 0, 0), true);
-		if (finding && !finding->says) {
-			finding->process = process;
-			finding->time = trace_clock_time(&clock, sql_time(stmt, 3));
-			finding->event = trace_whole_event(
-				check->trace, part,
-				(struct event_id){ sql_u32(stmt, 4),
-						   (uint64_t)sqlite3_column_int64(stmt, 5) });
-			finding->thread = finding->event.thread;
-			finding_text(&finding->where, "%s()", name);
-			finding_text(
-				&finding->says,
-				"%s called %s() %s: data sent and received this way is not in the "
-				"trace.",
-				process_id_text(process, text), name,
-				words_count(times, "time", count));
-			if (finding->says && finding->says[0] == 'p')
-				finding->says[0] = 'P';
-		}
-		free(name);
-	}
-	sqlite3_finalize(stmt);
+	finding->process = process;
+	finding->time = trace_clock_time(&clock, direct->time);
+	finding->event = trace_whole_event(trace, in->part, direct->first);
+	finding->thread = finding->event.thread;
+	finding_text(&finding->where, "%s()", direct->function);
+	finding_text(&finding->says,
+		     "%s called %s() %s: data sent and received this way is not in the trace.",
+		     process_id_text(process, text), direct->function,
+		     words_count(direct->times, "time", count));
+	if (finding->says && finding->says[0] == 'p')
+		finding->says[0] = 'P';
 }
 
 /* ENV-002: from table `coverage`, which is complete only at this point. */
@@ -121,7 +109,8 @@ void env_002(struct check *check, const struct findings *findings)
 {
 	(void)findings;
 	for (size_t i = 0; i < trace_nparts(check->trace); i++)
-		find_blind_spots(check, i);
+		coverage_directs(trace_part(check->trace, i), report_direct,
+				 &(struct blind_spots){ check, i });
 }
 
 enum { COUNTERS_SHOWN = 3 };

@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 
 #include "analyzer/model/words.h"
-#include "core/store/db/sql.h"
+#include "core/store/read/coverage.h"
 #include "core/store/read/joint.h"
 #include "core/wire/log.h"
 
@@ -145,30 +145,14 @@ static void blind_spot(struct findings *findings, const char *what, uint64_t n)
 	}
 }
 
-static int blind_spots(struct trace *trace, struct findings *findings)
+static void add_spot(void *arg, const struct coverage_sum *sum)
 {
-	sqlite3_stmt *stmt;
-	int err;
+	struct findings *findings = arg;
 
-	err = sql_prepare(
-		trace_db(trace),
-		"SELECT what, sum(times), CASE WHEN what GLOB 'direct*' THEN detail END AS"
-		" name FROM coverage GROUP BY what, name ORDER BY what, name",
-		&stmt);
-	while (!err && (err = sql_step(stmt)) == 1) {
-		char *what = sql_strdup(stmt, 0), *name = sql_strdup(stmt, 2);
-		uint64_t n = (uint64_t)sqlite3_column_int64(stmt, 1);
-
-		if (what && name)
-			direct_spot(findings, name, !strcmp(what, "direct"), n);
-		else if (what)
-			blind_spot(findings, what, n);
-		free(what);
-		free(name);
-		err = 0;
-	}
-	sqlite3_finalize(stmt);
-	return err;
+	if (sum->function)
+		direct_spot(findings, sum->function, !strcmp(sum->what, "direct"), sum->times);
+	else
+		blind_spot(findings, sum->what, sum->times);
 }
 
 /* The rest is complete, and has the control verbs that it needs. */
@@ -251,7 +235,7 @@ static int note_gaps(struct trace *trace, struct findings *findings)
 		findings_unchecked(findings, RULE_COMPL_003, true,
 				   "the recorder died: it is unknown whether a destroy returned "
 				   "later");
-	return blind_spots(trace, findings);
+	return coverage_sums(trace, add_spot, findings);
 }
 
 /* A gap in one of several traces affects all of their rules. */

@@ -53,7 +53,8 @@ static void each_count(struct check *check, const struct model_exit *end,
 	size_t part = trace_part_of(check->trace, end->process);
 
 	lookup_counts(trace_part(check->trace, part),
-		      trace_part_process(check->trace, end->process), each, &counts);
+		      trace_part_process(check->trace, end->process), LOOKUP_BY_LIFE, each,
+		      &counts);
 }
 
 /* One poll may have been under way when the CQ was destroyed; the second began behind it. */

@@ -10,7 +10,6 @@
  */
 #include <errno.h>
 #include <signal.h>
-#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -20,6 +19,7 @@
 #include "cli/diff/diff_view.h"
 #include "cli/part/part.h"
 #include "core/store/open.h"
+#include "core/store/read/listing.h"
 #include "core/store/read/trace.h"
 #include "core/wire/log.h"
 
@@ -46,41 +46,19 @@ const struct option_row cli_diff_options[] = {
 };
 /* clang-format on */
 
-/*
- * Facts that may explain a difference; of several processes the distinct values. Variables that the
- * recorder needs differ with each recording.
- */
-static const char facts_sql[] =
-	"SELECT key, value FROM meta WHERE key IN ('version', 'command', 'device', 'clock',"
-	" 'kernel', 'host', 'machine', 'memory', 'strict', 'payload', 'filter')"
-	" UNION ALL SELECT * FROM (SELECT name, group_concat(DISTINCT shown(name, value)) FROM"
-	" (SELECT * FROM environ WHERE name NOT IN"
-	" ('VERBATIM_DIR', 'VERBATIM_SESSIONS', 'VERBATIM_SOFT_FABRIC')"
-	" AND name NOT GLOB 'VERBATIM_REPLAY_*' ORDER BY name, value) GROUP BY name)"
-	" UNION ALL SELECT 'locked memory limit', group_concat(DISTINCT memlock) FROM process"
-	" WHERE memlock IS NOT NULL HAVING count(*)"
-	" UNION ALL SELECT 'open files limit', group_concat(DISTINCT nofile) FROM process"
-	" WHERE nofile IS NOT NULL HAVING count(*)"
-	" UNION ALL SELECT 'CAP_IPC_LOCK', group_concat(DISTINCT ipc_lock) FROM process"
-	" WHERE ipc_lock IS NOT NULL HAVING count(*)"
-	" UNION ALL SELECT 'page size', group_concat(DISTINCT page_size) FROM process"
-	" WHERE page_size IS NOT NULL HAVING count(*)";
-
+/* Facts that may explain a difference. */
 static int add_facts(struct trace *trace, struct diff_run *run)
 {
-	sqlite3_stmt *stmt = NULL;
-	int err = sqlite3_prepare_v2(trace_db(trace), facts_sql, -1, &stmt, NULL);
+	struct listing *listing;
+	int err = listing_open(trace, LISTING_FACTS, &listing);
 
-	while (!err && (err = sqlite3_step(stmt)) == SQLITE_ROW) {
-		const char *name = (const char *)sqlite3_column_text(stmt, 0);
-		const char *value = (const char *)sqlite3_column_text(stmt, 1);
+	while (!err && (err = listing_next(listing)) > 0) {
+		const char *name = listing_text(listing, 0), *value = listing_text(listing, 1);
 
 		err = name ? diff_run_add_fact(run, name, value && *value ? value : "none") : 0;
 	}
-	if (err > 0 && err != SQLITE_DONE)
-		err = log_err(-EBADMSG, "environment: %s", sqlite3_errmsg(trace_db(trace)));
-	sqlite3_finalize(stmt);
-	return err < 0 ? err : 0;
+	listing_close(listing);
+	return err;
 }
 
 static void tell_of(const char *path, struct trace *trace)

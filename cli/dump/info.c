@@ -6,7 +6,6 @@
  */
 #include <inttypes.h>
 #include <stdarg.h>
-#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,113 +37,70 @@ const struct option_row cli_info_options[] = {
 static const struct part {
 	const char *name;
 	struct column columns[12]; /* the last has no name */
-	const char *sql;
+	enum listing_kind list;
 } parts[] = {
 	{ "merged of",
 	  { { "trace", COLUMN_TEXT }, { "host", COLUMN_TEXT }, { "processes", COLUMN_TEXT },
 	    { "threads", COLUMN_TEXT }, { "clock", COLUMN_TEXT }, { "error_ns", COLUMN_TIME },
 	    { "ahead_ns", COLUMN_TIME }, { "fast_ppm", COLUMN_TEXT }, { "pairs", COLUMN_COUNT },
 	    { "messages", COLUMN_COUNT } },
-	  "SELECT name, host, printf('%d to %d', first_process, coalesce(lead(first_process)"
-	  " OVER (ORDER BY id) - 1, (SELECT max(id) FROM process))),"
-	  " printf('%d to %d', first_thread, coalesce(lead(first_thread) OVER (ORDER BY id) - 1,"
-	  " (SELECT max(id) FROM thread))), clock, error, nullif(ahead, 0),"
-	  " CASE clock WHEN 'estimated' THEN printf('%.1f', (1 / (1 + drift) - 1) * 1e6) END,"
-	  " pairs, messages FROM merged ORDER BY id" },
+	  LISTING_SOURCES },
 	{ "processes",
 	  { { "id", COLUMN_NUMBER }, { "pid", COLUMN_NUMBER }, { "parent", COLUMN_NUMBER },
 	    { "threads", COLUMN_COUNT }, { "events", COLUMN_COUNT }, { "start_ns", COLUMN_TIME },
 	    { "end_ns", COLUMN_TIME }, { "status", COLUMN_STATUS }, { "ended_by", COLUMN_TEXT },
 	    { "command", COLUMN_TEXT } },
-	  "SELECT p.id, pid, nullif(parent, 0), count(t.id), sum(t.events), p.start, p.end,"
-	  " CASE WHEN status >= 0 THEN status END, ending, coalesce(nullif(cmdline, ''), exe)"
-	  " FROM process p LEFT JOIN thread t ON t.process = p.id GROUP BY p.id ORDER BY p.id" },
+	  LISTING_PROCESSES },
 	{ "threads",
 	  { { "id", COLUMN_NUMBER }, { "process", COLUMN_NUMBER }, { "tid", COLUMN_NUMBER },
 	    { "name", COLUMN_TEXT }, { "events", COLUMN_COUNT }, { "lost", COLUMN_COUNT } },
-	  "SELECT t.id, t.process, tid, comm, t.events, coalesce(l.events, 0) FROM thread t"
-	  " LEFT JOIN loss l ON l.thread = t.id ORDER BY t.id" },
+	  LISTING_THREADS },
 	{ "limits",
 	  { { "process", COLUMN_NUMBER }, { "memlock", COLUMN_TEXT }, { "hard", COLUMN_TEXT },
 	    { "nofile", COLUMN_TEXT }, { "hard_nofile", COLUMN_TEXT },
 	    { "cap_ipc_lock", COLUMN_TEXT }, { "page_size", COLUMN_NUMBER } },
-	  "SELECT id, CASE memlock WHEN -1 THEN 'unlimited' ELSE memlock END,"
-	  " CASE memlock_most WHEN -1 THEN 'unlimited' ELSE memlock_most END,"
-	  " CASE nofile WHEN -1 THEN 'unlimited' ELSE nofile END,"
-	  " CASE nofile_most WHEN -1 THEN 'unlimited' ELSE nofile_most END,"
-	  " CASE ipc_lock WHEN 1 THEN 'yes' WHEN 0 THEN 'no' END, page_size FROM process"
-	  " WHERE page_size > 0 ORDER BY id" },
+	  LISTING_LIMITS },
 	{ "environment",
 	  { { "variable", COLUMN_TEXT }, { "value", COLUMN_TEXT }, { "processes", COLUMN_COUNT },
 	    { "first", COLUMN_NUMBER } },
-	  "SELECT name, shown(name, value), count(*), min(process) FROM environ GROUP BY 1, 2"
-	  " ORDER BY name, min(process)" },
+	  LISTING_ENVIRONMENT },
 	{ "devices",
 	  { { "device", COLUMN_TEXT }, { "type", COLUMN_TEXT }, { "transport", COLUMN_TEXT },
 	    { "firmware", COLUMN_TEXT }, { "port", COLUMN_NUMBER }, { "state", COLUMN_TEXT },
 	    { "mtu", COLUMN_TEXT }, { "lid", COLUMN_NUMBER }, { "gids", COLUMN_COUNT } },
-	  "SELECT name, node_type, transport_type, fw_ver, p.port, p.state, p.active_mtu, p.lid,"
-	  " (SELECT count(*) FROM gid g WHERE g.device = d.id AND g.port = p.port)"
-	  " FROM device d LEFT JOIN port p ON p.device = d.id ORDER BY d.id, p.port" },
+	  LISTING_DEVICES },
 	{ "objects",
 	  { { "kind", COLUMN_TEXT }, { "made", COLUMN_COUNT }, { "destroyed", COLUMN_COUNT },
 	    { "alive_at_the_end", COLUMN_COUNT } },
-	  "SELECT kind, count(*), sum(coalesce(destroyed_n, 0) > 0),"
-	  " sum(coalesce(destroyed_n, 0) = 0) FROM object GROUP BY kind ORDER BY min(id)" },
+	  LISTING_OBJECTS },
 	{ "connections",
 	  { { "peer", COLUMN_TEXT }, { "connections", COLUMN_COUNT },
 	    { "queue_pairs", COLUMN_COUNT } },
-	  "SELECT CASE known WHEN 'both' THEN 'connected back' WHEN 'address' THEN"
-	  " 'has the address' WHEN 'number' THEN 'has the number' ELSE 'not in the trace' END,"
-	  " count(*), count(DISTINCT qp) FROM connection GROUP BY 1 ORDER BY min(since)" },
+	  LISTING_CONNECTIONS },
 	{ "control verbs",
 	  { { "verb", COLUMN_TEXT }, { "calls", COLUMN_COUNT }, { "failed", COLUMN_COUNT },
 	    { "unfinished", COLUMN_COUNT } },
-	  "SELECT verb, count(*), sum(failed), sum(coalesce(end, -1) < 0) FROM call"
-	  " WHERE NOT ours AND depth = 0 GROUP BY verb ORDER BY min(begin)" },
+	  LISTING_VERBS },
 	{ "completion queues",
 	  { { "cq", COLUMN_TEXT }, { "process", COLUMN_NUMBER }, { "polls", COLUMN_COUNT },
 	    { "empty_polls", COLUMN_COUNT }, { "completions", COLUMN_COUNT } },
-	  "SELECT coalesce(o.name, printf('0x%x', p.handle)), p.process,"
-	  " sum(polls) + sum(empty), sum(empty), sum(completions) FROM poll_count p"
-	  " LEFT JOIN object o ON o.id = p.cq GROUP BY p.process, p.handle, p.life"
-	  " ORDER BY p.process, o.id" },
+	  LISTING_CQS },
 	{ "asynchronous events",
 	  { { "event", COLUMN_TEXT }, { "times", COLUMN_COUNT }, { "first_ns", COLUMN_TIME } },
-	  "SELECT type, count(*), min(time) FROM event GROUP BY type ORDER BY min(time)" },
+	  LISTING_EVENTS },
 	{ "lost",
 	  { { "thread", COLUMN_NUMBER }, { "process", COLUMN_NUMBER }, { "events", COLUMN_COUNT },
 	    { "first_ns", COLUMN_TIME }, { "last_ns", COLUMN_TIME },
 	    { "overwritten", COLUMN_COUNT } },
-	  "SELECT thread, process, events, first, last, overwritten FROM loss ORDER BY thread" },
+	  LISTING_LOST },
 	{ "not seen",
 	  { { "what", COLUMN_TEXT }, { "process", COLUMN_NUMBER }, { "object", COLUMN_TEXT },
 	    { "times", COLUMN_COUNT }, { "first_ns", COLUMN_TIME }, { "detail", COLUMN_TEXT } },
-	  "SELECT what, c.process, o.name, sum(times), min(c.time), max(c.detail) FROM coverage c"
-	  " LEFT JOIN object o ON o.id = c.object GROUP BY what, c.process, c.object,"
-	  " CASE WHEN what = 'payload' OR what GLOB 'direct*' THEN c.detail END"
-	  " ORDER BY min(c.time)" },
+	  LISTING_UNSEEN },
 };
 /* clang-format on */
 
 enum { PARTS = sizeof(parts) / sizeof(*parts) };
-
-static int64_t query_number(struct trace *trace, const char *sql)
-{
-	sqlite3_stmt *stmt = NULL;
-	int64_t answer = 0;
-
-	if (!sqlite3_prepare_v2(trace_db(trace), sql, -1, &stmt, NULL) &&
-	    sqlite3_step(stmt) == SQLITE_ROW)
-		answer = sqlite3_column_int64(stmt, 0);
-	sqlite3_finalize(stmt);
-	return answer;
-}
-
-static int64_t count_events(struct trace *trace)
-{
-	return query_number(trace, "SELECT sum(events) FROM thread");
-}
 
 static const char *meta_text(struct trace *trace, const char *key)
 {
@@ -324,7 +280,7 @@ static void print_head(struct trace *trace, const char *path)
 		printf(", %s kept\n", format_bytes(lookup_payload_bytes(trace), text));
 	}
 	printf("events    %s, and %s lost\n",
-	       format_count((uint64_t)count_events(trace) - loss.late, text),
+	       format_count((uint64_t)lookup_events(trace) - loss.late, text),
 	       format_count(loss.events - loss.overwritten + loss.unwritten, other));
 }
 
@@ -350,7 +306,7 @@ static void print_head_json(struct trace *trace, const char *path)
 		print_member(keys[i], meta_text(trace, keys[i]));
 	printf("    \"realtime_ns\": %" PRId64 ",\n    \"duration_ns\": %" PRId64 ",\n",
 	       meta_number(trace, "realtime"), meta_number(trace, "duration"));
-	printf("    \"events\": %" PRId64 ",\n    \"lost\": %" PRIu64 ",\n", count_events(trace),
+	printf("    \"events\": %" PRId64 ",\n    \"lost\": %" PRIu64 ",\n", lookup_events(trace),
 	       loss.events - loss.overwritten + loss.unwritten);
 	printf("    \"overwritten\": %" PRIu64 ",\n", loss.overwritten);
 	printf("    \"interrupted\": %s,\n    \"damaged\": %s\n  }",
@@ -360,7 +316,7 @@ static void print_head_json(struct trace *trace, const char *path)
 static int print_part(struct trace *trace, const struct part *part, bool json)
 {
 	struct table *table = table_new(part->name, part->columns);
-	int err = table_query(table, trace, part->sql);
+	int err = table_list(table, trace, part->list);
 
 	if (!err && json) {
 		printf(",\n");

@@ -11,7 +11,6 @@
 #include "cli/export/dot.h"
 
 #include <errno.h>
-#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,13 +20,15 @@
 #include "analyzer/model/qp.h"
 #include "cli/query/view.h"
 #include "core/base/text.h"
+#include "core/store/finish/connections.h"
+#include "core/store/read/call_refs.h"
 #include "core/wire/log.h"
 
 struct graph {
 	struct text *out;
 	const struct view *view;
 	const struct dot_choice *choice;
-	sqlite3_stmt *refs; /* the objects that were given to call (?1, ?2): object, path */
+	struct call_refs *refs;
 };
 
 enum fate { FATE_NOT_YET, FATE_ALIVE, FATE_DESTROYED, FATE_ENDED };
@@ -206,31 +207,30 @@ static void add_role(struct text *roles, const char *role)
 static int add_refs(struct graph *graph, const struct object *object, bool *ret_parent)
 {
 	struct text roles = { 0 };
+	struct call_ref ref;
 	uint32_t last = 0;
-	int code;
+	int err;
 
-	sqlite3_bind_int64(graph->refs, 1, object->created.thread);
-	sqlite3_bind_int64(graph->refs, 2, (sqlite3_int64)object->created.n);
-	while ((code = sqlite3_step(graph->refs)) == SQLITE_ROW) {
-		uint32_t id = (uint32_t)sqlite3_column_int64(graph->refs, 0);
-		const struct object *to = trace_object(graph->view->trace, id);
-		const char *path = (const char *)sqlite3_column_text(graph->refs, 1);
+	call_refs_of(graph->refs, object->created);
+	while ((err = call_refs_next(graph->refs, &ref)) > 0) {
+		const struct object *to = trace_object(graph->view->trace, ref.object);
+		uint32_t id = ref.object;
 
-		if (!to || !path || id == object->id || !is_drawn(graph, to))
+		if (!to || !ref.path || !strncmp(ref.path, "out.", 4) || id == object->id ||
+		    !is_drawn(graph, to))
 			continue;
 		if (last && id != last) {
 			add_edge(graph, object->id, last, &roles);
 			text_cut(&roles, 0);
 		}
-		add_role(&roles, role_of(path, to));
+		add_role(&roles, role_of(ref.path, to));
 		last = id;
 		*ret_parent = *ret_parent || id == object->parent;
 	}
 	if (last)
 		add_edge(graph, object->id, last, &roles);
 	text_fini(&roles);
-	sqlite3_reset(graph->refs);
-	return code == SQLITE_DONE ? 0 : -EBADMSG;
+	return err;
 }
 
 static int add_edges(struct graph *graph, const struct object *object)
@@ -271,21 +271,31 @@ static void add_peers_then(struct graph *graph)
 	}
 }
 
+static uint32_t last_peer(const struct connections *connections, uint32_t qp)
+{
+	const struct connection *last = connections_at(connections, qp, INT64_MAX);
+
+	return last ? last->peer : 0;
+}
+
 /*
- * Add all connections ever made: at the end the model has forgotten most of them, the table has
- * not.
+ * Add the last connection of each queue pair: at the end the model has forgotten most of them, the
+ * table has not.
  */
 static int add_peers_ever(struct graph *graph)
 {
-	static const char sql[] = "SELECT object, peer FROM qps WHERE peer ORDER BY object";
-	sqlite3_stmt *stmt = NULL;
-	int code = sqlite3_prepare_v2(trace_db(graph->view->trace), sql, -1, &stmt, NULL);
+	const struct connections *connections;
+	int err = trace_connections(graph->view->trace, &connections);
 
-	while (stmt && (code = sqlite3_step(stmt)) == SQLITE_ROW)
-		add_peers(graph, (uint32_t)sqlite3_column_int64(stmt, 0),
-			  (uint32_t)sqlite3_column_int64(stmt, 1));
-	sqlite3_finalize(stmt);
-	return code == SQLITE_DONE ? 0 : -EBADMSG;
+	for (uint32_t id = 1; !err && trace_object(graph->view->trace, id); id++) {
+		uint32_t peer = last_peer(connections, id);
+
+		if (peer >= id)
+			add_peers(graph, id, peer);
+		else if (peer && last_peer(connections, peer) != id)
+			add_peers(graph, peer, id);
+	}
+	return err;
 }
 
 static int add_graph(struct graph *graph)
@@ -316,18 +326,13 @@ static int add_graph(struct graph *graph)
 
 int dot_write(struct text *out, const struct view *view, const struct dot_choice *choice)
 {
-	static const char sql[] = "SELECT object, path FROM ref WHERE thread = ?1 AND n = ?2"
-				  " AND object > 0 AND path NOT LIKE 'out.%' ORDER BY object, path";
 	struct graph graph = { .out = out, .view = view, .choice = choice };
-	struct sqlite3 *db = trace_db(view->trace);
-	int err = sqlite3_prepare_v2(db, sql, -1, &graph.refs, NULL) ? -EBADMSG : 0;
+	int err = call_refs_open(view->trace, &graph.refs);
 
 	if (!err)
 		err = add_graph(&graph);
-	if (err == -EBADMSG)
-		log_err(0, "read the dependencies of objects: %s", sqlite3_errmsg(db));
-	else if (!err && out->failed)
+	if (!err && out->failed)
 		err = log_err(-ENOMEM, "make the graph");
-	sqlite3_finalize(graph.refs);
+	call_refs_close(graph.refs);
 	return err;
 }

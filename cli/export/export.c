@@ -14,7 +14,6 @@
 
 #include "analyzer/profile/pass.h"
 #include "analyzer/report/report.h"
-#include "analyzer/tables/tables.h"
 #include "cli/cli.h"
 #include "cli/export/dot.h"
 #include "cli/export/folded.h"
@@ -175,8 +174,7 @@ static int stream_trace(struct trace *trace, const struct settings *set)
 	return cli_status(outfile_close(&output, err));
 }
 
-static int export_trace(struct trace *trace, const struct settings *set,
-			struct model_tables **ret_tables)
+static int export_trace(struct trace *trace, const struct settings *set)
 {
 	struct text out = { 0 };
 	int status;
@@ -184,10 +182,7 @@ static int export_trace(struct trace *trace, const struct settings *set,
 	cli_show_progress("export", trace);
 	if (set->format >= PCAPNG)
 		return stream_trace(trace, set);
-	status = cli_status(model_tables_add(trace, ret_tables));
-	if (!status)
-		status = set->format == DOT ? make_dot(&out, trace, set)
-					    : make_folded(&out, trace, set);
+	status = set->format == DOT ? make_dot(&out, trace, set) : make_folded(&out, trace, set);
 	if (!status)
 		status = cli_status(output_put(set->path, &out));
 	text_fini(&out);
@@ -198,7 +193,6 @@ int cli_export(int argc, char **argv)
 {
 	struct settings set = { 0 };
 	struct arguments arguments;
-	struct model_tables *tables = NULL;
 	struct trace *trace;
 	int status;
 
@@ -218,8 +212,7 @@ int cli_export(int argc, char **argv)
 	if (status)
 		return status;
 	cli_report_loss(trace);
-	status = export_trace(trace, &set, &tables);
+	status = export_trace(trace, &set);
 	trace_close(trace);
-	model_tables_free(tables);
 	return status;
 }

@@ -18,7 +18,6 @@
 
 #include "analyzer/report/symbols.h"
 #include "cli/record/guests.h"
-#include "core/store/db/sql.h"
 #include "core/store/write/writer.h"
 #include "core/wire/log.h"
 
@@ -129,61 +128,39 @@ static bool is_inline_verb(const struct symbol *symbol)
 	       (!strncmp(symbol->function, "ibv_", 4) || !strncmp(symbol->function, "rdma_", 5));
 }
 
-static void name_frame(const struct frame *frame, char text[PLACE])
+struct spot_place {
+	uint64_t ip;
+	char *text; /* PLACE bytes */
+};
+
+static void name_place(void *arg, const char *path, const char *build_id, uint64_t offset)
 {
+	const struct spot_place *place = arg;
+	const struct frame frame = {
+		.ip = place->ip, .module = path, .build_id = build_id, .offset = offset
+	};
 	struct symbol inside[INLINED_MAX];
 	struct symbols *symbols;
 	unsigned int n, i = 0;
 
 	if (symbols_open(&symbols))
 		return;
-	n = symbols_find(symbols, frame, inside, INLINED_MAX);
+	n = symbols_find(symbols, &frame, inside, INLINED_MAX);
 	while (i + 1 < n && is_inline_verb(&inside[i]))
 		i++;
 	if (n)
-		symbol_text(&inside[i], text, PLACE);
+		symbol_text(&inside[i], place->text, PLACE);
 	symbols_close(symbols);
 }
 
 /* The place of the call of @spot: "to_rts+0x1f (app.c:20)"; or "". */
 static const char *find_place(struct spot *s, const struct stop_spot *spot, char text[PLACE])
 {
-	sqlite3_stmt *stmt;
-
 	text[0] = '\0';
-	if (!spot->nframes ||
-	    sql_prepare(writer_db(s->writer),
-			"SELECT m.path, m.build_id, ?1 - m.base FROM module m JOIN process p"
-			" ON m.process IN (p.id, p.parent) WHERE p.pid = ?2 AND ?1 >= m.start"
-			" AND ?1 < m.end ORDER BY p.id DESC, m.serial DESC LIMIT 1",
-			&stmt))
-		return text;
-	sql_bind(stmt, "id", (int64_t)spot->frames[0], spot->pid);
-	if (sql_step(stmt) > 0)
-		name_frame(&(struct frame){ .ip = spot->frames[0],
-					    .module = (const char *)sqlite3_column_text(stmt, 0),
-					    .build_id = (const char *)sqlite3_column_text(stmt, 1),
-					    .offset = (uint64_t)sqlite3_column_int64(stmt, 2) },
-			   text);
-	sqlite3_finalize(stmt);
+	if (spot->nframes)
+		writer_find_module(s->writer, spot->pid, spot->frames[0], name_place,
+				   &(struct spot_place){ spot->frames[0], text });
 	return text;
-}
-
-static uint32_t find_thread(struct spot *s, const struct stop_spot *spot)
-{
-	uint32_t thread = 0;
-	sqlite3_stmt *stmt;
-
-	if (sql_prepare(writer_db(s->writer),
-			"SELECT t.id FROM thread t JOIN process p ON p.id = t.process"
-			" WHERE t.tid = ? AND p.pid = ? ORDER BY t.id DESC LIMIT 1",
-			&stmt))
-		return 0;
-	sql_bind(stmt, "dd", spot->tid, spot->pid);
-	if (sql_step(stmt) > 0)
-		thread = sql_u32(stmt, 0);
-	sqlite3_finalize(stmt);
-	return thread;
 }
 
 /* "ibv_modify_qp() failed with 22 (Invalid argument)" */
@@ -280,7 +257,7 @@ static void spot_report(struct spot *s)
 	/* the program can write to it at any time */
 	memcpy(&spot, (const void *)at, sizeof(spot));
 	state = read_state(spot.pid, spot.tid);
-	thread = find_thread(s, &spot);
+	thread = writer_find_thread(s->writer, spot.pid, spot.tid);
 	if (!(has_stopped(&state) && thread) && clock_monotonic() - s->seen_at < PATIENCE_MS * MS)
 		return;
 	s->seen_at = 0;

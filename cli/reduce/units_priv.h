@@ -4,7 +4,7 @@
  */
 #include "cli/reduce/units.h"
 #include "core/base/map.h"
-#include "core/store/db/sqlite.h"
+#include "core/store/read/call_refs.h"
 
 /* By object: what is known of a completion queue. */
 struct reading_object {
@@ -30,7 +30,7 @@ struct reading {
 	struct reading_object *objects;
 	uint32_t *outer; /* by thread: 1 + unit of the last call of the program's */
 	uint32_t nthreads;
-	sqlite3_stmt *refs;
+	struct call_refs *refs;
 };
 
 /* Fill r->units, with units that are parts of others. 0 or -errno after log_err(). */

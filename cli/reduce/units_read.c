@@ -3,11 +3,11 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/reduce/units_priv.h"
 #include "core/base/vec.h"
 #include "core/store/chunk/abi.h"
-#include "core/store/db/sql.h"
 #include "core/store/finish/connections.h"
 #include "core/store/read/trace.h"
 #include "core/wire/log.h"
@@ -262,11 +262,12 @@ static int read_refs(struct reading *r, const struct trace_event *event, uint32_
 {
 	const struct call *call = event->call;
 	bool makes = verb_infos[call->verb].effect == EFFECT_CREATE && call->object;
+	struct call_ref ref;
 	int err;
 
-	sql_bind(r->refs, "ui", event->id.thread, event->id.n);
-	while ((err = sql_step(r->refs)) > 0) {
-		uint32_t object = sql_u32(r->refs, 0);
+	call_refs_of(r->refs, event->id);
+	while ((err = call_refs_next(r->refs, &ref)) > 0) {
+		uint32_t object = ref.object;
 
 		if (!object || object > r->units->most)
 			continue;
@@ -276,7 +277,7 @@ static int read_refs(struct reading *r, const struct trace_event *event, uint32_
 					 object);
 		if (err)
 			break;
-		if (call->verb == VERB_get_cq_event && sqlite3_column_int(r->refs, 1)) {
+		if (call->verb == VERB_get_cq_event && ref.path && !strcmp(ref.path, "out.cq")) {
 			struct reading_object *cq = object_of(r, object);
 
 			cq->woken = unit + 1;
@@ -285,7 +286,6 @@ static int read_refs(struct reading *r, const struct trace_event *event, uint32_
 			cq->armed = 0;
 		}
 	}
-	sqlite3_reset(r->refs);
 	if (!err && call->object && call->object <= r->units->most)
 		err = units_need(&r->units->calls, &r->units->ncalls, unit, call->object);
 	return err;
@@ -347,10 +347,7 @@ static int open_reading(struct reading *r)
 					 object->parent);
 	}
 	return err ?: trace_connections(r->trace, &r->connections)
-		       ?: sql_prepare(trace_db(r->trace),
-				      "SELECT object, path = 'out.cq' FROM ref WHERE thread = ?"
-				      " AND n = ? AND object NOT NULL",
-				      &r->refs);
+		       ?: call_refs_open(r->trace, &r->refs);
 }
 
 int reading_run(struct reading *r)
@@ -376,7 +373,7 @@ void reading_fini(struct reading *r)
 {
 	for (size_t i = 0; i < r->nlist; i++)
 		free(r->list[i].units);
-	sqlite3_finalize(r->refs);
+	call_refs_close(r->refs);
 	free(r->list);
 	free(r->joined);
 	free(r->objects);

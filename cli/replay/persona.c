@@ -15,13 +15,14 @@
 #include <errno.h>
 #include <infiniband/verbs.h>
 #include <inttypes.h>
-#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "core/store/read/described.h"
+#include "core/store/read/trace.h"
 #include "core/wire/log.h"
 
 #define ENV "VERBATIM_SOFT_PERSONA"
@@ -124,32 +125,41 @@ static void put_word(FILE *to, const char *prefix, const struct member *m, const
 	}
 }
 
-static void put_members(FILE *to, sqlite3 *db, const char *sql, int64_t id, const char *prefix,
-			const struct member *members, size_t n, unsigned int times)
-{
-	sqlite3_stmt *stmt;
+/* What is being written of one device. */
+struct profile {
+	FILE *to;
+	struct trace *trace;
+	int64_t device;
+	unsigned int times; /* for limits that are per process */
+	unsigned int port;
+	char prefix[16];
+	const struct member *member;
+};
 
-	if (sqlite3_prepare_v2(db, sql, -1, &stmt, NULL))
-		return;
+static void put_value(void *arg, int64_t number, const char *text)
+{
+	const struct profile *profile = arg;
+
+	if (text)
+		put_word(profile->to, profile->prefix, profile->member, text);
+	else
+		put_number(profile->to, profile->prefix, profile->member, number, profile->times);
+}
+
+/* Of the device, or of @port. */
+static void put_members(struct profile *profile, unsigned int port, const struct member *members,
+			size_t n)
+{
 	for (size_t i = 0; i < n; i++) {
-		sqlite3_bind_text(stmt, 1, members[i].path, -1, SQLITE_STATIC);
-		sqlite3_bind_int64(stmt, 2, id);
-		if (sqlite3_step(stmt) != SQLITE_ROW)
-			;
-		else if (sqlite3_column_type(stmt, 0) == SQLITE_INTEGER)
-			put_number(to, prefix, &members[i], sqlite3_column_int64(stmt, 0), times);
-		else if (sqlite3_column_type(stmt, 0) == SQLITE_TEXT)
-			put_word(to, prefix, &members[i], (void *)sqlite3_column_text(stmt, 0));
-		sqlite3_reset(stmt);
+		profile->member = &members[i];
+		described_attribute(profile->trace, profile->device, port, members[i].path,
+				    put_value, profile);
 	}
-	sqlite3_finalize(stmt);
 }
 
 /* Text with other characters is left out: the device keeps its own. */
-static void put_text(FILE *to, const char *name, const unsigned char *text, const char *also)
+static void put_text(FILE *to, const char *name, const char *letters, const char *also)
 {
-	const char *letters = (const char *)text;
-
 	if (!letters || !*letters || strlen(letters) >= TEXT_SIZE)
 		return;
 	for (const char *c = letters; *c; c++)
@@ -173,23 +183,11 @@ static void put_gid(FILE *to, unsigned int port, unsigned int index, const char 
 							: "");
 }
 
-static void put_gids(FILE *to, sqlite3 *db, int64_t device, unsigned int port)
+static void put_described_gid(void *arg, const struct described_gid *gid)
 {
-	static const char sql[] = "SELECT idx, gid, type FROM gid WHERE device = ? AND port = ? AND"
-				  " idx BETWEEN 0 AND ? AND gid IS NOT NULL AND type IS NOT NULL"
-				  " ORDER BY idx";
-	sqlite3_stmt *stmt;
+	const struct profile *profile = arg;
 
-	if (sqlite3_prepare_v2(db, sql, -1, &stmt, NULL))
-		return;
-	sqlite3_bind_int64(stmt, 1, device);
-	sqlite3_bind_int64(stmt, 2, port);
-	sqlite3_bind_int64(stmt, 3, GIDS_MAX - 1);
-	while (sqlite3_step(stmt) == SQLITE_ROW)
-		put_gid(to, port, (unsigned int)sqlite3_column_int(stmt, 0),
-			(const char *)sqlite3_column_text(stmt, 1),
-			(const char *)sqlite3_column_text(stmt, 2));
-	sqlite3_finalize(stmt);
+	put_gid(profile->to, profile->port, gid->index, gid->gid, gid->type);
 }
 
 static void put_pkeys(FILE *to, unsigned int port, int64_t n)
@@ -198,59 +196,36 @@ static void put_pkeys(FILE *to, unsigned int port, int64_t n)
 		fprintf(to, "port.%u.pkey.%u 0xffff\n", port, i);
 }
 
-static void put_ports(FILE *to, sqlite3 *db, int64_t device)
+static void put_port(void *arg, const struct described_port *port)
 {
-	static const char ports[] = "SELECT port, coalesce(pkey_tbl_len, 1) FROM port WHERE"
-				    " device = ? AND port BETWEEN 1 AND ? AND json_valid(attr)"
-				    " AND gid_tbl_len > 0 AND pkey_tbl_len > 0";
-	char prefix[16], sql[160];
-	sqlite3_stmt *stmt;
+	struct profile *profile = arg;
 
-	if (sqlite3_prepare_v2(db, ports, -1, &stmt, NULL))
-		return;
-	sqlite3_bind_int64(stmt, 1, device);
-	sqlite3_bind_int64(stmt, 2, PORTS_MAX);
-	while (sqlite3_step(stmt) == SQLITE_ROW) {
-		unsigned int port = (unsigned int)sqlite3_column_int(stmt, 0);
-
-		snprintf(prefix, sizeof(prefix), "port.%u.", port);
-		snprintf(sql, sizeof(sql),
-			 "SELECT json_extract(attr, ?1) FROM port WHERE device = ?2 AND port = %u",
-			 port);
-		put_members(to, db, sql, device, prefix, port_members, PORT_MEMBERS, 1);
-		put_gids(to, db, device, port);
-		put_pkeys(to, port, sqlite3_column_int64(stmt, 1));
-	}
-	sqlite3_finalize(stmt);
+	profile->port = port->port;
+	profile->times = 1;
+	snprintf(profile->prefix, sizeof(profile->prefix), "port.%u.", port->port);
+	put_members(profile, port->port, port_members, PORT_MEMBERS);
+	described_gids(profile->trace, profile->device, port->port, GIDS_MAX, put_described_gid,
+		       profile);
+	put_pkeys(profile->to, port->port, port->npkeys);
 }
 
-static void put_device(FILE *to, struct trace *trace, sqlite3_stmt *row)
+static void put_device(void *arg, const struct described_device *device)
 {
-	int64_t id = sqlite3_column_int64(row, 0);
+	struct profile *profile = arg;
 
-	put_text(to, "name", sqlite3_column_text(row, 1), "_-");
-	put_text(to, "fw_ver", sqlite3_column_text(row, 2), "._-");
-	put_members(to, trace_db(trace), "SELECT json_extract(attr, ?1) FROM device WHERE id = ?2",
-		    id, "", device_members, DEVICE_MEMBERS, count_processes(trace));
-	put_ports(to, trace_db(trace), id);
+	profile->device = device->id;
+	put_text(profile->to, "name", device->name, "_-");
+	put_text(profile->to, "fw_ver", device->fw_ver, "._-");
+	put_members(profile, 0, device_members, DEVICE_MEMBERS);
+	described_ports(profile->trace, profile->device, PORTS_MAX, put_port, profile);
 }
 
 /* The first device that was opened. Returns 1; 0: none is described; or -errno. */
 static int write_profile(struct trace *trace, FILE *to)
 {
-	static const char sql[] = "SELECT d.id, d.name, d.fw_ver FROM device d JOIN object v ON"
-				  " v.kind = 'device' AND v.name = d.name JOIN object c ON"
-				  " c.kind = 'context' AND c.parent = v.id WHERE json_valid(d.attr)"
-				  " ORDER BY c.id LIMIT 1";
-	sqlite3_stmt *stmt;
-	bool found;
+	struct profile profile = { .to = to, .trace = trace, .times = count_processes(trace) };
+	bool found = described_opened(trace, put_device, &profile);
 
-	if (sqlite3_prepare_v2(trace_db(trace), sql, -1, &stmt, NULL))
-		return 0;
-	found = sqlite3_step(stmt) == SQLITE_ROW;
-	if (found)
-		put_device(to, trace, stmt);
-	sqlite3_finalize(stmt);
 	return ferror(to) || fflush(to) ? -EIO : found;
 }
 

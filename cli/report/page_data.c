@@ -5,121 +5,85 @@
  */
 #include "cli/report/page_data.h"
 
-#include <errno.h>
-#include <sqlite3.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "analyzer/profile/timeline.h"
+#include "core/store/read/listing.h"
 #include "core/store/read/merged.h"
-#include "core/wire/log.h"
 
 enum { HEAT_BINS = TIMELINE_BINS / 2, DEPTHS = 12 };
 
-/* Rows; the words of a query between SELECT and FROM are its columns' names. */
 /* clang-format off */
 static const struct page_table {
 	const char *name;
-	const char *sql;
+	enum listing_kind list;
 	int most;
 } page_tables[] = {
-	{ "control",
-	  "SELECT event, process, thread, begin, end - begin AS duration, verb, name, ret, error,"
-	  " failed FROM calls WHERE NOT ours AND depth = 0 AND end >= begin"
-	  " ORDER BY failed DESC, end - begin DESC, begin", 2000 },
-	{ "qps",
-	  "SELECT object, name, process, type, number, state, peer_name, peer_process, max_send_wr,"
-	  " max_recv_wr, max_inline_data, path_mtu, timeout, retry_cnt, rnr_retry, min_rnr_timer,"
-	  " created_at, destroyed_at, sends, recvs FROM qps ORDER BY sends + recvs DESC, object",
-	  200 },
-	{ "states",
-	  "SELECT c.object, c.end AS time, CASE WHEN json_valid(c.args)"
-	  " THEN json_extract(c.args, '$.attr.qp_state') ELSE 'unreadable' END AS state,"
-	  " event(c.thread, c.n) AS event FROM call c WHERE c.verb = 'ibv_modify_qp'"
-	  " AND NOT c.failed AND c.end >= 0 AND c.args IS NOT NULL AND state IS NOT NULL"
-	  " ORDER BY c.object, c.end",
-	  2000 },
-	{ "regions",
-	  "SELECT name, process, length, since, until, event FROM mrs ORDER BY since", 4000 },
-	{ "marks", "SELECT process, time, kind, text FROM mark ORDER BY time", 1000 },
-	{ "processes",
-	  "SELECT id, pid, start, end, status, ending,"
-	  " coalesce(nullif(cmdline, ''), exe) AS command,"
-	  " CASE memlock WHEN -1 THEN 'unlimited' ELSE memlock END AS memlock,"
-	  " CASE ipc_lock WHEN 1 THEN 'yes' WHEN 0 THEN 'no' END AS cap_ipc_lock"
-	  " FROM process ORDER BY id", 200 },
-	{ "devices",
-	  "SELECT name, node_type, transport_type, fw_ver, p.port, p.state, p.active_mtu, p.lid"
-	  " FROM device d LEFT JOIN port p ON p.device = d.id ORDER BY d.id, p.port", 64 },
-	{ "environ",
-	  "SELECT name, shown(name, value) AS value, count(*) AS processes FROM environ"
-	  " GROUP BY 1, 2 ORDER BY name", 200 },
-	{ "modules",
-	  "SELECT path, build_id, count(DISTINCT process) AS processes FROM module"
-	  " GROUP BY path, build_id ORDER BY path", 300 },
-	{ "coverage",
-	  "SELECT what, detail, sum(times) AS times, count(DISTINCT process) AS processes"
-	  " FROM coverage GROUP BY what, detail ORDER BY what", 200 },
-	{ "loss", "SELECT thread, process, events, first, last, overwritten FROM loss", 200 },
-	{ "meta", "SELECT key, value FROM meta ORDER BY key", 200 },
+	{ "control", LISTING_PAGE_CONTROL, 2000 },
+	{ "qps", LISTING_PAGE_QPS, 200 },
+	{ "states", LISTING_PAGE_STATES, 2000 },
+	{ "regions", LISTING_PAGE_REGIONS, 4000 },
+	{ "marks", LISTING_PAGE_MARKS, 1000 },
+	{ "processes", LISTING_PAGE_PROCESSES, 200 },
+	{ "devices", LISTING_PAGE_DEVICES, 64 },
+	{ "environ", LISTING_PAGE_ENVIRONMENT, 200 },
+	{ "modules", LISTING_PAGE_MODULES, 300 },
+	{ "coverage", LISTING_PAGE_COVERAGE, 200 },
+	{ "loss", LISTING_PAGE_LOSS, 200 },
+	{ "meta", LISTING_PAGE_META, 200 },
 };
 
-static const struct page_table merged_table = {
-	"merged", "SELECT name, host, clock, error, ahead, pairs, messages FROM merged", 64
-};
+static const struct page_table merged_table = { "merged", LISTING_PAGE_SOURCES, 64 };
 /* clang-format on */
 
-static void put_cell(struct json *json, sqlite3_stmt *stmt, int column)
+static void put_cell(struct json *json, const struct listing *listing, unsigned int column)
 {
 	char text[32];
 
-	switch (sqlite3_column_type(stmt, column)) {
-	case SQLITE_INTEGER:
-		json_put_int(json, NULL, sqlite3_column_int64(stmt, column));
+	switch (listing_cell(listing, column)) {
+	case LISTING_INTEGER:
+		json_put_int(json, NULL, listing_integer(listing, column));
 		break;
-	case SQLITE_FLOAT:
-		sqlite3_snprintf(sizeof(text), text, "%.9g", sqlite3_column_double(stmt, column));
+	case LISTING_REAL:
+		snprintf(text, sizeof(text), "%.9g", listing_real(listing, column));
 		json_put_text(json, NULL, text);
 		break;
-	case SQLITE_NULL:
-		json_put_text(json, NULL, NULL);
-		break;
 	default:
-		json_put_text(json, NULL, (const char *)sqlite3_column_text(stmt, column));
+		json_put_text(json, NULL, listing_text(listing, column));
 	}
 }
 
-static void put_row(struct json *json, sqlite3_stmt *stmt)
+static void put_row(struct json *json, const struct listing *listing)
 {
 	json_open(json, NULL, '[');
-	for (int i = 0; i < sqlite3_column_count(stmt); i++)
-		put_cell(json, stmt, i);
+	for (unsigned int i = 0; i < listing_columns(listing); i++)
+		put_cell(json, listing, i);
 	json_close(json, ']');
 }
 
-static int put_table(struct json *json, sqlite3 *db, const struct page_table *table)
+static int put_table(struct json *json, struct trace *trace, const struct page_table *table)
 {
-	sqlite3_stmt *stmt = NULL;
-	int code = sqlite3_prepare_v2(db, table->sql, -1, &stmt, NULL);
+	struct listing *listing;
+	int err = listing_open(trace, table->list, &listing);
 	int64_t n = 0;
 
 	json_open(json, table->name, '{');
 	json_open(json, "columns", '[');
-	for (int i = 0; !code && i < sqlite3_column_count(stmt); i++)
-		json_put_text(json, NULL, sqlite3_column_name(stmt, i));
+	for (unsigned int i = 0; !err && i < listing_columns(listing); i++)
+		json_put_text(json, NULL, listing_name(listing, i));
 	json_close(json, ']');
 	json_open(json, "rows", '[');
-	while (!code && (code = sqlite3_step(stmt)) == SQLITE_ROW) {
+	while (!err && (err = listing_next(listing)) > 0) {
 		if (n++ < table->most)
-			put_row(json, stmt);
-		code = SQLITE_OK;
+			put_row(json, listing);
+		err = 0;
 	}
 	json_close(json, ']');
 	json_put_int(json, "of", n);
 	json_close(json, '}');
-	if (code != SQLITE_DONE)
-		log_err(0, "report: table %s: %s", table->name, sqlite3_errmsg(db));
-	sqlite3_finalize(stmt);
-	return code == SQLITE_DONE ? 0 : -EBADMSG;
+	listing_close(listing);
+	return err;
 }
 
 static int put_tables(struct json *json, struct trace *trace)
@@ -129,9 +93,9 @@ static int put_tables(struct json *json, struct trace *trace)
 
 	json_open(json, "tables", '{');
 	for (size_t i = 0; i < n && !err; i++)
-		err = put_table(json, trace_db(trace), &page_tables[i]);
+		err = put_table(json, trace, &page_tables[i]);
 	if (!err && trace_nmerged(trace))
-		err = put_table(json, trace_db(trace), &merged_table);
+		err = put_table(json, trace, &merged_table);
 	json_close(json, '}');
 	return err;
 }

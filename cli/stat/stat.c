@@ -204,7 +204,6 @@ static void print_threads(const struct stat_view *view)
 	table_free(table);
 }
 
-/* A phase that has ended as often as it began has a duration, however it is nested. */
 static int mark_table(const struct stat_view *view, struct table **ret_table)
 {
 	/* clang-format off */
@@ -217,23 +216,11 @@ static int mark_table(const struct stat_view *view, struct table **ret_table)
 	/* clang-format on */
 
 	*ret_table = table_new("marks", columns);
-	return table_query(*ret_table, view->trace,
-			   "SELECT text, kind, process, times,"
-			   " CASE WHEN times = ends THEN took ELSE -1 END,"
-			   " CASE WHEN times = ends THEN took / times ELSE -1 END"
-			   " FROM (SELECT text, CASE kind WHEN 'point' THEN kind ELSE 'phase' END"
-			   " AS kind, process, count(*) - sum(kind = 'end') AS times,"
-			   " sum(kind = 'end') AS ends, sum(CASE kind WHEN 'begin' THEN -time"
-			   " WHEN 'end' THEN time ELSE 0 END) AS took, min(time) AS first"
-			   " FROM mark GROUP BY 1, 2, 3) ORDER BY first");
+	return table_list(*ret_table, view->trace, LISTING_MARKS);
 }
 
 static int payload_table(const struct stat_view *view, struct table **ret_table)
 {
-	static const char sql[] =
-		"SELECT kind, count(*), sum(length), sum(captured), sum(hash IS NOT NULL),"
-		" sum(why IS NOT NULL) FROM payload GROUP BY kind"
-		" ORDER BY kind = 'atomic', kind = 'read', kind = 'recv'";
 	/* clang-format off */
 	static const struct column columns[] = {
 		{ "payload", COLUMN_TEXT },     { "times", COLUMN_COUNT },
@@ -244,7 +231,9 @@ static int payload_table(const struct stat_view *view, struct table **ret_table)
 	/* clang-format on */
 
 	*ret_table = table_new("payloads", columns);
-	return trace_has_payloads(view->trace) ? table_query(*ret_table, view->trace, sql) : 0;
+	return trace_has_payloads(view->trace)
+		       ? table_list(*ret_table, view->trace, LISTING_PAYLOADS)
+		       : 0;
 }
 
 static void print_text(const struct stat_view *view, struct table *const *tables, unsigned int n)

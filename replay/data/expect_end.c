@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/store/read/joint.h"
 #include "core/store/read/lookup.h"
 #include "replay/data/contents.h"
 #include "replay/data/expect_priv.h"
@@ -81,7 +82,7 @@ static bool are_counted(const struct replay *r)
 
 static int count_polls(struct replay *r, uint32_t cq, struct lookup_polls *ret_polls)
 {
-	if (!are_counted(r) || !trace_db(r->trace)) /* joint traces have none */
+	if (!are_counted(r) || trace_nparts(r->trace) > 1)
 		return -ENOENT;
 	return lookup_polls(r->trace, cq, ret_polls);
 }

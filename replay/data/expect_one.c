@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/store/read/joint.h"
 #include "core/store/read/lookup.h"
 #include "replay/data/contents.h"
 #include "replay/data/expect_priv.h"
@@ -316,7 +317,7 @@ static bool is_raced(const struct expected *e)
 {
 	struct lookup_polls polls;
 
-	if (!trace_db(e->r->trace) || e->r->nthreads[e->event->process] < 2)
+	if (trace_nparts(e->r->trace) > 1 || e->r->nthreads[e->event->process] < 2)
 		return false;
 	if (!e->cq->pollers) {
 		bool known = !lookup_polls(e->r->trace, (uint32_t)(e->cq - e->r->replicas), &polls);

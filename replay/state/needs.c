@@ -18,7 +18,7 @@
 
 #include "core/base/count.h"
 #include "core/base/text.h"
-#include "core/store/db/sql.h"
+#include "core/store/read/needing.h"
 #include "core/wire/log.h"
 #include "replay/state/state.h"
 
@@ -33,7 +33,7 @@ struct ability {
 struct need {
 	const char *what;
 	bool (*lacks)(const struct ability *a);
-	const char *calls; /* SQL: which rows of table call */
+	enum needing calls;
 };
 
 static bool lacks_flag(const struct ability *a, unsigned int flags)
@@ -110,55 +110,42 @@ static bool lacks_atomics(const struct ability *a)
 	return a->device->attr.atomic_cap == IBV_ATOMIC_NONE;
 }
 
-#define QP_TYPE(type)                                                 \
-	"verb IN ('ibv_create_qp', 'ibv_create_qp_ex') AND coalesce(" \
-	"json_extract(args, '$.qp_init_attr.qp_type'),"               \
-	" json_extract(args, '$.qp_init_attr_ex.qp_type')) = '" #type "'"
-
 /* clang-format off */
 static const struct need needs[] = {
-	{ "XRC", lacks_xrc, "verb = 'ibv_open_xrcd' OR (" QP_TYPE(IBV_QPT_XRC_SEND) ")" },
-	{ "UD queue pairs", is_iwarp, QP_TYPE(IBV_QPT_UD) },
-	{ "UC queue pairs", is_iwarp, QP_TYPE(IBV_QPT_UC) },
-	{ "address handles", is_iwarp, "verb IN ('ibv_create_ah', 'ibv_create_ah_from_wc')" },
+	{ "XRC", lacks_xrc, NEEDING_XRC },
+	{ "UD queue pairs", is_iwarp, NEEDING_UD },
+	{ "UC queue pairs", is_iwarp, NEEDING_UC },
+	{ "address handles", is_iwarp, NEEDING_HANDLES },
 	/* handled within the kernel: the trace has no calls to do it with */
-	{ "iWARP queue pairs, connected by librdmacm", is_no_iwarp,
-	  "verb LIKE 'ibv_create_qp%' AND EXISTS (SELECT 1 FROM device"
-	  " WHERE transport_type = 'IBV_TRANSPORT_IWARP' AND attr IS NOT NULL)"
-	  " AND NOT EXISTS (SELECT 1 FROM device"
-	  " WHERE transport_type <> 'IBV_TRANSPORT_IWARP' AND attr IS NOT NULL)" },
-	{ "an Ethernet port for raw packets", lacks_ethernet, QP_TYPE(IBV_QPT_RAW_PACKET) },
-	{ "on-demand paging", lacks_odp,
-	  "verb LIKE 'ibv_reg_mr%' AND json_extract(args, '$.access') & 64" },
-	{ "memory windows", lacks_windows,
-	  "verb = 'ibv_alloc_mw' AND json_extract(args, '$.type') = 'IBV_MW_TYPE_1'" },
-	{ "memory windows of type 2", lacks_windows_2,
-	  "verb = 'ibv_alloc_mw' AND json_extract(args, '$.type') = 'IBV_MW_TYPE_2'" },
-	{ "device memory", lacks_device_memory, "verb = 'ibv_alloc_dm'" },
-	{ "timestamps of completions", lacks_timestamps,
-	  "verb = 'ibv_create_cq_ex' AND json_extract(args, '$.init_attr.wc_flags') & 2176" },
-	{ "shared receive queues", lacks_shared_queues, "verb LIKE 'ibv_create_srq%'" },
-	{ "multicast", lacks_groups, "verb = 'ibv_attach_mcast'" },
-	{ "receive work queues", lacks_receive_queues, "verb = 'ibv_create_wq'" },
-	{ "atomics", lacks_atomics, "(SELECT count(*) FROM (SELECT 1 FROM wr WHERE opcode IN (5, 6)"
-	  " LIMIT 1)) AND verb LIKE 'ibv_create_qp%'" },
+	{ "iWARP queue pairs, connected by librdmacm", is_no_iwarp, NEEDING_IWARP },
+	{ "an Ethernet port for raw packets", lacks_ethernet, NEEDING_RAW_PACKETS },
+	{ "on-demand paging", lacks_odp, NEEDING_ODP },
+	{ "memory windows", lacks_windows, NEEDING_WINDOWS },
+	{ "memory windows of type 2", lacks_windows_2, NEEDING_WINDOWS_2 },
+	{ "device memory", lacks_device_memory, NEEDING_DEVICE_MEMORY },
+	{ "timestamps of completions", lacks_timestamps, NEEDING_TIMESTAMPS },
+	{ "shared receive queues", lacks_shared_queues, NEEDING_SHARED_QUEUES },
+	{ "multicast", lacks_groups, NEEDING_MULTICAST },
+	{ "receive work queues", lacks_receive_queues, NEEDING_WORK_QUEUES },
+	{ "atomics", lacks_atomics, NEEDING_ATOMICS },
 };
 /* clang-format on */
 
 /* How many objects of a kind exist at a time, where that can exceed the device's limit. */
 struct limit {
-	const char *what, *kind;
+	const char *what;
+	enum object_kind kind;
 	size_t at; /* offset of an int in struct ibv_device_attr */
 };
 
 static const struct limit limits[] = {
-	{ "queue pairs", "qp", offsetof(struct ibv_device_attr, max_qp) },
-	{ "completion queues", "cq", offsetof(struct ibv_device_attr, max_cq) },
-	{ "regions", "mr", offsetof(struct ibv_device_attr, max_mr) },
-	{ "protection domains", "pd", offsetof(struct ibv_device_attr, max_pd) },
-	{ "shared receive queues", "srq", offsetof(struct ibv_device_attr, max_srq) },
-	{ "memory windows", "mw", offsetof(struct ibv_device_attr, max_mw) },
-	{ "address handles", "ah", offsetof(struct ibv_device_attr, max_ah) },
+	{ "queue pairs", OBJECT_qp, offsetof(struct ibv_device_attr, max_qp) },
+	{ "completion queues", OBJECT_cq, offsetof(struct ibv_device_attr, max_cq) },
+	{ "regions", OBJECT_mr, offsetof(struct ibv_device_attr, max_mr) },
+	{ "protection domains", OBJECT_pd, offsetof(struct ibv_device_attr, max_pd) },
+	{ "shared receive queues", OBJECT_srq, offsetof(struct ibv_device_attr, max_srq) },
+	{ "memory windows", OBJECT_mw, offsetof(struct ibv_device_attr, max_mw) },
+	{ "address handles", OBJECT_ah, offsetof(struct ibv_device_attr, max_ah) },
 };
 
 enum { NEEDS = sizeof(needs) / sizeof(*needs), LIMITS = sizeof(limits) / sizeof(*limits) };
@@ -203,54 +190,38 @@ static void add_missing(struct needs *n, const char *between, const char *text)
 	text_addf(&n->missing, "%s%s", n->missing.used ? between : "needs ", text);
 }
 
-/* Find the calls that need it: note them all, and name the first one. */
-static int find_calls(struct replay *r, struct needs *n, unsigned int i)
+struct search {
+	struct needs *needs;
+	unsigned int i; /* of needs[] */
+	bool found;
+};
+
+/* Name the first one. */
+static int add_call(void *arg, struct event_id call)
 {
-	char text[32], line[WHY + 64], *sql = NULL;
-	sqlite3_stmt *stmt = NULL;
-	int err = 0;
+	struct search *search = arg;
+	char text[32], line[WHY + 64];
 
-	if (asprintf(&sql,
-		     "SELECT thread, n FROM call WHERE NOT failed AND NOT ours AND (%s)"
-		     " ORDER BY begin",
-		     needs[i].calls) < 0)
-		return -ENOMEM;
-	err = sql_prepare(trace_db(r->trace), sql, &stmt);
-	snprintf(n->why[i], WHY, "%s, which %s lacks", needs[i].what, name_of(n));
-	for (bool first = true; !err && (err = sql_step(stmt)) > 0; first = false) {
-		struct event_id event = { sql_u32(stmt, 0),
-					  (uint64_t)sqlite3_column_int64(stmt, 1) };
-
-		if (first) {
-			snprintf(line, sizeof(line), "%s (%s)", needs[i].what,
-				 event_id_text(event, text));
-			add_missing(n, ", ", line);
-		}
-		err = map_put(&n->events, event_key(event), i + 1);
+	if (!search->found) {
+		snprintf(line, sizeof(line), "%s (%s)", needs[search->i].what,
+			 event_id_text(call, text));
+		add_missing(search->needs, ", ", line);
 	}
-	sqlite3_finalize(stmt);
-	free(sql);
-	return err;
+	search->found = true;
+	return map_put(&search->needs->events, event_key(call), search->i + 1);
 }
 
-/* @format has the kind wherever it has %s. */
-static int64_t ask_number(struct replay *r, const char *format, const char *kind)
+static int find_calls(struct replay *r, struct needs *n, unsigned int i)
 {
-	char sql[512];
+	struct search search = { .needs = n, .i = i };
 
-	snprintf(sql, sizeof(sql), format, kind, kind);
-	return sql_int(trace_db(r->trace), sql, 0);
+	snprintf(n->why[i], WHY, "%s, which %s lacks", needs[i].what, name_of(n));
+	return needing_calls(r->trace, needs[i].calls, add_call, &search);
 }
 
 /* More objects at a time than all devices together support. */
 static void check_limit(struct replay *r, struct needs *n, const struct limit *limit)
 {
-	static const char all[] = "SELECT count(*) FROM object WHERE kind = '%s'";
-	static const char at_once[] =
-		"SELECT max(live) FROM (SELECT sum(d) OVER (ORDER BY t, d) live FROM ("
-		"SELECT created_at t, 1 d FROM object WHERE kind = '%s' UNION ALL"
-		" SELECT destroyed_at, -1 FROM object WHERE kind = '%s'"
-		" AND destroyed_at IS NOT NULL))";
 	char line[WHY], most[COUNT_TEXT], has[COUNT_TEXT];
 	int64_t here = 0, there;
 
@@ -260,9 +231,9 @@ static void check_limit(struct replay *r, struct needs *n, const struct limit *l
 		memcpy(&own, (const char *)&n->abilities[i].device->attr + limit->at, sizeof(own));
 		here += own;
 	}
-	if (here <= 0 || ask_number(r, all, limit->kind) <= here)
+	if (here <= 0 || needing_objects(r->trace, limit->kind) <= here)
 		return;
-	there = ask_number(r, at_once, limit->kind);
+	there = needing_at_once(r->trace, limit->kind);
 	if (there <= here)
 		return;
 	snprintf(line, sizeof(line), "%s %s at a time, but %s has %s",
@@ -273,9 +244,6 @@ static void check_limit(struct replay *r, struct needs *n, const struct limit *l
 
 static void check_regions(struct replay *r, struct needs *n)
 {
-	static const char longest[] = "SELECT max(json_extract(args, '$.length')) FROM call"
-				      " WHERE NOT failed AND verb LIKE 'ibv_reg_mr%'"
-				      " AND json_extract(args, '$.length') > 0";
 	char line[WHY], most[COUNT_TEXT], has[COUNT_TEXT];
 	uint64_t here = 0, there;
 
@@ -284,7 +252,7 @@ static void check_regions(struct replay *r, struct needs *n)
 			here = n->abilities[i].device->attr.max_mr_size;
 	if (!here || here >= r->options->max_memory) /* that is checked elsewhere */
 		return;
-	there = (uint64_t)sql_int(trace_db(r->trace), longest, 0);
+	there = needing_region(r->trace);
 	if (there <= here)
 		return;
 	snprintf(line, sizeof(line), "a region of %s bytes, but %s supports %s",

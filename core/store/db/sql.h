@@ -7,6 +7,7 @@
  */
 #include <stdint.h>
 
+#include "core/base/span.h"
 #include "core/store/db/sqlite.h"
 
 /* The -errno of the last error of @db, after log_err() with @what. */
@@ -72,17 +73,9 @@ static inline uint32_t sql_u32(sqlite3_stmt *stmt, int column)
 	return n < 0 || n > UINT32_MAX ? 0 : (uint32_t)n;
 }
 
-/* Limits @ns to 36 years on either side, so that the difference of two cannot overflow. */
-static inline int64_t sql_to_time(int64_t ns)
-{
-	const int64_t most = (int64_t)1 << 60;
-
-	return ns > most ? most : ns < -most ? -most : ns;
-}
-
 static inline int64_t sql_time(sqlite3_stmt *stmt, int column)
 {
-	return sql_to_time(sqlite3_column_int64(stmt, column));
+	return span_limit(sqlite3_column_int64(stmt, column));
 }
 
 static inline int64_t sql_time_or(sqlite3_stmt *stmt, int column, int64_t if_null)

@@ -121,7 +121,7 @@ bool trace_clock_as(const struct trace *trace, size_t i, size_t like, struct tra
 /* How much later than @first its recording began, by the time of day. */
 static int64_t began_after(struct trace *trace, struct trace *first)
 {
-	return sql_to_time((int64_t)(number_of(trace, "realtime") - number_of(first, "realtime")));
+	return span_limit((int64_t)(number_of(trace, "realtime") - number_of(first, "realtime")));
 }
 
 int64_t trace_clock_ahead(const struct trace *trace, size_t i)

@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 
+#include "core/store/db/schema.h"
 #include "core/store/db/sql.h"
 
 /* Statements on a trace that lacks the table, or is damaged, find nothing and print nothing. */
@@ -106,48 +107,36 @@ int lookup_polls(struct trace *trace, uint32_t cq, struct lookup_polls *ret_poll
 	return err < 0 ? err : 0;
 }
 
-int lookup_empty(struct trace *trace, uint32_t process,
-		 void (*each)(void *arg, const struct lookup_empty *empty), void *arg)
+int lookup_counts(struct trace *trace, uint32_t process, enum lookup_counted by,
+		  void (*each)(void *arg, const struct lookup_count *count), void *arg)
 {
-	static const char sql[] = "SELECT thread, cq, sum(empty) FROM poll_count"
-				  " WHERE process = ?1 AND cq > 0 GROUP BY thread, cq"
-				  " ORDER BY thread, cq";
+	static const char *const sql[] = {
+		[LOOKUP_BY_LIFE] = "SELECT thread, process, coalesce(cq, 0), polls, empty, last,"
+				   " handle, life FROM poll_count WHERE ?1 IN (0, process)"
+				   " ORDER BY thread, handle, life",
+		[LOOKUP_BY_CQ] = "SELECT thread, process, coalesce(cq, 0), sum(polls), sum(empty),"
+				 " max(last), 0, 0 FROM poll_count WHERE ?1 IN (0, process)"
+				 " GROUP BY thread, process, cq ORDER BY thread, cq",
+	};
 	sqlite3_stmt *stmt;
-	int err = sql_prepare(trace_db(trace), sql, &stmt);
+	int err = sql_prepare(trace_db(trace), sql[by], &stmt);
 
 	if (err)
 		return err;
 	sql_bind(stmt, "u", process);
-	while ((err = sql_step(stmt)) > 0) {
-		struct lookup_empty empty = { .thread = sql_u32(stmt, 0),
-					      .cq = sql_u32(stmt, 1),
-					      .empty = (uint64_t)sqlite3_column_int64(stmt, 2) };
-
-		each(arg, &empty);
-	}
-	sqlite3_finalize(stmt);
-	return err;
-}
-
-void lookup_counts(struct trace *trace, uint32_t process,
-		   void (*each)(void *arg, const struct lookup_count *count), void *arg)
-{
-	sqlite3_stmt *stmt = try_statement(
-		trace, "SELECT thread, handle, life, polls, empty, last FROM poll_count"
-		       " WHERE process = ?1 ORDER BY thread, handle, life");
-
-	if (stmt)
-		sql_bind(stmt, "u", process);
-	while (has_row(stmt))
+	while ((err = sql_step(stmt)) > 0)
 		each(arg, &(struct lookup_count){
 				  .thread = sql_u32(stmt, 0),
-				  .cq = (uint64_t)sqlite3_column_int64(stmt, 1),
-				  .life = sql_u32(stmt, 2),
+				  .process = sql_u32(stmt, 1),
+				  .object = sql_u32(stmt, 2),
 				  .polls = (uint64_t)sqlite3_column_int64(stmt, 3),
 				  .empty = (uint64_t)sqlite3_column_int64(stmt, 4),
 				  .last = sql_time(stmt, 5),
+				  .cq = (uint64_t)sqlite3_column_int64(stmt, 6),
+				  .life = sql_u32(stmt, 7),
 			  });
 	sqlite3_finalize(stmt);
+	return err;
 }
 
 bool lookup_has_phase(struct trace *trace, const char *phase, uint32_t process)
@@ -190,6 +179,57 @@ void lookup_datagram_qps(struct trace *trace, bool (*each)(void *arg, uint32_t q
 	while (has_row(stmt) && each(arg, sql_u32(stmt, 0)))
 		;
 	sqlite3_finalize(stmt);
+}
+
+/* @sql has one parameter, @text. */
+static bool has_text(struct trace *trace, const char *sql, const char *text)
+{
+	sqlite3_stmt *stmt = try_statement(trace, sql);
+	bool has;
+
+	if (stmt)
+		sql_bind(stmt, "t", text);
+	has = has_row(stmt);
+	sqlite3_finalize(stmt);
+	return has;
+}
+
+bool lookup_has_call(struct trace *trace, const char *glob)
+{
+	return has_text(trace, "SELECT 1 FROM call WHERE verb GLOB ?1 LIMIT 1", glob);
+}
+
+bool lookup_has_module(struct trace *trace, const char *like)
+{
+	return has_text(trace, "SELECT 1 FROM module WHERE path LIKE ?1 LIMIT 1", like);
+}
+
+int lookup_modules(struct trace *trace,
+		   void (*each)(void *arg, const char *path, const char *build_id), void *arg)
+{
+	sqlite3_stmt *stmt;
+	int err = sql_prepare(trace_db(trace),
+			      "SELECT DISTINCT path, build_id FROM module WHERE path NOT NULL"
+			      " ORDER BY path",
+			      &stmt);
+
+	while (!err && (err = sql_step(stmt)) > 0) {
+		each(arg, (const char *)sqlite3_column_text(stmt, 0),
+		     (const char *)sqlite3_column_text(stmt, 1));
+		err = 0;
+	}
+	sqlite3_finalize(stmt);
+	return err;
+}
+
+uint64_t lookup_events(struct trace *trace)
+{
+	return (uint64_t)sql_int(trace_db(trace), "SELECT sum(events) FROM thread", 0);
+}
+
+int lookup_format(struct trace *trace)
+{
+	return (int)sql_int(trace_db(trace), "PRAGMA user_version", SCHEMA_VERSION);
 }
 
 bool lookup_has_ethernet(struct trace *trace)

@@ -28,28 +28,23 @@ struct lookup_polls {
 };
 int lookup_polls(struct trace *trace, uint32_t cq, struct lookup_polls *ret_polls);
 
-/* All empty polls of a CQ by a thread: table poll_count of a finished trace. */
-struct lookup_empty {
-	uint32_t thread, cq; /* cq: object */
-	uint64_t empty;
-};
-/* Call @each for each thread of @process and CQ, in order. 0 or -errno. */
-int lookup_empty(struct trace *trace, uint32_t process,
-		 void (*each)(void *arg, const struct lookup_empty *empty), void *arg);
-
 /*
- * How often each thread of @process polled each CQ. The destroy of a CQ ends a life of its address,
- * at @last; polls that return later are of the next.
+ * How often each thread of @process (0: of all) polled each CQ: table poll_count of a finished
+ * trace. The destroy of a CQ ends a life of its address, at `last`; polls that return later are of
+ * the next. Calls @each for each life, in order, or for all polls of a CQ. 0 or -errno.
  */
+enum lookup_counted { LOOKUP_BY_LIFE, LOOKUP_BY_CQ };
 struct lookup_count {
-	uint32_t thread;
+	uint32_t thread, process;
+	uint32_t object;       /* the CQ; 0: not known */
+	uint64_t polls, empty; /* that found completions; that found none */
+	int64_t last;          /* when the last one returned */
+	/* by life: */
 	uint64_t cq; /* its address */
 	uint32_t life;
-	uint64_t polls, empty; /* that found completions; that found none */
-	int64_t last;
 };
-void lookup_counts(struct trace *trace, uint32_t process,
-		   void (*each)(void *arg, const struct lookup_count *count), void *arg);
+int lookup_counts(struct trace *trace, uint32_t process, enum lookup_counted by,
+		  void (*each)(void *arg, const struct lookup_count *count), void *arg);
 
 /* Does @process (0: any) begin @phase? List the phases in the order of their first begins. */
 bool lookup_has_phase(struct trace *trace, const char *phase, uint32_t process);
@@ -58,6 +53,20 @@ void lookup_phases(struct trace *trace, void (*each)(void *arg, const char *text
 
 /* Call @each for each UD queue pair, with its number in the trace, until it returns false. */
 void lookup_datagram_qps(struct trace *trace, bool (*each)(void *arg, uint32_t qp), void *arg);
+
+/* Was a verb called whose name matches @glob? */
+bool lookup_has_call(struct trace *trace, const char *glob);
+
+/* Did a process load a file whose path matches @like (of SQL)? */
+bool lookup_has_module(struct trace *trace, const char *like);
+
+/* Call @each for each loaded file, in the order of paths; @build_id may be NULL. 0 or -errno. */
+int lookup_modules(struct trace *trace,
+		   void (*each)(void *arg, const char *path, const char *build_id), void *arg);
+
+/* The sum of the events of all threads; the version of the trace's format. */
+uint64_t lookup_events(struct trace *trace);
+int lookup_format(struct trace *trace);
 
 /* Did a call report a port with an Ethernet link? */
 bool lookup_has_ethernet(struct trace *trace);

@@ -143,5 +143,5 @@ static inline void stream_due_data(struct stream *s)
 	uint32_t at = s->walk.at[FAMILY_EVENT];
 
 	s->due[DATA].n = block_get(&s->block, COLUMN_n, at);
-	s->due[DATA].time = sql_to_time((int64_t)block_get(&s->block, COLUMN_time, at));
+	s->due[DATA].time = span_limit((int64_t)block_get(&s->block, COLUMN_time, at));
 }

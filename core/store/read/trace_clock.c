@@ -7,7 +7,7 @@
 
 #define DRIFT_MAX 0.01
 
-/* Largest distance of a time from 0: sql_to_time(). */
+/* Largest distance of a time from 0: span_limit(). */
 static const int64_t time_most = (int64_t)1 << 60;
 
 int64_t trace_clock_round(long double ns)
@@ -24,7 +24,7 @@ bool trace_clock_drifts(double drift)
 
 void trace_clock_bound(struct trace_clock *clock)
 {
-	clock->offset = sql_to_time(clock->offset);
+	clock->offset = span_limit(clock->offset);
 	if (!trace_clock_drifts(clock->drift))
 		clock->drift = 0;
 	if (clock->error > time_most)
@@ -33,13 +33,13 @@ void trace_clock_bound(struct trace_clock *clock)
 
 int64_t trace_clock_time(const struct trace_clock *clock, int64_t time)
 {
-	time = sql_to_time(time);
-	return sql_to_time(time + clock->offset + (int64_t)(clock->drift * (double)time));
+	time = span_limit(time);
+	return span_limit(time + clock->offset + (int64_t)(clock->drift * (double)time));
 }
 
 int64_t trace_clock_back(const struct trace_clock *clock, int64_t time)
 {
-	int64_t moved = sql_to_time(time) - clock->offset;
+	int64_t moved = span_limit(time) - clock->offset;
 
 	return moved - (int64_t)(clock->drift / (1 + clock->drift) * (double)moved);
 }

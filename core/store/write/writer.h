@@ -138,6 +138,18 @@ int writer_counter(struct writer *writer, const struct stored_counter *counter);
 /* Its connection, borrowed. */
 struct sqlite3 *writer_db(struct writer *writer);
 
+/* The last thread of the trace with these numbers of the system; 0: none yet. */
+uint32_t writer_find_thread(struct writer *writer, int pid, int tid);
+
+/*
+ * Call @each with the loaded file of process @pid, or of its parent, that has the instruction @ip:
+ * its path and build ID, which are borrowed and may be NULL, and the offset in it.
+ */
+void writer_find_module(struct writer *writer, int pid, uint64_t ip,
+			void (*each)(void *arg, const char *path, const char *build_id,
+				     uint64_t offset),
+			void *arg);
+
 /* After a failure only committed events count as written, the others as lost. */
 struct writer_progress {
 	uint64_t events, lost, bytes; /* bytes: size of the file so far, approximately */

@@ -1,5 +1,6 @@
 #include <errno.h>
 
+#include "core/store/db/schema.h"
 #include "core/store/open.h"
 #include "core/store/read/lookup.h"
 #include "tests/core/store/make_events.h"
@@ -107,31 +108,68 @@ TEST(polls_are_counted_by_cq)
 	trace_close(trace);
 }
 
-struct emptied {
+struct counted {
 	int n;
-	struct lookup_empty last;
+	struct lookup_count last;
 };
 
-static void note_empty(void *arg, const struct lookup_empty *empty)
+static void note_count(void *arg, const struct lookup_count *count)
 {
-	struct emptied *emptied = arg;
+	struct counted *counted = arg;
 
-	emptied->n++;
-	emptied->last = *empty;
+	counted->n++;
+	counted->last = *count;
 }
 
-TEST(empty_polls_are_counted_by_thread_and_cq)
+TEST(polls_are_counted_by_thread_and_cq)
 {
 	struct trace *trace = open_trace();
-	struct emptied emptied = { 0 };
+	struct counted counted = { 0 };
 
-	assert_int_equal(lookup_empty(trace, 1, note_empty, &emptied), 0);
-	assert_int_equal(emptied.n, 1);
-	assert_int_equal(emptied.last.thread, 1);
-	assert_int_equal(trace_object(trace, emptied.last.cq)->kind, OBJECT_cq);
-	assert_int_equal(emptied.last.empty, 7);
-	assert_int_equal(lookup_empty(trace, 2, note_empty, &emptied), 0);
-	assert_int_equal(emptied.n, 1);
+	assert_int_equal(lookup_counts(trace, 1, LOOKUP_BY_CQ, note_count, &counted), 0);
+	assert_int_equal(counted.n, 1);
+	assert_int_equal(counted.last.thread, 1);
+	assert_int_equal(counted.last.process, 1);
+	assert_int_equal(trace_object(trace, counted.last.object)->kind, OBJECT_cq);
+	assert_int_equal(counted.last.empty, 7);
+	assert_int_equal(counted.last.polls, 1);
+	assert_int_equal(lookup_counts(trace, 2, LOOKUP_BY_CQ, note_count, &counted), 0);
+	assert_int_equal(counted.n, 1);
+	assert_int_equal(lookup_counts(trace, 0, LOOKUP_BY_CQ, note_count, &counted), 0);
+	assert_int_equal(counted.n, 2);
+	trace_close(trace);
+}
+
+TEST(polls_are_counted_by_the_life_of_an_address)
+{
+	struct trace *trace = open_trace();
+	struct counted counted = { 0 };
+
+	assert_int_equal(lookup_counts(trace, 1, LOOKUP_BY_LIFE, note_count, &counted), 0);
+	assert_int_equal(counted.n, 1);
+	assert_int_equal(counted.last.cq, trace_object(trace, counted.last.object)->handle);
+	assert_int_equal(counted.last.empty, 7);
+	assert_true(counted.last.last > 0);
+	trace_close(trace);
+}
+
+TEST(calls_are_found_by_pattern)
+{
+	struct trace *trace = open_trace();
+
+	assert_true(lookup_has_call(trace, "ibv_create_qp"));
+	assert_true(lookup_has_call(trace, "ibv_create_*"));
+	assert_false(lookup_has_call(trace, "rdma_*"));
+	assert_false(lookup_has_module(trace, "%"));
+	trace_close(trace);
+}
+
+TEST(events_and_format_are_those_of_the_file)
+{
+	struct trace *trace = open_trace();
+
+	assert_int_equal(lookup_events(trace), trace_events(trace));
+	assert_int_equal(lookup_format(trace), SCHEMA_VERSION);
 	trace_close(trace);
 }
 

@@ -1,0 +1,21 @@
+#pragma once
+/*
+ * A summary of what identifies the owner of a trace, for people. The complete list is identity.h.
+ *
+ * For one trace, not a joint one. One thread.
+ */
+#include <stddef.h>
+#include <stdint.h>
+
+struct trace;
+
+struct personal {
+	const char *what;    /* "names of devices" */
+	uint64_t count;      /* not 0 */
+	const char *example; /* @bytes, borrowed until the callback returns; NULL: there is none */
+	size_t bytes;
+};
+
+/* Call @each for each kind that the trace has. */
+void personal_each(struct trace *trace, void (*each)(void *arg, const struct personal *personal),
+		   void *arg);

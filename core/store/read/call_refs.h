@@ -1,0 +1,28 @@
+#pragma once
+/*
+ * Objects that a call was given or returned: table `ref`. One thread.
+ */
+#include <stdint.h>
+
+#include "core/store/db/ids.h"
+
+struct trace;
+struct call_refs;
+
+struct call_ref {
+	uint32_t object;  /* 0: damaged */
+	const char *path; /* "qp_init_attr.send_cq", "out.cq", NULL: damaged; borrowed until the */
+			  /* next one */
+};
+
+/* For one trace, not a joint one. 0 or -errno after log_err(). */
+int call_refs_open(struct trace *trace, struct call_refs **ret_refs);
+
+/* Start with those of @call, in the order of objects and paths. */
+void call_refs_of(struct call_refs *refs, struct event_id call);
+
+/* The next one: 1, 0 at the end, or -errno after log_err(). */
+int call_refs_next(struct call_refs *refs, struct call_ref *ret_ref);
+
+/* Accepts NULL. */
+void call_refs_close(struct call_refs *refs);

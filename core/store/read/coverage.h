@@ -1,0 +1,40 @@
+#pragma once
+/*
+ * What the recorder could not observe: table `coverage`, which is complete when the recording has
+ * ended.
+ *
+ * For one trace, not a joint one. Texts are borrowed until the callback returns. One thread.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/store/db/ids.h"
+
+struct trace;
+
+/* A kind of blind spot, with those of one function together. */
+struct coverage_sum {
+	const char *what;
+	const char *function; /* of a provider, called or imported directly; else NULL */
+	uint64_t times;
+};
+
+/* Call @each for each, in the order of names. 0 or -errno after log_err(). */
+int coverage_sums(struct trace *trace, void (*each)(void *arg, const struct coverage_sum *sum),
+		  void *arg);
+
+/* A function of a provider that a process called directly. */
+struct coverage_direct {
+	uint32_t process;
+	const char *function; /* NULL: damaged */
+	uint64_t times;
+	struct event_id first; /* 0:0: not known */
+	int64_t time;          /* of it */
+};
+
+/* Call @each for each process and function, in order of time. 0 or -errno after log_err(). */
+int coverage_directs(struct trace *trace,
+		     void (*each)(void *arg, const struct coverage_direct *direct), void *arg);
+
+/* May it hide data verbs, so that the recorded messages are not all? */
+bool coverage_hides_data(struct trace *trace);

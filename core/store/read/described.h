@@ -1,0 +1,43 @@
+#pragma once
+/*
+ * Devices as the recorder found them: tables device, port and gid.
+ *
+ * For one trace, not a joint one. Unreadable values are treated as missing; texts are borrowed
+ * until the callback returns. One thread.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+struct trace;
+
+struct described_device {
+	int64_t id;
+	const char *name, *fw_ver; /* NULL: not known */
+};
+
+/* Call @each for the first device that was opened. False: none is described. */
+bool described_opened(struct trace *trace,
+		      void (*each)(void *arg, const struct described_device *device), void *arg);
+
+/* The values of its ports from 1 to @most that are described, with at least one GID and P_Key. */
+struct described_port {
+	unsigned int port;
+	int64_t npkeys;
+};
+void described_ports(struct trace *trace, int64_t device, unsigned int most,
+		     void (*each)(void *arg, const struct described_port *port), void *arg);
+
+/* Its GIDs below @most, in order: 32 hexadecimal digits and the name of the type. */
+struct described_gid {
+	unsigned int index;
+	const char *gid, *type;
+};
+void described_gids(struct trace *trace, int64_t device, unsigned int port, unsigned int most,
+		    void (*each)(void *arg, const struct described_gid *gid), void *arg);
+
+/*
+ * The attribute at @path ("$.orig_attr.max_qp") of a device, or of one of its ports (not 0): a
+ * number, or the name of an enumerator if @text is not NULL. It is passed to @each if there is one.
+ */
+void described_attribute(struct trace *trace, int64_t device, unsigned int port, const char *path,
+			 void (*each)(void *arg, int64_t number, const char *text), void *arg);

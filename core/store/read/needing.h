@@ -1,0 +1,44 @@
+#pragma once
+/*
+ * What a replay of a trace needs of a device: calls that only some devices support, and sizes.
+ *
+ * For one trace, not a joint one. One thread.
+ */
+#include <stdint.h>
+
+#include "core/store/db/ids.h"
+
+struct trace;
+
+enum needing {
+	NEEDING_XRC,
+	NEEDING_UD,
+	NEEDING_UC,
+	NEEDING_HANDLES,
+	NEEDING_IWARP, /* queue pairs of a trace whose devices all are iWARP ones */
+	NEEDING_RAW_PACKETS,
+	NEEDING_ODP,
+	NEEDING_WINDOWS, /* of type 1 */
+	NEEDING_WINDOWS_2,
+	NEEDING_DEVICE_MEMORY,
+	NEEDING_TIMESTAMPS,
+	NEEDING_SHARED_QUEUES,
+	NEEDING_MULTICAST,
+	NEEDING_WORK_QUEUES,
+	NEEDING_ATOMICS, /* queue pairs of a trace with atomic requests */
+	NEEDING_COUNT
+};
+
+/*
+ * Call @each for each successful call that needs it, in order of time, until it returns an error,
+ * which is returned. Else 0 or -errno after log_err().
+ */
+int needing_calls(struct trace *trace, enum needing what,
+		  int (*each)(void *arg, struct event_id call), void *arg);
+
+/* How many objects of @kind exist in all; and at most at a time. 0 if that is unreadable. */
+int64_t needing_objects(struct trace *trace, enum object_kind kind);
+int64_t needing_at_once(struct trace *trace, enum object_kind kind);
+
+/* The length of the largest region. */
+uint64_t needing_region(struct trace *trace);
