@@ -15,6 +15,7 @@
 #include "replay/schedule/owner.h"
 #include "replay/schedule/source.h"
 #include "replay/state/state.h"
+#include "replay/synth/synth.h"
 
 enum { PLAYERS_MAX = 256 };
 
@@ -99,7 +100,8 @@ static int begin_compile(struct compile *c, bool serial)
 {
 	struct replay *r = c->r;
 	const struct scoring how = { r->contents,
-				     !r->contents && !r->lossy && !r->gaps && r->cut == INT64_MIN };
+				     !r->contents && !r->lossy && !r->gaps && r->cut == INT64_MIN,
+				     synth_comes_after_all, r };
 	struct order_source source;
 	int err = source_open(r->trace, &c->source);
 

@@ -15,7 +15,8 @@
  * 	destroy, modify, query, the end of a process   <- all earlier steps
  *
  * A send to an unknown address waits for all earlier steps. So does one that reads or writes the
- * memory of another process, if contents are compared.
+ * memory of another process, if contents are compared, and an event before which a synthesized peer
+ * lets a queue pair fail.
  */
 #include "replay/schedule/schedule.h"
 
@@ -41,7 +42,7 @@ struct schedule {
 	struct receives *receives; /* NULL: messages wait for all receives posted before */
 	uint64_t *known;           /* by player, for each: steps that it has waited for */
 	uint32_t nobjects, players;
-	bool contents;
+	struct scoring how;
 	uint64_t seq;
 	struct mark control;
 	bool any_armed;
@@ -174,7 +175,7 @@ static void schedule_sends(struct schedule *schedule, struct step *step, const s
 			send_to(schedule, step,
 				relations_datagram(schedule->relations, step->event.event,
 						   wr->remote_qpn));
-		else if (!of->peer || (schedule->contents && is_remote(wr)))
+		else if (!of->peer || (schedule->how.contents && is_remote(wr)))
 			wait_for_all(step);
 	}
 }
@@ -310,6 +311,9 @@ void schedule_step(struct schedule *schedule, const struct ordered *ordered, str
 		.player = player_of(schedule, event->id),
 	};
 	add_wait(step, schedule->control);
+	if (schedule->how.comes_after_all &&
+	    schedule->how.comes_after_all(schedule->how.arg, event->id))
+		wait_for_all(step);
 	switch (event->kind) {
 	case TRACE_CALL:
 	case TRACE_RETURN:
@@ -345,7 +349,7 @@ int schedule_new(const struct relations *relations, uint32_t nobjects, uint32_t 
 	schedule->relations = relations;
 	schedule->nobjects = nobjects;
 	schedule->players = players;
-	schedule->contents = how.contents;
+	schedule->how = how;
 	schedule->queues = calloc(nobjects, sizeof(*schedule->queues));
 	schedule->known = calloc((players + 1ul) * (players + 1ul), sizeof(*schedule->known));
 	if (!schedule->queues || !schedule->known ||

@@ -36,6 +36,9 @@ struct schedule;
 struct scoring {
 	bool contents; /* bytes are compared, so the order of writes to memory matters */
 	bool counts;   /* no post is missing, so the receive of each message can be counted */
+	/* Does the event wait for all earlier steps, whatever it is? May be NULL. */
+	bool (*comes_after_all)(const void *arg, struct event_id event);
+	const void *arg;
 };
 
 /*

@@ -6,9 +6,11 @@
  * 	  ... that got RNR_RETRY_EXC      posts no more
  * 	  ... that got REM_INV_REQ_ERR    posts one that is too short
  * 	  ... that got RETRY_EXC_ERR      is gone
+ * 	  ... that was flushed            posts none for it
  * 	post of a read, an atomic         puts the result there, if its bytes were recorded
  * 	poll of a received message        sends it: length, immediate data, invalidated key, bytes
- * 	event that announced it          the same, if the event came before the poll
+ * 	event that announced it           the same, if the event came before the poll
+ * 	event after which none arrived    the same (synth_stop.c)
  *
  * Not here: messages (synth_message.c), queue pairs (synth_end.c), memory (synth_memory.c), what is
  * known ahead (synth_learn.c). RDMA writes and reads of the other end to recorded memory without a
@@ -47,6 +49,7 @@ static void free_plan(struct synth_plan *plan)
 	}
 	free(plan->links);
 	free(plan->open);
+	free(plan->life.recent);
 	free(plan);
 }
 
@@ -64,15 +67,17 @@ void synth_fini(struct replay *r)
 	map_fini(&far->failed);
 	map_fini(&far->taken);
 	map_fini(&far->reads);
-	map_fini(&far->early_at);
 	map_fini(&far->early_of);
-	map_fini(&far->broken_at);
+	map_fini(&far->due_at);
 	map_fini(&far->access);
 	map_fini(&far->exclusives);
 	map_fini(&far->av_of);
 	free(far->plans);
 	free(far->hosts);
 	free(far->early);
+	free(far->breaks);
+	free(far->dues);
+	free(far->due_lists);
 	free(far->fetched);
 	free(far->avs);
 	pthread_mutex_destroy(&far->lock);
@@ -190,7 +195,9 @@ static int before_request(struct replay *r, struct synth_end *end, const struct 
 	    synth_bind(r, end, event, index))
 		return -EIO;
 	if (takes_receive(wr))
-		return end->deaf ? 0 : post_receive(r, end, wr, (int)status);
+		return end->deaf || status == IBV_WC_WR_FLUSH_ERR
+			       ? 0
+			       : post_receive(r, end, wr, (int)status);
 	if (status == IBV_WC_REM_INV_REQ_ERR)
 		close_end(end);
 	return synth_fill(r, end, event, index);
@@ -216,17 +223,16 @@ static int before_post(struct replay *r, const struct trace_event *event)
 
 int synth_before(struct replay *r, const struct trace_event *event)
 {
-	int err = 0;
+	int err;
 
 	if (!r->far || event->inner)
 		return 0;
 	pthread_mutex_lock(&r->far->lock);
-	if (event->kind == TRACE_POST)
+	err = synth_before_due(r, event);
+	if (!err && event->kind == TRACE_POST)
 		err = before_post(r, event);
-	else if (event->kind == TRACE_POLL)
+	else if (!err && event->kind == TRACE_POLL)
 		err = synth_before_poll(r, event);
-	else if (event->kind == TRACE_RETURN)
-		err = synth_before_return(r, event);
 	pthread_mutex_unlock(&r->far->lock);
 	return err;
 }

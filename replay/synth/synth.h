@@ -12,6 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/store/db/ids.h"
+
 struct replay;
 struct trace_event;
 struct call;
@@ -30,6 +32,12 @@ int synth_learn_traffic(struct replay *r);
 
 /* Bytes of memory that it will register. */
 uint64_t synth_bytes(const struct replay *r);
+
+/*
+ * For struct scoring, of a struct replay: must all events before @event be done before what the
+ * other ends did before it?
+ */
+bool synth_comes_after_all(const void *replay, struct event_id event);
 
 /* Do what the other ends did before @event. Returns 0 or -errno after log_err(). */
 int synth_before(struct replay *r, const struct trace_event *event);

@@ -46,15 +46,14 @@ static int resolve_links(struct pass *p, struct synth_plan *plan)
 static int learn_events(struct pass *p)
 {
 	const struct trace_event *event;
-	struct cursor *cursor = NULL;
-	int err = cursor_open(p->r->trace, NULL, &cursor);
+	int err = cursor_open(p->r->trace, NULL, &p->cursor);
 
-	while (err >= 0 && (err = cursor_next(cursor, &event)) > 0) {
+	while (err >= 0 && (err = cursor_next(p->cursor, &event)) > 0) {
 		err = synth_learn_event(p, event);
 		if (err)
 			break;
 	}
-	cursor_close(cursor);
+	cursor_close(p->cursor);
 	return err;
 }
 
@@ -92,6 +91,8 @@ static int end_learning(struct pass *p)
 		err = synth_close_requests(p, plan, plan->nopen);
 		free(plan->open);
 		plan->open = NULL;
+		free(plan->life.recent);
+		plan->life = (struct synth_life){ 0 };
 		plan->at = 0;
 		drop_unmatched(plan);
 		needed = needed || plan->needed;
@@ -112,20 +113,34 @@ static bool is_worth_a_pass(const struct pass *p)
 	return false;
 }
 
+static int begin_pass(struct pass *p)
+{
+	for (p->nseen = 1; trace_thread(p->r->trace, (uint32_t)p->nseen);)
+		p->nseen++;
+	p->told = calloc(p->r->nreplicas, sizeof(*p->told));
+	p->seen = calloc(p->nseen, sizeof(*p->seen));
+	return p->told && p->seen ? 0 : -ENOMEM;
+}
+
+static void end_pass(struct pass *p)
+{
+	free(p->told);
+	map_fini(&p->gone);
+	free(p->ends);
+	free(p->seen);
+}
+
 int synth_learn_traffic(struct replay *r)
 {
 	struct pass p = { .r = r, .far = r->far };
-	int err = 0;
+	int err = begin_pass(&p);
 
 	for (uint32_t i = 0; i < r->nreplicas && !err; i++)
 		if (r->far->plans[i])
 			err = resolve_links(&p, r->far->plans[i]);
-	p.told = calloc(r->nreplicas, sizeof(*p.told));
-	if (!p.told)
-		err = -ENOMEM;
 	if (!err && is_worth_a_pass(&p))
 		err = learn_events(&p);
-	free(p.told);
+	end_pass(&p);
 	if (!err)
 		err = end_learning(&p);
 	return err == -ENOMEM ? log_err(err, "learn of the other ends") : err;

@@ -99,8 +99,9 @@ static int await_sent(struct replay *r, struct synth_end *end, unsigned int most
 	int64_t deadline = synth_now() + r->options->timeout;
 
 	synth_drain(end);
-	while (end->unsent > most && synth_wait(deadline))
+	while (end->unsent > most && !end->stuck && synth_wait(deadline))
 		synth_drain(end);
+	end->stuck = end->unsent > most;
 	return 0;
 }
 
@@ -163,14 +164,111 @@ static uint32_t too_much(struct replay *r, const struct synth_plan *plan, struct
 	return 1;
 }
 
+/* Was it sent before an event that told of it? From now on it is. */
+static bool is_sent(struct replay *r, const struct trace_event *event, uint32_t index)
+{
+	bool sent;
+	uint64_t i;
+
+	if (!map_get(&r->far->early_of, event_part_key(event->id, index), &i))
+		return false;
+	sent = r->far->early[i - 1].sent;
+	r->far->early[i - 1].sent = true;
+	return sent;
+}
+
+/* @early, as a message that is yet to be sent. */
+static struct message message_of(struct replay *r, struct synth_plan *plan,
+				 const struct synth_early *early)
+{
+	uint32_t grh = plan->type == IBV_QPT_UD ? GRH : 0;
+	struct message m = { .plan = plan,
+			     .poll = early->poll,
+			     .index = early->index,
+			     .length = early->length < grh ? 0 : early->length - grh,
+			     .imm = early->imm,
+			     .flags = early->flags,
+			     .write = early->write,
+			     .solicited = early->solicited,
+			     .cq = early->cq };
+
+	if (early->status == IBV_WC_SUCCESS)
+		return m;
+	m.length = early->status == IBV_WC_LOC_LEN_ERR ? too_much(r, plan, early->request) : 1;
+	m.flags = 0;
+	m.write = false;
+	return m;
+}
+
+static int before_completion(struct replay *r, const struct trace_event *event, uint32_t index)
+{
+	const struct wc *wc = &event->poll->wc[index];
+	struct synth_plan *plan = synth_plan_of(r, wc->qp);
+	const struct synth_early early = { .poll = event->id,
+					   .index = index,
+					   .cq = event->poll->object,
+					   .request = wc->request,
+					   .length = wc->byte_len,
+					   .imm = wc->imm,
+					   .flags = (uint16_t)wc->wc_flags,
+					   .status = wc->status,
+					   .write = wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM };
+	struct synth_end *end;
+	struct message m;
+	uint64_t taken;
+
+	if (!plan)
+		return 0;
+	if (wc->status == IBV_WC_SUCCESS
+		    ? !(wc->opcode & IBV_WC_RECV)
+		    : !map_get(&r->far->taken, event_part_key(event->id, index), &taken) ||
+			      !replica_of(r, plan->object)->qp)
+		return 0;
+	end = end_of(r, plan, wc->src_qp);
+	if (!end || is_sent(r, event, index))
+		return 0;
+	m = message_of(r, plan, &early);
+	return send_message(r, end, &m);
+}
+
+int synth_before_poll(struct replay *r, const struct trace_event *event)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < event->poll->nwc && !err; i++)
+		err = before_completion(r, event, i);
+	return err;
+}
+
+/* Is there an asynchronous event of queue pair @object in its context? */
+static bool has_async_event(const struct replay *r, uint32_t object)
+{
+	const struct ibv_qp *qp = r->replicas[object].handle;
+
+	return qp && process_has_async_event(qp->context);
+}
+
+static int send_early(struct replay *r, struct synth_early *early)
+{
+	struct synth_plan *plan = synth_plan_of(r, early->qp);
+	struct synth_end *end = plan ? end_of(r, plan, early->src_qp) : NULL;
+	struct message m;
+
+	if (!end || early->sent || !replica_of(r, plan->object)->qp)
+		return 0;
+	early->sent = true;
+	m = message_of(r, plan, early);
+	return send_message(r, end, &m);
+}
+
 /*
  * Make the recorded queue pair fail, by a request that it refuses: a key that it does not have, or
  * an atomic at an odd address.
  */
-static int break_queue_pair(struct replay *r, struct synth_plan *plan)
+static int send_refused(struct replay *r, struct synth_plan *plan)
 {
-	struct synth_end *end = plan ? plan->ends : NULL;
-	bool write = plan && plan->access & IBV_ACCESS_REMOTE_WRITE;
+	struct synth_end *end = plan->ends;
+	bool write = plan->access & IBV_ACCESS_REMOTE_WRITE;
 	struct ibv_send_wr *bad, wr = { .wr_id = 1, .opcode = IBV_WR_RDMA_READ };
 	struct ibv_sge sge = { .length = 8 };
 	int ret;
@@ -198,102 +296,70 @@ static int break_queue_pair(struct replay *r, struct synth_plan *plan)
 	return 0;
 }
 
-/* Was it sent before an event that told of it? From now on it is. */
-static bool is_sent(struct replay *r, const struct trace_event *event, uint32_t index)
+static int break_queue_pair(struct replay *r, const struct synth_break *cause)
 {
-	bool sent;
-	uint64_t i;
+	struct synth_plan *plan = synth_plan_of(r, cause->qp);
+	int err;
 
-	if (!map_get(&r->far->early_of, event_part_key(event->id, index), &i))
-		return false;
-	sent = r->far->early[i - 1].sent;
-	r->far->early[i - 1].sent = true;
-	return sent;
-}
-
-static int before_completion(struct replay *r, const struct trace_event *event, uint32_t index)
-{
-	const struct wc *wc = &event->poll->wc[index];
-	struct synth_plan *plan = synth_plan_of(r, wc->qp);
-	uint32_t grh = plan && plan->type == IBV_QPT_UD ? GRH : 0;
-	struct message m = { .plan = plan,
-			     .poll = event->id,
-			     .index = index,
-			     .length = wc->byte_len < grh ? 0 : wc->byte_len - grh,
-			     .imm = wc->imm,
-			     .flags = wc->wc_flags,
-			     .write = wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM,
-			     .cq = event->poll->object };
-	struct synth_end *end;
-	uint64_t taken;
-
-	if (!plan)
+	if (!plan || !plan->ends || cause->needless)
 		return 0;
-	if (wc->status != IBV_WC_SUCCESS) {
-		if (!map_get(&r->far->taken, event_part_key(event->id, index), &taken))
-			return 0;
-		if (taken == MADE_BREAK)
-			return break_queue_pair(r, plan);
-		if (!replica_of(r, plan->object)->qp)
-			return 0;
-		m.length = wc->status == IBV_WC_LOC_LEN_ERR ? too_much(r, plan, wc->request) : 1;
-		m.flags = 0;
-		m.write = false;
-	} else if (!(wc->opcode & IBV_WC_RECV)) {
-		return 0;
-	}
-	end = end_of(r, plan, wc->src_qp);
-	return end && !is_sent(r, event, index) ? send_message(r, end, &m) : 0;
-}
-
-int synth_before_poll(struct replay *r, const struct trace_event *event)
-{
-	int err = 0;
-
-	for (uint32_t i = 0; i < event->poll->nwc && !err; i++)
-		err = before_completion(r, event, i);
+	if (!cause->message)
+		return send_refused(r, plan);
+	err = send_early(r, &r->far->early[cause->message - 1]);
+	await_sent(r, plan->ends, 0);
 	return err;
 }
 
-/* Is there an asynchronous event of queue pair @object in its context? */
-static bool has_async_event(const struct replay *r, uint32_t object)
+/* Messages were sent: wait until those arrived that must have. */
+static void await_due(struct replay *r, uint32_t at)
 {
-	const struct ibv_qp *qp = r->replicas[object].handle;
+	for (; at; at = r->far->dues[at - 1].next) {
+		const struct synth_due *due = &r->far->dues[at - 1];
+		const struct synth_early *early =
+			due->message ? &r->far->early[due->message - 1] : NULL;
+		struct synth_plan *plan = early ? synth_plan_of(r, early->qp) : NULL;
+		struct synth_end *end =
+			plan && due->awaited ? end_of(r, plan, early->src_qp) : NULL;
 
-	return qp && process_has_async_event(qp->context);
+		if (end)
+			await_sent(r, end, 0);
+	}
 }
 
-/* Send what an event announced before it was polled. */
-int synth_before_return(struct replay *r, const struct trace_event *event)
+/* It names messages that must have arrived, or a failure, which is the last. */
+bool synth_comes_after_all(const void *replay, struct event_id event)
 {
-	uint64_t at = 0;
+	const struct replay *r = replay;
+	uint64_t list;
+	bool all = false;
+
+	if (!r->far || !map_get(&r->far->due_at, event_key(event), &list))
+		return false;
+	for (uint32_t at = r->far->due_lists[list - 1].first; at && !all;
+	     at = r->far->dues[at - 1].next)
+		all = r->far->dues[at - 1].cause || r->far->dues[at - 1].awaited;
+	return all;
+}
+
+int synth_before_due(struct replay *r, const struct trace_event *event)
+{
+	uint32_t first, at;
+	uint64_t list;
 	int err = 0;
 
-	if (map_get(&r->far->broken_at, event_key(event->id), &at))
-		return break_queue_pair(r, synth_plan_of(r, (uint32_t)at));
-	map_get(&r->far->early_at, event_key(event->id), &at);
-	while (at && !err) {
-		struct synth_early *early = &r->far->early[at - 1];
-		struct synth_plan *plan = synth_plan_of(r, early->qp);
-		uint32_t grh = plan && plan->type == IBV_QPT_UD ? GRH : 0;
-		struct synth_end *end = plan ? end_of(r, plan, early->src_qp) : NULL;
-		struct message m = { .plan = plan,
-				     .poll = early->poll,
-				     .index = early->index,
-				     .length = early->length < grh ? 0 : early->length - grh,
-				     .imm = early->imm,
-				     .flags = early->flags,
-				     .write = early->write,
-				     .solicited = early->solicited,
-				     .cq = early->cq };
+	if (!map_get(&r->far->due_at, event_key(event->id), &list))
+		return 0;
+	first = at = r->far->due_lists[list - 1].first;
+	for (; at && r->far->dues[at - 1].message && !err; at = r->far->dues[at - 1].next) {
+		const struct synth_due *due = &r->far->dues[at - 1];
+		struct synth_early *early = &r->far->early[due->message - 1];
 
-		if (early->limit && has_async_event(r, early->qp))
-			break;
-		at = early->next;
-		if (!end || early->sent)
-			continue;
-		early->sent = true;
-		err = send_message(r, end, &m);
+		if (due->limit && has_async_event(r, early->qp))
+			return 0;
+		err = send_early(r, early);
 	}
+	await_due(r, first);
+	for (; at && !err; at = r->far->dues[at - 1].next)
+		err = break_queue_pair(r, &r->far->breaks[r->far->dues[at - 1].cause - 1]);
 	return err;
 }

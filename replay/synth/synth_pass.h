@@ -1,23 +1,36 @@
 #pragma once
 /*
  * The first pass over a trace, before peers are synthesized: shared by synth_learn.c,
- * synth_traffic.c, synth_told.c and synth_host.c. One thread.
+ * synth_traffic.c, synth_told.c, synth_stop.c, synth_due.c and synth_host.c. One thread.
  */
 #include "replay/synth/synth_priv.h"
 
 /* The last recorded events of one object. */
 struct told {
 	struct event_id id; /* the event that announced a completion, until it is polled */
-	bool solicited;     /* the queue was armed for solicited completions */
-	unsigned int left;  /* SRQ: messages that its limit event may have been caused by, */
-	uint32_t last;      /* and 1 + the last of them in made.early */
+	int64_t time;
+	bool solicited;    /* the queue was armed for solicited completions */
+	unsigned int left; /* SRQ: messages that its limit event may have been caused by */
+};
+
+/* The last event of a thread so far; and when a region ended last. */
+struct synth_seen {
+	uint64_t now, at_end;
 };
 
 struct pass {
 	struct replay *r;
 	struct made *far;
-	uint64_t longest;  /* the longest receive of the recorded side */
-	struct told *told; /* by object: completion queue, queue pair, SRQ */
+	struct cursor *cursor;
+	uint64_t longest; /* the longest receive of the recorded side */
+	uint64_t npolls;
+	struct told *told;           /* by object: completion queue, queue pair, SRQ */
+	struct synth_spot announced; /* the event that announced the completions of this poll */
+	struct map gone;             /* process_key() of an lkey to 1 + its end in @ends */
+	struct synth_spot *ends;     /* of regions */
+	size_t nends;
+	struct synth_seen *seen; /* by thread */
+	size_t nseen;
 };
 
 /* synth_host.c: the host at that address, 1 + its index; 0 without memory. */
@@ -39,3 +52,28 @@ int synth_close_requests(struct pass *p, struct synth_plan *plan, size_t end);
 /* synth_told.c: messages of a poll that an event announced before; an event. */
 int synth_learn_announced(struct pass *p, const struct trace_event *poll);
 int synth_learn_return(struct pass *p, const struct trace_event *event);
+
+/*
+ * synth_stop.c: any event, before what is learned of it; calls that stop a queue pair or end a
+ * region; the message that completion @index shows; a completion in error, of @request or (NULL) of
+ * a receive; a failure that event @at reported.
+ */
+void synth_stop_event(struct pass *p, const struct trace_event *event);
+int synth_stop_call(struct pass *p, const struct trace_event *event);
+int synth_stop_message(struct pass *p, struct synth_plan *plan, const struct trace_event *event,
+		       uint32_t index);
+int synth_stop_failed(struct pass *p, struct synth_plan *plan, const struct trace_event *event,
+		      uint32_t index, const struct synth_request *request);
+int synth_stop_told(struct pass *p, struct synth_plan *plan, struct synth_spot at);
+
+/* synth_due.c: what completion @index of a poll shows */
+struct synth_early synth_due_message(const struct pass *p, const struct trace_event *event,
+				     uint32_t index);
+enum synth_due_kind { DUE_TOLD, DUE_LIMIT, DUE_AWAITED };
+/* Send @message before event @at, if it was not sent before. 0 or -ENOMEM. */
+int synth_due_put(struct pass *p, struct event_id at, const struct synth_early *message,
+		  enum synth_due_kind kind);
+/* The message's number in made.early + 1; 0 without memory. */
+uint32_t synth_due_number(struct pass *p, const struct synth_early *message);
+/* Let the queue pair of @cause fail before event @at. 0 or -ENOMEM. */
+int synth_due_break(struct pass *p, struct event_id at, uint32_t cause);

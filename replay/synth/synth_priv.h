@@ -69,6 +69,7 @@ struct synth_end {
 	bool deaf;         /* it posts no more receives: the recorded side saw RNR_RETRY_EXC */
 	bool dead;
 	bool closed;         /* it allows no remote reads or writes */
+	bool stuck;          /* its messages were awaited in vain */
 	unsigned int unsent; /* sends under way */
 };
 
@@ -83,6 +84,42 @@ struct synth_link {
 	bool named;     /* its memory was accessed, and some accesses succeeded */
 };
 
+/* A message that arrived before an event that precedes its poll. */
+struct synth_early {
+	struct event_id poll; /* the poll; its completion has number @index */
+	uint32_t index;
+	uint32_t cq;
+	uint64_t order; /* among all messages, by their polls */
+	int64_t time;   /* of the poll */
+	struct event_id request;
+	uint32_t qp, length, imm, src_qp;
+	int status;
+	uint16_t flags; /* enum ibv_wc_flags */
+	uint8_t write;  /* with immediate */
+	uint8_t solicited;
+	bool sent;
+};
+
+/* A failure of a recorded queue pair, which its other end caused. */
+struct synth_break {
+	uint32_t qp;
+	uint32_t message; /* 1 + index in made.early: the one that caused it; 0: a bad request */
+	bool needless;    /* the queue pair failed by itself */
+};
+
+/* What the other ends did before an event: in its list messages come first, in their order. */
+struct synth_due {
+	uint32_t next;    /* 1 + index; 0: none */
+	uint32_t message; /* 1 + index in made.early, or 0 and */
+	uint32_t cause;   /* 1 + index in made.breaks */
+	bool limit;       /* only until the event comes: IBV_EVENT_SRQ_LIMIT_REACHED */
+	bool awaited;     /* it must have arrived before the event is replayed */
+};
+
+struct synth_dues {
+	uint32_t first, last; /* 1 + index in made.dues */
+};
+
 /* First pass: a request whose result is not known yet. */
 struct synth_request {
 	uint64_t event; /* event_key() */
@@ -90,6 +127,26 @@ struct synth_request {
 	int opcode;
 	uint32_t rkey;
 	uint64_t addr, length;
+	struct event_id post;
+	int64_t time;
+};
+
+/* A recorded event, and when it was. */
+struct synth_spot {
+	struct event_id id; /* thread 0: none */
+	int64_t time;
+};
+
+/* First pass: what is known of a recorded queue pair since it was connected (synth_stop.c). */
+struct synth_life {
+	bool broken;              /* it has failed, or was set to ERR */
+	uint32_t cause;           /* 1 + index in made.breaks: how the other end made it fail; 0 */
+	struct synth_spot stop;   /* nothing arrived after this event */
+	struct synth_spot last;   /* IBV_EVENT_QP_LAST_WQE_REACHED */
+	int64_t alive;            /* it had not failed when this request was posted, */
+	struct event_id received; /* nor when this receive was */
+	struct synth_early *recent; /* the last messages that were polled */
+	size_t nrecent, room;
 };
 
 struct synth_plan {
@@ -103,26 +160,12 @@ struct synth_plan {
 	bool needed;
 	uint32_t srq;               /* object; 0: it has none */
 	int access;                 /* access that it gives to the other end */
-	bool broken;                /* first pass: it has failed, or was set to ERR */
 	enum ibv_event_type breaks; /* how the other end made it fail, if known */
+	struct synth_life life;     /* first pass: since it was connected */
 	uint64_t sent_to, heard; /* datagrams from queue pairs of the trace: sent to it, received */
 	struct synth_request *open; /* learning: [first, nopen) */
 	size_t first, nopen, room;
 	struct synth_end *ends; /* one; for datagrams one for each number */
-};
-
-/* A message that an event announced before it was polled. */
-struct synth_early {
-	uint32_t next; /* of the same event: 1 + its index */
-	uint32_t index;
-	struct event_id poll; /* the poll; its completion has number @index */
-	uint32_t cq;
-	bool sent;
-	bool limit; /* sent only until the event comes: IBV_EVENT_SRQ_LIMIT_REACHED */
-	uint32_t qp, length, imm, src_qp;
-	uint16_t flags; /* enum ibv_wc_flags */
-	uint8_t write;  /* with immediate */
-	uint8_t solicited;
 };
 
 /* The completion of a read or an atomic whose bytes were recorded. */
@@ -139,13 +182,18 @@ struct made {
 	/* key of a request to the replay's key of the window that it invalidates */
 	struct map closes;
 	struct map failed; /* key of a request to enum ibv_wc_status */
-	struct map taken;  /* key of a completion in error to its cause */
+	struct map taken;  /* key of a receive in error, if a message of the other end caused it */
 	struct map reads;  /* key of a request to 1 + the completion in @fetched */
 	struct synth_early *early;
 	size_t nearly;
-	struct map early_at;   /* event to 1 + its first message */
-	struct map early_of;   /* key of a completion to 1 + the message in @early */
-	struct map broken_at;  /* event to the queue pair (object) that failed before it */
+	struct map early_of; /* key of a completion to 1 + the message in @early */
+	struct synth_break *breaks;
+	size_t nbreaks;
+	struct synth_due *dues;
+	size_t ndues;
+	struct synth_dues *due_lists;
+	size_t ndue_lists;
+	struct map due_at;     /* event to 1 + its list in @due_lists */
 	struct map access;     /* region (object) to its access flags */
 	struct map exclusives; /* completion queue (object) to its XRC SRQ */
 	struct synth_fetch *fetched;
@@ -154,8 +202,6 @@ struct made {
 	size_t navs;
 	struct map av_of; /* address handle (object) to 1 + the index of its address */
 };
-
-enum synth_cause { MADE_MESSAGE = 1, MADE_BREAK };
 
 static inline struct synth_plan *synth_plan_of(const struct replay *r, uint32_t object)
 {
@@ -178,9 +224,9 @@ void synth_drain(struct synth_end *end);
 bool synth_wait(int64_t deadline);
 int64_t synth_now(void);
 
-/* synth_message.c: before a poll; before the return of an event that announced it */
+/* synth_message.c: before a poll; before any event: what is due */
 int synth_before_poll(struct replay *r, const struct trace_event *event);
-int synth_before_return(struct replay *r, const struct trace_event *event);
+int synth_before_due(struct replay *r, const struct trace_event *event);
 
 /* synth_memory.c */
 int synth_add_range(struct synth_host *host, uint32_t rkey, uint64_t addr, uint64_t length,

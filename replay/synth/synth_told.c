@@ -6,6 +6,8 @@
  * 	IBV_EVENT_SRQ_LIMIT_...  the next messages of that SRQ, until the event comes here
  * 	IBV_EVENT_QP_..._ERR     a request of the other end that was refused
  *
+ * 	IBV_EVENT_QP_LAST_WQE_...  likewise, if flushes follow
+ *
  * The synthesized peer sends these messages before the event, and not again at the poll.
  */
 #include <errno.h>
@@ -15,58 +17,23 @@
 
 enum { LIMIT_MESSAGES = 256 }; /* examined after the event of an SRQ's limit */
 
-/* Message @index of @event, which an earlier event announced. */
-static struct synth_early *new_early(struct pass *p, const struct trace_event *event,
-				     uint32_t index)
-{
-	const struct wc *wc = &event->poll->wc[index];
-	struct synth_early *early = vec_push(p->far->early, p->far->nearly);
-	if (early && map_put(&p->far->early_of, event_part_key(event->id, index), p->far->nearly))
-		return NULL;
-	if (early)
-		*early = (struct synth_early){ .poll = event->id,
-					       .index = index,
-					       .qp = wc->qp,
-					       .cq = event->poll->object,
-					       .length = wc->byte_len,
-					       .imm = wc->imm,
-					       .src_qp = wc->src_qp,
-					       .flags = (uint16_t)wc->wc_flags,
-					       .write = wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM };
-	return early;
-}
-
-/* Put it before the other messages that @told announced. */
 static int put_early(struct pass *p, const struct trace_event *event, uint32_t index,
 		     const struct told *told)
 {
-	struct synth_early *early = new_early(p, event, index);
-	uint64_t next = 0;
+	struct synth_early message = synth_due_message(p, event, index);
 
-	if (!early)
-		return -ENOMEM;
-	map_get(&p->far->early_at, event_key(told->id), &next);
-	early->next = (uint32_t)next;
-	early->solicited = told->solicited;
-	return map_put(&p->far->early_at, event_key(told->id), p->far->nearly);
+	message.solicited = told->solicited;
+	return synth_due_put(p, told->id, &message, DUE_TOLD);
 }
 
-/* Append it to the others of the SRQ's limit. */
-static int add_early(struct pass *p, const struct trace_event *event, uint32_t index,
+/* One of those that the SRQ's limit event may have been caused by. */
+static int put_limit(struct pass *p, const struct trace_event *event, uint32_t index,
 		     struct told *srq)
 {
-	struct synth_early *early = new_early(p, event, index);
+	const struct synth_early message = synth_due_message(p, event, index);
 
-	if (!early)
-		return -ENOMEM;
-	early->limit = true;
 	srq->left--;
-	if (srq->last)
-		p->far->early[srq->last - 1].next = (uint32_t)p->far->nearly;
-	else if (map_put(&p->far->early_at, event_key(srq->id), p->far->nearly))
-		return -ENOMEM;
-	srq->last = (uint32_t)p->far->nearly;
-	return 0;
+	return synth_due_put(p, srq->id, &message, DUE_LIMIT);
 }
 
 static bool is_message(const struct pass *p, const struct wc *wc)
@@ -84,18 +51,15 @@ static struct told *find_limit(const struct pass *p, const struct wc *wc)
 	return srq && srq->left ? srq : NULL;
 }
 
-/*
- * Find the messages that an event announced: those of the first poll after it. From the last to the
- * first, since each is put before the others.
- */
+/* Find the messages that an event announced: those of the first poll after it. */
 static int learn_told_queue(struct pass *p, const struct trace_event *event, struct told *cq)
 {
 	const struct poll *poll = event->poll;
 	int err = 0;
 
-	for (uint32_t i = poll->nwc; i-- > 0 && !err;) {
+	for (uint32_t i = 0; i < poll->nwc && !err; i++) {
 		const struct wc *wc = &poll->wc[i];
-		struct told *told = cq && cq->id.thread ? cq : NULL;
+		const struct told *told = cq && cq->id.thread ? cq : NULL;
 
 		if (!is_message(p, wc) || find_limit(p, wc))
 			continue;
@@ -113,8 +77,11 @@ int synth_learn_announced(struct pass *p, const struct trace_event *event)
 {
 	const struct poll *poll = event->poll;
 	struct told *cq = poll->object < p->r->nreplicas ? &p->told[poll->object] : NULL;
-	int err = learn_told_queue(p, event, cq);
+	int err;
 
+	p->npolls++;
+	p->announced = cq ? (struct synth_spot){ cq->id, cq->time } : (struct synth_spot){ 0 };
+	err = learn_told_queue(p, event, cq);
 	for (uint32_t i = 0; i < poll->nwc && !err; i++) {
 		const struct wc *wc = &poll->wc[i];
 		struct told *srq = find_limit(p, wc);
@@ -123,7 +90,7 @@ int synth_learn_announced(struct pass *p, const struct trace_event *event)
 			continue;
 		p->told[wc->qp].id.thread = 0;
 		if (srq)
-			err = add_early(p, event, i, srq);
+			err = put_limit(p, event, i, srq);
 	}
 	return err;
 }
@@ -137,8 +104,10 @@ static const struct object *find_element(const struct pass *p, const struct trac
 
 static void note_announced(struct pass *p, const struct trace_event *event, const struct object *o)
 {
-	if (o && !p->told[o->id].id.thread)
-		p->told[o->id].id = event->id;
+	if (!o || p->told[o->id].id.thread)
+		return;
+	p->told[o->id].id = event->id;
+	p->told[o->id].time = event->time;
 }
 
 static void note_limit(struct pass *p, const struct trace_event *event, const struct object *srq)
@@ -156,10 +125,18 @@ static int note_break(struct pass *p, const struct trace_event *event, const str
 	if (!plan || plan->type == IBV_QPT_UD)
 		return 0;
 	plan->breaks = type;
-	if (plan->broken)
+	if (plan->life.broken)
 		return 0;
-	plan->broken = true;
-	return map_put(&p->far->broken_at, event_key(event->id), qp->id);
+	return synth_stop_told(p, plan, (struct synth_spot){ event->id, event->time });
+}
+
+/* It had failed before; the cause will be seen. */
+static void note_last(struct pass *p, const struct trace_event *event, const struct object *qp)
+{
+	struct synth_plan *plan = qp ? synth_plan_now(p, qp->id) : NULL;
+
+	if (plan && !plan->life.broken)
+		plan->life.last = (struct synth_spot){ event->id, event->time };
 }
 
 int synth_learn_return(struct pass *p, const struct trace_event *event)
@@ -179,6 +156,8 @@ int synth_learn_return(struct pass *p, const struct trace_event *event)
 		note_announced(p, event, find_element(p, event, OBJECT_qp, element));
 	else if (type == IBV_EVENT_SRQ_LIMIT_REACHED)
 		note_limit(p, event, find_element(p, event, OBJECT_srq, element));
+	else if (type == IBV_EVENT_QP_LAST_WQE_REACHED)
+		note_last(p, event, find_element(p, event, OBJECT_qp, element));
 	else if (type == IBV_EVENT_QP_ACCESS_ERR || type == IBV_EVENT_QP_REQ_ERR)
 		return note_break(p, event, find_element(p, event, OBJECT_qp, element), type);
 	return 0;

@@ -112,7 +112,9 @@ static int open_request(struct synth_plan *plan, const struct trace_event *event
 							    .opcode = wr->opcode,
 							    .rkey = wr->rkey,
 							    .addr = wr->remote_addr,
-							    .length = length_of(wr) };
+							    .length = length_of(wr),
+							    .post = event->id,
+							    .time = event->time };
 	return 0;
 }
 
@@ -206,19 +208,26 @@ static int note_fetched(struct pass *p, const struct trace_event *event, uint32_
 		       p->far->nfetched);
 }
 
-/*
- * A flush of a queue pair that had not failed and was not set to IBV_QPS_ERR: the other end sent a
- * request that was refused.
- */
-static int learn_failure(struct pass *p, struct synth_plan *plan, const struct trace_event *event,
-			 uint32_t index)
+/* Messages to the other end, which was to have a receive for it. */
+static bool takes_receive(int opcode)
 {
-	bool first = !plan->broken;
+	return opcode == IBV_WR_SEND || opcode == IBV_WR_SEND_WITH_IMM ||
+	       opcode == IBV_WR_SEND_WITH_INV || opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
+}
 
-	plan->broken = true;
-	if (!first || event->poll->wc[index].status != IBV_WC_WR_FLUSH_ERR)
-		return 0;
-	return map_put(&p->far->taken, event_part_key(event->id, index), MADE_BREAK);
+/* Request @at of the open ones has failed. */
+static int learn_failed_request(struct pass *p, struct synth_plan *plan, const struct wc *wc,
+				size_t at)
+{
+	bool flushed = wc->status == IBV_WC_WR_FLUSH_ERR;
+	int opcode = plan->open[at].opcode;
+	int err = synth_close_requests(p, plan, at);
+
+	plan->first = plan->nopen; /* the requests after it are flushed */
+	if (err || (flushed && !takes_receive(opcode)))
+		return err;
+	return map_put(&p->far->failed, event_part_key(wc->request, wc->request_index),
+		       (uint64_t)wc->status);
 }
 
 /* A completion of a queue pair that is connected to a synthesized end. */
@@ -227,28 +236,26 @@ static int learn_connected(struct pass *p, struct synth_plan *plan, const struct
 {
 	const struct wc *wc = &event->poll->wc[index];
 	size_t at = find_request(plan, wc);
-	int err;
+	bool flushed = wc->status == IBV_WC_WR_FLUSH_ERR;
 
-	if (at == SIZE_MAX && wc->status == IBV_WC_SUCCESS && wc->opcode & IBV_WC_RECV) {
-		note_length(synth_host_now(p, plan), wc->byte_len);
-		return 0;
-	}
-	if (wc->status != IBV_WC_SUCCESS && learn_failure(p, plan, event, index))
-		return -ENOMEM;
-	if (at == SIZE_MAX && (wc->status == IBV_WC_SUCCESS || wc->status == IBV_WC_WR_FLUSH_ERR))
-		return 0;
-	if (at == SIZE_MAX) {
-		note_length(synth_host_now(p, plan), p->longest + 1);
-		return map_put(&p->far->taken, event_part_key(event->id, index), MADE_MESSAGE);
-	}
-	if (wc->status == IBV_WC_SUCCESS)
+	if (wc->status == IBV_WC_SUCCESS && at != SIZE_MAX) {
+		plan->life.alive = plan->open[at].time;
 		return synth_close_requests(p, plan, at + 1) ?: note_fetched(p, event, index);
-	err = synth_close_requests(p, plan, at);
-	plan->first = plan->nopen; /* the requests after it are flushed */
-	if (err || wc->status == IBV_WC_WR_FLUSH_ERR)
-		return err;
-	return map_put(&p->far->failed, event_part_key(wc->request, wc->request_index),
-		       (uint64_t)wc->status);
+	}
+	if (wc->status == IBV_WC_SUCCESS) {
+		if (!(wc->opcode & IBV_WC_RECV))
+			return 0;
+		note_length(synth_host_now(p, plan), wc->byte_len);
+		return synth_stop_message(p, plan, event, index);
+	}
+	if (synth_stop_failed(p, plan, event, index, at == SIZE_MAX ? NULL : &plan->open[at]))
+		return -ENOMEM;
+	if (at != SIZE_MAX)
+		return learn_failed_request(p, plan, wc, at);
+	if (flushed)
+		return 0;
+	note_length(synth_host_now(p, plan), p->longest + 1);
+	return map_put(&p->far->taken, event_part_key(event->id, index), 1);
 }
 
 /*
@@ -261,8 +268,9 @@ static bool is_from_inside(const struct synth_plan *plan, uint32_t peer)
 }
 
 static int learn_received_datagram(struct pass *p, struct synth_plan *plan,
-				   const struct trace_event *event, const struct wc *wc)
+				   const struct trace_event *event, uint32_t index)
 {
+	const struct wc *wc = &event->poll->wc[index];
 	const struct ibv_ah_attr av = { .dlid = wc->slid };
 	int err;
 
@@ -276,9 +284,10 @@ static int learn_received_datagram(struct pass *p, struct synth_plan *plan,
 	if (pair_has_datagram(p->r, wc->src_qp, NULL))
 		return 0;
 	err = note_datagrams(p, plan, wc->src_qp, &av, wc->byte_len);
-	if (!err)
-		find_link(plan, wc->src_qp)->heard++;
-	return err;
+	if (err)
+		return err;
+	find_link(plan, wc->src_qp)->heard++;
+	return synth_stop_message(p, plan, event, index);
 }
 
 static int learn_poll(struct pass *p, const struct trace_event *event)
@@ -290,7 +299,7 @@ static int learn_poll(struct pass *p, const struct trace_event *event)
 		struct synth_plan *plan = synth_plan_now(p, wc->qp);
 
 		if (plan)
-			err = plan->type == IBV_QPT_UD ? learn_received_datagram(p, plan, event, wc)
+			err = plan->type == IBV_QPT_UD ? learn_received_datagram(p, plan, event, i)
 						       : learn_connected(p, plan, event, i);
 	}
 	return err;
@@ -302,8 +311,6 @@ static int learn_connection(struct pass *p, const struct call *call)
 		call->object < p->r->nreplicas ? p->far->plans[call->object] : NULL;
 	int64_t value;
 
-	if (plan && args_get(call->args, ARG(attr.qp_state), &value))
-		plan->broken = value == IBV_QPS_ERR || value == IBV_QPS_RESET;
 	if (!plan || plan->type == IBV_QPT_UD ||
 	    !args_get(call->args, ARG(attr.dest_qp_num), &value))
 		return 0;
@@ -316,6 +323,7 @@ int synth_learn_event(struct pass *p, const struct trace_event *event)
 {
 	const struct call *call = event->call;
 
+	synth_stop_event(p, event);
 	if (event->inner)
 		return 0;
 	switch (event->kind) {
@@ -329,10 +337,10 @@ int synth_learn_event(struct pass *p, const struct trace_event *event)
 		return 0;
 	case TRACE_CALL:
 		if (call->verb == VERB_modify_qp && !call->failed && !call->ours && !call->depth)
-			return learn_connection(p, call);
+			return synth_stop_call(p, event) ?: learn_connection(p, call);
 		return 0;
 	case TRACE_RETURN:
-		return synth_learn_return(p, event);
+		return synth_stop_call(p, event) ?: synth_learn_return(p, event);
 	default:
 		return 0;
 	}

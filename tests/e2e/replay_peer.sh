@@ -115,6 +115,19 @@ failures() {
 try "failures of each kind" failures
 VERBATIM_SOFT_LINK=roce try "failures of each kind, RoCE" failures
 
+# an end that is torn down before all that came was polled
+${CC:-cc} -o "$tmp/torn_down" tests/replay/torn_down.c -libverbs 2>"$tmp/out" ||
+	not_ok "ends that are torn down" "cc: $(tail -1 "$tmp/out")"
+torn_down() { # way
+	next_port
+	record "$tmp/torn_down" $port - "$1" -- "$tmp/torn_down" $port localhost "$1" &&
+		each_side nothing_more
+}
+for each in error "error, shared" "error, datagrams" rest unregistered refused deserted broken \
+	told "told of flushes" last "too long" "too long, sends" unreceived "last messages"; do
+	try "torn down: $each" torn_down "$each"
+done
+
 # recorded bytes are sent, fetched and read again
 contents() { # program
 	options=(--payload full)

@@ -107,6 +107,33 @@ TEST(an_event_waits_for_the_polls_before_it)
 	assert_true(waits_for(&event, EVERY_PLAYER, event.seq - 1));
 }
 
+static bool is_second(const void *arg, struct event_id event)
+{
+	assert_ptr_equal(arg, &relations);
+	return event.n == 2;
+}
+
+/* A synthesized peer lets a queue pair fail before it. */
+TEST(an_event_may_have_to_come_after_all)
+{
+	const struct poll poll = { .object = PEER_CQ };
+	struct step first, second;
+
+	schedule_free(schedule);
+	assert_int_equal(
+		schedule_new(&relations, OBJECTS, PLAYERS,
+			     (struct scoring){ .comes_after_all = is_second, .arg = &relations },
+			     &schedule),
+		0);
+	schedule_post(2, VERB_post_recv, QP);
+	first = schedule_event(
+		(struct trace_event){ .kind = TRACE_POLL, .id = { 1, 1 }, .poll = &poll });
+	second = schedule_event(
+		(struct trace_event){ .kind = TRACE_POLL, .id = { 1, 2 }, .poll = &poll });
+	assert_int_equal(first.nwaits, 0);
+	assert_true(waits_for(&second, EVERY_PLAYER, second.seq - 1));
+}
+
 TEST(a_send_waits_for_the_receives_before_it)
 {
 	struct step receive = schedule_post(2, VERB_post_recv, PEER),

@@ -38,6 +38,9 @@ static int post_result, payload_result, dispatch_result;
 static unsigned int nfull, ndrained, nwaits;
 static struct payload payload;
 static struct synth_early early[3];
+static struct synth_due dues[4];
+static struct synth_dues due_list;
+static struct synth_break breaks[2];
 static bool is_async;
 static struct wc wcs[4];
 static struct poll poll;
@@ -162,6 +165,9 @@ static int begin_messages(void **state)
 	memset(replicas, 0, sizeof(replicas));
 	memset(wcs, 0, sizeof(wcs));
 	memset(early, 0, sizeof(early));
+	memset(dues, 0, sizeof(dues));
+	memset(breaks, 0, sizeof(breaks));
+	due_list = (struct synth_dues){ 0 };
 	memset(buffer, 0, sizeof(buffer));
 	for (uint32_t i = QP; i < NOBJECTS; i++)
 		add_object(i >= MR && i <= SHORT_MR ? OBJECT_mr : OBJECT_qp, 3, 0)->parent = 50;
@@ -188,7 +194,11 @@ static int begin_messages(void **state)
 	plan_list[QP].ends = plan_list[XRC].ends = &end;
 	plan_list[UD].qkey = 0x44;
 	options = (struct replay_options){ .timeout = 25 };
-	far = (struct made){ .plans = plans, .early = early };
+	far = (struct made){ .plans = plans,
+			     .early = early,
+			     .dues = dues,
+			     .due_lists = &due_list,
+			     .breaks = breaks };
 	replay = (struct replay){ .options = &options,
 				  .far = &far,
 				  .replicas = replicas,
@@ -206,8 +216,7 @@ static int end_messages(void **state)
 	(void)state;
 	map_fini(&far.taken);
 	map_fini(&far.early_of);
-	map_fini(&far.early_at);
-	map_fini(&far.broken_at);
+	map_fini(&far.due_at);
 	map_fini(&far.access);
 	map_fini(&far.exclusives);
 	return 0;
@@ -394,10 +403,10 @@ TEST(a_dead_end_sends_nothing)
 	expect_poll("");
 }
 
-static void expect_error(enum ibv_wc_status status, enum synth_cause cause, const char *expected)
+static void expect_error(enum ibv_wc_status status, const char *expected)
 {
 	wcs[0].status = status;
-	map_put(&far.taken, event_part_key(event.id, 0), cause);
+	map_put(&far.taken, event_part_key(event.id, 0), 1);
 	expect_poll(expected);
 }
 
@@ -408,10 +417,10 @@ TEST(an_error_has_a_message_that_causes_it)
 	expect_poll(""); /* no cause is known */
 	wcs[0].wc_flags = IBV_WC_WITH_IMM;
 	wcs[0].opcode = IBV_WC_RECV_RDMA_WITH_IMM;
-	expect_error(IBV_WC_LOC_PROT_ERR, MADE_MESSAGE, "send 1");
-	expect_error(IBV_WC_LOC_LEN_ERR, MADE_MESSAGE, "send 1"); /* its request is not known */
+	expect_error(IBV_WC_LOC_PROT_ERR, "send 1");
+	expect_error(IBV_WC_LOC_LEN_ERR, "send 1"); /* its request is not known */
 	replicas[QP].qp = NULL;
-	expect_error(IBV_WC_LOC_LEN_ERR, MADE_MESSAGE, "");
+	expect_error(IBV_WC_LOC_LEN_ERR, "");
 }
 
 TEST(a_message_that_was_too_long_is_longer_than_its_receive)
@@ -423,56 +432,123 @@ TEST(a_message_that_was_too_long_is_longer_than_its_receive)
 	requests[0] = (struct request){ .event = { 1, 4 }, .length = 30 }; /* number 4 */
 	requests[1] = (struct request){ .event = { 1, 3 }, .length = 20 }; /* number 3 */
 	wcs[0].request = (struct event_id){ 1, 4 };
-	expect_error(IBV_WC_LOC_LEN_ERR, MADE_MESSAGE, "send 31");
+	expect_error(IBV_WC_LOC_LEN_ERR, "send 31");
 	wcs[0].request = (struct event_id){ 1, 3 };
-	expect_error(IBV_WC_LOC_LEN_ERR, MADE_MESSAGE, "send 21");
+	expect_error(IBV_WC_LOC_LEN_ERR, "send 21");
 	requests[1].done = true;
-	expect_error(IBV_WC_LOC_LEN_ERR, MADE_MESSAGE, "send 1");
+	expect_error(IBV_WC_LOC_LEN_ERR, "send 1");
 	wcs[0].request = (struct event_id){ 1, 5 };
-	expect_error(IBV_WC_LOC_LEN_ERR, MADE_MESSAGE, "send 1");
+	expect_error(IBV_WC_LOC_LEN_ERR, "send 1");
+}
+
+static void expect_due(const char *expected)
+{
+	assert_int_equal(synth_before_due(&replay, &event), 0);
+	expect_log(expected);
+}
+
+/* Before the event: @n messages, then the failure breaks[0], if @fails. */
+static void list_due(uint32_t n, bool fails)
+{
+	for (uint32_t i = 0; i < n; i++)
+		dues[i] = (struct synth_due){ .message = i + 1, .next = i + 2 };
+	dues[n] = (struct synth_due){ .cause = 1 };
+	if (!fails && n)
+		dues[n - 1].next = 0;
+	due_list.first = n || fails ? 1 : 0;
+	map_put(&far.due_at, event_key(event.id), 1);
 }
 
 TEST(a_queue_pair_fails_by_what_it_refuses)
 {
 	(void)state;
-	expect_error(IBV_WC_WR_FLUSH_ERR, MADE_BREAK, "read 8");
+	breaks[0].qp = QP;
+	list_due(0, true);
+	expect_due("read 8");
 	assert_int_equal(sent.wr.rdma.rkey, 0);
 	assert_int_equal(sent.wr.rdma.remote_addr, 4);
 	assert_int_equal(sent_sge.addr, (uintptr_t)buffer + LONGEST);
 	assert_int_equal(nwaits, 1);
 	assert_true(end.dead);
-	expect_poll("");
-	end.dead = false;
+	expect_due("");
+	end.dead = end.stuck = false;
 	plan_list[QP].access = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
-	expect_poll("write 8");
-	end.dead = false;
+	expect_due("write 8");
+	end.dead = end.stuck = false;
 	plan_list[QP].breaks = IBV_EVENT_QP_REQ_ERR;
-	expect_poll("add 8");
+	expect_due("add 8");
 	assert_int_equal(sent.wr.atomic.remote_addr, 4);
-	end.dead = false;
+	end.dead = end.stuck = false;
 	post_result = EINVAL;
-	assert_int_equal(synth_before_poll(&replay, &event), -EINVAL);
+	assert_int_equal(synth_before_due(&replay, &event), -EINVAL);
 	expect_log("add 8");
 	assert_false(end.dead);
-}
-
-static void expect_return(const char *expected)
-{
-	event.kind = TRACE_RETURN;
-	assert_int_equal(synth_before_return(&replay, &event), 0);
-	expect_log(expected);
+	breaks[0].needless = true; /* it fails by itself */
+	expect_due("");
 }
 
 static void announce_all(void)
 {
 	for (uint32_t i = 0; i < 3; i++)
-		early[i] = (struct synth_early){ .qp = QP,
-						 .length = 10 + i,
-						 .poll = { 1, 7 },
-						 .next = i < 2 ? i + 2 : 0,
-						 .solicited = i == 1 };
-	map_put(&far.early_at, event_key(event.id), 1);
+		early[i] = (struct synth_early){
+			.qp = QP, .length = 10 + i, .poll = { 1, 7 }, .solicited = i == 1
+		};
+	list_due(3, false);
 	map_put(&far.early_of, event_part_key(event.id, 0), 1);
+}
+
+TEST(messages_come_before_the_failure_that_follows_them)
+{
+	(void)state;
+	announce_all();
+	breaks[0].qp = QP;
+	list_due(3, true);
+	early[1].sent = true;
+	expect_due("send 10; send 12; read 8");
+}
+
+TEST(a_failure_comes_after_all_events_before_it)
+{
+	(void)state;
+	assert_false(synth_comes_after_all(&replay, event.id));
+	announce_all();
+	assert_false(synth_comes_after_all(&replay, event.id));
+	dues[1].awaited = true;
+	assert_true(synth_comes_after_all(&replay, event.id));
+	dues[1].awaited = false;
+	list_due(3, true);
+	assert_true(synth_comes_after_all(&replay, event.id));
+	replay.far = NULL;
+	assert_false(synth_comes_after_all(&replay, event.id));
+	replay.far = &far;
+}
+
+TEST(a_failure_may_be_that_of_a_message)
+{
+	(void)state;
+	announce_all();
+	early[2].status = IBV_WC_LOC_PROT_ERR;
+	breaks[0] = (struct synth_break){ .qp = QP, .message = 3 };
+	list_due(2, true);
+	expect_due("send 10; send 11 solicited; send 1");
+	assert_true(early[2].sent);
+}
+
+TEST(messages_that_must_have_arrived_are_awaited)
+{
+	(void)state;
+	announce_all();
+	dues[0].awaited = dues[1].awaited = true;
+	expect_due("send 10; send 11 solicited; send 12");
+	assert_int_equal(nwaits, 3);
+	assert_false(end.stuck);
+	early[0].sent = early[1].sent = false;
+	expect_due("send 10; send 11 solicited");
+	assert_int_equal(nwaits, 4);
+	assert_true(end.stuck); /* in vain: and not again */
+	early[0].sent = early[1].sent = false;
+	expect_due("send 10; send 11 solicited");
+	assert_int_equal(nwaits, 4);
 }
 
 TEST(announced_messages_are_sent_before_the_event)
@@ -482,9 +558,9 @@ TEST(announced_messages_are_sent_before_the_event)
 	early[2].flags = IBV_WC_WITH_IMM;
 	early[2].imm = 9;
 	early[2].write = true;
-	expect_return("send 10; send 11 solicited; write_imm 12");
+	expect_due("send 10; send 11 solicited; write_imm 12");
 	assert_int_equal(sent.imm_data, htonl(9));
-	expect_return("");
+	expect_due("");
 	expect_poll(""); /* nor before the poll */
 }
 
@@ -494,7 +570,7 @@ TEST(a_message_that_was_polled_is_not_announced)
 	announce_all();
 	expect_poll("send 10");
 	assert_true(early[0].sent);
-	expect_return("send 11 solicited; send 12");
+	expect_due("send 11 solicited; send 12");
 }
 
 TEST(announced_datagrams_are_without_their_header)
@@ -505,7 +581,7 @@ TEST(announced_datagrams_are_without_their_header)
 	early[0].src_qp = early[2].src_qp = 5;
 	early[0].length = 39;
 	early[2].length = 41;
-	expect_return("send 0; send 1");
+	expect_due("send 0; send 1");
 	assert_false(early[1].sent);
 }
 
@@ -513,16 +589,16 @@ TEST(messages_are_sent_until_the_limit_is_reached)
 {
 	(void)state;
 	announce_all();
-	early[1].limit = true;
+	dues[1].limit = true;
 	is_async = true;
-	expect_return("send 10");
+	expect_due("send 10");
 	assert_false(early[1].sent);
 	is_async = false;
-	expect_return("send 11 solicited; send 12");
+	expect_due("send 11 solicited; send 12");
 	early[1].sent = false;
 	is_async = true;
 	replicas[QP].handle = NULL; /* it has no events any more */
-	expect_return("send 11 solicited");
+	expect_due("send 11 solicited");
 }
 
 TEST(the_first_error_ends_the_announced_messages)
@@ -530,16 +606,17 @@ TEST(the_first_error_ends_the_announced_messages)
 	(void)state;
 	announce_all();
 	post_result = EINVAL;
-	assert_int_equal(synth_before_return(&replay, &event), -EINVAL);
+	assert_int_equal(synth_before_due(&replay, &event), -EINVAL);
 	expect_log("send 10");
 }
 
 TEST(an_event_may_tell_of_a_queue_pair_that_failed)
 {
 	(void)state;
-	expect_return("");
-	map_put(&far.broken_at, event_key(event.id), QP);
-	expect_return("read 8");
-	map_put(&far.broken_at, event_key(event.id), OTHER);
-	expect_return("");
+	expect_due("");
+	breaks[0].qp = QP;
+	list_due(0, true);
+	expect_due("read 8");
+	breaks[0].qp = OTHER;
+	expect_due("");
 }

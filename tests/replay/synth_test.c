@@ -100,12 +100,15 @@ int synth_before_poll(struct replay *r, const struct trace_event *event)
 	return -EIO;
 }
 
-int synth_before_return(struct replay *r, const struct trace_event *event)
+static bool is_due;
+
+int synth_before_due(struct replay *r, const struct trace_event *event)
 {
 	(void)r;
-	assert_int_equal(event->kind, TRACE_RETURN);
-	log_line("return");
-	return -EPERM;
+	assert_false(event->inner);
+	if (is_due)
+		log_line("due");
+	return is_due ? -EPERM : 0;
 }
 
 uint64_t synth_host_bytes(const struct synth_host *of)
@@ -263,6 +266,7 @@ TEST(a_send_that_was_refused_finds_a_receive_that_refuses)
 	(void)state;
 	expect_before(IBV_WR_SEND, IBV_WC_REM_INV_REQ_ERR, "receive 63");
 	expect_before(IBV_WR_SEND, IBV_WC_REM_OP_ERR, "receive 4096 wrongly");
+	expect_before(IBV_WR_SEND, IBV_WC_WR_FLUSH_ERR, ""); /* there was none */
 	/* a message without bytes is never too long */
 	wrs[0] = (struct wr){ .opcode = IBV_WR_SEND };
 	map_put(&replay.far->failed, event_part_key((struct event_id){ 1, 7 }, 0),
@@ -381,15 +385,18 @@ TEST(polls_and_events_are_messages)
 	event = (struct trace_event){ .kind = TRACE_POLL };
 	assert_int_equal(synth_before(&replay, &event), -EIO);
 	expect_log("poll");
-	event.kind = TRACE_RETURN;
-	assert_int_equal(synth_before(&replay, &event), -EPERM);
-	expect_log("return");
 	event.kind = TRACE_CALL;
 	assert_int_equal(synth_before(&replay, &event), 0);
+	is_due = true;
+	assert_int_equal(synth_before(&replay, &event), -EPERM);
+	expect_log("due");
 	event.kind = TRACE_POLL;
+	assert_int_equal(synth_before(&replay, &event), -EPERM);
+	expect_log("due");
 	event.inner = true;
 	assert_int_equal(synth_before(&replay, &event), 0);
 	expect_log("");
+	is_due = false;
 }
 
 TEST(the_memory_of_all_hosts_is_counted)

@@ -13,6 +13,19 @@ static struct pass pass;
 static struct synth_plan plan, datagrams;
 static struct told told[NOBJECTS];
 
+static struct synth_spot failed_at;
+static unsigned int nfailures;
+
+int synth_stop_told(struct pass *p, struct synth_plan *of, struct synth_spot at)
+{
+	assert_ptr_equal(p, &pass);
+	assert_ptr_equal(of, &plan);
+	of->life.broken = true;
+	failed_at = at;
+	nfailures++;
+	return 0;
+}
+
 struct synth_plan *synth_plan_now(const struct pass *p, uint32_t object)
 {
 	(void)p;
@@ -27,6 +40,7 @@ static int begin_pass(void **state)
 	add_object(OBJECT_cq, 7, 0x20);
 	add_object(OBJECT_srq, 7, 0x30);
 	add_object(OBJECT_qp, 7, 0x40);
+	nfailures = 0;
 	memset(told, 0, sizeof(told));
 	plan = (struct synth_plan){ .object = QP, .type = IBV_QPT_RC };
 	datagrams = (struct synth_plan){ .object = UD, .type = IBV_QPT_UD };
@@ -40,9 +54,10 @@ static int end_pass(void **state)
 {
 	(void)state;
 	free(far.early);
-	map_fini(&far.early_at);
+	free(far.dues);
+	free(far.due_lists);
 	map_fini(&far.early_of);
-	map_fini(&far.broken_at);
+	map_fini(&far.due_at);
 	return 0;
 }
 
@@ -102,10 +117,11 @@ static const char *announced_by(uint32_t seq)
 	size_t used = 0;
 
 	text[0] = '\0';
-	map_get(&far.early_at, event_key((struct event_id){ 3, seq }), &at);
-	for (; at; at = far.early[at - 1].next)
+	map_get(&far.due_at, event_key((struct event_id){ 3, seq }), &at);
+	at = at ? far.due_lists[at - 1].first : 0;
+	for (; at; at = far.dues[at - 1].next)
 		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%u", used ? " " : "",
-					 far.early[at - 1].length);
+					 far.early[far.dues[at - 1].message - 1].length);
 	return text;
 }
 
@@ -134,12 +150,16 @@ TEST(an_event_announced_the_messages_of_the_next_poll)
 	assert_int_equal(early->flags, IBV_WC_WITH_IMM);
 	assert_true(early->write);
 	assert_true(early->solicited);
-	assert_false(early->limit);
+	assert_false(far.dues[at - 1].limit);
+	assert_false(far.dues[at - 1].awaited);
 	assert_false(early->sent);
 	assert_true(map_get(&far.early_of, event_part_key((struct event_id){ 4, 5 }, 0), &at));
 	assert_false(far.early[at - 1].write);
+	assert_int_equal(pass.announced.id.n, 1);
+	assert_int_equal(pass.announced.time, 9);
 	poll_all(6, wcs, 1);
 	assert_int_equal(far.nearly, 3); /* that is over */
+	assert_int_equal(pass.announced.id.thread, 0);
 }
 
 TEST(a_poll_of_nothing_leaves_the_event)
@@ -217,7 +237,7 @@ TEST(a_limit_of_a_shared_queue_may_be_of_any_of_the_next_messages)
 	poll_all(6, wcs, 2);
 	assert_string_equal(announced_by(1), "1 2");
 	assert_string_equal(announced_by(2), "");
-	assert_true(far.early[1].limit);
+	assert_true(far.dues[1].limit);
 	assert_int_equal(told[SRQ].left, 254);
 	told[SRQ].left = 1;
 	wcs[0].byte_len = 3;
@@ -241,30 +261,32 @@ TEST(the_next_limit_begins_anew)
 	assert_string_equal(announced_by(2), "2");
 }
 
-static uint32_t broken_by(uint32_t seq)
-{
-	uint64_t object = 0;
-
-	map_get(&far.broken_at, event_key((struct event_id){ 3, seq }), &object);
-	return (uint32_t)object;
-}
-
 TEST(an_error_of_the_other_end_broke_the_queue_pair)
 {
 	(void)state;
 	get_async_event(1, "IBV_EVENT_QP_ACCESS_ERR", 0x10);
-	assert_int_equal(broken_by(1), QP);
-	assert_true(plan.broken);
+	assert_int_equal(nfailures, 1);
+	assert_int_equal(failed_at.id.n, 1);
+	assert_int_equal(failed_at.time, 9);
 	assert_int_equal(plan.breaks, IBV_EVENT_QP_ACCESS_ERR);
-	get_async_event(2, "IBV_EVENT_QP_REQ_ERR", 0x10);
-	assert_int_equal(broken_by(2), 0); /* it was broken */
+	get_async_event(2, "IBV_EVENT_QP_REQ_ERR", 0x10); /* it was broken */
 	assert_int_equal(plan.breaks, IBV_EVENT_QP_REQ_ERR);
 	get_async_event(3, "IBV_EVENT_QP_REQ_ERR", 0x40);
-	assert_int_equal(broken_by(3), 0);
-	assert_false(datagrams.broken);
 	get_async_event(4, "IBV_EVENT_QP_FATAL", 0x10);
 	get_async_event(5, "IBV_EVENT_QP_REQ_ERR", 0x50);
-	assert_int_equal(far.broken_at.used, 1);
+	assert_int_equal(nfailures, 1);
+}
+
+TEST(the_last_receive_was_used_before_its_event)
+{
+	(void)state;
+	get_async_event(1, "IBV_EVENT_QP_LAST_WQE_REACHED", 0x10);
+	assert_int_equal(plan.life.last.id.n, 1);
+	assert_int_equal(plan.life.last.time, 9);
+	plan.life.broken = true; /* the cause is known */
+	get_async_event(2, "IBV_EVENT_QP_LAST_WQE_REACHED", 0x10);
+	get_async_event(3, "IBV_EVENT_QP_LAST_WQE_REACHED", 0x50);
+	assert_int_equal(plan.life.last.id.n, 1);
 }
 
 TEST(calls_that_got_no_event_announce_nothing)

@@ -20,7 +20,9 @@ static struct range {
 	uint64_t addr, length;
 	int access;
 } ranges[16];
-static unsigned int nranges, nannounced, nreturns;
+static unsigned int nranges, nannounced, nreturns, nmessages, ncalls, nevents;
+static const struct synth_request *failed_request;
+static unsigned int nfailures;
 
 static struct replay replay;
 static struct made far;
@@ -81,6 +83,42 @@ int synth_learn_return(struct pass *p, const struct trace_event *event)
 	return 0;
 }
 
+void synth_stop_event(struct pass *p, const struct trace_event *event)
+{
+	assert_ptr_equal(p, &pass);
+	assert_non_null(event);
+	nevents++;
+}
+
+int synth_stop_call(struct pass *p, const struct trace_event *event)
+{
+	(void)p;
+	assert_true(event->kind == TRACE_CALL || event->kind == TRACE_RETURN);
+	ncalls++;
+	return 0;
+}
+
+int synth_stop_message(struct pass *p, struct synth_plan *plan, const struct trace_event *event,
+		       uint32_t index)
+{
+	(void)p;
+	assert_true(plan == &connected || plan == &datagrams);
+	assert_int_equal(event->poll->wc[index].status, IBV_WC_SUCCESS);
+	nmessages++;
+	return 0;
+}
+
+int synth_stop_failed(struct pass *p, struct synth_plan *plan, const struct trace_event *event,
+		      uint32_t index, const struct synth_request *request)
+{
+	(void)p;
+	assert_ptr_equal(plan, &connected);
+	assert_int_not_equal(event->poll->wc[index].status, IBV_WC_SUCCESS);
+	failed_request = request;
+	nfailures++;
+	return 0;
+}
+
 uint32_t recorded_datagram(const struct replay *r, uint32_t id, uint32_t number,
 			   const struct ibv_ah_attr *av, int64_t time)
 {
@@ -109,6 +147,8 @@ static int begin_pass(void **state)
 	add_object(OBJECT_cq, 7, 0x30);
 	add_object(OBJECT_ah, 7, 0x40);
 	nranges = nannounced = nreturns = inside = seq = 0;
+	nmessages = ncalls = nevents = nfailures = 0;
+	failed_request = NULL;
 	is_paired = false;
 	memset(told, 0, sizeof(told));
 	memset(hosts, 0, sizeof(hosts));
@@ -243,6 +283,8 @@ TEST(a_failed_request_is_kept_and_those_after_it_name_nothing)
 	for (uint32_t i = 0; i < 4; i++)
 		ids[i] = learn_send(QP, IBV_WR_RDMA_WRITE, i + 1, 7);
 	poll = complete_one(ids[1], IBV_WC_REM_ACCESS_ERR, 0);
+	assert_ptr_equal(failed_request, &connected.open[1]);
+	assert_int_equal(failed_request->post.n, ids[1].n);
 	complete_one(ids[2], IBV_WC_WR_FLUSH_ERR, 0);
 	complete_one(ids[3], IBV_WC_SUCCESS, IBV_WC_RDMA_WRITE); /* damage */
 	assert_int_equal(nranges, 1);
@@ -250,39 +292,42 @@ TEST(a_failed_request_is_kept_and_those_after_it_name_nothing)
 	assert_int_equal(value_of(&far.failed, ids[1]), IBV_WC_REM_ACCESS_ERR);
 	assert_int_equal(far.failed.used, 1);
 	assert_int_equal(value_of(&far.taken, poll), UINT64_MAX);
-	assert_true(connected.broken);
+	assert_int_equal(nfailures, 2);
 }
 
-TEST(a_flush_without_a_reason_was_the_other_ends_doing)
+TEST(a_flushed_send_had_no_receive)
 {
-	struct event_id id, first, second;
+	struct event_id sent, wrote;
 
 	(void)state;
-	id = learn_send(QP, IBV_WR_RDMA_WRITE, 1, 7);
-	first = complete_one(id, IBV_WC_WR_FLUSH_ERR, 0);
-	second = complete_one((struct event_id){ 9, 9 }, IBV_WC_WR_FLUSH_ERR, 0);
-	assert_int_equal(value_of(&far.taken, first), MADE_BREAK);
-	assert_int_equal(value_of(&far.taken, second), UINT64_MAX);
-	assert_int_equal(far.failed.used, 0);
+	sent = learn_send(QP, IBV_WR_SEND, 0, 7);
+	complete_one(sent, IBV_WC_WR_FLUSH_ERR, 0);
+	assert_int_equal(value_of(&far.failed, sent), IBV_WC_WR_FLUSH_ERR);
+	wrote = learn_send(QP, IBV_WR_RDMA_WRITE, 1, 7);
+	complete_one(wrote, IBV_WC_WR_FLUSH_ERR, 0);
+	assert_int_equal(value_of(&far.failed, wrote), UINT64_MAX); /* that takes none */
+	complete_one((struct event_id){ 9, 9 }, IBV_WC_WR_FLUSH_ERR, 0);
+	assert_null(failed_request);
+	assert_int_equal(far.failed.used, 1);
+	assert_int_equal(far.taken.used, 0);
 	assert_int_equal(nranges, 0);
 }
 
-TEST(a_flush_after_the_program_said_so_has_a_reason)
+TEST(what_stops_a_queue_pair_is_noted_elsewhere)
 {
-	struct event_id poll;
+	struct event_id id;
 
 	(void)state;
 	modify_qp(QP, "{\"attr\":{\"qp_state\":\"IBV_QPS_ERR\"}}");
-	assert_true(connected.broken);
-	poll = complete_one((struct event_id){ 9, 9 }, IBV_WC_WR_FLUSH_ERR, 0);
-	assert_int_equal(value_of(&far.taken, poll), UINT64_MAX);
-	modify_qp(QP, "{\"attr\":{\"qp_state\":\"IBV_QPS_INIT\"}}");
-	assert_false(connected.broken);
-	modify_qp(QP, "{\"attr\":{\"qp_state\":\"IBV_QPS_RESET\"}}");
-	assert_true(connected.broken);
-	modify_qp(QP, "{\"attr\":{\"port_num\":1}}");
-	assert_true(connected.broken);
-	modify_qp(NOBJECTS, "{\"attr\":{\"qp_state\":\"IBV_QPS_ERR\"}}");
+	assert_int_equal(ncalls, 1);
+	id = learn_send(QP, IBV_WR_RDMA_WRITE, 1, 7);
+	connected.open[0].time = 35;
+	complete_one(id, IBV_WC_SUCCESS, IBV_WC_RDMA_WRITE);
+	assert_int_equal(connected.life.alive, 35);
+	assert_int_equal(nmessages, 0);
+	learn_wc((struct wc){ .qp = QP, .opcode = IBV_WC_RECV, .byte_len = 1 });
+	assert_int_equal(nmessages, 1);
+	assert_int_equal(nevents, 4);
 }
 
 TEST(a_receive_in_error_was_taken_by_a_message)
@@ -294,7 +339,7 @@ TEST(a_receive_in_error_was_taken_by_a_message)
 	(void)state;
 	learn_posts(VERB_post_srq_recv, CQ, &wr, 1, 0);
 	poll = complete_one((struct event_id){ 9, 9 }, IBV_WC_LOC_LEN_ERR, IBV_WC_RECV);
-	assert_int_equal(value_of(&far.taken, poll), MADE_MESSAGE);
+	assert_int_equal(value_of(&far.taken, poll), 1);
 	assert_int_equal(hosts[0].longest, 3 * PAGE); /* longer than the longest receive */
 }
 
