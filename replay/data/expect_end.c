@@ -112,33 +112,63 @@ static int64_t end_of_polls(struct replay *r, uint32_t cq)
 	return process && process->end >= 0 ? process->end : r->last;
 }
 
-/*
- * A lower bound of how many of @empty polls of @cq since time @from were after @time; 0 if that is
- * not a long wait. The end of a killed process is not known exactly: the polls themselves took
- * time.
- */
-static uint64_t polls_empty(struct replay *r, uint32_t cq, uint64_t empty, int64_t from,
-			    int64_t time)
+/* How many polls fit into the time from @from to @to. */
+static uint64_t most_polls(int64_t from, int64_t to)
 {
-	const struct object *o = trace_object(r->trace, cq);
+	return to > from ? (uint64_t)(to - from) / POLL_NS : 0;
+}
+
+/*
+ * A lower bound of how many of @empty polls of @cq since time @from were after @time and could find
+ * a completion of queue pair @qp; 0 if that is not a long wait. When a queue pair is destroyed, its
+ * completions are removed. The end of a killed process is not known exactly: the polls themselves
+ * took time.
+ */
+static uint64_t polls_empty(struct replay *r, uint32_t cq, uint32_t qp, uint64_t empty,
+			    int64_t from, int64_t time)
+{
+	const struct object *o = trace_object(r->trace, cq), *of = trace_object(r->trace, qp);
 	int64_t since = o && o->created_at > from ? o->created_at : from;
-	uint64_t before = time > since ? (uint64_t)(time - since) / POLL_NS : 0;
+	int64_t end = end_of_polls(r, cq), until = of ? of->destroyed_at : INT64_MAX;
+	uint64_t before = most_polls(since, time);
 	uint64_t after = empty > before ? empty - before : 0;
 
 	if (was_killed(r, cq))
-		return after > HANGS_AFTER / SLOW_POLL_NS ? after : 0;
-	return after > IN_VAIN && end_of_polls(r, cq) - time > HANGS_AFTER ? after : 0;
+		return until == INT64_MAX && after > HANGS_AFTER / SLOW_POLL_NS ? after : 0;
+	before = most_polls(until, end);
+	after = after > before ? after - before : 0;
+	end = until < end ? until : end;
+	return after > IN_VAIN && end - time > HANGS_AFTER ? after : 0;
+}
+
+/* The time of @event, or @time, if that is later. */
+static int64_t later_time(struct replay *r, struct event_id event, int64_t time)
+{
+	int64_t found;
+
+	return event.thread && lookup_time(r->trace, event, &found) > 0 && found > time ? found
+											: time;
+}
+
+/*
+ * When it had come at the latest, as recorded: a thread of the replay may post earlier than other
+ * threads reach that time.
+ */
+static int64_t arrival_time(struct replay *r, const struct arrival *a)
+{
+	return later_time(r, a->sender, later_time(r, a->request.event, a->time));
 }
 
 /* Was its queue polled in vain for long, after the completion had come in the replay? */
-static bool never_came(struct replay *r, const struct arrival *a, uint64_t *ret_empty)
+static bool never_came(struct replay *r, uint32_t qp, const struct arrival *a, uint64_t *ret_empty)
 {
 	struct lookup_polls polled;
 
 	if (a->wc.status != IBV_WC_SUCCESS || count_polls(r, a->cq, &polled) ||
 	    polled.empty <= a->empty)
 		return false;
-	*ret_empty = polls_empty(r, a->cq, polled.empty - a->empty, a->polled, a->time);
+	*ret_empty =
+		polls_empty(r, a->cq, qp, polled.empty - a->empty, a->polled, arrival_time(r, a));
 	return *ret_empty;
 }
 
@@ -219,7 +249,7 @@ static void explain_leftover(struct replay *r, uint32_t qp, enum side side, cons
 		r->strangers->unfound--;
 	} else if (passed) {
 		expect_report_extra(r, a->passed_by, a);
-	} else if (never_came(r, a, &empty)) {
+	} else if (never_came(r, qp, a, &empty)) {
 		report_hang(r, qp, side, a, empty);
 	} else if (lacks_completions(r, a->cq, &polled)) {
 		report_lacking(r, qp, a, polled.completions);
@@ -270,7 +300,7 @@ static void report_same_hang(struct replay *r, uint32_t id, enum side side, cons
 	if (count_polls(r, (uint32_t)cq_id, &polled) || polled.empty <= cq->empty)
 		return;
 	polled.empty -= cq->empty;
-	if (!polls_empty(r, (uint32_t)cq_id, polled.empty, cq->polled, cq->polled))
+	if (!polls_empty(r, (uint32_t)cq_id, id, polled.empty, cq->polled, cq->polled))
 		return;
 	outcome_note(r->outcome,
 		     "the %s of %s was outstanding at the end of the recording, after %" PRIu64 " "

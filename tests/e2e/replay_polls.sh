@@ -113,6 +113,11 @@ hang_that_is_one_here() {
 		says "receive of 1:[0-9]* was outstanding .*: the hang is reproduced" out
 }
 
+# the queue is polled on, but the queue pair's completions are gone
+destroyed_before_it_was_polled() {
+	record -o t.db -- "$apps/in_vain" destroyed && comes_again t.db
+}
+
 hang_that_is_none_here() {
 	record -o t.db -- "$apps/in_vain" sent
 	comes_again t.db || return
@@ -175,6 +180,7 @@ try "shared queues, one wr_id" shared_queues same
 try contents_of_shared_queues
 try perftest_with_a_shared_queue
 try hang_that_is_one_here
+try destroyed_before_it_was_polled
 if command -v sqlite3 >/dev/null; then
 	try shared_queue_that_is_cut
 	try completion_of_no_queue_pair

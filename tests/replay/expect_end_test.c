@@ -59,6 +59,16 @@ int lookup_polls(struct trace *trace, uint32_t cq, struct lookup_polls *ret_poll
 	return polls_error;
 }
 
+static int64_t sent_at;
+
+/* Of the post that sent it. */
+int lookup_time(struct trace *trace, struct event_id id, int64_t *ret_time)
+{
+	(void)trace;
+	*ret_time = sent_at;
+	return id.thread == 2 && sent_at;
+}
+
 size_t trace_nparts(const struct trace *trace)
 {
 	(void)trace;
@@ -162,6 +172,7 @@ static int begin_end(void **state)
 	nobjects = nsettled = nended = 0;
 	nunpolled = 0;
 	polls_error = 0;
+	sent_at = 0;
 	snapshot = carried = NULL;
 	nparts = 1;
 	matching = NULL;
@@ -358,6 +369,47 @@ TEST(a_wait_must_be_long)
 	process.end++;
 	expect_hang("1001");
 	process.end = 0; /* it ended at the start */
+	expect_hang(NULL);
+}
+
+TEST(polls_after_the_queue_pair_was_destroyed_do_not_count)
+{
+	(void)state;
+	poll_in_vain();
+	polls.empty += 2000000000;
+	objects[QP].destroyed_at = 11ll * SECOND;
+	process.end = 12ll * SECOND;
+	expect_hang(NULL);
+	objects[QP].destroyed_at++;
+	expect_hang("1900001002");
+	polls.empty -= 1900000000;
+	expect_hang("1002");
+	polls.empty--;
+	expect_hang("1001");
+	polls.empty--;
+	expect_hang(NULL); /* all may have been after that */
+	polls.empty += 2000000000;
+	process.ending = "killed";
+	expect_hang(NULL);
+}
+
+/* The thread of the sender may be ahead in the replay. */
+TEST(a_message_has_not_come_before_it_was_sent)
+{
+	(void)state;
+	poll_in_vain();
+	polls.empty += 2000000000;
+	process.end = 12ll * SECOND;
+	sent_at = 11ll * SECOND;
+	expect_hang("2000001001");
+	arrival.sender = (struct event_id){ 2, 3 };
+	expect_hang(NULL);
+	sent_at--;
+	expect_hang("1900001002");
+	arrival.sender.thread = 0;
+	arrival.request.event.thread = 2;
+	sent_at++;
+	arrival.wc.status = IBV_WC_SUCCESS;
 	expect_hang(NULL);
 }
 
