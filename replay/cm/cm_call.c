@@ -189,6 +189,18 @@ static uint8_t at_most(const struct cm_task *t, uint8_t value, bool initiator)
 }
 
 /*
+ * Does it receive from a shared queue? librdmacm takes that from the identifier's queue pair, if it
+ * has one, not from the program's parameters.
+ */
+static uint8_t is_shared(const struct cm_task *t, uint8_t named)
+{
+	const struct replica *replica = replica_of(t->r, t->end->qp);
+	const struct ibv_qp *qp = replica ? replica->handle : NULL;
+
+	return qp ? qp->srq != NULL : named;
+}
+
+/*
  * Parameters for identifiers without a queue pair; librdmacm's defaults if the program passes none.
  */
 static struct rdma_conn_param read_parameters(const struct cm_task *t, uint8_t data[CM_DATA])
@@ -198,6 +210,7 @@ static struct rdma_conn_param read_parameters(const struct cm_task *t, uint8_t d
 					 .initiator_depth = RDMA_MAX_INIT_DEPTH,
 					 .retry_count = 7,
 					 .rnr_retry_count = 7,
+					 .srq = is_shared(t, 0),
 					 .qp_num = find_qpn(t, 0) };
 	int64_t given;
 	bool known;
@@ -213,7 +226,7 @@ static struct rdma_conn_param read_parameters(const struct cm_task *t, uint8_t d
 		.flow_control = (uint8_t)args_number(t->args, args.flow_control),
 		.retry_count = (uint8_t)args_number(t->args, args.retry_count),
 		.rnr_retry_count = (uint8_t)args_number(t->args, args.rnr_retry_count),
-		.srq = (uint8_t)args_number(t->args, args.srq),
+		.srq = is_shared(t, (uint8_t)args_number(t->args, args.srq)),
 		.qp_num = find_qpn(t, (uint32_t)args_number(t->args, args.qp_num)),
 	};
 	return param;

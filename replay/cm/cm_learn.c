@@ -1,9 +1,11 @@
 /*
  * Facts about identifiers that must be known before the first one is created
  *
- * The addresses of each, and the queue pair created on it. Then the pairs: the source of one is the
- * destination of the other, with ports, and the n-th identifier with an address pair was connected
- * to the n-th with the reverse pair.
+ * The addresses of each, and its queue pair: that created on it, or one that the program gave it,
+ * which librdmacm moves to RTR when it accepts, or gets the reply.
+ *
+ * Then the pairs: the source of one is the destination of the other, with ports, and the n-th
+ * identifier with an address pair was connected to the n-th with the reverse pair.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -110,7 +112,13 @@ static void learn_request(struct replay *r, const struct trace_event *event, con
 	keep_address(listener->src, args_text(out, ARG(event.src_addr)));
 }
 
-static void learn_got(struct replay *r, const struct trace_event *event, const struct args *out)
+static int64_t end_of_call(const struct call *call)
+{
+	return call->end < 0 ? INT64_MAX : call->end;
+}
+
+static void learn_got(struct replay *r, const struct trace_event *event, const struct args *out,
+		      struct cm_inside *inside)
 {
 	const char *type = args_text(out, ARG(event.event));
 	int64_t status = 0, id = 0, length = 0;
@@ -122,6 +130,8 @@ static void learn_got(struct replay *r, const struct trace_event *event, const s
 	end = cm_end_at(r, event, (uint64_t)id, event->call->end);
 	if (!type || !end)
 		return;
+	inside->connecting = end->object;
+	inside->connecting_end = end_of_call(event->call);
 	if (strcmp(type, "RDMA_CM_EVENT_ADDR_ERROR")) {
 		keep_address(end->src, args_text(out, ARG(event.src_addr)));
 		keep_address(end->dst, args_text(out, ARG(event.dst_addr)));
@@ -149,11 +159,6 @@ static void learn_begun(struct replay *r, const struct trace_event *event)
 		return;
 	end->call = event->id;
 	end->called = call->begin;
-}
-
-static int64_t end_of_call(const struct call *call)
-{
-	return call->end < 0 ? INT64_MAX : call->end;
 }
 
 /* Calls that wait for an event if their identifier is synchronous. */
@@ -214,6 +219,10 @@ static int learn_cm_call(struct replay *r, const struct trace_event *event,
 		inside->id = call->object;
 		inside->id_end = end_of_call(call);
 	}
+	if (call->verb == VERB_rdma_accept) {
+		inside->connecting = call->object;
+		inside->connecting_end = end_of_call(call);
+	}
 	if (may_wait(call->verb)) {
 		inside->call = event->id;
 		inside->call_end = end_of_call(call);
@@ -221,10 +230,23 @@ static int learn_cm_call(struct replay *r, const struct trace_event *event,
 	if (call->verb != VERB_rdma_get_cm_event)
 		return 0;
 	if (!call->failed && out)
-		learn_got(r, event, out);
+		learn_got(r, event, out, inside);
 	if (!call->depth || call->begin > inside->call_end)
 		return 0;
 	return map_put(&r->cm->waited, event_key(inside->call), 1);
+}
+
+/* The identifier that the queue pair of @call belongs to, or NULL. */
+static struct cm_end *find_owner(const struct replay *r, const struct call *call,
+				 const struct cm_inside *inside)
+{
+	if (verb_infos[call->verb].object != OBJECT_qp || call->failed)
+		return NULL;
+	if (verb_infos[call->verb].effect == EFFECT_CREATE && call->begin <= inside->id_end)
+		return cm_end_of(r, inside->id);
+	if (call->verb == VERB_modify_qp && call->begin <= inside->connecting_end)
+		return cm_end_of(r, inside->connecting);
+	return NULL;
 }
 
 int cm_learn_call(struct replay *r, const struct trace_event *event, const struct args *in,
@@ -244,10 +266,7 @@ int cm_learn_call(struct replay *r, const struct trace_event *event, const struc
 		return -ENOMEM;
 	if (verb_infos[call->verb].via == VIA_CM)
 		return learn_cm_call(r, event, inside, out);
-	if (verb_infos[call->verb].object != OBJECT_qp || call->failed ||
-	    verb_infos[call->verb].effect != EFFECT_CREATE || call->begin > inside->id_end)
-		return 0;
-	end = cm_end_of(r, inside->id);
+	end = find_owner(r, call, inside);
 	if (!end)
 		return 0;
 	end->qp = call->object;

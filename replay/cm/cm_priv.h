@@ -40,7 +40,7 @@ struct cm_end {
 	uint32_t object; /* 0: made */
 	uint32_t process;
 	uint32_t partner; /* object of the other end; 0: not in the trace */
-	uint32_t qp;      /* object that rdma_create_qp() made; 0: none */
+	uint32_t qp;      /* object: its queue pair when it was connected; 0: none */
 	char src[SOCKADDR_TEXT], dst[SOCKADDR_TEXT];
 	bool passive; /* it was created by a connection request */
 	bool refused; /* there was no listener at its destination */
@@ -87,6 +87,8 @@ struct cm_inside {
 	int64_t ep_end;
 	struct event_id call; /* the waiting call, if the identifier is synchronous */
 	int64_t call_end;
+	uint32_t connecting; /* object: an identifier that is accepted, or got an event */
+	int64_t connecting_end;
 };
 
 struct cm {

@@ -4,7 +4,7 @@
 . tests/e2e/lib/try.sh
 unset VERBATIM_DEVICE VERBATIM_SESSIONS # each command selects its device
 export VERBATIM_QUIET=1
-needs "$apps/cm_ends" "$apps/cm_calls" "$apps/cm_early"
+needs "$apps/cm_ends" "$apps/cm_calls" "$apps/cm_early" "$apps/cm_queues"
 cd "$tmp" || exit 1
 ends=$apps/cm_ends how=(-q --payload=full --device soft)
 
@@ -88,6 +88,17 @@ done <<-END
 	$ends listen PORT
 	$ends connect PORT
 END
+
+# queue pairs with a shared receive queue, made by verbs, made on another identifier; a port that is
+# taken, and both ends disconnect at the same time
+for each in usual shared attached moved; do
+	next_port
+	queues=("$apps/cm_queues listen $port $each" "$apps/cm_queues connect $port $each")
+	try "both sides of $each queues" both_sides "${queues[@]}"
+	next_port
+	queues=("$apps/cm_queues listen $port $each" "$apps/cm_queues connect $port $each")
+	try "each side of $each queues" each_side "${queues[@]}"
+done
 
 members_of_a_group() {
 	command -v mckey >/dev/null || { echo "mckey is not installed"; return 1; }

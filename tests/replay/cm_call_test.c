@@ -376,6 +376,25 @@ TEST(the_number_of_a_queue_pair_is_that_of_the_replay)
 	replay_connect(VERB_rdma_connect, 1, 1, 0x77, "connect 1 1/1 1 5/6 1 qp 119 'hi'");
 }
 
+/* Whatever the program says. */
+TEST(a_queue_pair_tells_whether_its_receives_are_shared)
+{
+	struct ibv_srq srq;
+	struct ibv_qp qp = { 0 };
+
+	(void)state;
+	create_bound(LONE);
+	cm_end_of(&replay, LONE)->qp = QP;
+	cm_replicas[QP].number = 0x99;
+	cm_replicas[QP].handle = &qp;
+	replay_connect(VERB_rdma_accept, 1, 1, 0, "accept 1 1/1 1 5/6 0 qp 153 'hi'");
+	replay_for(VERB_rdma_accept, LONE, "", "accept 1 255/255 0 7/7 0 qp 153 ''");
+	qp.srq = &srq;
+	replay_connect(VERB_rdma_connect, 1, 1, 0, "connect 1 1/1 1 5/6 1 qp 153 'hi'");
+	replay_for(VERB_rdma_accept, LONE, "", "accept 1 255/255 0 7/7 1 qp 153 ''");
+	cm_replicas[QP].handle = NULL;
+}
+
 TEST(a_request_waits_until_its_listener_listens)
 {
 	const struct cm_place *place;

@@ -161,6 +161,35 @@ TEST(a_queue_pair_made_inside_belongs_to_the_identifier)
 	assert_int_equal(end, ASKING);
 }
 
+/* The call inside begins at @begin. */
+static void learn_inside(enum verb verb, int64_t begin)
+{
+	struct trace_event *event = add_call(verb, QP, NULL, NULL);
+
+	cm_calls[event - cm_trace].begin = begin;
+	assert_int_equal(learn_call(event), 0);
+}
+
+TEST(a_queue_pair_may_be_given_to_the_identifier)
+{
+	uint64_t end;
+
+	(void)state;
+	learn_verb(VERB_rdma_accept, ACCEPTED);
+	learn_inside(VERB_modify_qp, 16); /* by the program, later */
+	assert_int_equal(end_of(ACCEPTED)->qp, 0);
+	learn_inside(VERB_query_qp, 15);
+	assert_int_equal(end_of(ACCEPTED)->qp, 0);
+	learn_inside(VERB_modify_qp, 15);
+	assert_int_equal(end_of(ACCEPTED)->qp, QP);
+	assert_true(map_get(&replay.cm->of_qp, QP, &end));
+	assert_int_equal(end, ACCEPTED);
+	/* when the reply comes */
+	learn_got("CONNECT_RESPONSE", ASKING, "");
+	learn_inside(VERB_modify_qp, 12);
+	assert_int_equal(end_of(ASKING)->qp, QP);
+}
+
 TEST(other_queue_pairs_belong_to_none)
 {
 	struct trace_event *event;
