@@ -27,6 +27,7 @@ enum {
 
 struct timing {
 	struct timeline *timeline;
+	struct lanes *lanes; /* may be NULL */
 	struct trace *trace;
 	struct model *model;
 	bool counts; /* does a profile count the event? */
@@ -174,6 +175,7 @@ static void on_post(void *arg, const struct model_post *told)
 
 	if (!t->counts || !told->taken)
 		return;
+	t->no_memory |= t->lanes && lanes_post(t->lanes, told);
 	bin = timeline_bin_of(t->timeline, told->event->time);
 	to = &t->timeline->bins[bin];
 	to->doorbells += post_is_send(post);
@@ -217,6 +219,7 @@ static void on_complete(void *arg, const struct model_complete *told)
 
 	if (!t->counts)
 		return;
+	t->no_memory |= t->lanes && lanes_complete(t->lanes, t->model, told);
 	bin = timeline_bin_of(t->timeline, told->event->time);
 	t->timeline->bins[bin].completions++;
 	t->timeline->bins[bin].errors += wc->status != ABI_WC_SUCCESS;
@@ -226,6 +229,14 @@ static void on_complete(void *arg, const struct model_complete *told)
 	if (queue)
 		note_depth(queue, told->queue, bin,
 			   told->queue->outstanding - (told->queue->outstanding > 0));
+}
+
+static void on_modify(void *arg, const struct model_modify *modify)
+{
+	struct timing *t = arg;
+
+	if (t->lanes)
+		lanes_modify(t->lanes, modify);
 }
 
 /* The pass */
@@ -265,10 +276,14 @@ void timeline_free(struct timeline *timeline)
 	free(timeline);
 }
 
-int timeline_make(struct trace *trace, struct timeline **ret_timeline)
+int timeline_make(struct trace *trace, struct lanes *lanes, struct timeline **ret_timeline)
 {
-	struct timing t = { .trace = trace, .timeline = calloc(1, sizeof(*t.timeline)) };
-	struct model_watcher watcher = { .post = on_post, .complete = on_complete, .arg = &t };
+	struct timing t = { .trace = trace,
+			    .lanes = lanes,
+			    .timeline = calloc(1, sizeof(*t.timeline)) };
+	struct model_watcher watcher = {
+		.post = on_post, .complete = on_complete, .modify = on_modify, .arg = &t
+	};
 	int err;
 
 	if (!t.timeline)
@@ -280,6 +295,8 @@ int timeline_make(struct trace *trace, struct timeline **ret_timeline)
 	if (!err)
 		err = read_events(&t);
 	model_free(t.model);
+	if (lanes)
+		lanes_end(lanes);
 	if (err) {
 		timeline_free(t.timeline);
 		return err;

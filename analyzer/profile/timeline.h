@@ -8,11 +8,12 @@
  *
  * One thread.
  */
+#include "analyzer/profile/lanes.h"
 #include "analyzer/profile/profile.h"
 #include "core/store/read/trace.h"
 
 enum {
-	TIMELINE_BINS = 512,
+	TIMELINE_BINS = 2048,
 	TIMELINE_CLASSES = 112, /* of latencies: 4 for each power of two, from 128 ns to 34 s */
 	TIMELINE_QUEUES = 64,   /* queues whose depth is followed: the first ones used */
 };
@@ -55,8 +56,11 @@ struct timeline {
 	bool more; /* there were more queues */
 };
 
-/* 0 and a timeline for timeline_free(); or -errno after log_err(). */
-int timeline_make(struct trace *trace, struct timeline **ret_timeline);
+/*
+ * 0 and a timeline for timeline_free(); or -errno after log_err(). The same pass fills @lanes,
+ * unless it is NULL.
+ */
+int timeline_make(struct trace *trace, struct lanes *lanes, struct timeline **ret_timeline);
 
 /* Accepts NULL. */
 void timeline_free(struct timeline *timeline);

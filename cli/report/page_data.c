@@ -9,10 +9,10 @@
 #include <stdlib.h>
 
 #include "analyzer/profile/timeline.h"
-#include "core/store/read/listing.h"
+#include "cli/report/page_lanes.h"
 #include "core/store/read/merged.h"
 
-enum { HEAT_BINS = TIMELINE_BINS / 2, DEPTHS = 12 };
+enum { HEAT_BINS = TIMELINE_BINS / 2, DEPTHS = 24 };
 
 /* clang-format off */
 static const struct page_table {
@@ -199,10 +199,10 @@ static void put_depths(struct json *json, struct trace *trace, struct timeline *
 	json_put_bool(json, "more_queues", timeline->more || timeline->nqueues > DEPTHS);
 }
 
-static int put_timeline(struct json *json, struct trace *trace)
+static int put_timeline(struct json *json, struct trace *trace, struct lanes *lanes)
 {
 	struct timeline *timeline;
-	int err = timeline_make(trace, &timeline);
+	int err = lanes ? timeline_make(trace, lanes, &timeline) : log_err(-ENOMEM, "report");
 
 	if (err)
 		return err;
@@ -214,12 +214,15 @@ static int put_timeline(struct json *json, struct trace *trace)
 	put_depths(json, trace, timeline);
 	json_close(json, '}');
 	timeline_free(timeline);
+	page_lanes_put(json, trace, lanes);
 	return 0;
 }
 
 int page_data_put(struct json *json, struct trace *trace)
 {
-	int err = put_timeline(json, trace);
+	struct lanes *lanes = lanes_new();
+	int err = put_timeline(json, trace, lanes);
 
+	lanes_free(lanes);
 	return err ? err : put_tables(json, trace);
 }

@@ -44,7 +44,7 @@ static void poll_one(uint64_t wr_id, enum ibv_wc_status status)
 static const struct timeline *time_story(void)
 {
 	story_check(&s, NULL);
-	assert_int_equal(timeline_make(s.trace, &timeline), 0);
+	assert_int_equal(timeline_make(s.trace, NULL, &timeline), 0);
 	return timeline;
 }
 
