@@ -78,11 +78,8 @@ $(BUILD)/obj/%.o: %.c | $(GEN)
 $(BUILD)/obj/shim/lttng/lttng.o: PLAINFLAGS += -O1 -g1
 
 # the files that `verbatim report` writes are inside the program
-D3 ?= /usr/share/javascript/d3/d3.min.js
-PAGE = $(patsubst %,cli/report/page.%,html css js) $(D3)
 PARTS = $(patsubst %,$(BUILD)/%/cli/report/page_parts.o,obj fuzz/obj)
-$(PARTS): $(PAGE)
-$(PARTS): PLAINFLAGS += -DPAGE_D3='"$(D3)"'
+$(PARTS): $(wildcard cli/report/page/*)
 
 # a sanitizer calls our dlsym() before it has started
 $(patsubst %,$(BUILD)/obj/shim/trace/%.o,base/dl base/object base/provider interpose/import \

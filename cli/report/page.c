@@ -1,7 +1,7 @@
 /*
  * The page, put together of its parts
  *
- * 	page.html with @@STYLE@@ @@LIBRARY@@ @@DATA@@ @@SCRIPT@@
+ * 	page.html with @@STYLE@@ @@DATA@@ @@SCRIPT@@
  *
  * The data are in a script element of a type that no browser runs. Only "</script" and "<!--" have
  * a meaning in it: '<', which occurs only in JSON strings, is written as \u003c.
@@ -27,7 +27,7 @@ static void add_part(struct text *out, const char *name, size_t n, const struct 
 {
 	static const struct {
 		const char *name, *text;
-	} parts[] = { { "STYLE", page_css }, { "LIBRARY", page_d3 }, { "SCRIPT", page_js } };
+	} parts[] = { { "STYLE", page_css }, { "SCRIPT", page_js } };
 
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
 		if (strlen(parts[i].name) == n && !memcmp(parts[i].name, name, n))

@@ -4,15 +4,15 @@
  */
 #include "cli/report/page_parts.h"
 
-#define PART(name, file)                                 \
-	__asm__(".section .rodata\n"                     \
-		".global page_" #name "\n"               \
-		".hidden page_" #name "\n"               \
-		"page_" #name ": .incbin \"" file "\"\n" \
-		".byte 0\n"                              \
+#define FILE(name) ".incbin \"cli/report/page/" name "\"\n"
+#define PART(name, files)                            \
+	__asm__(".section .rodata\n"                 \
+		".global page_" #name "\n"           \
+		".hidden page_" #name "\n"           \
+		"page_" #name ": " files ".byte 0\n" \
 		".previous\n")
 
-PART(html, "cli/report/page.html");
-PART(css, "cli/report/page.css");
-PART(js, "cli/report/page.js");
-PART(d3, PAGE_D3);
+PART(html, FILE("page.html"));
+PART(css, FILE("page.css"));
+PART(js, FILE("base.js") FILE("plot.js") FILE("verdict.js") FILE("time.js") FILE("lanes.js")
+		 FILE("charts.js") FILE("places.js") FILE("page.js"));

@@ -3,7 +3,6 @@
  * The source files of a page, embedded when this program was built: NUL-terminated. Constant data;
  * any thread.
  *
- * page_html has @@NAME@@ in place of the others and the data; page_d3 is D3 (BSD), from Debian's
- * libjs-d3.
+ * page_html has @@NAME@@ in place of the others and the data.
  */
-extern const char page_html[], page_css[], page_js[], page_d3[];
+extern const char page_html[], page_css[], page_js[];

@@ -58,6 +58,18 @@ two_traces_are_compared() {
 		is "$(jq -r .before.path two.json)" bw.db
 }
 try two_traces_are_compared
+requests_that_are_shown_are_those_of_the_trace() {
+	"$VERBATIM" report pingpong.db -o x.html && data x.html >x.json &&
+		"$VERBATIM" sql pingpong.db "SELECT event || ' ' || i || ' ' || name || ' ' ||
+			(completed - time) || ' ' || retired_thread || ':' || retired_n
+			FROM requests WHERE status IS NOT NULL" | sort >wanted &&
+		jq -r '.after.lanes | .queues as $q | .rows[] | select(.[11] > 0) |
+			["\(.[7]):\(.[8])", .[9], $q[.[0]].name, .[2], "\(.[10]):\(.[11])"] |
+			join(" ")' x.json | sort | diff - wanted &&
+		is "$(jq '.after.lanes | .requests == .kept' x.json)" true &&
+		is "$(jq '[.after.lanes.rows[] | select(.[12] >= 0)] | length > 100' x.json)" true
+}
+try requests_that_are_shown_are_those_of_the_trace
 events_that_are_named_are_there() {
 	"$VERBATIM" report "$traces/first_error.db" -o error.html && data error.html >error.json &&
 		is "$(jq -r '.events["1:44"]' error.json)" \
@@ -87,12 +99,14 @@ wide_axes() {
 try wide_axes
 
 "$VERBATIM" report empty.db -o empty.html 2>err || not_ok "an empty trace" "$(cat err)"
+"$VERBATIM" report pingpong.db -o pingpong.html 2>err || not_ok "a page" "$(cat err)"
 # Debian's python3 has the packages that install-deps installs. Errors of a page are found.
-sections=verdict,tiles,timeline,latency,gaps,doorbells,memory,places,objects,events,environment
+sections=verdict,tiles,timeline,lanes,latency,gaps,doorbells,memory,places,objects,events,environment
 sections+=,coverage
 cp "$root/tests/e2e/page/faulty.html" .
+pages="pingpong.html bw.html two.html error.html empty.html odd.html wide.html faulty.html"
 /usr/bin/python3 "$root/tests/e2e/page/browser.py" --text "$odd" --use error.html,faulty.html \
-	$sections bw.html two.html error.html empty.html odd.html wide.html faulty.html >found 2>why
+	--try pingpong.html $sections $pages >found 2>why
 status=$?
 is_good() { # page, minimum number of plots
 	local plots
@@ -107,7 +121,7 @@ faults_are_found() {
 if [ $status = 3 ]; then
 	skip "in a browser" "$(head -n 1 found)"
 else
-	for each in "bw 12" "two 12" "error 12" "empty 0" "odd 12" "wide 12"; do
+	for each in "pingpong 12" "bw 12" "two 12" "error 12" "empty 0" "odd 12" "wide 12"; do
 		try "in a browser: ${each% *}" is_good $each
 	done
 	try faults_are_found

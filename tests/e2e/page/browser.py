@@ -1,10 +1,11 @@
 """Reads pages of verbatim report as a reader would, in one Chromium without a window.
 
-browser.py [--shots DIR] [--text TEXT] [--use PAGE,...] SECTIONS PAGE...
+browser.py [--shots DIR] [--text TEXT] [--use PAGE,...] [--try PAGE,...] SECTIONS PAGE...
     A line for each fault, `NAME: what`, and one for each page, `NAME checked: N sections, N plots,
     N ms`. SECTIONS are the ids that each page must have, with commas between them. TEXT must be
     there as text in a page called odd.html. Plots of the pages named in --use are used, too, by
-    mouse and keys, which takes longer. Exit status 3, and the reason: no browser here.
+    mouse and keys, which takes longer; what else a page can do is tried with those in --try
+    (abilities.py). Exit status 3, and the reason: no browser here.
 """
 import argparse
 import json
@@ -21,6 +22,9 @@ except ImportError as error:
     print(error)
     sys.exit(3)
 
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import abilities  # noqa: E402
+
 WIDE, NARROW, HEIGHT, PAPER = 1280, 400, 900, 720
 FRAMES = 6  # wait until the effect of a key is visible, however long that takes
 LAYOUT = 'overflow', 'clipped', 'overlaps', 'tiny'
@@ -28,7 +32,8 @@ LAYOUT = 'overflow', 'clipped', 'overlaps', 'tiny'
 READ = '''const said = document.getElementById("hover");
     return said.checkVisibility() && said.innerText'''
 SHIFT = 8
-KEYS = {'+': 187, 'ArrowRight': 39, 'ArrowUp': 38, 'Escape': 27, 'Tab': 9}
+KEYS = {'+': 187, '/': 191, '.': 190, 'ArrowRight': 39, 'ArrowUp': 38, 'Enter': 13, 'Escape': 27,
+        'Tab': 9}
 
 
 def open_browser(place):
@@ -226,6 +231,8 @@ def check_page(page, options):
     if page.name in options.use.split(','):
         page.use_plots()
         page.check_theme()
+    if page.name in options.abilities.split(','):
+        abilities.try_all(page)
     page.check_safety(options.text)
     for line in page.faults:
         print(line)
@@ -240,6 +247,7 @@ def main():
     parser.add_argument('--shots')
     parser.add_argument('--text')
     parser.add_argument('--use', default='')
+    parser.add_argument('--try', default='', dest='abilities')
     parser.add_argument('sections')
     parser.add_argument('pages', nargs='+')
     options = parser.parse_args()
@@ -258,4 +266,5 @@ def main():
             browser.quit()
 
 
-main()
+if __name__ == '__main__':
+    main()

@@ -2,8 +2,9 @@
  * What a reader of the page that is open would stumble over; each function lists it, a string each.
  *
  * A plot is an svg or a canvas that is larger than an icon; of those in one figure, which lie over
- * one another, the svg that is first. Not here: what needs a mouse, a
- * keyboard or another window (browser.py).
+ * one another, the svg that is first. The labels of a canvas are known only to the page, which keeps
+ * them in the member `words` of their figure: [left, top, right, bottom, text]. Not here: what needs
+ * a mouse, a keyboard or another window (browser.py).
  */
 (() => {
 	const SMALLEST_TEXT = 10, PLAIN_CONTRAST = 4.5, LARGE_CONTRAST = 3, SLACK = 1.5;
@@ -128,11 +129,34 @@
 					return !element.closest('[title]') && !element.querySelector('title');
 			}
 			return box.left < -SLACK;
-		}).map(({element, text}) => `${name_of(element)} cuts off ${shorten(text)}`);
+		}).map(({element, text}) => `${name_of(element)} cuts off ${shorten(text)}`)
+			.concat(cut_words());
+	}
+
+	function overlapping_words() {
+		const faults = [];
+		for (const figure of list('figure').filter(each => each.words))
+			figure.words.forEach((a, i) => figure.words.slice(i + 1).forEach(b => {
+				if (a[0] < b[2] && a[2] > b[0] && a[1] < b[3] && a[3] > b[1])
+					faults.push(`${name_of(figure)}: ${shorten(a[4])} and ${shorten(b[4])} overlap`);
+			}));
+		return faults;
+	}
+
+	/* labels that begin or end outside of their canvas */
+	function cut_words() {
+		const faults = [];
+		for (const figure of list('figure').filter(each => each.words && each.words.length)) {
+			const {left} = figure.plot.pen, wide = figure.plot.canvas.clientWidth;
+			for (const [from, , to, , text] of figure.words)
+				if (from + left < -3 || to + left > wide + 3)
+					faults.push(`${name_of(figure)} cuts off ${shorten(text)}`);
+		}
+		return faults;
 	}
 
 	function overlaps() {
-		const faults = [], texts = read_texts().filter(({element}) => {
+		const faults = overlapping_words(), texts = read_texts().filter(({element}) => {
 			const text = element.closest('text');
 			if (!text) return false;
 			const matrix = text.getScreenCTM();
@@ -210,6 +234,11 @@
 			caption?.textContent.trim();
 	}
 
+	/* with two rows, or one that is filled when it is opened */
+	const has_table = section => list('details', section).some(details =>
+		list('table', details).some(table => table.rows.length > 1) ||
+		/: [0-9,]+( of [0-9,]+)? rows$/.test(details.firstElementChild.textContent));
+
 	/* of plots: what can be seen, can be read and reached without eyes or a mouse */
 	function plots() {
 		const faults = [];
@@ -218,7 +247,7 @@
 			if (!is_named(plot)) faults.push(`${name} has no name`);
 			if (!focus_of(plot)) faults.push(`${name} cannot be reached by keys`);
 			if (!section) faults.push(`${name} is in no section`);
-			else if (!list('details table', section).some(table => table.rows.length > 1))
+			else if (!has_table(section))
 				faults.push(`${name} has no table`);
 		}
 		return faults;
