@@ -5,12 +5,15 @@
  */
 #include "cli/report/page_data.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "analyzer/profile/timeline.h"
 #include "cli/report/page_lanes.h"
+#include "core/store/read/listing.h"
 #include "core/store/read/merged.h"
+#include "core/wire/log.h"
 
 enum { HEAT_BINS = TIMELINE_BINS / 2, DEPTHS = 24 };
 
