@@ -309,14 +309,3 @@ int64_t answer_retry_time(const struct qp *qp)
 {
 	return (int64_t)(timeout_ms(qp) * 1e6 * (1 + qp->retry_cnt));
 }
-
-int64_t answer_rnr_time(unsigned int code)
-{
-	static const int64_t us[32] = {
-		655360, 10,    20,    30,    40,    60,     80,     120,    160,    240,   320,
-		480,    640,   960,   1280,  1920,  2560,   3840,   5120,   7680,   10240, 15360,
-		20480,  30720, 40960, 61440, 81920, 122880, 163840, 245760, 327680, 491520
-	};
-
-	return us[code & 31] * 1000;
-}

@@ -44,6 +44,3 @@ char *answer_short(const struct model_complete *complete, const struct peer *pee
 
 /* How long a request of @qp is tried, ns, at least; 0: not known, or without limit. */
 int64_t answer_retry_time(const struct qp *qp);
-
-/* The time of enum ibv_rnr_nak_timer value @code, ns. */
-int64_t answer_rnr_time(unsigned int code);

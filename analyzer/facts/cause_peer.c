@@ -218,7 +218,7 @@ static void put_receives(struct noted *noted)
 		snprintf(retry, sizeof(retry), "; rnr_retry %d", noted->rnr_retry);
 	if (noted->min_rnr_timer >= 0)
 		snprintf(timer, sizeof(timer), ", its min_rnr_timer %.2f ms",
-			 (double)answer_rnr_time((unsigned int)noted->min_rnr_timer) / 1e6);
+			 (double)qp_rnr_time((unsigned int)noted->min_rnr_timer) / 1e6);
 	cause_say(&noted->cause.peer, "%s was empty%s%s%s%s%s%s", queue, room, consumed, drain,
 		  came, retry, timer);
 }

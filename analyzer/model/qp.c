@@ -490,3 +490,14 @@ void qp_failed(struct life *life, const struct moment *moment, int status, int64
 	qp->told = reliable;
 	qp->status = status;
 }
+
+int64_t qp_rnr_time(unsigned int code)
+{
+	static const int64_t us[32] = {
+		655360, 10,    20,    30,    40,    60,     80,     120,    160,    240,   320,
+		480,    640,   960,   1280,  1920,  2560,   3840,   5120,   7680,   10240, 15360,
+		20480,  30720, 40960, 61440, 81920, 122880, 163840, 245760, 327680, 491520
+	};
+
+	return us[code & 31] * 1000;
+}

@@ -87,6 +87,9 @@ static inline int qp_state(const struct life *life)
 	return life->qp && !life->qp->changing ? life->qp->state : QP_UNKNOWN;
 }
 
+/* The time of enum ibv_rnr_nak_timer value @code, ns. */
+int64_t qp_rnr_time(unsigned int code);
+
 /* "RTR"; "?" if invalid. */
 const char *qp_state_name(int state);
 

@@ -129,6 +129,21 @@ struct queue_level {
 	struct moment full;    /* the first completion after the last time */
 };
 
+/* The messages to a receive queue, and those that waited for a receive: dry.h. */
+struct queue_dry {
+	int64_t next;        /* it is not looked at before */
+	int64_t until;       /* messages had waited when it was last seen so; 0: never */
+	uint64_t waiting;    /* most of them at once */
+	uint64_t messages;   /* that completed at the sender, */
+	int64_t first, last; /* from the first post until the last completion */
+	uint64_t delayed;    /* of these: as long as the timer, */
+	unsigned int timer;  /* min_rnr_timer of the last, */
+	int64_t ns, covered; /* the time of all together, and its end */
+	uint64_t stalls;     /* that do not overlap */
+	int64_t longest;
+	struct moment example; /* that of the longest */
+};
+
 /* Usage of a queue: for rules about time. */
 struct queue_stats {
 	uint64_t posts;     /* that were accepted */
@@ -232,6 +247,7 @@ struct queue {
 	struct queue_stats stats;
 	struct queue_serial serial;
 	struct queue_level level;
+	struct queue_dry dry;
 	struct queue_refusal *refusal; /* the first that is open, or the last; NULL: none */
 	int easy_sges;  /* a request with more SGEs, or an inline one, is looked at */
 	bool beyond;    /* it was told that it holds more than it can */

@@ -17,6 +17,7 @@
 
 #include "analyzer/model/abi.h"
 #include "analyzer/model/datagram.h"
+#include "analyzer/model/dry.h"
 #include "analyzer/model/grh.h"
 #include "analyzer/model/hot.h"
 #include "analyzer/model/level.h"
@@ -256,6 +257,8 @@ int queues_post(struct model *model, const struct trace_event *event, struct lif
 		level_posted(queue);
 	if (queue && !send)
 		starved_note(model, event, object, queue, taken);
+	if (queue && !send)
+		dry_posted(model, event, object, queue, taken);
 	if (queue && send && queue->datagrams)
 		datagram_posted(model, event, queue, taken);
 	if (hot_post(model, event))
@@ -381,6 +384,8 @@ static void take_completion(struct model *model, const struct trace_event *event
 		model->watcher.complete(model->watcher.arg, &told);
 	if (at < 0)
 		return;
+	if (queue->send)
+		dry_completed(model, &told);
 	note_thread(&queue->poller, event->id.thread);
 	if (queue->datagrams && !queue->send && wc->status == ABI_WC_SUCCESS)
 		grh_polled(queue, (uint32_t)at);

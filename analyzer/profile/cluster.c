@@ -13,7 +13,7 @@
  */
 #include "analyzer/profile/cluster.h"
 
-#include "analyzer/facts/answer.h"
+#include "analyzer/model/qp.h"
 
 enum {
 	TIMES = 7,
@@ -118,7 +118,7 @@ size_t cluster_find(const struct profile *profile, struct cluster clusters[CLUST
 		if (profile->stalled[code] && profile->stalls[code])
 			n = add_multiples(
 				profile, &all,
-				(struct cluster){ .constant = answer_rnr_time(code), .code = code },
+				(struct cluster){ .constant = qp_rnr_time(code), .code = code },
 				clusters, n);
 	histogram_fini(&all);
 	return n;

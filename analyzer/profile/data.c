@@ -11,7 +11,6 @@
 
 #include <stdlib.h>
 
-#include "analyzer/facts/answer.h"
 #include "analyzer/model/model.h"
 #include "analyzer/model/qp.h"
 #include "analyzer/model/starved.h"
@@ -355,7 +354,7 @@ static void time_stall(struct profiler *p, struct profile_queue *queue,
 	unsigned int code = qp ? qp->min_rnr_timer & 31 : 0;
 
 	if (!qp || !(qp->set & ABI_QP_MIN_RNR_TIMER) ||
-	    !starved_until(told->request, answer_rnr_time(code), told->event->time))
+	    !starved_until(told->request, qp_rnr_time(code), told->event->time))
 		return;
 	add_time(p, &p->profile->stalled[code], took);
 	/* those that were posted during a stall waited for the same receive, or behind it */

@@ -1,6 +1,6 @@
 #include <stdlib.h>
 
-#include "analyzer/facts/answer.h"
+#include "analyzer/model/qp.h"
 #include "analyzer/profile/cluster.h"
 #include "tests/test.h"
 
@@ -154,8 +154,8 @@ TEST(nothing_has_no_cluster)
 
 TEST(rnr_timers_are_those_of_the_specification)
 {
-	assert_int_equal(answer_rnr_time(0), 655360000);
-	assert_int_equal(answer_rnr_time(1), 10000);
-	assert_int_equal(answer_rnr_time(12), 640000);
-	assert_int_equal(answer_rnr_time(31), 491520000);
+	assert_int_equal(qp_rnr_time(0), 655360000);
+	assert_int_equal(qp_rnr_time(1), 10000);
+	assert_int_equal(qp_rnr_time(12), 640000);
+	assert_int_equal(qp_rnr_time(31), 491520000);
 }

@@ -57,6 +57,8 @@ try "memory that peers read is unmapped" is_of MKEY-006 unmapped bad
 try "memory that peers read is deregistered first" is_of "" unmapped good
 try "a block is freed before it is deregistered" is_of FORK-005 freed_first bad
 try "a block is deregistered before it is freed" is_of "" freed_first good
+VERBATIM_SOFT_TIMERS=real try "an SRQ is too small" is_of STATE-007 srq_small bad
+VERBATIM_SOFT_TIMERS=real try "an SRQ has room for all messages" is_of "" srq_small good
 try "ib_send_lat has none" has "" ib_send_lat -F -n 100
 try "ib_write_bw has none" has "" ib_write_bw -F -n 100
 try "ib_send_bw has its circle" has MKEY-007 ib_send_bw -F -n 200 -s 256

@@ -1,0 +1,132 @@
+/*
+ * Receive queues that are too small
+ *
+ *	messages	m1 m2 m3 m4 ------------ m5		sent by all senders
+ *	receives	r1 r2 ---------- r3			posted before r3: 2 of 4 waited
+ *	m3		   |--- min_rnr_timer ---| done
+ *
+ * The senders of a queue are looked at when a receive is posted, but not each time: there may be
+ * many of them.
+ */
+#include "analyzer/model/dry.h"
+
+#include "analyzer/model/model_state.h"
+#include "analyzer/model/qp.h"
+
+enum {
+	LOOK_NS = 50000, /* between two looks, */
+	USER_NS = 1000,  /* and as much more for each queue pair of an SRQ */
+	ARRIVED = 10000, /* ns: a message is there, if nothing else delays it; the shortest timer */
+	PER_BYTE = 10,   /* ns: a path has 100 MB/s at least, */
+	BUSY = 4,        /* and is busy for a quarter of the time at most */
+};
+
+/* The messages that the other end of @qp sent before @time: all were sent, or will be. */
+static uint64_t count_sent(struct model *model, const struct trace_event *event,
+			   const struct life *qp, int64_t time)
+{
+	const struct peer *other = qp->peer ? peer_other(&model->peers, qp->peer) : NULL;
+	const struct queue *sends = other && other->life ? other->life->sq : NULL;
+	int64_t slack;
+	uint64_t n;
+
+	if (!sends || sends->doubt || !other->is_rc || !qp->qp || other->since < qp->qp->reset ||
+	    qp_state(qp) == ABI_QPS_ERR || qp_state(other->life) != ABI_QPS_RTS)
+		return 0;
+	slack = peer_slack(&model->peers, event->process, other->process);
+	if (slack == INT64_MAX)
+		return 0;
+	n = sends->messages;
+	for (uint32_t i = sends->count; i && queue_at(sends, i - 1)->time > time - slack; i--)
+		n -= queue_at(sends, i - 1)->message > 0;
+	return n;
+}
+
+void dry_posted(struct model *model, const struct trace_event *event, const struct life *object,
+		struct queue *queue, uint32_t taken)
+{
+	uint64_t sent = 0, users = 1, posted = queue->messages - taken;
+	int64_t time = event->time - ARRIVED;
+
+	if (!taken || queue->outstanding != taken || queue->doubt || event->time < queue->dry.next)
+		return;
+	if (object->kind == OBJECT_qp)
+		sent = count_sent(model, event, object, time);
+	for (const struct life_link *link = object->kind == OBJECT_srq ? object->children : NULL;
+	     link; link = link->next_child, users++)
+		if (link->child->kind == OBJECT_qp && link->child->state == LIFE_LIVE)
+			sent += count_sent(model, event, link->child, time);
+	queue->dry.next = event->time + LOOK_NS + USER_NS * (int64_t)users;
+	if (sent <= posted)
+		return;
+	queue->dry.until = event->time;
+	if (sent - posted > queue->dry.waiting)
+		queue->dry.waiting = sent - posted;
+}
+
+/* The queue that takes the messages of @qp, whose timer is known; NULL. */
+static struct queue *find_receives(struct model *model, const struct life *qp,
+				   const struct life **ret_other)
+{
+	const struct peer *other = qp->peer ? peer_other(&model->peers, qp->peer) : NULL;
+	const struct life *life = other ? other->life : NULL;
+
+	if (!life || !other->is_rc || !life->rq || !life->rq->owner || life->rq->doubt ||
+	    !life->qp || !(life->qp->set & ABI_QP_MIN_RNR_TIMER))
+		return NULL;
+	*ret_other = life;
+	return life->rq;
+}
+
+/* Does it take so long to send what is outstanding? */
+static bool is_busy(const struct queue *sends, int64_t took)
+{
+	uint64_t each = sends->stats.bytes / sends->posted;
+
+	return each * sends->outstanding >= (uint64_t)took / BUSY / PER_BYTE;
+}
+
+static void add_delay(struct queue_dry *dry, const struct queue_request *request, int64_t now)
+{
+	int64_t from = request->time > dry->covered ? request->time : dry->covered;
+
+	dry->delayed++;
+	dry->stalls += request->time >= dry->covered;
+	if (now > from)
+		dry->ns += now - from;
+	if (now > dry->covered)
+		dry->covered = now;
+	if (now - request->time > dry->longest) {
+		dry->longest = now - request->time;
+		dry->example = (struct moment){ .id = queue_id(request),
+						.verb = VERB_post_send,
+						.stack = request->stack,
+						.time = request->time };
+	}
+}
+
+void dry_completed(struct model *model, const struct model_complete *complete)
+{
+	const struct queue_request *request = complete->request;
+	int64_t now = complete->event->time;
+	const struct life *other = NULL;
+	struct queue *queue;
+
+	if (!request || !complete->qp || complete->event->poll->wc[complete->index].status ||
+	    !queue_takes_receive(request->opcode))
+		return;
+	queue = find_receives(model, complete->qp, &other);
+	if (!queue)
+		return;
+	if (!queue->dry.messages++)
+		queue->dry.first = request->time;
+	queue->dry.last = now;
+	/* it came after an empty poll, so it was not polled late */
+	if (request->time + ARRIVED > queue->dry.until || !complete->event->poll->empty ||
+	    now - request->time < qp_rnr_time(other->qp->min_rnr_timer) ||
+	    is_busy(complete->queue, now - request->time))
+		return;
+	add_delay(&queue->dry, request, now);
+	queue->dry.example.process = complete->event->process;
+	queue->dry.timer = other->qp->min_rnr_timer;
+}

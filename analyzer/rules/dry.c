@@ -1,0 +1,57 @@
+/*
+ * STATE-007: receive queues that are too small
+ *
+ * Not here: timers that do not suit (state_peer.c).
+ */
+#include <inttypes.h>
+
+#include "analyzer/model/qp.h"
+#include "analyzer/model/queue.h"
+#include "analyzer/model/words.h"
+#include "analyzer/rules/judge.h"
+
+enum {
+	STALLS = 4, /* that do not overlap */
+	SHARE = 20, /* percent of the time from the first message to the last */
+};
+
+/* As many messages waited at once as it ever had receives: it is not only filled too late. */
+static bool is_too_small(const struct queue *queue)
+{
+	const struct queue_dry *dry = &queue->dry;
+
+	return dry->stalls >= STALLS && dry->waiting >= queue->high &&
+	       dry->ns >= (dry->last - dry->first) / 100 * SHARE;
+}
+
+/* STATE-007 */
+void state_007_dry(struct check *check, const struct life *life)
+{
+	const struct queue *queue = life->rq;
+	const struct queue_dry *dry = queue ? &queue->dry : NULL;
+	struct finding *finding;
+	char name[64], timer[32], delayed[32], whole[32], longest[32];
+
+	if (!dry || queue->owner != life || queue->doubt || !dry->timer || !is_too_small(queue))
+		return;
+	finding = judge_life_hazard(check, RULE_STATE_007, life,
+				    life->kind == OBJECT_srq ? "ibv_post_srq_recv()"
+							     : "ibv_post_recv()");
+	if (!finding)
+		return;
+	finding_text(&finding->says,
+		     "%s never had more than %s, and %s waited at once while it was empty. %" PRIu64
+		     " of %" PRIu64 " took %s (min_rnr_timer %u) or more, up "
+		     "to %s: for %s of %s a sender waited.",
+		     judge_name(life, name, sizeof(name)), WORDS_N(queue->high, "receive"),
+		     WORDS_N(dry->waiting, "message"), dry->delayed, dry->messages,
+		     words_span(qp_rnr_time(dry->timer), timer), dry->timer,
+		     words_span(dry->longest, longest), words_span(dry->ns, delayed),
+		     words_span(dry->last - dry->first, whole));
+	finding_text(&finding->breaks,
+		     "there are more senders, or a receiver that is slower: each message that "
+		     "finds no receive is sent again after that time, and fails with "
+		     "IBV_WC_RNR_RETRY_EXC_ERR when rnr_retry, if not 7, is exhausted");
+	finding_step(finding, "created", &life->created);
+	finding_step(finding, "sent", &dry->example);
+}
