@@ -15,6 +15,8 @@
 #include "analyzer/tables/pass.h"
 #include "core/base/map.h"
 #include "core/base/vec.h"
+#include "core/store/finish/connections.h"
+#include "core/store/read/trace.h"
 #include "core/wire/log.h"
 
 /* Of one direction. */
@@ -129,26 +131,6 @@ static struct qp_row *find_row(struct qps *qps, uint32_t id)
 	return id && map_get(&qps->by_id, id, &at) ? &qps->rows[at - 1] : NULL;
 }
 
-/* Two are known to each other once the second has the number of the first. */
-static void join_peers(struct qps *qps, const struct life *life)
-{
-	struct peer *peer = life->peer;
-	const struct peer *other = peer ? peer_other(model_peers(qps->pass.model), peer) : NULL;
-	struct qp_row *one = find_row(qps, life->id),
-		      *two = other ? find_row(qps, other->id) : NULL;
-
-	if (!one || !two)
-		return;
-	one->peer = other->id;
-	two->peer = life->id;
-}
-
-static void on_modify(void *arg, const struct model_modify *modify)
-{
-	if (modify->object->kind == OBJECT_qp)
-		join_peers(arg, modify->object);
-}
-
 static struct side_counts count_side(const struct life *life, const struct queue *queue)
 {
 	if (!queue || queue->owner != life)
@@ -174,7 +156,6 @@ static void on_leave(void *arg, const struct life *life)
 
 	if (!row || !life->qp)
 		return;
-	join_peers(qps, life);
 	row->made = true;
 	row->qp = *life->qp;
 	row->send_cq = find_id(qps, life, OBJECT_cq, row->qp.send_cq);
@@ -186,9 +167,20 @@ static void on_leave(void *arg, const struct life *life)
 	row->doubt = (life->sq ? life->sq->doubt : 0) | (life->rq ? life->rq->doubt : 0);
 }
 
+static int join_peers(struct qps *qps)
+{
+	const struct connections *connections;
+	int err = trace_connections(qps->trace, &connections);
+
+	for (size_t i = 0; i < qps->nrows && !err; i++)
+		qps->rows[i].peer =
+			connections_peer(connections, qps->rows[i].object->id, INT64_MAX);
+	return err;
+}
+
 static int read_qps(struct qps *qps, bool counted)
 {
-	struct model_watcher watcher = { .modify = on_modify, .leave = on_leave, .arg = qps };
+	struct model_watcher watcher = { .leave = on_leave, .arg = qps };
 	int err = list_objects(qps);
 
 	if (err || (qps->read && qps->counted >= counted))
@@ -197,6 +189,7 @@ static int read_qps(struct qps *qps, bool counted)
 	while (!err && (err = pass_step(&qps->pass)) == 1)
 		err = 0;
 	pass_fini(&qps->pass);
+	err = err ?: join_peers(qps);
 	if (err)
 		return err;
 	qps->read = true;

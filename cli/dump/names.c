@@ -2,18 +2,18 @@
  * Names for the numbers of a trace
  *
  *	lkey, rkey  process, number -> regions		from the objects
- *	peers       queue pair -> link -> link		from the control verbs, by the model
+ *	peers       queue pair -> connections		of the trace
  */
 #include "cli/dump/names.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "analyzer/model/model.h"
 #include "cli/format.h"
 #include "core/base/map.h"
 #include "core/base/printable.h"
 #include "core/base/vec.h"
+#include "core/store/finish/connections.h"
 
 /* An object in a list of those that had the same number. */
 struct named {
@@ -21,23 +21,13 @@ struct named {
 	uint32_t next; /* 1 + index, 0: none */
 };
 
-/* From @since on @qp was connected to @other. */
-struct link {
-	uint32_t qp, other; /* objects */
-	int64_t since;
-	uint32_t next; /* an earlier one of @qp: 1 + index, 0: none */
-};
-
 struct names {
 	struct trace *trace;
-	bool read, joined;
+	bool read, joined;       /* keys, connections */
 	struct map lkeys, rkeys; /* to 1 + index in named */
 	struct named *named;
 	size_t nnamed;
-	struct map by_qp; /* object, to 1 + index in links */
-	struct link *links;
-	size_t nlinks;
-	struct model *model; /* while links are made */
+	const struct connections *connections; /* the trace's, if they are known */
 };
 
 struct names *names_new(struct trace *trace)
@@ -55,9 +45,7 @@ void names_free(struct names *names)
 		return;
 	map_fini(&names->lkeys);
 	map_fini(&names->rkeys);
-	map_fini(&names->by_qp);
 	free(names->named);
-	free(names->links);
 	free(names);
 }
 
@@ -170,73 +158,30 @@ void names_lkey(struct names *names, FILE *out, uint32_t queue, uint32_t lkey, i
 
 /* Peers */
 
-static void add_link(struct names *names, const struct peer *qp, const struct peer *other,
-		     int64_t time)
+/* NULL: they are not known. */
+static const struct connections *find_connections(struct names *names)
 {
-	uint32_t before = first_of(&names->by_qp, qp->id);
-	struct link *link;
-
-	if (!qp->id || !other->id || (before && names->links[before - 1].other == other->id))
-		return;
-	link = vec_push(names->links, names->nlinks);
-	if (!link)
-		return;
-	*link = (struct link){ qp->id, other->id, time, before };
-	if (map_put(&names->by_qp, qp->id, names->nlinks))
-		names->nlinks--;
-}
-
-/* Two queue pairs know each other once the second has the number of the first. */
-static void note_modify(void *arg, const struct model_modify *modify)
-{
-	struct names *names = arg;
-	struct peer *qp = modify->object->peer;
-	const struct peer *other = qp ? peer_other(model_peers(names->model), qp) : NULL;
-
-	if (!other)
-		return;
-	add_link(names, qp, other, modify->event->time);
-	add_link(names, other, qp, modify->event->time);
-}
-
-static void join_peers(struct names *names)
-{
-	const struct model_watcher watcher = { .modify = note_modify, .arg = names };
-	const struct trace_filter filter = { .control_only = true, .unmatched = true };
-	const struct trace_event *event;
-	struct cursor *cursor;
-
+	if (!names->joined && trace_connections(names->trace, &names->connections))
+		names->connections = NULL;
 	names->joined = true;
-	if (model_new(names->trace, &watcher, &names->model))
-		return;
-	if (!cursor_open(names->trace, &filter, &cursor)) {
-		while (cursor_next(cursor, &event) == 1 && !model_event(names->model, event))
-			;
-		cursor_close(cursor);
-	}
-	model_free(names->model);
-	names->model = NULL;
+	return names->connections;
 }
 
-/* The link with @number, or any if it is 0: the last one at @time, else the first one after. */
+/* The peer with @number, or any if it is 0: the last one at @time, else the first one after. */
 static const struct object *find_peer(struct names *names, uint32_t queue, uint32_t number,
 				      int64_t time)
 {
-	const struct object *found = NULL;
+	const struct connections *all = find_connections(names);
+	const struct connection *c = all ? connections_first(all, queue) : NULL, *found = NULL;
 
-	if (!names->joined)
-		join_peers(names);
-	for (uint32_t i = first_of(&names->by_qp, queue); i; i = names->links[i - 1].next) {
-		const struct link *link = &names->links[i - 1];
-		const struct object *other = trace_object(names->trace, link->other);
-
-		if (!other || (number && other->number != number))
+	for (; c && c < all->list + all->count && c->qp == queue; c++) {
+		if (c->how != PEERS_BOTH || (number && c->dest != number))
 			continue;
-		found = other;
-		if (link->since <= time)
+		if (found && c->since > time)
 			break;
+		found = c;
 	}
-	return found;
+	return found ? trace_object(names->trace, found->peer) : NULL;
 }
 
 void names_rkey(struct names *names, FILE *out, uint32_t queue, uint32_t rkey, int64_t time)
@@ -266,19 +211,11 @@ void names_peer(struct names *names, FILE *out, uint32_t queue, uint32_t number,
 	fputc('>', out);
 }
 
-static const struct object *find_peer_by(struct names *names, uint32_t queue, int64_t time)
-{
-	if (!names->joined)
-		join_peers(names);
-	for (uint32_t i = first_of(&names->by_qp, queue); i; i = names->links[i - 1].next)
-		if (names->links[i - 1].since <= time)
-			return trace_object(names->trace, names->links[i - 1].other);
-	return NULL;
-}
-
 static void put_queue(struct names *names, FILE *out, const struct object *qp, int64_t time)
 {
-	const struct object *other = find_peer_by(names, qp->id, time);
+	const struct connections *all = find_connections(names);
+	const struct object *other =
+		all ? trace_object(names->trace, connections_peer(all, qp->id, time)) : NULL;
 	char text[PROCESS_TEXT];
 
 	fprintf(out, "<0x%x", qp->number);

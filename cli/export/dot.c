@@ -271,13 +271,6 @@ static void add_peers_then(struct graph *graph)
 	}
 }
 
-static uint32_t last_peer(const struct connections *connections, uint32_t qp)
-{
-	const struct connection *last = connections_at(connections, qp, INT64_MAX);
-
-	return last ? last->peer : 0;
-}
-
 /*
  * Add the last connection of each queue pair: at the end the model has forgotten most of them, the
  * table has not.
@@ -287,14 +280,8 @@ static int add_peers_ever(struct graph *graph)
 	const struct connections *connections;
 	int err = trace_connections(graph->view->trace, &connections);
 
-	for (uint32_t id = 1; !err && trace_object(graph->view->trace, id); id++) {
-		uint32_t peer = last_peer(connections, id);
-
-		if (peer >= id)
-			add_peers(graph, id, peer);
-		else if (peer && last_peer(connections, peer) != id)
-			add_peers(graph, peer, id);
-	}
+	for (uint32_t id = 1; !err && trace_object(graph->view->trace, id); id++)
+		add_peers(graph, id, connections_peer(connections, id, INT64_MAX));
 	return err;
 }
 

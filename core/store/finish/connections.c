@@ -178,6 +178,7 @@ static int learn_connection(struct pass *p, const struct told_call *t, uint32_t 
 					   .dest = dest,
 					   .place = link.place,
 					   .since = t->begin,
+					   .made = t->end,
 					   .until = INT64_MAX };
 	p->last[t->object] = p->c->count;
 	return peers_connect(p->c->peers, t->object, &link);
@@ -337,6 +338,38 @@ const struct connection *connections_first(const struct connections *c, uint32_t
 	size_t i = qp && qp <= c->nobjects ? c->first[qp] : c->count;
 
 	return i < c->count && c->list[i].qp == qp ? &c->list[i] : NULL;
+}
+
+static bool is_made(const struct connection *c, int64_t time)
+{
+	return c->made <= time && c->made != INT64_MAX;
+}
+
+/* The connection of the same queue pair behind @c; NULL: it is the last. */
+static const struct connection *next_of(const struct connections *all, const struct connection *c)
+{
+	return c + 1 < all->list + all->count && c[1].qp == c->qp ? c + 1 : NULL;
+}
+
+static bool was_connected(const struct connections *c, uint32_t qp, uint32_t peer, int64_t time)
+{
+	const struct connection *one = connections_first(c, qp);
+
+	while (one && !(one->peer == peer && is_made(one, time)))
+		one = next_of(c, one);
+	return one;
+}
+
+uint32_t connections_peer(const struct connections *c, uint32_t qp, int64_t time)
+{
+	const struct connection *one = connections_first(c, qp);
+	uint32_t peer = 0;
+
+	for (; one; one = next_of(c, one))
+		if (one->how == PEERS_BOTH && is_made(one, time) &&
+		    was_connected(c, one->peer, qp, time))
+			peer = one->peer;
+	return peer;
 }
 
 const struct place *connections_handle(const struct connections *c, uint32_t ah)

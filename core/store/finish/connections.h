@@ -23,6 +23,7 @@ struct connection {
 	uint32_t dest;        /* number of the other end */
 	struct place place;   /* its address; zeros: not known */
 	int64_t since, until; /* INT64_MAX: to the end */
+	int64_t made;         /* when that call returned; INT64_MAX: it did not */
 };
 
 struct connections {
@@ -49,6 +50,9 @@ const struct connection *connections_at(const struct connections *connections, u
 
 /* The first connection of @qp; NULL: it was never connected. */
 const struct connection *connections_first(const struct connections *connections, uint32_t qp);
+
+/* The last queue pair that @qp was connected to by @time, and it to @qp; 0: not known. */
+uint32_t connections_peer(const struct connections *connections, uint32_t qp, int64_t time);
 
 /* The destination of address handle @ah, an object; NULL: unknown. */
 const struct place *connections_handle(const struct connections *connections, uint32_t ah);

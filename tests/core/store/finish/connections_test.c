@@ -191,6 +191,28 @@ TEST(a_trace_without_table_merged_is_one_host)
 	check_table("3-4 number 10-");
 }
 
+TEST(a_peer_is_known_when_both_ends_are_connected)
+{
+	struct connections c = { 0 };
+	struct objects objects = { 0 };
+
+	add_qp(3, 1, 17, "NULL");
+	add_qp(4, 1, 18, "NULL");
+	add_qp(5, 1, 19, "NULL");
+	connect_at(10, 3, 18, 4);
+	connect_at(20, 4, 17, 4);
+	connect_at(30, 5, 17, 4); /* 3 was never connected to it */
+	assert_int_equal(objects_load(db, &objects), 0);
+	assert_int_equal(connections_learn(&(struct told_calls){ .db = db }, 1, &objects, &c), 0);
+	assert_int_equal(connections_peer(&c, 3, 19), 0);
+	assert_int_equal(connections_peer(&c, 3, 20), 4);
+	assert_int_equal(connections_peer(&c, 4, INT64_MAX), 3);
+	assert_int_equal(connections_peer(&c, 5, INT64_MAX), 0);
+	assert_int_equal(connections_peer(&c, 6, INT64_MAX), 0);
+	connections_fini(&c);
+	objects_fini(&objects);
+}
+
 TEST(connections_and_handles_are_found)
 {
 	struct connections c = { 0 };
