@@ -13,7 +13,6 @@
 #include "core/store/db/vfs.h"
 #include "core/store/finish/complete.h"
 #include "core/store/read/trace_priv.h"
-#include "core/store/vtab/derived.h"
 #include "core/store/vtab/vtab.h"
 #include "core/wire/log.h"
 #include "core/wire/session.h"
@@ -149,8 +148,6 @@ int trace_open(const char *path, struct trace **ret_trace)
 		err = trace_borrow(db, &trace);
 	if (!err)
 		err = vtab_register(db, trace);
-	if (!err)
-		err = derived_add(trace);
 	if (err) {
 		trace_close(trace);
 		sqlite3_close(db);

@@ -30,6 +30,19 @@ every_completion_has_its_request() {
 
 event_names_an_event() { is "$(loaded t.db 'SELECT event(3, 1042)')" 3:1042; }
 
+# those of an older format, as they were derived when the recording ended
+extension_derives_the_tables_of_connections() {
+	local of
+	cp t.db old.db && plain old.db 'DROP TABLE connection; DROP TABLE queue;
+		PRAGMA user_version = 8' || return
+	for of in connection queue; do
+		plain t.db "SELECT * FROM $of ORDER BY 1, 2, 6, 7" >recorded
+		loaded old.db "SELECT * FROM $of ORDER BY 1, 2, 6, 7" >derived
+		[ -s recorded ] && cmp recorded derived || return
+	done
+	loaded other.db 'SELECT * FROM connection' 2>&1 | grep -q 'not a trace of verbatim'
+}
+
 extension_refuses_what_is_no_trace() {
 	plain other.db 'CREATE TABLE t(x)' &&
 		loaded other.db 'SELECT * FROM wc' 2>&1 | grep -q 'not a trace of verbatim'
@@ -58,6 +71,7 @@ if traffic; then
 	try every_completion_has_its_request
 	try event_names_an_event
 	try extension_refuses_what_is_no_trace
+	try extension_derives_the_tables_of_connections
 	try unpacked_trace_needs_no_extension
 	try edit_of_an_unpacked_trace_counts
 	try sqlite_finds_no_fault

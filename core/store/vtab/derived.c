@@ -41,21 +41,37 @@ struct rows {
 	size_t count, next;
 };
 
-static int open_rows(struct trace *trace, bool queues, void **ret_rows)
-{
-	struct rows *rows = calloc(1, sizeof(*rows));
-	int err = rows ? 0 : log_err(-ENOMEM, "derived tables");
+/* The argument of both tables. */
+struct source {
+	struct trace *(*find)(void *arg);
+	void (*release)(void *arg);
+	void *arg;
+	unsigned int tables; /* with it */
+};
 
-	if (!err)
+static int find_rows(struct rows *rows, const struct source *source, bool queues)
+{
+	struct trace *trace = source->find(source->arg);
+	int err = -EINVAL;
+
+	if (trace)
 		err = queues ? trace_queues(trace, &rows->queues)
 			     : trace_connections(trace, &rows->connections);
-	if (err) {
+	if (!err)
+		rows->count = queues ? rows->queues->count : rows->connections->count;
+	return err;
+}
+
+static int open_rows(const struct source *source, bool queues, void **ret_rows)
+{
+	struct rows *rows = calloc(1, sizeof(*rows));
+	int err = rows ? find_rows(rows, source, queues) : log_err(-ENOMEM, "derived tables");
+
+	if (err)
 		free(rows);
-		return err;
-	}
-	rows->count = queues ? rows->queues->count : rows->connections->count;
-	*ret_rows = rows;
-	return 0;
+	else
+		*ret_rows = rows;
+	return err;
 }
 
 static int open_connections(void *arg, const struct made_bounds *bounds, void **ret_rows)
@@ -162,14 +178,34 @@ static const struct made_table derived[] = {
 	  free },
 };
 
-int derived_add(struct trace *trace)
+static void release_source(void *arg)
 {
-	sqlite3 *db = trace_db(trace);
+	struct source *source = arg;
+
+	if (--source->tables)
+		return;
+	source->release(source->arg);
+	free(source);
+}
+
+int derived_add(struct sqlite3 *db, struct trace *(*find)(void *arg), void (*release)(void *arg),
+		void *arg)
+{
+	struct source *source = malloc(sizeof(*source));
 	int err = 0;
 
-	for (size_t i = 0; i < sizeof(derived) / sizeof(*derived) && !err; i++)
-		if (sqlite3_table_column_metadata(db, "main", derived[i].name, NULL, NULL, NULL,
-						  NULL, NULL, NULL))
-			err = made_add(trace, &derived[i], trace);
+	if (!source) {
+		release(arg);
+		return log_err(-ENOMEM, "derived tables");
+	}
+	*source = (struct source){ find, release, arg, 1 };
+	for (size_t i = 0; i < sizeof(derived) / sizeof(*derived) && !err; i++) {
+		if (!sqlite3_table_column_metadata(db, "main", derived[i].name, NULL, NULL, NULL,
+						   NULL, NULL, NULL))
+			continue;
+		source->tables++;
+		err = made_add_released(db, &derived[i], source, release_source);
+	}
+	release_source(source);
 	return err;
 }

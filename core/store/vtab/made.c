@@ -18,6 +18,7 @@ struct made_module {
 	struct trace *trace;
 	const struct made_table *table;
 	void *arg;
+	void (*release)(void *arg);
 };
 
 struct made_vtab {
@@ -287,14 +288,37 @@ static const sqlite3_module module = {
 	.xColumn = put_column,
 };
 
-int made_add(struct trace *trace, const struct made_table *table, void *arg)
+static void free_module(void *arg)
+{
+	struct made_module *m = arg;
+
+	if (m->release)
+		m->release(m->arg);
+	free(m);
+}
+
+static int add_module(sqlite3 *db, const struct made_module *from)
 {
 	struct made_module *m = malloc(sizeof(*m));
 
-	if (!m)
+	if (!m) {
+		if (from->release)
+			from->release(from->arg);
 		return -ENOMEM;
-	*m = (struct made_module){ trace, table, arg };
-	if (sqlite3_create_module_v2(trace->db, table->name, &module, m, free))
-		return sql_fail(trace->db, "add the computed tables");
+	}
+	*m = *from;
+	if (sqlite3_create_module_v2(db, m->table->name, &module, m, free_module))
+		return sql_fail(db, "add the computed tables");
 	return 0;
+}
+
+int made_add(struct trace *trace, const struct made_table *table, void *arg)
+{
+	return add_module(trace->db, &(struct made_module){ trace, table, arg, NULL });
+}
+
+int made_add_released(struct sqlite3 *db, const struct made_table *table, void *arg,
+		      void (*release)(void *arg))
+{
+	return add_module(db, &(struct made_module){ NULL, table, arg, release });
 }

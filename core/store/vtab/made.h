@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct sqlite3;
 struct trace;
 struct made_value; /* receives a value */
 
@@ -64,3 +65,10 @@ void made_text(struct made_value *value, const char *text); /* copied; NULL: not
 
 /* Add a table to the connection of @trace. @arg must live as long as that. 0 or -errno. */
 int made_add(struct trace *trace, const struct made_table *table, void *arg);
+
+/*
+ * The same for a connection, and a table without objects among its keys: @release is called with
+ * @arg when the table is removed, or cannot be added.
+ */
+int made_add_released(struct sqlite3 *db, const struct made_table *table, void *arg,
+		      void (*release)(void *arg));

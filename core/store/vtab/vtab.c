@@ -20,8 +20,10 @@
 #include <string.h>
 
 #include "core/store/db/schema.h"
+#include "core/store/vtab/derived.h"
 #include "core/store/vtab/functions.h"
 #include "core/store/vtab/rows.h"
+#include "core/wire/log.h"
 
 /* Shared by all tables of a connection. */
 struct home {
@@ -404,6 +406,17 @@ static int add_module(struct home *home, const struct table *table)
 	return 0;
 }
 
+static struct trace *find_trace(void *arg)
+{
+	struct home *home = arg;
+	char *error = NULL;
+
+	if (home_trace(home, &error) && error)
+		log_err(-EINVAL, "%s", error);
+	sqlite3_free(error);
+	return home->trace;
+}
+
 int vtab_register(sqlite3 *db, struct trace *trace)
 {
 	struct home *home = calloc(1, sizeof(*home));
@@ -418,6 +431,10 @@ int vtab_register(sqlite3 *db, struct trace *trace)
 		err = add_module(home, &tables[t]);
 	if (!err)
 		err = add_name(home);
+	if (!err) {
+		home->refs++;
+		err = derived_add(db, find_trace, home_put, home);
+	}
 	home_put(home);
 	return err ? err : functions_add(db);
 }

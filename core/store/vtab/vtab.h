@@ -1,7 +1,7 @@
 #pragma once
 /*
- * The data plane as tables: wr, sge, wc, poll, post, notify; and functions for SQL: name(object),
- * which gives "qp3", and those of functions.h.
+ * The data plane as tables: wr, sge, wc, poll, post, notify; those of derived.h; and functions for
+ * SQL: name(object), which gives "qp3", and those of functions.h.
  */
 #include "core/store/db/sql.h"
 
