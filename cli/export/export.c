@@ -87,53 +87,17 @@ static int make_dot(struct text *out, struct trace *trace, const struct settings
 	return cli_status(err);
 }
 
-/* @name says whose stacks they are: 0: of the only process. */
-static int fold_process(struct text *out, const struct report *report,
-			const struct profile_select *select, const struct settings *set,
-			uint32_t name)
-{
-	struct profile *profile = NULL;
-	int err = profile_trace(report->trace, select, &profile);
-
-	if (!err)
-		err = folded_write(out, report, profile, set->value, name);
-	profile_free(profile);
-	return err;
-}
-
-/*
- * All processes, one after the other: a place in the code has one sum over all processes that run
- * it.
- */
-static int fold_all(struct text *out, const struct report *report, struct profile_select select,
-		    const struct settings *set)
-{
-	bool several = trace_process(report->trace, 2);
-	int err = 0;
-
-	if (!several || select.process)
-		return fold_process(out, report, &select, set, several ? select.process : 0);
-	for (uint32_t id = 1; !err && trace_process(report->trace, id); id++) {
-		select.process = id;
-		err = fold_process(out, report, &select, set, id);
-	}
-	return err;
-}
-
 static int make_folded(struct text *out, struct trace *trace, const struct settings *set)
 {
-	struct report report = { .trace = trace };
 	struct profile_select select;
+	enum folded_value value = set->value;
 	int status = part_find("export", &set->part, trace, &select), err;
 
 	if (status)
 		return status;
-	err = symbols_open(&report.symbols);
-	if (!err)
-		err = fold_all(out, &report, select, set);
+	err = folded_trace(trace, &select, &value, 1, out);
 	if (!err && !out->used)
 		log_note("export: all stacks have the value 0; --value selects the value");
-	symbols_close(report.symbols);
 	return cli_status(err);
 }
 

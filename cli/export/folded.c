@@ -17,7 +17,7 @@
 #include <string.h>
 
 #include "analyzer/model/words.h"
-#include "analyzer/profile/profile.h"
+#include "analyzer/profile/pass.h"
 #include "analyzer/report/report.h"
 #include "core/base/text.h"
 #include "core/base/vec.h"
@@ -136,8 +136,8 @@ static void add_lines(struct text *out, struct folded *folded)
 	}
 }
 
-int folded_write(struct text *out, const struct report *report, const struct profile *profile,
-		 enum folded_value value, uint32_t process)
+static int fold_profile(struct text *out, const struct report *report,
+			const struct profile *profile, enum folded_value value, uint32_t process)
 {
 	struct folded folded = { .report = report, .process = process };
 	int err = 0;
@@ -154,4 +154,52 @@ int folded_write(struct text *out, const struct report *report, const struct pro
 		free(folded.lines[i].stack);
 	free(folded.lines);
 	return err ? log_err(err, "fold the stacks") : 0;
+}
+
+/* What is to be folded. */
+struct folding {
+	const struct report *report;
+	const enum folded_value *values;
+	size_t n;
+	struct text *outs;
+};
+
+/* One pass for all values. @name: as in struct folded. */
+static int fold_process(const struct folding *f, const struct profile_select *select, uint32_t name)
+{
+	struct profile *profile = NULL;
+	int err = profile_trace(f->report->trace, select, &profile);
+
+	for (size_t i = 0; i < f->n && !err; i++)
+		err = fold_profile(&f->outs[i], f->report, profile, f->values[i], name);
+	profile_free(profile);
+	return err;
+}
+
+/* Each process separately: a place in the code has one sum over all processes that run it. */
+static int fold_all(const struct folding *f, struct profile_select select)
+{
+	bool several = trace_process(f->report->trace, 2);
+	int err = 0;
+
+	if (!several || select.process)
+		return fold_process(f, &select, several ? select.process : 0);
+	for (uint32_t id = 1; !err && trace_process(f->report->trace, id); id++) {
+		select.process = id;
+		err = fold_process(f, &select, id);
+	}
+	return err;
+}
+
+int folded_trace(struct trace *trace, const struct profile_select *select,
+		 const enum folded_value *values, size_t n, struct text *outs)
+{
+	struct report report = { .trace = trace };
+	struct folding f = { .report = &report, .values = values, .n = n, .outs = outs };
+	int err = symbols_open(&report.symbols);
+
+	if (!err)
+		err = fold_all(&f, *select);
+	symbols_close(report.symbols);
+	return err;
 }

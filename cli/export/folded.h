@@ -2,17 +2,18 @@
 /*
  * Call stacks of verbs in folded form, the input of flame graph tools. One thread.
  */
-#include <stdint.h>
+#include <stddef.h>
 
 struct text;
-struct profile;
-struct report;
+struct profile_select;
+struct trace;
 
 enum folded_value { FOLDED_REQUESTS, FOLDED_TIME, FOLDED_CALLS, FOLDED_BYTES };
 
 /*
- * Append a line for each stack of @profile whose @value is not 0; @report has the names. Each
- * begins with the name of @process, unless that is 0. Returns 0 or -ENOMEM after log_err().
+ * Append to outs[i] a line for each stack whose values[i] is not 0, for @n values, of the calls in
+ * @select. If the trace has several processes, each stack begins with the name of its process.
+ * Returns 0 or -errno after log_err().
  */
-int folded_write(struct text *out, const struct report *report, const struct profile *profile,
-		 enum folded_value value, uint32_t process);
+int folded_trace(struct trace *trace, const struct profile_select *select,
+		 const enum folded_value *values, size_t n, struct text *outs);

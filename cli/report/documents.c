@@ -93,24 +93,43 @@ static int await_document(struct document *document)
 	return read_file(document->out, &document->text);
 }
 
-int documents_make(struct document *documents, size_t n)
+int documents_start(struct document *documents, size_t n)
 {
-	int err = 0, failed = 0, status;
+	int err = 0;
 
 	fflush(stdout);
 	for (size_t i = 0; i < n; i++)
 		documents[i].out = documents[i].err = -1;
 	for (size_t i = 0; i < n && !err; i++)
 		err = start_document(&documents[i]);
-	for (size_t i = 0; i < n; i++)
-		if (documents[i].child > 0 && (status = await_document(&documents[i])) && !failed)
+	return err;
+}
+
+int documents_await(struct document *documents, size_t n)
+{
+	int failed = 0, status;
+
+	for (size_t i = 0; i < n; i++) {
+		status = documents[i].child > 0 ? await_document(&documents[i]) : 0;
+		documents[i].child = 0;
+		if (status && !failed)
 			failed = status;
+	}
+	return failed;
+}
+
+int documents_make(struct document *documents, size_t n)
+{
+	int err = documents_start(documents, n), failed = documents_await(documents, n);
+
 	return err ? err : failed;
 }
 
 void documents_fini(struct document *documents, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
+		if (documents[i].child > 0)
+			waitpid(documents[i].child, NULL, 0);
 		if (documents[i].out > 0)
 			close(documents[i].out);
 		if (documents[i].err > 0)

@@ -1,8 +1,9 @@
 /*
  * verbatim report: a trace as one page that a browser shows
  *
- * 	check, stat, diff, export	their output for programs (documents.c)
+ * 	check, stat, diff		their output for programs (documents.c), in the meantime
  * 	timeline, rows of tables	page_data.c
+ * 	stacks				as `export -f folded` has them
  * 	the events named in these	the line of dump for each
  *
  * All of it is one JSON object in the page, which page.js draws.
@@ -15,8 +16,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "analyzer/profile/pass.h"
 #include "analyzer/tables/tables.h"
 #include "cli/cli.h"
+#include "cli/export/folded.h"
 #include "cli/output.h"
 #include "cli/report/documents.h"
 #include "cli/report/page.h"
@@ -121,16 +124,13 @@ static int put_events(struct json *json, const char *path, const struct named *n
 
 /* A trace */
 
-enum which { CHECK, STAT, REQUESTS, TIME, BYTES, DIFF, DOCUMENTS };
+enum which { CHECK, STAT, DIFF, DOCUMENTS };
 
 static void name_documents(struct document documents[DOCUMENTS], const char *path, const char *base)
 {
 	const struct document all[DOCUMENTS] = {
 		[CHECK] = { .words = { "check", "--format", "json", path } },
 		[STAT] = { .words = { "stat", "--format", "json", path } },
-		[REQUESTS] = { .words = { "export", "-f", "folded", path } },
-		[TIME] = { .words = { "export", "-f", "folded", "--value", "time", path } },
-		[BYTES] = { .words = { "export", "-f", "folded", "--value", "bytes", path } },
 		[DIFF] = { .words = { "diff", "--format", "json", base, path } },
 	};
 
@@ -156,15 +156,28 @@ static void put_document(struct json *json, const char *name, const struct docum
 
 static void put_documents(struct json *json, const struct document *documents, bool diff)
 {
-	static const char *const names[DOCUMENTS] = { "check", "stat",  "requests",
-						      "time",  "bytes", "diff" };
-
-	put_document(json, names[CHECK], &documents[CHECK]);
-	put_document(json, names[STAT], &documents[STAT]);
-	for (int i = REQUESTS; i <= BYTES; i++)
-		json_put_text(json, names[i], documents[i].text.used ? documents[i].text.at : "");
+	put_document(json, "check", &documents[CHECK]);
+	put_document(json, "stat", &documents[STAT]);
 	if (diff)
-		put_document(json, names[DIFF], &documents[DIFF]);
+		put_document(json, "diff", &documents[DIFF]);
+}
+
+/* The stacks of `export -f folded`, by three values. */
+static int put_stacks(struct json *json, struct trace *trace)
+{
+	static const char *const names[] = { "requests", "time", "bytes" };
+	static const enum folded_value values[] = { FOLDED_REQUESTS, FOLDED_TIME, FOLDED_BYTES };
+	enum { N = sizeof(values) / sizeof(values[0]) };
+	const struct profile_select all = { 0 };
+	struct text texts[N] = { 0 };
+	int err = folded_trace(trace, &all, values, N, texts);
+
+	for (size_t i = 0; i < N; i++) {
+		if (!err)
+			json_put_text(json, names[i], texts[i].used ? texts[i].at : "");
+		text_fini(&texts[i]);
+	}
+	return err;
 }
 
 static int put_opened(struct json *json, struct trace *trace)
@@ -179,6 +192,8 @@ static int put_opened(struct json *json, struct trace *trace)
 		err = views_create(trace_db(trace), true);
 	if (!err)
 		err = page_data_put(json, trace);
+	if (!err)
+		err = put_stacks(json, trace);
 	trace_close(trace);
 	model_tables_free(tables);
 	return cli_status(err);
@@ -196,11 +211,14 @@ static int put_trace(struct json *json, const char *path, const char *base, stru
 	if (status)
 		return status;
 	json_put_text(json, "path", path);
-	status = put_opened(json, trace);
-	if (status)
-		return status;
 	name_documents(documents, path, base);
-	status = cli_status(documents_make(documents, n));
+	status = cli_status(documents_start(documents, n));
+	if (status)
+		trace_close(trace);
+	else
+		status = put_opened(json, trace);
+	if (!status)
+		status = cli_status(documents_await(documents, n));
 	if (!status)
 		status = find_status(documents, n);
 	if (!status)
