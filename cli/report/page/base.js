@@ -153,7 +153,12 @@ function formatMoment(ns, span) {
 	return `${(ns / unit).toFixed(digits)} ${name}`;
 }
 
-const formatShare = v => `${(v * 100).toFixed(!v ? 0 : v < .001 ? 3 : v < .01 ? 2 : v < .1 ? 1 : 0)} %`;
+/* Two digits of small shares. */
+function formatShare(v) {
+	const percent = v * 100;
+	const digits = percent >= 9.95 || !percent ? 0 : Math.min(7, 1 - Math.floor(Math.log10(percent)));
+	return `${String(+percent.toFixed(digits))} %`;
+}
 
 function ratioOf(a, b) {
 	return b ? a / b : null;

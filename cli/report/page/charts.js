@@ -123,6 +123,11 @@ function addBars(section, title, pick) {
 		s.n = countOf(s.classes);
 		s.by = new Map(s.classes.map(c => [c[0], c[2]]));
 	});
+	if (labels.length === 1) {
+		add(section, 'p', `${title}: ${name(labels[0])} (${sets.map(s => nameOf(s,
+			`all ${formatCount(s.n)}`)).join(', ')})`);
+		return true;
+	}
 	addFigure(section, {title, height: 90, note: 'share of all', plain: true,
 		legend: () => sets.map(s => [s.colour(), s.name]),
 		view: makeView([-.5, Math.max(labels.length, 8) - .5], {least: 1}),
@@ -149,6 +154,8 @@ function addBars(section, title, pick) {
 
 /* Latency */
 
+const FEW = 20;
+
 function addLatency() {
 	const section = addSection('latency', 'Latency');
 	const opcodes = [...new Set([].concat(...shownTraces.map(s => opcodesOf(s.trace.stat)
@@ -157,7 +164,11 @@ function addLatency() {
 		return foldSection(section, 'No request of a send queue has a completion in this trace.');
 	add(section, 'p', 'From the post to the end of the poll that returned the completion, of ' +
 		'successful requests. Percentiles are at most 3.2 % too high.', {class: 'note'});
-	for (const opcode of opcodes) {
+	/* what a few requests took is in the table */
+	const timed = (trace, opcode) => countOf((opcodesOf(trace.stat).find(o => o.opcode === opcode) ||
+		{classes: []}).classes);
+	const often = opcodes.filter(o => shownTraces.some(s => timed(s.trace, o) >= FEW));
+	for (const opcode of often.length ? often : opcodes.slice(0, 1)) {
 		addHeats(section, opcode);
 		addDistribution(section, `${opcode}: distribution`, trace => (opcodesOf(trace.stat)
 			.find(o => o.opcode === opcode) || {classes: []}).classes);

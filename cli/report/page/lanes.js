@@ -140,6 +140,10 @@ function drawLanes(pen, model, runs, chosen) {
 		pen.c.fillRect(pen.x(from), 0, Math.max(2, pen.x(to) - pen.x(from)), 3);
 	});
 	for (const row of model.rows) {
+		if (row.kind === 'process') {
+			pen.c.fillStyle = ink.panel;
+			pen.c.fillRect(0, row.top, pen.width, row.high);
+		}
 		if (row.kind === 'thread')
 			drawThread(pen, row);
 		if (row.kind === 'queue') {
@@ -289,7 +293,7 @@ function drawLaneLabels(pen, model) {
 			continue;
 		}
 		pen.c.fillStyle = ink.panel;
-		pen.c.fillRect(-pen.left, row.top, pen.left + pen.width, row.high);
+		pen.c.fillRect(-pen.left, row.top, pen.left, row.high);
 		pen.c.font = `600 ${FONT}`;
 		drawWord(pen, row.label, -pen.left + 6, row.top + row.high / 2, 'left');
 		pen.c.font = FONT;

@@ -83,7 +83,7 @@ function marksAt(x) {
 const momentAt = x => formatMoment(x, (timeView.part[1] - timeView.part[0]) / 10);
 
 /* What is left of all of them, so that one time is at one place. */
-const timeLeft = () => innerWidth < 640 ? 84 : 150;
+const timeLeft = () => innerWidth < 640 ? 98 : 150;
 
 /* A figure on the time axis. */
 function addTimeFigure(parent, what) {
@@ -298,7 +298,8 @@ function addTimeline() {
 	add(section, 'p', 'Drag to zoom, Shift and drag to move, double-click or Escape for all that ' +
 		'was posted' + (firstError(after) ? '; red: the first error' : '') + (before ?
 		'. Both begin with their first post.' : '.'), {class: 'note'});
-	addTimeBar(section);
+	addTimeBar(page);
+	page.insertBefore(document.getElementById('timebar'), section.parentElement);
 	if (shownTraces.some(s => activePart(s.trace))) {
 		addRate(section, 'Requests a second', 'requests', formatShort);
 		addRate(section, 'Bytes a second', 'bytes', formatBytes);
