@@ -26,6 +26,20 @@
 
 #define MAGIC "SQLite format 3"
 
+/* For --verbose: the defaults that the environment has. */
+static void note_variables(const struct command *command)
+{
+	char variable[OPTIONS_VARIABLE];
+
+	for (const struct option_row *row = command->options; row->name; row++) {
+		const char *value = getenv(options_variable(row->name, variable));
+
+		if (value && *value)
+			log_detail("%s: default of --%s: %s (%s)", command->name, row->name, value,
+				   variable);
+	}
+}
+
 void cli_parse(int argc, char **argv, void *settings, struct arguments *ret_arguments)
 {
 	const struct command *command = command_find(argv[0]);
@@ -41,6 +55,8 @@ void cli_parse(int argc, char **argv, void *settings, struct arguments *ret_argu
 		help_print(command);
 		exit(CLI_FINE);
 	}
+	log_set_level((enum log_level)common.verbosity);
+	note_variables(command);
 	screen_use_colour((enum screen_colour)common.colour);
 	if (command_is_paged(command) && !common.no_pager)
 		pager_offer();
@@ -106,6 +122,21 @@ int cli_refuse_second(const char *command, const char *path)
 		path);
 }
 
+/* Returns 0 or -errno. */
+static int open_trace(const char *path, struct trace **ret_trace)
+{
+	int err = trace_open(path, ret_trace);
+	char events[FORMAT_TEXT];
+	const char *version;
+
+	if (err)
+		return err;
+	version = trace_meta(*ret_trace, "version");
+	log_detail("%s: %s events, recorded by verbatim %s", path,
+		   format_count(trace_events(*ret_trace), events), version ? version : "?");
+	return 0;
+}
+
 int cli_open(const char *command, const struct arguments *arguments, int most,
 	     struct trace **ret_trace)
 {
@@ -117,7 +148,7 @@ int cli_open(const char *command, const struct arguments *arguments, int most,
 		return cli_misuse(command, "unexpected argument '%s'", arguments->at[most]);
 	signal(SIGPIPE,
 	       SIG_DFL); /* so that `| head` ends us quietly, even if we inherited it ignored */
-	return cli_status(trace_open(arguments->at[0], ret_trace));
+	return cli_status(open_trace(arguments->at[0], ret_trace));
 }
 
 /* Report all traces that cannot be opened, not only the first. */
@@ -126,7 +157,7 @@ static int open_each(const struct arguments *arguments, struct trace **traces)
 	int err = 0;
 
 	for (int i = 0; i < arguments->n; i++) {
-		int its = trace_open(arguments->at[i], &traces[i]);
+		int its = open_trace(arguments->at[i], &traces[i]);
 
 		err = err ? err : its;
 	}
@@ -204,7 +235,7 @@ static void report_waits(struct trace *trace, const char *name)
 		return;
 	if (lookup_waited(trace, &waited) < 0 || !waited.times)
 		return;
-	log_note("%s%sthe recorder made the program wait %s, in %s wait%s, the longest %s: "
+	log_info("%s%sthe recorder made the program wait %s, in %s wait%s, the longest %s: "
 		 "durations that include such a wait are overstated by it (table waited)",
 		 name ? name : "", name ? ": " : "", format_time(waited.ns, ns),
 		 format_count(waited.times, times), waited.times == 1 ? "" : "s",

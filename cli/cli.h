@@ -61,7 +61,11 @@ void cli_deadline(int64_t ns);
 
 /* --format */
 #define CLI_FORMAT(settings) \
-	{ "format", 'f', "text|json", "output format", CHOICE_AT(settings, json), .preset = "text" }
+	{ "format", 'f', "text|json", "output format", CHOICE_AT(settings, json),           \
+	  .preset = "text" },                                                               \
+	CLI_JSON(settings, json, 1)
+#define CLI_JSON(settings, field, value) \
+	{ "json", 0, NULL, "same as --format json; overrides it", VALUE_AT(settings, field, value) }
 /* clang-format on */
 
 /* Print one line to stderr, which ends with a reference to the help; returns CLI_USAGE. */

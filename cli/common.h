@@ -9,6 +9,7 @@
 struct common {
 	unsigned int colour; /* enum screen_colour */
 	bool no_pager;
+	unsigned int verbosity; /* enum log_level */
 };
 
 extern const struct option_row common_options[];

@@ -8,14 +8,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/format.h"
 #include "cli/help.h"
 #include "cli/pager.h"
 #include "analyzer/report/wrap.h"
 #include "cli/screen.h"
 #include "cli/suggest.h"
+#include "core/wire/clock.h"
 #include "core/wire/log.h"
 
 static void print_usage(FILE *to)
@@ -128,8 +131,26 @@ static void close_screen(void)
 	pager_close();
 }
 
+/* For --verbose. */
+static void note_end(const char *command, int status, uint64_t began)
+{
+	char took[FORMAT_TEXT], used[FORMAT_TEXT], memory[FORMAT_TEXT];
+	struct rusage usage;
+
+	getrusage(RUSAGE_SELF, &usage);
+	log_detail("%s: status %d after %s, of which %s of processors; at most %s of memory",
+		   command, status, format_time((int64_t)(clock_monotonic() - began), took),
+		   format_time((usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000000ll +
+				       (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1000ll,
+			       used),
+		   format_bytes((uint64_t)usage.ru_maxrss * 1024, memory));
+}
+
 int main(int argc, char **argv)
 {
+	uint64_t began = clock_monotonic();
+	int status;
+
 	reserve_standard_files();
 	outlive_file_limit();
 	screen = screen_open(STDOUT_FILENO);
@@ -143,5 +164,7 @@ int main(int argc, char **argv)
 		print_usage(stderr);
 		return CLI_USAGE;
 	}
-	return flush_stdout(run_command(argc - 1, argv + 1));
+	status = flush_stdout(run_command(argc - 1, argv + 1));
+	note_end(argv[1], status, began);
+	return status;
 }

@@ -209,6 +209,46 @@ static const char *find_variable(const struct option_row *row)
 	return value || !row->alias ? value : getenv(options_variable(row->alias, variable));
 }
 
+/* Do both rows set one field? */
+static bool set_the_same(const struct option_row *a, const struct option_row *b)
+{
+	return a == b || (a->at == b->at && (a->type == OPTION_VALUE || b->type == OPTION_VALUE));
+}
+
+/* Was the option, or one for the same field, on the command line? */
+static bool is_given(const struct reader *r, int nth, int row)
+{
+	const struct option_row *rows = r->sets[nth].rows;
+
+	for (int i = 0; rows[i].name; i++)
+		if (r->given[nth][i] && set_the_same(&rows[i], &rows[row]))
+			return true;
+	return false;
+}
+
+/* A short form overrides the long one, wherever that is; two of them contradict each other. */
+static int store_short_forms(struct reader *r, int nth)
+{
+	const struct option_set *set = &r->sets[nth];
+	const struct option_row *stored = NULL;
+	int err = 0;
+
+	for (int i = 0; set->rows && set->rows[i].name && !err; i++) {
+		const struct option_row *row = &set->rows[i];
+
+		if (!r->given[nth][i] || row->type != OPTION_VALUE)
+			continue;
+		if (stored && set_the_same(stored, row)) {
+			snprintf(r->complaint, OPTIONS_COMPLAINT, "--%s or --%s, not both",
+				 stored->name, row->name);
+			return -EINVAL;
+		}
+		stored = row;
+		err = options_store(row, NULL, set->settings, r->complaint);
+	}
+	return err;
+}
+
 static int read_variable(struct reader *r, const struct option_set *set,
 			 const struct option_row *row, const char *value)
 {
@@ -234,7 +274,7 @@ static int read_rest(struct reader *r, int nth)
 		const struct option_row *row = &set->rows[i];
 		const char *value = find_variable(row);
 
-		if (r->given[nth][i])
+		if (is_given(r, nth, i))
 			continue;
 		if (value && *value && (row->arg || strcmp(value, "0")))
 			err = read_variable(r, set, row, value);
@@ -252,7 +292,7 @@ int options_read(int argc, char **argv, const struct option_set sets[OPTIONS_SET
 	int status = read_words(&r, program, &arguments);
 
 	for (int set = 0; set < OPTIONS_SETS && !status; set++)
-		status = read_rest(&r, set);
+		status = store_short_forms(&r, set) ?: read_rest(&r, set);
 	if (!status)
 		*ret_arguments = arguments;
 	return status;

@@ -31,6 +31,7 @@ enum option_type {
 	OPTION_SIZE,   /* uint64_t, bytes: 4096, 256k, 4M, 1G */
 	OPTION_TIME,   /* int64_t, ns: 490ms, 1.5s, 5m, 6h, 1d; a plain number if arg is SECONDS */
 	OPTION_CHOICE, /* unsigned int: the index in arg, "text|json", the first being .least */
+	OPTION_VALUE,  /* unsigned int, set to .least; the option has no value */
 	OPTION_PARSED, /* by the row's function */
 };
 
@@ -77,6 +78,9 @@ struct option_row {
 	.type = OPTION_TIME, OPTION_FIELD(settings, field, sizeof(int64_t))
 #define CHOICE_AT(settings, field) \
 	.type = OPTION_CHOICE, OPTION_FIELD(settings, field, sizeof(unsigned int))
+/* For a field that other rows set as well, whose values it overrides. */
+#define VALUE_AT(settings, field, value) \
+	.type = OPTION_VALUE, OPTION_FIELD(settings, field, sizeof(unsigned int)), .least = (value)
 #define PARSED_AT(settings, field, function) \
 	.type = OPTION_PARSED, .at = offsetof(settings, field), .parse = (function)
 /* clang-format on */

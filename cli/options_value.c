@@ -86,6 +86,9 @@ static bool store_value(const struct option_row *row, const char *text, void *fi
 	case OPTION_FLAG:
 		*(bool *)field = true;
 		return true;
+	case OPTION_VALUE:
+		*(unsigned int *)field = (unsigned int)row->least;
+		return true;
 	default:
 		return false;
 	}
@@ -180,7 +183,7 @@ const char *options_limits(const struct option_row *row, char text[OPTIONS_LIMIT
 	char least[QUANTITY_TEXT], most[QUANTITY_TEXT];
 
 	text[0] = '\0';
-	if (row->type == OPTION_CHOICE)
+	if (row->type == OPTION_CHOICE || row->type == OPTION_VALUE)
 		return text;
 	limit_text(row, row->least, least);
 	limit_text(row, row->most, most);

@@ -19,7 +19,9 @@
 #include "core/wire/clock.h"
 #include "core/wire/log.h"
 
-#define SHOW_NS 10000000000ull
+/* with --verbose the second */
+#define SHOW_NS    10000000000ull
+#define VERBOSE_NS 1000000000ull
 
 static struct {
 	const char *command;
@@ -55,7 +57,7 @@ static void *report_work(void *arg)
 
 		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
 		if (working_is_due())
-			log_note("%s: running for %s", working.command,
+			log_info("%s: running for %s", working.command,
 				 format_time((int64_t)(clock_monotonic() - working.began), took));
 	}
 	return arg;
@@ -78,9 +80,14 @@ void working_start(const char *command, uint64_t every)
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
+static uint64_t show_every(void)
+{
+	return log_level() == LOG_VERBOSE ? VERBOSE_NS : SHOW_NS;
+}
+
 void cli_show_work(const char *command)
 {
-	working_start(command, SHOW_NS);
+	working_start(command, show_every());
 }
 
 void cli_progress(uint64_t events, int64_t time)
@@ -88,13 +95,13 @@ void cli_progress(uint64_t events, int64_t time)
 	char count[FORMAT_TEXT], at[FORMAT_TEXT];
 
 	if (working_is_due())
-		log_note("%s: %s events so far, up to %s of the recording", working.command,
+		log_info("%s: %s events so far, up to %s of the recording", working.command,
 			 format_count(events, count), format_time(time, at));
 }
 
 void cli_show_progress(const char *command, struct trace *trace)
 {
 	if (!working.command || strcmp(working.command, command) != 0)
-		begin_work(command, SHOW_NS);
+		begin_work(command, show_every());
 	trace_on_progress(trace, cli_progress);
 }

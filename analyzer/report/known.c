@@ -371,14 +371,14 @@ void known_report(const struct known *known, const struct findings *findings)
 		const struct suppression *s = &known->suppressions[i];
 
 		if (!s->used && any_was_checked(findings, s->rule))
-			log_note("%s:%u: '%s %s %s' matched nothing", known->suppress, s->line,
+			log_info("%s:%u: '%s %s %s' matched nothing", known->suppress, s->line,
 				 s->rule, s->function, s->program);
 	}
 	for (size_t i = 0; known && i < known->nexpected; i++) {
 		const struct expected *e = &known->expected[i];
 
 		if (!e->found && was_checked(findings, find_topic(e->rule)))
-			log_note("in the baseline %s, but no longer found: %s %s %s",
+			log_info("in the baseline %s, but no longer found: %s %s %s",
 				 known->baseline, e->fingerprint, e->rule, e->where);
 	}
 }

@@ -120,7 +120,7 @@ static int note_bytes(struct unbundle *u, long long n)
 	if (now < u->next)
 		return 0;
 	if (u->next)
-		log_note("unbundle: so far %s of %s", format_bytes((uint64_t)u->done, done),
+		log_info("unbundle: so far %s of %s", format_bytes((uint64_t)u->done, done),
 			 format_bytes((uint64_t)u->manifest.bytes, all));
 	u->next = now + SHOW_SECONDS * 1000000000ull;
 	return 0;

@@ -35,6 +35,7 @@ struct settings {
 const struct option_row cli_check_options[] = {
 	{ "format", 'f', "text|json|sarif|junit", "output format",
 	  CHOICE_AT(struct settings, format), .preset = "text" },
+	CLI_JSON(struct settings, format, JSON),
 	CHECK_ROWS(struct settings, check),
 	{ "save", 0, NULL, "store the findings in table finding of the trace",
 	  FLAG_AT(struct settings, save) },

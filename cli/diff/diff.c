@@ -36,6 +36,7 @@ struct settings {
 const struct option_row cli_diff_options[] = {
 	{ "format", 'f', "text|json|junit", "output format",
 	  CHOICE_AT(struct settings, format), .preset = "text" },
+	CLI_JSON(struct settings, format, JSON),
 	{ "threshold", 0, "PERCENT", "report a value that is worse by more than PERCENT as a "
 				       "regression",
 	  NUMBER_AT(struct settings, threshold), .most = 1000000, .preset = "10",

@@ -35,7 +35,7 @@ static int report_clocks(const struct trace *trace)
 		text_cut(&text, 0);
 		clock_text_add(&text, trace, i);
 		if (!text.failed)
-			log_note("%s", text.at);
+			log_info("%s", text.at);
 	}
 	err = text.failed ? log_err(-ENOMEM, "clocks of traces") : 0;
 	text_fini(&text);

@@ -52,7 +52,6 @@ struct thread_log {
 
 struct import {
 	const char *path, *dir;
-	bool quiet;
 	bool *made; /* we made the file at @path; the parent reads this */
 	struct writer *writer;
 	struct thread_log **logs;
@@ -68,8 +67,6 @@ struct import {
 const struct option_row cli_import_options[] = {
 	{ "output", 'o', "FILE", "the trace to write",
 	  TEXT_AT(struct import, path), .preset = "verbatim.db" },
-	{ "quiet", 'q', NULL, "print only failures and loss",
-	  FLAG_AT(struct import, quiet) },
 	{ 0 },
 };
 /* clang-format on */
@@ -480,7 +477,7 @@ static void send_result(const struct import *import, bool quiet)
 		log_note("%llu events are DAMAGED: they are not in %s",
 			 (unsigned long long)import->damaged, import->path);
 	if (!quiet)
-		log_note("%llu events of %u processes in %s", (unsigned long long)import->events,
+		log_info("%llu events of %u processes in %s", (unsigned long long)import->events,
 			 import->processes, import->path);
 }
 
@@ -500,7 +497,7 @@ static int import_from(struct import *import)
 	apart_unhurried();
 	err = finish_import(import, err);
 	if (!err || err == -EBADMSG)
-		send_result(import, import->quiet || err);
+		send_result(import, err);
 	return !err && import->damaged ? -EBADMSG : err;
 }
 

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/common.h"
 #include "cli/record/collector.h"
 #include "cli/record/copies.h"
 #include "cli/record/guests.h"
@@ -25,7 +26,7 @@ struct collecting {
 	struct session session;
 	struct session_page page; /* as it was when the programs had ended */
 	const char *dir, *path;
-	bool keep, quiet;
+	bool keep;
 	int lock; /* held so that only one process collects the session */
 	struct writer *writer;
 	struct collector *collector;
@@ -37,8 +38,6 @@ const struct option_row cli_collect_options[] = {
 	{ "output", 'o', "FILE", "the trace to write",
 	  TEXT_AT(struct collecting, path), .preset = "verbatim.db" },
 	{ "keep", 0, NULL, "do not remove the session", FLAG_AT(struct collecting, keep) },
-	{ "quiet", 'q', NULL, "print only failures and loss",
-	  FLAG_AT(struct collecting, quiet) },
 	{ 0 },
 };
 /* clang-format on */
@@ -204,7 +203,7 @@ int cli_collect(int argc, char **argv)
 	if (arguments.n > 1)
 		return cli_misuse("collect", "unexpected argument '%s'", arguments.at[1]);
 	c.dir = arguments.at[0];
-	progress_start(&c.progress, c.quiet);
+	progress_start(&c.progress, common.verbosity == LOG_QUIET);
 	err = open_session(&c);
 	if (!err)
 		err = collect_session(&c);

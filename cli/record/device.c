@@ -62,7 +62,7 @@ int device_choose(const char *asked, const char *sysfs, bool *ret_soft)
 
 void device_report_soft(void)
 {
-	log_note("this machine has no RDMA device: using the software device");
+	log_info("this machine has no RDMA device: using the software device");
 }
 
 /* @node: "uverbs0", a directory of @root/sys/class/infiniband_verbs. */

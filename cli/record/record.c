@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "cli/cli.h"
+#include "cli/common.h"
 #include "cli/record/core_file.h"
 #include "cli/record/device.h"
 #include "cli/record/filter.h"
@@ -17,6 +18,7 @@
 #include "core/wire/payload.h"
 #include "core/wire/ring.h"
 #include "core/wire/tap.h"
+#include "core/wire/log.h"
 
 /* An empty trace has 200 KiB of tables and indexes: the limit must leave room for more. */
 enum { FILE_MIN = 512 << 10 };
@@ -89,7 +91,6 @@ const struct option_row cli_record_options[] = {
 	  PARSED_AT(SET, stop, stop_read) },
 	{ "core", 0, NULL, "write a core file at a failure with gdb's gcore, and continue",
 	  FLAG_AT(SET, core) },
-	{ "quiet", 'q', NULL, "print only failures and loss", FLAG_AT(SET, quiet) },
 	{ .help = recorded },
 };
 /* clang-format on */
@@ -128,7 +129,7 @@ static int complete_settings(struct recording_settings *set, const struct argume
 		set->stop.rule.on = set->stop.rule.errors = true;
 	set->stop.rule.core = set->core;
 	set->check = set->check || set->stop.finding;
-	set->retention.quiet = set->quiet;
+	set->quiet = set->retention.quiet = common.verbosity == LOG_QUIET;
 	return 0;
 }
 

@@ -41,7 +41,7 @@ static void report_progress(struct reduction *r)
 		fprintf(stderr, "\r%" PRIu64 " trials: %s of %s events \b", r->ntrials,
 			format_count(r->size.events, events), format_count(r->first.events, of));
 	else
-		log_note("reduce: %" PRIu64 " trials, %s of %s events are left", r->ntrials,
+		log_info("reduce: %" PRIu64 " trials, %s of %s events are left", r->ntrials,
 			 format_count(r->size.events, events), format_count(r->first.events, of));
 }
 

@@ -99,6 +99,7 @@ const struct option_row cli_replay_options[] = {
 	  TEXT_AT(struct replay_settings, report) },
 	{ "format", 'f', "text|json|junit", "output format",
 	  CHOICE_AT(struct replay_settings, format), .preset = "text" },
+	CLI_JSON(struct replay_settings, format, REPLAY_JSON),
 	{ "timeout", 0, "SECONDS", "how long to wait for a completion or an event",
 	  TIME_AT(struct replay_settings, replay.timeout), .least = 1, .preset = "10s",
 	  .former = 't' },

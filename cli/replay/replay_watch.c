@@ -218,7 +218,7 @@ int replay_watch_start(struct replay_watch *set)
 	int err;
 
 	watch.set = set;
-	watch.live = isatty(STDERR_FILENO);
+	watch.live = isatty(STDERR_FILENO) && log_level() != LOG_QUIET;
 	watch.start = watch.began = watch.last = clock_monotonic();
 	watch.ended = watch.claimed = watch.late = false;
 	watch.events = 0;

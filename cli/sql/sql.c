@@ -28,7 +28,7 @@
 
 struct settings {
 	unsigned int format; /* enum sql_format */
-	bool csv, json, header, tables;
+	bool header, tables;
 	const char *file;
 	int64_t deadline;
 };
@@ -36,8 +36,9 @@ struct settings {
 const struct option_row cli_sql_options[] = {
 	{ "format", 'f', "text|csv|json|jsonl", "output format", CHOICE_AT(struct settings, format),
 	  .preset = "text" },
-	{ "csv", 0, NULL, "same as --format csv; overrides it", FLAG_AT(struct settings, csv) },
-	{ "json", 0, NULL, "same as --format json; overrides it", FLAG_AT(struct settings, json) },
+	{ "csv", 0, NULL, "same as --format csv; overrides it",
+	  VALUE_AT(struct settings, format, SQL_CSV) },
+	CLI_JSON(struct settings, format, SQL_JSON),
 	{ "header", 0, NULL, "print column names first, as always on a terminal",
 	  FLAG_AT(struct settings, header) },
 	{ "file", 0, "FILE", "read the queries from FILE", TEXT_AT(struct settings, file),
@@ -212,8 +213,6 @@ static int run_session(struct session *session, const struct settings *set, cons
 
 static int find_misuse(const struct settings *set, const char *query)
 {
-	if (set->csv && set->json)
-		return cli_misuse("sql", "--csv or --json, not both");
 	if (!!query + !!set->file + set->tables > 1)
 		return cli_misuse("sql", "give only one of a query, --file and --tables");
 	return 0;
@@ -222,9 +221,7 @@ static int find_misuse(const struct settings *set, const char *query)
 static int ask_trace(struct trace *trace, const struct settings *set, const char *query)
 {
 	struct session session = { .db = trace_db(trace),
-				   .format = set->csv    ? SQL_CSV
-					     : set->json ? SQL_JSON
-							 : set->format,
+				   .format = set->format,
 				   .header = set->header || isatty(STDOUT_FILENO) };
 	struct model_tables *tables = NULL;
 	struct sql_symbols *symbols = NULL;

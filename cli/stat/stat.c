@@ -35,6 +35,7 @@ struct settings {
 const struct option_row cli_stat_options[] = {
 	{ "format", 'f', "text|json|openmetrics", "output format",
 	  CHOICE_AT(struct settings, format), .preset = "text" },
+	CLI_JSON(struct settings, format, JSON),
 	PART_OPTIONS(struct settings),
 	CLI_DEADLINE(struct settings),
 	{ 0 },

@@ -87,7 +87,7 @@ static int recover_db(sqlite3 *db, const char *path)
 			       "%s is still being recorded; wait for the end of the "
 			       "recording",
 			       path);
-	log_note("%s: its recorder died; completing the trace", path);
+	log_info("%s: its recorder died; completing the trace", path);
 	return complete_trace(db, COMPLETE_INTERRUPTED);
 }
 

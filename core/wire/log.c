@@ -14,6 +14,17 @@
 #include "core/base/printable.h"
 
 static _Thread_local bool silenced;
+static enum log_level level;
+
+void log_set_level(enum log_level new_level)
+{
+	level = new_level;
+}
+
+enum log_level log_level(void)
+{
+	return level;
+}
 
 void log_silence(bool silent)
 {
@@ -52,5 +63,25 @@ void log_note(const char *format, ...)
 
 	va_start(args, format);
 	print_line(0, format, args);
+	va_end(args);
+}
+
+void log_info(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	if (level != LOG_QUIET)
+		print_line(0, format, args);
+	va_end(args);
+}
+
+void log_detail(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	if (level == LOG_VERBOSE)
+		print_line(0, format, args);
 	va_end(args);
 }

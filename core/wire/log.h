@@ -13,8 +13,19 @@
  */
 int log_err(int err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* The same without an error: information for the user. */
+/* The same without an error: a failure, or something that is missing in the results. */
 void log_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* What has effect neither on results nor on the status: printed unless the level is LOG_QUIET. */
+void log_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* What the command does: printed only at LOG_VERBOSE. */
+void log_detail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Of the process; LOG_NORMAL at first. Set it before the first thread is started. */
+enum log_level { LOG_NORMAL, LOG_QUIET, LOG_VERBOSE };
+void log_set_level(enum log_level level);
+enum log_level log_level(void);
 
 /* Switch log_err() off and on in this thread, for failures that were reported already. */
 void log_silence(bool silent);

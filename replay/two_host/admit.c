@@ -87,7 +87,7 @@ static void note_refusal(struct admit *a, const char *name, const char *why)
 static void welcome_peer(struct admit *a, const struct visitor *v)
 {
 	a->wire = v->wire;
-	log_note("replay: connected to the other replay at %s", v->name);
+	log_info("replay: connected to the other replay at %s", v->name);
 }
 
 /* Join one that is done, and admit or refuse it. */

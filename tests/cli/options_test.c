@@ -38,6 +38,8 @@ static const struct option_row rows[] = {
 	{ "from", 0, "SECONDS", "", TIME_AT(struct settings, from) },
 	{ "thread", 't', "T", "", NUMBER_AT(struct settings, thread), .least = 1 },
 	{ "format", 0, "text|json", "", CHOICE_AT(struct settings, format) },
+	{ "json", 0, NULL, "", VALUE_AT(struct settings, format, 1) },
+	{ "xml", 0, NULL, "", VALUE_AT(struct settings, format, 2) },
 	{ "failed", 'f', NULL, "", FLAG_AT(struct settings, failed) },
 	{ "mute", 'm', "ID", "", PARSED_AT(struct settings, muted, add_muted) },
 	{ "trials", 0, "N", "", NUMBER_AT(struct settings, trials), .former = 'n' },
@@ -233,6 +235,30 @@ TEST(option_given_again_is_stored_again)
 	assert_string_equal(set.output, "2");
 }
 
+TEST(short_form_overrides_the_long_one)
+{
+	static const struct {
+		const char *words;
+		unsigned int format;
+	} cases[] = { { "x", 0 },
+		      { "x --json", 1 },
+		      { "x --json --format text", 1 },
+		      { "x --format text --json", 1 },
+		      { "x --json --json", 1 } };
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		assert_int_equal(read_words(false, cases[i].words), 0);
+		assert_int_equal(set.format, cases[i].format);
+	}
+	assert_int_equal(read_words(false, "x --xml --json"), -EINVAL);
+	assert_non_null(strstr(complaint, "--json or --xml, not both"));
+	setenv("VERBATIM_JSON", "1", 1);
+	assert_int_equal(read_words(false, "x"), 0);
+	assert_int_equal(set.format, 1);
+	assert_int_equal(read_words(false, "x --format text"), 0);
+	assert_int_equal(set.format, 0);
+}
+
 TEST(environment_gives_what_the_line_does_not)
 {
 	setenv("VERBATIM_RING_SIZE", "1M", 1);
@@ -273,7 +299,8 @@ TEST(presets_of_all_commands_are_right)
 		int n = 0;
 
 		for (const struct option_row *row = c->options; row->name; row++, n++) {
-			assert_int_equal(!row->arg, row->type == OPTION_FLAG);
+			assert_int_equal(!row->arg,
+					 row->type == OPTION_FLAG || row->type == OPTION_VALUE);
 			if (row->preset)
 				assert_int_equal(
 					options_store(row, row->preset, settings, complaint), 0);

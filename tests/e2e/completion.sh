@@ -28,7 +28,8 @@ commands_are_completed() {
 options_are_completed() {
 	is "$(completes record --r)" '--ring-budget --ring-size --rotate-size --rotate-time' &&
 		is "$(completes record -o t.db --sto)" --stop-on &&
-		is "$(completes info --)" '--color --deadline --format --help --no-pager'
+		is "$(completes info --)" '--color --deadline --format --help --json --no-pager'\
+' --quiet --verbose'
 }
 every_option_is_completed() {
 	local c

@@ -1,4 +1,4 @@
-# Output on a terminal: colours, a pager.
+# Output on a terminal: colours, a pager; and what all commands have in common.
 . tests/e2e/lib/try.sh
 needs "$VERBATIM" "$apps/demo_bug"
 cd "$tmp" || exit 1
@@ -171,6 +171,50 @@ less_begins_with_the_first_screen() {
 	head -1 said | grep -q '  1:1  ' && [ "$(wc -l <said)" -lt 40 ] || { cat said; return 1; }
 }
 
+# an option that a command has, by help --table: "command option"
+options() {
+	"$VERBATIM" help --table | awk '$1 == "command" { c = $2 } $1 == "common" { exit }
+		$1 == "option" { print c, $2 }'
+}
+json_is_a_short_form_wherever_json_is() {
+	local having
+	having=$("$VERBATIM" help --table | awk '$1 == "command" { c = $2 }
+		$1 == "arg" && $2 ~ /(^|[|])json([|]|$)/ { print c }' | sort)
+	is "having it" "$(options | awk '$2 == "json" { print $1 }' | sort)" "$having" || return
+	for each in check info stat dump "diff u.db"; do
+		is "$each" "$("$VERBATIM" $each --json t.db 2>&1)" \
+			"$("$VERBATIM" $each --format json t.db 2>&1)" || return
+	done
+	"$VERBATIM" query --json t.db state of qp1 | jq -e .answers >/dev/null &&
+		"$VERBATIM" doctor --json | jq -e .findings >/dev/null &&
+		"$VERBATIM" sql --json t.db 'SELECT 1' | jq -e '.[0]' >/dev/null
+}
+
+quiet_leaves_out_notes_and_changes_no_result() {
+	echo 'LIFE-009 no_such_function' >suppressed
+	"$VERBATIM" check --suppress suppressed t.db >out 2>notes
+	is "status" $? 1 && says 'matched nothing' notes || return
+	"$VERBATIM" check -q --suppress suppressed t.db >quiet 2>notes
+	is "status" $? 1 && is "notes" "$(cat notes)" "" &&
+		is "result" "$(cat quiet)" "$(cat out)" || return
+	"$VERBATIM" check -q no-such.db 2>notes
+	is "status" $? 4 && says 'no-such.db' notes && "$VERBATIM" record -o v.db "$apps/marks" \
+		>out 2>notes && says ' 1 process, ' notes &&
+		"$VERBATIM" record --quiet -o v.db "$apps/marks" >out 2>notes &&
+		! says . notes >said
+}
+verbose_notes_what_is_done() {
+	VERBATIM_FAIL_ON=hazard "$VERBATIM" check -v t.db >out 2>notes
+	says 'default of --fail-on: hazard (VERBATIM_FAIL_ON)' notes &&
+		says 't.db: [0-9,]* events, recorded by verbatim' notes &&
+		says 'check: status 1 after .*, of which .* of processors; at most .* of memory' \
+			notes || return
+	"$VERBATIM" check t.db 2>notes >normal
+	is "result" "$(cat out)" "$(cat normal)" && ! says . notes >said || return
+	"$VERBATIM" check -v -q t.db 2>notes
+	is "status" $? 2 && says 'quiet or --verbose, not both' notes
+}
+
 try all_have_colours_on_a_terminal
 try colours_change_no_word
 try formats_for_programs_have_no_colours
@@ -182,3 +226,6 @@ try long_output_has_a_pager_in_every_command
 try first_pager_that_is_set_is_used
 try status_is_that_without_a_pager
 try less_begins_with_the_first_screen
+try json_is_a_short_form_wherever_json_is
+try quiet_leaves_out_notes_and_changes_no_result
+try verbose_notes_what_is_done
