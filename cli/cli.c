@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 
 #include "cli/common.h"
+#include "cli/config.h"
 #include "cli/format.h"
 #include "cli/help.h"
 #include "cli/pager.h"
@@ -40,14 +41,28 @@ static void note_variables(const struct command *command)
 	}
 }
 
+/* Settings point into it: it is never closed. */
+static const struct config *read_config(const struct command *command)
+{
+	static struct config *config;
+	char complaint[CONFIG_COMPLAINT];
+	int err = config_open(command, complaint, &config);
+
+	if (!err)
+		return config;
+	log_note("%s; see verbatim(1)", complaint);
+	exit(err == -EINVAL ? CLI_USAGE : CLI_ENVIRONMENT);
+}
+
 void cli_parse(int argc, char **argv, void *settings, struct arguments *ret_arguments)
 {
 	const struct command *command = command_find(argv[0]);
 	char complaint[OPTIONS_COMPLAINT];
 	const struct option_set sets[OPTIONS_SETS] = { { command->options, settings },
 						       { common_options, &common } };
-	int status = options_read(argc, argv, sets, command_runs_program(command), ret_arguments,
-				  complaint);
+	const struct config *config = read_config(command);
+	int status = options_read(argc, argv, sets, config_defaults(config),
+				  command_runs_program(command), ret_arguments, complaint);
 
 	if (status < 0)
 		exit(cli_misuse(argv[0], "%s", complaint));
@@ -56,6 +71,8 @@ void cli_parse(int argc, char **argv, void *settings, struct arguments *ret_argu
 		exit(CLI_FINE);
 	}
 	log_set_level((enum log_level)common.verbosity);
+	if (config)
+		log_detail("%s: defaults of options: %s", command->name, config_path(config));
 	note_variables(command);
 	screen_use_colour((enum screen_colour)common.colour);
 	if (command_is_paged(command) && !common.no_pager)

@@ -24,7 +24,9 @@ struct reader {
 	int argc, at;
 	char **argv;
 	const struct option_set *sets;
-	bool given[OPTIONS_SETS][OPTIONS_MAX]; /* by row: set if on the command line */
+	const struct option_default *defaults; /* NULL: none */
+	/* by row: on the command line, there with the value no */
+	bool given[OPTIONS_SETS][OPTIONS_MAX], off[OPTIONS_SETS][OPTIONS_MAX];
 	char *complaint;
 };
 
@@ -100,15 +102,34 @@ static int refuse_unknown(struct reader *r, const char *name)
 	return -EINVAL;
 }
 
+/* The value of a flag. 1, 0, or -EINVAL. */
+static int read_flag(const char *value)
+{
+	return !strcmp(value, "yes") ? 1 : !strcmp(value, "no") ? 0 : -EINVAL;
+}
+
+/* "--flag=no" */
+static int take_flag(struct reader *r, struct found found, const char *value)
+{
+	const struct option_set *set = &r->sets[found.set];
+	int on = value ? read_flag(value) : 1;
+
+	if (on < 0)
+		return refuse_word(r, "no value but yes and no is allowed for");
+	r->given[found.set][found.row] = true;
+	r->off[found.set][found.row] = !on;
+	return on ? options_store(&set->rows[found.row], NULL, set->settings, r->complaint) : 0;
+}
+
 /* Read option @found, with @value if that is in the same word. */
 static int take_option(struct reader *r, struct found found, const char *value)
 {
 	const struct option_set *set = &r->sets[found.set];
 	const struct option_row *row = &set->rows[found.row];
 
-	if (!row->arg && value)
-		return refuse_word(r, "no value is allowed for");
-	if (row->arg && !value) {
+	if (!row->arg)
+		return take_flag(r, found, value);
+	if (!value) {
 		if (r->at + 1 == r->argc)
 			return refuse_word(r, "a value is missing after");
 		value = r->argv[++r->at];
@@ -236,7 +257,7 @@ static int store_short_forms(struct reader *r, int nth)
 	for (int i = 0; set->rows && set->rows[i].name && !err; i++) {
 		const struct option_row *row = &set->rows[i];
 
-		if (!r->given[nth][i] || row->type != OPTION_VALUE)
+		if (!r->given[nth][i] || r->off[nth][i] || row->type != OPTION_VALUE)
 			continue;
 		if (stored && set_the_same(stored, row)) {
 			snprintf(r->complaint, OPTIONS_COMPLAINT, "--%s or --%s, not both",
@@ -264,7 +285,43 @@ static int read_variable(struct reader *r, const struct option_set *set,
 	return err;
 }
 
-/* Options that are not on the command line: from the environment, or the default. */
+static int read_default(struct reader *r, const struct option_set *set,
+			const struct option_row *row, const struct option_default *line)
+{
+	size_t n;
+	int on = row->arg ? 1 : read_flag(line->value), err = on < 0 ? on : 0;
+
+	if (on < 0)
+		snprintf(r->complaint, OPTIONS_COMPLAINT, "%s is yes or no, not '%.60s'", row->name,
+			 line->value);
+	else if (on)
+		err = options_store(row, line->value, set->settings, r->complaint);
+	if (!err)
+		return 0;
+	n = strlen(r->complaint);
+	snprintf(r->complaint + n, OPTIONS_COMPLAINT - n, " (%.200s:%u)", line->path, line->line);
+	return err;
+}
+
+/* The default of the last line that has the option; of one that adds values, of all lines. */
+static int read_defaults(struct reader *r, const struct option_set *set,
+			 const struct option_row *row, bool *ret_found)
+{
+	const struct option_default *last = NULL;
+	int err = 0;
+
+	for (const struct option_default *each = r->defaults; each && each->name && !err; each++) {
+		if (strcmp(each->name, row->name) != 0)
+			continue;
+		if (last && row->type == OPTION_PARSED)
+			err = read_default(r, set, row, last);
+		last = each;
+	}
+	*ret_found = last;
+	return last && !err ? read_default(r, set, row, last) : err;
+}
+
+/* Options that are not on the command line: from the environment, a file, or the default. */
 static int read_rest(struct reader *r, int nth)
 {
 	const struct option_set *set = &r->sets[nth];
@@ -273,22 +330,31 @@ static int read_rest(struct reader *r, int nth)
 	for (int i = 0; set->rows && set->rows[i].name && !err; i++) {
 		const struct option_row *row = &set->rows[i];
 		const char *value = find_variable(row);
+		bool found = false;
 
 		if (is_given(r, nth, i))
 			continue;
 		if (value && *value && (row->arg || strcmp(value, "0")))
 			err = read_variable(r, set, row, value);
-		else if (row->preset)
+		else if (!value || row->arg)
+			err = read_defaults(r, set, row, &found);
+		if (!err && !found && row->preset && !(value && *value))
 			err = options_store(row, row->preset, set->settings, r->complaint);
 	}
 	return err;
 }
 
-int options_read(int argc, char **argv, const struct option_set sets[OPTIONS_SETS], bool program,
+int options_read(int argc, char **argv, const struct option_set sets[OPTIONS_SETS],
+		 const struct option_default *defaults, bool program,
 		 struct arguments *ret_arguments, char complaint[OPTIONS_COMPLAINT])
 {
 	struct arguments arguments = { .rest = -1, .at = argv + 1 };
-	struct reader r = { argc, 1, argv, sets, { { false } }, complaint };
+	struct reader r = { .argc = argc,
+			    .at = 1,
+			    .argv = argv,
+			    .sets = sets,
+			    .defaults = defaults,
+			    .complaint = complaint };
 	int status = read_words(&r, program, &arguments);
 
 	for (int set = 0; set < OPTIONS_SETS && !status; set++)

@@ -4,8 +4,9 @@
  * completion all use the rows.
  *
  * Each option has an environment variable: VERBATIM_ and its name in capitals, "--ring-size" being
- * VERBATIM_RING_SIZE. The command line overrides the environment, and that the row's default. A
- * flag is off in the environment if its variable is empty or 0.
+ * VERBATIM_RING_SIZE. The command line overrides the environment, that the user's configuration
+ * (cli/config.h), and that the row's default. A flag is off in the environment if its variable is
+ * empty or 0; elsewhere its value is yes or no.
  *
  * A letter means the same option in all subcommands: tests/cli/command_test.c has the list. A new
  * option has one only if it is typed often, and none if another option has the letter.
@@ -19,7 +20,7 @@
 enum {
 	OPTIONS_MAX = 32,
 	OPTIONS_SETS = 2,
-	OPTIONS_COMPLAINT = 256,
+	OPTIONS_COMPLAINT = 512,
 	OPTIONS_VARIABLE = 64,
 	OPTIONS_LIMITS = 96,
 };
@@ -103,12 +104,20 @@ struct option_set {
 	void *settings;
 };
 
+/* A default from a file; a later one overrides an earlier one, unless the option adds values. */
+struct option_default {
+	const char *name, *value; /* the last has no name */
+	const char *path;
+	unsigned int line;
+};
+
 /*
  * Read @argv, without its first element, by the rows of @sets, the first of which have precedence:
  * returns 0, 1 for --help, or -EINVAL with @complaint set. With @program everything from the first
- * non-option argument on is left alone.
+ * non-option argument on is left alone. @defaults may be NULL.
  */
-int options_read(int argc, char **argv, const struct option_set sets[OPTIONS_SETS], bool program,
+int options_read(int argc, char **argv, const struct option_set sets[OPTIONS_SETS],
+		 const struct option_default *defaults, bool program,
 		 struct arguments *ret_arguments, char complaint[OPTIONS_COMPLAINT]);
 
 /* "VERBATIM_RING_SIZE" for "ring-size". */

@@ -49,6 +49,7 @@ static const struct option_row rows[] = {
 };
 
 static struct settings set;
+static const struct option_default *defaults;
 static struct arguments got;
 static char complaint[OPTIONS_COMPLAINT];
 
@@ -67,13 +68,14 @@ static int read_words(bool program, const char *words)
 	return options_read(argc, argv,
 			    (const struct option_set[OPTIONS_SETS]){ { rows, &set },
 								     { common_options, &common } },
-			    program, &got, complaint);
+			    defaults, program, &got, complaint);
 }
 
 static int forget_environment(void **state __attribute__((unused)))
 {
 	char variable[OPTIONS_VARIABLE];
 
+	defaults = NULL;
 	for (const struct option_row *row = rows; row->name; row++)
 		unsetenv(options_variable(row->name, variable));
 	return 0;
@@ -179,9 +181,53 @@ TEST(missing_value_is_refused)
 	assert_int_equal(read_words(false, "x -o"), -EINVAL);
 }
 
-TEST(flag_takes_no_value)
+TEST(flag_takes_no_value_but_yes_and_no)
 {
 	assert_int_equal(read_words(false, "x --failed=1"), -EINVAL);
+	assert_int_equal(read_words(false, "x --failed="), -EINVAL);
+	assert_int_equal(read_words(false, "x --failed=yes"), 0);
+	assert_true(set.failed);
+	setenv("VERBATIM_FAILED", "1", 1);
+	assert_int_equal(read_words(false, "x --failed=no"), 0);
+	assert_false(set.failed);
+}
+
+TEST(defaults_come_before_the_presets_only)
+{
+	static const struct option_default lines[] = {
+		{ "output", "other", "f", 1 }, { "failed", "yes", "f", 2 },
+		{ "mute", "a", "f", 3 },       { "mute", "b", "f", 4 },
+		{ "output", "file", "f", 5 },  { 0 },
+	};
+
+	defaults = lines;
+	assert_int_equal(read_words(false, "x"), 0);
+	assert_string_equal(set.output, "file");
+	assert_true(set.failed);
+	assert_int_equal(set.muted, 2);
+	setenv("VERBATIM_OUTPUT", "variable", 1);
+	setenv("VERBATIM_FAILED", "0", 1);
+	assert_int_equal(read_words(false, "x -m c"), 0);
+	assert_string_equal(set.output, "variable");
+	assert_false(set.failed);
+	assert_int_equal(set.muted, 1);
+	assert_int_equal(read_words(false, "x -o line"), 0);
+	assert_string_equal(set.output, "line");
+}
+
+TEST(wrong_default_is_refused_with_its_place)
+{
+	static const struct option_default thread[] = { { "thread", "0", "a/b", 7 }, { 0 } };
+	static const struct option_default flag[] = { { "failed", "1", "a/b", 8 }, { 0 } };
+
+	defaults = thread;
+	assert_int_equal(read_words(false, "x"), -EINVAL);
+	assert_non_null(strstr(complaint, "--thread is a number"));
+	assert_non_null(strstr(complaint, "(a/b:7)"));
+	assert_int_equal(read_words(false, "x -t 1"), 0);
+	defaults = flag;
+	assert_int_equal(read_words(false, "x"), -EINVAL);
+	assert_non_null(strstr(complaint, "failed is yes or no, not '1' (a/b:8)"));
 }
 
 TEST(values_are_stored_by_their_type)

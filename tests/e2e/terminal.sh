@@ -215,6 +215,53 @@ verbose_notes_what_is_done() {
 	is "status" $? 2 && says 'quiet or --verbose, not both' notes
 }
 
+configured() { # lines, command...
+	printf "$1" >config
+	VERBATIM_CONFIG=config "$VERBATIM" "${@:2}"
+}
+configuration_has_defaults() {
+	local all='color = always\n' check='[check]\nformat = json\n[info]\nformat = text\n'
+	is "json" "$(configured "$all$check" check t.db)" "$("$VERBATIM" check --json t.db)" &&
+		is "colour" "$(configured "$all$check" info t.db | coloured)" yes &&
+		is "option" "$(configured "$all$check" info --color never t.db | coloured)" no &&
+		is "variable" "$(VERBATIM_COLOR=never configured "$all" info t.db | coloured)" no &&
+		is "option" "$(configured "$check" check --format text t.db)" \
+			"$("$VERBATIM" check t.db)" &&
+		is "flag" "$(configured '[dump]\nstacks = yes\n' dump t.db)" \
+			"$("$VERBATIM" dump --stacks t.db)" &&
+		is "flag, off" "$(configured '[dump]\nstacks = yes\n' dump --stacks=no t.db)" \
+			"$("$VERBATIM" dump t.db)" &&
+		is "verbosity" "$(configured 'verbose = yes\n' info -q t.db 2>&1 >out)" ""
+}
+configuration_is_where_xdg_says() {
+	mkdir -p home/.config/verbatim && echo 'color = always' >home/.config/verbatim/config
+	is HOME "$(env -u VERBATIM_CONFIG -u XDG_CONFIG_HOME HOME="$PWD/home" "$VERBATIM" \
+		info t.db | coloured)" yes &&
+		is XDG "$(env -u VERBATIM_CONFIG XDG_CONFIG_HOME="$PWD/home/.config" HOME=/ \
+			"$VERBATIM" info t.db | coloured)" yes &&
+		is none "$(HOME="$PWD/home" VERBATIM_CONFIG= "$VERBATIM" info t.db | coloured)" no
+}
+wrong_configuration_names_its_line() {
+	configured '\n[check]\nfail-no = error\n' info t.db 2>notes
+	is "name" $? 2 && says "config:3: check has no option 'fail-no' (did you mean" notes &&
+		is "lines" "$(wc -l <notes)" 1 || return
+	configured '[check]\nfail-on = never\n' check t.db 2>notes
+	is "value" $? 2 &&
+		says "fail-on is error, warning or hazard, not 'never' (config:2)" notes &&
+		is "of another command" "$(configured '[check]\nfail-on = never\n' info t.db |
+			head -1)" "$("$VERBATIM" info t.db | head -1)" || return
+	VERBATIM_CONFIG=no-such "$VERBATIM" info t.db 2>notes
+	is "missing" $? 4 && says 'no-such: No such file' notes
+}
+# the program and the library in it see nothing of it
+recorded_program_reads_no_configuration() {
+	printf 'color = always\n[record]\nfilter = plane=control\n' >config
+	VERBATIM_CONFIG=$PWD/config "$VERBATIM" record -q -o v.db -- strace -f -qq -e openat -o \
+		opened "$apps/marks" >out 2>&1 && [ -s opened ] && ! grep -q '/config"' opened &&
+		is "filter" "$("$VERBATIM" sql v.db "SELECT value FROM meta
+			WHERE key = 'filter'")" plane=control
+}
+
 try all_have_colours_on_a_terminal
 try colours_change_no_word
 try formats_for_programs_have_no_colours
@@ -229,3 +276,7 @@ try less_begins_with_the_first_screen
 try json_is_a_short_form_wherever_json_is
 try quiet_leaves_out_notes_and_changes_no_result
 try verbose_notes_what_is_done
+try configuration_has_defaults
+try configuration_is_where_xdg_says
+try wrong_configuration_names_its_line
+try recorded_program_reads_no_configuration

@@ -16,6 +16,7 @@ of=$(basename "$0" .sh)
 tmp=$(mktemp -d) || exit 1
 mkdir "$tmp/sessions"
 export VERBATIM VERBATIM_SESSIONS=$tmp/sessions VERBATIM_SOFT_FABRIC=$tmp/fabric \
+	VERBATIM_CONFIG= \
 	VERBATIM_DEVICE=soft VERBATIM_LINGER=1m # on a loaded machine a first verb comes late
 export VERBATIM_THREADS=${VERBATIM_THREADS:-recorded} # of replays, even with few processors
 unset CLICOLOR_FORCE
