@@ -28,9 +28,11 @@ const char *words_span(int64_t ns, char text[32])
 const char *words_key(struct trace *trace, const struct key *key, char *text, size_t size)
 {
 	const struct object *mr = trace_object(trace, key->object);
-	const struct object *pd =
-		trace_object_at(trace, key->process, OBJECT_pd, key->pd, key->created.time);
+	const struct object *pd = mr ? trace_object(trace, mr->parent) : NULL;
 
+	/* unless ibv_rereg_mr() has changed it; in a live trace, the last at that address */
+	if (!pd || pd->handle != key->pd)
+		pd = trace_object_at(trace, key->process, OBJECT_pd, key->pd, key->created.time);
 	snprintf(text, size, "%s%s%s", mr && mr->name ? mr->name : "a region", pd ? " of " : "",
 		 pd && pd->name ? pd->name : "");
 	return text;

@@ -7,6 +7,8 @@
  * 	by number  process, qp_num ---------> queue pairs, newest first
  * 	by id
  *
+ * A dead object whose address another one has is found by its id alone.
+ *
  * Not here: events (stream_live.c), their order (cursor.c).
  */
 #include "core/store/read/live.h"
@@ -74,14 +76,20 @@ static void unlink_dead(struct live *live, struct living *l)
 	live->ndead--;
 }
 
+static void unlink_object(struct live *live, struct living *l, int table)
+{
+	struct living **at = bucket_of(live, table, &l->object);
+
+	while (*at && *at != l)
+		at = &(*at)->next[table];
+	if (*at)
+		*at = l->next[table];
+}
+
 static void drop_object(struct live *live, struct living *l)
 {
 	for (int t = 0; t < TABLES; t++)
-		for (struct living **at = bucket_of(live, t, &l->object); *at; at = &(*at)->next[t])
-			if (*at == l) {
-				*at = l->next[t];
-				break;
-			}
+		unlink_object(live, l, t);
 	unlink_dead(live, l);
 	free((char *)l->object.name);
 	free(l);
@@ -97,6 +105,14 @@ static void bury_object(struct live *live, struct living *l)
 	live->newest = l;
 	if (++live->ndead > LIVE_DEAD)
 		drop_object(live, live->oldest);
+}
+
+/* Another object has its address, but what refers to it by its id still needs its name. */
+static void supersede_object(struct live *live, struct living *l)
+{
+	unlink_object(live, l, PLACE);
+	unlink_object(live, l, NUMBER);
+	bury_object(live, l);
 }
 
 int live_new(struct trace *trace, struct writer *writer, struct live **ret_live)
@@ -273,7 +289,7 @@ static int note_creation(struct live *live, const struct trace_event *event,
 	int err;
 
 	if (l && !is_made_inside(l, event)) {
-		drop_object(live, l);
+		supersede_object(live, l);
 		l = NULL;
 	}
 	if (!l) {
