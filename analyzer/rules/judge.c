@@ -197,7 +197,20 @@ const char *judge_name(const struct life *object, char *text, size_t size)
 	return text;
 }
 
-enum { IN_VAIN_NS = 100000000 }; /* no other thread takes longer to acknowledge */
+enum { IN_VAIN_NS = 100000000 }; /* no other thread takes longer to acknowledge, if it can run */
+
+/*
+ * The thread that retrieved the last event is not the one that waits, and has done nothing since:
+ * it is about to acknowledge, but the machine may be too busy to let it run.
+ */
+static bool may_acknowledge(const struct check *check, const struct model_destroy *destroy)
+{
+	const struct event_id *got = &destroy->object->got.id;
+	const struct thread *thread = trace_thread(check->trace, got->thread);
+
+	/* the last one is the return of that call */
+	return thread && thread->id != destroy->moment.id.thread && thread->events <= got->n + 1;
+}
 
 /*
  * An acknowledgement may have been in progress when the process ended abruptly, or when the trace
@@ -209,7 +222,7 @@ bool judge_vain(struct check *check, enum rule_id rule, const struct model_destr
 	int64_t waited = destroy->end - destroy->moment.time;
 	char when[32], id[32];
 
-	if (destroy->ended ? !waited || waited >= IN_VAIN_NS
+	if (destroy->ended ? !waited || (waited >= IN_VAIN_NS && !may_acknowledge(check, destroy))
 			   : !trace_meta(check->trace, "snapshot"))
 		return true;
 	findings_unchecked(check->findings, rule, true,

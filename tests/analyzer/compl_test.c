@@ -86,6 +86,34 @@ TEST(one_that_has_just_begun_is_not_judged)
 	story_end(&s);
 }
 
+/* The machine was too busy to let it run. */
+TEST(a_thread_that_has_done_nothing_since_the_event_may_acknowledge)
+{
+	struct story s;
+
+	begin_story(&s);
+	get_event(&s, story_thread(&s, STORY_PID, 0, 0));
+	story_call(&s, 0, VERB_destroy_cq, 7, W(&a_cq));
+	s.now += SECOND;
+	story_exit(&s, STORY_PID, 9);
+	story_check(&s, NULL);
+	says_that_it_waited(&s);
+	story_end(&s);
+}
+
+TEST(a_thread_that_went_on_does_not_acknowledge)
+{
+	struct story s;
+
+	begin_story(&s);
+	get_event(&s, story_thread(&s, STORY_PID, 0, 0));
+	story_do(&s, s.nthreads - 1, VERB_query_device, 20, 0, W(&a_context), W(0));
+	story_call(&s, 0, VERB_destroy_cq, 7, W(&a_cq));
+	s.now += SECOND;
+	story_exit(&s, STORY_PID, 9);
+	story_tells(&s, RULE_COMPL_003, "had not returned 1.00 s later, when the process ended");
+}
+
 /* As in an imported trace: its last event is all that is known of a killed process. */
 TEST(one_whose_process_ended_at_a_time_that_nobody_saw_is_judged)
 {
