@@ -186,7 +186,8 @@ a_window_covers_until_it_is_invalidated_or_bound_again() {
 	filter='.answers[0].registered | map(.region | split(" ")[0]) | join(" ")'
 	local addr=$(sql "SELECT bind_addr FROM wr WHERE bind_addr IS NOT NULL LIMIT 1")
 	is within "$(json covers $((addr + 255)) at $at)" "mw2 mw1 mr2 mr1" &&
-		is behind "$(json covers $((addr + 256)) at $at)" "mr2 mr1"
+		is behind "$(json covers $((addr + 256)) at $at)" "mr2 mr1" &&
+		is "nothing, at the end" "$(json covers $((addr + 256))+0 at $at)" "mw2 mw1 mr2 mr1"
 }
 what_is_gone_is_told_as_it_was_last() {
 	t=$pingpong
