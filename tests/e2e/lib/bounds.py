@@ -357,7 +357,8 @@ def run(arguments, trace):
             signal.setitimer(signal.ITIMER_REAL, 0)
             process.returncode = 0
     lines = open('err', errors='replace').read().splitlines(True)
-    said = ''.join(line for line in lines if ': running for ' not in line)
+    said = ''.join(line for line in lines
+                   if ': running for ' not in line and ' events so far, ' not in line)
     status = os.waitstatus_to_exitcode(status)
     if used.ru_maxrss > MIB << 10:
         return f'takes {used.ru_maxrss >> 10} MiB'
