@@ -4,8 +4,8 @@
 #
 # As root it has its own /dev/shm, to see what replays leave there.
 if [ -z "${SHM_ALONE:-}" ] && unshare -m mount -t tmpfs none /dev/shm 2>/dev/null; then
-	SHM_ALONE=1 exec unshare -m bash -c 'mount -t tmpfs none /dev/shm && exec bash "$0" "$@"' \
-		"$0" "$@"
+	SHM_ALONE=1 TMPDIR=/dev/shm exec unshare -m bash -c \
+		'mount -t tmpfs none /dev/shm && exec bash "$0" "$@"' "$0" "$@"
 fi
 . tests/e2e/lib/try.sh
 unset VERBATIM_DEVICE VERBATIM_SESSIONS # each command selects its device
