@@ -15,6 +15,7 @@
 #include "cli/cli.h"
 #include "cli/dump/about.h"
 #include "cli/dump/job.h"
+#include "cli/dump/objects.h"
 #include "core/base/vec.h"
 #include "core/store/read/joint.h"
 #include "core/wire/log.h"
@@ -33,15 +34,6 @@ static int refuse_numbers(const char *command, const struct select *s, const str
 				   "its own numbers");
 }
 
-static bool is_asked_for(const struct select *s, struct trace *trace, const struct object *object)
-{
-	char id[16];
-
-	snprintf(id, sizeof(id), "%u", object->id);
-	return trace_object_is(trace, object, s->object) ||
-	       (!ids_range(0, 1) && !strcmp(s->object, id));
-}
-
 static int find_objects(const char *command, struct select *s, struct trace *trace)
 {
 	const struct object *object;
@@ -49,16 +41,14 @@ static int find_objects(const char *command, struct select *s, struct trace *tra
 	for (uint32_t id = 1; s->object && (object = trace_object(trace, id)); id++) {
 		uint32_t *place;
 
-		if (!is_asked_for(s, trace, object))
+		if (!objects_is(trace, object, s->object))
 			continue;
 		place = vec_push(s->objects, s->nobjects);
 		if (!place)
 			return cli_status(log_err(-ENOMEM, "look for object '%s'", s->object));
 		*place = id;
 	}
-	return s->object && !s->nobjects
-		       ? cli_misuse(command, "the trace has no object '%s'", s->object)
-		       : 0;
+	return s->object && !s->nobjects ? objects_refuse(command, trace, s->object) : 0;
 }
 
 static int find_range(const char *command, struct select *s, struct trace *trace)

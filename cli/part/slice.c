@@ -10,12 +10,21 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/dump/objects.h"
 #include "cli/quantity.h"
 #include "core/base/text.h"
 #include "core/store/excerpt/excerpt_from.h"
 #include "core/store/excerpt/excerpt_only.h"
 #include "core/store/read/trace.h"
 #include "core/wire/log.h"
+
+/* "qp1/2" of "qp=qp1/2", or of "qp1/2". */
+static const char *after_kind(const char *text)
+{
+	const char *equals = strchr(text, '=');
+
+	return equals ? equals + 1 : text;
+}
 
 int slice_add_only(const char *text, void *field, char complaint[OPTIONS_COMPLAINT])
 {
@@ -26,10 +35,9 @@ int slice_add_only(const char *text, void *field, char complaint[OPTIONS_COMPLAI
 			 SLICE_ONLY_MAX);
 		return -EINVAL;
 	}
-	if (!strchr(text, '=') || *text == '=' || !strchr(text, '=')[1]) {
+	if (*text == '=' || (*text >= '0' && *text <= '9') || !after_kind(text)[0]) {
 		snprintf(complaint, OPTIONS_COMPLAINT,
-			 "--only takes process=P or KIND=NAME, such as qp=qp1/2, not '%.60s'",
-			 text);
+			 "--only takes process=P or an object such as qp1/2, not '%.60s'", text);
 		return -EINVAL;
 	}
 	only->at[only->n++] = text;
@@ -181,7 +189,9 @@ static int add_objects(const char *command, const char *kind, const char *name, 
 			excerpt_only_object(only, id);
 			found = true;
 		}
-	return found ? CLI_FINE : cli_misuse(command, "the trace has no %.20s '%.60s'", kind, name);
+	if (!found && strcmp(kind, "object") != 0)
+		return cli_misuse(command, "the trace has no %.20s '%.60s'", kind, name);
+	return found ? CLI_FINE : objects_refuse(command, trace, name);
 }
 
 static int find_only(const char *command, const struct slice *slice, struct trace *trace,
@@ -193,11 +203,12 @@ static int find_only(const char *command, const struct slice *slice, struct trac
 		return CLI_FINE;
 	status = cli_status(excerpt_only_new(trace, &parts->only));
 	for (size_t i = 0; i < slice->only.n && !status; i++) {
-		const char *name = strchr(slice->only.at[i], '=') + 1;
-		char kind[32];
+		const char *name = after_kind(slice->only.at[i]);
+		char kind[32] = "object";
 
-		snprintf(kind, sizeof(kind), "%.*s", (int)(name - slice->only.at[i]) - 1,
-			 slice->only.at[i]);
+		if (name > slice->only.at[i])
+			snprintf(kind, sizeof(kind), "%.*s", (int)(name - slice->only.at[i]) - 1,
+				 slice->only.at[i]);
 		status = strcmp(kind, "process")
 				 ? add_objects(command, kind, name, trace, parts->only)
 				 : add_process(command, name, trace, parts->only);

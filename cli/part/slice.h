@@ -33,7 +33,7 @@ int slice_add_only(const char *text, void *only, char complaint[OPTIONS_COMPLAIN
 	{ "last", 0, "N", "only the last N events, set up as by --from",                    \
 	  NUMBER_AT(settings, slice.last), .least = 1 },                                    \
 	{ "only", 0, "WHAT",                                                                \
-	  "only this process (process=2) or object (qp=qp1/2), with dependencies; "         \
+	  "only this process (process=2) or object (qp1/2), with dependencies; "            \
 	  "may be repeated",                                                                \
 	  PARSED_AT(settings, slice.only, slice_add_only) }
 /* clang-format on */

@@ -11,7 +11,9 @@
 #include "cli/cli.h"
 #include "cli/query/answer.h"
 #include "cli/dump/job.h"
+#include "cli/dump/objects.h"
 #include "core/base/vec.h"
+#include "core/store/read/joint.h"
 #include "core/wire/log.h"
 
 struct settings {
@@ -33,16 +35,15 @@ struct object_list {
 	size_t n;
 };
 
-static bool is_asked_for(const struct question *question, uint32_t process,
-			 const struct object *object)
+static bool is_asked_for(const struct trace *trace, const struct question *question,
+			 uint32_t process, const struct object *object)
 {
-	char id[16];
+	const char *part = trace_part_name(trace, trace_part_of(trace, object->process));
 
-	if (process && object->process != process)
+	if ((process && object->process != process) ||
+	    (*question->in && (!part || strcmp(question->in, part) != 0)))
 		return false;
-	snprintf(id, sizeof(id), "%u", object->id);
-	return !strcmp(question->object, object->name) ||
-	       (!ids_range(0, 1) && !strcmp(question->object, id));
+	return objects_is(trace, object, question->object);
 }
 
 /* The objects of @process, or of all for 0. Returns 0 or -ENOMEM. */
@@ -51,7 +52,7 @@ static int list_objects(struct answer *answer, uint32_t process, struct object_l
 	const struct object *object, **place;
 
 	for (uint32_t id = 1; (object = trace_object(answer->trace, id)); id++) {
-		if (!is_asked_for(answer->question, process, object))
+		if (!is_asked_for(answer->trace, answer->question, process, object))
 			continue;
 		place = vec_push(list->at, list->n);
 		if (!place)
@@ -59,6 +60,18 @@ static int list_objects(struct answer *answer, uint32_t process, struct object_l
 		*place = object;
 	}
 	return 0;
+}
+
+static int refuse_object(struct trace *trace, const struct question *question)
+{
+	char name[QUESTION_NAME + QUESTION_TRACE + 16], process[16] = "";
+
+	if (question->process)
+		snprintf(process, sizeof(process), "/%u",
+			 trace_part_process(trace, question->process));
+	snprintf(name, sizeof(name), "%s%s%s%s", question->in, *question->in ? ":" : "",
+		 question->object, process);
+	return objects_refuse("query", trace, name);
 }
 
 /*
@@ -76,9 +89,7 @@ static int find_objects(struct answer *answer, struct object_list *list)
 		err = list_objects(answer, question->process, list);
 	if (err)
 		return cli_status(err);
-	return list->n ? CLI_FINE
-		       : cli_misuse("query", "the trace has no object '%s'%s", question->object,
-				    question->process ? " in that process" : "");
+	return list->n ? CLI_FINE : refuse_object(answer->trace, question);
 }
 
 static struct life *find_life(const struct view *view, const struct object *object)

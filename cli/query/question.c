@@ -217,32 +217,26 @@ static int read_path(struct words *words, const char *word, struct question *que
 			    word ?: "path");
 }
 
-/* "qp1/2", as in reports, is "qp1 in process 2". */
-static int read_suffix(struct words *words, struct question *question)
-{
-	char *slash = strchr(question->object, '/');
-	uint64_t number;
-
-	if (!slash)
-		return 0;
-	if (!read_number(slash + 1, &number) || !number || number > UINT32_MAX ||
-	    (question->process && question->process != number))
-		return refuse_words(words,
-				    "'%s' is not an object: give its name, or for example qp1/2 "
-				    "for qp1 of process 2",
-				    question->object);
-	*slash = '\0';
-	question->process = (uint32_t)number;
-	return 0;
-}
-
+/* "qp1/2" is "qp1 in process 2". */
 static int read_object(struct words *words, const char *word, struct question *question)
 {
+	struct object_name name;
+
 	if (!word)
 		return refuse_words(words, "%s needs %s", kinds[question->kind].word,
 				    kinds[question->kind].follows);
-	snprintf(question->object, sizeof(question->object), "%s", word);
-	return read_suffix(words, question);
+	if (!object_name_read(word, &name) ||
+	    (question->process && name.process && question->process != name.process))
+		return refuse_words(words,
+				    "'%s' is not an object: give its name, or for example qp1/2 "
+				    "for qp1 of process 2",
+				    word);
+	strcpy(question->object, name.name);
+	if (name.process)
+		question->process = name.process;
+	if (*name.trace)
+		strcpy(question->in, name.trace);
+	return 0;
 }
 
 static int read_subject(struct words *words, const char *word, struct question *question)
@@ -285,6 +279,8 @@ static int read_where(struct words *words, struct question *question)
 		if (!strcasecmp(word, "at") || !strcasecmp(word, "after"))
 			err = read_instant(words, &question->at);
 		else if (!strcasecmp(word, "in"))
+			err = read_process(words, question);
+		else if (!strcasecmp(word, "process")) /* "qp1 of process 2" */
 			err = read_process(words, question);
 		else
 			words->at[left++] = (char *)word;

@@ -8,8 +8,9 @@
 #include <stdint.h>
 
 #include "core/store/db/ids.h"
+#include "core/store/db/object_name.h"
 
-enum { QUESTION_NAME = 64, QUESTION_COMPLAINT = 256, QUESTION_TRACE = 16 };
+enum { QUESTION_NAME = OBJECT_NAME, QUESTION_COMPLAINT = 256, QUESTION_TRACE = OBJECT_TRACE };
 
 /* clang-format off */
 /* X(name, word, operands, help) */
@@ -40,7 +41,7 @@ struct question {
 	enum question_kind kind;
 	struct instant at;
 	uint32_t process;           /* "in process 2"; 0: any */
-	char in[QUESTION_TRACE];    /* "in b.db process 2" */
+	char in[QUESTION_TRACE];    /* "in b.db process 2", "b.db:qp1/2" */
 	char object[QUESTION_NAME]; /* "qp3", or an id */
 	uint64_t number, length;    /* an address and a number of bytes; a key; a wr_id */
 	bool by_key, by_wr_id;

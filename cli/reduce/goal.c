@@ -20,6 +20,7 @@
 #include <strings.h>
 
 #include "core/base/json_tree.h"
+#include "core/store/db/object_name.h"
 #include "core/store/read/lookup.h"
 #include "core/store/read/trace.h"
 #include "core/wire/desc.h"
@@ -122,19 +123,15 @@ static int read_divergence(const struct words *words, struct goal *goal, const c
 static int read_finding(const struct words *words, struct goal *goal, const char *text,
 			char complaint[GOAL_COMPLAINT])
 {
-	char *slash;
+	struct object_name name = { .process = 0 };
 
 	if (words->n > 2 || strchr(words->at[0], ':'))
 		return refuse_goal(complaint, text);
 	snprintf(goal->rule, sizeof(goal->rule), "%s", words->at[0]);
-	if (words->n < 2)
-		return 0;
-	snprintf(goal->object, sizeof(goal->object), "%s", words->at[1]);
-	slash = strchr(goal->object, '/');
-	if (slash) {
-		goal->process = (uint32_t)strtoul(slash + 1, NULL, 10);
-		*slash = '\0';
-	}
+	if (words->n == 2 && (!object_name_read(words->at[1], &name) || *name.trace))
+		return refuse_goal(complaint, text);
+	snprintf(goal->object, sizeof(goal->object), "%s", name.name);
+	goal->process = name.process;
 	return 0;
 }
 

@@ -98,6 +98,16 @@ a_range_between_events_of_one() {
 	"$VERBATIM" dump --from 1:3 a.db c.db >out 2>err
 	is $? 2 && says "give the trace of the event: a.db:1:3" err
 }
+# In each command an object has the name of its trace, as an event has.
+an_object_of_one() {
+	"$VERBATIM" dump --object qp1 a.db c.db >both 2>/dev/null
+	"$VERBATIM" dump --object c.db:qp1/1 a.db c.db >out 2>/dev/null && [ -s out ] &&
+		is "$(awk '$2 ~ /^c.db:/' both)" "$(cat out)" &&
+		"$VERBATIM" query a.db c.db state of c.db:qp1/1 >out 2>/dev/null &&
+		says "^qp1 of c.db process 1" out || return
+	"$VERBATIM" query a.db c.db state of c.db:qp9/1 >out 2>err
+	is $? 2 && says "has no object 'c.db:qp9/1' (did you mean 'c.db:qp1/1'?)" err
+}
 reports_of_several() {
 	"$VERBATIM" check --format json a.db c.db >t.json
 	"$VERBATIM" check --format sarif a.db c.db >t.sarif
@@ -144,6 +154,7 @@ try correct_ends_are_silent
 try one_end_says_less
 try a_finding_is_saved_in_its_own_trace
 try a_range_between_events_of_one
+try an_object_of_one
 try reports_of_several
 try exit_status_is_one
 try what_cannot_be_joined

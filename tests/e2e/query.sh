@@ -233,7 +233,7 @@ wrong_questions_are_refused() {
 		refuses "no event 9:9" state of qp1 at 9:9 &&
 		refuses "no event 1:9999999" path of 1:9999999 &&
 		refuses "no request has wr_id" path of wr_id 0xdead &&
-		refuses "in that process" state of qp1 in process 7
+		refuses "no object 'qp1/7' (did you mean 'qp1/1'?)" state of qp1 in process 7
 }
 
 for each in outstanding_is_what_was_posted_less_what_was_retired the_cq_has_what_the_queue_has \

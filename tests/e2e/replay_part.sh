@@ -114,7 +114,7 @@ a_hang_is_found_at_its_last_event() {
 
 only_one_side_meets_a_made_peer() {
 	replays --only process=1 rc.db && says "^only process=1: no divergence" out &&
-		says "^made 1 peer" out && replays --only qp=qp1/2 --last 50 rc.db
+		says "^made 1 peer" out && replays --only qp1/2 --last 50 rc.db
 }
 
 rounds_are_counted_and_timed() {

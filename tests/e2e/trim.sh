@@ -173,7 +173,7 @@ one_process_replays() { # TRACE
 }
 
 one_of_many_queue_pairs_replays() {
-	trim --only qp=qp3/1 srq.db; is $? 0 && replays cut.db &&
+	trim --only qp3/1 srq.db; is $? 0 && replays cut.db &&
 		is "$("$VERBATIM" sql cut.db "SELECT DISTINCT name(qp) FROM wc")" qp3 &&
 		is "$("$VERBATIM" sql cut.db "SELECT count(*) FROM wc")" \
 			"$("$VERBATIM" sql srq.db "SELECT count(*) FROM wc
@@ -211,6 +211,7 @@ wrong_use_is_refused() {
 		"-o x.db --to noon rc.db" "-o x.db --from 1:900 --to 1:800 rc.db" \
 		"-o x.db --from 1:900 --last 3 rc.db" "-o x.db --only 3 rc.db" \
 		"-o x.db --only process=3 rc.db" "-o x.db --only qp=qp2 rc.db" \
+		"-o x.db --only qp1/9 rc.db" \
 		"-o x.db --last 0 rc.db" "-o x.db rc.db ud.db"; do
 		"$VERBATIM" trim $options >out 2>err; is "$options $?" "$options 2" &&
 			is "$(grep -c . err)" 1 && [ ! -e x.db ] || { cat err; return 1; }

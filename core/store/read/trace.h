@@ -327,8 +327,8 @@ struct queue_table;
 int trace_queues(struct trace *trace, const struct queue_table **ret_queues);
 
 /*
- * Is it called that: "qp1", which each process may have, or "qp1/2", of process 2? In a joint trace
- * a process has no such number.
+ * Is it called that: "qp1", which each process may have, "qp1/2", of process 2, or "b.db:qp1/2", of
+ * trace b.db of a joint one (core/store/db/object_name.h)?
  */
 bool trace_object_is(const struct trace *trace, const struct object *object, const char *name);
 

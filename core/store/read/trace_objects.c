@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/store/db/object_name.h"
 #include "core/store/read/part.h"
+#include "core/store/read/joint.h"
 #include "core/store/read/live.h"
 #include "core/store/read/trace_priv.h"
 #include "core/wire/log.h"
@@ -73,15 +75,15 @@ int trace_queues(struct trace *trace, const struct queue_table **ret_queues)
 
 bool trace_object_is(const struct trace *trace, const struct object *object, const char *name)
 {
-	size_t n = object->name ? strlen(object->name) : 0;
-	char process[16];
+	size_t part = trace_part_of(trace, object->process);
+	struct object_name asked;
 
-	if (!n || strncmp(object->name, name, n) != 0)
+	if (!object->name || !object_name_read(name, &asked) || strcmp(object->name, asked.name))
 		return false;
-	if (!name[n] || trace->joint)
-		return !name[n];
-	snprintf(process, sizeof(process), "/%u", object->process);
-	return !strcmp(name + n, process);
+	if (*asked.trace &&
+	    (!trace->joint || strcmp(asked.trace, trace_part_name(trace, part)) != 0))
+		return false;
+	return !asked.process || asked.process == trace_part_process(trace, object->process);
 }
 
 unsigned int trace_stack(struct trace *trace, uint32_t stack, struct frame *frames,

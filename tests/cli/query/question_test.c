@@ -24,6 +24,8 @@ static const struct row {
 	  .time = 250000 },
 	{ "outstanding on qp1/2 at 250us", QUESTION_outstanding, "qp1", 2, .time = 250000 },
 	{ "outstanding on qp1/2 in process 2", QUESTION_outstanding, "qp1", 2, .time = INT64_MAX },
+	{ "state of qp1 of process 2", QUESTION_state, "qp1", 2, .time = INT64_MAX },
+	{ "state of qp1 of process 2 at 83.6 ms", QUESTION_state, "qp1", 2, .time = 83600000 },
 	{ "what covers 0x7f00+64 at end", QUESTION_covers, .number = 0x7f00, .length = 64,
 	  .time = INT64_MAX },
 	{ "covers address 4096", QUESTION_covers, .number = 4096, .length = 1,
@@ -115,6 +117,8 @@ TEST(a_long_question_is_refused)
 	assert_int_equal(question_read(text, &question, complaint), -EINVAL);
 	memcpy(text, "state of ", 9);
 	text[400] = '\0';
+	assert_int_equal(question_read(text, &question, complaint), -EINVAL);
+	text[9 + QUESTION_NAME - 1] = '\0';
 	assert_int_equal(question_read(text, &question, complaint), 0);
 	assert_int_equal(strlen(question.object), QUESTION_NAME - 1);
 }

@@ -1,0 +1,15 @@
+#pragma once
+/*
+ * The objects that a user names: qp1, qp1/2, b.db:qp1/2 (core/store/db/object_name.h), or an id of
+ * table object. One thread.
+ */
+#include <stdbool.h>
+
+struct object;
+struct trace;
+
+/* Is it called that? Several may be: each process may have a qp1. */
+bool objects_is(const struct trace *trace, const struct object *object, const char *name);
+
+/* @trace has no object @name: as cli_misuse(), with the name that is most similar to it. */
+int objects_refuse(const char *command, struct trace *trace, const char *name);

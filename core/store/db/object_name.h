@@ -1,0 +1,21 @@
+#pragma once
+/*
+ * Names of objects as users write them. Any thread.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { OBJECT_NAME = 64, OBJECT_TRACE = 16 };
+
+/*
+ * An object as a user names it: "qp1", which each process may have; "qp1/2", qp1 of process 2;
+ * "b.db:qp1/2", if several traces are read as one.
+ */
+struct object_name {
+	char trace[OBJECT_TRACE]; /* ""; else "b.db" */
+	char name[OBJECT_NAME];
+	uint32_t process; /* its number in its own trace; 0: any */
+};
+
+/* False, with @ret_name untouched: it has another form. */
+bool object_name_read(const char *text, struct object_name *ret_name);
