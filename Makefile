@@ -90,10 +90,14 @@ SANITIZED = $(if $(SAN),$(BUILD)/obj/tests/sanitizers.o)
 $(BUILD)/verbatim: $(COMMAND) $(SANITIZED)
 	$(call say,LD,$@)$(CC) $(if $(SAN),$(ALLCFLAGS)) $(ALLLDFLAGS) -o $@ $^ $(ALL_LIBS)
 
-# generated from the rows of the help
-$(BUILD)/completion/verbatim: scripts/gen-completion $(BUILD)/verbatim
+# generated from the rows of the help, for bash, zsh and fish
+COMPLETION = $(patsubst %,$(BUILD)/completion/%,verbatim _verbatim verbatim.fish)
+$(BUILD)/completion/verbatim: SHELL_NAME = bash
+$(BUILD)/completion/_verbatim: SHELL_NAME = zsh
+$(BUILD)/completion/verbatim.fish: SHELL_NAME = fish
+$(COMPLETION): scripts/gen-completion $(BUILD)/verbatim
 	@mkdir -p $(@D)
-	$(call say,GEN,$@)scripts/gen-completion $(BUILD)/verbatim >$@
+	$(call say,GEN,$@)scripts/gen-completion $(SHELL_NAME) $(BUILD)/verbatim >$@
 
 ifeq ($(SAN),)
 # libraries in programs are never unloaded: threads, fork handlers and patched pointers lead into
@@ -302,7 +306,7 @@ fuzz-columns: deps
 		$(BUILD)/fuzz/failed --jobs $$(nproc) --columns all \
 		--seed $(SEED) --mutants $(MUTANTS)
 
-tests: all $(BUILD)/completion/verbatim $(SOFT) $(TRACE) $(TESTS) $(APPS) $(SMOKE) $(QUICK)/launch
+tests: all $(COMPLETION) $(SOFT) $(TRACE) $(TESTS) $(APPS) $(SMOKE) $(QUICK)/launch
 
 deps:
 	scripts/install-deps test
@@ -371,10 +375,13 @@ soak: $(SOAKS)
 		$(BUILD)/tests/shim/soft/kill_test
 	ROUNDS=1 SECONDS=$$(($(SECONDS) / 4)) $(BUILD)/tests/shim/soft/fuzz_test
 
-COMPLETIONS = share/bash-completion/completions
+# zsh reads one folder for packages, and another one below /usr/local
+COMPLETIONS = share/bash-completion/completions \
+	share/zsh/$(if $(filter /usr,$(PREFIX)),vendor-completions,site-functions) \
+	share/fish/vendor_completions.d
 DOCS        = $(PREFIX)/share/doc/verbatim
 
-install: all $(BUILD)/completion/verbatim
+install: all $(COMPLETION)
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/verbatim/dropin \
 		$(DESTDIR)$(PREFIX)/share/man/man1
 	install -m 755 $(BUILD)/verbatim $(DESTDIR)$(PREFIX)/bin/
@@ -383,11 +390,16 @@ install: all $(BUILD)/completion/verbatim
 	install -d $(DESTDIR)$(PREFIX)/include
 	install -m 644 shim/trace/verbatim.h $(DESTDIR)$(PREFIX)/include/
 	install -m 644 docs/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1/
-	install -d $(DESTDIR)$(DOCS)/examples $(DESTDIR)$(PREFIX)/$(COMPLETIONS)
+	install -d $(DESTDIR)$(DOCS)/examples $(COMPLETIONS:%=$(DESTDIR)$(PREFIX)/%)
 	install -m 644 README.md LICENSE docs/*.md docs/*.png $(DESTDIR)$(DOCS)/
 	sed -i 's,(docs/,(,g' $(DESTDIR)$(DOCS)/README.md # its links
 	install -m 644 docs/examples/* $(DESTDIR)$(DOCS)/examples/
-	install -m 644 $(BUILD)/completion/verbatim $(DESTDIR)$(PREFIX)/$(COMPLETIONS)/
+	install -m 644 $(BUILD)/completion/verbatim \
+		$(DESTDIR)$(PREFIX)/$(word 1,$(COMPLETIONS))/
+	install -m 644 $(BUILD)/completion/_verbatim \
+		$(DESTDIR)$(PREFIX)/$(word 2,$(COMPLETIONS))/
+	install -m 644 $(BUILD)/completion/verbatim.fish \
+		$(DESTDIR)$(PREFIX)/$(word 3,$(COMPLETIONS))/
 
 # Debian packages, from a copy of the tree, so that nothing is written next to it
 DEB = $(BUILD)/deb

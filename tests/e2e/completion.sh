@@ -1,5 +1,5 @@
-# Files generated from the rows of the options: completion for bash, lists in the manual pages; and
-# the files that `make install` installs.
+# Files generated from the rows of the options: completion for bash, zsh and fish, lists in the
+# manual pages; and the files that `make install` installs.
 . tests/e2e/lib/try.sh
 needs "$VERBATIM"
 repository=$PWD
@@ -67,6 +67,74 @@ programs_are_completed() {
 		is "$(completes record cat --out)" ''
 }
 
+# the completions of the last word by fish, in one line, sorted
+fish_completes() {
+	HOME=$PWD fish --no-config -c "source '$libs/completion/verbatim.fish'
+		complete -C 'verbatim $*'" | cut -f1 | sort | paste -sd' '
+}
+fish_completes_as_bash_does() {
+	local c
+	is "$(fish_completes re)" "$(completes re)" && is "$(fish_completes help do)" doctor &&
+		is "$(fish_completes no-such --)" '' &&
+		is "$(fish_completes info --format '')" 'json text' &&
+		is "$(fish_completes check --mute LIFE-001,LIFE-002)" LIFE-001,LIFE-002 &&
+		is "$(fish_completes dump --verb post_srq)" 'post_srq_ops post_srq_recv' &&
+		is "$(fish_completes record -- cat no)" notes.txt &&
+		is "$(fish_completes record --device so)" soft &&
+		is "$(fish_completes collect tr)" traces/ || return
+	for each in one two; do
+		[[ " $(fish_completes info '') " = *" $each.db "* ]] || return
+	done
+	for c in $(commands); do
+		is "$c" "$(fish_completes "$c" --)" "$(completes "$c" --)" || return
+	done
+}
+
+# The words that zsh makes of those with a tab after them; each is unique. On a terminal that is
+# wide enough for one line.
+zsh_completes() {
+	mkdir -p zsh && cat >zsh/.zshrc <<-RC
+		fpath=('$libs/completion' \$fpath)
+		autoload -Uz compinit && compinit -u -D
+		verbatim() { print -r -- "\$*" >>$PWD/completed }
+		PROMPT='> '
+	RC
+	: >completed
+	ZDOTDIR=$PWD/zsh TERM=dumb python3 "$root/tests/e2e/lib/on_terminal.py" 500 \
+		--keys "verbatim $1"$'\nexit\n' zsh -i >screen 2>&1
+	cat completed
+}
+zsh_completes_words() {
+	is "$(zsh_completes $'chec\t')" check &&
+		is "$(zsh_completes $'help docto\t')" 'help doctor' &&
+		is "$(zsh_completes $'check --fail-o\t')" 'check --fail-on' &&
+		is "$(zsh_completes $'info --format js\t')" 'info --format json' &&
+		is "$(zsh_completes $'info --format=te\t')" 'info --format=text' &&
+		is "$(zsh_completes $'info -f js\t')" 'info -f json' &&
+		is "$(zsh_completes $'info on\t')" 'info one.db' &&
+		is "$(zsh_completes $'dump --fail\ton\t')" 'dump --failed one.db' &&
+		is "$(zsh_completes $'check --mute LIFE-001,LIFE-002\t')" \
+			'check --mute LIFE-001,LIFE-002' &&
+		is "$(zsh_completes $'record cat note\t')" 'record cat notes.txt' &&
+		is "$(zsh_completes $'record -o t.db --stop-o\tfin\t')" \
+			'record -o t.db --stop-on=finding' &&
+		is "$(zsh_completes $'collect tr\t')" 'collect traces'
+}
+# of each command: zsh complains of a wrong specification
+zsh_knows_every_option() {
+	local c o
+	for c in $(commands); do
+		o=$(options_of "$c" | grep -v -- --help | awk 'NR == 1')
+		zsh_completes "$c $o"$'\t' >line
+		says "^$c $o" line &&
+			! grep -i '_arguments\|error\|not found\|invalid' screen || return
+		for o in $(options_of "$c"); do
+			sed -n "/^\t$c)\$/,/;;/p" "$libs/completion/_verbatim" |
+				grep -qF -e "$o[" -e "$o=[" || { echo "$c $o"; return 1; }
+		done
+	done
+}
+
 lists_of_the_pages_are_those_of_the_rows() {
 	"$repository/scripts/man-options" --check "$VERBATIM"
 }
@@ -89,6 +157,8 @@ installed_files_are_where_the_pages_say() {
 		{ tail -3 out; return 1; }
 	for file in root/usr/bin/verbatim root/usr/lib/verbatim/libverbatim.so \
 		$share/man/man1/verbatim-dump.1 $share/bash-completion/completions/verbatim \
+		$share/zsh/vendor-completions/_verbatim \
+		$share/fish/vendor_completions.d/verbatim.fish \
 		$(sed -n "s,^\.Pa \([A-Z-]*\.md\).*,$share/doc/verbatim/\1,p" \
 			"$repository"/docs/man/*.1); do
 		[ -s "$file" ] || { echo "no $file"; return 1; }
@@ -105,6 +175,12 @@ try verbs_are_completed_in_a_list
 try rules_are_completed
 try traces_are_completed
 try programs_are_completed
+for each in fish zsh; do
+	command -v $each >/dev/null || skip "completion for $each" "it is not installed"
+done
+! command -v fish >/dev/null || try fish_completes_as_bash_does
+! command -v zsh >/dev/null || try zsh_completes_words
+! command -v zsh >/dev/null || try zsh_knows_every_option
 try lists_of_the_pages_are_those_of_the_rows
 try mistyped_word_is_answered_with_the_nearest
 try help_says_limits_and_default
