@@ -19,6 +19,10 @@
  * 	an event	of a port or device at once, others if they do not come
  * 	a queue pair	that was flushed without a cause fails where that was first seen, unless
  * 			it has failed by itself, or its peer had an error
+ *
+ * If an injected error has consequences that were not recorded, it is the divergence.
+ *
+ * Not here: which errors the trace has (faults_learn.c).
  */
 #include "replay/data/faults.h"
 
@@ -28,8 +32,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/map.h"
 #include "core/wire/log.h"
+#include "replay/data/faults_priv.h"
 #include "replay/device/dispatch.h"
 #include "replay/report/pace.h"
 #include "replay/process/process.h"
@@ -40,41 +44,6 @@
 /* part of --timeout: how long to wait for events that the traffic causes */
 enum { OWN_EVENT_SHARE = 4 };
 
-/* The functions of the software device, shim/soft/verbs/inject.h. */
-struct soft_faults {
-	int (*fault)(const char *rule);
-	int (*event)(struct ibv_context *context, const struct ibv_async_event *event);
-	unsigned int (*struck)(void);
-};
-
-struct fault_plan {
-	struct soft_faults soft;
-	struct map doomed; /* event of a post, to its request that failed: pack_doom() */
-	struct map sudden; /* event of a poll, to the failure before it: pack_sudden() */
-	bool *erred;       /* by object: a queue pair with failed requests or receives */
-	uint64_t raised;   /* events */
-};
-
-/* The known state of a queue pair, up to a recorded time. */
-struct suspect {
-	uint64_t flushed; /* the first poll that saw it flushed, without a cause; or 0 */
-	bool failed;      /* by a request or the program, so that flushes have a cause */
-};
-
-/* The first pass over the trace. */
-struct study {
-	struct replay *r;
-	struct fault_plan *plan;
-	struct suspect *suspects; /* by object */
-};
-
-/* index << 32 | status << 8 | vendor_err */
-static uint64_t pack_doom(const struct wc *wc)
-{
-	return (uint64_t)wc->request_index << 32 | (uint64_t)(wc->status & 0xff) << 8 |
-	       (wc->vendor_err & 0xff);
-}
-
 static bool find_functions(struct soft_faults *soft)
 {
 	soft->fault = (int (*)(const char *))dlsym(RTLD_DEFAULT, "verbatim_soft_fault");
@@ -82,133 +51,6 @@ static bool find_functions(struct soft_faults *soft)
 		RTLD_DEFAULT, "verbatim_soft_event");
 	soft->struck = (unsigned int (*)(void))dlsym(RTLD_DEFAULT, "verbatim_soft_faults_struck");
 	return soft->fault && soft->event && soft->struck;
-}
-
-static struct suspect *find_suspect(const struct study *s, uint32_t object)
-{
-	return &s->suspects[object < s->r->nreplicas ? object : 0];
-}
-
-static uint64_t pack_sudden(uint32_t qp, int64_t event_type)
-{
-	return (uint64_t)event_type << 32 | qp;
-}
-
-/* The first flush without a cause: the queue pair has failed before it. */
-static int learn_flush(struct study *s, const struct trace_event *event, uint32_t id)
-{
-	struct suspect *qp = find_suspect(s, id);
-
-	if (!id || qp->failed || qp->flushed)
-		return 0;
-	qp->flushed = event_key(event->id);
-	return map_put(&s->plan->sudden, qp->flushed, pack_sudden(id, IBV_EVENT_QP_FATAL));
-}
-
-static int learn_completion(struct study *s, const struct trace_event *event, const struct wc *wc)
-{
-	if (wc->status == IBV_WC_SUCCESS)
-		return 0;
-	if (wc->status == IBV_WC_WR_FLUSH_ERR)
-		return learn_flush(s, event, wc->qp);
-	find_suspect(s, wc->qp)->failed = true;
-	s->plan->erred[wc->qp < s->r->nreplicas ? wc->qp : 0] = true;
-	return wc->request.thread ? map_put(&s->plan->doomed, event_key(wc->request), pack_doom(wc))
-				  : 0;
-}
-
-static int learn_poll(struct study *s, const struct trace_event *event)
-{
-	int err = 0;
-
-	for (uint32_t i = 0; i < event->poll->nwc && !err && !event->inner; i++)
-		err = learn_completion(s, event, &event->poll->wc[i]);
-	return err;
-}
-
-/* An event reports why a queue pair has failed. */
-static int learn_async(struct study *s, const struct trace_event *event)
-{
-	const struct call *call = event->call;
-	const struct object *o;
-	struct suspect *qp;
-	int64_t type, element;
-	int err = args_parse(call->out);
-
-	if (err || call->failed || !args_get(call->out, ARG(event.event_type), &type) ||
-	    !args_get(call->out, ARG(event.element), &element))
-		return err;
-	if (type != IBV_EVENT_QP_FATAL && type != IBV_EVENT_QP_REQ_ERR &&
-	    type != IBV_EVENT_QP_ACCESS_ERR)
-		return 0;
-	o = trace_object_at(s->r->trace, event->process, OBJECT_qp, (uint64_t)element, event->time);
-	if (!o)
-		return 0;
-	qp = find_suspect(s, o->id);
-	qp->failed = true;
-	return qp->flushed ? map_put(&s->plan->sudden, qp->flushed, pack_sudden(o->id, type)) : 0;
-}
-
-static int learn_modify(struct study *s, const struct call *call)
-{
-	struct suspect *qp = find_suspect(s, call->object);
-	int64_t state;
-	int err = args_parse(call->args);
-
-	if (err || call->failed || !args_get(call->args, ARG(attr.qp_state), &state))
-		return err;
-	if (state == IBV_QPS_ERR)
-		qp->failed = true;
-	if (state == IBV_QPS_RESET)
-		*qp = (struct suspect){ 0 };
-	return 0;
-}
-
-static int learn_event(struct study *s, const struct trace_event *event)
-{
-	switch (event->kind) {
-	case TRACE_POLL:
-		return learn_poll(s, event);
-	case TRACE_CALL:
-		return event->call->verb == VERB_modify_qp ? learn_modify(s, event->call) : 0;
-	case TRACE_RETURN:
-		return event->call->verb == VERB_get_async_event ? learn_async(s, event) : 0;
-	default:
-		return 0;
-	}
-}
-
-static int study_events(struct study *s)
-{
-	const struct trace_event *event;
-	struct cursor *cursor;
-	int err = cursor_open(s->r->trace, NULL, &cursor);
-
-	if (err < 0)
-		return err;
-	while ((err = cursor_next(cursor, &event)) > 0) {
-		err = learn_event(s, event);
-		if (err < 0)
-			break;
-	}
-	cursor_close(cursor);
-	return err;
-}
-
-/* The whole trace is read only if it has failures, which is checked quickly. */
-static int learn_errors(struct replay *r, struct fault_plan *plan)
-{
-	struct study s = { .r = r, .plan = plan };
-	int err;
-
-	if (!trace_has_errors(r->trace))
-		return 0;
-	s.suspects = calloc(r->nreplicas, sizeof(*s.suspects));
-	plan->erred = calloc(r->nreplicas, sizeof(*plan->erred));
-	err = s.suspects && plan->erred ? study_events(&s) : log_err(-ENOMEM, "prepare the replay");
-	free(s.suspects);
-	r->failing = plan->doomed.used || plan->sudden.used;
-	return err;
 }
 
 int faults_new(struct replay *r)
@@ -222,7 +64,7 @@ int faults_new(struct replay *r)
 		return log_err(-ENOMEM, "prepare the replay");
 	if (find_functions(&plan->soft)) {
 		r->faults = plan;
-		return learn_errors(r, plan);
+		return faults_learn(r, plan);
 	}
 	free(plan);
 	if (r->options->faults == FAULTS_DEFAULT)
@@ -238,6 +80,8 @@ void faults_free(struct replay *r)
 		return;
 	map_fini(&r->faults->doomed);
 	map_fini(&r->faults->sudden);
+	map_fini(&r->faults->shown_of);
+	free(r->faults->shown);
 	free(r->faults->erred);
 	free(r->faults);
 	r->faults = NULL;
@@ -359,6 +203,11 @@ bool faults_are_due(const struct replay *r, const struct trace_event *event)
 	return plan->used && map_get(plan, event_key(event->id), &what);
 }
 
+static uint64_t count_struck(const struct fault_plan *plan)
+{
+	return plan->soft.struck() + processes_struck();
+}
+
 void faults_begin_post(struct replay *r, const struct trace_event *event,
 		       const struct replica *queue, uint32_t under_way)
 {
@@ -366,6 +215,8 @@ void faults_begin_post(struct replay *r, const struct trace_event *event,
 
 	if (!r->faults)
 		return;
+	if (event->post->ret || faults_are_due(r, event))
+		r->faults->struck = count_struck(r->faults);
 	if (post_is_send(event->post) && queue->qp &&
 	    map_get(&r->faults->doomed, event_key(event->id), &doom))
 		doom_request(r->faults, queue->handle, doom);
@@ -373,9 +224,59 @@ void faults_begin_post(struct replay *r, const struct trace_event *event,
 		fail_call(r->faults, event->post->ret);
 }
 
+/* What follows from the failure of @object must be as recorded, too. */
+static void note_injected(struct replay *r, const struct divergence *d)
+{
+	struct divergence injected = *d;
+
+	injected.replayed = "";
+	injected.breaks = true;
+	outcome_injected(r->outcome, &injected);
+}
+
+static void note_status(struct replay *r, const struct shown *shown)
+{
+	const char *name = enum_name(enum_find("ibv_wc_status"), shown->status);
+	char field[32], text[64];
+
+	snprintf(field, sizeof(field), "wc[%u].status", shown->index);
+	snprintf(text, sizeof(text), "%s (%d)", name ? name : "?", shown->status);
+	note_injected(r, &(struct divergence){ .event = shown->poll,
+					       .verb = shown->verb,
+					       .field = field,
+					       .recorded = text,
+					       .about = shown->request,
+					       .object = shown->qp });
+}
+
+static void note_error(struct replay *r, struct event_id event, enum verb verb, uint32_t object,
+		       int error)
+{
+	const char *name = strerrorname_np(error);
+	char text[64];
+
+	snprintf(text, sizeof(text), "%s (%d)", name ? name : "?", error);
+	note_injected(r, &(struct divergence){ .event = event,
+					       .verb = verb,
+					       .field = "ret",
+					       .recorded = text,
+					       .object = object });
+}
+
 void faults_end_post(struct replay *r, const struct trace_event *event)
 {
-	if (r->faults && event->post->ret)
+	const struct post *post = event->post;
+	uint64_t shown;
+
+	if (!r->faults || (!post->ret && !faults_are_due(r, event)))
+		return;
+	if (count_struck(r->faults) != r->faults->struck) {
+		if (post->ret)
+			note_error(r, event->id, post->verb, post->object, post->ret);
+		else if (map_get(&r->faults->shown_of, event_key(event->id), &shown))
+			note_status(r, &r->faults->shown[shown - 1]);
+	}
+	if (post->ret)
 		process_fault(r->faults->soft.fault, NULL);
 }
 
@@ -420,17 +321,47 @@ static void follow_port(struct replay *r, const struct call *call, const uint64_
 		raise_now(r->faults, context, IBV_EVENT_PORT_ACTIVE, port);
 }
 
+static void relate_queue(struct replay *r, uint32_t from, const void *handle)
+{
+	uint64_t to;
+
+	if (handle && map_get(&r->handles, (uintptr_t)handle, &to))
+		outcome_related(r->outcome, from, (uint32_t)to);
+}
+
+/* An object that was not destroyed explains why those that it was made from cannot be. */
+static void note_call(struct replay *r, const struct trace_event *event, int error)
+{
+	const struct call *call = event->call;
+	const struct object *o = trace_object(r->trace, call->object);
+	const struct ibv_qp *qp = NULL;
+
+	note_error(r, event->id, call->verb, call->object, error);
+	if (!o || verb_infos[call->verb].effect != EFFECT_DESTROY)
+		return;
+	outcome_related(r->outcome, o->id, o->parent);
+	if (o->kind == OBJECT_qp && replica_of(r, o->id))
+		qp = replica_of(r, o->id)->handle;
+	if (!qp)
+		return;
+	relate_queue(r, o->id, qp->send_cq);
+	relate_queue(r, o->id, qp->recv_cq);
+	relate_queue(r, o->id, qp->srq);
+}
+
 int64_t faults_call(struct replay *r, const struct trace_event *event, const uint64_t *args)
 {
 	const struct call *call = event->call;
 	bool creates = verb_infos[call->verb].effect == EFFECT_CREATE;
 	int error = call->failed ? recorded_error(call) : 0;
+	uint64_t struck;
 	int64_t ret;
 
 	if (r->faults && !call->failed && is_query_port(call->verb))
 		follow_port(r, call, args);
 	if (!r->faults || !error)
 		return dispatch_call(call->verb, args);
+	struck = count_struck(r->faults);
 	if (!creates && (call->verb == VERB_modify_qp || is_want(error)))
 		fail_call(r->faults, error);
 	ret = dispatch_call(call->verb, args);
@@ -441,6 +372,8 @@ int64_t faults_call(struct replay *r, const struct trace_event *event, const uin
 	}
 	error = errno;
 	process_fault(r->faults->soft.fault, NULL);
+	if (count_struck(r->faults) != struck)
+		note_call(r, event, recorded_error(call));
 	errno = error;
 	return ret;
 }
@@ -484,8 +417,16 @@ void faults_begin_poll(struct replay *r, const struct trace_event *event)
 	if (!async.element.qp)
 		return;
 	async.event_type = (enum ibv_event_type)(what >> 32);
-	if (!process_raise(r->faults->soft.event, async.element.qp->context, &async))
-		__atomic_add_fetch(&r->faults->raised, 1, __ATOMIC_RELAXED);
+	if (process_raise(r->faults->soft.event, async.element.qp->context, &async))
+		return;
+	__atomic_add_fetch(&r->faults->raised, 1, __ATOMIC_RELAXED);
+	for (uint32_t i = 0; i < event->poll->nwc; i++)
+		if (event->poll->wc[i].qp == (uint32_t)what && event->poll->wc[i].status) {
+			note_status(r, &(struct shown){ event->id, event->poll->verb, i,
+							(uint32_t)what, event->poll->wc[i].status,
+							event->poll->wc[i].request });
+			return;
+		}
 }
 
 bool faults_raise(struct replay *r, struct ibv_context *context,

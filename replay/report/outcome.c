@@ -44,6 +44,9 @@ void outcome_free(struct outcome *r)
 		return;
 	for (size_t i = 0; i < r->nkept; i++)
 		free_divergence(&r->kept[i].first);
+	for (size_t i = 0; i < r->ninjected; i++)
+		free_divergence(&r->injected[i].d);
+	free(r->injected);
 	for (size_t i = 0; i < r->nskips; i++)
 		free(r->skips[i].why);
 	for (size_t i = 0; i < r->nnotes; i++)
@@ -286,9 +289,56 @@ static enum skip_kind print_skip_kind(enum verb verb)
 	}
 }
 
+/* The injected error @i is the cause of @d. */
+static uint64_t blame_injected(struct outcome *r, struct injected *i, const struct divergence *d)
+{
+	struct divergence first = i->d;
+	char text[32], *replayed = NULL;
+	int line = find_tolerance(r, &first);
+	uint64_t cause;
+
+	if (line >= 0)
+		return CAUSE_TOLERATED + (uint64_t)line;
+	if (asprintf(&replayed, "the same, injected; then %s %s: %s is recorded %s, replayed %s",
+		     event_id_text(d->event, text), divergence_verb(d), d->field, d->recorded,
+		     d->replayed) < 0)
+		replayed = NULL;
+	first.replayed = replayed ? replayed : "the same, injected";
+	cause = add_cause(r, &first);
+	free(replayed);
+	return cause;
+}
+
+/* A cause that is an injected error becomes a divergence by its consequence @d (NULL: none). */
+static uint64_t settle_cause(struct outcome *r, uint64_t cause, const struct divergence *d)
+{
+	struct injected *i;
+
+	if (cause == OUTCOME_NO_CAUSE || cause < CAUSE_INJECTED || cause >= CAUSE_TOLERATED)
+		return cause;
+	i = &r->injected[cause - CAUSE_INJECTED];
+	if (!i->cause && d)
+		i->cause = 1 + blame_injected(r, i, d);
+	return i->cause ? i->cause - 1 : OUTCOME_NO_CAUSE;
+}
+
+void outcome_injected(struct outcome *r, const struct divergence *d)
+{
+	if (!begin_report(r))
+		return;
+	if (outcome_cause_of(&r->causes, d->object, 0) == OUTCOME_NO_CAUSE &&
+	    make_room((void **)&r->injected, r->ninjected, sizeof(*r->injected))) {
+		r->injected[r->ninjected] = (struct injected){ 0 };
+		keep_divergence(&r->injected[r->ninjected].d, d);
+		outcome_cause_note(&r->causes, d->object, CAUSE_INJECTED + r->ninjected++, true);
+		__atomic_store_n(&r->diverged, true, __ATOMIC_RELAXED);
+	}
+	pthread_mutex_unlock(&r->lock);
+}
+
 static void add_divergence(struct outcome *r, const struct divergence *d)
 {
-	uint64_t cause = outcome_cause_of(&r->causes, d->object, d->peer);
+	uint64_t cause = settle_cause(r, outcome_cause_of(&r->causes, d->object, d->peer), d);
 	bool completion = print_skip_kind(d->verb) == SKIP_COMPLETION;
 	int line = find_tolerance(r, d);
 
@@ -356,7 +406,8 @@ bool outcome_is_explained(struct outcome *r, uint32_t object)
 	if (!has_diverged(r))
 		return false;
 	pthread_mutex_lock(&r->lock);
-	explained = outcome_cause_of(&r->causes, object, 0) != OUTCOME_NO_CAUSE;
+	explained =
+		settle_cause(r, outcome_cause_of(&r->causes, object, 0), NULL) != OUTCOME_NO_CAUSE;
 	pthread_mutex_unlock(&r->lock);
 	return explained;
 }
@@ -406,7 +457,7 @@ void outcome_skipped(struct outcome *r, struct event_id event, enum verb verb, u
 
 	if (!begin_report(r))
 		return;
-	cause = outcome_cause_of(&r->causes, object, 0);
+	cause = settle_cause(r, outcome_cause_of(&r->causes, object, 0), NULL);
 	if (cause == OUTCOME_NO_CAUSE)
 		add_skip(r, event, verb, why);
 	else
@@ -544,17 +595,4 @@ const struct divergence *outcome_nth(const struct outcome *r, size_t i)
 uint64_t outcome_consequences(const struct outcome *r)
 {
 	return r->nconsequences;
-}
-
-const char *outcome_object_text(const struct outcome *r, uint32_t object, char text[OBJECT_TEXT])
-{
-	const struct object *o = r->trace ? trace_object(r->trace, object) : NULL;
-
-	if (!o)
-		snprintf(text, OBJECT_TEXT, "object %u", object);
-	else if (trace_process(r->trace, 2))
-		snprintf(text, OBJECT_TEXT, "%s of process %u", o->name, o->process);
-	else
-		snprintf(text, OBJECT_TEXT, "%s", o->name);
-	return text;
 }

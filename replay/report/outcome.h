@@ -124,6 +124,12 @@ void outcome_called(struct outcome *outcome, enum verb verb);
 void outcome_divergence(struct outcome *outcome, const struct divergence *divergence);
 
 /*
+ * A recorded error was injected: if what follows at its object is not as recorded, the error is the
+ * cause, and @divergence is reported, which says only what was recorded. Keeps a copy.
+ */
+void outcome_injected(struct outcome *outcome, const struct divergence *divergence);
+
+/*
  * A failure of @from explains differences at @to, such as those of a queue pair at its peer or its
  * CQ.
  */

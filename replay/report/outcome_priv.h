@@ -13,6 +13,9 @@
 /* The cause number for line 0 of --tolerate; later lines have the following numbers. */
 #define CAUSE_TOLERATED (UINT64_MAX / 2)
 
+/* The cause number of the first injected error, until something that follows from it differs. */
+#define CAUSE_INJECTED (UINT64_MAX / 4)
+
 enum { KEPT_MAX = 10000, REASONS_MAX = 64, OBJECTS_NAMED = 4 };
 
 enum skip_kind { SKIP_POST, SKIP_COMPLETION, SKIP_CALL, SKIP_KINDS };
@@ -41,6 +44,12 @@ struct cause {
 	size_t line;
 };
 
+/* An error that was injected. */
+struct injected {
+	struct divergence d;
+	uint64_t cause; /* 1 + its number; 0: what followed was as recorded */
+};
+
 struct outcome {
 	struct outcome_state state;
 	pthread_mutex_t lock; /* protects everything except the counts */
@@ -48,7 +57,7 @@ struct outcome {
 	struct trace *trace;
 	bool other_device, fail_fast;
 	bool is_compiled;
-	bool diverged; /* also if that was tolerated */
+	bool diverged; /* also if that was tolerated; or an error was injected */
 	const char *why_stopped;
 	struct outcome_shard *shards;
 	struct tolerate *tolerate; /* the user's; NULL */
@@ -58,6 +67,8 @@ struct outcome {
 	uint64_t ndivergences, nconsequences; /* those that are not tolerated */
 	uint64_t classes[DIVERGENCE_CLASSES];
 	struct outcome_causes causes;
+	struct injected *injected;
+	size_t ninjected;
 	struct skip *skips;
 	size_t nskips;
 	uint64_t nskipped[SKIP_KINDS];

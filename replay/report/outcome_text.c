@@ -12,6 +12,19 @@
 
 enum { GAPS_SHOWN = 2 }; /* on the first line */
 
+const char *outcome_object_text(const struct outcome *r, uint32_t object, char text[OBJECT_TEXT])
+{
+	const struct object *o = r->trace ? trace_object(r->trace, object) : NULL;
+
+	if (!o)
+		snprintf(text, OBJECT_TEXT, "object %u", object);
+	else if (trace_process(r->trace, 2))
+		snprintf(text, OBJECT_TEXT, "%s of process %u", o->name, o->process);
+	else
+		snprintf(text, OBJECT_TEXT, "%s", o->name);
+	return text;
+}
+
 static void print_total(const struct outcome *r, FILE *to)
 {
 	uint64_t n[OUTCOME_COUNTS];

@@ -40,6 +40,12 @@ altered() {
 	python3 "$alter" "$ALTERATIONS" "$SEED" *.db >table 2>&1
 }
 
+# An error that was altered into the trace is injected; its consequences were not recorded.
+altered_and_injected() {
+	KINDS='status,result of a call' FAULTS=recorded python3 "$alter" $((ALTERATIONS / 4)) \
+		"$SEED" *.db >table.injected 2>&1
+}
+
 damaged() { python3 "$damage" "$DAMAGED" "$SEED" *.db packed packed; }
 
 # The trace names wrong objects to destroy; the replay destroys these before a call that has them as
@@ -81,5 +87,7 @@ try no_call_names_what_was_destroyed_before_it
 rm -f moved.db
 try altered
 cat table
+try altered_and_injected
+cat table.injected
 try damaged
 exit $failed

@@ -98,6 +98,60 @@ static void what_a_broken_queue_pair_explains(void **state)
 }
 TEST_ROWS(explained, what_a_broken_queue_pair_explains);
 
+static void inject_at(struct outcome *r, uint32_t object, uint32_t n)
+{
+	outcome_injected(r, &(struct divergence){ .event = { 1, n },
+						  .verb = VERB_poll_cq,
+						  .field = "wc[0].status",
+						  .recorded = "IBV_WC_LOC_PROT_ERR (4)",
+						  .replayed = "",
+						  .object = object,
+						  .breaks = true });
+}
+
+TEST(an_injected_error_is_none_if_what_follows_is_as_recorded)
+{
+	struct outcome *r = *state;
+
+	inject_at(r, QP, 50);
+	assert_false(outcome_is_explained(r, QP)); /* so it is waited for */
+	differ_at(r, OTHER, 60, true);
+	assert_int_equal(outcome_divergences(r), 1);
+	assert_int_equal(outcome_nth(r, 0)->event.n, 60);
+	outcome_skipped(r, (struct event_id){ 1, 61 }, VERB_post_send, QP, "it is left out");
+	assert_int_equal(outcome_consequences(r), 0);
+	assert_false(outcome_is_whole(r));
+}
+
+TEST(an_injected_error_is_the_cause_of_what_was_not_recorded)
+{
+	struct outcome *r = *state;
+
+	inject_at(r, QP, 50);
+	inject_at(r, PEER, 51); /* follows from that */
+	differ_at(r, PEER_CQ, 60, true);
+	differ_at(r, QP, 61, true);
+	assert_true(outcome_is_explained(r, PEER));
+	assert_int_equal(outcome_divergences(r), 1);
+	assert_int_equal(outcome_consequences(r), 2);
+	assert_says(r, "  1:50 ibv_poll_cq: wc[0].status: recorded IBV_WC_LOC_PROT_ERR (4), "
+		       "replayed the same, injected; then 1:60 ibv_poll_cq: wc[0].status is "
+		       "recorded 1, replayed 2; 2 consequences on object 4 and object 1\n");
+}
+
+TEST(an_injected_error_ends_with_a_reset)
+{
+	struct outcome *r = *state;
+
+	inject_at(r, QP, 50);
+	outcome_mended(r, QP);
+	differ_at(r, QP, 60, true);
+	assert_int_equal(outcome_nth(r, 0)->event.n, 60);
+	inject_at(r, QP, 70); /* that was broken before */
+	differ_at(r, QP, 80, true);
+	assert_int_equal(outcome_divergences(r), 1);
+}
+
 TEST(a_queue_explains_nothing_of_its_queue_pairs)
 {
 	differ_at(*state, CQ, 60, true);

@@ -3,6 +3,7 @@
 
     alter.py COUNT SEED TRACE...      COUNT alterations of these traces, which are unpacked
     alter.py --one KIND SEED TRACE    one of them, left in the file altered.db
+    KINDS=a,b FAULTS=recorded         only these, and errors are injected as recorded
 
 What changes a promise of verbs must be the first divergence, at its event: the event itself, or
 named by it as the request or the sender of a completion. What changes none must not be reported.
@@ -24,11 +25,13 @@ from alterations import KINDS
 
 VERBATIM = os.environ.get('VERBATIM', 'build/verbatim')
 SECONDS = 60  # then it hangs
+FAULTS = os.environ.get('FAULTS', 'none')  # recorded: an altered error is injected
+ONLY = [name for name in os.environ.get('KINDS', '').split(',') if name]
 AT_LEAST = float(os.environ.get('AT_LEAST', 0.95))
 
 
 # The result of a replay
-def run(path, faults='none', report=None):
+def run(path, faults=FAULTS, report=None):
     """Exit status (None: it hung), report (None: there is none) and what was said."""
     report = report or path + '.json'
     command = [VERBATIM, 'replay', '--device', 'soft', '--timeout', '1s', '--faults', faults,
@@ -103,7 +106,7 @@ def try_one(job):
 
 def plan(count, seed, traces, folder):
     """For each kind in turn a trace and a seed of its own, without end."""
-    names = sorted(KINDS)
+    names = ONLY or sorted(KINDS)
     before = {trace: run(trace, report=os.path.join(folder, 'before'))[1] for trace in traces}
     for trace in traces:
         if not before[trace] or before[trace]['divergences']:

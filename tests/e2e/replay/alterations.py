@@ -4,6 +4,7 @@ import re
 
 SIGNALED, WITH_IMM, INLINE = 2, 2, 8
 RECV, READ = 128, 2
+REMOTE_WRITE = 2
 SUCCEEDED = ('EXISTS (SELECT 1 FROM wc WHERE wr_thread = r.thread AND wr_n = r.n AND wr_i = r.i '
              'AND status = 0)')
 PLAIN = 'c.depth = 0 AND NOT c.ours AND c.end > 0 AND NOT c.failed'
@@ -238,6 +239,31 @@ def drop_creation(db, rng):
         return places
 
 
+@kind('access of a region')
+def drop_access(db, rng):
+    row = pick_call(db, rng, f"{PLAIN} AND verb = 'ibv_reg_mr' AND EXISTS (SELECT 1 FROM object o "
+                    'JOIN sge s ON s.lkey = o.number JOIN wr r USING (thread, n, i) JOIN wc w '
+                    'ON w.wr_thread = r.thread AND w.wr_n = r.n AND w.wr_i = r.i '
+                    'WHERE o.id = c.object AND r.opcode IS NULL AND w.status = 0 AND '
+                    'w.byte_len > 0)')
+    if row:
+        set_row(db, 'call', row, args=change_json(row['args'], 'access', lambda _: 0))
+        return after(db, 'call', row, 'begin')
+
+
+# of a queue pair that no other end writes to or reads from: nothing shows it
+@kind('access of a queue pair without use', promise=False)
+def alter_unused_access(db, rng):
+    row = pick_call(db, rng, f"{PLAIN} AND verb = 'ibv_modify_qp' AND json_extract(args, "
+                    "'$.attr.qp_access_flags') IS NOT NULL AND NOT EXISTS (SELECT 1 FROM wr WHERE "
+                    'opcode IN (0, 1, 4, 5, 6)) AND NOT EXISTS (SELECT 1 FROM call q WHERE '
+                    "q.verb = 'ibv_query_qp' AND q.object = c.object AND q.begin > c.begin)")
+    if row:
+        set_row(db, 'call', row, args=change_json(row['args'], 'attr.qp_access_flags',
+                                                  lambda flags: flags ^ REMOTE_WRITE))
+        return at(row)
+
+
 @kind('missing change of state')
 def drop_modify(db, rng):
     row = pick_call(db, rng, f"{PLAIN} AND verb = 'ibv_modify_qp' AND "
@@ -269,6 +295,36 @@ def drop_post(db, rng):
         for table in ('post', 'wr', 'sge'):
             db.execute(f'DELETE FROM {table} WHERE thread = ? AND n = ?', (row['thread'], row['n']))
         return places
+
+
+# how many kinds of receives a thread posted; it posted many more than messages took
+ALIKE = ("(SELECT count(DISTINCT o.wr_id || ' ' || coalesce(o.qp, o.srq) || ' ' || s.lkey || "
+         "' ' || s.length) FROM wr o JOIN sge s USING (thread, n, i) WHERE o.thread = r.thread "
+         'AND o.opcode IS NULL)')
+SPARE = ('(SELECT count(*) FROM wr o WHERE o.thread = r.thread AND o.opcode IS NULL) > 100 + '
+         '(SELECT count(*) FROM wc WHERE wc.thread = r.thread AND wc.opcode & 128)')
+
+
+def drop_receive(db, rng, where):
+    """A receive that a message took."""
+    row = pick_post(db, rng, f'p.nwr = 1 AND opcode IS NULL AND {SUCCEEDED} AND {where}')
+    if row:
+        places = after(db, 'wr', row)
+        for table in ('post', 'wr', 'sge'):
+            db.execute(f'DELETE FROM {table} WHERE thread = ? AND n = ?', (row['thread'], row['n']))
+        return places
+
+
+@kind('missing receive')
+def drop_own_receive(db, rng):
+    return drop_receive(db, rng, '(SELECT count(DISTINCT o.wr_id) FROM wr o WHERE o.thread = '
+                        'r.thread AND o.opcode IS NULL) > 1')
+
+
+@kind('missing receive of many alike', promise=False)
+def drop_alike_receive(db, rng):
+    # the next message takes the next one, and there is always one more
+    return drop_receive(db, rng, f'{ALIKE} = 1 AND {SPARE}')
 
 
 @kind('swapped completions')
