@@ -13,8 +13,8 @@
 /* clang-format off */
 const struct fact_info fact_infos[FACT_COUNT] = {
 	[FACT_FAILED] = { "failed-verb",      "failed verbs",         false },
-	[FACT_HUNG]   = { "hung-call",        "never returned",       true },
-	[FACT_ERROR]  = { "error-completion", "completions in error", true },
+	[FACT_HUNG]   = { "hung-call",        "hung calls",           true },
+	[FACT_ERROR]  = { "error-completion", "queue pairs in error", true },
 	[FACT_KILLED] = { "killed-process",   "killed",               true },
 	[FACT_FATAL]  = { "fatal-event",      "fatal events",         false },
 	[FACT_EXITED] = { "failed-exit",      "exited with an error", false },

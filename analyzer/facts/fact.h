@@ -24,7 +24,7 @@ enum fact_kind {
 
 struct fact_info {
 	const char *name;  /* for --mute: "hung-call" */
-	const char *title; /* of a list of them: "never returned" */
+	const char *title; /* of a list of them: "hung calls" */
 	bool bad;          /* one of these makes the exit status 1 */
 };
 

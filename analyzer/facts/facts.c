@@ -13,6 +13,7 @@
 
 #include "analyzer/facts/ends.h"
 #include "analyzer/facts/failed.h"
+#include "analyzer/model/abi.h"
 #include "core/wire/log.h"
 
 struct facts_work {
@@ -71,8 +72,8 @@ static void note_call(struct facts *facts, struct model *model, const struct tra
 {
 	if (!is_own(event))
 		return;
-	facts->verbs++;
-	facts->last = event->time;
+	facts->sums.verbs += !event->carried;
+	facts->sums.unfinished += !event->carried;
 	ends_destroy(facts->work->ends, model, event);
 	ends_call(facts->work->ends, model, event);
 }
@@ -84,18 +85,30 @@ static void note_return(struct facts *facts, struct model *model, const struct t
 	if (!is_own(event))
 		return;
 	ends_return(facts->work->ends, model, event);
+	facts->sums.unfinished -= !event->carried;
+	facts->sums.failed += !event->carried && event->call->failed;
 	if (event->call->verb == VERB_get_async_event && !event->call->failed)
 		causes_event(facts->work->causes, event);
 	if (!event->carried)
 		failed_return(facts->work->failed, model, event);
 }
 
-static bool has_error(const struct poll *poll)
+/* Count completions. Is one of them in error? */
+static bool sum_completions(struct fact_sums *sums, const struct trace_event *event)
 {
-	for (uint32_t i = 0; i < poll->nwc; i++)
-		if (poll->wc[i].status != FIRST_SUCCESS)
-			return true;
-	return false;
+	const struct poll *poll = event->poll;
+	uint64_t failed = 0, flushed = 0;
+
+	for (uint32_t i = 0; i < poll->nwc; i++) {
+		failed += poll->wc[i].status != ABI_WC_SUCCESS;
+		flushed += poll->wc[i].status == ABI_WC_WR_FLUSH_ERR;
+	}
+	if (!event->carried) {
+		sums->completions += poll->nwc;
+		sums->in_error += failed;
+		sums->flushed += flushed;
+	}
+	return failed;
 }
 
 static int note_poll(struct facts *facts, struct model *model, const struct trace_event *event)
@@ -103,7 +116,7 @@ static int note_poll(struct facts *facts, struct model *model, const struct trac
 	int err;
 
 	ends_poll(facts->work->ends, model, event);
-	if (!has_error(event->poll))
+	if (!sum_completions(&facts->sums, event))
 		return 0;
 	err = first_event(facts->work->first, event);
 	causes_note(facts->work->causes);
@@ -118,8 +131,8 @@ static int note_data(struct facts *facts, struct model *model, const struct trac
 
 	if (event->inner)
 		return 0;
-	facts->verbs++;
-	facts->last = event->time;
+	facts->sums.verbs += !event->carried;
+	facts->sums.failed += failed && !event->carried;
 	if (failed)
 		failed_data(facts->work->failed, model, event);
 	if (event->kind == TRACE_POST) {

@@ -16,9 +16,14 @@ struct facts_work;
 struct facts {
 	struct fact_list list;
 	struct first_list errors;
-	/* number that the application called, as far as they are in the trace */
-	uint64_t verbs;
-	int64_t last;         /* time of the last of them */
+	/*
+	 * What the application called, without calls that the trace before has, too: of these
+	 * verbs some failed, or have no return in the trace; and what it polled.
+	 */
+	struct fact_sums {
+		uint64_t verbs, failed, unfinished;
+		uint64_t completions, in_error, flushed; /* flushed: of those in error */
+	} sums;
 	bool off[FACT_COUNT]; /* muted */
 	struct facts_work *work;
 };

@@ -263,7 +263,7 @@ static void note_time(struct profiler *p, const struct trace_event *event)
 	struct profile *profile = p->profile;
 	struct profile_process *process = rows_process(p, event->process);
 
-	profile->events++;
+	profile->nverbs++;
 	if (profile->first < 0)
 		profile->first = event->time;
 	profile->last = event->time;
@@ -323,8 +323,7 @@ static int count_last_waits(struct profiler *p)
 static void finish_duration(struct profiler *p)
 {
 	struct profile *profile = p->profile;
-	const char *text = trace_meta(p->trace, "duration");
-	int64_t end = text ? strtoll(text, NULL, 10) : profile->last;
+	int64_t end = trace_totals(p->trace).duration;
 
 	if (end < profile->last)
 		end = profile->last;

@@ -210,7 +210,7 @@ struct profile {
 	int64_t first, last;                 /* first and last counted event; -1: none */
 	int64_t first_post, last_completion; /* -1: none */
 	int64_t duration;                    /* of the selected part; for phases the sum of all */
-	uint64_t events;
+	uint64_t nverbs;                     /* calls of verbs, without empty polls */
 	uint32_t one_of;    /* one in this many data verbs was recorded: no latencies, no gaps */
 	bool filtered;      /* events were left out by --filter */
 	bool partial;       /* only a part of the trace was selected */

@@ -246,6 +246,16 @@ static void put_fact(struct text *t, const struct report *report, const struct f
 	text_char(t, '}');
 }
 
+static void put_sums(struct text *t, const struct fact_sums *sums)
+{
+	put_number(t, "verbs", (int64_t)sums->verbs);
+	put_number(t, "failed", (int64_t)sums->failed);
+	put_number(t, "unfinished", (int64_t)sums->unfinished);
+	put_number(t, "completions", (int64_t)sums->completions);
+	put_number(t, "completions_in_error", (int64_t)sums->in_error);
+	put_number(t, "flushed", (int64_t)sums->flushed);
+}
+
 static void put_facts(struct text *t, const struct report *report)
 {
 	static const char *const names[FACT_COUNT] = {
@@ -256,7 +266,7 @@ static void put_facts(struct text *t, const struct report *report)
 	};
 	const struct facts *facts = report->findings->facts;
 
-	put_number(t, "verbs", (int64_t)facts->verbs);
+	put_sums(t, &facts->sums);
 	for (int kind = 0; kind < FACT_COUNT; kind++) {
 		if (!names[kind])
 			continue;
@@ -424,6 +434,16 @@ static void put_unchecked(struct text *t, const struct findings *findings)
 	text_char(t, ']');
 }
 
+static void put_totals(struct text *t, struct totals totals)
+{
+	put_number(t, "duration_ns", totals.duration);
+	put_number(t, "processes", totals.processes);
+	put_number(t, "threads", totals.threads);
+	put_number(t, "events", (int64_t)totals.events);
+	put_number(t, "lost", (int64_t)totals.lost);
+	put_number(t, "overwritten", (int64_t)totals.overwritten);
+}
+
 int report_json(const struct report *report)
 {
 	const struct findings *findings = report->findings;
@@ -436,7 +456,7 @@ int report_json(const struct report *report)
 		put_traces(&t, report);
 	if (trace_nmerged(report->trace))
 		put_merged(&t, report);
-	put_number(&t, "events", (int64_t)findings->events);
+	put_totals(&t, trace_totals(report->trace));
 	put_number(&t, "errors", (int64_t)findings_count(findings, 'E'));
 	put_number(&t, "warnings", (int64_t)findings_count(findings, 'W'));
 	put_number(&t, "hazards", (int64_t)findings_count(findings, 'H'));

@@ -138,7 +138,7 @@ int report_junit(const struct report *report, int status)
 
 	if (err)
 		return err;
-	snprintf(events, sizeof(events), "%" PRIu64, report->findings->events);
+	snprintf(events, sizeof(events), "%" PRIu64, trace_events(report->trace));
 	snprintf(exit_status, sizeof(exit_status), "%d", status);
 	for (int i = 0; i < FACT_COUNT; i++)
 		put_facts(&junit, report, (enum fact_kind)i);

@@ -500,7 +500,7 @@ static void put_run(struct sarif *s, int status)
 	json_close(&s->json, ']');
 	json_open(&s->json, "properties", '{');
 	json_put_text(&s->json, "trace", s->report->path);
-	json_put_uint(&s->json, "events", findings->events);
+	json_put_uint(&s->json, "events", trace_events(s->report->trace));
 	json_close(&s->json, '}');
 	json_close(&s->json, '}');
 }

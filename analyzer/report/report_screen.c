@@ -4,7 +4,7 @@
  * 	t.db: 2 processes, 2.06 s, 107 events, 0 lost               BAD: 1 verb failed, 1 error
  * 	failed verbs (1)
  * 	  1:39  ibv_modify_qp(qp1 -> RTS) = EINVAL: lacks IBV_QP_RNR_RETRY   to_rts (app.c:20)
- * 	never returned (0)   completions in error (0)   killed (0)   fatal events (0)
+ * 	hung calls (0)   queue pairs in error (0)   killed (0)   fatal events (0)
  * 	findings (1 error of 58 rules)
  * 	  E LIFE-001 use-after-destroy   1:45   acknowledge_events (app.c:55)
  * 	    what happened
@@ -23,6 +23,9 @@
 #include "analyzer/report/sentence.h"
 #include "analyzer/report/wrap.h"
 #include "analyzer/rules/judge.h"
+#include "core/base/count.h"
+#include "core/base/span.h"
+#include "core/base/text.h"
 #include "core/store/read/joint.h"
 #include "core/store/read/merged.h"
 
@@ -43,8 +46,7 @@ static void put_parts(struct text *t, const struct findings *findings)
 	uint64_t hazards = findings_count(findings, 'H'), vain;
 
 	screen_put_part(t, facts_count(facts, FACT_FAILED), "verb failed", "verbs failed");
-	screen_put_part(t, facts_count(facts, FACT_HUNG), "call never returned",
-			"calls never returned");
+	screen_put_part(t, facts_count(facts, FACT_HUNG), "hung call", "hung calls");
 	screen_put_part(t, facts_count(facts, FACT_ERROR), "queue pair in error",
 			"queue pairs in error");
 	screen_put_part(t, facts_count(facts, FACT_KILLED), "process killed", "processes killed");
@@ -65,7 +67,7 @@ static void put_verdict(struct text *t, const struct findings *findings)
 	struct text parts = { 0 };
 
 	put_parts(&parts, findings);
-	if (!findings->facts->verbs)
+	if (!findings->facts->sums.verbs)
 		text_addf(t, "EMPTY: no verb was recorded");
 	else
 		text_addf(t, "%s%s", check_is_bad(findings) ? "BAD: " : "",
@@ -77,20 +79,9 @@ static enum style style_of_verdict(const struct findings *findings)
 {
 	if (check_is_bad(findings))
 		return STYLE_ERROR;
-	if (!findings->facts->verbs)
+	if (!findings->facts->sums.verbs)
 		return STYLE_WARNING;
 	return findings_count(findings, 'H') ? STYLE_HAZARD : STYLE_GOOD;
-}
-
-/* When the last verb was called, or the last process ended. */
-static int64_t find_end(const struct report *report)
-{
-	int64_t end = report->findings->facts->last;
-
-	for (uint32_t id = 1; trace_process(report->trace, id); id++)
-		if (trace_process(report->trace, id)->end > end)
-			end = trace_process(report->trace, id)->end;
-	return end;
 }
 
 /* In the same line, if it fits. */
@@ -118,17 +109,16 @@ static void print_verdict(struct screen *screen, struct text *t)
 static void print_top(struct screen *screen)
 {
 	const struct report *report = screen->report;
+	const struct totals totals = trace_totals(report->trace);
 	struct text t = { 0 }, sizes = { 0 };
-	uint32_t processes = 0;
-	char when[32];
+	char span[SPAN_TEXT];
 
-	while (trace_process(report->trace, processes + 1))
-		processes++;
-	screen_put_part(&sizes, processes, "process", "processes");
-	text_addf(&sizes, "%s%s", sizes.used ? ", " : "", judge_span(find_end(report), when));
-	screen_put_part(&sizes, trace_events(report->trace), "event", "events");
-	text_addf(&t, "%s: %s, %" PRIu64 " lost  ", report->path, sizes.at ? sizes.at : "",
-		  trace_loss(report->trace).events);
+	screen_put_part(&sizes, totals.processes, "process", "processes");
+	text_addf(&sizes, "%s%s", sizes.used ? ", " : "", span_text(totals.duration, span));
+	screen_put_part(&sizes, totals.events, "event", "events");
+	screen_put_part(&sizes, totals.overwritten, "overwritten", "overwritten");
+	text_addf(&t, "%s: %s, %s lost  ", report->path, sizes.at ? sizes.at : "",
+		  count_text(totals.lost, span));
 	print_verdict(screen, &t);
 	text_fini(&sizes);
 	text_fini(&t);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/count.h"
 #include "core/wire/hash.h"
 
 bool screen_emit(struct screen *screen, unsigned int indent, struct text *t)
@@ -35,8 +36,11 @@ bool screen_emit(struct screen *screen, unsigned int indent, struct text *t)
 
 void screen_put_part(struct text *t, uint64_t n, const char *one, const char *more)
 {
+	char count[COUNT_TEXT];
+
 	if (n)
-		text_addf(t, "%s%" PRIu64 " %s", t->used ? ", " : "", n, n == 1 ? one : more);
+		text_addf(t, "%s%s %s", t->used ? ", " : "", count_text(n, count),
+			  n == 1 ? one : more);
 }
 
 void screen_put_place(struct text *t, struct screen *screen, uint32_t list, uint32_t stack)

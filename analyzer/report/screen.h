@@ -20,7 +20,9 @@ struct screen {
 };
 enum { SCREEN_FINDINGS = FACT_COUNT };
 
-/* Print @t in lines that begin at @indent, if there is room for them, and empty it and the spans. */
+/*
+ * Print @t in lines that begin at @indent, if there is room for them, and empty it and the spans.
+ */
 bool screen_emit(struct screen *screen, unsigned int indent, struct text *t);
 
 /* "and 3 more elsewhere"; nothing if @n is 0. @t is empty. */

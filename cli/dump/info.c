@@ -82,7 +82,7 @@ static const struct part {
 	    { "unfinished", COLUMN_COUNT } },
 	  LISTING_VERBS },
 	{ "completion queues",
-	  { { "cq", COLUMN_TEXT }, { "process", COLUMN_NUMBER }, { "polls", COLUMN_COUNT },
+	  { { "cq", COLUMN_TEXT }, { "process", COLUMN_NUMBER }, { "poll_calls", COLUMN_COUNT },
 	    { "empty_polls", COLUMN_COUNT }, { "completions", COLUMN_COUNT } },
 	  LISTING_CQS },
 	{ "asynchronous events",
@@ -196,7 +196,7 @@ static void print_faults(struct trace *trace)
 			    "%s events in signal handlers that interrupted the recording of "
 			    "another event\n",
 			    format_count(loss.handlers, text));
-	if (loss.overwritten)
+	if (trace_totals(trace).overwritten)
 		print_fault("OVERWRITTEN", "%s events are older than the part that was kept\n",
 			    format_count(loss.overwritten, text));
 	if (*meta_text(trace, "cut"))
@@ -254,7 +254,7 @@ static const char *describe_fork(const char *copies)
 static void print_head(struct trace *trace, const char *path)
 {
 	char text[FORMAT_TEXT], other[FORMAT_TEXT];
-	struct trace_loss loss = trace_loss(trace);
+	struct totals totals = trace_totals(trace);
 	struct stat st = { 0 };
 
 	stat(path, &st);
@@ -265,7 +265,7 @@ static void print_head(struct trace *trace, const char *path)
 	printf(", %s\n", format_bytes((uint64_t)st.st_size, text));
 	print_meta("program   ", trace, "command", "\n");
 	printf("recorded  %s, %s", format_date(meta_number(trace, "realtime"), text),
-	       format_time(meta_number(trace, "duration"), other));
+	       format_time(totals.duration, other));
 	print_meta(", by verbatim ", trace, "version", "\n");
 	print_meta("machine   ", trace, "host", "");
 	print_meta(", ", trace, "machine", "");
@@ -279,9 +279,8 @@ static void print_head(struct trace *trace, const char *path)
 			   atoi(meta_text(trace, "payload")) ? " bytes of each" : "");
 		printf(", %s kept\n", format_bytes(lookup_payload_bytes(trace), text));
 	}
-	printf("events    %s, and %s lost\n",
-	       format_count((uint64_t)lookup_events(trace) - loss.late, text),
-	       format_count(loss.events - loss.overwritten + loss.unwritten, other));
+	printf("events    %s, and %s lost\n", format_count(totals.events, text),
+	       format_count(totals.lost, other));
 }
 
 static void print_member(const char *name, const char *value)
@@ -298,6 +297,7 @@ static void print_head_json(struct trace *trace, const char *path)
 	static const char *const keys[] = { "command", "version",       "host",   "machine",
 					    "kernel",  "clock",         "device", "filter",
 					    "payload", "copies_on_fork" };
+	struct totals totals = trace_totals(trace);
 	struct trace_loss loss = trace_loss(trace);
 
 	printf("{\n  \"trace\": {\n");
@@ -305,12 +305,21 @@ static void print_head_json(struct trace *trace, const char *path)
 	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
 		print_member(keys[i], meta_text(trace, keys[i]));
 	printf("    \"realtime_ns\": %" PRId64 ",\n    \"duration_ns\": %" PRId64 ",\n",
-	       meta_number(trace, "realtime"), meta_number(trace, "duration"));
-	printf("    \"events\": %" PRId64 ",\n    \"lost\": %" PRIu64 ",\n", lookup_events(trace),
-	       loss.events - loss.overwritten + loss.unwritten);
-	printf("    \"overwritten\": %" PRIu64 ",\n", loss.overwritten);
+	       meta_number(trace, "realtime"), totals.duration);
+	printf("    \"events\": %" PRIu64 ",\n    \"lost\": %" PRIu64 ",\n", totals.events,
+	       totals.lost);
+	printf("    \"overwritten\": %" PRIu64 ",\n", totals.overwritten);
 	printf("    \"interrupted\": %s,\n    \"damaged\": %s\n  }",
 	       loss.interrupted ? "true" : "false", loss.damaged ? "true" : "false");
+}
+
+/* The recorder's own counters have no gaps. */
+static void print_scope(struct trace *trace)
+{
+	struct totals totals = trace_totals(trace);
+
+	if (totals.overwritten || totals.lost || *meta_text(trace, "filter"))
+		printf("  counted by the recorder, also where events are not in the trace\n");
 }
 
 static int print_part(struct trace *trace, const struct part *part, bool json)
@@ -323,6 +332,8 @@ static int print_part(struct trace *trace, const struct part *part, bool json)
 		table_print_json(table);
 	} else if (!err) {
 		table_print(table);
+		if (!strcmp(part->name, "completion queues"))
+			print_scope(trace);
 	}
 	table_free(table);
 	return err;

@@ -159,20 +159,19 @@ static void report_rest(const struct collecting *c)
 
 static int collect_session(struct collecting *c)
 {
-	struct writer_progress done;
-	unsigned int processes;
-	bool unreadable, before;
+	struct totals totals;
+	bool unreadable, before, nothing;
 	int err = create_trace(c);
 
 	if (!c->writer)
 		return err;
 	if (!err)
 		err = take_in(c);
-	processes = c->collector ? collector_processes(c->collector) : 0;
 	unreadable = c->collector && collector_unreadable(c->collector);
 	collector_free(c->collector);
 	err = writer_stop(c->writer, err) ?: err;
-	done = writer_progress(c->writer);
+	totals = writer_totals(c->writer);
+	nothing = writer_progress(c->writer).before;
 	before = writer_has_before(c->writer);
 	err = writer_finish(c->writer) ?: err;
 	if (!c->session.collector) /* a session that is kept can be recorded into again */
@@ -181,7 +180,7 @@ static int collect_session(struct collecting *c)
 		return log_err(err, "%s is %s; the session is not removed: collect %s again",
 			       c->path, before ? "the previous trace" : "INCOMPLETE", c->dir);
 	report_rest(c);
-	progress_end(&c->progress, c->path, processes, &done);
+	progress_end(&c->progress, c->path, &totals, nothing);
 	if (unreadable)
 		log_note("%s is not removed, since a part of it is unreadable: another version of "
 			 "verbatim may have written it",

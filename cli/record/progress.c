@@ -17,7 +17,6 @@ void progress_start(struct progress *progress, bool quiet)
 	*progress = (struct progress){
 		.quiet = quiet,
 		.live = !quiet && isatty(STDERR_FILENO),
-		.start = clock_monotonic(),
 		.last = clock_monotonic(),
 	};
 }
@@ -57,31 +56,35 @@ void progress_show(struct progress *progress, const struct writer *writer)
 	progress->events = p.events;
 }
 
-void progress_end(struct progress *progress, const char *path, unsigned int processes,
-		  const struct writer_progress *done)
+/* "t.db: 2 processes, 1,414 events, 0 lost, 209 kB, 344 ms" */
+static void report_totals(const struct progress *progress, const char *path,
+			  const struct totals *totals)
 {
 	char events[FORMAT_TEXT], lost[FORMAT_TEXT], bytes[FORMAT_TEXT], time[FORMAT_TEXT];
 	struct stat st = { 0 };
 
-	progress_clear(progress);
-	format_count(done->lost, lost);
-	if (done->before && !progress->quiet) {
-		log_note("nothing was recorded: %s is still the previous trace", path);
-	} else if (!progress->quiet) {
-		if (stat(path, &st) && !progress->failed)
-			log_note("%s was moved during the recording; the trace is in the moved "
-				 "file",
-				 path);
-		log_note("%s: %u process%s, %s event%s, %s lost, %s, %s", path, processes,
-			 processes == 1 ? "" : "es", format_count(done->events, events),
-			 done->events == 1 ? "" : "s", lost,
-			 format_bytes((uint64_t)st.st_size, bytes),
-			 format_time((int64_t)(clock_monotonic() - progress->start), time));
-	}
-	if (done->overwritten && !progress->quiet)
+	if (stat(path, &st) && !progress->failed)
+		log_note("%s was moved during the recording; the trace is in the moved file", path);
+	log_note("%s: %u process%s, %s event%s, %s lost, %s, %s", path, totals->processes,
+		 totals->processes == 1 ? "" : "es", format_count(totals->events, events),
+		 totals->events == 1 ? "" : "s", format_count(totals->lost, lost),
+		 format_bytes((uint64_t)st.st_size, bytes), format_time(totals->duration, time));
+	if (totals->overwritten)
 		log_note("%s: the end of the recording; %s older events were discarded", path,
-			 format_count(done->overwritten, bytes));
-	if (done->lost)
-		log_note("%s: %s events were lost%s", path, lost,
+			 format_count(totals->overwritten, events));
+}
+
+void progress_end(struct progress *progress, const char *path, const struct totals *totals,
+		  bool before)
+{
+	char lost[FORMAT_TEXT];
+
+	progress_clear(progress);
+	if (before && !progress->quiet)
+		log_note("nothing was recorded: %s is still the previous trace", path);
+	else if (!progress->quiet)
+		report_totals(progress, path, totals);
+	if (totals->lost)
+		log_note("%s: %s events were lost%s", path, format_count(totals->lost, lost),
 			 progress->failed ? "" : "; see `verbatim info` for the reasons");
 }

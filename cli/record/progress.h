@@ -11,9 +11,8 @@ struct progress {
 	bool quiet;
 	bool live; /* one line on the terminal, rewritten */
 	bool shown;
-	bool failed;    /* the recording has failed, which was reported */
-	uint64_t start; /* CLOCK_MONOTONIC */
-	uint64_t last;  /* time of the last line, and what it showed */
+	bool failed;   /* the recording has failed, which was reported */
+	uint64_t last; /* CLOCK_MONOTONIC: time of the last line, and what it showed */
 	uint64_t events;
 };
 
@@ -25,6 +24,6 @@ void progress_show(struct progress *progress, const struct writer *writer);
 /* Remove the line before other output. */
 void progress_clear(struct progress *progress);
 
-/* The last line: the contents of @path. */
-void progress_end(struct progress *progress, const char *path, unsigned int processes,
-		  const struct writer_progress *done);
+/* The last line: the contents of @path. @before: nothing was written, it is the previous trace. */
+void progress_end(struct progress *progress, const char *path, const struct totals *totals,
+		  bool before);

@@ -470,15 +470,15 @@ static int start_program(struct recording *r)
 	return 0;
 }
 
-static void report_end(struct recording *r, unsigned int processes, struct writer_progress *done)
+static void report_end(struct recording *r, const struct totals *totals, bool before)
 {
 	if (r->stop && !r->ended)
 		log_note("the recording has ended; the program is left running (pid %d)",
 			 (int)r->child);
-	if (r->error && !done->before)
+	if (r->error && !before)
 		log_note("%s is INCOMPLETE: it ends at the point where recording stopped",
 			 r->set->path);
-	progress_end(&r->progress, r->set->path, processes, done);
+	progress_end(&r->progress, r->set->path, totals, before);
 }
 
 static void report_unseen(struct recording *r)
@@ -510,15 +510,13 @@ static void report_withheld(struct recording *r)
 
 static int finish_recording(struct recording *r)
 {
-	unsigned int processes;
-	struct writer_progress done;
-	bool found;
+	struct totals totals;
+	bool before, found;
 	int err = collector_finish(r->collector);
 
 	if (err)
 		fail_recording(r, err);
 	report_unseen(r);
-	processes = collector_processes(r->collector);
 	err = device_counters_store(&r->counters, r->writer);
 	watch_finish(r->watch);
 	vitals_finish(r->vitals);
@@ -527,7 +525,8 @@ static int finish_recording(struct recording *r)
 	if (err)
 		fail_recording(r, err);
 	device_counters_end(&r->counters);
-	done = writer_progress(r->writer);
+	totals = writer_totals(r->writer);
+	before = writer_progress(r->writer).before;
 	collector_free(r->collector);
 	report_impatience(r);
 	report_withheld(r);
@@ -538,7 +537,7 @@ static int finish_recording(struct recording *r)
 		fail_recording(r, err);
 	found = watch_end(r->watch);
 	signal_witness_stop(&r->witness);
-	report_end(r, processes, &done);
+	report_end(r, &totals, before);
 	if (!r->ended)
 		return 128 + r->asked;
 	if (r->error && !r->status)

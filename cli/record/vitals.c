@@ -375,6 +375,7 @@ static int publish_state(struct vitals *v, enum vitals_phase phase)
 {
 	const struct profile *profile = profiler_profile(v->profiler);
 	struct writer_progress done = writer_progress(v->writer);
+	struct totals totals = trace_totals(v->trace);
 	/* at the end it was already estimated */
 	uint64_t n = phase == VITALS_ENDED || !profile->one_of ? 1 : profile->one_of;
 	struct vitals_state *state = calloc(1, sizeof(*state));
@@ -389,8 +390,9 @@ static int publish_state(struct vitals *v, enum vitals_phase phase)
 		state->events = done.events;
 		state->lost = done.lost;
 		state->bytes = done.bytes;
-		state->processes = (uint32_t)profile->nprocesses;
-		state->threads = (uint32_t)profile->nthreads;
+		state->processes = totals.processes;
+		state->threads = totals.threads;
+		state->regions = trace_alive(v->trace, OBJECT_mr, 0, v->now);
 		v->time = v->now;
 		put_latencies(v, state, profile);
 		err = put_queues(v, state, profile, n);
@@ -544,11 +546,16 @@ void vitals_detach(struct vitals *v)
 static int count_rest(struct vitals *v)
 {
 	int err = v->profiler ? 0 : start_counting(v);
+	int64_t end;
 
 	if (!err && !v->attached)
 		err = follow_extend(&v->follow, INT64_MAX)
 			      ?: follow_all(&v->follow, count_event, v);
-	return err ? err : profiler_finish(v->profiler);
+	if (err)
+		return err;
+	end = trace_totals(v->trace).duration;
+	v->now = end > v->now ? end : v->now;
+	return profiler_finish(v->profiler);
 }
 
 void vitals_finish(struct vitals *v)

@@ -13,7 +13,7 @@
 #define NAME  "session.vitals"      /* session_remove() removes it */
 
 enum {
-	VERSION = 1,
+	VERSION = 2,
 	PATIENCE = 10, /* seconds without a reader */
 	TRIES = 16,    /* tries to read while it is being written */
 };

@@ -72,6 +72,7 @@ struct vitals_state {
 	uint64_t events, lost; /* of the trace */
 	uint64_t bytes;
 	uint32_t processes, threads;
+	uint64_t regions; /* memory regions that are alive */
 	struct vitals_totals all, since;
 	struct vitals_latency latencies[VITALS_OPCODES];
 	uint32_t nlatencies;

@@ -58,7 +58,7 @@ static struct table *verb_table(const struct stat_view *view, bool json)
 	};
 	static const struct column few[] = {
 		{ "verb", COLUMN_TEXT },    { "calls", COLUMN_COUNT },
-		{ "errors", COLUMN_COUNT }, { "open", COLUMN_COUNT },
+		{ "failed", COLUMN_COUNT }, { "open", COLUMN_COUNT },
 		{ "total_ns", COLUMN_TIME }, { "p50_ns", COLUMN_TIME },
 		{ "p99_ns", COLUMN_TIME },  { "max_ns", COLUMN_TIME }, { 0 },
 	};
@@ -252,7 +252,8 @@ static void print_text(const struct stat_view *view, struct table *const *tables
 	for (unsigned int i = 0; i < n; i++) {
 		table_print_within(tables[i], STAT_WIDTH);
 		if (i == VERBS)
-			printf("  Recording adds up to 1 us to each control verb.\n");
+			printf("  open: unfinished. Recording adds up to 1 us to each control "
+			       "verb.\n");
 	}
 }
 

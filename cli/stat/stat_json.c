@@ -49,10 +49,23 @@ static void put_histogram(struct json *json, const char *name, const struct hist
 	json_close(json, ']');
 }
 
+/* The sums of the columns of table `verbs`. */
+static void put_failed(struct json *json, const struct profile *profile)
+{
+	uint64_t failed = 0, unfinished = 0;
+
+	for (int v = 0; v < VERB_COUNT; v++) {
+		failed += profile->verbs[v].errors;
+		unfinished += profile->verbs[v].unfinished;
+	}
+	json_put_uint(json, "failed", failed);
+	json_put_uint(json, "unfinished", unfinished);
+}
+
 static void put_summary(struct json *json, const struct stat_view *view)
 {
 	const struct profile *profile = view->profile;
-	struct trace_loss loss = trace_loss(view->trace);
+	struct totals totals = trace_totals(view->trace);
 
 	json_open(json, NULL, '{');
 	json_put_int(json, "from_ns", profile->from);
@@ -60,7 +73,11 @@ static void put_summary(struct json *json, const struct stat_view *view)
 	put_time(json, "duration_ns", profile->duration);
 	put_time(json, "first_post_ns", profile->first_post);
 	put_time(json, "last_completion_ns", profile->last_completion);
-	json_put_uint(json, "events", profile->events);
+	json_put_uint(json, "processes", totals.processes);
+	json_put_uint(json, "threads", totals.threads);
+	json_put_uint(json, "events", totals.events);
+	json_put_uint(json, "verbs", profile->nverbs);
+	put_failed(json, profile);
 	json_put_uint(json, "completions", profile->completions);
 	json_put_uint(json, "errors", profile->errors);
 	json_put_uint(json, "flushed", profile->flushed);
@@ -68,8 +85,12 @@ static void put_summary(struct json *json, const struct stat_view *view)
 	json_put_uint(json, "lengthless", profile->lengthless);
 	json_put_uint(json, "sent_bytes", profile->sent);
 	json_put_uint(json, "received_bytes", profile->received);
-	json_put_uint(json, "lost", loss.events);
-	json_put_bool(json, "interrupted", loss.interrupted);
+	json_put_uint(json, "registered", profile->registered);
+	json_put_uint(json, "registered_bytes", profile->registered_bytes);
+	json_put_uint(json, "regions_alive", stat_regions(view));
+	json_put_uint(json, "lost", totals.lost);
+	json_put_uint(json, "overwritten", totals.overwritten);
+	json_put_bool(json, "interrupted", trace_loss(view->trace).interrupted);
 	json_put_bool(json, "filtered", profile->filtered);
 	if (profile->whole_from == INT64_MIN)
 		json_put_text(json, "whole_from_ns", NULL);

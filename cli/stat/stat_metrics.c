@@ -22,7 +22,7 @@
 /* The objects for which a family has a sample each. */
 enum over {
 	OVER_RUN,     /* struct profile */
-	OVER_LOSS,    /* struct trace_loss */
+	OVER_TRACE,   /* struct whole_trace */
 	OVER_SIDE,    /* struct profile_posts, of sends and of receives */
 	OVER_REQUEST, /* struct profile_requests, by opcode and size; for receives no send opcode */
 	OVER_PROCESS,
@@ -32,6 +32,11 @@ enum over {
 	OVER_CQ,
 	OVER_VERB,
 	OVER_PLACE,
+};
+
+struct whole_trace {
+	struct totals totals;
+	bool interrupted;
 };
 
 enum member { U64, U32, FLAG, NS, TIMES, TIMES_AT };
@@ -90,12 +95,16 @@ static const struct family families[] = {
 	       "One in this number of data verbs was recorded; above 1, counts are estimates."),
 	FAMILY(RUN, profile, GAUGE, "filtered", NULL, FLAG, filtered, NULL,
 	       "1 if events were left out by --filter."),
-	FAMILY(LOSS, trace_loss, GAUGE, "interrupted", NULL, FLAG, interrupted, NULL,
+	FAMILY(TRACE, whole_trace, GAUGE, "interrupted", NULL, FLAG, interrupted, NULL,
 	       "1 if the recorder died, and later events are missing."),
-	FAMILY(LOSS, trace_loss, COUNTER, "lost_events", NULL, U64, events, NULL,
-	       "Events that are missing in the trace."),
-	FAMILY(RUN, profile, COUNTER, "events", NULL, U64, events, NULL,
-	       "Events that are counted."),
+	FAMILY(TRACE, whole_trace, COUNTER, "events", NULL, U64, totals.events, NULL,
+	       "Events in the trace, whatever part of it is counted."),
+	FAMILY(TRACE, whole_trace, COUNTER, "lost_events", NULL, U64, totals.lost, NULL,
+	       "Events that should be in the trace, and are not."),
+	FAMILY(TRACE, whole_trace, COUNTER, "overwritten_events", NULL, U64, totals.overwritten,
+	       NULL, "Events that are older than what the flight recorder stored."),
+	FAMILY(RUN, profile, COUNTER, "verbs", NULL, U64, nverbs, NULL,
+	       "Calls of verbs that are counted, without empty polls."),
 	FAMILY(RUN, profile, COUNTER, "waits", NULL, U64, waited.times, waits_are_known,
 	       "How often the program waited for the recorder."),
 	FAMILY(RUN, profile, COUNTER, "waited", "seconds", NS, waited.ns, waits_are_known,
@@ -286,11 +295,12 @@ static void add_run(struct writing *w)
 	add_row(w, w->view->profile, (struct metric_label[]){ { 0 } });
 }
 
-static void add_loss(struct writing *w)
+static void add_trace(struct writing *w)
 {
-	struct trace_loss loss = trace_loss(w->view->trace);
+	struct whole_trace whole = { .totals = trace_totals(w->view->trace),
+				     .interrupted = trace_loss(w->view->trace).interrupted };
 
-	add_row(w, &loss, (struct metric_label[]){ { 0 } });
+	add_row(w, &whole, (struct metric_label[]){ { 0 } });
 }
 
 static void add_sides(struct writing *w)
@@ -431,7 +441,7 @@ static void add_places(struct writing *w)
 }
 
 static void (*const adders[])(struct writing *w) = {
-	[OVER_RUN] = add_run,          [OVER_LOSS] = add_loss,         [OVER_SIDE] = add_sides,
+	[OVER_RUN] = add_run,          [OVER_TRACE] = add_trace,       [OVER_SIDE] = add_sides,
 	[OVER_REQUEST] = add_requests, [OVER_PROCESS] = add_processes, [OVER_THREAD] = add_threads,
 	[OVER_QUEUE] = add_queues,     [OVER_QUEUE_SIDE] = add_queues, [OVER_CQ] = add_cqs,
 	[OVER_VERB] = add_verbs,       [OVER_PLACE] = add_places,

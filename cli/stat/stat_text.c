@@ -109,12 +109,14 @@ static void print_sampled(const struct profile *profile)
 static void print_kept(const struct stat_view *view)
 {
 	struct trace_loss loss = trace_loss(view->trace);
+	struct totals totals = trace_totals(view->trace);
+	uint64_t missing = totals.lost + totals.overwritten - loss.unwritten;
 	char time[FORMAT_TEXT], n[FORMAT_TEXT];
 
-	if (loss.events) {
+	if (missing) {
 		print_warning("INCOMPLETE:");
 		printf(" %s event%s missing, the last at %s; counts up to then are too low\n",
-		       format_count(loss.events, n), loss.events == 1 ? " is" : "s are",
+		       format_count(missing, n), missing == 1 ? " is" : "s are",
 		       format_time(view->profile->whole_from, time));
 	}
 	if (loss.interrupted) {
@@ -145,16 +147,31 @@ static void print_waited(const struct profile_waited *waited)
 	       event_id_text(waited->worst, id), format_time(waited->worst_at, at));
 }
 
+/* "2 processes, 2 threads, 2 queues, 1,235 events, 0 lost, 1,156 verbs, 364 ms" */
+static void print_size(const struct stat_view *view)
+{
+	const struct profile *profile = view->profile;
+	struct totals totals = trace_totals(view->trace);
+	uint64_t threads = totals.threads, processes = totals.processes;
+	uint64_t queues = count_queues(profile);
+	char events[FORMAT_TEXT], lost[FORMAT_TEXT], text[FORMAT_TEXT];
+
+	if (profile->partial)
+		processes = count_used(profile, &threads);
+	printf("%" PRIu64 " process%s, %" PRIu64 " thread%s, %" PRIu64 " queue%s, ", processes,
+	       processes == 1 ? "" : "es", threads, plural_of(threads), queues, plural_of(queues));
+	if (!profile->partial)
+		printf("%s event%s, %s lost, ", format_count(totals.events, events),
+		       plural_of(totals.events), format_count(totals.lost, lost));
+	printf("%s verb%s, ", format_count(profile->nverbs, text), plural_of(profile->nverbs));
+	printf("%s\n", format_time(profile->duration, text));
+}
+
 void stat_head(const struct stat_view *view)
 {
 	const struct profile *profile = view->profile;
-	uint64_t threads, processes = count_used(profile, &threads), queues = count_queues(profile);
-	char took[FORMAT_TEXT], events[FORMAT_TEXT];
 
-	printf("%" PRIu64 " process%s, %" PRIu64 " thread%s, %" PRIu64 " queue%s, %s verb%s, %s\n",
-	       processes, processes == 1 ? "" : "es", threads, plural_of(threads), queues,
-	       plural_of(queues), format_count(profile->events, events), plural_of(profile->events),
-	       format_time(profile->duration, took));
+	print_size(view);
 	print_part(view);
 	print_sampled(profile);
 	print_kept(view);
@@ -507,13 +524,14 @@ void stat_registrations(const struct stat_view *view)
 	const struct profile *profile = view->profile;
 	const struct profile_place **places;
 	size_t n = stat_places(profile, PLANE_CONTROL, &places);
-	char count[FORMAT_TEXT], bytes[FORMAT_TEXT], posting[FORMAT_TEXT];
+	char count[FORMAT_TEXT], bytes[FORMAT_TEXT], alive[FORMAT_TEXT], posting[FORMAT_TEXT];
 
 	print_post_places(view);
 	if (profile->registered) {
-		printf("\nregistered %s region%s, %s; while posting %s\n",
+		printf("\nregistered %s region%s, %s, %s alive at the end; while posting %s\n",
 		       format_count(profile->registered, count), plural_of(profile->registered),
 		       format_bytes(profile->registered_bytes, bytes),
+		       format_count(stat_regions(view), alive),
 		       format_count(count_posting(places, n), posting));
 		print_registrations(view, places, n);
 	}

@@ -84,3 +84,8 @@ const char *stat_size(const struct profile_requests *row, unsigned int class, ch
 		snprintf(text, STAT_SIZE, "<= %s", size_text(profile_size_end(class), end));
 	return text;
 }
+
+uint64_t stat_regions(const struct stat_view *view)
+{
+	return trace_alive(view->trace, OBJECT_mr, view->part->process, view->profile->to);
+}

@@ -34,6 +34,9 @@ size_t stat_places(const struct profile *profile, enum verb_plane plane,
 /* "<= 64 B", or "64 B" if all have that size. */
 const char *stat_size(const struct profile_requests *row, unsigned int class, char text[STAT_SIZE]);
 
+/* Memory regions that were alive at the end of the selected part. */
+uint64_t stat_regions(const struct stat_view *view);
+
 /* The text above the tables; stat_text.c. */
 void stat_head(const struct stat_view *view);
 void stat_rates(const struct stat_view *view);

@@ -158,7 +158,7 @@ static void add_totals(struct page *page)
 	char c[8][CELL], b[4][FORMAT_TEXT];
 
 	add_line(page, STYLE_DIM, "%-11s %8s %8s %11s %11s %11s %7s %6s",
-		 s->one_of > 1 ? "estimated" : "", "requests", "receives", "completions", "sent",
+		 s->one_of > 1 ? "estimated" : "", "sends", "receives", "completions", "sent",
 		 "received", "errors", "calls");
 	add_line(page, STYLE_HEAD, "%-11s %8s %8s %11s %11s %11s %7s %6s", "a second",
 		 short_rate(s, r->requests, c[0]), short_rate(s, r->receives, c[1]),
@@ -178,13 +178,13 @@ static void add_rest(struct page *page)
 	const struct vitals_totals *a = &s->all;
 	char c[4][CELL], b[FORMAT_TEXT], t[2][FORMAT_TEXT];
 
-	add_line(page, STYLE_PLAIN, "%-11s %s process%s, %s thread%s, %s queue%s", "running",
+	add_line(page, STYLE_PLAIN, "%-11s %s process%s, %s thread%s, %s queue%s", "program",
 		 short_total(s, s->processes, c[1]), s->processes == 1 ? "" : "es",
 		 short_total(s, s->threads, c[2]), s->threads == 1 ? "" : "s",
 		 short_total(s, s->queues_of_all, c[0]), s->queues_of_all == 1 ? "" : "s");
-	add_line(page, STYLE_PLAIN, "%-11s %s regions, %s; %s a second", "registered",
+	add_line(page, STYLE_PLAIN, "%-11s %s regions, %s; %s a second; %s alive", "registered",
 		 short_total(s, a->registered, c[0]), total_bytes(s, a->registered_bytes, b),
-		 short_rate(s, s->since.registered, c[1]));
+		 short_rate(s, s->since.registered, c[1]), short_total(s, s->regions, c[2]));
 	add_line(page, a->failed || a->data.errors ? STYLE_ERROR : STYLE_PLAIN,
 		 "%-11s %s verbs; %s completions, %s of them flushed", "failed",
 		 short_total(s, a->failed, c[0]), short_total(s, a->data.errors, c[1]),
@@ -383,6 +383,7 @@ void frame_json(const struct vitals_state *state, const char *trace, const char 
 	json_put_int(&json, "bytes", (int64_t)state->bytes);
 	json_put_int(&json, "processes", state->processes);
 	json_put_int(&json, "threads", state->threads);
+	json_put_int(&json, "regions_alive", (int64_t)state->regions);
 	put_totals(&json, "all", &state->all);
 	put_totals(&json, "since", &state->since);
 	json_open(&json, "latencies", '[');

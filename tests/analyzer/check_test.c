@@ -64,7 +64,7 @@ TEST(with_events_lost_nothing_is_checked_and_it_says_so)
 	text = text_of(&s, false);
 	assert_non_null(strstr(text, " rules not checked, because 3 events "
 				     "were lost"));
-	assert_non_null(strstr(text, "completions in error (0 recorded, others may be missing)"));
+	assert_non_null(strstr(text, "queue pairs in error (0 recorded, others may be missing)"));
 	free(text);
 	story_end(&s);
 }
@@ -107,7 +107,7 @@ TEST(a_filter_is_told_of_in_a_copy_too)
 	assert_int_equal(check_trace(s.trace, NULL, &s.findings), 0);
 	text = text_of(&s, false);
 	assert_non_null(strstr(text, "checked in part, because --filter verb=post_send left"));
-	assert_non_null(strstr(text, "completions in error (0 recorded, others may be missing)"));
+	assert_non_null(strstr(text, "queue pairs in error (0 recorded, others may be missing)"));
 	free(text);
 	story_end(&s);
 	unlink(path);

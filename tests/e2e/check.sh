@@ -116,13 +116,13 @@ the_first_screen_has_24_lines() {
 	record "$apps/model_run" 1 60
 	"$VERBATIM" check t.db | sed '/^$/q' >screen
 	[ "$(wc -l <screen)" -le 25 ] && says '^failed verbs' screen && says '^findings' screen &&
-		says '^completions in error' screen && says '^  and .* below$' screen
+		says '^queue pairs in error' screen && says '^  and .* below$' screen
 }
 
 facts_are_muted_by_name() {
 	record "$apps/first_error" bad
 	"$VERBATIM" check --mute error-completion,MKEY-004 t.db >muted
-	is "exit $?" "exit 0" && has "$(sed -n 2p muted)" "completions in error (1), muted" &&
+	is "exit $?" "exit 0" && has "$(sed -n 2p muted)" "queue pairs in error (1), muted" &&
 		is "$(sed -n '1s/.* lost  *//p' muted)" "1 queue pair in error"
 }
 

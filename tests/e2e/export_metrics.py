@@ -56,6 +56,8 @@ def compare_run(m, stat):
     summary, posting = stat['summary'], stat['posting']
     for name, wanted in [
             ('events_total', summary['events']), ('lost_events_total', summary['lost']),
+            ('overwritten_events_total', summary['overwritten']),
+            ('verbs_total', summary['verbs']),
             ('completions_total', summary['completions']),
             ('completion_errors_total', summary['errors']),
             ('completions_flushed_total', summary['flushed']),

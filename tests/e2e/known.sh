@@ -127,7 +127,7 @@ facts_are_known_too() {
 	check --write-baseline base; ends 1 &&
 		says "^[0-9a-f]* error-completion IBV_WC_REM_" base &&
 		says "^[0-9a-f]* MKEY-004 " base || return
-	check --baseline base; ends 0 && says "completions in error (1)" out &&
+	check --baseline base; ends 0 && says "queue pairs in error (1)" out &&
 		says "2 in the baseline base" out || return
 	suppress MKEY-004; ends 1 || return
 	suppress MKEY-004 "error-completion post_writes first_error"; ends 0 || return

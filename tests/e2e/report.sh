@@ -123,7 +123,7 @@ facts_are_results() {
 			.locations[0].physicalLocation.artifactLocation.uri')" \
 			"error IBV_WC_REM_ACCESS_ERR tests/apps/first_error.c" &&
 		is "$(junit '//testcase[@name="error-completion"]/failure/@message')" \
-			"completions in error: 1" || return
+			"queue pairs in error: 1" || return
 	report sarif --mute error-completion; report junit --mute error-completion
 	valid_sarif && valid_junit &&
 		is "$(sarif '[.results[] | select(.ruleId == "error-completion")] | length')" 0 &&

@@ -84,7 +84,7 @@ failures_of_one_line_are_one_if_alike() {
 	tidy
 	records "$apps/helper" && screen &&
 		says "_PKEY_INDEX change_qp < forget_index (helper.c:[0-9]*) 2 times" out &&
-		says "_PORT change_qp < forget_port (helper.c:[0-9]*) never returned" out &&
+		says "_PORT change_qp < forget_port (helper.c:[0-9]*) hung calls" out &&
 		says "STATE-001 .* change_qp < forget_index (helper.c:[0-9]*) 2 times" out &&
 		says "STATE-001 .* change_qp < forget_port (helper.c:[0-9]*) " out
 }

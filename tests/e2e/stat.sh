@@ -160,7 +160,8 @@ rotated_traces_have_each_request_once() {
 flight_says_that_it_has_the_end_only() {
 	record f.db --flight 512k "$apps/loop" counts 400000 2>/dev/null || return
 	"$VERBATIM" stat f.db >out 2>err && says "^INCOMPLETE: [0-9,]* events are missing" out &&
-		json f.db 2>/dev/null && is "$(jq '.summary.lost > 0 and .summary.whole_from_ns > 0
+		json f.db 2>/dev/null && is "$(jq '.summary.overwritten > 0 and .summary.lost == 0
+			and .summary.whole_from_ns > 0
 			and .posting.send.requests < 400000' json)" true
 }
 # A latency does not distinguish a lost packet, or a peer without a receive, from a slow network.

@@ -68,7 +68,7 @@ a_sample_is_read_by_people() {
 	wait $recorder
 	is "longest" "$(awk 'length > 80' samples)" "" &&
 		is "samples" "$(grep -c '^verbatim top' samples)" 2 &&
-		for each in '^a second ' '^all ' '^running ' '^registered ' '^failed ' \
+		for each in '^a second ' '^all ' '^program ' '^registered ' '^failed ' \
 			'^recorded ' '^SEND ' '^qp1 '; do says "$each" samples || return; done
 }
 

@@ -56,12 +56,12 @@ static const char processes_sql[] =
 
 static const char counts_sql[] =
 	"UPDATE thread SET events = ?2"
-	" + coalesce((SELECT n FROM carried WHERE thread = id), 0)"
-	" + coalesce((SELECT overwritten FROM loss WHERE thread = id), 0)"
-	" + coalesce((SELECT sum(times) FROM coverage WHERE thread = id AND what = 'late'), 0)"
+	" + max(coalesce((SELECT n FROM carried WHERE thread = id), 0),"
+	"  coalesce((SELECT overwritten FROM loss WHERE thread = id), 0)"
+	"  + coalesce((SELECT sum(times) FROM coverage WHERE thread = id AND what = 'late'), 0))"
 	" WHERE id = ?1";
 
-/* trace_events() subtracts carried, lost and late events. */
+/* As core/store/db/totals.c subtracts them. */
 static int store_counts(struct excerpt_copy *copy)
 {
 	sqlite3_stmt *stmt;

@@ -16,6 +16,7 @@
 #include "core/store/finish/objects.h"
 #include "core/store/db/schema.h"
 #include "core/store/db/sql.h"
+#include "core/store/db/totals.h"
 #include "core/wire/log.h"
 
 enum { FEW = 100 }; /* so many processes are found without an index */
@@ -248,6 +249,14 @@ int complete_forks(sqlite3 *db)
 	return err ? err : sql_exec(db, forks_sql);
 }
 
+/* A process may end after its last event: core/store/db/totals.h. */
+static int complete_duration(sqlite3 *db)
+{
+	struct totals totals = totals_read(db);
+
+	return schema_set_meta_int(db, "duration", totals.duration);
+}
+
 static int run_steps(sqlite3 *db, enum complete_state state)
 {
 	int err = sql_exec(db, "PRAGMA cache_size=-32768; BEGIN IMMEDIATE");
@@ -256,6 +265,8 @@ static int run_steps(sqlite3 *db, enum complete_state state)
 		err = complete_forks(db);
 	if (!err)
 		err = sql_exec(db, processes_sql);
+	if (!err)
+		err = complete_duration(db);
 	if (!err)
 		err = objects_build(db);
 	if (!err)

@@ -50,15 +50,17 @@ static const struct {
 	  " (SELECT count(*) FROM gid g WHERE g.device = d.id AND g.port = p.port)"
 	  " FROM device d LEFT JOIN port p ON p.device = d.id ORDER BY d.id, p.port" },
 	[LISTING_OBJECTS] = { "objects",
-	  "SELECT kind, count(*), sum(coalesce(destroyed_n, 0) > 0),"
-	  " sum(coalesce(destroyed_n, 0) = 0) FROM object GROUP BY kind ORDER BY min(id)" },
+	  "SELECT kind, sum(coalesce(created_n, 0) > coalesce(c.n, 0) OR c.n IS NULL),"
+	  " sum(coalesce(destroyed_n, 0) > 0), sum(coalesce(destroyed_n, 0) = 0) FROM object"
+	  " LEFT JOIN carried c ON c.thread = created_thread GROUP BY kind ORDER BY min(id)" },
 	[LISTING_CONNECTIONS] = { "connections",
 	  "SELECT CASE known WHEN 'both' THEN 'connected back' WHEN 'address' THEN"
 	  " 'has the address' WHEN 'number' THEN 'has the number' ELSE 'not in the trace' END,"
 	  " count(*), count(DISTINCT qp) FROM connection GROUP BY 1 ORDER BY min(since)" },
 	[LISTING_VERBS] = { "control verbs",
-	  "SELECT verb, count(*), sum(failed), sum(coalesce(end, -1) < 0) FROM call"
-	  " WHERE NOT ours AND depth = 0 GROUP BY verb ORDER BY min(begin)" },
+	  "SELECT verb, count(*), sum(coalesce(failed, 0)), sum(coalesce(end, -1) < 0) FROM call"
+	  " LEFT JOIN carried c USING (thread) WHERE NOT ours AND depth = 0"
+	  " AND call.n > coalesce(c.n, 0) GROUP BY verb ORDER BY min(begin)" },
 	[LISTING_CQS] = { "completion queues",
 	  "SELECT coalesce(o.name, printf('0x%x', p.handle)), p.process,"
 	  " sum(polls) + sum(empty), sum(empty), sum(completions) FROM poll_count p"

@@ -45,6 +45,7 @@ struct live {
 	struct living *tables[TABLES][BUCKETS];
 	struct living *oldest, *newest; /* dead */
 	uint32_t ids, ndead;
+	uint64_t alive[OBJECT_COUNT];
 	struct tally *tallies;
 	uint32_t unended; /* all processes with smaller ids have ended */
 };
@@ -90,6 +91,7 @@ static void drop_object(struct live *live, struct living *l)
 {
 	for (int t = 0; t < TABLES; t++)
 		unlink_object(live, l, t);
+	live->alive[l->object.kind] -= !l->dead;
 	unlink_dead(live, l);
 	free((char *)l->object.name);
 	free(l);
@@ -100,6 +102,7 @@ static void bury_object(struct live *live, struct living *l)
 	if (l->dead)
 		return;
 	l->dead = true;
+	live->alive[l->object.kind]--;
 	l->older = live->newest;
 	*(live->newest ? &live->newest->newer : &live->oldest) = l;
 	live->newest = l;
@@ -259,6 +262,7 @@ static int add_object(struct live *live, const struct object *object, struct liv
 	l->object.id = ++live->ids;
 	l->object.ordinal = ++*made;
 	l->object.destroyed_at = INT64_MAX;
+	live->alive[object->kind]++;
 	snprintf(name, sizeof(name), "%s%u", object_names[object->kind], l->object.ordinal);
 	l->object.name = strdup(name);
 	for (int t = 0; t < TABLES; t++) {
@@ -432,6 +436,27 @@ int live_refresh(struct live *live, bool last)
 	if (!err)
 		trace_read_loss(live->trace);
 	return err;
+}
+
+uint64_t live_alive(const struct live *live, enum object_kind kind)
+{
+	return live->alive[kind];
+}
+
+struct totals live_totals(const struct live *live)
+{
+	const struct trace *trace = live->trace;
+	struct totals totals = totals_read(trace->db);
+
+	totals.events = 0;
+	totals.overwritten = 0;
+	for (uint32_t i = 0; i < trace->nthreads; i++)
+		totals.events += trace->threads[i].events - trace->threads[i].carried;
+	totals.events -= totals.events < trace->loss.late ? totals.events : trace->loss.late;
+	for (size_t i = 0; i < live->writer->nlogs; i++)
+		if (live->writer->logs[i] && live->writer->logs[i]->last > totals.duration)
+			totals.duration = live->writer->logs[i]->last;
+	return totals;
 }
 
 uint64_t live_settled(const struct live *live, uint32_t id, bool *ret_ended)

@@ -123,15 +123,6 @@ struct trace_loss trace_loss(struct trace *trace)
 	return trace->loss;
 }
 
-uint64_t trace_events(struct trace *trace)
-{
-	uint64_t gone = trace->absent, n = 0;
-
-	for (uint32_t i = 0; i < trace->nthreads; i++)
-		n += trace->threads[i].events - trace->threads[i].carried;
-	return n > gone ? n - gone : 0;
-}
-
 int64_t trace_cut(const struct trace *trace)
 {
 	return trace->cut;

@@ -11,6 +11,7 @@
 
 #include "core/store/db/args.h"
 #include "core/store/db/ids.h"
+#include "core/store/db/totals.h"
 #include "core/wire/desc.h"
 #include "core/wire/misuse.h"
 #include "gen/data_gen.h"
@@ -315,6 +316,12 @@ const struct object *trace_object_at(struct trace *trace, uint32_t process, enum
 				     uint64_t handle, int64_t time);
 
 /*
+ * The objects of @kind, of @process (0: any), that were created until @time and not destroyed until
+ * then. In a trace that is still written: those that are alive now, of all processes.
+ */
+uint64_t trace_alive(struct trace *trace, enum object_kind kind, uint32_t process, int64_t time);
+
+/*
  * Which queue pairs were connected to which, learned from its calls at the first use; borrowed
  * until trace_close(), or until a clock of a joint trace is set. Not of a trace that is still
  * written. 0 or -errno after log_err().
@@ -350,9 +357,12 @@ struct trace_loss {
 struct trace_loss trace_loss(struct trace *trace);
 
 /*
- * The number of recorded events of all threads that are not in the previous trace. More than a
- * cursor returns: some only describe the program.
+ * What the trace has, and lacks. Its events are more than a cursor returns: some only describe the
+ * program. In a trace that is still written nothing is overwritten: its readers have read it all.
  */
+struct totals trace_totals(struct trace *trace);
+
+/* trace_totals().events */
 uint64_t trace_events(struct trace *trace);
 
 /* Posts and polls before that time may be missing; INT64_MIN: none are. */

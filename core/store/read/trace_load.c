@@ -348,12 +348,6 @@ static void load_loss(struct trace *trace)
 		(uint64_t)sql_int(trace->db, "SELECT sum(overwritten) FROM loss", 0);
 	trace->whole_from = trace->loss.events ? sql_int(trace->db, "SELECT max(last) FROM loss", 0)
 					       : INT64_MIN;
-	trace->absent = (uint64_t)sql_int(
-		trace->db,
-		"SELECT (SELECT coalesce(sum(overwritten), 0) FROM loss WHERE thread > 0)"
-		" + (SELECT coalesce(sum(times), 0) FROM coverage WHERE what = 'late'"
-		"  AND thread > 0)",
-		0);
 	trace->loss.late = count_covered(trace, "late");
 	trace->loss.handlers = count_covered(trace, "handlers");
 	trace->loss.unwritten = count_covered(trace, "unwritten");
@@ -371,7 +365,6 @@ void trace_read_loss(struct trace *trace)
 	load_loss(trace);
 	trace->loss.events -= trace->loss.overwritten;
 	trace->loss.overwritten = 0;
-	trace->absent = trace->loss.late;
 	trace->loss.interrupted = false;
 }
 
@@ -430,6 +423,7 @@ int trace_load(struct trace *trace)
 			       " type = 'table' AND name = 'wc'",
 			       0);
 	load_loss(trace);
+	trace->totals = totals_read(trace->db);
 	load_numberless(trace);
 	return 0;
 }

@@ -28,6 +28,21 @@ const struct object *trace_object_at(struct trace *trace, uint32_t process, enum
 	return objects_at(&trace->objects, process, kind, handle, time);
 }
 
+uint64_t trace_alive(struct trace *trace, enum object_kind kind, uint32_t process, int64_t time)
+{
+	uint64_t n = 0;
+
+	if (trace->live)
+		return live_alive(trace->live, kind);
+	for (uint32_t i = 0; i < trace->objects.count; i++) {
+		const struct object *o = &trace->objects.list[i];
+
+		n += o->kind == kind && (!process || o->process == process) &&
+		     o->created_at <= time && o->destroyed_at > time;
+	}
+	return n;
+}
+
 /* The calls of all its parts; to be freed. */
 static int list_sources(struct trace *trace, struct told_calls **ret_sources, size_t *ret_n)
 {

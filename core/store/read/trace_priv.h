@@ -72,9 +72,9 @@ struct trace {
 	sqlite3_stmt *frames;
 	struct finder *finder; /* payload_find.c; NULL until the first use */
 	struct trace_loss loss;
-	uint64_t absent;    /* events of threads that are not in the trace */
-	int64_t whole_from; /* events before it may be missing; INT64_MIN: none are */
-	int64_t cut;        /* of trace_cut() */
+	struct totals totals; /* of a finished trace that is not joint */
+	int64_t whole_from;   /* events before it may be missing; INT64_MIN: none are */
+	int64_t cut;          /* of trace_cut() */
 	/* processes that ended until then are in the previous trace; -1: none */
 	int64_t carried;
 	bool numberless; /* some CQs do not report the queue pair number of a completion */

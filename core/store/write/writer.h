@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "core/store/db/ids.h"
+#include "core/store/db/totals.h"
 #include "core/wire/clock.h"
 #include "core/wire/payload.h"
 
@@ -160,6 +161,9 @@ struct writer_progress {
 int writer_error(const struct writer *writer);
 
 struct writer_progress writer_progress(const struct writer *writer);
+
+/* What the trace has and lacks, after writer_stop(). */
+struct totals writer_totals(const struct writer *writer);
 
 /* Counts of failures; a user may want to store the events that led to them. */
 struct writer_alarms {

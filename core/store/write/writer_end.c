@@ -34,6 +34,13 @@ struct writer_progress writer_progress(const struct writer *writer)
 					 writer->before && !writer->committed };
 }
 
+struct totals writer_totals(const struct writer *writer)
+{
+	if (writer->err && !writer->committed)
+		return (struct totals){ .lost = writer_progress(writer).lost };
+	return totals_read(writer->db);
+}
+
 /* It may fail for the same reason: then the trace is interrupted, without a count. */
 static void note_unwritten(struct writer *writer)
 {

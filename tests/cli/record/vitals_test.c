@@ -79,6 +79,23 @@ struct writer_progress writer_progress(const struct writer *writer)
 	return (struct writer_progress){ .events = 101, .lost = 102, .bytes = 103 };
 }
 
+static struct totals totals;
+
+struct totals trace_totals(struct trace *trace)
+{
+	(void)trace;
+	return totals;
+}
+
+uint64_t trace_alive(struct trace *trace, enum object_kind kind, uint32_t process, int64_t time)
+{
+	(void)trace;
+	(void)time;
+	assert_int_equal(kind, OBJECT_mr);
+	assert_int_equal(process, 0);
+	return 104;
+}
+
 int profiler_open(struct trace *trace, const struct profile_select *select,
 		  struct profiler **ret_profiler)
 {
@@ -353,20 +370,21 @@ TEST(an_awaited_viewer_that_came_may_go)
 TEST(the_end_counts_all)
 {
 	(void)state;
-	profile.nprocesses = 2;
-	profile.nthreads = 3;
+	totals = (struct totals){ .duration = 1010, .processes = 2, .threads = 3 };
 	show_all();
+	totals = (struct totals){ 0 };
 	assert_int_equal(nshown, 1);
 	assert_int_equal(nfinished, 1);
 	assert_int_equal(extended_to, INT64_MAX);
 	assert_int_equal(shown.phase, VITALS_ENDED);
-	assert_int_equal(shown.time, 1002);
-	assert_int_equal(shown.interval, 1002);
+	assert_int_equal(shown.time, 1010); /* of the trace, not of its last event */
+	assert_int_equal(shown.interval, 1010);
 	assert_int_equal(shown.events, 101);
 	assert_int_equal(shown.lost, 102);
 	assert_int_equal(shown.bytes, 103);
 	assert_int_equal(shown.processes, 2);
 	assert_int_equal(shown.threads, 3);
+	assert_int_equal(shown.regions, 104);
 	assert_int_equal(shown.one_of, 1);
 	vitals_finish(vitals);
 	assert_int_equal(nshown, 1);

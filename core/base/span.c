@@ -1,0 +1,31 @@
+/*
+ * Formatting times
+ */
+#include "core/base/span.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const char *span_scaled(double value, const char *const *units, unsigned int nunits,
+			char text[SPAN_TEXT])
+{
+	unsigned int unit = 0;
+
+	for (; value >= 999.5 && unit + 1 < nunits; unit++)
+		value /= 1000;
+	snprintf(text, SPAN_TEXT, "%.*f %s",
+		 !unit || value >= 99.95 ? 0
+		 : value >= 9.995        ? 1
+					 : 2,
+		 value, units[unit]);
+	return text;
+}
+
+const char *span_text(int64_t ns, char text[SPAN_TEXT])
+{
+	static const char *const units[] = { "ns", "us", "ms", "s" };
+
+	if (ns < 0)
+		return strcpy(text, "-");
+	return span_scaled((double)ns, units, 4, text);
+}

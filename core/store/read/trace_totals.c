@@ -1,0 +1,38 @@
+/*
+ * The size of a recording: of a finished one as its tables have it, of several the sum
+ */
+#include "core/store/read/joint.h"
+#include "core/store/read/live.h"
+#include "core/store/read/trace_priv.h"
+
+/* The joint trace ends when the last of its parts does. */
+static struct totals add_totals(struct trace *whole)
+{
+	struct totals all = { 0 };
+
+	for (size_t i = 0; i < trace_nparts(whole); i++) {
+		struct totals its = trace_totals(trace_part(whole, i));
+		struct trace_clock clock = trace_clock(whole, i);
+		int64_t end = trace_clock_time(&clock, its.duration);
+
+		all.duration = end > all.duration ? end : all.duration;
+		all.events += its.events;
+		all.lost += its.lost;
+		all.overwritten += its.overwritten;
+		all.processes += its.processes;
+		all.threads += its.threads;
+	}
+	return all;
+}
+
+struct totals trace_totals(struct trace *trace)
+{
+	if (trace->joint)
+		return add_totals(trace);
+	return trace->live ? live_totals(trace->live) : trace->totals;
+}
+
+uint64_t trace_events(struct trace *trace)
+{
+	return trace_totals(trace).events;
+}
