@@ -102,7 +102,7 @@ module_of_its_time_is_meant() {
 try "a file at the place of another is told from it" module_of_its_time_is_meant
 
 failed_request_says_where_it_was_posted() {
-	local part='/^completions in error/,/^failed verbs/p'
+	local part='/^queue pairs in error/,/^failed verbs/p'
 	record "$apps/first_error" && "$VERBATIM" check "$t" | sed -n "$part" >"$tmp/first" &&
 		tr -s ' \n' ' ' <"$tmp/first" | grep -q "post_writes (first_error.c:[0-9]*)" &&
 		is "$("$VERBATIM" check --format json "$t" | python3 -c 'import json, sys
