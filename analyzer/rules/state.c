@@ -14,6 +14,10 @@
 #include "analyzer/model/words.h"
 #include "analyzer/rules/judge.h"
 
+/* ns; and minutes: a peer that is gone is to be noticed sooner */
+#define MINUTE INT64_C(60000000000)
+enum { PATIENCE = 10 };
+
 static struct finding *add_finding(struct check *check, enum rule_id rule,
 				   const struct life *object, const struct moment *moment)
 {
@@ -354,6 +358,34 @@ static const char *list_zeros(const struct qp *qp, char *text, size_t size)
 	return text;
 }
 
+/* How long it takes to give up a peer that is gone; 0: not known, or without limit. */
+static int64_t give_up_ns(const struct qp *qp)
+{
+	if (!(qp->set & ABI_QP_TIMEOUT) || !(qp->set & ABI_QP_RETRY_CNT) || !(qp->timeout & 31))
+		return 0;
+	return (INT64_C(4096) << (qp->timeout & 31)) * (1 + (int64_t)qp->retry_cnt);
+}
+
+static void report_patience(struct check *check, const struct model_modify *modify)
+{
+	struct moment moment = moment_of(modify->event);
+	const struct qp *qp = modify->object->qp;
+	struct finding *finding;
+	char name[64];
+
+	finding = judge_hazard(check, RULE_STATE_009, &moment, modify->object, "attr.timeout");
+	if (!finding)
+		return;
+	finding_text(&finding->says, "%s went to RTS with timeout %u and retry_cnt %u.",
+		     judge_name(modify->object, name, sizeof(name)), qp->timeout, qp->retry_cnt);
+	finding_text(&finding->breaks,
+		     "the peer or the path to it fails: no completion says so for %" PRId64
+		     " minutes",
+		     give_up_ns(qp) / MINUTE);
+	finding_step(finding, "created", &modify->object->created);
+	finding_step(finding, "changed state", &moment);
+}
+
 /* STATE-009. Datagrams and UC have no retries. */
 void state_009(struct check *check, const struct model_modify *modify)
 {
@@ -363,9 +395,13 @@ void state_009(struct check *check, const struct model_modify *modify)
 	char zeros[64], name[64];
 
 	if (modify->event->call->failed || modify->to != ABI_QPS_RTS ||
-	    modify->from == ABI_QPS_RTS || !qp || qp->type != ABI_QPT_RC ||
-	    !*list_zeros(qp, zeros, sizeof(zeros)))
+	    modify->from == ABI_QPS_RTS || !qp || qp->type != ABI_QPT_RC)
 		return;
+	if (!*list_zeros(qp, zeros, sizeof(zeros))) {
+		if (give_up_ns(qp) >= PATIENCE * MINUTE)
+			report_patience(check, modify);
+		return;
+	}
 	finding = judge_hazard(check, RULE_STATE_009, &moment, modify->object, "attr");
 	if (!finding)
 		return;

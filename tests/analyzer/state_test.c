@@ -793,6 +793,17 @@ TEST(nothing_is_retried)
 	}
 }
 
+/* After ten minutes at the latest a peer that is gone should be noticed. */
+TEST(a_peer_is_retried_for_hours)
+{
+	struct story s;
+
+	retry_with(&s, (struct ibv_qp_attr){ .timeout = 31, .retry_cnt = 7, .rnr_retry = 7 });
+	story_warns(&s, RULE_STATE_009, "went to RTS with timeout 31 and retry_cnt 7.");
+	retry_with(&s, (struct ibv_qp_attr){ .timeout = 24, .retry_cnt = 7, .rnr_retry = 7 });
+	story_finds_nothing(&s);
+}
+
 TEST(one_retry_is_one)
 {
 	struct story s;
