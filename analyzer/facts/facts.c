@@ -14,6 +14,7 @@
 #include "analyzer/facts/ends.h"
 #include "analyzer/facts/failed.h"
 #include "analyzer/model/abi.h"
+#include "analyzer/model/last.h"
 #include "core/wire/log.h"
 
 struct facts_work {
@@ -181,12 +182,13 @@ void facts_misfit(struct facts *facts, const struct model_key *key)
 
 void facts_end(struct facts *facts, struct model *model, const struct model_exit *end)
 {
+	struct event_id last = last_process(model, end->process).at.id;
 	bool failed = false;
 
 	for (size_t i = 0; i < facts->errors.n && !failed; i++)
 		failed = facts->errors.all[i].process == end->process;
 	ends_process(facts->work->ends, model, end, failed,
-		     failed_expected(facts->work->failed, end->process));
+		     failed_expected(facts->work->failed, end->process, last));
 }
 
 int facts_finish(struct facts *facts, const struct model *model)

@@ -27,7 +27,7 @@
 #include "core/wire/hash.h"
 #include "core/wire/log.h"
 
-enum { PLACES = 64, SEARCH = 3 /* refusals in a row */, TEXT = 256 };
+enum { PLACES = 64, SEARCH = 3 /* refusals in a row */, TEXT = 256, LAST_TEXT = 128 };
 
 /* The last refusal of a thread, and the inline data that it asked for. */
 struct search {
@@ -43,6 +43,14 @@ struct failed {
 	size_t nsearches;
 	char **expected; /* by process: its last failure that is no fact; NULL: none */
 	size_t nexpected;
+	/* by process: its last failure because nothing had come yet */
+	struct not_yet {
+		struct event_id id; /* thread 0: none */
+		enum verb verb;
+		int error;
+	} * not_yet;
+	size_t nnot_yet;
+	char text[LAST_TEXT]; /* of failed_expected() */
 	struct {
 		uint32_t stack;
 		uint64_t key;
@@ -68,6 +76,7 @@ void failed_free(struct failed *failed)
 	for (size_t i = 0; i < failed->nexpected; i++)
 		free(failed->expected[i]);
 	free(failed->expected);
+	free(failed->not_yet);
 	free(failed->searches);
 	free(failed);
 }
@@ -157,7 +166,7 @@ static struct fact *count_failure(struct failed *failed, struct model *model,
 	return fact;
 }
 
-/* Nothing has come yet, or there is no such entry: no program ends because of it. */
+/* Nothing has come yet, or there is no such entry: few programs end because of it. */
 static bool is_not_yet(int error)
 {
 	return error == EAGAIN || error == EINTR || error == EINPROGRESS || error == ENODATA;
@@ -181,8 +190,32 @@ static void note_expected(struct failed *failed, struct model *model,
 		*place = NULL;
 }
 
-const char *failed_expected(const struct failed *failed, uint32_t process)
+static void note_not_yet(struct failed *failed, const struct trace_event *event, int error)
 {
+	while (failed->nnot_yet <= event->process)
+		if (!vec_push(failed->not_yet, failed->nnot_yet))
+			return;
+	failed->not_yet[event->process] =
+		(struct not_yet){ .id = event->id, .verb = event->call->verb, .error = error };
+}
+
+/* Where it was the last verb of all, the program ended because of it. */
+static const char *name_not_yet(struct failed *failed, const struct not_yet *last)
+{
+	char id[32];
+
+	snprintf(failed->text, sizeof(failed->text), "%s() = %s at %s", verb_infos[last->verb].name,
+		 strerrorname_np(last->error) ?: "an error", event_id_text(last->id, id));
+	return failed->text;
+}
+
+const char *failed_expected(struct failed *failed, uint32_t process, struct event_id last)
+{
+	const struct not_yet *not_yet =
+		process < failed->nnot_yet ? &failed->not_yet[process] : NULL;
+
+	if (not_yet && last.thread && not_yet->id.thread == last.thread && not_yet->id.n == last.n)
+		return name_not_yet(failed, not_yet);
 	return process < failed->nexpected ? failed->expected[process] : NULL;
 }
 
@@ -397,6 +430,8 @@ void failed_return(struct failed *failed, struct model *model, const struct trac
 	if (error && probe_is(event->call, error)) {
 		if (!is_not_yet(error))
 			note_expected(failed, model, event, error);
+		else
+			note_not_yet(failed, event, error);
 	} else if (error) {
 		struct fact *fact = count_failure(failed, model, event, event->call->verb,
 						  event->call->stack, error);

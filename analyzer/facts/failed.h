@@ -19,9 +19,10 @@ void failed_return(struct failed *failed, struct model *model, const struct trac
 
 /*
  * The last failure of @process that is not a fact, since programs expect it, as
- * "ibv_create_cq_ex(context1) = EOPNOTSUPP at 1:23"; NULL: none. Valid until the next call.
+ * "ibv_create_cq_ex(context1) = EOPNOTSUPP at 1:23"; NULL: none. That nothing had come yet (EAGAIN)
+ * counts if it was its @last verb. Valid until the next call.
  */
-const char *failed_expected(const struct failed *failed, uint32_t process);
+const char *failed_expected(struct failed *failed, uint32_t process, struct event_id last);
 
 /* A post, poll or notification has failed. */
 void failed_data(struct failed *failed, struct model *model, const struct trace_event *event);

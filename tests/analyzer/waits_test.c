@@ -736,6 +736,26 @@ TEST(who_was_refused_the_connection_is_told_of_that)
 	a_qp.state = IBV_QPS_RTS;
 }
 
+/* Nothing had come yet, which programs expect, and few end because of it. */
+TEST(who_gives_up_after_eagain_is_told_of_that)
+{
+	static struct ibv_comp_channel channel = { .fd = 5 };
+	struct story_call call;
+	struct story s;
+
+	peer_channel = &channel;
+	begin_story(&s);
+	peer_channel = NULL;
+	call = story_call(&s, 1, VERB_get_cq_event, 9, W(&channel), W(0), W(0));
+	story_fails(&s, &call, (uint64_t)-1, EAGAIN);
+	story_exit(&s, PEER, 1 << 8);
+	story_check(&s, NULL);
+	assert_string_equal(only_exit(&s)->because,
+			    "its last failed verb: ibv_get_cq_event() = EAGAIN at 2:22; many "
+			    "programs expect this failure, this one may not: see its output");
+	story_end(&s);
+}
+
 TEST(who_gives_up_connected_has_its_own_reason)
 {
 	struct story s;
