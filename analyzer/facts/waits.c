@@ -269,6 +269,8 @@ static void note_patience(struct wait *wait, const struct qp *qp)
 		return;
 	wait->no_timeout = qp->set & ABI_QP_TIMEOUT && !qp->timeout;
 	wait->no_rnr_limit = qp->set & ABI_QP_RNR_RETRY && qp->rnr_retry == 7;
+	if (qp->state == ABI_QPS_SQD)
+		wait->drained = qp->moved;
 	wait->no_reads = qp->set & ABI_QP_MAX_QP_RD_ATOMIC && !qp->max_rd_atomic &&
 			 queue_reads(wait->oldest.opcode);
 }

@@ -31,6 +31,7 @@ struct wait {
 	char queue[LIFE_NAME];
 	uint64_t outstanding, completed; /* of that queue */
 	bool no_timeout, no_rnr_limit;   /* its queue pair has timeout 0, rnr_retry 7 */
+	struct moment drained;           /* and is in SQD since then; id 0:0: it is not */
 	bool no_reads;                   /* and max_rd_atomic 0, and a READ or atomic is @oldest */
 	struct wait_cq cq;
 	uint32_t process, qp; /* the other end; 0: not known */

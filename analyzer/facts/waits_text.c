@@ -357,6 +357,8 @@ static void put_mute(struct text *t, const struct wait *wait)
 void waits_put(struct text *t, const struct waits *waits, const struct wait *wait,
 	       const struct activity_note *note)
 {
+	char id[32];
+
 	if (wait->mute) {
 		put_mute(t, wait);
 		return;
@@ -364,6 +366,9 @@ void waits_put(struct text *t, const struct waits *waits, const struct wait *wai
 	put_waited_for(t, wait);
 	if (wait->no_reads)
 		text_addf(t, " (max_rd_atomic 0: no READ and no atomic is sent)");
+	if (wait->drained.id.thread)
+		text_addf(t, " (in SQD since %s: it sends nothing until it is moved to RTS)",
+			  event_id_text(wait->drained.id, id));
 	if (wait->oldest.thread && wait->no_timeout && !wait->arrived)
 		text_addf(t, " (timeout 0: without a limit)");
 	if (wait->process)

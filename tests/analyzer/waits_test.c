@@ -756,6 +756,22 @@ TEST(who_gives_up_after_eagain_is_told_of_that)
 	story_end(&s);
 }
 
+/* In SQD nothing is sent. */
+TEST(a_send_that_was_posted_after_a_drain)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_SQD };
+	struct story s;
+
+	begin_story(&s);
+	post_8_bytes(&s, 1, VERB_post_recv, 0x20);
+	story_do(&s, 0, VERB_modify_qp, 40, 0, W(&ends[0].qp), W(&attr), W(IBV_QP_STATE));
+	post_8_bytes(&s, 0, VERB_post_send, 0x10);
+	says_of_it(&s, SIGTERM,
+		   "1 send of qp1 outstanding, the oldest, IBV_WR_SEND 1:22, for 1.00 s (in SQD "
+		   "since 1:20: it sends nothing until it is moved to RTS); peer process 2 (app) "
+		   "qp1; process 2 called no verb after 2:20, for 1.00 s");
+}
+
 TEST(who_gives_up_connected_has_its_own_reason)
 {
 	struct story s;
