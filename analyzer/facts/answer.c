@@ -243,6 +243,19 @@ static uint64_t sum_bytes(const struct queue *queue, const struct queue_request 
 	return bytes;
 }
 
+/* Its result has 8 bytes. */
+static char *answer_atomic(const struct queue *queue, const struct queue_request *request)
+{
+	uint64_t bytes = sum_bytes(queue, request);
+	char *text;
+
+	if (bytes == 8 ||
+	    asprintf(&text, "the buffer of the atomic has %s: it works on 8, and returns as many",
+		     WORDS_N(bytes, "byte")) < 0)
+		return NULL;
+	return text;
+}
+
 char *answer_too_long(struct model *model, const struct model_complete *complete)
 {
 	const struct life *qp = complete->qp, *context = model_context(model, qp);
@@ -255,6 +268,8 @@ char *answer_too_long(struct model *model, const struct model_complete *complete
 
 	if (!complete->queue->send)
 		return NULL;
+	if (is_atomic(complete->request->opcode))
+		return answer_atomic(complete->queue, complete->request);
 	bytes = sum_bytes(complete->queue, complete->request);
 	most = find_most(device_find_port(device, number), datagram, &name);
 	if (!most || bytes <= most ||

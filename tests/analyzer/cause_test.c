@@ -293,6 +293,18 @@ TEST(an_atomic_at_an_odd_address)
 	story_end(&s);
 }
 
+TEST(an_atomic_with_a_buffer_of_four_bytes)
+{
+	struct story s;
+
+	begin_story(&s);
+	post_rdma(&s, IBV_WR_ATOMIC_FETCH_AND_ADD, AT, 4, 0x21);
+	poll_as(&s, IBV_WC_LOC_LEN_ERR);
+	assert_string_equal(only_cause(&s)->key, "the buffer of the atomic has 4 bytes: it works "
+						 "on 8, and returns as many");
+	story_end(&s);
+}
+
 /* The port says how long a message may be: the receive is not to blame then. */
 TEST(a_send_that_is_longer_than_its_port_allows)
 {
