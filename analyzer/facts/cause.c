@@ -202,6 +202,23 @@ static const char *qp_name(const struct causes *causes, const struct peer *peer)
 	return object && object->name ? object->name : "its queue pair";
 }
 
+/* A SEND_WITH_INV was refused: no window has the key, or none that can be invalidated. */
+static void describe_invalidated(char **text, const struct use *use, bool whole)
+{
+	char name[CAUSE_TEXT], process[PROCESS_TEXT];
+
+	process_id_text(use->process, process);
+	if (use->key && use->key->kind == OBJECT_mr && use->key->state == KEY_LIVE)
+		cause_say(text,
+			  "invalidate_rkey 0x%x is %s of %s, a region: only windows of type 2 can "
+			  "be invalidated",
+			  use->number, words_key(use->trace, use->key, name, sizeof(name)),
+			  process);
+	else if (!use->key && whole)
+		cause_say(text, "invalidate_rkey 0x%x does not belong to a window of %s",
+			  use->number, process);
+}
+
 static void remote_key_sentence(struct causes *causes, struct model *model,
 				const struct model_complete *complete, const struct peer *peer,
 				struct noted *noted)
@@ -226,6 +243,12 @@ static void remote_key_sentence(struct causes *causes, struct model *model,
 	for (uint32_t i = 0; i < request->nsge; i++)
 		use.length += queue_sge(complete->queue, request, i)->length;
 	use.key = keys_find_rkey(model_keys(model), peer->process, peer->context, request->rkey);
+	if (request->opcode == ABI_WR_SEND_WITH_INV && !(use.key && is_invalidated(&use))) {
+		describe_invalidated(&noted->cause.key, &use,
+				     !noted->slack && peer->life &&
+					     keys_saw_all(model, peer->life));
+		return;
+	}
 	if (use.key && window_as_key(model, use.key, request->time - use.slack, &bound))
 		use.key = &bound;
 	if (blame_key(&noted->cause.key, &use))

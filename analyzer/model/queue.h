@@ -54,9 +54,9 @@ struct queue_request {
 	uint64_t remote_addr; /* of RDMA and atomics */
 	uint64_t ah;          /* of a datagram */
 	uint32_t thread;
-	uint32_t index; /* within the post */
-	uint32_t stack; /* of the post, 0 not known */
-	uint32_t rkey;
+	uint32_t index;      /* within the post */
+	uint32_t stack;      /* of the post, 0 not known */
+	uint32_t rkey;       /* or the key to invalidate */
 	uint32_t remote_qpn; /* of a datagram */
 	uint32_t srqn;       /* of XRC: the number of the SRQ */
 	uint64_t message;    /* it consumes the receive of that number, from 1 on; 0: none */

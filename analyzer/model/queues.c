@@ -103,6 +103,11 @@ static void note_buffer(struct model *model, struct queue *queue, const struct w
 		strain_twice(&model->watcher, queue, true);
 }
 
+static bool takes_key_back(const struct wr *wr)
+{
+	return wr->opcode == ABI_WR_SEND_WITH_INV || wr->opcode == ABI_WR_LOCAL_INV;
+}
+
 static int push_wr(struct model *model, struct queue *queue, const struct trace_event *event,
 		   const struct wr *wr, uint32_t i, uint32_t stack)
 {
@@ -115,7 +120,7 @@ static int push_wr(struct model *model, struct queue *queue, const struct trace_
 		.thread = event->id.thread,
 		.index = i,
 		.stack = stack,
-		.rkey = wr->rkey,
+		.rkey = takes_key_back(wr) ? wr->imm : wr->rkey,
 		.remote_qpn = wr->remote_qpn,
 		.srqn = wr->remote_srqn,
 		.nsge = (uint16_t)wr->nsge,

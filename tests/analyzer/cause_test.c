@@ -305,6 +305,41 @@ TEST(an_atomic_with_a_buffer_of_four_bytes)
 	story_end(&s);
 }
 
+/* Regions cannot be invalidated, and their rkey is that of no RDMA of the request. */
+static void refuse_invalidation(uint32_t rkey, const char *says)
+{
+	struct event_post *event;
+	struct event_wr *wr;
+	struct event_sge *sge;
+	struct story s;
+
+	begin_story(&s);
+	event = (struct event_post *)s.words;
+	wr = (struct event_wr *)(event + 1);
+	sge = (struct event_sge *)(wr + 1);
+	event->object = W(&ends[0].qp);
+	event->verb = VERB_post_send;
+	event->nwr = 1;
+	wr->wr_id = 1;
+	wr->opcode = IBV_WR_SEND_WITH_INV;
+	wr->flags = IBV_SEND_SIGNALED;
+	wr->nsge = 1;
+	wr->imm = rkey;
+	*sge = (struct event_sge){ AT, 8, 0x10 };
+	story_event(&s, 0, EVENT_POST, (sizeof(*event) + sizeof(*wr) + sizeof(*sge)) / 8);
+	poll_as(&s, IBV_WC_REM_ACCESS_ERR);
+	assert_string_equal(only_cause(&s)->key, says);
+	story_end(&s);
+}
+
+TEST(a_region_that_is_to_be_invalidated)
+{
+	refuse_invalidation(
+		0x21, "invalidate_rkey 0x21 is mr1 of pd1 of process 2, a region: only windows "
+		      "of type 2 can be invalidated");
+	refuse_invalidation(0x77, "invalidate_rkey 0x77 does not belong to a window of process 2");
+}
+
 /* The port says how long a message may be: the receive is not to blame then. */
 TEST(a_send_that_is_longer_than_its_port_allows)
 {
