@@ -81,10 +81,7 @@ void ends_free(struct ends *ends)
 
 static struct under_way *call_of(struct ends *ends, uint32_t thread)
 {
-	while (ends->ncalls <= thread)
-		if (!vec_push(ends->calls, ends->ncalls))
-			return NULL;
-	return &ends->calls[thread];
+	return vec_at(ends->calls, ends->ncalls, thread);
 }
 
 /* In a finished trace the end is already known. */

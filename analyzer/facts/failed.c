@@ -179,10 +179,9 @@ static void note_expected(struct failed *failed, struct model *model,
 	const char *because = reason_of(model, event, why, sizeof(why));
 	const char *name = strerrorname_np(error);
 
-	while (failed->nexpected <= event->process)
-		if (!vec_push(failed->expected, failed->nexpected))
-			return;
-	place = &failed->expected[event->process];
+	place = vec_at(failed->expected, failed->nexpected, event->process);
+	if (!place)
+		return;
 	free(*place);
 	if (asprintf(place, "%s = %s at %s%s%s", reason_call(model, event, what, sizeof(what)),
 		     name ?: "an error", event_id_text(event->id, id), because ? ", " : "",
@@ -223,10 +222,7 @@ const char *failed_expected(struct failed *failed, uint32_t process, struct even
 
 static struct search *search_of(struct failed *failed, uint32_t thread)
 {
-	while (failed->nsearches <= thread)
-		if (!vec_push(failed->searches, failed->nsearches))
-			return NULL;
-	return &failed->searches[thread];
+	return vec_at(failed->searches, failed->nsearches, thread);
 }
 
 static struct fact *last_refusal(struct failed *failed, const struct search *search)

@@ -367,10 +367,7 @@ static bool note_before(struct waits *waits, struct model *model, uint32_t proce
 
 static struct wait_before *before_of(struct waits *waits, uint32_t process)
 {
-	while (waits->nbefore <= process)
-		if (!vec_push(waits->before, waits->nbefore))
-			return NULL;
-	return &waits->before[process];
+	return vec_at(waits->before, waits->nbefore, process);
 }
 
 /* It waits for no request, and may poll: its empty polls are told with what could come then. */

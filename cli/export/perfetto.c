@@ -402,25 +402,24 @@ static void count_pinned(struct perfetto *p, const struct trace_event *event)
 
 static void take_call(struct perfetto *p, const struct trace_event *event)
 {
-	uint32_t thread = event->id.thread;
+	uint32_t thread = event->id.thread, *depth = vec_at(p->depths, p->ndepths, thread);
 	char text[32];
 
-	while (p->ndepths <= thread)
-		if (!vec_push(p->depths, p->ndepths)) {
-			p->tracks.failed = true;
-			return;
-		}
+	if (!depth) {
+		p->tracks.failed = true;
+		return;
+	}
 	if (event->kind == TRACE_CALL) {
 		tracks_event(&p->tracks, TRACK_BEGIN, thread_track(p, thread),
 			     NAME_VERB + event->call->verb);
 		tracks_note_text(&p->tracks, NOTE_EVENT, event_id_text(event->id, text));
 		tracks_put(&p->tracks, event->time);
-		p->depths[thread]++;
-	} else if (p->depths[thread]) {
+		++*depth;
+	} else if (*depth) {
 		tracks_event(&p->tracks, TRACK_END, thread_track(p, thread), 0);
 		tracks_note(&p->tracks, NOTE_RESULT, event->call->ret);
 		tracks_put(&p->tracks, event->time);
-		p->depths[thread]--;
+		--*depth;
 		count_pinned(p, event);
 	}
 }

@@ -41,6 +41,18 @@ void *vec_add(void *array, size_t *count, size_t each)
 	return memset(at + n * each, 0, each);
 }
 
+void *vec_extend(void *array, size_t *count, size_t index, size_t each)
+{
+	void *element = NULL;
+
+	while (*count <= index) {
+		element = vec_add(array, count, each);
+		if (!element)
+			return NULL;
+	}
+	return element;
+}
+
 int vec_grow(void *array, size_t *size, size_t want, size_t each)
 {
 	size_t more = *size ? *size : FIRST;

@@ -20,6 +20,18 @@
 void *vec_add(void *array, size_t *count, size_t each);
 
 /*
+ * The element at @index of such an array, which gets zeroed ones up to it if it is shorter. A
+ * pointer to the element, or NULL without memory. @index is evaluated more than once.
+ *
+ * 	struct under_way *call = vec_at(ends->calls, ends->ncalls, thread);
+ */
+#define vec_at(array, count, index) \
+	((index) < (count)          \
+		 ? &(array)[index]  \
+		 : (typeof(array))vec_extend(&(array), &(count), (index), sizeof(*(array))))
+void *vec_extend(void *array, size_t *count, size_t index, size_t each);
+
+/*
  * Space for at least @want elements, in an array with a size field (size_t), which doubles. New
  * elements are not zeroed. 0 or -ENOMEM.
  *

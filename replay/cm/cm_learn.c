@@ -77,10 +77,7 @@ static struct cm_inside *is_inside(struct replay *r, uint32_t thread)
 {
 	struct cm *cm = r->cm;
 
-	while (cm->ninside <= thread)
-		if (!vec_push(cm->inside, cm->ninside))
-			return NULL;
-	return &cm->inside[thread];
+	return vec_at(cm->inside, cm->ninside, thread);
 }
 
 static void keep_address(char *to, const char *address)

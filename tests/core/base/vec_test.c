@@ -26,6 +26,26 @@ TEST(pushed_elements_are_zeroed_and_stay)
 	free(pairs);
 }
 
+TEST(an_element_at_an_index_is_there)
+{
+	int *list = NULL, *at;
+	size_t n = 0;
+
+	at = vec_at(list, n, 5);
+	assert_non_null(at);
+	assert_int_equal(n, 6);
+	assert_ptr_equal(at, &list[5]);
+	for (size_t i = 0; i < n; i++)
+		assert_int_equal(list[i], 0);
+	*at = 7;
+	assert_ptr_equal(vec_at(list, n, 2), &list[2]);
+	assert_int_equal(n, 6);
+	assert_int_equal(*vec_at(list, n, 5), 7);
+	assert_ptr_equal(vec_at(list, n, 6), &list[6]);
+	assert_int_equal(n, 7);
+	free(list);
+}
+
 TEST(reserve_doubles)
 {
 	char *bytes = NULL;
