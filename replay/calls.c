@@ -11,26 +11,21 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/store/read/build.h"
 #include "core/wire/log.h"
 #include "replay/cm/cm.h"
 #include "replay/state/cut.h"
 #include "replay/report/differ.h"
-#include "replay/device/builder.h"
 #include "replay/device/dispatch.h"
+#include "replay/effect.h"
 #include "replay/events.h"
 #include "replay/state/needs.h"
 #include "replay/process/process.h"
 #include "replay/data/faults.h"
-#include "replay/data/full.h"
-#include "replay/synth/synth.h"
 #include "replay/state/recorded.h"
 #include "replay/replica.h"
-#include "replay/state/sent.h"
 #include "replay/state/state.h"
 #include "replay/state/translate.h"
 
@@ -70,229 +65,6 @@ static bool at_return(enum verb verb)
 	const struct verb_info *v = &verb_infos[verb];
 
 	return v->effect == EFFECT_DESTROY || v->effect == EFFECT_GET || v->blocks;
-}
-
-/* The address from which offsets in a new region count. */
-static int note_base(struct replica *replica, const struct call *call, const uint64_t *args)
-{
-	int64_t addr = 0, iova = 0, access = 0, length = 0;
-	int err = args_parse(call->args);
-
-	if (err)
-		return err;
-	args_get(call->args, ARG(addr), &addr);
-	args_get(call->args, ARG(iova), &iova);
-	args_get(call->args, ARG(access), &access);
-	args_get(call->args, ARG(length), &length);
-	if (call->verb != VERB_rereg_mr || (args[1] & IBV_REREG_MR_CHANGE_TRANSLATION))
-		replica->implicit = memory_is_all((uint64_t)addr, (uint64_t)length);
-	if (access & IBV_ACCESS_ZERO_BASED)
-		return 0;
-	if (call->verb == VERB_reg_mr) {
-		replica->base_there = (uint64_t)addr;
-		replica->base_here = args[1];
-	} else if (call->verb == VERB_reg_mr_iova || call->verb == VERB_reg_mr_iova2) {
-		replica->base_there = (uint64_t)iova;
-		replica->base_here = args[3];
-	} else if (call->verb == VERB_rereg_mr && (args[1] & IBV_REREG_MR_CHANGE_TRANSLATION)) {
-		replica->base_there = (uint64_t)addr;
-		replica->base_here = args[3];
-	}
-	return 0;
-}
-
-/*
- * The object that @call created. NULL if the trace is damaged: there is none, it has another kind,
- * or was created before.
- */
-static struct replica *new_object(struct replay *r, const struct call *call)
-{
-	const struct object *o = trace_object(r->trace, call->object);
-	struct replica *replica = replica_of(r, call->object);
-
-	return replica && !replica->made && o->kind == verb_infos[call->verb].object ? replica
-										     : NULL;
-}
-
-static void note_lacking(struct replay *r, const struct call *call, const char *why)
-{
-	struct replica *replica = replica_of(r, call->object);
-
-	replica->why = why;
-	if (!call->failed && verb_infos[call->verb].object == OBJECT_mr)
-		r->nlacking++;
-}
-
-/* On an iWARP device librdmacm connects, within the kernel: the trace lacks the calls for it. */
-static void cut_iwarp(struct replay *r, uint32_t id)
-{
-	static const char why[] =
-		"queue pairs of an iWARP device are connected only by librdmacm, which is not "
-		"replayed";
-
-	if (!devices_was_iwarp(r->devices, recorded_device_name(r, id)) || cm_connects(r, id))
-		return;
-	cut_connection(r, id, 0, why);
-	outcome_note(r->outcome, "%s", why);
-}
-
-static const char untagged[] = "tag matching lists are not replayed";
-
-/*
- * Messages would be matched with other buffers, and a rendezvous is read from the address in its
- * data.
- */
-static void cut_tags(struct replay *r, const struct call *call, const uint64_t *args)
-{
-	const struct ibv_srq_init_attr_ex *srq = (void *)(uintptr_t)args[1];
-	struct replica *replica = replica_of(r, call->object), *shared;
-	const struct ibv_qp *qp = replica->handle;
-	uint64_t id;
-
-	if (call->verb == VERB_create_srq_ex)
-		replica->tags = srq && srq->comp_mask & IBV_SRQ_INIT_ATTR_TYPE &&
-				srq->srq_type == IBV_SRQT_TM;
-	if (verb_infos[call->verb].object != OBJECT_qp || !qp->srq ||
-	    !map_get(&r->handles, (uintptr_t)qp->srq, &id))
-		return;
-	shared = replica_of(r, (uint32_t)id);
-	if (shared->tags)
-		cut_connection(r, call->object, (uint32_t)id, untagged);
-}
-
-static void note_flush(struct replay *r, const struct call *call, const uint64_t *args)
-{
-	const struct ibv_qp_init_attr_ex *attr = (void *)(uintptr_t)args[1];
-	struct replica *replica = replica_of(r, call->object);
-
-	if (call->verb == VERB_create_qp_ex && replica->qp)
-		replica->qp->flushes = attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS &&
-				       attr->send_ops_flags & BUILDER_WITH_FLUSH;
-}
-
-static void note_vectors(struct replica *replica, const struct call *call)
-{
-	int64_t vectors = 0;
-
-	if (!args_parse(call->out) && args_get(call->out, ARG(ret.num_comp_vectors), &vectors) &&
-	    vectors > 0 && vectors <= INT_MAX)
-		replica->vectors_there = (int)vectors;
-}
-
-/* A creation, which may have succeeded or failed on either side. */
-static int note_created(struct replay *r, const struct call *call, const uint64_t *args,
-			int64_t ret)
-{
-	struct replica *replica = new_object(r, call);
-	int err;
-
-	if (ret && (call->failed || !replica)) {
-		dispatch_undo(call->verb, ret);
-		return 0;
-	}
-	if (!ret && replica)
-		note_lacking(r, call, "its object could not be created in the replay");
-	if (!ret || !replica)
-		return 0;
-	replica->extended = call->verb == VERB_create_cq_ex;
-	if (call->verb == VERB_open_device)
-		note_vectors(replica, call);
-	err = replica_made(r, call->object, (void *)(uintptr_t)ret);
-	if (!err)
-		full_note_lengths(replica, call, args);
-	if (!err && verb_infos[call->verb].object == OBJECT_mr)
-		err = note_base(replica, call, args);
-	if (!err && verb_infos[call->verb].object == OBJECT_qp)
-		cut_iwarp(r, call->object);
-	if (!err)
-		cut_tags(r, call, args);
-	if (!err)
-		note_flush(r, call, args);
-	return err;
-}
-
-static void note_queue_pair(struct replay *r, const struct call *call, const uint64_t *args)
-{
-	struct replica *replica = replica_of(r, call->object);
-	const struct ibv_qp_attr *attr = (void *)(uintptr_t)args[1];
-
-	if (!replica || !replica->qp || !attr)
-		return;
-	if (!(args[2] & IBV_QP_STATE) || attr->qp_state != IBV_QPS_RESET)
-		return;
-	synth_disconnect(r, call->object);
-	for (int side = 0; side < SIDES; side++) {
-		full_drop(&replica->qp->out[side]);
-		requests_clear(&replica->qp->out[side]);
-	}
-	sent_settle(r, replica->qp);
-	sent_settle_of(r, replica->qp);
-	requests_clear(&replica->qp->sent);
-	outcome_mended(r->outcome, call->object);
-}
-
-static int note_srq_number(struct replay *r, const struct call *call, const uint64_t *args)
-{
-	const uint32_t *here = (void *)(uintptr_t)args[1];
-	int64_t there;
-
-	if (!here || !args_get(call->out, ARG(srq_num), &there))
-		return 0;
-	return map_put(&r->srqns, (uint64_t)there, *here);
-}
-
-/* ibv_rereg_mr() may have changed a region's recorded and replayed keys. */
-static int note_new_keys(struct replay *r, const struct call *call, const uint64_t *args)
-{
-	const struct object *o = trace_object(r->trace, call->object);
-	struct replica *replica = replica_of(r, call->object);
-	const struct ibv_mr *mr = (void *)(uintptr_t)args[0];
-	int64_t lkey, rkey;
-
-	if (!args_get(call->out, ARG(mr.lkey), &lkey) || !args_get(call->out, ARG(mr.rkey), &rkey))
-		return 0;
-	replica->number = mr->lkey;
-	replica->rkey = mr->rkey;
-	return map_put(&r->lkeys, process_key(o->process, (uint32_t)lkey), o->id)
-		       ?: map_put(&r->rkeys, process_key(o->process, (uint32_t)rkey), o->id);
-}
-
-/* The object at address @handle in the replay; 0 if there is none. */
-static uint32_t object_here(const struct replay *r, uint64_t handle)
-{
-	uint64_t id;
-
-	return map_get(&r->handles, handle, &id) ? (uint32_t)id : 0;
-}
-
-/* Note the effect of a call on the replay's state. */
-static int note_effect(struct replay *r, const struct trace_event *event, const uint64_t *args,
-		       int64_t ret)
-{
-	const struct call *call = event->call;
-	const struct verb_info *v = &verb_infos[call->verb];
-	uint32_t gone;
-
-	if (v->effect == EFFECT_CREATE)
-		return note_created(r, call, args, ret);
-	if (verb_failed(call->verb, ret)) {
-		if (call->verb == VERB_destroy_cq && replica_of(r, call->object))
-			replica_of(r, call->object)->half_gone = true;
-		return 0;
-	}
-	gone = v->effect == EFFECT_DESTROY ? object_here(r, args[0]) : 0;
-	if (gone && processes_are_used() && trace_object(r->trace, gone)->process != event->process)
-		return 0; /* a forked process's copy of it */
-	if (gone)
-		replica_gone(r, gone);
-	else if (call->verb == VERB_modify_qp)
-		note_queue_pair(r, call, args);
-	else if (call->verb == VERB_rereg_mr && replica_of(r, call->object))
-		return note_new_keys(r, call, args)
-			       ?: note_base(replica_of(r, call->object), call, args);
-	else if (call->verb == VERB_get_srq_num)
-		return note_srq_number(r, call, args);
-	return 0;
 }
 
 static int compare_outputs(struct replay *r, const struct trace_event *event, const uint64_t *args,
@@ -369,7 +141,7 @@ static void explain_busy(struct replay *r, const struct call *call, int64_t ret)
 	if (o->kind == OBJECT_cq && replica->handle)
 		outcome_related(
 			r->outcome, o->id,
-			object_here(r, (uintptr_t)((struct ibv_cq *)replica->handle)->channel));
+			effect_object(r, (uintptr_t)((struct ibv_cq *)replica->handle)->channel));
 }
 
 /* It failed because of this replay's memory limit, not because of one of the recorded device. */
@@ -409,7 +181,7 @@ static int call_again(struct translation *t, const uint64_t *args)
 	cut_failed(r, call, args, ret);
 	explain_busy(r, call, ret);
 	err = compare_outputs(r, event, args, ret);
-	return err ? err : note_effect(r, event, args, ret);
+	return err ? err : effect_note(r, event, args, ret);
 }
 
 /* A queue pair for raw packets receives only by flow rules. */
@@ -442,7 +214,7 @@ static void leave_out(struct replay *r, const struct trace_event *event, uint32_
 		note_no_flow(r, event);
 	if (replica && !replica->handle && !replica->why &&
 	    verb_infos[event->call->verb].effect == EFFECT_CREATE)
-		note_lacking(r, event->call, "its object was not created in the replay");
+		effect_lacking(r, event->call, "its object was not created in the replay");
 }
 
 /* May a program pass NULL for it? */

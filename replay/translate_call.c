@@ -9,9 +9,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "replay/cm/cm.h"
 #include "replay/state/cut.h"

@@ -1,0 +1,20 @@
+#pragma once
+/*
+ * What a session could not record: told at its end, and written into the trace.
+ *
+ * One thread. Functions return 0 or -errno of the writer.
+ */
+#include <stdint.h>
+
+#include "cli/record/ring_search.h"
+#include "core/store/write/writer.h"
+#include "core/wire/session.h"
+
+/* Threads without a ring, most often for lack of shared memory; programs of other users. */
+int unrecorded_threads(const struct session *session, struct writer *writer);
+
+/* Memory that threads did not get, and waits that were given up. */
+int unrecorded_memory(const struct session *session, struct writer *writer);
+
+/* Files of rings that cannot be read: *@ret_rings of them. */
+int unrecorded_rings(struct ring_search *search, struct writer *writer, uint32_t *ret_rings);

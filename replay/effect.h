@@ -1,0 +1,22 @@
+#pragma once
+/*
+ * What a replayed call changed in the state of the replay: new objects and keys, objects that are
+ * gone, queue pairs that are connected.
+ *
+ * One thread.
+ */
+#include <stdint.h>
+
+struct call;
+struct replay;
+struct trace_event;
+
+/* The call at @event was replayed with @args, and returned @ret. 0 or -errno after log_err(). */
+int effect_note(struct replay *r, const struct trace_event *event, const uint64_t *args,
+		int64_t ret);
+
+/* The object that @call created lacks for @why. */
+void effect_lacking(struct replay *r, const struct call *call, const char *why);
+
+/* The object at address @handle in the replay; 0 if there is none. */
+uint32_t effect_object(const struct replay *r, uint64_t handle);
