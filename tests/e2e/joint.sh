@@ -139,6 +139,17 @@ what_cannot_be_joined() {
 		complains 3 "short.db is truncated" a.db short.db &&
 		complains 3 "old.db" a.db old.db && complains 4 "none.db" a.db none.db
 }
+# A recorder may have the process id, the start or the clock of another.
+recordings_differ_in_one_thing() {
+	local key
+	for key in recorder_boot recorder recorder_start clock_start realtime; do
+		cp a.db copy.db && sqlite3 copy.db "UPDATE meta SET value =
+			CASE key WHEN 'recorder_boot' THEN 'other' ELSE value + 1 END
+			WHERE key = '$key'" || return
+		"$VERBATIM" check a.db copy.db >out 2>err
+		is "$key $(cat err)" "$key " || return
+	done
+}
 what_one_has_lost() {
 	cp b.db lost.db
 	sqlite3 lost.db "INSERT INTO loss(thread, process, events) VALUES(1, 1, 3)"
@@ -158,4 +169,5 @@ try an_object_of_one
 try reports_of_several
 try exit_status_is_one
 try what_cannot_be_joined
+try recordings_differ_in_one_thing
 try what_one_has_lost
