@@ -27,6 +27,8 @@
 
 #define MAGIC "SQLite format 3"
 
+enum { JUDGED_NS = 100000000 };
+
 /* For --verbose: the defaults that the environment has. */
 static void note_variables(const struct command *command)
 {
@@ -241,8 +243,17 @@ void cli_report_loss(struct trace *trace)
 			 format_count(loss.overwritten, lost));
 }
 
+/*
+ * The shortest time by which a fact or a rule judges is 250 ms (a hung call): a wait may be a good
+ * part of it. Others are shares of the run.
+ */
+static bool may_change_verdict(struct trace *trace, const struct lookup_waited *waited)
+{
+	return waited->longest >= JUDGED_NS || waited->ns >= trace_totals(trace).duration / 10;
+}
+
 /* Report the waits of one trace; of several that are read as one each has its own table. */
-static void report_waits(struct trace *trace, const char *name)
+static void report_waits(struct trace *trace, const char *name, bool verdict)
 {
 	const char *recorded = trace_meta(trace, "waits");
 	char ns[FORMAT_TEXT], times[FORMAT_TEXT], longest[FORMAT_TEXT];
@@ -250,7 +261,8 @@ static void report_waits(struct trace *trace, const char *name)
 
 	if (!recorded || strcmp(recorded, "yes") != 0)
 		return;
-	if (lookup_waited(trace, &waited) < 0 || !waited.times)
+	if (lookup_waited(trace, &waited) < 0 || !waited.times ||
+	    (verdict && !may_change_verdict(trace, &waited)))
 		return;
 	log_info("%s%sthe recorder made the program wait %s, in %s wait%s, the longest %s: "
 		 "durations that include such a wait are overstated by it (table waited)",
@@ -259,12 +271,12 @@ static void report_waits(struct trace *trace, const char *name)
 		 format_time(waited.longest, longest));
 }
 
-void cli_report_waits(struct trace *trace)
+void cli_report_waits(struct trace *trace, bool verdict)
 {
 	size_t n = trace_nparts(trace);
 
 	if (n < 2)
-		report_waits(trace, NULL);
+		report_waits(trace, NULL, verdict);
 	for (size_t i = 0; i < n && n > 1; i++)
-		report_waits(trace_part(trace, i), trace_part_name(trace, i));
+		report_waits(trace_part(trace, i), trace_part_name(trace, i), verdict);
 }

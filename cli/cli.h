@@ -81,8 +81,11 @@ void cli_show_progress(const char *command, struct trace *trace);
 void cli_show_work(const char *command);
 void cli_progress(uint64_t events, int64_t time);
 
-/* The same for the time that the recorder made the program wait: for commands that print times. */
-void cli_report_waits(struct trace *trace);
+/*
+ * Note on stderr how long the recorder made the program wait, for commands that print times. With
+ * @verdict only if that is long enough to change what a check concludes from times.
+ */
+void cli_report_waits(struct trace *trace, bool verdict);
 
 /* Note on stderr if @trace is filtered, interrupted, damaged or has lost events. */
 void cli_report_loss(struct trace *trace);

@@ -94,7 +94,7 @@ static int check_traces(struct report *report, const struct settings *set, struc
 {
 	int err = trace_nparts(report->trace) > 1 ? clocks_join(report->trace) : 0;
 
-	cli_report_waits(report->trace);
+	cli_report_waits(report->trace, true);
 	cli_show_progress("check", report->trace);
 	if (!err)
 		err = check_trace(report->trace, &set->check.check, ret_findings);

@@ -414,7 +414,7 @@ static int dump_trace(struct dump *d)
 	};
 	err = json_values_init(&d->events.values, d->trace, d->render.names, &d->text);
 	d->events.values.beside = d->render.beside;
-	cli_report_waits(d->trace);
+	cli_report_waits(d->trace, false);
 	if (err)
 		status = cli_status(log_err(err, "print events"));
 	else

@@ -283,7 +283,7 @@ int cli_query(int argc, char **argv)
 		return status;
 	}
 	if (question.kind == QUESTION_path)
-		cli_report_waits(answer.trace);
+		cli_report_waits(answer.trace, false);
 	cli_show_progress("query", answer.trace);
 	status = answer_question(&answer);
 	answer_close(&answer);
