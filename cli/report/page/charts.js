@@ -46,7 +46,8 @@ function addHeat(section, shown, opcode, cells, range) {
 				pen.c.fillStyle = tint(n);
 				pen.c.fillRect(x, y, Math.max(1.5, wide + .3), pen.y(from(c)) - y + .3);
 			}
-			lines.forEach(c => drawLine(pen, 0, pen.y(c.ns), pen.width, pen.y(c.ns), ink.soft, [4, 3]));
+			lines.forEach(c => drawLine(pen, 0, pen.y(c.ns), pen.width, pen.y(c.ns), ink.soft,
+				[4, 3]));
 		},
 		hover: (x, y) => {
 			const bin = Math.floor((x - begin) / width);

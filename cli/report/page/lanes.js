@@ -388,7 +388,8 @@ function addLaneFigure(section, shown) {
 				row.thread.calls.filter(c => c.event === f.event).forEach(c => {
 					c.why = `${f.error}${f.because ? `: ${f.because}` : ''}`;
 				});
-	const runs = lanes.kept < lanes.requests ? lanes.runs.map(r => [r[0] - origin, r[1] - origin]) : [];
+	const runs = lanes.kept === lanes.requests ? [] :
+		lanes.runs.map(r => [r[0] - origin, r[1] - origin]);
 	let chosen = null;
 	const what = {title: nameOf(shown, 'Lives of requests, and calls'),
 		note: noteOfLanes(lanes, model.hidden), height: () => model.height, y: {none: true},
@@ -429,8 +430,8 @@ function addLaneFigure(section, shown) {
 	addTimeFigure(section, what);
 	laneFigures.push({model, show, choose});
 	const panel = add(section, 'div', null, {class: 'panel', role: 'status'});
-	add(section, 'p', 'Click a request, or Enter, for its arrows; , and . choose the one before and ' +
-		'after it.', {class: 'note keys'});
+	add(section, 'p', 'Click a request, or Enter, for its arrows; , and . choose the one before ' +
+		'and after it.', {class: 'note keys'});
 	addTable(section, ['event', 'queue', 'process', 'opcode', 'bytes', 'wr_id', 'posted', 'took',
 		'status'], model.requests.slice(0, 1000).map(r => [r.post, r.queue.name, r.queue.process,
 		r.opcode, r.send ? formatCount(r.bytes) : '', r.wr_id, formatMoment(r.posted, 1),

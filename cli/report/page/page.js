@@ -79,8 +79,8 @@ function addCoverage() {
 	if (s.interrupted)
 		lines.push('The recording was interrupted.');
 	if (after.stat.waited && after.stat.waited.times)
-		lines.push(`The recorder made the program wait ${formatTime(after.stat.waited.total_ns)} in ` +
-			`${formatCount(after.stat.waited.times)} waits.`);
+		lines.push('The recorder made the program wait ' +
+			`${formatTime(after.stat.waited.total_ns)} in ${formatCount(after.stat.waited.times)} waits.`);
 	if (s.unmatched)
 		lines.push(`${formatCount(s.unmatched)} completions have no request in the trace.`);
 	const list = add(section, 'ul');
@@ -164,8 +164,8 @@ function addSearch() {
 				entry.go();
 			});
 		}
-		add(list, 'li', found.length ? `${formatCount(found.length)} found` : 'nothing found: it may ' +
-			'be in the trace all the same, see verbatim dump --grep', {class: 'note'});
+		add(list, 'li', found.length ? `${formatCount(found.length)} found` : 'nothing found here; ' +
+			'verbatim dump and verbatim sql have the whole trace', {class: 'note'});
 	};
 	input.addEventListener('input', open);
 	input.addEventListener('keydown', event => {

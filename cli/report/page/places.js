@@ -55,8 +55,9 @@ function changeOfNode(node, totals) {
 function frameColour(node, totals) {
 	if (!before)
 		return hueColour(hueOf(node.name), .32);
-	const change = changeOfNode(node, totals), strength = .08 + .5 * Math.min(1, Math.abs(change) * 2);
-	return `hsla(${change > 0 ? 6 : 212}, ${Math.abs(change) < .02 ? 0 : 75}%, ${ink.light}, ${strength})`;
+	const change = changeOfNode(node, totals), hue = change > 0 ? 6 : 212;
+	const strength = .08 + .5 * Math.min(1, Math.abs(change) * 2);
+	return `hsla(${hue}, ${Math.abs(change) < .02 ? 0 : 75}%, ${ink.light}, ${strength})`;
 }
 
 function textOfFrame(box, totals, format) {

@@ -92,7 +92,8 @@ function linearTicks(domain, most) {
 /* Powers of ten, what is between them if there is room, and each second or third if there is not. */
 function logTicks(domain, most) {
 	const values = [];
-	for (const [every, steps] of [[1, [1, 2, 5]], [1, [1, 3]], [1, [1]], [2, [1]], [3, [1]], [6, [1]]]) {
+	for (const [every, steps] of [[1, [1, 2, 5]], [1, [1, 3]], [1, [1]], [2, [1]], [3, [1]],
+		[6, [1]]]) {
 		values.length = 0;
 		const first = every * Math.floor(Math.log10(domain[0]) / every);
 		for (let power = first; 10 ** power <= domain[1] * 1.0001; power += every)
@@ -106,7 +107,13 @@ function logTicks(domain, most) {
 	return values;
 }
 
-const ticksOf = (log, domain, most) => (log ? logTicks : linearTicks)(domain, most);
+/* About @most of them, two at least. */
+function ticksOf(log, domain, most) {
+	let values = [];
+	for (let n = Math.max(1, most); values.length < 2 && n < 16; n *= 1.4)
+		values = (log ? logTicks : linearTicks)(domain, n);
+	return values;
+}
 
 /*
  * A plot.
@@ -278,7 +285,7 @@ function drawLine(pen, x1, y1, x2, y2, colour, dash) {
 function drawAxes(pen) {
 	const {what, width, height, part} = pen;
 	if (!what.y.none)
-		for (const v of ticksOf(what.y.log, pen.y.domain, height / 42)) {
+		for (const v of ticksOf(what.y.log, pen.y.domain, height / 38)) {
 			if (what.y.whole && v % 1)
 				continue;
 			const y = Math.round(pen.y(v)) + .5;

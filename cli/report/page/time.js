@@ -88,8 +88,8 @@ const timeLeft = () => innerWidth < 640 ? 98 : 150;
 /* A figure on the time axis. */
 function addTimeFigure(parent, what) {
 	const hover = what.hover;
-	return addFigure(parent, Object.assign(what, {view: timeView, format: formatMoment, left: timeLeft,
-		hover: (x, y, at) => [momentAt(x), ...hover(x, y, at), ...marksAt(x)]}));
+	return addFigure(parent, Object.assign(what, {view: timeView, format: formatMoment,
+		left: timeLeft, hover: (x, y, at) => [momentAt(x), ...hover(x, y, at), ...marksAt(x)]}));
 }
 
 /* The bar above: the whole run, the part that is seen, and what moves it */
@@ -218,7 +218,7 @@ function addRate(section, title, key, format) {
 		const bins = binsOf(s.trace), end = bins.length ? [[bins[bins.length - 1].to, 0]] : [];
 		return {...s, bins, points: bins.map(b => [b.from, perSecond(b)]).concat(end)};
 	});
-	addTimeFigure(section, {title, height: 110, legend: () => sets.map(s => [s.colour(), s.name]),
+	addTimeFigure(section, {title, height: 80, legend: () => sets.map(s => [s.colour(), s.name]),
 		y: {format, domain: (from, to) => [0, Math.max(0, mostOf(sets, s => mostOf(s.bins.filter(
 			b => b.to > from && b.from < to), perSecond))) * ROOM || 1]},
 		draw: pen => sets.forEach(s => drawSteps(pen, s.points, s.colour(), s.dash, true)),
@@ -228,11 +228,15 @@ function addRate(section, title, key, format) {
 				`requests, ${formatCount(bin.completions)} completions, ` +
 				`${formatCount(bin.errors)} errors in ${formatTime(bin.to - bin.from)}`) : '';
 		})});
+}
+
+/* Of both rates. */
+function addRateTable(section) {
 	addTable(section, ['', 'from', 'requests', 'bytes', 'receives', 'completions', 'errors'],
-		[].concat(...sets.map(s => s.bins.filter(b => b.requests || b.completions || b.receives)
-			.map(b => [s.name, formatMoment(b.from, b.to - b.from), formatCount(b.requests),
-				formatBytes(b.bytes), formatCount(b.receives), formatCount(b.completions),
-				formatCount(b.errors)]))), `${title}: as numbers`);
+		[].concat(...shownTraces.map(s => binsOf(s.trace).filter(b => b.requests || b.completions ||
+			b.receives).map(b => [s.name, formatMoment(b.from, b.to - b.from),
+			formatCount(b.requests), formatBytes(b.bytes), formatCount(b.receives),
+			formatCount(b.completions), formatCount(b.errors)]))), 'as numbers');
 }
 
 /* Depths */
@@ -267,7 +271,7 @@ function addDepth(section, send) {
 		return;
 	const more = shownTraces.some(s => s.trace.timeline.more_queues || queuesOf(s).length > most);
 	addTimeFigure(section, {title: send ? 'Outstanding sends' : 'Receives that are posted',
-		height: 100, note: (send ? 'the most of each bin' :
+		height: 76, note: (send ? 'the most of each bin' :
 			'the least of each bin; red: at 0 a message has nowhere to go') +
 			(more ? '; the busiest queues' : '') + (before ? '; dashed: before' : ''),
 		legend: () => sets.map(s => [s.colour(), s.name]), legendAlways: true,
@@ -305,6 +309,7 @@ function addTimeline() {
 		addRate(section, 'Bytes a second', 'bytes', formatBytes);
 		addDepth(section, true);
 		addDepth(section, false);
+		addRateTable(section);
 	} else {
 		add(section, 'p', 'Nothing was posted or completed in this trace.', {class: 'note'});
 	}
@@ -337,7 +342,7 @@ function addMemory() {
 		.filter(s => s.points.length);
 	if (!sets.length)
 		return foldSection(section, 'No memory region was registered in this trace.');
-	addTimeFigure(section, {title: 'Registered bytes', height: 110,
+	addTimeFigure(section, {title: 'Registered bytes', height: 80,
 		note: 'the sum of all regions; those that overlap count twice',
 		legend: () => sets.map(s => [s.colour(), s.name]),
 		y: {format: formatBytes, domain: () => [0, mostOf(sets, s => mostOf(s.points, p => p[1])) *

@@ -82,7 +82,8 @@ function verdictOfFact(kind, f) {
 function verdictOfError(e) {
 	return {rank: 0, kind: 'first', n: 1, time: e.time, posted_at: e.posted_at, title: e.status,
 		text: `${e.object || ''} of process ${e.process}, polled at ${e.event}` +
-			(e.request ? `, posted at ${e.request}, ${formatTime(e.time - e.posted_at)} before` : '') +
+			(e.request ? `, posted at ${e.request}, ` +
+				`${formatTime(e.time - e.posted_at)} before` : '') +
 			(e.flushed ? `; ${formatCount(e.flushed)} flushed after it` : ''),
 		more: [e.opcode && `${e.opcode} of ${formatBytes(e.length)}, wr_id 0x` +
 			BigInt(e.wr_id).toString(16) + (e.lkey_of ? `, lkey of ${e.lkey_of}` : ''), e.keys,
