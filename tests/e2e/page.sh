@@ -127,6 +127,19 @@ else
 	try faults_are_found
 fi
 
+# Pages of traces that never change look as in pictures that scripts/picture made.
+. "$root/tests/e2e/page/pages.sh"
+looks_as_it_did() { # page
+	! grep "^$1.html: " seen && grep -q "^$1.html looked at" seen ||
+		{ head -c 500 why; return 1; }
+}
+if [ $status != 3 ]; then
+	verbatim=$VERBATIM
+	look_pages || not_ok "pages of traces that never change" "$(tail -n 5 err)"
+	/usr/bin/python3 "$root/tests/e2e/page/browser.py" --looks check $pages >seen 2>why
+	for each in $pages; do try "its look: ${each%.html}" looks_as_it_did "${each%.html}"; done
+fi
+
 refused() { # status, expected text, arguments...
 	local status=$1 says=$2
 	shift 2

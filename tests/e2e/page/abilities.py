@@ -241,12 +241,87 @@ def tables_fill(page):
     return 'a table stays empty' if rows == 0 else ''
 
 
+def facts_have_reasons(page):
+    """Failed verbs and first errors are there as check has them, with the reason and the peer."""
+    missing = ask(page, '''const text = document.querySelector("#verdict").textContent;
+        const facts = [].concat(after.check.failed_verbs, after.check.first_errors);
+        return facts.flatMap(f => [f.what, f.because, f.error, f.status, f.keys, f.peer,
+            f.peer_then]).filter(words => words && !text.includes(words))''')
+    return f'the verdict lacks {missing}' if missing else ''
+
+
+def first_error_is_red(page):
+    """In each plot over time, at the time of the first error that check has."""
+    time = ask(page, '''const c = after.check, all = [].concat(c.first_errors, c.failed_verbs);
+        return all.length ? Math.min(...all.map(e => e.time)) - originOf(after) : null''')
+    if time is None:
+        return ''
+    ask(page, 'document.querySelector("#timebar .error").click()')
+    page.settle()
+    part = [float(v) for v in parts(page)[0].split()]
+    if not part[0] < time < part[1]:
+        return f'"first error" shows {part}, without {time}'
+    grey = ask(page, '''drawAll();
+        return [...document.querySelectorAll(arguments[0])].filter(figure => {
+            const {pen, canvas} = figure.plot;
+            const x = (Math.round(pen.x(arguments[1])) + pen.left + .5) *
+                canvas.width / canvas.clientWidth;
+            const [r, g, b] = probe.pixels(canvas, x, 10, 1, 1);
+            return !(r > g + 60 && r > b + 60);
+        }).map(figure => figure.plot.title)''', TIME_PLOTS, time)
+    return f'no red line in {grey}' if grey else ''
+
+
+def runs_are_compared(page):
+    """Both runs are in one flame graph, on one scale, and in each card."""
+    if not ask(page, 'return before !== null'):
+        return ''
+    cards = ask(page, 'return document.querySelectorAll(".tile").length -'
+                      'document.querySelectorAll(".tile .change").length')
+    if cards:
+        return f'{cards} cards have no change'
+    if ask(page, '''const titles = figures.filter(w => w.figure.closest("#places"))
+            .map(w => w.title); return titles.some(t => /^(before|after)/.test(t))'''):
+        return 'each run has its own flame graph'
+    heats = ask(page, '''drawAll(); return figures.filter(w => / by time$/.test(w.title))
+        .map(w => [w.title.replace(/^.*: /, ""), w.pen.y.domain.join(" "),
+            w.pen.part.join(" ")])''')
+    if len({tuple(heat) for heat in heats}) != len({heat[0] for heat in heats}):
+        return f'heat maps of one opcode have different scales: {heats}'
+    return ''
+
+
+def paper_is_drawn(page):
+    """All plots, in the colours of paper, also where dark pages are preferred."""
+    page.media(scheme='dark')
+    page.media('print', 'dark')
+    page.settle()
+    bad = ask(page, '''return figures.filter(w => w.drawing.clientWidth).filter(w => {
+        const pixels = probe.pixels(w.canvas, 0, 0, w.canvas.width, w.canvas.height);
+        for (let i = 0; i < pixels.length; i += 4)
+            if (pixels[i + 3] > 200 && pixels[i] + pixels[i + 1] + pixels[i + 2] < 30)
+                return false; /* a word */
+        return true;
+    }).map(w => w.title)''')
+    page.media()
+    page.settle()
+    return f'on paper without black words: {bad}' if bad else ''
+
+
+def nothing_is_folded(page):
+    """Sections with nothing to show are folded, others are open."""
+    wrong = ask(page, '''return [...document.querySelectorAll("section > .fold")].filter(f =>
+        f.open === Boolean(f.querySelector("summary .note"))).map(f => f.parentElement.id)''')
+    return f'sections {wrong}' if wrong else ''
+
+
+ANY = (facts_have_reasons, first_error_is_red, runs_are_compared, nothing_is_folded, paper_is_drawn)
 ALL = (zoom_is_shared, shift_moves, wheel_zooms, crosshair_is_shared, buttons_move,
        request_has_arrows, search_finds, sections_fold, fingers_move, colours_stay, tables_fill)
 
 
-def try_all(page):
-    for each in ALL:
+def try_all(page, functions):
+    for each in functions:
         try:
             fault = each(page)
         except (TypeError, IndexError, WebDriverException) as error:

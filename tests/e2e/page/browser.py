@@ -1,11 +1,13 @@
 """Reads pages of verbatim report as a reader would, in one Chromium without a window.
 
 browser.py [--shots DIR] [--text TEXT] [--use PAGE,...] [--try PAGE,...] SECTIONS PAGE...
+browser.py --looks check|make PAGE...
     A line for each fault, `NAME: what`, and one for each page, `NAME checked: N sections, N plots,
     N ms`. SECTIONS are the ids that each page must have, with commas between them. TEXT must be
     there as text in a page called odd.html. Plots of the pages named in --use are used, too, by
     mouse and keys, which takes longer; what else a page can do is tried with those in --try
-    (abilities.py). Exit status 3, and the reason: no browser here.
+    (abilities.py). With --looks, pages are compared with pictures (looks.py). Exit status 3, and
+    the reason: no browser here.
 """
 import argparse
 import json
@@ -24,6 +26,7 @@ except ImportError as error:
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import abilities  # noqa: E402
+import looks  # noqa: E402
 
 WIDE, NARROW, HEIGHT, PAPER = 1280, 400, 900, 720
 FRAMES = 6  # wait until the effect of a key is visible, however long that takes
@@ -222,6 +225,13 @@ class Page:
                     f'{place}/{self.name}-{width}-{scheme}.png')
 
 
+def look_at(page, options):
+    (looks.make if options.looks == 'make' else looks.check)(page)
+    for line in page.faults:
+        print(line)
+    print(f'{page.name} looked at', flush=True)
+
+
 def check_page(page, options):
     duration = page.go()
     page.say(page.ask('sections', options.sections.split(',')))
@@ -231,8 +241,10 @@ def check_page(page, options):
     if page.name in options.use.split(','):
         page.use_plots()
         page.check_theme()
+    if page.name != 'faulty.html':
+        abilities.try_all(page, abilities.ANY)
     if page.name in options.abilities.split(','):
-        abilities.try_all(page)
+        abilities.try_all(page, abilities.ALL)
     page.check_safety(options.text)
     for line in page.faults:
         print(line)
@@ -248,9 +260,10 @@ def main():
     parser.add_argument('--text')
     parser.add_argument('--use', default='')
     parser.add_argument('--try', default='', dest='abilities')
-    parser.add_argument('sections')
+    parser.add_argument('--looks', choices=('check', 'make'))
     parser.add_argument('pages', nargs='+')
     options = parser.parse_args()
+    options.sections = '' if options.looks else options.pages.pop(0)
     with open(os.path.join(os.path.dirname(__file__), 'probe.js')) as file:
         probe = file.read()
     with tempfile.TemporaryDirectory() as place:
@@ -261,7 +274,8 @@ def main():
             sys.exit(3)
         try:
             for path in options.pages:
-                check_page(Page(browser, path, probe), options)
+                page = Page(browser, path, probe)
+                (look_at if options.looks else check_page)(page, options)
         finally:
             browser.quit()
 

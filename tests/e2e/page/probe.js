@@ -133,8 +133,14 @@
 			.concat(cut_words());
 	}
 
+	/* A page draws what is on the screen, when there is a frame for it. */
+	const draw = () => {
+		if (window.drawAll) window.drawAll();
+	};
+
 	function overlapping_words() {
 		const faults = [];
+		draw();
 		for (const figure of list('figure').filter(each => each.words))
 			figure.words.forEach((a, i) => figure.words.slice(i + 1).forEach(b => {
 				if (a[0] < b[2] && a[2] > b[0] && a[1] < b[3] && a[3] > b[1])
@@ -146,6 +152,7 @@
 	/* labels that begin or end outside of their canvas */
 	function cut_words() {
 		const faults = [];
+		draw();
 		for (const figure of list('figure').filter(each => each.words && each.words.length)) {
 			const {left} = figure.plot.pen, wide = figure.plot.canvas.clientWidth;
 			for (const [from, , to, , text] of figure.words)
@@ -277,8 +284,16 @@
 		return points.filter(([x, y]) => plot.contains(document.elementFromPoint(x, y)));
 	}
 
+	/* of a copy, since a canvas that is read often is drawn more slowly */
+	function pixels(of, x, y, width, height) {
+		const copy = new OffscreenCanvas(of.width, of.height)
+			.getContext('2d', {willReadFrequently: true});
+		copy.drawImage(of, 0, 0);
+		return [...copy.getImageData(x, y, width, height).data];
+	}
+
 	window.probe = {
-		sections, links, slips, overflow, clipped, overlaps, tiny, faint, plots,
+		pixels, sections, links, slips, overflow, clipped, overlaps, tiny, faint, plots,
 		count: () => [list('section').length, find_plots().length],
 		names: () => find_plots().map(name_of),
 		show: i => find_plots()[i].scrollIntoView({block: 'center', behavior: 'instant'}),
