@@ -13,6 +13,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "replay/report/differ.h"
 #include "replay/data/expect.h"
@@ -29,8 +30,9 @@ static const char before_cut[] = "an event from before the start of the trace";
 static const char at_cut[] = "a completion event in flight at the start of the trace";
 static const char no_event[] = "a request for an event that returned without one";
 
-#define SILENT_AFTER 2000000   /* ns until a completion is accepted instead of its event */
-#define CUT_SHARE    50000000  /* to wait if it may be of a queue pair that is not driven */
+#define SILENT_AFTER 2000000  /* ns until a completion is accepted instead of its event */
+#define BACKLOG_NS   50000    /* ns: a recorded call that got an event faster did not wait for it */
+#define CUT_SHARE    50000000 /* to wait if it may be of a queue pair that is not driven */
 #define OUTSIDE_NS   200000000 /* to wait for what no verb causes: it may happen all the same */
 
 /* A number among the results of a call. */
@@ -81,22 +83,38 @@ static void take_cq_event(struct replay *r, struct ibv_comp_channel *channel)
 	replica->unacked++;
 }
 
-void events_armed(struct replica *cq)
+static void drop_armings(struct arming *a, unsigned int n)
 {
-	struct arming *a = &cq->arming;
-
-	a->last = cq->asked;
-	if (!a->n++)
-		a->first = a->last;
+	a->n -= n;
+	a->before -= a->before < n ? a->before : n;
+	memmove(a->asked, a->asked + n, a->n * sizeof(*a->asked));
 }
 
-/* The event of the first arming was got; the last one may belong to the next event. */
-static void end_arming(struct replica *cq)
+void events_armed(struct replica *cq)
+{
+	if (cq->arming.n == ARMINGS_MAX)
+		drop_armings(&cq->arming, 1);
+	cq->arming.asked[cq->arming.n++] = cq->asked;
+}
+
+/*
+ * An event is of the oldest arming, if events were waiting to be read. If the recorded call had to
+ * wait for it, none were: then those before the last event are over, except for the last of them,
+ * which may belong to this one.
+ */
+static void begin_arming(struct replica *cq, const struct call *call)
 {
 	struct arming *a = &cq->arming;
 
-	a->first = a->last;
-	a->n = a->n > 1;
+	if (call->end - call->begin > BACKLOG_NS && a->before > 1)
+		drop_armings(a, a->before - 1);
+}
+
+static void end_arming(struct replica *cq)
+{
+	if (cq->arming.n)
+		drop_armings(&cq->arming, 1);
+	cq->arming.before = cq->arming.n;
 }
 
 /*
@@ -107,7 +125,7 @@ static bool came_before_arming(struct replay *r, struct replica *cq)
 {
 	if (cq->fresh || polls_take(r, cq, 1) > 0)
 		return true;
-	return cq->arming.n && cq->asked > cq->arming.first;
+	return cq->arming.n && cq->asked > cq->arming.asked[0];
 }
 
 /* The replayed queue pairs that complete on a CQ, or receive from an SRQ. */
@@ -212,6 +230,7 @@ static void wait_cq_event(struct replay *r, const struct trace_event *event,
 {
 	struct users users = { 0 };
 
+	begin_arming(cq, event->call);
 	if (!await_cq_event(r, channel, cq, &users))
 		miss_cq_event(r, event, cq, &users);
 	else

@@ -54,9 +54,11 @@ struct replica_qp {
  * earlier arming that explains it announces a completion that came, in the replay, before the queue
  * was armed.
  */
+enum { ARMINGS_MAX = 16 };
 struct arming {
-	uint64_t first, last; /* of the armings since the last event */
+	uint64_t asked[ARMINGS_MAX]; /* of the last armings, whose events were not got yet */
 	unsigned int n;
+	unsigned int before; /* the first ones that were there at the last event */
 };
 
 /* The replayed counterpart of an object of the trace. */

@@ -1,12 +1,14 @@
 /*
  * CQs that are armed after their completions were polled: a second thread arms the queue, the first
  * one posts, polls, and receives the event.
+ *
+ * `backlog`: the second thread posts, the first one arms, polls, and receives four events at once.
  */
 #include <pthread.h>
 
 #include "tests/apps/self.h"
 
-enum { ROUNDS = 20 };
+enum { ROUNDS = 20, BACKLOG = 4 };
 
 static pthread_barrier_t turn;
 
@@ -20,12 +22,32 @@ static void *arm_queue(void *arg)
 	return arg;
 }
 
-int main(void)
+static void *post_all(void *arg)
 {
-	struct ibv_comp_channel *channel;
+	for (int i = 0; i < ROUNDS; i++) {
+		pthread_barrier_wait(&turn);
+		MUST(self_post((uint64_t)i, IBV_SEND_SIGNALED));
+		pthread_barrier_wait(&turn);
+	}
+	return arg;
+}
+
+static void take_events(struct ibv_comp_channel *channel, int n)
+{
 	struct ibv_cq *cq;
-	pthread_t other;
 	void *context;
+
+	for (int i = 0; i < n; i++) {
+		MUST(ibv_get_cq_event(channel, &cq, &context));
+		ibv_ack_cq_events(cq, 1);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	bool backlog = argc > 1 && !strcmp(argv[1], "backlog");
+	struct ibv_comp_channel *channel;
+	pthread_t other;
 
 	self.context = open_first_device();
 	self.pd = NEED(ibv_alloc_pd(self.context));
@@ -36,14 +58,19 @@ int main(void)
 	self.qp = self_create(SELF_ROOM, 0);
 	connect_to_itself(self.context, self.qp);
 	pthread_barrier_init(&turn, NULL, 2);
-	MUST(pthread_create(&other, NULL, arm_queue, NULL));
+	MUST(pthread_create(&other, NULL, backlog ? post_all : arm_queue, NULL));
 	for (int i = 0; i < ROUNDS; i++) {
+		if (backlog)
+			MUST(ibv_req_notify_cq(self.cq, 0));
 		pthread_barrier_wait(&turn);
 		pthread_barrier_wait(&turn);
-		MUST(self_post((uint64_t)i, IBV_SEND_SIGNALED));
+		if (!backlog)
+			MUST(self_post((uint64_t)i, IBV_SEND_SIGNALED));
 		self_poll(1);
-		MUST(ibv_get_cq_event(channel, &cq, &context));
-		ibv_ack_cq_events(cq, 1);
+		if (!backlog)
+			take_events(channel, 1);
+		else if (i % BACKLOG == BACKLOG - 1)
+			take_events(channel, BACKLOG);
 	}
 	MUST(pthread_join(other, NULL));
 	MUST(ibv_destroy_qp(self.qp));

@@ -77,6 +77,25 @@ an_event_after_its_completion_is_not_waited_for() {
 }
 try an_event_after_its_completion_is_not_waited_for
 
+# the program let four events wait before it read them; four messages were sent at once
+a_backlog_of_events_is_not_waited_for() {
+	record backlog "$apps/late_event" backlog || { tail -1 "$tmp/log"; return 1; }
+	alter backlog "CREATE TABLE fourth AS SELECT n, time, (row_number() OVER (ORDER BY n) - 1)
+		/ 4 AS turn FROM post;
+		UPDATE post SET time = (SELECT min(o.time) FROM fourth o JOIN fourth f USING (turn)
+			WHERE f.n = post.n);
+		UPDATE wr SET time = (SELECT p.time FROM post p WHERE p.n = wr.n);
+		UPDATE sge SET time = (SELECT p.time FROM post p WHERE p.n = sge.n);
+		DROP TABLE fourth;
+		UPDATE call SET begin = end - 1000 WHERE verb = 'ibv_get_cq_event'" || return
+	SECONDS=0
+	replay --timeout 50 "$tmp/altered.db"
+	is status $? 0 || { cat "$tmp/out"; return 1; }
+	says '15 x a completion event for a completion that came before' "$tmp/out" &&
+		[ $SECONDS -lt 25 ] || { echo "$SECONDS s"; return 1; }
+}
+try a_backlog_of_events_is_not_waited_for
+
 # with 20 that never come, at 3 s for the first one
 missing_events_are_not_waited_for_each_time() {
 	alter late_event "DELETE FROM notify" || return
