@@ -4,8 +4,11 @@
  * The trace is read, the program made in memory, and the file put in place when it is complete.
  */
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 
 #include "cli/cli.h"
 #include "cli/emit/build.h"
@@ -29,6 +32,19 @@ const struct option_row cli_emit_options[] = {
 	{ 0 },
 };
 /* clang-format on */
+
+/* A compiler knows a C program by its suffix. A name with another one, or of a device, is kept. */
+static const char *complete_name(const char *path, char name[PATH_MAX])
+{
+	const char *base = strrchr(path, '/');
+	struct stat st;
+
+	base = base ? base + 1 : path;
+	if (!*base || strchr(base, '.') || (!stat(path, &st) && !S_ISREG(st.st_mode)))
+		return path;
+	snprintf(name, PATH_MAX, "%s.c", path);
+	return name;
+}
 
 static int make_program(struct trace *trace, const char *from, const struct settings *set)
 {
@@ -59,9 +75,14 @@ int cli_emit(int argc, char **argv)
 	struct settings set = { 0 };
 	struct arguments arguments;
 	struct trace *trace;
+	char name[PATH_MAX];
+	const char *asked;
 	int status, err;
 
 	cli_parse(argc, argv, &set, &arguments);
+	asked = set.path;
+	if (asked)
+		set.path = complete_name(asked, name);
 	if (!arguments.n)
 		return cli_misuse("emit", "no trace given");
 	for (int i = 0; set.path && i < arguments.n; i++)
@@ -78,5 +99,7 @@ int cli_emit(int argc, char **argv)
 	cli_show_progress("emit", trace);
 	err = make_program(trace, arguments.at[0], &set);
 	trace_close(trace);
+	if (!err && set.path != asked)
+		log_info("emit: the program is %s", set.path);
 	return err == -ENOTSUP ? CLI_TRACE : cli_status(err);
 }

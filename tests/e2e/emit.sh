@@ -144,6 +144,14 @@ the_trace_is_not_overwritten() {
 	"$VERBATIM" emit rc_pingpong.db -o rc_pingpong.db 2>no.out
 	is $? 2 && says "is the trace itself" no.out
 }
+a_name_without_a_suffix_gets_one() {
+	VERBATIM_QUIET=0 "$VERBATIM" emit rc_pingpong.db -o plain 2>no.out
+	is $? 0 && says "the program is plain.c" no.out && [ -s plain.c ] && [ ! -e plain ] ||
+		return
+	VERBATIM_QUIET=0 "$VERBATIM" emit rc_pingpong.db -o other.txt 2>no.out
+	is $? 0 && ! says "the program is" no.out >said && [ -s other.txt ] &&
+		"$VERBATIM" emit rc_pingpong.db -o /dev/null
+}
 a_directory_that_is_not_there_is_told() {
 	"$VERBATIM" emit rc_pingpong.db -o no/such/file.c 2>no.out
 	is $? 4 && is "$(wc -l <no.out)" 1
@@ -217,6 +225,7 @@ try two_sides_of_one_job_are_a_program
 try a_verb_without_a_place_is_named
 try a_program_that_is_no_trace_is_refused
 try the_trace_is_not_overwritten
+try a_name_without_a_suffix_gets_one
 try a_directory_that_is_not_there_is_told
 try names_in_the_trace_are_data
 try the_least_number_is_one
