@@ -15,6 +15,7 @@
 #include "analyzer/tables/tables.h"
 #include "cli/cli.h"
 #include "cli/pager.h"
+#include "cli/sql/sql_complete.h"
 #include "cli/sql/sql_functions.h"
 #include "cli/sql/sql_guard.h"
 #include "cli/sql/sql_print.h"
@@ -129,6 +130,23 @@ static bool is_command(const char *line, const char *name)
 	return n == strlen(name) && !strncmp(line, name, n);
 }
 
+/* ".help", ".help wc" */
+static void help_with(const struct session *session, const char *rest)
+{
+	char name[SQL_NAME] = "";
+
+	sscanf(rest, " %63[^; \t]", name);
+	if (*name && !sql_explain(session->db, name))
+		log_note("sql: no table or function '%s'; .tables lists them", name);
+	if (*name)
+		return;
+	printf(SQL_QUERY " ...;   a query; may span several lines, ends with a semicolon\n"
+			 ".tables       list tables, views and functions\n"
+			 ".help NAME    describe a table or a function, with an example\n"
+			 ".quit         quit, like end of file\n"
+			 "The tab key completes names. Common queries are in verbatim-sql(1).\n");
+}
+
 /* A line that begins with a point. GO_ON or an exit status. */
 static int run_command(const struct session *session, const char *line)
 {
@@ -137,9 +155,7 @@ static int run_command(const struct session *session, const char *line)
 	if (is_command(line, ".tables"))
 		sql_tables(session->db);
 	else if (is_command(line, ".help"))
-		printf("SELECT ...;   a query; may span several lines, ends with a "
-		       "semicolon\n.tables       list tables, views and functions\n.quit         "
-		       "quit, like end of file\nCommon queries are in verbatim-sql(1).\n");
+		help_with(session, line + strlen(".help"));
 	else
 		log_note("sql: unknown command %.32s; try .help, .tables or .quit", line);
 	return GO_ON;
@@ -160,6 +176,7 @@ static int run_prompt(struct session *session)
 		return CLI_ENVIRONMENT;
 	if (terminal) {
 		pager_refuse();
+		sql_complete(session->db);
 		signal(SIGINT, end_query);
 	}
 	while (status == GO_ON && (sql = sql_prompt_read(prompt))) {
@@ -174,6 +191,7 @@ static int run_prompt(struct session *session)
 		if (terminal || !status)
 			status = GO_ON;
 	}
+	sql_complete_end();
 	sql_prompt_close(prompt);
 	if (status != GO_ON)
 		return status;

@@ -3,6 +3,7 @@
  */
 #include "cli/sql/sql_tables.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "cli/cli.h"
@@ -15,66 +16,122 @@ enum { WIDTH = 100, INDENT = 4 };
 /* clang-format off */
 static const struct {
 	const char *name, *about;
+	const char *example; /* after SQL_QUERY */
 } abouts[] = {
 	/* views and tables that are made of others */
-	{ "requests", "each work request with its outcome" },
-	{ "qps", "each queue pair with its peer, capabilities, attributes and last state" },
-	{ "peers", "peers of queue pairs, if the trace has both ends" },
-	{ "mrs", "each memory region with its ranges and keys, and their times" },
-	{ "calls", "control verbs with their duration and the name of their object" },
-	{ "failures", "failed verbs, completions in error and fatal events" },
-	{ "counters", "counters of devices, with their change during the recording" },
-	{ "posting", "first and last post of each thread" },
-	{ "queue_depth", "queue_depth(qp): occupancy over time; without (qp) of all queues" },
+	{ "requests", "each work request with its outcome",
+	  "event, name, opcode_name, bytes, outcome, latency FROM requests LIMIT 10" },
+	{ "qps", "each queue pair with its peer, capabilities, attributes and last state",
+	  "process, name, type, state, peer_name, sends, recvs FROM qps" },
+	{ "peers", "peers of queue pairs, if the trace has both ends",
+	  "process, name, peer_process, peer_name FROM peers" },
+	{ "mrs", "each memory region with its ranges and keys, and their times",
+	  "process, name, length, lkey, since, until FROM mrs" },
+	{ "calls", "control verbs with their duration and the name of their object",
+	  "event, verb, name, duration FROM calls ORDER BY duration DESC LIMIT 10" },
+	{ "failures", "failed verbs, completions in error and fatal events",
+	  "kind, verb, name, code_name, stack(stack) FROM failures" },
+	{ "counters", "counters of devices, with their change during the recording",
+	  "device, port, name, change FROM counters WHERE change <> 0" },
+	{ "posting", "first and last post of each thread",
+	  "thread, posts, last - first AS ns FROM posting" },
+	{ "queue_depth", "queue_depth(qp): occupancy over time; without (qp) of all queues",
+	  "name, side, max(depth) FROM queue_depth GROUP BY object, side" },
 	/* the data plane */
-	{ "post", "each call that posts" },
-	{ "wr", "each work request" },
-	{ "sge", "each scatter/gather element" },
-	{ "poll", "each poll that found completions or failed" },
-	{ "wc", "each completion, with its request" },
-	{ "notify", "each ibv_req_notify_cq()" },
-	{ "payload", "captured payload of a request or completion" },
+	{ "post", "each call that posts",
+	  "thread, verb, count(*), sum(nwr) FROM post GROUP BY thread, verb" },
+	{ "wr", "each work request",
+	  "opcode_name, count(*), sum(bytes) FROM wr GROUP BY opcode" },
+	{ "sge", "each scatter/gather element",
+	  "event(thread, n) AS event, addr, length, lkey FROM sge LIMIT 10" },
+	{ "poll", "each poll that found completions or failed",
+	  "name(cq), count(*), avg(nwc) FROM poll GROUP BY cq" },
+	{ "wc", "each completion, with its request",
+	  "name(qp), status_name, count(*) FROM wc GROUP BY qp, status" },
+	{ "notify", "each ibv_req_notify_cq()",
+	  "name(cq), count(*) FROM notify GROUP BY cq" },
+	{ "payload", "captured payload of a request or completion",
+	  "event(thread, n) AS event, kind, length, hash FROM payload LIMIT 10" },
 	/* the control plane */
-	{ "call", "each control verb, with its arguments as JSON" },
-	{ "object", "each object that verbs made" },
-	{ "connection", "each connection of a queue pair, with its peer" },
-	{ "queue", "each queue of an object, with its depth and where its requests complete" },
-	{ "ref", "each handle in the arguments of a call" },
-	{ "event", "each asynchronous event" },
-	{ "process", "each program image" },
-	{ "environ", "variables that RDMA libraries read" },
-	{ "thread", "each thread" },
-	{ "module", "each mapped object file" },
-	{ "stack", "each distinct call stack" },
-	{ "frame", "each frame of a stack, innermost first" },
-	{ "fork", "each fork, exec and spawn" },
-	{ "memory", "registered memory that was freed or unmapped (record --memory)" },
-	{ "mark", "marks and phases that the program set" },
-	{ "device", "each RDMA device" },
-	{ "port", "each port of a device" },
-	{ "gid", "each GID of a port" },
-	{ "counter", "each counter of a device, when the recording began and ended" },
-	{ "finding", "what record --check or check --save found" },
-	{ "poll_count", "polls of each CQ by each thread" },
-	{ "waited", "waits of each thread for the recorder" },
-	{ "misuse", "violations (record --strict)" },
-	{ "coverage", "blind spots of the recording" },
-	{ "loss", "events that are not in the trace" },
-	{ "carried", "events repeated from the previous trace" },
-	{ "merged", "each trace that this one was merged from, and its clock" },
-	{ "merged_meta", "metadata of each of these" },
-	{ "meta", "metadata of the trace" },
-	{ "chunk", "the data plane, compressed" },
-	{ "payload_chunk", "payload, compressed" },
+	{ "call", "each control verb, with its arguments as JSON",
+	  "event(thread, n) AS event, verb, args FROM call WHERE failed" },
+	{ "object", "each object that verbs made",
+	  "kind, count(*) FROM object GROUP BY kind" },
+	{ "connection", "each connection of a queue pair, with its peer",
+	  "name(qp), name(peer), dest_qp_num, known FROM connection" },
+	{ "queue", "each queue of an object, with its depth and where its requests complete",
+	  "name(object), side, name(cq), asked, given FROM queue" },
+	{ "ref", "each handle in the arguments of a call",
+	  "event(thread, n) AS event, path, name(object) FROM ref LIMIT 10" },
+	{ "event", "each asynchronous event",
+	  "time, type, element, name(object) FROM event" },
+	{ "process", "each program image",
+	  "id, pid, parent, exe, status, ending FROM process" },
+	{ "environ", "variables that RDMA libraries read",
+	  "process, name, shown(name, value) FROM environ" },
+	{ "thread", "each thread",
+	  "id, process, comm, events FROM thread ORDER BY events DESC" },
+	{ "module", "each mapped object file",
+	  "process, path, build_id FROM module" },
+	{ "stack", "each distinct call stack",
+	  "id, depth, stack(id) FROM stack LIMIT 10" },
+	{ "frame", "each frame of a stack, innermost first",
+	  "i, symbol(ip) FROM frame WHERE stack = 1 ORDER BY i" },
+	{ "fork", "each fork, exec and spawn",
+	  "event(thread, n) AS event, how, child, pid, error FROM fork" },
+	{ "memory", "registered memory that was freed or unmapped (record --memory)",
+	  "event(thread, n) AS event, what, length, name(mr) FROM memory" },
+	{ "mark", "marks and phases that the program set",
+	  "time, kind, text FROM mark" },
+	{ "device", "each RDMA device",
+	  "id, name, fw_ver, ports FROM device" },
+	{ "port", "each port of a device",
+	  "device, port, state, active_mtu, lid, link_layer FROM port" },
+	{ "gid", "each GID of a port",
+	  "device, port, idx, gid, type FROM gid" },
+	{ "counter", "each counter of a device, when the recording began and ended",
+	  "device, port, name, first, last FROM counter WHERE first <> last" },
+	{ "finding", "what record --check or check --save found",
+	  "severity, rule, event(thread, n) AS event, message FROM finding" },
+	{ "poll_count", "polls of each CQ by each thread",
+	  "name(cq), sum(polls), sum(empty) FROM poll_count GROUP BY cq" },
+	{ "waited", "waits of each thread for the recorder",
+	  "event(thread, n) AS event, ns, why FROM waited ORDER BY ns DESC LIMIT 10" },
+	{ "misuse", "violations (record --strict)",
+	  "event(thread, n) AS event, what, verb, stack(stack) FROM misuse" },
+	{ "coverage", "blind spots of the recording",
+	  "what, count(*), max(detail) FROM coverage GROUP BY what" },
+	{ "loss", "events that are not in the trace",
+	  "thread, events, first, last FROM loss" },
+	{ "carried", "events repeated from the previous trace",
+	  "event(thread, n) AS event FROM carried" },
+	{ "merged", "each trace that this one was merged from, and its clock",
+	  "name, host, clock, error FROM merged" },
+	{ "merged_meta", "metadata of each of these",
+	  "merged, value FROM merged_meta WHERE key = 'command'" },
+	{ "meta", "metadata of the trace",
+	  "key, value FROM meta" },
+	{ "chunk", "the data plane, compressed",
+	  "thread, first_n, last_n, events, length(data) FROM chunk" },
+	{ "payload_chunk", "payload, compressed",
+	  "thread, events, bytes, length(data) FROM payload_chunk" },
 	/* functions */
-	{ "event(thread, n)", "the event's name: 3:1042" },
-	{ "name(object)", "the object's name: qp3" },
-	{ "symbol(ip [, process])", "function and line at an address of a process" },
-	{ "stack(id)", "the functions of a stack, innermost first" },
-	{ "errno_name(error)", "EINVAL" },
-	{ "shown(name, value)", "value of a variable, as info prints it" },
-	{ "percentile(x, p)", "exact, p from 0 to 100" },
-	{ "median(x)", "percentile(x, 50)" },
+	{ "event(thread, n)", "the event's name: 3:1042",
+	  "event(thread, n) AS event, verb FROM call LIMIT 3" },
+	{ "name(object)", "the object's name: qp3",
+	  "name(id) FROM object LIMIT 3" },
+	{ "symbol(ip [, process])", "function and line at an address of a process",
+	  "symbol(ip) FROM frame LIMIT 3" },
+	{ "stack(id)", "the functions of a stack, innermost first",
+	  "stack(id) FROM stack LIMIT 3" },
+	{ "errno_name(error)", "EINVAL",
+	  "errno_name(22)" },
+	{ "shown(name, value)", "value of a variable, as info prints it",
+	  "name, shown(name, value) FROM environ" },
+	{ "percentile(x, p)", "exact, p from 0 to 100",
+	  "percentile(latency, 99) FROM requests" },
+	{ "median(x)", "percentile(x, 50)",
+	  "median(latency) FROM requests" },
 };
 
 /* clang-format on */
@@ -106,22 +163,37 @@ static int print_columns(sqlite3_stmt *stmt)
 	return code;
 }
 
-/* Print nothing for a table that the trace lacks: an unpacked one has no chunks. */
-static int print_table(sqlite3 *db, const char *name, const char *about)
+/*
+ * The columns of a table; NULL if the trace lacks it (an unpacked one has no chunks), or with
+ * *@ret_failed.
+ */
+static sqlite3_stmt *find_columns(sqlite3 *db, const char *table, bool *ret_failed)
 {
 	sqlite3_stmt *stmt;
-	int code;
 
-	if (sqlite3_prepare_v2(db, "SELECT name FROM pragma_table_xinfo(?) WHERE hidden <> 1", -1,
-			       &stmt, NULL))
-		return SQLITE_ERROR;
-	sqlite3_bind_text(stmt, 1, name, -1, SQLITE_STATIC);
-	code = sqlite3_step(stmt);
-	if (code == SQLITE_ROW) {
-		style_text(stdout, STYLE_NAME, name);
-		printf(": %s\n", about);
-		code = print_columns(stmt);
-	}
+	*ret_failed = sqlite3_prepare_v2(
+		db, "SELECT name FROM pragma_table_xinfo(?) WHERE hidden <> 1", -1, &stmt, NULL);
+	if (*ret_failed)
+		return NULL;
+	sqlite3_bind_text(stmt, 1, table, -1, SQLITE_STATIC);
+	if (sqlite3_step(stmt) == SQLITE_ROW)
+		return stmt;
+	*ret_failed = sqlite3_finalize(stmt);
+	return NULL;
+}
+
+/* Returns the last step's code. */
+static int print_table(sqlite3 *db, const char *name, const char *about)
+{
+	bool failed;
+	sqlite3_stmt *stmt = find_columns(db, name, &failed);
+	int code = SQLITE_DONE;
+
+	if (!stmt)
+		return failed ? SQLITE_ERROR : code;
+	style_text(stdout, STYLE_NAME, name);
+	printf(": %s\n", about);
+	code = print_columns(stmt);
 	sqlite3_finalize(stmt);
 	return code;
 }
@@ -143,4 +215,61 @@ int sql_tables(sqlite3 *db)
 		if (is_function(abouts[i].name))
 			printf("%-24s%s\n", abouts[i].name, abouts[i].about);
 	return CLI_FINE;
+}
+
+/* The name before the arguments. */
+static size_t name_length(const char *name)
+{
+	return strcspn(name, "(");
+}
+
+static int find_about(const char *name)
+{
+	for (int i = 0; i < ABOUTS; i++)
+		if (strlen(name) == name_length(abouts[i].name) &&
+		    !strncasecmp(name, abouts[i].name, strlen(name)))
+			return i;
+	return -1;
+}
+
+bool sql_explain(sqlite3 *db, const char *name)
+{
+	bool any = false;
+
+	/* a table and a function may have one name: event, stack */
+	for (int i = find_about(name); i >= 0 && i < ABOUTS; i++) {
+		if (strlen(name) != name_length(abouts[i].name) ||
+		    strncasecmp(name, abouts[i].name, strlen(name)) != 0)
+			continue;
+		if (is_function(abouts[i].name))
+			printf("%s: %s\n", abouts[i].name, abouts[i].about);
+		else if (print_table(db, abouts[i].name, abouts[i].about) != SQLITE_DONE)
+			return false;
+		printf("  " SQL_QUERY " %s;\n", abouts[i].example);
+		any = true;
+	}
+	return any;
+}
+
+void sql_names(sqlite3 *db, sql_take_name *take, void *arg)
+{
+	char name[SQL_NAME];
+	bool failed;
+
+	for (int i = 0; i < ABOUTS; i++) {
+		sqlite3_stmt *stmt = NULL;
+
+		snprintf(name, sizeof(name), "%.*s", (int)name_length(abouts[i].name),
+			 abouts[i].name);
+		if (!is_function(abouts[i].name))
+			stmt = find_columns(db, name, &failed);
+		if (stmt || is_function(abouts[i].name))
+			take(arg, name);
+		if (!stmt)
+			continue;
+		do
+			take(arg, (const char *)sqlite3_column_text(stmt, 0));
+		while (sqlite3_step(stmt) == SQLITE_ROW);
+		sqlite3_finalize(stmt);
+	}
 }

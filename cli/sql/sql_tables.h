@@ -3,6 +3,19 @@
  * The tables, views and functions for queries. One thread.
  */
 #include <sqlite3.h>
+#include <stdbool.h>
+
+/* What a query begins with. */
+#define SQL_QUERY "SELECT"
 
 /* Print each with its columns and its description. Returns an exit status. */
 int sql_tables(sqlite3 *db);
+
+/* Print the description, the columns and an example of each table or function of that name. */
+bool sql_explain(sqlite3 *db, const char *name);
+
+enum { SQL_NAME = 64 };
+
+/* Call @take with each table, column and function; a name may come again. */
+typedef void sql_take_name(void *arg, const char *name);
+void sql_names(sqlite3 *db, sql_take_name *take, void *arg);

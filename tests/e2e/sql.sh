@@ -335,6 +335,32 @@ a_terminal_has_a_prompt_and_a_header() {
 }
 try a_terminal_has_a_prompt_and_a_header
 
+the_tab_key_completes_names() {
+	local keys=$'SELECT max(bytes) * 0 + 4711\nFROM requ\t;\n'
+	keys+=$'.hel\twr\n.help requests.lat\t\n.quit\n'
+	python3 "$root/tests/e2e/lib/on_terminal.py" 100 --keys "$keys" \
+		env TERM=xterm "$VERBATIM" sql --color never depth.db >screen
+	says '^4711' screen && says '^wr: each work request' screen &&
+		says "no table or function 'requests.latency'" screen
+}
+# each table and function, in a trace that has its tables
+each_table_has_an_example_that_runs() {
+	local name n=0
+	for name in $("$VERBATIM" sql --tables depth.db | sed -n 's/^\([a-z_]*\): .*/\1/p
+			s/^\([a-z_]*\)(.*  .*/\1/p' | sort -u); do
+		echo ".help $name" | "$VERBATIM" sql depth.db >helped || return
+		says "^$name[(:]" helped && says '^  SELECT .*;$' helped || return
+		sed -n 's/^  \(SELECT .*\)/\1/p' helped | "$VERBATIM" sql depth.db >out 2>err ||
+			{ cat helped err; return 1; }
+		n=$((n + 1))
+	done
+	[ $n -gt 50 ] || { echo "only $n"; return 1; }
+	echo '.help no_such' | "$VERBATIM" sql depth.db 2>err
+	says "no table or function 'no_such'" err
+}
+try the_tab_key_completes_names
+try each_table_has_an_example_that_runs
+
 the_extension_has_the_views_that_need_no_model() {
 	local each query
 	for each in calls mrs failures posting; do
