@@ -44,7 +44,7 @@ struct pace {
 	pace_of_run *run;
 	pace_of_site *site; /* the other is NULL */
 	bool (*applies)(enum verb verb);
-	measure_site *measure; /* finds the place of a site */
+	measure_site *measure; /* finds the place of a share; NULL: of a percentile of gaps */
 };
 
 static double find_percentile(const struct histogram *h, double percent, uint64_t least)
@@ -93,19 +93,9 @@ static double share_of_long(const struct diff_site *site)
 	return gap->count >= TIMED && gap->total ? 100 * sum_long(gap) / (double)gap->total : NAN;
 }
 
-static struct measure measure_post_gap(const struct diff_site *site)
-{
-	return (struct measure){ (double)site->sum.gap.total, (double)site->sum.gap.count, 0 };
-}
-
 static struct measure measure_long(const struct diff_site *site)
 {
 	return (struct measure){ sum_long(&site->sum.gap), (double)site->sum.gap.total, 0 };
-}
-
-static struct measure measure_poll_gap(const struct diff_site *site)
-{
-	return (struct measure){ (double)site->poll_gap.total, (double)site->poll_gap.count, 0 };
 }
 
 static bool is_post(enum verb verb)
@@ -191,15 +181,12 @@ static double find_duration(const struct diff_run *run)
 
 /* clang-format off */
 static const struct pace paces[] = {
-	{ "gap before a post p50", DIFF_NS, 0, 0, NULL, median_post_gap, is_post,
-	  measure_post_gap },
-	{ "gap before a post p99", DIFF_NS, 0, 0, NULL, far_post_gap, is_post, measure_post_gap },
+	{ "gap before a post p50", DIFF_NS, 0, 0, NULL, median_post_gap, is_post, NULL },
+	{ "gap before a post p99", DIFF_NS, 0, 0, NULL, far_post_gap, is_post, NULL },
 	{ "in gaps of 500 us and more", DIFF_SHARE, 0, 0, NULL, share_of_long, is_post,
 	  measure_long },
-	{ "gap between polls p50", DIFF_NS, 0, SPIN, NULL, median_poll_gap, makes_cq,
-	  measure_poll_gap },
-	{ "gap between polls p90", DIFF_NS, 0, SPIN, NULL, high_poll_gap, makes_cq,
-	  measure_poll_gap },
+	{ "gap between polls p50", DIFF_NS, 0, SPIN, NULL, median_poll_gap, makes_cq, NULL },
+	{ "gap between polls p90", DIFF_NS, 0, SPIN, NULL, high_poll_gap, makes_cq, NULL },
 	{ "sends outstanding, mean", DIFF_RATIO, 0, 0, mean_sends, NULL, NULL, NULL },
 	{ "sends outstanding, most", DIFF_COUNT, 0, 0, most_sends, NULL, NULL, NULL },
 	{ "receives outstanding, mean", DIFF_RATIO, 0, 0, mean_receives, NULL, NULL, NULL },
@@ -297,8 +284,10 @@ static void add_pace(struct diff *diff, const struct pace *pace, const struct di
 	change->unit = pace->unit;
 	change->before = mean_number(pace, sample, 0);
 	change->after = mean_number(pace, sample, 1);
-	if (pair)
+	if (pair && pace->measure)
 		place_number(diff, change, pair, pace->measure, false);
+	else if (pair)
+		place_percentile(diff, change, pair, pace->applies == makes_cq);
 	if (!is_one(sample)) {
 		change_judge(diff, change, by * worse);
 		return;

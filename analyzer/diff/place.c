@@ -20,6 +20,8 @@ struct question {
 	bool is_count;
 	const char *attribute; /* NULL: */
 	uint64_t from, to;
+	bool polls;    /* gaps between polls, and not before posts */
+	bool is_share; /* their share, and not their number */
 };
 
 /* The same place in all runs of a side. */
@@ -37,7 +39,7 @@ struct tallies {
 
 static struct measure measure_place(const struct question *q, const struct diff_site *place)
 {
-	const struct histogram *gap = &place->sum.gap;
+	const struct histogram *gap = q->polls ? &place->poll_gap : &place->sum.gap;
 
 	if (q->measure)
 		return q->measure(place);
@@ -47,16 +49,11 @@ static struct measure measure_place(const struct question *q, const struct diff_
 				 0 };
 }
 
-static bool is_same(const struct diff_site *a, const struct diff_site *b)
-{
-	return !strcmp(a->text, b->text) && !strcmp(a->caller, b->caller);
-}
-
 static struct tally *find_tally(const struct tallies *tallies, int side,
 				const struct diff_site *place)
 {
 	for (size_t i = 0; i < tallies->n; i++)
-		if (tallies->all[i].side == side && is_same(tallies->all[i].place, place))
+		if (tallies->all[i].side == side && diff_site_is(tallies->all[i].place, place))
 			return &tallies->all[i];
 	return NULL;
 }
@@ -161,7 +158,7 @@ static double rate_place(const struct question *q, const struct tallies *tallies
 {
 	if (q->attribute)
 		return rate_attribute(tallies, tally, q->attribute);
-	if (!q->measure || q->is_count)
+	if (q->is_count || (!q->measure && !q->is_share))
 		return rate_count(tallies, tally);
 	return rate_ratio(tallies, tally);
 }
@@ -186,14 +183,29 @@ static const struct tally *choose_place(const struct question *q, const struct t
 	return best;
 }
 
-/* Is the line not sufficient to identify the place? */
-static bool needs_caller(const struct tallies *tallies, const struct diff_site *place)
+/* The first caller by which two places of one line differ; -1: by none. */
+static int compare_callers(const struct diff_site *a, const struct diff_site *b)
 {
+	for (int c = 0; c < DIFF_CALLERS; c++)
+		if (strcmp(a->callers[c], b->callers[c]))
+			return c;
+	return -1;
+}
+
+/* The caller that tells the place from all others of its line; -1: the line is sufficient. */
+static int find_caller(const struct tallies *tallies, const struct diff_site *place)
+{
+	int caller = -1;
+
 	for (size_t i = 0; i < tallies->n; i++)
-		if (!strcmp(tallies->all[i].place->text, place->text) &&
-		    strcmp(tallies->all[i].place->caller, place->caller))
-			return *place->caller;
-	return false;
+		if (!strcmp(tallies->all[i].place->text, place->text)) {
+			int c = compare_callers(tallies->all[i].place, place);
+
+			caller = c > caller ? c : caller;
+		}
+	while (caller >= 0 && !*place->callers[caller])
+		caller--;
+	return caller;
 }
 
 /* The first text that is known, of the runs after or else those before. */
@@ -234,14 +246,17 @@ static void fill_place(struct diff *diff, const struct question *q, struct diff_
 	struct tallies tallies = tally_places(diff, q, pair);
 	const struct tally *found = choose_place(q, &tallies);
 	const char *text = found && *found->place->text ? found->place->text : NULL;
-	bool caller = text && needs_caller(&tallies, found->place);
+	int caller = text ? find_caller(&tallies, found->place) : -1;
 	bool before = is_only_before(diff, &tallies, pair, found);
 
 	if (!text)
 		text = find_text(diff, pair);
 	snprintf(change->place, sizeof(change->place), "%s, %s%s%s%s", verb_infos[pair->verb].name,
-		 text ?: "unknown place", caller ? ", called by " : "",
-		 caller ? found->place->caller : "", before ? ", only before" : "");
+		 text ?: "unknown place",
+		 caller < 0 ? ""
+		 : caller   ? ", below "
+			    : ", called by ",
+		 caller < 0 ? "" : found->place->callers[caller], before ? ", only before" : "");
 	free(tallies.all);
 }
 
@@ -256,6 +271,20 @@ void place_attribute(struct diff *diff, struct diff_change *change, const struct
 		     const char *name)
 {
 	fill_place(diff, &(struct question){ .attribute = name }, change, pair);
+}
+
+void place_percentile(struct diff *diff, struct diff_change *change, const struct diff_pair *pair,
+		      bool polls)
+{
+	uint64_t middle = (uint64_t)sqrt(fmax(change->before, 1) * fmax(change->after, 1));
+	bool more = change->after > change->before;
+
+	fill_place(diff,
+		   &(struct question){ .polls = polls,
+				       .is_share = true,
+				       .from = more ? middle : 0,
+				       .to = more ? UINT64_MAX : middle },
+		   change, pair);
 }
 
 void place_gap(struct diff *diff, struct diff_change *change, const struct diff_pair *pair,

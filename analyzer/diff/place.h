@@ -25,6 +25,14 @@ void place_number(struct diff *diff, struct diff_change *change, const struct di
 void place_attribute(struct diff *diff, struct diff_change *change, const struct diff_pair *pair,
 		     const char *name);
 
+/*
+ * The same for a percentile of gaps, before posts or between @polls, whose values the change has:
+ * the place where most gaps moved from one side of their middle to the other. One long gap in the
+ * set-up moves a mean, and not this.
+ */
+void place_percentile(struct diff *diff, struct diff_change *change, const struct diff_pair *pair,
+		      bool polls);
+
 /* The same for new gaps from @from to @to. */
 void place_gap(struct diff *diff, struct diff_change *change, const struct diff_pair *pair,
 	       uint64_t from, uint64_t to);

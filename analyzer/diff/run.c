@@ -86,8 +86,8 @@ static char *name_function(struct reading *r, uint32_t stack, struct diff_site *
 	while (i + 1 < n && symbol_is_of_verbs(&lines[i].symbol))
 		i++;
 	symbol_text(&lines[i].symbol, place->text, DIFF_PLACE);
-	if (i + 1 < n)
-		symbol_text(&lines[i + 1].symbol, place->caller, DIFF_PLACE);
+	for (unsigned int c = 0; c < DIFF_CALLERS && i + 1 + c < n; c++)
+		symbol_text(&lines[i + 1 + c].symbol, place->callers[c], DIFF_PLACE);
 	function = lines[i].symbol.function ? lines[i].symbol.function : "";
 	return strndup(function, length_of(function));
 }
@@ -116,13 +116,21 @@ static size_t find_function(struct diff_run *run, enum verb verb, char *function
 	return i;
 }
 
+bool diff_site_is(const struct diff_site *a, const struct diff_site *b)
+{
+	bool same = !strcmp(a->text, b->text);
+
+	for (int c = 0; c < DIFF_CALLERS && same; c++)
+		same = !strcmp(a->callers[c], b->callers[c]);
+	return same;
+}
+
 static size_t find_place(struct diff_site *site, const struct diff_site *place)
 {
 	struct diff_site *made;
 	size_t i = 0;
 
-	while (i < site->nplaces && (strcmp(site->places[i].text, place->text) ||
-				     strcmp(site->places[i].caller, place->caller)))
+	while (i < site->nplaces && !diff_site_is(&site->places[i], place))
 		i++;
 	if (i < site->nplaces)
 		return i;

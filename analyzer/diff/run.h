@@ -9,7 +9,7 @@
 #include "analyzer/report/symbols.h"
 #include "core/base/map.h"
 
-enum { DIFF_PLACE = 192 };
+enum { DIFF_PLACE = 192, DIFF_CALLERS = 4 };
 
 /* An attribute that calls gave to objects: its distinct values, in alphabetical order. */
 struct diff_attribute {
@@ -24,16 +24,17 @@ struct diff_attribute {
  */
 struct diff_site {
 	enum verb verb;
-	char *function;           /* without the suffixes of compilers; "": not known */
-	char text[DIFF_PLACE];    /* "put_list (app.c:88)", the first place; "": not known */
-	char caller[DIFF_PLACE];  /* of a place: the line that called the function; "" */
-	struct profile_place sum; /* of all its places */
+	char *function;        /* without the suffixes of compilers; "": not known */
+	char text[DIFF_PLACE]; /* "put_list (app.c:88)", the first place; "": not known */
+	/* of a place: the lines that called the function, and those that called them; "" */
+	char callers[DIFF_CALLERS][DIFF_PLACE];
+	struct profile_place sum;           /* of all its places */
 	uint64_t polls, completions, empty; /* of the CQs that it created */
 	uint32_t most;                      /* most completions of one of these polls */
 	struct histogram poll_gap;          /* struct profile_cq.gap */
 	struct diff_attribute *attributes;
 	size_t nattributes;
-	/* of a function: one for each line and caller; they have no places themselves */
+	/* of a function: one for each line and callers; they have no places themselves */
 	struct diff_site *places;
 	size_t nplaces;
 };
@@ -65,6 +66,9 @@ const struct attribute_info *attribute_find(const char *name);
 /* @select may be NULL; @path is borrowed. 0 or -errno after log_err(). */
 int diff_run_new(struct trace *trace, const char *path, const struct profile_select *select,
 		 struct symbols *symbols, struct diff_run **ret_run);
+
+/* Are two places of a function the same: the line, and all callers? */
+bool diff_site_is(const struct diff_site *a, const struct diff_site *b);
 
 /* Merge all sites of unknown functions that call @verb into one. 0 or -ENOMEM. */
 int diff_run_join(struct diff_run *run, enum verb verb);

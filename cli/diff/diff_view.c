@@ -120,6 +120,24 @@ static void print_title(const char *title)
 	printf("%*s ", pad > 0 ? pad : 0, "");
 }
 
+/* A caller that does not fit into the line gets the next one. */
+static void print_place(const char *place)
+{
+	static const char *const callers[] = { ", called by ", ", below " };
+	const char *at = NULL;
+	char line[LINE + 1];
+
+	for (size_t i = 0; i < sizeof(callers) / sizeof(*callers) && !at; i++)
+		at = strstr(place, callers[i]);
+	if (!at || strlen(place) <= LINE) {
+		print_line("", place, STYLE_DIM);
+		return;
+	}
+	snprintf(line, sizeof(line), "%.*s", (int)(at + 1 - place), place);
+	print_line("", line, STYLE_DIM);
+	print_line("  ", at + 2, STYLE_DIM);
+}
+
 static void print_change(const struct diff_change *change, bool first)
 {
 	char values[VALUE], bounds[VALUE];
@@ -142,7 +160,7 @@ static void print_change(const struct diff_change *change, bool first)
 		print_verdict(change);
 	}
 	if (*change->place)
-		print_line("", change->place, STYLE_DIM);
+		print_place(change->place);
 	if (*bounds)
 		print_line("", bounds, STYLE_PLAIN);
 	if (*change->note)

@@ -70,6 +70,30 @@ the_place_is_the_call_that_changed() {
 	[ $(wc -L <text) -le 80 ] || { cat text; return 1; }
 }
 
+# the set-up makes the same calls as the loop, by the same functions
+line_in() { awk -v mark="/* $1 */" 'index($0, mark) { print FNR }' \
+	"$root/tests/apps/setup_loop.c"; }
+the_place_is_the_loop_and_not_the_set_up() {
+	local how what loop
+	for how in base slow register; do
+		"$VERBATIM" record -q -o loop_$how.db "$apps/setup_loop" $how >out || return
+	done
+	loop=$(line_in loop)
+	json loop_base.db loop_slow.db && for what in "gap before a post p50" \
+		"gap between polls p50"; do
+		jq -e --arg what "$what" '[.changes[] | select(.what == $what)] | length == 1' \
+			json >out || { echo "no $what: $(cat json)"; return 1; }
+	done
+	is "slow" "$(jq -r '.changes[] | select(.what == "gap before a post p50") | .place' json |
+		sed 's/.*, below //; s/, inlined//')" "run_rounds (setup_loop.c:$loop)" &&
+		json loop_base.db loop_register.db && is "registered" "$(jq -r '.changes[] |
+		select(.what == "registrations while posting") | .place' json |
+		sed 's/.*, below //; s/, inlined//')" \
+		"run_rounds (setup_loop.c:$(line_in 'register loop'))" || return
+	"$VERBATIM" diff loop_base.db loop_slow.db >text
+	says "below run_rounds (setup_loop.c:$loop" text && [ $(wc -L <text) -le 80 ]
+}
+
 # built without optimisation, from a source with other lines
 a_program_that_was_built_again_compares() {
 	mkdir again_built && sed 's/^static void [pro]/\n\n&/' "$root/tests/apps/regress.c" \
@@ -160,6 +184,7 @@ try inline_lost
 try one_completion_a_poll
 try all_signalled
 try the_place_is_the_call_that_changed
+try the_place_is_the_loop_and_not_the_set_up
 try five_microseconds_more_for_one_request_in_a_hundred
 try a_program_that_was_built_again_compares
 try the_same_program_is_no_alarm
