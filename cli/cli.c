@@ -12,13 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "cli/common.h"
 #include "cli/config.h"
 #include "cli/format.h"
 #include "cli/help.h"
-#include "cli/pager.h"
-#include "cli/screen.h"
+#include "cli/suggest.h"
 #include "core/store/open.h"
 #include "core/store/read/joint.h"
 #include "core/store/read/lookup.h"
@@ -141,19 +141,38 @@ int cli_refuse_second(const char *command, const char *path)
 		path);
 }
 
-/* Returns 0 or -errno. */
-static int open_trace(const char *path, struct trace **ret_trace)
+int cli_refuse_argument(const char *command, const char *argument)
 {
-	int err = trace_open(path, ret_trace);
-	char events[FORMAT_TEXT];
-	const char *version;
+	struct suggestion near = { .word = argument, .prefix = "--" };
 
-	if (err)
-		return err;
-	version = trace_meta(*ret_trace, "version");
+	for (const struct option_row *row = command_find(command)->options; row->name; row++)
+		suggest_name(&near, row->name);
+	return cli_misuse(command, "unexpected argument '%s'%s", argument, suggest_text(&near));
+}
+
+static void note_trace(const char *path, struct trace *trace)
+{
+	const char *version = trace_meta(trace, "version");
+	char events[FORMAT_TEXT];
+
 	log_detail("%s: %s events, recorded by verbatim %s", path,
-		   format_count(trace_events(*ret_trace), events), version ? version : "?");
-	return 0;
+		   format_count(trace_events(trace), events), version ? version : "?");
+}
+
+int cli_open_trace(const char *path, struct trace **ret_trace)
+{
+	struct suggestion near = { .word = NULL };
+	int err;
+
+	if (*path && access(path, F_OK) && errno == ENOENT)
+		suggest_file(&near, path);
+	if (*near.name)
+		return log_why(-ENOENT, "open %s: %s%s", path, strerror(ENOENT),
+			       suggest_text(&near));
+	err = trace_open(path, ret_trace);
+	if (!err)
+		note_trace(path, *ret_trace);
+	return err;
 }
 
 int cli_open(const char *command, const struct arguments *arguments, int most,
@@ -164,10 +183,10 @@ int cli_open(const char *command, const struct arguments *arguments, int most,
 	if (arguments->n > most && cli_is_trace(arguments->at[most]))
 		return cli_refuse_second(command, arguments->at[most]);
 	if (arguments->n > most)
-		return cli_misuse(command, "unexpected argument '%s'", arguments->at[most]);
+		return cli_refuse_argument(command, arguments->at[most]);
 	signal(SIGPIPE,
 	       SIG_DFL); /* so that `| head` ends us quietly, even if we inherited it ignored */
-	return cli_status(open_trace(arguments->at[0], ret_trace));
+	return cli_status(cli_open_trace(arguments->at[0], ret_trace));
 }
 
 /* Report all traces that cannot be opened, not only the first. */
@@ -176,7 +195,7 @@ static int open_each(const struct arguments *arguments, struct trace **traces)
 	int err = 0;
 
 	for (int i = 0; i < arguments->n; i++) {
-		int its = open_trace(arguments->at[i], &traces[i]);
+		int its = cli_open_trace(arguments->at[i], &traces[i]);
 
 		err = err ? err : its;
 	}

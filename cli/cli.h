@@ -40,6 +40,12 @@ enum cli_exit cli_status(int err);
 int cli_open(const char *command, const struct arguments *arguments, int most,
 	     struct trace **ret_trace);
 
+/* As trace_open(); the message for a file that does not exist names a similar one. */
+int cli_open_trace(const char *path, struct trace **ret_trace);
+
+/* There are more arguments than @command takes, from @argument on: as cli_misuse(). */
+int cli_refuse_argument(const char *command, const char *argument);
+
 /* Does @path end in ".db", or is it a file that may be a trace? Then it is not a query. */
 bool cli_is_trace(const char *path);
 

@@ -75,15 +75,27 @@ static int run_command(int argc, char **argv)
 
 static FILE *screen; /* replaces stdout; NULL: stdout is closed, or was not replaced */
 
+/* Why a write failed: @last, if it is not 0, or @earlier, which may be another call's. */
+static int write_error(int earlier, int last)
+{
+	static const int reasons[] = { EPIPE, ENOSPC, EDQUOT, EFBIG, EIO, EBADF };
+
+	for (size_t i = 0; i < sizeof(reasons) / sizeof(*reasons) && !last; i++)
+		if (earlier == reasons[i])
+			return earlier;
+	return last;
+}
+
 /* Flushing may fail: the disk is full, or the reader is gone. */
 static int flush_stdout(int status)
 {
 	bool failed = ferror(stdout);
-	int error;
+	int error = errno;
 
 	screen = NULL;
+	errno = 0;
 	failed |= fclose(stdout) != 0;
-	error = errno;
+	error = write_error(error, errno);
 	pager_close();
 	if (!failed || error == EPIPE)
 		return status;

@@ -8,6 +8,8 @@
  */
 #include "cli/suggest.h"
 
+#include <dirent.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -47,6 +49,38 @@ void suggest_name(struct suggestion *s, const char *name)
 		return;
 	strcpy(s->name, name);
 	s->distance = distance;
+}
+
+/* "t" of "t.db": more is missing than a third. */
+static bool lacks_suffix(const char *word, const char *name)
+{
+	size_t n = strlen(word);
+
+	return n && !strncmp(word, name, n) && !strcmp(name + n, ".db");
+}
+
+void suggest_file(struct suggestion *s, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	size_t n = slash ? (size_t)(slash - path) + 1 : 0;
+	struct dirent *entry;
+	DIR *dir;
+
+	s->word = path + n;
+	if (n >= sizeof(s->folder))
+		return;
+	snprintf(s->folder, sizeof(s->folder), "%.*s", (int)n, path);
+	s->prefix = s->folder;
+	dir = opendir(n ? s->folder : ".");
+	while (dir && (entry = readdir(dir)) != NULL) {
+		if (lacks_suffix(s->word, entry->d_name) && strlen(entry->d_name) <= SUGGEST_MAX) {
+			strcpy(s->name, entry->d_name);
+			break;
+		}
+		suggest_name(s, entry->d_name);
+	}
+	if (dir)
+		closedir(dir);
 }
 
 const char *suggest_text(struct suggestion *s)

@@ -9,11 +9,15 @@ struct suggestion {
 	const char *prefix;         /* prefix of each name: "--"; NULL: none */
 	char name[SUGGEST_MAX + 1]; /* the nearest so far; "" if none is similar */
 	unsigned int distance;      /* its distance */
-	char text[SUGGEST_MAX + 40];
+	char folder[128];           /* of suggest_file() */
+	char text[SUGGEST_MAX + 168];
 };
 
 /* Offer a valid name. */
 void suggest_name(struct suggestion *s, const char *name);
+
+/* Offer the files in the folder of @path, which does not exist: @s needs no word. */
+void suggest_file(struct suggestion *s, const char *path);
 
 /* " (did you mean 'record'?)", or "" if no name is similar. Valid as long as @s. */
 const char *suggest_text(struct suggestion *s);

@@ -331,7 +331,7 @@ static int learn_objects(struct replay *r)
 		   !trace_is_closed(r->trace);
 	for (r->nreplicas = 1; (o = trace_object(r->trace, r->nreplicas)); r->nreplicas++) {
 		if (!o->process || o->process >= r->nprocesses)
-			return log_err(-EBADMSG,
+			return log_why(-EBADMSG,
 				       "object %u is of process %u, which is not in the trace",
 				       o->id, o->process);
 	}

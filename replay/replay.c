@@ -152,7 +152,7 @@ static int replay_event(struct replay *r, const struct trace_event *event)
 	int err;
 
 	if (!event->process || event->process >= r->nprocesses)
-		return log_err(-EBADMSG, "replay an event of process %u, which is not in the trace",
+		return log_why(-EBADMSG, "replay an event of process %u, which is not in the trace",
 			       event->process);
 	err = synth_before(r, event);
 	if (err < 0)

@@ -515,7 +515,7 @@ static int check_target(const char *path)
 		return log_err(-errno, "open %s", path);
 	if (st.st_size && (!fgets(head, sizeof(head), file) || strcmp(head, magic))) {
 		fclose(file);
-		return log_err(-EEXIST, "%s is not a baseline and will not be overwritten", path);
+		return log_why(-EEXIST, "%s is not a baseline and will not be overwritten", path);
 	}
 	fclose(file);
 	return 0;

@@ -184,7 +184,7 @@ int archive_add_file(struct archive_writer *writer, const char *name, const char
 		bytes -= (long long)n;
 	}
 	if (!err && (ferror(file) || bytes))
-		err = log_err(-EIO, "read %s: the file has changed", path);
+		err = log_why(-EIO, "read %s: the file has changed", path);
 	fclose(file);
 	return err;
 }
@@ -205,7 +205,7 @@ static int fail_reading(const struct archive_reader *reader)
 {
 	const char *why = lib.archive_error_string(reader->archive);
 
-	return log_err(-EINVAL,
+	return log_why(-EINVAL,
 		       "%s is not a bundle, or is damaged or truncated (%s); copy it "
 		       "again",
 		       reader->path, why ? why : "libarchive");
@@ -241,7 +241,7 @@ int archive_open(const char *path, struct archive_reader **ret_reader)
 	else if (!reader->archive || !reader->path)
 		err = log_err(-ENOMEM, "read %s", path);
 	else if (!S_ISREG(st.st_mode))
-		err = log_err(-EINVAL,
+		err = log_why(-EINVAL,
 			      "%s is not a file; give a file written by `verbatim "
 			      "bundle`",
 			      path);
@@ -279,11 +279,11 @@ int archive_next(struct archive_reader *reader, struct archive_found *ret_found)
 	if (!ret_found->name || lib.archive_entry_filetype(entry) != AE_IFREG ||
 	    lib.archive_entry_hardlink(entry) || lib.archive_entry_symlink(entry) ||
 	    !lib.archive_entry_size_is_set(entry))
-		return log_err(-EINVAL, "%s: entry '%s' is not a file; nothing was unpacked",
+		return log_why(-EINVAL, "%s: entry '%s' is not a file; nothing was unpacked",
 			       reader->path, ret_found->name ? ret_found->name : "");
 	/* its holes would be read as zeros: as many as it says, from no bytes at all */
 	if (lib.archive_entry_sparse_count(entry))
-		return log_err(-EINVAL, "%s: entry '%s' is sparse; nothing was unpacked",
+		return log_why(-EINVAL, "%s: entry '%s' is sparse; nothing was unpacked",
 			       reader->path, ret_found->name);
 	return 1;
 }

@@ -92,7 +92,7 @@ static int put_trace(struct bundle *b, struct trace *from)
 	name_part(b, TRACE, path);
 	err = anonymised ? anonymise_write(from, path) : trace_copy(from, path);
 	if (!err)
-		err = trace_open(path, &b->trace);
+		err = cli_open_trace(path, &b->trace);
 	return err ?: measure_part(b, TRACE, anonymised ? "the trace, anonymised" : "the trace");
 }
 

@@ -16,7 +16,7 @@
 
 static int refuse_existing(const char *to)
 {
-	return log_err(-EEXIST, "%s already exists; choose another name", to);
+	return log_why(-EEXIST, "%s already exists; choose another name", to);
 }
 
 int folder_make(struct folder *folder, const char *to)

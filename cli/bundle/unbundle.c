@@ -55,7 +55,7 @@ enum { SHOW_SECONDS = 10 };
 
 static int refuse_entry(const struct unbundle *u, const char *name, const char *why)
 {
-	return log_err(-EINVAL, "%s: '%s' in it %s; nothing was unpacked", u->path, name, why);
+	return log_why(-EINVAL, "%s: '%s' in it %s; nothing was unpacked", u->path, name, why);
 }
 
 /* Read an entry of at most @most bytes into memory. */
@@ -82,7 +82,7 @@ static int read_manifest(struct unbundle *u)
 	if (err < 0)
 		return err;
 	if (!err || strcmp(found.name, MANIFEST_NAME) != 0)
-		return log_err(-EINVAL,
+		return log_why(-EINVAL,
 			       "%s does not begin with a manifest; give a file written by "
 			       "`verbatim bundle`",
 			       u->path);
@@ -90,7 +90,7 @@ static int read_manifest(struct unbundle *u)
 	if (err)
 		return err;
 	wrong = n == sizeof(json) ? "it is too long" : manifest_read(json, n, &u->manifest);
-	return wrong ? log_err(-EINVAL, "%s has a manifest that cannot be used: %s", u->path, wrong)
+	return wrong ? log_why(-EINVAL, "%s has a manifest that cannot be used: %s", u->path, wrong)
 		     : 0;
 }
 
@@ -192,7 +192,7 @@ static int take_all(struct unbundle *u, bool list)
 	}
 	for (size_t i = 0; i < u->manifest.n && !err; i++)
 		if (!u->manifest.files[i].seen)
-			err = log_err(-EINVAL, "%s is truncated: '%s' is missing; copy it again",
+			err = log_why(-EINVAL, "%s is truncated: '%s' is missing; copy it again",
 				      u->path, u->manifest.files[i].name);
 	return err;
 }
@@ -259,7 +259,7 @@ int cli_unbundle(int argc, char **argv)
 		if (!name)
 			return cli_misuse("unbundle",
 					  "its name does not end in .bundle; give the folder with "
-					  "-d DIR");
+					  "--directory DIR");
 		set.folder = name;
 	}
 	cli_show_work("unbundle");

@@ -79,7 +79,7 @@ static int read_run(const char *path, const struct settings *set, struct symbols
 {
 	struct profile_select select;
 	struct trace *trace;
-	int status = cli_status(trace_open(path, &trace)), err;
+	int status = cli_status(cli_open_trace(path, &trace)), err;
 
 	if (status)
 		return status;

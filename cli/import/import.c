@@ -549,7 +549,7 @@ int cli_import(int argc, char **argv)
 	if (!arguments.n)
 		return cli_misuse("import", "no CTF directory given");
 	if (arguments.n > 1)
-		return cli_misuse("import", "unexpected argument '%s'", arguments.at[1]);
+		return cli_refuse_argument("import", arguments.at[1]);
 	import.dir = arguments.at[0];
 	cli_show_work("import");
 	return import_apart(&import);

@@ -25,7 +25,7 @@ int cli_unpack(int argc, char **argv)
 	if (!arguments.n)
 		return cli_misuse("unpack", "no trace given");
 	if (arguments.n > 1)
-		return cli_misuse("unpack", "unexpected argument '%s'", arguments.at[1]);
+		return cli_refuse_argument("unpack", arguments.at[1]);
 	if (!set.path)
 		return cli_misuse("unpack", "no output given: -o FILE");
 	if (cli_is_same_file(arguments.at[0], set.path))

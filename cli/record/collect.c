@@ -51,7 +51,7 @@ static int report_unusable(const char *dir, int err)
 						 : "%s has no session: nothing was recorded there",
 			       dir);
 	case -ENOTDIR:
-		return log_err(-EINVAL,
+		return log_why(-EINVAL,
 			       "%s is not the directory of a session; give the one of "
 			       "VERBATIM_DIR",
 			       dir);
@@ -80,7 +80,7 @@ static int lock_session(struct collecting *c)
 	if (c->lock < 0)
 		return log_err(c->lock, "open the session %s", c->dir);
 	if (flock(c->lock, LOCK_EX | LOCK_NB))
-		return log_err(-EBUSY, "%s is being collected by another process", c->dir);
+		return log_why(-EBUSY, "%s is being collected by another process", c->dir);
 	return 0;
 }
 
@@ -94,12 +94,12 @@ static int open_session(struct collecting *c)
 	if (err)
 		return err;
 	if (guests_in_use(&c->session))
-		return log_err(-EBUSY,
+		return log_why(-EBUSY,
 			       "%s is still in use: collect it when its programs%s have "
 			       "ended",
 			       c->dir, c->session.collector ? " and their recorder" : "");
 	if (!session_count_rings(&c->session))
-		return log_err(-EINVAL, "%s is empty: no program has called a verb there", c->dir);
+		return log_why(-EINVAL, "%s is empty: no program has called a verb there", c->dir);
 	return 0;
 }
 
@@ -200,7 +200,7 @@ int cli_collect(int argc, char **argv)
 	if (!arguments.n)
 		return cli_misuse("collect", "no session given");
 	if (arguments.n > 1)
-		return cli_misuse("collect", "unexpected argument '%s'", arguments.at[1]);
+		return cli_refuse_argument("collect", arguments.at[1]);
 	c.dir = arguments.at[0];
 	progress_start(&c.progress, common.verbosity == LOG_QUIET);
 	err = open_session(&c);

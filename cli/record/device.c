@@ -114,7 +114,7 @@ int device_library(const char *name, char path[PATH_MAX])
 		snprintf(tried, sizeof(tried), "%s%s%s", self, places[i], name);
 		if (realpath(tried, path))
 			return strpbrk(path, ": \t")
-				       ? log_err(-EINVAL,
+				       ? log_why(-EINVAL,
 						 "'%s' cannot be preloaded: its path contains a "
 						 "space or colon",
 						 path)

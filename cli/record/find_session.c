@@ -103,7 +103,7 @@ static int join_named(const char *name, enum find_session which, struct session 
 		return log_err(err, "open the session %s", name);
 	return has_recorder(session, which)
 		       ? 0
-		       : log_err(-ESRCH, "the recording in %s has ended", name);
+		       : log_why(-ESRCH, "the recording in %s has ended", name);
 }
 
 int find_session(const char *name, enum find_session which, struct session *session)
@@ -118,10 +118,10 @@ int find_session(const char *name, enum find_session which, struct session *sess
 	if (n == 1)
 		return 0;
 	if (pid)
-		return log_err(-ESRCH, "process %d is neither a recorder nor a recorded process",
+		return log_why(-ESRCH, "process %d is neither a recorder nor a recorded process",
 			       (int)pid);
 	if (!n)
-		return log_err(-ESRCH, "no %s is running: start one with 'verbatim record%s'", what,
+		return log_why(-ESRCH, "no %s is running: start one with 'verbatim record%s'", what,
 			       which == FIND_FLIGHT ? " --flight SIZE" : "");
 	log_note("%u %ss are running: give the PID of one", n, what);
 	find_recorders(0, which, NULL);

@@ -138,7 +138,7 @@ int recheck_trace(const char *path, const struct check_settings *settings,
 		return err;
 	err = symbols_open(&report.symbols);
 	if (!err && known_open(settings->suppress, settings->baseline, complaint, &report.known))
-		err = log_err(-EIO, "%s", complaint);
+		err = log_why(-EIO, "%s", complaint);
 	if (!err)
 		err = report_again(&report, settings, told, ret_found);
 	known_close(report.known);

@@ -29,12 +29,12 @@ static int ask_recorder(struct session *session)
 	while ((int32_t)(atomic_load_explicit(&page->copies_made, memory_order_acquire) - mine) <
 	       0) {
 		if (!find_session_records(session))
-			return log_err(-ESRCH, "the recorder has ended: its trace is %s",
+			return log_why(-ESRCH, "the recorder has ended: its trace is %s",
 				       find_session_text(page->trace, text));
 		nanosleep(&pause, NULL);
 	}
 	if (!*find_session_text(page->copy, text))
-		return log_err(-EIO,
+		return log_why(-EIO,
 			       "the recorder could not write a snapshot of %s; see its "
 			       "output",
 			       find_session_text(page->trace, text));
@@ -52,7 +52,7 @@ static int take_snapshot(const char *which)
 	if (!err)
 		err = session.page->flight
 			      ? ask_recorder(&session)
-			      : log_err(-EOPNOTSUPP, "%s is not a flight recording (--flight)",
+			      : log_why(-EOPNOTSUPP, "%s is not a flight recording (--flight)",
 					find_session_text(session.page->trace, text));
 	session_leave(&session);
 	return err ? CLI_ENVIRONMENT : CLI_FINE;
@@ -64,6 +64,6 @@ int cli_snapshot(int argc, char **argv)
 
 	cli_parse(argc, argv, NULL, &arguments);
 	if (arguments.n > 1)
-		return cli_misuse("snapshot", "unexpected argument '%s'", arguments.at[1]);
+		return cli_refuse_argument("snapshot", arguments.at[1]);
 	return take_snapshot(arguments.n ? arguments.at[0] : NULL);
 }

@@ -26,7 +26,7 @@ int test_clock_set(struct session *session)
 		return 0;
 	if (sscanf(text, "%lf %lf%c", &seconds, &ppm, &more) != 2 || ppm < -PPM_MAX ||
 	    ppm > PPM_MAX || seconds < -1e9 || seconds > 1e9)
-		return log_err(-EINVAL, "VERBATIM_TEST_CLOCK is '%s', not seconds and ppm", text);
+		return log_why(-EINVAL, "VERBATIM_TEST_CLOCK is '%s', not seconds and ppm", text);
 	clock->realtime += (uint64_t)(int64_t)(seconds * 1e9);
 	clock->mult += (uint64_t)(int64_t)((double)clock->mult * ppm / 1e6);
 	session->page->clock = *clock;

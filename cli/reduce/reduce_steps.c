@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/cli.h"
 #include "cli/format.h"
 #include "cli/reduce/delta.h"
 #include "core/store/open.h"
@@ -366,7 +367,7 @@ static int open_smallest(struct reduction *r)
 	snprintf(path, sizeof(path), "%s/source.db", r->folder);
 	if (rename(r->smallest, path))
 		return log_err(-errno, "open %s", r->smallest);
-	err = trace_open(path, &r->trace);
+	err = cli_open_trace(path, &r->trace);
 	r->found = false;
 	return err ?: reduce_open(r);
 }

@@ -89,7 +89,7 @@ static int await_document(struct document *document)
 	if (document->status > CLI_FINDINGS)
 		report_error(document);
 	if (document->status == UNUSABLE)
-		return log_err(-EIO, "report: %s did not terminate", document->words[0]);
+		return log_why(-EIO, "report: %s did not terminate", document->words[0]);
 	return read_file(document->out, &document->text);
 }
 

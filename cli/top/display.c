@@ -47,7 +47,7 @@ int display_open(struct display **ret_display)
 	struct display *display;
 
 	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
-		return log_err(-ENOTTY,
+		return log_why(-ENOTTY,
 			       "draw the screen: not a terminal; use `verbatim top --batch`");
 	display = calloc(1, sizeof(*display));
 	if (!display)
@@ -57,7 +57,7 @@ int display_open(struct display **ret_display)
 		display->screen = newterm(NULL, display->out, stdin);
 	if (!display->screen) {
 		free_display(display);
-		return log_err(
+		return log_why(
 			-EINVAL,
 			"draw the screen on a terminal of type '%s' (TERM); use `verbatim top "
 			"--batch`",

@@ -179,9 +179,9 @@ static int check_end(struct top *top)
 		return 1;
 	read_names(top);
 	if (top->state.phase == VITALS_NONE)
-		return log_err(-ESRCH, "the recording has ended already: `verbatim stat %s`",
+		return log_why(-ESRCH, "the recording has ended already: `verbatim stat %s`",
 			       top->trace);
-	return log_err(-ESRCH, "the recorder has died: see `verbatim info %s`", top->trace);
+	return log_why(-ESRCH, "the recorder has died: see `verbatim info %s`", top->trace);
 }
 
 /* 1: there is a sample; 0: the user quits; -errno. */
@@ -213,7 +213,7 @@ static int watch_program(struct top *top)
 
 	while ((err = next_sample(top)) == 1) {
 		if (top->state.phase == VITALS_FAILED)
-			return log_err(-EIO, "the recorder no longer counts; see its output");
+			return log_why(-EIO, "the recorder no longer counts; see its output");
 		err = show_sample(top);
 		if (err || top->state.phase == VITALS_ENDED || top->shown == top->set->samples)
 			break;
@@ -278,7 +278,7 @@ int cli_top(int argc, char **argv)
 
 	cli_parse(argc, argv, &set, &arguments);
 	if (arguments.n > 1)
-		return cli_misuse("top", "unexpected argument '%s'", arguments.at[1]);
+		return cli_refuse_argument("top", arguments.at[1]);
 	if (set.json && !set.batch)
 		return cli_misuse("top", "--format needs --batch");
 	top = calloc(1, sizeof(*top));

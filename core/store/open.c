@@ -50,12 +50,12 @@ static int get_state(sqlite3 *db, const char *path)
 		return err;
 	err = sql_step(stmt);
 	if (!err)
-		err = log_err(-EINVAL,
+		err = log_why(-EINVAL,
 			      "%s is incomplete: the process that wrote it was killed; "
 			      "write it again",
 			      path);
 	else if (err > 0 && sqlite3_column_int(stmt, 1))
-		err = log_err(-EINVAL,
+		err = log_why(-EINVAL,
 			      "%s is an incomplete unpacked trace: `verbatim unpack` was killed; "
 			      "unpack again",
 			      path);
@@ -73,7 +73,7 @@ static int recover_db(sqlite3 *db, const char *path)
 	sqlite3_exec(db, "PRAGMA locking_mode=EXCLUSIVE", NULL, NULL, NULL);
 	if ((sqlite3_exec(db, "SELECT 1 FROM sqlite_master", NULL, NULL, NULL) & 0xff) ==
 	    SQLITE_BUSY)
-		return log_err(-EBUSY, "%s is still being written; wait until it is complete",
+		return log_why(-EBUSY, "%s is still being written; wait until it is complete",
 			       path);
 	err = schema_check(db);
 	if (!err)
@@ -83,7 +83,7 @@ static int recover_db(sqlite3 *db, const char *path)
 	if (!err) /* complete, but its recorder died before the WAL was removed */
 		return complete_file(db);
 	if (recorder_alive(db))
-		return log_err(-EBUSY,
+		return log_why(-EBUSY,
 			       "%s is still being recorded; wait for the end of the "
 			       "recording",
 			       path);

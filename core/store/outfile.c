@@ -108,7 +108,7 @@ int outfile_open(const char *path, struct outfile *ret_outfile)
 	int fd = outfile_check(path);
 
 	if (fd)
-		return log_err(fd,
+		return log_why(fd,
 			       "%s is a trace and will not be overwritten; choose another "
 			       "name",
 			       path);
@@ -129,6 +129,7 @@ int outfile_close(struct outfile *out, int err)
 	if (out->file) {
 		bool failed = ferror(out->file);
 
+		errno = 0;
 		if ((fclose(out->file) || failed) && !err)
 			err = fail_write(out->path);
 	}

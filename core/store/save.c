@@ -56,7 +56,7 @@ int trace_save_findings(const char *path, const struct stored_finding *findings,
 	if (!err)
 		err = schema_check(db);
 	if (!err && !is_whole(db))
-		err = log_err(-EBUSY, "%s is still being written", path);
+		err = log_why(-EBUSY, "%s is still being written", path);
 	if (!err)
 		err = replace_findings(db, findings, n);
 	sqlite3_close(db);

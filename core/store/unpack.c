@@ -43,7 +43,7 @@ static int put_row(sqlite3_stmt *from, sqlite3_stmt *to, const char *table)
 		return 0;
 	if (code != SQLITE_CONSTRAINT && code != SQLITE_MISMATCH)
 		return sql_fail(sqlite3_db_handle(to), "unpack");
-	return log_err(-EINVAL, "%s is damaged: table %s contains an invalid row",
+	return log_why(-EINVAL, "%s is damaged: table %s contains an invalid row",
 		       sqlite3_db_filename(sqlite3_db_handle(from), "main"), table);
 }
 
@@ -174,7 +174,7 @@ int trace_unpack(const char *from, const char *to)
 	int err;
 
 	if (same_file(from, to))
-		return log_err(-EEXIST, "%s cannot be unpacked onto itself; choose another name",
+		return log_why(-EEXIST, "%s cannot be unpacked onto itself; choose another name",
 			       from);
 	err = trace_open(from, &trace);
 	if (err)

@@ -57,6 +57,17 @@ int log_err(int err, const char *format, ...)
 	return err;
 }
 
+int log_why(int err, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	if (!silenced)
+		print_line(0, format, args);
+	va_end(args);
+	return err;
+}
+
 void log_note(const char *format, ...)
 {
 	va_list args;

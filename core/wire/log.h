@@ -13,6 +13,12 @@
  */
 int log_err(int err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/*
+ * The same for a failure whose message has the reason, such as a damaged file: @err is for the
+ * caller, its text ("Invalid argument") would say nothing.
+ */
+int log_why(int err, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
 /* The same without an error: a failure, or something that is missing in the results. */
 void log_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

@@ -164,10 +164,10 @@ static void accept_visitor(struct admit *a)
 static int report_nobody(const struct admit *a)
 {
 	if (!a->refused)
-		return log_err(-ETIMEDOUT,
+		return log_why(-ETIMEDOUT,
 			       "replay: no other replay has connected: start it with --peer on the "
 			       "other host, or wait longer (--peer-wait)");
-	return log_err(-ETIMEDOUT,
+	return log_why(-ETIMEDOUT,
 		       "replay: no other replay with the same --key has connected (%llu "
 		       "rejected): start it with --peer on the other host, or wait longer "
 		       "(--peer-wait)",

@@ -95,9 +95,9 @@ static int send_lost(struct pair *p)
 	memcpy(bye, p->bye, sizeof(bye));
 	pthread_mutex_unlock(&p->lock);
 	if (*bye)
-		return log_err(-ECONNRESET, "replay: the other replay has ended, %s", bye);
+		return log_why(-ECONNRESET, "replay: the other replay has ended, %s", bye);
 	if (err == -EBADMSG)
-		return log_err(-EREMOTEIO,
+		return log_why(-EREMOTEIO,
 			       "replay: the data from the other replay was modified on the way");
 	if (err == -ETIMEDOUT)
 		return log_err(err, "replay: the other replay does not respond any more");
@@ -137,7 +137,7 @@ static int await_both(struct pair *p, pair_condition *is_so, const char *what)
 	if (err)
 		return err;
 	return pace_has_ended() ? -ECANCELED
-				: log_err(-ETIMEDOUT, "replay: the other replay %s", what);
+				: log_why(-ETIMEDOUT, "replay: the other replay %s", what);
 }
 
 static int prepare_both(struct pair *p)

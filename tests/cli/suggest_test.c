@@ -1,3 +1,6 @@
+#include <stdlib.h>
+#include <unistd.h>
+
 #include "cli/command.h"
 #include "cli/suggest.h"
 #include "tests/test.h"
@@ -18,6 +21,35 @@ TEST(one_slip_is_understood)
 	assert_string_equal(nearest_command("replya"), " (did you mean 'replay'?)");
 	assert_string_equal(nearest_command("inf"), " (did you mean 'info'?)");
 	assert_string_equal(nearest_command("dumpp"), " (did you mean 'dump'?)");
+}
+
+static const char *nearest_file(const char *path)
+{
+	static struct suggestion s;
+
+	s = (struct suggestion){ .word = NULL };
+	suggest_file(&s, path);
+	return suggest_text(&s);
+}
+
+TEST(files_in_the_folder_of_the_missing_one)
+{
+	char folder[] = "/tmp/suggest_test.XXXXXX", path[64], expected[96];
+
+	assert_non_null(mkdtemp(folder));
+	snprintf(path, sizeof(path), "%s/trace.db", folder);
+	fclose(fopen(path, "w"));
+	snprintf(expected, sizeof(expected), " (did you mean '%s'?)", path);
+	snprintf(path, sizeof(path), "%s/tarce.db", folder);
+	assert_string_equal(nearest_file(path), expected);
+	snprintf(path, sizeof(path), "%s/trace", folder);
+	assert_string_equal(nearest_file(path), expected);
+	snprintf(path, sizeof(path), "%s/other.db", folder);
+	assert_string_equal(nearest_file(path), "");
+	assert_string_equal(nearest_file("/no/such/folder/trace.db"), "");
+	snprintf(path, sizeof(path), "%s/trace.db", folder);
+	unlink(path);
+	rmdir(folder);
 }
 
 TEST(other_words_are_not_guessed_at)

@@ -12,6 +12,10 @@ for need in "$guest" "$loop" "$VERBATIM"; do
 	[ -x "$need" ] || { echo "not ok badinput: $need is not built"; exit 1; }
 done
 
+# What a message may not end with: it says nothing, or is of another call.
+no_reason='Success|Invalid argument|Inappropriate ioctl for device|Bad message|Protocol error'
+no_reason+='|File exists|Device or resource busy|No such process'
+
 # expect NAME STATUS COMMAND...: ends with STATUS, one to three lines on stderr, none on stdout
 expect() {
 	local name=$1 status=$2 got lines
@@ -23,11 +27,22 @@ expect() {
 			"$(head -c 300 err)"
 	elif [ "$lines" -lt 1 ] || [ "$lines" -gt 3 ] || grep -qv '^verbatim: ' err; then
 		echo "not ok badinput: $name: says $(head -c 300 err)"
+	elif grep -E ": ($no_reason)\$" err >no_reason; then
+		echo "not ok badinput: $name: gives no reason: $(head -c 300 no_reason)"
 	elif [ -s out ]; then
 		echo "not ok badinput: $name: prints $(head -c 300 out)"
 	else
 		echo "ok badinput: $name"
 	fi
+}
+
+# suggests NAME STATUS TEXT COMMAND...: as expect, and the message has TEXT
+suggests() {
+	local name=$1 status=$2 text=$3
+	shift 3
+	expect "$name" "$status" "$@"
+	grep -qF "$text" err && echo "ok badinput: $name: suggests $text" ||
+		echo "not ok badinput: $name: does not suggest $text: $(cat err)"
 }
 
 # A command that reads a trace, with its other arguments.
@@ -85,6 +100,15 @@ expect "record: --ring-size is too small" 2 "$VERBATIM" record --ring-size 1k tr
 expect "info: --format" 2 "$VERBATIM" info --format xml good.db
 expect "dump: no such verb" 2 "$VERBATIM" dump --verb ibv_fly good.db
 expect "dump: no such object" 2 "$VERBATIM" dump --object qp99 good.db
+suggests "info: a file with a similar name" 4 "(did you mean 'good.db'?)" \
+	"$VERBATIM" info god.db
+suggests "check: a file without its suffix, in a folder" 4 "(did you mean './good.db'?)" \
+	"$VERBATIM" check ./good
+suggests "diff: a file with a similar name" 4 "(did you mean 'good.db'?)" \
+	"$VERBATIM" diff good.db goood.db
+suggests "stat: an option without its dashes" 2 "'proces' (did you mean '--process'?)" \
+	"$VERBATIM" stat good.db proces
+suggests "dump: a similar object" 2 "(did you mean 'pd1'?)" "$VERBATIM" dump --object dp1 good.db
 expect "dump: no such event" 2 "$VERBATIM" dump good.db 77:1
 expect "dump: no name of an event" 2 "$VERBATIM" dump good.db one
 expect "dump: --thread is no number" 2 "$VERBATIM" dump --thread main good.db

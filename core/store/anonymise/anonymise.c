@@ -72,7 +72,7 @@ static int put_chunk(struct anonymise *a, struct copied *t, int i)
 				 (size_t)sqlite3_column_bytes(t->in, i), rows);
 
 	if (err == -EBADMSG)
-		return log_err(-EINVAL, "%s is damaged: a chunk of payloads",
+		return log_why(-EINVAL, "%s is damaged: a chunk of payloads",
 			       sqlite3_db_filename(a->from, "main"));
 	if (err)
 		return log_err(err, "anonymise payloads");
@@ -166,7 +166,7 @@ static int put_row(struct anonymise *a, struct copied *t)
 		return 0;
 	if (code != SQLITE_CONSTRAINT && code != SQLITE_MISMATCH)
 		return sql_fail(a->to, "anonymise");
-	return log_err(-EINVAL, "%s is damaged: table %s contains an invalid row",
+	return log_why(-EINVAL, "%s is damaged: table %s contains an invalid row",
 		       sqlite3_db_filename(a->from, "main"), t->name);
 }
 
@@ -196,7 +196,7 @@ static int list_columns(struct anonymise *a, struct copied *t, struct text *sele
 
 		err = 0;
 		if (identity == IDENTITY_UNKNOWN || t->n == COLUMNS)
-			err = log_err(-ENOTSUP,
+			err = log_why(-ENOTSUP,
 				      "anonymise: it is unknown whether %s.%s could identify you",
 				      t->name, column);
 		text_addf(select, "%s%s", t->n ? ", " : "SELECT ", column);

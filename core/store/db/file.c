@@ -44,17 +44,17 @@ static int check_header(const char *path, const uint8_t *head, int64_t bytes)
 	if (page == 1)
 		page = 65536;
 	if (memcmp(head, "SQLite format 3", 16))
-		return log_err(-EINVAL, "%s is not a trace; %s", path, next);
+		return log_why(-EINVAL, "%s is not a trace; %s", path, next);
 	if (get_be32(head + 68) != SCHEMA_APPLICATION)
-		return log_err(-EINVAL, "%s is an SQLite file, but not a trace; %s", path, next);
+		return log_why(-EINVAL, "%s is an SQLite file, but not a trace; %s", path, next);
 	if (version < SCHEMA_OLDEST || version > SCHEMA_VERSION)
-		return log_err(-EPROTO,
+		return log_why(-EPROTO,
 			       "%s is a trace of format %u, this verbatim reads formats "
 			       "%d to %d; read it with the version that made it, or record again",
 			       path, version, SCHEMA_OLDEST, SCHEMA_VERSION);
 	if (get_be32(head + 24) == get_be32(head + 92) && head[18] == 1 &&
 	    (int64_t)get_be32(head + 28) * page > bytes)
-		return log_err(-EINVAL, "%s is truncated: %lld bytes of %lld; copy it again", path,
+		return log_why(-EINVAL, "%s is truncated: %lld bytes of %lld; copy it again", path,
 			       (long long)bytes, (long long)get_be32(head + 28) * page);
 	return 0;
 }
@@ -90,16 +90,16 @@ int file_check(const char *path, bool *ret_unfinished)
 	if (fstat(fd, &st))
 		err = log_err(-errno, "look at %s", path);
 	else if (!S_ISREG(st.st_mode))
-		err = log_err(-EINVAL, "%s is not a file; %s", path, next);
+		err = log_why(-EINVAL, "%s is not a file; %s", path, next);
 	else if (!st.st_size)
-		err = log_err(-EINVAL, "%s is empty: nothing was recorded in it; %s", path, next);
+		err = log_why(-EINVAL, "%s is empty: nothing was recorded in it; %s", path, next);
 	if (err)
 		goto out;
 	n = pread(fd, head, sizeof(head), 0);
 	if (n < 0)
 		err = log_err(-errno, "read %s", path);
 	else if (n < (ssize_t)sizeof(head))
-		err = log_err(-EINVAL, "%s is too short for a trace; %s", path, next);
+		err = log_why(-EINVAL, "%s is too short for a trace; %s", path, next);
 	else
 		err = check_header(path, head, st.st_size);
 	if (!err)
@@ -140,21 +140,21 @@ static int check_replaceable(const char *path, const struct stat *st)
 	int fd, err = 0;
 
 	if (S_ISLNK(st->st_mode))
-		return log_err(-ELOOP, "%s is a symbolic link; give the file itself", path);
+		return log_why(-ELOOP, "%s is a symbolic link; give the file itself", path);
 	if (!S_ISREG(st->st_mode))
-		return log_err(-EEXIST, "%s is not a file; choose another name", path);
+		return log_why(-EEXIST, "%s is not a file; choose another name", path);
 	if (st->st_uid != geteuid())
-		return log_err(-EACCES, "%s belongs to another user; choose another name", path);
+		return log_why(-EACCES, "%s belongs to another user; choose another name", path);
 	fd = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return log_err(-errno, "open %s", path);
 	if (!has_trace(fd))
-		err = log_err(-EEXIST,
+		err = log_why(-EEXIST,
 			      "%s is not a trace and will not be overwritten; choose "
 			      "another name",
 			      path);
 	else if (is_locked(fd))
-		err = log_err(-EBUSY, "%s is being recorded or read; choose another name", path);
+		err = log_why(-EBUSY, "%s is being recorded or read; choose another name", path);
 	close(fd);
 	return err;
 }
@@ -170,7 +170,7 @@ static int remove_beside(const char *path, bool all)
 	for (int i = 0; i < 3 + all; i++) {
 		snprintf(name, sizeof(name), "%s%s", path, tails[i]);
 		if (unlink(name) && !err && !lstat(name, &st))
-			err = log_err(-EEXIST,
+			err = log_why(-EEXIST,
 				      "%s already exists and cannot be removed; choose another "
 				      "name",
 				      name);

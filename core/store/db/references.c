@@ -110,7 +110,7 @@ static int refuse_row(const struct references *from, sqlite3_stmt *row, const ui
 		    (sqlite3_column_type(row, i) == SQLITE_INTEGER && value >= 0 &&
 		     value <= most[t]))
 			continue;
-		return log_err(-EINVAL,
+		return log_why(-EINVAL,
 			       "%s is damaged: table %s has no row '%.32s', but column %s of "
 			       "table %s refers to it; copy it again, or record again",
 			       sqlite3_db_filename(sqlite3_db_handle(row), "main"),

@@ -198,7 +198,7 @@ static int check_statements(sqlite3 *db)
 
 		err = 0;
 		if (sql && *sql && !is_ours(sql)) /* an index of a UNIQUE has no statement */
-			err = log_err(-EPROTO,
+			err = log_why(-EPROTO,
 				      "%s: this version of verbatim does not create the %.16s "
 				      "'%.64s': the trace was modified, or is from another build; "
 				      "read it with that build, or record again",
@@ -248,7 +248,7 @@ int schema_check(sqlite3 *db)
 		if (sqlite3_table_column_metadata(db, "main", name, NULL, NULL, NULL, NULL, NULL,
 						  NULL) == SQLITE_ERROR &&
 		    !is_newer(db, name))
-			err = log_err(-EPROTO,
+			err = log_why(-EPROTO,
 				      "%s was written by another build of verbatim: it has no "
 				      "table %s; read it with that build, or record again",
 				      sqlite3_db_filename(db, "main"), name);

@@ -64,12 +64,13 @@ int sql_fail(sqlite3 *db, const char *what)
 	if (err == -ENOSPC || err == -EDQUOT)
 		return log_err(err, "%s: %s (free some space there)", path ? path : "trace", what);
 	if (is_damage(db))
-		return log_err(err, "%s is damaged (%s); copy it again, or record again",
+		return log_why(err, "%s is damaged (%s); copy it again, or record again",
 			       path ? path : "trace", sqlite3_errmsg(db));
 	if ((sqlite3_errcode(db) & 0xff) == SQLITE_IOERR && vfs_error())
-		return log_err(err, "%s: %s: %s (%s)", path ? path : "trace", what,
+		return log_why(err, "%s: %s: %s (%s)", path ? path : "trace", what,
 			       sqlite3_errmsg(db), strerror(vfs_error()));
-	return log_err(err, "%s: %s: %s", path ? path : "trace", what, sqlite3_errmsg(db));
+	return (err == -EINVAL ? log_why : log_err)(err, "%s: %s: %s", path ? path : "trace", what,
+						    sqlite3_errmsg(db));
 }
 
 void sql_path(const char *path, char name[4096])
@@ -245,7 +246,7 @@ int sql_max_id(sqlite3 *db, const char *table, uint32_t *ret_max)
 	sqlite3_snprintf(sizeof(sql), sql, "SELECT max(id) FROM %s", table);
 	max = sql_int(db, sql, 0);
 	if (max < 0 || max > sql_id_bound(db, table))
-		return log_err(-EINVAL,
+		return log_why(-EINVAL,
 			       "table %s has invalid numbers: %lld is far above its number of "
 			       "rows",
 			       table, (long long)max);
@@ -266,7 +267,7 @@ int sql_need_text(sqlite3_stmt *stmt, int column, const char *what, int64_t id,
 	char *text = sql_strdup(stmt, column);
 
 	if (!text && sqlite3_column_type(stmt, column) == SQLITE_NULL)
-		return log_err(-EINVAL, "%s %lld has no %s", what, (long long)id,
+		return log_why(-EINVAL, "%s %lld has no %s", what, (long long)id,
 			       sqlite3_column_name(stmt, column));
 	if (!text)
 		return log_err(-ENOMEM, "read %s %lld", what, (long long)id);

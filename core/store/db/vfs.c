@@ -201,7 +201,7 @@ static int open_beside(int dir, const char *path, bool make)
 		return fd;
 	if (fd >= 0)
 		close(fd);
-	return log_err(-EINVAL,
+	return log_why(-EINVAL,
 		       "%s %s: it is ignored; remove it, or copy the trace elsewhere without it",
 		       path, why);
 }
@@ -226,12 +226,12 @@ static int check_trace(int dir, const char *path)
 	if (fstatat(dir, base_of(path), &st, AT_SYMLINK_NOFOLLOW))
 		return log_err(-errno, "look at %s", path);
 	if (st.st_uid != geteuid())
-		return log_err(-EACCES,
+		return log_why(-EACCES,
 			       "%s must be completed, since its recorder died: open it "
 			       "once as its owner",
 			       path);
 	if (!S_ISREG(st.st_mode) || st.st_mode & (S_IWGRP | S_IWOTH) || st.st_nlink > 1)
-		return log_err(-EINVAL,
+		return log_why(-EINVAL,
 			       "%s must be completed, since its recorder died, but others can "
 			       "write to it, or it has a second hard link; copy it, and its -wal "
 			       "and -journal, to a directory of your own",

@@ -50,7 +50,7 @@ struct copy_data {
 static int fail_data(const struct copy_data *d, int err)
 {
 	if (err == -EBADMSG)
-		return log_err(-EINVAL,
+		return log_why(-EINVAL,
 			       "%s is damaged: posts and polls of thread %u cannot be read",
 			       d->copy->path, d->thread);
 	return err == -ENOMEM ? log_err(err, "copy posts and polls") : err;

@@ -94,7 +94,7 @@ static int take_chunk(struct copy_payload *p, sqlite3_stmt *stmt)
 				 (size_t)sqlite3_column_bytes(stmt, 0), &p->in);
 
 	if (err)
-		return err == -EBADMSG ? log_err(-EINVAL, "%s is damaged: a chunk of payloads",
+		return err == -EBADMSG ? log_why(-EINVAL, "%s is damaged: a chunk of payloads",
 						 p->copy->path)
 				       : log_err(err, "copy payloads");
 	for (size_t i = 0; i < p->in.nrows && !err; i++)
@@ -140,7 +140,7 @@ static int take_plain(struct copy_payload *p, sqlite3_stmt *stmt)
 	};
 
 	return row.bytes > PAYLOAD_CALL_MAX
-		       ? log_err(-EINVAL, "%s is damaged: table payload", p->copy->path)
+		       ? log_why(-EINVAL, "%s is damaged: table payload", p->copy->path)
 		       : take_row(p, row, sqlite3_column_blob(stmt, 8));
 }
 

@@ -195,7 +195,7 @@ static int put_row(struct excerpt_copy *copy, sqlite3_stmt *to, const char *tabl
 		return 0;
 	if (code != SQLITE_CONSTRAINT && code != SQLITE_MISMATCH)
 		return sql_fail(copy->to, "write an excerpt of the trace");
-	return log_err(-EINVAL, "%s is damaged: table %s contains an invalid row", copy->path,
+	return log_why(-EINVAL, "%s is damaged: table %s contains an invalid row", copy->path,
 		       table);
 }
 

@@ -239,7 +239,7 @@ static int load_object(sqlite3_stmt *stmt, struct objects *objects)
 	struct object *o;
 
 	if (id < 1 || id > objects->count || kind < 0 || objects->list[id - 1].id)
-		return log_err(-EINVAL, "table object: row %lld is invalid", (long long)id);
+		return log_why(-EINVAL, "table object: row %lld is invalid", (long long)id);
 	o = &objects->list[id - 1];
 	o->id = (uint32_t)id;
 	o->process = sql_u32(stmt, 1);
@@ -271,7 +271,7 @@ static int check_parents(const struct objects *objects)
 		while (id && id <= objects->count && steps++ < DEPTH)
 			id = objects->list[id - 1].parent;
 		if (steps > DEPTH)
-			return log_err(-EINVAL, "object %u is among its own parents", i + 1);
+			return log_why(-EINVAL, "object %u is among its own parents", i + 1);
 	}
 	return 0;
 }

@@ -72,7 +72,7 @@ static int init_parts(struct merge *merge)
 		part->modules = modules;
 		part->devices = devices;
 		if (part->joint->trace->nmerged)
-			return log_err(-EINVAL, "%s is already merged: merge its source traces",
+			return log_why(-EINVAL, "%s is already merged: merge its source traces",
 				       part->joint->path);
 		err = sql_max_id(part->db, "module", &n);
 		modules += n;

@@ -23,7 +23,7 @@ static int64_t place_time(const void *arg, int64_t time)
 static int fail_chunk(const struct merge_part *part, int err, const char *what)
 {
 	if (err == -EBADMSG)
-		return log_err(-EINVAL, "%s is damaged: %s cannot be read", part->joint->path,
+		return log_why(-EINVAL, "%s is damaged: %s cannot be read", part->joint->path,
 			       what);
 	return err ? log_err(err, "merge traces") : 0;
 }

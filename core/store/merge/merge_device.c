@@ -73,7 +73,7 @@ static int add_device(struct merge *merge, struct merge_part *part, sqlite3_stmt
 	char name[256];
 
 	if (!id || id > part->ndevices)
-		return log_err(-EINVAL, "%s is damaged: table device", part->joint->path);
+		return log_why(-EINVAL, "%s is damaged: table device", part->joint->path);
 	part->device[id] = find_known(merge, part, own);
 	if (part->device[id])
 		return 0;

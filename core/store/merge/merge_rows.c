@@ -64,7 +64,7 @@ static int put_row(struct merge *merge, const struct merge_part *part, sqlite3_s
 		return 0;
 	if (code != SQLITE_CONSTRAINT && code != SQLITE_MISMATCH)
 		return sql_fail(merge->to, "merge traces");
-	return log_err(-EINVAL, "%s is damaged: table %s contains an invalid row",
+	return log_why(-EINVAL, "%s is damaged: table %s contains an invalid row",
 		       part->joint->path, table);
 }
 

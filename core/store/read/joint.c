@@ -315,7 +315,7 @@ static int refuse_twice(const char *const *paths, size_t n)
 		for (size_t k = 0; k < i; k++)
 			if (!stat(paths[i], &a) && !stat(paths[k], &b) && a.st_dev == b.st_dev &&
 			    a.st_ino == b.st_ino)
-				return log_err(-EINVAL, "%s is given twice%s%s", paths[k],
+				return log_why(-EINVAL, "%s is given twice%s%s", paths[k],
 					       strcmp(paths[i], paths[k]) ? ", also as " : "",
 					       strcmp(paths[i], paths[k]) ? paths[i] : "");
 	return 0;
@@ -357,7 +357,7 @@ static int refuse_copies(struct trace **parts, const char *const *paths, size_t 
 	for (size_t i = 0; i < n; i++)
 		for (size_t k = 0; k < i; k++)
 			if (share_recording(parts[i], parts[k]))
-				return log_err(-EINVAL, "%s and %s are from the same recording",
+				return log_why(-EINVAL, "%s and %s are from the same recording",
 					       paths[k], paths[i]);
 	return 0;
 }

@@ -111,7 +111,7 @@ static int load_row(struct trace *trace, sqlite3_stmt *stmt)
 	if (!merged)
 		return log_err(-ENOMEM, "read table merged");
 	if (!first || (trace->nmerged > 1 && first < merged[-1].first_process))
-		return log_err(-EINVAL, "table merged has invalid numbers");
+		return log_why(-EINVAL, "table merged has invalid numbers");
 	merged->name = sql_strdup(stmt, 0);
 	merged->host = sql_strdup(stmt, 1);
 	merged->first_process = first;
@@ -129,7 +129,7 @@ static int load_row(struct trace *trace, sqlite3_stmt *stmt)
 	if (merged->clock.error < 0)
 		merged->clock.error = INT64_MAX;
 	merged->ahead = sql_time(stmt, 8);
-	return merged->name && merged->host ? 0 : log_err(-EINVAL, "table merged has no names");
+	return merged->name && merged->host ? 0 : log_why(-EINVAL, "table merged has no names");
 }
 
 static int load_meta(struct trace *trace, sqlite3_stmt *stmt)
@@ -139,12 +139,12 @@ static int load_meta(struct trace *trace, sqlite3_stmt *stmt)
 	struct meta *meta = merged ? vec_push(merged->meta, merged->nmeta) : NULL;
 
 	if (!merged)
-		return log_err(-EINVAL, "table merged_meta has invalid numbers");
+		return log_why(-EINVAL, "table merged_meta has invalid numbers");
 	if (!meta)
 		return log_err(-ENOMEM, "read table merged_meta");
 	meta->key = sql_strdup(stmt, 1);
 	meta->value = sql_strdup(stmt, 2);
-	return meta->key ? 0 : log_err(-EINVAL, "table merged_meta has no names");
+	return meta->key ? 0 : log_why(-EINVAL, "table merged_meta has no names");
 }
 
 static int load_rows(struct trace *trace, const char *sql,

@@ -142,7 +142,7 @@ static int find_plain(struct finder *f, struct event_id id, uint32_t i, struct p
 		.nbytes = (uint64_t)sqlite3_column_bytes(row, 5),
 	};
 	if (ret_payload->nbytes > ret_payload->total || ret_payload->before > ret_payload->total)
-		return log_err(-EINVAL, "table payload: invalid lengths");
+		return log_why(-EINVAL, "table payload: invalid lengths");
 	return 1;
 }
 

@@ -46,7 +46,7 @@ static int unpack_chunk(sqlite3_stmt *chunk, int64_t id, struct payload_rows *ro
 				     (size_t)sqlite3_column_bytes(chunk, 0), rows);
 	sqlite3_reset(chunk);
 	if (err == -EBADMSG)
-		return log_err(-EINVAL, "payload chunk %lld is damaged", (long long)id);
+		return log_why(-EINVAL, "payload chunk %lld is damaged", (long long)id);
 	if (err == -ENOMEM)
 		return log_err(err, "read payload chunk %lld", (long long)id);
 	if (!err && rows->nrows)

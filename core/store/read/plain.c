@@ -277,7 +277,7 @@ static uint32_t kind_at(struct plain *plain, enum table_id table, enum verb usua
 
 	if (kind && kind_is_post(kind) == (table == TABLE_post))
 		return kind;
-	log_err(-EINVAL, "%s in column verb of table %s is not a verb that %s", verb,
+	log_why(-EINVAL, "%s in column verb of table %s is not a verb that %s", verb,
 		tables[table].name, table == TABLE_post ? "posts" : "polls");
 	return 0;
 }
@@ -361,7 +361,7 @@ int plain_load(struct plain *plain, struct block *block)
 			err = step_table(plain, table);
 	}
 	if (err == -EBADMSG)
-		return log_err(-EINVAL, "event %" PRIu64 " has more rows than any post or poll",
+		return log_why(-EINVAL, "event %" PRIu64 " has more rows than any post or poll",
 			       block_get(block, COLUMN_n, block_count(block, COLUMN_n) - 1));
 	return err ? err : block_count(block, COLUMN_n) > 0;
 }

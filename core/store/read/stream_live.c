@@ -85,7 +85,7 @@ static int take_next(struct stream *s, enum source_id id, sqlite3_stmt *stmt)
 
 	if (more <= 0)
 		return more < 0 ? more
-				: log_err(-EINVAL, "thread %u: an event is missing", s->thread);
+				: log_why(-EINVAL, "thread %u: an event is missing", s->thread);
 	s->last[id] = (uint64_t)sqlite3_column_int64(stmt, 0);
 	return 0;
 }

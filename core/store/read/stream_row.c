@@ -62,14 +62,14 @@ int stream_read_call(struct stream *s, struct open_call *open)
 
 	open->id = (struct event_id){ s->thread, (uint64_t)sqlite3_column_int64(stmt, 0) };
 	if (sqlite3_column_bytes(stmt, 11) > ARGS_MAX || sqlite3_column_bytes(stmt, 12) > ARGS_MAX)
-		return log_err(-EINVAL, "call %u:%" PRIu64 " has longer arguments than any event",
+		return log_why(-EINVAL, "call %u:%" PRIu64 " has longer arguments than any event",
 			       s->thread, open->id.n);
 	err = read_args(stmt, 11, &call->args) ?: read_args(stmt, 12, &call->out);
 	if (err)
 		return err;
 	verb = find_verb(s, stmt, call->args);
 	if (verb < 0)
-		return log_err(-EINVAL, "call %u:%" PRIu64 " has an unknown verb", s->thread,
+		return log_why(-EINVAL, "call %u:%" PRIu64 " has an unknown verb", s->thread,
 			       open->id.n);
 	call->verb = (enum verb)verb;
 	call->begin = sql_time(stmt, 2);

@@ -74,7 +74,7 @@ static int read_process_row(struct trace *trace, sqlite3_stmt *stmt)
 	struct process *p;
 
 	if (!id || id > trace->nprocesses)
-		return log_err(-EINVAL, "table process has invalid numbers");
+		return log_why(-EINVAL, "table process has invalid numbers");
 	p = &trace->processes[id - 1];
 	p->id = id;
 	p->pid = sqlite3_column_int(stmt, 1);
@@ -119,7 +119,7 @@ static int read_thread(struct trace *trace, sqlite3_stmt *stmt)
 	struct thread *t;
 
 	if (!id || id > trace->nthreads)
-		return log_err(-EINVAL, "table thread has invalid numbers");
+		return log_why(-EINVAL, "table thread has invalid numbers");
 	t = &trace->threads[id - 1];
 	t->id = id;
 	t->process = sql_u32(stmt, 1);

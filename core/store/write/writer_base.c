@@ -108,7 +108,7 @@ int writer_look(struct writer *writer)
 	struct stat st;
 
 	if (ruin)
-		return writer_fail(writer, log_err(-ENODATA, "%s %s",
+		return writer_fail(writer, log_why(-ENODATA, "%s %s",
 						   sqlite3_db_filename(writer->db, "main"), ruin));
 	if (!fstat(writer->file, &st))
 		writer->longest = st.st_size;

@@ -8,21 +8,36 @@
 #include "core/wire/log.h"
 #include "tests/test.h"
 
-/* The output of log_err() about @name. */
-static void read_line(const char *name, char *line, size_t size)
+typedef int log_function(int err, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The output of @log about @name. */
+static void read_line_of(log_function *log, const char *name, char *line, size_t size)
 {
 	int ends[2], stderr_fd = dup(STDERR_FILENO);
 	ssize_t n;
 
 	assert_int_equal(pipe(ends), 0);
 	dup2(ends[1], STDERR_FILENO);
-	log_err(-ENOENT, "open %s", name);
+	assert_int_equal(log(-ENOENT, "open %s", name), -ENOENT);
 	dup2(stderr_fd, STDERR_FILENO);
 	n = read(ends[0], line, size - 1);
 	line[n > 0 ? n : 0] = '\0';
 	close(stderr_fd);
 	close(ends[0]);
 	close(ends[1]);
+}
+
+static void read_line(const char *name, char *line, size_t size)
+{
+	read_line_of(log_err, name, line, size);
+}
+
+TEST(a_message_with_its_reason_has_no_other)
+{
+	char line[4096];
+
+	read_line_of(log_why, "a.db", line, sizeof(line));
+	assert_string_equal(line, "verbatim: open a.db\n");
 }
 
 TEST(a_failure_is_one_line)
