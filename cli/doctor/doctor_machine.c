@@ -101,7 +101,8 @@ void doctor_judge_space(struct doctor *doctor, const char *where, uint64_t free_
 				  "another folder: VERBATIM_SESSIONS, VERBATIM_SOFT_FABRIC"
 				: "free some space, or use another folder (VERBATIM_SESSIONS), or "
 				  "smaller rings (--ring-size)",
-			"%s has only %s free (a recorded thread needs 37 kB to 4 MB)", where, text);
+			"%s has only %s free (a recorded thread needs 36 KiB to 4 MiB)", where,
+			text);
 }
 
 static void check_space(struct doctor *doctor, const char *where, const char *path)

@@ -6,13 +6,13 @@
 #include <stdio.h>
 #include <string.h>
 
-const char *span_scaled(double value, const char *const *units, unsigned int nunits,
+const char *span_scaled(double value, double apart, const char *const *units, unsigned int nunits,
 			char text[SPAN_TEXT])
 {
 	unsigned int unit = 0;
 
-	for (; value >= 999.5 && unit + 1 < nunits; unit++)
-		value /= 1000;
+	for (; value >= apart - 0.5 && unit + 1 < nunits; unit++)
+		value /= apart;
 	snprintf(text, SPAN_TEXT, "%.*f %s",
 		 !unit || value >= 99.95 ? 0
 		 : value >= 9.995        ? 1
@@ -27,5 +27,5 @@ const char *span_text(int64_t ns, char text[SPAN_TEXT])
 
 	if (ns < 0)
 		return strcpy(text, "-");
-	return span_scaled((double)ns, units, 4, text);
+	return span_scaled((double)ns, 1000, units, 4, text);
 }

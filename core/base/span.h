@@ -9,8 +9,8 @@ enum { SPAN_TEXT = 32 };
 /* Three figures: 890 ns, 12.3 us, 4.56 ms, 3.40 s; "-" for a negative one. */
 const char *span_text(int64_t ns, char text[SPAN_TEXT]);
 
-/* Three figures of @value and a unit: @units are 1000 apart. */
-const char *span_scaled(double value, const char *const *units, unsigned int nunits,
+/* Three figures of @value and a unit: each of @units is @apart times the one before. */
+const char *span_scaled(double value, double apart, const char *const *units, unsigned int nunits,
 			char text[SPAN_TEXT]);
 
 /* Limits @ns to 36 years on either side, so that the difference of two cannot overflow. */

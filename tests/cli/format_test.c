@@ -24,8 +24,15 @@ TEST(times_have_three_figures)
 	assert_string_equal(format_time(-1, text), "-");
 }
 
-TEST(bytes_go_by_thousands)
+TEST(bytes_go_by_powers_of_1024)
 {
+	assert_string_equal(format_bytes(0, text), "0 B");
 	assert_string_equal(format_bytes(512, text), "512 B");
-	assert_string_equal(format_bytes(1234567, text), "1.23 MB");
+	assert_string_equal(format_bytes(1023, text), "1023 B");
+	assert_string_equal(format_bytes(1024, text), "1 KiB");
+	assert_string_equal(format_bytes(1025, text), "1.00 KiB");
+	assert_string_equal(format_bytes(512 << 10, text), "512 KiB");
+	assert_string_equal(format_bytes(1234567, text), "1.18 MiB");
+	assert_string_equal(format_bytes((1ull << 30) - 1, text), "1.00 GiB");
+	assert_string_equal(format_bytes(UINT64_MAX, text), "16777216 TiB");
 }

@@ -46,9 +46,9 @@ rings_that_stay_small_are_told() {
 	is $? 0 || return
 	is "$(ask "SELECT count(*) FROM call WHERE verb = 'ibv_alloc_pd'")" 20000 &&
 		is "$(ask "SELECT count(*) FROM loss")" 0 || return
-	local told='had to stay small: 1.05 MB for the rings of a process'
+	local told='had to stay small: 1 MiB for the rings of a process'
 	grep -q "$told.*waited more often (--ring-budget)" err || { cat err; return 1; }
-	told='rings stayed small: the rings of their process already had 1.05 MB'
+	told='rings stayed small: the rings of their process already had 1 MiB'
 	is "$(value ring_budget)" $((1 << 20)) && [ "$(value withheld_rings)" -ge 10 ] &&
 		"$VERBATIM" info t.db | grep -q "WITHHELD: [0-9]* $told"
 }
@@ -57,7 +57,7 @@ threads_without_a_ring_are_told() {
 	"$VERBATIM" record -q -d soft --ring-budget 1M -o t.db "$apps/threads" service 50 2>err
 	is $? 0 || return
 	# 29 rings of 36 KiB fit, or fewer larger ones
-	local told='threads were not recorded: the rings of their process are limited to 1.05 MB'
+	local told='threads were not recorded: the rings of their process are limited to 1 MiB'
 	grep -q "$told (--ring-budget allows more)" err || { cat err; return 1; }
 	local n=$(value withheld_threads)
 	[ "$n" -ge 22 ] && is "$(ask "SELECT detail FROM coverage WHERE what = 'thread'")" \

@@ -136,7 +136,7 @@ stat_counts_what_happened() {
 			.p90_ns <= .p99_ns and .p99_ns <= .max_ns' out >/dev/null
 }
 stat_in_text_has_the_same_queues() {
-	"$VERBATIM" stat t.db | grep -q '^  qp1  *1  *200 .* 819 kB  *819 kB '
+	"$VERBATIM" stat t.db | grep -q '^  qp1  *1  *200 .* 800 KiB  *800 KiB '
 }
 
 sql_prints_rows() {

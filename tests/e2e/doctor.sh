@@ -45,10 +45,10 @@ software_device_has_a_port() {
 }
 
 lack_of_memlock_is_told() {
-	[ "$(id -u)" = 0 ] || { (ulimit -l 64 && says /bin/true 0 'only 65.5 kB'); return; }
+	[ "$(id -u)" = 0 ] || { (ulimit -l 64 && says /bin/true 0 'only 64 KiB'); return; }
 	setpriv --reuid=65534 --clear-groups --inh-caps=-all bash -c \
 		"ulimit -l 64; '$VERBATIM' doctor" >"$tmp/out" 2>&1
-	grep -q 'can register only 65.5 kB.*ulimit -l' "$tmp/out" ||
+	grep -q 'can register only 64 KiB.*ulimit -l' "$tmp/out" ||
 		{ cat "$tmp/out"; return 1; }
 }
 

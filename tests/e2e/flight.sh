@@ -77,7 +77,7 @@ fetched_events_are_bounded() {
 
 what_is_alive_stays_and_is_said() {
 	record --flight 512k -- "$apps/churn" alive 4000 || { cat err; return 1; }
-	is "$(grep -c "gets larger than --flight 524 kB: the [0-9,]* live objects" err)" 1 &&
+	is "$(grep -c "gets larger than --flight 512 KiB: the [0-9,]* live objects" err)" 1 &&
 		is "$(ask "SELECT count(*) FROM call WHERE verb = 'ibv_reg_mr'")" 4000 && replays
 }
 

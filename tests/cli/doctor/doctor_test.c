@@ -173,7 +173,7 @@ TEST(little_memlock_is_a_problem_with_a_device)
 	assert_int_equal(worst_verdict(doctor_memlock), DOCTOR_NOTE);
 	put_device(NULL, 0);
 	assert_int_equal(worst_verdict(doctor_memlock), DOCTOR_PROBLEM);
-	assert_true(was_said("65.5 kB") && was_said("ulimit -l"));
+	assert_true(was_said("64 KiB") && was_said("ulimit -l"));
 	put_file("/proc/self/status", "Name:\tx\nCapEff:\t0000000000004000\n", 0644);
 	assert_int_equal(worst_verdict(doctor_memlock), DOCTOR_OK);
 	assert_int_equal(setrlimit(RLIMIT_MEMLOCK, &before), 0);
@@ -269,7 +269,7 @@ TEST(ring_budget_is_held_against_the_memory_limit)
 	put_file("/proc/self/cgroup", "4:memory:/a\n", 0644);
 	put_file("/sys/fs/cgroup/memory/a/memory.limit_in_bytes", "104857600\n", 0644);
 	assert_int_equal(worst_verdict(doctor_memory), DOCTOR_OK);
-	assert_true(was_said("26.2 MB of the 105 MB"));
+	assert_true(was_said("25 MiB of the 100 MiB"));
 	setenv("VERBATIM_RING_BUDGET", "80M", 1);
 	assert_int_equal(worst_verdict(doctor_memory), DOCTOR_NOTE);
 	assert_true(was_said("VERBATIM_RING_BUDGET"));
