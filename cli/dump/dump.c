@@ -28,6 +28,7 @@
 #include "cli/dump/select.h"
 #include "cli/dump/stacks.h"
 #include "cli/dump/values.h"
+#include "cli/dump/window.h"
 #include "core/store/read/joint.h"
 #include "core/store/read/lookup.h"
 #include "core/wire/log.h"
@@ -52,9 +53,10 @@ struct dump {
 	struct stacks *stacks; /* NULL: call stacks are not shown */
 	struct flushes flushes;
 	uint64_t payload;          /* core/wire/payload.h */
+	struct window window;      /* of --around */
 	struct select_lines lines; /* to be printed */
-	uint64_t nth;              /* the event's line; 0: none yet */
-	uint64_t around;           /* the line of --around's event */
+	uint64_t nth;              /* the event's line, of those in the window; 0: none yet */
+	bool outside;              /* the last line is not in the window */
 	bool counting;             /* true until the first line is printed */
 };
 
@@ -86,7 +88,7 @@ const struct option_row cli_dump_options[] = {
 
 static bool is_shown(const struct dump *d)
 {
-	return !d->counting && d->nth >= d->lines.first && d->nth <= d->lines.last;
+	return !d->counting && !d->outside && d->nth >= d->lines.first && d->nth <= d->lines.last;
 }
 
 static int print_json(struct dump *d, const struct trace_event *event)
@@ -235,16 +237,33 @@ static void end_run(struct dump *d)
 	d->flushes.open = false;
 }
 
+/* Count a new line, of @event. */
+static int pass_line(struct dump *d, const struct trace_event *event)
+{
+	bool around = select_is_around(&d->select, event);
+
+	if (d->select.around.thread && d->counting) {
+		d->nth++;
+		return window_count(&d->window, event->id.thread, around)
+			       ? log_err(-ENOMEM, "count the lines of the threads")
+			       : 0;
+	}
+	d->outside = d->select.around.thread && !window_has(&d->window, event->id.thread, around);
+	d->nth += !d->outside;
+	return 0;
+}
+
 static int take_event(struct dump *d, const struct trace_event *event)
 {
 	bool apart = is_apart(d, event);
+	int err;
 
 	if (!apart && flushes_take(&d->flushes, event))
 		return 0;
 	end_run(d);
-	d->nth++;
-	if (select_is_around(&d->select, event))
-		d->around = d->nth;
+	err = pass_line(d, event);
+	if (err)
+		return err;
 	if (is_shown(d) && d->json)
 		return print_json(d, event);
 	if (is_shown(d))
@@ -297,11 +316,9 @@ static void print_object(const struct dump *d, uint32_t id)
 
 static bool is_over(const struct dump *d)
 {
-	const struct select *s = &d->select;
-
 	if (!d->counting)
-		return d->nth > d->lines.last;
-	return s->around.thread && !s->last && d->around && d->nth - d->around > s->context;
+		return d->nth > d->lines.last || (d->outside && d->nth == d->lines.last);
+	return d->select.around.thread && window_is_full(&d->window);
 }
 
 static void print_whole(const struct dump *d, const struct trace_event *event)
@@ -342,14 +359,16 @@ static int dump_events(struct dump *d)
 {
 	int err;
 
+	d->window.context = d->select.context;
 	d->lines = (struct select_lines){ 1, UINT64_MAX };
 	if (select_counts(&d->select)) {
 		d->counting = true;
 		err = read_events(d);
 		d->counting = false;
-		if (err || (d->select.around.thread && !d->around))
+		if (err || (d->select.around.thread && !d->window.found))
 			return err;
-		d->lines = select_lines(&d->select, d->nth, d->around);
+		d->lines = select_lines(&d->select,
+					d->select.around.thread ? window_size(&d->window) : d->nth);
 	}
 	return read_events(d);
 }
@@ -379,7 +398,7 @@ static int check_found(const struct dump *d)
 {
 	const struct select *s = &d->select;
 	struct event_id id = s->wanted.thread ? s->wanted : s->around;
-	bool found = s->wanted.thread ? d->nth : d->around;
+	bool found = s->wanted.thread ? d->nth : d->window.found;
 	char text[32];
 
 	if (!id.thread || found)
@@ -451,7 +470,7 @@ int cli_dump(int argc, char **argv)
 		cli_show_work("dump");
 	job_split(&arguments, &traces, &left);
 	if (left.n > 1)
-		return cli_misuse("dump", "unexpected argument '%s'", left.at[1]);
+		return cli_refuse_argument("dump", left.at[1]);
 	if (left.n && point_read_event(left.at[0], &d.select.asked, complaint))
 		return cli_misuse("dump", "%s", complaint);
 	status = job_open("dump", &traces, &d.trace);
@@ -459,6 +478,8 @@ int cli_dump(int argc, char **argv)
 		return status;
 	open_screen(&d);
 	status = dump_trace(&d);
+	pager_close();
+	window_fini(&d.window);
 	trace_close(d.trace);
 	select_end(&d.select);
 	return status;

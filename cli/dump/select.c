@@ -2,7 +2,7 @@
  * Which events and which lines a dump was asked for
  *
  * An event must match all selectors. The event of --around is always selected; the lines next to it
- * are those that the other selectors select. --last counts the remaining lines.
+ * are those that the other selectors select (window.c). --last counts the remaining lines.
  */
 #include "cli/dump/select.h"
 
@@ -152,15 +152,7 @@ bool select_has(const struct select *s, struct trace *trace, const struct trace_
 	       choice_has_event(&s->choice, event) && concerns_object(s, trace, event);
 }
 
-struct select_lines select_lines(const struct select *s, uint64_t n, uint64_t around)
+struct select_lines select_lines(const struct select *s, uint64_t n)
 {
-	struct select_lines lines = { 1, n };
-
-	if (s->around.thread) {
-		lines.first = around > s->context ? around - s->context : 1;
-		lines.last = n - around > s->context ? around + s->context : n;
-	}
-	if (s->last && lines.last - lines.first >= s->last)
-		lines.first = lines.last - s->last + 1;
-	return lines;
+	return (struct select_lines){ s->last && n > s->last ? n - s->last + 1 : 1, n };
 }

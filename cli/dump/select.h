@@ -19,7 +19,7 @@ struct select {
 	bool failed;
 	struct choice choice;
 	struct event_id around; /* thread 0: none */
-	uint32_t context;       /* number of lines before and after it */
+	uint32_t context;       /* number of lines of each thread before and after it */
 	uint32_t last;          /* 0: all */
 };
 
@@ -47,7 +47,7 @@ int select_add_verbs(const char *text, void *verbs, char complaint[OPTIONS_COMPL
 	  PARSED_AT(settings, select.choice.wr_id, choice_read_wr_id) },                    \
 	{ "around", 0, "EVENT", "only events next to event T:N, in all threads",            \
 	  PARSED_AT(settings, select.asked_around, point_read_event) },                     \
-	{ "context", 'C', "N", "with --around: number of lines before and after it",        \
+	{ "context", 'C', "N", "with --around: lines of each thread before and after it",    \
 	  NUMBER_AT(settings, select.context), .preset = "10" },                            \
 	{ "last", 0, "N", "only the last N of these lines",                                 \
 	  NUMBER_AT(settings, select.last), .least = 1 }
@@ -77,5 +77,5 @@ struct select_lines {
 	uint64_t first, last;
 };
 
-/* Of @n lines; the event of --around has line @around. */
-struct select_lines select_lines(const struct select *select, uint64_t n, uint64_t around);
+/* Of @n lines, which with --around are those in its window. */
+struct select_lines select_lines(const struct select *select, uint64_t n);

@@ -20,13 +20,26 @@ dump "$t" >all
 dump errors.db >errors
 "$VERBATIM" record -q -o verbs.db "$apps/every_verb" >/dev/null 2>&1
 
-around_is_a_window_of_the_whole() { # with the event in line N of all, C lines before and after
-	local n=$1 c=$2 first id
+# Line N of all, and of each thread C lines before and after it; threads that begin when all others
+# have these are left out.
+window() {
+	awk -v n=$1 -v c=$2 'function full(t) {
+			for (t in seen) if (after[t] < c) return 0
+			return 1
+		}
+		{ split($2, id, ":"); of[NR] = id[1]; line[NR] = $0; before[id[1]] += NR < n }
+		END { for (i = 1; i <= NR && (i <= n || !full()); i++) {
+			if (i == n) { print line[i]; continue }
+			t = of[i]; seen[t] = 1
+			if (i < n ? ++b[t] > before[t] - c : ++after[t] <= c) print line[i]
+		} }' all
+}
+around_is_a_window_of_each_thread() { # with the event in line N of all, C lines before and after
+	local n=$1 c=$2 id
 	id=$(sed -n "$n p" all | ids)
-	first=$((n > c ? n - c : 1))
 	dump --around "$id" -C "$c" "$t" >out || return
-	is "$(sed 's/^..//' out)" "$(sed -n "$first,$((n + c)) p" all)" &&
-		is "$(grep -n '^> ' out | cut -d: -f1)" $((n - first + 1))
+	is "$(sed 's/^..//' out)" "$(window $n $c)" &&
+		is "$(sed -n 's/^> //p' out)" "$(sed -n "$n p" all)"
 }
 around_has_both_ends() {
 	local id
@@ -53,7 +66,7 @@ the_last_lines_are_the_end_of_all() {
 last_of_around_is_the_end_of_its_window() {
 	local id
 	id=$(sed -n '100 p' all | ids)
-	is "$(dump --around "$id" -C 4 --last 6 "$t" | sed 's/^..//')" "$(sed -n '99,104 p' all)"
+	is "$(dump --around "$id" -C 4 --last 6 "$t" | sed 's/^..//')" "$(window 100 4 | tail -6)"
 }
 a_wr_id_has_its_posts_and_completions() {
 	is "$(dump --wr-id 2 "$t" | grep -c ibv_post_send)" \
@@ -210,10 +223,10 @@ no_pager_where_it_is_missing() {
 		is "$(PAGER="sed s/^/P/" dump errors.db)" "$(cat errors)"
 }
 
-try around_is_a_window_of_the_whole 1 0
-try around_is_a_window_of_the_whole 3 20
-try around_is_a_window_of_the_whole 150 20
-try around_is_a_window_of_the_whole "$(($(grep -vc ' -  ' all) - 1))" 7
+try around_is_a_window_of_each_thread 1 0
+try around_is_a_window_of_each_thread 3 20
+try around_is_a_window_of_each_thread 150 20
+try around_is_a_window_of_each_thread "$(($(grep -vc ' -  ' all) - 1))" 7
 for each in around_has_both_ends around_with_others_has_the_neighbours_that_they_select \
 	    the_last_lines_are_the_end_of_all last_of_around_is_the_end_of_its_window \
 	    a_wr_id_has_its_posts_and_completions others_of_the_same_call_are_only_counted \
