@@ -86,7 +86,7 @@ function verdictOfError(e) {
 				`${formatTime(e.time - e.posted_at)} before` : '') +
 			(e.flushed ? `; ${formatCount(e.flushed)} flushed after it` : ''),
 		more: [e.opcode && `${e.opcode} of ${formatBytes(e.length)}, wr_id 0x` +
-			BigInt(e.wr_id).toString(16) + (e.lkey_of ? `, lkey of ${e.lkey_of}` : ''), e.keys,
+			BigInt.asUintN(64, BigInt(e.wr_id)).toString(16) + (e.lkey_of ? `, lkey of ${e.lkey_of}` : ''), e.keys,
 		e.port_then, e.peer && `peer ${e.peer}${e.peer_then ? `: ${e.peer_then}` : ''}`]
 			.filter(Boolean)};
 }
