@@ -18,6 +18,8 @@
 #include "cli/config.h"
 #include "cli/format.h"
 #include "cli/help.h"
+#include "cli/pager.h"
+#include "cli/screen.h"
 #include "cli/suggest.h"
 #include "core/store/open.h"
 #include "core/store/read/joint.h"
