@@ -74,6 +74,17 @@ findings_are_true() {
 	return 1
 }
 
+# As in the other lists of recorded clients.
+hazards_are_judged() {
+	local found
+	found=$("$VERBATIM" check --format json "$t" 2>/dev/null |
+		jq -r '.findings[] | select(.severity == "hazard") |
+			"\(.rule) \(.where | sub("\\(\\).*"; ""))"' |
+		sort -u | grep -vxE "$(awk -F ' [|] ' '$1 == "pyverbs" { print $2 }' \
+			tests/e2e/lib/hazards; echo none)")
+	[ -z "$found" ] || { echo "not judged: $found"; "$VERBATIM" check "$t"; return 1; }
+}
+
 # With record --strict tests of extended CQs, of builders and of thread domains have the same
 # results as bare.
 misuses() { "$VERBATIM" sql "$tmp/strict.db" "SELECT what, verb, field FROM misuse"; }
@@ -102,6 +113,7 @@ suite "pyverbs recorded" $((148 + raw)) VERBATIM_SOFT_LINK=roce "$@"
 try "each test ends recorded as it does bare" ends_as_bare
 try "the recording is whole" recording_is_whole
 try "findings are true" findings_are_true
+try "hazards are judged" hazards_are_judged
 try "what was recorded replays the same" replays_the_same
 record=("$VERBATIM" record -q --strict --device soft -o "$tmp/strict.db" --)
 suite "pyverbs strict" 20 VERBATIM_SOFT_LINK=roce cqex cq_events qpex parent_domain
