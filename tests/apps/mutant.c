@@ -320,7 +320,7 @@ static const struct mistake {
 	{ "srq-empty", leave_srq_empty, "", "srq1, .* was empty" },
 	{ "no-receive", post_no_receive, "STATE-006", "" },
 	{ "short-receive", receive_too_little, "",
-	  "bytes, this receive .* peer: its receive [0-9:]* has [0-9]* bytes" },
+	  "bytes, this receive .* peer: its receive [0-9:]* has [0-9]* byte" },
 	{ "receive-leak", leak_receives, "QUEUE-008", "" },
 	{ "cq-small", make_small_cq, "QUEUE-003", "" },
 	{ "sends-refused", drop_refused_sends, "QUEUE-006", "" },
