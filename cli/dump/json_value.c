@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "cli/dump/names.h"
+#include "core/store/db/args_walk.h"
 
 enum { NAME = 128 };
 
@@ -157,7 +158,7 @@ static void put_number(struct json_values *jv, const char *name, const struct fi
 static void put_struct(struct json_values *jv, const char *name, const struct struct_info *info,
 		       const struct json_node *object)
 {
-	const struct json_node *value = json_find_member(object, "raw", 3);
+	const struct json_node *value = args_member(object, ARG(gid.raw));
 
 	if (values_is_raw(info) && value) {
 		json_values_field(jv, name, &info->fields[0], value);

@@ -20,6 +20,7 @@
 #include "cli/dump/fields.h"
 #include "cli/dump/names.h"
 #include "cli/dump/values.h"
+#include "core/store/db/args_walk.h"
 #include "core/store/read/trace.h"
 #include "core/store/read/joint.h"
 #include "core/wire/event.h"
@@ -96,14 +97,14 @@ static void put_return(const struct values *v, const struct call *call)
 /* The part of a changed object that matters to a reader. */
 static void put_keys(const struct values *v, const struct json_node *object)
 {
-	static const char *const keys[] = { "lkey", "rkey" };
+	static const enum arg keys[] = { ARG(ret.lkey), ARG(ret.rkey) };
 	const char *sep = "{";
 
 	for (int i = 0; i < 2; i++) {
-		const struct json_node *value = json_find_member(object, keys[i], 4);
+		const struct json_node *value = args_member(object, keys[i]);
 
 		if (value)
-			fprintf(v->out, "%s%s=0x%lx", sep, keys[i],
+			fprintf(v->out, "%s%s=0x%lx", sep, arg_name(keys[i]),
 				value->kind == JSON_INT ? (unsigned long)value->number : 0);
 		sep = value ? ", " : sep;
 	}

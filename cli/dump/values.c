@@ -14,7 +14,7 @@
 #include "cli/dump/names.h"
 #include "core/base/hex.h"
 #include "core/base/printable.h"
-#include "core/base/style.h"
+#include "core/store/db/args_walk.h"
 
 void values_flags(FILE *out, const struct enum_info *names, uint64_t value)
 {
@@ -182,7 +182,7 @@ bool values_is_outside(const struct values *v, const struct struct_info *info,
 static void put_struct(const struct values *v, const struct struct_info *info,
 		       const struct json_node *object)
 {
-	const struct json_node *value = json_find_member(object, "raw", 3);
+	const struct json_node *value = args_member(object, ARG(gid.raw));
 	const char *sep = "";
 
 	if (values_is_raw(info) && value) {

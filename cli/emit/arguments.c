@@ -29,9 +29,9 @@ struct place_in {
 
 static int add_struct(struct maker *maker, const struct place_in *in);
 
-static int64_t number_of(const struct json_node *json, const char *name)
+static int64_t number_of(const struct json_node *json, enum arg arg)
 {
-	const struct json_node *node = json_find_member(json, name, strlen(name));
+	const struct json_node *node = args_member(json, arg);
 
 	return node && (node->kind == JSON_INT || node->kind == JSON_BOOL) ? node->number : 0;
 }
@@ -89,19 +89,20 @@ static int add_path(struct maker *maker, const struct json_node *value)
 	struct phrase *phrase = &maker->program->phrase;
 
 	maker->program->helpers |= HELPER_PATH;
-	phrase_addf(phrase, number_of(value, "is_global") ? "path(1, " : "path(0, ");
-	phrase_addf(phrase, "%" PRId64 ")", number_of(value, "sl"));
+	phrase_addf(phrase,
+		    number_of(value, ARG(attr.ah_attr.is_global)) ? "path(1, " : "path(0, ");
+	phrase_addf(phrase, "%" PRId64 ")", number_of(value, ARG(attr.ah_attr.sl)));
 	return 0;
 }
 
 /* Is it a multicast group, whose address is the same on any device? */
 static bool is_group(const struct json_node *value)
 {
-	const struct json_node *grh = json_find_member(value, "grh", 3);
-	const struct json_node *gid = grh ? json_find_member(grh, "dgid", 4) : NULL;
+	const struct json_node *grh = args_member(value, ARG(attr.ah_attr.grh));
+	const struct json_node *gid = grh ? args_member(grh, ARG(attr.ah_attr.grh.dgid)) : NULL;
 
-	gid = gid ? json_find_member(gid, "raw", 3) : NULL;
-	return number_of(value, "is_global") && gid && gid->kind == JSON_TEXT &&
+	gid = gid ? args_member(gid, ARG(attr.ah_attr.grh.dgid.raw)) : NULL;
+	return number_of(value, ARG(attr.ah_attr.is_global)) && gid && gid->kind == JSON_TEXT &&
 	       !strncmp(gid->text, "ff", 2);
 }
 
@@ -176,8 +177,8 @@ static bool add_special(struct maker *maker, const struct place_in *in,
 		return true;
 	}
 	if (bind && !strcmp(field->name, "addr")) {
-		uint32_t mr =
-			arguments_object(maker, OBJECT_mr, (uint64_t)number_of(in->json, "mr"));
+		uint32_t mr = arguments_object(
+			maker, OBJECT_mr, (uint64_t)number_of(in->json, ARG(mw_bind.bind_info.mr)));
 
 		memory_add_address(&maker->memory, maker->program,
 				   mr ? memory_of(&maker->memory, mr, maker->program->time) : NULL,

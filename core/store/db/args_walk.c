@@ -56,3 +56,8 @@ int args_walk(const struct struct_info *info, const struct json_node *json,
 	}
 	return err;
 }
+
+const struct json_node *args_member(const struct json_node *structure, enum arg arg)
+{
+	return json_find_member(structure, arg_name(arg), strlen(arg_name(arg)));
+}

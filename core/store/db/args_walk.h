@@ -1,11 +1,12 @@
 #pragma once
 /*
- * Visits the values of a structure, by its descriptor: of one trace's arguments, or of two side by
- * side.
+ * The values of a structure, by its descriptor: visits those of one trace's arguments, or of two
+ * side by side; finds single members.
  *
  * Any thread.
  */
 #include "core/base/json_tree.h"
+#include "core/store/db/args.h"
 #include "core/wire/desc.h"
 
 /*
@@ -23,3 +24,9 @@ int args_walk(const struct struct_info *info, const struct json_node *json,
 /* The same for @field with @value. */
 int args_walk_field(const struct field_info *field, const struct json_node *value,
 		    const struct json_node *other, const char *path, args_visit *visit, void *arg);
+
+/*
+ * The member of @structure, a value within arguments, that has the last part of the name @arg, in
+ * whichever argument it is: ARG(attr.ah_attr.sl) for the "sl" of any address. Or NULL.
+ */
+const struct json_node *args_member(const struct json_node *structure, enum arg arg);

@@ -1,6 +1,7 @@
 #include <errno.h>
 #include <infiniband/verbs.h>
 
+#include "core/store/db/args_walk.h"
 #include "core/store/read/trace.h"
 #include "tests/test.h"
 
@@ -87,6 +88,18 @@ TEST(what_is_not_there_is_false)
 	assert_int_equal(value, 77);
 	assert_null(args_text(args, ARG(attr.cap.max_send_wr)));
 	assert_string_equal(args_text(args, ARG(ret.name)), "mlx5_0");
+}
+
+TEST(a_member_is_found_in_any_structure_of_its_kind)
+{
+	static const char json[] = "{\"attr\":{\"alt_ah_attr\":{\"sl\":3,\"grh\":{}}}}";
+	struct args *all = args_new(json, strlen(json));
+	const struct json_node *path = args_find(all, ARG(attr.alt_ah_attr));
+
+	assert_int_equal(args_member(path, ARG(attr.ah_attr.sl))->number, 3);
+	assert_non_null(args_member(path, ARG(attr.ah_attr.grh)));
+	assert_null(args_member(path, ARG(attr.ah_attr.dlid)));
+	args_unref(all);
 }
 
 TEST(damaged_json_has_no_arguments)
