@@ -58,6 +58,19 @@ struct diff_change *change_add(struct diff *diff, enum diff_section section, con
 	return change;
 }
 
+void change_none(struct diff *diff, const char *what, const char *of, const struct diff_test *test)
+{
+	struct diff_test *made = vec_push(diff->tests, diff->ntests);
+
+	if (!made) {
+		diff->no_memory = true;
+		return;
+	}
+	*made = *test;
+	snprintf(made->what, sizeof(made->what), "%s", what);
+	snprintf(made->of, sizeof(made->of), "%s", of);
+}
+
 void change_judge(struct diff *diff, struct diff_change *change, double worse)
 {
 	if (worse > diff->threshold)

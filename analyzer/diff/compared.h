@@ -42,6 +42,15 @@ struct diff_change {
 	double low, high;
 };
 
+/* A number that was looked at, and did not change, or could not be judged. */
+struct diff_test {
+	char what[96];
+	char of[DIFF_PLACE]; /* the function; "" */
+	const char *because; /* why it is not judged; NULL: it is, and: */
+	bool share;          /* could_see is in percentage points, not percent: */
+	double could_see;    /* a change by so many would have been reported */
+};
+
 /* The sites of one function that calls a verb, by run; NULL: not in that run. */
 struct diff_pair {
 	enum verb verb;
@@ -61,6 +70,8 @@ struct diff {
 	size_t npairs;
 	struct diff_change *changes;
 	size_t nchanges;
+	struct diff_test *tests;
+	size_t ntests;
 	uint64_t regressions;
 	bool counted;    /* calls were compared */
 	uint64_t shapes; /* functions whose gaps were compared for new modes */

@@ -73,6 +73,7 @@ void diff_free(struct diff *diff)
 		free(diff->changes[i].before_text);
 		free(diff->changes[i].after_text);
 	}
+	free(diff->tests);
 	free(diff->changes);
 	pair_free(diff);
 	free(diff);

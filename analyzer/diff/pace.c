@@ -267,6 +267,24 @@ static bool has_same_work(const struct diff *diff)
 	return (most - least) * 100 <= most * SAME_PERCENT;
 }
 
+static void note_same(struct diff *diff, const struct pace *pace, const struct diff_pair *pair,
+		      const struct sample *sample)
+{
+	bool share = pace->unit == DIFF_SHARE, few = sample->n[0] < 3 || sample->n[1] < 3;
+	double by =
+		few ? 0
+		    : sample_least(sample, share ? diff->threshold : log1p(diff->threshold / 100));
+
+	change_none(diff, pace->name, pair ? pair->function : "",
+		    &(struct diff_test){
+			    .because = is_one(sample) ? "one run per side"
+				       : few          ? "fewer than three runs on a side"
+						      : NULL,
+			    .share = share,
+			    .could_see = share ? by : 100 * expm1(by),
+		    });
+}
+
 static void add_pace(struct diff *diff, const struct pace *pace, const struct diff_pair *pair,
 		     const struct sample *sample)
 {
@@ -276,8 +294,10 @@ static void add_pace(struct diff *diff, const struct pace *pace, const struct di
 	int worse = pace->run == find_duration && !has_same_work(diff) ? 0 : pace->worse;
 
 	if (fmax(mean_number(pace, sample, 0), mean_number(pace, sample, 1)) < pace->least ||
-	    (fabs(by) <= diff->threshold && !is_far(pace, sample)))
+	    (fabs(by) <= diff->threshold && !is_far(pace, sample))) {
+		note_same(diff, pace, pair, sample);
 		return;
+	}
 	change = change_add(diff, DIFF_TIME, pace->name);
 	if (!change)
 		return;
@@ -296,12 +316,31 @@ static void add_pace(struct diff *diff, const struct pace *pace, const struct di
 	snprintf(change->note, sizeof(change->note), "one run per side: timing is not judged");
 }
 
+/* Do all runs have any, though too few? */
+static bool has_gaps(const struct diff *diff, const struct pace *pace, const struct diff_pair *pair)
+{
+	for (int side = 0; side < 2; side++)
+		for (size_t i = 0; i < diff->sides[side].n; i++) {
+			const struct diff_site *site = pair->of[side][i];
+
+			if (!site ||
+			    !(pace->applies == makes_cq ? &site->poll_gap : &site->sum.gap)->count)
+				return false;
+		}
+	return true;
+}
+
 static void compare_pace(struct diff *diff, const struct pace *pace, const struct diff_pair *pair)
 {
 	struct sample sample = { 0 };
 
-	if (sample_begin(diff, &sample) && fill_sample(diff, pace, pair, &sample))
-		add_pace(diff, pace, pair, &sample);
+	if (sample_begin(diff, &sample)) {
+		if (fill_sample(diff, pace, pair, &sample))
+			add_pace(diff, pace, pair, &sample);
+		else if (pair && has_gaps(diff, pace, pair))
+			change_none(diff, pace->name, pair->function,
+				    &(struct diff_test){ .because = "a run has too few gaps" });
+	}
 	sample_end(&sample);
 }
 

@@ -134,6 +134,19 @@ bool sample_apart(const struct sample *sample)
 	return true;
 }
 
+/* So far the sides must be moved apart from where they are, in the direction that needs more. */
+double sample_least(const struct sample *sample, double least)
+{
+	double low[2], high[2], by = sample_mean(sample, 1) - sample_mean(sample, 0), need = least;
+
+	for (int side = 0; side < 2; side++) {
+		find_range(sample, side, &low[side], &high[side]);
+		need = fmax(need, high[side] - low[side]);
+	}
+	need += fmax(by - (low[1] - high[0]), (low[0] - high[1]) * -1 - by);
+	return fmax(need, sample_width(sample));
+}
+
 bool sample_begin(struct diff *diff, struct sample *sample)
 {
 	for (int side = 0; side < 2; side++) {

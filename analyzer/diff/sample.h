@@ -29,5 +29,11 @@ double sample_width(const struct sample *sample);
  */
 double sample_between(const struct sample *sample);
 
+/*
+ * By how much the means would have to differ for sample_apart(), and to be beyond sample_width()
+ * and @least, with runs that vary as these do.
+ */
+double sample_least(const struct sample *sample, double least);
+
 /* Is that more than chance does? At least three runs per side. */
 bool sample_apart(const struct sample *sample);

@@ -26,6 +26,7 @@ enum {
 	WHAT = 27, /* columns of the first line, before the verdict */
 	VALUES = 20,
 	FAR = 1000, /* percent */
+	TESTS = 12, /* shown ones; JSON has all */
 	AHEAD = 12, /* characters shown of a common beginning of two long texts */
 };
 
@@ -231,18 +232,66 @@ static const char *describe_same(const struct diff *diff, enum diff_section sect
 {
 	switch (section) {
 	case DIFF_STRUCTURE:
-		return diff->counted
-			       ? "same attributes, shares, batches and calls"
-			       : "same attributes, shares and batches; calls are not compared";
+		return diff->counted ? "same attributes, shares, batches and calls (to 2 %)"
+				     : "same attributes, shares and batches; calls are not judged";
 	case DIFF_SHAPE:
 		return diff->shapes ? "no new mode of the gaps before posts, up to 500 us"
-				    : "gaps are not compared: too few, or their medians differ";
+				    : "not judged: too few gaps, or their medians differ";
 	case DIFF_TIME:
 		return diff->sides[0].n > 1 && diff->sides[1].n > 1
-			       ? "too few latencies; the same gaps, depth and duration"
-			       : "too few requests have a latency";
+			       ? "not judged: too few latencies"
+			       : "not judged: too few requests have a latency";
 	default:
 		return "same host, kernel, device, limits, variables";
+	}
+}
+
+static void print_test(const struct diff_test *test)
+{
+	char line[sizeof(test->what) + sizeof(test->of) + 48], bound[40] = "";
+
+	if (!test->because && test->share)
+		snprintf(bound, sizeof(bound), ": less than %.3g points", ceil(test->could_see));
+	else if (!test->because && test->could_see < FAR)
+		snprintf(bound, sizeof(bound), ": less than %.3g %%", ceil(test->could_see));
+	else if (!test->because)
+		snprintf(bound, sizeof(bound), ": less than %.3g times", test->could_see / 100 + 1);
+	snprintf(line, sizeof(line), "%s%s%s%s", test->what, *test->of ? ", " : "", test->of,
+		 bound);
+	print_line("", line);
+}
+
+static bool has_reason(const struct diff_test *test, const char *because)
+{
+	return because ? test->because && !strcmp(test->because, because) : !test->because;
+}
+
+/* Those that are not judged @because, or NULL: those without a change. */
+static void print_tests_of(const struct diff *diff, const char *because)
+{
+	size_t n = 0;
+
+	if (because)
+		printf("%12snot judged, %s:\n", "", because);
+	else
+		printf("%12sno change that these runs can show:\n", "");
+	for (size_t i = 0; i < diff->ntests; i++)
+		if (has_reason(&diff->tests[i], because) && n++ < TESTS)
+			print_test(&diff->tests[i]);
+	if (n > TESTS)
+		printf("%14sand %zu more: --format json\n", "", n - TESTS);
+}
+
+/* What was looked at, with the change that would have been seen, and what was not judged. */
+static void print_tests(const struct diff *diff)
+{
+	for (size_t i = 0; i < diff->ntests; i++) {
+		bool first = true;
+
+		for (size_t k = 0; k < i && first; k++)
+			first = !has_reason(&diff->tests[k], diff->tests[i].because);
+		if (first)
+			print_tests_of(diff, diff->tests[i].because);
 	}
 }
 
@@ -256,10 +305,12 @@ static void print_section(const struct diff *diff, enum diff_section section)
 		print_change(&diff->changes[i], !any);
 		any = true;
 	}
-	if (any)
-		return;
-	print_title(section_names[section]);
-	puts(describe_same(diff, section));
+	if (!any) {
+		print_title(section_names[section]);
+		puts(describe_same(diff, section));
+	}
+	if (section == DIFF_TIME)
+		print_tests(diff);
 }
 
 int diff_print_text(const struct diff *diff)
@@ -344,6 +395,24 @@ static void put_side(struct json *json, const char *name, const struct diff_side
 	json_close(json, ']');
 }
 
+static void put_tests(struct json *json, const struct diff *diff)
+{
+	json_open(json, "unchanged", '[');
+	for (size_t i = 0; i < diff->ntests; i++) {
+		const struct diff_test *test = &diff->tests[i];
+
+		json_put_line(json, 4);
+		json_open(json, NULL, '{');
+		json_put_text(json, "what", test->what);
+		json_put_text(json, "function", *test->of ? test->of : NULL);
+		json_put_text(json, "not_judged", test->because);
+		put_number(json, test->share ? "could_see_points" : "could_see_percent",
+			   test->because ? NAN : test->could_see);
+		json_close(json, '}');
+	}
+	json_close(json, ']');
+}
+
 int diff_print_json(const struct diff *diff, int status)
 {
 	struct text text = { 0 };
@@ -360,6 +429,7 @@ int diff_print_json(const struct diff *diff, int status)
 	for (size_t i = 0; i < diff->nchanges; i++)
 		put_change(&json, &diff->changes[i]);
 	json_close(&json, ']');
+	put_tests(&json, diff);
 	json_close(&json, '}');
 	if (!text.failed)
 		puts(text.at);

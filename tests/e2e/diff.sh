@@ -142,6 +142,16 @@ one_run_a_side_gives_no_verdict_on_times() {
 		"$VERBATIM" diff base1.db base2.db >text && says 'not distinguishable' text &&
 		says 'one run per side' text
 }
+# "no change" is said with the change that would have been seen, or with the reason why not
+what_did_not_change_has_its_bounds() {
+	json base?.db -- base?.db && is "$(jq '[.unchanged[] | select(.what == "duration") |
+		.not_judged == null and .could_see_percent > 10] | length == 1 and all' json)" \
+		true || { cat json; return 1; }
+	"$VERBATIM" diff base?.db -- base?.db >text && says 'duration: less than [0-9.]* ' text &&
+		[ $(wc -L <text) -le 80 ] && json base1.db base1.db &&
+		is "$(jq -r '[.unchanged[].not_judged] | unique | join(", ")' json |
+		sed 's/a run has too few gaps, //')" "one run per side"
+}
 several_runs_give_times_with_their_bounds() {
 	json base?.db -- base?.db && is "$(jq '[.changes[] | select(.section == "time") |
 		.verdict == "unclear" and .before == .after and .low_percent < 0 and
@@ -191,6 +201,7 @@ try the_same_program_is_no_alarm
 try structure_of_the_same_program_is_the_same
 try one_run_a_side_gives_no_verdict_on_times
 try several_runs_give_times_with_their_bounds
+try what_did_not_change_has_its_bounds
 try threshold_decides
 try better_is_no_regression
 try environment_is_told
