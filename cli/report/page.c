@@ -1,7 +1,7 @@
 /*
  * The page, put together of its parts
  *
- * 	page.html with @@STYLE@@ @@DATA@@ @@SCRIPT@@
+ * 	page/page.html with @@STYLE@@ @@DATA@@ @@SCRIPT@@
  *
  * The data are in a script element of a type that no browser runs. Only "</script" and "<!--" have
  * a meaning in it: '<', which occurs only in JSON strings, is written as \u003c.

@@ -6,9 +6,9 @@
  * 	stacks				as `export -f folded` has them
  * 	the events named in these	the line of dump for each
  *
- * All of it is one JSON object in the page, which page.js draws.
+ * All of it is one JSON object in the page, which the scripts in page/ draw.
  *
- * Not here: the look of the page (page.html, page.css, page.js).
+ * Not here: the look of the page (page/).
  */
 #include <ctype.h>
 #include <errno.h>
