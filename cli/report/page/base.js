@@ -133,7 +133,9 @@ function formatScaled(n, step, units) {
 	return `${n.toFixed(i || Number.isInteger(n) ? digits : 2)}${units[i] ? ' ' + units[i] : ''}`;
 }
 
-const formatBytes = n => formatScaled(n, 1000, ['B', 'KB', 'MB', 'GB', 'TB']);
+/* As in all commands; a whole number has no digits after the point. */
+const formatBytes = n => formatScaled(n, 1024, ['B', 'KiB', 'MiB', 'GiB', 'TiB'])
+	.replace(/\.0+ /, ' ');
 const formatRate = n => formatScaled(n, 1000, ['', 'k', 'M', 'G']);
 const formatShort = n => Math.abs(n) < 1000 ? String(+n.toFixed(2)) : formatRate(n);
 

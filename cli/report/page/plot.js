@@ -115,13 +115,19 @@ function ticksOf(log, domain, most) {
 	return values;
 }
 
+/* Round numbers of bytes are those of KiB, MiB, ... */
+function byteTicks(log, domain, most) {
+	const unit = 1024 ** Math.max(0, Math.floor(Math.log2(Math.max(1, domain[1])) / 10));
+	return ticksOf(log, domain.map(v => v / unit), most).map(v => v * unit);
+}
+
 /*
  * A plot.
  *
  *	title, note	what it shows, and what must be known to read it
  *	view		of the x axis; format(value, span) labels it
  *	height		pixels; left: those beside it
- *	y		{domain(from, to) of what is visible, format(value), log, whole: integers};
+ *	y		{domain(from, to) of what is visible, format(value), log, whole, bytes};
  *			none: rows
  *	draw(pen)	pen.c is the canvas' context, clipped; pen.x, pen.y are scales
  *	hover(x, y, at)	the lines that say what is there; at: [pixels right, down]
@@ -285,7 +291,7 @@ function drawLine(pen, x1, y1, x2, y2, colour, dash) {
 function drawAxes(pen) {
 	const {what, width, height, part} = pen;
 	if (!what.y.none)
-		for (const v of ticksOf(what.y.log, pen.y.domain, height / 38)) {
+		for (const v of (what.y.bytes ? byteTicks : ticksOf)(what.y.log, pen.y.domain, height / 38)) {
 			if (what.y.whole && v % 1)
 				continue;
 			const y = Math.round(pen.y(v)) + .5;

@@ -219,7 +219,7 @@ function addRate(section, title, key, format) {
 		return {...s, bins, points: bins.map(b => [b.from, perSecond(b)]).concat(end)};
 	});
 	addTimeFigure(section, {title, height: 80, legend: () => sets.map(s => [s.colour(), s.name]),
-		y: {format, domain: (from, to) => [0, Math.max(0, mostOf(sets, s => mostOf(s.bins.filter(
+		y: {format, bytes: format === formatBytes, domain: (from, to) => [0, Math.max(0, mostOf(sets, s => mostOf(s.bins.filter(
 			b => b.to > from && b.from < to), perSecond))) * ROOM || 1]},
 		draw: pen => sets.forEach(s => drawSteps(pen, s.points, s.colour(), s.dash, true)),
 		hover: x => sets.map(s => {
@@ -345,7 +345,7 @@ function addMemory() {
 	addTimeFigure(section, {title: 'Registered bytes', height: 80,
 		note: 'the sum of all regions; those that overlap count twice',
 		legend: () => sets.map(s => [s.colour(), s.name]),
-		y: {format: formatBytes, domain: () => [0, mostOf(sets, s => mostOf(s.points, p => p[1])) *
+		y: {format: formatBytes, bytes: true, domain: () => [0, mostOf(sets, s => mostOf(s.points, p => p[1])) *
 			ROOM || 1]},
 		draw: pen => sets.forEach(s => drawSteps(pen, s.points, s.colour(), s.dash, true)),
 		hover: x => sets.map(s => nameOf(s, formatBytes(valueAt(s.points, x) || 0)))});
