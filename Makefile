@@ -394,7 +394,7 @@ install: all $(COMPLETION)
 	install -m 644 shim/trace/verbatim.h $(DESTDIR)$(PREFIX)/include/
 	install -m 644 docs/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1/
 	install -d $(DESTDIR)$(DOCS)/examples $(COMPLETIONS:%=$(DESTDIR)$(PREFIX)/%)
-	install -m 644 README.md LICENSE docs/*.md docs/*.png $(DESTDIR)$(DOCS)/
+	install -m 644 README.md LICENSE docs/*.md docs/*.png docs/*.svg $(DESTDIR)$(DOCS)/
 	sed -i 's,(docs/,(,g' $(DESTDIR)$(DOCS)/README.md # its links
 	install -m 644 docs/examples/* $(DESTDIR)$(DOCS)/examples/
 	install -m 644 $(BUILD)/completion/verbatim \

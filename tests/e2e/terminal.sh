@@ -262,6 +262,17 @@ recorded_program_reads_no_configuration() {
 			WHERE key = 'filter'")" plane=control
 }
 
+# the script still runs, and the pictures in docs are small
+pictures_of_terminals_can_be_made() {
+	mkdir -p copy/tests/e2e/lib copy/scripts copy/docs &&
+		cp "$root/tests/e2e/lib/on_terminal.py" copy/tests/e2e/lib/ &&
+		cp "$root/scripts/screens" copy/scripts/ && copy/scripts/screens "$libs" || return
+	is "pictures" "$(ls copy/docs)" "$(cd "$root/docs" && ls terminal-*.svg)" &&
+		xmllint --noout copy/docs/*.svg &&
+		says 'LIFE-001' copy/docs/terminal-check-80-light.svg &&
+		is "large" "$(find "$root/docs" -name '*.svg' -size +60k)" ""
+}
+
 try all_have_colours_on_a_terminal
 try colours_change_no_word
 try formats_for_programs_have_no_colours
@@ -280,3 +291,4 @@ try configuration_has_defaults
 try configuration_is_where_xdg_says
 try wrong_configuration_names_its_line
 try recorded_program_reads_no_configuration
+try pictures_of_terminals_can_be_made
