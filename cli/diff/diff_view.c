@@ -258,7 +258,7 @@ static void print_test(const struct diff_test *test)
 		snprintf(bound, sizeof(bound), ": less than %.3g times", test->could_see / 100 + 1);
 	snprintf(line, sizeof(line), "%s%s%s%s", test->what, *test->of ? ", " : "", test->of,
 		 bound);
-	print_line("", line);
+	print_line("", line, STYLE_PLAIN);
 }
 
 static bool has_reason(const struct diff_test *test, const char *because)
