@@ -14,6 +14,7 @@
 #include "cli/dump/names.h"
 #include "core/base/hex.h"
 #include "core/base/printable.h"
+#include "core/base/style.h"
 #include "core/store/db/args_walk.h"
 
 void values_flags(FILE *out, const struct enum_info *names, uint64_t value)

@@ -21,7 +21,7 @@
 static bool read_filter(const char *text)
 {
 	struct session_filter filter;
-	char complaint[256];
+	char complaint[OPTIONS_COMPLAINT];
 
 	return !filter_read(text, &filter, complaint);
 }
