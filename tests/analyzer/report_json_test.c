@@ -45,10 +45,12 @@ TEST(a_story_without_facts_has_empty_lists)
 	open_context(&s);
 	close_context(&s);
 	report_story(&s);
-	expect_json("\"bad\":false,\"verbs\":2,\"failed_verbs\":[],\"hung_calls\":[],"
-		    "\"killed_processes\":[],\"fatal_events\":[],\"failed_exits\":[],"
-		    "\"vain_waits\":[],\"long_waits\":[],\"muted_facts\":[],"
-		    "\"first_errors\":[],\"findings\":[],\"rules\":[");
+	expect_json(
+		"\"bad\":false,\"verbs\":2,\"failed\":0,\"unfinished\":0,\"completions\":0,"
+		"\"completions_in_error\":0,\"flushed\":0,\"failed_verbs\":[],\"hung_calls\":[],"
+		"\"killed_processes\":[],\"fatal_events\":[],\"failed_exits\":[],"
+		"\"vain_waits\":[],\"long_waits\":[],\"muted_facts\":[],"
+		"\"first_errors\":[],\"findings\":[],\"rules\":[");
 	end_report(&s);
 }
 
@@ -65,7 +67,9 @@ TEST(facts_have_their_events_and_processes)
 	story_do(&s, 0, VERB_get_async_event, 12, 0, W(&a_context), W(&event));
 	story_exit(&s, STORY_PID, SIGKILL);
 	report_story(&s);
-	expect_json("\"bad\":true,\"verbs\":5,\"failed_verbs\":[{\"event\":\"1:8\","
+	expect_json("\"bad\":true,\"verbs\":5,\"failed\":1,\"unfinished\":0,"
+		    "\"completions\":0,\"completions_in_error\":0,\"flushed\":0,"
+		    "\"failed_verbs\":[{\"event\":\"1:8\","
 		    "\"time\":9000,\"process\":1,\"thread\":1,");
 	expect_json("\"verb\":\"ibv_dealloc_pd\",\"what\":\"ibv_dealloc_pd(pd1)\","
 		    "\"error\":\"EBUSY\",\"errno\":16,\"because\":\"pd1 is in use by mr1,"
