@@ -152,8 +152,8 @@ TESTCFLAGS = $(ALLCFLAGS) -O0
 $(BUILD)/libtest.a: $(filter-out %/cli/main.o,$(COMMAND))
 	$(call say,AR,$@)rm -f $@ && $(AR) rcsT $@ $^
 
-# lld takes half the time of ld, and there are 300 tests to link. Not with the recorder, whose private
-# stack (aside.c) is not unwound then
+# lld takes half the time of ld, and there are 300 tests to link. Not with the recorder, whose
+# private stack (aside.c) is not unwound then
 LLD := $(if $(SAN),,$(if $(shell command -v ld.lld),-fuse-ld=lld))
 link_test = $(CC) $(ALLCFLAGS) $(ALLLDFLAGS) -o $@ $(filter %.o,$^)
 

@@ -4,6 +4,7 @@
  * 	post        --> the queue pair's n-th message --> the peer's n-th receive completion
  * 	            --> completion, or a later one that retires it
  * 	memory      --> made, gone
+ * 	remote      --> the memory of a READ, WRITE or atomic; if it failed, what was checked of it
  *
  * A reliable or unreliable connection delivers messages in order, so they are counted on both sides
  * from the last reset of either. If any event is missing that number is unreliable, and is not
@@ -14,12 +15,15 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analyzer/model/key.h"
+#include "analyzer/model/key_post.h"
 #include "analyzer/model/qp.h"
 #include "analyzer/model/queue.h"
 #include "analyzer/model/words.h"
 #include "cli/cli.h"
 #include "cli/format.h"
 #include "cli/query/answer.h"
+#include "cli/query/answer_remote.h"
 #include "core/base/map.h"
 #include "core/wire/log.h"
 
@@ -107,6 +111,30 @@ static void add_memory(struct path *path, const struct life *queue, const struct
 	}
 }
 
+/* Memory of the other end, when the request was posted. */
+static void add_remote(struct path *path, const struct life *qp, const struct wr *wr)
+{
+	const struct remote remote = { .qp = qp,
+				       .opcode = wr->opcode,
+				       .rkey = wr->rkey,
+				       .addr = wr->remote_addr,
+				       .length = wr_bytes(wr) };
+	char name[REMOTE_TEXT], by[VIEW_TEXT], text[REMOTE_TEXT + VIEW_TEXT + 32];
+	const struct key *key;
+
+	if (wr->opcode < 0 || !keys_needed(wr->opcode))
+		return;
+	remote_name(path->view, &remote, &key, name);
+	view_place(path->view, key ? key->created.stack : 0, by);
+	snprintf(text, sizeof(text), "%s%s%s%s", name, *by ? ", " : "",
+		 !*by                     ? ""
+		 : key->kind == OBJECT_mw ? "allocated by "
+					  : "registered by ",
+		 by);
+	add_step(path, "remote", key ? key->created.id : (struct event_id){ 0 },
+		 key ? key->created.time : -1, text);
+}
+
 static void add_post(struct path *path, const struct model_post *post)
 {
 	const struct trace_event *event = post->event;
@@ -125,6 +153,8 @@ static void add_post(struct path *path, const struct model_post *post)
 		return;
 	path->queue = path->ended ? NULL : post->queue;
 	add_memory(path, post->object, wr);
+	if (post_is_send(event->post))
+		add_remote(path, post->object, wr);
 }
 
 /* Determine the number of the message, and its receiver. */
@@ -177,6 +207,24 @@ static bool is_later(const struct path *path, const struct queue_request *reques
 	return request->time >= path->posted_at;
 }
 
+/* What the other end has checked before it refused the request. */
+static void add_checks(struct path *path, const struct model_complete *complete)
+{
+	const struct queue_request *request = complete->request;
+	struct remote remote = { .qp = complete->qp };
+	char text[REMOTE_TEXT];
+
+	if (!request || !remote.qp || request->opcode < 0 || !keys_needed(request->opcode))
+		return;
+	remote.opcode = request->opcode;
+	remote.rkey = request->rkey;
+	remote.addr = request->remote_addr;
+	for (uint32_t i = 0; i < request->nsge; i++)
+		remote.length += queue_sge(complete->queue, request, i)->length;
+	add_step(path, "checks", (struct event_id){ 0 }, complete->event->time,
+		 remote_checks(path->view, &remote, text));
+}
+
 static void note_end(struct path *path, const struct model_complete *complete, const struct wc *wc)
 {
 	bool own = wc->request.thread == path->id.thread && wc->request.n == path->id.n &&
@@ -187,6 +235,8 @@ static void note_end(struct path *path, const struct model_complete *complete, c
 	if (own) {
 		add_step(path, "completion", complete->event->id, complete->event->time,
 			 wc_text(wc, text));
+		if (wc->status && wc->status != ABI_WC_WR_FLUSH_ERR)
+			add_checks(path, complete);
 		path->ended = true;
 	} else if (by && path->queue && complete->queue == path->queue && path->queue->send &&
 		   is_later(path, by)) {

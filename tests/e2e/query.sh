@@ -64,8 +64,9 @@ an_unsignalled_request_is_retired_by_a_later_one() {
 		id=$(sql "SELECT thread || ':' || n FROM wr w WHERE NOT EXISTS (SELECT 1 FROM wc
 			WHERE wr_thread = w.thread AND wr_n = w.n) ORDER BY n LIMIT 1 OFFSET $at")
 		filter='[.answers[0].path[].step] | join(" ")'
-		is "steps of $id" "$(json path of "$id")" "post memory retired" || return 1
-		filter='.answers[0].path[2] | .event + (.what | match("\\[[0-9]+\\]").string)'
+		is "steps of $id" "$(json path of "$id")" "post memory remote retired" ||
+			return 1
+		filter='.answers[0].path[3] | .event + (.what | match("\\[[0-9]+\\]").string)'
 		is "end of $id" "$(json path of "$id")" "$(sql "
 			SELECT thread || ':' || n || '[' || i || ']' FROM wc
 			WHERE wr_thread = ${id%:*} AND wr_n > ${id#*:} ORDER BY wr_n LIMIT 1")" ||
@@ -227,6 +228,23 @@ an_mtu_that_is_none_is_called_so() {
 	is mtu "$(json state of qp1 in process 1 at 1s)" "40, which does not exist" &&
 		is qps "$(sql "SELECT count(path_mtu) FROM qps")" 0
 }
+# What the other end of a refused request checked, by the reasons for which it can refuse.
+checks_of() {
+	local filter='.answers[0].path[] | select(.step == "checks") | .what'
+	t=$root/tests/conformance/soft/$1.db
+	says "$3" <(json path of "$2")
+}
+a_refused_request_has_the_checks_of_its_peer() {
+	checks_of two_ends 2:90 "same domain: yes; in range: no, it has 65536 bytes at 0x" &&
+		checks_of two_ends 2:112 "in range: yes; access: no, it lacks REMOTE_READ" &&
+		checks_of two_ends 2:150 "alive: no, process 1 has no rkey 0x29003" &&
+		checks_of two_ends 2:172 "alive: no, 1:144 ibv_dereg_mr() at" &&
+		checks_of windows_refused 1:45 "alive: no, it is not bound; same domain: yes" &&
+		checks_of errors 1:1310 "access of the queue pair: yes" || return
+	t=$root/tests/conformance/soft/two_ends.db
+	says "remote *1:68 .* 64 bytes at process 1 mr3+0xfff8, rkey 0x10003" \
+		<(query path of 2:90)
+}
 wrong_questions_are_refused() {
 	refuses "no question given" && refuses "unknown question" hello &&
 		refuses "no object 'qp9'" state of qp9 &&
@@ -246,6 +264,6 @@ for each in outstanding_is_what_was_posted_less_what_was_retired the_cq_has_what
 	    an_address_is_covered_as_far_as_the_region_goes \
 	    an_address_handle_has_its_attributes an_address_handle_of_a_completion_leads_back \
 	    what_is_gone_is_told_as_it_was_last an_mtu_that_is_none_is_called_so \
-	    wrong_questions_are_refused; do
+	    a_refused_request_has_the_checks_of_its_peer wrong_questions_are_refused; do
 	try $each
 done
