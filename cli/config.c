@@ -187,6 +187,12 @@ static int refuse_file(int err, const char *path, char *complaint)
 	return err;
 }
 
+/* Programs may run with the HOME of another user, whose files they cannot read. */
+static bool is_absent(int err)
+{
+	return err == -ENOENT || err == -ENOTDIR || err == -EACCES;
+}
+
 int config_open(const struct command *command, char complaint[CONFIG_COMPLAINT],
 		struct config **ret_config)
 {
@@ -202,7 +208,7 @@ int config_open(const struct command *command, char complaint[CONFIG_COMPLAINT],
 	config->complaint = complaint;
 	config->path = find_path(&named);
 	err = config->path ? read_file(config->path, &config->text, &n) : -ENOENT;
-	if ((err == -ENOENT || err == -ENOTDIR) && !(named && config->path)) {
+	if (!(named && config->path) && is_absent(err)) {
 		config_close(config);
 		return 0;
 	}
