@@ -147,7 +147,7 @@ static int print_reports(const struct run *run)
 		return CLI_ENVIRONMENT;
 	if (status == CLI_FINDINGS && !outcome_divergences(run->outcome) &&
 	    !outcome_stopped(run->outcome))
-		log_info("replay: a part of the recording was not replayed, so the exit status is "
+		log_note("replay: a part of the recording was not replayed, so the exit status is "
 			 "1; with --allow-partial it is 0");
 	return status;
 }

@@ -22,17 +22,26 @@ def run(*words):
     return subprocess.run([VERBATIM, *words], capture_output=True, text=True, check=False).stdout
 
 
-def scaled(value, units):
+def scaled(value, apart, units):
     """Three figures, as core/base/span.c writes them."""
     unit = 0
-    while value >= 999.5 and unit + 1 < len(units):
-        value, unit = value / 1000, unit + 1
+    while value >= apart - 0.5 and unit + 1 < len(units):
+        value, unit = value / apart, unit + 1
     return '%.*f %s' % (0 if not unit or value >= 99.95 else 1 if value >= 9.995 else 2, value,
                         units[unit])
 
 
 def span(ns):
-    return scaled(ns, ['ns', 'us', 'ms', 's'])
+    return scaled(ns, 1000, ['ns', 'us', 'ms', 's'])
+
+
+def size(value):
+    """A whole number of the largest unit has no digits behind the point."""
+    units = ['B', 'KiB', 'MiB', 'GiB', 'TiB']
+    whole, unit = value, 0
+    while whole and whole % 1024 == 0 and unit + 1 < len(units):
+        whole, unit = whole // 1024, unit + 1
+    return '%d %s' % (whole, units[unit]) if whole < 1024 else scaled(value, 1024, units)
 
 
 class Numbers:
@@ -97,7 +106,7 @@ def put_stat(n, trace):
                  'failed', 'unfinished', 'flushed', 'registered'):
         n.put('stat json', **{name: s[name]})
     n.put('stat json', alive_at_the_end=s['regions_alive'],
-          registered_bytes=scaled(s['registered_bytes'], ['B', 'kB', 'MB', 'GB', 'TB']))
+          registered_bytes=size(s['registered_bytes']))
     if s['registered']:
         n.put_text('stat', text,
                    r'^registered ([\d,]+) regions?, ([^,]*), ([\d,]+) alive at the end',

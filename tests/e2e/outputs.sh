@@ -9,68 +9,69 @@ tidy() { rm -rf "$tmp"/o "$tmp"/t.db* "$tmp"/err "$tmp"/out; }
 
 # Commands that write a result to $1 that is not a trace
 each() { # command...
-	"$@" report -o o/x good.db && "$@" export --format perfetto -o o/x good.db &&
-		"$@" export --format dot -o o/x good.db && "$@" emit -o o/x good.db &&
-		"$@" replay --report o/x good.db && "$@" check --write-baseline o/x good.db
+	"$@" report -o o/x.c good.db && "$@" export --format perfetto -o o/x.c good.db &&
+		"$@" export --format dot -o o/x.c good.db && "$@" emit -o o/x.c good.db &&
+		"$@" replay --report o/x.c good.db && "$@" check --write-baseline o/x.c good.db
 }
 # Commands that write a trace
 each_trace() {
-	"$@" trim -o o/x good.db && "$@" unpack -o o/x good.db &&
-		"$@" replay --record o/x good.db
+	"$@" trim -o o/x.c good.db && "$@" unpack -o o/x.c good.db &&
+		"$@" replay --record o/x.c good.db
 }
 run() { "$VERBATIM" "$@" >out 2>err; }
 
 spares_trace() { # command...
-	cp other.db o/x || return
+	cp other.db o/x.c || return
 	run "$@"; local status=$?
-	is "$*: $status $(wc -l <err)" "$*: 2 1" && says "is a trace" err && cmp o/x other.db &&
-		is "$*: $(ls o)" "$*: x"
+	is "$*: $status $(wc -l <err)" "$*: 2 1" && says "is a trace" err && cmp o/x.c other.db &&
+		is "$*: $(ls o)" "$*: x.c"
 }
 result_does_not_replace_a_trace() { mkdir o && each spares_trace; }
 
 replaces_link() {
-	rm -rf o && mkdir o && echo precious >o/target && ln -s target o/x || return
+	rm -rf o && mkdir o && echo precious >o/target && ln -s target o/x.c || return
 	run "$@"; [ $? -le 1 ] || { cat err; return 1; }
-	is "$*: $(cat o/target)" "$*: precious" && [ ! -L o/x ] && [ -s o/x ] &&
-		is "$*: $(stat -c %a o/x)" "$*: 600" && is "$(ls o)" $'target\nx'
+	is "$*: $(cat o/target)" "$*: precious" && [ ! -L o/x.c ] && [ -s o/x.c ] &&
+		is "$*: $(stat -c %a o/x.c)" "$*: 600" && is "$(ls o)" $'target\nx.c'
 }
 link_is_replaced_and_not_followed() { (umask 0; each replaces_link); }
 
 # The target exists or not, is the trace that is read or another
 refuses_link() {
-	rm -rf o && mkdir o && cp good.db o/target && ln -s target o/x || return
+	rm -rf o && mkdir o && cp good.db o/target && ln -s target o/x.c || return
 	run "$@"; local status=$?
-	[ $status -ne 0 ] && cmp o/target good.db && [ -L o/x ] || { echo "$*: $status"; return 1; }
+	[ $status -ne 0 ] && cmp o/target good.db && [ -L o/x.c ] ||
+		{ echo "$*: $status"; return 1; }
 }
 trace_is_not_made_through_a_link() { each_trace refuses_link; }
 
 streams() {
-	"$VERBATIM" "${@/o\/x//dev/fd/1}" 2>err | cat >piped
+	"$VERBATIM" "${@/o\/x.c//dev/fd/1}" 2>err | cat >piped
 	[ -s piped ] || { echo "$*: nothing"; return 1; }
-	echo before >out; "$VERBATIM" "${@/o\/x//dev/fd/1}" >>out 2>err
+	echo before >out; "$VERBATIM" "${@/o\/x.c//dev/fd/1}" >>out 2>err
 	is "$*: $(head -1 out)" "$*: before" || return
-	mkfifo fifo; cat fifo >piped & "$VERBATIM" "${@/o\/x/fifo}" >out 2>err; wait
+	mkfifo fifo; cat fifo >piped & "$VERBATIM" "${@/o\/x.c/fifo}" >out 2>err; wait
 	[ -s piped ] && [ -p fifo ] || { echo "$*: nothing in the pipe"; return 1; }
 	rm fifo
 }
 pipe_and_standard_output_are_written_to() {
-	streams report -o o/x good.db && streams export --format perfetto -o o/x good.db &&
-		streams emit -o o/x good.db && streams replay --report o/x good.db
+	streams report -o o/x.c good.db && streams export --format perfetto -o o/x.c good.db &&
+		streams emit -o o/x.c good.db && streams replay --report o/x.c good.db
 }
 
 leaves_nothing() { # kB command...
 	local limit=$1; shift
-	rm -rf o && mkdir o && echo old >o/x || return
-	case $1 in trim | unpack) cp other.db o/x ;; esac
-	cp o/x kept
+	rm -rf o && mkdir o && echo old >o/x.c || return
+	case $1 in trim | unpack) cp other.db o/x.c ;; esac
+	cp o/x.c kept
 	(ulimit -f $limit; exec "$VERBATIM" "$@") >out 2>err; local status=$?
-	is "$*: $status $(ls o)" "$*: 4 x" && cmp o/x kept && is "$*: $(wc -l <err)" "$*: 1"
+	is "$*: $status $(ls o)" "$*: 4 x.c" && cmp o/x.c kept && is "$*: $(wc -l <err)" "$*: 1"
 }
 failure_leaves_what_was_there() {
-	leaves_nothing 4 trim -o o/x good.db && leaves_nothing 4 unpack -o o/x good.db &&
-		leaves_nothing 30 report -o o/x good.db &&
-		leaves_nothing 4 export --format perfetto -o o/x good.db &&
-		leaves_nothing 4 emit -o o/x good.db
+	leaves_nothing 4 trim -o o/x.c good.db && leaves_nothing 4 unpack -o o/x.c good.db &&
+		leaves_nothing 30 report -o o/x.c good.db &&
+		leaves_nothing 4 export --format perfetto -o o/x.c good.db &&
+		leaves_nothing 4 emit -o o/x.c good.db
 }
 
 # record: if it recorded nothing, the previous trace remains

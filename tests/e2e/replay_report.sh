@@ -171,8 +171,8 @@ junit_is_valid() {
 
 # on a terminal a line is rewritten; elsewhere nothing is printed
 progress_is_for_a_terminal() {
-	timeout 60 python3 "$root/tests/e2e/lib/on_terminal.py" 80 "$VERBATIM" replay \
-		--device soft --pace x0.0001 --deadline 1200ms rc.db >out
+	VERBATIM_QUIET= timeout 60 python3 "$root/tests/e2e/lib/on_terminal.py" 80 "$VERBATIM" \
+		replay --device soft --pace x0.0001 --deadline 1200ms rc.db >out
 	says 'of [0-9,]* events, [0-9,]*/s, ' out || return
 	replay --pace x0.0001 --deadline 1200ms rc.db
 	! grep 'events, ' err
