@@ -136,7 +136,7 @@ int meet_listen(const struct meet_address *at)
 	if (fd < 0)
 		return fd;
 	getsockname(fd, (struct sockaddr *)&own, &length);
-	log_info("replay: waiting for the other replay at %s port %u",
+	log_note("replay: waiting for the other replay at %s port %u",
 		 *at->host ? at->host : "any address", port_of(&own));
 	return fd;
 }

@@ -135,7 +135,7 @@ nobody_there_is_an_error() {
 # A long-running half that is killed.
 a_peer_that_dies_is_noticed() {
 	local victim
-	listen "$s" --pace x0.001 || return
+	VERBATIM_QUIET= listen "$s" --pace x0.001 || return
 	"$VERBATIM" replay --device soft --peer "$at" --pace x0.001 "$c" >"$tmp/peer" 2>&1 &
 	victim=$!
 	await both_connected || return
@@ -148,7 +148,7 @@ both_connected() { grep -q 'connected to the other replay' "$tmp/listen.err"; }
 
 a_peer_that_is_told_to_end_says_so() {
 	local victim
-	listen "$s" --pace x0.001 || return
+	VERBATIM_QUIET= listen "$s" --pace x0.001 || return
 	"$VERBATIM" replay --device soft --peer "$at" --pace x0.001 "$c" >"$tmp/peer" 2>&1 &
 	victim=$!
 	await both_connected || return
