@@ -394,7 +394,7 @@ int check_trace(struct trace *trace, const struct check_options *options,
 		struct findings **ret_findings)
 {
 	const struct trace_event *event;
-	struct checker *checker;
+	struct checker *checker = NULL;
 	struct reader *reader;
 	int err;
 
