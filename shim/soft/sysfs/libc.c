@@ -16,6 +16,8 @@
  * interfere. The symbols have no version: references to those of libc have, and would not bind to a
  * version of ours.
  */
+#undef _FORTIFY_SOURCE /* a compiler may set it, and headers then define open() inline */
+
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
