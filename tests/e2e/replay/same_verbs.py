@@ -338,16 +338,26 @@ def check_events(there, again, match, report):
             raise Differs(f'{fewer} events of {there.objects[object]["name"]} are missing: {what}')
 
 
-CM_CALLS = """SELECT thread, verb, ret FROM call WHERE verb LIKE 'rdma_%' AND depth = 0
+CM_CALLS = """SELECT thread, verb, ret, begin, end FROM call WHERE verb LIKE 'rdma_%' AND depth = 0
     AND end IS NOT NULL AND verb NOT IN ('rdma_create_qp', 'rdma_destroy_qp', 'rdma_ack_cm_event')
     AND verb NOT LIKE '%addrinfo' AND verb != 'rdma_get_cm_event'
     ORDER BY begin"""
 
 
 def check_cm(there, again, match):
-    """Those of a recorded thread are among those of the thread that plays it, in their order."""
+    """Those of a recorded thread are among those of the thread that plays it, in their order. A
+    connect that began before its listener was there is made by the thread that plays rdma_listen().
+    """
     rest = {}
+    listened = max([each['end'] for each in there.all(CM_CALLS) if each['verb'] == 'rdma_listen'],
+                   default=0)
+    connects = [sum(each['verb'] == 'rdma_connect' for each in trace.all(CM_CALLS))
+                for trace in (there, again)]
+    if connects[0] > connects[1]:
+        raise Differs(f'{connects[1]} calls of rdma_connect, not {connects[0]}')
     for row in there.all(CM_CALLS):
+        if row['verb'] == 'rdma_connect' and row['begin'] < listened:
+            continue
         if row['thread'] not in rest:
             players = [t for t in again.names if row['thread'] in match.threads(t)]
             rest[row['thread']] = iter([(each['verb'], plain(each['ret']))
