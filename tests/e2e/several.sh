@@ -59,7 +59,8 @@ an_event_by_its_name() {
 	is "$(cat joint)" "$(cat alone)" && says "^ibv_create_qp" joint &&
 		"$VERBATIM" dump a.db b.db --around "b.db:$id" -C 2 2>/dev/null >out &&
 		is "$(grep -c "^> .* b.db:$id " out)" 1 &&
-		is "$(grep -c ' a.db:' out) $(grep -c ' b.db:' out)" "4 5"
+		is "of b" "$(grep -c ' b.db:' out)" 5 && local a=$(grep -c ' a.db:' out) &&
+		[ $a -ge 2 ] && [ $a -le 4 ] # it may have begun, or ended, just then
 }
 peers_are_named() {
 	"$VERBATIM" dump a.db b.db --verb modify_qp 2>/dev/null >out
