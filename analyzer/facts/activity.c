@@ -93,10 +93,7 @@ void activity_free(struct activity *activity)
 
 static struct thread_acts *thread_of(struct activity *activity, uint32_t thread)
 {
-	while (activity->nthreads <= thread)
-		if (!vec_push(activity->threads, activity->nthreads))
-			return NULL;
-	return &activity->threads[thread];
+	return vec_at(activity->threads, activity->nthreads, thread);
 }
 
 static struct polled_cq *find_cq(struct thread_acts *acts, const struct poll *poll)

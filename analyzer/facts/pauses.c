@@ -74,10 +74,7 @@ void pauses_free(struct pauses *pauses)
 
 static struct pause *longest_of(struct pauses *pauses, uint32_t process)
 {
-	while (pauses->nlongest <= process)
-		if (!vec_push(pauses->longest, pauses->nlongest))
-			return NULL;
-	return &pauses->longest[process];
+	return vec_at(pauses->longest, pauses->nlongest, process);
 }
 
 /*
