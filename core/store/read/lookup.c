@@ -222,11 +222,6 @@ int lookup_modules(struct trace *trace,
 	return err;
 }
 
-uint64_t lookup_events(struct trace *trace)
-{
-	return (uint64_t)sql_int(trace_db(trace), "SELECT sum(events) FROM thread", 0);
-}
-
 int lookup_format(struct trace *trace)
 {
 	return (int)sql_int(trace_db(trace), "PRAGMA user_version", SCHEMA_VERSION);

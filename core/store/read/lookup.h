@@ -64,8 +64,7 @@ bool lookup_has_module(struct trace *trace, const char *like);
 int lookup_modules(struct trace *trace,
 		   void (*each)(void *arg, const char *path, const char *build_id), void *arg);
 
-/* The sum of the events of all threads; the version of the trace's format. */
-uint64_t lookup_events(struct trace *trace);
+/* The version of the trace's format. */
 int lookup_format(struct trace *trace);
 
 /* Did a call report a port with an Ethernet link? */

@@ -164,11 +164,10 @@ TEST(calls_are_found_by_pattern)
 	trace_close(trace);
 }
 
-TEST(events_and_format_are_those_of_the_file)
+TEST(format_is_that_of_the_file)
 {
 	struct trace *trace = open_trace();
 
-	assert_int_equal(lookup_events(trace), trace_events(trace));
 	assert_int_equal(lookup_format(trace), SCHEMA_VERSION);
 	trace_close(trace);
 }
