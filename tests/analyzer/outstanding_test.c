@@ -307,6 +307,30 @@ TEST(a_completion_comes_after_the_destroy)
 	story_tells(&s, RULE_LIFE_005, "A completion of qp1 (number 0x21), wr_id 0x7, was polled ");
 }
 
+/* The receive that it has taken is still outstanding, in the SRQ. */
+TEST(a_receive_of_an_srq_comes_after_the_destroy)
+{
+	struct ibv_srq srq = { .context = &a_context, .pd = &a_pd };
+	struct ibv_srq_init_attr of_srq = { .attr = { .max_wr = 8, .max_sge = 1 } };
+	struct ibv_qp_init_attr attr = {
+		.send_cq = &a_cq, .recv_cq = &a_cq, .srq = &srq, .qp_type = IBV_QPT_RC, .cap = cap
+	};
+	struct story s;
+
+	story_with_cq(&s);
+	story_do(&s, 0, VERB_create_srq, 5, W(&srq), W(&a_pd), W(&of_srq));
+	a_qp.srq = &srq;
+	story_do(&s, 0, VERB_create_qp, 4, W(&a_qp), W(&a_pd), W(&attr));
+	for (uint64_t wr_id = 1; wr_id <= 2; wr_id++)
+		story_post(&s, 0, VERB_post_srq_recv, &srq, wr_id, 0,
+			   (struct event_sge){ 0x1000 * wr_id, 64, 0x10 });
+	poll_receive(&s, 0, 1);
+	destroy_qp(&s, 0);
+	poll_receive(&s, 0, 2);
+	a_qp.srq = NULL;
+	story_tells(&s, RULE_LIFE_005, "A completion of qp1 (number 0x21), wr_id 0x2, was polled ");
+}
+
 /* Its poll may have begun before the destroy. */
 TEST(another_thread_polls_during_the_destroy)
 {
