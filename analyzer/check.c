@@ -83,7 +83,7 @@ static bool is_plain(const struct model_complete *complete)
 {
 	return !complete->event->poll->wc[complete->index].status && complete->request &&
 	       complete->event->time - complete->request->time < COMPLETE_SOON &&
-	       complete->queue->completed && complete->qp && complete->qp->state == LIFE_LIVE;
+	       complete->queue->completed;
 }
 
 static void on_complete(void *arg, const struct model_complete *complete)

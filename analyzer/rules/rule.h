@@ -21,8 +21,8 @@ enum rule_id {
 };
 
 /*
- * A plain completion: with success, of a request that was outstanding for less than this, not the
- * first of its queue, its queue pair alive. Nearly all are plain, and no rule looks at them.
+ * A plain completion: with success, of a request that was outstanding for less than this, so its
+ * queue lives, and not the first of that. Nearly all are plain, and no rule looks at them.
  */
 enum { COMPLETE_SOON = 250000000 }; /* ns */
 
