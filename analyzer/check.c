@@ -78,7 +78,7 @@ static void on_post(void *arg, const struct model_post *post)
 	tell_post(arg, post);
 }
 
-/* rule.h */
+/* See COMPLETE_SOON. */
 static bool is_plain(const struct model_complete *complete)
 {
 	return !complete->event->poll->wc[complete->index].status && complete->request &&
