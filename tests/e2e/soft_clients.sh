@@ -177,6 +177,22 @@ come_and_go() {
 	ok "$name"
 }
 
+# Two ends that poll take turns on one processor: a message takes microseconds there, not the rest
+# of a time slice of its other end, 2 ms. Measured is processor time, so other processes may run.
+one_processor() { # options of ibv_rc_pingpong
+	local TIMEFORMAT='%U %S' name="$face on one processor: ibv_rc_pingpong $*"
+	{
+		time taskset -c "$processor" "${device[@]}" "$both" ibv_rc_pingpong -n 1000 "$@" \
+			>"$tmp/out" 2>&1
+	} 2>"$tmp/time" || { not_ok "$name" "$(cat "$tmp/out")"; return; }
+	if awk '{ exit $1 + $2 >= 2 }' "$tmp/time"; then
+		ok "$name"
+	else
+		not_ok "$name" "user and system time: $(cat "$tmp/time")"
+	fi
+}
+processor=$(sed -n 's/^Cpus_allowed_list:[^0-9]*\([0-9]*\).*/\1/p' /proc/self/status)
+
 all() { # face
 	choose "$1"
 	come_and_go
@@ -230,6 +246,8 @@ all() { # face
 	form "ib_send_bw -b -q 4 builders" ib_send_bw -F -b -q 4 -n $messages
 	both "ib_write_bw roce" env VERBATIM_SOFT_LINK=roce ib_write_bw -F --use_old_post_send -x \
 		1 -n $messages
+	one_processor
+	one_processor -t # ibv_start_poll
 	served
 	killed
 	emptied

@@ -9,6 +9,7 @@
 #include "shim/soft/verbs/poll.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <string.h>
 
 #include "shim/soft/fabric/copy.h"
@@ -235,9 +236,29 @@ static inline bool try_pending(void)
 	return true;
 }
 
+/*
+ * After so many polls in vain, some microseconds, a thread lets others run. If processors are few,
+ * the peer that it waits for may be waiting for this one, until the end of its time slice.
+ */
+#define VAIN_POLLS 1024
+
+static __thread unsigned int vain_polls __attribute__((tls_model("initial-exec")));
+
+static __attribute__((noinline)) void let_others_run(void)
+{
+	vain_polls = 0;
+	sched_yield();
+}
+
 bool poll_is_vain(struct soft_cq *cq)
 {
-	return looks_empty(cq) && !try_pending();
+	if (!looks_empty(cq) || try_pending()) {
+		vain_polls = 0;
+		return false;
+	}
+	if (unlikely(++vain_polls == VAIN_POLLS))
+		let_others_run();
+	return true;
 }
 
 /* The next entry, or NULL; under the polling lock. */
@@ -301,7 +322,7 @@ int soft_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc)
 		errno = err;
 		return -1;
 	}
-	if (looks_empty(cq) && !try_pending())
+	if (poll_is_vain(cq))
 		return 0;
 	return poll_some(cq, num_entries, wc);
 }
