@@ -177,6 +177,15 @@ int cli_open_trace(const char *path, struct trace **ret_trace)
 	return err;
 }
 
+static int name_ranks(struct trace *trace)
+{
+	int err = trace_name_ranks(trace);
+
+	if (err)
+		trace_close(trace);
+	return err;
+}
+
 int cli_open(const char *command, const struct arguments *arguments, int most,
 	     struct trace **ret_trace)
 {
@@ -188,7 +197,7 @@ int cli_open(const char *command, const struct arguments *arguments, int most,
 		return cli_refuse_argument(command, arguments->at[most]);
 	signal(SIGPIPE,
 	       SIG_DFL); /* so that `| head` ends us quietly, even if we inherited it ignored */
-	return cli_status(cli_open_trace(arguments->at[0], ret_trace));
+	return cli_status(cli_open_trace(arguments->at[0], ret_trace) ?: name_ranks(*ret_trace));
 }
 
 /* Report all traces that cannot be opened, not only the first. */
@@ -221,7 +230,8 @@ int cli_open_all(const char *command, const struct arguments *arguments, struct 
 			trace_close(traces[i]);
 	else
 		err = trace_join(traces, (const char *const *)arguments->at, (size_t)arguments->n,
-				 ret_trace);
+				 ret_trace) ?:
+		      name_ranks(*ret_trace);
 	free(traces);
 	return cli_status(err);
 }

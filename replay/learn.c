@@ -258,7 +258,7 @@ static int learn_event(struct replay *r, const struct trace_event *event)
  */
 static void find_undestroyed(struct replay *r, const struct map *destroys)
 {
-	char name[96];
+	char name[40 + PROCESS_TEXT], process[PROCESS_TEXT];
 	uint64_t seen;
 
 	for (uint32_t i = 1; i < r->nreplicas && !r->gaps; i++) {
@@ -269,7 +269,8 @@ static void find_undestroyed(struct replay *r, const struct map *destroys)
 		    map_get(destroys, event_key(o->destroyed), &seen))
 			continue;
 		r->undestroyed = r->replicas[i].undestroyed = true;
-		snprintf(name, sizeof(name), "%s of process %u destroyed", o->name, o->process);
+		snprintf(name, sizeof(name), "%s of %s destroyed", o->name,
+			 process_id_text(o->process, process));
 		outcome_divergence(r->outcome,
 				   &(struct divergence){ .event = o->destroyed,
 							 .verb = (enum verb)verb,

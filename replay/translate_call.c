@@ -77,9 +77,12 @@ static void cut_qp(struct translation *t, uint32_t peer, const char *why)
 
 static void cut_peerless(struct translation *t, uint32_t number, bool known, uint32_t peer)
 {
+	char process[PROCESS_TEXT];
+
 	snprintf(t->text, sizeof(t->text),
-		 "queue pair %s of process %u is connected to number %u, %s",
-		 trace_object(t->r->trace, t->event->call->object)->name, t->event->process, number,
+		 "queue pair %s of %s is connected to number %u, %s",
+		 trace_object(t->r->trace, t->event->call->object)->name,
+		 process_id_text(t->event->process, process), number,
 		 known ? "which was not created in the replay" : "which is not in the trace");
 	outcome_note(t->r->outcome, "%s", t->text);
 	cut_qp(t, peer,

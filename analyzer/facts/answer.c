@@ -157,21 +157,21 @@ char *answer_refused(const struct queue_request *request, const struct peer *pee
 {
 	uint32_t needed = keys_needed(request->opcode);
 	const struct qp *qp = peer && peer->life ? peer->life->qp : NULL;
-	char *text = NULL;
+	char *text = NULL, process[PROCESS_TEXT];
 	int n = -1;
 
+	process_id_text(peer ? peer->process : 0, process);
 	if (is_atomic(request->opcode) && request->remote_addr & 7)
 		n = asprintf(&text,
 			     "the remote address 0x%" PRIx64
 			     " of the atomic is not a multiple of 8",
 			     request->remote_addr);
 	else if (qp && qp->set & ABI_QP_ACCESS_FLAGS && needed & ~qp->access)
-		n = asprintf(&text, "qp_access_flags of %s of process %u lack %s", name,
-			     peer->process, words_access(needed & ~qp->access));
+		n = asprintf(&text, "qp_access_flags of %s of %s lack %s", name, process,
+			     words_access(needed & ~qp->access));
 	else if (qp && needed && qp->set & ABI_QP_MAX_DEST_RD_ATOMIC && !qp->max_dest_rd_atomic &&
 		 needed != ABI_ACCESS_REMOTE_WRITE)
-		n = asprintf(&text, "max_dest_rd_atomic of %s of process %u is 0", name,
-			     peer->process);
+		n = asprintf(&text, "max_dest_rd_atomic of %s of %s is 0", name, process);
 	return n < 0 ? NULL : text;
 }
 
@@ -208,15 +208,15 @@ char *answer_wrong_srq(struct trace *trace, struct model *model,
 	const struct qp *qp = complete->qp->qp;
 	uint32_t srqn = complete->request->srqn;
 	const struct life *srq = peer ? find_srq(model, peer->process, 0) : NULL;
-	char *text = NULL;
+	char *text = NULL, process[PROCESS_TEXT];
 
 	if (!srq || !qp || qp->type != ABI_QPT_XRC_SEND)
 		return NULL;
 	for (uint32_t p = 1; trace_process(trace, p); p++) /* they may share a domain */
 		if (srqn && find_srq(model, p, srqn))
 			return NULL;
-	return asprintf(&text, "remote_srqn 0x%x is no SRQ of process %u; that of %s is 0x%x%s",
-			srqn, peer->process, srq->name, srq->srqn,
+	return asprintf(&text, "remote_srqn 0x%x is no SRQ of %s; that of %s is 0x%x%s",
+			srqn, process_id_text(peer->process, process), srq->name, srq->srqn,
 			__builtin_bswap32(srqn) == srq->srqn ? ": its bytes are in reverse order"
 							     : "") < 0
 		       ? NULL

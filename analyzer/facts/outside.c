@@ -95,7 +95,7 @@ static void put_talk(struct text *t, const struct model *model, const struct lif
 		     const struct life *qp)
 {
 	const struct life *request = find_request(model, qp);
-	char at[32], got[32];
+	char at[32], got[32], process[PROCESS_TEXT];
 
 	if (is_unanswered(id, id->asked) && id->asked) {
 		text_addf(t,
@@ -115,9 +115,8 @@ static void put_talk(struct text *t, const struct model *model, const struct lif
 		  verb_infos[id->talk.verb].name, id->name, event_id_text(id->talk.id, at));
 	if (request && id->talk.verb == VERB_rdma_connect)
 		text_addf(t,
-			  ": process %u got the request at %s, %s, and neither accepted nor "
-			  "rejected it",
-			  request->process, event_id_text(request->created.id, got), request->name);
+			  ": %s got the request at %s, %s, and neither accepted nor rejected it",
+			  process_id_text(request->process, process), event_id_text(request->created.id, got), request->name);
 }
 
 static void put_unconnected(struct text *t, const struct model *model,

@@ -381,10 +381,10 @@ void waits_put(struct text *t, const struct waits *waits, const struct wait *wai
 void waits_put_peers(struct text *t, const struct waits *waits, const struct wait *wait)
 {
 	const struct process *other = trace_process(waits->trace, wait->process);
-	char process[TEXT];
+	char process[PROCESS_TEXT];
 
 	if (!other || (other->end >= 0 && other->end <= wait->end - PATIENCE_NS))
 		return;
-	snprintf(process, sizeof(process), "process %u", wait->process);
+	process_id_text(wait->process, process);
 	activity_put(waits->activity, &wait->theirs, process, t);
 }

@@ -157,6 +157,7 @@ static void add_node(struct graph *graph, const struct object *object)
 static void add_process(struct graph *graph, const struct process *process)
 {
 	const struct object *object;
+	char name[PROCESS_TEXT];
 	bool any = false;
 
 	for (uint32_t id = 1; (object = trace_object(graph->view->trace, id)); id++) {
@@ -164,8 +165,9 @@ static void add_process(struct graph *graph, const struct process *process)
 			continue;
 		if (!any) {
 			text_addf(graph->out,
-				  "  subgraph cluster_%u {\n    label=\"process %u: ", process->id,
-				  process->id);
+				  "  subgraph cluster_%u {\n    label=\"", process->id);
+			add_foreign(graph->out, process_id_text(process->id, name));
+			text_addf(graph->out, ": ");
 			add_foreign(graph->out, process->cmdline && *process->cmdline ?
 							process->cmdline :
 							process->exe ?: "");

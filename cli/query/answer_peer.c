@@ -60,15 +60,16 @@ static void print_candidates(struct answer *answer, const struct view *view,
 			     const struct peer *peer)
 {
 	const struct peer *meant = peer_meant(model_peers(view->model), peer);
+	char process[PROCESS_TEXT];
 
 	if (!meant || !meant->life)
 		return;
 	if (meant->connected)
-		answer_note(answer, "%s of process %u has this number, but its dest_qp_num is 0x%x",
-			    meant->life->name, meant->process, meant->dest);
+		answer_note(answer, "%s of %s has this number, but its dest_qp_num is 0x%x",
+			    meant->life->name, process_id_text(meant->process, process), meant->dest);
 	else
-		answer_note(answer, "%s of process %u has this number, but is not connected yet",
-			    meant->life->name, meant->process);
+		answer_note(answer, "%s of %s has this number, but is not connected yet",
+			    meant->life->name, process_id_text(meant->process, process));
 }
 
 static void print_unknown(struct answer *answer, const struct view *view, const struct peer *peer)

@@ -9,22 +9,33 @@
 #include <string.h>
 #include <sys/utsname.h>
 
-/*
- * Variables of PMIx, Open MPI and Slurm whose ranks count from 0 in the whole job. The first one
- * that is set is used.
- */
-static const char *const ranks[] = { "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID" };
+#include "core/wire/launcher.h"
 
-static const char *find_rank(void)
+/* What stands for a letter; "" if there is none. */
+struct values {
+	struct utsname host;
+	char pid[16], rank[16], job[RANK_WORD];
+};
+
+static const char *get_variable(void *arg, const char *name)
 {
-	for (size_t i = 0; i < sizeof(ranks) / sizeof(*ranks); i++) {
-		const char *rank = getenv(ranks[i]);
+	(void)arg;
+	return getenv(name);
+}
 
-		if (rank && *rank && strlen(rank) < 12 &&
-		    strspn(rank, "0123456789") == strlen(rank))
-			return rank;
-	}
-	return NULL;
+static void find_values(pid_t pid, struct values *values)
+{
+	struct rank rank;
+
+	*values = (struct values){ 0 };
+	uname(&values->host);
+	launcher_find_rank(get_variable, NULL, &rank);
+	snprintf(values->pid, sizeof(values->pid), "%d", (int)pid);
+	if (rank.rank >= 0)
+		snprintf(values->rank, sizeof(values->rank), "%d", rank.rank);
+	strcpy(values->job, rank.job);
+	for (char *at = values->job; (at = strchr(at, '/'));)
+		*at = '-'; /* it is a part of a file name */
 }
 
 bool output_name_has_pid(const char *pattern)
@@ -35,30 +46,41 @@ bool output_name_has_pid(const char *pattern)
 	return false;
 }
 
-/* The value of @letter: NULL if there is none, with @complaint filled. */
-static const char *find_value(char letter, const char *pid, const struct utsname *host,
+/* @value; or NULL, with @complaint filled, if there is none. */
+static const char *need_value(const char *value, const char *complaint_if_none,
 			      char complaint[OUTPUT_COMPLAINT])
 {
-	const char *rank;
+	if (*value)
+		return value;
+	snprintf(complaint, OUTPUT_COMPLAINT, "%s", complaint_if_none);
+	return NULL;
+}
 
+/* The value of @letter: NULL if there is none, with @complaint filled. */
+static const char *find_value(char letter, const struct values *values,
+			      char complaint[OUTPUT_COMPLAINT])
+{
 	switch (letter) {
 	case '%':
 		return "%";
 	case 'h':
-		return host->nodename;
+		return values->host.nodename;
+	case 'j':
+		return need_value(values->job,
+				  "%j in --output is the job, but no launcher has set its variable "
+				  "(SLURM_JOB_ID, PMIX_NAMESPACE, PBS_JOBID, ...)",
+				  complaint);
 	case 'p':
-		return pid;
+		return values->pid;
 	case 'r':
-		rank = find_rank();
-		if (!rank)
-			snprintf(complaint, OUTPUT_COMPLAINT,
-				 "%%r in --output is the rank, but PMIX_RANK, "
-				 "OMPI_COMM_WORLD_RANK and SLURM_PROCID are not set");
-		return rank;
+		return need_value(values->rank,
+				  "%r in --output is the rank, but no launcher has set its "
+				  "variable (PMIX_RANK, SLURM_PROCID, RANK, ...)",
+				  complaint);
 	default:
 		snprintf(complaint, OUTPUT_COMPLAINT,
-			 letter ? "--output has the unknown '%%%c': use %%h (host), %%p (PID), "
-				  "%%r (rank) or %%%% (a %%)"
+			 letter ? "--output has the unknown '%%%c': use %%h (host), %%j (job), "
+				  "%%p (PID), %%r (rank) or %%%% (a %%)"
 				: "--output ends with a '%%': write %%%% for a %%",
 			 letter);
 		return NULL;
@@ -68,18 +90,16 @@ static const char *find_value(char letter, const char *pid, const struct utsname
 int output_name_make(const char *pattern, pid_t pid, char name[PATH_MAX],
 		     char complaint[OUTPUT_COMPLAINT])
 {
-	struct utsname host = { 0 };
-	char number[16];
+	struct values values;
 	size_t used = 0;
 
-	uname(&host);
-	snprintf(number, sizeof(number), "%d", (int)pid);
+	find_values(pid, &values);
 	for (const char *at = pattern; *at; at++) {
 		char self[2] = { *at, '\0' };
 		const char *value = self;
 
 		if (*at == '%') {
-			value = find_value(*++at, number, &host, complaint);
+			value = find_value(*++at, &values, complaint);
 			if (!value)
 				return -EINVAL;
 		}

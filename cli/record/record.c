@@ -50,7 +50,7 @@ static int parse_payload(const char *text, void *field, char complaint[OPTIONS_C
 /* clang-format off */
 #define SET struct recording_settings
 const struct option_row cli_record_options[] = {
-	{ "output", 'o', "FILE", "the trace to write: %h host, %p PID, %r rank, %% a %",
+	{ "output", 'o', "FILE", "the trace to write: %h host, %j job, %p PID, %r rank, %% a %",
 	  TEXT_AT(SET, path), .preset = "verbatim.db" },
 	{ "device", 'd', "soft|NAME", "use the software device, or the existing device NAME",
 	  TEXT_AT(SET, device), .otherwise = "the machine's device, or soft if it has none" },

@@ -58,19 +58,18 @@ static bool is_harmless(const char *what)
 static void report_unseen(void *arg, const struct lookup_unseen *unseen)
 {
 	struct outcome *outcome = arg;
-	char n[FORMAT_TEXT];
+	char n[FORMAT_TEXT], process[PROCESS_TEXT];
 
 	format_count(unseen->times, n);
+	process_id_text(unseen->process, process);
 	if (is_harmless(unseen->what))
-		outcome_note(outcome, "not in the trace: %s, %s time%s, first %s of process %u",
+		outcome_note(outcome, "not in the trace: %s, %s time%s, first %s of %s",
 			     unseen->what, n, unseen->times == 1 ? "" : "s", unseen->first,
-			     unseen->process);
+			     process);
 	else
 		outcome_gap(outcome,
-			    "not in the trace, so not replayed: %s, %s time%s, first %s of "
-			    "process %u",
-			    unseen->what, n, unseen->times == 1 ? "" : "s", unseen->first,
-			    unseen->process);
+			    "not in the trace, so not replayed: %s, %s time%s, first %s of %s",
+			    unseen->what, n, unseen->times == 1 ? "" : "s", unseen->first, process);
 }
 
 static void report_coverage(struct trace *trace, struct outcome *outcome)

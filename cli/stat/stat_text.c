@@ -72,7 +72,7 @@ static void print_warning(const char *word)
 static void print_part(const struct stat_view *view)
 {
 	const struct part *part = view->part;
-	char took[FORMAT_TEXT];
+	char took[FORMAT_TEXT], process[PROCESS_TEXT];
 
 	if (!view->profile->partial)
 		return;
@@ -82,7 +82,7 @@ static void print_part(const struct stat_view *view)
 	if (part->range.to.text)
 		printf(" to %s", part->range.to.text);
 	if (part->process)
-		printf(" process %u", part->process);
+		printf(" %s", process_id_text(part->process, process));
 	for (size_t i = 0; i < part->phases.n; i++) {
 		printf(i ? ", " : " phase ");
 		print_foreign(stdout, part->phases.at[i]);

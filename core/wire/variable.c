@@ -12,12 +12,16 @@
  *
  * A value with a password in a URL is not recorded, whatever its name.
  *
+ * The variables of launchers (launcher.h) may be recorded, too.
+ *
  * verbatim-record(1) has the same list (tests/e2e/privacy.sh compares them).
  */
 #include "core/wire/variable.h"
 
 #include <string.h>
 #include <strings.h>
+
+#include "core/wire/launcher.h"
 
 /* clang-format off */
 static const char *const recorded[] = {
@@ -117,7 +121,7 @@ static bool has_password(const char *value)
 
 bool variable_is_recorded(const char *name, size_t n, const char *value)
 {
-	return is_listed(name, n) && !has_password(value);
+	return (is_listed(name, n) || launcher_has_variable(name, n)) && !has_password(value);
 }
 
 const char *variable_shown(const char *name, const char *value)

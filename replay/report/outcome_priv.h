@@ -90,7 +90,7 @@ void outcome_count_fini(struct outcome *outcome);
 /* Of all threads. */
 uint64_t outcome_total_calls(const struct outcome *outcome, enum verb verb);
 
-enum { OBJECT_TEXT = 96 };
+enum { OBJECT_TEXT = 40 + PROCESS_TEXT };
 
 /* "qp1 of process 2"; with the process only if the trace has several. */
 const char *outcome_object_text(const struct outcome *outcome, uint32_t object,

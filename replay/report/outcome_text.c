@@ -15,11 +15,13 @@ enum { GAPS_SHOWN = 2 }; /* on the first line */
 const char *outcome_object_text(const struct outcome *r, uint32_t object, char text[OBJECT_TEXT])
 {
 	const struct object *o = r->trace ? trace_object(r->trace, object) : NULL;
+	char process[PROCESS_TEXT];
 
 	if (!o)
 		snprintf(text, OBJECT_TEXT, "object %u", object);
 	else if (trace_process(r->trace, 2))
-		snprintf(text, OBJECT_TEXT, "%s of process %u", o->name, o->process);
+		snprintf(text, OBJECT_TEXT, "%s of %s", o->name,
+			 process_id_text(o->process, process));
 	else
 		snprintf(text, OBJECT_TEXT, "%s", o->name);
 	return text;

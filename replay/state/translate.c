@@ -57,12 +57,13 @@ static uint64_t miss_unknown(struct translation *t, enum object_kind kind, uint6
 static uint64_t miss_uncreated(struct translation *t, const struct object *o,
 			       struct replica *replica)
 {
-	char there[96];
+	char there[40 + PROCESS_TEXT], process[PROCESS_TEXT];
 
 	t->missing_object = o->id;
 	if (!replica->why && !replica->made && !replica->created && o->created.thread) {
 		replica->why = "the call that created its object is not in the trace";
-		snprintf(there, sizeof(there), "%s of process %u", o->name, o->process);
+		snprintf(there, sizeof(there), "%s of %s", o->name,
+			 process_id_text(o->process, process));
 		if (!t->r->gaps)
 			report_unknown(t, o->kind, o->id, there, replica->why);
 		else

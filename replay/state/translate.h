@@ -27,7 +27,7 @@ struct translation {
 	/* out: objects whose handles are among the translated arguments */
 	uint32_t used[TRANSLATE_USED];
 	unsigned int nused;
-	char text[160];
+	char text[256];
 	const char *needless;   /* out: why the call need not be made; NULL: it is */
 	struct ibv_qp_cap *cap; /* of a new queue pair; NULL */
 	struct ibv_qp_cap asked;

@@ -1,6 +1,6 @@
 # Names of traces with host, pid and rank; and a job whose launcher starts a recorder for each rank.
 . tests/e2e/lib/try.sh
-needs "$apps/guest"
+needs "$apps/guest" "$apps/life_001"
 cd "$tmp" || exit 1
 unset PMIX_RANK OMPI_COMM_WORLD_RANK SLURM_PROCID
 
@@ -39,9 +39,43 @@ is_refused() { # name, expected message
 	is "exit $?" "exit 2" && says "$2" err && is "$(traces) $(echo ra*)" "*.db ra*"
 }
 what_no_name_can_be_made_of_is_refused() {
-	is_refused "a%x.db" "use %h (host), %p (PID), %r (rank) or %% (a %)" &&
+	is_refused "a%x.db" "use %h (host), %j (job), %p (PID), %r (rank) or %% (a %)" &&
 		is_refused "a%" "ends with a '%'" &&
-		is_refused "%r.db" "is the rank, but PMIX_RANK"
+		is_refused "%r.db" "is the rank, but no launcher" &&
+		is_refused "%j.db" "is the job, but no launcher"
+}
+
+a_job_is_that_of_the_batch_system() {
+	records_as job12.db job%j.db PMIX_RANK=0 PMIX_NAMESPACE=a/b@1 SLURM_JOB_ID=12 &&
+		records_as a-b@1.db %j.db PMIX_RANK=0 PMIX_NAMESPACE=a/b@1
+}
+
+# Four ranks on two nodes, in the words of commands and in SQL; the recorder's variables are not
+# taken for theirs. Rank 2 starts a second program, which has its variables.
+processes_are_called_by_their_ranks() {
+	rm -f -- *.db
+	cat >job <<-'END'
+		for i in 0 1 2 3; do
+			export PMIX_RANK=$i PMIX_NAMESPACE=a SLURM_JOB_ID=7 SLURMD_NODENAME=n$((i / 2))
+			"$apps/guest" calls 1
+			[ $i != 2 ] || "$apps/guest" calls 1
+		done
+	END
+	apps=$apps "$VERBATIM" record -q -o "$t" -- bash job >out || { cat out; return 1; }
+	is "ranks" "$(sql "SELECT process, rank, job, node, launcher FROM ranks")" \
+		$'1|0|7|n0|PMIx\n2|1|7|n0|PMIx\n3|2|7|n1|PMIx\n4|2|7|n1|PMIx\n5|3|7|n1|PMIx' &&
+		"$VERBATIM" dump "$t" >out && says "^.*+++ rank 1 (node n0): pid" out &&
+		says "+++ rank 2 (node n1, process 4): pid" out &&
+		"$VERBATIM" info "$t" >out && says "^  *3  *2  *n1" out || return
+	! grep PMIX_ out || { echo "variables of launchers in: $(cat out)"; return 1; }
+}
+
+# the same job, found live
+a_finding_has_the_rank() {
+	rm -f -- *.db
+	RANK=3 WORLD_SIZE=4 "$VERBATIM" record -q --check -o "$t" "$apps/life_001" bad >out 2>&1
+	"$VERBATIM" check "$t" >out
+	says "rank 3" out && ! grep "process 1" out && same_as_live "$t"
 }
 
 # Each rank has its own recorder; their traces are merged.
@@ -58,6 +92,9 @@ ranks_of_a_job_are_merged() {
 		says "^job.db: 2 traces, 2 processes" out &&
 		says "rank1.db: the same machine and clock, [0-9]* joined queue pair" out &&
 		"$VERBATIM" check job.db >check && says "nothing failed" check &&
+		is "ranks" "$("$VERBATIM" sql job.db "SELECT rank, size, local, launcher
+			FROM ranks")" $'0|2|0|Open MPI\n1|2|1|Open MPI' &&
+		"$VERBATIM" dump rank0.db rank1.db >dump && says "+++ rank 1: pid" dump &&
 		says "SEND" <("$VERBATIM" stat job.db)
 }
 
@@ -66,4 +103,7 @@ try a_host_is_this_one
 try a_pid_is_that_of_the_program
 try with_a_pid_nothing_else_differs
 try what_no_name_can_be_made_of_is_refused
+try a_job_is_that_of_the_batch_system
+try processes_are_called_by_their_ranks
+try a_finding_has_the_rank
 try ranks_of_a_job_are_merged

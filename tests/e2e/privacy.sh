@@ -56,9 +56,10 @@ VERBATIM_REPLAY_KEY|(not shown)'
 the_page_has_the_list_of_variables() {
 	is "variables of verbatim-record(1)" \
 		"$(sed -n '/^Only these environment/,/^\.El/p' "$root/docs/man/verbatim-record.1" |
-			grep -oE '[A-Z0-9]+_[^ ,]+' | sort)" \
-		"$(sed -n '/recorded\[\] = {/,/^};/p' "$root/core/wire/variable.c" |
-			grep -oE '"[^"]*"' | tr -d '"' | sort)"
+			grep -oE '[A-Z0-9]+_[^ ,]+|\<RANK\>' | sort)" \
+		"$(sed -n '/recorded\[\] = {/,/^};/p; /launchers\[\] = {/,/^};/p' \
+			"$root"/core/wire/{variable,launcher}.c |
+			grep -oE '"[A-Z0-9]+_[^"]*"|"RANK"' | tr -d '"' | sort)"
 }
 
 only_ours() { # files

@@ -10,10 +10,20 @@
 static const struct id_range *ranges;
 static size_t nranges;
 
+/* Of the open trace of a job. */
+static const struct process_name *ranks;
+static uint32_t nranks;
+
 void ids_name(const struct id_range *of, size_t n)
 {
 	ranges = of;
 	nranges = n;
+}
+
+void ids_rank(const struct process_name *names, uint32_t n)
+{
+	ranks = names;
+	nranks = n;
 }
 
 const struct id_range *ids_range(uint32_t thread, uint32_t process)
@@ -50,7 +60,9 @@ const char *process_id_text(uint32_t process, char text[PROCESS_TEXT])
 {
 	const struct id_range *of = ids_range(0, process);
 
-	if (of)
+	if (process && process <= nranks && *ranks[process - 1].text)
+		snprintf(text, PROCESS_TEXT, "%s", ranks[process - 1].text);
+	else if (of)
 		snprintf(text, PROCESS_TEXT, "%s process %u", of->name, process - of->processes);
 	else
 		snprintf(text, PROCESS_TEXT, "process %u", process);

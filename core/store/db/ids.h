@@ -22,9 +22,9 @@ static inline uint64_t event_key(struct event_id id)
 /* Write "3:1042", or "-" for none, into @text, and return it; for a joint trace "b.db:3:1042". */
 const char *event_id_text(struct event_id id, char text[32]);
 
-enum { PROCESS_TEXT = 48 };
+enum { PROCESS_TEXT = 96 };
 
-/* The same for a process: "process 2", "b.db process 2". */
+/* The same for a process: "rank 5 (node n3)" of a job, else "process 2", "b.db process 2". */
 const char *process_id_text(uint32_t process, char text[PROCESS_TEXT]);
 
 /* The number of a thread in its own trace, as in T:N. */
@@ -43,6 +43,13 @@ struct id_range {
  * another thread formats names.
  */
 void ids_name(const struct id_range *of, size_t n);
+
+struct process_name {
+	char text[PROCESS_TEXT]; /* "": it has none but its number */
+};
+
+/* Use these names for processes 1 to @n from now on. As ids_name(). */
+void ids_rank(const struct process_name *names, uint32_t n);
 
 /* The trace of @thread, or of @process if that is 0; NULL: the trace is not joint. */
 const struct id_range *ids_range(uint32_t thread, uint32_t process);

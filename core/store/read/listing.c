@@ -29,7 +29,8 @@ static const struct {
 	  " CASE clock WHEN 'estimated' THEN printf('%.1f', (1 / (1 + drift) - 1) * 1e6) END,"
 	  " pairs, messages FROM merged ORDER BY id" },
 	[LISTING_PROCESSES] = { "processes",
-	  "SELECT p.id, pid, nullif(parent, 0), count(t.id), sum(t.events), p.start, p.end,"
+	  "SELECT p.id, rank_fact(p.id, 'rank'), rank_fact(p.id, 'node'), pid,"
+	  " nullif(parent, 0), count(t.id), sum(t.events), p.start, p.end,"
 	  " CASE WHEN status >= 0 THEN status END, ending, coalesce(nullif(cmdline, ''), exe)"
 	  " FROM process p LEFT JOIN thread t ON t.process = p.id GROUP BY p.id ORDER BY p.id" },
 	[LISTING_THREADS] = { "threads",
@@ -43,7 +44,8 @@ static const struct {
 	  " CASE ipc_lock WHEN 1 THEN 'yes' WHEN 0 THEN 'no' END, page_size FROM process"
 	  " WHERE page_size > 0 ORDER BY id" },
 	[LISTING_ENVIRONMENT] = { "environment",
-	  "SELECT name, shown(name, value), count(*), min(process) FROM environ GROUP BY 1, 2"
+	  "SELECT name, shown(name, value), count(*), min(process) FROM environ"
+	  " WHERE NOT launcher(name) GROUP BY 1, 2"
 	  " ORDER BY name, min(process)" },
 	[LISTING_DEVICES] = { "devices",
 	  "SELECT name, node_type, transport_type, fw_ver, p.port, p.state, p.active_mtu, p.lid,"
@@ -96,7 +98,9 @@ static const struct {
 	  " UNION ALL SELECT * FROM (SELECT name, group_concat(DISTINCT shown(name, value)) FROM"
 	  " (SELECT * FROM environ WHERE name NOT IN"
 	  " ('VERBATIM_DIR', 'VERBATIM_SESSIONS', 'VERBATIM_SOFT_FABRIC')"
-	  " AND name NOT GLOB 'VERBATIM_REPLAY_*' ORDER BY name, value) GROUP BY name)"
+	  " AND name NOT GLOB 'VERBATIM_REPLAY_*' AND NOT launcher(name) ORDER BY name, value) GROUP BY name)"
+	  " UNION ALL SELECT 'ranks', max(rank_fact(id, 'size')) FROM process"
+	  " HAVING max(rank_fact(id, 'size'))"
 	  " UNION ALL SELECT 'locked memory limit', group_concat(DISTINCT memlock) FROM process"
 	  " WHERE memlock IS NOT NULL HAVING count(*)"
 	  " UNION ALL SELECT 'open files limit', group_concat(DISTINCT nofile) FROM process"
@@ -142,8 +146,8 @@ static const struct {
 	[LISTING_PAGE_MARKS] = { "marks",
 	  "SELECT process, time, kind, text FROM mark ORDER BY time" },
 	[LISTING_PAGE_PROCESSES] = { "processes",
-	  "SELECT id, pid, start, end, status, ending,"
-	  " coalesce(nullif(cmdline, ''), exe) AS command,"
+	  "SELECT id, rank_fact(id, 'rank') AS rank, rank_fact(id, 'node') AS node, pid, start,"
+	  " end, status, ending, coalesce(nullif(cmdline, ''), exe) AS command,"
 	  " CASE memlock WHEN -1 THEN 'unlimited' ELSE memlock END AS memlock,"
 	  " CASE ipc_lock WHEN 1 THEN 'yes' WHEN 0 THEN 'no' END AS cap_ipc_lock"
 	  " FROM process ORDER BY id" },
@@ -152,7 +156,7 @@ static const struct {
 	  " FROM device d LEFT JOIN port p ON p.device = d.id ORDER BY d.id, p.port" },
 	[LISTING_PAGE_ENVIRONMENT] = { "environ",
 	  "SELECT name, shown(name, value) AS value, count(*) AS processes FROM environ"
-	  " GROUP BY 1, 2 ORDER BY name" },
+	  " WHERE NOT launcher(name) GROUP BY 1, 2 ORDER BY name" },
 	[LISTING_PAGE_MODULES] = { "modules",
 	  "SELECT path, build_id, count(DISTINCT process) AS processes FROM module"
 	  " GROUP BY path, build_id ORDER BY path" },

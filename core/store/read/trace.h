@@ -13,6 +13,7 @@
 #include "core/store/db/ids.h"
 #include "core/store/db/totals.h"
 #include "core/wire/desc.h"
+#include "core/wire/launcher.h"
 #include "core/wire/misuse.h"
 #include "gen/data_gen.h"
 
@@ -237,6 +238,7 @@ struct process {
 	uint32_t page_size; /* 0: not known, like the limits */
 	uint64_t memlock, memlock_most, nofile, nofile_most;
 	int ipc_lock; /* CAP_IPC_LOCK: 1, 0; -1 not known */
+	struct rank rank;
 };
 
 #define PROCESS_UNLIMITED UINT64_MAX
@@ -297,6 +299,12 @@ const struct process *trace_process(struct trace *trace, uint32_t id);
  * Runs queries, long ones on an unpacked trace.
  */
 void trace_last_times(struct trace *trace, int64_t *last, uint32_t nprocesses);
+
+/*
+ * From now on processes of a job have the names of their ranks (process_id_text()), until the trace
+ * is closed. Not if another trace is open. 0 or -ENOMEM.
+ */
+int trace_name_ranks(struct trace *trace);
 
 /*
  * The value of variable @name in the environment of @process at its first verb; "" if it was not

@@ -71,6 +71,9 @@ void trace_close(struct trace *trace)
 	if (!trace)
 		return;
 	sqlite3_finalize(trace->frames);
+	if (trace->names)
+		ids_rank(NULL, 0);
+	free(trace->names);
 	trace_payloads_fini(trace);
 	connections_fini(&trace->connections);
 	queue_table_fini(&trace->queues);

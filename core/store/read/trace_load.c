@@ -13,6 +13,7 @@
 
 #include "core/base/vec.h"
 #include "core/store/chunk/abi.h"
+#include "core/store/db/rank.h"
 #include "core/store/db/references.h"
 #include "core/store/read/merged.h"
 #include "core/store/read/trace_priv.h"
@@ -96,6 +97,7 @@ static int read_process_row(struct trace *trace, sqlite3_stmt *stmt)
 	p->nofile_most = (uint64_t)sqlite3_column_int64(stmt, 19);
 	p->ipc_lock = sqlite3_column_int(stmt, 20);
 	p->page_size = sql_u32(stmt, 21);
+	rank_read(trace->db, id, &p->rank);
 	return 0;
 }
 
@@ -518,7 +520,10 @@ int trace_read_process(struct trace *trace, uint32_t id)
 	free((char *)p->cmdline);
 	free((char *)p->ending);
 	p->exe = p->cmdline = p->ending = NULL;
-	return read_one(trace, PROCESS_SQL " WHERE id = ?", id, read_process_row);
+	err = read_one(trace, PROCESS_SQL " WHERE id = ?", id, read_process_row);
+	if (!err && trace->processes[id - 1].rank.rank >= 0)
+		err = trace_name_ranks(trace);
+	return err;
 }
 
 int trace_read_thread(struct trace *trace, uint32_t id)

@@ -77,6 +77,7 @@ struct trace {
 	int64_t cut;          /* of trace_cut() */
 	/* processes that ended until then are in the previous trace; -1: none */
 	int64_t carried;
+	struct process_name *names; /* of trace_name_ranks(); NULL: not called */
 	bool numberless; /* some CQs do not report the queue pair number of a completion */
 };
 

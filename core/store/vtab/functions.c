@@ -16,6 +16,7 @@
 
 #include "core/base/vec.h"
 #include "core/store/db/ids.h"
+#include "core/store/db/rank.h"
 #include "core/wire/variable.h"
 
 enum { ROUNDS = 100 }; /* number of partitions; more than this is not by chance */
@@ -55,6 +56,52 @@ static void show_value(sqlite3_context *context, int n, sqlite3_value **values)
 	(void)n;
 	if (name && value)
 		sqlite3_result_text(context, variable_shown(name, value), -1, SQLITE_TRANSIENT);
+}
+
+static void is_launcher_variable(sqlite3_context *context, int n, sqlite3_value **values)
+{
+	const char *name = (const char *)sqlite3_value_text(values[0]);
+
+	(void)n;
+	sqlite3_result_int(context, name && launcher_has_variable(name, strlen(name)));
+}
+
+static void result_number(sqlite3_context *context, int number)
+{
+	if (number >= 0)
+		sqlite3_result_int(context, number);
+}
+
+static void result_word(sqlite3_context *context, const char *word)
+{
+	if (word && *word)
+		sqlite3_result_text(context, word, -1, SQLITE_TRANSIENT);
+}
+
+static void rank_fact(sqlite3_context *context, int n, sqlite3_value **values)
+{
+	const char *fact = (const char *)sqlite3_value_text(values[1]);
+	struct rank rank;
+
+	(void)n;
+	rank_read(sqlite3_context_db_handle(context), (uint32_t)sqlite3_value_int64(values[0]),
+		  &rank);
+	if (!fact || rank.rank < 0)
+		return;
+	if (!strcmp(fact, "rank"))
+		result_number(context, rank.rank);
+	else if (!strcmp(fact, "size"))
+		result_number(context, rank.size);
+	else if (!strcmp(fact, "local"))
+		result_number(context, rank.local);
+	else if (!strcmp(fact, "job"))
+		result_word(context, rank.job);
+	else if (!strcmp(fact, "step"))
+		result_word(context, rank.step);
+	else if (!strcmp(fact, "node"))
+		result_word(context, rank.node);
+	else if (!strcmp(fact, "launcher"))
+		result_word(context, rank.launcher);
 }
 
 static void add_value(sqlite3_context *context, sqlite3_value *value, double p)
@@ -183,6 +230,9 @@ int functions_add(sqlite3 *db)
 	if (sqlite3_create_function(db, "event", 2, flags, NULL, event_name, NULL, NULL) ||
 	    sqlite3_create_function(db, "errno_name", 1, flags, NULL, errno_name, NULL, NULL) ||
 	    sqlite3_create_function(db, "shown", 2, flags, NULL, show_value, NULL, NULL) ||
+	    sqlite3_create_function(db, "launcher", 1, flags, NULL, is_launcher_variable, NULL,
+				    NULL) ||
+	    sqlite3_create_function(db, "rank_fact", 2, SQLITE_UTF8, NULL, rank_fact, NULL, NULL) ||
 	    sqlite3_create_function(db, "percentile", 2, flags, NULL, NULL, step_percentile,
 				    end_percentile) ||
 	    sqlite3_create_function(db, "median", 1, flags, NULL, NULL, step_median,

@@ -98,6 +98,13 @@ const struct view views[] = {
 	  "SELECT thread, process, count(*), min(time), max(time) FROM post WHERE NOT inner"
 	  " GROUP BY thread, process",
 	  false },
+	{ "ranks",
+	  "process, rank, size, local, job, step, node, launcher",
+	  "SELECT id, rank_fact(id, 'rank'), rank_fact(id, 'size'), rank_fact(id, 'local'),"
+	  " rank_fact(id, 'job'), rank_fact(id, 'step'), rank_fact(id, 'node'),"
+	  " rank_fact(id, 'launcher') FROM process"
+	  " WHERE rank_fact(id, 'rank') IS NOT NULL",
+	  false },
 	{ "counters",
 	  "merged, device, port, folder, name, first, last, change",
 	  "SELECT merged, device, port, folder, name, first, last, last - first FROM counter",

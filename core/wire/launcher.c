@@ -1,0 +1,123 @@
+/*
+ * Launchers of parallel jobs, and their environment variables
+ *
+ * Launchers are nested: the processes of mpirun in a Slurm job have Slurm's variables, too, those
+ * of the process that started them. The rank is that of the innermost launcher. Size and local rank
+ * of another one count only if it has given this process the same rank; job, step and node are
+ * those of the whole allocation.
+ */
+#include "core/wire/launcher.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* clang-format off */
+const struct launcher launchers[] = {
+	{ "torchrun", { "RANK", "WORLD_SIZE", "LOCAL_RANK", "TORCHELASTIC_RUN_ID" } },
+	{ "Open MPI", { "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
+			"OMPI_COMM_WORLD_LOCAL_RANK" } },
+	{ "MVAPICH2", { "MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE",
+			"MV2_COMM_WORLD_LOCAL_RANK" } },
+	{ "Flux", { "FLUX_TASK_RANK", "FLUX_JOB_SIZE", "FLUX_TASK_LOCAL_ID", "FLUX_JOB_ID" } },
+	{ "PALS", { "PALS_RANKID", NULL, "PALS_LOCAL_RANKID", "PALS_APID" } },
+	{ "PMI", { "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID" } },
+	{ "PMIx", { "PMIX_RANK", NULL, NULL, "PMIX_NAMESPACE" } },
+	{ "Slurm", { "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", "SLURM_JOB_ID",
+		     "SLURM_STEP_ID", "SLURMD_NODENAME" } },
+	{ "Kubernetes", { "JOB_COMPLETION_INDEX" } },
+	{ "PBS", { NULL, NULL, NULL, "PBS_JOBID" } },
+	{ "LSF", { NULL, NULL, NULL, "LSB_JOBID" } },
+	{ 0 },
+};
+/* clang-format on */
+
+bool launcher_has_variable(const char *name, size_t n)
+{
+	for (const struct launcher *each = launchers; each->name; each++)
+		for (int fact = 0; fact < LAUNCHER_FACTS; fact++) {
+			const char *variable = each->variables[fact];
+
+			if (variable && strlen(variable) == n && !memcmp(variable, name, n))
+				return true;
+		}
+	return false;
+}
+
+static const char *find_value(const struct launcher *launcher, enum launcher_fact fact,
+			      variable_fn *variable, void *arg)
+{
+	const char *name = launcher->variables[fact];
+	const char *value = name ? variable(arg, name) : NULL;
+
+	return value && *value ? value : NULL;
+}
+
+/* -1: it is no number. */
+static int find_number(const struct launcher *launcher, enum launcher_fact fact,
+		       variable_fn *variable, void *arg)
+{
+	const char *value = find_value(launcher, fact, variable, arg);
+	size_t digits = value ? strspn(value, "0123456789") : 0;
+
+	return digits && digits < 10 && !value[digits] ? atoi(value) : -1;
+}
+
+/* The variables of torchrun have names that other programs may use: it sets all of them. */
+static bool is_whole(const struct launcher *launcher, variable_fn *variable, void *arg)
+{
+	return launcher != launchers || find_number(launcher, LAUNCHER_SIZE, variable, arg) > 0;
+}
+
+/* The first launcher that gave a rank. */
+static void find_innermost(variable_fn *variable, void *arg, struct rank *rank)
+{
+	for (const struct launcher *each = launchers; each->name && rank->rank < 0; each++) {
+		if (!is_whole(each, variable, arg))
+			continue;
+		rank->rank = find_number(each, LAUNCHER_RANK, variable, arg);
+		if (rank->rank >= 0)
+			rank->launcher = each->name;
+	}
+}
+
+/* The size or the local rank, from a launcher that agrees on the rank; -1: none has it. */
+static int find_agreed(const struct rank *rank, enum launcher_fact fact, variable_fn *variable,
+		       void *arg)
+{
+	for (const struct launcher *each = launchers; each->name; each++) {
+		if (find_number(each, LAUNCHER_RANK, variable, arg) == rank->rank) {
+			int number = find_number(each, fact, variable, arg);
+
+			if (number >= 0)
+				return number;
+		}
+	}
+	return -1;
+}
+
+/* From the outermost launcher that has it: the batch system, whose jobs users know. */
+static void find_word(enum launcher_fact fact, variable_fn *variable, void *arg,
+		      char word[RANK_WORD])
+{
+	word[0] = '\0';
+	for (const struct launcher *each = launchers; each->name; each++) {
+		const char *value = find_value(each, fact, variable, arg);
+
+		if (value)
+			snprintf(word, RANK_WORD, "%s", value);
+	}
+}
+
+void launcher_find_rank(variable_fn *variable, void *arg, struct rank *ret_rank)
+{
+	*ret_rank = (struct rank){ .rank = -1, .size = -1, .local = -1 };
+	find_innermost(variable, arg, ret_rank);
+	if (ret_rank->rank >= 0) {
+		ret_rank->size = find_agreed(ret_rank, LAUNCHER_SIZE, variable, arg);
+		ret_rank->local = find_agreed(ret_rank, LAUNCHER_LOCAL, variable, arg);
+	}
+	find_word(LAUNCHER_JOB, variable, arg, ret_rank->job);
+	find_word(LAUNCHER_STEP, variable, arg, ret_rank->step);
+	find_word(LAUNCHER_NODE, variable, arg, ret_rank->node);
+}

@@ -1,0 +1,47 @@
+#pragma once
+/*
+ * Launchers of parallel jobs, and the environment variables in which they tell a process who it is.
+ *
+ * Source: the documentation of each launcher. Any thread; no lock, no allocation.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+
+enum launcher_fact {
+	LAUNCHER_RANK,  /* in the whole job, from 0 */
+	LAUNCHER_SIZE,  /* the number of ranks */
+	LAUNCHER_LOCAL, /* the rank among those of its node */
+	LAUNCHER_JOB,
+	LAUNCHER_STEP, /* of the job */
+	LAUNCHER_NODE,
+	LAUNCHER_FACTS
+};
+
+struct launcher {
+	const char *name;
+	const char *variables[LAUNCHER_FACTS]; /* NULL: it has none for this fact */
+};
+
+/*
+ * The innermost first: a job is started by several of them if mpirun runs inside a Slurm job. The
+ * last one has no name.
+ */
+extern const struct launcher launchers[];
+
+/* Is @name, of @n bytes, a variable of one of them? */
+bool launcher_has_variable(const char *name, size_t n);
+
+enum { RANK_WORD = 48 };
+
+/* A process in its job; one that is no rank may have a job, too: a batch script. */
+struct rank {
+	int rank, size, local;                              /* -1: not known */
+	char job[RANK_WORD], step[RANK_WORD], node[RANK_WORD]; /* "": not known; may be cut */
+	const char *launcher;                               /* NULL: it has no rank */
+};
+
+/* The value of variable @name, valid until the next call; NULL: not set. */
+typedef const char *variable_fn(void *arg, const char *name);
+
+/* Who is the process with this environment? */
+void launcher_find_rank(variable_fn *variable, void *arg, struct rank *ret_rank);
