@@ -148,9 +148,9 @@ static void find_edges(const struct shapes *shapes, unsigned int first, uint64_t
 	for (unsigned int i = first; i < first + WINDOW; i++) {
 		uint64_t here = histogram_class(&shapes->all[1], i, &from, &to);
 
-		if (seen * 20 <= n && (seen + here) * 20 > n)
+		if (seen * 20 <= n)
 			*ret_from = from;
-		if (seen * 20 < n * 19 && (seen + here) * 20 >= n * 19)
+		if (seen * 20 < n * 19)
 			*ret_to = to;
 		seen += here;
 	}

@@ -267,6 +267,32 @@ TEST(a_new_mode_is_found)
 	assert_true(alarms_of_gaps(3, 1, 0.03) > ROUNDS * 98 / 100);
 }
 
+static void add_gaps_of(struct diff_run *run, int64_t ns, int n)
+{
+	for (int i = 0; i < n; i++)
+		histogram_add(&run->sites[0].sum.gap, ns);
+}
+
+/* A twentieth of them is at each end: 4.16 us, and 5.12 us. */
+TEST(a_mode_is_where_nine_tenths_of_its_gaps_are)
+{
+	for (int i = 0; i < 2; i++) {
+		struct diff_run *run = i ? after[0] : before[0];
+
+		add_posts(run, "put", 2000, 1, 2000);
+		add_gaps_of(run, 350, 2000);
+	}
+	add_gaps_of(after[0], 4160, 10);
+	add_gaps_of(after[0], 4480, 20);
+	add_gaps_of(after[0], 4736, 159);
+	add_gaps_of(after[0], 4864, 1);
+	add_gaps_of(after[0], 5120, 10);
+	compare_runs(1);
+	assert_int_equal(verdict_of("gap before a post"), DIFF_WORSE);
+	assert_string_equal(find_change("gap before a post")->note,
+			    "new mode at 4.48 us to 4.99 us: 200 gaps, before 0");
+}
+
 /* Times */
 
 /* A run is @times as slow as others, plus random @spread. */
