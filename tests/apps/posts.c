@@ -5,6 +5,8 @@
  *	posts writes      64 writes, of which the last signals
  *	posts built       requests built by ibv_wr_*(): inline lists of more pieces than
  *	                  max_send_sge, lists of elements, an aborted and a refused batch
+ *	posts refused     a list of three messages, of which the second is refused, and another
+ *	                  list, of other sizes
  */
 #include "tests/apps/app.h"
 
@@ -104,6 +106,40 @@ static void build_all(void)
 		poll_one();
 }
 
+/* Messages of @least bytes, and 8 more each; the refused one has an element too many. */
+static int post_messages(int n, uint32_t least, int refused)
+{
+	struct ibv_sge sges[3][2] = { 0 };
+	struct ibv_send_wr wrs[3] = { 0 }, *bad;
+
+	for (int i = 0; i < n; i++) {
+		for (int e = 0; e < 2; e++)
+			sges[i][e] = (struct ibv_sge){ (uintptr_t)buffer + 1024,
+						       least + 8 * (uint32_t)i, mr->lkey };
+		wrs[i] = (struct ibv_send_wr){ .wr_id = (uint64_t)i,
+					       .next = i + 1 < n ? &wrs[i + 1] : NULL,
+					       .sg_list = sges[i],
+					       .num_sge = i == refused ? 2 : 1,
+					       .opcode = IBV_WR_SEND,
+					       .send_flags = IBV_SEND_SIGNALED };
+	}
+	return ibv_post_send(qp, wrs, &bad);
+}
+
+static void refuse_one(void)
+{
+	for (int i = 0; i < 4; i++)
+		post_receive(100 + i);
+	strcpy(buffer + 1024, "the first one");
+	NEED(post_messages(3, 8, 1));
+	poll_one();
+	poll_one();
+	strcpy(buffer + 1024, "another, which is longer");
+	MUST(post_messages(3, 16, -1));
+	for (int i = 0; i < 6; i++)
+		poll_one();
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
@@ -119,6 +155,8 @@ int main(int argc, char **argv)
 	}
 	if (!strcmp(what, "built"))
 		build_all();
+	if (!strcmp(what, "refused"))
+		refuse_one();
 	MUST(ibv_destroy_qp(qp));
 	return 0;
 }

@@ -55,6 +55,24 @@ full() { # verb, key, mode
 try "a full receive queue" full ibv_post_recv max_recv_wr receives
 try "a full send queue" full ibv_post_send max_send_wr writes
 
+# Refused requests do not count as sent: a divergence names the post of the message that arrived.
+refused_part() {
+	local posts
+	timeout 60 "$VERBATIM" record --payload=full --device soft -o "$t" -- "$apps/posts" \
+		refused >"$tmp/log" 2>&1 || { cat "$tmp/log"; return 1; }
+	replay "$t" && says 'compared received contents 4 times' "$tmp/out" &&
+		"$VERBATIM" unpack -o "$tmp/altered.db" "$t" || { cat "$tmp/out"; return 1; }
+	sqlite3 "$tmp/altered.db" "UPDATE payload SET bytes =
+		CAST(x'ee' || substr(bytes, 2) AS BLOB) WHERE kind = 'recv'"
+	replay "$tmp/altered.db"
+	is "exit status" $? 1 || { cat "$tmp/out"; return 1; }
+	posts=$("$VERBATIM" sql "$t" "SELECT 'sent by ' || p.thread || ':' || p.n FROM post p
+		JOIN wr w ON w.thread = p.thread AND w.n = p.n
+		WHERE p.verb = 'ibv_post_send' AND (p.ret = 0 OR w.i = 0) ORDER BY p.n")
+	[ "$(wc -l <<<"$posts")" = 4 ] && is "$(grep -o 'sent by [0-9:]*' "$tmp/out")" "$posts"
+}
+try "a list of which a part is refused" refused_part
+
 builders() {
 	record "$apps/posts" built || { cat "$tmp/log"; return 1; }
 	replay "$t" || { cat "$tmp/out"; return 1; }
