@@ -213,14 +213,12 @@ static void put_nodes(struct tree *tree)
 /* All possible processors: the device is local to each. */
 static void show_cpus(struct tree *tree)
 {
-	long cpus = sysconf(_SC_NPROCESSORS_CONF);
+	long cpus = sysconf(_SC_NPROCESSORS_CONF), last = (cpus - 1) / 32, word, n = 0;
 	char mask[300] = "";
-	long word, n = 0;
 
-	for (word = (cpus - 1) / 32; word >= 0 && n < 256; word--)
+	for (word = last; word >= 0 && n < 256; word--)
 		n += snprintf(mask + n, sizeof(mask) - n, "%08x%s",
-			      cpus >= (word + 1) * 32 ? ~0u : (1u << cpus % 32) - 1,
-			      word ? "," : "");
+			      word == last ? ~0u >> (31 - (cpus - 1) % 32) : ~0u, word ? "," : "");
 	put_attribute(tree, "local_cpus", "%s", mask);
 	put_attribute(tree, "local_cpulist", "0-%ld", cpus - 1);
 }
