@@ -1003,6 +1003,44 @@ TEST_WITH(malformed_commands_are_refused, NULL, NULL)
 	close_channel(fd);
 }
 
+/* Reserved members are 0, and lengths are at most those of the members. */
+TEST_WITH(members_of_commands_are_checked, NULL, NULL)
+{
+	int fd = new_channel();
+	uint32_t id = create_id(fd, RDMA_PS_UDP, 1);
+	const uint16_t most = sizeof(struct __kernel_sockaddr_storage);
+	struct rdma_ucm_create_id_resp resp;
+	COMMAND(bind, rdma_ucm_bind);
+	COMMAND(resolve, rdma_ucm_resolve_addr);
+	COMMAND(join, rdma_ucm_join_mcast);
+
+	bind.cmd.id = resolve.cmd.id = join.cmd.id = id;
+	bind.cmd.addr_size = most + 1;
+	assert_int_equal(PUT(fd, bind, BIND), -EINVAL);
+	bind.cmd.addr_size = most;
+	assert_int_equal(PUT(fd, bind, BIND), -EAFNOSUPPORT);
+	bind.cmd.reserved = 1;
+	assert_int_equal(PUT(fd, bind, BIND), -EINVAL);
+	resolve.cmd.src_size = resolve.cmd.dst_size = most;
+	assert_int_equal(PUT(fd, resolve, RESOLVE_ADDR), -EAFNOSUPPORT);
+	resolve.cmd.src_size = most + 1;
+	assert_int_equal(PUT(fd, resolve, RESOLVE_ADDR), -EINVAL);
+	resolve.cmd.src_size = most;
+	resolve.cmd.dst_size = most + 1;
+	assert_int_equal(PUT(fd, resolve, RESOLVE_ADDR), -EINVAL);
+	resolve.cmd.dst_size = most;
+	resolve.cmd.reserved = 1;
+	assert_int_equal(PUT(fd, resolve, RESOLVE_ADDR), -EINVAL);
+	join.cmd.addr_size = most;
+	assert_int_equal(ASK(fd, join, JOIN_MCAST, &resp), -EAFNOSUPPORT);
+	join.cmd.addr_size = most + 1;
+	assert_int_equal(ASK(fd, join, JOIN_MCAST, &resp), -EINVAL);
+	join.cmd.addr_size = most;
+	join.cmd.join_flags = RDMA_MC_JOIN_FLAG_RESERVED;
+	assert_int_equal(ASK(fd, join, JOIN_MCAST, &resp), -EINVAL);
+	close_channel(fd);
+}
+
 /* Garbage in the mailbox is passed over, whatever its length. */
 TEST(garbage_of_peers_is_passed_over)
 {
