@@ -156,6 +156,42 @@ static uint32_t make_pd(struct live *live, enum verb verb, uint64_t handle)
 	return call.object;
 }
 
+static uint32_t make_pd_at(struct live *live, struct event_id id, uint64_t handle)
+{
+	struct call call = { .verb = VERB_alloc_pd, .end = 1, .handle = handle };
+	struct trace_event event = { .kind = TRACE_RETURN, .id = id, .process = 1, .call = &call };
+
+	assert_int_equal(live_call(live, &event, &call), 0);
+	return call.object;
+}
+
+/* A library creates an object inside another creation, whose event begins before; else the object
+ * that was there has been destroyed unseen. */
+TEST(creation_inside_a_creation_is_one_object)
+{
+	const char *path = make_path("inside.db");
+	struct cursor *cursor;
+	struct trace *trace;
+	struct writer *w;
+	uint32_t inner;
+
+	follow_trace(path, &w, &trace, &cursor);
+	inner = make_pd_at(trace->live, (struct event_id){ 1, 5 }, 64);
+	assert_int_equal(make_pd_at(trace->live, (struct event_id){ 1, 4 }, 64), inner);
+	assert_int_not_equal(make_pd_at(trace->live, (struct event_id){ 1, 4 }, 64), inner);
+	assert_string_equal(live_at(trace->live, 1, OBJECT_pd, 64)->name, "pd2");
+	make_pd_at(trace->live, (struct event_id){ 2, 3 }, 64);
+	assert_string_equal(live_at(trace->live, 1, OBJECT_pd, 64)->name, "pd3");
+	make_pd_at(trace->live, (struct event_id){ 2, 9 }, 64);
+	assert_string_equal(live_at(trace->live, 1, OBJECT_pd, 64)->name, "pd4");
+	make_pd_at(trace->live, (struct event_id){ 1, 4 }, 64);
+	assert_string_equal(live_at(trace->live, 1, OBJECT_pd, 64)->name, "pd5");
+	cursor_close(cursor);
+	trace_close(trace);
+	assert_int_equal(writer_finish(w), 0);
+	unlink(path);
+}
+
 /* What was destroyed keeps its name, also when its address is that of another object. */
 TEST(a_name_outlives_the_address)
 {
