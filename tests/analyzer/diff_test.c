@@ -167,6 +167,15 @@ TEST(a_function_of_another_name_is_the_same_place)
 	assert_int_equal(verdict_of("signalled"), DIFF_BETTER);
 }
 
+TEST(functions_that_are_known_on_both_sides_are_compared_one_by_one)
+{
+	add_posts(before[0], "put", 1000, 8, 8000);
+	add_posts(before[0], "get", 1000, 8, 1000);
+	add_posts(after[0], "put", 1000, 8, 1000);
+	add_posts(after[0], "get", 1000, 8, 8000);
+	assert_int_equal(compare_runs(1)->nchanges, 2);
+}
+
 TEST(functions_that_are_known_on_one_side_only_are_one)
 {
 	add_posts(before[0], "", 2000, 8, 2000);
