@@ -77,6 +77,28 @@ TEST(a_group_of_hazards_is_one)
 	assert_int_equal(finding_times(first), 2);
 }
 
+/* One that another one tells is known if that is, as often as it happened. */
+TEST(what_is_known_is_not_new)
+{
+	struct finding *group = findings_group(findings, RULE_MKEY_005, 7, true);
+	struct finding *teller = findings_add(findings, RULE_MKEY_001, 7);
+	struct finding *hidden;
+
+	findings_group(findings, RULE_MKEY_005, 7, true);
+	findings_add(findings, RULE_MKEY_005, 8);
+	hidden = findings_add(findings, RULE_MKEY_005, 9);
+	findings->n--; /* the last */
+	findings_hide(findings, hidden, teller);
+	assert_int_equal(finding_times(group), 2);
+	assert_int_equal(findings_new(findings, RULE_MKEY_005), 4);
+	group->known = FINDING_BASELINE;
+	assert_int_equal(findings_new(findings, RULE_MKEY_005), 2);
+	teller->known = FINDING_BASELINE;
+	assert_int_equal(findings_new(findings, RULE_MKEY_005), 1);
+	assert_int_equal(findings_new(findings, RULE_MKEY_001), 0);
+	assert_int_equal(findings_new_hazards(findings, RULE_MKEY_005), 0);
+}
+
 TEST(hazards_can_be_muted_alone)
 {
 	findings->no_hazards = true;
