@@ -80,7 +80,9 @@ damaged_description() {
 	local each
 	for each in "attr = '{'" "attr = json_set(attr, '\$.orig_attr.max_qp', -5)" \
 		"attr = json_set(attr, '\$.orig_attr.max_sge', 1 << 40)" "name = 'a b'" \
-		"attr = json_set(attr, '\$.orig_attr.vendor_id', 'x')" "fw_ver = '#'"; do
+		"attr = json_set(attr, '\$.orig_attr.vendor_id', 'x')" "fw_ver = '#'" \
+		"fw_ver = ''" "name = ''" "name = NULL" "fw_ver = printf('%063d', 1)" \
+		"fw_ver = printf('%064d', 1)"; do
 		cp t.db d.db
 		sqlite3 d.db "UPDATE device SET $each"
 		timeout 60 "$VERBATIM" replay --device soft d.db >out 2>&1
