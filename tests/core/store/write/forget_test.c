@@ -142,18 +142,24 @@ TEST(a_call_that_returns_behind_the_cut_stays)
 TEST(threads_that_have_ended_go)
 {
 	struct maker other;
+	int64_t first = 0, last = 0;
 	sqlite3 *db;
 
 	begin_world();
 	for (uint32_t i = 1; i <= 20; i++) {
 		make_thread(&other, writer, i, 100, 200 + (int)i);
+		first = first ?: (int64_t)make_now;
 		make_verb(&other, VERB_query_qp, MAKE_ARGS(MAKE_PTR(&world.qp), 0, 0, 0), 22, 0);
+		last = (int64_t)make_now - 1;
 		make_end(&other);
 		cut_and_forget();
 	}
 	assert_int_equal(count_rows(writer->db, "thread"), 1);
 	db = finish_trace();
 	assert_int_equal(sql_int(db, "SELECT overwritten FROM loss WHERE thread = 0", 0), 40);
+	assert_int_equal(sql_int(db, "SELECT events FROM loss WHERE thread = 0", 0), 40);
+	assert_int_equal(sql_int(db, "SELECT first FROM loss WHERE thread = 0", 0), first);
+	assert_int_equal(sql_int(db, "SELECT last FROM loss WHERE thread = 0", 0), last);
 	assert_int_equal(sql_int(db, "SELECT value FROM meta WHERE key = 'gone_thread'", 0), 20);
 	sqlite3_close(db);
 }
