@@ -3,10 +3,12 @@
  */
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 #include <infiniband/verbs.h>
 
 #include "shim/trace/ring/record.h"
 #include "shim/trace/verbs/data.h"
+#include "shim/trace/verbs/poll.h"
 #include "tests/shim/trace/fixture.h"
 #include "tests/test.h"
 
@@ -93,6 +95,46 @@ TEST(completions_are_kept)
 TEST(more_than_an_event_holds_are_kept)
 {
 	in_child(many_body);
+}
+
+static int fake_empty(struct ibv_cq *c, int n, struct ibv_wc *wc)
+{
+	(void)c, (void)n, (void)wc;
+	return 0;
+}
+
+/* The counts of empty polls of a destroyed CQ are written; another CQ may have its address then. */
+static void forget_body(void)
+{
+	static struct ibv_cq other = { .context = &context };
+	const struct event_count *count;
+	struct ring ring;
+	struct ibv_wc wc;
+
+	session_begin(RING_MIN, ON_FULL_WAIT);
+	context.ops.poll_cq = fake_empty;
+	HOLDS(data_patch(&context.ops) == 0);
+	for (int i = 0; i < 5; i++)
+		HOLDS(ibv_poll_cq(&cq, 1, &wc) == 0);
+	HOLDS(ibv_poll_cq(&other, 1, &wc) == 0);
+	errno = EDOM;
+	poll_forget(&cq);
+	HOLDS(errno == EDOM);
+	poll_forget(&cq);
+	HOLDS(ibv_poll_cq(&cq, 1, &wc) == 0);
+	poll_forget(&cq);
+	ring = session_ring(0);
+	count = expect_event(&ring, EVENT_COUNT);
+	HOLDS(count && count->cq == (uintptr_t)&cq && count->empty == 5);
+	HOLDS(count->ring == ring.head->index && count->tid == (uint32_t)gettid());
+	count = expect_event(&ring, EVENT_COUNT);
+	HOLDS(count && count->cq == (uintptr_t)&cq && count->empty == 1);
+	HOLDS(!expect_event(&ring, EVENT_COUNT));
+}
+
+TEST(polls_of_a_destroyed_cq_are_counted)
+{
+	in_child(forget_body);
 }
 
 static enum ibv_wc_status statuses[4];
