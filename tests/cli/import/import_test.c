@@ -188,6 +188,38 @@ TEST(events_come_by_their_numbers)
 	assert_int_equal(loss.events, 0);
 }
 
+/* Each is held until all before it are there, in whatever order they come. */
+TEST(events_that_are_far_ahead_are_sorted)
+{
+	static const uint32_t order[] = { 1, 7, 5, 6, 3, 8, 4, 2, 9 };
+	struct trace_loss loss;
+	char text[128];
+
+	put_begin(verbs_fingerprint);
+	for (size_t i = 0; i < sizeof(order) / sizeof(*order); i++)
+		put_mark(MARK, 6000 + i, order[i]);
+	assert_int_equal(import_ctf(), CLI_FINE);
+	read_marks(text, &loss);
+	assert_string_equal(text, "m1m2m3m4m5m6m7m8m9");
+	assert_int_equal(loss.events, 0);
+}
+
+/* The numbers around a gap, of which some are held when it is found. */
+TEST(events_behind_a_gap_keep_their_order)
+{
+	static const uint32_t order[] = { 1, 9, 5, 8, 6, 2 };
+	struct trace_loss loss;
+	char text[128];
+
+	put_begin(verbs_fingerprint);
+	for (size_t i = 0; i < sizeof(order) / sizeof(*order); i++)
+		put_mark(MARK, 6000 + i, order[i]);
+	assert_int_equal(import_ctf(), CLI_FINE);
+	read_marks(text, &loss);
+	assert_string_equal(text, "m1m2m5m6m8m9");
+	assert_int_equal(loss.events, 3);
+}
+
 TEST(gap_is_a_loss)
 {
 	struct trace_loss loss;

@@ -125,6 +125,10 @@ TEST(impossible_rows_are_einval)
 		"UPDATE object SET parent = (SELECT id FROM object WHERE kind = 'pd')"
 		" WHERE kind = 'context'",
 		"UPDATE object SET name = NULL WHERE kind = 'qp'",
+		"UPDATE object SET kind = 'no such' WHERE kind = 'qp'",
+		"UPDATE object SET id = (SELECT max(id) + 1 FROM object) WHERE kind = 'qp'",
+		"UPDATE object SET id = 0 WHERE kind = 'qp'",
+		"UPDATE object SET id = -1 WHERE kind = 'qp'",
 		"UPDATE process SET id = (1 << 24) - 1",
 		"INSERT INTO thread(id, process) VALUES((1 << 24) - 1, 1)",
 		"INSERT INTO process(id) VALUES(1 << 62)",
