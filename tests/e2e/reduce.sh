@@ -15,7 +15,8 @@ record_mistake() {
 
 reduce() { # WHAT
 	timeout 900 "$VERBATIM" reduce -o small.db --keep "$1" t.db >out 2>err
-	is "$1 $?" "$1 0" && says "^small.db: .* reproduce" out || { cat err; return 1; }
+	is "$1 $?" "$1 0" && says "^small.db: .* reproduce" out &&
+		says '^[1-9][0-9]* trials in ' out || { cat err; return 1; }
 	is "more than 60: $(events small.db)" "more than 60: $(events small.db | awk '$1 < 60')" &&
 		is "$(ls -A "$TMPDIR"/verbatim-reduce-* 2>/dev/null)" ""
 }
