@@ -65,6 +65,41 @@ TEST(a_stale_rkey)
 	story_end(&s);
 }
 
+/* A request of @opcode to the peer's region that is refused with @status; the reason is @key. */
+static void refuse_access(int opcode, uint64_t remote, uint32_t length, int status, const char *key)
+{
+	struct story s;
+
+	begin_story(&s);
+	post_rdma(&s, opcode, remote, length, 0x21);
+	poll_as(&s, status);
+	assert_string_equal(only_cause(&s)->key, key);
+	story_end(&s);
+}
+
+TEST(a_range_outside_of_its_region)
+{
+	refuse_access(IBV_WR_RDMA_WRITE, AT + LENGTH - 8, 16, IBV_WC_REM_ACCESS_ERR,
+		      "rkey 0x21 is mr1 of pd1 of process 2, 4096 bytes at 0x7000; the request "
+		      "accesses 16 at 0x7ff8: it ends 8 bytes after it");
+	refuse_access(IBV_WR_RDMA_WRITE, AT - 64, 16, IBV_WC_REM_ACCESS_ERR,
+		      "rkey 0x21 is mr1 of pd1 of process 2, 4096 bytes at 0x7000; the request "
+		      "accesses 16 at 0x6fc0: they do not overlap");
+	refuse_access(IBV_WR_RDMA_WRITE, AT, LENGTH + 1, IBV_WC_LOC_PROT_ERR,
+		      "lkey 0x10 is mr1 of pd1, 4096 bytes at 0x7000; the request "
+		      "accesses 4097 at 0x7000: it ends 1 byte after it");
+}
+
+TEST(an_access_that_was_not_granted)
+{
+	refuse_access(IBV_WR_RDMA_READ, AT, 8, IBV_WC_REM_ACCESS_ERR,
+		      "rkey 0x21 is mr1 of pd1 of process 2, registered without "
+		      "IBV_ACCESS_REMOTE_READ");
+	refuse_access(IBV_WR_ATOMIC_FETCH_AND_ADD, AT, 8, IBV_WC_REM_ACCESS_ERR,
+		      "rkey 0x21 is mr1 of pd1 of process 2, registered without "
+		      "IBV_ACCESS_REMOTE_ATOMIC");
+}
+
 /* The process of @thread gets the event @type for port 1. */
 static void tell_event_to(struct story *s, int thread, enum ibv_event_type type)
 {
