@@ -133,6 +133,11 @@ static void on_strain(void *arg, const struct model_strain *strain)
 	tell_strain(arg, strain);
 }
 
+static void on_astray(void *arg, const struct model_astray *astray)
+{
+	tell_astray(arg, astray);
+}
+
 static void on_unreached(void *arg, const struct model_unreached *unreached)
 {
 	tell_unreached(arg, unreached);
@@ -206,6 +211,7 @@ static int prepare_checker(struct checker *checker, const struct check_options *
 		.modify = on_modify,
 		.misfit = on_misfit,
 		.strain = on_strain,
+		.astray = on_astray,
 		.wait = on_wait,
 		.batch = on_batch,
 		.misuse = on_misuse,

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyzer/model/astray.h"
 #include "analyzer/model/batch.h"
 #include "analyzer/model/device.h"
 #include "analyzer/model/key_call.h"
@@ -260,14 +261,14 @@ static int mr_is_registered_anew(struct model *model, const struct parsed *p)
 /* The group of an attach or detach as one number. */
 static uint64_t group_key(const struct parsed *p)
 {
-	const char *gid = args_text(p->args, ARG(gid.raw));
-	uint64_t h = 0xcbf29ce484222325ull;
+	const char *text = args_text(p->args, ARG(gid.raw));
+	uint8_t gid[PLACE_GID] = { 0 };
 	int64_t lid = 0;
 
 	args_get(p->args, ARG(lid), &lid);
-	while (gid && *gid)
-		h = (h ^ (unsigned char)*gid++) * 0x100000001b3ull;
-	return h ^ (uint64_t)lid << 48;
+	if (text)
+		place_parse_gid(text, gid);
+	return astray_group(gid) ^ (uint64_t)lid << 48;
 }
 
 static int mcast_changes(struct model *model, const struct parsed *p)

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "analyzer/model/abi.h"
+#include "analyzer/model/astray.h"
 #include "analyzer/model/grh.h"
 #include "analyzer/model/model_state.h"
 #include "analyzer/model/qp.h"
@@ -19,17 +20,24 @@
 
 enum { LOOK = 512 /* datagrams of a queue */, MULTICAST = 0xffffff, OWN_QKEY = 1u << 31 };
 
-/* The queue pair, of the same trace, that a datagram is sent to; NULL: not known. */
-static const struct life *find_receiver(struct model *model, const struct life *from,
-					const struct wr *wr)
+/* Where it goes; NULL: not known. */
+static const struct qp_path *find_path(struct model *model, const struct life *from,
+				       const struct wr *wr)
 {
 	const struct life *ah = model_find(model, from->process, OBJECT_ah, wr->ah);
-	const struct qp_path *path = ah && ah->state == LIFE_LIVE ? ah->path : NULL;
+
+	return ah && ah->state == LIFE_LIVE ? ah->path : NULL;
+}
+
+/* The queue pair, of the same trace, that a datagram is sent to; NULL: not known. */
+static const struct life *find_receiver(struct model *model, const struct life *from,
+					const struct wr *wr, const struct qp_path *path)
+{
 	struct place place = { 0 };
 	const struct peer *peer;
 	int state;
 
-	if (!path || wr->remote_qpn == MULTICAST)
+	if (wr->remote_qpn == MULTICAST)
 		return NULL;
 	place.is_global = path->is_global;
 	place.lid = path->dlid;
@@ -119,8 +127,12 @@ void datagram_posted(struct model *model, const struct trace_event *event, struc
 	for (uint32_t i = 0; i < taken; i++) {
 		const struct wr *wr = &event->post->wr[i];
 
+		const struct qp_path *path = find_path(model, queue->owner, wr);
+
 		sent.index = i;
-		sent.other = find_receiver(model, queue->owner, wr);
+		sent.other = path ? find_receiver(model, queue->owner, wr, path) : NULL;
+		if (path && !sent.other)
+			astray_posted(model, event, queue, i, path);
 		if (!sent.other)
 			continue;
 		check_qkey(model, queue, &sent, wr);

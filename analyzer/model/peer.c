@@ -86,6 +86,7 @@ void peer_leave(struct peers *peers, struct life *qp, int64_t now)
 		return;
 	qp->peer = NULL;
 	peer->life = NULL;
+	peer->is_ud = qp->qp && qp->qp->type == ABI_QPT_UD;
 	peer->gone = qp->destroyed.time ? qp->destroyed.time : now;
 	peer->destroyed = qp->destroyed;
 	peer->older = peers->newest;
@@ -262,6 +263,11 @@ struct peer *peer_misled(struct peers *peers, const struct peer *peer)
 	struct peer *found = peer_meant(peers, peer);
 
 	return found && found->connected && found->dest != peer->number ? found : NULL;
+}
+
+const struct peer *peer_next(const struct peers *peers, uint32_t number, const struct peer *peer)
+{
+	return peer ? peer->same : get_pointer(&peers->by_number, number);
 }
 
 unsigned int peer_namesakes(const struct peers *peers, const struct peer *peer)

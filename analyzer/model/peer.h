@@ -54,6 +54,7 @@ struct peer {
 	struct peer_work left;   /* what it had done until it was gone */
 	bool connected;          /* what follows is known */
 	bool is_rc;
+	bool is_ud;         /* of one that is gone */
 	uint8_t port;       /* its own; 0: not known */
 	struct place place; /* of the other end */
 	uint32_t dest;      /* number of the other end */
@@ -94,6 +95,9 @@ struct peer *peer_misled(struct peers *peers, const struct peer *peer);
 /* The only live one with that @number at @place, if @process can mean it; NULL: none or several. */
 struct peer *peer_at(const struct peers *peers, uint32_t process, uint32_t number,
 		     const struct place *place);
+
+/* All that have @number, or had it, one after @peer; NULL: the first, and behind the last. */
+const struct peer *peer_next(const struct peers *peers, uint32_t number, const struct peer *peer);
 
 /* How many that @peer can mean, there or gone; whether addresses fit may not be known. */
 unsigned int peer_namesakes(const struct peers *peers, const struct peer *peer);

@@ -51,6 +51,7 @@ void queue_put(struct queue *queue)
 	queue_cq_put(queue->cq);
 	free(queue->refusal);
 	free(queue->overlaps);
+	free(queue->astray);
 	free(queue->twice);
 	unique_fini(&queue->wr_ids);
 	unique_fini(&queue->buffers);

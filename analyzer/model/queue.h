@@ -240,10 +240,11 @@ struct queue {
 	bool draining;         /* the program has set it to ERR itself, */
 	uint64_t drained_from; /* when this number had completed */
 	struct moment drain;
-	struct unique wr_ids;      /* of signalled requests */
-	struct twice *twice;       /* twice.h; NULL: none */
-	struct unique buffers;     /* that the device writes to, by address */
-	struct overlaps *overlaps; /* overlap.h; NULL: nothing was looked at */
+	struct unique wr_ids;       /* of signalled requests */
+	struct twice *twice;        /* twice.h; NULL: none */
+	struct unique buffers;      /* that the device writes to, by address */
+	struct overlaps *overlaps;  /* overlap.h; NULL: nothing was looked at */
+	struct astray_seen *astray; /* astray.h; NULL: nothing was */
 	struct queue_stats stats;
 	struct queue_serial serial;
 	struct queue_level level;

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "analyzer/model/abi.h"
+#include "analyzer/model/astray.h"
 #include "analyzer/model/model_state.h"
 #include "analyzer/model/qp.h"
 #include "analyzer/model/queue_priv.h"
@@ -316,6 +317,7 @@ void queues_end(struct model *model, struct life *life, bool killed)
 {
 	if ((life->sq || life->rq || life->cq) && model->watcher.retire)
 		model->watcher.retire(model->watcher.arg, life);
+	astray_end(model, life);
 	if (life->sq)
 		strain_end(&model->watcher, life->sq, killed);
 	if (life->rq && life->rq->owner == life)

@@ -15,6 +15,7 @@
 	X(modify)    \
 	X(misfit)    \
 	X(strain)    \
+	X(astray)    \
 	X(unreached) \
 	X(wait)      \
 	X(batch)     \

@@ -8,6 +8,7 @@
 #include "analyzer/model/transition.h"
 
 struct key;
+struct model_astray;
 struct model_crash;
 struct model_inside;
 struct peer;
@@ -256,6 +257,7 @@ struct model_watcher {
 	void (*misuse)(void *arg, const struct model_misuse *misuse);
 	void (*wait)(void *arg, const struct model_wait *wait);
 	void (*strain)(void *arg, const struct model_strain *strain);
+	void (*astray)(void *arg, const struct model_astray *astray); /* astray.h */
 	/* a queue pair, SRQ, WQ or CQ is destroyed, or its process has ended; may be NULL */
 	void (*retire)(void *arg, const struct life *object);
 	void (*forget)(void *arg, const struct model_forget *forget); /* may be NULL */

@@ -4,6 +4,7 @@
  *
  * Constant data; any thread.
  */
+#include "analyzer/model/astray.h"
 #include "analyzer/model/crash.h"
 #include "analyzer/model/inside.h"
 #include "analyzer/model/watcher.h"
@@ -47,6 +48,7 @@ enum { COMPLETE_SOON = 250000000 }; /* ns */
 	X(post, struct model_post)         /* requests were posted; for each post: be quick */    \
 	X(complete, struct model_complete) /* one that is not plain (below) was polled */         \
 	X(strain, struct model_strain)     /* a queue has no room for what it was asked */        \
+	X(astray, struct model_astray)     /* a datagram without a receiver */                    \
 	X(retire, struct life)             /* a queue or CQ ends, what it saw still known */      \
 	X(batch, struct model_batch)       /* ibv_next_poll() was out of place */                 \
 	X(misuse, struct model_misuse)     /* record --strict has seen what is not allowed */     \

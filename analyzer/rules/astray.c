@@ -1,0 +1,113 @@
+/*
+ * STATE-005: datagrams to a number that is not their receiver's
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analyzer/model/device.h"
+#include "analyzer/model/peer.h"
+#include "analyzer/model/qp.h"
+#include "analyzer/model/words.h"
+#include "analyzer/rules/judge.h"
+
+enum { MOST = 256 };
+
+/* "qp1 of process 2 (server)", of the object @id, which may be gone */
+static const char *name_qp(struct check *check, uint32_t process, uint32_t id, char text[MOST])
+{
+	const struct object *object = id ? trace_object(check->trace, id) : NULL;
+	char name[128];
+
+	snprintf(text, MOST, "%s of %s", object && object->name ? object->name : "a queue pair",
+		 words_process(check->trace, process, name, sizeof(name)));
+	return text;
+}
+
+static void describe_first(struct finding *finding, const struct model_astray *astray,
+			   const char *mine, const char *theirs)
+{
+	char group[48];
+
+	if (astray->what == ASTRAY_GROUP)
+		finding_text(&finding->says,
+			     "%s sent a datagram to multicast group %s with number 0x%x, and not "
+			     "0xffffff.",
+			     mine, gid_text(astray->group, group), astray->number);
+	else if (astray->what == ASTRAY_TYPE)
+		finding_text(&finding->says,
+			     "%s sent a datagram to number 0x%x, which is that of %s, of type %s.",
+			     mine, astray->number, theirs,
+			     qp_type_name(astray->peer->life->qp->type));
+	else
+		finding_text(&finding->says,
+			     "%s sent a datagram to number 0x%x, which no queue pair of the trace "
+			     "has; in the other byte order 0x%x is that of %s.",
+			     mine, astray->number, astray->peer->number, theirs);
+}
+
+/* Those that are reported when the queue ends. */
+static void describe_all(struct finding *finding, const struct model_astray *astray,
+			 const char *mine, const char *theirs)
+{
+	char count[WORDS_COUNT], span[32], group[48];
+
+	words_count(astray->count, "datagram", count);
+	if (astray->what == ASTRAY_GONE)
+		finding_text(&finding->says,
+			     "%s sent %s to number 0x%x, the first %s after %s, which had it, was "
+			     "destroyed.",
+			     mine, count, astray->number,
+			     judge_span(astray->moment.time - astray->peer->gone, span), theirs);
+	else if (astray->what == ASTRAY_NOBODY)
+		finding_text(&finding->says,
+			     "%s sent %s to number 0x%x, which no queue pair of the trace has or "
+			     "had; %s (number 0x%x), the only other UD queue pair at that "
+			     "address, received nothing.",
+			     mine, count, astray->number, theirs, astray->peer->number);
+	else
+		finding_text(&finding->says,
+			     "%s sent %s to multicast group %s, in which no queue pair of the "
+			     "trace is; %s, which is in another, received nothing.",
+			     mine, count, gid_text(astray->group, group), theirs);
+}
+
+static const char *find_harm(enum astray what)
+{
+	switch (what) {
+	case ASTRAY_GROUP:
+		return "the device keeps to the specification: it delivers a multicast packet to "
+		       "number 0xffffff only";
+	case ASTRAY_NOBODY:
+	case ASTRAY_EMPTY:
+		return "no other program receives them there: no completion says so";
+	default:
+		return "the program counts on it: nobody receives it, and no completion says so";
+	}
+}
+
+void state_005_astray(struct check *check, const struct model_astray *astray)
+{
+	char mine[MOST], theirs[MOST] = "", where[64];
+	const struct peer *peer = astray->peer;
+	struct finding *finding;
+
+	snprintf(where, sizeof(where), "wr[%u].wr.ud.%s", astray->index,
+		 astray->what == ASTRAY_EMPTY ? "ah" : "remote_qpn");
+	finding = judge_hazard(check, RULE_STATE_005, &astray->moment, astray->object, where);
+	if (!finding)
+		return;
+	name_qp(check, astray->object->process, astray->object->id, mine);
+	if (peer)
+		name_qp(check, peer->process, peer->id, theirs);
+	if (astray->what <= ASTRAY_ORDER)
+		describe_first(finding, astray, mine, theirs);
+	else
+		describe_all(finding, astray, mine, theirs);
+	finding_text(&finding->breaks, "%s", find_harm(astray->what));
+	finding_step(finding, "sent", &astray->moment);
+	if (astray->what == ASTRAY_GONE)
+		finding_step(finding, "destroyed", &peer->destroyed);
+	else if (peer && peer->life)
+		finding_step(finding, "created", &peer->life->created);
+}
