@@ -307,6 +307,7 @@ static int use_returns(struct model *model, const struct parsed *p)
 	case VERB_modify_srq:
 	case VERB_modify_wq:
 	case VERB_resize_cq:
+	case VERB_modify_cq:
 	case VERB_post_srq_ops:
 		queue_changes(model, p);
 		return 0;

@@ -288,13 +288,17 @@ struct queue_cq {
 	struct life *owner; /* NULL when it is destroyed */
 	unsigned int refs;
 	uint32_t asked, given; /* entries requested and granted; 0: not known */
-	uint32_t queues;       /* that complete here */
-	struct queue *pools;   /* of them, those of XRC SRQs and WQs */
-	uint64_t could;        /* their outstanding requests: an error would complete them all */
-	uint64_t signalled;    /* those that complete in any case */
-	uint64_t high;         /* most of `could` */
-	unsigned int doubt;    /* of all its queues */
-	bool strained;         /* the watcher was notified that it is too small */
+	struct moment resized; /* the last time, for @asked entries; id 0:0: never */
+	/* ibv_modify_cq(): an event comes after that many completions, or that many us */
+	uint16_t moderate_count, moderate_us;
+	struct moment moderated;
+	uint32_t queues;     /* that complete here */
+	struct queue *pools; /* of them, those of XRC SRQs and WQs */
+	uint64_t could;      /* their outstanding requests: an error would complete them all */
+	uint64_t signalled;  /* those that complete in any case */
+	uint64_t high;       /* most of `could` */
+	unsigned int doubt;  /* of all its queues */
+	bool strained;       /* the watcher was notified that it is too small */
 	struct queue_cq_stats stats;
 	struct queue_look look; /* slow.h */
 };

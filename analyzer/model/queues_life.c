@@ -274,14 +274,29 @@ static void resize_pool(struct life *life, const struct args *in)
 	life->rq->limits.given = 0;
 }
 
-static void resize_cq(struct life *life, const struct args *in)
+static void resize_cq(struct life *life, const struct trace_event *event)
 {
+	const struct args *in = event->call->args;
 	int64_t cqe;
 
 	if (!life->cq || !in || !args_get(in, ARG(cqe), &cqe))
 		return;
 	life->cq->asked = (uint32_t)cqe;
 	life->cq->given = 0;
+	life->cq->resized = moment_of(event);
+}
+
+static void moderate_cq(struct life *life, const struct trace_event *event)
+{
+	const struct args *in = event->call->args;
+	int64_t count, us;
+
+	if (!life->cq || !in || !args_get(in, ARG(attr.moderate.cq_count), &count) ||
+	    !args_get(in, ARG(attr.moderate.cq_period), &us))
+		return;
+	life->cq->moderate_count = (uint16_t)count;
+	life->cq->moderate_us = (uint16_t)us;
+	life->cq->moderated = moment_of(event);
 }
 
 void queues_change(struct model *model, struct life *life, const struct trace_event *event)
@@ -302,7 +317,10 @@ void queues_change(struct model *model, struct life *life, const struct trace_ev
 			reset_queue(model, life->rq, event);
 		break;
 	case VERB_resize_cq:
-		resize_cq(life, in);
+		resize_cq(life, event);
+		break;
+	case VERB_modify_cq:
+		moderate_cq(life, event);
 		break;
 	case VERB_post_srq_ops:
 		if (life->rq)

@@ -20,7 +20,8 @@
 #include "analyzer/model/queue.h"
 #include "core/base/map.h"
 
-enum { FEW = 8 }; /* unsignalled requests: fewer need no completion */
+/* unsignalled requests: fewer need no completion; nor does less than this share of the queue */
+enum { FEW = 8, SHARE = 8 };
 
 #define LONG_NS INT64_C(60000000000) /* of a program that goes on posting */
 
@@ -295,16 +296,17 @@ static void check_cq(const struct model_watcher *watcher, const struct trace_eve
 		     struct queue *queue, uint32_t taken)
 {
 	struct queue_cq *cq = queue->cq;
+	uint32_t limit = cq ? (cq->given ?: cq->resized.id.thread ? cq->asked : 0) : 0;
 	struct model_strain strain;
 
-	if (!cq || cq->could <= cq->given || cq->strained || !cq->given || cq->doubt ||
-	    !cq->owner || !is_certain(queue))
+	if (!limit || cq->could <= limit || cq->strained || cq->doubt || !cq->owner ||
+	    !is_certain(queue))
 		return;
 	cq->strained = true;
 	strain = (struct model_strain){ .kind = STRAIN_CQ,
 					.index = taken - 1,
 					.number = cq->could,
-					.limit = cq->given,
+					.limit = limit,
 					.moment = moment_of(event) };
 	report_strain(watcher, queue, &strain);
 }
@@ -330,9 +332,20 @@ int strain_post(const struct model_watcher *watcher, const struct trace_event *e
 	return 0;
 }
 
+/* Were all that are outstanding posted at one place: in a loop? */
+static bool is_loop(const struct queue *queue)
+{
+	uint32_t stack = queue_at(queue, 0)->stack;
+
+	for (uint32_t i = 0; i < queue->count; i++)
+		if (!stack || queue_at(queue, i)->stack != stack)
+			return false;
+	return true;
+}
+
 /*
  * Has it as many unsignalled requests as it has room for? Of a program that ended by itself half of
- * that is enough, if it has never signalled any, or a few over a long time.
+ * that is enough, if it has never signalled any, less of a loop, or a few over a long time.
  */
 static bool is_unsignalled(const struct queue *queue, bool killed)
 {
@@ -342,7 +355,7 @@ static bool is_unsignalled(const struct queue *queue, bool killed)
 	if (queue->run >= room)
 		return true;
 	return !killed && queue->run == queue->posted && queue->run >= FEW &&
-	       (queue->run >= room / 2 ||
+	       (queue->run >= room / 2 || (queue->run >= room / SHARE && is_loop(queue)) ||
 		(queue->limits.given && stats->last_time - stats->first_time >= LONG_NS));
 }
 

@@ -4,11 +4,12 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "analyzer/model/queue.h"
 #include "analyzer/model/wake.h"
 #include "analyzer/model/words.h"
 #include "analyzer/rules/judge.h"
 
-enum { OWED = 96 };
+enum { OWED = 96, MODERATE_US = 1000 };
 
 static const char *list_owed(const struct life *object, char text[OWED])
 {
@@ -214,6 +215,37 @@ static void describe_late(struct finding *finding, const struct wake_late *late,
 }
 
 /* COMPL-004 of a thread that waits in poll(2), which is not in the trace. */
+/*
+ * COMPL-004: moderated so that events come late, and no poll found as many completions as it takes.
+ * A period of 0 means other things to other devices.
+ */
+void compl_004_moderated(struct check *check, const struct life *life)
+{
+	const struct queue_cq *cq = life->cq;
+	struct finding *finding;
+	char span[32];
+
+	if (check->findings->blind || !cq || !life->wake || !life->wake->armed.id.thread ||
+	    !cq->high || cq->moderate_us < MODERATE_US || cq->moderate_count <= cq->stats.most ||
+	    cq->moderate_count < 2)
+		return;
+	finding = judge_hazard(check, RULE_COMPL_004, &cq->moderated, life, "attr");
+	if (!finding)
+		return;
+	judge_span(INT64_C(1000) * cq->moderate_us, span);
+	finding_text(&finding->says,
+		     "%s gives an event after %u completions or %s (ibv_modify_cq()), and no poll "
+		     "found more than %s in it.",
+		     life->name, cq->moderate_count, span, WORDS_N(cq->stats.most, "completion"));
+	finding_text(&finding->breaks,
+		     "the device keeps to that: each event comes %s late, and a thread that waits "
+		     "for a single message sleeps until then",
+		     span);
+	finding_step(finding, "created", &life->created);
+	finding_step(finding, "moderated", &cq->moderated);
+	finding_step(finding, "armed", &life->wake->armed);
+}
+
 void compl_004_late(struct check *check, const struct life *cq)
 {
 	const struct wake_late *late = cq->wake ? &cq->wake->late : NULL;

@@ -176,6 +176,27 @@ void queue_002(struct check *check, const struct model_strain *strain)
 		report_unnoticed(check, RULE_QUEUE_002, strain);
 }
 
+/* What the device gave is not in the trace. */
+static void report_resized(struct check *check, const struct model_strain *strain)
+{
+	const struct queue_cq *cq = strain->queue->cq;
+	struct finding *finding =
+		judge_hazard(check, RULE_QUEUE_003, &cq->resized, cq->owner, "cqe");
+
+	if (!finding)
+		return;
+	finding_text(&finding->says,
+		     "%s was resized to %s, and later %" PRIu64 " requests of %s were outstanding "
+		     "that complete in it.",
+		     cq->owner->name, WORDS_N(cq->asked, "entry"), cq->could,
+		     WORDS_N(cq->queues, "queue"));
+	finding_text(&finding->breaks,
+		     "the device gives no more entries than that: completions are lost");
+	finding_step(finding, "CQ created", &cq->owner->created);
+	finding_step(finding, "resized", &cq->resized);
+	finding_step(finding, "posted", &strain->moment);
+}
+
 void queue_003(struct check *check, const struct model_strain *strain)
 {
 	const struct queue_cq *cq = strain->queue->cq;
@@ -183,6 +204,10 @@ void queue_003(struct check *check, const struct model_strain *strain)
 
 	if (strain->kind != STRAIN_CQ)
 		return;
+	if (!cq->given) {
+		report_resized(check, strain);
+		return;
+	}
 	finding = add_strain(check, RULE_QUEUE_003, strain);
 	if (!finding)
 		return;

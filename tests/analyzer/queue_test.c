@@ -283,6 +283,27 @@ TEST(a_cq_is_smaller_than_what_completes_there)
 	story_end(&s);
 }
 
+/* What the device gives then is not recorded. */
+TEST(a_cq_is_resized_to_less_than_what_completes_there)
+{
+	struct ibv_qp_cap large = { 16, 16, 1, 1, 0 };
+	struct story s;
+
+	for (uint64_t cqe = 4; cqe <= 5; cqe++) {
+		begin_with(&s, large, large);
+		story_do(&s, 0, VERB_resize_cq, 34, 0, W(&a_cq), cqe);
+		post_sends(&s, 100, 5, IBV_SEND_SIGNALED);
+		poll_sends(&s, 100, 5);
+		end_well(&s);
+		if (cqe == 5)
+			story_finds_nothing(&s);
+		else
+			story_warns(&s, RULE_QUEUE_003,
+				    "cq1 was resized to 4 entries, and later 5 requests of 2 "
+				    "queues were outstanding");
+	}
+}
+
 TEST(a_cq_that_is_just_large_enough)
 {
 	struct ibv_qp_cap large = { 16, 16, 1, 1, 0 };

@@ -539,3 +539,36 @@ TEST(messages_are_unread_when_their_queue_pair_is_destroyed)
 	assert_int_equal(destroyed_with(4, 4, false), 0);
 	assert_int_equal(destroyed_with(3, 0, true), 0); /* that is another finding */
 }
+
+/* Moderated to an event for @count completions or after @us, and armed if @arms. */
+static uint64_t moderate_cq(uint16_t count, uint16_t us, bool arms)
+{
+	struct ibv_modify_cq_attr attr = { .attr_mask = IBV_CQ_ATTR_MODERATE,
+					   .moderate = { count, us } };
+	struct story s;
+	uint64_t found;
+
+	begin_wait(&s);
+	story_do(&s, 1, VERB_modify_cq, 14, 0, W(&ends[1].cq), W(&attr));
+	if (arms)
+		arm_cq(&s, 0);
+	send_one(&s);
+	poll_receive(&s, 0);
+	end_peer(&s);
+	story_check(&s, NULL);
+	found = s.findings->hazards[RULE_COMPL_004];
+	if (found)
+		assert_non_null(strstr(story_only(&s, RULE_COMPL_004)->says,
+				       "gives an event after 16 completions or 65.5 ms"));
+	story_end(&s);
+	return found;
+}
+
+TEST(events_of_a_moderated_cq_are_late)
+{
+	assert_int_equal(moderate_cq(16, 65535, true), 1);
+	assert_int_equal(moderate_cq(16, 65535, false), 0); /* nobody waits for events */
+	assert_int_equal(moderate_cq(16, 100, true), 0);
+	assert_int_equal(moderate_cq(16, 0, true), 0);    /* devices differ */
+	assert_int_equal(moderate_cq(1, 65535, true), 0); /* each has an event */
+}
