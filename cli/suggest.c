@@ -45,6 +45,8 @@ void suggest_name(struct suggestion *s, const char *name)
 {
 	unsigned int distance = word_distance(s->word, name);
 
+	if (strlen(name) > SUGGEST_MAX)
+		return;
 	if (distance > (strlen(name) + 1) / 3 || (*s->name && distance >= s->distance))
 		return;
 	strcpy(s->name, name);

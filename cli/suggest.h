@@ -13,7 +13,7 @@ struct suggestion {
 	char text[SUGGEST_MAX + 168];
 };
 
-/* Offer a valid name. */
+/* Offer a valid name; a longer one than SUGGEST_MAX is never suggested. */
 void suggest_name(struct suggestion *s, const char *name);
 
 /* Offer the files in the folder of @path, which does not exist: @s needs no word. */

@@ -1,4 +1,5 @@
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "cli/command.h"
@@ -50,6 +51,24 @@ TEST(files_in_the_folder_of_the_missing_one)
 	snprintf(path, sizeof(path), "%s/trace.db", folder);
 	unlink(path);
 	rmdir(folder);
+}
+
+/* Two thirds of a long name may differ, and it does not fit into the suggestion. */
+TEST(a_long_name_is_no_suggestion)
+{
+	struct {
+		struct suggestion s;
+		char after[256];
+	} got = { .s = { .word = "aaaaaaaa" } };
+	char name[201];
+
+	memset(got.after, 7, sizeof(got.after));
+	memset(name, 'a', sizeof(name));
+	name[sizeof(name) - 1] = '\0';
+	suggest_name(&got.s, name);
+	assert_string_equal(suggest_text(&got.s), "");
+	for (size_t i = 0; i < sizeof(got.after); i++)
+		assert_int_equal(got.after[i], 7);
 }
 
 TEST(other_words_are_not_guessed_at)
