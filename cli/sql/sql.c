@@ -69,6 +69,7 @@ static int refuse_action(const char *what)
 static int report_failure(const struct session *session)
 {
 	int code = sqlite3_errcode(session->db);
+	char error[512];
 
 	if (sqlite3_extended_errcode(session->db) ==
 	    SQLITE_CORRUPT_VTAB) /* reported by the code that read the table */
@@ -78,7 +79,8 @@ static int report_failure(const struct session *session)
 						       : sqlite3_errmsg(session->db));
 	if (code == SQLITE_INTERRUPT && deadline_is_over())
 		return cli_status(deadline_fail());
-	log_note("sql: %s", sqlite3_errmsg(session->db));
+	snprintf(error, sizeof(error), "%s", sqlite3_errmsg(session->db));
+	log_note("sql: %s%s", error, sql_hint(session->db, error));
 	return code == SQLITE_CORRUPT || code == SQLITE_NOTADB ? CLI_TRACE : CLI_USAGE;
 }
 
@@ -133,11 +135,13 @@ static bool is_command(const char *line, const char *name)
 /* ".help", ".help wc" */
 static void help_with(const struct session *session, const char *rest)
 {
-	char name[SQL_NAME] = "";
+	char name[SQL_NAME] = "", error[SQL_NAME + 32];
 
 	sscanf(rest, " %63[^; \t]", name);
+	snprintf(error, sizeof(error), "no such table: %s", name);
 	if (*name && !sql_explain(session->db, name))
-		log_note("sql: no table or function '%s'; .tables lists them", name);
+		log_note("sql: no table or function '%s'%s; .tables lists them", name,
+			 sql_hint(session->db, error));
 	if (*name)
 		return;
 	printf(SQL_QUERY " ...;   a query; may span several lines, ends with a semicolon\n"

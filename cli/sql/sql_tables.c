@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/suggest.h"
 #include "core/base/printable.h"
 #include "core/base/style.h"
 #include "core/wire/log.h"
@@ -272,4 +273,41 @@ void sql_names(sqlite3 *db, sql_take_name *take, void *arg)
 		while (sqlite3_step(stmt) == SQLITE_ROW);
 		sqlite3_finalize(stmt);
 	}
+}
+
+/* The name that @error says is unknown, without the table before it; NULL: it is another error. */
+static const char *find_unknown(const char *error)
+{
+	static const char *const says[] = { "no such table: ", "no such column: ",
+					    "no such function: " };
+
+	for (size_t i = 0; i < sizeof(says) / sizeof(*says); i++)
+		if (!strncmp(error, says[i], strlen(says[i]))) {
+			const char *point = strrchr(error, '.');
+
+			return point ? point + 1 : error + strlen(says[i]);
+		}
+	return NULL;
+}
+
+static void offer_name(void *arg, const char *name)
+{
+	suggest_name(arg, name);
+}
+
+const char *sql_hint(sqlite3 *db, const char *error)
+{
+	static struct suggestion near;
+	static char word[SQL_NAME];
+	const char *unknown = find_unknown(error);
+	int known = unknown ? find_about(unknown) : -1;
+
+	if (!unknown)
+		return "";
+	if (known >= 0 && !is_function(abouts[known].name))
+		return ": this trace does not have it; --tables lists what it has";
+	snprintf(word, sizeof(word), "%s", unknown);
+	near = (struct suggestion){ .word = word };
+	sql_names(db, offer_name, &near);
+	return suggest_text(&near);
 }

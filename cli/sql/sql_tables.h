@@ -16,6 +16,12 @@ bool sql_explain(sqlite3 *db, const char *name);
 
 enum { SQL_NAME = 64 };
 
+/*
+ * What to say after SQLite's @error of a query: " (did you mean 'requests'?)" for an unknown name,
+ * or why this trace lacks the table; else "". Valid until the next call.
+ */
+const char *sql_hint(sqlite3 *db, const char *error);
+
 /* Call @take with each table, column and function; a name may come again. */
 typedef void sql_take_name(void *arg, const char *name);
 void sql_names(sqlite3 *db, sql_take_name *take, void *arg);

@@ -106,6 +106,10 @@ suggests "check: a file without its suffix, in a folder" 4 "(did you mean './goo
 	"$VERBATIM" check ./good
 suggests "diff: a file with a similar name" 4 "(did you mean 'good.db'?)" \
 	"$VERBATIM" diff good.db goood.db
+suggests "sql: a similar table" 2 "such table: request (did you mean 'requests'?)" \
+	"$VERBATIM" sql good.db 'SELECT * FROM request'
+suggests "sql: a similar column" 2 "such column: w.opcod (did you mean 'opcode'?)" \
+	"$VERBATIM" sql good.db 'SELECT w.opcod FROM wr w'
 suggests "stat: an option without its dashes" 2 "'proces' (did you mean '--process'?)" \
 	"$VERBATIM" stat good.db proces
 suggests "dump: a similar object" 2 "(did you mean 'pd1'?)" "$VERBATIM" dump --object dp1 good.db

@@ -287,6 +287,18 @@ tables_are_in_the_documentation() {
 	done
 }
 try tables_are_in_the_documentation
+tables_that_an_older_version_did_not_have() {
+	local old="$root/tests/conformance/rxe/rc.db"
+	is "$(sqlite3 "$old" "SELECT count(*) FROM sqlite_master WHERE name = 'counter'")" 0 &&
+		ask --tables "$old" >tables && says '^requests: ' tables &&
+		says '^functions:' tables && ! grep '^counters*: ' tables || return
+	for each in counter counters; do
+		ask "$old" "SELECT * FROM $each" 2>err
+		is "status" $? 2 && says "no such table: $each: this trace does not have it" err ||
+			return
+	done
+}
+try tables_that_an_older_version_did_not_have
 each_table_is_explained() {
 	ask depth.db "SELECT name FROM sqlite_master WHERE type = 'table'
 		AND name NOT LIKE 'sqlite%'" >names

@@ -34,7 +34,7 @@ const struct view views[] = {
 	  " c.end - c.begin, c.verb, c.object, o.name, c.ret, c.error, c.failed, c.depth, c.ours,"
 	  " c.stack"
 	  " FROM call c LEFT JOIN object o ON o.id = c.object",
-	  false },
+	  false, NULL },
 	{ "mrs",
 	  "object, name, process, pd, addr, length, iova, access, lkey, rkey, since, until, event,"
 	  " verb, stack",
@@ -65,7 +65,7 @@ const struct view views[] = {
 	  " FROM object o LEFT JOIN call c ON c.object = o.id AND NOT c.failed"
 	  " AND c.end IS NOT NULL AND (" CREATED("c") " OR c.verb = 'ibv_rereg_mr')"
 	  " WHERE o.kind = 'mr')",
-	  false },
+	  false, NULL },
 	{ "failures",
 	  "event, thread, n, i, time, process, kind, verb, object, name, code, code_name, stack",
 	  "SELECT c.thread || ':' || c.n, c.thread, c.n, NULL, c.end, c.process, 'call', c.verb,"
@@ -92,45 +92,67 @@ const struct view views[] = {
 	  "'IBV_EVENT_CQ_ERR', 'IBV_EVENT_QP_FATAL', 'IBV_EVENT_QP_REQ_ERR',"
 	  " 'IBV_EVENT_QP_ACCESS_ERR', 'IBV_EVENT_PATH_MIG_ERR', 'IBV_EVENT_DEVICE_FATAL',"
 	  " 'IBV_EVENT_PORT_ERR', 'IBV_EVENT_SRQ_ERR', 'IBV_EVENT_WQ_FATAL')",
-	  false },
+	  false, NULL },
 	{ "posting",
 	  "thread, process, posts, first, last",
 	  "SELECT thread, process, count(*), min(time), max(time) FROM post WHERE NOT inner"
 	  " GROUP BY thread, process",
-	  false },
+	  false, NULL },
 	{ "ranks",
 	  "process, rank, size, local, job, step, node, launcher",
 	  "SELECT id, rank_fact(id, 'rank'), rank_fact(id, 'size'), rank_fact(id, 'local'),"
 	  " rank_fact(id, 'job'), rank_fact(id, 'step'), rank_fact(id, 'node'),"
 	  " rank_fact(id, 'launcher') FROM process"
 	  " WHERE rank_fact(id, 'rank') IS NOT NULL",
-	  false },
+	  false, NULL },
 	{ "counters",
 	  "merged, device, port, folder, name, first, last, change",
 	  "SELECT merged, device, port, folder, name, first, last, last - first FROM counter",
-	  false },
+	  false, "counter" },
 	{ "peers",
 	  "object, name, process, peer, peer_name, peer_process",
 	  "SELECT object, name, process, peer, peer_name, peer_process FROM qps"
 	  " WHERE peer IS NOT NULL",
-	  true },
+	  true, NULL },
 	{ 0 },
 };
 /* clang-format on */
+
+/* 1, 0, or -errno after log_err(). */
+static int has_table(sqlite3 *db, const char *name)
+{
+	sqlite3_stmt *stmt;
+	int found = sql_prepare(
+		db, "SELECT 1 FROM main.sqlite_master WHERE type = 'table' AND name = ?", &stmt);
+
+	if (found < 0)
+		return found;
+	sql_bind(stmt, "t", name);
+	found = sql_step(stmt);
+	sqlite3_finalize(stmt);
+	return found;
+}
+
+static int create_view(sqlite3 *db, const struct view *view)
+{
+	struct text sql = { 0 };
+	int err = view->table ? has_table(db, view->table) : 1;
+
+	if (err <= 0)
+		return err;
+	text_addf(&sql, "CREATE TEMP VIEW IF NOT EXISTS %s(%s) AS %s", view->name, view->columns,
+		  view->select);
+	err = sql.failed ? log_err(-ENOMEM, "views") : sql_exec(db, sql.at);
+	text_fini(&sql);
+	return err;
+}
 
 int views_create(sqlite3 *db, bool model)
 {
 	int err = 0;
 
-	for (const struct view *view = views; view->name && !err; view++) {
-		struct text sql = { 0 };
-
-		if (view->model && !model)
-			continue;
-		text_addf(&sql, "CREATE TEMP VIEW IF NOT EXISTS %s(%s) AS %s", view->name,
-			  view->columns, view->select);
-		err = sql.failed ? log_err(-ENOMEM, "views") : sql_exec(db, sql.at);
-		text_fini(&sql);
-	}
+	for (const struct view *view = views; view->name && !err; view++)
+		if (!view->model || model)
+			err = create_view(db, view);
 	return err;
 }

@@ -13,10 +13,14 @@ struct view {
 	const char *name;
 	const char *columns; /* "event, thread, n" */
 	const char *select;
-	bool model; /* over a table that needs the model: not in the loadable extension */
+	bool model;        /* over a table that needs the model: not in the loadable extension */
+	const char *table; /* that traces of older versions lack, or NULL */
 };
 
 extern const struct view views[]; /* the last has no name */
 
-/* Create them; those that need the model only with @model. 0 or -errno after log_err(). */
+/*
+ * Create those whose tables the trace has; those that need the model only with @model. 0 or -errno
+ * after log_err().
+ */
 int views_create(sqlite3 *db, bool model);
