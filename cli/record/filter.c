@@ -76,6 +76,25 @@ static int64_t find_qp_type(const char *word)
 	return -1;
 }
 
+/* Is it "3/1", the rest of the name that a queue pair of process 1 has in a trace? */
+static bool has_process(const char *digits)
+{
+	const char *slash = strchr(digits, '/');
+
+	return slash && slash > digits && slash[1] &&
+	       strspn(digits, "0123456789") == (size_t)(slash - digits) &&
+	       !slash[1 + strspn(slash + 1, "0123456789")];
+}
+
+static int refuse_process(char complaint[OPTIONS_COMPLAINT], const char *word)
+{
+	snprintf(complaint, OPTIONS_COMPLAINT,
+		 "--filter: '%.40s': processes have no numbers before they run: write %.*s, which "
+		 "selects it in each process",
+		 word, (int)strcspn(word, "/"), word);
+	return -EINVAL;
+}
+
 static int read_qp(struct session_filter *filter, const char *word,
 		   char complaint[OPTIONS_COMPLAINT])
 {
@@ -89,6 +108,8 @@ static int read_qp(struct session_filter *filter, const char *word,
 		filter->qp_types |= session_qp_type((uint32_t)find_qp_type(word));
 		return 0;
 	}
+	if (nth && has_process(digits))
+		return refuse_process(complaint, word);
 	number = strtoul(digits, &end, nth ? 10 : 0);
 	if (*end || *digits < '0' || *digits > '9' || number > 0xffffff || (nth && !number))
 		return refuse_word(complaint,

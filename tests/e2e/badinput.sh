@@ -110,6 +110,8 @@ suggests "sql: a similar table" 2 "such table: request (did you mean 'requests'?
 	"$VERBATIM" sql good.db 'SELECT * FROM request'
 suggests "sql: a similar column" 2 "such column: w.opcod (did you mean 'opcode'?)" \
 	"$VERBATIM" sql good.db 'SELECT w.opcod FROM wr w'
+suggests "record: a queue pair of a process" 2 "write qp3," \
+	"$VERBATIM" record --filter qp=rc+qp3/1 true
 suggests "stat: an option without its dashes" 2 "'proces' (did you mean '--process'?)" \
 	"$VERBATIM" stat good.db proces
 suggests "dump: a similar object" 2 "(did you mean 'pd1'?)" "$VERBATIM" dump --object dp1 good.db

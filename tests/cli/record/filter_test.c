@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/record/filter.h"
 #include "core/wire/desc.h"
@@ -70,6 +71,19 @@ TEST(queue_pairs_go_by_place_and_type)
 	assert_int_equal(filter.nnths, 1);
 	assert_int_equal(filter.nths[0], 3);
 	assert_int_equal(filter.qp_types, 1u << 2 | 1u << 31); /* IBV_QPT_RC is 2 */
+}
+
+/* As traces name it. */
+TEST(a_queue_pair_with_its_process_is_refused_with_the_word_to_write)
+{
+	struct session_filter filter = { 0 };
+	char complaint[OPTIONS_COMPLAINT] = "";
+
+	assert_int_equal(filter_read("qp=rc+qp12/1,1/8", &filter, complaint), -EINVAL);
+	assert_non_null(strstr(complaint, "'qp12/1'"));
+	assert_non_null(strstr(complaint, "write qp12,"));
+	assert_int_equal(filter_read("qp=qp7/x", &filter, complaint), -EINVAL);
+	assert_null(strstr(complaint, "write qp7"));
 }
 
 TEST(parts_of_an_event_mean_the_event)
