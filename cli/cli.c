@@ -32,15 +32,14 @@
 enum { JUDGED_NS = 100000000 };
 
 /* For --verbose: the defaults that the environment has. */
-static void note_variables(const struct command *command)
+static void note_variables(const char *command, const struct option_row *row)
 {
-	char variable[OPTIONS_VARIABLE];
-
-	for (const struct option_row *row = command->options; row->name; row++) {
-		const char *value = getenv(options_variable(row->name, variable));
+	for (; row->name; row++) {
+		char variable[OPTIONS_VARIABLE];
+		const char *value = options_from_environment(row, variable);
 
 		if (value && *value)
-			log_detail("%s: default of --%s: %s (%s)", command->name, row->name, value,
+			log_detail("%s: default of --%s: %s (%s)", command, row->name, value,
 				   variable);
 	}
 }
@@ -77,7 +76,8 @@ void cli_parse(int argc, char **argv, void *settings, struct arguments *ret_argu
 	log_set_level((enum log_level)common.verbosity);
 	if (config)
 		log_detail("%s: defaults of options: %s", command->name, config_path(config));
-	note_variables(command);
+	note_variables(command->name, command->options);
+	note_variables(command->name, common_options);
 	screen_use_colour((enum screen_colour)common.colour);
 	if (command_is_paged(command) && !common.no_pager)
 		pager_offer();

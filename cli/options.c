@@ -44,6 +44,13 @@ const char *options_variable(const char *name, char variable[OPTIONS_VARIABLE])
 	return variable;
 }
 
+const char *options_from_environment(const struct option_row *row, char variable[OPTIONS_VARIABLE])
+{
+	const char *value = getenv(options_variable(row->name, variable));
+
+	return value || !row->alias ? value : getenv(options_variable(row->alias, variable));
+}
+
 static bool is_word(const char *word, const char *name, size_t length)
 {
 	return word && strlen(word) == length && !strncmp(word, name, length);
@@ -221,15 +228,6 @@ static int read_words(struct reader *r, bool program, struct arguments *argument
 	return err;
 }
 
-/* The value in the environment; NULL: none. */
-static const char *find_variable(const struct option_row *row)
-{
-	char variable[OPTIONS_VARIABLE];
-	const char *value = getenv(options_variable(row->name, variable));
-
-	return value || !row->alias ? value : getenv(options_variable(row->alias, variable));
-}
-
 /* Do both rows set one field? */
 static bool set_the_same(const struct option_row *a, const struct option_row *b)
 {
@@ -271,17 +269,15 @@ static int store_short_forms(struct reader *r, int nth)
 }
 
 static int read_variable(struct reader *r, const struct option_set *set,
-			 const struct option_row *row, const char *value)
+			 const struct option_row *row, const char *value, const char *variable)
 {
-	char variable[OPTIONS_VARIABLE];
 	size_t n;
 	int err = options_store(row, value, set->settings, r->complaint);
 
 	if (!err)
 		return 0;
 	n = strlen(r->complaint);
-	snprintf(r->complaint + n, OPTIONS_COMPLAINT - n, " (%s)",
-		 options_variable(row->name, variable));
+	snprintf(r->complaint + n, OPTIONS_COMPLAINT - n, " (%s)", variable);
 	return err;
 }
 
@@ -329,13 +325,14 @@ static int read_rest(struct reader *r, int nth)
 
 	for (int i = 0; set->rows && set->rows[i].name && !err; i++) {
 		const struct option_row *row = &set->rows[i];
-		const char *value = find_variable(row);
+		char variable[OPTIONS_VARIABLE];
+		const char *value = options_from_environment(row, variable);
 		bool found = false;
 
 		if (is_given(r, nth, i))
 			continue;
 		if (value && *value && (row->arg || strcmp(value, "0")))
-			err = read_variable(r, set, row, value);
+			err = read_variable(r, set, row, value, variable);
 		else if (!value || row->arg)
 			err = read_defaults(r, set, row, &found);
 		if (!err && !found && row->preset && !(value && *value))

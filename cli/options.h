@@ -123,6 +123,12 @@ int options_read(int argc, char **argv, const struct option_set sets[OPTIONS_SET
 /* "VERBATIM_RING_SIZE" for "ring-size". */
 const char *options_variable(const char *name, char variable[OPTIONS_VARIABLE]);
 
+/*
+ * The value that @row has in the environment, by its name or its alias, and the variable that was
+ * looked up last; NULL: it has none.
+ */
+const char *options_from_environment(const struct option_row *row, char variable[OPTIONS_VARIABLE]);
+
 /* "256k to 1G", "at least 1M"; "" if the row has no limits. */
 const char *options_limits(const struct option_row *row, char text[OPTIONS_LIMITS]);
 

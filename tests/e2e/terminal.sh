@@ -204,8 +204,9 @@ quiet_leaves_out_notes_and_changes_no_result() {
 		! says . notes >said
 }
 verbose_notes_what_is_done() {
-	VERBATIM_FAIL_ON=hazard "$VERBATIM" check -v t.db >out 2>notes
+	VERBATIM_FAIL_ON=hazard VERBATIM_COLOR=never "$VERBATIM" check -v t.db >out 2>notes
 	says 'default of --fail-on: hazard (VERBATIM_FAIL_ON)' notes &&
+		says 'default of --color: never (VERBATIM_COLOR)' notes &&
 		says 't.db: [0-9,]* events, recorded by verbatim' notes &&
 		says 'check: status 1 after .*, of which .* of processors; at most .* of memory' \
 			notes || return
