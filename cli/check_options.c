@@ -75,8 +75,12 @@ int check_settings_open(const char *command, struct check_settings *settings,
 			struct known **ret_known)
 {
 	char complaint[KNOWN_COMPLAINT];
-	int err;
+	int err = settings->suppress ? cli_find_file(settings->suppress) : 0;
 
+	if (!err && settings->baseline)
+		err = cli_find_file(settings->baseline);
+	if (err)
+		return CLI_ENVIRONMENT;
 	apply_preset(settings);
 	apply_fail_on(settings);
 	err = known_open(settings->suppress, settings->baseline, complaint, ret_known);

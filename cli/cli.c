@@ -161,16 +161,23 @@ static void note_trace(const char *path, struct trace *trace)
 		   format_count(trace_events(trace), events), version ? version : "?");
 }
 
-int cli_open_trace(const char *path, struct trace **ret_trace)
+int cli_find_file(const char *path)
 {
 	struct suggestion near = { .word = NULL };
-	int err;
 
 	if (*path && access(path, F_OK) && errno == ENOENT)
 		suggest_file(&near, path);
-	if (*near.name)
-		return log_why(-ENOENT, "open %s: %s%s", path, strerror(ENOENT),
-			       suggest_text(&near));
+	return *near.name ? log_why(-ENOENT, "open %s: %s%s", path, strerror(ENOENT),
+				    suggest_text(&near))
+			  : 0;
+}
+
+int cli_open_trace(const char *path, struct trace **ret_trace)
+{
+	int err = cli_find_file(path);
+
+	if (err)
+		return err;
 	err = trace_open(path, ret_trace);
 	if (!err)
 		note_trace(path, *ret_trace);

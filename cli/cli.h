@@ -40,7 +40,13 @@ enum cli_exit cli_status(int err);
 int cli_open(const char *command, const struct arguments *arguments, int most,
 	     struct trace **ret_trace);
 
-/* As trace_open(); the message for a file that does not exist names a similar one. */
+/*
+ * If @path does not exist, but a file with a similar name does: -ENOENT, after log_err() with that
+ * name. Else 0: the call that opens it reports any other failure.
+ */
+int cli_find_file(const char *path);
+
+/* As trace_open(), after cli_find_file(). */
 int cli_open_trace(const char *path, struct trace **ret_trace);
 
 /* There are more arguments than @command takes, from @argument on: as cli_misuse(). */

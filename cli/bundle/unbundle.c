@@ -254,6 +254,9 @@ int cli_unbundle(int argc, char **argv)
 					      : "no bundle given",
 				  arguments.n ? arguments.at[1] : "");
 	u.path = arguments.at[0];
+	err = cli_find_file(u.path);
+	if (err)
+		return cli_status(err);
 	if (!set.folder && !set.list) {
 		name = name_folder(u.path);
 		if (!name)

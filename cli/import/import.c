@@ -544,6 +544,7 @@ int cli_import(int argc, char **argv)
 {
 	struct import import = { 0 };
 	struct arguments arguments;
+	int err;
 
 	cli_parse(argc, argv, &import, &arguments);
 	if (!arguments.n)
@@ -551,6 +552,9 @@ int cli_import(int argc, char **argv)
 	if (arguments.n > 1)
 		return cli_refuse_argument("import", arguments.at[1]);
 	import.dir = arguments.at[0];
+	err = cli_find_file(import.dir);
+	if (err)
+		return cli_status(err);
 	cli_show_work("import");
 	return import_apart(&import);
 }

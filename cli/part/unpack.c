@@ -20,6 +20,7 @@ int cli_unpack(int argc, char **argv)
 {
 	struct settings set = { 0 };
 	struct arguments arguments;
+	int err;
 
 	cli_parse(argc, argv, &set, &arguments);
 	if (!arguments.n)
@@ -33,5 +34,6 @@ int cli_unpack(int argc, char **argv)
 				  set.path);
 	cli_deadline(set.deadline);
 	cli_show_work("unpack");
-	return cli_status(trace_unpack(arguments.at[0], set.path));
+	err = cli_find_file(arguments.at[0]);
+	return cli_status(err ? err : trace_unpack(arguments.at[0], set.path));
 }

@@ -203,7 +203,7 @@ int cli_collect(int argc, char **argv)
 		return cli_refuse_argument("collect", arguments.at[1]);
 	c.dir = arguments.at[0];
 	progress_start(&c.progress, common.verbosity == LOG_QUIET);
-	err = open_session(&c);
+	err = cli_find_file(c.dir) ?: open_session(&c);
 	if (!err)
 		err = collect_session(&c);
 	session_leave(&c.session);

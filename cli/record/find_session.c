@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/cli.h"
 #include "cli/quantity.h"
 #include "cli/record/guests.h"
 #include "core/wire/log.h"
@@ -97,8 +98,11 @@ static bool has_recorder(const struct session *session, enum find_session which)
 
 static int join_named(const char *name, enum find_session which, struct session *session)
 {
-	int err = session_join(session, name);
+	int err = cli_find_file(name);
 
+	if (err)
+		return err;
+	err = session_join(session, name);
 	if (err)
 		return log_err(err, "open the session %s", name);
 	return has_recorder(session, which)

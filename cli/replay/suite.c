@@ -434,7 +434,7 @@ int suite_replay(const struct replay_settings *set, const struct arguments *argu
 
 	if (status)
 		return status;
-	err = prepare_suite(&suite);
+	err = cli_find_file(set->suite) ?: prepare_suite(&suite);
 	if (!err) {
 		suite_end_begin(&suite.end, set->deadline);
 		run_all(&suite);

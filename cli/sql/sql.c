@@ -214,8 +214,11 @@ static int run_file(struct session *session, const char *path)
 {
 	char *text;
 	size_t n;
-	int err = read_file(path, &text, &n), status;
+	int err = cli_find_file(path), status;
 
+	if (err)
+		return cli_status(err);
+	err = read_file(path, &text, &n);
 	if (err)
 		return cli_status(log_err(err, "open %s", path));
 	status = run_text(session, text);

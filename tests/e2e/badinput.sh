@@ -106,6 +106,13 @@ suggests "check: a file without its suffix, in a folder" 4 "(did you mean './goo
 	"$VERBATIM" check ./good
 suggests "diff: a file with a similar name" 4 "(did you mean 'good.db'?)" \
 	"$VERBATIM" diff good.db goood.db
+for each in "unpack -o x.db god.db" "merge -o x.db good.db god.db" \
+	"report -o x.html -c god.db good.db" "unbundle god.db" "import god.db" "collect god.db" \
+	"top god.db" "snapshot god.db" "replay --suite god.db" "sql --file god.db good.db" \
+	"check --baseline god.db good.db" "check --suppress god.db good.db"; do
+	suggests "${each%% *}: no such file, but a similar one" 4 "(did you mean 'good.db'?)" \
+		"$VERBATIM" $each
+done
 suggests "sql: a similar table" 2 "such table: request (did you mean 'requests'?)" \
 	"$VERBATIM" sql good.db 'SELECT * FROM request'
 suggests "sql: a similar column" 2 "such column: w.opcod (did you mean 'opcode'?)" \
