@@ -159,6 +159,17 @@ TEST(a_share_that_chance_moves_is_the_same)
 	assert_int_equal(compare_runs(1)->regressions, 1);
 }
 
+/* One of 100 requests is signalled, and then the last of each list, as ib_send_bw -l 8 does. */
+TEST(the_signalled_share_of_other_lists_is_no_regression)
+{
+	add_posts(before[0], "put", 8000, 1, 80);
+	add_posts(after[0], "put", 1000, 8, 1000);
+	assert_int_equal(compare_runs(1)->regressions, 0);
+	assert_int_equal(verdict_of("signalled"), DIFF_CHANGED);
+	assert_int_equal(verdict_of("requests a doorbell"), DIFF_BETTER);
+	assert_non_null(strstr(find_change("signalled")->note, "another length"));
+}
+
 TEST(a_function_of_another_name_is_the_same_place)
 {
 	add_posts(before[0], "put", 1000, 8, 8000);
