@@ -101,7 +101,7 @@ void calls_count(struct profiler *p, const struct trace_event *event)
 	struct profile_thread *thread = rows_thread(p, event->id.thread, event->process);
 	struct profile_process *process = rows_process(p, event->process);
 	struct worker *worker = rows_worker(p, event->id.thread);
-	size_t place = place_index(p, call->verb, call->stack);
+	size_t place = place_index(p, call->verb, call->stack, event->process);
 	int64_t took = call->end < 0 ? 0 : call->end - call->begin;
 
 	if (!thread || !process || !worker || place == SIZE_MAX)

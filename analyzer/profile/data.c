@@ -246,7 +246,7 @@ static bool find_posting(struct profiler *p, const struct model_post *told, stru
 {
 	const struct trace_event *event = told->event;
 	bool send = post_is_send(event->post);
-	size_t place = place_index(p, event->post->verb, event->post->stack);
+	size_t place = place_index(p, event->post->verb, event->post->stack, event->process);
 
 	*to = (struct posting){ .queue = told->queue,
 				.posts = send ? &p->profile->send : &p->profile->receive,

@@ -20,6 +20,7 @@
 #include "analyzer/profile/place_table.h"
 #include "analyzer/profile/rows.h"
 #include "analyzer/profile/scale.h"
+#include "analyzer/profile/timing.h"
 #include "analyzer/profile/waits.h"
 #include "analyzer/rules/evidence.h"
 #include "core/store/read/reader.h"
@@ -27,25 +28,44 @@
 
 static void on_post(void *arg, const struct model_post *post)
 {
+	struct profiler *p = arg;
+
 	data_post(arg, post);
 	messages_post(arg, post);
+	if (p->timing)
+		timing_post(p->timing, post);
 }
 
 static void on_complete(void *arg, const struct model_complete *complete)
 {
+	struct profiler *p = arg;
+
 	data_complete(arg, complete);
 	messages_complete(arg, complete);
+	if (p->timing)
+		timing_complete(p->timing, complete);
 }
 
 static void on_modify(void *arg, const struct model_modify *modify)
 {
+	struct profiler *p = arg;
+
 	data_modify(arg, modify);
 	messages_modify(arg, modify);
+	if (p->timing)
+		timing_modify(p->timing, modify);
 }
 
 static void on_retire(void *arg, const struct life *object)
 {
 	messages_retire(arg, object);
+}
+
+static void on_leave(void *arg, const struct life *object)
+{
+	struct profiler *p = arg;
+
+	p->more->leave(p->more->arg, object);
 }
 
 /* Are there posts or polls that bypassed the verbs? */
@@ -65,6 +85,7 @@ static int make_model(struct profiler *p)
 					 .complete = on_complete,
 					 .modify = on_modify,
 					 .retire = on_retire,
+					 .leave = p->more->leave ? on_leave : NULL,
 					 .arg = p };
 	bool bypassed;
 	int err = find_bypassed(p->trace, &bypassed);
@@ -73,6 +94,8 @@ static int make_model(struct profiler *p)
 		err = model_new(p->trace, &watcher, &p->model);
 	if (!err && bypassed)
 		model_bypassed(p->model);
+	if (!err && p->more->ret_timeline)
+		err = timing_new(p->trace, p->model, p->more->lanes, &p->timing);
 	return err;
 }
 
@@ -119,6 +142,7 @@ void profiler_close(struct profiler *p)
 	if (!p)
 		return;
 	model_free(p->model);
+	timing_free(p->timing);
 	messages_fini(p);
 	waits_close(p);
 	place_table_fini(p);
@@ -130,8 +154,8 @@ void profiler_close(struct profiler *p)
 	free(p);
 }
 
-int profiler_open(struct trace *trace, const struct profile_select *select,
-		  struct profiler **ret_profiler)
+static int open_profiler(struct trace *trace, const struct profile_select *select,
+			 const struct profile_more *more, struct profiler **ret_profiler)
 {
 	static const struct profile_select all;
 	struct profiler *p = calloc(1, sizeof(*p));
@@ -141,12 +165,21 @@ int profiler_open(struct trace *trace, const struct profile_select *select,
 		return log_err(-ENOMEM, "profile");
 	p->trace = trace;
 	p->select = select ? select : &all;
+	p->more = more;
 	err = prepare_profiler(p);
 	if (err)
 		profiler_close(p);
 	else
 		*ret_profiler = p;
 	return err;
+}
+
+static const struct profile_more nothing;
+
+int profiler_open(struct trace *trace, const struct profile_select *select,
+		  struct profiler **ret_profiler)
+{
+	return open_profiler(trace, select, &nothing, ret_profiler);
 }
 
 /* Phases */
@@ -287,6 +320,8 @@ static void count_event(struct profiler *p, const struct trace_event *event)
 
 static int process_event(struct profiler *p, const struct trace_event *event)
 {
+	if (p->timing && timing_event(p->timing, event))
+		return -ENOMEM;
 	p->now = event->time;
 	if (event->time >= p->next_wait.time && count_waits(p, event->time))
 		return log_err(-EIO, "table waited");
@@ -387,11 +422,11 @@ static int read_events(struct profiler *p)
 	return err < 0 ? err : 0;
 }
 
-int profile_trace(struct trace *trace, const struct profile_select *select,
-		  struct profile **ret_profile)
+int profile_trace_more(struct trace *trace, const struct profile_select *select,
+		       const struct profile_more *more, struct profile **ret_profile)
 {
 	struct profiler *p;
-	int err = profiler_open(trace, select, &p);
+	int err = open_profiler(trace, select, more, &p);
 
 	if (err)
 		return err;
@@ -402,6 +437,14 @@ int profile_trace(struct trace *trace, const struct profile_select *select,
 		*ret_profile = p->profile;
 		p->profile = NULL;
 	}
+	if (!err && p->timing)
+		*more->ret_timeline = timing_finish(p->timing);
 	profiler_close(p);
 	return err;
+}
+
+int profile_trace(struct trace *trace, const struct profile_select *select,
+		  struct profile **ret_profile)
+{
+	return profile_trace_more(trace, select, &nothing, ret_profile);
 }

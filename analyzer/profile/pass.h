@@ -8,6 +8,7 @@
  * One thread.
  */
 #include "analyzer/profile/profile.h"
+#include "analyzer/profile/timeline.h"
 #include "core/store/read/trace.h"
 
 /*
@@ -16,6 +17,20 @@
  */
 int profile_trace(struct trace *trace, const struct profile_select *select,
 		  struct profile **ret_profile);
+
+struct life;
+
+/* What a pass makes besides the profile; of all events, not only of the selected part. */
+struct profile_more {
+	struct lanes *lanes;            /* gets the requests; NULL: none */
+	struct timeline **ret_timeline; /* for timeline_free(); NULL: none */
+	/* as in struct model_watcher; NULL: none */
+	void (*leave)(void *arg, const struct life *object);
+	void *arg;
+};
+
+int profile_trace_more(struct trace *trace, const struct profile_select *select,
+		       const struct profile_more *more, struct profile **ret_profile);
 
 /*
  * The same event by event, for a trace that is still being written (trace_follow()). Borrowed

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/map.h"
+
 unsigned int profile_size_class(uint64_t bytes)
 {
 	unsigned int class = bytes ? 1 : 0;
@@ -113,6 +115,55 @@ static void fini_posts(struct profile_posts *posts)
 	histogram_fini(&posts->gap);
 	histogram_fini(&posts->list);
 	histogram_fini(&posts->distance);
+}
+
+static void add_time(int64_t *sum, int64_t ns)
+{
+	if (__builtin_add_overflow(*sum, ns, sum)) /* in a damaged trace */
+		*sum = INT64_MAX;
+}
+
+static void add_place(struct profile_place *sum, struct profile_place *place)
+{
+	sum->calls += place->calls;
+	sum->errors += place->errors;
+	add_time(&sum->ns, place->ns);
+	sum->posting += place->posting;
+	add_time(&sum->posting_ns, place->posting_ns);
+	sum->bytes += place->bytes;
+	sum->posts += place->posts;
+	sum->requests += place->requests;
+	sum->judged += place->judged;
+	sum->signalled += place->signalled;
+	sum->small += place->small;
+	sum->small_inline += place->small_inline;
+	sum->inlined += place->inlined;
+	if (place->longest > sum->longest)
+		sum->longest = place->longest;
+	histogram_merge(&sum->gap, &place->gap);
+	histogram_fini(&place->gap);
+}
+
+/* Without memory for the table, the places stay apart. */
+void profile_join_places(struct profile *profile)
+{
+	struct map places = { 0 };
+	size_t n = 0;
+
+	for (size_t i = 0; i < profile->nplaces; i++) {
+		struct profile_place *place = &profile->places[i];
+		uint64_t key = map_hash(place->key) ^ ((uint64_t)place->verb + 1), at;
+
+		place->process = 0;
+		if (map_get(&places, key, &at)) {
+			add_place(&profile->places[at], place);
+			continue;
+		}
+		map_put(&places, key, n);
+		profile->places[n++] = *place;
+	}
+	profile->nplaces = n;
+	map_fini(&places);
 }
 
 void profile_free(struct profile *profile)

@@ -38,6 +38,7 @@ struct profile_select {
 	/* phases of verbatim_phase(): a process counts while it is in one of them */
 	const char *const *phases;
 	size_t nphases;
+	bool by_process; /* a place is one of a process, until profile_join_places() */
 };
 
 /* Requests of one opcode and size class. */
@@ -66,8 +67,9 @@ struct profile_verb {
 
 /* A place in the code that calls a verb: the same stack in two processes is one place. */
 struct profile_place {
-	uint64_t key;   /* facts/place.h; 0: the stack is not known */
-	uint32_t stack; /* one such stack of the trace; or 0 */
+	uint64_t key;     /* facts/place.h; 0: the stack is not known */
+	uint32_t stack;   /* one such stack of the trace; or 0 */
+	uint32_t process; /* if places are by process; else 0 */
 	enum verb verb;
 	uint64_t calls, errors;
 	int64_t ns;       /* of control verbs */
@@ -253,6 +255,9 @@ struct profile {
 
 /* Accepts NULL. */
 void profile_free(struct profile *profile);
+
+/* Make those that select.by_process keeps apart one place again. */
+void profile_join_places(struct profile *profile);
 
 /* The size class of @bytes, and the largest size of a class. */
 unsigned int profile_size_class(uint64_t bytes);

@@ -44,10 +44,10 @@ struct profiler {
 	int64_t phase_since;
 	int64_t now;         /* time of the last event */
 	bool counts;         /* the event belongs to the selected part */
-	struct map by_stack; /* (stack, verb) to an index of profile.places, + 1 */
-	struct map by_key;   /* (key, verb) likewise */
+	struct map by_stack; /* (stack, verb, process) to an index of profile.places, + 1 */
+	struct map by_key;   /* (key, verb, process) likewise */
 	struct {
-		uint32_t stack;
+		uint32_t stack, process;
 		enum verb verb;
 		size_t place; /* + 1 */
 	} cached[PLACE_CACHE];
@@ -57,6 +57,8 @@ struct profiler {
 	struct sender *all_senders;
 	struct waited *waits;        /* NULL: the trace has none */
 	struct waited_row next_wait; /* time INT64_MAX: no more */
+	struct timing *timing;       /* NULL: no time line is made */
+	const struct profile_more *more;
 	bool no_memory;
 };
 

@@ -1,11 +1,13 @@
 /*
- * A run over time, in one pass of the events through the model
+ * A run over time
  *
  * 	first post                                   last completion
  * 	| bin 0 | bin 1 | bin 2 |          ...          | bin 511 |
  *
  * The length of the run is known only at its end: bins begin with about a microsecond, and double
  * their width whenever they do not reach far enough.
+ *
+ * Not here: what is counted (timing.c).
  */
 #include "analyzer/profile/timeline.h"
 
@@ -13,25 +15,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyzer/model/model.h"
-#include "analyzer/model/queue.h"
-#include "analyzer/model/watcher.h"
 #include "core/base/vec.h"
-#include "core/store/read/reader.h"
-#include "core/wire/log.h"
 
 enum {
 	WIDTH = 1024,     /* initial width of a bin */
 	FIRST_OCTAVE = 7, /* latencies below 128 ns are in the first class */
-};
-
-struct timing {
-	struct timeline *timeline;
-	struct lanes *lanes; /* may be NULL */
-	struct trace *trace;
-	struct model *model;
-	bool counts; /* does a profile count the event? */
-	bool no_memory;
 };
 
 /* Bins */
@@ -125,145 +113,46 @@ int64_t timeline_class_from(unsigned int class)
 	return class ? (int64_t)(4 + class % 4) << (octave - 2) : 0;
 }
 
-/* Queues */
-
-static struct timeline_queue *find_queue(struct timing *t, const struct queue *queue)
+struct timeline *timeline_new(uint32_t one_of)
 {
-	struct timeline *timeline = t->timeline;
-	uint32_t object = queue && queue->owner ? queue->owner->id : 0;
-	struct timeline_queue *added;
+	struct timeline *timeline = calloc(1, sizeof(*timeline));
 
-	if (!object)
+	if (!timeline)
 		return NULL;
-	for (size_t i = 0; i < timeline->nqueues; i++)
-		if (timeline->queues[i].object == object && timeline->queues[i].send == queue->send)
-			return &timeline->queues[i];
-	timeline->more |= timeline->nqueues == TIMELINE_QUEUES;
-	if (timeline->nqueues == TIMELINE_QUEUES)
-		return NULL;
-	added = vec_push(timeline->queues, timeline->nqueues);
-	if (!added) {
-		t->no_memory = true;
-		return NULL;
-	}
-	*added = (struct timeline_queue){ .object = object, .send = queue->send };
-	for (size_t i = 0; i < TIMELINE_BINS; i++)
-		added->depth[i] = unchanged;
-	return added;
+	timeline->begin = -1;
+	timeline->width = WIDTH;
+	timeline->one_of = one_of;
+	return timeline;
 }
 
-static void note_depth(struct timeline_queue *to, const struct queue *queue, size_t bin,
-		       uint32_t depth)
+int timeline_queue(struct timeline *timeline, uint32_t object, bool send,
+		   struct timeline_queue **ret_queue)
+{
+	struct timeline_queue *added;
+
+	for (size_t i = 0; i < timeline->nqueues; i++)
+		if (timeline->queues[i].object == object && timeline->queues[i].send == send) {
+			*ret_queue = &timeline->queues[i];
+			return 1;
+		}
+	timeline->more |= timeline->nqueues == TIMELINE_QUEUES;
+	if (timeline->nqueues == TIMELINE_QUEUES)
+		return 0;
+	added = vec_push(timeline->queues, timeline->nqueues);
+	if (!added)
+		return -ENOMEM;
+	*added = (struct timeline_queue){ .object = object, .send = send };
+	for (size_t i = 0; i < TIMELINE_BINS; i++)
+		added->depth[i] = unchanged;
+	*ret_queue = added;
+	return 1;
+}
+
+void timeline_note_depth(struct timeline_queue *queue, size_t bin, uint32_t depth)
 {
 	struct timeline_depth now = { .least = depth, .most = depth };
 
-	to->depth[bin] = add_depths(&to->depth[bin], &now);
-	to->unsure |= queue->doubt;
-	to->room = queue->limits.given ? queue->limits.given : queue->limits.asked;
-}
-
-/* Calls of the model */
-
-/* The outstanding requests include the accepted ones. */
-static void on_post(void *arg, const struct model_post *told)
-{
-	struct timing *t = arg;
-	const struct post *post = told->event->post;
-	size_t bin;
-	struct timeline_bin *to;
-	struct timeline_queue *queue;
-
-	if (!t->counts || !told->taken)
-		return;
-	t->no_memory |= t->lanes && lanes_post(t->lanes, told);
-	bin = timeline_bin_of(t->timeline, told->event->time);
-	to = &t->timeline->bins[bin];
-	to->doorbells += post_is_send(post);
-	*(post_is_send(post) ? &to->requests : &to->receives) += told->taken;
-	for (uint32_t i = 0; i < told->taken && post_is_send(post); i++)
-		to->bytes += wr_bytes(&post->wr[i]);
-	queue = find_queue(t, told->queue);
-	if (!queue)
-		return;
-	queue->requests += told->taken;
-	note_depth(queue, told->queue, bin, told->queue->outstanding);
-}
-
-static unsigned int opcode_index(int opcode)
-{
-	return opcode < PROFILE_OTHER ? (unsigned int)opcode : PROFILE_OTHER;
-}
-
-static void note_latency(struct timing *t, const struct model_complete *told, size_t bin)
-{
-	const struct wc *wc = &told->event->poll->wc[told->index];
-	struct timeline_heat **heat;
-
-	if (!told->request || told->request->opcode < 0 || !wc->request.thread)
-		return;
-	heat = &t->timeline->heat[opcode_index(told->request->opcode)];
-	if (!*heat && !(*heat = calloc(1, sizeof(**heat)))) {
-		t->no_memory = true;
-		return;
-	}
-	(*heat)->n[bin][timeline_class_of(told->event->time - wc->posted_at)]++;
-}
-
-/* The request that it retires is still outstanding. */
-static void on_complete(void *arg, const struct model_complete *told)
-{
-	struct timing *t = arg;
-	const struct wc *wc = &told->event->poll->wc[told->index];
-	struct timeline_queue *queue;
-	size_t bin;
-
-	if (!t->counts)
-		return;
-	t->no_memory |= t->lanes && lanes_complete(t->lanes, t->model, told);
-	bin = timeline_bin_of(t->timeline, told->event->time);
-	t->timeline->bins[bin].completions++;
-	t->timeline->bins[bin].errors += wc->status != ABI_WC_SUCCESS;
-	if (wc->status == ABI_WC_SUCCESS && t->timeline->one_of <= 1)
-		note_latency(t, told, bin);
-	queue = find_queue(t, told->queue);
-	if (queue)
-		note_depth(queue, told->queue, bin,
-			   told->queue->outstanding - (told->queue->outstanding > 0));
-}
-
-static void on_modify(void *arg, const struct model_modify *modify)
-{
-	struct timing *t = arg;
-
-	if (t->lanes)
-		lanes_modify(t->lanes, modify);
-}
-
-/* The pass */
-
-static int process_event(struct timing *t, const struct trace_event *event)
-{
-	t->counts = !event->inner && !event->carried;
-	if (event->kind != TRACE_EXIT)
-		return model_event(t->model, event);
-	return model_end(t->model, event->process, event->time, MODEL_UNKNOWN);
-}
-
-static int read_events(struct timing *t)
-{
-	const struct trace_event *event;
-	struct reader *reader;
-	int err = reader_open(t->trace, &reader);
-
-	if (err < 0)
-		return err;
-	while (!err && (err = reader_next(reader, &event)) == 1) {
-		err = process_event(t, event);
-		if (!err && t->no_memory)
-			err = log_err(-ENOMEM, "time line");
-	}
-	reader_close(reader);
-	return err < 0 ? err : 0;
+	queue->depth[bin] = add_depths(&queue->depth[bin], &now);
 }
 
 void timeline_free(struct timeline *timeline)
@@ -274,33 +163,4 @@ void timeline_free(struct timeline *timeline)
 		free(timeline->heat[i]);
 	free(timeline->queues);
 	free(timeline);
-}
-
-int timeline_make(struct trace *trace, struct lanes *lanes, struct timeline **ret_timeline)
-{
-	struct timing t = { .trace = trace,
-			    .lanes = lanes,
-			    .timeline = calloc(1, sizeof(*t.timeline)) };
-	struct model_watcher watcher = {
-		.post = on_post, .complete = on_complete, .modify = on_modify, .arg = &t
-	};
-	int err;
-
-	if (!t.timeline)
-		return log_err(-ENOMEM, "time line");
-	t.timeline->begin = -1;
-	t.timeline->width = WIDTH;
-	t.timeline->one_of = trace_one_of(trace);
-	err = model_new(trace, &watcher, &t.model);
-	if (!err)
-		err = read_events(&t);
-	model_free(t.model);
-	if (lanes)
-		lanes_end(lanes);
-	if (err) {
-		timeline_free(t.timeline);
-		return err;
-	}
-	*ret_timeline = t.timeline;
-	return 0;
 }

@@ -56,14 +56,16 @@ struct timeline {
 	bool more; /* there were more queues */
 };
 
-/*
- * 0 and a timeline for timeline_free(); or -errno after log_err(). The same pass fills @lanes,
- * unless it is NULL.
- */
-int timeline_make(struct trace *trace, struct lanes *lanes, struct timeline **ret_timeline);
+/* For timing.c; pass.h makes a whole one. NULL without memory. */
+struct timeline *timeline_new(uint32_t one_of);
 
 /* Accepts NULL. */
 void timeline_free(struct timeline *timeline);
+
+/* The queue of @object, added if there is room: 1, 0 or -ENOMEM. Valid until the next call. */
+int timeline_queue(struct timeline *timeline, uint32_t object, bool send,
+		   struct timeline_queue **ret_queue);
+void timeline_note_depth(struct timeline_queue *queue, size_t bin, uint32_t depth);
 
 /* The bin of @time; older bins become wider if needed. */
 size_t timeline_bin_of(struct timeline *timeline, int64_t time);

@@ -106,7 +106,7 @@ void qps_free(struct qps *qps)
 
 /* Reading */
 
-static int list_objects(struct qps *qps)
+int qps_begin(struct qps *qps)
 {
 	const struct object *object;
 
@@ -148,7 +148,7 @@ static uint32_t find_id(const struct qps *qps, const struct life *life, enum obj
 	return object ? object->id : 0;
 }
 
-static void on_leave(void *arg, const struct life *life)
+void qps_leave(void *arg, const struct life *life)
 {
 	struct qps *qps = arg;
 	struct qp_row *row =
@@ -167,7 +167,7 @@ static void on_leave(void *arg, const struct life *life)
 	row->doubt = (life->sq ? life->sq->doubt : 0) | (life->rq ? life->rq->doubt : 0);
 }
 
-static int join_peers(struct qps *qps)
+int qps_end(struct qps *qps)
 {
 	const struct connections *connections;
 	int err = trace_connections(qps->trace, &connections);
@@ -175,13 +175,14 @@ static int join_peers(struct qps *qps)
 	for (size_t i = 0; i < qps->nrows && !err; i++)
 		qps->rows[i].peer =
 			connections_peer(connections, qps->rows[i].object->id, INT64_MAX);
+	qps->read = qps->counted = !err;
 	return err;
 }
 
 static int read_qps(struct qps *qps, bool counted)
 {
-	struct model_watcher watcher = { .leave = on_leave, .arg = qps };
-	int err = list_objects(qps);
+	struct model_watcher watcher = { .leave = qps_leave, .arg = qps };
+	int err = qps_begin(qps);
 
 	if (err || (qps->read && qps->counted >= counted))
 		return err;
@@ -189,12 +190,9 @@ static int read_qps(struct qps *qps, bool counted)
 	while (!err && (err = pass_step(&qps->pass)) == 1)
 		err = 0;
 	pass_fini(&qps->pass);
-	err = err ?: join_peers(qps);
-	if (err)
-		return err;
-	qps->read = true;
-	qps->counted = counted;
-	return 0;
+	err = err ?: qps_end(qps);
+	qps->counted = !err && counted;
+	return err;
 }
 
 /* Rows */

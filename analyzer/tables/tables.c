@@ -24,6 +24,11 @@ void model_tables_free(struct model_tables *tables)
 	free(tables);
 }
 
+struct qps *model_tables_qps(struct model_tables *tables)
+{
+	return tables->qps;
+}
+
 int model_tables_add(struct trace *trace, struct model_tables **ret_tables)
 {
 	struct model_tables *tables = calloc(1, sizeof(*tables));

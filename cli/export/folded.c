@@ -30,7 +30,7 @@ struct folded_line {
 
 struct folded {
 	const struct report *report;
-	uint32_t process; /* whose name the line has; 0: none */
+	bool several; /* lines begin with the name of their process */
 	struct folded_line *lines;
 	size_t n;
 };
@@ -77,13 +77,13 @@ static void add_frame(struct text *text, const struct symbol *symbol, bool calls
 	text_addf(text, "%s", line);
 }
 
-static void add_process(struct text *text, const struct folded *folded)
+static void add_process(struct text *text, const struct folded *folded, uint32_t process)
 {
 	char name[256];
 
-	if (!folded->process)
+	if (!folded->several)
 		return;
-	add_name(text, words_process(folded->report->trace, folded->process, name, sizeof(name)));
+	add_name(text, words_process(folded->report->trace, process, name, sizeof(name)));
 	text_char(text, ';');
 }
 
@@ -93,7 +93,7 @@ static void add_stack(struct text *text, const struct folded *folded,
 	struct report_line lines[REPORT_FRAMES];
 	unsigned int n = report_stack(folded->report, place->stack, lines);
 
-	add_process(text, folded);
+	add_process(text, folded, place->process);
 	if (!n)
 		text_addf(text, "[stack not known];");
 	for (unsigned int i = n; i-- > 0;) {
@@ -136,70 +136,54 @@ static void add_lines(struct text *out, struct folded *folded)
 	}
 }
 
-static int fold_profile(struct text *out, const struct report *report,
-			const struct profile *profile, enum folded_value value, uint32_t process)
+static int fold_value(struct folded *folded, const struct profile *profile, enum folded_value value,
+		      struct text *out)
 {
-	struct folded folded = { .report = report, .process = process };
 	int err = 0;
 
+	folded->lines = NULL;
+	folded->n = 0;
 	for (size_t i = 0; !err && i < profile->nplaces; i++)
 		if (value_of(&profile->places[i], value))
-			err = add_place(&folded, &profile->places[i],
+			err = add_place(folded, &profile->places[i],
 					value_of(&profile->places[i], value));
-	if (!err && folded.n)
-		add_lines(out, &folded);
+	if (!err && folded->n)
+		add_lines(out, folded);
 	if (!err && out->failed)
 		err = -ENOMEM;
-	for (size_t i = 0; i < folded.n; i++)
-		free(folded.lines[i].stack);
-	free(folded.lines);
+	for (size_t i = 0; i < folded->n; i++)
+		free(folded->lines[i].stack);
+	free(folded->lines);
 	return err ? log_err(err, "fold the stacks") : 0;
 }
 
-/* What is to be folded. */
-struct folding {
-	const struct report *report;
-	const enum folded_value *values;
-	size_t n;
-	struct text *outs;
-};
-
-/* One pass for all values. @name: as in struct folded. */
-static int fold_process(const struct folding *f, const struct profile_select *select, uint32_t name)
+int folded_profile(struct trace *trace, struct symbols *symbols, const struct profile *profile,
+		   const enum folded_value *values, size_t n, struct text *outs)
 {
-	struct profile *profile = NULL;
-	int err = profile_trace(f->report->trace, select, &profile);
-
-	for (size_t i = 0; i < f->n && !err; i++)
-		err = fold_profile(&f->outs[i], f->report, profile, f->values[i], name);
-	profile_free(profile);
-	return err;
-}
-
-/* Each process separately: a place in the code has one sum over all processes that run it. */
-static int fold_all(const struct folding *f, struct profile_select select)
-{
-	bool several = trace_process(f->report->trace, 2);
+	const struct report report = { .trace = trace, .symbols = symbols };
+	struct folded folded = { .report = &report, .several = trace_process(trace, 2) };
 	int err = 0;
 
-	if (!several || select.process)
-		return fold_process(f, &select, several ? select.process : 0);
-	for (uint32_t id = 1; !err && trace_process(f->report->trace, id); id++) {
-		select.process = id;
-		err = fold_process(f, &select, id);
-	}
+	for (size_t i = 0; i < n && !err; i++)
+		err = fold_value(&folded, profile, values[i], &outs[i]);
 	return err;
 }
 
 int folded_trace(struct trace *trace, const struct profile_select *select,
 		 const enum folded_value *values, size_t n, struct text *outs)
 {
-	struct report report = { .trace = trace };
-	struct folding f = { .report = &report, .values = values, .n = n, .outs = outs };
-	int err = symbols_open(&report.symbols);
+	struct profile_select each = *select;
+	struct profile *profile = NULL;
+	struct symbols *symbols;
+	int err = symbols_open(&symbols);
 
+	if (err)
+		return err;
+	each.by_process = true;
+	err = profile_trace(trace, &each, &profile);
 	if (!err)
-		err = fold_all(&f, *select);
-	symbols_close(report.symbols);
+		err = folded_profile(trace, symbols, profile, values, n, outs);
+	profile_free(profile);
+	symbols_close(symbols);
 	return err;
 }

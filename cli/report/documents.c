@@ -1,9 +1,9 @@
 /*
  * The output of other subcommands, for a page
  *
- * The page shows the numbers of `stat`, the findings of `check` and the changes of `diff` from
- * their output for programs, so that no number is computed twice. A subcommand owns standard
- * output; each runs in a child, into a file without a name.
+ * The page shows the findings of `check` and the changes of `diff` from their output for programs,
+ * so that no number is computed twice. A subcommand owns standard output; each runs in a child,
+ * into a file without a name.
  */
 #include "cli/report/documents.h"
 

@@ -5,15 +5,12 @@
  */
 #include "cli/report/page_data.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "analyzer/profile/timeline.h"
 #include "cli/report/page_lanes.h"
 #include "core/store/read/listing.h"
 #include "core/store/read/merged.h"
-#include "core/wire/log.h"
 
 enum { HEAT_BINS = TIMELINE_BINS / 2, DEPTHS = 24 };
 
@@ -202,13 +199,8 @@ static void put_depths(struct json *json, struct trace *trace, struct timeline *
 	json_put_bool(json, "more_queues", timeline->more || timeline->nqueues > DEPTHS);
 }
 
-static int put_timeline(struct json *json, struct trace *trace, struct lanes *lanes)
+static void put_timeline(struct json *json, struct trace *trace, struct timeline *timeline)
 {
-	struct timeline *timeline;
-	int err = lanes ? timeline_make(trace, lanes, &timeline) : log_err(-ENOMEM, "report");
-
-	if (err)
-		return err;
 	json_open(json, "timeline", '{');
 	json_put_int(json, "begin", timeline->begin);
 	json_put_int(json, "width", timeline->width);
@@ -216,16 +208,12 @@ static int put_timeline(struct json *json, struct trace *trace, struct lanes *la
 	put_heats(json, timeline);
 	put_depths(json, trace, timeline);
 	json_close(json, '}');
-	timeline_free(timeline);
-	page_lanes_put(json, trace, lanes);
-	return 0;
 }
 
-int page_data_put(struct json *json, struct trace *trace)
+int page_data_put(struct json *json, struct trace *trace, struct timeline *timeline,
+		  const struct lanes *lanes)
 {
-	struct lanes *lanes = lanes_new();
-	int err = put_timeline(json, trace, lanes);
-
-	lanes_free(lanes);
-	return err ? err : put_tables(json, trace);
+	put_timeline(json, trace, timeline);
+	page_lanes_put(json, trace, lanes);
+	return put_tables(json, trace);
 }

@@ -1,9 +1,10 @@
 /*
  * verbatim report: a trace as one page that a browser shows
  *
- * 	check, stat, diff		their output for programs (documents.c), in the meantime
- * 	timeline, rows of tables	page_data.c
- * 	stacks				as `export -f folded` has them
+ * 	check, diff			their output for programs (documents.c), in the meantime
+ * 	stat				its output for programs  \
+ * 	stacks				as `export -f folded`     > from one pass over the trace
+ * 	timeline, rows of tables	page_data.c              /
  * 	the events named in these	the line of dump for each
  *
  * All of it is one JSON object in the page, which the scripts in page/ draw.
@@ -17,6 +18,8 @@
 #include <unistd.h>
 
 #include "analyzer/profile/pass.h"
+#include "analyzer/report/symbols.h"
+#include "analyzer/tables/qps.h"
 #include "analyzer/tables/tables.h"
 #include "cli/cli.h"
 #include "cli/export/folded.h"
@@ -24,6 +27,7 @@
 #include "cli/report/documents.h"
 #include "cli/report/page.h"
 #include "cli/report/page_data.h"
+#include "cli/stat/stat.h"
 #include "core/base/text.h"
 #include "core/store/vtab/views.h"
 #include "core/wire/log.h"
@@ -124,13 +128,12 @@ static int put_events(struct json *json, const char *path, const struct named *n
 
 /* A trace */
 
-enum which { CHECK, STAT, DIFF, DOCUMENTS };
+enum which { CHECK, DIFF, DOCUMENTS };
 
 static void name_documents(struct document documents[DOCUMENTS], const char *path, const char *base)
 {
 	const struct document all[DOCUMENTS] = {
 		[CHECK] = { .words = { "check", "--format", "json", path } },
-		[STAT] = { .words = { "stat", "--format", "json", path } },
 		[DIFF] = { .words = { "diff", "--format", "json", base, path } },
 	};
 
@@ -157,20 +160,27 @@ static void put_document(struct json *json, const char *name, const struct docum
 static void put_documents(struct json *json, const struct document *documents, bool diff)
 {
 	put_document(json, "check", &documents[CHECK]);
-	put_document(json, "stat", &documents[STAT]);
 	if (diff)
 		put_document(json, "diff", &documents[DIFF]);
 }
 
+/* What one pass over the trace finds. */
+struct reading {
+	struct model_tables *tables;
+	struct lanes *lanes;
+	struct timeline *timeline;
+	struct profile *profile;
+	struct symbols *symbols;
+};
+
 /* The stacks of `export -f folded`, by three values. */
-static int put_stacks(struct json *json, struct trace *trace)
+static int put_stacks(struct json *json, struct trace *trace, const struct reading *r)
 {
 	static const char *const names[] = { "requests", "time", "bytes" };
 	static const enum folded_value values[] = { FOLDED_REQUESTS, FOLDED_TIME, FOLDED_BYTES };
 	enum { N = sizeof(values) / sizeof(values[0]) };
-	const struct profile_select all = { 0 };
 	struct text texts[N] = { 0 };
-	int err = folded_trace(trace, &all, values, N, texts);
+	int err = folded_profile(trace, r->symbols, r->profile, values, N, texts);
 
 	for (size_t i = 0; i < N; i++) {
 		if (!err)
@@ -180,22 +190,66 @@ static int put_stacks(struct json *json, struct trace *trace)
 	return err;
 }
 
+static int put_stat(struct json *json, struct trace *trace, const struct reading *r)
+{
+	struct text text = { 0 };
+	int err;
+
+	profile_join_places(r->profile);
+	err = stat_document(trace, r->profile, r->symbols, &text);
+	if (!err) {
+		json_put_name(json, "stat");
+		text_add(json->out, text.at, text.used);
+	}
+	text_fini(&text);
+	return err;
+}
+
+static int read_trace(struct trace *trace, struct reading *r)
+{
+	static const struct profile_select select = { .by_process = true };
+	struct profile_more more = { .ret_timeline = &r->timeline, .leave = qps_leave };
+	int err = model_tables_add(trace, &r->tables);
+
+	if (err)
+		return err;
+	more.arg = model_tables_qps(r->tables);
+	more.lanes = r->lanes = lanes_new();
+	err = r->lanes ? qps_begin(more.arg) : log_err(-ENOMEM, "report");
+	if (!err)
+		err = profile_trace_more(trace, &select, &more, &r->profile);
+	if (!err)
+		err = qps_end(more.arg);
+	return err ? err : symbols_open(&r->symbols);
+}
+
+static int put_reading(struct json *json, struct trace *trace, const struct reading *r)
+{
+	int err = views_create(trace_db(trace), true);
+
+	if (!err)
+		err = page_data_put(json, trace, r->timeline, r->lanes);
+	if (!err)
+		err = put_stacks(json, trace, r);
+	return err ? err : put_stat(json, trace, r);
+}
+
 static int put_opened(struct json *json, struct trace *trace)
 {
-	struct model_tables *tables = NULL;
+	struct reading r = { .tables = NULL };
 	int err;
 
 	cli_report_loss(trace);
 	cli_show_progress("report", trace);
-	err = model_tables_add(trace, &tables);
+	err = read_trace(trace, &r);
 	if (!err)
-		err = views_create(trace_db(trace), true);
-	if (!err)
-		err = page_data_put(json, trace);
-	if (!err)
-		err = put_stacks(json, trace);
+		err = put_reading(json, trace, &r);
 	trace_close(trace);
-	model_tables_free(tables);
+	model_tables_free(r.tables);
+	symbols_close(r.symbols);
+	profile_free(r.profile);
+	timeline_free(r.timeline);
+	lanes_free(r.lanes);
 	return cli_status(err);
 }
 

@@ -9,6 +9,7 @@
  * Not here: tables of queues (stat_queues.c); output that is no table (stat_text.c, stat_json.c,
  * stat_metrics.c).
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +20,9 @@
 #include "cli/cli.h"
 #include "cli/format.h"
 #include "cli/table.h"
+#include "cli/stat/stat.h"
 #include "cli/stat/stat_view.h"
+#include "core/base/text.h"
 #include "core/store/read/trace.h"
 #include "core/wire/log.h"
 
@@ -286,6 +289,34 @@ static int print_profile(const struct stat_view *view, bool json)
 		print_text(view, tables, 4);
 	for (int i = 0; i < 4; i++)
 		table_free(tables[i]);
+	return err;
+}
+
+int stat_document(struct trace *trace, const struct profile *profile, struct symbols *symbols,
+		  struct text *out)
+{
+	static const struct part all;
+	struct stat_view view = {
+		.trace = trace, .profile = profile, .part = &all, .symbols = symbols
+	};
+	FILE *screen = stdout, *document;
+	char *at = NULL;
+	size_t n = 0;
+	int err;
+
+	document = open_memstream(&at, &n);
+	if (!document)
+		return log_err(-ENOMEM, "stat");
+	stat_name_places(&view);
+	stdout = document;
+	err = print_profile(&view, true);
+	stdout = screen;
+	if (fclose(document) && !err)
+		err = log_err(-ENOMEM, "stat");
+	if (!err)
+		text_add(out, at, n);
+	free(at);
+	places_free(view.places);
 	return err;
 }
 

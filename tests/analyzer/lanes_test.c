@@ -1,6 +1,7 @@
 /* analyzer/profile/lanes.c: process 1 sends, process 2 receives. A step takes 1000 ns. */
 #include "analyzer/profile/lanes.h"
 
+#include "analyzer/profile/pass.h"
 #include "analyzer/profile/timeline.h"
 #include "tests/analyzer/ends.h"
 #include "tests/test.h"
@@ -56,10 +57,17 @@ static void poll_receive(uint64_t wr_id)
 
 static void make_lanes(void)
 {
+	struct profile *profile;
+
 	story_check(&s, NULL);
 	lanes = lanes_new();
 	assert_non_null(lanes);
-	assert_int_equal(timeline_make(s.trace, lanes, &timeline), 0);
+	assert_int_equal(profile_trace_more(s.trace, NULL,
+					    &(struct profile_more){ .lanes = lanes,
+								    .ret_timeline = &timeline },
+					    &profile),
+			 0);
+	profile_free(profile);
 }
 
 /* The request with @wr_id that is a send or a receive; NULL: it was not kept. */

@@ -321,6 +321,30 @@ TEST(waits_are_known_where_they_were_recorded)
 	assert_false(profile_story(NULL)->waited.known); /* a story's writer does not write it */
 }
 
+/* The stack of a story is not known: all its posts have one. */
+TEST(places_are_by_process_until_they_are_joined)
+{
+	const struct profile_select select = { .by_process = true };
+	int other = story_thread(&s, 2, 0, 0);
+
+	story_do(&s, other, VERB_fork_init, 0, 0);
+	story_do(&s, 0, VERB_fork_init, 0, 0);
+	const struct profile *p = profile_story(&select);
+	uint64_t calls[2] = { 0 };
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->nplaces; i++)
+		if (p->places[i].verb == VERB_fork_init)
+			calls[n++ ? 1 : 0] += p->places[i].calls;
+	assert_int_equal(n, 2);
+	n = p->nplaces;
+	profile_join_places(profile);
+	assert_int_equal(profile->nplaces, n - 1);
+	for (size_t i = 0; i < profile->nplaces; i++)
+		if (profile->places[i].verb == VERB_fork_init)
+			assert_int_equal(profile->places[i].calls, calls[0] + calls[1]);
+}
+
 TEST(waits_are_counted_in_their_part)
 {
 	struct profile_select select = { 0 };

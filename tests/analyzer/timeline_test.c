@@ -1,3 +1,4 @@
+#include "analyzer/profile/pass.h"
 #include "analyzer/profile/timeline.h"
 #include "tests/analyzer/story.h"
 
@@ -43,8 +44,14 @@ static void poll_one(uint64_t wr_id, enum ibv_wc_status status)
 
 static const struct timeline *time_story(void)
 {
+	struct profile *profile;
+
 	story_check(&s, NULL);
-	assert_int_equal(timeline_make(s.trace, NULL, &timeline), 0);
+	assert_int_equal(profile_trace_more(s.trace, NULL,
+					    &(struct profile_more){ .ret_timeline = &timeline },
+					    &profile),
+			 0);
+	profile_free(profile);
 	return timeline;
 }
 

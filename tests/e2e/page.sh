@@ -26,6 +26,17 @@ says_what_the_commands_say() {
 			jq -cS .)"
 }
 try says_what_the_commands_say
+its_queue_pairs_are_those_of_sql() {
+	local each
+	jq -c '.after.tables.qps | .columns as $names | .rows[] |
+		[range(0; length) as $i | {key: $names[$i], value: .[$i]}] | from_entries' bw.json >got
+	"$VERBATIM" sql --json bw.db "SELECT * FROM qps ORDER BY sends + recvs DESC, object" |
+		jq -c '.[]' >wanted && is "queue pairs" "$(wc -l <got)" 8 || return
+	for each in object state peer_name max_send_wr sends recvs; do
+		is "$each" "$(jq -r .$each got)" "$(jq -r .$each wanted)" || return
+	done
+}
+try its_queue_pairs_are_those_of_sql
 the_time_line_has_all_that_was_counted() {
 	is "$(jq -c '[.after.timeline.bins | (map(.[0]) | add), (map(.[1]) | add),
 			(map(.[3]) | add), (map(.[4]) | add)]' bw.json)" \

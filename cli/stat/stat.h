@@ -1,0 +1,13 @@
+#pragma once
+/*
+ * The output of `verbatim stat --format json` for a profile that another command has made. One
+ * thread.
+ */
+struct profile;
+struct symbols;
+struct text;
+struct trace;
+
+/* Append it to @out. 0 or -errno after log_err(). */
+int stat_document(struct trace *trace, const struct profile *profile, struct symbols *symbols,
+		  struct text *out);
