@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 #include "analyzer/model/device.h"
-#include "analyzer/model/key_post.h"
+#include "analyzer/model/key_judge.h"
 #include "analyzer/model/model.h"
 #include "analyzer/model/peer.h"
 #include "analyzer/model/qp.h"
@@ -156,6 +156,7 @@ static bool is_atomic(int opcode)
 char *answer_refused(const struct queue_request *request, const struct peer *peer, const char *name)
 {
 	uint32_t needed = keys_needed(request->opcode);
+	uint32_t lacks = peer ? keys_qp_lacks(peer->life, needed) : 0;
 	const struct qp *qp = peer && peer->life ? peer->life->qp : NULL;
 	char *text = NULL, process[PROCESS_TEXT];
 	int n = -1;
@@ -166,9 +167,9 @@ char *answer_refused(const struct queue_request *request, const struct peer *pee
 			     "the remote address 0x%" PRIx64
 			     " of the atomic is not a multiple of 8",
 			     request->remote_addr);
-	else if (qp && qp->set & ABI_QP_ACCESS_FLAGS && needed & ~qp->access)
+	else if (lacks)
 		n = asprintf(&text, "qp_access_flags of %s of %s lack %s", name, process,
-			     words_access(needed & ~qp->access));
+			     words_access(lacks));
 	else if (qp && needed && qp->set & ABI_QP_MAX_DEST_RD_ATOMIC && !qp->max_dest_rd_atomic &&
 		 needed != ABI_ACCESS_REMOTE_WRITE)
 		n = asprintf(&text, "max_dest_rd_atomic of %s of %s is 0", name, process);

@@ -16,6 +16,7 @@
 #include "analyzer/facts/answer.h"
 #include "analyzer/facts/outage.h"
 #include "analyzer/model/key.h"
+#include "analyzer/model/key_judge.h"
 #include "analyzer/model/key_post.h"
 #include "analyzer/model/model.h"
 #include "analyzer/model/qp.h"
@@ -75,122 +76,136 @@ const struct cause *causes_of(const struct causes *causes, size_t i)
 	return i < causes->n && causes->all[i] ? &causes->all[i]->cause : NULL;
 }
 
-/* A key that was used, and for what. */
+/* A key that a refused request used, and what of it does not fit. */
 struct use {
 	struct trace *trace;
-	const struct key *key;
-	const struct life *qp;
-	uint32_t process; /* the process that owns the key */
-	uint64_t pd;      /* of the queue pair at that end */
-	const char *name; /* of it */
-	char letter;      /* 'l', 'r' */
-	uint32_t number, needed;
-	uint64_t addr, length;
-	int64_t time;
-	int64_t slack; /* of the two processes' clocks */
 	const struct model *model;
+	const struct key *key; /* NULL: not known */
+	uint32_t process;      /* the process that owns the key */
+	const char *name;      /* of the queue pair at that end */
+	char letter;           /* 'l', 'r' */
+	uint32_t number;
+	struct key_use range;
+	struct key_judgement judgement;
 };
 
 static void describe_range(char **text, const struct use *use, const char *what)
 {
-	const struct key *key = use->key;
+	const struct key *key = &use->judgement.range;
+	uint64_t addr = use->range.addr, length = use->range.length;
 	char relation[WORDS_RELATION], holder[WORDS_HOLDER];
 
 	cause_say(text,
 		  "%ckey 0x%x is %s, %s at 0x%" PRIx64 "; the request accesses %" PRIu64
 		  " at 0x%" PRIx64 ": %s%s",
-		  use->letter, use->number, what, WORDS_N(key->length, "byte"), key->addr,
-		  use->length, use->addr, words_relation(key, use->addr, use->length, relation),
-		  words_holder(use->trace, model_keys(use->model), key, use->addr, use->length,
-			       use->letter, holder));
+		  use->letter, use->number, what, WORDS_N(key->length, "byte"), key->addr, length,
+		  addr, words_relation(key, addr, length, relation),
+		  words_holder(use->trace, model_keys(use->model), key, addr, length, use->letter,
+			       holder));
 }
 
-/* Of a window: was its key given up before the request was refused? */
-static bool is_invalidated(const struct use *use)
+static void describe_domain(char **text, const struct use *use, const char *what)
 {
-	const struct key *key = use->key;
+	const struct object *pd = trace_object_at(use->trace, use->process, OBJECT_pd,
+						  use->range.pd, use->range.judged);
 
-	return key->kind == OBJECT_mw && window_state(use->model, key) == WINDOW_INVALID &&
-	       key->invalid.at.time + use->slack < use->time;
+	cause_say(text, "%ckey 0x%x is %s; %s%s is in %s", use->letter, use->number, what,
+		  use->name, use->letter == 'r' ? " there" : "",
+		  pd && pd->name ? pd->name : "another domain");
 }
 
-/* Does the key explain a refusal? */
-static bool blame_key(char **text, const struct use *use)
+static void describe_access(char **text, const struct use *use, const char *what)
+{
+	const char *lacks = words_access(use->judgement.missing);
+
+	if (use->key->kind == OBJECT_mr)
+		cause_say(text, "%ckey 0x%x is %s, registered without %s", use->letter, use->number,
+			  what, lacks);
+	else
+		cause_say(text, "rkey 0x%x is %s, bound without %s", use->number, what, lacks);
+}
+
+static void describe_gone(char **text, const struct use *use, const char *what)
+{
+	const struct moment *destroyed = &use->key->destroyed;
+	char id[32], when[32];
+
+	if (destroyed->id.thread)
+		cause_say(text, "%ckey 0x%x = %s; its %s %s began %s before", use->letter,
+			  use->number, what, verb_infos[destroyed->verb].name,
+			  event_id_text(destroyed->id, id),
+			  words_span(use->range.judged - destroyed->time, when));
+}
+
+/* A sentence if the key explains the refusal. */
+static void blame_key(char **text, const struct use *use)
 {
 	const struct key *key = use->key;
-	const struct object *pd;
-	char name[CAUSE_TEXT], what[CAUSE_TEXT + PROCESS_TEXT + 8], id[32], when[32],
-		process[PROCESS_TEXT], inv[WINDOW_TEXT];
+	char name[CAUSE_TEXT], what[CAUSE_TEXT + PROCESS_TEXT + 8], process[PROCESS_TEXT],
+		inv[WINDOW_TEXT];
 
-	if (key && is_invalidated(use)) {
-		words_key(use->trace, key, name, sizeof(name));
-		cause_say(text, "rkey 0x%x was %s of %s: %s", use->number, name,
-			  process_id_text(key->process, process),
-			  window_invalid_text(key, use->time, inv));
-		return true;
-	}
-	if (!key || key->state == KEY_CHANGING || key->created.time + use->slack > use->time ||
-	    (key->state == KEY_DEAD && key->destroyed.time + use->slack > use->time))
-		return false;
+	if (!key)
+		return;
 	words_key(use->trace, key, name, sizeof(name));
 	snprintf(what, sizeof(what), use->letter == 'r' ? "%s of %s" : "%s", name,
 		 process_id_text(key->process, process));
-	if (key->state == KEY_DEAD && key->destroyed.id.thread) {
-		cause_say(text, "%ckey 0x%x = %s; its %s %s began %s before", use->letter,
-			  use->number, what, verb_infos[key->destroyed.verb].name,
-			  event_id_text(key->destroyed.id, id),
-			  words_span(use->time - key->destroyed.time, when));
-	} else if (key->state == KEY_DEAD) {
-		return false;
-	} else if (key->pd && use->pd && key->pd != use->pd) {
-		pd = trace_object_at(use->trace, use->process, OBJECT_pd, use->pd, use->time);
-		cause_say(text, "%ckey 0x%x is %s; %s%s is in %s", use->letter, use->number, what,
-			  use->name, use->letter == 'r' ? " there" : "",
-			  pd && pd->name ? pd->name : "another domain");
-	} else if (key->kind == OBJECT_mw && (!key->bind.at.id.thread || key->bind.ends)) {
+	switch (use->judgement.fault) {
+	case KEY_INVALID:
+		cause_say(text, "rkey 0x%x was %s: %s", use->number, what,
+			  window_invalid_text(key, use->range.judged, inv));
+		break;
+	case KEY_GONE:
+		describe_gone(text, use, what);
+		break;
+	case KEY_OTHER_PD:
+		describe_domain(text, use, what);
+		break;
+	case KEY_UNBOUND:
 		cause_say(text, "%ckey 0x%x is %s, which is not bound", use->letter, use->number,
 			  what);
-	} else if (!key_holds(key, use->addr, use->length)) {
+		break;
+	case KEY_OUTSIDE:
 		describe_range(text, use, what);
-	} else if (key->kind == OBJECT_mr && use->needed & ~key->access) {
-		cause_say(text, "%ckey 0x%x is %s, registered without %s", use->letter, use->number,
-			  what, words_access(use->needed & ~key->access));
-	} else if (use->needed & ~key->access) {
-		cause_say(text, "rkey 0x%x is %s, bound without %s", use->number, what,
-			  words_access(use->needed & ~key->access));
-	} else {
-		return false;
+		break;
+	case KEY_NO_ACCESS:
+		describe_access(text, use, what);
+		break;
+	default:
+		break;
 	}
-	return true;
 }
 
 static void key_sentence(struct causes *causes, struct model *model,
 			 const struct model_complete *complete, struct noted *noted)
 {
 	const struct queue_request *request = complete->request;
+	const struct queue *queue = complete->queue;
 	struct use use = { .trace = causes->trace,
 			   .model = model,
-			   .qp = complete->qp,
 			   .process = complete->event->process,
-			   .pd = complete->qp->pd,
 			   .name = complete->qp->name,
 			   .letter = 'l',
-			   .time = noted->time };
+			   .range = { .pd = complete->qp->pd,
+				      .needed =
+					      keys_needed_local(queue->send ? request->opcode : -1),
+				      .posted = request->time,
+				      .judged = noted->time } };
 
-	if (complete->queue->owner && complete->queue->owner->kind != OBJECT_qp)
-		use.pd = complete->queue->owner->pd; /* an SRQ uses its own domain */
-	if (!complete->queue->send || request->opcode == ABI_WR_RDMA_READ ||
-	    keys_needed(request->opcode) == ABI_ACCESS_REMOTE_ATOMIC)
-		use.needed = ABI_ACCESS_LOCAL_WRITE;
+	if (queue->owner && queue->owner->kind != OBJECT_qp)
+		use.range.pd = queue->owner->pd; /* an SRQ uses its own domain */
 	for (uint32_t i = 0; i < request->nsge && !(request->flags & ABI_SEND_INLINE); i++) {
-		const struct sge *sge = queue_sge(complete->queue, request, i);
+		const struct sge *sge = queue_sge(queue, request, i);
 
 		use.key = keys_find_lkey(model_keys(model), use.process, complete->qp->context,
 					 sge->lkey);
 		use.number = sge->lkey;
-		use.addr = sge->addr;
-		use.length = sge->length;
-		if (sge->length && blame_key(&noted->cause.key, &use))
+		use.range.addr = sge->addr;
+		use.range.length = sge->length;
+		if (!sge->length)
+			continue;
+		key_judge(model, use.key, &use.range, &use.judgement);
+		blame_key(&noted->cause.key, &use);
+		if (noted->cause.key)
 			return;
 	}
 }
@@ -224,46 +239,40 @@ static void remote_key_sentence(struct causes *causes, struct model *model,
 				struct noted *noted)
 {
 	const struct queue_request *request = complete->request;
-	const struct qp *qp = peer->life ? peer->life->qp : NULL;
+	bool whole = !noted->slack && peer->life && keys_saw_all(model, peer->life);
 	struct use use = { .trace = causes->trace,
 			   .model = model,
-			   .qp = complete->qp,
+			   .key = keys_find_rkey(model_keys(model), peer->process, peer->context,
+						 request->rkey),
 			   .process = peer->process,
-			   .pd = peer->pd,
 			   .name = qp_name(causes, peer),
 			   .letter = 'r',
 			   .number = request->rkey,
-			   .addr = request->remote_addr,
-			   .needed = keys_needed(request->opcode),
-			   .time = noted->time,
-			   .slack = noted->slack };
-	char process[PROCESS_TEXT], renamed[WORDS_HOLDER];
-	struct key bound;
+			   .range = keys_remote_use(complete->queue, request) };
+	char **text = &noted->cause.key, process[PROCESS_TEXT], renamed[WORDS_HOLDER];
+	uint32_t lacks = keys_qp_lacks(peer->life, use.range.needed);
 
-	for (uint32_t i = 0; i < request->nsge; i++)
-		use.length += queue_sge(complete->queue, request, i)->length;
-	use.key = keys_find_rkey(model_keys(model), peer->process, peer->context, request->rkey);
-	if (request->opcode == ABI_WR_SEND_WITH_INV && !(use.key && is_invalidated(&use))) {
-		describe_invalidated(&noted->cause.key, &use,
-				     !noted->slack && peer->life &&
-					     keys_saw_all(model, peer->life));
+	use.range.pd = peer->pd;
+	use.range.judged = noted->time;
+	use.range.slack = noted->slack;
+	key_judge(model, use.key, &use.range, &use.judgement);
+	if (request->opcode == ABI_WR_SEND_WITH_INV && use.judgement.fault != KEY_INVALID) {
+		describe_invalidated(text, &use, whole);
 		return;
 	}
-	if (use.key && window_as_key(model, use.key, request->time - use.slack, &bound))
-		use.key = &bound;
-	if (blame_key(&noted->cause.key, &use))
+	blame_key(text, &use);
+	if (*text)
 		return;
-	if (!use.key && !noted->slack && peer->life && keys_saw_all(model, peer->life))
-		cause_say(&noted->cause.key,
+	if (!use.key && whole)
+		cause_say(text,
 			  "rkey 0x%x does not belong to a region that %s has "
 			  "for %s%s",
 			  use.number, process_id_text(use.process, process), use.name,
 			  words_renamed(causes->trace, model_keys(model), use.process, use.number,
 					request->time, renamed));
-	else if (use.key && qp && qp->set & ABI_QP_ACCESS_FLAGS && use.needed & ~qp->access)
-		cause_say(&noted->cause.key, "qp_access_flags of %s of %s lack %s", use.name,
-			  process_id_text(use.process, process),
-			  words_access(use.needed & ~qp->access));
+	else if (use.key && lacks)
+		cause_say(text, "qp_access_flags of %s of %s lack %s", use.name,
+			  process_id_text(use.process, process), words_access(lacks));
 }
 
 static void note_peer(struct causes *causes, struct model *model,

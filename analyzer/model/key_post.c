@@ -10,6 +10,7 @@
 #include "analyzer/model/key_post.h"
 
 #include "analyzer/model/abi.h"
+#include "analyzer/model/key_judge.h"
 #include "analyzer/model/model_state.h"
 #include "analyzer/model/queue.h"
 #include "analyzer/model/window.h"
@@ -23,13 +24,6 @@ struct looked {
 	bool send;
 	uint32_t i; /* of its requests */
 };
-
-/* Does the device write to the elements? */
-static bool is_sink(bool send, int opcode)
-{
-	return !send || opcode == ABI_WR_RDMA_READ || opcode == ABI_WR_ATOMIC_CMP_AND_SWP ||
-	       opcode == ABI_WR_ATOMIC_FETCH_AND_ADD;
-}
 
 static struct model_key describe_use(const struct looked *l, int sge)
 {
@@ -46,12 +40,17 @@ static struct model_key describe_use(const struct looked *l, int sge)
 				   .ret = l->post->ret };
 }
 
-static void report_fault(const struct looked *l, enum key_fault fault, const struct key *key,
-			 struct model_key *use)
+/* Report a use as @judgement has found it; not what is uncertain. */
+static void report_fault(const struct looked *l, const struct key_judgement *judgement,
+			 const struct key *key, struct model_key *use)
 {
-	use->fault = fault;
+	bool gone = judgement->fault == KEY_INVALID && key->state == KEY_DEAD;
+
+	use->fault = gone ? KEY_GONE : judgement->fault;
 	use->key = key;
-	l->model->watcher.key(l->model->watcher.arg, use);
+	use->missing = use->fault == KEY_NO_ACCESS ? judgement->missing : 0;
+	if (use->fault != KEY_FITS && use->fault != KEY_UNCERTAIN && use->fault != KEY_INVALID)
+		l->model->watcher.key(l->model->watcher.arg, use);
 }
 
 static void put_aside(const struct looked *l, const struct model_key *use)
@@ -75,22 +74,18 @@ static void put_aside(const struct looked *l, const struct model_key *use)
 static void judge_element(const struct looked *l, int j, const struct key *key)
 {
 	struct model_key use = describe_use(l, j);
-	bool sink = is_sink(l->send, use.opcode);
+	const struct key_use access = { .pd = l->queue->pd,
+					.addr = use.addr,
+					.length = use.length,
+					.needed = keys_needed_local(use.opcode),
+					KEY_NOW };
+	struct key_judgement judgement;
 
-	if (!key)
+	key_judge(l->model, key, &access, &judgement);
+	if (judgement.fault == KEY_UNKNOWN)
 		put_aside(l, &use);
-	else if (key->state == KEY_CHANGING)
-		return;
-	else if (key->state == KEY_DEAD)
-		report_fault(l, KEY_GONE, key, &use);
-	else if (key->pd && l->queue->pd && key->pd != l->queue->pd)
-		report_fault(l, KEY_OTHER_PD, key, &use);
-	else if (!key_holds(key, use.addr, use.length))
-		report_fault(l, KEY_OUTSIDE, key, &use);
-	else if (sink && !(key->access & ABI_ACCESS_LOCAL_WRITE)) {
-		use.missing = ABI_ACCESS_LOCAL_WRITE;
-		report_fault(l, KEY_NO_ACCESS, key, &use);
-	}
+	else
+		report_fault(l, &judgement, key, &use);
 }
 
 static inline bool element_fits(const struct key *key, const struct life *queue,
@@ -107,7 +102,7 @@ static void look_at_elements(const struct looked *l, const struct wr *wr)
 {
 	const struct keys *keys = &l->model->keys;
 	typeof(l->queue->seen[0]) *seen = &l->queue->seen[l->send];
-	bool sink = is_sink(l->send, wr->opcode);
+	bool sink = keys_needed_local(l->send ? wr->opcode : -1) != 0;
 
 	for (uint32_t j = 0; j < wr->nsge; j++) {
 		const struct sge *sge = &wr->sge[j];
@@ -119,23 +114,6 @@ static void look_at_elements(const struct looked *l, const struct wr *wr)
 		}
 		if (sge->length && (!seen->key || !element_fits(seen->key, l->queue, sge, sink)))
 			judge_element(l, (int)j, seen->key);
-	}
-}
-
-uint32_t keys_needed(int opcode)
-{
-	switch (opcode) {
-	case ABI_WR_RDMA_WRITE:
-	case ABI_WR_RDMA_WRITE_WITH_IMM:
-	case ABI_WR_ATOMIC_WRITE:
-		return ABI_ACCESS_REMOTE_WRITE;
-	case ABI_WR_RDMA_READ:
-		return ABI_ACCESS_REMOTE_READ;
-	case ABI_WR_ATOMIC_CMP_AND_SWP:
-	case ABI_WR_ATOMIC_FETCH_AND_ADD:
-		return ABI_ACCESS_REMOTE_ATOMIC;
-	default:
-		return 0;
 	}
 }
 
@@ -164,14 +142,6 @@ static bool is_binding(struct model *model, const struct key *key)
 	return found;
 }
 
-static void judge_window(const struct looked *l, const struct key *key, struct model_key *use)
-{
-	if (!key->bind.at.id.thread || key->bind.ends)
-		report_fault(l, KEY_UNBOUND, key, use);
-	else if (is_binding(l->model, key))
-		report_fault(l, KEY_BINDING, key, use);
-}
-
 static struct model_key describe_remote(const struct looked *l, const struct peer *other,
 					uint64_t length)
 {
@@ -189,28 +159,28 @@ static struct model_key describe_remote(const struct looked *l, const struct pee
 				   .ret = l->post->ret };
 }
 
-/* The other end must exist: its keys are gone with its process, and that is no mistake. */
+/*
+ * The other end must exist: its keys are gone with its process, and that is no mistake. The range
+ * of a window is judged only when the peer has refused the request.
+ */
 static void judge_remote(const struct looked *l, const struct key *key, const struct peer *other,
 			 uint64_t length)
 {
 	struct model_key use = describe_remote(l, other, length);
+	const struct key_use access = { .pd = other->pd,
+					.addr = use.addr,
+					.length = length,
+					.needed = keys_needed(use.opcode),
+					KEY_NOW };
+	struct key_judgement judgement;
 
-	if (!key) {
+	key_judge(l->model, key, &access, &judgement);
+	if (judgement.life == KEY_FITS && !judgement.other_pd && key->kind == OBJECT_mw)
+		judgement.fault = is_binding(l->model, key) ? KEY_BINDING : KEY_FITS;
+	if (judgement.fault == KEY_UNKNOWN)
 		put_aside(l, &use);
-	} else if (key->state == KEY_CHANGING) {
-		return;
-	} else if (key->state == KEY_DEAD) {
-		report_fault(l, KEY_GONE, key, &use);
-	} else if (key->pd && other->pd && key->pd != other->pd) {
-		report_fault(l, KEY_OTHER_PD, key, &use);
-	} else if (key->kind == OBJECT_mw) {
-		judge_window(l, key, &use);
-	} else if (!key_holds(key, use.addr, use.length)) {
-		report_fault(l, KEY_OUTSIDE, key, &use);
-	} else if (keys_needed(use.opcode) & ~key->access) {
-		use.missing = keys_needed(use.opcode) & ~key->access;
-		report_fault(l, KEY_NO_ACCESS, key, &use);
-	}
+	else
+		report_fault(l, &judgement, key, &use);
 }
 
 /* Within the uncertainty of both clocks. */
@@ -225,11 +195,12 @@ static bool has_gone(const struct looked *l, const struct peer *other)
 static void judge_released(const struct looked *l, const struct key *key, const struct peer *other,
 			   uint64_t length)
 {
+	const struct key_judgement judgement = { .fault = KEY_RELEASED };
 	struct model_key use = describe_remote(l, other, length);
 
 	if (key->released.time + peer_slack(&l->model->peers, l->event->process, other->process) <
 	    l->event->time)
-		report_fault(l, KEY_RELEASED, key, &use);
+		report_fault(l, &judgement, key, &use);
 }
 
 static void look_at_remote(const struct looked *l, const struct wr *wr)

@@ -16,12 +16,6 @@ void keys_report_ah(struct model *model, const struct trace_event *event, const 
 		    const struct life *ah, uint32_t i);
 
 /*
- * The access (enum ibv_access_flags) that the other end must allow for an operation; 0: it uses no
- * key.
- */
-uint32_t keys_needed(int opcode);
-
-/*
  * Are all keys of the domain of @queue that verbs created known? They may be older than the
  * recording if the domain is.
  */

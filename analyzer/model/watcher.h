@@ -147,14 +147,17 @@ struct model_exit {
 	enum model_end how;
 };
 
-/* Invalid uses of a key. */
+/* Why a request does not fit its key; the first are those of key_judge(). */
 enum key_fault {
-	KEY_UNKNOWN,   /* not in the trace, and the device refused it */
-	KEY_GONE,      /* its region had been deregistered */
-	KEY_OUTSIDE,   /* the range exceeds its region */
+	KEY_FITS,
+	KEY_UNCERTAIN, /* it was made, changed or destroyed at about that time */
+	KEY_UNKNOWN,   /* not in the trace; reported if the device refused it */
+	KEY_GONE,      /* its region had been deregistered, or its window deallocated */
+	KEY_INVALID,   /* its window had been invalidated, and perhaps deallocated since */
 	KEY_OTHER_PD,  /* its protection domain differs from the queue's */
-	KEY_NO_ACCESS, /* the region lacks an access flag */
 	KEY_UNBOUND,   /* of a window that is not bound */
+	KEY_OUTSIDE,   /* the range exceeds its region or window */
+	KEY_NO_ACCESS, /* the region or window lacks an access flag */
 	KEY_BINDING,   /* of a window whose bind has not completed */
 	KEY_RELEASED,  /* the memory of its region had been unmapped */
 	KEY_OTHER_AH,  /* not a key: the address handle is of another protection domain */

@@ -8,8 +8,7 @@
 #include <stdio.h>
 
 #include "analyzer/model/abi.h"
-#include "analyzer/model/key.h"
-#include "analyzer/model/key_post.h"
+#include "analyzer/model/key_judge.h"
 #include "analyzer/model/peer.h"
 #include "analyzer/model/qp.h"
 #include "analyzer/model/queue.h"
@@ -192,169 +191,161 @@ void mkey_008(struct check *check, const struct model_key *use)
 		finding_step(finding, key->bind.ends ? "unbound" : "bound", &key->bind.at);
 }
 
-/* The other end of a request that failed with IBV_WC_REM_ACCESS_ERR; NULL: not known. */
-static const struct peer *blamed_peer(struct check *check, const struct model_complete *complete)
+/* A request that its peer refused: IBV_WC_REM_ACCESS_ERR. */
+struct refused {
+	const struct peer *peer;
+	struct model_key use;
+	struct key_use range;
+	struct key_judgement judgement; /* of its key, as it was when the error was polled */
+};
+
+static struct model_key describe_refused(const struct model_complete *complete,
+					 const struct key_use *range)
+{
+	const struct queue_request *request = complete->request;
+
+	return (struct model_key){ .at = { .id = queue_id(request),
+					   .verb = VERB_post_send,
+					   .process = complete->event->process,
+					   .stack = request->stack,
+					   .time = request->time },
+				   .queue = complete->qp,
+				   .index = request->index,
+				   .sge = -1,
+				   .opcode = request->opcode,
+				   .number = request->rkey,
+				   .addr = range->addr,
+				   .length = range->length,
+				   .status = ABI_WC_REM_ACCESS_ERR };
+}
+
+/* False: it was not refused, or its peer is not known. */
+static bool judge_refused(struct check *check, const struct model_complete *complete,
+			  struct refused *ret)
 {
 	const struct wc *wc = &complete->event->poll->wc[complete->index];
 	const struct queue_request *request = complete->request;
+	const struct peer *peer;
 
 	if (wc->status != ABI_WC_REM_ACCESS_ERR || !request || complete->queue->doubt ||
 	    wc->candidates > 1 || !keys_needed(request->opcode) || !complete->qp->peer)
-		return NULL;
-	return peer_other(model_peers(check->model), complete->qp->peer);
-}
-
-static struct model_key describe_request(const struct model_complete *complete,
-					 const struct peer *peer, const struct key *key)
-{
-	const struct queue_request *request = complete->request;
-	struct model_key use = { .at = { .id = queue_id(request),
-					 .verb = VERB_post_send,
-					 .process = complete->event->process,
-					 .stack = request->stack,
-					 .time = request->time },
-				 .queue = complete->qp,
-				 .key = key,
-				 .index = request->index,
-				 .sge = -1,
-				 .opcode = request->opcode,
-				 .number = request->rkey,
-				 .addr = request->remote_addr,
-				 .peer = peer,
-				 .status = ABI_WC_REM_ACCESS_ERR };
-
-	for (uint32_t i = 0; i < request->nsge; i++)
-		use.length += queue_sge(complete->queue, request, i)->length;
-	return use;
+		return false;
+	peer = peer_other(model_peers(check->model), complete->qp->peer);
+	if (!peer)
+		return false;
+	ret->peer = peer;
+	ret->range = keys_remote_use(complete->queue, request);
+	ret->range.pd = peer->pd;
+	ret->range.judged = complete->event->time;
+	ret->range.slack =
+		peer_slack(model_peers(check->model), complete->event->process, peer->process);
+	ret->use = describe_refused(complete, &ret->range);
+	ret->use.peer = peer;
+	ret->use.key = keys_find_rkey(model_keys(check->model), peer->process, peer->context,
+				      request->rkey);
+	key_judge(check->model, ret->use.key, &ret->range, &ret->judgement);
+	return true;
 }
 
 /* MKEY-004: the region was deregistered between the post and the completion. */
 void mkey_004_late(struct check *check, const struct model_complete *complete)
 {
-	const struct peer *peer = blamed_peer(check, complete);
 	char place[TEXT], name[TEXT], id[32], when[32], process[PROCESS_TEXT];
-	struct model_key use;
+	const struct moment *destroyed;
 	struct finding *finding;
-	const struct key *key;
-	int64_t slack;
+	struct refused refused;
 
-	if (!peer)
+	if (!judge_refused(check, complete, &refused) || refused.judgement.fault != KEY_GONE)
 		return;
-	slack = peer_slack(model_peers(check->model), complete->event->process, peer->process);
-	key = keys_find_rkey(model_keys(check->model), peer->process, peer->context,
-			     complete->request->rkey);
-	if (!key || key->state != KEY_DEAD || !key->destroyed.id.thread ||
-	    key->destroyed.time + slack < complete->request->time ||
-	    key->destroyed.time + slack > complete->event->time)
+	destroyed = &refused.use.key->destroyed;
+	if (!destroyed->id.thread || destroyed->time < refused.range.posted - refused.range.slack)
 		return;
-	use = describe_request(complete, peer, key);
-	use.fault = KEY_GONE;
-	finding = key_finding(check, RULE_MKEY_004, &use);
+	refused.use.fault = KEY_GONE;
+	finding = key_finding(check, RULE_MKEY_004, &refused.use);
 	if (finding)
 		finding_text(&finding->says,
 			     "%s of %s uses rkey 0x%x, which was %s of %s; its %s(), %s, began %s "
 			     "before the request completed with IBV_WC_REM_ACCESS_ERR.",
-			     key_place(&use, place), key_request(use.opcode), use.number,
-			     key_name(check, key, name), process_id_text(key->process, process),
-			     verb_infos[key->destroyed.verb].name,
-			     event_id_text(key->destroyed.id, id),
-			     judge_span(complete->event->time - key->destroyed.time, when));
+			     key_place(&refused.use, place), key_request(refused.use.opcode),
+			     refused.use.number, key_name(check, refused.use.key, name),
+			     process_id_text(refused.peer->process, process),
+			     verb_infos[destroyed->verb].name, event_id_text(destroyed->id, id),
+			     judge_span(complete->event->time - destroyed->time, when));
 }
 
 /* MKEY-004: the peer had invalidated the key of its window before it refused the request. */
 void mkey_004_invalid(struct check *check, const struct model_complete *complete)
 {
-	const struct peer *peer = blamed_peer(check, complete);
 	char place[TEXT], name[TEXT], process[PROCESS_TEXT], how[WINDOW_TEXT];
-	int64_t time = complete->event->time;
 	struct finding *finding;
-	struct model_key use;
-	const struct key *key;
+	struct refused refused;
 
-	if (!peer)
+	if (!judge_refused(check, complete, &refused) || refused.judgement.fault != KEY_INVALID)
 		return;
-	key = keys_find_rkey(model_keys(check->model), peer->process, peer->context,
-			     complete->request->rkey);
-	if (!key || key->kind != OBJECT_mw || window_state(check->model, key) != WINDOW_INVALID ||
-	    key->invalid.at.time + peer_slack(model_peers(check->model), complete->event->process,
-					      peer->process) >=
-		    time)
-		return;
-	use = describe_request(complete, peer, key);
-	use.fault = KEY_GONE;
-	finding = key_finding(check, RULE_MKEY_004, &use);
+	refused.use.fault = KEY_GONE;
+	finding = key_finding(check, RULE_MKEY_004, &refused.use);
 	if (!finding)
 		return;
 	finding_text(&finding->says,
 		     "%s of %s uses rkey 0x%x, which was %s of %s: %s. The request completed with "
 		     "IBV_WC_REM_ACCESS_ERR.",
-		     key_place(&use, place), key_request(use.opcode), use.number,
-		     key_name(check, key, name), process_id_text(key->process, process),
-		     window_invalid_text(key, time, how));
-	finding_step(finding, "invalidated", &key->invalid.at);
+		     key_place(&refused.use, place), key_request(refused.use.opcode),
+		     refused.use.number, key_name(check, refused.use.key, name),
+		     process_id_text(refused.peer->process, process),
+		     window_invalid_text(refused.use.key, complete->event->time, how));
+	finding_step(finding, "invalidated", &refused.use.key->invalid.at);
 }
 
 /* MKEY-004: the peer's window is bound to another range. */
 void mkey_004_window(struct check *check, const struct model_complete *complete)
 {
-	const struct peer *peer = blamed_peer(check, complete);
 	char place[TEXT], name[TEXT], process[PROCESS_TEXT], how[TEXT], id[32];
+	const struct key *bound;
 	struct finding *finding;
-	struct model_key use;
-	const struct key *key;
-	struct key bound;
+	struct refused refused;
 
-	if (!peer)
+	if (!judge_refused(check, complete, &refused) || !refused.judgement.outside ||
+	    refused.use.key->kind != OBJECT_mw)
 		return;
-	key = keys_find_rkey(model_keys(check->model), peer->process, peer->context,
-			     complete->request->rkey);
-	if (!key || !window_as_key(check->model, key,
-				   complete->request->time - peer_slack(model_peers(check->model),
-									complete->event->process,
-									peer->process),
-				   &bound))
-		return;
-	use = describe_request(complete, peer, &bound);
-	use.fault = KEY_OUTSIDE;
-	if (key_holds(&bound, use.addr, use.length))
-		return;
-	finding = key_finding(check, RULE_MKEY_004, &use);
+	refused.use.fault = KEY_OUTSIDE;
+	refused.use.key = bound = &refused.judgement.range;
+	finding = key_finding(check, RULE_MKEY_004, &refused.use);
 	if (!finding)
 		return;
 	finding_text(&finding->says,
 		     "%s of %s uses %s at 0x%" PRIx64 " with rkey 0x%x, which is %s of %s, bound "
 		     "by %s to %s at 0x%" PRIx64 "; %s. The request completed with "
 		     "IBV_WC_REM_ACCESS_ERR.",
-		     key_place(&use, place), key_request(use.opcode), WORDS_N(use.length, "byte"),
-		     use.addr, use.number, key_name(check, key, name),
-		     process_id_text(key->process, process), event_id_text(key->bind.at.id, id),
-		     WORDS_N(bound.length, "byte"), bound.addr, key_misses(&use, how));
-	finding_step(finding, "bound", &key->bind.at);
+		     key_place(&refused.use, place), key_request(refused.use.opcode),
+		     WORDS_N(refused.use.length, "byte"), refused.use.addr, refused.use.number,
+		     key_name(check, bound, name), process_id_text(refused.peer->process, process),
+		     event_id_text(bound->bind.at.id, id), WORDS_N(bound->length, "byte"),
+		     bound->addr, key_misses(&refused.use, how));
+	finding_step(finding, "bound", &bound->bind.at);
 }
 
 /* MKEY-003: the region may be accessed so, but the other queue pair does not allow it. */
 void mkey_003_peer(struct check *check, const struct model_complete *complete)
 {
-	const struct peer *peer = blamed_peer(check, complete);
-	const struct qp *qp = peer && peer->life ? peer->life->qp : NULL;
-	struct finding *finding;
-	struct model_key use;
-	uint32_t missing;
 	char place[TEXT], process[PROCESS_TEXT];
+	struct finding *finding;
+	struct refused refused;
+	uint32_t missing;
 
-	if (!qp || !(qp->set & ABI_QP_ACCESS_FLAGS))
+	if (!judge_refused(check, complete, &refused))
 		return;
-	missing = keys_needed(complete->request->opcode) & ~qp->access;
+	missing = keys_qp_lacks(refused.peer->life, refused.range.needed);
 	if (!missing)
 		return;
-	use = describe_request(complete, peer, NULL);
-	use.fault = KEY_NO_ACCESS;
-	finding = key_finding(check, RULE_MKEY_003, &use);
+	refused.use.key = NULL;
+	refused.use.fault = KEY_NO_ACCESS;
+	finding = key_finding(check, RULE_MKEY_003, &refused.use);
 	if (finding)
 		finding_text(&finding->says,
 			     "%s of %s was refused: the qp_access_flags of %s of %s, 0x%x, "
 			     "lack %s.",
-			     key_place(&use, place), key_request(use.opcode), qp_name(check, peer),
-			     process_id_text(peer->process, process), qp->access,
-			     words_access(missing));
+			     key_place(&refused.use, place), key_request(refused.use.opcode),
+			     qp_name(check, refused.peer),
+			     process_id_text(refused.peer->process, process),
+			     refused.peer->life->qp->access, words_access(missing));
 }

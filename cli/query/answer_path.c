@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "analyzer/model/key.h"
-#include "analyzer/model/key_post.h"
+#include "analyzer/model/key_judge.h"
 #include "analyzer/model/qp.h"
 #include "analyzer/model/queue.h"
 #include "analyzer/model/words.h"

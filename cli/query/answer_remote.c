@@ -11,11 +11,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "analyzer/model/key.h"
-#include "analyzer/model/key_post.h"
+#include "analyzer/model/key_judge.h"
 #include "analyzer/model/peer.h"
 #include "analyzer/model/qp.h"
-#include "analyzer/model/window.h"
 #include "analyzer/model/words.h"
 #include "cli/query/answer.h"
 #include "core/base/text.h"
@@ -25,20 +23,21 @@ static const struct peer *other_end(const struct view *view, const struct life *
 	return qp->peer ? peer_other(model_peers(view->model), qp->peer) : NULL;
 }
 
-static const struct key *find_key(const struct view *view, const struct remote *remote)
+/* The key, the other end (NULL: not known), and what of the request fits them now. */
+static const struct key *judge_remote(const struct view *view, const struct remote *remote,
+				      const struct peer *other, struct key_judgement *ret)
 {
-	const struct peer *other = other_end(view, remote->qp);
+	const struct key_use use = { .pd = other ? other->pd : 0,
+				     .addr = remote->addr,
+				     .length = remote->length,
+				     .needed = keys_needed(remote->opcode),
+				     KEY_NOW };
+	const struct key *key = other ? keys_find_rkey(model_keys(view->model), other->process,
+						       other->context, remote->rkey)
+				      : NULL;
 
-	return other ? keys_find_rkey(model_keys(view->model), other->process, other->context,
-				      remote->rkey)
-		     : NULL;
-}
-
-/* The range and the access of a region, or of what a window is bound to; false: it is not bound. */
-static bool find_range(const struct view *view, const struct key *key, struct key *ret_range)
-{
-	*ret_range = *key;
-	return key->kind != OBJECT_mw || window_as_key(view->model, key, INT64_MAX, ret_range);
+	key_judge(view->model, key, &use, ret);
+	return key;
 }
 
 static const char *take_text(struct text *t, char text[REMOTE_TEXT])
@@ -51,18 +50,19 @@ static const char *take_text(struct text *t, char text[REMOTE_TEXT])
 const char *remote_name(const struct view *view, const struct remote *remote,
 			const struct key **ret_key, char text[REMOTE_TEXT])
 {
-	const struct key *key = find_key(view, remote);
-	const struct object *object = key ? trace_object(view->trace, key->object) : NULL;
+	const struct object *object;
+	struct key_judgement judgement;
 	char process[PROCESS_TEXT];
 	struct text t = { 0 };
-	struct key range;
+	const struct key *key = judge_remote(view, remote, other_end(view, remote->qp), &judgement);
 
 	*ret_key = key;
+	object = key ? trace_object(view->trace, key->object) : NULL;
 	text_addf(&t, "%s at ", WORDS_N(remote->length, "byte"));
 	if (object && object->name)
 		text_addf(&t, "%s %s", process_id_text(key->process, process), object->name);
-	if (object && object->name && find_range(view, key, &range))
-		text_addf(&t, "+0x%" PRIx64, remote->addr - range.addr);
+	if (object && object->name && judgement.ranged)
+		text_addf(&t, "+0x%" PRIx64, remote->addr - judgement.range.addr);
 	else if (object && object->name)
 		text_addf(&t, " (0x%" PRIx64 ")", remote->addr);
 	else
@@ -71,45 +71,47 @@ const char *remote_name(const struct view *view, const struct remote *remote,
 	return take_text(&t, text);
 }
 
-static void put_alive(struct text *t, const struct view *view, const struct key *key)
+static void put_alive(struct text *t, const struct view *view, const struct key *key,
+		      enum key_fault life)
 {
 	char when[VIEW_TEXT];
 
 	text_addf(t, "alive: ");
-	if (key->state == KEY_CHANGING)
+	if (life == KEY_UNCERTAIN)
 		text_addf(t, "not known, a call that changes it is under way");
 	else if (key->state == KEY_DEAD)
 		text_addf(t, "no, %s", view_moment(view, &key->destroyed, when) ?: "it is gone");
-	else if (key->kind == OBJECT_mw && window_state(view->model, key) == WINDOW_INVALID)
+	else if (life == KEY_INVALID)
 		text_addf(t, "no, it was invalidated");
-	else if (key->kind == OBJECT_mw && window_state(view->model, key) == WINDOW_UNBOUND)
+	else if (life == KEY_UNBOUND)
 		text_addf(t, "no, it is not bound");
 	else
 		text_addf(t, "yes");
 }
 
 static void put_domain(struct text *t, const struct view *view, const struct key *key,
-		       const struct peer *other)
+		       const struct key_judgement *judgement)
 {
 	const struct object *pd;
 
-	if (!key->pd || !other->pd)
+	if (!judgement->same_pd && !judgement->other_pd)
 		return;
-	text_addf(t, "; same domain: %s", key->pd == other->pd ? "yes" : "no");
-	pd = key->pd == other->pd ? NULL
-				  : trace_object_at(view->trace, key->process, OBJECT_pd, key->pd,
-						    view->at.time);
+	text_addf(t, "; same domain: %s", judgement->same_pd ? "yes" : "no");
+	pd = judgement->same_pd ? NULL
+				: trace_object_at(view->trace, key->process, OBJECT_pd, key->pd,
+						  view->at.time);
 	if (pd && pd->name)
 		text_addf(t, ", it is in %s", pd->name);
 }
 
-static void put_range(struct text *t, const struct key *key, const struct remote *remote)
+static void put_range(struct text *t, const struct key_judgement *judgement)
 {
-	bool holds = key_holds(key, remote->addr, remote->length);
+	const struct key *range = &judgement->range;
 
-	text_addf(t, "; in range: %s", holds ? "yes" : "no");
-	if (!holds)
-		text_addf(t, ", it has %s at 0x%" PRIx64, WORDS_N(key->length, "byte"), key->addr);
+	text_addf(t, "; in range: %s", judgement->outside ? "no" : "yes");
+	if (judgement->outside)
+		text_addf(t, ", it has %s at 0x%" PRIx64, WORDS_N(range->length, "byte"),
+			  range->addr);
 }
 
 static void put_access(struct text *t, const char *what, uint32_t missing)
@@ -125,19 +127,19 @@ const char *remote_checks(const struct view *view, const struct remote *remote,
 			  char text[REMOTE_TEXT])
 {
 	const struct peer *other = other_end(view, remote->qp);
-	const struct key *key = find_key(view, remote);
-	const struct qp *there = other && other->life ? other->life->qp : NULL;
+	const struct life *there = other ? other->life : NULL;
 	uint32_t needed = keys_needed(remote->opcode);
 	char process[PROCESS_TEXT];
 	struct text t = { 0 };
-	struct key range;
+	struct key_judgement judgement;
+	const struct key *key = judge_remote(view, remote, other, &judgement);
 
 	if (key) {
-		put_alive(&t, view, key);
-		put_domain(&t, view, key, other);
-		if (find_range(view, key, &range)) {
-			put_range(&t, &range, remote);
-			put_access(&t, "access", needed & ~range.access);
+		put_alive(&t, view, key, judgement.life);
+		put_domain(&t, view, key, &judgement);
+		if (judgement.ranged) {
+			put_range(&t, &judgement);
+			put_access(&t, "access", judgement.missing);
 		}
 	} else if (other) {
 		text_addf(&t, "alive: no, %s has no rkey 0x%x",
@@ -145,7 +147,7 @@ const char *remote_checks(const struct view *view, const struct remote *remote,
 	} else {
 		text_addf(&t, "not known: the peer is not in the trace");
 	}
-	if (there && there->set & ABI_QP_ACCESS_FLAGS)
-		put_access(&t, "access of the queue pair", needed & ~there->access);
+	if (there && there->qp && there->qp->set & ABI_QP_ACCESS_FLAGS)
+		put_access(&t, "access of the queue pair", keys_qp_lacks(there, needed));
 	return take_text(&t, text);
 }

@@ -240,6 +240,7 @@ a_refused_request_has_the_checks_of_its_peer() {
 		checks_of two_ends 2:150 "alive: no, process 1 has no rkey 0x29003" &&
 		checks_of two_ends 2:172 "alive: no, 1:144 ibv_dereg_mr() at" &&
 		checks_of windows_refused 1:45 "alive: no, it is not bound; same domain: yes" &&
+		checks_of two_ends 2:353 "alive: no, it was invalidated; same domain: yes" &&
 		checks_of errors 1:1310 "access of the queue pair: yes" || return
 	t=$root/tests/conformance/soft/two_ends.db
 	says "remote *1:68 .* 64 bytes at process 1 mr3+0xfff8, rkey 0x10003" \

@@ -1,0 +1,83 @@
+#pragma once
+/*
+ * Does a key allow what a request does? The only place that decides it.
+ *
+ * The answer is the same for the program's own keys and for those of its peer, when the request is
+ * posted and when it was refused. The callers choose what they report, and word it.
+ *
+ * One thread.
+ */
+#include "analyzer/model/key.h"
+#include "analyzer/model/watcher.h"
+
+struct life;
+struct model;
+struct queue;
+struct queue_request;
+
+/* What a request does with the memory of a key. */
+struct key_use {
+	uint64_t pd; /* of the queue, or of the queue pair at the other end; 0: not known */
+	uint64_t addr, length;
+	uint32_t needed; /* enum ibv_access_flags */
+	int64_t posted;  /* when */
+	int64_t judged;  /* when its key had been looked up; KEY_NOW: both are now */
+	int64_t slack;   /* of the clocks of the two processes; what is closer is uncertain */
+};
+
+/* clang-format off */
+#define KEY_NOW .posted = INT64_MAX, .judged = INT64_MAX
+/* clang-format on */
+
+/* All that a device checks of a key. */
+struct key_judgement {
+	enum key_fault fault;   /* the first that it finds */
+	enum key_fault life;    /* KEY_FITS: it is valid; up to KEY_INVALID, or KEY_UNBOUND */
+	bool same_pd, other_pd; /* neither: a domain is not known */
+	bool ranged;            /* its range is known, as are the rest: */
+	struct key range;       /* the region, or what the window is bound to */
+	bool outside;
+	uint32_t missing; /* of `needed` */
+};
+
+/* @key may be NULL: it is not in the trace. */
+void key_judge(const struct model *model, const struct key *key, const struct key_use *use,
+	       struct key_judgement *ret);
+
+/* The access that an operation needs of the memory at the other end; 0: it uses no key of it. */
+static inline uint32_t keys_needed(int opcode)
+{
+	switch (opcode) {
+	case ABI_WR_RDMA_WRITE:
+	case ABI_WR_RDMA_WRITE_WITH_IMM:
+	case ABI_WR_ATOMIC_WRITE:
+		return ABI_ACCESS_REMOTE_WRITE;
+	case ABI_WR_RDMA_READ:
+		return ABI_ACCESS_REMOTE_READ;
+	case ABI_WR_ATOMIC_CMP_AND_SWP:
+	case ABI_WR_ATOMIC_FETCH_AND_ADD:
+		return ABI_ACCESS_REMOTE_ATOMIC;
+	default:
+		return 0;
+	}
+}
+
+/* That of its own elements; -1: a receive. The device writes to some of them. */
+static inline uint32_t keys_needed_local(int opcode)
+{
+	switch (opcode) {
+	case -1:
+	case ABI_WR_RDMA_READ:
+	case ABI_WR_ATOMIC_CMP_AND_SWP:
+	case ABI_WR_ATOMIC_FETCH_AND_ADD:
+		return ABI_ACCESS_LOCAL_WRITE;
+	default:
+		return 0;
+	}
+}
+
+/* Those flags of @needed that the queue pair at the other end does not allow, if that is known. */
+uint32_t keys_qp_lacks(const struct life *qp, uint32_t needed);
+
+/* The remote range of a request of @queue; the rest is for the caller to fill in. */
+struct key_use keys_remote_use(const struct queue *queue, const struct queue_request *request);
