@@ -1,7 +1,7 @@
 /*
  * A value of a verb's argument as JSON
  *
- * Walks the value as values.c does, whose texts are used for names.
+ * The texts of values.c are used for names.
  */
 #include "cli/dump/json_value.h"
 
@@ -155,48 +155,11 @@ static void put_number(struct json_values *jv, const char *name, const struct fi
 	}
 }
 
-static void put_struct(struct json_values *jv, const char *name, const struct struct_info *info,
-		       const struct json_node *object)
-{
-	const struct json_node *value = args_member(object, ARG(gid.raw));
-
-	if (values_is_raw(info) && value) {
-		json_values_field(jv, name, &info->fields[0], value);
-		return;
-	}
-	json_open(&jv->json, name, '{');
-	for (value = json_first(object); value; value = json_next(value)) {
-		const struct field_info *field =
-			values_find_field(info, value->name, value->name_length);
-
-		if (field && values_is_outside(&jv->values, info, field))
-			continue;
-		if (field)
-			json_values_field(jv, value->name, field, value);
-		else
-			put_node(jv, value->name, value);
-	}
-	json_close(&jv->json, '}');
-}
-
-static void put_array(struct json_values *jv, const char *name, const struct field_info *field,
-		      const struct json_node *array)
-{
-	json_open(&jv->json, name, '[');
-	for (const struct json_node *at = json_first(array); at; at = json_next(at)) {
-		if (at->kind == JSON_ARRAY) /* no argument has arrays of arrays */
-			put_node(jv, NULL, at);
-		else
-			json_values_field(jv, NULL, field, at);
-	}
-	json_close(&jv->json, ']');
-}
-
 /* Bytes that are a GID are printed as a GID. */
 static void put_text(struct json_values *jv, const char *name, const struct field_info *field,
 		     const struct json_node *value)
 {
-	if (values_pointed(field)->kind != FIELD_BYTES || !value->length) {
+	if (field->kind != FIELD_BYTES || !value->length) {
 		put_node(jv, name, value);
 		return;
 	}
@@ -204,27 +167,54 @@ static void put_text(struct json_values *jv, const char *name, const struct fiel
 	json_values_put_printed(jv, name);
 }
 
+static int put_value(void *arg, const struct args_place *place)
+{
+	const struct json_node *value = place->value;
+	struct json_values *jv = arg;
+
+	if (values_is_outside(&jv->values, place))
+		return 0;
+	if (!place->field)
+		put_node(jv, place->name, value);
+	else if (value->kind == JSON_TEXT)
+		put_text(jv, place->name, place->field, value);
+	else if (value->kind == JSON_NULL)
+		json_put_text(&jv->json, place->name, NULL);
+	else
+		put_number(jv, place->name, place->field,
+			   value->kind == JSON_INT ? value->number : strtoll(value->raw, NULL, 10));
+	return 0;
+}
+
+static int open_value(void *arg, const struct args_place *place)
+{
+	const struct json_node *raw = values_raw(place);
+	struct json_values *jv = arg;
+
+	if (values_is_outside(&jv->values, place))
+		return ARGS_SKIP;
+	if (raw) {
+		json_values_field(jv, place->name, &place->type->fields[0], raw);
+		return ARGS_SKIP;
+	}
+	json_open(&jv->json, place->name, place->value->kind == JSON_ARRAY ? '[' : '{');
+	return 0;
+}
+
+static int close_value(void *arg, const struct args_place *place)
+{
+	struct json_values *jv = arg;
+
+	json_close(&jv->json, place->value->kind == JSON_ARRAY ? ']' : '}');
+	return 0;
+}
+
 void json_values_field(struct json_values *jv, const char *name, const struct field_info *field,
 		       const struct json_node *value)
 {
-	const struct struct_info *type = field->kind == FIELD_OBJS ? &object_infos[field->object]
-								   : values_pointed(field)->type;
+	static const struct args_visitor visitor = {
+		.value = put_value, .open = open_value, .close = close_value, .unknown = true
+	};
 
-	switch (value->kind) {
-	case JSON_ARRAY:
-		put_array(jv, name, field, value);
-		break;
-	case JSON_OBJECT:
-		put_struct(jv, name, type, value);
-		break;
-	case JSON_TEXT:
-		put_text(jv, name, field, value);
-		break;
-	case JSON_NULL:
-		json_put_text(&jv->json, name, NULL);
-		break;
-	default:
-		put_number(jv, name, values_pointed(field),
-			   value->kind == JSON_INT ? value->number : strtoll(value->raw, NULL, 10));
-	}
+	args_visit(&visitor, jv, name, field, value);
 }

@@ -3,6 +3,8 @@
  *
  * The JSON contains the values, the descriptor their types: a structure becomes {name=value, ...},
  * flags and handles become names.
+ *
+ * Not here: the traversal of a value (core/store/db/args_walk.c).
  */
 #include "cli/dump/values.h"
 
@@ -144,19 +146,14 @@ static void put_text(const struct values *v, const struct field_info *field,
 				   field->kind != FIELD_ENUM);
 }
 
-const struct field_info *values_find_field(const struct struct_info *info, const char *name,
-					   size_t length)
-{
-	for (unsigned int i = 0; info && i < info->nfields; i++)
-		if (strlen(info->fields[i].name) == length &&
-		    !strncmp(info->fields[i].name, name, length))
-			return &info->fields[i];
-	return NULL;
-}
-
-bool values_is_raw(const struct struct_info *info)
+static bool is_raw(const struct struct_info *info)
 {
 	return info && info->nfields == 1 && !strcmp(info->fields[0].name, "raw");
+}
+
+const struct json_node *values_raw(const struct args_place *place)
+{
+	return is_raw(place->type) ? args_member(place->value, ARG(gid.raw)) : NULL;
 }
 
 static void put_raw(FILE *out, const struct json_node *value)
@@ -174,86 +171,89 @@ uint64_t values_outside(const struct call *call)
 	return ~(uint64_t)mask->number;
 }
 
-bool values_is_outside(const struct values *v, const struct struct_info *info,
-		       const struct field_info *field)
+bool values_is_outside(const struct values *v, const struct args_place *place)
 {
-	return info->mask < 0 && field->when && !(field->when & ~v->outside);
+	const struct struct_info *of = place->in ? place->in->type : NULL;
+
+	return place->name && place->field && of && of->mask < 0 && place->field->when &&
+	       !(place->field->when & ~v->outside);
 }
 
-static void put_struct(const struct values *v, const struct struct_info *info,
-		       const struct json_node *object)
-{
-	const struct json_node *value = args_member(object, ARG(gid.raw));
-	const char *sep = "";
+/* The text of a value, while its parts are visited. */
+struct printer {
+	const struct values *values;
+	const char *sep;
+};
 
-	if (values_is_raw(info) && value) {
-		values_field(v, &info->fields[0], value);
+/* Print what is before a part: "name=", separators. */
+static void begin_part(struct printer *p, const struct args_place *place)
+{
+	FILE *out = p->values->out;
+
+	if (!place->in)
 		return;
+	fputs(p->sep, out);
+	p->sep = ", ";
+	if (place->name) {
+		print_foreign(out, place->name);
+		fputc('=', out);
 	}
-	fputc('{', v->out);
-	for (value = json_first(object); value; value = json_next(value)) {
-		const struct field_info *field =
-			values_find_field(info, value->name, value->name_length);
-
-		if (field && values_is_outside(v, info, field))
-			continue;
-		fputs(sep, v->out);
-		print_foreign_bytes(v->out, value->name, value->name_length);
-		fputc('=', v->out);
-		if (field)
-			values_field(v, field, value);
-		else
-			put_raw(v->out, value);
-		sep = ", ";
-	}
-	fputc('}', v->out);
 }
 
-static void put_array(const struct values *v, const struct field_info *field,
-		      const struct json_node *array)
+static int put_value(void *arg, const struct args_place *place)
 {
-	const char *sep = "";
+	const struct json_node *value = place->value;
+	struct printer *p = arg;
+	const struct values *v = p->values;
 
-	fputc('[', v->out);
-	for (const struct json_node *at = json_first(array); at; at = json_next(at)) {
-		fputs(sep, v->out);
-		if (at->kind == JSON_ARRAY) /* no argument has arrays of arrays */
-			put_raw(v->out, at);
-		else
-			values_field(v, field, at);
-		sep = ", ";
-	}
-	fputc(']', v->out);
+	if (values_is_outside(v, place))
+		return 0;
+	begin_part(p, place);
+	if (!place->field)
+		put_raw(v->out, value);
+	else if (value->kind == JSON_TEXT)
+		put_text(v, place->field, value);
+	else if (value->kind == JSON_NULL)
+		fputs("NULL", v->out);
+	else
+		put_number(v, place->field,
+			   value->kind == JSON_INT ? value->number : strtoll(value->raw, NULL, 10));
+	return 0;
 }
 
-const struct field_info *values_pointed(const struct field_info *field)
+static int open_value(void *arg, const struct args_place *place)
 {
-	bool scalar = field->type && field->type->scalar;
+	const struct json_node *raw = values_raw(place);
+	struct printer *p = arg;
 
-	return scalar ? &field->type->fields[0] : field;
+	if (values_is_outside(p->values, place))
+		return ARGS_SKIP;
+	begin_part(p, place);
+	if (raw) {
+		values_field(p->values, &place->type->fields[0], raw);
+		return ARGS_SKIP;
+	}
+	fputc(place->value->kind == JSON_ARRAY ? '[' : '{', p->values->out);
+	p->sep = "";
+	return 0;
+}
+
+static int close_value(void *arg, const struct args_place *place)
+{
+	struct printer *p = arg;
+
+	fputc(place->value->kind == JSON_ARRAY ? ']' : '}', p->values->out);
+	p->sep = ", ";
+	return 0;
 }
 
 void values_field(const struct values *v, const struct field_info *field,
 		  const struct json_node *value)
 {
-	const struct struct_info *type = field->kind == FIELD_OBJS ? &object_infos[field->object]
-								   : values_pointed(field)->type;
+	static const struct args_visitor visitor = {
+		.value = put_value, .open = open_value, .close = close_value, .unknown = true
+	};
+	struct printer printer = { v, "" };
 
-	switch (value->kind) {
-	case JSON_ARRAY:
-		put_array(v, field, value);
-		break;
-	case JSON_OBJECT:
-		put_struct(v, type, value);
-		break;
-	case JSON_TEXT:
-		put_text(v, values_pointed(field), value);
-		break;
-	case JSON_NULL:
-		fputs("NULL", v->out);
-		break;
-	default:
-		put_number(v, values_pointed(field),
-			   value->kind == JSON_INT ? value->number : strtoll(value->raw, NULL, 10));
-	}
+	args_visit(&visitor, &printer, NULL, field, value);
 }

@@ -7,6 +7,7 @@
 
 #include "core/store/read/trace.h"
 
+struct args_place;
 struct names;
 
 /* The context of a value, on which the names of objects depend. */
@@ -43,21 +44,13 @@ uint64_t values_outside(const struct call *call);
 void values_field(const struct values *values, const struct field_info *field,
 		  const struct json_node *value);
 
-/* Type information that the text of a value depends on. */
+/* For visitors of a value: args_visit(). */
 
-/* The field of that name, or NULL. */
-const struct field_info *values_find_field(const struct struct_info *info, const char *name,
-					   size_t length);
+/* The bytes of a structure that consists of nothing else, like a GID; NULL: it does not. */
+const struct json_node *values_raw(const struct args_place *place);
 
-/* Does the structure consist of raw bytes, like a GID? */
-bool values_is_raw(const struct struct_info *info);
-
-/* The target of a pointer to a single value; else @field. */
-const struct field_info *values_pointed(const struct field_info *field);
-
-/* Is it a member of @info that must not be shown? */
-bool values_is_outside(const struct values *values, const struct struct_info *info,
-		       const struct field_info *field);
+/* Is it a member that must not be shown? */
+bool values_is_outside(const struct values *values, const struct args_place *place);
 
 /* The store keeps all numbers as signed 64 bits. */
 uint64_t values_unsigned(const struct field_info *field, int64_t value);

@@ -18,16 +18,13 @@
 #include "core/store/db/args_walk.h"
 #include "core/wire/log.h"
 
-/* The value that is printed, and its place. */
-struct place_in {
+/* The call whose arguments are printed. */
+struct writing {
+	struct maker *maker;
 	const struct call *call;
-	const struct struct_info *of;
-	const struct json_node *json; /* the structure */
-	int depth;
+	int depth;  /* of structures */
 	bool as_is; /* the call failed: its numbers stay as recorded */
 };
-
-static int add_struct(struct maker *maker, const struct place_in *in);
 
 static int64_t number_of(const struct json_node *json, enum arg arg)
 {
@@ -68,19 +65,19 @@ static int check_enum(struct maker *maker, const struct field_info *field,
 }
 
 /* The variable with the number of the peer. */
-static void add_peer(struct maker *maker, const struct place_in *in, int64_t number)
+static void add_peer(const struct writing *w, int64_t number)
 {
-	struct phrase *phrase = &maker->program->phrase;
-	uint32_t qp = in->call->object;
-	uint32_t peer = qp ? links_find(&maker->links, qp, in->call->begin) : 0;
+	struct program *program = w->maker->program;
+	uint32_t qp = w->call->object;
+	uint32_t peer = qp ? links_find(&w->maker->links, qp, w->call->begin) : 0;
 	char name[NAME_TEXT];
 
-	if (!peer || in->as_is) {
-		phrase_addf(phrase, "0x%" PRIx64, number);
+	if (!peer || w->as_is) {
+		phrase_addf(&program->phrase, "0x%" PRIx64, number);
 		return;
 	}
-	maker->program->objects[peer].number = true;
-	phrase_addf(phrase, "%s_num", names_variable(maker->program, peer, name));
+	program->objects[peer].number = true;
+	phrase_addf(&program->phrase, "%s_num", names_variable(program, peer, name));
 }
 
 /* The path to the port: its LID and GID are those of the device at run time. */
@@ -165,20 +162,23 @@ static bool is_counted(const struct maker *maker, const struct call *call,
 }
 
 /* Add a field whose value is not the recorded one: true if one was added. */
-static bool add_special(struct maker *maker, const struct place_in *in,
-			const struct field_info *field, const struct json_node *value)
+static bool add_special(const struct writing *w, const struct args_place *place)
 {
+	const struct field_info *field = place->member;
+	const struct json_node *value = place->value;
+	const char *of = place->in->type->name;
+	struct maker *maker = w->maker;
 	struct phrase *phrase = &maker->program->phrase;
-	bool qp_attr = !strcmp(in->of->name, "struct ibv_qp_attr");
-	bool bind = !strcmp(in->of->name, "struct ibv_mw_bind_info");
+	bool qp_attr = !strcmp(of, "struct ibv_qp_attr");
+	bool bind = !strcmp(of, "struct ibv_mw_bind_info");
 
-	if (!strcmp(in->of->name, "struct ibv_xrcd_init_attr") && !strcmp(field->name, "fd")) {
+	if (!strcmp(of, "struct ibv_xrcd_init_attr") && !strcmp(field->name, "fd")) {
 		phrase_addf(phrase, "-1");
 		return true;
 	}
 	if (bind && !strcmp(field->name, "addr")) {
-		uint32_t mr = arguments_object(
-			maker, OBJECT_mr, (uint64_t)number_of(in->json, ARG(mw_bind.bind_info.mr)));
+		int64_t handle = number_of(place->in->value, ARG(mw_bind.bind_info.mr));
+		uint32_t mr = arguments_object(maker, OBJECT_mr, (uint64_t)handle);
 
 		memory_add_address(&maker->memory, maker->program,
 				   mr ? memory_of(&maker->memory, mr, maker->program->time) : NULL,
@@ -186,10 +186,10 @@ static bool add_special(struct maker *maker, const struct place_in *in,
 		return true;
 	}
 	if (qp_attr && !strcmp(field->name, "dest_qp_num")) {
-		add_peer(maker, in, value->number);
+		add_peer(w, value->number);
 		return true;
 	}
-	if (in->as_is)
+	if (w->as_is)
 		return false;
 	if (qp_attr && !strcmp(field->name, "path_mtu")) {
 		maker->program->helpers |= HELPER_MTU;
@@ -225,11 +225,18 @@ static void add_integer(struct phrase *phrase, const struct field_info *field, i
 		phrase_number(phrase, 'd', value);
 }
 
-static int add_value(struct maker *maker, const struct place_in *in, const struct field_info *field,
-		     const struct json_node *value)
+static int refuse_field(const struct writing *w, const struct struct_info *of,
+			const struct field_info *field)
 {
-	struct phrase *phrase = &maker->program->phrase;
-	struct place_in inner = *in;
+	return program_refuse(w->maker->program, "%s: %s has a %s, which a program cannot contain",
+			      verb_infos[w->call->verb].name, of->name, field->name);
+}
+
+static int add_value(const struct writing *w, const struct struct_info *of,
+		     const struct field_info *field, const struct json_node *value)
+{
+	struct program *program = w->maker->program;
+	struct phrase *phrase = &program->phrase;
 
 	switch (field->kind) {
 	case FIELD_ENUM:
@@ -239,17 +246,16 @@ static int add_value(struct maker *maker, const struct place_in *in, const struc
 		names_add_flags(&phrase->text, field->names, value->number);
 		return 0;
 	case FIELD_OBJ:
-		names_add_handle(maker->program, &phrase->text,
-				 arguments_object(maker, field->object, (uint64_t)value->number));
+		names_add_handle(
+			program, &phrase->text,
+			arguments_object(w->maker, field->object, (uint64_t)value->number));
 		return 0;
 	case FIELD_BYTES:
 		add_bytes(phrase, value);
 		return 0;
-	case FIELD_STRUCT:
-		inner.of = field->type;
-		inner.json = value;
-		inner.depth++;
-		return add_struct(maker, &inner);
+	case FIELD_STRUCT: /* it has no members */
+		phrase_addf(phrase, "{ 0 }");
+		return 0;
 	case FIELD_INT:
 	case FIELD_UINT:
 	case FIELD_BE:
@@ -262,9 +268,7 @@ static int add_value(struct maker *maker, const struct place_in *in, const struc
 			phrase_addf(phrase, ")");
 		return 0;
 	default:
-		return program_refuse(maker->program,
-				      "%s: %s has a %s, which a program cannot contain",
-				      verb_infos[in->call->verb].name, in->of->name, field->name);
+		return refuse_field(w, of, field);
 	}
 }
 
@@ -274,55 +278,94 @@ static void add_tabs(struct phrase *phrase, int depth)
 		phrase_addf(phrase, "\t");
 }
 
-/* Add a member, as a phrase of its own, if it is not the default. */
-static int add_member(struct maker *maker, const struct place_in *in,
-		      const struct field_info *field)
+/* Begin a member, as a phrase of its own; ARGS_SKIP if it is the default, or was added. */
+static int begin_member(const struct writing *w, const struct args_place *place)
 {
-	const struct json_node *value =
-		json_find_member(in->json, field->name, strlen(field->name));
-	struct phrase *phrase = &maker->program->phrase;
-	bool counted = is_counted(maker, in->call, field);
-	int err = value ? check_enum(maker, field, value) : 0;
+	const struct field_info *field = place->member;
+	const struct json_node *value = place->value;
+	struct phrase *phrase = &w->maker->program->phrase;
+	bool counted = is_counted(w->maker, w->call, field);
+	int err = value ? check_enum(w->maker, field, value) : 0;
 
-	if (err || !(counted || (value && field->kind != FIELD_ADDR && !is_zero(field, value))))
+	if (err)
 		return err;
+	if (!counted && (!value || field->kind == FIELD_ADDR || is_zero(field, value)))
+		return ARGS_SKIP;
 	phrase_addf(phrase, "\n");
-	add_tabs(phrase, in->depth + 1);
+	add_tabs(phrase, w->depth + 1);
 	phrase_addf(phrase, ".%s = ", field->name);
 	if (counted)
-		add_context(maker, in->call->object);
-	else if (!add_special(maker, in, field, value))
-		err = add_value(maker, in, field, value);
+		add_context(w->maker, w->call->object);
+	else if (!add_special(w, place))
+		return 0;
 	phrase_addf(phrase, ",");
+	return ARGS_SKIP;
+}
+
+static int put_member(void *arg, const struct args_place *place)
+{
+	const struct writing *w = arg;
+	int err = begin_member(w, place);
+
+	if (err)
+		return err == ARGS_SKIP ? 0 : err;
+	err = add_value(w, place->in->type, place->member, place->value);
+	phrase_addf(&w->maker->program->phrase, ",");
 	return err;
+}
+
+static int open_struct(void *arg, const struct args_place *place)
+{
+	struct writing *w = arg;
+	int err = place->in ? begin_member(w, place) : 0;
+
+	if (err)
+		return err;
+	if (place->in && (place->member->kind != FIELD_STRUCT || place->value->kind == JSON_ARRAY))
+		return refuse_field(w, place->in->type, place->member);
+	w->depth += place->in != NULL;
+	phrase_addf(&w->maker->program->phrase, "{");
+	return 0;
+}
+
+static int close_struct(void *arg, const struct args_place *place)
+{
+	struct writing *w = arg;
+	struct phrase *phrase = &w->maker->program->phrase;
+	const struct text *text = &phrase->text;
+
+	if (text->used && text->at[text->used - 1] == '{') {
+		phrase_addf(phrase, " 0 }");
+	} else {
+		phrase_addf(phrase, "\n");
+		add_tabs(phrase, w->depth);
+		phrase_addf(phrase, "}");
+	}
+	w->depth -= place->in != NULL;
+	if (place->in)
+		phrase_addf(phrase, ",");
+	return 0;
 }
 
 /* "{ ... }", a member a phrase. */
-static int add_struct(struct maker *maker, const struct place_in *in)
+static int add_struct(struct writing *w, const struct field_info *field,
+		      const struct json_node *value)
 {
-	struct phrase *phrase = &maker->program->phrase;
-	size_t before;
-	int err = 0;
+	static const struct args_visitor visitor = {
+		.value = put_member, .open = open_struct, .close = close_struct, .absent = true
+	};
 
-	phrase_addf(phrase, "{");
-	before = phrase->text.used;
-	for (unsigned int i = 0; !err && i < in->of->nfields; i++)
-		err = add_member(maker, in, &in->of->fields[i]);
-	if (phrase->text.used == before) {
-		phrase_addf(phrase, " 0 }");
-		return err;
-	}
-	phrase_addf(phrase, "\n");
-	add_tabs(phrase, in->depth);
-	phrase_addf(phrase, "}");
-	return err;
+	if (value->kind == JSON_OBJECT)
+		return args_visit(&visitor, w, NULL, field, value);
+	phrase_addf(&w->maker->program->phrase, "{ 0 }");
+	return 0;
 }
 
-static int add_pointer(struct maker *maker, const struct place_in *in,
-		       const struct field_info *field, const struct json_node *value)
+static int add_pointer(struct writing *w, const struct field_info *field,
+		       const struct json_node *value)
 {
-	struct phrase *phrase = &maker->program->phrase;
-	struct place_in inner = *in;
+	struct program *program = w->maker->program;
+	struct phrase *phrase = &program->phrase;
 
 	if (!(field->dir & DIR_IN)) {
 		phrase_addf(phrase, "&(%s){ 0 }", field->type->name);
@@ -333,31 +376,29 @@ static int add_pointer(struct maker *maker, const struct place_in *in,
 		return 0;
 	}
 	if (value->kind != JSON_OBJECT)
-		return program_refuse(maker->program, "%s: %s is an array",
-				      verb_infos[in->call->verb].name, field->name);
-	if (!strcmp(field->type->name, "struct ibv_ah_attr") && !in->as_is && !is_group(value)) {
+		return program_refuse(program, "%s: %s is an array", verb_infos[w->call->verb].name,
+				      field->name);
+	if (!strcmp(field->type->name, "struct ibv_ah_attr") && !w->as_is && !is_group(value)) {
 		phrase_addf(phrase, "(struct ibv_ah_attr[]){ ");
-		add_path(maker, value);
+		add_path(w->maker, value);
 		phrase_addf(phrase, " }");
 		return 0;
 	}
-	inner.of = field->type;
-	inner.json = value;
 	phrase_addf(phrase, "&(%s)", field->type->name);
-	return add_struct(maker, &inner);
+	return add_struct(w, field, value);
 }
 
 int arguments_add(struct maker *maker, const struct call *call, const struct field_info *field)
 {
 	const struct json_node *value = args_field(call->args, field);
 	const struct struct_info *args = &verb_infos[call->verb].args;
-	struct place_in in = {
-		.call = call, .of = args, .json = args_root(call->args), .as_is = call->failed
-	};
+	const struct args_place all = { .type = args, .value = args_root(call->args) };
+	const struct args_place place = { .in = &all, .member = field, .value = value };
+	struct writing w = { .maker = maker, .call = call, .as_is = call->failed };
 	struct phrase *phrase = &maker->program->phrase;
 
 	if (field->kind == FIELD_PTR)
-		return add_pointer(maker, &in, field, value);
+		return add_pointer(&w, field, value);
 	if (field->kind == FIELD_ADDR) {
 		if (is_counted(maker, call, field))
 			add_context(maker, call->object);
@@ -370,9 +411,13 @@ int arguments_add(struct maker *maker, const struct call *call, const struct fie
 				      field->name);
 	if (check_enum(maker, field, value))
 		return -ENOTSUP;
-	if (add_special(maker, &in, field, value))
+	if (add_special(&w, &place))
 		return 0;
-	return add_value(maker, &in, field, value);
+	if (field->kind == FIELD_STRUCT) {
+		w.depth = 1;
+		return add_struct(&w, field, value);
+	}
+	return add_value(&w, args, field, value);
 }
 
 /* An object that was made with another one is destroyed before it. */

@@ -1,5 +1,8 @@
 /*
- * The values of a structure, by its descriptor
+ * The values of arguments and results, by their descriptors
+ *
+ * The only traversal of arguments as JSON: the text and the JSON of `dump`, the C of `emit`,
+ * comparisons and hashes are visitors.
  *
  * Not here: arguments from memory (core/wire/codec.c) and into it (core/store/read/build.c).
  */
@@ -10,51 +13,194 @@
 
 enum { PATH = 256 };
 
-static int walk_elements(const struct struct_info *info, const struct json_node *json,
-			 const struct json_node *other, const char *path, args_visit *visit,
-			 void *arg)
+struct traversal {
+	const struct args_visitor *visitor;
+	void *arg;
+};
+
+static int visit_place(const struct traversal *t, const struct args_place *place);
+
+/* The target of a pointer to a single value; else @field. */
+static const struct field_info *find_pointed(const struct field_info *field)
 {
-	char element[PATH];
+	return field->type && field->type->scalar ? &field->type->fields[0] : field;
+}
+
+static const struct struct_info *find_type(const struct field_info *field)
+{
+	return field->kind == FIELD_OBJS ? &object_infos[field->object] : find_pointed(field)->type;
+}
+
+static struct args_place make_place(const struct args_place *in, const struct field_info *field,
+				    const struct json_node *value, const struct json_node *other)
+{
+	return (struct args_place){ .in = in,
+				    .member = field,
+				    .field = find_pointed(field),
+				    .type = find_type(field),
+				    .value = value,
+				    .other = other };
+}
+
+static int visit_elements(const struct traversal *t, const struct args_place *in)
+{
 	size_t i = 0;
 	int err = 0;
 
-	for (const struct json_node *n = json_first(json); n && !err; n = json_next(n), i++) {
-		snprintf(element, sizeof(element), "%s[%zu]", path, i);
-		err = args_walk(info, n, json_find_element(other, i), element, visit, arg);
+	for (const struct json_node *n = json_first(in->value); n && !err; n = json_next(n), i++) {
+		struct args_place place = *in;
+
+		place.in = in;
+		place.value = n;
+		place.other = json_find_element(in->other, i);
+		place.name = NULL;
+		place.index = i;
+		if (n->kind == JSON_ARRAY) { /* no argument has arrays of arrays */
+			place.member = place.field = NULL;
+			place.type = NULL;
+		}
+		err = visit_place(t, &place);
 	}
 	return err;
 }
 
-int args_walk_field(const struct field_info *field, const struct json_node *value,
-		    const struct json_node *other, const char *path, args_visit *visit, void *arg)
+static bool has_field(const struct struct_info *type, const struct json_node *member)
 {
-	const struct struct_info *type = field->type;
+	for (unsigned int i = 0; type && i < type->nfields; i++)
+		if (strlen(type->fields[i].name) == member->name_length &&
+		    !memcmp(type->fields[i].name, member->name, member->name_length))
+			return true;
+	return false;
+}
 
-	if (!type)
-		return visit(arg, field, path, value, other);
-	if (type->scalar)
-		return visit(arg, &type->fields[0], path, value, other);
-	return value->kind == JSON_ARRAY ? walk_elements(type, value, other, path, visit, arg)
-					 : args_walk(type, value, other, path, visit, arg);
+static int visit_unknown(const struct traversal *t, const struct args_place *in)
+{
+	int err = 0;
+
+	for (const struct json_node *n = json_first(in->value); n && !err; n = json_next(n)) {
+		struct args_place place = { .in = in, .value = n, .name = n->name };
+
+		if (!has_field(in->type, n))
+			err = visit_place(t, &place);
+	}
+	return err;
+}
+
+static int visit_members(const struct traversal *t, const struct args_place *in)
+{
+	unsigned int nfields = in->type ? in->type->nfields : 0;
+	uint32_t found = 0;
+	int err = 0;
+
+	for (unsigned int i = 0; i < nfields && !err; i++) {
+		const struct field_info *field = &in->type->fields[i];
+		size_t n = strlen(field->name);
+		const struct json_node *value = json_find_member(in->value, field->name, n);
+		struct args_place place;
+
+		found += value != NULL;
+		if (!value && !t->visitor->absent)
+			continue;
+		place = make_place(in, field, value, json_find_member(in->other, field->name, n));
+		place.name = field->name;
+		err = visit_place(t, &place);
+	}
+	return !err && t->visitor->unknown && found < in->value->count ? visit_unknown(t, in) : err;
+}
+
+static int visit_place(const struct traversal *t, const struct args_place *place)
+{
+	const struct args_visitor *visitor = t->visitor;
+	bool array = place->value && place->value->kind == JSON_ARRAY;
+	int err;
+
+	if (!place->field || !place->value || (!array && place->value->kind != JSON_OBJECT))
+		return visitor->value(t->arg, place);
+	err = visitor->open(t->arg, place);
+	if (err)
+		return err == ARGS_SKIP ? 0 : err;
+	err = array ? visit_elements(t, place) : visit_members(t, place);
+	return err || !visitor->close ? err : visitor->close(t->arg, place);
+}
+
+int args_visit(const struct args_visitor *visitor, void *arg, const char *name,
+	       const struct field_info *field, const struct json_node *value)
+{
+	const struct traversal t = { visitor, arg };
+	struct args_place place = make_place(NULL, field, value, NULL);
+
+	place.name = name;
+	return visit_place(&t, &place);
+}
+
+/* args_walk(): only values, and their paths. */
+struct walk {
+	const char *prefix;
+	args_walker *visit;
+	void *arg;
+};
+
+/* Add the path of @place to @path; returns its length. */
+static size_t put_path(const struct walk *walk, const struct args_place *place, char path[PATH])
+{
+	size_t n;
+
+	if (!place->in) {
+		n = (size_t)snprintf(path, PATH, "%s", walk->prefix);
+		return n < PATH ? n : PATH - 1;
+	}
+	n = put_path(walk, place->in, path);
+	if (place->name)
+		n += (size_t)snprintf(path + n, PATH - n, "%s%s", n ? "." : "", place->name);
+	else
+		n += (size_t)snprintf(path + n, PATH - n, "[%zu]", place->index);
+	return n < PATH ? n : PATH - 1;
+}
+
+static int walk_leaf(const struct walk *walk, const struct args_place *place)
+{
+	char path[PATH];
+
+	put_path(walk, place, path);
+	return walk->visit(walk->arg, place->field, path, place->value, place->other);
+}
+
+static int walk_value(void *arg, const struct args_place *place)
+{
+	return place->field && !place->field->type ? walk_leaf(arg, place) : 0;
+}
+
+/* Handles and their fields are one value, too. */
+static int walk_open(void *arg, const struct args_place *place)
+{
+	int err;
+
+	if (place->field->type)
+		return 0;
+	err = walk_leaf(arg, place);
+	return err ? err : ARGS_SKIP;
+}
+
+static const struct args_visitor walker = { .value = walk_value, .open = walk_open };
+
+int args_walk_field(const struct field_info *field, const struct json_node *value,
+		    const struct json_node *other, const char *path, args_walker *visit, void *arg)
+{
+	struct walk walk = { path, visit, arg };
+	const struct traversal t = { &walker, &walk };
+	struct args_place place = make_place(NULL, field, value, other);
+
+	return visit_place(&t, &place);
 }
 
 int args_walk(const struct struct_info *info, const struct json_node *json,
-	      const struct json_node *other, const char *prefix, args_visit *visit, void *arg)
+	      const struct json_node *other, const char *prefix, args_walker *visit, void *arg)
 {
-	char path[PATH];
-	int err = 0;
+	struct walk walk = { prefix, visit, arg };
+	const struct traversal t = { &walker, &walk };
+	const struct args_place whole = { .type = info, .value = json, .other = other };
 
-	for (unsigned int i = 0; i < info->nfields && !err; i++) {
-		const struct field_info *field = &info->fields[i];
-		size_t n = strlen(field->name);
-		const struct json_node *value = json_find_member(json, field->name, n);
-
-		snprintf(path, sizeof(path), "%s%s%s", prefix, *prefix ? "." : "", field->name);
-		if (value)
-			err = args_walk_field(field, value, json_find_member(other, field->name, n),
-					      path, visit, arg);
-	}
-	return err;
+	return json ? visit_members(&t, &whole) : 0;
 }
 
 const struct json_node *args_member(const struct json_node *structure, enum arg arg)

@@ -69,3 +69,91 @@ TEST(a_visitor_ends_the_walk)
 			 -7);
 	assert_string_equal(seen, "pd=1/- addr=2/- ");
 }
+
+static void add_seen(const char *text)
+{
+	size_t used = strlen(seen);
+
+	snprintf(seen + used, sizeof(seen) - used, "%s", text);
+}
+
+/* "name=value", "?" if it is not there, "!" after what has no descriptor */
+static int print_value(void *arg, const struct args_place *place)
+{
+	char text[64];
+	int64_t number;
+
+	(void)arg;
+	if (args_value(place->value, &number))
+		snprintf(text, sizeof(text), "%s=%d", place->name ?: "", (int)number);
+	else
+		snprintf(text, sizeof(text), "%s=?", place->name ?: "");
+	add_seen(text);
+	add_seen(place->field ? " " : "! ");
+	return 0;
+}
+
+static int open_value(void *arg, const struct args_place *place)
+{
+	add_seen(place->name ?: "");
+	if (place->name && arg && !strcmp(place->name, arg)) {
+		add_seen("(skipped) ");
+		return ARGS_SKIP;
+	}
+	add_seen(place->value->kind == JSON_ARRAY ? "[ " : "{ ");
+	return 0;
+}
+
+static int close_value(void *arg, const struct args_place *place)
+{
+	(void)arg;
+	add_seen(place->value->kind == JSON_ARRAY ? "] " : "} ");
+	return 0;
+}
+
+/* Argument @index of @verb. */
+static const char *visit_arg(enum verb verb, int index, const char *json, bool unknown, bool absent,
+			     const char *skip)
+{
+	const struct args_visitor visitor = { print_value, open_value, close_value, unknown,
+					      absent };
+	const struct field_info *field = &verb_infos[verb].args.fields[index];
+	struct args *args = args_new(json, strlen(json));
+
+	*seen = 0;
+	assert_int_equal(
+		args_visit(&visitor, (void *)(uintptr_t)skip, NULL, field, args_field(args, field)),
+		0);
+	args_unref(args);
+	return seen;
+}
+
+TEST(structures_and_arrays_are_opened_and_closed)
+{
+	static const char json[] = "{\"entries\":[{\"port_num\":1,\"gid\":{\"raw\":\"fe\"}},"
+				   "{\"new\":{\"a\":1},\"port_num\":2}]}";
+
+	assert_string_equal(visit_arg(VERB_query_gid_table, 1, json, false, false, NULL),
+			    "[ { gid{ raw=? } port_num=1 } { port_num=2 } ] ");
+	assert_string_equal(visit_arg(VERB_query_gid_table, 1, json, true, false, NULL),
+			    "[ { gid{ raw=? } port_num=1 } { port_num=2 new=?! } ] ");
+	assert_string_equal(visit_arg(VERB_query_gid_table, 1, json, false, false, "gid"),
+			    "[ { gid(skipped) port_num=1 } { port_num=2 } ] ");
+}
+
+TEST(what_the_arguments_lack_is_visited_on_request)
+{
+	static const char json[] = "{\"srq_attr\":{\"max_wr\":7}}";
+
+	assert_string_equal(visit_arg(VERB_modify_srq, 1, json, false, false, NULL),
+			    "{ max_wr=7 } ");
+	assert_string_equal(visit_arg(VERB_modify_srq, 1, json, false, true, NULL),
+			    "{ max_wr=7 max_sge=? srq_limit=? } ");
+}
+
+TEST(an_array_in_an_array_has_no_descriptor)
+{
+	assert_string_equal(
+		visit_arg(VERB_query_gid_table, 1, "{\"entries\":[[1,2],3]}", true, false, NULL),
+		"[ =?! =3 ] ");
+}
