@@ -4,7 +4,7 @@
  *	by number: dest -> qp -> qp -> ... all that ever had the number
  *	by object:  id   -> qp -> link -> link      where it was connected to
  *	by dest:    number -> link -> link -> ...   connections to the number
- *	by port:    device, port -> known -> known  the addresses that programs were told it has
+ *	by port:    device, port -> known -> known  its addresses that programs know
  *
  * Two hosts that were booted alike assign the same numbers. A queue pair is on another host if the
  * known addresses of its port have the kind of the wanted address, but differ from it.
@@ -244,8 +244,8 @@ static int compare_psn(const struct link *from, const struct link *to)
 /* How well a queue pair fits the wanted end. */
 struct fit {
 	enum placed placed; /* does the address lead to its port? */
-	enum placed back;   /* and does its own destination lead to the asking one's port? */
-	bool mutual;        /* it was connected to the asking one */
+	enum placed back;   /* does its own destination lead to the asking queue pair's port? */
+	bool mutual;        /* it was connected to the queue pair that asks */
 	int psns;           /* number of directions that fit, minus those that do not */
 	bool psn;           /* one of them fits */
 };

@@ -75,7 +75,7 @@ struct field_info {
 	int16_t limit;           /* FIELD_PTR: sibling with its size, -1, or -bytes */
 	uint64_t when;           /* recorded only if the mask has it; 0 always */
 	uint8_t through;         /* 1 + sibling pointer that @offset is relative to; 0: none */
-	uint8_t only, unless;    /* 1 + sibling that must be, that must not be @value; 0: none */
+	uint8_t only, unless;    /* 1 + sibling that must, or must not, be @value; 0: none */
 	int value;
 	const struct struct_info *type; /* FIELD_STRUCT, FIELD_PTR */
 	const struct enum_info *names;  /* FIELD_ENUM, FIELD_FLAGS */
@@ -86,7 +86,7 @@ struct struct_info {
 	uint16_t size;
 	uint16_t nfields; /* at most 64 */
 	int16_t mask;     /* index of the field that is the mask of valid ones, or -1 */
-	bool select;      /* that field is a number N: the mask is 1 << N */
+	bool select;      /* the mask field is a number N: the mask is 1 << N */
 	bool scalar;      /* a single value behind a pointer */
 	const struct field_info *fields;
 };

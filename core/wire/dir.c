@@ -2,7 +2,7 @@
  * Opening directories and files in places where others may write
  *
  * We open first, without following a link or waiting for the other side of a FIFO,
- * and check afterwards: fstat() then speaks of what was opened.
+ * and check afterwards: fstat() then describes the opened file.
  */
 #include "core/wire/dir.h"
 

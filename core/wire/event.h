@@ -215,8 +215,8 @@ _Static_assert(sizeof(struct event_wr) == 16 && sizeof(struct event_sge) == 16 &
 	       "a SEND of one element takes 64 bytes");
 
 /*
- * The second word of a request: opcode, flags, elements, parts, a byte each, and imm. It is written
- * and read as a whole: a load that spans several recent stores has to wait for all of them.
+ * The second word of a request: opcode, flags, elements, parts, one byte each, and imm. It is
+ * written and read as a whole: a load that spans several recent stores has to wait for all of them.
  */
 enum { WR_WORD = offsetof(struct event_wr, opcode) };
 
@@ -474,7 +474,7 @@ struct event_memory {
 
 /* What the thread waited for. */
 enum event_waited_why {
-	WAITED_ROOM,   /* the ring was full, until the collector had read */
+	WAITED_ROOM,   /* the ring was full, until the collector had read events */
 	WAITED_LONGER, /* the ring was extended */
 	WAITED_WHYS,
 };
@@ -487,7 +487,7 @@ struct event_waited {
 	uint32_t why;   /* enum event_waited_why, of the last */
 };
 
-/* Written before the verb is called that is misused. */
+/* Written before the misused verb is called. */
 struct event_misuse {
 	struct event_head head;
 	uint64_t object; /* CQ, QP or SRQ */

@@ -15,17 +15,20 @@ int log_err(int err, const char *format, ...) __attribute__((format(printf, 2, 3
 
 /*
  * The same for a failure whose message has the reason, such as a damaged file: @err is for the
- * caller, its text ("Invalid argument") would say nothing.
+ * caller, its text ("Invalid argument") would not help.
  */
 int log_why(int err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* The same without an error: a failure, or something that is missing in the results. */
 void log_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* What has effect neither on results nor on the status: printed unless the level is LOG_QUIET. */
+/*
+ * For messages that affect neither results nor the exit status: printed unless the level is
+ * LOG_QUIET.
+ */
 void log_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* What the command does: printed only at LOG_VERBOSE. */
+/* For messages about what the command does: printed only at LOG_VERBOSE. */
 void log_detail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Of the process; LOG_NORMAL at first. Set it before the first thread is started. */

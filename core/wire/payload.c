@@ -1,5 +1,5 @@
 /*
- * What is kept of payloads, as text and from text
+ * How much of payloads is stored: conversion to and from text
  */
 #include "core/wire/payload.h"
 

@@ -61,7 +61,7 @@ static const struct probe {
 	int error;
 	bool (*fits)(const struct asked *asked); /* NULL: any */
 } probes[] = {
-	/* a non-blocking descriptor: nothing has come yet, or a signal has */
+	/* a non-blocking descriptor: no event has come yet, or a signal interrupted the call */
 	{ VERB_COUNT, ANY_EFFECT, EAGAIN, may_wait },
 	{ VERB_COUNT, ANY_EFFECT, EINTR, may_wait },
 	{ VERB_COUNT, ANY_EFFECT, EAGAIN, is_of_cm },

@@ -7,7 +7,7 @@
  * OMPI_MCA_orte_hnp_uri).
  *
  * 	NAME	that variable
- * 	NAME*	all that begin so: settings of one part of a library. A name with a word of
+ * 	NAME*	all with that prefix: settings of one part of a library. A name with a word of
  * 		`secret_words` is none of them; it needs a row of its own.
  *
  * A value with a password in a URL is not recorded, whatever its name.

@@ -35,7 +35,7 @@ struct copied {
 	const char *name;
 	enum identity identities[COLUMNS];
 	int n;
-	int by; /* the column that determines the kind of another: a verb, a kind, a key; -1 */
+	int by; /* the column that determines this one's kind: a verb, a kind, a key; -1: none */
 	sqlite3_stmt *in, *out;
 };
 

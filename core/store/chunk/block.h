@@ -25,8 +25,8 @@ struct block {
 
 /*
  * Load a chunk, replacing the block's contents: copy @bytes, check the directory, and check that
- * the families that will be iterated (@families, a bit each) are consistent. Returns 0, -EBADMSG or
- * -ENOMEM.
+ * the families that will be iterated (@families, one bit each) are consistent. Returns 0, -EBADMSG
+ * or -ENOMEM.
  */
 int block_load(struct block *block, const void *bytes, size_t n, unsigned int families);
 

@@ -36,13 +36,13 @@ struct args_writer {
 	bool bare;   /* the text ends where a value is expected: null if none follows */
 };
 
-/* Write the members of @info's structure, without the braces. Returns as codec_visit(). */
+/* Write the members of @info's structure, without the braces. Returns the same as codec_visit(). */
 ssize_t args_write_members(struct args_writer *json, const uint64_t *words, size_t nwords,
 			   const struct struct_info *info);
 
 /*
  * Write the objects that a verb created as member "ret": the fields of the new object, or an array
- * if there are several. @ret is the verb's. Returns as codec_visit().
+ * if there are several. @ret is the verb's. Returns the same as codec_visit().
  */
 ssize_t args_write_made(struct args_writer *json, const struct field_info *ret,
 			const uint64_t *words, size_t nwords);

@@ -10,7 +10,7 @@
 /*
  * A letter for each column: p process, t thread, o object, s stack, m module, d device: a number of
  * one, or 0 or NULL for none; P: of a process that the trace must have; T a time; any other letter
- * is no reference. Columns after the last letter are no references.
+ * is not a reference. Columns after the last letter are not references.
  */
 struct references {
 	const char *table, *columns;

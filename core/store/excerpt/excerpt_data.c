@@ -39,7 +39,7 @@ struct copy_data {
 	bool gap;       /* the last event was left out */
 	uint64_t older; /* left out before excerpt->cut, with the first and last time */
 	int64_t oldest, newest;
-	uint64_t begun; /* CQ whose ibv_start_poll() was left out, and no later one since */
+	uint64_t begun; /* CQ whose ibv_start_poll() was left out, with no later one included */
 	bool *rows;     /* of the current event: is it included? */
 	size_t rows_size;
 	struct excerpt_kept kept;
@@ -138,7 +138,7 @@ static void copy_request(struct copy_data *d)
 		copy_row(d, FAMILY_SGE, at->at[FAMILY_SGE] + i);
 }
 
-/* Which are in */
+/* Which rows are included */
 
 static struct excerpt_item item_of(const struct copy_data *d, enum excerpt_kind kind,
 				   uint64_t handle)
@@ -264,7 +264,7 @@ static void count_poll(struct copy_data *d, const struct excerpt_item *item, uin
 	}
 }
 
-/* The rest of a batch that ibv_start_poll() began, must begin with it. */
+/* The first included poll of a batch that ibv_start_poll() began must be its ibv_start_poll(). */
 static uint32_t kind_of_poll(struct copy_data *d, uint64_t handle, bool in)
 {
 	uint32_t flags = walk_kind(&d->block, &d->walk), kind = flags & KIND_MASK;

@@ -2,7 +2,7 @@
  * Completing a trace when its recording ends
  *
  * Everything is derived from what the recorder wrote, in one transaction. So
- * whoever finds a trace whose recorder died can complete it as well.
+ * any process that finds a trace whose recorder died can complete it as well.
  *
  * Not here: objects and what refers to them (lifetimes.c, refs.c).
  */
@@ -19,7 +19,7 @@
 #include "core/store/db/totals.h"
 #include "core/wire/log.h"
 
-enum { FEW = 100 }; /* so many processes are found without an index */
+enum { FEW = 100 }; /* up to this many processes are searched without an index */
 
 /* Forks with the same pid are numbered; of a pid that was used again the last process counts. */
 static const char forks_sql[] =

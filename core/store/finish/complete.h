@@ -1,8 +1,8 @@
 #pragma once
 /*
  * Completing a trace when its recording ends: objects, references, devices,
- * indexes. Called by writer_finish(), or by whoever first opens a trace whose
- * recorder died.
+ * indexes. Called by writer_finish(), or by the process that first opens a
+ * trace whose recorder died.
  */
 #include "core/store/db/sql.h"
 

@@ -1,5 +1,5 @@
 /*
- * The calls of a trace that tell something
+ * The calls of a trace from which other tables are derived
  */
 #include "core/store/finish/told_calls.h"
 

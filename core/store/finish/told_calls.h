@@ -1,6 +1,6 @@
 #pragma once
 /*
- * The calls of a trace that tell something which is derived of all of them: connections, queues.
+ * The calls of a trace from which its connections and queues are derived.
  *
  * One thread.
  */
@@ -13,7 +13,7 @@
 
 /*
  * A trace that calls are read from. Of several that are read as one, the numbers that come before
- * its own, and how its times are placed; NULL: they are as they are.
+ * its own, and how its times are converted; NULL: they are unchanged.
  */
 struct told_calls {
 	sqlite3 *db;
@@ -34,8 +34,8 @@ struct told_call {
 
 /*
  * Each call of a verb that @is_wanted, and that has an object, in the order of their begins; with a
- * condition in SQL (NULL: none) those that it holds for, which spares reading their arguments. Ends
- * where @each returns other than 0. 0 or -errno after log_err().
+ * condition in SQL (NULL: none) only those for which it holds, so that the arguments of the others
+ * are not read. Ends where @each returns other than 0. 0 or -errno after log_err().
  */
 int told_calls_each(const struct told_calls *from, bool (*is_wanted)(enum verb verb),
 		    const char *condition, int (*each)(void *arg, const struct told_call *told),

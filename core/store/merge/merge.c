@@ -4,7 +4,7 @@
  *	merge_rows.c      tables of the control plane, with the numbers changed
  *	merge_device.c    devices, of which two machines may have one of the same name
  *	merge_data.c      posts and polls, and their bytes
- *	merge_meta.c      what is said of all
+ *	merge_meta.c      table `meta`
  *
  * Not here: the clocks (in joint.c; set by the caller that joined the traces).
  */

@@ -421,7 +421,7 @@ int trace_join(struct trace **parts, const char *const *paths, size_t n, struct 
 	return 0;
 }
 
-/* What is asked of one */
+/* Queries about one of the traces */
 
 size_t trace_nparts(const struct trace *trace)
 {

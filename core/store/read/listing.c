@@ -1,5 +1,5 @@
 /*
- * Lists of what a trace has: a query each
+ * Lists of a trace's contents, one query each
  */
 #include "core/store/read/listing.h"
 

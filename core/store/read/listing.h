@@ -1,6 +1,6 @@
 #pragma once
 /*
- * What a trace has, as lists whose cells commands print as they are.
+ * Lists of a trace's contents, whose cells are printed unchanged by commands.
  *
  *	struct listing *listing;
  *	int err = listing_open(trace, LISTING_THREADS, &listing);

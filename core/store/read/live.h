@@ -54,11 +54,11 @@ int live_call(struct live *live, const struct trace_event *event, struct call *c
 /* The process has ended: its objects are dead. */
 void live_exit(struct live *live, uint32_t process);
 
-/* As trace_alive(), now: those of a process that has ended are dead. */
+/* Like trace_alive(), now: those of a process that has ended are dead. */
 uint64_t live_alive(const struct live *live, enum object_kind kind);
 
-/* As trace_totals(): of all that was read, also if it has been deleted since. */
+/* Like trace_totals(): of all that was read, also if it has been deleted since. */
 struct totals live_totals(const struct live *live);
 
-/* As trace_stack(), for frames that have no modules yet. */
+/* Like trace_stack(), for frames that have no modules yet. */
 unsigned int live_stack(struct live *live, uint32_t stack, struct frame *frames, unsigned int max);

@@ -6,10 +6,9 @@
  * numbers of the caller's choice (a trace's object ids). Its memory grows with the
  * number of outstanding requests. One thread.
  *
- * A send queue completes in order, and a completion retires the unsignaled
- * requests before it; a receive queue, or a shared one, by wr_id, oldest
- * first. On an error only wr_id, status, qp_num and vendor_err are valid. What a tag matching list
- * completes is of no request.
+ * A send queue completes in order, and a completion retires the unsignaled requests before it; a
+ * receive queue, or a shared one, by wr_id, oldest first. On an error only wr_id, status, qp_num
+ * and vendor_err are valid. A completion of a tag matching list belongs to no request.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -57,7 +56,7 @@ void match_reset(struct match *match, uint32_t qp);
 /* The queue pair or shared receive queue was destroyed. */
 void match_remove(struct match *match, uint32_t object);
 
-/* All objects that were first used in that process do not exist any more. */
+/* No object that was first used in that process exists any more. */
 void match_exit(struct match *match, uint32_t process);
 
 /* Add the requests of a post; if it failed, those before *bad_wr. 0 or -ENOMEM. */

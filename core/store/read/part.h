@@ -34,7 +34,7 @@ static inline uint32_t joint_number(uint32_t number, uint32_t before)
 /* Where its calls are, a source for each part. */
 void joint_sources(const struct trace *whole, struct told_calls *ret_sources);
 
-/* The trace that a process, a thread, or a stack, is of. */
+/* The trace that a process, a thread or a stack belongs to. */
 struct joint_part *joint_of_process(struct joint *joint, uint32_t process);
 struct joint_part *joint_of_thread(struct joint *joint, uint32_t thread);
 struct joint_part *joint_of_stack(struct joint *joint, uint32_t stack);

@@ -81,7 +81,7 @@ struct trace {
 	bool numberless; /* some CQs do not report the queue pair number of a completion */
 };
 
-/* As trace_open(), on an open database that the caller still owns. */
+/* Like trace_open(), on an open database that the caller still owns. */
 int trace_borrow(sqlite3 *db, struct trace **ret_trace);
 
 /* trace_load.c: load the tables, 0 or -errno after log_err(); free them. */

@@ -12,7 +12,7 @@
 /* clang-format off */
 #define JSON(json, path) "json_extract(" SQL_SOUND(json) ", '$." path "')"
 
-/* The call that created region o; one that changed what IBV_REREG_MR_CHANGE_* says. */
+/* The call that created region o; one that changed what its IBV_REREG_MR_CHANGE_* flags name. */
 #define CREATED(call) call ".thread = o.created_thread AND " call ".n = o.created_n"
 #define REREG(flag)   "p.verb = 'ibv_rereg_mr' AND " JSON("p.args", "flags") " & " #flag
 

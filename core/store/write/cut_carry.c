@@ -198,7 +198,7 @@ static int carry_post(struct carrying *c, const struct outstanding_item *items, 
 	return 0;
 }
 
-/* The rest of a batch that was begun by ibv_start_poll() must begin with it. */
+/* The first carried poll of a batch that ibv_start_poll() began must be its ibv_start_poll(). */
 static int carry_poll(struct carrying *c, const struct outstanding_item *items, size_t n)
 {
 	uint8_t flags = items->flags & (EVENT_START | EVENT_EXTRA);

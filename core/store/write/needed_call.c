@@ -94,7 +94,7 @@ static int hold_call(struct needed *needed, struct thing *thing, const struct ne
 	return needed_hold(needed, thing, &held, call->end);
 }
 
-/* Making and ending */
+/* Creating and destroying objects */
 
 /* A library creates it inside another call, which counts as its creation: lifetimes.c. */
 static bool is_made_inside(const struct thing *thing, const struct needed_call *outer)

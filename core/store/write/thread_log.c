@@ -242,7 +242,7 @@ static int cover_filtered(struct writer *writer, struct thread_log *log,
 			    "that the filter left out");
 }
 
-/* The ring's page is the program's to write to: an end before the last event is none. */
+/* The program can write to the ring's page: an end before the last event is invalid. */
 static void note_end(struct writer *writer, struct thread_log *log, const struct ring_head *head)
 {
 	uint64_t ticks = atomic_load_explicit(&head->ended, memory_order_relaxed);

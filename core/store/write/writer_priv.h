@@ -362,7 +362,7 @@ void writer_count_over(struct writer *writer, struct thread_log *log, uint64_t e
 int writer_loss(struct writer *writer, struct thread_log *log);
 int writer_store_gone(struct writer *writer);
 
-/* Why nothing written to the file is safe; NULL: it is. */
+/* Why data written to the file would be lost; NULL: it would not. */
 const char *writer_find_ruin(const struct writer *writer);
 /* Is the trace still at its place, and not truncated? 0 or the writer's failure. */
 int writer_look(struct writer *writer);
