@@ -32,7 +32,7 @@ struct cm_watch {
 	unsigned int refs;
 	int pidfd;
 	bool dead;
-	bool told; /* its ids know */
+	bool told; /* its ids were notified */
 };
 
 enum { AT_ONCE = 1, READY_MAX = 16 };

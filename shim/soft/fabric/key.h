@@ -2,8 +2,8 @@
 /*
  * Keys of memory, and what they allow. Any thread.
  *
- * A key is the slot of its memory region above a generation, whose lowest bit tells a remote key
- * from a local one:
+ * A key is the slot of its memory region above a generation, whose lowest bit distinguishes a
+ * remote key from a local one:
  *
  * 	| slot: 17 | generation: 14 | remote: 1 |
  *

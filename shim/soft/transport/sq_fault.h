@@ -4,7 +4,7 @@
  */
 #include "shim/soft/transport/objects.h"
 
-/* As carry_request(), with the fault that applies to the request. */
+/* Like carry_request(), with the fault that applies to the request. */
 int sq_fault_carry(struct soft_qp *qp, struct soft_wr *wr);
 
 /*

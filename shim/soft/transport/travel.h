@@ -26,7 +26,7 @@ static ALWAYS_INLINE void travel_note(struct soft_remote *r, const struct copy_l
 	r->travels.pos = r->cq.shm->prod;
 }
 
-/* As travel_overtaken(), if any payload is in flight. */
+/* Like travel_overtaken(), if any payload is in flight. */
 bool travel_overtaken_by(struct soft_remote *r, const struct copy_list *list);
 
 /*

@@ -1,13 +1,13 @@
 /*
- * Who is in which object
+ * Which thread is in which object
  *
  * 	struct ring_head      inside: the object of the data verb that the thread is in
  * 	struct strict_object  users: the thread that is in an object without locks
  *
  * A destroy checks the objects of all threads. An object without locks (of a thread domain, or a CQ
  * for one thread) has a word for each queue: an entering thread stores itself, and finds the
- * previous one. An overlap is reported only if that had not left: a thread that takes the object
- * over by any means finds 0.
+ * previous one. An overlap is reported only if the previous one had not left: a thread to which the
+ * object was handed over finds 0.
  *
  * An object that is older than the recording, or the parent's, is not known, and nothing is
  * reported about it.

@@ -104,7 +104,7 @@ static void read_send(struct request *r, const struct ibv_qp *qp, const struct i
 
 	begin_request(r, wr->wr_id, kind_of((int)wr->opcode));
 	if (r->kind == PAYLOAD_KINDS)
-		return; /* whatever is in its fields */
+		return; /* regardless of its fields */
 	if (wr->opcode == IBV_WR_TSO)
 		add_span(r, qp->context,
 			 &(struct event_sge){ (uint64_t)(uintptr_t)wr->tso.hdr, wr->tso.hdr_sz, 0 },
@@ -130,7 +130,7 @@ static bool write_request(const struct request *r, const void *object, uint32_t 
 	return payload_write(&source, &payload_rule, budget);
 }
 
-/* What will be written to by the time it is complete. */
+/* The buffers that the request will have written to by the time it is complete. */
 static void remember_buffers(struct wr_list *list, struct queue *queue, const struct request *r)
 {
 	if (!list->queue)

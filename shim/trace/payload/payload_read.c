@@ -2,7 +2,7 @@
  * Writing payload to the ring
  *
  * Payload is read in pieces, straight into the ring, each an event of its own.
- * Where only the hash is kept, the ring's free room serves as a buffer.
+ * If only the hash is stored, the ring's free space serves as a buffer.
  */
 #include "shim/trace/payload/payload_read.h"
 

@@ -116,8 +116,8 @@ static bool is_asked_for(const char *name, size_t n)
 }
 
 /*
- * Write NAME=VALUE after the @used bytes of @text, with its value cut; returns the bytes used after
- * that.
+ * Write NAME=VALUE after the @used bytes of @text, with the value truncated; returns the bytes used
+ * after that.
  */
 static size_t put_variable(char *text, size_t used, const char *name, size_t length,
 			   const char *value)

@@ -25,7 +25,7 @@ struct recorder {
 	uint8_t ours; /* EVENT_OURS: the recorder itself calls verbs; else 0 */
 	/* between record_reserve() and record_commit(): a frame of the recorder */
 	const void *writing;
-	/* generation in which this thread created a child that shares its memory; 0 */
+	/* generation in which this thread created a child that shares its memory; or 0 */
 	uint32_t vfork;
 	uint32_t vfork_seq;                  /* the number of that fork */
 	pid_t vfork_child;                   /* the child whose verbs were reported */
@@ -121,7 +121,7 @@ static inline void *record_reserve(size_t bytes)
 
 	if (__builtin_expect(recorder.writing != NULL, 0) && !record_take_over())
 		return NULL;
-	/* from here on no signal handler takes the space found */
+	/* from here on no signal handler takes the same space */
 	recorder.writing = __builtin_frame_address(0);
 	atomic_signal_fence(memory_order_seq_cst);
 	at = recorder.ring.reserved + recorder.held;

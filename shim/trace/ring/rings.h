@@ -34,9 +34,9 @@ int rings_make(struct session *session, struct ring *ret_ring);
 void rings_set_aside(struct session *session);
 
 /*
- * Extend this thread's ring, if the budget allows; with @must in any case. All its events must be
- * committed. Takes no lock. Returns 0 or -errno; -EDQUOT costs no system call, any other error
- * would occur again.
+ * Extend this thread's ring, if the budget allows; with @must even beyond the budget. All its
+ * events must be committed. Takes no lock. Returns 0 or -errno; -EDQUOT costs no system call, any
+ * other error would occur again.
  */
 int rings_widen(struct session *session, struct ring *ring, bool must);
 
