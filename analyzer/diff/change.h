@@ -25,7 +25,7 @@ double spread_worse(const struct spread *before, const struct spread *after, enu
 /* Add a change; NULL without memory. @worse: percent, or 0 with @neutral. */
 struct diff_change *change_add(struct diff *diff, enum diff_section section, const char *what);
 
-/* Note a number that is no change; @test has the other members. */
+/* Note a number that is not a change; @test has the other members. */
 void change_none(struct diff *diff, const char *what, const char *of, const struct diff_test *test);
 
 /* Is it a regression: is @worse, in percent, beyond the threshold? */

@@ -134,7 +134,7 @@ bool sample_apart(const struct sample *sample)
 	return true;
 }
 
-/* So far the sides must be moved apart from where they are, in the direction that needs more. */
+/* The distance by which the sides must be moved apart, in the direction that needs more. */
 double sample_least(const struct sample *sample, double least)
 {
 	double low[2], high[2], by = sample_mean(sample, 1) - sample_mean(sample, 0), need = least;

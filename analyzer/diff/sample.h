@@ -35,5 +35,5 @@ double sample_between(const struct sample *sample);
  */
 double sample_least(const struct sample *sample, double least);
 
-/* Is that more than chance does? At least three runs per side. */
+/* Is that more than chance explains? At least three runs per side. */
 bool sample_apart(const struct sample *sample);

@@ -115,7 +115,7 @@ static bool is_peak(const struct shapes *shapes, unsigned int first, const struc
 	return left.n * 2 < window->n && right.n * 2 < window->n;
 }
 
-/* The increase of the share of gaps in the window; 0: it is no new mode. */
+/* The increase of the share of gaps in the window; 0: it is not a new mode. */
 static double judge_window(const struct shapes *shapes, unsigned int first)
 {
 	struct window before = look_at(shapes, 0, first), after = look_at(shapes, 1, first);

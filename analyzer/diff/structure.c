@@ -349,7 +349,7 @@ static bool read_values(const struct diff_side *side, const struct diff_site *co
 	return to->at && !to->failed;
 }
 
-/* "1024" of "IBV_MTU_1024"; false: it is no single number. */
+/* "1024" of "IBV_MTU_1024"; false: it is not a single number. */
 static bool read_number(const char *text, double *ret_number)
 {
 	const char *line = strrchr(text, '_');
@@ -394,7 +394,9 @@ static void compare_attribute(struct diff *diff, const struct diff_pair *pair, c
 	text_fini(&after);
 }
 
-/* The attributes of the first run of each side: those that differ within a side are no change. */
+/*
+ * The attributes of the first run of each side: those that differ within a side are not a change.
+ */
 static void compare_attributes(struct diff *diff, const struct diff_pair *pair)
 {
 	const struct diff_site *before = pair->of[0][0], *after = pair->of[1][0];

@@ -19,8 +19,8 @@
 struct explanation {
 	const char *side; /* the end to examine; NULL for an errno */
 	const char *means;
-	const char *causes; /* a line each, the most likely first; explain_cause() */
-	const char *look;   /* commands, a line each, in which TRACE stands for the trace; or "" */
+	const char *causes; /* one line each, the most likely first; explain_cause() */
+	const char *look;   /* commands, one per line; TRACE stands for the trace; or "" */
 	const char *source;
 };
 
@@ -42,7 +42,7 @@ enum explain_limit {
 
 /*
  * The text of the cause that @line begins with, up to its end of line or string (@ret_length);
- * NULL: it is not possible where none of @excluded (enum explain_limit) is so.
+ * NULL: it is impossible, since the limits in @excluded (enum explain_limit) do not apply.
  */
 const char *explain_cause(const char *line, unsigned int excluded, size_t *ret_length);
 

@@ -5,8 +5,8 @@
  *				            empty polls: total of the thread and CQ,
  *				            less those before each completion
  *
- * A completion that another thread has polled than the one that had posted its request may be what
- * that one waits for: several threads poll one CQ.
+ * If several threads poll one CQ, a thread may wait for a completion that another thread has
+ * polled.
  */
 #include "analyzer/facts/activity.h"
 

@@ -355,8 +355,9 @@ static bool is_deaf(const struct noted *noted)
 }
 
 /*
- * When the error was polled? Its process ended much later, or did something later and did not end.
- * One that was killed soon after may have been stopped before that, whatever it did in between.
+ * Was it still alive when the error was polled? Yes, if its process ended much later, or did
+ * something later and did not end. One that was killed soon after may have been stopped before
+ * that, whatever it did in between.
  */
 static bool was_alive(const struct causes *causes, const struct model *model,
 		      const struct noted *noted)

@@ -1,5 +1,5 @@
 /*
- * Failures in a trace that are no findings of rules
+ * Failures in a trace that are not findings of rules
  *
  * 	control verb	ends.c (under way), failed.c (its result)
  * 	post, notify	failed.c, if it failed

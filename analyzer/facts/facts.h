@@ -17,8 +17,8 @@ struct facts {
 	struct fact_list list;
 	struct first_list errors;
 	/*
-	 * What the application called, without calls that the trace before has, too: of these
-	 * verbs some failed, or have no return in the trace; and what it polled.
+	 * Verbs that the application called, without those that the previous trace has, too;
+	 * how many of these failed, or have no return in the trace; and what it polled.
 	 */
 	struct fact_sums {
 		uint64_t verbs, failed, unfinished;

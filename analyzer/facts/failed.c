@@ -41,7 +41,7 @@ struct failed {
 	struct fact_list *facts;
 	struct search *searches; /* by thread */
 	size_t nsearches;
-	char **expected; /* by process: its last failure that is no fact; NULL: none */
+	char **expected; /* by process: its last failure that is not a fact; NULL: none */
 	size_t nexpected;
 	/* by process: its last failure because nothing had come yet */
 	struct not_yet {

@@ -19,8 +19,8 @@ void failed_return(struct failed *failed, struct model *model, const struct trac
 
 /*
  * The last failure of @process that is not a fact, since programs expect it, as
- * "ibv_create_cq_ex(context1) = EOPNOTSUPP at 1:23"; NULL: none. That nothing had come yet (EAGAIN)
- * counts if it was its @last verb. Valid until the next call.
+ * "ibv_create_cq_ex(context1) = EOPNOTSUPP at 1:23"; NULL: none. A failure because nothing had come
+ * yet (EAGAIN) counts only if it was the @last verb. Valid until the next call.
  */
 const char *failed_expected(struct failed *failed, uint32_t process, struct event_id last);
 

@@ -141,7 +141,7 @@ static bool may_be_link(uint32_t status)
 	       status == ABI_WC_GENERAL_ERR;
 }
 
-/* The last that was down goes before the last that changed. */
+/* An outage takes precedence over a change. */
 static const struct outage *find_outage(const struct outages *outages,
 					const struct outage_victim *victim)
 {

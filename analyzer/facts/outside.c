@@ -22,7 +22,10 @@ struct unconnected {
 	unsigned int n;
 };
 
-/* One that librdmacm does not connect: librdmacm reports itself why it failed. */
+/*
+ * A queue pair that librdmacm does not connect: for the others librdmacm itself reports the
+ * failure.
+ */
 static bool is_unconnected(const struct life *life)
 {
 	int state =
@@ -90,7 +93,7 @@ static const struct life *find_request(const struct model *model, const struct l
 	return found;
 }
 
-/* Of the identifier of @qp: what was asked, and who did not answer. */
+/* The connection request of the identifier of @qp, and the end that did not answer it. */
 static void put_talk(struct text *t, const struct model *model, const struct life *id,
 		     const struct life *qp)
 {

@@ -4,8 +4,9 @@
  *	thread		post --- empty polls, or ibv_get_cq_event() --- poll: 1 completion
  *	the peer	verb -------- no verb ----------------- verb
  *
- * The longest of each process is a fact if it took a good part of its run. It says what the peer
- * did meanwhile if that called no verb: then the time was spent there, outside of the verbs.
+ * The longest of each process is a fact if it took a good part of its run. The fact mentions the
+ * peer if that called no verb meanwhile: then the time was spent in the peer, outside of the
+ * verbs.
  */
 #include "analyzer/facts/pauses.h"
 

@@ -188,7 +188,7 @@ static void note_peer(struct wait *wait, struct model *model, const struct life 
 	wait->work = work_of(peer);
 }
 
-/* A completion that did not come is counted from when it could have come. */
+/* The wait for a completion that did not come is counted from the time when it could have come. */
 static int64_t no_completion_since(const struct model *model, uint32_t process,
 				   const struct queue *receives)
 {
@@ -370,7 +370,7 @@ static struct wait_before *before_of(struct waits *waits, uint32_t process)
 	return vec_at(waits->before, waits->nbefore, process);
 }
 
-/* It waits for no request, and may poll: its empty polls are told with what could come then. */
+/* It waits for no request, and may poll: its empty polls are reported with what could have come. */
 static void note_idle(struct waits *waits, struct model *model, uint32_t process, int64_t time,
 		      struct wait_before *before)
 {

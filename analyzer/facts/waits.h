@@ -37,5 +37,5 @@ void waits_destroy(struct waits *waits, struct model *model, const struct trace_
 /* The process ends with success: a wait that it gave up is a fact if it was for nothing. */
 void waits_well(struct waits *waits, struct model *model, const struct model_exit *end);
 
-/* What became of the other ends is known: complete the sentences. */
+/* The fate of the other ends is known: complete the sentences. */
 void waits_finish(struct waits *waits);

@@ -122,7 +122,7 @@ static bool is_unseen(const struct wait *wait)
 	if (!cq->lying || !cq->has_channel)
 		return false;
 	if (!cq->wake.armed.id.thread)
-		return cq->sleeps || cq->other[0]; /* else it may poll by the clock */
+		return cq->sleeps || cq->other[0]; /* else it may poll periodically */
 	return !cq->wake.is_armed || cq->wake.armed.time > cq->wake.since ||
 	       (cq->wake.solicited && !cq->wake.asked);
 }
@@ -153,8 +153,8 @@ static bool is_standstill(const struct waits *waits, const struct wait *wait)
 }
 
 /*
- * Only what could not come counts, and a standstill of both ends: an end that is idle may wait for
- * a message for long.
+ * Counts only if nothing could come, or if both ends stand still: an idle end may wait for a
+ * message for long.
  */
 static bool is_vain(const struct waits *waits, const struct wait_before *well)
 {

@@ -75,14 +75,14 @@ struct waits {
 	struct sent sent;
 };
 
-enum { WAIT_POLLS = 3 /* empty polls: fewer are no wait */ };
+enum { WAIT_POLLS = 3 /* empty polls: fewer are not a wait */ };
 
 /* The contents of @before belong to facts->all[@fact] from now on. */
 void waits_push(struct waits *waits, struct wait_before *before, size_t fact);
 
 /*
- * Add the sentence about @wait, while which its threads did what is in @note (NULL: not known);
- * about the threads of the other end's process.
+ * Add the sentence about @wait, during which its threads did what is in @note (NULL: not
+ * known); about the threads of the other end's process.
  */
 void waits_put(struct text *t, const struct waits *waits, const struct wait *wait,
 	       const struct activity_note *note);

@@ -279,9 +279,9 @@ static int64_t armed_after(const struct wait *wait, int64_t time)
 }
 
 /*
- * Nothing is known of its completions, but nobody polls the CQ, and it gives no event of them; or
- * of none that had come before it was armed, as a send may, and that was not polled since.
- * @empty: polls since the last completions; most, if that is not known.
+ * Nothing is known of its completions, but no thread polls the CQ, and it gives no event for
+ * them; or it gives none for those that had come before it was armed, as those of sends may, and
+ * that were not polled since. @empty: polls since the last completions, or the maximum of that.
  */
 static void put_unpolled(struct text *t, const struct wait *wait, uint64_t empty)
 {

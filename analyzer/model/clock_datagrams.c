@@ -161,7 +161,7 @@ static struct gram_ah *find_ah(const struct clock_datagrams *grams, uint32_t pro
 	return ah && ah->process == process && ah->handle == handle ? ah : NULL;
 }
 
-/* As it was asked for, or back to where a datagram came from. */
+/* The destination that was asked for; or the source of a datagram, to reply to it. */
 static void read_address(struct gram_ah *ah, const struct call *call)
 {
 	bool back = call->verb == VERB_create_ah_from_wc;

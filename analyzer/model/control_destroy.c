@@ -153,7 +153,7 @@ static int destroy_ends(struct model *model, struct pending *pending, const stru
 
 /*
  * The kernel's object belongs to its parent as well: one that the process does not destroy, or
- * fails to, is no leak.
+ * fails to, is not a leak.
  */
 static void usurp_object(struct model *model, const struct trace_event *event)
 {

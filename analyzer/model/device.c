@@ -254,7 +254,7 @@ static enum placed compare_gid(const struct device_gid *gid, const struct place 
 	return place_is_known(&own) ? place_compare(&own, to) : PLACED_PERHAPS;
 }
 
-/* There if one says so, else elsewhere. */
+/* PLACED_THERE if one of them says so, else PLACED_ELSEWHERE if one does. */
 static enum placed join_placed(enum placed a, enum placed b)
 {
 	if (a == PLACED_THERE || b == PLACED_THERE)

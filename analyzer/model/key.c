@@ -233,7 +233,7 @@ void keys_replace(struct keys *keys, const struct key *key, const struct moment 
 	struct key *copy = malloc(sizeof(*copy));
 
 	if (!copy)
-		return; /* one answer less */
+		return; /* without memory one hint is missing */
 	*copy = *key;
 	copy->state = KEY_DEAD;
 	copy->destroyed = *moment;

@@ -61,11 +61,11 @@ struct key {
 	uint64_t memory;              /* the program's address that corresponds to @addr */
 	bool any;                     /* all addresses, or the range is not known */
 	struct moment created, destroyed;
-	struct moment released;  /* all of its memory was given back; zeroed: it was not */
+	struct moment released;  /* all of its memory was released; zeroed: it was not */
 	const char *released_by; /* "munmap" */
-	bool unmapped;   /* the memory was gone then, and not for the allocator to give again */
-	uint64_t posts;  /* of its process until then */
-	uint64_t remote; /* requests of other ends that named it */
+	bool unmapped;           /* the memory was unmapped, not kept by the allocator */
+	uint64_t posts;          /* of its process until then */
+	uint64_t remote;         /* requests of other ends that used it */
 	struct key_bind bind;
 	struct key_invalid invalid;
 	struct key *next_lkey, *next_rkey; /* of the same number */

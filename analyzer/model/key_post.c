@@ -159,10 +159,7 @@ static struct model_key describe_remote(const struct looked *l, const struct pee
 				   .ret = l->post->ret };
 }
 
-/*
- * The other end must exist: its keys are gone with its process, and that is no mistake. The range
- * of a window is judged only when the peer has refused the request.
- */
+/* The other end must exist: its keys are gone with its process, and that is not a mistake. */
 static void judge_remote(const struct looked *l, const struct key *key, const struct peer *other,
 			 uint64_t length)
 {

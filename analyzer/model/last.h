@@ -39,7 +39,9 @@ struct last_process {
 	int64_t posted, polled;
 };
 
-/* An event of any kind that all have seen, with what was last before it. 0 or -ENOMEM. */
+/*
+ * An event, after the model has processed it; stores it with the last verb before it. 0 or -ENOMEM.
+ */
 int last_note(struct model *model, const struct trace_event *event);
 
 /* NULL: it called none. Valid until the next is noted. */

@@ -75,7 +75,7 @@ static void keep_pair(struct overlap_pair *pair, const struct queue *of_earlier,
 		queue_sge(of_earlier, earlier, 0)->addr != queue_sge(of_later, later, 0)->addr;
 }
 
-/* A READ or an atomic that nothing polled since has told to be done: no reply, either. */
+/* A READ or an atomic of which nothing polled since, not even a reply, shows that it is done. */
 static bool is_reading(const struct queue *queue, const struct queue_request *request)
 {
 	const struct life *qp = queue->owner;
@@ -172,7 +172,7 @@ void overlap_pushed(struct model *model, struct queue *queue)
 	if (!has_more(model, queue) || !request->nsge || queue->draining)
 		return;
 	if (!queue->overlaps && !(queue->overlaps = calloc(1, sizeof(*queue->overlaps))))
-		return; /* one finding less */
+		return; /* without memory one finding is missing */
 	queue->overlaps->looked++;
 	if (queue_fills(request))
 		note_place(queue, request);

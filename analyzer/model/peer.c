@@ -136,7 +136,7 @@ void peer_connect(struct peers *peers, const struct life *life)
 	peer->since = qp->rtr.time;
 }
 
-/* Does the address that @peer was told lead to @other? */
+/* Does the address that @peer was given lead to @other? */
 static enum placed find_place(const struct peer *peer, const struct peer *other)
 {
 	return device_place(other->device, other->port, &peer->place);
@@ -159,7 +159,7 @@ int64_t peer_slack(const struct peers *peers, uint32_t process, uint32_t other)
 	return trace_slack(peers->trace, process, other);
 }
 
-/* By all but the times. */
+/* Compares all but the times. */
 static bool fit_together(const struct peer *peer, const struct peer *other, bool abroad)
 {
 	return peer->connected && other->connected && other->dest == peer->number &&

@@ -3,12 +3,13 @@
  * Which queue pair talks to which.
  *
  * Two queue pairs are peers while both are connected to each other's numbers, and by what
- * core/model/fit.h says of their addresses and PSNs: as ibv_query_port() and ibv_query_gid() told
- * the addresses, which the recorder asks of each device that is opened. Where several could be
- * meant, nobody is. Of two traces (core/store/read/joint.h) the clocks must be known, too.
+ * core/model/fit.h says of their addresses and PSNs: with the addresses that ibv_query_port() and
+ * ibv_query_gid() returned; the recorder queries each device that is opened. If a number fits
+ * several queue pairs, none of them is the peer. Of two traces (core/store/read/joint.h) the
+ * clocks must be known, too.
  *
- * That is what is known at a moment, while events come. Whom a number meant, as far as the whole
- * trace tells, is in table `connection`.
+ * This is what is known at a moment, while events arrive. The peers that follow from the whole
+ * trace are in table `connection`.
  *
  * A peer is remembered when its queue pair or process is gone, until PEERS_DEAD are.
  *
@@ -58,11 +59,11 @@ struct peer {
 	uint8_t port;       /* its own; 0: not known */
 	struct place place; /* of the other end */
 	uint32_t dest;      /* number of the other end */
-	int64_t since;      /* when it was told */
+	int64_t since;      /* when it was given */
 	uint32_t psns;      /* which of these are known: ABI_QP_RQ_PSN, ABI_QP_SQ_PSN */
 	uint32_t rq_psn, sq_psn;
 	uint32_t takes_reads; /* max_dest_rd_atomic; UINT32_MAX: not known */
-	bool reads_refused;   /* STATE-005 was told of it */
+	bool reads_refused;   /* STATE-005 was reported for it */
 	/* sends that took a multiple of the longest RNR timer: */
 	unsigned int stalls; /* found no receive */
 	int64_t stalled;     /* when the last of those completed */
@@ -74,7 +75,7 @@ struct peer {
 struct peers {
 	const struct trace *trace;    /* NULL: not known, and not joint */
 	struct map by_number;         /* of struct peer */
-	struct map by_dest;           /* of those that were told a number, the last */
+	struct map by_dest;           /* of those that were given a number, the last */
 	struct peer *oldest, *newest; /* that are gone */
 	size_t ngone;
 	uint64_t changes;
@@ -86,8 +87,8 @@ void peer_fini(struct peers *peers);
 struct peer *peer_other(struct peers *peers, struct peer *peer);
 
 /*
- * The only one that @peer can mean that is there, at an address that is its device's, whatever it
- * was told itself; NULL: none, or several. Those that are misled were told another number.
+ * The only live queue pair that @peer can mean, at an address of its device, whatever number it
+ * was given itself; NULL: none, or several. A misled queue pair was given another number.
  */
 struct peer *peer_meant(struct peers *peers, const struct peer *peer);
 struct peer *peer_misled(struct peers *peers, const struct peer *peer);
@@ -114,12 +115,12 @@ void peer_abroad(const struct peers *peers, uint32_t number,
 bool peer_is_only(const struct peers *peers, const struct peer *peer);
 
 /*
- * The last that had the number which @peer was told, if all that had it are gone; NULL: one has it,
- * or none had.
+ * The last queue pair with the number that @peer was given, if all with that number are gone; NULL:
+ * one is alive, or there was none.
  */
 const struct peer *peer_former(const struct peers *peers, const struct peer *peer);
 
-/* One that is there and was told the number of @peer, the last of them; NULL: none. */
+/* The last live queue pair that was given the number of @peer; NULL: none. */
 const struct peer *peer_expecting(const struct peers *peers, const struct peer *peer);
 
 /* How far apart times at both ends must be for their order to be known: 0 in one trace. */
@@ -129,5 +130,5 @@ int64_t peer_slack(const struct peers *peers, uint32_t process, uint32_t other);
 int peer_add(struct peers *peers, struct life *qp, struct life *context);
 void peer_leave(struct peers *peers, struct life *qp, int64_t now);
 
-/* It was told its other end, or reset. */
+/* It was given the number of its other end, or reset. */
 void peer_connect(struct peers *peers, const struct life *qp);

@@ -75,7 +75,7 @@ struct qp {
 	uint32_t max_rd_atomic;    /* ABI_QP_MAX_QP_RD_ATOMIC */
 	uint32_t max_dest_rd_atomic, min_rnr_timer, timeout, retry_cnt, rnr_retry;
 	struct qp_path path;   /* ABI_QP_AV */
-	struct moment rtr;     /* the modify to RTR, which told of the peer */
+	struct moment rtr;     /* the modify to RTR, which named the peer */
 	struct moment refused; /* the last modify that failed, if none succeeded since, */
 	int refused_to;        /* to that state, */
 	int refused_error;     /* with that errno */

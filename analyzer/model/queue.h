@@ -107,9 +107,9 @@ struct queue_refusal {
 };
 
 /*
- * Posts or polls after the first completion, since set-up is no steady state. A run is one and
- * those chased behind it: of one request each, directly after the one before. It is costly if it
- * takes QUEUE_COSTLY percent of the time until the next run.
+ * Posts or polls after the first completion, since set-up is not a steady state. A run is one
+ * and those chased behind it: of one request each, directly after the one before. It is costly
+ * if it takes QUEUE_COSTLY percent of the time until the next run.
  */
 struct queue_singles {
 	uint64_t all, chased;
@@ -251,7 +251,7 @@ struct queue {
 	struct queue_dry dry;
 	struct queue_refusal *refusal; /* the first that is open, or the last; NULL: none */
 	int easy_sges;  /* a request with more SGEs, or an inline one, is looked at */
-	bool beyond;    /* it was told that it holds more than it can */
+	bool beyond;    /* it was reported that it holds more than it can */
 	bool datagrams; /* of a UD queue pair */
 	bool grh_told;  /* STRAIN_GRH_ROOM, STRAIN_GRH_SENT or STRAIN_GRH_SHORT */
 	bool qkey_told; /* STRAIN_QKEY */
@@ -370,7 +370,7 @@ bool queues_each(const struct model *model, uint32_t process, queue_visit *visit
  */
 bool queues_barren(const struct life *cq);
 
-/* Messages of send queue @sends that were carried out, as far as completions tell. */
+/* Messages of send queue @sends that were carried out, as far as completions show. */
 uint64_t queue_count_sent(const struct queue *sends);
 
 /* The queue pair that receives from @queue: its owner, or the only one of an SRQ; else NULL. */

@@ -372,7 +372,7 @@ static void remember_left(struct model *model, const struct life *qp)
 	struct queue_left *left;
 
 	if (!model->left && !(model->left = calloc(LEFT, sizeof(*left))))
-		return; /* one finding less */
+		return; /* without memory one finding is missing */
 	left = &model->left[model->nleft++ % LEFT];
 	*left = (struct queue_left){ .process = qp->process,
 				     .number = qp->number,

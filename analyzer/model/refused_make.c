@@ -145,7 +145,9 @@ bool refused_connect(const struct refused *r, char *text, size_t size)
 	       count_exceeds(r, ARG(conn_param.rnr_retry_count), text, size);
 }
 
-/* The fields of completions beyond the standard ones: no query tells which a device has. */
+/*
+ * The fields of completions beyond the standard ones: no query returns which of them a device has.
+ */
 static void list_fields(int64_t flags, char *text, size_t size)
 {
 	const struct enum_info *names = enum_find("ibv_create_cq_wc_flags");

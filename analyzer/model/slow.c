@@ -22,7 +22,7 @@
 #include "core/store/read/trace.h"
 
 enum {
-	MANY = 64,                /* empty polls that tell of the pace */
+	MANY = 64,                /* empty polls needed to estimate the pace */
 	SLOWEST = 250,            /* ns: a pace that is slower counts as this one */
 	LEAST = 250000000,        /* ns */
 	LEAST_SLEPT = 1000000000, /* a thread that sleeps may be woken late */

@@ -1,10 +1,10 @@
 /*
  * Queues that are asked for more than they can hold
  *
- * A refused post is no mistake by itself: programs fill a queue until it refuses, poll, and post
- * again. So a refusal is kept until it is settled: the request that was refused is posted again
- * (nothing is reported), or the queue ends without it. A request with the same number or the same
- * buffer counts as the same one: rather too often than too rarely.
+ * A refused post is not a mistake by itself: programs fill a queue until it refuses, poll, and post
+ * again. So a refusal is remembered until it is resolved: the request that was refused is posted
+ * again (nothing is reported), or the queue ends without it. A request with the same number or the
+ * same buffer counts as the same one: rather too often than too rarely.
  *
  * Numbers of a queue are reported only if they are certain: no doubt about its content (queue.h), a
  * capacity that the device has granted, and one thread that posts and polls, since the order of two
@@ -199,7 +199,7 @@ static int take_refusal(const struct model_watcher *watcher, const struct trace_
 	keep_refusal(queue, event, taken);
 	if (!queue->refusal->full || !queue->send || queue->signalled)
 		return 0;
-	/* nothing will complete, so it is settled */
+	/* nothing will complete, so it is decided */
 	queue->refusal->open = false;
 	queue->beyond = true;
 	strain.moment = queue->refusal->at;

@@ -2,7 +2,8 @@
 /*
  * The only two requests of a queue that were outstanding at once with one wr_id.
  *
- * Of a queue whose numbers were all different else, as far as one run can tell.
+ * Only for queues whose numbers were otherwise all different, as far as one run
+ * shows.
  *
  * One thread.
  */

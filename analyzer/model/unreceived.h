@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Messages of unreliable queue pairs that found no receive: nothing tells the sender.
+ * Messages of unreliable queue pairs that found no receive: the sender is not notified.
  *
  * Each message takes a receive, so more messages than receives are messages lost. Only of queue
  * pairs with a receive queue of their own, both ends in the trace.

@@ -2,7 +2,8 @@
 /*
  * The completion vectors of CQs whose events a process waits for, by context.
  *
- * A vector is an interrupt. It matters for CQs with a channel only, and once events came.
+ * A vector is an interrupt. It matters only for CQs with a channel, and only once events
+ * came.
  *
  * One thread.
  */

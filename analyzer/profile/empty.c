@@ -1,5 +1,5 @@
 /*
- * Empty polls, which are no events
+ * Empty polls, which are not events
  *
  * A poll that finds completions has the number of empty polls before it. The empty polls after the
  * last such poll are only in table `poll_count`, without a time: so they count only if the whole

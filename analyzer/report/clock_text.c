@@ -1,5 +1,5 @@
 /*
- * The clocks of several traces, described in a sentence each
+ * The clocks of several traces, described in one sentence each
  */
 #include "analyzer/report/clock_text.h"
 

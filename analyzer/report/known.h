@@ -3,7 +3,7 @@
  * Findings that the user knows already: those that a suppressions file names, and those of a
  * baseline. They do not count.
  *
- * A file of suppressions has a line each:
+ * A file of suppressions has one line each:
  *
  * 	RULE [FUNCTION [PROGRAM]]  # why
  *

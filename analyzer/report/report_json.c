@@ -167,7 +167,7 @@ static void put_other(struct text *t, const struct report *report,
 	text_char(t, '}');
 }
 
-/* Why it came. */
+/* The cause of the error. */
 static void put_cause(struct text *t, const struct cause *cause)
 {
 	put_text(t, "lkey_of", cause && *cause->lkey ? cause->lkey : NULL);

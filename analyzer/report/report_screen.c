@@ -276,7 +276,7 @@ static unsigned int limits_of(int opcode)
 	}
 }
 
-/* What the trace knows not to be so. */
+/* The limits that certainly do not apply, given the trace. */
 static unsigned int find_excluded(const struct first_error *error, const struct cause *cause)
 {
 	const unsigned int requests =
@@ -415,7 +415,7 @@ static void print_screen(struct screen *screen)
 	print_none(screen);
 	screen_print_findings(screen);
 	if (facts_count(facts, FACT_PAUSED))
-		print_facts(screen, FACT_PAUSED); /* no failure: behind all others */
+		print_facts(screen, FACT_PAUSED); /* not a failure: after all others */
 }
 
 int report_screen(const struct report *report)

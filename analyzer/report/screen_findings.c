@@ -18,7 +18,7 @@
 #include "core/wire/hash.h"
 
 enum {
-	HAZARD_LINES = 4, /* of most hazards that are told in full */
+	HAZARD_LINES = 4, /* the most hazards that are printed in full */
 };
 
 static void put_rules(struct text *t, const struct findings *findings)

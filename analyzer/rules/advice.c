@@ -20,7 +20,7 @@ enum {
 	TURNS = 64,  /* the same */
 	OFTEN = 75,  /* percent of the requests */
 	ROOM = 16,   /* a smaller queue is chosen for one request at a time */
-	TIMES = 4,   /* as many READs as allowed: less is no limit */
+	TIMES = 4,   /* as many READs as allowed: less is not a limit */
 	PACKETS = 8, /* of a message: the headers of fewer cost a few percent */
 	LARGE = 64,  /* such messages */
 	SHORT = 2,   /* enum ibv_mtu: of 512 bytes and less the headers are a tenth */

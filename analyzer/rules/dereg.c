@@ -47,7 +47,7 @@ static bool is_signalled(const struct queue *queue, const struct queue_request *
 	return queue->send && request->signalled && (state == ABI_QPS_RTS || state == ABI_QPS_SQD);
 }
 
-/* Nothing that was polled since can have told the program that it is done: no reply, either. */
+/* Nothing polled since, not even a reply, can have shown the program that it is done. */
 static bool is_unsignalled(const struct queue *queue, const struct queue_request *request)
 {
 	const struct life *qp = queue->owner;
@@ -80,7 +80,7 @@ static bool is_receive(const struct queue *queue, const struct queue_request *re
 	return false;
 }
 
-/* Does the element name memory that the region had, and has no more? */
+/* Does the element name memory that the region had, and no longer has? */
 static bool names_lost(const struct change *change, const struct sge *sge)
 {
 	return sge->lkey == change->lkey && sge->length &&

@@ -84,8 +84,8 @@ struct findings {
 	uint64_t hazards[RULE_COUNT]; /* likewise */
 	bool carried;        /* the current events are those of the trace before this one */
 	bool blind;          /* some completions are not in the trace */
-	bool bypassed;       /* posts or polls went round what is recorded */
-	bool fork_not_known; /* what the kernel does at a fork; it has been told */
+	bool bypassed;       /* posts or polls bypassed the verbs */
+	bool fork_not_known; /* what the kernel does at a fork; it was reported */
 	uint64_t events;     /* read */
 	unsigned int seen;   /* kinds of these: bits, by enum trace_event_kind */
 	int64_t last;        /* time of the last */
@@ -139,7 +139,7 @@ void findings_forget_unchecked(struct findings *findings);
 /* 'H', or the severity of its rule. */
 char finding_severity(const struct finding *finding);
 
-/* How many findings it stands for: the last that is kept of a site counts the rest, too. */
+/* How many findings it stands for: the last one stored for a site counts the rest, too. */
 uint64_t finding_times(const struct finding *finding);
 
 /* Did the trace have events for @rule to check, and were they checked? */

@@ -435,7 +435,7 @@ static void report_staying(struct check *check, const struct trace_event *fork)
 	finding_step(finding, "forked", &moment);
 }
 
-/* Does it begin another program for certain, all descriptors as they are? */
+/* Does it certainly execute another program, with all descriptors unchanged? */
 static bool execs_at_once(const char *how)
 {
 	return !strcmp(how, "exec") || !strcmp(how, "system") || !strcmp(how, "popen");

@@ -1,5 +1,5 @@
 /*
- * MKEY: memory, its keys and who may use it
+ * MKEY: memory, and the access that its keys give
  *
  * The model reports each key that does not fit (struct model_key); a row in this file words it. A
  * key that was never seen is reported only if the device has refused it, since functions of

@@ -77,7 +77,7 @@ static bool is_called_by_cm(struct trace *trace, uint32_t stack)
 	return false;
 }
 
-/* The last of the signalled sends, if nothing polled since can have told that it is done. */
+/* The last of the signalled sends, if nothing polled since can have shown that it is done. */
 static const struct queue_request *find_unpolled(const struct life *qp)
 {
 	const struct queue *sq = qp->sq;

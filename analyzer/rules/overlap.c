@@ -1,9 +1,10 @@
 /*
  * MKEY-007 and MKEY-009: two outstanding requests with one buffer
  *
- * Hazards: whether bytes were lost depends on when messages come. Told when the queue ends, since
- * only then it is known whether the program keeps its buffers apart at all. One that receives
- * everything into one place does so on purpose, as the pingpongs do: it does not read it.
+ * Hazards: whether bytes were lost depends on when messages come. Reported when the queue ends,
+ * since only then is it known whether the program keeps its buffers apart at all. One that
+ * receives everything into one place does so on purpose, as the pingpongs do: it does not read
+ * it.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /*
  * PERF: patterns that cost time
  *
- * Reported once per queue, when it ends, from the model's counts. A rare pattern is worth no
- * change, and a matter of taste no finding:
+ * Reported once per queue, when it ends, from the model's counts. A rare pattern is not
+ * worth a change, and a matter of taste is not a finding:
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -24,7 +24,7 @@ enum {
 	BRIEF_SENDS = 8,  /* for so many sends at most one region that is gone soon */
 	SMALL = 256,      /* small sends, MOST of the queue: a ping-pong has fewer, or is inline */
 	SIGNALLED = 1024, /* sends */
-	MESSAGE = 1024,   /* bytes: of longer ones a doorbell and a completion are no great part */
+	MESSAGE = 1024,   /* bytes: a doorbell and a completion are a small part of longer ones */
 	BURSTS = 16,      /* polls of QUEUE_BURST: fewer follow a stop of the program */
 	LATE_SHARE = 25,  /* percent of the time in which completions were not polled */
 };

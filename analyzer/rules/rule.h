@@ -47,11 +47,11 @@ enum { COMPLETE_SOON = 250000000 }; /* ns */
 	X(returned, struct trace_event)    /* it has returned */                                  \
 	X(post, struct model_post)         /* requests were posted; for each post: be quick */    \
 	X(complete, struct model_complete) /* one that is not plain (below) was polled */         \
-	X(strain, struct model_strain)     /* a queue has no room for what it was asked */        \
+	X(strain, struct model_strain)     /* a queue got more than it has room for */            \
 	X(astray, struct model_astray)     /* a datagram without a receiver */                    \
 	X(retire, struct life)             /* a queue or CQ ends, what it saw still known */      \
 	X(batch, struct model_batch)       /* ibv_next_poll() was out of place */                 \
-	X(misuse, struct model_misuse)     /* record --strict has seen what is not allowed */     \
+	X(misuse, struct model_misuse)     /* record --strict has seen a misuse */                \
 	X(wait, struct model_wait)         /* for an event that cannot come */                    \
 	X(fork, struct trace_event)        /* in the parent */                                    \
 	X(memory, struct trace_event)      /* registered memory was given back */                 \

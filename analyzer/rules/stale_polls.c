@@ -1,5 +1,5 @@
 /*
- * LIFE-001 and THREAD-002 by the counts of empty polls, which are no events
+ * LIFE-001 and THREAD-002 by the counts of empty polls, which are not events
  *
  *	thread 2   poll poll poll poll poll poll poll
  *	thread 1		    destroy

@@ -38,7 +38,7 @@ static const char *last_step(const struct life *qp, char *text, size_t size)
 
 /*
  * STATE-001. Only refused calls: a device may allow more than the table. A state that the device
- * has changed by itself is no excuse, since from ERR less is allowed than from any other.
+ * has changed by itself is not an excuse, since from ERR less is allowed than from any other.
  */
 void state_001(struct check *check, const struct model_modify *modify)
 {
@@ -129,7 +129,7 @@ void state_002(struct check *check, const struct model_misfit *misfit)
 			     post_is_send(post) ? "RTS" : "INIT", outcome);
 }
 
-/* "by IBV_WC_RETRY_EXC_ERR, polled at 1:20", "as ibv_query_qp() told at 1:20" */
+/* "by IBV_WC_RETRY_EXC_ERR, polled at 1:20", "reported by ibv_query_qp() at 1:20" */
 static const char *describe_cause(const struct life *qp, char *text, size_t size)
 {
 	const struct moment *moved = &qp->qp->moved;

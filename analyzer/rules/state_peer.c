@@ -168,7 +168,7 @@ static const struct life *find_claimant(struct check *check, const struct life *
 	return NULL;
 }
 
-/* STATE-005: it was told its own number, and another queue pair was told the same. */
+/* STATE-005: it was given its own number, and another queue pair was given the same. */
 void state_005_self(struct check *check, const struct model_complete *complete)
 {
 	const struct life *qp = complete->qp, *other;
@@ -338,7 +338,7 @@ void state_006(struct check *check, const struct model_post *post)
 
 /*
  * STATE-006: the first message comes to a queue pair that librdmacm connected without a receive,
- * and that has sent nothing which could have told the peer to begin.
+ * and that has sent nothing that could have made the peer begin.
  */
 void state_006_bare(struct check *check, const struct model_complete *complete)
 {
