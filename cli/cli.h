@@ -46,7 +46,7 @@ int cli_open(const char *command, const struct arguments *arguments, int most,
  */
 int cli_find_file(const char *path);
 
-/* As trace_open(), after cli_find_file(). */
+/* Like trace_open(), after cli_find_file(). */
 int cli_open_trace(const char *path, struct trace **ret_trace);
 
 /* There are more arguments than @command takes, from @argument on: as cli_misuse(). */

@@ -6,7 +6,7 @@
 
 struct command;
 
-/* All subcommands, a line each. */
+/* All subcommands, one line each. */
 void help_commands(FILE *to);
 
 /* One subcommand and its options. */

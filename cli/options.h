@@ -135,6 +135,6 @@ const char *options_limits(const struct option_row *row, char text[OPTIONS_LIMIT
 /* The row's default as text; NULL if none is shown. */
 const char *options_default(const struct option_row *row);
 
-/* Store @text as the value of @row, if valid. Returns as options_read() does. */
+/* Store @text as the value of @row, if valid. Returns the same as options_read() does. */
 int options_store(const struct option_row *row, const char *text, void *settings,
 		  char complaint[OPTIONS_COMPLAINT]);

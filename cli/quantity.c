@@ -20,7 +20,7 @@ static const struct unit {
 };
 enum { UNITS = sizeof(units) / sizeof(*units) };
 
-/* The ns in one @name; 0: it is no unit. */
+/* Nanoseconds in one @name; 0: it is not a unit. */
 static int64_t find_unit(const char *name, bool seconds)
 {
 	if (!*name && seconds)

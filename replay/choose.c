@@ -1,9 +1,9 @@
 /*
  * The default number of threads of a replay
  *
- * Threads that poll without a pause need a processor each, and one must be free for other work: if
- * one thread is preempted, all threads that wait for it stop, too. With fewer processors a single
- * thread is faster, since no message goes from one processor to another.
+ * Threads that poll without a pause need one processor each, and one must be free for other work:
+ * if one thread is preempted, all threads that wait for it stop, too. With fewer processors a
+ * single thread is faster, since no message goes from one processor to another.
  */
 #include "replay/choose.h"
 

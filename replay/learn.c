@@ -3,7 +3,7 @@
  *
  * One pass over the control verbs: memory that is registered, so that ranges
  * which overlap get memory that overlaps; the LIDs and GIDs that the programs
- * were told.
+ * got.
  *
  * Not here: which queue pair talks to which (core/store/finish/connections.c).
  */

@@ -20,7 +20,7 @@ struct manifest_file {
 	char digest[DIGEST_TEXT];
 	long long bytes;
 	const char *what; /* for a reader; not in the file */
-	bool seen;        /* for who unpacks */
+	bool seen;        /* for the user who unpacks it */
 };
 
 struct manifest {

@@ -1,8 +1,8 @@
 /*
  * verbatim doctor: the RDMA devices, as the kernel shows them
  *
- * A machine without a device is no problem: programs run on the software device. With a device,
- * anything that keeps a program from using it is a problem.
+ * A machine without a device is not a problem: programs run on the software device. With a
+ * device, anything that keeps a program from using it is a problem.
  */
 #include <fcntl.h>
 #include <stdio.h>

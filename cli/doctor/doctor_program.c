@@ -18,7 +18,7 @@
 
 enum { SCRIPTS = 4, LIBRARIES = 512 };
 
-/* The interpreter that a script's first line names; false if @path is no script. */
+/* The interpreter that a script's first line names; false if @path is not a script. */
 static bool find_interpreter(const char *path, char found[PATH_MAX])
 {
 	char line[256] = "", *at, *word;

@@ -1,5 +1,5 @@
 /*
- * verbatim dump: the events of a trace, a line each, in time order
+ * verbatim dump: the events of a trace, one line each, in time order
  *
  *	seconds  T:N  comm:tid  verb(arguments) = result <duration>
  *
@@ -101,7 +101,7 @@ static int print_json(struct dump *d, const struct trace_event *event)
 	return 0;
 }
 
-/* Print the rest of a line: after it, or in a line of its own if lines are cut. */
+/* Print the rest of a line: on that line, or on a line of its own if lines are cut. */
 static FILE *begin_more(struct dump *d)
 {
 	if (!d->line.columns) {

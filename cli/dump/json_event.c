@@ -274,7 +274,7 @@ static void put_notify(struct json_values *jv, const struct notify *notify)
 	put_error(&jv->json, notify->ret);
 }
 
-/* An event that is no verb call. */
+/* An event that is not a verb call. */
 
 static void put_process(struct json_values *jv, bool began)
 {

@@ -42,7 +42,7 @@ uint32_t links_target(const struct links *links, uint32_t qp, uint32_t number, u
 /* The queue pair that the datagram of a completion comes from; or 0. */
 uint32_t links_sender(const struct links *links, const struct wc *wc, int64_t time);
 
-/* The SRQ of that number, as ibv_get_srq_num() told it; or 0. */
+/* The SRQ of that number, as ibv_get_srq_num() returned it; or 0. */
 uint32_t links_srq(const struct links *links, uint32_t number);
 
 /* The status that request @i of the post @id completed with; IBV_WC_SUCCESS also where none did. */

@@ -258,8 +258,8 @@ struct tour {
 	uint64_t first, before; /* n of the first event, and of the last one named so far */
 	uint64_t last;          /* n of the last */
 	uint64_t *votes;        /* by text */
-	uint64_t times;         /* number of events in a row that are each */
-	int64_t more;           /* so far from where the steps lead */
+	uint64_t times;         /* number of consecutive events */
+	int64_t more;           /* that are so far from where the steps lead */
 	struct table table;     /* of those runs */
 };
 

@@ -282,7 +282,7 @@ static bool may_take(const struct node *node, struct node *const *nodes, size_t 
 
 static int add_node(struct block *block, struct node *node);
 
-/* The nodes that were held are no round of a loop: fold the first, and add the others again. */
+/* The nodes that were held are not a round of a loop: fold the first, and add the others again. */
 static int release_held(struct block *block)
 {
 	struct node *held[LOOP_PARTS];

@@ -25,7 +25,7 @@ struct fit {
 	struct turns *turns;
 };
 
-/* The variable that alone is not 0, and is 1; or the depth. */
+/* The only variable that is not 0, if it is 1; else the depth. */
 static size_t find_first(const struct fit *fit)
 {
 	size_t alone = fit->nest->depth;

@@ -1,5 +1,5 @@
 /*
- * The traffic that a trace was of, as packets of RoCE v2
+ * The traffic of a recorded program, as packets of RoCE v2
  *
  * 	post of a request       -->  its packets, from the PSN that the queue pair has come to
  * 	completion of a request -->  the packets of the other end: an ACK with AETH, for a

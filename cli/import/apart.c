@@ -88,7 +88,7 @@ static void work_in_child(int (*work)(void *arg), void *arg, const struct apart_
 		_exit(0);
 	forget_handlers();
 	limit_resource(RLIMIT_CORE, 0);
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) /* theirs is not little */
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) /* they need more */
 	limit_resource(RLIMIT_DATA, limits->bytes);
 #endif
 	watch_time(limits->seconds);

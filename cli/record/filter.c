@@ -189,7 +189,7 @@ static int read_term(struct session_filter *filter, char *term, unsigned int *se
 	return refuse_word(complaint, "plane=, verb=, qp=, device= or 1/N, not", term);
 }
 
-/* "verb=a,b" is "verb=a+b": a word that is no term continues the list before it. */
+/* "verb=a,b" is "verb=a+b": a word that is not a term continues the list before it. */
 static void join_lists(char *words)
 {
 	bool list = false;

@@ -36,7 +36,7 @@ static int check_file(const char *path)
 	return S_ISREG(st.st_mode) && !access(path, X_OK) ? 0 : -EACCES;
 }
 
-/* As execvp() does: a file without permission counts only if no other is found. */
+/* Like execvp(): a file without permission counts only if no other is found. */
 static int search_path(const char *program, const char *path, char found[PATH_MAX])
 {
 	int err = -ENOENT;

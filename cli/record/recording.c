@@ -253,7 +253,7 @@ static bool step_watch(struct recording *r, int fullest)
 	return !err && watch_step(r->watch, collector_seen(r->collector), fullest);
 }
 
-/* Run those who read the trace while it is written. */
+/* Run the readers of the trace that is being written. */
 static bool step_followers(struct recording *r, int fullest)
 {
 	bool more = r->watch && step_watch(r, fullest);

@@ -140,7 +140,7 @@ int ring_search_leftover(struct ring_search *search)
 	return ring_search_missing(search);
 }
 
-/* Is there a file that is no ring? A ring that was never made has no file. */
+/* Is there a file that is not a ring? A ring that was never made has no file. */
 static bool is_unreadable(const struct ring_search *search, uint32_t index)
 {
 	struct ring ring;

@@ -1,6 +1,7 @@
 #pragma once
 /*
- * What a session could not record: told at its end, and written into the trace.
+ * What a session could not record: reported at its end, and written into the
+ * trace.
  *
  * One thread. Functions return 0 or -errno of the writer.
  */

@@ -171,7 +171,7 @@ static void stop_process(struct watch *w, uint32_t process, int64_t time)
 		 process, p->pid, p->pid, p->pid);
 }
 
-/* What is new */
+/* New errors and findings */
 
 /* Errors with one cause are shown once. */
 static bool was_shown(struct watch *w, const struct first_error *error)
@@ -430,7 +430,7 @@ void watch_finish(struct watch *w)
 	if (w && !w->over && finish_watch(w))
 		fail_watch(w);
 	if (w)
-		close_watch(w); /* before the writer */
+		close_watch(w); /* before the writer is finished */
 }
 
 bool watch_end(struct watch *w)

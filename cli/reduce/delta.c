@@ -17,7 +17,7 @@
 
 enum { WIDTH_MAX = 16 };
 
-/* Remove those that are gone with others. Returns the number of the rest. */
+/* Drop those that were removed together with others. Returns the number of the rest. */
 static size_t drop_gone(const struct delta *delta, size_t *items, size_t n)
 {
 	size_t left = 0;

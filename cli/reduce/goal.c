@@ -285,7 +285,7 @@ static bool is_rule(const struct goal *goal, const struct json_node *finding)
 	       (!goal->process || goal->process == number_of(finding, "process"));
 }
 
-/* A trace with another error than the whole is no part of what happened. */
+/* A trace with an error that the whole does not have is not a part of what happened. */
 static bool has_new_rule(struct goal *goal, bool whole, const struct json_node *root)
 {
 	const struct json_node *finding = json_first(member_of(root, "findings"));

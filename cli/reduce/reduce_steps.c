@@ -165,7 +165,7 @@ static int run_trials(struct reduction *r, size_t n)
 	return err ?: taken;
 }
 
-/* What can be taken out */
+/* What can be removed */
 
 static void take_units_of(struct removal *gone, bool thread, uint32_t id)
 {

@@ -120,7 +120,7 @@ void units_fini(struct units *units)
 	*units = (struct units){ 0 };
 }
 
-/* What was taken out */
+/* What was removed */
 
 int removal_init(struct removal *removal, const struct units *units)
 {

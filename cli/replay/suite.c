@@ -50,7 +50,7 @@ struct suite {
 	int err;
 };
 
-/* What there is */
+/* Which traces and devices there are */
 
 static const char *name_of(const struct suite *suite, size_t trace)
 {

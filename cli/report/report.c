@@ -140,7 +140,7 @@ static void name_documents(struct document documents[DOCUMENTS], const char *pat
 	memcpy(documents, all, sizeof(all));
 }
 
-/* The worst exit status that is no result. */
+/* The worst exit status that is not a result. */
 static int find_status(const struct document *documents, size_t n)
 {
 	int status = CLI_FINE;

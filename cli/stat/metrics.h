@@ -48,5 +48,5 @@ void metrics_time(struct metrics *metrics, const struct metric_label *labels, in
 void metrics_times(struct metrics *metrics, const struct metric_label *labels,
 		   const struct histogram *times);
 
-/* What ends all. */
+/* The end of the text. */
 void metrics_end(struct metrics *metrics);

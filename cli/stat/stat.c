@@ -6,7 +6,7 @@
  * (--rotate-size), are left out: only what the program did is counted. Latency is from the post to
  * the poll that brought the completion, of successful requests of the send queue.
  *
- * Not here: tables of queues (stat_queues.c); output that is no table (stat_text.c, stat_json.c,
+ * Not here: tables of queues (stat_queues.c); output that is not a table (stat_text.c, stat_json.c,
  * stat_metrics.c).
  */
 #include <errno.h>

@@ -19,7 +19,7 @@
 #include "core/store/read/trace.h"
 #include "core/wire/log.h"
 
-/* The objects for which a family has a sample each. */
+/* The objects for which a family has one sample each. */
 enum over {
 	OVER_RUN,     /* struct profile */
 	OVER_TRACE,   /* struct whole_trace */

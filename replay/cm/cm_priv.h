@@ -75,7 +75,7 @@ struct cm_place {
 	char there[SOCKADDR_TEXT];
 	bool refused;
 	bool listened;         /* an identifier of the trace listens there */
-	uint16_t port;         /* here, network order */
+	uint16_t port;         /* in the replay, network order */
 	struct cm_end *keeper; /* the synthesized end that owns it, or listens on it */
 };
 

@@ -167,7 +167,7 @@ static const struct arrival *find_wanted(const struct expected *e, const struct 
 	}
 }
 
-/* May a request that the completion fits still complete? Only a private queue can tell. */
+/* May a request that the completion fits still complete? Only a private queue can show that. */
 static bool is_outstanding(const struct expected *e, const struct wanted *wanted)
 {
 	if (!e->wc->request.thread || order_of(e, wanted->side) != ORDER_POSTED)

@@ -48,7 +48,7 @@ static const struct replica *find_region(const struct replay *r, const struct ma
 		       : NULL;
 }
 
-/* As translate_local(), if the region is cached. */
+/* Like translate_local(), if the region is cached. */
 static bool put_sge(const struct replay *r, struct fast_post *f, const struct trace_event *event,
 		    const struct sge *there, struct ibv_sge *to)
 {
@@ -87,7 +87,7 @@ static bool put_sges(const struct replay *r, struct fast_post *f, const struct t
 	return true;
 }
 
-/* As translate_remote(), if the region is cached. */
+/* Like translate_remote(), if the region is cached. */
 static bool put_remote(const struct replay *r, struct fast_post *f, const struct trace_event *event,
 		       const struct wr *wr, uint64_t *addr, uint32_t *rkey)
 {

@@ -32,7 +32,7 @@ void faults_end_post(struct replay *r, const struct trace_event *event);
 /* Is a fault planned for that post or poll? */
 bool faults_are_due(const struct replay *r, const struct trace_event *event);
 
-/* As dispatch_call(), but fails as recorded. */
+/* Like dispatch_call(), but fails as recorded. */
 int64_t faults_call(struct replay *r, const struct trace_event *event, const uint64_t *args);
 
 /*

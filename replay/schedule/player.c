@@ -149,7 +149,7 @@ static void move_on(struct player *p, uint64_t seq)
 		report_step(p);
 }
 
-/* As has_done(); uses the value cached in @own, to avoid access to the line of @p. */
+/* Like has_done(); uses the value cached in @own, to avoid access to the line of @p. */
 static bool has_done_for(struct player *own, const struct player *p, uint64_t seq)
 {
 	uint64_t *seen = &own->seen[p - own->all->player];

@@ -164,7 +164,7 @@ static uint32_t too_much(struct replay *r, const struct synth_plan *plan, struct
 	return 1;
 }
 
-/* Was it sent before an event that told of it? From now on it is. */
+/* Was it sent before an event that announced it? It counts as sent from now on. */
 static bool is_sent(struct replay *r, const struct trace_event *event, uint32_t index)
 {
 	bool sent;

@@ -156,7 +156,7 @@ int meet_accept(int listener, char ret_name[MEET_NAME])
 	return fd;
 }
 
-/* As connect(), but not for longer than until @deadline. */
+/* Like connect(), but not for longer than until @deadline. */
 static int try_one(const struct addrinfo *a, int64_t deadline)
 {
 	int fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), err = 0;
