@@ -37,15 +37,15 @@ UNSEEN = re.compile(r'ENOMEM|out of memory|\b[mc]alloc\(|\brealloc\(|'
                     r'^\t*(?:\w*free|\w+_(?:free|fini|unref|close))\(.*\);$')
 # equivalent to <: the result is 0 otherwise, too
 NO_ERROR = re.compile(r'\b(\w+) <= 0 \? (?:\(\w+\))?\1 : 0;')
-# of two that are equal it does not matter which is taken
+# it does not matter which of two equal ones is taken
 OPERAND = r'([\w.\->\[\]]+)'
 EITHER = re.compile(rf'{OPERAND} [<>]=? {OPERAND} \? (?:\(\w+\))?(?:\1 : \2|\2 : \1)'
                     r'(?=[;,)\]} ]*$|[;,)\]}])')
 COMPARED = re.compile(rf'^if \({OPERAND} [<>]=? {OPERAND}\)$')
-# gives back memory, and does no more
+# only releases memory
 FREEING = re.compile(r'^(?:static )?void (?:free_\w+|\w+_free)\([^;{]*\)\n\{\n.*?^\}$',
                      re.M | re.S)
-# a longer array is none that could be seen
+# a longer array is not observable
 ARRAY = re.compile(r'^\s*(?:static )?(?:const )?(?:char\b.*|(?:unsigned )?(?:int|bool|double|'
                    r'u?int\d+_t|size_t|struct \w+)\b[^=(]*)\[$')
 VOID_FUNCTION = re.compile(r'^(?:static )?(?:inline )?void \w+\([^;{]*\)\n\{\n', re.M)
@@ -71,7 +71,7 @@ class Mutant:
             (self.before.startswith('if (') and 'ENOMEM' in self.line_after)
 
     def is_bound_of_equals(self):
-        """Is it another bound at which one value becomes the other, or stays?"""
+        """Does the other bound make no difference, since both values are equal there?"""
         if self.kind != 'comparison' or self.new.rstrip('=') != self.old.rstrip('='):
             return False
         match = COMPARED.match(self.before)

@@ -2,9 +2,9 @@
  * Options of sanitizers for our unit tests, which fork with many threads, and for the command,
  * which replays a program
  *
- * ThreadSanitizer ends such a child by default, and keeps whoever exits with
- * threads for a second. AddressSanitizer's leak check, as the child ends,
- * would wait for locks of threads that it does not have.
+ * ThreadSanitizer ends such a child by default, and delays the exit of a process with threads
+ * by a second. AddressSanitizer's leak check, as the child ends, would wait for locks of
+ * threads that it does not have.
  */
 #include <pthread.h>
 #include <stdbool.h>

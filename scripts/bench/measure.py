@@ -26,7 +26,7 @@ class Missing(Exception):
     """What a row measures is not there: the reason is printed in its place."""
 
 
-# what is made: sources here, folders of objects it is linked with, flags
+# the programs to build: sources here, folders of the objects that they are linked with, flags
 WIRE = ['core/base', 'core/wire', 'gen']
 STORE = ['core/store'] + WIRE
 STORE_LIBS = ['-lsqlite3', '-lzstd']
@@ -633,7 +633,7 @@ def replay_costs():
 
 
 def seconds(argv, accept=(0,)):
-    """How long it runs; `accept` are the statuses that are no failure."""
+    """How long it runs; `accept` are the statuses that are not failures."""
     start = time.monotonic()
     done = subprocess.run(argv, capture_output=True, text=True, timeout=120)
     if done.returncode not in accept:

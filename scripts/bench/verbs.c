@@ -10,7 +10,7 @@
  *	verbs ended          it has recorded, and the session was closed
  *	verbs on             it records
  *	verbs read           it records, with nobody reading and with a reader at work
- *	verbs collected      it is recorded by `verbatim record`, which was told to run this
+ *	verbs collected      it is recorded by `verbatim record`, which was started with this
  *	verbs strict         it records, and watches the data path
  *	verbs payload MODE   it records, and keeps payload: hash, full
  *	verbs ust UST.so     LTTng's tracepoint in UST.so, without the recorder

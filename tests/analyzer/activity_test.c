@@ -19,7 +19,9 @@ static const char *what_it_waited_for(const struct story *s, uint32_t process)
 	return "";
 }
 
-/* Process @pid, number @process, is ended from outside a second later; @text is said of it. */
+/*
+ * Process @pid, number @process, is ended from outside a second later; @text is reported about it.
+ */
 static void end_says(struct story *s, int pid, uint32_t process, const char *text)
 {
 	const char *said;

@@ -340,7 +340,7 @@ TEST(an_atomic_with_a_buffer_of_four_bytes)
 	story_end(&s);
 }
 
-/* Regions cannot be invalidated, and their rkey is that of no RDMA of the request. */
+/* Regions cannot be invalidated, and the request does no RDMA with their rkey. */
 static void refuse_invalidation(uint32_t rkey, const char *says)
 {
 	struct event_post *event;
@@ -525,7 +525,7 @@ TEST(a_number_of_one_that_is_gone)
 	story_end(&s);
 }
 
-/* The peer has made another queue pair since it told its number. */
+/* The peer has made another queue pair since it sent its number. */
 TEST(a_number_of_before_the_peer_started_anew)
 {
 	struct ibv_qp_init_attr init = { .send_cq = &ends[1].cq,

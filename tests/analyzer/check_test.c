@@ -235,7 +235,7 @@ TEST(json_quotes)
 	story_end(&s);
 }
 
-/* A call of the library inside a verb is no use by the application. */
+/* A call of the library inside a verb is not a use by the application. */
 TEST(inner_calls_do_not_count)
 {
 	struct story_call outer;

@@ -1,4 +1,4 @@
-/* analyzer/model/device.c: which addresses lead to a device, as its queries told them. */
+/* analyzer/model/device.c: which addresses lead to a device, as its queries returned them. */
 #include "analyzer/model/device.h"
 
 #include <string.h>

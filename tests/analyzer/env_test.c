@@ -111,7 +111,7 @@ TEST(siw_exempts_nobody)
 	story_end(&s);
 }
 
-/* The software device counts for all users if it is told to. */
+/* The software device counts for all users if it is configured so. */
 static uint64_t refused_on(const char *device, const char *environ)
 {
 	struct story s;

@@ -71,7 +71,7 @@ TEST(a_cause_may_be_limited_to_some_requests)
 			     EXPLAIN_RECEIVE | EXPLAIN_SEND | EXPLAIN_ATOMIC | EXPLAIN_UD, text));
 }
 
-/* A word that is none would limit a cause to nothing. */
+/* An unknown word would limit a cause to nothing. */
 TEST(limits_of_causes_have_words_that_are_known)
 {
 	const struct enum_info *info = enum_find("ibv_wc_status");

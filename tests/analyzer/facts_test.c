@@ -1,4 +1,4 @@
-/* analyzer/facts over stored traces: failures that are no findings of rules. */
+/* analyzer/facts over stored traces: failures that are not findings of rules. */
 #include <errno.h>
 #include <rdma/rdma_cma.h>
 #include <signal.h>

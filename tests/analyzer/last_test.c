@@ -84,7 +84,7 @@ TEST(the_last_verb_has_its_object_and_its_end)
 	note_poll(1, 3, 160, 0);
 	assert_int_equal(last_kind(last), OBJECT_cq);
 	assert_int_equal(last_moment(last).verb, VERB_poll_cq);
-	/* what is not a verb of the program says that it went on */
+	/* an event that is not a verb of the program shows that it continued */
 	note_event(&(struct trace_event){ .kind = TRACE_MEMORY }, 1, 4, 170);
 	assert_int_equal(last->at.id.n, 3);
 	assert_int_equal(last_kind(last), OBJECT_COUNT);
@@ -121,7 +121,7 @@ TEST(the_longest_silence_is_between_two_verbs_of_any_threads)
 	struct last_silence silence;
 
 	forget_all();
-	note_post(1, 1, 1000, 0); /* the time before it is none */
+	note_post(1, 1, 1000, 0); /* the time before it does not count */
 	assert_int_equal(last_process(&model, PROCESS).silence.to.time, 0);
 	note_post(2, 1, 1300, 0);
 	note_post(1, 2, 1500, 0);

@@ -272,7 +272,7 @@ TEST(a_qp_in_a_multicast_group_is_destroyed)
 
 	story_with_cq(&s);
 	create_qp(&s);
-	for (int i = 0; i < 2; i++) /* twice is once */
+	for (int i = 0; i < 2; i++) /* attaching twice counts once */
 		story_do(&s, 0, VERB_attach_mcast, 13, 0, W(&a_qp), W(&gid), W(0xc000));
 	destroy_qp(&s, EBUSY);
 	story_do(&s, 0, VERB_detach_mcast, 14, 0, W(&a_qp), W(&gid), W(0xc000));

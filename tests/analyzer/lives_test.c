@@ -84,7 +84,7 @@ TEST(links_end_with_either)
 	qp = add_life(&lives, 1, OBJECT_qp, 192);
 	assert_int_equal(life_link(pd, qp), 0);
 	assert_int_equal(life_link(cq, qp), 0);
-	assert_int_equal(life_link(cq, qp), 0); /* twice is once */
+	assert_int_equal(life_link(cq, qp), 0); /* linking twice counts once */
 	assert_null(cq->children->next_child);
 	lives_bury(&lives, cq, LIFE_GONE);
 	assert_ptr_equal(qp->parents->parent, pd);

@@ -143,7 +143,7 @@ TEST(a_status_that_no_link_causes_is_not_explained)
 	}
 }
 
-/* An event that is repeated while a port is down is no new outage. */
+/* An event that is repeated while a port is down is not a new outage. */
 TEST(an_outage_lasts_from_the_first_event_to_the_next_that_ends_it)
 {
 	struct outage_victim victim = { PROCESS, CONTEXT,      PORT, IBV_WC_RETRY_EXC_ERR,

@@ -165,7 +165,7 @@ TEST(slots_that_are_too_close_overlap)
 	story_warns(&s, RULE_MKEY_007, "the same 16 bytes at 0x1030");
 }
 
-/* As the pingpongs do, who do not read what they are sent. */
+/* As the pingpongs do, which do not read what they receive. */
 TEST(all_receives_in_one_place)
 {
 	struct story s;
@@ -227,7 +227,7 @@ TEST(an_unsignalled_read_may_be_done)
 	story_finds_nothing(&s);
 }
 
-/* A message that came since may have told so. */
+/* A message that came since may have reported it. */
 TEST(a_read_may_be_done_when_a_message_has_come)
 {
 	struct story s;

@@ -112,7 +112,7 @@ TEST(refused_requests_that_are_posted_in_another_order)
 	story_finds_nothing(&s);
 }
 
-/* A program that keeps them may have come to others first; not for ever. */
+/* A program that stores refused requests may post others first; not forever. */
 TEST(refused_requests_are_not_among_many_later_ones)
 {
 	struct story s;

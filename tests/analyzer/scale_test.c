@@ -1,5 +1,5 @@
 /*
- * What a sample of one in N tells of all
+ * What a sample of one in N shows about all
  */
 #include "analyzer/profile/scale.h"
 
@@ -63,7 +63,7 @@ static struct profile_place place_of(enum verb verb, uint64_t requests, uint64_t
 	};
 }
 
-/* All that there is of one kind, as @profile's. */
+/* A profile with one element of each kind. */
 struct parts {
 	struct profile profile;
 	struct profile_requests requests;
@@ -182,7 +182,7 @@ TEST(a_profile_of_all_stays)
 	expect_scaled(1, 1);
 }
 
-/* Of posts one of N: what lay between two of the sample lay between others. */
+/* In a sample of one post in N, gaps and distances between two posts include other posts. */
 TEST(gaps_of_a_sample_are_dropped)
 {
 	struct parts parts;

@@ -237,7 +237,7 @@ TEST(the_one_that_is_meant_means_another)
 	finds_once(&s, RULE_STATE_005, "its dest_qp_num is 0x99, not 0x21");
 }
 
-/* An end was told its own number; the other end is connected to it, or to nothing. */
+/* An end was given its own number; the other end is connected to it, or not at all. */
 static uint64_t connected_to_itself(uint32_t number)
 {
 	struct story s;
@@ -505,7 +505,7 @@ TEST(receives_of_an_earlier_connection)
 	finds_once(&s, RULE_STATE_007, "3 sends of qp1");
 }
 
-/* Nobody has waited for it; @receives were posted. */
+/* No sender has waited for it; @receives were posted. */
 static void use_timer(uint8_t timer, int receives, const char *says)
 {
 	struct story s;

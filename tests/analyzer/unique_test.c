@@ -74,7 +74,7 @@ TEST(a_deep_queue_takes_longer_to_know)
 	unique_fini(&u);
 }
 
-/* One at the beginning is no exception, and neither is another, however long after it. */
+/* One at the beginning is not an exception, and neither is another, however long after it. */
 TEST(twice_again_is_how_the_program_is)
 {
 	struct unique u = { 0 };

@@ -212,7 +212,7 @@ TEST(a_message_where_the_peer_only_wrote)
 		       "(a WRITE has no completion at this end");
 }
 
-/* An end that serves what comes is idle when nothing comes. */
+/* An end that only serves requests is idle when none comes. */
 TEST(a_message_that_was_not_sent)
 {
 	struct story s;

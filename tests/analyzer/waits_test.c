@@ -377,7 +377,7 @@ TEST(what_is_posted_in_err_is_flushed)
 		   "in ERR; process 2 called no verb after 2:22, for 1.00 s");
 }
 
-/* Each end has a receive, and has polled in vain: none of them sends. */
+/* Each end has a receive, and has polled in vain: neither sends. */
 TEST(each_end_waits_for_a_message_of_the_other)
 {
 	struct story s;
@@ -397,7 +397,7 @@ TEST(each_end_waits_for_a_message_of_the_other)
 		   "polled cq1 empty 1000 times and never found a completion");
 }
 
-/* Only messages count: a READ that is done tells nothing to either end. */
+/* Only messages count: a completed READ notifies neither end. */
 TEST(what_is_read_is_no_message)
 {
 	struct story s;

@@ -273,7 +273,7 @@ TEST(one_message_is_solicited)
 	story_finds_nothing(&s);
 }
 
-/* What was polled does not count for what lies there now. */
+/* Completions that were polled do not count for those that are in the CQ now. */
 TEST(the_solicited_message_was_polled)
 {
 	struct story s;
@@ -371,7 +371,7 @@ TEST(two_short_delays_are_no_pattern)
 	story_finds_nothing(&s);
 }
 
-/* As each arming is behind its message, the event of each is that of the next one. */
+/* Each arming comes after its message, so the event of each is that of the next message. */
 TEST(a_cq_is_armed_after_each_message)
 {
 	struct story_call call;
@@ -465,7 +465,7 @@ TEST(messages_that_are_not_solicited_are_found_late)
 	hazard_says(&s, "cq1 was armed for solicited events only, and messages without");
 }
 
-/* An event comes, and the thread waits for the next without arming the CQ again, or so. */
+/* An event comes, and the thread waits for the next; @arms, @comes: is the CQ armed, is it sent? */
 static uint64_t wait_unarmed(bool arms, bool comes)
 {
 	struct story_call call;

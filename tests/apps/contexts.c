@@ -58,7 +58,7 @@ static int post_one(struct ibv_qp *to)
 	return ibv_post_recv(to, &wr, &bad);
 }
 
-/* A control verb and a post. A full queue is no failure. */
+/* A control verb and a post. A full queue is not a failure. */
 static void call_verbs(void)
 {
 	struct ibv_mr *mr = ibv_reg_mr(pd, buffer, sizeof(buffer), 0);

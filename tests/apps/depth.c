@@ -359,7 +359,7 @@ static void close_all(void)
 	count.sends = 0;
 	if (!srq)
 		count.receives = 0;
-	tell_counts(); /* what is told of the destroy */
+	tell_counts(); /* what is printed about the destroy */
 	MUST(ibv_destroy_qp(qp));
 	if (receiver != qp)
 		MUST(ibv_destroy_qp(receiver));

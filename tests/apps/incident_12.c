@@ -21,7 +21,7 @@ static void serve_one(bool good)
 	struct ibv_wc wc;
 
 	NEED(!ibv_poll_cq(ends.cq[1], 1, &wc));
-	MUST(ends_send(1, IBV_WR_SEND, IBV_SEND_SIGNALED)); /* it comes now */
+	MUST(ends_send(1, IBV_WR_SEND, IBV_SEND_SIGNALED)); /* the message arrives at this point */
 	ends_await(0, 1);
 	MUST(ibv_req_notify_cq(ends.cq[1], 0));
 	if (!good || !ibv_poll_cq(ends.cq[1], 1, &wc))

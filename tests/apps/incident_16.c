@@ -1,6 +1,6 @@
 /*
  * The peer gets the key of a region in another protection domain than its queue pair's, as in a
- * program with a device each (libevpl#89).
+ * program with one device each (libevpl#89).
  */
 #include "tests/apps/ends.h"
 

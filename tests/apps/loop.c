@@ -2,7 +2,7 @@
  * A queue pair connected to itself that sends until it is killed, and counts returned verbs in a
  * shared file.
  *
- * 	loop COUNTS [N [US]]: N sends, 0 for ever; SIGKILL comes after US microseconds
+ *	loop COUNTS [N [US]]: N sends, 0 forever; SIGKILL comes after US microseconds
  *
  * COUNTS then holds three 64-bit numbers: posts of receives, posts of sends, completions polled. A
  * verb is counted after it has returned, so a recorder must have at least the verbs in the file.

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Mistakes of keys and addresses: values that are nearly right, and keys that are no more
+ * Mistakes of keys and addresses: values that are nearly right, and keys that no longer exist
  */
 #include <byteswap.h>
 
@@ -260,7 +260,7 @@ static void write_deallocated(struct pair *p)
 	close_window(p, &w);
 }
 
-/* It is bound again to another range, with a key that the peer is told. */
+/* It is bound again to another range, with a key that is sent to the peer. */
 static void write_where_window_was(struct pair *p)
 {
 	struct window w;

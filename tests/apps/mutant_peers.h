@@ -31,7 +31,7 @@ static void reopen_impatient(struct pair *p)
 	be_patient();
 }
 
-/* Without the receive that it may need: nobody answers. */
+/* Without the receive that it may need: the peer does not respond. */
 static void send_in_vain(struct pair *p)
 {
 	struct ibv_sge sge;
@@ -254,7 +254,7 @@ static void wait_for_each_other(struct pair *p)
 	poll_forever(p);
 }
 
-/* With rnr_retry 7 the message is repeated for ever. */
+/* With rnr_retry 7 the message is repeated forever. */
 static void wait_for_receive(struct pair *p)
 {
 	struct ibv_sge sge;
@@ -265,7 +265,7 @@ static void wait_for_receive(struct pair *p)
 	poll_forever(p);
 }
 
-/* The peer's queue pair is gone, and with a timeout of 0 nothing tells of that. */
+/* The peer's queue pair is gone, and with a timeout of 0 nothing reports that. */
 static void wait_without_timeout(struct pair *p)
 {
 	struct ibv_sge sge;

@@ -1,5 +1,5 @@
 /*
- * Two threads send a datagram each to one queue pair, one after the other.
+ * Two threads send one datagram each to one queue pair, one after the other.
  *
  * Their lengths and immediate data differ, which shows whose came first.
  */

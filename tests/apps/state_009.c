@@ -1,5 +1,5 @@
 /*
- * STATE-009: a queue pair waits for ever for the response to a packet that was lost.
+ * STATE-009: a queue pair waits forever for the response to a packet that was lost.
  */
 #include "tests/apps/self.h"
 

@@ -4,8 +4,8 @@
  * 	stop_spot KIND [TIMES]
  *
  * KIND is verb (ibv_modify_qp fails), post, poll (a completion is in error, the others flushed),
- * create (a creation fails, with errno) or probe (there is no event yet, which is no failure). A
- * separate thread does it, and prints its argument.
+ * create (a creation fails, with errno) or probe (there is no event yet, which is not a
+ * failure). A separate thread does it, and prints its argument.
  */
 #include <errno.h>
 #include <fcntl.h>

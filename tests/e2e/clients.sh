@@ -58,8 +58,8 @@ fabrics() { # provider, endpoint
 }
 
 # An end that reads the other's disconnect event before it polls destroys its QP with the last
-# message in the CQ (rxm of libfabric 1.17, seen in a recording), and waits for that message for
-# ever: on a busy machine, after all transfers were checked. So only the transfers count.
+# message in the CQ (rxm of libfabric 1.17, seen in a recording), and waits for that message
+# forever: on a busy machine, after all transfers were checked. So only the transfers count.
 fabrics_rdm() {
 	fabrics "verbs;ofi_rxm" rdm && return
 	grep -q "^1m .*=$transfers " "$tmp/client" && grep -q "^1m .*=$transfers " "$tmp/server"

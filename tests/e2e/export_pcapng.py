@@ -30,7 +30,7 @@ def rows(verbatim, trace, sql):
 
 
 def qps(verbatim, trace):
-	"""Of each queue pair: type, MTU, number, and the PSNs it was told, with when."""
+	"""Of each queue pair: type, MTU, number, and the PSNs it was given, with their times."""
 	found = {}
 	for row in rows(verbatim, trace, "SELECT object, args, verb, begin, number FROM call JOIN "
 			"object ON object.id = call.object WHERE kind = 'qp' AND NOT failed AND "

@@ -28,7 +28,7 @@ has() { # rules program arguments...
 	is "hazards" "$(hazards_of "$t" | xargs)" "$rules"
 }
 
-# All are told on the first screen: a few in full, many in a line or two each.
+# All are on the first screen: a few in full, many in a line or two each.
 on_the_screen() { # places, of which told in full, conditions
 	rm -f "$t"
 	"$VERBATIM" record -q -o "$t" -- build/tests/apps/hazards "$1" || return

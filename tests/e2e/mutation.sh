@@ -3,9 +3,9 @@
 # each `make test` runs.
 #
 # The lines are those of the day before HEAD, and HEAD selects among them, so that the result for a
-# commit is reproducible. A survivor is printed but is no failure: it may be an equivalent mutant,
-# or one for the end-to-end tests, which take minutes. Only modules with their own unit test take
-# part, and the test fails if nine of ten survive: then the change is not tested.
+# commit is reproducible. A survivor is printed but is not a failure: it may be an equivalent
+# mutant, or one for the end-to-end tests, which take minutes. Only modules with their own unit
+# test take part, and the test fails if nine of ten survive: then the change is not tested.
 . "${0%/*}/lib/try.sh"
 
 day_before_head() {

@@ -276,7 +276,7 @@ a_missing_call_is_one_cause() {
 }
 try a_missing_call_is_one_cause
 
-# if events were lost or filtered, it is no divergence
+# if events were lost or filtered, it is not a divergence
 a_creation_that_was_filtered_is_no_divergence() {
 	alter refused "DELETE FROM call WHERE verb = 'ibv_reg_mr'" || return
 	sqlite3 "$tmp/altered.db" "INSERT OR REPLACE INTO meta VALUES ('filter', 'plane=data')"

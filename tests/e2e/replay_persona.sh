@@ -64,7 +64,7 @@ users_own_description() {
 }
 try users_own_description
 
-# the device's own way of rounding is no divergence: it is another device
+# the device's own way of rounding is not a divergence: it is another device
 other_device_rounds() {
 	record "$apps/limits" && "$VERBATIM" unpack -o u.db t.db >out 2>&1 && mv u.db t.db &&
 		sqlite3 t.db "UPDATE meta SET value = 'mlx5_0' WHERE key = 'device';

@@ -146,7 +146,7 @@ value_that_was_fetched() {
 		"UPDATE payload SET bytes = x'4d00000000000000' WHERE thread = @"
 }
 
-# receives of a shared queue whose messages do not come are no further divergences
+# receives of a shared queue whose messages do not come are not further divergences
 queue_pairs_that_are_not_connected() {
 	record -o t.db -- "$both" ibv_srq_pingpong -q 4 -n 1000 || return
 	differs "^8 divergences" "DELETE FROM call WHERE verb = 'ibv_modify_qp' AND

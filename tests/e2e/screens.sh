@@ -9,7 +9,7 @@ screen() { # the first 24 lines, as one
 }
 records() { "$VERBATIM" record -q -o t.db "$@" >printed 2>&1; }
 
-# A server and a client that wait for ever: they are killed some time after the client has printed
+# A server and a client that wait forever: they are killed some time after the client has printed
 # that everything is sent.
 both() { # server... -- client...
 	records bash -c '. "$0"

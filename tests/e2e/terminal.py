@@ -5,7 +5,7 @@ terminal.py alter TRACE NEW names|json|raw|all
     what to alter: texts that leave a trace readable; strings of its JSON, too, as JSON allows; as
     it does not; every text there is
 terminal.py run VERBATIM SAID TRACE
-    all commands over a trace, in all formats; SAID is in what they say
+    all commands over a trace, in all formats; SAID is in their output
 terminal.py run VERBATIM SAID
     all commands, with names of files and options
 """

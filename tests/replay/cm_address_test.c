@@ -24,7 +24,7 @@ FIXTURE(begin_addresses, end_cm);
 
 static const struct text_row {
 	const char *name;
-	const char *text, *again; /* NULL: it is no address */
+	const char *text, *again; /* NULL: it is not an address */
 	bool general;
 } texts[] = {
 	{ "ip4", "192.0.2.1:7471", "192.0.2.1:7471", false },
@@ -197,7 +197,7 @@ TEST(the_last_place_counts_and_refusing_ones_are_others)
 	assert_false(cm_place_find(&replay, "10.0.0.1:7", true)->listened);
 }
 
-/* Addresses of which nothing is looked up. */
+/* Addresses that need no look-up. */
 static void know_host(const char *there, const char *here)
 {
 	struct sockaddr_storage a = parse_address(there), b = parse_address(here);

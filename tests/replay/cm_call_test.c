@@ -262,7 +262,7 @@ TEST(calls_pass_their_arguments)
 		   "join_ex 1 224.0.0.2:0 3 2");
 	replay_for(VERB_rdma_leave_multicast, END, ",\"addr\":\"224.0.0.1:0\"",
 		   "leave 1 224.0.0.1:0");
-	/* what has not been left is, before the identifier goes */
+	/* groups that it has not left are left before the identifier is destroyed */
 	replay_for(VERB_rdma_destroy_id, END, "", "leave 1 224.0.0.2:0; destroy 1");
 	assert_int_equal(cm_told.calls, 9);
 }
@@ -345,7 +345,7 @@ TEST(what_the_device_cannot_is_left_to_librdmacm)
 	replay_connect(VERB_rdma_connect, 3, 4, 4, "connect 1 255/255 1 5/6 1 qp 4 'hi'");
 	snprintf(more, sizeof(more), PARAMETERS, 3, 4, 4);
 	event = add_for(VERB_rdma_connect, LONE, more);
-	call_of(event)->failed = true; /* for that reason, maybe */
+	call_of(event)->failed = true; /* perhaps the reason for the failure */
 	replay_call(event, "connect 1 3/4 1 5/6 1 qp 4 'hi'");
 	cm_device.attr.max_qp_init_rd_atom = 0; /* not known */
 	replay_connect(VERB_rdma_connect, 1, 4, 4, "connect 1 1/4 1 5/6 1 qp 4 'hi'");
@@ -362,7 +362,7 @@ TEST(the_number_of_a_queue_pair_is_that_of_the_replay)
 	cm_replicas[FAR_QP].number = 0x98;
 	replay_connect(VERB_rdma_connect, 1, 1, 0x77, "connect 1 1/1 1 5/6 1 qp 153 'hi'");
 	replay_connect(VERB_rdma_connect, 1, 1, 0x78, "connect 1 1/1 1 5/6 1 qp 120 'hi'");
-	objects[QP].destroyed_at = cm_trace[1].time + 10; /* before the next */
+	objects[QP].destroyed_at = cm_trace[1].time + 10; /* before the next call */
 	replay_connect(VERB_rdma_connect, 1, 1, 0x77, "connect 1 1/1 1 5/6 1 qp 119 'hi'");
 	objects[QP].destroyed_at = INT64_MAX;
 	objects[QP].created_at = cm_trace[2].time + 11;
@@ -495,7 +495,7 @@ TEST(ports_are_both_there_or_neither_is)
 	replay_call(event, "");
 	assert_int_equal(cm_told.ret, 0);
 	assert_int_equal(cm_told.there.ret, 7);
-	/* of an identifier that has no address anywhere there is none to compare */
+	/* an identifier that has no address anywhere has none to compare */
 	*cm_end_of(&replay, END)->dst = 0;
 	replay_call(event, "");
 	assert_int_equal(cm_told.calls, 3);

@@ -401,7 +401,7 @@ TEST(the_parameters_of_a_connection_are_compared)
 	map_remove(&replay.numbers, 0x99); /* no number of the trace */
 	bring_connection(end->id, "ab");
 	get_event("ESTABLISHED", END, CONNECTION("6162", 2, 1, 2, 3, 4, 5, 1, 153), "");
-	/* a synthesized end says the recorded one */
+	/* a synthesized end sends the recorded one */
 	map_put(&replay.numbers, 0x99, QP);
 	bring_connection(lone->id, "ab");
 	lone->answered = true;

@@ -2,7 +2,7 @@
 /*
  * The surroundings of replay/cm: librdmacm, a device and the report of a replay
  *
- * All of them write what they are told into a log, which a test compares: "bind 1 192.0.2.7:0" is
+ * All of them log the calls that they get, and a test compares the log: "bind 1 192.0.2.7:0" is
  * rdma_bind_addr() of the first identifier. Addresses 192.0.2.* lead to the device. What a call
  * would bring, as RDMA_CM_EVENT_ADDR_RESOLVED, comes at once. The machine has 198.51.100.9,
  * 127.0.0.1 and 192.0.2.7. The trace consists of its objects. Included once by a test.

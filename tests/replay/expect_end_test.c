@@ -1,8 +1,8 @@
 /*
  * replay/data/expect_end.c: what completions that are left over mean
  *
- * QP of process 1 completes on CQ. What the trace counted, and what is compared elsewhere, is told
- * by functions of the test; the report is a log.
+ * QP of process 1 completes on CQ. What the trace counted, and what is compared elsewhere, comes
+ * from functions of the test; the report is a log.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -359,7 +359,7 @@ TEST(an_event_like_the_last_one_is_not_looked_up)
 {
 	(void)state;
 	assert_true(post_alone());
-	sges[0].addr = 0x1040; /* which is not told */
+	sges[0].addr = 0x1040; /* which the player is not told about */
 	assert_true(post_alone());
 	assert_int_equal(buffers[0].addr, 0x51010);
 	replicas[MR].base_here += 0x100;
@@ -399,7 +399,7 @@ static void *const some = counts;
 TEST(the_slow_path_does_what_is_not_as_recorded)
 {
 	(void)state;
-	map_put(&replay.lkeys, process_key(0, 7), MR); /* of no process that there is */
+	map_put(&replay.lkeys, process_key(0, 7), MR); /* of a process that does not exist */
 	map_put(&replay.lkeys, process_key(3, 7), MR);
 	EXPECT_SLOW(replay.far, some);
 	EXPECT_SLOW(replay.pair, some);

@@ -179,7 +179,7 @@ static int close_line(void **state)
 
 FIXTURE(open_line, close_line);
 
-/* Before what it has done is looked at. */
+/* Called before its effects are checked. */
 static void end_line(void)
 {
 	line_close(line);

@@ -1,4 +1,6 @@
-/* replay/two_host/pair_talk.c: messages that go, and what is believed of those that come. */
+/*
+ * replay/two_host/pair_talk.c: messages that are sent, and which of the received ones are accepted.
+ */
 #include <errno.h>
 
 #include "core/base/vec.h"

@@ -79,7 +79,7 @@ TEST(who_destroys_its_copy_has_it_no_more)
 	mirror_drop(*state, CHILD, pd);
 	assert_false(mirror_has(*state, CHILD, pd));
 	assert_true(mirror_has(*state, PARENT, pd));
-	mirror_drop(*state, CHILD, pd); /* a second time is none */
+	mirror_drop(*state, CHILD, pd); /* destroying it a second time changes nothing */
 	assert_true(mirror_has(*state, PARENT, pd));
 }
 

@@ -2,7 +2,7 @@
  * replay/synth/synth_end.c: hosts and queue pairs of ends that are not in the trace
  *
  * RC, UC, SEND and RECV (of XRC) are connected to number 21 of the first host, and then to 22 of
- * the second; UD receives datagrams from both. What the device is told is in a log.
+ * the second; UD receives datagrams from both. Calls of the device are in a log.
  */
 #include <errno.h>
 #include <stdlib.h>

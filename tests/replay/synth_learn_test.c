@@ -2,8 +2,8 @@
  * replay/synth/synth_learn.c: which queue pairs need another end, before the first event is
  * replayed
  *
- * RC was connected, UD sends datagrams. Which ends are in the trace, and what its events show, is
- * told by functions of the test.
+ * RC was connected, UD sends datagrams. Which ends are in the trace, and what its events show,
+ * comes from functions of the test.
  */
 #include <errno.h>
 #include <stdlib.h>

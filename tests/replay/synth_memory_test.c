@@ -43,7 +43,7 @@ struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *of, void *addr, size_t length, ui
 	return mr;
 }
 
-/* What <infiniband/verbs.h> calls where access is no constant. */
+/* What <infiniband/verbs.h> calls where access is not a constant. */
 #undef ibv_reg_mr
 struct ibv_mr *ibv_reg_mr(struct ibv_pd *of, void *addr, size_t length, int access)
 {

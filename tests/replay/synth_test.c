@@ -1,8 +1,8 @@
 /*
  * replay/synth/synth.c: what the other end of a connection does before a recorded event
  *
- * QP is connected to such an end, UD sends datagrams; the device and the rest of the room write
- * what they are told into a log.
+ * QP is connected to such an end, UD sends datagrams; the device and the rest of the room log
+ * the calls that they get.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /*
  * replay/synth/synth_traffic.c: what posts and completions show of ends that are not in the trace
  *
- * QP was connected to such an end; UD is a queue pair for datagrams. What completion events tell is
+ * QP was connected to such an end; UD is a queue pair for datagrams. What completion events show is
  * another module's (synth_told_test.c), memory too (synth_memory_test.c).
  */
 #include <errno.h>

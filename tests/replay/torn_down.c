@@ -246,7 +246,7 @@ static void hold_error(void)
 	await_flushes(RECV, srq ? 0 : RECEIVES - 2);
 }
 
-/* One message was polled before, and an event told of the other. */
+/* One message was polled before, and an event announced the other. */
 static void send_one_more(void)
 {
 	send_bytes(10);
@@ -326,7 +326,7 @@ static void hold_broken(void)
 	await_flushes(RECV, RECEIVES - 2);
 }
 
-/* Both channels tell, before either queue is polled. */
+/* Both channels report an event before either queue is polled. */
 static void hold_told(void)
 {
 	meet_other();
@@ -346,7 +346,7 @@ static void break_only(void)
 	meet_other();
 }
 
-/* An event tells only of what is flushed. */
+/* An event announces only flushed requests. */
 static void hold_told_of_flushes(void)
 {
 	meet_other();

@@ -296,7 +296,7 @@ TEST(a_child_uses_objects_of_its_parent)
 	objects[QP].process = 2;
 	assert_true(translate_is_inherited(&replay, QP, 1));
 	assert_false(translate_is_inherited(&replay, QP, 2));
-	call.failed = true; /* its own it may use all the same */
+	call.failed = true; /* it may use its own nevertheless */
 	assert_int_equal(find_handle(OBJECT_pd, 100 + PD), (uintptr_t)&replicas[PD]);
 	has_processes = true;
 	assert_false(translate_is_inherited(&replay, QP, 1));
@@ -328,7 +328,7 @@ TEST(addresses_are_translated_by_their_meaning)
 	replay.scratch = &told;
 	assert_int_equal(find_address("addr", 0x9000), 0x99000);
 	assert_int_equal(find_address("base", 0x9000), 0x99000);
-	assert_int_equal(find_address("addr", 0x9001), 0x9001); /* it was no memory */
+	assert_int_equal(find_address("addr", 0x9001), 0x9001); /* it was not memory */
 	assert_int_equal(find_address("cq_context", 0x9000), 0x9000);
 	assert_int_equal(find_address("element", 0x9000), 0x9000);
 	assert_int_equal(find_address("alloc", 0x9000), 0);

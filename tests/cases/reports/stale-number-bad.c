@@ -1,7 +1,7 @@
 /*
  * The server starts anew between the two halves of the hand-shake, and has another queue pair then.
  *
- * Bad: the client connects to the one that it was told of first.
+ * Bad: the client connects to the one that was announced to it first.
  */
 #include "rep.h"
 

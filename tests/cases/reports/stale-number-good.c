@@ -1,7 +1,7 @@
 /*
  * The server starts anew between the two halves of the hand-shake, and has another queue pair then.
  *
- * Good: it connects to the one that it was told of last.
+ * Good: it connects to the one that was announced to it last.
  */
 #include "rep.h"
 

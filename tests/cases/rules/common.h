@@ -62,7 +62,7 @@ void *page_alloc(size_t size); /* whole pages, zeroed; ends with free() */
 double now_ms(void);
 void sleep_ms(unsigned ms);
 
-/* From here on a crash of this process is its quiet end. */
+/* From here on a crash of this process counts as a normal end. */
 void survive_crash(void);
 
 /* For the runner: what this program is about could not happen on this device. */

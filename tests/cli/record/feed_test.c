@@ -276,7 +276,7 @@ static bool costs_its_event(const struct program *whole, const struct program *p
 					  ? &own
 					  : &lost) += 1;
 	word = p->at - (uint64_t)((const uint8_t *)event - content) / 8;
-	/* a return without its call is counted as an orphan; a changed time is no loss */
+	/* a return without its call is counted as an orphan; a changed time is not a loss */
 	if (lost <= p->orphans && (!own || p->damaged || p->orphans || word == 1))
 		return true;
 	print_error("word %u of event %u, type %u, is %llx: %u others are lost, %u damaged, %u "

@@ -194,7 +194,7 @@ static void skip_one(void)
 
 enum { LEFT_BEFORE, LEFT_UNNUMBERED, LEFT_NUMBERED, LEFT_RESERVED, LEFT_STATES };
 
-/* As put_event() writes it, but the writer is left on the way: true if the event has its number. */
+/* As by put_event(), but the writer is left on the way: true if the event has its number. */
 static bool leave_event(int where, size_t words, uint64_t value)
 {
 	struct event_head *head = ring_next(&in);

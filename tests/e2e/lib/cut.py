@@ -42,7 +42,7 @@ def cut_end(rings, dice):
 
 
 def cut_lost(rings, dice):
-    """What found no room has no number, and the return of a lost call is not written."""
+    """An event that found no space has no number, and the return of a lost call is not written."""
     ring = rings[dice.choice(sorted(rings))]
     events = list(read_events(ring))
     first = dice.randrange(len(events))

@@ -16,7 +16,7 @@ MAGIC = bytes.fromhex('d9d505f920a163d7')
 
 
 def header(trace):
-    """A journal without a page: page size and pages of the file are what is there."""
+    """A journal without a page: page size and number of pages are those of the file."""
     with open(trace, 'rb') as f:
         page = int.from_bytes(f.read(18)[16:], 'big')
     page = 65536 if page == 1 else page
@@ -38,7 +38,7 @@ def name_super(trace, victim):
 
 
 def die_in(trace, sql, mode):
-    """What is there when a process dies in a transaction, or after one."""
+    """The state in which a process that dies in a transaction, or after one, leaves it."""
     if not os.fork():
         db = sqlite3.connect(trace, isolation_level=None)
         db.executescript('PRAGMA cache_size=1; PRAGMA journal_mode=%s; BEGIN; %s' % (mode, sql))

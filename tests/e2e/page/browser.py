@@ -140,7 +140,7 @@ class Page:
             self.say([f'is not {scheme} where that is preferred'])
 
     def use_plot(self, i, name):
-        """What there is to be said by a mouse over it, and by keys."""
+        """What it shows for a mouse over it, and for keys."""
         self.ask('show', i)
         self.settle()
         if not any(self.hovers(i, x, y) for x, y in self.ask('points', i)):
@@ -186,7 +186,7 @@ class Page:
             self.use_plot(i, name)
 
     def check_safety(self, text):
-        """Nothing but the page was read, and what the trace said stayed text."""
+        """Nothing but the page was read, and text of the trace stayed text."""
         own = 'file://' + os.path.abspath(self.path)
         for entry in self.browser.get_log('performance'):
             message = json.loads(entry['message'])['message']

@@ -7,7 +7,7 @@
 
 What changes a promise of verbs must be the first divergence, at its event: the event itself, or
 named by it as the request or the sender of a completion. What changes none must not be reported.
-The table has a line for each kind; below it stands each miss, to be had again by --one. Exit
+The table has a line for each kind; below it stands each miss, repeated by --one. Exit
 status 0: at least AT_LEAST of the first were found, and none of the others was reported.
 """
 import collections

@@ -143,7 +143,7 @@ class Trace:
 
 
     def side(self, wc):
-        """Only its request tells of a failed one."""
+        """Only its request identifies a failed one."""
         if wc['status'] == 0:
             return 'recv' if wc['opcode'] & RECV else 'send'
         return 'recv' if (wc['wr_thread'], wc['wr_n']) in self.receives else 'send'

@@ -104,7 +104,7 @@ TEST(shorter_device_attributes_are_not_exceeded)
 	memset(bytes, NOISE, sizeof(bytes));
 	assert_int_equal(verbs_of(e)->query_device_ex(e->context, NULL, (void *)bytes, old), 0);
 	expect_noise(bytes, old, sizeof(bytes));
-	/* less than the plain structure is none that ever was */
+	/* no version was shorter than the plain structure */
 	assert_int_equal(verbs_of(e)->query_device_ex(e->context, NULL, (void *)bytes,
 						      sizeof(struct ibv_device_attr) - 8),
 			 EINVAL);

@@ -1,13 +1,13 @@
 /*
  * Two processes that post, receive and poll freely
  *
- * model_test.c takes turns, so that it can tell exactly what comes; here the
- * two run freely on both processors, and what holds in any order is checked:
- * of each queue pair, every request is completed once and in order, every
- * message arrives once, in order and whole, and atomics lose nothing. In
- * some rounds a connection breaks in the middle.
+ * model_test.c takes turns, so that it can predict exactly what comes; here the
+ * two run freely on both processors, and what holds in any order is checked: of
+ * each queue pair, every request is completed once and in order, every message
+ * arrives once, in order and whole, and atomics lose nothing. In some rounds a
+ * connection breaks in the middle.
  *
- * What message n is, both ends compute from the seed.
+ * Both ends compute message n from the seed.
  *
  *	FREE_SEED=n	only the round of this seed
  *	FREE_COUNT=n	so many rounds
@@ -397,7 +397,7 @@ static bool is_finished(struct side *s, int lane)
 
 	if (l->done != l->posted)
 		return false;
-	/* it has no request left that could tell */
+	/* it has no request left that could show it */
 	if (s->breaks && !lane && !s->sleeps)
 		s->broken[lane] |= state_of(l->qp) == IBV_QPS_ERR;
 	if (s->broken[lane])
@@ -565,7 +565,7 @@ static struct shared *make_shared(void)
 
 GROUP(fabric_setup, fabric_teardown);
 
-/* If one fails, the other would wait for it for ever. */
+/* If one fails, the other would wait for it forever. */
 TEST(what_runs_freely_loses_nothing)
 {
 	struct shared *shared = make_shared();

@@ -106,7 +106,7 @@ static void live_beside(struct end *e, int fd, struct address there)
 	}
 }
 
-/* As end_open(); but a damaged segment may be refused. */
+/* Like end_open(); but a damaged segment may be refused. */
 static bool try_end(struct end *e)
 {
 	struct ibv_qp_init_attr attr = { .qp_type = IBV_QPT_RC,
@@ -184,7 +184,7 @@ static int map_segments(struct shm_seg **segs)
 	return n;
 }
 
-/* Where something is. */
+/* A random word that is in use. */
 static uint32_t *some_word(struct shm_seg *seg)
 {
 	switch (roll_dice(8)) {
@@ -433,7 +433,7 @@ static void by_zeros(const char *path)
 	close(fd);
 }
 
-/* Nobody answers there. */
+/* No process responds there. */
 TEST(other_things_are_no_segment)
 {
 	static replace_fn *const ways[] = { by_directory, by_link, by_pipe, by_short_file,

@@ -82,7 +82,7 @@ static int watched_teardown(void **state)
 	return 0;
 }
 
-/* The test would wait for ever otherwise; the list of tests has a time limit. */
+/* The test would wait forever otherwise; the list of tests has a time limit. */
 static void watch_byte(const uint8_t *at, uint8_t value)
 {
 	while (__atomic_load_n(at, __ATOMIC_ACQUIRE) != value)

@@ -243,7 +243,7 @@ TEST_WITH(traffic_goes_on_without_memory, small_setup, small_teardown)
 	end_close(&e);
 }
 
-/* In a child: limits cannot be had back. Its exit status is its answer. */
+/* In a child: limits cannot be raised again. Its exit status is its answer. */
 static int in_child(int (*fn)(void))
 {
 	pid_t pid = fork();

@@ -155,7 +155,7 @@ HELPER int to_rtr(struct ibv_qp *qp, uint32_t dest)
 				     IBV_QP_MIN_RNR_TIMER);
 }
 
-/* Times out after 8 times 1 ms; waits for receivers for ever if 7. */
+/* Times out after 8 times 1 ms; waits for receivers forever if 7. */
 HELPER int to_rts_with(struct ibv_qp *qp, uint8_t rnr_retry)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTS,

@@ -52,7 +52,7 @@ TEST(elements_are_found_by_index)
 	assert_false(args_get_at(args, ARG(entries.port_num), 2, &value));
 	assert_string_equal(args_text_at(args, ARG(entries.gid.raw), 0), "fe80");
 	assert_null(args_text_at(args, ARG(entries.gid.raw), 1));
-	/* a value that is no array is used for any index */
+	/* a value that is not an array is used for any index */
 	assert_true(args_get_at(args, ARG(context), 5, &value));
 }
 

@@ -210,7 +210,7 @@ TEST(a_name_outlives_the_address)
 	assert_non_null(was);
 	assert_string_equal(was->name, "pd1");
 	assert_string_equal(live_at(trace->live, 1, OBJECT_pd, 64)->name, "pd2");
-	for (uint64_t i = 0; i < LIVE_DEAD; i++) { /* not for ever */
+	for (uint64_t i = 0; i < LIVE_DEAD; i++) { /* not forever */
 		make_pd(trace->live, VERB_dealloc_pd, 64);
 		make_pd(trace->live, VERB_alloc_pd, 64);
 	}

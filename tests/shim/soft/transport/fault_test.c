@@ -253,7 +253,7 @@ TEST(missing_file_is_refused)
 static void expect_refused(const char *what)
 {
 	setenv("VERBATIM_SOFT_FAULTS", what, 1);
-	alarm(60); /* opening a FIFO waits for its writer for ever */
+	alarm(60); /* opening a FIFO waits for its writer forever */
 	assert_int_equal(fault_load(0), -EINVAL);
 	alarm(0);
 	unsetenv("VERBATIM_SOFT_FAULTS");

@@ -85,7 +85,7 @@ TEST(in_a_shared_queue_one_wr_id_is_doubtful)
 	assert_int_equal(why, PAYLOAD_AMBIGUOUS);
 	put_request(&q, 7, 3);
 	assert_int_equal(get_request(&q, 7, &why), 3);
-	/* the same buffer twice is no question */
+	/* the same buffer twice is unambiguous */
 	put_request(&q, 7, 4);
 	put_request(&q, 7, 4);
 	assert_int_equal(get_request(&q, 7, &why), 4);

@@ -108,7 +108,7 @@ static void extras_body(void)
 	poll = expect_event(&ring, EVENT_POLL);
 	HOLDS(poll && poll->head.flags == (EVENT_NEXT | EVENT_EXTRA));
 	HOLDS(get_completion(poll)->wr_id == 2 && event_poll_extras(poll)->flow_tag == 0xfeed);
-	HOLDS(!expect_event(&ring, EVENT_POLL)); /* the end of a batch is no event */
+	HOLDS(!expect_event(&ring, EVENT_POLL)); /* the end of a batch is not an event */
 }
 
 TEST(all_that_was_asked_for_is_recorded)
