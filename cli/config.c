@@ -135,7 +135,7 @@ static int read_line(struct config *config, char *line)
 		return read_section(config, line);
 	equals = strchr(line, '=');
 	if (!equals)
-		return refuse_line(config, "'%.60s' is no line 'OPTION = VALUE' or '[COMMAND]'",
+		return refuse_line(config, "'%.60s' is not a line 'OPTION = VALUE' or '[COMMAND]'",
 				   line);
 	*equals = '\0';
 	line = trim_text(line);

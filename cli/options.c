@@ -122,7 +122,7 @@ static int take_flag(struct reader *r, struct found found, const char *value)
 	int on = value ? read_flag(value) : 1;
 
 	if (on < 0)
-		return refuse_word(r, "no value but yes and no is allowed for");
+		return refuse_word(r, "only yes or no is allowed as the value of");
 	r->given[found.set][found.row] = true;
 	r->off[found.set][found.row] = !on;
 	return on ? options_store(&set->rows[found.row], NULL, set->settings, r->complaint) : 0;

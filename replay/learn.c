@@ -135,7 +135,7 @@ static int learn_posts(struct replay *r)
 			continue;
 		err = learn_post(r, event->process, event->post);
 		if (err < 0) {
-			log_err(err, "what was used of an implicit region");
+			log_err(err, "note the used parts of an implicit region");
 			break;
 		}
 	}

@@ -216,7 +216,7 @@ char *answer_wrong_srq(struct trace *trace, struct model *model,
 	for (uint32_t p = 1; trace_process(trace, p); p++) /* they may share a domain */
 		if (srqn && find_srq(model, p, srqn))
 			return NULL;
-	return asprintf(&text, "remote_srqn 0x%x is no SRQ of %s; that of %s is 0x%x%s",
+	return asprintf(&text, "remote_srqn 0x%x is not an SRQ of %s; that of %s is 0x%x%s",
 			srqn, process_id_text(peer->process, process), srq->name, srq->srqn,
 			__builtin_bswap32(srqn) == srq->srqn ? ": its bytes are in reverse order"
 							     : "") < 0
@@ -251,7 +251,7 @@ static char *answer_atomic(const struct queue *queue, const struct queue_request
 	char *text;
 
 	if (bytes == 8 ||
-	    asprintf(&text, "the buffer of the atomic has %s: it works on 8, and returns as many",
+	    asprintf(&text, "the buffer of the atomic has %s, but an atomic returns 8 bytes",
 		     WORDS_N(bytes, "byte")) < 0)
 		return NULL;
 	return text;

@@ -251,13 +251,13 @@ static void put_arming(struct text *t, const struct wait_cq *cq, int64_t after, 
 			  cq->lying ? ", and no message had IBV_SEND_SOLICITED" : "");
 	else if (cq->lying && wake->armed.time > wake->since)
 		text_addf(t,
-			  "was armed after that, by %s: a completion that is there already "
+			  "was armed after that, by %s: a completion already in the CQ "
 			  "gives no event",
 			  id);
 	else if (after)
 		text_addf(t,
 			  "was armed by %s, %s after %s, and not polled again: a completion that "
-			  "was there by then gives no event",
+			  "was in the CQ by then gives no event",
 			  id, words_span(wake->armed.time - after, when), what);
 	else
 		text_addf(t, "was armed by %s%s", id,

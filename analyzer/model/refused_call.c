@@ -70,7 +70,7 @@ bool refused_group(const struct refused *r, char *text, size_t size)
 	}
 	if (!raw || !place_parse_gid(raw, gid) || gid[0] == MULTICAST)
 		return false;
-	snprintf(text, size, "%s is no multicast GID: these begin with ff", gid_text(gid, name));
+	snprintf(text, size, "%s is not a multicast GID: these begin with ff", gid_text(gid, name));
 	return true;
 }
 
@@ -97,7 +97,8 @@ static bool is_no_value(const struct refused *r, enum arg arg, const char *name,
 
 	if (!get_number(r, arg, &value) || enum_name(enum_find(name), (int)value))
 		return false;
-	snprintf(text, size, "%s is %" PRId64 ", which is no enum %s", arg_name(arg), value, name);
+	snprintf(text, size, "%s is %" PRId64 ", which is not a value of enum %s", arg_name(arg),
+		 value, name);
 	return true;
 }
 

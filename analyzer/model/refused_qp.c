@@ -91,7 +91,8 @@ static bool port_fails(const struct refused *r, const struct device *device, cha
 	    mtu <= port->active_mtu)
 		return false;
 	if (!enum_name(enum_find("ibv_mtu"), (int)mtu)) {
-		snprintf(text, size, "path_mtu is %" PRId64 ", which is no enum ibv_mtu", mtu);
+		snprintf(text, size,
+			 "path_mtu is %" PRId64 ", which is not a value of enum ibv_mtu", mtu);
 		return true;
 	}
 	snprintf(text, size, "path_mtu is %d bytes, port %u has %d", 128 << (mtu & 15), port_of(r),
@@ -258,7 +259,8 @@ static bool opcode_fails(const struct life *qp, const struct post *post, char *t
 		snprintf(text, size, "%s is of type %s, which does not support %s", qp->name,
 			 qp_type_name(qp->qp->type), opcode);
 	else
-		snprintf(text, size, "opcode is %d, which is no enum ibv_wr_opcode", wr->opcode);
+		snprintf(text, size, "opcode is %d, which is not a value of enum ibv_wr_opcode",
+			 wr->opcode);
 	return true;
 }
 

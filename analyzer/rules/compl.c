@@ -169,11 +169,11 @@ void compl_004(struct check *check, const struct model_wait *wait)
 		     judge_span(wait->to - wait->from, when), verb_infos[wait->at.verb].name,
 		     wait->cq->name, order);
 	if (!wait->wake->is_armed)
-		finding_text(&finding->breaks, "no other thread arms it: this one waits for ever");
+		finding_text(&finding->breaks, "no other thread arms it: this one waits forever");
 	else if (wait->wake->solicited)
 		finding_text(
 			&finding->breaks,
-			"no message with IBV_SEND_SOLICITED follows: the thread waits for ever");
+			"no message with IBV_SEND_SOLICITED follows: the thread waits forever");
 	finding_step(finding, "created", &wait->cq->created);
 	if (wait->wake->polled.id.thread)
 		finding_step(finding, "last polled", &wait->wake->polled);

@@ -169,7 +169,7 @@ static void judge_change(struct check *check, const struct change *change)
 	unsignalled = find_requests(check, change, is_unsignalled);
 	report_hazard(check, &unsignalled,
 		      "the device has not carried it out by then: it is unsignalled, and nothing "
-		      "was polled since that would tell");
+		      "was polled since that would show it");
 	receives = find_requests(check, change, is_receive);
 	report_hazard(
 		check, &receives,

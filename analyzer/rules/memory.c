@@ -211,7 +211,7 @@ void mkey_006_key(struct check *check, const struct model_key *use)
 
 	if (use->fault != KEY_RELEASED || !mr)
 		return;
-	snprintf(how, sizeof(how), "a request of a peer named at %s, %s later",
+	snprintf(how, sizeof(how), "a request of a peer used at %s, %s later",
 		 event_id_text(use->at.id, id),
 		 judge_span(use->at.time - use->key->released.time, when));
 	report_released(check, use->key, mr, "named", &use->at, how);
@@ -262,7 +262,7 @@ void mkey_006_late(struct check *check, const struct model_destroy *destroy)
 	    has_queue_pair(check, mr))
 		return;
 	snprintf(how, sizeof(how),
-		 "%s of its peers had named, and which stayed registered for %s, longer than the "
+		 "%s of its peers had used, and which stayed registered for %s, longer than the "
 		 "queue pairs lived",
 		 words_count(key->remote, "request", requests),
 		 judge_span(destroy->moment.time - key->released.time, when));

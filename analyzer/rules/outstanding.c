@@ -119,7 +119,7 @@ static void report_unpolled(struct check *check, const struct model_destroy *des
 		event_id_text(posted.id, id), judge_span(destroy->moment.time - posted.time, when));
 	finding_text(&finding->breaks,
 		     "the device has not carried them out by then: the peer gets nothing, or only "
-		     "a part, and is not told");
+		     "a part, and no error");
 	finding_step(finding, "created", &qp->created);
 	finding_step(finding, "posted", &posted);
 	finding_step(finding, "destroyed", &destroy->moment);
@@ -204,8 +204,8 @@ static void report_lost(struct check *check, const struct lost_pool *pool, const
 		     pool->queues, pool->first, WORDS_N(pool->buffers, "buffer"), name,
 		     pool->buffers == 1 ? "was" : "were", WORDS_N(pool->others, "other"));
 	finding_text(&finding->breaks,
-		     "it goes on like this: each queue pair takes buffers out of the pool, unless "
-		     "the program gives them back by itself");
+		     "this continues: each queue pair takes buffers out of the pool, unless "
+		     "the program returns them itself");
 	finding_step(finding, "destroyed last", moment);
 }
 

@@ -391,7 +391,7 @@ static void report_short(struct check *check, const struct model_strain *strain)
 		     strain->number, strain->other->name, sender, strain->number + 40);
 	finding_text(&finding->breaks,
 		     "the datagram comes: it is dropped, or its receive fails with "
-		     "IBV_WC_LOC_LEN_ERR, and the sender is not told");
+		     "IBV_WC_LOC_LEN_ERR, and the sender gets no error");
 	finding_step(finding, "created", &strain->object->created);
 	finding_step(finding, "posted", &strain->moment);
 }

@@ -198,8 +198,8 @@ static void report_late(struct check *check, const struct model_misfit *misfit)
 		     thread_number(moved->id.thread), thread_number(moment.id.thread),
 		     WORDS_N(qp->qp->late.posts, "time"),
 		     judge_span(moment.time - moved->time, when));
-	finding_text(&finding->breaks, "the posting thread takes what it posts for sent: all of "
-				       "it is flushed, until it learns of the error");
+	finding_text(&finding->breaks, "the posting thread assumes that its requests are sent: all "
+				       "of them are flushed, until it learns of the error");
 	finding_step(finding, "created", &qp->created);
 	finding_step(finding, "in error", moved);
 	finding_step(finding, "posted", &moment);
@@ -379,7 +379,7 @@ static void report_patience(struct check *check, const struct model_modify *modi
 	finding_text(&finding->says, "%s went to RTS with timeout %u and retry_cnt %u.",
 		     judge_name(modify->object, name, sizeof(name)), qp->timeout, qp->retry_cnt);
 	finding_text(&finding->breaks,
-		     "the peer or the path to it fails: no completion says so for %" PRId64
+		     "the peer or the path to it fails: no completion reports it for %" PRId64
 		     " minutes",
 		     give_up_ns(qp) / MINUTE);
 	finding_step(finding, "created", &modify->object->created);
@@ -409,7 +409,7 @@ void state_009(struct check *check, const struct model_modify *modify)
 		     judge_name(modify->object, name, sizeof(name)), zeros);
 	if (qp->set & ABI_QP_TIMEOUT && !qp->timeout)
 		finding_text(&finding->breaks,
-			     "a packet or its response is lost: the request waits for ever, and "
+			     "a packet or its response is lost: the request waits forever, and "
 			     "no completion comes");
 	else
 		finding_text(
@@ -529,7 +529,7 @@ void state_008_type(struct check *check, const struct life *life)
 		     judge_name(life, name, sizeof(name)), format_gid(gid, own, sizeof(own)),
 		     gid_text(better->raw, address), better->index);
 	finding_text(&finding->breaks,
-		     "the other end is behind a router, or switches tell classes of traffic by IP "
+		     "the other end is behind a router, or switches classify traffic by IP "
 		     "headers (DSCP, ECN): frames of RoCE v1 have none");
 	finding_step(finding, "created", &life->created);
 	finding_step(finding, "GID chosen", &qp->rtr);

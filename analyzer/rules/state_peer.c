@@ -250,7 +250,7 @@ void state_005_reads(struct check *check, const struct life *life)
 		     name_peer(check, other, theirs), other->takes_reads, queue->most_reads);
 	if (queue->most_reads > other->takes_reads)
 		finding_text(&finding->breaks,
-			     "the device of the peer keeps to its limit: it refuses the reads "
+			     "the device of the peer enforces its limit: it refuses the reads "
 			     "beyond it with IBV_WC_REM_INV_REQ_ERR");
 	else
 		finding_text(&finding->breaks,
@@ -279,7 +279,7 @@ void state_005_qkey(struct check *check, const struct model_strain *strain)
 		     name_end(check, strain->other, theirs), strain->limit);
 	finding_text(&finding->breaks,
 		     "the program counts on it: the device of the receiver drops it, and no "
-		     "completion says so at either end");
+		     "completion reports it at either end");
 	finding_step(finding, "created", &strain->object->created);
 	finding_step(finding, "sent", &strain->moment);
 }
@@ -393,8 +393,8 @@ void state_006_lost(struct check *check, const struct life *qp)
 		     "in all: at least %" PRIu64 " found none and were dropped.",
 		     lost.sent, is_ud ? "datagrams" : "messages", name_end(check, qp, name),
 		     words_count(lost.receives, "receive", receives), lost.sent - lost.receives);
-	finding_text(&finding->breaks, "the program needs them, and does not send again what was "
-				       "not answered");
+	finding_text(&finding->breaks,
+		     "the program needs them, and does not resend those that were not answered");
 	finding_step(finding, "created", &qp->created);
 }
 

@@ -93,7 +93,7 @@ static const char *read_entry(const struct json_node *node, struct manifest *man
 		return "it lists a file without its name, length or digest";
 	if (strlen(name->text) != name->length || !manifest_is_name(name->text) ||
 	    !strcmp(name->text, MANIFEST_NAME))
-		return "it lists a file with a name that bundles do not use";
+		return "it lists a file with an unexpected name";
 	if (manifest_find(manifest, name->text))
 		return "it lists a file twice";
 	if (manifest->n == MANIFEST_FILES)

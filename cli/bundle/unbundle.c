@@ -147,9 +147,9 @@ static int copy_entry(struct unbundle *u, const struct manifest_file *file, int 
 	if (err || n < 0)
 		return err ? err : (int)n;
 	if (left)
-		return refuse_entry(u, file->name, "has another length than in the manifest");
+		return refuse_entry(u, file->name, "differs in length from the manifest");
 	return strcmp(text, file->digest)
-		       ? refuse_entry(u, file->name, "has another digest than in the manifest")
+		       ? refuse_entry(u, file->name, "differs in digest from the manifest")
 		       : 0;
 }
 
@@ -167,7 +167,7 @@ static int take_entry(struct unbundle *u, const struct archive_found *found, boo
 				    file ? "is duplicated" : "is not in the manifest");
 	file->seen = true;
 	if (found->bytes != file->bytes)
-		return refuse_entry(u, found->name, "has another length than in the manifest");
+		return refuse_entry(u, found->name, "differs in length from the manifest");
 	if (!list) {
 		snprintf(path, sizeof(path), "%s/%s", u->folder.path, file->name);
 		fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);

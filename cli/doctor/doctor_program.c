@@ -75,10 +75,10 @@ static void report_format(struct doctor *doctor, int err)
 			      "%s is neither an ELF file nor a script: %s", doctor->image,
 			      strerror(-err));
 	else
-		doctor_report(
-			doctor, DOCTOR_PROBLEM, "record a build of it for this machine's 64 bit",
-			"%s is %s: libverbatim.so cannot be loaded into it", doctor->image,
-			head[4] == 1 ? "a 32-bit program" : "damaged, or for another processor");
+		doctor_report(doctor, DOCTOR_PROBLEM, "record a 64-bit build for this machine",
+			      "%s is %s: libverbatim.so cannot be loaded into it", doctor->image,
+			      head[4] == 1 ? "a 32-bit program"
+					   : "damaged, or for another processor");
 }
 
 void doctor_format(struct doctor *doctor)
@@ -97,7 +97,7 @@ void doctor_format(struct doctor *doctor)
 			      "link it dynamically (at least libibverbs and libc)",
 			      "it is statically linked: the recorder cannot be preloaded");
 	else if (strstr(elf.interp, "musl"))
-		doctor_report(doctor, DOCTOR_PROBLEM, "record a build of it for glibc",
+		doctor_report(doctor, DOCTOR_PROBLEM, "record a build for glibc",
 			      "it is for musl (%s); libverbatim.so is for glibc", elf.interp);
 	else if (access(elf.interp, X_OK))
 		doctor_report(doctor, DOCTOR_PROBLEM, "install the loader",

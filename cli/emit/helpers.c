@@ -365,7 +365,7 @@ static const char ack_cq_events[] =
 "\n";
 
 static const char async_event[] =
-"/* The device tells of that. */\n"
+"/* The device reports that. */\n"
 "static void async_event(const char *at, struct ibv_context *context, int recorded,\n"
 "\t\t\tstruct ibv_async_event *event)\n"
 "{\n"

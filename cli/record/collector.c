@@ -127,7 +127,7 @@ static int add_feed(void *arg, const struct ring *ring, uint32_t index)
 	feed_read_head(&feed, &head);
 	guest = know_guest(c, feed.pid);
 	if (!guest || vec_reserve(c->feeds, c->feeds_size, c->nfeeds + 1))
-		return log_err(-ENOMEM, "take in ring %u", index);
+		return log_err(-ENOMEM, "start reading ring %u", index);
 	feed.foreign = guest->foreign;
 	end_older(c, feed.pid, feed.image);
 	err = writer_thread(c->writer, &head, &feed.thread);

@@ -455,7 +455,7 @@ static int start_program(struct recording *r)
 	sigset_t wake_by;
 
 	if (err) {
-		log_err(err, "take over the signals");
+		log_err(err, "set up signal handling");
 		return CLI_ENVIRONMENT;
 	}
 	r->child = r->set->held ? r->set->held->pid : 0;

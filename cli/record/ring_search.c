@@ -119,7 +119,7 @@ int ring_search_new(struct ring_search *search)
 		return ring_search_recent(search);
 	for (; search->known < given; search->known++) {
 		if (vec_reserve(search->missing, search->size, search->nmissing + 1))
-			return log_err(-ENOMEM, "take in ring %u", search->known);
+			return log_err(-ENOMEM, "start reading ring %u", search->known);
 		search->missing[search->nmissing++] = search->known;
 	}
 	search->given_at = clock_monotonic();

@@ -66,7 +66,7 @@ int vitals_new(const struct session *session, struct writer *writer, bool awaite
 	struct vitals *v = calloc(1, sizeof(*v));
 
 	if (!v)
-		return log_err(-ENOMEM, "count what the program does");
+		return log_err(-ENOMEM, "compute the live statistics");
 	v->session = session;
 	v->writer = writer;
 	v->awaited = awaited;
@@ -357,7 +357,7 @@ static int put_queues(struct vitals *v, struct vitals_state *state, const struct
 	struct candidate *all = list_candidates(v, profile, n, &ncandidates);
 
 	if (!all)
-		return log_err(-ENOMEM, "count what the program does");
+		return log_err(-ENOMEM, "compute the live statistics");
 	qsort(all, ncandidates, sizeof(*all), compare_candidates);
 	state->queues_of_all = (uint32_t)ncandidates;
 	for (size_t i = 0; i < ncandidates && i < VITALS_QUEUES; i++)

@@ -79,7 +79,7 @@ int trial_poll(struct trial *trial, struct trial_end *ret_end)
 	ret_end->exit = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 	err = read_file(trial->out, &ret_end->text, &ret_end->bytes);
 	unlink(trial->out);
-	return err ? log_err(err, "read what a trial says") : 1;
+	return err ? log_err(err, "read the result of a trial") : 1;
 }
 
 void trial_stop(struct trial *trial)

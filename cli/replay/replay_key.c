@@ -36,7 +36,7 @@ static int check_mode(int fd, const char *path)
 	struct stat st;
 
 	if (fstat(fd, &st)) {
-		log_err(-errno, "replay: look at the key %s", path);
+		log_err(-errno, "replay: examine the key %s", path);
 		return CLI_ENVIRONMENT;
 	}
 	if (!S_ISREG(st.st_mode))

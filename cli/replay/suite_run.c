@@ -261,7 +261,8 @@ int suite_run_leave(struct suite_run *run)
 	run->pid = 0;
 	close(run->report);
 	close(run->messages);
-	return run->why.failed ? log_err(-ENOMEM, "leave the replay of %s", run->path) : 0;
+	return run->why.failed ? log_err(-ENOMEM, "note that the replay of %s hangs", run->path)
+			       : 0;
 }
 
 void suite_run_fini(struct suite_run *run)

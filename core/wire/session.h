@@ -96,7 +96,7 @@ struct session_page {
 	_Alignas(SESSION_SHARED) _Atomic uint64_t rings; /* session_new_ring() */
 	_Atomic uint32_t state;                          /* enum session_state */
 	_Atomic uint32_t asleep;    /* the collector sleeps: session_wake() wakes it */
-	_Atomic uint32_t ringless;  /* threads that could not make a ring: not recorded */
+	_Atomic uint32_t ringless;  /* threads that could not create a ring: not recorded */
 	_Atomic uint32_t rounds;    /* of the collector over all rings */
 	_Atomic uint32_t gave_up;   /* how often a thread waited max_wait in vain */
 	_Atomic uint32_t withheld;  /* rings that could not grow because of the budget */

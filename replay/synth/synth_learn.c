@@ -143,5 +143,5 @@ int synth_learn_traffic(struct replay *r)
 	end_pass(&p);
 	if (!err)
 		err = end_learning(&p);
-	return err == -ENOMEM ? log_err(err, "learn of the other ends") : err;
+	return err == -ENOMEM ? log_err(err, "list the synthesized peers") : err;
 }

@@ -288,7 +288,7 @@ static int send_refused(struct replay *r, struct synth_plan *plan)
 		wr.wr.atomic.remote_addr = 4;
 	ret = ibv_post_send(end->qp, &wr, &bad);
 	if (ret)
-		return log_err(-ret, "send what %s refuses",
+		return log_err(-ret, "send a message that %s refuses",
 			       trace_object(r->trace, plan->object)->name);
 	end->unsent++;
 	await_sent(r, end, 0);

@@ -439,5 +439,5 @@ int pair_learn(struct pair *p)
 		p->now[i] = p->first[i];
 	map_fini(&p->key_of);
 	p->key_of = (struct map){ 0 };
-	return err < 0 ? log_err(err, "replay: learn of the other host's half") : 0;
+	return err < 0 ? log_err(err, "replay: read the other host's half") : 0;
 }

@@ -611,8 +611,8 @@ TEST(a_number_that_no_srq_has)
 		const char *key;
 	} rows[] = {
 		{ 0x12, NULL },
-		{ 0, "remote_srqn 0x0 is no SRQ of process 2; that of srq1 is 0x12" },
-		{ 0x12000000, "remote_srqn 0x12000000 is no SRQ of process 2; that of srq1 is "
+		{ 0, "remote_srqn 0x0 is not an SRQ of process 2; that of srq1 is 0x12" },
+		{ 0x12000000, "remote_srqn 0x12000000 is not an SRQ of process 2; that of srq1 is "
 			      "0x12: its bytes are in reverse order" },
 	};
 	struct ibv_srq_init_attr attr = { .attr = { .max_wr = 4, .max_sge = 1 } };

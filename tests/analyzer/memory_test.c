@@ -214,7 +214,7 @@ static uint64_t name_released(enum event_memory_what what, uint64_t length, int 
 		if (s.findings->all[i]->rule == RULE_MKEY_006)
 			assert_non_null(strstr(s.findings->all[i]->says,
 					       "released the memory of mr1 (lkey 0x20), which a "
-					       "request of a peer named at 1:"));
+					       "request of a peer used at 1:"));
 	story_end(&s);
 	return n;
 }

@@ -132,7 +132,10 @@ static const struct of_rtr {
 	  { .path_mtu = IBV_MTU_256, .max_dest_rd_atomic = 17 },
 	  EINVAL,
 	  "max_dest_rd_atomic is 17, the device's max_qp_rd_atom is 16" },
-	{ "no_mtu", { .path_mtu = 9 }, EINVAL, "path_mtu is 9, which is no enum ibv_mtu" },
+	{ "no_mtu",
+	  { .path_mtu = 9 },
+	  EINVAL,
+	  "path_mtu is 9, which is not a value of enum ibv_mtu" },
 	{ "timer", { .min_rnr_timer = 32 }, EINVAL, "min_rnr_timer is 32, the maximum is 31" },
 	{ "not_global",
 	  { .ah_attr.port_num = 1 },
@@ -211,7 +214,7 @@ static const struct of_post {
 	{ "opcode", IBV_QPS_RTS, VERB_post_send, IBV_WR_TSO, 1, 0, EINVAL,
 	  "qp1 is of type RC, which does not support IBV_WR_TSO" },
 	{ "no_opcode", IBV_QPS_RTS, VERB_post_send, 77, 1, 0, EINVAL,
-	  "opcode is 77, which is no enum ibv_wr_opcode" },
+	  "opcode is 77, which is not a value of enum ibv_wr_opcode" },
 	{ "elements", IBV_QPS_RTS, VERB_post_send, IBV_WR_SEND, 3, 0, EINVAL,
 	  "3 SGEs, max_send_sge is 2" },
 	{ "elements_of_a_receive", IBV_QPS_RTS, VERB_post_recv, 0, 3, 0, EINVAL,
@@ -385,7 +388,7 @@ TEST(a_gid_that_is_no_group)
 	begin_story(&s);
 	story_do(&s, 0, VERB_create_qp, 4, W(&a_qp), W(&a_pd), W(&attr));
 	refuse_int(&s, VERB_attach_mcast, EINVAL, W(&a_qp), W(&group), W(0));
-	failed_because(&s, "fe80::1 is no multicast GID: these begin with ff");
+	failed_because(&s, "fe80::1 is not a multicast GID: these begin with ff");
 }
 
 TEST(a_limit_beyond_the_srq)
@@ -411,7 +414,7 @@ TEST(a_window_of_no_type)
 
 	begin_story(&s);
 	refuse_call(&s, VERB_alloc_mw, EINVAL, W(&a_pd), W(7));
-	failed_because(&s, "type is 7, which is no enum ibv_mw_type");
+	failed_because(&s, "type is 7, which is not a value of enum ibv_mw_type");
 	begin_story(&s);
 	refuse_call(&s, VERB_alloc_mw, EINVAL, W(&a_pd), W(IBV_MW_TYPE_2));
 	failed_because(&s, NULL);

@@ -65,7 +65,7 @@ TEST(a_port_space_that_there_is_not)
 
 	story_begin(&s);
 	refuse_call(&s, VERB_rdma_create_id, W(&channel), W(&id), W(0), W(0x99));
-	failed_because(&s, "ps is 153, which is no enum rdma_port_space");
+	failed_because(&s, "ps is 153, which is not a value of enum rdma_port_space");
 	story_begin(&s);
 	refuse_call(&s, VERB_rdma_create_id, W(&channel), W(&id), W(0), W(RDMA_PS_TCP));
 	failed_because(&s, NULL);

@@ -170,7 +170,7 @@ TEST(more_reads_outstanding_than_the_peer_takes)
 	found = end_with_hazard(&s);
 	assert_non_null(strstr(found->says, "may have 16 reads outstanding (max_rd_atomic)"));
 	assert_non_null(strstr(found->says, "It had up to 2 at once."));
-	assert_non_null(strstr(found->breaks, "the device of the peer keeps to its limit"));
+	assert_non_null(strstr(found->breaks, "the device of the peer enforces its limit"));
 	story_end(&s);
 }
 

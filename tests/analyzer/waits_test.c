@@ -465,7 +465,7 @@ TEST(a_cq_that_was_armed_after_its_completion_came)
 
 	let_a_message_come(&s, false, 0);
 	says_of_its_cq(&s, "; 1 completion had come to cq1 and was not polled; it was armed after "
-			   "that, by 2:23: a completion that is there already gives no event");
+			   "that, by 2:23: a completion already in the CQ gives no event");
 }
 
 TEST(a_cq_that_was_armed_for_solicited_events)
@@ -505,7 +505,7 @@ TEST(a_cq_that_was_armed_after_a_message_was_sent)
 
 	send_to_channel(&s);
 	says_of_its_cq(&s, " after the peer's last post, and not polled again: a completion that "
-			   "was there by then gives no event");
+			   "was in the CQ by then gives no event");
 }
 
 TEST(a_cq_that_was_polled_after_a_message_was_sent)

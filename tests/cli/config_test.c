@@ -91,7 +91,7 @@ static const struct wrong {
 	{ "[check]\nstacks = yes\n", ":2: check has no option 'stacks'" },
 	{ "[chekc]\n", ":1: there is no command 'chekc' (did you mean 'check'?)" },
 	{ "[check\n", ":1: ']' is missing after '[check'" },
-	{ "\n\nquiet\n", ":3: 'quiet' is no line 'OPTION = VALUE' or '[COMMAND]'" },
+	{ "\n\nquiet\n", ":3: 'quiet' is not a line 'OPTION = VALUE' or '[COMMAND]'" },
 	{ "= 3\n", ":1: no command" },
 	{ "[]\n", ":1: there is no command ''" },
 };

@@ -61,7 +61,7 @@ threads_without_a_ring_are_told() {
 	grep -q "$told (--ring-budget allows more)" err || { cat err; return 1; }
 	local n=$(value withheld_threads)
 	[ "$n" -ge 22 ] && is "$(ask "SELECT detail FROM coverage WHERE what = 'thread'")" \
-		"$n threads could not make a ring" &&
+		"$n threads could not create a ring" &&
 		is "$(ask "SELECT count(*) FROM call WHERE verb = 'ibv_alloc_pd'")" \
 			$(((50 - n) * 1000)) &&
 		"$VERBATIM" info t.db | grep -q "LOST: $n threads got no ring"

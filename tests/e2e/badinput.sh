@@ -95,7 +95,7 @@ expect "option that is not there" 2 "$VERBATIM" --no-such-option
 expect "help: command that is not there" 2 "$VERBATIM" help no-such-command
 expect "explain: rule that is not there" 2 "$VERBATIM" explain NO-SUCH-RULE
 expect "record: --on-full" 2 "$VERBATIM" record --on-full explode true
-expect "record: --ring-size is no number" 2 "$VERBATIM" record --ring-size big true
+expect "record: --ring-size is not a number" 2 "$VERBATIM" record --ring-size big true
 expect "record: --ring-size is too small" 2 "$VERBATIM" record --ring-size 1k true
 expect "info: --format" 2 "$VERBATIM" info --format xml good.db
 expect "dump: no such verb" 2 "$VERBATIM" dump --verb ibv_fly good.db
@@ -124,12 +124,12 @@ suggests "stat: an option without its dashes" 2 "'proces' (did you mean '--proce
 suggests "dump: a similar object" 2 "(did you mean 'pd1'?)" "$VERBATIM" dump --object dp1 good.db
 expect "dump: no such event" 2 "$VERBATIM" dump good.db 77:1
 expect "dump: no name of an event" 2 "$VERBATIM" dump good.db one
-expect "dump: --thread is no number" 2 "$VERBATIM" dump --thread main good.db
-expect "dump: --from is no number" 2 "$VERBATIM" dump --from noon good.db
+expect "dump: --thread is not a number" 2 "$VERBATIM" dump --thread main good.db
+expect "dump: --from is not a number" 2 "$VERBATIM" dump --from noon good.db
 expect "dump: no such thread" 2 "$VERBATIM" dump --thread 99 good.db
 expect "dump: no such process" 2 "$VERBATIM" dump --process 99 good.db
 for id in 4294967297:23 1:18446744073709551639 1:-1 1:+1 +1:1 '1: 23'; do expect \
-	"dump: '$id' is no name of an event" 2 "$VERBATIM" dump good.db "$id"; done
+	"dump: '$id' is not an event id" 2 "$VERBATIM" dump good.db "$id"; done
 expect "sql: empty query" 2 "$VERBATIM" sql good.db ''
 expect "sql: nothing but a comment" 2 "$VERBATIM" sql --json good.db '/* nothing */ ;'
 expect "sql: wrong query" 2 "$VERBATIM" sql good.db 'SELEKT'

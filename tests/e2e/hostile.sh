@@ -27,7 +27,8 @@ rings_cut_before_they_were_read_are_told() {
 		"kill -STOP \$PPID; exec '$apps/loop' counts 50" 2>err & local pid=$!
 	await posted 49 && truncate -s 0 sessions/*/ring.* && kill -CONT $pid || return
 	wait $pid; is $? 0 && sound && one_sentence 'cannot be read: truncated' || return
-	! grep 'called a verb' err && "$VERBATIM" info t.db >out && says 'could not make a ring' out
+	! grep 'called a verb' err && "$VERBATIM" info t.db >out &&
+		says 'could not create a ring' out
 }
 cut_page_ends_nobody() { cut_while_it_runs 0 session; }
 

@@ -245,7 +245,7 @@ collector_killed_at_random_moments_does_no_harm() { # how many
 	for ((i = 0; i < $1; i++)); do
 		rm -f status counts t.db*
 		cat ends & reader=$!
-		exec 9>ends # if the recorder were killed first, the reader would wait for ever
+		exec 9>ends # if the recorder were killed first, the reader would wait forever
 		"$VERBATIM" record -q -o t.db sh -c \
 			"$apps/loop counts 30000; echo \$? >status" & recorder=$!
 		exec 9>&-

@@ -343,7 +343,7 @@ full_shared_memory_is_told() {
 	umount small
 	is $status 3 && grep -q '1 threads were not recorded' err &&
 		is "$("$VERBATIM" sql t.db "SELECT what || ': ' || detail FROM coverage")" \
-			"thread: 1 threads could not make a ring"
+			"thread: 1 threads could not create a ring"
 }
 
 small_shared_memory_makes_small_rings() {

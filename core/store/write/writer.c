@@ -226,7 +226,7 @@ static const char *describe_sandbox(uint32_t denied, char text[SANDBOX_TEXT])
 		const char *what;
 	} losses[] = {
 		{ NEED_STACK | NEED_QUIET, "no call stacks" },
-		{ NEED_ROOM | NEED_QUIET, "rings do not become longer" },
+		{ NEED_ROOM | NEED_QUIET, "rings do not grow" },
 		{ NEED_PAUSE, "a thread whose ring is full does not sleep" },
 		{ NEED_RING | NEED_QUIET, "threads and children that come later are not recorded" },
 		{ NEED_MEMORY, "batches of ibv_wr_* and payload may be missing" },
@@ -490,7 +490,7 @@ int writer_ringless(struct writer *writer, uint32_t threads)
 	static const struct thread_log none;
 	char detail[64];
 
-	snprintf(detail, sizeof(detail), "%u threads could not make a ring", threads);
+	snprintf(detail, sizeof(detail), "%u threads could not create a ring", threads);
 	return writer_cover(writer, &none, 0, 0, "thread", 0, detail);
 }
 

@@ -96,10 +96,10 @@ const char *writer_find_ruin(const struct writer *writer)
 	struct stat st;
 
 	if (fstat(writer->file, &st))
-		return "cannot be looked at";
+		return "cannot be examined";
 	if (!st.st_nlink)
 		return "was removed or replaced while it was recorded";
-	return st.st_size < writer->longest ? "was cut off while it was recorded" : NULL;
+	return st.st_size < writer->longest ? "was truncated while it was recorded" : NULL;
 }
 
 int writer_look(struct writer *writer)

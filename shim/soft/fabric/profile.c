@@ -254,7 +254,7 @@ static int read_number(struct reading *r, const char *name, const char *text,
 	errno = 0;
 	*ret = strtoull(text, &end, 0);
 	if (*text < '0' || *text > '9' || *end)
-		return complain_line(r, "%s: \"%s\" is no number", name, text);
+		return complain_line(r, "%s: \"%s\" is not a number", name, text);
 	if (errno || *ret > max)
 		return complain_line(r, "%s: %s is above %llu", name, text,
 				     (unsigned long long)max);
@@ -306,7 +306,7 @@ static int put_text(struct reading *r, const struct item *item, char *to, const 
 				     item->size - 1);
 	if (!strcmp(item->name, "name") &&
 	    text[strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")])
-		return complain_line(r, "name: \"%s\" is no name of a device", text);
+		return complain_line(r, "name: \"%s\" is not a valid name of a device", text);
 	memset(to, 0, item->size);
 	strcpy(to, text);
 	return 0;

@@ -324,7 +324,7 @@ static bool check_fit(const struct fault_rule *rule, const char **why)
 
 	switch (rule->fault.kind) {
 	case FAULT_NONE:
-		*why = "nothing is to happen (errno, status, delay, lose, rnr, overrun, "
+		*why = "no action is given (errno, status, delay, lose, rnr, overrun, "
 		       "event, port)";
 		return false;
 	case FAULT_ERRNO:

@@ -89,7 +89,7 @@ static void tell_event(struct soft_qp *qp, int type)
 		port_notify(qp->attr.port_num, type);
 }
 
-/* A queue pair is in the error state by then, whoever gets the event. */
+/* A queue pair is in the error state by then, whichever thread gets the event. */
 static bool is_fatal(int type)
 {
 	return type == IBV_EVENT_QP_FATAL || type == IBV_EVENT_QP_REQ_ERR ||

@@ -90,22 +90,22 @@ TEST(mistakes_are_told_by_line)
 {
 	expect_refused("\n# no\nmax_qpx 3\n", ":3: max_qpx: there is no such item");
 	expect_refused("\033[2J\302\233\177 3\n", ":1: ?[2J???: there is no such item");
-	expect_refused("max_qp three\n", ":1: max_qp: \"three\" is no number");
-	expect_refused("max_qp -3\n", "is no number");
-	expect_refused("max_qp 3 4\n", "is no number");
+	expect_refused("max_qp three\n", ":1: max_qp: \"three\" is not a number");
+	expect_refused("max_qp -3\n", "is not a number");
+	expect_refused("max_qp 3 4\n", "is not a number");
 	expect_refused("max_qp\n", "there is no value");
 	expect_refused("max_qp    # none\n", "there is no value");
 	expect_refused("max_qp 4294967296\n", "is above");
 	expect_refused("port.1.lid 65536\n", "is above 65535");
-	expect_refused("name a/b\n", "is no name of a device");
+	expect_refused("name a/b\n", "is not a valid name of a device");
 	expect_refused("port.0.lid 1\n", "a number from 1 to 4");
 	expect_refused("port.5.lid 1\n", "a number from 1 to 4");
 	expect_refused("port.1.color 1\n", "there is no such item");
 	expect_refused("port.1.gid.256 fe80::1\n", "is above 255");
 	expect_refused("port.1.gid.0 fe80:::1\n", "is no address");
-	expect_refused("port.1.gid.0 fe80::1 rocev3\n", "is no number");
-	expect_refused("port.1.state lost\n", "is no number");
-	expect_refused("node_guid 1:2:3\n", "is no number");
+	expect_refused("port.1.gid.0 fe80::1 rocev3\n", "is not a number");
+	expect_refused("port.1.state lost\n", "is not a number");
+	expect_refused("node_guid 1:2:3\n", "is not a number");
 	expect_refused("num_comp_vectors 0\n", "there must be one");
 	expect_refused(
 		"fw_ver 0123456789012345678901234567890123456789012345678901234567890123456789\n",
