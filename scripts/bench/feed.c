@@ -6,7 +6,7 @@
  * repeated until TOTAL events or SECONDS. Only the writer's part of each round is counted, in CPU
  * time of the process: so threads of the writer count, and other programs do not.
  *
- *	feed TRACE	prints: sustained M/S...  (a sample each SHARE events)
+ *	feed TRACE	prints: sustained M/S...  (a sample every SHARE events)
  *			        finish S
  *				events N
  */

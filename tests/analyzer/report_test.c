@@ -33,7 +33,7 @@ TEST(a_fingerprint_is_of_the_rule_and_the_argument_but_its_numbers)
 	assert_string_not_equal(a, print_of(RULE_LIFE_001, NULL, b));
 }
 
-/* A baseline with a hazard must not hide the error that comes of it. */
+/* A baseline with a hazard must not hide the error that results from it. */
 TEST(a_hazard_has_another_fingerprint_than_a_finding)
 {
 	const struct finding_site site = { .hazard = true };

@@ -232,7 +232,7 @@ a_slow_way_is_no_rnr_stall() {
 			latency BETWEEN 650e6 AND 675e6" | sed 's/^[3-8]$/enough/')" enough
 }
 
-# @program with @argument, and what is said of it, the only finding.
+# @program with @argument, and what is reported about it, the only finding.
 warns() { # program argument rule message
 	record "$apps/$1" "$2" || { echo "it failed"; return 1; }
 	ends 0 && is "$(ask '.findings[] | "\(.severity) \(.rule)"')" "hazard $3" &&

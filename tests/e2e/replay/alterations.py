@@ -1,4 +1,4 @@
-"""What alter.py does to a trace: a function each kind of alteration."""
+"""What alter.py does to a trace: one function for each kind of alteration."""
 import json
 import re
 
