@@ -119,7 +119,7 @@ TEST(polls_in_vain_before_the_destroy)
 	story_end(&s);
 }
 
-/* A loop that empties a CQ ends with an empty poll: that is no wait. */
+/* A loop that empties a CQ ends with an empty poll: this is not a wait. */
 TEST(one_empty_poll_is_no_wait)
 {
 	struct story s;

@@ -363,7 +363,7 @@ static int put_gid(struct reading *r, struct port *port, uint64_t index, char *t
 		memset(port->gid, 0, sizeof(port->gid));
 	*given = true;
 	if (inet_pton(AF_INET6, text, &gid->gid) != 1)
-		return complain_line(r, "gid: \"%s\" is no address", text);
+		return complain_line(r, "gid: \"%s\" is not an address", text);
 	gid->type = value;
 	if (port->attr.gid_tbl_len <= (int)index)
 		port->attr.gid_tbl_len = index + 1;

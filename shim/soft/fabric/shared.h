@@ -398,13 +398,13 @@ struct shm_seg {
 	uint8_t heap[] __attribute__((aligned(4096)));
 };
 
-_Static_assert(SHM_MR_MAX + SHM_MW_MAX == 1 << SHM_MR_BITS, "a slot each");
+_Static_assert(SHM_MR_MAX + SHM_MW_MAX == 1 << SHM_MR_BITS, "one slot for each");
 _Static_assert(sizeof(struct shm_cqe) == 128, "two lines an entry");
 _Static_assert(offsetof(struct shm_cqe, data) == 56, "8 bytes in the first line");
 
 enum { SHM_MR_PART = 1024 };
 
-_Static_assert((1 << SHM_MR_BITS) / SHM_MR_PART == 128, "a bit each");
+_Static_assert((1 << SHM_MR_BITS) / SHM_MR_PART == 128, "one bit for each");
 
 /*
  * Does the table of regions have memory at @slot? Any key may be looked up, and reading a page

@@ -102,7 +102,7 @@ TEST(mistakes_are_told_by_line)
 	expect_refused("port.5.lid 1\n", "a number from 1 to 4");
 	expect_refused("port.1.color 1\n", "there is no such item");
 	expect_refused("port.1.gid.256 fe80::1\n", "is above 255");
-	expect_refused("port.1.gid.0 fe80:::1\n", "is no address");
+	expect_refused("port.1.gid.0 fe80:::1\n", "is not an address");
 	expect_refused("port.1.gid.0 fe80::1 rocev3\n", "is not a number");
 	expect_refused("port.1.state lost\n", "is not a number");
 	expect_refused("node_guid 1:2:3\n", "is not a number");
