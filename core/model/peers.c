@@ -148,7 +148,7 @@ static bool is_same_place(const struct place *a, const struct place *b)
 	       !memcmp(a->gid, b->gid, PLACE_GID);
 }
 
-int peers_told(struct peers *p, uint32_t device, uint8_t port, const struct place *place)
+int peers_add_place(struct peers *p, uint32_t device, uint8_t port, const struct place *place)
 {
 	uint64_t key = make_port_key(device, port);
 	struct known *first = get_pointer(&p->by_port, key), *known;

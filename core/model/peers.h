@@ -48,11 +48,11 @@ int peers_new(struct peers **ret_peers);
 /* Accepts NULL. */
 void peers_free(struct peers *peers);
 
-/* Returns 0 or -ENOMEM; peers_told() and peers_connect() likewise. */
+/* Returns 0 or -ENOMEM; peers_add_place() and peers_connect() likewise. */
 int peers_add(struct peers *peers, const struct peers_qp *qp);
 
 /* Port @port of @device has this address; one that is not known is ignored. */
-int peers_told(struct peers *peers, uint32_t device, uint8_t port, const struct place *place);
+int peers_add_place(struct peers *peers, uint32_t device, uint8_t port, const struct place *place);
 
 /* Queue pair @id was connected; it uses port @port of its device, 1 if not set. */
 int peers_connect(struct peers *peers, uint32_t id, const struct peers_link *link);

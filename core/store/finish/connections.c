@@ -107,8 +107,8 @@ static int learn_port(struct pass *p, const struct told_call *t)
 	struct place place = { .lid = (uint16_t)args_number(t->out, ARG(port_attr.lid)),
 			       .lmc = (uint8_t)args_number(t->out, ARG(port_attr.lmc)) };
 
-	return peers_told(p->c->peers, find_device(p->objects, t->object),
-			  (uint8_t)args_number(t->args, ARG(port_num)), &place);
+	return peers_add_place(p->c->peers, find_device(p->objects, t->object),
+			       (uint8_t)args_number(t->args, ARG(port_num)), &place);
 }
 
 static int learn_gid(struct pass *p, const struct told_call *t, int64_t port, const char *gid)
@@ -117,7 +117,8 @@ static int learn_gid(struct pass *p, const struct told_call *t, int64_t port, co
 
 	if (!gid || !place_parse_gid(gid, place.gid))
 		return 0;
-	return peers_told(p->c->peers, find_device(p->objects, t->object), (uint8_t)port, &place);
+	return peers_add_place(p->c->peers, find_device(p->objects, t->object), (uint8_t)port,
+			       &place);
 }
 
 static int learn_gids(struct pass *p, const struct told_call *t)
@@ -229,7 +230,7 @@ static int learn_call(void *arg, const struct told_call *t)
 	}
 }
 
-static bool is_told(enum verb verb)
+static bool is_wanted_verb(enum verb verb)
 {
 	switch (verb) {
 	case VERB_modify_qp:
@@ -298,7 +299,7 @@ int connections_learn(const struct told_calls *sources, size_t n, const struct o
 		err = load_hosts(&p, &sources[i]);
 	err = err ?: add_qps(&p);
 	for (size_t i = 0; i < n && !err; i++)
-		err = told_calls_each(&sources[i], is_told, NULL, learn_call, &p);
+		err = told_calls_each(&sources[i], is_wanted_verb, NULL, learn_call, &p);
 	if (!err) {
 		decide_all(&p);
 		err = index_connections(&c, objects->count);

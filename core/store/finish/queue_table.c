@@ -63,7 +63,7 @@ static bool is_change(enum verb verb)
 	return verb == VERB_modify_qp || verb == VERB_modify_srq || verb == VERB_resize_cq;
 }
 
-static bool is_told(enum verb verb)
+static bool is_wanted_verb(enum verb verb)
 {
 	return is_change(verb) ||
 	       (verb_infos[verb].effect == EFFECT_CREATE && is_queue(verb_infos[verb].object));
@@ -216,7 +216,7 @@ int queue_table_learn(const struct told_calls *sources, size_t n, const struct o
 	if (!p.last)
 		err = -ENOMEM;
 	for (size_t i = 0; i < n && !err; i++)
-		err = told_calls_each(&sources[i], is_told, changes, learn_call, &p);
+		err = told_calls_each(&sources[i], is_wanted_verb, changes, learn_call, &p);
 	err = err ?: index_rows(&p);
 	free(p.last);
 	if (err) {

@@ -144,7 +144,7 @@ TEST(the_same_number_on_another_host_is_another)
 
 	add_qp(p, 1, 50, 17, 0, INT64_MAX);
 	add_qp(p, 2, 50, 18, 0, INT64_MAX);
-	peers_told(p, 50, 1, &here);
+	peers_add_place(p, 50, 1, &here);
 	connect_qp(p, 1, 18, NULL);
 	connect_qp(p, 2, 17, NULL);
 	assert_int_equal(peers_find(p, 1, 18, &there, 5, NULL), 0);
@@ -160,8 +160,8 @@ TEST(of_two_hosts_the_address_decides)
 
 	add_qp(p, 1, 50, 17, 0, INT64_MAX);
 	add_qp(p, 2, 60, 17, 0, INT64_MAX);
-	peers_told(p, 50, 1, &a);
-	peers_told(p, 60, 1, &b);
+	peers_add_place(p, 50, 1, &a);
+	peers_add_place(p, 60, 1, &b);
 	connect_qp(p, 1, 17, NULL);
 	connect_qp(p, 2, 17, NULL);
 	assert_int_equal(peers_find(p, 1, 17, &b, 5, NULL), 2);
@@ -176,8 +176,8 @@ TEST(a_lid_decides_as_well)
 
 	add_qp(p, 1, 50, 17, 0, INT64_MAX);
 	peers_use_port(p, 1, 2);
-	peers_told(p, 50, 1, &(struct place){ .lid = 5 });
-	peers_told(p, 50, 2, &(struct place){ .lid = 4 });
+	peers_add_place(p, 50, 1, &(struct place){ .lid = 5 });
+	peers_add_place(p, 50, 2, &(struct place){ .lid = 4 });
 	connect_qp(p, 1, 17, NULL);
 	assert_int_equal(peers_find(p, 1, 17, &here, 5, NULL), 1);
 	assert_int_equal(peers_find(p, 1, 17, &there, 5, NULL), 0);
@@ -191,7 +191,7 @@ TEST(an_address_of_another_kind_contradicts_nothing)
 
 	add_qp(p, 1, 50, 17, 0, INT64_MAX);
 	add_qp(p, 2, 50, 18, 0, INT64_MAX);
-	peers_told(p, 50, 1, &told);
+	peers_add_place(p, 50, 1, &told);
 	connect_qp(p, 1, 18, NULL);
 	connect_qp(p, 2, 17, NULL);
 	assert_int_equal(peers_find(p, 1, 18, &other, 5, NULL), 2);
@@ -230,7 +230,7 @@ TEST(one_connected_to_it_for_sure_is_its_peer)
 
 	add_qp(p, 1, 50, 17, 0, INT64_MAX);
 	add_qp(p, 2, 50, 18, 0, INT64_MAX);
-	peers_told(p, 50, 1, &(struct place){ .lid = 4 });
+	peers_add_place(p, 50, 1, &(struct place){ .lid = 4 });
 	connect_qp(p, 1, 99, &here); /* a number that is not in the trace */
 	connect_qp(p, 2, 17, &here);
 	assert_true(peers_claimed(p, 1));
@@ -263,7 +263,7 @@ TEST(connected_back_to_another_host_is_not_mutual)
 	add_qp(p, 1, 50, 17, 0, INT64_MAX);
 	add_qp(p, 2, 50, 18, 0, 20); /* had the number before, and its peer was elsewhere */
 	add_qp(p, 3, 50, 18, 30, INT64_MAX);
-	peers_told(p, 50, 1, &here);
+	peers_add_place(p, 50, 1, &here);
 	connect_qp(p, 1, 18, &here);
 	connect_qp(p, 2, 17, &there);
 	assert_int_equal(peers_find(p, 1, 18, &here, 40, &known), 3);
@@ -286,7 +286,7 @@ TEST(how_it_is_known_is_told)
 	add_qp(p, 2, 50, 18, 0, INT64_MAX);
 	assert_int_equal(peers_find(p, 1, 18, &here, 5, &known), 2);
 	assert_int_equal(known, PEERS_NUMBER);
-	peers_told(p, 50, 1, &here);
+	peers_add_place(p, 50, 1, &here);
 	assert_int_equal(peers_find(p, 1, 18, &here, 5, &known), 2);
 	assert_int_equal(known, PEERS_ADDRESS);
 	assert_null(peers_known_name(PEERS_UNKNOWN));
@@ -306,7 +306,7 @@ static struct peers *make_twins(void)
 		peers_send_psn(p, id, id <= 2 ? 100 : 0x1000000 | (100 + id));
 		peers_receive_psn(p, id, id <= 2 ? 100 : 100 + (id ^ 7));
 	}
-	peers_told(p, 50, 1, &here);
+	peers_add_place(p, 50, 1, &here);
 	return p;
 }
 
@@ -331,12 +331,12 @@ TEST(of_two_hosts_all_must_fit)
 	add_at(p, 2, 2, 60, 18);
 	connect_qp(p, 1, 18, &here);
 	connect_qp(p, 2, 17, &here);
-	peers_told(p, 50, 1, &here);
+	peers_add_place(p, 50, 1, &here);
 	assert_int_equal(peers_find(p, 1, 18, &here, 5, NULL), 0);
 	peers_send_psn(p, 1, 7);
 	peers_receive_psn(p, 2, 7);
 	assert_int_equal(peers_find(p, 1, 18, &here, 5, NULL), 0);
-	peers_told(p, 60, 1, &here);
+	peers_add_place(p, 60, 1, &here);
 	peers_send_psn(p, 2, 8); /* librdmacm sets one later */
 	peers_receive_psn(p, 1, 9);
 	assert_int_equal(peers_find(p, 1, 18, &here, 5, NULL), 2);
@@ -352,7 +352,7 @@ TEST(a_path_of_a_lid_leads_to_its_port)
 
 	add_qp(p, 1, 50, 17, 0, INT64_MAX);
 	add_qp(p, 2, 50, 18, 0, INT64_MAX);
-	peers_told(p, 50, 1, &(struct place){ .lid = 0x10, .lmc = 2 });
+	peers_add_place(p, 50, 1, &(struct place){ .lid = 0x10, .lmc = 2 });
 	connect_qp(p, 1, 18, &path);
 	assert_int_equal(peers_find(p, 1, 18, &path, 5, NULL), 2);
 	assert_int_equal(peers_find(p, 1, 18, &next, 5, NULL), 0);
