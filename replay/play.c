@@ -211,7 +211,7 @@ static void play_inside(struct play *p, struct ready *step, struct progress *so_
 	unsigned int spun = 0;
 
 	if (step->event.kind == TRACE_POLL) /* which often waits */
-		player_tell();
+		player_publish();
 	do {
 		play_fast(p->r, step, so_far, LOOK_AFTER, false);
 		spun += LOOK_AFTER;
@@ -242,7 +242,7 @@ static int play_step(void *arg, struct ready *step)
 		else
 			player_sleep();
 	}
-	player_tell();
+	player_publish();
 	wait_until_due(p->r, &step->event);
 	enter_replay(p);
 	err = play_alone(p, step, &so_far);

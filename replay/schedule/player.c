@@ -301,7 +301,7 @@ void player_await_others(void)
 		sleep_for(p, at - 1, BRIEF);
 }
 
-void player_tell(void)
+void player_publish(void)
 {
 	if (current)
 		report_step(current);
