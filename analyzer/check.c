@@ -281,7 +281,7 @@ static int end_process(struct checker *checker, uint32_t process, int64_t time)
 }
 
 /* The rules see an event after the model: objects that it made are known. */
-static void tell_event(struct checker *checker, const struct trace_event *event)
+static void pass_event(struct checker *checker, const struct trace_event *event)
 {
 	bool own = event->kind != TRACE_CALL && event->kind != TRACE_RETURN;
 
@@ -310,7 +310,7 @@ static int process_event(struct checker *checker, const struct trace_event *even
 	if (!err)
 		err = last_note(checker->check.model, event);
 	if (!err && !event->inner)
-		tell_event(checker, event);
+		pass_event(checker, event);
 	return err;
 }
 

@@ -339,7 +339,7 @@ static void put_empty(const struct telling *telling, uint32_t thread, uint32_t c
 	}
 }
 
-static void tell_empty(void *arg, const struct lookup_count *row)
+static void describe_empty(void *arg, const struct lookup_count *row)
 {
 	struct telling *telling = arg;
 	struct trace *trace = telling->activity->trace;
@@ -368,7 +368,7 @@ static bool is_whole(struct trace *trace, uint32_t process)
 	       !loss.events && !loss.damaged && !loss.interrupted;
 }
 
-static void tell_polls(struct telling *telling)
+static void describe_polls(struct telling *telling)
 {
 	struct trace *trace = telling->activity->trace;
 	uint32_t process = telling->note->process;
@@ -377,10 +377,10 @@ static void tell_polls(struct telling *telling)
 		return;
 	telling->part = trace_part_of(trace, process);
 	lookup_counts(trace_part(trace, telling->part), trace_part_process(trace, process),
-		      LOOKUP_BY_CQ, tell_empty, telling);
+		      LOOKUP_BY_CQ, describe_empty, telling);
 }
 
-static void tell_sleeps(struct telling *telling)
+static void describe_sleeps(struct telling *telling)
 {
 	const struct activity_note *note = telling->note;
 	char id[32], when[32], n[WORDS_COUNT];
@@ -411,8 +411,8 @@ void activity_put(const struct activity *activity, const struct activity_note *n
 
 	if (!note->last.id.thread)
 		return;
-	tell_polls(&telling);
-	tell_sleeps(&telling);
+	describe_polls(&telling);
+	describe_sleeps(&telling);
 	if (telling.told > SHOWN)
 		text_addf(t, "; %s like these", WORDS_N(telling.told - SHOWN, "more thread"));
 	else if (name && !telling.told && telling.empty < FEW &&
@@ -428,7 +428,7 @@ uint64_t activity_empty(const struct activity *activity, const struct activity_n
 {
 	struct telling telling = { .activity = activity, .note = note, .cq = cq };
 
-	tell_polls(&telling);
+	describe_polls(&telling);
 	return telling.empty;
 }
 

@@ -295,7 +295,7 @@ static void print_gap_rules(const struct report *report, size_t first)
 	}
 }
 
-static bool was_told(const struct findings *findings, size_t i)
+static bool was_printed(const struct findings *findings, size_t i)
 {
 	for (size_t before = 0; before < i; before++)
 		if (is_same_gap(&findings->unchecked[before], &findings->unchecked[i]))
@@ -312,7 +312,7 @@ void report_unchecked(const struct report *report)
 
 		if (i == 0)
 			fputc('\n', report->out);
-		if (was_told(findings, i))
+		if (was_printed(findings, i))
 			continue;
 		print_gap_rules(report, i);
 		print_named(report->out,

@@ -62,7 +62,7 @@ static int add_facts(struct trace *trace, struct diff_run *run)
 	return err;
 }
 
-static void tell_of(const char *path, struct trace *trace)
+static void note_loss(const char *path, struct trace *trace)
 {
 	struct trace_loss loss = trace_loss(trace);
 	char n[FORMAT_TEXT];
@@ -83,7 +83,7 @@ static int read_run(const char *path, const struct settings *set, struct symbols
 
 	if (status)
 		return status;
-	tell_of(path, trace);
+	note_loss(path, trace);
 	status = part_find("diff", &set->part, trace, &select);
 	if (!status) {
 		cli_show_progress("diff", trace);
