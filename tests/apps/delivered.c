@@ -259,7 +259,7 @@ static int send_undefined(void)
 	return 0;
 }
 
-static int with_peer(struct end *e, char *self)
+static int run_with_peer(struct end *e, char *self)
 {
 	int fds[2], status;
 	pid_t pid;
@@ -288,7 +288,7 @@ int main(int argc, char **argv)
 	if (!strcmp(how, "undefined"))
 		return send_undefined();
 	if (strcmp(how, "peer"))
-		return with_peer(&e, argv[0]);
+		return run_with_peer(&e, argv[0]);
 	meet_peer(&e, deliver_all);
 	return 0;
 }

@@ -43,7 +43,7 @@ static void say_case(const char *kind, uint64_t id, size_t length, unsigned int 
 		printf("%s %lu %zu %u\n", kind, (unsigned long)id, length, first);
 }
 
-static void says_not(const char *kind, uint64_t id, size_t length, const char *why)
+static void say_missing(const char *kind, uint64_t id, size_t length, const char *why)
 {
 	printf("%s %lu %zu - %s\n", kind, (unsigned long)id, length, why);
 }
@@ -338,7 +338,7 @@ static void run_shared(void)
 		if (i < 2)
 			say_case("recv", wr_ids[i], 200, 11 * i);
 		else
-			says_not("recv", wr_ids[i], 200, "ambiguous");
+			say_missing("recv", wr_ids[i], 200, "ambiguous");
 	}
 	ids += 3;
 	MUST(ibv_destroy_qp(on));
@@ -441,8 +441,8 @@ static void run_built(bool with_length)
 		say_case("recv", ids + 1, 30, 70);
 		say_case("recv", ids + 2, 25, 80);
 	} else {
-		says_not("recv", ids + 1, 0, "no-length");
-		says_not("recv", ids + 2, 0, "no-length");
+		say_missing("recv", ids + 1, 0, "no-length");
+		say_missing("recv", ids + 2, 0, "no-length");
 	}
 	say_case("read", ids + 3, 26, 81);
 	ids += 3;
@@ -475,7 +475,7 @@ static void run_unreadable(int protection)
 	post_send(on, &wr);
 	while (!ibv_poll_cq(cq, 1, &wc))
 		;
-	says_not("send", ids, 100, "unreadable");
+	say_missing("send", ids, 100, "unreadable");
 	MUST(ibv_destroy_qp(on));
 	ibv_dereg_mr(region);
 }
@@ -498,7 +498,7 @@ static void device_memory(void)
 	post_receive(qp, ids, &in, 1);
 	post_send(qp, &wr);
 	await_completions(cq, 2);
-	says_not("send", ids, 32, "not-host-memory");
+	say_missing("send", ids, 32, "not-host-memory");
 	say_case("recv", ids, 32, 13);
 	MUST(ibv_dereg_mr(region));
 	MUST(ibv_free_dm(dm));

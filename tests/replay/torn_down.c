@@ -327,7 +327,7 @@ static void hold_broken(void)
 }
 
 /* Both channels report an event before either queue is polled. */
-static void hold_told(void)
+static void hold_notified(void)
 {
 	meet_other();
 	post_request(IBV_WR_SEND, 8, 0);
@@ -347,7 +347,7 @@ static void break_only(void)
 }
 
 /* An event announces only flushed requests. */
-static void hold_told_of_flushes(void)
+static void hold_notified_of_flushes(void)
 {
 	meet_other();
 	await_cq_event(RECV);
@@ -468,8 +468,8 @@ static const struct way ways[] = {
 	{ "refused", send_two, hold_refused },
 	{ "deserted", send_and_leave, hold_deserted },
 	{ "broken", send_and_break, hold_broken },
-	{ "told", send_and_break, hold_told, .armed = 1 },
-	{ "told of flushes", break_only, hold_told_of_flushes, .armed = 1 },
+	{ "told", send_and_break, hold_notified, .armed = 1 },
+	{ "told of flushes", break_only, hold_notified_of_flushes, .armed = 1 },
 	{ "last", send_and_break, hold_last, .shared = 1 },
 	{ "too long", send_only_too_long, hold_only_too_long, .armed = 1 },
 	{ "too long, sends", send_too_long, hold_too_long_for_sends },

@@ -508,21 +508,21 @@ static void await_event(enum ibv_event_type type)
 	ibv_ack_async_event(&event);
 }
 
-static void answer_told(void)
+static void answer_notified(void)
 {
 	await_event(IBV_EVENT_QP_ACCESS_ERR);
 	await_status(IBV_WC_WR_FLUSH_ERR);
 	await_status(IBV_WC_WR_FLUSH_ERR);
 }
 
-static void answer_told_late(void)
+static void answer_notified_late(void)
 {
 	await_status(IBV_WC_WR_FLUSH_ERR);
 	await_event(IBV_EVENT_QP_REQ_ERR);
 	await_status(IBV_WC_WR_FLUSH_ERR);
 }
 
-static void answer_untold(void)
+static void answer_without_event(void)
 {
 	await_status(IBV_WC_WR_FLUSH_ERR);
 	await_status(IBV_WC_WR_FLUSH_ERR);
@@ -633,9 +633,9 @@ static const struct way {
 	{ "solicited", ask_solicited, answer_solicited, 2, .armed = 1 },
 	{ "immediate", ask_immediate, answer_immediate, 2 },
 	{ "invalidate", ask_invalidate_and_wait, answer_invalidate, 1 },
-	{ "told", ask_outside, answer_told, 2 },
-	{ "told late", ask_misaligned, answer_told_late, 2 },
-	{ "untold", ask_outside, answer_untold, 2 },
+	{ "told", ask_outside, answer_notified, 2 },
+	{ "told late", ask_misaligned, answer_notified_late, 2 },
+	{ "untold", ask_outside, answer_without_event, 2 },
 	{ "established", ask_twice, answer_established, 2, .late = 1 },
 	{ "limit", ask_limit, answer_limit, 0, .shared = 1 },
 	{ "again", ask_again, answer_again, 1 },

@@ -45,12 +45,12 @@ static void add_text(struct told *told, const char *format, ...)
 	va_end(args);
 }
 
-static void tell_number(void *arg, const struct field_info *field, int64_t value)
+static void add_number(void *arg, const struct field_info *field, int64_t value)
 {
 	add_text(arg, "%s=%lld ", field->name, (long long)value);
 }
 
-static void tell_text(void *arg, const struct field_info *field, const char *bytes, size_t n)
+static void add_bytes(void *arg, const struct field_info *field, const char *bytes, size_t n)
 {
 	add_text(arg, "%s=", field->name);
 	for (size_t i = 0; i < n && i < 32; i++)
@@ -58,7 +58,7 @@ static void tell_text(void *arg, const struct field_info *field, const char *byt
 	add_text(arg, " ");
 }
 
-static void tell_private(void *arg, const struct field_info *field, const struct codec_private *p)
+static void add_private(void *arg, const struct field_info *field, const struct codec_private *p)
 {
 	add_text(arg, "%s=%zu:", field->name, p->length);
 	for (size_t i = 0; i < p->nbytes; i++)
@@ -68,31 +68,31 @@ static void tell_private(void *arg, const struct field_info *field, const struct
 	add_text(arg, " ");
 }
 
-static void tell_null(void *arg, const struct field_info *field)
+static void add_null(void *arg, const struct field_info *field)
 {
 	add_text(arg, "%s=null ", field->name);
 }
 
-static void tell_begin(void *arg, const struct field_info *field, size_t count)
+static void add_begin(void *arg, const struct field_info *field, size_t count)
 {
 	((struct told *)arg)->depth++;
 	add_text(arg, "%s*%zu{", field->name, count);
 }
 
-static void tell_element(void *arg, const struct field_info *field, size_t index)
+static void add_element(void *arg, const struct field_info *field, size_t index)
 {
 	(void)field;
 	((struct told *)arg)->depth++;
 	add_text(arg, "[%zu]", index);
 }
 
-static void tell_element_end(void *arg, const struct field_info *field)
+static void add_element_end(void *arg, const struct field_info *field)
 {
 	(void)field;
 	((struct told *)arg)->depth--;
 }
 
-static void tell_end(void *arg, const struct field_info *field)
+static void add_end(void *arg, const struct field_info *field)
 {
 	(void)field;
 	((struct told *)arg)->depth--;
@@ -102,14 +102,14 @@ static void tell_end(void *arg, const struct field_info *field)
 static struct told told;
 
 static const struct codec_visitor visitor = {
-	.number = tell_number,
-	.text = tell_text,
-	.private = tell_private,
-	.null = tell_null,
-	.begin = tell_begin,
-	.element = tell_element,
-	.element_end = tell_element_end,
-	.end = tell_end,
+	.number = add_number,
+	.text = add_bytes,
+	.private = add_private,
+	.null = add_null,
+	.begin = add_begin,
+	.element = add_element,
+	.element_end = add_element_end,
+	.end = add_end,
 	.arg = &told,
 };
 

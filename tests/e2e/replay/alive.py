@@ -43,7 +43,7 @@ def compare_objects(alive):
         fail(f"objects: here alone {here - there}, there alone {there - here}")
 
 
-def taken_with(requests, there):
+def find_taken(requests, there):
     """What queue pairs took of a shared queue, and were destroyed before it was polled."""
     found = set()
     for srq, name in sql("SELECT id, name || '/' || process FROM object WHERE kind = 'srq'"):
@@ -69,7 +69,7 @@ def compare_requests(alive):
     here = {request["request"] for one in alive
             for request in one["under_way"] + one["completed"]}
     silent = {request for request, (_, quiet) in there.items() if quiet}
-    silent |= taken_with(set(there) - here - silent, there)
+    silent |= find_taken(set(there) - here - silent, there)
     if here - set(there) or set(there) - here - silent:
         fail(f"requests: here alone {here - set(there)}, there alone {set(there) - here - silent}")
 
