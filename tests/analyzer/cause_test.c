@@ -127,7 +127,7 @@ TEST(a_port_that_was_down)
 	story_end(&s);
 }
 
-TEST(a_port_that_is_told_of_later)
+TEST(a_port_that_is_reported_later)
 {
 	struct story s;
 

@@ -89,7 +89,7 @@ TEST(what_is_not_recorded_is_named)
 }
 
 /* Also in a copy made before the threads end, which record the number of filtered events. */
-TEST(a_filter_is_told_of_in_a_copy_too)
+TEST(a_filter_is_reported_in_a_copy_too)
 {
 	struct writer_info info = { .command = "story", .device = "", .filter = "verb=post_send" };
 	char path[80];
@@ -177,7 +177,7 @@ TEST(line_one_says_how_it_is)
 	story_end(&s);
 }
 
-TEST(a_request_that_is_not_certain_is_said_to_be_so)
+TEST(an_uncertain_request_is_marked_as_such)
 {
 	struct event_sge sge = { 0x7000, 64, 0x10 };
 	struct story s;

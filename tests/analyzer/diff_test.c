@@ -543,7 +543,7 @@ TEST(more_work_may_take_longer)
 
 /* Environment */
 
-TEST(facts_that_differ_are_told)
+TEST(facts_that_differ_are_reported)
 {
 	diff_run_add_fact(before[0], "host", "a");
 	diff_run_add_fact(after[0], "host", "a");

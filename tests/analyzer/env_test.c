@@ -71,7 +71,7 @@ TEST(another_reason_is_not_the_limit)
 	story_is_silent(8 * MIB, ENOMEM, IBV_ACCESS_ON_DEMAND); /* pins nothing */
 }
 
-TEST(who_may_lock_memory_has_no_limit)
+TEST(a_process_that_may_lock_memory_has_no_limit)
 {
 	story_limits.ipc_lock = IPC_LOCK_HELD;
 	story_is_silent(8 * MIB, ENOMEM, IBV_ACCESS_LOCAL_WRITE);
@@ -131,7 +131,7 @@ static uint64_t refused_on(const char *device, const char *environ)
 	return n;
 }
 
-TEST(the_software_device_is_told_to_count)
+TEST(the_software_device_is_set_to_count)
 {
 	assert_int_equal(refused_on("soft", "VERBATIM_SOFT_MEMLOCK=1"), 1);
 	assert_int_equal(refused_on("soft", ""), 0);

@@ -107,7 +107,7 @@ static const struct event_kind {
 };
 
 /* Each kind once, with the first event of it. */
-static void an_event_after_which_nothing_works_is_told(void **state)
+static void an_event_after_which_nothing_works_is_reported(void **state)
 {
 	const struct event_kind *row = *state;
 	const struct fact *fact;
@@ -135,7 +135,7 @@ static void an_event_after_which_nothing_works_is_told(void **state)
 	story_end(&s);
 }
 
-TEST_ROWS(event_kinds, an_event_after_which_nothing_works_is_told);
+TEST_ROWS(event_kinds, an_event_after_which_nothing_works_is_reported);
 
 static struct rdma_event_channel channel = { .fd = 7 };
 static struct rdma_cm_id an_id = { .channel = &channel, .verbs = &a_context };
@@ -180,7 +180,7 @@ static const struct cm_failure {
 };
 
 /* An operation of librdmacm that began without an error may end with an event that reports one. */
-static void a_connection_that_failed_is_told(void **state)
+static void a_connection_that_failed_is_reported(void **state)
 {
 	const struct cm_failure *row = *state;
 	const struct fact *fact;
@@ -197,7 +197,7 @@ static void a_connection_that_failed_is_told(void **state)
 	story_end(&s);
 }
 
-TEST_ROWS(cm_failures, a_connection_that_failed_is_told);
+TEST_ROWS(cm_failures, a_connection_that_failed_is_reported);
 
 TEST(a_connection_that_was_made_is_no_failure)
 {
@@ -340,7 +340,7 @@ static void live_for_a_second(struct story *s)
 	s->now += 1000000000;
 }
 
-TEST(a_call_that_never_returned_is_told_with_its_time)
+TEST(a_call_that_never_returned_is_reported_with_its_time)
 {
 	const struct fact *fact;
 	struct story s;
@@ -395,7 +395,7 @@ TEST(with_events_lost_nothing_is_hung)
 	has_none(&s);
 }
 
-TEST(a_killed_process_is_told_with_its_objects)
+TEST(a_killed_process_is_reported_with_its_objects)
 {
 	const struct fact *fact;
 	struct story s;

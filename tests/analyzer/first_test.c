@@ -31,7 +31,7 @@ TEST(the_first_error_has_its_request)
 }
 
 /* The receive was posted long before, as is usual; both have the wr_id 0. */
-TEST(where_either_side_failed_both_are_told)
+TEST(where_either_side_failed_both_are_reported)
 {
 	const struct first_error *e;
 	struct story s;

@@ -302,7 +302,7 @@ TEST(a_kernel_that_copies_needs_no_fork_support)
 	story_end(&s);
 }
 
-TEST(a_kernel_that_is_not_known_is_told)
+TEST(a_kernel_that_is_not_known_is_reported)
 {
 	bool told = false;
 	struct story s;

@@ -210,7 +210,7 @@ TEST(an_object_older_than_the_trace_is_not_judged)
 	story_finds_nothing(&s);
 }
 
-TEST(busy_pd_names_who_is_in_the_way)
+TEST(busy_pd_names_what_is_in_the_way)
 {
 	const struct finding *f;
 	struct story s;
@@ -343,7 +343,7 @@ TEST(leaks_are_one_finding_a_place)
 }
 
 /* A program that leaks the context leaks its objects: that is one mistake. */
-TEST(a_leaked_context_is_told_with_what_is_in_it)
+TEST(a_leaked_context_is_reported_with_what_is_in_it)
 {
 	const struct finding *f;
 	struct story s;
@@ -364,7 +364,7 @@ TEST(a_leaked_context_is_told_with_what_is_in_it)
 }
 
 /* The PD is left because of the MR, and not the reverse. */
-TEST(a_busy_pd_is_told_with_what_kept_it)
+TEST(a_busy_pd_is_reported_with_what_kept_it)
 {
 	const struct finding *f;
 	struct story s;
@@ -386,7 +386,7 @@ TEST(a_busy_pd_is_told_with_what_kept_it)
 	story_end(&s);
 }
 
-TEST(leaks_of_a_closed_context_are_told_from_the_oldest)
+TEST(leaks_of_a_closed_context_are_reported_from_the_oldest)
 {
 	struct ibv_pd pds[3];
 	const struct finding *f;

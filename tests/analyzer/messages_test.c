@@ -57,7 +57,7 @@ static const struct profile_messages *count_messages(void)
 	return &profile->messages;
 }
 
-TEST(who_polls_first_says_when_it_had_arrived)
+TEST(the_first_poll_shows_when_it_had_arrived)
 {
 	send_as(1, IBV_WR_SEND);
 	s.now += 4000;
@@ -112,7 +112,7 @@ TEST(what_the_other_end_does_not_receive_is_none)
 	assert_int_equal(count_messages()->way.count, 1);
 }
 
-TEST(nothing_is_said_behind_an_error)
+TEST(nothing_is_reported_behind_an_error)
 {
 	send_as(1, IBV_WR_SEND);
 	poll_receive(0);

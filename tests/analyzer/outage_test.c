@@ -248,7 +248,7 @@ TEST(a_port_that_was_down_goes_before_a_change)
 	expect_sentence(&victim, "port 1 was down: IBV_EVENT_PORT_ERR 1:");
 }
 
-TEST(the_order_of_two_clocks_is_not_told)
+TEST(the_order_of_two_clocks_is_not_reported)
 {
 	struct outage_victim victim = { PROCESS, CONTEXT, PORT,    IBV_WC_RETRY_EXC_ERR,
 					DOWN,    UP - MS, 100 * MS };

@@ -303,7 +303,7 @@ TEST(what_was_read_is_sent_on_another_queue_pair)
 	story_finds_nothing(&s);
 }
 
-TEST(a_message_may_have_told_that_the_read_is_done)
+TEST(a_message_may_have_shown_that_the_read_is_done)
 {
 	struct story s;
 

@@ -146,7 +146,7 @@ TEST(functions_of_the_verbs_header_are_left_out)
 	assert_string_equal(text_of(3), "ibv_post_send (verbs.h:3342)");
 }
 
-TEST(frames_of_python_are_said_to_be_missing)
+TEST(frames_of_python_are_reported_as_missing)
 {
 	put_row(0, 1, "__pyx_post_send @_PyEval_EvalFrame @run_eval main");
 	put_row(0, 2, "__pyx_post_send @_PyEval_EvalFrame @run_vector main");

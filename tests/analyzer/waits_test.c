@@ -93,7 +93,7 @@ TEST(what_is_written_is_no_message)
 }
 
 /* It destroys its objects before it ends: what it waited for until then counts. */
-TEST(who_gives_up_in_order_waited_for_the_same)
+TEST(a_process_that_gives_up_in_order_waited_for_the_same)
 {
 	struct story s;
 
@@ -113,7 +113,7 @@ TEST(who_gives_up_in_order_waited_for_the_same)
 }
 
 /* A quarter of a second is nothing. */
-TEST(who_ends_at_once_has_waited_for_nothing)
+TEST(a_process_that_ends_at_once_has_waited_for_nothing)
 {
 	struct story s;
 
@@ -140,7 +140,7 @@ TEST(a_peer_that_was_killed_long_before)
 		   "process 2 (app) qp1: killed by SIGKILL at 41.0 us");
 }
 
-TEST(who_has_crashed_waited_for_nothing)
+TEST(a_crashed_process_waited_for_nothing)
 {
 	struct story s;
 
@@ -149,7 +149,7 @@ TEST(who_has_crashed_waited_for_nothing)
 	says_of_it(&s, SIGSEGV, NULL);
 }
 
-TEST(who_had_nothing_outstanding_is_killed_and_no_more)
+TEST(a_process_with_nothing_outstanding_is_only_killed)
 {
 	struct story s;
 
@@ -168,7 +168,7 @@ static const struct fact *only_exit(const struct story *s)
 	return NULL;
 }
 
-TEST(a_process_that_gave_up_is_told_with_its_status)
+TEST(a_process_that_gave_up_is_reported_with_its_status)
 {
 	const struct fact *fact;
 	struct story s;
@@ -230,7 +230,7 @@ static void receive_as_peer(struct story *s)
 }
 
 /* That does not show that its completion had come, nor what the program waited for. */
-TEST(a_send_that_has_arrived_is_told_with_the_receives)
+TEST(a_send_that_has_arrived_is_reported_with_the_receives)
 {
 	struct story s;
 
@@ -558,7 +558,7 @@ TEST(a_cq_that_was_armed_after_the_send)
 }
 
 /* One empty poll may have followed the arming. */
-TEST(a_cq_that_was_polled_is_not_told_as_armed_late)
+TEST(a_cq_that_was_polled_is_not_reported_as_armed_late)
 {
 	struct story s;
 
@@ -696,7 +696,7 @@ static void end_unconnected(struct story *s)
 	receive_into(s, 64);
 }
 
-TEST(who_is_killed_unconnected_waited_for_its_peer)
+TEST(a_process_killed_unconnected_waited_for_its_peer)
 {
 	struct story s;
 
@@ -704,7 +704,7 @@ TEST(who_is_killed_unconnected_waited_for_its_peer)
 	says_of_it(&s, SIGTERM, OUTSIDE);
 }
 
-TEST(who_gives_up_unconnected_was_told_nothing)
+TEST(giving_up_unconnected_follows_no_failed_verb)
 {
 	struct story s;
 
@@ -716,7 +716,7 @@ TEST(who_gives_up_unconnected_was_told_nothing)
 	story_end(&s);
 }
 
-TEST(who_was_refused_the_connection_is_told_of_that)
+TEST(a_refused_connection_is_reported_to_its_process)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTR };
 	struct story_call call;
@@ -737,7 +737,7 @@ TEST(who_was_refused_the_connection_is_told_of_that)
 }
 
 /* Nothing had come yet, which programs expect, and few end because of it. */
-TEST(who_gives_up_after_eagain_is_told_of_that)
+TEST(giving_up_after_eagain_is_reported)
 {
 	static struct ibv_comp_channel channel = { .fd = 5 };
 	struct story_call call;
@@ -772,7 +772,7 @@ TEST(a_send_that_was_posted_after_a_drain)
 		   "qp1; process 2 called no verb after 2:20, for 1.00 s");
 }
 
-TEST(who_gives_up_connected_has_its_own_reason)
+TEST(giving_up_connected_has_its_own_reason)
 {
 	struct story s;
 

@@ -282,7 +282,7 @@ TEST(a_receive_reports_what_was_invalidated)
 	assert_int_equal(own.invalid.at.id.n, 40);
 }
 
-TEST(an_invalidation_is_told_with_its_time)
+TEST(an_invalidation_is_reported_with_its_time)
 {
 	char text[WINDOW_TEXT];
 
