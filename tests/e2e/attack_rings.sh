@@ -41,7 +41,7 @@ service_in_a_small_container_lives() {
 		is "$(ask "SELECT count(*) FROM coverage WHERE what = 'thread'")" 0
 }
 
-rings_that_stay_small_are_told() {
+rings_that_stay_small_are_reported() {
 	"$VERBATIM" record -d soft --ring-budget 1M -o t.db "$apps/threads" service 20 2>err
 	is $? 0 || return
 	is "$(ask "SELECT count(*) FROM call WHERE verb = 'ibv_alloc_pd'")" 20000 &&
@@ -53,7 +53,7 @@ rings_that_stay_small_are_told() {
 		"$VERBATIM" info t.db | grep -q "WITHHELD: [0-9]* $told"
 }
 
-threads_without_a_ring_are_told() {
+threads_without_a_ring_are_reported() {
 	"$VERBATIM" record -q -d soft --ring-budget 1M -o t.db "$apps/threads" service 50 2>err
 	is $? 0 || return
 	# 29 rings of 36 KiB fit, or fewer larger ones
@@ -106,7 +106,8 @@ if make_group; then
 else
 	skip "a service of 100 threads in a cgroup of 100 MB" "$why"
 fi
-try "rings that the budget keeps small lose nothing, and are told" rings_that_stay_small_are_told
-try "threads that the budget leaves without a ring are told" threads_without_a_ring_are_told
+try "rings that the budget keeps small lose nothing, and are reported" \
+	rings_that_stay_small_are_reported
+try "threads that the budget leaves without a ring are told" threads_without_a_ring_are_reported
 try "a program goes on when its recorder is stopped" program_goes_on_when_its_recorder_is_stopped
 try "nothing is lost when it comes back in time" nothing_is_lost_when_it_comes_back_in_time

@@ -186,7 +186,7 @@ a_full_disk_leaves_nothing() {
 	umount small
 	return $status
 }
-wrong_words_are_said() {
+wrong_words_are_reported() {
 	refuses 2 "no bundle" "$VERBATIM" unbundle &&
 		refuses 2 "one bundle" "$VERBATIM" unbundle a b &&
 		refuses 4 nothing.bundle "$VERBATIM" unbundle nothing.bundle &&
@@ -201,7 +201,7 @@ for each in libraries_that_cannot_be_loaded_are_named \
 	damaged_bundles_are_refused forged_bundles_are_refused \
 	holes_without_end_are_refused it_ends_in_time \
 	a_bundle_of_more_than_the_disk_has_is_refused what_is_there_is_left_alone \
-	wrong_words_are_said; do
+	wrong_words_are_reported; do
 	try $each
 done
 if unshare -m true 2>err; then try a_full_disk_leaves_nothing

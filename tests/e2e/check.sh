@@ -126,7 +126,7 @@ facts_are_muted_by_name() {
 		is "$(sed -n '1s/.* lost  *//p' muted)" "1 queue pair in error"
 }
 
-no_error_is_said_too() { record "$apps/first_error" good && is "$(verdict)" "nothing failed"; }
+no_error_is_reported_too() { record "$apps/first_error" good && is "$(verdict)" "nothing failed"; }
 
 nothing_is_no_success() {
 	rm -f t.db # which would stay
@@ -264,7 +264,7 @@ for t in demo_has_three_stacks_with_names demo_lines_are_those_of_the_source \
 	 a_file_that_was_changed_gives_no_names text_report_starts_with_the_first_error \
 	 the_poll_of_an_error_has_its_stack \
 	 the_first_screen_has_24_lines \
-	 facts_are_muted_by_name no_error_is_said_too nothing_is_no_success \
+	 facts_are_muted_by_name no_error_is_reported_too nothing_is_no_success \
 	 leaks_of_one_place_are_one_finding \
 	 ranks_with_one_mistake_are_one_finding a_hung_destroy_says_how_it_ended \
 	 an_event_acknowledged_twice_is_as_bad \

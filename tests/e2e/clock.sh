@@ -57,7 +57,7 @@ latencies() { are_on_one_line "$1" "$2" "" ib_send_lat -F -s 8 -n 20000; }
 writes() { are_on_one_line "$1" "$2" "" ib_write_bw -F -s 1024 -n 5000; }
 one_way() { are_on_one_line "$1" "$2" "" ib_send_bw -F -s 4096 -n 3000 -Q 1 -r 16 -t 16; }
 deep_one_way() { are_on_one_line "$1" "$2" "" ib_send_bw -F -s 4096 -n 5000; }
-offset_and_drift_are_told() {
+offset_and_drift_are_reported() {
 	"$VERBATIM" check a.db b.db >out
 	says "b.db: its clock is 10.* s ahead and [0-9.]* +- [0-9.]* ppm fast, +- " out
 }
@@ -67,7 +67,7 @@ what_is_no_clock_is_refused() {
 }
 
 try messages 10 50
-try offset_and_drift_are_told
+try offset_and_drift_are_reported
 try messages -3.5 -80
 try latencies 10 50
 try latencies 10 -50

@@ -115,7 +115,7 @@ dump_has_the_sender_of_a_datagram() {
 		is "$(grep -c 'opcode=IBV_WC_SEND.*src_qp' ud)" 0
 }
 dump_to_a_closed_pipe_ends_quietly() { is "$(dump t.db 2>&1 | head -1 | wc -l)" 1; }
-full_disk_is_told_once() {
+full_disk_is_reported_once() {
 	local command
 	for command in dump info stat check; do
 		"$VERBATIM" $command t.db 2>err >/dev/full
@@ -244,13 +244,13 @@ pages_are_clean() {
 	out=$(mandoc -T lint -W warning "$root"/docs/man/*.1 2>&1)
 	[ -z "$out" ] || { echo "$out"; return 1; }
 }
-version_is_told() { "$VERBATIM" --version | grep -q '^verbatim [0-9]'; }
+version_is_reported() { "$VERBATIM" --version | grep -q '^verbatim [0-9]'; }
 
 software_device_without_recording() {
 	"$VERBATIM" run --device soft -- ibv_devinfo | grep -q 'hca_id:'
 }
 run_keeps_the_exit_status() { "$VERBATIM" run --device soft -- sh -c 'exit 9'; is $? 9; }
-machine_without_device_is_told() {
+machine_without_device_is_reported() {
 	[ ! -d /sys/class/infiniband ] || [ -z "$(ls /sys/class/infiniband)" ] || return 0
 	is "$(env -u VERBATIM_DEVICE "$VERBATIM" run true 2>&1)" \
 		"verbatim: this machine has no RDMA device: using the software device"
@@ -279,7 +279,7 @@ try dump_of_a_run_of_flushes_is_one_line
 try dump_of_one_event_has_its_stack
 try dump_has_the_sender_of_a_datagram
 try dump_to_a_closed_pipe_ends_quietly
-try full_disk_is_told_once
+try full_disk_is_reported_once
 try stat_counts_what_happened
 try stat_in_text_has_the_same_queues
 try sql_prints_rows
@@ -297,7 +297,7 @@ try help_is_in_columns
 if command -v mandoc >/dev/null; then try pages_are_clean
 else echo "skip commands: pages are clean: no mandoc"; fi
 try pages_name_every_option
-try version_is_told
+try version_is_reported
 try software_device_without_recording
 try run_keeps_the_exit_status
-try machine_without_device_is_told
+try machine_without_device_is_reported

@@ -166,7 +166,7 @@ better_is_no_regression() {
 	compare signal1.db base1.db && says 'signalled .* better' text &&
 		json signal1.db base1.db && is "$(regressions | grep signalled)" ''
 }
-environment_is_told() {
+environment_is_reported() {
 	UCX_TLS=rc "$VERBATIM" record -q -o env.db "$apps/regress" base >out &&
 		compare base1.db env.db && says 'UCX_TLS  *not set -> rc' text || return
 	# nothing else differs, as it may between two runs
@@ -204,6 +204,6 @@ try several_runs_give_times_with_their_bounds
 try what_did_not_change_has_its_bounds
 try threshold_decides
 try better_is_no_regression
-try environment_is_told
+try environment_is_reported
 try junit_is_valid
 try misuse_is_one_line

@@ -44,7 +44,7 @@ software_device_has_a_port() {
 		{ cat "$tmp/out"; return 1; }
 }
 
-lack_of_memlock_is_told() {
+lack_of_memlock_is_reported() {
 	[ "$(id -u)" = 0 ] || { (ulimit -l 64 && says /bin/true 0 'only 64 KiB'); return; }
 	setpriv --reuid=65534 --clear-groups --inh-caps=-all bash -c \
 		"ulimit -l 64; '$VERBATIM' doctor" >"$tmp/out" 2>&1
@@ -69,7 +69,7 @@ fabric_that_others_may_enter_is_a_problem() {
 }
 
 # another kind of file in place of the fabric's
-fabric_that_is_no_file_is_said() {
+fabric_that_is_not_a_file_is_reported() {
 	local kind
 	for kind in "mkfifo @" "mkdir @" "mknod @ c 1 3"; do
 		rm -rf "$tmp/odd" && mkdir -m 700 "$tmp/odd" &&
@@ -91,7 +91,7 @@ static_pie_is_a_problem() {
 	compile -static-pie -o "$tmp/spie" && says "$tmp/spie" 1 'statically linked'
 }
 # the program, not its starter in the PATH of lists
-direct_verbs_are_told() {
+direct_verbs_are_reported() {
 	says "$(type -ap ib_write_bw | grep -v /quick/ | head -1)" 0 'linked with libmlx5.so.1'
 }
 
@@ -101,7 +101,7 @@ setuid_program_is_a_problem() {
 		says "$tmp/setuid" 1 'set-user-ID.*LD_PRELOAD'
 }
 
-dlopen_is_told() {
+dlopen_is_reported() {
 	compile -o "$tmp/plain" -DNAME='"x"' && printf 'libibverbs.so.1\0' >>"$tmp/plain" &&
 		says "$tmp/plain" 0 'plain contains the name libibverbs'
 }
@@ -131,13 +131,14 @@ bad_options_are_usage() {
 }
 
 for each in each_line_has_a_verdict json_says_the_same software_device_has_a_port \
-	lack_of_memlock_is_told \
+	lack_of_memlock_is_reported \
 	session_folder_that_lacks_is_a_problem fabric_that_others_may_enter_is_a_problem \
-	fabric_that_is_no_file_is_said \
+	fabric_that_is_not_a_file_is_reported \
 		client_is_fine other_program_is_told_apart \
 	absent_program_is_a_problem static_program_is_a_problem static_pie_is_a_problem \
-		direct_verbs_are_told \
-	setuid_program_is_a_problem dlopen_is_told script_is_followed library_of_a_library_counts \
+		direct_verbs_are_reported \
+	setuid_program_is_a_problem dlopen_is_reported script_is_followed \
+	library_of_a_library_counts \
 	program_is_not_run bad_options_are_usage; do
 	try $each
 done

@@ -50,7 +50,7 @@ findings() {
 }
 
 # alter NAME SQL: NAME.db altered becomes program altered, which ends with 1 and names the event
-altered_is_told() { # name, table, where, set
+altered_is_reported() { # name, table, where, set
 	rm -f plain.db
 	"$VERBATIM" unpack -o altered.db "$1.db" || return
 	local event
@@ -152,7 +152,7 @@ a_name_without_a_suffix_gets_one() {
 	is $? 0 && ! says "the program is" no.out >said && [ -s other.txt ] &&
 		"$VERBATIM" emit rc_pingpong.db -o /dev/null
 }
-a_directory_that_is_not_there_is_told() {
+a_directory_that_is_not_there_is_reported() {
 	"$VERBATIM" emit rc_pingpong.db -o no/such/file.c 2>no.out
 	is $? 4 && is "$(wc -l <no.out)" 1
 }
@@ -177,7 +177,7 @@ a_name_that_is_not_known_is_refused() {
 	altered_arguments "UPDATE call SET args = replace(args, 'IBV_QPS_RTR', 'IBV_QPS_NEW')" &&
 		refuses "qp_state is not a known value" arguments.db
 }
-an_object_that_is_not_there_is_told() {
+an_object_that_is_not_there_is_reported() {
 	altered_arguments "DELETE FROM object WHERE id = (SELECT max(id) FROM object)" || return
 	"$VERBATIM" emit --allow-partial arguments.db -o never.c >refused.out 2>&1
 	is "exit status" $? 3 && [ ! -e never.c ]
@@ -226,16 +226,16 @@ try a_verb_without_a_place_is_named
 try a_program_that_is_no_trace_is_refused
 try the_trace_is_not_overwritten
 try a_name_without_a_suffix_gets_one
-try a_directory_that_is_not_there_is_told
+try a_directory_that_is_not_there_is_reported
 try names_in_the_trace_are_data
 try the_least_number_is_one
 try a_name_that_is_not_known_is_refused
-try an_object_that_is_not_there_is_told
+try an_object_that_is_not_there_is_reported
 try arguments_that_cannot_be_read_may_be_left_out
 try a_connection_that_failed_is_a_program
 try lists_without_requests_are_a_program
 try a_queue_that_no_verb_made_is_refused
 try control_verbs_alone_are_a_program
-try "an altered length" altered_is_told rc_pingpong wc "opcode = 128" "byte_len = 5"
-try "an altered wr_id" altered_is_told rc_pingpong wc "opcode = 0" "wr_id = 5"
-try "an altered status" altered_is_told rc_pingpong wc "opcode = 0" "status = 12"
+try "an altered length" altered_is_reported rc_pingpong wc "opcode = 128" "byte_len = 5"
+try "an altered wr_id" altered_is_reported rc_pingpong wc "opcode = 0" "wr_id = 5"
+try "an altered status" altered_is_reported rc_pingpong wc "opcode = 0" "status = 12"

@@ -30,7 +30,7 @@ several_topics_at_once() {
 			"LIFE-001 IBV_WC_RNR_RETRY_EXC_ERR ibv_reg_mr() ibv_reg_mr(): \
 IBV_EVENT_QP_FATAL"
 }
-a_number_is_a_status_and_tells_of_the_event() {
+a_number_is_a_status_and_names_the_event() {
 	tells '^IBV_WC_RNR_RETRY_EXC_ERR (13), completion status' 13 &&
 		says 'asynchronous event: IBV_EVENT_SM_CHANGE' out
 }
@@ -61,7 +61,7 @@ commands_that_are_named_run() {
 }
 
 for t in all_of_the_header_are_listed everything_listed_is_explained several_topics_at_once \
-	 a_number_is_a_status_and_tells_of_the_event what_is_not_known_is_refused \
+	 a_number_is_a_status_and_names_the_event what_is_not_known_is_refused \
 	 commands_that_are_named_run; do
 	try $t
 done

@@ -75,7 +75,7 @@ fetched_events_are_bounded() {
 	is_small && is_sound && all_are_counted 40000 && replays
 }
 
-what_is_alive_stays_and_is_said() {
+what_is_alive_stays_and_is_reported() {
 	record --flight 512k -- "$apps/churn" alive 4000 || { cat err; return 1; }
 	is "$(grep -c "gets larger than --flight 512 KiB: the [0-9,]* live objects" err)" 1 &&
 		is "$(ask "SELECT count(*) FROM call WHERE verb = 'ibv_reg_mr'")" 4000 && replays
@@ -121,7 +121,7 @@ try "marks" churn_is_bounded 30000 marks 30000
 try "object files" churn_is_bounded 4000 files 1000
 try fetched_events_are_bounded
 try names_stay
-try what_is_alive_stays_and_is_said
+try what_is_alive_stays_and_is_reported
 try rotated_traces_are_bounded
 try check_sees_all_of_it
 try too_small_a_size_is_refused

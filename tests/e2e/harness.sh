@@ -27,7 +27,7 @@ told() { # list, how many lines, a line
 	is "lines of $1" "$(grep -c "[ /]$1[.:_]" failed)" "$2" && grep -qxF "  $3" failed ||
 		{ cat failed; return 1; }
 }
-a_limit_is_told_beside_what_failed() {
+a_limit_is_reported_beside_what_failed() {
 	told hangs 3 'not ok hangs: a' &&
 		told hangs 3 'not ok tests/e2e/hangs.sh: stopped at its time limit of 8 s' &&
 		told hangs 3 'built/tests/hangs_test (stopped at its time limit of 8 s)'
@@ -36,7 +36,7 @@ a_limit_of_its_machine_is_told_too() {
 	told out 2 'not ok out: a' &&
 		told out 2 'not ok tests/e2e/out.sh: exit status 124: it ran out of time'
 }
-a_crash_is_told_beside_what_failed() {
+a_crash_is_reported_beside_what_failed() {
 	told crashed 2 'not ok tests/e2e/crashed.sh: exit status -11'
 }
 a_failed_test_counts_once() { told bad 1 'not ok bad: a'; }
@@ -93,8 +93,8 @@ the_suite_of_pyverbs_may_start_slowly() {
 	says '^slow: 1 tests' out
 }
 
-for each in a_limit_is_told_beside_what_failed a_limit_of_its_machine_is_told_too \
-	a_crash_is_told_beside_what_failed a_failed_test_counts_once without_a_test_it_failed \
+for each in a_limit_is_reported_beside_what_failed a_limit_of_its_machine_is_told_too \
+	a_crash_is_reported_beside_what_failed a_failed_test_counts_once without_a_test_it_failed \
 	its_ports_are_its_own all_are_counted numbers_are_alike a_latency_of_50_ms_explains_nan \
 	without_a_reason_nan_is_no_number the_suite_of_pyverbs_may_start_slowly; do
 	try $each

@@ -22,7 +22,7 @@ cut_rings_end_nobody() {
 }
 half_a_ring_ends_nobody() { cut_while_it_runs 8192 'ring.*'; }
 # its recorder is stopped, and has not opened one yet
-rings_cut_before_they_were_read_are_told() {
+rings_cut_before_they_were_read_are_reported() {
 	"$VERBATIM" record -o t.db sh -c \
 		"kill -STOP \$PPID; exec '$apps/loop' counts 50" 2>err & local pid=$!
 	await posted 49 && truncate -s 0 sessions/*/ring.* && kill -CONT $pid || return
@@ -58,7 +58,7 @@ corrupted_program_harms_nobody() {
 }
 
 try cut_rings_end_nobody
-try rings_cut_before_they_were_read_are_told
+try rings_cut_before_they_were_read_are_reported
 try half_a_ring_ends_nobody
 try cut_page_ends_nobody
 try program_sees_its_own_signals

@@ -183,7 +183,7 @@ mkdir many && gcc -shared -fPIC -o many/libmlx5.so.1 many.c -Wl,-soname,libmlx5.
 	ln -sf libmlx5.so.1 many/libmlx5.so &&
 	gcc -w -o many_now many_main.c -Lmany -lmlx5 -libverbs -Wl,-rpath,"$tmp/many",-z,now ||
 	exit 1
-more_than_can_be_seen_are_said() {
+more_than_can_be_seen_are_reported() {
 	same ./many_now && grep -q 245350 recorded || return
 	is "$(sql "SELECT count(*) FROM coverage WHERE what = 'direct' AND times = 1")" 512 &&
 		is "$(sql "SELECT group_concat(times) FROM coverage WHERE what = 'imports'")" 1 &&
@@ -293,7 +293,7 @@ for each in bound_at_the_start_is_recorded bound_through_data_is_recorded bound_
 		guest_exports_none_of_them \
 	objects_of_providers_are_recorded each_function_of_the_list_is_recorded \
 		providers_calls_are_counted provider_that_comes_and_goes_is_followed \
-	page_that_is_not_sealed_stays_so more_than_can_be_seen_are_said \
+	page_that_is_not_sealed_stays_so more_than_can_be_seen_are_reported \
 		half_loaded_plugin_is_looked_at_again rules_say_what_they_do_not_see \
 		program_that_forbids_mprotect_is_counted real_providers_library_is_counted; do
 	try $each

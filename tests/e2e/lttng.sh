@@ -150,7 +150,7 @@ builders_and_iterators_are_the_same_by_both_ways() {
 }
 
 # the program was announced before the session listened
-session_that_begins_late_is_said() {
+session_that_begins_late_is_reported() {
 	local end
 	LD_PRELOAD=$preload "$apps/loop" counts & local pid=$!
 	await eval '[ "$(od -An -tu8 -j8 -N8 counts)" -gt 1000 ]' || return
@@ -318,7 +318,7 @@ cut_metadata_is_refused() {
 for each in library_exports_nothing pingpong_is_the_same_by_both_ways \
 	threads_forks_and_execs_are_the_same_by_both_ways \
 	babeltrace2_reads_it builders_and_iterators_are_the_same_by_both_ways \
-		session_that_begins_late_is_said preloaded_by_hand_needs_no_recorder \
+		session_that_begins_late_is_reported preloaded_by_hand_needs_no_recorder \
 		check_stat_and_replay_work_on_it filters_are_lttngs_own \
 	every_verb_has_a_tracepoint loss_is_loud killed_program_leaves_what_it_did \
 		no_daemon_is_no_hindrance \

@@ -22,7 +22,7 @@ places_are_of_the_program() {
 	"$VERBATIM" check t.db >found; says 'main+0x[0-9a-f]* (gives_back.c:' found &&
 		! grep -e libverbatim-memory -e '(memory.c:' stacks found
 }
-only_blocks_that_are_freed_first_are_told() {
+only_blocks_that_are_freed_first_are_reported() {
 	"$VERBATIM" check --format json t.db >out
 	is "$(jq -r '.findings[] | "\(.severity) \(.rule)"' out | sort -u)" \
 		"hazard FORK-005" && is "$(jq '.findings | length' out)" 2 &&
@@ -66,7 +66,7 @@ programs_run_as_before() {
 }
 
 for t in every_way_is_recorded each_has_its_place places_are_of_the_program \
-	only_blocks_that_are_freed_first_are_told without_the_option_nothing_is_watched \
+	only_blocks_that_are_freed_first_are_reported without_the_option_nothing_is_watched \
 	programs_run_as_before; do
 	try $t
 done

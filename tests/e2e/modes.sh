@@ -63,7 +63,7 @@ killed_program_has_all_that_returned() {
 		[ "$wcs" -ge "$(number 16)" ] && is "$(ask "SELECT count(*) FROM loss")" 0
 }
 
-limit_is_kept_and_loss_told() {
+limit_is_kept_and_loss_reported() {
 	VERBATIM_RING_SIZE=256k VERBATIM_LIMIT=2M lone "$apps/loop" counts 60000 || return
 	is "$(number 8)" 60000 && [ "$(du -sk d | cut -f1)" -le 2200 ] || { du -sk d; return 1; }
 	collect d 2>err && says "events were lost" err && "$VERBATIM" info t.db >out &&
@@ -125,7 +125,7 @@ library_of_another_version_is_refused() {
 	is $? 4 && says "another version" err && is "$(wc -l <err)" 1 && [ ! -e t.db ]
 }
 
-empty_session_is_said() {
+empty_session_is_reported() {
 	lone "$apps/guest" calls 1 && rm d/ring.* || return
 	# how many there were, and its complement: core/wire/session.h
 	printf '\0\0\0\0\377\377\377\377' | dd of=d/session bs=4096 seek=1 conv=notrunc 2>/dev/null
@@ -367,7 +367,7 @@ filters_leave_what_was_asked_for() {
 	filtered 1/1 "6000 6000"
 }
 
-one_of_n_is_fair_and_said() {
+one_of_n_is_fair_and_reported() {
 	"$VERBATIM" record -q --filter 1/10 -o t.db "$apps/loop" counts 30000 2>err || return
 	local sends recvs wcs
 	sends=$(ask "SELECT count(*) FROM wr WHERE verb = 'ibv_post_send'" 2>/dev/null)
@@ -431,14 +431,14 @@ try calls_are_collected_later
 try trace_is_as_one_of_record
 try rings_grow_and_lose_nothing
 try killed_program_has_all_that_returned
-try limit_is_kept_and_loss_told
+try limit_is_kept_and_loss_reported
 try children_and_threads_are_in_one_trace
 try session_in_use_is_left_alone
 try kept_session_can_be_collected_again
 try collected_without_room_is_collected_again
 try bad_sessions_are_refused
 try library_of_another_version_is_refused
-try empty_session_is_said
+try empty_session_is_reported
 try cut_rings_are_read_as_far_as_they_go
 try session_of_a_dead_recorder_is_kept_for_collect
 try ended_collector_leaves_no_new_session
@@ -452,7 +452,7 @@ try snapshot_takes_a_number_that_is_free
 try rotation_leaves_whole_traces
 try rotation_by_time_goes_on
 try filters_leave_what_was_asked_for
-try one_of_n_is_fair_and_said
+try one_of_n_is_fair_and_reported
 try one_of_n_is_scaled_and_not_paired
 try replay_of_one_of_n_is_refused
 try errors_are_kept_by_one_of_n

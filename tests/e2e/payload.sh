@@ -233,7 +233,7 @@ rotation_loses_nothing() {
 }
 
 # Pieces that did not fit: the row says so, and has the beginning.
-drops_are_said() {
+drops_are_reported() {
 	"$VERBATIM" record -q --on-full drop --ring-size 256k --payload full -o t.db "$apps/loop" \
 		counts 60000 2>err || return
 	is "$(ask "SELECT count(*) FROM payload WHERE captured <> length AND why IS NULL")" 0 ||
@@ -307,7 +307,7 @@ try any_sqlite3_reads_it
 try a_condition_finds_the_rows
 try flight_keeps_the_last
 try rotation_loses_nothing
-try drops_are_said
+try drops_are_reported
 try filtered_posts_have_none
 command -v ibv_rc_pingpong >/dev/null && try pingpong_gets_what_is_sent ||
 	echo "skip payload: pingpong gets what is sent: no ibv_rc_pingpong"

@@ -336,7 +336,7 @@ next_to_nothing_is_done_for_a_program_that_is_idle() { # options
 }
 
 # the recorder removes a ring when it has read it; sessions of killed recorders keep their rings
-removed_session_directory_is_told() {
+removed_session_directory_is_reported() {
 	record sh -c "$apps/guest calls 3; while ls \$VERBATIM_DIR/ring.* >ls 2>&1; do :; done
 		rm -rf \$VERBATIM_DIR; $apps/guest calls 4 exit 5" 2>err; is $? 5 || return
 	is "$(sql "SELECT count(*) FROM call WHERE verb = 'ibv_alloc_pd'")" 3 &&
@@ -395,5 +395,5 @@ else echo "skip processes: mpi ranks are in one trace: mpicc is not installed"; 
 try nothing_is_done_before_the_first_verb
 try next_to_nothing_is_done_for_a_program_that_is_idle
 try next_to_nothing_is_done_for_a_program_that_is_idle --check
-try removed_session_directory_is_told
+try removed_session_directory_is_reported
 try program_in_a_removed_session_goes_on_recorded

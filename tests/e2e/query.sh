@@ -120,7 +120,7 @@ peers_know_each_other() {
 		says "^qp1 of process 1 " <(json peer of qp1 in process 2)
 }
 # One end is connected to the other before the reverse.
-a_peer_that_is_not_told_yet_is_named() {
+a_peer_that_is_not_set_yet_is_named() {
 	local rtr="verb = 'ibv_modify_qp' AND json_extract(args, '\$.attr.qp_state') =
 		'IBV_QPS_RTR'" first second made
 	first=$("$VERBATIM" sql "$pingpong" "SELECT thread || ':' || n FROM call WHERE $rtr
@@ -190,7 +190,7 @@ a_window_covers_until_it_is_invalidated_or_bound_again() {
 		is behind "$(json covers $((addr + 256)) at $at)" "mr2 mr1" &&
 		is "nothing, at the end" "$(json covers $((addr + 256))+0 at $at)" "mw2 mw1 mr2 mr1"
 }
-what_is_gone_is_told_as_it_was_last() {
+what_is_gone_is_shown_as_it_was_last() {
 	t=$pingpong
 	query state of qp1 in process 1 >out && says "its last state before 1:" out &&
 		says "RTS since" out &&
@@ -260,11 +260,11 @@ for each in outstanding_is_what_was_posted_less_what_was_retired the_cq_has_what
 	    an_unsignalled_request_is_retired_by_a_later_one \
 	    a_send_meets_the_receive_of_the_other_end a_completion_leads_to_its_request \
 	    a_wr_id_of_many_is_a_choice states_follow_the_modifies peers_know_each_other \
-	    a_peer_that_is_not_told_yet_is_named a_key_is_known_while_it_lives \
+	    a_peer_that_is_not_set_yet_is_named a_key_is_known_while_it_lives \
 	    a_window_covers_until_it_is_invalidated_or_bound_again \
 	    an_address_is_covered_as_far_as_the_region_goes \
 	    an_address_handle_has_its_attributes an_address_handle_of_a_completion_leads_back \
-	    what_is_gone_is_told_as_it_was_last an_mtu_that_is_none_is_called_so \
+	    what_is_gone_is_shown_as_it_was_last an_mtu_that_is_none_is_called_so \
 	    a_refused_request_has_the_checks_of_its_peer wrong_questions_are_refused; do
 	try $each
 done

@@ -246,7 +246,7 @@ program_that_cannot_start_leaves_nothing() {
 
 childless() { [ -z "$(pgrep -P "$1" -r S,R,D guest)" ]; }
 
-loss_is_told_even_when_quiet() {
+loss_is_reported_even_when_quiet() {
 	"$VERBATIM" record -q -o t.db --on-full drop --ring-size 256k \
 		"$guest" calls 1 until calls 20000 >out 2>err & local pid=$!
 	await grep -q ready out || return
@@ -334,8 +334,8 @@ try killed_program_leaves_a_whole_trace
 try trace_and_session_are_closed_to_others
 try program_that_is_not_there_leaves_the_old_trace
 try program_that_cannot_start_leaves_nothing
-try loss_is_told_even_when_quiet
-full_shared_memory_is_told() {
+try loss_is_reported_even_when_quiet
+full_shared_memory_is_reported() {
 	mkdir -p small
 	mount -t tmpfs -o size=16k none small || return
 	VERBATIM_SESSIONS=$PWD/small "$VERBATIM" record -q -o t.db "$guest" calls 10 exit 3 2>err
@@ -370,7 +370,7 @@ no_shared_memory_starts_nothing() {
 if [ "$(id -u)" -eq 0 ]; then
 	try full_disk_stops_the_recording_only
 	try full_disk_leaves_the_programs_own_status
-	try full_shared_memory_is_told
+	try full_shared_memory_is_reported
 	try small_shared_memory_makes_small_rings
 	try no_shared_memory_starts_nothing
 else echo "skip record: full disk stops the recording only: needs root to mount"; fi

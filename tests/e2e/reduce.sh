@@ -89,7 +89,7 @@ mistakes() {
 	X
 }
 
-what_is_not_shown_is_said() {
+what_is_not_shown_is_reported() {
 	record_mistake none || return
 	"$VERBATIM" reduce -o small.db --keep LIFE-001 t.db >out 2>err; is $? 1 &&
 		says "does not reproduce finding LIFE-001" err && [ ! -e small.db ] || return
@@ -98,7 +98,7 @@ what_is_not_shown_is_said() {
 }
 
 # A status that only the network caused: without injected faults a replay does not give it.
-status_without_a_cause_is_said() {
+status_without_a_cause_is_reported() {
 	record_mistake none && mv t.db whole.db && "$VERBATIM" unpack -o t.db whole.db &&
 		sqlite3 t.db "UPDATE wc SET status = 10 WHERE thread = 1 AND n =
 			(SELECT max(n) FROM wc WHERE thread = 1 AND opcode = 0)" || return
@@ -144,8 +144,8 @@ while read -r mistake rule; do
 	elif [ -n "$rule" ]; then try "$mistake: $rule" finding_is_shown $mistake $rule
 	else try "$mistake: status" status_is_shown $mistake; fi
 done < <(mistakes | head -n $MISTAKES)
-try what_is_not_shown_is_said
-try status_without_a_cause_is_said
+try what_is_not_shown_is_reported
+try status_without_a_cause_is_reported
 try smallest_so_far_is_kept
 try deadline_keeps_the_smallest
 try wrong_use_is_refused

@@ -287,7 +287,7 @@ try a_creation_that_was_filtered_is_no_divergence
 
 # its queue pairs were connected within the kernel: the replay reports that at once and drives
 # nothing
-iwarp_is_said() {
+iwarp_is_reported() {
 	alter late_event "UPDATE call SET out =
 			replace(out, 'IBV_TRANSPORT_IB', 'IBV_TRANSPORT_IWARP')
 		WHERE verb = 'ibv_get_device_list'" || return
@@ -295,5 +295,5 @@ iwarp_is_said() {
 	says 'no divergence' "$tmp/out" && says 'connected only by librdmacm' "$tmp/out" &&
 		says '20 x ibv_post_send' "$tmp/out"
 }
-try iwarp_is_said
+try iwarp_is_reported
 exit $failed

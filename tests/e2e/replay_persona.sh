@@ -103,13 +103,13 @@ other_devices_and_entries() {
 		says '^no divergence' out && says 'an index beyond a table of this port' out
 }
 # Its queue pairs are connected within the kernel: that is reported before any call.
-iwarp_is_said_first() {
+iwarp_is_printed_first() {
 	record "$both" ibv_rc_pingpong -n 5 -r 50 && sqlite3 t.db "UPDATE device
 		SET transport_type = 'IBV_TRANSPORT_IWARP'" || return
 	replay --persona none
 	is status $? 4 && says 'needs iWARP queue pairs, connected by librdmacm' out
 }
-if command -v sqlite3 >/dev/null; then try iwarp_is_said_first
+if command -v sqlite3 >/dev/null; then try iwarp_is_printed_first
 else skip "iwarp is said first" "sqlite3 is not installed"; fi
 if command -v sqlite3 >/dev/null; then try other_devices_and_entries
 else skip "other devices and entries" "sqlite3 is not installed"; fi

@@ -100,7 +100,7 @@ roots_of() { # pid
 }
 has_roots() { roots=$(roots_of "$1") && [ "$(wc -l <<<"$roots")" -ge 2 ]; }
 
-lost_process_is_said() { # signal, expected text in the report
+lost_process_is_reported() { # signal, expected text in the report
 	local pid roots
 	record "$both" ibv_rc_pingpong -n $messages || return
 	replay_slowly --fail-fast & pid=$!
@@ -212,9 +212,9 @@ if command -v ibv_rc_pingpong >/dev/null; then
 		"$both" ibv_rc_pingpong -n 100
 	ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}handle_segv=0 \
 		TSAN_OPTIONS=${TSAN_OPTIONS:+$TSAN_OPTIONS:}handle_segv=0 \
-		try "a process that crashes" lost_process_is_said SEGV \
+		try "a process that crashes" lost_process_is_reported SEGV \
 		"ended by signal 11 (Segmentation fault)"
-	try "a process that is killed" lost_process_is_said KILL "ended by signal 9 (Killed)"
+	try "a process that is killed" lost_process_is_reported KILL "ended by signal 9 (Killed)"
 	try "SIGTERM" signal_ends_all TERM 143
 	try "SIGHUP" signal_ends_all HUP 129
 	try "the replay is killed" signal_ends_all KILL 137

@@ -198,7 +198,7 @@ a_replay_can_be_recorded() {
 }
 
 # a device that lacks features: reported before any call
-what_the_device_lacks_is_said_first() {
+what_the_device_lacks_is_printed_first() {
 	needs "$apps/every_verb"
 	VERBATIM_SOFT_LINK=roce timeout 60 "$VERBATIM" record -q --device soft -o ev.db \
 		"$apps/every_verb" >out 2>&1
@@ -227,7 +227,7 @@ for each in an_altered_key_is_one_divergence a_limit_of_memory_is_no_divergence 
 	what_is_left_out_is_on_the_first_line a_judged_divergence_does_not_count \
 	a_bad_line_is_named fail_fast_ends_at_the_first "a_signal_leaves_a_report INT" \
 	"a_signal_leaves_a_report TERM" "a_signal_leaves_a_report HUP" a_deadline_leaves_a_report \
-	junit_is_valid a_replay_can_be_recorded what_the_device_lacks_is_said_first \
+	junit_is_valid a_replay_can_be_recorded what_the_device_lacks_is_printed_first \
 	what_a_killed_replay_leaves_goes_with_the_next progress_is_for_a_terminal \
 	wrong_values_are_refused; do
 	try $each

@@ -131,7 +131,7 @@ facts_are_results() {
 			error-completion &&
 		is "$(junit '//testcase[@name="error-completion"]/skipped/@message')" muted
 }
-muted_rules_are_told() {
+muted_rules_are_reported() {
 	record "$apps/life_001" bad; report sarif --mute LIFE-001; report junit --mute LIFE-001
 	valid_sarif && valid_junit &&
 		is "$(sarif '[.results[] | select(.ruleId == "LIFE-001")] | length')" 0 &&
@@ -139,7 +139,7 @@ muted_rules_are_told() {
 			"\(.ruleConfigurationOverrides[].descriptor.id)"')" "0 LIFE-001" &&
 		is "$(junit '//skipped[1]/@message')" muted
 }
-unchecked_rules_are_told() {
+unchecked_rules_are_reported() {
 	"$VERBATIM" record -q --filter plane=control -o "$t" -- "$apps/life_001" good 2>/dev/null
 	report sarif; report junit
 	valid_sarif && valid_junit &&
@@ -203,8 +203,8 @@ for app in life_001 life_002 life_003 life_004 fork_003 compl_003 demo_bug first
 done
 for each in each_level_is_that_of_the_severity steps_have_places sources_are_found \
 	    main_is_the_end_of_a_stack without_lines_there_are_modules fingerprints_last \
-	    places_have_fingerprints_of_their_own facts_are_results muted_rules_are_told \
-	    unchecked_rules_are_told names_of_others_do_no_harm every_name_is_text \
+	    places_have_fingerprints_of_their_own facts_are_results muted_rules_are_reported \
+	    unchecked_rules_are_reported names_of_others_do_no_harm every_name_is_text \
 	    many_results_are_valid nothing_found_is_valid; do
 	try $each
 done

@@ -89,7 +89,7 @@ failures_of_one_line_are_one_if_alike() {
 		says "STATE-001 .* change_qp < forget_port (helper.c:[0-9]*) " out
 }
 
-python_frames_are_said_to_be_missing() {
+python_frames_are_reported_as_missing() {
 	tidy
 	records python3 -c '
 import ctypes
@@ -108,7 +108,7 @@ lib.ibv_open_device(lib.ibv_get_device_list(None)[0])' && screen &&
 }
 
 try failures_of_one_line_are_one_if_alike
-try python_frames_are_said_to_be_missing
+try python_frames_are_reported_as_missing
 for each in ib_send_bw ibv_rc_pingpong; do
 	command -v $each >/dev/null || { skip "real programs" "$each is not installed"; exit; }
 done

@@ -22,7 +22,7 @@ refuses() { # exit status, expected text; command
 		says "$what" err
 }
 
-the_clock_is_told_once() {
+the_clock_is_reported_once() {
 	"$VERBATIM" dump a.db b.db >out 2>err
 	is "$(grep -c "^verbatim: b.db: its clock is 10.* s ahead.*, +- " err)" 1
 }
@@ -111,7 +111,7 @@ others_take_one() {
 	done
 }
 
-try the_clock_is_told_once
+try the_clock_is_reported_once
 try all_events_of_both_are_there
 try they_are_in_order
 try a_message_is_posted_before_it_arrives

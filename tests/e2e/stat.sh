@@ -125,7 +125,7 @@ text_fits_80_columns() {
 }
 
 # the recorder made this program wait; in a plain trace the times can be changed
-waits_are_said_on_top() {
+waits_are_reported_on_top() {
 	"$VERBATIM" unpack -o plain.db good.db && sqlite3 plain.db "DELETE FROM waited;
 		INSERT INTO waited VALUES(1, 100000, 1, 5, 2000000, 3, 'full'),
 		(1, 100001, 1, 6, 7000000, 1, 'longer')" && "$VERBATIM" stat plain.db >out || return
@@ -180,7 +180,7 @@ gather_without_a_cause() { # program...
 		is "$(grep -c -e "RNR timer" -e "timeout .*: " out)" 0 && json l.db &&
 		is "$(jq -c .clusters json)" "[]"
 }
-lost_requests_are_not_told_from_slow_ones() {
+lost_requests_are_not_distinguished_from_slow_ones() {
 	echo "opcode=SEND every=100 lose" >faults
 	gather_without_a_cause "$both" ib_send_lat -F -n 500 -u 17
 }
@@ -231,12 +231,12 @@ try parts_add_up_to_the_whole good.db
 try what_is_not_there_is_refused
 try what_was_not_asked_for_is_not_refused
 try text_fits_80_columns good.db rc.db ud.db r.db every.db cm.db
-try waits_are_said_on_top
+try waits_are_reported_on_top
 try check_notes_waits_that_may_change_its_verdict
 try older_traces_do_not_know_of_waits
 try rotated_traces_have_each_request_once
 try flight_says_that_it_has_the_end_only
-try lost_requests_are_not_told_from_slow_ones
+try lost_requests_are_not_distinguished_from_slow_ones
 try slow_requests_have_not_waited_for_a_receive
 try callers_tell_the_posts_of_a_helper_apart
 try messages_that_found_no_receive_gather_at_the_rnr_timer

@@ -102,7 +102,7 @@ a_core_is_not_written_into_what_is_there() { # command that creates it, from a n
 }
 
 # A fake gcore behaves as if the disk were full.
-a_core_that_cannot_be_written_is_told() {
+a_core_that_cannot_be_written_is_reported() {
 	mkdir -p bin && echo '#!/bin/sh' >bin/gcore && chmod +x bin/gcore && bare verb || return
 	echo 'echo saving; echo "No space left on device"; exit 1' >>bin/gcore
 	PATH=$PWD/bin:$PATH "$VERBATIM" record -q --core -o t.db -- "$app" verb >out 2>err
@@ -159,7 +159,7 @@ try what_is_named_stops ibv_get_cq_event probe 'ibv_get_cq_event.. failed'
 try what_is_named_stops IBV_WC_WR_FLUSH_ERR poll 'returned IBV_WC_WR_FLUSH_ERR, wr_id 0x1,'
 try a_recorder_that_is_to_end_lets_it_go_on
 try what_cannot_be_meant_is_refused
-try a_core_that_cannot_be_written_is_told
+try a_core_that_cannot_be_written_is_reported
 try a_core_that_is_being_written_is_waited_for
 try without_gcore_nothing_is_started
 

@@ -98,7 +98,7 @@ a_folder_that_cannot_be_read_is_an_error() {
 }
 
 # Each is reported once.
-damaged_traces_are_told() {
+damaged_traces_are_reported() {
 	a_folder && mkdir bad && cp folder/rc.db bad/good.db && head -c 20000 folder/rc.db \
 		>bad/short.db && : >bad/empty.db && echo nothing >bad/text.db &&
 		ln -s nowhere bad/link.db && cp $suites/soft/senders.db bad/pages.db || return
@@ -111,7 +111,7 @@ damaged_traces_are_told() {
 		says "empty.db is empty" out && says "link.db: No such file" out
 }
 
-a_bad_file_of_tolerated_divergences_is_told_once() {
+a_bad_file_of_tolerated_divergences_is_reported_once() {
 	a_folder && echo 'ibv_poll_cq only' >bad.txt || return
 	replay_suite folder --device soft --tolerate bad.txt
 	is $? 2 && is "$(wc -c <out)" 0 && is "$(grep -c 'bad.txt:1' err)" 1 &&
@@ -120,7 +120,7 @@ a_bad_file_of_tolerated_divergences_is_told_once() {
 	is $? 4 && is "$(wc -c <out)" 0 && is "$(grep -c missing.txt err)" 1
 }
 
-what_is_tolerated_is_told() {
+what_is_tolerated_is_reported() {
 	a_folder && "$VERBATIM" unpack -o folder/bad.db folder/rc.db && sqlite3 folder/bad.db \
 		"UPDATE wc SET byte_len = 7 WHERE thread = 1 AND n = (SELECT max(n) FROM wc
 			WHERE thread = 1 AND opcode = 128)" || return
@@ -135,7 +135,7 @@ what_is_tolerated_is_told() {
 	rm -f folder/bad.db
 }
 
-what_differs_is_told() {
+what_differs_is_reported() {
 	a_folder && "$VERBATIM" unpack -o folder/bad.db folder/rc.db && sqlite3 folder/bad.db \
 		"UPDATE wc SET byte_len = 7 WHERE thread = 1 AND n = (SELECT max(n) FROM wc
 			WHERE thread = 1 AND opcode = 128)" &&
@@ -221,10 +221,10 @@ try it_is_small
 try the_table_of_coverage_is_right
 try folders_below_are_taken_too
 try a_folder_that_cannot_be_read_is_an_error
-try damaged_traces_are_told
-try what_is_tolerated_is_told
-try a_bad_file_of_tolerated_divergences_is_told_once
-try what_differs_is_told
+try damaged_traces_are_reported
+try what_is_tolerated_is_reported
+try a_bad_file_of_tolerated_divergences_is_reported_once
+try what_differs_is_reported
 if command -v xmllint >/dev/null; then try junit_is_valid
 else skip "junit is valid" "no xmllint"; fi
 try two_columns_of_one_device

@@ -56,7 +56,7 @@ totals_are_those_of_stat() { # options of record
 			jq -c '[.queues[].all.requests] | sort')" \
 			"$("$VERBATIM" stat -f json t.db | jq -c '[.queues[].sends] | sort')"
 }
-errors_are_told() {
+errors_are_reported() {
 	start_recording "$pingpong" "$apps/first_error" && see_all || return
 	is "totals" "$(totals_of_top samples)" "$(totals_of_stat)" &&
 		[ "$(tail -1 samples | jq .all.data.errors)" -gt 0 ]
@@ -161,7 +161,7 @@ several_recorders_are_named() {
 		says " $two: b.db, of sh -c .*: two" told &&
 		says 'a.db is not a flight recording' other
 }
-a_recorder_that_is_killed_is_told() {
+a_recorder_that_is_killed_is_reported() {
 	start_recording "$pingpong" "touch over" || return
 	top -b -f json $recorder >samples 2>told & local pid=$! status
 	await test -s samples && kill -KILL $recorder
@@ -179,11 +179,11 @@ a_page_that_is_cut_off_does_no_harm() {
 		'SELECT count(*) FROM wc WHERE status = 0')" 8000
 }
 
-for each in totals_are_those_of_stat errors_are_told a_sample_is_read_by_people \
+for each in totals_are_those_of_stat errors_are_reported a_sample_is_read_by_people \
 	screen_has_each_part terminals_that_cannot_are_refused live_shows_the_same \
 	live_shows_what_is_over live_ends_with_its_terminal \
 	live_ends_where_nothing_is_recorded live_does_not_write_over_the_program \
-	nobody_records several_recorders_are_named a_recorder_that_is_killed_is_told \
+	nobody_records several_recorders_are_named a_recorder_that_is_killed_is_reported \
 	a_page_that_is_cut_off_does_no_harm; do
 	try $each
 done

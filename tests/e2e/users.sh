@@ -18,13 +18,13 @@ is_recorded_to_its_end() {
 rights_are_dropped_after_the_first_verb() { is_recorded_to_its_end late; }
 rights_are_dropped_before_the_first_verb() { is_recorded_to_its_end early; }
 
-threads_beyond_the_rings_set_aside_are_told() {
+threads_beyond_the_rings_set_aside_are_reported() {
 	"$VERBATIM" record -o "$t" "$apps/drops_user" late 40 2>err || { cat err; return 1; }
 	says 'threads* w.* not recorded: user 65534 cannot enter the directory' err &&
 		! grep -e --ring-budget -e 'loader was in use' err
 }
 
-program_that_is_begun_as_another_user_is_told() {
+program_that_is_begun_as_another_user_is_reported() {
 	"$VERBATIM" record -o "$t" setpriv --reuid=65534 --clear-groups true 2>err
 	says '1 program was not recorded: user 65534 cannot enter .*setpriv --reuid=65534' err &&
 		! grep 'called a verb' err
@@ -39,7 +39,7 @@ recorder_of_that_user_records_it() {
 
 try rights_are_dropped_after_the_first_verb
 try rights_are_dropped_before_the_first_verb
-try threads_beyond_the_rings_set_aside_are_told
-try program_that_is_begun_as_another_user_is_told
+try threads_beyond_the_rings_set_aside_are_reported
+try program_that_is_begun_as_another_user_is_reported
 try recorder_of_that_user_records_it
 exit $failed

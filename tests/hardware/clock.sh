@@ -21,12 +21,12 @@ is_the_hosts() {
 }
 try "its frequency" is_the_hosts
 
-wrong_is_told() {
+wrong_is_reported() {
 	is status $status 125 && is "what ran" "$(cat "$tmp/out")" "" &&
 		says 'the clock is wrong: [0-9]* ms, while the host.s ran for' "$tmp/err"
 }
 VERBATIM_VM_TSC_KHZ=$((khz * 3 / 10)) machine 'echo ran'
-try "one that is too fast" wrong_is_told
+try "one that is too fast" wrong_is_reported
 VERBATIM_VM_TSC_KHZ=$((khz * 3 / 2)) machine 'echo ran'
-try "one that is too slow" wrong_is_told
+try "one that is too slow" wrong_is_reported
 exit $failed

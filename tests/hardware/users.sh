@@ -37,7 +37,7 @@ doctor_tells_the_limit_before() {
 	says '^problem *memlock *can register only 1.05 MB.*LimitMEMLOCK' out
 }
 
-closed_node_is_told() {
+closed_node_is_reported() {
 	local node
 	node=$(cd /sys/class/infiniband_verbs && dirname "$(grep -l rxe0 -- */ibdev)")
 	node=/dev/infiniband/$node
@@ -65,7 +65,7 @@ is_recorded_to_its_end() { # when it drops its privileges
 rights_dropped_after_the_first_verb() { is_recorded_to_its_end late; }
 rights_dropped_before_the_first_verb() { is_recorded_to_its_end early; }
 
-program_begun_as_another_user_is_told() {
+program_begun_as_another_user_is_reported() {
 	"$VERBATIM" record -o "$t" setpriv --reuid=65534 --clear-groups "$apps/posts" >out 2>&1
 	says '1 program was not recorded: user 65534 cannot enter' out
 }
@@ -85,9 +85,9 @@ try ordinary_user_records
 try limit_of_memory_is_found
 try below_the_limit_nothing_is_found
 try doctor_tells_the_limit_before
-try closed_node_is_told
+try closed_node_is_reported
 try rights_dropped_after_the_first_verb
 try rights_dropped_before_the_first_verb
-try program_begun_as_another_user_is_told
+try program_begun_as_another_user_is_reported
 try limit_binds_root_on_siw
 exit $failed
