@@ -251,7 +251,7 @@ TEST(preset_holds_where_nothing_is_given)
 	assert_int_equal(set.wait, 0);
 }
 
-TEST(wrong_value_is_told_what_would_be_right)
+TEST(wrong_value_gets_the_list_of_valid_ones)
 {
 	static const struct {
 		const char *words, *says;

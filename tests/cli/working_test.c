@@ -9,7 +9,7 @@
 #include "tests/test.h"
 
 /* The messages come back through a pipe: the test waits for them, and not for a time. */
-TEST(work_is_told_again_and_again)
+TEST(work_is_reported_again_and_again)
 {
 	int ends[2], old = dup(STDERR_FILENO);
 	char line[256];

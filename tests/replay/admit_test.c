@@ -105,7 +105,7 @@ static bool is_closed(int fd)
 
 FIXTURE(open_listener, close_wires);
 
-TEST(who_has_the_key_is_let_in)
+TEST(a_host_with_the_key_is_let_in)
 {
 	start_admit();
 	assert_int_equal(enter_with(key), 0);

@@ -207,7 +207,7 @@ static void know_host(const char *there, const char *here)
 	replay.cm->hosts[replay.cm->nhosts++] = b;
 }
 
-TEST(four_places_are_told)
+TEST(four_places_are_reported)
 {
 	char there[SOCKADDR_TEXT];
 

@@ -310,7 +310,7 @@ TEST(a_completion_that_the_trace_lacks_is_explained)
 	expect_leftover("2:3 wc[1] of 1: success, not one that is not in the trace, about 1:4");
 }
 
-TEST(recorded_completions_that_nothing_explains_are_told)
+TEST(recorded_completions_that_nothing_explains_are_reported)
 {
 	(void)state;
 	add_stranger(STRANGER_QUEUE);

@@ -307,7 +307,7 @@ TEST(an_end_is_not_before_the_last_event_of_its_process)
 	assert_order("begin 10:1, exit 2:0, post 1:1, poll 1:2");
 }
 
-TEST(an_end_stays_where_nothing_tells_of_it)
+TEST(an_end_stays_where_nothing_shows_it)
 {
 	recorded.last[2] = 0;
 	add_post(1, 1);
@@ -344,7 +344,7 @@ static void add_request(uint64_t n, uint64_t heard_by)
 		map_put(&recorded.heard, (uint64_t)1 << 40 ^ n, (uint64_t)10 << 40 ^ heard_by), 0);
 }
 
-TEST(who_was_heard_asks_when_somebody_listens)
+TEST(a_request_that_was_received_comes_after_the_listen)
 {
 	add_call(TRACE_CALL, 10, 1, VERB_rdma_create_id);
 	add_request(1, 3);
@@ -357,7 +357,7 @@ TEST(who_was_heard_asks_when_somebody_listens)
 		     "begin 10:4");
 }
 
-TEST(who_was_not_heard_does_not_wait)
+TEST(a_request_that_was_not_received_does_not_wait)
 {
 	add_request(1, 9);
 	add_call(TRACE_CALL, 10, 3, VERB_rdma_listen);

@@ -329,7 +329,7 @@ TEST(classes_are_counted_apart)
 		       "succeeds in the replay, 1 other)\n");
 }
 
-TEST(what_differs_where_no_verb_is_called_is_told)
+TEST(what_differs_where_no_verb_is_called_is_reported)
 {
 	struct outcome *r = *state;
 	FILE *json = tmpfile();
@@ -369,7 +369,7 @@ static const struct summary {
 	  "2 completions arrived that the recorded program had not polled when it ended\n" },
 };
 
-static void count_is_said(void **state)
+static void count_is_reported(void **state)
 {
 	static const char *const words[OUTCOME_COUNTS] = { [OUTCOME_PAYLOADS] = "compared",
 							   [OUTCOME_FAULTS] = "caused",
@@ -390,4 +390,4 @@ static void count_is_said(void **state)
 	free(text);
 	outcome_free(r);
 }
-TEST_ROWS(summaries, count_is_said);
+TEST_ROWS(summaries, count_is_reported);

@@ -47,7 +47,7 @@ static uint32_t find_owner(uint32_t object)
 	return owner_of(owners, &relations, object);
 }
 
-TEST(who_posts_and_polls_alone_has_the_queue)
+TEST(a_thread_that_posts_and_polls_alone_has_the_queue)
 {
 	post_to(ONE, 7);
 	poll_from(CQ, 7);

@@ -466,7 +466,7 @@ TEST(the_last_use_of_a_key_counts)
 	assert_int_equal(pair.mine.uses[0].last, 3);
 }
 
-TEST(requests_of_a_list_are_told_by_their_index)
+TEST(requests_of_a_list_are_named_by_their_index)
 {
 	struct event_id id;
 

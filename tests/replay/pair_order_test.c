@@ -510,7 +510,7 @@ TEST(a_queue_pair_tells_its_number_for_all_its_lives)
 	assert_string_equal(sent, "credit 0 6");
 }
 
-TEST(a_state_of_a_queue_pair_is_told)
+TEST(a_state_of_a_queue_pair_is_sent)
 {
 	(void)state;
 	modify_qp("IBV_QPS_INIT");
@@ -534,7 +534,7 @@ TEST(a_state_of_a_queue_pair_is_told)
 	assert_string_equal(sent, "");
 }
 
-TEST(a_key_is_told_with_what_it_counts_from)
+TEST(a_key_is_sent_with_what_it_counts_from)
 {
 	(void)state;
 	call_verb(TRACE_CALL, VERB_reg_mr, MR, "{}", "{}");
@@ -556,7 +556,7 @@ TEST(a_key_is_told_with_what_it_counts_from)
 	assert_string_equal(sent, "");
 }
 
-TEST(a_window_is_told_when_it_is_bound)
+TEST(a_window_is_sent_when_it_is_bound)
 {
 	(void)state;
 	memset(wrs, 0, sizeof(wrs));
@@ -577,7 +577,7 @@ TEST(a_window_is_told_when_it_is_bound)
 	assert_string_equal(sent, "");
 }
 
-TEST(receives_are_told_as_room)
+TEST(receives_are_sent_as_room)
 {
 	(void)state;
 	make_post(VERB_post_recv, QP, 3, 0);
@@ -612,7 +612,7 @@ TEST(room_of_a_shared_queue_is_what_the_messages_took)
 	assert_string_equal(sent, "credit 0 -1"); /* any number */
 }
 
-TEST(completed_requests_are_told_from_where_the_life_began)
+TEST(completed_requests_are_counted_from_where_the_life_began)
 {
 	const struct wc wcs[] = { { .qp = UD }, { .qp = 0 }, { .qp = MR }, { .qp = QP } };
 	const struct poll poll = { .nwc = 4, .wc = wcs };

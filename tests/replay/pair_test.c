@@ -487,7 +487,7 @@ TEST(both_match_in_the_same_order)
 	assert_ptr_equal(matched_of[1], pair->of_its);
 }
 
-TEST(a_queue_pair_without_its_peer_is_told)
+TEST(a_queue_pair_without_its_peer_is_reported)
 {
 	(void)state;
 	other = 0;
@@ -519,7 +519,7 @@ TEST(tables_that_do_not_come_are_an_error)
 	assert_null(pair->of_mine);
 }
 
-TEST(why_the_other_one_does_not_answer_is_told)
+TEST(why_the_other_one_does_not_answer_is_reported)
 {
 	(void)state;
 	meet_other();
@@ -599,7 +599,7 @@ static void expect_bye(int err, bool stops, const char *expected)
 	assert_null(moves);
 }
 
-TEST(the_other_one_is_told_why_it_ends_early)
+TEST(the_other_host_gets_the_reason_for_an_early_end)
 {
 	(void)state;
 	expect_bye(0, false, "close the line");

@@ -151,7 +151,7 @@ TEST(a_chain_over_all_players_is_played_in_its_order)
 }
 
 /* The first step is done, which other threads see only at the end of a stretch. */
-TEST(who_will_wait_tells_how_far_it_is)
+TEST(a_player_that_will_wait_publishes_its_progress)
 {
 	struct tapes *tapes = begin_tapes();
 

@@ -71,7 +71,7 @@ TEST(one_address_is_another_object_in_another_process)
 	assert_false(mirror_has(*state, PARENT, other));
 }
 
-TEST(who_destroys_its_copy_has_it_no_more)
+TEST(a_child_that_destroys_its_copy_has_it_no_more)
 {
 	struct mirror *pd = put_pd(*state, PARENT, 0x1000);
 

@@ -271,7 +271,7 @@ static const struct doubt {
 	{ "a_queue_without_room_for_all", overfill_queue, false },
 };
 
-static void doubt_is_told(void **state)
+static void doubt_is_reported(void **state)
 {
 	const struct doubt *row = *state;
 
@@ -286,7 +286,7 @@ static void doubt_is_told(void **state)
 		expect_none();
 	end_receives(NULL);
 }
-TEST_ROWS(doubts, doubt_is_told);
+TEST_ROWS(doubts, doubt_is_reported);
 
 TEST(queue_pairs_that_are_not_known_have_none)
 {

@@ -35,7 +35,7 @@ TEST(nothing_is_said_of_one_replay)
 	assert_prints(&(struct rounds){ 0 }, "");
 }
 
-TEST(no_time_is_said_before_the_warmup_is_over)
+TEST(no_time_is_reported_before_the_warmup_is_over)
 {
 	assert_prints(&(struct rounds){ .warmup = 2, .wanted = 3, .done = 2 }, "2 of 5 rounds: ");
 }

@@ -46,7 +46,7 @@ static int end_report(void **state)
 
 FIXTURE(begin_report, end_report);
 
-TEST(hosts_with_ends_are_told)
+TEST(hosts_with_ends_are_reported)
 {
 	struct synth_range ranges[] = { { .start = 100, .end = 150 },
 					{ .start = 200, .end = 201 } };

@@ -236,7 +236,7 @@ TEST(a_handle_that_the_trace_does_not_have_is_a_divergence)
 	assert_int_equal(ntold, 1);
 }
 
-TEST(an_object_whose_creation_is_missing_is_told_once)
+TEST(an_object_whose_creation_is_missing_is_reported_once)
 {
 	(void)state;
 	replicas[QP] = (struct replica){ 0 };

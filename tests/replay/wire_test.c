@@ -294,7 +294,7 @@ TEST(words_of_another_time_are_refused)
 	assert_int_equal(take_message(message, n, &type, text), -EBADMSG);
 }
 
-TEST(an_end_is_told)
+TEST(an_end_is_reported)
 {
 	close(peer.ours);
 	peer.ours = dup(0);

@@ -216,7 +216,7 @@ TEST(no_shared_memory_is_a_problem)
 	assert_true(was_said("/dev/shm has"));
 }
 
-TEST(little_space_is_told)
+TEST(little_space_is_reported)
 {
 	worst_verdict(doctor_devices);
 	doctor_fini(&doctor);
@@ -286,7 +286,7 @@ TEST(daemon_that_is_gone_does_not_run)
 	assert_true(was_said("runs (pid 4711)"));
 }
 
-TEST(preloads_of_others_are_told)
+TEST(preloads_of_others_are_reported)
 {
 	unsetenv("LD_PRELOAD");
 	assert_int_equal(worst_verdict(doctor_preload), DOCTOR_OK);

@@ -58,7 +58,7 @@ static int listen_to(int (*work)(void *arg), void *arg, char said[256], int *ret
 	return status;
 }
 
-TEST(only_our_lines_of_one_that_aborts_are_said)
+TEST(only_our_lines_of_one_that_aborts_are_printed)
 {
 	char said[256];
 	int signal;

@@ -252,7 +252,7 @@ TEST(damaged_event_is_stepped_over_and_all_goes_on)
 	ring_close(&good);
 }
 
-TEST(loss_is_told_while_the_ring_lives)
+TEST(loss_is_reported_while_the_ring_lives)
 {
 	struct ring ring;
 
@@ -398,7 +398,7 @@ TEST(ring_whose_maker_was_killed_is_no_loss)
 	assert_false(is_told_of_empty_ring(0));
 }
 
-TEST(ring_that_was_made_and_then_cut_is_told)
+TEST(ring_that_was_made_and_then_cut_is_reported)
 {
 	assert_true(is_told_of_empty_ring(1));
 }

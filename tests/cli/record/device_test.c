@@ -142,7 +142,7 @@ static void tell_closed(const char *asked, char text[512])
 	close(before);
 }
 
-TEST(node_that_is_closed_to_the_user_is_told)
+TEST(node_that_is_closed_to_the_user_is_reported)
 {
 	char text[512];
 

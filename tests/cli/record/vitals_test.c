@@ -418,7 +418,7 @@ TEST(a_start_that_fails_ends_it)
 	expect_failed(1);
 }
 
-TEST(an_end_that_fails_is_told)
+TEST(an_end_that_fails_is_reported)
 {
 	(void)state;
 	finish_error = -EIO;

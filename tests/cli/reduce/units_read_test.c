@@ -211,7 +211,7 @@ static uint32_t get_cq_event(struct ibv_comp_channel *channel)
 			 MAKE_ARGS(MAKE_PTR(channel), MAKE_PTR(&cq), MAKE_PTR(&context)), 0, 0);
 }
 
-TEST(a_wake_up_is_of_the_message_that_it_told_of)
+TEST(a_wake_up_belongs_to_the_message_that_it_reported)
 {
 	struct ibv_comp_channel channel = { .context = &world.context };
 	uint32_t armed, woken, sent[2], done[2];

@@ -274,7 +274,7 @@ TEST(connected_back_to_another_host_is_not_mutual)
 	peers_free(p);
 }
 
-TEST(how_it_is_known_is_told)
+TEST(how_it_is_known_is_reported)
 {
 	const struct place here = { .lid = 4 };
 	enum peers_known known = PEERS_BOTH;

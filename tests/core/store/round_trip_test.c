@@ -221,7 +221,7 @@ TEST(control_only_leaves_the_rest)
 }
 
 /* If a post failed with *bad_wr the second of three, the first was accepted. */
-TEST(requests_not_taken_are_told)
+TEST(requests_not_taken_are_stored)
 {
 	struct {
 		struct event_post post;

@@ -324,7 +324,7 @@ TEST(address_is_as_long_as_its_family)
 	assert_int_equal(encode_args(VERB_rdma_resolve_addr, without, DIR_IN), 1 + 1 + 1 + 3 + 1);
 }
 
-TEST(blob_has_as_many_bytes_as_are_said)
+TEST(blob_has_as_many_bytes_as_its_count)
 {
 	const uint64_t args[] = { 1, 0, 3, (uintptr_t) "private", 7 }, none[] = { 1, 0, 3, 0, 7 };
 	size_t n = encode_args(VERB_rdma_set_option, args, DIR_IN);

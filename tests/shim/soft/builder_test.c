@@ -286,7 +286,7 @@ TEST(one_error_drops_the_whole_batch)
 	expect_wc(p->b.cq, 2, IBV_WC_SUCCESS);
 }
 
-TEST(a_full_queue_is_told_by_complete)
+TEST(a_full_queue_is_reported_by_complete)
 {
 	struct pair *p = *state;
 	struct ibv_qp_ex *ex = ex_of(&p->a);

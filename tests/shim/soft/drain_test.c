@@ -51,7 +51,7 @@ TEST(empty_queue_is_drained_at_once)
 	assert_false(has_event(&p->a));
 }
 
-TEST(who_does_not_ask_is_not_told)
+TEST(no_event_comes_unless_asked_for)
 {
 	struct pair *p = *state;
 

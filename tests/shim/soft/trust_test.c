@@ -518,7 +518,7 @@ static const struct {
 	{ 0, EVENT(SM_CHANGE),		"fault_run_test.c, on demand" },
 	{ 0, EVENT(CLIENT_REREGISTER),	"fault_run_test.c, on demand" },
 	{ 0, EVENT(GID_CHANGE),		"fault_run_test.c, on demand" },
-	{ 0, EVENT(WQ_FATAL),		"wq_test.c: queue_that_cannot_tell_is_told_so" },
+	{ 0, EVENT(WQ_FATAL),		"wq_test.c: an_overrun_cq_makes_its_work_queue_fatal" },
 };
 /* clang-format on */
 

@@ -160,7 +160,7 @@ TEST(objects_are_those_of_all)
 	trace_close(merged);
 }
 
-TEST(clocks_are_told)
+TEST(clocks_are_reported)
 {
 	struct trace *joint = join_with_clocks(), *merged = merge_traces(joint);
 

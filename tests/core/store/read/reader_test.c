@@ -185,7 +185,7 @@ static void on_progress(uint64_t events, int64_t time)
 	told.time = time;
 }
 
-TEST(who_takes_the_events_is_told_how_far_it_is)
+TEST(the_reading_thread_gets_its_progress)
 {
 	enum { EVENTS = 30000, BATCH = 256 };
 	const struct trace_event *e;

@@ -88,7 +88,7 @@ TEST(what_a_damaged_trace_says_of_a_clock_is_bounded)
 }
 
 /* A clock with too short seconds must be stretched, and is slow without it. */
-TEST(rate_is_told_in_millionths)
+TEST(rate_is_reported_in_millionths)
 {
 	assert_true(fabs(trace_clock_fast(&(struct trace_clock){ .drift = 0 })) < 1e-9);
 	assert_true(fabs(trace_clock_fast(&(struct trace_clock){ .drift = 1e-4 }) + 99.99) < 1e-3);

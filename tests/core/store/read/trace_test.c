@@ -502,7 +502,7 @@ TEST(many_processes_are_completed)
 }
 
 /* A limit on the file's size acts like a full disk. */
-TEST(full_disk_is_said_once_and_never_looks_whole)
+TEST(full_disk_is_reported_once_and_never_looks_whole)
 {
 	struct writer_progress *done = mmap(NULL, sizeof(*done), PROT_READ | PROT_WRITE,
 					    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -678,7 +678,7 @@ TEST(stacks_know_their_modules)
 	trace_close(trace);
 }
 
-TEST(loss_is_told)
+TEST(loss_is_reported)
 {
 	struct make_world world;
 	struct trace *trace;
@@ -698,7 +698,7 @@ TEST(loss_is_told)
 	trace_close(trace);
 }
 
-TEST(copy_is_whole_and_what_was_forgotten_is_told)
+TEST(copy_is_whole_and_what_was_forgotten_is_reported)
 {
 	struct make_world world;
 	struct trace *trace;
@@ -745,7 +745,7 @@ TEST(copy_that_is_in_the_way_is_refused)
 	assert_int_equal(writer_finish(w), 0);
 }
 
-TEST(damage_of_a_ring_is_told)
+TEST(damage_of_a_ring_is_reported)
 {
 	struct make_world world;
 	struct trace *trace;

@@ -142,7 +142,7 @@ TEST(a_gap_ends_what_is_kept)
 	payloads_fini(&p);
 }
 
-TEST(the_last_that_never_came_is_said_at_the_end)
+TEST(the_last_that_never_came_is_reported_at_the_end)
 {
 	struct payloads p = { 0 };
 

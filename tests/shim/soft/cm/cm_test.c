@@ -1281,7 +1281,7 @@ TEST(full_mailbox_is_tried_again)
 		expect_event_turning(e->b, e->a, 2, CM_EVENT_CONNECT_REQUEST);
 }
 
-TEST(end_is_told_when_there_is_room)
+TEST(end_is_notified_when_there_is_room)
 {
 	struct ends *e = *state;
 	struct rdma_ucm_event_resp event;

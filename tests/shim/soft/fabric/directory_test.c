@@ -151,7 +151,7 @@ static void fail_within(int resource, rlim_t now, rlim_t left)
 	assert_false(is_present(dir));
 }
 
-TEST(who_can_open_no_file_leaves_none)
+TEST(a_process_that_can_open_no_file_leaves_none)
 {
 	int fd = dup(0);
 
@@ -160,7 +160,7 @@ TEST(who_can_open_no_file_leaves_none)
 		fail_within(RLIMIT_NOFILE, fd, left);
 }
 
-TEST(who_has_no_memory_leaves_none)
+TEST(a_process_without_memory_leaves_none)
 {
 	unsigned long pages;
 	FILE *statm = fopen("/proc/self/statm", "r");
@@ -243,7 +243,7 @@ static void die_removing(int fd)
 	_exit(1);
 }
 
-TEST(who_waited_for_the_dead_begins_anew)
+TEST(a_process_that_waited_for_a_dead_one_starts_again)
 {
 	int fds[2], status;
 	pid_t pid, waiter;

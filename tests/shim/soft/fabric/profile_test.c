@@ -86,7 +86,7 @@ static void expect_refused(const char *text, const char *reason)
 		fail_msg("\"%s\" is not in \"%s\"", reason, why);
 }
 
-TEST(mistakes_are_told_by_line)
+TEST(mistakes_are_reported_by_line)
 {
 	expect_refused("\n# no\nmax_qpx 3\n", ":3: max_qpx: there is no such item");
 	expect_refused("\033[2J\302\233\177 3\n", ":1: ?[2J???: there is no such item");

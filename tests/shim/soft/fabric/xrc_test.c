@@ -419,7 +419,7 @@ TEST(overrun_of_its_queue_fails_the_shared_queue)
 	assert_int_equal(ibv_destroy_cq(tiny), 0);
 }
 
-TEST(limit_of_the_shared_queue_is_told)
+TEST(limit_of_the_shared_queue_is_reported)
 {
 	struct xrc *x = *state;
 	struct ibv_srq_attr limit = { .srq_limit = 1 };

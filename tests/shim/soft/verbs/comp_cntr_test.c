@@ -93,7 +93,7 @@ TEST(sends_and_receives_are_counted_where_they_complete)
 	drop_cntr(&p->b, bytes);
 }
 
-TEST(the_responder_counts_what_it_is_not_told)
+TEST(the_responder_counts_remote_writes_and_reads)
 {
 	struct pair *p = *state;
 	struct soft_comp_cntr *writes = attach_new(&p->a, COMP_CNTR_WRS, 1 << SHM_COUNT_WRITE);

@@ -322,7 +322,7 @@ TEST(packets_are_spread_by_their_address)
 		assert_int_equal(ibv_destroy_wq(wqs[i]), 0);
 }
 
-TEST(queue_that_cannot_tell_is_told_so)
+TEST(an_overrun_cq_makes_its_work_queue_fatal)
 {
 	struct end *e = *state;
 	struct ibv_wq_init_attr init = {

@@ -78,7 +78,7 @@ static void walk_back(void *arg)
 	walk->n = backtrace(walk->frames, 32);
 }
 
-TEST(who_called_is_found_from_there)
+TEST(the_caller_is_found_from_there)
 {
 	void *caller = __builtin_return_address(0);
 	struct walk walk;

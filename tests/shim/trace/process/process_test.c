@@ -222,7 +222,7 @@ static void exec_body(void)
 	HOLDS(spawned->fork_seq == event->fork_seq && spawned->error == ENOENT);
 }
 
-TEST(failed_exec_is_told)
+TEST(failed_exec_is_reported)
 {
 	in_child(exec_body);
 }
@@ -334,7 +334,7 @@ static void unwinding_body(void)
 	fork_beside(300, take_stacks, take_stack);
 }
 
-TEST(a_child_of_who_unwinds_unwinds)
+TEST(a_child_of_a_thread_that_unwinds_unwinds)
 {
 	in_child(unwinding_body);
 }

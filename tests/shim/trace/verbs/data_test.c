@@ -267,7 +267,7 @@ TEST(each_cq_has_its_own_counter)
 	in_child(many_cqs_body);
 }
 
-TEST(polls_of_more_cqs_than_counters_are_told)
+TEST(polls_of_more_cqs_than_counters_are_reported)
 {
 	in_child(more_cqs_body);
 }
@@ -420,7 +420,7 @@ static void stalled_body(void)
 	kill(stands, SIGKILL);
 }
 
-TEST(waiting_for_room_is_told_when_there_is_room)
+TEST(waiting_for_room_is_recorded_when_there_is_room)
 {
 	in_child(stalled_body);
 }
@@ -442,7 +442,7 @@ static void no_wait_body(void)
 	HOLDS(bytes == 0);
 }
 
-TEST(who_had_room_has_not_waited)
+TEST(a_thread_with_room_has_not_waited)
 {
 	in_child(no_wait_body);
 }
