@@ -131,13 +131,12 @@ static int follow_return(struct following *f, const struct trace_event *event)
 					.in = call->args,
 					.out = call->out,
 					.time = event->time };
-	int64_t cq = 0;
+	int64_t cq;
 
 	if (call->failed)
 		return 0;
-	if (call->verb == VERB_get_cq_event && call->out)
-		args_get(call->out, ARG(cq), &cq);
-	now.got = (uint64_t)cq;
+	if (call->verb == VERB_get_cq_event && call->out && args_get(call->out, ARG(cq), &cq))
+		now.got = (uint64_t)cq;
 	return outstanding_call(f->outstanding, &now);
 }
 
