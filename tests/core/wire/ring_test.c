@@ -393,6 +393,36 @@ TEST(head_is_read_as_it_was)
 	assert_int_equal(head.polls[RING_POLLS - 1].empty, 9);
 }
 
+static unsigned int count_mappings(void)
+{
+	FILE *maps = fopen("/proc/self/maps", "r");
+	unsigned int n = 0;
+	char line[512];
+
+	assert_non_null(maps);
+	while (fgets(line, sizeof(line), maps))
+		n += strstr(line, path) != NULL;
+	fclose(maps);
+	return n;
+}
+
+TEST(closed_ring_is_not_mapped)
+{
+	unsigned int before = count_mappings();
+
+	put_event(2, 7);
+	ring_close_data(&in);
+	assert_null(in.data);
+	assert_int_equal(in.head->index, 3);
+	assert_in_range(count_mappings(), 1, before - 1);
+	ring_close_data(&in);
+	ring_close(&in);
+	assert_null(in.head);
+	ring_close(&out);
+	assert_int_equal(count_mappings(), 0);
+	ring_close(&out);
+}
+
 TEST(drops_are_counted_with_their_times)
 {
 	ring_drop(&in, 100);
