@@ -48,6 +48,9 @@ FREEING = re.compile(r'^(?:static )?void (?:free_\w+|\w+_free)\([^;{]*\)\n\{\n.*
 # a longer array is not observable
 ARRAY = re.compile(r'^\s*(?:static )?(?:const )?(?:char\b.*|(?:unsigned )?(?:int|bool|double|'
                    r'u?int\d+_t|size_t|struct \w+)\b[^=(]*)\[$')
+# main() opens descriptors 0 to 2 if they are closed: no other file of the command has these numbers
+NO_STDIN = re.compile(r'\b\w*fds?(?:\[\w+\])? (?:<= 0|< 1|> 0|>= 1)\b')
+OF_COMMAND = ('analyzer/', 'cli/', 'replay/')
 VOID_FUNCTION = re.compile(r'^(?:static )?(?:inline )?void \w+\([^;{]*\)\n\{\n', re.M)
 
 
@@ -68,7 +71,12 @@ class Mutant:
     def is_unseen(self):
         return UNSEEN.search(self.before) or NO_ERROR.search(self.after) or \
             self.is_bound_of_equals() or \
+            self.is_without_stdin() or \
             (self.before.startswith('if (') and 'ENOMEM' in self.line_after)
+
+    def is_without_stdin(self):
+        return self.path.startswith(OF_COMMAND) and self.path != 'cli/main.c' and \
+            NO_STDIN.search(self.after) and not NO_STDIN.search(self.before)
 
     def is_bound_of_equals(self):
         """Does the other bound make no difference, since both values are equal there?"""
