@@ -25,7 +25,7 @@
 	C(info, "Summarize a trace", \
 	  "TRACE") \
 	C(dump, "Print the events of a trace, one per line", \
-	  "TRACE... [T:N]") \
+	  "TRACE... [T:N...]") \
 	C(stat, "Print counts and latencies of a run", \
 	  "TRACE") \
 	C(diff, "Compare runs: what changed, where, and whether it is a regression", \

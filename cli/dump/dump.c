@@ -120,7 +120,7 @@ static void print_brief_stack(struct dump *d, const struct trace_event *event)
 	const struct stack *stack = stacks_find(d->stacks, about_stack(event));
 	FILE *out;
 
-	if (!stack || !stack->brief || d->select.wanted.thread)
+	if (!stack || !stack->brief || d->select.nasked)
 		return;
 	out = begin_more(d);
 	fputs(d->line.columns ? "by " : " by ", out);
@@ -223,7 +223,7 @@ static int print_payloads(const struct dump *d, const struct trace_event *event)
 /* Flushes of one queue pair share a line, except one that was asked for and those with bytes. */
 static bool is_apart(const struct dump *d, const struct trace_event *event)
 {
-	return d->all || d->json || d->select.wanted.thread || d->select.choice.wr_id.given ||
+	return d->all || d->json || d->select.nasked || d->select.choice.wr_id.given ||
 	       (d->payload && d->payload != PAYLOAD_HASH) || select_is_around(&d->select, event);
 }
 
@@ -343,11 +343,15 @@ static int read_events(struct dump *d)
 		err = take_event(d, event);
 		if (err < 0)
 			break;
-		if (!d->select.wanted.thread)
+		if (!d->select.nasked)
 			continue;
 		if (!d->json)
 			print_whole(d, event);
-		break;
+		select_pass(&d->select, event);
+		if (!d->select.nwanted)
+			break;
+		if (!d->json)
+			putchar('\n');
 	}
 	end_run(d);
 	cursor_close(cursor);
@@ -397,11 +401,11 @@ static void find_datagrams(struct trace *trace, struct map *datagrams)
 static int check_found(const struct dump *d)
 {
 	const struct select *s = &d->select;
-	struct event_id id = s->wanted.thread ? s->wanted : s->around;
-	bool found = s->wanted.thread ? d->nth : d->window.found;
+	struct event_id id = s->nasked ? s->wanted[0] : s->around;
+	bool found = s->nasked ? !s->nwanted : d->window.found;
 	char text[32];
 
-	if (!id.thread || found)
+	if ((!s->nasked && !id.thread) || found)
 		return CLI_FINE;
 	return cli_misuse("dump", "the trace has no event %s", event_id_text(id, text));
 }
@@ -417,15 +421,15 @@ static int dump_trace(struct dump *d)
 	d->render = (struct render){
 		.out = stdout,
 		.trace = d->trace,
-		.full = d->select.wanted.thread,
-		.brief = !d->all && !d->select.wanted.thread && !d->select.choice.wr_id.given,
+		.full = d->select.nasked,
+		.brief = !d->all && !d->select.nasked && !d->select.choice.wr_id.given,
 		.payloads = d->payload && trace_has_payloads(d->trace),
 		.names = names_new(d->trace),
 		.beside = d->render.beside,
 		.datagrams = &datagrams,
 		.choice = &d->select.choice,
 	};
-	if (d->with_stacks || d->select.wanted.thread)
+	if (d->with_stacks || d->select.nasked)
 		d->stacks = stacks_new(d->trace, d->frames);
 	d->events = (struct json_event){
 		.render = &d->render,
@@ -451,7 +455,7 @@ static int dump_trace(struct dump *d)
 /* A deadline is for output that nobody reads as it is printed. */
 static void open_screen(struct dump *d)
 {
-	if (!d->uncut && !d->select.asked.id.thread && isatty(STDOUT_FILENO))
+	if (!d->uncut && !d->select.nasked && isatty(STDOUT_FILENO))
 		d->line.columns = screen_columns(STDOUT_FILENO);
 	if (d->deadline)
 		pager_refuse();
@@ -469,10 +473,9 @@ int cli_dump(int argc, char **argv)
 	if (!isatty(STDOUT_FILENO)) /* on a terminal progress is visible */
 		cli_show_work("dump");
 	job_split(&arguments, &traces, &left);
-	if (left.n > 1)
-		return cli_refuse_argument("dump", left.at[1]);
-	if (left.n && point_read_event(left.at[0], &d.select.asked, complaint))
-		return cli_misuse("dump", "%s", complaint);
+	for (int i = 0; i < left.n; i++)
+		if (select_add_event(&d.select, left.at[i], complaint))
+			return cli_misuse("dump", "%s", complaint);
 	status = job_open("dump", &traces, &d.trace);
 	if (status)
 		return status;

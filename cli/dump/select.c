@@ -61,10 +61,30 @@ static int find_range(const char *command, struct select *s, struct trace *trace
 	return status;
 }
 
+int select_add_event(struct select *s, const char *text, char complaint[OPTIONS_COMPLAINT])
+{
+	if (s->nasked == SELECT_EVENTS) {
+		snprintf(complaint, OPTIONS_COMPLAINT, "at most %d events can be given",
+			 SELECT_EVENTS);
+		return -EINVAL;
+	}
+	return point_read_event(text, &s->asked[s->nasked++], complaint);
+}
+
+static int find_wanted(const char *command, struct select *s, struct trace *trace)
+{
+	int status = 0;
+
+	for (size_t i = 0; i < s->nasked && !status; i++)
+		status = job_find_event(command, trace, s->asked[i].trace, s->asked[i].id,
+					&s->wanted[s->nwanted++]);
+	return status;
+}
+
 /* To ask for a thread, process or object that is not in the trace is a usage error. */
 int select_begin(const char *command, struct select *s, struct trace *trace)
 {
-	int status = job_find_event(command, trace, s->asked.trace, s->asked.id, &s->wanted);
+	int status = find_wanted(command, s, trace);
 
 	if (!status)
 		status = job_find_event(command, trace, s->asked_around.trace, s->asked_around.id,
@@ -73,7 +93,7 @@ int select_begin(const char *command, struct select *s, struct trace *trace)
 		status = refuse_numbers(command, s, trace);
 	if (status)
 		return status;
-	if (s->wanted.thread && s->around.thread)
+	if (s->nasked && s->around.thread)
 		return cli_misuse(command, "give an event or --around, not both");
 	status = find_range(command, s, trace);
 	if (status)
@@ -90,10 +110,19 @@ void select_end(struct select *s)
 	free(s->objects);
 }
 
+/* The thread of all events that are wanted; 0: of several. */
+static uint32_t wanted_thread(const struct select *s)
+{
+	for (size_t i = 1; i < s->nwanted; i++)
+		if (s->wanted[i].thread != s->wanted[0].thread)
+			return 0;
+	return s->nwanted ? s->wanted[0].thread : 0;
+}
+
 struct trace_filter select_filter(const struct select *s)
 {
-	if (s->wanted.thread)
-		return (struct trace_filter){ .thread = s->wanted.thread };
+	if (s->nasked)
+		return (struct trace_filter){ .thread = wanted_thread(s) };
 	if (s->around.thread) /* the filter may exclude the event */
 		return (struct trace_filter){ 0 };
 	return s->filter;
@@ -110,9 +139,22 @@ bool select_is_around(const struct select *s, const struct trace_event *event)
 	return s->around.thread && has_id(event, s->around);
 }
 
-static bool is_wanted(const struct select *s, const struct trace_event *event)
+/* Its index; nwanted: it is not. */
+static size_t find_event(const struct select *s, const struct trace_event *event)
 {
-	return has_id(event, s->wanted) && event->kind != TRACE_PROCESS;
+	size_t i = 0;
+
+	while (i < s->nwanted && (!has_id(event, s->wanted[i]) || event->kind == TRACE_PROCESS))
+		i++;
+	return i;
+}
+
+void select_pass(struct select *s, const struct trace_event *event)
+{
+	size_t i = find_event(s, event);
+
+	if (i < s->nwanted)
+		s->wanted[i] = s->wanted[--s->nwanted];
 }
 
 static bool passes_filter(const struct trace_filter *filter, const struct trace_event *event)
@@ -138,8 +180,8 @@ static bool has_verb(const struct verb_list *verbs, enum verb verb)
 
 bool select_has(const struct select *s, struct trace *trace, const struct trace_event *event)
 {
-	if (s->wanted.thread)
-		return is_wanted(s, event);
+	if (s->nasked)
+		return find_event(s, event) < s->nwanted;
 	if (event->kind == TRACE_RETURN)
 		return false;
 	if (select_is_around(s, event))

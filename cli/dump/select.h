@@ -7,13 +7,18 @@
 #include "cli/verb_list.h"
 #include "core/store/read/trace.h"
 
+enum { SELECT_EVENTS = 64 };
+
 struct select {
 	struct trace_filter filter;
 	struct point_range range;
-	struct point asked, asked_around; /* events, as the user gave them */
-	struct event_id wanted;           /* a single T:N; thread 0: none */
-	const char *object;               /* as the user gave it; NULL: any */
-	uint32_t *objects;                /* their ids: several processes may have a qp2 */
+	/* single events, as the user gave them, and those that were not passed yet; none: all */
+	struct point asked[SELECT_EVENTS];
+	struct event_id wanted[SELECT_EVENTS];
+	size_t nasked, nwanted;
+	struct point asked_around;
+	const char *object; /* as the user gave it; NULL: any */
+	uint32_t *objects;  /* their ids: several processes may have a qp2 */
 	size_t nobjects;
 	struct verb_list verbs;
 	bool failed;
@@ -56,6 +61,12 @@ int select_add_verbs(const char *text, void *verbs, char complaint[OPTIONS_COMPL
 /* Resolve @select for @trace. Returns 0, or an exit status after one line with the reason. */
 int select_begin(const char *command, struct select *select, struct trace *trace);
 void select_end(struct select *select);
+
+/* Add an event that the user gave as T:N. Returns as option_parse. */
+int select_add_event(struct select *select, const char *text, char complaint[OPTIONS_COMPLAINT]);
+
+/* A single event that was asked for was passed. */
+void select_pass(struct select *select, const struct trace_event *event);
 
 /* The filter for a cursor. */
 struct trace_filter select_filter(const struct select *select);

@@ -112,6 +112,18 @@ wrong_selectors_are_refused() {
 		refuses "last" --last 0 "$t"
 }
 
+several_events_are_printed_in_their_order() { # of two threads, the later one first
+	local early late
+	early=$(grep -m 1 ' 1:[0-9]* .*ibv_post_recv' all | ids)
+	late=$(grep ' 2:[0-9]* .*ibv_poll_cq' all | tail -n 1 | ids)
+	{ dump "$t" "$early" && echo && dump "$t" "$late"; } >wanted &&
+		dump "$t" "$late" "$early" | diff - wanted &&
+		is "json" "$(dump --json "$t" "$late" "$early" | jq -r .event | xargs)" \
+			"$early $late" || return
+	refuses "no event 1:987654" "$t" "$early" 1:987654
+	is "many" "$(dump "$t" $(seq -f 1:%.0f 65) 2>&1)" \
+		"verbatim: dump: at most 64 events can be given; see 'verbatim help dump'"
+}
 json_has_what_the_text_has() { python3 "$root/tests/e2e/dump.py" "$VERBATIM" "$1"; }
 json_has_payloads() {
 	"$VERBATIM" record -q --payload 16 -o paid.db -- "$both" ibv_rc_pingpong -n 5 -s 64 >out &&
@@ -241,6 +253,7 @@ for each in around_has_both_ends around_with_others_has_the_neighbours_that_they
 	    a_pager_that_is_quit_ends_us_quietly no_pager_where_it_is_missing; do
 	try $each
 done
+try several_events_are_printed_in_their_order
 try json_has_what_the_text_has verbs.db
 try json_has_what_the_text_has "$t"
 try json_has_what_the_text_has errors.db
