@@ -6,7 +6,7 @@
 
 #include "core/base/text.h"
 
-enum { DOCUMENT_WORDS = 10 };
+enum { DOCUMENT_WORDS = 64 };
 
 /* A subcommand with its arguments, as on the command line, and its output. */
 struct document {

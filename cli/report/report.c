@@ -14,6 +14,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -95,33 +96,107 @@ static void find_names(struct named *named, const struct text *text)
 	}
 }
 
-static int put_some_events(struct json *json, const char *path, const struct named *named,
-			   size_t from)
+static unsigned long thread_of(const char *name)
+{
+	return strtoul(name, NULL, 10);
+}
+
+/* A `dump` of all named events of one thread, which reads the trace once. */
+static void name_events(struct document *document, const char *path, const struct named *named,
+			unsigned long thread)
+{
+	size_t n = 0;
+
+	document->words[n++] = "dump";
+	document->words[n++] = path;
+	for (size_t i = 0; i < named->n; i++)
+		if (thread_of(named->names[i]) == thread)
+			document->words[n++] = named->names[i];
+}
+
+/* The event whose line begins at @line: "  57.500000000  1:45  app:1234  ..."; NULL: another. */
+static const char *find_event(const struct named *named, const char *line)
+{
+	char *end;
+
+	strtod(line, &end);
+	if (end == line || strncmp(end, "  ", 2))
+		return NULL;
+	for (size_t i = 0; i < named->n; i++) {
+		size_t n = strlen(named->names[i]);
+
+		if (!strncmp(end + 2, named->names[i], n) && end[2 + n] == ' ')
+			return named->names[i];
+	}
+	return NULL;
+}
+
+static void put_event(struct json *json, const char *name, char *from, const char *to)
+{
+	while (to > from + 1 && to[-1] == '\n' && to[-2] == '\n')
+		to--;
+	if (!name || to == from)
+		return;
+	from[to - from] = '\0';
+	json_put_text(json, name, from);
+}
+
+/* Print each of them under its name: they are in the order of their times. */
+static void put_texts(struct json *json, const struct named *named, char *at)
+{
+	const char *name = NULL;
+	char *from = at;
+
+	while (at && *at) {
+		const char *next = find_event(named, at);
+		char *end = strchr(at, '\n');
+
+		if (next) {
+			if (at > from)
+				at[-1] = '\0';
+			put_event(json, name, from, at > from ? at - 1 : at);
+			from = at;
+			name = next;
+		}
+		at = end ? end + 1 : at + strlen(at);
+	}
+	put_event(json, name, from, at);
+}
+
+static int put_threads(struct json *json, const char *path, const struct named *named,
+		       const unsigned long *threads, size_t n)
 {
 	struct document documents[AT_ONCE] = { 0 };
-	size_t n = named->n - from < AT_ONCE ? named->n - from : AT_ONCE;
 	int err;
 
-	for (size_t i = 0; i < n; i++) {
-		const char *const words[] = { "dump", path, named->names[from + i] };
-
-		memcpy(documents[i].words, words, sizeof(words));
-	}
+	for (size_t i = 0; i < n; i++)
+		name_events(&documents[i], path, named, threads[i]);
 	err = documents_make(documents, n);
 	for (size_t i = 0; i < n && !err; i++)
-		if (!documents[i].status && documents[i].text.used)
-			json_put_text(json, named->names[from + i], documents[i].text.at);
+		if (!documents[i].status)
+			put_texts(json, named, documents[i].text.at);
 	documents_fini(documents, n);
 	return err;
 }
 
 static int put_events(struct json *json, const char *path, const struct named *named)
 {
+	unsigned long threads[EVENTS];
+	size_t n = 0;
 	int err = 0;
 
+	for (size_t i = 0; i < named->n; i++) {
+		size_t k = 0;
+
+		while (k < n && threads[k] != thread_of(named->names[i]))
+			k++;
+		threads[k] = thread_of(named->names[i]);
+		n += k == n;
+	}
 	json_open(json, "events", '{');
-	for (size_t i = 0; i < named->n && !err; i += AT_ONCE)
-		err = put_some_events(json, path, named, i);
+	for (size_t i = 0; i < n && !err; i += AT_ONCE)
+		err = put_threads(json, path, named, &threads[i],
+				  n - i < AT_ONCE ? n - i : AT_ONCE);
 	json_close(json, '}');
 	return err;
 }
