@@ -110,8 +110,8 @@ static int begin_compile(struct compile *c, bool serial)
 	source = source_of(c->source);
 	source.heard = cm_heard(r);
 	c->players = count_players(r, serial);
-	if (relations_init(&c->ahead, r->trace, r->peers, r->nreplicas) ||
-	    relations_init(&c->here, r->trace, r->peers, r->nreplicas) ||
+	if (relations_init(&c->ahead, r->trace, r->connections, r->nreplicas) ||
+	    relations_init(&c->here, r->trace, r->connections, r->nreplicas) ||
 	    order_new(&source, &c->ahead, &c->order) || owners_new(r->nreplicas, &c->owners) ||
 	    tapes_new(c->players, MEMORY, &c->tapes))
 		return log_err(-ENOMEM, "prepare the replay");

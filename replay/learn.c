@@ -411,12 +411,7 @@ static int map_memory(struct memory *memory)
 
 static int learn_peers(struct replay *r)
 {
-	const struct connections *connections;
-	int err = trace_connections(r->trace, &connections);
-
-	if (!err)
-		r->peers = connections->peers;
-	return err;
+	return trace_connections(r->trace, &r->connections);
 }
 
 int learn_trace(struct replay *r)

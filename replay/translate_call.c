@@ -105,7 +105,7 @@ static bool is_connected_otherwise(struct translation *t, const struct ibv_qp_at
 	if (t->event->call->failed)
 		return false;
 	if (mask & IBV_QP_DEST_QPN)
-		peer = recorded_peer(t->r, me, attr->dest_qp_num, &attr->ah_attr, t->time);
+		peer = recorded_peer(t->r, me, t->time);
 	return cm_modify(t->r, me, peer, attr, mask, &t->needless, &t->missing);
 }
 
@@ -113,7 +113,9 @@ static bool is_connected_otherwise(struct translation *t, const struct ibv_qp_at
 static void connect_qp(struct translation *t, const struct ibv_qp *qp, struct ibv_qp_attr *attr)
 {
 	uint32_t me = t->event->call->object;
-	uint32_t peer = recorded_peer(t->r, me, attr->dest_qp_num, &attr->ah_attr, t->time);
+	uint32_t peer = t->event->call->failed ? recorded_meant(t->r, me, attr->dest_qp_num,
+								&attr->ah_attr, t->time)
+					       : recorded_peer(t->r, me, t->time);
 	struct replica *mine = replica_of(t->r, me), *replica = replica_of(t->r, peer);
 	bool made = replica && replica->number;
 	enum ibv_mtu mtu;

@@ -11,14 +11,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "core/model/peers.h"
+#include "core/store/finish/connections.h"
 #include "core/store/finish/queue_table.h"
-#include "replay/state/recorded.h"
 
-int relations_init(struct relations *relations, struct trace *trace, const struct peers *peers,
-		   uint32_t nobjects)
+int relations_init(struct relations *relations, struct trace *trace,
+		   const struct connections *connections, uint32_t nobjects)
 {
-	*relations = (struct relations){ trace, peers, NULL, NULL, nobjects };
+	*relations = (struct relations){ trace, connections, NULL, NULL, nobjects };
 	relations->of = calloc(nobjects, sizeof(*relations->of));
 	if (!relations->of)
 		return -ENOMEM;
@@ -40,9 +39,9 @@ const struct relation *relation_of(const struct relations *relations, uint32_t o
 uint32_t relations_datagram(const struct relations *relations, const struct trace_event *event,
 			    uint32_t number)
 {
-	return relations->peers
-		       ? peers_find_datagram(relations->peers, 0, number, NULL, event->time)
-		       : 0;
+	return relations->connections ? peers_find_datagram(relations->connections->peers, 0,
+							    number, NULL, event->time)
+				      : 0;
 }
 
 static uint32_t find_object(const struct relations *relations, const struct trace_event *event,
@@ -109,15 +108,13 @@ static void note_modified(struct relations *relations, const struct trace_event 
 {
 	const struct call *call = event->call;
 	struct relation *of = &relations->of[call->object];
-	int64_t dest, state;
+	const struct connection *connection = NULL;
+	int64_t state;
 
-	if (args_get(call->args, ARG(attr.dest_qp_num), &dest)) {
-		struct ibv_ah_attr av = recorded_address(call->args, true);
-		struct place place = recorded_place(&av);
-
-		of->peer = peers_find(relations->peers, call->object, (uint32_t)dest, &place,
-				      event->time, NULL);
-	}
+	if (relations->connections)
+		connection = connections_at(relations->connections, call->object, event->time);
+	if (connection)
+		of->peer = connection->peer;
 	if (!args_get(call->args, ARG(attr.qp_state), &state))
 		return;
 	of->stopped = state == IBV_QPS_RESET || state == IBV_QPS_ERR;

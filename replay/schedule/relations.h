@@ -9,7 +9,7 @@
 
 #include "core/store/read/trace.h"
 
-struct peers;
+struct connections;
 
 /* For an object that is a queue pair or a CQ; fields are objects, 0: not known, or none. */
 struct relation {
@@ -24,16 +24,17 @@ struct relation {
 };
 
 struct relations {
-	struct trace *trace;       /* NULL, */
-	const struct peers *peers; /* and no peers: in tests, which fill in what follows */
+	struct trace *trace; /* NULL, */
+	/* and no connections: in tests, which fill in what follows */
+	const struct connections *connections;
 	const struct queue_table *queues;
 	struct relation *of; /* by object */
 	uint32_t nobjects;   /* and one */
 };
 
 /* Returns 0 or -ENOMEM. */
-int relations_init(struct relations *relations, struct trace *trace, const struct peers *peers,
-		   uint32_t nobjects);
+int relations_init(struct relations *relations, struct trace *trace,
+		   const struct connections *connections, uint32_t nobjects);
 void relations_fini(struct relations *relations);
 
 /* Apply a control verb. Returns 0 or -errno: its arguments cannot be read. */

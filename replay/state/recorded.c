@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "core/store/finish/connections.h"
 #include "replay/state/state.h"
 
 enum verb recorded_verb(const struct call *call)
@@ -40,12 +41,19 @@ struct place recorded_place(const struct ibv_ah_attr *av)
 	return place;
 }
 
-uint32_t recorded_peer(const struct replay *r, uint32_t id, uint32_t dest,
-		       const struct ibv_ah_attr *av, int64_t time)
+uint32_t recorded_peer(const struct replay *r, uint32_t id, int64_t time)
+{
+	const struct connection *connection = connections_at(r->connections, id, time);
+
+	return connection ? connection->peer : 0;
+}
+
+uint32_t recorded_meant(const struct replay *r, uint32_t id, uint32_t dest,
+			const struct ibv_ah_attr *av, int64_t time)
 {
 	struct place place = recorded_place(av);
 
-	return peers_find(r->peers, id, dest, &place, time, NULL);
+	return peers_find(r->connections->peers, id, dest, &place, time, NULL);
 }
 
 uint32_t recorded_datagram(const struct replay *r, uint32_t id, uint32_t number,
@@ -53,7 +61,7 @@ uint32_t recorded_datagram(const struct replay *r, uint32_t id, uint32_t number,
 {
 	struct place place = recorded_place(av);
 
-	return peers_find_datagram(r->peers, id, number, &place, time);
+	return peers_find_datagram(r->connections->peers, id, number, &place, time);
 }
 
 const struct object *recorded_device(const struct replay *r, uint32_t object)

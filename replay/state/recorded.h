@@ -27,9 +27,15 @@ struct ibv_ah_attr recorded_address(const struct args *args, bool connection);
 /* Where @av leads; NULL: not known. */
 struct place recorded_place(const struct ibv_ah_attr *av);
 
-/* peers_find() and peers_find_datagram(), at @av (NULL: not known). */
-uint32_t recorded_peer(const struct replay *r, uint32_t id, uint32_t dest,
-		       const struct ibv_ah_attr *av, int64_t time);
+/* The queue pair that @id was connected to by @time; 0: it is not in the trace. */
+uint32_t recorded_peer(const struct replay *r, uint32_t id, int64_t time);
+
+/*
+ * That with number @dest at @av (NULL: not known), which a call that failed meant, or which a
+ * datagram goes to or comes from: peers_find(), peers_find_datagram().
+ */
+uint32_t recorded_meant(const struct replay *r, uint32_t id, uint32_t dest,
+			const struct ibv_ah_attr *av, int64_t time);
 uint32_t recorded_datagram(const struct replay *r, uint32_t id, uint32_t number,
 			   const struct ibv_ah_attr *av, int64_t time);
 

@@ -10,7 +10,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/model/peers.h"
 #include "core/store/read/trace.h"
 #include "replay/device/devices.h"
 #include "core/base/lines.h"
@@ -110,8 +109,9 @@ struct async {
 	bool taken;       /* a recorded call got it; else it waits for one */
 };
 
-struct made;
 struct cm;
+struct connections;
+struct made;
 struct pair;
 
 struct replay {
@@ -119,14 +119,14 @@ struct replay {
 	const struct replay_options *options;
 	struct outcome *outcome;
 	struct devices *devices;
-	const struct peers *peers; /* the trace's */
-	struct made *far;          /* the synthesized peer; NULL: none is needed */
-	struct pair *pair;         /* pair.c; NULL: there is no other half */
-	struct cm *cm;             /* cm.c; NULL: the trace has no calls of librdmacm */
-	uint64_t cm_calls;         /* of librdmacm, by the program */
-	struct replica *replicas;  /* by object */
-	uint32_t nreplicas;        /* objects and one */
-	uint32_t *made;            /* objects as they were made */
+	const struct connections *connections; /* the trace's */
+	struct made *far;                      /* the synthesized peer; NULL: none is needed */
+	struct pair *pair;                     /* pair.c; NULL: there is no other half */
+	struct cm *cm;                         /* cm.c; NULL: the trace has no calls of librdmacm */
+	uint64_t cm_calls;                     /* of librdmacm, by the program */
+	struct replica *replicas;              /* by object */
+	uint32_t nreplicas;                    /* objects and one */
+	uint32_t *made;                        /* objects as they were made */
 	uint32_t nmade;
 	struct memory **memory; /* by process */
 	bool *implicit;         /* by process: did it have an implicit region? */

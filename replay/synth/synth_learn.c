@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/store/finish/connections.h"
 #include "core/wire/log.h"
 #include "replay/synth/synth_pass.h"
 #include "replay/two_host/pair.h"
@@ -30,8 +31,8 @@ static int resolve_links(struct pass *p, struct synth_plan *plan)
 		struct synth_link *link = &plan->links[i];
 
 		if (pair_has(p->r, plan->object, link->time) ||
-		    peers_claimed(p->r->peers, plan->object) ||
-		    recorded_peer(p->r, plan->object, link->number, &link->av, link->time))
+		    peers_claimed(p->r->connections->peers, plan->object) ||
+		    recorded_peer(p->r, plan->object, link->time))
 			continue;
 		link->host = synth_host_find(p, plan, &link->av);
 		if (!link->host)

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "core/base/vec.h"
+#include "core/store/finish/connections.h"
 #include "core/store/finish/queue_table.h"
 #include "core/wire/log.h"
 #include "replay/two_host/pair_priv.h"
@@ -60,7 +61,8 @@ static uint32_t find_port(struct pass *s, uint32_t object, uint8_t number)
 	if (!port || map_put(&s->p->key_of, key, t->nports - 1))
 		return UINT32_MAX;
 	port->here = here->ports[device_port(here, number)];
-	for (size_t i = 0; device && (place = peers_place(s->r->peers, device->id, number, i));
+	for (size_t i = 0;
+	     device && (place = peers_place(s->r->connections->peers, device->id, number, i));
 	     i++) {
 		struct place *known = vec_push(port->known, port->nknown);
 
@@ -164,8 +166,8 @@ static void note_psns(struct pair_life *life, const struct args *args)
 /* Its peer may be in this trace. */
 static bool is_inside(const struct pass *s, const struct pair_life *life, int64_t time)
 {
-	return peers_claimed(s->r->peers, life->object) ||
-	       recorded_peer(s->r, life->object, life->dest, &life->av, time);
+	return peers_claimed(s->r->connections->peers, life->object) ||
+	       recorded_peer(s->r, life->object, time);
 }
 
 static int learn_connection(struct pass *s, const struct call *call, struct pair_life *life,
@@ -284,9 +286,9 @@ static int learn_post(struct pass *s, const struct trace_event *event)
 		uint64_t key = event_part_key(event->id, i);
 
 		if (send)
-			err = add_request(
-				s, life,
-				(struct request_there){ key, wr->rkey, recorded_names_remote(wr) });
+			err = add_request(s, life,
+					  (struct request_there){ key, wr->rkey,
+								  recorded_names_remote(wr) });
 		else if (++s->posted[post->object] && numbered)
 			err = map_put(&s->received, key, s->posted[post->object]);
 	}

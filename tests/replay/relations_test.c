@@ -226,7 +226,7 @@ static void compare_connections(const char *recording)
 	while (trace_object(trace, nobjects))
 		nobjects++;
 	assert_int_equal(trace_connections(trace, &connections), 0);
-	assert_int_equal(relations_init(&relations, trace, connections->peers, nobjects), 0);
+	assert_int_equal(relations_init(&relations, trace, connections, nobjects), 0);
 	assert_int_equal(cursor_open(trace, NULL, &cursor), 0);
 	while (cursor_next(cursor, &event) > 0) {
 		const struct connection *connection = NULL;
