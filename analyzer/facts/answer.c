@@ -155,7 +155,7 @@ static bool is_atomic(int opcode)
 /* The responder looks at its queue pair before it looks at the key. */
 char *answer_refused(const struct queue_request *request, const struct peer *peer, const char *name)
 {
-	uint32_t needed = keys_needed(request->opcode);
+	uint32_t needed = operation_needs_remote(request->opcode);
 	uint32_t lacks = peer ? keys_qp_lacks(peer->life, needed) : 0;
 	const struct qp *qp = peer && peer->life ? peer->life->qp : NULL;
 	char *text = NULL, process[PROCESS_TEXT];

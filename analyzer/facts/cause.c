@@ -186,8 +186,7 @@ static void key_sentence(struct causes *causes, struct model *model,
 			   .name = complete->qp->name,
 			   .letter = 'l',
 			   .range = { .pd = complete->qp->pd,
-				      .needed =
-					      keys_needed_local(queue->send ? request->opcode : -1),
+				      .needed = operation_needs(queue->send ? request->opcode : -1),
 				      .posted = request->time,
 				      .judged = noted->time } };
 
@@ -354,7 +353,7 @@ static void name_keys(const struct causes *causes, struct model *model,
 			 keys_find_lkey(keys, process, complete->qp->context,
 					queue_sge(complete->queue, request, 0)->lkey),
 			 noted, 0, cause->lkey, sizeof(cause->lkey));
-	if (!peer || !keys_needed(request->opcode))
+	if (!peer || !operation_needs_remote(request->opcode))
 		return;
 	if (peer->process != process)
 		n = snprintf(cause->rkey, sizeof(cause->rkey), "%s ",

@@ -21,13 +21,8 @@
 	X(1 << 14, QP_ALT_PATH) X(1 << 15, QP_MIN_RNR_TIMER) X(1 << 16, QP_SQ_PSN)               \
 	X(1 << 17, QP_MAX_DEST_RD_ATOMIC) X(1 << 18, QP_PATH_MIG_STATE) X(1 << 19, QP_CAP)       \
 	X(1 << 20, QP_DEST_QPN) X(1 << 25, QP_RATE_LIMIT)                                        \
-	X(0, WR_RDMA_WRITE)    \
-	X(4, WR_RDMA_READ) X(5, WR_ATOMIC_CMP_AND_SWP) X(6, WR_ATOMIC_FETCH_AND_ADD)             \
-	X(7, WR_LOCAL_INV) X(8, WR_BIND_MW)                 \
-	X(11, WR_DRIVER1) X(15, WR_ATOMIC_WRITE)                                                 \
 	X(1 << 0, WC_GRH) X(1 << 0, SEND_FENCE) X(1 << 2, SEND_SOLICITED) X(1 << 3, SEND_INLINE) \
-	X(1 << 0, ACCESS_LOCAL_WRITE) X(1 << 1, ACCESS_REMOTE_WRITE) X(1 << 2, ACCESS_REMOTE_READ) \
-	X(1 << 3, ACCESS_REMOTE_ATOMIC) X(1 << 4, ACCESS_MW_BIND) X(1 << 5, ACCESS_ZERO_BASED)   \
+	X(1 << 4, ACCESS_MW_BIND) X(1 << 5, ACCESS_ZERO_BASED)                                   \
 	X(1 << 6, ACCESS_ON_DEMAND)                                                              \
 	X(1 << 0, REREG_MR_CHANGE_TRANSLATION) X(1 << 1, REREG_MR_CHANGE_PD)                     \
 	X(1 << 2, REREG_MR_CHANGE_ACCESS)                                                        \

@@ -191,12 +191,6 @@ static void match_receives(struct pair *pair, int from)
 				  done);
 }
 
-static bool needs_receive(int opcode)
-{
-	return opcode == ABI_WR_SEND || opcode == ABI_WR_SEND_WITH_IMM ||
-	       opcode == ABI_WR_SEND_WITH_INV || opcode == ABI_WR_RDMA_WRITE_WITH_IMM;
-}
-
 static struct pair *find_pair(const struct clocks *clocks, uint32_t qp, int64_t time, int *ret_end)
 {
 	struct pair *pair;
@@ -232,7 +226,7 @@ static void take_post(const struct clocks *clocks, const struct trace_event *eve
 	if (post->verb == VERB_post_recv && !event->inner)
 		take_receives(clocks, event);
 	for (uint32_t i = 0; i < n && pair; i++) {
-		bool message = needs_receive(post->wr[i].opcode);
+		bool message = operation_takes_receive(post->wr[i].opcode);
 
 		if (message)
 			push_time(pair, &pair->ends[end].sent, event->time);

@@ -20,7 +20,7 @@ uint32_t keys_qp_lacks(const struct life *qp, uint32_t needed)
 struct key_use keys_remote_use(const struct queue *queue, const struct queue_request *request)
 {
 	struct key_use use = { .addr = request->remote_addr,
-			       .needed = keys_needed(request->opcode),
+			       .needed = operation_needs_remote(request->opcode),
 			       .posted = request->time };
 
 	for (uint32_t i = 0; i < request->nsge; i++)

@@ -44,38 +44,6 @@ struct key_judgement {
 void key_judge(const struct model *model, const struct key *key, const struct key_use *use,
 	       struct key_judgement *ret);
 
-/* The access that an operation needs of the memory at the other end; 0: it uses no key of it. */
-static inline uint32_t keys_needed(int opcode)
-{
-	switch (opcode) {
-	case ABI_WR_RDMA_WRITE:
-	case ABI_WR_RDMA_WRITE_WITH_IMM:
-	case ABI_WR_ATOMIC_WRITE:
-		return ABI_ACCESS_REMOTE_WRITE;
-	case ABI_WR_RDMA_READ:
-		return ABI_ACCESS_REMOTE_READ;
-	case ABI_WR_ATOMIC_CMP_AND_SWP:
-	case ABI_WR_ATOMIC_FETCH_AND_ADD:
-		return ABI_ACCESS_REMOTE_ATOMIC;
-	default:
-		return 0;
-	}
-}
-
-/* That of its own elements; -1: a receive. The device writes to some of them. */
-static inline uint32_t keys_needed_local(int opcode)
-{
-	switch (opcode) {
-	case -1:
-	case ABI_WR_RDMA_READ:
-	case ABI_WR_ATOMIC_CMP_AND_SWP:
-	case ABI_WR_ATOMIC_FETCH_AND_ADD:
-		return ABI_ACCESS_LOCAL_WRITE;
-	default:
-		return 0;
-	}
-}
-
 /* Those flags of @needed that the queue pair at the other end does not allow, if that is known. */
 uint32_t keys_qp_lacks(const struct life *qp, uint32_t needed);
 

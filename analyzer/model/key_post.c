@@ -77,7 +77,7 @@ static void judge_element(const struct looked *l, int j, const struct key *key)
 	const struct key_use access = { .pd = l->queue->pd,
 					.addr = use.addr,
 					.length = use.length,
-					.needed = keys_needed_local(use.opcode),
+					.needed = operation_needs(use.opcode),
 					KEY_NOW };
 	struct key_judgement judgement;
 
@@ -102,7 +102,7 @@ static void look_at_elements(const struct looked *l, const struct wr *wr)
 {
 	const struct keys *keys = &l->model->keys;
 	typeof(l->queue->seen[0]) *seen = &l->queue->seen[l->send];
-	bool sink = keys_needed_local(l->send ? wr->opcode : -1) != 0;
+	bool sink = operation_needs(l->send ? wr->opcode : -1) != 0;
 
 	for (uint32_t j = 0; j < wr->nsge; j++) {
 		const struct sge *sge = &wr->sge[j];
@@ -167,7 +167,7 @@ static void judge_remote(const struct looked *l, const struct key *key, const st
 	const struct key_use access = { .pd = other->pd,
 					.addr = use.addr,
 					.length = length,
-					.needed = keys_needed(use.opcode),
+					.needed = operation_needs_remote(use.opcode),
 					KEY_NOW };
 	struct key_judgement judgement;
 
@@ -217,7 +217,8 @@ static void look_at_remote(const struct looked *l, const struct wr *wr)
 	}
 	key = seen->key;
 	if (!key || key->state != KEY_LIVE || key->kind == OBJECT_mw || key->pd != other->pd ||
-	    !key_holds(key, wr->remote_addr, length) || keys_needed(wr->opcode) & ~key->access)
+	    !key_holds(key, wr->remote_addr, length) ||
+	    operation_needs_remote(wr->opcode) & ~key->access)
 		judge_remote(l, key, other, length);
 	else if (!key->unmapped)
 		key->remote++;
@@ -263,7 +264,7 @@ int keys_post(struct model *model, const struct trace_event *event, struct life 
 
 		if (!l.send || !(wr->send_flags & ABI_SEND_INLINE))
 			look_at_elements(&l, wr);
-		if (l.send && keys_needed(wr->opcode))
+		if (l.send && operation_needs_remote(wr->opcode))
 			look_at_remote(&l, wr);
 		if (l.send && wr->opcode == ABI_WR_BIND_MW)
 			err = look_at_bind(&l, wr);

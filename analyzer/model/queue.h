@@ -334,18 +334,15 @@ static inline const struct sge *queue_sge(const struct queue *queue,
 	return &queue->sges[(request->sge + i) & (queue->sge_size - 1)];
 }
 
-/* Does a request with @opcode consume a receive of the other end? */
+/* core/model/operation.h, for the requests of a queue. */
 static inline bool queue_takes_receive(int opcode)
 {
-	return opcode == ABI_WR_SEND || opcode == ABI_WR_SEND_WITH_IMM ||
-	       opcode == ABI_WR_SEND_WITH_INV || opcode == ABI_WR_RDMA_WRITE_WITH_IMM;
+	return operation_takes_receive(opcode);
 }
 
-/* Does the other end answer it with data: a READ or an atomic? */
 static inline bool queue_reads(int opcode)
 {
-	return opcode == ABI_WR_RDMA_READ || opcode == ABI_WR_ATOMIC_CMP_AND_SWP ||
-	       opcode == ABI_WR_ATOMIC_FETCH_AND_ADD;
+	return operation_reads(opcode);
 }
 
 /* Does the device write to its first SGE? */

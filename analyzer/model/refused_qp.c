@@ -271,9 +271,7 @@ static bool inline_fails(const struct post *post, char *text, size_t size)
 	uint32_t index;
 
 	wr = refused_wr(post, &index);
-	if (!wr || !(wr->send_flags & ABI_SEND_INLINE) ||
-	    (wr->opcode != ABI_WR_RDMA_READ && wr->opcode != ABI_WR_ATOMIC_CMP_AND_SWP &&
-	     wr->opcode != ABI_WR_ATOMIC_FETCH_AND_ADD))
+	if (!wr || !(wr->send_flags & ABI_SEND_INLINE) || !operation_reads(wr->opcode))
 		return false;
 	snprintf(text, size, "%s with IBV_SEND_INLINE: its data comes from the peer",
 		 enum_name(enum_find("ibv_wr_opcode"), wr->opcode) ?: "a read");

@@ -31,14 +31,6 @@ static bool carries_bytes(unsigned int opcode)
 	return opcode < PROFILE_OTHER && those >> opcode & 1;
 }
 
-static bool brings_bytes(unsigned int opcode)
-{
-	const unsigned int those =
-		BIT(RDMA_READ) | BIT(ATOMIC_CMP_AND_SWP) | BIT(ATOMIC_FETCH_AND_ADD);
-
-	return opcode < PROFILE_OTHER && those >> opcode & 1;
-}
-
 static unsigned int opcode_index(int opcode)
 {
 	return opcode < 0               ? PROFILE_RECEIVE
@@ -139,7 +131,7 @@ static void count_send(struct profiler *p, struct posting *to, const struct wr *
 		to->process->sent += bytes;
 		if (to->row)
 			to->row->sent += bytes;
-	} else if (brings_bytes(opcode)) {
+	} else if (operation_reads(opcode)) {
 		p->profile->received += bytes;
 		to->process->received += bytes;
 		if (to->row)

@@ -228,7 +228,7 @@ static bool judge_refused(struct check *check, const struct model_complete *comp
 	const struct peer *peer;
 
 	if (wc->status != ABI_WC_REM_ACCESS_ERR || !request || complete->queue->doubt ||
-	    wc->candidates > 1 || !keys_needed(request->opcode) || !complete->qp->peer)
+	    wc->candidates > 1 || !operation_needs_remote(request->opcode) || !complete->qp->peer)
 		return false;
 	peer = peer_other(model_peers(check->model), complete->qp->peer);
 	if (!peer)

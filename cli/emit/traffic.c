@@ -18,6 +18,7 @@
 #include "cli/emit/request.h"
 #include "cli/emit/result.h"
 #include "core/base/vec.h"
+#include "core/model/operation.h"
 #include "core/wire/log.h"
 
 /* A queue that the trace does not make cannot be made by the program. */
@@ -40,13 +41,10 @@ static int check_made(struct maker *maker, uint32_t object, const char *what)
 /* Does the message take a receive request at the other end? */
 static bool takes_receive(const struct wr *wr, int status)
 {
-	bool brings = wr->opcode == IBV_WR_SEND || wr->opcode == IBV_WR_SEND_WITH_IMM ||
-		      wr->opcode == IBV_WR_SEND_WITH_INV ||
-		      wr->opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
-
-	return brings && status != IBV_WC_RNR_RETRY_EXC_ERR && status != IBV_WC_RETRY_EXC_ERR &&
-	       status != IBV_WC_WR_FLUSH_ERR && status != IBV_WC_LOC_PROT_ERR &&
-	       status != IBV_WC_LOC_LEN_ERR && status != IBV_WC_LOC_QP_OP_ERR;
+	return operation_takes_receive(wr->opcode) && status != IBV_WC_RNR_RETRY_EXC_ERR &&
+	       status != IBV_WC_RETRY_EXC_ERR && status != IBV_WC_WR_FLUSH_ERR &&
+	       status != IBV_WC_LOC_PROT_ERR && status != IBV_WC_LOC_LEN_ERR &&
+	       status != IBV_WC_LOC_QP_OP_ERR;
 }
 
 /* The queue that receives a request's message: of a queue pair, or its SRQ. 0: not known. */

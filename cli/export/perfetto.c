@@ -25,11 +25,11 @@
 #include "analyzer/tables/pass.h"
 #include "cli/export/tracks.h"
 #include "core/base/vec.h"
+#include "core/model/operation.h"
 #include "core/wire/log.h"
 
 enum { SENDS, RECEIVES, SIDES };
 enum { RATE_WINDOW = 10000000, RATE_PER_SECOND = 100 };
-enum { OPCODE_RECEIVES = 1 << 1 | 1 << 2 | 1 << 3 | 1 << 9 }; /* requests that consume a receive */
 
 /* The kind of a track, in the top byte of its number. */
 enum { OF_PROCESS = 1, OF_THREAD, OF_LANE, OF_OUTSTANDING, OF_PINNED, OF_RATE };
@@ -236,8 +236,7 @@ static void begin_request(struct perfetto *p, const struct trace_event *event, u
 	if (!request)
 		return;
 	*request = (struct outstanding){ event->id, index, lane, flow, false };
-	if (side == SENDS && wr->opcode >= 0 && wr->opcode < 16 &&
-	    OPCODE_RECEIVES >> wr->opcode & 1 && !lanes->broken)
+	if (side == SENDS && operation_takes_receive(wr->opcode) && !lanes->broken)
 		push_message(p, lanes, flow);
 	tracks_event(&p->tracks, TRACK_BEGIN, track, name);
 	snprintf(whole, sizeof(whole), "%s[%u]", event_id_text(event->id, text), index);

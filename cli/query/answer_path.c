@@ -76,13 +76,6 @@ static void add_step(struct path *path, const char *step, struct event_id id, in
 	table_text(path->steps, what);
 }
 
-/* Does a request of @opcode consume a receive at the other end? */
-static bool is_message(int opcode)
-{
-	return opcode == ABI_WR_SEND || opcode == ABI_WR_SEND_WITH_IMM ||
-	       opcode == ABI_WR_SEND_WITH_INV || opcode == ABI_WR_RDMA_WRITE_WITH_IMM;
-}
-
 static bool is_connected(const struct life *qp)
 {
 	return qp->qp && (qp->qp->type == ABI_QPT_RC || qp->qp->type == ABI_QPT_UC);
@@ -122,7 +115,7 @@ static void add_remote(struct path *path, const struct life *qp, const struct wr
 	char name[REMOTE_TEXT], by[VIEW_TEXT], text[REMOTE_TEXT + VIEW_TEXT + 32];
 	const struct key *key;
 
-	if (wr->opcode < 0 || !keys_needed(wr->opcode))
+	if (wr->opcode < 0 || !operation_needs_remote(wr->opcode))
 		return;
 	remote_name(path->view, &remote, &key, name);
 	view_place(path->view, key ? key->created.stack : 0, by);
@@ -162,8 +155,9 @@ static void find_receiver(struct path *path, const struct model_post *post, uint
 {
 	const struct peer *other;
 
-	if (!is_message(post->event->post->wr[path->index].opcode) || !is_connected(post->object) ||
-	    !post->object->peer || !post->queue || post->queue->doubt)
+	if (!operation_takes_receive(post->event->post->wr[path->index].opcode) ||
+	    !is_connected(post->object) || !post->object->peer || !post->queue ||
+	    post->queue->doubt)
 		return;
 	other = peer_other(model_peers(path->view->model), post->object->peer);
 	path->qp = post->object->id;
@@ -184,7 +178,7 @@ static void on_post(void *arg, const struct model_post *post)
 		return;
 	n = count_of(&path->sent, post->object->id);
 	for (uint32_t i = 0; i < post->taken; i++) {
-		n += is_message(post->event->post->wr[i].opcode);
+		n += operation_takes_receive(post->event->post->wr[i].opcode);
 		if (ours && i == path->index)
 			find_receiver(path, post, n);
 	}
@@ -214,7 +208,8 @@ static void add_checks(struct path *path, const struct model_complete *complete)
 	struct remote remote = { .qp = complete->qp };
 	char text[REMOTE_TEXT];
 
-	if (!request || !remote.qp || request->opcode < 0 || !keys_needed(request->opcode))
+	if (!request || !remote.qp || request->opcode < 0 ||
+	    !operation_needs_remote(request->opcode))
 		return;
 	remote.opcode = request->opcode;
 	remote.rkey = request->rkey;

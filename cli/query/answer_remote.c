@@ -30,7 +30,7 @@ static const struct key *judge_remote(const struct view *view, const struct remo
 	const struct key_use use = { .pd = other ? other->pd : 0,
 				     .addr = remote->addr,
 				     .length = remote->length,
-				     .needed = keys_needed(remote->opcode),
+				     .needed = operation_needs_remote(remote->opcode),
 				     KEY_NOW };
 	const struct key *key = other ? keys_find_rkey(model_keys(view->model), other->process,
 						       other->context, remote->rkey)
@@ -128,7 +128,7 @@ const char *remote_checks(const struct view *view, const struct remote *remote,
 {
 	const struct peer *other = other_end(view, remote->qp);
 	const struct life *there = other ? other->life : NULL;
-	uint32_t needed = keys_needed(remote->opcode);
+	uint32_t needed = operation_needs_remote(remote->opcode);
 	char process[PROCESS_TEXT];
 	struct text t = { 0 };
 	struct key_judgement judgement;

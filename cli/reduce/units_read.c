@@ -91,13 +91,6 @@ static struct reading_stream *find_stream(struct reading *r, uint32_t from, uint
 	return vec_push(r->list, r->nlist);
 }
 
-static bool is_message(const struct wr *wr)
-{
-	return wr->opcode == ABI_WR_SEND || wr->opcode == ABI_WR_SEND_WITH_IMM ||
-	       wr->opcode == ABI_WR_SEND_WITH_INV || wr->opcode == ABI_WR_RDMA_WRITE_WITH_IMM ||
-	       wr->opcode == ABI_WR_TSO;
-}
-
 static uint32_t find_peer(const struct reading *r, uint32_t qp, int64_t time)
 {
 	const struct connection *connection = connections_at(r->connections, qp, time);
@@ -156,7 +149,8 @@ static int read_request(struct reading *r, const struct trace_event *event, uint
 		err = add_row(r, event, i, (uint32_t)unit, post->object, 0);
 	if (!err && map_put(&r->requests, key_of(event->id, i), (uint64_t)unit))
 		err = fail_reading();
-	if (!err && post_is_send(post) && i < post_taken(post) && is_message(&post->wr[i]))
+	if (!err && post_is_send(post) && i < post_taken(post) &&
+	    operation_is_message(post->wr[i].opcode))
 		err = note_send(r, event, &post->wr[i], (uint32_t)unit);
 	if (err)
 		return err;

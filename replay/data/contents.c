@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/model/operation.h"
 #include "core/wire/payload.h"
 #include "replay/data/fetched.h"
 #include "replay/data/refilled.h"
@@ -240,7 +241,7 @@ uint32_t contents_fetch(struct replay *r, const struct trace_event *event, const
 {
 	uint32_t i;
 
-	if (!r->contents || !fetched_is_kind(wr->opcode))
+	if (!r->contents || !operation_reads(wr->opcode))
 		return 0;
 	i = contents_landing(r, event->process, wr);
 	if (i && fetched_post(r->contents->fetched, wr, qp, &r->contents->landings[i].place))

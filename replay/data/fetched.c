@@ -39,12 +39,6 @@ struct fetched {
 	uint32_t n, size;
 };
 
-bool fetched_is_kind(int opcode)
-{
-	return opcode == IBV_WR_RDMA_READ || opcode == IBV_WR_ATOMIC_FETCH_AND_ADD ||
-	       opcode == IBV_WR_ATOMIC_CMP_AND_SWP;
-}
-
 int fetched_new(struct fetched **ret_fetched)
 {
 	*ret_fetched = calloc(1, sizeof(**ret_fetched));

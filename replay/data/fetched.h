@@ -11,9 +11,6 @@ struct fetched;
 struct outcome;
 struct replica_qp;
 
-/* Does a request of that opcode fetch something? */
-bool fetched_is_kind(int opcode);
-
 /* Returns 0 or -ENOMEM. */
 int fetched_new(struct fetched **ret_fetched);
 

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "core/model/operation.h"
 #include "core/wire/log.h"
 #include "replay/data/contents.h"
 #include "replay/state/cut.h"
@@ -21,12 +22,6 @@
 #include "replay/process/process.h"
 #include "replay/state/sent.h"
 #include "replay/state/translate.h"
-
-static bool takes_receive(const struct wr *wr)
-{
-	return wr->opcode == IBV_WR_SEND || wr->opcode == IBV_WR_SEND_WITH_IMM ||
-	       wr->opcode == IBV_WR_SEND_WITH_INV || wr->opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
-}
 
 /* The queue pair that datagram @i is sent to, if contents are compared. */
 static struct replica_qp *find_target(struct posting *p, uint32_t i)
@@ -48,7 +43,7 @@ static struct requests *find_sent(struct posting *p, uint32_t i)
 {
 	struct replica_qp *qp = p->replica->qp;
 
-	if (p->side != SIDE_SEND || !takes_receive(&p->post->wr[i]))
+	if (p->side != SIDE_SEND || !operation_takes_receive(p->post->wr[i].opcode))
 		return NULL;
 	if (qp->type == IBV_QPT_UD)
 		qp = find_target(p, i);

@@ -7,6 +7,7 @@
  * A message that waits only for its own request may be earlier than recorded, and so may its
  * completion: that requires a completion queue with room for all completions of its queues.
  */
+#include "core/model/operation.h"
 #include "replay/schedule/receives.h"
 
 #include <errno.h>
@@ -33,13 +34,6 @@ static struct count *count_of(const struct receives *receives, uint32_t object)
 	struct receives *all = (struct receives *)receives;
 
 	return object && object < all->nobjects ? &all->of[object] : NULL;
-}
-
-/* Does the message consume a receive request? */
-static bool takes_receive(const struct wr *wr)
-{
-	return wr->opcode == IBV_WR_SEND || wr->opcode == IBV_WR_SEND_WITH_IMM ||
-	       wr->opcode == IBV_WR_SEND_WITH_INV || wr->opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
 }
 
 static bool grow_steps(struct count *c)
@@ -82,7 +76,7 @@ void receives_note(struct receives *receives, const struct post *post, struct ma
 		if (!post_is_send(post))
 			add_receive(c, peer ? peer->sent : 0, mark);
 		else
-			c->sent += takes_receive(&post->wr[i]);
+			c->sent += operation_takes_receive(post->wr[i].opcode);
 }
 
 void receives_lose(struct receives *receives, uint32_t qp)

@@ -87,19 +87,3 @@ uint32_t recorded_memory_parent(const struct replay *r, uint32_t process)
 
 	return r->options->processes && p->parent < process ? p->parent : 0;
 }
-
-bool recorded_names_remote(const struct wr *wr)
-{
-	switch (wr->opcode) {
-	case IBV_WR_RDMA_WRITE:
-	case IBV_WR_RDMA_WRITE_WITH_IMM:
-	case IBV_WR_RDMA_READ:
-	case IBV_WR_ATOMIC_CMP_AND_SWP:
-	case IBV_WR_ATOMIC_FETCH_AND_ADD:
-	case IBV_WR_ATOMIC_WRITE:
-	case 14: /* IBV_WR_FLUSH, which older headers lack */
-		return true;
-	default:
-		return false;
-	}
-}

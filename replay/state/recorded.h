@@ -50,6 +50,3 @@ const char *recorded_device_name(const struct replay *r, uint32_t object);
  * parent; 0: it has memory of its own.
  */
 uint32_t recorded_memory_parent(const struct replay *r, uint32_t process);
-
-/* Does send request @wr access memory of the other end? */
-bool recorded_names_remote(const struct wr *wr);

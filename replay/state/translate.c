@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/model/operation.h"
 #include "replay/process/process.h"
 #include "replay/state/recorded.h"
 #include "replay/state/state.h"
@@ -319,7 +320,7 @@ void translate_check_post(struct translation *t, const struct replica_qp *qp)
 
 		for (uint32_t k = 0; keys && k < wr->nsge && !t->missing; k++)
 			translate_check_key(t, mine, false, wr->sge[k].lkey);
-		if (post_is_send(post) && qp && recorded_names_remote(wr) && !t->missing)
+		if (post_is_send(post) && qp && operation_has_rkey(wr->opcode) && !t->missing)
 			translate_check_key(t, translate_peer_process(t->r, qp, mine), true,
 					    wr->rkey);
 	}

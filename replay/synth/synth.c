@@ -22,6 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/model/operation.h"
 #include "core/wire/log.h"
 #include "replay/synth/synth_priv.h"
 
@@ -119,12 +120,6 @@ static int post_receive_patiently(struct replay *r, struct synth_end *end, struc
 	return ret;
 }
 
-static bool takes_receive(const struct wr *wr)
-{
-	return wr->opcode == IBV_WR_SEND || wr->opcode == IBV_WR_SEND_WITH_IMM ||
-	       wr->opcode == IBV_WR_SEND_WITH_INV || wr->opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
-}
-
 static uint64_t length_of(const struct wr *wr)
 {
 	uint64_t length = 0;
@@ -194,7 +189,7 @@ static int before_request(struct replay *r, struct synth_end *end, const struct 
 	if (wr->opcode == IBV_WR_SEND_WITH_INV && status == IBV_WC_SUCCESS &&
 	    synth_bind(r, end, event, index))
 		return -EIO;
-	if (takes_receive(wr))
+	if (operation_takes_receive(wr->opcode))
 		return end->deaf || status == IBV_WC_WR_FLUSH_ERR
 			       ? 0
 			       : post_receive(r, end, wr, (int)status);

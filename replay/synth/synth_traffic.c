@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/base/vec.h"
+#include "core/model/operation.h"
 #include "replay/synth/synth_pass.h"
 #include "replay/two_host/pair.h"
 #include "replay/state/recorded.h"
@@ -148,23 +149,6 @@ static int learn_post(struct pass *p, const struct trace_event *event)
 	return err;
 }
 
-static int access_of(int opcode)
-{
-	switch (opcode) {
-	case IBV_WR_RDMA_WRITE:
-	case IBV_WR_RDMA_WRITE_WITH_IMM:
-	case IBV_WR_ATOMIC_WRITE:
-		return IBV_ACCESS_REMOTE_WRITE;
-	case IBV_WR_RDMA_READ:
-		return IBV_ACCESS_REMOTE_READ;
-	case IBV_WR_ATOMIC_CMP_AND_SWP:
-	case IBV_WR_ATOMIC_FETCH_AND_ADD:
-		return IBV_ACCESS_REMOTE_ATOMIC;
-	default:
-		return 0;
-	}
-}
-
 int synth_close_requests(struct pass *p, struct synth_plan *plan, size_t end)
 {
 	struct synth_host *host = synth_host_now(p, plan);
@@ -172,7 +156,7 @@ int synth_close_requests(struct pass *p, struct synth_plan *plan, size_t end)
 
 	for (; plan->first < end && !err; plan->first++) {
 		const struct synth_request *request = &plan->open[plan->first];
-		int access = access_of(request->opcode);
+		int access = (int)operation_needs_remote(request->opcode);
 
 		if (access && host)
 			err = synth_add_range(host, request->rkey, request->addr, request->length,
@@ -208,13 +192,6 @@ static int note_fetched(struct pass *p, const struct trace_event *event, uint32_
 		       p->far->nfetched);
 }
 
-/* Messages to the other end, which was to have a receive for it. */
-static bool takes_receive(int opcode)
-{
-	return opcode == IBV_WR_SEND || opcode == IBV_WR_SEND_WITH_IMM ||
-	       opcode == IBV_WR_SEND_WITH_INV || opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
-}
-
 /* Request @at of the open ones has failed. */
 static int learn_failed_request(struct pass *p, struct synth_plan *plan, const struct wc *wc,
 				size_t at)
@@ -224,7 +201,7 @@ static int learn_failed_request(struct pass *p, struct synth_plan *plan, const s
 	int err = synth_close_requests(p, plan, at);
 
 	plan->first = plan->nopen; /* the requests after it are flushed */
-	if (err || (flushed && !takes_receive(opcode)))
+	if (err || (flushed && !operation_takes_receive(opcode)))
 		return err;
 	return map_put(&p->far->failed, event_part_key(wc->request, wc->request_index),
 		       (uint64_t)wc->status);

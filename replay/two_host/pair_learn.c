@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "core/base/vec.h"
+#include "core/model/operation.h"
 #include "core/store/finish/connections.h"
 #include "core/store/finish/queue_table.h"
 #include "core/wire/log.h"
@@ -288,7 +289,7 @@ static int learn_post(struct pass *s, const struct trace_event *event)
 		if (send)
 			err = add_request(s, life,
 					  (struct request_there){ key, wr->rkey,
-								  recorded_names_remote(wr) });
+								  operation_has_rkey(wr->opcode) });
 		else if (++s->posted[post->object] && numbered)
 			err = map_put(&s->received, key, s->posted[post->object]);
 	}

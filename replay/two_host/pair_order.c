@@ -14,6 +14,7 @@
  * have lost a connection, a key may have been refused for another reason. So the wait for these is
  * shorter, and a queue pair that has waited in vain twice no longer waits for receives.
  */
+#include "core/model/operation.h"
 #include "replay/device/dispatch.h"
 #include "replay/two_host/pair_match.h"
 #include "replay/two_host/pair_priv.h"
@@ -40,12 +41,6 @@ enum ibv_wc_status pair_status_of(const struct pair *p, const struct trace_event
 
 	map_get(&p->failed, event_part_key(event->id, index), &status);
 	return (enum ibv_wc_status)status;
-}
-
-static bool takes_receive(const struct wr *wr)
-{
-	return wr->opcode == IBV_WR_SEND || wr->opcode == IBV_WR_SEND_WITH_IMM ||
-	       wr->opcode == IBV_WR_SEND_WITH_INV || wr->opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
 }
 
 static bool is_listening(const struct pair *p, uint64_t life, uint64_t b)
@@ -114,14 +109,14 @@ static void await_request(struct pair *p, const struct trace_event *event, uint3
 	uint32_t other = p->of_mine[life - 1];
 	uint32_t process = p->its.lives[other - 1].process;
 
-	*messages += takes_receive(wr);
+	*messages += operation_takes_receive(wr->opcode);
 	if (status == IBV_WC_RETRY_EXC_ERR)
 		pair_await(p, is_gone, other - 1, 0, p->r->options->timeout);
 	else if (status == IBV_WC_SUCCESS)
 		pair_await(p, is_listening, other - 1, 0, pair_patience(p));
 	if (status == IBV_WC_REM_ACCESS_ERR)
 		pair_await(p, is_closed, process_key(process, wr->rkey), 0, pair_doubt(p));
-	if (status == IBV_WC_SUCCESS && takes_receive(wr))
+	if (status == IBV_WC_SUCCESS && operation_takes_receive(wr->opcode))
 		await_room(p, life, find_stream(p, other, 0), *messages);
 }
 

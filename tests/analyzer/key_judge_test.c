@@ -190,36 +190,6 @@ TEST(a_region_that_changes_is_uncertain)
 	assert_int_equal(fault_of(&region), KEY_UNCERTAIN);
 }
 
-/* clang-format off */
-static const struct needs {
-	const char *name;
-	int opcode;
-	uint32_t local, remote;
-} needs[] = {
-	{ "a_receive", -1, ABI_ACCESS_LOCAL_WRITE, 0 },
-	{ "a_send", ABI_WR_SEND, 0, 0 },
-	{ "a_write", ABI_WR_RDMA_WRITE, 0, ABI_ACCESS_REMOTE_WRITE },
-	{ "a_write_with_a_message", ABI_WR_RDMA_WRITE_WITH_IMM, 0, ABI_ACCESS_REMOTE_WRITE },
-	{ "an_atomic_write", ABI_WR_ATOMIC_WRITE, 0, ABI_ACCESS_REMOTE_WRITE },
-	{ "a_read", ABI_WR_RDMA_READ, ABI_ACCESS_LOCAL_WRITE, ABI_ACCESS_REMOTE_READ },
-	{ "a_comparison", ABI_WR_ATOMIC_CMP_AND_SWP, ABI_ACCESS_LOCAL_WRITE,
-	  ABI_ACCESS_REMOTE_ATOMIC },
-	{ "an_addition", ABI_WR_ATOMIC_FETCH_AND_ADD, ABI_ACCESS_LOCAL_WRITE,
-	  ABI_ACCESS_REMOTE_ATOMIC },
-	{ "an_invalidation", ABI_WR_LOCAL_INV, 0, 0 },
-};
-/* clang-format on */
-
-static void operation_needs(void **state)
-{
-	const struct needs *row = *state;
-
-	assert_int_equal(keys_needed_local(row->opcode), row->local);
-	assert_int_equal(keys_needed(row->opcode), row->remote);
-}
-
-TEST_ROWS(needs, operation_needs);
-
 TEST(a_queue_pair_lacks_only_what_it_is_known_to_lack)
 {
 	struct qp qp = { .access = ABI_ACCESS_REMOTE_READ };

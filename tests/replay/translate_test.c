@@ -91,11 +91,6 @@ uint32_t recorded_datagram(const struct replay *r, uint32_t id, uint32_t number,
 	return number == 0x77 ? datagram : 0;
 }
 
-bool recorded_names_remote(const struct wr *wr)
-{
-	return wr->opcode == IBV_WR_RDMA_WRITE;
-}
-
 enum verb trace_verb(const struct trace_event *of)
 {
 	return of->call->verb;

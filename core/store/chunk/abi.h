@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/model/operation.h"
+
 enum abi {
 	ABI_WC_SUCCESS = 0,
 	ABI_WC_LOC_LEN_ERR = 1,
@@ -31,11 +33,6 @@ enum abi {
 	ABI_WC_TM_DATA_VALID = 1 << 6,
 	ABI_CQ_WITH_QP_NUM = 1 << 2, /* bit of wc_flags of struct ibv_cq_init_attr_ex */
 	ABI_SEND_SIGNALED = 1 << 1,
-	ABI_WR_RDMA_WRITE_WITH_IMM = 1,
-	ABI_WR_SEND = 2,
-	ABI_WR_SEND_WITH_IMM = 3,
-	ABI_WR_SEND_WITH_INV = 9,
-	ABI_WR_TSO = 10,
 	ABI_QPT_UD = 4,
 	ABI_QPS_RESET = 0,
 	ABI_WQS_RESET = 0,

@@ -209,13 +209,6 @@ void outstanding_exit(struct outstanding *o, uint32_t process)
 
 /* Posts */
 
-static bool is_message(unsigned int opcode)
-{
-	return opcode == ABI_WR_SEND || opcode == ABI_WR_SEND_WITH_IMM ||
-	       opcode == ABI_WR_SEND_WITH_INV || opcode == ABI_WR_RDMA_WRITE_WITH_IMM ||
-	       opcode == ABI_WR_TSO;
-}
-
 /* The destination queue pair of a datagram. */
 static uint32_t dest_of(const struct event_wr *wr)
 {
@@ -258,7 +251,7 @@ static int add_request(struct queue *queue, const struct event_place *at, uint32
 	request->verb = verb;
 	request->index = index;
 	request->signaled = !send || queue->qp.sq_sig_all || (wr->flags & ABI_SEND_SIGNALED);
-	request->message = !send || is_message(wr->opcode);
+	request->message = !send || operation_is_message(wr->opcode);
 	request->dest = send ? dest_of(wr) : 0;
 	if (!request_list_push(send ? &queue->sq : &queue->rq, request))
 		return 0;
