@@ -20,12 +20,24 @@
 #include <string.h>
 
 #include "analyzer/facts/place.h"
-#include "analyzer/facts/probes.h"
 #include "analyzer/model/reason.h"
 #include "core/base/vec.h"
 #include "core/store/db/args_walk.h"
+#include "core/store/read/trace.h"
 #include "core/wire/hash.h"
 #include "core/wire/log.h"
+#include "core/wire/probe.h"
+
+static bool get_argument(const void *call, const struct field_info *field, int64_t *ret_value)
+{
+	return args_value(args_field(((const struct call *)call)->args, field), ret_value);
+}
+
+/* Does a program make such a call to see whether the device has a feature? */
+static bool is_probe(const struct call *call, int error)
+{
+	return probe_is_expected(call->verb, error, get_argument, call);
+}
 
 enum { PLACES = 64, SEARCH = 3 /* refusals in a row */, TEXT = 256, LAST_TEXT = 128 };
 
@@ -423,7 +435,7 @@ void failed_return(struct failed *failed, struct model *model, const struct trac
 		take_event(failed, model, event);
 	if (event->call->verb == VERB_rdma_get_cm_event && !error)
 		take_cm_event(failed, event);
-	if (error && probe_is(event->call, error)) {
+	if (error && is_probe(event->call, error)) {
 		if (!is_not_yet(error))
 			note_expected(failed, model, event, error);
 		else

@@ -207,7 +207,7 @@ TEST(a_connection_that_was_made_is_no_failure)
 	has_none(&s);
 }
 
-/* Failures that are expected: the table of probes.c. */
+/* Failures that are expected: the table of core/wire/probe.c. */
 TEST(a_question_that_a_device_cannot_answer_is_no_failure)
 {
 	struct story s;
