@@ -15,16 +15,136 @@
 
 #include "analyzer/profile/calls.h"
 #include "analyzer/profile/data.h"
-#include "analyzer/profile/empty.h"
 #include "analyzer/profile/messages.h"
 #include "analyzer/profile/place_table.h"
+#include "analyzer/profile/profiler.h"
 #include "analyzer/profile/rows.h"
 #include "analyzer/profile/scale.h"
-#include "analyzer/profile/timing.h"
-#include "analyzer/profile/waits.h"
 #include "analyzer/rules/evidence.h"
+#include "core/store/read/lookup.h"
 #include "core/store/read/reader.h"
 #include "core/wire/log.h"
+
+/*
+ * How long the recorder made threads wait: p->next_wait is a row of table `waited`; its time is
+ * INT64_MAX behind the last one.
+ */
+
+static int next_wait_row(struct profiler *p)
+{
+	int found = waited_next(p->waits, &p->next_wait);
+
+	if (found != 1)
+		p->next_wait.time = INT64_MAX;
+	return found < 0 ? found : 0;
+}
+
+/* Go to the first row, if the trace has the table. 0 or -errno after log_err(). */
+static int open_waits(struct profiler *p)
+{
+	const char *recorded = trace_meta(p->trace, "waits");
+	int err;
+
+	p->next_wait.time = INT64_MAX;
+	if (!recorded || strcmp(recorded, "yes") != 0)
+		return 0;
+	p->profile->waited.known = true;
+	err = waited_open(p->trace, &p->waits);
+	return err ? err : next_wait_row(p);
+}
+
+static void count_wait(struct profiler *p, const struct waited_row *row)
+{
+	struct profile_waited *waited = &p->profile->waited;
+	struct profile_thread *thread = rows_thread(p, row->id.thread, row->process);
+
+	waited->times += row->times;
+	profiler_add(&waited->ns, row->ns);
+	*(row->full ? &waited->full : &waited->longer) += row->times;
+	profiler_add(row->full ? &waited->full_ns : &waited->longer_ns, row->ns);
+	if (row->ns > waited->most) {
+		waited->most = row->ns;
+		waited->worst = row->id;
+		waited->worst_at = row->time;
+	}
+	if (!thread)
+		return;
+	waited->threads += !thread->waits;
+	thread->waits += row->times;
+	profiler_add(&thread->waited_ns, row->ns);
+}
+
+/* The sums of the table so far: times, ns and most. 0 or -errno after log_err(). */
+static int sum_waits(const struct profiler *p, struct profile_waited *ret_waited)
+{
+	struct lookup_waited sums;
+	int err = lookup_waited(p->trace, &sums);
+
+	*ret_waited = (struct profile_waited){
+		.known = true, .times = sums.times, .ns = sums.ns, .most = sums.longest
+	};
+	return err;
+}
+
+static void close_waits(struct profiler *p)
+{
+	waited_close(p->waits);
+}
+
+/*
+ * A poll that finds completions has the number of empty polls before it. The empty polls after the
+ * last such poll are only in table `poll_count`, without a time: so they count only if the whole
+ * process is counted.
+ */
+
+static void forget_empty(struct profile *profile)
+{
+	profile->empty = 0;
+	for (size_t i = 0; i < profile->nprocesses; i++)
+		profile->processes[i].empty = 0;
+	for (size_t i = 0; i < profile->nthreads; i++)
+		profile->threads[i].empty = 0;
+	for (size_t i = 0; i < profile->nobjects; i++) {
+		struct profile_cq *cq = profile->cqs[i];
+
+		if (!cq)
+			continue;
+		profile->verbs[cq->batches ? VERB_start_poll : VERB_poll_cq].calls -= cq->empty;
+		cq->empty = 0;
+	}
+}
+
+static void add_empty(void *arg, const struct lookup_count *count)
+{
+	struct profiler *p = arg;
+	struct profile_process *process;
+	struct profile_thread *thread;
+	uint64_t empty = count->empty;
+	struct profile_cq *cq;
+
+	process = rows_process(p, count->process);
+	thread = rows_thread(p, count->thread, count->process);
+	cq = rows_cq(p, count->object, count->process);
+	p->profile->empty += empty;
+	if (process)
+		process->empty += empty;
+	if (thread)
+		thread->empty += empty;
+	if (!cq)
+		return;
+	cq->empty += empty;
+	p->profile->verbs[cq->batches ? VERB_start_poll : VERB_poll_cq].calls += empty;
+}
+
+/*
+ * Replace the counts from polls that returned completions by the total of each thread, which
+ * includes the empty polls after the last of these. 0 or -errno after log_err().
+ */
+static int count_empty(struct profiler *p)
+{
+	forget_empty(p->profile);
+	return lookup_counts(p->trace, p->select->process, LOOKUP_BY_CQ, add_empty, p);
+}
 
 static void on_post(void *arg, const struct model_post *post)
 {
@@ -134,7 +254,7 @@ static int prepare_profiler(struct profiler *p)
 	if (!err)
 		err = make_model(p);
 	p->next_wait.time = INT64_MAX;
-	return err || trace_is_live(p->trace) ? err : waits_open(p);
+	return err || trace_is_live(p->trace) ? err : open_waits(p);
 }
 
 void profiler_close(struct profiler *p)
@@ -144,7 +264,7 @@ void profiler_close(struct profiler *p)
 	model_free(p->model);
 	timing_free(p->timing);
 	messages_fini(p);
-	waits_close(p);
+	close_waits(p);
 	place_table_fini(p);
 	for (size_t i = 0; i < p->nworkers; i++)
 		free(p->workers[i].pending);
@@ -269,8 +389,8 @@ static int count_waits(struct profiler *p, int64_t time)
 
 	while (!err && p->next_wait.time <= time) {
 		if (is_in_part(p, p->next_wait.process, p->next_wait.time))
-			waits_count(p, &p->next_wait);
-		err = waits_next(p);
+			count_wait(p, &p->next_wait);
+		err = next_wait_row(p);
 	}
 	return err;
 }
@@ -349,7 +469,7 @@ int profiler_event(struct profiler *p, const struct trace_event *event)
 /* In a trace that is still being written the rows did not exist when it was opened. */
 static int count_last_waits(struct profiler *p)
 {
-	int err = trace_is_live(p->trace) ? waits_open(p) : 0;
+	int err = trace_is_live(p->trace) ? open_waits(p) : 0;
 
 	return err ? err : count_waits(p, INT64_MAX - 1);
 }
@@ -379,7 +499,7 @@ int profiler_finish(struct profiler *p)
 		end_phases(p, (uint32_t)i, p->now);
 	data_finish(p);
 	if (!p->select->from && !p->select->to && !p->select->nphases)
-		err = empty_count(p);
+		err = count_empty(p);
 	scale_profile(profile);
 	finish_duration(p);
 	for (size_t i = 0; i < profile->nobjects; i++)
@@ -397,7 +517,7 @@ const struct profile *profiler_profile(const struct profiler *p)
 
 int profiler_waits(struct profiler *p, struct profile_waited *ret_waited)
 {
-	return waits_sum(p, ret_waited);
+	return sum_waits(p, ret_waited);
 }
 
 const struct life *profiler_life(const struct profiler *p, const struct object *object)
