@@ -11,6 +11,7 @@
  */
 #include <errno.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,13 +24,66 @@
 #include "cli/record/device.h"
 #include "cli/table.h"
 #include "cli/replay/replay_priv.h"
-#include "cli/replay/suite_covers.h"
 #include "cli/replay/suite_end.h"
 #include "cli/replay/suite_find.h"
 #include "cli/replay/suite_run.h"
+#include "core/base/text.h"
 #include "core/store/open.h"
+#include "core/store/read/listing.h"
+#include "core/store/read/lookup.h"
 #include "core/store/read/trace.h"
 #include "core/wire/log.h"
+
+/* Groups of words; the common beginning of a group is removed. */
+static const struct group {
+	const char *prefix, *before;
+	enum listing_kind list;
+} groups[] = {
+	{ "IBV_QPT_", "", LISTING_QP_TYPES },    { "", "", LISTING_FEATURES },
+	{ "IBV_WR_", "", LISTING_OPCODES },      { "IBV_WC_", "", LISTING_STATUSES },
+	{ "ibv_", "refused ", LISTING_REFUSED },
+};
+
+/* With calls of these, a replay needs the network to itself. */
+static const char *const alone[] = { "rdma_*", "ibv_attach_mcast", "ibv_create_flow" };
+
+static int add_group(struct trace *trace, const struct group *group, struct text *covers)
+{
+	const char *before = covers->used ? "; " : "";
+	struct listing *listing;
+	int err = listing_open(trace, group->list, &listing);
+	size_t n = strlen(group->prefix);
+
+	while (!err && (err = listing_next(listing)) > 0) {
+		const char *word = listing_text(listing, 0);
+
+		err = 0;
+		if (!word)
+			continue;
+		text_addf(covers, "%s%s%s", before, *before == ',' ? "" : group->before,
+			  strncmp(word, group->prefix, n) ? word : word + n);
+		before = ", ";
+	}
+	listing_close(listing);
+	return err;
+}
+
+/*
+ * Add "RC, SRQ; SEND, RDMA_WRITE; REM_ACCESS_ERR; refused modify_qp" to @covers. *@ret_alone: it
+ * must be replayed alone, since it uses names that others on the same device could use, too.
+ * Returns 0 or -errno.
+ */
+static int describe_coverage(struct trace *trace, struct text *covers, bool *ret_alone)
+{
+	int err = 0;
+
+	*ret_alone = false;
+	for (size_t i = 0; i < sizeof(groups) / sizeof(*groups) && !err; i++)
+		err = add_group(trace, &groups[i], covers);
+	for (size_t i = 0; i < sizeof(alone) / sizeof(*alone) && !err && !*ret_alone; i++)
+		*ret_alone = lookup_has_call(trace, alone[i]);
+	return err ?: covers->failed ? -ENOMEM : 0;
+}
 
 enum { DEVICES_MAX = 16 };
 
@@ -89,7 +143,7 @@ static int read_covers(struct suite *suite, size_t i)
 
 	if (trace_open(suite->traces.paths[i], &trace))
 		return 0;
-	err = suite_covers(trace, &suite->covers[i], &suite->alone[i]);
+	err = describe_coverage(trace, &suite->covers[i], &suite->alone[i]);
 	trace_close(trace);
 	return err == -ENOMEM ? err : 0;
 }
