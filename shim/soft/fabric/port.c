@@ -10,9 +10,58 @@
 #include <errno.h>
 #include <string.h>
 
-#include "shim/soft/fabric/address.h"
+#include "shim/soft/fabric/node.h"
 #include "shim/soft/fabric/profile.h"
 #include "shim/soft/fabric/registry.h"
+
+/*
+ * A process with a profile of its own (profile.h) writes the LIDs and GIDs of its ports to a table
+ * of the fabric. Entries are never removed: an entry is valid while the instance that wrote it is
+ * alive, and free afterwards.
+ */
+
+static bool is_good(const struct registry_address *address)
+{
+	return address->instance && node_has(address->node, address->instance);
+}
+
+/*
+ * Publish an address of this process. The default ones need no entry. If the table is full the
+ * address is dropped.
+ */
+static void add_address(const struct registry_address *address)
+{
+	struct registry_members *members = registry_lock_members();
+	uint32_t i;
+
+	for (i = 0; i < REGISTRY_ADDRESSES && is_good(&members->address[i]); i++)
+		;
+	if (i < REGISTRY_ADDRESSES) {
+		members->address[i] = *address;
+		members->address[i].node = node_self.node;
+		members->address[i].instance = node_self.instance;
+		if (members->high_address <= i)
+			members->high_address = i + 1;
+	}
+	registry_unlock_members();
+}
+
+/* Has a living process published an address that matches? */
+static bool find_address(bool (*match)(const struct registry_address *address, const void *arg),
+			 const void *arg)
+{
+	const struct registry_members *members = registry_lock_members();
+	bool found = false;
+	uint32_t i;
+
+	for (i = 0; i < members->high_address && i < REGISTRY_ADDRESSES; i++) {
+		found = match(&members->address[i], arg) && is_good(&members->address[i]);
+		if (found)
+			break;
+	}
+	registry_unlock_members();
+	return found;
+}
 
 static struct port own[2];
 
@@ -88,7 +137,7 @@ bool port_has_gid(const union ibv_gid *gid)
 	for (num = 1; (port = port_at(num)); num++)
 		if (has_gid(port, gid))
 			return true;
-	return address_find(is_gid, gid);
+	return find_address(is_gid, gid);
 }
 
 /* Does the address of another process match @arg? */
@@ -119,7 +168,7 @@ bool port_reaches(const struct ibv_ah_attr *attr)
 		if (are_connected(from, to) &&
 		    (attr->is_global ? has_gid(to, &attr->grh.dgid) : has_lid(to, attr->dlid)))
 			return true;
-	return from && from->attr.state == IBV_PORT_ACTIVE && address_find(is_dest, attr);
+	return from && from->attr.state == IBV_PORT_ACTIVE && find_address(is_dest, attr);
 }
 
 static void publish_port(const struct port *port)
@@ -132,13 +181,13 @@ static void publish_port(const struct port *port)
 	uint32_t i;
 
 	if (address.lid && address.link_layer != IBV_LINK_LAYER_ETHERNET)
-		address_add(&address);
+		add_address(&address);
 	address.lid = 0;
 	for (i = 0; i < link_num_gids(port); i++) {
 		if (!link_has_gid(port, i))
 			continue;
 		address.gid = port->gid[i].gid;
-		address_add(&address);
+		add_address(&address);
 	}
 }
 

@@ -85,7 +85,7 @@ void registry_put_peer(struct peer *peer);
 
 /*
  * An address of a port of a process: a LID with those that share its upper bits, or a GID. Not
- * valid any more if that process has ended: see address.h.
+ * valid any more if that process has ended: see port.c.
  */
 struct registry_address {
 	uint64_t instance;
