@@ -285,7 +285,7 @@ static void modify_qp(struct translation *t, uint64_t *a)
 		LOWER(t, attr->max_dest_rd_atomic, device->attr.max_qp_rd_atom);
 }
 
-/* Of IPv6, or of IPv4 (224.0.0.0/4) as RoCE writes it. */
+/* Is it a multicast address of IPv6, or of IPv4 (224.0.0.0/4) as RoCE writes it? */
 static bool is_multicast(const union ibv_gid *gid)
 {
 	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };

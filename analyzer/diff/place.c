@@ -163,7 +163,7 @@ static double rate_place(const struct question *q, const struct tallies *tallies
 	return rate_ratio(tallies, tally);
 }
 
-/* Of equal places, the first one of the runs after. */
+/* The place with the highest rate; if several have it, the first one of the runs after. */
 static const struct tally *choose_place(const struct question *q, const struct tallies *tallies)
 {
 	const struct tally *best = NULL;

@@ -355,7 +355,7 @@ static int read_run(struct reading *r, const struct profile_select *select)
 	if (!r->no_memory)
 		err = read_calls(r, select ? select->process : 0);
 	add_polls(r);
-	return r->no_memory ? log_err(-ENOMEM, "what is compared of %s", r->run->path) : err;
+	return r->no_memory ? log_err(-ENOMEM, "compare %s", r->run->path) : err;
 }
 
 int diff_run_new(struct trace *trace, const char *path, const struct profile_select *select,
@@ -363,7 +363,7 @@ int diff_run_new(struct trace *trace, const char *path, const struct profile_sel
 {
 	struct diff_run *run = calloc(1, sizeof(*run));
 	struct reading r = { .run = run, .trace = trace, .symbols = symbols };
-	int err = run ? 0 : log_err(-ENOMEM, "what is compared of %s", path);
+	int err = run ? 0 : log_err(-ENOMEM, "compare %s", path);
 
 	if (err)
 		return err;

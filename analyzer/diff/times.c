@@ -23,7 +23,7 @@ enum {
 	SIZE_TEXT = 32,
 };
 
-/* Of a percentile, at most. */
+/* The maximum relative error of a percentile. */
 static const double class_width = 1.0 / HISTOGRAM_ROW;
 
 /* @error: the factor by which a number may be wrong, minus 1. */

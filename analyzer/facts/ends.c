@@ -57,7 +57,7 @@ int ends_new(struct trace *trace, struct fact_list *facts, struct ends **ret_end
 	ends->activity = activity_new(trace);
 	ends->pauses = pauses_new(trace, facts);
 	err = ends->activity && ends->pauses ? waits_new(trace, facts, ends->activity, &ends->waits)
-					     : log_err(-ENOMEM, "what threads did last");
+					     : log_err(-ENOMEM, "the last verbs of threads");
 	if (err) {
 		ends_free(ends);
 		return err;

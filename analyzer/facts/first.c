@@ -168,7 +168,7 @@ static bool is_misfit(const struct first *first, const struct first_request *req
 	return false;
 }
 
-/* Of two requests that may have failed, it is the one whose buffer is not in its region. */
+/* If either of two requests may have failed, choose the one whose buffer is not in its region. */
 static void choose_request(const struct first *first, struct first_error *error)
 {
 	bool request = is_misfit(first, &error->request), other = is_misfit(first, &error->other);

@@ -298,7 +298,10 @@ static void put_connection(struct clock_edges *edges, const struct cm_end *activ
 	put_ends(edge, passive, active);
 }
 
-/* Of @n with the same addresses: one that connected, and the one request that belongs to it. */
+/*
+ * Among @n ends with the same addresses, match one that connected with the one request that belongs
+ * to it.
+ */
 static void match_ends(const struct clock_cm *cm, struct cm_end *const *ends, size_t n,
 		       struct clock_edges *edges)
 {

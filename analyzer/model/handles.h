@@ -17,10 +17,10 @@ struct handle_list {
 	const struct handle *handles;
 };
 
-/* Of the inputs. */
+/* The handles among the inputs. */
 const struct handle_list *handles_given(enum verb verb);
 
-/* Of the fields of a new object: "ret.pd". */
+/* The handles among the fields of a new object: "ret.pd". */
 const struct handle_list *handles_made(enum object_kind kind);
 
 /* The argument that @verb acts on; ARG_NONE if there is none. */

@@ -35,7 +35,7 @@ struct pinned {
 	bool kept;    /* the library excludes registered memory from forks, if it can */
 };
 
-/* Of @process; never NULL. */
+/* The pinned memory of @process; never NULL. */
 const struct pinned *model_pinned(const struct model *model, uint32_t process);
 
 /*

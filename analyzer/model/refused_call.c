@@ -112,7 +112,7 @@ bool refused_space(const struct refused *r, char *text, size_t size)
 	return is_no_value(r, ARG(ps), "rdma_port_space", text, size);
 }
 
-/* Of the loopback interface, or of a private network. */
+/* Is it an address of the loopback interface, or of a private network? */
 static bool is_near(const uint8_t ip[4])
 {
 	return ip[0] == 127 || ip[0] == 10 || (ip[0] == 192 && ip[1] == 168) ||

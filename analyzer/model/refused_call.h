@@ -13,8 +13,9 @@ bool refused_limit(const struct refused *r, char *text, size_t size);
 bool refused_window(const struct refused *r, char *text, size_t size);
 
 /*
- * Of librdmacm: an IPv4 address in the wrong byte order, a port space, an identifier in the wrong
- * role, or asked or answered before, what a connection is to have.
+ * Why a call of librdmacm was refused: an IPv4 address in the wrong byte order; a port space; an
+ * identifier in the wrong role, or one that was already asked or answered; parameters that a
+ * connection cannot have.
  */
 bool refused_address(const struct refused *r, char *text, size_t size);
 bool refused_space(const struct refused *r, char *text, size_t size);

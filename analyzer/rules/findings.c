@@ -259,7 +259,7 @@ char finding_severity(const struct finding *finding)
 	return finding->site->hazard ? 'H' : rules[finding->rule].severity;
 }
 
-/* Of @n findings of @rule, or hazards, those that are not known. */
+/* How many of @n findings of @rule, or of its hazards, are not known. */
 static uint64_t count_new(const struct findings *findings, enum rule_id rule, bool hazard,
 			  uint64_t n)
 {

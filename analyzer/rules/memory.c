@@ -282,7 +282,7 @@ static bool is_late(struct check *check, const struct key *key, const struct mod
 	       model_fork_safety(check->model, key->process) != FORK_KEPT;
 }
 
-/* FORK-005: it is deregistered right behind that, without fork support. */
+/* FORK-005: a region is deregistered right after its memory was released, without fork support. */
 void fork_005_late(struct check *check, const struct model_destroy *destroy)
 {
 	const struct life *mr = destroy->object;

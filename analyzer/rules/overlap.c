@@ -91,8 +91,8 @@ static void report_resent(struct check *check, const struct life *life, const st
 		return;
 	describe_pair(finding, life, &overlaps->resent, "receives into", NULL);
 	finding_text(&finding->breaks,
-		     "a message comes before the send is complete: it is sent, or sent again, with "
-		     "the bytes of that message");
+		     "a message comes before the send is complete: the send transfers, or "
+		     "transfers again, the bytes of that message");
 }
 
 /* Does one of its queues keep what it is sent, or reads, in different places? */

@@ -19,7 +19,7 @@
 #include "core/store/read/trace.h"
 #include "core/wire/log.h"
 
-/* Of one direction. */
+/* The counts of one direction. */
 struct side_counts {
 	bool known;
 	uint64_t posted;

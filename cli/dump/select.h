@@ -88,5 +88,5 @@ struct select_lines {
 	uint64_t first, last;
 };
 
-/* Of @n lines, which with --around are those in its window. */
+/* How many of @n lines to print; with --around those in its window. */
 struct select_lines select_lines(const struct select *select, uint64_t n);

@@ -115,7 +115,7 @@ void phrase_fini(struct phrase *phrase)
 	phrase->nvalues = 0;
 }
 
-/* Of two texts with the same hash the later one takes the next cell. */
+/* If two texts have the same hash, the later one takes the next cell. */
 uint32_t texts_number(struct texts *texts, const char *text)
 {
 	uint64_t hash = hash_of(text, strlen(text), 0), number;

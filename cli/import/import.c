@@ -110,7 +110,7 @@ static int new_log(struct import *import, const struct ctf_event *event,
 
 	if (!place) {
 		free(log);
-		return log_err(-ENOMEM, "take a thread");
+		return log_err(-ENOMEM, "add a thread");
 	}
 	*place = log;
 	log->begun = !strcmp(event->name, "thread_begin");
@@ -274,7 +274,7 @@ static int hold_event(struct import *import, struct thread_log *log, const struc
 		log->held = calloc(HELD, sizeof(*log->held));
 	if (!copy || !log->held) {
 		free(copy);
-		return log_err(-ENOMEM, "hold an event");
+		return log_err(-ENOMEM, "store an event");
 	}
 	memcpy(copy, event, event->words * 8u);
 	for (; at && (int32_t)(log->held[at - 1]->seq - event->seq) > 0; at--)

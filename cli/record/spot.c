@@ -281,7 +281,7 @@ static bool is_taken_by(const struct spot *s, pid_t pid)
 	       spot->pid == pid;
 }
 
-/* Also one that came and left between two looks: the thread had to run for it. */
+/* Also true if one came and left between two looks: the thread had to run for it. */
 static bool debugger_left(const struct stopped *stopped, const struct thread_state *state)
 {
 	return !state->tracer &&
@@ -293,7 +293,7 @@ static bool debugger_left(const struct stopped *stopped, const struct thread_sta
  * While a debugger attaches or detaches, the process is briefly in neither state: it runs only if
  * it is not seen to be stopped for long. True: it runs, or is gone.
  */
-static bool look_after(struct spot *s, struct stopped *stopped)
+static bool watch_stopped(struct spot *s, struct stopped *stopped)
 {
 	struct thread_state state = read_state(stopped->pid, stopped->tid);
 
@@ -308,10 +308,10 @@ static bool look_after(struct spot *s, struct stopped *stopped)
 	return !state.state || stopped->moved > LOOKS;
 }
 
-static void look_after_all(struct spot *s)
+static void watch_all_stopped(struct spot *s)
 {
 	for (unsigned int i = 0; i < s->nstopped;)
-		if (look_after(s, &s->stopped[i]))
+		if (watch_stopped(s, &s->stopped[i]))
 			s->stopped[i] = s->stopped[--s->nstopped];
 		else
 			i++;
@@ -323,7 +323,7 @@ bool spot_look(struct spot *s)
 		tend_core(s, false);
 		return false;
 	}
-	look_after_all(s);
+	watch_all_stopped(s);
 	if (s->seen_at)
 		spot_report(s);
 	/* pairs with the store in stop_here() */

@@ -146,7 +146,7 @@ static void put_value(void *arg, int64_t number, const char *text)
 		put_number(profile->to, profile->prefix, profile->member, number, profile->times);
 }
 
-/* Of the device, or of @port. */
+/* Write the members of the device, or of @port. */
 static void put_members(struct profile *profile, unsigned int port, const struct member *members,
 			size_t n)
 {

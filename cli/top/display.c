@@ -35,7 +35,7 @@ static bool can_move_cursor(const char *kind)
 	return kind && *kind && tgetent(entry, kind) == 1 && tgetstr("cm", NULL);
 }
 
-/* Of styles that have one. */
+/* The colours of the styles that have one. */
 static const short pairs[STYLES] = {
 	[STYLE_ERROR] = COLOR_RED,  [STYLE_WARNING] = COLOR_YELLOW, [STYLE_HAZARD] = COLOR_MAGENTA,
 	[STYLE_GOOD] = COLOR_GREEN, [STYLE_NAME] = COLOR_CYAN,

@@ -31,7 +31,7 @@ void log_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* For messages about what the command does: printed only at LOG_VERBOSE. */
 void log_detail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Of the process; LOG_NORMAL at first. Set it before the first thread is started. */
+/* The log level of the process; LOG_NORMAL at first. Set it before the first thread is started. */
 enum log_level { LOG_NORMAL, LOG_QUIET, LOG_VERBOSE };
 void log_set_level(enum log_level level);
 enum log_level log_level(void);

@@ -11,7 +11,10 @@
 #include "replay/data/expect_priv.h"
 #include "replay/data/polls.h"
 
-/* Of ibv_post_srq_ops(), without a queue pair. The opcode of a failed one is not valid. */
+/*
+ * Is it a completion of ibv_post_srq_ops(), which has no queue pair? The opcode of a failed one is
+ * not valid.
+ */
 static bool is_of_list(const struct wc *wc)
 {
 	return wc->status == IBV_WC_TM_ERR ||

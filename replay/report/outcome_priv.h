@@ -87,7 +87,7 @@ struct outcome {
 int outcome_count_init(struct outcome *outcome);
 void outcome_count_fini(struct outcome *outcome);
 
-/* Of all threads. */
+/* The calls of all threads. */
 uint64_t outcome_total_calls(const struct outcome *outcome, enum verb verb);
 
 enum { OBJECT_TEXT = 40 + PROCESS_TEXT };

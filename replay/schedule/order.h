@@ -30,7 +30,7 @@ struct order_source {
 	int64_t soonest; /* of the process that ended first */
 	/* The object with @rkey in @process at @time, if a call destroyed it; or NULL. */
 	const struct object *(*destroyed)(void *arg, uint32_t process, uint32_t rkey, int64_t time);
-	/* Or NULL: there is no such object. */
+	/* The object with number @id; NULL if there is none. */
 	const struct object *(*object)(void *arg, uint32_t id);
 	/* rdma_connect() to the later rdma_listen() that received it; or NULL */
 	const struct map *heard;

@@ -100,7 +100,7 @@ static uint32_t find_stream(const struct pair *p, uint32_t other, uint32_t sourc
 	return map_get(&p->streams, (uint64_t)(other - 1) << 32 | source, &at) ? (uint32_t)at : 0;
 }
 
-/* Of a connection. */
+/* Wait for the request of a connection. */
 static void await_request(struct pair *p, const struct trace_event *event, uint32_t index,
 			  uint32_t life, uint64_t *messages)
 {

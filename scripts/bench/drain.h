@@ -24,7 +24,7 @@ void drain_set(enum drain_when when);
 /* Time in ns that a flag takes from this processor to the thread's. Requires DRAIN_BETWEEN. */
 double drain_distance(void);
 
-/* Of the last control verb. */
+/* The number of frames of the last control verb. */
 unsigned int drain_frames(void);
 
 /* Did the process have a ring? */

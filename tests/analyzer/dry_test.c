@@ -4,7 +4,7 @@
 
 enum { MS = 1000000, ROUNDS = 6 };
 
-/* Of the sender's CQ, so far. */
+/* Empty polls of the sender's CQ, so far. */
 static uint64_t empty;
 
 static void receive_as_peer(struct story *s)

@@ -169,7 +169,7 @@ static void story_calls(struct story *s, const char *function)
 	story_event(s, 0, EVENT_DIRECT, (sizeof(*event) + event->bytes + 7) / 8);
 }
 
-TEST(queues_that_go_round_the_verbs)
+TEST(queues_that_bypass_the_verbs)
 {
 	const struct finding *f;
 	struct story s;

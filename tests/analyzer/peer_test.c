@@ -394,7 +394,7 @@ TEST(a_window_that_was_never_bound)
 	story_tells(&s, RULE_MKEY_008, "which had never been bound");
 }
 
-/* It was bound once, and the key that a later bind will give was used. */
+/* It was bound once, and a request used the key that a later bind will give. */
 TEST(a_window_that_had_another_key)
 {
 	struct story s;

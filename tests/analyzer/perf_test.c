@@ -35,7 +35,7 @@ TEST(registrations_between_messages)
 	story_tells(&s, RULE_PERF_001, "40 calls that register memory or create queue pairs took");
 }
 
-/* Of few messages each has a region of its own: as many as there are sends. */
+/* If there are few messages, each has a region of its own: as many as there are sends. */
 TEST(a_region_for_each_message)
 {
 	struct story s;

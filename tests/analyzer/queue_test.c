@@ -572,8 +572,8 @@ static void take_receive(struct story *s)
 }
 
 /*
- * Of every @lost messages, up to the @until-th of 200, one buffer is not posted again; that of the
- * @again-th is posted late.
+ * For every @lost messages, up to the @until-th of 200, one buffer is not posted again; that of
+ * the @again-th is posted late.
  */
 static uint64_t leak_receives(uint32_t room, int lost, int until, int again)
 {

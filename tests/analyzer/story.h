@@ -436,7 +436,7 @@ static inline void story_with_cq(struct story *s)
 	create_cq(s);
 }
 
-/* And a queue pair; up to event 1:9. */
+/* Like the above, with a queue pair; up to event 1:9. */
 static inline void story_with_qp(struct story *s)
 {
 	story_with_cq(s);

@@ -229,7 +229,7 @@ static bool gives_up(const char *what)
 	return !strcmp(what, "retry") || !strcmp(what, "unanswered");
 }
 
-/* Of the posted messages the first SIGNALLED are known to have arrived. */
+/* The first SIGNALLED of the posted messages are known to have arrived. */
 static void send_to_half(const char *what)
 {
 	pid_t pid;

@@ -50,7 +50,7 @@ the_cq_has_what_the_queue_has() {
 		"$(json --most 0 outstanding on qp1 at "$at")"
 }
 # A provider's function gave the program the hardware's queues.
-what_goes_round_the_verbs_is_not_taken_as_done() {
+what_bypasses_the_verbs_is_not_taken_as_done() {
 	"$VERBATIM" unpack -o round.db "$writes" && sqlite3 round.db "INSERT INTO coverage
 		(process, what, times, detail) VALUES (1, 'direct', 1, 'efadv_query_cq')" || return
 	t=round.db
@@ -256,7 +256,7 @@ wrong_questions_are_refused() {
 }
 
 for each in outstanding_is_what_was_posted_less_what_was_retired the_cq_has_what_the_queue_has \
-	    what_goes_round_the_verbs_is_not_taken_as_done \
+	    what_bypasses_the_verbs_is_not_taken_as_done \
 	    an_unsignalled_request_is_retired_by_a_later_one \
 	    a_send_meets_the_receive_of_the_other_end a_completion_leads_to_its_request \
 	    a_wr_id_of_many_is_a_choice states_follow_the_modifies peers_know_each_other \

@@ -70,8 +70,8 @@ counters_are_in_copies() {
 try counters_are_those_of_the_recording
 try counters_are_in_copies
 
-# Of rdma-core's own test of receive side scaling, whose device has to be on RoCE: posts less
-# completions, but where the queue ends.
+# For rdma-core's own test of receive side scaling, whose device has to be on RoCE: the depth
+# is posts less completions, except where the queue ends.
 depth_of_work_queues() {
 	VERBATIM_SOFT_LINK=roce record rss.db /usr/bin/python3 "$root/tests/e2e/pyverbs.py" rss 1 \
 		rss >out 2>&1 && says "^ok rss: .*test_rss_traffic" out || { cat out; return 1; }

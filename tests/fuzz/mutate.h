@@ -49,5 +49,5 @@ struct sqlite3 *mutate_open(const char *dir);
 
 /* The name of one of the tables; "" if there is none. Static. */
 const char *mutate_table(struct sqlite3 *db, struct dice *dice);
-/* Of one of its columns. */
+/* The name of one of its columns. */
 const char *mutate_column(struct sqlite3 *db, struct dice *dice, const char *table);

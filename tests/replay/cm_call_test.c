@@ -44,7 +44,7 @@ static void replay_call(const struct trace_event *event, const char *expected)
 	expect_log(expected);
 }
 
-/* Of the identifier at @object; @more: other arguments. */
+/* A call for the identifier at @object; @more: other arguments. */
 static struct trace_event *add_for(enum verb verb, uint32_t object, const char *more)
 {
 	char text[1024];
@@ -66,7 +66,7 @@ static void create_id(uint32_t object)
 				  : "create 3");
 }
 
-/* And give it a device. */
+/* Create an identifier that has a device. */
 static struct rdma_cm_id *create_bound(uint32_t object)
 {
 	struct cm_end *end = cm_end_of(&replay, object);

@@ -61,7 +61,7 @@ int lookup_polls(struct trace *trace, uint32_t cq, struct lookup_polls *ret_poll
 
 static int64_t sent_at;
 
-/* Of the post that sent it. */
+/* The time of the post that sent it. */
 int lookup_time(struct trace *trace, struct event_id id, int64_t *ret_time)
 {
 	(void)trace;

@@ -98,7 +98,7 @@ TEST(a_queue_pair_outside_the_table_has_none)
 		assert_null(plan_of(i));
 }
 
-/* Of these calls nothing is learned. */
+/* Nothing is learned from these calls. */
 TEST(calls_that_did_nothing_of_the_program_are_ignored)
 {
 	(void)state;

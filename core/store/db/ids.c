@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* Of the open joint trace; a process has at most one. */
+/* The ranges of the open joint trace; a process has at most one such trace. */
 static const struct id_range *ranges;
 static size_t nranges;
 

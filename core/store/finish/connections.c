@@ -308,7 +308,7 @@ int connections_learn(const struct told_calls *sources, size_t n, const struct o
 	free(p.last);
 	if (err) {
 		connections_fini(&c);
-		return err == -ENOMEM ? log_err(err, "learn of connections") : err;
+		return err == -ENOMEM ? log_err(err, "read connections") : err;
 	}
 	*ret = c;
 	return 0;

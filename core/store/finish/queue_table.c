@@ -221,7 +221,7 @@ int queue_table_learn(const struct told_calls *sources, size_t n, const struct o
 	free(p.last);
 	if (err) {
 		queue_table_fini(&t);
-		return err == -ENOMEM ? log_err(err, "learn of queues") : err;
+		return err == -ENOMEM ? log_err(err, "read queues") : err;
 	}
 	*ret = t;
 	return 0;

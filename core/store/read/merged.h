@@ -11,7 +11,7 @@
 /* The number of source traces; 0: it is not merged, or it is joint. */
 size_t trace_nmerged(const struct trace *trace);
 
-/* Of the @i-th: its name, its host, its clock, and how far its machine's clock is ahead. */
+/* The name of the @i-th trace, its host, its clock, and how far its machine's clock is ahead. */
 const char *trace_merged_name(const struct trace *trace, size_t i);
 const char *trace_merged_host(const struct trace *trace, size_t i);
 struct trace_clock trace_merged_clock(const struct trace *trace, size_t i);

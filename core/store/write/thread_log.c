@@ -72,7 +72,7 @@ int writer_thread(struct writer *writer, const struct ring_head *head, uint32_t 
 		return writer->err;
 	log = add_log(writer);
 	if (!log)
-		return writer_fail(writer, log_err(-ENOMEM, "take a thread"));
+		return writer_fail(writer, log_err(-ENOMEM, "add a thread"));
 	log->ring = head->index;
 	log->pid = (int)head->pid;
 	log->tid = head->tid;

@@ -316,7 +316,10 @@ bool cuts_have_thread(const struct writer *writer, uint32_t thread);
 void cuts_mark_stacks(const struct writer *writer, void (*mark)(void *arg, uint32_t stack),
 		      void *arg);
 
-/* And note events, unless writer->outstanding is NULL. 0 or the writer's failure. */
+/*
+ * These also note events, unless writer->outstanding is NULL. They return 0 or the writer's
+ * failure.
+ */
 int cuts_post(struct writer *writer, struct thread_log *log, const struct event_post *event,
 	      const struct cut_part *part);
 int cuts_poll(struct writer *writer, struct thread_log *log, const struct event_poll *event,

@@ -100,7 +100,7 @@ static uint32_t read_byte_len(struct ibv_cq_ex *ex)
 	return cq_of(ex)->shown->byte_len;
 }
 
-/* Or the rkey that was invalidated. */
+/* The immediate data, or the rkey that was invalidated. */
 static __be32 read_imm_data(struct ibv_cq_ex *ex)
 {
 	return cq_of(ex)->shown->imm;

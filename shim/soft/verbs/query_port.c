@@ -52,7 +52,7 @@ EXPORT int(ibv_query_port)(struct ibv_context *context, uint8_t port_num,
 			       offsetof(struct ibv_port_attr, port_cap_flags2));
 }
 
-/* Of one lane, in units of 100 Mb/s, by the bit of active_speed. */
+/* The speed of one lane, in units of 100 Mb/s, by the bit of active_speed. */
 static const uint16_t lane_speed[] = { 25, 50, 100, 100, 140, 250, 500, 1000, 2000 };
 
 static unsigned int count_lanes(uint8_t active_width)

@@ -55,8 +55,8 @@ bool permit_enter(uint32_t needs);
 void permit_leave(void);
 
 /*
- * This thread is about to install a filter, for @all threads or for itself; and has done so, or
- * failed.
+ * Call permit_close() before this thread installs a filter, for @all threads or for itself; and
+ * permit_open() when it has done so, or failed.
  */
 void permit_close(bool all);
 void permit_open(bool all, uint32_t denied);

@@ -1,5 +1,5 @@
 /*
- * READ into a buffer, and right behind it a SEND of that buffer: without IBV_SEND_FENCE the SEND
+ * READ into a buffer, and right after it a SEND of that buffer: without IBV_SEND_FENCE the SEND
  * may leave before the READ's data is there. [ucx#7215, ucx#8221, dcping#5] GOOD: fenced
  */
 #include "rep.h"

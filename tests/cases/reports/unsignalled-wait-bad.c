@@ -1,5 +1,5 @@
 /*
- * The client sends, and waits for the completion of that for 0.8 s at most.
+ * The client sends, and waits for the completion for 0.8 s at most.
  *
  * Bad: neither the queue pair nor the request asks for a completion.
  */

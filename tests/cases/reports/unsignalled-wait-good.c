@@ -1,7 +1,7 @@
 /*
- * The client sends, and waits for the completion of that for 0.8 s at most.
+ * The client sends, and waits for the completion for 0.8 s at most.
  *
- * Good: the queue pair does, for all requests.
+ * Good: the queue pair asks for completions of all requests.
  */
 #include "rep.h"
 

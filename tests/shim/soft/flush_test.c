@@ -4,7 +4,7 @@
 #include "tests/shim/soft/pair.h"
 #include "tests/test.h"
 
-/* Of newer headers, which have the slot behind the last one of these. */
+/* Flags of newer headers, which have the slot behind the last one of these. */
 enum {
 	WITH_FLUSH = 1 << 11,
 	WR_FLUSH = 14,

@@ -461,7 +461,10 @@ static int create_writer(const char *at)
 	return err;
 }
 
-/* Of a recorder that died: each process forked from the first, with a module and a stack. */
+/*
+ * A trace of a recorder that died: each process was forked from the first, and has a module and a
+ * stack.
+ */
 static const char many_processes[] =
 	"UPDATE meta SET value = 'recording' WHERE key = 'state';"
 	"DELETE FROM meta WHERE key = 'recorder';"

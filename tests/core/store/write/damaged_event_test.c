@@ -125,7 +125,7 @@ static const struct bound {
 	  MOST(event_misuse, field, CQ_FIELDS - 1), { 0 } },
 	{ "frames_of_a_misuse", EVENT_MISUSE, WORDS(event_misuse) + 3,
 	  MOST(event_misuse, nframes, 3), { 0 } },
-	{ "way_round_the_verbs", EVENT_DIRECT, WORDS(event_direct),
+	{ "bypass_of_the_verbs", EVENT_DIRECT, WORDS(event_direct),
 	  MOST(event_direct, how, DIRECT_HOWS - 1), { 0 } },
 	{ "name_of_a_function", EVENT_DIRECT, WORDS(event_direct) + 2,
 	  MOST(event_direct, bytes, 16), { 0 } },

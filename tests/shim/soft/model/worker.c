@@ -317,7 +317,7 @@ static int qp_slot(const struct worker *w, uint32_t qpn)
 	return NONE;
 }
 
-/* Of both processes. */
+/* A slot of either process. */
 static int any_slot(const struct worker *w, uint32_t qpn)
 {
 	int i;

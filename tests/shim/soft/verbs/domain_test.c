@@ -56,7 +56,7 @@ static struct ibv_pd *make_parent(struct end *e, struct ibv_td *td, struct count
 	return ibv_alloc_parent_domain(e->context, &attr);
 }
 
-/* Of a new queue pair of that domain. */
+/* Create a queue pair in that domain. */
 static struct ibv_qp *qp_of(struct end *e, struct ibv_pd *pd)
 {
 	struct ibv_qp_init_attr attr = {
@@ -228,7 +228,7 @@ TEST(there_are_as_many_domains_as_the_device_says)
 	free(pds);
 }
 
-/* Of newer headers: a device that needs no unprotected memory may go on with plain memory. */
+/* With a flag of newer headers: a device that needs no unprotected memory may use plain memory. */
 TEST(unprotected_memory_may_be_allowed)
 {
 	struct pair *p = *state;
