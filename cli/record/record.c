@@ -3,12 +3,7 @@
  */
 #include <errno.h>
 #include <limits.h>
-#include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/types.h>
-#include <sys/utsname.h>
 
 #include "cli/cli.h"
 #include "cli/common.h"
@@ -17,106 +12,13 @@
 #include "cli/record/filter.h"
 #include "cli/record/launch.h"
 #include "cli/record/onlooker.h"
+#include "cli/record/output_name.h"
 #include "cli/record/recording.h"
 #include "core/wire/budget.h"
 #include "core/wire/payload.h"
 #include "core/wire/ring.h"
 #include "core/wire/tap.h"
 #include "core/wire/log.h"
-
-enum { OUTPUT_COMPLAINT = 256 };
-
-/*
- * Variables of PMIx, Open MPI and Slurm whose ranks count from 0 in the whole job. The first one
- * that is set is used.
- */
-static const char *const ranks[] = { "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID" };
-
-static const char *find_rank(void)
-{
-	for (size_t i = 0; i < sizeof(ranks) / sizeof(*ranks); i++) {
-		const char *rank = getenv(ranks[i]);
-
-		if (rank && *rank && strlen(rank) < 12 &&
-		    strspn(rank, "0123456789") == strlen(rank))
-			return rank;
-	}
-	return NULL;
-}
-
-/* Does it contain %p, the pid of the program? */
-static bool has_pid(const char *pattern)
-{
-	for (const char *at = pattern; (at = strchr(at, '%')) && at[1]; at += 2)
-		if (at[1] == 'p')
-			return true;
-	return false;
-}
-
-/* The value of @letter: NULL if there is none, with @complaint filled. */
-static const char *find_value(char letter, const char *pid, const struct utsname *host,
-			      char complaint[OUTPUT_COMPLAINT])
-{
-	const char *rank;
-
-	switch (letter) {
-	case '%':
-		return "%";
-	case 'h':
-		return host->nodename;
-	case 'p':
-		return pid;
-	case 'r':
-		rank = find_rank();
-		if (!rank)
-			snprintf(complaint, OUTPUT_COMPLAINT,
-				 "%%r in --output is the rank, but PMIX_RANK, "
-				 "OMPI_COMM_WORLD_RANK and SLURM_PROCID are not set");
-		return rank;
-	default:
-		snprintf(complaint, OUTPUT_COMPLAINT,
-			 letter ? "--output has the unknown '%%%c': use %%h (host), %%p (PID), "
-				  "%%r (rank) or %%%% (a %%)"
-				: "--output ends with a '%%': write %%%% for a %%",
-			 letter);
-		return NULL;
-	}
-}
-
-/*
- * Write the name into @name: %h becomes the host's name, %p @pid, %r the rank from the launcher's
- * environment, %% a %. Returns 0, or -EINVAL with @complaint set.
- */
-static int make_output_name(const char *pattern, pid_t pid, char name[PATH_MAX],
-			    char complaint[OUTPUT_COMPLAINT])
-{
-	struct utsname host = { 0 };
-	char number[16];
-	size_t used = 0;
-
-	uname(&host);
-	snprintf(number, sizeof(number), "%d", (int)pid);
-	for (const char *at = pattern; *at; at++) {
-		char self[2] = { *at, '\0' };
-		const char *value = self;
-
-		if (*at == '%') {
-			value = find_value(*++at, number, &host, complaint);
-			if (!value)
-				return -EINVAL;
-		}
-		if (used + strlen(value) >= PATH_MAX) {
-			snprintf(complaint, OUTPUT_COMPLAINT,
-				 "--output results in too long a "
-				 "name");
-			return -EINVAL;
-		}
-		strcpy(name + used, value);
-		used += strlen(value);
-	}
-	name[used] = '\0';
-	return 0;
-}
 
 /* An empty trace has 200 KiB of tables and indexes: the limit must leave room for more. */
 enum { FILE_MIN = 512 << 10 };
@@ -213,7 +115,7 @@ static int complete_settings(struct recording_settings *set, const struct argume
 	if (set->retention.flight && (set->retention.rotate_bytes || set->retention.rotate_ns))
 		return cli_misuse("record", "--flight keeps only the last events, --rotate all: "
 					    "choose one");
-	if (make_output_name(set->path, 0, path, complaint))
+	if (output_name_make(set->path, 0, path, complaint))
 		return cli_misuse("record", "%s", complaint);
 	if (set->live) {
 		int status = onlooker_check();
@@ -236,13 +138,13 @@ static int name_trace(struct recording_settings *set, struct launch_held *held, 
 {
 	char complaint[OUTPUT_COMPLAINT];
 
-	if (has_pid(set->path)) {
+	if (output_name_has_pid(set->path)) {
 		int status = launch_hold(set->program, held);
 
 		if (status)
 			return status;
 		set->held = held;
-		if (make_output_name(set->path, held->pid, path, complaint))
+		if (output_name_make(set->path, held->pid, path, complaint))
 			return cli_misuse("record", "%s", complaint);
 	}
 	set->path = set->retention.path = path;
