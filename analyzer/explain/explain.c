@@ -119,8 +119,8 @@ static const struct explanation *find_errno(const char *verb, const char *error)
 }
 
 /*
- * The class of a verb that shares its errnos: closing a context and librdmacm are like no other
- * destroy.
+ * The class of verbs that have the same errnos. Closing a context has others, and so have the
+ * destroys of librdmacm.
  */
 static const char *name_class(const struct verb_info *info)
 {

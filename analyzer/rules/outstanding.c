@@ -322,7 +322,7 @@ void compl_006_once(struct check *check, const struct life *life)
 		report_twice(check, life, life->rq);
 }
 
-/* MKEY-007. Likewise for programs whose receives share a buffer. */
+/* MKEY-007. The same for programs whose receives share a buffer. */
 void mkey_007(struct check *check, const struct model_strain *strain)
 {
 	struct finding *finding;

@@ -78,8 +78,9 @@ int order_await(struct order *order, struct event_id id, const char *name);
 int order_touch(struct order *order, uint32_t object, enum role role);
 
 /*
- * Call it after its statement was added, with its counter. The statements of its thread go to its
- * loops. 0, -ENOMEM, or -ENOTSUP if the program becomes too large.
+ * Call it after the statement of the current event was added, with its counter. The statements of
+ * the thread go to the loops of the thread. 0, -ENOMEM, or -ENOTSUP if the program becomes too
+ * large.
  */
 int order_end(struct order *order);
 

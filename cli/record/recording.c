@@ -367,7 +367,7 @@ static int start_followers(struct recording *r)
 	return err;
 }
 
-/* In a child, since a filter may kill a process for trying. */
+/* Try it in a child, since a filter may kill the process that tries. */
 static bool may_read_memory(void)
 {
 	uint32_t from = 1, to = 0;

@@ -91,8 +91,8 @@ static void report_loss(struct trace *trace, struct outcome *outcome)
 
 	if (trace_is_closed(trace))
 		outcome_note(outcome,
-			     "the trace begins at %s; of the time before, it has only outstanding "
-			     "requests",
+			     "the trace begins at %s; of earlier requests it has only the "
+			     "outstanding ones",
 			     format_time(trace_cut(trace), n));
 	else if (loss.events)
 		outcome_gap(outcome, "the recording lost %s event%s; dependent events may differ",

@@ -105,14 +105,14 @@ same_contents() {
 library_exports_nothing() { is "$(nm -D --defined-only "$libs/libverbatim-lttng.so")" ""; }
 
 # recorded on both sides at once: each event must be in both, with equal contents
-pingpong_is_the_same_by_both_ways() {
+pingpong_is_the_same_in_both_modes() {
 	traced both 4M "$VERBATIM" record -q --lttng -o record.db -- bash -c pingpong &&
 		"$VERBATIM" import -q -o import.db both && same_contents record.db import.db &&
 		is "$(grep -c '^wc' of.import)" 400 &&
 		is "$(sql import.db 'SELECT count(*) FROM loss')" 0
 }
 
-threads_forks_and_execs_are_the_same_by_both_ways() {
+threads_forks_and_execs_are_the_same_in_both_modes() {
 	traced crowd 4M "$VERBATIM" record -q --lttng -o record.db -- "$apps/crowd" 30 &&
 		"$VERBATIM" import -q -o import.db crowd && same_contents record.db import.db &&
 		is "$(sql import.db "SELECT count(*) || ' ' || count(parent) || ' ' ||
@@ -140,7 +140,7 @@ preloaded_by_hand_needs_no_recorder() {
 }
 
 # every kind of built request, and every field of an iterator
-builders_and_iterators_are_the_same_by_both_ways() {
+builders_and_iterators_are_the_same_in_both_modes() {
 	VERBATIM_SOFT_LINK=roce traced built 4M "$VERBATIM" record -q --lttng -o record.db -- \
 		"$apps/every_verb" >said &&
 		"$VERBATIM" import -q -o import.db built && same_contents record.db import.db &&
@@ -315,9 +315,9 @@ cut_metadata_is_refused() {
 		refused 3 'truncated or damaged' torn
 }
 
-for each in library_exports_nothing pingpong_is_the_same_by_both_ways \
-	threads_forks_and_execs_are_the_same_by_both_ways \
-	babeltrace2_reads_it builders_and_iterators_are_the_same_by_both_ways \
+for each in library_exports_nothing pingpong_is_the_same_in_both_modes \
+	threads_forks_and_execs_are_the_same_in_both_modes \
+	babeltrace2_reads_it builders_and_iterators_are_the_same_in_both_modes \
 		session_that_begins_late_is_reported preloaded_by_hand_needs_no_recorder \
 		check_stat_and_replay_work_on_it filters_are_lttngs_own \
 	every_verb_has_a_tracepoint loss_is_loud killed_program_leaves_what_it_did \
