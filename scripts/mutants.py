@@ -102,7 +102,7 @@ def hash_file(path):
 
 
 def hash_test(test):
-    """Of its source."""
+    """The digest of its source."""
     return hash_file(re.sub(r'^build/(.*_test)$', r'\1.c', test))
 
 

@@ -536,7 +536,7 @@ static void add_bounds(struct clocks *clocks)
 	}
 }
 
-/* By control verbs alone, or by messages, too; returns 1 if these may improve the result. */
+/* Join by control verbs alone, or also by messages; 1 if messages may improve the result. */
 static int join_by(struct trace *joint, bool messages)
 {
 	struct clocks clocks = { .joint = joint };

@@ -426,7 +426,7 @@ void queue_007(struct check *check, const struct model_strain *strain)
 	finding_text(&finding->breaks, "%s",
 		     room ? "a message with data comes: it fails with IBV_WC_LOC_LEN_ERR"
 			  : "the receiver uses these bytes: the message itself begins 40 bytes "
-			    "behind");
+			    "later");
 	finding_step(finding, "created", &strain->object->created);
 	finding_step(finding, "posted", &strain->moment);
 }

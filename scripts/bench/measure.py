@@ -138,7 +138,7 @@ FAR_NS = 120  # a flag takes some 25 to 70 ns between near processors, 230 to 30
 
 
 def least_pace(rounds):
-    """Of the processor at its fastest: the same loop in each."""
+    """The pace of the processor at its fastest: the same loop in each round."""
     return min(v for rows in rounds for key, values in rows.items() if key.endswith('_paces')
                for v in values)
 
@@ -642,7 +642,7 @@ def seconds(argv, accept=(0,)):
 
 
 def ratio(a, b):
-    """Of samples taken in turn; of medians where their numbers differ."""
+    """The ratio of samples taken in turn; that of medians where their numbers differ."""
     if len(a) == len(b):
         return [x / y for x, y in zip(a, b)]
     middle = statistics.median(b)

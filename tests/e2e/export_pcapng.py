@@ -30,7 +30,7 @@ def rows(verbatim, trace, sql):
 
 
 def qps(verbatim, trace):
-	"""Of each queue pair: type, MTU, number, and the PSNs it was given, with their times."""
+	"""By queue pair: type, MTU, number, and the PSNs it was given, with their times."""
 	found = {}
 	for row in rows(verbatim, trace, "SELECT object, args, verb, begin, number FROM call JOIN "
 			"object ON object.id = call.object WHERE kind = 'qp' AND NOT failed AND "
@@ -98,7 +98,7 @@ def times(verbatim, trace):
 
 
 def nanoseconds(epoch):
-	"""Of a number of seconds with nine decimal places."""
+	"""The nanoseconds of a number of seconds with nine decimal places."""
 	seconds, _, rest = epoch.partition(".")
 	return int(seconds) * 10 ** 9 + int((rest + "0" * 9)[:9])
 

@@ -17,10 +17,10 @@ cut_while_it_runs() {
 	wait $pid; is $? 0 && is "$(number 8)" 1000000 && sound && "$VERBATIM" info t.db >out
 }
 
-cut_rings_end_nobody() {
+cut_rings_end_no_process() {
 	cut_while_it_runs 0 'ring.*' && one_sentence 'is damaged\|cannot be read'
 }
-half_a_ring_ends_nobody() { cut_while_it_runs 8192 'ring.*'; }
+half_a_ring_ends_no_process() { cut_while_it_runs 8192 'ring.*'; }
 # its recorder is stopped, and has not opened one yet
 rings_cut_before_they_were_read_are_reported() {
 	"$VERBATIM" record -o t.db sh -c \
@@ -30,7 +30,7 @@ rings_cut_before_they_were_read_are_reported() {
 	! grep 'called a verb' err && "$VERBATIM" info t.db >out &&
 		says 'could not create a ring' out
 }
-cut_page_ends_nobody() { cut_while_it_runs 0 session; }
+cut_page_ends_no_process() { cut_while_it_runs 0 session; }
 
 program_sees_its_own_signals() {
 	local bus
@@ -57,9 +57,9 @@ corrupted_program_harms_nobody() {
 		WHERE what = 'damaged' AND p.exe LIKE '%/guest'" 2>/dev/null)" 0
 }
 
-try cut_rings_end_nobody
+try cut_rings_end_no_process
 try rings_cut_before_they_were_read_are_reported
-try half_a_ring_ends_nobody
-try cut_page_ends_nobody
+try half_a_ring_ends_no_process
+try cut_page_ends_no_process
 try program_sees_its_own_signals
 try corrupted_program_harms_nobody

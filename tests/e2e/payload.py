@@ -23,7 +23,7 @@ def stir(lane, word):
 
 
 def xxh64(data, seed):
-    """Of the specification, word by word: none of the recorder's code."""
+    """XXH as its specification has it, word by word: none of the recorder's code."""
     at, n = 0, len(data)
     if n >= 32:
         lanes = [(seed + P1 + P2) & M, (seed + P2) & M, seed, (seed - P1) & M]

@@ -77,7 +77,7 @@ int sq_fault_time(struct soft_qp *qp, struct soft_wr *wr, int reason)
 	return reason == CARRY_RNR ? not_ready(qp, wr) : lose_request(qp);
 }
 
-static void tell_event(struct soft_qp *qp, int type)
+static void report_event(struct soft_qp *qp, int type)
 {
 	struct pipe_event of_qp = { PIPE_QP, qp->shm - segment_own->qp, qp->shm->serial, type };
 
@@ -99,13 +99,13 @@ static bool is_fatal(int type)
 static int meet_event(struct soft_qp *qp, struct soft_wr *wr, int type)
 {
 	if (!is_fatal(type)) {
-		tell_event(qp, type);
+		report_event(qp, type);
 		return carry_request(qp, wr);
 	}
 	lock_take(&qp->shm->rq.lock);
 	deliver_fail(qp);
 	lock_drop(&qp->shm->rq.lock);
-	tell_event(qp, type);
+	report_event(qp, type);
 	return IBV_WC_WR_FLUSH_ERR;
 }
 

@@ -22,7 +22,7 @@ ALWAYS = (PROCESS, MODULE)  # without these it would not be a recording
 
 
 def read_events(ring):
-    """Of each event its place, its end, its type and its ticks."""
+    """The place, end, type and ticks of each event."""
     at, end = PAGE, PAGE + struct.unpack_from('<Q', ring, TAIL)[0]
     while at < end:
         words, kind, _, _, ticks = struct.unpack_from('<HBBIQ', ring, at)
