@@ -47,12 +47,12 @@ static void name_process(const struct process *p, bool first, bool nodes, char n
 	process_id_text(p->id, number);
 	n = snprintf(name, PROCESS_TEXT, "rank %d", p->rank.rank);
 	if (nodes && first)
-		snprintf(name + n, (size_t)(PROCESS_TEXT - n), " (node %s)", p->rank.node);
+		snprintf(name + n, (size_t)(PROCESS_TEXT - n), " (node %.36s)", p->rank.node);
 	else if (nodes)
-		snprintf(name + n, (size_t)(PROCESS_TEXT - n), " (node %s, %s)", p->rank.node,
+		snprintf(name + n, (size_t)(PROCESS_TEXT - n), " (node %.36s, %.30s)", p->rank.node,
 			 number);
 	else if (!first)
-		snprintf(name + n, (size_t)(PROCESS_TEXT - n), " (%s)", number);
+		snprintf(name + n, (size_t)(PROCESS_TEXT - n), " (%.60s)", number);
 }
 
 int trace_name_ranks(struct trace *trace)
