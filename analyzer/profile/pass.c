@@ -20,6 +20,7 @@
 #include "analyzer/profile/profiler.h"
 #include "analyzer/profile/rows.h"
 #include "analyzer/profile/scale.h"
+#include "analyzer/profile/timing.h"
 #include "analyzer/rules/evidence.h"
 #include "core/store/read/lookup.h"
 #include "core/store/read/reader.h"

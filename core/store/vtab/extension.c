@@ -109,6 +109,7 @@ PASS(int, create_function_v2, (DB, const char *name, int n, int flags, void *dat
      db, name, n, flags, data, step, each, final, free)
 PASS(void *, aggregate_context, (CTX, int bytes), ctx, bytes)
 PASS(void *, user_data, (CTX), ctx)
+PASS(sqlite3 *, context_db_handle, (CTX), ctx)
 PASS(void, result_blob64, (CTX, const void *at, sqlite3_uint64 bytes, FREE), ctx, at, bytes, free)
 PASS(void, result_double, (CTX, double number), ctx, number)
 PASS(void, result_error, (CTX, const char *text, int bytes), ctx, text, bytes)
