@@ -138,8 +138,17 @@ int block_need(struct block *block, enum column_id id)
 	    values_size(block, id, view->count))
 		return -ENOMEM;
 	err = column_read(view, block->dctx, block->scratch, block->values[id]);
+	view->values = block->values[id];
 	view->bytes = NULL; /* done */
 	return err;
+}
+
+/* Have all rows of the column, of which there are some, one value? */
+static bool is_constant(const struct block *block, enum column_id id)
+{
+	const struct column_view *view = &block->views[id];
+
+	return view->count && view->code == COLUMN_LINEAR && !view->step;
 }
 
 /* Sum up a column; -EBADMSG if a value is above @max. */
@@ -148,6 +157,10 @@ static int sum_column(struct block *block, enum column_id id, uint64_t max, uint
 	uint64_t total = 0;
 	int err = block_need(block, id);
 
+	if (is_constant(block, id)) {
+		*ret_sum = block->views[id].base * block_count(block, id);
+		return block->views[id].base > max ? -EBADMSG : 0;
+	}
 	for (uint32_t i = 0; i < block_count(block, id) && !err; i++) {
 		uint64_t v = block_get(block, id, i);
 
@@ -168,24 +181,46 @@ static int check_family(const struct block *block, enum family family, uint64_t 
 	return 0;
 }
 
-/* Count the posts, the polls and the other events. */
-static int count_kinds(struct block *block, uint32_t *counts)
+enum { FLAGGED = (KIND_MASK | KIND_FLAGS) + 1 }; /* values of column `kind` */
+
+struct kinds {
+	uint32_t posts, polls, notifies;
+	bool extra; /* a poll has rows of family EXTRA */
+};
+
+static int add_kind(struct kinds *kinds, uint32_t flagged, uint32_t events)
 {
-	uint32_t events = block_count(block, COLUMN_kind);
+	uint32_t kind = flagged & KIND_MASK;
+	bool poll = kind_is_poll(kind), extra = flagged & KIND_EXTRA;
+
+	if ((!kind_is_post(kind) && !poll && kind != KIND_NOTIFY) || (extra && !poll))
+		return -EBADMSG;
+	if (poll)
+		kinds->polls += events;
+	else if (kind == KIND_NOTIFY)
+		kinds->notifies += events;
+	else
+		kinds->posts += events;
+	kinds->extra |= extra;
+	return 0;
+}
+
+/* Count the posts, the polls and the other events. */
+static int count_kinds(struct block *block, struct kinds *kinds)
+{
+	uint32_t events = block_count(block, COLUMN_kind), counts[FLAGGED] = { 0 };
 	int err = block_need(block, COLUMN_kind);
 
 	for (uint32_t i = 0; i < events && !err; i++) {
 		uint64_t kind = block_get(block, COLUMN_kind, i);
 
-		bool poll = kind_is_poll(kind & KIND_MASK);
-
-		if (kind > (KIND_MASK | KIND_FLAGS) || (kind & KIND_EXTRA && !poll))
+		if (kind >= FLAGGED)
 			return -EBADMSG;
-		kind &= KIND_MASK;
-		if (!kind_is_post((uint32_t)kind) && !poll && kind != KIND_NOTIFY)
-			return -EBADMSG;
-		counts[poll ? 1 : kind == KIND_NOTIFY ? 2 : 0]++;
+		counts[kind]++;
 	}
+	for (uint32_t kind = 0; kind < FLAGGED && !err; kind++)
+		if (counts[kind])
+			err = add_kind(kinds, kind, counts[kind]);
 	return err ? err : check_family(block, FAMILY_EVENT, events);
 }
 
@@ -198,16 +233,17 @@ static int check_parts(struct block *block)
 #undef F
 	};
 	enum { PARTS = sizeof(families) / sizeof(*families) };
-	uint32_t counts[PARTS] = { 0 };
+	uint32_t counts[PARTS] = { 0 }, rows = block_count(block, COLUMN_parts);
+	uint32_t step = is_constant(block, COLUMN_parts) ? rows : 1;
 	int err = block_need(block, COLUMN_parts);
 
-	for (uint32_t i = 0; i < block_count(block, COLUMN_parts) && !err; i++) {
+	for (uint32_t i = 0; i < rows && !err; i += step) {
 		uint64_t parts = block_get(block, COLUMN_parts, i);
 
 		if (parts > WR_PARTS_ALL)
 			return -EBADMSG;
 		for (int p = 0; parts; p++, parts >>= 1)
-			counts[p] += parts & 1;
+			counts[p] += parts & 1 ? step : 0;
 	}
 	for (int p = 0; p < PARTS && !err; p++)
 		err = check_family(block, families[p], counts[p]);
@@ -250,29 +286,31 @@ static int check_extras(struct block *block)
 	return check_family(block, FAMILY_EXTRA, rows);
 }
 
-static int check_polls(struct block *block)
+static int check_polls(struct block *block, bool extra)
 {
 	uint64_t rows;
 	int err = sum_column(block, COLUMN_nwc, BATCH_ROWS_MAX, &rows);
 
 	if (!err)
 		err = check_family(block, FAMILY_WC, rows);
-	return err ? err : check_extras(block);
+	if (err)
+		return err;
+	return extra ? check_extras(block) : check_family(block, FAMILY_EXTRA, 0);
 }
 
 static int check_families(struct block *block, unsigned int families)
 {
-	uint32_t counts[3] = { 0 };
-	int err = count_kinds(block, counts);
+	struct kinds kinds = { 0 };
+	int err = count_kinds(block, &kinds);
 
 	if (!err && families & (FAMILY_BIT(POST) | FAMILY_BIT(WR) | FAMILY_BIT(SGE)))
-		err = check_posts(block, counts[0], families);
+		err = check_posts(block, kinds.posts, families);
 	if (!err && families & (FAMILY_BIT(POLL) | FAMILY_BIT(WC)))
-		err = check_family(block, FAMILY_POLL, counts[1]);
+		err = check_family(block, FAMILY_POLL, kinds.polls);
 	if (!err && families & FAMILY_BIT(WC))
-		err = check_polls(block);
+		err = check_polls(block, kinds.extra);
 	if (!err && families & FAMILY_BIT(NOTIFY))
-		err = check_family(block, FAMILY_NOTIFY, counts[2]);
+		err = check_family(block, FAMILY_NOTIFY, kinds.notifies);
 	return err;
 }
 
@@ -324,6 +362,7 @@ int block_add(struct block *block, enum column_id id, uint64_t value)
 	view->code = COLUMN_RAW;
 	view->bytes = NULL;
 	block->values[id][view->count++] = value;
+	view->values = block->values[id];
 	return 0;
 }
 
@@ -348,18 +387,10 @@ void block_fini(struct block *block)
 
 void walk_next_wr(const struct block *block, struct walk *walk)
 {
-	uint32_t at = walk->at[FAMILY_WR]++;
-	unsigned int parts = (unsigned int)block_get(block, COLUMN_parts, at);
+	uint32_t at = walk->at[FAMILY_WR];
 
-	walk->at[FAMILY_SGE] += (uint32_t)block_get(block, COLUMN_nsge, at);
-	if (!parts)
-		return;
-	walk->at[FAMILY_RDMA] += !!(parts & WR_RDMA);
-	if (!(parts & ~WR_RDMA))
-		return;
-#define STEP(NAME, part) walk->at[FAMILY_##NAME] += !!(parts & WR_##NAME);
-	EACH_RARE_PART(STEP);
-#undef STEP
+	walk_past_wr(walk, (unsigned int)block_get(block, COLUMN_parts, at),
+		     (uint32_t)block_get(block, COLUMN_nsge, at));
 }
 
 void walk_next_event(const struct block *block, struct walk *walk, bool skip)

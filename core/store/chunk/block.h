@@ -14,7 +14,7 @@
 
 struct block {
 	struct column_view views[COLUMN_COUNT];
-	uint64_t *values[COLUMN_COUNT]; /* NULL: linear, or not decoded */
+	uint64_t *values[COLUMN_COUNT]; /* of this block or an earlier one; NULL: none yet */
 	uint32_t sizes[COLUMN_COUNT];   /* elements allocated in values */
 	uint8_t *bytes;                 /* the chunk, copied */
 	size_t bytes_size;
@@ -60,8 +60,8 @@ static inline uint64_t block_get(const struct block *block, enum column_id id, u
 
 	if (__builtin_expect(row >= view->count, 0))
 		return 0;
-	if (block->values[id] && view->code != COLUMN_LINEAR)
-		return block->values[id][row];
+	if (view->values)
+		return view->values[row];
 	return view->base + view->step * row;
 }
 
@@ -80,14 +80,41 @@ static inline uint32_t walk_kind(const struct block *block, const struct walk *w
 	return (uint32_t)block_get(block, COLUMN_kind, walk->at[FAMILY_EVENT]);
 }
 
+/* Skip the current work request, which has these parts, and so many elements. */
+static inline void walk_past_wr(struct walk *walk, unsigned int parts, uint32_t nsge)
+{
+	walk->at[FAMILY_WR]++;
+	walk->at[FAMILY_SGE] += nsge;
+	walk->at[FAMILY_RDMA] += !!(parts & WR_RDMA);
+	if (__builtin_expect(!(parts & ~(unsigned int)WR_RDMA), 1))
+		return;
+#define STEP(NAME, part) walk->at[FAMILY_##NAME] += !!(parts & WR_##NAME);
+	EACH_RARE_PART(STEP);
+#undef STEP
+}
+
 /* Skip the current work request, with its parts and elements. */
 void walk_next_wr(const struct block *block, struct walk *walk);
 
-/* Skip the current completion of the current event. */
-static inline void walk_next_wc(const struct block *block, struct walk *walk)
+/* Skip the current completion of the current event, which is of that kind. */
+static inline void walk_past_wc(struct walk *walk, uint32_t kind)
 {
 	walk->at[FAMILY_WC]++;
-	walk->at[FAMILY_EXTRA] += !!(walk_kind(block, walk) & KIND_EXTRA);
+	walk->at[FAMILY_EXTRA] += !!(kind & KIND_EXTRA);
+}
+
+static inline void walk_next_wc(const struct block *block, struct walk *walk)
+{
+	walk_past_wc(walk, walk_kind(block, walk));
+}
+
+/* Skip the current event, of that kind, whose requests or completions were visited. */
+static inline void walk_past_event(struct walk *walk, uint32_t kind)
+{
+	walk->at[kind_is_post(kind & KIND_MASK)   ? FAMILY_POST
+		 : kind_is_poll(kind & KIND_MASK) ? FAMILY_POLL
+						  : FAMILY_NOTIFY]++;
+	walk->at[FAMILY_EVENT]++;
 }
 
 /*

@@ -13,7 +13,13 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <zstd.h>
+
+enum { EIGHT = 8 };
+
+/* The bit of each byte of a word that says that a varint continues. */
+#define CONTINUED UINT64_C(0x8080808080808080)
 
 void column_grow(struct column *column)
 {
@@ -66,25 +72,62 @@ void column_fini(struct column *column)
 	*column = (struct column){ 0 };
 }
 
+/* Eight values whose differences have one byte each, of @word. Returns the last. */
+static uint64_t put_eight(uint64_t word, uint64_t value, uint64_t *values)
+{
+#pragma GCC unroll 8
+	for (int i = 0; i < EIGHT; i++, word >>= 8) {
+		value += zigzag_decode(word & 0xff);
+		values[i] = value;
+	}
+	return value;
+}
+
+/*
+ * The usual case, one byte or two, without a branch that depends on which: that is often random.
+ * Returns the number of bytes, 0 if it is damaged.
+ */
+static size_t get_short(const uint8_t *at, size_t left, uint64_t *ret)
+{
+	uint32_t low, high, more;
+
+	if (left < 2)
+		return varint_get(at, left, ret);
+	low = at[0];
+	high = at[1];
+	more = low >> 7;
+	if (__builtin_expect(more & high >> 7, 0))
+		return varint_get(at, left, ret);
+	*ret = (low & 0x7f) | (high << 7 & -more);
+	return 1 + more;
+}
+
 static int read_varints(const uint8_t *at, size_t left, uint64_t *values, uint32_t count)
 {
-	uint64_t value = 0, n;
+	uint64_t value = 0, word, n;
+	uint32_t end;
 
-	for (uint32_t i = 0; i < count; i++) {
-		size_t used;
+	for (uint32_t i = 0; i < count;) {
+		if (left >= sizeof(word) && count - i >= EIGHT) {
+			memcpy(&word, at, sizeof(word));
+			if (!(word & CONTINUED)) {
+				value = put_eight(word, value, values + i);
+				at += EIGHT;
+				left -= EIGHT;
+				i += EIGHT;
+				continue;
+			}
+		}
+		for (end = count - i < EIGHT ? count : i + EIGHT; i < end; i++) {
+			size_t used = get_short(at, left, &n);
 
-		if (left && !(*at & 0x80)) {
-			n = *at;
-			used = 1;
-		} else {
-			used = varint_get(at, left, &n);
 			if (!used)
 				return -EBADMSG;
+			at += used;
+			left -= used;
+			value += zigzag_decode(n);
+			values[i] = value;
 		}
-		at += used;
-		left -= used;
-		value += zigzag_decode(n);
-		values[i] = value;
 	}
 	return left ? -EBADMSG : 0;
 }

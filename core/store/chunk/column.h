@@ -106,6 +106,7 @@ struct column_view {
 	uint64_t base, step; /* COLUMN_LINEAR */
 	const uint8_t *bytes;
 	uint32_t packed, unpacked; /* size of @bytes; and before compression */
+	const uint64_t *values;    /* decoded; NULL: linear, or not decoded */
 };
 
 /* Does the size in the compressed bytes of @view match the one in the directory? */
