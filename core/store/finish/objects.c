@@ -315,33 +315,18 @@ void objects_fini(struct objects *objects)
 	*objects = (struct objects){ 0 };
 }
 
-static unsigned int cache_place(uint32_t process, int kind, uint64_t handle, uint32_t cq)
+uint32_t objects_cache_at(struct objects_cached *e, const struct objects *objects, uint32_t process,
+			  enum object_kind kind, uint64_t handle, int64_t time)
 {
-	uint64_t h = (handle ^ (uint64_t)process << 48 ^ (uint64_t)(kind + 1) << 40 ^
-		      (uint64_t)cq << 24) *
-		     0x9e3779b97f4a7c15ull;
+	const struct object *o = objects_at(objects, process, kind, handle, time);
+	const struct object *next = objects_after(objects, process, kind, handle, time);
 
-	return (unsigned int)(h >> 55);
-}
-
-uint32_t objects_cached_at(struct objects_cache *cache, const struct objects *objects,
-			   uint32_t process, enum object_kind kind, uint64_t handle, int64_t time)
-{
-	typeof(cache->entries[0]) *e = &cache->entries[cache_place(process, (int)kind, handle, 0)];
-	const struct object *o, *next;
-
-	if (e->handle == handle && e->process == process && e->kind == (int)kind &&
-	    time >= e->from && time < e->until)
-		return e->id;
-	o = objects_at(objects, process, kind, handle, time);
-	next = objects_after(objects, process, kind, handle, time);
-	e->process = process;
-	e->kind = (int)kind;
-	e->handle = handle;
-	e->cq = 0;
-	e->id = o ? o->id : 0;
-	e->from = time;
-	e->until = next ? next->created_at : INT64_MAX;
+	*e = (struct objects_cached){ .process = process,
+				      .kind = (int)kind,
+				      .handle = handle,
+				      .id = o ? o->id : 0,
+				      .from = time,
+				      .until = next ? next->created_at : INT64_MAX };
 	return e->id;
 }
 
@@ -360,24 +345,17 @@ static int64_t qp_until(const struct objects *objects, uint32_t process, uint32_
 	return objects->qps[i]->created_at;
 }
 
-uint32_t objects_cached_qp(struct objects_cache *cache, const struct objects *objects,
-			   uint32_t process, uint32_t number, uint32_t cq, int64_t time)
+uint32_t objects_cache_qp(struct objects_cached *e, const struct objects *objects, uint32_t process,
+			  uint32_t number, uint32_t cq, int64_t time)
 {
-	typeof(cache->entries[0]) *e = &cache->entries[cache_place(process, -1, number, cq)];
-	const struct object *o;
+	const struct object *o = find_qp(objects, process, number, cq, time);
 
-	if (!number)
-		return 0;
-	if (e->handle == number && e->process == process && e->kind == -1 && e->cq == cq &&
-	    time >= e->from && time < e->until)
-		return e->id;
-	e->process = process;
-	e->kind = -1;
-	e->handle = number;
-	e->cq = cq;
-	e->from = time;
-	o = find_qp(objects, process, number, cq, time);
-	e->id = o ? o->id : 0;
-	e->until = qp_until(objects, process, number, time);
+	*e = (struct objects_cached){ .process = process,
+				      .kind = -1,
+				      .handle = number,
+				      .cq = cq,
+				      .id = o ? o->id : 0,
+				      .from = time,
+				      .until = qp_until(objects, process, number, time) };
 	return e->id;
 }

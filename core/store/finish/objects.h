@@ -60,17 +60,56 @@ int objects_build(sqlite3 *db);
  * A cache for objects_at(): a scan asks for the same few objects
  * millions of times. Empty when zeroed.
  */
-struct objects_cache {
-	struct {
-		uint32_t process, cq, id;
-		int kind;            /* -1: by number */
-		uint64_t handle;     /* or the number */
-		int64_t from, until; /* the answer is valid for these times */
-	} entries[512];
+struct objects_cached {
+	uint32_t process, cq, id;
+	int kind;            /* -1: by number */
+	uint64_t handle;     /* or the number */
+	int64_t from, until; /* the answer is valid for these times */
 };
 
+struct objects_cache {
+	struct objects_cached entries[512];
+};
+
+static inline struct objects_cached *objects_cached(struct objects_cache *cache, uint32_t process,
+						    int kind, uint64_t handle, uint32_t cq)
+{
+	uint64_t h = (handle ^ (uint64_t)process << 48 ^ (uint64_t)(kind + 1) << 40 ^
+		      (uint64_t)cq << 24) *
+		     0x9e3779b97f4a7c15ull;
+
+	return &cache->entries[h >> 55];
+}
+
+/* For what is not cached; call objects_cached_at() and objects_cached_qp(). */
+uint32_t objects_cache_at(struct objects_cached *e, const struct objects *objects, uint32_t process,
+			  enum object_kind kind, uint64_t handle, int64_t time);
+uint32_t objects_cache_qp(struct objects_cached *e, const struct objects *objects, uint32_t process,
+			  uint32_t number, uint32_t cq, int64_t time);
+
 /* Returns the id, 0 if there is none. */
-uint32_t objects_cached_at(struct objects_cache *cache, const struct objects *objects,
-			   uint32_t process, enum object_kind kind, uint64_t handle, int64_t time);
-uint32_t objects_cached_qp(struct objects_cache *cache, const struct objects *objects,
-			   uint32_t process, uint32_t number, uint32_t cq, int64_t time);
+static inline uint32_t objects_cached_at(struct objects_cache *cache, const struct objects *objects,
+					 uint32_t process, enum object_kind kind, uint64_t handle,
+					 int64_t time)
+{
+	struct objects_cached *e = objects_cached(cache, process, (int)kind, handle, 0);
+
+	if (e->handle == handle && e->process == process && e->kind == (int)kind &&
+	    time >= e->from && time < e->until)
+		return e->id;
+	return objects_cache_at(e, objects, process, kind, handle, time);
+}
+
+static inline uint32_t objects_cached_qp(struct objects_cache *cache, const struct objects *objects,
+					 uint32_t process, uint32_t number, uint32_t cq,
+					 int64_t time)
+{
+	struct objects_cached *e = objects_cached(cache, process, -1, number, cq);
+
+	if (!number)
+		return 0;
+	if (e->handle == number && e->process == process && e->kind == -1 && e->cq == cq &&
+	    time >= e->from && time < e->until)
+		return e->id;
+	return objects_cache_qp(e, objects, process, number, cq, time);
+}

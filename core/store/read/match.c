@@ -36,12 +36,15 @@ struct state {
 	struct state *next; /* in the list of those with a cq */
 };
 
+enum { RECENT = 64 };
+
 struct match {
-	struct map by_object; /* to struct state */
-	struct state *states; /* all */
-	int64_t time;         /* of the current event */
-	uint32_t process;     /* of the current event */
-	int64_t kept_from;    /* posts before it may be missing; INT64_MIN: none are */
+	struct map by_object;         /* to struct state */
+	struct state *recent[RECENT]; /* those found last, by object; may be NULL */
+	struct state *states;         /* all */
+	int64_t time;                 /* of the current event */
+	uint32_t process;             /* of the current event */
+	int64_t kept_from;            /* posts before it may be missing; INT64_MIN: none are */
 	struct state *with_cq;
 };
 
@@ -74,6 +77,7 @@ static void unlink_state(struct match *match, const struct state *state)
 static void drop_state(struct match *match, struct state *state)
 {
 	map_remove(&match->by_object, state->object);
+	match->recent[state->object % RECENT] = NULL;
 	*state->link = state->after;
 	if (state->after)
 		state->after->link = state->link;
@@ -103,11 +107,20 @@ void match_free(struct match *match)
 	free(match);
 }
 
-static struct state *find_state(const struct match *match, uint32_t object)
+static struct state *look_up_state(const struct match *match, uint32_t object)
 {
 	uint64_t state;
 
 	return map_get(&match->by_object, object, &state) ? (struct state *)(uintptr_t)state : NULL;
+}
+
+static inline struct state *find_state(struct match *match, uint32_t object)
+{
+	struct state **recent = &match->recent[object % RECENT];
+
+	if (!*recent || (*recent)->object != object)
+		*recent = look_up_state(match, object);
+	return *recent;
 }
 
 static struct state *make_state(struct match *match, uint32_t object)
@@ -394,8 +407,8 @@ bool match_wc(struct match *match, uint32_t qp, uint32_t cq, const struct wc *wc
 {
 	struct state *state = find_state(match, qp);
 	bool receive = wc->opcode & ABI_WC_RECV;
+	const struct match_request *request;
 	struct match_queue *queue = NULL;
-	struct match_request request;
 	int64_t at;
 
 	*ret_found = (struct match_found){ .posted_at = -1, .other_posted_at = -1 };
@@ -413,19 +426,19 @@ bool match_wc(struct match *match, uint32_t qp, uint32_t cq, const struct wc *wc
 	if (!queue)
 		return false;
 	ret_found->candidates = state ? count_candidates(match, state, cq, wc, queue) : 1;
-	request = match_queue_take(queue, (uint32_t)at);
-	if (queue->unsure)
-		return false;
-	ret_found->request = (struct event_id){ request.thread, request.n };
-	ret_found->index = request.index;
-	ret_found->posted_at = request.time;
-	return true;
+	request = match_queue_at(queue, (uint32_t)at);
+	if (!queue->unsure) {
+		ret_found->request = (struct event_id){ request->thread, request->n };
+		ret_found->index = request->index;
+		ret_found->posted_at = request->time;
+	}
+	match_queue_take(queue, (uint32_t)at);
+	return !queue->unsure;
 }
 
 /* The request of @state that a completion from @cq may belong to, or NULL. */
-static const struct match_request *find_candidate(const struct match *match,
-						  const struct state *state, uint32_t cq,
-						  const struct wc *wc)
+static const struct match_request *find_candidate(struct match *match, const struct state *state,
+						  uint32_t cq, const struct wc *wc)
 {
 	const struct match_qp *info = &state->info;
 	const struct state *srq = info->srq ? find_state(match, info->srq) : NULL;
@@ -450,7 +463,7 @@ struct guess {
 	bool unsure;
 };
 
-static void look_at(const struct match *match, const struct state *state, uint32_t cq,
+static void look_at(struct match *match, const struct state *state, uint32_t cq,
 		    const struct wc *wc, struct guess *guess)
 {
 	const struct match_request *request;
@@ -469,7 +482,7 @@ static void look_at(const struct match *match, const struct state *state, uint32
 	guess->found = state;
 }
 
-uint32_t match_guess(const struct match *match, uint32_t cq, const struct wc *wc)
+uint32_t match_guess(struct match *match, uint32_t cq, const struct wc *wc)
 {
 	struct guess guess = { 0 };
 

@@ -84,7 +84,7 @@ bool match_wc(struct match *match, uint32_t qp, uint32_t cq, const struct wc *wc
  * queue need not report it): the only queue pair that completes on @cq; else the one with such a
  * request outstanding, the oldest request if there are several. 0: unknown.
  */
-uint32_t match_guess(const struct match *match, uint32_t cq, const struct wc *wc);
+uint32_t match_guess(struct match *match, uint32_t cq, const struct wc *wc);
 
 /*
  * Apply the effect of a control verb or a post to the queues; @event is one of a cursor.

@@ -116,9 +116,9 @@ int match_queue_push(struct match_queue *queue, const struct match_request *requ
 	return 0;
 }
 
-int64_t match_queue_find(const struct match_queue *queue, uint64_t wr_id, bool signaled)
+int64_t match_queue_search(const struct match_queue *queue, uint64_t wr_id, bool signaled)
 {
-	for (uint32_t i = 0; i < queue->count; i++) {
+	for (uint32_t i = 1; i < queue->count; i++) {
 		const struct match_request *request = match_queue_at(queue, i);
 
 		if (request->wr_id == wr_id && (!signaled || request->signaled))
@@ -127,9 +127,8 @@ int64_t match_queue_find(const struct match_queue *queue, uint64_t wr_id, bool s
 	return -1;
 }
 
-struct match_request match_queue_take(struct match_queue *queue, uint32_t at)
+void match_queue_remove(struct match_queue *queue, uint32_t at)
 {
-	struct match_request taken = *match_queue_at(queue, at);
 	uint32_t keep = at + 1; /* remaining requests are moved to this position */
 
 	for (uint32_t i = at; i > 0; i--)
@@ -137,5 +136,4 @@ struct match_request match_queue_take(struct match_queue *queue, uint32_t at)
 			*match_queue_at(queue, --keep) = *match_queue_at(queue, i - 1);
 	queue->first = (queue->first + keep) & (queue->size - 1);
 	queue->count -= keep;
-	return taken;
 }

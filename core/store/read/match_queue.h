@@ -32,13 +32,38 @@ void match_queue_clear(struct match_queue *queue, bool unsure);
 /* Add a request; drops the oldest if the queue is full. 0 or -ENOMEM. */
 int match_queue_push(struct match_queue *queue, const struct match_request *request);
 
-/* The index of the first request with @wr_id, signaled if @signaled; -1: none. */
-int64_t match_queue_find(const struct match_queue *queue, uint64_t wr_id, bool signaled);
-
-/* Remove the request at @at, and the unsignaled ones before it; returns the former. */
-struct match_request match_queue_take(struct match_queue *queue, uint32_t at);
-
 static inline struct match_request *match_queue_at(const struct match_queue *queue, uint32_t i)
 {
 	return &queue->ring[(queue->first + i) & (queue->size - 1)];
+}
+
+/* For requests behind the first; call match_queue_find(). */
+int64_t match_queue_search(const struct match_queue *queue, uint64_t wr_id, bool signaled);
+
+/* The index of the first request with @wr_id, signaled if @signaled; -1: none. */
+static inline int64_t match_queue_find(const struct match_queue *queue, uint64_t wr_id,
+				       bool signaled)
+{
+	const struct match_request *first;
+
+	if (!queue->count)
+		return -1;
+	first = match_queue_at(queue, 0);
+	if (first->wr_id == wr_id && (!signaled || first->signaled))
+		return 0;
+	return match_queue_search(queue, wr_id, signaled);
+}
+
+/* For a request that is not the first; call match_queue_take(). */
+void match_queue_remove(struct match_queue *queue, uint32_t at);
+
+/* Remove the request at @at, and the unsignaled ones before it. */
+static inline void match_queue_take(struct match_queue *queue, uint32_t at)
+{
+	if (__builtin_expect(at, 0)) {
+		match_queue_remove(queue, at);
+		return;
+	}
+	queue->first = (queue->first + 1) & (queue->size - 1);
+	queue->count--;
 }

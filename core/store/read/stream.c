@@ -203,7 +203,7 @@ static int give_data(struct stream *s, struct trace_event *event)
 		err = stream_poll(s, event, kind);
 	else
 		err = stream_notify(s, event);
-	walk_next_event(&s->block, &s->walk, false);
+	walk_past_event(&s->walk, kind);
 	if (err)
 		return err;
 	if (s->walk.at[FAMILY_EVENT] == block_count(&s->block, COLUMN_n))
@@ -236,6 +236,8 @@ int stream_next(struct stream *s, struct room *room, struct trace_event *event)
 		break;
 	default:
 		err = give_data(s, event);
+		if (__builtin_expect(s->due[DATA].n < s->others && !err, 1))
+			return 0; /* it remains the next */
 	}
 	stream_choose(s);
 	return err;

@@ -29,7 +29,7 @@ static int reserve_array(struct stream *s, void *memory, uint32_t *size, uint32_
 		return 0;
 	more = realloc(*at, count * bytes * 2);
 	if (!more)
-		return log_err(-ENOMEM, "read an event");
+		return -ENOMEM;
 	*at = more;
 	*size = count * 2;
 	stream_hold(s);
@@ -37,17 +37,12 @@ static int reserve_array(struct stream *s, void *memory, uint32_t *size, uint32_
 }
 
 /* Memory for @count elements of an event: in the given room, or an array of the stream. */
-static void *take_array(struct stream *s, void *memory, uint32_t *size, uint32_t count,
-			size_t bytes)
+static inline void *take_array(struct stream *s, void *memory, uint32_t *size, uint32_t count,
+			       size_t bytes)
 {
-	void *at;
-
-	if (!s->room)
-		return reserve_array(s, memory, size, count, bytes) ? NULL : *(void **)memory;
-	at = room_take(s->room, count * bytes);
-	if (!at)
-		log_err(-ENOMEM, "read an event");
-	return at;
+	if (s->room)
+		return room_take(s->room, count * bytes);
+	return reserve_array(s, memory, size, count, bytes) ? NULL : *(void **)memory;
 }
 
 #define GET(s, name, family) block_get(&(s)->block, COLUMN_##name, (s)->walk.at[FAMILY_##family])
@@ -132,6 +127,7 @@ static void fill_rare_parts(struct stream *s, struct wr *to, unsigned int parts)
 	}
 }
 
+/* Make the current request, and skip it. */
 static void fill_wr(struct stream *s, struct wr *to, bool receive)
 {
 	unsigned int parts = (unsigned int)GET(s, parts, WR);
@@ -143,6 +139,7 @@ static void fill_wr(struct stream *s, struct wr *to, bool receive)
 	} else if (parts) {
 		FIELDS_RDMA(GET_FIELD);
 	}
+	walk_past_wr(&s->walk, parts, to->nsge);
 	if (receive)
 		to->opcode = -1;
 }
@@ -178,7 +175,7 @@ int stream_post(struct stream *s, struct trace_event *event, uint32_t kind)
 	struct sge *sges = take_sges(s, nwr, &nsge);
 
 	if (!post || (nwr && !wrs) || (nsge && !sges))
-		return -ENOMEM;
+		return log_err(-ENOMEM, "read an event");
 	*post = (struct post){ .verb = kind_verb(kind),
 			       .handle = GET(s, post_handle, POST),
 			       .ret = (int)GET(s, post_ret, POST),
@@ -191,7 +188,6 @@ int stream_post(struct stream *s, struct trace_event *event, uint32_t kind)
 		fill_wr(s, &wrs[i], !post_is_send(post));
 		wrs[i].sge = nsge ? sges + at : NULL;
 		at += wrs[i].nsge;
-		walk_next_wr(&s->block, &s->walk);
 	}
 	event->kind = TRACE_POST;
 	event->post = post;
@@ -216,7 +212,7 @@ int stream_poll(struct stream *s, struct trace_event *event, uint32_t kind)
 	struct wc *wcs = take_array(s, &s->wcs, &s->wcs_size, nwc, sizeof(*wcs));
 
 	if (!poll || (nwc && !wcs))
-		return -ENOMEM;
+		return log_err(-ENOMEM, "read an event");
 	*poll = (struct poll){ .verb = kind_verb(kind & KIND_MASK),
 			       .handle = GET(s, poll_handle, POLL),
 			       .ret = (int)GET(s, poll_ret, POLL),
@@ -228,7 +224,7 @@ int stream_poll(struct stream *s, struct trace_event *event, uint32_t kind)
 		fill_wc(s, &wcs[i]);
 		if (kind & KIND_EXTRA)
 			fill_extra(s, &wcs[i]);
-		walk_next_wc(&s->block, &s->walk);
+		walk_past_wc(&s->walk, kind);
 	}
 	event->kind = TRACE_POLL;
 	event->poll = poll;
@@ -240,7 +236,7 @@ int stream_notify(struct stream *s, struct trace_event *event)
 	struct notify *notify = s->room ? room_take(s->room, sizeof(*notify)) : &s->notify;
 
 	if (!notify)
-		return -ENOMEM;
+		return log_err(-ENOMEM, "read an event");
 	*notify = (struct notify){ .handle = GET(s, notify_handle, NOTIFY),
 				   .solicited_only = (int)GET(s, solicited, NOTIFY),
 				   .ret = (int)GET(s, notify_ret, NOTIFY) };

@@ -73,8 +73,9 @@ struct stream {
 	uint64_t carried;
 	struct due due[SOURCES];
 	enum source_id next;
+	uint64_t others; /* the least number of the sources other than DATA */
 	sqlite3_stmt *calls, *chunks;
-	uint8_t verbs[16];        /* of earlier calls, by the length of their names */
+	uint8_t verbs[64];        /* of earlier calls: find_verb() */
 	struct open_call current; /* the call returned last */
 	struct open_call *open;
 	size_t nopen, open_size;
@@ -132,9 +133,13 @@ int stream_load_chunk(struct stream *s);
 static inline void stream_choose(struct stream *s)
 {
 	s->next = DATA;
-	for (int i = 0; i < DATA; i++)
+	s->others = UINT64_MAX;
+	for (int i = 0; i < DATA; i++) {
 		if (s->due[i].n < s->due[s->next].n)
 			s->next = (enum source_id)i;
+		if (s->due[i].n < s->others)
+			s->others = s->due[i].n;
+	}
 }
 
 /* The next event of the loaded block. */

@@ -33,12 +33,19 @@ void stream_due_returns(struct stream *s)
 static int find_verb(struct stream *s, sqlite3_stmt *stmt, const struct args *args)
 {
 	const char *name = (const char *)sqlite3_column_text(stmt, 1);
-	uint8_t *same = &s->verbs[sqlite3_column_bytes(stmt, 1) & (sizeof(s->verbs) - 1)];
-	int verb = *same;
+	size_t n = (size_t)sqlite3_column_bytes(stmt, 1);
+	uint8_t *same;
+	int verb;
 
-	if (name && strcmp(verb_infos[verb].name, name))
+	if (!name || !n)
+		return -1;
+	/* the names of few verbs have the same place */
+	same = &s->verbs[(n * 7 + (uint8_t)name[n / 2] * 3 + (uint8_t)name[n - 1] * 13) %
+			 sizeof(s->verbs)];
+	verb = *same;
+	if (strcmp(verb_infos[verb].name, name))
 		verb = verb_find(name);
-	if (!name || verb < 0)
+	if (verb < 0)
 		return -1;
 	*same = (uint8_t)verb;
 	if (verb == VERB_query_port_compat && args_find(args, ARG(port_attr_len)))
