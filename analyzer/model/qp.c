@@ -14,7 +14,6 @@
 
 #include <errno.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -107,16 +106,27 @@ static int64_t read_enum(const struct json_node *node)
 	return QP_UNKNOWN;
 }
 
+/* -1: it is no digit. */
+static int read_digit(char c)
+{
+	return c >= '0' && c <= '9'   ? c - '0'
+	       : c >= 'a' && c <= 'f' ? c - 'a' + 10
+	       : c >= 'A' && c <= 'F' ? c - 'A' + 10
+				      : -1;
+}
+
 static void read_gid(const struct json_node *gid, uint8_t to[QP_GID])
 {
 	const struct json_node *raw = json_first(gid);
-	unsigned int byte;
 
 	if (!raw || raw->kind != JSON_TEXT || raw->length != 2 * QP_GID)
 		return;
-	for (int i = 0; i < QP_GID; i++)
-		if (sscanf(raw->text + 2 * i, "%2x", &byte) == 1)
-			to[i] = (uint8_t)byte;
+	for (int i = 0; i < QP_GID; i++) {
+		int high = read_digit(raw->text[2 * i]), low = read_digit(raw->text[2 * i + 1]);
+
+		if (high >= 0 && low >= 0)
+			to[i] = (uint8_t)(high << 4 | low);
+	}
 }
 
 static void read_route(const struct json_node *grh, struct qp_path *path)

@@ -121,29 +121,47 @@ static bool take_escape(struct parser *p)
 	return letter;
 }
 
+/* Characters that stand for themselves, nearly all. */
+static void copy_plain(struct parser *p)
+{
+	const char *at = p->at, *end = p->end;
+	char *to = p->texts;
+
+	while (at < end && (unsigned char)(*at - ' ') < 0x60 && *at != '"' && *at != '\\')
+		*to++ = *at++;
+	p->at = at;
+	p->texts = to;
+}
+
+/* One that copy_plain() does not take. */
+static bool take_special(struct parser *p)
+{
+	size_t length;
+	uint32_t code;
+
+	if (*p->at == '\\') {
+		p->at++;
+		return take_escape(p);
+	}
+	if (!(*p->at & 0x80))
+		return false;
+	length = printable_utf8(p->at, (size_t)(p->end - p->at), &code);
+	memcpy(p->texts, p->at, length);
+	p->texts += length;
+	p->at += length;
+	return length;
+}
+
 /* The rest of a text whose opening quote was taken. */
 static bool take_text(struct parser *p, const char **ret_text, uint32_t *ret_length)
 {
 	const char *text = p->texts;
 
+	copy_plain(p);
 	while (p->at < p->end && *p->at != '"') {
-		unsigned char c = (unsigned char)*p->at;
-		size_t length = 1;
-		uint32_t code;
-
-		if (c == '\\') {
-			p->at++;
-			if (!take_escape(p))
-				return false;
-			continue;
-		}
-		if (c >= 0x80)
-			length = printable_utf8(p->at, (size_t)(p->end - p->at), &code);
-		if (c < ' ' || !length)
+		if (!take_special(p))
 			return false;
-		memcpy(p->texts, p->at, length);
-		p->texts += length;
-		p->at += length;
+		copy_plain(p);
 	}
 	if (p->at == p->end)
 		return false;
@@ -296,12 +314,29 @@ static bool parse_value(struct parser *p)
 	return sound;
 }
 
+#define EACH_BYTE(byte) (UINT64_C(0x0101010101010101) * (byte))
+
+/* 1 in each byte of @word that is @c, 0 in the others. */
+static uint64_t mark_bytes(uint64_t word, char c)
+{
+	uint64_t other = word ^ EACH_BYTE((uint64_t)c);
+
+	return ~((((other & EACH_BYTE(0x7f)) + EACH_BYTE(0x7f)) | other) | EACH_BYTE(0x7f)) >> 7;
+}
+
 /* One, and one more for each comma and each opening bracket. */
 static size_t count_nodes(const char *json, size_t n)
 {
-	size_t count = 1;
+	size_t count = 1, i = 0;
+	uint64_t word, marks;
 
-	for (size_t i = 0; i < n; i++)
+	for (; n - i >= sizeof(word); i += sizeof(word)) {
+		memcpy(&word, json + i, sizeof(word));
+		/* '[' and '{' differ in one bit */
+		marks = mark_bytes(word, ',') + mark_bytes(word | EACH_BYTE(0x20), '{');
+		count += EACH_BYTE(marks) >> 56; /* their sum */
+	}
+	for (; i < n; i++)
 		count += json[i] == ',' || json[i] == '{' || json[i] == '[';
 	return count;
 }
@@ -337,7 +372,8 @@ const struct json_node *json_find_member(const struct json_node *node, const cha
 	if (!node || node->kind != JSON_OBJECT)
 		return NULL;
 	for (at = json_first(node); at; at = json_next(at))
-		if (at->name_length == length && !memcmp(at->name, name, length))
+		if (at->name_length == length && (!length || *at->name == *name) &&
+		    !memcmp(at->name, name, length))
 			found = at;
 	return found;
 }

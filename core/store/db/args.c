@@ -3,12 +3,15 @@
  */
 #include "core/store/db/args.h"
 
+#include <assert.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/wire/desc.h"
+#include "core/wire/hash.h"
 #include "core/wire/log.h"
 
 struct args {
@@ -127,15 +130,47 @@ const struct json_node *args_find(const struct args *args, enum arg arg)
 
 /* Values */
 
+enum { ENUMERATORS = 1024 }; /* some hundred */
+
+/* All enumerators, hashed by name; of equal names the first. NULL: a free place. */
+static const struct enum_value *enumerators[ENUMERATORS];
+static pthread_once_t enumerators_filled = PTHREAD_ONCE_INIT;
+
+/* Its place, or the free one for it. */
+static const struct enum_value **place_of(const char *name)
+{
+	size_t at = hash_of(name, strlen(name), 0) % ENUMERATORS;
+
+	while (enumerators[at] && strcmp(enumerators[at]->name, name))
+		at = (at + 1) % ENUMERATORS;
+	return &enumerators[at];
+}
+
+static void fill_enumerators(void)
+{
+	unsigned int n = 0;
+
+	for (const struct enum_info *const *e = enum_infos; *e; e++)
+		for (unsigned int i = 0; i < (*e)->nvalues; i++) {
+			const struct enum_value **place = place_of((*e)->values[i].name);
+
+			if (*place)
+				continue;
+			*place = &(*e)->values[i];
+			n++;
+			assert(n < ENUMERATORS);
+		}
+}
+
 static bool find_enumerator(const char *name, int64_t *ret_value)
 {
-	for (const struct enum_info *const *e = enum_infos; *e; e++)
-		for (unsigned int i = 0; i < (*e)->nvalues; i++)
-			if (!strcmp((*e)->values[i].name, name)) {
-				*ret_value = (*e)->values[i].value;
-				return true;
-			}
-	return false;
+	const struct enum_value *found;
+
+	pthread_once(&enumerators_filled, fill_enumerators);
+	found = *place_of(name);
+	if (found)
+		*ret_value = found->value;
+	return found;
 }
 
 bool args_value(const struct json_node *node, int64_t *ret_value)
