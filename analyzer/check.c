@@ -86,16 +86,20 @@ static bool is_plain(const struct model_complete *complete)
 	       complete->queue->completed;
 }
 
-static void on_complete(void *arg, const struct model_complete *complete)
+static __attribute__((noinline)) void check_complete(struct checker *checker,
+						     const struct model_complete *complete)
 {
 	const struct wc *wc = &complete->event->poll->wc[complete->index];
-	struct checker *checker = arg;
 
-	if (is_plain(complete))
-		return;
 	if (wc->status != FIRST_SUCCESS && wc->status != FIRST_FLUSH)
 		facts_complete(checker->check.findings->facts, checker->check.model, complete);
 	tell_complete(checker, complete);
+}
+
+static void on_complete(void *arg, const struct model_complete *complete)
+{
+	if (!is_plain(complete))
+		check_complete(arg, complete);
 }
 
 static void on_modify(void *arg, const struct model_modify *modify)
@@ -271,7 +275,8 @@ int check_open(struct trace *trace, const struct check_options *options,
 	return 0;
 }
 
-static int end_process(struct checker *checker, uint32_t process, int64_t time)
+static __attribute__((noinline)) int end_process(struct checker *checker, uint32_t process,
+						 int64_t time)
 {
 	enum model_end how = MODEL_UNKNOWN;
 
@@ -280,8 +285,18 @@ static int end_process(struct checker *checker, uint32_t process, int64_t time)
 	return model_end(checker->check.model, process, time, how);
 }
 
-/* The rules see an event after the model: objects that it made are known. */
-static void pass_event(struct checker *checker, const struct trace_event *event)
+static bool is_data(const struct trace_event *event)
+{
+	return event->kind == TRACE_POST || event->kind == TRACE_POLL ||
+	       event->kind == TRACE_NOTIFY;
+}
+
+/*
+ * The rules see an event after the model: objects that it made are known. Those of the data plane
+ * have functions of their own.
+ */
+static __attribute__((noinline)) void pass_event(struct checker *checker,
+						 const struct trace_event *event)
 {
 	bool own = event->kind != TRACE_CALL && event->kind != TRACE_RETURN;
 
@@ -309,7 +324,7 @@ static int process_event(struct checker *checker, const struct trace_event *even
 		err = facts_event(findings->facts, checker->check.model, event);
 	if (!err)
 		err = last_note(checker->check.model, event);
-	if (!err && !event->inner)
+	if (!err && !event->inner && !is_data(event))
 		pass_event(checker, event);
 	return err;
 }

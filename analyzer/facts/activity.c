@@ -91,22 +91,27 @@ void activity_free(struct activity *activity)
 	free(activity);
 }
 
-static struct thread_acts *thread_of(struct activity *activity, uint32_t thread)
+static inline struct thread_acts *thread_of(struct activity *activity, uint32_t thread)
 {
 	return vec_at(activity->threads, activity->nthreads, thread);
 }
 
-static struct polled_cq *find_cq(struct thread_acts *acts, const struct poll *poll)
+static __attribute__((noinline, cold)) struct polled_cq *add_cq(struct thread_acts *acts,
+								const struct poll *poll)
 {
-	struct polled_cq *cq;
+	struct polled_cq *cq = acts->ncqs < CQS_MAX ? vec_push(acts->cqs, acts->ncqs) : NULL;
 
-	for (size_t i = 0; i < acts->ncqs; i++)
-		if (acts->cqs[i].cq == poll->object)
-			return &acts->cqs[i];
-	cq = acts->ncqs < CQS_MAX ? vec_push(acts->cqs, acts->ncqs) : NULL;
 	if (cq)
 		*cq = (struct polled_cq){ .cq = poll->object, .handle = poll->handle };
 	return cq;
+}
+
+static struct polled_cq *find_cq(struct thread_acts *acts, const struct poll *poll)
+{
+	for (size_t i = 0; i < acts->ncqs; i++)
+		if (acts->cqs[i].cq == poll->object)
+			return &acts->cqs[i];
+	return add_cq(acts, poll);
 }
 
 void activity_poll(struct activity *activity, const struct trace_event *event)

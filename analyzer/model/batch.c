@@ -43,7 +43,7 @@ int batch_poll_seen(struct model *model, const struct trace_event *event, struct
 	const struct poll *poll = event->poll;
 	struct moment moment;
 
-	if (poll->verb == VERB_poll_cq || !cq || cq->inherited || !poll->nwc || model->doubt)
+	if (!cq || cq->inherited || !poll->nwc || model->doubt)
 		return 0;
 	if (!cq->batch)
 		cq->batch = calloc(1, sizeof(*cq->batch));

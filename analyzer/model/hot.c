@@ -12,7 +12,7 @@
 #include "analyzer/model/model_state.h"
 #include "core/base/span.h"
 
-static int make_room(struct model *model, uint32_t process)
+static __attribute__((noinline, cold)) int make_room(struct model *model, uint32_t process)
 {
 	uint32_t n = process + 16;
 	struct hot *more = realloc(model->hots, n * sizeof(*more));
@@ -33,14 +33,14 @@ static bool is_poster(const struct hot *hot, uint32_t thread)
 	return false;
 }
 
-static void note_poster(struct hot *hot, uint32_t thread)
+static __attribute__((noinline)) void note_poster(struct hot *hot, uint32_t thread)
 {
 	hot->thread = thread;
 	if (hot->nposters < HOT_THREADS && !is_poster(hot, thread))
 		hot->posters[hot->nposters++] = thread;
 }
 
-static void count_waiting(struct hot *hot)
+static __attribute__((noinline)) void count_waiting(struct hot *hot)
 {
 	hot->registered += hot->waiting_registered;
 	hot->register_ns = span_limit(hot->register_ns + hot->waiting_register_ns);

@@ -16,7 +16,8 @@
 #include "core/wire/log.h"
 
 /* Has it the places of @thread and @process? */
-static bool has_room(struct model *model, uint32_t thread, uint32_t process)
+static __attribute__((noinline, cold)) bool has_room(struct model *model, uint32_t thread,
+						     uint32_t process)
 {
 	while (model->nlasts <= thread)
 		if (!vec_push(model->lasts, model->nlasts))
@@ -55,26 +56,27 @@ static void note_call(struct last_verb *last, struct last_process *of,
 		last->returned = event->time;
 }
 
-static void note_post(struct last_verb *last, struct last_process *of,
+/* A verb of the data plane. */
+static void note_data(struct last_verb *last, struct last_process *of,
 		      const struct trace_event *event)
 {
-	const struct post *post = event->post;
+	enum verb verb = VERB_req_notify_cq;
+	uint32_t stack = 0;
 
-	note_verb(last, of, event, post->verb, post->stack);
-	last->handle = post->handle;
-	if (post_taken(post))
-		of->posted = event->time;
-}
-
-static void note_poll(struct last_verb *last, struct last_process *of,
-		      const struct trace_event *event)
-{
-	const struct poll *poll = event->poll;
-
-	note_verb(last, of, event, poll->verb, poll->stack);
-	last->handle = poll->handle;
-	if (poll->nwc)
-		of->polled = event->time;
+	if (event->kind == TRACE_POST) {
+		verb = event->post->verb;
+		stack = event->post->stack;
+		last->handle = event->post->handle;
+		if (post_taken(event->post))
+			of->posted = event->time;
+	} else if (event->kind == TRACE_POLL) {
+		verb = event->poll->verb;
+		stack = event->poll->stack;
+		last->handle = event->poll->handle;
+		if (event->poll->nwc)
+			of->polled = event->time;
+	}
+	note_verb(last, of, event, verb, stack);
 }
 
 int last_note(struct model *model, const struct trace_event *event)
@@ -93,12 +95,8 @@ int last_note(struct model *model, const struct trace_event *event)
 	last->handle = 0;
 	if (event->inner)
 		return 0;
-	if (event->kind == TRACE_POST)
-		note_post(last, of, event);
-	else if (event->kind == TRACE_POLL)
-		note_poll(last, of, event);
-	else if (event->kind == TRACE_NOTIFY)
-		note_verb(last, of, event, VERB_req_notify_cq, 0);
+	if (event->kind == TRACE_POST || event->kind == TRACE_POLL || event->kind == TRACE_NOTIFY)
+		note_data(last, of, event);
 	else if (event->kind == TRACE_CALL || event->kind == TRACE_RETURN)
 		note_call(last, of, event);
 	return 0;

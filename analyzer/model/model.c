@@ -194,7 +194,7 @@ static int on_poll(struct model *model, const struct trace_event *event)
 	watcher_use(&model->watcher, event, poll->verb, cq, "cq", 0);
 	queues_poll(model, event, cq);
 	wake_polled(cq, event);
-	return batch_poll_seen(model, event, cq);
+	return poll->verb == VERB_poll_cq ? 0 : batch_poll_seen(model, event, cq);
 }
 
 static void on_notify(struct model *model, const struct trace_event *event)

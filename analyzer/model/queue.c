@@ -157,7 +157,7 @@ static int grow_queue(struct queue *queue, uint32_t nsge)
 	return 0;
 }
 
-static void count_request(struct queue *queue, const struct queue_request *request)
+static inline void count_request(struct queue *queue, const struct queue_request *request)
 {
 	queue->outstanding++;
 	queue->signalled += request->signalled;
@@ -175,7 +175,7 @@ static void count_request(struct queue *queue, const struct queue_request *reque
 		queue->cq->high = queue->cq->could;
 }
 
-static void uncount_request(struct queue *queue, const struct queue_request *request)
+static inline void uncount_request(struct queue *queue, const struct queue_request *request)
 {
 	queue->outstanding--;
 	queue->signalled -= request->signalled;
@@ -191,24 +191,25 @@ static void uncount_request(struct queue *queue, const struct queue_request *req
 	queue->cq->signalled -= request->signalled;
 }
 
-int queue_push(struct queue *queue, struct queue **busy, const struct queue_request *request,
-	       const struct sge *sges)
+struct queue_request *queue_place(struct queue *queue, uint32_t nsge)
 {
-	struct queue_request *to;
-
 	if ((queue->count == queue->size ||
-	     queue->sge_end - queue->sge_first + request->nsge > queue->sge_size) &&
-	    grow_queue(queue, request->nsge))
-		return -ENOMEM;
-	to = request_at(queue, queue->count++);
-	*to = *request;
-	to->sge = queue->sge_end;
+	     queue->sge_end - queue->sge_first + nsge > queue->sge_size) &&
+	    grow_queue(queue, nsge))
+		return NULL;
+	return request_at(queue, queue->count);
+}
+
+void queue_push(struct queue *queue, struct queue **busy, const struct sge *sges)
+{
+	struct queue_request *request = request_at(queue, queue->count++);
+
+	request->sge = queue->sge_end;
 	for (uint32_t i = 0; i < request->nsge; i++)
 		queue->sges[queue->sge_end++ & (queue->sge_size - 1)] = sges[i];
 	if (!queue->outstanding)
 		link_busy(busy, queue);
-	count_request(queue, to);
-	return 0;
+	count_request(queue, request);
 }
 
 /* Remove the done ones at the front. */
@@ -221,18 +222,24 @@ static void trim_front(struct queue *queue)
 	queue->sge_first = queue->count ? request_at(queue, 0)->sge : queue->sge_end;
 }
 
-static void finish_request(struct queue *queue, struct queue_request *request)
+static inline void finish_request(struct queue *queue, struct queue_request *request)
 {
 	request->done = true;
 	uncount_request(queue, request);
 }
 
+static __attribute__((noinline)) void finish_unsignalled(struct queue *queue, uint32_t before)
+{
+	for (uint32_t i = 0; i < before; i++)
+		if (!request_at(queue, i)->done && !request_at(queue, i)->signalled)
+			finish_request(queue, request_at(queue, i));
+}
+
 void queue_retire(struct queue *queue, uint32_t at)
 {
 	finish_request(queue, request_at(queue, at));
-	for (uint32_t i = 0; i < at && queue->send; i++)
-		if (!request_at(queue, i)->done && !request_at(queue, i)->signalled)
-			finish_request(queue, request_at(queue, i));
+	if (at && queue->send)
+		finish_unsignalled(queue, at);
 	trim_front(queue);
 	if (!queue->outstanding)
 		unlink_busy(queue);
@@ -267,15 +274,11 @@ void queue_clear(struct queue *queue)
 	unique_clear(&queue->buffers);
 }
 
-int64_t queue_find(const struct queue *queue, struct event_id id, uint32_t index)
+int64_t queue_search(const struct queue *queue, struct event_id id, uint32_t index)
 {
-	for (uint32_t i = 0; i < queue->count; i++) {
-		const struct queue_request *request = request_at(queue, i);
-
-		if (request->n == id.n && request->index == index && request->thread == id.thread &&
-		    !request->done)
+	for (uint32_t i = 1; i < queue->count; i++)
+		if (queue_is_it(request_at(queue, i), id, index))
 			return i;
-	}
 	return -1;
 }
 

@@ -13,12 +13,30 @@ void queue_put(struct queue *queue);
 struct queue_cq *queue_cq_get(struct queue_cq *cq);
 void queue_cq_put(struct queue_cq *cq);
 
-/* Add a request with its SGEs. @busy: the list of queues with outstanding requests. 0, -ENOMEM. */
-int queue_push(struct queue *queue, struct queue **busy, const struct queue_request *request,
-	       const struct sge *sges);
+/*
+ * Memory for another request with @nsge elements; NULL without memory. The caller fills it in, all
+ * but `sge`, and adds it: @busy is the list of queues with outstanding requests.
+ */
+struct queue_request *queue_place(struct queue *queue, uint32_t nsge);
+void queue_push(struct queue *queue, struct queue **busy, const struct sge *sges);
+
+/* From the second request on; call queue_find(). */
+int64_t queue_search(const struct queue *queue, struct event_id id, uint32_t index);
+
+static inline bool queue_is_it(const struct queue_request *request, struct event_id id,
+			       uint32_t index)
+{
+	return request->n == id.n && request->index == index && request->thread == id.thread &&
+	       !request->done;
+}
 
 /* The place of the outstanding request @id, @index; -1: none. */
-int64_t queue_find(const struct queue *queue, struct event_id id, uint32_t index);
+static inline int64_t queue_find(const struct queue *queue, struct event_id id, uint32_t index)
+{
+	if (!queue->count)
+		return -1;
+	return queue_is_it(queue_at(queue, 0), id, index) ? 0 : queue_search(queue, id, index);
+}
 
 /* The request at @at is complete; on a send queue also the unsignaled ones before it. */
 void queue_retire(struct queue *queue, uint32_t at);

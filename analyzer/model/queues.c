@@ -108,10 +108,32 @@ static bool takes_key_back(const struct wr *wr)
 	return wr->opcode == ABI_WR_SEND_WITH_INV || wr->opcode == ABI_WR_LOCAL_INV;
 }
 
+/* The request was just added. */
+static void look_at_pushed(struct model *model, struct queue *queue,
+			   const struct queue_request *request, const struct wr *wr)
+{
+	overlap_pushed(model, queue);
+	if (queue->datagrams)
+		grh_pushed(model, queue);
+	if (model->lost && !queue->send && wr->nsge && queue->owner)
+		lost_posted(model, queue, &wr->sge[0]);
+	if (!queue->wr_ids.off && request->signalled)
+		note_number(model, queue, wr);
+	if (!queue->buffers.off && queue_fills(request) && !queue->draining)
+		note_buffer(model, queue, wr);
+}
+
 static int push_wr(struct model *model, struct queue *queue, const struct trace_event *event,
 		   const struct wr *wr, uint32_t i, uint32_t stack)
 {
-	struct queue_request request = {
+	bool message = !queue->send || queue_takes_receive(wr->opcode);
+	struct queue_request *request;
+
+	limit_ring(model, queue);
+	request = queue_place(queue, wr->nsge);
+	if (!request)
+		return -ENOMEM;
+	*request = (struct queue_request){
 		.wr_id = wr->wr_id,
 		.n = event->id.n,
 		.time = event->time,
@@ -123,34 +145,24 @@ static int push_wr(struct model *model, struct queue *queue, const struct trace_
 		.rkey = takes_key_back(wr) ? wr->imm : wr->rkey,
 		.remote_qpn = wr->remote_qpn,
 		.srqn = wr->remote_srqn,
+		.message = message ? ++queue->messages : 0,
 		.nsge = (uint16_t)wr->nsge,
 		.opcode = (int16_t)wr->opcode,
 		.flags = (uint16_t)wr->send_flags,
 		.signalled = !queue->send || queue->all_signalled ||
 			     (wr->send_flags & ABI_SEND_SIGNALED),
 	};
-
-	limit_ring(model, queue);
-	if (!queue->send || queue_takes_receive(wr->opcode))
-		request.message = ++queue->messages;
-	queue->run = request.signalled ? 0 : queue->run + 1;
+	queue->run = request->signalled ? 0 : queue->run + 1;
 	queue->posted++;
-	queue->to_receives += queue->send && queue_takes_receive(wr->opcode);
-	queue->writes += queue->send && wr->opcode == ABI_WR_RDMA_WRITE;
-	queue->stats.signalled += request.signalled;
-	if (queue->send && queue_reads(wr->opcode))
-		count_read(queue);
-	if (queue_push(queue, &model->busy, &request, wr->sge))
-		return -ENOMEM;
-	overlap_pushed(model, queue);
-	if (queue->datagrams)
-		grh_pushed(model, queue);
-	if (model->lost && !queue->send && wr->nsge && queue->owner)
-		lost_posted(model, queue, &wr->sge[0]);
-	if (!queue->wr_ids.off && request.signalled)
-		note_number(model, queue, wr);
-	if (!queue->buffers.off && queue_fills(&request) && !queue->draining)
-		note_buffer(model, queue, wr);
+	queue->stats.signalled += request->signalled;
+	if (queue->send) {
+		queue->to_receives += message;
+		queue->writes += wr->opcode == ABI_WR_RDMA_WRITE;
+		if (queue_reads(wr->opcode))
+			count_read(queue);
+	}
+	queue_push(queue, &model->busy, wr->sge);
+	look_at_pushed(model, queue, request, wr);
 	return 0;
 }
 

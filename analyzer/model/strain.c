@@ -273,13 +273,14 @@ void strain_twice(const struct model_watcher *watcher, struct queue *queue, bool
 	report_strain(watcher, queue, &strain);
 }
 
-static void check_room(const struct model_watcher *watcher, const struct trace_event *event,
-		       struct queue *queue, uint32_t taken)
+/* It holds more than it should. */
+static __attribute__((noinline)) void check_room(const struct model_watcher *watcher,
+						 const struct trace_event *event,
+						 struct queue *queue, uint32_t taken)
 {
 	struct model_strain strain;
 
-	if (queue->outstanding <= room_of(queue) || queue->beyond || !queue->limits.given ||
-	    !is_certain(queue))
+	if (queue->beyond || !queue->limits.given || !is_certain(queue))
 		return;
 	strain = (struct model_strain){ .kind = STRAIN_BEYOND,
 					.index = taken - 1,
@@ -292,11 +293,13 @@ static void check_room(const struct model_watcher *watcher, const struct trace_e
 	report_strain(watcher, queue, &strain);
 }
 
-static void check_cq(const struct model_watcher *watcher, const struct trace_event *event,
-		     struct queue *queue, uint32_t taken)
+/* The same of its CQ. */
+static __attribute__((noinline)) void check_cq(const struct model_watcher *watcher,
+					       const struct trace_event *event, struct queue *queue,
+					       uint32_t taken)
 {
 	struct queue_cq *cq = queue->cq;
-	uint32_t limit = cq ? (cq->given ?: cq->resized.id.thread ? cq->asked : 0) : 0;
+	uint32_t limit = cq->given ?: cq->resized.id.thread ? cq->asked : 0;
 	struct model_strain strain;
 
 	if (!limit || cq->could <= limit || cq->strained || cq->doubt || !cq->owner ||
@@ -322,8 +325,10 @@ int strain_post(const struct model_watcher *watcher, const struct trace_event *e
 				     0))
 			check_request(watcher, event, queue, i);
 	if (taken) {
-		check_room(watcher, event, queue, taken);
-		check_cq(watcher, event, queue, taken);
+		if (queue->outstanding > room_of(queue))
+			check_room(watcher, event, queue, taken);
+		if (queue->cq && queue->cq->could > queue->cq->given)
+			check_cq(watcher, event, queue, taken);
 		if (queue->refusal && queue->refusal->open)
 			settle_refusal(watcher, event, queue, taken);
 	}

@@ -5,14 +5,16 @@
 static void push_request(struct queue *queue, struct queue **busy, uint64_t n, uint32_t nsge,
 			 bool signalled)
 {
-	struct queue_request request = {
-		.wr_id = n, .n = n, .thread = 1, .nsge = (uint16_t)nsge, .signalled = signalled
-	};
+	struct queue_request *request = queue_place(queue, nsge);
 	struct sge sges[4];
 
 	for (uint32_t i = 0; i < nsge; i++)
 		sges[i] = (struct sge){ .addr = n * 10 + i, .length = 1, .lkey = 1 };
-	assert_int_equal(queue_push(queue, busy, &request, sges), 0);
+	assert_non_null(request);
+	*request = (struct queue_request){
+		.wr_id = n, .n = n, .thread = 1, .nsge = (uint16_t)nsge, .signalled = signalled
+	};
+	queue_push(queue, busy, sges);
 }
 
 static void retire_request(struct queue *queue, uint64_t n)
