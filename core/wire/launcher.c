@@ -53,7 +53,7 @@ static const char *find_value(const struct launcher *launcher, enum launcher_fac
 	return value && *value ? value : NULL;
 }
 
-/* -1: it is no number. */
+/* -1: it is not a number. */
 static int find_number(const struct launcher *launcher, enum launcher_fact fact,
 		       variable_fn *variable, void *arg)
 {

@@ -33,7 +33,7 @@ bool launcher_has_variable(const char *name, size_t n);
 
 enum { RANK_WORD = 48 };
 
-/* A process in its job; one that is no rank may have a job, too: a batch script. */
+/* A process in its job; one that is not a rank may have a job, too: a batch script. */
 struct rank {
 	int rank, size, local;                              /* -1: not known */
 	char job[RANK_WORD], step[RANK_WORD], node[RANK_WORD]; /* "": not known; may be cut */

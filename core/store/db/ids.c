@@ -10,7 +10,7 @@
 static const struct id_range *ranges;
 static size_t nranges;
 
-/* Of the open trace of a job. */
+/* The names of the processes in the open trace of a job. */
 static const struct process_name *ranks;
 static uint32_t nranks;
 

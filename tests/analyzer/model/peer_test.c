@@ -42,7 +42,7 @@ static int free_ends(void **state)
 
 FIXTURE(make_ends, free_ends);
 
-/* End @i is told of end @other at @time. */
+/* End @i is given the number of end @other at @time. */
 static void connect_to(uint32_t i, uint32_t other, int64_t time)
 {
 	qps[i].type = ABI_QPT_RC;

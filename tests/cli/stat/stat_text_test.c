@@ -267,7 +267,7 @@ TEST(messages_have_bounds_of_their_times)
 		"  receiver CQ dwell time        p50    7 ns  p99    9 ns (lower bound)\n");
 }
 
-TEST(receivers_without_a_receive_are_told)
+TEST(receivers_without_a_receive_are_reported)
 {
 	struct profile_queue queue = {
 		.starved = { .messages = 1, .stalls = 1, .ns = 20000, .longest = 20000 }
@@ -463,7 +463,7 @@ TEST(size_of_a_part_is_that_of_its_events)
 		"below are for this part\n");
 }
 
-TEST(estimates_and_filters_are_said)
+TEST(estimates_and_filters_are_reported)
 {
 	const char *text;
 
@@ -482,7 +482,7 @@ TEST(estimates_and_filters_are_said)
 		strstr(text, "\nFILTERED: counts are of the events that passed --filter\n"));
 }
 
-TEST(waits_for_the_recorder_are_said)
+TEST(waits_for_the_recorder_are_reported)
 {
 	profile.waited.known = false;
 	assert_non_null(strstr(print_traced(stat_head),
