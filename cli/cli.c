@@ -237,8 +237,8 @@ int cli_open_all(const char *command, const struct arguments *arguments, struct 
 			trace_close(traces[i]);
 	else
 		err = trace_join(traces, (const char *const *)arguments->at, (size_t)arguments->n,
-				 ret_trace) ?:
-		      name_ranks(*ret_trace);
+				 ret_trace)
+			      ?: name_ranks(*ret_trace);
 	free(traces);
 	return cli_status(err);
 }

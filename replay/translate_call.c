@@ -79,8 +79,7 @@ static void cut_peerless(struct translation *t, uint32_t number, bool known, uin
 {
 	char process[PROCESS_TEXT];
 
-	snprintf(t->text, sizeof(t->text),
-		 "queue pair %s of %s is connected to number %u, %s",
+	snprintf(t->text, sizeof(t->text), "queue pair %s of %s is connected to number %u, %s",
 		 trace_object(t->r->trace, t->event->call->object)->name,
 		 process_id_text(t->event->process, process), number,
 		 known ? "which was not created in the replay" : "which is not in the trace");

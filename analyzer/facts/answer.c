@@ -216,8 +216,8 @@ char *answer_wrong_srq(struct trace *trace, struct model *model,
 	for (uint32_t p = 1; trace_process(trace, p); p++) /* they may share a domain */
 		if (srqn && find_srq(model, p, srqn))
 			return NULL;
-	return asprintf(&text, "remote_srqn 0x%x is not an SRQ of %s; that of %s is 0x%x%s",
-			srqn, process_id_text(peer->process, process), srq->name, srq->srqn,
+	return asprintf(&text, "remote_srqn 0x%x is not an SRQ of %s; that of %s is 0x%x%s", srqn,
+			process_id_text(peer->process, process), srq->name, srq->srqn,
 			__builtin_bswap32(srqn) == srq->srqn ? ": its bytes are in reverse order"
 							     : "") < 0
 		       ? NULL

@@ -117,9 +117,9 @@ static void put_talk(struct text *t, const struct model *model, const struct lif
 	text_addf(t, "; %s() of its identifier %s was called at %s, and no connection established",
 		  verb_infos[id->talk.verb].name, id->name, event_id_text(id->talk.id, at));
 	if (request && id->talk.verb == VERB_rdma_connect)
-		text_addf(t,
-			  ": %s got the request at %s, %s, and neither accepted nor rejected it",
-			  process_id_text(request->process, process), event_id_text(request->created.id, got), request->name);
+		text_addf(t, ": %s got the request at %s, %s, and neither accepted nor rejected it",
+			  process_id_text(request->process, process),
+			  event_id_text(request->created.id, got), request->name);
 }
 
 static void put_unconnected(struct text *t, const struct model *model,

@@ -164,8 +164,7 @@ static void add_process(struct graph *graph, const struct process *process)
 		if (object->process != process->id || !is_drawn(graph, object))
 			continue;
 		if (!any) {
-			text_addf(graph->out,
-				  "  subgraph cluster_%u {\n    label=\"", process->id);
+			text_addf(graph->out, "  subgraph cluster_%u {\n    label=\"", process->id);
 			add_foreign(graph->out, process_id_text(process->id, name));
 			text_addf(graph->out, ": ");
 			add_foreign(graph->out, process->cmdline && *process->cmdline ?

@@ -66,7 +66,8 @@ static void print_candidates(struct answer *answer, const struct view *view,
 		return;
 	if (meant->connected)
 		answer_note(answer, "%s of %s has this number, but its dest_qp_num is 0x%x",
-			    meant->life->name, process_id_text(meant->process, process), meant->dest);
+			    meant->life->name, process_id_text(meant->process, process),
+			    meant->dest);
 	else
 		answer_note(answer, "%s of %s has this number, but is not connected yet",
 			    meant->life->name, process_id_text(meant->process, process));

@@ -35,9 +35,9 @@ enum { RANK_WORD = 48 };
 
 /* A process in its job; one that is not a rank may have a job, too: a batch script. */
 struct rank {
-	int rank, size, local;                              /* -1: not known */
+	int rank, size, local;                                 /* -1: not known */
 	char job[RANK_WORD], step[RANK_WORD], node[RANK_WORD]; /* "": not known; may be cut */
-	const char *launcher;                               /* NULL: it has no rank */
+	const char *launcher;                                  /* NULL: it has no rank */
 };
 
 /* The value of variable @name, valid until the next call; NULL: not set. */

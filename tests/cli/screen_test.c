@@ -67,7 +67,7 @@ TEST(characters_may_come_in_pieces)
 	assert_came("\xf0\x9f\x98\x80\\u{202e}\\xe2\\x82");
 }
 
-TEST_WITH(failure_is_told, NULL, NULL)
+TEST_WITH(failure_is_reported, NULL, NULL)
 {
 	int full = open("/dev/full", O_WRONLY);
 	FILE *out = screen_open(full);

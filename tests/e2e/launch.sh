@@ -56,7 +56,8 @@ processes_are_called_by_their_ranks() {
 	rm -f -- *.db
 	cat >job <<-'END'
 		for i in 0 1 2 3; do
-			export PMIX_RANK=$i PMIX_NAMESPACE=a SLURM_JOB_ID=7 SLURMD_NODENAME=n$((i / 2))
+			export PMIX_RANK=$i PMIX_NAMESPACE=a SLURM_JOB_ID=7
+			export SLURMD_NODENAME=n$((i / 2))
 			"$apps/guest" calls 1
 			[ $i != 2 ] || "$apps/guest" calls 1
 		done

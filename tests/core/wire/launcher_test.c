@@ -4,7 +4,7 @@
 #include "tests/test.h"
 
 /* An environment: names and values in turn. */
-static const char *get(void *arg, const char *name)
+static const char *get_value(void *arg, const char *name)
 {
 	const char *const *each = arg;
 
@@ -15,7 +15,7 @@ static const char *get(void *arg, const char *name)
 }
 
 #define FIND(rank, ...) \
-	launcher_find_rank(get, (const char *[]){ __VA_ARGS__, NULL, NULL }, rank)
+	launcher_find_rank(get_value, (const char *[]){ __VA_ARGS__, NULL, NULL }, rank)
 
 static void assert_rank(const struct rank *rank, int number, int size, int local,
 			const char *launcher)
@@ -51,8 +51,8 @@ TEST(each_launcher_is_known)
 	FIND(&rank, "PMI_RANK", "5", "PMI_SIZE", "8", "MPI_LOCALRANKID", "1", "LSB_JOBID", "7");
 	assert_rank(&rank, 5, 8, 1, "PMI");
 	assert_string_equal(rank.job, "7");
-	FIND(&rank, "SLURM_PROCID", "5", "SLURM_NTASKS", "8", "SLURM_LOCALID", "1",
-	     "SLURM_JOB_ID", "12", "SLURM_STEP_ID", "0", "SLURMD_NODENAME", "n3");
+	FIND(&rank, "SLURM_PROCID", "5", "SLURM_NTASKS", "8", "SLURM_LOCALID", "1", "SLURM_JOB_ID",
+	     "12", "SLURM_STEP_ID", "0", "SLURMD_NODENAME", "n3");
 	assert_rank(&rank, 5, 8, 1, "Slurm");
 	assert_string_equal(rank.job, "12");
 	assert_string_equal(rank.step, "0");
@@ -119,4 +119,3 @@ TEST(variables_are_those_of_the_list)
 	assert_false(launcher_has_variable("RANKS", 5));
 	assert_false(launcher_has_variable("SLURM_JWT", 9));
 }
-

@@ -204,7 +204,7 @@ static int setup_overrun(void **state)
 	return setup_with(state, "n=1 overrun\n");
 }
 
-TEST_WITH(overrun_is_told, setup_overrun, pair_teardown)
+TEST_WITH(overrun_is_reported, setup_overrun, pair_teardown)
 {
 	struct pair *p = *state;
 
