@@ -59,7 +59,7 @@ static inline uint32_t operation_needs(int opcode)
 	return opcode < 0 || operation_reads(opcode) ? ABI_ACCESS_LOCAL_WRITE : 0;
 }
 
-/* Of the memory at the other end; 0: it uses no key of it, or (FLUSH) needs no certain access. */
+/* The same for memory at the other end; 0: it uses no key, or (FLUSH) no particular access. */
 static inline uint32_t operation_needs_remote(int opcode)
 {
 	switch (opcode) {
