@@ -13,6 +13,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "core/store/db/args_walk.h"
 #include "core/store/read/build.h"
 #include "core/wire/log.h"
 #include "replay/cm/cm.h"
@@ -220,7 +221,7 @@ static void leave_out(struct replay *r, const struct trace_event *event, uint32_
 /* May a program pass NULL for it? */
 static bool is_optional(enum verb verb, const uint64_t *args, unsigned int i)
 {
-	const char *name = verb_infos[verb].args.fields[i].name;
+	const struct field_info *field = &verb_infos[verb].args.fields[i];
 
 	if (verb == VERB_rereg_mr)
 		return i; /* its protection domain, translate.c */
@@ -228,7 +229,8 @@ static bool is_optional(enum verb verb, const uint64_t *args, unsigned int i)
 		return !args[2];
 	if ((int)i == verb_infos[verb].self)
 		return false; /* for example a channel, which only creations may omit */
-	return !strcmp(name, "channel") || !strcmp(name, "input") || !strcmp(name, "grh");
+	return args_is(field, ARG(channel)) || args_is(field, ARG(input)) ||
+	       args_is(field, ARG(grh));
 }
 
 /* A missing handle or structure that the verb requires means that the trace is damaged. */

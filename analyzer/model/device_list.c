@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "analyzer/model/watcher.h"
+#include "core/store/db/args_walk.h"
 
 enum { FREED = 64, DEVICES = 64 };
 
@@ -74,18 +75,17 @@ void device_lists_end(struct device_lists *lists, uint32_t process)
 
 static void add_device(struct device_list *list, const struct json_node *device)
 {
+	const struct json_node *handle = args_member(device, ARG(ret.handle));
+	const struct json_node *name = args_member(device, ARG(ret.name));
+	const struct json_node *transport = args_member(device, ARG(ret.transport_type));
 	size_t i = list->ndevices;
 
-	for (const struct json_node *n = json_first(device); n; n = json_next(n)) {
-		if (!n->name)
-			continue;
-		if (!strcmp(n->name, "handle"))
-			list->devices[i].handle = (uint64_t)n->number;
-		else if (!strcmp(n->name, "name") && n->kind == JSON_TEXT)
-			snprintf(list->devices[i].name, LIFE_NAME, "%s", n->text);
-		else if (!strcmp(n->name, "transport_type") && n->kind == JSON_TEXT)
-			list->devices[i].iwarp = !strcmp(n->text, "IBV_TRANSPORT_IWARP");
-	}
+	if (handle)
+		list->devices[i].handle = (uint64_t)handle->number;
+	if (name && name->kind == JSON_TEXT)
+		snprintf(list->devices[i].name, LIFE_NAME, "%s", name->text);
+	if (transport && transport->kind == JSON_TEXT)
+		list->devices[i].iwarp = !strcmp(transport->text, "IBV_TRANSPORT_IWARP");
 	list->ndevices += list->devices[i].handle != 0;
 }
 

@@ -123,7 +123,7 @@ static void put_peer(struct json_values *jv, const struct field_info *field, uin
 {
 	struct values *v = &jv->values;
 
-	if (strcmp(field->name, "dest_qp_num"))
+	if (!args_is(field, ARG(attr.dest_qp_num)))
 		return;
 	names_peer(v->names, v->out, v->queue, (uint32_t)number, v->time);
 	json_values_put_printed(jv, "dest_qp");

@@ -158,7 +158,7 @@ static void add_context(struct maker *maker, uint32_t cq)
 static bool is_counted(const struct maker *maker, const struct call *call,
 		       const struct field_info *field)
 {
-	return maker->program->objects[call->object].events && !strcmp(field->name, "cq_context");
+	return maker->program->objects[call->object].events && args_is(field, ARG(cq_context));
 }
 
 /* Add a field whose value is not the recorded one: true if one was added. */
@@ -172,11 +172,11 @@ static bool add_special(const struct writing *w, const struct args_place *place)
 	bool qp_attr = !strcmp(of, "struct ibv_qp_attr");
 	bool bind = !strcmp(of, "struct ibv_mw_bind_info");
 
-	if (!strcmp(of, "struct ibv_xrcd_init_attr") && !strcmp(field->name, "fd")) {
+	if (!strcmp(of, "struct ibv_xrcd_init_attr") && args_is(field, ARG(xrcd_init_attr.fd))) {
 		phrase_addf(phrase, "-1");
 		return true;
 	}
-	if (bind && !strcmp(field->name, "addr")) {
+	if (bind && args_is(field, ARG(mw_bind.bind_info.addr))) {
 		int64_t handle = number_of(place->in->value, ARG(mw_bind.bind_info.mr));
 		uint32_t mr = arguments_object(maker, OBJECT_mr, (uint64_t)handle);
 
@@ -185,20 +185,20 @@ static bool add_special(const struct writing *w, const struct args_place *place)
 				   maker->program->process, (uint64_t)value->number, false);
 		return true;
 	}
-	if (qp_attr && !strcmp(field->name, "dest_qp_num")) {
+	if (qp_attr && args_is(field, ARG(attr.dest_qp_num))) {
 		add_peer(w, value->number);
 		return true;
 	}
 	if (w->as_is)
 		return false;
-	if (qp_attr && !strcmp(field->name, "path_mtu")) {
+	if (qp_attr && args_is(field, ARG(attr.path_mtu))) {
 		maker->program->helpers |= HELPER_MTU;
 		phrase_addf(phrase, "mtu(");
 		names_add_enum(&phrase->text, field->names, enum_value(field, value));
 		phrase_addf(phrase, ")");
 		return true;
 	}
-	if (!strcmp(field->name, "port_num") || !strcmp(field->name, "alt_port_num")) {
+	if (args_is(field, ARG(port_num)) || args_is(field, ARG(attr.alt_port_num))) {
 		phrase_addf(phrase, "port");
 		return true;
 	}

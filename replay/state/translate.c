@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "core/model/operation.h"
+#include "core/store/db/args_walk.h"
 #include "replay/process/process.h"
 #include "replay/state/recorded.h"
 #include "replay/state/state.h"
@@ -142,11 +143,11 @@ static uint64_t translate_address(struct translation *t, const struct field_info
 	struct memory *memory = t->r->memory[t->event->process];
 	void *at;
 
-	if (strstr(field->name, "context") || !strcmp(field->name, "element"))
+	if (strstr(field->name, "context") || args_is(field, ARG(event.element)))
 		return recorded;
-	if (!strcmp(field->name, "alloc") || !strcmp(field->name, "free") || !recorded)
+	if (args_is(field, ARG(attr.alloc)) || args_is(field, ARG(attr.free)) || !recorded)
 		return 0;
-	if (strcmp(field->name, "addr") && strcmp(field->name, "base"))
+	if (!args_is(field, ARG(addr)) && !args_is(field, ARG(base)))
 		return (uintptr_t)t->r->scratch;
 	at = memory_at(memory, recorded);
 	return at ? (uintptr_t)at : recorded;

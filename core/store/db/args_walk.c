@@ -207,3 +207,8 @@ const struct json_node *args_member(const struct json_node *structure, enum arg 
 {
 	return json_find_member(structure, arg_name(arg), strlen(arg_name(arg)));
 }
+
+bool args_is(const struct field_info *field, enum arg arg)
+{
+	return !strcmp(field->name, arg_name(arg));
+}

@@ -61,3 +61,6 @@ int args_walk_field(const struct field_info *field, const struct json_node *valu
  * whichever argument it is: ARG(attr.ah_attr.sl) for the "sl" of any address. Or NULL.
  */
 const struct json_node *args_member(const struct json_node *structure, enum arg arg);
+
+/* Has @field that last part of a name, in whichever argument it is? */
+bool args_is(const struct field_info *field, enum arg arg);

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "core/base/vec.h"
+#include "core/store/db/args_walk.h"
 #include "core/store/write/writer_priv.h"
 #include "core/store/db/args_json.h"
 
@@ -44,9 +45,9 @@ static void add_ref(const struct refs *refs, const char *path, enum object_kind 
 static void report_odd(const struct refs *refs, const char *path, const struct field_info *field,
 		       int64_t value)
 {
-	if (field->kind == FIELD_ENUM && !strcmp(field->name, "event_type"))
+	if (field->kind == FIELD_ENUM && args_is(field, ARG(event.event_type)))
 		refs->call->async_type = (uint64_t)value;
-	else if (field->kind == FIELD_ADDR && !strcmp(field->name, "element"))
+	else if (field->kind == FIELD_ADDR && args_is(field, ARG(event.element)))
 		refs->call->async_element = (uint64_t)value;
 	else if (strstr(path, "ind_tbl["))
 		add_ref(refs, path, OBJECT_wq, (uint64_t)value);

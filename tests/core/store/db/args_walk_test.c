@@ -157,3 +157,13 @@ TEST(an_array_in_an_array_has_no_descriptor)
 		visit_arg(VERB_query_gid_table, 1, "{\"entries\":[[1,2],3]}", true, false, NULL),
 		"[ =?! =3 ] ");
 }
+
+TEST(a_field_has_the_last_part_of_a_name)
+{
+	const struct struct_info *attr = verb_infos[VERB_modify_qp].args.fields[1].type;
+
+	for (unsigned int i = 0; i < attr->nfields; i++)
+		assert_int_equal(args_is(&attr->fields[i], ARG(attr.dest_qp_num)),
+				 !strcmp(attr->fields[i].name, "dest_qp_num"));
+	assert_true(args_is(&verb_infos[VERB_query_port].args.fields[1], ARG(attr.port_num)));
+}
