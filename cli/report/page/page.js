@@ -12,7 +12,8 @@ function addEvents() {
 	add(section, 'p', 'Those that are named above; verbatim dump shows any.', {class: 'note'});
 	for (const name of names) {
 		const details = add(section, 'details', null, {id: 'event-' + name.replace(':', '-')});
-		add(details, 'summary', `${name}  ${data.events[name].split('\n')[0].trim().slice(0, 110)}`);
+		const [time, , ...line] = data.events[name].split('\n')[0].trim().split(/\s+/);
+		add(details, 'summary', `${name} at ${time} s: ${line.join(' ').slice(0, 110)}`);
 		add(details, 'pre', data.events[name], {tabindex: 0});
 	}
 	return undefined;
@@ -80,7 +81,8 @@ function addCoverage() {
 		lines.push('The recording was interrupted.');
 	if (after.stat.waited && after.stat.waited.times)
 		lines.push('The recorder made the program wait ' +
-			`${formatTime(after.stat.waited.total_ns)} in ${formatCount(after.stat.waited.times)} waits.`);
+			`${formatTime(after.stat.waited.total_ns)} in ${formatCount(after.stat.waited.times)} wait` +
+			`${after.stat.waited.times === 1 ? '' : 's'}.`);
 	if (s.unmatched)
 		lines.push(`${formatCount(s.unmatched)} completions have no request in the trace.`);
 	const list = add(section, 'ul');

@@ -91,6 +91,14 @@ function verdictOfError(e) {
 			.filter(Boolean)};
 }
 
+/* " (3:51, 4 times)", unless the message names the event. */
+function placeOf(finding) {
+	const named = new RegExp(`(^|[^0-9:])${finding.event}([^0-9:]|$)`).test(finding.message);
+	const words = [!named && finding.event,
+		finding.count > 1 && `${formatCount(finding.count)} times`].filter(Boolean);
+	return words.length ? ` (${words.join(', ')})` : '';
+}
+
 function verdictsOfCheck(check) {
 	const found = [];
 	for (const kind of Object.keys(factKinds))
@@ -102,8 +110,7 @@ function verdictsOfCheck(check) {
 		found.push({rank: f.severity === 'error' ? 1 : f.severity === 'warning' ? 2 :
 			f.severity === 'hazard' ? 3 : 5, time: f.time,
 			kind: f.severity, n: f.count, title: `${f.rule} ${f.name}`,
-			text: `${f.message} (${f.event}` + (f.count > 1 ? `, ${formatCount(f.count)} times` :
-				'') + ')',
+			text: f.message + placeOf(f),
 			more: [f.breaks_when && `breaks when ${f.breaks_when}`, f.advice && `to do: ${f.advice}`]
 				.filter(Boolean)});
 	return found;
@@ -111,11 +118,14 @@ function verdictsOfCheck(check) {
 
 function verdictsOfDiff(diff) {
 	const ranks = {regression: 1, worse: 1, changed: 4};
-	const shown = v => typeof v === 'number' ? formatShort(v) : v === null ? 'none' : v;
+	const formats = {ns: formatTime, percent: v => `${formatShort(v)} %`};
+	const shown = (v, unit) => v === null ? 'none' : typeof v !== 'number' ? v :
+		(formats[unit] || formatShort)(v);
 	return diff.changes.filter(c => c.verdict in ranks).map(c => ({
 		rank: ranks[c.verdict], kind: ranks[c.verdict] === 1 ? 'regression' : 'change', n: 1,
-		title: `${c.section}: ${c.what}`, text: `${shown(c.before)} -> ${shown(c.after)} ` +
-			`${c.verdict}${c.place ? ` at ${c.place}` : ''}${c.note ? ` (${c.note})` : ''}`,
+		title: `${c.section}: ${c.what}`,
+		text: `${shown(c.before, c.unit)} \u2192 ${shown(c.after, c.unit)}: ${c.verdict}` +
+			(c.place ? ` at ${c.place}` : '') + (c.note ? ` (${c.note})` : ''),
 	}));
 }
 
@@ -209,5 +219,5 @@ function changeOf(now, then, format) {
 	const share = then ? `${now > then ? '+' : ''}${((now / then - 1) * 100).toFixed(
 		Math.abs(now / then - 1) < .1 ? 1 : 0)} %` : '';
 	return `${arrow} ${Math.abs(now / then) > 20 ? `\u00d7 ${(now / then).toFixed(0)}` : share}` +
-		`, before: ${format(then)}`;
+		`, before:\u00a0${format(then).replaceAll(' ', '\u00a0')}`;
 }

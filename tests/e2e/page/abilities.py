@@ -291,6 +291,27 @@ def runs_are_compared(page):
     return ''
 
 
+def lines_are_plain(page):
+    """An event is named once in a line, shares have a unit, and bars have the theme's colour."""
+    twice = ask(page, '''return [...document.querySelectorAll("#verdict li, #events summary")]
+        .map(line => [...line.childNodes].filter(n => n.nodeName !== "DIV")
+            .map(n => n.textContent).join(""))
+        .filter(text => { const ids = text.match(/\\b\\d+:\\d+\\b/g) || [];
+            return ids.length > new Set(ids).size; })''')
+    if twice:
+        return f'names an event twice: {twice}'
+    bare = ask(page, '''const lines = [...document.querySelectorAll("#verdict li")]
+            .map(line => line.textContent);
+        return (after.diff ? after.diff.changes : []).filter(c => c.unit === "percent" &&
+            ["regression", "worse", "changed"].includes(c.verdict) && !lines.some(line =>
+                line.includes(c.what) && / % \\u2192 .* %: /.test(line))).map(c => c.what)''')
+    if bare:
+        return f'no unit for {bare}'
+    scheme, theme = ask(page, '''const root = document.documentElement;
+        return [getComputedStyle(root).colorScheme, root.getAttribute("data-theme")]''')
+    return f'{scheme} bars in the {theme} theme' if scheme != theme else ''
+
+
 def paper_is_drawn(page):
     """All plots, in the colours of paper, also where dark pages are preferred."""
     page.media(scheme='dark')
@@ -315,7 +336,8 @@ def nothing_is_folded(page):
     return f'sections {wrong}' if wrong else ''
 
 
-ANY = (facts_have_reasons, first_error_is_red, runs_are_compared, nothing_is_folded, paper_is_drawn)
+ANY = (facts_have_reasons, first_error_is_red, runs_are_compared, nothing_is_folded,
+       lines_are_plain, paper_is_drawn)
 ALL = (zoom_is_shared, shift_moves, wheel_zooms, crosshair_is_shared, buttons_move,
        request_has_arrows, search_finds, sections_fold, fingers_move, colours_stay, tables_fill)
 
