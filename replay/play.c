@@ -356,6 +356,8 @@ int play_trace(struct replay *r, play_event *event)
 		r->last = tapes_time(p.tapes);
 	outcome_time(r->outcome, (double)r->last / 1e9, (double)(r->start - start) / 1e9,
 		     (double)(pace_now() - r->start) / 1e9);
+	if (serial)
+		outcome_waited(r->outcome, pace_longest_wait());
 	tapes_free(p.tapes);
 	return err;
 }

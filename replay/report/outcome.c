@@ -577,6 +577,11 @@ void outcome_time(struct outcome *r, double recorded, double compiled, double re
 	r->replayed = replayed;
 }
 
+void outcome_waited(struct outcome *r, int64_t ns)
+{
+	r->waited = ns;
+}
+
 uint64_t outcome_divergences(const struct outcome *r)
 {
 	return r->ndivergences;

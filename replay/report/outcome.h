@@ -187,6 +187,9 @@ void outcome_tolerated(struct outcome *outcome, const char *reason);
 /* Seconds. */
 void outcome_time(struct outcome *outcome, double recorded, double compiled, double replayed);
 
+/* The longest wait of a replay by one thread that was not in vain, in ns. */
+void outcome_waited(struct outcome *outcome, int64_t ns);
+
 /*
  * Close the report: later differences are not in it, since they may be an effect of ending. @why
  * follows "partial, ", and must stay valid: "ended by SIGTERM".

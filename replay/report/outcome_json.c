@@ -1,7 +1,8 @@
 /*
  * The report as one JSON object
  *
- *	{ "trace", "device", "seconds": {...}, "counts": {...}, "calls": {...},
+ *	{ "trace", "device", "seconds": {...}, "longest_wait_ns": N,
+ *	  "counts": {...}, "calls": {...},
  *	  "whole": true|false, "partial": "ended by ...", "left_out": {...}, "lacking": [...],
  *	  "divergences": N, "consequences": N, "classes": {...},
  *	  "divergence": [...], "skipped": [...],
@@ -200,8 +201,9 @@ void outcome_json(const struct outcome *r, FILE *to)
 	fprintf(to, ",\n  ");
 	put_member(to, "device", r->device);
 	fprintf(to,
-		",\n  \"seconds\": {\"recorded\": %.6f, \"compiled\": %.6f, \"replayed\": %.6f},\n",
-		r->recorded, r->compiled, r->replayed);
+		",\n  \"seconds\": {\"recorded\": %.6f, \"compiled\": %.6f, \"replayed\": %.6f},\n"
+		"  \"longest_wait_ns\": %" PRId64 ",\n",
+		r->recorded, r->compiled, r->replayed, r->waited);
 	put_counts(r, to);
 	put_whole(r, to);
 	fprintf(to, "  \"divergences\": %" PRIu64 ",\n  \"consequences\": %" PRIu64 ",\n",

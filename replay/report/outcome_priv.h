@@ -82,6 +82,7 @@ struct outcome {
 	struct tolerated tolerated[REASONS_MAX];
 	size_t ntolerated;
 	double recorded, compiled, replayed; /* seconds */
+	int64_t waited;                      /* ns */
 };
 
 int outcome_count_init(struct outcome *outcome);

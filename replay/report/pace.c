@@ -18,6 +18,10 @@ static void *on_wait_arg;
 static const struct pace_sharing *shared;
 static _Thread_local int64_t behind_since; /* 0: it is not behind */
 static _Thread_local int64_t was_behind;   /* ns in all */
+static struct {
+	int64_t begin, lasted; /* of the last wait; 0: without a sleep; it ended in vain */
+	int64_t longest;       /* of those before it */
+} waits;                       /* by the only thread */
 static bool ended;
 static bool (*other_moves)(void *);
 static void *other_moves_arg;
@@ -110,15 +114,37 @@ static bool wait_shared(unsigned int turns, int64_t deadline)
 	return turns < LOOK_AFTER || note_behind() || !is_over(deadline);
 }
 
+/* One more turn of a wait. */
+static void note_wait(unsigned int turn)
+{
+	if (turn == 1) {
+		waits.longest = pace_longest_wait();
+		waits.begin = waits.lasted = 0;
+	} else if (!waits.begin) {
+		waits.begin = read_clock();
+	} else {
+		waits.lasted = read_clock() - waits.begin;
+	}
+}
+
+int64_t pace_longest_wait(void)
+{
+	return waits.lasted > waits.longest ? waits.lasted : waits.longest;
+}
+
 bool pace_wait(unsigned int *turns, int64_t deadline)
 {
 	++*turns;
 	if (shared)
 		return wait_shared(*turns, deadline);
+	if (*turns == 1 || *turns >= SPINS)
+		note_wait(*turns);
 	if (*turns < SPINS)
 		return true;
-	if (pace_has_ended() || is_over(deadline))
+	if (pace_has_ended() || is_over(deadline)) {
+		waits.lasted = 0;
 		return false;
+	}
 	if (on_wait)
 		on_wait(on_wait_arg);
 	give_way(*turns, false, SPINS);

@@ -25,6 +25,12 @@ bool pace_is_behind(void);
 
 void pace_sleep_until(int64_t due);
 
+/*
+ * The longest wait of pace_wait() in ns that ended before its deadline, in a replay by one thread;
+ * waits that need no sleep are not counted.
+ */
+int64_t pace_longest_wait(void);
+
 /* The replay must end: all waits stop. From any thread. */
 void pace_end(void);
 bool pace_has_ended(void);
