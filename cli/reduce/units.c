@@ -51,6 +51,20 @@ const struct unit_row *units_find(const struct units *units, struct event_id id,
 	return at < units->nrows && !compare_rows(&units->rows[at], &key) ? &units->rows[at] : NULL;
 }
 
+size_t units_rows(const struct units *units, struct event_id id, const struct unit_row **ret_rows)
+{
+	const struct unit_row key = { .id = id };
+	size_t first =
+		vec_count_before(units->rows, units->nrows, sizeof(key), is_row_before, &key);
+	size_t end = first;
+
+	while (end < units->nrows && units->rows[end].id.thread == id.thread &&
+	       units->rows[end].id.n == id.n)
+		end++;
+	*ret_rows = units->rows + first;
+	return end - first;
+}
+
 /* The numbers of units that are part of no other one, in the order of time. */
 static int number_units(struct reading *r)
 {
@@ -65,8 +79,12 @@ static int number_units(struct reading *r)
 			units->units[count] = units->units[i];
 			numbers[i] = (uint32_t)count++;
 		}
-	for (size_t i = 0; i < units->nrows; i++)
-		units->rows[i].unit = numbers[reading_root(r, units->rows[i].unit)];
+	for (size_t i = 0; i < units->nrows; i++) {
+		uint32_t unit = numbers[reading_root(r, units->rows[i].unit)];
+
+		units->rows[i].unit = unit;
+		units->units[unit].last = i;
+	}
 	for (size_t i = 0; i < units->ncalls; i++)
 		units->calls[i].who = numbers[reading_root(r, units->calls[i].who)];
 	units->count = count;
@@ -175,6 +193,28 @@ static bool is_need_before(const void *need, const void *unit)
 	return ((const struct unit_need *)need)->who < *(const uint32_t *)unit;
 }
 
+bool units_makes(const struct units *units, uint32_t unit)
+{
+	size_t at = vec_count_before(units->made, units->nmade, sizeof(*units->made),
+				     is_need_before, &unit);
+
+	return at < units->nmade && units->made[at].who == unit;
+}
+
+uint32_t units_maker(const struct units *units, uint32_t object)
+{
+	for (size_t i = 0; i < units->nmade; i++)
+		if (units->made[i].object == object)
+			return units->made[i].who;
+	return UINT32_MAX;
+}
+
+size_t units_first_call(const struct units *units, uint32_t unit)
+{
+	return vec_count_before(units->calls, units->ncalls, sizeof(*units->calls), is_need_before,
+				&unit);
+}
+
 void removal_take_unit(struct removal *removal, uint32_t unit)
 {
 	const struct units *units = removal->units;
@@ -191,8 +231,7 @@ void removal_take_unit(struct removal *removal, uint32_t unit)
 static bool lacks_object(const struct removal *removal, uint32_t unit)
 {
 	const struct units *units = removal->units;
-	size_t at = vec_count_before(units->calls, units->ncalls, sizeof(*units->calls),
-				     is_need_before, &unit);
+	size_t at = units_first_call(units, unit);
 
 	for (; at < units->ncalls && units->calls[at].who == unit; at++)
 		if (removal->gone_objects[units->calls[at].object])

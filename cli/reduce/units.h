@@ -3,7 +3,8 @@
  * A trace as units, each of which may be removed:
  *
  * 	a message    a request with its completion; a send with the receive that it fills, too; and
- * 	             the completion event that announced it
+ * 	             the completion event that announced it; a send that is not received in the
+ * 	             trace with the receive that it will fill
  * 	a call       a control verb, with those inside it
  * 	a rest       any other event
  *
@@ -24,6 +25,8 @@ struct unit {
 	enum unit_kind kind;
 	uint32_t process, thread; /* of its first event */
 	bool ours;                /* a query by the recorder */
+	bool idle;                /* a call without others in it that failed, or a query */
+	size_t last;              /* its last event, in the order of all */
 };
 
 /* A request, a completion, or an event without any. */
@@ -59,6 +62,18 @@ void units_fini(struct units *units);
 
 /* The row of request or completion @i of event @id, or of the event itself; NULL. */
 const struct unit_row *units_find(const struct units *units, struct event_id id, uint32_t i);
+
+/* The number of rows of event @id, and the first of them in @ret_rows. */
+size_t units_rows(const struct units *units, struct event_id id, const struct unit_row **ret_rows);
+
+/* Does @unit create objects? */
+bool units_makes(const struct units *units, uint32_t unit);
+
+/* The unit that creates @object; UINT32_MAX: none. */
+uint32_t units_maker(const struct units *units, uint32_t object);
+
+/* The index in units->calls of the first need of @unit, or where it would be. */
+size_t units_first_call(const struct units *units, uint32_t unit);
 
 /* The removed units and objects. */
 struct removal {

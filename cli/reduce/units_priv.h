@@ -6,13 +6,18 @@
 #include "core/base/map.h"
 #include "core/store/read/call_refs.h"
 
-/* By object: what is known of a completion queue. */
+/* By object: what is known of a completion queue, or of the receives of a queue pair. */
 struct reading_object {
 	uint32_t armed, woken; /* 1 + unit of its arming, of its last event; 0 */
+	uint32_t polled;       /* 1 + unit of the last completion since the arming; 0 */
+	uint32_t before;       /* the same, when that event was returned */
+	uint32_t *receives;    /* units of those posted; @received of them have completed */
+	size_t posted, received;
 };
 
 /* Messages from one queue pair to another: 1 + units of sends that nobody has received. */
 struct reading_stream {
+	uint32_t to; /* queue pair */
 	uint32_t *units;
 	size_t count, first;
 };

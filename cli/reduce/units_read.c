@@ -86,9 +86,43 @@ static struct reading_stream *find_stream(struct reading *r, uint32_t from, uint
 
 	if (map_get(&r->streams, key, &at))
 		return &r->list[at];
+	struct reading_stream *stream;
+
 	if (map_put(&r->streams, key, r->nlist))
 		return NULL;
-	return vec_push(r->list, r->nlist);
+	stream = vec_push(r->list, r->nlist);
+	if (stream)
+		stream->to = to;
+	return stream;
+}
+
+static int note_receive(struct reading *r, uint32_t qp, uint32_t unit)
+{
+	struct reading_object *object = object_of(r, qp);
+	uint32_t *place = vec_push(object->receives, object->posted);
+
+	if (!place)
+		return fail_reading();
+	*place = unit;
+	return 0;
+}
+
+/* Receives complete in the order in which they were posted, with an error, too. */
+static void end_receive(struct reading *r, uint32_t qp, uint32_t unit)
+{
+	struct reading_object *object = object_of(r, qp);
+
+	if (object->received < object->posted && object->receives[object->received] == unit)
+		object->received++;
+}
+
+/* Messages that are not received in the trace will fill the next receives. */
+static void join_rest(struct reading *r, struct reading_stream *stream)
+{
+	struct reading_object *to = object_of(r, stream->to);
+
+	for (size_t i = stream->first; i < stream->count && to->received < to->posted; i++)
+		join_units(r, stream->units[i], to->receives[to->received++]);
 }
 
 static uint32_t find_peer(const struct reading *r, uint32_t qp, int64_t time)
@@ -152,6 +186,8 @@ static int read_request(struct reading *r, const struct trace_event *event, uint
 	if (!err && post_is_send(post) && i < post_taken(post) &&
 	    operation_is_message(post->wr[i].opcode))
 		err = note_send(r, event, &post->wr[i], (uint32_t)unit);
+	if (!err && !post_is_send(post) && i < post_taken(post))
+		err = note_receive(r, post->object, (uint32_t)unit);
 	if (err)
 		return err;
 	if (!i)
@@ -211,10 +247,12 @@ static int read_completion(struct reading *r, const struct trace_event *event, u
 			return (int)added;
 		unit = (uint64_t)added;
 	}
+	end_receive(r, wc->qp, (uint32_t)unit);
 	join_message(r, wc, event->time, (uint32_t)unit);
 	if (cq->woken)
 		join_units(r, cq->woken - 1, (uint32_t)unit);
 	cq->woken = 0;
+	cq->polled = (uint32_t)unit + 1;
 	return add_row(r, event, i, (uint32_t)unit, wc->qp, poll->object);
 }
 
@@ -231,9 +269,11 @@ static int read_poll(struct reading *r, const struct trace_event *event)
 
 static int read_notify(struct reading *r, const struct trace_event *event)
 {
+	struct reading_object *cq = object_of(r, event->notify->object);
 	int err = read_rest(r, event, UNIT_REST, 0, 0, event->notify->object);
 
-	object_of(r, event->notify->object)->armed = (uint32_t)r->units->count;
+	cq->armed = (uint32_t)r->units->count;
+	cq->polled = 0;
 	return err;
 }
 
@@ -249,6 +289,29 @@ int units_need(struct unit_need **list, size_t *count, uint32_t who, uint32_t ob
 	*need = (struct unit_need){ who, object };
 	*count = n;
 	return 0;
+}
+
+/*
+ * A completion event announced the next completion that is polled; or, if there is none before the
+ * next event, the last one that was polled after the arming.
+ */
+static void end_wake(struct reading *r, struct reading_object *cq)
+{
+	if (cq->woken && cq->before)
+		join_units(r, cq->before - 1, cq->woken - 1);
+	cq->woken = 0;
+}
+
+static void read_wake(struct reading *r, struct reading_object *cq, uint32_t unit)
+{
+	uint32_t polled = cq->polled;
+
+	end_wake(r, cq);
+	cq->woken = unit + 1;
+	cq->before = polled;
+	if (cq->armed)
+		join_units(r, cq->armed - 1, unit);
+	cq->armed = 0;
 }
 
 /* What a call names; what it makes needs all that. */
@@ -272,12 +335,7 @@ static int read_refs(struct reading *r, const struct trace_event *event, uint32_
 		if (err)
 			break;
 		if (call->verb == VERB_get_cq_event && ref.path && !strcmp(ref.path, "out.cq")) {
-			struct reading_object *cq = object_of(r, object);
-
-			cq->woken = unit + 1;
-			if (cq->armed)
-				join_units(r, cq->armed - 1, unit);
-			cq->armed = 0;
+			read_wake(r, object_of(r, object), unit);
 		}
 	}
 	if (!err && call->object && call->object <= r->units->most)
@@ -294,10 +352,14 @@ static int read_call(struct reading *r, const struct trace_event *event)
 	if (err)
 		return err;
 	r->units->units[unit].ours = event->call->ours;
-	if ((event->inner || event->call->depth) && *outer)
+	r->units->units[unit].idle =
+		event->call->failed || verb_infos[event->call->verb].effect == EFFECT_QUERY;
+	if ((event->inner || event->call->depth) && *outer) {
+		r->units->units[*outer - 1].idle = false;
 		join_units(r, *outer - 1, unit);
-	else
+	} else {
 		*outer = unit + 1;
+	}
 	return read_refs(r, event, unit);
 }
 
@@ -360,6 +422,10 @@ int reading_run(struct reading *r)
 			break;
 	}
 	cursor_close(cursor);
+	for (uint32_t i = 0; i <= r->units->most; i++)
+		end_wake(r, &r->objects[i]);
+	for (size_t i = 0; i < r->nlist; i++)
+		join_rest(r, &r->list[i]);
 	return err;
 }
 
@@ -368,6 +434,8 @@ void reading_fini(struct reading *r)
 	for (size_t i = 0; i < r->nlist; i++)
 		free(r->list[i].units);
 	call_refs_close(r->refs);
+	for (uint32_t i = 0; r->objects && i <= r->units->most; i++)
+		free(r->objects[i].receives);
 	free(r->list);
 	free(r->joined);
 	free(r->objects);

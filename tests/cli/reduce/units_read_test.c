@@ -233,6 +233,80 @@ TEST(a_wake_up_belongs_to_the_message_that_it_reported)
 	assert_int_equal(kind_of(armed), UNIT_MESSAGE);
 }
 
+/* The completion was polled before the event was read, and no other one came until the next. */
+TEST(a_late_wake_up_is_of_the_message_before_it)
+{
+	struct ibv_comp_channel channel = { .context = &world.context };
+	uint32_t armed, sent[2], woken[2];
+
+	make_process_and_world();
+	make_verb(&maker, VERB_create_comp_channel, MAKE_ARGS(MAKE_PTR(&world.context)),
+		  (int64_t)MAKE_PTR(&channel), 0);
+	for (uint64_t i = 0; i < 2; i++)
+		sent[i] = post_one(VERB_post_send, &world.qp, i);
+	armed = make_notify(&maker, &world.cq);
+	complete_one(0, IBV_WC_SUCCESS, IBV_WC_SEND, 17);
+	woken[0] = get_cq_event(&channel);
+	make_notify(&maker, &world.cq);
+	woken[1] = get_cq_event(&channel);
+	complete_one(1, IBV_WC_SUCCESS, IBV_WC_SEND, 17);
+	read_units();
+	assert_int_equal(unit_of(armed), unit_of(woken[0]));
+	assert_int_equal(unit_of(woken[0]), unit_of(sent[0]));
+	assert_int_equal(unit_of(woken[1]), unit_of(sent[1]));
+	assert_int_not_equal(unit_of(sent[0]), unit_of(sent[1]));
+}
+
+/* The trace ends before its completion is polled; without the receive it would not be sent. */
+TEST(a_send_that_is_not_received_needs_the_next_receive)
+{
+	uint32_t received[3], sent[2];
+	struct ibv_qp other;
+
+	make_process_and_world();
+	connect_pair(&other, 18);
+	for (uint64_t i = 0; i < 3; i++)
+		received[i] = post_one(VERB_post_recv, &other, 10 + i);
+	for (uint64_t i = 0; i < 2; i++)
+		sent[i] = post_one(VERB_post_send, &world.qp, i);
+	complete_one(10, IBV_WC_SUCCESS, IBV_WC_RECV, 18);
+	read_units();
+	assert_int_equal(unit_of(received[1]), unit_of(sent[1]));
+	assert_int_not_equal(unit_of(received[2]), unit_of(sent[1]));
+	assert_true(units.units[unit_of(sent[0])].last > units.units[unit_of(sent[1])].last);
+}
+
+static uint32_t find_object(const char *name)
+{
+	const struct object *object;
+
+	for (uint32_t id = 1; (object = trace_object(trace, id)); id++)
+		if (trace_object_is(trace, object, name))
+			return id;
+	fail_msg("no object %s", name);
+	return 0;
+}
+
+TEST(calls_that_only_ask_or_fail_are_idle)
+{
+	uint32_t asked, failed, outer, inner;
+
+	make_process_and_world();
+	asked = make_verb(&maker, VERB_query_device, MAKE_ARGS(MAKE_PTR(&world.context), 0), 0, 0);
+	failed = make_verb(&maker, VERB_dealloc_pd, MAKE_ARGS(MAKE_PTR(&world.pd)), EBUSY, EBUSY);
+	outer = make_call(&maker, VERB_dealloc_pd, 0, 0, MAKE_ARGS(MAKE_PTR(&world.pd)));
+	inner = make_call(&maker, VERB_dereg_mr, 1, 0, MAKE_ARGS(MAKE_PTR(&world.mr)));
+	make_return(&maker, inner, VERB_dereg_mr, MAKE_ARGS(MAKE_PTR(&world.mr)), 0, 0);
+	make_return(&maker, outer, VERB_dealloc_pd, MAKE_ARGS(MAKE_PTR(&world.pd)), EBUSY, EBUSY);
+	read_units();
+	assert_true(units.units[unit_of(asked)].idle);
+	assert_true(units.units[unit_of(failed)].idle);
+	assert_false(units.units[unit_of(outer)].idle);
+	assert_false(units_makes(&units, unit_of(asked)));
+	assert_true(units_makes(&units, unit_of(world.mr_n)));
+	assert_int_equal(units_maker(&units, find_object("mr1")), unit_of(world.mr_n));
+}
+
 TEST(a_call_is_one_unit_with_those_inside_it)
 {
 	uint32_t outer, inner, next;
@@ -248,17 +322,6 @@ TEST(a_call_is_one_unit_with_those_inside_it)
 	assert_int_not_equal(unit_of(next), unit_of(outer));
 	assert_int_equal(kind_of(outer), UNIT_CALL);
 	assert_false(units.units[unit_of(outer)].ours);
-}
-
-static uint32_t find_object(const char *name)
-{
-	const struct object *object;
-
-	for (uint32_t id = 1; (object = trace_object(trace, id)); id++)
-		if (trace_object_is(trace, object, name))
-			return id;
-	fail_msg("no object %s", name);
-	return 0;
 }
 
 TEST(calls_and_objects_need_what_they_name)

@@ -9,10 +9,10 @@
  * Unit 0 makes a protection domain (1), 1 a region of it (2), 2 a queue pair of it (3), 3 is a
  * message of the queue pair, whose completion is from CQ 4.
  */
-static struct unit list[] = { { UNIT_CALL, 1, 1, false },
-			      { UNIT_CALL, 1, 1, false },
-			      { UNIT_CALL, 1, 1, false },
-			      { UNIT_MESSAGE, 1, 2, false } };
+static struct unit list[] = { { UNIT_CALL, 1, 1, false, false, 0 },
+			      { UNIT_CALL, 1, 1, false, false, 0 },
+			      { UNIT_CALL, 1, 1, false, false, 0 },
+			      { UNIT_MESSAGE, 1, 2, false, false, 0 } };
 static struct unit_row rows[] = { { { 1, 1 }, 0, 0, 0, 0 },
 				  { { 1, 2 }, 0, 1, 0, 0 },
 				  { { 1, 3 }, 0, 2, 0, 0 },
