@@ -60,12 +60,18 @@ static int take_runs(const struct delta *delta, size_t *items, size_t *n, size_t
 
 int delta_reduce(const struct delta *delta, size_t *items, size_t n)
 {
+	size_t run;
 	int any = 0;
 
 	n = drop_gone(delta, items, n);
-	for (size_t run = n; run && n; run = run == 1 ? 0 : (run + 1) / 2) {
-		int taken = take_runs(delta, items, &n, run);
+	run = n;
+	if (*delta->run && *delta->run < n)
+		run = *delta->run;
+	for (; run && run >= delta->least && n; run = run == 1 ? 0 : (run + 1) / 2) {
+		int taken;
 
+		*delta->run = run;
+		taken = take_runs(delta, items, &n, run);
 		if (taken < 0)
 			return taken;
 		any |= taken;
@@ -73,5 +79,6 @@ int delta_reduce(const struct delta *delta, size_t *items, size_t n)
 		if (run > n)
 			run = n;
 	}
+	*delta->run = 0;
 	return any;
 }

@@ -20,6 +20,8 @@ struct delta {
 	bool (*is_left)(void *arg, size_t item);
 	void *arg;
 	size_t width; /* number of choices at a time */
+	size_t least; /* length of the shortest runs; 0: single ones */
+	size_t *run;  /* the length of the present runs; longer ones were tried before; 0: all */
 };
 
 /*

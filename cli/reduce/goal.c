@@ -25,6 +25,12 @@
 #include "core/store/read/trace.h"
 #include "core/wire/desc.h"
 
+/* Of a trial's replay: so many times the longest wait of the last good one, and this more. */
+#define WAITS       4
+#define WAIT_NS     250000000ll
+#define IN_VAIN_NS  1000000000ll /* if it is the goal that something does not come */
+#define WAIT_MAX_NS 10000000000ll
+
 /* Reading a goal */
 
 enum { WORDS = 8, WORD = 64 };
@@ -188,7 +194,7 @@ const char *goal_text(const struct goal *goal, char text[GOAL_COMPLAINT])
 
 /* Showing it */
 
-static void name_replay(const struct goal_how *how, bool no_faults, const char *path,
+static void name_replay(const struct goal_how *how, bool no_faults, bool first, const char *path,
 			const char *argv[GOAL_ARGUMENTS])
 {
 	const char *all[] = { "verbatim",  "replay", "--format", "json",
@@ -204,6 +210,8 @@ static void name_replay(const struct goal_how *how, bool no_faults, const char *
 		argv[n++] = "--faults";
 		argv[n++] = how->faults ?: "none";
 	}
+	if (first)
+		argv[n++] = "--fail-fast";
 	argv[n++] = "--";
 	argv[n++] = path;
 	argv[n] = NULL;
@@ -217,13 +225,14 @@ void goal_command(const struct goal *goal, const struct goal_how *how, const cha
 	if (goal->kind == GOAL_FINDING)
 		memcpy(argv, check, sizeof(check));
 	else
-		name_replay(how, goal->kind == GOAL_STATUS, path, argv);
+		name_replay(how, goal->kind == GOAL_STATUS,
+			    goal->kind == GOAL_STATUS || goal->first, path, argv);
 }
 
 void goal_replay_command(const struct goal_how *how, const char *path,
 			 const char *argv[GOAL_ARGUMENTS])
 {
-	name_replay(how, true, path, argv);
+	name_replay(how, true, true, path, argv);
 }
 
 static const struct json_node *member_of(const struct json_node *node, const char *name)
@@ -354,6 +363,7 @@ static bool has_divergence(struct goal *goal, bool whole, const struct json_node
 		sscanf(text_of(at, "event"), "%u:%" SCNu64, &goal->id.thread, &goal->id.n);
 		take_text(goal->field, sizeof(goal->field), text_of(at, "field"));
 		take_text(goal->request, sizeof(goal->request), text_of(at, "request"));
+		goal->in_vain = !strncmp(text_of(at, "replayed"), "no ", 3);
 		if (is_name(text_of(at, "replayed")))
 			take_text(goal->replayed, sizeof(goal->replayed), text_of(at, "replayed"));
 	}
@@ -375,6 +385,20 @@ static bool makes_no_more(struct goal *goal, bool whole, const struct json_node 
 	return made <= goal->made;
 }
 
+int64_t goal_timeout(const struct goal *goal)
+{
+	int64_t ns = goal->longest * WAITS + (goal->in_vain ? IN_VAIN_NS : WAIT_NS);
+
+	return ns < WAIT_MAX_NS ? ns : WAIT_MAX_NS;
+}
+
+static void note_longest(struct goal *goal, const struct json_node *root)
+{
+	int64_t ns = number_of(root, "longest_wait_ns");
+
+	goal->longest = ns < 0 ? 0 : ns < WAIT_MAX_NS ? ns : WAIT_MAX_NS;
+}
+
 bool goal_shown(struct goal *goal, bool whole, int exit, const char *json, size_t n)
 {
 	struct json_node *root = NULL;
@@ -388,6 +412,8 @@ bool goal_shown(struct goal *goal, bool whole, int exit, const char *json, size_
 		shown = has_divergence(goal, whole, root) && makes_no_more(goal, whole, root);
 	else
 		shown = is_clean(root, exit) && makes_no_more(goal, whole, root);
+	if (shown && goal->kind != GOAL_FINDING)
+		note_longest(goal, root);
 	free(root);
 	return shown;
 }
@@ -400,6 +426,8 @@ bool goal_replays(struct goal *goal, bool whole, int exit, const char *json, siz
 	if (exit != 0 || json_parse(json, n, &root))
 		return false;
 	clean = is_clean(root, exit) && makes_no_more(goal, whole, root);
+	if (clean)
+		note_longest(goal, root);
 	free(root);
 	return clean;
 }

@@ -35,6 +35,9 @@ struct goal {
 	struct text rules; /* error rules in the whole trace: " LIFE-001 MKEY-003 " */
 	/* for a finding: the whole trace replays without a divergence, so parts must, too */
 	bool replays;
+	bool first;      /* a divergence: the whole trace has no earlier one */
+	bool in_vain;    /* a divergence: something that was recorded did not come */
+	int64_t longest; /* ns: the longest wait of the last replay that reproduced it */
 };
 
 /*
@@ -52,7 +55,10 @@ int goal_find(struct goal *goal, struct trace *trace, char complaint[GOAL_COMPLA
 /* "completion 1:60[0] with IBV_WC_REM_ACCESS_ERR" */
 const char *goal_text(const struct goal *goal, char text[GOAL_COMPLAINT]);
 
-/* The arguments of the command that tests @path; the last is NULL. */
+/*
+ * The arguments of the command that tests @path; the last is NULL. A replay ends where it is known
+ * that it does not reproduce the goal, mostly at its first divergence.
+ */
 enum { GOAL_ARGUMENTS = 24 };
 struct goal_how {
 	const char *device, *faults, *timeout; /* as for `verbatim replay`; NULL: its default */
@@ -72,6 +78,12 @@ bool goal_replays(struct goal *goal, bool whole, int exit, const char *json, siz
 bool goal_shown(struct goal *goal, bool whole, int exit, const char *json, size_t n);
 
 void goal_fini(struct goal *goal);
+
+/*
+ * How long a replay of a part should wait for what may not come, in ns: a multiple of what a
+ * successful one had to wait, and at most the default of a replay.
+ */
+int64_t goal_timeout(const struct goal *goal);
 
 /* Why the whole trace does not reproduce it, from the same output. */
 void goal_explain(const struct goal *goal, int exit, const char *json, size_t n,

@@ -87,6 +87,38 @@ static int run_whole(struct reduction *r, const char *const *argv, struct trial_
 	return err;
 }
 
+/*
+ * Run the whole by the command of the goal. If its divergence is the first one, trials end at their
+ * first one, too. 1: it shows the goal, 0: it does not, or -errno after log_err(). Free the text.
+ */
+static int show_whole(struct reduction *r, const char *path, struct trial_end *ret_end)
+{
+	const char *argv[GOAL_ARGUMENTS];
+	int err, shown;
+
+	r->goal.first = r->goal.kind == GOAL_DIVERGENCE;
+	for (;;) {
+		goal_command(&r->goal, &r->how, path, argv);
+		err = run_whole(r, argv, ret_end);
+		if (err)
+			return err;
+		shown = goal_shown(&r->goal, true, ret_end->exit, ret_end->text ?: "",
+				   ret_end->bytes);
+		if (shown || !r->goal.first)
+			return shown;
+		r->goal.first = false;
+		free(ret_end->text);
+	}
+}
+
+/* From @begin on, for a part to take as long. */
+static void set_patience(struct reduction *r, uint64_t begin)
+{
+	int64_t took = (int64_t)(clock_monotonic() - begin) + goal_timeout(&r->goal);
+
+	r->patience = r->set->patience ?: GRACE * took + 2ll * SHOW_NS;
+}
+
 /* Does the whole show it? The time this takes determines how long to wait for a part. */
 static int try_whole(struct reduction *r, const char *path)
 {
@@ -95,46 +127,75 @@ static int try_whole(struct reduction *r, const char *path)
 	struct trial_end end;
 	int status, err;
 
-	goal_command(&r->goal, &r->set->how, path, argv);
-	err = run_whole(r, argv, &end);
-	if (err)
+	err = show_whole(r, path, &end);
+	if (err < 0)
 		return cli_status(err);
 	status = CLI_FINE;
-	if (!goal_shown(&r->goal, true, end.exit, end.text ?: "", end.bytes))
+	if (!err)
 		status = refuse_goal(r, end.exit, end.text ?: "", end.bytes);
 	free(end.text);
+	err = 0;
 	if (!status && r->goal.kind == GOAL_FINDING) {
-		goal_replay_command(&r->set->how, path, argv);
+		goal_replay_command(&r->how, path, argv);
 		err = run_whole(r, argv, &end);
 		r->goal.replays =
 			!err && goal_replays(&r->goal, true, end.exit, end.text, end.bytes);
 		free(end.text);
 	}
-	r->patience =
-		r->set->patience ?: (int64_t)(clock_monotonic() - begin) * GRACE + 5ll * SHOW_NS;
+	set_patience(r, begin);
 	if (!status)
 		status = cli_status(err);
 	return status;
 }
 
-static void report_result(const struct reduction *r)
+/* Does the result of an earlier command still reproduce the goal? It is the trace then. */
+static bool resume_result(struct reduction *r, const char *path)
+{
+	uint64_t begin = clock_monotonic();
+	const char *argv[GOAL_ARGUMENTS];
+	struct trace *trace = NULL;
+	struct trial_end end;
+	bool shown;
+
+	if (cli_open_trace(path, &trace))
+		return false;
+	goal_command(&r->goal, &r->how, path, argv);
+	shown = !run_whole(r, argv, &end) &&
+		goal_shown(&r->goal, false, end.exit, end.text ?: "", end.bytes);
+	free(end.text);
+	if (!shown) {
+		trace_close(trace);
+		return false;
+	}
+	trace_close(r->trace);
+	r->trace = trace;
+	set_patience(r, begin);
+	log_info("reduce: continue with %s", path);
+	return true;
+}
+
+static void report_result(const struct reduction *r, bool stopped)
 {
 	char what[GOAL_COMPLAINT], events[FORMAT_TEXT], of[FORMAT_TEXT], time[FORMAT_TEXT];
 
-	printf("%s: %s of %s events, %u of %u objects reproduce %s%s\n%" PRIu64 " trials in %s\n",
+	printf("%s: %s of %s events, %u of %u objects reproduce %s\n%" PRIu64 " trials in %s\n",
 	       r->set->path, format_count(r->size.events, events),
 	       format_count(r->first.events, of), r->size.objects, r->first.objects,
-	       goal_text(&r->goal, what),
-	       reduce_is_over(r) ? "; stopped before the minimum was "
-				   "reached"
-				 : "",
-	       r->ntrials, format_time((int64_t)(clock_monotonic() - r->begin), time));
+	       goal_text(&r->goal, what), r->ntrials,
+	       format_time((int64_t)(clock_monotonic() - r->begin), time));
+	if (r->goal.kind == GOAL_FINDING && !r->goal.replays)
+		printf("not replayed: the whole trace does not replay without a divergence\n");
+	if (stopped)
+		printf("stopped before the minimum was reached; the same command continues, by "
+		       "%s.reduce\n",
+		       r->set->path);
 }
 
 /* Write the smallest so far as the requested trace. */
 static int write_result(struct reduction *r)
 {
 	struct excerpt excerpt = EXCERPT_ALL;
+	bool stopped = reduce_is_over(r);
 	char goal[GOAL_COMPLAINT];
 	struct text what = { 0 };
 	int err;
@@ -148,8 +209,13 @@ static int write_result(struct reduction *r)
 	err = what.failed ? log_err(-ENOMEM, "reduce")
 			  : excerpt_write(r->trace, &excerpt, r->set->path, &r->size);
 	text_fini(&what);
-	if (!err)
-		report_result(r);
+	if (err)
+		return err;
+	if (stopped)
+		err = state_write(r);
+	else
+		state_remove(r);
+	report_result(r, stopped);
 	return err;
 }
 
@@ -184,26 +250,6 @@ static void watch_signals(void)
 	sigaction(SIGHUP, &action, NULL);
 }
 
-static int reduce_trace(struct reduction *r, const char *path)
-{
-	int status = try_whole(r, path), err;
-
-	if (status)
-		return status;
-	err = reduce_open(r);
-	if (!err)
-		err = reduce_write(r, &r->gone, r->until, r->smallest, &r->first);
-	unlink(r->smallest);
-	r->size = r->first;
-	if (!err)
-		err = reduce_all(r);
-	end_progress();
-	if (!err)
-		err = write_result(r);
-	reduce_close(r);
-	return cli_status(err);
-}
-
 static int find_goal(struct reduction *r)
 {
 	char complaint[GOAL_COMPLAINT];
@@ -213,6 +259,48 @@ static int find_goal(struct reduction *r)
 		err = goal_find(&r->goal, r->trace, complaint);
 	if (err == -EINVAL || err == -ENOENT)
 		return cli_misuse("reduce", "%s", complaint);
+	return cli_status(err);
+}
+
+static uint32_t count_objects(struct trace *trace)
+{
+	uint32_t n = 0;
+
+	while (trace_object(trace, n + 1))
+		n++;
+	return n;
+}
+
+/* From the whole trace on. Returns the exit status. */
+static int begin_anew(struct reduction *r, const char *path)
+{
+	int status;
+
+	goal_fini(&r->goal);
+	r->step = r->run = 0;
+	status = find_goal(r);
+	return status ?: try_whole(r, path);
+}
+
+static int reduce_trace(struct reduction *r, const char *path)
+{
+	int status, err;
+
+	r->first = (struct excerpt_size){ .events = trace_events(r->trace),
+					  .objects = count_objects(r->trace) };
+	r->size = r->first;
+	if (!state_read(r) || !resume_result(r, r->set->path)) {
+		status = begin_anew(r, path);
+		if (status)
+			return status;
+	}
+	err = reduce_open(r);
+	if (!err)
+		err = reduce_all(r);
+	end_progress();
+	if (!err)
+		err = write_result(r);
+	reduce_close(r);
 	return cli_status(err);
 }
 
@@ -244,6 +332,7 @@ int cli_reduce(int argc, char **argv)
 
 	cli_parse(argc, argv, &set, &arguments);
 	set.jobs = set.jobs ?: count_processors();
+	r.how = set.how;
 	status = check_use(&set, &arguments);
 	if (!status)
 		status = cli_open("reduce", &arguments, 1, &r.trace);

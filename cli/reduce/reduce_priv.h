@@ -1,9 +1,12 @@
 #pragma once
 /*
- * Internals of `verbatim reduce`: reduce.c has the command, reduce_steps.c the trials. One thread.
+ * Internals of `verbatim reduce`: reduce.c has the command, reduce_steps.c the order of
+ * steps, reduce_items.c what they remove, reduce_trials.c the trials, reduce_state.c what remains
+ * of a stopped reduction. One thread.
  */
 #include <signal.h>
 
+#include "cli/quantity.h"
 #include "cli/reduce/goal.h"
 #include "cli/reduce/trial.h"
 #include "cli/reduce/units.h"
@@ -17,7 +20,17 @@ struct settings {
 	int64_t deadline, patience;
 };
 
-enum item_kind { ITEM_PROCESS, ITEM_THREAD, ITEM_OBJECT, ITEM_MESSAGES, ITEM_OTHERS };
+struct connections;
+
+enum item_kind {
+	ITEM_PROCESS,
+	ITEM_CONNECTION,
+	ITEM_THREAD,
+	ITEM_IDLE,
+	ITEM_OBJECT,
+	ITEM_MESSAGES,
+	ITEM_OTHERS,
+};
 
 struct reduction {
 	const struct settings *set;
@@ -28,14 +41,28 @@ struct reduction {
 	struct removal tried[TRIALS_MAX]; /* removed in a trial */
 	struct excerpt_place until, next; /* the end; the end in a trial */
 	struct trial trials[TRIALS_MAX];
-	enum item_kind kind; /* the kind of items that are removed now */
-	const char *source;  /* name of the whole trace */
+	enum item_kind kind;                   /* the kind of items that are removed now */
+	const struct connections *connections; /* of @trace */
+	struct goal_how how;                   /* how trials are run */
+	char timeout[QUANTITY_TEXT];           /* of their replays */
+	const char *source;                    /* name of the whole trace */
 	char folder[TRIAL_PATH / 2], smallest[TRIAL_PATH];
 	struct excerpt_size first, size; /* of the whole trace; of the smallest so far */
 	uint64_t ntrials, begin, shown;
 	int64_t patience;
-	bool found; /* the smallest is in @smallest */
+	bool found;       /* the smallest is in @smallest */
+	size_t step, run; /* 0: the coarse ones are next; runs of items of this length, 0: all */
 };
+
+/*
+ * The state of a reduction beside its output, so that the same command can continue it. 0 or -errno
+ * after log_err().
+ */
+int state_write(const struct reduction *r);
+void state_remove(const struct reduction *r);
+
+/* Read the state of the same reduction of a trace with the size r->first. False: there is none. */
+bool state_read(struct reduction *r);
 
 /* Set by a signal: the smallest trace so far is the result. */
 extern volatile sig_atomic_t reduce_stopped;
@@ -53,6 +80,18 @@ void reduce_close(struct reduction *r);
 /* Write the trace without @gone up to @until as @path. 0 or -errno after log_err(). */
 int reduce_write(struct reduction *r, struct removal *gone, struct excerpt_place until,
 		 const char *path, struct excerpt_size *ret_size);
+
+/* The index of completion r->goal.i in its poll, of which others may have been removed. */
+uint32_t reduce_goal_index(const struct reduction *r);
+
+/*
+ * Run those of r->tried up to @n; the first one that shows the goal is taken. Its index; @n; or
+ * -errno.
+ */
+int reduce_try(struct reduction *r, size_t n);
+
+/* Remove items of one kind. 1: something was removed; 0; or -errno. */
+int reduce_items(struct reduction *r, enum item_kind kind);
 
 /* Reduce as far as possible, or until it must end. 0 or -errno after log_err(). */
 int reduce_all(struct reduction *r);

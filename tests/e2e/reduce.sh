@@ -117,6 +117,37 @@ smallest_so_far_is_kept() {
 	"$VERBATIM" check small.db 2>/dev/null | grep -q "^E MKEY-001"
 }
 
+# The same command continues with the result of the first one, which it says; the state is removed
+# at the minimum, and that of another goal is not taken.
+a_stopped_one_is_continued() {
+	record_mistake wrong_lkey || return
+	"$VERBATIM" reduce --deadline 1ms -o small.db --keep MKEY-001 t.db >out 2>err; is $? 0 ||
+		{ cat err; return 1; }
+	says "^stopped before the minimum .* by small.db.reduce" out && [ -s small.db.reduce ] &&
+		local before && before=$(events small.db) || return
+	"$VERBATIM" reduce -o small.db --keep MKEY-001 t.db >out 2>err; is $? 0 ||
+		{ cat err; return 1; }
+	says "continue with small.db" err && says "events, .* reproduce finding MKEY-001" out &&
+		[ "$(events small.db)" -lt $before ] &&
+		is "state: $(ls small.db.reduce 2>/dev/null)" "state: " || return
+	"$VERBATIM" reduce --deadline 1ms -o small.db --keep MKEY-001 t.db >out 2>err &&
+		"$VERBATIM" reduce --deadline 1ms -o small.db --keep "MKEY-001 of mr1" t.db \
+			>out 2>err; ! grep -q "continue with" err
+}
+
+# The replay of a part that lacks a receive would wait 10 s for its completion in each trial.
+trials_do_not_wait() {
+	local event begin=$SECONDS
+	record_mistake none && mv t.db whole.db && "$VERBATIM" unpack -o t.db whole.db || return
+	IFS='|' read -r thread n < <("$VERBATIM" sql whole.db "SELECT thread, n FROM wc
+		WHERE opcode = 128 ORDER BY time LIMIT 1 OFFSET $((MESSAGES / 2))" 2>/dev/null)
+	sqlite3 t.db "UPDATE wc SET byte_len = 100 WHERE thread = $thread AND n = $n" || return
+	strace -f -qq -e trace=execve -o trials -s 200 "$VERBATIM" reduce -o small.db \
+		--keep "divergence at $thread:$n" t.db >out 2>err; is $? 0 || { cat err; return 1; }
+	grep '"replay", .*/verbatim-reduce-' trials >parts
+	[ -s parts ] && ! grep -v '"--timeout", "[0-9]\{3,4\}ms".*"--fail-fast"' parts
+}
+
 deadline_keeps_the_smallest() {
 	record_mistake wrong_lkey || return
 	"$VERBATIM" reduce --deadline 1ms -o small.db --keep MKEY-001 t.db >out 2>err; is $? 0 ||
@@ -148,5 +179,8 @@ try what_is_not_shown_is_reported
 try status_without_a_cause_is_reported
 try smallest_so_far_is_kept
 try deadline_keeps_the_smallest
+try a_stopped_one_is_continued
+if command -v strace >/dev/null; then try trials_do_not_wait
+else skip "trials do not wait" "strace is not installed"; fi
 try wrong_use_is_refused
 exit $failed

@@ -14,7 +14,7 @@ enum { ITEMS = 64 };
 struct trace_of {
 	bool needed[ITEMS], gone[ITEMS];
 	size_t follows[ITEMS]; /* removed together with that one; 0: alone */
-	size_t tries, fail_at;
+	size_t tries, fail_at, run, least;
 };
 
 static int try_ranges(void *arg, const size_t *items, const struct delta_range *ranges, size_t n)
@@ -47,7 +47,7 @@ static bool is_left(void *arg, size_t item)
 
 static int reduce_items(struct trace_of *of, size_t width)
 {
-	const struct delta delta = { try_ranges, is_left, of, width };
+	const struct delta delta = { try_ranges, is_left, of, width, of->least, &of->run };
 	size_t items[ITEMS];
 
 	for (size_t i = 0; i < ITEMS; i++)
@@ -103,6 +103,30 @@ TEST(what_went_with_others_is_not_tried)
 	of.needed[63] = false;
 	assert_int_equal(reduce_items(&of, 1), 1);
 	assert_int_equal(count_left(&of), 1);
+}
+
+TEST(it_continues_with_the_runs_that_are_next)
+{
+	struct trace_of of = { .needed = { [3] = true }, .run = 2 };
+	size_t fresh;
+
+	assert_int_equal(reduce_items(&of, 1), 1);
+	assert_int_equal(count_left(&of), 1);
+	assert_int_equal(of.run, 0);
+	fresh = of.tries;
+	of = (struct trace_of){ .needed = { [3] = true }, .fail_at = fresh };
+	assert_int_equal(reduce_items(&of, 1), 1); /* it has fewer trials than that */
+	of = (struct trace_of){ .needed = { [3] = true }, .fail_at = 4 };
+	assert_int_equal(reduce_items(&of, 1), -EIO);
+	assert_true(of.run > 1 && of.run < ITEMS);
+}
+
+TEST(short_runs_can_be_left_out)
+{
+	struct trace_of of = { .needed = { [3] = true }, .least = ITEMS / 4 };
+
+	assert_int_equal(reduce_items(&of, 1), 1);
+	assert_int_equal(count_left(&of), ITEMS / 4);
 }
 
 TEST(an_error_ends_it)

@@ -124,6 +124,61 @@ TEST(a_part_makes_no_more_peers_than_the_whole)
 	assert_false(shows_goal(&goal, false, "{\"divergences\":1,\"whole\":true}"));
 }
 
+static const char *argument_of(const struct goal *goal, const char *name)
+{
+	static const struct goal_how how = { .timeout = "250ms" };
+	static const char *argv[GOAL_ARGUMENTS];
+	size_t i = 0;
+
+	goal_command(goal, &how, "t.db", argv);
+	while (argv[i] && strcmp(argv[i], name) != 0)
+		i++;
+	return argv[i];
+}
+
+TEST(a_trial_ends_where_it_is_known_to_fail)
+{
+	struct goal goal;
+
+	read_text("status of 1:5 = WR_FLUSH_ERR", &goal);
+	assert_non_null(argument_of(&goal, "--fail-fast"));
+	read_text("divergence at 1:5", &goal);
+	assert_null(argument_of(&goal, "--fail-fast"));
+	goal.first = true;
+	assert_non_null(argument_of(&goal, "--fail-fast"));
+}
+
+TEST(a_trial_waits_as_long_as_the_replay_before_it_had_to)
+{
+	struct goal goal;
+	int64_t none;
+
+	read_text("divergence", &goal);
+	assert_true(shows_goal(&goal, true, "{\"divergence\":[{\"event\":\"1:5\"}]}"));
+	none = goal_timeout(&goal);
+	assert_true(none > 0 && none < 1000000000);
+	assert_true(shows_goal(&goal, false,
+			       "{\"longest_wait_ns\":500000000,"
+			       "\"divergence\":[{\"event\":\"1:5\"}]}"));
+	assert_true(goal_timeout(&goal) >= 1000000000);
+	assert_true(shows_goal(&goal, false,
+			       "{\"longest_wait_ns\":9223372036854775807,"
+			       "\"divergence\":[{\"event\":\"1:5\"}]}"));
+	assert_int_equal(goal_timeout(&goal), 10000000000);
+}
+
+/* A slow machine must not pass for one on which it does not come. */
+TEST(what_does_not_come_is_waited_for_longer)
+{
+	struct goal goal;
+
+	read_text("divergence", &goal);
+	assert_true(shows_goal(&goal, true,
+			       "{\"divergence\":[{\"event\":\"1:5\","
+			       "\"replayed\":\"no event\"}]}"));
+	assert_true(goal_timeout(&goal) >= 1000000000);
+}
+
 TEST(what_is_no_report_shows_nothing)
 {
 	struct goal goal;
