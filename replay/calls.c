@@ -153,10 +153,11 @@ static int report_limit(const struct replay *r, const struct trace_event *event)
 	char text[32];
 
 	log_note("replay: %s at %s was not replayed, since its queue on the software device "
-		 "exceeds --max-memory (%" PRIu64 " %s): increase the limit if you trust the "
-		 "trace",
+		 "exceeds --max-memory (%" PRIu64 " %s): if you trust the trace, try "
+		 "--max-memory %" PRIu64 "%c",
 		 verb_infos[event->call->verb].name, event_id_text(event->id, text),
-		 max >> (mib ? 20 : 10), mib ? "MiB" : "KiB");
+		 max >> (mib ? 20 : 10), mib ? "MiB" : "KiB", (max >> (mib ? 20 : 10)) * 2 + 1,
+		 mib ? 'M' : 'k');
 	return -EFBIG;
 }
 

@@ -24,7 +24,7 @@
 #include "replay/state/recorded.h"
 #include "replay/state/state.h"
 
-enum { MIB = 1 << 20 };
+enum { MIB = 1 << 20, QUEUES_SHARE = 8, QUEUES_MIB = 64 };
 
 static int learn_port(struct replay *r, const struct call *call, const struct args *in,
 		      const struct args *out)
@@ -366,6 +366,12 @@ static int learn_processes(struct replay *r)
 	return 0;
 }
 
+/* In MiB, with room for the queues of the software device. */
+static uint64_t enough_for(uint64_t size)
+{
+	return size / MIB + size / MIB / QUEUES_SHARE + QUEUES_MIB;
+}
+
 /*
  * Check the size of the regions, and leave the rest to the queues of the software device, which
  * reads its limit when it creates the first one. On any device a whole region is in memory.
@@ -381,9 +387,9 @@ static int limit_memory(struct replay *r)
 			size = UINT64_MAX;
 	if (size > max) {
 		log_note("the recorded programs registered %" PRIu64 " MiB of memory, but "
-			 "--max-memory is %" PRIu64 " MiB: increase the limit if you trust the "
-			 "trace",
-			 (size - 1) / MIB + 1, max / MIB);
+			 "--max-memory is %" PRIu64 " MiB: if you trust the trace, give "
+			 "--max-memory %" PRIu64 "M",
+			 (size - 1) / MIB + 1, max / MIB, enough_for(size));
 		return -EFBIG;
 	}
 	snprintf(left, sizeof(left), "%" PRIu64, max - size);

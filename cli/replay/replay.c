@@ -27,12 +27,14 @@
 #include "cli/replay/fabric.h"
 #include "cli/replay/persona.h"
 #include "cli/replay/replay_key.h"
+#include "cli/replay/replay_memory.h"
 #include "cli/replay/replay_part.h"
 #include "cli/replay/replay_priv.h"
 #include "cli/replay/suite_run.h"
 #include "core/store/db/deadline.h"
 #include "core/store/read/lookup.h"
 #include "core/store/read/trace.h"
+#include "core/wire/budget.h"
 #include "core/wire/log.h"
 #include "replay/two_host/meet.h"
 #include "replay/report/tolerate.h"
@@ -114,8 +116,8 @@ const struct option_row cli_replay_options[] = {
 	  "limits, ports and addresses of the software device: as recorded, or its own",
 	  CHOICE_AT(struct replay_settings, persona), .preset = "recorded" },
 	{ "max-memory", 0, "SIZE", "maximum memory for regions and queues of the recording",
-	  SIZE_AT(struct replay_settings, replay.max_memory), .preset = "1G",
-	  .former = 'm' },
+	  SIZE_AT(struct replay_settings, replay.max_memory),
+	  .otherwise = "a quarter of the available memory", .former = 'm' },
 	{ "tolerate", 0, "FILE", "file of divergences to ignore, one per line",
 	  TEXT_AT(struct replay_settings, tolerate) },
 	{ "fail-fast", 0, NULL, "stop at the first divergence",
@@ -407,7 +409,8 @@ static int replay_trace(struct replay_settings *set, const char *path, struct tr
 int cli_replay(int argc, char **argv)
 {
 	struct replay_settings set = { .replay.tell = cli_progress,
-				       .replay.faults = FAULTS_DEFAULT };
+				       .replay.faults = FAULTS_DEFAULT,
+				       .replay.max_memory = REPLAY_MEMORY_DEFAULT };
 	struct arguments arguments;
 	struct tolerate *tolerate = NULL;
 	struct trace *trace;
@@ -425,6 +428,9 @@ int cli_replay(int argc, char **argv)
 	if (!status && set.output && !replay_part_is_recorded())
 		return record_replay(&set, &arguments, again);
 	set.replay.device = getenv(FABRIC_ENV) ? NULL : set.device;
+	if (set.replay.max_memory == REPLAY_MEMORY_DEFAULT)
+		set.replay.max_memory = replay_memory_default(
+			replay_memory_available(NULL, budget_cgroup_limit(NULL, NULL)));
 	if (!status)
 		status = open_tolerate(set.tolerate, &tolerate);
 	if (set.deadline)

@@ -45,6 +45,26 @@ a_limit_of_memory_is_no_divergence() {
 	replay --max-memory 8M rc.db && says '^no divergence$' out
 }
 
+# The number of the refusal is enough; that of a queue leads to one that is.
+a_limit_of_memory_names_the_one_to_give() {
+	local size status
+	alter "UPDATE call SET args = json_set(args, '$.length', 300000000) WHERE verb LIKE
+		'ibv_reg_mr%' AND thread = 1" || return
+	replay --max-memory 8M altered.db; is $? 3 &&
+		is "$(grep -c . err)" 1 && says 'if you trust the trace, give --max-memory' err ||
+		return
+	size=$(grep -o '[0-9]*M$' err)
+	replay --max-memory "$size" altered.db; status=$?
+	[ "${size%M}" -ge 287 ] && [ $status -le 1 ] || { echo "$size: $status"; return 1; }
+	size=200k
+	for _ in 1 2 3 4 5 6; do
+		replay --max-memory $size rc.db && return
+		says 'if you trust the trace, try --max-memory [0-9]*[kM]$' err || return
+		size=$(grep -o '[0-9]*[kM]$' err)
+	done
+	return 1
+}
+
 a_recorded_failure_that_succeeds_is_a_class() {
 	alter "UPDATE call SET ret = 22, failed = 1 WHERE verb = 'ibv_dereg_mr' AND thread = 1" &&
 		replay altered.db
@@ -222,6 +242,7 @@ wrong_values_are_refused() {
 }
 
 for each in an_altered_key_is_one_divergence a_limit_of_memory_is_no_divergence \
+	a_limit_of_memory_names_the_one_to_give \
 	a_recorded_failure_that_succeeds_is_a_class \
 	an_object_that_is_not_made_explains_all_that_names_it \
 	what_is_left_out_is_on_the_first_line a_judged_divergence_does_not_count \
