@@ -783,3 +783,115 @@ TEST(giving_up_connected_has_its_own_reason)
 			    "no recorded verb of it failed: see its output");
 	story_end(&s);
 }
+
+static void move_to(struct story *s, int thread, enum ibv_qp_state state)
+{
+	struct ibv_qp_attr attr = { .qp_state = state };
+
+	story_do(s, thread, VERB_modify_qp, 34, 0, W(&ends[thread].qp), W(&attr), W(IBV_QP_STATE));
+}
+
+TEST(a_peer_that_had_ended)
+{
+	struct story s;
+
+	begin_story(&s);
+	post_8_bytes(&s, 1, VERB_post_recv, 0x20);
+	post_8_bytes(&s, 0, VERB_post_send, 0x10);
+	story_exit(&s, PEER, 3 << 8);
+	says_of_it(&s, SIGTERM,
+		   "1 send of qp1 outstanding, the oldest, IBV_WR_SEND 1:20, for 1.00 s; "
+		   "peer process 2 (app) qp1: its process had ended with status 3 at 41.0 "
+		   "us");
+}
+
+TEST(a_peer_that_had_destroyed_its_queue_pair)
+{
+	struct story s;
+
+	begin_story(&s);
+	post_8_bytes(&s, 0, VERB_post_recv, 0x10);
+	send_as_peer(&s);
+	story_do(&s, 1, VERB_destroy_qp, 9, 0, W(&ends[1].qp));
+	says_of_it(&s, SIGTERM,
+		   "1 receive of qp1 outstanding, no completion polled for 1.00 s; peer "
+		   "process 2 (app) qp1: destroyed by 2:21 at 41.0 us, with 1 send "
+		   "outstanding, whose completions it had not polled, 1 send posted by "
+		   "the peer, 0 received by this one, its last post there ibv_post_send() "
+		   "2:20, 1.00 s before; process 2 called no verb after 2:21, for 1.00 s");
+}
+
+TEST(a_peer_that_was_not_connected_to_the_end)
+{
+	struct ibv_qp_attr attr = ends[1].attr;
+	struct story s;
+
+	begin_ends(&s);
+	connect_end(&s, 0, 0x22, 0x22, FAR);
+	attr.qp_state = IBV_QPS_INIT;
+	attr.port_num = 1;
+	story_do(&s, 1, VERB_modify_qp, 30, 0, W(&ends[1].qp), W(&attr),
+		 W(IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS));
+	attr.qp_state = IBV_QPS_RTR;
+	attr.dest_qp_num = 0x21;
+	attr.ah_attr.dlid = 0x21;
+	attr.ah_attr.port_num = 1;
+	story_do(&s, 1, VERB_modify_qp, 31, 0, W(&ends[1].qp), W(&attr),
+		 W(IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+		   IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER));
+	post_8_bytes(&s, 0, VERB_post_recv, 0x10);
+	says_of_it(&s, SIGTERM,
+		   "1 receive of qp1 outstanding, no completion polled for 1.00 s; peer "
+		   "process 2 (app) qp1: in RTR: it sends only from RTS on, 0 sends "
+		   "posted by the peer, 0 received by this one; process 2 called no verb "
+		   "after 2:14, for 1.00 s");
+}
+
+TEST(a_send_that_waits_without_a_limit)
+{
+	struct story s;
+
+	begin_ends(&s);
+	ends[0].attr.rnr_retry = 7;
+	ends[0].attr.timeout = 0;
+	connect_end(&s, 0, 0x22, 0x22, FAR);
+	connect_end(&s, 1, 0x21, 0x21, FAR);
+	post_8_bytes(&s, 0, VERB_post_send, 0x10);
+	says_of_it(&s, SIGTERM,
+		   "1 send of qp1 outstanding, the oldest, IBV_WR_SEND 1:18, for 1.00 s "
+		   "(timeout 0: without a limit); peer process 2 (app) qp1: it had never "
+		   "posted a receive (rnr_retry 7: the send waits for the next without a "
+		   "limit); process 2 called no verb after 2:16, for 1.00 s");
+}
+
+TEST(a_peer_that_posted_nothing_after_its_reset)
+{
+	struct story s;
+
+	begin_story(&s);
+	post_8_bytes(&s, 1, VERB_post_recv, 0x20);
+	post_8_bytes(&s, 0, VERB_post_send, 0x10);
+	receive_as_peer(&s);
+	poll_as(&s, IBV_WC_SUCCESS);
+	move_to(&s, 1, IBV_QPS_RESET);
+	connect_end(&s, 1, 0x21, 0x21, FAR);
+	post_8_bytes(&s, 0, VERB_post_send, 0x10);
+	says_of_it(&s, SIGTERM,
+		   "1 send of qp1 outstanding, the oldest, IBV_WR_SEND 1:22, for 1.00 s; "
+		   "peer process 2 (app) qp1: no receive was posted since its RESET; "
+		   "process 2 called no verb after 2:28, for 1.00 s");
+}
+
+TEST(a_queue_that_was_drained)
+{
+	struct story s;
+
+	begin_story(&s);
+	move_to(&s, 0, IBV_QPS_SQD);
+	post_8_bytes(&s, 0, VERB_post_send, 0x10);
+	says_of_it(&s, SIGTERM,
+		   "1 send of qp1 outstanding, the oldest, IBV_WR_SEND 1:22, for 1.00 s "
+		   "(in SQD since 1:20: it sends nothing until it is moved to RTS); peer "
+		   "process 2 (app) qp1: it had never posted a receive; process 2 called "
+		   "no verb after 2:18, for 1.00 s");
+}
