@@ -106,7 +106,7 @@ static int64_t read_enum(const struct json_node *node)
 	return QP_UNKNOWN;
 }
 
-/* -1: it is no digit. */
+/* -1: it is not a digit. */
 static int read_digit(char c)
 {
 	return c >= '0' && c <= '9'   ? c - '0'

@@ -25,7 +25,7 @@
 #include "core/store/read/trace.h"
 #include "core/wire/desc.h"
 
-/* Of a trial's replay: so many times the longest wait of the last good one, and this more. */
+/* The waits of a trial's replay: so many times the longest wait of the last good one, plus this. */
 #define WAITS       4
 #define WAIT_NS     250000000ll
 #define IN_VAIN_NS  1000000000ll /* if it is the goal that something does not come */

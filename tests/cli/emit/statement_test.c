@@ -121,7 +121,7 @@ TEST(lines_are_filled)
 			    "aaaaaaaaaaaa, bbbbbbbb;\n\tc");
 }
 
-/* Of the same text, also before its lines are filled. */
+/* The values of the same text, also before its lines are filled. */
 TEST(statements_have_their_values)
 {
 	const struct statement *s;
