@@ -45,8 +45,9 @@ COMPARED = re.compile(rf'^if \({OPERAND} [<>]=? {OPERAND}\)$')
 # only releases memory
 FREEING = re.compile(r'^(?:static )?void (?:free_\w+|\w+_free)\([^;{]*\)\n\{\n.*?^\}$',
                      re.M | re.S)
-# a longer array is not observable
-ARRAY = re.compile(r'^\s*(?:static )?(?:const )?(?:char\b.*|(?:unsigned )?(?:int|bool|double|'
+# a longer array is not observable; all elements of one have the same size
+ARRAY = re.compile(r'sizeof\([^()]*\[$|'
+                   r'^\s*(?:static )?(?:const )?(?:char\b.*|(?:unsigned )?(?:int|bool|double|'
                    r'u?int\d+_t|size_t|struct \w+)\b[^=(]*)\[$')
 # main() opens descriptors 0 to 2 if they are closed: no other file of the command has these numbers
 NO_STDIN = re.compile(r'\b\w*fds?(?:\[\w+\])? (?:<= 0|< 1|> 0|>= 1)\b')
