@@ -4,9 +4,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/base/style.h"
 #include "replay/report/outcome.h"
+#include "replay/report/tolerate.h"
 #include "tests/test.h"
 
 static struct outcome *outcome;
@@ -264,6 +266,46 @@ TEST(tolerated_differences_are_counted_by_reason)
 	expect_print(outcome_text, "no divergence\n" NOTHING "ignored differences (expected):\n"
 				   "  2 x reason a\n"
 				   "  1 x reason b\n");
+}
+
+static struct tolerate *tolerate_lines(const char *lines)
+{
+	static char path[64];
+	char complaint[TOLERATE_COMPLAINT];
+	struct tolerate *tolerate = NULL;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/tmp/verbatim-outcome-text-%d", (int)getpid());
+	file = fopen(path, "w");
+	assert_non_null(file);
+	fputs(lines, file);
+	fclose(file);
+	assert_int_equal(tolerate_open(path, complaint, &tolerate), 0);
+	unlink(path);
+	outcome_tolerate(outcome, tolerate);
+	return tolerate;
+}
+
+TEST(lines_of_tolerate_are_used_or_not)
+{
+	struct tolerate *tolerate = tolerate_lines("poll_cq * 1:60 * reason a\n"
+						   "poll_cq * 9:9 * reason b\n"
+						   "poll_cq * 1:61 * reason c\n");
+	char wanted[1024];
+	int pid = (int)getpid();
+
+	outcome_related(outcome, 1, 2);
+	differ_broken(1, 60);
+	differ_broken(2, 70);
+	differ_broken(9, 61);
+	snprintf(wanted, sizeof(wanted),
+		 "no divergence\n" NOTHING
+		 "tolerated by /tmp/verbatim-outcome-text-%d:1: 1 x reason a; 1 consequence\n"
+		 "unused: /tmp/verbatim-outcome-text-%d:2: reason b\n"
+		 "tolerated by /tmp/verbatim-outcome-text-%d:3: 1 x reason c\n",
+		 pid, pid, pid);
+	expect_print(outcome_text, wanted);
+	tolerate_close(tolerate);
 }
 
 TEST(a_part_and_a_stop_begin_the_verdict)
