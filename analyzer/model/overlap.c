@@ -6,6 +6,8 @@
  *	READ, SEND or WRITE	without a fence what is sent may be older than what was read
  *	SEND, receive		what is received may be sent, if the SEND has to be repeated
  *	READ, receive		the message lands on what was read, or the other way round
+ *	receive, SEND		a message may come before it is sent
+ *	READ, WRITE		to the same remote bytes: without a fence it may go first
  *
  * A receive queue may be that of an SRQ; sends are looked at beside receives only where both are of
  * one queue pair. Only sends of what a READ fetches are looked at across queue pairs: a fence does
@@ -28,6 +30,14 @@ enum {
 static bool takes_data(const struct queue_request *request)
 {
 	return queue_takes_receive(request->opcode) || request->opcode == ABI_WR_RDMA_WRITE;
+}
+
+/* A write that need not wait for the READs before it. */
+static bool is_write(const struct queue_request *request)
+{
+	return (request->opcode == ABI_WR_RDMA_WRITE ||
+		request->opcode == ABI_WR_RDMA_WRITE_WITH_IMM) &&
+	       !(request->flags & ABI_SEND_FENCE);
 }
 
 /* The bytes that two elements share; 0: none. */
@@ -84,6 +94,15 @@ static bool is_reading(const struct queue *queue, const struct queue_request *re
 	       (!qp->rq || request->time > qp->rq->polled);
 }
 
+/* Is @receive of the last post, and was that made for a message that has come? */
+static bool is_returned(const struct queue *queue, const struct queue_request *receive)
+{
+	const struct queue_request *last = queue_at(queue, queue->count - 1);
+
+	return queue->polled && receive->time > queue->polled && receive->n == last->n &&
+	       receive->thread == last->thread;
+}
+
 /* Is @earlier one that @later must not share a buffer with? Of which kind is the pair? */
 static struct overlap_pair *choose_pair(struct queue *queue, const struct queue *other,
 					const struct queue_request *earlier,
@@ -104,6 +123,8 @@ static struct overlap_pair *choose_pair(struct queue *queue, const struct queue 
 			       : NULL;
 	if (!queue_fills(earlier))
 		return NULL;
+	if (earlier->opcode == QUEUE_RECEIVE)
+		return is_returned(other, earlier) ? &overlaps->received : NULL;
 	if (queue_fills(later))
 		return &overlaps->filled;
 	return takes_data(later) && !(later->flags & ABI_SEND_FENCE) ? &overlaps->unfenced : NULL;
@@ -130,6 +151,25 @@ static void look_back(struct model *model, struct queue *queue, const struct que
 			pair->addr = addr;
 			pair->length = length;
 		}
+		return;
+	}
+}
+
+/* Does @write begin where an outstanding READ or atomic of the same queue begins at the peer? */
+static void look_remote(struct model *model, struct queue *queue, const struct queue_request *write)
+{
+	struct overlap_pair *pair = &queue->overlaps->overtaken;
+	uint32_t most = queue->count < BACK ? queue->count : BACK;
+
+	for (uint32_t i = 1; i < most; i++) {
+		const struct queue_request *read = queue_at(queue, queue->count - 1 - i);
+
+		model->compared++;
+		if (read->done || !is_reading(queue, read) || read->rkey != write->rkey ||
+		    read->remote_addr != write->remote_addr)
+			continue;
+		keep_pair(pair, queue, read, queue, write);
+		pair->addr = write->remote_addr;
 		return;
 	}
 }
@@ -182,4 +222,11 @@ void overlap_pushed(struct model *model, struct queue *queue)
 		look_abroad(model, queue, request);
 	if (!queue->send && owner->kind == OBJECT_qp && owner->sq && !owner->sq->doubt)
 		look_back(model, queue, owner->sq, request);
+	if (!queue->send)
+		return;
+	if (queue->reads && request->rkey && is_write(request))
+		look_remote(model, queue, request);
+	if (takes_data(request) && !(request->flags & ABI_SEND_INLINE) && owner->rq &&
+	    owner->rq->owner == owner && !owner->rq->doubt)
+		look_back(model, queue, owner->rq, request);
 }

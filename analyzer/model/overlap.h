@@ -29,10 +29,12 @@ struct overlap_pair {
 };
 
 struct overlaps {
-	struct overlap_pair filled;   /* both are written to by the device */
-	struct overlap_pair unfenced; /* a READ or atomic, and a later send of its data */
-	struct overlap_pair resent;   /* a send that may not be done, a receive in its buffer */
-	struct overlap_pair refilled; /* a READ or atomic, a receive in its buffer */
+	struct overlap_pair filled;    /* both are written to by the device */
+	struct overlap_pair unfenced;  /* a READ or atomic, and a later send of its data */
+	struct overlap_pair resent;    /* a send that may not be done, a receive in its buffer */
+	struct overlap_pair refilled;  /* a READ or atomic, a receive in its buffer */
+	struct overlap_pair overtaken; /* a READ or atomic, a later write to its remote address */
+	struct overlap_pair received;  /* a receive, a send of its buffer */
 	struct overlap_pair abroad; /* a READ or atomic of another queue pair, a send of its data */
 	uint64_t looked;            /* requests that were compared */
 	uint64_t first;             /* the address of the first that the device writes to */

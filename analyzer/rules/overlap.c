@@ -14,6 +14,8 @@
 #include "analyzer/model/words.h"
 #include "analyzer/rules/judge.h"
 
+enum { HABIT = 4 };
+
 static struct finding *add_pair(struct check *check, enum rule_id rule, const struct life *life,
 				const struct overlap_pair *pair)
 {
@@ -120,15 +122,59 @@ static void report_refilled(struct check *check, const struct life *life, const 
 }
 
 /* MKEY-007 */
+/* A single one may be a test's, which does not care what it sends. */
+static void report_received(struct check *check, const struct life *life)
+{
+	const struct overlap_pair *pair = life->sq->overlaps ? &life->sq->overlaps->received : NULL;
+	struct finding *finding;
+
+	if (!pair || pair->n < HABIT || life->sq->doubt || life->rq->doubt || !life->rq->overlaps ||
+	    !life->rq->overlaps->apart)
+		return;
+	finding = add_pair(check, RULE_MKEY_007, life, pair);
+	if (!finding)
+		return;
+	describe_pair(finding, life, pair, "sends", NULL);
+	finding_text(&finding->breaks,
+		     "a message comes before that has left: it is sent in place of what the "
+		     "program has put there");
+}
+
 void mkey_007_overlap(struct check *check, const struct life *life)
 {
 	if (life->rq && life->rq->owner == life) {
 		report_filled(check, life, life->rq);
 		report_resent(check, life, life->rq);
 		report_refilled(check, life, life->rq);
+		if (life->sq)
+			report_received(check, life);
 	}
 	if (life->sq)
 		report_filled(check, life, life->sq);
+}
+
+/* Writes to what an earlier request reads from the peer: a habit, and no coincidence. */
+static void report_overtaken(struct check *check, const struct life *life)
+{
+	const struct overlap_pair *pair = &life->sq->overlaps->overtaken;
+	char name[64], earlier[96], later[96];
+	struct finding *finding =
+		pair->n >= HABIT ? add_pair(check, RULE_MKEY_009, life, pair) : NULL;
+
+	if (!finding)
+		return;
+	finding_text(&finding->says,
+		     "%s: the %s, writes to the peer's memory at 0x%" PRIx64
+		     ", where the %s, which was outstanding, reads, and so do %" PRIu64 " "
+		     "others.",
+		     judge_name(life, name, sizeof(name)),
+		     name_request(pair->later_opcode, pair->later_id, &pair->later, later),
+		     pair->addr,
+		     name_request(pair->earlier_opcode, pair->earlier_id, &pair->earlier, earlier),
+		     pair->n - 1);
+	finding_text(&finding->breaks,
+		     "the write is carried out first: without IBV_SEND_FENCE a device need not "
+		     "wait for the earlier request, which reads what was written");
 }
 
 /* The READ is another queue pair's. */
@@ -157,6 +203,7 @@ void mkey_009(struct check *check, const struct life *life)
 	if (!queue || !queue->overlaps || queue->doubt)
 		return;
 	report_abroad(check, life);
+	report_overtaken(check, life);
 	if (!queue->overlaps->unfenced.n)
 		return;
 	finding = add_pair(check, RULE_MKEY_009, life, &queue->overlaps->unfenced);

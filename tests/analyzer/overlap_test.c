@@ -32,6 +32,28 @@ static void post_on(struct story *s, const struct ibv_qp *qp, const struct one *
 	story_event(s, 0, EVENT_POST, (sizeof(*event) + sizeof(*wr) + sizeof(*sge)) / 8);
 }
 
+/* The same with an address of the other end. */
+static void post_remote(struct story *s, const struct one *one, uint64_t addr, uint32_t rkey)
+{
+	struct event_post *event = (struct event_post *)s->words;
+	struct event_wr *wr = (struct event_wr *)(event + 1);
+	struct event_rdma *rdma = (struct event_rdma *)(wr + 1);
+	struct event_sge *sge = (struct event_sge *)(rdma + 1);
+
+	event->object = W(&a_qp);
+	event->verb = VERB_post_send;
+	event->nwr = 1;
+	*wr = (struct event_wr){ .wr_id = one->wr_id,
+				 .opcode = (uint8_t)one->opcode,
+				 .flags = one->flags,
+				 .nsge = 1,
+				 .parts = WR_RDMA };
+	*rdma = (struct event_rdma){ .remote_addr = addr, .rkey = rkey };
+	*sge = (struct event_sge){ one->addr, one->length, 0x10 };
+	story_event(s, 0, EVENT_POST,
+		    (sizeof(*event) + sizeof(*wr) + sizeof(*rdma) + sizeof(*sge)) / 8);
+}
+
 static void post_one(struct story *s, const struct one *one)
 {
 	post_on(s, &a_qp, one);
@@ -58,6 +80,35 @@ TEST(what_is_read_is_sent_without_a_fence)
 		end_well(&s);
 		story_warns(&s, RULE_MKEY_009, "32 bytes at 0x1020 of the IBV_WR_RDMA_READ");
 	}
+}
+
+/* @n READs at 0x9000, and behind each a write to @addr with @rkey. */
+static void write_behind(struct story *s, int n, uint64_t addr, uint32_t rkey, uint8_t flags)
+{
+	begin_with(s, wide, wide);
+	for (int i = 0; i < n; i++) {
+		post_remote(s, &reads, 0x9000, 7);
+		post_remote(s, &(struct one){ IBV_WR_RDMA_WRITE, 2, 0x2000, 64, flags }, addr,
+			    rkey);
+		poll_sends(s, 1, 1);
+	}
+	end_well(s);
+}
+
+TEST(what_is_read_is_overwritten_without_a_fence)
+{
+	struct story s;
+
+	write_behind(&s, 4, 0x9000, 7, 0);
+	story_warns(&s, RULE_MKEY_009, "writes to the peer's memory at 0x9000, where the IBV_WR_");
+	write_behind(&s, 3, 0x9000, 7, 0); /* a coincidence */
+	story_finds_nothing(&s);
+	write_behind(&s, 4, 0x9020, 7, 0);
+	story_finds_nothing(&s);
+	write_behind(&s, 4, 0x9000, 8, 0); /* other memory */
+	story_finds_nothing(&s);
+	write_behind(&s, 4, 0x9000, 7, IBV_SEND_FENCE);
+	story_finds_nothing(&s);
 }
 
 TEST(what_is_read_is_sent_behind_a_fence)
@@ -204,6 +255,58 @@ static void receive_into_what_is_read(struct story *s, const struct one *read)
 {
 	begin_two(s, &(struct one){ RECEIVE, 9, 0x2000, 64, 0 }, read);
 	post_one(s, &(struct one){ RECEIVE, 2, 0x1020, 64, 0 });
+}
+
+/* @n messages are answered from their buffers, in which a receive was posted before, or after. */
+static void answer_messages(struct story *s, uint64_t n, uint8_t flags, bool before)
+{
+	const struct one receive = { RECEIVE, 1, 0x1000, 64, 0 };
+
+	begin_with(s, wide, wide);
+	post_one(s, &receive);
+	post_one(s, &(struct one){ RECEIVE, 2, 0x1040, 64, 0 });
+	for (uint64_t i = 0; i < n; i++) {
+		poll_receive(s, 0, 1);
+		if (before)
+			post_one(s, &receive);
+		post_one(s, &(struct one){ IBV_WR_SEND, 10 + i, 0x1010, 8,
+					   IBV_SEND_SIGNALED | flags });
+		poll_sends(s, 10 + i, 1);
+		if (!before)
+			post_one(s, &receive);
+	}
+	end_well(s);
+}
+
+TEST(an_answer_from_where_the_next_message_may_come)
+{
+	struct story s;
+
+	answer_messages(&s, 4, 0, true);
+	story_warns(&s, RULE_MKEY_007, "sends 8 bytes at 0x1010 of the receive with wr_id 0x1");
+	answer_messages(&s, 3, 0, true);
+	story_finds_nothing(&s);
+	answer_messages(&s, 4, IBV_SEND_INLINE, true); /* copied at once */
+	story_finds_nothing(&s);
+	answer_messages(&s, 4, 0, false);
+	story_finds_nothing(&s);
+}
+
+/* It is not built from a message. */
+TEST(a_send_from_where_a_message_may_come)
+{
+	struct story s;
+
+	begin_with(&s, wide, wide);
+	post_one(&s, &(struct one){ RECEIVE, 1, 0x1000, 64, 0 });
+	post_one(&s, &(struct one){ RECEIVE, 2, 0x1040, 64, 0 });
+	for (uint64_t i = 0; i < 5; i++) {
+		post_one(&s, &(struct one){ IBV_WR_SEND, 10 + i, 0x1040, 8, IBV_SEND_SIGNALED });
+		poll_sends(&s, 10 + i, 1);
+	}
+	poll_receive(&s, 0, 1);
+	end_well(&s);
+	story_finds_nothing(&s);
 }
 
 TEST(a_receive_is_posted_into_what_is_being_read)
