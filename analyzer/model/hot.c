@@ -46,6 +46,10 @@ static __attribute__((noinline)) void count_waiting(struct hot *hot)
 	hot->register_ns = span_limit(hot->register_ns + hot->waiting_register_ns);
 	hot->waiting_registered = 0;
 	hot->waiting_register_ns = 0;
+	hot->asked += hot->waiting_asked;
+	hot->asked_ns = span_limit(hot->asked_ns + hot->waiting_asked_ns);
+	hot->waiting_asked = 0;
+	hot->waiting_asked_ns = 0;
 	hot->calls += hot->waiting_calls;
 	hot->ns = span_limit(hot->ns + hot->waiting_ns);
 	hot->waiting_calls = 0;
@@ -66,7 +70,7 @@ int hot_post(struct model *model, const struct trace_event *event)
 		hot->since = event->time;
 	if (post_is_send(event->post) && !hot->sends++)
 		hot->first_send = event->time;
-	if (hot->waiting_registered || hot->waiting_calls)
+	if (hot->waiting_registered || hot->waiting_calls || hot->waiting_asked)
 		count_waiting(hot);
 	return 0;
 }
@@ -87,17 +91,41 @@ static bool is_slow(enum verb verb)
 	       (info->object == OBJECT_mr || info->object == OBJECT_qp);
 }
 
+/* Others that enter the kernel, and that a program may make for each message. */
+static bool is_query(enum verb verb)
+{
+	const struct verb_info *info = &verb_infos[verb];
+
+	return info->object == OBJECT_ah || verb == VERB_query_qp || verb == VERB_query_port ||
+	       verb == VERB_query_gid || verb == VERB_query_device || verb == VERB_query_device_ex;
+}
+
+static void count_query(struct hot *hot, const struct trace_event *event, int64_t took)
+{
+	hot->waiting_asked++;
+	hot->waiting_asked_ns = span_limit(hot->waiting_asked_ns + took);
+	if (took < hot->asked_longest_ns)
+		return;
+	hot->asked_longest_ns = took;
+	hot->asked_longest = moment_of(event);
+}
+
 void hot_call(struct model *model, const struct trace_event *event)
 {
 	const struct call *call = event->call;
 	int64_t took = call->end - call->begin;
 	struct hot *hot;
 
-	if (event->process >= model->nhots || !is_slow(call->verb) || call->end < 0)
+	if (event->process >= model->nhots || call->end < 0 ||
+	    (!is_slow(call->verb) && !is_query(call->verb)))
 		return;
 	hot = &model->hots[event->process];
 	if (!hot->sends || !is_poster(hot, event->id.thread))
 		return;
+	if (is_query(call->verb)) {
+		count_query(hot, event, took);
+		return;
+	}
 	if (verb_infos[call->verb].object == OBJECT_mr) {
 		hot->waiting_registered++;
 		hot->waiting_register_ns = span_limit(hot->waiting_register_ns + took);

@@ -36,6 +36,12 @@ struct hot {
 	int64_t register_ns; /* and their time */
 	uint64_t waiting_registered;
 	int64_t waiting_register_ns;
+	uint64_t asked; /* queries and address handles since the first send, likewise */
+	int64_t asked_ns;
+	uint64_t waiting_asked;
+	int64_t waiting_asked_ns;
+	struct moment asked_longest;
+	int64_t asked_longest_ns;
 	int64_t completed; /* when a completion of a send was polled last */
 	double pace;       /* the least ns between two empty polls: slow.h; 0: not known */
 	uint64_t brief;    /* regions that were gone HOT_BRIEF sends after they were made */

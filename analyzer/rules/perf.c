@@ -21,6 +21,7 @@ enum {
 	HOT_CALLS = 16,   /* fewer are a queue pair that is connected late */
 	HOT_SHARE = 5,    /* percent of the time: the noise of two runs is about that */
 	EARLY_SHARE = 33, /* the same, where less than HOT_POSTS were posted */
+	ASKED_POSTS = 8,  /* for so many posts at most one query */
 	BRIEF_SENDS = 8,  /* for so many sends at most one region that is gone soon */
 	SMALL = 256,      /* small sends, MOST of the queue: a ping-pong has fewer, or is inline */
 	SIGNALLED = 1024, /* sends */
@@ -34,23 +35,24 @@ static bool is_most(uint64_t part, uint64_t all)
 	return all >= LEAST && part * 100 >= all * MOST;
 }
 
-static struct finding *add_hot(struct check *check, const struct model_exit *end,
-			       const struct hot *hot)
+static struct finding *add_hot(struct check *check, const struct model_exit *end, enum rule_id rule,
+			       const struct moment *longest)
 {
-	struct finding *finding = findings_add(check->findings, RULE_PERF_001,
-					       findings_key(end->process, hot->longest.stack, 0));
+	struct finding *finding =
+		findings_add(check->findings, rule, findings_key(end->process, longest->stack, 0));
 
 	if (!finding)
 		return NULL;
-	finding_at(finding, &hot->longest);
-	finding_text(&finding->where, "%s()", verb_infos[hot->longest.verb].name);
-	finding_text(&finding->object, "%s", object_names[verb_infos[hot->longest.verb].object]);
-	finding_step(finding, "the longest", &hot->longest);
+	finding_at(finding, longest);
+	finding_text(&finding->where, "%s()", verb_infos[longest->verb].name);
+	finding_text(&finding->object, "%s", object_names[verb_infos[longest->verb].object]);
+	finding_step(finding, "the longest", longest);
 	return finding;
 }
 
-/* What the text of both kinds ends with. */
-static const char *share_text(const struct hot *hot, int64_t ns, int64_t time, char text[192])
+/* What the text of all kinds ends with. */
+static const char *share_text(const struct moment *at, int64_t longest_ns, int64_t ns, int64_t time,
+			      char text[192])
 {
 	char share[32], whole[32], longest[32], id[32];
 
@@ -58,8 +60,8 @@ static const char *share_text(const struct hot *hot, int64_t ns, int64_t time, c
 		 "%s of the %s in which the process posted, %" PRId64 " %%; the longest, "
 		 "%s, took %s.",
 		 judge_span(ns, share), judge_span(time, whole),
-		 time / 100 ? ns / (time / 100) : 100, event_id_text(hot->longest.id, id),
-		 judge_span(hot->longest_ns, longest));
+		 time / 100 ? ns / (time / 100) : 100, event_id_text(at->id, id),
+		 judge_span(longest_ns, longest));
 	return text;
 }
 
@@ -68,6 +70,35 @@ static bool is_register_hot(const struct hot *hot, int64_t time)
 {
 	return (hot->registered >= HOT_CALLS && hot->register_ns >= time / 100 * EARLY_SHARE) ||
 	       (hot->brief >= HOT_CALLS && hot->brief * BRIEF_SENDS >= hot->sends);
+}
+
+/* Is one made for each few messages, or for a great part of the time? */
+static bool is_asked_hot(const struct hot *hot, int64_t time)
+{
+	int share = hot->posts >= HOT_POSTS ? HOT_SHARE : EARLY_SHARE;
+
+	return (hot->asked >= HOT_CALLS && hot->asked_ns >= time / 100 * share) ||
+	       (hot->asked >= FEW && hot->asked * ASKED_POSTS >= hot->posts);
+}
+
+/* PERF-010 */
+void perf_010(struct check *check, const struct model_exit *end)
+{
+	const struct hot *hot = hot_of(check->model, end->process);
+	int64_t sending = hot ? hot->until - hot->first_send : 0;
+	struct finding *finding;
+	char text[192];
+
+	if (!hot || !is_asked_hot(hot, sending))
+		return;
+	finding = add_hot(check, end, RULE_PERF_010, &hot->asked_longest);
+	if (finding)
+		finding_text(&finding->says,
+			     "%" PRIu64 " calls such as %s() between %" PRIu64
+			     " posts: they took %s",
+			     hot->asked, verb_infos[hot->asked_longest.verb].name, hot->posts,
+			     share_text(&hot->asked_longest, hot->asked_longest_ns, hot->asked_ns,
+					sending, text));
 }
 
 /* PERF-001 */
@@ -84,21 +115,24 @@ void perf_001(struct check *check, const struct model_exit *end)
 	sending = hot->until - hot->first_send;
 	if (hot->posts >= HOT_POSTS && hot->calls >= HOT_CALLS &&
 	    hot->ns >= steady / 100 * HOT_SHARE) {
-		finding = add_hot(check, end, hot);
+		finding = add_hot(check, end, RULE_PERF_001, &hot->longest);
 		if (finding)
-			finding_text(&finding->says,
-				     "%" PRIu64 " calls that register memory or create queue pairs "
-				     "took %s",
-				     hot->calls, share_text(hot, hot->ns, steady, text));
+			finding_text(
+				&finding->says,
+				"%" PRIu64 " calls that register memory or create queue pairs "
+				"took %s",
+				hot->calls,
+				share_text(&hot->longest, hot->longest_ns, hot->ns, steady, text));
 	} else if (is_register_hot(hot, sending)) {
-		finding = add_hot(check, end, hot);
+		finding = add_hot(check, end, RULE_PERF_001, &hot->longest);
 		if (finding)
 			finding_text(&finding->says,
 				     "%" PRIu64 " regions were deregistered at most %d sends after "
 				     "they had been registered, for %" PRIu64 " sends in total. "
 				     "Registering and deregistering took %s",
 				     hot->brief, HOT_BRIEF, hot->sends,
-				     share_text(hot, hot->register_ns, sending, text));
+				     share_text(&hot->longest, hot->longest_ns, hot->register_ns,
+						sending, text));
 	}
 }
 

@@ -35,7 +35,46 @@ TEST(registrations_between_messages)
 	story_tells(&s, RULE_PERF_001, "40 calls that register memory or create queue pairs took");
 }
 
-/* If there are few messages, each has a region of its own: as many as there are sends. */
+static void query_qp(struct story *s)
+{
+	struct ibv_qp_init_attr init = { .qp_type = IBV_QPT_RC };
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTS };
+
+	story_do(s, 0, VERB_query_qp, 30, 0, W(&a_qp), W(&attr), W(IBV_QP_STATE), W(&init));
+}
+
+TEST(a_query_for_each_message)
+{
+	struct story s;
+
+	begin_with(&s, deep, deep);
+	for (uint64_t i = 0; i < 300; i++) {
+		query_qp(&s);
+		post_and_poll(&s, i);
+	}
+	end_well(&s);
+	story_tells(&s, RULE_PERF_010, "299 calls such as ibv_query_qp() between 300 posts: ");
+}
+
+/* Set-up, and a look now and then. */
+TEST(queries_at_the_begin_are_no_habit)
+{
+	struct story s;
+
+	begin_with(&s, deep, deep);
+	for (uint64_t i = 0; i < 300; i++)
+		query_qp(&s);
+	for (uint64_t i = 0; i < 300; i++) {
+		s.now += 200000;
+		if (i % 10 == 0)
+			query_qp(&s);
+		post_and_poll(&s, i);
+	}
+	end_well(&s);
+	story_finds_nothing(&s);
+}
+
+/* Of few messages each has a region of its own: as many as there are sends. */
 TEST(a_region_for_each_message)
 {
 	struct story s;
