@@ -253,6 +253,7 @@ static const struct reason_row {
 	{ VERB_reg_mr, -1, EINVAL, refused_access },
 	{ VERB_reg_mr_iova, -1, EINVAL, refused_access },
 	{ VERB_reg_mr_iova2, -1, EINVAL, refused_access },
+	{ VERB_reg_dmabuf_mr, -1, EINVAL, refused_dmabuf },
 	{ VERB_rereg_mr, -1, EINVAL, refused_access },
 	{ VERB_resize_cq, -1, EINVAL, refused_cq },
 	{ VERB_query_port, -1, EINVAL, refused_query },

@@ -18,6 +18,8 @@
 #include "analyzer/model/queue.h"
 #include "analyzer/model/words.h"
 
+enum { SMALLEST_PAGE = 4096 };
+
 /* The limits of the device that the first argument, a PD or a context, belongs to. */
 static const struct device *device_of(const struct refused *r)
 {
@@ -208,6 +210,24 @@ bool refused_access(const struct refused *r, char *text, size_t size)
 	snprintf(text, size, "%" PRIu64 " bytes, the device's max_mr_size is %" PRIu64,
 		 (uint64_t)length, (uint64_t)device->max_mr_size);
 	return true;
+}
+
+/* ibv_reg_dmabuf_mr(3): @iova has the offset within a page that the memory has. */
+bool refused_dmabuf(const struct refused *r, char *text, size_t size)
+{
+	const int64_t mask = SMALLEST_PAGE - 1;
+	int64_t offset, iova;
+
+	if (args_get(r->event->call->args, ARG(offset), &offset) &&
+	    args_get(r->event->call->args, ARG(iova), &iova) && (offset & mask) != (iova & mask)) {
+		snprintf(text, size,
+			 "offset is 0x%" PRIx64 " and iova 0x%" PRIx64
+			 ": they differ within a page, by 0x%" PRIx64 " and 0x%" PRIx64,
+			 (uint64_t)offset, (uint64_t)iova, (uint64_t)(offset & mask),
+			 (uint64_t)(iova & mask));
+		return true;
+	}
+	return refused_access(r, text, size);
 }
 
 bool refused_memory(const struct refused *r, char *text, size_t size)
