@@ -108,10 +108,26 @@ void table_text(struct table *table, const char *text)
 	add_cell(table, text ? text : "-", !text, 0);
 }
 
+static void add_limit(struct table *table, const struct listing *listing, unsigned int column)
+{
+	char text[FORMAT_TEXT];
+	struct cell *cell;
+
+	table_text(table, listing_text(listing, column));
+	if (listing_cell(listing, column) != LISTING_INTEGER)
+		return;
+	format_bytes((uint64_t)listing_integer(listing, column), text);
+	cell = &table->cells[table->ncells - 1];
+	free(cell->shown);
+	cell->shown = make_printable(text);
+}
+
 static void add_listed(struct table *table, const struct listing *listing, unsigned int column)
 {
 	if (listing_cell(listing, column) == LISTING_NULL)
 		table_text(table, NULL);
+	else if (next_kind(table) == COLUMN_LIMIT)
+		add_limit(table, listing, column);
 	else if (next_kind(table) == COLUMN_TEXT)
 		table_text(table, listing_text(listing, column));
 	else
@@ -180,7 +196,8 @@ static bool is_bad_news(const char *column)
 
 static bool is_text(const struct column *column)
 {
-	return column->kind == COLUMN_TEXT || column->kind == COLUMN_STATUS;
+	return column->kind == COLUMN_TEXT || column->kind == COLUMN_STATUS ||
+	       column->kind == COLUMN_LIMIT;
 }
 
 static bool is_bad(const struct column *column, const struct cell *cell)
@@ -289,7 +306,8 @@ static void put_json_cell(const struct column *column, const struct cell *cell)
 	fputs(": ", stdout);
 	if (cell->null)
 		fputs("null", stdout);
-	else if (column->kind == COLUMN_TEXT || column->kind == COLUMN_STATUS)
+	else if (column->kind == COLUMN_TEXT || column->kind == COLUMN_STATUS ||
+		 column->kind == COLUMN_LIMIT)
 		json_text(cell->text);
 	else
 		printf("%lld", (long long)cell->value);

@@ -15,7 +15,8 @@ enum column_kind {
 	COLUMN_TEXT,
 	COLUMN_NUMBER, /* an identifier: as it is */
 	COLUMN_COUNT,  /* 12,345 */
-	COLUMN_BYTES,  /* 1.2 MB */
+	COLUMN_BYTES,  /* 1.2 MiB */
+	COLUMN_LIMIT,  /* of a listing: bytes, or "unlimited"; in JSON a text */
 	COLUMN_TIME,   /* ns, negative: not known; 12.3 us */
 	COLUMN_STATUS, /* as of waitpid(), NULL not known; "exit 3", "SIGKILL" */
 };

@@ -21,6 +21,14 @@ info_counts_what_happened() {
 	"$VERBATIM" info guest.db >out || return
 	grep -q '^ *pd  *150  *150  *0$' out && grep -q '^ *ibv_alloc_pd  *150  *0  *0$' out
 }
+info_has_sizes_as_all_commands_do() {
+	"$VERBATIM" unpack -o limits.db guest.db && sqlite3 limits.db "UPDATE process
+		SET memlock = 8 << 20, memlock_most = -1, page_size = 65536" || return
+	"$VERBATIM" info limits.db >out && says '^ *1  8 MiB    unlimited .* 64 KiB$' out &&
+		is "json" "$("$VERBATIM" info --json limits.db |
+			jq -c '.limits[0] | [.memlock, .hard, .page_size]')" \
+			'["8388608","unlimited",65536]'
+}
 info_in_json_is_the_same() {
 	"$VERBATIM" info --format json guest.db >out || return
 	is "$(jq -r '.processes | length' out)" 2 &&
@@ -259,6 +267,7 @@ machine_without_device_is_reported() {
 try libraries_that_few_commands_need_are_not_loaded
 try record_traces
 try info_counts_what_happened
+try info_has_sizes_as_all_commands_do
 try info_in_json_is_the_same
 try info_takes_its_format_from_the_environment
 try dump_decodes_arguments
