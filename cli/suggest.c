@@ -9,8 +9,10 @@
 #include "cli/suggest.h"
 
 #include <dirent.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static unsigned int least_of(unsigned int a, unsigned int b)
@@ -83,6 +85,38 @@ void suggest_file(struct suggestion *s, const char *path)
 	}
 	if (dir)
 		closedir(dir);
+}
+
+static void suggest_files_of(struct suggestion *s, const char *folder)
+{
+	struct dirent *entry;
+	DIR *dir = opendir(folder);
+
+	while (dir && (entry = readdir(dir)) != NULL)
+		suggest_name(s, entry->d_name);
+	if (dir)
+		closedir(dir);
+}
+
+void suggest_program(struct suggestion *s, const char *program)
+{
+	const char *at = getenv("PATH");
+
+	if (strchr(program, '/')) {
+		suggest_file(s, program);
+		return;
+	}
+	s->word = program;
+	while (at && *at) {
+		size_t n = strcspn(at, ":");
+		char folder[PATH_MAX];
+
+		if (n && n < sizeof(folder)) {
+			snprintf(folder, sizeof(folder), "%.*s", (int)n, at);
+			suggest_files_of(s, folder);
+		}
+		at += n + (at[n] == ':');
+	}
 }
 
 const char *suggest_text(struct suggestion *s)

@@ -19,5 +19,8 @@ void suggest_name(struct suggestion *s, const char *name);
 /* Offer the files in the folder of @path, which does not exist: @s needs no word. */
 void suggest_file(struct suggestion *s, const char *path);
 
+/* The same for a program: without a folder in its name, the files in PATH. */
+void suggest_program(struct suggestion *s, const char *program);
+
 /* " (did you mean 'record'?)", or "" if no name is similar. Valid as long as @s. */
 const char *suggest_text(struct suggestion *s);

@@ -148,11 +148,14 @@ static int refuse_topic(const char *command, const char *name)
 	suggest_enum(&near, "ibv_event_type");
 	for (int verb = 0; verb < VERB_COUNT; verb++)
 		suggest_name(&near, verb_infos[verb].name);
+	for (int error = 1; error < EXPLAIN_ERRNOS; error++)
+		if (strerrorname_np(error))
+			suggest_name(&near, strerrorname_np(error));
 	if (explain_find_errno(name) > 0)
 		return cli_misuse(command, "name the verb that returned %s, too", name);
 	return cli_misuse(command,
-			  "there is no rule, status, event or verb '%s'%s; without an argument all "
-			  "are listed",
+			  "there is no rule, status, event, verb or errno '%s'%s; without an "
+			  "argument all are listed",
 			  name, suggest_text(&near));
 }
 

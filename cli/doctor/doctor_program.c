@@ -15,6 +15,7 @@
 #include "cli/doctor/doctor.h"
 #include "cli/doctor/elf.h"
 #include "cli/record/launch.h"
+#include "cli/suggest.h"
 
 enum { SCRIPTS = 4, LIBRARIES = 512 };
 
@@ -41,14 +42,18 @@ static bool find_interpreter(const char *path, char found[PATH_MAX])
 void doctor_found(struct doctor *doctor)
 {
 	char next[PATH_MAX];
+	struct suggestion near = { .word = NULL };
 	int err = launch_find(doctor->program, doctor->image);
 
 	if (err) {
 		doctor->image[0] = '\0';
+		if (err == -ENOENT && *doctor->program)
+			suggest_program(&near, doctor->program);
 		doctor_report(doctor, DOCTOR_PROBLEM,
 			      err == -ENOENT ? "give its path; is its folder in PATH?"
 					     : "'chmod +x' it, or name a file instead of a folder",
-			      "'%s' cannot be started: %s", doctor->program, strerror(-err));
+			      "'%s' cannot be started: %s%s", doctor->program, strerror(-err),
+			      *near.name ? suggest_text(&near) : "");
 		return;
 	}
 	doctor_report(doctor, DOCTOR_OK, NULL, "%s", doctor->image);

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/suggest.h"
 #include "core/base/vec.h"
 #include "core/wire/log.h"
 
@@ -71,8 +72,14 @@ int launch_find(const char *program, char found[PATH_MAX])
 int launch_check(const char *program)
 {
 	char found[PATH_MAX];
+	struct suggestion near = { .word = NULL };
 	int err = launch_find(program, found);
 
+	if (err == -ENOENT && *program)
+		suggest_program(&near, program);
+	if (*near.name)
+		return log_why(err, "start '%s': %s%s", program, strerror(-err),
+			       suggest_text(&near));
 	return err ? log_err(err, "start '%s'", program) : 0;
 }
 

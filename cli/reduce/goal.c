@@ -19,6 +19,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "analyzer/rules/rule.h"
+#include "cli/suggest.h"
 #include "core/base/json_tree.h"
 #include "core/store/db/object_name.h"
 #include "core/store/read/lookup.h"
@@ -126,6 +128,31 @@ static int read_divergence(const struct words *words, struct goal *goal, const c
 	return 0;
 }
 
+/* As is_rule() compares them. */
+static bool is_rule_name(const char *name)
+{
+	for (int i = 0; i < RULE_COUNT; i++)
+		if (!strcasecmp(rules[i].id, name) || !strcasecmp(rules[i].name, name))
+			return true;
+	return false;
+}
+
+static int refuse_rule(char complaint[GOAL_COMPLAINT], const char *name)
+{
+	struct suggestion near = { .word = name };
+
+	for (int i = 0; i < RULE_COUNT; i++) {
+		suggest_name(&near, rules[i].id);
+		suggest_name(&near, rules[i].name);
+	}
+	suggest_name(&near, "status");
+	suggest_name(&near, "divergence");
+	snprintf(complaint, GOAL_COMPLAINT,
+		 "unknown rule '%.64s'%.64s; 'verbatim explain' lists the rules", name,
+		 suggest_text(&near));
+	return -EINVAL;
+}
+
 static int read_finding(const struct words *words, struct goal *goal, const char *text,
 			char complaint[GOAL_COMPLAINT])
 {
@@ -133,6 +160,8 @@ static int read_finding(const struct words *words, struct goal *goal, const char
 
 	if (words->n > 2 || strchr(words->at[0], ':'))
 		return refuse_goal(complaint, text);
+	if (!is_rule_name(words->at[0]))
+		return refuse_rule(complaint, words->at[0]);
 	snprintf(goal->rule, sizeof(goal->rule), "%s", words->at[0]);
 	if (words->n == 2 && (!object_name_read(words->at[1], &name) || *name.trace))
 		return refuse_goal(complaint, text);

@@ -119,6 +119,16 @@ suggests "sql: a similar column" 2 "such column: w.opcod (did you mean 'opcode'?
 	"$VERBATIM" sql good.db 'SELECT w.opcod FROM wr w'
 suggests "record: a queue pair of a process" 2 "write qp3," \
 	"$VERBATIM" record --filter qp=rc+qp3/1 true
+suggests "reduce: a similar rule" 2 "unknown rule 'LIFE-01' (did you mean 'LIFE-001'?)" \
+	"$VERBATIM" reduce --keep LIFE-01 -o x.db good.db
+suggests "explain: a similar errno" 2 "'EINVL' (did you mean 'EINVAL'?)" "$VERBATIM" explain EINVL
+mkdir folder.path && cp "$guest" folder.path/program_of_ours
+for command in record run; do
+	suggests "$command: a similar program" 127 "(did you mean 'program_of_ours'?)" \
+		env PATH="folder.path:$PATH" "$VERBATIM" $command -- program_of_our
+	suggests "$command: a similar file" 127 "(did you mean './folder.path/program_of_ours'?)" \
+		"$VERBATIM" $command -- ./folder.path/progam_of_ours
+done
 suggests "stat: an option without its dashes" 2 "'proces' (did you mean '--process'?)" \
 	"$VERBATIM" stat good.db proces
 suggests "dump: a similar object" 2 "(did you mean 'pd1'?)" "$VERBATIM" dump --object dp1 good.db
