@@ -13,7 +13,7 @@
 	X("sq_psn", SQ_PSN, sq_psn)                                     \
 	X("rq_psn", RQ_PSN, rq_psn)                                     \
 	X("dest_qp_num", DEST_QPN, dest_qp_num)                         \
-	X("path_mtu (enum)", PATH_MTU, path_mtu)                        \
+	X("path_mtu", PATH_MTU, path_mtu)                               \
 	X("max_rd_atomic", MAX_QP_RD_ATOMIC, max_rd_atomic)             \
 	X("max_dest_rd_atomic", MAX_DEST_RD_ATOMIC, max_dest_rd_atomic) \
 	X("rnr_retry", RNR_RETRY, rnr_retry)                            \
@@ -21,11 +21,14 @@
 	X("timeout", TIMEOUT, timeout)                                  \
 	X("retry_cnt", RETRY_CNT, retry_cnt)
 
+/* As other commands print it: numbers of queue pairs in hexadecimal, the MTU in bytes. */
 static void add_number(struct table *table, const struct qp *qp, uint32_t bit, uint32_t value)
 {
+	bool is_mtu = bit == ABI_QP_PATH_MTU && value >= 1 && value <= 5;
 	char text[16];
 
-	snprintf(text, sizeof(text), "%u", value);
+	snprintf(text, sizeof(text), bit == ABI_QP_DEST_QPN ? "0x%x" : "%u",
+		 is_mtu ? 128u << value : value);
 	table_text(table, qp && qp->set & bit ? text : NULL);
 }
 
@@ -114,7 +117,7 @@ void answer_peer(struct answer *answer, const struct view *view, const struct ob
 	properties_add(facts, "peer", "%s, qp_num 0x%x", name_object(view->trace, found, text),
 		       other->number);
 	if (view_moment(view, &life->qp->rtr, text))
-		properties_add(facts, "told by", "%s", text);
+		properties_add(facts, "set by", "%s", text);
 	answer_table(answer, facts);
 	list_ends(answer, life, other->life);
 }

@@ -117,7 +117,13 @@ peers_know_each_other() {
 	t=$pingpong
 	local filter='.answers[0].peer[0].value'
 	says "^qp1 of process 2 " <(json peer of qp1 in process 1) &&
-		says "^qp1 of process 1 " <(json peer of qp1 in process 2)
+		says "^qp1 of process 1 " <(json peer of qp1 in process 2) || return
+	# as the heading and other commands print them
+	query peer of qp1 in process 1 >out && is "number" \
+		"$(sed -n 's/^  peer .*qp_num \(0x[0-9a-f]*\)$/\1/p' out)" \
+		"$(sed -n 's/^  dest_qp_num  *\([^ ]*\) .*/\1/p' out)" &&
+		is "MTU" "$(sed -n 's/^  path_mtu  *\([0-9]*\) .*/\1/p' out)" \
+			"$(sql "SELECT path_mtu FROM qps WHERE name = 'qp1' AND process = 1")"
 }
 # One end is connected to the other before the reverse.
 a_peer_that_is_not_set_yet_is_named() {
