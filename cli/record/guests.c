@@ -282,22 +282,33 @@ static bool read_page(int at, const struct session_page *ours, struct session_pa
 
 /*
  * Keep or remove @session of a recorder that was killed: directory @name in @parent, open as @at.
+ * Returns whether it was kept, since it has events.
  */
-static void sweep_session(const struct session *session, const struct session_page *ours,
-			  int parent, const char *name, int at, bool quiet)
+static bool sweep_session(const struct session *session, const struct session_page *ours,
+			  int parent, const char *name, int at)
 {
 	struct session_page page;
 
 	if (!read_page(at, ours, &page) || session_lives(session, &page, at))
-		return;
-	if (page.fingerprint != verbs_fingerprint || !holds_events(at)) {
-		session_clear(at);
-		unlinkat(parent, name, AT_REMOVEDIR);
-	} else if (!quiet) {
+		return false;
+	if (page.fingerprint == verbs_fingerprint && holds_events(at))
+		return true;
+	session_clear(at);
+	unlinkat(parent, name, AT_REMOVEDIR);
+	return false;
+}
+
+/* One line, however many there are: @first is the directory of one of them. */
+static void report_kept(unsigned int n, const char *first)
+{
+	if (n == 1)
 		log_note("a recorder that died left events in %s: 'verbatim collect %s' converts "
 			 "them to a trace and removes the directory",
-			 session->dir, session->dir);
-	}
+			 first, first);
+	else if (n)
+		log_note("%u recorders that died left events, one in %s: 'verbatim collect %s' "
+			 "converts them to a trace and removes the directory",
+			 n, first, first);
 }
 
 /*
@@ -308,6 +319,8 @@ void guests_sweep(const struct session *ours, bool quiet)
 {
 	const char *slash = strrchr(ours->dir, '/');
 	struct session session = { 0 };
+	char first[sizeof(session.dir)];
+	unsigned int n = 0;
 	int at;
 	DIR *list;
 
@@ -321,9 +334,12 @@ void guests_sweep(const struct session *ours, bool quiet)
 		at = dir_open(dirfd(list), d->d_name);
 		if (at < 0)
 			continue;
-		sweep_session(&session, ours->page, dirfd(list), d->d_name, at, quiet);
+		if (sweep_session(&session, ours->page, dirfd(list), d->d_name, at) && !n++)
+			strcpy(first, session.dir);
 		close(at);
 	}
 	if (list)
 		closedir(list);
+	if (!quiet)
+		report_kept(n, first);
 }

@@ -108,19 +108,62 @@ TEST(sweep_removes_what_a_dead_recorder_left)
 	session_remove(&ours);
 }
 
-TEST(sweep_keeps_events_that_nobody_has_read)
+static void leave_events(struct session *left)
 {
-	struct session ours, left;
 	struct ring ring;
 	char path[SESSION_PATH + 16];
 
-	assert_int_equal(session_create(&left, parent, RING_MIN, ON_FULL_WAIT), 0);
-	left.page->collector_start--;
-	session_ring_path(&left, session_new_ring(&left), path);
+	assert_int_equal(session_create(left, parent, RING_MIN, ON_FULL_WAIT), 0);
+	left->page->collector_start--;
+	session_ring_path(left, session_new_ring(left), path);
 	assert_int_equal(ring_create(&ring, path, RING_MIN, 0, 0), 0);
 	ring.head->pid = INT32_MAX; /* nobody */
 	ring.head->tail = 64;
 	ring_close(&ring);
+}
+
+/* What the sweep says on stderr. */
+static void read_sweep(const struct session *ours, char text[2048])
+{
+	int before = dup(STDERR_FILENO), ends[2];
+	ssize_t n;
+
+	assert_int_equal(pipe(ends), 0);
+	dup2(ends[1], STDERR_FILENO);
+	guests_sweep(ours, false);
+	dup2(before, STDERR_FILENO);
+	close(before);
+	close(ends[1]);
+	n = read(ends[0], text, 2047);
+	close(ends[0]);
+	text[n > 0 ? n : 0] = '\0';
+}
+
+TEST(sweep_reports_all_that_is_left_in_one_line)
+{
+	struct session ours, left[3];
+	char text[2048];
+
+	assert_int_equal(session_create(&ours, parent, RING_MIN, ON_FULL_WAIT), 0);
+	leave_events(&left[0]);
+	read_sweep(&ours, text);
+	assert_non_null(strstr(text, "a recorder that died left events in"));
+	assert_non_null(strstr(text, left[0].dir));
+	leave_events(&left[1]);
+	leave_events(&left[2]);
+	read_sweep(&ours, text);
+	assert_non_null(strstr(text, "3 recorders that died left events"));
+	assert_ptr_equal(strchr(text, '\n'), text + strlen(text) - 1);
+	for (int i = 0; i < 3; i++)
+		session_remove(&left[i]);
+	session_remove(&ours);
+}
+
+TEST(sweep_keeps_events_that_nobody_has_read)
+{
+	struct session ours, left;
+
+	leave_events(&left);
 	assert_int_equal(session_create(&ours, parent, RING_MIN, ON_FULL_WAIT), 0);
 	guests_sweep(&ours, true);
 	assert_true(is_present(left.dir));
