@@ -1,22 +1,27 @@
 /*
  * verbatim explain: what a rule, a status, an event or an errno means, why, and what to do
  */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "analyzer/explain/explain.h"
 #include "analyzer/report/report.h"
 #include "analyzer/report/wrap.h"
+#include "cli/check/topic.h"
 #include "cli/cli.h"
 #include "cli/suggest.h"
+#include "core/wire/log.h"
 
 enum { TITLE = 13, CAUSE = 16 };
 
 struct settings {
 	bool markdown;
+	unsigned int json;
 };
 
 const struct option_row cli_explain_options[] = {
+	CLI_FORMAT(struct settings),
 	{ "markdown", 0, NULL, "print all rules in Markdown, for RULES.md",
 	  FLAG_AT(struct settings, markdown) },
 	{ 0 },
@@ -85,20 +90,12 @@ static void list_errnos(enum verb verb, bool own)
 	}
 }
 
-static bool knows_errnos(enum verb verb, bool own)
-{
-	for (int error = 1; error < EXPLAIN_ERRNOS; error++)
-		if (own ? explain_has_own(verb, error) : explain_errno(verb, error) != NULL)
-			return true;
-	return false;
-}
-
 /* Print what is known of one verb: its own errnos, then those of verbs like it. */
 static void print_verb(enum verb verb)
 {
 	const char *name = verb_infos[verb].name;
 
-	if (!knows_errnos(verb, false)) {
+	if (!topic_has_errnos(verb, false)) {
 		printf("%s() has no errnos to explain%s\n", name,
 		       verb_infos[verb].via == VIA_QPX ? ": ibv_wr_complete() reports them" : "");
 		return;
@@ -124,7 +121,7 @@ static void list_topics(void)
 	list_enum("asynchronous events", "ibv_event_type");
 	printf("\nverbs, with an errno (ibv_reg_mr ENOMEM) or without:\n");
 	for (int verb = 0; verb < VERB_COUNT; verb++)
-		if (knows_errnos((enum verb)verb, true))
+		if (topic_has_errnos((enum verb)verb, true))
 			printf("       %s\n", verb_infos[verb].name);
 }
 
@@ -160,45 +157,110 @@ static int refuse_topic(const char *command, const char *name)
 }
 
 /*
- * Explain a verb, and the errno after it if there is one. Returns the number of arguments used, or
- * -1.
+ * A verb, and the errno after it if there is one. Returns the number of arguments used, or -1 if it
+ * is not known to report that.
  */
-static int explain_verb(enum verb verb, const char *next)
+static int find_verb(enum verb verb, const char *next, struct topic *topic)
 {
 	int error = next && verb_find(next) < 0 ? explain_find_errno(next) : -1;
-	const struct explanation *e;
 
-	if (error < 0) {
-		print_verb(verb);
+	*topic = (struct topic){ .kind = TOPIC_VERB, .verb = verb };
+	if (error < 0)
 		return 1;
-	}
-	e = explain_errno(verb, error);
-	if (!e)
-		return -1;
-	print_errno(verb, error, e);
-	return 2;
+	*topic = (struct topic){ .kind = TOPIC_ERRNO, .verb = verb, .number = error };
+	return explain_errno(verb, error) ? 2 : -1;
 }
 
-/* Explain what @at begins with. Returns the number of arguments used; 0: not known. */
-static int explain_topic(char **at)
+/* What @at begins with. Returns the number of arguments used; 0: not known; -1: find_verb(). */
+static int find_topic(char **at, struct topic *topic)
 {
 	int rule = rule_find(at[0]), verb = verb_find(at[0]);
 	int status = explain_find_status(at[0]), event = explain_find_event(at[0]);
 
 	if (rule >= 0)
-		report_rule(stdout, (enum rule_id)rule);
+		*topic = (struct topic){ .kind = TOPIC_RULE, .number = rule };
 	else if (status >= 0)
-		print_number("completion status", "ibv_wc_status", status, explain_status(status));
+		*topic = (struct topic){ .kind = TOPIC_STATUS, .number = status };
 	else if (event >= 0)
-		print_number("asynchronous event", "ibv_event_type", event, explain_event(event));
+		*topic = (struct topic){ .kind = TOPIC_EVENT, .number = event };
 	else if (verb >= 0)
-		return explain_verb((enum verb)verb, at[1]);
+		return find_verb((enum verb)verb, at[1], topic);
 	else
 		return 0;
-	if (status >= 0 && event >= 0) /* a number */
-		printf("\nas the number of an asynchronous event: %s\n",
-		       enum_name(enum_find("ibv_event_type"), event));
 	return 1;
+}
+
+static void print_topic(const struct topic *topic, const char *word)
+{
+	int number = topic->number;
+
+	switch (topic->kind) {
+	case TOPIC_RULE:
+		report_rule(stdout, (enum rule_id)number);
+		break;
+	case TOPIC_STATUS:
+		print_number("completion status", "ibv_wc_status", number, explain_status(number));
+		if (explain_find_event(word) >= 0) /* a number */
+			printf("\nas the number of an asynchronous event: %s\n",
+			       enum_name(enum_find("ibv_event_type"), explain_find_event(word)));
+		break;
+	case TOPIC_EVENT:
+		print_number("asynchronous event", "ibv_event_type", number, explain_event(number));
+		break;
+	case TOPIC_VERB:
+		print_verb(topic->verb);
+		break;
+	case TOPIC_ERRNO:
+		print_errno(topic->verb, number, explain_errno(topic->verb, number));
+	}
+}
+
+/* Each of them, as JSON into @json or as text. Returns the exit status. */
+static int explain_each(const char *command, const struct arguments *arguments, struct json *json)
+{
+	for (int i = 0, n; i < arguments->n; i += n) {
+		struct topic topic;
+
+		n = find_topic(&arguments->at[i], &topic);
+		if (!n)
+			return refuse_topic(command, arguments->at[i]);
+		if (n < 0)
+			return cli_misuse(
+				command,
+				"%s is not known to report %s; 'verbatim explain %s' lists "
+				"what it reports",
+				arguments->at[i], arguments->at[i + 1], arguments->at[i]);
+		if (json) {
+			topic_put(json, &topic);
+			continue;
+		}
+		if (i > 0)
+			putchar('\n');
+		print_topic(&topic, arguments->at[i]);
+	}
+	return CLI_FINE;
+}
+
+static int explain_in_json(const char *command, const struct arguments *arguments)
+{
+	struct text text = { 0 };
+	struct json json = { .out = &text, .spaced = true };
+	int status = CLI_FINE;
+
+	json_open(&json, NULL, '{');
+	json_open(&json, "topics", '[');
+	if (arguments->n)
+		status = explain_each(command, arguments, &json);
+	else
+		topic_put_all(&json);
+	json_close(&json, ']');
+	json_close(&json, '}');
+	if (!status && text.failed)
+		status = cli_status(log_err(-ENOMEM, "explain"));
+	if (!status)
+		puts(text.at);
+	text_fini(&text);
+	return status;
 }
 
 int cli_explain(int argc, char **argv)
@@ -207,22 +269,11 @@ int cli_explain(int argc, char **argv)
 	struct arguments arguments;
 
 	cli_parse(argc, argv, &set, &arguments);
+	if (set.json)
+		return explain_in_json(argv[0], &arguments);
 	for (int i = 0; set.markdown && i < RULE_COUNT; i++)
 		report_markdown(stdout, (enum rule_id)i);
 	if (!arguments.n && !set.markdown)
 		list_topics();
-	for (int i = 0, n; i < arguments.n; i += n) {
-		if (i > 0)
-			putchar('\n');
-		n = explain_topic(&arguments.at[i]);
-		if (!n)
-			return refuse_topic(argv[0], arguments.at[i]);
-		if (n < 0)
-			return cli_misuse(
-				argv[0],
-				"%s is not known to report %s; 'verbatim explain %s' lists "
-				"what it reports",
-				arguments.at[i], arguments.at[i + 1], arguments.at[i]);
-	}
-	return CLI_FINE;
+	return explain_each(argv[0], &arguments, NULL);
 }

@@ -34,6 +34,22 @@ a_number_is_a_status_and_names_the_event() {
 	tells '^IBV_WC_RNR_RETRY_EXC_ERR (13), completion status' 13 &&
 		says 'asynchronous event: IBV_EVENT_SM_CHANGE' out
 }
+# each topic of the text, with its text
+json_has_what_the_text_has() {
+	local json kind name field
+	explain --json LIFE-001 RNR_RETRY_EXC_ERR reg_mr ENOMEM reg_mr QP_FATAL >json &&
+		is "$(jq -r '.topics[] | "\(.kind) \(.id // .name)"' json | paste -sd,)" \
+			"rule LIFE-001,completion status IBV_WC_RNR_RETRY_EXC_ERR,errno ENOMEM,\
+verb ibv_reg_mr,asynchronous event IBV_EVENT_QP_FATAL" || return
+	explain ENOMEM 2>err; is "exit $?" "exit 2" || return
+	explain RNR_RETRY_EXC_ERR | tr -s ' \n' ' ' >text
+	jq -r '.topics[1] | .which_end, .means, .causes[], .source' json >fields
+	[ "$(wc -l <fields)" -gt 5 ] || { cat fields; return 1; }
+	while read -r field; do grep -qF "$field" text || { echo "$field"; return 1; }; done <fields
+	is "rules" "$(explain --json | jq '[.topics[] | select(.kind == "rule")] | length')" \
+		"$(explain | grep -c '^[A-Z]*-[0-9][0-9]* ')" &&
+		is "refused" "$(explain --json LIFE-0O1 2>err)" ""
+}
 # a word, the expected text
 refuses() {
 	explain $1 >out 2>err; is "exit $?" "exit 2" && says "$2" err
@@ -62,6 +78,6 @@ commands_that_are_named_run() {
 
 for t in all_of_the_header_are_listed everything_listed_is_explained several_topics_at_once \
 	 a_number_is_a_status_and_names_the_event what_is_not_known_is_refused \
-	 commands_that_are_named_run; do
+	 json_has_what_the_text_has commands_that_are_named_run; do
 	try $t
 done
