@@ -44,6 +44,7 @@ PROGRAMS = {
     'mpi_lat': (['mpi_lat.c'], [], ['-Wno-unused-parameter']),
     'feed': (['feed.c', 'sample.c'], STORE, STORE_LIBS),
     'scan': (['scan.c', 'sample.c'], STORE, STORE_LIBS),
+    'used': (['used.c'], [], []),
 }
 
 
@@ -515,12 +516,15 @@ def count_events(path):
 
 def memory_of(argv):
     """The most memory that a program has resident, in MB."""
-    child = subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    _, status, usage = os.wait4(child.pid, 0)
-    child.returncode = os.waitstatus_to_exitcode(status)
-    if child.returncode not in (0, 1):
-        raise Missing('failed: ' + argv[1])
-    return usage.ru_maxrss / 1024
+    return used_by(argv)['memory'][0]
+
+
+def used_by(argv):
+    """Its processor seconds, `cpu`, and its peak `memory`, MB."""
+    done = subprocess.run([program('used')] + argv, capture_output=True, text=True)
+    if done.returncode not in (0, 1):
+        raise Missing('failed: verbatim ' + argv[1])
+    return read_samples(done.stdout)
 
 
 @functools.cache

@@ -5,6 +5,7 @@ without a budget is there for reference.
 """
 import collections
 
+import commands
 import measure
 from measure import Missing, ratio
 
@@ -278,6 +279,15 @@ ROWS = [Row(id, 'recording', title, 'ns', better, budget, samples)
     Row('check', 'trace', 'verbatim check, all rules', 'M/s', 'more', 10, check_rate),
     Row('check_control', 'trace', 'the same, control verbs', 'M/s', 'more', 1, check_control_rate),
     Row('check_memory', 'trace', 'the same, at most, 50 M events', 'MB', 'less', 64, check_memory),
+    *(Row('command_%s_%s' % (name, what), 'commands',
+          '%s: %s' % (name.replace('_', ' '), title), unit, better, budget,
+          commands.cost(name, what))
+      for name in commands.COMMANDS
+      for what, title, unit, better, budget in
+      (('ns', 'an event', 'ns', None, None),
+       ('memory', 'memory', 'MB', 'less', 64),
+       ('growth', 'memory for 10 times the events', 'MB', 'less', 8))),
+
     Row('replay', 'replay', 'ib_send_lat, of its own rate', 'x', 'more', 1,
         replay_rate('ib_send_lat')),
     Row('replay_send_bw', 'replay', 'ib_send_bw, of its own rate', 'x', 'more', 1,
