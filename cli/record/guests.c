@@ -23,58 +23,87 @@
 #include "core/wire/dir.h"
 #include "core/wire/log.h"
 #include "core/base/read_file.h"
+#include "core/base/vec.h"
 #include "core/wire/ring.h"
 #include "core/wire/session.h"
 
-static bool environment_has(const char *text, size_t bytes, const char *entry)
+/* The session that @text, the environment of a process, has; NULL. */
+static const char *session_of(const char *text, size_t bytes)
 {
 	for (const char *at = text; at < text + bytes; at += strlen(at) + 1)
-		if (!strcmp(at, entry))
-			return true;
-	return false;
+		if (!strncmp(at, SESSION_ENV "=", sizeof(SESSION_ENV)))
+			return at + sizeof(SESSION_ENV);
+	return NULL;
 }
 
-static bool was_started_with(pid_t pid, const char *entry)
+/* Reads it: to be freed; NULL: it has none. */
+static char *read_session(pid_t pid)
 {
-	char path[40];
+	const char *dir;
+	char path[40], *text;
 	size_t bytes;
-	char *text;
-	bool has;
 
 	snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
 	if (read_file(path, &text, &bytes))
-		return false;
-	has = environment_has(text, bytes, entry);
-	free(text);
-	return has;
+		return NULL;
+	dir = session_of(text, bytes);
+	if (dir)
+		memmove(text, dir, strlen(dir) + 1);
+	else
+		free(text);
+	return dir ? text : NULL;
 }
 
 bool guests_has(pid_t pid, const char *dir)
 {
-	char entry[SESSION_PATH + sizeof(SESSION_ENV) + 1];
+	char *its = read_session(pid);
+	bool has = its && !strcmp(its, dir) && session_process_alive(pid, 0);
 
-	snprintf(entry, sizeof(entry), "%s=%s", SESSION_ENV, dir);
-	return was_started_with(pid, entry) && session_process_alive(pid, 0);
+	free(its);
+	return has;
+}
+
+/* Call @visit for each process that was started with a session. */
+static void visit_guests(void (*visit)(void *arg, pid_t pid, const char *dir), void *arg)
+{
+	DIR *proc = opendir("/proc");
+
+	for (struct dirent *d; proc && (d = readdir(proc));) {
+		pid_t pid = isdigit((unsigned char)d->d_name[0]) ? atoi(d->d_name) : 0;
+		char *dir = pid ? read_session(pid) : NULL;
+
+		if (dir)
+			visit(arg, pid, dir);
+		free(dir);
+	}
+	if (proc)
+		closedir(proc);
+}
+
+/* Those of one session. */
+struct visited {
+	const char *dir;
+	void (*visit)(void *arg, pid_t pid);
+	void *arg;
+	unsigned int n;
+};
+
+static void visit_guest(void *arg, pid_t pid, const char *dir)
+{
+	struct visited *visited = arg;
+
+	if (strcmp(dir, visited->dir) != 0 || !session_process_alive(pid, 0))
+		return;
+	visited->visit(visited->arg, pid);
+	visited->n++;
 }
 
 unsigned int guests_visit(const char *dir, void (*visit)(void *arg, pid_t pid), void *arg)
 {
-	char entry[SESSION_PATH + sizeof(SESSION_ENV) + 1];
-	DIR *proc = opendir("/proc");
-	unsigned int n = 0;
+	struct visited visited = { .dir = dir, .visit = visit, .arg = arg };
 
-	snprintf(entry, sizeof(entry), "%s=%s", SESSION_ENV, dir);
-	for (struct dirent *d; proc && (d = readdir(proc));) {
-		pid_t pid = isdigit((unsigned char)d->d_name[0]) ? atoi(d->d_name) : 0;
-
-		if (!pid || !was_started_with(pid, entry) || !session_process_alive(pid, 0))
-			continue;
-		visit(arg, pid);
-		n++;
-	}
-	if (proc)
-		closedir(proc);
-	return n;
+	visit_guests(visit_guest, &visited);
+	return visited.n;
 }
 
 struct pid_list {
@@ -214,18 +243,18 @@ static bool ring_lives(const struct session *session, int at, uint32_t index)
 	return lives;
 }
 
-static bool session_lives(const struct session *session, const struct session_page *page, int at)
+static bool recorder_lives(const struct session_page *page)
+{
+	return page->collector &&
+	       session_process_alive((pid_t)page->collector, page->collector_start);
+}
+
+static bool rings_live(const struct session *session, int at)
 {
 	uint32_t *rings;
+	int n = session_list_rings(at, &rings);
 	bool lives = false;
-	pid_t pid;
-	int n;
 
-	if ((page->collector &&
-	     session_process_alive((pid_t)page->collector, page->collector_start)) ||
-	    guests_scan(session->dir, &pid, 1))
-		return true;
-	n = session_list_rings(at, &rings);
 	for (int i = 0; i < n && !lives; i++)
 		lives = ring_lives(session, at, rings[i]);
 	if (n >= 0)
@@ -236,7 +265,9 @@ static bool session_lives(const struct session *session, const struct session_pa
 bool guests_in_use(const struct session *session)
 {
 	int at = session_open_dir(session);
-	bool used = at >= 0 && session_lives(session, session->page, at);
+	pid_t pid;
+	bool used = at >= 0 && (recorder_lives(session->page) ||
+				guests_scan(session->dir, &pid, 1) || rings_live(session, at));
 
 	if (at >= 0)
 		close(at);
@@ -280,22 +311,94 @@ static bool read_page(int at, const struct session_page *ours, struct session_pa
 	return read_whole && page->magic == ours->magic && page->version == ours->version;
 }
 
+/* The sessions of dead recorders. */
+struct leftover {
+	char dir[SESSION_PATH];
+	bool used; /* a living process was started with it */
+};
+
+struct leftovers {
+	const struct session *ours;
+	struct leftover *all;
+	size_t n;
+};
+
+/* Open the session of a recorder that has died; -1: it is not one. */
+static int open_leftover(const struct leftovers *leftovers, const char *dir,
+			 struct session_page *page)
+{
+	int at = dir_open(AT_FDCWD, dir);
+
+	if (at < 0 || (read_page(at, leftovers->ours->page, page) && !recorder_lives(page)))
+		return at;
+	close(at);
+	return -1;
+}
+
 /*
- * Keep or remove @session of a recorder that was killed: directory @name in @parent, open as @at.
- * Returns whether it was kept, since it has events.
+ * Anybody may create names in the shared directory: we touch only directories of this user that are
+ * named like a session.
  */
-static bool sweep_session(const struct session *session, const struct session_page *ours,
-			  int parent, const char *name, int at)
+static void list_leftovers(struct leftovers *leftovers)
+{
+	const char *ours = leftovers->ours->dir, *slash = strrchr(ours, '/');
+	char dir[SESSION_PATH];
+	DIR *list;
+
+	snprintf(dir, sizeof(dir), "%.*s", (int)(slash - ours), ours);
+	list = opendir(dir);
+	for (struct dirent *d; list && (d = readdir(list));) {
+		struct session_page page;
+		struct leftover *found;
+		int at;
+
+		if (!session_is_collectors(d->d_name) || !strcmp(d->d_name, slash + 1) ||
+		    snprintf(dir, sizeof(dir), "%.*s/%s", (int)(slash - ours), ours, d->d_name) >=
+			    (int)sizeof(dir))
+			continue;
+		at = open_leftover(leftovers, dir, &page);
+		found = at < 0 ? NULL : vec_push(leftovers->all, leftovers->n);
+		if (found)
+			memcpy(found->dir, dir, sizeof(dir));
+		if (at >= 0)
+			close(at);
+	}
+	if (list)
+		closedir(list);
+}
+
+static void mark_used(void *arg, pid_t pid, const char *dir)
+{
+	struct leftovers *leftovers = arg;
+
+	for (size_t i = 0; i < leftovers->n; i++)
+		if (!strcmp(leftovers->all[i].dir, dir) && session_process_alive(pid, 0))
+			leftovers->all[i].used = true;
+}
+
+/*
+ * Remove the session @dir, unless a process uses its rings or it has events. Returns whether it was
+ * kept for its events.
+ */
+static bool sweep_session(const struct leftovers *leftovers, const char *dir)
 {
 	struct session_page page;
+	struct session session = { 0 };
+	int at = open_leftover(leftovers, dir, &page);
+	bool kept = false;
 
-	if (!read_page(at, ours, &page) || session_lives(session, &page, at))
+	if (at < 0)
 		return false;
-	if (page.fingerprint == verbs_fingerprint && holds_events(at))
-		return true;
-	session_clear(at);
-	unlinkat(parent, name, AT_REMOVEDIR);
-	return false;
+	snprintf(session.dir, sizeof(session.dir), "%s", dir);
+	if (!rings_live(&session, at)) {
+		kept = page.fingerprint == verbs_fingerprint && holds_events(at);
+		if (!kept) {
+			session_clear(at);
+			unlinkat(AT_FDCWD, dir, AT_REMOVEDIR);
+		}
+	}
+	close(at);
+	return kept;
 }
 
 /* One line, however many there are: @first is the directory of one of them. */
@@ -311,35 +414,21 @@ static void report_kept(unsigned int n, const char *first)
 			 n, first, first);
 }
 
-/*
- * Anybody may create names in the shared directory: we touch only directories of this user that are
- * named like a session.
- */
+/* All processes are looked at once, after their recorders were found to be dead. */
 void guests_sweep(const struct session *ours, bool quiet)
 {
-	const char *slash = strrchr(ours->dir, '/');
-	struct session session = { 0 };
-	char first[sizeof(session.dir)];
+	struct leftovers leftovers = { .ours = ours };
+	const char *first = NULL;
 	unsigned int n = 0;
-	int at;
-	DIR *list;
 
-	snprintf(session.dir, sizeof(session.dir), "%.*s", (int)(slash - ours->dir), ours->dir);
-	list = opendir(session.dir);
-	for (struct dirent *d; list && (d = readdir(list));) {
-		if (!session_is_collectors(d->d_name) || !strcmp(d->d_name, slash + 1) ||
-		    snprintf(session.dir, sizeof(session.dir), "%.*s/%s", (int)(slash - ours->dir),
-			     ours->dir, d->d_name) >= (int)sizeof(session.dir))
-			continue;
-		at = dir_open(dirfd(list), d->d_name);
-		if (at < 0)
-			continue;
-		if (sweep_session(&session, ours->page, dirfd(list), d->d_name, at) && !n++)
-			strcpy(first, session.dir);
-		close(at);
-	}
-	if (list)
-		closedir(list);
+	list_leftovers(&leftovers);
+	if (leftovers.n)
+		visit_guests(mark_used, &leftovers);
+	for (size_t i = 0; i < leftovers.n; i++)
+		if (!leftovers.all[i].used && sweep_session(&leftovers, leftovers.all[i].dir) &&
+		    !n++)
+			first = leftovers.all[i].dir;
 	if (!quiet)
 		report_kept(n, first);
+	free(leftovers.all);
 }

@@ -188,6 +188,26 @@ TEST(sweep_leaves_a_session_where_somebody_lives)
 	session_remove(&ours);
 }
 
+TEST(sweep_tells_several_sessions_apart)
+{
+	enum { LEFT = 5, USED = 2 };
+	struct session ours, left;
+	char dirs[LEFT][SESSION_PATH];
+	pid_t pid;
+
+	for (int i = 0; i < LEFT; i++)
+		leave_session(dirs[i]);
+	pid = start_guest(dirs[USED]);
+	assert_int_equal(session_create(&ours, parent, RING_MIN, ON_FULL_WAIT), 0);
+	guests_sweep(&ours, true);
+	for (int i = 0; i < LEFT; i++)
+		assert_int_equal(is_present(dirs[i]), i == USED);
+	end_process(pid);
+	assert_int_equal(session_join(&left, dirs[USED]), 0);
+	session_remove(&left);
+	session_remove(&ours);
+}
+
 TEST(sweep_leaves_a_session_that_is_recorded)
 {
 	struct session ours, other;
