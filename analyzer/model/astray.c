@@ -18,7 +18,7 @@
 #include "analyzer/model/qp.h"
 #include "analyzer/model/queue.h"
 
-enum { MULTICAST = 0xffffff };
+enum { MULTICAST = 0xffffff, LOOKS = 16 /* numbers of a queue */ };
 
 #define GROUP_MASK ((UINT64_C(1) << 48) - 1)
 
@@ -28,7 +28,10 @@ struct astray_seen {
 	enum astray what;
 	struct model_astray fact;
 	struct place place;
-	uint32_t idle_id, idle_number; /* the only other receiver; 0: none */
+	int64_t gone; /* ASTRAY_GONE: since then */
+	/* the only other receiver, or one made there since; 0: none */
+	uint32_t idle_id, idle_number;
+	unsigned int looks;
 };
 
 uint64_t astray_group(const uint8_t gid[16])
@@ -126,6 +129,18 @@ static const struct peer *find_meant(struct model *model, struct queue *queue)
 	return nreversed == 1 ? reversed : NULL;
 }
 
+/* Remembers one that was made at the address after the receiver was gone. */
+static void find_successor(struct model *model, struct queue *queue)
+{
+	const struct life *life = NULL;
+	uint32_t process = 1;
+
+	while ((life = next_ud(model, &process, life)))
+		if (life != queue->owner && life->created.time > queue->astray->gone &&
+		    find_placed(model, queue, life->peer) == PLACED_THERE)
+			remember_idle(queue, life->peer);
+}
+
 /* Is a queue pair in the group? Else the only one that is in any is remembered. */
 static bool has_members(struct model *model, struct queue *queue)
 {
@@ -171,6 +186,7 @@ static void judge_holder(struct model *model, struct queue *queue, const struct 
 
 	if (holder->gone != INT64_MAX) {
 		seen->what = holder->is_ud ? ASTRAY_GONE : ASTRAY_NONE;
+		seen->gone = holder->gone;
 		return;
 	}
 	seen->what = ASTRAY_NONE;
@@ -212,7 +228,7 @@ static void begin_astray(struct queue *queue, const struct trace_event *event, u
 {
 	struct astray_seen *seen = queue->astray;
 
-	*seen = (struct astray_seen){ .what = ASTRAY_NONE };
+	*seen = (struct astray_seen){ .what = ASTRAY_NONE, .looks = seen->looks + 1 };
 	seen->fact.moment = moment_of(event);
 	seen->fact.index = index;
 	seen->fact.number = event->post->wr[index].remote_qpn;
@@ -234,7 +250,8 @@ void astray_posted(struct model *model, const struct trace_event *event, struct 
 		return;
 	if (!seen->fact.count || seen->fact.number != wr->remote_qpn ||
 	    memcmp(seen->fact.group, path->dgid, sizeof(seen->fact.group))) {
-		if (seen->what != ASTRAY_NONE && seen->fact.count >= ASTRAY_FEW)
+		if ((seen->what != ASTRAY_NONE && seen->fact.count >= ASTRAY_FEW) ||
+		    seen->looks == LOOKS)
 			return;
 		begin_astray(queue, event, index, path);
 		if (is_group(path))
@@ -243,6 +260,8 @@ void astray_posted(struct model *model, const struct trace_event *event, struct 
 			judge_number(model, queue);
 	}
 	seen->fact.count++;
+	if (seen->what == ASTRAY_GONE && seen->fact.count == ASTRAY_FEW)
+		find_successor(model, queue);
 }
 
 /* The one that was remembered, if it has received nothing until now. */
@@ -267,7 +286,9 @@ void astray_end(struct model *model, const struct life *qp)
 		return;
 	if (queue->astray->what == ASTRAY_GONE) {
 		peer = find_holder(model, queue, &sure);
-		if (peer && sure && peer->gone < queue->astray->fact.moment.time)
+		queue->astray->fact.successor = queue->astray->idle_id;
+		if (peer && sure && queue->astray->idle_id &&
+		    peer->gone < queue->astray->fact.moment.time)
 			report_astray(model, queue, ASTRAY_GONE, peer);
 		return;
 	}

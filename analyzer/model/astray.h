@@ -8,7 +8,7 @@
  *	ASTRAY_GROUP	to a multicast address, but not to number 0xffffff
  *	ASTRAY_TYPE	the queue pair with the number is not of type UD
  *	ASTRAY_ORDER	no queue pair has or had the number; in reverse byte order one has it
- *	ASTRAY_GONE	the queue pair with the number was destroyed before
+ *	ASTRAY_GONE	the queue pair with the number was destroyed before, and another made since
  *	ASTRAY_NOBODY	none has or had it; the only other one at the address received nothing
  *	ASTRAY_EMPTY	the group is empty; the only queue pair in another received nothing
  *
@@ -47,6 +47,7 @@ struct model_astray {
 	uint64_t count;
 	/* the queue pair of another type, in reverse order, that is gone, that received nothing */
 	const struct peer *peer;
+	uint32_t successor; /* ASTRAY_GONE: the object made since */
 };
 
 /* The datagram @index of @event has no receiver in the trace; @path: of its address handle. */

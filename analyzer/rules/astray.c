@@ -47,18 +47,21 @@ static void describe_first(struct finding *finding, const struct model_astray *a
 }
 
 /* Those that are reported when the queue ends. */
-static void describe_all(struct finding *finding, const struct model_astray *astray,
-			 const char *mine, const char *theirs)
+static void describe_all(struct check *check, struct finding *finding,
+			 const struct model_astray *astray, const char *mine, const char *theirs)
 {
-	char count[WORDS_COUNT], span[32], group[48];
+	const struct object *successor = trace_object(check->trace, astray->successor);
+	char count[WORDS_COUNT], span[32], group[48], since[MOST];
 
 	words_count(astray->count, "datagram", count);
 	if (astray->what == ASTRAY_GONE)
 		finding_text(&finding->says,
 			     "%s sent %s to number 0x%x, the first %s after %s, which had it, was "
-			     "destroyed.",
+			     "destroyed; %s has been made there since.",
 			     mine, count, astray->number,
-			     judge_span(astray->moment.time - astray->peer->gone, span), theirs);
+			     judge_span(astray->moment.time - astray->peer->gone, span), theirs,
+			     name_qp(check, successor ? successor->process : 0, astray->successor,
+				     since));
 	else if (astray->what == ASTRAY_NOBODY)
 		finding_text(&finding->says,
 			     "%s sent %s to number 0x%x, which no queue pair of the trace has or "
@@ -103,7 +106,7 @@ void state_005_astray(struct check *check, const struct model_astray *astray)
 	if (astray->what <= ASTRAY_ORDER)
 		describe_first(finding, astray, mine, theirs);
 	else
-		describe_all(finding, astray, mine, theirs);
+		describe_all(check, finding, astray, mine, theirs);
 	finding_text(&finding->breaks, "%s", find_harm(astray->what));
 	finding_step(finding, "sent", &astray->moment);
 	if (astray->what == ASTRAY_GONE)
