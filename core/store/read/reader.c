@@ -316,21 +316,11 @@ static inline void fetch_ahead(const struct batch *b, unsigned int at)
 		__builtin_prefetch((const void *)(ahead + (uintptr_t)i * 64));
 }
 
-int reader_next(struct reader *reader, const struct trace_event **ret_event)
+/* All of the batch was returned: wait for the next one. 1, 0 at the end, or -errno. */
+static __attribute__((noinline)) int change_batch(struct reader *reader)
 {
-	/* before it was waited for, the other thread writes to it */
 	struct batch *b = reader->holding ? reader->full[reader->batch] : NULL;
 
-	if (b && reader->at < b->count) {
-		const struct trace_event *event = &b->events[reader->at++];
-
-		fetch_ahead(b, reader->at);
-		/* all events of a process may be added and removed with it */
-		if (event->kind >= TRACE_FORK)
-			report_progress(reader, reader->events + reader->at, event->time);
-		*ret_event = event;
-		return 1;
-	}
 	if (b && b->last <= 0)
 		return b->last;
 	if (b)
@@ -339,7 +329,36 @@ int reader_next(struct reader *reader, const struct trace_event **ret_event)
 	reader->held++;
 	reader->holding = true;
 	reader->at = 0;
-	return reader_next(reader, ret_event);
+	return 1;
+}
+
+/* All events of a process may be added and removed with it. */
+static __attribute__((noinline)) void report_process(const struct reader *reader,
+						     const struct trace_event *event)
+{
+	report_progress(reader, reader->events + reader->at, event->time);
+}
+
+int reader_next(struct reader *reader, const struct trace_event **ret_event)
+{
+	for (;;) {
+		/* before it was waited for, the other thread writes to it */
+		struct batch *b = reader->holding ? reader->full[reader->batch] : NULL;
+		const struct trace_event *event;
+		int more;
+
+		if (__builtin_expect(b && reader->at < b->count, 1)) {
+			event = &b->events[reader->at++];
+			fetch_ahead(b, reader->at);
+			*ret_event = event;
+			if (event->kind >= TRACE_FORK)
+				report_process(reader, event);
+			return 1;
+		}
+		more = change_batch(reader);
+		if (more <= 0)
+			return more;
+	}
 }
 
 static int open_reader(struct trace *trace, unsigned int nbatches, struct reader **ret_reader)
