@@ -116,16 +116,16 @@ static void note_qp(const struct pauses *pauses, struct model *model,
 		pause->other = other->process;
 }
 
-void pauses_poll(struct pauses *pauses, struct model *model, const struct trace_event *event)
+/* @last: what the thread did before the poll. */
+static __attribute__((noinline)) void look_at_pause(struct pauses *pauses, struct model *model,
+						    const struct trace_event *event,
+						    const struct last_verb *last)
 {
-	const struct last_verb *last = last_of_thread(model, event->id.thread);
 	struct last_point from;
 	struct pause *longest;
 	int64_t lasted;
 	bool slept;
 
-	if (!last || (event->time - last->returned < LONG_NS && !pauses->nsleeps))
-		return;
 	from = take_sleep(pauses, event);
 	slept = from.id.thread;
 	if (!slept)
@@ -143,6 +143,14 @@ void pauses_poll(struct pauses *pauses, struct model *model, const struct trace_
 				   .slept = slept,
 				   .empty = event->poll->empty };
 	note_qp(pauses, model, event, longest);
+}
+
+void pauses_poll(struct pauses *pauses, struct model *model, const struct trace_event *event)
+{
+	const struct last_verb *last = last_of_thread(model, event->id.thread);
+
+	if (last && (event->time - last->returned >= LONG_NS || pauses->nsleeps))
+		look_at_pause(pauses, model, event, last);
 }
 
 void pauses_return(struct pauses *pauses, const struct model *model,

@@ -42,14 +42,14 @@ static uint64_t count_sent(struct model *model, const struct trace_event *event,
 	return n;
 }
 
-void dry_posted(struct model *model, const struct trace_event *event, const struct life *object,
-		struct queue *queue, uint32_t taken)
+static __attribute__((noinline)) void look_at_senders(struct model *model,
+						      const struct trace_event *event,
+						      const struct life *object,
+						      struct queue *queue, uint32_t taken)
 {
 	uint64_t sent = 0, users = 1, posted = queue->messages - taken;
 	int64_t time = event->time - ARRIVED;
 
-	if (!taken || queue->outstanding != taken || queue->doubt || event->time < queue->dry.next)
-		return;
 	if (object->kind == OBJECT_qp)
 		sent = count_sent(model, event, object, time);
 	for (const struct life_link *link = object->kind == OBJECT_srq ? object->children : NULL;
@@ -62,6 +62,13 @@ void dry_posted(struct model *model, const struct trace_event *event, const stru
 	queue->dry.until = event->time;
 	if (sent - posted > queue->dry.waiting)
 		queue->dry.waiting = sent - posted;
+}
+
+void dry_posted(struct model *model, const struct trace_event *event, const struct life *object,
+		struct queue *queue, uint32_t taken)
+{
+	if (taken && queue->outstanding == taken && !queue->doubt && event->time >= queue->dry.next)
+		look_at_senders(model, event, object, queue, taken);
 }
 
 /* The queue that takes the messages of @qp, whose timer is known; NULL. */

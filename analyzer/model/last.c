@@ -16,8 +16,7 @@
 #include "core/wire/log.h"
 
 /* Has it the places of @thread and @process? */
-static __attribute__((noinline, cold)) bool has_room(struct model *model, uint32_t thread,
-						     uint32_t process)
+static bool has_room(struct model *model, uint32_t thread, uint32_t process)
 {
 	while (model->nlasts <= thread)
 		if (!vec_push(model->lasts, model->nlasts))
@@ -28,13 +27,20 @@ static __attribute__((noinline, cold)) bool has_room(struct model *model, uint32
 	return true;
 }
 
+static __attribute__((noinline)) void note_silence(struct last_process *of,
+						   const struct trace_event *event)
+{
+	if (!of->thread)
+		return;
+	of->silence = (struct last_silence){ of->at, { event->id, event->time } };
+	of->longest = event->time - of->at.time;
+}
+
 static void note_verb(struct last_verb *last, struct last_process *of,
 		      const struct trace_event *event, enum verb verb, uint32_t stack)
 {
-	if (event->time - of->at.time > of->longest && of->thread) {
-		of->silence = (struct last_silence){ of->at, { event->id, event->time } };
-		of->longest = event->time - of->at.time;
-	}
+	if (event->time - of->at.time > of->longest)
+		note_silence(of, event);
 	of->at = last->at = (struct last_point){ event->id, event->time };
 	of->thread = event->id.thread;
 	last->returned = event->time;
@@ -79,6 +85,14 @@ static void note_data(struct last_verb *last, struct last_process *of,
 	note_verb(last, of, event, verb, stack);
 }
 
+/* The first event of a thread or a process. */
+static __attribute__((noinline)) int note_new(struct model *model, const struct trace_event *event)
+{
+	if (!has_room(model, event->id.thread, event->process))
+		return log_err(-ENOMEM, "threads of a trace");
+	return last_note(model, event);
+}
+
 int last_note(struct model *model, const struct trace_event *event)
 {
 	uint32_t thread = event->id.thread;
@@ -87,9 +101,8 @@ int last_note(struct model *model, const struct trace_event *event)
 
 	if (!thread)
 		return 0;
-	if ((thread >= model->nlasts || event->process >= model->nlast_of) &&
-	    !has_room(model, thread, event->process))
-		return log_err(-ENOMEM, "threads of a trace");
+	if (thread >= model->nlasts || event->process >= model->nlast_of)
+		return note_new(model, event);
 	last = &model->lasts[thread];
 	of = &model->last_of[event->process];
 	last->handle = 0;

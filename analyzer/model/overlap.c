@@ -203,13 +203,12 @@ static void look_abroad(struct model *model, struct queue *queue, const struct q
 	}
 }
 
-/* What is posted to a queue pair that the program has set to ERR is flushed, and moves no data. */
-void overlap_pushed(struct model *model, struct queue *queue)
+static __attribute__((noinline)) void look_at_last(struct model *model, struct queue *queue)
 {
 	const struct queue_request *request = queue_at(queue, queue->count - 1);
 	const struct life *owner = queue->owner;
 
-	if (!has_more(model, queue) || !request->nsge || queue->draining)
+	if (!request->nsge)
 		return;
 	if (!queue->overlaps && !(queue->overlaps = calloc(1, sizeof(*queue->overlaps))))
 		return; /* without memory one finding is missing */
@@ -229,4 +228,11 @@ void overlap_pushed(struct model *model, struct queue *queue)
 	if (takes_data(request) && !(request->flags & ABI_SEND_INLINE) && owner->rq &&
 	    owner->rq->owner == owner && !owner->rq->doubt)
 		look_back(model, queue, owner->rq, request);
+}
+
+/* What is posted to a queue pair that the program has set to ERR is flushed, and moves no data. */
+void overlap_pushed(struct model *model, struct queue *queue)
+{
+	if (has_more(model, queue) && !queue->draining)
+		look_at_last(model, queue);
 }

@@ -273,14 +273,13 @@ void strain_twice(const struct model_watcher *watcher, struct queue *queue, bool
 	report_strain(watcher, queue, &strain);
 }
 
-/* It holds more than it should. */
-static __attribute__((noinline)) void check_room(const struct model_watcher *watcher,
-						 const struct trace_event *event,
-						 struct queue *queue, uint32_t taken)
+static void check_room(const struct model_watcher *watcher, const struct trace_event *event,
+		       struct queue *queue, uint32_t taken)
 {
 	struct model_strain strain;
 
-	if (queue->beyond || !queue->limits.given || !is_certain(queue))
+	if (queue->outstanding <= room_of(queue) || queue->beyond || !queue->limits.given ||
+	    !is_certain(queue))
 		return;
 	strain = (struct model_strain){ .kind = STRAIN_BEYOND,
 					.index = taken - 1,
@@ -293,13 +292,11 @@ static __attribute__((noinline)) void check_room(const struct model_watcher *wat
 	report_strain(watcher, queue, &strain);
 }
 
-/* The same of its CQ. */
-static __attribute__((noinline)) void check_cq(const struct model_watcher *watcher,
-					       const struct trace_event *event, struct queue *queue,
-					       uint32_t taken)
+static void check_cq(const struct model_watcher *watcher, const struct trace_event *event,
+		     struct queue *queue, uint32_t taken)
 {
 	struct queue_cq *cq = queue->cq;
-	uint32_t limit = cq->given ?: cq->resized.id.thread ? cq->asked : 0;
+	uint32_t limit = cq ? (cq->given ?: cq->resized.id.thread ? cq->asked : 0) : 0;
 	struct model_strain strain;
 
 	if (!limit || cq->could <= limit || cq->strained || cq->doubt || !cq->owner ||
@@ -314,25 +311,21 @@ static __attribute__((noinline)) void check_cq(const struct model_watcher *watch
 	report_strain(watcher, queue, &strain);
 }
 
-int strain_post(const struct model_watcher *watcher, const struct trace_event *event,
-		struct queue *queue, uint32_t taken)
+static __attribute__((noinline)) int check_post(const struct model_watcher *watcher,
+						const struct trace_event *event,
+						struct queue *queue, uint32_t taken)
 {
 	const struct post *post = event->post;
 
 	for (uint32_t i = 0; i < taken && queue->limits.known; i++)
-		if (__builtin_expect(post->wr[i].num_sge > queue->easy_sges ||
-					     post->wr[i].send_flags & ABI_SEND_INLINE,
-				     0))
-			check_request(watcher, event, queue, i);
+		check_request(watcher, event, queue, i);
 	if (taken) {
-		if (queue->outstanding > room_of(queue))
-			check_room(watcher, event, queue, taken);
-		if (queue->cq && queue->cq->could > queue->cq->given)
-			check_cq(watcher, event, queue, taken);
+		check_room(watcher, event, queue, taken);
+		check_cq(watcher, event, queue, taken);
 		if (queue->refusal && queue->refusal->open)
 			settle_refusal(watcher, event, queue, taken);
 	}
-	if (__builtin_expect(post->ret && post->verb != VERB_wr_abort, 0))
+	if (post->ret && post->verb != VERB_wr_abort)
 		return take_refusal(watcher, event, queue, taken);
 	return 0;
 }
@@ -346,6 +339,26 @@ static bool is_loop(const struct queue *queue)
 		if (!stack || queue_at(queue, i)->stack != stack)
 			return false;
 	return true;
+}
+
+/* Is anything to be checked, of a post that was not refused? */
+static bool is_strained(const struct queue *queue, const struct post *post, uint32_t taken)
+{
+	bool strained = queue->outstanding > room_of(queue) || queue->refusal ||
+			(queue->cq && queue->cq->could > queue->cq->given);
+
+	for (uint32_t i = 0; i < taken; i++)
+		strained |= post->wr[i].num_sge > queue->easy_sges ||
+			    post->wr[i].send_flags & ABI_SEND_INLINE;
+	return strained;
+}
+
+int strain_post(const struct model_watcher *watcher, const struct trace_event *event,
+		struct queue *queue, uint32_t taken)
+{
+	if (__builtin_expect(event->post->ret || is_strained(queue, event->post, taken), 0))
+		return check_post(watcher, event, queue, taken);
+	return 0;
 }
 
 /*
