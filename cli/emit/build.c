@@ -4,7 +4,9 @@
 #include "cli/emit/build.h"
 
 #include <errno.h>
+#include <infiniband/verbs.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/emit/calls.h"
 #include "cli/emit/traffic.h"
@@ -56,6 +58,138 @@ static int check_objects(const struct program *program, const struct trace_event
 	return known ? 0 : program_refuse(program, "names an object that the trace does not have");
 }
 
+/* Out of memory must not be treated as a value that cannot be parsed. */
+static int parse_args(const struct trace_event *event)
+{
+	bool has_args = event->kind == TRACE_CALL || event->kind == TRACE_RETURN;
+	int err = has_args ? args_parse(event->call->args) ?: args_parse(event->call->out) : 0;
+
+	return err ? log_err(err, "emit") : 0;
+}
+
+static int make_statements(struct maker *maker, const struct trace_event *event);
+
+/*
+ * Processes that are killed
+ *
+ * A request that fails since its peer does not respond was posted before the peer's end, and some
+ * of its messages may even have been received: only the acknowledgement was lost. A device cannot
+ * be made to lose that. So the peer ends just before the first such request: what it did afterwards
+ * is done before, up to the first message whose sender saw no acknowledgement. The rest is left
+ * out.
+ */
+
+static const char unacknowledged[] = "the process was killed before it acknowledged a message";
+
+/* It has no more events, or it was killed after the request was posted. */
+static bool was_killed(const struct maker *maker, uint32_t process)
+{
+	const struct process *p = trace_process(maker->program->trace, process);
+
+	return maker->last[process] < maker->program->time ||
+	       (p->ending && !strcmp(p->ending, "killed"));
+}
+
+static int leave_out_event(struct maker *maker, const struct trace_event *event)
+{
+	bool named = event->kind == TRACE_POST || event->kind == TRACE_POLL ||
+		     event->kind == TRACE_NOTIFY || event->kind == TRACE_CALL;
+
+	maker->program->at = event->id;
+	return named ? program_leave_out(maker->program, verb_infos[trace_verb(event)].name,
+					 unacknowledged)
+		     : 0;
+}
+
+/* An event of a process that ends now. 1; 0: it and all later ones are left out; or -errno. */
+static int advance_event(struct maker *maker, const struct trace_event *event)
+{
+	struct trace_event part = *event;
+	struct poll poll;
+	int err;
+
+	if (event->kind == TRACE_POLL) {
+		poll = *event->poll;
+		poll.nwc = traffic_count_acknowledged(maker, event->poll);
+		part.poll = &poll;
+	}
+	err = make_statements(maker, &part);
+	if (err || event->kind != TRACE_POLL || poll.nwc == event->poll->nwc)
+		return err ?: 1;
+	return leave_out_event(maker, event);
+}
+
+/* What @process did from @time on. */
+static int advance_rest(struct maker *maker, uint32_t process, int64_t time)
+{
+	const struct trace_filter filter = { .process = process, .from = time };
+	const struct trace_event *event;
+	struct cursor *cursor;
+	int err = cursor_open(maker->program->trace, &filter, &cursor), more = 1;
+
+	if (err)
+		return err;
+	while ((err = cursor_next(cursor, &event)) > 0) {
+		if (event->kind == TRACE_EXIT)
+			continue;
+		err = parse_args(event);
+		if (!err && more)
+			err = more = advance_event(maker, event);
+		else if (!err)
+			err = leave_out_event(maker, event);
+		if (err < 0)
+			break;
+	}
+	cursor_close(cursor);
+	return err < 0 ? err : 0;
+}
+
+static int end_process(struct maker *maker, uint32_t process)
+{
+	struct program *program = maker->program;
+	const struct event_id at = program->at;
+	uint32_t own = program->process;
+	int64_t time = program->time;
+	int err = 0;
+
+	maker->advancing = true;
+	if (maker->last[process] >= time)
+		err = advance_rest(maker, process, time);
+	maker->advancing = false;
+	if (!err)
+		err = calls_add_end(maker, process);
+	program->at = at;
+	program->process = own;
+	program->time = time;
+	return err;
+}
+
+static int end_silent_peer(struct maker *maker, const struct post *post)
+{
+	const struct program *program = maker->program;
+	uint32_t peer = maker->order.peer[post->object];
+	int err = 0;
+
+	if (maker->advancing) /* two that were killed would wait for each other */
+		return 0;
+	for (uint32_t i = 0; !err && peer && post_is_send(post) && i < post->nwr; i++) {
+		uint32_t process = trace_object(program->trace, peer)->process;
+
+		if (links_status(&maker->links, program->at, i) == IBV_WC_RETRY_EXC_ERR &&
+		    process != program->process && !maker->ended[process] &&
+		    was_killed(maker, process))
+			err = end_process(maker, process);
+	}
+	return err;
+}
+
+static int make_post(struct maker *maker, const struct post *post)
+{
+	int err = end_silent_peer(maker, post);
+
+	return err ?: traffic_add_post(maker, post);
+}
+
 static int make_statements(struct maker *maker, const struct trace_event *event)
 {
 	struct program *program = maker->program;
@@ -71,6 +205,8 @@ static int make_statements(struct maker *maker, const struct trace_event *event)
 		return 0;
 	if (event->kind == TRACE_EXIT)
 		return calls_add_end(maker, event->process);
+	if (maker->ended[event->process]) /* advance_rest() */
+		return 0;
 	program->at = event->id;
 	program->process = event->process;
 	program->time = event->time;
@@ -84,7 +220,7 @@ static int make_statements(struct maker *maker, const struct trace_event *event)
 	case TRACE_RETURN:
 		return calls_add(maker, event);
 	case TRACE_POST:
-		return traffic_add_post(maker, event->post);
+		return make_post(maker, event->post);
 	case TRACE_POLL:
 		return traffic_add_poll(maker, event->poll);
 	case TRACE_NOTIFY:
@@ -92,15 +228,6 @@ static int make_statements(struct maker *maker, const struct trace_event *event)
 	default:
 		return 0;
 	}
-}
-
-/* Out of memory must not be treated as a value that cannot be parsed. */
-static int parse_args(const struct trace_event *event)
-{
-	bool has_args = event->kind == TRACE_CALL || event->kind == TRACE_RETURN;
-	int err = has_args ? args_parse(event->call->args) ?: args_parse(event->call->out) : 0;
-
-	return err ? log_err(err, "emit") : 0;
 }
 
 static int read_all(struct maker *maker,
@@ -155,6 +282,10 @@ static int init_pass(struct maker *maker)
 	maker->untold = calloc(program->nobjects + 1, sizeof(*maker->untold));
 	maker->armed = calloc(program->nobjects + 1, sizeof(*maker->armed));
 	maker->ended = calloc(program->nprocesses + 1, sizeof(*maker->ended));
+	maker->sent = calloc(program->nobjects + 1, sizeof(*maker->sent));
+	maker->received = calloc(program->nobjects + 1, sizeof(*maker->received));
+	if (!maker->sent || !maker->received)
+		return log_err(-ENOMEM, "emit");
 	if (!maker->named || !maker->needed || !maker->untold || !maker->armed || !maker->ended)
 		return log_err(-ENOMEM, "emit");
 	return 0;
@@ -171,6 +302,9 @@ static void fini_pass(struct maker *maker)
 	free(maker->untold);
 	free(maker->armed);
 	free(maker->ended);
+	free(maker->sent);
+	free(maker->received);
+	maker->sent = maker->received = NULL;
 	if (maker->rooms.order)
 		rooms_fini(&maker->rooms);
 	maker->named = maker->needed = NULL;

@@ -112,8 +112,10 @@ static int order_message(struct maker *maker, uint32_t qp, const struct wr *wr, 
 		err = order_read(&maker->order, maker->order.recv_cq[to], ROLE_ARMED);
 	if (wr->ah)
 		note_destination(&maker->order.goes_to[qp], to);
-	if (!err && takes_receive(wr, status) && !status)
+	if (!err && takes_receive(wr, status) && !status) {
+		maker->sent[qp]++;
 		err = order_send(&maker->order, qp);
+	}
 	return err;
 }
 
@@ -182,27 +184,6 @@ static int order_post(struct maker *maker, const struct post *post)
 	return err;
 }
 
-/*
- * A peer that does not respond, and has no more events: its process had ended by then, even if the
- * recorder noticed it later.
- */
-static int end_silent_peer(struct maker *maker, const struct post *post)
-{
-	uint32_t peer = maker->order.peer[post->object];
-	struct event_id at = maker->program->at;
-	int err = 0;
-
-	for (uint32_t i = 0; !err && peer && post_is_send(post) && i < post->nwr; i++) {
-		uint32_t process = trace_object(maker->program->trace, peer)->process;
-
-		if (links_status(&maker->links, at, i) == IBV_WC_RETRY_EXC_ERR &&
-		    maker->last[process] < maker->program->time)
-			err = calls_add_end(maker, process);
-		maker->program->at = at;
-	}
-	return err;
-}
-
 int traffic_add_post(struct maker *maker, const struct post *post)
 {
 	int err = check_made(maker, post->object, "queue");
@@ -210,8 +191,6 @@ int traffic_add_post(struct maker *maker, const struct post *post)
 	if (!err && post->verb == VERB_post_wq_recv)
 		err = program_refuse(maker->program, "ibv_post_wq_recv is not supported in a "
 						     "program");
-	if (!err)
-		err = end_silent_peer(maker, post);
 	if (!err)
 		err = order_post(maker, post);
 	if (!err)
@@ -268,6 +247,7 @@ static int order_completion(struct maker *maker, const struct wc *wc)
 		if (has_any_sender(maker, wc))
 			return 0;
 		peer = find_sender(maker, wc);
+		maker->received[peer]++;
 		return peer ? order_receive(order, peer) : 0;
 	}
 	for (size_t i = 0; !err && i < named->n; i++)
@@ -385,6 +365,25 @@ static uint32_t count_same(const struct poll *poll, uint32_t i)
 		    other->qp != one->qp || other->opcode != one->opcode ||
 		    other->byte_len != one->byte_len || other->imm != one->imm ||
 		    other->wc_flags != one->wc_flags || other->src_qp != one->src_qp)
+			break;
+	}
+	return n;
+}
+
+uint32_t traffic_count_acknowledged(struct maker *maker, const struct poll *poll)
+{
+	uint32_t n = 0;
+
+	for (; n < poll->nwc; n++) {
+		const struct wc *wc = &poll->wc[n];
+		bool message = wc->qp && !wc->status && wc->opcode & IBV_WC_RECV;
+		uint32_t from = message ? find_sender(maker, wc) : 0;
+		uint64_t before = 0;
+
+		for (uint32_t i = 0; from && i < n; i++)
+			before += poll->wc[i].opcode & IBV_WC_RECV && !poll->wc[i].status &&
+				  find_sender(maker, &poll->wc[i]) == from;
+		if (from && maker->received[from] + before >= maker->sent[from])
 			break;
 	}
 	return n;

@@ -1,8 +1,9 @@
 /*
- * A process that is killed while its peer sends to it: killed_peer
+ * A process that is killed while its peer sends to it: killed_peer [polls]
  *
  * The child makes a queue pair, posts receives and does nothing more, as a program that computes.
  * The parent sends through two queue pairs until both have failed, and meanwhile kills the child.
+ * With an argument the child polls the first messages, and kills itself.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -67,7 +68,16 @@ static void exchange_places(int to, int from, struct place *mine, struct place *
 	MUST(read(from, theirs, sizeof(*theirs)) != sizeof(*theirs));
 }
 
-static void be_child(int to, int from)
+static void poll_and_die(void)
+{
+	struct ibv_wc wc;
+
+	for (int left = BEFORE; left;)
+		left -= ibv_poll_cq(cq, 1, &wc);
+	raise(SIGKILL);
+}
+
+static void be_child(int to, int from, bool polls)
 {
 	struct place mine, theirs;
 	char ready = 0;
@@ -77,6 +87,8 @@ static void be_child(int to, int from)
 	connect_ends(&theirs);
 	post_receives();
 	MUST(write(to, &ready, 1) != 1);
+	if (polls)
+		poll_and_die();
 	for (;;)
 		pause();
 }
@@ -112,7 +124,7 @@ static void send_until_failure(void)
 	}
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	struct place mine, theirs;
 	int up[2], down[2];
@@ -122,14 +134,19 @@ int main(void)
 	MUST(pipe(up) || pipe(down));
 	child = fork();
 	if (!child)
-		be_child(up[1], down[0]);
+		be_child(up[1], down[0], argc > 1);
 	make_ends(&mine);
 	exchange_places(down[1], up[0], &mine, &theirs);
 	connect_ends(&theirs);
 	MUST(read(up[0], &ready, 1) != 1);
-	MUST(pthread_create(&killer, NULL, kill_child, NULL));
-	send_until_failure();
-	pthread_join(killer, NULL);
+	if (argc > 1) {
+		send_until_failure();
+	} else {
+		MUST(pthread_create(&killer, NULL, kill_child, NULL));
+		send_until_failure();
+		pthread_join(killer, NULL);
+	}
+	(void)argv;
 	waitpid(child, NULL, 0);
 	printf("%d\n", sent);
 	return 0;

@@ -103,6 +103,22 @@ for each in posts threads two_threads overlap faulted payload killed_peer shared
 	try "$each becomes a program" app_becomes_a_program $each
 done
 
+# Of the messages that a killed process received, its peer saw the acknowledgement of the first ones
+# alone. No device can be made to do that again: the rest is left out, which the program says.
+lost_acknowledgements_become_a_program() {
+	"$VERBATIM" record -o lost.db -- "$apps/killed_peer" polls >lost.log 2>&1 || return
+	rm -f altered.db
+	"$VERBATIM" unpack -o altered.db lost.db && sqlite3 altered.db "CREATE TEMP TABLE late AS
+		SELECT thread, n, i, rank() OVER (PARTITION BY qp ORDER BY wr_n) AS nth FROM wc
+		WHERE thread = (SELECT max(thread) FROM wc WHERE status <> 0);
+		UPDATE wc SET status = iif(nth = 31, 12, 5) FROM late WHERE nth > 30 AND
+		late.thread = wc.thread AND late.n = wc.n AND late.i = wc.i" || return
+	emit altered && says "the process ended here" altered.c &&
+		says "^ .*ibv_poll_cq, .*: the process was killed before it ack" altered.c || return
+	for _ in 1 2 3; do runs altered || return; done
+}
+try lost_acknowledgements_become_a_program
+
 # traces that cannot become a program are refused, and no file is written
 refuses() { # text, options of emit
 	local text=$1
