@@ -12,10 +12,18 @@ enum { NS = 1000000000, TIMEOUT_LEAST = 20 };
 /* clang-format off */
 static const char head[] =
 "#include <endian.h>\n"
-"#include <errno.h>\n"
-"#include <fcntl.h>\n"
-"#include <inttypes.h>\n"
-"#include <poll.h>\n"
+"#include <errno.h>\n";
+
+static const char head_of_cq_events[] =
+"#include <fcntl.h>\n";
+
+static const char head_middle[] =
+"#include <inttypes.h>\n";
+
+static const char head_of_events[] =
+"#include <poll.h>\n";
+
+static const char head_rest[] =
 "#include <pthread.h>\n"
 "#include <sched.h>\n"
 "#include <stdarg.h>\n"
@@ -29,7 +37,7 @@ static const char head[] =
 "\n";
 
 static const char differ[] =
-"/* The first difference ends the program. */\n"
+"/* Print the first difference, and end: @at is the recorded event, thread:number. */\n"
 "static void __attribute__((noreturn, format(printf, 2, 3))) differ(const char *at,\n"
 "\t\t\t\t\t\t\t\t   const char *format, ...)\n"
 "{\n"
@@ -46,7 +54,7 @@ static const char differ[] =
 "\n";
 
 static const char at[] =
-"/* The name of an event in a loop. */\n"
+"/* The name of event @n of @thread, in a loop. */\n"
 "static const char *at(const char *thread, long n)\n"
 "{\n"
 "\tstatic __thread char text[48];\n"
@@ -57,18 +65,18 @@ static const char at[] =
 "\n";
 
 static const char next[] =
-"/* Events of a loop are counted; so many in a row by so much more than mostly. */\n"
-"struct run {\n"
-"\tint times, more;\n"
-"};\n"
-"\n"
+"/*\n"
+" * The numbers of the events in a loop. The next one is higher by a constant, and by @more for\n"
+" * the next @times of them where the recorded program did something else in between.\n"
+" */\n"
 "struct numbers {\n"
 "\tconst char *thread;\n"
-"\tlong n;\n"
-"\tconst struct run *runs;\n"
-"\tint done;\n"
+"\tlong n; /* of the last event */\n"
+"\tconst struct run { int times, more; } *runs;\n"
+"\tint done; /* events of the present run */\n"
 "};\n"
 "\n"
+"/* Go on to the next event: its name. */\n"
 "static const char *next(struct numbers *n, int by)\n"
 "{\n"
 "\tif (n->runs && n->done++ == n->runs->times) {\n"
@@ -81,7 +89,7 @@ static const char next[] =
 "\n";
 
 static const char coming[] =
-"/* The event that comes next. */\n"
+"/* The name of the next event, to wait for another thread before it. */\n"
 "static const char *coming(struct numbers n, int by)\n"
 "{\n"
 "\treturn next(&n, by);\n"
@@ -89,7 +97,7 @@ static const char coming[] =
 "\n";
 
 static const char same[] =
-"/* A verb returns what it returned. */\n"
+"/* same(event, call, value): a verb must return what it returned in the recording. */\n"
 "static void same_as(const char *at, const char *call, int ret, int recorded)\n"
 "{\n"
 "\tif (ret != recorded)\n"
@@ -100,7 +108,7 @@ static const char same[] =
 "\n";
 
 static const char made[] =
-"/* A verb makes an object, as it did. */\n"
+"/* made(event, call): a verb must create an object, as in the recording. */\n"
 "static void made_by(const char *at, const char *call, const void *object)\n"
 "{\n"
 "\tif (!object)\n"
@@ -111,7 +119,7 @@ static const char made[] =
 "\n";
 
 static const char refused[] =
-"/* A verb makes no object, and says why, as it did. */\n"
+"/* A verb must fail to create an object, with the recorded errno. */\n"
 "static void refused(const char *at, const char *verb, const void *object, int error)\n"
 "{\n"
 "\tif (object)\n"
@@ -122,7 +130,10 @@ static const char refused[] =
 "\n";
 
 static const char await[] =
-"/* What one thread does and another waits for: how often it was done. */\n"
+"/*\n"
+" * Order between threads: a thread counts what it has done, done(&counter), and another waits\n"
+" * until that was done so often, await(event, &counter, times).\n"
+" */\n"
 "static pthread_mutex_t order = PTHREAD_MUTEX_INITIALIZER;\n"
 "static pthread_cond_t progress = PTHREAD_COND_INITIALIZER;\n"
 "\n"
@@ -134,7 +145,6 @@ static const char await[] =
 "\tpthread_mutex_unlock(&order);\n"
 "}\n"
 "\n"
-"/* Wait until it was done so often. */\n"
 "static void await_times(const char *at, const char *name, const int *what, int times)\n"
 "{\n"
 "\tstruct timespec end;\n"
@@ -177,7 +187,10 @@ static const char poll_ex[] =
 "\n";
 
 static const char aside[] =
-"/* Completions that came while another queue pair or side was waited for. */\n"
+"/*\n"
+" * Completions that were polled while another queue pair, or its other side, was waited for.\n"
+" * Only the device decides in which order they come, so each is stored until it is expected.\n"
+" */\n"
 "enum { ASIDE = 16384 };\n"
 "static struct { void *cq; struct ibv_wc wc; } aside[ASIDE];\n"
 "static int asides;\n"
@@ -186,7 +199,7 @@ static const char aside[] =
 "/* How the next completion may differ, and how it is polled. */\n"
 "enum { ANY_WR_ID = 1, ANY_SENDER = 2, BY_EX = 4 };\n"
 "\n"
-"/* Poll for one more of them: 1 where there was one. */\n"
+"/* Poll for one more, and store it: 1, or 0 if there is none. */\n"
 "static int set_aside(void *cq, int __attribute__((unused)) how)\n"
 "{\n"
 "\tstruct ibv_wc *wc = &aside[asides].wc;\n"
@@ -209,7 +222,7 @@ static const char aside_rest[] = " <= 0)\n"
 "\n";
 
 static const char expect[] =
-"/* Is it of that queue pair and side? An error does not say its side: by wr_id. */\n"
+"/* Is it of @recorded's queue pair and side? An error does not say its side: by wr_id. */\n"
 "static int is_for(const struct ibv_wc *wc, int how, const struct ibv_wc *recorded)\n"
 "{\n"
 "\tif (recorded->qp_num && wc->qp_num && wc->qp_num != recorded->qp_num &&\n"
@@ -220,6 +233,7 @@ static const char expect[] =
 "\treturn (wc->opcode & IBV_WC_RECV) == (recorded->opcode & IBV_WC_RECV);\n"
 "}\n"
 "\n"
+"/* Take such a completion from those stored, or poll for it: 1, or 0 if none has come. */\n"
 "static int take(void *cq, int how, const struct ibv_wc *recorded, struct ibv_wc *wc)\n"
 "{\n"
 "\tfor (int i = 0; i < asides || set_aside(cq, how); i++)\n"
@@ -231,6 +245,7 @@ static const char expect[] =
 "\treturn 0;\n"
 "}\n"
 "\n"
+"/* Has it the recorded result? */\n"
 "static int is_as(const struct ibv_wc *wc, int how, const struct ibv_wc *r)\n"
 "{\n"
 "\tif (wc->status != r->status || (wc->wr_id != r->wr_id && !(how & ANY_WR_ID)))\n"
@@ -244,6 +259,7 @@ static const char expect[] =
 "\t       (!r->src_qp || !wc->src_qp || wc->src_qp == r->src_qp);\n"
 "}\n"
 "\n"
+"/* A completion as text, for differ(). */\n"
 "static const char *tell(const struct ibv_wc *wc, char text[200])\n"
 "{\n"
 "\tsnprintf(text, 200, \"wr_id 0x%\" PRIx64 \", %s, opcode %d, %u bytes, flags 0x%x, imm 0x%x, \"\n"
@@ -252,7 +268,10 @@ static const char expect[] =
 "\treturn text;\n"
 "}\n"
 "\n"
-"/* The next so many completions of the queue pair and side say what was recorded. */\n"
+"/*\n"
+" * Wait for completions: the next @times of @recorded's queue pair and side (send or receive)\n"
+" * must have its status, wr_id, opcode, length and immediate data.\n"
+" */\n"
 "static void expect_by(const char *at, int how, void *cq, int times,\n"
 "\t\t      const struct ibv_wc *recorded)\n"
 "{\n"
@@ -294,6 +313,7 @@ static const char events[] =
 "\n";
 
 static const char arm[] =
+"/* Arm @cq; if completions are there already, no event will come and none is waited for. */\n"
 "static void arm_by(const char *at, int how, struct ibv_cq *cq, int solicited_only)\n"
 "{\n"
 "\tstruct events *events = cq->cq_context;\n"
@@ -328,6 +348,7 @@ static const char cq_event[] =
 "\t\tdiffer(at, \"ibv_get_cq_event: %s\", strerror(errno));\n"
 "}\n"
 "\n"
+"/* Wait for an event of @cq, as the recorded program did. */\n"
 "static void cq_event(const char *at, struct ibv_comp_channel *channel, struct ibv_cq *cq)\n"
 "{\n"
 "\tstruct pollfd fd = { .fd = channel->fd, .events = POLLIN };\n"
@@ -350,7 +371,7 @@ static const char cq_event[] =
 "\n";
 
 static const char ack_cq_events[] =
-"/* So many, but for those that were not got. */\n"
+"/* Acknowledge @n events, without those that this program did not wait for. */\n"
 "static void ack_cq_events(struct ibv_cq *cq, int n)\n"
 "{\n"
 "\tstruct events *events = cq->cq_context;\n"
@@ -365,7 +386,7 @@ static const char ack_cq_events[] =
 "\n";
 
 static const char async_event[] =
-"/* The device reports that. */\n"
+"/* Wait for an asynchronous event, which must be of the recorded type. */\n"
 "static void async_event(const char *at, struct ibv_context *context, int recorded,\n"
 "\t\t\tstruct ibv_async_event *event)\n"
 "{\n"
@@ -383,7 +404,7 @@ static const char async_event[] =
 "\n";
 
 static const char memory[] =
-"/* Zeros, as far from the beginning of a page as the recorded memory. */\n"
+"/* Memory for regions: zeros, as far from the beginning of a page as the recorded memory. */\n"
 "static char *memory(size_t length, size_t offset)\n"
 "{\n"
 "\tchar *at = mmap(NULL, length + offset, PROT_READ | PROT_WRITE,\n"
@@ -404,7 +425,7 @@ static const char device[] =
 "\n";
 
 static const char path[] =
-"/* The way to the port, where all queue pairs are: by GID where it has no LID. */\n"
+"/* The address of the port, where all queue pairs are: its GID if it has no LID. */\n"
 "static struct ibv_ah_attr path(int global, int sl)\n"
 "{\n"
 "\treturn (struct ibv_ah_attr){ .dlid = port_attr.lid, .sl = sl, .port_num = port,\n"
@@ -422,6 +443,7 @@ static const char mtu[] =
 "\n";
 
 static const char find_device[] =
+"/* The device, port and address that stand for the recorded ones: arguments of the program. */\n"
 "static void find_device(int argc, char **argv)\n"
 "{\n"
 "\tstruct ibv_device **list = ibv_get_device_list(NULL);\n"
@@ -472,7 +494,10 @@ void helpers_add(const struct program *program, struct text *text)
 	};
 	int64_t timeout = 2 * (program->longest / NS);
 
-	text_addf(text, "%s", head);
+	text_addf(text, "%s%s%s%s%s", head,
+		  program->helpers & HELPER_CQ_EVENT ? head_of_cq_events : "", head_middle,
+		  program->helpers & (HELPER_CQ_EVENT | HELPER_ASYNC_EVENT) ? head_of_events : "",
+		  head_rest);
 	text_addf(text, "enum { TIMEOUT = %" PRId64 " }; /* seconds to wait for a completion */\n",
 		  timeout > TIMEOUT_LEAST ? timeout : TIMEOUT_LEAST);
 	if (program->helpers & HELPER_NO_KEY)
