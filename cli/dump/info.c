@@ -36,7 +36,7 @@ const struct option_row cli_info_options[] = {
 /* The parts of the report; only a merged trace has the first. */
 static const struct part {
 	const char *name;
-	struct column columns[13]; /* the last has no name */
+	struct column columns[12]; /* the last has no name */
 	enum listing_kind list;
 } parts[] = {
 	{ "merged of",
@@ -46,12 +46,16 @@ static const struct part {
 	    { "messages", COLUMN_COUNT } },
 	  LISTING_SOURCES },
 	{ "processes",
-	  { { "id", COLUMN_NUMBER }, { "rank", COLUMN_NUMBER }, { "node", COLUMN_TEXT },
-	    { "pid", COLUMN_NUMBER }, { "parent", COLUMN_NUMBER }, { "threads", COLUMN_COUNT },
-	    { "events", COLUMN_COUNT }, { "start_ns", COLUMN_TIME },
+	  { { "id", COLUMN_NUMBER }, { "pid", COLUMN_NUMBER }, { "parent", COLUMN_NUMBER },
+	    { "threads", COLUMN_COUNT }, { "events", COLUMN_COUNT }, { "start_ns", COLUMN_TIME },
 	    { "end_ns", COLUMN_TIME }, { "status", COLUMN_STATUS }, { "ended_by", COLUMN_TEXT },
 	    { "command", COLUMN_TEXT } },
 	  LISTING_PROCESSES },
+	{ "ranks",
+	  { { "process", COLUMN_NUMBER }, { "rank", COLUMN_NUMBER }, { "size", COLUMN_NUMBER },
+	    { "local", COLUMN_NUMBER }, { "node", COLUMN_TEXT }, { "job", COLUMN_TEXT },
+	    { "step", COLUMN_TEXT }, { "launcher", COLUMN_TEXT } },
+	  LISTING_RANKS },
 	{ "threads",
 	  { { "id", COLUMN_NUMBER }, { "process", COLUMN_NUMBER }, { "tid", COLUMN_NUMBER },
 	    { "name", COLUMN_TEXT }, { "events", COLUMN_COUNT }, { "lost", COLUMN_COUNT } },

@@ -335,8 +335,8 @@ TEST(an_atomic_with_a_buffer_of_four_bytes)
 	begin_story(&s);
 	post_rdma(&s, IBV_WR_ATOMIC_FETCH_AND_ADD, AT, 4, 0x21);
 	poll_as(&s, IBV_WC_LOC_LEN_ERR);
-	assert_string_equal(only_cause(&s)->key, "the buffer of the atomic has 4 bytes: it works "
-						 "on 8, and returns as many");
+	assert_string_equal(only_cause(&s)->key, "the buffer of the atomic has 4 bytes, but an "
+						 "atomic returns 8 bytes");
 	story_end(&s);
 }
 

@@ -74,7 +74,7 @@ TEST(queries_at_the_begin_are_no_habit)
 	story_finds_nothing(&s);
 }
 
-/* Of few messages each has a region of its own: as many as there are sends. */
+/* Few messages, but each has a region of its own: as many as there are sends. */
 TEST(a_region_for_each_message)
 {
 	struct story s;

@@ -553,8 +553,8 @@ TEST(a_cq_that_was_armed_after_the_send)
 	send_from_peer(&s);
 	s.now += 1000;
 	arm_as_peer(&s, 0);
-	says_of_its_cq(&s, "after this was posted, and not polled again: a completion that was "
-			   "there by then gives no event");
+	says_of_its_cq(&s, "after this was posted, and not polled again: a completion that was in "
+			   "the CQ by then gives no event");
 }
 
 /* One empty poll may have followed the arming. */

@@ -29,10 +29,14 @@ static const struct {
 	  " CASE clock WHEN 'estimated' THEN printf('%.1f', (1 / (1 + drift) - 1) * 1e6) END,"
 	  " pairs, messages FROM merged ORDER BY id" },
 	[LISTING_PROCESSES] = { "processes",
-	  "SELECT p.id, rank_fact(p.id, 'rank'), rank_fact(p.id, 'node'), pid,"
-	  " nullif(parent, 0), count(t.id), sum(t.events), p.start, p.end,"
+	  "SELECT p.id, pid, nullif(parent, 0), count(t.id), sum(t.events), p.start, p.end,"
 	  " CASE WHEN status >= 0 THEN status END, ending, coalesce(nullif(cmdline, ''), exe)"
 	  " FROM process p LEFT JOIN thread t ON t.process = p.id GROUP BY p.id ORDER BY p.id" },
+	[LISTING_RANKS] = { "ranks",
+	  "SELECT id, rank_fact(id, 'rank'), rank_fact(id, 'size'), rank_fact(id, 'local'),"
+	  " rank_fact(id, 'node'), rank_fact(id, 'job'), rank_fact(id, 'step'),"
+	  " rank_fact(id, 'launcher') FROM process WHERE rank_fact(id, 'rank') IS NOT NULL"
+	  " ORDER BY 2, 1" },
 	[LISTING_THREADS] = { "threads",
 	  "SELECT t.id, t.process, tid, comm, t.events, coalesce(l.events, 0) FROM thread t"
 	  " LEFT JOIN loss l ON l.thread = t.id ORDER BY t.id" },

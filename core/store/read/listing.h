@@ -25,6 +25,7 @@ enum listing_kind {
 			     /* messages: of the traces that were merged */
 	LISTING_PROCESSES,   /* id, pid, parent, threads, events, start, end, status, ending, */
 			     /* command */
+	LISTING_RANKS,       /* process, rank, size, local, node, job, step, launcher */
 	LISTING_THREADS,     /* id, process, tid, name, events, lost */
 	LISTING_LIMITS,      /* process, memlock, hard, nofile, hard, cap_ipc_lock, page_size */
 	LISTING_ENVIRONMENT, /* name, value, processes, first */
