@@ -299,7 +299,7 @@ static const struct mistake {
 	{ "peer-number-stale", send_to_stale_number, "", "was the number of" },
 	{ "peer-without-rights", be_refused_rights, "", "qp_access_flags of .* lack" },
 	/* waits */
-	{ "armed-late", arm_late, "", "there by then gives no event" },
+	{ "armed-late", arm_late, "", "in the CQ by then gives no event" },
 	{ "armed-for-solicited", arm_for_solicited, "", "for solicited events only" },
 	{ "armed-once", arm_once, "", "not armed again" },
 	{ "never-armed", never_arm, "", "was never armed" },

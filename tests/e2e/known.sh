@@ -58,7 +58,7 @@ bad_files_are_refused() {
 	printf '# verbatim baseline 1\n0123456789abcdef0 LIFE-001\n' >base
 	is_refused "base:2: not a fingerprint" --baseline base || return
 	is_refused "unknown rule 'LIFE-0O1' (did you mean 'LIFE-001'" --mute LIFE-0O1 || return
-	check --suppress none; ends 4 && says "read none: No such file" err || return
+	check --suppress absent; ends 4 && says "read absent: No such file" err || return
 	check --baseline .; ends 4
 }
 
