@@ -8,6 +8,7 @@
 
 #include "cli/emit/arguments.h"
 #include "cli/emit/names.h"
+#include "core/model/operation.h"
 
 uint32_t part_find_far_process(const struct maker *maker, uint32_t qp)
 {
@@ -18,16 +19,7 @@ uint32_t part_find_far_process(const struct maker *maker, uint32_t qp)
 
 bool part_is_remote(const struct wr *wr)
 {
-	switch (wr->opcode) {
-	case IBV_WR_RDMA_WRITE:
-	case IBV_WR_RDMA_WRITE_WITH_IMM:
-	case IBV_WR_RDMA_READ:
-	case IBV_WR_ATOMIC_CMP_AND_SWP:
-	case IBV_WR_ATOMIC_FETCH_AND_ADD:
-		return true;
-	default:
-		return false;
-	}
+	return operation_needs_remote(wr->opcode);
 }
 
 const struct region *part_find_remote(const struct maker *maker, uint32_t qp, const struct wr *wr)

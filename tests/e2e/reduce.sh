@@ -137,6 +137,7 @@ a_stopped_one_is_continued() {
 
 # The replay of a part that lacks a receive would wait 10 s for its completion in each trial.
 trials_do_not_wait() {
+	local MESSAGES=16 # strace slows each system call
 	record_mistake none && mv t.db whole.db && "$VERBATIM" unpack -o t.db whole.db || return
 	IFS='|' read -r thread n < <("$VERBATIM" sql whole.db "SELECT thread, n FROM wc
 		WHERE opcode = 128 ORDER BY time LIMIT 1 OFFSET $((MESSAGES / 2))" 2>/dev/null)

@@ -179,7 +179,8 @@ some_ranks() { # transports
 	local each
 	"$VERBATIM" record --device soft -o "$tmp/ranks.db" -- env UCX_TLS=$1 \
 		UCX_NET_DEVICES=verbatim0:1 mpirun --allow-run-as-root --oversubscribe -np 4 \
-		--mca pml ucx -x UCX_TLS -x UCX_NET_DEVICES "$tmp/ranks" >"$tmp/client" 2>&1 ||
+		--mca pml ucx -x UCX_TLS -x UCX_NET_DEVICES "$tmp/ranks" $(share 15 50) \
+		>"$tmp/client" 2>&1 ||
 		{ tail -n 3 "$tmp/client"; return 1; }
 	for each in 1,2 4 2,3,4; do
 		without "$tmp/ranks.db" $each "$tmp/some.db" && replay "$tmp/some.db" &&

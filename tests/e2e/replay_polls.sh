@@ -202,7 +202,8 @@ ucx_ranks() { # transports
 	for i in 1 2 3; do
 		UCX_TLS=$1 UCX_NET_DEVICES=verbatim0:1 record -o t.db -- \
 			mpirun --allow-run-as-root --oversubscribe -np 4 --mca pml ucx \
-			-x UCX_TLS -x UCX_NET_DEVICES ./ranks && comes_again t.db || return
+			-x UCX_TLS -x UCX_NET_DEVICES ./ranks $(share 15 50) &&
+			comes_again t.db || return
 	done
 }
 

@@ -124,7 +124,7 @@ fi
 if command -v mpicc >/dev/null && mpicc -o ranks "$root/tests/e2e/replay/ranks.c" 2>log; then
 	for UCX_TLS in rc_verbs,ud_verbs:aux,self ud_verbs,self; do
 		try "MPI of 4 ranks, $UCX_TLS" comes_round mpirun --oversubscribe -np 4 --mca pml \
-			ucx --mca osc ucx -x UCX_TLS -x UCX_NET_DEVICES ./ranks
+			ucx --mca osc ucx -x UCX_TLS -x UCX_NET_DEVICES ./ranks $(share 15 50)
 	done
 else
 	skip "MPI of 4 ranks" "no MPI"

@@ -1,9 +1,10 @@
 /*
- * Ranks that talk to all others at once, in many sizes
+ * Ranks that talk to all others at once, in many sizes: ranks ROUNDS
  */
 #include <mpi.h>
+#include <stdlib.h>
 
-enum { ROUNDS = 50, RANKS = 16, MOST = 65000 };
+enum { RANKS = 16, MOST = 65000 };
 
 static char in[RANKS][MOST], out[MOST];
 
@@ -26,10 +27,12 @@ int main(int argc, char **argv)
 	double mine = 1, sum;
 	int rank, size;
 
+	if (argc != 2)
+		return 2;
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
-	for (int i = 0; i < ROUNDS && size <= RANKS; i++) {
+	for (int i = 0; i < atoi(argv[1]) && size <= RANKS; i++) {
 		exchange_round(i, rank, size);
 		MPI_Allreduce(&mine, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
 	}
