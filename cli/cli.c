@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -220,6 +221,25 @@ static int open_each(const struct arguments *arguments, struct trace **traces)
 	return err;
 }
 
+/* The number of descriptors for @n traces, which stay open. */
+static rlim_t count_files(int n)
+{
+	enum { EACH = 2, OTHERS = 64 };
+
+	return (rlim_t)n * EACH + OTHERS;
+}
+
+/* Raise our limit of descriptors as far as needed, and allowed. */
+static void allow_files(rlim_t needed)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur >= needed)
+		return;
+	limit.rlim_cur = needed < limit.rlim_max ? needed : limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 int cli_open_all(const char *command, const struct arguments *arguments, struct trace **ret_trace)
 {
 	struct trace **traces;
@@ -231,7 +251,11 @@ int cli_open_all(const char *command, const struct arguments *arguments, struct 
 	traces = calloc((size_t)arguments->n, sizeof(struct trace *));
 	if (!traces)
 		return cli_status(log_err(-ENOMEM, "open the traces"));
+	allow_files(count_files(arguments->n));
 	err = open_each(arguments, traces);
+	if (err == -EMFILE)
+		log_note("%d traces need %lu descriptors: `ulimit -n` allows fewer", arguments->n,
+			 (unsigned long)count_files(arguments->n));
 	if (err)
 		for (int i = 0; i < arguments->n; i++)
 			trace_close(traces[i]);

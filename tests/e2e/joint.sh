@@ -159,6 +159,15 @@ what_one_has_lost() {
 
 try a_pingpong_is_silent
 try perftest_is_silent
+# the soft limit of descriptors is no limit, the hard one is
+many_traces_are_open_at_once() {
+	(ulimit -Sn 24; "$VERBATIM" check "$root"/tests/conformance/*/*.db >out 2>err)
+	is "exit $?" "exit 1" || { cat err; return 1; }
+	(ulimit -n 24; "$VERBATIM" check "$root"/tests/conformance/*/*.db >out 2>err)
+	is "exit $?" "exit 4" && says "traces need [0-9]* descriptors: .ulimit -n. allows" err
+}
+
+try many_traces_are_open_at_once
 try a_key_that_is_gone
 try no_receive_was_posted
 try correct_ends_are_silent
