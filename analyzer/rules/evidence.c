@@ -241,20 +241,22 @@ static int note_gaps(struct trace *trace, struct findings *findings)
 /* A gap in one of several traces affects all of their rules. */
 int evidence_gaps(struct trace *trace, struct findings *findings)
 {
+	bool with[OPTIONS]; /* one of the parts was recorded with it */
 	int err = 0;
 
+	for (size_t k = 0; k < OPTIONS; k++)
+		with[k] = was_recorded_with(trace, options[k].name);
 	findings->blind = false;
 	for (size_t i = 0; i < trace_nparts(trace) && !err; i++) {
 		findings->part = trace_part_name(trace, i);
 		err = note_gaps(trace_part(trace, i), findings);
 		for (size_t k = 0; k < OPTIONS; k++)
-			if (was_recorded_with(trace, options[k].name) &&
-			    !was_recorded_with(trace_part(trace, i), options[k].name))
+			if (with[k] && !was_recorded_with(trace_part(trace, i), options[k].name))
 				options[k].note(findings);
 	}
 	findings->part = NULL;
 	for (size_t k = 0; k < OPTIONS; k++)
-		if (!was_recorded_with(trace, options[k].name))
+		if (!with[k])
 			options[k].note(findings);
 	return err;
 }

@@ -272,7 +272,8 @@ static int index_connections(struct connections *c, uint32_t nobjects)
 {
 	size_t at = 0;
 
-	qsort(c->list, c->count, sizeof(*c->list), compare_connections);
+	if (c->count)
+		qsort(c->list, c->count, sizeof(*c->list), compare_connections);
 	c->first = calloc(nobjects + 2ul, sizeof(*c->first));
 	if (!c->first)
 		return -ENOMEM;

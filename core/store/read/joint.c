@@ -16,9 +16,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "core/base/map.h"
 #include "core/store/read/merged.h"
 #include "core/store/read/part.h"
 #include "core/store/read/trace_priv.h"
+#include "core/wire/hash.h"
 #include "core/wire/log.h"
 
 /* Names */
@@ -309,57 +311,79 @@ static void add_losses(struct trace *whole)
 /* The same file, under different names, would be its own peer. */
 static int refuse_twice(const char *const *paths, size_t n)
 {
-	struct stat a, b;
+	struct stat *files = calloc(n, sizeof(*files)); /* st_ino 0: it cannot be read */
+	int err = files ? 0 : log_err(-ENOMEM, "join traces");
 
-	for (size_t i = 0; i < n; i++)
-		for (size_t k = 0; k < i; k++)
-			if (!stat(paths[i], &a) && !stat(paths[k], &b) && a.st_dev == b.st_dev &&
-			    a.st_ino == b.st_ino)
-				return log_why(-EINVAL, "%s is given twice%s%s", paths[k],
-					       strcmp(paths[i], paths[k]) ? ", also as " : "",
-					       strcmp(paths[i], paths[k]) ? paths[i] : "");
-	return 0;
+	for (size_t i = 0; i < n && !err; i++) {
+		if (stat(paths[i], &files[i]))
+			continue;
+		for (size_t k = 0; k < i && !err; k++)
+			if (files[i].st_ino == files[k].st_ino &&
+			    files[i].st_dev == files[k].st_dev)
+				err = log_why(-EINVAL, "%s is given twice%s%s", paths[k],
+					      strcmp(paths[i], paths[k]) ? ", also as " : "",
+					      strcmp(paths[i], paths[k]) ? paths[i] : "");
+	}
+	free(files);
+	return err;
 }
 
-/* Are recording @i of @a and recording @k of @b, each of which may be merged, the same? */
-static bool is_same_recording(struct trace *a, size_t i, struct trace *b, size_t k)
+/* What distinguishes recording @i of @trace, which may be merged, as a hash; 0: not known. */
+static uint64_t identify_recording(struct trace *trace, size_t i)
 {
 	static const char *const keys[] = { "recorder_boot", "recorder", "recorder_start",
 					    "clock_start", "realtime" };
+	struct hash hash;
 
+	hash_begin(&hash, 0);
 	for (size_t n = 0; n < sizeof(keys) / sizeof(*keys); n++) {
-		const char *x = trace_merged_meta(a, i, keys[n]);
-		const char *y = trace_merged_meta(b, k, keys[n]);
+		const char *value = trace_merged_meta(trace, i, keys[n]);
 
-		if (!x || !y || !*x || !strcmp(x, "0") || strcmp(x, y) != 0)
-			return false;
+		if (!value || !*value || !strcmp(value, "0"))
+			return 0;
+		hash_add(&hash, value, strlen(value) + 1);
 	}
-	return true;
+	return hash_end(&hash);
 }
 
-static bool share_recording(struct trace *a, struct trace *b)
+/*
+ * Add the recordings of part @i to @seen. The number of an earlier part with one of them, @i if
+ * there is none, or -ENOMEM.
+ */
+static int64_t note_recordings(struct map *seen, struct trace *part, size_t i)
 {
-	size_t i = 0, k;
+	size_t r = 0;
 
 	do {
-		k = 0;
-		do {
-			if (is_same_recording(a, i, b, k))
-				return true;
-		} while (++k < b->nmerged);
-	} while (++i < a->nmerged);
-	return false;
+		uint64_t recording = identify_recording(part, r), earlier;
+
+		if (!recording)
+			continue;
+		if (map_get(seen, recording, &earlier) && earlier != i)
+			return (int64_t)earlier;
+		if (map_put(seen, recording, i))
+			return log_err(-ENOMEM, "join traces");
+	} while (++r < part->nmerged);
+	return (int64_t)i;
 }
 
 /* A copy of another would be its peer as well. */
 static int refuse_copies(struct trace **parts, const char *const *paths, size_t n)
 {
-	for (size_t i = 0; i < n; i++)
-		for (size_t k = 0; k < i; k++)
-			if (share_recording(parts[i], parts[k]))
-				return log_why(-EINVAL, "%s and %s are from the same recording",
-					       paths[k], paths[i]);
-	return 0;
+	struct map seen = { 0 };
+	int err = 0;
+
+	for (size_t i = 0; i < n && !err; i++) {
+		int64_t earlier = note_recordings(&seen, parts[i], i);
+
+		if (earlier < 0)
+			err = (int)earlier;
+		else if ((size_t)earlier != i)
+			err = log_why(-EINVAL, "%s and %s are from the same recording",
+				      paths[earlier], paths[i]);
+	}
+	map_fini(&seen);
+	return err;
 }
 
 static int fill_joint(struct trace *whole, struct trace **parts, const char *const *paths)
