@@ -491,7 +491,8 @@ static int make_lines(const struct report *report, struct lines *lines)
 	add_facts(lines, report);
 	if (lines->failed)
 		return log_err(-ENOMEM, "baseline");
-	qsort(lines->at, lines->n, sizeof(*lines->at), compare_lines);
+	if (lines->n)
+		qsort(lines->at, lines->n, sizeof(*lines->at), compare_lines);
 	return 0;
 }
 

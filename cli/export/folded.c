@@ -125,7 +125,8 @@ static int compare_lines(const void *a, const void *b)
 /* Stacks that differ only in lines of outer functions are one line. */
 static void add_lines(struct text *out, struct folded *folded)
 {
-	qsort(folded->lines, folded->n, sizeof(*folded->lines), compare_lines);
+	if (folded->n)
+		qsort(folded->lines, folded->n, sizeof(*folded->lines), compare_lines);
 	for (size_t i = 0; i < folded->n;) {
 		const char *stack = folded->lines[i].stack;
 		uint64_t value = 0;

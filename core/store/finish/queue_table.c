@@ -190,7 +190,8 @@ static int index_rows(struct pass *p)
 		if (t->list[i].until > destroyed)
 			t->list[i].until = destroyed;
 	}
-	qsort(t->list, t->count, sizeof(*t->list), compare_rows);
+	if (t->count)
+		qsort(t->list, t->count, sizeof(*t->list), compare_rows);
 	t->nobjects = p->objects->count;
 	t->first = calloc(t->nobjects + 2ul, sizeof(*t->first));
 	if (!t->first)
