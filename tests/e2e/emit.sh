@@ -225,7 +225,8 @@ sys.exit(done.returncode or peak > int(sys.argv[1]) and f"{peak} MB")'
 
 # 600,000 events, and 500 lines
 memory_is_of_the_program_and_not_of_its_events() {
-	"$VERBATIM" record -q -o long.db -- "$apps/loop" counts 200000 >long.log 2>&1 || return
+	"$VERBATIM" record -q -o long.db -- "$apps/loop" counts 200000 >long.log 2>&1 ||
+		{ cat long.log; return 1; }
 	python3 -c "$peak" "${SAN:+4}64" "$VERBATIM" emit long.db -o long.c || return
 	[ "$(wc -l <long.c)" -le 500 ] && builds long && runs long
 }
