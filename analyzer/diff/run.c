@@ -173,26 +173,6 @@ static struct diff_site *place_at(const struct reading *r, struct at at)
 	return &r->run->sites[at.site].places[at.place];
 }
 
-static void add_place(struct profile_place *sum, const struct profile_place *place)
-{
-	sum->calls += place->calls;
-	sum->errors += place->errors;
-	sum->posting += place->posting;
-	if (__builtin_add_overflow(sum->posting_ns, place->posting_ns, &sum->posting_ns))
-		sum->posting_ns = INT64_MAX; /* in a damaged trace */
-	sum->bytes += place->bytes;
-	sum->posts += place->posts;
-	sum->requests += place->requests;
-	sum->judged += place->judged;
-	sum->signalled += place->signalled;
-	sum->small += place->small;
-	sum->small_inline += place->small_inline;
-	sum->inlined += place->inlined;
-	if (place->longest > sum->longest)
-		sum->longest = place->longest;
-	histogram_merge(&sum->gap, &place->gap);
-}
-
 static void add_places(struct reading *r)
 {
 	const struct profile *profile = r->run->profile;
@@ -203,8 +183,8 @@ static void add_places(struct reading *r)
 
 		if (!find_site(r, place->verb, place->stack, &at))
 			return;
-		add_place(&site_at(r, at)->sum, place);
-		add_place(&place_at(r, at)->sum, place);
+		profile_add_place(&site_at(r, at)->sum, place);
+		profile_add_place(&place_at(r, at)->sum, place);
 	}
 }
 
@@ -392,7 +372,7 @@ static int add_site_to(struct diff_site *to, const struct diff_site *from)
 {
 	int err = 0;
 
-	add_place(&to->sum, &from->sum);
+	profile_add_place(&to->sum, &from->sum);
 	to->polls += from->polls;
 	to->completions += from->completions;
 	to->empty += from->empty;

@@ -123,7 +123,7 @@ static void add_time(int64_t *sum, int64_t ns)
 		*sum = INT64_MAX;
 }
 
-static void add_place(struct profile_place *sum, struct profile_place *place)
+void profile_add_place(struct profile_place *sum, const struct profile_place *place)
 {
 	sum->calls += place->calls;
 	sum->errors += place->errors;
@@ -141,7 +141,6 @@ static void add_place(struct profile_place *sum, struct profile_place *place)
 	if (place->longest > sum->longest)
 		sum->longest = place->longest;
 	histogram_merge(&sum->gap, &place->gap);
-	histogram_fini(&place->gap);
 }
 
 /* Without memory for the table, the places stay apart. */
@@ -156,7 +155,8 @@ void profile_join_places(struct profile *profile)
 
 		place->process = 0;
 		if (map_get(&places, key, &at)) {
-			add_place(&profile->places[at], place);
+			profile_add_place(&profile->places[at], place);
+			histogram_fini(&place->gap);
 			continue;
 		}
 		map_put(&places, key, n);

@@ -256,6 +256,9 @@ struct profile {
 /* Accepts NULL. */
 void profile_free(struct profile *profile);
 
+/* Add the numbers of @place to those of @sum: another place, or several as one. */
+void profile_add_place(struct profile_place *sum, const struct profile_place *place);
+
 /* Make those that select.by_process keeps apart one place again. */
 void profile_join_places(struct profile *profile);
 

@@ -16,16 +16,16 @@
 /* Are there ranks on more than one node? */
 static bool has_nodes(const struct trace *trace)
 {
-	const char *first = NULL;
+	const char *before = NULL;
 
 	for (uint32_t i = 0; i < trace->nprocesses; i++) {
 		const struct rank *rank = &trace->processes[i].rank;
 
 		if (rank->rank < 0)
 			continue;
-		if (first && strcmp(first, rank->node) != 0)
+		if (before && strcmp(before, rank->node) != 0)
 			return true;
-		first = rank->node;
+		before = rank->node;
 	}
 	return false;
 }
