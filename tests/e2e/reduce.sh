@@ -120,30 +120,30 @@ smallest_so_far_is_kept() {
 # The same command continues with the result of the first one, which it says; the state is removed
 # at the minimum, and that of another goal is not taken.
 a_stopped_one_is_continued() {
-	record_mistake wrong_lkey || return
-	"$VERBATIM" reduce --deadline 1ms -o small.db --keep MKEY-001 t.db >out 2>err; is $? 0 ||
+	"$VERBATIM" record -q -o t.db "$apps/state_002" bad || return
+	"$VERBATIM" reduce --deadline 1ms -o small.db --keep STATE-002 t.db >out 2>err; is $? 0 ||
 		{ cat err; return 1; }
 	says "^stopped before the minimum .* by small.db.reduce" out && [ -s small.db.reduce ] &&
 		local before && before=$(events small.db) || return
-	"$VERBATIM" reduce -o small.db --keep MKEY-001 t.db >out 2>err; is $? 0 ||
+	"$VERBATIM" reduce -o small.db --keep STATE-002 t.db >out 2>err; is $? 0 ||
 		{ cat err; return 1; }
-	says "continue with small.db" err && says "events, .* reproduce finding MKEY-001" out &&
+	says "continue with small.db" err && says "events, .* reproduce finding STATE-002" out &&
 		[ "$(events small.db)" -lt $before ] &&
 		is "state: $(ls small.db.reduce 2>/dev/null)" "state: " || return
-	"$VERBATIM" reduce --deadline 1ms -o small.db --keep MKEY-001 t.db >out 2>err &&
-		"$VERBATIM" reduce --deadline 1ms -o small.db --keep "MKEY-001 of mr1" t.db \
+	"$VERBATIM" reduce --deadline 1ms -o small.db --keep STATE-002 t.db >out 2>err &&
+		"$VERBATIM" reduce --deadline 1ms -o small.db --keep "STATE-002 of qp1" t.db \
 			>out 2>err; ! grep -q "continue with" err
 }
 
 # The replay of a part that lacks a receive would wait 10 s for its completion in each trial.
 trials_do_not_wait() {
-	local MESSAGES=16 # strace slows each system call
+	local MESSAGES=16
 	record_mistake none && mv t.db whole.db && "$VERBATIM" unpack -o t.db whole.db || return
 	IFS='|' read -r thread n < <("$VERBATIM" sql whole.db "SELECT thread, n FROM wc
 		WHERE opcode = 128 ORDER BY time LIMIT 1 OFFSET $((MESSAGES / 2))" 2>/dev/null)
 	sqlite3 t.db "UPDATE wc SET byte_len = 100 WHERE thread = $thread AND n = $n" || return
-	ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0 strace -f -qq -e trace=execve -o trials \
-		-s 200 "$VERBATIM" reduce -o small.db \
+	ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0 strace --seccomp-bpf -f -qq -e trace=execve \
+		-o trials -s 200 "$VERBATIM" reduce -o small.db \
 		--keep "divergence at $thread:$n" t.db >out 2>err; is $? 0 || { cat err; return 1; }
 	grep '"replay", .*/verbatim-reduce-' trials >parts
 	[ -s parts ] && ! grep -v '"--timeout", "[0-9]\{3,4\}ms".*"--fail-fast"' parts
@@ -170,7 +170,7 @@ wrong_use_is_refused() {
 }
 
 export TMPDIR=$tmp
-needs "$VERBATIM" "$apps/seeded"
+needs "$VERBATIM" "$apps"/{seeded,state_002}
 while read -r mistake rule; do
 	if [ $mistake = altered ]; then try "an altered completion" divergence_is_shown
 	elif [ -n "$rule" ]; then try "$mistake: $rule" finding_is_shown $mistake $rule

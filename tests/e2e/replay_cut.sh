@@ -1,5 +1,5 @@
-# Replays of traces that begin in the middle: of a flight recorder, and those after the first of a
-# rotation. No wait is in vain: it would last an hour.
+# Replays of traces that begin in the middle: of a flight recorder, or those after the first of a
+# rotation; with LONG=1 each program has both. No wait is in vain: it would last an hour.
 . tests/e2e/lib/try.sh
 cd "$tmp" || exit 1
 
@@ -45,18 +45,20 @@ rotation_replays() {
 	done
 }
 
-both() { # NAME
-	try "$1, flight" flight_replays
-	try "$1, rotation" rotation_replays
+cuts() { # NAME, how
+	local how
+	for how in $(share $2 "flight rotation"); do
+		try "$1, $how" ${how}_replays
+	done
 }
 
 needs "$VERBATIM" "$apps/two_threads"
 messages=$(share 30000 60000)
-run=("$apps/two_threads" $(share 80000 200000)); both "two threads"
-sides ibv_rc_pingpong -n $messages; both ibv_rc_pingpong
-sides ibv_rc_pingpong -n $((messages / 2)) -e; both "ibv_rc_pingpong -e"
-sides ibv_srq_pingpong -n $messages; both ibv_srq_pingpong
-sides ibv_ud_pingpong -n $((messages * 4 / 3)); both ibv_ud_pingpong
-sides ib_send_bw -F -n $((messages * 4)); both ib_send_bw
-sides ib_send_lat -F -n $((messages * 4 / 3)); both ib_send_lat
+run=("$apps/two_threads" $(share 80000 200000)); cuts "two threads" flight
+sides ibv_rc_pingpong -n $messages; cuts ibv_rc_pingpong rotation
+sides ibv_rc_pingpong -n $((messages / 2)) -e; cuts "ibv_rc_pingpong -e" flight
+sides ibv_srq_pingpong -n $messages; cuts ibv_srq_pingpong flight
+sides ibv_ud_pingpong -n $((messages * 4 / 3)); cuts ibv_ud_pingpong rotation
+sides ib_send_bw -F -n $((messages * 4)); cuts ib_send_bw rotation
+sides ib_send_lat -F -n $((messages * 4 / 3)); cuts ib_send_lat flight
 exit $failed

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # The round trip: a program is recorded, its trace is replayed under the recorder, and the trace of
 # the replay has the same verbs with the same results, in the same order in each thread
-# (replay/same_verbs.py says what may differ); replayed serially and with threads. Once more at the
-# recorded pace. ROUND_TIMES=50 records each program 50 times, LONG=1 with more messages each.
+# (replay/same_verbs.py says what may differ). Programs are replayed serially and with threads in
+# turn, some once more at the recorded pace. ROUND_TIMES=50 records each program 50 times; LONG=1
+# replays each both ways, with more messages.
 . tests/e2e/lib/try.sh
 unset VERBATIM_DEVICE VERBATIM_SESSIONS # each command selects its device
 export VERBATIM_QUIET=1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
@@ -35,19 +36,20 @@ comes_again() { # options
 }
 
 comes_round() { # program
-	local i
+	local i threads
 	for ((i = 0; i < times; i++)); do
-		record "$@" && comes_again --threads serial && comes_again --threads recorded ||
-			return
+		record "$@" || return
+		for threads in $(share $turn "serial recorded"); do
+			comes_again --threads $threads $pace || return
+		done
 	done
 }
+turn=recorded pace=
 
-comes_round_at_its_pace() {
-	local i
-	for ((i = 0; i < times; i++)); do
-		record "$@" && comes_again --threads serial --pace recorded &&
-			comes_again --threads recorded --pace recorded || return
-	done
+# comes_round, the other way than that before
+try_round() { # name, function and its arguments
+	[ $turn = serial ] && turn=recorded || turn=serial
+	try "$@"
 }
 
 # a program of librdmacm, whose client may come before the server listens
@@ -65,7 +67,7 @@ of_both() { # programs with two ends, one a line: which may not be installed
 	while read -r line; do
 		line=${line/-n 200/-n $messages}
 		if command -v ${line%% *} >/dev/null; then
-			try "$line" comes_round "$both" $line
+			try_round "$line" comes_round "$both" $line
 		else
 			skip "$line" "it is not installed"
 		fi
@@ -113,29 +115,32 @@ of_both <<<"ucx_perftest -t tag_lat -s 8 -n 100 -w 10"
 
 next_port
 if command -v rping >/dev/null; then
-	try "rping" cm_comes_round "rping -s -C 5 -a 127.0.0.1 -p $port" \
+	try_round "rping" cm_comes_round "rping -s -C 5 -a 127.0.0.1 -p $port" \
 		"rping -c -C 5 -a 127.0.0.1 -p $port"
 	next_port
-	try "ucmatose" cm_comes_round "ucmatose -c 4 -p $port" "ucmatose -c 4 -p $port -s 127.0.0.1"
+	try_round "ucmatose" cm_comes_round "ucmatose -c 4 -p $port" "ucmatose -c 4 -p $port -s 127.0.0.1"
 else
 	skip "programs of librdmacm" "they are not installed"
 fi
 
 if command -v mpicc >/dev/null && mpicc -o ranks "$root/tests/e2e/replay/ranks.c" 2>log; then
 	for UCX_TLS in rc_verbs,ud_verbs:aux,self ud_verbs,self; do
-		try "MPI of 4 ranks, $UCX_TLS" comes_round mpirun --oversubscribe -np 4 --mca pml \
-			ucx --mca osc ucx -x UCX_TLS -x UCX_NET_DEVICES ./ranks $(share 15 50)
+		try_round "MPI of 4 ranks, $UCX_TLS" comes_round mpirun --oversubscribe -np 4 \
+			--mca pml ucx --mca osc ucx -x UCX_TLS -x UCX_NET_DEVICES ./ranks $(share 15 50)
 	done
 else
 	skip "MPI of 4 ranks" "no MPI"
 fi
 
+turn=recorded
 for each in posts receives dereg; do
 	try "threads: $each" comes_round "$apps/overlap" $each
 done
 try "a killed process" comes_round "$apps/killed_peer"
-try "at its pace: ibv_rc_pingpong" comes_round_at_its_pace "$both" ibv_rc_pingpong -n 100 -e
-try "at its pace: threads" comes_round_at_its_pace "$apps/overlap" posts
+pace="--pace recorded"
+try_round "at its pace: ibv_rc_pingpong" comes_round "$both" ibv_rc_pingpong -n 100 -e
+try_round "at its pace: threads" comes_round "$apps/overlap" posts
+pace=
 
 # Programs with one mistake each, and their correct twins: the results recur.
 mistakes_come_again() { # kind, their number
@@ -144,7 +149,7 @@ mistakes_come_again() { # kind, their number
 	[ $# -gt $1 ] || { echo "only $(($# - 1)) programs"; return 1; }
 	for each in "${@:2}"; do for which in bad good; do
 		timeout 60 "$VERBATIM" record --device soft -o t.db -- "$each" $which >log 2>&1
-		for threads in serial recorded; do
+		for threads in $(share recorded "serial recorded"); do
 			timeout 60 "$VERBATIM" replay --device soft --allow-partial \
 				--threads $threads t.db >out 2>&1 && continue
 			echo "$each $which --threads $threads: $(head -3 out)"

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Unmodified programs on the software device: as a preload beside rdma-core, as a drop-in instead of
 # it, and recorded. Each runs in its own fabric, which must be empty at the end. An argument selects
-# one of these. LONG=1 sends more messages, and tries each form of perftest as a drop-in, too, which
-# differs from the preload only in how it is found.
+# one of these. As a drop-in, which differs from the preload only in how it is found, one form of
+# each is tried; LONG=1 tries them all, with more messages.
 . tests/e2e/lib/try.sh
 unset VERBATIM_DEVICE VERBATIM_SESSIONS # the device is preloaded or a drop-in
 trap 'rm -rf "$tmp" "$VERBATIM_SOFT_FABRIC"' EXIT
@@ -60,9 +60,12 @@ both() { # name, program, arguments...
 	fi
 }
 
-# Another form of a program, tested in all modes. Fails if it is not tried.
+# Is everything tried, or one form of each program?
+is_whole() { [ $face != dropin ] || [ -n "${LONG:-}" ]; }
+
+# Another form of a program. Fails if it is not tried.
 form() {
-	[ $face != dropin ] || [ -n "${LONG:-}" ] || return 1
+	is_whole || return
 	both "$@"
 	return 0
 }
@@ -201,30 +204,30 @@ all() { # face
 	single "ibv_devinfo roce" "link_layer:.*Ethernet" env VERBATIM_SOFT_LINK=roce ibv_devinfo
 	both ibv_rc_pingpong ibv_rc_pingpong -n $messages
 	both "ibv_rc_pingpong -e" ibv_rc_pingpong -n $messages -e
-	both "ibv_rc_pingpong -t" ibv_rc_pingpong -n $messages -t
-	both "ibv_rc_pingpong -c" ibv_rc_pingpong -n $messages -c
-	both "ibv_rc_pingpong, many" ibv_rc_pingpong -n $(share 4000 20000)
-	both "ibv_rc_pingpong -s 65536" ibv_rc_pingpong -n $messages -s 65536 -c
-	both "ibv_rc_pingpong -N" ibv_rc_pingpong -n $messages -N -c
-	both "ibv_rc_pingpong -m 1024" ibv_rc_pingpong -n $messages -m 1024
-	both "ibv_rc_pingpong -g 0" ibv_rc_pingpong -n $messages -g 0
-	both "ibv_rc_pingpong roce" env VERBATIM_SOFT_LINK=roce ibv_rc_pingpong -n $messages -g 1
+	form "ibv_rc_pingpong -t" ibv_rc_pingpong -n $messages -t
+	form "ibv_rc_pingpong -c" ibv_rc_pingpong -n $messages -c
+	form "ibv_rc_pingpong, many" ibv_rc_pingpong -n $(share 4000 20000)
+	form "ibv_rc_pingpong -s 65536" ibv_rc_pingpong -n $messages -s 65536 -c
+	form "ibv_rc_pingpong -N" ibv_rc_pingpong -n $messages -N -c
+	form "ibv_rc_pingpong -m 1024" ibv_rc_pingpong -n $messages -m 1024
+	form "ibv_rc_pingpong -g 0" ibv_rc_pingpong -n $messages -g 0
+	form "ibv_rc_pingpong roce" env VERBATIM_SOFT_LINK=roce ibv_rc_pingpong -n $messages -g 1
 	both "ibv_srq_pingpong" ibv_srq_pingpong -n $messages
 	both "ibv_uc_pingpong" ibv_uc_pingpong -n $messages
-	both "ibv_uc_pingpong -e" ibv_uc_pingpong -n $messages -e
-	both "ibv_uc_pingpong -s 65536 -c" ibv_uc_pingpong -n $messages -s 65536 -c
-	both "ibv_uc_pingpong roce" env VERBATIM_SOFT_LINK=roce ibv_uc_pingpong -n $messages -g 1
+	form "ibv_uc_pingpong -e" ibv_uc_pingpong -n $messages -e
+	form "ibv_uc_pingpong -s 65536 -c" ibv_uc_pingpong -n $messages -s 65536 -c
+	form "ibv_uc_pingpong roce" env VERBATIM_SOFT_LINK=roce ibv_uc_pingpong -n $messages -g 1
 	for program in ib_send_lat ib_send_bw ib_write_lat ib_write_bw; do
 		form "$program -c UC" $program -c UC -F -n $messages
 	done
 	both ibv_ud_pingpong ibv_ud_pingpong -n $messages
-	both "ibv_ud_pingpong -e -s 64" ibv_ud_pingpong -n $messages -e -s 64
-	both "ibv_ud_pingpong -g 0" ibv_ud_pingpong -n $messages -g 0
-	both "ibv_ud_pingpong roce" env VERBATIM_SOFT_LINK=roce ibv_ud_pingpong -n $messages -g 3
-	both "ib_send_lat -c UD" ib_send_lat -c UD -F -n $messages
+	form "ibv_ud_pingpong -e -s 64" ibv_ud_pingpong -n $messages -e -s 64
+	form "ibv_ud_pingpong -g 0" ibv_ud_pingpong -n $messages -g 0
+	form "ibv_ud_pingpong roce" env VERBATIM_SOFT_LINK=roce ibv_ud_pingpong -n $messages -g 3
+	form "ib_send_lat -c UD" ib_send_lat -c UD -F -n $messages
 	form "ib_send_lat -c UD -e" ib_send_lat -c UD -F -e -n $messages
-	both "ib_send_bw -c UD" ib_send_bw -c UD -F -n $messages
-	both "ib_send_bw -c UD -g" env VERBATIM_SOFT_LINK=roce ib_send_bw -c UD -F -g \
+	form "ib_send_bw -c UD" ib_send_bw -c UD -F -n $messages
+	form "ib_send_bw -c UD -g" env VERBATIM_SOFT_LINK=roce ib_send_bw -c UD -F -g \
 		-n $messages -x 1
 	for program in ib_send_lat ib_send_bw ib_write_lat ib_write_bw ib_read_lat ib_read_bw \
 		ib_atomic_lat ib_atomic_bw; do
@@ -232,24 +235,25 @@ all() { # face
 		form "$program builders" $program -F -n $messages
 	done
 	both "ibv_xsrq_pingpong" ibv_xsrq_pingpong
-	both "ibv_xsrq_pingpong -e" ibv_xsrq_pingpong -e
+	form "ibv_xsrq_pingpong -e" ibv_xsrq_pingpong -e
 	for program in ib_send_lat ib_send_bw ib_write_lat ib_write_bw ib_read_bw ib_atomic_bw; do
 		form "$program -c XRC" $program -c XRC -F -n $messages && reports
 	done
 	form "ib_send_bw -c XRC --use-srq" ib_send_bw -c XRC --use-srq -F -n $messages && reports
-	both "ib_send_bw -c XRC -e -b -q 4" ib_send_bw -c XRC -F -e -b -q 4 -n $messages
-	reports
+	form "ib_send_bw -c XRC -e -b -q 4" ib_send_bw -c XRC -F -e -b -q 4 -n $messages && reports
 	[ $face != preload ] && [ -z "${LONG:-}" ] || # it takes ten seconds of processor time
 		both "ib_send_bw -a" ib_send_bw -F --use_old_post_send -a -n $(share 5 20)
 	form "ib_send_lat -e" ib_send_lat -F --use_old_post_send -e -n $messages
-	both "ib_send_bw -b -q 4" ib_send_bw -F --use_old_post_send -b -q 4 -n $messages
+	form "ib_send_bw -b -q 4" ib_send_bw -F --use_old_post_send -b -q 4 -n $messages
 	form "ib_send_bw -b -q 4 builders" ib_send_bw -F -b -q 4 -n $messages
-	both "ib_write_bw roce" env VERBATIM_SOFT_LINK=roce ib_write_bw -F --use_old_post_send -x \
+	form "ib_write_bw roce" env VERBATIM_SOFT_LINK=roce ib_write_bw -F --use_old_post_send -x \
 		1 -n $messages
-	one_processor
-	one_processor -t # ibv_start_poll
+	! is_whole || {
+		one_processor
+		one_processor -t # ibv_start_poll
+	}
 	served
-	killed
+	! is_whole || killed
 	emptied
 }
 
