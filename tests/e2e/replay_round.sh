@@ -118,7 +118,8 @@ if command -v rping >/dev/null; then
 	try_round "rping" cm_comes_round "rping -s -C 5 -a 127.0.0.1 -p $port" \
 		"rping -c -C 5 -a 127.0.0.1 -p $port"
 	next_port
-	try_round "ucmatose" cm_comes_round "ucmatose -c 4 -p $port" "ucmatose -c 4 -p $port -s 127.0.0.1"
+	try_round "ucmatose" cm_comes_round "ucmatose -c 4 -p $port" \
+		"ucmatose -c 4 -p $port -s 127.0.0.1"
 else
 	skip "programs of librdmacm" "they are not installed"
 fi
@@ -126,7 +127,8 @@ fi
 if command -v mpicc >/dev/null && mpicc -o ranks "$root/tests/e2e/replay/ranks.c" 2>log; then
 	for UCX_TLS in rc_verbs,ud_verbs:aux,self ud_verbs,self; do
 		try_round "MPI of 4 ranks, $UCX_TLS" comes_round mpirun --oversubscribe -np 4 \
-			--mca pml ucx --mca osc ucx -x UCX_TLS -x UCX_NET_DEVICES ./ranks $(share 15 50)
+			--mca pml ucx --mca osc ucx -x UCX_TLS -x UCX_NET_DEVICES \
+			./ranks $(share 15 50)
 	done
 else
 	skip "MPI of 4 ranks" "no MPI"
