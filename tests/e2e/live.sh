@@ -91,7 +91,7 @@ found() { grep -o '^E LIFE-003 destroy-with-children  *[0-9:]*' "$@" | sed 's/.*
 
 # Each of six mistakes is in one of the traces, the one with its event.
 goes_on_over_traces_one_after_the_other() {
-	"$VERBATIM" record -q --check --rotate-size 1M -o t.db "$apps/leaky" 600000 100000 2>err
+	"$VERBATIM" record -q --check --rotate-size 512k -o t.db "$apps/leaky" 300000 50000 2>err
 	is "$? $(found err | wc -l)" "1 6" || return
 	[ -e t.1.db ] || { echo "nothing was rotated"; return 1; }
 	for t in t.*.db t.db; do "$VERBATIM" check "$t"; done >check 2>/dev/null

@@ -4,7 +4,7 @@
 #	SEED=N COUNT=N tests/e2e/model.sh	sequences other than those of the clock
 . tests/e2e/lib/try.sh
 run=$apps/model_run guest=$libs/libverbatim.so soft=$libs/libverbatim-soft.so
-seed=${SEED:-$(date +%s)} count=${COUNT:-$(share 320 800)}
+seed=${SEED:-$(date +%s)} count=${COUNT:-$(share 200 800)}
 cd "$tmp" || exit 1
 
 # @1 is the property of the sequences

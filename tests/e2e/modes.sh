@@ -303,8 +303,8 @@ snapshot_takes_a_number_that_is_free() {
 
 # Printing one of them takes ten times as long as checking it: LONG=1 prints them all.
 rotation_leaves_whole_traces() {
-	"$VERBATIM" record -q --rotate-size 1M -o t.db "$apps/loop" counts \
-		$(share 1000000 1500000) || return
+	"$VERBATIM" record -q --rotate-size $(share 512k 1M) -o t.db "$apps/loop" counts \
+		$(share 500000 1500000) || return
 	[ -e t.1.db ] && [ -e t.2.db ] || { ls; return 1; }
 	local sum=0 polled=0 calls=0 t
 	for t in t.*.db t.db; do

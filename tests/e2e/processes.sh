@@ -139,7 +139,7 @@ watch_rings() {
 }
 
 short_threads_share_rings() {
-	local n=$(share 10000 20000)
+	local n=$(share 4000 20000)
 	rm -f done
 	watch_rings & local watcher=$!
 	record "$apps/threads" short $n; local status=$?
@@ -155,9 +155,10 @@ short_threads_share_rings() {
 }
 
 polls_of_threads_that_are_gone_are_counted() {
-	record "$apps/threads" batch 20000 || return
+	local n=$(share 8000 20000)
+	record "$apps/threads" batch $n || return
 	is "$(sql 'SELECT count(*), sum(empty), count(DISTINCT thread) FROM poll_count')" \
-		"20000|40000|20000"
+		"$n|$((2 * n))|$n"
 }
 
 # 5000 rings in files on a disk take minutes on a busy machine: they are in the default directory.

@@ -1,6 +1,6 @@
 # rdma-core's own tests, those of pyverbs, on the software device: the whole suite that Debian
-# ships, on both links, as a preload and as a drop-in. Arguments select tests by a part of their
-# names.
+# ships; of InfiniBand and as a drop-in some of them, with LONG=1 all. Arguments select tests by a
+# part of their names.
 #
 # Tests skip features that a device lacks, so a known number must pass, and the reasons for skips
 # are known. Recorded, each test has the same result as bare, and the recording is complete.
@@ -100,11 +100,18 @@ replays_the_same() {
 
 preload=LD_PRELOAD=$PWD/$BUILD/libverbatim-soft.so
 dropin=LD_LIBRARY_PATH=$PWD/$BUILD/dropin
+some="cqex cq_events qpex parent_domain"
 raw=11 # tests of raw packets, which root may send
 [ "$(id -u)" = 0 ] || raw=0
 suite "pyverbs roce" $((148 + raw)) "$preload" VERBATIM_SOFT_LINK=roce "$@"
-suite "pyverbs ib" 146 "$preload" VERBATIM_SOFT_LINK=ib "$@"
-suite "pyverbs drop-in" $((138 + raw)) "$dropin" VERBATIM_SOFT_LINK=roce "$@"
+if [ -n "${LONG:-}" ]; then
+	suite "pyverbs ib" 146 "$preload" VERBATIM_SOFT_LINK=ib "$@"
+	suite "pyverbs drop-in" $((138 + raw)) "$dropin" VERBATIM_SOFT_LINK=roce "$@"
+else
+	suite "pyverbs ib" 77 "$preload" VERBATIM_SOFT_LINK=ib \
+		test_{addr,device,qp.,qpex,cq.,cqex,relaxed}
+	suite "pyverbs drop-in" 20 "$dropin" VERBATIM_SOFT_LINK=roce $some
+fi
 try "skips have a reason that is known" skips_are_true "pyverbs roce"
 try "skips on InfiniBand have a reason that is known" skips_are_true "pyverbs ib"
 try "skips of the drop-in have a reason that is known" skips_are_true "pyverbs drop-in"
@@ -116,5 +123,5 @@ try "findings are true" findings_are_true
 try "hazards are judged" hazards_are_judged
 try "what was recorded replays the same" replays_the_same
 record=("$VERBATIM" record -q --strict --device soft -o "$tmp/strict.db" --)
-suite "pyverbs strict" 20 VERBATIM_SOFT_LINK=roce cqex cq_events qpex parent_domain
+suite "pyverbs strict" 20 VERBATIM_SOFT_LINK=roce $some
 try "recorded strictly tests end as bare" strict_ends_as_bare

@@ -263,7 +263,7 @@ loss_is_reported_even_when_quiet() {
 full_disk_stops_the_recording_only() {
 	local size status
 	mkdir -p small
-	for size in 300k 600k 1m 2m; do
+	for size in $(share "300k 1m" "300k 600k 1m 2m"); do
 		mount -t tmpfs -o size=$size none small || return
 		"$VERBATIM" record -o small/t.db "$loop" counts 1000000 2>err; status=$?
 		if ! "$VERBATIM" info small/t.db >info 2>&1; then

@@ -9,7 +9,7 @@ cd "$tmp" || exit 1
 unset VERBATIM_DEVICE VERBATIM_SOFT_FABRIC
 alter=$root/tests/e2e/replay/alter.py damage=$root/tests/e2e/replay/damage.py
 export PYTHONDONTWRITEBYTECODE=1
-: "${ALTERATIONS:=$(share 120 300)}" "${DAMAGED:=$(share 30 60)}" "${SEED:=1}"
+: "${ALTERATIONS:=$(share 60 300)}" "${DAMAGED:=$(share 30 60)}" "${SEED:=1}"
 
 new_enough='import sqlite3, sys; sys.exit(sqlite3.sqlite_version_info < (3, 31))'
 python3 -c "$new_enough" 2>/dev/null ||
@@ -73,12 +73,19 @@ destroys_are_moved() { # trace, options of replay
 
 no_call_names_what_was_destroyed_before_it() {
 	local each how status
-	for each in rc every errors; do
-		[ -e $each.db ] || continue
-		for how in "--threads serial" "--threads recorded" --processes; do
-			destroys_are_moved $each.db $how || return
-		done
-	done
+	while read -r each how; do
+		[ ! -e $each.db ] || destroys_are_moved $each.db $how || return
+	done <<-END
+		rc --threads serial
+		every --threads recorded
+		errors --processes
+		$(share "" "rc --threads recorded
+		rc --processes
+		every --threads serial
+		every --processes
+		errors --threads serial
+		errors --threads recorded")
+	END
 }
 
 try record_all

@@ -18,7 +18,7 @@ comes_again() { # trace
 # many to one of several threads
 shared_queues() { # argument
 	local i
-	for i in 1 2 3 4 5; do
+	for ((i = 0; i < $(share 2 5); i++)); do
 		record -o t.db -- "$apps/shared_rq" "$@" && comes_again t.db || return
 	done
 }
@@ -27,7 +27,7 @@ shared_queues() { # argument
 # different bytes are still found if the buffer was not posted again.
 contents_of_shared_queues() {
 	local i
-	for i in 1 2 3 4 5; do
+	for ((i = 0; i < $(share 2 5); i++)); do
 		record -o t.db --payload full -- "$apps/shared_rq" && comes_again t.db &&
 			says "compared received contents [1-9]" out || return
 	done
@@ -159,7 +159,7 @@ queue_pairs_that_are_not_connected() {
 shared_queue_that_is_cut() {
 	record -o t.db -- "$apps/shared_rq" || return
 	local part end
-	for part in 1 2 3 4 5; do
+	for part in $(share "1 4" "1 2 3 4 5"); do
 		rm -f x.db
 		"$VERBATIM" unpack -o x.db t.db >log 2>&1 || { cat log; return 1; }
 		end=$(sqlite3 x.db "SELECT time FROM poll ORDER BY time
@@ -199,7 +199,7 @@ fi
 # UCX: shared receive queues, datagrams of several senders, its own threads
 ucx_ranks() { # transports
 	local i
-	for i in 1 2 3; do
+	for ((i = 0; i < $(share 1 3); i++)); do
 		UCX_TLS=$1 UCX_NET_DEVICES=verbatim0:1 record -o t.db -- \
 			mpirun --allow-run-as-root --oversubscribe -np 4 --mca pml ucx \
 			-x UCX_TLS -x UCX_NET_DEVICES ./ranks $(share 15 50) &&
