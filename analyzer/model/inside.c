@@ -128,17 +128,6 @@ void inside_spared(struct model *model, const struct moment *moment)
 	}
 }
 
-/* When the thread of a call that never returned ended: INT64_MIN, it is not known. */
-static int64_t find_end(struct model *model, const struct moment *call)
-{
-	const struct thread *thread =
-		model->trace ? trace_thread(model->trace, call->id.thread) : NULL;
-
-	if (!thread || thread->end == INT64_MIN)
-		return INT64_MIN;
-	return thread->end > call->time ? thread->end : INT64_MAX;
-}
-
 void inside_end(struct model *model, uint32_t process)
 {
 	struct inside_call **open = &model->inside, *call;
@@ -161,7 +150,7 @@ void inside_end(struct model *model, uint32_t process)
 			at = &met->next;
 			continue;
 		}
-		met->told.ended = find_end(model, &met->told.call);
+		met->told.ended = model_end_of_thread(model, &met->told.call);
 		if (process && met->told.ended > met->told.destroy.time) {
 			report_met(model, at);
 			continue;

@@ -105,3 +105,17 @@ static inline const struct cm_call *cm_call_of(const struct model *model,
 
 	return event->id.thread < model->nin_cm ? &model->in_cm[event->id.thread] : &none;
 }
+
+/*
+ * When the thread of a call that never returned ended: INT64_MAX if it was still there, INT64_MIN if
+ * that is not known.
+ */
+static inline int64_t model_end_of_thread(const struct model *model, const struct moment *call)
+{
+	const struct thread *thread =
+		model->trace ? trace_thread(model->trace, call->id.thread) : NULL;
+
+	if (!thread || thread->end == INT64_MIN)
+		return INT64_MIN;
+	return thread->end > call->time ? thread->end : INT64_MAX;
+}

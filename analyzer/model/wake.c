@@ -283,6 +283,14 @@ void wake_got(struct model *model, const struct trace_event *event, struct life 
 	cq->wake->got = true;
 }
 
+/* A thread that is cancelled in its call waits no longer, though its process ends later. */
+static int64_t end_of_wait(struct model *model, const struct waiting *waiting, int64_t process_end)
+{
+	int64_t end = model_end_of_thread(model, &waiting->at);
+
+	return end == INT64_MIN || end > process_end ? process_end : end;
+}
+
 void wake_end(struct model *model, uint32_t process, int64_t time)
 {
 	struct waiting **at = &model->waiting, *waiting;
@@ -294,7 +302,7 @@ void wake_end(struct model *model, uint32_t process, int64_t time)
 		}
 		*at = waiting->next;
 		if (process)
-			end_waiting(model, waiting, NULL, time);
+			end_waiting(model, waiting, NULL, end_of_wait(model, waiting, time));
 		else
 			free(waiting);
 	}

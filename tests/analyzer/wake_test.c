@@ -112,6 +112,22 @@ TEST(a_message_comes_before_the_arming)
 	story_end(&s);
 }
 
+/* The process ends later: what came meanwhile was not waited for. */
+TEST(a_cancelled_thread_waits_no_longer)
+{
+	struct story s;
+
+	begin_wait(&s);
+	send_one(&s);
+	arm_cq(&s, 0);
+	wait_begins(&s);
+	s.now += SECOND / 10;
+	atomic_store(&s.threads[1].head.ended, s.now);
+	s.now += SECOND;
+	story_exit(&s, PEER, SIGALRM_STATUS);
+	story_finds_nothing(&s);
+}
+
 TEST(the_cq_was_polled_before_that)
 {
 	struct story s;
