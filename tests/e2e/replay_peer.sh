@@ -43,8 +43,22 @@ is_what_was_done() {
 		"$tmp/report.json")
 }
 
+# The server's or the client's side in turn, with LONG=1 both.
 each_side() { # conditions for each: check trace other
-	replay "$s" && $1 "$s" "$c" && replay "$c" && $1 "$c" "$s"
+	local side
+	for side in $(share $turn "server client"); do
+		case $side in
+		server) replay "$s" && $1 "$s" "$c" || return ;;
+		client) replay "$c" && $1 "$c" "$s" || return ;;
+		esac
+	done
+}
+turn=client
+
+# each_side, the other one than that before
+try_side() { # name, function and its arguments
+	[ $turn = server ] && turn=client || turn=server
+	try "$@"
 }
 
 sides() { # program, arguments
@@ -55,24 +69,24 @@ sides() { # program, arguments
 
 options=() messages=$(share 100 500)
 for each in rc uc ud srq; do
-	try "$each pingpong" sides ibv_${each}_pingpong -n $messages
-	try "$each pingpong with events" sides ibv_${each}_pingpong -e -n $messages
+	try_side "$each pingpong" sides ibv_${each}_pingpong -n $messages
+	try_side "$each pingpong with events" sides ibv_${each}_pingpong -e -n $messages
 done
-try "xrc pingpong" sides ibv_xsrq_pingpong
+try_side "xrc pingpong" sides ibv_xsrq_pingpong
 
 for each in send write read atomic; do
 	for what in lat bw; do
-		try "ib_${each}_$what" sides ib_${each}_$what -F -n $messages --use_old_post_send
+		try_side "ib_${each}_$what" sides ib_${each}_$what -F -n $messages --use_old_post_send
 	done
 done
-try "ib_send_lat, extended" sides ib_send_lat -F -n $messages
-try "ib_write_bw, extended" sides ib_write_bw -F -n $messages
-try "ib_send_lat with events" sides ib_send_lat -F -n $messages --use_old_post_send -e
-try "ib_send_bw both ways" sides ib_send_bw -F -n $messages --use_old_post_send -b
-try "ib_read_bw both ways" sides ib_read_bw -F -n $messages --use_old_post_send -b
-try "ib_send_bw of 4 queue pairs" sides ib_send_bw -F -n $messages --use_old_post_send -q 4
-try "ib_send_lat of datagrams" sides ib_send_lat -F -n $messages --use_old_post_send -c UD
-try "ib_send_bw, unreliable" sides ib_send_bw -F -n $messages --use_old_post_send -c UC
+try_side "ib_send_lat, extended" sides ib_send_lat -F -n $messages
+try_side "ib_write_bw, extended" sides ib_write_bw -F -n $messages
+try_side "ib_send_lat with events" sides ib_send_lat -F -n $messages --use_old_post_send -e
+try_side "ib_send_bw both ways" sides ib_send_bw -F -n $messages --use_old_post_send -b
+try_side "ib_read_bw both ways" sides ib_read_bw -F -n $messages --use_old_post_send -b
+try_side "ib_send_bw of 4 queue pairs" sides ib_send_bw -F -n $messages --use_old_post_send -q 4
+try_side "ib_send_lat of datagrams" sides ib_send_lat -F -n $messages --use_old_post_send -c UD
+try_side "ib_send_bw, unreliable" sides ib_send_bw -F -n $messages --use_old_post_send -c UC
 
 # librdmacm: its inner verbs are driven
 connected() { # server's options -- client's; the program is the same
@@ -82,10 +96,10 @@ connected() { # server's options -- client's; the program is the same
 	shift
 	record "$program" "${server[@]}" -- "$program" "$@" && each_side is_what_was_done
 }
-try "rping" connected rping -s -C 10 -a 127.0.0.1 -- -c -C 10 -a 127.0.0.1
-try "ucmatose" connected ucmatose -c 3 -- -s 127.0.0.1 -c 3
-try "udaddy" connected udaddy -c 2 -- -s 127.0.0.1 -c 2
-try "ib_send_bw -R" connected ib_send_bw -R -F -n $messages --use_old_post_send -- \
+try_side "rping" connected rping -s -C 10 -a 127.0.0.1 -- -c -C 10 -a 127.0.0.1
+try_side "ucmatose" connected ucmatose -c 3 -- -s 127.0.0.1 -c 3
+try_side "udaddy" connected udaddy -c 2 -- -s 127.0.0.1 -c 2
+try_side "ib_send_bw -R" connected ib_send_bw -R -F -n $messages --use_old_post_send -- \
 	-R -F -n $messages --use_old_post_send 127.0.0.1
 
 ucx() { # transports, test, options
@@ -99,10 +113,10 @@ ucx() { # transports, test, options
 }
 rc=rc_verbs,ud_verbs:aux
 for each in tag_lat tag_bw ucp_put_lat ucp_put_bw ucp_get ucp_fadd; do
-	try "UCX $each" ucx $rc $each -s 8
+	try_side "UCX $each" ucx $rc $each -s 8
 done
-try "UCX tag_bw 1 MiB" ucx $rc tag_bw -s 1048576 -O 4
-try "UCX tag_bw over datagrams" ucx ud_verbs tag_bw -s 8
+try_side "UCX tag_bw 1 MiB" ucx $rc tag_bw -s 1048576 -O 4
+try_side "UCX tag_bw over datagrams" ucx ud_verbs tag_bw -s 8
 
 # each way in which a request may end
 ${CC:-cc} -o "$tmp/two_ends" tests/replay/two_ends.c -libverbs 2>"$tmp/out" ||
@@ -112,13 +126,14 @@ failures() {
 	next_port
 	record "$tmp/two_ends" $port -- "$tmp/two_ends" $port localhost && each_side nothing_more
 }
-try "failures of each kind" failures
-VERBATIM_SOFT_LINK=roce try "failures of each kind, RoCE" failures
+try_side "failures of each kind" failures
+VERBATIM_SOFT_LINK=roce try_side "failures of each kind, RoCE" failures
 
 # an end that is torn down before all that came was polled
 ${CC:-cc} -o "$tmp/torn_down" tests/replay/torn_down.c -libverbs 2>"$tmp/out" ||
 	not_ok "ends that are torn down" "cc: $(tail -1 "$tmp/out")"
 torn_down() { # way
+	local LONG=1 # each side ends in its own way
 	next_port
 	record "$tmp/torn_down" $port - "$1" -- "$tmp/torn_down" $port localhost "$1" &&
 		each_side nothing_more
@@ -182,7 +197,7 @@ some_ranks() { # transports
 		--mca pml ucx -x UCX_TLS -x UCX_NET_DEVICES "$tmp/ranks" $(share 15 50) \
 		>"$tmp/client" 2>&1 ||
 		{ tail -n 3 "$tmp/client"; return 1; }
-	for each in 1,2 4 2,3,4; do
+	for each in $(share "1,2 4" "1,2 4 2,3,4"); do
 		without "$tmp/ranks.db" $each "$tmp/some.db" && replay "$tmp/some.db" &&
 			[ "$(made messages)" -gt 0 ] || { echo "without $each"; return 1; }
 	done

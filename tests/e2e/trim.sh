@@ -1,7 +1,7 @@
 # An excerpt of a trace is a trace: its contents are unchanged, and it can be replayed.
 . tests/e2e/lib/try.sh
 cd "$tmp" || exit 1
-EVENTS=${EVENTS:-$(share 15 50)} SEED=${SEED:-$RANDOM}
+EVENTS=${EVENTS:-$(share 8 50)} SEED=${SEED:-$RANDOM}
 
 dump() { "$VERBATIM" dump "$@"; }
 trim() { "$VERBATIM" trim -o cut.db "$@" >out 2>err; }
