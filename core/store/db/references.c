@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "core/base/text.h"
+#include "core/store/db/schema.h"
 #include "core/store/db/sql.h"
 #include "core/wire/log.h"
 
@@ -84,20 +85,40 @@ static int read_bounds(sqlite3 *db, uint32_t most[TARGETS])
 	return err;
 }
 
-/* The names are those of the schema, and need no quotes. */
-static void add_conditions(const struct references *from, sqlite3_stmt *columns,
-			   const uint32_t *most, struct text *sql)
+/*
+ * outside(bound, reference, bound, reference...): is one of the references not in its bounds? It
+ * looks at all of a row at once, which takes half of the time of an expression for each of them.
+ */
+static void is_outside(sqlite3_context *ctx, int n, sqlite3_value **values)
 {
-	const char *word = " WHERE";
+	for (int i = 0; i + 1 < n; i += 2) {
+		int type = sqlite3_value_type(values[i + 1]);
+		int64_t value = sqlite3_value_int64(values[i + 1]);
 
-	for (int i = 0, t; i < sqlite3_column_count(columns); i++) {
-		t = find_target(from, i);
+		if (type == SQLITE_NULL || (type == SQLITE_INTEGER && value >= 0 &&
+					    value <= sqlite3_value_int64(values[i])))
+			continue;
+		sqlite3_result_int(ctx, 1);
+		return;
+	}
+	sqlite3_result_int(ctx, 0);
+}
+
+/* The names are those of the schema, and need no quotes. */
+static void add_condition(const struct references *from, const uint32_t *most, struct text *sql)
+{
+	const char *column = schema_columns(from->table);
+	const char *word = " WHERE outside(";
+
+	for (int i = 0; from->columns[i]; i++, column = schema_next_column(column)) {
+		int t = find_target(from, i);
+
 		if (t < 0)
 			continue;
-		text_addf(sql, "%s %s NOT BETWEEN 0 AND %u", word, sqlite3_column_name(columns, i),
-			  most[t]);
-		word = " OR";
+		text_addf(sql, "%s%u, %.*s", word, most[t], (int)strcspn(column, " "), column);
+		word = ", ";
 	}
+	text_char(sql, ')');
 }
 
 static int refuse_row(const struct references *from, sqlite3_stmt *row, const uint32_t *most)
@@ -120,25 +141,19 @@ static int refuse_row(const struct references *from, sqlite3_stmt *row, const ui
 	return 0;
 }
 
-static int check_table(sqlite3 *db, const struct references *from, const uint32_t *most)
+static int describe_row(sqlite3 *db, const struct references *from, const uint32_t *most)
 {
-	sqlite3_stmt *columns = NULL, *row = NULL;
+	sqlite3_stmt *row = NULL;
 	struct text sql = { 0 };
 	int err;
 
 	text_addf(&sql, "SELECT * FROM %s", from->table);
-	err = sql.failed ? log_err(-ENOMEM, "read the trace") : sql_prepare(db, sql.at, &columns);
-	if (!err) {
-		add_conditions(from, columns, most, &sql);
-		text_addf(&sql, " LIMIT 1");
-		err = sql.failed ? log_err(-ENOMEM, "read the trace")
-				 : sql_prepare(db, sql.at, &row);
-	}
+	add_condition(from, most, &sql);
+	err = sql.failed ? log_err(-ENOMEM, "read the trace") : sql_prepare(db, sql.at, &row);
 	if (!err)
 		err = sql_step(row);
 	if (err > 0)
 		err = refuse_row(from, row, most);
-	sqlite3_finalize(columns);
 	sqlite3_finalize(row);
 	text_fini(&sql);
 	return err;
@@ -150,13 +165,44 @@ static bool has_table(sqlite3 *db, const char *table)
 	return !sqlite3_table_column_metadata(db, NULL, table, NULL, NULL, NULL, NULL, NULL, NULL);
 }
 
+/* One statement for all tables: its result is the table that has a row outside. */
+static int find_outside(sqlite3 *db, const uint32_t *most, struct text *sql)
+{
+	const char *word = "";
+	sqlite3_stmt *stmt = NULL;
+	int found;
+
+	for (int i = 0; references[i].table; i++) {
+		if (!has_table(db, references[i].table))
+			continue;
+		text_addf(sql, "%sSELECT %d FROM %s", word, i, references[i].table);
+		add_condition(&references[i], most, sql);
+		word = " UNION ALL ";
+	}
+	if (sql->failed)
+		return log_err(-ENOMEM, "read the trace");
+	found = sql_prepare(db, sql->at, &stmt);
+	if (!found)
+		found = sql_step(stmt);
+	if (found > 0)
+		found = describe_row(db, &references[sqlite3_column_int(stmt, 0)], most);
+	sqlite3_finalize(stmt);
+	return found;
+}
+
 int references_check(sqlite3 *db)
 {
 	uint32_t most[TARGETS];
+	struct text sql = { 0 };
 	int err = read_bounds(db, most);
 
-	for (const struct references *from = references; from->table && !err; from++)
-		if (has_table(db, from->table))
-			err = check_table(db, from, most);
+	if (!err && sqlite3_create_function(db, "outside", -1, SQLITE_UTF8 | SQLITE_DIRECTONLY,
+					    NULL, is_outside, NULL, NULL))
+		err = sql_fail(db, "check the references");
+	if (!err)
+		err = find_outside(db, most, &sql);
+	text_fini(&sql);
+	/* it is not one of those for users */
+	sqlite3_create_function(db, "outside", -1, SQLITE_UTF8, NULL, NULL, NULL, NULL);
 	return err;
 }

@@ -8,6 +8,7 @@
  */
 #include "core/store/db/schema.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -254,6 +255,22 @@ int schema_check(sqlite3 *db)
 				      sqlite3_db_filename(db, "main"), name);
 	}
 	return err;
+}
+
+const char *schema_columns(const char *table)
+{
+	size_t n = strlen(table);
+
+	for (int i = 0; i < CONTROLS; i++)
+		if (!strncmp(controls[i], table, n) && controls[i][n] == '(')
+			return controls[i] + n + 1;
+	assert(!"a table of a trace");
+	return NULL;
+}
+
+const char *schema_next_column(const char *column)
+{
+	return column + strcspn(column, ",") + strlen(", ");
 }
 
 int schema_complete(sqlite3 *db)

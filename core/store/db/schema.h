@@ -21,6 +21,13 @@ int schema_create(sqlite3 *db);
  */
 int schema_check(sqlite3 *db);
 
+/*
+ * The declaration of the first column of a table, which starts with its name; and that of the next
+ * column, after a comma and a blank. Only for columns that the table has.
+ */
+const char *schema_columns(const char *table);
+const char *schema_next_column(const char *column);
+
 /* Create the indexes of a finished trace. */
 int schema_complete(sqlite3 *db);
 
