@@ -23,6 +23,7 @@
 #include "cli/sql/sql_tables.h"
 #include "core/base/read_file.h"
 #include "core/store/db/deadline.h"
+#include "core/store/open.h"
 #include "core/store/read/trace.h"
 #include "core/store/vtab/views.h"
 #include "core/wire/log.h"
@@ -285,5 +286,6 @@ int cli_sql(int argc, char **argv)
 	if (status)
 		return status;
 	cli_report_loss(trace);
+	trace_unlock(trace);
 	return ask_trace(trace, &set, query);
 }

@@ -122,6 +122,8 @@ static int open_db(const char *path, sqlite3 **ret_db)
 	if (!err && !unfinished)
 		err = open_with(path, SQLITE_OPEN_READONLY, ret_db);
 	if (!err && !unfinished)
+		err = sql_hold(*ret_db);
+	if (!err && !unfinished)
 		err = schema_check(*ret_db);
 	if (err)
 		return err;
@@ -156,4 +158,9 @@ int trace_open(const char *path, struct trace **ret_trace)
 	trace->borrowed = false;
 	*ret_trace = trace;
 	return 0;
+}
+
+int trace_unlock(struct trace *trace)
+{
+	return sql_release(trace_db(trace));
 }

@@ -10,6 +10,9 @@
  *
  * Returns 0 and a trace for trace_close(); or -errno with *@ret_trace untouched, after log_err():
  * -EINVAL it is not a Verbatim trace or is damaged, -EPROTO another version's, -EBUSY still being
- * recorded.
+ * recorded. The file is locked until trace_close(): it does not change while it is read.
  */
 int trace_open(const char *path, struct trace **ret_trace);
+
+/* Release the lock: only a statement locks the file. For statements of users. 0 or -errno. */
+int trace_unlock(struct trace *trace);

@@ -6,6 +6,7 @@
 #include "core/store/db/sql.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -15,6 +16,14 @@
 #include "core/store/db/deadline.h"
 #include "core/store/db/vfs.h"
 #include "core/wire/log.h"
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+/* Nobody asks how much memory SQLite uses; counting takes a lock for each allocation. */
+static void set_up(void)
+{
+	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+}
 
 static int error_of(sqlite3 *db)
 {
@@ -84,6 +93,7 @@ int sql_open(const char *path, int flags, sqlite3 **ret_db)
 	char name[4096];
 	int err;
 
+	pthread_once(&once, set_up);
 	sql_path(path, name);
 	if (!sqlite3_open_v2(name, &db, flags, vfs_name())) {
 		*ret_db = db;
@@ -134,6 +144,16 @@ int sql_distrust(sqlite3 *db)
 int sql_exec(sqlite3 *db, const char *sql)
 {
 	return sqlite3_exec(db, sql, NULL, NULL, NULL) ? sql_fail(db, sql) : 0;
+}
+
+int sql_hold(sqlite3 *db)
+{
+	return sql_exec(db, "BEGIN");
+}
+
+int sql_release(sqlite3 *db)
+{
+	return sqlite3_get_autocommit(db) ? 0 : sql_exec(db, "COMMIT");
 }
 
 int sql_prepare(sqlite3 *db, const char *sql, sqlite3_stmt **ret_stmt)
@@ -226,13 +246,18 @@ uint32_t sql_id_bound(sqlite3 *db, const char *table)
 {
 	/* rows may have been deleted by hand; and --flight deletes some, and counts them */
 	enum { GAPS = 1 << 16, GONE_MOST = 1 << 24 };
-	char sql[96];
-	int64_t rows, gone;
+	char sql[160];
+	int64_t rows = 0, gone = 0;
+	sqlite3_stmt *stmt = NULL;
 
-	sqlite3_snprintf(sizeof(sql), sql, "SELECT count(*) FROM %s", table);
-	rows = sql_int(db, sql, 0);
-	sqlite3_snprintf(sizeof(sql), sql, "SELECT value FROM meta WHERE key = 'gone_%s'", table);
-	gone = sql_int(db, sql, 0);
+	sqlite3_snprintf(sizeof(sql), sql,
+			 "SELECT count(*), (SELECT value FROM meta WHERE key = 'gone_%s') FROM %s",
+			 table, table);
+	if (!sqlite3_prepare_v2(db, sql, -1, &stmt, NULL) && sqlite3_step(stmt) == SQLITE_ROW) {
+		rows = sqlite3_column_int64(stmt, 0);
+		gone = sqlite3_column_int64(stmt, 1);
+	}
+	sqlite3_finalize(stmt);
 	gone = gone < 0 || gone > GONE_MOST ? 0 : gone;
 	return rows < (UINT32_MAX / 2 - GAPS - GONE_MOST) / 16 ? (uint32_t)(GAPS + 16 * rows + gone)
 							       : UINT32_MAX / 2;

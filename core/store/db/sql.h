@@ -34,6 +34,14 @@ int sql_distrust(sqlite3 *db);
 
 int sql_exec(sqlite3 *db, const char *sql);
 
+/*
+ * Hold the file's lock until it is released: else each statement takes the lock and checks whether
+ * the file has changed, in some ten system calls. Releasing a lock that is not held does nothing.
+ * 0 or -errno.
+ */
+int sql_hold(sqlite3 *db);
+int sql_release(sqlite3 *db);
+
 int sql_prepare(sqlite3 *db, const char *sql, sqlite3_stmt **ret_stmt);
 
 /*

@@ -4,11 +4,14 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/store/db/sql.h"
 #include "core/store/read/cursor_priv.h"
 #include "core/wire/log.h"
+
+enum { SMALL = 512 << 10 }; /* bytes of a trace that is not opened again */
 
 static void close_stream(struct cursor *cursor, uint32_t thread)
 {
@@ -71,19 +74,20 @@ static void add_exits(struct cursor *cursor)
 
 /*
  * Open the file again: a connection that only one thread uses needs no locks, which make reading
- * rows a fifth slower. Stays NULL if that is not possible: the trace's own connection is then used
- * for both.
+ * rows a fifth slower; but to read its schema takes as long as a thousand rows. Stays NULL if that
+ * is not worth it or not possible: the trace's own connection is then used for both.
  */
 static void open_again(struct cursor *cursor)
 {
 	const struct trace *trace = cursor->trace;
 	const char *path = trace->borrowed ? NULL : sqlite3_db_filename(trace->db, "main");
+	struct stat file;
 	sqlite3 *db = NULL;
 
-	if (!path || !*path || access(path, R_OK) ||
+	if (!path || !*path || stat(path, &file) || file.st_size < SMALL || access(path, R_OK) ||
 	    sql_open(path, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, &db))
 		return;
-	if (!sql_distrust(db) && !sqlite3_exec(db, "SELECT 1 FROM meta", NULL, NULL, NULL))
+	if (!sql_distrust(db) && !sqlite3_exec(db, "BEGIN; SELECT 1 FROM meta", NULL, NULL, NULL))
 		cursor->own_db = db;
 	else /* the trace's connection may hold the file exclusively */
 		sqlite3_close(db);

@@ -141,6 +141,13 @@ char *sqlite3_snprintf(int size, char *text, const char *format, ...)
 	return text;
 }
 
+/* Settings of the whole library are not ours here. */
+int sqlite3_config(int what, ...)
+{
+	(void)what;
+	return SQLITE_MISUSE;
+}
+
 /* The store only sets options on or off, without a result: an int and a pointer. */
 int sqlite3_db_config(sqlite3 *db, int what, ...)
 {

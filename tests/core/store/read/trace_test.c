@@ -650,6 +650,39 @@ TEST(trace_being_recorded_is_not_replaced)
 	waitpid(pid, NULL, 0);
 }
 
+static int write_row(void)
+{
+	sqlite3 *db;
+	int err;
+
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	err = sqlite3_exec(db, "INSERT INTO meta VALUES('other', 1)", NULL, NULL, NULL);
+	sqlite3_close(db);
+	return err;
+}
+
+TEST(open_trace_does_not_change)
+{
+	struct trace *trace;
+
+	make_trace();
+	assert_int_equal(trace_open(path, &trace), 0);
+	assert_int_equal(write_row(), SQLITE_BUSY);
+	trace_close(trace);
+	assert_int_equal(write_row(), SQLITE_OK);
+}
+
+TEST(unlocked_trace_may_change)
+{
+	struct trace *trace;
+
+	make_trace();
+	assert_int_equal(trace_open(path, &trace), 0);
+	assert_int_equal(trace_unlock(trace), 0);
+	assert_int_equal(write_row(), SQLITE_OK);
+	trace_close(trace);
+}
+
 TEST(stacks_know_their_modules)
 {
 	struct frame frames[8];
