@@ -14,17 +14,22 @@ struct soft_mw *soft_mws[SHM_MW_MAX];
 pthread_mutex_t soft_contexts_mutex = PTHREAD_MUTEX_INITIALIZER;
 struct soft_context *soft_contexts;
 
-int soft_slot(void *table, uint32_t size, uint32_t *next)
+struct soft_slots soft_qp_slots, soft_cq_slots, soft_srq_slots;
+
+int soft_slot(void *table, uint32_t size, struct soft_slots *slots)
 {
 	void **slot = table;
-	uint32_t n, i = *next;
+	uint32_t n, i = slots->next;
 
 	for (n = 0; n < size; n++, i++) {
 		if (i >= size)
 			i = 0;
 		if (slot[i])
 			continue;
-		*next = i + 1;
+		slots->next = i + 1;
+		/* pairs with the load in soft_slots_end() */
+		if (i >= slots->end)
+			__atomic_store_n(&slots->end, i + 1, __ATOMIC_RELEASE);
 		return i;
 	}
 	return -ENOMEM;

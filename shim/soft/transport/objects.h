@@ -362,8 +362,23 @@ extern struct soft_mw *soft_mws[SHM_MW_MAX]; /* protected by the lock of window.
 extern pthread_mutex_t soft_contexts_mutex;
 extern struct soft_context *soft_contexts;
 
+/* Where a table is searched for free slots, and which of them were ever used. */
+struct soft_slots {
+	uint32_t next;
+	uint32_t end; /* soft_slots_end() */
+};
+
+extern struct soft_slots soft_qp_slots, soft_cq_slots, soft_srq_slots;
+
 /* A free slot of @table, the oldest first, or -ENOMEM. */
-int soft_slot(void *table, uint32_t size, uint32_t *next);
+int soft_slot(void *table, uint32_t size, struct soft_slots *slots);
+
+/* No slot from this one on was ever used: most programs use few, and tables are long. */
+static inline uint32_t soft_slots_end(const struct soft_slots *slots)
+{
+	/* pairs with the store in soft_slot() */
+	return __atomic_load_n(&slots->end, __ATOMIC_ACQUIRE);
+}
 
 void soft_twin_init(struct soft_twin *twin);
 void soft_twin_join(struct soft_twin *twin, struct soft_twin *with);

@@ -7,11 +7,9 @@
 #include "shim/soft/fabric/profile.h"
 #include "shim/soft/fabric/segment.h"
 
-static uint32_t next_slot;
-
 int own_qp_find_slot(void)
 {
-	return soft_slot(soft_qps, profile_limits()->max_qp, &next_slot);
+	return soft_slot(soft_qps, profile_limits()->max_qp, &soft_qp_slots);
 }
 
 void own_qp_set_state(struct soft_qp *qp, enum ibv_qp_state state)
@@ -29,12 +27,12 @@ void own_qp_notify(struct soft_qp *qp, int type)
 
 bool own_qp_any_stuck(void)
 {
-	unsigned int i;
+	uint32_t i, qps = soft_slots_end(&soft_qp_slots), srqs = soft_slots_end(&soft_srq_slots);
 
-	for (i = 0; i < SHM_QP_MAX; i++)
+	for (i = 0; i < qps; i++)
 		if (soft_qps[i] && lock_is_stuck(&soft_qps[i]->shm->rq.lock))
 			return true;
-	for (i = 0; i < SHM_SRQ_MAX; i++)
+	for (i = 0; i < srqs; i++)
 		if (soft_srqs[i] && lock_is_stuck(&soft_srqs[i]->shm->rq.lock))
 			return true;
 	return false;

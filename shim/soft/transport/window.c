@@ -36,7 +36,7 @@ enum {
  * outside those of queue pairs.
  */
 static struct lock lock;
-static uint32_t next_slot;
+static struct soft_slots slots;
 static uint32_t count;
 
 void window_forget(void)
@@ -96,7 +96,7 @@ int window_add(struct soft_mw *mw)
 	int slot;
 
 	lock_take(&lock);
-	slot = soft_slot(soft_mws, profile_limits()->max_mw, &next_slot);
+	slot = soft_slot(soft_mws, profile_limits()->max_mw, &slots);
 	if (slot >= 0 && key_reserve(SHM_MR_MAX + slot) < 0)
 		slot = -ENOMEM;
 	if (slot >= 0) {

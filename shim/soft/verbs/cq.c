@@ -26,8 +26,6 @@ enum {
 	CQ_FLAGS = IBV_CREATE_CQ_ATTR_SINGLE_THREADED | IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN,
 };
 
-static uint32_t next_slot;
-
 static uint32_t ring_size(uint32_t cqe)
 {
 	uint32_t size = 1;
@@ -96,7 +94,7 @@ static int take_slot(struct soft_cq *cq, const struct ibv_cq_init_attr_ex *attr)
 	int slot, err;
 
 	pthread_mutex_lock(&soft_mutex);
-	slot = soft_slot(soft_cqs, profile_limits()->max_cq, &next_slot);
+	slot = soft_slot(soft_cqs, profile_limits()->max_cq, &soft_cq_slots);
 	err = slot < 0 ? slot : make_ring(cq, slot, attr);
 	if (!err) {
 		cq->ex.handle = slot;

@@ -31,7 +31,7 @@ struct soft_flow {
 #define TABLE_BYTES (offsetof(struct shm_seg, heap) - offsetof(struct shm_seg, flow_lock))
 
 static struct soft_flow *flows[SHM_FLOW_MAX];
-static uint32_t next_slot;
+static struct soft_slots slots;
 
 /* Set a field of the rule, value and mask. */
 #define FIELD(field, filter)                                                                    \
@@ -224,7 +224,7 @@ static int fill_rule(struct soft_qp *qp, const struct ibv_flow_attr *attr, struc
 /* With the object mutex held. */
 static int take_slot(struct soft_flow *flow, const struct shm_flow *rule)
 {
-	int slot = soft_slot(flows, SHM_FLOW_MAX, &next_slot);
+	int slot = soft_slot(flows, SHM_FLOW_MAX, &slots);
 	struct shm_seg *seg = segment_own;
 
 	if (slot < 0)

@@ -100,10 +100,10 @@ static void look_at_all(void)
 
 static void find_awake(void)
 {
+	uint32_t i, cqs = soft_slots_end(&soft_cq_slots);
 	struct soft_cq *cq;
-	unsigned int i;
 
-	for (i = 0; i < SHM_CQ_MAX; i++) {
+	for (i = 0; i < cqs; i++) {
 		cq = soft_cqs[i];
 		if (!cq || cq->landing.awake || cqring_sleeps(&cq->ring))
 			continue;

@@ -38,7 +38,7 @@ enum {
 		FLUSH_ACCESS_GLOBAL, /* no memory is known to be persistent */
 };
 
-static uint32_t next_slot;
+static struct soft_slots slots;
 
 int mr_check_access(unsigned int access)
 {
@@ -107,14 +107,14 @@ static void wait_for(struct lock *lock)
  */
 static void wait_for_users(void)
 {
+	uint32_t i, qps = soft_slots_end(&soft_qp_slots), srqs = soft_slots_end(&soft_srq_slots);
 	struct soft_qp *qp;
-	unsigned int i;
 
-	for (i = 0; i < SHM_SRQ_MAX; i++)
+	for (i = 0; i < srqs; i++)
 		if (soft_srqs[i])
 			wait_for(&soft_srqs[i]->shm->rq.lock);
 
-	for (i = 0; i < SHM_QP_MAX; i++) {
+	for (i = 0; i < qps; i++) {
 		qp = soft_qps[i];
 		if (!qp)
 			continue;
@@ -127,9 +127,9 @@ static void wait_for_users(void)
 
 static void land_payload(void)
 {
-	unsigned int i;
+	uint32_t i, cqs = soft_slots_end(&soft_cq_slots);
 
-	for (i = 0; i < SHM_CQ_MAX; i++)
+	for (i = 0; i < cqs; i++)
 		if (soft_cqs[i])
 			poll_land_all(soft_cqs[i]);
 }
@@ -147,7 +147,7 @@ static int take_slot(struct soft_mr *mr, const struct mr_range *range)
 	int slot;
 
 	pthread_mutex_lock(&soft_mutex);
-	slot = soft_slot(soft_mrs, profile_limits()->max_mr, &next_slot);
+	slot = soft_slot(soft_mrs, profile_limits()->max_mr, &slots);
 	if (slot >= 0 && key_reserve(slot) < 0)
 		slot = -ENOMEM;
 	if (slot >= 0) {

@@ -20,8 +20,6 @@
 #include "shim/soft/verbs/event.h"
 #include "shim/soft/verbs/poll.h"
 
-static uint32_t next_slot;
-
 static void drop_xrc(struct soft_srq *srq)
 {
 	if (!srq->xrcd)
@@ -104,7 +102,7 @@ static int take_slot(struct soft_srq *srq, const struct ibv_srq_attr *attr,
 	int slot, err;
 
 	pthread_mutex_lock(&soft_mutex);
-	slot = soft_slot(soft_srqs, profile_limits()->max_srq, &next_slot);
+	slot = soft_slot(soft_srqs, profile_limits()->max_srq, &soft_srq_slots);
 	err = slot < 0 ? slot : fill_slot(srq, slot, attr, tm_cap);
 	pthread_mutex_unlock(&soft_mutex);
 	return err;
@@ -371,9 +369,9 @@ EXPORT int ibv_query_srq(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr)
 
 static void purge_completions(struct soft_srq *srq)
 {
-	unsigned int i;
+	uint32_t i, cqs = soft_slots_end(&soft_cq_slots);
 
-	for (i = 0; i < SHM_CQ_MAX; i++)
+	for (i = 0; i < cqs; i++)
 		if (soft_cqs[i])
 			poll_purge_srq(soft_cqs[i], srq);
 }
