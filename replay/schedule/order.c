@@ -63,6 +63,7 @@ struct order {
 	unsigned int head, tail;
 	uint64_t key;          /* of the last event */
 	int end;               /* 1: there are more events; else the result of the source */
+	int64_t newest;        /* the time of the last event of the source */
 	struct racing *racing; /* by object and side */
 	struct map pending;    /* posts whose outcome may move an event */
 	int64_t soonest;       /* the time of the last event of the first process that ended */
@@ -465,6 +466,7 @@ static int take_event(struct order *o, const struct trace_event *event)
 {
 	int err = relations_note(o->relations, event);
 
+	o->newest = event->time;
 	if (!err && is_replaced(o, event)) {
 		o->source.release(o->source.arg, event);
 		return 0;
@@ -489,7 +491,10 @@ static void close_gap(struct order *o)
 	o->head = 0;
 }
 
-/* May the first event of the window still be moved? */
+/*
+ * May the first event of the window still be moved? The events of the source are in the order of
+ * time, so the times tell whether a call has returned.
+ */
 static bool is_first_pending(const struct order *o)
 {
 	const struct trace_event *event = o->entries[o->head].event;
@@ -497,9 +502,10 @@ static bool is_first_pending(const struct order *o)
 
 	if (event->kind == TRACE_POST)
 		return o->pending.used && map_get(&o->pending, event_key(event->id), &value);
-	return event->kind == TRACE_CALL && event->call->end >= 0 &&
-	       verb_infos[event->call->verb].effect == EFFECT_DESTROY &&
-	       find_event(o, TRACE_RETURN, event->id) == o->tail;
+	if (event->kind != TRACE_CALL || event->call->end < o->newest || event->call->end < 0 ||
+	    verb_infos[event->call->verb].effect != EFFECT_DESTROY)
+		return false;
+	return event->call->end > o->newest || find_event(o, TRACE_RETURN, event->id) == o->tail;
 }
 
 static bool is_full(const struct order *o)
