@@ -5,10 +5,9 @@
  * them the unescaped names and texts, which are never longer than the escaped ones with their
  * quotes.
  */
-#include "core/base/json_tree.h"
+#include "core/base/json_tree_priv.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,24 +15,16 @@
 
 enum { DEPTH_MAX = 2048 };
 
-struct parser {
-	const char *at, *end;
-	struct json_node *nodes;
-	uint32_t nnodes;
-	char *texts;
-	unsigned int depth;
-};
-
-static bool parse_value(struct parser *p);
-
-static void skip_blanks(struct parser *p)
+static inline void skip_blanks(struct json_parser *p)
 {
+	if (p->at < p->end && (unsigned char)*p->at > ' ')
+		return;
 	while (p->at < p->end &&
 	       (*p->at == ' ' || *p->at == '\n' || *p->at == '\t' || *p->at == '\r'))
 		p->at++;
 }
 
-static bool take_char(struct parser *p, char c)
+static bool take_char(struct json_parser *p, char c)
 {
 	skip_blanks(p);
 	if (p->at == p->end || *p->at != c)
@@ -43,7 +34,7 @@ static bool take_char(struct parser *p, char c)
 }
 
 /* Four digits after "\u"; -1 if invalid. */
-static int32_t take_hex(struct parser *p)
+static int32_t take_hex(struct json_parser *p)
 {
 	int32_t code = 0;
 
@@ -63,7 +54,7 @@ static int32_t take_hex(struct parser *p)
 	return code;
 }
 
-static void put_utf8(struct parser *p, uint32_t code)
+static void put_utf8(struct json_parser *p, uint32_t code)
 {
 	if (code < 0x80) {
 		*p->texts++ = (char)code;
@@ -84,7 +75,7 @@ static void put_utf8(struct parser *p, uint32_t code)
 }
 
 /* "\uD83D\uDE00" is one character; half of such a pair is invalid. */
-static bool take_unicode(struct parser *p)
+static bool take_unicode(struct json_parser *p)
 {
 	int32_t code = take_hex(p), low;
 
@@ -104,7 +95,7 @@ static bool take_unicode(struct parser *p)
 }
 
 /* The character after a backslash. */
-static bool take_escape(struct parser *p)
+static bool take_escape(struct json_parser *p)
 {
 	static const char letters[] = "\"\\/bfnrt", meant[] = "\"\\/\b\f\n\r\t";
 	const char *letter;
@@ -122,7 +113,7 @@ static bool take_escape(struct parser *p)
 }
 
 /* Characters that stand for themselves, nearly all. */
-static void copy_plain(struct parser *p)
+static void copy_plain(struct json_parser *p)
 {
 	const char *at = p->at, *end = p->end;
 	char *to = p->texts;
@@ -134,7 +125,7 @@ static void copy_plain(struct parser *p)
 }
 
 /* One that copy_plain() does not take. */
-static bool take_special(struct parser *p)
+static bool take_special(struct json_parser *p)
 {
 	size_t length;
 	uint32_t code;
@@ -153,7 +144,7 @@ static bool take_special(struct parser *p)
 }
 
 /* The rest of a text whose opening quote was taken. */
-static bool take_text(struct parser *p, const char **ret_text, uint32_t *ret_length)
+static bool take_text(struct json_parser *p, const char **ret_text, uint32_t *ret_length)
 {
 	const char *text = p->texts;
 
@@ -172,12 +163,12 @@ static bool take_text(struct parser *p, const char **ret_text, uint32_t *ret_len
 	return true;
 }
 
-static bool is_digit(const struct parser *p)
+static bool is_digit(const struct json_parser *p)
 {
 	return p->at < p->end && *p->at >= '0' && *p->at <= '9';
 }
 
-static bool skip_digits(struct parser *p)
+static bool skip_digits(struct json_parser *p)
 {
 	const char *from = p->at;
 
@@ -187,7 +178,7 @@ static bool skip_digits(struct parser *p)
 }
 
 /* The fraction and exponent of a number. */
-static bool take_fraction(struct parser *p)
+static bool take_fraction(struct json_parser *p)
 {
 	if (p->at < p->end && *p->at == '.') {
 		p->at++;
@@ -203,15 +194,17 @@ static bool take_fraction(struct parser *p)
 	return true;
 }
 
-static bool take_number(struct parser *p, struct json_node *node)
+static bool take_number(struct json_parser *p, struct json_node *node)
 {
 	bool minus = *p->at == '-';
-	const char *from = p->at, *digits;
+	const char *at = p->at + minus, *digits = at;
 	uint64_t n = 0;
 
-	p->at += minus;
-	digits = p->at;
-	if (!skip_digits(p) || (*digits == '0' && p->at > digits + 1))
+	/* more than 19 digits are not used */
+	for (; at < p->end && (unsigned char)(*at - '0') < 10; at++)
+		n = n * 10 + (uint64_t)(*at - '0');
+	p->at = at;
+	if (at == digits || (*digits == '0' && at > digits + 1))
 		return false;
 	if (p->at < p->end && (*p->at == '.' || (*p->at | 32) == 'e')) {
 		node->kind = JSON_REAL;
@@ -219,16 +212,14 @@ static bool take_number(struct parser *p, struct json_node *node)
 	}
 	if (p->at - digits > 19)
 		return false;
-	for (const char *c = digits; c < p->at; c++)
-		n = n * 10 + (uint64_t)(*c - '0');
 	if (n > (uint64_t)INT64_MAX + minus)
 		return false;
 	node->kind = JSON_INT;
 	node->number = (int64_t)(minus ? -n : n);
-	return p->at > from;
+	return true;
 }
 
-static bool take_word(struct parser *p, const char *word)
+static bool take_word(struct json_parser *p, const char *word)
 {
 	size_t n = strlen(word);
 
@@ -239,7 +230,7 @@ static bool take_word(struct parser *p, const char *word)
 }
 
 /* An element of an object or an array; in an object its name comes first. */
-static bool parse_element(struct parser *p, bool named)
+static bool parse_element(struct json_parser *p, bool named)
 {
 	const char *name = NULL;
 	uint32_t length = 0, at;
@@ -247,14 +238,14 @@ static bool parse_element(struct parser *p, bool named)
 	if (named && (!take_char(p, '"') || !take_text(p, &name, &length) || !take_char(p, ':')))
 		return false;
 	at = p->nnodes;
-	if (!parse_value(p))
+	if (!json_parse_value(p))
 		return false;
 	p->nodes[at].name = name;
 	p->nodes[at].name_length = length;
 	return true;
 }
 
-static bool parse_elements(struct parser *p, struct json_node *node, char close)
+static bool parse_elements(struct json_parser *p, struct json_node *node, char close)
 {
 	struct json_node *last = NULL;
 
@@ -276,7 +267,7 @@ static bool parse_elements(struct parser *p, struct json_node *node, char close)
 	return take_char(p, close);
 }
 
-static bool parse_value(struct parser *p)
+bool json_parse_value(struct json_parser *p)
 {
 	struct json_node *node = &p->nodes[p->nnodes];
 	bool sound = false;
@@ -344,7 +335,7 @@ static size_t count_nodes(const char *json, size_t n)
 int json_parse(const char *json, size_t n, struct json_node **ret_root)
 {
 	size_t nodes = count_nodes(json, n);
-	struct parser p = { .at = json, .end = json + n };
+	struct json_parser p = { .at = json, .end = json + n };
 
 	if (n > UINT32_MAX / 2)
 		return -EBADMSG;
@@ -353,7 +344,7 @@ int json_parse(const char *json, size_t n, struct json_node **ret_root)
 		return -ENOMEM;
 	p.texts = (char *)(p.nodes + nodes);
 	skip_blanks(&p);
-	if (p.at < p.end && (*p.at == '{' || *p.at == '[') && parse_value(&p)) {
+	if (p.at < p.end && (*p.at == '{' || *p.at == '[') && json_parse_value(&p)) {
 		skip_blanks(&p);
 		if (p.at == p.end) {
 			*ret_root = p.nodes;

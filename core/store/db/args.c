@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/json_shape.h"
 #include "core/wire/desc.h"
 #include "core/wire/hash.h"
 #include "core/wire/log.h"
@@ -17,7 +18,8 @@
 struct args {
 	atomic_uint refs;
 	bool parsed;
-	struct json_node *root; /* NULL: not parsed yet, or not JSON */
+	struct json_node *root;         /* NULL: not parsed yet, or not JSON */
+	const struct json_shape *shape; /* of its tree; NULL: not known */
 	size_t size;
 	char json[];
 };
@@ -60,7 +62,7 @@ int args_parse(const struct args *args)
 
 	if (!args || args->parsed)
 		return 0;
-	err = json_parse(args->json, args->size, &unparsed->root);
+	err = json_shape_parse(args->json, args->size, &unparsed->shape, &unparsed->root);
 	if (err == -ENOMEM)
 		return err;
 	unparsed->parsed = true;
@@ -112,7 +114,7 @@ const char *arg_name(enum arg arg)
 	return names[arg].name;
 }
 
-const struct json_node *args_find_at(const struct args *args, enum arg arg, size_t index)
+static const struct json_node *search_tree(const struct args *args, enum arg arg, size_t index)
 {
 	const struct json_node *in = names[arg].parent == ARG_NONE
 					     ? args_root(args)
@@ -123,9 +125,28 @@ const struct json_node *args_find_at(const struct args *args, enum arg arg, size
 	return arg ? json_find_member(in, names[arg].name, names[arg].length) : NULL;
 }
 
+const struct json_node *args_find_at(const struct args *args, enum arg arg, size_t index)
+{
+	return index ? search_tree(args, arg, index) : args_find(args, arg);
+}
+
+enum { ABSENT = UINT16_MAX }; /* else the index of a node, from 1 */
+
+_Static_assert((int)ARG_COUNT <= (int)JSON_PLACES, "a place for each name");
+
 const struct json_node *args_find(const struct args *args, enum arg arg)
 {
-	return args_find_at(args, arg, 0);
+	const struct json_node *root = args_root(args), *found;
+	uint16_t place;
+
+	if (!root || !args->shape)
+		return search_tree(args, arg, 0);
+	place = json_shape_place(args->shape, arg);
+	if (place)
+		return place == ABSENT ? NULL : root + (place - 1);
+	found = search_tree(args, arg, 0);
+	json_shape_set_place(args->shape, arg, found ? (uint16_t)(found - root + 1) : ABSENT);
+	return found;
 }
 
 /* Values */

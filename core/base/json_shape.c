@@ -1,0 +1,255 @@
+/*
+ * JSON texts that resemble each other
+ *
+ *	{"mr":94536479111936,"length":4096}
+ *	|----|              |---------|   |	literals: equal in all texts of the shape
+ *	      ^              ^         ^
+ *	      scalars: parsed
+ *
+ * The table of shapes is hashed by the begin of the text without its digits. It is full at some
+ * time if texts differ a lot: the others are parsed as before.
+ */
+#include "core/base/json_shape.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/json_tree_priv.h"
+
+enum {
+	SHAPES = 512,
+	WAYS = 4,         /* shapes with the same hash */
+	HASHED = 32,      /* bytes */
+	BYTES_MAX = 2048, /* of a text */
+	NODES_MAX = 128,
+};
+
+/* A position in any text of the shape. */
+struct spot {
+	uint16_t literal, offset;
+};
+
+struct json_shape {
+	char *text;              /* the first of its kind, of which the literals are parts, */
+	struct json_node *nodes; /* and its tree */
+	uint32_t nnodes, nscalars;
+	struct literal {
+		const char *at;
+		uint32_t n;
+	} literals[NODES_MAX + 1];                  /* one before each scalar, and the rest */
+	struct spot from[NODES_MAX], to[NODES_MAX]; /* of objects and arrays, by node */
+	uint16_t places[JSON_PLACES];
+};
+
+static struct json_shape *shapes[SHAPES];
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* for adding one */
+
+static bool is_scalar(const struct json_node *node)
+{
+	return node->kind != JSON_OBJECT && node->kind != JSON_ARRAY;
+}
+
+static uint32_t hash_begin(const char *json, size_t n)
+{
+	uint32_t hash = 0;
+
+	for (size_t i = 0; i < n && i < HASHED; i++)
+		if ((unsigned char)(json[i] - '0') >= 10)
+			hash = (hash ^ (unsigned char)json[i]) * 0x9e3779b1u;
+	return hash >> 16;
+}
+
+static struct json_shape **shape_at(uint32_t hash, unsigned int way)
+{
+	return &shapes[(hash + way) % SHAPES];
+}
+
+/* Learning a shape */
+
+static struct spot find_spot(const struct json_shape *shape, const char *at)
+{
+	uint32_t i = shape->nscalars;
+
+	while (i && at < shape->literals[i].at)
+		i--;
+	return (struct spot){ (uint16_t)i, (uint16_t)(at - shape->literals[i].at) };
+}
+
+static void note_literals(struct json_shape *shape, size_t n)
+{
+	const char *from = shape->text;
+	uint32_t i = 0;
+
+	for (uint32_t k = 0; k < shape->nnodes; k++) {
+		const struct json_node *node = &shape->nodes[k];
+
+		if (!is_scalar(node))
+			continue;
+		shape->literals[i++] = (struct literal){ from, (uint32_t)(node->raw - from) };
+		from = node->raw + node->raw_length;
+	}
+	shape->literals[i] = (struct literal){ from, (uint32_t)(shape->text + n - from) };
+	shape->nscalars = i;
+	for (uint32_t k = 0; k < shape->nnodes; k++) {
+		const struct json_node *node = &shape->nodes[k];
+
+		if (is_scalar(node))
+			continue;
+		shape->from[k] = find_spot(shape, node->raw);
+		shape->to[k] = find_spot(shape, node->raw + node->raw_length);
+	}
+}
+
+/* The number of nodes of a tree. */
+static uint32_t count_nodes(const struct json_node *root)
+{
+	uint32_t n = 1;
+
+	for (const struct json_node *at = json_first(root); at; at = json_next(at))
+		n += count_nodes(at);
+	return n;
+}
+
+static void free_shape(struct json_shape *shape)
+{
+	if (!shape)
+		return;
+	free(shape->nodes);
+	free(shape->text);
+	free(shape);
+}
+
+/* NULL: without memory; the text was parsed before. */
+static struct json_shape *new_shape(const char *json, size_t n, uint32_t nnodes)
+{
+	struct json_shape *shape = calloc(1, sizeof(*shape));
+
+	if (!shape)
+		return NULL;
+	shape->text = malloc(n);
+	if (shape->text)
+		memcpy(shape->text, json, n);
+	if (!shape->text || json_parse(shape->text, n, &shape->nodes)) {
+		free_shape(shape);
+		return NULL;
+	}
+	shape->nnodes = nnodes;
+	note_literals(shape, n);
+	return shape;
+}
+
+static const struct json_shape *learn_shape(const char *json, size_t n, uint32_t hash,
+					    const struct json_node *root)
+{
+	uint32_t nnodes = n > BYTES_MAX ? 0 : count_nodes(root);
+	struct json_shape *shape = NULL;
+
+	if (!nnodes || nnodes > NODES_MAX)
+		return NULL;
+	pthread_mutex_lock(&lock);
+	for (unsigned int way = 0; way < WAYS && !shape; way++) {
+		struct json_shape **at = shape_at(hash, way);
+
+		if (*at)
+			continue;
+		shape = new_shape(json, n, nnodes);
+		/* pairs with the load in json_shape_parse() */
+		__atomic_store_n(at, shape, __ATOMIC_RELEASE);
+		break;
+	}
+	pthread_mutex_unlock(&lock);
+	return shape;
+}
+
+/* Using it */
+
+/* Parse the scalars, which must have the literals between them. @at: where each literal begins. */
+static bool parse_scalars(const struct json_shape *shape, struct json_parser *p, const char **at)
+{
+	const struct literal *literal = shape->literals;
+
+	for (uint32_t k = 0; k < shape->nnodes; k++) {
+		const struct json_node *like = &shape->nodes[k];
+		struct json_node *node = &p->nodes[k];
+
+		if (!is_scalar(like)) {
+			*node = *like;
+			continue;
+		}
+		if ((size_t)(p->end - p->at) <= literal->n ||
+		    memcmp(p->at, literal->at, literal->n))
+			return false;
+		*at++ = p->at;
+		p->at += literal++->n;
+		p->nnodes = k;
+		if (*p->at == '{' || *p->at == '[' || !json_parse_value(p))
+			return false;
+		node->next = like->next;
+		node->name = like->name;
+		node->name_length = like->name_length;
+	}
+	*at = p->at;
+	return (size_t)(p->end - p->at) == literal->n && !memcmp(p->at, literal->at, literal->n);
+}
+
+/* A tree like that of the shape; NULL: the text has another one, or there is no memory. */
+static struct json_node *parse_like(const struct json_shape *shape, const char *json, size_t n)
+{
+	struct json_parser p = { .at = json, .end = json + n };
+	const char *at[NODES_MAX + 1];
+
+	p.nodes = malloc(shape->nnodes * sizeof(*p.nodes) + n + 1);
+	if (!p.nodes)
+		return NULL;
+	p.texts = (char *)(p.nodes + shape->nnodes);
+	if (!parse_scalars(shape, &p, at)) {
+		free(p.nodes);
+		return NULL;
+	}
+	for (uint32_t k = 0; k < shape->nnodes; k++) {
+		const struct spot *from = &shape->from[k], *to = &shape->to[k];
+
+		if (is_scalar(&shape->nodes[k]))
+			continue;
+		p.nodes[k].raw = at[from->literal] + from->offset;
+		p.nodes[k].raw_length = (uint32_t)(at[to->literal] + to->offset - p.nodes[k].raw);
+	}
+	return p.nodes;
+}
+
+int json_shape_parse(const char *json, size_t n, const struct json_shape **ret_shape,
+		     struct json_node **ret_root)
+{
+	uint32_t hash = hash_begin(json, n);
+	int err;
+
+	for (unsigned int way = 0; way < WAYS; way++) {
+		/* pairs with the store in learn_shape() */
+		const struct json_shape *shape =
+			__atomic_load_n(shape_at(hash, way), __ATOMIC_ACQUIRE);
+		struct json_node *root = shape ? parse_like(shape, json, n) : NULL;
+
+		if (!shape)
+			break;
+		if (!root)
+			continue;
+		*ret_shape = shape;
+		*ret_root = root;
+		return 0;
+	}
+	err = json_parse(json, n, ret_root);
+	*ret_shape = err ? NULL : learn_shape(json, n, hash, *ret_root);
+	return err;
+}
+
+uint16_t json_shape_place(const struct json_shape *shape, unsigned int i)
+{
+	return __atomic_load_n(&shape->places[i], __ATOMIC_RELAXED);
+}
+
+void json_shape_set_place(const struct json_shape *shape, unsigned int i, uint16_t place)
+{
+	__atomic_store_n(&((struct json_shape *)shape)->places[i], place, __ATOMIC_RELAXED);
+}

@@ -1,0 +1,27 @@
+#pragma once
+/*
+ * Parser for JSON texts that resemble each other.
+ *
+ * The shape of a text is all of it but its numbers and strings. The first texts of a shape are
+ * parsed as by json_parse(); the next ones are only compared with the shape, which takes a third of
+ * the time. Shapes are few and are never freed. Any thread.
+ */
+#include "core/base/json_tree.h"
+
+enum { JSON_PLACES = 1024 };
+
+struct json_shape;
+
+/*
+ * The tree of @json, as by json_parse(), and its shape, or NULL. All trees of one shape have the
+ * same values in the same nodes, of which only numbers, texts, truth values and null differ.
+ */
+int json_shape_parse(const char *json, size_t n, const struct json_shape **ret_shape,
+		     struct json_node **ret_root);
+
+/*
+ * For the caller: the places of values that it has found in trees of this shape, numbered from 0 to
+ * JSON_PLACES - 1. A place is 0 until it was set.
+ */
+uint16_t json_shape_place(const struct json_shape *shape, unsigned int i);
+void json_shape_set_place(const struct json_shape *shape, unsigned int i, uint16_t place);
