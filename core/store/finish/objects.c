@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/map.h"
 #include "core/wire/log.h"
 
 static int compare_u64(uint64_t a, uint64_t b)
@@ -58,6 +59,82 @@ static int by_number(const void *a, const void *b)
 	return order ? order : compare_u64(x->id, y->id);
 }
 
+/* The objects of one place, in the order of their time: indexes from 1. */
+struct chain {
+	uint32_t first, last;
+};
+
+static int by_place(const void *a, const void *b, void *list)
+{
+	const struct chain *x = a, *y = b;
+	const struct object *objects = list;
+
+	return compare_place(&objects[x->first - 1], &objects[y->first - 1]);
+}
+
+/* Different places may have the same key: chain_object() notices. */
+static uint64_t place_key(const struct object *o)
+{
+	return o->handle * 0x9e3779b97f4a7c15ull + o->process * 0xbf58476d1ce4e5b9ull + o->kind;
+}
+
+/* 1; 0 if it does not come after the last of its place, or is of another place; or -ENOMEM. */
+static int chain_object(const struct objects *objects, uint32_t i, struct map *places,
+			struct chain *chains, uint32_t *next)
+{
+	const struct object *o = &objects->list[i - 1], *last;
+	uint64_t at = places->used;
+
+	if (!map_get(places, place_key(o), &at)) {
+		chains[at] = (struct chain){ i, i };
+		return map_put(places, place_key(o), at) ? -ENOMEM : 1;
+	}
+	last = &objects->list[chains[at].last - 1];
+	if (compare_place(last, o) || by_handle(&last, &o) > 0)
+		return 0;
+	next[chains[at].last] = i;
+	chains[at].last = i;
+	return 1;
+}
+
+/*
+ * The rows are in the order in which the objects were made, and a program that makes many of them
+ * mostly makes them at few places: only places are sorted. False: that is not so.
+ */
+static bool sort_chains(struct objects *objects, struct chain *chains, uint32_t *next)
+{
+	struct map places = { 0 };
+	struct object **to = objects->by_handle;
+	int chained = 1;
+	size_t n;
+
+	for (uint32_t i = 1; i <= objects->count && chained > 0; i++)
+		chained = chain_object(objects, i, &places, chains, next);
+	n = places.used;
+	map_fini(&places);
+	if (chained <= 0)
+		return false;
+	qsort_r(chains, n, sizeof(*chains), by_place, objects->list);
+	for (size_t k = 0; k < n; k++)
+		for (uint32_t i = chains[k].first; i; i = next[i])
+			*to++ = &objects->list[i - 1];
+	return true;
+}
+
+static void sort_by_handle(struct objects *objects)
+{
+	struct chain *chains = calloc(objects->count + 1ul, sizeof(*chains));
+	uint32_t *next = calloc(objects->count + 1ul, sizeof(*next));
+
+	if (!chains || !next || !sort_chains(objects, chains, next)) {
+		for (uint32_t i = 0; i < objects->count; i++)
+			objects->by_handle[i] = &objects->list[i];
+		qsort(objects->by_handle, objects->count, sizeof(*objects->by_handle), by_handle);
+	}
+	free(chains);
+	free(next);
+}
+
 int objects_index(struct objects *objects)
 {
 	free(objects->by_handle);
@@ -67,12 +144,10 @@ int objects_index(struct objects *objects)
 	objects->nqps = 0;
 	if (!objects->by_handle || !objects->qps)
 		return log_err(-ENOMEM, "sort %u objects", objects->count);
-	for (uint32_t i = 0; i < objects->count; i++) {
-		objects->by_handle[i] = &objects->list[i];
+	for (uint32_t i = 0; i < objects->count; i++)
 		if (objects->list[i].kind == OBJECT_qp)
 			objects->qps[objects->nqps++] = &objects->list[i];
-	}
-	qsort(objects->by_handle, objects->count, sizeof(*objects->by_handle), by_handle);
+	sort_by_handle(objects);
 	qsort(objects->qps, objects->nqps, sizeof(*objects->qps), by_number);
 	return 0;
 }
