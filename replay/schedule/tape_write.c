@@ -15,7 +15,10 @@ struct form {
 	word *words; /* of its last step */
 };
 
-enum { CALL_WORDS = WORDS(sizeof(struct call)) };
+enum {
+	CALL_WORDS = WORDS(sizeof(struct call)),
+	SHORT_WORDS = 256, /* of a form whose runs are written without a copy */
+};
 
 /* Space for @n words of a step, and for their runs. */
 static int reserve_words(struct tapes *tapes, size_t n)
@@ -244,26 +247,45 @@ static int find_form(struct tape *tape, const struct form_kind *kind, uint32_t *
 	return 0;
 }
 
-/* Find the words that differ from @before, into tapes->runs; returns their length in words. */
-static size_t find_runs(struct tapes *tapes, const word *before, uint32_t n, uint16_t *ret_nruns)
+static bool are_four_same(const word *a, const word *b)
 {
-	const word *now = tapes->words;
-	word *to = tapes->runs;
-	uint32_t at = 0, end;
+	return !((a[0] ^ b[0]) | (a[1] ^ b[1]) | (a[2] ^ b[2]) | (a[3] ^ b[3]));
+}
 
-	*ret_nruns = 0;
-	for (; at < n; at = end) {
-		end = at + 1;
-		if (now[at] == before[at])
+/*
+ * Find the words that differ from those of the form's last step, and store them there. The runs go
+ * to @to: most_runs() words at most. Returns their length in words.
+ */
+static size_t find_runs(word *to, word *before, const word *now, uint32_t n, uint16_t *ret_nruns)
+{
+	const word *begin = to;
+	uint32_t at = 0, from;
+	uint16_t nruns = 0;
+
+	while (at < n) {
+		if (n - at >= 4 && are_four_same(now + at, before + at)) {
+			at += 4;
 			continue;
-		while (end < n && now[end] != before[end])
-			end++;
-		*(struct run *)to = (struct run){ at, end - at };
-		memcpy(to + 1, now + at, (end - at) * sizeof(*now));
-		to += 1 + end - at;
-		++*ret_nruns;
+		}
+		from = at;
+		for (; at < n && now[at] != before[at]; at++)
+			to[1 + at - from] = before[at] = now[at];
+		if (at == from) {
+			at++;
+			continue;
+		}
+		*(struct run *)to = (struct run){ from, at - from };
+		to += 1 + at - from;
+		nruns++;
 	}
-	return (size_t)(to - tapes->runs);
+	*ret_nruns = nruns;
+	return (size_t)(to - begin);
+}
+
+/* Each run has one word more than it replaces, and is at least one word from the next. */
+static size_t most_runs(uint32_t nwords)
+{
+	return nwords + nwords / 2 + 1;
 }
 
 /* The last chunk is full: move it out of memory if the tapes take too much. */
@@ -306,66 +328,107 @@ static int add_chunk(struct tape *tape, size_t bytes)
 	return 0;
 }
 
-static int put_op(struct tape *tape, struct op op, const struct step *step, const void *body,
-		  size_t bytes)
+/*
+ * Begin a step whose contents take at most @bytes. They are written to its place at once: fields
+ * that were just stored one by one cannot be copied quickly.
+ */
+static int begin_op(struct tape *tape, const struct step *step, uint32_t form, size_t bytes,
+		    struct op **ret_op)
 {
-	size_t waits = op.nwaits * sizeof(struct wait);
+	const struct trace_event *event = step->event.event;
+	size_t waits = step->nwaits * sizeof(struct wait);
+	struct op *op;
 	int err = 0;
-	char *to;
 
-	op.bytes = (uint32_t)(sizeof(op) + waits + bytes);
-	if (!tape->last || tape->last->used + op.bytes > TAPE_CHUNK)
-		err = add_chunk(tape, op.bytes);
+	bytes += sizeof(*op) + waits;
+	if (!tape->last || tape->last->used + bytes > TAPE_CHUNK)
+		err = add_chunk(tape, bytes);
 	if (err)
 		return err;
-	to = tape->last->bytes + tape->last->used;
-	memcpy(to, &op, sizeof(op));
-	memcpy(to + sizeof(op), step->waits, waits);
-	memcpy(to + sizeof(op) + waits, body, bytes);
-	tape->last->used += op.bytes;
-	tape->tapes->bytes += op.bytes;
-	tape->tapes->steps++;
-	tape->last_seq = step->seq;
-	if (op.time > tape->tapes->time)
-		tape->tapes->time = op.time;
+	op = (struct op *)(tape->last->bytes + tape->last->used);
+	op->form = form;
+	op->nwaits = (uint16_t)step->nwaits;
+	op->nruns = 0;
+	op->whole = false;
+	op->n = event->id.n;
+	op->time = event->time;
+	op->seq = step->seq;
+	op->empty = event->kind == TRACE_POLL ? event->poll->empty : 0;
+	if (waits)
+		memcpy(op + 1, step->waits, waits);
+	*ret_op = op;
 	return 0;
 }
 
+static word *op_body(struct op *op)
+{
+	return (word *)(op + 1) + op->nwaits * WORDS(sizeof(struct wait));
+}
+
+static void end_op(struct tape *tape, struct op *op, size_t nwords)
+{
+	struct tapes *tapes = tape->tapes;
+
+	op->bytes = (uint32_t)((char *)(op_body(op) + nwords) - (char *)op);
+	tape->last->used += op->bytes;
+	tape->last_seq = op->seq;
+	tapes->bytes += op->bytes;
+	tapes->steps++;
+	if (op->time > tapes->time)
+		tapes->time = op->time;
+}
+
 /* Follows the kind of the form. */
-static int put_whole(struct tape *tape, struct op op, const struct step *step,
+static int put_whole(struct tape *tape, const struct step *step, uint32_t form,
 		     const struct form_kind *kind)
 {
-	size_t bytes = sizeof(*kind) + kind->nwords * sizeof(word);
-	word *body = tape->tapes->runs;
+	size_t nwords = WORDS(sizeof(*kind)) + kind->nwords;
+	struct op *op;
+	int err = begin_op(tape, step, form, nwords * sizeof(word), &op);
 
-	memcpy(body, kind, sizeof(*kind));
-	memcpy(body + WORDS(sizeof(*kind)), tape->tapes->words, kind->nwords * sizeof(word));
-	return put_op(tape, op, step, body, bytes);
+	if (err)
+		return err;
+	op->whole = true;
+	memcpy(op_body(op), kind, sizeof(*kind));
+	memcpy(op_body(op) + WORDS(sizeof(*kind)), tape->tapes->words, kind->nwords * sizeof(word));
+	if (form)
+		memcpy(tape->form[form].words, tape->tapes->words, kind->nwords * sizeof(word));
+	end_op(tape, op, nwords);
+	return 0;
+}
+
+static int put_runs(struct tape *tape, const struct step *step, uint32_t form, uint32_t nwords)
+{
+	struct tapes *tapes = tape->tapes;
+	word *before = tape->form[form].words;
+	bool is_short = nwords <= SHORT_WORDS;
+	uint16_t nruns = 0;
+	size_t n = is_short ? most_runs(nwords)
+			    : find_runs(tapes->runs, before, tapes->words, nwords, &nruns);
+	struct op *op;
+	int err = begin_op(tape, step, form, n * sizeof(word), &op);
+
+	if (err)
+		return err;
+	if (is_short)
+		n = find_runs(op_body(op), before, tapes->words, nwords, &nruns);
+	else
+		memcpy(op_body(op), tapes->runs, n * sizeof(word));
+	op->nruns = nruns;
+	end_op(tape, op, n);
+	return 0;
 }
 
 int tapes_put(struct tapes *tapes, const struct step *step)
 {
-	const struct trace_event *event = step->event.event;
 	struct tape *tape = &tapes->tape[step->player];
-	struct op op = { .nwaits = (uint16_t)step->nwaits,
-			 .n = event->id.n,
-			 .time = event->time,
-			 .seq = step->seq,
-			 .empty = event->kind == TRACE_POLL ? event->poll->empty : 0 };
 	struct form_kind kind;
-	size_t n;
+	uint32_t form;
+	bool whole;
 
-	if (write_words(tapes, event, &kind) || find_form(tape, &kind, &op.form, &op.whole))
+	if (write_words(tapes, step->event.event, &kind) || find_form(tape, &kind, &form, &whole))
 		return log_err(-ENOMEM, "compile the trace");
-	if (op.whole) {
-		if (op.form)
-			memcpy(tape->form[op.form].words, tapes->words, kind.nwords * sizeof(word));
-		return put_whole(tape, op, step, &kind);
-	}
-	n = find_runs(tapes, tape->form[op.form].words, kind.nwords, &op.nruns);
-	if (n)
-		memcpy(tape->form[op.form].words, tapes->words, kind.nwords * sizeof(word));
-	return put_op(tape, op, step, tapes->runs, n * sizeof(word));
+	return whole ? put_whole(tape, step, form, &kind) : put_runs(tape, step, form, kind.nwords);
 }
 
 static void forget_forms(struct tape *tape)
