@@ -57,10 +57,14 @@ static int put_step(struct compile *c, const struct ordered *event)
 {
 	struct step step;
 
-	if (c->schedule)
+	if (c->schedule) {
 		schedule_step(c->schedule, event, &step);
-	else
-		step = (struct step){ .event = *event, .seq = ++c->steps, .player = 1 };
+	} else { /* without clearing the places of waits, which takes longer than all of this */
+		step.event = *event;
+		step.seq = ++c->steps;
+		step.player = 1;
+		step.nwaits = 0;
+	}
 	owners_note(c->owners, event->event, step.player);
 	return tapes_put(c->tapes, &step);
 }

@@ -26,6 +26,7 @@ enum {
 	FORM_WORDS = 4096,
 	FORMS_MAX = 1 << 16, /* form 0 */
 	FORMS_BYTES = 1 << 25,
+	RECENT_FORMS = 64,
 };
 
 typedef uint64_t word __attribute__((may_alias)); /* also parts of structures */
@@ -77,6 +78,7 @@ struct tape {
 	struct map forms; /* hash of its kind, to index */
 	struct form *form;
 	uint32_t nforms, forms_size;
+	uint32_t recent[RECENT_FORMS]; /* the last form of an object, looked at first; 0: none */
 	/* read */
 	struct chunk *chunk; /* its chunk; freed after it */
 	const char *at, *end;

@@ -234,15 +234,21 @@ static int add_form(struct tape *tape, uint64_t hash, const struct form_kind *ki
 static int find_form(struct tape *tape, const struct form_kind *kind, uint32_t *ret_form,
 		     bool *ret_whole)
 {
-	uint64_t hash = hash_kind(kind), at;
+	uint32_t *recent = &tape->recent[(kind->object * 4 + kind->kind) % RECENT_FORMS];
+	uint64_t hash, at;
 
+	*ret_form = *recent;
+	*ret_whole = false;
+	if (*recent && is_same_kind(&tape->form[*recent].kind, kind))
+		return 0;
 	*ret_form = 0;
 	*ret_whole = true;
 	if (!has_form(kind))
 		return 0;
+	hash = hash_kind(kind);
 	if (!map_get(&tape->forms, hash, &at) || !is_same_kind(&tape->form[at].kind, kind))
 		return add_form(tape, hash, kind, ret_form);
-	*ret_form = (uint32_t)at;
+	*ret_form = *recent = (uint32_t)at;
 	*ret_whole = false;
 	return 0;
 }
