@@ -266,6 +266,8 @@ struct telling {
 	unsigned int told;
 	uint32_t cq; /* 0: all */
 	uint64_t empty;
+	void (*each)(void *arg, uint32_t thread, uint32_t cq, uint64_t empty); /* may be NULL */
+	void *arg;
 };
 
 static const struct activity_then *find_then(const struct activity_note *note, uint32_t thread,
@@ -358,6 +360,8 @@ static void describe_empty(void *arg, const struct lookup_count *row)
 	    has_gone_on(telling->activity, then, thread, cq))
 		return;
 	telling->empty += row->empty - before;
+	if (telling->each)
+		telling->each(telling->arg, thread, cq, row->empty - before);
 	if (!telling->t || row->empty - before < FEW || telling->told++ >= SHOWN)
 		return;
 	put_empty(telling, thread, cq, row->empty - before);
@@ -444,4 +448,16 @@ bool activity_ignored(const struct activity *activity, const struct activity_not
 		if (note->all[i].cq.cq == cq)
 			return false;
 	return is_whole(activity->trace, note->process) && !activity_empty(activity, note, cq);
+}
+
+bool activity_each_empty(const struct activity *activity, const struct activity_note *note,
+			 void (*each)(void *arg, uint32_t thread, uint32_t cq, uint64_t empty),
+			 void *arg)
+{
+	struct telling telling = { .activity = activity, .note = note, .each = each, .arg = arg };
+
+	if (!is_whole(activity->trace, note->process))
+		return false;
+	describe_polls(&telling);
+	return true;
 }

@@ -61,3 +61,11 @@ uint64_t activity_empty(const struct activity *activity, const struct activity_n
 /* Did no thread poll CQ @cq (object), up to the note? False also if that is not known. */
 bool activity_ignored(const struct activity *activity, const struct activity_note *note,
 		      uint32_t cq);
+
+/*
+ * Call @each for each CQ (object) that a thread polled empty after its last completions, up to the
+ * note. False: that is not known, as events are missing.
+ */
+bool activity_each_empty(const struct activity *activity, const struct activity_note *note,
+			 void (*each)(void *arg, uint32_t thread, uint32_t cq, uint64_t empty),
+			 void *arg);

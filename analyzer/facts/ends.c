@@ -18,6 +18,7 @@
 #include "analyzer/facts/outside.h"
 #include "analyzer/facts/pauses.h"
 #include "analyzer/facts/place.h"
+#include "analyzer/facts/stalls.h"
 #include "analyzer/facts/waits.h"
 #include "analyzer/model/last.h"
 #include "analyzer/model/model.h"
@@ -43,6 +44,7 @@ struct ends {
 	struct activity *activity;
 	struct waits *waits;
 	struct pauses *pauses;
+	struct stalls *stalls;
 };
 
 int ends_new(struct trace *trace, struct fact_list *facts, struct ends **ret_ends)
@@ -58,6 +60,8 @@ int ends_new(struct trace *trace, struct fact_list *facts, struct ends **ret_end
 	ends->pauses = pauses_new(trace, facts);
 	err = ends->activity && ends->pauses ? waits_new(trace, facts, ends->activity, &ends->waits)
 					     : log_err(-ENOMEM, "the last verbs of threads");
+	if (!err)
+		err = stalls_new(trace, ends->activity, &ends->stalls);
 	if (err) {
 		ends_free(ends);
 		return err;
@@ -75,6 +79,7 @@ void ends_free(struct ends *ends)
 	free(ends->calls);
 	waits_free(ends->waits);
 	pauses_free(ends->pauses);
+	stalls_free(ends->stalls);
 	activity_free(ends->activity);
 	free(ends);
 }
@@ -106,6 +111,7 @@ void ends_return(struct ends *ends, const struct model *model, const struct trac
 
 	waits_changed(ends->waits);
 	activity_return(ends->activity, event);
+	stalls_return(ends->stalls, event);
 	pauses_return(ends->pauses, model, event);
 	if (event->id.thread >= ends->ncalls)
 		return;
@@ -240,10 +246,21 @@ void ends_post(struct ends *ends, struct model *model, const struct trace_event 
 	waits_post(ends->waits, model, event);
 }
 
+void ends_fork(struct ends *ends, const struct trace_event *event)
+{
+	stalls_fork(ends->stalls, event);
+}
+
+const struct stalls *ends_stalls(const struct ends *ends)
+{
+	return ends->stalls;
+}
+
 void ends_finish(struct ends *ends, const struct model *model)
 {
 	waits_finish(ends->waits);
 	pauses_finish(ends->pauses, model);
+	stalls_finish(ends->stalls, ends->facts);
 }
 
 void ends_process(struct ends *ends, struct model *model, const struct model_exit *end, bool failed,
@@ -251,6 +268,7 @@ void ends_process(struct ends *ends, struct model *model, const struct model_exi
 {
 	bool whole = is_whole(ends, end);
 
+	stalls_end(ends->stalls, model, end);
 	add_ended(ends, model, end, failed, expected);
 	for (size_t i = 0; i < ends->ncalls; i++) {
 		struct under_way *call = &ends->calls[i];

@@ -9,6 +9,7 @@
 
 struct model;
 struct ends;
+struct stalls;
 
 int ends_new(struct trace *trace, struct fact_list *facts, struct ends **ret_ends);
 
@@ -28,6 +29,9 @@ void ends_post(struct ends *ends, struct model *model, const struct trace_event 
 /* It has polled a CQ. */
 void ends_poll(struct ends *ends, struct model *model, const struct trace_event *event);
 
+/* It has made a process. */
+void ends_fork(struct ends *ends, const struct trace_event *event);
+
 /*
  * A process has ended, or the trace ends; the model still knows its objects. @failed: a completion
  * in error explains it. @expected: the last failure that is not a fact (failed.h), or NULL.
@@ -37,3 +41,6 @@ void ends_process(struct ends *ends, struct model *model, const struct model_exi
 
 /* The last event has been seen: complete the sentences. */
 void ends_finish(struct ends *ends, const struct model *model);
+
+/* What each process waited for; complete after ends_finish(). */
+const struct stalls *ends_stalls(const struct ends *ends);

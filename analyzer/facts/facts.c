@@ -167,6 +167,9 @@ int facts_event(struct facts *facts, struct model *model, const struct trace_eve
 	case TRACE_POLL:
 	case TRACE_NOTIFY:
 		return note_data(facts, model, event);
+	case TRACE_FORK:
+		ends_fork(facts->work->ends, event);
+		return 0;
 	default:
 		return 0;
 	}
@@ -200,6 +203,11 @@ int facts_finish(struct facts *facts, const struct model *model)
 	causes_finish(facts->work->causes, model);
 	ends_finish(facts->work->ends, model);
 	return err;
+}
+
+const struct stalls *facts_stalls(const struct facts *facts)
+{
+	return ends_stalls(facts->work->ends);
 }
 
 uint64_t facts_count(const struct facts *facts, enum fact_kind kind)

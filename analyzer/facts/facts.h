@@ -12,6 +12,7 @@
 
 struct model;
 struct facts_work;
+struct stalls;
 
 struct facts {
 	struct fact_list list;
@@ -52,6 +53,9 @@ int facts_finish(struct facts *facts, const struct model *model);
 
 /* The cause of an error of facts->errors; NULL: nothing is known. */
 const struct cause *facts_cause(const struct facts *facts, const struct first_error *error);
+
+/* What each process waited for at its end: stalls.h. Complete after facts_finish(). */
+const struct stalls *facts_stalls(const struct facts *facts);
 
 /* The number of facts of a kind; for queue pairs in error, their number. */
 uint64_t facts_count(const struct facts *facts, enum fact_kind kind);

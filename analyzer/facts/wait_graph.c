@@ -22,9 +22,8 @@ enum { BLAMES = 64 /* that are counted; the others are left out */ };
 
 /* Links in the order of one of their ends. */
 struct ends_of {
-	uint32_t *
-		first; /* by node: index of its first in @link; behind the last node, their number */
-	uint32_t *link; /* indexes of links */
+	uint32_t *first; /* by node: index of its first in @link; the last has their number */
+	uint32_t *link;  /* indexes of links */
 };
 
 struct search {
@@ -99,8 +98,9 @@ static void end_search(struct search *s)
 }
 
 /*
- * Visit all that wait for the first @n nodes of the queue, directly or not, and mark them as doomed;
- * they follow in the queue. Their number; @direct: those that wait for the first ones themselves.
+ * Visit all that wait for the first @n nodes of the queue, directly or not, and mark them as
+ * doomed; they follow in the queue. Their number; @direct: those that wait for the first ones
+ * themselves.
  */
 static size_t find_waiters(struct search *s, size_t n, size_t *direct)
 {
@@ -311,6 +311,14 @@ int wait_graph_make(const bool *waits, size_t nnodes, const struct wait_link *li
 	else
 		*ret_graph = graph;
 	return err;
+}
+
+bool wait_blame_has(const struct wait_blame *blame, uint32_t node)
+{
+	for (size_t i = 0; i < blame->n; i++)
+		if (blame->nodes[i] == node)
+			return true;
+	return false;
 }
 
 void wait_graph_fini(struct wait_graph *graph)

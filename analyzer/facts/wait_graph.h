@@ -40,4 +40,6 @@ struct wait_graph {
 int wait_graph_make(const bool *waits, size_t nnodes, const struct wait_link *links, size_t nlinks,
 		    struct wait_graph *ret_graph);
 
+bool wait_blame_has(const struct wait_blame *blame, uint32_t node);
+
 void wait_graph_fini(struct wait_graph *graph);

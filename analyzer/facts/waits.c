@@ -143,13 +143,6 @@ static bool look_at_request(void *arg, const struct queue *queue,
 	return false;
 }
 
-static struct peer_work work_of(const struct peer *peer)
-{
-	if (!peer)
-		return (struct peer_work){ .state = QP_UNKNOWN };
-	return peer->life ? queues_work(peer->life) : peer->left;
-}
-
 static const struct peer *other_end(struct model *model, const struct life *qp)
 {
 	return qp->peer ? peer_other(model_peers(model), qp->peer) : NULL;
@@ -170,7 +163,7 @@ static uint64_t find_ordinal(const struct queue *queue, const struct queue_reque
 /* The peer has received it: messages are received in the order of the posts. */
 static bool has_arrived(struct model *model, const struct found *found)
 {
-	struct peer_work work = work_of(other_end(model, found->sends->owner));
+	struct peer_work work = queues_work_of(other_end(model, found->sends->owner));
 
 	return work.known && queue_takes_receive(found->oldest->opcode) &&
 	       work.received >= find_ordinal(found->sends, found->oldest);
@@ -185,7 +178,7 @@ static void note_peer(struct wait *wait, struct model *model, const struct life 
 	wait->process = peer->process;
 	wait->qp = peer->id;
 	wait->gone = peer->gone;
-	wait->work = work_of(peer);
+	wait->work = queues_work_of(peer);
 }
 
 /* The wait for a completion that did not come is counted from the time when it could have come. */

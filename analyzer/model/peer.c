@@ -280,9 +280,9 @@ unsigned int peer_namesakes(const struct peers *peers, const struct peer *peer)
 	return n;
 }
 
-const struct peer *peer_former(const struct peers *peers, const struct peer *peer)
+static struct peer *find_former(const struct peers *peers, const struct peer *peer)
 {
-	const struct peer *other = get_pointer(&peers->by_number, peer->dest), *found = NULL;
+	struct peer *other = get_pointer(&peers->by_number, peer->dest), *found = NULL;
 
 	for (; other && peer->connected; other = other->same) {
 		if (find_place(peer, other) == PLACED_ELSEWHERE)
@@ -293,6 +293,16 @@ const struct peer *peer_former(const struct peers *peers, const struct peer *pee
 			found = other;
 	}
 	return found;
+}
+
+const struct peer *peer_former(const struct peers *peers, const struct peer *peer)
+{
+	return find_former(peers, peer);
+}
+
+struct peer *peer_given(struct peers *peers, const struct peer *peer)
+{
+	return peer_meant(peers, peer) ?: find_former(peers, peer);
 }
 
 const struct peer *peer_expecting(const struct peers *peers, const struct peer *peer)

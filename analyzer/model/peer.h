@@ -93,6 +93,12 @@ struct peer *peer_other(struct peers *peers, struct peer *peer);
 struct peer *peer_meant(struct peers *peers, const struct peer *peer);
 struct peer *peer_misled(struct peers *peers, const struct peer *peer);
 
+/*
+ * The queue pair that @peer was given, there or gone, whether or not it is connected back; NULL: it
+ * is not known, or there are several.
+ */
+struct peer *peer_given(struct peers *peers, const struct peer *peer);
+
 /* The only live one with that @number at @place, if @process can mean it; NULL: none or several. */
 struct peer *peer_at(const struct peers *peers, uint32_t process, uint32_t number,
 		     const struct place *place);

@@ -374,6 +374,13 @@ struct peer_work queues_work(const struct life *qp)
 	return work;
 }
 
+struct peer_work queues_work_of(const struct peer *peer)
+{
+	if (!peer)
+		return (struct peer_work){ .state = QP_UNKNOWN };
+	return peer->life ? queues_work(peer->life) : peer->left;
+}
+
 /* The device context that @life depends on, directly or not. */
 static const struct life *context_of(const struct life *life)
 {

@@ -376,6 +376,9 @@ const struct life *queue_receiver(const struct queue *queue);
 /* The requests posted to the queues of @qp; to its SRQ, if no other queue pair had that. */
 struct peer_work queues_work(const struct life *qp);
 
+/* Those of @peer, there or gone; NULL: nothing is known. */
+struct peer_work queues_work_of(const struct peer *peer);
+
 /* The last of the recently destroyed queue pairs that had the number of @qp; NULL: none. */
 const struct queue_left *queues_left(const struct model *model, const struct life *qp);
 

@@ -9,10 +9,12 @@
 #include <string.h>
 
 #include "analyzer/check.h"
+#include "analyzer/facts/stalls.h"
 #include "analyzer/report/fingerprint.h"
 #include "analyzer/report/known.h"
 #include "analyzer/report/report.h"
 #include "analyzer/report/sentence.h"
+#include "analyzer/report/waits_text.h"
 #include "core/base/text.h"
 #include "core/store/read/joint.h"
 #include "core/store/read/merged.h"
@@ -434,6 +436,99 @@ static void put_unchecked(struct text *t, const struct findings *findings)
 	text_char(t, ']');
 }
 
+/* A process, and who it is in its job. */
+static void put_rank(struct text *t, const struct report *report, uint32_t id)
+{
+	const struct process *process = trace_process(report->trace, id);
+
+	put_process(t, id);
+	if (!process || process->rank.rank < 0)
+		return;
+	put_number(t, "rank", process->rank.rank);
+	put_text(t, "node", *process->rank.node ? process->rank.node : NULL);
+}
+
+static void put_object(struct text *t, const struct report *report, const char *key, uint32_t id)
+{
+	const struct object *object = trace_object(report->trace, id);
+
+	put_text(t, key, object ? object->name : NULL);
+}
+
+/* One that is to blame. */
+static void put_stall(struct text *t, const struct report *report, const struct stall *stall)
+{
+	struct text says = { 0 };
+
+	start_element(t);
+	text_char(t, '{');
+	put_rank(t, report, stall->process);
+	put_text(t, "state", stall_states[stall->state]);
+	waits_put_state(&says, report->trace, stall);
+	put_text(t, "message", says.at);
+	t->failed |= says.failed;
+	text_fini(&says);
+	put_event(t, "event", stall->last.id);
+	put_number(t, "time", stall->last.time);
+	put_text(t, "verb", verb_infos[stall->last.verb].name);
+	put_object(t, report, "object", stall->qp);
+	put_stack(t, report, stall->stack);
+	text_char(t, '}');
+}
+
+static void put_blame(struct text *t, const struct report *report, const struct wait_blame *blame)
+{
+	const struct stalls *stalls = facts_stalls(report->findings->facts);
+
+	start_element(t);
+	text_char(t, '{');
+	put_bool(t, "circle", blame->n > 1);
+	put_number(t, "direct", (int64_t)blame->direct);
+	put_number(t, "all", (int64_t)blame->all);
+	open_array(t, "processes");
+	for (size_t i = 0; i < blame->n; i++)
+		put_stall(t, report, &stalls->all[blame->nodes[i]]);
+	text_addf(t, "]}");
+}
+
+static void put_link(struct text *t, const struct report *report, const struct stall_link *link)
+{
+	start_element(t);
+	text_char(t, '{');
+	put_rank(t, report, link->process);
+	put_object(t, report, "object", link->qp);
+	put_text(t, "why", stall_whys[link->why]);
+	put_event(t, "request", link->request);
+	put_number(t, "since", link->since);
+	put_number(t, "outstanding", (int64_t)link->outstanding);
+	put_number(t, "received", (int64_t)link->received);
+	put_name(t, "for");
+	text_char(t, '{');
+	put_rank(t, report, link->to);
+	put_object(t, report, "object", link->other);
+	text_addf(t, "}}");
+}
+
+/* Nothing if nobody is to blame. */
+static void put_waits(struct text *t, const struct report *report)
+{
+	const struct stalls *stalls = facts_stalls(report->findings->facts);
+	bool told = waits_are_told(report->trace, stalls);
+
+	put_name(t, "waits");
+	text_char(t, '{');
+	put_number(t, "waiting", told ? (int64_t)stalls->waiting : 0);
+	open_array(t, "blamed");
+	for (size_t i = 0; told && i < stalls->graph.nblames; i++)
+		put_blame(t, report, &stalls->graph.blames[i]);
+	text_char(t, ']');
+	open_array(t, "links");
+	for (size_t i = 0; told && i < stalls->nlinks; i++)
+		if (stalls->links[i].used)
+			put_link(t, report, &stalls->links[i]);
+	text_addf(t, "]}");
+}
+
 static void put_totals(struct text *t, struct totals totals)
 {
 	put_number(t, "duration_ns", totals.duration);
@@ -475,6 +570,7 @@ int report_json(const struct report *report)
 	text_char(&t, ']');
 	put_rules(&t, findings);
 	put_unchecked(&t, findings);
+	put_waits(&t, report);
 	text_addf(&t, "}\n");
 	if (t.failed) {
 		text_fini(&t);

@@ -240,6 +240,10 @@ static void print_facts(struct screen *screen, enum fact_kind kind)
 	struct text t = { 0 };
 
 	print_title(screen, &t, kind);
+	if (kind == FACT_KILLED && screen_has_waits(screen->report)) {
+		screen_print_killed(screen);
+		return;
+	}
 	group_facts(screen->report, kind, &groups);
 	for (size_t i = 0; i < groups.n && i < FACTS_SHOWN; i++)
 		places_add(screen->places, kind, list->all[groups.all[i].first].stack);
@@ -403,6 +407,8 @@ static void print_screen(struct screen *screen)
 	print_clocks(screen);
 	screen->kept =
 		1 + (screen->report->findings->n ? 5 : 1); /* the kinds without any; findings */
+	if (screen_has_waits(screen->report))
+		screen_print_waits(screen);
 	for (int kind = 0; kind < FACT_COUNT; kind++) {
 		if (!facts_count(facts, (enum fact_kind)kind) || kind == FACT_PAUSED)
 			continue;

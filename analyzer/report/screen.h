@@ -15,10 +15,10 @@ struct screen {
 	struct groups errors;
 	unsigned int left;       /* lines */
 	unsigned int kept;       /* lines kept for later parts */
-	struct places *places;   /* the rows of each list: a kind of facts, or SCREEN_FINDINGS */
+	struct places *places;   /* the rows of each list: a kind of facts, or SCREEN_... */
 	struct wrap_spans spans; /* of the text that is printed next */
 };
-enum { SCREEN_FINDINGS = FACT_COUNT };
+enum { SCREEN_FINDINGS = FACT_COUNT, SCREEN_WAITS };
 
 /*
  * Print @t in lines that begin at @indent, if there is room for them, and empty it and the spans.
@@ -44,3 +44,10 @@ uint64_t screen_line_key(const struct report *report, uint64_t kind, uint32_t st
 
 /* The list of findings, which uses the remaining lines (screen_findings.c). */
 void screen_print_findings(struct screen *screen);
+
+/* Who is to blame for a hang, and who waits for it (screen_waits.c); if there is anybody. */
+bool screen_has_waits(const struct report *report);
+void screen_print_waits(struct screen *screen);
+
+/* The killed processes of such a job, in groups by signal and time. */
+void screen_print_killed(struct screen *screen);

@@ -23,8 +23,8 @@ static struct wait_graph make_graph(const struct graph_case *of)
 	return graph;
 }
 
-static void blames(const struct graph_case *of, size_t nth, const char *nodes, size_t direct,
-		   size_t all)
+static void blames_as(const struct graph_case *of, size_t nth, const char *nodes, size_t direct,
+		      size_t all)
 {
 	struct wait_graph graph = make_graph(of);
 	const struct wait_blame *blame = &graph.blames[nth];
@@ -47,7 +47,7 @@ static const struct graph_case ring = {
 
 TEST(who_does_not_wait_is_to_blame)
 {
-	blames(&ring, 0, "5", 1, 7);
+	blames_as(&ring, 0, "5", 1, 7);
 }
 
 TEST(all_that_wait_are_assigned_to_it)
@@ -85,7 +85,7 @@ TEST(a_circle_of_firm_links_is_found_among_others)
 			   { 7, 6 } },
 	};
 
-	blames(&deadlock, 0, "234", 1, 5);
+	blames_as(&deadlock, 0, "234", 1, 5);
 }
 
 TEST(a_circle_of_others_is_found_by_what_has_come)
@@ -104,10 +104,10 @@ TEST(a_circle_of_others_is_found_by_what_has_come)
 			   { 7, 6, false, 3 } },
 	};
 
-	blames(&circle, 0, "243", 1, 5);
+	blames_as(&circle, 0, "243", 1, 5);
 }
 
-/* Of those that receive from all others only 3 does something else. */
+/* All receive from all others, but 3 does something else. */
 TEST(one_that_does_not_wait_is_found_among_circles)
 {
 	static const struct graph_case mesh = {
@@ -121,7 +121,7 @@ TEST(one_that_does_not_wait_is_found_among_circles)
 			   { 2, 1 } },
 	};
 
-	blames(&mesh, 0, "3", 1, 3);
+	blames_as(&mesh, 0, "3", 1, 3);
 }
 
 TEST(who_waits_for_something_unknown_is_not_to_blame)
@@ -140,6 +140,6 @@ TEST(the_most_waited_for_is_the_first)
 		.links = { { 2, 0 }, { 3, 1 }, { 4, 3 }, { 5, 0, true }, { 5, 1 }, { 6, 1 } },
 	};
 
-	blames(&two, 0, "1", 3, 4);
-	blames(&two, 1, "0", 2, 2);
+	blames_as(&two, 0, "1", 3, 4);
+	blames_as(&two, 1, "0", 2, 2);
 }

@@ -1,0 +1,406 @@
+/*
+ * What each process waits for when it ends
+ *
+ *	queue pair	send outstanding for long --> its peer's acknowledgement, or receive
+ *			receives outstanding, no progress for long --> a message of its peer
+ *
+ * A job that hangs is ended from outside, by its launcher or by hand: all processes end within a
+ * moment, and at its own end the objects of each are still known.
+ *
+ * Not here: whether somebody looks at the CQ, which is known only at the end of the trace
+ * (stalls_finish.c); who is to blame (wait_graph.c); the sentences (analyzer/report/waits_text.c).
+ */
+#include "analyzer/facts/stalls_priv.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "analyzer/model/last.h"
+#include "analyzer/model/model.h"
+#include "analyzer/model/peer.h"
+#include "analyzer/model/qp.h"
+#include "analyzer/model/queue.h"
+#include "analyzer/model/wake.h"
+#include "core/base/vec.h"
+#include "core/wire/log.h"
+
+const char *const stall_states[STALL_STATES] = {
+	[STALL_WELL] = "ended",      [STALL_ENDED] = "killed",      [STALL_MISLED] = "misled",
+	[STALL_HUNG] = "hung",       [STALL_UNPOLLED] = "unpolled", [STALL_FULL] = "full",
+	[STALL_IGNORES] = "ignores", [STALL_BARREN] = "barren",     [STALL_QUIET] = "quiet",
+	[STALL_BUSY] = "busy",       [STALL_WAITS] = "waits",       [STALL_UNKNOWN] = "unknown",
+};
+
+const char *const stall_whys[STALL_WHYS] = {
+	[STALL_SEND] = "send",
+	[STALL_CREDIT] = "credit",
+	[STALL_RDMA] = "rdma",
+	[STALL_MESSAGE] = "receive",
+};
+
+int stalls_new(struct trace *trace, const struct activity *activity, struct stalls **ret_stalls)
+{
+	struct stalls *stalls = calloc(1, sizeof(*stalls));
+
+	if (!stalls || !(stalls->work = calloc(1, sizeof(*stalls->work)))) {
+		free(stalls);
+		return log_err(-ENOMEM, "waits of processes");
+	}
+	stalls->work->trace = trace;
+	stalls->work->activity = activity;
+	*ret_stalls = stalls;
+	return 0;
+}
+
+void stalls_free(struct stalls *stalls)
+{
+	if (!stalls)
+		return;
+	for (size_t i = 0; i < stalls->work->n; i++)
+		activity_drop(&stalls->work->notes[i].threads);
+	wait_graph_fini(&stalls->graph);
+	free(stalls->work->notes);
+	free(stalls->work);
+	free(stalls->all);
+	free(stalls->links);
+	free(stalls);
+}
+
+static struct stall_note *note_of(struct stalls *stalls, uint32_t process)
+{
+	struct stalls_work *work = stalls->work;
+
+	return vec_at(work->notes, work->n, process);
+}
+
+void stalls_fork(struct stalls *stalls, const struct trace_event *event)
+{
+	struct stall_note *note = note_of(stalls, event->process);
+
+	if (!note || event->fork->error)
+		return;
+	note->forked = (struct moment){ .id = event->id,
+					.verb = VERB_COUNT,
+					.process = event->process,
+					.stack = event->fork->stack,
+					.time = event->time };
+	snprintf(note->how, sizeof(note->how), "%s", event->fork->how ?: "fork");
+}
+
+void stalls_return(struct stalls *stalls, const struct trace_event *event)
+{
+	struct stall_note *note = event->call->failed ? note_of(stalls, event->process) : NULL;
+
+	if (!note)
+		return;
+	note->failed = event->id;
+	note->error = event->call->error;
+}
+
+/* One process at its end */
+
+struct taking {
+	struct stalls *stalls;
+	struct model *model;
+	struct stall *stall;
+	struct stall_note *note;
+	int64_t posted; /* the last post */
+	bool failed;
+};
+
+/* The other end of a queue pair. */
+struct far_end {
+	const struct peer *peer;   /* NULL: not known */
+	const struct peer *misled; /* its own peer, if that is another; NULL: it is not */
+};
+
+static struct far_end find_far_end(struct model *model, const struct life *qp)
+{
+	struct peers *peers = model_peers(model);
+	struct far_end far = { 0 };
+	struct peer *given;
+
+	if (!qp->peer || !qp->peer->connected)
+		return far;
+	far.peer = peer_other(peers, qp->peer);
+	if (far.peer || !(given = peer_given(peers, qp->peer)))
+		return far;
+	far.peer = given;
+	if (given->connected && given->dest != qp->peer->number)
+		far.misled = peer_other(peers, given);
+	return far;
+}
+
+enum { ABOUT_NOTHING, ABOUT_UNPOLLED, ABOUT_FULL, ABOUT_MISLED };
+
+static int about_what(const struct stall_note *note)
+{
+	return note->misled     ? ABOUT_MISLED
+	       : note->full     ? ABOUT_FULL
+	       : note->unpolled ? ABOUT_UNPOLLED
+				: ABOUT_NOTHING;
+}
+
+/* The worst, and of equals the first, that is noted of a process is reported. */
+static bool note_about(struct taking *taking, int what, const struct life *life, uint64_t count)
+{
+	if (about_what(taking->note) >= what)
+		return false;
+	snprintf(taking->stall->object, LIFE_NAME, "%s", life->name);
+	taking->stall->count = count;
+	return true;
+}
+
+static void note_misled(struct taking *taking, const struct life *qp, const struct far_end *far)
+{
+	struct stall *stall = taking->stall;
+	const struct peers *peers = model_peers(taking->model);
+	const struct peer *meant = peer_expecting(peers, qp->peer);
+	const struct object *object;
+
+	if (!note_about(taking, ABOUT_MISLED, qp, 0))
+		return;
+	taking->note->misled = true;
+	stall->qp = qp->id;
+	stall->other = far->peer->process;
+	stall->others = meant ? meant->process : 0;
+	object = trace_object(taking->stalls->work->trace, far->peer->id);
+	snprintf(stall->other_qp, LIFE_NAME, "%s", object && object->name ? object->name : "");
+}
+
+static void note_unpolled(struct taking *taking, const struct life *qp, const struct life *cq,
+			  uint64_t count, int64_t since)
+{
+	if (!cq || !note_about(taking, ABOUT_UNPOLLED, cq, count))
+		return;
+	taking->note->unpolled = true;
+	taking->note->unpolled_cq = cq->id;
+	taking->stall->qp = qp->id;
+	taking->stall->since = since;
+}
+
+static void note_full(struct taking *taking, const struct life *qp, const struct queue *sends)
+{
+	if (!note_about(taking, ABOUT_FULL, qp, sends->outstanding))
+		return;
+	taking->note->full = true;
+	taking->stall->qp = qp->id;
+	taking->stall->since = sends->stats.last_time;
+}
+
+static const struct life *find_cq(const struct taking *taking, const struct life *qp, bool send)
+{
+	const struct life *cq = model_life(taking->model, qp->process, OBJECT_cq,
+					   send ? qp->qp->send_cq : qp->qp->recv_cq);
+
+	return cq && cq->state == LIFE_LIVE && !cq->inherited ? cq : NULL;
+}
+
+static uint64_t channel_of(const struct life *cq)
+{
+	const struct life_link *link = cq->parents;
+
+	while (link && link->parent->kind != OBJECT_comp_channel)
+		link = link->next_parent;
+	return link ? link->parent->handle : 0;
+}
+
+/* The queue waits for its peer; @oldest is NULL: receives. */
+static void add_link(struct taking *taking, const struct life *qp, const struct queue *queue,
+		     const struct queue_request *oldest)
+{
+	struct far_end far = find_far_end(taking->model, qp);
+	const struct life *cq = find_cq(taking, qp, oldest);
+	struct stalls *stalls = taking->stalls;
+	struct stall_link *link;
+
+	if (!far.peer || far.peer->process == qp->process || !cq) {
+		taking->note->unknown = true;
+		return;
+	}
+	if (far.misled)
+		note_misled(taking, qp, &far);
+	link = vec_push(stalls->links, stalls->nlinks);
+	if (!link) {
+		taking->failed = true;
+		return;
+	}
+	*link = (struct stall_link){ .process = qp->process,
+				     .to = far.peer->process,
+				     .qp = qp->id,
+				     .other = far.peer->id,
+				     .cq = cq->id,
+				     .why = STALL_MESSAGE,
+				     .stack = queue->stats.last_stack,
+				     .since = taking->stall->quiet,
+				     .until = taking->stall->time,
+				     .outstanding = queue->outstanding,
+				     .received = queue->completed,
+				     .armed = cq->wake && cq->wake->is_armed,
+				     .channel = channel_of(cq) };
+	if (!taking->note->cq[0])
+		snprintf(taking->note->cq, LIFE_NAME, "%s", cq->name);
+	if (oldest) {
+		struct peer_work work = queues_work_of(far.peer);
+		bool message = queue_takes_receive(oldest->opcode);
+
+		link->request = queue_id(oldest);
+		link->opcode = oldest->opcode;
+		link->stack = oldest->stack;
+		link->since = oldest->time;
+		link->why = !message                   ? STALL_RDMA
+			    : work.known && !work.room ? STALL_CREDIT
+						       : STALL_SEND;
+	}
+}
+
+static const struct queue_request *find_signalled(const struct queue *queue)
+{
+	for (uint32_t i = 0; i < queue->count; i++)
+		if (!queue_at(queue, i)->done && queue_at(queue, i)->signalled)
+			return queue_at(queue, i);
+	return NULL;
+}
+
+/* The peer has received it: messages are received in the order of the posts. */
+static bool has_arrived(struct taking *taking, const struct life *qp,
+			const struct queue_request *oldest)
+{
+	struct far_end far = find_far_end(taking->model, qp);
+	struct peer_work work = queues_work_of(far.peer);
+
+	return work.known && !far.misled && oldest->message && work.received >= oldest->message &&
+	       !work.interrupted;
+}
+
+static bool is_full(const struct queue *queue)
+{
+	uint32_t limit = queue->limits.given ?: queue->limits.asked;
+
+	return (queue->refusal && queue->refusal->open && queue->refusal->full) ||
+	       (limit && queue->outstanding >= limit);
+}
+
+static void look_at_sends(struct taking *taking, const struct life *qp)
+{
+	const struct queue *queue = qp->sq;
+	const struct queue_request *oldest = find_signalled(queue);
+
+	if (!oldest && is_full(queue))
+		note_full(taking, qp, queue);
+	if (!oldest || taking->stall->time - oldest->time < STALL_PATIENCE_NS)
+		return;
+	if (has_arrived(taking, qp, oldest))
+		note_unpolled(taking, qp, find_cq(taking, qp, true), 1, oldest->time);
+	else
+		add_link(taking, qp, queue, oldest);
+}
+
+static void look_at_receives(struct taking *taking, const struct life *qp)
+{
+	int64_t time = taking->stall->time;
+
+	if (!qp->unwatched && qp->arrived > qp->taken) {
+		if (time - qp->arrival >= STALL_PATIENCE_NS)
+			note_unpolled(taking, qp, find_cq(taking, qp, false),
+				      qp->arrived - qp->taken, qp->arrival);
+		return;
+	}
+	if (time - taking->stall->quiet >= STALL_PATIENCE_NS)
+		add_link(taking, qp, qp->rq, NULL);
+}
+
+static bool is_certain(const struct queue *queue)
+{
+	return queue && queue->outstanding && !queue->doubt;
+}
+
+static void look_at_qp(struct taking *taking, const struct life *qp)
+{
+	int state = qp_state(qp);
+
+	if (state == ABI_QPS_RESET || state == ABI_QPS_INIT || state == ABI_QPS_ERR)
+		return;
+	taking->note->unknown |= (qp->sq && qp->sq->doubt) || (qp->rq && qp->rq->doubt);
+	if (is_certain(qp->sq))
+		look_at_sends(taking, qp);
+	if (is_certain(qp->rq))
+		look_at_receives(taking, qp);
+	for (int send = 0; send < 2; send++) {
+		const struct queue *queue = send ? qp->sq : qp->rq;
+
+		if (queue && queue->stats.last_time > taking->posted) {
+			taking->posted = queue->stats.last_time;
+			if (!taking->stall->last.stack)
+				taking->stall->stack = queue->stats.last_stack;
+		}
+	}
+}
+
+/* Its end, as far as the trace shows it. */
+static void fill_end(struct stall *stall, const struct process *process)
+{
+	const char *ending = process && process->ending ? process->ending : "";
+	int status = process ? process->status : -1;
+
+	stall->ended = process && process->end >= 0;
+	stall->signal = stall->status = -1;
+	if (status != -1 && WIFSIGNALED(status))
+		stall->signal = WTERMSIG(status);
+	else if (status != -1 && WIFEXITED(status))
+		stall->status = WEXITSTATUS(status);
+	else if (!strcmp(ending, "killed"))
+		stall->signal = 0;
+	stall->well = stall->status == 0 || (stall->ended && stall->signal < 0 && status == -1);
+}
+
+static void fill_stall(struct taking *taking, const struct last_verb *last, int64_t time)
+{
+	struct trace *trace = taking->stalls->work->trace;
+	struct stall *stall = taking->stall;
+
+	fill_end(stall, trace_process(trace, last->process));
+	stall->process = last->process;
+	stall->time = time;
+	stall->quiet = last_progress(taking->model, last->process);
+	stall->last = last_moment(last);
+	stall->stack = last->stack;
+	stall->first = taking->stalls->nlinks;
+	if (last->at.id.thread == taking->note->failed.thread &&
+	    last->at.id.n == taking->note->failed.n)
+		stall->error = taking->note->error;
+	if (taking->note->forked.id.thread && taking->note->forked.time >= last->returned) {
+		stall->forked = taking->note->forked;
+		snprintf(stall->how, sizeof(stall->how), "%s", taking->note->how);
+	}
+}
+
+void stalls_end(struct stalls *stalls, struct model *model, const struct model_exit *end)
+{
+	const struct last_verb *last = last_of_process(model, end->process);
+	struct taking taking = { .stalls = stalls, .model = model };
+	const struct life *life = NULL;
+
+	if (!last || (end->process < stalls->n && stalls->all[end->process].process))
+		return;
+	taking.note = note_of(stalls, end->process);
+	taking.stall = vec_at(stalls->all, stalls->n, end->process);
+	if (!taking.stall || !taking.note) {
+		stalls->err = true;
+		return;
+	}
+	fill_stall(&taking, last, end->time);
+	if (taking.stall->well)
+		return;
+	activity_take(stalls->work->activity, model, end->process, end->time,
+		      &taking.note->threads);
+	while ((life = model_next_life(model, end->process, life)))
+		if (life->kind == OBJECT_qp && life->state == LIFE_LIVE && !life->inherited &&
+		    life->qp)
+			look_at_qp(&taking, life);
+	taking.stall->n = stalls->nlinks - taking.stall->first;
+	stalls->err |= taking.failed;
+}

@@ -1,0 +1,231 @@
+/*
+ * The waits of processes in words
+ */
+#include "analyzer/report/waits_text.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyzer/model/words.h"
+#include "core/wire/desc.h"
+
+enum { SHOWN = 3 /* processes without a rank */, RANGES = 12 };
+
+static bool is_rank(struct trace *trace, uint32_t process)
+{
+	const struct process *p = trace_process(trace, process);
+
+	return p && p->rank.rank >= 0;
+}
+
+bool waits_are_told(struct trace *trace, const struct stalls *stalls)
+{
+	const struct wait_graph *graph = &stalls->graph;
+
+	if (stalls->err || !graph->nblames || !stalls->waiting)
+		return false;
+	return graph->blames[0].all + graph->blames[0].n > 2 ||
+	       is_rank(trace, graph->blames[0].nodes[0]);
+}
+
+static const char *name_of(struct trace *trace, uint32_t object)
+{
+	const struct object *found = trace_object(trace, object);
+
+	return found && found->name ? found->name : "a queue pair";
+}
+
+/* One that does not wait */
+
+static void put_ended(struct text *t, const struct stall *stall)
+{
+	const char *signal = stall->signal > 0 ? sigabbrev_np(stall->signal) : NULL;
+	char when[32];
+
+	if (signal)
+		text_addf(t, "was killed by SIG%s", signal);
+	else if (stall->signal == 0)
+		text_addf(t, "was killed");
+	else if (stall->status > 0)
+		text_addf(t, "ended with status %d", stall->status);
+	else
+		text_addf(t, "ended%s", stall->well ? " with success" : "");
+	text_addf(t, " at %s", words_span(stall->time, when));
+}
+
+static void put_verb(struct text *t, const struct stall *stall)
+{
+	const char *error = stall->error > 0 ? strerrorname_np(stall->error) : NULL;
+	char when[32];
+
+	text_addf(t, "; its last verb, %s(),%s%s %s before", verb_infos[stall->last.verb].name,
+		  error ? " failed with " : "", error ?: "",
+		  words_span(stall->time - stall->last.time, when));
+}
+
+static void put_misled(struct text *t, const struct stall *stall)
+{
+	char name[PROCESS_TEXT];
+
+	text_addf(t, "%s is connected to %s of %s, whose peer is another queue pair", stall->object,
+		  stall->other_qp[0] ? stall->other_qp : "a queue pair",
+		  process_id_text(stall->other, name));
+	if (stall->others)
+		text_addf(t, "; %s is connected to it", process_id_text(stall->others, name));
+}
+
+static void put_unpolled(struct text *t, struct trace *trace, const struct stall *stall)
+{
+	char n[WORDS_COUNT], when[32];
+
+	text_addf(t, "does not poll %s: %s of %s had come there, the first %s before",
+		  stall->object, words_count(stall->count, "completion", n),
+		  name_of(trace, stall->qp), words_span(stall->time - stall->since, when));
+}
+
+/* It does something without verbs. */
+static void put_quiet(struct text *t, const struct stall *stall)
+{
+	char id[32], when[32], n[WORDS_COUNT];
+
+	if (stall->forked.id.thread)
+		text_addf(t, "called %s(), %s, and no verb since, for %s", stall->how,
+			  event_id_text(stall->forked.id, id),
+			  words_span(stall->time - stall->forked.time, when));
+	else
+		text_addf(t, "called no verb for %s",
+			  words_span(stall->time - stall->last.time, when));
+	if (stall->count)
+		text_addf(t, "; %s had come to %s", words_count(stall->count, "completion", n),
+			  stall->object);
+}
+
+void waits_put_state(struct text *t, struct trace *trace, const struct stall *stall)
+{
+	char n[WORDS_COUNT], when[32], id[32];
+
+	switch (stall->state) {
+	case STALL_WELL:
+	case STALL_ENDED:
+		put_ended(t, stall);
+		break;
+	case STALL_MISLED:
+		put_misled(t, stall);
+		break;
+	case STALL_HUNG:
+		text_addf(t, "is in %s, %s, for %s", stall->what ? stall->what : "a call",
+			  event_id_text(stall->hung, id),
+			  words_span(stall->time - stall->since, when));
+		return;
+	case STALL_UNPOLLED:
+		put_unpolled(t, trace, stall);
+		break;
+	case STALL_FULL:
+		text_addf(t,
+			  "has filled the send queue of %s: %s outstanding, none of them signalled",
+			  stall->object, words_count(stall->count, "request", n));
+		break;
+	case STALL_IGNORES:
+		text_addf(t, "does not poll %s, where completions of %s come, but another CQ",
+			  stall->object, name_of(trace, stall->qp));
+		break;
+	case STALL_BARREN:
+		text_addf(t, "polls %s in vain (%s): no request is outstanding there",
+			  stall->object, words_count(stall->count, "time", n));
+		break;
+	case STALL_QUIET:
+		put_quiet(t, stall);
+		break;
+	default:
+		text_addf(t, "was at work");
+		break;
+	}
+	put_verb(t, stall);
+}
+
+/* One that waits */
+
+static void put_awaited(struct text *t, const struct stall_link *link)
+{
+	const struct enum_info *opcodes = enum_find("ibv_wr_opcode");
+	const char *opcode = enum_name(opcodes, link->opcode);
+	char n[WORDS_COUNT], id[32];
+
+	if (link->request.thread)
+		text_addf(t, "%s %s", opcode ?: "a request", event_id_text(link->request, id));
+	else
+		text_addf(t, "%s, nothing has come", words_count(link->outstanding, "receive", n));
+}
+
+void waits_put_link(struct text *t, struct trace *trace, const struct stall_link *link)
+{
+	char name[PROCESS_TEXT], when[32];
+
+	text_addf(t, "%s %s -> ", process_id_text(link->process, name), name_of(trace, link->qp));
+	text_addf(t, "%s %s: ", process_id_text(link->to, name), name_of(trace, link->other));
+	put_awaited(t, link);
+	text_addf(t, " for %s", words_span(link->until - link->since, when));
+	if (link->why == STALL_CREDIT)
+		text_addf(t, ", no receive posted there");
+}
+
+/* Lists of processes */
+
+static int compare_ranks(const void *a, const void *b)
+{
+	const int x = *(const int *)a, y = *(const int *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* "0-4, 7"; @ranks is sorted. */
+static void put_ranges(struct text *t, const int *ranks, size_t n)
+{
+	unsigned int ranges = 0;
+
+	for (size_t i = 0, next; i < n; i = next) {
+		for (next = i + 1; next < n && ranks[next] == ranks[next - 1] + 1;)
+			next++;
+		if (ranges++ == RANGES) {
+			text_addf(t, " and %zu more", n - i);
+			return;
+		}
+		text_addf(t, "%s%d", i ? ", " : "", ranks[i]);
+		if (next - i > 1)
+			text_addf(t, "%s%d", next - i > 2 ? "-" : ", ", ranks[next - 1]);
+	}
+}
+
+static void put_ranks(struct text *t, struct trace *trace, const uint32_t *processes, size_t n)
+{
+	int *ranks = calloc(n, sizeof(*ranks));
+
+	if (!ranks) {
+		t->failed = true;
+		return;
+	}
+	for (size_t i = 0; i < n; i++)
+		ranks[i] = trace_process(trace, processes[i])->rank.rank;
+	qsort(ranks, n, sizeof(*ranks), compare_ranks);
+	text_addf(t, "%zu ranks: ", n);
+	put_ranges(t, ranks, n);
+	free(ranks);
+}
+
+void waits_put_processes(struct text *t, struct trace *trace, const uint32_t *processes, size_t n)
+{
+	char name[PROCESS_TEXT];
+	size_t ranks = 0;
+
+	for (size_t i = 0; i < n; i++)
+		ranks += is_rank(trace, processes[i]);
+	if (ranks == n && n > 1) {
+		put_ranks(t, trace, processes, n);
+		return;
+	}
+	for (size_t i = 0; i < n && i < SHOWN; i++)
+		text_addf(t, "%s%s", i ? ", " : "", process_id_text(processes[i], name));
+	if (n > SHOWN)
+		text_addf(t, " and %zu more", n - SHOWN);
+}

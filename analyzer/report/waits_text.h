@@ -1,0 +1,26 @@
+#pragma once
+/*
+ * The waits of processes in words: for the first screen and for JSON.
+ *
+ * One thread.
+ */
+#include "analyzer/facts/stalls.h"
+#include "core/base/text.h"
+
+/*
+ * Is there somebody to blame, and more than the two processes whose wait is a fact already; or are
+ * they ranks of a job?
+ */
+bool waits_are_told(struct trace *trace, const struct stalls *stalls);
+
+/* Add "called no verb for 2.00 s": what a process did that does not wait. */
+void waits_put_state(struct text *t, struct trace *trace, const struct stall *stall);
+
+/*
+ * Add "rank 4 (node n1) qp1 -> rank 5 (node n1) qp2: IBV_WR_SEND 5:70 for 2.00 s, no receive posted
+ * there".
+ */
+void waits_put_link(struct text *t, struct trace *trace, const struct stall_link *link);
+
+/* Add "6 ranks: 0-4, 7", or "process 3, b.db process 1 and 5 more". */
+void waits_put_processes(struct text *t, struct trace *trace, const uint32_t *processes, size_t n);

@@ -1,0 +1,197 @@
+/* analyzer/facts/stalls.c and stalls_finish.c: which processes wait, and who is to blame. */
+#include <signal.h>
+
+#include "analyzer/facts/stalls.h"
+#include "analyzer/report/waits_text.h"
+#include "tests/analyzer/ends.h"
+#include "tests/test.h"
+
+enum { SECOND = 1000000000 };
+
+/* Two ranks of a job, or two programs that are none. */
+static void begin_job(struct story *s, bool ranks)
+{
+	story_environ = ranks ? "SLURM_PROCID=3" : "";
+	begin_story(s);
+	story_environ = "";
+}
+
+static void post_8_bytes(struct story *s, int end, enum verb verb)
+{
+	const struct event_sge sge = { AT, 8, ends[end].mr.lkey };
+
+	story_post(s, end, verb, &ends[end].qp, 1, verb == VERB_post_recv ? 0 : IBV_WR_SEND, sge);
+}
+
+static void polls_in_vain(struct story *s, int end)
+{
+	s->threads[end].head.polls[0].cq = W(&ends[end].cq);
+	s->threads[end].head.polls[0].empty = 900;
+}
+
+/* A second later both are killed. */
+static const struct stalls *kill_both(struct story *s)
+{
+	s->now += SECOND;
+	story_exit(s, STORY_PID, SIGTERM);
+	story_exit(s, PEER, SIGTERM);
+	story_check(s, NULL);
+	return facts_stalls(s->findings->facts);
+}
+
+static void blames_one(struct story *s, const struct stalls *stalls, uint32_t process,
+		       enum stall_state state, const char *says)
+{
+	struct text text = { 0 };
+
+	assert_int_equal(stalls->graph.nblames, 1);
+	assert_int_equal(stalls->graph.blames[0].n, 1);
+	assert_int_equal(stalls->graph.blames[0].nodes[0], process);
+	assert_int_equal(stalls->graph.blames[0].all, 1);
+	assert_int_equal(stalls->all[process].state, state);
+	waits_put_state(&text, s->trace, &stalls->all[process]);
+	assert_string_equal(text.at, says);
+	text_fini(&text);
+	story_end(s);
+}
+
+TEST(a_rank_that_calls_no_verb)
+{
+	struct story s;
+
+	begin_job(&s, true);
+	post_8_bytes(&s, 0, VERB_post_recv);
+	polls_in_vain(&s, 0);
+	blames_one(&s, kill_both(&s), 2, STALL_QUIET,
+		   "called no verb for 1.00 s; its last verb, ibv_reg_mr(), 1.00 s before");
+}
+
+TEST(programs_that_are_no_ranks_may_be_idle)
+{
+	struct story s;
+
+	begin_job(&s, false);
+	post_8_bytes(&s, 0, VERB_post_recv);
+	polls_in_vain(&s, 0);
+	assert_int_equal(kill_both(&s)->graph.nblames, 0);
+	story_end(&s);
+}
+
+TEST(a_send_counts_for_any_program)
+{
+	const struct stalls *stalls;
+	struct story s;
+
+	begin_job(&s, false);
+	post_8_bytes(&s, 0, VERB_post_send);
+	polls_in_vain(&s, 0);
+	stalls = kill_both(&s);
+	assert_int_equal(stalls->links[0].why, STALL_CREDIT);
+	assert_int_equal(stalls->links[0].to, 2);
+	assert_false(waits_are_told(s.trace, stalls)); /* a fact has the sentence */
+	blames_one(&s, stalls, 2, STALL_QUIET,
+		   "called no verb for 1.00 s; its last verb, ibv_reg_mr(), 1.00 s before");
+}
+
+TEST(a_rank_that_polls_where_nothing_is_outstanding)
+{
+	struct story s;
+
+	begin_job(&s, true);
+	post_8_bytes(&s, 0, VERB_post_recv);
+	polls_in_vain(&s, 0);
+	polls_in_vain(&s, 1);
+	blames_one(&s, kill_both(&s), 2, STALL_BARREN,
+		   "polls cq1 in vain (900 times): no request is outstanding there; its last verb, "
+		   "ibv_reg_mr(), 1.00 s before");
+}
+
+/* Each has posted a receive, and no send. */
+TEST(two_ranks_that_wait_for_each_other)
+{
+	const struct stalls *stalls;
+	struct story s;
+
+	begin_job(&s, true);
+	for (int end = 0; end < 2; end++) {
+		post_8_bytes(&s, end, VERB_post_recv);
+		polls_in_vain(&s, end);
+	}
+	stalls = kill_both(&s);
+	assert_int_equal(stalls->graph.nblames, 1);
+	assert_int_equal(stalls->graph.blames[0].n, 2);
+	assert_int_equal(stalls->waiting, 2);
+	story_end(&s);
+}
+
+TEST(a_rank_that_died_long_before)
+{
+	struct story s;
+
+	begin_job(&s, true);
+	post_8_bytes(&s, 0, VERB_post_recv);
+	polls_in_vain(&s, 0);
+	story_exit(&s, PEER, SIGSEGV);
+	s.now += SECOND;
+	story_exit(&s, STORY_PID, SIGTERM);
+	story_check(&s, NULL);
+	blames_one(&s, facts_stalls(s.findings->facts), 2, STALL_ENDED,
+		   "was killed by SIGSEGV at 40.0 us; its last verb, ibv_reg_mr(), 3000 ns before");
+}
+
+TEST(a_rank_that_ended_before_its_peer_had_its_message)
+{
+	struct story s;
+
+	begin_job(&s, true);
+	post_8_bytes(&s, 0, VERB_post_recv);
+	polls_in_vain(&s, 0);
+	story_exit(&s, PEER, 0);
+	s.now += SECOND;
+	story_exit(&s, STORY_PID, SIGTERM);
+	story_check(&s, NULL);
+	blames_one(&s, facts_stalls(s.findings->facts), 2, STALL_WELL,
+		   "ended with success at 40.0 us; its last verb, ibv_reg_mr(), 3000 ns before");
+}
+
+/* Without polls it does something else: it waits for nobody. */
+TEST(who_does_not_look_does_not_wait)
+{
+	struct story s;
+
+	begin_job(&s, true);
+	post_8_bytes(&s, 0, VERB_post_recv);
+	assert_int_equal(kill_both(&s)->graph.nblames, 0);
+	story_end(&s);
+}
+
+/* A quarter of a second is nothing. */
+TEST(a_job_that_is_killed_at_work_blames_nobody)
+{
+	struct story s;
+
+	begin_job(&s, true);
+	post_8_bytes(&s, 0, VERB_post_recv);
+	polls_in_vain(&s, 0);
+	s.now += SECOND / 5;
+	story_exit(&s, STORY_PID, SIGTERM);
+	story_exit(&s, PEER, SIGTERM);
+	story_check(&s, NULL);
+	assert_int_equal(facts_stalls(s.findings->facts)->graph.nblames, 0);
+	story_end(&s);
+}
+
+TEST(a_job_that_ends_well_blames_nobody)
+{
+	struct story s;
+
+	begin_job(&s, true);
+	post_8_bytes(&s, 0, VERB_post_recv);
+	polls_in_vain(&s, 0);
+	s.now += SECOND;
+	story_exit(&s, STORY_PID, 0);
+	story_exit(&s, PEER, 0);
+	story_check(&s, NULL);
+	assert_int_equal(facts_stalls(s.findings->facts)->graph.nblames, 0);
+	story_end(&s);
+}
