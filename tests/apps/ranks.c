@@ -31,6 +31,7 @@ enum {
 	STEPS = 12,
 	AT = 3, /* the step of the mistake */
 	DEPTH = 8,
+	AHEAD = 4, /* receives */
 	BYTES = 4096,
 	MANY = 8 << 20, /* bytes that RLIMIT_MEMLOCK does not allow */
 	WAIT_NS = 300000000,
@@ -226,7 +227,7 @@ static void await_message(void)
 		slot_of(job.rank)->planted = true;
 		await_sent(); /* none is outstanding */
 	}
-	if (job.channel)
+	if (job.channel && job.good)
 		await_event();
 	else
 		await_from(1, LEFT);
@@ -425,15 +426,17 @@ static void open_rank(void)
 
 static void connect_rank(void)
 {
-	int receives = is_planted(NO_RECEIVE) ? AT : 1;
+	bool one = job.mode == DEADLOCK || job.mode == LOST_WAKEUP;
+	int receives = is_planted(NO_RECEIVE) ? AT : one ? 1 : AHEAD;
 
 	for (int side = 0; side < SIDES; side++)
 		if (job.qp[side])
 			connect_to(job.context, job.qp[side], find_number(side));
-	for (int i = 0; i < receives; i++)
+	for (int i = 0; i < receives; i++) {
 		post_receive(LEFT);
-	if (job.mode == LATE_KEY)
-		post_receive(RIGHT);
+		if (job.mode == LATE_KEY)
+			post_receive(RIGHT);
+	}
 }
 
 static void close_rank(void)
@@ -487,6 +490,8 @@ static pid_t start_rank(char **argv, int rank)
 	set_number("SLURM_LOCALID", rank % NODE);
 	set_number("SLURM_JOB_ID", 7);
 	MUST(setenv("SLURMD_NODENAME", node, 1));
+	if (job.mode == MEMLOCK && is_on_node(rank) && !job.good)
+		MUST(setenv("VERBATIM_SOFT_MEMLOCK", "1", 1));
 	execv("/proc/self/exe", argv);
 	_exit(2);
 }
@@ -512,12 +517,13 @@ static void make_board(size_t bytes)
 	MUST(pthread_barrier_init(&job.board->barrier, &attr, (unsigned int)job.n));
 }
 
-/* A rank that cannot wait: its mistake is that it does something else. */
+/* A rank that is done, or that does something else by mistake. */
 static bool is_excused(int rank)
 {
 	const struct slot *slot = slot_of(rank);
 
-	return slot->planted || (rank == job.culprit && job.mode == STOPPED);
+	return slot->planted || slot->steps == STEPS ||
+	       (rank == job.culprit && job.mode == STOPPED);
 }
 
 /* Have all waited for long? Then @seen has how far each is. */
@@ -596,7 +602,7 @@ static int launch_ranks(char **argv)
 		if (reap_one(pids, &left, &failed))
 			continue;
 		vain = waiting ? poll_in_vain(seen) : -1;
-		if (vain > 0 && !job.good)
+		if (vain > 0 && !job.good && job.mode != SLOW)
 			kill_all(pids);
 		if (vain < 0)
 			waiting = all_wait(seen);
@@ -630,8 +636,6 @@ int main(int argc, char **argv)
 		job.board = map_board(bytes);
 		return be_rank();
 	}
-	if (job.mode == MEMLOCK && !job.good)
-		MUST(setenv("VERBATIM_SOFT_MEMLOCK", "1", 1));
 	make_board(bytes);
 	return launch_ranks(argv);
 }

@@ -1,0 +1,94 @@
+# A job of eight ranks that hangs: `check` names the rank, its node, its queue pair and the place of
+# its last verb on the first screen; and nobody in the same job without the mistake.
+. tests/e2e/lib/try.sh
+needs "$apps/ranks"
+cd "$tmp" || exit 1
+
+record() { # mode [good]
+	"$VERBATIM" record -q -o "$t" -- "$apps/ranks" "${RANKS:-8}" "$@" >out 2>&1
+	is "status" $? "$([ "${2:-}" = good ] && echo 0 || echo 1)" || { cat out; return 1; }
+}
+
+# The first screen, without line breaks.
+screen() { "$VERBATIM" check "$t" | head -24 | sed -n '/^stuck/,/^[a-j]/p' | tr -s '\n ' ' '; }
+
+# Nobody is named.
+is_well() { # mode
+	record "$1" good && "$VERBATIM" check "$t" >out
+	! grep stuck out || { cat out; return 1; }
+	is "$("$VERBATIM" check -f json "$t" |
+		jq -c '.waits | [.waiting, (.blamed | length), (.links | length)]')" "[0,0,0]"
+}
+
+has() { [[ $seen =~ $1 ]] || { echo "no '$1' in: $seen"; return 1; }; }
+
+# rank 5, unless another is given, of node n1
+names() { # mode, what it did, its place
+	local seen
+	record "$1" || return
+	seen=$(screen)
+	has "rank ${4:-5} \(node n1\) \(ranks\) $2" && has "[0-9]+ waits? for it" &&
+		has "$3 \(ranks.c:[0-9]+\)" && has "-> rank ${4:-5} \(node n1\) qp[12]: " &&
+		is "$("$VERBATIM" check -f json "$t" |
+			jq -c '.waits.blamed | [length, .[0].processes[0].rank,
+				.[0].processes[0].node]')" "[1,${4:-5},\"n1\"]"
+}
+
+a_rank_that_is_stopped() { names stopped "called no verb for" post_receive; }
+a_rank_without_receives() { names no-receive "polls cq2 in vain .*: no request is" post_send; }
+a_rank_that_died() {
+	names dead "was killed by SIGKILL at" post_receive || return
+		"$VERBATIM" check "$t" >out
+	says "^  rank 5 (node n1) by SIGKILL at" out &&
+		says "^  7 ranks: 0-4, 6, 7 by SIGTERM at" out
+}
+a_rank_that_sends_no_key() { names late-key "called no verb for" exchange_key; }
+a_rank_that_lost_its_wakeup() {
+	names lost-wakeup "does not poll cq2: 1 completion of qp2 had come there" sleep_over_it &&
+		"$VERBATIM" check "$t" | tr -s '\n ' ' ' >out &&
+		says "it was armed after that, by [0-9:]*: a completion already in the CQ" out
+}
+a_rank_whose_send_queue_is_full() {
+	names full-queue "has filled the send queue of qp1: 8 requests" post_send
+}
+a_rank_that_is_connected_to_another() {
+	names wrong-peer "qp1 is connected to qp2 of rank 7 \(node n1\), whose peer is another" \
+		post_send
+}
+a_rank_that_may_not_register() {
+	names memlock "called no verb for .*ibv_reg_mr\(\), failed with ENOMEM" register_more 7
+}
+a_rank_that_runs_a_command() { names fork "called system\(\), .* and no verb since" post_receive; }
+a_rank_that_does_not_poll() {
+	names unread "does not poll cq2: [0-9] completions? of qp2 had come there" post_send
+}
+
+three_ranks_that_wait_for_each_other() {
+	local seen of="qp[13] -> rank"
+	record deadlock || return
+	seen=$(screen)
+	has "3 processes wait for each other, in a circle, and 5 for them" &&
+		has "rank 2 \(node n0\) $of 3 \(node n0\) qp2: IBV_WR_SEND [0-9:]* for" &&
+		has "rank 3 \(node n0\) $of 4 \(node n1\) qp2" &&
+		has "rank 4 \(node n1\) $of 2 \(node n0\) qp3" &&
+		has "no receive posted there close_triangle|< close_triangle \(ranks.c:" &&
+		is "$("$VERBATIM" check -f json "$t" |
+			jq -c '.waits.blamed | [length, ([.[0].processes[].rank] | sort)]')" \
+			"[1,[2,3,4]]"
+}
+
+for each in stopped no-receive dead late-key lost-wakeup full-queue wrong-peer memlock fork \
+	deadlock unread slow; do
+	try "nobody is named in the twin of $each" is_well $each
+done
+try a_rank_that_is_stopped
+try a_rank_without_receives
+try a_rank_that_died
+try a_rank_that_sends_no_key
+try a_rank_that_lost_its_wakeup
+try a_rank_whose_send_queue_is_full
+try a_rank_that_is_connected_to_another
+try a_rank_that_may_not_register
+try a_rank_that_runs_a_command
+try a_rank_that_does_not_poll
+try three_ranks_that_wait_for_each_other
