@@ -9,18 +9,23 @@
 #include "analyzer/tables/depth.h"
 #include "analyzer/tables/qps.h"
 #include "analyzer/tables/requests.h"
+#include "analyzer/tables/waits.h"
 #include "core/wire/log.h"
 
-const struct made_table *const model_tables[] = { &requests_table, &qps_table, &depth_table, NULL };
+const struct made_table *const model_tables[] = { &requests_table, &qps_table, &depth_table,
+						  &waits_table, NULL };
 
 struct model_tables {
 	struct qps *qps;
+	struct waits_rows *waits;
 };
 
 void model_tables_free(struct model_tables *tables)
 {
-	if (tables)
-		qps_free(tables->qps);
+	if (!tables)
+		return;
+	qps_free(tables->qps);
+	waits_rows_free(tables->waits);
 	free(tables);
 }
 
@@ -34,8 +39,9 @@ int model_tables_add(struct trace *trace, struct model_tables **ret_tables)
 	struct model_tables *tables = calloc(1, sizeof(*tables));
 	int err;
 
-	if (!tables || !(tables->qps = qps_new(trace))) {
-		free(tables);
+	if (!tables || !(tables->qps = qps_new(trace)) ||
+	    !(tables->waits = waits_rows_new(trace))) {
+		model_tables_free(tables);
 		return log_err(-ENOMEM, "tables of queue pairs");
 	}
 	err = made_add(trace, &requests_table, trace);
@@ -43,6 +49,8 @@ int model_tables_add(struct trace *trace, struct model_tables **ret_tables)
 		err = made_add(trace, &depth_table, trace);
 	if (!err)
 		err = made_add(trace, &qps_table, tables->qps);
+	if (!err)
+		err = made_add(trace, &waits_table, tables->waits);
 	if (err)
 		model_tables_free(tables);
 	else

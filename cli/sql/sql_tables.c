@@ -26,6 +26,8 @@ static const struct {
 	  "process, name, type, state, peer_name, sends, recvs FROM qps" },
 	{ "peers", "peers of queue pairs, if the trace has both ends",
 	  "process, name, peer_process, peer_name FROM peers" },
+	{ "waits", "what each process waited for when it ended, and who is to blame",
+	  "process, says, direct, total FROM waits WHERE total" },
 	{ "mrs", "each memory region with its ranges and keys, and their times",
 	  "process, name, length, lkey, since, until FROM mrs" },
 	{ "calls", "control verbs with their duration and the name of their object",

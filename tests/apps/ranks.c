@@ -28,7 +28,7 @@ enum {
 	BOARD = 100, /* descriptors */
 	NEVER = 101, /* of a pipe into which nothing is written */
 	NODE = 4,    /* ranks of a node */
-	STEPS = 12,
+	MANY_RANKS = 64,
 	AT = 3, /* the step of the mistake */
 	DEPTH = 8,
 	AHEAD = 4, /* receives */
@@ -78,6 +78,7 @@ static struct {
 	enum mode mode;
 	bool good;
 	int n, rank, culprit;
+	unsigned int steps;
 	struct board *board;
 	struct ibv_context *context;
 	struct ibv_pd *pd;
@@ -158,7 +159,7 @@ static int post_send(enum side side, enum ibv_wr_opcode opcode, unsigned int fla
 static void rest_a_while(void)
 {
 	atomic_fetch_add(&slot_of(job.rank)->polls, 1);
-	usleep(job.n > 64 ? 20000 : 1000);
+	usleep(job.n > MANY_RANKS ? 20000 : 1000);
 }
 
 static void poll_once(int cq)
@@ -460,7 +461,7 @@ static int be_rank(void)
 	pthread_barrier_wait(&job.board->barrier);
 	connect_rank();
 	pthread_barrier_wait(&job.board->barrier);
-	for (int step = 0; step < STEPS; step++)
+	for (int step = 0; step < (int)job.steps; step++)
 		do_step(step);
 	pthread_barrier_wait(&job.board->barrier);
 	close_rank();
@@ -522,7 +523,7 @@ static bool is_excused(int rank)
 {
 	const struct slot *slot = slot_of(rank);
 
-	return slot->planted || slot->steps == STEPS ||
+	return slot->planted || slot->steps == job.steps ||
 	       (rank == job.culprit && job.mode == STOPPED);
 }
 
@@ -606,7 +607,7 @@ static int launch_ranks(char **argv)
 			kill_all(pids);
 		if (vain < 0)
 			waiting = all_wait(seen);
-		usleep(job.n > 64 ? 20000 : 2000);
+		usleep(job.n > MANY_RANKS ? 20000 : 2000);
 	}
 	free(pids);
 	free(seen);
@@ -622,6 +623,7 @@ static void read_arguments(int argc, char **argv)
 		job.mode++;
 	NEED(job.n > 6 && job.mode < MODES);
 	job.culprit = job.n / 2 + 1;
+	job.steps = job.n > MANY_RANKS ? MANY_RANKS / 2 : (unsigned int)job.n + AHEAD;
 }
 
 int main(int argc, char **argv)

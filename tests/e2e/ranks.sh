@@ -63,6 +63,17 @@ a_rank_that_does_not_poll() {
 	names unread "does not poll cq2: [0-9] completions? of qp2 had come there" post_send
 }
 
+# The same in SQL.
+says_so_in_sql() {
+	record dead || return
+	is "blamed" "$(sql "SELECT r.rank, r.node, w.state, w.direct, w.total, w.name
+		FROM waits w JOIN ranks r USING (process) WHERE total")" "5|n1|killed|2|7|" &&
+		is "links" "$(sql "SELECT r.rank, w.name, p.rank, w.peer_name, w.why FROM waits w
+			JOIN ranks r USING (process) JOIN ranks p ON p.process = w.peer_process
+			WHERE w.state = 'waits' AND p.rank = 5 ORDER BY r.rank")" \
+			$'4|qp1|5|qp2|send\n6|qp2|5|qp1|receive'
+}
+
 three_ranks_that_wait_for_each_other() {
 	local seen of="qp[13] -> rank"
 	record deadlock || return
@@ -91,4 +102,5 @@ try a_rank_that_is_connected_to_another
 try a_rank_that_may_not_register
 try a_rank_that_runs_a_command
 try a_rank_that_does_not_poll
+try says_so_in_sql
 try three_ranks_that_wait_for_each_other

@@ -13,3 +13,17 @@ struct sqlite3;
  * named no node, it is the host of the recording.
  */
 void rank_read(struct sqlite3 *db, uint32_t process, struct rank *ret_rank);
+
+/* clang-format off */
+/*
+ * The ranks of all processes, for a SELECT: what the launcher told each is looked up once, by
+ * rank_facts() (core/store/vtab/functions.h).
+ */
+#define RANK_FACT(name) " json_extract(facts, '$." name "') AS " name
+#define SQL_RANKS                                                                          \
+	"(WITH told(process, facts) AS MATERIALIZED"                                       \
+	" (SELECT id, rank_facts(id) FROM process)"                                        \
+	" SELECT process," RANK_FACT("rank") "," RANK_FACT("size") "," RANK_FACT("local")  \
+	"," RANK_FACT("job") "," RANK_FACT("step") "," RANK_FACT("node") ","               \
+	RANK_FACT("launcher") " FROM told WHERE facts IS NOT NULL)"
+/* clang-format on */

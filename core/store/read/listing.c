@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "core/store/db/rank.h"
 #include "core/store/db/sql.h"
 #include "core/store/read/trace.h"
 #include "core/wire/log.h"
@@ -33,10 +34,8 @@ static const struct {
 	  " CASE WHEN status >= 0 THEN status END, ending, coalesce(nullif(cmdline, ''), exe)"
 	  " FROM process p LEFT JOIN thread t ON t.process = p.id GROUP BY p.id ORDER BY p.id" },
 	[LISTING_RANKS] = { "ranks",
-	  "SELECT id, rank_fact(id, 'rank'), rank_fact(id, 'size'), rank_fact(id, 'local'),"
-	  " rank_fact(id, 'node'), rank_fact(id, 'job'), rank_fact(id, 'step'),"
-	  " rank_fact(id, 'launcher') FROM process WHERE rank_fact(id, 'rank') IS NOT NULL"
-	  " ORDER BY 2, 1" },
+	  "SELECT process, rank, size, local, node, job, step, launcher FROM " SQL_RANKS
+	  " ORDER BY rank, process" },
 	[LISTING_THREADS] = { "threads",
 	  "SELECT t.id, t.process, tid, comm, t.events, coalesce(l.events, 0) FROM thread t"
 	  " LEFT JOIN loss l ON l.thread = t.id ORDER BY t.id" },
@@ -104,8 +103,7 @@ static const struct {
 	  " ('VERBATIM_DIR', 'VERBATIM_SESSIONS', 'VERBATIM_SOFT_FABRIC')"
 	  " AND name NOT GLOB 'VERBATIM_REPLAY_*' AND NOT launcher(name)"
 	  " ORDER BY name, value) GROUP BY name)"
-	  " UNION ALL SELECT 'ranks', max(rank_fact(id, 'size')) FROM process"
-	  " HAVING max(rank_fact(id, 'size'))"
+	  " UNION ALL SELECT 'ranks', max(size) FROM " SQL_RANKS " HAVING max(size)"
 	  " UNION ALL SELECT 'locked memory limit', group_concat(DISTINCT memlock) FROM process"
 	  " WHERE memlock IS NOT NULL HAVING count(*)"
 	  " UNION ALL SELECT 'open files limit', group_concat(DISTINCT nofile) FROM process"
@@ -151,11 +149,11 @@ static const struct {
 	[LISTING_PAGE_MARKS] = { "marks",
 	  "SELECT process, time, kind, text FROM mark ORDER BY time" },
 	[LISTING_PAGE_PROCESSES] = { "processes",
-	  "SELECT id, rank_fact(id, 'rank') AS rank, rank_fact(id, 'node') AS node, pid, start,"
+	  "SELECT id, r.rank AS rank, r.node AS node, pid, start,"
 	  " end, status, ending, coalesce(nullif(cmdline, ''), exe) AS command,"
 	  " CASE memlock WHEN -1 THEN 'unlimited' ELSE memlock END AS memlock,"
 	  " CASE ipc_lock WHEN 1 THEN 'yes' WHEN 0 THEN 'no' END AS cap_ipc_lock"
-	  " FROM process ORDER BY id" },
+	  " FROM process LEFT JOIN " SQL_RANKS " r ON r.process = id ORDER BY id" },
 	[LISTING_PAGE_DEVICES] = { "devices",
 	  "SELECT name, node_type, transport_type, fw_ver, p.port, p.state, p.active_mtu, p.lid"
 	  " FROM device d LEFT JOIN port p ON p.device = d.id ORDER BY d.id, p.port" },

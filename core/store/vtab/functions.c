@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/text.h"
 #include "core/base/vec.h"
 #include "core/store/db/ids.h"
 #include "core/store/db/rank.h"
@@ -66,42 +67,44 @@ static void is_launcher_variable(sqlite3_context *context, int n, sqlite3_value 
 	sqlite3_result_int(context, name && launcher_has_variable(name, strlen(name)));
 }
 
-static void result_number(sqlite3_context *context, int number)
+static void put_number(struct text *t, const char *name, int number)
 {
 	if (number >= 0)
-		sqlite3_result_int(context, number);
+		text_addf(t, "%s\"%s\":%d", t->used > 1 ? "," : "", name, number);
 }
 
-static void result_word(sqlite3_context *context, const char *word)
+static void put_word(struct text *t, const char *name, const char *word)
 {
-	if (word && *word)
-		sqlite3_result_text(context, word, -1, SQLITE_TRANSIENT);
+	if (!word || !*word)
+		return;
+	text_addf(t, "%s\"%s\":", t->used > 1 ? "," : "", name);
+	text_json(t, word, strlen(word));
 }
 
-static void rank_fact(sqlite3_context *context, int n, sqlite3_value **values)
+static void rank_facts(sqlite3_context *context, int n, sqlite3_value **values)
 {
-	const char *fact = (const char *)sqlite3_value_text(values[1]);
+	struct text t = { 0 };
 	struct rank rank;
 
 	(void)n;
 	rank_read(sqlite3_context_db_handle(context), (uint32_t)sqlite3_value_int64(values[0]),
 		  &rank);
-	if (!fact || rank.rank < 0)
+	if (rank.rank < 0)
 		return;
-	if (!strcmp(fact, "rank"))
-		result_number(context, rank.rank);
-	else if (!strcmp(fact, "size"))
-		result_number(context, rank.size);
-	else if (!strcmp(fact, "local"))
-		result_number(context, rank.local);
-	else if (!strcmp(fact, "job"))
-		result_word(context, rank.job);
-	else if (!strcmp(fact, "step"))
-		result_word(context, rank.step);
-	else if (!strcmp(fact, "node"))
-		result_word(context, rank.node);
-	else if (!strcmp(fact, "launcher"))
-		result_word(context, rank.launcher);
+	text_char(&t, '{');
+	put_number(&t, "rank", rank.rank);
+	put_number(&t, "size", rank.size);
+	put_number(&t, "local", rank.local);
+	put_word(&t, "job", rank.job);
+	put_word(&t, "step", rank.step);
+	put_word(&t, "node", rank.node);
+	put_word(&t, "launcher", rank.launcher);
+	text_char(&t, '}');
+	if (t.failed)
+		sqlite3_result_error_nomem(context);
+	else
+		sqlite3_result_text(context, t.at, (int)t.used, SQLITE_TRANSIENT);
+	text_fini(&t);
 }
 
 static void add_value(sqlite3_context *context, sqlite3_value *value, double p)
@@ -232,7 +235,8 @@ int functions_add(sqlite3 *db)
 	    sqlite3_create_function(db, "shown", 2, flags, NULL, show_value, NULL, NULL) ||
 	    sqlite3_create_function(db, "launcher", 1, flags, NULL, is_launcher_variable, NULL,
 				    NULL) ||
-	    sqlite3_create_function(db, "rank_fact", 2, SQLITE_UTF8, NULL, rank_fact, NULL, NULL) ||
+	    sqlite3_create_function(db, "rank_facts", 1, SQLITE_UTF8, NULL, rank_facts, NULL,
+				    NULL) ||
 	    sqlite3_create_function(db, "percentile", 2, flags, NULL, NULL, step_percentile,
 				    end_percentile) ||
 	    sqlite3_create_function(db, "median", 1, flags, NULL, NULL, step_median,

@@ -1,15 +1,14 @@
 #pragma once
 /*
  * Functions for SQL that need no trace: event(thread, n), errno_name(error), shown(name,
- * value), launcher(name), rank_fact(process, fact), and the aggregates percentile(x, p) and
- * median(x).
+ * value), launcher(name), rank_facts(process), and the aggregates percentile(x, p) and median(x).
  *
  *	event		"3:1042"
  *	errno_name	"EINVAL"; NULL: there is no such error
  *	shown		the value of a variable that a trace may hold; or "(not shown)"
  *	launcher	1 if a launcher of jobs sets that variable, else 0
- *	rank_fact	what the launcher told that process: its rank, size, local, job, step, node
- *			or launcher; NULL: not told
+ *	rank_facts	what the launcher told that process, as JSON: its rank, size, local, job,
+ *			step, node and launcher; NULL: it has no rank
  *	percentile	the p-th percentile of all x, exact, p from 0 to 100: of the sorted values
  *			the one at p / 100 of the way from the first to the last, between two of
  *			them in proportion. NULLs do not count; of none it is NULL. It keeps 8

@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "core/base/text.h"
+#include "core/store/db/rank.h"
 #include "core/store/db/sql.h"
 #include "core/wire/log.h"
 
@@ -100,10 +101,7 @@ const struct view views[] = {
 	  false, NULL },
 	{ "ranks",
 	  "process, rank, size, local, job, step, node, launcher",
-	  "SELECT id, rank_fact(id, 'rank'), rank_fact(id, 'size'), rank_fact(id, 'local'),"
-	  " rank_fact(id, 'job'), rank_fact(id, 'step'), rank_fact(id, 'node'),"
-	  " rank_fact(id, 'launcher') FROM process"
-	  " WHERE rank_fact(id, 'rank') IS NOT NULL",
+	  "SELECT * FROM " SQL_RANKS,
 	  false, NULL },
 	{ "counters",
 	  "merged, device, port, folder, name, first, last, change",

@@ -1,0 +1,16 @@
+#pragma once
+/*
+ * Table `waits`: what each process waited for when it ended, and who is to blame.
+ */
+#include "core/store/vtab/made.h"
+
+struct trace;
+struct waits_rows;
+
+/* Nothing is read before the table is used. NULL without memory. */
+struct waits_rows *waits_rows_new(struct trace *trace);
+
+/* Accepts NULL. */
+void waits_rows_free(struct waits_rows *rows);
+
+extern const struct made_table waits_table; /* its argument is a struct waits_rows */
