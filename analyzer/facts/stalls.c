@@ -28,10 +28,11 @@
 #include "core/wire/log.h"
 
 const char *const stall_states[STALL_STATES] = {
-	[STALL_WELL] = "ended",      [STALL_ENDED] = "killed",      [STALL_MISLED] = "misled",
-	[STALL_HUNG] = "hung",       [STALL_UNPOLLED] = "unpolled", [STALL_FULL] = "full",
-	[STALL_IGNORES] = "ignores", [STALL_BARREN] = "barren",     [STALL_QUIET] = "quiet",
-	[STALL_BUSY] = "busy",       [STALL_WAITS] = "waits",       [STALL_UNKNOWN] = "unknown",
+	[STALL_WELL] = "ended",      [STALL_ENDED] = "killed",    [STALL_STOPPED] = "stopped",
+	[STALL_MISLED] = "misled",   [STALL_HUNG] = "hung",       [STALL_UNPOLLED] = "unpolled",
+	[STALL_FULL] = "full",       [STALL_IGNORES] = "ignores", [STALL_BARREN] = "barren",
+	[STALL_QUIET] = "quiet",     [STALL_BUSY] = "busy",       [STALL_WAITS] = "waits",
+	[STALL_UNKNOWN] = "unknown",
 };
 
 const char *const stall_whys[STALL_WHYS] = {

@@ -46,6 +46,7 @@ struct stall_link {
 enum stall_state {
 	STALL_WELL,     /* it had ended with success */
 	STALL_ENDED,    /* it had ended long before those that wait for it */
+	STALL_STOPPED,  /* by a signal, or a debugger */
 	STALL_MISLED,   /* a queue pair is connected to one that is connected to another */
 	STALL_HUNG,     /* in a call that did not return */
 	STALL_UNPOLLED, /* a completion has come, and was not polled */
@@ -78,6 +79,9 @@ struct stall {
 	int signal;           /* that killed it; 0: not known, -1: none */
 	int status;           /* with which it exited; -1: it did not, or not known */
 	enum stall_state state;
+	char seen;      /* state of its thread, as in proc(5): table `sample`; 0: not known */
+	char wchan[40]; /* where it slept in the kernel; "": not known */
+	int64_t seen_since;
 	size_t first, n; /* its links */
 	/* of the state, the first that applies */
 	char object[LIFE_NAME]; /* queue pair or CQ */

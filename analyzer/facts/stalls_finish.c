@@ -12,10 +12,87 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "core/store/read/joint.h"
+#include "core/store/read/lookup.h"
 #include "core/store/read/trace.h"
 
 enum { WAIT_POLLS = 3 /* empty polls: fewer are not a wait */ };
+
+/* Samples */
+
+/* The last samples of the threads of processes. */
+struct sampled {
+	struct stalls *stalls;
+	size_t part;
+	int64_t *idle; /* by process: no thread has polled since; INT64_MAX: one does, or unknown */
+	bool *active;  /* by process: one does */
+};
+
+static int64_t time_of(const struct sampled *sampled, int64_t time)
+{
+	struct trace *trace = sampled->stalls->work->trace;
+	struct trace_clock clock;
+
+	if (trace_nparts(trace) < 2)
+		return time;
+	clock = trace_clock(trace, sampled->part);
+	return time + clock.offset;
+}
+
+static void see_sample(void *arg, const struct lookup_sample *sample)
+{
+	struct sampled *sampled = arg;
+	struct trace *trace = sampled->stalls->work->trace;
+	struct event_id first = { sample->thread, 1 };
+	uint32_t id = trace_whole_event(trace, sampled->part, first).thread;
+	const struct thread *thread = trace_thread(trace, id);
+	int64_t since = time_of(sampled, sample->time);
+	struct stall *stall;
+
+	if (!thread || thread->process >= sampled->stalls->n)
+		return;
+	stall = &sampled->stalls->all[thread->process];
+	if (!sample->doing || strcmp(sample->doing, "nothing") != 0 || since > stall->time) {
+		sampled->active[thread->process] = true;
+		return;
+	}
+	if (since > sampled->idle[thread->process])
+		sampled->idle[thread->process] = since;
+	if (id != stall->last.id.thread || !sample->state)
+		return;
+	stall->seen = sample->state[0];
+	stall->seen_since = since;
+	snprintf(stall->wchan, sizeof(stall->wchan), "%s", sample->wchan ?: "");
+}
+
+/* What the samples show of each process; their polls do not count if they ended long before. */
+static int read_samples(struct stalls *stalls)
+{
+	struct trace *trace = stalls->work->trace;
+	struct sampled sampled = { .stalls = stalls };
+	int err = 0;
+
+	sampled.idle = calloc(stalls->n + 1, sizeof(*sampled.idle));
+	sampled.active = calloc(stalls->n + 1, sizeof(*sampled.active));
+	if (!sampled.idle || !sampled.active)
+		err = -1;
+	for (; !err && !trace_is_live(trace) && sampled.part < trace_nparts(trace); sampled.part++)
+		lookup_last_samples(trace_part(trace, sampled.part), see_sample, &sampled);
+	for (size_t i = 0; i < stalls->n && i < stalls->work->n && !err; i++)
+		stalls->work->notes[i].idle =
+			sampled.idle[i] && !sampled.active[i] &&
+			stalls->all[i].time - sampled.idle[i] >= STALL_PATIENCE_NS;
+	free(sampled.idle);
+	free(sampled.active);
+	return err;
+}
+
+static bool is_stopped(const struct stall *stall)
+{
+	return stall->seen == 'T' || stall->seen == 't';
+}
 
 /* The polls of a process. */
 struct looking {
@@ -23,6 +100,7 @@ struct looking {
 	const struct stall *stall;
 	uint64_t empty, most; /* polls; of one CQ */
 	uint32_t cq;          /* that one */
+	bool idle;            /* it had polled for the last time long before */
 };
 
 static void see_polls(void *arg, uint32_t thread, uint32_t cq, uint64_t empty)
@@ -30,6 +108,8 @@ static void see_polls(void *arg, uint32_t thread, uint32_t cq, uint64_t empty)
 	struct looking *looking = arg;
 
 	(void)thread;
+	if (looking->idle)
+		return;
 	looking->empty += empty;
 	if (empty > looking->most) {
 		looking->most = empty;
@@ -105,12 +185,14 @@ static bool is_silent(const struct stall *stall, const struct stall_note *note,
 static enum stall_state find_state(struct stalls *stalls, struct stall *stall,
 				   const struct stall_note *note, const struct fact_list *facts)
 {
-	struct looking looking = { .stalls = stalls, .stall = stall };
+	struct looking looking = { .stalls = stalls, .stall = stall, .idle = note->idle };
 	bool known =
 		activity_each_empty(stalls->work->activity, &note->threads, see_polls, &looking);
 	bool watched = is_watched(&looking, note, known);
 	const struct fact *hung = find_hung(facts, stall->process);
 
+	if (is_stopped(stall))
+		return STALL_STOPPED;
 	if (note->misled)
 		return STALL_MISLED;
 	if (hung) {
@@ -228,6 +310,10 @@ static void find_dead(struct stalls *stalls)
 
 void stalls_finish(struct stalls *stalls, const struct fact_list *facts)
 {
+	if (read_samples(stalls)) {
+		stalls->err = true;
+		return;
+	}
 	for (uint32_t i = 1; i < stalls->n && i < stalls->work->n; i++)
 		judge_process(stalls, i, facts);
 	if (stalls->err || find_blames(stalls)) {

@@ -9,9 +9,10 @@ enum { STALL_PATIENCE_NS = 250000000 };
 /* What a process looked like when it ended. */
 struct stall_note {
 	struct activity_note threads;
-	bool unknown;           /* something is outstanding, and its peer is not known */
-	bool misled, full;      /* stall.object and the like are about that, */
-	bool unpolled;          /* or about a completion that has come */
+	bool idle;         /* the samples show that it had polled for the last time long before */
+	bool unknown;      /* something is outstanding, and its peer is not known */
+	bool misled, full; /* stall.object and the like are about that, */
+	bool unpolled;     /* or about a completion that has come */
 	uint32_t unpolled_cq;   /* of that: object */
 	char cq[LIFE_NAME];     /* of the first of its links */
 	struct event_id failed; /* its last call that failed, */

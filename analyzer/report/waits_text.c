@@ -99,6 +99,20 @@ static void put_quiet(struct text *t, const struct stall *stall)
 	if (stall->count)
 		text_addf(t, "; %s had come to %s", words_count(stall->count, "completion", n),
 			  stall->object);
+	if (stall->seen == 'R')
+		text_addf(t, "; it was running");
+	else if (stall->seen && stall->wchan[0])
+		text_addf(t, "; it slept in the kernel, in %s", stall->wchan);
+}
+
+static void put_stopped(struct text *t, const struct stall *stall)
+{
+	char when[32], at[32];
+
+	text_addf(t, "was stopped%s from %s on, for %s",
+		  stall->seen == 't' ? " by a debugger" : " by a signal",
+		  words_span(stall->seen_since, at),
+		  words_span(stall->time - stall->seen_since, when));
 }
 
 void waits_put_state(struct text *t, struct trace *trace, const struct stall *stall)
@@ -109,6 +123,9 @@ void waits_put_state(struct text *t, struct trace *trace, const struct stall *st
 	case STALL_WELL:
 	case STALL_ENDED:
 		put_ended(t, stall);
+		break;
+	case STALL_STOPPED:
+		put_stopped(t, stall);
 		break;
 	case STALL_MISLED:
 		put_misled(t, stall);

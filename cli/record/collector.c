@@ -8,8 +8,8 @@
  * A feed ends when its ring is empty and its thread has closed it, or the thread or its process is
  * gone.
  *
- * Not here: finding rings (ring_search.c), reading one (feed.c), when to collect and when to end
- * (recording.c), writing events (core/store).
+ * Not here: finding rings (ring_search.c), reading one (feed.c), sampling threads (samples.c), when
+ * to collect and when to end (recording.c), writing events (core/store).
  */
 #include "cli/record/collector.h"
 
@@ -20,6 +20,7 @@
 #include "cli/record/ring_search.h"
 #include "cli/record/feed.h"
 #include "cli/record/guests.h"
+#include "cli/record/samples.h"
 #include "cli/record/unrecorded.h"
 #include "core/base/vec.h"
 #include "core/wire/cut.h"
@@ -54,6 +55,7 @@ struct collector {
 	size_t guests_size;
 	unsigned int processes; /* guests so far */
 	struct ring_search search;
+	struct samples samples;
 	uint64_t flushed; /* CLOCK_MONOTONIC of the last commit */
 	int64_t seen;     /* time of the trace: see collector_seen() */
 	/* approximate number of events between two calls of the next one */
@@ -303,6 +305,20 @@ int collector_drain(struct collector *c)
 	return err ? fail_collecting(c, err) : fullest;
 }
 
+static int64_t now_of(const struct collector *c)
+{
+	const struct clock *clock = &c->session->clock;
+
+	return clock_ns(clock, clock_ticks(clock->kind));
+}
+
+static int sample_threads(struct collector *c)
+{
+	return c->search.leftover
+		       ? 0
+		       : samples_take(&c->samples, c->feeds, c->nfeeds, c->writer, now_of(c));
+}
+
 static int end_feed(struct collector *c, struct feed *feed)
 {
 	struct ring_head head;
@@ -310,6 +326,8 @@ static int end_feed(struct collector *c, struct feed *feed)
 	int err = feed_report_stuck(feed, c->writer);
 
 	feed_read_head(feed, &head);
+	if (!err && !c->search.leftover)
+		err = samples_end(&c->samples, feed, c->writer, now_of(c));
 	if (!err)
 		err = writer_thread_end(c->writer, feed->thread, &head);
 	session_ring_name(feed->index, name);
@@ -426,6 +444,8 @@ int collector_tend(struct collector *c)
 		err = end_feeds(c);
 	if (!err)
 		err = end_guests(c);
+	if (!err)
+		err = sample_threads(c);
 	if (!err)
 		err = flush_writer(c);
 	return err ? fail_collecting(c, err) : 0;
@@ -569,6 +589,7 @@ void collector_free(struct collector *c)
 			close(c->guests[i].watch);
 	free(c->feeds);
 	free(c->guests);
+	samples_fini(&c->samples);
 	ring_search_fini(&c->search);
 	close(c->at);
 	free(c);

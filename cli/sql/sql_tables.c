@@ -98,6 +98,8 @@ static const struct {
 	  "severity, rule, event(thread, n) AS event, message FROM finding" },
 	{ "poll_count", "polls of each CQ by each thread",
 	  "name(cq), sum(polls), sum(empty) FROM poll_count GROUP BY cq" },
+	{ "sample", "what each thread did, ten times a second",
+	  "thread, time, doing, state, wchan FROM sample ORDER BY thread, time" },
 	{ "waited", "waits of each thread for the recorder",
 	  "event(thread, n) AS event, ns, why FROM waited ORDER BY ns DESC LIMIT 10" },
 	{ "misuse", "violations (record --strict)",

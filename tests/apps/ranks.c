@@ -35,6 +35,7 @@ enum {
 	BYTES = 4096,
 	MANY = 8 << 20, /* bytes that RLIMIT_MEMLOCK does not allow */
 	WAIT_NS = 300000000,
+	SEEN_NS = 800000000, /* the same, if samples of the recorder are to show it */
 	SLOW_US = 60000,
 };
 
@@ -527,6 +528,11 @@ static bool is_excused(int rank)
 	       (rank == job.culprit && job.mode == STOPPED);
 }
 
+static uint64_t how_long(void)
+{
+	return job.mode == STOPPED || job.mode == FORK ? SEEN_NS : WAIT_NS;
+}
+
 /* Have all waited for long? Then @seen has how far each is. */
 static bool all_wait(uint64_t *seen)
 {
@@ -535,7 +541,7 @@ static bool all_wait(uint64_t *seen)
 	for (int i = 0; i < job.n; i++) {
 		uint64_t since = slot_of(i)->since;
 
-		if (!is_excused(i) && (!since || now - since < WAIT_NS))
+		if (!is_excused(i) && (!since || now - since < how_long()))
 			return false;
 		seen[2 * i] = slot_of(i)->steps;
 		seen[2 * i + 1] = slot_of(i)->polls;

@@ -34,7 +34,13 @@ names() { # mode, what it did, its place
 				.[0].processes[0].node]')" "[1,${4:-5},\"n1\"]"
 }
 
-a_rank_that_is_stopped() { names stopped "called no verb for" post_receive; }
+# As stopped if the recorder had the time to see that.
+a_rank_that_is_stopped() {
+	names stopped "(was stopped|called no verb)" post_receive &&
+		is "seen" "$(sql "SELECT count(DISTINCT process) FROM sample s JOIN thread t
+			ON t.id = s.thread WHERE state = 'T'")" \
+			"$("$VERBATIM" check "$t" | grep -c "was stopped by a signal from")"
+}
 a_rank_without_receives() { names no-receive "polls cq2 in vain .*: no request is" post_send; }
 a_rank_that_died() {
 	names dead "was killed by SIGKILL at" post_receive || return

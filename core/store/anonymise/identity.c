@@ -50,6 +50,7 @@ static const struct {
 	{ "waited", "thread n process time ns times why" },
 	{ "coverage", "thread n process time what handle object detail times" },
 	{ "poll_count", "thread handle life process cq polls completions empty last" },
+	{ "sample", "thread time doing state wchan" },
 	{ "counter", "merged device=device port folder name first last" },
 	{ "merged", "id name=name host=host path=path first_process first_thread first_object "
 		    "first_stack clock offset drift error drift_error ahead pairs messages "

@@ -45,6 +45,7 @@ const struct references references[] = {
 	{ "waited", "t_pT" },
 	{ "coverage", "t_pT__o" },
 	{ "poll_count", "t__po___T" },
+	{ "sample", "tT" },
 	{ "chunk", "_t__TT" },
 	{ "payload_chunk", "_t__TT" },
 	{ NULL, NULL },

@@ -84,6 +84,8 @@ static const char *const controls[] = {
 	" PRIMARY KEY(thread, handle, life)) WITHOUT ROWID",
 	"counter(merged INTEGER, device TEXT, port INTEGER, folder TEXT, name TEXT, first INTEGER,"
 	" last INTEGER, PRIMARY KEY(merged, device, port, folder, name)) WITHOUT ROWID",
+	"sample(thread INTEGER, time INTEGER, doing TEXT, state TEXT, wchan TEXT,"
+	" PRIMARY KEY(thread, time)) WITHOUT ROWID",
 	"merged(id INTEGER PRIMARY KEY, name TEXT, host TEXT, path TEXT, first_process INTEGER,"
 	" first_thread INTEGER, first_object INTEGER, first_stack INTEGER, clock TEXT,"
 	" offset INTEGER, drift REAL, error INTEGER, drift_error REAL, ahead INTEGER,"
@@ -224,6 +226,7 @@ static const struct {
 	{ "connection", 9 },
 	{ "queue", 9 },
 	{ "counter", 10 },
+	{ "sample", 11 },
 };
 /* clang-format on */
 

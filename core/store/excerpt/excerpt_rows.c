@@ -162,6 +162,14 @@ static int take_loss(struct excerpt_copy *copy, sqlite3_stmt *row, sqlite3_stmt 
 	return excerpt_reaches(copy->excerpt, id, sql_time(row, 3));
 }
 
+static int take_sample(struct excerpt_copy *copy, sqlite3_stmt *row, sqlite3_stmt *to)
+{
+	struct event_id id = { sql_u32(row, 0), 0 };
+
+	(void)to;
+	return excerpt_reaches(copy->excerpt, id, sql_time(row, 1));
+}
+
 static int take_stack(struct excerpt_copy *copy, sqlite3_stmt *row, sqlite3_stmt *to)
 {
 	uint32_t stack = sql_u32(row, 0);
@@ -182,7 +190,7 @@ static const struct copy_table first_tables[] = {
 	{ "fork", take_event },  { "memory", take_event }, { "misuse", take_event },
 	{ "mark", take_event },  { "waited", take_note },  { "coverage", take_note },
 	{ "loss", take_loss },   { "carried", NULL },      { "merged", NULL },
-	{ "merged_meta", NULL }, { "counter", NULL },
+	{ "merged_meta", NULL }, { "counter", NULL },      { "sample", take_sample },
 };
 static const struct copy_table last_tables[] = { { "stack", take_stack }, { "frame", take_stack } };
 

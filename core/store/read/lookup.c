@@ -293,6 +293,28 @@ void lookup_counters(struct trace *trace,
 	sqlite3_finalize(stmt);
 }
 
+void lookup_last_samples(struct trace *trace,
+			 void (*each)(void *arg, const struct lookup_sample *sample), void *arg)
+{
+	sqlite3_stmt *stmt;
+
+	/* an older format: schema_check() */
+	if (sqlite3_table_column_metadata(trace_db(trace), NULL, "sample", NULL, NULL, NULL, NULL,
+					  NULL, NULL))
+		return;
+	stmt = try_statement(trace, "SELECT thread, max(time), doing, state, wchan FROM sample"
+				    " GROUP BY thread");
+	while (has_row(stmt))
+		each(arg, &(struct lookup_sample){
+				  .thread = sql_u32(stmt, 0),
+				  .time = sql_time(stmt, 1),
+				  .doing = (const char *)sqlite3_column_text(stmt, 2),
+				  .state = (const char *)sqlite3_column_text(stmt, 3),
+				  .wchan = (const char *)sqlite3_column_text(stmt, 4),
+			  });
+	sqlite3_finalize(stmt);
+}
+
 void lookup_unwritten(struct trace *trace, char *why, size_t size)
 {
 	sqlite3_stmt *stmt =

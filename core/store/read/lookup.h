@@ -94,5 +94,15 @@ struct lookup_counter {
 void lookup_counters(struct trace *trace,
 		     void (*each)(void *arg, const struct lookup_counter *counter), void *arg);
 
+/* What a thread did from @time on, until its next sample. Texts may be NULL. */
+struct lookup_sample {
+	uint32_t thread;
+	int64_t time;
+	const char *doing, *state, *wchan;
+};
+/* The last of each thread. Traces of older versions have none. */
+void lookup_last_samples(struct trace *trace,
+			 void (*each)(void *arg, const struct lookup_sample *sample), void *arg);
+
 /* Why events could not be written, or "". */
 void lookup_unwritten(struct trace *trace, char *why, size_t size);

@@ -50,7 +50,7 @@ static int forget_thread(struct writer *writer, struct thread_log *log)
 {
 	static const enum statement statements[] = {
 		STATEMENT_drop_thread, STATEMENT_drop_loss,    STATEMENT_drop_carried,
-		STATEMENT_drop_polls,  STATEMENT_unname_event,
+		STATEMENT_drop_polls,  STATEMENT_unname_event, STATEMENT_drop_samples,
 	};
 	int err = 0;
 

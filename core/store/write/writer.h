@@ -136,6 +136,16 @@ struct stored_counter {
 /* Replaces an earlier row of the same counter. 0 or -errno. */
 int writer_counter(struct writer *writer, const struct stored_counter *counter);
 
+/* What a thread did from @time on: a row of table `sample`. Texts may be NULL. */
+struct stored_sample {
+	uint32_t thread;
+	int64_t time;
+	const char *doing, *state, *wchan;
+};
+
+/* 0 or -errno. */
+int writer_sample(struct writer *writer, const struct stored_sample *sample);
+
 /* Its connection, borrowed. */
 struct sqlite3 *writer_db(struct writer *writer);
 

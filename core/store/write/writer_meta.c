@@ -1,5 +1,6 @@
 /*
- * The description of a trace: table `meta` at its beginning, table `counter` at its end
+ * The description of a trace: table `meta` at its beginning, tables
+ * `sample` and `counter`
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -68,4 +69,10 @@ int writer_counter(struct writer *writer, const struct stored_counter *c)
 {
 	return WRITER_RUN(writer, counter, "tuttii", c->device, c->port, c->folder, c->name,
 			  (int64_t)c->first, (int64_t)c->last);
+}
+
+int writer_sample(struct writer *writer, const struct stored_sample *s)
+{
+	return WRITER_RUN(writer, sample, "uittt", s->thread, s->time, s->doing, s->state,
+			  s->wchan);
 }

@@ -173,6 +173,7 @@ struct control_cut {
 	S(carried, "INSERT OR REPLACE INTO carried VALUES(?, ?)") \
 	S(finding, FINDING_INSERT) \
 	S(counter, "INSERT OR REPLACE INTO counter VALUES(0, ?, ?, ?, ?, ?, ?)") \
+	S(sample, "INSERT OR REPLACE INTO sample VALUES(?, ?, ?, ?, ?)") \
 	S(size, "SELECT (SELECT page_count FROM pragma_page_count)" \
 	  " - (SELECT freelist_count FROM pragma_freelist_count)") \
 	S(drop_call, "DELETE FROM call WHERE thread = ? AND n = ?") \
@@ -200,6 +201,7 @@ struct control_cut {
 	S(drop_loss, "DELETE FROM loss WHERE thread = ?") \
 	S(drop_carried, "DELETE FROM carried WHERE thread = ?") \
 	S(drop_polls, "DELETE FROM poll_count WHERE thread = ?") \
+	S(drop_samples, "DELETE FROM sample WHERE thread = ?") \
 	S(drop_process, "DELETE FROM process WHERE id = ?") \
 	S(unname_event, "UPDATE process SET thread = NULL, n = NULL WHERE thread = ?") \
 	S(drop_environ, "DELETE FROM environ WHERE process = ?") \

@@ -1,0 +1,52 @@
+#pragma once
+/*
+ * What each thread does, sampled ten times a second at no cost to the program: whether it records
+ * events, polls in vain or calls no verb; and what the kernel says of one that calls none.
+ *
+ * A row of table `sample` is written when something else has been seen twice in a row. One thread.
+ */
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cli/record/feed.h"
+
+enum {
+	SAMPLES_NS = 100000000, /* between two samples */
+	SAMPLES_LOOK = 16,  /* a thread that calls no verb is looked at in that many, at least */
+	SAMPLES_ROWS = 500, /* of a thread */
+	SAMPLES_WCHAN = 40,
+};
+
+/* What was seen of a thread. */
+struct sample_seen {
+	const char *doing; /* "verbs", "polls", "nothing"; NULL: it was not sampled yet */
+	char state;        /* as in proc(5); 0: not looked at, or not readable */
+	char wchan[SAMPLES_WCHAN];
+};
+
+struct sample_thread {
+	uint64_t tail, empty; /* of its ring, in the last sample */
+	struct sample_seen written, seen;
+	int64_t since;      /* the time of the trace when @seen was first seen */
+	unsigned int quiet; /* samples since it did something */
+	unsigned int rows;
+};
+
+struct samples {
+	struct sample_thread *threads; /* by thread of the trace */
+	size_t n;
+	uint64_t taken; /* CLOCK_MONOTONIC of the last sample */
+};
+
+/* Take a sample of @feeds if it is time. @now: of the trace, ns. 0 or -errno of the writer. */
+int samples_take(struct samples *samples, const struct feed *feeds, unsigned int nfeeds,
+		 struct writer *writer, int64_t now);
+
+/* Its thread has ended: did it go on after the last sample? 0 or -errno of the writer. */
+int samples_end(struct samples *samples, const struct feed *feed, struct writer *writer,
+		int64_t now);
+
+void samples_fini(struct samples *samples);
+
+/* The state and wait channel of a thread: the part of samples_take() that reads /proc. */
+void samples_look(pid_t pid, pid_t tid, struct sample_seen *ret_seen);
