@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 
 #include "analyzer/facts/activity.h"
+#include "analyzer/facts/delays.h"
 #include "analyzer/facts/outside.h"
 #include "analyzer/facts/pauses.h"
 #include "analyzer/facts/place.h"
@@ -45,6 +46,7 @@ struct ends {
 	struct waits *waits;
 	struct pauses *pauses;
 	struct stalls *stalls;
+	struct delays *delays;
 };
 
 int ends_new(struct trace *trace, struct fact_list *facts, struct ends **ret_ends)
@@ -58,8 +60,10 @@ int ends_new(struct trace *trace, struct fact_list *facts, struct ends **ret_end
 	ends->facts = facts;
 	ends->activity = activity_new(trace);
 	ends->pauses = pauses_new(trace, facts);
-	err = ends->activity && ends->pauses ? waits_new(trace, facts, ends->activity, &ends->waits)
-					     : log_err(-ENOMEM, "the last verbs of threads");
+	ends->delays = delays_new(trace);
+	err = ends->activity && ends->pauses && ends->delays
+		      ? waits_new(trace, facts, ends->activity, &ends->waits)
+		      : log_err(-ENOMEM, "the last verbs of threads");
 	if (!err)
 		err = stalls_new(trace, ends->activity, &ends->stalls);
 	if (err) {
@@ -80,6 +84,7 @@ void ends_free(struct ends *ends)
 	waits_free(ends->waits);
 	pauses_free(ends->pauses);
 	stalls_free(ends->stalls);
+	delays_free(ends->delays);
 	activity_free(ends->activity);
 	free(ends);
 }
@@ -113,6 +118,7 @@ void ends_return(struct ends *ends, const struct model *model, const struct trac
 	activity_return(ends->activity, event);
 	stalls_return(ends->stalls, event);
 	pauses_return(ends->pauses, model, event);
+	delays_return(ends->delays, model, event);
 	if (event->id.thread >= ends->ncalls)
 		return;
 	call = &ends->calls[event->id.thread];
@@ -122,8 +128,10 @@ void ends_return(struct ends *ends, const struct model *model, const struct trac
 
 void ends_poll(struct ends *ends, struct model *model, const struct trace_event *event)
 {
-	if (event->poll->nwc)
+	if (event->poll->nwc) {
 		pauses_poll(ends->pauses, model, event);
+		delays_poll(ends->delays, model, event);
+	}
 	activity_poll(ends->activity, event);
 }
 
@@ -256,11 +264,17 @@ const struct stalls *ends_stalls(const struct ends *ends)
 	return ends->stalls;
 }
 
+const struct delays *ends_delays(const struct ends *ends)
+{
+	return ends->delays;
+}
+
 void ends_finish(struct ends *ends, const struct model *model)
 {
 	waits_finish(ends->waits);
 	pauses_finish(ends->pauses, model);
 	stalls_finish(ends->stalls, ends->facts);
+	delays_finish(ends->delays, model);
 }
 
 void ends_process(struct ends *ends, struct model *model, const struct model_exit *end, bool failed,

@@ -10,6 +10,7 @@
 struct model;
 struct ends;
 struct stalls;
+struct delays;
 
 int ends_new(struct trace *trace, struct fact_list *facts, struct ends **ret_ends);
 
@@ -44,3 +45,6 @@ void ends_finish(struct ends *ends, const struct model *model);
 
 /* What each process waited for; complete after ends_finish(). */
 const struct stalls *ends_stalls(const struct ends *ends);
+
+/* Who was late; the same. */
+const struct delays *ends_delays(const struct ends *ends);

@@ -210,6 +210,11 @@ const struct stalls *facts_stalls(const struct facts *facts)
 	return ends_stalls(facts->work->ends);
 }
 
+const struct delays *facts_delays(const struct facts *facts)
+{
+	return ends_delays(facts->work->ends);
+}
+
 uint64_t facts_count(const struct facts *facts, enum fact_kind kind)
 {
 	return kind == FACT_ERROR ? facts->errors.n : facts->list.count[kind];

@@ -13,6 +13,7 @@
 struct model;
 struct facts_work;
 struct stalls;
+struct delays;
 
 struct facts {
 	struct fact_list list;
@@ -56,6 +57,9 @@ const struct cause *facts_cause(const struct facts *facts, const struct first_er
 
 /* What each process waited for at its end: stalls.h. Complete after facts_finish(). */
 const struct stalls *facts_stalls(const struct facts *facts);
+
+/* Who was late: delays.h; the same. */
+const struct delays *facts_delays(const struct facts *facts);
 
 /* The number of facts of a kind; for queue pairs in error, their number. */
 uint64_t facts_count(const struct facts *facts, enum fact_kind kind);

@@ -18,7 +18,7 @@
 #include "core/store/read/lookup.h"
 #include "core/store/read/trace.h"
 
-enum { WAIT_POLLS = 3 /* empty polls: fewer are not a wait */ };
+enum { WAIT_POLLS = 3 /* empty polls: fewer are not a wait */, MOMENT_NS = 50000000 };
 
 /* Samples */
 
@@ -294,6 +294,12 @@ static int find_blames(struct stalls *stalls)
 	return err;
 }
 
+/* A launcher kills all within a moment; one that was at work until then is not to blame. */
+static int64_t margin_of(const struct stall *stall)
+{
+	return stall->state == STALL_BUSY ? MOMENT_NS : STALL_PATIENCE_NS;
+}
+
 /* One that had ended long before those that wait for it. */
 static void find_dead(struct stalls *stalls)
 {
@@ -303,7 +309,7 @@ static void find_dead(struct stalls *stalls)
 		struct stall *to = link->used ? &stalls->all[link->to] : NULL;
 
 		if (to && to->ended && !to->well && to->state != STALL_WAITS &&
-		    from->state == STALL_WAITS && to->time <= from->time - STALL_PATIENCE_NS)
+		    from->state == STALL_WAITS && to->time <= from->time - margin_of(to))
 			to->state = STALL_ENDED;
 	}
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "analyzer/check.h"
+#include "analyzer/facts/delays.h"
 #include "analyzer/facts/stalls.h"
 #include "analyzer/report/fingerprint.h"
 #include "analyzer/report/known.h"
@@ -509,6 +510,43 @@ static void put_link(struct text *t, const struct report *report, const struct s
 	text_addf(t, "}}");
 }
 
+static void put_pair(struct text *t, const struct report *report, const struct delay_pair *pair)
+{
+	start_element(t);
+	text_char(t, '{');
+	put_rank(t, report, pair->waiter);
+	put_number(t, "ns", pair->ns);
+	put_number(t, "times", (int64_t)pair->times);
+	text_char(t, '}');
+}
+
+/* The rank that caused most of the waiting, or null. */
+static void put_late(struct text *t, const struct report *report)
+{
+	const struct delays *delays = facts_delays(report->findings->facts);
+	const struct delay_cause *cause = delays->most ? &delays->causes[delays->most] : NULL;
+
+	put_name(t, "late");
+	if (!cause) {
+		text_addf(t, "null");
+		return;
+	}
+	text_char(t, '{');
+	put_rank(t, report, delays->most);
+	put_event(t, "event", cause->first.id);
+	put_object(t, report, "object", cause->qp);
+	put_number(t, "times", (int64_t)cause->times);
+	put_number(t, "late", cause->late);
+	put_number(t, "caused", cause->ns);
+	put_number(t, "waited", delays->waited);
+	put_stack(t, report, cause->first.stack);
+	open_array(t, "waiters");
+	for (size_t i = 0; i < delays->npairs; i++)
+		if (delays->pairs[i].cause == delays->most)
+			put_pair(t, report, &delays->pairs[i]);
+	text_addf(t, "]}");
+}
+
 /* Nothing if nobody is to blame. */
 static void put_waits(struct text *t, const struct report *report)
 {
@@ -526,7 +564,9 @@ static void put_waits(struct text *t, const struct report *report)
 	for (size_t i = 0; told && i < stalls->nlinks; i++)
 		if (stalls->links[i].used)
 			put_link(t, report, &stalls->links[i]);
-	text_addf(t, "]}");
+	text_char(t, ']');
+	put_late(t, report);
+	text_char(t, '}');
 }
 
 static void put_totals(struct text *t, struct totals totals)

@@ -409,6 +409,7 @@ static void print_screen(struct screen *screen)
 		1 + (screen->report->findings->n ? 5 : 1); /* the kinds without any; findings */
 	if (screen_has_waits(screen->report))
 		screen_print_waits(screen);
+	screen_print_late(screen);
 	for (int kind = 0; kind < FACT_COUNT; kind++) {
 		if (!facts_count(facts, (enum fact_kind)kind) || kind == FACT_PAUSED)
 			continue;

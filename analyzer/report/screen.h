@@ -18,7 +18,7 @@ struct screen {
 	struct places *places;   /* the rows of each list: a kind of facts, or SCREEN_... */
 	struct wrap_spans spans; /* of the text that is printed next */
 };
-enum { SCREEN_FINDINGS = FACT_COUNT, SCREEN_WAITS };
+enum { SCREEN_FINDINGS = FACT_COUNT, SCREEN_WAITS, SCREEN_LATE };
 
 /*
  * Print @t in lines that begin at @indent, if there is room for them, and empty it and the spans.
@@ -48,6 +48,9 @@ void screen_print_findings(struct screen *screen);
 /* Who is to blame for a hang, and who waits for it (screen_waits.c); if there is anybody. */
 bool screen_has_waits(const struct report *report);
 void screen_print_waits(struct screen *screen);
+
+/* Who was late, if one rank caused most of the waiting of the others. */
+void screen_print_late(struct screen *screen);
 
 /* The killed processes of such a job, in groups by signal and time. */
 void screen_print_killed(struct screen *screen);

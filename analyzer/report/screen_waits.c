@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyzer/facts/delays.h"
 #include "analyzer/facts/facts.h"
 #include "analyzer/facts/stalls.h"
 #include "analyzer/model/words.h"
@@ -280,6 +281,48 @@ void screen_print_waits(struct screen *screen)
 	screen_print_more(screen, &t,
 			  graph->nblames > BLAMES_SHOWN ? graph->nblames - BLAMES_SHOWN : 0,
 			  "that others wait for");
+	text_fini(&t);
+}
+
+/* Who was late */
+
+/* The pair that waited longest because of @process. */
+static const struct delay_pair *find_longest(const struct delays *delays, uint32_t process)
+{
+	const struct delay_pair *found = NULL;
+
+	for (size_t i = 0; i < delays->npairs; i++)
+		if (delays->pairs[i].cause == process &&
+		    (!found || delays->pairs[i].ns > found->ns))
+			found = &delays->pairs[i];
+	return found;
+}
+
+void screen_print_late(struct screen *screen)
+{
+	const struct delays *delays = facts_delays(screen->report->findings->facts);
+	const struct delay_cause *cause = delays->most ? &delays->causes[delays->most] : NULL;
+	const struct delay_pair *longest = find_longest(delays, delays->most);
+	struct trace *trace = screen->report->trace;
+	const struct object *qp = cause ? trace_object(trace, cause->qp) : NULL;
+	char id[32], when[32], name[PROCESS_TEXT], n[WORDS_COUNT];
+	struct text t = { 0 };
+
+	if (!cause || !longest)
+		return;
+	places_add(screen->places, SCREEN_LATE, cause->first.stack);
+	text_addf(&t, "late (1 of %zu processes)", stalls_of(screen)->processes);
+	wrap_mark(&screen->spans, 0, t.used, STYLE_HEAD);
+	screen_emit(screen, 0, &t);
+	text_addf(&t, "%s  ", event_id_text(cause->first.id, id));
+	sentence_process(&t, trace, delays->most);
+	text_addf(&t, " %s ", qp && qp->name ? qp->name : "");
+	waits_put_late(&t, delays, delays->most);
+	screen_put_place(&t, screen, SCREEN_LATE, cause->first.stack);
+	screen_emit(screen, 2, &t);
+	text_addf(&t, "%s waited longest for it: %s in %s", process_id_text(longest->waiter, name),
+		  words_span(longest->ns, when), words_count(longest->times, "wait", n));
+	screen_emit(screen, 4, &t);
 	text_fini(&t);
 }
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyzer/facts/delays.h"
 #include "analyzer/model/words.h"
 #include "core/wire/desc.h"
 
@@ -185,6 +186,23 @@ void waits_put_link(struct text *t, struct trace *trace, const struct stall_link
 	text_addf(t, " for %s", words_span(link->until - link->since, when));
 	if (link->why == STALL_CREDIT)
 		text_addf(t, ", no receive posted there");
+}
+
+/* Late ones */
+
+void waits_put_late(struct text *t, const struct delays *delays, uint32_t process)
+{
+	const struct delay_cause *cause = &delays->causes[process];
+	char late[32], waited[32], n[WORDS_COUNT];
+	size_t waiters = 0;
+
+	for (size_t i = 0; i < delays->npairs; i++)
+		waiters += delays->pairs[i].cause == process;
+	text_addf(t, "was late %s, for %s, %s: %d %% of all waiting, %s of %zu processes",
+		  words_count(cause->times, "time", n), words_span(cause->late, late),
+		  cause->by_send ? "with its messages" : "with its receives",
+		  (int)(100 * cause->ns / (delays->waited ?: 1)), words_span(cause->ns, waited),
+		  waiters);
 }
 
 /* Lists of processes */

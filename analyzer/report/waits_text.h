@@ -22,5 +22,11 @@ void waits_put_state(struct text *t, struct trace *trace, const struct stall *st
  */
 void waits_put_link(struct text *t, struct trace *trace, const struct stall_link *link);
 
+/*
+ * Add "was late 12 times, for 740 ms: 93 % of all waiting, 4.62 s of 7 processes".
+ */
+struct delays;
+void waits_put_late(struct text *t, const struct delays *delays, uint32_t process);
+
 /* Add "6 ranks: 0-4, 7", or "process 3, b.db process 1 and 5 more". */
 void waits_put_processes(struct text *t, struct trace *trace, const uint32_t *processes, size_t n);

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "analyzer/check.h"
+#include "analyzer/facts/delays.h"
 #include "analyzer/facts/stalls.h"
 #include "analyzer/report/waits_text.h"
 #include "core/base/vec.h"
@@ -265,5 +266,55 @@ const struct made_table waits_table = {
 	.open = waits_open,
 	.next = waits_next,
 	.value = waits_value,
+	.close = free,
+};
+
+/* Delays */
+
+/* clang-format off */
+enum { WAITER, CAUSE, NS, TIMES };
+
+static const struct made_column delay_columns[] = {
+	[WAITER] = INTEGER_COLUMN("process"), [CAUSE] = INTEGER_COLUMN("cause"),
+	[NS] = INTEGER_COLUMN("ns"), [TIMES] = INTEGER_COLUMN("times"), { 0 },
+};
+/* clang-format on */
+
+static int delays_next(void *rows)
+{
+	struct waits_cursor *cursor = rows;
+
+	return cursor->at++ < facts_delays(cursor->rows->findings->facts)->npairs;
+}
+
+static void delays_value(void *rows, int column, struct made_value *value)
+{
+	const struct waits_cursor *cursor = rows;
+	const struct delays *delays = facts_delays(cursor->rows->findings->facts);
+	const struct delay_pair *pair = &delays->pairs[cursor->at - 1];
+
+	switch (column) {
+	case WAITER:
+		made_int(value, pair->waiter);
+		break;
+	case CAUSE:
+		made_int(value, pair->cause);
+		break;
+	case NS:
+		made_int(value, pair->ns);
+		break;
+	default:
+		made_int(value, (int64_t)pair->times);
+	}
+}
+
+const struct made_table delays_table = {
+	.name = "delays",
+	.key = "process, cause",
+	.columns = delay_columns,
+	.reads_all = true,
+	.open = waits_open,
+	.next = delays_next,
+	.value = delays_value,
 	.close = free,
 };

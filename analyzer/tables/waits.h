@@ -1,6 +1,7 @@
 #pragma once
 /*
- * Table `waits`: what each process waited for when it ended, and who is to blame.
+ * Table `waits`: what each process waited for when it ended, and who is to blame. Table `delays`:
+ * how long each rank waited because of each other.
  */
 #include "core/store/vtab/made.h"
 
@@ -13,4 +14,5 @@ struct waits_rows *waits_rows_new(struct trace *trace);
 /* Accepts NULL. */
 void waits_rows_free(struct waits_rows *rows);
 
-extern const struct made_table waits_table; /* its argument is a struct waits_rows */
+/* Their argument is a struct waits_rows. */
+extern const struct made_table waits_table, delays_table;

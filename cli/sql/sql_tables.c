@@ -28,6 +28,8 @@ static const struct {
 	  "process, name, peer_process, peer_name FROM peers" },
 	{ "waits", "what each process waited for when it ended, and who is to blame",
 	  "process, says, direct, total FROM waits WHERE total" },
+	{ "delays", "how long each rank waited because of each other",
+	  "process, cause, ns, times FROM delays ORDER BY ns DESC LIMIT 10" },
 	{ "mrs", "each memory region with its ranges and keys, and their times",
 	  "process, name, length, lkey, since, until FROM mrs" },
 	{ "calls", "control verbs with their duration and the name of their object",

@@ -15,9 +15,10 @@ screen() { "$VERBATIM" check "$t" | head -24 | sed -n '/^stuck/,/^[a-j]/p' | tr 
 # Nobody is named.
 is_well() { # mode
 	record "$1" good && "$VERBATIM" check "$t" >out
-	! grep stuck out || { cat out; return 1; }
+	! grep -e stuck -e late out || { cat out; return 1; }
 	is "$("$VERBATIM" check -f json "$t" |
-		jq -c '.waits | [.waiting, (.blamed | length), (.links | length)]')" "[0,0,0]"
+		jq -c '.waits | [.waiting, (.blamed | length), (.links | length), .late]')" \
+		"[0,0,0,null]"
 }
 
 has() { [[ $seen =~ $1 ]] || { echo "no '$1' in: $seen"; return 1; }; }
@@ -64,7 +65,9 @@ a_rank_that_is_connected_to_another() {
 a_rank_that_may_not_register() {
 	names memlock "called no verb for .*ibv_reg_mr\(\), failed with ENOMEM" register_more 7
 }
-a_rank_that_runs_a_command() { names fork "called system\(\), .* and no verb since" post_receive; }
+a_rank_that_runs_a_command() {
+	names fork "called system\(\), .* and no verb since" post_receive
+}
 a_rank_that_does_not_poll() {
 	names unread "does not poll cq2: [0-9] completions? of qp2 had come there" post_send
 }
@@ -78,6 +81,20 @@ says_so_in_sql() {
 			JOIN ranks r USING (process) JOIN ranks p ON p.process = w.peer_process
 			WHERE w.state = 'waits' AND p.rank = 5 ORDER BY r.rank")" \
 			$'4|qp1|5|qp2|send\n6|qp2|5|qp1|receive'
+}
+
+# It ends well, with one rank that is late in each step.
+a_rank_that_is_slow() {
+	local seen
+	"$VERBATIM" record -q -o "$t" -- "$apps/ranks" 8 slow >out 2>&1 || { cat out; return 1; }
+	seen=$("$VERBATIM" check "$t" | head -24 | tr -s '\n ' ' ')
+	has "rank 5 \(node n1\) \(ranks\) qp1 was late 1[0-9] times, for [0-9.]* m?s" &&
+		has "of 7 processes post_send \(ranks.c:" &&
+		has "rank 6 \(node n1\) waited longest" &&
+		is "$("$VERBATIM" check -f json "$t" | jq -c '.waits.late | [.rank, .node,
+			.caused > .waited / 2, (.waiters | length)]')" '[5,"n1",true,7]' &&
+		is "$(sql "SELECT r.rank FROM delays JOIN ranks r ON r.process = cause GROUP BY
+			cause ORDER BY sum(ns) DESC LIMIT 1")" 5
 }
 
 three_ranks_that_wait_for_each_other() {
@@ -109,4 +126,5 @@ try a_rank_that_may_not_register
 try a_rank_that_runs_a_command
 try a_rank_that_does_not_poll
 try says_so_in_sql
+try a_rank_that_is_slow
 try three_ranks_that_wait_for_each_other

@@ -34,7 +34,7 @@ ROWS = ['coverage(thread, n, process, time, what, detail, times) VALUES(1, 1, 1,
         'finding(rule, name, severity, thread, n, time, process, place, object, message,'
         ' fingerprint, count) VALUES({0}, {0}, {0}, 1, 1, 1, 1, {0}, {0}, {0}, {0}, 1)']
 # tables computed by verbatim sql
-MADE = ['calls', 'failures', 'mrs', 'peers', 'qps', 'queue_depth', 'requests', 'waits']
+MADE = ['calls', 'delays', 'failures', 'mrs', 'peers', 'qps', 'queue_depth', 'requests', 'waits']
 # output that does not go to a terminal
 BINARY = ['pcapng', 'perfetto']
 # cli/screen.c lets these through if colours are on

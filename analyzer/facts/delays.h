@@ -1,0 +1,68 @@
+#pragma once
+/*
+ * Who was late: the share of each rank's waiting that each other rank has caused.
+ *
+ * One thread.
+ */
+#include <stdbool.h>
+
+#include "analyzer/model/moment.h"
+#include "core/base/map.h"
+
+struct model;
+
+/* What @waiter waited because of @cause, itself or through others. */
+struct delay_pair {
+	uint32_t waiter, cause; /* processes */
+	int64_t ns;
+	uint64_t times;
+};
+
+/* A process that others have waited for. */
+struct delay_cause {
+	int64_t ns;          /* of all that waited, also through others */
+	int64_t late;        /* for which it was late, */
+	int64_t longest;     /* at once, */
+	uint64_t times;      /* and how often */
+	int64_t until;       /* the end of the last time */
+	struct moment first; /* the first late post: of a message, else of a receive */
+	bool by_send;
+	uint32_t qp; /* of that: object */
+	bool main;   /* it was late again and again, and caused most of the waiting */
+};
+
+struct delay_process;
+struct delay_sleep;
+
+struct delays {
+	struct trace *trace;
+	struct delay_process *processes; /* by process */
+	size_t nprocesses;
+	struct delay_sleep *sleeps; /* by thread */
+	size_t nsleeps;
+	struct delay_pair *pairs;
+	size_t npairs;
+	struct map by_pair;         /* 1 + index */
+	struct delay_cause *causes; /* by process */
+	size_t ncauses;
+	int64_t waited; /* of all */
+	int64_t run;    /* the time from the first to the last verb, of all that waited */
+	size_t waiters; /* processes that waited */
+	uint32_t most;  /* the cause of most of the waiting; 0: none */
+};
+
+/* NULL without memory. */
+struct delays *delays_new(struct trace *trace);
+
+/* Accepts NULL. */
+void delays_free(struct delays *delays);
+
+/* A control verb of the application has returned; the same. */
+void delays_return(struct delays *delays, const struct model *model,
+		   const struct trace_event *event);
+
+/* Completions were polled; the thread's last verb is still the one before. */
+void delays_poll(struct delays *delays, struct model *model, const struct trace_event *event);
+
+/* The last event has been seen. */
+void delays_finish(struct delays *delays, const struct model *model);
