@@ -12,7 +12,7 @@
 #include "tests/core/store/make_events.h"
 #include "tests/test.h"
 
-enum { EXAMPLE_ENDS = 2, EXAMPLE_MOST = 8 };
+enum { EXAMPLE_ENDS = 2, EXAMPLE_MOST = 8, EXAMPLE_PORT_ATTR = 52 };
 #define EXAMPLE_REALTIME 1700000000123456789ull /* ns since 1970 when it began */
 
 /* Process 100 + 100 * its index, thread 101 + 100 * its index. */
@@ -98,7 +98,7 @@ static inline void example_start(struct example *x, int i)
 	make_verb(&end->m, VERB_open_device, MAKE_ARGS(MAKE_PTR(&end->device)),
 		  (int64_t)MAKE_PTR(&end->context), 0);
 	make_verb(&end->m, VERB_query_port,
-		  MAKE_ARGS(MAKE_PTR(&end->context), 1, MAKE_PTR(&port), sizeof(port)), 0, 0);
+		  MAKE_ARGS(MAKE_PTR(&end->context), 1, MAKE_PTR(&port), EXAMPLE_PORT_ATTR), 0, 0);
 	make_verb(&end->m, VERB_query_gid, MAKE_ARGS(MAKE_PTR(&end->context), 1, 3, MAKE_PTR(&gid)),
 		  0, 0);
 	make_verb(&end->m, VERB_alloc_pd, MAKE_ARGS(MAKE_PTR(&end->context)),
@@ -284,8 +284,8 @@ static inline uint32_t example_poll(struct example_end *end, uint64_t wr_id, int
 }
 
 /*
- * A payload: of the request @index of a post on @object, which follows, and has EVENT_CARRIES; or of
- * a completion of event @of, for NULL.
+ * A payload: of the request @index of a post on @object, which follows, and has EVENT_CARRIES; or
+ * for NULL of a completion of event @of.
  */
 static inline void example_payload(struct example_end *end, const void *object, uint32_t of,
 				   uint32_t index, enum payload_kind kind, const void *payload,

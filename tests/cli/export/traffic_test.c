@@ -145,7 +145,8 @@ TEST(each_opcode_has_its_headers)
 {
 	static const struct example_wr first[] = {
 		{ 1, IBV_WR_SEND, .lengths = { 10 } },
-		{ 2, IBV_WR_SEND_WITH_IMM, IBV_SEND_SOLICITED, .imm = 0x89abcdef, .lengths = { 3, 5 } },
+		{ 2, IBV_WR_SEND_WITH_IMM, IBV_SEND_SOLICITED, .imm = 0x89abcdef,
+		  .lengths = { 3, 5 } },
 		{ 3, IBV_WR_RDMA_WRITE, .lengths = { 7 }, .rdma = remote, .parts = WR_RDMA },
 		{ 4, IBV_WR_RDMA_WRITE_WITH_IMM, .imm = 0x1020304, .lengths = { 8 },
 		  .rdma = remote, .parts = WR_RDMA },
