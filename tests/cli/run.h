@@ -2,14 +2,15 @@
 /*
  * Transcripts: commands about a recorded example and what they print
  *
- * 	$ dump --tail 1 TRACE
+ * 	$ dump --last 1 trace.db
  * 	1:23 ...
  * 	[1]		the exit status, if it is not 0
  *
  * A test, run_transcript(__FILE__), runs each in a child process, and compares with the file of its
  * own name that ends in .txt; with UPDATE=1 in the environment it writes that file instead, to be
- * read before it is committed. TRACE is the path of the trace, OUT one that a command may write;
- * addresses of this program, which differ in each run, are shown as POINTER.
+ * read before it is committed. The commands run in a folder of their own, with the trace trace.db;
+ * they may write out.db. Words are separated by blanks; '~' is a blank within a word. Addresses of
+ * this program, which differ in each run, are shown as POINTER.
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -24,9 +25,8 @@
 
 enum { RUN_WORDS = 32 };
 
-static char run_out[sizeof(example.path) + 8];
+static char run_folder[sizeof(example.path) + 16];
 
-/* Words are separated by blanks; '~' is a blank within a word. */
 static inline int run_split(char *text, char *words[RUN_WORDS])
 {
 	int n = 0;
@@ -36,9 +36,7 @@ static inline int run_split(char *text, char *words[RUN_WORDS])
 		for (char *c = word; *c; c++)
 			if (*c == '~')
 				*c = ' ';
-		words[n++] = !strcmp(word, "TRACE") ? example.path
-			     : !strcmp(word, "OUT") ? run_out
-						    : word;
+		words[n++] = word;
 	}
 	words[n] = NULL;
 	return n;
@@ -56,6 +54,7 @@ static inline void run_child(const char *command, FILE *out)
 	setenv("XDG_CONFIG_HOME", "/nonexistent", 1);
 	setenv("HOME", "/nonexistent", 1);
 	setenv("TZ", "UTC", 1);
+	assert_int_equal(chdir(run_folder), 0);
 	status = command_find(words[0])->run(n, words);
 	fflush(stdout);
 	_exit(status);
@@ -88,9 +87,7 @@ static inline size_t run_replace(struct text *text, const char *at, const char *
 static inline size_t run_replace_any(struct text *text, const char *at)
 {
 	static struct utsname system;
-	const char *names[][2] = { { run_out, "OUT" },
-				   { example.path, "TRACE" },
-				   { system.nodename, "HOST" },
+	const char *names[][2] = { { system.nodename, "HOST" },
 				   { system.release, "KERNEL" },
 				   { system.machine, "MACHINE" } };
 	size_t n = run_address(at);
@@ -98,6 +95,10 @@ static inline size_t run_replace_any(struct text *text, const char *at)
 	uname(&system);
 	if (n)
 		text_addf(text, "POINTER");
+	if (!strncmp(at, "db, ", 4) && isdigit((unsigned char)at[4])) {
+		text_addf(text, "db, SIZE"); /* of a trace */
+		return strcspn(at, "\n");
+	}
 	for (size_t i = 0; !n && i < sizeof(names) / sizeof(*names); i++)
 		n = run_replace(text, at, names[i][0], names[i][1]);
 	return n;
@@ -108,17 +109,11 @@ static inline void run_clean(struct text *text, const char *from)
 {
 	bool in_word = false;
 
-	while (*from) {
-		size_t n = in_word ? 0 : run_replace_any(text, from);
-
+	for (size_t n; *from; from += n) {
+		n = in_word ? 0 : run_replace_any(text, from);
 		if (!n)
-			text_char(text, *from);
-		from += n ? n : 1;
-		if (n && !strncmp(from, ", ", 2) && isdigit((unsigned char)from[2])) {
-			text_addf(text, ", SIZE"); /* of a trace */
-			from += strcspn(from, "\n");
-		}
-		in_word = isalnum((unsigned char)from[-1]);
+			text_char(text, from[n++]);
+		in_word = isalnum((unsigned char)from[n - 1]);
 	}
 }
 
@@ -289,19 +284,27 @@ static inline void run_story(struct example *x)
 /* A fixture: the story, in a trace; run_end() removes it. */
 static inline int run_begin(void **state)
 {
+	char trace[sizeof(run_folder) + 16];
+
 	(void)state;
 	example_begin_connected(&example, IBV_QPT_RC, true, false);
 	run_story(&example);
 	writer_process_end(example.writer, 200, 900000, 9);
-	example_open(&example);
-	snprintf(run_out, sizeof(run_out), "%s-out.db", example.path);
-	return 0;
+	example_finish(&example);
+	snprintf(run_folder, sizeof(run_folder), "%s-XXXXXX", example.path);
+	snprintf(trace, sizeof(trace), "%s/trace.db", mkdtemp(run_folder));
+	return rename(example.path, trace);
 }
 
 static inline int run_end(void **state)
 {
+	static const char *const names[] = { "trace.db", "out.db" };
+	char path[sizeof(run_folder) + 16];
+
 	(void)state;
-	unlink(run_out);
-	example_end(&example);
-	return 0;
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		snprintf(path, sizeof(path), "%s/%s", run_folder, names[i]);
+		unlink(path);
+	}
+	return rmdir(run_folder);
 }

@@ -178,6 +178,11 @@ static inline uint32_t make_fork(struct maker *m, uint32_t fork_seq)
 	return make_done(m, e, bytes);
 }
 
+/* The innermost frame of each call; another one if this is defined before. */
+#ifndef MAKE_FRAME
+#define MAKE_FRAME(verb) (0x401010 + (verb))
+#endif
+
 /* A verb begins; two frames. Returns its number. */
 static inline uint32_t make_call(struct maker *m, enum verb verb, unsigned int depth,
 				 unsigned int flags, const uint64_t *args)
@@ -194,7 +199,7 @@ static inline uint32_t make_call(struct maker *m, enum verb verb, unsigned int d
 	e->depth = (uint8_t)depth;
 	e->nframes = 2;
 	e->nargs = (uint32_t)out.used;
-	((uint64_t *)(void *)(e + 1))[0] = 0x401010 + verb;
+	((uint64_t *)(void *)(e + 1))[0] = MAKE_FRAME(verb);
 	((uint64_t *)(void *)(e + 1))[1] = 0x402000;
 	memcpy((uint64_t *)(void *)(e + 1) + 2, words, out.used * 8);
 	return make_done(m, e, bytes);
