@@ -10,8 +10,8 @@
 
 #include "analyzer/profile/profile.h"
 #include "cli/export/tracks.h"
-#include "core/base/text.h"
-#include "tests/cli/example.h"
+#include "tests/core/store/example.h"
+#include "tests/transcript.h"
 
 /* A field of a message. */
 struct field {
@@ -207,7 +207,7 @@ static void expect_events(const struct profile_select *select, const char *wante
 		if (i == 1)
 			check_clocks(&packet);
 	}
-	example_compare(text.at ?: "", wanted);
+	transcript_compare(text.at ?: "", wanted);
 	text_fini(&text);
 	free(buffer);
 }

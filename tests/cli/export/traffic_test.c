@@ -11,9 +11,9 @@
 #include <stdlib.h>
 
 #include "analyzer/profile/profile.h"
-#include "core/base/text.h"
 #include "core/wire/log.h"
-#include "tests/cli/example.h"
+#include "tests/core/store/example.h"
+#include "tests/transcript.h"
 
 enum { ETHERNET = 14, UDP = 8, BTH = 12, ICRC = 4 };
 
@@ -114,7 +114,7 @@ static void expect_packets(const struct profile_select *select, const char *want
 	fclose(file);
 	bytes = (const uint8_t *)buffer;
 	add_blocks(&text, EXAMPLE_REALTIME);
-	example_compare(text.at ?: "", wanted);
+	transcript_compare(text.at ?: "", wanted);
 	text_fini(&text);
 	free(buffer);
 }

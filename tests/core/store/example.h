@@ -40,6 +40,7 @@ static struct example {
 
 /* Have the next posts payloads before them? */
 static bool example_carries;
+static uint16_t example_site; /* their place; 0: not known */
 
 /* A work request; the parts of its opcode are written. */
 struct example_wr {
@@ -250,6 +251,7 @@ static inline uint32_t example_post_list(struct example_end *end, enum verb verb
 	e->object = MAKE_PTR(handle);
 	e->verb = (uint16_t)verb;
 	e->nwr = n;
+	e->site = example_site;
 	e->bad = bad;
 	e->ret = bad ? ENOMEM : 0;
 	memcpy(e + 1, bytes, (size_t)(at - bytes));
@@ -366,20 +368,98 @@ static inline void example_end(struct example *x)
 	unlink(x->path);
 }
 
-/* Compare line by line, and name the first difference. */
-static inline void example_compare(const char *text, const char *wanted)
+static inline void example_mark(struct example_end *end, unsigned int kind, const char *mark)
 {
-	int line = 1;
+	size_t n = strlen(mark), bytes = make_round(sizeof(struct event_mark) + n);
+	struct event_mark *e = make_room(&end->m, EVENT_MARK, 0, bytes);
 
-	while (*text && *wanted) {
-		size_t a = strcspn(text, "\n"), b = strcspn(wanted, "\n");
+	e->kind = (uint16_t)kind;
+	e->bytes = (uint16_t)n;
+	memcpy(e + 1, mark, n);
+	make_done(&end->m, e, bytes);
+}
 
-		if (a != b || memcmp(text, wanted, a))
-			fail_msg("line %d is '%.*s', not '%.*s'", line, (int)a, text, (int)b,
-				 wanted);
-		text += a + (text[a] != '\0');
-		wanted += b + (wanted[b] != '\0');
-		line++;
-	}
-	assert_string_equal(text, wanted);
+static inline void example_release(struct example_end *end, uint64_t addr, uint64_t length)
+{
+	struct event_memory *e = make_room(&end->m, EVENT_MEMORY, 0, sizeof(*e));
+
+	e->addr = addr;
+	e->length = length;
+	e->what = MEMORY_MUNMAP;
+	make_done(&end->m, e, sizeof(*e));
+}
+
+static inline void example_misuse(struct example_end *end)
+{
+	struct event_misuse *e = make_room(&end->m, EVENT_MISUSE, 0, sizeof(*e));
+
+	e->object = MAKE_PTR(&end->qp);
+	e->what = MISUSE_OVERLAP;
+	e->verb = VERB_post_send;
+	e->other_verb = VERB_modify_qp;
+	e->ring = 1;
+	e->tid = 201;
+	make_done(&end->m, e, sizeof(*e));
+}
+
+/*
+ * Two connected processes, at 100 us and later: messages, a write, a read and atomics of the first,
+ * a phase; a failed call; a write that the second refuses; flushes.
+ */
+static inline void example_story(struct example *x)
+{
+	struct example_end *one = &x->ends[0], *two = &x->ends[1];
+	const struct event_rdma remote = { 0x20408, 0x22 }, wrong = { 0x30000, 0x23 };
+	const struct example_wr wrs[] = {
+		{ 1, IBV_WR_SEND, IBV_SEND_SIGNALED, .lengths = { 100, 28 } },
+		{ 2, IBV_WR_SEND_WITH_IMM, IBV_SEND_SIGNALED, .imm = 0x1234, .lengths = { 64 } },
+		{ 3, IBV_WR_RDMA_WRITE, IBV_SEND_FENCE, .lengths = { 4096 }, .rdma = remote,
+		  .parts = WR_RDMA },
+		{ 4, IBV_WR_RDMA_READ, IBV_SEND_SIGNALED, .lengths = { 512 }, .rdma = remote,
+		  .parts = WR_RDMA },
+		{ 5, IBV_WR_ATOMIC_CMP_AND_SWP, IBV_SEND_SIGNALED, .lengths = { 8 }, .rdma = remote,
+		  .atomic = { 7, 8 }, .parts = WR_RDMA | WR_ATOMIC },
+	};
+	const struct example_wr bad = { 6,
+					IBV_WR_RDMA_WRITE,
+					IBV_SEND_SIGNALED,
+					.lengths = { 16 },
+					.rdma = wrong,
+					.parts = WR_RDMA };
+
+	example_at(100);
+	example_receive(two, 10, 256);
+	example_receive(two, 11, 256);
+	example_receive(two, 12, 256);
+	example_mark(one, 1, "load");
+	example_at(200);
+	example_post_list(one, VERB_post_send, &one->qp, wrs, 5, 0);
+	make_notify(&two->m, &two->cq);
+	example_at(250);
+	make_poll(&two->m, &two->cq, 4,
+		  (const struct event_wc[]){ example_wc(two, 10, 0, IBV_WC_RECV, 128),
+					     example_wc(two, 11, 0, IBV_WC_RECV, 64) },
+		  2);
+	example_at(300);
+	make_poll(&one->m, &one->cq, 9,
+		  (const struct event_wc[]){ example_wc(one, 1, 0, IBV_WC_SEND, 0),
+					     example_wc(one, 2, 0, IBV_WC_SEND, 0),
+					     example_wc(one, 4, 0, IBV_WC_RDMA_READ, 512),
+					     example_wc(one, 5, 0, IBV_WC_COMP_SWAP, 8) },
+		  4);
+	example_mark(one, 2, "load");
+	example_mark(one, 0, "a point");
+	example_at(400);
+	make_verb(&two->m, VERB_dealloc_pd, MAKE_ARGS(MAKE_PTR(&two->pd)), EBUSY, EBUSY);
+	example_release(two, 0x20000, 4096);
+	example_misuse(one);
+	example_at(500);
+	example_post(one, bad);
+	example_at(600);
+	example_poll(one, 6, IBV_WC_REM_ACCESS_ERR, IBV_WC_RDMA_WRITE, 0);
+	example_at(700);
+	example_poll(two, 12, IBV_WC_WR_FLUSH_ERR, IBV_WC_RECV, 0);
+	example_at(800);
+	make_verb(&one->m, VERB_destroy_qp, MAKE_ARGS(MAKE_PTR(&one->qp)), 0, 0);
+	make_call(&one->m, VERB_close_device, 0, 0, MAKE_ARGS(MAKE_PTR(&one->context)));
 }
