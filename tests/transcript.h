@@ -122,3 +122,16 @@ static inline void transcript_check(const char *source, const char *text, const 
 	fputs(text, file);
 	assert_int_equal(fclose(file), 0);
 }
+
+/* Is @text, which is freed, as in the file of the test? */
+static inline void transcript_expect(const char *source, struct text *text)
+{
+	char *wanted = transcript_read(source);
+	struct text shown = { 0 };
+
+	transcript_clean(&shown, text->at ?: "");
+	transcript_check(source, shown.at ?: "", wanted);
+	text_fini(&shown);
+	text_fini(text);
+	free(wanted);
+}
