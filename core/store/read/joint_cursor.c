@@ -295,9 +295,26 @@ bool cursor_use_room(struct cursor *cursor, struct room *room)
 	return !cursor->joint;
 }
 
+/* The filters of the traces select a bit more than that of the joint one. */
+static int next_selected(struct cursor *cursor, const struct trace_event **ret_event)
+{
+	const struct trace_filter *filter = &cursor->filter;
+	const struct trace_event *event;
+	int more;
+
+	do
+		more = next_of_joint(cursor->joint, &event);
+	while (more > 0 && filter->from && event->time < filter->from);
+	if (more > 0 && filter->to && event->time > filter->to)
+		return 0;
+	if (more > 0)
+		*ret_event = event;
+	return more;
+}
+
 int cursor_next(struct cursor *cursor, const struct trace_event **ret_event)
 {
 	if (__builtin_expect(cursor->joint != NULL, 0))
-		return next_of_joint(cursor->joint, ret_event);
+		return next_selected(cursor, ret_event);
 	return cursor_next_one(cursor, ret_event);
 }
