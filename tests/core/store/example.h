@@ -42,6 +42,9 @@ static struct example {
 static bool example_carries;
 static uint16_t example_site; /* their place; 0: not known */
 
+/* Can the next recording be cut? */
+static bool example_cuts;
+
 /* A work request; the parts of its opcode are written. */
 struct example_wr {
 	uint64_t wr_id;
@@ -318,9 +321,9 @@ static inline void example_begin(struct example *x)
 				     .shift = 32,
 				     .mult = 1ull << 32,
 				     .realtime = EXAMPLE_REALTIME };
-	const struct writer_info info = { .clock = &clock,
-					  .command = "app --flag",
-					  .device = "soft" };
+	const struct writer_info info = {
+		.clock = &clock, .command = "app --flag", .device = "soft", .cuts = example_cuts
+	};
 	static int number;
 	char name[32];
 
