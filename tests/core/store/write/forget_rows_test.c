@@ -35,7 +35,7 @@ static void begin_cutting(void)
 	example_cuts = false;
 }
 
-/* Of five requests two are done; one of the receives is, too. */
+/* Two of five requests are done, and one of two receives. */
 static void cut_while_requests_are_outstanding(void)
 {
 	static const struct example_wr wrs[] = {
