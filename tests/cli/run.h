@@ -8,10 +8,11 @@
  *
  * A test, run_transcript(__FILE__), runs each in a child process, and compares with the file of its
  * own name that ends in .txt; with UPDATE=1 in the environment it writes that file instead, to be
- * read before it is committed. The commands run in a folder of their own, with the trace trace.db;
- * they may write out.db. Words are separated by blanks; '~' is a blank within a word. Addresses of
+ * read before it is committed. The commands run in a folder of their own, with the traces
+ * trace.db and other.db; they may write files there. Words are separated by blanks; '~' is a blank within a word. Addresses of
  * this program, which differ in each run, are shown as POINTER.
  */
+#include <ftw.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -24,6 +25,9 @@
 enum { RUN_WORDS = 32 };
 
 static char run_folder[sizeof(example.path) + 16];
+
+/* Replaces, in place, what else differs in each run; NULL: nothing does. */
+static void (*run_mask)(char *text);
 
 static inline int run_split(char *text, char *words[RUN_WORDS])
 {
@@ -77,6 +81,8 @@ static inline void run_command(struct text *text, const char *command)
 	bytes = calloc(1, (size_t)n + 1);
 	assert_int_equal(fread(bytes, 1, (size_t)n, out), n);
 	fclose(out);
+	if (run_mask)
+		run_mask(bytes);
 	transcript_clean(text, bytes);
 	free(bytes);
 	if (!WIFEXITED(ended))
@@ -109,30 +115,44 @@ static inline void run_transcript(const char *source)
 	text_fini(&text);
 }
 
-/* A fixture: the story, in a trace; run_end() removes it. */
+/* Record the story as trace @name. */
+static inline void run_record(const char *name, bool v4)
+{
+	char path[sizeof(run_folder) + 16];
+
+	example_begin_connected(&example, IBV_QPT_RC, v4, false);
+	example_story(&example);
+	if (v4)
+		writer_process_end(example.writer, 200, 900000, 9);
+	else
+		writer_process_end(example.writer, 100, 950000, 3 << 8);
+	example_finish(&example);
+	snprintf(path, sizeof(path), "%s/%s", run_folder, name);
+	assert_int_equal(rename(example.path, path), 0);
+}
+
+/* A fixture: the story, in a trace, and in another one; run_end() removes all. */
 static inline int run_begin(void **state)
 {
-	char trace[sizeof(run_folder) + 16];
-
 	(void)state;
-	example_begin_connected(&example, IBV_QPT_RC, true, false);
-	example_story(&example);
-	writer_process_end(example.writer, 200, 900000, 9);
-	example_finish(&example);
-	snprintf(run_folder, sizeof(run_folder), "%s-XXXXXX", example.path);
-	snprintf(trace, sizeof(trace), "%s/trace.db", mkdtemp(run_folder));
-	return rename(example.path, trace);
+	snprintf(run_folder, sizeof(run_folder), "%s-XXXXXX", make_path("run"));
+	if (!mkdtemp(run_folder))
+		return -1;
+	run_record("trace.db", true);
+	run_record("other.db", false);
+	return 0;
+}
+
+static inline int run_remove(const char *path, const struct stat *stat, int flag, struct FTW *ftw)
+{
+	(void)stat;
+	(void)flag;
+	(void)ftw;
+	return remove(path);
 }
 
 static inline int run_end(void **state)
 {
-	static const char *const names[] = { "trace.db", "out.db" };
-	char path[sizeof(run_folder) + 16];
-
 	(void)state;
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-		snprintf(path, sizeof(path), "%s/%s", run_folder, names[i]);
-		unlink(path);
-	}
-	return rmdir(run_folder);
+	return nftw(run_folder, run_remove, 8, FTW_DEPTH | FTW_PHYS);
 }
