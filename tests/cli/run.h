@@ -8,9 +8,9 @@
  *
  * A test, run_transcript(__FILE__), runs each in a child process, and compares with the file of its
  * own name that ends in .txt; with UPDATE=1 in the environment it writes that file instead, to be
- * read before it is committed. The commands run in a folder of their own, with the traces
- * trace.db and other.db; they may write files there. Words are separated by blanks; '~' is a blank within a word. Addresses of
- * this program, which differ in each run, are shown as POINTER.
+ * read before it is committed. The commands run in a folder of their own, with the traces trace.db,
+ * other.db, of the same story, and rich.db; they may write files there. Words are separated by
+ * blanks; '~' is a blank within a word. Addresses of this program are shown as POINTER.
  */
 #include <ftw.h>
 #include <stdlib.h>
@@ -19,6 +19,7 @@
 
 #include "cli/command.h"
 #include "core/wire/log.h"
+#include "tests/cli/rich.h"
 #include "tests/core/store/example.h"
 #include "tests/transcript.h"
 
@@ -115,11 +116,17 @@ static inline void run_transcript(const char *source)
 	text_fini(&text);
 }
 
-/* Record the story as trace @name. */
-static inline void run_record(const char *name, bool v4)
+static inline void run_name(const char *name)
 {
 	char path[sizeof(run_folder) + 16];
 
+	snprintf(path, sizeof(path), "%s/%s", run_folder, name);
+	assert_int_equal(rename(example.path, path), 0);
+}
+
+/* Record the story as trace @name. */
+static inline void run_record(const char *name, bool v4)
+{
 	example_begin_connected(&example, IBV_QPT_RC, v4, false);
 	example_story(&example);
 	if (v4)
@@ -127,8 +134,7 @@ static inline void run_record(const char *name, bool v4)
 	else
 		writer_process_end(example.writer, 100, 950000, 3 << 8);
 	example_finish(&example);
-	snprintf(path, sizeof(path), "%s/%s", run_folder, name);
-	assert_int_equal(rename(example.path, path), 0);
+	run_name(name);
 }
 
 /* A fixture: the story, in a trace, and in another one; run_end() removes all. */
@@ -140,6 +146,8 @@ static inline int run_begin(void **state)
 		return -1;
 	run_record("trace.db", true);
 	run_record("other.db", false);
+	rich_record(&example);
+	run_name("rich.db");
 	return 0;
 }
 
