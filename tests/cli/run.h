@@ -85,6 +85,8 @@ static inline void run_command(struct text *text, const char *command)
 	if (run_mask)
 		run_mask(bytes);
 	transcript_clean(text, bytes);
+	if (n && bytes[strlen(bytes) - 1] != '\n')
+		text_char(text, '\n');
 	free(bytes);
 	if (!WIFEXITED(ended))
 		text_addf(text, "[signal %d]\n", WTERMSIG(ended));
