@@ -8,6 +8,7 @@
  * FIELD: args.X or out.X of a call, ret, or a column of tables post, wr, sge (request I), wc
  * (completion I) or notify.
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -46,10 +47,19 @@ static inline void say_call(const char *verb)
 	printf("%s %s %u 0 - 0\n", verb, verb, nth);
 }
 
-#define DO(verb, what)           \
-	({                       \
-		say_call(#verb); \
-		what;            \
+/* On stderr: errno after the verb, and whether it changed. */
+static inline void say_errno(int *before)
+{
+	int after = errno;
+
+	fprintf(stderr, "%s %u errno %d of %d\n", called, nth, after, *before);
+}
+
+#define DO(verb, what)                                                                 \
+	({                                                                             \
+		say_call(#verb);                                                       \
+		int errno_before __attribute__((cleanup(say_errno))) = (errno = EDOM); \
+		what;                                                                  \
 	})
 #define ARG(field, value)  say_value(called, called, nth, 0, "args." field, (int64_t)(value))
 #define OUT(field, value)  say_value(called, called, nth, 0, "out." field, (int64_t)(value))
