@@ -18,6 +18,7 @@
 #include "cli/check_options.h"
 #include "cli/cli.h"
 #include "cli/output.h"
+#include "cli/part/slice_file.h"
 #include "core/base/text.h"
 #include "core/store/read/joint.h"
 #include "core/store/save.h"
@@ -29,6 +30,7 @@ struct settings {
 	unsigned int format;
 	int64_t deadline;
 	struct check_settings check;
+	struct slice slice;
 	bool save;
 };
 
@@ -39,6 +41,7 @@ const struct option_row cli_check_options[] = {
 	CHECK_ROWS(struct settings, check),
 	{ "save", 0, NULL, "store the findings in table finding of the trace",
 	  FLAG_AT(struct settings, save) },
+	SLICE_OPTIONS(struct settings),
 	CLI_DEADLINE(struct settings),
 	{ 0 },
 };
@@ -111,9 +114,13 @@ static int check_files(const struct arguments *arguments, const struct settings 
 				 .full = set->check.preset != PRESET_NONE };
 	int status = cli_open_all("check", arguments, &report.trace), err = 0;
 	struct findings *findings = NULL;
+	struct slice_file part = { 0 };
 	struct rows *rows;
 	char *path = NULL;
 
+	if (!status)
+		status = slice_file_open("check", &set->slice, arguments->at[0], &report.trace,
+					 &part);
 	if (status)
 		return status;
 	rows = calloc((size_t)arguments->n, sizeof(*rows));
@@ -122,6 +129,7 @@ static int check_files(const struct arguments *arguments, const struct settings 
 	if (!err)
 		status = check_traces(&report, set, rows, &findings);
 	trace_close(report.trace);
+	slice_file_remove(&part);
 	for (int i = 0; i < arguments->n && rows; i++) {
 		/* the only case that writes to the trace */
 		if (!err && set->save && status <= CLI_FINDINGS)
@@ -145,6 +153,12 @@ int cli_check(int argc, char **argv)
 	cli_deadline(set.deadline);
 	cli_show_work("check");
 	status = output_check(argv[0], set.check.write_baseline);
+	if (!status)
+		status = slice_check("check", &set.slice, arguments.n);
+	if (!status && set.save && slice_is_part(&set.slice))
+		status = cli_misuse("check",
+				    "--save stores the findings of a whole trace: 'verbatim "
+				    "trim' makes one of a part");
 	if (!status)
 		status = check_settings_open(argv[0], &set.check, &known);
 	if (!status)

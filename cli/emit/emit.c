@@ -14,11 +14,13 @@
 #include "cli/emit/build.h"
 #include "cli/emit/write.h"
 #include "cli/output.h"
+#include "cli/part/slice_file.h"
 #include "core/wire/log.h"
 
 struct settings {
 	const char *path;
 	bool allow_partial;
+	struct slice slice;
 	int64_t deadline;
 };
 
@@ -28,6 +30,7 @@ const struct option_row cli_emit_options[] = {
 	  .otherwise = "standard output" },
 	{ "allow-partial", 0, NULL, "leave out verbs that a program cannot contain",
 	  FLAG_AT(struct settings, allow_partial) },
+	SLICE_OPTIONS(struct settings),
 	CLI_DEADLINE(struct settings),
 	{ 0 },
 };
@@ -73,6 +76,7 @@ static int make_program(struct trace *trace, const char *from, const struct sett
 int cli_emit(int argc, char **argv)
 {
 	struct settings set = { 0 };
+	struct slice_file part = { 0 };
 	struct arguments arguments;
 	struct trace *trace;
 	char name[PATH_MAX];
@@ -91,14 +95,20 @@ int cli_emit(int argc, char **argv)
 					  set.path);
 	if (output_check("emit", set.path))
 		return CLI_USAGE;
+	status = slice_check("emit", &set.slice, arguments.n);
+	if (status)
+		return status;
 	cli_deadline(set.deadline);
 	cli_show_work("emit");
 	status = cli_open_all("emit", &arguments, &trace);
+	if (!status)
+		status = slice_file_open("emit", &set.slice, arguments.at[0], &trace, &part);
 	if (status)
 		return status;
 	cli_show_progress("emit", trace);
 	err = make_program(trace, arguments.at[0], &set);
 	trace_close(trace);
+	slice_file_remove(&part);
 	if (!err && set.path != asked)
 		log_info("emit: the program is %s", set.path);
 	return err == -ENOTSUP ? CLI_TRACE : cli_status(err);

@@ -221,8 +221,11 @@ bool slice_is_part(const struct slice *slice)
 	return point_range_given(&slice->range) || slice->last || slice->only.n;
 }
 
-int slice_check(const char *command, const struct slice *slice)
+int slice_check(const char *command, const struct slice *slice, int n)
 {
+	if (n > 1 && slice_is_part(slice))
+		return cli_misuse(command, "--from, --to, --last and --only take one trace: "
+					   "'verbatim merge' makes one of several");
 	if (*slice->range.from.trace || *slice->range.to.trace)
 		return cli_misuse(command, "with one trace, events are given as T:N");
 	if (slice->range.from.text && slice->last)

@@ -41,8 +41,11 @@ int slice_add_only(const char *text, void *only, char complaint[OPTIONS_COMPLAIN
 /* Is it less than the whole trace? */
 bool slice_is_part(const struct slice *slice);
 
-/* 0, or the exit status after one line that names the conflicting options. */
-int slice_check(const char *command, const struct slice *slice);
+/*
+ * 0, or the exit status after one line that names the conflicting options: a slice is of one of the
+ * @n traces.
+ */
+int slice_check(const char *command, const struct slice *slice, int n);
 
 /* Is it in @trace? 0, or the exit status after one line. */
 int slice_find(const char *command, const struct slice *slice, struct trace *trace);

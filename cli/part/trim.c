@@ -106,7 +106,7 @@ static int check_use(const struct settings *set, const struct arguments *argumen
 	if (arguments->n && cli_is_same_file(arguments->at[0], set->path))
 		return cli_misuse("trim", "'%s' is the input trace: choose another name",
 				  set->path);
-	return slice_check("trim", &set->slice);
+	return slice_check("trim", &set->slice, 1);
 }
 
 int cli_trim(int argc, char **argv)

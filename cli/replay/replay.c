@@ -28,6 +28,7 @@
 #include "cli/replay/persona.h"
 #include "cli/replay/replay_key.h"
 #include "cli/replay/replay_memory.h"
+#include "cli/part/slice_file.h"
 #include "cli/replay/replay_part.h"
 #include "cli/replay/replay_priv.h"
 #include "cli/replay/suite_run.h"
@@ -280,12 +281,12 @@ static int open_recording(const struct arguments *given, struct trace **ret_trac
 
 /* Make the part of @trace. Returns 0, or the exit status. */
 static int take_part(const struct replay_settings *set, const char *path, struct trace *trace,
-		     struct replay_part *part)
+		     struct slice_file *part)
 {
-	int status = replay_part_make(&set->slice, path, trace, part);
+	int status = slice_file_make("replay", &set->slice, path, trace, part);
 
 	if (!status && setenv(PART_ENV, part->path, 1)) {
-		replay_part_remove(part);
+		slice_file_remove(part);
 		status = cli_status(log_err(-ENOMEM, "replay an excerpt of the trace"));
 	}
 	return status;
@@ -296,7 +297,7 @@ static int replay_elsewhere(const struct replay_settings *set, const char *path,
 			    struct trace *trace, bool soft, char **again)
 {
 	bool slice = slice_is_part(&set->slice) && !getenv(PART_ENV);
-	struct replay_part part;
+	struct slice_file part;
 	int status = slice ? take_part(set, path, trace, &part) : CLI_FINE;
 
 	if (status)
@@ -310,7 +311,7 @@ static int replay_elsewhere(const struct replay_settings *set, const char *path,
 	if (!status)
 		status = replay_as_child(again, soft, !set->replay.pair);
 	if (slice)
-		replay_part_remove(&part);
+		slice_file_remove(&part);
 	return status;
 }
 
@@ -379,7 +380,7 @@ static int check_use(const struct replay_settings *set, const struct arguments *
 		return CLI_USAGE;
 	if (set->report && set->output && !strcmp(set->report, set->output))
 		return cli_misuse("replay", "-o and --report are both '%s'", set->report);
-	return slice_check("replay", &set->slice);
+	return slice_check("replay", &set->slice, 1);
 }
 
 static int replay_trace(struct replay_settings *set, const char *path, struct trace *trace,

@@ -1,22 +1,8 @@
 #pragma once
 /*
- * Files of a replay beside the trace: the slice that it replays, and the recording of itself. One
- * thread.
+ * The recording of a replay. One thread.
  */
-#include "cli/part/slice.h"
-
-struct arguments;
-struct trace;
-
-/* The file that a slice is written to, in a private directory. */
-struct replay_part {
-	char dir[256], path[272];
-};
-
-/* Write the slice to a private file. 0, or the exit status; then there is no file. */
-int replay_part_make(const struct slice *slice, const char *path, struct trace *trace,
-		     struct replay_part *ret_part);
-void replay_part_remove(const struct replay_part *part);
+#include <stdbool.h>
 
 /*
  * Exec `verbatim record -o @output` of the same command, @again: its arguments before the options

@@ -20,6 +20,25 @@ counts="SELECT (SELECT count(*) FROM ref), (SELECT count(*) FROM object),
 	(SELECT group_concat(polls || ' ' || completions || ' ' || empty) FROM poll_count),
 	(SELECT sum(length(bytes)) FROM payload), (SELECT count(*) FROM frame)"
 
+# `check` and `emit` of a part are those of its excerpt; only the name differs. Nothing is left of it.
+commands_take_a_part() {
+	local part
+	mkdir -p parts
+	for part in "--to 1:30" "--from 1:30" "--last 10"; do
+		trim $part rc.db; is "$part $?" "$part 0" &&
+			is "$part: $(TMPDIR=$tmp/parts "$VERBATIM" check -f sarif $part rc.db |
+				jq -c .runs[0].results)" \
+			"$part: $("$VERBATIM" check -f sarif cut.db | jq -c .runs[0].results)" &&
+			TMPDIR=$tmp/parts "$VERBATIM" emit --allow-partial $part -o part.c rc.db &&
+			"$VERBATIM" emit --allow-partial -o cut.c cut.db &&
+			diff <(grep -v 'rc\.db' part.c) <(grep -v 'cut\.db' cut.c) || return
+	done 2>err
+	is "left" "$(ls parts)" ""
+	"$VERBATIM" check --last 10 rc.db payload.db 2>err; is $? 2 &&
+		says "take one trace" err || return
+	"$VERBATIM" check --save --last 10 rc.db 2>err; is $? 2 && says "a whole trace" err
+}
+
 unpacked_traces_are_cut() {
 	"$VERBATIM" unpack -o plain.db rc.db && trim plain.db && dump cut.db | cmp - <(dump rc.db)
 }
@@ -246,6 +265,7 @@ try what_is_from_before_is_counted
 try one_of_many_queue_pairs_replays
 try choices_add_up
 try unpacked_traces_are_cut
+try commands_take_a_part
 try payload_is_cut
 try a_chunk_of_payload_is_found_by_its_bounds
 try it_says_what_it_is
