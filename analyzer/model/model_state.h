@@ -107,8 +107,8 @@ static inline const struct cm_call *cm_call_of(const struct model *model,
 }
 
 /*
- * When the thread of a call that never returned ended: INT64_MAX if it was still there, INT64_MIN if
- * that is not known.
+ * When the thread of a call that never returned ended: INT64_MAX if it was still there, INT64_MIN
+ * if that is not known.
  */
 static inline int64_t model_end_of_thread(const struct model *model, const struct moment *call)
 {

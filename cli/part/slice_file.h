@@ -22,8 +22,8 @@ void slice_file_remove(const struct slice_file *file);
 
 /*
  * Replace *@trace, which was opened as @path, with its slice in *@file, to be removed after
- * trace_close(); nothing if the slice is the whole trace. Returns 0, or the exit status with *@trace
- * closed and no file.
+ * trace_close(); nothing if the slice is the whole trace. Returns 0, or the exit status with
+ * *@trace closed and no file.
  */
 int slice_file_open(const char *command, const struct slice *slice, const char *path,
 		    struct trace **trace, struct slice_file *file);

@@ -25,6 +25,7 @@
 #include "cli/cli.h"
 #include "cli/export/folded.h"
 #include "cli/output.h"
+#include "cli/part/slice_file.h"
 #include "cli/report/documents.h"
 #include "cli/report/page.h"
 #include "cli/report/page_data.h"
@@ -37,7 +38,13 @@ enum { EVENTS = 48, EVENT_NAME = 32, AT_ONCE = 4 };
 
 struct settings {
 	const char *path, *base;
+	struct slice slice;
 	int64_t deadline;
+};
+
+/* A trace that the page shows: where it is, and its name there. */
+struct source {
+	const char *path, *name;
 };
 
 /* clang-format off */
@@ -46,6 +53,7 @@ const struct option_row cli_report_options[] = {
 	  .otherwise = "standard output, unless it is a terminal" },
 	{ "compare", 'c', "BASE", "compare with this earlier trace",
 	  TEXT_AT(struct settings, base), .otherwise = "none" },
+	SLICE_OPTIONS(struct settings),
 	CLI_DEADLINE(struct settings),
 	{ 0 },
 };
@@ -328,10 +336,11 @@ static int put_opened(struct json *json, struct trace *trace)
 	return cli_status(err);
 }
 
-/* The description of the trace at @path: @base is NULL, or the trace it is compared with. */
-static int put_trace(struct json *json, const char *path, const char *base, struct named *named)
+/* The description of a trace: @base is NULL, or the trace it is compared with. */
+static int put_trace(struct json *json, const struct source *source, const char *base,
+		     struct named *named)
 {
-	struct arguments arguments = { .at = (char *[]){ (char *)path }, .n = 1 };
+	struct arguments arguments = { .at = (char *[]){ (char *)source->path }, .n = 1 };
 	struct document documents[DOCUMENTS];
 	size_t n = base ? DOCUMENTS : DIFF;
 	struct trace *trace;
@@ -339,8 +348,8 @@ static int put_trace(struct json *json, const char *path, const char *base, stru
 
 	if (status)
 		return status;
-	json_put_text(json, "path", path);
-	name_documents(documents, path, base);
+	json_put_text(json, "path", source->name);
+	name_documents(documents, source->path, base);
 	status = cli_status(documents_start(documents, n));
 	if (status)
 		trace_close(trace);
@@ -361,8 +370,9 @@ static int put_trace(struct json *json, const char *path, const char *base, stru
 	return status;
 }
 
-static int put_all(struct text *data, const char *path, const char *base)
+static int put_all(struct text *data, const struct source *source, const char *base)
 {
+	const struct source before = { base, base };
 	struct json json = { .out = data };
 	struct named named = { .n = 0 };
 	int status;
@@ -370,25 +380,25 @@ static int put_all(struct text *data, const char *path, const char *base)
 	json_open(&json, NULL, '{');
 	json_put_text(&json, "version", VERBATIM_VERSION);
 	json_open(&json, "after", '{');
-	status = put_trace(&json, path, base, &named);
+	status = put_trace(&json, source, base, &named);
 	json_close(&json, '}');
 	if (!status && base) {
 		json_open(&json, "before", '{');
-		status = put_trace(&json, base, NULL, NULL);
+		status = put_trace(&json, &before, NULL, NULL);
 		json_close(&json, '}');
 	}
 	if (!status)
-		status = cli_status(put_events(&json, path, &named));
+		status = cli_status(put_events(&json, source->path, &named));
 	json_close(&json, '}');
 	if (!status && data->failed)
 		status = cli_status(log_err(-ENOMEM, "report"));
 	return status;
 }
 
-static int make_page(const char *trace, const struct settings *set)
+static int make_page(const struct source *source, const struct settings *set)
 {
 	struct text data = { 0 }, page = { 0 };
-	int status = put_all(&data, trace, set->base);
+	int status = put_all(&data, source, set->base);
 
 	if (!status)
 		status = cli_status(page_write(&page, &data));
@@ -399,10 +409,42 @@ static int make_page(const char *trace, const struct settings *set)
 	return status;
 }
 
+static int make_page_of_slice(const struct arguments *arguments, const struct settings *set)
+{
+	struct slice_file part = { 0 };
+	struct text name = { 0 };
+	struct trace *trace;
+	int status = cli_open("report", arguments, 1, &trace);
+
+	if (status)
+		return status;
+	status = slice_file_make("report", &set->slice, arguments->at[0], trace, &part);
+	trace_close(trace);
+	text_addf(&name, "%s, ", arguments->at[0]);
+	slice_describe(&set->slice, &name);
+	if (!status && name.failed)
+		status = cli_status(log_err(-ENOMEM, "report"));
+	if (!status)
+		status = make_page(&(struct source){ part.path, name.at }, set);
+	slice_file_remove(&part);
+	text_fini(&name);
+	return status;
+}
+
+static int check_slice(const struct settings *set)
+{
+	if (set->base && slice_is_part(&set->slice))
+		return cli_misuse("report",
+				  "-c compares whole traces: 'verbatim trim' makes one of "
+				  "a part");
+	return slice_check("report", &set->slice, 1);
+}
+
 int cli_report(int argc, char **argv)
 {
 	struct settings set = { 0 };
 	struct arguments arguments;
+	int status;
 
 	cli_parse(argc, argv, &set, &arguments);
 	if (!arguments.n)
@@ -418,7 +460,12 @@ int cli_report(int argc, char **argv)
 	if (!set.path && isatty(STDOUT_FILENO))
 		return cli_misuse("report", "will not write the page to a terminal: give -o "
 					    "FILE.html");
+	status = check_slice(&set);
+	if (status)
+		return status;
 	cli_deadline(set.deadline);
 	cli_show_work("report");
-	return make_page(arguments.at[0], &set);
+	if (slice_is_part(&set.slice))
+		return make_page_of_slice(&arguments, &set);
+	return make_page(&(struct source){ arguments.at[0], arguments.at[0] }, &set);
 }

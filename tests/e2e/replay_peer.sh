@@ -76,7 +76,8 @@ try_side "xrc pingpong" sides ibv_xsrq_pingpong
 
 for each in send write read atomic; do
 	for what in lat bw; do
-		try_side "ib_${each}_$what" sides ib_${each}_$what -F -n $messages --use_old_post_send
+		try_side "ib_${each}_$what" sides ib_${each}_$what -F -n $messages \
+			--use_old_post_send
 	done
 done
 try_side "ib_send_lat, extended" sides ib_send_lat -F -n $messages

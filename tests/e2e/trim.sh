@@ -20,7 +20,8 @@ counts="SELECT (SELECT count(*) FROM ref), (SELECT count(*) FROM object),
 	(SELECT group_concat(polls || ' ' || completions || ' ' || empty) FROM poll_count),
 	(SELECT sum(length(bytes)) FROM payload), (SELECT count(*) FROM frame)"
 
-# `check` and `emit` of a part are those of its excerpt; only the name differs. Nothing is left of it.
+# `check`, `emit` and `report` of a part are those of its excerpt; only the name differs. Nothing is
+# left of it.
 commands_take_a_part() {
 	local part
 	mkdir -p parts
@@ -33,7 +34,11 @@ commands_take_a_part() {
 			"$VERBATIM" emit --allow-partial -o cut.c cut.db &&
 			diff <(grep -v 'rc\.db' part.c) <(grep -v 'cut\.db' cut.c) || return
 	done 2>err
-	is "left" "$(ls parts)" ""
+	TMPDIR=$tmp/parts "$VERBATIM" report --last 10 -o page.html rc.db 2>err; is $? 0 &&
+		says '"path":"rc.db, the last 10 events"' page.html &&
+		is "left" "$(ls parts)" "" || return
+	"$VERBATIM" report --last 10 -c rc.db -o x.html rc.db 2>err; is $? 2 &&
+		says "compares whole traces" err && [ ! -e x.html ] || return
 	"$VERBATIM" check --last 10 rc.db payload.db 2>err; is $? 2 &&
 		says "take one trace" err || return
 	"$VERBATIM" check --save --last 10 rc.db 2>err; is $? 2 && says "a whole trace" err
