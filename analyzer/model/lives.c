@@ -348,12 +348,15 @@ void life_detach(struct life *qp, uint64_t group)
 void life_set_name(struct life *life, struct trace *trace, uint32_t id)
 {
 	const struct object *object = id && trace ? trace_object(trace, id) : NULL;
+	size_t n;
 
 	if (!object || !object->name) {
 		snprintf(life->name, sizeof(life->name), "%s@%" PRIx64, object_names[life->kind],
 			 life->handle);
 		return;
 	}
-	snprintf(life->name, sizeof(life->name), "%s", object->name);
+	n = strnlen(object->name, sizeof(life->name) - 1);
+	memcpy(life->name, object->name, n);
+	life->name[n] = '\0';
 	life->number = object->number;
 }

@@ -167,14 +167,14 @@ static bool has_table(sqlite3 *db, const char *table)
 }
 
 /* One statement for all tables: its result is the table that has a row outside. */
-static int find_outside(sqlite3 *db, const uint32_t *most, struct text *sql)
+static int find_outside(sqlite3 *db, const uint32_t *most, const char *but, struct text *sql)
 {
 	const char *word = "";
 	sqlite3_stmt *stmt = NULL;
 	int found;
 
 	for (int i = 0; references[i].table; i++) {
-		if (!has_table(db, references[i].table))
+		if (!strcmp(references[i].table, but) || !has_table(db, references[i].table))
 			continue;
 		text_addf(sql, "%sSELECT %d FROM %s", word, i, references[i].table);
 		add_condition(&references[i], most, sql);
@@ -191,19 +191,48 @@ static int find_outside(sqlite3 *db, const uint32_t *most, struct text *sql)
 	return found;
 }
 
-int references_check(sqlite3 *db)
+static int check_tables(sqlite3 *db, const uint32_t *most, const char *but)
 {
-	uint32_t most[TARGETS];
 	struct text sql = { 0 };
-	int err = read_bounds(db, most);
+	int err = 0;
 
-	if (!err && sqlite3_create_function(db, "outside", -1, SQLITE_UTF8 | SQLITE_DIRECTONLY,
-					    NULL, is_outside, NULL, NULL))
+	if (sqlite3_create_function(db, "outside", -1, SQLITE_UTF8 | SQLITE_DIRECTONLY, NULL,
+				    is_outside, NULL, NULL))
 		err = sql_fail(db, "check the references");
 	if (!err)
-		err = find_outside(db, most, &sql);
+		err = find_outside(db, most, but, &sql);
 	text_fini(&sql);
 	/* it is not one of those for users */
 	sqlite3_create_function(db, "outside", -1, SQLITE_UTF8, NULL, NULL, NULL, NULL);
+	return err;
+}
+
+int references_check(sqlite3 *db)
+{
+	uint32_t most[TARGETS];
+	int err = read_bounds(db, most);
+
+	return err ? err : check_tables(db, most, "");
+}
+
+static uint32_t bound_of(const uint32_t *most, char letter)
+{
+	int t = 0;
+
+	while (targets[t].letter != letter)
+		t++;
+	return most[t];
+}
+
+int references_check_others(sqlite3 *db, struct references_bounds *ret_bounds)
+{
+	uint32_t most[TARGETS];
+	int err = read_bounds(db, most);
+
+	if (!err)
+		err = check_tables(db, most, "object");
+	if (!err)
+		*ret_bounds = (struct references_bounds){ bound_of(most, 'P'), bound_of(most, 't'),
+							  bound_of(most, 'o') };
 	return err;
 }

@@ -5,6 +5,9 @@
  * Readers use these numbers as indexes of arrays, so one out of range could demand any amount of
  * memory. One thread.
  */
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "core/store/db/sqlite.h"
 
 /*
@@ -24,3 +27,21 @@ extern const struct references references[];
  * to numbers of rows that were left out. 0, or -EINVAL after log_err().
  */
 int references_check(sqlite3 *db);
+
+/* Is the number of column @i of a row in these bounds, from 0 to @most? NULL is. */
+static inline bool references_are_in(sqlite3_stmt *row, int i, uint32_t most)
+{
+	int type = sqlite3_column_type(row, i);
+	int64_t value = type == SQLITE_INTEGER ? sqlite3_column_int64(row, i) : -1;
+
+	return type == SQLITE_NULL || (value >= 0 && value <= most);
+}
+
+/*
+ * The same, but for table `object`, which is large, and whose rows are all read when a trace is
+ * opened: objects_load() calls references_check() if one of them is not in these bounds.
+ */
+struct references_bounds {
+	uint32_t process, thread, object;
+};
+int references_check_others(sqlite3 *db, struct references_bounds *ret_bounds);

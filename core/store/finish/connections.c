@@ -407,7 +407,7 @@ int connections_build(sqlite3 *db)
 	struct connections c = { 0 };
 	struct objects objects = { 0 };
 	sqlite3_stmt *stmt = NULL;
-	int err = objects_load(db, &objects)
+	int err = objects_load(db, NULL, &objects)
 			  ?: connections_learn(&(struct told_calls){ .db = db }, 1, &objects, &c);
 
 	if (!err)

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "core/base/map.h"
+#include "core/store/db/references.h"
 #include "core/wire/log.h"
 
 static int compare_u64(uint64_t a, uint64_t b)
@@ -306,6 +307,16 @@ static const char load_sql[] =
 	"SELECT id, process, kind, ordinal, name, handle, number, rkey, parent, created_thread,"
 	" created_n, destroyed_thread, destroyed_n, created_at, destroyed_at FROM object";
 
+/* The columns of load_sql that refer to rows. */
+static bool is_sound(sqlite3_stmt *stmt, const struct references_bounds *bounds)
+{
+	return references_are_in(stmt, 0, bounds->object) &&
+	       references_are_in(stmt, 1, bounds->process) &&
+	       references_are_in(stmt, 8, bounds->object) &&
+	       references_are_in(stmt, 9, bounds->thread) &&
+	       references_are_in(stmt, 11, bounds->thread);
+}
+
 static int load_object(sqlite3_stmt *stmt, struct objects *objects)
 {
 	int64_t id = sqlite3_column_int64(stmt, 0);
@@ -351,7 +362,7 @@ static int check_parents(const struct objects *objects)
 	return 0;
 }
 
-int objects_load(sqlite3 *db, struct objects *ret_objects)
+int objects_load(sqlite3 *db, const struct references_bounds *bounds, struct objects *ret_objects)
 {
 	struct objects objects = { 0 };
 	int64_t count = sql_int(db, "SELECT count(*) FROM object", 0);
@@ -364,8 +375,11 @@ int objects_load(sqlite3 *db, struct objects *ret_objects)
 		err = log_err(-ENOMEM, "read %u objects", objects.count);
 	if (!err)
 		err = sql_prepare(db, load_sql, &stmt);
-	while (!err && (err = sql_step(stmt)) > 0)
-		err = load_object(stmt, &objects);
+	while (!err && (err = sql_step(stmt)) > 0) {
+		err = bounds && !is_sound(stmt, bounds) ? references_check(db) : 0;
+		if (!err)
+			err = load_object(stmt, &objects);
+	}
 	sqlite3_finalize(stmt);
 	if (!err)
 		err = check_parents(&objects);

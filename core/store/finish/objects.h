@@ -25,8 +25,13 @@ struct objects {
 	uint32_t nlineages;
 };
 
-/* Read tables `object` and `process`. Returns 0 or -errno after log_err(). */
-int objects_load(sqlite3 *db, struct objects *ret_objects);
+struct references_bounds;
+
+/*
+ * Read tables `object` and `process`. @bounds: of the references of objects, if these were not
+ * checked before; or NULL. Returns 0 or -errno after log_err().
+ */
+int objects_load(sqlite3 *db, const struct references_bounds *bounds, struct objects *ret_objects);
 
 /* The same for table `process` only. */
 int objects_load_lineages(sqlite3 *db, struct objects *objects);

@@ -275,7 +275,7 @@ int queue_table_build(sqlite3 *db)
 	struct queue_table t = { 0 };
 	struct objects objects = { 0 };
 	sqlite3_stmt *stmt = NULL;
-	int err = objects_load(db, &objects);
+	int err = objects_load(db, NULL, &objects);
 
 	if (!err)
 		err = queue_table_learn(&(struct told_calls){ .db = db }, 1, &objects, &t);

@@ -385,7 +385,8 @@ static void load_numberless(struct trace *trace)
 
 int trace_load(struct trace *trace)
 {
-	int err = references_check(trace->db);
+	struct references_bounds bounds;
+	int err = references_check_others(trace->db, &bounds);
 
 	if (!err)
 		err = make_tables(trace);
@@ -415,7 +416,7 @@ int trace_load(struct trace *trace)
 	if (!err)
 		err = each_row(trace, MODULE_SQL " ORDER BY id", read_module);
 	if (!err)
-		err = objects_load(trace->db, &trace->objects);
+		err = objects_load(trace->db, &bounds, &trace->objects);
 	if (err)
 		return err;
 	if (trace->nrares)

@@ -196,3 +196,23 @@ TEST(an_object_that_is_not_there_is_unknown)
 	cursor_close(cursor);
 	trace_close(trace);
 }
+
+/* Its rows are compared when they are loaded. */
+TEST(an_object_that_refers_to_no_row_is_refused_when_the_trace_is_opened)
+{
+	static const char *const columns[] = { "process", "parent", "created_thread",
+					       "destroyed_thread" };
+	struct trace *trace;
+
+	log_silence(true);
+	for (size_t i = 0; i < sizeof(columns) / sizeof(*columns); i++) {
+		sqlite3 *db;
+
+		assert_int_equal(make_sends(path, 1), 0);
+		db = open_trace();
+		exec_sql(db, "UPDATE object SET %s = 1 << 30 WHERE id = 2", columns[i]);
+		sqlite3_close(db);
+		assert_int_equal(trace_open(path, &trace), -EINVAL);
+	}
+	log_silence(false);
+}

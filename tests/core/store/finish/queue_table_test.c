@@ -129,7 +129,7 @@ TEST(queues_are_found_by_time)
 	add_call(5, "ibv_create_cq", CQ, 0, "{\"cqe\":10}", "{\"ret\":{\"cqe\":15}}");
 	add_call(30, "ibv_resize_cq", CQ, 0, "{\"cqe\":100}", "{}");
 	make_qp("20");
-	assert_int_equal(objects_load(db, &objects), 0);
+	assert_int_equal(objects_load(db, NULL, &objects), 0);
 	assert_int_equal(queue_table_learn(&calls, 1, &objects, &t), 0);
 	assert_null(queue_table_at(&t, CQ, QUEUE_CQ, 5));
 	assert_int_equal(queue_table_at(&t, CQ, QUEUE_CQ, 6)->given, 15);
