@@ -25,6 +25,8 @@
 #include "analyzer/model/queue.h"
 #include "analyzer/model/wake.h"
 #include "core/base/vec.h"
+#include "core/store/read/joint.h"
+#include "core/store/read/merged.h"
 #include "core/wire/log.h"
 
 const char *const stall_states[STALL_STATES] = {
@@ -358,6 +360,23 @@ static void fill_end(struct stall *stall, const struct process *process)
 	stall->well = stall->status == 0 || (stall->ended && stall->signal < 0 && status == -1);
 }
 
+/* When a process that has not ended was seen for the last time; @time: of the last event. */
+static int64_t find_until(struct trace *trace, uint32_t process, int64_t time)
+{
+	const char *text = trace_process_meta(trace, process, "until");
+	int64_t until = text ? strtoll(text, NULL, 10) : 0;
+	struct trace_clock clock;
+
+	if (trace_nparts(trace) > 1)
+		clock = trace_clock(trace, trace_part_of(trace, process));
+	else if (trace_nmerged(trace))
+		clock = trace_merged_clock(trace, trace_merged_of(trace, process));
+	else
+		return until > time ? until : time;
+	until = until > 0 ? trace_clock_time(&clock, until) : 0;
+	return until > time ? until : time;
+}
+
 static void fill_stall(struct taking *taking, const struct last_verb *last, int64_t time)
 {
 	struct trace *trace = taking->stalls->work->trace;
@@ -365,7 +384,7 @@ static void fill_stall(struct taking *taking, const struct last_verb *last, int6
 
 	fill_end(stall, trace_process(trace, last->process));
 	stall->process = last->process;
-	stall->time = time;
+	stall->time = stall->ended ? time : find_until(trace, last->process, time);
 	stall->quiet = last_progress(taking->model, last->process);
 	stall->last = last_moment(last);
 	stall->stack = last->stack;
@@ -396,7 +415,7 @@ void stalls_end(struct stalls *stalls, struct model *model, const struct model_e
 	fill_stall(&taking, last, end->time);
 	if (taking.stall->well)
 		return;
-	activity_take(stalls->work->activity, model, end->process, end->time,
+	activity_take(stalls->work->activity, model, end->process, taking.stall->time,
 		      &taking.note->threads);
 	while ((life = model_next_life(model, end->process, life)))
 		if (life->kind == OBJECT_qp && life->state == LIFE_LIVE && !life->inherited &&

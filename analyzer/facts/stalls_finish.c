@@ -38,7 +38,7 @@ static int64_t time_of(const struct sampled *sampled, int64_t time)
 	if (trace_nparts(trace) < 2)
 		return time;
 	clock = trace_clock(trace, sampled->part);
-	return time + clock.offset;
+	return trace_clock_time(&clock, time);
 }
 
 static void see_sample(void *arg, const struct lookup_sample *sample)

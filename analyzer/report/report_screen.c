@@ -18,6 +18,7 @@
 #include "analyzer/report/clock_text.h"
 #include "analyzer/check.h"
 #include "analyzer/explain/explain.h"
+#include "analyzer/facts/stalls.h"
 #include "analyzer/model/abi.h"
 #include "analyzer/report/screen.h"
 #include "analyzer/report/sentence.h"
@@ -40,8 +41,9 @@ enum {
 
 /* Line 1 */
 
-static void put_parts(struct text *t, const struct findings *findings)
+static void put_parts(struct text *t, const struct report *report)
 {
+	const struct findings *findings = report->findings;
 	const struct facts *facts = findings->facts;
 	uint64_t hazards = findings_count(findings, 'H'), vain;
 
@@ -56,17 +58,21 @@ static void put_parts(struct text *t, const struct findings *findings)
 	vain = facts_count(facts, FACT_WAITED);
 	screen_put_part(t, findings_count(findings, 'E'), "error", "errors");
 	screen_put_part(t, findings_count(findings, 'W'), "warning", "warnings");
+	if (screen_has_waits(report))
+		screen_put_part(t, facts_stalls(facts)->waiting, "process stuck",
+				"processes stuck");
 	if (!t->used && !(hazards && check_is_failure(findings, 'H')))
 		text_addf(t, "nothing failed");
 	screen_put_part(t, vain, "process waited in vain", "processes waited in vain");
 	screen_put_part(t, hazards, "hazard", "hazards");
 }
 
-static void put_verdict(struct text *t, const struct findings *findings)
+static void put_verdict(struct text *t, const struct report *report)
 {
+	const struct findings *findings = report->findings;
 	struct text parts = { 0 };
 
-	put_parts(&parts, findings);
+	put_parts(&parts, report);
 	if (!findings->facts->sums.verbs)
 		text_addf(t, "EMPTY: no verb was recorded");
 	else
@@ -91,7 +97,7 @@ static void print_verdict(struct screen *screen, struct text *t)
 	size_t at = t->used < COLUMN ? COLUMN : t->used;
 	enum style style = style_of_verdict(screen->report->findings);
 
-	put_verdict(&verdict, screen->report->findings);
+	put_verdict(&verdict, screen->report);
 	if (at + verdict.used <= (size_t)wrap_columns()) {
 		while (t->used < COLUMN && !t->failed)
 			text_char(t, ' ');

@@ -565,6 +565,8 @@ int collector_finish(struct collector *c)
 	if (!c->error)
 		collector_tend(c);
 	err = c->error;
+	if (!err && !c->search.leftover)
+		err = writer_until(c->writer, now_of(c));
 	if (!err)
 		err = end_all_feeds(c);
 	if (!err)

@@ -53,12 +53,14 @@ static bool is_in_the_way(int err)
 
 static int write_copy(struct retention *retention, const char *why)
 {
+	const struct clock *clock = &retention->session->clock;
 	struct session_page *page = retention->session->page;
 	char name[PATH_MAX];
 	int err;
 
 	watch_store(retention->watch);
-	err = device_counters_store(retention->counters, retention->writer);
+	err = device_counters_store(retention->counters, retention->writer)
+		      ?: writer_until(retention->writer, clock_ns(clock, clock_ticks(clock->kind)));
 	if (err)
 		return err;
 	for (int i = 0; i < TRIES; i++) {

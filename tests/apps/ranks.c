@@ -17,6 +17,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -457,6 +458,7 @@ static void close_rank(void)
 
 static int be_rank(void)
 {
+	MUST(prctl(PR_SET_PDEATHSIG, SIGKILL));
 	connected_with.min_rnr_timer = 1;
 	open_rank();
 	pthread_barrier_wait(&job.board->barrier);
@@ -494,6 +496,8 @@ static pid_t start_rank(char **argv, int rank)
 	MUST(setenv("SLURMD_NODENAME", node, 1));
 	if (job.mode == MEMLOCK && is_on_node(rank) && !job.good)
 		MUST(setenv("VERBATIM_SOFT_MEMLOCK", "1", 1));
+	if (getenv("RANKS_VIA")) /* a program that starts this one */
+		execvp(getenv("RANKS_VIA"), argv);
 	execv("/proc/self/exe", argv);
 	_exit(2);
 }

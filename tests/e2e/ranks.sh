@@ -97,6 +97,24 @@ a_rank_that_is_slow() {
 			cause ORDER BY sum(ns) DESC LIMIT 1")" 5
 }
 
+# Each rank has its own recorder, which ends before it: all are alive at the end of their traces.
+several_traces_of_a_job_are_one() {
+	local seen
+	cat >via <<-END
+		#!/bin/sh
+		exec "$VERBATIM" record -q -o r\$SLURM_PROCID.db -- "$apps/ranks" "\$@"
+	END
+	chmod +x via && RANKS_VIA=./via "$VERBATIM" run -- "$apps/ranks" 8 no-receive >out 2>&1
+	is "status" $? 1 || { cat out; return 1; }
+	seen=$("$VERBATIM" check r?.db 2>err | head -24 | tr -s '\n ' ' ')
+	has "stuck \(7 of 8 processes wait\)" &&
+		has "r5.db:1:[0-9]* rank 5 \(node n1\) \(ranks\) polls cq2 in vain" &&
+		"$VERBATIM" merge -o job.db r?.db >out 2>&1 &&
+		seen=$("$VERBATIM" check job.db | head -24 | tr -s '\n ' ' ') &&
+		has "stuck \(7 of 8 processes wait\)" &&
+		has "rank 5 \(node n1\) \(ranks\) polls cq2 in vain"
+}
+
 three_ranks_that_wait_for_each_other() {
 	local seen of="qp[13] -> rank"
 	record deadlock || return
@@ -126,5 +144,6 @@ try a_rank_that_may_not_register
 try a_rank_that_runs_a_command
 try a_rank_that_does_not_poll
 try says_so_in_sql
+try several_traces_of_a_job_are_one
 try a_rank_that_is_slow
 try three_ranks_that_wait_for_each_other

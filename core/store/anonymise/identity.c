@@ -128,6 +128,7 @@ static const struct named metas[] = {
 	{ "clock_mult", IDENTITY_NONE },
 	{ "clock_shift", IDENTITY_NONE },
 	{ "duration", IDENTITY_NONE },
+	{ "until", IDENTITY_NONE },
 	{ "damaged", IDENTITY_NONE },
 	{ "kernel", IDENTITY_RELEASE },
 	{ "host", IDENTITY_HOST },

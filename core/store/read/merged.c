@@ -172,7 +172,7 @@ int merged_load(struct trace *trace)
 		       ?: load_rows(trace,
 				    "SELECT merged, key, value FROM merged_meta WHERE key IN"
 				    " ('device', 'copies_on_fork', 'recorder', 'state',"
-				    " 'damaged', 'snapshot',"
+				    " 'damaged', 'snapshot', 'until',"
 				    " 'recorder_start', 'recorder_boot', 'clock_start',"
 				    " 'realtime')",
 				    load_meta);

@@ -146,6 +146,9 @@ struct stored_sample {
 /* 0 or -errno. */
 int writer_sample(struct writer *writer, const struct stored_sample *sample);
 
+/* The recording, or this copy of it, ends at @time: meta.until. 0 or -errno. */
+int writer_until(struct writer *writer, int64_t time);
+
 /* Its connection, borrowed. */
 struct sqlite3 *writer_db(struct writer *writer);
 

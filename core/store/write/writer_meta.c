@@ -76,3 +76,8 @@ int writer_sample(struct writer *writer, const struct stored_sample *s)
 	return WRITER_RUN(writer, sample, "uittt", s->thread, s->time, s->doing, s->state,
 			  s->wchan);
 }
+
+int writer_until(struct writer *writer, int64_t time)
+{
+	return writer_fail(writer, schema_set_meta_int(writer->db, "until", time));
+}
