@@ -248,6 +248,7 @@ static void print_facts(struct screen *screen, enum fact_kind kind)
 	print_title(screen, &t, kind);
 	if (kind == FACT_KILLED && screen_has_waits(screen->report)) {
 		screen_print_killed(screen);
+		text_fini(&t);
 		return;
 	}
 	group_facts(screen->report, kind, &groups);
