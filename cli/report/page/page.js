@@ -70,6 +70,23 @@ function addEnvironment() {
 				c.note]), 'all that was compared');
 }
 
+/* Who waits for whom: only of a job that hangs, or has a rank that is late. */
+function addWaits() {
+	const {links, late} = after.check.waits;
+	if (!links.length && !late)
+		return;
+	const section = addSection('waits', 'Waits');
+	addTable(section, ['who', 'queue pair', 'waits for', 'its queue pair', 'what', 'since',
+		'requests', 'received'], links.map(l => [rankText(l), l.object, rankText(l.for),
+		l.for.object, l.request ? `${l.why} ${l.request}` : l.why, formatTime(l.since),
+		formatCount(l.outstanding), formatCount(l.received)]), 'who waits for whom');
+	if (late)
+		addTable(section, ['who', `waited for ${rankText(late)}`, 'times'],
+			[...late.waiters].sort((a, b) => b.ns - a.ns).map(w => [rankText(w), formatTime(w.ns),
+				formatCount(w.times)]), `who waited for ${rankText(late)}`);
+	section.querySelectorAll('details').forEach(d => { d.open = true; });
+}
+
 function addCoverage() {
 	const section = addSection('coverage', 'Coverage'), s = after.stat.summary;
 	const lines = [s.lost ? `${formatCount(s.lost)} events were lost.` : 'No event was lost.'];
@@ -254,6 +271,7 @@ addMemory();
 addPlaces();
 addObjects();
 addEvents();
+addWaits();
 addEnvironment();
 addCoverage();
 add(page, 'footer', 'Keys: / searches, Tab goes to a plot, arrows or a and d move, + and - or w and ' +

@@ -31,6 +31,7 @@ function headline(all) {
 	for (const [kind, one, many] of [['failed', 'failed verb', 'failed verbs'],
 			['never', 'call that never returned', 'calls that never returned'],
 			['killed', 'process killed', 'processes killed'],
+			['stuck', 'process stuck', 'processes stuck'], ['late', 'late rank', 'late ranks'],
 			['fatal', 'fatal event', 'fatal events'],
 			['first', 'queue pair in error', 'queue pairs in error'],
 			['error', 'error', 'errors'], ['warning', 'warning', 'warnings'],
@@ -99,8 +100,31 @@ function placeOf(finding) {
 	return words.length ? ` (${words.join(', ')})` : '';
 }
 
+/* "rank 5 (node n1)", or the process of a program that is in no job. */
+function rankText(p) {
+	return p.rank === undefined ? `process ${p.process}` :
+		`rank ${p.rank}` + (p.node ? ` (node ${p.node})` : '');
+}
+
+/* Who is to blame for a hang, and who was late. */
+function verdictsOfWaits(waits) {
+	const found = waits.blamed.map(b => ({rank: 0, kind: 'stuck', n: b.all, time: b.processes[0].time,
+		title: b.circle ? 'a circle of waits:' : rankText(b.processes[0]),
+		text: (b.circle ? b.processes.map(rankText).join(', ') : b.processes[0].message) +
+			` (${b.processes[0].event})`,
+		more: [`${formatCount(b.all)} wait for ${b.circle ? 'them' : 'it'}, ` +
+			`${formatCount(b.direct)} directly`]}));
+	const late = waits.late;
+	if (late)
+		found.push({rank: 2, kind: 'late', n: 1, time: -1, title: rankText(late),
+			text: `was late ${formatCount(late.times)} times, for ${formatTime(late.late)}: the ` +
+				`cause of ${formatTime(late.caused)} of ${formatTime(late.waited)} of waiting ` +
+				`(${late.event})`});
+	return found;
+}
+
 function verdictsOfCheck(check) {
-	const found = [];
+	const found = verdictsOfWaits(check.waits);
 	for (const kind of Object.keys(factKinds))
 		for (const fact of check[kind] || [])
 			found.push(verdictOfFact(kind, fact));
