@@ -126,6 +126,7 @@ static const char plain_sql[] = "SELECT n, i, time, kind, why, before, hash, len
 
 static int take_plain(struct copy_payload *p, sqlite3_stmt *stmt)
 {
+	const char *hash = (const char *)sqlite3_column_text(stmt, 6);
 	const struct payload_row row = {
 		.n = (uint64_t)sqlite3_column_int64(stmt, 0),
 		.i = sql_u32(stmt, 1),
@@ -133,8 +134,8 @@ static int take_plain(struct copy_payload *p, sqlite3_stmt *stmt)
 		.kind = (uint8_t)find_kind((const char *)sqlite3_column_text(stmt, 3)),
 		.why = (uint8_t)find_why((const char *)sqlite3_column_text(stmt, 4)),
 		.before = (uint8_t)sql_u32(stmt, 5),
-		.hashed = sqlite3_column_type(stmt, 6) != SQLITE_NULL,
-		.hash = (uint64_t)sqlite3_column_int64(stmt, 6),
+		.hashed = hash,
+		.hash = hash ? strtoull(hash, NULL, 16) : 0,
 		.total = (uint64_t)sqlite3_column_int64(stmt, 7),
 		.bytes = (uint64_t)sqlite3_column_bytes(stmt, 8),
 	};

@@ -117,6 +117,34 @@ static inline void events_add(struct text *out, const struct trace_event *event)
 	text_addf(out, "\n");
 }
 
+static inline void events_add_payload(struct text *out, struct trace *trace, struct event_id id,
+				      uint32_t i)
+{
+	struct payload payload;
+
+	if (trace_payload(trace, id, i, &payload) != 1)
+		return;
+	text_addf(out,
+		  "\t\t[%u] %s why %s total %" PRIu64 " before %u hashed %d hash %" PRIx64 ": ", i,
+		  payload.kind, payload.why ?: "-", payload.total, payload.before, payload.hashed,
+		  payload.hash);
+	for (uint64_t byte = 0; byte < payload.nbytes; byte++)
+		text_addf(out, "%02x", ((const uint8_t *)payload.bytes)[byte]);
+	text_addf(out, "\n");
+}
+
+static inline void events_add_payloads(struct text *out, struct trace *trace,
+				       const struct trace_event *event)
+{
+	uint32_t n = event->kind == TRACE_POST   ? event->post->nwr
+		     : event->kind == TRACE_POLL ? event->poll->nwc
+						 : 0;
+	struct event_id id = event->id;
+
+	for (uint32_t i = 0; i < n && trace_has_payloads(trace); i++)
+		events_add_payload(out, trace, id, i);
+}
+
 /* All events of @filter, below @name. */
 static inline void events_add_all(struct text *out, struct trace *trace,
 				  const struct trace_filter *filter, const char *name)
@@ -127,8 +155,10 @@ static inline void events_add_all(struct text *out, struct trace *trace,
 
 	text_addf(out, "%s:\n", name);
 	assert_int_equal(cursor_open(trace, filter, &cursor), 0);
-	while ((more = cursor_next(cursor, &event)) > 0)
+	while ((more = cursor_next(cursor, &event)) > 0) {
 		events_add(out, event);
+		events_add_payloads(out, trace, event);
+	}
 	assert_int_equal(more, 0);
 	cursor_close(cursor);
 }

@@ -11,7 +11,7 @@
 
 enum { EVERYTHING_MAIN = 100, EVERYTHING_CHILD = 300 };
 
-static bool everything_loses = true; /* events were lost, too */
+static bool everything_loses; /* Were events lost, too? Then completions are not matched. */
 
 static struct example_end *const one = &example.ends[0];
 
@@ -220,6 +220,28 @@ static inline void put_polls(void)
 	make_notify(&one->m, (void *)0x6666);
 }
 
+/* Of two requests, and of two completions; one of a datagram, with a GRH. */
+static inline void put_payloads(void)
+{
+	static const struct example_wr wrs[] = { { 8, IBV_WR_SEND, .lengths = { 5 } },
+						 { 9, IBV_WR_SEND, .lengths = { 3, 4 } } };
+	struct event_wc wcs[] = { example_wc(one, 8, 0, IBV_WC_SEND, 5),
+				  example_wc(one, 70, 0, IBV_WC_RECV, 44) };
+	char datagram[44] = { [39] = 1, [40] = 'd', 'a', 't', 'a' };
+	uint32_t poll;
+
+	example_payload(one, &one->qp, 1, 0, PAYLOAD_SEND, "first", 5);
+	example_payload(one, &one->qp, 1, 1, PAYLOAD_SEND, "second", 7);
+	example_carries = true;
+	example_post_list(one, VERB_post_send, &one->qp, wrs, 2, 0);
+	example_carries = false;
+	poll = make_poll(&one->m, &one->cq, 0, wcs, 2);
+	example_payload(one, NULL, poll, 0, PAYLOAD_READ, "read", 4);
+	example_before = 40;
+	example_payload(one, NULL, poll, 1, PAYLOAD_RECV, datagram, 44);
+	example_before = 0;
+}
+
 /* Events that cannot be read are counted, and the others are kept. */
 static inline void put_damaged(void)
 {
@@ -249,6 +271,7 @@ static inline void write_everything(void)
 	put_polls();
 	put_misuses();
 	put_calls();
+	put_payloads();
 	put_damaged();
 	writer_damage(example.writer, one->m.thread, 64, 2);
 	writer_ringless(example.writer, 3);

@@ -42,6 +42,9 @@ static struct example {
 static bool example_carries;
 static uint16_t example_site; /* their place; 0: not known */
 
+/* Bytes of the next payload before the message. */
+static uint8_t example_before;
+
 /* Can the next recording be cut? */
 static bool example_cuts;
 
@@ -305,7 +308,8 @@ static inline void example_payload(struct example_end *end, const void *object, 
 
 	e->object = MAKE_PTR(object);
 	e->total = e->bytes = n;
-	e->hash = hash_of(payload, n, 0);
+	e->hash = hash_of((const char *)payload + example_before, n - example_before, 0);
+	e->before = example_before;
 	e->of = of;
 	e->index = index;
 	e->kind = (uint8_t)kind;

@@ -5,6 +5,7 @@
 
 #include "core/store/excerpt/excerpt_from.h"
 #include "core/store/excerpt/excerpt_only.h"
+#include "core/store/unpack.h"
 #include "tests/core/store/everything.h"
 #include "tests/core/store/tables.h"
 
@@ -31,6 +32,26 @@ static bool has_item(void *arg, const struct excerpt_item *item)
 	return item->kind == EXCERPT_REQUEST      ? item->i % 2 == 0
 	       : item->kind == EXCERPT_COMPLETION ? item->i % 2 == 1
 						  : item->id.n != 6 && item->id.n != 8;
+}
+
+/* The same of the unpacked trace. */
+static void expect_of_unpacked(const struct excerpt *excerpt)
+{
+	struct text packed = text;
+	struct trace *whole = example.trace;
+	char plain[320];
+
+	snprintf(plain, sizeof(plain), "%s-plain", example.path);
+	assert_int_equal(trace_unpack(example.path, plain), 0);
+	assert_int_equal(trace_open(plain, &example.trace), 0);
+	text = (struct text){ 0 };
+	add_excerpt(excerpt, "unpacked");
+	transcript_compare(strchr(text.at, '\n'), strchr(strstr(packed.at, "=== parts"), '\n'));
+	text_fini(&text);
+	trace_close(example.trace);
+	unlink(plain);
+	example.trace = whole;
+	text = packed;
 }
 
 static void add_only(uint32_t object)
@@ -71,6 +92,9 @@ TEST(excerpts_have_their_rows)
 	open_everything();
 	snprintf(path, sizeof(path), "%s-excerpt", example.path);
 	add_excerpt(&excerpt, "everything");
+	excerpt.has = has_item;
+	add_excerpt(&excerpt, "parts of everything");
+	expect_of_unpacked(&excerpt);
 	example_end(&example);
 	example_begin_connected(&example, IBV_QPT_RC, true, false);
 	example_story(&example);

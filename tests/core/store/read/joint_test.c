@@ -127,13 +127,11 @@ TEST(events_are_those_of_both)
 	transcript_expect(__FILE__, &text);
 }
 
-/* None is lost: a loss in one of them makes the matching of all in a merged trace cautious. */
 TEST(a_merged_trace_has_the_same_events)
 {
 	struct text text = { 0 }, other = { 0 };
 	struct trace *joint, *merged;
 
-	everything_loses = false;
 	joint = join_two();
 	snprintf(merged_path, sizeof(merged_path), "%s-merged", paths[0]);
 	assert_int_equal(merge_write(joint, merged_path), 0);

@@ -72,6 +72,9 @@ static void cut_while_requests_are_outstanding(void)
 	example_at(220);
 	example_poll(two, 11, 0, IBV_WC_RECV, 50);
 	example_mark(one, MARK_END, "phase");
+	one->m.in.head->dropped = 3;
+	one->m.in.head->drop_first = 500;
+	one->m.in.head->drop_last = 210500;
 	add_rest("requests are outstanding");
 }
 
@@ -84,8 +87,18 @@ static void cut_twice(void)
 			     .rkey = 0x78,
 			     .addr = (void *)0x50000,
 			     .length = 4096 };
+	struct example_end *two = &example.ends[1];
+	struct ibv_qp_attr attr;
 
 	begin_cutting();
+	attr = example_attr(&example, 1, true, false);
+	attr.qp_state = IBV_QPS_SQD;
+	example_modify(two, &attr, IBV_QP_STATE);
+	attr.qp_state = IBV_QPS_RTS;
+	example_modify(two, &attr, IBV_QP_STATE);
+	two->m.in.head->dropped = 4;
+	two->m.in.head->drop_first = 2000;
+	two->m.in.head->drop_last = 3000;
 	example_at(100);
 	make_verb(&one->m, VERB_dereg_mr, MAKE_ARGS(MAKE_PTR(&one->mr)), 0, 0);
 	make_verb(&one->m, VERB_reg_mr, MAKE_ARGS(MAKE_PTR(&one->pd), 0x50000, 4096, 1),
@@ -98,6 +111,48 @@ static void cut_twice(void)
 	example_at(310);
 	make_verb(&one->m, VERB_dereg_mr, MAKE_ARGS(MAKE_PTR(&mr)), 0, 0);
 	add_rest("cut twice");
+}
+
+/*
+ * A failed completion may be of a send or of a receive with the same wr_id: which of the two is
+ * still outstanding then?
+ */
+static void cut_after_error(int status, bool send_first, bool other_before)
+{
+	struct example_wr send = { 40, IBV_WR_SEND, IBV_SEND_SIGNALED, .lengths = { 10 } };
+
+	begin_cutting();
+	example_at(100);
+	if (other_before) {
+		example_post(one, (struct example_wr){ 39, IBV_WR_SEND, .lengths = { 9 } });
+		example_receive(one, 38, 8);
+	}
+	if (send_first)
+		example_post(one, send);
+	example_receive(one, 40, 64);
+	if (!send_first)
+		example_post(one, send);
+	example_at(110);
+	example_poll(one, 40, status, 0, 0);
+	cut_at(200);
+	example_at(210);
+	example_mark(one, MARK_POINT, "the rest");
+	example_open(&example);
+	text_addf(&text, "=== status %d, %s first%s\n", status, send_first ? "send" : "receive",
+		  other_before ? ", after others" : "");
+	tables_add_data(&text, example.trace);
+	example_end(&example);
+}
+
+static void cut_after_errors(void)
+{
+	static const int statuses[] = { IBV_WC_LOC_LEN_ERR, IBV_WC_LOC_PROT_ERR,
+					IBV_WC_WR_FLUSH_ERR, IBV_WC_REM_ACCESS_ERR,
+					IBV_WC_LOC_ACCESS_ERR };
+
+	for (size_t i = 0; i < sizeof(statuses) / sizeof(*statuses); i++)
+		for (int how = 0; how < 4; how++)
+			cut_after_error(statuses[i], how & 1, how & 2);
 }
 
 static void cut_after_everything(void)
@@ -114,6 +169,7 @@ TEST(the_rest_has_what_it_needs)
 {
 	cut_while_requests_are_outstanding();
 	cut_twice();
+	cut_after_errors();
 	cut_after_everything();
 	transcript_expect(__FILE__, &text);
 }
