@@ -220,7 +220,7 @@ static inline void put_polls(void)
 	make_notify(&one->m, (void *)0x6666);
 }
 
-/* Of two requests, and of two completions; one of a datagram, with a GRH. */
+/* For two requests, and for two completions, one of which is a datagram with a GRH. */
 static inline void put_payloads(void)
 {
 	static const struct example_wr wrs[] = { { 8, IBV_WR_SEND, .lengths = { 5 } },
