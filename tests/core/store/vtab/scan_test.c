@@ -41,7 +41,7 @@ static void count_rows(const char *sql, int64_t ret[2])
 }
 
 /* @where selects the same rows of @table and of its copy. */
-static void compare(const char *table, const char *where)
+static void compare_rows(const char *table, const char *where)
 {
 	static const char select[] =
 		"SELECT count(*), sum(thread * 1000000 + n * 1000 + time) FROM";
@@ -87,16 +87,16 @@ static void compare_column(const char *table, const char *column)
 			continue; /* bytes that do not fit */
 		for (size_t sign = 0; sign < sizeof(signs) / sizeof(*signs); sign++) {
 			snprintf(where, sizeof(where), "%s %s %s", column, signs[sign], values[i]);
-			compare(table, where);
+			compare_rows(table, where);
 		}
 		snprintf(where, sizeof(where), "%s = %s AND thread = 1 AND n >= 95", column,
 			 values[i]);
-		compare(table, where);
+		compare_rows(table, where);
 		snprintf(where, sizeof(where), "%s = %s + 1", column, values[i]);
-		compare(table, where);
+		compare_rows(table, where);
 	}
 	snprintf(where, sizeof(where), "%s IS NULL", column);
-	compare(table, where);
+	compare_rows(table, where);
 }
 
 static const struct table {
@@ -156,7 +156,7 @@ static void range_selects_its_rows(void **state)
 
 	for (size_t i = 0; i < sizeof(tables) / sizeof(*tables); i++) {
 		copy_table(tables[i].name);
-		compare(tables[i].name, range->name);
+		compare_rows(tables[i].name, range->name);
 	}
 }
 TEST_ROWS(ranges, range_selects_its_rows);
