@@ -20,7 +20,7 @@ static const char *path_of(const char *name)
 	return path;
 }
 
-static bool exists(const char *name)
+static bool file_exists(const char *name)
 {
 	struct stat st;
 
@@ -46,11 +46,11 @@ TEST(it_has_another_name_until_it_is_kept)
 	assert_int_equal(strncmp(folder.path, path, strlen(path)), 0);
 	assert_int_equal(strlen(folder.path), strlen(path) + strlen(".XXXXXX"));
 	make_file(&folder, "file");
-	assert_false(exists("done"));
+	assert_false(file_exists("done"));
 	assert_int_equal(folder_keep(&folder, path_of("done")), 0);
-	assert_true(exists("done/file"));
+	assert_true(file_exists("done/file"));
 	folder_remove(&folder);
-	assert_true(exists("done/file"));
+	assert_true(file_exists("done/file"));
 	unlink(path_of("done/file"));
 	rmdir(path_of("done"));
 }
@@ -94,7 +94,7 @@ TEST(nothing_is_replaced)
 	assert_int_equal(folder_give(&folder, "file", path_of("taken")), -EEXIST);
 	assert_int_equal(folder_give(&folder, "file", path_of("given")), 0);
 	log_silence(false);
-	assert_true(exists("given"));
+	assert_true(file_exists("given"));
 	folder_remove(&folder);
 	unlink(path_of("given"));
 	rmdir(path_of("taken"));
