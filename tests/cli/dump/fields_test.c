@@ -291,3 +291,34 @@ TEST(each_field_is_in_an_unpacked_trace)
 	unlink(path);
 	unlink(plain);
 }
+
+/* The line of a request whose field of this name alone is not 0 has all of its part. */
+static void expect_part(struct trace *trace, const struct wr *wr, const char *name)
+{
+	struct post post = { .verb = VERB_post_send, .nwr = 1, .wr = wr };
+	const struct trace_event event = { .kind = TRACE_POST, .id = { 1, 2 }, .post = &post };
+	const struct wr nothing = { 0 };
+	char *line = render_text(trace, &event), *bare;
+
+	post.wr = &nothing;
+	bare = render_text(trace, &event);
+	if (strlen(line) <= strlen(bare) + 4)
+		fail_msg("%s is not shown: %s", name, line);
+	free(line);
+	free(bare);
+}
+
+TEST(one_field_is_enough_to_show_its_part)
+{
+	const char *path = make_path("fields");
+	struct trace *trace;
+
+	make_trace(path);
+	assert_int_equal(trace_open(path, &trace), 0);
+#define ALONE(family, column, name, member, type, wire) \
+	expect_part(trace, &(struct wr){ .name = 1 }, #name);
+#define ALONE_PART(NAME, part) FIELDS_##NAME(ALONE)
+	EACH_SHOWN_PART(ALONE_PART);
+	trace_close(trace);
+	unlink(path);
+}
