@@ -32,8 +32,8 @@ STATEMENT = re.compile(r'^\t+(?!return|break|continue|goto|case|default|else|sta
                        r'[a-z_*(][^;{}]*[)\w\]+-];$')
 SIMPLE = r'[A-Za-z_]\w*(?:(?:->|\.)\w+)*'
 ARGUMENTS = re.compile(rf'\b[a-z_]\w*\((?:[^()]*, )?({SIMPLE}), ({SIMPLE})(?=[,)])')
-# effects that only sanitizers, or a lack of memory, can show
-UNSEEN = re.compile(r'ENOMEM|out of memory|\b[mc]alloc\(|\brealloc\(|'
+# effects that only sanitizers, a lack of memory, or warnings can show
+UNSEEN = re.compile(r'^\t*\(void\)\w+;$|ENOMEM|out of memory|\b[mc]alloc\(|\brealloc\(|'
                     r'^\t*(?:\w*free|\w+_(?:free|fini|unref|close))\(.*\);$')
 # equivalent to <: the result is 0 otherwise, too
 NO_ERROR = re.compile(r'\b(\w+) <= 0 \? (?:\(\w+\))?\1 : 0;')
