@@ -295,12 +295,34 @@ static void print_gap_rules(const struct report *report, size_t first)
 	}
 }
 
+/* The same gap of two processes. */
+static bool is_gap_alike(const struct unchecked *a, const struct unchecked *b)
+{
+	return a->alike && a->alike == b->alike && a->rule == b->rule && a->partly == b->partly;
+}
+
 static bool was_printed(const struct findings *findings, size_t i)
 {
+	const struct unchecked *u = &findings->unchecked[i];
+
 	for (size_t before = 0; before < i; before++)
-		if (is_same_gap(&findings->unchecked[before], &findings->unchecked[i]))
+		if (is_gap_alike(&findings->unchecked[before], u) ||
+		    (!u->alike && is_same_gap(&findings->unchecked[before], u)))
 			return true;
 	return false;
+}
+
+/* "; 7 more processes ended alike" */
+static void print_more_alike(const struct report *report, size_t first)
+{
+	const struct findings *findings = report->findings;
+	uint64_t n = 0;
+
+	for (size_t i = first + 1; i < findings->nunchecked; i++)
+		n += is_gap_alike(&findings->unchecked[first], &findings->unchecked[i]);
+	if (n)
+		fprintf(report->out, "; %" PRIu64 " more process%s ended alike", n,
+			n == 1 ? "" : "es");
 }
 
 void report_unchecked(const struct report *report)
@@ -317,7 +339,9 @@ void report_unchecked(const struct report *report)
 		print_gap_rules(report, i);
 		print_named(report->out,
 			    u->partly ? " checked in part, because " : " not checked, because ",
-			    u->because ? u->because : "?", "\n");
+			    u->because ? u->because : "?", "");
+		print_more_alike(report, i);
+		fputc('\n', report->out);
 	}
 }
 

@@ -279,9 +279,9 @@ enum model_end evidence_end(struct trace *trace, uint32_t id, struct findings *f
 		return MODEL_REPLACED;
 	if (status != -1 && WIFEXITED(status))
 		return MODEL_EXITED;
-	if (findings->skip[RULE_LIFE_004])
-		; /* it is not checked at all, and the reason is known */
-	else if (killed)
+	if (findings->skip[RULE_LIFE_004]) /* not checked at all, and the reason is known */
+		return killed ? MODEL_KILLED : MODEL_UNKNOWN;
+	if (killed)
 		findings_unchecked(findings, RULE_LIFE_004, true,
 				   "%s was killed%s%s, and its objects with it",
 				   process_id_text(id, name), status == -1 ? "" : " by ",
@@ -289,5 +289,7 @@ enum model_end evidence_end(struct trace *trace, uint32_t id, struct findings *f
 	else
 		findings_unchecked(findings, RULE_LIFE_004, true, "the end of %s was not recorded",
 				   process_id_text(id, name));
+	findings_unchecked_alike(findings, RULE_LIFE_004,
+				 killed ? (status == -1 ? 1 : 2 + WTERMSIG(status)) : -1);
 	return killed ? MODEL_KILLED : MODEL_UNKNOWN;
 }

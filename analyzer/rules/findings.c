@@ -208,6 +208,7 @@ void findings_unchecked(struct findings *findings, enum rule_id rule, bool partl
 	more += findings->nunchecked++;
 	more->rule = rule;
 	more->partly = partly;
+	more->alike = 0;
 	va_start(args, format);
 	if (vasprintf(&why, format, args) < 0)
 		why = NULL;
@@ -219,6 +220,14 @@ void findings_unchecked(struct findings *findings, enum rule_id rule, bool partl
 		free(why);
 	}
 	findings->skip[rule] |= !partly;
+}
+
+void findings_unchecked_alike(struct findings *findings, enum rule_id rule, int how)
+{
+	struct unchecked *last = findings->unchecked + findings->nunchecked - 1;
+
+	if (findings->nunchecked && last->rule == rule)
+		last->alike = how;
 }
 
 uint64_t finding_times(const struct finding *finding)

@@ -67,6 +67,7 @@ struct finding {
 struct unchecked {
 	enum rule_id rule;
 	bool partly;
+	int alike; /* not 0: the same for all processes that ended in the same way */
 	char *because;
 };
 
@@ -133,6 +134,12 @@ void finding_step(struct finding *finding, const char *what, const struct moment
 /* Report that @rule is not checked, or checked only @partly. */
 void findings_unchecked(struct findings *findings, enum rule_id rule, bool partly,
 			const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/*
+ * The last gap, if it is one of @rule, is that of a process, and text folds it with the others for
+ * which @how, not 0, is the same.
+ */
+void findings_unchecked_alike(struct findings *findings, enum rule_id rule, int how);
 
 void findings_forget_unchecked(struct findings *findings);
 
