@@ -79,6 +79,8 @@ static int save_findings(const struct report *report)
 	int err = rows_init(&rows, report, 0);
 
 	if (!err)
+		err = trace_unlock(report->trace);
+	if (!err)
 		err = trace_save_findings(report->path, rows.all, rows.n);
 	rows_fini(&rows);
 	return err;
