@@ -57,8 +57,24 @@ struct thread_acts {
 	size_t ncqs;
 };
 
+/* Empty polls of a CQ by a thread. */
+struct count {
+	uint32_t process, thread, cq;
+	uint64_t empty;
+};
+
+/* Those of all processes, by process: read once, as the table has no index. */
+struct counts {
+	bool read;
+	size_t part; /* that is read */
+	struct trace *trace;
+	struct count *all;
+	size_t n;
+};
+
 struct activity {
 	struct trace *trace;
+	struct counts *counts;
 	struct thread_acts *threads; /* by thread */
 	size_t nthreads;
 };
@@ -76,8 +92,11 @@ struct activity *activity_new(struct trace *trace)
 {
 	struct activity *activity = calloc(1, sizeof(*activity));
 
-	if (activity)
-		activity->trace = trace;
+	if (!activity || !(activity->counts = calloc(1, sizeof(*activity->counts)))) {
+		free(activity);
+		return NULL;
+	}
+	activity->trace = activity->counts->trace = trace;
 	return activity;
 }
 
@@ -88,6 +107,8 @@ void activity_free(struct activity *activity)
 	for (size_t i = 0; i < activity->nthreads; i++)
 		free(activity->threads[i].cqs);
 	free(activity->threads);
+	free(activity->counts->all);
+	free(activity->counts);
 	free(activity);
 }
 
@@ -262,7 +283,6 @@ struct telling {
 	const struct activity *activity;
 	const struct activity_note *note;
 	struct text *t; /* NULL: only count */
-	size_t part;
 	unsigned int told;
 	uint32_t cq; /* 0: all */
 	uint64_t empty;
@@ -346,25 +366,64 @@ static void put_empty(const struct telling *telling, uint32_t thread, uint32_t c
 	}
 }
 
-static void describe_empty(void *arg, const struct lookup_count *row)
+static void describe_empty(struct telling *telling, const struct count *count)
 {
-	struct telling *telling = arg;
-	struct trace *trace = telling->activity->trace;
-	struct event_id first = { row->thread, 1 };
-	uint32_t thread = trace_whole_event(trace, telling->part, first).thread;
-	uint32_t cq = trace_whole_object(trace, telling->part, row->object);
-	const struct activity_then *then = find_then(telling->note, thread, cq);
+	const struct activity_then *then = find_then(telling->note, count->thread, count->cq);
 	uint64_t before = then ? then->cq.empty : 0;
 
-	if (!row->object || (telling->cq && telling->cq != cq) || row->empty <= before ||
-	    has_gone_on(telling->activity, then, thread, cq))
+	if (!count->cq || (telling->cq && telling->cq != count->cq) || count->empty <= before ||
+	    has_gone_on(telling->activity, then, count->thread, count->cq))
 		return;
-	telling->empty += row->empty - before;
+	telling->empty += count->empty - before;
 	if (telling->each)
-		telling->each(telling->arg, thread, cq, row->empty - before);
-	if (!telling->t || row->empty - before < FEW || telling->told++ >= SHOWN)
+		telling->each(telling->arg, count->thread, count->cq, count->empty - before);
+	if (!telling->t || count->empty - before < FEW || telling->told++ >= SHOWN)
 		return;
-	put_empty(telling, thread, cq, row->empty - before);
+	put_empty(telling, count->thread, count->cq, count->empty - before);
+}
+
+static void add_count(void *arg, const struct lookup_count *row)
+{
+	struct counts *counts = arg;
+	struct count *count = vec_push(counts->all, counts->n);
+	struct event_id first = { row->thread, 1 };
+
+	if (!count)
+		return;
+	*count = (struct count){
+		.process = trace_whole_process(counts->trace, counts->part, row->process),
+		.thread = trace_whole_event(counts->trace, counts->part, first).thread,
+		.cq = trace_whole_object(counts->trace, counts->part, row->object),
+		.empty = row->empty,
+	};
+}
+
+static int compare_counts(const void *a, const void *b)
+{
+	const struct count *x = a, *y = b;
+
+	if (x->process != y->process)
+		return x->process < y->process ? -1 : 1;
+	if (x->thread != y->thread)
+		return x->thread < y->thread ? -1 : 1;
+	return x->cq < y->cq ? -1 : x->cq > y->cq;
+}
+
+static void read_counts(struct counts *counts)
+{
+	if (counts->read)
+		return;
+	counts->read = true;
+	for (; counts->part < trace_nparts(counts->trace); counts->part++)
+		lookup_counts(trace_part(counts->trace, counts->part), 0, LOOKUP_BY_CQ, add_count,
+			      counts);
+	if (counts->n)
+		qsort(counts->all, counts->n, sizeof(*counts->all), compare_counts);
+}
+
+static bool is_before(const void *count, const void *process)
+{
+	return ((const struct count *)count)->process < *(const uint32_t *)process;
 }
 
 /* Were all completions of @process recorded? */
@@ -379,14 +438,16 @@ static bool is_whole(struct trace *trace, uint32_t process)
 
 static void describe_polls(struct telling *telling)
 {
-	struct trace *trace = telling->activity->trace;
+	struct counts *counts = telling->activity->counts;
 	uint32_t process = telling->note->process;
 
-	if (!is_whole(trace, process))
+	if (!is_whole(telling->activity->trace, process))
 		return;
-	telling->part = trace_part_of(trace, process);
-	lookup_counts(trace_part(trace, telling->part), trace_part_process(trace, process),
-		      LOOKUP_BY_CQ, describe_empty, telling);
+	read_counts(counts);
+	for (size_t i = vec_count_before(counts->all, counts->n, sizeof(*counts->all), is_before,
+					 &process);
+	     i < counts->n && counts->all[i].process == process; i++)
+		describe_empty(telling, &counts->all[i]);
 }
 
 static void describe_sleeps(struct telling *telling)
