@@ -294,7 +294,7 @@ static void look_at_sends(struct taking *taking, const struct life *qp)
 
 	if (!oldest && is_full(queue))
 		note_full(taking, qp, queue);
-	if (!oldest || taking->stall->time - oldest->time < STALL_PATIENCE_NS)
+	if (!oldest || taking->stall->time - oldest->time < stall_patience(taking->stall))
 		return;
 	if (has_arrived(taking, qp, oldest))
 		note_unpolled(taking, qp, find_cq(taking, qp, true), 1, oldest->time);
@@ -307,12 +307,12 @@ static void look_at_receives(struct taking *taking, const struct life *qp)
 	int64_t time = taking->stall->time;
 
 	if (!qp->unwatched && qp->arrived > qp->taken) {
-		if (time - qp->arrival >= STALL_PATIENCE_NS)
+		if (time - qp->arrival >= stall_patience(taking->stall))
 			note_unpolled(taking, qp, find_cq(taking, qp, false),
 				      qp->arrived - qp->taken, qp->arrival);
 		return;
 	}
-	if (time - taking->stall->quiet >= STALL_PATIENCE_NS)
+	if (time - taking->stall->quiet >= stall_patience(taking->stall))
 		add_link(taking, qp, qp->rq, NULL);
 }
 

@@ -128,14 +128,14 @@ static bool is_firm(const struct stall_link *link)
 }
 
 /* Does a thread look at the CQ of one of its links? */
-static bool is_watched(struct looking *looking, const struct stall_note *note, bool known)
+static bool is_watched(struct looking *looking, const struct stall_note *note)
 {
 	bool watched = false;
 
 	for (size_t i = 0; i < looking->stall->n; i++) {
 		struct stall_link *link = &looking->stalls->links[looking->stall->first + i];
 
-		link->watched |= !known || link->armed ||
+		link->watched |= link->armed ||
 				 (link->channel && activity_sleeps(&note->threads, link->channel));
 		/* where a completion lies it does not look any more */
 		link->watched &= !note->unpolled || link->cq != note->unpolled_cq;
@@ -179,7 +179,7 @@ static bool is_silent(const struct stall *stall, const struct stall_note *note,
 		      const struct looking *looking)
 {
 	return looking->empty < WAIT_POLLS && !activity_sleeps(&note->threads, 0) &&
-	       stall->time - stall->last.time >= STALL_PATIENCE_NS;
+	       stall->time - stall->last.time >= stall_patience(stall);
 }
 
 static enum stall_state find_state(struct stalls *stalls, struct stall *stall,
@@ -188,7 +188,7 @@ static enum stall_state find_state(struct stalls *stalls, struct stall *stall,
 	struct looking looking = { .stalls = stalls, .stall = stall, .idle = note->idle };
 	bool known =
 		activity_each_empty(stalls->work->activity, &note->threads, see_polls, &looking);
-	bool watched = is_watched(&looking, note, known);
+	bool watched = is_watched(&looking, note);
 	const struct fact *hung = find_hung(facts, stall->process);
 
 	if (is_stopped(stall))
@@ -206,17 +206,17 @@ static enum stall_state find_state(struct stalls *stalls, struct stall *stall,
 	if (note->full)
 		return STALL_FULL;
 	if (note->unpolled)
-		return is_silent(stall, note, &looking) ? STALL_QUIET : STALL_UNPOLLED;
+		return known && is_silent(stall, note, &looking) ? STALL_QUIET : STALL_UNPOLLED;
 	if (note->unknown || !known)
 		return STALL_UNKNOWN;
-	if (stall->time - stall->quiet < STALL_PATIENCE_NS)
+	if (stall->time - stall->quiet < stall_patience(stall))
 		return STALL_BUSY;
 	if (looking.empty >= WAIT_POLLS) {
 		stall->count = looking.most;
 		name_cq(stalls, stall, looking.cq);
 		return stall->n ? STALL_IGNORES : STALL_BARREN;
 	}
-	return stall->time - stall->last.time >= STALL_PATIENCE_NS ? STALL_QUIET : STALL_BUSY;
+	return stall->time - stall->last.time >= stall_patience(stall) ? STALL_QUIET : STALL_BUSY;
 }
 
 static void judge_process(struct stalls *stalls, uint32_t process, const struct fact_list *facts)

@@ -195,3 +195,18 @@ TEST(a_job_that_ends_well_blames_nobody)
 	assert_int_equal(facts_stalls(s.findings->facts)->graph.nblames, 0);
 	story_end(&s);
 }
+
+/* A job that still runs may have a long step. */
+TEST(processes_that_are_alive_wait_for_longer)
+{
+	struct story s;
+
+	begin_job(&s, true);
+	post_8_bytes(&s, 0, VERB_post_recv);
+	polls_in_vain(&s, 0);
+	s.now += SECOND / 2;
+	story_do(&s, 1, VERB_dereg_mr, 9, 0, W(&ends[1].mr));
+	story_check(&s, NULL);
+	assert_int_equal(facts_stalls(s.findings->facts)->graph.nblames, 0);
+	story_end(&s);
+}
