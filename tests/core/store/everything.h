@@ -107,6 +107,16 @@ static inline void run_child(struct writer *writer)
 	make_end(&m);
 }
 
+/* A thread whose ring cannot be read from the first event on. */
+static inline void run_silent(struct writer *writer)
+{
+	struct maker m;
+
+	make_thread(&m, writer, 6, EVERYTHING_CHILD, EVERYTHING_CHILD + 2);
+	writer_damage(writer, m.thread, 8, 1);
+	make_end(&m);
+}
+
 static inline void put_blind(void)
 {
 	for (uint32_t what = 0; what < BLIND_KINDS; what++)
@@ -262,6 +272,7 @@ static inline void write_everything(void)
 	put_children();
 	put_descriptors();
 	run_child(example.writer);
+	run_silent(example.writer);
 	put_blind();
 	put_marks();
 	put_memory();

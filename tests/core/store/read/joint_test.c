@@ -14,7 +14,7 @@ static const struct filter_row {
 } rows[] = {
 	{ "all", { 0 } },
 	{ "of process 4, from 100 us", { .process = 4, .from = 100000 } },
-	{ "of thread 4", { .thread = 4 } },
+	{ "of thread 5", { .thread = 5 } },
 	{ "control plane until 1040", { .to = 1040, .control_only = true } },
 };
 

@@ -4,6 +4,7 @@
 #include <sqlite3.h>
 #include <stdlib.h>
 
+#include "core/wire/log.h"
 #include "tests/core/store/everything.h"
 
 enum { COLUMNS = 64, VALUES = 5 };
@@ -181,4 +182,32 @@ TEST(rows_are_in_the_order_asked_for)
 		count_rows(sql, last);
 		assert_int_equal(rows[0], last[0]);
 	}
+}
+
+/* A query of a trace whose chunks cannot be read fails. */
+TEST(a_damaged_chunk_is_an_error)
+{
+	struct example whole = example;
+	sqlite3_stmt *row;
+	sqlite3 *file;
+
+	example_begin_connected(&example, IBV_QPT_RC, true, false);
+	example_story(&example);
+	example_finish(&example);
+	assert_int_equal(sqlite3_open(example.path, &file), SQLITE_OK);
+	assert_int_equal(
+		sqlite3_exec(file, "UPDATE chunk SET data = x'00112233'", NULL, NULL, NULL),
+		SQLITE_OK);
+	sqlite3_close(file);
+	assert_int_equal(trace_open(example.path, &example.trace), 0);
+	assert_int_equal(
+		sqlite3_prepare_v2(trace_db(example.trace), "SELECT * FROM wr", -1, &row, NULL),
+		SQLITE_OK);
+	log_silence(true);
+	assert_int_equal(sqlite3_step(row), SQLITE_CORRUPT);
+	log_silence(false);
+	assert_int_equal(sqlite3_extended_errcode(trace_db(example.trace)), SQLITE_CORRUPT_VTAB);
+	sqlite3_finalize(row);
+	example_end(&example);
+	example = whole;
 }
