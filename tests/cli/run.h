@@ -63,6 +63,31 @@ static inline void run_child(const char *command, FILE *out)
 	_exit(status);
 }
 
+/* Leave out what a command says every ten seconds, on a busy machine. */
+static inline void run_drop_progress(char *text)
+{
+	static const char *const notes[] = { ": running for ", " events so far, up to ",
+					     " events are left\n" };
+	char *to = text;
+
+	for (char *line = text, *next; *line; line = next) {
+		size_t n = strcspn(line, "\n");
+		bool drop = false;
+
+		next = line + n + (line[n] == '\n');
+		for (size_t i = 0; i < sizeof(notes) / sizeof(*notes); i++) {
+			const char *note = strstr(line, notes[i]);
+
+			drop |= !strncmp(line, "verbatim: ", 10) && note && note < next;
+		}
+		if (!drop) {
+			memmove(to, line, (size_t)(next - line));
+			to += next - line;
+		}
+	}
+	*to = '\0';
+}
+
 /* Append the command's output and status. */
 static inline void run_command(struct text *text, const char *command)
 {
@@ -82,10 +107,11 @@ static inline void run_command(struct text *text, const char *command)
 	bytes = calloc(1, (size_t)n + 1);
 	assert_int_equal(fread(bytes, 1, (size_t)n, out), n);
 	fclose(out);
+	run_drop_progress(bytes);
 	if (run_mask)
 		run_mask(bytes);
 	transcript_clean(text, bytes);
-	if (n && bytes[strlen(bytes) - 1] != '\n')
+	if (*bytes && bytes[strlen(bytes) - 1] != '\n')
 		text_char(text, '\n');
 	free(bytes);
 	if (!WIFEXITED(ended))
