@@ -250,6 +250,9 @@ static inline void put_payloads(void)
 	example_before = 40;
 	example_payload(one, NULL, poll, 1, PAYLOAD_RECV, datagram, 44);
 	example_before = 0;
+	wcs[0].status = IBV_WC_RETRY_EXC_ERR;
+	wcs[1].status = IBV_WC_WR_FLUSH_ERR;
+	make_poll(&one->m, &one->cq, 1, wcs, 2);
 }
 
 /* Events that cannot be read are counted, and the others are kept. */
