@@ -340,7 +340,7 @@ FIXTURE(begin_call, end_call);
 
 #define W(x) ((uint64_t)(uintptr_t)(x))
 
-static void translate(enum verb verb, uint64_t a, uint64_t b, uint64_t c)
+static void translate_verb(enum verb verb, uint64_t a, uint64_t b, uint64_t c)
 {
 	uint64_t args[8] = { a, b, c };
 
@@ -348,9 +348,9 @@ static void translate(enum verb verb, uint64_t a, uint64_t b, uint64_t c)
 	translate_call(&t, args);
 }
 
-static void modify(struct ibv_qp_attr *attr, int mask)
+static void modify_it(struct ibv_qp_attr *attr, int mask)
 {
-	translate(VERB_modify_qp, W(&qp), W(attr), (uint64_t)mask);
+	translate_verb(VERB_modify_qp, W(&qp), W(attr), (uint64_t)mask);
 }
 
 TEST(a_call_without_attributes_gets_some)
@@ -371,18 +371,18 @@ TEST(the_port_of_a_queue_pair_is_one_of_the_device)
 	struct ibv_qp_attr attr = { .port_num = 3 };
 
 	(void)state;
-	modify(&attr, IBV_QP_STATE);
+	modify_it(&attr, IBV_QP_STATE);
 	assert_int_equal(attr.port_num, 3);
-	modify(&attr, IBV_QP_PORT);
+	modify_it(&attr, IBV_QP_PORT);
 	assert_int_equal(attr.port_num, 1);
 	assert_int_equal(mine.port, 3);
 	attr.port_num = 2;
-	modify(&attr, IBV_QP_PORT);
+	modify_it(&attr, IBV_QP_PORT);
 	assert_int_equal(attr.port_num, 2);
 	assert_int_equal(mine.port, 2);
 	attr.port_num = 3;
 	call.failed = true;
-	modify(&attr, IBV_QP_PORT);
+	modify_it(&attr, IBV_QP_PORT);
 	assert_int_equal(attr.port_num, 3);
 	assert_int_equal(mine.port, 2);
 }
@@ -393,10 +393,10 @@ TEST(what_has_no_replica_is_only_passed_on)
 
 	(void)state;
 	replicas[QP].qp = NULL;
-	modify(&attr, IBV_QP_PORT);
+	modify_it(&attr, IBV_QP_PORT);
 	assert_int_equal(attr.port_num, 3);
 	call.object = 0;
-	modify(&attr, IBV_QP_PORT);
+	modify_it(&attr, IBV_QP_PORT);
 	assert_int_equal(attr.port_num, 3);
 }
 
@@ -406,7 +406,7 @@ TEST(a_peer_of_the_replay_is_connected)
 
 	(void)state;
 	found.peer = PEER;
-	modify(&attr, IBV_QP_DEST_QPN | IBV_QP_AV);
+	modify_it(&attr, IBV_QP_DEST_QPN | IBV_QP_AV);
 	assert_int_equal(attr.dest_qp_num, 0x22);
 	assert_int_equal(mine.peer, PEER);
 	assert_int_equal(told.nsettled, 1);
@@ -418,7 +418,7 @@ TEST(a_peer_of_the_replay_is_connected)
 	assert_int_equal(attr.ah_attr.port_num, 1);
 	assert_int_equal(attr.ah_attr.dlid, 77);
 	assert_null(t.missing);
-	modify(&attr, IBV_QP_ALT_PATH);
+	modify_it(&attr, IBV_QP_ALT_PATH);
 	assert_int_equal(attr.alt_ah_attr.dlid, 77);
 	assert_int_equal(told.nnotes, 0);
 }
@@ -429,19 +429,19 @@ TEST(a_path_without_a_peer_leads_to_its_own_port)
 
 	(void)state;
 	mine.port = 2;
-	modify(&attr, IBV_QP_AV);
+	modify_it(&attr, IBV_QP_AV);
 	assert_ptr_equal(told.to, &device);
 	assert_int_equal(told.to_port, 2);
 	assert_int_equal(attr.ah_attr.grh.sgid_index, 5);
 	assert_string_equal(told.note,
 			    "GID index 3 of recorded0 is index 5 of here0 in the replay");
 	attr.ah_attr = (struct ibv_ah_attr){ .grh.sgid_index = 3 };
-	modify(&attr, IBV_QP_AV);
+	modify_it(&attr, IBV_QP_AV);
 	attr.ah_attr = (struct ibv_ah_attr){ .is_global = 1, .grh.sgid_index = 4 };
-	modify(&attr, IBV_QP_AV);
+	modify_it(&attr, IBV_QP_AV);
 	assert_int_equal(told.nnotes, 1);
 	call.failed = true;
-	modify(&attr, IBV_QP_AV);
+	modify_it(&attr, IBV_QP_AV);
 	assert_int_equal(told.nsources, 3);
 }
 
@@ -451,10 +451,10 @@ TEST(a_failed_call_keeps_its_number)
 
 	(void)state;
 	call.failed = true;
-	modify(&attr, IBV_QP_DEST_QPN);
+	modify_it(&attr, IBV_QP_DEST_QPN);
 	assert_int_equal(attr.dest_qp_num, 0x70);
 	found.meant = PEER;
-	modify(&attr, IBV_QP_DEST_QPN);
+	modify_it(&attr, IBV_QP_DEST_QPN);
 	assert_int_equal(attr.dest_qp_num, 0x22);
 	assert_int_equal(told.ncut, 0);
 	assert_int_equal(mine.peer, 0);
@@ -467,11 +467,11 @@ TEST(a_peer_that_is_to_come_keeps_its_number)
 	(void)state;
 	found.peer = PEER;
 	replicas[PEER] = (struct replica){ .created = true };
-	modify(&attr, IBV_QP_DEST_QPN);
+	modify_it(&attr, IBV_QP_DEST_QPN);
 	assert_int_equal(attr.dest_qp_num, 0x70);
 	assert_int_equal(told.ncut, 0);
 	replicas[PEER].why = "it was refused";
-	modify(&attr, IBV_QP_DEST_QPN);
+	modify_it(&attr, IBV_QP_DEST_QPN);
 	assert_int_equal(told.ncut, 1);
 }
 
@@ -490,7 +490,7 @@ TEST(without_a_peer_it_is_not_driven)
 	struct ibv_qp_attr attr = { .dest_qp_num = 0x70 };
 
 	(void)state;
-	modify(&attr, IBV_QP_DEST_QPN | IBV_QP_AV);
+	modify_it(&attr, IBV_QP_DEST_QPN | IBV_QP_AV);
 	expect_cut(0, "the peer of its queue pair is not in the trace");
 	assert_string_equal(t.missing, "queue pair qp1 of process 6 is connected to number 112, "
 				       "which is not in the trace");
@@ -504,7 +504,7 @@ TEST(without_its_peer_of_the_trace_it_is_not_driven)
 	(void)state;
 	found.peer = PEER;
 	replicas[PEER].number = 0;
-	modify(&attr, IBV_QP_DEST_QPN | IBV_QP_AV);
+	modify_it(&attr, IBV_QP_DEST_QPN | IBV_QP_AV);
 	expect_cut(PEER, "the peer of its queue pair was not created in the replay");
 	assert_string_equal(t.missing, "queue pair qp1 of process 6 is connected to number 112, "
 				       "which was not created in the replay");
@@ -517,7 +517,7 @@ TEST(the_peer_of_one_that_is_not_driven_is_not_either)
 	(void)state;
 	found.peer = PEER;
 	its.cut = "a reason";
-	modify(&attr, IBV_QP_DEST_QPN | IBV_QP_AV);
+	modify_it(&attr, IBV_QP_DEST_QPN | IBV_QP_AV);
 	expect_cut(PEER, "the peer of its queue pair is not replayed");
 	assert_string_equal(t.missing, told.cut_why);
 }
@@ -529,7 +529,7 @@ TEST(verbs_do_not_connect_an_iwarp_device)
 	(void)state;
 	found.peer = PEER;
 	ibv_device.transport_type = IBV_TRANSPORT_IWARP;
-	modify(&attr, IBV_QP_DEST_QPN);
+	modify_it(&attr, IBV_QP_DEST_QPN);
 	expect_cut(0, "ibv_modify_qp() does not connect on an iWARP device");
 }
 
@@ -540,13 +540,13 @@ TEST(librdmacm_may_connect_it)
 	(void)state;
 	found.peer = PEER;
 	found.connected_by_cm = true;
-	modify(&attr, IBV_QP_DEST_QPN | IBV_QP_AV | IBV_QP_PATH_MTU);
+	modify_it(&attr, IBV_QP_DEST_QPN | IBV_QP_AV | IBV_QP_PATH_MTU);
 	assert_string_equal(t.needless, "librdmacm does it");
 	assert_int_equal(attr.dest_qp_num, 0x70);
 	assert_int_equal(attr.path_mtu, IBV_MTU_4096);
 	call.failed = true;
 	t.needless = NULL;
-	modify(&attr, IBV_QP_STATE);
+	modify_it(&attr, IBV_QP_STATE);
 	assert_null(t.needless);
 }
 
@@ -557,16 +557,16 @@ TEST(the_other_host_gives_number_and_mtu)
 	(void)state;
 	found.paired = true;
 	found.mtu = IBV_MTU_512;
-	modify(&attr, IBV_QP_DEST_QPN | IBV_QP_AV);
+	modify_it(&attr, IBV_QP_DEST_QPN | IBV_QP_AV);
 	assert_int_equal(attr.dest_qp_num, 0x9a);
 	assert_int_equal(attr.path_mtu, IBV_MTU_512);
 	assert_int_equal(told.npair_paths, 1);
 	assert_int_equal(told.npaths, 0);
 	found.mtu = IBV_MTU_2048;
-	modify(&attr, IBV_QP_DEST_QPN);
+	modify_it(&attr, IBV_QP_DEST_QPN);
 	assert_int_equal(attr.path_mtu, IBV_MTU_512);
 	found.mtu = 0;
-	modify(&attr, IBV_QP_DEST_QPN);
+	modify_it(&attr, IBV_QP_DEST_QPN);
 	assert_int_equal(attr.path_mtu, IBV_MTU_512);
 }
 
@@ -576,7 +576,7 @@ TEST(a_synthesized_peer_has_a_number)
 
 	(void)state;
 	found.synthesized = true;
-	modify(&attr, IBV_QP_DEST_QPN);
+	modify_it(&attr, IBV_QP_DEST_QPN);
 	assert_int_equal(attr.dest_qp_num, 0x5a);
 	assert_int_equal(told.ncut, 0);
 }
@@ -603,7 +603,7 @@ TEST(a_path_mtu_is_lowered_to_that_of_the_port)
 
 		mine.port = rows[i].port;
 		call.failed = rows[i].failed;
-		modify(&attr, IBV_QP_PATH_MTU);
+		modify_it(&attr, IBV_QP_PATH_MTU);
 		assert_int_equal(attr.path_mtu, rows[i].got);
 		lowered += rows[i].got != rows[i].asked;
 		assert_int_equal(told.ntolerated, lowered);
@@ -611,7 +611,7 @@ TEST(a_path_mtu_is_lowered_to_that_of_the_port)
 	device.ports[1].mtu = 0; /* not known */
 	mine.port = 1;
 	call.failed = false;
-	modify(&(struct ibv_qp_attr){ .path_mtu = IBV_MTU_4096 }, IBV_QP_PATH_MTU);
+	modify_it(&(struct ibv_qp_attr){ .path_mtu = IBV_MTU_4096 }, IBV_QP_PATH_MTU);
 	assert_int_equal(told.ntolerated, lowered);
 }
 
@@ -621,31 +621,31 @@ TEST(reads_in_flight_are_lowered_on_another_device)
 	const int mask = IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_MAX_DEST_RD_ATOMIC;
 
 	(void)state;
-	modify(&attr, mask);
+	modify_it(&attr, mask);
 	assert_int_equal(attr.max_rd_atomic, 6);
 	found.other_device = true;
-	modify(&attr, IBV_QP_STATE);
+	modify_it(&attr, IBV_QP_STATE);
 	assert_int_equal(told.ntolerated, 0);
-	modify(&attr, mask);
+	modify_it(&attr, mask);
 	assert_int_equal(attr.max_rd_atomic, 5);
 	assert_int_equal(attr.max_dest_rd_atomic, 6);
 	assert_int_equal(told.ntolerated, 2);
 	assert_string_equal(told.tolerated, "a size above the limit of this device");
-	modify(&attr, mask);
+	modify_it(&attr, mask);
 	assert_int_equal(told.ntolerated, 2);
 	device.attr.max_qp_rd_atom = 0; /* not known */
 	attr.max_dest_rd_atomic = 9;
 	call.failed = true;
 	attr.max_rd_atomic = 9;
-	modify(&attr, mask);
+	modify_it(&attr, mask);
 	call.failed = false;
-	modify(&attr, IBV_QP_MAX_DEST_RD_ATOMIC);
+	modify_it(&attr, IBV_QP_MAX_DEST_RD_ATOMIC);
 	assert_int_equal(attr.max_rd_atomic, 9);
 	assert_int_equal(attr.max_dest_rd_atomic, 9);
 }
 
 /* The output of a call of create_qp, or create_qp_ex, with what was granted. */
-static void grant(const char *json)
+static void grant_sizes(const char *json)
 {
 	args_unref(call.out);
 	call.out = args_new(json, strlen(json));
@@ -658,14 +658,14 @@ TEST(the_sizes_of_a_queue_pair_are_those_granted)
 	struct ibv_qp_init_attr_ex ex = { .cap = { 1, 2, 3, 4, 5 } };
 
 	(void)state;
-	grant("{\"qp_init_attr\":{\"cap\":{\"max_send_wr\":16,\"max_recv_wr\":7,"
-	      "\"max_send_sge\":4,\"max_recv_sge\":12,\"max_inline_data\":64}}}");
-	translate(VERB_create_qp, W(&pd), W(&attr), 0); /* the same device */
+	grant_sizes("{\"qp_init_attr\":{\"cap\":{\"max_send_wr\":16,\"max_recv_wr\":7,"
+		    "\"max_send_sge\":4,\"max_recv_sge\":12,\"max_inline_data\":64}}}");
+	translate_verb(VERB_create_qp, W(&pd), W(&attr), 0); /* the same device */
 	assert_int_equal(attr.cap.max_send_wr, 10);
 	assert_int_equal(attr.cap.max_recv_wr, 200);
 	assert_false(translate_lower(&t));
 	found.other_device = true;
-	translate(VERB_create_qp, W(&pd), W(&attr), 0);
+	translate_verb(VERB_create_qp, W(&pd), W(&attr), 0);
 	assert_int_equal(attr.cap.max_send_wr, 16);
 	assert_int_equal(attr.cap.max_recv_wr, 100);
 	assert_int_equal(attr.cap.max_send_sge, 4);
@@ -677,18 +677,18 @@ TEST(the_sizes_of_a_queue_pair_are_those_granted)
 	assert_int_equal(attr.cap.max_recv_wr, 200);
 	assert_int_equal(attr.cap.max_inline_data, 5);
 	assert_false(translate_lower(&t));
-	grant("{\"qp_init_attr_ex\":{\"cap\":{\"max_send_wr\":101,\"max_recv_wr\":3,"
-	      "\"max_send_sge\":9,\"max_recv_sge\":8,\"max_inline_data\":4}}}");
-	translate(VERB_create_qp_ex, W(&context), W(&ex), 0);
+	grant_sizes("{\"qp_init_attr_ex\":{\"cap\":{\"max_send_wr\":101,\"max_recv_wr\":3,"
+		    "\"max_send_sge\":9,\"max_recv_sge\":8,\"max_inline_data\":4}}}");
+	translate_verb(VERB_create_qp_ex, W(&context), W(&ex), 0);
 	assert_int_equal(ex.cap.max_send_wr, 100);
 	assert_int_equal(ex.cap.max_recv_wr, 3);
 	assert_int_equal(ex.cap.max_send_sge, 8);
 	assert_int_equal(ex.cap.max_recv_sge, 8);
 	assert_int_equal(ex.cap.max_inline_data, 5);
-	translate(VERB_create_qp, 0, W(&attr), 0);
-	translate(VERB_create_qp, W(&pd), 0, 0);
-	translate(VERB_create_qp_ex, 0, W(&ex), 0);
-	translate(VERB_create_qp_ex, W(&context), 0, 0);
+	translate_verb(VERB_create_qp, 0, W(&attr), 0);
+	translate_verb(VERB_create_qp, W(&pd), 0, 0);
+	translate_verb(VERB_create_qp_ex, 0, W(&ex), 0);
+	translate_verb(VERB_create_qp_ex, W(&context), 0, 0);
 }
 
 TEST(sizes_of_srqs_and_cqs_are_lowered)
@@ -700,26 +700,26 @@ TEST(sizes_of_srqs_and_cqs_are_lowered)
 
 	(void)state;
 	found.other_device = true;
-	translate(VERB_create_srq, W(&pd), W(&srq), 0);
+	translate_verb(VERB_create_srq, W(&pd), W(&srq), 0);
 	assert_int_equal(srq.attr.max_wr, 50);
 	assert_int_equal(srq.attr.max_sge, 4);
 	assert_int_equal(told.ntolerated, 2);
-	translate(VERB_create_srq_ex, W(&context), W(&ex), 0);
+	translate_verb(VERB_create_srq_ex, W(&context), W(&ex), 0);
 	assert_int_equal(told.ntolerated, 2);
 	ex.attr.max_wr = 52;
-	translate(VERB_create_srq_ex, W(&context), W(&ex), 0);
+	translate_verb(VERB_create_srq_ex, W(&context), W(&ex), 0);
 	assert_int_equal(ex.attr.max_wr, 50);
 	call.verb = VERB_create_cq;
 	translate_call(&t, args);
 	assert_int_equal(args[1], 200);
 	assert_int_equal(args[4], 2);
-	translate(VERB_create_cq_ex, W(&context), W(&cq_ex), 0);
+	translate_verb(VERB_create_cq_ex, W(&context), W(&cq_ex), 0);
 	assert_int_equal(cq_ex.cqe, 200);
 	assert_int_equal(cq_ex.comp_vector, 1);
-	translate(VERB_create_srq, 0, W(&srq), 0);
-	translate(VERB_create_srq_ex, 0, W(&ex), 0);
-	translate(VERB_create_cq, 0, 0, 0);
-	translate(VERB_create_cq_ex, W(&context), 0, 0);
+	translate_verb(VERB_create_srq, 0, W(&srq), 0);
+	translate_verb(VERB_create_srq_ex, 0, W(&ex), 0);
+	translate_verb(VERB_create_cq, 0, 0, 0);
+	translate_verb(VERB_create_cq_ex, W(&context), 0, 0);
 }
 
 static uint64_t find_vector(uint64_t recorded)
@@ -757,7 +757,7 @@ static unsigned int translated_av(struct ibv_ah_attr av)
 {
 	unsigned int before = told.npaths;
 
-	translate(VERB_create_ah, W(&pd), W(&av), 0);
+	translate_verb(VERB_create_ah, W(&pd), W(&av), 0);
 	return told.npaths - before;
 }
 
@@ -782,12 +782,12 @@ TEST(an_address_leads_to_the_port_that_had_it)
 	call.failed = true;
 	assert_int_equal(translated_av((struct ibv_ah_attr){ .dlid = 4 }), 0);
 	call.failed = false;
-	translate(VERB_create_ah, 0, 1, 0);
-	translate(VERB_create_ah, W(&pd), 0, 0);
-	translate(VERB_resolve_eth_l2_from_gid, 0, 1, 0);
-	translate(VERB_resolve_eth_l2_from_gid, W(&context), 0, 0);
+	translate_verb(VERB_create_ah, 0, 1, 0);
+	translate_verb(VERB_create_ah, W(&pd), 0, 0);
+	translate_verb(VERB_resolve_eth_l2_from_gid, 0, 1, 0);
+	translate_verb(VERB_resolve_eth_l2_from_gid, W(&context), 0, 0);
 	assert_int_equal(told.npaths, 2);
-	translate(VERB_resolve_eth_l2_from_gid, W(&context), W(&(struct ibv_ah_attr){ 0 }), 0);
+	translate_verb(VERB_resolve_eth_l2_from_gid, W(&context), W(&(struct ibv_ah_attr){ 0 }), 0);
 	assert_int_equal(told.npaths, 3);
 }
 
@@ -869,9 +869,9 @@ TEST(a_parent_domain_has_no_allocators)
 	};
 
 	(void)state;
-	translate(VERB_alloc_parent_domain, W(&context), W(&attr), 0);
+	translate_verb(VERB_alloc_parent_domain, W(&context), W(&attr), 0);
 	assert_int_equal(attr.comp_mask, IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT);
-	translate(VERB_alloc_parent_domain, W(&context), 0, 0);
+	translate_verb(VERB_alloc_parent_domain, W(&context), 0, 0);
 }
 
 TEST(xrc_domains_share_one_file)
@@ -879,18 +879,18 @@ TEST(xrc_domains_share_one_file)
 	struct ibv_xrcd_init_attr attr = { .fd = -1 };
 
 	(void)state;
-	translate(VERB_open_xrcd, W(&context), W(&attr), 0);
+	translate_verb(VERB_open_xrcd, W(&context), W(&attr), 0);
 	assert_int_equal(attr.fd, -1);
 	assert_int_equal(replay.xrc_file, -1);
 	attr.fd = 1000;
-	translate(VERB_open_xrcd, W(&context), W(&attr), 0);
+	translate_verb(VERB_open_xrcd, W(&context), W(&attr), 0);
 	assert_true(attr.fd >= 0 && attr.fd == replay.xrc_file);
 	assert_int_equal(write(attr.fd, "x", 1), 1);
 	assert_int_equal(fcntl(attr.fd, F_GETFD), FD_CLOEXEC);
 	attr.fd = 0;
-	translate(VERB_open_xrcd, W(&context), W(&attr), 0);
+	translate_verb(VERB_open_xrcd, W(&context), W(&attr), 0);
 	assert_int_equal(attr.fd, replay.xrc_file);
-	translate(VERB_open_xrcd, W(&context), 0, 0);
+	translate_verb(VERB_open_xrcd, W(&context), 0, 0);
 }
 
 TEST(a_table_has_the_queues_of_the_replay)
@@ -899,17 +899,17 @@ TEST(a_table_has_the_queues_of_the_replay)
 	struct ibv_rwq_ind_table_init_attr attr = { .log_ind_tbl_size = 1, .ind_tbl = table };
 
 	(void)state;
-	translate(VERB_create_rwq_ind_table, W(&context), W(&attr), 0);
+	translate_verb(VERB_create_rwq_ind_table, W(&context), W(&attr), 0);
 	assert_int_equal(W(table[0]), 0x101);
 	assert_int_equal(W(table[1]), 0x102);
 	assert_int_equal(W(table[2]), 3);
 	attr.log_ind_tbl_size = 0x20;
-	translate(VERB_create_rwq_ind_table, W(&context), W(&attr), 0);
+	translate_verb(VERB_create_rwq_ind_table, W(&context), W(&attr), 0);
 	assert_int_equal(W(table[0]), 0x201);
 	assert_int_equal(W(table[1]), 0x102);
 	attr.ind_tbl = NULL;
-	translate(VERB_create_rwq_ind_table, W(&context), W(&attr), 0);
-	translate(VERB_create_rwq_ind_table, W(&context), 0, 0);
+	translate_verb(VERB_create_rwq_ind_table, W(&context), W(&attr), 0);
+	translate_verb(VERB_create_rwq_ind_table, W(&context), 0, 0);
 }
 
 TEST(a_bind_is_a_request_of_its_queue_pair)
@@ -921,7 +921,7 @@ TEST(a_bind_is_a_request_of_its_queue_pair)
 
 	(void)state;
 	call.object = MR; /* in place of the window */
-	translate(VERB_bind_mw, W(&qp), 0x55, W(&bind));
+	translate_verb(VERB_bind_mw, W(&qp), 0x55, W(&bind));
 	assert_int_equal(bind.bind_info.addr, 0x31010);
 	assert_int_equal(mine.out[SIDE_SEND].tail, 1);
 	request = requests_get(&mine.out[SIDE_SEND], 0);
@@ -939,22 +939,22 @@ TEST(a_bind_without_a_region_keeps_its_address)
 
 	(void)state;
 	call.object = PEER;
-	translate(VERB_bind_mw, W(&qp), 0x55, W(&bind));
+	translate_verb(VERB_bind_mw, W(&qp), 0x55, W(&bind));
 	call.object = MR;
 	assert_int_equal(bind.bind_info.addr, 0x1010);
 	assert_false(requests_get(&mine.out[SIDE_SEND], 0)->signaled);
 	mine.signals_all = true;
 	bind.bind_info.mr = (void *)0x9999;
-	translate(VERB_bind_mw, W(&qp), 0x55, W(&bind));
+	translate_verb(VERB_bind_mw, W(&qp), 0x55, W(&bind));
 	assert_int_equal(bind.bind_info.addr, 0x1010);
 	assert_true(requests_get(&mine.out[SIDE_SEND], 1)->signaled);
-	translate(VERB_bind_mw, W(&qp), 0x55, 0);
-	translate(VERB_bind_mw, 0x1234, 0x55, W(&bind)); /* no queue pair of the replay */
+	translate_verb(VERB_bind_mw, W(&qp), 0x55, 0);
+	translate_verb(VERB_bind_mw, 0x1234, 0x55, W(&bind)); /* no queue pair of the replay */
 	assert_int_equal(mine.out[SIDE_SEND].tail, 2);
 	assert_null(t.missing);
 	mine.cut = "a reason";
 	call.object = PEER;
-	translate(VERB_bind_mw, W(&qp), 0x55, W(&bind));
+	translate_verb(VERB_bind_mw, W(&qp), 0x55, W(&bind));
 	assert_string_equal(t.missing, "a reason");
 	assert_int_equal(t.missing_object, QP);
 	assert_int_equal(mine.out[SIDE_SEND].tail, 2);
@@ -980,9 +980,9 @@ TEST(a_shared_queue_pair_is_opened_by_its_number)
 	struct ibv_qp_open_attr attr = { .qp_num = 0x12 };
 
 	(void)state;
-	translate(VERB_open_qp, W(&context), W(&attr), 0);
+	translate_verb(VERB_open_qp, W(&context), W(&attr), 0);
 	assert_int_equal(attr.qp_num, 0x212);
-	translate(VERB_open_qp, W(&context), 0, 0);
+	translate_verb(VERB_open_qp, W(&context), 0, 0);
 }
 
 static uint64_t find_port(enum verb verb, uint64_t port, uint64_t index)
@@ -1008,7 +1008,7 @@ TEST(ports_are_those_of_the_device)
 		call.failed = true;
 		assert_int_equal(find_port(verbs[i], 3, 0), 3);
 		call.failed = false;
-		translate(verbs[i], 0, 3, 0);
+		translate_verb(verbs[i], 0, 3, 0);
 	}
 }
 
