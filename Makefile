@@ -189,7 +189,7 @@ $(BUILD)/tests/apps/cm_%: VERBS_LIBS += -lrdmacm
 
 $(BUILD)/tests/apps/%: tests/apps/%.c
 	@mkdir -p $(@D)
-	$(call say,CC,$<)$(CC) $(PLAINFLAGS) -O0 $(LDFLAGS) -o $@ $< $(APP_PARTS) $(VERBS_LIBS) \
+	$(call say,CC,$<)$(CC) $(PLAINFLAGS) $(LDFLAGS) -o $@ $< $(APP_PARTS) $(VERBS_LIBS) \
 		-lpthread
 
 # the first folder in the PATH of lists (tests/e2e/lib/try.sh): programs that are started a thousand

@@ -55,12 +55,6 @@ static bool is_called_by_libc(const struct symbol *symbol, const struct frame *c
 	       !strncmp(slash, "/libc.so.", strlen("/libc.so."));
 }
 
-/* A function of the verbs header that was inlined into its caller, whose line counts. */
-static bool is_of_header(const struct symbol *symbol)
-{
-	return symbol->inlined && symbol->file && !strcmp(symbol->file, "verbs.h");
-}
-
 unsigned int report_stack(const struct report *report, uint32_t stack,
 			  struct report_line lines[REPORT_FRAMES])
 {
@@ -76,7 +70,8 @@ unsigned int report_stack(const struct report *report, uint32_t stack,
 		if (is_start(&symbols[inside - 1]))
 			break;
 		for (unsigned int k = 0; k < inside; k++)
-			if (!frame_is_ours(&frames[i]) && !is_of_header(&symbols[k]))
+			/* the line of their caller counts */
+			if (!frame_is_ours(&frames[i]) && (n || !symbol_is_of_verbs(&symbols[k])))
 				lines[n++] = (struct report_line){ frames[i], symbols[k] };
 		if (i + 1 < nframes && is_called_by_libc(&symbols[inside - 1], &frames[i + 1]))
 			break;
