@@ -52,8 +52,9 @@ mpi() { # options
 
 fabrics() { # provider, endpoint
 	next_port
-	pair fi_pingpong -p "$1" -e "$2" -I $transfers -c -B $port -- \
-		fi_pingpong -p "$1" -e "$2" -I $transfers -c -P $port 127.0.0.1 &&
+	# what one prints that is killed, too
+	set -- stdbuf -oL fi_pingpong -p "$1" -e "$2" -I $transfers -c
+	pair "$@" -B $port -- "$@" -P $port 127.0.0.1 &&
 		[ "$(grep -c "=$transfers " "$tmp/client")" -ge 4 ]
 }
 
