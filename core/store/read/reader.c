@@ -4,6 +4,10 @@
  * 	reader's thread: cursor -> | batch | batch | batch | batch | -> reader_next()
  * 	                                  `filled'  `empty'
  *
+ * Without a connection of its own to the file there is no such thread: whoever reads may be inside a
+ * statement of the trace's connection (a virtual table), which others would wait for. reader_next()
+ * then fills a batch itself.
+ *
  * A batch has copies of its events and of the data that they point to, except data owned by the
  * trace. A semaphore counts the filled batches, another one how many more may be filled; the one
  * that was emptied last is filled next, because it is still in the caches.
@@ -19,6 +23,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "core/store/read/cursor_priv.h"
 #include "core/store/read/room.h"
 #include "core/store/read/trace_priv.h"
 #include "core/wire/log.h"
@@ -225,25 +230,33 @@ static struct batch *take_empty(struct reader *reader)
 	return b;
 }
 
+/* Fill @b as the one of number @i. Returns 1 if there may be more. */
+static int make_batch(struct reader *reader, struct batch *b, unsigned int i)
+{
+	int more;
+
+	clear_batch(b);
+	more = fill_batch(reader, b);
+	b->left = b->count + 1;
+	b->last = more > 0 ? 1 : more;
+	reader->full[i] = b;
+	return more;
+}
+
 static void *read_all(void *arg)
 {
 	struct reader *reader = arg;
+	struct batch *b;
 	int more = 1;
 
-	for (unsigned int i = 0;; i = (i + 1) % reader->nbatches) {
-		struct batch *b = take_empty(reader);
-
+	for (unsigned int i = 0; more > 0; i = (i + 1) % reader->nbatches) {
+		b = take_empty(reader);
 		if (!b)
-			return NULL;
-		clear_batch(b);
-		more = fill_batch(reader, b);
-		b->left = b->count + 1;
-		b->last = more > 0 ? 1 : more;
-		reader->full[i] = b;
+			break;
+		more = make_batch(reader, b, i);
 		give_batch(reader);
-		if (more <= 0)
-			return NULL;
 	}
+	return NULL;
 }
 
 static void report_progress(const struct reader *reader, uint64_t events, int64_t time)
@@ -325,7 +338,12 @@ static __attribute__((noinline)) int change_batch(struct reader *reader)
 		return b->last;
 	if (b)
 		leave_batch(reader, b);
-	wait_for_batch(reader);
+	if (reader->started) {
+		wait_for_batch(reader);
+	} else {
+		report_progress(reader, reader->events, reader->time);
+		make_batch(reader, reader->empty[--reader->nempty], reader->batch);
+	}
 	reader->held++;
 	reader->holding = true;
 	reader->at = 0;
@@ -361,6 +379,16 @@ int reader_next(struct reader *reader, const struct trace_event **ret_event)
 	}
 }
 
+static int start_thread(struct reader *reader)
+{
+	int err = -pthread_create(&reader->thread, NULL, read_all, reader);
+
+	if (err)
+		return log_err(err, "start a thread that reads the trace");
+	reader->started = true;
+	return 0;
+}
+
 static int open_reader(struct trace *trace, unsigned int nbatches, struct reader **ret_reader)
 {
 	static const struct trace_filter apart = { .apart = true };
@@ -381,12 +409,8 @@ static int open_reader(struct trace *trace, unsigned int nbatches, struct reader
 	for (unsigned int i = 0; i < nbatches && !err; i++)
 		if (room_init(&reader->batches[i].room, BYTES))
 			err = log_err(-ENOMEM, "read the trace");
-	if (!err) {
-		err = -pthread_create(&reader->thread, NULL, read_all, reader);
-		if (err)
-			log_err(err, "start a thread that reads the trace");
-	}
-	reader->started = !err;
+	if (!err && (reader->cursor->own_db || reader->cursor->joint))
+		err = start_thread(reader);
 	if (err) {
 		reader_close(reader);
 		return err;
