@@ -4,9 +4,9 @@
  * 	reader's thread: cursor -> | batch | batch | batch | batch | -> reader_next()
  * 	                                  `filled'  `empty'
  *
- * Without a connection of its own to the file there is no such thread: whoever reads may be inside a
- * statement of the trace's connection (a virtual table), which others would wait for. reader_next()
- * then fills a batch itself.
+ * Without a connection of its own to the file there is no such thread, and reader_next() fills a
+ * batch itself: its caller may be inside a statement of the trace's connection (a virtual table),
+ * and another thread would wait for the end of that.
  *
  * A batch has copies of its events and of the data that they point to, except data owned by the
  * trace. A semaphore counts the filled batches, another one how many more may be filled; the one
