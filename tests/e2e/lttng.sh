@@ -153,7 +153,8 @@ builders_and_iterators_are_the_same_in_both_modes() {
 session_that_begins_late_is_reported() {
 	local end
 	LD_PRELOAD=$preload "$apps/loop" counts & local pid=$!
-	await eval '[ "$(od -An -tu8 -j8 -N8 counts)" -gt 1000 ]' || return
+	await eval '[ "$(od -An -tu8 -j8 -N8 counts)" -gt 1000 ]' &&
+		await eval 'lttng list -u 2>/dev/null | grep -q verbatim:wr' || return
 	local later=$(($(od -An -tu8 -j8 -N8 counts) + 20000))
 	traced late 4M await eval '[ "$(od -An -tu8 -j8 -N8 counts)" -gt '$later' ]'
 	kill -KILL $pid; wait $pid 2>/dev/null
