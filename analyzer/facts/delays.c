@@ -109,9 +109,10 @@ static void add_segment(const struct delay *delay, uint32_t cause, int64_t from,
 	struct delays *delays = delay->delays;
 	struct delay_process *waiter = vec_at(delays->processes, delays->nprocesses, delay->waiter);
 	struct delay_cause *of = vec_at(delays->causes, delays->ncauses, cause);
-	struct delay_pair *pair = pair_of(delays, delay->waiter, cause);
+	struct delay_pair *pair =
+		cause == delay->waiter ? NULL : pair_of(delays, delay->waiter, cause);
 
-	if (!waiter || !of || !pair || cause == delay->waiter)
+	if (!waiter || !of || !pair)
 		return;
 	waiter->segments[waiter->n++ % SEGMENTS] = (struct delay_segment){ from, to, cause };
 	waiter->waited += to - from;
