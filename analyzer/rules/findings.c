@@ -224,10 +224,10 @@ void findings_unchecked(struct findings *findings, enum rule_id rule, bool partl
 
 void findings_unchecked_alike(struct findings *findings, enum rule_id rule, int how)
 {
-	struct unchecked *last = findings->unchecked + findings->nunchecked - 1;
+	size_t n = findings->nunchecked;
 
-	if (findings->nunchecked && last->rule == rule)
-		last->alike = how;
+	if (n && findings->unchecked[n - 1].rule == rule)
+		findings->unchecked[n - 1].alike = how;
 }
 
 uint64_t finding_times(const struct finding *finding)

@@ -23,12 +23,12 @@
 
 #include "cli/cli.h"
 #include "cli/output.h"
+#include "cli/part/slice_file.h"
 #include "cli/record/device.h"
 #include "cli/replay/fabric.h"
 #include "cli/replay/persona.h"
 #include "cli/replay/replay_key.h"
 #include "cli/replay/replay_memory.h"
-#include "cli/part/slice_file.h"
 #include "cli/replay/replay_part.h"
 #include "cli/replay/replay_priv.h"
 #include "cli/replay/suite_run.h"
