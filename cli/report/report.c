@@ -308,7 +308,7 @@ static int read_trace(struct trace *trace, struct reading *r)
 
 static int put_reading(struct json *json, struct trace *trace, const struct reading *r)
 {
-	int err = views_create(trace_db(trace), true);
+	int err = views_create(trace_db(trace), true, NULL);
 
 	if (!err)
 		err = page_data_put(json, trace, r->timeline, r->lanes);

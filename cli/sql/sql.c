@@ -256,7 +256,7 @@ static int ask_trace(struct trace *trace, const struct settings *set, const char
 	if (!err)
 		err = sql_symbols_add(trace, &symbols);
 	if (!err)
-		err = views_create(session.db, true);
+		err = views_create(session.db, true, query);
 	status = err ? (int)cli_status(err) : run_session(&session, set, query);
 	trace_close(trace);
 	sql_symbols_free(symbols);

@@ -4,6 +4,7 @@
 #include "core/store/vtab/views.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "core/base/text.h"
 #include "core/store/db/rank.h"
@@ -145,12 +146,19 @@ static int create_view(sqlite3 *db, const struct view *view)
 	return err;
 }
 
-int views_create(sqlite3 *db, bool model)
+/* A query that asks for the schema may use each view. */
+static bool may_use(const char *query, const char *view)
+{
+	return strcasestr(query, view) || strcasestr(query, "sqlite_") ||
+	       strcasestr(query, "pragma");
+}
+
+int views_create(sqlite3 *db, bool model, const char *query)
 {
 	int err = 0;
 
 	for (const struct view *view = views; view->name && !err; view++)
-		if (!view->model || model)
+		if ((!view->model || model) && (!query || may_use(query, view->name)))
 			err = create_view(db, view);
 	return err;
 }

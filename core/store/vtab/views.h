@@ -12,7 +12,7 @@
 struct view {
 	const char *name;
 	const char *columns; /* "event, thread, n" */
-	const char *select;
+	const char *select; /* uses no other view */
 	bool model;        /* over a table that needs the model: not in the loadable extension */
 	const char *table; /* that traces of older versions lack, or NULL */
 };
@@ -20,7 +20,8 @@ struct view {
 extern const struct view views[]; /* the last has no name */
 
 /*
- * Create those whose tables the trace has; those that need the model only with @model. 0 or -errno
- * after log_err().
+ * Create those that @query may use, NULL: all, and whose tables the trace has; those that need the
+ * model only with @model. Parsing all of them takes longer than most queries. 0 or -errno after
+ * log_err().
  */
-int views_create(sqlite3 *db, bool model);
+int views_create(sqlite3 *db, bool model, const char *query);

@@ -59,7 +59,7 @@ static int count_rows(enum listing_kind kind)
 /* Table qps needs the model: analyzer/tables. */
 TEST(each_list_can_be_read)
 {
-	assert_int_equal(views_create(trace_db(trace), false), 0);
+	assert_int_equal(views_create(trace_db(trace), false, NULL), 0);
 	for (int kind = 0; kind < LISTING_KINDS; kind++)
 		if (kind != LISTING_PAGE_QPS)
 			assert_true(count_rows((enum listing_kind)kind) >= 0);
