@@ -29,12 +29,11 @@ say = $(if $(V),,@echo '$(1)	$(2)' && )
 # each outside library, once; those that few commands need are loaded on demand
 # (core/base/library.h)
 STORE_LIBS = -lsqlite3 -lzstd
-DWARF_LIBS = -ldw -lelf -liberty -lm
+DWARF_LIBS = -liberty -lm
 LTTNG_LIBS = -llttng-ust
-EDIT_LIBS  = -ledit -lncursesw -ltinfo
 VERBS_LIBS = -libverbs
 TEST_LIBS  = -lcmocka
-ALL_LIBS   = $(STORE_LIBS) $(DWARF_LIBS) $(VERBS_LIBS) $(EDIT_LIBS)
+ALL_LIBS   = $(STORE_LIBS) $(DWARF_LIBS) $(VERBS_LIBS)
 
 # of all sources below these folders
 objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(sort $(shell find $(1) -name '*.c')))

@@ -22,6 +22,43 @@
 #include <unistd.h>
 
 #include "analyzer/report/demangle.h"
+#include "core/base/library.h"
+
+/* clang-format off */
+#define DW_LIB(X) \
+	X(dwarf_attr) \
+	X(dwarf_attr_integrate) \
+	X(dwarf_begin) \
+	X(dwarf_diename) \
+	X(dwarf_filesrc) \
+	X(dwarf_formstring) \
+	X(dwarf_formudata) \
+	X(dwarf_getscopes) \
+	X(dwarf_getscopes_die) \
+	X(dwarf_getsrcfiles) \
+	X(dwarf_setalt) \
+	X(dwarf_tag) \
+	X(dwelf_dwarf_gnu_debugaltlink) \
+	X(dwelf_elf_gnu_build_id) \
+	X(dwfl_begin) \
+	X(dwfl_end) \
+	X(dwfl_lineinfo) \
+	X(dwfl_module_addrdie) \
+	X(dwfl_module_addrinfo) \
+	X(dwfl_module_build_id) \
+	X(dwfl_module_getdwarf) \
+	X(dwfl_module_getelf) \
+	X(dwfl_module_getsrc) \
+	X(dwfl_offline_section_address) \
+	X(dwfl_report_begin) \
+	X(dwfl_report_end) \
+	X(dwfl_report_offline) \
+	X(elf_begin) \
+	X(elf_end) \
+	X(elf_kind)
+/* clang-format on */
+
+static LIBRARY(DW_LIB) dw;
 
 struct binary {
 	Dwfl *dwfl;
@@ -162,15 +199,16 @@ static bool has_id(Elf *elf, const unsigned char *bits, int n)
 {
 	const void *found;
 
-	return elf && dwelf_elf_gnu_build_id(elf, &found) == n && !memcmp(found, bits, (size_t)n);
+	return elf && dw.dwelf_elf_gnu_build_id(elf, &found) == n &&
+	       !memcmp(found, bits, (size_t)n);
 }
 
 static bool is_of_build(int fd, const unsigned char *bits, int n)
 {
-	Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
-	bool same = elf_kind(elf) == ELF_K_ELF && has_id(elf, bits, n);
+	Elf *elf = dw.elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	bool same = dw.elf_kind(elf) == ELF_K_ELF && has_id(elf, bits, n);
 
-	elf_end(elf);
+	dw.elf_end(elf);
 	return same;
 }
 
@@ -209,7 +247,7 @@ static int find_debuginfo(Dwfl_Module *module, void **userdata, const char *name
 {
 	const unsigned char *bits;
 	GElf_Addr at;
-	int n = dwfl_module_build_id(module, &bits, &at);
+	int n = dw.dwfl_module_build_id(module, &bits, &at);
 
 	(void)name, (void)base, (void)file, (void)link, (void)crc, (void)ret_name;
 	if (*userdata || n <= 0) /* the second call is for .gnu_debugaltlink */
@@ -218,10 +256,9 @@ static int find_debuginfo(Dwfl_Module *module, void **userdata, const char *name
 	return wanted_bits(bits, n);
 }
 
-static const Dwfl_Callbacks callbacks = {
-	.find_elf = find_elf,
-	.find_debuginfo = find_debuginfo,
-	.section_address = dwfl_offline_section_address,
+static Dwfl_Callbacks callbacks = {
+	.find_elf = find_elf, .find_debuginfo = find_debuginfo,
+	/* section_address: libdw's */
 };
 
 /* dwz moves parts that several files share into an additional file. */
@@ -237,13 +274,13 @@ static void find_shared_part(struct binary *binary)
 	if (binary->shared)
 		return;
 	binary->shared = true;
-	dwarf = dwfl_module_getdwarf(binary->module, &bias);
-	n = dwarf ? dwelf_dwarf_gnu_debugaltlink(dwarf, &name, &bits) : 0;
+	dwarf = dw.dwfl_module_getdwarf(binary->module, &bias);
+	n = dwarf ? dw.dwelf_dwarf_gnu_debugaltlink(dwarf, &name, &bits) : 0;
 	fd = n > 0 ? wanted_bits(bits, (int)n) : -1;
 	if (fd >= 0)
-		shared = dwarf_begin(fd, DWARF_C_READ);
+		shared = dw.dwarf_begin(fd, DWARF_C_READ);
 	if (shared)
-		dwarf_setalt(dwarf, shared);
+		dw.dwarf_setalt(dwarf, shared);
 }
 
 static enum symbolise_problem load_binary(struct binary *binary, int fd, const char *id)
@@ -253,19 +290,19 @@ static enum symbolise_problem load_binary(struct binary *binary, int fd, const c
 	GElf_Addr at;
 	int n;
 
-	binary->dwfl = dwfl_begin(&callbacks);
+	binary->dwfl = dw.dwfl_begin(&callbacks);
 	if (binary->dwfl) {
-		dwfl_report_begin(binary->dwfl);
-		binary->module = dwfl_report_offline(binary->dwfl, "", "", fd);
-		dwfl_report_end(binary->dwfl, NULL, NULL);
+		dw.dwfl_report_begin(binary->dwfl);
+		binary->module = dw.dwfl_report_offline(binary->dwfl, "", "", fd);
+		dw.dwfl_report_end(binary->dwfl, NULL, NULL);
 	}
 	if (!binary->module)
 		close(fd); /* the module would own it */
 	if (!binary->dwfl)
 		return SYMBOLISE_MEMORY_OUT;
-	if (!binary->module || !dwfl_module_getelf(binary->module, &binary->bias))
+	if (!binary->module || !dw.dwfl_module_getelf(binary->module, &binary->bias))
 		return SYMBOLISE_NOT_READ;
-	n = dwfl_module_build_id(binary->module, &bits, &at);
+	n = dw.dwfl_module_build_id(binary->module, &bits, &at);
 	write_id(found, bits, n);
 	if (strcmp(found, id))
 		return SYMBOLISE_CHANGED;
@@ -297,7 +334,7 @@ static void open_file(const struct symbolise_ask *ask, int fd, struct symbolise_
 	if (!ret->problem)
 		return;
 	if (binary) {
-		dwfl_end(binary->dwfl);
+		dw.dwfl_end(binary->dwfl);
 		*binary = (struct binary){ 0 };
 	} else if (fd >= 0) {
 		close(fd);
@@ -325,11 +362,11 @@ static void find_call_site(Dwarf_Die *cu, Dwarf_Die *die, struct symbolise_name 
 	Dwarf_Files *files;
 	size_t nfiles;
 
-	if (dwarf_formudata(dwarf_attr(die, DW_AT_call_line, &attribute), &line) ||
-	    dwarf_formudata(dwarf_attr(die, DW_AT_call_file, &attribute), &file) ||
-	    dwarf_getsrcfiles(cu, &files, &nfiles) || file >= nfiles)
+	if (dw.dwarf_formudata(dw.dwarf_attr(die, DW_AT_call_line, &attribute), &line) ||
+	    dw.dwarf_formudata(dw.dwarf_attr(die, DW_AT_call_file, &attribute), &file) ||
+	    dw.dwarf_getsrcfiles(cu, &files, &nfiles) || file >= nfiles)
 		return;
-	set_file(name, dwarf_filesrc(files, file, NULL, NULL));
+	set_file(name, dw.dwarf_filesrc(files, file, NULL, NULL));
 	name->line = (int)line;
 }
 
@@ -338,9 +375,9 @@ static const char *name_function(Dwarf_Die *die)
 {
 	Dwarf_Attribute attribute;
 	const char *symbol =
-		dwarf_formstring(dwarf_attr_integrate(die, DW_AT_linkage_name, &attribute));
+		dw.dwarf_formstring(dw.dwarf_attr_integrate(die, DW_AT_linkage_name, &attribute));
 
-	return symbol && demangle_knows(symbol) ? symbol : dwarf_diename(die);
+	return symbol && demangle_knows(symbol) ? symbol : dw.dwarf_diename(die);
 }
 
 /* The functions around @addr by DWARF: inlined ones, then the one they are in. */
@@ -352,12 +389,12 @@ static uint32_t find_functions(struct binary *binary, Dwarf_Addr addr, struct sy
 	int n;
 
 	find_shared_part(binary);
-	cu = dwfl_module_addrdie(binary->module, addr, &bias);
-	n = cu ? dwarf_getscopes(cu, addr - bias, &scopes) : 0;
+	cu = dw.dwfl_module_addrdie(binary->module, addr, &bias);
+	n = cu ? dw.dwarf_getscopes(cu, addr - bias, &scopes) : 0;
 	if (n > 0)
-		n = dwarf_getscopes_die(&scopes[0], &around);
+		n = dw.dwarf_getscopes_die(&scopes[0], &around);
 	for (int i = 0; i < n && found < SYMBOLISE_MAX; i++) {
-		int tag = dwarf_tag(&around[i]);
+		int tag = dw.dwarf_tag(&around[i]);
 		const char *function;
 
 		if (tag != DW_TAG_subprogram && tag != DW_TAG_inlined_subroutine)
@@ -379,10 +416,10 @@ static uint32_t find_functions(struct binary *binary, Dwarf_Addr addr, struct sy
 
 static void find_line(const struct binary *binary, Dwarf_Addr addr, struct symbolise_name *name)
 {
-	Dwfl_Line *line = dwfl_module_getsrc(binary->module, addr);
+	Dwfl_Line *line = dw.dwfl_module_getsrc(binary->module, addr);
 
 	if (line)
-		set_file(name, dwfl_lineinfo(line, NULL, &name->line, NULL, NULL, NULL));
+		set_file(name, dw.dwfl_lineinfo(line, NULL, &name->line, NULL, NULL, NULL));
 }
 
 /* By the symbol table. */
@@ -392,7 +429,7 @@ static void find_in_table(const struct binary *binary, Dwarf_Addr addr, struct s
 	GElf_Sym sym;
 	const char *name;
 
-	name = dwfl_module_addrinfo(binary->module, addr, &offset, &sym, NULL, NULL, NULL);
+	name = dw.dwfl_module_addrinfo(binary->module, addr, &offset, &sym, NULL, NULL, NULL);
 	/* a symbol that merely precedes the address is not its function */
 	if (!name || (sym.st_size && offset >= sym.st_size))
 		return;
@@ -430,6 +467,13 @@ static void find_names(const struct symbolise_ask *ask, struct symbolise_answer 
 		find_line(binary, addr, &ret->names[0]);
 }
 
+const char *symbolise_load(void)
+{
+	static const char *const names[] = { DW_LIB(LIBRARY_NAME) NULL };
+
+	return library_load("libdw.so.1", names, dw.functions);
+}
+
 void symbolise_run(int socket, unsigned int seconds)
 {
 	static struct symbolise_answer found;
@@ -437,6 +481,7 @@ void symbolise_run(int socket, unsigned int seconds)
 	int fd;
 
 	reader.socket = socket;
+	callbacks.section_address = dw.dwfl_offline_section_address;
 	limit_process(seconds);
 	while (receive_ask(&ask, &fd)) {
 		memset(&found, 0, sizeof(found));

@@ -55,8 +55,11 @@ struct symbolise_answer {
 	struct symbolise_name names[SYMBOLISE_MAX];
 };
 
+/* Load libdw, before the limits: NULL, or why that failed, as library_load(). */
+const char *symbolise_load(void);
+
 /*
  * Answer the requests on @socket until it is closed, for at most @seconds of processor time. Does
- * not return.
+ * not return. After symbolise_load().
  */
 __attribute__((noreturn)) void symbolise_run(int socket, unsigned int seconds);

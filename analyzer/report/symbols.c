@@ -132,10 +132,16 @@ static void become_reader(int socket, unsigned int seconds)
 /* 0, -ETIME, -EIO after too many crashes, or the reason why no process can start. */
 static int begin_reader(struct symbols *symbols)
 {
+	const char *why;
 	int ends[2], err;
 
 	if (symbols->socket >= 0)
 		return 0;
+	why = symbolise_load();
+	if (why) {
+		log_note("install elfutils' libdw, which reads names and lines of stacks: %s", why);
+		return -ENOPKG;
+	}
 	if (symbols->seconds >= SYMBOLISE_CPU)
 		return -ETIME;
 	if (symbols->reader == DEATHS)

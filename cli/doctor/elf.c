@@ -18,7 +18,23 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/base/library.h"
 #include "core/wire/regular.h"
+
+/* clang-format off */
+#define ELF_LIB(X) \
+	X(elf_begin) \
+	X(elf_cntl) \
+	X(elf_end) \
+	X(elf_getdata_rawchunk) \
+	X(elf_kind) \
+	X(elf_rawfile) \
+	X(elf_version) \
+	X(gelf_getdyn) \
+	X(gelf_getehdr)
+/* clang-format on */
+
+static LIBRARY(ELF_LIB) lib;
 
 #if defined(__x86_64__)
 enum { MACHINE = EM_X86_64 };
@@ -32,16 +48,20 @@ enum { MACHINE = EM_AARCH64 };
 
 static int map_file(const char *path, struct elf *elf)
 {
+	static const char *const names[] = { ELF_LIB(LIBRARY_NAME) NULL };
 	uint64_t size;
-	int fd = regular_open(path, REGULAR_BINARY, &size), err = 0;
+	int fd, err = 0;
 
+	if (library_load("libelf.so.1", names, lib.functions))
+		return -ENOPKG;
+	fd = regular_open(path, REGULAR_BINARY, &size);
 	if (fd < 0)
 		return fd == -EINVAL || fd == -EFBIG ? -ENOEXEC : fd;
 	errno = 0;
-	elf_version(EV_CURRENT);
-	elf->file = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	lib.elf_version(EV_CURRENT);
+	elf->file = lib.elf_begin(fd, ELF_C_READ_MMAP, NULL);
 	/* its descriptor is no longer needed */
-	if (!elf->file || elf_cntl(elf->file, ELF_C_FDREAD))
+	if (!elf->file || lib.elf_cntl(elf->file, ELF_C_FDREAD))
 		err = errno == ENOMEM ? -ENOMEM : -ENOEXEC;
 	close(fd);
 	return err;
@@ -53,7 +73,7 @@ static bool of_this_machine(Elf *file)
 	const int order = *(const uint8_t *)&one ? ELFDATA2LSB : ELFDATA2MSB;
 	GElf_Ehdr h;
 
-	return elf_kind(file) == ELF_K_ELF && gelf_getehdr(file, &h) &&
+	return lib.elf_kind(file) == ELF_K_ELF && lib.gelf_getehdr(file, &h) &&
 	       h.e_ident[EI_CLASS] == ELFCLASS64 && h.e_ident[EI_DATA] == order &&
 	       h.e_machine == MACHINE && (h.e_type == ET_EXEC || h.e_type == ET_DYN);
 }
@@ -61,7 +81,7 @@ static bool of_this_machine(Elf *file)
 /* Translate a part of the file by libelf; NULL if the file is too short. */
 static Elf_Data *read_part(const struct elf *elf, uint64_t offset, uint64_t size, Elf_Type type)
 {
-	return size ? elf_getdata_rawchunk(elf->file, (int64_t)offset, size, type) : NULL;
+	return size ? lib.elf_getdata_rawchunk(elf->file, (int64_t)offset, size, type) : NULL;
 }
 
 /* The same for a text, which ends within @size bytes. */
@@ -80,8 +100,9 @@ static const GElf_Phdr *read_headers(const struct elf *elf, size_t *ret_n)
 	GElf_Ehdr h;
 	size_t size;
 
-	elf_rawfile(elf->file, &size);
-	if (!gelf_getehdr(elf->file, &h) || h.e_phentsize != sizeof(Elf64_Phdr) || h.e_phoff > size)
+	lib.elf_rawfile(elf->file, &size);
+	if (!lib.gelf_getehdr(elf->file, &h) || h.e_phentsize != sizeof(Elf64_Phdr) ||
+	    h.e_phoff > size)
 		return NULL;
 	size = (size - h.e_phoff) / sizeof(Elf64_Phdr);
 	*ret_n = h.e_phnum < size ? h.e_phnum : size;
@@ -94,7 +115,7 @@ static bool find_dynamic(const struct elf *elf, int64_t tag, unsigned int index,
 {
 	GElf_Dyn d;
 
-	for (int i = 0; gelf_getdyn(elf->dynamic, i, &d) && d.d_tag != DT_NULL; i++)
+	for (int i = 0; lib.gelf_getdyn(elf->dynamic, i, &d) && d.d_tag != DT_NULL; i++)
 		if (d.d_tag == tag && !index--) {
 			*value = d.d_un.d_val;
 			return true;
@@ -168,7 +189,8 @@ int elf_open(const char *path, struct elf *ret_elf)
 
 void elf_close(struct elf *elf)
 {
-	elf_end(elf->file);
+	if (elf->file)
+		lib.elf_end(elf->file);
 	elf->file = NULL;
 }
 
@@ -180,7 +202,7 @@ const char *elf_needed(const struct elf *elf, unsigned int index)
 bool elf_mentions(const struct elf *elf, const char *text)
 {
 	size_t size = 0;
-	const char *file = elf_rawfile(elf->file, &size);
+	const char *file = lib.elf_rawfile(elf->file, &size);
 
 	return file && memmem(file, size, text, strlen(text));
 }

@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -150,27 +151,41 @@ static int preload_library(const char *library)
 	return err ? err : prepend_variable("LD_PRELOAD", path);
 }
 
+/* Is the library at @path of this version? 1, 0, or -errno. Mapped, since it has 3 MB. */
+static int is_of_this_version(const char *path)
+{
+	struct stat stat;
+	int fd = open(path, O_RDONLY | O_CLOEXEC), known;
+	void *bytes = MAP_FAILED;
+
+	if (fd >= 0 && !fstat(fd, &stat))
+		bytes = mmap(NULL, (size_t)stat.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (bytes == MAP_FAILED) {
+		known = -errno;
+	} else {
+		known = session_is_known(bytes, (size_t)stat.st_size);
+		munmap(bytes, (size_t)stat.st_size);
+	}
+	if (fd >= 0)
+		close(fd);
+	return known;
+}
+
 /* Preload the library that records: one of another version records nothing, and cannot say so. */
 static int preload_recorder(void)
 {
 	char path[PATH_MAX];
-	char *bytes = NULL;
-	size_t size;
 	int err = device_library("libverbatim.so", path);
 
 	if (err)
 		return err;
-	err = read_file(path, &bytes, &size);
-	if (err)
+	err = is_of_this_version(path);
+	if (err < 0)
 		return log_err(err, "read '%s'", path);
-	if (!session_is_known(bytes, size)) {
-		log_note(
-			"'%s' is of another version than this command: install both from one build",
-			path);
-		err = -EPROTO;
-	}
-	free(bytes);
-	return err ?: prepend_variable("LD_PRELOAD", path);
+	if (err)
+		return prepend_variable("LD_PRELOAD", path);
+	log_note("'%s' is of another version than this command: install both from one build", path);
+	return -EPROTO;
 }
 
 /* A command of ours that is itself recorded: the device follows its recorder. */

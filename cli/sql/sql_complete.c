@@ -5,11 +5,11 @@
  */
 #include "cli/sql/sql_complete.h"
 
-#include <editline/readline.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/sql/editline.h"
 #include "cli/sql/sql_tables.h"
 #include "core/base/vec.h"
 
@@ -80,11 +80,11 @@ static char *next_dot(const char *text, int state)
 static char **complete_word(const char *text, int start, int end)
 {
 	(void)end;
-	rl_attempted_completion_over = 1; /* not the name of a file */
-	if (start == 1 && rl_line_buffer[0] == '.')
-		return rl_completion_matches(text, next_dot);
+	*editline.rl_attempted_completion_over = 1; /* not the name of a file */
+	if (start == 1 && (*editline.rl_line_buffer)[0] == '.')
+		return editline.rl_completion_matches(text, next_dot);
 	read_names();
-	return rl_completion_matches(text, next_name);
+	return editline.rl_completion_matches(text, next_name);
 }
 
 void sql_complete(struct sqlite3 *db)
@@ -92,15 +92,19 @@ void sql_complete(struct sqlite3 *db)
 	static char breaks[] = " \t\n\"'`<>=;|(),+-*/%.";
 
 	from = db;
+	if (!editline_load())
+		return;
 	/* libedit reads the second one */
-	rl_completer_word_break_characters = breaks;
-	rl_basic_word_break_characters = breaks;
-	rl_attempted_completion_function = complete_word;
+	*editline.rl_completer_word_break_characters = breaks;
+	*editline.rl_basic_word_break_characters = breaks;
+	*editline.rl_attempted_completion_function = complete_word;
 }
 
 void sql_complete_end(void)
 {
-	rl_attempted_completion_function = NULL;
+	if (from && editline_load())
+		*editline.rl_attempted_completion_function = NULL;
+	from = NULL;
 	for (size_t i = 0; i < nnames; i++)
 		free(names[i]);
 	free(names);

@@ -3,7 +3,6 @@
  */
 #include "cli/sql/sql_prompt.h"
 
-#include <editline/readline.h>
 #include <signal.h>
 #include <sqlite3.h>
 #include <stdio.h>
@@ -11,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/sql/editline.h"
 #include "core/base/text.h"
 
 struct sql_prompt {
@@ -25,15 +25,15 @@ struct sql_prompt *sql_prompt_open(bool terminal)
 {
 	struct sql_prompt *prompt = calloc(1, sizeof(*prompt));
 
-	if (!prompt || !terminal)
+	if (!prompt || !terminal || !editline_load())
 		return prompt;
 	prompt->screen = fdopen(dup(STDOUT_FILENO), "w");
 	prompt->terminal = prompt->screen;
 	if (!prompt->terminal)
 		return prompt;
-	rl_outstream = prompt->screen;
-	rl_readline_name = (char *)"verbatim";
-	using_history();
+	*editline.rl_outstream = prompt->screen;
+	*editline.rl_readline_name = "verbatim";
+	editline.using_history();
 	return prompt;
 }
 
@@ -42,7 +42,7 @@ void sql_prompt_close(struct sql_prompt *prompt)
 	if (!prompt)
 		return;
 	if (prompt->terminal)
-		clear_history();
+		editline.clear_history();
 	if (prompt->screen)
 		fclose(prompt->screen);
 	text_fini(&prompt->statement);
@@ -58,7 +58,7 @@ static const char *read_line(struct sql_prompt *prompt, const char *ask)
 	fflush(stdout);
 	if (prompt->terminal) {
 		free(prompt->line);
-		prompt->line = readline(ask);
+		prompt->line = editline.readline(ask);
 		return prompt->line;
 	}
 	n = getline(&prompt->line, &prompt->size, stdin);
@@ -87,6 +87,6 @@ const char *sql_prompt_read(struct sql_prompt *prompt)
 	if (!statement->used)
 		return NULL;
 	if (prompt->terminal)
-		add_history(statement->at);
+		editline.add_history(statement->at);
 	return statement->at;
 }

@@ -3,9 +3,9 @@
  */
 #include "cli/sql/sql_complete.h"
 
-#include <editline/readline.h>
 #include <stdlib.h>
 
+#include "cli/sql/editline.h"
 #include "tests/core/store/example.h"
 
 static int open_trace(void **state)
@@ -21,7 +21,7 @@ static int close_trace(void **state)
 {
 	(void)state;
 	sql_complete_end();
-	assert_null(rl_attempted_completion_function);
+	assert_null(*editline.rl_attempted_completion_function);
 	example_end(&example);
 	return 0;
 }
@@ -62,12 +62,12 @@ static void word_is_completed(void **state)
 	char line[64], **matches;
 
 	snprintf(line, sizeof(line), "%s", row->name);
-	rl_line_buffer = line;
-	rl_attempted_completion_over = 0;
-	matches =
-		rl_attempted_completion_function(line + row->start, row->start, (int)strlen(line));
-	assert_int_equal(rl_attempted_completion_over, 1);
-	rl_line_buffer = NULL;
+	*editline.rl_line_buffer = line;
+	*editline.rl_attempted_completion_over = 0;
+	matches = (*editline.rl_attempted_completion_function)(line + row->start, row->start,
+							       (int)strlen(line));
+	assert_int_equal(*editline.rl_attempted_completion_over, 1);
+	*editline.rl_line_buffer = NULL;
 	if (!row->matches[0]) {
 		assert_null(matches);
 		return;
@@ -89,6 +89,6 @@ TEST_ROWS(rows, word_is_completed);
 TEST(words_end_at_operators_and_quotes)
 {
 	for (const char *c = " \t\n\"'`<>=;|(),+-*/%."; *c; c++)
-		assert_non_null(strchr(rl_basic_word_break_characters, *c));
-	assert_null(strchr(rl_completer_word_break_characters, '_'));
+		assert_non_null(strchr(*editline.rl_basic_word_break_characters, *c));
+	assert_null(strchr(*editline.rl_completer_word_break_characters, '_'));
 }
