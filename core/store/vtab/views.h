@@ -12,9 +12,9 @@
 struct view {
 	const char *name;
 	const char *columns; /* "event, thread, n" */
-	const char *select; /* uses no other view */
-	bool model;        /* over a table that needs the model: not in the loadable extension */
-	const char *table; /* that traces of older versions lack, or NULL */
+	const char *select;  /* uses no other view */
+	bool model;          /* over a table that needs the model: not in the loadable extension */
+	const char *table;   /* that traces of older versions lack, or NULL */
 };
 
 extern const struct view views[]; /* the last has no name */
