@@ -73,13 +73,22 @@ static void count_descendant(void *arg, pid_t pid)
 	d->heard_at = clock_monotonic();
 }
 
+/* Of another program's process, which is older, only what it records says that it takes part. */
+static bool may_descend(void *arg, pid_t pid)
+{
+	const struct descendants *d = arg;
+
+	return !d->grow || pid > d->since.pid || collector_has_guest(d->collector, pid);
+}
+
 /* A process that is forked while its parent ends may be missed once. */
 static void scan_descendants(struct descendants *d)
 {
+	d->grow = guests_grow_since(&d->since);
 	d->running = d->recorded = d->awaited = 0;
 	d->first = 0;
-	if (!guests_visit(d->dir, count_descendant, d))
-		guests_visit(d->dir, count_descendant, d);
+	if (!guests_visit(d->dir, may_descend, count_descendant, d))
+		guests_visit(d->dir, may_descend, count_descendant, d);
 }
 
 static void report_patience(struct descendants *d)

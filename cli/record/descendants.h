@@ -8,18 +8,21 @@
 #include <sys/types.h>
 
 #include "cli/record/collector.h"
+#include "cli/record/guests.h"
 #include "cli/record/progress.h"
 
 struct descendants {
 	const char *dir; /* the session's */
 	const struct collector *collector;
 	struct progress *progress;
-	int64_t linger;    /* ns, for descendants that have called no verb */
-	uint64_t ended_at; /* CLOCK_MONOTONIC: time of the program's end */
-	bool asked;        /* a signal has asked the recording to end */
-	bool late;         /* only after the program's end; then it is not passed on */
-	bool group;        /* the process group got the signal, too */
+	struct guests_moment since; /* of the program's begin */
+	int64_t linger;             /* ns, for descendants that have called no verb */
+	uint64_t ended_at;          /* CLOCK_MONOTONIC: time of the program's end */
+	bool asked;                 /* a signal has asked the recording to end */
+	bool late;                  /* only after the program's end; then it is not passed on */
+	bool group;                 /* the process group got the signal, too */
 
+	bool grow;             /* guests_grow_since() */
 	uint64_t scanned_at;   /* 0: look at once */
 	uint64_t heard_at;     /* when one that has called a verb was last alive */
 	bool told;             /* that we wait */

@@ -30,9 +30,13 @@
 /* The session that @text, the environment of a process, has; NULL. */
 static const char *session_of(const char *text, size_t bytes)
 {
-	for (const char *at = text; at < text + bytes; at += strlen(at) + 1)
-		if (!strncmp(at, SESSION_ENV "=", sizeof(SESSION_ENV)))
+	const char *at = text, *end = text + bytes;
+
+	while ((at = memmem(at, (size_t)(end - at), SESSION_ENV "=", sizeof(SESSION_ENV)))) {
+		if (at == text || !at[-1])
 			return at + sizeof(SESSION_ENV);
+		at++;
+	}
 	return NULL;
 }
 
@@ -63,14 +67,15 @@ bool guests_has(pid_t pid, const char *dir)
 	return has;
 }
 
-/* Call @visit for each process that was started with a session. */
-static void visit_guests(void (*visit)(void *arg, pid_t pid, const char *dir), void *arg)
+/* Call @visit for each process that may be one and that was started with a session. */
+static void visit_guests(bool (*may_be)(void *arg, pid_t pid),
+			 void (*visit)(void *arg, pid_t pid, const char *dir), void *arg)
 {
 	DIR *proc = opendir("/proc");
 
 	for (struct dirent *d; proc && (d = readdir(proc));) {
 		pid_t pid = isdigit((unsigned char)d->d_name[0]) ? atoi(d->d_name) : 0;
-		char *dir = pid ? read_session(pid) : NULL;
+		char *dir = pid && may_be(arg, pid) ? read_session(pid) : NULL;
 
 		if (dir)
 			visit(arg, pid, dir);
@@ -83,10 +88,18 @@ static void visit_guests(void (*visit)(void *arg, pid_t pid, const char *dir), v
 /* Those of one session. */
 struct visited {
 	const char *dir;
+	bool (*may_be)(void *arg, pid_t pid);
 	void (*visit)(void *arg, pid_t pid);
 	void *arg;
 	unsigned int n;
 };
+
+static bool visited_may_be(void *arg, pid_t pid)
+{
+	const struct visited *visited = arg;
+
+	return !visited->may_be || visited->may_be(visited->arg, pid);
+}
 
 static void visit_guest(void *arg, pid_t pid, const char *dir)
 {
@@ -98,12 +111,48 @@ static void visit_guest(void *arg, pid_t pid, const char *dir)
 	visited->n++;
 }
 
-unsigned int guests_visit(const char *dir, void (*visit)(void *arg, pid_t pid), void *arg)
+unsigned int guests_visit(const char *dir, bool (*may_be)(void *arg, pid_t pid),
+			  void (*visit)(void *arg, pid_t pid), void *arg)
 {
-	struct visited visited = { .dir = dir, .visit = visit, .arg = arg };
+	struct visited visited = { .dir = dir, .may_be = may_be, .visit = visit, .arg = arg };
 
-	visit_guests(visit_guest, &visited);
+	visit_guests(visited_may_be, visit_guest, &visited);
 	return visited.n;
+}
+
+/* The number after @key in the file @path; 0: there is none. */
+static uint64_t read_number(const char *path, const char *key)
+{
+	uint64_t value = 0;
+	char *text, *at;
+	size_t bytes;
+
+	if (read_file(path, &text, &bytes))
+		return 0;
+	at = strstr(text, key);
+	if (at)
+		value = strtoull(at + strlen(key), NULL, 10);
+	free(text);
+	return value;
+}
+
+static uint64_t count_forks(void)
+{
+	return read_number("/proc/stat", "\nprocesses ");
+}
+
+struct guests_moment guests_mark(pid_t pid)
+{
+	return (struct guests_moment){ .pid = pid, .forks = count_forks() };
+}
+
+/* A fork that fails may take a number, too, without being counted: half of them are left for that. */
+bool guests_grow_since(const struct guests_moment *moment)
+{
+	uint64_t max = read_number("/proc/sys/kernel/pid_max", ""), forks = count_forks();
+
+	return moment->forks && forks >= moment->forks && max > (uint64_t)moment->pid &&
+	       forks - moment->forks < (max - (uint64_t)moment->pid) / 2;
 }
 
 struct pid_list {
@@ -121,7 +170,7 @@ static void list_pid(void *arg, pid_t pid)
 
 unsigned int guests_scan(const char *dir, pid_t *pids, unsigned int max)
 {
-	return guests_visit(dir, list_pid, &(struct pid_list){ .pids = pids, .max = max });
+	return guests_visit(dir, NULL, list_pid, &(struct pid_list){ .pids = pids, .max = max });
 }
 
 pid_t guests_inner_pid(pid_t pid)
@@ -367,6 +416,12 @@ static void list_leftovers(struct leftovers *leftovers)
 		closedir(list);
 }
 
+static bool may_be_any(void *arg, pid_t pid)
+{
+	(void)arg, (void)pid;
+	return true;
+}
+
 static void mark_used(void *arg, pid_t pid, const char *dir)
 {
 	struct leftovers *leftovers = arg;
@@ -423,7 +478,7 @@ void guests_sweep(const struct session *ours, bool quiet)
 
 	list_leftovers(&leftovers);
 	if (leftovers.n)
-		visit_guests(mark_used, &leftovers);
+		visit_guests(may_be_any, mark_used, &leftovers);
 	for (size_t i = 0; i < leftovers.n; i++)
 		if (!leftovers.all[i].used && sweep_session(&leftovers, leftovers.all[i].dir) &&
 		    !n++)

@@ -3,6 +3,7 @@
  * Finds the processes of a session in /proc. One thread.
  */
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 enum { GUESTS_MAX = 64 };
@@ -14,8 +15,23 @@ enum { GUESTS_MAX = 64 };
  */
 unsigned int guests_scan(const char *dir, pid_t *pids, unsigned int max);
 
-/* Calls @visit for each of them; returns their number. */
-unsigned int guests_visit(const char *dir, void (*visit)(void *arg, pid_t pid), void *arg);
+/*
+ * Calls @visit for each of them; returns their number. Only processes for which @may_be returns true
+ * are looked at, NULL: all of them.
+ */
+unsigned int guests_visit(const char *dir, bool (*may_be)(void *arg, pid_t pid),
+			  void (*visit)(void *arg, pid_t pid), void *arg);
+
+/* A time at which process @pid was running. */
+struct guests_moment {
+	pid_t pid;
+	uint64_t forks; /* of this machine, since it was booted; 0: not known */
+};
+
+struct guests_moment guests_mark(pid_t pid);
+
+/* Has each process that was started since then a larger pid: have the numbers not begun again? */
+bool guests_grow_since(const struct guests_moment *moment);
 
 /* The pid of process @pid in its own, innermost PID namespace; 0: it has ended. */
 pid_t guests_inner_pid(pid_t pid);

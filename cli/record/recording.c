@@ -579,6 +579,7 @@ static int run_recording(struct recording *r)
 	r->descendants = (struct descendants){ .dir = r->session.dir,
 					       .collector = r->collector,
 					       .progress = &r->progress,
+					       .since = guests_mark(r->child),
 					       .linger = r->set->linger };
 	follow_program(r);
 	if (r->ended)

@@ -53,6 +53,38 @@ TEST(guest_is_found_by_its_environment)
 	end_process(other);
 }
 
+static bool is_larger(void *arg, pid_t pid)
+{
+	return pid > *(pid_t *)arg;
+}
+
+static void note_pid(void *arg, pid_t pid)
+{
+	(void)arg, (void)pid;
+}
+
+TEST(only_processes_that_may_be_guests_are_looked_at)
+{
+	pid_t pid = start_guest("/tmp/guests"), before = pid - 1;
+
+	assert_int_equal(guests_visit("/tmp/guests", is_larger, note_pid, &before), 1);
+	assert_int_equal(guests_visit("/tmp/guests", is_larger, note_pid, &pid), 0);
+	end_process(pid);
+}
+
+TEST(pids_grow_until_their_numbers_begin_again)
+{
+	struct guests_moment now = guests_mark(1), wrapped = now, unknown = { .pid = 1 };
+
+	wrapped.pid = INT32_MAX;
+	assert_true(now.forks > 0);
+	assert_true(guests_grow_since(&now));
+	assert_false(guests_grow_since(&wrapped));
+	assert_false(guests_grow_since(&unknown));
+	wrapped = (struct guests_moment){ .pid = 1, .forks = guests_mark(1).forks + 1000000 };
+	assert_false(guests_grow_since(&wrapped));
+}
+
 TEST(own_thread_is_there)
 {
 	assert_true(guests_has_thread(getpid(), getpid()));
