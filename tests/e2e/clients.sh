@@ -61,9 +61,9 @@ fabrics() { # provider, endpoint
 # An end that reads the other's disconnect event before it polls destroys its QP with the last
 # message in the CQ (rxm of libfabric 1.17, seen in a recording), and waits for that message
 # forever, polling: on a busy machine, after all transfers were checked. So only the transfers
-# count, and its processor time is limited to three times what these take.
+# count, and its processor time is limited.
 fabrics_rdm() {
-	ulimit -t 3
+	ulimit -t 2
 	fabrics "verbs;ofi_rxm" rdm && return
 	grep -q "^1m .*=$transfers " "$tmp/client" && grep -q "^1m .*=$transfers " "$tmp/server"
 }
