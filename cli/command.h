@@ -50,6 +50,8 @@
 	  "[TOPIC...]") \
 	C(replay, "Repeat a recording and compare the results", \
 	  "TRACE") \
+	C(torture, "Try each error path of a program: fail each verb and request once", \
+	  "[--] PROGRAM [ARG...]") \
 	C(emit, "Generate a C program of plain verbs from a trace", \
 	  "TRACE...") \
 	C(export, "Export graphs, flame graphs, packets or a timeline", \

@@ -73,7 +73,7 @@ static void count_descendant(void *arg, pid_t pid)
 	d->heard_at = clock_monotonic();
 }
 
-/* Of another program's process, which is older, only what it records says that it takes part. */
+/* A process that is older than the program takes part only if it records. */
 static bool may_descend(void *arg, pid_t pid)
 {
 	const struct descendants *d = arg;

@@ -146,7 +146,7 @@ struct guests_moment guests_mark(pid_t pid)
 	return (struct guests_moment){ .pid = pid, .forks = count_forks() };
 }
 
-/* A fork that fails may take a number, too, without being counted: half of them are left for that. */
+/* Half of the numbers are left for forks that fail, which take one without being counted. */
 bool guests_grow_since(const struct guests_moment *moment)
 {
 	uint64_t max = read_number("/proc/sys/kernel/pid_max", ""), forks = count_forks();

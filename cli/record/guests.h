@@ -16,8 +16,8 @@ enum { GUESTS_MAX = 64 };
 unsigned int guests_scan(const char *dir, pid_t *pids, unsigned int max);
 
 /*
- * Calls @visit for each of them; returns their number. Only processes for which @may_be returns true
- * are looked at, NULL: all of them.
+ * Calls @visit for each of them; returns their number. Only processes for which @may_be returns
+ * true are looked at, NULL: all of them.
  */
 unsigned int guests_visit(const char *dir, bool (*may_be)(void *arg, pid_t pid),
 			  void (*visit)(void *arg, pid_t pid), void *arg);

@@ -16,6 +16,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -107,6 +108,12 @@ static struct fault find_given_request(uint32_t qpn, uint32_t pos)
 	return (struct fault){ .kind = FAULT_NONE };
 }
 
+static void apply_kill(const struct fault *fault)
+{
+	if (fault->kind == FAULT_KILL)
+		kill(getpid(), SIGKILL);
+}
+
 struct fault fault_verb(const char *verb)
 {
 	struct fault fault;
@@ -118,6 +125,7 @@ struct fault fault_verb(const char *verb)
 		if (is_verb(&rules[i], verb) && rule_strikes(&rules[i], false) && !fault.kind)
 			fault = rules[i].fault;
 	pthread_mutex_unlock(&mutex);
+	apply_kill(&fault);
 	return fault;
 }
 
@@ -140,6 +148,7 @@ struct fault fault_request(uint32_t qpn, uint32_t pos, int opcode, bool again)
 		    !fault.kind)
 			fault = rules[i].fault;
 	pthread_mutex_unlock(&mutex);
+	apply_kill(&fault);
 	return fault;
 }
 

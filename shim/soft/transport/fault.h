@@ -17,6 +17,7 @@ enum fault_kind {
 	FAULT_OVERRUN, /* of the completion queue */
 	FAULT_EVENT,   /* asynchronous; @value */
 	FAULT_PORT,    /* goes down for @ns, permanently if 0; or up: @value */
+	FAULT_KILL,    /* this process ends by SIGKILL; never returned */
 };
 
 struct fault {

@@ -257,6 +257,11 @@ static bool set_port(struct fault_rule *rule, const char *text)
 	return find_word(port_states, text, &rule->fault.value) && set_kind(rule, FAULT_PORT);
 }
 
+static bool set_kill(struct fault_rule *rule, const char *text)
+{
+	return !text && set_kind(rule, FAULT_KILL);
+}
+
 /* clang-format off */
 static const struct word {
 	const char	*name;
@@ -290,6 +295,7 @@ static const struct word {
 	  "event= takes the name of an ibv_event_type, as in event=PORT_ERR, and a rule "
 	  "has one action" },
 	{ "port", set_port, false, "port= takes down or up, and a rule has one action" },
+	{ "kill", set_kill, true, "a rule has one action" },
 	{ "for", set_time, false, "for= takes a time, as in for=50ms" },
 	{ NULL, NULL, false, NULL },
 };
@@ -305,9 +311,10 @@ static bool read_word(char *text, struct fault_rule *rule, const char **why)
 	for (word = words; word->name; word++)
 		if (!strcmp(word->name, text))
 			break;
-	*why = word->name ? word->why
-			  : "an unknown word (verb, opcode, qp, process, n, every, p, seed; errno, "
-			    "status, vendor_err, delay, lose, rnr, overrun, event, port, for)";
+	*why = word->name
+		       ? word->why
+		       : "an unknown word (verb, opcode, qp, process, n, every, p, seed; errno, "
+			 "status, vendor_err, delay, lose, rnr, overrun, event, port, kill, for)";
 	return word->name && word->alone == !value && word->set(rule, value);
 }
 
@@ -325,7 +332,7 @@ static bool check_fit(const struct fault_rule *rule, const char **why)
 	switch (rule->fault.kind) {
 	case FAULT_NONE:
 		*why = "no action is given (errno, status, delay, lose, rnr, overrun, "
-		       "event, port)";
+		       "event, port, kill)";
 		return false;
 	case FAULT_ERRNO:
 		*why = "errno= is for a verb, as in verb=post_send errno=ENOMEM";
@@ -334,7 +341,7 @@ static bool check_fit(const struct fault_rule *rule, const char **why)
 	case FAULT_LOSE:
 	case FAULT_RNR:
 	case FAULT_OVERRUN:
-		*why = "a verb can have errno=, delay=, event= and port= only";
+		*why = "a verb can have errno=, delay=, event=, port= and kill only";
 		return !verb;
 	case FAULT_EVENT:
 		*why = "events of a queue pair are for requests, not for a verb";

@@ -1,0 +1,238 @@
+/*
+ * What can fail, and how
+ *
+ * 	a call          an errno that its manual page names
+ * 	a post          ENOMEM: its queue is full
+ * 	a request       a status that its opcode can get; a completion that comes late
+ * 	a process       fatal events of its device, port and queue pair; its death
+ */
+#include "cli/torture/failures.h"
+
+#include <errno.h>
+#include <infiniband/verbs.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyzer/explain/explain.h"
+#include "core/base/vec.h"
+#include "core/model/operation.h"
+#include "core/wire/log.h"
+
+struct list {
+	const struct sites *sites;
+	struct failures *failures;
+	bool every, failed;
+};
+
+static const char *status_name(int status)
+{
+	const char *name = enum_name(enum_find("ibv_wc_status"), status);
+
+	return name ? name + strlen("IBV_WC_") : "";
+}
+
+static const char *opcode_name(int opcode)
+{
+	const char *name = enum_name(enum_find("ibv_wr_opcode"), opcode);
+
+	return name ? name + strlen("IBV_WR_") : "";
+}
+
+static struct failure *add_failure(struct list *list, const struct site *site)
+{
+	struct failure *failure = vec_push(list->failures->all, list->failures->n);
+
+	list->failed |= !failure;
+	if (failure) {
+		failure->number = (unsigned int)list->failures->n;
+		failure->site = site;
+		failure->event = -1;
+	}
+	return failure;
+}
+
+/* "process=0 verb=reg_mr n=3 ", and the effect. */
+static void set_rule(struct failure *failure, uint64_t n, const char *format, ...)
+{
+	const struct site *site = failure->site;
+	va_list args;
+	int used;
+
+	used = snprintf(failure->rule, sizeof(failure->rule), "process=%u %s=%s n=%llu ",
+			site->node, site->opcode < 0 ? "verb" : "opcode",
+			site->opcode < 0 ? site->name : opcode_name(site->opcode),
+			(unsigned long long)n);
+	va_start(args, format);
+	vsnprintf(failure->rule + used, sizeof(failure->rule) - (size_t)used, format, args);
+	va_end(args);
+}
+
+static void set_what(struct failure *failure, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(failure->what, sizeof(failure->what), format, args);
+	va_end(args);
+}
+
+static void add_error(struct list *list, const struct site *site, uint64_t n, int error)
+{
+	struct failure *failure = add_failure(list, site);
+
+	if (!failure)
+		return;
+	failure->error = error;
+	set_rule(failure, n, "errno=%s", strerrorname_np(error));
+	set_what(failure, "%s() fails with %s", verb_infos[site->verb].name,
+		 strerrorname_np(error));
+}
+
+/* The errno that a working program meets first. */
+static int usual_error(const struct site *site)
+{
+	switch (verb_infos[site->verb].effect) {
+	case EFFECT_CREATE:
+		return ENOMEM;
+	case EFFECT_DESTROY:
+		return EBUSY;
+	default:
+		return EINVAL;
+	}
+}
+
+static void add_errors(struct list *list, const struct site *site, uint64_t n)
+{
+	int usual = usual_error(site);
+
+	add_error(list, site, n, usual);
+	for (int error = 1; error < EXPLAIN_ERRNOS && list->every; error++)
+		if (error != usual && explain_has_own(site->verb, error))
+			add_error(list, site, n, error);
+}
+
+/* The statuses of a request, the most usual first; ends with 0. */
+static const int *statuses_of(const struct site *site)
+{
+	static const int message[] = { IBV_WC_RETRY_EXC_ERR, IBV_WC_RNR_RETRY_EXC_ERR,
+				       IBV_WC_REM_OP_ERR, IBV_WC_REM_INV_REQ_ERR, 0 };
+	static const int remote[] = { IBV_WC_REM_ACCESS_ERR, IBV_WC_RETRY_EXC_ERR,
+				      IBV_WC_REM_OP_ERR, 0 };
+	static const int local[] = { IBV_WC_LOC_PROT_ERR, 0 };
+
+	if (site->datagram || site->opcode == IBV_WR_LOCAL_INV || site->opcode == IBV_WR_BIND_MW)
+		return local;
+	return operation_has_rkey(site->opcode) ? remote : message;
+}
+
+static void add_statuses(struct list *list, const struct site *site, uint64_t n)
+{
+	for (const int *status = statuses_of(site); *status; status++) {
+		struct failure *failure = add_failure(list, site);
+
+		if (!failure)
+			return;
+		failure->status = *status;
+		set_rule(failure, n, "status=%s", status_name(*status));
+		set_what(failure, "%s completes with %s", opcode_name(site->opcode),
+			 status_name(*status));
+		if (!list->every)
+			return;
+	}
+}
+
+static void add_delay(struct list *list, const struct site *site, uint64_t n)
+{
+	struct failure *failure = add_failure(list, site);
+
+	if (!failure)
+		return;
+	set_rule(failure, n, "delay=300ms");
+	set_what(failure, "%s completes 300 ms late", opcode_name(site->opcode));
+}
+
+/* Verbs that cannot fail, that wait, or whose failure says nothing of the program's error paths. */
+static bool can_fail(const struct site *site)
+{
+	const struct verb_info *verb = &verb_infos[site->verb];
+
+	return verb->fail != FAIL_NEVER && !verb->blocks && verb->effect != EFFECT_ACK &&
+	       !strncmp(verb->name, "ibv_", 4) && site->verb != VERB_poll_cq;
+}
+
+static void add_site(struct list *list, const struct site *site, uint64_t n)
+{
+	if (site->opcode >= 0) {
+		add_statuses(list, site, n);
+		if (list->every)
+			add_delay(list, site, n);
+	} else if (verb_infos[site->verb].plane == PLANE_DATA) {
+		add_error(list, site, n, ENOMEM);
+	} else if (can_fail(site)) {
+		add_errors(list, site, n);
+	}
+}
+
+static void add_happening(struct list *list, const struct site *site, const char *rule, int event,
+			  const char *what)
+{
+	struct failure *failure = add_failure(list, site);
+
+	if (!failure)
+		return;
+	failure->event = event;
+	set_rule(failure, site->first + (site->last - site->first) / 2, "%s", rule);
+	set_what(failure, "%s", what);
+}
+
+/* What happens to process @node at the middle one of the requests of its busiest site. */
+static void add_happenings(struct list *list, uint32_t node)
+{
+	const struct site *site = NULL;
+
+	for (size_t i = 0; i < list->sites->n; i++) {
+		const struct site *each = &list->sites->all[i];
+
+		if (each->node == node && each->opcode >= 0 && (!site || each->calls > site->calls))
+			site = each;
+	}
+	if (!site)
+		return;
+	add_happening(list, site, "delay=300ms", -1, "completions come 300 ms late");
+	add_happening(list, site, "event=QP_FATAL", IBV_EVENT_QP_FATAL, "QP_FATAL comes");
+	add_happening(list, site, "event=DEVICE_FATAL", IBV_EVENT_DEVICE_FATAL,
+		      "DEVICE_FATAL comes");
+	add_happening(list, site, "port=down for=200ms", IBV_EVENT_PORT_ERR,
+		      "the port is down for 200 ms");
+	add_happening(list, site, "overrun", IBV_EVENT_CQ_ERR, "the CQ overruns");
+	if (list->sites->nodes > 1)
+		add_happening(list, site, "kill", -1, "the process is killed");
+}
+
+int failures_list(const struct sites *sites, bool every, struct failures *ret_failures)
+{
+	struct list list = { .sites = sites, .failures = ret_failures, .every = every };
+
+	*ret_failures = (struct failures){ 0 };
+	for (size_t i = 0; i < sites->n; i++) {
+		const struct site *site = &sites->all[i];
+
+		add_site(&list, site, site->first);
+		if (every && site->last != site->first)
+			add_site(&list, site, site->last);
+	}
+	for (uint32_t node = 0; node < sites->nodes; node++)
+		add_happenings(&list, node);
+	if (!list.failed)
+		return 0;
+	failures_fini(ret_failures);
+	return log_err(-ENOMEM, "the list of failures");
+}
+
+void failures_fini(struct failures *failures)
+{
+	free(failures->all);
+	*failures = (struct failures){ 0 };
+}

@@ -1,0 +1,207 @@
+/*
+ * Sites of a trace
+ *
+ * The device numbers the processes of its fabric in the order in which they open it, and counts
+ * the calls of each verb, also those that libraries make: so do we. Sites are only the program's
+ * own calls.
+ */
+#include "cli/torture/sites.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyzer/facts/place.h"
+#include "analyzer/report/places.h"
+#include "core/base/vec.h"
+#include "core/store/open.h"
+#include "core/wire/log.h"
+
+/* How many operations of a kind the device has counted in a process. */
+struct tally {
+	uint32_t node;
+	char name[SITE_NAME]; /* of the verb; "": requests */
+	int opcode;
+	uint64_t n;
+};
+
+struct survey {
+	struct report report; /* for the names of places */
+	struct sites *sites;
+	struct tally *tallies;
+	size_t ntallies;
+	uint32_t *processes; /* by node */
+	size_t nprocesses;
+	int err;
+};
+
+/* The name of @verb for the device: an extended form has that of the plain one. */
+static void name_verb(enum verb verb, char name[SITE_NAME])
+{
+	const char *from = verb_infos[verb].name;
+	size_t n;
+
+	from += strncmp(from, "ibv_", 4) ? 0 : 4;
+	snprintf(name, SITE_NAME, "%s", from);
+	n = strlen(name);
+	if (!strncmp(name, "reg_mr_iova", 11))
+		strcpy(name, "reg_mr");
+	else if (n > 3 && !strcmp(name + n - 3, "_ex") && strncmp(name, "query_", 6) != 0)
+		name[n - 3] = '\0';
+}
+
+static bool add_node(struct survey *s, uint32_t process)
+{
+	uint32_t *node = vec_push(s->processes, s->nprocesses);
+
+	if (node)
+		*node = process;
+	return node;
+}
+
+/* The number of @process in its fabric; UINT32_MAX: it has not opened the device. */
+static uint32_t find_node(const struct survey *s, uint32_t process)
+{
+	for (size_t i = 0; i < s->nprocesses; i++)
+		if (s->processes[i] == process)
+			return (uint32_t)i;
+	return UINT32_MAX;
+}
+
+/* Count an operation; returns its number, from 1, or 0 without memory. */
+static uint64_t count_operation(struct survey *s, uint32_t node, const char *name, int opcode)
+{
+	struct tally *tally;
+
+	for (size_t i = 0; i < s->ntallies; i++) {
+		tally = &s->tallies[i];
+		if (tally->node == node && tally->opcode == opcode && !strcmp(tally->name, name))
+			return ++tally->n;
+	}
+	tally = vec_push(s->tallies, s->ntallies);
+	if (!tally)
+		return 0;
+	tally->node = node;
+	tally->opcode = opcode;
+	snprintf(tally->name, sizeof(tally->name), "%s", name);
+	return ++tally->n;
+}
+
+static struct site *find_site(struct survey *s, const struct site *like)
+{
+	struct sites *sites = s->sites;
+
+	for (size_t i = 0; i < sites->n; i++) {
+		struct site *site = &sites->all[i];
+
+		if (site->node == like->node && site->verb == like->verb &&
+		    site->opcode == like->opcode && site->key == like->key)
+			return site;
+	}
+	return NULL;
+}
+
+static void note_site(struct survey *s, const struct site *like, uint32_t stack, uint64_t n)
+{
+	struct site *site = find_site(s, like);
+
+	if (!site) {
+		site = vec_push(s->sites->all, s->sites->n);
+		if (!site) {
+			s->err = -ENOMEM;
+			return;
+		}
+		*site = *like;
+		site->first = n;
+		place_line(&s->report, stack, site->place, sizeof(site->place));
+	}
+	site->last = n;
+	site->calls++;
+}
+
+/* The operation of @event; @own: by the program itself. */
+static void note_operation(struct survey *s, const struct trace_event *event, enum verb verb,
+			   int opcode, uint32_t stack, bool own)
+{
+	struct site like = { .node = find_node(s, event->process), .verb = verb, .opcode = opcode };
+	uint64_t n;
+
+	if (like.node == UINT32_MAX)
+		return;
+	if (opcode < 0)
+		name_verb(verb, like.name);
+	n = count_operation(s, like.node, like.name, opcode);
+	like.key = own ? place_key(s->report.trace, stack) : 0;
+	if (!n)
+		s->err = -ENOMEM;
+	else if (own)
+		note_site(s, &like, stack, n);
+}
+
+static void note_call(struct survey *s, const struct trace_event *event)
+{
+	const struct call *call = event->call;
+
+	if (call->verb == VERB_open_device && call->ret &&
+	    find_node(s, event->process) == UINT32_MAX && !add_node(s, event->process))
+		s->err = -ENOMEM;
+	note_operation(s, event, call->verb, -1, call->stack,
+		       !call->depth && !call->ours && !event->inner);
+}
+
+static void note_post(struct survey *s, const struct trace_event *event)
+{
+	const struct post *post = event->post;
+
+	note_operation(s, event, post->verb, -1, post->stack, !event->inner);
+	for (uint32_t i = 0; i < post_taken(post) && post_is_send(post); i++)
+		note_operation(s, event, post->verb, post->wr[i].opcode, post->stack,
+			       !event->inner);
+}
+
+static int read_events(struct survey *s)
+{
+	const struct trace_event *event;
+	struct cursor *cursor;
+	int err = cursor_open(s->report.trace, NULL, &cursor), more;
+
+	if (err)
+		return err;
+	while ((more = cursor_next(cursor, &event)) > 0 && !s->err)
+		if (event->kind == TRACE_CALL)
+			note_call(s, event);
+		else if (event->kind == TRACE_POST)
+			note_post(s, event);
+	cursor_close(cursor);
+	if (s->err)
+		return log_err(s->err, "places of calls");
+	return more < 0 ? more : 0;
+}
+
+int sites_read(const char *path, struct sites *ret_sites)
+{
+	struct survey s = { .sites = ret_sites };
+	int err = trace_open(path, &s.report.trace);
+
+	*ret_sites = (struct sites){ 0 };
+	if (err)
+		return err;
+	err = symbols_open(&s.report.symbols);
+	if (!err)
+		err = read_events(&s);
+	ret_sites->nodes = (uint32_t)s.nprocesses;
+	symbols_close(s.report.symbols);
+	trace_close(s.report.trace);
+	free(s.tallies);
+	free(s.processes);
+	if (err)
+		sites_fini(ret_sites);
+	return err;
+}
+
+void sites_fini(struct sites *sites)
+{
+	free(sites->all);
+	*sites = (struct sites){ 0 };
+}

@@ -1,0 +1,35 @@
+#pragma once
+/*
+ * The places of a recorded program at which the software device can fail: calls of verbs, and
+ * requests. One thread.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/wire/desc.h"
+
+enum { SITE_PLACE = 160, SITE_NAME = 40 };
+
+struct site {
+	uint32_t node;        /* the process: its number in the fabric, from 0 */
+	enum verb verb;       /* of the call, or of the post */
+	char name[SITE_NAME]; /* the verb, as the faults file has it */
+	int opcode;           /* of a request; -1: the call itself */
+	bool datagram;        /* a request of a UD queue pair */
+	uint64_t key;         /* of the call stack; 0: not known */
+	/* counted as the device does: among all calls of that verb, or requests of that opcode */
+	uint64_t first, last;
+	uint64_t calls;
+	char place[SITE_PLACE]; /* "connect_qp (app.c:58)", or "" */
+};
+
+struct sites {
+	struct site *all; /* in the order of their first calls */
+	size_t n;
+	uint32_t nodes; /* processes that opened the device */
+};
+
+/* The sites of trace @path. Returns 0 and sites for sites_fini(); or -errno after log_err(). */
+int sites_read(const char *path, struct sites *ret_sites);
+void sites_fini(struct sites *sites);

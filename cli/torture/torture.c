@@ -1,0 +1,353 @@
+/*
+ * verbatim torture: every error path of a program once
+ *
+ * 	two runs --> sites (sites.c) --> failures (failures.c) --> a run of each (run.c)
+ * 	       \                                                       |
+ * 	        reference ------------------------------------> verdict (verdict.c)
+ *
+ * All runs are on the software device, each in a fabric of its own, so that they can be beside each
+ * other. The numbers of failures are those of the reference: the same program has the same.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/format.h"
+#include "cli/record/launch.h"
+#include "cli/torture/results.h"
+#include "core/wire/clock.h"
+#include "core/wire/log.h"
+
+enum { JOBS_MAX = 64, REFERENCE_RUNS = 2, FIRST_PORT = 21000 };
+#define SECOND 1000000000ull
+
+enum format { TEXT, JSON, JUNIT };
+
+struct settings {
+	unsigned int format;
+	const char *folder, *only;
+	uint32_t jobs, again, ports;
+	int64_t timeout, budget;
+	bool every, list;
+};
+
+const struct option_row cli_torture_options[] = {
+	{ "format", 'f', "text|json|junit", "output format", CHOICE_AT(struct settings, format),
+	  .preset = "text" },
+	CLI_JSON(struct settings, format, JSON),
+	{ "output", 'o', "DIR", "the directory for the traces of failures that are not handled",
+	  TEXT_AT(struct settings, folder), .preset = "torture" },
+	{ "list", 'l', NULL, "print the failures, and try none", FLAG_AT(struct settings, list) },
+	{ "every", 0, NULL,
+	  "each errno and status, and the last call of each place, too: several times as many runs",
+	  FLAG_AT(struct settings, every) },
+	{ "only", 0, "TEXT", "only failures whose line in the list contains TEXT",
+	  TEXT_AT(struct settings, only) },
+	{ "again", 0, "N", "only failure N of the list; its trace is kept",
+	  NUMBER_AT(struct settings, again), .least = 1 },
+	{ "jobs", 'j', "N", "number of runs at the same time", NUMBER_AT(struct settings, jobs),
+	  .least = 1, .most = JOBS_MAX, .otherwise = "the processors" },
+	{ "timeout", 0, "TIME", "the time after which a run hangs",
+	  TIME_AT(struct settings, timeout), .least = 1,
+	  .otherwise = "10 times that of the program, plus 2s" },
+	{ "budget", 0, "TIME", "start no more runs after this time",
+	  TIME_AT(struct settings, budget), .least = 1 },
+	{ "ports", 0, "N", "the first port of those for %p in arguments, 16 for each run",
+	  NUMBER_AT(struct settings, ports), .least = 1, .most = 60000, .preset = "21000" },
+	{ 0 },
+};
+
+struct torture {
+	const struct settings *set;
+	char *const *program;
+	char scratch[RUN_PATH - 16]; /* the folder of all runs */
+	struct reference reference;
+	struct sites sites;
+	struct failures failures;
+	struct results results;
+	struct run runs[JOBS_MAX];
+	size_t running[JOBS_MAX]; /* the results that they are for */
+	uint64_t patience, end;   /* ns for a run; CLOCK_MONOTONIC when the budget is used up */
+};
+
+static volatile sig_atomic_t stopped;
+
+static void stop_torture(int signal)
+{
+	(void)signal;
+	stopped = 1;
+}
+
+static void wait_briefly(void)
+{
+	nanosleep(&(struct timespec){ .tv_nsec = 5000000 }, NULL);
+}
+
+static void place_run(const struct torture *t, struct run *run, unsigned int slot, const char *name)
+{
+	snprintf(run->folder, sizeof(run->folder), "%s/%s", t->scratch, name);
+	snprintf(run->fabric, sizeof(run->fabric), "/dev/shm/verbatim-torture.%d.%u", (int)getpid(),
+		 slot);
+	run->port = t->set->ports + slot * RUN_PORTS;
+}
+
+/* The reference */
+
+static int run_reference(struct torture *t, const char *name)
+{
+	struct run *run = &t->runs[0];
+	struct run_end end;
+	int err;
+
+	place_run(t, run, 0, name);
+	err = run_start(run, t->program, NULL,
+			t->set->timeout ? (uint64_t)t->set->timeout : 60 * SECOND);
+	while (!err && !(err = run_poll(run, &end)) && !stopped)
+		wait_briefly();
+	if (stopped)
+		err = -EINTR;
+	if (err > 0)
+		err = reference_learn(&t->reference, run, &end);
+	run_stop(run);
+	return err;
+}
+
+static int learn_reference(struct torture *t)
+{
+	char path[RUN_PATH + 16];
+	int err = 0;
+
+	for (int i = 0; i < REFERENCE_RUNS && !err; i++)
+		err = run_reference(t, i ? "again" : "reference");
+	if (err)
+		return err;
+	t->patience =
+		t->set->timeout ? (uint64_t)t->set->timeout : 10 * t->reference.took + 2 * SECOND;
+	return sites_read(run_file(&t->runs[0], "trace.db", path), &t->sites);
+}
+
+/* The runs */
+
+static void print_failure(const struct failure *failure, char *line, size_t size)
+{
+	snprintf(line, size, "%4u  %s%s%s", failure->number, failure->what,
+		 *failure->site->place ? " in " : "", failure->site->place);
+}
+
+static bool is_wanted(const struct torture *t, const struct failure *failure)
+{
+	char line[sizeof(failure->what) + SITE_PLACE + 16];
+
+	if (t->set->again)
+		return failure->number == t->set->again;
+	print_failure(failure, line, sizeof(line));
+	return !t->set->only || strstr(line, t->set->only);
+}
+
+/* Keep the trace of a run as DIR/N.db. */
+static int keep_trace(const struct torture *t, const struct run *run, const struct failure *failure)
+{
+	char from[RUN_PATH + 16], to[RUN_PATH + 32];
+
+	snprintf(to, sizeof(to), "%s/%u.db", t->set->folder, failure->number);
+	if (rename(run_file(run, "trace.db", from), to))
+		return log_err(-errno, "move a trace to %s", to);
+	return 0;
+}
+
+static int finish_run(struct torture *t, unsigned int slot, const struct run_end *end)
+{
+	struct result *result = &t->results.all[t->running[slot]];
+	struct run *run = &t->runs[slot];
+	int err = verdict_judge(&t->reference, result->failure, run, end, &result->judgement);
+
+	result->took = end->took;
+	result->done = !err;
+	if (!err && (verdict_is_bad(result->judgement.verdict) || t->set->again))
+		err = keep_trace(t, run, result->failure);
+	run_remove(run);
+	return err;
+}
+
+static bool may_start(const struct torture *t)
+{
+	return !stopped && (!t->end || clock_monotonic() < t->end);
+}
+
+/* Start the next wanted one in @slot; false: there is none. */
+static bool start_next(struct torture *t, unsigned int slot, size_t *next, int *err)
+{
+	while (*next < t->results.n && !is_wanted(t, t->results.all[*next].failure))
+		++*next;
+	if (*next == t->results.n || !may_start(t))
+		return false;
+	t->running[slot] = *next;
+	place_run(t, &t->runs[slot], slot + 1, "");
+	snprintf(t->runs[slot].folder, sizeof(t->runs[slot].folder), "%s/%zu", t->scratch,
+		 *next + 1);
+	*err = run_start(&t->runs[slot], t->program, t->results.all[(*next)++].failure->rule,
+			 t->patience);
+	return !*err;
+}
+
+static int run_all(struct torture *t)
+{
+	unsigned int jobs = t->set->jobs ?: (unsigned int)sysconf(_SC_NPROCESSORS_ONLN), busy = 1;
+	struct run_end end;
+	size_t next = 0;
+	int err = 0;
+
+	jobs = jobs < JOBS_MAX ? jobs : JOBS_MAX;
+	while (busy && !err) {
+		busy = 0;
+		for (unsigned int i = 0; i < jobs && !err; i++) {
+			if (t->runs[i].pid && (err = run_poll(&t->runs[i], &end)) > 0)
+				err = finish_run(t, i, &end);
+			if (!err && !t->runs[i].pid)
+				start_next(t, i, &next, &err);
+			busy += t->runs[i].pid != 0;
+		}
+		wait_briefly();
+	}
+	for (unsigned int i = 0; i < jobs; i++)
+		if (t->runs[i].pid) {
+			run_stop(&t->runs[i]);
+			run_remove(&t->runs[i]);
+		}
+	return err;
+}
+
+/* The command */
+
+static int print_list(const struct torture *t)
+{
+	char line[64 + SITE_PLACE + 16];
+
+	for (size_t i = 0; i < t->failures.n; i++) {
+		if (!is_wanted(t, &t->failures.all[i]))
+			continue;
+		print_failure(&t->failures.all[i], line, sizeof(line));
+		puts(line);
+	}
+	return 0;
+}
+
+static int make_results(struct torture *t)
+{
+	t->results = (struct results){ .n = t->failures.n,
+				       .program = t->program,
+				       .folder = t->set->folder,
+				       .every = t->set->every };
+	t->results.all = calloc(t->failures.n ?: 1, sizeof(*t->results.all));
+	if (!t->results.all)
+		return log_err(-ENOMEM, "results");
+	for (size_t i = 0; i < t->failures.n; i++)
+		t->results.all[i].failure = &t->failures.all[i];
+	return 0;
+}
+
+static int print_results(const struct torture *t)
+{
+	switch (t->set->format) {
+	case JSON:
+		return results_print_json(&t->results);
+	case JUNIT:
+		return results_print_junit(&t->results);
+	default:
+		return results_print_text(&t->results);
+	}
+}
+
+static int try_failures(struct torture *t)
+{
+	int err = make_results(t);
+
+	if (!err && t->set->again > t->failures.n)
+		return log_why(-EINVAL, "there is no failure %u: the list has %zu", t->set->again,
+			       t->failures.n);
+	if (t->set->budget)
+		t->end = clock_monotonic() + (uint64_t)t->set->budget;
+	if (!err)
+		err = run_all(t);
+	return err ?: print_results(t);
+}
+
+static int run_torture(struct torture *t)
+{
+	int err = learn_reference(t);
+
+	if (!err)
+		err = failures_list(&t->sites, t->set->every, &t->failures);
+	if (!err && !t->failures.n)
+		err = log_why(-EINVAL, "the program called no verb that can fail");
+	if (err)
+		return err;
+	return t->set->list ? print_list(t) : try_failures(t);
+}
+
+/*
+ * The runs are in the directory for the traces, so that one can be kept by renaming it; by its
+ * absolute path, since a program may change its directory.
+ */
+static int make_scratch(struct torture *t)
+{
+	char folder[PATH_MAX];
+
+	if (mkdir(t->set->folder, 0755) && errno != EEXIST)
+		return log_err(-errno, "create %s", t->set->folder);
+	if (!realpath(t->set->folder, folder))
+		return log_err(-errno, "open %s", t->set->folder);
+	if (snprintf(t->scratch, sizeof(t->scratch), "%s/runs.XXXXXX", folder) >=
+	    (int)sizeof(t->scratch))
+		return log_why(-ENAMETOOLONG, "the name of --output is too long");
+	return mkdtemp(t->scratch) ? 0 : log_err(-errno, "create a directory in %s", folder);
+}
+
+static void remove_scratch(const struct torture *t)
+{
+	struct run all = { 0 };
+
+	for (unsigned int slot = 0; slot <= JOBS_MAX; slot++) {
+		place_run(t, &all, slot, slot ? "." : "..");
+		snprintf(all.folder, sizeof(all.folder), "%s", t->scratch);
+		run_remove(&all);
+	}
+	rmdir(t->set->folder); /* unless a trace was kept */
+}
+
+int cli_torture(int argc, char **argv)
+{
+	struct settings set = { 0 };
+	struct torture t = { .set = &set };
+	struct arguments arguments;
+	int err;
+
+	cli_parse(argc, argv, &set, &arguments);
+	if (!arguments.n)
+		return cli_misuse("torture", "no program given");
+	err = launch_check(arguments.at[0]);
+	if (err)
+		return CLI_ENVIRONMENT;
+	t.program = arguments.at;
+	err = make_scratch(&t);
+	if (err)
+		return cli_status(err);
+	signal(SIGINT, stop_torture);
+	signal(SIGTERM, stop_torture);
+	err = run_torture(&t);
+	remove_scratch(&t);
+	err = err                                        ? (int)cli_status(err)
+	      : !set.list && results_are_bad(&t.results) ? CLI_FINDINGS
+							 : CLI_FINE;
+	free(t.results.all);
+	failures_fini(&t.failures);
+	sites_fini(&t.sites);
+	reference_fini(&t.reference);
+	return err;
+}

@@ -1,0 +1,518 @@
+/*
+ * Verdicts
+ *
+ * 	exit status, output     a crash, a hang, an assertion, silence
+ * 	the trace               did the failure occur, was its verb tried again?
+ * 	check of the trace      findings that a run without the failure has not
+ */
+#include "cli/torture/verdict.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "analyzer/check.h"
+#include "analyzer/facts/place.h"
+#include "analyzer/facts/stalls.h"
+#include "analyzer/report/places.h"
+#include "analyzer/report/waits_text.h"
+#include "analyzer/rules/rule.h"
+#include "core/base/read_file.h"
+#include "core/base/text.h"
+#include "core/base/vec.h"
+#include "core/store/open.h"
+#include "core/wire/log.h"
+
+const char *verdict_name(enum verdict verdict)
+{
+	static const char *const names[VERDICTS] = {
+		[VERDICT_CRASH] = "crash",     [VERDICT_CORRUPT] = "corrupt",
+		[VERDICT_HANG] = "hang",       [VERDICT_MISUSE] = "misuse",
+		[VERDICT_LEAK] = "leak",       [VERDICT_SILENT] = "silent",
+		[VERDICT_HANDLED] = "handled", [VERDICT_MISSED] = "missed",
+	};
+
+	return names[verdict];
+}
+
+bool verdict_is_bad(enum verdict verdict)
+{
+	return verdict < VERDICT_HANDLED;
+}
+
+/* A trace that is being judged. */
+struct trial {
+	struct report report;
+	struct findings *findings;
+	const struct failure *failure;
+	bool occurred;   /* the failure is in the trace */
+	bool again;      /* the call that failed succeeded later, from the same place */
+	bool cleaned;    /* an object was destroyed after it */
+	int signal;      /* that killed a process; 0 */
+	uint32_t killed; /* that process */
+	enum verb verb;  /* the last one of the process that was killed; VERB_COUNT: none */
+	uint32_t stack;
+};
+
+static void trial_fini(struct trial *trial)
+{
+	findings_free(trial->findings);
+	symbols_close(trial->report.symbols);
+	trace_close(trial->report.trace);
+}
+
+static int trial_open(struct trial *trial, const struct run *run)
+{
+	char path[RUN_PATH + 16];
+	int err = trace_open(run_file(run, "trace.db", path), &trial->report.trace);
+
+	if (!err)
+		err = check_trace(trial->report.trace, NULL, &trial->findings);
+	trial->report.findings = trial->findings;
+	return err ? err : symbols_open(&trial->report.symbols);
+}
+
+/* The events */
+
+static bool is_site(const struct trial *trial, enum verb verb, uint32_t stack)
+{
+	const struct site *site = trial->failure->site;
+
+	return verb == site->verb && place_key(trial->report.trace, stack) == site->key;
+}
+
+static void note_call(struct trial *trial, const struct call *call)
+{
+	if (trial->occurred && verb_infos[call->verb].effect == EFFECT_DESTROY)
+		trial->cleaned = true;
+	if (!trial->failure->error || !is_site(trial, call->verb, call->stack))
+		return;
+	if (call->failed && !trial->occurred)
+		trial->occurred = true;
+	else if (!call->failed && trial->occurred)
+		trial->again = true;
+}
+
+static void note_post(struct trial *trial, const struct post *post)
+{
+	if (!trial->failure->error || !is_site(trial, post->verb, post->stack))
+		return;
+	if (post->ret && !trial->occurred)
+		trial->occurred = true;
+	else if (!post->ret && trial->occurred)
+		trial->again = true;
+}
+
+static void note_poll(struct trial *trial, const struct poll *poll)
+{
+	for (uint32_t i = 0; i < poll->nwc && trial->failure->status; i++)
+		trial->occurred |= (int)poll->wc[i].status == trial->failure->status;
+}
+
+static void note_last(struct trial *trial, const struct trace_event *event)
+{
+	enum verb verb = trace_verb(event);
+
+	if (event->process != trial->killed || verb == VERB_COUNT || event->inner)
+		return;
+	trial->verb = verb;
+	trial->stack = event->kind == TRACE_POST ? event->post->stack
+		       : event->kind == TRACE_CALL || event->kind == TRACE_RETURN
+			       ? event->call->stack
+			       : 0;
+}
+
+static int read_events(struct trial *trial)
+{
+	const struct trace_event *event;
+	struct cursor *cursor;
+	int err = cursor_open(trial->report.trace, NULL, &cursor), more;
+
+	if (err)
+		return err;
+	while ((more = cursor_next(cursor, &event)) > 0) {
+		if (event->kind == TRACE_CALL)
+			note_call(trial, event->call);
+		else if (event->kind == TRACE_POST)
+			note_post(trial, event->post);
+		else if (event->kind == TRACE_POLL)
+			note_poll(trial, event->poll);
+		note_last(trial, event);
+	}
+	cursor_close(cursor);
+	return more;
+}
+
+/* Signals */
+
+static bool is_crash(int signal)
+{
+	return signal == SIGSEGV || signal == SIGBUS || signal == SIGFPE || signal == SIGILL ||
+	       signal == SIGABRT || signal == SIGTRAP || signal == SIGSYS;
+}
+
+static void find_crash(struct trial *trial)
+{
+	const struct process *process;
+
+	for (uint32_t id = 1; (process = trace_process(trial->report.trace, id)); id++)
+		if (process->status > 0 && WIFSIGNALED(process->status) &&
+		    is_crash(WTERMSIG(process->status)) && !trial->signal) {
+			trial->signal = WTERMSIG(process->status);
+			trial->killed = id;
+		}
+}
+
+/* Output */
+
+/* Numbers differ from run to run: times, addresses, ports. */
+static void mask_numbers(char *text)
+{
+	char *to = text;
+
+	for (const char *from = text; *from; from++)
+		if (!isxdigit((unsigned char)*from) || (to == text && !isdigit(*from)))
+			*to++ = *from;
+		else if (isdigit((unsigned char)*from) && (to == text || to[-1] != '#'))
+			*to++ = '#';
+		else if (!isdigit((unsigned char)*from) && (to == text || to[-1] != '#'))
+			*to++ = *from;
+	*to = '\0';
+}
+
+static char *read_output(const struct run *run, const char *name)
+{
+	char path[RUN_PATH + 16], *text;
+	size_t bytes;
+
+	return read_file(run_file(run, name, path), &text, &bytes) ? strdup("") : text;
+}
+
+/* The first line of @text that contains @word, into @line. */
+static bool find_line(const char *text, const char *word, char *line, size_t size)
+{
+	const char *at = strstr(text, word);
+
+	if (!at)
+		return false;
+	while (at > text && at[-1] != '\n')
+		at--;
+	snprintf(line, size, "%.*s", (int)strcspn(at, "\n"), at);
+	return true;
+}
+
+static bool sanitizer_says(const char *text, char *line, size_t size)
+{
+	return find_line(text, "SUMMARY: ", line, size) ||
+	       find_line(text, "ERROR: AddressSanitizer", line, size) ||
+	       find_line(text, "runtime error: ", line, size);
+}
+
+/* Findings */
+
+/* "COMPL-007 ibv_poll_cq(): status in reap (app.c:80)" */
+static void describe_finding(const struct trial *trial, const struct finding *finding, char *text,
+			     size_t size)
+{
+	const struct finding_step *step =
+		finding->nsteps ? &finding->steps[finding->nsteps - 1] : NULL;
+	char place[SITE_PLACE] = "";
+
+	if (step)
+		place_line(&trial->report, step->moment.stack, place, sizeof(place));
+	snprintf(text, size, "%s %s%s%s", rules[finding->rule].id, finding->where ?: "",
+		 *place ? " in " : "", place);
+}
+
+static bool is_judged(const struct finding *finding)
+{
+	char severity = rules[finding->rule].severity;
+
+	return !finding->site->hazard && !finding->teller && (severity == 'E' || severity == 'W');
+}
+
+static bool reference_has(const struct reference *reference, const char *finding)
+{
+	for (size_t i = 0; i < reference->nfindings; i++)
+		if (!strcmp(reference->findings[i], finding))
+			return true;
+	return false;
+}
+
+/*
+ * A program that exits at a failure leaves its objects to the kernel. One that destroys some, or
+ * goes on to a good end, has forgotten the others.
+ */
+static bool is_excused(const struct trial *trial, const struct finding *finding, int status)
+{
+	return finding->rule == RULE_LIFE_004 && status && !trial->cleaned;
+}
+
+static bool judge_findings(const struct reference *reference, const struct trial *trial, int status,
+			   struct judgement *ret)
+{
+	char text[sizeof(ret->says)];
+	bool leak;
+
+	for (size_t i = 0; i < trial->findings->n; i++) {
+		const struct finding *finding = trial->findings->all[i];
+
+		if (!is_judged(finding) || is_excused(trial, finding, status))
+			continue;
+		describe_finding(trial, finding, text, sizeof(text));
+		if (reference_has(reference, text))
+			continue;
+		leak = finding->rule == RULE_LIFE_004;
+		if (ret->verdict <= VERDICT_LEAK && leak)
+			continue; /* a worse one is known */
+		ret->verdict = leak ? VERDICT_LEAK : VERDICT_MISUSE;
+		snprintf(ret->says, sizeof(ret->says), "%s", text);
+		if (!leak)
+			return true;
+	}
+	return ret->verdict == VERDICT_LEAK;
+}
+
+/* The verdict */
+
+static void say_crash(const struct trial *trial, int signal, struct judgement *ret)
+{
+	char place[SITE_PLACE] = "";
+
+	if (trial->stack)
+		place_line(&trial->report, trial->stack, place, sizeof(place));
+	if (trial->verb == VERB_COUNT)
+		snprintf(ret->says, sizeof(ret->says), "SIG%s", sigabbrev_np(signal));
+	else
+		snprintf(ret->says, sizeof(ret->says), "SIG%s after %s()%s%s", sigabbrev_np(signal),
+			 verb_infos[trial->verb].name, *place ? " in " : "", place);
+}
+
+/* The process whose wait kept the program from its end: the first that had not ended by itself. */
+static const struct stall *find_hung(const struct stalls *stalls)
+{
+	const struct stall *found = NULL;
+
+	for (size_t i = 0; i < stalls->n; i++) {
+		const struct stall *stall = &stalls->all[i];
+
+		if (stall->process && !stall->well && stall->signal != -1 &&
+		    (!found || stall->quiet > found->quiet))
+			found = stall;
+	}
+	return found;
+}
+
+/* "process 2 qp1 -> process 1 qp1: IBV_WR_SEND 5:70 for 2.00 s in main (FILE:80)" */
+static void say_hang(const struct trial *trial, struct judgement *ret)
+{
+	const struct stalls *stalls = facts_stalls(trial->findings->facts);
+	const struct stall *stall = stalls ? find_hung(stalls) : NULL;
+	char place[SITE_PLACE] = "";
+	struct text text = { 0 };
+
+	snprintf(ret->says, sizeof(ret->says), "it did not end");
+	if (!stall)
+		return;
+	if (stall->n) {
+		waits_put_link(&text, trial->report.trace, stall_links(stalls, stall));
+	} else {
+		text_addf(&text, "process %u ", stall->process);
+		waits_put_state(&text, trial->report.trace, stall);
+	}
+	if (stall->stack)
+		place_line(&trial->report, stall->stack, place, sizeof(place));
+	if (!text.failed && text.at)
+		snprintf(ret->says, sizeof(ret->says), "%s%s%s", text.at, *place ? " in " : "",
+			 place);
+	text_fini(&text);
+}
+
+static bool judge_end(const struct trial *trial, const struct run *run, const struct run_end *end,
+		      struct judgement *ret)
+{
+	int signal = trial->signal
+			     ?: end->status > 128 && is_crash(end->status - 128) ? end->status - 128
+										 : 0;
+	char *errors = read_output(run, "err");
+	bool known = true;
+
+	if (errors && sanitizer_says(errors, ret->says, sizeof(ret->says))) {
+		ret->verdict = VERDICT_CRASH;
+	} else if (errors && signal == SIGABRT &&
+		   find_line(errors, "ssertion", ret->says, sizeof(ret->says))) {
+		ret->verdict = VERDICT_CORRUPT;
+	} else if (signal && !end->late) {
+		ret->verdict = VERDICT_CRASH;
+		say_crash(trial, signal, ret);
+	} else if (end->late) {
+		ret->verdict = VERDICT_HANG;
+		say_hang(trial, ret);
+	} else {
+		known = false;
+	}
+	free(errors);
+	return known;
+}
+
+static bool is_silent(const struct reference *reference, const struct trial *trial,
+		      const struct run *run, const struct run_end *end)
+{
+	char *output;
+	bool same;
+
+	if (end->status || trial->again || !(trial->failure->error || trial->failure->status))
+		return false;
+	if (!reference->output)
+		return true;
+	output = read_output(run, "out");
+	if (!output)
+		return false;
+	mask_numbers(output);
+	same = !strcmp(output, reference->output);
+	free(output);
+	return same;
+}
+
+/* What check says of a program that crashed or hangs, behind it. */
+static void add_finding(const struct reference *reference, const struct trial *trial, int status,
+			struct judgement *ret)
+{
+	struct judgement found = { .verdict = VERDICT_HANDLED };
+	size_t used = strlen(ret->says);
+
+	if (judge_findings(reference, trial, status, &found) && found.verdict == VERDICT_MISUSE)
+		snprintf(ret->says + used, sizeof(ret->says) - used, "; %s", found.says);
+}
+
+static void judge_rest(const struct reference *reference, const struct trial *trial,
+		       const struct run *run, const struct run_end *end, struct judgement *ret)
+{
+	if (is_silent(reference, trial, run, end)) {
+		ret->verdict = VERDICT_SILENT;
+		snprintf(ret->says, sizeof(ret->says), "exit 0, as if nothing had failed");
+	} else if (end->status) {
+		snprintf(ret->says, sizeof(ret->says), "exit %d", end->status);
+	} else {
+		snprintf(ret->says, sizeof(ret->says), "%s",
+			 trial->again ? "tried again, exit 0" : "exit 0");
+	}
+}
+
+static void judge_trial(const struct reference *reference, const struct trial *trial,
+			const struct run *run, const struct run_end *end, struct judgement *ret)
+{
+	bool expects = trial->failure->error || trial->failure->status;
+
+	*ret = (struct judgement){ .verdict = VERDICT_HANDLED };
+	if (expects && !trial->occurred)
+		ret->verdict = VERDICT_MISSED;
+	else if (judge_end(trial, run, end, ret))
+		add_finding(reference, trial, end->status, ret);
+	else if (!judge_findings(reference, trial, end->status, ret))
+		judge_rest(reference, trial, run, end, ret);
+}
+
+int verdict_judge(const struct reference *reference, const struct failure *failure,
+		  const struct run *run, const struct run_end *end, struct judgement *ret_judgement)
+{
+	struct trial trial = { .failure = failure, .verb = VERB_COUNT };
+	int err = trial_open(&trial, run);
+
+	if (!err) {
+		find_crash(&trial);
+		err = read_events(&trial);
+	}
+	if (!err)
+		judge_trial(reference, &trial, run, end, ret_judgement);
+	trial_fini(&trial);
+	return err;
+}
+
+/* Runs without failures */
+
+static int learn_findings(struct reference *reference, const struct trial *trial)
+{
+	char text[240], **slot;
+
+	for (size_t i = 0; i < trial->findings->n; i++) {
+		if (!is_judged(trial->findings->all[i]))
+			continue;
+		describe_finding(trial, trial->findings->all[i], text, sizeof(text));
+		if (reference_has(reference, text))
+			continue;
+		slot = vec_push(reference->findings, reference->nfindings);
+		if (!slot || !(*slot = strdup(text)))
+			return log_err(-ENOMEM, "findings");
+	}
+	return 0;
+}
+
+static int learn_output(struct reference *reference, const struct run *run, bool first)
+{
+	char *output = read_output(run, "out");
+
+	if (!output)
+		return log_err(-ENOMEM, "output of the program");
+	mask_numbers(output);
+	if (first) {
+		reference->output = output;
+		return 0;
+	}
+	if (reference->output && strcmp(output, reference->output)) {
+		free(reference->output);
+		reference->output = NULL;
+	}
+	free(output);
+	return 0;
+}
+
+/* With the last line that it wrote to stderr. */
+static int refuse_program(const struct run *run, const struct run_end *end)
+{
+	char *errors = read_output(run, "err"), *last = errors;
+
+	for (char *at = errors; at && *at; at += strcspn(at, "\n"), at += *at == '\n')
+		last = at;
+	if (last)
+		last[strcspn(last, "\n")] = '\0';
+	if (end->late)
+		log_note("torture: the program does not end without a failure either (--timeout)");
+	else
+		log_note("torture: the program fails by itself: exit status %d%s%s", end->status,
+			 last && *last ? ": " : "", last ?: "");
+	free(errors);
+	return -EINVAL;
+}
+
+int reference_learn(struct reference *reference, const struct run *run, const struct run_end *end)
+{
+	struct trial trial = { .failure = NULL };
+	bool first = !reference->took;
+	int err;
+
+	if (end->late || end->status)
+		return refuse_program(run, end);
+	err = trial_open(&trial, run);
+	if (!err)
+		err = learn_findings(reference, &trial);
+	if (!err)
+		err = learn_output(reference, run, first);
+	if (end->took > reference->took)
+		reference->took = end->took;
+	trial_fini(&trial);
+	return err;
+}
+
+void reference_fini(struct reference *reference)
+{
+	for (size_t i = 0; i < reference->nfindings; i++)
+		free(reference->findings[i]);
+	free(reference->findings);
+	free(reference->output);
+	*reference = (struct reference){ 0 };
+}

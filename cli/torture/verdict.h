@@ -1,0 +1,51 @@
+#pragma once
+/*
+ * What a program did with a failure. One thread.
+ */
+#include "cli/torture/failures.h"
+#include "cli/torture/run.h"
+
+/* Worst first. */
+enum verdict {
+	VERDICT_CRASH,   /* a signal, or the report of a sanitizer */
+	VERDICT_CORRUPT, /* an assertion of its own */
+	VERDICT_HANG,    /* it did not end */
+	VERDICT_MISUSE,  /* check has a finding that a run without the failure has not */
+	VERDICT_LEAK,    /* the same, of objects that it did not destroy though it went on */
+	VERDICT_SILENT,  /* it ended as if nothing had failed */
+	VERDICT_HANDLED,
+	VERDICT_MISSED, /* the failure did not occur in this run */
+	VERDICTS,
+};
+
+/* "crash" */
+const char *verdict_name(enum verdict verdict);
+
+/* Is it neither handled nor missed? */
+bool verdict_is_bad(enum verdict verdict);
+
+/* What runs without failures do. */
+struct reference {
+	int status;      /* of each */
+	char *output;    /* numbers masked; NULL: it differs from run to run */
+	uint64_t took;   /* ns, the longest */
+	char **findings; /* what check says of them */
+	size_t nfindings;
+};
+
+struct judgement {
+	enum verdict verdict;
+	char says[400]; /* "SIGSEGV after ibv_create_qp() in connect_qp (app.c:58)" */
+};
+
+/*
+ * Learn from a run without failures; called for each of them. 0 or -errno after log_err(): -EINVAL
+ * it fails by itself, or @ret_reference is of runs that end otherwise.
+ */
+int reference_learn(struct reference *reference, const struct run *run, const struct run_end *end);
+void reference_fini(struct reference *reference);
+
+/* Judge a run with @failure. 0 or -errno after log_err(). */
+int verdict_judge(const struct reference *reference, const struct failure *failure,
+		  const struct run *run, const struct run_end *end,
+		  struct judgement *ret_judgement);

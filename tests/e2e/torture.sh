@@ -1,0 +1,104 @@
+# Torture: programs whose error path of one kind is broken are told with its place; their twins are
+# not. Only the failure that shows the mistake is tried; LONG=1 tries all, of twins, too.
+. tests/e2e/lib/try.sh
+unset VERBATIM_DEVICE
+app=$apps/error_paths
+cd "$tmp" || exit 1
+
+torture() { timeout 120 "$VERBATIM" torture "$@" >out 2>err; }
+
+plant() { # kind, failure, verdict, what is said
+	kinds+=("$1"); failures+=("$2"); verdicts+=("$3"); words+=("$4")
+}
+plant unchecked-region "ibv_reg_mr() fails" crash \
+	"SIGSEGV after ibv_reg_mr() in create_all"
+plant destroyed-twice "ibv_create_qp() fails" crash \
+	"after ibv_destroy_cq() in clean_up .*; LIFE-002 ibv_destroy_cq(): cq in clean_up"
+plant forgotten-region "ibv_create_qp() fails" leak \
+	"LIFE-004"
+plant errno-for-minus-one "ibv_modify_qp() fails with EINVAL in to_rtr" misuse \
+	"STATE-"
+plant used-after-destroy "ibv_modify_qp() fails with EINVAL in to_rtr" misuse \
+	"LIFE-001 ibv_modify_qp(): qp in to_err"
+plant asserted-post "ibv_post_recv() fails" corrupt \
+	"Assertion"
+plant ignored-post "ibv_post_send() fails" hang \
+	"in post_send (error_paths.c"
+plant ignored-status "SEND completes with RETRY_EXC_ERR" misuse \
+	"in post_send"
+plant waits-for-success "SEND completes with RETRY_EXC_ERR" hang \
+	"process 1"
+plant freed-at-each-flush "SEND completes with RETRY_EXC_ERR" crash \
+	"SIGABRT"
+plant region-before-late-completion "completions come 300 ms late" misuse "ibv_dereg_mr"
+plant ignored-destroy "ibv_destroy_qp() fails" misuse \
+	"LIFE-003"
+
+is_told() { # number
+	torture --only "${failures[$1]}" -- "$app" "${kinds[$1]}"
+	is status $? 1 && says "^${verdicts[$1]} .*${failures[$1]}" out &&
+		says "${words[$1]}" out || { cat out err; return 1; }
+}
+
+twin_is_fine() { # number
+	local only=(--only "${failures[$1]}")
+	[ -z "${LONG:-}" ] || only=()
+	torture "${only[@]}" -- "$app" "${kinds[$1]}" good
+	is status $? 0 && says "[0-9] handled" out || { cat out err; return 1; }
+}
+
+for i in "${!kinds[@]}"; do
+	try "${kinds[$i]} is told" is_told $i
+	try "${kinds[$i]}: its twin is fine" twin_is_fine $i
+done
+
+one_is_repeated() {
+	torture --only "ibv_reg_mr() fails" -- "$app" unchecked-region
+	local n=$(sed -n 's/^crash *\([0-9]*\) .*/\1/p' out)
+	rm -rf torture
+	torture --again "$n" -- "$app" unchecked-region; is status $? 1 &&
+		says "^crash *$n " out && "$VERBATIM" dump "torture/$n.db" >dumped &&
+		says ENOMEM dumped
+}
+
+# each with a port of its own
+pairs_run_beside_each_other() {
+	torture -j 2 --only "ibv_alloc_pd() fails" --timeout 5s -- \
+		env TEST_PORT=%p "$both" ibv_rc_pingpong -n 5
+	is status $? 1 && says "^hang .*ibv_alloc_pd() fails with ENOMEM" out &&
+		says "1 hang, 1 handled" out || { cat out err; return 1; }
+}
+
+list_is_printed() {
+	rm -rf torture
+	torture --list -- "$app" none; is status $? 0 &&
+		says " 1  ibv_open_device() fails with ENOMEM in open_first_device" out &&
+		is files "$(ls -A torture 2>/dev/null)" ""
+}
+
+reports_are_valid() {
+	torture --json --only "ibv_alloc_pd" -- "$app" none
+	is verdict "$(jq -r '.results[] | select(.verdict) | .verdict' out)" handled || return
+	torture --format junit --only "ibv_alloc_pd" -- "$app" none
+	xmllint --noout --schema "$root/tests/e2e/lib/junit.xsd" out
+}
+
+what_fails_by_itself_is_refused() {
+	torture -- sh -c 'echo no luck >&2; exit 7'; is status $? 3 &&
+		says "the program fails by itself: exit status 7: no luck" err || return
+	torture -- true; is status $? 3 && says "called no verb that can fail" err || return
+	torture; is status $? 2 && says "no program given" err || return
+	torture --again 1000 -- "$app" none; is status $? 3 && says "there is no failure 1000" err
+}
+
+budget_ends_it() {
+	torture --budget 1ns -- "$app" none; is status $? 0 && says "^[0-9]* not tried" out
+}
+
+try one_is_repeated
+try pairs_run_beside_each_other
+try list_is_printed
+try reports_are_valid
+try what_fails_by_itself_is_refused
+try budget_ends_it
+exit $failed
