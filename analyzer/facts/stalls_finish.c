@@ -228,8 +228,10 @@ static void judge_process(struct stalls *stalls, uint32_t process, const struct 
 		return;
 	stalls->processes++;
 	stall->state = stall->well ? STALL_WELL : find_state(stalls, stall, note, facts);
-	if (stall->state == STALL_IGNORES)
+	if (stall->state == STALL_IGNORES) {
+		stall->qp = stall_links(stalls, stall)->qp;
 		snprintf(stall->object, sizeof(stall->object), "%s", note->cq);
+	}
 	activity_drop(&note->threads);
 }
 
