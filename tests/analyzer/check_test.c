@@ -92,7 +92,7 @@ TEST(what_is_not_recorded_is_named)
 TEST(a_filter_is_reported_in_a_copy_too)
 {
 	struct writer_info info = { .command = "story", .device = "", .filter = "verb=post_send" };
-	char path[80];
+	char path[sizeof(((struct story *)0)->path) + 2];
 	struct story s;
 	char *text;
 

@@ -170,14 +170,15 @@ TEST(without_memory_events_the_rules_say_so)
 {
 	struct writer_info info = { .command = "story", .device = "" };
 	struct findings *findings;
-	char path[64];
+	char path[256];
+	const char *dir = getenv("TMPDIR");
 	struct writer *writer;
 	struct trace *trace;
 	struct clock clock = { .kind = CLOCK_KIND_MONOTONIC, .mult = 1 };
 	unsigned int told = 0;
 
 	info.clock = &clock;
-	snprintf(path, sizeof(path), "/tmp/verbatim-memory-%d.db", (int)getpid());
+	snprintf(path, sizeof(path), "%s/verbatim-memory-%d.db", dir ? dir : "/tmp", (int)getpid());
 	assert_int_equal(writer_create(path, &info, &writer), 0);
 	assert_int_equal(writer_finish(writer), 0);
 	assert_int_equal(trace_open(path, &trace), 0);

@@ -29,7 +29,7 @@ static const char *story_copies = "";  /* copies_on_fork */
 static const char *story_device = "";
 
 struct story {
-	char path[64];
+	char path[256];
 	struct writer *writer;
 	struct clock clock;
 	uint64_t now;
@@ -110,12 +110,14 @@ static inline void story_begin_how(struct story *s, bool strict)
 				    .memory = true,
 				    .strict = strict,
 				    .copies_on_fork = story_copies };
+	const char *dir = getenv("TMPDIR");
 	static int number;
 
 	memset(s, 0, sizeof(*s));
 	s->clock.kind = CLOCK_KIND_MONOTONIC;
 	s->clock.mult = 1;
-	snprintf(s->path, sizeof(s->path), "/tmp/verbatim-story-%d-%d.db", (int)getpid(), number++);
+	snprintf(s->path, sizeof(s->path), "%s/verbatim-story-%d-%d.db", dir ? dir : "/tmp",
+		 (int)getpid(), number++);
 	assert_int_equal(writer_create(s->path, &info, &s->writer), 0);
 	assert_int_equal(story_thread(s, STORY_PID, 0, 0), 0);
 }
