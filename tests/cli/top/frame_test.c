@@ -1,8 +1,9 @@
 /*
- * The lines of `verbatim top`
+ * The lines of `verbatim top`, and its JSON: those of two states are in frame_test.txt.
  */
 #include "cli/top/frame.h"
 #include "tests/test.h"
+#include "tests/transcript.h"
 
 static struct vitals_state vitals;
 static struct frame frame;
@@ -135,4 +136,79 @@ TEST(what_is_not_counted_yet_is_not_0)
 	frame_make(&idle, "t.db", "prog", FRAME_TRAFFIC, 80, FRAME_LINES, &frame);
 	for (unsigned int i = 4; i <= 8; i++)
 		assert_null(strchr(frame.lines[i].text, '?'));
+}
+
+/* Numbers of which no two are the same, each around the width of a column. */
+static struct vitals_counts make_counts(uint64_t n)
+{
+	return (struct vitals_counts){ 940 * n, 9994 * n, 9995 * n, 99949 * n, 99951 * n, 3 * n };
+}
+
+static struct vitals_totals make_totals(uint64_t n)
+{
+	return (struct vitals_totals){ .data = make_counts(n),
+				       .flushed = 2 * n,
+				       .calls = 12345 * n,
+				       .failed = 7 * n,
+				       .registered = 4560000 * n,
+				       .registered_bytes = 8192 * n,
+				       .waits = 999499 * n,
+				       .waited_ns = 1500000 * (int64_t)n };
+}
+
+static struct vitals_latency make_latency(uint32_t opcode, uint64_t count, int64_t half)
+{
+	return (struct vitals_latency){ opcode, count, half, 3 * half, 10 * half };
+}
+
+static void put_frame(struct text *to, const struct vitals_state *state, unsigned int rows)
+{
+	frame_make(state, "t.db", "prog --fast", FRAME_TRAFFIC, 100, rows, &frame);
+	for (unsigned int i = 0; i < frame.n; i++)
+		text_addf(to, "%d %s\n", frame.lines[i].style, frame.lines[i].text);
+	frame_json(state, "t.db", "prog --fast", to);
+}
+
+TEST(frames_are_as_expected)
+{
+	struct text all = { 0 };
+
+	vitals = (struct vitals_state){ .phase = VITALS_RUNNING,
+					.one_of = 1,
+					.time = 5000000000,
+					.seen = 6500000000,
+					.interval = 500000000,
+					.waited_most = 77000,
+					.events = 123456,
+					.bytes = 1 << 20,
+					.processes = 1,
+					.threads = 2,
+					.regions = 11,
+					.all = make_totals(10),
+					.since = make_totals(1),
+					.nlatencies = 7,
+					.nqueues = 3,
+					.queues_of_all = 1 };
+	for (uint32_t i = 0; i < 7; i++)
+		vitals.latencies[i] = make_latency(i, 5 + i, 1000 + i);
+	for (uint32_t i = 0; i < 3; i++)
+		vitals.queues[i] = (struct vitals_queue){ .name = "qp1",
+							  .process = 1 + i,
+							  .number = 0x21 + i,
+							  .all = make_counts(i),
+							  .since = make_counts(2 * i),
+							  .send = { 7, 128, i > 0 },
+							  .receive = { 9, 0, true },
+							  .latency = make_latency(0, 6, 2000),
+							  .gone = i == 2 };
+	put_frame(&all, &vitals, 40);
+	vitals.phase = VITALS_BEHIND;
+	vitals.one_of = 4;
+	vitals.lost = 1;
+	vitals.processes = vitals.queues_of_all = 2;
+	vitals.threads = 1;
+	vitals.all.failed = vitals.all.data.errors = 0;
+	vitals.latencies[0].opcode = UINT32_MAX;
+	put_frame(&all, &vitals, 39);
+	transcript_expect(__FILE__, &all);
 }
