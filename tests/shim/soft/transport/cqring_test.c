@@ -1,6 +1,8 @@
 #include <dirent.h>
 #include <sys/stat.h>
 
+#include "shim/soft/fabric/segment.h"
+#include "shim/soft/transport/objects.h"
 #include "tests/shim/soft/pair.h"
 #include "tests/test.h"
 
@@ -149,4 +151,45 @@ TEST(grows_after_a_resize)
 	empty_queue(l);
 	fill_queue(l);
 	empty_queue(l);
+}
+
+static struct cqring *ring_of(struct ibv_cq *cq)
+{
+	return &((struct soft_cq *)cq)->ring;
+}
+
+/* Short messages lie in a ring of bytes until they are polled: many times around it. */
+TEST(polled_messages_leave_room_for_others)
+{
+	struct long_queue *l = *state;
+	struct cqring *ring = ring_of(l->cq);
+	struct shm_cqe cqe;
+
+	for (uint32_t used = 0; used < 4 * SHM_BOUNCE; used += 5000) {
+		assert_non_null(cqring_bounce(ring, &cqe, 5000));
+		ring->shm->bounce_cons = ring->shm->bounce_prod;
+	}
+}
+
+TEST(messages_that_are_not_polled_fill_the_ring)
+{
+	struct long_queue *l = *state;
+	struct cqring *ring = ring_of(l->cq);
+	struct shm_cqe cqe;
+
+	for (uint32_t used = 0; used < SHM_BOUNCE; used += SHM_BOUNCE / 32)
+		assert_non_null(cqring_bounce(ring, &cqe, SHM_BOUNCE / 32));
+	assert_null(cqring_bounce(ring, &cqe, 1));
+	ring->shm->bounce_cons += SHM_LINE;
+	assert_non_null(cqring_bounce(ring, &cqe, 1));
+	assert_null(cqring_bounce(ring, &cqe, 1));
+}
+
+/* The thread that waits for it compares the number. */
+TEST(a_call_is_counted)
+{
+	uint32_t calls = segment_own->payload_waits;
+
+	cqring_call(segment_own);
+	assert_int_equal(segment_own->payload_waits, calls + 1);
 }
