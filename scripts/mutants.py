@@ -2,8 +2,8 @@
 import bisect
 import hashlib
 import itertools
+import json
 import os
-import random
 import re
 import subprocess
 import sys
@@ -69,6 +69,15 @@ class Mutant:
     def __str__(self):
         return f'{self.path}:{self.line}: {self.kind}\n\t- {self.before}\n\t+ {self.after}'
 
+    def key(self):
+        """The same after changes elsewhere in its file."""
+        return self.path, self.before, self.after, self.column
+
+    def shuffle(self, seed):
+        """Its place among others, which depends on no other mutant: a changed line changes the
+        order of no others."""
+        return hashlib.sha1(repr((seed, *self.key(), self.after)).encode()).digest()
+
     def is_unseen(self):
         return UNSEEN.search(self.before) or NO_ERROR.search(self.after) or \
             self.is_bound_of_equals() or \
@@ -91,6 +100,46 @@ class Mutant:
 
     def apply(self, text):
         return text[:self.at] + self.new + text[self.at + len(self.old):]
+
+
+class Outcome:
+    """Of one mutant."""
+
+    def __init__(self, mutant, killer=None, passed=0, left=0, units=False, seconds=0):
+        self.mutant = mutant
+        self.killer = killer  # the test that failed; None: it survived; '': it does not compile
+        self.passed, self.left = passed, left  # numbers of tests; there was no time for some
+        self.units = units and killer is None  # end-to-end tests are still to be tried
+        self.seconds = seconds
+
+    def __str__(self):
+        if self.killer:
+            return f'killed in {self.seconds:.0f} s by {self.killer}: {self.mutant.path}:' \
+                   f'{self.mutant.line}: {self.mutant.kind}'
+        left = f', no time for {self.left}' if self.left else ''
+        return f'survived, {self.seconds:.0f} s, {self.passed} tests{left}: {self.mutant}'
+
+
+class Log:
+    """Outcomes in a file: a row of JSON each, of which the last one of a mutant counts."""
+
+    def __init__(self, path):
+        self.path, self.rows = path, {}
+        if path and os.path.exists(path):
+            for line in read_file(path).splitlines():
+                row = json.loads(line)
+                self.rows[tuple(row.pop('mutant'))] = row
+
+    def find(self, mutant):
+        row = self.rows.get(mutant.key())
+        return Outcome(mutant, **row) if row else None
+
+    def add(self, outcome):
+        row = {name: value for name, value in vars(outcome).items() if name != 'mutant'}
+        self.rows[outcome.mutant.key()] = row
+        if self.path:
+            with open(self.path, 'a') as file:
+                file.write(json.dumps(dict(row, mutant=outcome.mutant.key())) + '\n')
 
 
 def read_file(path):
@@ -237,7 +286,7 @@ def check_equivalents():
 
 def read_survivors(path):
     """Pairs of a line before and after, each with its file, from the output of scripts/mutate."""
-    shape = re.compile(r'^survived, \d+ s: (\S+):\d+: .*\n\t- (.*)\n\t\+ (.*)$', re.M)
+    shape = re.compile(r'^survived, \d+ s, [^:]*: (\S+):\d+: .*\n\t- (.*)\n\t\+ (.*)$', re.M)
     return set(shape.findall(read_file(path)))
 
 
@@ -264,7 +313,6 @@ def pick_mutants(options):
             for mutant in mutate_file(path):
                 if is_wanted(path, mutant):
                     kinds.setdefault(mutant.kind, []).append(mutant)
-    dice = random.Random(options.seed)
     for mutants in kinds.values():
-        dice.shuffle(mutants)
+        mutants.sort(key=lambda mutant: mutant.shuffle(options.seed))
     return [mutant for turn in itertools.zip_longest(*kinds.values()) for mutant in turn if mutant]
