@@ -240,6 +240,68 @@ static void failed_call(struct story *s)
 	kill_job(s, 0);
 }
 
+/* Its last verb is another. */
+static void earlier_failure(struct story *s)
+{
+	struct story_call call;
+
+	begin_job(s);
+	wait_from(s, 1);
+	call = story_call(s, 0, VERB_reg_mr, 5, W(&job[0].pd), W(AT), W(4096), W(0));
+	story_fails(s, &call, 0, ENOMEM);
+	story_do(s, 0, VERB_dereg_mr, 9, 0, W(&job[0].mr));
+	kill_job(s, 0);
+}
+
+/* The recorder has seen that rank 0 was in this @state for 900 ms, calling no verb. */
+static void sample_rank(struct story *s, const char *state, const char *wchan)
+{
+	struct stored_sample sample = { .doing = "nothing", .state = state, .wchan = wchan };
+
+	begin_job(s);
+	wait_from(s, 1);
+	sample.thread = s->threads[0].id;
+	sample.time = (int64_t)s->now + 100 * MS;
+	assert_int_equal(writer_sample(s->writer, &sample), 0);
+	kill_job(s, 0);
+}
+
+static void stopped_rank(struct story *s)
+{
+	sample_rank(s, "T", NULL);
+}
+
+static void rank_in_a_debugger(struct story *s)
+{
+	sample_rank(s, "t", NULL);
+}
+
+static void rank_that_computes(struct story *s)
+{
+	sample_rank(s, "R", NULL);
+}
+
+static void rank_in_the_kernel(struct story *s)
+{
+	sample_rank(s, "S", "pipe_read");
+}
+
+/* They polled for the last time long before the end: they wait no more. */
+static void ranks_that_gave_up(struct story *s)
+{
+	begin_job(s);
+	wait_from(s, 1);
+	for (int r = 1; r < RANKS; r++) {
+		const struct stored_sample sample = { .thread = s->threads[r].id,
+						      .time = (int64_t)s->now + 100 * MS,
+						      .doing = "nothing",
+						      .state = "S" };
+
+		assert_int_equal(writer_sample(s->writer, &sample), 0);
+	}
+	kill_job(s, 0);
+}
+
 static void wrong_peer(struct story *s)
 {
 	begin_ranks(s, true);
@@ -431,6 +493,12 @@ static const struct {
 	STORY(hung_call),
 	STORY(run_command),
 	STORY(failed_call),
+	STORY(earlier_failure),
+	STORY(stopped_rank),
+	STORY(rank_in_a_debugger),
+	STORY(rank_that_computes),
+	STORY(rank_in_the_kernel),
+	STORY(ranks_that_gave_up),
 	STORY(wrong_peer),
 	STORY(sleeping_ranks),
 	STORY(armed_cq),
