@@ -115,6 +115,16 @@ TEST(events_go_with_their_end)
 	expect_log("destroy 1");
 }
 
+TEST(events_of_all_channels_are_taken)
+{
+	(void)state;
+	end->id->channel = cm_channel_of(&replay, QP);
+	assert_int_equal(replay.cm->nchannels, 2);
+	bring_event(RDMA_CM_EVENT_ROUTE_RESOLVED, end->id);
+	cm_pump(&replay);
+	assert_non_null(end->first);
+}
+
 TEST(a_channel_without_an_event_does_not_block)
 {
 	const struct rdma_event_channel *channel = cm_channel_of(&replay, 0);

@@ -115,6 +115,16 @@ TEST(event_keeps_it_from_sleeping)
 	ring_close(&ring);
 }
 
+TEST(signal_before_a_short_sleep_is_taken)
+{
+	sigset_t signals;
+
+	raise(SIGUSR1);
+	idle_wait(&sleeper, collector, 100, IDLE_FOREVER, &signals);
+	assert_int_equal(sleeper.pause, 0);
+	assert_true(sigismember(&signals, SIGUSR1));
+}
+
 TEST(what_came_makes_the_next_sleep_short)
 {
 	sigset_t signals;
