@@ -467,6 +467,20 @@ TEST(too_many_inline_bytes)
 	story_tells(&s, RULE_QUEUE_005, "wr[0] has 17 inline bytes; qp1 (number 0x21) supports 16");
 }
 
+/* 0 is a known number, also if it is the only one. */
+TEST(inline_bytes_for_a_queue_without_room)
+{
+	struct ibv_qp_cap none = { 0, ROOM, 0, 1, 0 };
+	struct story s;
+
+	begin_with(&s, none, none);
+	post_list(&s, 0,
+		  &(struct posted){
+			  .verb = VERB_post_send, .wr_id = 9, .n = 1, .flags = IBV_SEND_INLINE });
+	end_well(&s);
+	story_tells(&s, RULE_QUEUE_005, "has 64 inline bytes; qp1 (number 0x21) supports 0");
+}
+
 TEST(inline_bytes_as_many_as_the_device_gave)
 {
 	struct ibv_qp_cap given = { ROOM, ROOM, 1, 1, 64 };

@@ -54,8 +54,8 @@ static void forget_until(int64_t time)
 }
 
 /* A call of process 1; returns its number. */
-static uint64_t call_with(enum verb verb, uint64_t handle, enum object_kind kind, uint64_t parent,
-			  const char *args)
+static uint64_t call_out(enum verb verb, uint64_t handle, enum object_kind kind, uint64_t parent,
+			 const char *args, const char *out)
 {
 	struct needed_call call = { .id = { 1, n + 1 },
 				    .end_n = n + 2,
@@ -67,12 +67,23 @@ static uint64_t call_with(enum verb verb, uint64_t handle, enum object_kind kind
 				    .parent_kind = kind,
 				    .parent = parent,
 				    .args = args,
-				    .out = "{}" };
+				    .out = out };
 
 	n += 2;
 	now += 2;
 	assert_int_equal(needed_call(needed, &call), 0);
 	return call.id.n;
+}
+
+static uint64_t call_with(enum verb verb, uint64_t handle, enum object_kind kind, uint64_t parent,
+			  const char *args)
+{
+	return call_out(verb, handle, kind, parent, args, "{}");
+}
+
+static uint64_t list_devices(const char *out)
+{
+	return call_out(VERB_get_device_list, 0, OBJECT_device, 0, "{}", out);
 }
 
 static uint64_t make_qp(uint64_t handle)
@@ -113,6 +124,22 @@ TEST(what_made_an_object_stays_as_long_as_it)
 	assert_int_equal(dropped, 2);
 	assert_int_equal(unnumbered, 1);
 	assert_false(needed_has_thread(needed, 1));
+}
+
+/* Of each device in the list: the second one is used. */
+TEST(the_list_with_a_device_stays_as_long_as_its_context)
+{
+	uint64_t listed = list_devices("{\"ret\":[{\"handle\":4},{\"handle\":5}]}"), opened, again;
+
+	opened = call_with(VERB_open_device, 0x8, OBJECT_device, 5, "{}");
+	again = list_devices("{\"ret\":[]}");
+	forget_until(now + 1);
+	assert_true(is_held(listed) && is_held(opened));
+	assert_false(is_held(again));
+	call_with(VERB_close_device, 0x8, OBJECT_context, 0x8, "{}");
+	list_devices("{\"ret\":[]}");
+	forget_until(now + 1);
+	assert_false(is_held(listed) || is_held(opened));
 }
 
 TEST(ordinals_count_what_is_gone)
