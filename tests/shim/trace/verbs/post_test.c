@@ -6,6 +6,7 @@
 
 #include "shim/trace/ring/record.h"
 #include "shim/trace/verbs/data.h"
+#include "shim/trace/verbs/filter.h"
 #include "tests/shim/trace/fixture.h"
 #include "tests/test.h"
 
@@ -49,9 +50,12 @@ static void add_part(struct kept *kept, const void *part, size_t bytes)
 	kept->used += bytes;
 }
 
+static struct session_filter filter; /* of the next begin_posts() */
+
 static void begin_posts(enum ibv_qp_type type)
 {
 	session_begin(RING_MIN, ON_FULL_WAIT);
+	session.page->filter = filter;
 	context.ops.post_send = take_send;
 	context.ops.post_recv = take_recv;
 	context.ops.post_srq_recv = take_srq_recv;
@@ -203,3 +207,53 @@ static void srq_recv_body(void)
 BODIES(B)
 #undef B
 /* clang-format on */
+
+static void begin_filtered(enum ibv_qp_type taken)
+{
+	filter = (struct session_filter){ .on = 1,
+					  .some_qps = 1,
+					  .qp_types = session_qp_type(taken) };
+	begin_posts(IBV_QPT_RC);
+	HOLDS(record_ready() && recorder.filter);
+	filter_made_qp(&qp);
+}
+
+static void post_one_each(void)
+{
+	struct ibv_send_wr send = { .wr_id = 1, .opcode = IBV_WR_SEND }, *bad_send;
+	struct ibv_recv_wr recv = { .wr_id = 2 }, *bad_recv;
+
+	HOLDS(!ibv_post_recv(&qp, &recv, &bad_recv));
+	HOLDS(!ibv_post_send(&qp, &send, &bad_send));
+}
+
+static void taken_body(void)
+{
+	struct ring ring;
+
+	begin_filtered(IBV_QPT_RC);
+	post_one_each();
+	ring = session_ring(0);
+	HOLDS(((const struct event_post *)expect_event(&ring, EVENT_POST))->verb == VERB_post_recv);
+	HOLDS(((const struct event_post *)expect_event(&ring, EVENT_POST))->verb == VERB_post_send);
+}
+
+TEST(posts_that_a_filter_takes_are_recorded)
+{
+	in_child(taken_body);
+}
+
+static void left_out_body(void)
+{
+	struct ring ring;
+
+	begin_filtered(IBV_QPT_UD);
+	post_one_each();
+	ring = session_ring(0);
+	HOLDS(!expect_event(&ring, EVENT_POST));
+}
+
+TEST(posts_that_a_filter_leaves_out_are_not)
+{
+	in_child(left_out_body);
+}
