@@ -220,6 +220,38 @@ TEST(attributes_have_a_direction_or_none)
 	assert_int_equal(verdict_of("timeout"), DIFF_CHANGED);
 }
 
+static void add_place(struct diff_site *site, const char *text, const char *value, const char *also)
+{
+	struct diff_site *place;
+
+	site->places = realloc(site->places, (site->nplaces + 1) * sizeof(*place));
+	place = &site->places[site->nplaces++];
+	memset(place, 0, sizeof(*place));
+	place->verb = site->verb;
+	place->function = strdup(site->function);
+	snprintf(place->text, sizeof(place->text), "%s", text);
+	add_attribute(place, "max_inline_data", value);
+	if (also)
+		place->attributes->values[place->attributes->n++] = strdup(also);
+}
+
+/* Of the two places only the second has the value that was not there before. */
+TEST(an_attribute_has_changed_where_its_value_is_new)
+{
+	struct diff_site *a = add_site(before[0], VERB_create_qp, "make");
+	struct diff_site *b = add_site(after[0], VERB_create_qp, "make");
+
+	add_attribute(a, "max_inline_data", "32");
+	a->attributes->values[a->attributes->n++] = strdup("64");
+	add_attribute(b, "max_inline_data", "64");
+	b->attributes->values[b->attributes->n++] = strdup("0");
+	add_place(a, "make (a.c:1)", "32", "64");
+	add_place(b, "make (a.c:1)", "64", NULL);
+	add_place(b, "make (a.c:2)", "64", "0");
+	compare_runs(1);
+	assert_non_null(strstr(find_change("max_inline_data")->place, "make (a.c:2)"));
+}
+
 /* A run of twice the length has twice as many calls, or the same number. */
 TEST(a_longer_run_is_no_change)
 {
