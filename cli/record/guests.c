@@ -292,10 +292,12 @@ static bool ring_lives(const struct session *session, int at, uint32_t index)
 	return lives;
 }
 
-static bool recorder_lives(const struct session_page *page)
+/* The session of @page is in the directory @at. */
+static bool recorder_lives(const struct session_page *page, int at)
 {
 	return page->collector &&
-	       session_process_alive((pid_t)page->collector, page->collector_start);
+	       (session_is_locked(at) ||
+		session_process_alive((pid_t)page->collector, page->collector_start));
 }
 
 static bool rings_live(const struct session *session, int at)
@@ -315,7 +317,7 @@ bool guests_in_use(const struct session *session)
 {
 	int at = session_open_dir(session);
 	pid_t pid;
-	bool used = at >= 0 && (recorder_lives(session->page) ||
+	bool used = at >= 0 && (recorder_lives(session->page, at) ||
 				guests_scan(session->dir, &pid, 1) || rings_live(session, at));
 
 	if (at >= 0)
@@ -378,7 +380,7 @@ static int open_leftover(const struct leftovers *leftovers, const char *dir,
 {
 	int at = dir_open(AT_FDCWD, dir);
 
-	if (at < 0 || (read_page(at, leftovers->ours->page, page) && !recorder_lives(page)))
+	if (at < 0 || (read_page(at, leftovers->ours->page, page) && !recorder_lives(page, at)))
 		return at;
 	close(at);
 	return -1;

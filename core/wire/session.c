@@ -208,6 +208,32 @@ static int keep_page(struct session *session)
 	return clock_is_sound(&session->clock) ? 0 : -EPROTO;
 }
 
+/* Lock the page of a new session: session_is_locked(). Returns 0 or -errno. */
+static int lock_page(struct session *session, int at)
+{
+	struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+	int fd = openat(at, "session", O_RDWR | O_NOFOLLOW | O_CLOEXEC), err;
+
+	if (fd < 0)
+		return -errno;
+	session->lock = fcntl(fd, F_DUPFD_CLOEXEC, 3); /* 0 is none */
+	err = session->lock < 0 || fcntl(session->lock, F_OFD_SETLK, &whole) ? -errno : 0;
+	close(fd);
+	return err;
+}
+
+bool session_is_locked(int at)
+{
+	struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+	uint64_t bytes;
+	int fd = dir_open_file(at, "session", O_RDONLY, &bytes);
+	bool locked = fd >= 0 && !fcntl(fd, F_OFD_GETLK, &whole) && whole.l_type != F_UNLCK;
+
+	if (fd >= 0)
+		close(fd);
+	return locked;
+}
+
 int session_create(struct session *session, const char *parent, uint64_t ring_bytes,
 		   enum session_on_full on_full)
 {
@@ -224,6 +250,8 @@ int session_create(struct session *session, const char *parent, uint64_t ring_by
 		return -errno;
 	at = enter_dir(&made, made.dir);
 	err = at < 0 ? at : map_page(&made, create_file(at, "session"));
+	if (!err)
+		err = lock_page(&made, at);
 	if (at >= 0)
 		close(at);
 	else
@@ -434,6 +462,9 @@ void session_leave(struct session *session)
 	if (session->page)
 		munmap(session->page, sizeof(*session->page));
 	session->page = NULL;
+	if (session->lock > 0)
+		close(session->lock);
+	session->lock = 0;
 }
 
 void session_clear(int at)

@@ -123,6 +123,7 @@ struct session {
 	uint32_t collector;
 	uint64_t collector_start;
 	uint64_t device, inode; /* of the directory: its name may later refer to another */
+	int lock;               /* its creator's: locked while it is open; 0: none */
 };
 
 struct ring;
@@ -177,7 +178,7 @@ static inline bool session_is_alone(const struct session *session)
 	return !session->dir[0];
 }
 
-/* Unmap; the directory stays. */
+/* Unmap, and give up the lock; the directory stays. */
 void session_leave(struct session *session);
 
 /*
@@ -210,6 +211,12 @@ int session_open_leftover(int at, uint32_t index, struct ring *ret_ring);
  * be freed; or -errno.
  */
 int session_list_rings(int at, uint32_t **ret_numbers);
+
+/*
+ * Is the session in the directory @at still open in the process that created it? A lock shows it to
+ * processes of other PID namespaces, too, which share /dev/shm but have other numbers in /proc.
+ */
+bool session_is_locked(int at);
 
 /* Unlink all files of a session in its directory. */
 void session_clear(int at);

@@ -152,6 +152,7 @@ static void leave_events(struct session *left)
 	ring.head->pid = INT32_MAX; /* nobody */
 	ring.head->tail = 64;
 	ring_close(&ring);
+	session_leave(left);
 }
 
 /* What the sweep says on stderr. */
@@ -249,6 +250,26 @@ TEST(sweep_leaves_a_session_that_is_recorded)
 	guests_sweep(&ours, true);
 	assert_true(is_present(other.dir));
 	session_remove(&other);
+	session_remove(&ours);
+}
+
+/*
+ * Its recorder is in another PID namespace: its number in this one is nobody's, or somebody else's.
+ * The sweep removed the directory of a recorder that had just begun.
+ */
+TEST(sweep_leaves_a_session_of_another_pid_namespace)
+{
+	struct session ours, other;
+
+	assert_int_equal(session_create(&other, parent, RING_MIN, ON_FULL_WAIT), 0);
+	other.page->collector_start--;
+	assert_int_equal(session_create(&ours, parent, RING_MIN, ON_FULL_WAIT), 0);
+	guests_sweep(&ours, true);
+	assert_true(is_present(other.dir));
+	assert_true(guests_in_use(&other));
+	session_leave(&other);
+	guests_sweep(&ours, true);
+	assert_false(is_present(other.dir));
 	session_remove(&ours);
 }
 
