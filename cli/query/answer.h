@@ -17,7 +17,8 @@ struct answer {
 	unsigned int begun; /* answers */
 	struct text notes;  /* notes of the answer, in JSON */
 	bool json;
-	uint32_t most; /* rows of a list; 0: all */
+	uint32_t most;    /* rows of a list; 0: all */
+	int64_t from, to; /* lists have what began at this time or later, and before that one */
 };
 
 /* The state of @object, in @view; @life is NULL if the model does not know it. */
@@ -56,6 +57,12 @@ void answer_note(struct answer *answer, const char *format, ...)
 static inline bool answer_shows(struct answer *answer, uint64_t i)
 {
 	return !answer->most || i < answer->most;
+}
+
+/* Is @time, when an element of a list began, in the range that was asked for? */
+static inline bool answer_ranges(const struct answer *answer, int64_t time)
+{
+	return time >= answer->from && time < answer->to;
 }
 
 /* Note how many rows of a list of @n were not shown. */

@@ -27,8 +27,20 @@ static bool window_holds(const struct key *key, uint64_t addr, uint64_t length)
 	       length <= key->bind.length - offset;
 }
 
-static bool is_asked(const struct question *question, const struct key *key)
+/* When the key was made, or its window was bound. */
+static const struct moment *key_began(const struct key *key)
 {
+	bool bound = key->kind == OBJECT_mw && key->bind.at.id.thread;
+
+	return bound ? &key->bind.at : &key->created;
+}
+
+static bool is_asked(const struct answer *answer, const struct key *key)
+{
+	const struct question *question = answer->question;
+
+	if (!answer_ranges(answer, key_began(key)->time))
+		return false;
 	if (question->process && key->process != question->process)
 		return false;
 	if (question->kind == QUESTION_registered)
@@ -82,10 +94,7 @@ static void add_key(struct table *table, const struct view *view, const struct k
 	add_hex(table, key->lkey);
 	add_hex(table, key->rkey);
 	table_text(table, name_access(window ? key->bind.access : key->access, text));
-	table_text(table,
-		   view_moment(view,
-			       window && key->bind.at.id.thread ? &key->bind.at : &key->created,
-			       text));
+	table_text(table, view_moment(view, key_began(key), text));
 	table_text(table, name_end(view, key, text));
 }
 
@@ -103,7 +112,7 @@ static uint64_t add_keys(struct answer *answer, const struct view *view, struct 
 			 const struct key_list *keys, bool bound, uint64_t n)
 {
 	for (const struct key *key = keys->newest; key; key = key->older)
-		if (is_asked(answer->question, key) &&
+		if (is_asked(answer, key) &&
 		    (key->state == KEY_DEAD || is_bound(view, key) == bound) &&
 		    answer_shows(answer, n++))
 			add_key(table, view, key);
@@ -191,5 +200,7 @@ void answer_registered(struct answer *answer, const struct view *view)
 {
 	list_processes(answer, view);
 	if (!list_keys(answer, view, &model_keys(view->model)->live, "registered"))
-		answer_note(answer, "the trace has no registered memory");
+		answer_note(answer, "%s",
+			    answer->from ? "nothing that was registered from then on"
+					 : "the trace has no registered memory");
 }

@@ -380,6 +380,7 @@ static void add_found(struct found *found, const struct trace_event *event, uint
 static void find_number(struct found *found, const struct trace_event *event)
 {
 	if (event->kind != TRACE_POST || event->inner ||
+	    !answer_ranges(found->answer, event->time) ||
 	    (found->answer->question->process &&
 	     event->process != found->answer->question->process))
 		return;
@@ -435,7 +436,10 @@ static int choose_request(struct found *found)
 	char id[32];
 
 	if (question->by_wr_id && !found->n)
-		return cli_misuse("query", "no request has wr_id 0x%" PRIx64, question->number);
+		return cli_misuse("query", "no request has wr_id 0x%" PRIx64 "%s", question->number,
+				  found->answer->from || found->answer->to < INT64_MAX
+					  ? " in that range"
+					  : "");
 	if (question->by_wr_id && found->n > 1) {
 		answer_begin(found->answer, NULL, NULL);
 		answer_table(found->answer, found->table);

@@ -21,14 +21,14 @@
 	X("timeout", TIMEOUT, timeout)                                  \
 	X("retry_cnt", RETRY_CNT, retry_cnt)
 
-/* As other commands print it: numbers of queue pairs in hexadecimal, the MTU in bytes. */
+/* As other commands print it: QP numbers and PSNs in hexadecimal, the MTU in bytes. */
 static void add_number(struct table *table, const struct qp *qp, uint32_t bit, uint32_t value)
 {
+	bool is_hex = bit & (ABI_QP_DEST_QPN | ABI_QP_SQ_PSN | ABI_QP_RQ_PSN);
 	bool is_mtu = bit == ABI_QP_PATH_MTU && value >= 1 && value <= 5;
 	char text[16];
 
-	snprintf(text, sizeof(text), bit == ABI_QP_DEST_QPN ? "0x%x" : "%u",
-		 is_mtu ? 128u << value : value);
+	snprintf(text, sizeof(text), is_hex ? "0x%x" : "%u", is_mtu ? 128u << value : value);
 	table_text(table, qp && qp->set & bit ? text : NULL);
 }
 

@@ -72,6 +72,8 @@ static bool list_request(void *arg, const struct queue *queue, const struct queu
 	if (!queue->owner || !is_of(queue, list->object))
 		return false;
 	list->doubt |= queue->doubt;
+	if (!answer_ranges(list->answer, request->time))
+		return false;
 	if (!answer_shows(list->answer, list->n++))
 		return false;
 	snprintf(text, sizeof(text), "%s[%u]", event_id_text(queue_id(request), id),

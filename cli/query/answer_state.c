@@ -12,20 +12,20 @@
 #include "cli/format.h"
 #include "cli/query/answer.h"
 
-/* Attributes that are numbers: bit of enum ibv_qp_attr_mask, name of the member. */
-#define EACH_QP_NUMBER(X)                         \
-	X(PORT, port)                             \
-	X(PKEY_INDEX, pkey_index)                 \
-	X(QKEY, qkey)                             \
-	X(DEST_QPN, dest_qp_num)                  \
-	X(RQ_PSN, rq_psn)                         \
-	X(SQ_PSN, sq_psn)                         \
-	X(MAX_QP_RD_ATOMIC, max_rd_atomic)        \
-	X(MAX_DEST_RD_ATOMIC, max_dest_rd_atomic) \
-	X(MIN_RNR_TIMER, min_rnr_timer)           \
-	X(TIMEOUT, timeout)                       \
-	X(RETRY_CNT, retry_cnt)                   \
-	X(RNR_RETRY, rnr_retry)
+/* Attributes that are numbers: bit of enum ibv_qp_attr_mask, member, format as in dump. */
+#define EACH_QP_NUMBER(X)                               \
+	X(PORT, port, "%u")                             \
+	X(PKEY_INDEX, pkey_index, "%u")                 \
+	X(QKEY, qkey, "0x%x")                           \
+	X(DEST_QPN, dest_qp_num, "0x%x")                \
+	X(RQ_PSN, rq_psn, "0x%x")                       \
+	X(SQ_PSN, sq_psn, "0x%x")                       \
+	X(MAX_QP_RD_ATOMIC, max_rd_atomic, "%u")        \
+	X(MAX_DEST_RD_ATOMIC, max_dest_rd_atomic, "%u") \
+	X(MIN_RNR_TIMER, min_rnr_timer, "%u")           \
+	X(TIMEOUT, timeout, "%u")                       \
+	X(RETRY_CNT, retry_cnt, "%u")                   \
+	X(RNR_RETRY, rnr_retry, "%u")
 
 static void add_moment(struct table *facts, const struct view *view, const char *property,
 		       const struct moment *moment)
@@ -95,9 +95,9 @@ static void add_mtu(struct table *facts, uint32_t mtu)
 /* Only those that the program has set: the others are not known. */
 static void add_attributes(struct table *facts, const struct qp *qp)
 {
-#define ADD_NUMBER(bit, member)     \
-	if (qp->set & ABI_QP_##bit) \
-		properties_add(facts, #member, "%u", qp->member);
+#define ADD_NUMBER(bit, member, format) \
+	if (qp->set & ABI_QP_##bit)     \
+		properties_add(facts, #member, format, qp->member);
 	EACH_QP_NUMBER(ADD_NUMBER)
 #undef ADD_NUMBER
 	if (qp->set & ABI_QP_PATH_MTU)

@@ -12,6 +12,7 @@
 #include "cli/query/answer.h"
 #include "cli/dump/job.h"
 #include "cli/dump/objects.h"
+#include "cli/dump/point.h"
 #include "core/base/vec.h"
 #include "core/store/read/joint.h"
 #include "core/wire/log.h"
@@ -19,16 +20,32 @@
 struct settings {
 	unsigned int json;
 	uint32_t most;
+	struct point_range range;
 	int64_t deadline;
 };
 
+#define QUESTION_LINE(name, word, follows, help) "\n  " word follows ": " help
+
+/* clang-format off */
+static const char help[] =
+	"questions; words such as 'what is the' may be left out:"
+	EACH_QUESTION(QUESTION_LINE)
+	"\nto any of these: at T:N, at TIME or at end (default: an object's last state);\n"
+	"in process P, or qp1/2 for qp1 of process 2";
+
 const struct option_row cli_query_options[] = {
 	CLI_FORMAT(struct settings),
+	{ "from", 0, "TIME|EVENT", "list only requests posted, and regions made, from then on",
+	  PARSED_AT(struct settings, range.from, point_read) },
+	{ "to", 0, "TIME|EVENT",
+	  "the state then, like 'at'; of 'path of wr_id', only posts up to then",
+	  PARSED_AT(struct settings, range.to, point_read), .alias = "until" },
 	{ "most", 0, "N", "maximum number of rows of a list; 0: all",
 	  NUMBER_AT(struct settings, most), .preset = "20", .former = 'n' },
 	CLI_DEADLINE(struct settings),
-	{ 0 },
+	{ .help = help },
 };
+/* clang-format on */
 
 struct object_list {
 	const struct object **at;
@@ -232,7 +249,7 @@ static int read_question(const struct arguments *arguments, struct question *que
 		used += (size_t)snprintf(text + used, size - used, "%s%s", i ? " " : "",
 					 arguments->at[i]);
 	if (!arguments->n)
-		return cli_misuse("query", "no question given");
+		return cli_misuse("query", "no question given: " QUESTION_WORDS);
 	if (question_read(text, question, complaint))
 		return cli_misuse("query", "%s", complaint);
 	return CLI_FINE;
@@ -251,6 +268,39 @@ static int find_named(struct question *question, struct trace *trace)
 		status = job_find_process("query", trace, question->in, question->process,
 					  &question->process);
 	return status;
+}
+
+/* --to is "at" in another place. */
+static int apply_to(const struct point *to, struct question *question)
+{
+	if (!to->text)
+		return CLI_FINE;
+	if (question->at.given)
+		return cli_misuse("query", "both --to and 'at' name the moment");
+	question->at = (struct instant){ .id = to->id, .time = to->time, .given = true };
+	snprintf(question->at.trace, sizeof(question->at.trace), "%s", to->trace);
+	if (to->id.thread)
+		question->at.time = INT64_MAX;
+	return CLI_FINE;
+}
+
+/* The answers that are lists begin at --from. */
+static int check_from(const struct point *from, const struct question *question)
+{
+	if (!from->text || question->kind == QUESTION_outstanding ||
+	    question->kind == QUESTION_covers || question->kind == QUESTION_registered ||
+	    (question->kind == QUESTION_path && question->by_wr_id))
+		return CLI_FINE;
+	return cli_misuse("query",
+			  "--from is for lists (outstanding, covers, registered, path of wr_id): "
+			  "--to or 'at' selects a moment");
+}
+
+/* Find the times that the range names in the trace. */
+static int find_range(struct answer *answer, const struct point_range *range)
+{
+	answer->to = INT64_MAX;
+	return point_find_range("query", range, answer->trace, &answer->from, &answer->to);
 }
 
 int cli_query(int argc, char **argv)
@@ -274,10 +324,16 @@ int cli_query(int argc, char **argv)
 	else
 		status = cli_misuse("query", "no trace given");
 	if (!status)
+		status = apply_to(&set.range.to, &question);
+	if (!status)
+		status = check_from(&set.range.from, &question);
+	if (!status)
 		status = job_open("query", &traces, &answer.trace);
 	if (status)
 		return status;
 	status = find_named(&question, answer.trace);
+	if (!status)
+		status = find_range(&answer, &set.range);
 	if (status) {
 		trace_close(answer.trace);
 		return status;

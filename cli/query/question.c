@@ -223,7 +223,7 @@ static int read_object(struct words *words, const char *word, struct question *q
 	struct object_name name;
 
 	if (!word)
-		return refuse_words(words, "%s needs %s", kinds[question->kind].word,
+		return refuse_words(words, "%s needs%s", kinds[question->kind].word,
 				    kinds[question->kind].follows);
 	if (!object_name_read(word, &name) ||
 	    (question->process && name.process && question->process != name.process))
@@ -263,9 +263,7 @@ static int find_kind(struct words *words, enum question_kind *ret_kind)
 				*ret_kind = (enum question_kind)k;
 				return 0;
 			}
-	return refuse_words(words,
-			    "unknown question; try state, outstanding, covers, registered, peer "
-			    "or path");
+	return refuse_words(words, "unknown question; " QUESTION_WORDS);
 }
 
 /* Remove "at INSTANT" and "in process P", and return the rest. */

@@ -13,15 +13,18 @@
 enum { QUESTION_NAME = OBJECT_NAME, QUESTION_COMPLAINT = 256, QUESTION_TRACE = OBJECT_TRACE };
 
 /* clang-format off */
-/* X(name, word, operands, help) */
+/* X(name, word, operands after it, help) */
 #define EACH_QUESTION(X)                                                                   \
-	X(state, "state", "of OBJECT", "type, attributes, and the call that created it")   \
-	X(outstanding, "outstanding", "on QUEUE", "outstanding requests")                  \
-	X(covers, "covers", "ADDRESS[+LENGTH] | key KEY", "regions and windows of it")     \
+	X(state, "state", " of OBJECT", "type, attributes, and the call that created it")   \
+	X(outstanding, "outstanding", " on QUEUE", "outstanding requests")                  \
+	X(covers, "covers", " ADDRESS[+LENGTH] | key KEY", "regions and windows of it")     \
 	X(registered, "registered", "", "all regions, and the memory that they pin")       \
-	X(peer, "peer", "of QP", "the peer of a queue pair")                               \
-	X(path, "path", "of T:N[I] | of wr_id ID", "the fate of a request")
+	X(peer, "peer", " of QP", "the peer of a queue pair")                               \
+	X(path, "path", " of T:N[I] | of wr_id ID", "the fate of a request")
 /* clang-format on */
+
+/* for messages */
+#define QUESTION_WORDS "try state, outstanding, covers, registered, peer or path"
 
 enum question_kind {
 #define QUESTION_KIND(name, word, follows, help) QUESTION_##name,
