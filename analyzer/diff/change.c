@@ -58,7 +58,8 @@ struct diff_change *change_add(struct diff *diff, enum diff_section section, con
 	return change;
 }
 
-void change_none(struct diff *diff, const char *what, const char *of, const struct diff_test *test)
+void change_none(struct diff *diff, const char *what, const struct diff_pair *pair,
+		 const struct diff_test *test)
 {
 	struct diff_test *made = vec_push(diff->tests, diff->ntests);
 
@@ -68,7 +69,10 @@ void change_none(struct diff *diff, const char *what, const char *of, const stru
 	}
 	*made = *test;
 	snprintf(made->what, sizeof(made->what), "%s", what);
-	snprintf(made->of, sizeof(made->of), "%s", of);
+	if (!pair)
+		return;
+	made->verb = verb_infos[pair->verb].name;
+	snprintf(made->of, sizeof(made->of), "%s", pair->function);
 }
 
 void change_judge(struct diff *diff, struct diff_change *change, double worse)

@@ -26,7 +26,8 @@ double spread_worse(const struct spread *before, const struct spread *after, enu
 struct diff_change *change_add(struct diff *diff, enum diff_section section, const char *what);
 
 /* Note a number that is not a change; @test has the other members. */
-void change_none(struct diff *diff, const char *what, const char *of, const struct diff_test *test);
+void change_none(struct diff *diff, const char *what, const struct diff_pair *pair,
+		 const struct diff_test *test);
 
 /* Is it a regression: is @worse, in percent, beyond the threshold? */
 void change_judge(struct diff *diff, struct diff_change *change, double worse);

@@ -275,7 +275,7 @@ static void note_same(struct diff *diff, const struct pace *pace, const struct d
 		few ? 0
 		    : sample_least(sample, share ? diff->threshold : log1p(diff->threshold / 100));
 
-	change_none(diff, pace->name, pair ? pair->function : "",
+	change_none(diff, pace->name, pair,
 		    &(struct diff_test){
 			    .because = is_one(sample) ? "one run per side"
 				       : few          ? "fewer than three runs on a side"
@@ -338,7 +338,7 @@ static void compare_pace(struct diff *diff, const struct pace *pace, const struc
 		if (fill_sample(diff, pace, pair, &sample))
 			add_pace(diff, pace, pair, &sample);
 		else if (pair && has_gaps(diff, pace, pair))
-			change_none(diff, pace->name, pair->function,
+			change_none(diff, pace->name, pair,
 				    &(struct diff_test){ .because = "a run has too few gaps" });
 	}
 	sample_end(&sample);

@@ -248,7 +248,7 @@ static const char *describe_same(const struct diff *diff, enum diff_section sect
 
 static void print_test(const struct diff_test *test)
 {
-	char line[sizeof(test->what) + sizeof(test->of) + 48], bound[40] = "";
+	char line[sizeof(test->what) + sizeof(test->of) + 96], bound[40] = "";
 
 	if (!test->because && test->share)
 		snprintf(bound, sizeof(bound), ": less than %.3g points", ceil(test->could_see));
@@ -256,8 +256,8 @@ static void print_test(const struct diff_test *test)
 		snprintf(bound, sizeof(bound), ": less than %.3g %%", ceil(test->could_see));
 	else if (!test->because)
 		snprintf(bound, sizeof(bound), ": less than %.3g times", test->could_see / 100 + 1);
-	snprintf(line, sizeof(line), "%s%s%s%s", test->what, *test->of ? ", " : "", test->of,
-		 bound);
+	snprintf(line, sizeof(line), "%s%s%s%s%s%s", test->what, test->verb ? ", " : "",
+		 test->verb ?: "", *test->of ? ", " : "", test->of, bound);
 	print_line("", line, STYLE_PLAIN);
 }
 
@@ -404,6 +404,7 @@ static void put_tests(struct json *json, const struct diff *diff)
 		json_put_line(json, 4);
 		json_open(json, NULL, '{');
 		json_put_text(json, "what", test->what);
+		json_put_text(json, "verb", test->verb);
 		json_put_text(json, "function", *test->of ? test->of : NULL);
 		json_put_text(json, "not_judged", test->because);
 		put_number(json, test->share ? "could_see_points" : "could_see_percent",

@@ -280,7 +280,8 @@ static struct diff_test *add_test(const char *because, bool share, double could_
 TEST(tests_are_grouped_by_reason)
 {
 	strcpy(add_test(NULL, false, 12.2)->of, "put");
-	add_test("too few runs", false, 0);
+	diff.tests[0].verb = "ibv_post_send";
+	add_test("too few runs", false, 0)->verb = "ibv_post_recv"; /* the function has no name */
 	add_test(NULL, true, 0.5);
 	add_test(NULL, false, 1000);
 	add_test("too few runs", false, 0);
@@ -288,11 +289,11 @@ TEST(tests_are_grouped_by_reason)
 	expect_part(print_with(diff_print_text),
 		    "time        not judged: too few requests have a latency\n"
 		    "            no change that these runs can show:\n"
-		    "              test 1, put: less than 13 %\n"
+		    "              test 1, ibv_post_send, put: less than 13 %\n"
 		    "              test 3: less than 1 points\n"
 		    "              test 4: less than 11 times\n"
 		    "            not judged, too few runs:\n"
-		    "              test 2\n"
+		    "              test 2, ibv_post_recv\n"
 		    "              test 5\n"
 		    "            not judged, one run:\n"
 		    "              test 6\n"
@@ -339,10 +340,10 @@ TEST(json_has_all_of_it)
 		"    {\"section\": \"environment\", \"what\": \"what 2\", \"verdict\": "
 		"\"changed\", \"unit\": \"text\", \"before\": \"rc\", \"after\": \"ud\", "
 		"\"place\": null, \"note\": null}], \"unchanged\": [\n"
-		"    {\"what\": \"test 1\", \"function\": null, \"not_judged\": null, "
-		"\"could_see_points\": 0.5},\n"
-		"    {\"what\": \"test 2\", \"function\": \"put\", \"not_judged\": \"few\", "
-		"\"could_see_percent\": null}]}\n");
+		"    {\"what\": \"test 1\", \"verb\": null, \"function\": null, "
+		"\"not_judged\": null, \"could_see_points\": 0.5},\n"
+		"    {\"what\": \"test 2\", \"verb\": null, \"function\": \"put\", "
+		"\"not_judged\": \"few\", \"could_see_percent\": null}]}\n");
 }
 
 TEST(junit_fails_for_regressions)
