@@ -25,6 +25,7 @@
 #include "cli/format.h"
 #include "cli/output.h"
 #include "cli/report/documents.h"
+#include "cli/written.h"
 #include "core/base/printable.h"
 #include "core/store/anonymise/anonymise.h"
 #include "core/store/copy.h"
@@ -36,7 +37,7 @@
 
 struct settings {
 	const char *path;
-	bool list, anonymise;
+	bool list, anonymise, json;
 	int64_t deadline;
 };
 
@@ -49,6 +50,7 @@ const struct option_row cli_bundle_options[] = {
 	{ "anonymise", 'a', NULL,
 	  "replace names, paths, arguments and addresses of machines; zero all payload",
 	  FLAG_AT(struct settings, anonymise) },
+	WRITTEN_OPTION(struct settings),
 	CLI_DEADLINE(struct settings),
 	{ 0 },
 };
@@ -194,6 +196,17 @@ static int write_archive(const struct bundle *b, const char *to)
 	return err ?: folder_give(&b->folder, "bundle", to);
 }
 
+/* With --list nothing is written: what would be. */
+static int put_bundle(const struct bundle *b, const char *to, const struct settings *set)
+{
+	return written_put(
+		"bundle", to,
+		(const struct written_count[]){ WRITTEN_COUNT("files", b->manifest.n),
+						WRITTEN_FLAG("anonymised", set->anonymise),
+						WRITTEN_FLAG("written", !set->list),
+						{ 0 } });
+}
+
 static int make_bundle(struct trace *from, const char *to, const struct settings *set)
 {
 	struct bundle b = { .manifest.anonymised = set->anonymise };
@@ -201,11 +214,13 @@ static int make_bundle(struct trace *from, const char *to, const struct settings
 
 	if (!err)
 		err = make_parts(&b, from);
-	if (!err)
+	if (!err && !set->json)
 		err = print_list(&b, from, to);
 	trace_close(b.trace);
 	if (!err && !set->list)
 		err = write_archive(&b, to);
+	if (!err && set->json)
+		err = put_bundle(&b, to, set);
 	folder_remove(&b.folder);
 	return err;
 }

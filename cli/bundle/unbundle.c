@@ -19,6 +19,7 @@
 #include "cli/bundle/manifest.h"
 #include "cli/cli.h"
 #include "cli/format.h"
+#include "cli/written.h"
 #include "core/base/printable.h"
 #include "core/store/db/deadline.h"
 #include "core/wire/clock.h"
@@ -26,7 +27,7 @@
 
 struct settings {
 	const char *folder;
-	bool list;
+	bool list, json;
 	int64_t deadline;
 };
 
@@ -37,6 +38,7 @@ const struct option_row cli_unbundle_options[] = {
 	  .former = 'd' },
 	{ "list", 'l', NULL, "only list and verify the contents",
 	  FLAG_AT(struct settings, list) },
+	WRITTEN_OPTION(struct settings),
 	CLI_DEADLINE(struct settings),
 	{ 0 },
 };
@@ -223,7 +225,16 @@ static void print_files(const struct unbundle *u, const char *where)
 		       u->manifest.files[i].digest);
 }
 
-static int unpack_bundle(struct unbundle *u, const char *where, bool list)
+static int put_files(const struct unbundle *u, const char *where)
+{
+	return written_put(
+		"unbundle", where,
+		(const struct written_count[]){ WRITTEN_COUNT("files", u->manifest.n),
+						WRITTEN_FLAG("anonymised", u->manifest.anonymised),
+						{ 0 } });
+}
+
+static int unpack_bundle(struct unbundle *u, const char *where, bool list, bool json)
 {
 	int err = read_manifest(u);
 
@@ -233,7 +244,9 @@ static int unpack_bundle(struct unbundle *u, const char *where, bool list)
 		err = take_all(u, list);
 	if (!err && !list)
 		err = folder_keep(&u->folder, where);
-	if (!err)
+	if (!err && json)
+		err = put_files(u, list ? u->path : where);
+	else if (!err)
 		print_files(u, list ? NULL : where);
 	return err;
 }
@@ -268,7 +281,7 @@ int cli_unbundle(int argc, char **argv)
 	cli_show_work("unbundle");
 	err = archive_open(u.path, &u.reader);
 	if (!err)
-		err = unpack_bundle(&u, set.folder, set.list);
+		err = unpack_bundle(&u, set.folder, set.list, set.json);
 	archive_close(u.reader);
 	folder_remove(&u.folder);
 	free(name);

@@ -15,11 +15,12 @@
 #include "cli/emit/write.h"
 #include "cli/output.h"
 #include "cli/part/slice_file.h"
+#include "cli/written.h"
 #include "core/wire/log.h"
 
 struct settings {
 	const char *path;
-	bool allow_partial;
+	bool allow_partial, json;
 	struct slice slice;
 	int64_t deadline;
 };
@@ -30,6 +31,7 @@ const struct option_row cli_emit_options[] = {
 	  .otherwise = "standard output" },
 	{ "allow-partial", 0, NULL, "leave out verbs that a program cannot contain",
 	  FLAG_AT(struct settings, allow_partial) },
+	WRITTEN_OPTION(struct settings),
 	SLICE_OPTIONS(struct settings),
 	CLI_DEADLINE(struct settings),
 	{ 0 },
@@ -111,5 +113,7 @@ int cli_emit(int argc, char **argv)
 	slice_file_remove(&part);
 	if (!err && set.path != asked)
 		log_info("emit: the program is %s", set.path);
+	if (!err && set.json)
+		err = written_put("emit", set.path, NULL);
 	return err == -ENOTSUP ? CLI_TRACE : cli_status(err);
 }

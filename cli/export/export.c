@@ -20,6 +20,7 @@
 #include "cli/export/perfetto.h"
 #include "cli/export/traffic.h"
 #include "cli/output.h"
+#include "cli/written.h"
 #include "cli/dump/point.h"
 #include "cli/query/view.h"
 #include "cli/part/part.h"
@@ -32,7 +33,7 @@ struct settings {
 	unsigned int format, value;
 	const char *path;
 	struct point at;
-	bool alive;
+	bool alive, json;
 	int64_t deadline;
 	struct part part;
 };
@@ -50,6 +51,7 @@ const struct option_row cli_export_options[] = {
 	  FLAG_AT(struct settings, alive) },
 	{ "value", 0, "requests|time|calls|bytes", "folded: the value of a stack",
 	  CHOICE_AT(struct settings, value), .preset = "requests" },
+	WRITTEN_OPTION(struct settings),
 	PART_OPTIONS(struct settings),
 	CLI_DEADLINE(struct settings),
 	{ 0 },
@@ -178,5 +180,7 @@ int cli_export(int argc, char **argv)
 	cli_report_loss(trace);
 	status = export_trace(trace, &set);
 	trace_close(trace);
+	if (!status && set.json)
+		status = cli_status(written_put("export", set.path, NULL));
 	return status;
 }

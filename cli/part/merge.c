@@ -10,6 +10,7 @@
 #include "analyzer/report/clock_text.h"
 #include "cli/cli.h"
 #include "cli/format.h"
+#include "cli/written.h"
 #include "core/base/printable.h"
 #include "core/base/style.h"
 #include "core/base/text.h"
@@ -19,12 +20,14 @@
 
 struct settings {
 	const char *path;
+	bool json;
 	int64_t deadline;
 };
 
 /* clang-format off */
 const struct option_row cli_merge_options[] = {
 	{ "output", 'o', "FILE", "the trace to write", TEXT_AT(struct settings, path) },
+	WRITTEN_OPTION(struct settings),
 	CLI_DEADLINE(struct settings),
 	{ 0 },
 };
@@ -47,13 +50,30 @@ static int check_use(const struct settings *set, const struct arguments *argumen
 	return 0;
 }
 
+static uint32_t count_processes(struct trace *joint)
+{
+	uint32_t n = 0;
+
+	while (trace_process(joint, n + 1))
+		n++;
+	return n;
+}
+
+static int put_size(const struct settings *set, struct trace *joint)
+{
+	return written_put(
+		"merge", set->path,
+		(const struct written_count[]){ WRITTEN_COUNT("traces", trace_nparts(joint)),
+						WRITTEN_COUNT("processes", count_processes(joint)),
+						WRITTEN_COUNT("events", trace_events(joint)),
+						{ 0 } });
+}
+
 static void print_size(const struct settings *set, struct trace *joint)
 {
+	uint32_t processes = count_processes(joint);
 	char events[FORMAT_TEXT];
-	uint32_t processes = 0;
 
-	while (trace_process(joint, processes + 1))
-		processes++;
 	style_put(stdout, STYLE_HEAD);
 	print_foreign(stdout, set->path);
 	style_put(stdout, STYLE_PLAIN);
@@ -100,6 +120,8 @@ static int merge_traces(const struct settings *set, struct trace *joint)
 		err = merge_write(joint, set->path);
 	if (err)
 		return err;
+	if (set->json)
+		return put_size(set, joint);
 	print_size(set, joint);
 	return report_clocks(joint);
 }

@@ -9,11 +9,13 @@
 #include "cli/cli.h"
 #include "cli/format.h"
 #include "cli/part/slice.h"
+#include "cli/written.h"
 #include "core/store/open.h"
 #include "core/store/read/trace.h"
 
 struct settings {
 	const char *path;
+	bool json;
 	struct slice slice;
 	int64_t deadline;
 };
@@ -21,11 +23,23 @@ struct settings {
 /* clang-format off */
 const struct option_row cli_trim_options[] = {
 	{ "output", 'o', "FILE", "the trace to write", TEXT_AT(struct settings, path) },
+	WRITTEN_OPTION(struct settings),
 	SLICE_OPTIONS(struct settings),
 	CLI_DEADLINE(struct settings),
 	{ 0 },
 };
 /* clang-format on */
+
+static int put_size(const struct settings *set, const struct excerpt_size *size)
+{
+	return written_put(
+		"trim", set->path,
+		(const struct written_count[]){ WRITTEN_COUNT("events", size->events),
+						WRITTEN_COUNT("of_events", size->of),
+						WRITTEN_COUNT("objects", size->objects),
+						WRITTEN_COUNT("of_objects", size->of_objects),
+						{ 0 } });
+}
 
 static void print_size(const struct settings *set, const struct excerpt_size *size)
 {
@@ -127,9 +141,11 @@ int cli_trim(int argc, char **argv)
 	if (status)
 		return status;
 	status = slice_write("trim", &set.slice, arguments.at[0], trace, set.path, false, &size);
-	if (!status)
+	if (!status && set.json)
+		status = cli_status(put_size(&set, &size));
+	else if (!status)
 		print_size(&set, &size);
-	if (!status && (set.slice.last || set.slice.range.from.text))
+	if (!status && !set.json && (set.slice.last || set.slice.range.from.text))
 		status = cli_status(report_before(set.path));
 	trace_close(trace);
 	return status;

@@ -3,15 +3,18 @@
  */
 
 #include "cli/cli.h"
+#include "cli/written.h"
 #include "core/store/unpack.h"
 
 struct settings {
 	const char *path;
+	bool json;
 	int64_t deadline;
 };
 
 const struct option_row cli_unpack_options[] = {
 	{ "output", 'o', "FILE", "the trace to write", TEXT_AT(struct settings, path) },
+	WRITTEN_OPTION(struct settings),
 	CLI_DEADLINE(struct settings),
 	{ 0 },
 };
@@ -35,5 +38,9 @@ int cli_unpack(int argc, char **argv)
 	cli_deadline(set.deadline);
 	cli_show_work("unpack");
 	err = cli_find_file(arguments.at[0]);
-	return cli_status(err ? err : trace_unpack(arguments.at[0], set.path));
+	if (!err)
+		err = trace_unpack(arguments.at[0], set.path);
+	if (!err && set.json)
+		err = written_put("unpack", set.path, NULL);
+	return cli_status(err);
 }

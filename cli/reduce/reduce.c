@@ -21,6 +21,7 @@
 #include "cli/cli.h"
 #include "cli/format.h"
 #include "cli/reduce/reduce_priv.h"
+#include "cli/written.h"
 #include "core/base/text.h"
 #include "core/store/db/file.h"
 #include "core/store/open.h"
@@ -42,6 +43,7 @@ const struct option_row cli_reduce_options[] = {
 	  .least = 1, .most = TRIALS_MAX, .otherwise = "the processors" },
 	{ "patience", 0, "TIME", "time limit of a trial", TIME_AT(struct settings, patience),
 	  .least = 1, .otherwise = "3 times that of the whole trace, plus 5s" },
+	WRITTEN_OPTION(struct settings),
 	{ "deadline", 0, "TIME", "stop after this time with the smallest trace so far",
 	  TIME_AT(struct settings, deadline), .least = 1 },
 	{ 0 },
@@ -174,6 +176,19 @@ static bool resume_result(struct reduction *r, const char *path)
 	return true;
 }
 
+static int put_result(const struct reduction *r, bool stopped)
+{
+	return written_put(
+		"reduce", r->set->path,
+		(const struct written_count[]){ WRITTEN_COUNT("events", r->size.events),
+						WRITTEN_COUNT("of_events", r->first.events),
+						WRITTEN_COUNT("objects", r->size.objects),
+						WRITTEN_COUNT("of_objects", r->first.objects),
+						WRITTEN_COUNT("trials", r->ntrials),
+						WRITTEN_FLAG("stopped", stopped),
+						{ 0 } });
+}
+
 static void report_result(const struct reduction *r, bool stopped)
 {
 	char what[GOAL_COMPLAINT], events[FORMAT_TEXT], of[FORMAT_TEXT], time[FORMAT_TEXT];
@@ -215,6 +230,8 @@ static int write_result(struct reduction *r)
 		err = state_write(r);
 	else
 		state_remove(r);
+	if (r->set->json)
+		return err ?: put_result(r, stopped);
 	report_result(r, stopped);
 	return err;
 }

@@ -18,6 +18,7 @@ struct settings {
 	struct goal_how how;
 	uint32_t jobs;
 	int64_t deadline, patience;
+	bool json;
 };
 
 struct connections;

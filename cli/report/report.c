@@ -30,6 +30,7 @@
 #include "cli/report/page.h"
 #include "cli/report/page_data.h"
 #include "cli/stat/stat.h"
+#include "cli/written.h"
 #include "core/base/text.h"
 #include "core/store/vtab/views.h"
 #include "core/wire/log.h"
@@ -38,6 +39,7 @@ enum { EVENTS = 48, EVENT_NAME = 32, AT_ONCE = 4 };
 
 struct settings {
 	const char *path, *base;
+	bool json;
 	struct slice slice;
 	int64_t deadline;
 };
@@ -53,6 +55,7 @@ const struct option_row cli_report_options[] = {
 	  .otherwise = "standard output, unless it is a terminal" },
 	{ "compare", 'c', "BASE", "compare with this earlier trace",
 	  TEXT_AT(struct settings, base), .otherwise = "none" },
+	WRITTEN_OPTION(struct settings),
 	SLICE_OPTIONS(struct settings),
 	CLI_DEADLINE(struct settings),
 	{ 0 },
@@ -404,6 +407,8 @@ static int make_page(const struct source *source, const struct settings *set)
 		status = cli_status(page_write(&page, &data));
 	if (!status)
 		status = cli_status(output_put(set->path, &page));
+	if (!status && set->json)
+		status = cli_status(written_put("report", set->path, NULL));
 	text_fini(&data);
 	text_fini(&page);
 	return status;

@@ -104,27 +104,10 @@ static int write_beside(struct excerpt_copy *copy, const char *beside)
 	return sql_open(beside, SQLITE_OPEN_READWRITE, &copy->to) ?: fill_excerpt(copy);
 }
 
-/* Events that a cursor returns: trace_events() counts others, too. */
-static uint64_t count_events(const struct excerpt_copy *copy)
-{
-	static const char calls[] = "SELECT count(*) + count(end) FROM call";
-	static const char rest[] =
-		"SELECT (SELECT count(*) FROM fork) + (SELECT count(*) FROM mark)"
-		" + (SELECT count(*) FROM memory)"
-		" + (SELECT count(*) FROM process WHERE thread NOT NULL)";
-	const char *data = copy->plain
-				   ? "SELECT (SELECT count(*) FROM post) + (SELECT count(*) FROM"
-				     " poll) + (SELECT count(*) FROM notify)"
-				   : "SELECT sum(events) FROM chunk";
-
-	return (uint64_t)(sql_int(copy->from, calls, 0) + sql_int(copy->from, rest, 0) +
-			  sql_int(copy->from, data, 0));
-}
-
 static void measure_copy(const struct excerpt_copy *copy, struct excerpt_size *ret_size)
 {
 	*ret_size = (struct excerpt_size){
-		.of = count_events(copy),
+		.of = trace_events(copy->trace),
 		.objects = (uint32_t)sql_int(copy->to, "SELECT count(*) FROM object", 0),
 		.of_objects = (uint32_t)sql_int(copy->from, "SELECT count(*) FROM object", 0),
 	};

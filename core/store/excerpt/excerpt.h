@@ -71,7 +71,7 @@ struct excerpt {
 
 /* The number of included events. */
 struct excerpt_size {
-	uint64_t events, of; /* events that a cursor returns, two for each call; of this total */
+	uint64_t events, of; /* as trace_events() counts them */
 	uint32_t objects, of_objects;
 };
 
