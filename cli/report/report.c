@@ -339,6 +339,25 @@ static int put_opened(struct json *json, struct trace *trace)
 	return cli_status(err);
 }
 
+/* A slice is in a private file: @text, in JSON, gets the name that the page has for it. */
+static void rename_source(struct text *text, const struct source *source)
+{
+	struct text path = { 0 }, renamed = { 0 };
+	const char *at;
+
+	text_json(&path, source->path, strlen(source->path));
+	at = text->used && path.used ? strstr(text->at, path.at) : NULL;
+	if (at && source->path != source->name) {
+		text_add(&renamed, text->at, (size_t)(at - text->at));
+		text_json(&renamed, source->name, strlen(source->name));
+		at += path.used;
+		text_add(&renamed, at, text->used - (size_t)(at - text->at));
+		text_fini(text);
+		*text = renamed;
+	}
+	text_fini(&path);
+}
+
 /* The description of a trace: @base is NULL, or the trace it is compared with. */
 static int put_trace(struct json *json, const struct source *source, const char *base,
 		     struct named *named)
@@ -362,6 +381,8 @@ static int put_trace(struct json *json, const struct source *source, const char 
 		status = cli_status(documents_await(documents, n));
 	if (!status)
 		status = find_status(documents, n);
+	if (!status)
+		rename_source(&documents[CHECK].text, source);
 	if (!status)
 		put_documents(json, documents, base);
 	if (!status && named) {

@@ -37,6 +37,8 @@ commands_take_a_part() {
 	TMPDIR=$tmp/parts "$VERBATIM" report --last 10 -o page.html rc.db 2>err; is $? 0 &&
 		says '"path":"rc.db, the last 10 events"' page.html &&
 		is "left" "$(ls parts)" "" || return
+	says '"trace":"rc.db, the last 10 events"' page.html &&
+		! grep -q "$tmp/parts" page.html || return
 	"$VERBATIM" report --last 10 -c rc.db -o x.html rc.db 2>err; is $? 2 &&
 		says "compares whole traces" err && [ ! -e x.html ] || return
 	"$VERBATIM" check --last 10 rc.db payload.db 2>err; is $? 2 &&
