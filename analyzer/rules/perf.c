@@ -11,6 +11,7 @@
 #include "analyzer/model/queue.h"
 #include "analyzer/model/words.h"
 #include "analyzer/rules/judge.h"
+#include "core/base/count.h"
 
 enum {
 	LEAST = 10000,    /* posts, polls, events: fewer are over in a few milliseconds, */
@@ -94,9 +95,10 @@ void perf_010(struct check *check, const struct model_exit *end)
 	finding = add_hot(check, end, RULE_PERF_010, &hot->asked_longest);
 	if (finding)
 		finding_text(&finding->says,
-			     "%" PRIu64 " calls such as %s() between %" PRIu64
-			     " posts: they took %s",
-			     hot->asked, verb_infos[hot->asked_longest.verb].name, hot->posts,
+			     "%s calls such as %s() between %s "
+			     "posts: they took %s",
+			     COUNT_OF(hot->asked), verb_infos[hot->asked_longest.verb].name,
+			     COUNT_OF(hot->posts),
 			     share_text(&hot->asked_longest, hot->asked_longest_ns, hot->asked_ns,
 					sending, text));
 }
@@ -119,18 +121,18 @@ void perf_001(struct check *check, const struct model_exit *end)
 		if (finding)
 			finding_text(
 				&finding->says,
-				"%" PRIu64 " calls that register memory or create queue pairs "
+				"%s calls that register memory or create queue pairs "
 				"took %s",
-				hot->calls,
+				COUNT_OF(hot->calls),
 				share_text(&hot->longest, hot->longest_ns, hot->ns, steady, text));
 	} else if (is_register_hot(hot, sending)) {
 		finding = add_hot(check, end, RULE_PERF_001, &hot->longest);
 		if (finding)
 			finding_text(&finding->says,
-				     "%" PRIu64 " regions were deregistered at most %d sends after "
-				     "they had been registered, for %" PRIu64 " sends in total. "
+				     "%s regions were deregistered at most %d sends after "
+				     "they had been registered, for %s sends in total. "
 				     "Registering and deregistering took %s",
-				     hot->brief, HOT_BRIEF, hot->sends,
+				     COUNT_OF(hot->brief), HOT_BRIEF, COUNT_OF(hot->sends),
 				     share_text(&hot->longest, hot->longest_ns, hot->register_ns,
 						sending, text));
 	}
@@ -181,10 +183,10 @@ static void report_singles(struct check *check, const struct life *life, const s
 		return;
 	judge_name(life, name, sizeof(name));
 	finding_text(&finding->says,
-		     "%" PRIu64 " of %" PRIu64 " posts to the %s queue of %s%s had one request and "
+		     "%s of %s posts to the %s queue of %s%s had one request and "
 		     "came within %d us of another such post, without a verb in between: %.1f "
 		     "requests could have been one list.%s",
-		     s.chased, s.all, queue->send ? "send" : "receive", name,
+		     COUNT_OF(s.chased), COUNT_OF(s.all), queue->send ? "send" : "receive", name,
 		     *took ? " after its first completion" : "", QUEUE_CHASED / 1000,
 		     (double)s.all / (double)(s.all - s.chased + 1), took);
 	judge_last_post(finding, queue, life->process);
@@ -215,10 +217,10 @@ void perf_003(struct check *check, const struct life *life)
 		finding = judge_life(check, RULE_PERF_003, life, "ibv_poll_cq(): num_entries", 0);
 		if (finding)
 			finding_text(&finding->says,
-				     "%" PRIu64 " of %" PRIu64 " polls of %s returned one "
+				     "%s of %s polls of %s returned one "
 				     "completion directly after another such poll: more "
 				     "completions were available.%s %s %s empty.",
-				     s.chased, s.all, life->name, took,
+				     COUNT_OF(s.chased), COUNT_OF(s.all), life->name, took,
 				     WORDS_N(stats->empty, "poll"),
 				     stats->empty == 1 ? "was" : "were");
 	}
@@ -227,9 +229,9 @@ void perf_003(struct check *check, const struct life *life)
 	finding = judge_life(check, RULE_PERF_003, life, "ibv_ack_cq_events(): nevents", true);
 	if (finding)
 		finding_text(&finding->says,
-			     "Each of the %" PRIu64 " events of %s was acknowledged by a separate "
+			     "Each of the %s events of %s was acknowledged by a separate "
 			     "call.",
-			     stats->acked, life->name);
+			     COUNT_OF(stats->acked), life->name);
 }
 
 static void report_signalled(struct check *check, const struct life *life, const char *name)
@@ -241,8 +243,9 @@ static void report_signalled(struct check *check, const struct life *life, const
 	if (!finding)
 		return;
 	finding_text(&finding->says,
-		     "All %" PRIu64 " sends of %s were signalled%s, and up to %u were outstanding.",
-		     queue->posted, name, queue->all_signalled ? " (sq_sig_all)" : "", queue->high);
+		     "All %s sends of %s were signalled%s, and up to %u were outstanding.",
+		     COUNT_OF(queue->posted), name, queue->all_signalled ? " (sq_sig_all)" : "",
+		     queue->high);
 	judge_last_post(finding, queue, life->process);
 }
 
@@ -255,9 +258,10 @@ static void report_small(struct check *check, const struct life *life, const cha
 	if (!finding)
 		return;
 	finding_text(&finding->says,
-		     "%" PRIu64 " of %" PRIu64 " sends of %s had at most %u bytes, which fit "
+		     "%s of %s sends of %s had at most %u bytes, which fit "
 		     "inline, but none was sent inline.",
-		     queue->stats.small, queue->posted, name, queue->limits.inline_given);
+		     COUNT_OF(queue->stats.small), COUNT_OF(queue->posted), name,
+		     queue->limits.inline_given);
 	judge_last_post(finding, queue, life->process);
 }
 
@@ -298,10 +302,11 @@ static void report_late(struct check *check, const struct life *life)
 	if (!finding)
 		return;
 	finding_text(&finding->says,
-		     "%" PRIu64 " of %" PRIu64 " completions of %s were polled in %" PRIu64
-		     " batches of %d or more, and it had not been polled for %s on average before "
+		     "%s of %s completions of %s were polled in %s "
+		     "batches of %d or more, and it had not been polled for %s on average before "
 		     "each: %s in total.",
-		     stats->late_wcs, stats->wcs, life->name, stats->late, QUEUE_BATCH,
+		     COUNT_OF(stats->late_wcs), COUNT_OF(stats->wcs), life->name,
+		     COUNT_OF(stats->late), QUEUE_BATCH,
 		     judge_span(stats->late_ns / (int64_t)stats->late, wait),
 		     judge_span(stats->late_ns, all));
 }
@@ -314,9 +319,10 @@ static void report_bursts(struct check *check, const struct life *life)
 
 	if (finding)
 		finding_text(&finding->says,
-			     "%" PRIu64 " of %" PRIu64 " polls of %s returned %d completions or "
+			     "%s of %s polls of %s returned %d completions or "
 			     "more, up to %u.",
-			     stats->bursts, stats->polls, life->name, QUEUE_BURST, stats->most);
+			     COUNT_OF(stats->bursts), COUNT_OF(stats->polls), life->name,
+			     QUEUE_BURST, stats->most);
 }
 
 /* PERF-005 */

@@ -29,38 +29,41 @@ const char *outcome_object_text(const struct outcome *r, uint32_t object, char t
 
 static void print_total(const struct outcome *r, FILE *to)
 {
+	char text[OUTCOME_COUNTS][COUNT_TEXT];
 	uint64_t n[OUTCOME_COUNTS];
 
-	for (int i = 0; i < OUTCOME_COUNTS; i++)
+	for (int i = 0; i < OUTCOME_COUNTS; i++) {
 		n[i] = outcome_total(r, (enum outcome_count)i);
+		count_text(n[i], text[i]);
+	}
 	fputs("replayed ", to);
 	print_foreign(to, r->path ? r->path : "-");
 	fputs(" on ", to);
 	print_foreign(to, r->device ? r->device : "-");
 	fprintf(to,
-		": %" PRIu64 " calls, %" PRIu64 " posts of %" PRIu64 " work requests, %" PRIu64
-		" polls with %" PRIu64 " completions, %" PRIu64 " notification requests, %" PRIu64
-		" events\n",
-		n[OUTCOME_CALLS], n[OUTCOME_POSTS], n[OUTCOME_REQUESTS], n[OUTCOME_POLLS],
-		n[OUTCOME_COMPLETIONS], n[OUTCOME_NOTIFIES], n[OUTCOME_EVENTS]);
+		": %s calls, %s posts of %s work requests, %s polls with %s completions, %s "
+		"notification requests, %s events\n",
+		text[OUTCOME_CALLS], text[OUTCOME_POSTS], text[OUTCOME_REQUESTS],
+		text[OUTCOME_POLLS], text[OUTCOME_COMPLETIONS], text[OUTCOME_NOTIFIES],
+		text[OUTCOME_EVENTS]);
 	if (n[OUTCOME_PAYLOADS])
 		fprintf(to,
-			"sent the recorded contents, and compared received contents %" PRIu64 " "
+			"sent the recorded contents, and compared received contents %s "
 			"time%s\n",
-			n[OUTCOME_PAYLOADS], n[OUTCOME_PAYLOADS] == 1 ? "" : "s");
+			text[OUTCOME_PAYLOADS], n[OUTCOME_PAYLOADS] == 1 ? "" : "s");
 	fprintf(to, "recorded in %.3f s, compiled in %.3f s, replayed in %.3f s\n", r->recorded,
 		r->compiled, r->replayed);
 	if (n[OUTCOME_FAULTS])
 		fprintf(to,
-			"%" PRIu64 " recorded error%s or event%s that the traffic does not cause "
+			"%s recorded error%s or event%s that the traffic does not cause "
 			"%s injected (--faults recorded)\n",
-			n[OUTCOME_FAULTS], n[OUTCOME_FAULTS] == 1 ? "" : "s",
+			text[OUTCOME_FAULTS], n[OUTCOME_FAULTS] == 1 ? "" : "s",
 			n[OUTCOME_FAULTS] == 1 ? "" : "s", n[OUTCOME_FAULTS] == 1 ? "was" : "were");
 	if (n[OUTCOME_UNPOLLED])
 		fprintf(to,
-			"%" PRIu64 " completion%s arrived that the recorded program had not "
+			"%s completion%s arrived that the recorded program had not "
 			"polled %s\n",
-			n[OUTCOME_UNPOLLED], n[OUTCOME_UNPOLLED] == 1 ? "" : "s",
+			text[OUTCOME_UNPOLLED], n[OUTCOME_UNPOLLED] == 1 ? "" : "s",
 			r->moment ? "by then" : "when it ended");
 }
 
