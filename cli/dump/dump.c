@@ -463,7 +463,7 @@ static void open_screen(struct dump *d)
 
 int cli_dump(int argc, char **argv)
 {
-	struct dump d = { 0 };
+	struct dump d = { .select.context = SELECT_CONTEXT };
 	char complaint[OPTIONS_COMPLAINT];
 	struct arguments arguments, traces, left;
 	int status;

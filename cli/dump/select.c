@@ -82,6 +82,14 @@ static int find_wanted(const char *command, struct select *s, struct trace *trac
 }
 
 /* To ask for a thread, process or object that is not in the trace is a usage error. */
+static void complete_context(const char *command, struct select *s)
+{
+	if (s->context == SELECT_CONTEXT)
+		s->context = 10;
+	else if (!s->around.thread)
+		log_note("%s: --context has no effect without --around", command);
+}
+
 int select_begin(const char *command, struct select *s, struct trace *trace)
 {
 	int status = find_wanted(command, s, trace);
@@ -95,6 +103,7 @@ int select_begin(const char *command, struct select *s, struct trace *trace)
 		return status;
 	if (s->nasked && s->around.thread)
 		return cli_misuse(command, "give an event or --around, not both");
+	complete_context(command, s);
 	status = find_range(command, s, trace);
 	if (status)
 		return status;

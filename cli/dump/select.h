@@ -9,6 +9,8 @@
 
 enum { SELECT_EVENTS = 64 };
 
+#define SELECT_CONTEXT UINT32_MAX /* not given */
+
 struct select {
 	struct trace_filter filter;
 	struct point_range range;
@@ -24,7 +26,7 @@ struct select {
 	bool failed;
 	struct choice choice;
 	struct event_id around; /* thread 0: none */
-	uint32_t context;       /* number of lines of each thread before and after it */
+	uint32_t context;       /* lines of each thread before and after it; SELECT_CONTEXT: 10 */
 	uint32_t last;          /* 0: all */
 };
 
@@ -53,7 +55,7 @@ int select_add_verbs(const char *text, void *verbs, char complaint[OPTIONS_COMPL
 	{ "around", 0, "EVENT", "only events next to event T:N, in all threads",            \
 	  PARSED_AT(settings, select.asked_around, point_read_event) },                     \
 	{ "context", 'C', "N", "with --around: lines of each thread before and after it",    \
-	  NUMBER_AT(settings, select.context), .preset = "10" },                            \
+	  NUMBER_AT(settings, select.context), .otherwise = "10" },                          \
 	{ "last", 0, "N", "only the last N of these lines",                                 \
 	  NUMBER_AT(settings, select.last), .least = 1 }
 /* clang-format on */
