@@ -249,6 +249,8 @@ struct queue {
 	struct queue_serial serial;
 	struct queue_level level;
 	struct queue_dry dry;
+	uint32_t limit; /* of an SRQ: the largest srq_limit; 0: none was armed */
+	struct moment limited;
 	struct queue_refusal *refusal; /* the first that is open, or the last; NULL: none */
 	int easy_sges;  /* a request with more SGEs, or an inline one, is looked at */
 	bool beyond;    /* it was reported that it holds more than it can */

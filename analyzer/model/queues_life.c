@@ -274,6 +274,17 @@ static void resize_pool(struct life *life, const struct args *in)
 	life->rq->limits.given = 0;
 }
 
+static void note_limit(struct life *life, const struct trace_event *event)
+{
+	int64_t limit;
+
+	if (!life->rq || !args_get(event->call->args, ARG(srq_attr.srq_limit), &limit) ||
+	    limit <= life->rq->limit || limit > UINT32_MAX)
+		return;
+	life->rq->limit = (uint32_t)limit;
+	life->rq->limited = moment_of(event);
+}
+
 static void resize_cq(struct life *life, const struct trace_event *event)
 {
 	const struct args *in = event->call->args;
@@ -311,6 +322,8 @@ void queues_change(struct model *model, struct life *life, const struct trace_ev
 	case VERB_modify_srq:
 		if (in && args_get(in, ARG(srq_attr_mask), &value) && value & ABI_SRQ_MAX_WR)
 			resize_pool(life, in);
+		if (in && args_get(in, ARG(srq_attr_mask), &value) && value & ABI_SRQ_LIMIT)
+			note_limit(life, event);
 		break;
 	case VERB_modify_wq:
 		if (in && args_get(in, ARG(wq_attr.wq_state), &value) && value == ABI_WQS_RESET)

@@ -1,5 +1,5 @@
 /*
- * STATE-007: receive queues that are too small
+ * STATE-007: receive queues that are too small, or warn too early
  *
  * Not here: timers that do not suit (state_peer.c).
  */
@@ -9,6 +9,7 @@
 #include "analyzer/model/queue.h"
 #include "analyzer/model/words.h"
 #include "analyzer/rules/judge.h"
+#include "core/base/count.h"
 
 enum {
 	STALLS = 4, /* that do not overlap */
@@ -54,4 +55,30 @@ void state_007_dry(struct check *check, const struct life *life)
 		     "IBV_WC_RNR_RETRY_EXC_ERR when rnr_retry, if not 7, is exhausted");
 	finding_step(finding, "created", &life->created);
 	finding_step(finding, "sent", &dry->example);
+}
+
+/*
+ * The event of a limit comes when a receive is taken and fewer than that are left, or at once. A
+ * queue that never held as many gives it with its first message, whatever happens later.
+ */
+void state_007_limit(struct check *check, const struct life *life)
+{
+	const struct queue *queue = life->kind == OBJECT_srq ? life->rq : NULL;
+	struct finding *finding;
+
+	if (!queue || queue->doubt || !queue->polled || !queue->limit || queue->high > queue->limit)
+		return;
+	finding = judge_hazard(check, RULE_STATE_007, &queue->limited, life, "srq_attr->srq_limit");
+	if (!finding)
+		return;
+	finding_text(&finding->says,
+		     "The srq_limit of %s is %s, and it never held more than %s: "
+		     "IBV_EVENT_SRQ_LIMIT_REACHED comes at once or with the first message, and not "
+		     "when receives run low.",
+		     life->name, COUNT_OF(queue->limit), WORDS_N(queue->high, "receive"));
+	finding_text(&finding->breaks,
+		     "messages come faster than receives are posted: no event warns of it, because "
+		     "it came before, and the limit is armed only once");
+	finding_step(finding, "created", &life->created);
+	finding_step(finding, "armed", &queue->limited);
 }

@@ -1,0 +1,2 @@
+#define GOOD
+#include "srq-limit-high-bad.c"
