@@ -8,6 +8,7 @@
  *	READ, receive		the message lands on what was read, or the other way round
  *	receive, SEND		a message may come before it is sent
  *	READ, WRITE		to the same remote bytes: without a fence it may go first
+ *	receive, the peer's WRITE	a message lands on what was written, or the other way round
  *
  * A receive queue may be that of an SRQ; sends are looked at beside receives only where both are of
  * one queue pair. Only sends of what a READ fetches are looked at across queue pairs: a fence does
@@ -19,6 +20,7 @@
 
 #include "analyzer/model/abi.h"
 #include "analyzer/model/model_state.h"
+#include "analyzer/model/peer.h"
 #include "analyzer/model/queue.h"
 
 enum {
@@ -174,6 +176,62 @@ static void look_remote(struct model *model, struct queue *queue, const struct q
 	}
 }
 
+/* Those that the peer of @queue has outstanding; NULL: not known. */
+static struct queue *receives_of_peer(struct model *model, const struct queue *queue)
+{
+	struct life *qp = queue->owner;
+	struct peer *other = qp->peer ? peer_other(&model->peers, qp->peer) : NULL;
+	struct queue *rq = other && other->life ? other->life->rq : NULL;
+
+	return rq && !rq->doubt && rq->owner && other->life->state == LIFE_LIVE ? rq : NULL;
+}
+
+/* Does @receive share bytes with what @write writes at its peer? */
+static bool is_entered(const struct queue *rq, const struct queue_request *receive,
+		       const struct queue *queue, const struct queue_request *write,
+		       uint64_t *ret_addr, uint64_t *ret_length)
+{
+	struct sge to = { .addr = write->remote_addr };
+
+	for (uint32_t i = 0; i < write->nsge; i++)
+		to.length += queue_sge(queue, write, i)->length;
+	for (uint32_t i = 0; i < receive->nsge; i++) {
+		*ret_length = share_bytes(queue_sge(rq, receive, i), &to, ret_addr);
+		if (*ret_length)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * A WRITE with immediate data takes a receive, whose buffer may be what it announces. A message
+ * that only announces a WRITE may have no data, but then all receives have one buffer, or none.
+ */
+static void look_at_peer(struct model *model, struct queue *queue,
+			 const struct queue_request *write)
+{
+	struct overlap_pair *pair = &queue->overlaps->entered;
+	const struct queue *rq = receives_of_peer(model, queue);
+	uint32_t most = rq ? rq->count < BACK ? rq->count : BACK : 0;
+	uint64_t addr, length;
+
+	if (!rq || !rq->overlaps || !rq->overlaps->apart)
+		return;
+	for (uint32_t i = 0; i < most; i++) {
+		const struct queue_request *receive = queue_at(rq, rq->count - 1 - i);
+
+		model->compared++;
+		if (receive->done || !is_entered(rq, receive, queue, write, &addr, &length))
+			continue;
+		keep_pair(pair, rq, receive, queue, write);
+		if (pair->n == 1) {
+			pair->addr = addr;
+			pair->length = length;
+		}
+		return;
+	}
+}
+
 static void note_place(struct queue *queue, const struct queue_request *request)
 {
 	uint64_t addr = queue_sge(queue, request, 0)->addr;
@@ -225,6 +283,8 @@ static __attribute__((noinline)) void look_at_last(struct model *model, struct q
 		return;
 	if (queue->reads && request->rkey && is_write(request))
 		look_remote(model, queue, request);
+	if (request->opcode == ABI_WR_RDMA_WRITE && owner->kind == OBJECT_qp)
+		look_at_peer(model, queue, request);
 	if (takes_data(request) && !(request->flags & ABI_SEND_INLINE) && owner->rq &&
 	    owner->rq->owner == owner && !owner->rq->doubt)
 		look_back(model, queue, owner->rq, request);

@@ -35,6 +35,7 @@ struct overlaps {
 	struct overlap_pair refilled;  /* a READ or atomic, a receive in its buffer */
 	struct overlap_pair overtaken; /* a READ or atomic, a later write to its remote address */
 	struct overlap_pair received;  /* a receive, a send of its buffer */
+	struct overlap_pair entered;   /* a receive of the peer, a WRITE to its buffer */
 	struct overlap_pair abroad; /* a READ or atomic of another queue pair, a send of its data */
 	uint64_t looked;            /* requests that were compared */
 	uint64_t first;             /* the address of the first that the device writes to */

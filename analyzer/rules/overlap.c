@@ -121,7 +121,6 @@ static void report_refilled(struct check *check, const struct life *life, const 
 		     "comes behind the message: one of them is overwritten");
 }
 
-/* MKEY-007 */
 /* A single one may be a test's, which does not care what it sends. */
 static void report_received(struct check *check, const struct life *life)
 {
@@ -140,6 +139,31 @@ static void report_received(struct check *check, const struct life *life)
 		     "program has put there");
 }
 
+/* Writes to what the peer has posted for messages: a habit, and no coincidence. */
+static void report_entered(struct check *check, const struct life *life)
+{
+	const struct overlap_pair *pair = life->sq->overlaps ? &life->sq->overlaps->entered : NULL;
+	char name[64], earlier[96], later[96], bytes[32];
+	struct finding *finding = pair && pair->n >= HABIT && !life->sq->doubt
+					  ? add_pair(check, RULE_MKEY_007, life, pair)
+					  : NULL;
+
+	if (!finding)
+		return;
+	finding_text(&finding->says,
+		     "%s: the %s, writes to %s at 0x%" PRIx64 " of the peer's %s, which was "
+		     "outstanding, and so do %" PRIu64 " others.",
+		     judge_name(life, name, sizeof(name)),
+		     name_request(pair->later_opcode, pair->later_id, &pair->later, later),
+		     words_bytes(pair->length, bytes), pair->addr,
+		     name_request(pair->earlier_opcode, pair->earlier_id, &pair->earlier, earlier),
+		     pair->n - 1);
+	finding_text(&finding->breaks,
+		     "a message is received there: it overwrites what was written, or the write "
+		     "overwrites the message");
+}
+
+/* MKEY-007 */
 void mkey_007_overlap(struct check *check, const struct life *life)
 {
 	if (life->rq && life->rq->owner == life) {
@@ -149,8 +173,10 @@ void mkey_007_overlap(struct check *check, const struct life *life)
 		if (life->sq)
 			report_received(check, life);
 	}
-	if (life->sq)
+	if (life->sq) {
 		report_filled(check, life, life->sq);
+		report_entered(check, life);
+	}
 }
 
 /* Writes to what an earlier request reads from the peer: a habit, and no coincidence. */

@@ -1,0 +1,2 @@
+#define GOOD
+#include "write-into-recv-bad.c"
