@@ -218,6 +218,7 @@ static void note_channel(struct wait_cq *cq, const struct life *life,
 			 const struct activity_note *note)
 {
 	const struct life_link *link = life->parents;
+	const struct life *other = wake_beside(life);
 
 	while (link && link->parent->kind != OBJECT_comp_channel)
 		link = link->next_parent;
@@ -226,16 +227,10 @@ static void note_channel(struct wait_cq *cq, const struct life *life,
 	cq->has_channel = true;
 	cq->sleeps = activity_sleeps(note, link->parent->handle);
 	cq->wake = *life->wake;
-	for (const struct life_link *child = link->parent->children; child;
-	     child = child->next_child) {
-		const struct life *other = child->child;
-
-		if (other == life || other->kind != OBJECT_cq || !other->wake ||
-		    !other->wake->is_armed)
-			continue;
-		snprintf(cq->other, sizeof(cq->other), "%s", other->name);
-		cq->other_armed = other->wake->armed.id;
-	}
+	if (!other)
+		return;
+	snprintf(cq->other, sizeof(cq->other), "%s", other->name);
+	cq->other_armed = other->wake->armed.id;
 }
 
 static void note_cq(struct wait *wait, struct model *model, const struct queue *queue,

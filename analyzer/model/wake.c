@@ -59,9 +59,14 @@ void wake_polled(struct life *cq, const struct trace_event *event)
 	cq->wake->since = event->time;
 }
 
+static struct life *wake_cq(struct model *model, const struct life *qp)
+{
+	return model_find(model, qp->process, OBJECT_cq, qp->qp ? qp->qp->recv_cq : 0);
+}
+
 static struct wake *wake_of(struct model *model, const struct life *qp)
 {
-	struct life *cq = model_find(model, qp->process, OBJECT_cq, qp->qp ? qp->qp->recv_cq : 0);
+	struct life *cq = wake_cq(model, qp);
 
 	return cq && cq->state == LIFE_LIVE && !cq->inherited ? cq->wake : NULL;
 }
@@ -95,10 +100,24 @@ static void note_arrival(struct model *model, const struct trace_event *event, s
 
 static void note_first(struct wake *wake)
 {
-	if (wake->late.events || wake->late.times)
+	if (wake->late.events || wake->late.times || wake->late.instead)
 		return;
 	wake->late.armed = wake->armed;
 	wake->late.solicited = !wake->lain;
+}
+
+const struct life *wake_beside(const struct life *cq)
+{
+	const struct life_link *link = cq->parents;
+	const struct life *found = NULL;
+
+	while (link && link->parent->kind != OBJECT_comp_channel)
+		link = link->next_parent;
+	for (link = link ? link->parent->children : NULL; link; link = link->next_child)
+		if (link->child != cq && link->child->kind == OBJECT_cq && link->child->wake &&
+		    link->child->wake->is_armed)
+			found = link->child;
+	return found;
 }
 
 static void note_late(struct wake *wake, int64_t time)
@@ -133,6 +152,30 @@ static void look_at_poll(struct wake *wake, const struct trace_event *event)
 		wake->late.prompt += event->time - from <= PROMPT_NS;
 }
 
+/* The same of @cq, which was never armed, by a thread that has armed another CQ of its channel. */
+static void look_beside(const struct life *cq, const struct trace_event *event)
+{
+	const struct life *other = wake_beside(cq);
+	const struct moment *armed = other ? &other->wake->armed : NULL;
+	struct wake *wake = cq->wake;
+	int64_t from;
+
+	if (!other || armed->id.thread != event->id.thread || event->id.n - armed->id.n > NEXT ||
+	    (wake->passed.thread == event->id.thread && wake->passed.n == event->id.n))
+		return;
+	wake->passed = event->id;
+	from = wake->since > armed->time ? wake->since : armed->time;
+	if (event->time - from >= LATE_NS) {
+		if (!wake->late.times)
+			wake->late = (struct wake_late){ .prompt = wake->late.prompt,
+							 .armed = *armed,
+							 .instead = other->id };
+		note_late(wake, event->time - from);
+	} else {
+		wake->late.prompt += event->time - from <= PROMPT_NS;
+	}
+}
+
 void wake_complete(struct model *model, const struct trace_event *event, const struct wc *wc,
 		   struct life *qp, const struct queue_request *request)
 {
@@ -150,7 +193,10 @@ void wake_complete(struct model *model, const struct trace_event *event, const s
 	wake = wake_of(model, qp);
 	if (!wake || !wake->lying)
 		return;
-	look_at_poll(wake, event);
+	if (wake->armed.id.thread)
+		look_at_poll(wake, event);
+	else
+		look_beside(wake_cq(model, qp), event);
 	wake->lying--;
 }
 

@@ -26,6 +26,7 @@ struct wake_late {
 	int64_t shortest, longest; /* time until it did */
 	struct moment armed;       /* the first time */
 	bool solicited;            /* armed for solicited events only, the first time */
+	uint32_t instead; /* object: the CQ that was armed, if the one with completions never was */
 };
 
 /* The state of a CQ with a channel. */
@@ -40,6 +41,7 @@ struct wake {
 	bool got;    /* an event, since the last poll */
 	bool lain;   /* a completion, whose event was not got, was there when it was armed, */
 	bool looked; /* and was polled since */
+	struct event_id passed; /* the last poll that was looked at, if it was never armed */
 	struct wake_late late;
 };
 
@@ -52,6 +54,9 @@ struct waiting {
 
 /* A CQ was created, with or without @channel. 0 or -ENOMEM. */
 int wake_made(struct life *cq, bool channel);
+
+/* Another CQ of the channel of @cq that is armed; NULL: none. */
+const struct life *wake_beside(const struct life *cq);
 
 void wake_armed(struct life *cq, const struct trace_event *event);
 

@@ -193,6 +193,19 @@ static bool is_habit(const struct wake_late *late)
 				 (late->times && (late->events || late->shortest >= LONG_NS)));
 }
 
+/* It was never armed: another CQ of its channel was. */
+static void describe_instead(struct finding *finding, const struct wake_late *late, const char *cq,
+			     const char *armed)
+{
+	char span[32], id[32];
+
+	finding_text(&finding->says,
+		     "%s, first at %s, messages in %s, which was never armed, were polled up to %s "
+		     "after they had come: %s of the same channel was armed.",
+		     WORDS_N(late->times, "time"), event_id_text(late->armed.id, id), cq,
+		     judge_span(late->longest, span), armed);
+}
+
 static void describe_late(struct finding *finding, const struct wake_late *late, const char *cq)
 {
 	char span[32], n[WORDS_COUNT], id[32];
@@ -249,6 +262,8 @@ void compl_004_moderated(struct check *check, const struct life *life)
 void compl_004_late(struct check *check, const struct life *cq)
 {
 	const struct wake_late *late = cq->wake ? &cq->wake->late : NULL;
+	const struct object *instead =
+		late && late->instead ? trace_object(check->trace, late->instead) : NULL;
 	struct finding *finding;
 
 	if (check->findings->blind || !late || !is_habit(late))
@@ -261,11 +276,16 @@ void compl_004_late(struct check *check, const struct life *cq)
 	finding_at(finding, &late->armed);
 	finding_text(&finding->where, "%s()", verb_infos[late->armed.verb].name);
 	finding_text(&finding->object, "%s", cq->name);
-	describe_late(finding, late, cq->name);
+	if (instead)
+		describe_instead(finding, late, cq->name, instead->name);
+	else
+		describe_late(finding, late, cq->name);
 	finding_text(&finding->breaks,
 		     "the thread waits in poll(2), epoll_wait() or ibv_get_cq_event() without a "
 		     "time-out: it sleeps until %s comes, perhaps forever",
-		     late->solicited ? "a message with IBV_SEND_SOLICITED" : "another completion");
+		     instead           ? "something else"
+		     : late->solicited ? "a message with IBV_SEND_SOLICITED"
+				       : "another completion");
 	finding_step(finding, "created", &cq->created);
 	finding_step(finding, "armed", &late->armed);
 }

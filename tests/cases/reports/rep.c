@@ -104,7 +104,8 @@ void end_open(struct end *e, struct cfg c, size_t len)
 		need(e->ch = ibv_create_comp_channel(e->ctx));
 	e->scq = ibv_create_cq(e->ctx, c.cqe, NULL, e->ch, c.vector);
 	need(e->scq);
-	e->rcq = e->scq;
+	e->rcq = c.two_cqs ? ibv_create_cq(e->ctx, c.cqe, NULL, e->ch, c.vector) : e->scq;
+	need(e->rcq);
 	if (c.srq) {
 		struct ibv_srq_init_attr s = { .attr = { .max_wr = c.max_srq, .max_sge = 1 } };
 		need(e->srq = ibv_create_srq(e->pd, &s));
@@ -208,6 +209,8 @@ int end_close(struct end *e, int rc)
 		ibv_destroy_qp(e->qp);
 	if (e->srq)
 		ibv_destroy_srq(e->srq);
+	if (e->rcq != e->scq)
+		ibv_destroy_cq(e->rcq);
 	if (e->scq)
 		ibv_destroy_cq(e->scq);
 	if (e->ch)

@@ -30,7 +30,7 @@ struct cfg {
 	int mtu, rd, dest_rd;
 	int min_rnr, rnr_retry, retry, timeout;
 	int vector;
-	bool channel, srq, sig_all, no_mr;
+	bool channel, srq, sig_all, no_mr, two_cqs;
 	int max_srq;
 	uint32_t psn;
 };

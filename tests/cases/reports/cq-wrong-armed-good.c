@@ -1,0 +1,2 @@
+#define GOOD
+#include "cq-wrong-armed-bad.c"

@@ -1,0 +1,2 @@
+#define GOOD
+#include "signal-post-bad.c"
