@@ -10,7 +10,7 @@
 #include "analyzer/model/key.h"
 #include "analyzer/model/queue.h"
 
-enum { GRH = 40, NEAR = 4096 }; /* bytes */
+enum { GRH = 40, NEAR = 4096, HEADER = 256 }; /* bytes */
 
 const char *words_span(int64_t ns, char text[32])
 {
@@ -61,6 +61,23 @@ static const char *guess_address(const struct key *key, uint64_t addr)
 	return NULL;
 }
 
+/*
+ * Behind a header there is less room than the region has: one that accesses as much has added the
+ * header's length to the address, and not taken it from the length. And the other way round.
+ */
+static const char *guess_header(const struct key *key, uint64_t addr, uint64_t length)
+{
+	uint64_t shift = addr < key->addr ? key->addr - addr : addr - key->addr;
+
+	if (!shift || shift > HEADER)
+		return "";
+	if (length == key->length)
+		return ", and is as long as it: is the length of a header left out?";
+	if (addr < key->addr && addr + length == key->addr + key->length)
+		return ", and ends with it: does a header lie before it?";
+	return "";
+}
+
 const char *words_relation(const struct key *key, uint64_t addr, uint64_t length,
 			   char text[WORDS_RELATION])
 {
@@ -71,10 +88,11 @@ const char *words_relation(const struct key *key, uint64_t addr, uint64_t length
 	if (is_in(key, addr))
 		snprintf(text, WORDS_RELATION, "it ends %s after it%s",
 			 words_count(end - top, "byte", n),
-			 end - top == GRH ? ", as many as a GRH has" : "");
+			 end - top == GRH ? ", as many as a GRH has"
+					  : guess_header(key, addr, length));
 	else if (addr < key->addr && end > key->addr)
-		snprintf(text, WORDS_RELATION, "it begins %s before it",
-			 words_count(key->addr - addr, "byte", n));
+		snprintf(text, WORDS_RELATION, "it begins %s before it%s",
+			 words_count(key->addr - addr, "byte", n), guess_header(key, addr, length));
 	else if (!guess && addr > top && end > addr && end - top == GRH)
 		snprintf(text, WORDS_RELATION,
 			 "it lies behind it, and ends %d bytes after its "

@@ -31,7 +31,7 @@ const char *words_key(struct trace *trace, const struct key *key, char *text, si
  * How @length bytes at @addr, which @key does not hold, relate to it: "it ends 4 bytes after it",
  * "its bytes are in reverse order", "they do not overlap"
  */
-enum { WORDS_RELATION = 96 };
+enum { WORDS_RELATION = 128 };
 const char *words_relation(const struct key *key, uint64_t addr, uint64_t length,
 			   char text[WORDS_RELATION]);
 

@@ -49,6 +49,16 @@ TEST(an_address_outside_a_region_is_related_to_it)
 		{ 0x7f0012340000, 4097, "it ends 1 byte after it" },
 		{ 0x7f0012340000, 4136, "it ends 40 bytes after it, as many as a GRH has" },
 		{ 0x7f001233fff0, 32, "it begins 16 bytes before it" },
+		{ 0x7f0012340010, 4096,
+		  "it ends 16 bytes after it, and is as long as it: is the length of a header left "
+		  "out?" },
+		{ 0x7f0012340010, 4097, "it ends 17 bytes after it" },
+		{ 0x7f0012340101, 4096, "it ends 257 bytes after it" },
+		{ 0x7f001233ffe0, 4096,
+		  "it begins 32 bytes before it, and is as long as it: is the length of a header "
+		  "left out?" },
+		{ 0x7f001233ffe0, 4128,
+		  "it begins 32 bytes before it, and ends with it: does a header lie before it?" },
 		{ 0x7f0012341000, 8, "it begins right behind it" },
 		{ 0x7f0012341001, 8, "it begins 1 byte after its end" },
 		{ 0x7f0012341014, 20,
