@@ -4,6 +4,15 @@
 
 enum { NODES = 8, LINKS = 16 };
 
+#define WAITS(from, to)            \
+	{                          \
+		from, to, false, 0 \
+	}
+#define FIRM(from, to)            \
+	{                         \
+		from, to, true, 0 \
+	}
+
 struct graph_case {
 	bool idle[NODES];              /* it does not wait */
 	struct wait_link links[LINKS]; /* until one from a node to itself */
@@ -42,7 +51,8 @@ static void blames_as(const struct graph_case *of, size_t nth, const char *nodes
 /* A ring of receives: each waits for the one before it, and 5 for nobody. */
 static const struct graph_case ring = {
 	.idle = { [5] = true },
-	.links = { { 0, 7 }, { 1, 0 }, { 2, 1 }, { 3, 2 }, { 4, 3 }, { 5, 4 }, { 6, 5 }, { 7, 6 } },
+	.links = { WAITS(0, 7), WAITS(1, 0), WAITS(2, 1), WAITS(3, 2), WAITS(4, 3), WAITS(5, 4),
+		   WAITS(6, 5), WAITS(7, 6) },
 };
 
 TEST(who_does_not_wait_is_to_blame)
@@ -72,17 +82,9 @@ TEST(a_node_that_nobody_waits_for_is_not_to_blame)
 TEST(a_circle_of_firm_links_is_found_among_others)
 {
 	static const struct graph_case deadlock = {
-		.links = { { 0, 7 },
-			   { 1, 0 },
-			   { 2, 1 },
-			   { 2, 3, true },
-			   { 3, 2 },
-			   { 3, 4, true },
-			   { 4, 2, true },
-			   { 4, 3 },
-			   { 5, 4 },
-			   { 6, 5 },
-			   { 7, 6 } },
+		.links = { WAITS(0, 7), WAITS(1, 0), WAITS(2, 1), FIRM(2, 3), WAITS(3, 2),
+			   FIRM(3, 4), FIRM(4, 2), WAITS(4, 3), WAITS(5, 4), WAITS(6, 5),
+			   WAITS(7, 6) },
 	};
 
 	blames_as(&deadlock, 0, "234", 1, 5);
@@ -95,10 +97,10 @@ TEST(a_circle_of_others_is_found_by_what_has_come)
 		.links = { { 0, 7, false, 3 },
 			   { 1, 0, false, 3 },
 			   { 2, 1, false, 3 },
-			   { 2, 4 },
-			   { 3, 2 },
+			   WAITS(2, 4),
+			   WAITS(3, 2),
 			   { 3, 1, false, 1 },
-			   { 4, 3 },
+			   WAITS(4, 3),
 			   { 5, 4, false, 3 },
 			   { 6, 5, false, 3 },
 			   { 7, 6, false, 3 } },
@@ -112,13 +114,13 @@ TEST(one_that_does_not_wait_is_found_among_circles)
 {
 	static const struct graph_case mesh = {
 		.idle = { [3] = true, [4] = true, [5] = true, [6] = true, [7] = true },
-		.links = { { 0, 1 },
-			   { 0, 2 },
+		.links = { WAITS(0, 1),
+			   WAITS(0, 2),
 			   { 0, 3, false, 9 },
-			   { 1, 0 },
-			   { 1, 2 },
-			   { 2, 0 },
-			   { 2, 1 } },
+			   WAITS(1, 0),
+			   WAITS(1, 2),
+			   WAITS(2, 0),
+			   WAITS(2, 1) },
 	};
 
 	blames_as(&mesh, 0, "3", 1, 3);
@@ -126,7 +128,7 @@ TEST(one_that_does_not_wait_is_found_among_circles)
 
 TEST(who_waits_for_something_unknown_is_not_to_blame)
 {
-	static const struct graph_case outside = { .links = { { 0, 1 }, { 2, 1 } } };
+	static const struct graph_case outside = { .links = { WAITS(0, 1), WAITS(2, 1) } };
 	struct wait_graph graph = make_graph(&outside);
 
 	assert_int_equal(graph.nblames, 0);
@@ -147,7 +149,8 @@ TEST(the_most_waited_for_is_the_first)
 {
 	static const struct graph_case two = {
 		.idle = { [0] = true, [1] = true },
-		.links = { { 2, 0 }, { 3, 1 }, { 4, 3 }, { 5, 0, true }, { 5, 1 }, { 6, 1 } },
+		.links = { WAITS(2, 0), WAITS(3, 1), WAITS(4, 3), FIRM(5, 0), WAITS(5, 1),
+			   WAITS(6, 1) },
 	};
 
 	blames_as(&two, 0, "1", 3, 4);

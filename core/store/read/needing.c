@@ -39,8 +39,8 @@ static const char *const conditions[NEEDING_COUNT] = {
 	[NEEDING_MULTICAST] = "verb = 'ibv_attach_mcast'",
 	[NEEDING_WORK_QUEUES] = "verb = 'ibv_create_wq'",
 	[NEEDING_ATOMICS] =
-	  "(SELECT count(*) FROM (SELECT 1 FROM wr WHERE opcode IN (5, 6) LIMIT 1))"
-	  " AND verb LIKE 'ibv_create_qp%'",
+	  ("(SELECT count(*) FROM (SELECT 1 FROM wr WHERE opcode IN (5, 6) LIMIT 1))"
+	   " AND verb LIKE 'ibv_create_qp%'"),
 };
 /* clang-format on */
 
