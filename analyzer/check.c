@@ -169,7 +169,7 @@ static void on_foreign(void *arg, const struct model_foreign *foreign)
 
 static bool is_on(const struct checker *checker, enum rule_id rule)
 {
-	return !checker->check.findings->off[rule] && !checker->check.findings->skip[rule];
+	return findings_may_hint(checker->check.findings, rule);
 }
 
 static void choose_functions(struct checker *checker)

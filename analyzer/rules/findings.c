@@ -104,8 +104,8 @@ static struct finding_site *count_finding(struct findings *findings, enum rule_i
 {
 	struct finding_site *site;
 
-	if (findings->carried || findings->off[rule] || findings->skip[rule] ||
-	    (hazard && findings->no_hazards))
+	if (findings->carried || !findings_may_hint(findings, rule) ||
+	    (!hazard && findings->skip[rule]) || (hazard && findings->no_hazards))
 		return NULL;
 	(hazard ? findings->hazards : findings->rules)[rule] += counts;
 	site = find_site(findings, rule, key, hazard);

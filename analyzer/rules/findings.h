@@ -71,6 +71,8 @@ struct unchecked {
 	char *because;
 };
 
+enum { FINDINGS_STACKS = 64 };
+
 struct findings {
 	struct facts *facts; /* failures, independent of the rules */
 	struct finding **all;
@@ -91,7 +93,8 @@ struct findings {
 	unsigned int seen;   /* kinds of these: bits, by enum trace_event_kind */
 	int64_t last;        /* time of the last */
 	struct finding_site *sites[256];
-	struct finding *hidden; /* not in `all`, but a site may still add to them */
+	uint32_t stacks[FINDINGS_STACKS]; /* of posts, that were looked at */
+	struct finding *hidden;           /* not in `all`, but a site may still add to them */
 	/* the trace that is being searched for gaps, one of several; NULL */
 	const char *part;
 	int err; /* -ENOMEM: findings are missing */
@@ -148,6 +151,15 @@ char finding_severity(const struct finding *finding);
 
 /* How many findings it stands for: the last one stored for a site counts the rest, too. */
 uint64_t finding_times(const struct finding *finding);
+
+/*
+ * May @rule report something, though it is not checked? Hazards of THREAD-001 need only the stack
+ * of the post, and no recording with --strict.
+ */
+static inline bool findings_may_hint(const struct findings *findings, enum rule_id rule)
+{
+	return !findings->off[rule] && (!findings->skip[rule] || rule == RULE_THREAD_001);
+}
 
 /* Did the trace have events for @rule to check, and were they checked? */
 bool findings_checked(const struct findings *findings, enum rule_id rule);

@@ -9,7 +9,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analyzer/model/moment.h"
 #include "analyzer/rules/judge.h"
+
+enum { FRAMES = 32, ALIGNED = 16 /* bytes: functions of libc begin there */ };
 
 static void describe_race(struct finding *finding, const struct model_destroy *destroy)
 {
@@ -116,4 +119,74 @@ void thread_002_crash(struct check *check, const struct model_crash *crash)
 	finding_step(finding, "created", &thread->created);
 	finding_step(finding, "used", last);
 	finding_step(finding, "destroyed", destroy);
+}
+
+static bool is_of_module(const struct frame *frame, const char *const *names)
+{
+	const char *slash = frame->module ? strrchr(frame->module, '/') : NULL;
+	const char *base = slash ? slash + 1 : frame->module;
+
+	for (; base && *names; names++)
+		if (strstr(base, *names))
+			return true;
+	return false;
+}
+
+/*
+ * Was the post called from a signal handler that had interrupted a verb?
+ *
+ *	ibv_post_send < program < handler < libc's trampoline < provider < ibv_poll_cq < program
+ *
+ * The kernel returns to the begin of the trampoline; all other return addresses are behind a call,
+ * and hardly ever at the begin of a function. Libraries of verbs do not call the program.
+ */
+static bool is_in_handler(struct trace *trace, uint32_t stack)
+{
+	static const char *const libc[] = { "libc.so", "libc-2.", "libpthread", NULL };
+	static const char *const verbs[] = { "libibverbs", "-rdmav",      "libmlx", "libefa",
+					     "libmana",    "libverbatim", NULL };
+	struct frame frames[FRAMES];
+	unsigned int n = trace_stack(trace, stack, frames, FRAMES), i = 0;
+
+	while (i < n && is_of_module(&frames[i], verbs)) /* of the post itself */
+		i++;
+	while (i < n && !is_of_module(&frames[i], verbs) &&
+	       !(is_of_module(&frames[i], libc) && frames[i].offset % ALIGNED == 0))
+		i++;
+	if (!i || i >= n || is_of_module(&frames[i], verbs))
+		return false;
+	while (i < n && !is_of_module(&frames[i], verbs))
+		i++;
+	return i < n;
+}
+
+/* THREAD-001, for each place that posts. */
+void thread_001_signal(struct check *check, const struct model_post *post)
+{
+	uint32_t stack = post->event->post->stack;
+	uint32_t *seen = &check->findings->stacks[stack % FINDINGS_STACKS];
+	const struct life *object = post->object;
+	struct finding *finding;
+	struct moment moment;
+	char name[64];
+
+	if (!stack || *seen == stack)
+		return;
+	*seen = stack;
+	if (!object || !is_in_handler(check->trace, stack))
+		return;
+	moment = moment_of(post->event);
+	finding = judge_hazard(check, RULE_THREAD_001, &moment, object, "wr");
+	if (!finding)
+		return;
+	finding_text(&finding->says,
+		     "%s() on %s was called by a signal handler, which had interrupted a verb of "
+		     "the same thread.",
+		     verb_infos[post->event->post->verb].name,
+		     judge_name(object, name, sizeof(name)));
+	finding_text(&finding->breaks,
+		     "the interrupted verb holds a lock that the post takes: the thread waits for "
+		     "itself, forever");
+	finding_step(finding, "created", &object->created);
+	finding_step(finding, "posted", &moment);
 }
