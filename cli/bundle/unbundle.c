@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "cli/bundle/archive.h"
-#include "cli/bundle/folder.h"
+#include "cli/folder.h"
 #include "cli/bundle/manifest.h"
 #include "cli/cli.h"
 #include "cli/format.h"

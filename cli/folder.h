@@ -23,5 +23,5 @@ int folder_make(struct folder *folder, const char *to);
 int folder_keep(struct folder *folder, const char *to);
 int folder_give(const struct folder *folder, const char *name, const char *to);
 
-/* Remove it with the files in it, unless it was kept. */
+/* Remove it with everything in it, unless it was kept. */
 void folder_remove(struct folder *folder);

@@ -1,11 +1,11 @@
 /*
  * A folder that is made beside the path that it will get
  */
-#include "cli/bundle/folder.h"
+#include "cli/folder.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,20 +70,18 @@ int folder_give(const struct folder *folder, const char *name, const char *to)
 	return rename_new(path, to);
 }
 
+static int remove_entry(const char *path, const struct stat *st, int flag, struct FTW *ftw)
+{
+	(void)st;
+	(void)flag;
+	(void)ftw;
+	remove(path);
+	return 0;
+}
+
 void folder_remove(struct folder *folder)
 {
-	char path[PATH_MAX + NAME_MAX + 2];
-	struct dirent *entry;
-	DIR *dir = *folder->path ? opendir(folder->path) : NULL;
-
-	while (dir && (entry = readdir(dir)) != NULL) {
-		snprintf(path, sizeof(path), "%s/%s", folder->path, entry->d_name);
-		if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, ".."))
-			unlink(path);
-	}
-	if (dir)
-		closedir(dir);
 	if (*folder->path)
-		rmdir(folder->path);
+		nftw(folder->path, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
 	folder->path[0] = '\0';
 }

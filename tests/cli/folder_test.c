@@ -1,7 +1,7 @@
 /*
  * A folder that appears when it is complete, and replaces nothing
  */
-#include "cli/bundle/folder.h"
+#include "cli/folder.h"
 
 #include <errno.h>
 #include <fcntl.h>
