@@ -4,6 +4,7 @@
 #include "cli/help.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "analyzer/explain/explain.h"
@@ -128,16 +129,23 @@ static void print_topics(void)
 			}
 }
 
-/* "thread, n, time" */
-static void print_columns(const char *list)
+static void print_table_columns(const struct table *table)
 {
-	while (*list) {
-		int n = (int)strcspn(list, ",");
+	for (const struct table_column *c = table->columns; c->name; c++)
+		print_fact("column", c->name);
+}
 
-		printf("column %.*s\n", n, list);
-		list += n;
-		list += strspn(list, ", ");
-	}
+/* Print the columns of a view: its own, or those of its table. */
+static void print_columns(const struct view *view)
+{
+	struct made_column *columns = view_columns(view->name);
+
+	for (struct made_column *c = columns; c && c->name; c++)
+		print_fact("column", c->name);
+	for (int table = 0; table < TABLES && !view->columns; table++)
+		if (!strcmp(tables[table].name, view->table))
+			print_table_columns(&tables[table]);
+	free(columns);
 }
 
 /* Print the tables that the file does not store. */
@@ -151,12 +159,11 @@ static void print_tables(void)
 	}
 	for (const struct view *view = views; view->name; view++) {
 		print_fact("table", view->name);
-		print_columns(view->columns);
+		print_columns(view);
 	}
 	for (int table = 0; table < TABLES; table++) {
 		print_fact("table", tables[table].name);
-		for (const struct table_column *c = tables[table].columns; c->name; c++)
-			print_fact("column", c->name);
+		print_table_columns(&tables[table]);
 	}
 }
 

@@ -44,6 +44,8 @@ struct request_rows {
 	size_t nrows, size, at;
 	const struct enum_info *opcodes, *statuses;
 	bool failed; /* no memory for a row */
+	void (*see)(void *arg, const struct trace_event *event);
+	void *see_arg;
 };
 
 /* clang-format off */
@@ -236,6 +238,21 @@ static int requests_open(void *arg, const struct made_bounds *bounds, void **ret
 	return err;
 }
 
+void requests_watch(void *rows, void (*see)(void *arg, const struct trace_event *event), void *arg)
+{
+	struct request_rows *r = rows;
+
+	r->see = see;
+	r->see_arg = arg;
+}
+
+uint32_t requests_process(const void *rows)
+{
+	const struct request_rows *r = rows;
+
+	return r->rows[r->at].process;
+}
+
 static int requests_next(void *rows)
 {
 	struct request_rows *r = rows;
@@ -248,18 +265,12 @@ static int requests_next(void *rows)
 		more = pass_step(&r->pass);
 		if (more <= 0)
 			return more;
+		if (r->see && r->pass.event)
+			r->see(r->see_arg, r->pass.event);
 		if (r->failed)
 			return log_err(-ENOMEM, "requests");
 	}
 	return 1;
-}
-
-static void put_event(struct made_value *value, struct event_id id)
-{
-	char text[32];
-
-	if (id.thread)
-		made_text(value, event_id_text(id, text));
 }
 
 static void put_known(struct made_value *value, bool known, int64_t number)
@@ -292,7 +303,7 @@ static void put_end(const struct request_rows *rows, const struct request_row *r
 		put_known(value, own, row->completed - row->time);
 		break;
 	case RETIRED_BY:
-		put_event(value, row->retired);
+		made_event(value, row->retired);
 		break;
 	case RETIRED_THREAD:
 		put_known(value, known, row->retired.thread);
@@ -372,7 +383,7 @@ static void requests_value(void *rows, int column, struct made_value *value)
 		made_int(value, row->i);
 		break;
 	case EVENT:
-		put_event(value, row->id);
+		made_event(value, row->id);
 		break;
 	case TIME:
 		made_int(value, row->time);

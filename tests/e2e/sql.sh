@@ -258,7 +258,7 @@ a_reset_forgets() {
 try a_reset_forgets
 an_unpacked_trace_answers_the_same() {
 	local each
-	for each in requests queue_depth qps mrs calls failures posting; do
+	for each in requests queue_depth qps mrs calls failures posting completions; do
 		ask depth.db "SELECT * FROM $each" >packed &&
 			ask plain_depth.db "SELECT * FROM $each" >unpacked &&
 			cmp packed unpacked && [ -s packed ] || return
@@ -278,7 +278,8 @@ tables_are_in_the_documentation() {
 	local each columns page=$root/docs/TRACE-FORMAT.md
 	ask depth.db --tables >tables || return
 	tr '\n' ' ' <"$page" >format
-	for each in requests qps peers calls mrs failures posting queue_depth; do
+	for each in requests qps peers calls mrs failures posting queue_depth processes \
+		findings; do
 		columns=$(ask depth.db "SELECT group_concat(name, ', ') FROM
 			pragma_table_xinfo('$each') WHERE hidden <> 1") &&
 			grep -qF "\`$each($columns)\`" format ||

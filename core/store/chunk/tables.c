@@ -72,9 +72,9 @@ static void declare_name(const struct table_column *column, struct text *sql)
 	text_addf(sql, " END) VIRTUAL");
 }
 
-static const char *type_of(enum value value)
+const char *table_column_type(const struct table_column *column)
 {
-	switch (value) {
+	switch (column->value) {
 	case VALUE_NAME:
 	case VALUE_VERB:
 	case VALUE_KIND:
@@ -93,7 +93,7 @@ void table_declare(const struct table *table, bool plain, struct text *sql)
 	text_addf(sql, "%s(", table->name);
 	for (const struct table_column *c = table->columns; c->name; c++) {
 		text_addf(sql, "%s%s %s", c == table->columns ? "" : ", ", c->name,
-			  type_of(c->value));
+			  table_column_type(c));
 		if (plain && c->value == VALUE_NAME)
 			declare_name(c, sql);
 	}

@@ -81,3 +81,6 @@ extern const struct table tables[TABLES];
  * has seen already, in a query with OR.
  */
 void table_declare(const struct table *table, bool plain, struct text *sql);
+
+/* "INTEGER", as it is declared. */
+const char *table_column_type(const struct table_column *column);

@@ -23,8 +23,7 @@ static const char *get_variable(void *arg, const char *name)
 		       : NULL;
 }
 
-/* In a merged trace each part has its own host. Older traces do not have its table. */
-static void read_host(sqlite3 *db, uint32_t process, char host[RANK_WORD])
+void rank_host(sqlite3 *db, uint32_t process, char host[RANK_WORD])
 {
 	static const char *const sources[] = {
 		"SELECT host FROM merged WHERE first_process <= ?"
@@ -33,9 +32,10 @@ static void read_host(sqlite3 *db, uint32_t process, char host[RANK_WORD])
 	};
 	sqlite3_stmt *stmt;
 
+	*host = '\0';
 	for (size_t i = 0; i < sizeof(sources) / sizeof(*sources) && !*host; i++) {
 		if (sqlite3_prepare_v2(db, sources[i], -1, &stmt, NULL))
-			continue;
+			continue; /* older traces are never merged */
 		sql_bind(stmt, "u", process);
 		if (sqlite3_step(stmt) == SQLITE_ROW && sqlite3_column_text(stmt, 0))
 			snprintf(host, RANK_WORD, "%s", (const char *)sqlite3_column_text(stmt, 0));
@@ -54,5 +54,5 @@ void rank_read(sqlite3 *db, uint32_t process, struct rank *ret_rank)
 	launcher_find_rank(get_variable, &environment, ret_rank);
 	sqlite3_finalize(environment.value);
 	if (ret_rank->rank >= 0 && !*ret_rank->node)
-		read_host(db, process, ret_rank->node);
+		rank_host(db, process, ret_rank->node);
 }

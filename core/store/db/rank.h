@@ -14,6 +14,9 @@ struct sqlite3;
  */
 void rank_read(struct sqlite3 *db, uint32_t process, struct rank *ret_rank);
 
+/* The host of the recording of @process: in a merged trace each part has its own. "": not known. */
+void rank_host(struct sqlite3 *db, uint32_t process, char host[RANK_WORD]);
+
 /* clang-format off */
 /*
  * The ranks of all processes, for a SELECT: what the launcher told each is looked up once, by

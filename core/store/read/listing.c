@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "core/base/text.h"
 #include "core/store/db/rank.h"
 #include "core/store/db/sql.h"
 #include "core/store/read/trace.h"
@@ -14,7 +15,7 @@
 
 struct listing {
 	sqlite3_stmt *stmt;
-	enum listing_kind kind;
+	const char *name; /* in errors; borrowed */
 };
 
 /* clang-format off */
@@ -174,25 +175,45 @@ static const struct {
 };
 /* clang-format on */
 
-static int fail_listing(sqlite3 *db, enum listing_kind kind)
+static int fail_listing(sqlite3 *db, const char *name)
 {
 	char what[64];
 
-	snprintf(what, sizeof(what), "read %s", lists[kind].name);
+	snprintf(what, sizeof(what), "read %s", name);
 	return sql_fail(db, what);
 }
 
-int listing_open(struct trace *trace, enum listing_kind kind, struct listing **ret_listing)
+static int prepare_listing(struct trace *trace, const char *name, const char *sql,
+			   struct listing **ret_listing)
 {
 	struct listing *listing = calloc(1, sizeof(*listing));
 
 	*ret_listing = listing;
 	if (!listing)
-		return log_err(-ENOMEM, "read %s", lists[kind].name);
-	listing->kind = kind;
-	if (sqlite3_prepare_v2(trace_db(trace), lists[kind].sql, -1, &listing->stmt, NULL))
-		return fail_listing(trace_db(trace), kind);
+		return log_err(-ENOMEM, "read %s", name);
+	listing->name = name;
+	if (sqlite3_prepare_v2(trace_db(trace), sql, -1, &listing->stmt, NULL))
+		return fail_listing(trace_db(trace), name);
 	return 0;
+}
+
+int listing_open(struct trace *trace, enum listing_kind kind, struct listing **ret_listing)
+{
+	return prepare_listing(trace, lists[kind].name, lists[kind].sql, ret_listing);
+}
+
+int listing_open_table(struct trace *trace, const char *table, const char *columns,
+		       struct listing **ret_listing)
+{
+	struct text sql = { 0 };
+	int err;
+
+	*ret_listing = NULL;
+	text_addf(&sql, "SELECT %s FROM %s", columns, table);
+	err = sql.failed ? log_err(-ENOMEM, "read %s", table)
+			 : prepare_listing(trace, table, sql.at, ret_listing);
+	text_fini(&sql);
+	return err;
 }
 
 int listing_next(struct listing *listing)
@@ -203,7 +224,7 @@ int listing_next(struct listing *listing)
 	case SQLITE_DONE:
 		return 0;
 	default:
-		return fail_listing(sqlite3_db_handle(listing->stmt), listing->kind);
+		return fail_listing(sqlite3_db_handle(listing->stmt), listing->name);
 	}
 }
 

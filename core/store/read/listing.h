@@ -72,6 +72,13 @@ enum listing_cell { LISTING_NULL, LISTING_INTEGER, LISTING_REAL, LISTING_TEXT };
 /* 0 or -errno after log_err(); close it in either case. */
 int listing_open(struct trace *trace, enum listing_kind kind, struct listing **ret_listing);
 
+/*
+ * The same of some columns of a table or view, both names of our own lists, for example "calls" and
+ * "event, verb".
+ */
+int listing_open_table(struct trace *trace, const char *table, const char *columns,
+		       struct listing **ret_listing);
+
 /* Go to the next row, at first the first: 1, 0 at the end, or -errno after log_err(). */
 int listing_next(struct listing *listing);
 

@@ -107,6 +107,17 @@ static void rank_facts(sqlite3_context *context, int n, sqlite3_value **values)
 	text_fini(&t);
 }
 
+static void process_host(sqlite3_context *context, int n, sqlite3_value **values)
+{
+	char host[RANK_WORD];
+
+	(void)n;
+	rank_host(sqlite3_context_db_handle(context), (uint32_t)sqlite3_value_int64(values[0]),
+		  host);
+	if (*host)
+		sqlite3_result_text(context, host, -1, SQLITE_TRANSIENT);
+}
+
 static void add_value(sqlite3_context *context, sqlite3_value *value, double p)
 {
 	struct percentile *all = sqlite3_aggregate_context(context, sizeof(*all));
@@ -236,6 +247,8 @@ int functions_add(sqlite3 *db)
 	    sqlite3_create_function(db, "launcher", 1, flags, NULL, is_launcher_variable, NULL,
 				    NULL) ||
 	    sqlite3_create_function(db, "rank_facts", 1, SQLITE_UTF8, NULL, rank_facts, NULL,
+				    NULL) ||
+	    sqlite3_create_function(db, "process_host", 1, SQLITE_UTF8, NULL, process_host, NULL,
 				    NULL) ||
 	    sqlite3_create_function(db, "percentile", 2, flags, NULL, NULL, step_percentile,
 				    end_percentile) ||

@@ -257,9 +257,11 @@ static int put_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int c
 {
 	struct made_cursor *cursor = (struct made_cursor *)base;
 	const struct made_table *table = module_of(cursor)->table;
+	struct made_value value;
 
+	value.context = context;
 	if (!table->columns[column].argument)
-		table->value(cursor->rows, column, (struct made_value *)context);
+		table->value(cursor->rows, column, &value);
 	else if (cursor->argument)
 		sqlite3_result_value(context, cursor->argument);
 	return SQLITE_OK;
@@ -267,13 +269,52 @@ static int put_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int c
 
 void made_int(struct made_value *value, int64_t number)
 {
-	sqlite3_result_int64((sqlite3_context *)value, number);
+	if (value->context) {
+		sqlite3_result_int64(value->context, number);
+		return;
+	}
+	value->kind = MADE_INT;
+	value->number = number;
 }
 
 void made_text(struct made_value *value, const char *text)
 {
-	if (text)
-		sqlite3_result_text((sqlite3_context *)value, text, -1, SQLITE_TRANSIENT);
+	if (!text)
+		return;
+	if (value->context) {
+		sqlite3_result_text(value->context, text, -1, SQLITE_TRANSIENT);
+		return;
+	}
+	value->kind = MADE_TEXT;
+	value->length = strlen(text);
+	value->text = text;
+	if (value->length < sizeof(value->room))
+		value->text = memcpy(value->room, text, value->length + 1);
+}
+
+/* Write @number before @end; returns its first digit. */
+static char *put_digits(char *end, uint64_t number)
+{
+	do
+		*--end = (char)('0' + number % 10);
+	while (number /= 10);
+	return end;
+}
+
+void made_event(struct made_value *value, struct event_id id)
+{
+	char text[48], *end = text + sizeof(text) - 1, *at;
+
+	if (!id.thread)
+		return;
+	if (ids_range(id.thread, 0)) { /* of a joint trace */
+		made_text(value, event_id_text(id, text));
+		return;
+	}
+	*end = '\0';
+	at = put_digits(end, id.n);
+	*--at = ':';
+	made_text(value, put_digits(at, id.thread));
 }
 
 static const sqlite3_module module = {

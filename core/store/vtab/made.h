@@ -8,11 +8,26 @@
  * One thread.
  */
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
+#include "core/store/db/ids.h"
+
 struct sqlite3;
+struct sqlite3_context;
 struct trace;
-struct made_value; /* receives a value */
+
+enum made_kind { MADE_NULL, MADE_INT, MADE_TEXT };
+
+/* Receives a value: it is passed on to SQLite, or kept until the next one if there is none. */
+struct made_value {
+	struct sqlite3_context *context; /* NULL: the value is stored in the rest */
+	enum made_kind kind;
+	int64_t number;
+	const char *text; /* in @room; or of the table's rows, if it is longer than that */
+	size_t length;
+	char room[64];
+};
 
 /* How a condition on a column limits the rows that are read. */
 enum made_key {
@@ -61,7 +76,8 @@ struct made_table {
 };
 
 void made_int(struct made_value *value, int64_t number);
-void made_text(struct made_value *value, const char *text); /* copied; NULL: nothing */
+void made_text(struct made_value *value, const char *text);    /* copied; NULL: nothing */
+void made_event(struct made_value *value, struct event_id id); /* its name; of no thread: nothing */
 
 /* Add a table to the connection of @trace. @arg must live as long as that. 0 or -errno. */
 int made_add(struct trace *trace, const struct made_table *table, void *arg);

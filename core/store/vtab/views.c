@@ -4,6 +4,7 @@
 #include "core/store/vtab/views.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/text.h"
@@ -25,21 +26,23 @@
 	" WHERE p.object = o.id AND NOT p.failed AND p.end <= c.end AND " condition \
 	" ORDER BY p.end DESC LIMIT 1)"
 
+#define META(key) "(SELECT value FROM meta WHERE key = '" key "')"
+
 /* The error of a call, returned or left in errno. */
 #define TOLD "CASE WHEN c.ret BETWEEN 1 AND 4095 THEN c.ret ELSE c.error END"
 
 const struct view views[] = {
 	{ "calls",
-	  "event, thread, n, process, begin, end, duration, verb, object, name, ret, error, failed,"
-	  " depth, ours, stack",
+	  "event TEXT, thread, n, process, begin, end, duration, verb TEXT, object, name TEXT,"
+	  " ret, error, failed, depth, ours, stack",
 	  "SELECT c.thread || ':' || c.n, c.thread, c.n, c.process, c.begin, c.end,"
 	  " c.end - c.begin, c.verb, c.object, o.name, c.ret, c.error, c.failed, c.depth, c.ours,"
 	  " c.stack"
 	  " FROM call c LEFT JOIN object o ON o.id = c.object",
 	  false, NULL },
 	{ "mrs",
-	  "object, name, process, pd, addr, length, iova, access, lkey, rkey, since, until, event,"
-	  " verb, stack",
+	  "object, name TEXT, process, pd, addr, length, iova, access, lkey, rkey, since, until,"
+	  " event TEXT, verb TEXT, stack",
 	  /* a row for its registration, and for each ibv_rereg_mr() of it */
 	  "SELECT id, name, process, pd, addr, length,"
 	  " coalesce(iova, CASE WHEN access & 32 THEN 0 ELSE addr END), access,"
@@ -69,7 +72,8 @@ const struct view views[] = {
 	  " WHERE o.kind = 'mr')",
 	  false, NULL },
 	{ "failures",
-	  "event, thread, n, i, time, process, kind, verb, object, name, code, code_name, stack",
+	  "event TEXT, thread, n, i, time, process, kind TEXT, verb TEXT, object, name TEXT, code,"
+	  " code_name TEXT, stack",
 	  "SELECT c.thread || ':' || c.n, c.thread, c.n, NULL, c.end, c.process, 'call', c.verb,"
 	  " c.object, o.name, " TOLD ", errno_name(" TOLD "), c.stack"
 	  " FROM call c LEFT JOIN object o ON o.id = c.object"
@@ -101,21 +105,76 @@ const struct view views[] = {
 	  " GROUP BY thread, process",
 	  false, NULL },
 	{ "ranks",
-	  "process, rank, size, local, job, step, node, launcher",
+	  "process, rank, size, local, job TEXT, step TEXT, node TEXT, launcher TEXT",
 	  "SELECT * FROM " SQL_RANKS,
 	  false, NULL },
 	{ "counters",
-	  "merged, device, port, folder, name, first, last, change",
+	  "merged, device TEXT, port, folder TEXT, name TEXT, first, last, change",
 	  "SELECT merged, device, port, folder, name, first, last, last - first FROM counter",
 	  false, "counter" },
 	{ "peers",
-	  "object, name, process, peer, peer_name, peer_process",
+	  "object, name TEXT, process, peer, peer_name TEXT, peer_process",
 	  "SELECT object, name, process, peer, peer_name, peer_process FROM qps"
 	  " WHERE peer IS NOT NULL",
 	  true, NULL },
+	{ "completions", NULL, "SELECT * FROM wc", false, "wc" },
+	{ "processes",
+	  "process, pid, ppid, parent, start, end, ending TEXT, status, exe TEXT, cmdline TEXT,"
+	  " memlock, memlock_most, nofile, nofile_most, ipc_lock, page_size, rank, size, local,"
+	  " job TEXT, step TEXT, node TEXT, launcher TEXT, host TEXT, realtime, duration,"
+	  " state TEXT",
+	  "SELECT p.id, pid, ppid, nullif(p.parent, 0), start, end, ending,"
+	  " nullif(p.status, -1), exe, cmdline, memlock, memlock_most, nofile, nofile_most,"
+	  " ipc_lock, page_size, rank, size, local, job, step,"
+	  " coalesce(node, process_host(p.id)), launcher, process_host(p.id),"
+	  " " META("realtime") ", " META("duration") ", " META("state")
+	  " FROM process p LEFT JOIN " SQL_RANKS " r ON r.process = p.id",
+	  false, NULL },
+	{ "findings",
+	  "id, rule TEXT, name TEXT, severity TEXT, event TEXT, thread, n, time, process,"
+	  " place TEXT, object TEXT, message TEXT, fingerprint TEXT, count",
+	  "SELECT id, rule, name, severity, CASE WHEN thread THEN thread || ':' || n END, thread,"
+	  " n, time, process, place, object, message, fingerprint, count FROM finding",
+	  false, NULL },
 	{ 0 },
 };
 /* clang-format on */
+
+/* Cut the next column from the list @at, a copy. */
+static char *cut_column(char *at, struct made_column *column)
+{
+	char *end = at + strcspn(at, ","), *next = *end ? end + strlen(", ") : end;
+	char *blank;
+
+	*end = '\0';
+	blank = strchr(at, ' ');
+	*column = (struct made_column){ .name = at, .type = blank ? blank + 1 : "INTEGER" };
+	if (blank)
+		*blank = '\0';
+	return next;
+}
+
+struct made_column *view_columns(const char *name)
+{
+	const struct view *view = views;
+	struct made_column *columns;
+	size_t n = 2; /* with the last one, that ends the list */
+	char *at;
+
+	while (view->name && strcmp(view->name, name) != 0)
+		view++;
+	if (!view->columns)
+		return NULL;
+	for (const char *comma = view->columns; (comma = strchr(comma, ',')); comma++)
+		n++;
+	columns = calloc(1, n * sizeof(*columns) + strlen(view->columns) + 1);
+	if (!columns)
+		return NULL;
+	at = strcpy((char *)(columns + n), view->columns);
+	for (size_t i = 0; *at; i++)
+		at = cut_column(at, &columns[i]);
+	return columns;
+}
 
 /* 1, 0, or -errno after log_err(). */
 static int has_table(sqlite3 *db, const char *name)
@@ -134,13 +193,21 @@ static int has_table(sqlite3 *db, const char *name)
 
 static int create_view(sqlite3 *db, const struct view *view)
 {
+	struct made_column *columns = view->columns ? view_columns(view->name) : NULL;
 	struct text sql = { 0 };
-	int err = view->table ? has_table(db, view->table) : 1;
+	int err = view->columns && view->table ? has_table(db, view->table) : 1;
 
-	if (err <= 0)
+	if (view->columns && !columns)
+		return log_err(-ENOMEM, "views");
+	text_addf(&sql, "CREATE TEMP VIEW IF NOT EXISTS %s", view->name);
+	for (int c = 0; columns && columns[c].name; c++)
+		text_addf(&sql, "%s%s", c ? ", " : "(", columns[c].name);
+	text_addf(&sql, "%s AS %s", columns ? ")" : "", view->select);
+	free(columns);
+	if (err <= 0) {
+		text_fini(&sql);
 		return err;
-	text_addf(&sql, "CREATE TEMP VIEW IF NOT EXISTS %s(%s) AS %s", view->name, view->columns,
-		  view->select);
+	}
 	err = sql.failed ? log_err(-ENOMEM, "views") : sql_exec(db, sql.at);
 	text_fini(&sql);
 	return err;

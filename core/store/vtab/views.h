@@ -8,16 +8,25 @@
 #include <stdbool.h>
 
 #include "core/store/db/sql.h"
+#include "core/store/vtab/made.h"
 
 struct view {
 	const char *name;
-	const char *columns; /* "event, thread, n" */
-	const char *select;  /* uses no other view */
-	bool model;          /* over a table that needs the model: not in the loadable extension */
-	const char *table;   /* that traces of older versions lack, or NULL */
+	const char
+		*columns; /* "event TEXT, thread, n": integers unless it says so; NULL: of @table */
+	const char *select; /* uses no other view */
+	bool model; /* over a table that needs the model: not in the loadable extension */
+	/* that traces of older versions lack, or whose columns it has; NULL: none */
+	const char *table;
 };
 
 extern const struct view views[]; /* the last has no name */
+
+/*
+ * The columns of a view that has its own, ended by one without a name; to be freed. NULL if there
+ * is no such view, or no memory.
+ */
+struct made_column *view_columns(const char *name);
 
 /*
  * Create those that @query may use, NULL: all, and whose tables the trace has; those that need the

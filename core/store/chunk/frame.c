@@ -1,0 +1,34 @@
+/*
+ * Bytes as one zstd frame
+ */
+#include "core/store/chunk/frame.h"
+
+#include <errno.h>
+#include <zstd.h>
+
+#include "core/base/text.h"
+#include "core/base/vec.h"
+
+enum { LEVEL = 1 };
+
+int frame_add(struct frame *frame, const void *bytes, size_t n, struct text *to)
+{
+	size_t bound = ZSTD_compressBound(n), used;
+
+	if (!frame->context)
+		frame->context = ZSTD_createCCtx();
+	if (!frame->context || vec_reserve(to->at, to->size, to->used + bound + 1))
+		return -ENOMEM;
+	used = ZSTD_compressCCtx(frame->context, to->at + to->used, bound, bytes, n, LEVEL);
+	if (ZSTD_isError(used))
+		return -ENOMEM; /* there is space enough */
+	to->used += used;
+	to->at[to->used] = '\0';
+	return 0;
+}
+
+void frame_fini(struct frame *frame)
+{
+	ZSTD_freeCCtx(frame->context);
+	frame->context = NULL;
+}

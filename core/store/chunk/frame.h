@@ -1,0 +1,16 @@
+#pragma once
+/*
+ * Bytes as one zstd frame, for files other than traces. One thread.
+ */
+#include <stddef.h>
+
+struct text;
+
+/* All zero at first; frame_fini() frees it. */
+struct frame {
+	void *context;
+};
+
+/* Append the frame of the @n bytes to @to. 0 or -ENOMEM. */
+int frame_add(struct frame *frame, const void *bytes, size_t n, struct text *to);
+void frame_fini(struct frame *frame);
