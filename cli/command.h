@@ -54,8 +54,8 @@
 	  "[--] PROGRAM [ARG...]") \
 	C(emit, "Generate a C program of plain verbs from a trace", \
 	  "TRACE...") \
-	C(export, "Export graphs, flame graphs, packets or a timeline", \
-	  "TRACE") \
+	C(export, "Export graphs, flame graphs, packets, a timeline or tables", \
+	  "TRACE...") \
 	C(report, "Write an HTML report of a trace, or of two compared traces", \
 	  "-o FILE TRACE") \
 	C(bundle, "Pack a trace for a bug report into one file", \

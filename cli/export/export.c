@@ -4,8 +4,8 @@
  * A format is a function that appends to a text, which is written when it is complete; or, for
  * events, one that writes as it reads.
  *
- * Not here: the formats (dot.c, folded.c, perfetto.c, traffic.c); rows of any table (verbatim sql),
- * metrics (verbatim stat).
+ * Not here: the formats (dot.c, folded.c, perfetto.c, traffic.c; cli/lake/ for those with all of a
+ * trace); rows of any table (verbatim sql), metrics (verbatim stat).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -19,6 +19,7 @@
 #include "cli/export/folded.h"
 #include "cli/export/perfetto.h"
 #include "cli/export/traffic.h"
+#include "cli/lake/lake.h"
 #include "cli/output.h"
 #include "cli/written.h"
 #include "cli/dump/point.h"
@@ -27,7 +28,7 @@
 #include "core/base/text.h"
 #include "core/wire/log.h"
 
-enum format { DOT, FOLDED, PCAPNG, PERFETTO };
+enum format { DOT, FOLDED, PCAPNG, PERFETTO, PARQUET };
 
 struct settings {
 	unsigned int format, value;
@@ -40,9 +41,10 @@ struct settings {
 
 /* clang-format off */
 const struct option_row cli_export_options[] = {
-	{ "format", 'f', "dot|folded|pcapng|perfetto", "what to export",
+	{ "format", 'f', "dot|folded|pcapng|perfetto|parquet", "what to export",
 	  CHOICE_AT(struct settings, format), .preset = "dot" },
-	{ "output", 'o', "FILE", "the file to write", TEXT_AT(struct settings, path),
+	{ "output", 'o', "FILE", "the file to write; parquet: the folder to create",
+	  TEXT_AT(struct settings, path),
 	  .otherwise = "standard output" },
 	{ "at", 0, "TIME|EVENT", "dot: the state at this time or after this event: 12.5ms, 1.2s, "
 				 "3:1042",
@@ -103,6 +105,27 @@ static int make_folded(struct text *out, struct trace *trace, const struct setti
 	return cli_status(err);
 }
 
+/* Formats that have all of a trace, and of several, in a folder. */
+static const struct lake_format *find_lake(const struct settings *set)
+{
+	return set->format == PARQUET ? &parquet_format : NULL;
+}
+
+static int find_lake_misuse(const struct settings *set, const struct arguments *arguments)
+{
+	const struct part *part = &set->part;
+
+	if (set->at.text || set->alive || point_range_given(&part->range) || part->phases.n ||
+	    part->process)
+		return cli_misuse("export", "tables have all of a trace: use 'verbatim trim' to "
+					    "select a part of it first");
+	if (!arguments->n)
+		return cli_misuse("export", "no trace given");
+	if (!set->path)
+		return cli_misuse("export", "tables are written to a new folder: give -o FOLDER");
+	return CLI_FINE;
+}
+
 static int find_misuse(const struct settings *set)
 {
 	const struct part *part = &set->part;
@@ -158,14 +181,21 @@ static int export_trace(struct trace *trace, const struct settings *set)
 int cli_export(int argc, char **argv)
 {
 	struct settings set = { 0 };
+	const struct lake_format *lake;
 	struct arguments arguments;
 	struct trace *trace;
 	int status;
 
 	cli_parse(argc, argv, &set, &arguments);
-	status = find_misuse(&set);
+	lake = find_lake(&set);
+	status = lake ? find_lake_misuse(&set, &arguments) : find_misuse(&set);
 	if (status)
 		return status;
+	if (lake) {
+		cli_deadline(set.deadline);
+		cli_show_work("export");
+		return lake_export(lake, &arguments, set.path);
+	}
 	if (set.path && arguments.n && cli_is_same_file(arguments.at[0], set.path))
 		return cli_misuse("export", "'%s' is the trace itself: choose another name",
 				  set.path);

@@ -1,0 +1,35 @@
+#pragma once
+/*
+ * Parquet's encodings of values.
+ *
+ * https://github.com/apache/parquet-format/blob/master/Encodings.md
+ * All append to a text; without memory that has failed. One thread.
+ */
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/text.h"
+
+/* The number of bits of @number. */
+static inline unsigned int encode_width(uint64_t number)
+{
+	return number ? 64 - (unsigned int)__builtin_clzll(number) : 0;
+}
+
+/* RLE: runs, and groups of eight packed values of @width bits, 1 to 32. */
+void encode_rle(struct text *to, const uint32_t *values, size_t n, unsigned int width);
+
+/* The same of @n equal values. */
+void encode_run(struct text *to, uint32_t value, size_t n, unsigned int width);
+
+/* DELTA_BINARY_PACKED. */
+void encode_delta(struct text *to, const int64_t *values, size_t n);
+
+/* The size of that, without its few bytes of a header. */
+size_t encode_delta_size(const int64_t *values, size_t n);
+
+/* DELTA_BYTE_ARRAY of @n texts: text i is from @ends[i - 1], of the first from 0, to @ends[i]. */
+void encode_texts(struct text *to, const char *bytes, const uint64_t *ends, size_t n);
+
+/* PLAIN: @bytes bytes of a number, least first. */
+void encode_plain(struct text *to, uint64_t number, unsigned int bytes);

@@ -1,0 +1,53 @@
+#pragma once
+/*
+ * The rows of a trace for other engines: which tables, and their columns.
+ *
+ * A table has the columns that SQL has under the same name (`verbatim sql`), after those that tell
+ * from which trace and rank a row is. One thread.
+ */
+#include <stdint.h>
+
+#include "core/store/vtab/made.h"
+
+struct trace;
+
+enum rows_table {
+	ROWS_REQUESTS,
+	ROWS_COMPLETIONS,
+	ROWS_CALLS,
+	ROWS_QPS,
+	ROWS_MRS,
+	ROWS_PROCESSES,
+	ROWS_FINDINGS,
+	ROWS_TABLES
+};
+
+struct rows_columns {
+	const char *name;                  /* of the table */
+	const struct made_column *columns; /* the last one has no name */
+	int process, order;                /* columns: the process, and the time of a row */
+};
+
+/* The columns before a table's own. ROWS_NODE is the host, where no launcher named a node. */
+enum { ROWS_TRACE, ROWS_JOB, ROWS_NODE, ROWS_RANK, ROWS_BEFORE };
+
+/* Takes a row of @process, 0 for none: @value() sets its own columns, from 0 on. 0 or -errno. */
+struct rows_taker {
+	int (*take)(void *arg, enum rows_table table, uint32_t process,
+		    void (*value)(const void *row, int column, struct made_value *value),
+		    const void *row);
+	void *arg;
+};
+
+/* The tables, all of which have been set; NULL without memory. Never freed. */
+const struct rows_columns *rows_tables(void);
+
+/*
+ * Add the tables of the model and the views to @trace. 0 or -errno after log_err(). *@ret_tables is
+ * for model_tables_free() after trace_close(), in either case.
+ */
+struct model_tables;
+int rows_prepare(struct trace *trace, struct model_tables **ret_tables);
+
+/* Read all rows, after that. 0 or -errno after log_err(), or of a taker. */
+int rows_read(struct trace *trace, const struct rows_taker *taker);

@@ -1,0 +1,91 @@
+#pragma once
+/*
+ * Rows in memory, column by column, until a format writes them.
+ *
+ * A number is stored itself, a text as the number of a word, of which each column has its own list.
+ * One thread.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/store/vtab/made.h"
+
+enum {
+	ROWSET_ROWS = 65536, /* as many rows are written together */
+	/* a column with more distinct texts than that looks no more for equal ones */
+	ROWSET_WORDS = 4096,
+};
+
+/* Texts, one after the other. */
+struct words {
+	char *bytes;
+	uint64_t *ends;  /* of each word */
+	uint32_t *slots; /* a hash table of 1 + the number of a word */
+	size_t used, size, nwords, ends_size;
+	bool many; /* equal texts may have several numbers */
+};
+
+/*
+ * Most columns of most tables have one value, or none, in all rows of a set: it is stored once, and
+ * in an array only from the first row on that differs.
+ */
+struct rowset_column {
+	bool text;
+	bool spread;    /* @values is valid, else all are @first */
+	bool first_set; /* false: NULL */
+	int64_t first;
+	int64_t *values; /* of a text the number of its word; 0 for NULL */
+	uint8_t *set;    /* 0: NULL; not valid while no value is NULL */
+	size_t values_size, set_size;
+	uint32_t nulls;
+	struct words words;
+};
+
+struct rowset {
+	struct rowset_column *columns;
+	unsigned int ncolumns;
+	int order; /* the column by which rows are sorted */
+	uint32_t rows;
+};
+
+/* @columns ends with one that has no name. 0 or -ENOMEM; rowset_fini() in either case. */
+int rowset_init(struct rowset *rowset, const struct made_column *columns, int order);
+void rowset_fini(struct rowset *rowset);
+
+/* Set a column of the row that rowset_end_row() ends: each column once. 0 or -ENOMEM. */
+int rowset_put(struct rowset *rowset, unsigned int column, const struct made_value *value);
+
+/* Set it as in the row before. 0 or -ENOMEM. */
+int rowset_repeat(struct rowset *rowset, unsigned int column);
+
+static inline void rowset_end_row(struct rowset *rowset)
+{
+	rowset->rows++;
+}
+
+/* Sort the rows by the column, NULL first; equal ones keep their order. 0 or -ENOMEM. */
+int rowset_sort(struct rowset *rowset);
+
+/* Remove all rows. */
+void rowset_clear(struct rowset *rowset);
+
+/* Has the column a value in that row? */
+static inline bool rowset_is_set(const struct rowset_column *column, uint32_t row)
+{
+	return column->spread ? !column->nulls || column->set[row] : column->first_set;
+}
+
+static inline int64_t rowset_value(const struct rowset_column *column, uint32_t row)
+{
+	return column->spread ? column->values[row] : column->first;
+}
+
+/* Word @number, and its length. */
+static inline const char *word_at(const struct words *words, uint64_t number, size_t *ret_length)
+{
+	uint64_t from = number ? words->ends[number - 1] : 0;
+
+	*ret_length = words->ends[number] - from;
+	return words->bytes + from;
+}
