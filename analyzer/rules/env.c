@@ -146,6 +146,11 @@ static void put_port(struct text *t, const struct port_sum *sum)
 	}
 }
 
+static double seconds_of(int64_t ns)
+{
+	return (double)ns / 1e9;
+}
+
 /* The first few of the most telling kinds. */
 static void put_rises(struct text *t, const struct port_sum *sum)
 {
@@ -190,6 +195,18 @@ static void report_port(struct port_sum *sum)
 		text_fini(&sum->rose[kind]);
 }
 
+/* When the recorder saw it rise, which it reads each second. */
+static void put_rise_time(struct text *t, const struct lookup_counter *counter)
+{
+	if (counter->since == INT64_MIN)
+		return;
+	if (counter->since == counter->until)
+		text_addf(t, " before %.1f s", seconds_of(counter->since));
+	else
+		text_addf(t, " from %.1f s to %.1f s", seconds_of(counter->since),
+			  seconds_of(counter->until));
+}
+
 static void add_counter(void *arg, const struct lookup_counter *counter)
 {
 	const struct counter_meaning *meaning = counter_find(counter->name);
@@ -209,9 +226,12 @@ static void add_counter(void *arg, const struct lookup_counter *counter)
 	if (!meaning || counter->last <= counter->first)
 		return;
 	t = &sum->rose[meaning->kind];
-	if (sum->n[meaning->kind]++ < COUNTERS_SHOWN)
-		text_addf(t, "%s%s rose by %" PRIu64 " (%s)", t->used ? "; " : "", counter->name,
-			  counter->last - counter->first, meaning->means);
+	if (sum->n[meaning->kind]++ >= COUNTERS_SHOWN)
+		return;
+	text_addf(t, "%s%s rose by %" PRIu64, t->used ? "; " : "", counter->name,
+		  counter->last - counter->first);
+	put_rise_time(t, counter);
+	text_addf(t, " (%s)", meaning->means);
 }
 
 /* ENV-003: table `counter` is written when the recording ends. */

@@ -33,6 +33,7 @@ static const char *const folders[] = { "counters", "hw_counters" };
 enum {
 	FOLDERS = sizeof(folders) / sizeof(*folders),
 	ROOT = sizeof(((struct device_counters *)0)->root),
+	EACH = 1000000000, /* ns between two samples */
 };
 
 /* A setting of the device that is among its counters. */
@@ -51,17 +52,26 @@ static bool parse_value(const char *text, uint64_t *ret_value)
 	return !errno && end != text && !end[strspn(end, " \n")] && !strchr(text, '-');
 }
 
-static bool read_value(const char *path, uint64_t *ret_value)
+/* 0 or -errno, without a message; -EINVAL: not a number. */
+static int read_value(const char *path, uint64_t *ret_value)
 {
 	char *text = NULL;
 	size_t size;
-	bool sound;
+	int err = read_file(path, &text, &size);
 
-	if (read_file(path, &text, &size))
-		return false;
-	sound = parse_value(text, ret_value);
+	if (!err && !parse_value(text, ret_value))
+		err = -EINVAL;
 	free(text);
-	return sound;
+	return err;
+}
+
+static void count_refused(struct device_counters *counters, const struct device_counter *in,
+			  const char *name)
+{
+	if (counters->refused++)
+		return;
+	snprintf(counters->refused_name, sizeof(counters->refused_name), "%s of %s", name,
+		 in->device);
 }
 
 static int add_counter(struct device_counters *counters, const struct device_counter *in,
@@ -69,16 +79,21 @@ static int add_counter(struct device_counters *counters, const struct device_cou
 {
 	struct device_counter *counter;
 	uint64_t value;
+	int err;
 
-	if (strchr(name, '.') || is_setting(name) || strlen(name) >= sizeof(counter->name) ||
-	    !read_value(path, &value))
+	if (strchr(name, '.') || is_setting(name) || strlen(name) >= sizeof(counter->name))
+		return 0;
+	err = read_value(path, &value);
+	if (err == -EACCES || err == -EPERM)
+		count_refused(counters, in, name);
+	if (err)
 		return 0;
 	counter = vec_push(counters->all, counters->n);
 	if (!counter)
 		return log_err(-ENOMEM, "read the counters of devices");
 	*counter = *in;
 	snprintf(counter->name, sizeof(counter->name), "%s", name);
-	counter->value = value;
+	counter->value = counter->seen = value;
 	return 0;
 }
 
@@ -205,6 +220,55 @@ int device_counters_store(const struct device_counters *counters, struct writer 
 	return err;
 }
 
+/* The file that add_counter() has read. */
+static bool name_file(const struct device_counters *counters, const struct device_counter *c,
+		      char path[PATH_MAX])
+{
+	int n = c->port ? snprintf(path, PATH_MAX, "%s/%s/ports/%u/%s/%s", counters->root,
+				   c->device, c->port, c->folder, c->name)
+			: snprintf(path, PATH_MAX, "%s/%s/%s/%s", counters->root, c->device,
+				   c->folder, c->name);
+
+	return n < PATH_MAX;
+}
+
+static int sample_counter(struct device_counters *counters, struct device_counter *c,
+			  struct writer *writer, int64_t now)
+{
+	char path[PATH_MAX];
+	uint64_t value;
+
+	if (!name_file(counters, c, path) || read_value(path, &value) || value == c->seen)
+		return 0;
+	c->seen = value;
+	return writer_counter_sample(writer, &(struct stored_counter_sample){
+						     .device = c->device,
+						     .port = c->port,
+						     .folder = c->folder,
+						     .name = c->name,
+						     .time = now,
+						     .value = value,
+					     });
+}
+
+int device_counters_sample(struct device_counters *counters, struct writer *writer, int64_t now)
+{
+	enum { PART = 600 }; /* samples: one a second, then as many in as long as it has recorded */
+	int64_t pause = (now - counters->begun) / PART;
+	int err = 0;
+
+	if (now < counters->next)
+		return 0;
+	if (!counters->begun) {
+		counters->begun = now;
+		pause = 0;
+	}
+	counters->next = now + (pause > EACH ? pause : EACH);
+	for (size_t i = 0; i < counters->n && !err; i++)
+		err = sample_counter(counters, &counters->all[i], writer, now);
+	return err;
+}
+
 int device_counters_restart(struct device_counters *counters)
 {
 	struct device_counters now = { 0 };
@@ -243,5 +307,10 @@ int device_counters_start(struct device_counters *counters, bool soft, const cha
 	char root[ROOT] = DEVICE_SYSFS;
 	int err = soft ? make_soft(session_dir, root) : 0;
 
-	return err ?: device_counters_begin(counters, root);
+	if (!err)
+		err = device_counters_begin(counters, root);
+	if (counters->refused)
+		log_note("%zu counters of devices may not be read by this user: the first is %s",
+			 counters->refused, counters->refused_name);
+	return err;
 }

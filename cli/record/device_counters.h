@@ -14,13 +14,17 @@ struct device_counter {
 	uint32_t port; /* 0: of the whole device */
 	const char *folder;
 	char name[64];
-	uint64_t value;
+	uint64_t value; /* when the trace began */
+	uint64_t seen;  /* when it was read last */
 };
 
 struct device_counters {
 	char root[256]; /* a directory like /sys/class/infiniband */
 	struct device_counter *all;
 	size_t n;
+	size_t refused;         /* files that this user may not read, ... */
+	char refused_name[160]; /* ... and the first of them */
+	int64_t begun, next;    /* ns: of the samples; 0: there was none yet */
 };
 
 /*
@@ -41,6 +45,13 @@ int device_counters_start(struct device_counters *counters, bool soft, const cha
  * from 0; one that has gone is left out. Accepts zeroed @counters. Returns 0 or -errno.
  */
 int device_counters_store(const struct device_counters *counters, struct writer *writer);
+
+/*
+ * Once a second, if called at least as often: store the values that have changed since the last
+ * time. After ten minutes it is less often, at most some thousand times. @now is in ns. Accepts
+ * zeroed @counters. 0 or -errno.
+ */
+int device_counters_sample(struct device_counters *counters, struct writer *writer, int64_t now);
 
 /* What they are now is how the next trace of a rotation begins. Returns 0 or -ENOMEM. */
 int device_counters_restart(struct device_counters *counters);

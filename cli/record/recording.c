@@ -232,10 +232,22 @@ static bool is_deserted(struct recording *r)
 	return !r->pending_at && descendants_over(&r->descendants);
 }
 
+static int sample_counters(struct recording *r, bool at_once)
+{
+	const struct clock *clock = &r->session.clock;
+
+	if (at_once)
+		r->counters.next = 0;
+	return device_counters_sample(&r->counters, r->writer,
+				      clock_ns(clock, clock_ticks(clock->kind)));
+}
+
 static int tend_trace(struct recording *r)
 {
 	int err = collector_tend(r->collector);
 
+	if (!err)
+		err = sample_counters(r, false);
 	if (!err)
 		err = collector_lost(r->collector);
 	if (!err)
@@ -517,7 +529,9 @@ static int finish_recording(struct recording *r)
 	if (err)
 		fail_recording(r, err);
 	report_unseen(r);
-	err = device_counters_store(&r->counters, r->writer);
+	err = sample_counters(r, true);
+	if (!err)
+		err = device_counters_store(&r->counters, r->writer);
 	watch_finish(r->watch);
 	vitals_finish(r->vitals);
 	vitals_free(r->vitals);

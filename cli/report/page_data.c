@@ -10,6 +10,7 @@
 
 #include "cli/report/page_lanes.h"
 #include "core/store/read/listing.h"
+#include "core/store/read/lookup.h"
 #include "core/store/read/merged.h"
 
 enum { HEAT_BINS = TIMELINE_BINS / 2, DEPTHS = 24 };
@@ -34,6 +35,7 @@ static const struct page_table {
 	{ "meta", LISTING_PAGE_META, 200 },
 };
 
+static const struct page_table counter_table = { "counters", LISTING_PAGE_COUNTERS, 2000 };
 static const struct page_table merged_table = { "merged", LISTING_PAGE_SOURCES, 64 };
 /* clang-format on */
 
@@ -94,6 +96,8 @@ static int put_tables(struct json *json, struct trace *trace)
 	json_open(json, "tables", '{');
 	for (size_t i = 0; i < n && !err; i++)
 		err = put_table(json, trace, &page_tables[i]);
+	if (!err && lookup_has_counter_samples(trace))
+		err = put_table(json, trace, &counter_table);
 	if (!err && trace_nmerged(trace))
 		err = put_table(json, trace, &merged_table);
 	json_close(json, '}');

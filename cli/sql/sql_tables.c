@@ -102,6 +102,8 @@ static const struct {
 	  "device, port, idx, gid, type FROM gid" },
 	{ "counter", "each counter of a device, when the recording began and ended",
 	  "device, port, name, first, last FROM counter WHERE first <> last" },
+	{ "counter_sample", "values of these counters while they changed, each second",
+	  "time, device, port, name, value FROM counter_sample ORDER BY time" },
 	{ "finding", "what record --check or check --save found",
 	  "severity, rule, event(thread, n) AS event, message FROM finding" },
 	{ "poll_count", "polls of each CQ by each thread",

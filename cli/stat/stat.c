@@ -23,6 +23,7 @@
 #include "cli/stat/stat.h"
 #include "cli/stat/stat_view.h"
 #include "core/base/text.h"
+#include "core/store/read/lookup.h"
 #include "core/store/read/trace.h"
 #include "core/wire/log.h"
 
@@ -45,7 +46,7 @@ const struct option_row cli_stat_options[] = {
 };
 /* clang-format on */
 
-enum { VERBS = 1 }; /* the table of verbs among those of print_profile() */
+enum { VERBS = 1, TABLES = 5 }; /* the table of verbs among those of print_profile() */
 
 /* Control verbs have times, posts and polls none. Text is limited to 80 columns. */
 static struct table *verb_table(const struct stat_view *view, bool json)
@@ -240,6 +241,23 @@ static int payload_table(const struct stat_view *view, struct table **ret_table)
 		       : 0;
 }
 
+static int counter_table(const struct stat_view *view, struct table **ret_table)
+{
+	/* clang-format off */
+	static const struct column columns[] = {
+		{ "device", COLUMN_TEXT },      { "counter", COLUMN_TEXT },
+		{ "change", COLUMN_NUMBER },    { "from_ns", COLUMN_TIME },
+		{ "until_ns", COLUMN_TIME },       { "most_in_a_second", COLUMN_NUMBER },
+		{ 0 },
+	};
+	/* clang-format on */
+
+	*ret_table = table_new("device_counters", columns);
+	return lookup_has_counter_samples(view->trace)
+		       ? table_list(*ret_table, view->trace, LISTING_COUNTERS)
+		       : 0;
+}
+
 static void print_text(const struct stat_view *view, struct table *const *tables, unsigned int n)
 {
 	stat_head(view);
@@ -278,16 +296,19 @@ static void print_json(const struct stat_view *view, struct table *const *tables
 
 static int print_profile(const struct stat_view *view, bool json)
 {
-	struct table *tables[4] = { stat_cq_table(view, json), [VERBS] = verb_table(view, json) };
+	struct table *tables[TABLES] = { stat_cq_table(view, json), [VERBS] = verb_table(view,
+											 json) };
 	int err = mark_table(view, &tables[2]);
 
 	if (!err)
 		err = payload_table(view, &tables[3]);
+	if (!err)
+		err = counter_table(view, &tables[4]);
 	if (!err && json)
-		print_json(view, tables, 4);
+		print_json(view, tables, TABLES);
 	else if (!err)
-		print_text(view, tables, 4);
-	for (int i = 0; i < 4; i++)
+		print_text(view, tables, TABLES);
+	for (int i = 0; i < TABLES; i++)
 		table_free(tables[i]);
 	return err;
 }

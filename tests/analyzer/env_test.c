@@ -219,6 +219,33 @@ static void story_begins_plain(struct story *s)
 	close_context(s);
 }
 
+static void add_sample(struct story *s, int64_t time, uint64_t value)
+{
+	assert_int_equal(
+		writer_counter_sample(
+			s->writer, &(struct stored_counter_sample){ .device = "rxe0",
+								    .port = 1,
+								    .folder = "hw_counters",
+								    .name = "completer_retry_err",
+								    .time = time,
+								    .value = value }),
+		0);
+}
+
+TEST_WITH(when_a_counter_rose_is_told, NULL, NULL)
+{
+	struct story s;
+
+	story_begins_plain(&s);
+	add_counter(&s, "rxe0", 1, "completer_retry_err", 5, 72);
+	add_sample(&s, 2000000000, 6);
+	add_sample(&s, 4500000000, 72);
+	story_check(&s, NULL);
+	assert_non_null(strstr(story_only(&s, RULE_ENV_003)->says,
+			       "completer_retry_err rose by 67 from 2.0 s to 4.5 s (no response"));
+	story_end(&s);
+}
+
 TEST_WITH(counters_of_failures_that_rose_are_told_by_port, NULL, NULL)
 {
 	const struct finding *f;

@@ -274,6 +274,24 @@ a_query_may_end_early() {
 }
 try a_query_may_end_early
 
+# A tree like that of a NIC, of which one counter rises while a program waits for events.
+counters_are_stored_when_they_rise() {
+	local file=tree/rxe0/ports/1/hw_counters/out_of_sequence
+	mkdir -p "${file%/*}" && echo 5 >$file || return
+	VERBATIM_SOFT_COUNTERS=$PWD/tree "$VERBATIM" record -q -o rise.db -- bash -c "
+		ibv_asyncwatch -d verbatim0 & read -rt 1.5 <> <(:); echo 100 >$file
+		read -rt 1.5 <> <(:); echo 817 >$file; kill %1" >out 2>&1
+	is "$(ask rise.db "SELECT max(value), max(time) > 1000000000, count(*) > 0 FROM
+		counter_sample WHERE name = 'out_of_sequence'")" '817|1|1' &&
+		"$VERBATIM" check rise.db | tr -s '\n ' ' ' >checked
+	says 'out_of_sequence rose by 812 [bf][er][fo][om].* [0-9.]* s (packets' checked &&
+		is "$("$VERBATIM" stat --json rise.db |
+			jq -c '.device_counters[] | [.device, .counter, .change]')" \
+			'["rxe0/1","out_of_sequence",812]' &&
+		"$VERBATIM" report -o rise.html rise.db && says '"counters":{"columns"' rise.html
+}
+try counters_are_stored_when_they_rise
+
 tables_are_in_the_documentation() {
 	local each columns page=$root/docs/TRACE-FORMAT.md
 	ask depth.db --tables >tables || return
@@ -293,7 +311,7 @@ tables_that_an_older_version_did_not_have() {
 	is "$(sqlite3 "$old" "SELECT count(*) FROM sqlite_master WHERE name = 'counter'")" 0 &&
 		ask --tables "$old" >tables && says '^requests: ' tables &&
 		says '^functions:' tables && ! grep '^counters*: ' tables || return
-	for each in counter counters; do
+	for each in counter counters counter_sample; do
 		ask "$old" "SELECT * FROM $each" 2>err
 		is "status" $? 2 && says "no such table: $each: this trace does not have it" err ||
 			return

@@ -58,10 +58,11 @@ function addEnvironment() {
 		facts.map(([name, show]) => [name, ...shownTraces.map(s => show(s.trace))]), 'facts');
 	table.open = true;
 	for (const [name, title] of [['processes', 'processes'], ['devices', 'devices'],
+			['counters', 'counters of devices, while they changed'],
 			['environ', 'variables that RDMA libraries read'], ['merged', 'merged of'],
 			['modules', 'object files']]) {
 		const t = after.tables[name];
-		if (t)
+		if (t && (t.rows.length || name != 'counters'))
 			addTable(section, t.columns, t.rows, title, t.of);
 	}
 	if (after.diff)

@@ -52,6 +52,7 @@ static const struct {
 	{ "poll_count", "thread handle life process cq polls completions empty last" },
 	{ "sample", "thread time doing state wchan" },
 	{ "counter", "merged device=device port folder name first last" },
+	{ "counter_sample", "merged device=device port folder name time value" },
 	{ "merged", "id name=name host=host path=path first_process first_thread first_object "
 		    "first_stack clock offset drift error drift_error ahead pairs messages "
 		    "contradicts" },

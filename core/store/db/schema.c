@@ -84,6 +84,9 @@ static const char *const controls[] = {
 	" PRIMARY KEY(thread, handle, life)) WITHOUT ROWID",
 	"counter(merged INTEGER, device TEXT, port INTEGER, folder TEXT, name TEXT, first INTEGER,"
 	" last INTEGER, PRIMARY KEY(merged, device, port, folder, name)) WITHOUT ROWID",
+	"counter_sample(merged INTEGER, device TEXT, port INTEGER, folder TEXT, name TEXT,"
+	" time INTEGER, value INTEGER,"
+	" PRIMARY KEY(merged, device, port, folder, name, time)) WITHOUT ROWID",
 	"sample(thread INTEGER, time INTEGER, doing TEXT, state TEXT, wchan TEXT,"
 	" PRIMARY KEY(thread, time)) WITHOUT ROWID",
 	"merged(id INTEGER PRIMARY KEY, name TEXT, host TEXT, path TEXT, first_process INTEGER,"
@@ -227,6 +230,7 @@ static const struct {
 	{ "queue", 9 },
 	{ "counter", 10 },
 	{ "sample", 11 },
+	{ "counter_sample", 12 },
 };
 /* clang-format on */
 

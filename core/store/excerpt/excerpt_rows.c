@@ -183,14 +183,15 @@ static int take_stack(struct excerpt_copy *copy, sqlite3_stmt *row, sqlite3_stmt
  * trace.
  */
 static const struct copy_table first_tables[] = {
-	{ "meta", NULL },        { "process", NULL },      { "environ", NULL },
-	{ "thread", NULL },      { "module", NULL },       { "device", NULL },
-	{ "port", NULL },        { "gid", NULL },          { "object", NULL },
-	{ "call", take_call },   { "ref", take_ref },      { "event", take_async },
-	{ "fork", take_event },  { "memory", take_event }, { "misuse", take_event },
-	{ "mark", take_event },  { "waited", take_note },  { "coverage", take_note },
-	{ "loss", take_loss },   { "carried", NULL },      { "merged", NULL },
-	{ "merged_meta", NULL }, { "counter", NULL },      { "sample", take_sample },
+	{ "meta", NULL },           { "process", NULL },      { "environ", NULL },
+	{ "thread", NULL },         { "module", NULL },       { "device", NULL },
+	{ "port", NULL },           { "gid", NULL },          { "object", NULL },
+	{ "call", take_call },      { "ref", take_ref },      { "event", take_async },
+	{ "fork", take_event },     { "memory", take_event }, { "misuse", take_event },
+	{ "mark", take_event },     { "waited", take_note },  { "coverage", take_note },
+	{ "loss", take_loss },      { "carried", NULL },      { "merged", NULL },
+	{ "merged_meta", NULL },    { "counter", NULL },      { "sample", take_sample },
+	{ "counter_sample", NULL },
 };
 static const struct copy_table last_tables[] = { { "stack", take_stack }, { "frame", take_stack } };
 

@@ -84,28 +84,42 @@ static int add_device(struct merge *merge, struct merge_part *part, sqlite3_stmt
 	return sql_run(to, "ut", part->device[id], name);
 }
 
-int merge_copy_counters(struct merge *merge, struct merge_part *part)
+/* Their values of @table, with a time in column @time; -1: it has none. */
+static int copy_counters(struct merge *merge, struct merge_part *part, const char *table, int time)
 {
 	const unsigned int number = (unsigned int)(part - merge->parts) + 1;
 	sqlite3_stmt *from = NULL, *to = NULL;
+	char sql[96];
 	int err;
 
 	/* an older format: schema_check() */
-	if (sqlite3_table_column_metadata(part->db, NULL, "counter", NULL, NULL, NULL, NULL, NULL,
+	if (sqlite3_table_column_metadata(part->db, NULL, table, NULL, NULL, NULL, NULL, NULL,
 					  NULL))
 		return 0;
-	err = sql_prepare(part->db, "SELECT * FROM counter WHERE merged = 0", &from);
+	snprintf(sql, sizeof(sql), "SELECT * FROM %s WHERE merged = 0", table);
+	err = sql_prepare(part->db, sql, &from);
+	snprintf(sql, sizeof(sql), "INSERT INTO %s VALUES(?, ?, ?, ?, ?, ?, ?)", table);
 	if (!err)
-		err = sql_prepare(merge->to, "INSERT INTO counter VALUES(?, ?, ?, ?, ?, ?, ?)",
-				  &to);
+		err = sql_prepare(merge->to, sql, &to);
 	while (!err && (err = sql_step(from)) > 0) {
 		for (int i = 1; i < sqlite3_column_count(from); i++)
 			sqlite3_bind_value(to, i + 1, sqlite3_column_value(from, i));
+		if (time >= 0)
+			sqlite3_bind_int64(to, time + 1,
+					   merge_time(part, sqlite3_column_int64(from, time)));
 		err = sql_run(to, "u", number);
 	}
 	sqlite3_finalize(from);
 	sqlite3_finalize(to);
 	return err;
+}
+
+int merge_copy_counters(struct merge *merge, struct merge_part *part)
+{
+	enum { TIME = 5 };
+
+	return copy_counters(merge, part, "counter", -1)
+		       ?: copy_counters(merge, part, "counter_sample", TIME);
 }
 
 int merge_copy_devices(struct merge *merge, struct merge_part *part)

@@ -149,6 +149,18 @@ static const struct {
 	  "SELECT name, process, length, since, until, event FROM mrs ORDER BY since" },
 	[LISTING_PAGE_MARKS] = { "marks",
 	  "SELECT process, time, kind, text FROM mark ORDER BY time" },
+	[LISTING_COUNTERS] = { "counters",
+	  "SELECT device || CASE WHEN port THEN '/' || port ELSE '' END, name, last - first,"
+	  " s.since, s.until, s.most FROM counter LEFT JOIN (SELECT merged, device, port, folder,"
+	  " name, min(time) AS since, max(time) AS until, max(step) AS most"
+	  " FROM (SELECT c.*, value - lag(value, 1, f.first) OVER (PARTITION BY c.merged,"
+	  " c.device, c.port, c.folder, c.name ORDER BY time) AS step FROM counter_sample c"
+	  " JOIN counter f USING (merged, device, port, folder, name)) GROUP BY 1, 2, 3, 4, 5) s"
+	  " USING (merged, device, port, folder, name) WHERE last <> first"
+	  " ORDER BY merged, device, port, folder, name" },
+	[LISTING_PAGE_COUNTERS] = { "counters",
+	  "SELECT device, port, folder, name, time, value FROM counter_sample"
+	  " ORDER BY merged, device, port, folder, name, time" },
 	[LISTING_PAGE_PROCESSES] = { "processes",
 	  "SELECT id, r.rank AS rank, r.node AS node, pid, start,"
 	  " end, status, ending, coalesce(nullif(cmdline, ''), exe) AS command,"

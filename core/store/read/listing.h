@@ -39,6 +39,7 @@ enum listing_kind {
 	LISTING_UNSEEN,      /* what, process, object, times, first, detail */
 	LISTING_MARKS,       /* text, kind, process, times, total ns, mean ns */
 	LISTING_PAYLOADS,    /* kind, times, bytes, captured, hashed, less than asked */
+	LISTING_COUNTERS,    /* of devices, with when they changed; of format 12 on */
 
 	/* what may explain a difference of two runs: name, value */
 	LISTING_FACTS,
@@ -58,6 +59,7 @@ enum listing_kind {
 	LISTING_PAGE_MARKS,
 	LISTING_PAGE_PROCESSES,
 	LISTING_PAGE_DEVICES,
+	LISTING_PAGE_COUNTERS,
 	LISTING_PAGE_ENVIRONMENT,
 	LISTING_PAGE_MODULES,
 	LISTING_PAGE_COVERAGE,

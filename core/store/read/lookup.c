@@ -267,6 +267,18 @@ void lookup_unseen(struct trace *trace, void (*each)(void *arg, const struct loo
 	sqlite3_finalize(stmt);
 }
 
+/* An older format does not have that table: schema_check(). */
+bool lookup_has_counter_samples(struct trace *trace)
+{
+	return !sqlite3_table_column_metadata(trace_db(trace), NULL, "counter_sample", NULL, NULL,
+					      NULL, NULL, NULL, NULL);
+}
+
+#define COUNTERS_IN_ORDER                                            \
+	" WHERE typeof(device) = 'text' AND typeof(folder) = 'text'" \
+	" AND typeof(name) = 'text' GROUP BY 1, 2, 3, 4, 5"          \
+	" ORDER BY merged, device, port, folder, name"
+
 void lookup_counters(struct trace *trace,
 		     void (*each)(void *arg, const struct lookup_counter *counter), void *arg)
 {
@@ -276,10 +288,14 @@ void lookup_counters(struct trace *trace,
 	if (sqlite3_table_column_metadata(trace_db(trace), NULL, "counter", NULL, NULL, NULL, NULL,
 					  NULL, NULL))
 		return;
-	stmt = try_statement(trace, "SELECT merged, device, port, folder, name, first, last"
-				    " FROM counter WHERE typeof(device) = 'text'"
-				    " AND typeof(folder) = 'text' AND typeof(name) = 'text'"
-				    " ORDER BY merged, device, port, folder, name");
+	stmt = try_statement(
+		trace, lookup_has_counter_samples(trace)
+			       ? "SELECT merged, device, port, folder, name, first,"
+				 " last, min(time), max(time) FROM counter"
+				 " LEFT JOIN counter_sample"
+				 " USING (merged, device, port, folder, name)" COUNTERS_IN_ORDER
+			       : "SELECT merged, device, port, folder, name, first,"
+				 " last, NULL, NULL FROM counter" COUNTERS_IN_ORDER);
 	while (has_row(stmt))
 		each(arg, &(struct lookup_counter){
 				  .merged = sql_u32(stmt, 0),
@@ -289,6 +305,8 @@ void lookup_counters(struct trace *trace,
 				  .name = (const char *)sqlite3_column_text(stmt, 4),
 				  .first = (uint64_t)sqlite3_column_int64(stmt, 5),
 				  .last = (uint64_t)sqlite3_column_int64(stmt, 6),
+				  .since = sql_time_or(stmt, 7, INT64_MIN),
+				  .until = sql_time_or(stmt, 8, INT64_MIN),
 			  });
 	sqlite3_finalize(stmt);
 }

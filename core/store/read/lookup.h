@@ -89,7 +89,12 @@ struct lookup_counter {
 	uint32_t port; /* 0: of the whole device */
 	const char *folder, *name;
 	uint64_t first, last; /* when the recording began and ended */
+	/* when the recorder saw it change for the first and the last time; INT64_MIN: it did not */
+	int64_t since, until;
 };
+/* Was it recorded when they changed? Not in traces of older versions. */
+bool lookup_has_counter_samples(struct trace *trace);
+
 /* In the order of device, port, folder and name. Traces of older versions have none. */
 void lookup_counters(struct trace *trace,
 		     void (*each)(void *arg, const struct lookup_counter *counter), void *arg);

@@ -20,6 +20,7 @@ int writer_carry(struct writer *writer)
 	if (!writer->err)
 		writer_fail(writer, sql_exec(writer->db, "DELETE FROM finding;"
 							 "DELETE FROM counter;"
+							 "DELETE FROM counter_sample;"
 							 "DELETE FROM poll_count;"
 							 "DELETE FROM sample WHERE EXISTS"
 							 " (SELECT 1 FROM sample s WHERE"

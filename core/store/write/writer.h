@@ -136,6 +136,16 @@ struct stored_counter {
 /* Replaces an earlier row of the same counter. 0 or -errno. */
 int writer_counter(struct writer *writer, const struct stored_counter *counter);
 
+/* Its value at @time, which has changed: a row of table `counter_sample`. */
+struct stored_counter_sample {
+	const char *device;
+	uint32_t port;
+	const char *folder, *name;
+	int64_t time;
+	uint64_t value;
+};
+int writer_counter_sample(struct writer *writer, const struct stored_counter_sample *sample);
+
 /* What a thread did from @time on: a row of table `sample`. Texts may be NULL. */
 struct stored_sample {
 	uint32_t thread;

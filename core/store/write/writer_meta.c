@@ -1,6 +1,6 @@
 /*
  * The description of a trace: table `meta` at its beginning, tables
- * `sample` and `counter`
+ * `sample`, `counter` and `counter_sample`
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -69,6 +69,12 @@ int writer_counter(struct writer *writer, const struct stored_counter *c)
 {
 	return WRITER_RUN(writer, counter, "tuttii", c->device, c->port, c->folder, c->name,
 			  (int64_t)c->first, (int64_t)c->last);
+}
+
+int writer_counter_sample(struct writer *writer, const struct stored_counter_sample *s)
+{
+	return WRITER_RUN(writer, counter_sample, "tuttii", s->device, s->port, s->folder, s->name,
+			  s->time, (int64_t)s->value);
 }
 
 int writer_sample(struct writer *writer, const struct stored_sample *s)

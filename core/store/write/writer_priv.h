@@ -173,6 +173,7 @@ struct control_cut {
 	S(carried, "INSERT OR REPLACE INTO carried VALUES(?, ?)") \
 	S(finding, FINDING_INSERT) \
 	S(counter, "INSERT OR REPLACE INTO counter VALUES(0, ?, ?, ?, ?, ?, ?)") \
+	S(counter_sample, "INSERT OR REPLACE INTO counter_sample VALUES(0, ?, ?, ?, ?, ?, ?)") \
 	S(sample, "INSERT OR REPLACE INTO sample VALUES(?, ?, ?, ?, ?)") \
 	S(size, "SELECT (SELECT page_count FROM pragma_page_count)" \
 	  " - (SELECT freelist_count FROM pragma_freelist_count)") \

@@ -20,7 +20,7 @@ static void put_file(const char *name, const char *text)
 	snprintf(path, sizeof(path), "%s/%s", dir, name);
 	for (char *slash = path; (slash = strchr(slash + 1, '/'));) {
 		*slash = '\0';
-		mkdir(path, 0700);
+		mkdir(path, 0755);
 		*slash = '/';
 	}
 	out = fopen(path, "w");
@@ -96,6 +96,71 @@ TEST(values_of_both_times_are_stored)
 	device_counters_end(&counters);
 	story_check(&s, NULL);
 	story_end(&s);
+}
+
+/* Counter, time and value. */
+static void assert_samples(struct story *s, const char *expected)
+{
+	sqlite3_stmt *stmt;
+
+	assert_int_equal(
+		sql_prepare(writer_db(s->writer),
+			    "SELECT group_concat(name || ' ' || time || ' ' || value, ', ')"
+			    " FROM counter_sample",
+			    &stmt),
+		0);
+	assert_int_equal(sql_step(stmt), 1);
+	assert_string_equal(sqlite3_column_text(stmt, 0) ?: (const unsigned char *)"", expected);
+	sqlite3_finalize(stmt);
+}
+
+TEST(changes_are_stored_once_a_second)
+{
+	static const int64_t second = 1000000000;
+	struct device_counters counters;
+	struct story s;
+
+	story_begin(&s);
+	put_file("rxe0/ports/1/hw_counters/sent_pkts", "10\n");
+	assert_int_equal(device_counters_begin(&counters, dir), 0);
+	put_file("rxe0/ports/1/hw_counters/sent_pkts", "11\n");
+	device_counters_sample(&counters, s.writer, 5 * second);
+	put_file("rxe0/ports/1/hw_counters/sent_pkts", "12\n");
+	device_counters_sample(&counters, s.writer, 6 * second - 1);
+	device_counters_sample(&counters, s.writer, 6 * second);
+	device_counters_sample(&counters, s.writer, 7 * second);
+	assert_samples(&s, "sent_pkts 5000000000 11, sent_pkts 6000000000 12");
+	/* after an hour less often */
+	device_counters_sample(&counters, s.writer, 3605 * second);
+	put_file("rxe0/ports/1/hw_counters/sent_pkts", "13\n");
+	device_counters_sample(&counters, s.writer, 3610 * second);
+	device_counters_sample(&counters, s.writer, 3611 * second);
+	assert_samples(&s, "sent_pkts 5000000000 11, sent_pkts 6000000000 12,"
+			   " sent_pkts 3611000000000 13");
+	put_file("rxe0/ports/1/hw_counters/sent_pkts", "10\n");
+	device_counters_end(&counters);
+	story_check(&s, NULL);
+	story_end(&s);
+}
+
+TEST(files_that_may_not_be_read_are_counted)
+{
+	struct device_counters counters;
+	char path[256];
+
+	put_file("rxe0/ports/1/hw_counters/secret", "1\n");
+	snprintf(path, sizeof(path), "%s/rxe0/ports/1/hw_counters/secret", dir);
+	assert_int_equal(chmod(path, 0), 0);
+	assert_int_equal(chmod(dir, 0755), 0);
+	if (!geteuid())
+		assert_int_equal(seteuid(65534), 0);
+	assert_int_equal(device_counters_begin(&counters, dir), 0);
+	if (!getuid())
+		assert_int_equal(seteuid(0), 0);
+	assert_int_equal(counters.refused, 1);
+	assert_string_equal(counters.refused_name, "secret of rxe0");
+	device_counters_end(&counters);
+	unlink(path);
 }
 
 TEST(a_machine_without_devices_has_none)

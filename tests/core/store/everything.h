@@ -265,6 +265,8 @@ static inline void put_damaged(void)
 static inline void write_everything(void)
 {
 	static const struct stored_counter counter = { "dev0", 1, "hw_counters", "retries", 5, 9 };
+	static const struct stored_counter_sample sample = { "dev0",    1,    "hw_counters",
+							     "retries", 4000, 7 };
 	static const struct writer_withheld withheld = { 1, 2, 3, 4 };
 	static const struct stored_finding finding = { "RULE-1",  "name",  "error", { 1, 2 },
 						       3,         1,       "place", "object",
@@ -294,6 +296,7 @@ static inline void write_everything(void)
 	if (everything_loses)
 		writer_discarded(example.writer, 6);
 	writer_counter(example.writer, &counter);
+	writer_counter_sample(example.writer, &sample);
 	writer_finding(example.writer, &finding);
 	writer_describe(example.writer, "another command", "another device");
 	PUT(EVENT_EXIT, 0, event_exit, .how = EXIT_AT_ONCE, .status = 7);
