@@ -28,7 +28,7 @@
 #include "core/base/text.h"
 #include "core/wire/log.h"
 
-enum format { DOT, FOLDED, PCAPNG, PERFETTO, PARQUET };
+enum format { DOT, FOLDED, PCAPNG, PERFETTO, PARQUET, CLICKHOUSE };
 
 struct settings {
 	unsigned int format, value;
@@ -41,9 +41,9 @@ struct settings {
 
 /* clang-format off */
 const struct option_row cli_export_options[] = {
-	{ "format", 'f', "dot|folded|pcapng|perfetto|parquet", "what to export",
+	{ "format", 'f', "dot|folded|pcapng|perfetto|parquet|clickhouse", "what to export",
 	  CHOICE_AT(struct settings, format), .preset = "dot" },
-	{ "output", 'o', "FILE", "the file to write; parquet: the folder to create",
+	{ "output", 'o', "FILE", "the file to write; parquet, clickhouse: the folder to create",
 	  TEXT_AT(struct settings, path),
 	  .otherwise = "standard output" },
 	{ "at", 0, "TIME|EVENT", "dot: the state at this time or after this event: 12.5ms, 1.2s, "
@@ -108,7 +108,9 @@ static int make_folded(struct text *out, struct trace *trace, const struct setti
 /* Formats that have all of a trace, and of several, in a folder. */
 static const struct lake_format *find_lake(const struct settings *set)
 {
-	return set->format == PARQUET ? &parquet_format : NULL;
+	return set->format == PARQUET      ? &parquet_format
+	       : set->format == CLICKHOUSE ? &clickhouse_format
+					   : NULL;
 }
 
 static int find_lake_misuse(const struct settings *set, const struct arguments *arguments)

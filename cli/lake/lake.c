@@ -20,6 +20,7 @@
 #include "analyzer/tables/tables.h"
 #include "cli/cli.h"
 #include "cli/folder.h"
+#include "cli/sql/sql_functions.h"
 #include "core/base/vec.h"
 #include "core/store/read/listing.h"
 #include "core/store/read/trace.h"
@@ -378,6 +379,7 @@ static int export_trace(struct lake *lake, const char *path, bool last)
 {
 	const char *slash = strrchr(path, '/');
 	struct model_tables *tables = NULL;
+	struct sql_symbols *symbols = NULL;
 	struct trace *trace;
 	int err = cli_open_trace(path, &trace), status;
 
@@ -386,9 +388,12 @@ static int export_trace(struct lake *lake, const char *path, bool last)
 	lake->trace = slash ? slash + 1 : path;
 	cli_show_progress("export", trace);
 	cli_report_loss(trace);
-	err = export_rows(lake, trace, last, &tables);
+	err = sql_symbols_add(trace, &symbols);
+	if (!err)
+		err = export_rows(lake, trace, last, &tables);
 	status = err ? (int)cli_status(err) : CLI_FINE;
 	trace_close(trace);
+	sql_symbols_free(symbols);
 	model_tables_free(tables);
 	free_trace(lake);
 	lake->part++;

@@ -40,7 +40,7 @@ struct lake_format {
 	int (*finish)(const char *folder);
 };
 
-extern const struct lake_format parquet_format;
+extern const struct lake_format parquet_format, clickhouse_format;
 
 /* Write to the current file, and count. */
 void lake_write(struct lake_file *file, const void *bytes, size_t n);

@@ -33,6 +33,7 @@ static const struct {
 	[ROWS_MRS] = { "mrs", "since" },
 	[ROWS_PROCESSES] = { "processes", "start" },
 	[ROWS_FINDINGS] = { "findings", "time" },
+	[ROWS_STACKS] = { "stacks", "stack" },
 };
 
 static const struct made_column before[ROWS_BEFORE] = {

@@ -19,6 +19,7 @@ enum rows_table {
 	ROWS_MRS,
 	ROWS_PROCESSES,
 	ROWS_FINDINGS,
+	ROWS_STACKS,
 	ROWS_TABLES
 };
 

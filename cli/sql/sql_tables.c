@@ -44,6 +44,8 @@ static const struct {
 	  "process, rank, node, exe, ending FROM processes" },
 	{ "findings", "what record --check or check --save found, with the event's name",
 	  "severity, rule, event, message FROM findings" },
+	{ "stacks", "each distinct call stack with its functions, innermost first",
+	  "stack, functions FROM stacks" },
 	{ "posting", "first and last post of each thread",
 	  "thread, posts, last - first AS ns FROM posting" },
 	{ "queue_depth", "queue_depth(qp): occupancy over time; without (qp) of all queues",

@@ -3,7 +3,7 @@
 cd "$tmp" || exit 1
 needs "$apps/every_verb" "$apps/ranks" "$VERBATIM"
 export NODE_PACKAGES=${NODE_PACKAGES:-${XDG_CACHE_HOME:-$HOME/.cache}/verbatim-node/node_modules}
-tables="requests completions calls qps mrs processes findings"
+tables="requests completions calls qps mrs processes findings stacks"
 
 "$VERBATIM" record -q --check -o every.db -- "$apps/every_verb" >out 2>&1
 "$VERBATIM" record -q -o "job 7.db" -- env SLURM_JOB_ID='7/a b' "$apps/ranks" 4 missing good \

@@ -296,7 +296,7 @@ tables_are_in_the_documentation() {
 	local each columns page=$root/docs/TRACE-FORMAT.md
 	ask depth.db --tables >tables || return
 	tr '\n' ' ' <"$page" >format
-	for each in requests qps peers calls mrs failures posting queue_depth processes \
+	for each in requests qps peers calls mrs failures posting queue_depth processes stacks \
 		findings; do
 		columns=$(ask depth.db "SELECT group_concat(name, ', ') FROM
 			pragma_table_xinfo('$each') WHERE hidden <> 1") &&

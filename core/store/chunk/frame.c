@@ -9,7 +9,7 @@
 #include "core/base/text.h"
 #include "core/base/vec.h"
 
-enum { LEVEL = 1 };
+enum { LEVEL = 6 };
 
 int frame_add(struct frame *frame, const void *bytes, size_t n, struct text *to)
 {

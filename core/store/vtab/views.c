@@ -130,6 +130,10 @@ const struct view views[] = {
 	  " " META("realtime") ", " META("duration") ", " META("state")
 	  " FROM process p LEFT JOIN " SQL_RANKS " r ON r.process = p.id",
 	  false, NULL },
+	{ "stacks",
+	  "stack, process, depth, functions TEXT",
+	  "SELECT id, process, depth, stack(id) FROM stack",
+	  true, NULL },
 	{ "findings",
 	  "id, rule TEXT, name TEXT, severity TEXT, event TEXT, thread, n, time, process,"
 	  " place TEXT, object TEXT, message TEXT, fingerprint TEXT, count",
