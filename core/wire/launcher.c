@@ -14,20 +14,22 @@
 
 /* clang-format off */
 const struct launcher launchers[] = {
-	{ "torchrun", { "RANK", "WORLD_SIZE", "LOCAL_RANK", "TORCHELASTIC_RUN_ID" } },
+	{ "torchrun", { "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE",
+			"TORCHELASTIC_RUN_ID" } },
 	{ "Open MPI", { "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
-			"OMPI_COMM_WORLD_LOCAL_RANK" } },
+			"OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE" } },
 	{ "MVAPICH2", { "MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE",
-			"MV2_COMM_WORLD_LOCAL_RANK" } },
-	{ "Flux", { "FLUX_TASK_RANK", "FLUX_JOB_SIZE", "FLUX_TASK_LOCAL_ID", "FLUX_JOB_ID" } },
-	{ "PALS", { "PALS_RANKID", NULL, "PALS_LOCAL_RANKID", "PALS_APID" } },
-	{ "PMI", { "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID" } },
-	{ "PMIx", { "PMIX_RANK", NULL, NULL, "PMIX_NAMESPACE" } },
-	{ "Slurm", { "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", "SLURM_JOB_ID",
-		     "SLURM_STEP_ID", "SLURMD_NODENAME" } },
+			"MV2_COMM_WORLD_LOCAL_RANK", "MV2_COMM_WORLD_LOCAL_SIZE" } },
+	{ "Flux", { "FLUX_TASK_RANK", "FLUX_JOB_SIZE", "FLUX_TASK_LOCAL_ID", NULL,
+		    "FLUX_JOB_ID" } },
+	{ "PALS", { "PALS_RANKID", NULL, "PALS_LOCAL_RANKID", "PALS_LOCAL_SIZE", "PALS_APID" } },
+	{ "PMI", { "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS" } },
+	{ "PMIx", { "PMIX_RANK", NULL, NULL, NULL, "PMIX_NAMESPACE" } },
+	{ "Slurm", { "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", "SLURM_STEP_TASKS_PER_NODE",
+		     "SLURM_JOB_ID", "SLURM_STEP_ID", "SLURMD_NODENAME" } },
 	{ "Kubernetes", { "JOB_COMPLETION_INDEX" } },
-	{ "PBS", { NULL, NULL, NULL, "PBS_JOBID" } },
-	{ "LSF", { NULL, NULL, NULL, "LSB_JOBID" } },
+	{ "PBS", { [LAUNCHER_JOB] = "PBS_JOBID" } },
+	{ "LSF", { [LAUNCHER_JOB] = "LSB_JOBID" } },
 	{ 0 },
 };
 /* clang-format on */
@@ -53,6 +55,14 @@ static const char *find_value(const struct launcher *launcher, enum launcher_fac
 	return value && *value ? value : NULL;
 }
 
+/* Slurm's "4(x2)": each of two nodes has 4; "4(x2),3" does not say which node has 3. */
+static bool is_rest_of_number(const char *rest)
+{
+	size_t n = strncmp(rest, "(x", 2) ? 0 : 2 + strspn(rest + 2, "0123456789");
+
+	return !*rest || (n > 2 && !strcmp(rest + n, ")"));
+}
+
 /* -1: it is not a number. */
 static int find_number(const struct launcher *launcher, enum launcher_fact fact,
 		       variable_fn *variable, void *arg)
@@ -60,7 +70,7 @@ static int find_number(const struct launcher *launcher, enum launcher_fact fact,
 	const char *value = find_value(launcher, fact, variable, arg);
 	size_t digits = value ? strspn(value, "0123456789") : 0;
 
-	return digits && digits < 10 && !value[digits] ? atoi(value) : -1;
+	return digits && digits < 10 && is_rest_of_number(value + digits) ? atoi(value) : -1;
 }
 
 /* The variables of torchrun have names that other programs may use: it sets all of them. */
@@ -111,11 +121,12 @@ static void find_word(enum launcher_fact fact, variable_fn *variable, void *arg,
 
 void launcher_find_rank(variable_fn *variable, void *arg, struct rank *ret_rank)
 {
-	*ret_rank = (struct rank){ .rank = -1, .size = -1, .local = -1 };
+	*ret_rank = (struct rank){ .rank = -1, .size = -1, .local = -1, .local_size = -1 };
 	find_innermost(variable, arg, ret_rank);
 	if (ret_rank->rank >= 0) {
 		ret_rank->size = find_agreed(ret_rank, LAUNCHER_SIZE, variable, arg);
 		ret_rank->local = find_agreed(ret_rank, LAUNCHER_LOCAL, variable, arg);
+		ret_rank->local_size = find_agreed(ret_rank, LAUNCHER_LOCAL_SIZE, variable, arg);
 	}
 	find_word(LAUNCHER_JOB, variable, arg, ret_rank->job);
 	find_word(LAUNCHER_STEP, variable, arg, ret_rank->step);

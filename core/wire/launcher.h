@@ -8,9 +8,10 @@
 #include <stddef.h>
 
 enum launcher_fact {
-	LAUNCHER_RANK,  /* in the whole job, from 0 */
-	LAUNCHER_SIZE,  /* the number of ranks */
-	LAUNCHER_LOCAL, /* the rank among those of its node */
+	LAUNCHER_RANK,       /* in the whole job, from 0 */
+	LAUNCHER_SIZE,       /* the number of ranks */
+	LAUNCHER_LOCAL,      /* the rank among those of its node */
+	LAUNCHER_LOCAL_SIZE, /* the number of ranks of its node */
 	LAUNCHER_JOB,
 	LAUNCHER_STEP, /* of the job */
 	LAUNCHER_NODE,
@@ -35,7 +36,7 @@ enum { RANK_WORD = 48 };
 
 /* A process in its job; one that is not a rank may have a job, too: a batch script. */
 struct rank {
-	int rank, size, local;                                 /* -1: not known */
+	int rank, size, local, local_size;                     /* -1: not known */
 	char job[RANK_WORD], step[RANK_WORD], node[RANK_WORD]; /* "": not known; may be cut */
 	const char *launcher;                                  /* NULL: it has no rank */
 };

@@ -62,6 +62,20 @@ TEST(each_launcher_is_known)
 }
 
 /* mpirun in a job of Slurm: there is one task of Slurm on each node, which starts the ranks. */
+TEST(ranks_of_a_node_are_known_if_all_nodes_have_as_many)
+{
+	struct rank rank;
+
+	FIND(&rank, "SLURM_PROCID", "5", "SLURM_STEP_TASKS_PER_NODE", "4(x2)");
+	assert_int_equal(rank.local_size, 4);
+	FIND(&rank, "SLURM_PROCID", "5", "SLURM_STEP_TASKS_PER_NODE", "4(x2),3");
+	assert_int_equal(rank.local_size, -1);
+	FIND(&rank, "SLURM_PROCID", "5", "SLURM_STEP_TASKS_PER_NODE", "4(y2)");
+	assert_int_equal(rank.local_size, -1);
+	FIND(&rank, "OMPI_COMM_WORLD_RANK", "5", "OMPI_COMM_WORLD_LOCAL_SIZE", "3");
+	assert_int_equal(rank.local_size, 3);
+}
+
 TEST(the_innermost_launcher_has_the_rank)
 {
 	struct rank rank;
