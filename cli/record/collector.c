@@ -20,6 +20,7 @@
 #include "cli/record/ring_search.h"
 #include "cli/record/feed.h"
 #include "cli/record/guests.h"
+#include "cli/record/holding.h"
 #include "cli/record/samples.h"
 #include "cli/record/unrecorded.h"
 #include "core/base/vec.h"
@@ -41,6 +42,7 @@ struct guest {
 	uint64_t start;
 	bool foreign; /* see struct feed */
 	int watch;    /* guests_watch() */
+	int told;     /* its status plus 1, if its recorder has told us; else 0 */
 };
 
 struct collector {
@@ -50,6 +52,7 @@ struct collector {
 	struct feed *feeds;
 	unsigned int nfeeds;
 	size_t feeds_size;
+	struct holding holding;
 	struct guest *guests;
 	unsigned int nguests;
 	size_t guests_size;
@@ -131,6 +134,7 @@ static int add_feed(void *arg, const struct ring *ring, uint32_t index)
 	if (!guest || vec_reserve(c->feeds, c->feeds_size, c->nfeeds + 1))
 		return log_err(-ENOMEM, "start reading ring %u", index);
 	feed.foreign = guest->foreign;
+	feed.ring.holds = c->holding.on;
 	end_older(c, feed.pid, feed.image);
 	err = writer_thread(c->writer, &head, &feed.thread);
 	if (!err && ring->seq)
@@ -301,6 +305,7 @@ int collector_drain(struct collector *c)
 			seen = writer_read_to(c->writer, feed->thread);
 	}
 	c->seen = seen;
+	err = err ?: holding_commit(&c->holding, c->feeds, c->nfeeds, c->writer, c->at);
 	atomic_fetch_add_explicit(&c->session->page->rounds, 1, memory_order_relaxed);
 	return err ? fail_collecting(c, err) : fullest;
 }
@@ -319,10 +324,19 @@ static int sample_threads(struct collector *c)
 		       : samples_take(&c->samples, c->feeds, c->nfeeds, c->writer, now_of(c));
 }
 
+void collector_hold(struct collector *c)
+{
+	c->holding.on = true;
+}
+
+void collector_mark(struct collector *c)
+{
+	holding_mark(&c->holding, c->feeds, c->nfeeds);
+}
+
 static int end_feed(struct collector *c, struct feed *feed)
 {
 	struct ring_head head;
-	char name[SESSION_NAME];
 	int err = feed_report_stuck(feed, c->writer);
 
 	feed_read_head(feed, &head);
@@ -330,10 +344,10 @@ static int end_feed(struct collector *c, struct feed *feed)
 		err = samples_end(&c->samples, feed, c->writer, now_of(c));
 	if (!err)
 		err = writer_thread_end(c->writer, feed->thread, &head);
-	session_ring_name(feed->index, name);
 	if (!c->search.leftover)
-		unlinkat(c->at, name, 0);
-	ring_close(&feed->ring);
+		holding_leave(&c->holding, feed, c->at);
+	else
+		ring_close(&feed->ring);
 	return err;
 }
 
@@ -372,11 +386,12 @@ static int end_guest(struct collector *c, const struct guest *guest)
 {
 	int status =
 		guest->pid == c->child ? c->child_status : guests_status(guest->watch, guest->pid);
+	int said = status == -1 && guest->told ? guest->told - 1 : status;
 	const struct clock *clock = &c->session->clock;
 
 	int64_t now = c->search.leftover ? 0 : clock_ns(clock, clock_ticks(clock->kind));
 
-	return writer_process_end(c->writer, guest->pid, now, status);
+	return writer_process_end(c->writer, guest->pid, now, said);
 }
 
 static bool guest_lives(const struct collector *c, const struct guest *guest)
@@ -448,6 +463,7 @@ int collector_tend(struct collector *c)
 		err = sample_threads(c);
 	if (!err)
 		err = flush_writer(c);
+	holding_release(&c->holding, c->feeds, c->nfeeds, c->writer, c->at);
 	return err ? fail_collecting(c, err) : 0;
 }
 
@@ -474,6 +490,13 @@ void collector_ended(struct collector *c, int status)
 {
 	c->child_ended = true;
 	c->child_status = status;
+}
+
+void collector_told_end(struct collector *c, pid_t pid, int status)
+{
+	for (unsigned int i = 0; i < c->nguests; i++)
+		if (c->guests[i].pid == pid)
+			c->guests[i].told = status + 1;
 }
 
 int64_t collector_seen(const struct collector *c)
@@ -590,6 +613,7 @@ void collector_free(struct collector *c)
 		if (c->guests[i].watch >= 0)
 			close(c->guests[i].watch);
 	free(c->feeds);
+	holding_fini(&c->holding);
 	free(c->guests);
 	samples_fini(&c->samples);
 	ring_search_fini(&c->search);

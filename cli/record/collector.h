@@ -53,11 +53,21 @@ int collector_lost(struct collector *collector);
 /* Time of the trace up to which all events in the rings were passed to the writer. */
 int64_t collector_seen(const struct collector *collector);
 
+/*
+ * From now on events stay in their rings until they are committed, so that a process that takes
+ * over after a kill can read them again; call collector_mark() before each commit.
+ */
+void collector_hold(struct collector *collector);
+void collector_mark(struct collector *collector);
+
 /* @pid is a child of this process: collector_ended() will be called when it ends. */
 void collector_child(struct collector *collector, pid_t pid);
 
 /* The child has ended with @status, as of waitpid(). */
 void collector_ended(struct collector *collector, int status);
+
+/* The process @pid, a child of another recorder, has ended with @status, as of waitpid(). */
+void collector_told_end(struct collector *collector, pid_t pid, int status);
 
 /* Does a ring hold events, or is there a new ring? */
 bool collector_waiting(const struct collector *collector);

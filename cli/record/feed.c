@@ -28,6 +28,8 @@ void feed_init(struct feed *feed, const struct ring *ring, uint32_t index)
 		.pid = (pid_t)head.pid,
 		.image = head.image,
 		.ticks = head.ticks,
+		.freed = ring->reserved,
+		.marked = ring->reserved,
 	};
 }
 
@@ -145,12 +147,40 @@ static int take_event(struct feed *feed, struct writer *writer, const struct eve
 	return n;
 }
 
+/* Return the space of what was read to the program, unless that waits for a commit. */
+static void consume_ring(struct feed *feed)
+{
+	if (feed->ring.holds)
+		return;
+	feed->freed = feed->ring.reserved;
+	ring_consume(&feed->ring);
+}
+
 void feed_mend(struct feed *feed)
 {
 	/* pairs with nothing: only we write the word */
-	if (atomic_load_explicit(&feed->ring.head->head, memory_order_relaxed) !=
-	    feed->ring.reserved)
-		ring_consume(&feed->ring);
+	if (atomic_load_explicit(&feed->ring.head->head, memory_order_relaxed) != feed->freed)
+		ring_consume_to(&feed->ring, feed->freed);
+}
+
+int feed_held(const struct feed *feed)
+{
+	uint64_t bytes = feed->ring.reserved - feed->freed, mask = feed->ring.mask;
+
+	return bytes > mask ? 100 : (int)(bytes * 100 / mask);
+}
+
+void feed_mark(struct feed *feed)
+{
+	feed->marked = feed->ring.reserved;
+}
+
+void feed_release(struct feed *feed)
+{
+	if (feed->freed == feed->marked)
+		return;
+	feed->freed = feed->marked;
+	ring_consume_to(&feed->ring, feed->freed);
 }
 
 uint64_t feed_next(struct feed *feed)
@@ -180,11 +210,11 @@ int feed_drain(struct feed *feed, struct writer *writer, uint64_t until, bool *r
 			break;
 		unread += (uint64_t)n;
 		if (unread >= CONSUME) {
-			ring_consume(&feed->ring);
+			consume_ring(feed);
 			unread = 0;
 		}
 	}
-	ring_consume(&feed->ring);
+	consume_ring(feed);
 	*ret_empty = n <= 0;
 	if (n == -ENOMEM)
 		return log_err((int)n, "copy ring %u", feed->index);

@@ -22,7 +22,10 @@ struct feed {
 	bool over;        /* its thread has ended: the ring ends as soon as it is empty */
 	uint64_t stuck;   /* bytes that remain because the tail is impossible; else 0 */
 	bool damaged;     /* and that was reported */
-	bool foreign;     /* of another PID namespace: its pid and tid are not valid in this one */
+	/* with ring.holds the program gets the space of events after they are committed */
+	uint64_t freed;  /* the position up to which it may overwrite the ring */
+	uint64_t marked; /* the position that feed_release() returns to it */
+	bool foreign;    /* of another PID namespace: its pid and tid are not valid in this one */
 };
 
 /* Take over @ring, number @index of its session. */
@@ -39,6 +42,13 @@ int feed_fill(const struct feed *feed);
 
 /* Store the read position again if the program has overwritten it: it would wait forever. */
 void feed_mend(struct feed *feed);
+
+/* With ring.holds: how much of the ring was read but not released, in percent. */
+int feed_held(const struct feed *feed);
+
+/* All that was read so far is about to be committed; it is committed: its space is free. */
+void feed_mark(struct feed *feed);
+void feed_release(struct feed *feed);
 
 /* Ticks of the next event; 0: it cannot be read; UINT64_MAX: none. */
 uint64_t feed_next(struct feed *feed);

@@ -295,9 +295,7 @@ static bool ring_lives(const struct session *session, int at, uint32_t index)
 /* The session of @page is in the directory @at. */
 static bool recorder_lives(const struct session_page *page, int at)
 {
-	return page->collector &&
-	       (session_is_locked(at) ||
-		session_process_alive((pid_t)page->collector, page->collector_start));
+	return (page->collector && session_is_locked(at)) || session_has_collector(page);
 }
 
 static bool rings_live(const struct session *session, int at)

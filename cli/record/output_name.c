@@ -14,13 +14,19 @@
 /* What stands for a letter; "" if there is none. */
 struct values {
 	struct utsname host;
-	char pid[16], rank[16], job[RANK_WORD];
+	char pid[16], rank[16], job[RANK_WORD], node[RANK_WORD];
 };
 
 static const char *get_variable(void *arg, const char *name)
 {
 	(void)arg;
 	return getenv(name);
+}
+
+static void make_part_of_name(char *word)
+{
+	for (char *at = word; (at = strchr(at, '/'));)
+		*at = '-';
 }
 
 static void find_values(pid_t pid, struct values *values)
@@ -34,14 +40,15 @@ static void find_values(pid_t pid, struct values *values)
 	if (rank.rank >= 0)
 		snprintf(values->rank, sizeof(values->rank), "%d", rank.rank);
 	strcpy(values->job, rank.job);
-	for (char *at = values->job; (at = strchr(at, '/'));)
-		*at = '-'; /* it is a part of a file name */
+	strcpy(values->node, rank.node);
+	make_part_of_name(values->job);
+	make_part_of_name(values->node);
 }
 
-bool output_name_has_pid(const char *pattern)
+bool output_name_has(const char *pattern, char letter)
 {
 	for (const char *at = pattern; (at = strchr(at, '%')) && at[1]; at += 2)
-		if (at[1] == 'p')
+		if (at[1] == letter)
 			return true;
 	return false;
 }
@@ -70,6 +77,8 @@ static const char *find_value(char letter, const struct values *values,
 				  "%j in --output is the job, but no launcher has set its variable "
 				  "(SLURM_JOB_ID, PMIX_NAMESPACE, PBS_JOBID, ...)",
 				  complaint);
+	case 'n':
+		return *values->node ? values->node : values->host.nodename;
 	case 'p':
 		return values->pid;
 	case 'r':
@@ -80,7 +89,7 @@ static const char *find_value(char letter, const struct values *values,
 	default:
 		snprintf(complaint, OUTPUT_COMPLAINT,
 			 letter ? "--output has the unknown '%%%c': use %%h (host), %%j (job), "
-				  "%%p (PID), %%r (rank) or %%%% (a %%)"
+				  "%%n (node), %%p (PID), %%r (rank) or %%%% (a %%)"
 				: "--output ends with a '%%': write %%%% for a %%",
 			 letter);
 		return NULL;

@@ -8,12 +8,13 @@
 
 enum { OUTPUT_COMPLAINT = 256 };
 
-/* Does it contain %p, the pid of the program? */
-bool output_name_has_pid(const char *pattern);
+/* Does it contain %p, the pid of the program, or another such @letter? */
+bool output_name_has(const char *pattern, char letter);
 
 /*
- * Write the name into @name: %h becomes the host's name, %p @pid, %r the rank from the launcher's
- * environment, %% a %. Returns 0, or -EINVAL with @complaint set.
+ * Write the name into @name: %h becomes the host's name, %p @pid; %r the rank, %j the job and %n
+ * the node (else the host) from the launcher's environment; %% a %. Returns 0, or -EINVAL with
+ * @complaint set.
  */
 int output_name_make(const char *pattern, pid_t pid, char name[PATH_MAX],
 		     char complaint[OUTPUT_COMPLAINT]);

@@ -11,6 +11,8 @@
 #include "cli/record/device.h"
 #include "cli/record/filter.h"
 #include "cli/record/launch.h"
+#include "cli/record/member.h"
+#include "cli/record/node.h"
 #include "cli/record/onlooker.h"
 #include "cli/record/output_name.h"
 #include "cli/record/recording.h"
@@ -50,7 +52,7 @@ static int parse_payload(const char *text, void *field, char complaint[OPTIONS_C
 /* clang-format off */
 #define SET struct recording_settings
 const struct option_row cli_record_options[] = {
-	{ "output", 'o', "FILE", "the trace to write: %h host, %j job, %p PID, %r rank, %% a %",
+	{ "output", 'o', "FILE", "the trace: %h host, %j job, %n node, %p PID, %r rank, %% a %",
 	  TEXT_AT(SET, path), .preset = "verbatim.db" },
 	{ "device", 'd', "soft|NAME", "use the software device, or the existing device NAME",
 	  TEXT_AT(SET, device), .otherwise = "the machine's device, or soft if it has none" },
@@ -117,6 +119,11 @@ static int complete_settings(struct recording_settings *set, const struct argume
 					    "choose one");
 	if (output_name_make(set->path, 0, path, complaint))
 		return cli_misuse("record", "%s", complaint);
+	set->shared = node_is_shared(set->path);
+	if (set->live && set->shared)
+		return cli_misuse("record",
+				  "--live shows one program, but the trace is that of all "
+				  "ranks of this node: use `verbatim top`");
 	if (set->live) {
 		int status = onlooker_check();
 
@@ -138,7 +145,7 @@ static int name_trace(struct recording_settings *set, struct launch_held *held, 
 {
 	char complaint[OUTPUT_COMPLAINT];
 
-	if (output_name_has_pid(set->path)) {
+	if (output_name_has(set->path, 'p')) {
 		int status = launch_hold(set->program, held);
 
 		if (status)
@@ -181,7 +188,7 @@ int cli_record(int argc, char **argv)
 	if (!err)
 		err = name_trace(&set, &held, path);
 	if (!err)
-		err = recording_run(&set);
+		err = set.shared ? member_run(&set) : recording_run(&set);
 	launch_drop(&held);
 	known_close(set.known);
 	return err;

@@ -17,28 +17,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/record/signal_witness.h"
 #include "cli/cli.h"
-#include "cli/record/collector.h"
-#include "cli/record/copies.h"
-#include "cli/record/descendants.h"
-#include "cli/record/device.h"
-#include "cli/record/device_counters.h"
 #include "cli/format.h"
-#include "cli/record/guests.h"
 #include "cli/record/launch.h"
-#include "cli/record/idle.h"
+#include "cli/record/node.h"
 #include "cli/record/onlooker.h"
-#include "cli/record/progress.h"
-#include "cli/record/vitals.h"
-#include "cli/record/watch.h"
-#include "cli/record/test_clock.h"
+#include "cli/record/recording_priv.h"
 #include "core/wire/log.h"
-#include "core/wire/payload.h"
 
 #define MS 1000000ull
 
@@ -52,36 +40,6 @@ enum {
 	IDLE_ROTATE_MS = 1000, /* and while there are none */
 };
 
-struct recording {
-	const struct recording_settings *set;
-	struct session session;
-	struct writer *writer;
-	struct collector *collector;
-	struct vitals *vitals;
-	pid_t onlooker;      /* 0 without --live */
-	struct watch *watch; /* NULL without --check */
-	struct signal_witness witness;
-	struct spot spot;
-	struct progress progress;
-	struct retention retention;
-	struct device_counters counters;
-	struct idle idle;
-
-	pid_t child;
-	bool ended;                     /* the child */
-	int status;                     /* the child's exit status, as in a shell */
-	struct descendants descendants; /* of the program, after it has ended */
-	uint64_t tended_at;
-	bool gone;           /* the session's directory */
-	uint32_t gave_up;    /* threads of the program that gave up waiting for us so far */
-	sigset_t pending;    /* signals to pass on */
-	uint64_t pending_at; /* 0: none */
-	uint64_t asked_at;   /* time of the first signal that asked us to end; 0: none */
-	int asked;           /* that signal */
-	bool stop;           /* asked again: leave the program running */
-	int error;
-};
-
 static void fail_recording(struct recording *r, int err)
 {
 	if (r->error)
@@ -93,10 +51,27 @@ static void fail_recording(struct recording *r, int err)
 		log_note("recording has stopped; the program continues unrecorded");
 }
 
+/* The programs of a node, and whether their recorders are all gone. */
+static void reap_members(struct recording *r)
+{
+	bool ended = !node_has_members(r->set->node, &r->session, r->set->linger);
+	struct node_end end;
+
+	while (node_next_end(r->set->node, &end))
+		collector_told_end(r->collector, end.pid, end.status);
+	if (ended && !r->ended)
+		r->descendants.ended_at = clock_monotonic();
+	r->ended = ended;
+}
+
 static void reap_child(struct recording *r)
 {
 	int status;
 
+	if (r->set->node) {
+		reap_members(r);
+		return;
+	}
 	if (r->ended || waitpid(r->child, &status, WNOHANG) != r->child)
 		return;
 	r->ended = true;
@@ -175,6 +150,8 @@ static uint64_t longest_sleep(const struct recording *r)
 		return SETTLE_MS / 2 * MS;
 	if (r->ended)
 		return descendants_pause(&r->descendants);
+	if (r->set->node)
+		return (vitals_is_on(r->vitals) || r->set->check ? IDLE_CHECK_MS : IDLE_MS) * MS;
 	if (collector_idle(r->collector) && !vitals_is_on(r->vitals))
 		return r->retention.rotate_ns ? IDLE_ROTATE_MS * MS : IDLE_FOREVER;
 	if (r->set->stop.finding || r->spot.nstopped || r->spot.core.writer)
@@ -227,9 +204,11 @@ static void check_session(struct recording *r)
  */
 static bool is_deserted(struct recording *r)
 {
-	if (!r->ended || r->error)
-		return r->ended;
-	return !r->pending_at && descendants_over(&r->descendants);
+	if (!r->ended)
+		return false;
+	if (!r->error && (r->pending_at || !descendants_over(&r->descendants)))
+		return false;
+	return !r->set->node || node_close(r->set->node, &r->session);
 }
 
 static int sample_counters(struct recording *r, bool at_once)
@@ -309,163 +288,18 @@ static void follow_program(struct recording *r)
 	}
 }
 
-static char *join_words(char **words)
-{
-	size_t size = 1;
-	char *text;
-
-	for (char **w = words; *w; w++)
-		size += strlen(*w) + 1;
-	text = calloc(1, size);
-	for (char **w = words; text && *w; w++) {
-		strcat(text, *w);
-		if (w[1])
-			strcat(text, " ");
-	}
-	return text;
-}
-
-static int create_trace(struct recording *r)
-{
-	char *command = join_words(r->set->program);
-	struct writer_info info = {
-		.clock = &r->session.clock,
-		.live = true,
-		.command = command ? command : r->set->program[0],
-		.device = r->set->soft     ? "soft"
-			  : r->set->device ? r->set->device
-					   : "",
-		.filter = r->set->filter.text,
-		.copies_on_fork = copies_on_fork(),
-		.memory = r->set->memory,
-		.waits = true,
-		.strict = r->set->strict,
-		.one_of = r->set->filter.one_of,
-		.payload = r->session.page->payload,
-		.cuts = retention_cuts(&r->retention),
-		.most = retention_most(&r->retention),
-	};
-	int err = writer_create(r->set->path, &info, &r->writer);
-
-	snprintf(r->session.page->command, SESSION_TEXT, "%s", info.command);
-	if (!err)
-		err = collector_new(&r->session, r->writer, &r->collector);
-	r->retention.session = &r->session;
-	r->retention.writer = r->writer;
-	r->retention.collector = r->collector;
-	r->retention.counters = &r->counters;
-	free(command);
-	return err;
-}
-
-static int start_followers(struct recording *r)
-{
-	struct watch_options options = { .session = &r->session,
-					 .writer = r->writer,
-					 .progress = &r->progress,
-					 .path = r->set->path,
-					 .check = &r->set->findings,
-					 .known = r->set->known,
-					 .stop = r->set->stop.finding,
-					 .in_parts = retention_cuts(&r->retention) };
-	int err = vitals_new(&r->session, r->writer, r->onlooker, &r->vitals);
-
-	options.vitals = r->vitals;
-	if (!err && r->set->check)
-		err = watch_new(&options, &r->watch);
-
-	r->retention.watch = r->watch;
-	r->retention.vitals = r->vitals;
-	return err;
-}
-
-/* Try it in a child, since a filter may kill the process that tries. */
-static bool may_read_memory(void)
-{
-	uint32_t from = 1, to = 0;
-	const struct iovec here = { &to, sizeof(to) }, there = { &from, sizeof(from) };
-	int status;
-	pid_t pid = fork();
-
-	if (!pid)
-		_exit(process_vm_readv(getpid(), &here, 1, &there, 1, 0) != sizeof(to));
-	return pid > 0 && waitpid(pid, &status, 0) == pid && !status;
-}
-
-/* The program begins with the seccomp filters that we have, if no launcher adds one. */
-static void try_payload(struct session_page *page)
-{
-	uint32_t filters = page->payload.keep ? session_filters() : 0;
-
-	if (!filters)
-		return;
-	if (filters != UINT32_MAX && may_read_memory())
-		page->filters = filters;
-	else
-		log_note("payload cannot be captured here: a seccomp filter may forbid "
-			 "process_vm_readv; allow it in the configuration of the container or "
-			 "service");
-}
-
-static void set_bounds(const struct recording_settings *set, struct session_page *page)
-{
-	page->budget_given = set->ring_budget != 0;
-	if (set->ring_budget)
-		page->ring_budget = set->ring_budget;
-	page->max_wait = (uint64_t)set->max_wait;
-}
-
-static int start_onlooker(struct recording *r)
-{
-	pid_t pid = r->set->live ? onlooker_start(&r->session) : 0;
-
-	r->onlooker = pid > 0 ? pid : 0;
-	return pid < 0 ? pid : 0;
-}
-
-/* Create the session, the trace and the environment by which the program finds both. */
-static int prepare_session(struct recording *r)
-{
-	int err = session_create(&r->session, NULL, r->set->ring_bytes, r->set->on_full);
-
-	if (err)
-		return log_err(err,
-			       "create a directory for the session in %s (set VERBATIM_SESSIONS "
-			       "to use another place)",
-			       session_parent());
-	snprintf(r->session.page->trace, SESSION_TEXT, "%s", r->set->path);
-	r->session.page->filter = r->set->filter;
-	r->session.page->stop = r->set->stop.rule;
-	r->session.page->payload.keep = r->set->payload;
-	try_payload(r->session.page);
-	set_bounds(r->set, r->session.page);
-	r->session.page->flight = r->retention.flight != 0;
-	guests_sweep(&r->session, r->progress.quiet);
-	r->session.page->lttng = r->set->lttng;
-	r->session.page->memory = r->set->memory;
-	r->session.page->strict = r->set->strict;
-	err = test_clock_set(&r->session);
-	if (!err)
-		err = start_onlooker(r);
-	if (!err)
-		err = device_environment(r->session.dir, r->set->soft);
-	if (!err && r->set->memory)
-		err = device_watch_memory();
-	if (!err)
-		err = device_counters_start(&r->counters, r->set->soft, r->session.dir);
-	if (!err)
-		err = create_trace(r);
-	if (!err)
-		err = start_followers(r);
-	return err;
-}
-
 /* Returns 0 or the exit status. */
 static int start_program(struct recording *r)
 {
-	int err = signal_witness_start(&r->witness), status;
 	sigset_t wake_by;
+	int err, status;
 
+	if (r->set->node) {
+		sigemptyset(&wake_by);
+		idle_start(&r->idle, &r->session, &wake_by);
+		return 0;
+	}
+	err = signal_witness_start(&r->witness);
 	if (err) {
 		log_err(err, "set up signal handling");
 		return CLI_ENVIRONMENT;
@@ -520,6 +354,17 @@ static void report_withheld(struct recording *r)
 		r->set->on_full == ON_FULL_DROP ? "dropped events" : "waited");
 }
 
+/* The last commit with a process that would take over: from then on any reader completes it. */
+static void end_standby(struct recording *r)
+{
+	if (!r->standby.page)
+		return;
+	if (!r->error)
+		writer_flush(r->writer);
+	standby_dismiss(&r->standby);
+	writer_on_commit(r->writer, NULL, NULL);
+}
+
 static int finish_recording(struct recording *r)
 {
 	struct totals totals;
@@ -535,6 +380,7 @@ static int finish_recording(struct recording *r)
 	watch_finish(r->watch);
 	vitals_finish(r->vitals);
 	vitals_free(r->vitals);
+	end_standby(r);
 	err = writer_stop(r->writer, err);
 	if (err)
 		fail_recording(r, err);
@@ -577,7 +423,7 @@ static int give_up(struct recording *r, int status)
 
 static int run_recording(struct recording *r)
 {
-	int status = prepare_session(r) ? CLI_ENVIRONMENT : 0;
+	int status = recording_prepare(r) ? CLI_ENVIRONMENT : 0;
 
 	if (status)
 		return give_up(r, status);

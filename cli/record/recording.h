@@ -11,6 +11,8 @@
 #include "cli/record/spot.h"
 #include "core/wire/session.h"
 
+struct node;
+
 struct recording_settings {
 	const char *path;   /* of the trace */
 	const char *device; /* the value of --device; NULL: not given */
@@ -27,6 +29,7 @@ struct recording_settings {
 	struct stop_setting stop;
 	bool core;
 	bool quiet;
+	bool shared; /* with other recorders of the job on this node */
 	uint64_t ring_bytes;
 	uint64_t ring_budget; /* 0: computed by core/wire/budget.h */
 	int64_t max_wait;     /* ns */
@@ -35,7 +38,11 @@ struct recording_settings {
 	struct session_filter filter;
 	uint64_t payload;           /* core/wire/payload.h */
 	struct retention retention; /* settings of --flight and --rotate-* */
+	struct node *node;          /* its recorders start the programs; NULL: we do */
 };
 
-/* Run and record the program to its end. Returns the exit status. */
+/*
+ * Run and record the program, or those of the node's recorders, to their end. Returns the exit
+ * status.
+ */
 int recording_run(const struct recording_settings *settings);

@@ -97,6 +97,7 @@ struct ring {
 	uint32_t seq;           /* of the last event */
 	int fd;                 /* reader that needs the file to map more; else 0 */
 	bool grows;             /* reader: ring_create_growing() */
+	bool holds;             /* reader: what it has read may be read again: areas stay */
 	uint32_t unsure;        /* reader: how much seq may be too low, after unreadable bytes */
 	uint64_t odd_tail;      /* reader: the last tail, if it was impossible; else 0 */
 	struct ring_copy *copy; /* reader: NULL while the ring is empty */
@@ -307,9 +308,15 @@ static inline void ring_step(struct ring *ring, size_t bytes)
 	ring->seq++;
 }
 
+/* Free the space before position @to of the skipped events for the writer. */
+static inline void ring_consume_to(struct ring *ring, uint64_t to)
+{
+	/* pairs with the load in ring_room() */
+	atomic_store_explicit(&ring->head->head, to, memory_order_release);
+}
+
 /* Free the space of all skipped events for the writer. */
 static inline void ring_consume(struct ring *ring)
 {
-	/* pairs with the load in ring_room() */
-	atomic_store_explicit(&ring->head->head, ring->reserved, memory_order_release);
+	ring_consume_to(ring, ring->reserved);
 }

@@ -172,7 +172,7 @@ static int follow_turn(struct ring *ring)
 
 	if (!data)
 		return -EBADMSG;
-	if (!ring->fd)
+	if (!ring->fd && !ring->holds)
 		madvise(ring->data, ring->mask + 1, MADV_REMOVE);
 	enter_area(ring, data, bytes);
 	ring->room = bytes;

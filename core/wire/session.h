@@ -80,6 +80,7 @@ struct session_page {
 	/* not 0: misuses of the data path are recorded (record --strict) */
 	uint32_t strict;
 	uint64_t collector_start; /* field 22 of its /proc/PID/stat */
+	uint32_t standby; /* pid of a process that continues if the collector dies; 0: none */
 	struct clock clock;
 	uint64_t limit;             /* ON_FULL_GROW: bytes of all rings together */
 	char command[SESSION_TEXT]; /* what is recorded */
@@ -110,6 +111,8 @@ struct session_page {
 	_Atomic uint64_t used; /* of the limit */
 	_Atomic uint32_t copies_asked, copies_made;
 	_Atomic uint32_t made; /* rings that were completely created, not interrupted by a kill */
+	_Atomic uint32_t recorders; /* that have joined the collector, if it has several */
+	_Atomic uint32_t outcome;   /* and its exit status plus 1; 0: it has not ended */
 	struct stop_spot spot;
 };
 
@@ -232,6 +235,9 @@ void session_ring_path(const struct session *session, uint32_t index, char *path
 
 /* Is the process with this start time (0: unknown) alive? */
 bool session_process_alive(pid_t pid, uint64_t start);
+
+/* Is the collector alive, or a process that takes over from it? */
+bool session_has_collector(const struct session_page *page);
 
 /* Processor time that it has used so far, in ticks; 0 if there is no such process. */
 uint64_t session_process_time(pid_t pid);

@@ -70,6 +70,17 @@ bool session_process_alive(pid_t pid, uint64_t start)
 	return (line.state != 'Z' && line.state != 'X') || line.threads > 1;
 }
 
+bool session_has_collector(const struct session_page *page)
+{
+	/* read first: it becomes the collector when that dies */
+	pid_t standby = (pid_t)__atomic_load_n(&page->standby, __ATOMIC_ACQUIRE);
+
+	if (!page->collector)
+		return false;
+	return session_process_alive((pid_t)page->collector, page->collector_start) ||
+	       (standby && session_process_alive(standby, 0));
+}
+
 /* The number after @name in the text of /proc/self/status. */
 static uint32_t number_of(const char *text, const char *name)
 {

@@ -39,7 +39,7 @@ is_refused() { # name, expected message
 	is "exit $?" "exit 2" && says "$2" err && is "$(traces) $(echo ra*)" "*.db ra*"
 }
 what_no_name_can_be_made_of_is_refused() {
-	is_refused "a%x.db" "use %h (host), %j (job), %p (PID), %r (rank) or %% (a %)" &&
+	is_refused "a%x.db" "use %h (host), %j (job), %n (node), %p (PID), %r (rank) or %% (a %)" &&
 		is_refused "a%" "ends with a '%'" &&
 		is_refused "%r.db" "is the rank, but no launcher" &&
 		is_refused "%j.db" "is the job, but no launcher"

@@ -56,6 +56,9 @@ PASS(int, table_column_metadata, (DB, const char *schema, const char *table, con
 PASS(sqlite3_backup *, backup_init, (sqlite3 *to, const char *to_name, DB, const char *name),
      to, to_name, db, name)
 PASS(int, backup_step, (sqlite3_backup *backup, int pages), backup, pages)
+PASS(void *, wal_hook, (DB, int (*committed)(void *, sqlite3 *, const char *, int), void *data),
+     db, committed, data)
+PASS(int, wal_autocheckpoint, (DB, int pages), db, pages)
 PASS(int, backup_finish, (sqlite3_backup *backup), backup)
 PASS(const char *, libversion, (void))
 PASS(void, free, (void *at), at)

@@ -166,12 +166,58 @@ static void forget_before(struct writer *writer)
 	writer->before = false;
 }
 
+static int note_log_pages(void *arg, sqlite3 *db, const char *name, int pages)
+{
+	struct writer *writer = arg;
+
+	(void)db;
+	(void)name;
+	writer->log_pages = pages;
+	return SQLITE_OK;
+}
+
+void writer_on_commit(struct writer *writer, void (*before)(void *arg), void *arg)
+{
+	writer->before_commit = before;
+	writer->commit_arg = arg;
+	/* replaces SQLite's own checkpoints */
+	sqlite3_wal_hook(writer->db, before ? note_log_pages : NULL, writer);
+	if (!before)
+		sqlite3_wal_autocheckpoint(writer->db, LOG_PAGES);
+}
+
+uint64_t writer_commits(const struct writer *writer)
+{
+	return writer->commits;
+}
+
+/*
+ * After a checkpoint the next transaction overwrites the log, also what a child forked before it
+ * would read there. So there must be a new one first.
+ */
+static int checkpoint_log(struct writer *writer)
+{
+	if (!writer->before_commit || writer->log_pages < LOG_PAGES)
+		return 0;
+	writer->log_pages = 0;
+	if (sql_exec(writer->db, "PRAGMA wal_checkpoint(PASSIVE)"))
+		return -EIO;
+	writer->before_commit(writer->commit_arg);
+	return 0;
+}
+
 /* Everything is in the tables, except for posts that have not ended. */
 static int commit_transaction(struct writer *writer)
 {
 	writer->chunk_bytes = 0;
-	if (writer_look(writer) || writer_fail(writer, sql_exec(writer->db, "COMMIT; BEGIN")))
+	if (writer_look(writer))
 		return writer->err;
+	if (writer->before_commit)
+		writer->before_commit(writer->commit_arg);
+	if (writer_fail(writer, sql_exec(writer->db, "COMMIT") ?: checkpoint_log(writer) ?:
+					sql_exec(writer->db, "BEGIN")))
+		return writer->err;
+	writer->commits++;
 	writer->committed = writer->events - thread_logs_open(writer);
 	writer->committed_overwritten = writer->overwritten;
 	if (writer->live && writer->committed)

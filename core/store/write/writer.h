@@ -108,6 +108,15 @@ int writer_thread_end(struct writer *writer, uint32_t thread, const struct ring_
 /* The process has ended. @status as from waitpid(), -1 if not known. */
 int writer_process_end(struct writer *writer, int pid, int64_t time, int status);
 
+/*
+ * Call @before(@arg) before each commit, when everything is in the transaction. It may fork: the
+ * child may go on with the writer once its parent is dead, and commits the same again.
+ */
+void writer_on_commit(struct writer *writer, void (*before)(void *arg), void *arg);
+
+/* How many commits there were. */
+uint64_t writer_commits(const struct writer *writer);
+
 /* Commit all events so far, so that they survive a kill of the recorder. */
 int writer_flush(struct writer *writer);
 

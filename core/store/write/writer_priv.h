@@ -246,7 +246,11 @@ struct writer {
 	struct event_count *counts; /* for threads that are not known yet */
 	size_t ncounts;
 	uint64_t events, lost, damaged;
-	uint64_t committed;              /* of these events: committed, so they survive a kill */
+	uint64_t committed; /* of these events: committed, so they survive a kill */
+	uint64_t commits;
+	void (*before_commit)(void *arg); /* writer_on_commit(); NULL: none */
+	void *commit_arg;
+	int log_pages;                   /* of the write-ahead log; known with before_commit only */
 	uint64_t chunk_bytes;            /* since the last commit */
 	uint64_t kept;                   /* bytes of all chunks */
 	uint64_t kept_to_cut;            /* of these, before the last cut */

@@ -45,7 +45,7 @@ static bool collector_died(void)
 	if (!permit_has(NEED_LOOK))
 		return false; /* --max-wait ends it */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	alive = session_process_alive((pid_t)page->collector, page->collector_start);
+	alive = session_has_collector(page);
 	pthread_setcancelstate(cancel, &cancel);
 	if (!alive)
 		atomic_store(&page->state, SESSION_ORPHAN);

@@ -38,8 +38,7 @@ static struct session_page *page_to_stop(void)
 
 	if (!page || !page->stop.on || !permit_has(NEED_STOP) || recorder.depth ||
 	    recorder.cm_depth || recorder.ours || recorder.vfork ||
-	    !session_running(&recording_session) ||
-	    !session_process_alive((pid_t)page->collector, page->collector_start))
+	    !session_running(&recording_session) || !session_has_collector(page))
 		return NULL;
 	return page;
 }

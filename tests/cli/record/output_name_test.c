@@ -90,6 +90,6 @@ static void pattern_has_a_pid(void **state)
 {
 	const struct row *row = *state;
 
-	assert_int_equal(output_name_has_pid(row->name), row->has_pid);
+	assert_int_equal(output_name_has(row->name, 'p'), row->has_pid);
 }
 TEST_ROWS(rows, pattern_has_a_pid);

@@ -1,0 +1,34 @@
+#pragma once
+/*
+ * Events that stay in their rings until they are committed, so that a process which takes over from
+ * a killed recorder can read them again. One thread.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cli/record/feed.h"
+
+struct holding {
+	bool on;
+	struct feed *ended; /* that have ended, but maybe not in the committed trace */
+	size_t nended, marked;
+	uint64_t commits; /* of the writer, at the last release */
+};
+
+/* Accepts one that is all zero. */
+void holding_fini(struct holding *holding);
+
+/* All that was read of the rings is about to be committed. */
+void holding_mark(struct holding *holding, struct feed *feeds, unsigned int n);
+
+/* If there was a commit since the last call, return the space of what it has to the program. */
+void holding_release(struct holding *holding, struct feed *feeds, unsigned int n,
+		     struct writer *writer, int at);
+
+/* The same; commits first if the program would soon wait for space. 0 or -errno. */
+int holding_commit(struct holding *holding, struct feed *feeds, unsigned int n,
+		   struct writer *writer, int at);
+
+/* The feed has ended: close and remove its ring, now or when that is committed. @at: its session. */
+void holding_leave(struct holding *holding, struct feed *feed, int at);

@@ -1,0 +1,74 @@
+#pragma once
+/*
+ * The recorders of a job on one node: they share a session and a trace, which one collector writes.
+ *
+ * One thread each.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "core/wire/session.h"
+
+/* For a recorder: a member. For the collector, the fields below it, too. */
+struct node {
+	char path[SESSION_PATH]; /* of the door */
+	int door;                /* -1: not held */
+	int members;             /* locked by each member as long as it runs */
+	int messages;            /* what the collector prints */
+	int ends;                /* struct node_end, one after the other */
+	unsigned int expected;   /* members, of this node; 0: not known */
+	struct session session;  /* a member's */
+
+	int ready;            /* a pipe to the member that started the collector */
+	uint64_t empty_since; /* CLOCK_MONOTONIC: there are no members; 0: there are */
+	off_t ends_read;
+};
+
+/* The program of a member has ended, with a status as from waitpid(). */
+struct node_end {
+	int pid, status;
+};
+
+/*
+ * Is the trace with this name, as given by -o, one of all ranks of this node? So it is if a
+ * launcher has started us and neither rank nor process is a part of the name.
+ */
+bool node_is_shared(const char *pattern);
+
+/*
+ * Join the collector of the trace at @path, or start it: @collect(@arg, node) runs in its process,
+ * and returns its exit status. Returns 0; or the exit status.
+ */
+int node_join(struct node *node, const char *path, int (*collect)(void *arg, struct node *node),
+	      void *arg);
+
+/* What a node's collector records, as `verbatim top` shows it: @command of each rank. */
+void node_describe(const char *command, char text[SESSION_TEXT]);
+
+/*
+ * Collector: the session is complete, members can join. What this process prints goes to them from
+ * here on. 0 or -errno after log_err().
+ */
+int node_open(struct node *node, const struct session *session);
+
+/*
+ * Collector: are there members, or some that have not come yet? They have @linger ns, after the
+ * others have ended.
+ */
+bool node_has_members(struct node *node, const struct session *session, int64_t linger);
+
+/* Collector: the next end of a program; false: none yet. */
+bool node_next_end(struct node *node, struct node_end *ret_end);
+
+/* Collector: end, unless a member has come. From then on those who come wait for our end. */
+bool node_close(struct node *node, const struct session *session);
+
+/* A member's program has ended, and is still a zombie. */
+void node_tell_end(const struct node *node, const struct node_end *end);
+
+/*
+ * Leave it. The last member waits until the trace is complete and prints what the collector has
+ * printed. Returns the collector's exit status; 0 if others are left.
+ */
+int node_leave(struct node *node);

@@ -1,0 +1,208 @@
+/*
+ * What a recording needs before its program starts: the session, the trace, and the readers of both
+ *
+ * Not here: the rounds of the recording, and its end (recording.c).
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/record/copies.h"
+#include "cli/record/device.h"
+#include "cli/record/guests.h"
+#include "cli/record/node.h"
+#include "cli/record/onlooker.h"
+#include "cli/record/recording_priv.h"
+#include "cli/record/test_clock.h"
+#include "core/wire/log.h"
+#include "core/wire/payload.h"
+
+static char *join_words(char **words)
+{
+	size_t size = 1;
+	char *text;
+
+	for (char **w = words; *w; w++)
+		size += strlen(*w) + 1;
+	text = calloc(1, size);
+	for (char **w = words; text && *w; w++) {
+		strcat(text, *w);
+		if (w[1])
+			strcat(text, " ");
+	}
+	return text;
+}
+
+static int create_trace(struct recording *r)
+{
+	char *command = join_words(r->set->program);
+	struct writer_info info = {
+		.clock = &r->session.clock,
+		.live = true,
+		.command = command ? command : r->set->program[0],
+		.device = r->set->soft     ? "soft"
+			  : r->set->device ? r->set->device
+					   : "",
+		.filter = r->set->filter.text,
+		.copies_on_fork = copies_on_fork(),
+		.memory = r->set->memory,
+		.waits = true,
+		.strict = r->set->strict,
+		.one_of = r->set->filter.one_of,
+		.payload = r->session.page->payload,
+		.cuts = retention_cuts(&r->retention),
+		.most = retention_most(&r->retention),
+	};
+	int err = writer_create(r->set->path, &info, &r->writer);
+
+	if (r->set->node)
+		node_describe(info.command, r->session.page->command);
+	else
+		snprintf(r->session.page->command, SESSION_TEXT, "%s", info.command);
+	if (!err)
+		err = collector_new(&r->session, r->writer, &r->collector);
+	r->retention.session = &r->session;
+	r->retention.writer = r->writer;
+	r->retention.collector = r->collector;
+	r->retention.counters = &r->counters;
+	free(command);
+	return err;
+}
+
+static int start_followers(struct recording *r)
+{
+	struct watch_options options = { .session = &r->session,
+					 .writer = r->writer,
+					 .progress = &r->progress,
+					 .path = r->set->path,
+					 .check = &r->set->findings,
+					 .known = r->set->known,
+					 .stop = r->set->stop.finding,
+					 .in_parts = retention_cuts(&r->retention) };
+	int err = vitals_new(&r->session, r->writer, r->onlooker, &r->vitals);
+
+	options.vitals = r->vitals;
+	if (!err && r->set->check)
+		err = watch_new(&options, &r->watch);
+
+	r->retention.watch = r->watch;
+	r->retention.vitals = r->vitals;
+	return err;
+}
+
+/* Try it in a child, since a filter may kill the process that tries. */
+static bool may_read_memory(void)
+{
+	uint32_t from = 1, to = 0;
+	const struct iovec here = { &to, sizeof(to) }, there = { &from, sizeof(from) };
+	int status;
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(process_vm_readv(getpid(), &here, 1, &there, 1, 0) != sizeof(to));
+	return pid > 0 && waitpid(pid, &status, 0) == pid && !status;
+}
+
+/* The program begins with the seccomp filters that we have, if no launcher adds one. */
+static void try_payload(struct session_page *page)
+{
+	uint32_t filters = page->payload.keep ? session_filters() : 0;
+
+	if (!filters)
+		return;
+	if (filters != UINT32_MAX && may_read_memory())
+		page->filters = filters;
+	else
+		log_note("payload cannot be captured here: a seccomp filter may forbid "
+			 "process_vm_readv; allow it in the configuration of the container or "
+			 "service");
+}
+
+static void set_bounds(const struct recording_settings *set, struct session_page *page)
+{
+	page->budget_given = set->ring_budget != 0;
+	if (set->ring_budget)
+		page->ring_budget = set->ring_budget;
+	page->max_wait = (uint64_t)set->max_wait;
+}
+
+static int start_onlooker(struct recording *r)
+{
+	pid_t pid = r->set->live ? onlooker_start(&r->session) : 0;
+
+	r->onlooker = pid > 0 ? pid : 0;
+	return pid < 0 ? pid : 0;
+}
+
+static void before_commit(void *arg)
+{
+	struct recording *r = arg;
+
+	collector_mark(r->collector);
+	standby_renew(&r->standby);
+}
+
+/*
+ * Another process goes on if this one is killed. Not if traces are cut or rotated: it would have to
+ * know each of them.
+ */
+static int open_node(struct recording *r)
+{
+	const struct retention *retention = &r->retention;
+	int err = 0;
+
+	if (!r->set->node)
+		return 0;
+	if (!retention->flight && !retention->rotate_bytes && !retention->rotate_ns) {
+		err = standby_init(&r->standby, r->session.page);
+		if (!err) {
+			collector_hold(r->collector);
+			writer_on_commit(r->writer, before_commit, r);
+		}
+	}
+	if (!err)
+		err = writer_flush(r->writer);
+	return err ?: node_open(r->set->node, &r->session);
+}
+
+int recording_prepare(struct recording *r)
+{
+	int err = session_create(&r->session, NULL, r->set->ring_bytes, r->set->on_full);
+
+	if (err)
+		return log_err(err,
+			       "create a directory for the session in %s (set VERBATIM_SESSIONS "
+			       "to use another place)",
+			       session_parent());
+	snprintf(r->session.page->trace, SESSION_TEXT, "%s", r->set->path);
+	r->session.page->filter = r->set->filter;
+	r->session.page->stop = r->set->stop.rule;
+	r->session.page->payload.keep = r->set->payload;
+	try_payload(r->session.page);
+	set_bounds(r->set, r->session.page);
+	r->session.page->flight = r->retention.flight != 0;
+	guests_sweep(&r->session, r->progress.quiet);
+	r->session.page->lttng = r->set->lttng;
+	r->session.page->memory = r->set->memory;
+	r->session.page->strict = r->set->strict;
+	err = test_clock_set(&r->session);
+	if (!err)
+		err = start_onlooker(r);
+	if (!err)
+		err = device_environment(r->session.dir, r->set->soft);
+	if (!err && r->set->memory)
+		err = device_watch_memory();
+	if (!err)
+		err = device_counters_start(&r->counters, r->set->soft, r->session.dir);
+	if (!err)
+		err = create_trace(r);
+	if (!err)
+		err = start_followers(r);
+	if (!err)
+		err = open_node(r);
+	return err;
+}
