@@ -17,11 +17,15 @@
 	C(collect, "Build a trace from files recorded without a recorder", \
 	  "DIR") \
 	C(snapshot, "Write a snapshot of a flight recording", \
-	  "[PID|DIR]") \
+	  "[PID|DIR|TRACE]") \
 	C(top, "Show live statistics of a recorded program", \
-	  "[PID|DIR]") \
+	  "[PID|DIR|TRACE]") \
 	C(run, "Run a program on the software device without recording it", \
 	  "[--] PROGRAM [ARG...]") \
+	C(job, "Ask all nodes of a running or ended job", \
+	  "check|facts|report|top|snapshot TRACE [-- OPTION...]") \
+	C(facts, "Write the sum of a node's trace, for `verbatim job`", \
+	  "TRACE") \
 	C(info, "Summarize a trace", \
 	  "TRACE") \
 	C(dump, "Print the events of a trace, one per line", \

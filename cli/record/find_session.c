@@ -5,12 +5,16 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/cli.h"
 #include "cli/quantity.h"
 #include "cli/record/guests.h"
+#include "cli/record/output_name.h"
 #include "core/wire/log.h"
 
 bool find_session_alive(const struct session *session)
@@ -96,12 +100,54 @@ static bool has_recorder(const struct session *session, enum find_session which)
 	return which == FIND_ANY ? find_session_alive(session) : find_session_records(session);
 }
 
-static int join_named(const char *name, enum find_session which, struct session *session)
+/* The recorder may have a relative name of it, and runs in another directory. */
+static bool records_trace(const struct session *session, const char *real)
 {
-	int err = cli_find_file(name);
+	char trace[SESSION_TEXT], link[64], dir[PATH_MAX], whole[2 * PATH_MAX], found[PATH_MAX];
+	ssize_t n;
+
+	find_session_text(session->page->trace, trace);
+	snprintf(link, sizeof(link), "/proc/%d/cwd", (int)session->page->collector);
+	n = *trace == '/' ? 0 : readlink(link, dir, sizeof(dir) - 1);
+	if (n < 0 || !find_session_records(session))
+		return false;
+	snprintf(whole, sizeof(whole), "%.*s%s%s", (int)n, dir, n ? "/" : "", trace);
+	return realpath(whole, found) && !strcmp(found, real);
+}
+
+int find_session_of_trace(const char *path, struct session *session)
+{
+	char dir[SESSION_PATH + 256], real[PATH_MAX];
+	DIR *list = realpath(path, real) ? opendir(session_parent()) : NULL;
+	bool found = false;
+
+	for (struct dirent *d; !found && list && (d = readdir(list));) {
+		snprintf(dir, sizeof(dir), "%s/%s", session_parent(), d->d_name);
+		if (!session_is_collectors(d->d_name) || session_join(session, dir))
+			continue;
+		found = records_trace(session, real);
+		if (!found)
+			session_leave(session);
+	}
+	if (list)
+		closedir(list);
+	return found ? 0 : -ESRCH;
+}
+
+static int join_named(const char *pattern, enum find_session which, struct session *session)
+{
+	char complaint[OUTPUT_COMPLAINT], name[PATH_MAX];
+	int err = output_name_make(pattern, 0, name, complaint);
 
 	if (err)
+		return log_why(err, "%s", complaint);
+	err = cli_find_file(name);
+	if (err)
 		return err;
+	if (cli_is_trace(name))
+		return find_session_of_trace(name, session)
+			       ? log_why(-ESRCH, "%s is not being recorded on this node", name)
+			       : 0;
 	err = session_join(session, name);
 	if (err)
 		return log_err(err, "open the session %s", name);

@@ -30,5 +30,5 @@ void holding_release(struct holding *holding, struct feed *feeds, unsigned int n
 int holding_commit(struct holding *holding, struct feed *feeds, unsigned int n,
 		   struct writer *writer, int at);
 
-/* The feed has ended: close and remove its ring, now or when that is committed. @at: its session. */
+/* The feed has ended: close and remove its ring, in session @at, now or when that is committed. */
 void holding_leave(struct holding *holding, struct feed *feed, int at);

@@ -32,6 +32,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -257,6 +258,16 @@ int node_join(struct node *node, const char *path, int (*collect)(void *arg, str
 		status = CLI_ENVIRONMENT;
 	unlock_door(node);
 	return status;
+}
+
+void node_name(char name[SESSION_TEXT])
+{
+	struct utsname host;
+	struct rank rank;
+
+	find_rank(&rank);
+	uname(&host);
+	snprintf(name, SESSION_TEXT, "%s", *rank.node ? rank.node : host.nodename);
 }
 
 /* The collector */

@@ -43,6 +43,9 @@ bool node_is_shared(const char *pattern);
 int node_join(struct node *node, const char *path, int (*collect)(void *arg, struct node *node),
 	      void *arg);
 
+/* The name of this node: the launcher's, else the host's. */
+void node_name(char name[SESSION_TEXT]);
+
 /* What a node's collector records, as `verbatim top` shows it: @command of each rank. */
 void node_describe(const char *command, char text[SESSION_TEXT]);
 

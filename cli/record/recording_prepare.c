@@ -184,7 +184,7 @@ int recording_prepare(struct recording *r)
 	r->session.page->payload.keep = r->set->payload;
 	try_payload(r->session.page);
 	set_bounds(r->set, r->session.page);
-	r->session.page->flight = r->retention.flight != 0;
+	r->session.page->flight = r->retention.flight || r->set->node;
 	guests_sweep(&r->session, r->progress.quiet);
 	r->session.page->lttng = r->set->lttng;
 	r->session.page->memory = r->set->memory;

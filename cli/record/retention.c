@@ -286,5 +286,8 @@ int retention_tend(struct retention *retention)
 {
 	if (retention->flight)
 		return tend_flight(retention);
-	return retention->rotate_bytes || retention->rotate_ns ? tend_rotation(retention) : 0;
+	if (retention->session->page->flight)
+		answer_request(retention);
+	return retention->rotate_bytes || retention->rotate_ns ? tend_rotation(retention)
+							       : writer_error(retention->writer);
 }

@@ -3,6 +3,8 @@
  *
  * The request to the recorder and its reply are in the page of its session.
  */
+#include "cli/record/snapshot.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <time.h>
@@ -17,20 +19,25 @@ enum { LOOK_NS = 5 * 1000 * 1000 };
 
 const struct option_row cli_snapshot_options[] = { { 0 } };
 
-static int ask_recorder(struct session *session)
+int snapshot_take(struct session *session, char path[PATH_MAX])
 {
 	const struct timespec pause = { .tv_nsec = LOOK_NS };
 	struct session_page *page = session->page;
 	char text[SESSION_TEXT];
-	uint32_t mine = atomic_fetch_add(&page->copies_asked, 1) + 1;
+	uint32_t mine;
 
+	if (!page->flight)
+		return log_why(-EOPNOTSUPP,
+			       "%s is not a flight recording (--flight), nor that of a node of a "
+			       "job",
+			       find_session_text(page->trace, text));
+	mine = atomic_fetch_add(&page->copies_asked, 1) + 1;
 	session_wake(session);
 	/* pairs with the store in retention.c */
 	while ((int32_t)(atomic_load_explicit(&page->copies_made, memory_order_acquire) - mine) <
 	       0) {
-		if (!find_session_records(session))
-			return log_why(-ESRCH, "the recorder has ended: its trace is %s",
-				       find_session_text(page->trace, text));
+		if (!session_running(session) || !session_has_collector(page))
+			return -ESRCH;
 		nanosleep(&pause, NULL);
 	}
 	if (!*find_session_text(page->copy, text))
@@ -38,7 +45,21 @@ static int ask_recorder(struct session *session)
 			       "the recorder could not write a snapshot of %s; see its "
 			       "output",
 			       find_session_text(page->trace, text));
-	print_foreign(stdout, text);
+	snprintf(path, PATH_MAX, "%s", text);
+	return 0;
+}
+
+static int print_snapshot(struct session *session)
+{
+	char path[PATH_MAX], text[SESSION_TEXT];
+	int err = snapshot_take(session, path);
+
+	if (err == -ESRCH)
+		return log_why(err, "the recorder has ended: its trace is %s",
+			       find_session_text(session->page->trace, text));
+	if (err)
+		return err;
+	print_foreign(stdout, path);
 	putchar('\n');
 	return 0;
 }
@@ -46,14 +67,10 @@ static int ask_recorder(struct session *session)
 static int take_snapshot(const char *which)
 {
 	struct session session = { 0 };
-	char text[SESSION_TEXT];
 	int err = find_session(which, FIND_FLIGHT, &session);
 
 	if (!err)
-		err = session.page->flight
-			      ? ask_recorder(&session)
-			      : log_why(-EOPNOTSUPP, "%s is not a flight recording (--flight)",
-					find_session_text(session.page->trace, text));
+		err = print_snapshot(&session);
 	session_leave(&session);
 	return err ? CLI_ENVIRONMENT : CLI_FINE;
 }

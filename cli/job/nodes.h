@@ -1,0 +1,21 @@
+#pragma once
+/*
+ * The names of the nodes of a job. One thread.
+ */
+#include <stddef.h>
+
+enum { NODE_NAME = 128 };
+
+struct nodes {
+	char (*names)[NODE_NAME];
+	size_t n;
+};
+
+/*
+ * Add those of @text, as Slurm writes them: "n1,n[3-5,08],m2". 0, -EINVAL if it is something
+ * else, or -ENOMEM.
+ */
+int nodes_add(struct nodes *nodes, const char *text);
+
+/* Accepts one that is all zero. */
+void nodes_fini(struct nodes *nodes);
