@@ -56,8 +56,10 @@ LIBS    = $(BUILD)/libverbatim.so $(BUILD)/libverbatim-lttng.so $(BUILD)/libverb
 	$(BUILD)/libverbatim-memory.so \
 	$(BUILD)/dropin/libibverbs.so.1 \
 	  $(BUILD)/libverbatim-sqlite.so
+# the plug-in for Slurm, where its header is (Debian: libslurm-dev)
+SLURM   = $(if $(wildcard /usr/include/slurm/spank.h),$(BUILD)/verbatim-slurm.so)
 
-all: $(BUILD)/verbatim $(LIBS)
+all: $(BUILD)/verbatim $(LIBS) $(SLURM)
 
 LISTS   = $(patsubst %,core/wire/%.list,verbs structs data)
 
@@ -132,14 +134,17 @@ $(BUILD)/dropin/libibverbs.so.1: $(SOFT) shim/soft/dropin.map
 		-Wl,--version-script=shim/soft/dropin.map \
 		-o $@ $(SOFT)
 
+$(BUILD)/verbatim-slurm.so: $(call objects,shim/slurm)
+	$(call say,LD,$@)$(CC) $(ALLLDFLAGS) -shared -o $@ $^
+
 # the same store, on the SQLite that loads it (core/store/vtab/extension.c)
 $(BUILD)/libverbatim-sqlite.so: $(EXTENSION) $(STORE) $(WIRE)
 	$(call say,LD,$@)$(CC) $(ALLLDFLAGS) -shared -Wl,-z,defs -Wl,-soname,libverbatim-sqlite.so \
 		-o $@ $^ $(filter-out -lsqlite3,$(STORE_LIBS)) -lm
 else
 # these are loaded into other programs, where sanitizers cannot be used: unit tests sanitize them
-$(LIBS) &: FORCE
-	$(MAKE) SAN= BUILD=build $(LIBS:$(BUILD)/%=build/%)
+$(LIBS) $(SLURM) &: FORCE
+	$(MAKE) SAN= BUILD=build $(LIBS:$(BUILD)/%=build/%) $(SLURM:$(BUILD)/%=build/%)
 	mkdir -p $(BUILD)/dropin && cp build/*.so $(BUILD)/ && cp build/dropin/* $(BUILD)/dropin/
 endif
 
@@ -395,6 +400,7 @@ install: all $(COMPLETION)
 	install -m 755 $(BUILD)/verbatim $(DESTDIR)$(PREFIX)/bin/
 	install -m 644 $(filter-out %.so.1,$(LIBS)) $(DESTDIR)$(PREFIX)/lib/verbatim/
 	install -m 644 $(BUILD)/dropin/libibverbs.so.1 $(DESTDIR)$(PREFIX)/lib/verbatim/dropin/
+	$(if $(SLURM),install -D -m 644 -t $(DESTDIR)$(PREFIX)/lib/verbatim-slurm $(SLURM))
 	install -d $(DESTDIR)$(PREFIX)/include
 	install -m 644 shim/trace/verbatim.h $(DESTDIR)$(PREFIX)/include/
 	install -m 644 docs/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1/
