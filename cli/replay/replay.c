@@ -2,31 +2,23 @@
  * verbatim replay: makes the recorded calls again, and compares the results
  *
  * The software device is a library that is preloaded before libibverbs, so the command starts
- * itself again with that in its environment, on its own fabric:
- *
- * 	verbatim replay -> choose device -> child: the same, VERBATIM_REPLAY_FABRIC set
- * 	                -> remove the fabric, the child's status
- *
- * It does the same for a part of a trace, which is first written as a trace (VERBATIM_REPLAY_PART)
- * and removed afterwards.
+ * itself again with that in its environment, on its own fabric (replay_child.c). It does the same
+ * for a part of a trace, which is first written as a trace (VERBATIM_REPLAY_PART) and removed
+ * afterwards.
  *
  * Not here: which part (slice.c), the replay in this process (replay_here.c).
  */
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "cli/cli.h"
 #include "cli/output.h"
 #include "cli/part/slice_file.h"
 #include "cli/record/device.h"
-#include "cli/replay/fabric.h"
 #include "cli/replay/persona.h"
+#include "cli/replay/replay_child.h"
 #include "cli/replay/replay_key.h"
 #include "cli/replay/replay_memory.h"
 #include "cli/replay/replay_part.h"
@@ -42,9 +34,7 @@
 
 enum { PACE_MAX = 1000000000, LOOP_MAX = 1000000 };
 
-#define FABRIC_ENV "VERBATIM_REPLAY_FABRIC" /* set: we are the child, on the software device */
-#define SHARED     "shared"                 /* its value on a fabric that others use */
-#define PART_ENV   "VERBATIM_REPLAY_PART"   /* set: we are the child; the path of the part */
+#define PART_ENV "VERBATIM_REPLAY_PART" /* set: we are the child; the path of the part */
 
 /* @field: double; 0 without gaps, 1 as recorded, N times as fast. */
 static int parse_pace(const char *text, void *field, char complaint[OPTIONS_COMPLAINT])
@@ -131,97 +121,6 @@ const struct option_row cli_replay_options[] = {
 	{ 0 },
 };
 /* clang-format on */
-
-static const int ends[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
-enum { ENDS = sizeof(ends) / sizeof(*ends) };
-
-static void become_child(char **argv, const char *fabric, const sigset_t *unblocked)
-{
-	struct sigaction old;
-
-	prctl(PR_SET_PDEATHSIG, SIGTERM);
-	if (fabric && strcmp(fabric, SHARED) && setenv("VERBATIM_SOFT_FABRIC", fabric, 1))
-		_exit(CLI_ENVIRONMENT);
-	if (fabric && setenv(FABRIC_ENV, fabric, 1))
-		_exit(CLI_ENVIRONMENT);
-	if (fabric && device_environment(NULL, true))
-		_exit(CLI_ENVIRONMENT);
-	for (size_t i = 0; i < ENDS; i++)
-		if (!sigaction(ends[i], NULL, &old) && old.sa_handler != SIG_IGN)
-			signal(ends[i], SIG_DFL);
-	sigprocmask(SIG_SETMASK, unblocked, NULL);
-	execv("/proc/self/exe", argv);
-	log_err(-errno, "start ourselves again");
-	_exit(CLI_ENVIRONMENT);
-}
-
-static volatile sig_atomic_t running; /* the child */
-
-static void pass_on(int signal)
-{
-	kill(running, signal);
-}
-
-/* End as the child did, by the same signal if there was one; else report what happened. */
-static int end_as(int status)
-{
-	int number = WTERMSIG(status);
-
-	if (WIFEXITED(status))
-		return WEXITSTATUS(status);
-	for (size_t i = 0; i < ENDS; i++)
-		if (ends[i] == number) {
-			signal(number, SIG_DFL);
-			raise(number);
-		}
-	log_note("the replay was ended by signal %d (%s)", number, strsignal(number));
-	return CLI_ENVIRONMENT;
-}
-
-/* A signal that ends us is passed to the child. Returns its status as from waitpid(), or -errno. */
-static int wait_for(pid_t child)
-{
-	int status;
-
-	/* if the reader of our notes is gone: there is still a fabric to remove */
-	signal(SIGPIPE, SIG_IGN);
-	while (waitpid(child, &status, 0) < 0)
-		if (errno != EINTR)
-			return log_err(-errno, "wait for the replay");
-	return status;
-}
-
-/* Run the same command; @soft: on the software device, @alone: on a private fabric. */
-static int replay_as_child(char **again, bool soft, bool alone)
-{
-	struct fabric fabric = { .path = SHARED };
-	sigset_t early, before; /* signals that come before the child exists are for the child */
-	pid_t child;
-	int status, err;
-
-	sigemptyset(&early);
-	for (size_t i = 0; i < ENDS; i++) {
-		if (signal(ends[i], pass_on) == SIG_IGN)
-			signal(ends[i], SIG_IGN); /* as under nohup */
-		sigaddset(&early, ends[i]);
-	}
-	sigprocmask(SIG_BLOCK, &early, &before);
-	err = soft && alone ? fabric_make("/dev/shm", &fabric) : 0;
-	if (err) {
-		log_err(err, "make a directory for the software device in /dev/shm");
-		return CLI_ENVIRONMENT;
-	}
-	child = fork();
-	if (!child)
-		become_child(again, soft ? fabric.path : NULL, &before);
-	running = child;
-	if (child > 0)
-		sigprocmask(SIG_SETMASK, &before, NULL);
-	status = child < 0 ? log_err(-errno, "start ourselves again") : wait_for(child);
-	if (soft && alone)
-		fabric_remove(&fabric);
-	return status < 0 ? CLI_ENVIRONMENT : end_as(status);
-}
 
 /*
  * The software device has one link, InfiniBand by default: a trace of Ethernet (addresses, raw
@@ -390,16 +289,16 @@ static int replay_trace(struct replay_settings *set, const char *path, struct tr
 	struct text part = { 0 };
 	int status;
 
-	set->replay.stands_in = getenv(FABRIC_ENV) && persona_is_other(trace);
-	set->replay.described = getenv(FABRIC_ENV) && persona_is_taken();
+	set->replay.stands_in = replay_child_is() && persona_is_other(trace);
+	set->replay.described = replay_child_is() && persona_is_taken();
 	status = refuse_sample(trace);
-	if (!status && !getenv(FABRIC_ENV) && device_choose(set->device, DEVICE_SYSFS, &soft))
+	if (!status && !replay_child_is() && device_choose(set->device, DEVICE_SYSFS, &soft))
 		status = CLI_ENVIRONMENT;
 	if (status)
 		return status;
 	if (soft || (slice && !getenv(PART_ENV)))
 		return replay_elsewhere(set, path, trace, soft, again);
-	if (!getenv(FABRIC_ENV))
+	if (!replay_child_is())
 		device_report_closed(set->device, "");
 	slice_describe(&set->slice, &part);
 	status = replay_here(trace, set, path, slice ? part.at : NULL, tolerate);
@@ -428,7 +327,7 @@ int cli_replay(int argc, char **argv)
 	status = status ?: check_use(&set, &arguments);
 	if (!status && set.output && !replay_part_is_recorded())
 		return record_replay(&set, &arguments, again);
-	set.replay.device = getenv(FABRIC_ENV) ? NULL : set.device;
+	set.replay.device = replay_child_is() ? NULL : set.device;
 	if (set.replay.max_memory == REPLAY_MEMORY_DEFAULT)
 		set.replay.max_memory = replay_memory_default(
 			replay_memory_available(NULL, budget_cgroup_limit(NULL, NULL)));
