@@ -154,6 +154,11 @@ void devices_close(struct devices *ds)
 	free(ds);
 }
 
+const struct device *devices_first(const struct devices *ds)
+{
+	return &ds->devices[0];
+}
+
 static const struct role *look_for_role(const struct devices *ds, const char *name)
 {
 	for (unsigned int i = 0; i < ds->nroles; i++)

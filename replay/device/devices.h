@@ -43,6 +43,9 @@ int devices_open(const char *only, struct devices **ret_devices);
 /* Accepts NULL. */
 void devices_close(struct devices *devices);
 
+/* The only one, if one was named; else the machine's first. */
+const struct device *devices_first(const struct devices *devices);
+
 /*
  * The device that replaces recorded device @name: that of the same name, else each in turn. Never
  * NULL.

@@ -1,0 +1,100 @@
+#pragma once
+/*
+ * Traffic: which rank sends what to which, and when
+ *
+ * 	load --> classes --> edges, from rank to rank: a sender each
+ * 	            \-----> tracks, the requests of a sender; edge i has track i modulo their number
+ *
+ * It comes from a trace (load_learn.h), with the recorded times, or from a text of rates and shares
+ * (load_spread.h makes tracks of these), may be changed (load_change.h), and is sent by load_run.h.
+ * A rank is a process that sends or receives.
+ *
+ * One thread.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/map.h"
+#include "replay/load/load_pattern.h"
+
+enum load_transport { LOAD_RC, LOAD_UC, LOAD_UD, LOAD_TRANSPORTS };
+
+/* An operation, enum ibv_wr_opcode, and its bytes. */
+struct load_kind {
+	int opcode;
+	uint32_t bytes;
+};
+
+enum { LOAD_GAP_BITS = 40, LOAD_KIND_BITS = 24, LOAD_DEPTH_MOST = 1 << 16 };
+
+#define LOAD_GAP_MOST  ((UINT64_C(1) << LOAD_GAP_BITS) - 1)
+#define LOAD_KIND_MOST (1u << LOAD_KIND_BITS)
+
+struct load_request {
+	/* ns since the one before it; of the first: since the last, where the track begins again */
+	uint64_t gap : LOAD_GAP_BITS;
+	uint64_t kind : LOAD_KIND_BITS; /* index */
+};
+
+struct load_track {
+	struct load_request *requests;
+	size_t n;
+	uint64_t count; /* requests to be sent; if it is more than n, the track begins again */
+	int64_t start;  /* of its first request, ns */
+};
+
+struct load_edge {
+	uint32_t from, to; /* ranks, from 0 */
+};
+
+/* Senders whose traffic is alike. */
+struct load_class {
+	enum load_transport transport;
+	enum load_pattern pattern; /* of its edges */
+	uint32_t depth;            /* requests that its send queues hold */
+	uint32_t signal;           /* one in so many requests is signaled */
+	struct load_edge *edges;
+	size_t nedges;
+	struct load_track *tracks;
+	size_t ntracks;
+};
+
+struct load {
+	uint32_t nranks;
+	struct load_kind *kinds;
+	size_t nkinds;
+	struct map kind_of; /* opcode and bytes, to an index */
+	struct load_class *classes;
+	size_t nclasses;
+	uint64_t left_out; /* recorded requests that move no bytes between ranks: bind_mw, ... */
+	uint32_t outside;  /* of the ranks, those of which the trace only has the peers */
+};
+
+/* The index of a kind, a new one if there is none. 0 or -errno after log_err(). */
+int load_find_kind(struct load *load, int opcode, uint32_t bytes, uint32_t *ret_kind);
+
+/* Add a request to a track whose last one was @gap ns earlier. 0 or -ENOMEM. */
+int load_add_request(struct load_track *track, uint64_t gap, uint32_t kind);
+
+/* A new class without edges and tracks; NULL without memory. */
+struct load_class *load_add_class(struct load *load);
+
+/* Free what is in @class, or in @load. Zeroed ones are accepted. */
+void load_fini_class(struct load_class *class);
+void load_fini(struct load *load);
+
+struct load_totals {
+	uint64_t senders, requests;
+	double bytes;
+	int64_t end;     /* when the last request is due, ns */
+	uint64_t memory; /* bytes that the tracks take */
+};
+struct load_totals load_totals(const struct load *load);
+
+/* From the first request of a track to its last, all repetitions included, ns. */
+double load_track_lasts(const struct load_track *track);
+
+/* The requests that a track sends of those for which @is is true. */
+uint64_t load_track_count(const struct load *load, const struct load_track *track,
+			  bool (*is)(int opcode));

@@ -1,0 +1,205 @@
+/*
+ * Changes of traffic
+ */
+#include "replay/load/load_change.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/vec.h"
+#include "core/model/operation.h"
+#include "core/wire/log.h"
+#include "replay/load/load_join.h"
+
+enum { BYTES_MOST = INT32_MAX, RANKS_MOST = 1 << 16 };
+
+/* The first edges outside of patterns, for a message; returns how many there are. */
+static size_t name_lists(const struct load *load, char *text, size_t size)
+{
+	size_t n = 0, used = 0;
+
+	*text = '\0';
+	for (size_t i = 0; i < load->nclasses; i++) {
+		const struct load_class *class = &load->classes[i];
+
+		for (size_t k = 0; class->pattern == LOAD_LIST && k < class->nedges; k++)
+			if (n++ < 3 && used < size)
+				used += (size_t)snprintf(text + used, size - used, "%s%u>%u",
+							 n > 1 ? ", " : "", class->edges[k].from,
+							 class->edges[k].to);
+	}
+	if (n > 3 && used < size)
+		snprintf(text + used, size - used, ", ...");
+	return n;
+}
+
+static int refuse_lists(const struct load *load)
+{
+	char text[64];
+	size_t n = name_lists(load, text, sizeof(text)), all = load_totals(load).senders;
+
+	if (!n)
+		return 0;
+	if (load->nranks < LOAD_PATTERN_RANKS)
+		return log_why(
+			-ENOTSUP,
+			"--scale-ranks: among %u ranks (%s) ring, tree, pairs and all-to-all "
+			"are the same: write the traffic by verbatim model, name a pattern "
+			"and the number of ranks there, and replay it",
+			load->nranks, text);
+	return log_why(
+		-ENOTSUP,
+		"--scale-ranks: %zu of %zu senders (%s) do not form a ring, tree, pairs, "
+		"all-to-all or other pattern that can be continued: verbatim model lists them",
+		n, all, text);
+}
+
+static int scale_class(struct load_class *class, uint32_t before, uint32_t after)
+{
+	size_t edges = 0;
+	const char *name = load_pattern_name(class->pattern);
+
+	if (!load_pattern_takes(class->pattern, after))
+		return log_why(-ENOTSUP, "--scale-ranks: %s is not defined for %u ranks", name,
+			       after);
+	for (uint32_t from = 0; from < before; from++)
+		for (uint32_t to = 0; to < before; to++)
+			edges += load_pattern_has(class->pattern, from, to, before);
+	if (load_make_edges(class, class->pattern, after,
+			    edges ? (uint32_t)(class->nedges / edges) : 1))
+		return log_err(-ENOMEM, "continue the pattern %s", name);
+	return 0;
+}
+
+int load_scale_ranks(struct load *load, uint32_t factor)
+{
+	uint64_t after = (uint64_t)load->nranks * factor;
+	int err = refuse_lists(load);
+
+	if (!err && after > RANKS_MOST)
+		err = log_why(-ERANGE, "--scale-ranks: %llu ranks are more than %u",
+			      (unsigned long long)after, RANKS_MOST);
+	for (size_t i = 0; !err && i < load->nclasses; i++)
+		err = scale_class(&load->classes[i], load->nranks, (uint32_t)after);
+	if (!err)
+		load->nranks = (uint32_t)after;
+	return err;
+}
+
+static bool is_atomic(int opcode)
+{
+	return opcode == ABI_WR_ATOMIC_CMP_AND_SWP || opcode == ABI_WR_ATOMIC_FETCH_AND_ADD;
+}
+
+int load_scale_sizes(struct load *load, double factor)
+{
+	for (size_t i = 0; i < load->nkinds; i++) {
+		struct load_kind *kind = &load->kinds[i];
+		double bytes = round(kind->bytes * factor);
+
+		if (is_atomic(kind->opcode))
+			continue;
+		if (bytes > BYTES_MOST)
+			return log_why(-ERANGE,
+				       "--size: %u bytes times %g are more than a request can have "
+				       "(2 GiB): multiply by less",
+				       kind->bytes, factor);
+		kind->bytes = (uint32_t)bytes;
+	}
+	/* two sizes may have become one: no more kinds may be looked up by the old ones */
+	map_fini(&load->kind_of);
+	return 0;
+}
+
+/* A track that takes @period ns, with all its repetitions, before it begins again at @end. */
+static void stretch_track(struct load_track *track, double factor, double period, double end)
+{
+	double over = 0, lasts = load_track_lasts(track) * factor;
+
+	for (size_t i = 1; i < track->n; i++) {
+		double exact = (double)track->requests[i].gap * factor + over;
+
+		track->requests[i].gap = (uint64_t)fmin(floor(exact), (double)LOAD_GAP_MOST);
+		over = exact - (double)track->requests[i].gap;
+	}
+	track->start = (int64_t)((double)track->start * factor);
+	if (track->count == track->n) {
+		track->requests[0].gap =
+			(uint64_t)fmin(fmax(period - lasts, 0), (double)LOAD_GAP_MOST);
+		track->count = (uint64_t)llround((double)track->n * fmax(end / period, 1));
+	} else {
+		track->requests[0].gap = (uint64_t)((double)track->requests[0].gap * factor);
+		track->count = (uint64_t)llround((double)track->count * fmax(end / period, 1));
+	}
+}
+
+static void stretch_load(struct load *load, double factor, double period, double end)
+{
+	for (size_t i = 0; i < load->nclasses; i++)
+		for (size_t k = 0; k < load->classes[i].ntracks; k++)
+			stretch_track(&load->classes[i].tracks[k], factor, period, end);
+}
+
+/* Give the requests of @other, whose kinds are others, those of @load. */
+static int change_kinds(struct load *load, struct load *other)
+{
+	uint32_t *to = calloc(other->nkinds ?: 1, sizeof(*to));
+	int err = to ? 0 : log_err(-ENOMEM, "mix the traffic");
+
+	for (size_t i = 0; !err && i < other->nkinds; i++)
+		err = load_find_kind(load, other->kinds[i].opcode, other->kinds[i].bytes, &to[i]);
+	for (size_t i = 0; !err && i < other->nclasses; i++)
+		for (size_t k = 0; k < other->classes[i].ntracks; k++) {
+			struct load_track *track = &other->classes[i].tracks[k];
+
+			for (size_t r = 0; r < track->n; r++)
+				track->requests[r].kind =
+					to[track->requests[r].kind] & (LOAD_KIND_MOST - 1);
+		}
+	free(to);
+	return err;
+}
+
+static int move_classes(struct load *load, struct load *other)
+{
+	for (size_t i = 0; i < other->nclasses; i++) {
+		struct load_class *class = load_add_class(load), *from = &other->classes[i];
+
+		if (!class)
+			return log_err(-ENOMEM, "mix the traffic");
+		for (size_t k = 0; k < from->nedges; k++) {
+			from->edges[k].from += load->nranks;
+			from->edges[k].to += load->nranks;
+		}
+		*class = *from;
+		class->pattern = LOAD_LIST; /* among a part of the ranks only */
+		*from = (struct load_class){ 0 };
+	}
+	load->nranks += other->nranks;
+	load->outside += other->outside;
+	load->left_out += other->left_out;
+	load_fini(other);
+	return 0;
+}
+
+int load_mix(struct load *load, double own, struct load *other, double others)
+{
+	struct load_totals a = load_totals(load), b = load_totals(other);
+	double sum, factor[2], period[2], end;
+
+	if (a.end <= 0 || b.end <= 0)
+		return log_why(-EINVAL, "--mix: a trace of one moment has no rate to be mixed");
+	sum = (double)a.requests / (double)a.end + (double)b.requests / (double)b.end;
+	/* the time that each needs for its requests at its share of the rate */
+	period[0] = (double)a.requests / (sum * own / (own + others));
+	period[1] = (double)b.requests / (sum * others / (own + others));
+	factor[0] = period[0] / (double)a.end;
+	factor[1] = period[1] / (double)b.end;
+	end = fmax(period[0], period[1]);
+	stretch_load(load, factor[0], period[0], end);
+	stretch_load(other, factor[1], period[1], end);
+	return change_kinds(load, other) ?: move_classes(load, other);
+}

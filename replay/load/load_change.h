@@ -1,0 +1,23 @@
+#pragma once
+/*
+ * Changes of traffic: more ranks, other sizes, two kinds of traffic at once. One thread.
+ *
+ * Each returns 0 or -errno after log_err(), which says what is to be changed.
+ */
+#include "replay/load/load.h"
+
+/*
+ * @factor times as many ranks: each pattern goes on. -ENOTSUP: some edges belong to no pattern. A
+ * new sender has the track of one of its class.
+ */
+int load_scale_ranks(struct load *load, uint32_t factor);
+
+/* Multiply the bytes of all requests but atomics. -ERANGE: a size would not fit into 31 bits. */
+int load_scale_sizes(struct load *load, double factor);
+
+/*
+ * Add the ranks of @other, and stretch both so that of all requests @own to @others are those of
+ * each. The rate of all is the sum of both; the shorter one begins again until the longer ends.
+ * @other is empty afterwards. For more than two, @own is the sum of the earlier weights.
+ */
+int load_mix(struct load *load, double own, struct load *other, double others);

@@ -1,0 +1,272 @@
+/*
+ * Classes of senders, and their patterns
+ *
+ * 	one class for each sender -> alike ones joined -> edges that are a pattern split off
+ *
+ * A pattern is one if it has all of its edges, each as often as the others.
+ */
+#include "replay/load/load_join.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "core/base/vec.h"
+#include "core/wire/log.h"
+
+enum { OPCODES = 16, RANKS_MOST = 2048 /* among more, no pattern is looked for */ };
+
+static const double alike = 0.1;
+
+/* What is compared of two senders. */
+struct features {
+	double requests[OPCODES], bytes, all;
+};
+
+static void find_features(const struct load *load, const struct load_track *track,
+			  struct features *features)
+{
+	*features = (struct features){ 0 };
+	for (size_t i = 0; i < track->n; i++) {
+		const struct load_kind *kind = &load->kinds[track->requests[i].kind];
+
+		features->requests[kind->opcode & (OPCODES - 1)]++;
+		features->bytes += kind->bytes;
+	}
+	features->all = (double)track->n;
+}
+
+static bool is_near(double a, double b, double whole)
+{
+	return fabs(a - b) <= alike * whole;
+}
+
+static bool are_alike(const struct features *a, const struct features *b)
+{
+	double all = fmax(a->all, b->all);
+
+	for (int i = 0; i < OPCODES; i++)
+		if (!is_near(a->requests[i], b->requests[i], all) ||
+		    !a->requests[i] != !b->requests[i])
+			return false;
+	return is_near(a->bytes, b->bytes, fmax(a->bytes, b->bytes));
+}
+
+/* Move the edge and the track of @from to @to. */
+static int move_sender(struct load_class *to, struct load_class *from)
+{
+	struct load_track *track = vec_push(to->tracks, to->ntracks);
+	struct load_edge *edge = track ? vec_push(to->edges, to->nedges) : NULL;
+
+	if (!edge)
+		return -ENOMEM;
+	*track = from->tracks[0];
+	*edge = from->edges[0];
+	from->tracks[0] = (struct load_track){ 0 };
+	if (from->depth > to->depth)
+		to->depth = from->depth;
+	load_fini_class(from);
+	return 0;
+}
+
+static int join_alike(struct load *load)
+{
+	struct features *features = calloc(load->nclasses ?: 1, sizeof(*features));
+	size_t n = 0;
+	int err = features ? 0 : -ENOMEM;
+
+	for (size_t i = 0; !err && i < load->nclasses; i++) {
+		struct load_class *class = &load->classes[i];
+		struct features own;
+		size_t k = 0;
+
+		find_features(load, class->tracks, &own);
+		while (k < n && (load->classes[k].transport != class->transport ||
+				 !are_alike(&features[k], &own)))
+			k++;
+		if (k < n) {
+			err = move_sender(&load->classes[k], class);
+			continue;
+		}
+		features[n] = own;
+		if (n != i) {
+			load->classes[n] = *class;
+			*class = (struct load_class){ 0 };
+		}
+		n++;
+	}
+	if (!err)
+		load->nclasses = n;
+	free(features);
+	return err;
+}
+
+static int compare_edges(const struct load_edge *a, const struct load_edge *b)
+{
+	return a->from != b->from ? (a->from < b->from ? -1 : 1)
+				  : (a->to > b->to) - (a->to < b->to);
+}
+
+struct sender {
+	struct load_edge edge;
+	struct load_track track;
+};
+
+static int compare_senders(const void *a, const void *b)
+{
+	const struct sender *x = a, *y = b;
+
+	return compare_edges(&x->edge, &y->edge)
+		       ?: (x->track.start > y->track.start) - (x->track.start < y->track.start);
+}
+
+/* Order the edges of @class, each with its track. 0 or -ENOMEM. */
+static int sort_senders(struct load_class *class)
+{
+	struct sender *senders = calloc(class->nedges ?: 1, sizeof(*senders));
+
+	if (!senders)
+		return -ENOMEM;
+	for (size_t i = 0; i < class->nedges; i++)
+		senders[i] = (struct sender){ class->edges[i], class->tracks[i] };
+	qsort(senders, class->nedges, sizeof(*senders), compare_senders);
+	for (size_t i = 0; i < class->nedges; i++) {
+		class->edges[i] = senders[i].edge;
+		class->tracks[i] = senders[i].track;
+	}
+	free(senders);
+	return 0;
+}
+
+static size_t count_edges(enum load_pattern pattern, uint32_t n)
+{
+	size_t count = 0;
+
+	for (uint32_t from = 0; from < n; from++)
+		for (uint32_t to = 0; to < n; to++)
+			count += load_pattern_has(pattern, from, to, n);
+	return count;
+}
+
+/* How often sorted @class has each edge of @pattern; 0: not all of them, or not equally often. */
+static size_t find_times(const struct load_class *class, enum load_pattern pattern, uint32_t n)
+{
+	size_t times = 0, different = 0, run;
+
+	for (size_t i = 0; i < class->nedges; i += run) {
+		const struct load_edge *edge = &class->edges[i];
+
+		for (run = 1; i + run < class->nedges && !compare_edges(edge, edge + run);)
+			run++;
+		if (!load_pattern_has(pattern, edge->from, edge->to, n))
+			continue;
+		if (times && run != times)
+			return 0;
+		times = run;
+		different++;
+	}
+	return different && different == count_edges(pattern, n) ? times : 0;
+}
+
+/* Move the edges of @pattern of class @index to a new class. */
+static int split_pattern(struct load *load, size_t index, enum load_pattern pattern)
+{
+	struct load_class *part = load_add_class(load), *whole = &load->classes[index];
+	size_t left = 0;
+
+	if (!part)
+		return -ENOMEM;
+	part->transport = whole->transport;
+	part->pattern = pattern;
+	part->depth = whole->depth;
+	part->signal = whole->signal;
+	for (size_t i = 0; i < whole->nedges; i++) {
+		const struct load_edge edge = whole->edges[i];
+		struct load_track track = whole->tracks[i];
+		bool is = load_pattern_has(pattern, edge.from, edge.to, load->nranks);
+		struct load_edge *to =
+			is ? vec_push(part->edges, part->nedges) : &whole->edges[left];
+		struct load_track *its =
+			is ? vec_push(part->tracks, part->ntracks) : &whole->tracks[left++];
+
+		if (!to || !its)
+			return -ENOMEM;
+		whole->tracks[i] = (struct load_track){ 0 };
+		*to = edge;
+		*its = track;
+	}
+	whole->nedges = whole->ntracks = left;
+	return 0;
+}
+
+static int split_class(struct load *load, size_t index)
+{
+	uint32_t n = load->nranks;
+	int err = sort_senders(&load->classes[index]);
+
+	if (n < LOAD_PATTERN_RANKS || n > RANKS_MOST)
+		return err;
+	for (unsigned int i = LOAD_LIST + 1; !err && i < LOAD_PATTERNS; i++) {
+		enum load_pattern pattern = (enum load_pattern)i;
+
+		if (load_pattern_takes(pattern, n) && find_times(&load->classes[index], pattern, n))
+			err = split_pattern(load, index, pattern);
+	}
+	return err;
+}
+
+static void remove_empty(struct load *load)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < load->nclasses; i++) {
+		if (!load->classes[i].nedges)
+			load_fini_class(&load->classes[i]);
+		else
+			load->classes[n++] = load->classes[i];
+	}
+	load->nclasses = n;
+}
+
+static int compare_classes(const void *a, const void *b)
+{
+	const struct load_class *x = a, *y = b;
+
+	return compare_edges(x->edges, y->edges)
+		       ?: (x->tracks->start > y->tracks->start) -
+				  (x->tracks->start < y->tracks->start);
+}
+
+int load_join(struct load *load)
+{
+	int err = join_alike(load);
+	size_t n = load->nclasses;
+
+	for (size_t i = 0; !err && i < n; i++)
+		err = split_class(load, i);
+	if (err)
+		return log_err(err, "find the patterns of the traffic");
+	remove_empty(load);
+	if (load->nclasses)
+		qsort(load->classes, load->nclasses, sizeof(*load->classes), compare_classes);
+	return 0;
+}
+
+int load_make_edges(struct load_class *class, enum load_pattern pattern, uint32_t n, uint32_t times)
+{
+	free(class->edges);
+	class->edges = NULL;
+	class->nedges = 0;
+	class->pattern = pattern;
+	for (uint32_t from = 0; from < n; from++)
+		for (uint32_t to = 0; to < n; to++)
+			for (uint32_t i = 0; i < times && load_pattern_has(pattern, from, to, n);
+			     i++) {
+				struct load_edge *edge = vec_push(class->edges, class->nedges);
+
+				if (!edge)
+					return -ENOMEM;
+				*edge = (struct load_edge){ from, to };
+			}
+	return 0;
+}

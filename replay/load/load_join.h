@@ -1,0 +1,16 @@
+#pragma once
+/*
+ * Senders that are alike become one class, and the patterns of their edges are found. One thread.
+ */
+#include "replay/load/load.h"
+
+/*
+ * Join classes with the same transport, and numbers of requests, operations and bytes that differ
+ * by at most a tenth; then split off those edges of each that are a pattern. Edges and classes are
+ * in the order of ranks. 0 or -errno after log_err().
+ */
+int load_join(struct load *load);
+
+/* Edges of @pattern among @n ranks, @times each; 0 or -ENOMEM. */
+int load_make_edges(struct load_class *class, enum load_pattern pattern, uint32_t n,
+		    uint32_t times);

@@ -1,0 +1,49 @@
+#pragma once
+/*
+ * How traffic is sent, and what came of it. Plain data.
+ */
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum load_workers {
+	LOAD_SERIAL,    /* one thread sends and receives for all ranks */
+	LOAD_THREADS,   /* one for each rank */
+	LOAD_PROCESSES, /* a process for each rank */
+};
+
+struct load_options {
+	const char *device; /* NULL: the machine's first */
+	double pace;        /* 2: twice as fast as the times of the tracks */
+	int64_t timeout;    /* without progress, ns */
+	int64_t deadline;   /* stop then, ns from now; 0: none */
+	enum load_workers workers;
+	volatile sig_atomic_t *stop; /* not 0: stop; NULL: never */
+	/*
+	 * A request was issued @ns after its time, and nothing but its worker's other requests was
+	 * in the way. @worker is below load_workers(); each calls it in its own thread or process.
+	 */
+	void (*late)(void *arg, uint32_t worker, int64_t ns);
+	void *arg;
+};
+
+/* A completion in error, the first. */
+struct load_failure {
+	uint32_t from, to; /* ranks */
+	int status;        /* enum ibv_wc_status; 0: none has failed */
+	int64_t time;      /* ns */
+};
+
+struct load_result {
+	char device[64];
+	uint64_t issued, completed;
+	uint64_t messages, received; /* that take a receive: issued ones, and those that arrived */
+	double bytes;
+	int64_t first, last;         /* when the first and the last request were issued, ns */
+	uint64_t full;               /* requests that found the send queue full at their time */
+	int64_t full_longest;        /* the longest that one of them waited, ns */
+	uint32_t full_from, full_to; /* the sender of that one */
+	uint64_t errors;             /* completions in error */
+	struct load_failure failure;
+	bool stopped, late; /* by @stop, by the deadline */
+};
