@@ -54,6 +54,8 @@
 	  "[TOPIC...]") \
 	C(replay, "Repeat a recording and compare the results", \
 	  "TRACE") \
+	C(model, "Describe the traffic of a trace in a text that can be edited and replayed", \
+	  "TRACE") \
 	C(torture, "Try each error path of a program: fail each verb and request once", \
 	  "[--] PROGRAM [ARG...]") \
 	C(emit, "Generate a C program of plain verbs from a trace", \

@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 enum {
-	OPTIONS_MAX = 32,
+	OPTIONS_MAX = 40,
 	OPTIONS_SETS = 2,
 	OPTIONS_COMPLAINT = 512,
 	OPTIONS_VARIABLE = 64,

@@ -32,7 +32,7 @@
 #include "replay/two_host/meet.h"
 #include "replay/report/tolerate.h"
 
-enum { PACE_MAX = 1000000000, LOOP_MAX = 1000000 };
+enum { PACE_MAX = 1000000000, LOOP_MAX = 1000000, SIZE_MAX_FACTOR = 1 << 20, RANKS_MAX = 1 << 16 };
 
 #define PART_ENV "VERBATIM_REPLAY_PART" /* set: we are the child; the path of the part */
 
@@ -51,6 +51,27 @@ static int parse_pace(const char *text, void *field, char complaint[OPTIONS_COMP
 	return *pace > 0 && *pace <= PACE_MAX && !*end ? 0 : -EINVAL;
 }
 
+/* @field: double; "x2" or "2", a factor. */
+static int parse_factor(const char *text, void *field, char complaint[OPTIONS_COMPLAINT])
+{
+	double *factor = field;
+	char *end;
+
+	(void)complaint;
+	*factor = strtod(text + (*text == 'x'), &end);
+	return *factor > 0 && *factor <= SIZE_MAX_FACTOR && !*end ? 0 : -EINVAL;
+}
+
+/* @field: const char * */
+static int parse_mix(const char *text, void *field, char complaint[OPTIONS_COMPLAINT])
+{
+	const char **mix = field;
+
+	(void)complaint;
+	*mix = text;
+	return traffic_check_mix(text) ? 0 : -EINVAL;
+}
+
 /* clang-format off */
 const struct option_row cli_replay_options[] = {
 	{ "device", 'd', "soft|NAME", "use the software device, or NAME in place of all recorded "
@@ -66,6 +87,17 @@ const struct option_row cli_replay_options[] = {
 	  CHOICE_AT(struct replay_settings, replay.threads), .preset = "auto" },
 	{ "processes", 0, NULL, "one process per recorded process, forked at the same points",
 	  FLAG_AT(struct replay_settings, replay.processes) },
+	{ "open-loop", 0, NULL,
+	  "send the requests at their recorded times, completed or not; compare nothing",
+	  FLAG_AT(struct replay_settings, open_loop) },
+	{ "scale-ranks", 0, "N",
+	  "the same with N times as many ranks, if their pattern can be continued",
+	  NUMBER_AT(struct replay_settings, changes.ranks), .least = 1, .most = RANKS_MAX },
+	{ "size", 0, "xN", "the same with N times as many bytes in each request",
+	  PARSED_AT(struct replay_settings, changes.size, parse_factor) },
+	{ "mix", 0, "TRACE:N[,TRACE:N...]",
+	  "the same for several traces at once, with so many parts of the requests each",
+	  PARSED_AT(struct replay_settings, changes.mix, parse_mix) },
 	{ "suite", 0, "DIR",
 	  "replay all traces of this folder on each of --device NAME,NAME...; print a table",
 	  TEXT_AT(struct replay_settings, suite) },
@@ -321,16 +353,18 @@ int cli_replay(int argc, char **argv)
 	again[0] = (char *)"verbatim";
 	memcpy(again + 1, argv, ((size_t)argc + 1) * sizeof(*argv));
 	cli_parse(argc, argv, &set, &arguments);
+	set.replay.device = replay_child_is() ? NULL : set.device;
+	if (set.replay.max_memory == REPLAY_MEMORY_DEFAULT)
+		set.replay.max_memory = replay_memory_default(
+			replay_memory_available(NULL, budget_cgroup_limit(NULL, NULL)));
+	if (replay_load_is_asked(&set, &arguments))
+		return replay_load(&set, &arguments, again);
 	status = check_pair(&set, key);
 	if (!status && set.suite && !getenv(SUITE_ENV))
 		return replay_of_suite(&set, &arguments, again);
 	status = status ?: check_use(&set, &arguments);
 	if (!status && set.output && !replay_part_is_recorded())
 		return record_replay(&set, &arguments, again);
-	set.replay.device = replay_child_is() ? NULL : set.device;
-	if (set.replay.max_memory == REPLAY_MEMORY_DEFAULT)
-		set.replay.max_memory = replay_memory_default(
-			replay_memory_available(NULL, budget_cgroup_limit(NULL, NULL)));
 	if (!status)
 		status = open_tolerate(set.tolerate, &tolerate);
 	if (set.deadline)

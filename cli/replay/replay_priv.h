@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "cli/part/slice.h"
+#include "cli/replay/replay_traffic.h"
 #include "replay/two_host/pair.h"
 #include "replay/replay.h"
 
@@ -25,6 +26,8 @@ struct replay_settings {
 	unsigned int persona; /* enum replay_persona */
 	int64_t deadline;
 	bool fail_fast, allow_partial, wait;
+	bool open_loop; /* it, and each of the changes: as load */
+	struct traffic_changes changes;
 };
 
 enum replay_persona { PERSONA_RECORDED, PERSONA_NONE };
@@ -43,3 +46,10 @@ int replay_here(struct trace *trace, const struct replay_settings *set, const ch
  */
 int suite_replay(const struct replay_settings *set, const struct arguments *arguments,
 		 char *const *again);
+
+/*
+ * A replay as load: the traffic of a trace or a text, at its times, without a comparison. Do the
+ * options or the argument ask for it? @again as above. Returns the exit status.
+ */
+bool replay_load_is_asked(const struct replay_settings *set, const struct arguments *arguments);
+int replay_load(const struct replay_settings *set, const struct arguments *arguments, char **again);

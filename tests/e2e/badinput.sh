@@ -68,7 +68,7 @@ head -c $(($(stat -c %s good.db) / 2)) good.db >half.db
 mkdir folder.db
 cp good.db closed.db
 
-for command in info dump stat sql unpack trim check replay emit export report bundle; do
+for command in info dump stat sql unpack trim check replay model emit export report bundle; do
 	expect "$command: no such file" 4 bash -c "reads nothing.db $command"
 	expect "$command: empty file" 3 bash -c "reads empty.db $command"
 	expect "$command: text file" 3 bash -c "reads text.db $command"

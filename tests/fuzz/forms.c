@@ -91,6 +91,7 @@ const struct form forms[] = {
 	{ "trace", "bundle --list --anonymise t.db", "03", NULL, NULL, NULL },
 	{ "trace", "bundle --anonymise -o o.bundle t.db", "03", "unbundle -l o.bundle", "0", NULL },
 	{ "trace", "emit t.db", "03", NULL, NULL, NULL },
+	{ "trace", "model t.db", "03", NULL, NULL, NULL },
 	{ "trace", "emit --allow-partial t.db u.db", "03", NULL, NULL, NULL },
 	{ "session", "collect -q --keep -o o.db .", "034", "info o.db", "01", "0" },
 	{ "session", "collect -q --keep -o o.db .", "034", "check o.db", "01", NULL },

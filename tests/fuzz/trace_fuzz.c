@@ -33,6 +33,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 		"merge -o o.db t.db u.db",
 		"merge -o o.db u.db t.db",
 		"emit --allow-partial t.db",
+		"model t.db",
 		"sql t.db SELECT*FROM\tmrs,failures",
 		"check t.db",
 		"check t.db u.db",

@@ -1,0 +1,20 @@
+#pragma once
+/*
+ * The report of a replay as load. One thread.
+ */
+#include <stdio.h>
+
+#include "analyzer/profile/histogram.h"
+#include "replay/load/load_run.h"
+
+struct load_report {
+	const char *name; /* of the trace or the text */
+	const struct load *load;
+	double pace;
+	struct load_result result;
+	struct histogram lateness; /* of requests that found room in their queue, ns */
+};
+
+/* The verdict, then rates, issue times, and what was not sent or received. */
+void load_report_text(const struct load_report *report, FILE *to);
+void load_report_json(const struct load_report *report, FILE *to);
