@@ -98,6 +98,9 @@ static void print_rest(const struct load_report *report, FILE *to)
 			"  left out    %s recorded requests that move no bytes, or not by RC, "
 			"UC or UD\n",
 			format_count(report->load->left_out, n));
+	if (report->load->dropped)
+		fprintf(to, "  left out    %s requests of senders that belong to no pattern\n",
+			format_count(report->load->dropped, n));
 	if (report->load->outside)
 		fprintf(to, "  inferred    messages of %u rank%s outside the trace\n",
 			report->load->outside, report->load->outside == 1 ? "" : "s");
@@ -161,6 +164,7 @@ void load_report_json(const struct load_report *report, FILE *to)
 	json_put_int(&json, "issue_p99_ns", histogram_percentile(late, 99));
 	json_put_uint(&json, "issue_max_ns", late->max);
 	json_put_uint(&json, "left_out", report->load->left_out);
+	json_put_uint(&json, "not_continued", report->load->dropped);
 	json_close(&json, '}');
 	if (!text.failed)
 		fprintf(to, "%s\n", text.at);

@@ -67,6 +67,7 @@ struct load {
 	struct map kind_of; /* opcode and bytes, to an index */
 	struct load_class *classes;
 	size_t nclasses;
+	uint64_t dropped;  /* requests that load_scale_ranks() could not continue */
 	uint64_t left_out; /* recorded requests that move no bytes between ranks: bind_mw, ... */
 	uint32_t outside;  /* of the ranks, those of which the trace only has the peers */
 };

@@ -16,6 +16,8 @@
 
 enum { BYTES_MOST = INT32_MAX, RANKS_MOST = 1 << 16 };
 
+static const double share_dropped = 0.05;
+
 /* The first edges outside of patterns, for a message; returns how many there are. */
 static size_t name_lists(const struct load *load, char *text, size_t size)
 {
@@ -36,7 +38,40 @@ static size_t name_lists(const struct load *load, char *text, size_t size)
 	return n;
 }
 
-static int refuse_lists(const struct load *load)
+/* The share that senders outside of patterns have of its requests or of its bytes, the larger one. */
+static double share_of_lists(const struct load *load)
+{
+	struct load_totals all = load_totals(load), part;
+	struct load lists = { .kinds = load->kinds, .nkinds = load->nkinds, .nclasses = 1 };
+	double requests = 0, bytes = 0;
+
+	for (size_t i = 0; i < load->nclasses; i++) {
+		if (load->classes[i].pattern != LOAD_LIST)
+			continue;
+		lists.classes = &load->classes[i];
+		part = load_totals(&lists);
+		requests += (double)part.requests;
+		bytes += part.bytes;
+	}
+	return fmax(requests / (double)all.requests, all.bytes > 0 ? bytes / all.bytes : 0);
+}
+
+static void drop_lists(struct load *load)
+{
+	uint64_t before = load_totals(load).requests;
+	size_t n = 0;
+
+	for (size_t i = 0; i < load->nclasses; i++) {
+		if (load->classes[i].pattern == LOAD_LIST)
+			load_fini_class(&load->classes[i]);
+		else
+			load->classes[n++] = load->classes[i];
+	}
+	load->nclasses = n;
+	load->dropped += before - load_totals(load).requests;
+}
+
+static int refuse_lists(struct load *load)
 {
 	char text[64];
 	size_t n = name_lists(load, text, sizeof(text)), all = load_totals(load).senders;
@@ -44,17 +79,19 @@ static int refuse_lists(const struct load *load)
 	if (!n)
 		return 0;
 	if (load->nranks < LOAD_PATTERN_RANKS)
-		return log_why(
-			-ENOTSUP,
-			"--scale-ranks: among %u ranks (%s) ring, tree, pairs and all-to-all "
-			"are the same: write the traffic by verbatim model, name a pattern "
-			"and the number of ranks there, and replay it",
-			load->nranks, text);
-	return log_why(
-		-ENOTSUP,
-		"--scale-ranks: %zu of %zu senders (%s) do not form a ring, tree, pairs, "
-		"all-to-all or other pattern that can be continued: verbatim model lists them",
-		n, all, text);
+		return log_why(-ENOTSUP,
+			       "--scale-ranks: among %u ranks (%s) ring, tree, pairs and "
+			       "all-to-all are the same: write the traffic by verbatim model, name "
+			       "a pattern and the number of ranks there, and replay it",
+			       load->nranks, text);
+	if (share_of_lists(load) > share_dropped)
+		return log_why(-ENOTSUP,
+			       "--scale-ranks: %zu of %zu senders (%s), with %.1f %% of the "
+			       "traffic, do not form a ring, tree, pairs, all-to-all or other "
+			       "pattern that can be continued: verbatim model lists them",
+			       n, all, text, 100 * share_of_lists(load));
+	drop_lists(load);
+	return 0;
 }
 
 static int scale_class(struct load_class *class, uint32_t before, uint32_t after)

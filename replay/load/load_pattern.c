@@ -70,6 +70,22 @@ static bool is_from_root(uint32_t from, uint32_t to, uint32_t n)
 	return is_to_root(to, from, n);
 }
 
+/* Without the lowest digit to the base of 4 that is not 0: a broadcast of Open MPI. */
+static bool is_knomial_up(uint32_t from, uint32_t to, uint32_t n)
+{
+	uint32_t digit = 3;
+
+	(void)n;
+	while (from && !(from & digit))
+		digit <<= 2;
+	return from && to == (from & ~digit);
+}
+
+static bool is_knomial_down(uint32_t from, uint32_t to, uint32_t n)
+{
+	return is_knomial_up(to, from, n);
+}
+
 static bool is_pair(uint32_t from, uint32_t to, uint32_t n)
 {
 	(void)n;
@@ -122,6 +138,9 @@ static const struct {
 	[LOAD_TREE_DOWN]     = { "tree-down", "the reverse", is_tree_down, ANY },
 	[LOAD_TO_ROOT]       = { "to-root", "each other one to 0", is_to_root, ANY },
 	[LOAD_FROM_ROOT]     = { "from-root", "0 to each other one", is_from_root, ANY },
+	[LOAD_KNOMIAL_UP]    = { "knomial4-up", "r to r without its lowest digit to the base of 4",
+				 is_knomial_up, ANY },
+	[LOAD_KNOMIAL_DOWN]  = { "knomial4-down", "the reverse", is_knomial_down, ANY },
 	[LOAD_PAIRS]         = { "pairs", "0 and 1, 2 and 3, ... to each other", is_pair, EVEN },
 	[LOAD_HALVES]        = { "halves", "r and r + half the ranks to each other", is_half,
 				 EVEN },

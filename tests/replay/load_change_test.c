@@ -77,6 +77,32 @@ TEST(other_traffic_is_refused)
 	load_fini(&load);
 }
 
+TEST(a_little_other_traffic_is_dropped)
+{
+	struct load load = { 0 };
+
+	add_pattern(&load, LOAD_RING, 8, 64);
+	add_sender(&load, 0, 5, 30, 64);
+	assert_int_equal(load_join(&load), 0);
+	assert_int_equal(load_scale_ranks(&load, 2), 0);
+	assert_int_equal(load.nclasses, 1);
+	assert_int_equal(load.dropped, 30);
+	assert_int_equal(load_totals(&load).senders, 16);
+	load_fini(&load);
+}
+
+/* Few requests may have most of the bytes. */
+TEST(a_few_large_requests_are_not_dropped)
+{
+	struct load load = { 0 };
+
+	add_pattern(&load, LOAD_RING, 8, 64);
+	add_sender(&load, 0, 5, 1, 1 << 20);
+	assert_int_equal(load_join(&load), 0);
+	assert_int_equal(load_scale_ranks(&load, 2), -ENOTSUP);
+	load_fini(&load);
+}
+
 TEST(a_hypercube_needs_a_power_of_two)
 {
 	struct load load = make_load(LOAD_HYPERCUBE, 8);

@@ -32,6 +32,7 @@ static const struct row {
 	{ "halves", LOAD_HALVES },
 	{ "halves_down", LOAD_HALVES_DOWN },
 	{ "to_root", LOAD_TO_ROOT },
+	{ "knomial", LOAD_KNOMIAL_DOWN },
 };
 
 static void is_found_row(void **state)

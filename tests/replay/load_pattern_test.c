@@ -34,6 +34,8 @@ static const struct row rows[] = {
 	{ "tree-down", LOAD_TREE_DOWN, 7, 2, 6 },
 	{ "to-root", LOAD_TO_ROOT, 7, 5, 0 },
 	{ "from-root", LOAD_FROM_ROOT, 7, 0, 5 },
+	{ "knomial4-up", LOAD_KNOMIAL_UP, 7, 6, 4 },
+	{ "knomial4-down", LOAD_KNOMIAL_DOWN, 7, 0, 4 },
 	{ "pairs", LOAD_PAIRS, 8, 5, 4 },
 	{ "pairs-up", LOAD_PAIRS_UP, 4, 4, 5 },
 	{ "pairs-down", LOAD_PAIRS_DOWN, 4, 5, 4 },
