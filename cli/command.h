@@ -54,6 +54,8 @@
 	  "[TOPIC...]") \
 	C(replay, "Repeat a recording and compare the results", \
 	  "TRACE") \
+	C(versus, "Replay a trace on two devices in turn, and compare them", \
+	  "TRACE") \
 	C(model, "Describe the traffic of a trace in a text that can be edited and replayed", \
 	  "TRACE") \
 	C(torture, "Try each error path of a program: fail each verb and request once", \

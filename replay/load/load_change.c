@@ -38,7 +38,7 @@ static size_t name_lists(const struct load *load, char *text, size_t size)
 	return n;
 }
 
-/* The share that senders outside of patterns have of its requests or of its bytes, the larger one. */
+/* The share of senders outside of patterns: that of requests, or that of bytes if it is larger. */
 static double share_of_lists(const struct load *load)
 {
 	struct load_totals all = load_totals(load), part;
