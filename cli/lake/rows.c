@@ -212,7 +212,7 @@ int rows_prepare(struct trace *trace, struct model_tables **ret_tables)
 {
 	int err = model_tables_add(trace, ret_tables);
 
-	return err ? err : views_create(trace_db(trace), true);
+	return err ? err : views_create(trace_db(trace), true, NULL);
 }
 
 int rows_read(struct trace *trace, const struct rows_taker *taker)
