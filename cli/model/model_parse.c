@@ -24,7 +24,6 @@
 
 enum {
 	WORDS = 4096,
-	RANKS_MOST = 1 << 16,
 	SENDERS_MOST = 1 << 22,
 	TRACKS = 16, /* of a class */
 	DEPTH = 128,
@@ -75,8 +74,8 @@ static int read_ranks(struct reading *r, char **words, size_t n)
 {
 	uint64_t ranks;
 
-	if (n != 2 || !read_count(words[1], RANKS_MOST, &ranks))
-		return refuse_line(r, "the number of ranks is 1 to %u: ranks 16", RANKS_MOST);
+	if (n != 2 || !read_count(words[1], LOAD_RANKS_MOST, &ranks))
+		return refuse_line(r, "the number of ranks is 1 to %u: ranks 16", LOAD_RANKS_MOST);
 	if (r->load->nclasses)
 		return refuse_line(r, "the number of ranks must precede the first flow");
 	r->load->nranks = (uint32_t)ranks;

@@ -32,7 +32,7 @@
 #include "replay/two_host/meet.h"
 #include "replay/report/tolerate.h"
 
-enum { PACE_MAX = 1000000000, LOOP_MAX = 1000000, SIZE_MAX_FACTOR = 1 << 20, RANKS_MAX = 1 << 16 };
+enum { PACE_MAX = 1000000000, LOOP_MAX = 1000000, SIZE_MAX_FACTOR = 1 << 20, RANKS_MAX = 1 << 12 };
 
 #define PART_ENV "VERBATIM_REPLAY_PART" /* set: we are the child; the path of the part */
 

@@ -87,6 +87,7 @@ static struct load_options options_of(const struct replay_settings *set, struct 
 	return (struct load_options){
 		.device = set->replay.device,
 		.pace = set->replay.pace > 0 ? set->replay.pace : 1,
+		.memory = set->replay.max_memory,
 		.timeout = set->replay.timeout,
 		.workers = set->replay.processes                     ? LOAD_PROCESSES
 			   : set->replay.threads == THREADS_RECORDED ? LOAD_THREADS
@@ -137,7 +138,7 @@ static int send_traffic(const struct replay_settings *set, const char *name,
 	err = load_run(load, &options, &report.result);
 	for (uint32_t i = 0; !err && i < workers; i++)
 		histogram_merge(&report.lateness, &lateness.of[i]);
-	status = err ? CLI_ENVIRONMENT : print_reports(set, &report);
+	status = err == -ENOSPC ? CLI_TRACE : err ? CLI_ENVIRONMENT : print_reports(set, &report);
 	histogram_fini(&report.lateness);
 	munmap(lateness.of, lateness.bytes);
 	if (stop_signal) {

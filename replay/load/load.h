@@ -26,7 +26,12 @@ struct load_kind {
 	uint32_t bytes;
 };
 
-enum { LOAD_GAP_BITS = 40, LOAD_KIND_BITS = 24, LOAD_DEPTH_MOST = 1 << 16 };
+enum {
+	LOAD_GAP_BITS = 40,
+	LOAD_KIND_BITS = 24,
+	LOAD_DEPTH_MOST = 1 << 16,
+	LOAD_RANKS_MOST = 1 << 12, /* of a text, and after scaling: patterns try all pairs */
+};
 
 #define LOAD_GAP_MOST  ((UINT64_C(1) << LOAD_GAP_BITS) - 1)
 #define LOAD_KIND_MOST (1u << LOAD_KIND_BITS)

@@ -14,7 +14,7 @@
 #include "core/wire/log.h"
 #include "replay/load/load_join.h"
 
-enum { BYTES_MOST = INT32_MAX, RANKS_MOST = 1 << 16 };
+enum { BYTES_MOST = INT32_MAX };
 
 static const double share_dropped = 0.05;
 
@@ -116,9 +116,9 @@ int load_scale_ranks(struct load *load, uint32_t factor)
 	uint64_t after = (uint64_t)load->nranks * factor;
 	int err = refuse_lists(load);
 
-	if (!err && after > RANKS_MOST)
+	if (!err && after > LOAD_RANKS_MOST)
 		err = log_why(-ERANGE, "--scale-ranks: %llu ranks are more than %u",
-			      (unsigned long long)after, RANKS_MOST);
+			      (unsigned long long)after, LOAD_RANKS_MOST);
 	for (size_t i = 0; !err && i < load->nclasses; i++)
 		err = scale_class(&load->classes[i], load->nranks, (uint32_t)after);
 	if (!err)

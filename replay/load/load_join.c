@@ -14,7 +14,7 @@
 #include "core/base/vec.h"
 #include "core/wire/log.h"
 
-enum { OPCODES = 16, RANKS_MOST = 2048 /* among more, no pattern is looked for */ };
+enum { OPCODES = 16 };
 
 static const double alike = 0.1;
 
@@ -204,7 +204,7 @@ static int split_class(struct load *load, size_t index)
 	uint32_t n = load->nranks;
 	int err = sort_senders(&load->classes[index]);
 
-	if (n < LOAD_PATTERN_RANKS || n > RANKS_MOST)
+	if (n < LOAD_PATTERN_RANKS || n > LOAD_RANKS_MOST)
 		return err;
 	for (unsigned int i = LOAD_LIST + 1; !err && i < LOAD_PATTERNS; i++) {
 		enum load_pattern pattern = (enum load_pattern)i;

@@ -15,6 +15,7 @@ enum load_workers {
 struct load_options {
 	const char *device; /* NULL: the machine's first */
 	double pace;        /* 2: twice as fast as the times of the tracks */
+	uint64_t memory;    /* bytes that buffers of requests may take; 0: any */
 	int64_t timeout;    /* without progress, ns */
 	int64_t deadline;   /* stop then, ns from now; 0: none */
 	enum load_workers workers;

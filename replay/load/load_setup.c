@@ -108,9 +108,15 @@ int load_open(struct load_worker *w)
 
 static int make_memory(struct load_worker *w)
 {
-	size_t page = 4096;
+	size_t page = 4096, all;
 
 	w->half = (w->half + page) & -page;
+	all = 2 * w->half * w->plan->nworkers;
+	if (w->plan->options->memory && all > w->plan->options->memory)
+		return log_why(-ENOSPC,
+			       "the buffers of the largest requests need %zu MiB of memory: give "
+			       "more by --max-memory",
+			       (all >> 20) + 1);
 	w->memory =
 		mmap(NULL, 2 * w->half, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (w->memory == MAP_FAILED) {

@@ -88,6 +88,7 @@ static const struct wrong {
 	const char *name, *text;
 } wrongs[] = {
 	{ "no_flow", HEAD },
+	{ "too_many_ranks", "model 1\nranks 4097\nflow 0>1\n" FLOW },
 	{ "no_ranks", "model 1\nflow 0>1\n" FLOW },
 	{ "ranks_after_a_flow", HEAD "flow 0>1\n" FLOW "ranks 9\n" },
 	{ "another_version", "model 2\nranks 8\nflow 0>1\n" FLOW },
