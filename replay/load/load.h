@@ -67,6 +67,7 @@ struct load_class {
 
 struct load {
 	uint32_t nranks;
+	bool numbered; /* ranks have the numbers that a launcher gave them */
 	struct load_kind *kinds;
 	size_t nkinds;
 	struct map kind_of; /* opcode and bytes, to an index */

@@ -149,7 +149,8 @@ static size_t count_edges(enum load_pattern pattern, uint32_t n)
 }
 
 /* How often sorted @class has each edge of @pattern; 0: not all of them, or not equally often. */
-static size_t find_times(const struct load_class *class, enum load_pattern pattern, uint32_t n)
+static size_t find_times(const struct load_class *class, enum load_pattern pattern, uint32_t n,
+			 size_t counts[LOAD_PATTERNS])
 {
 	size_t times = 0, different = 0, run;
 
@@ -165,7 +166,9 @@ static size_t find_times(const struct load_class *class, enum load_pattern patte
 		times = run;
 		different++;
 	}
-	return different && different == count_edges(pattern, n) ? times : 0;
+	if (different && !counts[pattern])
+		counts[pattern] = count_edges(pattern, n);
+	return different == counts[pattern] ? times : 0;
 }
 
 /* Move the edges of @pattern of class @index to a new class. */
@@ -199,7 +202,8 @@ static int split_pattern(struct load *load, size_t index, enum load_pattern patt
 	return 0;
 }
 
-static int split_class(struct load *load, size_t index)
+/* @counts: how many edges each pattern has; 0: not known yet. */
+static int split_class(struct load *load, size_t index, size_t counts[LOAD_PATTERNS])
 {
 	uint32_t n = load->nranks;
 	int err = sort_senders(&load->classes[index]);
@@ -209,10 +213,82 @@ static int split_class(struct load *load, size_t index)
 	for (unsigned int i = LOAD_LIST + 1; !err && i < LOAD_PATTERNS; i++) {
 		enum load_pattern pattern = (enum load_pattern)i;
 
-		if (load_pattern_takes(pattern, n) && find_times(&load->classes[index], pattern, n))
+		if (load_pattern_takes(pattern, n) &&
+		    find_times(&load->classes[index], pattern, n, counts))
 			err = split_pattern(load, index, pattern);
 	}
 	return err;
+}
+
+/*
+ * The numbers of ranks along the ring that @class is, from rank 0 on. False: it is not one ring, or
+ * goes back along the numbers that there are.
+ */
+static bool follow_ring(const struct load_class *class, uint32_t n, uint32_t *number)
+{
+	uint32_t *next = calloc(n, sizeof(*next)), at = 0, done = 0;
+	bool is = next && class->nedges == n, back = true;
+
+	for (size_t i = 0; is && i < n; i++) {
+		const struct load_edge *edge = &class->edges[i];
+
+		is = !next[edge->from]; /* + 1, so that 0 is none */
+		next[edge->from] = edge->to + 1;
+		back &= load_pattern_has(LOAD_RING_BACK, edge->from, edge->to, n);
+	}
+	is &= !back;
+	for (; is && done < n && (done == 0 || at); done++) {
+		number[at] = done;
+		at = next[at] - 1;
+	}
+	free(next);
+	return is && done == n && !at;
+}
+
+/* The same with the rank at the centre of @class first, if all others send to it, or it to all. */
+static bool find_root(const struct load_class *class, uint32_t n, uint32_t *number)
+{
+	const struct load_edge *first = class->edges, *second = first + 1;
+	bool to = class->nedges > 1 && first->to == second->to;
+	uint32_t root = to ? first->to : first->from;
+
+	if (class->nedges != n - 1)
+		return false;
+	for (size_t i = 0; i < class->nedges; i++)
+		if ((to ? class->edges[i].to : class->edges[i].from) != root)
+			return false;
+	for (uint32_t i = 0; i < n; i++)
+		number[i] = i == root ? 0 : i < root ? i + 1 : i;
+	return true;
+}
+
+static void renumber_edges(struct load *load, const uint32_t *number)
+{
+	for (size_t i = 0; i < load->nclasses; i++)
+		for (size_t k = 0; k < load->classes[i].nedges; k++) {
+			struct load_edge *edge = &load->classes[i].edges[k];
+
+			*edge = (struct load_edge){ number[edge->from], number[edge->to] };
+		}
+}
+
+/* Processes without a launcher have the numbers of their first verbs: by chance. */
+static int number_ranks(struct load *load)
+{
+	bool (*const ways[])(const struct load_class *class, uint32_t n,
+			     uint32_t *number) = { follow_ring, find_root };
+	uint32_t n = load->nranks, *number = calloc(n ?: 1, sizeof(*number));
+	bool found = false;
+
+	if (!number)
+		return -ENOMEM;
+	for (size_t way = 0; n >= LOAD_PATTERN_RANKS && !found && way < 2; way++)
+		for (size_t i = 0; !found && i < load->nclasses; i++)
+			found = ways[way](&load->classes[i], n, number);
+	if (found)
+		renumber_edges(load, number);
+	free(number);
+	return 0;
 }
 
 static void remove_empty(struct load *load)
@@ -239,11 +315,14 @@ static int compare_classes(const void *a, const void *b)
 
 int load_join(struct load *load)
 {
+	size_t counts[LOAD_PATTERNS] = { 0 }, n;
 	int err = join_alike(load);
-	size_t n = load->nclasses;
 
+	if (!err && !load->numbered)
+		err = number_ranks(load);
+	n = load->nclasses;
 	for (size_t i = 0; !err && i < n; i++)
-		err = split_class(load, i);
+		err = split_class(load, i, counts);
 	if (err)
 		return log_err(err, "find the patterns of the traffic");
 	remove_empty(load);

@@ -317,12 +317,19 @@ struct party {
 	uint64_t order;
 };
 
-static uint64_t order_of(struct trace *trace, uint32_t party)
+static bool is_ranked(struct trace *trace, uint32_t party)
 {
 	const struct process *process = party & OUTSIDE ? NULL : trace_process(trace, party);
-	bool ranked = process && process->rank.launcher && process->rank.rank >= 0;
 
-	return (uint64_t)(ranked ? (uint32_t)process->rank.rank : 1u << 30) << 32 | party;
+	return process && process->rank.launcher && process->rank.rank >= 0;
+}
+
+static uint64_t order_of(struct trace *trace, uint32_t party)
+{
+	uint32_t rank = is_ranked(trace, party) ? (uint32_t)trace_process(trace, party)->rank.rank
+						: 1u << 30;
+
+	return (uint64_t)rank << 32 | party;
 }
 
 static int compare_parties(const void *a, const void *b)
@@ -377,6 +384,7 @@ static int number_ranks(struct learning *l)
 		qsort(parties, n, sizeof(*parties), compare_parties);
 	for (size_t i = 0; !err && i < n; i++) {
 		err = map_put(&known, parties[i].id, i);
+		l->load->numbered |= is_ranked(l->trace, parties[i].id);
 		l->load->outside += !!(parties[i].id & OUTSIDE);
 	}
 	if (!err)

@@ -124,6 +124,64 @@ TEST(two_ranks_have_no_pattern)
 	load_fini(&load);
 }
 
+/* Ranks in the order in which their processes have begun. */
+static const uint32_t by_chance[] = { 0, 2, 4, 6, 1, 3, 5, 7 };
+
+TEST(ranks_without_a_launcher_are_numbered_along_a_ring)
+{
+	struct load load = { 0 };
+
+	for (uint32_t i = 0; i < 8; i++) {
+		add_sender(&load, by_chance[i], by_chance[(i + 1) % 8], 100, 64);
+		add_sender(&load, by_chance[i], by_chance[(i + 7) % 8], 100, 4096);
+	}
+	assert_int_equal(load_join(&load), 0);
+	assert_int_equal(load.nclasses, 2);
+	assert_int_equal(load.classes[0].pattern, LOAD_RING);
+	assert_int_equal(load.classes[1].pattern, LOAD_RING_BACK);
+	load_fini(&load);
+}
+
+TEST(numbers_of_a_launcher_are_kept)
+{
+	struct load load = { .numbered = true };
+
+	for (uint32_t i = 0; i < 8; i++)
+		add_sender(&load, by_chance[i], by_chance[(i + 1) % 8], 100, 64);
+	assert_int_equal(load_join(&load), 0);
+	assert_int_equal(load.nclasses, 1);
+	assert_int_equal(load.classes[0].pattern, LOAD_LIST);
+	load_fini(&load);
+}
+
+TEST(two_rings_are_not_one)
+{
+	struct load load = { 0 };
+
+	for (uint32_t i = 0; i < 8; i++)
+		add_sender(&load, i, i < 4 ? (i + 1) % 4 : 4 + (i + 1) % 4, 100, 64);
+	assert_int_equal(load_join(&load), 0);
+	for (size_t i = 0; i < load.nclasses; i++)
+		assert_int_not_equal(load.classes[i].pattern, LOAD_RING);
+	load_fini(&load);
+}
+
+TEST(a_root_is_the_first_rank)
+{
+	struct load load = { 0 };
+
+	for (uint32_t i = 0; i < 8; i++)
+		if (i != 5) {
+			add_sender(&load, i, 5, 100, 64);
+			add_sender(&load, 5, i, 100, 4096);
+		}
+	assert_int_equal(load_join(&load), 0);
+	assert_int_equal(load.nclasses, 2);
+	assert_int_equal(load.classes[0].pattern, LOAD_FROM_ROOT);
+	assert_int_equal(load.classes[1].pattern, LOAD_TO_ROOT);
+	load_fini(&load);
+}
+
 /* An edge keeps its track: the starts of add_sender() show whose it was. */
 TEST(an_edge_keeps_its_track)
 {
