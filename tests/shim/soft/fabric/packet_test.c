@@ -11,6 +11,14 @@ static const uint8_t udp4[] = {
 	1, 1, 1, 1, 2, 2, 2, 2,
 	0x12, 0x34, 0x56, 0x78, 0, 8, 0, 0,
 };
+
+static const uint8_t tcp6[] = {
+	1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 0x86, 0xdd,
+	0x61, 0x23, 0x45, 0x67, 0, 20, 6, 63,
+	1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2,
+	3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4,
+	0x12, 0x34, 0x56, 0x78, 0, 0, 0, 0, 0, 0, 0, 0, 0x50, 0, 0, 0, 0, 0, 0, 0,
+};
 /* clang-format on */
 
 TEST(headers_are_read)
@@ -29,6 +37,23 @@ TEST(headers_are_read)
 	assert_int_equal(p.ttl, 64);
 	assert_int_equal(p.proto, 17);
 	assert_int_equal(p.ip_flags, PACKET_DONT_FRAG);
+	assert_memory_equal(p.src_port, "\x12\x34", 2);
+	assert_memory_equal(p.dst_port, "\x56\x78", 2);
+}
+
+TEST(headers_of_ipv6_are_read)
+{
+	struct packet p;
+
+	assert_int_equal(packet_read(tcp6, sizeof(tcp6), &p),
+			 PACKET_ETH | PACKET_IPV6 | PACKET_TCP);
+	assert_memory_equal(p.ether_type, "\x86\xdd", 2);
+	assert_memory_equal(p.src_ip, tcp6 + 22, 16);
+	assert_memory_equal(p.dst_ip, tcp6 + 38, 16);
+	assert_memory_equal(p.flow_label, "\0\x03\x45\x67", 4);
+	assert_int_equal(p.tos, 0x12);
+	assert_int_equal(p.ttl, 63);
+	assert_int_equal(p.proto, 6);
 	assert_memory_equal(p.src_port, "\x12\x34", 2);
 	assert_memory_equal(p.dst_port, "\x56\x78", 2);
 }
