@@ -34,7 +34,7 @@ SIMPLE = r'[A-Za-z_]\w*(?:(?:->|\.)\w+)*'
 ARGUMENTS = re.compile(rf'\b[a-z_]\w*\((?:[^()]*, )?({SIMPLE}), ({SIMPLE})(?=[,)])')
 # effects that only sanitizers, a lack of memory, or warnings can show
 UNSEEN = re.compile(r'^\t*\(void\)\w+;$|ENOMEM|out of memory|\b[mc]alloc\(|\brealloc\(|'
-                    r'^\t*(?:\w*free|\w+_(?:free|fini|unref|close))\(.*\);$')
+                    r'^\t*(?:\w*free|fini_\w+|\w+_(?:free|fini|unref|close))\(.*\);$')
 # equivalent to <: the result is 0 otherwise, too
 NO_ERROR = re.compile(r'\b(\w+) <= 0 \? (?:\(\w+\))?\1 : 0;')
 # it does not matter which of two equal ones is taken

@@ -235,7 +235,7 @@ static void add_place(struct diff_site *site, const char *text, const char *valu
 		place->attributes->values[place->attributes->n++] = strdup(also);
 }
 
-/* Of the two places only the second has the value that was not there before. */
+/* Only the second place has the value that was not there before. */
 TEST(an_attribute_has_changed_where_its_value_is_new)
 {
 	struct diff_site *a = add_site(before[0], VERB_create_qp, "make");

@@ -126,7 +126,7 @@ TEST(what_made_an_object_stays_as_long_as_it)
 	assert_false(needed_has_thread(needed, 1));
 }
 
-/* Of each device in the list: the second one is used. */
+/* The second device of the list is used. */
 TEST(the_list_with_a_device_stays_as_long_as_its_context)
 {
 	uint64_t listed = list_devices("{\"ret\":[{\"handle\":4},{\"handle\":5}]}"), opened, again;
