@@ -286,6 +286,17 @@ TEST(list_of_devices_is_each_of_them)
 	assert_non_null(strstr(told.text, "[1]handle="));
 }
 
+TEST(list_of_no_device_is_empty)
+{
+	static const uint64_t none = 0, one = 1;
+	const struct field_info *ret = &verb_infos[VERB_get_device_list].ret;
+
+	told.used = 0;
+	assert_int_equal(codec_visit_objects(&none, 1, ret, &visitor), 1);
+	assert_string_equal(told.text, "ret*0{} ");
+	assert_int_equal(codec_visit_objects(&one, 1, ret, &visitor), -EBADMSG);
+}
+
 /* The identifier of an event determines whether it is of a connection or of datagrams. */
 TEST(event_has_what_its_identifier_has)
 {

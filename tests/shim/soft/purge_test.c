@@ -49,6 +49,33 @@ TEST(completions_of_others_stay_in_order)
 	expect_none(p->a.cq);
 }
 
+TEST(both_queues_of_a_queue_pair_are_purged)
+{
+	struct pair *p = *state;
+	struct ibv_cq *own = ibv_create_cq(p->a.context, END_CQE, NULL, NULL, 0);
+	struct ibv_qp_init_attr attr = { .send_cq = p->a.cq,
+					 .recv_cq = own,
+					 .qp_type = IBV_QPT_RC,
+					 .cap = { END_DEPTH, END_DEPTH, 4, 4, 64 } };
+	struct ibv_qp *old = p->a.qp;
+
+	p->a.qp = ibv_create_qp(p->a.pd, &attr);
+	assert_non_null(p->a.qp);
+	connect_to(p->a.qp, p->a.qp->qp_num);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(recv_at(&p->a, i, 0, 6), 0);
+		assert_int_equal(send_at(&p->a, i, 0, 6), 0);
+	}
+	expect_wc(own, 0, IBV_WC_SUCCESS);
+	expect_wc(p->a.cq, 0, IBV_WC_SUCCESS);
+	assert_int_equal(to_state(p->a.qp, IBV_QPS_RESET), 0);
+	expect_none(own);
+	expect_none(p->a.cq);
+	assert_int_equal(ibv_destroy_qp(p->a.qp), 0);
+	assert_int_equal(ibv_destroy_cq(own), 0);
+	p->a.qp = old;
+}
+
 TEST(completions_are_left_where_that_is_asked_for)
 {
 	struct pair *p = *state;
