@@ -52,7 +52,7 @@ static void print_verdict(const struct load_report *report, FILE *to)
 		   format_count(r->issued, n));
 	if (r->issued < totals.requests)
 		fprintf(to, " of %s", format_count(totals.requests, all));
-	fprintf(to, " requests%s%s\n", r->errors ? "" : ", none failed",
+	fprintf(to, " request%s, none failed%s\n", totals.requests == 1 ? "" : "s",
 		r->late      ? "; ended by --deadline"
 		: r->stopped ? "; ended by a signal"
 			     : "");

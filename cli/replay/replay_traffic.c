@@ -32,7 +32,8 @@ static int refuse_sample(const char *command, struct trace *trace)
 	return CLI_TRACE;
 }
 
-static int learn_traffic(const char *command, const char *path, struct trace *trace,
+/* @part: it lacks events on purpose. */
+static int learn_traffic(const char *command, const char *path, struct trace *trace, bool part,
 			 uint64_t memory, struct load *load)
 {
 	struct trace_loss loss = trace_loss(trace);
@@ -40,7 +41,7 @@ static int learn_traffic(const char *command, const char *path, struct trace *tr
 
 	if (status)
 		return status;
-	if (loss.events)
+	if (loss.events && !part)
 		log_note("%s: %s lacks %llu events: the traffic is less than it was", command, path,
 			 (unsigned long long)loss.events);
 	cli_show_progress(command, trace);
@@ -67,7 +68,7 @@ static int read_trace(const char *command, const char *path, const struct slice 
 		status = slice_file_open(command, slice, path, &trace, &part);
 	if (status)
 		return status;
-	status = learn_traffic(command, path, trace, memory, load);
+	status = learn_traffic(command, path, trace, slice && slice_is_part(slice), memory, load);
 	trace_close(trace);
 	slice_file_remove(&part);
 	return status;

@@ -34,6 +34,29 @@ one_end_is_enough() {
 	is_clean && is "$(of '.ranks, .outside, .planned')" "[2,1,400]"
 }
 
+a_part_is_sent() {
+	"$VERBATIM" trim -o part.db --last 400 both.db >out &&
+		"$VERBATIM" model part.db >model 2>err &&
+		sed -n 's/^# .*: \([0-9]*\) requests.*/\1/p' model >n &&
+		load --open-loop --last 400 both.db || { cat err; return 1; }
+	is_clean && is "$(jq .planned out)" "$(cat n)" && is "$(cat err)" "" &&
+		[ "$(cat n)" -lt 400 ]
+}
+
+# Whatever a trace has, its traffic is sent, or there is none.
+every_trace_of_the_suite_is_sent() {
+	local trace sent=0
+	for trace in "$root"/tests/conformance/soft/*.db; do
+		if load --open-loop "$trace"; then
+			is_clean && sent=$((sent + 1)) || { echo "$trace"; return 1; }
+		else
+			is "status" $? 3 && is "lines" "$(wc -l <err)" 1 &&
+				says ' has no requests that move bytes' err || return
+		fi
+	done
+	[ $sent -gt 30 ] || { echo "only $sent"; return 1; }
+}
+
 a_text() { # flows
 	printf 'model 1\nranks 8\n' && cat
 }
@@ -275,6 +298,8 @@ the_manual_lists_all_patterns() {
 try open_loop_repeats_the_traffic
 try the_pace_applies
 try one_end_is_enough
+try a_part_is_sent
+try every_trace_of_the_suite_is_sent
 try rate_and_sizes_are_those_of_the_model
 try a_model_of_the_run_is_the_model
 try an_edited_model_is_replayed
