@@ -46,8 +46,10 @@ twelve_questions_have_the_same_answers() {
 }
 try twelve_questions_have_the_same_answers
 
+gone() { ! listens "${ports[3]}"; }
 a_missing_server_is_said() {
 	kill -KILL "${servers[3]}"
+	await gone || return
 	! ask 0 "SELECT count() FROM requests" >out 2>err && is "$(cat out)" "" &&
 		says "All connection tries failed" err && says "127.0.0.1:${ports[3]}" err
 }
