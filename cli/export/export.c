@@ -19,7 +19,10 @@
 #include "cli/export/folded.h"
 #include "cli/export/perfetto.h"
 #include "cli/export/traffic.h"
+#include "cli/lake/goal.h"
 #include "cli/lake/lake.h"
+#include "cli/lake/messages.h"
+#include "cli/lake/otf2.h"
 #include "cli/output.h"
 #include "cli/written.h"
 #include "cli/dump/point.h"
@@ -28,7 +31,7 @@
 #include "core/base/text.h"
 #include "core/wire/log.h"
 
-enum format { DOT, FOLDED, PCAPNG, PERFETTO, PARQUET, CLICKHOUSE };
+enum format { DOT, FOLDED, PCAPNG, PERFETTO, PARQUET, CLICKHOUSE, OTF2, GOAL };
 
 struct settings {
 	unsigned int format, value;
@@ -41,11 +44,11 @@ struct settings {
 
 /* clang-format off */
 const struct option_row cli_export_options[] = {
-	{ "format", 'f', "dot|folded|pcapng|perfetto|parquet|clickhouse", "what to export",
-	  CHOICE_AT(struct settings, format), .preset = "dot" },
-	{ "output", 'o', "FILE", "the file to write; parquet, clickhouse: the folder to create",
-	  TEXT_AT(struct settings, path),
-	  .otherwise = "standard output" },
+	{ "format", 'f', "dot|folded|pcapng|perfetto|parquet|clickhouse|otf2|goal",
+	  "what to export", CHOICE_AT(struct settings, format), .preset = "dot" },
+	{ "output", 'o', "FILE",
+	  "the file to write, or the folder to create: parquet, clickhouse, otf2, goal",
+	  TEXT_AT(struct settings, path), .otherwise = "standard output" },
 	{ "at", 0, "TIME|EVENT", "dot: the state at this time or after this event: 12.5ms, 1.2s, "
 				 "3:1042",
 	  PARSED_AT(struct settings, at, point_read), .otherwise = "the whole trace" },
@@ -106,25 +109,36 @@ static int make_folded(struct text *out, struct trace *trace, const struct setti
 }
 
 /* Formats that have all of a trace, and of several, in a folder. */
-static const struct lake_format *find_lake(const struct settings *set)
+static int export_folder(const struct settings *set, const struct arguments *arguments)
 {
-	return set->format == PARQUET      ? &parquet_format
-	       : set->format == CLICKHOUSE ? &clickhouse_format
-					   : NULL;
+	cli_deadline(set->deadline);
+	cli_show_work("export");
+	switch (set->format) {
+	case PARQUET:
+		return lake_export(&parquet_format, arguments, set->path);
+	case CLICKHOUSE:
+		return lake_export(&clickhouse_format, arguments, set->path);
+	case OTF2:
+		return messages_export(arguments, set->path, otf2_write);
+	default:
+		return messages_export(arguments, set->path, goal_write);
+	}
 }
 
-static int find_lake_misuse(const struct settings *set, const struct arguments *arguments)
+static int find_folder_misuse(const struct settings *set, const struct arguments *arguments)
 {
 	const struct part *part = &set->part;
 
 	if (set->at.text || set->alive || point_range_given(&part->range) || part->phases.n ||
 	    part->process)
-		return cli_misuse("export", "tables have all of a trace: use 'verbatim trim' to "
-					    "select a part of it first");
+		return cli_misuse("export",
+				  "this format has all of a trace: use 'verbatim trim' to "
+				  "select a part of it first");
 	if (!arguments->n)
 		return cli_misuse("export", "no trace given");
 	if (!set->path)
-		return cli_misuse("export", "tables are written to a new folder: give -o FOLDER");
+		return cli_misuse("export",
+				  "this format is written to a new folder: give -o FOLDER");
 	return CLI_FINE;
 }
 
@@ -183,21 +197,16 @@ static int export_trace(struct trace *trace, const struct settings *set)
 int cli_export(int argc, char **argv)
 {
 	struct settings set = { 0 };
-	const struct lake_format *lake;
 	struct arguments arguments;
 	struct trace *trace;
 	int status;
 
 	cli_parse(argc, argv, &set, &arguments);
-	lake = find_lake(&set);
-	status = lake ? find_lake_misuse(&set, &arguments) : find_misuse(&set);
+	status = set.format >= PARQUET ? find_folder_misuse(&set, &arguments) : find_misuse(&set);
 	if (status)
 		return status;
-	if (lake) {
-		cli_deadline(set.deadline);
-		cli_show_work("export");
-		return lake_export(lake, &arguments, set.path);
-	}
+	if (set.format >= PARQUET)
+		return export_folder(&set, &arguments);
 	if (set.path && arguments.n && cli_is_same_file(arguments.at[0], set.path))
 		return cli_misuse("export", "'%s' is the trace itself: choose another name",
 				  set.path);

@@ -40,9 +40,54 @@ parquet_is_small() { # at most 8 bytes a request
 }
 try parquet_is_small
 
+# Requests to known peers, and control verbs, of all traces: so many events of OTF2.
+count_all() { # query
+	local each
+	for each in every.db both.db; do "$VERBATIM" sql $each "$1"; done |
+		awk '{ n += $1 } END { print n }'
+}
+requests="FROM requests JOIN peers USING (object) WHERE side = 'send' AND outcome <> 'refused'
+	AND opcode_name"
+puts="('IBV_WR_SEND', 'IBV_WR_SEND_WITH_IMM', 'IBV_WR_SEND_WITH_INV', 'IBV_WR_RDMA_WRITE',
+	'IBV_WR_RDMA_WRITE_WITH_IMM', 'IBV_WR_ATOMIC_WRITE')"
+gets="('IBV_WR_RDMA_READ', 'IBV_WR_ATOMIC_CMP_AND_SWP', 'IBV_WR_ATOMIC_FETCH_AND_ADD')"
+otf2_has_as_many_events() {
+	local each
+	"$VERBATIM" export -f otf2 -o otf2 every.db both.db &&
+		otf2-print otf2/traces.otf2 >printed 2>err && is messages "$(cat err)" "" || return
+	while read -r each; do
+		is "$each" "$(grep -c "^${each%%=*} " printed)" "${each#*=}" || return
+	done <<-END
+		ENTER=$(count_all 'SELECT count(*) FROM calls WHERE NOT ours')
+		LEAVE=$(count_all 'SELECT count(*) FROM calls WHERE NOT ours')
+		RMA_PUT=$(count_all "SELECT count(*) $requests IN $puts")
+		RMA_GET=$(count_all "SELECT count(*) $requests = 'IBV_WR_RDMA_READ'")
+		RMA_ATOMIC=$(count_all "SELECT count(*) $requests LIKE '%ATOMIC_%_AND_%'")
+		RMA_OP_COMPLETE_REMOTE=$(count_all "SELECT count(completed) $requests IN
+			$puts OR opcode_name IN $gets")
+	END
+}
+if type otf2-print >out 2>&1; then try otf2_has_as_many_events
+else skip "otf2" "no otf2-print"; fi
+
+# A message to each peer, and two more for each READ and atomic; the schedule must come to its end.
+goal_is_a_schedule_that_ends() {
+	"$VERBATIM" export -f goal -o goal every.db both.db &&
+		python3 "$root/tests/e2e/lake/goal.py" goal/schedule.goal >ran || return
+	is "ranks, messages, bytes" "$(cat ran)" "$(wc -l <goal/ranks.txt) $(count_all "SELECT
+		count(*) + sum(opcode_name IN $gets) $requests IN $puts OR opcode_name IN $gets") $(
+		count_all "SELECT sum(bytes) + 16 * sum(opcode_name IN $gets) $requests IN $puts
+			OR opcode_name IN $gets")"
+}
+try goal_is_a_schedule_that_ends
+
 a_folder_is_whole_or_missing() {
 	head -c 100000 both.db >cut.db
-	! "$VERBATIM" export -f parquet -o new every.db cut.db 2>err && ! ls -d new* 2>err
+	local each
+	for each in parquet clickhouse otf2 goal; do
+		! "$VERBATIM" export -f $each -o new every.db cut.db 2>err && ! ls -d new* 2>err ||
+			return
+	done
 }
 try a_folder_is_whole_or_missing
 

@@ -1,0 +1,10 @@
+#pragma once
+/*
+ * Messages as a schedule in GOAL, the text format of LogGOPSim and ATLAHS.
+ *
+ * One thread.
+ */
+struct trace;
+
+/* Write it into @folder: schedule.goal and ranks.txt. 0 or -errno after log_err(). */
+int goal_write(struct trace *trace, const char *folder);

@@ -1,0 +1,10 @@
+#pragma once
+/*
+ * Messages and verbs as a trace in the Open Trace Format 2, for Vampir, Scalasca and ViTE.
+ *
+ * One thread.
+ */
+struct trace;
+
+/* Write it into @folder: traces.otf2 and what belongs to it. 0 or -errno after log_err(). */
+int otf2_write(struct trace *trace, const char *folder);
