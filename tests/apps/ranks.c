@@ -5,6 +5,9 @@
  *	launcher --fork, exec--> rank 0 .. N-1, with the variables of Slurm
  *	board: a page that all of them share, in place of a network for numbers of queue pairs
  *
+ * With RANKS_BOARD, the name of a file for the board, and RANKS_RUN, a command such as "srun -n
+ * 64", that command starts the ranks, on this host; RANKS_NODE is the number of ranks of a node.
+ *
  * If the mistake stops the job, the launcher kills it, once each of the other ranks is known to
  * wait in vain: since a moment when all of them had waited for WAIT_NS, each has polled again and
  * none has gone on. With `good` the mistake is left out, and the job ends by itself.
@@ -28,7 +31,7 @@
 enum {
 	BOARD = 100, /* descriptors */
 	NEVER = 101, /* of a pipe into which nothing is written */
-	NODE = 4,    /* ranks of a node */
+	NODE = 4,    /* ranks of a node, by default */
 	MANY_RANKS = 64,
 	AT = 3, /* the step of the mistake */
 	DEPTH = 8,
@@ -70,6 +73,8 @@ struct slot {
 	atomic_ullong steps, polls;
 	atomic_ullong since; /* when its wait began, ns; 0: it does not wait */
 	atomic_bool planted; /* it has made its mistake */
+	atomic_bool stops;   /* it is about to stop, and may be continued */
+	atomic_int pid;
 };
 
 struct board {
@@ -112,6 +117,13 @@ static uint64_t now_ns(void)
 static bool is_planted(enum mode mode)
 {
 	return job.mode == mode && job.rank == job.culprit && !job.good;
+}
+
+static int ranks_of_node(void)
+{
+	const char *given = getenv("RANKS_NODE");
+
+	return given ? atoi(given) : NODE;
 }
 
 static bool is_in_triangle(int rank)
@@ -242,8 +254,11 @@ static void await_message(void)
 /* Until the launcher continues it. */
 static void stop_here(void)
 {
-	if (job.mode == STOPPED && job.rank == job.culprit)
-		raise(SIGSTOP);
+	if (job.mode != STOPPED || job.rank != job.culprit)
+		return;
+	slot_of(job.rank)->stops = true;
+	raise(SIGSTOP);
+	slot_of(job.rank)->stops = false;
 }
 
 static void run_command(void)
@@ -275,7 +290,7 @@ static void close_triangle(void)
 
 static bool is_on_node(int rank)
 {
-	return rank / NODE == job.culprit / NODE;
+	return rank / ranks_of_node() == job.culprit / ranks_of_node();
 }
 
 /* It cannot, and waits for somebody to look at it. */
@@ -296,8 +311,10 @@ static void make_mistake(void)
 	stop_here();
 	run_command();
 	register_more();
-	if (is_planted(DEAD))
+	if (is_planted(DEAD)) {
+		slot_of(job.rank)->planted = true;
 		raise(SIGKILL);
+	}
 	if (is_planted(LATE_KEY))
 		wait_for_ever();
 	close_triangle();
@@ -457,9 +474,21 @@ static void close_rank(void)
 	MUST(ibv_close_device(job.context));
 }
 
+/* A pipe into which nothing is written, unless the launcher has left one. */
+static void make_never(void)
+{
+	int never[2];
+
+	if (fcntl(NEVER, F_GETFD) < 0)
+		NEED(!pipe2(never, O_CLOEXEC) && dup2(never[0], NEVER) == NEVER);
+}
+
 static int be_rank(void)
 {
-	MUST(prctl(PR_SET_PDEATHSIG, SIGKILL));
+	if (!getenv("RANKS_RUN"))
+		MUST(prctl(PR_SET_PDEATHSIG, SIGKILL));
+	make_never();
+	slot_of(job.rank)->pid = getpid();
 	connected_with.min_rnr_timer = 1;
 	open_rank();
 	pthread_barrier_wait(&job.board->barrier);
@@ -489,10 +518,10 @@ static pid_t start_rank(char **argv, int rank)
 
 	if (pid)
 		return pid;
-	snprintf(node, sizeof(node), "n%d", rank / NODE);
+	snprintf(node, sizeof(node), "n%d", rank / ranks_of_node());
 	set_number("SLURM_PROCID", rank);
 	set_number("SLURM_NTASKS", job.n);
-	set_number("SLURM_LOCALID", rank % NODE);
+	set_number("SLURM_LOCALID", rank % ranks_of_node());
 	set_number("SLURM_JOB_ID", 7);
 	MUST(setenv("SLURMD_NODENAME", node, 1));
 	if (job.mode == MEMLOCK && is_on_node(rank) && !job.good)
@@ -511,13 +540,24 @@ static struct board *map_board(size_t bytes)
 	return board;
 }
 
+/* The one of the launcher. */
+static struct board *open_board(size_t bytes)
+{
+	const char *name = getenv("RANKS_BOARD");
+	int fd = name ? open(name, O_RDWR) : BOARD;
+
+	NEED(fd == BOARD || dup2(fd, BOARD) == BOARD);
+	return map_board(bytes);
+}
+
 static void make_board(size_t bytes)
 {
-	int fd = memfd_create("board", 0), never[2];
+	const char *name = getenv("RANKS_BOARD");
+	int fd = name ? open(name, O_RDWR | O_CREAT | O_TRUNC, 0600) : memfd_create("board", 0);
 	pthread_barrierattr_t attr;
 
 	NEED(dup2(fd, BOARD) == BOARD && !ftruncate(BOARD, (off_t)bytes));
-	NEED(!pipe2(never, O_CLOEXEC) && dup2(never[0], NEVER) == NEVER);
+	make_never();
 	job.board = map_board(bytes);
 	MUST(pthread_barrierattr_init(&attr));
 	MUST(pthread_barrierattr_setpshared(&attr, PTHREAD_PROCESS_SHARED));
@@ -627,6 +667,68 @@ static int launch_ranks(char **argv)
 	return failed ? 1 : 0;
 }
 
+/* The same for ranks that another launcher has started. */
+static void signal_all(int number)
+{
+	for (int i = 0; i < job.n; i++)
+		if (slot_of(i)->pid)
+			kill(slot_of(i)->pid, number);
+}
+
+static pid_t start_command(char **argv)
+{
+	char command[4096];
+	size_t n = (size_t)snprintf(command, sizeof(command), "exec %s", getenv("RANKS_RUN"));
+	pid_t pid;
+
+	for (; *argv; argv++)
+		n += (size_t)snprintf(command + n, sizeof(command) - n, " %s", *argv);
+	pid = fork();
+	if (pid)
+		return pid;
+	execl("/bin/sh", "sh", "-c", command, NULL);
+	_exit(2);
+}
+
+static void let_go_on(void)
+{
+	for (int i = 0; i < job.n && job.good; i++)
+		if (slot_of(i)->stops)
+			kill(slot_of(i)->pid, SIGCONT);
+}
+
+static int run_ranks(char **argv)
+{
+	uint64_t *seen = NEED(calloc((size_t)job.n, 2 * sizeof(*seen)));
+	bool waiting = false;
+	pid_t pid = start_command(argv);
+	int status, vain;
+
+	while (waitpid(pid, &status, WNOHANG) != pid) {
+		let_go_on();
+		vain = waiting ? poll_in_vain(seen) : -1;
+		if (vain > 0 && !job.good && job.mode != SLOW) {
+			signal_all(SIGTERM);
+			signal_all(SIGCONT);
+		}
+		if (vain < 0)
+			waiting = all_wait(seen);
+		usleep(20000);
+	}
+	free(seen);
+	return status ? 1 : 0;
+}
+
+/* What the launcher would have set before the device was loaded. */
+static void limit_device(char **argv)
+{
+	if (job.mode != MEMLOCK || !is_on_node(job.rank) || job.good || !getenv("RANKS_RUN") ||
+	    getenv("VERBATIM_SOFT_MEMLOCK"))
+		return;
+	MUST(setenv("VERBATIM_SOFT_MEMLOCK", "1", 1));
+	execv("/proc/self/exe", argv);
+}
+
 static void read_arguments(int argc, char **argv)
 {
 	NEED(argc > 2);
@@ -648,9 +750,10 @@ int main(int argc, char **argv)
 	bytes = sizeof(struct board) + (size_t)job.n * sizeof(struct slot);
 	if (rank) {
 		job.rank = atoi(rank);
-		job.board = map_board(bytes);
+		limit_device(argv);
+		job.board = open_board(bytes);
 		return be_rank();
 	}
 	make_board(bytes);
-	return launch_ranks(argv);
+	return getenv("RANKS_RUN") ? run_ranks(argv) : launch_ranks(argv);
 }
