@@ -109,3 +109,62 @@ try a_rank_that_fails_ends_its_recorder
 try a_signal_is_passed_on
 try traces_of_single_ranks_are_as_before
 try a_late_rank_is_waited_for
+
+# Each launcher has variables of its own.
+a_launcher_starts_recorders() { # name command...
+	local name=$1
+	shift
+	rm -f ./*.db
+	env -u SLURM_JOB_ID -u SLURM_NTASKS -u SLURM_STEP_ID OMPI_ALLOW_RUN_AS_ROOT=1 \
+		OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 \
+		timeout 60 "$@" -n 4 "$VERBATIM" record -o all.%n.db -- "$apps/two_threads" 8 \
+		>out 2>err || { cat out err; return 1; }
+	is "ranks" "$(of_job all.*.db "SELECT group_concat(rank), max(size), launcher FROM
+		(SELECT * FROM ranks ORDER BY rank)")" "0,1,2,3|4|$name" &&
+		is "told once" "$(cat out err | grep -c "4 processes, .* 0 lost")" 1
+}
+
+for each in "Open MPI:mpirun.openmpi" "PMI:mpiexec.hydra" "PMIx:prterun"; do
+	if command -v "${each#*:}" >/dev/null; then
+		try "${each#*:} starts recorders" a_launcher_starts_recorders "${each%:*}" \
+			"${each#*:}"
+	else
+		skip "${each#*:} starts recorders" "not installed"
+	fi
+done
+
+# The job of 32 ranks costs at most 1.1 times as much as with a collector for each rank.
+processor_time() { # command...
+	local before after
+	read -ra before <"/proc/$BASHPID/stat"
+	"$@" >out 2>err || { cat out err >&2; return 1; }
+	read -ra after <"/proc/$BASHPID/stat"
+	echo $(((after[15] + after[16] - before[15] - before[16]) * 10))
+}
+
+in_32_ranks() {
+	env -u SLURM_JOB_ID -u SLURM_NTASKS -u SLURM_STEP_ID timeout 200 mpirun \
+		--allow-run-as-root --oversubscribe -np 32 --mca pml ob1 --mca btl self,openib \
+		--mca btl_openib_allow_ib 1 --mca btl_openib_warn_no_device_params_found 0 \
+		--mca mpi_yield_when_idle 1 "$@" ./turns 1000
+}
+
+one_collector_costs_no_more_than_one_a_rank() {
+	local one=0 each=0
+	mpicc -o turns "$root/tests/e2e/node/turns.c" || return
+	for i in 1 2 3; do
+		rm -f ./*.db
+		each=$((each + $(processor_time in_32_ranks "$VERBATIM" record -q -o r%r.db --)))
+		one=$((one + $(processor_time in_32_ranks "$VERBATIM" record -q -o all.%n.db --)))
+	done
+	echo "32 ranks: $one ms of processors with one collector, $each ms with one a rank" >figures
+	is "sends" "$(of_job all.*.db "SELECT count(*) >= 32000, (SELECT count(*) FROM loss),
+		(SELECT count(*) FROM coverage), (SELECT count(*) FROM process WHERE status = 0)
+		FROM wr WHERE opcode IS NOT NULL")" "1|0|0|32" &&
+		[ $((10 * one)) -le $((11 * each)) ] || cat figures
+}
+
+if [ -n "${LONG:-}" ] && command -v mpirun mpicc >/dev/null; then
+	try one_collector_costs_no_more_than_one_a_rank
+	sed 's/^/# /' figures
+fi
