@@ -99,7 +99,36 @@ ranks_of_a_job_are_merged() {
 		says "SEND" <("$VERBATIM" stat job.db)
 }
 
+# docs/examples/kubernetes.yml: each volume that is mounted exists, and the parts fit together.
+the_example_for_kubernetes_is_whole() {
+	python3 - "$root/docs/examples/kubernetes.yml" <<-'END'
+		import sys, yaml
+		job, = yaml.safe_load_all(open(sys.argv[1]))
+		assert (job['apiVersion'], job['kind']) == ('batch/v1', 'Job')
+		assert job['spec']['completionMode'] == 'Indexed'
+		pod = job['spec']['template']['spec']
+		assert pod['restartPolicy'] == 'Never'
+		volumes = {v['name'] for v in pod['volumes']}
+		init, = pod['initContainers']
+		app, collect = pod['containers']
+		used = {m['name'] for c in (init, app, collect) for m in c['volumeMounts']}
+		assert used == volumes, used ^ volumes
+		paths = {c['name']: [m['mountPath'] + '/' for m in c['volumeMounts']]
+		         for c in (init, app, collect)}
+		library = init['command'][2] + init['command'][1].split('/')[-1]
+		env = {e['name']: e['value'] for e in app['env']}
+		assert env['LD_PRELOAD'] == library, env
+		assert any(library.startswith(p) for p in paths['app'])
+		assert env['VERBATIM_DIR'] in collect['command'][2]
+		assert any(env['VERBATIM_DIR'].startswith(p) for p in paths['collect'])
+		for c in (init, app, collect):
+		    assert c['image'] and all(isinstance(w, str) for w in c['command'])
+	END
+}
+
 try a_rank_is_that_of_the_launcher
+if python3 -c 'import yaml' 2>/dev/null; then try the_example_for_kubernetes_is_whole
+else skip "the example for kubernetes is whole" "no yaml of python3"; fi
 try a_host_is_this_one
 try a_pid_is_that_of_the_program
 try with_a_pid_nothing_else_differs

@@ -44,7 +44,9 @@ a_running_job_answers() {
 	next_port
 	on_nodes --verbatim=run%j.db sh -c 'exec ibv_rc_pingpong -p $(('$port' + SLURM_PROCID))' \
 		>out 2>&1 & local job=$! id
-	await listens $((port + 3)) || { cat out; return 1; }
+	for i in 0 1 2 3; do
+		await listens $((port + i)) || { cat out; return 1; }
+	done
 	id=$(squeue -h -o %i)
 	"$VERBATIM" job check --job "$id" run%j.%n.db >out 2>err
 	says "^n0.db, n1.db: 4 processes" out || { cat out err; scancel "$id"; return 1; }
@@ -56,8 +58,33 @@ a_running_job_answers() {
 	return $status
 }
 
+# docs/CLUSTER.md: lines after "$ "; their status is 0, or what the comment says.
+the_page_about_clusters_runs() {
+	local line status
+	mkdir page && cd page || return
+	export PATH=$libs:$PATH OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
+		OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_oob_tcp_if_include=lo \
+		SLURM_OVERCOMMIT=1
+	next_port
+	printf '#!/bin/sh\nexec "%s" 8\n' "$apps/two_threads" >app
+	printf '#!/bin/sh\nexec ibv_rc_pingpong -p $((%d + SLURM_PROCID))\n' $port >hang
+	chmod +x app hang
+	port=$((port + 3))
+	while read -r line; do
+		status=0
+		eval "$line" >out 2>err </dev/null || status=$?
+		[ $status = 0 ] || [[ $line == *"exit status $status for "* ]] ||
+			{ echo "$line: $status: $(tail -n 3 err)"; scancel -n hang; return 1; }
+		[[ $line != *" job check "* ]] || says "^n0.db, n1.db: 4 processes" out || return
+	done < <(sed -n 's/^\$ //p' "$root/docs/CLUSTER.md")
+	is "ranks" "$("$VERBATIM" sql all.db "SELECT group_concat(rank) FROM (SELECT rank FROM
+		ranks ORDER BY rank)")" 0,1,2,3
+}
+
 try tasks_are_recorded_in_a_trace_of_their_node
 try a_step_on_one_node_has_the_name_as_given
 try without_the_option_nothing_is_recorded
 try the_status_is_that_of_the_task
 try a_running_job_answers
+if command -v mpirun >/dev/null; then try the_page_about_clusters_runs
+else skip "the page about clusters runs" "no mpirun"; fi
