@@ -19,8 +19,7 @@
 
 bool find_session_alive(const struct session *session)
 {
-	return session->collector &&
-	       session_process_alive((pid_t)session->collector, session->collector_start);
+	return session_has_collector(session->page);
 }
 
 bool find_session_records(const struct session *session)

@@ -114,6 +114,37 @@ TEST(drain_takes_what_is_there)
 }
 
 /* Its maker was killed between the number and the file, or is slow. */
+static void mark_rings(void *arg)
+{
+	collector_mark(arg);
+}
+
+/* A process that takes over reads them again from there. */
+TEST(held_events_stay_in_their_ring_until_they_are_committed)
+{
+	uint32_t index = next_number();
+	struct ring ring;
+
+	collector_hold(collector);
+	writer_on_commit(writer, mark_rings, collector);
+	make_ring(&ring, index);
+	put_event(&ring);
+	assert_true(collector_drain(collector) > 0);
+	assert_int_equal(count_taken(), 1);
+	assert_int_equal(atomic_load(&ring.head->head), 0);
+	assert_int_equal(writer_flush(writer), 0);
+	assert_int_equal(collector_drain(collector), 0);
+	assert_int_equal(atomic_load(&ring.head->head), atomic_load(&ring.head->tail));
+
+	ring.head->closed = 1;
+	assert_int_equal(collector_tend(collector), 0);
+	assert_true(ring_is_there(index));
+	assert_int_equal(writer_flush(writer), 0);
+	assert_int_equal(collector_drain(collector), 0);
+	assert_false(ring_is_there(index));
+	ring_close(&ring);
+}
+
 TEST(number_without_a_ring_holds_nothing_up)
 {
 	uint32_t late = next_number(), never = next_number();
