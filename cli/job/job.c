@@ -77,7 +77,7 @@ struct job {
 	struct nodes nodes;
 	bool *answered;
 	size_t nanswered;
-	char dir[64];
+	char dir[PATH_MAX];
 	char self[PATH_MAX], pattern[PATH_MAX], most[32];
 	struct ask ask;
 	char *words[12];
@@ -192,14 +192,20 @@ static int make_pattern(struct job *job, const char *name)
 static int prepare_question(struct job *job, const char *trace)
 {
 	ssize_t n = readlink("/proc/self/exe", job->self, sizeof(job->self) - 1);
+	const char *tmp;
 	size_t words = 0;
 	int err = make_pattern(job, trace);
 
 	if (err || n < 0)
 		return err ?: log_err(-errno, "readlink /proc/self/exe");
-	snprintf(job->dir, sizeof(job->dir), "/tmp/verbatim-job-XXXXXX");
-	if (!mkdtemp(job->dir))
-		return log_err(-errno, "make a directory in /tmp");
+	tmp = getenv("TMPDIR");
+	snprintf(job->dir, sizeof(job->dir), "%.4000s/verbatim-job-XXXXXX",
+		 tmp && *tmp ? tmp : "/tmp");
+	if (!mkdtemp(job->dir)) {
+		err = log_err(-errno, "make the directory %s", job->dir);
+		*job->dir = '\0';
+		return err;
+	}
 	job->words[words++] = job->self;
 	for (const char *const *word = job->action->asks; *word; word++)
 		job->words[words++] = (char *)(uintptr_t)*word;
@@ -257,7 +263,7 @@ static bool unpack_sum(const struct job *job, const char *node)
 	if (head)
 		sscanf(head, FACTS_HEAD "%511s %zu %" SCNu64 " %" SCNu64 "%n", name, &bytes,
 		       &events, &of, &used);
-	if (!used || head[used] != '\n' || bytes != n - (size_t)(head + used + 1 - text)) {
+	if (!used || head[used] != '\n' || bytes > n - (size_t)(head + used + 1 - text)) {
 		free(text);
 		return false;
 	}

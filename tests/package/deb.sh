@@ -42,9 +42,9 @@ installs() {
 		rm -f "$root"/tmp/packages/*-dbgsym_* || return
 	inside sh -c 'dpkg -i /tmp/packages/*.deb' # apt installs the dependencies
 	inside apt-get -q -y --fix-broken --no-install-recommends install &&
-		inside dpkg --verify verbatim libverbatim-dev &&
-		inside dpkg-query -W -f '${Status}\n' verbatim libverbatim-dev |
-		awk '!/ok installed/ { bad = 1 } END { exit bad || NR != 2 }'
+		inside dpkg --verify verbatim libverbatim-dev verbatim-slurm &&
+		inside dpkg-query -W -f '${Status}\n' verbatim libverbatim-dev verbatim-slurm |
+		awk '!/ok installed/ { bad = 1 } END { exit bad || NR != 3 }'
 }
 files_are_in_their_places() {
 	for f in bin/verbatim include/verbatim.h lib/verbatim/libverbatim.so \
@@ -61,7 +61,7 @@ records() {
 }
 purges() {
 	rm -r "$root/tmp/packages" "$root/home/tester" "$root/home/root"
-	inside dpkg --purge verbatim libverbatim-dev || return
+	inside dpkg --purge verbatim-slurm verbatim libverbatim-dev || return
 	find "$root" -xdev -iname '*verbatim*' >"$root/tmp/left"
 	find "$root/dev/shm" -mindepth 1 >>"$root/tmp/left"
 	cat "$root/tmp/left"
