@@ -6,8 +6,11 @@
  */
 #include <stddef.h>
 
+#include "core/store/db/counter_names.h"
+
 /* In the order in which they are printed. */
 enum counter_kind {
+	COUNTER_GONE,       /* the device itself */
 	COUNTER_RETRANSMIT, /* a requester has sent again */
 	COUNTER_LOSS,       /* a receiver noticed missing or repeated packets */
 	COUNTER_LINK,       /* packets or the link were damaged or dropped by this port */

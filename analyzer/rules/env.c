@@ -184,10 +184,12 @@ static void report_port(struct port_sum *sum)
 	if (finding) {
 		finding->time = findings->last;
 		finding_text(&finding->where, "%s", name.at);
-		finding_text(&finding->says,
-			     "%c%s: %s. Counters are of the whole device, with all programs that "
-			     "use it.",
-			     sum->port ? 'P' : name.at[0], name.at + 1, rises.at);
+		finding_text(&finding->says, "%c%s: %s.%s", sum->port ? 'P' : name.at[0],
+			     name.at + 1, rises.at,
+			     any > sum->n[COUNTER_GONE]
+				     ? " Counters are of the whole device, with all programs that "
+				       "use it."
+				     : "");
 	}
 	text_fini(&name);
 	text_fini(&rises);
@@ -228,6 +230,11 @@ static void add_counter(void *arg, const struct lookup_counter *counter)
 	t = &sum->rose[meaning->kind];
 	if (sum->n[meaning->kind]++ >= COUNTERS_SHOWN)
 		return;
+	if (meaning->kind == COUNTER_GONE) {
+		if (sum->n[meaning->kind] == 1)
+			text_addf(t, "%s", meaning->means);
+		return;
+	}
 	text_addf(t, "%s%s rose by %" PRIu64, t->used ? "; " : "", counter->name,
 		  counter->last - counter->first);
 	put_rise_time(t, counter);

@@ -22,6 +22,7 @@
 #include "cli/record/device.h"
 #include "core/base/read_file.h"
 #include "core/base/vec.h"
+#include "core/store/db/counter_names.h"
 #include "core/store/write/writer.h"
 #include "core/wire/log.h"
 #include "core/wire/session.h"
@@ -199,6 +200,35 @@ static uint64_t first_of(const struct device_counters *counters, const struct de
 	return first ? first->value : 0;
 }
 
+static bool is_present(const struct device_counters *counters, const char *device)
+{
+	char path[PATH_MAX];
+
+	return snprintf(path, sizeof(path), "%s/%s", counters->root, device) >= (int)sizeof(path) ||
+	       !access(path, F_OK);
+}
+
+/* A device that was deleted need not have given an event, nor have counters any more. */
+static int store_removed(const struct device_counters *counters, struct writer *writer)
+{
+	const char *before = "";
+	int err = 0;
+
+	for (size_t i = 0; i < counters->n && !err; i++) {
+		const char *device = counters->all[i].device;
+
+		if (strcmp(device, before) != 0 && !is_present(counters, device))
+			err = writer_counter(writer, &(struct stored_counter){
+							     .device = device,
+							     .folder = COUNTER_OF_DEVICE,
+							     .name = COUNTER_REMOVED,
+							     .last = 1,
+						     });
+		before = device;
+	}
+	return err;
+}
+
 int device_counters_store(const struct device_counters *counters, struct writer *writer)
 {
 	struct device_counters now = { 0 };
@@ -216,6 +246,8 @@ int device_counters_store(const struct device_counters *counters, struct writer 
 						     .last = c->value,
 					     });
 	}
+	if (!err)
+		err = store_removed(counters, writer);
 	device_counters_end(&now);
 	return err;
 }

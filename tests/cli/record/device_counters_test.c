@@ -163,6 +163,27 @@ TEST(files_that_may_not_be_read_are_counted)
 	unlink(path);
 }
 
+/* The tree is as it was afterwards. */
+TEST(removed_devices_are_stored)
+{
+	struct device_counters counters;
+	char gone[64], away[64];
+	struct story s;
+
+	snprintf(gone, sizeof(gone), "%s/rxe0", dir);
+	snprintf(away, sizeof(away), "%s/.away", dir);
+	story_begin(&s);
+	assert_int_equal(device_counters_begin(&counters, dir), 0);
+	assert_int_equal(rename(gone, away), 0);
+	assert_int_equal(device_counters_store(&counters, s.writer), 0);
+	assert_int_equal(rename(away, gone), 0);
+	assert_rows(&s, "rxe0:0/device/removed 0 1, rxe1:2/counters/symbol_error 3 3");
+	device_counters_end(&counters);
+	story_check(&s, NULL);
+	assert_non_null(strstr(story_only(&s, RULE_ENV_003)->says, "xe0: it was removed during"));
+	story_end(&s);
+}
+
 TEST(a_machine_without_devices_has_none)
 {
 	struct device_counters counters;
