@@ -540,6 +540,10 @@ void causes_finish(struct causes *causes, const struct model *model)
 		noted->cause.port = outages_sentence(causes->outages, &noted->victim, false);
 		if (!noted->cause.port && is_silence(noted->victim.status))
 			noted->cause.port = outages_sentence(causes->outages, &noted->theirs, true);
+		if (!noted->cause.port)
+			noted->cause.port = outages_removed(causes->trace, &noted->victim, false);
+		if (!noted->cause.port && is_silence(noted->victim.status) && noted->theirs.process)
+			noted->cause.port = outages_removed(causes->trace, &noted->theirs, true);
 		cause_say_peer(causes, model, noted, &causes->errors->all[i]);
 	}
 }

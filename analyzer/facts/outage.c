@@ -15,10 +15,14 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "analyzer/model/abi.h"
 #include "analyzer/model/words.h"
 #include "core/base/vec.h"
+#include "core/store/db/counter_names.h"
+#include "core/store/read/joint.h"
+#include "core/store/read/lookup.h"
 #include "core/store/read/trace.h"
 
 #define LATE_NS INT64_C(1000000000)
@@ -194,6 +198,31 @@ char *outages_sentence(const struct outages *outages, const struct outage_victim
 	if (asprintf(&text, "%s%s %s: %s %s, %s", wording->before, name, wording->after,
 		     enum_name(enum_find("ibv_event_type"), o->type), event_id_text(o->told, id),
 		     when) < 0)
+		return NULL;
+	return text;
+}
+
+static void see_counter(void *arg, const struct lookup_counter *counter)
+{
+	char *name = arg;
+
+	if (!*name && !counter->merged && !strcmp(counter->folder, COUNTER_OF_DEVICE) &&
+	    !strcmp(counter->name, COUNTER_REMOVED))
+		snprintf(name, TEXT, "%s", counter->device);
+}
+
+char *outages_removed(struct trace *trace, const struct outage_victim *victim, bool of_peer)
+{
+	size_t part = trace_part_of(trace, victim->process);
+	char name[TEXT] = "", *text;
+
+	if (!may_be_link(victim->status))
+		return NULL;
+	lookup_counters(trace_part(trace, part), see_counter, name);
+	if (!*name || asprintf(&text,
+			       "device %s of %s machine was removed at some time of the "
+			       "recording",
+			       name, of_peer ? "the peer's" : "this") < 0)
 		return NULL;
 	return text;
 }

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 struct outages;
+struct trace;
 struct trace_event;
 
 /* The failed request of a queue pair, as one end of it sees it. */
@@ -37,3 +38,10 @@ void outages_event(struct outages *outages, const struct trace_event *event);
  */
 char *outages_sentence(const struct outages *outages, const struct outage_victim *victim,
 		       bool of_peer);
+
+/*
+ * "device rxe0 of this machine was removed at some time of the recording", of the machine of the
+ * victim's process, if no event was read; @of_peer: of the peer's. NULL as above. The caller frees
+ * it.
+ */
+char *outages_removed(struct trace *trace, const struct outage_victim *victim, bool of_peer);

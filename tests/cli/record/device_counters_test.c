@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "analyzer/facts/outage.h"
 #include "core/store/db/sql.h"
 #include "tests/analyzer/story.h"
 #include "tests/test.h"
@@ -161,6 +162,17 @@ TEST(files_that_may_not_be_read_are_counted)
 	assert_string_equal(counters.refused_name, "secret of rxe0");
 	device_counters_end(&counters);
 	unlink(path);
+/* A request that failed on the machine of process 1. */
+static void assert_suspected(struct story *s, uint32_t status, const char *expected)
+{
+	const struct outage_victim victim = { .process = 1, .status = status };
+	char *text = outages_removed(s->trace, &victim, false);
+
+	if (expected)
+		assert_string_equal(text, expected);
+	else
+		assert_null(text);
+	free(text);
 }
 
 /* The tree is as it was afterwards. */
@@ -181,6 +193,9 @@ TEST(removed_devices_are_stored)
 	device_counters_end(&counters);
 	story_check(&s, NULL);
 	assert_non_null(strstr(story_only(&s, RULE_ENV_003)->says, "xe0: it was removed during"));
+	assert_suspected(&s, IBV_WC_RETRY_EXC_ERR,
+			 "device rxe0 of this machine was removed at some time of the recording");
+	assert_suspected(&s, IBV_WC_LOC_LEN_ERR, NULL);
 	story_end(&s);
 }
 
