@@ -54,7 +54,8 @@ static struct ibv_cq *create_cq(void)
 
 static void make_end(struct end *end)
 {
-	struct ibv_qp_init_attr attr = { .cap = { ROOM, ROOM, SGES, SGES }, .qp_type = IBV_QPT_RC };
+	struct ibv_qp_init_attr attr = { .cap = { ROOM, ROOM, SGES, SGES, 0 },
+					 .qp_type = IBV_QPT_RC };
 
 	end->send_cq = attr.send_cq = create_cq();
 	end->recv_cq = attr.recv_cq = create_cq();
@@ -327,7 +328,7 @@ static void send_with_too_many_elements(void)
 static void create_with_srq(uint32_t max_wr, uint32_t max_sge)
 {
 	struct ibv_srq_init_attr srq_attr = { .attr = { 8, 2, 0 } };
-	struct ibv_qp_init_attr attr = { .cap = { ROOM, max_wr, 1, max_sge },
+	struct ibv_qp_init_attr attr = { .cap = { ROOM, max_wr, 1, max_sge, 0 },
 					 .qp_type = IBV_QPT_RC },
 				got;
 	struct ibv_qp_attr state;

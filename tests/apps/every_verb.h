@@ -55,11 +55,11 @@ static inline void say_errno(int *before)
 	fprintf(stderr, "%s %u errno %d of %d\n", called, nth, after, *before);
 }
 
-#define DO(verb, what)                                                                 \
-	({                                                                             \
-		say_call(#verb);                                                       \
-		int errno_before __attribute__((cleanup(say_errno))) = (errno = EDOM); \
-		what;                                                                  \
+#define DO(verb, what)                                                                         \
+	({                                                                                     \
+		say_call(#verb);                                                               \
+		int errno_before __attribute__((cleanup(say_errno), unused)) = (errno = EDOM); \
+		what;                                                                          \
 	})
 #define ARG(field, value)  say_value(called, called, nth, 0, "args." field, (int64_t)(value))
 #define OUT(field, value)  say_value(called, called, nth, 0, "out." field, (int64_t)(value))

@@ -4,7 +4,11 @@
  */
 #include "tests/apps/ends.h"
 
+#ifdef __clang__ /* it makes no clones */
+#define HELPER __attribute__((noinline)) static
+#else
 #define HELPER __attribute__((noinline, noclone)) static
+#endif
 
 /* A call at the end of a function would be a jump, which leaves no frame. */
 static volatile int done;

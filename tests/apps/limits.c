@@ -26,7 +26,7 @@ static void look_at_ports(void)
 static struct ibv_qp *create_qp(uint32_t room)
 {
 	struct ibv_qp_init_attr attr = {
-		.send_cq = cq, .recv_cq = cq, .cap = { room, 8, 1, 1 }, .qp_type = IBV_QPT_RC
+		.send_cq = cq, .recv_cq = cq, .cap = { room, 8, 1, 1, 0 }, .qp_type = IBV_QPT_RC
 	};
 
 	return ibv_create_qp(pd, &attr);

@@ -116,9 +116,8 @@ static void carry_bytes(struct end *from, struct end *to)
 /* Like a network, until the handshake of both has succeeded or failed. */
 static void carry_greetings(void)
 {
-	bool listens, connects;
-
-	while ((listens = !is_over(&listener)) | (connects = !is_over(&peer))) {
+	for (;;) {
+		bool listens = !is_over(&listener), connects = !is_over(&peer);
 		struct pollfd look[] = {
 			{ .fd = listener.is_silent ? -1 : listener.ours, .events = POLLIN },
 			{ .fd = peer.is_silent ? -1 : peer.ours, .events = POLLIN },
@@ -126,6 +125,8 @@ static void carry_greetings(void)
 			{ .fd = connects ? peer.over[0] : -1, .events = POLLIN },
 		};
 
+		if (!listens && !connects)
+			return;
 		poll(look, 4, -1);
 		if (look[0].revents)
 			carry_bytes(&listener, &peer);

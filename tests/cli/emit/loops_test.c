@@ -135,7 +135,7 @@ static void add_any(struct text *text, uint32_t seed)
 {
 	while (text->used < 400) {
 		seed = seed * 1664525 + 1013904223;
-		text_add(text, "abcabbaababcacbbbb" + (seed >> 28), 1 + (seed >> 20) % 3);
+		text_add(text, &"abcabbaababcacbbbb"[seed >> 28], 1 + (seed >> 20) % 3);
 	}
 }
 

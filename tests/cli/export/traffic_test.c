@@ -119,7 +119,11 @@ static void expect_packets(const struct profile_select *select, const char *want
 	free(buffer);
 }
 
-static const struct event_rdma remote = { 0x20408, 0x22 };
+/* a constant, unlike a variable, in initialisers */
+#define REMOTE                \
+	{                     \
+		0x20408, 0x22 \
+	}
 static const struct profile_select all;
 
 static void expect_all(const char *wanted)
@@ -147,19 +151,19 @@ TEST(each_opcode_has_its_headers)
 		{ 1, IBV_WR_SEND, .lengths = { 10 } },
 		{ 2, IBV_WR_SEND_WITH_IMM, IBV_SEND_SOLICITED, .imm = 0x89abcdef,
 		  .lengths = { 3, 5 } },
-		{ 3, IBV_WR_RDMA_WRITE, .lengths = { 7 }, .rdma = remote, .parts = WR_RDMA },
+		{ 3, IBV_WR_RDMA_WRITE, .lengths = { 7 }, .rdma = REMOTE, .parts = WR_RDMA },
 		{ 4, IBV_WR_RDMA_WRITE_WITH_IMM, .imm = 0x1020304, .lengths = { 8 },
-		  .rdma = remote, .parts = WR_RDMA },
+		  .rdma = REMOTE, .parts = WR_RDMA },
 		{ 5, IBV_WR_SEND_WITH_INV, .imm = 0x22, .lengths = { 1 } },
 	}, second[] = {
-		{ 6, IBV_WR_RDMA_READ, .lengths = { 9 }, .rdma = remote, .parts = WR_RDMA },
-		{ 7, IBV_WR_ATOMIC_CMP_AND_SWP, .lengths = { 8 }, .rdma = remote,
+		{ 6, IBV_WR_RDMA_READ, .lengths = { 9 }, .rdma = REMOTE, .parts = WR_RDMA },
+		{ 7, IBV_WR_ATOMIC_CMP_AND_SWP, .lengths = { 8 }, .rdma = REMOTE,
 		  .atomic = { 0x55, 0x66 }, .parts = WR_RDMA | WR_ATOMIC },
-		{ 8, IBV_WR_ATOMIC_FETCH_AND_ADD, .lengths = { 8 }, .rdma = remote,
+		{ 8, IBV_WR_ATOMIC_FETCH_AND_ADD, .lengths = { 8 }, .rdma = REMOTE,
 		  .atomic = { 0x77, 0x88 }, .parts = WR_RDMA | WR_ATOMIC },
-		{ 9, 14 /* FLUSH */, .rdma = remote, .flush = { 0x300, 0xf2, 0xd },
+		{ 9, 14 /* FLUSH */, .rdma = REMOTE, .flush = { 0x300, 0xf2, 0xd },
 		  .parts = WR_RDMA | WR_FLUSH },
-		{ 10, 15 /* ATOMIC_WRITE */, .lengths = { 8 }, .rdma = remote, .parts = WR_RDMA },
+		{ 10, 15 /* ATOMIC_WRITE */, .lengths = { 8 }, .rdma = REMOTE, .parts = WR_RDMA },
 		{ 11, IBV_WR_LOCAL_INV, .imm = 0x12 },
 		{ 12, IBV_WR_BIND_MW, .imm = 0 },
 	};
@@ -213,9 +217,9 @@ TEST(a_long_message_has_several_packets)
 	static const struct example_wr wrs[] = {
 		{ 1, IBV_WR_SEND, IBV_SEND_SOLICITED, .lengths = { 1024 } },
 		{ 2, IBV_WR_SEND_WITH_IMM, IBV_SEND_SOLICITED, .imm = 0x1234, .lengths = { 1025 } },
-		{ 3, IBV_WR_RDMA_WRITE, .lengths = { 2048, 1 }, .rdma = remote, .parts = WR_RDMA },
-		{ 4, IBV_WR_RDMA_READ, .lengths = { 2049 }, .rdma = remote, .parts = WR_RDMA },
-		{ 5, IBV_WR_RDMA_READ, .lengths = { 1024 }, .rdma = remote, .parts = WR_RDMA },
+		{ 3, IBV_WR_RDMA_WRITE, .lengths = { 2048, 1 }, .rdma = REMOTE, .parts = WR_RDMA },
+		{ 4, IBV_WR_RDMA_READ, .lengths = { 2049 }, .rdma = REMOTE, .parts = WR_RDMA },
+		{ 5, IBV_WR_RDMA_READ, .lengths = { 1024 }, .rdma = REMOTE, .parts = WR_RDMA },
 		{ 6, IBV_WR_SEND, .imm = 0 },
 	};
 	struct example_end *end = &example.ends[0];
@@ -258,8 +262,8 @@ TEST(a_later_completion_acknowledges_all_before_it)
 {
 	static const struct example_wr wrs[] = {
 		{ 1, IBV_WR_SEND, .lengths = { 10 } },
-		{ 2, IBV_WR_RDMA_READ, .lengths = { 20 }, .rdma = remote, .parts = WR_RDMA },
-		{ 3, IBV_WR_ATOMIC_FETCH_AND_ADD, .lengths = { 8 }, .rdma = remote,
+		{ 2, IBV_WR_RDMA_READ, .lengths = { 20 }, .rdma = REMOTE, .parts = WR_RDMA },
+		{ 3, IBV_WR_ATOMIC_FETCH_AND_ADD, .lengths = { 8 }, .rdma = REMOTE,
 		  .atomic = { 1, 0 }, .parts = WR_RDMA | WR_ATOMIC },
 		{ 4, IBV_WR_SEND, IBV_SEND_SIGNALED, .lengths = { 30 } },
 		{ 5, IBV_WR_SEND, IBV_SEND_SIGNALED, .lengths = { 40 } },
@@ -322,7 +326,7 @@ static void error_has_its_answer(void **state)
 {
 	static const struct example_wr wrs[] = {
 		{ 1, IBV_WR_SEND, IBV_SEND_SIGNALED, .lengths = { 4 } },
-		{ 2, IBV_WR_RDMA_WRITE, IBV_SEND_SIGNALED, .lengths = { 4 }, .rdma = remote,
+		{ 2, IBV_WR_RDMA_WRITE, IBV_SEND_SIGNALED, .lengths = { 4 }, .rdma = REMOTE,
 		  .parts = WR_RDMA },
 	};
 	const struct error_row *row = *state;
@@ -353,8 +357,8 @@ TEST(payloads_are_those_of_the_trace)
 {
 	static const struct example_wr wrs[] = {
 		{ 1, IBV_WR_SEND, IBV_SEND_SIGNALED, .lengths = { 6 } },
-		{ 2, IBV_WR_RDMA_READ, .lengths = { 7 }, .rdma = remote, .parts = WR_RDMA },
-		{ 3, IBV_WR_ATOMIC_FETCH_AND_ADD, .lengths = { 8 }, .rdma = remote,
+		{ 2, IBV_WR_RDMA_READ, .lengths = { 7 }, .rdma = REMOTE, .parts = WR_RDMA },
+		{ 3, IBV_WR_ATOMIC_FETCH_AND_ADD, .lengths = { 8 }, .rdma = REMOTE,
 		  .atomic = { 1, 0 }, .parts = WR_RDMA | WR_ATOMIC },
 	};
 	struct example_end *end = &example.ends[0];

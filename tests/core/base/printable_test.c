@@ -42,8 +42,8 @@ TEST(honest_text_stays)
 		"/usr/bin/app --name=\"a b\"",
 		"C:\\dir\\file",
 		"{\"a\":\"\\u001b\\n\"}",
-		"Gr\xc3\xbc\xc3\x9f"
-		"e",
+		("Gr\xc3\xbc\xc3\x9f"
+		 "e"),
 		"\xe2\x82\xac",
 		"\xf0\x9f\x98\x80",
 		"\xef\xbf\xbd",

@@ -157,8 +157,8 @@ TEST(tables_agree_with_their_plain_copies)
 		"SELECT sum(solicited_only + ret) FROM notify",
 		"SELECT sum(nwr * 3 + ret + bad) FROM post",
 		"SELECT sum(wr_n + wr_thread * 5 + wr_i + posted) FROM wc",
-		"SELECT count(*) FROM wc JOIN wr ON (wr.thread, wr.n, wr.i) ="
-		" (wr_thread, wr_n, wr_i)",
+		("SELECT count(*) FROM wc JOIN wr ON (wr.thread, wr.n, wr.i) ="
+		 " (wr_thread, wr_n, wr_i)"),
 		"SELECT count(*) FROM sge JOIN wr USING(thread, n, i) WHERE wr.opcode = 2",
 	};
 	struct prints made = { 0 };

@@ -739,8 +739,8 @@ TEST(any_turns_are_read_without_harm)
 			atomic_store(&in.head->turns[i],
 				     next_random() % 200 * (next_random() % 20 ? 64 : 63));
 		atomic_store(&in.head->turned, (uint32_t)(next_random() % 12));
-		atomic_store(&in.head->bytes, next_random());
-		atomic_store(&in.head->narrow, next_random());
+		__atomic_store_n(&in.head->bytes, next_random(), __ATOMIC_SEQ_CST);
+		__atomic_store_n(&in.head->narrow, next_random(), __ATOMIC_SEQ_CST);
 		while ((bytes = ring_peek(&out, &head)) > 0)
 			ring_step(&out, (size_t)bytes);
 		assert_true(bytes == 0 || bytes == -EBADMSG);

@@ -122,8 +122,8 @@ TEST(impossible_rows_are_einval)
 {
 	static const char *const alterations[] = {
 		"UPDATE object SET parent = id WHERE kind = 'context'",
-		"UPDATE object SET parent = (SELECT id FROM object WHERE kind = 'pd')"
-		" WHERE kind = 'context'",
+		("UPDATE object SET parent = (SELECT id FROM object WHERE kind = 'pd')"
+		 " WHERE kind = 'context'"),
 		"UPDATE object SET name = NULL WHERE kind = 'qp'",
 		"UPDATE object SET kind = 'no such' WHERE kind = 'qp'",
 		"UPDATE object SET id = (SELECT max(id) + 1 FROM object) WHERE kind = 'qp'",

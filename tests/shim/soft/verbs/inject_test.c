@@ -166,7 +166,7 @@ static int make_named(const char *verb, struct end *e)
 	struct ibv_ah_attr ah = { .port_num = 1, .dlid = 1 };
 	struct ibv_td_init_attr td = { 0 };
 	struct ibv_parent_domain_init_attr domain = { .pd = e->pd };
-	struct ibv_wq_init_attr wq = { IBV_WQT_RQ };
+	struct ibv_wq_init_attr wq = { .wq_type = IBV_WQT_RQ };
 	struct ibv_rwq_ind_table_init_attr table = { 0 };
 	struct ibv_xrcd_init_attr xrcd = { .fd = -1 };
 	struct ibv_counters_init_attr counters = { 0 };
