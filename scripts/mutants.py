@@ -51,6 +51,8 @@ ARRAY = re.compile(r'sizeof\([^()]*\[$|'
                    r'u?int\d+_t|size_t|struct \w+)\b[^=(]*)\[$')
 # main() opens descriptors 0 to 2 if they are closed: no other file of the command has these numbers
 NO_STDIN = re.compile(r'\b\w*fds?(?:\[\w+\])? (?:<= 0|< 1|> 0|>= 1)\b')
+# only tells the compiler what is likely
+EXPECTED = re.compile(r'__builtin_expect\(.*, [01]\)')
 OF_COMMAND = ('analyzer/', 'cli/', 'replay/')
 VOID_FUNCTION = re.compile(r'^(?:static )?(?:inline )?void \w+\([^;{]*\)\n\{\n', re.M)
 
@@ -82,7 +84,12 @@ class Mutant:
         return UNSEEN.search(self.before) or NO_ERROR.search(self.after) or \
             self.is_bound_of_equals() or \
             self.is_without_stdin() or \
+            self.is_hint() or \
             (self.before.startswith('if (') and 'ENOMEM' in self.line_after)
+
+    def is_hint(self):
+        match = EXPECTED.search(self.before)
+        return match and match.end() - 2 == self.column
 
     def is_without_stdin(self):
         return self.path.startswith(OF_COMMAND) and self.path != 'cli/main.c' and \
