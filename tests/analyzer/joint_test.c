@@ -504,6 +504,33 @@ TEST(of_two_that_are_alike_none_is_the_peer)
 		unlink(stories[i].path);
 }
 
+/* The third trace has no message, but its machine is that of the second. */
+TEST(another_trace_of_a_machine_has_its_clock)
+{
+	struct story stories[3];
+	struct trace *trace;
+	struct two two;
+
+	begin_two(&two);
+	story_begin(&stories[2]);
+	stories[2].now += AHEAD;
+	make_end(&stories[2], 0);
+	connect_two(&two);
+	exchange_messages(&two);
+	memcpy(stories, two.s, sizeof(two.s));
+	finish_story(&stories[0], NULL);
+	finish_story(&stories[1], "another");
+	finish_story(&stories[2], "another");
+	open_stories(stories, 3, &trace);
+	assert_int_equal(clocks_join(trace), 0);
+	assert_int_equal(trace_clock(trace, 2).source, CLOCK_ESTIMATED);
+	assert_int_equal(trace_clock(trace, 2).offset, trace_clock(trace, 1).offset);
+	assert_int_equal(trace_clock(trace, 2).error, trace_clock(trace, 1).error);
+	trace_close(trace);
+	for (int i = 0; i < 3; i++)
+		unlink(stories[i].path);
+}
+
 /* The clock's description in a damaged trace may be arbitrary: times must stay valid. */
 static const struct damage {
 	const char *name, *boot, *sql;

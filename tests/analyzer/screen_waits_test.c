@@ -152,6 +152,16 @@ static void unacknowledged_send(struct story *s)
 	kill_job(s, 0);
 }
 
+/* Only the second request has a completion that could be waited for. */
+static void signalled_after_another(struct story *s)
+{
+	begin_job(s);
+	post_one(s, 1, PREVIOUS, VERB_post_send, 0);
+	post_send(s, 1, PREVIOUS);
+	polls_in_vain(s, 1, PREVIOUS);
+	kill_job(s, 0);
+}
+
 static void unpolled_receive(struct story *s)
 {
 	begin_job(s);
@@ -484,6 +494,7 @@ static const struct {
 	STORY(several_to_blame),
 	STORY(several_groups),
 	STORY(unacknowledged_send),
+	STORY(signalled_after_another),
 	STORY(unpolled_receive),
 	STORY(unpolled_send),
 	STORY(full_send_queue),
