@@ -312,6 +312,15 @@ static void ranks_that_gave_up(struct story *s)
 	kill_job(s, 0);
 }
 
+/* It got a completion of no request that is known: what it waits for is not known, either. */
+static void uncertain_rank(struct story *s)
+{
+	begin_job(s);
+	wait_from(s, 1);
+	poll_one(s, 0, NEXT, IBV_WC_SEND, 0);
+	kill_job(s, 0);
+}
+
 static void wrong_peer(struct story *s)
 {
 	begin_ranks(s, true);
@@ -510,6 +519,7 @@ static const struct {
 	STORY(rank_that_computes),
 	STORY(rank_in_the_kernel),
 	STORY(ranks_that_gave_up),
+	STORY(uncertain_rank),
 	STORY(wrong_peer),
 	STORY(sleeping_ranks),
 	STORY(armed_cq),

@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -235,6 +236,44 @@ TEST(verbs_are_counted_apart)
 	assert_int_equal(fault_verb("reg_mr").kind, FAULT_NONE);
 	assert_int_equal(fault_verb("dereg_mr").kind, FAULT_NONE);
 	assert_int_equal(fault_verb("reg_mr").value, ENOMEM);
+}
+
+static int strike_at(uint32_t qpn)
+{
+	return fault_request(qpn, 5, IBV_WR_SEND, false).kind;
+}
+
+/* Those that a program gives are for one request each. */
+TEST(faults_of_one_queue_pair_are_taken_back)
+{
+	struct fault_rule rule = { .pos = 5, .fault = { .kind = FAULT_STATUS } };
+
+	for (rule.qpn = 20; rule.qpn < 23; rule.qpn++)
+		assert_int_equal(fault_give(&rule), 0);
+	fault_take_back(0, 20);
+	assert_int_equal(strike_at(20), FAULT_NONE);
+	assert_int_equal(strike_at(21), FAULT_STATUS);
+	assert_int_equal(strike_at(21), FAULT_NONE);
+	assert_true(fault_any);
+	fault_take_back(0, 22);
+	assert_false(fault_any);
+}
+
+TEST(faults_of_one_thread_are_taken_back)
+{
+	struct fault_rule rule = { .verb = "reg_mr",
+				   .thread = pthread_self(),
+				   .fault = { .kind = FAULT_ERRNO, .value = ENOMEM } };
+
+	assert_int_equal(fault_give(&rule), 0);
+	assert_int_equal(fault_give(&rule), 0);
+	assert_int_equal(fault_verb("reg_mr").value, ENOMEM);
+	fault_take_back(rule.thread + 1, 0);
+	fault_take_back(0, 20);
+	assert_true(fault_any);
+	fault_take_back(rule.thread, 0);
+	assert_false(fault_any);
+	assert_int_equal(fault_verb("reg_mr").kind, FAULT_NONE);
 }
 
 TEST(bad_file_has_no_faults)
