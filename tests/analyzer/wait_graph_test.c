@@ -156,3 +156,14 @@ TEST(the_most_waited_for_is_the_first)
 	blames_as(&two, 0, "1", 3, 4);
 	blames_as(&two, 1, "0", 2, 2);
 }
+
+TEST(one_more_that_waits_is_enough_to_be_the_first)
+{
+	static const struct graph_case two = {
+		.idle = { [0] = true, [1] = true },
+		.links = { { 2, 0 }, { 3, 1 }, { 4, 1 } },
+	};
+
+	blames_as(&two, 0, "1", 2, 2);
+	blames_as(&two, 1, "0", 1, 1);
+}
