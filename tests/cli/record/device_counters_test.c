@@ -162,6 +162,8 @@ TEST(files_that_may_not_be_read_are_counted)
 	assert_string_equal(counters.refused_name, "secret of rxe0");
 	device_counters_end(&counters);
 	unlink(path);
+}
+
 /* A request that failed on the machine of process 1. */
 static void assert_suspected(struct story *s, uint32_t status, const char *expected)
 {
