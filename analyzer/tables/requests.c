@@ -42,6 +42,7 @@ struct request_rows {
 	struct pass pass;
 	struct request_row *rows; /* made by the last event */
 	size_t nrows, size, at;
+	size_t least; /* rows that are collected */
 	const struct enum_info *opcodes, *statuses;
 	bool failed; /* no memory for a row */
 	void (*see)(void *arg, const struct trace_event *event);
@@ -246,11 +247,25 @@ void requests_watch(void *rows, void (*see)(void *arg, const struct trace_event 
 	r->see_arg = arg;
 }
 
-uint32_t requests_process(const void *rows)
+void requests_collect(void *rows, uint32_t least)
+{
+	((struct request_rows *)rows)->least = least;
+}
+
+uint32_t requests_run(const void *rows, uint32_t *ret_process)
 {
 	const struct request_rows *r = rows;
+	uint32_t n = 1;
 
-	return r->rows[r->at].process;
+	*ret_process = r->rows[r->at].process;
+	while (r->at + n < r->nrows && r->rows[r->at + n].process == *ret_process)
+		n++;
+	return n;
+}
+
+void requests_skip(void *rows, uint32_t n)
+{
+	((struct request_rows *)rows)->at += n;
 }
 
 static int requests_next(void *rows)
@@ -258,11 +273,14 @@ static int requests_next(void *rows)
 	struct request_rows *r = rows;
 
 	r->at++;
-	while (r->at >= r->nrows) {
-		int more;
+	if (r->at < r->nrows)
+		return 1;
+	r->nrows = r->at = 0;
+	while (r->nrows <= r->least) {
+		int more = pass_step(&r->pass);
 
-		r->nrows = r->at = 0;
-		more = pass_step(&r->pass);
+		if (!more && r->nrows)
+			break;
 		if (more <= 0)
 			return more;
 		if (r->see && r->pass.event)
@@ -368,8 +386,13 @@ static void put_request(const struct request_rows *rows, const struct request_ro
 
 static void requests_value(void *rows, int column, struct made_value *value)
 {
+	requests_value_at(rows, 0, column, value);
+}
+
+void requests_value_at(const void *rows, uint32_t ahead, int column, struct made_value *value)
+{
 	const struct request_rows *r = rows;
-	const struct request_row *row = &r->rows[r->at];
+	const struct request_row *row = &r->rows[r->at + ahead];
 	const struct object *object;
 
 	switch (column) {

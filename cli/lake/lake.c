@@ -220,7 +220,7 @@ static struct owner *find_owner(struct lake *lake, uint32_t process)
 	return &lake->owners[process < lake->nowners ? process : 0];
 }
 
-/* The columns that are the same for all rows of a process. */
+/* The columns that are the same for all rows of a process, in one row. */
 static int put_owner(struct lake *lake, struct rowset *rowset, const struct owner *owner)
 {
 	const char *texts[] = {
@@ -229,22 +229,29 @@ static int put_owner(struct lake *lake, struct rowset *rowset, const struct owne
 	struct made_value value;
 	int err = 0;
 
-	if (owner == lake->last && rowset->rows && rowset == lake->last_rows) {
-		for (unsigned int c = 0; c < ROWS_BEFORE && !err; c++)
-			err = rowset_repeat(rowset, c);
-		return err;
-	}
-	lake->last = owner;
-	lake->last_rows = rowset;
 	for (unsigned int c = 0; c < ROWS_RANK && !err; c++) {
 		value.context = NULL;
 		value.kind = MADE_NULL;
 		made_text(&value, texts[c]);
-		err = rowset_put(rowset, c, &value);
+		err = rowset_put(rowset, rowset->rows, c, &value);
 	}
 	value.kind = owner->ranked ? MADE_INT : MADE_NULL;
 	value.number = owner->rank;
-	return err ? err : rowset_put(rowset, ROWS_RANK, &value);
+	return err ? err : rowset_put(rowset, rowset->rows, ROWS_RANK, &value);
+}
+
+static int put_owners(struct lake *lake, struct rowset *rowset, const struct owner *owner,
+		      uint32_t n)
+{
+	bool same = owner == lake->last && rowset->rows && rowset == lake->last_rows;
+	int err = same ? 0 : put_owner(lake, rowset, owner);
+
+	lake->last = owner;
+	lake->last_rows = rowset;
+	for (unsigned int c = 0; c < ROWS_BEFORE; c++)
+		for (uint32_t i = same ? 0 : 1; i < n && !err; i++)
+			err = rowset_repeat(rowset, rowset->rows + i, c);
+	return err;
 }
 
 static int flush_all(struct lake *lake)
@@ -256,33 +263,45 @@ static int flush_all(struct lake *lake)
 	return err;
 }
 
-static int take_row(void *arg, enum rows_table table, uint32_t process,
-		    void (*put)(const void *row, int column, struct made_value *value),
-		    const void *row)
+/* Add @n rows, from @from on, column by column. */
+static int add_rows(struct lake *lake, struct rowset *rowset, const struct owner *owner,
+		    uint32_t from, uint32_t n, rows_value_fn *put, const void *rows)
+{
+	int err = put_owners(lake, rowset, owner, n);
+	struct made_value value;
+
+	value.context = NULL;
+	for (unsigned int c = ROWS_BEFORE; c < rowset->ncolumns; c++)
+		for (uint32_t i = 0; i < n && !err; i++) {
+			value.kind = MADE_NULL;
+			put(rows, from + i, (int)(c - ROWS_BEFORE), &value);
+			err = rowset_put(rowset, rowset->rows + i, c, &value);
+		}
+	if (err)
+		return log_err(err, "export");
+	rowset_end_rows(rowset, n);
+	lake->cells += (size_t)n * rowset->ncolumns;
+	return 0;
+}
+
+static int take_rows(void *arg, enum rows_table table, uint32_t process, uint32_t n,
+		     rows_value_fn *put, const void *rows)
 {
 	struct lake *lake = arg;
 	struct owner *owner = find_owner(lake, process);
 	int err = owner->files[table] ? 0 : find_file(lake, table, owner);
-	struct made_value value;
-	struct rowset *rowset;
+	struct lake_file *file = owner->files[table];
 
-	if (err)
-		return err;
-	rowset = &owner->files[table]->rowset;
-	err = put_owner(lake, rowset, owner);
-	value.context = NULL;
-	for (unsigned int c = ROWS_BEFORE; c < rowset->ncolumns && !err; c++) {
-		value.kind = MADE_NULL;
-		put(row, (int)(c - ROWS_BEFORE), &value);
-		err = rowset_put(rowset, c, &value);
+	for (uint32_t done = 0; done < n && !err;) {
+		uint32_t space = ROWSET_ROWS - file->rowset.rows;
+		uint32_t now = n - done < space ? n - done : space;
+
+		err = add_rows(lake, &file->rowset, owner, done, now, put, rows);
+		done += now;
+		if (!err && file->rowset.rows == ROWSET_ROWS)
+			err = flush_file(lake, file);
 	}
-	if (err)
-		return log_err(err, "export");
-	rowset_end_row(rowset);
-	lake->cells += rowset->ncolumns;
-	if (rowset->rows == ROWSET_ROWS)
-		return flush_file(lake, owner->files[table]);
-	return lake->cells > CELLS_MAX ? flush_all(lake) : 0;
+	return err ? err : lake->cells > CELLS_MAX ? flush_all(lake) : 0;
 }
 
 static char *copy_cell(const struct listing *listing, unsigned int column)
@@ -361,7 +380,7 @@ static int add_empty(struct lake *lake)
 static int export_rows(struct lake *lake, struct trace *trace, bool last,
 		       struct model_tables **ret_tables)
 {
-	struct rows_taker taker = { take_row, lake };
+	struct rows_taker taker = { take_rows, lake };
 	int err = rows_prepare(trace, ret_tables);
 
 	if (!err)

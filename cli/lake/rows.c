@@ -104,11 +104,12 @@ const struct rows_columns *rows_tables(void)
 }
 
 /* A table as SQL has it. */
-static void put_cell(const void *row, int column, struct made_value *value)
+static void put_cell(const void *row, uint32_t ahead, int column, struct made_value *value)
 {
 	const struct listing *listing = row;
 	unsigned int cell = (unsigned int)column;
 
+	(void)ahead;
 	switch (listing_cell(listing, cell)) {
 	case LISTING_INTEGER:
 		made_int(value, listing_integer(listing, cell));
@@ -132,7 +133,7 @@ static int read_listing(const struct rows_columns *table, enum rows_table id,
 
 		err = more < 0 ? more
 			       : taker->take(taker->arg, id,
-					     of > 0 && of <= UINT32_MAX ? (uint32_t)of : 0,
+					     of > 0 && of <= UINT32_MAX ? (uint32_t)of : 0, 1,
 					     put_cell, listing);
 	}
 	return err;
@@ -156,6 +157,8 @@ static int read_table(struct trace *trace, enum rows_table id, const struct rows
 	return err;
 }
 
+enum { TOGETHER = 256 /* requests that are read column by column */ };
+
 /* Requests and completions. */
 struct pass_rows {
 	void *requests;
@@ -163,33 +166,18 @@ struct pass_rows {
 	int err;
 };
 
-struct completion {
-	const struct trace_event *event;
-	uint32_t i;
-};
-
-static void put_completion(const void *row, int column, struct made_value *value)
+static void put_completion(const void *event, uint32_t ahead, int column, struct made_value *value)
 {
-	const struct completion *completion = row;
-
-	completions_value(completion->event, completion->i, column, value);
-}
-
-static void put_request(const void *row, int column, struct made_value *value)
-{
-	requests_table.value((void *)row, column, value);
+	completions_value(event, ahead, column, value);
 }
 
 static void see_event(void *arg, const struct trace_event *event)
 {
 	struct pass_rows *rows = arg;
-	struct completion row = { event, 0 };
 
-	if (event->kind != TRACE_POLL)
-		return;
-	for (; row.i < event->poll->nwc && !rows->err; row.i++)
+	if (event->kind == TRACE_POLL && event->poll->nwc && !rows->err)
 		rows->err = rows->taker->take(rows->taker->arg, ROWS_COMPLETIONS, event->process,
-					      put_completion, &row);
+					      event->poll->nwc, put_completion, event);
 }
 
 static int read_data(struct trace *trace, const struct rows_taker *taker)
@@ -201,9 +189,14 @@ static int read_data(struct trace *trace, const struct rows_taker *taker)
 	if (err)
 		return err;
 	requests_watch(rows.requests, see_event, &rows);
-	while (!err && !rows.err && (more = requests_table.next(rows.requests)) > 0)
-		err = taker->take(taker->arg, ROWS_REQUESTS, requests_process(rows.requests),
-				  put_request, rows.requests);
+	requests_collect(rows.requests, TOGETHER);
+	while (!err && !rows.err && (more = requests_table.next(rows.requests)) > 0) {
+		uint32_t process, n = requests_run(rows.requests, &process);
+
+		err = taker->take(taker->arg, ROWS_REQUESTS, process, n, requests_value_at,
+				  rows.requests);
+		requests_skip(rows.requests, n - 1);
+	}
 	requests_table.close(rows.requests);
 	return err ? err : rows.err ? rows.err : more;
 }

@@ -32,11 +32,15 @@ struct rows_columns {
 /* The columns before a table's own. ROWS_NODE is the host, where no launcher named a node. */
 enum { ROWS_TRACE, ROWS_JOB, ROWS_NODE, ROWS_RANK, ROWS_BEFORE };
 
-/* Takes a row of @process, 0 for none: @value() sets its own columns, from 0 on. 0 or -errno. */
+/*
+ * Takes @n rows of @process, 0 for none: @value() sets the own columns, from 0 on, of the row
+ * @ahead, from 0 on. 0 or -errno.
+ */
+typedef void rows_value_fn(const void *rows, uint32_t ahead, int column, struct made_value *value);
+
 struct rows_taker {
-	int (*take)(void *arg, enum rows_table table, uint32_t process,
-		    void (*value)(const void *row, int column, struct made_value *value),
-		    const void *row);
+	int (*take)(void *arg, enum rows_table table, uint32_t process, uint32_t n,
+		    rows_value_fn *value, const void *rows);
 	void *arg;
 };
 

@@ -139,7 +139,7 @@ static int put_number(struct rowset_column *column, uint32_t row, bool set, int6
 	return column->nulls || !set ? put_null(column, row, !set) : 0;
 }
 
-int rowset_put(struct rowset *rowset, unsigned int at, const struct made_value *value)
+int rowset_put(struct rowset *rowset, uint32_t row, unsigned int at, const struct made_value *value)
 {
 	struct rowset_column *column = &rowset->columns[at];
 	int64_t number = 0;
@@ -151,13 +151,12 @@ int rowset_put(struct rowset *rowset, unsigned int at, const struct made_value *
 		number = value->number;
 	if (set && column->text && number < 0)
 		return -ENOMEM;
-	return put_number(column, rowset->rows, set, number);
+	return put_number(column, row, set, number);
 }
 
-int rowset_repeat(struct rowset *rowset, unsigned int at)
+int rowset_repeat(struct rowset *rowset, uint32_t row, unsigned int at)
 {
 	struct rowset_column *column = &rowset->columns[at];
-	uint32_t row = rowset->rows;
 
 	return column->spread ? put_number(column, row, rowset_is_set(column, row - 1),
 					   column->values[row - 1])

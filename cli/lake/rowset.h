@@ -53,15 +53,20 @@ struct rowset {
 int rowset_init(struct rowset *rowset, const struct made_column *columns, int order);
 void rowset_fini(struct rowset *rowset);
 
-/* Set a column of the row that rowset_end_row() ends: each column once. 0 or -ENOMEM. */
-int rowset_put(struct rowset *rowset, unsigned int column, const struct made_value *value);
+/*
+ * Set a column of row @row, which is to be added: each column of each row once, those of a column
+ * in ascending order. 0 or -ENOMEM.
+ */
+int rowset_put(struct rowset *rowset, uint32_t row, unsigned int column,
+	       const struct made_value *value);
 
-/* Set it as in the row before. 0 or -ENOMEM. */
-int rowset_repeat(struct rowset *rowset, unsigned int column);
+/* Set it as in the row before, which there must be. 0 or -ENOMEM. */
+int rowset_repeat(struct rowset *rowset, uint32_t row, unsigned int column);
 
-static inline void rowset_end_row(struct rowset *rowset)
+/* @n rows have all columns now: they are added. */
+static inline void rowset_end_rows(struct rowset *rowset, uint32_t n)
 {
-	rowset->rows++;
+	rowset->rows += n;
 }
 
 /* Sort the rows by the column, NULL first; equal ones keep their order. 0 or -ENOMEM. */

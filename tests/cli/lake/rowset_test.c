@@ -17,7 +17,7 @@ static void put_int(unsigned int column, int set, int64_t number)
 {
 	struct made_value value = { .kind = set ? MADE_INT : MADE_NULL, .number = number };
 
-	assert_int_equal(rowset_put(&rowset, column, &value), 0);
+	assert_int_equal(rowset_put(&rowset, rowset.rows, column, &value), 0);
 }
 
 /* Name NULL: no value; likewise time -1. */
@@ -27,9 +27,9 @@ static void put_row(int64_t time, const char *name)
 
 	put_int(0, time >= 0, time);
 	made_text(&value, name);
-	assert_int_equal(rowset_put(&rowset, 1, &value), 0);
+	assert_int_equal(rowset_put(&rowset, rowset.rows, 1, &value), 0);
 	put_int(2, 1, 7);
-	rowset_end_row(&rowset);
+	rowset_end_rows(&rowset, 1);
 }
 
 static int64_t time_of(uint32_t row)
@@ -120,8 +120,8 @@ TEST(a_value_is_repeated)
 	put_row(3, "x");
 	put_row(4, NULL);
 	for (unsigned int c = 0; c < rowset.ncolumns; c++)
-		assert_int_equal(rowset_repeat(&rowset, c), 0);
-	rowset_end_row(&rowset);
+		assert_int_equal(rowset_repeat(&rowset, rowset.rows, c), 0);
+	rowset_end_rows(&rowset, 1);
 	assert_int_equal(time_of(2), 4);
 	assert_string_equal(name_of(2), "NULL");
 	assert_string_equal(name_of(0), "x");
