@@ -15,7 +15,7 @@ struct view {
 	const char
 		*columns; /* "event TEXT, thread, n": integers unless it says so; NULL: of @table */
 	const char *select; /* uses no other view */
-	bool model; /* over a table that needs the model: not in the loadable extension */
+	bool model;         /* over a table that needs the model: not in the loadable extension */
 	/* that traces of older versions lack, or whose columns it has; NULL: none */
 	const char *table;
 };
