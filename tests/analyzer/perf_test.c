@@ -163,7 +163,7 @@ TEST(requests_are_posted_one_by_one)
 	begin_with(&s, deep, deep);
 	post_in_lists(&s, 8, 1);
 	end_well(&s);
-	story_tells(&s, RULE_PERF_002, "10500 of 12000 posts to the send queue");
+	story_tells(&s, RULE_PERF_002, "10,500 of 12,000 posts to the send queue");
 }
 
 /* @n sends, @each in a row, @pause ns behind them. */

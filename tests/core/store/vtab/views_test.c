@@ -36,6 +36,16 @@ static int64_t count_views(void)
 	return sql_int(trace_db(trace), "SELECT count(*) FROM sqlite_temp_master", -1);
 }
 
+/* Those that need no model. */
+static int64_t count_all(void)
+{
+	int64_t n = 0;
+
+	for (const struct view *view = views; view->name; view++)
+		n += !view->model;
+	return n;
+}
+
 static void create_for(const char *query, int64_t wanted)
 {
 	int64_t before = count_views();
@@ -68,15 +78,15 @@ TEST(no_view_needs_another)
 
 TEST(a_query_for_the_schema_gets_all)
 {
-	create_for("SELECT name FROM sqlite_temp_master", 6);
+	create_for("SELECT name FROM sqlite_temp_master", count_all());
 }
 
 TEST(without_a_query_all_are_there)
 {
-	create_for(NULL, 6);
+	create_for(NULL, count_all());
 }
 
 TEST(pragmas_see_all)
 {
-	create_for("PRAGMA table_list", 6);
+	create_for("PRAGMA table_list", count_all());
 }
