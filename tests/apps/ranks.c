@@ -490,6 +490,8 @@ static int be_rank(void)
 	make_never();
 	slot_of(job.rank)->pid = getpid();
 	connected_with.min_rnr_timer = 1;
+	if (getenv("RANKS_RUN")) /* until all wait, no send to a dead rank may fail */
+		connected_with.timeout = 20;
 	open_rank();
 	pthread_barrier_wait(&job.board->barrier);
 	connect_rank();
@@ -690,11 +692,17 @@ static pid_t start_command(char **argv)
 	_exit(2);
 }
 
-static void let_go_on(void)
+/* One that stops is continued if it may; one that has ended does not wait. */
+static void look_at_ranks(void)
 {
-	for (int i = 0; i < job.n && job.good; i++)
-		if (slot_of(i)->stops)
-			kill(slot_of(i)->pid, SIGCONT);
+	for (int i = 0; i < job.n; i++) {
+		pid_t rank = slot_of(i)->pid;
+
+		if (job.good && slot_of(i)->stops)
+			kill(rank, SIGCONT);
+		if (rank && kill(rank, 0) && errno == ESRCH)
+			slot_of(i)->planted = true;
+	}
 }
 
 static int run_ranks(char **argv)
@@ -705,7 +713,7 @@ static int run_ranks(char **argv)
 	int status, vain;
 
 	while (waitpid(pid, &status, WNOHANG) != pid) {
-		let_go_on();
+		look_at_ranks();
 		vain = waiting ? poll_in_vain(seen) : -1;
 		if (vain > 0 && !job.good && job.mode != SLOW) {
 			signal_all(SIGTERM);
