@@ -13,7 +13,8 @@ expected() { # kind
 	case $1 in
 	stopped) echo "rank C (was stopped|called no verb).* post_receive" ;;
 	no-receive) echo "rank C polls cq2 in vain .* post_send" ;;
-	dead) echo "rank C was killed by SIGKILL at .* post_receive" ;;
+	# of 1,000 processes on few processors the recorder may see an end late
+	dead) echo "rank C (was killed by SIGKILL at|called no verb for) .* post_rec.*SIGKILL" ;;
 	late-key) echo "rank C called no verb for .* exchange_key" ;;
 	lost-wakeup) echo "rank C does not poll cq2: 1 completion .* sleep_over_it" ;;
 	full-queue) echo "rank C has filled the send queue of qp1: .* post_send" ;;
