@@ -192,7 +192,7 @@ $(BUILD)/tests/apps/model_run: $(RUN_PARTS)
 $(BUILD)/tests/apps/cm_%: VERBS_LIBS += -lrdmacm
 
 # not optimised, as unit tests, but for those in whose stacks inlined functions are looked for
-OPTIMISED = demo_bug depth first_error moved regress setup_loop
+OPTIMISED = demo_bug depth first_error helper moved regress setup_loop
 $(APPS): APP_FLAGS = -O0
 $(OPTIMISED:%=$(BUILD)/tests/apps/%): APP_FLAGS =
 

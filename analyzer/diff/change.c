@@ -71,7 +71,9 @@ void change_none(struct diff *diff, const char *what, const struct diff_pair *pa
 	snprintf(made->what, sizeof(made->what), "%s", what);
 	if (!pair)
 		return;
-	made->verb = verb_infos[pair->verb].name;
+	/* polls are those of the CQ that the function creates */
+	made->verb =
+		verb_infos[pair->verb].plane == PLANE_DATA ? verb_infos[pair->verb].name : NULL;
 	snprintf(made->of, sizeof(made->of), "%s", pair->function);
 }
 

@@ -45,7 +45,7 @@ struct diff_change {
 /* A number that was looked at, and did not change, or could not be judged. */
 struct diff_test {
 	char what[96];
-	const char *verb;    /* that the function calls; NULL: it is of the whole run */
+	const char *verb;    /* that the function calls; NULL: it is of a CQ, or of the whole run */
 	char of[DIFF_PLACE]; /* the function; "" */
 	const char *because; /* why it is not judged; NULL: it is, and: */
 	bool share;          /* could_see is in percentage points, not percent: */

@@ -34,7 +34,8 @@ ROWS = ['coverage(thread, n, process, time, what, detail, times) VALUES(1, 1, 1,
         'finding(rule, name, severity, thread, n, time, process, place, object, message,'
         ' fingerprint, count) VALUES({0}, {0}, {0}, 1, 1, 1, 1, {0}, {0}, {0}, {0}, 1)']
 # tables computed by verbatim sql
-MADE = ['calls', 'delays', 'failures', 'mrs', 'peers', 'qps', 'queue_depth', 'requests', 'waits']
+MADE = ['calls', 'completions', 'delays', 'failures', 'findings', 'mrs', 'peers', 'processes',
+        'qps', 'queue_depth', 'requests', 'stacks', 'waits']
 # output that does not go to a terminal
 BINARY = ['pcapng', 'perfetto']
 # cli/screen.c lets these through if colours are on
@@ -194,6 +195,7 @@ def over_trace(commands, trace):
     special = {
         'sql': run_sql, 'dump': run_dump,
         'unpack': lambda c, t: c.run('unpack', ['-o', b'plain' + EVIL + b'.db', t]),
+        'facts': lambda c, t: c.run('facts', ['-o', b'sum' + EVIL + b'.db', t]),
         'replay': lambda c, t: (c.run('replay', ['--report', 'report.json', t]),
                                 c.run('replay', [t])),
     }

@@ -180,6 +180,9 @@ json_is_a_short_form_wherever_json_is() {
 	local having
 	having=$("$VERBATIM" help --table | awk '$1 == "command" { c = $2 }
 		$1 == "arg" && $2 ~ /(^|[|])json([|]|$)/ { print c }' | sort)
+	# those that write a file print a line of it
+	having=$(printf '%s\n' $having bundle emit export merge reduce report trim unbundle unpack |
+		sort -u)
 	is "having it" "$(options | awk '$2 == "json" { print $1 }' | sort)" "$having" || return
 	for each in check info stat dump "diff u.db"; do
 		is "$each" "$("$VERBATIM" $each --json t.db 2>&1)" \
