@@ -309,15 +309,13 @@ static int make_scratch(struct torture *t)
 	return mkdtemp(t->scratch) ? 0 : log_err(-errno, "create a directory in %s", folder);
 }
 
+/* What is left of the runs: the reference. */
 static void remove_scratch(const struct torture *t)
 {
 	struct run all = { 0 };
 
-	for (unsigned int slot = 0; slot <= JOBS_MAX; slot++) {
-		place_run(t, &all, slot, slot ? "." : "..");
-		snprintf(all.folder, sizeof(all.folder), "%s", t->scratch);
-		run_remove(&all);
-	}
+	place_run(t, &all, 0, "");
+	run_remove(&all);
 	rmdir(t->set->folder); /* unless a trace was kept */
 }
 
