@@ -121,21 +121,15 @@ static bool has_stopped(const struct thread_state *state)
 
 /* Messages to the user */
 
-/* Inline functions of the headers of verbs are between the program's frames and ours. */
-static bool is_inline_verb(const struct symbol *symbol)
-{
-	return symbol->inlined && symbol->function &&
-	       (!strncmp(symbol->function, "ibv_", 4) || !strncmp(symbol->function, "rdma_", 5));
-}
-
 struct spot_place {
 	uint64_t ip;
-	char *text; /* PLACE bytes */
+	char *text;    /* PLACE bytes */
+	bool of_verbs; /* of a function of the headers of verbs, which the program calls */
 };
 
 static void name_place(void *arg, const char *path, const char *build_id, uint64_t offset)
 {
-	const struct spot_place *place = arg;
+	struct spot_place *place = arg;
 	const struct frame frame = {
 		.ip = place->ip, .module = path, .build_id = build_id, .offset = offset
 	};
@@ -146,20 +140,26 @@ static void name_place(void *arg, const char *path, const char *build_id, uint64
 	if (symbols_open(&symbols))
 		return;
 	n = symbols_find(symbols, &frame, inside, INLINED_MAX);
-	while (i + 1 < n && is_inline_verb(&inside[i]))
+	while (i + 1 < n && symbol_is_of_verbs(&inside[i]))
 		i++;
-	if (n)
+	if (n) {
 		symbol_text(&inside[i], place->text, PLACE);
+		place->of_verbs = symbol_is_of_verbs(&inside[i]);
+	}
 	symbols_close(symbols);
 }
 
 /* The place of the call of @spot: "to_rts+0x1f (app.c:20)"; or "". */
 static const char *find_place(struct spot *s, const struct stop_spot *spot, char text[PLACE])
 {
+	struct spot_place place = { .text = text, .of_verbs = true };
+
 	text[0] = '\0';
-	if (spot->nframes)
-		writer_find_module(s->writer, spot->pid, spot->frames[0], name_place,
-				   &(struct spot_place){ spot->frames[0], text });
+	for (uint32_t i = 0; i < spot->nframes && i < STOP_FRAMES && place.of_verbs; i++) {
+		place.ip = spot->frames[i];
+		place.of_verbs = false;
+		writer_find_module(s->writer, spot->pid, place.ip, name_place, &place);
+	}
 	return text;
 }
 
