@@ -28,7 +28,7 @@ class Missing(Exception):
 
 # the programs to build: sources here, folders of the objects that they are linked with, flags
 WIRE = ['core/base', 'core/wire', 'gen']
-STORE = ['core/store'] + WIRE
+STORE = ['core/model', 'core/store'] + WIRE
 STORE_LIBS = ['-lsqlite3', '-lzstd']
 PROGRAMS = {
     'libibverbs.so.1': (['fake_verbs.c'], [], ['-shared', '-Wl,-soname,libibverbs.so.1',
@@ -49,10 +49,12 @@ PROGRAMS = {
 
 
 def objects(folders):
+    """Those of the folders, without the loadable extension: it is for another program's SQLite."""
     found = []
     for folder in folders:
         for path, _, files in os.walk(os.path.join(BUILD, 'obj', folder)):
-            found += [os.path.join(path, f) for f in files if f.endswith('.o')]
+            found += [os.path.join(path, f) for f in files
+                      if f.endswith('.o') and f != 'extension.o']
     return sorted(found)
 
 
