@@ -247,7 +247,7 @@ static int counter_table(const struct stat_view *view, struct table **ret_table)
 	static const struct column columns[] = {
 		{ "device", COLUMN_TEXT },      { "counter", COLUMN_TEXT },
 		{ "change", COLUMN_NUMBER },    { "from_ns", COLUMN_TIME },
-		{ "until_ns", COLUMN_TIME },       { "most_in_a_second", COLUMN_NUMBER },
+		{ "until_ns", COLUMN_TIME },    { "most_in_a_second", COLUMN_NUMBER },
 		{ 0 },
 	};
 	/* clang-format on */

@@ -48,7 +48,6 @@ static struct failure *add_failure(struct list *list, const struct site *site)
 	if (failure) {
 		failure->number = (unsigned int)list->failures->n;
 		failure->site = site;
-		failure->event = -1;
 	}
 	return failure;
 }
@@ -60,6 +59,7 @@ static void set_rule(struct failure *failure, uint64_t n, const char *format, ..
 	va_list args;
 	int used;
 
+	failure->n = n;
 	used = snprintf(failure->rule, sizeof(failure->rule), "process=%u %s=%s n=%llu ",
 			site->node, site->opcode < 0 ? "verb" : "opcode",
 			site->opcode < 0 ? site->name : opcode_name(site->opcode),
@@ -175,14 +175,13 @@ static void add_site(struct list *list, const struct site *site, uint64_t n)
 	}
 }
 
-static void add_happening(struct list *list, const struct site *site, const char *rule, int event,
+static void add_happening(struct list *list, const struct site *site, const char *rule,
 			  const char *what)
 {
 	struct failure *failure = add_failure(list, site);
 
 	if (!failure)
 		return;
-	failure->event = event;
 	set_rule(failure, site->first + (site->last - site->first) / 2, "%s", rule);
 	set_what(failure, "%s", what);
 }
@@ -200,15 +199,13 @@ static void add_happenings(struct list *list, uint32_t node)
 	}
 	if (!site)
 		return;
-	add_happening(list, site, "delay=300ms", -1, "completions come 300 ms late");
-	add_happening(list, site, "event=QP_FATAL", IBV_EVENT_QP_FATAL, "QP_FATAL comes");
-	add_happening(list, site, "event=DEVICE_FATAL", IBV_EVENT_DEVICE_FATAL,
-		      "DEVICE_FATAL comes");
-	add_happening(list, site, "port=down for=200ms", IBV_EVENT_PORT_ERR,
-		      "the port is down for 200 ms");
-	add_happening(list, site, "overrun", IBV_EVENT_CQ_ERR, "the CQ overruns");
+	add_happening(list, site, "delay=300ms", "completions come 300 ms late");
+	add_happening(list, site, "event=QP_FATAL", "QP_FATAL comes");
+	add_happening(list, site, "event=DEVICE_FATAL", "DEVICE_FATAL comes");
+	add_happening(list, site, "port=down for=200ms", "the port is down for 200 ms");
+	add_happening(list, site, "overrun", "the CQ overruns");
 	if (list->sites->nodes > 1)
-		add_happening(list, site, "kill", -1, "the process is killed");
+		add_happening(list, site, "kill", "the process is killed");
 }
 
 int failures_list(const struct sites *sites, bool every, struct failures *ret_failures)

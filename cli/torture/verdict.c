@@ -147,6 +147,30 @@ static int read_events(struct trial *trial)
 	return more;
 }
 
+/*
+ * A late completion, an event or a kill leaves no result of its own: it has occurred if the request
+ * at which it happens was posted.
+ */
+static int find_request(struct trial *trial, const struct run *run)
+{
+	const struct site *site = trial->failure->site;
+	char path[RUN_PATH + 16];
+	struct sites sites;
+	int err;
+
+	if (trial->failure->error || trial->failure->status)
+		return 0;
+	err = sites_read(run_file(run, "trace.db", path), &sites);
+	if (err)
+		return err;
+	for (size_t i = 0; i < sites.n; i++)
+		trial->occurred |= sites.all[i].node == site->node &&
+				   sites.all[i].opcode == site->opcode &&
+				   sites.all[i].last >= trial->failure->n;
+	sites_fini(&sites);
+	return 0;
+}
+
 /* Signals */
 
 static bool is_crash(int signal)
@@ -174,13 +198,13 @@ static void mask_numbers(char *text)
 {
 	char *to = text;
 
-	for (const char *from = text; *from; from++)
-		if (!isxdigit((unsigned char)*from) || (to == text && !isdigit(*from)))
-			*to++ = *from;
-		else if (isdigit((unsigned char)*from) && (to == text || to[-1] != '#'))
-			*to++ = '#';
-		else if (!isdigit((unsigned char)*from) && (to == text || to[-1] != '#'))
-			*to++ = *from;
+	for (const char *from = text; *from; from++) {
+		bool begun = to > text && to[-1] == '#';
+
+		if (begun && isxdigit((unsigned char)*from))
+			continue;
+		*to++ = isdigit((unsigned char)*from) ? '#' : *from;
+	}
 	*to = '\0';
 }
 
@@ -406,10 +430,8 @@ static void judge_rest(const struct reference *reference, const struct trial *tr
 static void judge_trial(const struct reference *reference, const struct trial *trial,
 			const struct run *run, const struct run_end *end, struct judgement *ret)
 {
-	bool expects = trial->failure->error || trial->failure->status;
-
 	*ret = (struct judgement){ .verdict = VERDICT_HANDLED };
-	if (expects && !trial->occurred)
+	if (!trial->occurred)
 		ret->verdict = VERDICT_MISSED;
 	else if (judge_end(trial, run, end, ret))
 		add_finding(reference, trial, end->status, ret);
@@ -427,6 +449,8 @@ int verdict_judge(const struct reference *reference, const struct failure *failu
 		find_crash(&trial);
 		err = read_events(&trial);
 	}
+	if (!err)
+		err = find_request(&trial, run);
 	if (!err)
 		judge_trial(reference, &trial, run, end, ret_judgement);
 	trial_fini(&trial);

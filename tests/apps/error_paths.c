@@ -73,6 +73,7 @@ static int connect_all(void)
 {
 	struct ibv_ah_attr address = own_address(context, 0);
 	struct ibv_qp_attr init = attributes_of(IBV_QPS_INIT);
+	struct ibv_qp_init_attr made;
 
 	if (has_failed(ibv_modify_qp(qp, &init,
 				     IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
@@ -88,6 +89,8 @@ static int connect_all(void)
 		return clean_up();
 	}
 	to_rts(qp);
+	if (ibv_query_qp(qp, &init, IBV_QP_STATE, &made) && !has_mistake("ignored-query"))
+		return clean_up();
 	return 0;
 }
 

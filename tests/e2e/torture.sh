@@ -33,6 +33,7 @@ plant freed-at-each-flush "SEND completes with RETRY_EXC_ERR" crash \
 plant region-before-late-completion "completions come 300 ms late" misuse "ibv_dereg_mr"
 plant ignored-destroy "ibv_destroy_qp() fails" misuse \
 	"LIFE-003"
+plant ignored-query "ibv_query_qp() fails" silent "exit 0, as if nothing had failed"
 
 is_told() { # number
 	torture --only "${failures[$1]}" -- "$app" "${kinds[$1]}"
@@ -83,6 +84,27 @@ reports_are_valid() {
 	xmllint --noout --schema "$root/tests/e2e/lib/junit.xsd" out
 }
 
+# it calls no verb the third time
+what_did_not_occur_is_missed() {
+	torture -j 1 --only SEND -- sh -c \
+		"echo >>runs; [ \$(wc -l <runs) -gt 2 ] || exec $app none"
+	is status $? 0 && says "^[0-9]* missed" out || { cat out err; return 1; }
+}
+
+# it sends 2 messages the third time, not 10: the completion of the fifth is to be late
+what_came_to_no_middle_is_missed() {
+	rm -f runs
+	torture -j 1 --only "300 ms late" -- sh -c \
+		"echo >>runs; [ \$(wc -l <runs) -gt 2 ] && n=2; exec $apps/loop counts \${n:-10}"
+	is status $? 0 && says "^1 missed" out || { cat out err; return 1; }
+}
+
+# it has destroyed nothing, and leaves all to the kernel
+an_exit_at_once_leaks_nothing() {
+	torture --only "ibv_create_qp() fails" -- "$apps/loop" counts 3
+	is status $? 0 && says "^1 handled" out || { cat out err; return 1; }
+}
+
 what_fails_by_itself_is_refused() {
 	torture -- sh -c 'echo no luck >&2; exit 7'; is status $? 3 &&
 		says "the program fails by itself: exit status 7: no luck" err || return
@@ -99,6 +121,9 @@ try one_is_repeated
 try pairs_run_beside_each_other
 try list_is_printed
 try reports_are_valid
+try what_did_not_occur_is_missed
+try what_came_to_no_middle_is_missed
+try an_exit_at_once_leaks_nothing
 try what_fails_by_itself_is_refused
 try budget_ends_it
 exit $failed
