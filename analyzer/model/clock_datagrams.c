@@ -42,6 +42,10 @@ struct gram_ah {
 	struct place place; /* zeros: not known */
 };
 
+struct gram_receive {
+	int64_t time, posted; /* -1: not known */
+};
+
 /* Datagrams from one queue pair to another: times that wait for the other end's. */
 struct gram_flow {
 	struct clock_edge *edge;
@@ -49,7 +53,8 @@ struct gram_flow {
 	uint32_t part;         /* of @from */
 	bool broken;           /* some may be missing, or belong to another */
 	bool counted, matched; /* in edge->pairs; a message of it has been received */
-	int64_t *sent, *received;
+	int64_t *sent;
+	struct gram_receive *received;
 	size_t nsent, nreceived, sent_size, received_size, sent_first, received_first;
 };
 
@@ -239,19 +244,26 @@ static void break_flow(struct gram_flow *flow)
 	flow->broken = true;
 }
 
-static void push_time(struct gram_flow *flow, bool sent, int64_t time)
+static void push_sent(struct gram_flow *flow, int64_t time)
 {
-	int64_t **at = sent ? &flow->sent : &flow->received;
-	size_t *n = sent ? &flow->nsent : &flow->nreceived;
-	size_t *first = sent ? &flow->sent_first : &flow->received_first;
-	size_t *size = sent ? &flow->sent_size : &flow->received_size;
-
-	if (*first == *n)
-		*first = *n = 0;
-	if (*n - *first == AHEAD || vec_reserve(*at, *size, *n + 1))
+	if (flow->sent_first == flow->nsent)
+		flow->sent_first = flow->nsent = 0;
+	if (flow->nsent - flow->sent_first == AHEAD ||
+	    vec_reserve(flow->sent, flow->sent_size, flow->nsent + 1))
 		break_flow(flow);
 	else
-		(*at)[(*n)++] = time;
+		flow->sent[flow->nsent++] = time;
+}
+
+static void push_received(struct gram_flow *flow, struct gram_receive receive)
+{
+	if (flow->received_first == flow->nreceived)
+		flow->received_first = flow->nreceived = 0;
+	if (flow->nreceived - flow->received_first == AHEAD ||
+	    vec_reserve(flow->received, flow->received_size, flow->nreceived + 1))
+		break_flow(flow);
+	else
+		flow->received[flow->nreceived++] = receive;
 }
 
 /* Both directions are one pair of queue pairs. */
@@ -274,9 +286,14 @@ static void match_flow(struct clock_datagrams *grams, struct gram_flow *flow)
 	if (flow->broken || !flow->edge)
 		return;
 	while (flow->sent_first < flow->nsent && flow->received_first < flow->nreceived) {
-		clock_edge_before(flow->edge, &flow->edge->all, flow->part,
-				  flow->sent[flow->sent_first++],
-				  flow->received[flow->received_first++]);
+		int64_t sent = flow->sent[flow->sent_first++];
+		struct gram_receive receive = flow->received[flow->received_first++];
+
+		clock_edge_before(flow->edge, &flow->edge->all, flow->part, sent, receive.time);
+		if (receive.posted >= 0)
+			clock_edge_before(flow->edge, &flow->edge->likely,
+					  flow->edge->a ^ flow->edge->b ^ flow->part,
+					  receive.posted, sent);
 		flow->edge->messages++;
 		if (!flow->matched)
 			count_pair(grams, flow);
@@ -311,7 +328,7 @@ static void send_one(struct clock_datagrams *grams, const struct gram_end *from,
 		break_flow(flow);
 	if (flow->broken)
 		return;
-	push_time(flow, true, time);
+	push_sent(flow, time);
 	match_flow(grams, flow);
 }
 
@@ -388,7 +405,7 @@ static void take_wc(struct clock_datagrams *grams, const struct wc *wc, int64_t 
 	flow = get_flow(grams, to, wc->src_qp);
 	if (!flow || flow->broken)
 		return;
-	push_time(flow, false, time);
+	push_received(flow, (struct gram_receive){ time, wc->request.thread ? wc->posted_at : -1 });
 	match_flow(grams, flow);
 }
 

@@ -16,6 +16,7 @@ void clock_edges_fini(struct clock_edges *edges)
 	for (size_t i = 0; i < edges->n; i++) {
 		bounds_fini(&edges->all[i]->objects);
 		bounds_fini(&edges->all[i]->all);
+		bounds_fini(&edges->all[i]->likely);
 		free(edges->all[i]);
 	}
 	free(edges->all);

@@ -16,6 +16,11 @@ struct clock_edge {
 	uint64_t messages;
 	struct bounds objects; /* from control verbs */
 	struct bounds all;     /* bounds from messages; clocks.c adds others */
+	/*
+	 * Those, and what is nearly always so: a receive is posted before the datagram in it. A
+	 * later one may do, too, while the datagram is under way.
+	 */
+	struct bounds likely;
 };
 
 struct clock_edges {

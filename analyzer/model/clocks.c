@@ -11,6 +11,8 @@
  *
  * One direction gives lower bounds of the offset of the clocks, the other one upper bounds. The
  * line between all bounds is taken: offset and drift. Its error is the whole gap between them.
+ * Where datagrams went in one direction only the gap may be milliseconds: a line is preferred by
+ * which each had its receive when it was sent, since a replay in another order would lose it.
  *
  * Two passes: control verbs alone, which give a first offset, then messages in the order that this
  * gives. Traces are reached from the first one by the most certain steps.
@@ -18,6 +20,7 @@
 #include "analyzer/model/clocks.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
@@ -346,6 +349,29 @@ static void find_span(const struct clocks *clocks, uint32_t part, int64_t span[2
 	}
 }
 
+static double value_at(const struct bounds_line *line, int64_t time)
+{
+	return line->offset + line->drift * (double)time;
+}
+
+/* Move @line, within its error, to where each datagram finds its receive posted. */
+static void prefer_likely(struct clock_edge *edge, const int64_t span[2], struct bounds_line *line)
+{
+	struct bounds_line likely;
+	double moved = 0;
+
+	if (!edge->likely.least.n && !edge->likely.most.n)
+		return;
+	bounds_add(&edge->likely, &edge->all);
+	if (!bounds_solve(&edge->likely, span, &likely))
+		return;
+	for (int i = 0; i < 2; i++)
+		moved = fmax(moved, fabs(value_at(&likely, span[i]) - value_at(line, span[i])));
+	likely.error = line->error + moved;
+	likely.drift_error = line->drift_error + fabs(likely.drift - line->drift);
+	*line = likely;
+}
+
 /* By messages if they fit, else by objects alone; false: nothing fits. */
 static bool solve_edge(const struct clocks *clocks, struct clock_edge *edge, struct step *step)
 {
@@ -353,6 +379,8 @@ static bool solve_edge(const struct clocks *clocks, struct clock_edge *edge, str
 
 	find_span(clocks, step->part, span);
 	step->messages = edge->messages && bounds_solve(&edge->all, span, &step->line);
+	if (step->messages)
+		prefer_likely(edge, span, &step->line);
 	return step->messages || bounds_solve(&edge->objects, span, &step->line);
 }
 
