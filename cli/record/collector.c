@@ -537,7 +537,18 @@ bool collector_busy(const struct collector *c)
 	return false;
 }
 
-/* A process in another namespace is identified by the pid that it has there. */
+static bool has_foreign_guest(const struct collector *c)
+{
+	for (unsigned int i = 0; i < c->nguests; i++)
+		if (c->guests[i].foreign)
+			return true;
+	return false;
+}
+
+/*
+ * A process in another namespace is identified by the pid that it has there, which takes reading a
+ * file.
+ */
 bool collector_has_guest(const struct collector *c, pid_t pid)
 {
 	const struct guest *guest = find_guest(c, pid);
@@ -545,6 +556,8 @@ bool collector_has_guest(const struct collector *c, pid_t pid)
 
 	if (guest && !guest->foreign)
 		return true;
+	if (!has_foreign_guest(c))
+		return false;
 	inner = guests_inner_pid(pid);
 	guest = inner && inner != pid ? find_guest(c, inner) : NULL;
 	return guest && guest->foreign;

@@ -261,16 +261,24 @@ int file_make_beside(const char *to, char beside[FILE_BESIDE])
 	return file_check_way(to) ?: file_make_way(beside);
 }
 
+int file_sync(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC), err;
+
+	if (fd < 0)
+		return -errno;
+	err = fsync(fd) ? -errno : 0;
+	close(fd);
+	return err;
+}
+
 int file_replace(const char *from, const char *to, bool sync)
 {
-	int fd = open(from, O_RDONLY | O_NOFOLLOW | O_CLOEXEC), err = 0;
+	int err = sync ? file_sync(from) : 0;
 
-	if (fd < 0 || (sync && fsync(fd)))
-		err = log_err(-errno, "write %s", to);
-	if (fd >= 0)
-		close(fd);
-	if (!err)
-		err = remove_beside(to, false);
+	if (err)
+		return log_err(err, "write %s", to);
+	err = remove_beside(to, false);
 	if (!err && rename(from, to))
 		err = log_err(-errno, "write %s", to);
 	return err;

@@ -46,6 +46,9 @@ enum { FILE_BESIDE = 4096 };
  */
 int file_make_beside(const char *to, char beside[FILE_BESIDE]);
 
+/* What was written to @path is on the disk. 0 or -errno, without a message. */
+int file_sync(const char *path);
+
 /*
  * Rename the finished trace @from to @to, for which file_check_way() returned 0; with @sync it is
  * written to the disk first. 0 or -errno after log_err().

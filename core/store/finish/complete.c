@@ -287,8 +287,10 @@ static int run_steps(sqlite3 *db, enum complete_state state)
 
 int complete_file(sqlite3 *db)
 {
-	static const char sql[] = "PRAGMA journal_mode=DELETE; PRAGMA locking_mode=NORMAL;"
-				  "SELECT count(*) FROM meta";
+	/* if the last of it is not on the disk when power fails, there is a WAL, without content */
+	static const char sql[] = "PRAGMA wal_checkpoint(TRUNCATE); PRAGMA synchronous=OFF;"
+				  "PRAGMA journal_mode=DELETE; PRAGMA locking_mode=NORMAL;"
+				  "SELECT count(*) FROM meta; PRAGMA synchronous=NORMAL";
 
 	if (!sqlite3_exec(db, sql, NULL, NULL, NULL) || (sqlite3_errcode(db) & 0xff) == SQLITE_FULL)
 		return 0;

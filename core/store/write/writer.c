@@ -66,10 +66,13 @@ static int begin_log(struct writer *writer, uint64_t most)
 	return sql_exec(writer->db, sql);
 }
 
-/* Meta is written before WAL mode, so that it is in the file itself from the start. */
-static int begin_transaction(struct writer *writer, const struct writer_info *info)
+/*
+ * Meta is written before WAL mode, so that it is in the file itself from the start. All of this is
+ * synchronised once: SQLite would do it eight times.
+ */
+static int begin_file(struct writer *writer, const char *path, const struct writer_info *info)
 {
-	int err = forget_init(writer, info->cuts);
+	int err = sql_exec(writer->db, "PRAGMA synchronous=OFF");
 
 	if (!err)
 		err = schema_create(writer->db);
@@ -81,7 +84,10 @@ static int begin_transaction(struct writer *writer, const struct writer_info *in
 		err = sql_exec(writer->db, "COMMIT");
 	if (!err)
 		err = begin_log(writer, info->most);
-	return err ? err : prepare_statements(writer);
+	if (err)
+		return err;
+	err = file_sync(path);
+	return err ? log_err(err, "write %s", path) : 0;
 }
 
 void writer_free(struct writer *writer)
@@ -134,7 +140,11 @@ int writer_create(const char *path, const struct writer_info *info, struct write
 	if (!err)
 		err = sql_open(path, SQLITE_OPEN_READWRITE, &writer->db);
 	if (!err)
-		err = begin_transaction(writer, info);
+		err = forget_init(writer, info->cuts);
+	if (!err)
+		err = begin_file(writer, path, info);
+	if (!err)
+		err = prepare_statements(writer);
 	/* in a sample of the posts and polls, outstanding requests are not known */
 	if (!err && info->cuts && !(info->filter && *info->filter) && info->one_of <= 1)
 		err = outstanding_new(&writer->outstanding);
