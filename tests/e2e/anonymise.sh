@@ -6,5 +6,5 @@ turn=0
 for each in tests/conformance/soft/*.db tests/conformance/rxe/*.db; do
 	turn=$((1 - turn))
 	[ $turn = 1 ] || [ -n "${LONG:-}" ] || continue
-	try "${each#tests/conformance/}" anonymised_is_same "$each"
+	try_in_turn "${each#tests/conformance/}" anonymised_is_same "$each"
 done

@@ -101,13 +101,14 @@ nothing_is_lost_when_it_comes_back_in_time() {
 }
 
 if make_group; then
-	try "a service of 100 threads in a cgroup of 100 MB is recorded, and lives" \
+	try_in_turn "a service of 100 threads in a cgroup of 100 MB is recorded, and lives" \
 		service_in_a_small_container_lives
 else
 	skip "a service of 100 threads in a cgroup of 100 MB" "$why"
 fi
-try "rings that the budget keeps small lose nothing, and are reported" \
+try_in_turn "rings that the budget keeps small lose nothing, and are reported" \
 	rings_that_stay_small_are_reported
-try "threads that the budget leaves without a ring are told" threads_without_a_ring_are_reported
+try_in_turn "threads that the budget leaves without a ring are told" \
+	threads_without_a_ring_are_reported
 try "a program goes on when its recorder is stopped" program_goes_on_when_its_recorder_is_stopped
 try "nothing is lost when it comes back in time" nothing_is_lost_when_it_comes_back_in_time

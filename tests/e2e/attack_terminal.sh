@@ -41,9 +41,9 @@ a_session_of_any_name_is_collected() {
 try recorded_under_any_name
 try functions_of_any_name
 try commands_over_what_was_recorded
-try commands_over_altered names 'process 1 (0a\x1b]0;x'
-try commands_over_altered json 'IBV_QPT_RC\x7f\u{009b}2J'
-try commands_over_altered raw 'arguments of some calls are unreadable'
-try commands_over_altered all 'verbatim: '
+try_in_turn commands_over_altered names 'process 1 (0a\x1b]0;x'
+try_in_turn commands_over_altered json 'IBV_QPT_RC\x7f\u{009b}2J'
+try_in_turn commands_over_altered raw 'arguments of some calls are unreadable'
+try_in_turn commands_over_altered all 'verbatim: '
 try commands_with_names_of_any_kind
 try a_session_of_any_name_is_collected

@@ -72,6 +72,7 @@ while IFS=';' read -r program diff stat; do
 	read -r program <<<"$program"
 	read -r diff <<<"$diff"
 	read -r stat <<<"$stat"
+	in_turn || continue
 	try diff_and_stat_say "$program" "$diff" "$stat"
 	try twins_that_are_alike_have_not_changed
 done < <(grep '^[a-z]' "$cases/compared")

@@ -1,7 +1,8 @@
 # Libraries above verbs on the software device, unmodified: UCX, Open MPI over UCX and over its own
 # openib, libfabric, qperf. Each may use only that device, so whatever works has used it. The list
-# is run bare and recorded; an argument selects one of these. LONG=1 sends more messages, and runs
-# all tests of qperf recorded, too: each takes a second.
+# is run bare and recorded, an argument selects one of these; forms of one client that differ little
+# take turns, others recorded than bare. LONG=1 sends more messages, and runs all tests of qperf
+# recorded, too: each takes a second.
 . tests/e2e/lib/try.sh
 unset VERBATIM_DEVICE VERBATIM_SESSIONS # it is preloaded
 fabric=$(mktemp -d /dev/shm/verbatim-soft-clients.XXXXXX) || exit 1
@@ -9,7 +10,7 @@ trap 'rm -rf "$tmp" "$fabric"' EXIT
 export VERBATIM_SOFT_FABRIC=$fabric
 face=${1:-bare}
 preload=$libs/libverbatim-soft.so
-[ $face = recorded ] && preload=$LD_PRELOAD # as this script itself
+[ $face = recorded ] && preload=$LD_PRELOAD turns=1 # as this script itself
 of="clients $face" messages=$(share 100 1000) transfers=$(share 30 100)
 
 # Start a server, wait until it listens, run its client; both must end well.
@@ -82,27 +83,27 @@ emptied() {
 rc=rc_verbs,ud_verbs:aux
 for each in tag_lat tag_bw ucp_put_lat ucp_put_bw ucp_get ucp_add ucp_fadd ucp_swap ucp_cswap \
 	ucp_am_lat stream_bw; do
-	try "UCX rc_verbs $each" ucx $rc $each -s 8
+	try_in_turn "UCX rc_verbs $each" ucx $rc $each -s 8
 done
 for each in tag_lat tag_bw ucp_put_bw ucp_get ucp_am_lat; do
-	try "UCX rc_verbs $each 1 MiB" ucx $rc $each -s 1048576 -O 4
+	try_in_turn "UCX rc_verbs $each 1 MiB" ucx $rc $each -s 1048576 -O 4
 done
 for each in tag_lat tag_bw ucp_put_lat ucp_get ucp_add ucp_fadd ucp_cswap ucp_am_lat; do
-	try "UCX ud_verbs $each" ucx ud_verbs $each -s 8
+	try_in_turn "UCX ud_verbs $each" ucx ud_verbs $each -s 8
 done
 for each in rc_verbs ud_verbs; do
-	try "UCX $each am_lat" ucx $each am_lat -s 8 -d verbatim0:1 -x $each
+	try_in_turn "UCX $each am_lat" ucx $each am_lat -s 8 -d verbatim0:1 -x $each
 done
-try "UCX rc_verbs put_lat" ucx rc_verbs put_lat -s 8 -d verbatim0:1 -x rc_verbs
+try_in_turn "UCX rc_verbs put_lat" ucx rc_verbs put_lat -s 8 -d verbatim0:1 -x rc_verbs
 
 # It selects the GID of RoCE v2 with an IPv4 address, and checks the type of each datagram.
 ucx_roce() { # transport, or all
 	local -x VERBATIM_SOFT_LINK=roce
 	ucx "$1" tag_lat -s 8
 }
-try "UCX rc_verbs on RoCE" ucx_roce $rc
-try "UCX ud_verbs on RoCE" ucx_roce ud_verbs
-try "UCX on RoCE by its defaults" ucx_roce all
+try_in_turn "UCX rc_verbs on RoCE" ucx_roce $rc
+try_in_turn "UCX ud_verbs on RoCE" ucx_roce ud_verbs
+try_in_turn "UCX on RoCE by its defaults" ucx_roce all
 
 mpicc -O2 -Wall -o "$tmp/mpi_check" tests/e2e/mpi_check.c
 try "Open MPI over UCX" mpi --mca pml ucx --mca osc ucx -x UCX_TLS=$rc,self -x \

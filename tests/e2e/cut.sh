@@ -44,6 +44,7 @@ programs=$("$VERBATIM" explain | awk '$1 ~ /^[A-Z]+-[0-9]+$/ { print $1 }' | tr 
 needs $(printf "$apps/%s\n" $programs)
 how=lost
 for program in $programs $(cd "$apps" && echo incident_[0-9][0-9]); do
+	in_turn || continue
 	record "$apps/$program" bad
 	rm -f whole.json
 	says_what_is_known >why || { not_ok "$program" "$(cat why)"; continue; }

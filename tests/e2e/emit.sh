@@ -65,14 +65,14 @@ altered_is_reported() { # name, table, where, set
 
 try "rc_pingpong" becomes_a_program rc_pingpong 1500 ibv_rc_pingpong
 try "rc_pingpong is checked" is_checked_as rc_pingpong
-try "uc_pingpong" becomes_a_program uc_pingpong 1500 ibv_uc_pingpong
-try "ud_pingpong" becomes_a_program ud_pingpong 1500 ibv_ud_pingpong
+try_in_turn "uc_pingpong" becomes_a_program uc_pingpong 1500 ibv_uc_pingpong
+try_in_turn "ud_pingpong" becomes_a_program ud_pingpong 1500 ibv_ud_pingpong
 try "xsrq_pingpong" becomes_a_program xsrq_pingpong 1500 ibv_xsrq_pingpong
 try "a send waits for a peer that is connected later" \
 	grep -E '^	await\("1:[0-9]+", &p2_qp1_rt[rs], ' xsrq_pingpong.c
 # events of completion queues
-try "rc_pingpong -e" becomes_a_program rc_events 4000 ibv_rc_pingpong -e
-try "ib_send_bw -e" becomes_a_program perf 3000 ib_send_bw -e -F -n 200
+try_in_turn "rc_pingpong -e" becomes_a_program rc_events 4000 ibv_rc_pingpong -e
+try_in_turn "ib_send_bw -e" becomes_a_program perf 3000 ib_send_bw -e -F -n 200
 try "srq_pingpong" becomes_a_program srq_pingpong 4000 ibv_srq_pingpong -n 200
 
 # several objects of a kind, in a loop
@@ -82,7 +82,7 @@ try "queue pairs are an array" says 'p1_qp\[1 + i\] = ibv_create_qp(' srq_pingpo
 for each in "ib_send_lat" "ib_send_lat --use_old_post_send" "ib_send_bw -c UD" \
 	"ib_send_bw --use-srq -q 2" "ib_write_lat" "ib_write_bw -q 2" "ib_read_bw" "ib_atomic_bw" \
 	"ib_send_lat -c XRC"; do
-	try "$each" becomes_a_program perf 3000 $each -F -n 200
+	try_in_turn "$each" becomes_a_program perf 3000 $each -F -n 200
 done
 
 # planted errors: two threads on one queue, keys, lengths, receivers that are not ready, queue pairs
@@ -100,7 +100,7 @@ app_becomes_a_program() { # name
 }
 for each in posts threads two_threads overlap faulted payload killed_peer shared_rq mkey_005 \
 	compl_003 late_event shared_channel; do
-	try "$each becomes a program" app_becomes_a_program $each
+	try_in_turn "$each becomes a program" app_becomes_a_program $each
 done
 
 # Of the messages that a killed process received, its peer saw the acknowledgement of the first ones
@@ -253,6 +253,6 @@ try a_connection_that_failed_is_a_program
 try lists_without_requests_are_a_program
 try a_queue_that_no_verb_made_is_refused
 try control_verbs_alone_are_a_program
-try "an altered length" altered_is_reported rc_pingpong wc "opcode = 128" "byte_len = 5"
-try "an altered wr_id" altered_is_reported rc_pingpong wc "opcode = 0" "wr_id = 5"
-try "an altered status" altered_is_reported rc_pingpong wc "opcode = 0" "status = 12"
+try_in_turn "an altered length" altered_is_reported rc_pingpong wc "opcode = 128" "byte_len = 5"
+try_in_turn "an altered wr_id" altered_is_reported rc_pingpong wc "opcode = 0" "wr_id = 5"
+try_in_turn "an altered status" altered_is_reported rc_pingpong wc "opcode = 0" "status = 12"

@@ -76,15 +76,15 @@ try "ibv_devices" single ibv_devices
 try "ibv_devinfo -v" single ibv_devinfo -v
 for options in "" "-e" "-t" "-n $(share 3000 20000)" "-s 65536 -n $(share 200 1000)" "-m 1024"; do
 	# shellcheck disable=SC2086
-	try "ibv_rc_pingpong $options" client ibv_rc_pingpong $options
+	try_in_turn "ibv_rc_pingpong $options" client ibv_rc_pingpong $options
 done
 # perftest's sending client does leave its second completion queue to ibv_close_device()
 finding="LIFE-004 cq2" try "ib_send_bw -n 1000" client ib_send_bw -n 1000 -F --use_old_post_send
 for program in "ib_send_lat -n $(share 200 1000)" "ib_write_bw -n $(share 1000 5000)" \
 	"ib_write_lat -n $(share 200 1000)" "ib_read_lat -n $(share 200 1000)"; do
 	# shellcheck disable=SC2086
-	try "$program" client $program -F --use_old_post_send
+	try_in_turn "$program" client $program -F --use_old_post_send
 	# shellcheck disable=SC2086
-	try "$program, builders" builders $program -F
+	try_in_turn "$program, builders" builders $program -F
 done
 try "a pingpong of 1000 is 4000 completions, each with its request" pingpong_is_counted

@@ -442,15 +442,15 @@ try empty_session_is_reported
 try cut_rings_are_read_as_far_as_they_go
 try session_of_a_dead_recorder_is_kept_for_collect
 try ended_collector_leaves_no_new_session
-try flight_keeps_the_last_and_what_is_alive
+try_in_turn flight_keeps_the_last_and_what_is_alive
 try snapshot_is_written_when_asked
 try first_error_and_crash_write_a_snapshot
 try fatal_event_writes_a_snapshot
 try snapshot_of_nothing_is_refused
 try snapshot_that_fails_does_not_stop_the_recording
 try snapshot_takes_a_number_that_is_free
-try rotation_leaves_whole_traces
-try rotation_by_time_goes_on
+try_in_turn rotation_leaves_whole_traces
+try_in_turn rotation_by_time_goes_on
 try filters_leave_what_was_asked_for
 try one_of_n_is_fair_and_reported
 try one_of_n_is_scaled_and_not_paired
@@ -459,5 +459,5 @@ try errors_are_kept_by_one_of_n
 try filter_that_is_none_is_refused
 if unshare -m true 2>/dev/null; then
 	try snapshot_without_room_leaves_nothing
-	try rotation_without_room_leaves_what_is_whole
+	try_in_turn rotation_without_room_leaves_what_is_whole
 else skip "snapshots and rotation without room" "no name space of mounts"; fi

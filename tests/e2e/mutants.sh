@@ -58,6 +58,6 @@ rows=$tmp/rows
 kinds=$("$apps/mutant" kinds) || not_ok kinds "none are known"
 try "correct random programs are silent" correct_programs_are_silent
 while IFS='|' read -r kind rule words; do
-	try "mutants: $kind is found, and nothing else" is_found "$kind" "$rule" "$words"
+	try_in_turn "mutants: $kind is found, and nothing else" is_found "$kind" "$rule" "$words"
 done <<<"$kinds"
 cat "$rows"

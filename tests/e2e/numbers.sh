@@ -52,20 +52,20 @@ agree_on_an_excerpt() {
 		agree part.db || { cat err; return 1; }
 }
 
-try "of a pingpong" agree_with_record "$both" ibv_rc_pingpong
-try "of a client that fails" agree_with_record ibv_rc_pingpong localhost
-try "of a queue pair in error" agree_with_record "$apps/first_error" bad
-try "of a program without verbs" agree_with_record true
-try "of one-sided operations" agree_with_record "$both" ib_write_bw -F -n 200
-try "of a sample" agree_with_record --filter 1/4 "$both" ibv_rc_pingpong
-try "of a flight recorder" agree_with_record --flight 512k -- "$apps/loop" counts 200000
-try "of a recording with lost events" agree_with_record --on-full drop --ring-size 256k -- \
+try_in_turn "of a pingpong" agree_with_record "$both" ibv_rc_pingpong
+try_in_turn "of a client that fails" agree_with_record ibv_rc_pingpong localhost
+try_in_turn "of a queue pair in error" agree_with_record "$apps/first_error" bad
+try_in_turn "of a program without verbs" agree_with_record true
+try_in_turn "of one-sided operations" agree_with_record "$both" ib_write_bw -F -n 200
+try_in_turn "of a sample" agree_with_record --filter 1/4 "$both" ibv_rc_pingpong
+try_in_turn "of a flight recorder" agree_with_record --flight 512k -- "$apps/loop" counts 200000
+try_in_turn "of a recording with lost events" agree_with_record --on-full drop --ring-size 256k -- \
 	"$apps/loop" counts 200000
-try "of a killed process" agree "$kept/soft/killed_peer.db"
-try "of librdmacm" agree "$kept/rxe/rping.db"
-try "of an extended CQ" agree "$kept/soft/every_verb.db"
-try "in live statistics" agree_with_top
-try agree_when_merged
-try agree_when_rotated
-try agree_when_interrupted
-try agree_on_an_excerpt
+try_in_turn "of a killed process" agree "$kept/soft/killed_peer.db"
+try_in_turn "of librdmacm" agree "$kept/rxe/rping.db"
+try_in_turn "of an extended CQ" agree "$kept/soft/every_verb.db"
+try_in_turn "in live statistics" agree_with_top
+try_in_turn agree_when_merged
+try_in_turn agree_when_rotated
+try_in_turn agree_when_interrupted
+try_in_turn agree_on_an_excerpt

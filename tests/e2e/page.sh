@@ -153,6 +153,7 @@ looks_as_it_did() { # page
 if [ $status != 3 ]; then
 	verbatim=$VERBATIM
 	look_pages || not_ok "pages of traces that never change" "$(tail -n 5 err)"
+	pages=$(for each in $pages; do ! in_turn || echo "$each"; done)
 	/usr/bin/python3 "$root/tests/e2e/page/browser.py" --looks check $pages >seen 2>why
 	for each in $pages; do try "its look: ${each%.html}" looks_as_it_did "${each%.html}"; done
 fi

@@ -383,18 +383,18 @@ try ending_is_known kill killed 9
 try signal_that_killed_a_descendant_is_known
 try leaks_of_a_descendant_are_found
 try killed_descendant_does_not_leak
-try short_threads_share_rings
+try_in_turn short_threads_share_rings
 try polls_of_threads_that_are_gone_are_counted
-try thousands_of_threads_at_once_are_recorded
+try_in_turn thousands_of_threads_at_once_are_recorded
 try cancelled_threads_are_recorded
-try exit_while_others_call_verbs_loses_nothing
-try programs_killed_at_random_moments_lose_nothing ${KILLS:-$(share 30 80)}
+try_in_turn exit_while_others_call_verbs_loses_nothing
+try_in_turn programs_killed_at_random_moments_lose_nothing ${KILLS:-$(share 30 80)}
 try collector_killed_at_random_moments_does_no_harm $(share 12 30)
-if command -v mpicc >/dev/null; then try mpi_ranks_are_in_one_trace
-try each_mpi_rank_in_its_own_trace
+if command -v mpicc >/dev/null; then try_in_turn mpi_ranks_are_in_one_trace
+try_in_turn each_mpi_rank_in_its_own_trace
 else echo "skip processes: mpi ranks are in one trace: mpicc is not installed"; fi
 try nothing_is_done_before_the_first_verb
 try next_to_nothing_is_done_for_a_program_that_is_idle
 try next_to_nothing_is_done_for_a_program_that_is_idle --check
 try removed_session_directory_is_reported
-try program_in_a_removed_session_goes_on_recorded
+try_in_turn program_in_a_removed_session_goes_on_recorded

@@ -12,15 +12,16 @@ trap 'rm -rf "$tmp" "$shm"' EXIT
 choose() {
 	face=$1
 	case $face in
-	preload) device=(env "LD_PRELOAD=$libs/libverbatim-soft.so") ;;
-	dropin) device=(env "LD_LIBRARY_PATH=$libs/dropin") ;;
-	recorded) device=(env) ;; # as this script itself
+	preload) device=(env "LD_PRELOAD=$libs/libverbatim-soft.so") turns=0 ;;
+	dropin) device=(env "LD_LIBRARY_PATH=$libs/dropin") turns=1 ;;
+	recorded) device=(env) turns=2 ;; # as this script itself
 	esac
 }
 
-# Can this program be tested here? If so, in a new fabric.
+# Can this program be tested here, and is it its turn? If so, in a new fabric.
 begin() { # name, program
 	name="$face $1"
+	in_turn || return 1
 	if ! command -v "$2" >/dev/null; then
 		skip "$name" "not installed"
 		return 1

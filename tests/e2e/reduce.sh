@@ -172,7 +172,8 @@ wrong_use_is_refused() {
 export TMPDIR=$tmp
 needs "$VERBATIM" "$apps"/{seeded,state_002}
 while read -r mistake rule; do
-	if [ $mistake = altered ]; then try "an altered completion" divergence_is_shown
+	if ! in_turn; then continue
+	elif [ $mistake = altered ]; then try "an altered completion" divergence_is_shown
 	elif [ -n "$rule" ]; then try "$mistake: $rule" finding_is_shown $mistake $rule
 	else try "$mistake: status" status_is_shown $mistake; fi
 done < <(mistakes | head -n $MISTAKES)

@@ -50,7 +50,7 @@ same() {
 	fi
 }
 
-perf() { same "$1" "$1" --use_old_post_send -F "${@:2}"; }
+perf() { ! in_turn || same "$1" "$1" --use_old_post_send -F "${@:2}"; }
 
 same rc_pingpong ibv_rc_pingpong
 same rc_pingpong_events ibv_rc_pingpong -e

@@ -45,20 +45,25 @@ rotation_replays() {
 	done
 }
 
-cuts() { # NAME, how
-	local how
-	for how in $(share $2 "flight rotation"); do
-		try "$1, $how" ${how}_replays
+# A program in its turn, recorded by sides or by run, and replayed as it was cut.
+cuts() { # name, how, command...
+	local name=$1 how=$2 each
+	shift 2
+	in_turn || return 0
+	"$@"
+	for each in $(share $how "flight rotation"); do
+		try "$name, $each" ${each}_replays
 	done
 }
+two_threads() { run=("$apps/two_threads" $(share 80000 200000)); }
 
 needs "$VERBATIM" "$apps/two_threads"
 messages=$(share 30000 60000)
-run=("$apps/two_threads" $(share 80000 200000)); cuts "two threads" flight
-sides ibv_rc_pingpong -n $messages; cuts ibv_rc_pingpong rotation
-sides ibv_rc_pingpong -n $((messages / 2)) -e; cuts "ibv_rc_pingpong -e" flight
-sides ibv_srq_pingpong -n $messages; cuts ibv_srq_pingpong flight
-sides ibv_ud_pingpong -n $((messages * 4 / 3)); cuts ibv_ud_pingpong rotation
-sides ib_send_bw -F -n $((messages * 4)); cuts ib_send_bw rotation
-sides ib_send_lat -F -n $((messages * 4 / 3)); cuts ib_send_lat flight
+cuts "two threads" flight two_threads
+cuts ibv_rc_pingpong rotation sides ibv_rc_pingpong -n $messages
+cuts "ibv_rc_pingpong -e" flight sides ibv_rc_pingpong -n $((messages / 2)) -e
+cuts ibv_srq_pingpong flight sides ibv_srq_pingpong -n $messages
+cuts ibv_ud_pingpong rotation sides ibv_ud_pingpong -n $((messages * 4 / 3))
+cuts ib_send_bw rotation sides ib_send_bw -F -n $((messages * 4))
+cuts ib_send_lat flight sides ib_send_lat -F -n $((messages * 4 / 3))
 exit $failed

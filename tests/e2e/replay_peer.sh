@@ -60,6 +60,7 @@ try_side() { # name, function and its arguments
 	[ $turn = server ] && turn=client || turn=server
 	try "$@"
 }
+form() { ! in_turn || try_side "$@"; } # of a program that has several, in its turn
 
 sides() { # program, arguments
 	command -v "$1" >/dev/null || { echo "$1 is not installed"; return 1; }
@@ -69,25 +70,25 @@ sides() { # program, arguments
 
 options=() messages=$(share 100 500)
 for each in rc uc ud srq; do
-	try_side "$each pingpong" sides ibv_${each}_pingpong -n $messages
-	try_side "$each pingpong with events" sides ibv_${each}_pingpong -e -n $messages
+	form "$each pingpong" sides ibv_${each}_pingpong -n $messages
+	form "$each pingpong with events" sides ibv_${each}_pingpong -e -n $messages
 done
-try_side "xrc pingpong" sides ibv_xsrq_pingpong
+form "xrc pingpong" sides ibv_xsrq_pingpong
 
 for each in send write read atomic; do
 	for what in lat bw; do
-		try_side "ib_${each}_$what" sides ib_${each}_$what -F -n $messages \
+		form "ib_${each}_$what" sides ib_${each}_$what -F -n $messages \
 			--use_old_post_send
 	done
 done
-try_side "ib_send_lat, extended" sides ib_send_lat -F -n $messages
-try_side "ib_write_bw, extended" sides ib_write_bw -F -n $messages
-try_side "ib_send_lat with events" sides ib_send_lat -F -n $messages --use_old_post_send -e
-try_side "ib_send_bw both ways" sides ib_send_bw -F -n $messages --use_old_post_send -b
-try_side "ib_read_bw both ways" sides ib_read_bw -F -n $messages --use_old_post_send -b
-try_side "ib_send_bw of 4 queue pairs" sides ib_send_bw -F -n $messages --use_old_post_send -q 4
-try_side "ib_send_lat of datagrams" sides ib_send_lat -F -n $messages --use_old_post_send -c UD
-try_side "ib_send_bw, unreliable" sides ib_send_bw -F -n $messages --use_old_post_send -c UC
+form "ib_send_lat, extended" sides ib_send_lat -F -n $messages
+form "ib_write_bw, extended" sides ib_write_bw -F -n $messages
+form "ib_send_lat with events" sides ib_send_lat -F -n $messages --use_old_post_send -e
+form "ib_send_bw both ways" sides ib_send_bw -F -n $messages --use_old_post_send -b
+form "ib_read_bw both ways" sides ib_read_bw -F -n $messages --use_old_post_send -b
+form "ib_send_bw of 4 queue pairs" sides ib_send_bw -F -n $messages --use_old_post_send -q 4
+form "ib_send_lat of datagrams" sides ib_send_lat -F -n $messages --use_old_post_send -c UD
+form "ib_send_bw, unreliable" sides ib_send_bw -F -n $messages --use_old_post_send -c UC
 
 # librdmacm: its inner verbs are driven
 connected() { # server's options -- client's; the program is the same
@@ -97,10 +98,10 @@ connected() { # server's options -- client's; the program is the same
 	shift
 	record "$program" "${server[@]}" -- "$program" "$@" && each_side is_what_was_done
 }
-try_side "rping" connected rping -s -C 10 -a 127.0.0.1 -- -c -C 10 -a 127.0.0.1
-try_side "ucmatose" connected ucmatose -c 3 -- -s 127.0.0.1 -c 3
-try_side "udaddy" connected udaddy -c 2 -- -s 127.0.0.1 -c 2
-try_side "ib_send_bw -R" connected ib_send_bw -R -F -n $messages --use_old_post_send -- \
+form "rping" connected rping -s -C 10 -a 127.0.0.1 -- -c -C 10 -a 127.0.0.1
+form "ucmatose" connected ucmatose -c 3 -- -s 127.0.0.1 -c 3
+form "udaddy" connected udaddy -c 2 -- -s 127.0.0.1 -c 2
+form "ib_send_bw -R" connected ib_send_bw -R -F -n $messages --use_old_post_send -- \
 	-R -F -n $messages --use_old_post_send 127.0.0.1
 
 ucx() { # transports, test, options
@@ -114,10 +115,10 @@ ucx() { # transports, test, options
 }
 rc=rc_verbs,ud_verbs:aux
 for each in tag_lat tag_bw ucp_put_lat ucp_put_bw ucp_get ucp_fadd; do
-	try_side "UCX $each" ucx $rc $each -s 8
+	form "UCX $each" ucx $rc $each -s 8
 done
-try_side "UCX tag_bw 1 MiB" ucx $rc tag_bw -s 1048576 -O 4
-try_side "UCX tag_bw over datagrams" ucx ud_verbs tag_bw -s 8
+form "UCX tag_bw 1 MiB" ucx $rc tag_bw -s 1048576 -O 4
+form "UCX tag_bw over datagrams" ucx ud_verbs tag_bw -s 8
 
 # each way in which a request may end
 ${CC:-cc} -o "$tmp/two_ends" tests/replay/two_ends.c -libverbs 2>"$tmp/out" ||
@@ -206,8 +207,8 @@ some_ranks() { # transports
 		is "nobody is missing" "$(jq '.made.peers | length' "$tmp/report.json")" 0
 }
 if command -v mpicc >/dev/null && mpicc -o "$tmp/ranks" tests/e2e/replay/ranks.c 2>"$tmp/out"; then
-	try "some ranks, RC" some_ranks rc_v,ud_v:aux,self
-	try "some ranks, UD" some_ranks ud_v,self
+	try_in_turn "some ranks, RC" some_ranks rc_v,ud_v:aux,self
+	try_in_turn "some ranks, UD" some_ranks ud_v,self
 else
 	skip "some ranks" "no MPI"
 fi

@@ -200,7 +200,7 @@ try "contents: copies of registered memory" program "$apps/forks" copies
 payload=
 
 for mode in "traffic 3" inherited nested orphan copies thread; do
-	try "recorded again: $mode" its_processes_do_what_was_recorded "$apps/forks" $mode
+	try_in_turn "recorded again: $mode" its_processes_do_what_was_recorded "$apps/forks" $mode
 done
 
 if command -v ibv_rc_pingpong >/dev/null; then
@@ -212,12 +212,13 @@ if command -v ibv_rc_pingpong >/dev/null; then
 		"$both" ibv_rc_pingpong -n 100
 	ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}handle_segv=0 \
 		TSAN_OPTIONS=${TSAN_OPTIONS:+$TSAN_OPTIONS:}handle_segv=0 \
-		try "a process that crashes" lost_process_is_reported SEGV \
+		try_in_turn "a process that crashes" lost_process_is_reported SEGV \
 		"ended by signal 11 (Segmentation fault)"
-	try "a process that is killed" lost_process_is_reported KILL "ended by signal 9 (Killed)"
-	try "SIGTERM" signal_ends_all TERM 143
-	try "SIGHUP" signal_ends_all HUP 129
-	try "the replay is killed" signal_ends_all KILL 137
+	try_in_turn "a process that is killed" lost_process_is_reported KILL \
+		"ended by signal 9 (Killed)"
+	try_in_turn "SIGTERM" signal_ends_all TERM 143
+	try_in_turn "SIGHUP" signal_ends_all HUP 129
+	try_in_turn "the replay is killed" signal_ends_all KILL 137
 	try deadline_ends_all
 	try one_side_has_a_made_peer
 	try cut_trace_comes_again

@@ -199,7 +199,7 @@ the_check_of_sarif_sees() { # a change
 }
 
 for app in life_001 life_002 life_003 life_004 fork_003 compl_003 demo_bug first_error; do
-	try both_have_what_json_has_of $app
+	try_in_turn both_have_what_json_has_of $app
 done
 for each in each_level_is_that_of_the_severity steps_have_places sources_are_found \
 	    main_is_the_end_of_a_stack without_lines_there_are_modules fingerprints_last \

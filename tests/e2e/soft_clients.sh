@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Unmodified programs on the software device: as a preload beside rdma-core, as a drop-in instead of
 # it, and recorded. Each runs in its own fabric, which must be empty at the end. An argument selects
-# one of these. As a drop-in, which differs from the preload only in how it is found, one form of
-# each is tried; LONG=1 tries them all, with more messages.
+# one of these. Forms of one program take turns, others recorded than bare; as a drop-in, which
+# differs from the preload only in how it is found, one form of each is tried. LONG=1 tries them
+# all, with more messages.
 . tests/e2e/lib/try.sh
 unset VERBATIM_DEVICE VERBATIM_SESSIONS # the device is preloaded or a drop-in
 trap 'rm -rf "$tmp" "$VERBATIM_SOFT_FABRIC"' EXIT
@@ -16,7 +17,7 @@ choose() {
 	case $face in
 	preload) device=(env "LD_PRELOAD=$libs/libverbatim-soft.so") ;;
 	dropin) device=(env "LD_LIBRARY_PATH=$libs/dropin") ;;
-	recorded) device=(env) ;; # as this script itself
+	recorded) device=(env) turns=1 ;; # as this script itself
 	esac
 }
 
@@ -65,7 +66,7 @@ is_whole() { [ $face != dropin ] || [ -n "${LONG:-}" ]; }
 
 # Another form of a program. Fails if it is not tried.
 form() {
-	is_whole || return
+	is_whole && in_turn || return
 	both "$@"
 	return 0
 }
@@ -129,10 +130,10 @@ killed() {
 	local name="$face client whose server is killed" server client
 	have ib_send_bw || return
 	next_port
-	"${device[@]}" ib_send_bw -F --use_old_post_send -D 30 -p $port >"$tmp/server" 2>&1 &
+	"${device[@]}" ib_send_bw -F --use_old_post_send -D 600 -p $port >"$tmp/server" 2>&1 &
 	server=$!
 	await_server $server
-	"${device[@]}" timeout 60 ib_send_bw -F --use_old_post_send -D 30 -p $port \
+	"${device[@]}" timeout 300 ib_send_bw -F --use_old_post_send -D 600 -p $port \
 		localhost >"$tmp/client" 2>&1 &
 	client=$!
 	until busy "$(pgrep -P $client)" || ! kill -0 $client 2>/dev/null; do

@@ -218,10 +218,12 @@ record rc.db "$apps/depth" rc 5
 record every.db "$apps/every_verb"
 record cm.db "$apps/cm_calls"
 record ud.db "$apps/depth" ud 5 srq
-try "high water is the program's own account, rc" \
+try_in_turn "high water is the program's own account, rc" \
 	high_water_is_the_programs_own_account rc rc,all rc,srq
-try "high water is the program's own account, uc" high_water_is_the_programs_own_account uc uc,all
-try "high water is the program's own account, ud" high_water_is_the_programs_own_account ud ud,srq
+try_in_turn "high water is the program's own account, uc" \
+	high_water_is_the_programs_own_account uc uc,all
+try_in_turn "high water is the program's own account, ud" \
+	high_water_is_the_programs_own_account ud ud,srq
 try sums_are_those_of_the_events good.db rc.db ud.db
 try requests_are_those_of_the_events rc.db
 try percentiles_are_within_a_32nd rc.db
@@ -232,11 +234,11 @@ try what_is_not_there_is_refused
 try what_was_not_asked_for_is_not_refused
 try text_fits_80_columns good.db rc.db ud.db r.db every.db cm.db
 try waits_are_reported_on_top
-try check_notes_waits_that_may_change_its_verdict
+try_in_turn check_notes_waits_that_may_change_its_verdict
 try older_traces_do_not_know_of_waits
-try rotated_traces_have_each_request_once
-try flight_says_that_it_has_the_end_only
-try lost_requests_are_not_distinguished_from_slow_ones
-try slow_requests_have_not_waited_for_a_receive
+try_in_turn rotated_traces_have_each_request_once
+try_in_turn flight_says_that_it_has_the_end_only
+try_in_turn lost_requests_are_not_distinguished_from_slow_ones
+try_in_turn slow_requests_have_not_waited_for_a_receive
 try callers_tell_the_posts_of_a_helper_apart
-try messages_that_found_no_receive_gather_at_the_rnr_timer
+try_in_turn messages_that_found_no_receive_gather_at_the_rnr_timer

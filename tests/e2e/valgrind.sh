@@ -90,21 +90,21 @@ leaks_are_looked_for() {
 		{ tail -5 "$tmp"/log.*; return 1; }
 }
 
-try "each delivered byte is defined" each_delivered_byte_is_defined yes
-try "also those of a peer that runs without" each_delivered_byte_is_defined no
-try "recorded, too" recorded_too
+try_in_turn "each delivered byte is defined" each_delivered_byte_is_defined yes
+try_in_turn "also those of a peer that runs without" each_delivered_byte_is_defined no
+try_in_turn "recorded, too" recorded_too
 for how in $(share recorded "bare recorded"); do
-	try "bytes behind what was delivered are not, $how" bytes_behind_are_not $how
+	try_in_turn "bytes behind what was delivered are not, $how" bytes_behind_are_not $how
 done
 for how in $(share bare "bare recorded"); do
-	try "what was sent without a value has none, $how" undefined_bytes_stay_so $how
+	try_in_turn "what was sent without a value has none, $how" undefined_bytes_stay_so $how
 done
 if [ -n "${LONG:-}" ]; then
-	try "ibv_rc_pingpong -c" pingpong
-	try "ibv_rc_pingpong -c, long messages" pingpong -s 100000
+	try_in_turn "ibv_rc_pingpong -c" pingpong
+	try_in_turn "ibv_rc_pingpong -c, long messages" pingpong -s 100000
 fi
-try "leaks are looked for in what is used" leaks_are_looked_for
+try_in_turn "leaks are looked for in what is used" leaks_are_looked_for
 if ldd "$VERBATIM" | grep -q 'lib[at]san'; then \
 	echo "skip valgrind: the recorder under memcheck: it has a sanitizer already"
-else try "the recorder under memcheck" recorder_under_memcheck; fi
-try "a recorded program under drd" under_drd
+else try_in_turn "the recorder under memcheck" recorder_under_memcheck; fi
+try_in_turn "a recorded program under drd" under_drd

@@ -3,6 +3,8 @@
 #	try FUNCTION ARGUMENT...	a test, named by what holds
 #	try "NAME" COMMAND...		the same, named otherwise
 #	share 200 1000			a number: of each day, and with LONG=1
+#	try_in_turn ...			as try, but one in three of them: other ones with another
+#					commit (TURN, see scripts/run-tests); with LONG=1 all
 #
 # Its output is the reason of a failure; a name without a command, such as that of a removed
 # function, fails too. $tmp is the list's own directory, $t a trace there. Lists whose tests are
@@ -99,6 +101,13 @@ record_both_sides() { # options
 		"$VERBATIM" record -q -o t.db ibv_rc_pingpong -p $port "$@" localhost >out2 &&
 		wait $pid
 }
+
+turns=0
+in_turn() {
+	turns=$((turns + 1))
+	[ -n "${LONG:-}" ] || [ $(((turns + ${TURN:-0}) % 3)) -eq 0 ]
+}
+try_in_turn() { ! in_turn || try "$@"; }
 
 share() { if [ -n "${LONG:-}" ]; then echo "$2"; else echo "$1"; fi; }
 
