@@ -10,37 +10,13 @@
 #include <string.h>
 
 #include "core/base/printable.h"
+#include "core/base/xml.h"
 #include "core/wire/log.h"
-
-typedef size_t make_printable(char *to, size_t size, const char *text, size_t n);
-
-/* Characters that XML does not allow are shown as in other reports. */
-static void put_quoted(FILE *out, const char *text, make_printable *make)
-{
-	size_t size = PRINTABLE_GROWS * strlen(text) + 1;
-	char *shown = malloc(size);
-
-	if (shown)
-		make(shown, size, text, strlen(text));
-	for (const char *c = shown ? shown : ""; *c; c++) {
-		if (*c == '<')
-			fputs("&lt;", out);
-		else if (*c == '>')
-			fputs("&gt;", out);
-		else if (*c == '&')
-			fputs("&amp;", out);
-		else if (*c == '"')
-			fputs("&quot;", out);
-		else
-			fputc(*c, out);
-	}
-	free(shown);
-}
 
 static void put_attribute(FILE *out, const char *name, const char *value)
 {
 	fprintf(out, " %s=\"", name);
-	put_quoted(out, value, printable_text);
+	xml_put(out, value, printable_text);
 	fputc('"', out);
 }
 
@@ -73,7 +49,7 @@ static void put_failure(FILE *out, const struct junit_outcome *outcome)
 	put_attribute(out, "message", outcome->failure);
 	put_attribute(out, "type", outcome->type);
 	fputc('>', out);
-	put_quoted(out, outcome->details ? outcome->details : "", printable_lines);
+	xml_put(out, outcome->details ? outcome->details : "", printable_lines);
 	fputs("</failure>\n", out);
 }
 
@@ -87,7 +63,7 @@ static void put_skipped(FILE *out, const char *why)
 static void put_output(FILE *out, const char *output)
 {
 	fputs("<system-out>", out);
-	put_quoted(out, output, printable_lines);
+	xml_put(out, output, printable_lines);
 	fputs("</system-out>\n", out);
 }
 

@@ -10,18 +10,15 @@
  * 	    codeFlows            made, destroyed, used: each step with its stack, by threads
  * 	    partialFingerprints  fingerprint.h
  *
- * A source file below the current directory is named relative to it (SRCROOT), as is one with a
- * relative name in the debug information; others have absolute addresses. Code without line
- * information is at an offset of its module. https://docs.oasis-open.org/sarif/sarif/v2.1.0/
+ * https://docs.oasis-open.org/sarif/sarif/v2.1.0/
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "analyzer/report/known.h"
 #include "analyzer/report/report.h"
+#include "analyzer/report/sarif.h"
 #include "analyzer/report/sentence.h"
 #include "analyzer/report/told.h"
 #include "core/base/json.h"
@@ -30,7 +27,7 @@
 struct sarif {
 	struct json json;
 	const struct report *report;
-	char root[PATH_MAX]; /* the current directory, ending with a slash; or "" */
+	char root[PATH_MAX];
 };
 
 enum { NOTE_UNCHECKED, NOTE_PARTLY };
@@ -40,96 +37,19 @@ static const char *name_level(char severity)
 	return severity == 'E' ? "error" : severity == 'W' ? "warning" : "note";
 }
 
-static void put_message(struct json *json, const char *name, const char *text)
-{
-	json_open(json, name, '{');
-	json_put_text(json, "text", text ? text : "");
-	json_close(json, '}');
-}
-
-/* @path as part of a URI (RFC 3986). */
-static void put_uri(struct json *json, const char *scheme, const char *path)
-{
-	static const char plain[] = "-._~/";
-	struct text uri = { 0 };
-
-	text_addf(&uri, "%s", scheme);
-	for (; *path; path++) {
-		unsigned char c = (unsigned char)*path;
-
-		if ((c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
-		    strchr(plain, c))
-			text_char(&uri, (char)c);
-		else
-			text_addf(&uri, "%%%02X", c);
-	}
-	if (uri.failed)
-		json->out->failed = true;
-	else
-		json_put_text(json, "uri", uri.at);
-	text_fini(&uri);
-}
-
-static void put_artifact(struct sarif *s, const char *name, const char *path)
-{
-	size_t root = strlen(s->root);
-	bool below = root && !strncmp(path, s->root, root);
-
-	json_open(&s->json, name, '{');
-	if (*path == '/' && !below) {
-		put_uri(&s->json, "file://", path);
-	} else {
-		path += below ? root : 0;
-		while (!strncmp(path, "./", 2))
-			path += 2;
-		put_uri(&s->json, "", path);
-		json_put_text(&s->json, "uriBaseId", "SRCROOT");
-	}
-	json_close(&s->json, '}');
-}
-
-/* Its place in the program: a line, or an offset in a module. */
-static void put_physical(struct sarif *s, const struct report_line *line)
-{
-	const struct symbol *symbol = &line->symbol;
-	const char *module = line->frame.module;
-
-	if (!symbol->path && !module)
-		return;
-	json_open(&s->json, "physicalLocation", '{');
-	put_artifact(s, "artifactLocation", symbol->path ? symbol->path : module);
-	if (symbol->path && symbol->line > 0) {
-		json_open(&s->json, "region", '{');
-		json_put_int(&s->json, "startLine", symbol->line);
-		json_close(&s->json, '}');
-	}
-	if (!symbol->path) {
-		json_open(&s->json, "address", '{');
-		json_put_text(&s->json, "kind", "instruction");
-		json_put_int(&s->json, "relativeAddress", (int64_t)line->frame.offset);
-		json_close(&s->json, '}');
-	}
-	json_close(&s->json, '}');
-}
-
-/* An object of type location; @line NULL: only @message. */
+/* With @line, @message or both; either may be NULL. */
 static void put_location(struct sarif *s, const char *name, const struct report_line *line,
 			 const char *message)
 {
-	json_open(&s->json, name, '{');
+	struct sarif_place place = { 0 };
+
 	if (line)
-		put_physical(s, line);
-	if (line && line->symbol.function) {
-		json_open(&s->json, "logicalLocations", '[');
-		json_open(&s->json, NULL, '{');
-		json_put_text(&s->json, "fullyQualifiedName", line->symbol.function);
-		json_put_text(&s->json, "kind", "function");
-		json_close(&s->json, '}');
-		json_close(&s->json, ']');
-	}
-	if (message)
-		put_message(&s->json, "message", message);
-	json_close(&s->json, '}');
+		place = (struct sarif_place){ .function = line->symbol.function,
+					      .path = line->symbol.path,
+					      .line = line->symbol.line,
+					      .module = line->frame.module,
+					      .offset = line->frame.offset };
+	sarif_location(&s->json, s->root, name, &place, message);
 }
 
 /* The innermost line that has a source file; or the innermost of all. */
@@ -262,13 +182,6 @@ static void put_bag(struct sarif *s, const struct finding *f)
 	json_close(&s->json, '}');
 }
 
-static void put_fingerprint(struct sarif *s, const char *fingerprint)
-{
-	json_open(&s->json, "partialFingerprints", '{');
-	json_put_text(&s->json, "verbatim/v1", fingerprint);
-	json_close(&s->json, '}');
-}
-
 /* A result that is suppressed, or was in the baseline, is listed and does not count. */
 static void put_known(struct sarif *s, unsigned int known)
 {
@@ -290,7 +203,7 @@ static void put_says(struct sarif *s, const struct finding *f)
 	struct text text = { 0 };
 
 	sentence_finding(&text, f);
-	put_message(&s->json, "message", text.at);
+	sarif_message(&s->json, "message", text.at);
 	s->json.out->failed |= text.failed;
 	text_fini(&text);
 }
@@ -306,7 +219,7 @@ static void put_result(struct sarif *s, const struct finding *f)
 	json_put_text(&s->json, "level", name_level(finding_severity(f)));
 	put_says(s, f);
 	put_locations(s, f);
-	put_fingerprint(s, report_fingerprint(s->report, f, fingerprint));
+	sarif_fingerprint(&s->json, report_fingerprint(s->report, f, fingerprint));
 	json_put_uint(&s->json, "occurrenceCount", finding_times(f));
 	put_known(s, f->known);
 	put_flows(s, f);
@@ -323,9 +236,9 @@ static void put_rule(struct json *json, const struct rule *rule)
 	json_open(json, NULL, '{');
 	json_put_text(json, "id", rule->id);
 	json_put_text(json, "name", rule->name);
-	put_message(json, "shortDescription", rule->means);
-	put_message(json, "fullDescription", rule->means);
-	put_message(json, "help", help.at);
+	sarif_message(json, "shortDescription", rule->means);
+	sarif_message(json, "fullDescription", rule->means);
+	sarif_message(json, "help", help.at);
 	json_open(json, "defaultConfiguration", '{');
 	json_put_text(json, "level", name_level(rule->severity));
 	json_close(json, '}');
@@ -343,7 +256,7 @@ static void put_fact_kind(struct json *json, const struct fact_info *info)
 {
 	json_open(json, NULL, '{');
 	json_put_text(json, "id", info->name);
-	put_message(json, "shortDescription", info->title);
+	sarif_message(json, "shortDescription", info->title);
 	json_open(json, "defaultConfiguration", '{');
 	json_put_text(json, "level", info->bad ? "error" : "note");
 	json_close(json, '}');
@@ -354,7 +267,7 @@ static void put_note_kind(struct json *json, const char *id, const char *text)
 {
 	json_open(json, NULL, '{');
 	json_put_text(json, "id", id);
-	put_message(json, "shortDescription", text);
+	sarif_message(json, "shortDescription", text);
 	json_close(json, '}');
 }
 
@@ -395,7 +308,7 @@ static void put_unchecked(struct json *json, const struct unchecked *u)
 		      u->partly ? NOTE_PARTLY : NOTE_UNCHECKED);
 	put_reference(json, "associatedRule", rules[u->rule].id, (int)u->rule);
 	json_put_text(json, "level", u->partly ? "note" : "warning");
-	put_message(json, "message", u->because);
+	sarif_message(json, "message", u->because);
 	json_close(json, '}');
 }
 
@@ -441,17 +354,6 @@ static void put_invocation(struct sarif *s, int status)
 	json_close(json, ']');
 }
 
-static void put_root(struct sarif *s)
-{
-	json_open(&s->json, "originalUriBaseIds", '{');
-	json_open(&s->json, "SRCROOT", '{');
-	if (*s->root)
-		put_uri(&s->json, "file://", s->root);
-	put_message(&s->json, "description", "the current directory of verbatim");
-	json_close(&s->json, '}');
-	json_close(&s->json, '}');
-}
-
 /* A result that is a fact. */
 static int put_fact(void *arg, const struct told_fact *fact)
 {
@@ -467,12 +369,12 @@ static int put_fact(void *arg, const struct told_fact *fact)
 	json_put_text(&s->json, "ruleId", info->name);
 	json_put_int(&s->json, "ruleIndex", RULE_COUNT + (int)fact->kind);
 	json_put_text(&s->json, "level", info->bad ? "error" : "note");
-	put_message(&s->json, "message", fact->says);
+	sarif_message(&s->json, "message", fact->says);
 	json_open(&s->json, "locations", '[');
 	if (line)
 		put_location(s, NULL, line, NULL);
 	json_close(&s->json, ']');
-	put_fingerprint(s, fact->fingerprint);
+	sarif_fingerprint(&s->json, fact->fingerprint);
 	json_put_uint(&s->json, "occurrenceCount", fact->count);
 	put_known(s, fact->known);
 	json_open(&s->json, "properties", '{');
@@ -490,7 +392,7 @@ static void put_run(struct sarif *s, int status)
 
 	json_open(&s->json, NULL, '{');
 	put_tool(&s->json);
-	put_root(s);
+	sarif_put_root(&s->json, s->root);
 	json_put_text(&s->json, "columnKind", "unicodeCodePoints");
 	put_invocation(s, status);
 	json_open(&s->json, "results", '[');
@@ -511,13 +413,7 @@ int report_sarif(const struct report *report, int status)
 	struct sarif s = { .json = { .out = &text }, .report = report };
 	int err = 0;
 
-	if (!getcwd(s.root, sizeof(s.root) - 1) || s.root[0] != '/')
-		s.root[0] = '\0';
-	else if (s.root[1])
-		strcat(s.root, "/");
-	json_open(&s.json, NULL, '{');
-	json_put_text(&s.json, "$schema", "https://json.schemastore.org/sarif-2.1.0.json");
-	json_put_text(&s.json, "version", "2.1.0");
+	sarif_begin(&s.json, s.root);
 	json_open(&s.json, "runs", '[');
 	put_run(&s, status);
 	json_close(&s.json, ']');
