@@ -110,14 +110,23 @@ static void write_line(const struct symbol *symbol, char *text, size_t size)
 		symbol_text(symbol, text, size);
 }
 
-const char *place_line(const struct report *report, uint32_t stack, char *text, size_t size)
+bool place_symbol(const struct report *report, uint32_t stack, struct symbol *ret_symbol)
 {
 	struct symbol symbols[REPORT_FRAMES];
 	unsigned int n = read_stack(report, stack, symbols);
 
-	text[0] = '\0';
 	if (n)
-		write_line(&symbols[find_caller(symbols, n)], text, size);
+		*ret_symbol = symbols[find_caller(symbols, n)];
+	return n;
+}
+
+const char *place_line(const struct report *report, uint32_t stack, char *text, size_t size)
+{
+	struct symbol symbol;
+
+	text[0] = '\0';
+	if (place_symbol(report, stack, &symbol))
+		write_line(&symbol, text, size);
 	return text;
 }
 

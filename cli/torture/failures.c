@@ -5,6 +5,8 @@
  * 	a post          ENOMEM: its queue is full
  * 	a request       a status that its opcode can get; a completion that comes late
  * 	a process       fatal events of its device, port and queue pair; its death
+ *
+ * Or nothing fails, but threads are held and completions come late (chaos).
  */
 #include "cli/torture/failures.h"
 
@@ -222,6 +224,36 @@ int failures_list(const struct sites *sites, bool every, struct failures *ret_fa
 	}
 	for (uint32_t node = 0; node < sites->nodes; node++)
 		add_happenings(&list, node);
+	if (!list.failed)
+		return 0;
+	failures_fini(ret_failures);
+	return log_err(-ENOMEM, "the list of failures");
+}
+
+int failures_chaos(uint32_t seed, uint32_t runs, struct failures *ret_failures)
+{
+	/* often at the begin, where objects are made; later rarely, since there may be many */
+	static const char chaos[] = "verb=any n=1..200 p=0.25 seed=%u delay=%s\n"
+				    "verb=any p=0.003 seed=%u delay=%s\n"
+				    "n=1..200 p=0.4 seed=%u delay=%s\n"
+				    "p=0.003 seed=%u delay=%s";
+	static const char *const holds[] = { "200us", "2ms", "50ms" };
+	static const struct site nowhere = { .opcode = -1, .verb = VERB_COUNT };
+	struct list list = { .failures = ret_failures };
+
+	*ret_failures = (struct failures){ 0 };
+	for (uint32_t i = 0; i < runs; i++) {
+		const char *hold = holds[i % (sizeof(holds) / sizeof(*holds))];
+		struct failure *failure = add_failure(&list, &nowhere);
+		uint32_t each = seed + i;
+
+		if (!failure)
+			break;
+		failure->chaos = true;
+		snprintf(failure->rule, sizeof(failure->rule), chaos, each, hold, each, hold, each,
+			 hold, each, hold);
+		set_what(failure, "another order, seed %u, %s", each, hold);
+	}
 	if (!list.failed)
 		return 0;
 	failures_fini(ret_failures);

@@ -8,10 +8,11 @@ struct failure {
 	unsigned int number; /* from 1 */
 	const struct site *site;
 	uint64_t n;     /* the call, or request, at which it happens; counted as in struct site */
-	char rule[128]; /* "process=0 verb=reg_mr n=3 errno=ENOMEM" */
+	char rule[256]; /* "process=0 verb=reg_mr n=3 errno=ENOMEM" */
 	char what[64];  /* "ibv_reg_mr() fails with ENOMEM" */
 	int error;      /* the errno of the call, or 0 */
 	int status;     /* the status of the completion, or 0 */
+	bool chaos;     /* nothing fails: what may happen in any order does so in another one */
 };
 
 struct failures {
@@ -25,4 +26,10 @@ struct failures {
  * failures for failures_fini(), or -ENOMEM after log_err().
  */
 int failures_list(const struct sites *sites, bool every, struct failures *ret_failures);
+
+/*
+ * @runs runs in which threads are held at verbs and completions come late at random: the first with
+ * @seed, the second with the next. As failures_list().
+ */
+int failures_chaos(uint32_t seed, uint32_t runs, struct failures *ret_failures);
 void failures_fini(struct failures *failures);

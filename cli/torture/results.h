@@ -1,28 +1,59 @@
 #pragma once
 /*
- * The verdicts of all runs as a report. One thread.
+ * The verdicts of all runs, and reports of them. One thread.
  */
 #include "cli/torture/verdict.h"
+
+struct json;
 
 struct result {
 	const struct failure *failure;
 	struct judgement judgement;
 	uint64_t took; /* ns */
 	bool done;     /* it was run */
+	bool known;    /* a baseline has it */
 };
+
+enum { RESULT_FINGERPRINT = 17 };
 
 struct results {
 	struct result *all; /* one for each failure, in their order */
 	size_t n;
 	char *const *program;
-	const char *folder; /* with the traces of those that are bad */
-	bool every;         /* --every, to repeat one */
+	const char *folder;  /* with the traces of those that are bad */
+	const char *options; /* " --every", to repeat one; or "" */
 };
 
-/* Was a failure not handled? */
+/* Was a failure not handled that no baseline has? */
 bool results_are_bad(const struct results *results);
+
+/*
+ * A baseline is the JSON of an earlier run: mark the results that are as bad in it. 0 or -errno
+ * after log_err().
+ */
+int results_know(struct results *results, const char *baseline);
+
+/* Is it not handled? */
+bool result_is_bad(const struct result *result);
+
+/*
+ * Identifies what was not handled: its failure, place and verdict, not its number. Returns @text.
+ */
+const char *result_fingerprint(const struct result *result, char text[RESULT_FINGERPRINT]);
+
+/* A result as an object of JSON, which result_read() reads. */
+void result_put(struct json *json, const struct result *result);
+
+/* Take over the result of the same failure from @text, one such object; false: it is none. */
+bool result_read(struct results *results, const char *text, size_t n);
+
+/* "torture/17.db" */
+const char *result_trace(const struct results *results, const struct result *result, char *path,
+			 size_t size);
 
 /* Sort by verdict, alike ones behind the first of them, and print. 0 or -errno. */
 int results_print_text(const struct results *results);
 int results_print_json(const struct results *results);
 int results_print_junit(const struct results *results);
+int results_print_sarif(const struct results *results, int status);
+int results_print_html(const struct results *results);

@@ -102,6 +102,18 @@ static struct site *find_site(struct survey *s, const struct site *like)
 	return NULL;
 }
 
+static void set_place(const struct survey *s, struct site *site, uint32_t stack)
+{
+	struct symbol symbol;
+
+	place_line(&s->report, stack, site->place, sizeof(site->place));
+	if (!place_symbol(&s->report, stack, &symbol))
+		return;
+	snprintf(site->path, sizeof(site->path), "%s", symbol.path ?: "");
+	snprintf(site->function, sizeof(site->function), "%s", symbol.function ?: "");
+	site->line = symbol.line;
+}
+
 static void note_site(struct survey *s, const struct site *like, uint32_t stack, uint64_t n)
 {
 	struct site *site = find_site(s, like);
@@ -114,7 +126,7 @@ static void note_site(struct survey *s, const struct site *like, uint32_t stack,
 		}
 		*site = *like;
 		site->first = n;
-		place_line(&s->report, stack, site->place, sizeof(site->place));
+		set_place(s, site, stack);
 	}
 	site->last = n;
 	site->calls++;

@@ -9,7 +9,7 @@
 
 #include "core/wire/desc.h"
 
-enum { SITE_PLACE = 160, SITE_NAME = 40 };
+enum { SITE_PLACE = 160, SITE_NAME = 40, SITE_PATH = 512 };
 
 struct site {
 	uint32_t node;        /* the process: its number in the fabric, from 0 */
@@ -22,6 +22,9 @@ struct site {
 	uint64_t first, last;
 	uint64_t calls;
 	char place[SITE_PLACE]; /* "connect_qp (app.c:58)", or "" */
+	char path[SITE_PATH];   /* of the source file, or "" */
+	int line;
+	char function[SITE_PLACE]; /* or "" */
 };
 
 struct sites {

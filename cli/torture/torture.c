@@ -7,6 +7,7 @@
  *
  * All runs are on the software device, each in a fabric of its own, so that they can be beside each
  * other. The numbers of failures are those of the reference: the same program has the same.
+ * Verdicts are also written into a file (progress.c), from which a stopped torture goes on.
  */
 #include <errno.h>
 #include <limits.h>
@@ -20,6 +21,7 @@
 #include "cli/cli.h"
 #include "cli/format.h"
 #include "cli/record/launch.h"
+#include "cli/torture/progress.h"
 #include "cli/torture/results.h"
 #include "core/wire/clock.h"
 #include "core/wire/log.h"
@@ -27,19 +29,19 @@
 enum { JOBS_MAX = 64, REFERENCE_RUNS = 2, FIRST_PORT = 21000 };
 #define SECOND 1000000000ull
 
-enum format { TEXT, JSON, JUNIT };
+enum format { TEXT, JSON, JUNIT, SARIF, HTML };
 
 struct settings {
 	unsigned int format;
-	const char *folder, *only;
-	uint32_t jobs, again, ports;
+	const char *folder, *only, *baseline;
+	uint32_t jobs, again, ports, chaos, runs;
 	int64_t timeout, budget;
-	bool every, list;
+	bool every, list, resume;
 };
 
 const struct option_row cli_torture_options[] = {
-	{ "format", 'f', "text|json|junit", "output format", CHOICE_AT(struct settings, format),
-	  .preset = "text" },
+	{ "format", 'f', "text|json|junit|sarif|html", "output format",
+	  CHOICE_AT(struct settings, format), .preset = "text" },
 	CLI_JSON(struct settings, format, JSON),
 	{ "output", 'o', "DIR", "the directory for the traces of failures that are not handled",
 	  TEXT_AT(struct settings, folder), .preset = "torture" },
@@ -51,6 +53,16 @@ const struct option_row cli_torture_options[] = {
 	  TEXT_AT(struct settings, only) },
 	{ "again", 0, "N", "only failure N of the list; its trace is kept",
 	  NUMBER_AT(struct settings, again), .least = 1 },
+	{ "chaos", 0, "SEED",
+	  "let nothing fail, but hold threads and delay completions at random, from this seed on",
+	  NUMBER_AT(struct settings, chaos), .least = 1 },
+	{ "runs", 0, "N", "the number of runs of --chaos", NUMBER_AT(struct settings, runs),
+	  .least = 1, .most = 10000, .preset = "20" },
+	{ "baseline", 0, "FILE",
+	  "failures that FILE has, too, the output of torture --json, are only counted",
+	  TEXT_AT(struct settings, baseline) },
+	{ "resume", 0, NULL, "go on with a torture that was stopped, or whose budget was used up",
+	  FLAG_AT(struct settings, resume) },
 	{ "jobs", 'j', "N", "number of runs at the same time", NUMBER_AT(struct settings, jobs),
 	  .least = 1, .most = JOBS_MAX, .otherwise = "the processors" },
 	{ "timeout", 0, "TIME", "the time after which a run hangs",
@@ -71,6 +83,8 @@ struct torture {
 	struct sites sites;
 	struct failures failures;
 	struct results results;
+	struct progress *progress;
+	char options[32]; /* to repeat a run */
 	struct run runs[JOBS_MAX];
 	size_t running[JOBS_MAX]; /* the results that they are for */
 	uint64_t patience, end;   /* ns for a run; CLOCK_MONOTONIC when the budget is used up */
@@ -171,6 +185,8 @@ static int finish_run(struct torture *t, unsigned int slot, const struct run_end
 	result->done = !err;
 	if (!err && (verdict_is_bad(result->judgement.verdict) || t->set->again))
 		err = keep_trace(t, run, result->failure);
+	if (!err)
+		err = progress_add(t->progress, result);
 	run_remove(run);
 	return err;
 }
@@ -183,7 +199,8 @@ static bool may_start(const struct torture *t)
 /* Start the next wanted one in @slot; false: there is none. */
 static bool start_next(struct torture *t, unsigned int slot, size_t *next, int *err)
 {
-	while (*next < t->results.n && !is_wanted(t, t->results.all[*next].failure))
+	while (*next < t->results.n &&
+	       (t->results.all[*next].done || !is_wanted(t, t->results.all[*next].failure)))
 		++*next;
 	if (*next == t->results.n || !may_start(t))
 		return false;
@@ -240,10 +257,14 @@ static int print_list(const struct torture *t)
 
 static int make_results(struct torture *t)
 {
+	if (t->set->chaos)
+		snprintf(t->options, sizeof(t->options), " --chaos %u", t->set->chaos);
+	else if (t->set->every)
+		strcpy(t->options, " --every");
 	t->results = (struct results){ .n = t->failures.n,
 				       .program = t->program,
 				       .folder = t->set->folder,
-				       .every = t->set->every };
+				       .options = t->options };
 	t->results.all = calloc(t->failures.n ?: 1, sizeof(*t->results.all));
 	if (!t->results.all)
 		return log_err(-ENOMEM, "results");
@@ -254,14 +275,29 @@ static int make_results(struct torture *t)
 
 static int print_results(const struct torture *t)
 {
+	int status = results_are_bad(&t->results) ? CLI_FINDINGS : CLI_FINE;
+
 	switch (t->set->format) {
 	case JSON:
 		return results_print_json(&t->results);
 	case JUNIT:
 		return results_print_junit(&t->results);
+	case SARIF:
+		return results_print_sarif(&t->results, status);
+	case HTML:
+		return results_print_html(&t->results);
 	default:
 		return results_print_text(&t->results);
 	}
+}
+
+/* Are there wanted failures that were not tried? */
+static bool is_open(const struct torture *t)
+{
+	for (size_t i = 0; i < t->results.n; i++)
+		if (!t->results.all[i].done && is_wanted(t, t->results.all[i].failure))
+			return true;
+	return false;
 }
 
 static int try_failures(struct torture *t)
@@ -271,11 +307,22 @@ static int try_failures(struct torture *t)
 	if (!err && t->set->again > t->failures.n)
 		return log_why(-EINVAL, "there is no failure %u: the list has %zu", t->set->again,
 			       t->failures.n);
+	if (!err && t->set->baseline) /* a wrong one is refused before the runs */
+		err = results_know(&t->results, t->set->baseline);
+	if (!err)
+		err = progress_open(&t->results, t->set->resume, &t->progress);
 	if (t->set->budget)
 		t->end = clock_monotonic() + (uint64_t)t->set->budget;
 	if (!err)
 		err = run_all(t);
-	return err ?: print_results(t);
+	if (!err && t->set->baseline)
+		err = results_know(&t->results, t->set->baseline);
+	if (!err)
+		err = print_results(t);
+	if (!err && is_open(t))
+		log_note("stopped before all were tried: the same command with --resume goes on");
+	progress_close(t->progress, !err && !is_open(t));
+	return err;
 }
 
 static int run_torture(struct torture *t)
@@ -283,7 +330,8 @@ static int run_torture(struct torture *t)
 	int err = learn_reference(t);
 
 	if (!err)
-		err = failures_list(&t->sites, t->set->every, &t->failures);
+		err = t->set->chaos ? failures_chaos(t->set->chaos, t->set->runs, &t->failures)
+				    : failures_list(&t->sites, t->set->every, &t->failures);
 	if (!err && !t->failures.n)
 		err = log_why(-EINVAL, "the program called no verb that can fail");
 	if (err)
@@ -329,6 +377,8 @@ int cli_torture(int argc, char **argv)
 	cli_parse(argc, argv, &set, &arguments);
 	if (!arguments.n)
 		return cli_misuse("torture", "no program given");
+	if (set.chaos && set.every)
+		return cli_misuse("torture", "with --chaos nothing fails: --every has no meaning");
 	err = launch_check(arguments.at[0]);
 	if (err)
 		return CLI_ENVIRONMENT;

@@ -27,16 +27,24 @@
 #include "core/store/open.h"
 #include "core/wire/log.h"
 
+static const char *const names[VERDICTS] = {
+	[VERDICT_CRASH] = "crash",     [VERDICT_CORRUPT] = "corrupt", [VERDICT_HANG] = "hang",
+	[VERDICT_MISUSE] = "misuse",   [VERDICT_LEAK] = "leak",       [VERDICT_SILENT] = "silent",
+	[VERDICT_HANDLED] = "handled", [VERDICT_MISSED] = "missed",
+};
+
 const char *verdict_name(enum verdict verdict)
 {
-	static const char *const names[VERDICTS] = {
-		[VERDICT_CRASH] = "crash",     [VERDICT_CORRUPT] = "corrupt",
-		[VERDICT_HANG] = "hang",       [VERDICT_MISUSE] = "misuse",
-		[VERDICT_LEAK] = "leak",       [VERDICT_SILENT] = "silent",
-		[VERDICT_HANDLED] = "handled", [VERDICT_MISSED] = "missed",
-	};
-
 	return names[verdict];
+}
+
+enum verdict verdict_find(const char *name)
+{
+	int verdict = 0;
+
+	while (verdict < VERDICTS && strcmp(names[verdict], name) != 0)
+		verdict++;
+	return (enum verdict)verdict;
 }
 
 bool verdict_is_bad(enum verdict verdict)
@@ -158,7 +166,8 @@ static int find_request(struct trial *trial, const struct run *run)
 	struct sites sites;
 	int err;
 
-	if (trial->failure->error || trial->failure->status)
+	trial->occurred |= trial->failure->chaos;
+	if (trial->failure->error || trial->failure->status || trial->failure->chaos)
 		return 0;
 	err = sites_read(run_file(run, "trace.db", path), &sites);
 	if (err)
@@ -383,14 +392,12 @@ static bool judge_end(const struct trial *trial, const struct run *run, const st
 	return known;
 }
 
-static bool is_silent(const struct reference *reference, const struct trial *trial,
-		      const struct run *run, const struct run_end *end)
+/* Is its output that of the reference, as far as that is the same in each run? */
+static bool has_same_output(const struct reference *reference, const struct run *run)
 {
 	char *output;
 	bool same;
 
-	if (end->status || trial->again || !(trial->failure->error || trial->failure->status))
-		return false;
 	if (!reference->output)
 		return true;
 	output = read_output(run, "out");
@@ -400,6 +407,28 @@ static bool is_silent(const struct reference *reference, const struct trial *tri
 	same = !strcmp(output, reference->output);
 	free(output);
 	return same;
+}
+
+static bool is_silent(const struct reference *reference, const struct trial *trial,
+		      const struct run *run, const struct run_end *end)
+{
+	if (end->status || trial->again || !(trial->failure->error || trial->failure->status))
+		return false;
+	return has_same_output(reference, run);
+}
+
+/* Nothing failed, so the program may not fail either. */
+static void judge_chaos(const struct reference *reference, const struct run *run,
+			const struct run_end *end, struct judgement *ret)
+{
+	bool same = has_same_output(reference, run);
+
+	if (end->status || !same)
+		ret->verdict = VERDICT_CORRUPT;
+	snprintf(ret->says, sizeof(ret->says), "exit %d%s", end->status,
+		 end->status ? ", though nothing failed"
+		 : same      ? ""
+			     : ", but with another output");
 }
 
 /* What check says of a program that crashed or hangs, behind it. */
@@ -435,7 +464,11 @@ static void judge_trial(const struct reference *reference, const struct trial *t
 		ret->verdict = VERDICT_MISSED;
 	else if (judge_end(trial, run, end, ret))
 		add_finding(reference, trial, end->status, ret);
-	else if (!judge_findings(reference, trial, end->status, ret))
+	else if (judge_findings(reference, trial, end->status, ret))
+		return;
+	else if (trial->failure->chaos)
+		judge_chaos(reference, run, end, ret);
+	else
 		judge_rest(reference, trial, run, end, ret);
 }
 

@@ -81,7 +81,53 @@ reports_are_valid() {
 	torture --json --only "ibv_alloc_pd" -- "$app" none
 	is verdict "$(jq -r '.results[] | select(.verdict) | .verdict' out)" handled || return
 	torture --format junit --only "ibv_alloc_pd" -- "$app" none
-	xmllint --noout --schema "$root/tests/e2e/lib/junit.xsd" out
+	xmllint --noout --schema "$root/tests/e2e/lib/junit.xsd" out || return
+	torture --format sarif --only "ibv_reg_mr() fails" -- "$app" unchecked-region
+	is status $? 1 && python3 "$root/tests/e2e/lib/sarif.py" out >said ||
+		{ cat said; return 1; }
+	is result "$(jq -r '.runs[0].results[] | "\(.ruleId) \(.locations[0].logicalLocations[0]
+		.fullyQualifiedName) \(.locations[0].physicalLocation.artifactLocation.uri)"' out |
+		sed 's, .*/, ,')" "crash error_paths.c" || return
+	torture --format html --only "ibv_reg_mr() fails" -- "$app" unchecked-region "<b>"
+	is status $? 1 && says '<td class="bad">crash<td>[0-9]*<td>ibv_reg_mr() fails' out &&
+		says 'unchecked-region &lt;b&gt;' out
+}
+
+# Nothing fails: the program relies on an order.
+order_is_met() { # kind, seed, runs, verdict
+	torture --chaos "$2" --runs "$3" -- "$apps/orders" "$1"
+	is status $? 1 && says "^$4 .*another order, seed" out || { cat out err; return 1; }
+	torture --chaos "$2" --runs "$3" -- "$apps/orders" "$1" good
+	is status $? 0 && says "^$3 handled" out || { cat out err; return 1; }
+}
+
+a_stopped_one_goes_on() {
+	local only=(--only "ibv_create" -- "$app" forgotten-region)
+	torture --json "${only[@]}"; jq 'del(.results[].took_ns)' out >whole
+	torture --budget 1ns "${only[@]}" && says "not tried" out && says "--resume goes on" err &&
+		is "file of results" "$(wc -c <torture/progress)" 0 || return
+	head -n 1 <(jq -c '.results[] | select(.verdict) | .says = "as before"' whole) \
+		>torture/progress
+	torture --json --resume "${only[@]}"
+	is status $? 1 && is "taken over" "$(jq '[.results[] | select(.says == "as before")] |
+		length' out)" 1 || return
+	is "the others" "$(jq -c '[.results[] | .verdict]' out)" \
+		"$(jq -c '[.results[] | .verdict]' whole)" || return
+	[ ! -e torture/progress ] || { echo "a file of results is left"; return 1; }
+	torture --resume "${only[@]}"; is status $? 4 && says "go on: open torture/progress" err
+}
+
+known_ones_do_not_count() {
+	torture --json --only "ibv_create" -- "$app" forgotten-region; is status $? 1 || return
+	mv out known.json
+	torture --baseline known.json --only "ibv_create" -- "$app" forgotten-region
+	is status $? 0 && says "2 known" out || { cat out err; return 1; }
+	torture --baseline known.json --only "ibv_" -- "$app" forgotten-region,unchecked-region
+	is status $? 1 && says "^crash .*ibv_reg_mr" out && says "2 known" out ||
+		{ cat out err; return 1; }
+	echo '[1]' >bad.json
+	torture --baseline bad.json -- "$app" none; is status $? 3 &&
+		says "bad.json is not a baseline: write one with torture --json" err
 }
 
 # it calls no verb the third time
@@ -121,6 +167,10 @@ try one_is_repeated
 try pairs_run_beside_each_other
 try list_is_printed
 try reports_are_valid
+try "an order of queues is met" order_is_met queues 1 10 corrupt
+try "an order of threads is met" order_is_met threads 1 3 crash
+try a_stopped_one_goes_on
+try known_ones_do_not_count
 try what_did_not_occur_is_missed
 try what_came_to_no_middle_is_missed
 try an_exit_at_once_leaks_nothing

@@ -160,3 +160,19 @@ TEST(a_process_is_killed_if_another_can_notice)
 	assert_string_equal(failures.all[failures.n - 1].rule,
 			    "process=0 opcode=RDMA_READ n=4 kill");
 }
+
+TEST(each_run_of_chaos_has_a_seed_of_its_own)
+{
+	assert_int_equal(failures_chaos(7, 4, &failures), 0);
+	assert_int_equal(failures.n, 4);
+	for (size_t i = 0; i < failures.n; i++) {
+		char seed[24];
+
+		snprintf(seed, sizeof(seed), "seed=%zu ", 7 + i);
+		assert_non_null(strstr(failures.all[i].rule, seed));
+		assert_true(failures.all[i].chaos);
+		assert_int_equal(failures.all[i].number, i + 1);
+	}
+	assert_non_null(strstr(failures.all[0].rule, "delay=200us"));
+	assert_non_null(strstr(failures.all[3].rule, "delay=200us"));
+}

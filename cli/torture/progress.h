@@ -1,0 +1,20 @@
+#pragma once
+/*
+ * The results of runs so far, in a file beside their traces, so that a stopped torture can go on.
+ * One thread.
+ */
+#include "cli/torture/results.h"
+
+struct progress;
+
+/*
+ * Open DIR/progress of @results: with @resume its results are taken over, which must be there; else
+ * it begins anew. 0 or -errno after log_err().
+ */
+int progress_open(struct results *results, bool resume, struct progress **ret_progress);
+
+/* Add a result. 0 or -errno after log_err(). */
+int progress_add(struct progress *progress, const struct result *result);
+
+/* Close it; and remove it with @over: there is nothing to go on with. Accepts NULL. */
+void progress_close(struct progress *progress, bool over);
