@@ -2,19 +2,40 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
 #include "core/wire/ring.h"
 #include "tests/test.h"
 
 static char path[64];
 static struct ring in, out;
+
+/* Of mremap(); 0: it works. */
+static int mremap_error;
+
+void *mremap(void *old, size_t old_bytes, size_t bytes, int flags, ...)
+{
+	va_list args;
+	void *at;
+
+	va_start(args, flags);
+	at = flags & MREMAP_FIXED ? va_arg(args, void *) : NULL;
+	va_end(args);
+	if (mremap_error) {
+		errno = mremap_error;
+		return MAP_FAILED;
+	}
+	return (void *)syscall(SYS_mremap, old, old_bytes, bytes, flags, at);
+}
 
 static uint64_t seed;
 
@@ -808,6 +829,28 @@ TEST(ring_that_cannot_widen_stays_as_it_is)
 	put_event(8, 2);
 	take_event(8, 1);
 	take_event(8, 2);
+}
+
+/* Its file is not opened instead. */
+TEST(ring_does_not_widen_without_memory)
+{
+	make_narrow(RING_BYTES);
+	mremap_error = ENOMEM;
+	assert_int_equal(ring_widen(&in, AT_FDCWD, path), -ENOMEM);
+	mremap_error = 0;
+	assert_int_equal(ring_footprint(&in), RING_PAGE + RING_NARROW);
+}
+
+/* As in valgrind. */
+TEST(ring_widens_by_its_file_without_mremap)
+{
+	make_narrow(RING_BYTES);
+	mremap_error = EINVAL;
+	assert_int_equal(ring_widen(&in, AT_FDCWD, path), 0);
+	mremap_error = 0;
+	assert_int_equal(ring_footprint(&in), RING_PAGE + RING_NARROW + 4 * RING_NARROW);
+	put_event(8, 1);
+	take_event(8, 1);
 }
 
 /* The directory is removed, the user changed: a thread continues in the ring that it has. */
