@@ -9,6 +9,7 @@
 #include "analyzer/facts/facts.h"
 #include "analyzer/facts/stalls.h"
 #include "analyzer/report/report.h"
+#include "analyzer/report/symbols.h"
 #include "tests/analyzer/job.h"
 #include "tests/test.h"
 #include "tests/transcript.h"
@@ -560,9 +561,11 @@ static void put_screen(struct text *t, const struct story *s)
 	char *text = NULL, *end;
 	size_t size = 0;
 
+	assert_int_equal(symbols_open(&report.symbols), 0);
 	report.out = open_memstream(&text, &size);
 	assert_int_equal(report_screen(&report), 0);
 	fclose(report.out);
+	symbols_close(report.symbols);
 	end = strstr(text, "\nfailed verbs (");
 	text_addf(t, "%.*s\n", (int)(end ? end - text : (long)size), text);
 	free(text);

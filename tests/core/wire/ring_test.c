@@ -19,7 +19,7 @@
 static char path[64];
 static struct ring in, out;
 
-/* Of mremap(); 0: it works. */
+/* If it is not 0, mremap() fails with it. */
 static int mremap_error;
 
 void *mremap(void *old, size_t old_bytes, size_t bytes, int flags, ...)

@@ -17,11 +17,11 @@ struct file {
 
 static struct file file;
 
-static ElfW(Phdr) make_segment(uint32_t type, const void *at, size_t bytes)
+static void set_segment(int n, uint32_t type, const void *at, size_t bytes)
 {
-	return (ElfW(Phdr)){ .p_type = type,
-			     .p_vaddr = (uintptr_t)at - (uintptr_t)file.memory,
-			     .p_memsz = bytes };
+	file.headers[n] = (ElfW(Phdr)){ .p_type = type,
+					.p_vaddr = (uintptr_t)at - (uintptr_t)file.memory,
+					.p_memsz = bytes };
 }
 
 /*
@@ -37,11 +37,11 @@ static void make_file(void)
 	file.dynamic[2] = (ElfW(Dyn)){ .d_tag = DT_PLTRELSZ, .d_un.d_val = 48 };
 	file.dynamic[3] = (ElfW(Dyn)){ .d_tag = DT_RELASZ, .d_un.d_val = 24 };
 	file.dynamic[4] = (ElfW(Dyn)){ .d_tag = DT_NULL };
-	file.headers[0] = make_segment(PT_NOTE, m, 16);
-	file.headers[1] = make_segment(PT_LOAD, m + 4 * PAGE, 3 * PAGE);
-	file.headers[2] = make_segment(PT_LOAD, m + PAGE, 2 * PAGE + 8);
-	file.headers[3] = make_segment(PT_DYNAMIC, file.dynamic, sizeof(file.dynamic));
-	file.headers[4] = make_segment(PT_GNU_RELRO, m + 5 * PAGE, PAGE);
+	set_segment(0, PT_NOTE, m, 16);
+	set_segment(1, PT_LOAD, m + 4 * PAGE, 3 * PAGE);
+	set_segment(2, PT_LOAD, m + PAGE, 2 * PAGE + 8);
+	set_segment(3, PT_DYNAMIC, file.dynamic, sizeof(file.dynamic));
+	set_segment(4, PT_GNU_RELRO, m + 5 * PAGE, PAGE);
 	file.info = (struct dl_phdr_info){ .dlpi_addr = (uintptr_t)m,
 					   .dlpi_phdr = file.headers,
 					   .dlpi_phnum = 5 };
