@@ -47,17 +47,24 @@ static void polled_empty(struct story *s, int thread, int end, uint64_t times)
 	s->threads[thread].head.polls[0].empty = times;
 }
 
-static void poll_receive(struct story *s, int thread, int end)
+/* Receives of these @n queue pairs complete at once. */
+static void poll_receives(struct story *s, int thread, int end, const uint32_t *qps, unsigned int n)
 {
 	struct event_poll *event = (struct event_poll *)s->words;
 	struct event_wc *wc = (struct event_wc *)(event + 1);
 
 	event->cq = W(&ends[end].cq);
 	event->empty = 100;
-	event->ret = 1;
-	event->nwc = 1;
-	*wc = (struct event_wc){ .wr_id = 1, .opcode = IBV_WC_RECV, .qp_num = ends[end].qp.qp_num };
-	story_event(s, thread, EVENT_POLL, (sizeof(*event) + sizeof(*wc)) / 8);
+	event->ret = (int32_t)n;
+	event->nwc = (uint16_t)n;
+	for (unsigned int i = 0; i < n; i++)
+		wc[i] = (struct event_wc){ .wr_id = 1, .opcode = IBV_WC_RECV, .qp_num = qps[i] };
+	story_event(s, thread, EVENT_POLL, (sizeof(*event) + n * sizeof(*wc)) / 8);
+}
+
+static void poll_receive(struct story *s, int thread, int end)
+{
+	poll_receives(s, thread, end, &ends[end].qp.qp_num, 1);
 }
 
 TEST(polls_that_found_nothing)
@@ -149,6 +156,33 @@ TEST(a_completion_that_another_thread_has_polled)
 	end_says(&s, STORY_PID, 1,
 		 "thread 1 polled cq1 empty 900 times and never found a completion; thread 3 "
 		 "polled the completion of its 1:20 there, 3:1");
+}
+
+/* Two threads poll one CQ: whose completion the last one of each was. */
+TEST(the_queue_pair_of_the_last_completion)
+{
+	struct ibv_qp_init_attr attr = { .send_cq = &ends[0].cq,
+					 .recv_cq = &ends[0].cq,
+					 .cap = { .max_send_wr = 8, .max_recv_wr = 8 },
+					 .qp_type = IBV_QPT_RC };
+	static struct ibv_qp second;
+	struct story s;
+
+	begin_story(&s);
+	second = ends[0].qp;
+	second.qp_num = 0x31;
+	story_do(&s, 0, VERB_create_qp, 4, W(&second), W(&ends[0].pd), W(&attr));
+	assert_int_equal(story_thread(&s, STORY_PID, 0, 0), 2);
+	for (int i = 0; i < 4; i++)
+		post_receive(&s, 0, 0);
+	poll_receives(&s, 0, 0, (uint32_t[]){ 0x21, 0x21, 0x31 }, 3);
+	poll_receives(&s, 2, 0, (uint32_t[]){ 0x31, 0x21 }, 2);
+	polled_empty(&s, 0, 0, 900);
+	polled_empty(&s, 2, 0, 800);
+	end_says(&s, STORY_PID, 1,
+		 "; thread 1 polled cq1 empty 800 times after its last completion, 1:26 of qp2; "
+		 "thread 3 polled the completion of its 1:24 there, 3:1; thread 3 polled cq1 empty "
+		 "700 times after its last completion, 3:1 of qp1;");
 }
 
 TEST(a_thread_that_waits_for_an_event)
