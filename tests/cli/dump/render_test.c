@@ -4,6 +4,7 @@
 #include <infiniband/verbs.h>
 #include <stdlib.h>
 
+#include "cli/dump/choice.h"
 #include "cli/dump/render.h"
 #include "tests/test.h"
 
@@ -89,4 +90,49 @@ TEST(flushed_ones_of_a_queue_pair_are_one)
 	expect_poll(true, true,
 		    "ibv_poll_cq(NULL) = 4 [\n    " FLUSHED("7") ", 1 more flushed,\n    " FLUSHED(
 			    "8") ",\n    " FAILED "]");
+}
+
+static void expect_chosen(const struct trace_event *event, const char *shown)
+{
+	const struct choice choice = { .wr_id = { true, 7 } };
+	char *text = NULL;
+	size_t size;
+	struct render render = { .out = open_memstream(&text, &size), .choice = &choice };
+
+	render_event(&render, event);
+	fclose(render.out);
+	assert_string_equal(text, shown);
+	free(text);
+}
+
+/* The numbers of nine requests or completions, of which those of 7 are chosen. */
+static const uint64_t chosen[] = { 1, 2, 7, 3, 7, 7, 4, 5, 6 };
+
+enum { CHOSEN = sizeof(chosen) / sizeof(*chosen) };
+
+#define ASKED "{wr_id=0x7, opcode=IBV_WR_RDMA_WRITE, send_flags=0, sge=[]}"
+#define CAME  "{wr_id=0x7, status=IBV_WC_SUCCESS, opcode=IBV_WC_SEND, byte_len=0, qp_num=0x0}"
+
+TEST(completions_that_are_not_chosen_are_counted)
+{
+	struct wc wcs[CHOSEN] = { 0 };
+	struct poll poll = { .verb = VERB_poll_cq, .ret = CHOSEN, .nwc = CHOSEN, .wc = wcs };
+	struct trace_event event = { .kind = TRACE_POLL, .poll = &poll };
+
+	for (int i = 0; i < CHOSEN; i++)
+		wcs[i].wr_id = chosen[i];
+	expect_chosen(&event, "ibv_poll_cq(NULL) = 9 [2 others, " CAME ", 1 other, " CAME ", " CAME
+			      ", 3 others]");
+}
+
+TEST(requests_that_are_not_chosen_are_counted)
+{
+	struct wr wrs[CHOSEN] = { 0 };
+	struct post post = { .verb = VERB_post_send, .nwr = CHOSEN, .wr = wrs };
+	struct trace_event event = { .kind = TRACE_POST, .post = &post };
+
+	for (int i = 0; i < CHOSEN; i++)
+		wrs[i].wr_id = chosen[i];
+	expect_chosen(&event, "ibv_post_send(NULL, [2 others, " ASKED ", 1 other, " ASKED ", " ASKED
+			      ", 3 others]) = 0");
 }
