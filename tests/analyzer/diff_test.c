@@ -220,6 +220,19 @@ TEST(attributes_have_a_direction_or_none)
 	assert_int_equal(verdict_of("timeout"), DIFF_CHANGED);
 }
 
+/* Values are of the attributes of either side. */
+TEST(an_attribute_may_be_set_on_one_side_only)
+{
+	struct diff_site *a = add_site(before[0], VERB_modify_qp, "connect");
+	struct diff_site *b = add_site(after[0], VERB_modify_qp, "connect");
+
+	add_attribute(a, "timeout", "14");
+	add_attribute(b, "path_mtu", "IBV_MTU_1024");
+	compare_runs(1);
+	assert_int_equal(verdict_of("path_mtu"), DIFF_CHANGED);
+	assert_int_equal(verdict_of("timeout"), DIFF_CHANGED);
+}
+
 static void add_place(struct diff_site *site, const char *text, const char *value, const char *also)
 {
 	struct diff_site *place;
@@ -557,6 +570,29 @@ TEST(one_run_a_side_shows_a_pace_that_differs_by_far)
 	assert_int_equal(changes_of_pace(1, 4.4, 0.1), 0);
 	assert_int_equal(verdict_of("gap between polls p50"), DIFF_UNCLEAR);
 	assert_non_null(strstr(find_change("duration")->note, "one run per side"));
+}
+
+/* Twice as long is reported, less is not. */
+TEST(one_run_a_side_shows_a_factor_of_two)
+{
+	before[0]->profile->duration = 1 << 20;
+	after[0]->profile->duration = (1 << 21) - 2;
+	compare_runs(1);
+	assert_null(find_change("duration"));
+	after[0]->profile->duration = 1 << 21;
+	compare_runs(1);
+	assert_int_equal(verdict_of("duration"), DIFF_UNCLEAR);
+}
+
+/* They are judged, though two of each cannot show much. */
+TEST(two_runs_a_side_are_not_one)
+{
+	for (int i = 0; i < 2; i++) {
+		before[i]->profile->duration = 1 << 20;
+		after[i]->profile->duration = 1 << 23;
+	}
+	compare_runs(2);
+	assert_null(find_change("duration"));
 }
 
 TEST(more_work_may_take_longer)

@@ -20,7 +20,7 @@
 #include "core/wire/ring.h"
 #include "tests/test.h"
 
-enum { BEGIN, MARK, OTHERS }; /* numbers of the tracepoints */
+enum { BEGIN, MARK, OTHERS, END }; /* numbers of the tracepoints */
 enum { PID = 100, TID = 101, SINCE = 5000 };
 
 static const char metadata[] =
@@ -35,7 +35,8 @@ static const char metadata[] =
 	"event { id = " #id "; name = \"" name "\"; fields := struct { uint32_t pid; uint32_t"  \
 	" tid; uint32_t seq; uint64_t since; uint64_t time; uint64_t start; uint64_t realtime;" \
 	" uint64_t fingerprint; uint32_t _raw_length; uint64_t raw[_raw_length]; }; };\n"
-	POINT(0, "verbatim:thread_begin") POINT(1, "verbatim:mark") POINT(2, "others:mark");
+	POINT(0, "verbatim:thread_begin") POINT(1, "verbatim:mark") POINT(2, "others:mark")
+		POINT(3, "verbatim:thread_end");
 
 static char dir[64], trace_path[80];
 static FILE *stream;
@@ -121,6 +122,14 @@ static void put_begin(uint64_t fingerprint)
 	struct ring_head head = { .pid = PID, .tid = TID, .comm = "app" };
 
 	put_event(BEGIN, SINCE, 0, fingerprint, &head, sizeof(head) / 8);
+}
+
+/* Of @words, if it is sound as many as a ring's head has. It has sent @events in all. */
+static void put_end(uint64_t time, uint64_t events, uint32_t words)
+{
+	struct ring_head head = { .pid = PID + 1, .tid = TID + 1, .tapped = events };
+
+	put_event(END, time, 0, verbs_fingerprint, &head, words);
 }
 
 /* A mark of the program with the text "m0" to "m9". */
@@ -233,6 +242,33 @@ TEST(gap_is_a_loss)
 	assert_string_equal(text, "m1m4");
 	assert_int_equal(loss.events, 2);
 	assert_int_equal(loss.late, 0);
+}
+
+TEST(events_lost_at_the_end_are_counted)
+{
+	struct trace_loss loss;
+	char text[128];
+
+	put_begin(verbs_fingerprint);
+	put_mark(MARK, 6000, 1);
+	put_end(6001, 4, sizeof(struct ring_head) / 8);
+	assert_int_equal(import_ctf(), CLI_FINE);
+	read_marks(text, &loss);
+	assert_string_equal(text, "m1");
+	assert_int_equal(loss.events, 3);
+}
+
+TEST(thread_end_of_another_length_is_not_used)
+{
+	struct trace_loss loss;
+	char text[128];
+
+	put_begin(verbs_fingerprint);
+	put_mark(MARK, 6000, 1);
+	put_end(6001, 4, sizeof(struct ring_head) / 8 - 1);
+	assert_int_equal(import_ctf(), CLI_FINE);
+	read_marks(text, &loss);
+	assert_int_equal(loss.events, 0);
 }
 
 TEST(session_after_the_program_is_late)
