@@ -94,6 +94,20 @@ TEST(depth_is_over_time)
 	assert_true(profile_mean_depth(&queue_of(0)->receive) < 0);
 }
 
+TEST(a_mean_depth_is_of_a_known_queue_over_some_time)
+{
+	const struct profile_depth depth = { .area = 6000, .ns = 3000 };
+	struct profile_side side = { .known = true, .depth = depth };
+
+	assert_true(profile_mean_depth(&side) == 2);
+	side.doubt = 1;
+	assert_true(profile_mean_depth(&side) < 0);
+	side = (struct profile_side){ .depth = depth };
+	assert_true(profile_mean_depth(&side) < 0);
+	side = (struct profile_side){ .known = true };
+	assert_true(profile_mean_depth(&side) < 0);
+}
+
 TEST(a_reset_is_no_time_without_requests)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };

@@ -431,6 +431,34 @@ TEST(slower_runs_are_found)
 	assert_true(alarms_of_times(4, 1.5, 0.05) > ROUNDS * 90 / 100);
 }
 
+static void add_latencies(struct diff_run *run, uint32_t size, int n)
+{
+	struct profile_requests *row = calloc(1, sizeof(*row));
+
+	row->least = row->most = size;
+	for (int i = 0; i < n; i++)
+		histogram_add(&row->latency, 3000);
+	run->profile->requests[0][profile_size_class(size)] = row;
+}
+
+/* Without a change three are shown: of equally frequent ones those of fewer bytes. */
+TEST(the_most_frequent_requests_are_shown)
+{
+	static const int counts[] = { 100, 40, 50, 29, 50, 50 };
+
+	for (int i = 0; i < 6; i++) {
+		add_latencies(before[0], 64u << i, 100);
+		add_latencies(after[0], 64u << i, counts[i]);
+	}
+	compare_runs(1);
+	assert_non_null(find_change("RDMA_WRITE 64 B p50"));
+	assert_null(find_change("RDMA_WRITE 128 B p50"));
+	assert_non_null(find_change("RDMA_WRITE 256 B p50"));
+	assert_null(find_change("RDMA_WRITE 512 B p50"));
+	assert_non_null(find_change("RDMA_WRITE 1024 B p50"));
+	assert_null(find_change("RDMA_WRITE 2048 B p50"));
+}
+
 /* In a damaged trace; there is no logarithm of 0. */
 TEST(times_of_0_are_compared)
 {
