@@ -86,6 +86,20 @@ TEST(numbers_of_the_device_are_tolerated)
 			 0);
 }
 
+/* Objects and addresses are not compared, what follows them is. */
+TEST(numbers_behind_an_object_are_compared)
+{
+	static const char there[] =
+		"{\"ret\":{\"context\":16,\"pd\":17,\"addr\":32,\"length\":64}}";
+	static const char here_too[] =
+		"{\"ret\":{\"context\":80,\"pd\":81,\"addr\":96,\"length\":64}}";
+	static const char shorter[] =
+		"{\"ret\":{\"context\":80,\"pd\":81,\"addr\":96,\"length\":32}}";
+
+	assert_int_equal(count_differences("reg_mr", there, here_too), 0);
+	assert_int_equal(count_differences("reg_mr", there, shorter), 1);
+}
+
 /* Devices return 0, or the requested value. */
 TEST(receive_capacity_is_ignored_with_an_srq)
 {
