@@ -235,3 +235,76 @@ TEST(a_peer_names_what_was_unmapped)
 	assert_int_equal(name_released(MEMORY_MUNMAP, LENGTH, remote | IBV_ACCESS_ON_DEMAND, true),
 			 0);
 }
+
+/* The program, a library, and the recorder. */
+enum { PROGRAM = 0x400, LIBRARY = 0x500, RECORDER = 0x600 };
+
+/*
+ * How often FORK-005 is found as a hazard when memory is freed by @freed, without fork support, and
+ * then its region, made by @made, is deregistered.
+ */
+static uint64_t freed_too_early(uint64_t made, uint64_t freed, bool posts)
+{
+	struct event_sge sge = { .addr = 0x11000, .length = PAGE, .lkey = 0x60 };
+	struct story s;
+	uint64_t n;
+
+	story_copies = "yes";
+	story_with_qp(&s);
+	story_module(&s, 0, PROGRAM, PROGRAM + 0x100, "/usr/bin/app");
+	story_module(&s, 0, LIBRARY, LIBRARY + 0x100, "/usr/lib/libapp.so");
+	story_module(&s, 0, RECORDER, RECORDER + 0x100, "/usr/lib/libverbatim.so");
+	story_do(&s, 0, VERB_reg_mr, made, W(&region), W(region.pd), W(region.addr),
+		 W(region.length), W(0));
+	story_gives_at(&s, 0, freed, MEMORY_FREE, region.addr, region.length);
+	if (posts)
+		story_post(&s, 0, VERB_post_recv, &a_qp, 7, 0, sge);
+	dereg_mr(&s, &region, 0);
+	story_check(&s, NULL);
+	n = s.findings->hazards[RULE_FORK_005];
+	story_end(&s);
+	return n;
+}
+
+TEST(memory_is_freed_by_the_code_that_registered_it)
+{
+	assert_int_equal(freed_too_early(PROGRAM + 1, PROGRAM + 2, false), 1);
+	assert_int_equal(freed_too_early(PROGRAM + 1, PROGRAM + 2, true), 0);
+	assert_int_equal(freed_too_early(LIBRARY + 1, PROGRAM + 2, false), 0);
+	assert_int_equal(freed_too_early(0, PROGRAM + 2, false), 0);
+	assert_int_equal(freed_too_early(PROGRAM + 1, 0, false), 0);
+	assert_int_equal(freed_too_early(RECORDER + 1, RECORDER + 2, false), 0);
+}
+
+/* How often MKEY-006 is found as a hazard when a region that a peer has read is unmapped. */
+static uint64_t unmapped_too_early(uint64_t made, uint64_t released, bool queue_pair)
+{
+	struct story s;
+	uint64_t n;
+
+	begin_ends(&s);
+	connect_end(&s, 0, 0x22, 0x22, FAR);
+	connect_end(&s, 1, 0x21, 0x21, FAR | IBV_ACCESS_REMOTE_READ);
+	register_as(&s, 0, &ends[0].mr, IBV_ACCESS_LOCAL_WRITE);
+	story_module(&s, 1, PROGRAM, PROGRAM + 0x100, "/usr/bin/app");
+	story_module(&s, 1, LIBRARY, LIBRARY + 0x100, "/usr/lib/libapp.so");
+	story_do(&s, 1, VERB_reg_mr, made, W(&ends[1].mr), W(&ends[1].pd), W(AT), W(LENGTH),
+		 W(IBV_ACCESS_REMOTE_READ));
+	post_rdma(&s, IBV_WR_RDMA_READ, AT, 8, 0x21);
+	poll_as(&s, IBV_WC_SUCCESS);
+	story_gives_at(&s, 1, released, MEMORY_MUNMAP, (void *)(uintptr_t)AT, LENGTH);
+	if (!queue_pair)
+		story_do(&s, 1, VERB_destroy_qp, 0, 0, W(&ends[1].qp));
+	story_do(&s, 1, VERB_dereg_mr, 0, 0, W(&ends[1].mr));
+	story_check(&s, NULL);
+	n = s.findings->hazards[RULE_MKEY_006];
+	story_end(&s);
+	return n;
+}
+
+TEST(memory_is_unmapped_before_its_region_ends)
+{
+	assert_int_equal(unmapped_too_early(PROGRAM + 1, PROGRAM + 2, false), 1);
+	assert_int_equal(unmapped_too_early(PROGRAM + 1, LIBRARY + 2, false), 0);
+	assert_int_equal(unmapped_too_early(PROGRAM + 1, PROGRAM + 2, true), 0);
+}

@@ -36,6 +36,7 @@ struct story {
 	uint64_t forked_at; /* when the next child was forked; 0: just now */
 	int error;          /* errno after the next return */
 	bool inner;         /* the next call is inside another verb */
+	uint32_t modules;   /* that stacks may be in */
 	struct {
 		struct ring_head head;
 		uint32_t id; /* in the trace */
@@ -141,6 +142,7 @@ static inline struct story_call story_call_args(struct story *s, int thread, enu
 	event->verb = (uint16_t)verb;
 	event->depth = s->inner;
 	if (stack) {
+		event->modules = s->modules;
 		event->nframes = 1;
 		*words++ = stack;
 	}
@@ -264,15 +266,41 @@ static inline void story_forked(struct story *s, int thread, uint32_t fork_seq, 
 }
 
 /* The process has given memory back. */
-static inline void story_gives(struct story *s, int thread, enum event_memory_what what,
-			       const void *addr, uint64_t length)
+static inline void story_gives_at(struct story *s, int thread, uint64_t stack,
+				  enum event_memory_what what, const void *addr, uint64_t length)
 {
 	struct event_memory *event = (struct event_memory *)s->words;
 
 	event->addr = (uintptr_t)addr;
 	event->length = length;
 	event->what = (uint16_t)what;
-	story_event(s, thread, EVENT_MEMORY, sizeof(*event) / 8);
+	if (stack) {
+		event->modules = s->modules;
+		event->nframes = 1;
+		*(uint64_t *)(event + 1) = stack;
+	}
+	story_event(s, thread, EVENT_MEMORY, sizeof(*event) / 8 + event->nframes);
+}
+
+static inline void story_gives(struct story *s, int thread, enum event_memory_what what,
+			       const void *addr, uint64_t length)
+{
+	story_gives_at(s, thread, 0, what, addr, length);
+}
+
+/* The stacks from @start to @end - 1 are in the file @path, from now on. */
+static inline void story_module(struct story *s, int thread, uint64_t start, uint64_t end,
+				const char *path)
+{
+	struct event_module *event = (struct event_module *)s->words;
+	size_t n = strlen(path);
+
+	event->base = event->start = start;
+	event->end = end;
+	event->path_bytes = (uint16_t)n;
+	event->serial = ++s->modules;
+	memcpy(event + 1, path, n);
+	story_event(s, thread, EVENT_MODULE, (sizeof(*event) + n + 7) / 8);
 }
 
 /* The recorder saw a misuse; @with has its kind and its object. */
