@@ -124,7 +124,7 @@ static void put_begin(uint64_t fingerprint)
 	put_event(BEGIN, SINCE, 0, fingerprint, &head, sizeof(head) / 8);
 }
 
-/* Of @words, if it is sound as many as a ring's head has. It has sent @events in all. */
+/* The thread has sent @events in all. A sound tracepoint has as many @words as a ring's head. */
 static void put_end(uint64_t time, uint64_t events, uint32_t words)
 {
 	struct ring_head head = { .pid = PID + 1, .tid = TID + 1, .tapped = events };
