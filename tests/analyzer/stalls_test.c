@@ -3,6 +3,8 @@
 
 #include "analyzer/facts/stalls.h"
 #include "analyzer/report/waits_text.h"
+#include "core/store/merge/merge.h"
+#include "core/store/read/joint.h"
 #include "tests/analyzer/ends.h"
 #include "tests/test.h"
 
@@ -209,4 +211,74 @@ TEST(processes_that_are_alive_wait_for_longer)
 	story_check(&s, NULL);
 	assert_int_equal(facts_stalls(s.findings->facts)->graph.nblames, 0);
 	story_end(&s);
+}
+
+/* A job that hangs when its recording ends, @ms after its last event. Its trace stays. */
+static void record_hanging_job(struct story *s, int64_t ms)
+{
+	begin_job(s, true);
+	post_8_bytes(s, 0, VERB_post_recv);
+	polls_in_vain(s, 0);
+	for (int i = 0; i < s->nthreads; i++)
+		assert_int_equal(
+			writer_thread_end(s->writer, s->threads[i].id, &s->threads[i].head), 0);
+	assert_int_equal(writer_until(s->writer, (int64_t)s->now + ms * 1000000), 0);
+	assert_int_equal(writer_finish(s->writer), 0);
+	assert_int_equal(trace_open(s->path, &s->trace), 0);
+}
+
+/* When the process with this number was seen for the last time. */
+static int64_t seen_until(struct trace *trace, uint32_t process)
+{
+	struct findings *findings;
+	const struct stalls *stalls;
+	int64_t time;
+
+	assert_int_equal(check_trace(trace, NULL, &findings), 0);
+	stalls = facts_stalls(findings->facts);
+	assert_true(process < stalls->n);
+	assert_int_equal(stalls->all[process].process, process);
+	time = stalls->all[process].time;
+	findings_free(findings);
+	return time;
+}
+
+TEST(a_process_is_seen_until_its_recording_ends)
+{
+	struct story s;
+
+	record_hanging_job(&s, 3000);
+	assert_int_equal(seen_until(s.trace, 1), (int64_t)s.now + 3000000000);
+	assert_int_equal(seen_until(s.trace, 2), (int64_t)s.now + 3000000000);
+	trace_close(s.trace);
+	unlink(s.path);
+}
+
+/* The clock of the second recording is 5 ms behind; both as a joint and as a merged trace. */
+TEST(the_end_of_a_recording_is_a_time_of_its_clock)
+{
+	const struct trace_clock behind = { CLOCK_ESTIMATED, 5000000, 0, 12, 0, false, 4, 1000 };
+	struct trace *joint, *merged;
+	struct story s[2];
+	int64_t ends[2];
+	char path[300];
+
+	for (int i = 0; i < 2; i++) {
+		record_hanging_job(&s[i], 3000 + 1000 * i);
+		ends[i] = (int64_t)s[i].now + (3000 + 1000 * i) * 1000000ll;
+	}
+	snprintf(path, sizeof(path), "%s-merged", s[0].path);
+	assert_int_equal(trace_join((struct trace *[]){ s[0].trace, s[1].trace },
+				    (const char *[]){ s[0].path, s[1].path }, 2, &joint),
+			 0);
+	assert_int_equal(trace_set_clock(joint, 1, &behind), 0);
+	assert_int_equal(merge_write(joint, path), 0);
+	assert_int_equal(trace_open(path, &merged), 0);
+	assert_int_equal(seen_until(merged, 2), ends[0]);
+	assert_int_equal(seen_until(merged, 4), ends[1] + 5000000);
+	trace_close(merged);
+	trace_close(joint);
+	unlink(path);
+	for (int i = 0; i < 2; i++)
+		unlink(s[i].path);
 }
