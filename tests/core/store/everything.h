@@ -77,7 +77,7 @@ static inline void put_descriptors(void)
 }
 
 /* A child that was forked from it, and one of another recording's process. */
-static inline void run_child(struct writer *writer)
+static inline void make_child(struct writer *writer)
 {
 	static const char environ[] =
 		"RDMAV_FORK_SAFE=1\0MLX5_SINGLE_THREADED=\0NOVALUE\0=x\0MLX5_SHUT_UP_BF=0\0HOME=/x\0";
@@ -108,7 +108,7 @@ static inline void run_child(struct writer *writer)
 }
 
 /* A thread whose ring cannot be read from the first event on. */
-static inline void run_silent(struct writer *writer)
+static inline void make_silent(struct writer *writer)
 {
 	struct maker m;
 
@@ -276,8 +276,8 @@ static inline void write_everything(void)
 	put_modules();
 	put_children();
 	put_descriptors();
-	run_child(example.writer);
-	run_silent(example.writer);
+	make_child(example.writer);
+	make_silent(example.writer);
 	put_blind();
 	put_marks();
 	put_memory();
