@@ -49,6 +49,8 @@ FREEING = re.compile(r'^(?:static )?void (?:free_\w+|\w+_free)\([^;{]*\)\n\{\n.*
 ARRAY = re.compile(r'sizeof\([^()]*\[$|'
                    r'^\s*(?:static )?(?:const )?(?:char\b.*|(?:unsigned )?(?:int|bool|double|'
                    r'u?int\d+_t|size_t|struct \w+)\b[^=(]*)\[$')
+# the same: space for a text, SIZE + 16
+SPACE = re.compile(r'^\s*(?:static )?(?:const )?(?:unsigned )?char\b[^=]*\[[^\]=]*$')
 # a read of one byte too many, which sanitizers find
 LAST = re.compile(r'\bp?read\(.*\bsizeof\(\w+\) - $')
 # main() opens descriptors 0 to 2 if they are closed: no other file of the command has these numbers
@@ -212,7 +214,8 @@ def mutate_tokens(path, text, inside):
         if kind == 'number':
             new = mutate_number(word)
             head = text[text.rfind('\n', 0, at) + 1:at]
-            if new and not ARRAY.search(head) and not LAST.search(head):
+            longer = new and SPACE.search(head) and int(new, 0) > int(word, 0)
+            if new and not longer and not ARRAY.search(head) and not LAST.search(head):
                 yield Mutant(path, text, at, word, new, 'constant')
         elif kind == 'sign' and word in OTHER_SIGN:
             if word in BINARY and (not after_operand or text[at - 1] != ' '):

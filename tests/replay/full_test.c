@@ -134,7 +134,7 @@ static int end_queues(void **state)
 
 FIXTURE(begin_queues, end_queues);
 
-/* Of a post of REQUESTS those from @from on. */
+/* Hold those from @from on of a post of REQUESTS. */
 static void hold_from(enum verb verb, uint32_t from)
 {
 	bool is_shared = verb == VERB_post_srq_recv;
