@@ -134,3 +134,25 @@ TEST(a_region_moves_under_a_signalled_send)
 	assert_int_equal(s.findings->rules[RULE_MKEY_005], 1);
 	story_end(&s);
 }
+
+TEST(a_receive_fails_since_its_region_went)
+{
+	const struct finding *found = NULL;
+	struct story s;
+
+	begin_receive(&s);
+	story_do(&s, 1, VERB_dereg_mr, 6, 0, W(&ends[1].mr));
+	story_poll(&s, 1, &ends[1].cq, 7, IBV_WC_LOC_PROT_ERR, ends[1].qp.qp_num);
+	story_check(&s, NULL);
+	assert_int_equal(s.findings->rules[RULE_MKEY_005], 1);
+	for (size_t i = 0; i < s.findings->n; i++)
+		if (s.findings->all[i]->rule == RULE_MKEY_005)
+			found = s.findings->all[i];
+	assert_string_equal(found->where, "ibv_post_recv(): wr[0].sg_list[0].lkey");
+	assert_string_equal(
+		found->says,
+		"wr[0].sg_list[0] of the receive at 2:20 uses lkey 0x20, which was mr1 of pd1 "
+		"until ibv_dereg_mr() at 2:21; the receive was outstanding then, and completed "
+		"with IBV_WC_LOC_PROT_ERR 2000 ns later.");
+	story_end(&s);
+}

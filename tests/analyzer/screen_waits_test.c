@@ -75,6 +75,22 @@ static void rank_that_died_just_now(struct story *s)
 		story_exit(s, STORY_PID + r, SIGTERM);
 }
 
+/* Just long enough before them. */
+static void rank_that_died_a_moment_before(struct story *s)
+{
+	uint64_t died;
+
+	begin_job(s);
+	wait_from(s, 1);
+	s->now += SECOND;
+	story_exit(s, STORY_PID, SIGSEGV);
+	died = s->now;
+	for (int r = 1; r < RANKS; r++) {
+		s->now = died + 250 * MS - 1000; /* story_exit() adds these */
+		story_exit(s, STORY_PID + r, SIGTERM);
+	}
+}
+
 /* Nobody waits as long as it takes to be called a wait. */
 static void short_step(struct story *s)
 {
@@ -497,6 +513,7 @@ static const struct {
 	STORY(failed_rank),
 	STORY(finished_rank),
 	STORY(rank_that_died_just_now),
+	STORY(rank_that_died_a_moment_before),
 	STORY(short_step),
 	STORY(job_that_runs),
 	STORY(circle_of_sends),
