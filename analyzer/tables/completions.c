@@ -21,99 +21,117 @@ const struct made_column *completions_columns(void)
 	return columns;
 }
 
+void completion_copy(const struct trace_event *event, uint32_t i, struct completion *to)
+{
+	*to = (struct completion){ .id = event->id,
+				   .i = i,
+				   .process = event->process,
+				   .cq = event->poll->object,
+				   .time = event->time,
+				   .wc = event->poll->wc[i] };
+}
+
 /* A field as it is in the chunk, where it has the type of struct ibv_wc. */
-static int64_t get_field(const struct wc *wc, enum column_id id)
+static void fill_field(const struct completion *rows, uint32_t n, enum column_id id,
+		       struct cells *cells)
 {
 	switch (id) {
-#define FIELD(family, column, name, member, type, wire) \
-	case COLUMN_##column:                           \
-		return (int64_t)(wire)wc->name;
+#define FIELD(family, column, name, member, type, wire)            \
+	case COLUMN_##column:                                      \
+		cells_numbers(cells, n, i, (wire)rows[i].wc.name); \
+		break;
 		FIELDS_WC(FIELD)
 		FIELDS_EXTRA(FIELD)
 #undef FIELD
 	default:
-		return 0;
+		cells->kind = CELLS_NONE;
 	}
 }
 
-static void put_known(struct made_value *value, bool known, int64_t number)
+static void fill_extra(const struct completion *rows, uint32_t n, enum column_id id,
+		       struct cells *cells)
 {
-	if (known)
-		made_int(value, number);
+	unsigned int part = extra_part(id);
+	bool some = false;
+
+	for (uint32_t i = 0; i < n; i++)
+		some |= cells->set[i] = rows[i].wc.parts & part;
+	fill_field(rows, n, some ? id : COLUMN_COUNT, cells);
+	cells->some = true;
+	for (uint32_t i = 0; some && i < n; i++)
+		cells->numbers[i] = cells->set[i] ? cells->numbers[i] : 0;
 }
 
-/* Names of numbers, looked up once. */
-static void put_name(const struct wc *wc, int column, struct made_value *value)
+/* Names of the numbers in the column before, of which the enums are looked up once. */
+static void fill_names(const struct completion *rows, uint32_t n, int column, struct cells *cells)
 {
 	static const struct enum_info *infos[COLUMNS_MAX];
 	const struct table_column *of = &tables[TABLE_wc].columns[column];
 
 	if (!infos[column])
 		infos[column] = enum_find(of->names);
-	made_text(value, enum_name(infos[column], get_field(wc, of[-1].column)));
+	fill_field(rows, n, of[-1].column, cells);
+	cells_texts(cells, n, i, enum_name(infos[column], cells->numbers[i]));
 }
 
 /* The request, which the matcher has found. */
-static void put_request(const struct wc *wc, enum value what, struct made_value *value)
+static void fill_request(const struct completion *rows, uint32_t n, enum value what,
+			 struct cells *cells)
 {
-	bool known = wc->request.thread;
-
 	switch (what) {
 	case VALUE_WR_THREAD:
-		put_known(value, known, wc->request.thread);
+		cells_numbers_if(cells, n, i, rows[i].wc.request.thread, rows[i].wc.request.thread);
 		break;
 	case VALUE_WR_N:
-		put_known(value, known, (int64_t)wc->request.n);
+		cells_numbers_if(cells, n, i, rows[i].wc.request.thread, rows[i].wc.request.n);
 		break;
 	case VALUE_WR_I:
-		put_known(value, known, wc->request_index);
+		cells_numbers_if(cells, n, i, rows[i].wc.request.thread, rows[i].wc.request_index);
 		break;
 	case VALUE_POSTED:
-		put_known(value, known, wc->posted_at);
+		cells_numbers_if(cells, n, i, rows[i].wc.request.thread, rows[i].wc.posted_at);
 		break;
 	default:
-		break;
+		cells->kind = CELLS_NONE;
 	}
 }
 
-void completions_value(const struct trace_event *event, uint32_t i, int column,
-		       struct made_value *value)
+void completions_fill(const struct completion *rows, uint32_t n, int column, struct cells *cells)
 {
 	const struct table_column *of = &tables[TABLE_wc].columns[column];
-	const struct wc *wc = &event->poll->wc[i];
 
 	switch (of->value) {
 	case VALUE_THREAD:
-		made_int(value, event->id.thread);
+		cells_numbers(cells, n, i, rows[i].id.thread);
 		break;
 	case VALUE_N:
-		made_int(value, (int64_t)event->id.n);
+		cells_numbers(cells, n, i, rows[i].id.n);
 		break;
 	case VALUE_I:
-		made_int(value, i);
+		cells_numbers(cells, n, i, rows[i].i);
 		break;
 	case VALUE_TIME:
-		made_int(value, event->time);
+		cells_numbers(cells, n, i, rows[i].time);
 		break;
 	case VALUE_PROCESS:
-		put_known(value, event->process, event->process);
+		cells_numbers_if(cells, n, i, rows[i].process, rows[i].process);
 		break;
 	case VALUE_CQ:
-		put_known(value, event->poll->object, event->poll->object);
+		cells_numbers_if(cells, n, i, rows[i].cq, rows[i].cq);
 		break;
 	case VALUE_WC_QP:
-		put_known(value, wc->qp, wc->qp);
+		cells_numbers_if(cells, n, i, rows[i].wc.qp, rows[i].wc.qp);
 		break;
 	case VALUE_EXTRA:
-		put_known(value, wc->parts & extra_part(of->column), get_field(wc, of->column));
+		fill_extra(rows, n, of->column, cells);
 		break;
 	case VALUE_COLUMN:
-		made_int(value, get_field(wc, of->column));
+		fill_field(rows, n, of->column, cells);
 		break;
 	case VALUE_NAME:
-		put_name(wc, column, value);
+		fill_names(rows, n, column, cells);
 		break;
 	default:
-		put_request(wc, of->value, value);
+		fill_request(rows, n, of->value, cells);
 	}
 }

@@ -6,11 +6,21 @@
  * events anyway. One thread.
  */
 #include "core/store/read/trace.h"
-#include "core/store/vtab/made.h"
+#include "core/store/vtab/cells.h"
 
 /* The columns of `wc`; the last one has no name. */
 const struct made_column *completions_columns(void);
 
-/* Column @column of completion @i of @event, a poll; NULL if no value is set. */
-void completions_value(const struct trace_event *event, uint32_t i, int column,
-		       struct made_value *value);
+/* A completion, and its event. */
+struct completion {
+	struct event_id id;
+	uint32_t i, process, cq; /* @i: index in the event; 0: not known */
+	int64_t time;
+	struct wc wc;
+};
+
+/* Completion @i of @event, a poll. */
+void completion_copy(const struct trace_event *event, uint32_t i, struct completion *to);
+
+/* Column @column of @n completions. */
+void completions_fill(const struct completion *rows, uint32_t n, int column, struct cells *cells);

@@ -206,8 +206,6 @@ static int depth_next(void *rows)
 
 static void put_depth(const struct depth_row *row, int column, struct made_value *value)
 {
-	char text[64];
-
 	switch (column) {
 	case SIDE:
 		made_text(value, row->send ? "send" : "recv");
@@ -226,7 +224,7 @@ static void put_depth(const struct depth_row *row, int column, struct made_value
 			made_int(value, row->room);
 		break;
 	default:
-		made_text(value, pass_doubt(row->doubt, text));
+		made_text(value, pass_doubt(row->doubt));
 	}
 }
 

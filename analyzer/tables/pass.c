@@ -103,16 +103,21 @@ bool pass_ended(const struct pass *pass)
 	return process && (process->end >= 0 || process->ending);
 }
 
-const char *pass_doubt(unsigned int doubt, char text[64])
+const char *pass_doubt(unsigned int doubt)
 {
 	static const char *const words[] = {
 		"older", "lost", "unseen", "stray", "guessed", "forked"
 	};
+	enum { WORDS = sizeof(words) / sizeof(words[0]) };
+	static char texts[1 << WORDS][64];
+	char *text = texts[doubt & ((1u << WORDS) - 1)];
 	size_t used = 0;
 
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+	if (*text || !doubt)
+		return *text ? text : NULL;
+	for (size_t i = 0; i < WORDS; i++)
 		if (doubt & 1u << i)
 			used += (size_t)snprintf(text + used, 64 - used, "%s%s", used ? " " : "",
 						 words[i]);
-	return used ? text : NULL;
+	return *text ? text : NULL;
 }

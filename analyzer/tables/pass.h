@@ -36,5 +36,5 @@ int pass_step(struct pass *pass);
 /* Did the process end itself, or does only the trace end? */
 bool pass_ended(const struct pass *pass);
 
-/* "lost guessed": enum queue_doubt; NULL: none. */
-const char *pass_doubt(unsigned int doubt, char text[64]);
+/* "lost guessed": enum queue_doubt; NULL: none. Never freed, and the same for the same doubts. */
+const char *pass_doubt(unsigned int doubt);

@@ -264,8 +264,6 @@ static void put_attr(const struct qp *qp, int column, struct made_value *value)
 
 static void put_counts(const struct qp_row *row, int column, struct made_value *value)
 {
-	char text[64];
-
 	switch (column) {
 	case STATE:
 		if (row->qp.state != QP_UNKNOWN)
@@ -284,7 +282,7 @@ static void put_counts(const struct qp_row *row, int column, struct made_value *
 		put_known(value, row->recv.known, row->recv.high);
 		break;
 	case DOUBT:
-		made_text(value, pass_doubt(row->doubt, text));
+		made_text(value, pass_doubt(row->doubt));
 		break;
 	default:
 		put_attr(&row->qp, column, value);

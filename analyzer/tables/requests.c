@@ -45,8 +45,7 @@ struct request_rows {
 	size_t least; /* rows that are collected */
 	const struct enum_info *opcodes, *statuses;
 	bool failed; /* no memory for a row */
-	void (*see)(void *arg, const struct trace_event *event);
-	void *see_arg;
+	struct requests_watcher watcher;
 };
 
 /* clang-format off */
@@ -167,10 +166,14 @@ static void leave_queue(struct request_rows *rows, const struct life *owner,
 
 static void on_leave(void *arg, const struct life *object)
 {
+	struct request_rows *rows = arg;
+
+	if (rows->watcher.leave)
+		rows->watcher.leave(rows->watcher.arg, object);
 	if (object->inherited)
 		return;
-	leave_queue(arg, object, object->sq);
-	leave_queue(arg, object, object->rq);
+	leave_queue(rows, object, object->sq);
+	leave_queue(rows, object, object->rq);
 }
 
 /* A request that was refused, or whose queue is not known. */
@@ -239,12 +242,9 @@ static int requests_open(void *arg, const struct made_bounds *bounds, void **ret
 	return err;
 }
 
-void requests_watch(void *rows, void (*see)(void *arg, const struct trace_event *event), void *arg)
+void requests_watch(void *rows, const struct requests_watcher *watcher)
 {
-	struct request_rows *r = rows;
-
-	r->see = see;
-	r->see_arg = arg;
+	((struct request_rows *)rows)->watcher = *watcher;
 }
 
 void requests_collect(void *rows, uint32_t least)
@@ -252,15 +252,19 @@ void requests_collect(void *rows, uint32_t least)
 	((struct request_rows *)rows)->least = least;
 }
 
-uint32_t requests_run(const void *rows, uint32_t *ret_process)
+uint32_t requests_count(const void *rows)
 {
 	const struct request_rows *r = rows;
-	uint32_t n = 1;
+	size_t n = r->nrows - r->at;
 
-	*ret_process = r->rows[r->at].process;
-	while (r->at + n < r->nrows && r->rows[r->at + n].process == *ret_process)
-		n++;
-	return n;
+	return n < CELLS_ROWS ? (uint32_t)n : CELLS_ROWS;
+}
+
+uint32_t requests_process(const void *rows, uint32_t ahead)
+{
+	const struct request_rows *r = rows;
+
+	return r->rows[r->at + ahead].process;
 }
 
 void requests_skip(void *rows, uint32_t n)
@@ -283,147 +287,157 @@ static int requests_next(void *rows)
 			break;
 		if (more <= 0)
 			return more;
-		if (r->see && r->pass.event)
-			r->see(r->see_arg, r->pass.event);
+		if (r->watcher.see && r->pass.event)
+			r->watcher.see(r->watcher.arg, r->pass.event);
 		if (r->failed)
 			return log_err(-ENOMEM, "requests");
 	}
 	return 1;
 }
 
-static void put_known(struct made_value *value, bool known, int64_t number)
+/* The rest of this file: rows by column (core/store/vtab/cells.h). */
+static void fill_end(const struct request_rows *r, const struct request_row *rows, uint32_t n,
+		     int column, struct cells *cells)
 {
-	if (known)
-		made_int(value, number);
-}
-
-/* Set the outcome. */
-static void put_end(const struct request_rows *rows, const struct request_row *row, int column,
-		    struct made_value *value)
-{
-	bool known = row->retired.thread, own = row->status != NOT_GIVEN;
-	char text[64];
-
 	switch (column) {
 	case OUTCOME:
-		made_text(value, row->outcome);
+		cells_texts(cells, n, i, rows[i].outcome);
 		break;
 	case STATUS:
-		put_known(value, own, row->status);
+		cells_numbers_if(cells, n, i, rows[i].status != NOT_GIVEN, rows[i].status);
 		break;
 	case STATUS_NAME:
-		made_text(value, own ? enum_name(rows->statuses, row->status) : NULL);
+		cells_texts(cells, n, i, enum_name(r->statuses, rows[i].status));
 		break;
 	case COMPLETED:
-		put_known(value, known, row->completed);
+		cells_numbers_if(cells, n, i, rows[i].retired.thread, rows[i].completed);
 		break;
 	case LATENCY:
-		put_known(value, own, row->completed - row->time);
+		cells_numbers_if(cells, n, i, rows[i].status != NOT_GIVEN,
+				 rows[i].completed - rows[i].time);
 		break;
 	case RETIRED_BY:
-		made_event(value, row->retired);
+		cells_events(cells, n, i, rows[i].retired);
 		break;
 	case RETIRED_THREAD:
-		put_known(value, known, row->retired.thread);
+		cells_numbers_if(cells, n, i, rows[i].retired.thread, rows[i].retired.thread);
 		break;
 	case RETIRED_N:
-		put_known(value, known, (int64_t)row->retired.n);
+		cells_numbers_if(cells, n, i, rows[i].retired.thread, rows[i].retired.n);
 		break;
 	case RETIRED_I:
-		put_known(value, known, row->retired_i);
+		cells_numbers_if(cells, n, i, rows[i].retired.thread, rows[i].retired_i);
 		break;
 	default:
-		made_text(value, pass_doubt(row->doubt, text));
+		cells_texts(cells, n, i, pass_doubt(rows[i].doubt));
 	}
 }
 
-static void put_request(const struct request_rows *rows, const struct request_row *row, int column,
-			struct made_value *value)
+static bool is_send(const struct request_row *row)
 {
-	bool send = row->opcode != QUEUE_RECEIVE;
+	return row->opcode != QUEUE_RECEIVE;
+}
 
+static bool is_rdma(const struct request_row *row)
+{
+	return row->remote_addr || row->rkey;
+}
+
+static void fill_request(const struct request_rows *r, const struct request_row *rows, uint32_t n,
+			 int column, struct cells *cells)
+{
 	switch (column) {
 	case SIDE:
-		made_text(value, send ? "send" : "recv");
+		cells_texts(cells, n, i, is_send(&rows[i]) ? "send" : "recv");
 		break;
 	case OPCODE:
-		put_known(value, send, row->opcode);
+		cells_numbers_if(cells, n, i, is_send(&rows[i]), rows[i].opcode);
 		break;
 	case OPCODE_NAME:
-		made_text(value, send ? enum_name(rows->opcodes, row->opcode) : NULL);
+		cells_texts(cells, n, i,
+			    is_send(&rows[i]) ? enum_name(r->opcodes, rows[i].opcode) : NULL);
 		break;
 	case WR_ID:
-		made_int(value, (int64_t)row->wr_id);
+		cells_numbers(cells, n, i, rows[i].wr_id);
 		break;
 	case BYTES:
-		made_int(value, (int64_t)row->bytes);
+		cells_numbers(cells, n, i, rows[i].bytes);
 		break;
 	case NUM_SGE:
-		made_int(value, row->nsge);
+		cells_numbers(cells, n, i, rows[i].nsge);
 		break;
 	case SEND_FLAGS:
-		put_known(value, send, row->flags);
+		cells_numbers_if(cells, n, i, is_send(&rows[i]), rows[i].flags);
 		break;
 	case IS_INLINE:
-		put_known(value, send, !!(row->flags & ABI_SEND_INLINE));
+		cells_numbers_if(cells, n, i, is_send(&rows[i]),
+				 !!(rows[i].flags & ABI_SEND_INLINE));
 		break;
 	case IS_SIGNALED:
-		made_int(value, row->signalled);
+		cells_numbers(cells, n, i, rows[i].signalled);
 		break;
 	case REMOTE_ADDR:
-		put_known(value, row->remote_addr || row->rkey, (int64_t)row->remote_addr);
+		cells_numbers_if(cells, n, i, is_rdma(&rows[i]), rows[i].remote_addr);
 		break;
 	case RKEY:
-		put_known(value, row->remote_addr || row->rkey, row->rkey);
+		cells_numbers_if(cells, n, i, is_rdma(&rows[i]), rows[i].rkey);
 		break;
 	case STACK:
-		put_known(value, row->stack, row->stack);
+		cells_numbers_if(cells, n, i, rows[i].stack, rows[i].stack);
 		break;
 	default:
-		put_end(rows, row, column, value);
+		fill_end(r, rows, n, column, cells);
+	}
+}
+
+static const char *name_of(struct trace *trace, uint32_t id)
+{
+	const struct object *object = trace_object(trace, id);
+
+	return object ? object->name : NULL;
+}
+
+void requests_fill(const void *rows, uint32_t from, uint32_t n, int column, struct cells *cells)
+{
+	const struct request_rows *r = rows;
+	const struct request_row *at = &r->rows[r->at + from];
+
+	switch (column) {
+	case THREAD:
+		cells_numbers(cells, n, i, at[i].id.thread);
+		break;
+	case N:
+		cells_numbers(cells, n, i, at[i].id.n);
+		break;
+	case I:
+		cells_numbers(cells, n, i, at[i].i);
+		break;
+	case EVENT:
+		cells_events(cells, n, i, at[i].id);
+		break;
+	case TIME:
+		cells_numbers(cells, n, i, at[i].time);
+		break;
+	case PROCESS:
+		cells_numbers_if(cells, n, i, at[i].process, at[i].process);
+		break;
+	case OBJECT:
+		cells_numbers_if(cells, n, i, at[i].object, at[i].object);
+		break;
+	case NAME:
+		cells_texts(cells, n, i, name_of(r->pass.trace, at[i].object));
+		break;
+	default:
+		fill_request(r, at, n, column, cells);
 	}
 }
 
 static void requests_value(void *rows, int column, struct made_value *value)
 {
-	requests_value_at(rows, 0, column, value);
-}
+	struct cells cells;
 
-void requests_value_at(const void *rows, uint32_t ahead, int column, struct made_value *value)
-{
-	const struct request_rows *r = rows;
-	const struct request_row *row = &r->rows[r->at + ahead];
-	const struct object *object;
-
-	switch (column) {
-	case THREAD:
-		made_int(value, row->id.thread);
-		break;
-	case N:
-		made_int(value, (int64_t)row->id.n);
-		break;
-	case I:
-		made_int(value, row->i);
-		break;
-	case EVENT:
-		made_event(value, row->id);
-		break;
-	case TIME:
-		made_int(value, row->time);
-		break;
-	case PROCESS:
-		put_known(value, row->process, row->process);
-		break;
-	case OBJECT:
-		put_known(value, row->object, row->object);
-		break;
-	case NAME:
-		object = trace_object(r->pass.trace, row->object);
-		made_text(value, object ? object->name : NULL);
-		break;
-	default:
-		put_request(r, row, column, value);
-	}
+	requests_fill(rows, 0, 1, column, &cells);
+	cells_value(&cells, 0, value);
 }
 
 const struct made_table requests_table = {

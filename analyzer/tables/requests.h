@@ -4,26 +4,38 @@
  *
  * One thread.
  */
-#include "core/store/vtab/made.h"
+#include "core/store/vtab/cells.h"
 
 struct trace_event;
 
 extern const struct made_table requests_table; /* its argument is the trace */
 
-/* Call @see with each event that is read from now on, before the rows that it makes. */
-void requests_watch(void *rows, void (*see)(void *arg, const struct trace_event *event), void *arg);
+struct life;
+
+/* Another user of the same pass; a function may be NULL. */
+struct requests_watcher {
+	/* each event that is read from now on, before the rows that it makes */
+	void (*see)(void *arg, const struct trace_event *event);
+	void (*leave)(void *arg, const struct life *life); /* that of model_watcher */
+	void *arg;
+};
+
+void requests_watch(void *rows, const struct requests_watcher *watcher);
 
 /*
  * Collect at least @least rows, if there are so many, before the next one is returned: then these
- * can be read column by column, which takes half of the time.
+ * can be read column by column, which is much faster.
  */
 void requests_collect(void *rows, uint32_t least);
 
-/* The collected rows from the current one on that are of its process (0: not known). */
-uint32_t requests_run(const void *rows, uint32_t *ret_process);
+/* The collected rows from the current one on, at most CELLS_ROWS. */
+uint32_t requests_count(const void *rows);
 
-/* The value of a column of the row @ahead rows after the current one. */
-void requests_value_at(const void *rows, uint32_t ahead, int column, struct made_value *value);
+/* The process of the row @ahead rows after the current one; 0: not known. */
+uint32_t requests_process(const void *rows, uint32_t ahead);
 
-/* Skip @n rows before the next one, fewer than requests_run(). */
+/* The values of a column of @n rows, from the row @from rows after the current one on. */
+void requests_fill(const void *rows, uint32_t from, uint32_t n, int column, struct cells *cells);
+
+/* Skip @n rows before the next one, fewer than requests_count(). */
 void requests_skip(void *rows, uint32_t n);

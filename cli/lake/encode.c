@@ -12,40 +12,23 @@ enum {
 	GROUP = 8,             /* values that are packed together */
 	BLOCK = 128,           /* of DELTA_BINARY_PACKED */
 	MINIBLOCK = BLOCK / 4, /* values of one width */
+	SAMPLES = 32,          /* blocks */
 };
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "numbers are copied");
 
 void encode_plain(struct text *to, uint64_t number, unsigned int bytes)
 {
-	for (unsigned int i = 0; i < bytes; i++)
-		text_char(to, (char)(number >> 8 * i));
+	text_add(to, (const char *)&number, bytes);
 }
 
-/* Values of @width bits, least bit first; @n is a multiple of 8, so whole bytes. */
-static void pack_bits(struct text *to, const uint64_t *values, size_t n, unsigned int width)
+static size_t count_run(const uint16_t *values, size_t n)
 {
-	uint64_t bits = 0;
-	unsigned int used = 0;
-
-	for (size_t i = 0; i < n; i++) {
-		unsigned int space = 64 - used;
-
-		bits |= values[i] << used;
-		used += width;
-		if (used < 64)
-			continue;
-		text_add(to, (const char *)&bits, sizeof(bits)); /* a little-endian machine */
-		used -= 64;
-		bits = used ? values[i] >> space : 0;
-	}
-	text_add(to, (const char *)&bits, (used + 7) / 8);
-}
-
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "pack_bits()");
-
-static size_t count_run(const uint32_t *values, size_t n)
-{
+	uint64_t four = values[0] * 0x0001000100010001ull, next;
 	size_t run = 1;
 
+	while (run + 4 <= n && (memcpy(&next, values + run, sizeof(next)), next == four))
+		run += 4;
 	while (run < n && values[run] == values[0])
 		run++;
 	return run;
@@ -57,35 +40,52 @@ void encode_run(struct text *to, uint32_t value, size_t n, unsigned int width)
 	encode_plain(to, value, (width + 7) / 8);
 }
 
-/* @n values; the last group may be shorter, if it is the last of all. */
-static void put_groups(struct text *to, const uint32_t *values, size_t n, unsigned int width)
+/* Eight values, least bit first: @width bytes, and up to 16 are written. */
+static char *pack_group(char *to, const uint16_t *values, unsigned int width)
 {
-	uint64_t group[GROUP];
+	unsigned __int128 all;
+	uint64_t low = 0, high = 0;
+
+	for (unsigned int k = 0; k < GROUP / 2; k++) {
+		low |= (uint64_t)values[k] << k * width;
+		high |= (uint64_t)values[GROUP / 2 + k] << k * width;
+	}
+	all = low | (unsigned __int128)high << GROUP / 2 * width;
+	memcpy(to, &all, sizeof(all));
+	return to + width;
+}
+
+/* @n values; the last group may be shorter, if it is the last of all. */
+static void put_groups(struct text *to, const uint16_t *values, size_t n, unsigned int width)
+{
+	size_t groups = (n + GROUP - 1) / GROUP;
+	uint16_t last[GROUP] = { 0 };
+	char *at;
 
 	if (!n)
 		return;
-	thrift_varint(to, (n + GROUP - 1) / GROUP << 1 | 1);
-	for (size_t i = 0; i < n; i += GROUP) {
-		for (size_t k = 0; k < GROUP; k++)
-			group[k] = i + k < n ? values[i + k] : 0;
-		pack_bits(to, group, GROUP, width);
+	thrift_varint(to, groups << 1 | 1);
+	at = text_space(to, groups * width + sizeof(unsigned __int128));
+	if (!at)
+		return;
+	for (size_t i = 0; i + GROUP <= n; i += GROUP)
+		at = pack_group(at, values + i, width);
+	if (n % GROUP) {
+		memcpy(last, values + n - n % GROUP, n % GROUP * sizeof(*last));
+		pack_group(at, last, width);
 	}
+	to->used += groups * width;
 }
 
-void encode_rle(struct text *to, const uint32_t *values, size_t n, unsigned int width)
+void encode_rle(struct text *to, const uint16_t *values, size_t n, unsigned int width)
 {
-	size_t from = 0, at = 0; /* values from @from on are to be packed */
+	size_t from = 0, at = 0; /* values from @from on are to be packed, in whole groups */
 
 	while (at < n) {
 		size_t run = count_run(values + at, n - at);
 
-		/* packed values before a run are whole groups */
-		while (run && (at - from) % GROUP && run > 0) {
-			at++;
-			run--;
-		}
 		if (run < 2 * GROUP) {
-			at += run;
+			at += n - at < GROUP ? n - at : GROUP;
 			continue;
 		}
 		put_groups(to, values + from, at - from, width);
@@ -125,6 +125,41 @@ static void fill_block(struct block *block, const int64_t *values, size_t n)
 		block->widths[m] = encode_width(all[m]);
 }
 
+/* Pack a miniblock: MINIBLOCK / 8 * @width bytes, and up to 8 more are written. */
+static char *pack_miniblock(char *to, const uint64_t *values, unsigned int width)
+{
+	uint64_t bits = 0;
+	unsigned int used = 0;
+
+	for (int i = 0; width && i < MINIBLOCK; i++) {
+		bits |= values[i] << used;
+		used += width;
+		if (used < 64)
+			continue;
+		memcpy(to, &bits, sizeof(bits));
+		to += sizeof(bits);
+		used -= 64;
+		bits = used ? values[i] >> (width - used) : 0;
+	}
+	memcpy(to, &bits, sizeof(bits));
+	return to + used / 8;
+}
+
+static void put_block(struct text *to, const struct block *block, size_t count)
+{
+	char *start, *at;
+
+	thrift_varint(to, thrift_zigzag(block->least));
+	at = start = text_space(to, sizeof(block->deltas) + sizeof(block->widths) + 8);
+	if (!at)
+		return;
+	for (int m = 0; m < BLOCK / MINIBLOCK; m++)
+		*at++ = (char)block->widths[m];
+	for (size_t m = 0; m * MINIBLOCK < count; m++)
+		at = pack_miniblock(at, block->deltas + m * MINIBLOCK, block->widths[m]);
+	to->used += (size_t)(at - start);
+}
+
 void encode_delta(struct text *to, const int64_t *values, size_t n)
 {
 	struct block block;
@@ -137,22 +172,16 @@ void encode_delta(struct text *to, const int64_t *values, size_t n)
 		size_t count = n - at < BLOCK ? n - at : BLOCK;
 
 		fill_block(&block, values + at - 1, count);
-		thrift_varint(to, thrift_zigzag(block.least));
-		for (int m = 0; m < BLOCK / MINIBLOCK; m++)
-			text_char(to, (char)block.widths[m]);
-		for (size_t m = 0; m * MINIBLOCK < count; m++)
-			if (block.widths[m])
-				pack_bits(to, block.deltas + m * MINIBLOCK, MINIBLOCK,
-					  block.widths[m]);
+		put_block(to, &block, count);
 	}
 }
 
 size_t encode_delta_size(const int64_t *values, size_t n)
 {
+	size_t size = 0, step = n / SAMPLES > BLOCK ? n / SAMPLES : BLOCK;
 	struct block block;
-	size_t size = 0;
 
-	for (size_t at = 1; at < n; at += BLOCK) {
+	for (size_t at = 1; at < n; at += step) {
 		size_t count = n - at < BLOCK ? n - at : BLOCK;
 
 		fill_block(&block, values + at - 1, count);
@@ -160,7 +189,7 @@ size_t encode_delta_size(const int64_t *values, size_t n)
 		for (size_t m = 0; m * MINIBLOCK < count; m++)
 			size += block.widths[m] * MINIBLOCK / 8;
 	}
-	return size;
+	return size * step / BLOCK;
 }
 
 static size_t count_common(const char *a, size_t na, const char *b, size_t nb)
@@ -172,10 +201,11 @@ static size_t count_common(const char *a, size_t na, const char *b, size_t nb)
 	return n;
 }
 
-void encode_texts(struct text *to, const char *bytes, const uint64_t *ends, size_t n)
+void encode_texts(struct text *to, const char *bytes, const uint64_t *ends, const int64_t *which,
+		  size_t n)
 {
 	int64_t *common = malloc(2 * (n + 1) * sizeof(*common)), *rest = common + n + 1;
-	uint64_t from = 0, length = 0;
+	size_t length = 0;
 	const char *last = bytes;
 	struct text tails = { 0 };
 
@@ -184,15 +214,15 @@ void encode_texts(struct text *to, const char *bytes, const uint64_t *ends, size
 		return;
 	}
 	for (size_t i = 0; i < n; i++) {
-		const char *text = bytes + from;
-		size_t same = count_common(last, length, text, ends[i] - from);
+		uint64_t from = which[i] ? ends[which[i] - 1] : 0;
+		size_t now = ends[which[i]] - from;
+		size_t same = count_common(last, length, bytes + from, now);
 
-		length = ends[i] - from;
 		common[i] = (int64_t)same;
-		rest[i] = (int64_t)(length - same);
-		text_add(&tails, text + same, length - same);
-		last = text;
-		from = ends[i];
+		rest[i] = (int64_t)(now - same);
+		text_add(&tails, bytes + from + same, now - same);
+		last = bytes + from;
+		length = now;
 	}
 	encode_delta(to, common, n);
 	encode_delta(to, rest, n);

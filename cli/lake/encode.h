@@ -16,8 +16,8 @@ static inline unsigned int encode_width(uint64_t number)
 	return number ? 64 - (unsigned int)__builtin_clzll(number) : 0;
 }
 
-/* RLE: runs, and groups of eight packed values of @width bits, 1 to 32. */
-void encode_rle(struct text *to, const uint32_t *values, size_t n, unsigned int width);
+/* RLE: runs, and groups of eight packed values of @width bits, 1 to 16. */
+void encode_rle(struct text *to, const uint16_t *values, size_t n, unsigned int width);
 
 /* The same of @n equal values. */
 void encode_run(struct text *to, uint32_t value, size_t n, unsigned int width);
@@ -25,11 +25,15 @@ void encode_run(struct text *to, uint32_t value, size_t n, unsigned int width);
 /* DELTA_BINARY_PACKED. */
 void encode_delta(struct text *to, const int64_t *values, size_t n);
 
-/* The size of that, without its few bytes of a header. */
+/* About the size of that, from a sample. */
 size_t encode_delta_size(const int64_t *values, size_t n);
 
-/* DELTA_BYTE_ARRAY of @n texts: text i is from @ends[i - 1], of the first from 0, to @ends[i]. */
-void encode_texts(struct text *to, const char *bytes, const uint64_t *ends, size_t n);
+/*
+ * DELTA_BYTE_ARRAY of @n texts: text i is from @ends[@which[i] - 1], of the first from 0, to
+ * @ends[@which[i]].
+ */
+void encode_texts(struct text *to, const char *bytes, const uint64_t *ends, const int64_t *which,
+		  size_t n);
 
 /* PLAIN: @bytes bytes of a number, least first. */
 void encode_plain(struct text *to, uint64_t number, unsigned int bytes);

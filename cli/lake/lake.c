@@ -50,8 +50,6 @@ struct lake {
 	struct lake_file **files;
 	size_t nfiles;
 	size_t cells;
-	const struct owner *last;       /* of the row before, ... */
-	const struct rowset *last_rows; /* ... which is in these */
 	bool written[ROWS_TABLES];
 };
 
@@ -220,38 +218,24 @@ static struct owner *find_owner(struct lake *lake, uint32_t process)
 	return &lake->owners[process < lake->nowners ? process : 0];
 }
 
-/* The columns that are the same for all rows of a process, in one row. */
-static int put_owner(struct lake *lake, struct rowset *rowset, const struct owner *owner)
+/* The columns that are the same for all rows of a process. */
+static void fill_owner(struct lake *lake, const uint32_t *processes, uint32_t n,
+		       unsigned int column, struct cells *cells)
 {
-	const char *texts[] = {
-		[ROWS_TRACE] = lake->trace, [ROWS_JOB] = owner->job, [ROWS_NODE] = owner->node
-	};
-	struct made_value value;
-	int err = 0;
-
-	for (unsigned int c = 0; c < ROWS_RANK && !err; c++) {
-		value.context = NULL;
-		value.kind = MADE_NULL;
-		made_text(&value, texts[c]);
-		err = rowset_put(rowset, rowset->rows, c, &value);
+	switch (column) {
+	case ROWS_TRACE:
+		cells_texts(cells, n, i, lake->trace);
+		break;
+	case ROWS_JOB:
+		cells_texts(cells, n, i, find_owner(lake, processes[i])->job);
+		break;
+	case ROWS_NODE:
+		cells_texts(cells, n, i, find_owner(lake, processes[i])->node);
+		break;
+	default:
+		cells_numbers_if(cells, n, i, find_owner(lake, processes[i])->ranked,
+				 find_owner(lake, processes[i])->rank);
 	}
-	value.kind = owner->ranked ? MADE_INT : MADE_NULL;
-	value.number = owner->rank;
-	return err ? err : rowset_put(rowset, rowset->rows, ROWS_RANK, &value);
-}
-
-static int put_owners(struct lake *lake, struct rowset *rowset, const struct owner *owner,
-		      uint32_t n)
-{
-	bool same = owner == lake->last && rowset->rows && rowset == lake->last_rows;
-	int err = same ? 0 : put_owner(lake, rowset, owner);
-
-	lake->last = owner;
-	lake->last_rows = rowset;
-	for (unsigned int c = 0; c < ROWS_BEFORE; c++)
-		for (uint32_t i = same ? 0 : 1; i < n && !err; i++)
-			err = rowset_repeat(rowset, rowset->rows + i, c);
-	return err;
 }
 
 static int flush_all(struct lake *lake)
@@ -263,20 +247,20 @@ static int flush_all(struct lake *lake)
 	return err;
 }
 
-/* Add @n rows, from @from on, column by column. */
-static int add_rows(struct lake *lake, struct rowset *rowset, const struct owner *owner,
-		    uint32_t from, uint32_t n, rows_value_fn *put, const void *rows)
+/* Add @n rows of the block, from @from on, column by column. */
+static int add_rows(struct lake *lake, struct rowset *rowset, const struct rows_block *block,
+		    uint32_t from, uint32_t n)
 {
-	int err = put_owners(lake, rowset, owner, n);
-	struct made_value value;
+	struct cells cells;
+	int err = 0;
 
-	value.context = NULL;
-	for (unsigned int c = ROWS_BEFORE; c < rowset->ncolumns; c++)
-		for (uint32_t i = 0; i < n && !err; i++) {
-			value.kind = MADE_NULL;
-			put(rows, from + i, (int)(c - ROWS_BEFORE), &value);
-			err = rowset_put(rowset, rowset->rows + i, c, &value);
-		}
+	for (unsigned int c = 0; c < rowset->ncolumns && !err; c++) {
+		if (c < ROWS_BEFORE)
+			fill_owner(lake, block->processes + from, n, c, &cells);
+		else
+			block->fill(block->rows, from, n, (int)(c - ROWS_BEFORE), &cells);
+		err = rowset_put(rowset, c, n, &cells);
+	}
 	if (err)
 		return log_err(err, "export");
 	rowset_end_rows(rowset, n);
@@ -284,23 +268,45 @@ static int add_rows(struct lake *lake, struct rowset *rowset, const struct owner
 	return 0;
 }
 
-static int take_rows(void *arg, enum rows_table table, uint32_t process, uint32_t n,
-		     rows_value_fn *put, const void *rows)
+/* The file of row @i of the block. */
+static int choose_file(struct lake *lake, const struct rows_block *block, uint32_t i,
+		       struct lake_file **ret_file)
+{
+	struct owner *owner = find_owner(lake, block->processes[i]);
+	int err = owner->files[block->table] ? 0 : find_file(lake, block->table, owner);
+
+	*ret_file = owner->files[block->table];
+	return err;
+}
+
+/* Add the rows from @from on that are of the same file, as many as it has space for. */
+static int take_run(struct lake *lake, const struct rows_block *block, uint32_t from,
+		    uint32_t *ret_n)
+{
+	struct lake_file *file, *next;
+	int err = choose_file(lake, block, from, &file);
+	uint32_t space = err ? 0 : ROWSET_ROWS - file->rowset.rows, n = 1;
+
+	while (!err && n < space && from + n < block->n) {
+		err = choose_file(lake, block, from + n, &next);
+		if (next != file)
+			break;
+		n++;
+	}
+	*ret_n = n;
+	if (!err)
+		err = add_rows(lake, &file->rowset, block, from, n);
+	return err ? err : n == space ? flush_file(lake, file) : 0;
+}
+
+static int take_rows(void *arg, const struct rows_block *block)
 {
 	struct lake *lake = arg;
-	struct owner *owner = find_owner(lake, process);
-	int err = owner->files[table] ? 0 : find_file(lake, table, owner);
-	struct lake_file *file = owner->files[table];
+	uint32_t n;
+	int err = 0;
 
-	for (uint32_t done = 0; done < n && !err;) {
-		uint32_t space = ROWSET_ROWS - file->rowset.rows;
-		uint32_t now = n - done < space ? n - done : space;
-
-		err = add_rows(lake, &file->rowset, owner, done, now, put, rows);
-		done += now;
-		if (!err && file->rowset.rows == ROWSET_ROWS)
-			err = flush_file(lake, file);
-	}
+	for (uint32_t from = 0; from < block->n && !err; from += n)
+		err = take_run(lake, block, from, &n);
 	return err ? err : lake->cells > CELLS_MAX ? flush_all(lake) : 0;
 }
 
@@ -360,8 +366,6 @@ static void free_trace(struct lake *lake)
 	free(lake->owners);
 	lake->files = NULL;
 	lake->owners = NULL;
-	lake->last = NULL;
-	lake->last_rows = NULL;
 	lake->nfiles = lake->nowners = lake->cells = 0;
 }
 
@@ -386,7 +390,7 @@ static int export_rows(struct lake *lake, struct trace *trace, bool last,
 	if (!err)
 		err = read_owners(lake, trace);
 	if (!err)
-		err = rows_read(trace, &taker);
+		err = rows_read(trace, *ret_tables, &taker);
 	if (!err && last)
 		err = add_empty(lake);
 	for (size_t i = 0; i < lake->nfiles && !err; i++)

@@ -32,15 +32,23 @@ enum { PLAIN = 0, RLE = 3, DELTA_BINARY_PACKED = 5, DELTA_BYTE_ARRAY = 7, RLE_DI
 
 static const char magic[] = "PAR1";
 
-enum { DISTINCT_MAX = 256, DISTINCT_SLOTS = 1024, SHOWN_MAX = 64 /* bytes of a least text */ };
+enum {
+	DISTINCT_MAX = 256,
+	DISTINCT_SLOTS = 1024, /* of a hash table; or of as many numbers in a row */
+	SHOWN_MAX = 64,        /* bytes of a least text */
+};
+
+/* Levels of zstd: higher ones take longer than all else, and save less than a tenth. */
+enum { NUMBER_LEVEL = 1, TEXT_LEVEL = 4 };
 
 /* The values of a column that are not NULL, and how they are written. */
 struct values {
 	const struct rowset_column *from;
 	uint32_t rows, n;
-	int64_t *numbers;  /* of texts their words */
-	uint32_t *indexes; /* into the dictionary */
-	int64_t *distinct; /* the dictionary */
+	const int64_t *numbers; /* of texts their words */
+	int64_t *room;          /* for these; or they are those of the column */
+	uint16_t *indexes;      /* into the dictionary */
+	int64_t *distinct;      /* the dictionary */
 	size_t ndistinct;
 	int encoding;
 	struct text dictionary, page, packed;
@@ -56,30 +64,68 @@ static bool is_in_path(unsigned int column)
 	return column == ROWS_JOB || column == ROWS_NODE;
 }
 
-/* Is text @a before @b, byte for byte? */
-static bool is_before(const struct words *words, int64_t a, int64_t b)
-{
-	size_t na, nb;
-	const char *x = word_at(words, (uint64_t)a, &na), *y = word_at(words, (uint64_t)b, &nb);
-	int order = memcmp(x, y, na < nb ? na : nb);
+/* A text in order: its first bytes as a number, and itself. */
+struct ordered {
+	uint64_t head;
+	const char *text;
+	size_t n;
+};
 
-	return order ? order < 0 : na < nb;
+static struct ordered find_ordered(const struct words *words, int64_t number)
+{
+	struct ordered found = { .text = NULL };
+
+	found.text = word_at(words, (uint64_t)number, &found.n);
+	memcpy(&found.head, found.text, sizeof(found.head)); /* ROWSET_SLACK */
+	found.head = __builtin_bswap64(found.head);
+	if (found.n < sizeof(found.head))
+		found.head &= found.n ? ~0ull << 8 * (sizeof(found.head) - found.n) : 0;
+	return found;
 }
 
+/* Is text @a before @b, byte for byte? */
+static bool is_before(const struct ordered *a, const struct ordered *b)
+{
+	int order;
+
+	if (a->head != b->head)
+		return a->head < b->head;
+	order = memcmp(a->text, b->text, a->n < b->n ? a->n : b->n);
+	return order ? order < 0 : a->n < b->n;
+}
+
+static void find_texts(struct values *values, const int64_t *all, size_t n)
+{
+	const struct words *words = &values->from->words;
+	struct ordered least = find_ordered(words, all[0]), most = least;
+
+	values->least = values->most = all[0];
+	for (size_t i = 1; i < n; i++) {
+		struct ordered text = find_ordered(words, all[i]);
+
+		if (is_before(&text, &least)) {
+			least = text;
+			values->least = all[i];
+		}
+		if (is_before(&most, &text)) {
+			most = text;
+			values->most = all[i];
+		}
+	}
+}
+
+/* The least and the largest of @n, at least one. */
 static void find_range(struct values *values, const int64_t *all, size_t n)
 {
-	const struct rowset_column *from = values->from;
-	int64_t least = n ? all[0] : 0, most = least;
+	int64_t least = all[0], most = all[0];
 
-	for (size_t i = 1; i < n && !from->text; i++) {
+	if (values->from->text) {
+		find_texts(values, all, n);
+		return;
+	}
+	for (size_t i = 1; i < n; i++) {
 		least = all[i] < least ? all[i] : least;
 		most = all[i] > most ? all[i] : most;
-	}
-	for (size_t i = 1; i < n && from->text; i++) {
-		if (is_before(&from->words, all[i], least))
-			least = all[i];
-		if (is_before(&from->words, most, all[i]))
-			most = all[i];
 	}
 	values->least = least;
 	values->most = most;
@@ -90,37 +136,50 @@ static void select_set(struct values *values)
 {
 	const struct rowset_column *from = values->from;
 
+	values->numbers = values->room;
 	if (!from->spread) {
-		values->numbers[0] = from->first;
+		values->room[0] = from->first;
 		values->n = from->first_set ? values->rows : 0;
 		return;
 	}
 	if (!from->nulls) {
-		memcpy(values->numbers, from->values, values->rows * sizeof(*values->numbers));
+		values->numbers = from->values;
 		values->n = values->rows;
 		return;
 	}
 	for (uint32_t i = 0; i < values->rows; i++) {
-		values->numbers[values->n] = from->values[i];
+		values->room[values->n] = from->values[i];
 		values->n += from->set[i];
 	}
 }
 
-/* Number the distinct values; gives up if there are too many. */
-static bool find_distinct(struct values *values)
+/* Numbers that are close together: each has a place of its own. */
+static bool find_near(struct values *values)
+{
+	uint16_t indexes[DISTINCT_SLOTS] = { 0 };
+
+	for (uint32_t i = 0; i < values->n; i++) {
+		uint16_t *index = &indexes[values->numbers[i] - values->least];
+
+		if (!*index) {
+			if (values->ndistinct == DISTINCT_MAX)
+				return false;
+			values->distinct[values->ndistinct++] = values->numbers[i];
+			*index = (uint16_t)values->ndistinct;
+		}
+		values->indexes[i] = *index - 1u;
+	}
+	return true;
+}
+
+static bool find_far(struct values *values)
 {
 	uint16_t slots[DISTINCT_SLOTS] = { 0 };
-	uint32_t last = 0;
 
 	for (uint32_t i = 0; i < values->n; i++) {
 		int64_t number = values->numbers[i];
-		size_t at;
+		size_t at = map_hash((uint64_t)number) & (DISTINCT_SLOTS - 1);
 
-		if (i && number == values->numbers[i - 1]) {
-			values->indexes[i] = last;
-			continue;
-		}
-		at = map_hash((uint64_t)number) & (DISTINCT_SLOTS - 1);
 		while (slots[at] && values->distinct[slots[at] - 1] != number)
 			at = (at + 1) & (DISTINCT_SLOTS - 1);
 		if (!slots[at]) {
@@ -129,9 +188,17 @@ static bool find_distinct(struct values *values)
 			values->distinct[values->ndistinct++] = number;
 			slots[at] = (uint16_t)values->ndistinct;
 		}
-		values->indexes[i] = last = slots[at] - 1u;
+		values->indexes[i] = slots[at] - 1u;
 	}
 	return true;
+}
+
+/* Number the distinct values; gives up if there are too many. */
+static bool find_distinct(struct values *values)
+{
+	bool near = (uint64_t)values->most - (uint64_t)values->least < DISTINCT_SLOTS;
+
+	return near ? find_near(values) : find_far(values);
 }
 
 static unsigned int index_width(const struct values *values)
@@ -150,7 +217,7 @@ static bool choose_words(struct values *values)
 		return false;
 	values->ndistinct = words->nwords;
 	for (uint32_t i = 0; i < values->n; i++)
-		values->indexes[i] = (uint32_t)values->numbers[i];
+		values->indexes[i] = (uint16_t)values->numbers[i];
 	for (size_t i = 0; i < words->nwords; i++)
 		values->distinct[i] = (int64_t)i;
 	return true;
@@ -197,28 +264,6 @@ static void put_dictionary(struct values *values)
 		encode_run(&values->page, 0, values->n, 1);
 }
 
-/* Texts of which each is used once or so, in the order of the rows. */
-static void put_texts(struct values *values)
-{
-	const struct words *words = &values->from->words;
-	uint64_t *ends = malloc((values->n + 1) * sizeof(*ends));
-	struct text all = { 0 };
-
-	for (uint32_t i = 0; ends && i < values->n; i++) {
-		size_t n;
-		const char *word = word_at(words, (uint64_t)values->numbers[i], &n);
-
-		text_add(&all, word, n);
-		ends[i] = all.used;
-	}
-	if (!ends || all.failed)
-		values->page.failed = true;
-	else
-		encode_texts(&values->page, all.at ? all.at : "", ends, values->n);
-	text_fini(&all);
-	free(ends);
-}
-
 /* Which rows have a value: definition levels, in front of the values. */
 static void put_levels(struct values *values)
 {
@@ -238,24 +283,31 @@ static void put_levels(struct values *values)
 
 static void encode_values(struct values *values)
 {
+	const struct words *words = &values->from->words;
+
 	select_set(values);
 	put_levels(values);
 	values->encoding = PLAIN; /* no value at all */
 	if (!values->n)
 		return;
+	if (!values->from->text)
+		find_range(values, values->numbers, values->from->spread ? values->n : 1);
 	if (choose_dictionary(values)) {
 		values->encoding = RLE_DICTIONARY;
-		find_range(values, values->distinct, values->ndistinct);
+		if (values->from->text)
+			find_range(values, values->distinct, values->ndistinct);
 		put_dictionary(values);
 		return;
 	}
 	values->ndistinct = 0;
-	find_range(values, values->numbers, values->n);
-	values->encoding = values->from->text ? DELTA_BYTE_ARRAY : DELTA_BINARY_PACKED;
-	if (values->from->text)
-		put_texts(values);
-	else
-		encode_delta(&values->page, values->numbers, values->n);
+	if (values->from->text) {
+		values->encoding = DELTA_BYTE_ARRAY;
+		find_range(values, values->numbers, values->n);
+		encode_texts(&values->page, words->bytes, words->ends, values->numbers, values->n);
+		return;
+	}
+	values->encoding = DELTA_BINARY_PACKED;
+	encode_delta(&values->page, values->numbers, values->n);
 }
 
 static void describe_data(struct thrift *t, const struct values *values)
@@ -284,7 +336,8 @@ static int put_page(struct lake_file *file, struct values *values, int type,
 	int err;
 
 	values->packed.used = 0;
-	err = frame_add(&frame, bytes->at ? bytes->at : "", bytes->used, &values->packed);
+	err = frame_add(&frame, bytes->at ? bytes->at : "", bytes->used,
+			values->from->text ? TEXT_LEVEL : NUMBER_LEVEL, &values->packed);
 	if (err || bytes->failed)
 		return -ENOMEM;
 	thrift_int(&t, 1, THRIFT_I32, type);
@@ -389,7 +442,7 @@ static int put_column(struct lake_file *file, struct values *values, const char 
 
 static void values_fini(struct values *values)
 {
-	free(values->numbers);
+	free(values->room);
 	free(values->indexes);
 	free(values->distinct);
 	text_fini(&values->dictionary);
@@ -432,10 +485,10 @@ static int put_group(struct lake_file *file)
 	uint64_t from = file->size, plain = 0;
 	int err = 0;
 
-	values.numbers = malloc(rowset->rows * sizeof(*values.numbers));
+	values.room = malloc(rowset->rows * sizeof(*values.room));
 	values.indexes = malloc(rowset->rows * sizeof(*values.indexes));
 	values.distinct = malloc(ROWSET_WORDS * sizeof(*values.distinct));
-	if (!values.numbers || !values.indexes || !values.distinct)
+	if (!values.room || !values.indexes || !values.distinct)
 		err = -ENOMEM;
 	thrift_open(&t, 0);
 	thrift_list(&t, 1, THRIFT_STRUCT, count_columns(rowset));

@@ -1,8 +1,8 @@
 /*
  * The rows of a trace for other engines
  *
- * Requests and completions, the large tables, come from one pass over the events, without SQL. The
- * others are read as SQL has them.
+ * Requests and completions, the large tables, come from one pass over the events, without SQL. It
+ * also fills the table of queue pairs. All others are read as SQL has them.
  */
 #include "cli/lake/rows.h"
 
@@ -103,38 +103,37 @@ const struct rows_columns *rows_tables(void)
 	return all;
 }
 
-/* A table as SQL has it. */
-static void put_cell(const void *row, uint32_t ahead, int column, struct made_value *value)
+/* A table as SQL has it, row by row. */
+static void fill_cell(const void *row, uint32_t from, uint32_t n, int column, struct cells *cells)
 {
 	const struct listing *listing = row;
 	unsigned int cell = (unsigned int)column;
 
-	(void)ahead;
+	(void)from;
 	switch (listing_cell(listing, cell)) {
 	case LISTING_INTEGER:
-		made_int(value, listing_integer(listing, cell));
+		cells_numbers(cells, n, i, listing_integer(listing, cell));
 		break;
 	case LISTING_TEXT:
-		made_text(value, listing_text(listing, cell));
+		cells_texts(cells, n, i, listing_text(listing, cell));
 		break;
 	default:
-		break;
+		cells->kind = CELLS_NONE;
 	}
 }
 
 static int read_listing(const struct rows_columns *table, enum rows_table id,
 			const struct rows_taker *taker, struct listing *listing)
 {
+	struct rows_block block = { .table = id, .n = 1, .fill = fill_cell, .rows = listing };
 	unsigned int process = (unsigned int)table->process - ROWS_BEFORE;
 	int more, err = 0;
 
 	while (!err && (more = listing_next(listing)) != 0) {
 		int64_t of = more > 0 ? listing_integer(listing, process) : 0;
 
-		err = more < 0 ? more
-			       : taker->take(taker->arg, id,
-					     of > 0 && of <= UINT32_MAX ? (uint32_t)of : 0, 1,
-					     put_cell, listing);
+		block.processes[0] = of > 0 && of <= UINT32_MAX ? (uint32_t)of : 0;
+		err = more < 0 ? more : taker->take(taker->arg, &block);
 	}
 	return err;
 }
@@ -157,48 +156,80 @@ static int read_table(struct trace *trace, enum rows_table id, const struct rows
 	return err;
 }
 
-enum { TOGETHER = 256 /* requests that are read column by column */ };
-
 /* Requests and completions. */
 struct pass_rows {
-	void *requests;
 	const struct rows_taker *taker;
+	struct qps *qps;
+	struct rows_block block; /* of @completions */
+	struct completion completions[CELLS_ROWS];
 	int err;
 };
 
-static void put_completion(const void *event, uint32_t ahead, int column, struct made_value *value)
+static void fill_completions(const void *rows, uint32_t from, uint32_t n, int column,
+			     struct cells *cells)
 {
-	completions_value(event, ahead, column, value);
+	completions_fill((const struct completion *)rows + from, n, column, cells);
+}
+
+static void take_completions(struct pass_rows *rows)
+{
+	if (!rows->err && rows->block.n)
+		rows->err = rows->taker->take(rows->taker->arg, &rows->block);
+	rows->block.n = 0;
 }
 
 static void see_event(void *arg, const struct trace_event *event)
 {
 	struct pass_rows *rows = arg;
+	struct rows_block *block = &rows->block;
 
-	if (event->kind == TRACE_POLL && event->poll->nwc && !rows->err)
-		rows->err = rows->taker->take(rows->taker->arg, ROWS_COMPLETIONS, event->process,
-					      event->poll->nwc, put_completion, event);
+	for (uint32_t i = 0; event->kind == TRACE_POLL && i < event->poll->nwc; i++) {
+		block->processes[block->n] = event->process;
+		completion_copy(event, i, &rows->completions[block->n]);
+		if (++block->n == CELLS_ROWS)
+			take_completions(rows);
+	}
 }
 
-static int read_data(struct trace *trace, const struct rows_taker *taker)
+static void see_leave(void *arg, const struct life *life)
 {
-	struct made_bounds all = { .to = INT64_MAX, .used = UINT64_MAX };
-	struct pass_rows rows = { .taker = taker };
-	int err = requests_table.open(trace, &all, &rows.requests), more = 0;
+	qps_leave(((struct pass_rows *)arg)->qps, life);
+}
 
+static int read_requests(void *requests, struct pass_rows *rows)
+{
+	struct rows_block block = { .table = ROWS_REQUESTS,
+				    .fill = requests_fill,
+				    .rows = requests };
+	int err = 0, more = 0;
+
+	requests_collect(requests, CELLS_ROWS);
+	while (!err && !rows->err && (more = requests_table.next(requests)) > 0) {
+		block.n = requests_count(requests);
+		for (uint32_t i = 0; i < block.n; i++)
+			block.processes[i] = requests_process(requests, i);
+		err = rows->taker->take(rows->taker->arg, &block);
+		requests_skip(requests, block.n - 1);
+	}
+	take_completions(rows);
+	return err ? err : rows->err ? rows->err : more;
+}
+
+static int read_data(struct trace *trace, struct pass_rows *rows)
+{
+	struct requests_watcher watcher = { see_event, see_leave, rows };
+	struct made_bounds all = { .to = INT64_MAX, .used = UINT64_MAX };
+	void *requests;
+	int err = qps_begin(rows->qps);
+
+	if (!err)
+		err = requests_table.open(trace, &all, &requests);
 	if (err)
 		return err;
-	requests_watch(rows.requests, see_event, &rows);
-	requests_collect(rows.requests, TOGETHER);
-	while (!err && !rows.err && (more = requests_table.next(rows.requests)) > 0) {
-		uint32_t process, n = requests_run(rows.requests, &process);
-
-		err = taker->take(taker->arg, ROWS_REQUESTS, process, n, requests_value_at,
-				  rows.requests);
-		requests_skip(rows.requests, n - 1);
-	}
-	requests_table.close(rows.requests);
-	return err ? err : rows.err ? rows.err : more;
+	requests_watch(requests, &watcher);
+	err = read_requests(requests, rows);
+	requests_table.close(requests); /* which reports queue pairs that are left */
+	return err ? err : qps_end(rows->qps);
 }
 
 int rows_prepare(struct trace *trace, struct model_tables **ret_tables)
@@ -208,12 +239,22 @@ int rows_prepare(struct trace *trace, struct model_tables **ret_tables)
 	return err ? err : views_create(trace_db(trace), true, NULL);
 }
 
-int rows_read(struct trace *trace, const struct rows_taker *taker)
+int rows_read(struct trace *trace, struct model_tables *tables, const struct rows_taker *taker)
 {
-	int err = 0;
+	struct pass_rows *rows = calloc(1, sizeof(*rows));
+	int err;
 
+	if (!rows)
+		return log_err(-ENOMEM, "read the trace");
+	rows->taker = taker;
+	rows->qps = model_tables_qps(tables);
+	rows->block.table = ROWS_COMPLETIONS;
+	rows->block.fill = fill_completions;
+	rows->block.rows = rows->completions;
+	err = read_data(trace, rows);
+	free(rows);
 	for (int t = 0; t < ROWS_TABLES && !err; t++)
 		if (t != ROWS_REQUESTS && t != ROWS_COMPLETIONS)
 			err = read_table(trace, t, taker);
-	return err ? err : read_data(trace, taker);
+	return err;
 }

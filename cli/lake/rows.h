@@ -7,7 +7,7 @@
  */
 #include <stdint.h>
 
-#include "core/store/vtab/made.h"
+#include "core/store/vtab/cells.h"
 
 struct trace;
 
@@ -33,14 +33,24 @@ struct rows_columns {
 enum { ROWS_TRACE, ROWS_JOB, ROWS_NODE, ROWS_RANK, ROWS_BEFORE };
 
 /*
- * Takes @n rows of @process, 0 for none: @value() sets the own columns, from 0 on, of the row
- * @ahead, from 0 on. 0 or -errno.
+ * Fill in the own column @column, from 0 on, of @n rows from the row @from of @rows on; at most
+ * CELLS_ROWS at a time.
  */
-typedef void rows_value_fn(const void *rows, uint32_t ahead, int column, struct made_value *value);
+typedef void rows_fill_fn(const void *rows, uint32_t from, uint32_t n, int column,
+			  struct cells *cells);
 
+/* Some rows of a table. */
+struct rows_block {
+	enum rows_table table;
+	uint32_t n;
+	uint32_t processes[CELLS_ROWS]; /* of each row; 0: none */
+	rows_fill_fn *fill;
+	const void *rows;
+};
+
+/* Takes rows. 0 or -errno. */
 struct rows_taker {
-	int (*take)(void *arg, enum rows_table table, uint32_t process, uint32_t n,
-		    rows_value_fn *value, const void *rows);
+	int (*take)(void *arg, const struct rows_block *block);
 	void *arg;
 };
 
@@ -55,4 +65,4 @@ struct model_tables;
 int rows_prepare(struct trace *trace, struct model_tables **ret_tables);
 
 /* Read all rows, after that. 0 or -errno after log_err(), or of a taker. */
-int rows_read(struct trace *trace, const struct rows_taker *taker);
+int rows_read(struct trace *trace, struct model_tables *tables, const struct rows_taker *taker);

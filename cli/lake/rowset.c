@@ -7,10 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/map.h"
 #include "core/base/vec.h"
 #include "core/wire/hash.h"
 
-enum { SLOTS = 4 * ROWSET_WORDS, NOT_FOUND = -1 };
+enum { SLOTS = 4 * ROWSET_WORDS, KNOWN = 16 };
 
 int rowset_init(struct rowset *rowset, const struct made_column *columns, int order)
 {
@@ -60,7 +61,7 @@ static uint32_t *find_slot(struct words *words, const char *text, size_t n)
 
 static int64_t append_word(struct words *words, const char *text, size_t n)
 {
-	if (vec_reserve(words->bytes, words->size, words->used + n + 1) ||
+	if (vec_reserve(words->bytes, words->size, words->used + n + ROWSET_SLACK) ||
 	    vec_reserve(words->ends, words->ends_size, words->nwords + 1))
 		return -ENOMEM;
 	memcpy(words->bytes + words->used, text, n);
@@ -75,8 +76,6 @@ static int64_t number_word(struct words *words, const char *text, size_t n)
 	uint32_t *slot;
 	int64_t number;
 
-	if (words->nwords && is_word(words, words->nwords - 1, text, n))
-		return (int64_t)words->nwords - 1;
 	if (words->many)
 		return append_word(words, text, n);
 	if (!words->slots && !(words->slots = calloc(SLOTS, sizeof(*words->slots))))
@@ -90,6 +89,76 @@ static int64_t number_word(struct words *words, const char *text, size_t n)
 	*slot = (uint32_t)number + 1;
 	words->many = words->nwords == ROWSET_WORDS;
 	return number;
+}
+
+/* Texts that a column had before, by their addresses. */
+struct known_texts {
+	const char *texts[KNOWN];
+	int64_t numbers[KNOWN];
+};
+
+static int number_texts(struct words *words, struct cells *cells, uint32_t n)
+{
+	struct known_texts known = { 0 };
+
+	for (uint32_t i = 0; i < n; i++) {
+		const char *text = cells->texts[i];
+		unsigned int at = map_hash((uintptr_t)text) % KNOWN;
+
+		if (text && known.texts[at] != text) {
+			known.numbers[at] = number_word(words, text, strlen(text));
+			known.texts[at] = text;
+		}
+		cells->set[i] = text;
+		cells->numbers[i] = text ? known.numbers[at] : 0;
+		if (cells->numbers[i] < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* Most events are in one row only: equal ones are not looked for, except next to each other. */
+static int number_events(struct words *words, struct cells *cells, uint32_t n)
+{
+	struct event_id last = { 0 };
+	int64_t number = 0;
+
+	words->many = true;
+	for (uint32_t i = 0; i < n; i++) {
+		struct event_id id = { cells->threads[i], (uint64_t)cells->numbers[i] };
+		char text[MADE_EVENT_TEXT];
+		const char *at;
+		size_t length;
+
+		cells->set[i] = id.thread;
+		if (id.thread && (id.thread != last.thread || id.n != last.n)) {
+			at = made_event_text(id, text, &length);
+			number = append_word(words, at, length);
+			last = id;
+		}
+		cells->numbers[i] = id.thread ? number : 0;
+		if (number < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* Make numbers of other cells. */
+static int number_cells(struct rowset_column *column, struct cells *cells, uint32_t n)
+{
+	bool events = column->text && cells->kind == CELLS_EVENTS;
+	bool texts = column->text && cells->kind == CELLS_TEXTS;
+
+	if (cells->kind == CELLS_NUMBERS && !column->text)
+		return 0;
+	cells->kind = CELLS_NUMBERS;
+	cells->some = true;
+	if (texts || events)
+		return events ? number_events(&column->words, cells, n)
+			      : number_texts(&column->words, cells, n);
+	memset(cells->set, 0, n);
+	memset(cells->numbers, 0, n * sizeof(*cells->numbers));
+	return 0;
 }
 
 /* From now on each row has its own value. */
@@ -109,58 +178,63 @@ static int spread_column(struct rowset_column *column, uint32_t rows)
 	return 0;
 }
 
-static int put_null(struct rowset_column *column, uint32_t row, bool null)
+/* Have all rows the value that all have so far? Without a branch in the loops. */
+static bool are_first(const struct rowset_column *column, const struct cells *cells, uint32_t n)
 {
-	if (vec_reserve(column->set, column->set_size, row + 1))
+	uint64_t differ = 0;
+	uint8_t set = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		differ |= (uint64_t)cells->numbers[i] ^ (uint64_t)column->first;
+	if (!cells->some)
+		return !differ && column->first_set;
+	for (uint32_t i = 0; i < n; i++)
+		set |= cells->set[i] ^ column->first_set;
+	return !differ && !set;
+}
+
+static int put_set(struct rowset_column *column, uint32_t row, const struct cells *cells,
+		   uint32_t n)
+{
+	uint32_t set = cells->some ? 0 : n;
+
+	for (uint32_t i = 0; cells->some && i < n; i++)
+		set += cells->set[i];
+	if (set == n && !column->nulls)
+		return 0;
+	if (vec_reserve(column->set, column->set_size, row + n))
 		return -ENOMEM;
 	if (!column->nulls)
 		memset(column->set, 1, row);
-	column->set[row] = !null;
-	column->nulls += null;
+	if (cells->some)
+		memcpy(column->set + row, cells->set, n);
+	else
+		memset(column->set + row, 1, n);
+	column->nulls += n - set;
 	return 0;
 }
 
-static int put_number(struct rowset_column *column, uint32_t row, bool set, int64_t number)
+int rowset_put(struct rowset *rowset, unsigned int at, uint32_t n, struct cells *cells)
 {
+	struct rowset_column *column = &rowset->columns[at];
+	uint32_t row = rowset->rows;
+
+	if (number_cells(column, cells, n))
+		return -ENOMEM;
 	if (!row) {
-		column->first_set = set;
-		column->first = number;
-		return 0;
+		column->first_set = !cells->some || cells->set[0];
+		column->first = cells->numbers[0];
 	}
 	if (!column->spread) {
-		if (column->first_set == set && column->first == number)
+		if (are_first(column, cells, n))
 			return 0;
 		if (spread_column(column, row))
 			return -ENOMEM;
 	}
-	if (row >= column->values_size && vec_reserve(column->values, column->values_size, row + 1))
+	if (vec_reserve(column->values, column->values_size, row + n))
 		return -ENOMEM;
-	column->values[row] = number;
-	return column->nulls || !set ? put_null(column, row, !set) : 0;
-}
-
-int rowset_put(struct rowset *rowset, uint32_t row, unsigned int at, const struct made_value *value)
-{
-	struct rowset_column *column = &rowset->columns[at];
-	int64_t number = 0;
-	bool set = value->kind == (column->text ? MADE_TEXT : MADE_INT);
-
-	if (set && column->text)
-		number = number_word(&column->words, value->text, value->length);
-	else if (set)
-		number = value->number;
-	if (set && column->text && number < 0)
-		return -ENOMEM;
-	return put_number(column, row, set, number);
-}
-
-int rowset_repeat(struct rowset *rowset, uint32_t row, unsigned int at)
-{
-	struct rowset_column *column = &rowset->columns[at];
-
-	return column->spread ? put_number(column, row, rowset_is_set(column, row - 1),
-					   column->values[row - 1])
-			      : 0;
+	memcpy(column->values + row, cells->numbers, n * sizeof(*cells->numbers));
+	return put_set(column, row, cells, n);
 }
 
 void rowset_clear(struct rowset *rowset)
@@ -178,23 +252,6 @@ void rowset_clear(struct rowset *rowset)
 	rowset->rows = 0;
 }
 
-struct place {
-	int64_t key;
-	uint32_t row;
-	bool set;
-};
-
-static int compare_places(const void *a, const void *b)
-{
-	const struct place *x = a, *y = b;
-
-	if (x->set != y->set)
-		return x->set - y->set;
-	if (x->key != y->key)
-		return x->key < y->key ? -1 : 1;
-	return x->row < y->row ? -1 : 1;
-}
-
 static bool is_sorted(const struct rowset *rowset)
 {
 	const struct rowset_column *by = &rowset->columns[rowset->order];
@@ -208,8 +265,8 @@ static bool is_sorted(const struct rowset *rowset)
 	return true;
 }
 
-/* Each column in the order of @places; @values has space for one. */
-static void move_rows(struct rowset *rowset, const struct place *places, int64_t *values)
+/* Each column in the order @from; @values has space for one. */
+static void move_rows(struct rowset *rowset, const uint32_t *from, int64_t *values)
 {
 	uint8_t *set = (uint8_t *)values;
 
@@ -219,35 +276,77 @@ static void move_rows(struct rowset *rowset, const struct place *places, int64_t
 		if (!column->spread)
 			continue;
 		for (uint32_t i = 0; i < rowset->rows; i++)
-			values[i] = column->values[places[i].row];
+			values[i] = column->values[from[i]];
 		memcpy(column->values, values, rowset->rows * sizeof(*values));
 		if (!column->nulls)
 			continue;
 		for (uint32_t i = 0; i < rowset->rows; i++)
-			set[i] = column->set[places[i].row];
+			set[i] = column->set[from[i]];
 		memcpy(column->set, set, rowset->rows);
 	}
 }
 
-int rowset_sort(struct rowset *rowset)
+/* Sort the rows @from, of which there are @n, by a byte of their keys, least first, into @to. */
+static void sort_by_byte(const int64_t *keys, int64_t least, unsigned int shift,
+			 const uint32_t *from, uint32_t *to, uint32_t n)
+{
+	uint32_t places[256] = { 0 }, place = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		places[((uint64_t)keys[from[i]] - (uint64_t)least) >> shift & 255]++;
+	for (int b = 0; b < 256; b++) {
+		uint32_t count = places[b];
+
+		places[b] = place;
+		place += count;
+	}
+	for (uint32_t i = 0; i < n; i++)
+		to[places[((uint64_t)keys[from[i]] - (uint64_t)least) >> shift & 255]++] = from[i];
+}
+
+/* The rows in their order, in @order; @other is as large. Returns the one that has the result. */
+static uint32_t *sort_rows(const struct rowset *rowset, uint32_t *order, uint32_t *other)
 {
 	const struct rowset_column *by = &rowset->columns[rowset->order];
-	struct place *places;
+	int64_t least = INT64_MAX, most = INT64_MIN;
+	uint32_t nulls = 0, n = by->nulls;
+
+	for (uint32_t i = 0; i < rowset->rows; i++) {
+		if (!rowset_is_set(by, i)) {
+			order[nulls] = other[nulls] = i;
+			nulls++;
+			continue;
+		}
+		order[n++] = i;
+		least = by->values[i] < least ? by->values[i] : least;
+		most = by->values[i] > most ? by->values[i] : most;
+	}
+	for (unsigned int shift = 0;
+	     shift < 64 && ((uint64_t)most - (uint64_t)least) >> shift && n > nulls; shift += 8) {
+		uint32_t *from = order;
+
+		sort_by_byte(by->values, least, shift, order + nulls, other + nulls, n - nulls);
+		order = other;
+		other = from;
+	}
+	return order;
+}
+
+int rowset_sort(struct rowset *rowset)
+{
+	uint32_t *orders;
 	int64_t *values;
 	int err = -ENOMEM;
 
 	if (is_sorted(rowset))
 		return 0;
-	places = malloc(rowset->rows * sizeof(*places));
+	orders = malloc(rowset->rows * 2 * sizeof(*orders));
 	values = malloc(rowset->rows * sizeof(*values));
-	for (uint32_t i = 0; places && i < rowset->rows; i++)
-		places[i] = (struct place){ by->values[i], i, rowset_is_set(by, i) };
-	if (places && values) {
-		qsort(places, rowset->rows, sizeof(*places), compare_places);
-		move_rows(rowset, places, values);
+	if (orders && values) {
+		move_rows(rowset, sort_rows(rowset, orders, orders + rowset->rows), values);
 		err = 0;
 	}
-	free(places);
+	free(orders);
 	free(values);
 	return err;
 }

@@ -9,12 +9,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/store/vtab/made.h"
+#include "core/store/vtab/cells.h"
 
 enum {
 	ROWSET_ROWS = 65536, /* as many rows are written together */
 	/* a column with more distinct texts than that looks no more for equal ones */
 	ROWSET_WORDS = 4096,
+	ROWSET_SLACK = 8, /* bytes after all words that may be read */
 };
 
 /* Texts, one after the other. */
@@ -54,16 +55,12 @@ int rowset_init(struct rowset *rowset, const struct made_column *columns, int or
 void rowset_fini(struct rowset *rowset);
 
 /*
- * Set a column of row @row, which is to be added: each column of each row once, those of a column
- * in ascending order. 0 or -ENOMEM.
+ * Set a column of the next @n rows, which are to be added: each column once, and then
+ * rowset_end_rows(). Texts are replaced in @cells. 0 or -ENOMEM.
  */
-int rowset_put(struct rowset *rowset, uint32_t row, unsigned int column,
-	       const struct made_value *value);
+int rowset_put(struct rowset *rowset, unsigned int column, uint32_t n, struct cells *cells);
 
-/* Set it as in the row before, which there must be. 0 or -ENOMEM. */
-int rowset_repeat(struct rowset *rowset, uint32_t row, unsigned int column);
-
-/* @n rows have all columns now: they are added. */
+/* @n rows have all columns now. */
 static inline void rowset_end_rows(struct rowset *rowset, uint32_t n)
 {
 	rowset->rows += n;

@@ -29,6 +29,11 @@ void text_add(struct text *text, const char *bytes, size_t n)
 	text->at[text->used] = '\0';
 }
 
+char *text_space(struct text *text, size_t n)
+{
+	return reserve_bytes(text, n) ? text->at + text->used : NULL;
+}
+
 void text_addf(struct text *text, const char *format, ...)
 {
 	va_list args;

@@ -14,6 +14,12 @@ struct text {
 void text_add(struct text *text, const char *bytes, size_t n);
 void text_addf(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void text_cut(struct text *text, size_t used);
+
+/*
+ * Space for @n bytes at the end, which the caller writes and then adds to @used; NULL without
+ * memory. The next text_add() terminates the text.
+ */
+char *text_space(struct text *text, size_t n);
 void text_fini(struct text *text);
 
 static inline void text_char(struct text *text, char c)

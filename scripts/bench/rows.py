@@ -4,6 +4,8 @@
 without a budget is there for reference.
 """
 import collections
+import os
+import shutil
 
 import commands
 import measure
@@ -131,6 +133,26 @@ def check_control_rate():
     path, events = measure.recorded_control()
     return [events / measure.seconds([measure.VERBATIM, 'check', path], (0, 1)) / 1e6
             for _ in range(measure.ROUNDS)]
+
+
+def parquet_costs():
+    """Rows (requests and completions) a second, and bytes a request."""
+    path, _, _, _ = measure.recorded('ib_send_lat')
+    count = measure.run([measure.VERBATIM, 'sql', path, 'SELECT count(*) FROM requests'])
+    requests = int(count.stdout)
+    for _ in range(measure.ROUNDS):
+        out = measure.scratch('lake')
+        shutil.rmtree(out, ignore_errors=True)
+        argv = [measure.VERBATIM, 'export', '-f', 'parquet', '-o', out, path]
+        seconds = measure.used_by(argv)['cpu'][0]
+        size = sum(os.path.getsize(os.path.join(folder, name))
+                   for folder, _, names in os.walk(os.path.join(out, 'requests'))
+                   for name in names)
+        yield 2 * requests / seconds / 1e6, size / requests
+
+
+def parquet(which):
+    return lambda: [costs[which] for costs in parquet_costs()]
 
 
 def check_memory():
@@ -278,6 +300,8 @@ ROWS = [Row(id, 'recording', title, 'ns', better, budget, samples)
     Row('scan', 'trace', 'a full scan', 'M/s', 'more', 5, lambda: measure.scan()['scan']),
     Row('check', 'trace', 'verbatim check, all rules', 'M/s', 'more', 10, check_rate),
     Row('check_control', 'trace', 'the same, control verbs', 'M/s', 'more', 1, check_control_rate),
+    Row('parquet', 'trace', 'export -f parquet, rows a core', 'M/s', 'more', 3, parquet(0)),
+    Row('parquet_bytes', 'trace', 'the same, of a request', 'B', 'less', 8, parquet(1)),
     Row('check_memory', 'trace', 'the same, at most, 50 M events', 'MB', 'less', 64, check_memory),
     *(Row('command_%s_%s' % (name, what), 'commands',
           '%s: %s' % (name.replace('_', ' '), title), unit, better, budget,

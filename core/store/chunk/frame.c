@@ -9,9 +9,7 @@
 #include "core/base/text.h"
 #include "core/base/vec.h"
 
-enum { LEVEL = 6 };
-
-int frame_add(struct frame *frame, const void *bytes, size_t n, struct text *to)
+int frame_add(struct frame *frame, const void *bytes, size_t n, int level, struct text *to)
 {
 	size_t bound = ZSTD_compressBound(n), used;
 
@@ -19,7 +17,7 @@ int frame_add(struct frame *frame, const void *bytes, size_t n, struct text *to)
 		frame->context = ZSTD_createCCtx();
 	if (!frame->context || vec_reserve(to->at, to->size, to->used + bound + 1))
 		return -ENOMEM;
-	used = ZSTD_compressCCtx(frame->context, to->at + to->used, bound, bytes, n, LEVEL);
+	used = ZSTD_compressCCtx(frame->context, to->at + to->used, bound, bytes, n, level);
 	if (ZSTD_isError(used))
 		return -ENOMEM; /* there is space enough */
 	to->used += used;

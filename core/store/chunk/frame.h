@@ -11,6 +11,6 @@ struct frame {
 	void *context;
 };
 
-/* Append the frame of the @n bytes to @to. 0 or -ENOMEM. */
-int frame_add(struct frame *frame, const void *bytes, size_t n, struct text *to);
+/* Append the frame of the @n bytes, by zstd's @level, to @to. 0 or -ENOMEM. */
+int frame_add(struct frame *frame, const void *bytes, size_t n, int level, struct text *to);
 void frame_fini(struct frame *frame);

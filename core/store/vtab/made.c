@@ -295,26 +295,45 @@ void made_text(struct made_value *value, const char *text)
 /* Write @number before @end; returns its first digit. */
 static char *put_digits(char *end, uint64_t number)
 {
-	do
+	static const char pairs[] = "00010203040506070809101112131415161718192021222324"
+				    "25262728293031323334353637383940414243444546474849"
+				    "50515253545556575859606162636465666768697071727374"
+				    "75767778798081828384858687888990919293949596979899";
+
+	for (; number >= 100; number /= 100) {
+		end -= 2;
+		memcpy(end, &pairs[2 * (number % 100)], 2);
+	}
+	if (number >= 10)
 		*--end = (char)('0' + number % 10);
-	while (number /= 10);
+	*--end = (char)('0' + (number >= 10 ? number / 10 : number));
 	return end;
 }
 
-void made_event(struct made_value *value, struct event_id id)
+const char *made_event_text(struct event_id id, char text[MADE_EVENT_TEXT], size_t *ret_length)
 {
-	char text[48], *end = text + sizeof(text) - 1, *at;
+	char *end = text + MADE_EVENT_TEXT - 1, *at;
 
-	if (!id.thread)
-		return;
 	if (ids_range(id.thread, 0)) { /* of a joint trace */
-		made_text(value, event_id_text(id, text));
-		return;
+		event_id_text(id, text);
+		*ret_length = strlen(text);
+		return text;
 	}
 	*end = '\0';
 	at = put_digits(end, id.n);
 	*--at = ':';
-	made_text(value, put_digits(at, id.thread));
+	at = put_digits(at, id.thread);
+	*ret_length = (size_t)(end - at);
+	return at;
+}
+
+void made_event(struct made_value *value, struct event_id id)
+{
+	char text[MADE_EVENT_TEXT];
+	size_t length;
+
+	if (id.thread)
+		made_text(value, made_event_text(id, text, &length));
 }
 
 static const sqlite3_module module = {

@@ -79,6 +79,10 @@ void made_int(struct made_value *value, int64_t number);
 void made_text(struct made_value *value, const char *text);    /* copied; NULL: nothing */
 void made_event(struct made_value *value, struct event_id id); /* its name; of no thread: nothing */
 
+/* The name of an event in @text, its beginning returned. */
+enum { MADE_EVENT_TEXT = 48 };
+const char *made_event_text(struct event_id id, char text[MADE_EVENT_TEXT], size_t *ret_length);
+
 /* Add a table to the connection of @trace. @arg must live as long as that. 0 or -errno. */
 int made_add(struct trace *trace, const struct made_table *table, void *arg);
 

@@ -111,7 +111,7 @@ TEST(equal_steps_take_no_bits)
 	text_fini(&text);
 }
 
-static void check_rle(const uint32_t *values, size_t n, unsigned int width)
+static void check_rle(const uint16_t *values, size_t n, unsigned int width)
 {
 	struct text text = { 0 };
 	size_t got = 0;
@@ -133,29 +133,30 @@ static void check_rle(const uint32_t *values, size_t n, unsigned int width)
 
 TEST(runs_and_packed_groups_are_the_values)
 {
-	uint32_t values[700];
+	uint16_t values[700];
 
 	for (unsigned int run = 1; run < 40; run++) {
 		for (uint32_t i = 0; i < 700; i++)
-			values[i] = i / run * 5 % 11;
+			values[i] = (uint16_t)(i / run * 5 % 11);
 		for (size_t n = 0; n <= 700; n += 35)
 			check_rle(values, n, 4);
 	}
 	for (uint32_t i = 0; i < 700; i++)
-		values[i] = i < 300 ? i : 4095;
-	check_rle(values, 700, 12);
+		values[i] = (uint16_t)(i < 300 ? i : 65535);
+	check_rle(values, 700, 16);
 }
 
 TEST(texts_share_what_the_one_before_has)
 {
 	static const char bytes[] = "1:101:111:1221:1";
 	static const uint64_t ends[] = { 4, 8, 12, 12, 16 };
+	static const int64_t which[] = { 0, 1, 2, 3, 4 };
 	static const int64_t common[] = { 0, 3, 3, 0, 0 };
 	static const int64_t rest[] = { 4, 1, 1, 0, 4 };
 	struct text text = { 0 };
 	int64_t *got;
 
-	encode_texts(&text, bytes, ends, 5);
+	encode_texts(&text, bytes, ends, which, 5);
 	at = (const unsigned char *)text.at;
 	got = read_delta(5);
 	assert_memory_equal(got, common, sizeof(common));
@@ -165,5 +166,8 @@ TEST(texts_share_what_the_one_before_has)
 	free(got);
 	assert_int_equal(text.at + text.used - (const char *)at, 10);
 	assert_memory_equal(at, "1:101221:1", 10);
+	text_fini(&text);
+	encode_texts(&text, bytes, ends, (const int64_t[]){ 2, 0 }, 2);
+	assert_memory_equal(text.at + text.used - 5, "1:120", 5);
 	text_fini(&text);
 }

@@ -13,22 +13,17 @@ static const struct made_column columns[] = {
 
 static struct rowset rowset;
 
-static void put_int(unsigned int column, int set, int64_t number)
-{
-	struct made_value value = { .kind = set ? MADE_INT : MADE_NULL, .number = number };
-
-	assert_int_equal(rowset_put(&rowset, rowset.rows, column, &value), 0);
-}
-
-/* Name NULL: no value; likewise time -1. */
+/* The next row, in a call for each column. Name NULL: no value; likewise time -1. */
 static void put_row(int64_t time, const char *name)
 {
-	struct made_value value = { 0 };
+	struct cells cells;
 
-	put_int(0, time >= 0, time);
-	made_text(&value, name);
-	assert_int_equal(rowset_put(&rowset, rowset.rows, 1, &value), 0);
-	put_int(2, 1, 7);
+	cells_numbers_if(&cells, 1, i, time >= 0, time);
+	assert_int_equal(rowset_put(&rowset, 0, 1, &cells), 0);
+	cells_texts(&cells, 1, i, name);
+	assert_int_equal(rowset_put(&rowset, 1, 1, &cells), 0);
+	cells_numbers(&cells, 1, i, 7);
+	assert_int_equal(rowset_put(&rowset, 2, 1, &cells), 0);
 	rowset_end_rows(&rowset, 1);
 }
 
@@ -115,14 +110,69 @@ TEST(a_cleared_set_is_as_new)
 	assert_int_equal(time_of(1), 9);
 }
 
-TEST(a_value_is_repeated)
+TEST(many_rows_are_as_one_by_one)
 {
-	put_row(3, "x");
-	put_row(4, NULL);
-	for (unsigned int c = 0; c < rowset.ncolumns; c++)
-		assert_int_equal(rowset_repeat(&rowset, rowset.rows, c), 0);
-	rowset_end_rows(&rowset, 1);
-	assert_int_equal(time_of(2), 4);
-	assert_string_equal(name_of(2), "NULL");
-	assert_string_equal(name_of(0), "x");
+	static const char *const texts[] = { "a", NULL, "b" };
+	struct cells cells;
+
+	put_row(1000, "a");
+	cells_numbers_if(&cells, CELLS_ROWS, i, i % 7, CELLS_ROWS - i);
+	assert_int_equal(rowset_put(&rowset, 0, CELLS_ROWS, &cells), 0);
+	cells_texts(&cells, CELLS_ROWS, i, texts[i % 3]);
+	assert_int_equal(rowset_put(&rowset, 1, CELLS_ROWS, &cells), 0);
+	cells_numbers(&cells, CELLS_ROWS, i, 7);
+	assert_int_equal(rowset_put(&rowset, 2, CELLS_ROWS, &cells), 0);
+	rowset_end_rows(&rowset, CELLS_ROWS);
+	for (uint32_t i = 0; i < CELLS_ROWS; i++) {
+		assert_int_equal(time_of(1 + i), i % 7 ? (int)(CELLS_ROWS - i) : -1);
+		assert_string_equal(name_of(1 + i), texts[i % 3] ? texts[i % 3] : "NULL");
+	}
+	assert_false(rowset.columns[2].spread);
+	assert_int_equal(rowset_sort(&rowset), 0);
+	assert_int_equal(time_of(0), -1);
+	assert_string_equal(name_of(0), "a"); /* the first row without a time, i = 0 */
+	assert_int_equal(time_of(CELLS_ROWS), 1000);
+}
+
+TEST(times_of_all_sizes_are_sorted)
+{
+	static const int64_t times[] = { INT64_MAX, 256, 1, 1ll << 40, 65536, 0, 255 };
+	static const int64_t sorted[] = { 0, 1, 255, 256, 65536, 1ll << 40, INT64_MAX };
+
+	for (int i = 0; i < 7; i++)
+		put_row(times[i], "x");
+	assert_int_equal(rowset_sort(&rowset), 0);
+	for (uint32_t i = 0; i < 7; i++)
+		assert_int_equal(time_of(i), sorted[i]);
+}
+
+TEST(events_are_their_names)
+{
+	static const struct event_id ids[] = {
+		{ 1, 9 }, { 0, 0 }, { 12, 1234567 }, { 12, 1234567 }
+	};
+	struct cells cells;
+
+	cells_numbers(&cells, 4, i, i);
+	assert_int_equal(rowset_put(&rowset, 0, 4, &cells), 0);
+	cells_events(&cells, 4, i, ids[i]);
+	assert_int_equal(rowset_put(&rowset, 1, 4, &cells), 0);
+	rowset_end_rows(&rowset, 4);
+	assert_string_equal(name_of(0), "1:9");
+	assert_string_equal(name_of(1), "NULL");
+	assert_string_equal(name_of(2), "12:1234567");
+	assert_string_equal(name_of(3), "12:1234567");
+}
+
+TEST(values_of_another_type_are_null)
+{
+	struct cells cells;
+
+	cells_texts(&cells, 2, i, "x");
+	assert_int_equal(rowset_put(&rowset, 0, 2, &cells), 0);
+	cells_numbers(&cells, 2, i, 5);
+	assert_int_equal(rowset_put(&rowset, 1, 2, &cells), 0);
+	rowset_end_rows(&rowset, 2);
+	assert_int_equal(time_of(1), -1);
+	assert_string_equal(name_of(1), "NULL");
 }

@@ -1,0 +1,76 @@
+#pragma once
+/*
+ * The values of one column of several rows, for readers that take a table column by column.
+ *
+ * One thread.
+ */
+#include "core/store/vtab/made.h"
+
+enum { CELLS_ROWS = 256 };
+
+enum cells_kind { CELLS_NONE, CELLS_NUMBERS, CELLS_TEXTS, CELLS_EVENTS };
+
+/* Only the arrays of the kind are valid. */
+struct cells {
+	enum cells_kind kind; /* CELLS_NONE: no row has a value */
+	bool some;            /* CELLS_NUMBERS: only rows with @set have a value, the others 0 */
+	bool set[CELLS_ROWS];
+	int64_t numbers[CELLS_ROWS];   /* of an event its number */
+	uint32_t threads[CELLS_ROWS];  /* of an event; 0: no value */
+	const char *texts[CELLS_ROWS]; /* NULL: no value; equal pointers are equal texts */
+};
+
+/* Fill the cells of @count rows with expressions of the index @i, a name. */
+#define cells_numbers(cells, count, i, number)                   \
+	do {                                                     \
+		(cells)->kind = CELLS_NUMBERS;                   \
+		(cells)->some = false;                           \
+		for (uint32_t i = 0; i < (count); i++)           \
+			(cells)->numbers[i] = (int64_t)(number); \
+	} while (0)
+
+#define cells_numbers_if(cells, count, i, known, number)                               \
+	do {                                                                           \
+		(cells)->kind = CELLS_NUMBERS;                                         \
+		(cells)->some = true;                                                  \
+		for (uint32_t i = 0; i < (count); i++) {                               \
+			(cells)->set[i] = (known);                                     \
+			(cells)->numbers[i] = (cells)->set[i] ? (int64_t)(number) : 0; \
+		}                                                                      \
+	} while (0)
+
+#define cells_texts(cells, count, i, text)             \
+	do {                                           \
+		(cells)->kind = CELLS_TEXTS;           \
+		for (uint32_t i = 0; i < (count); i++) \
+			(cells)->texts[i] = (text);    \
+	} while (0)
+
+#define cells_events(cells, count, i, id)                      \
+	do {                                                   \
+		(cells)->kind = CELLS_EVENTS;                  \
+		for (uint32_t i = 0; i < (count); i++) {       \
+			(cells)->threads[i] = (id).thread;     \
+			(cells)->numbers[i] = (int64_t)(id).n; \
+		}                                              \
+	} while (0)
+
+/* Row @i as a value of its own. */
+static inline void cells_value(const struct cells *cells, uint32_t i, struct made_value *value)
+{
+	switch (cells->kind) {
+	case CELLS_NUMBERS:
+		if (!cells->some || cells->set[i])
+			made_int(value, cells->numbers[i]);
+		break;
+	case CELLS_TEXTS:
+		made_text(value, cells->texts[i]);
+		break;
+	case CELLS_EVENTS:
+		made_event(value,
+			   (struct event_id){ cells->threads[i], (uint64_t)cells->numbers[i] });
+		break;
+	case CELLS_NONE:
+		break;
+	}
+}
