@@ -44,12 +44,12 @@ GUEST_WIRE = $(filter-out $(BUILD)/obj/core/base/% %/log.o %/regular.o %/ring_re
 	$(BUILD)/obj/core/base/size.o
 EXTENSION = $(BUILD)/obj/core/store/vtab/extension.o
 STORE  := $(filter-out $(EXTENSION),$(call objects,core/model core/store))
-TRACE  := $(call objects,shim/trace)
+TRACE  := $(call objects,shim/trace core/faults)
 LTTNG  := $(call objects,shim/lttng)
 MEMORY := $(call objects,shim/memory)
-SOFT   := $(call objects,shim/soft)
+SOFT   := $(call objects,shim/soft core/faults)
 MODEL  := $(call objects,tests/shim/soft/model)
-COMMAND = $(call objects,cli replay analyzer) $(STORE) $(WIRE)
+COMMAND = $(call objects,cli replay analyzer core/faults) $(STORE) $(WIRE)
 TESTS  := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(shell find tests -name '*_test.c')))
 APPS   := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/apps/*.c)))
 LIBS    = $(BUILD)/libverbatim.so $(BUILD)/libverbatim-lttng.so $(BUILD)/libverbatim-soft.so \

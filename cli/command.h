@@ -22,6 +22,8 @@
 	  "[PID|DIR|TRACE]") \
 	C(run, "Run a program on the software device without recording it", \
 	  "[--] PROGRAM [ARG...]") \
+	C(faults, "Check a file of faults to be made by --faults", \
+	  "check FILE") \
 	C(job, "Ask all nodes of a running or ended job", \
 	  "check|facts|report|top|snapshot TRACE [-- OPTION...]") \
 	C(facts, "Write the sum of a node's trace, for `verbatim job`", \

@@ -15,6 +15,7 @@
 #include "analyzer/facts/place.h"
 #include "analyzer/report/places.h"
 #include "core/base/vec.h"
+#include "core/faults/rule.h"
 #include "core/store/open.h"
 #include "core/wire/log.h"
 
@@ -35,21 +36,6 @@ struct survey {
 	size_t nprocesses;
 	int err;
 };
-
-/* The name of @verb for the device: an extended form has that of the plain one. */
-static void name_verb(enum verb verb, char name[SITE_NAME])
-{
-	const char *from = verb_infos[verb].name;
-	size_t n;
-
-	from += strncmp(from, "ibv_", 4) ? 0 : 4;
-	snprintf(name, SITE_NAME, "%s", from);
-	n = strlen(name);
-	if (!strncmp(name, "reg_mr_iova", 11))
-		strcpy(name, "reg_mr");
-	else if (n > 3 && !strcmp(name + n - 3, "_ex") && strncmp(name, "query_", 6) != 0)
-		name[n - 3] = '\0';
-}
 
 static bool add_node(struct survey *s, uint32_t process)
 {
@@ -142,7 +128,7 @@ static void note_operation(struct survey *s, const struct trace_event *event, en
 	if (like.node == UINT32_MAX)
 		return;
 	if (opcode < 0)
-		name_verb(verb, like.name);
+		fault_name_verb(verb_infos[verb].name, like.name);
 	n = count_operation(s, like.node, like.name, opcode);
 	like.key = own ? place_key(s->report.trace, stack) : 0;
 	if (!n)

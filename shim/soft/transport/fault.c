@@ -1,15 +1,12 @@
 /*
  * Selects the operation for a fault
  *
- * Each rule counts the operations that match it, and applies to some of them: by number, then with
- * a probability. All rules count all operations; the first rule that applies wins. Each rule has
- * its own random generator, seeded in its line, so the same operations in the same order get the
- * same faults.
+ * All rules count all operations (core/faults/choose.c); the first rule that applies wins.
  *
  * Rules that the program adds are for one operation: the next call of a thread, or one request.
  * They are dropped after they were applied, or when that operation has passed.
  *
- * Not here: the format of the file (fault_text.c), the effect of a fault on a send queue
+ * Not here: the format of the file (core/faults/), the effect of a fault on a send queue
  * (sq_fault.c) and on a verb (enter.c).
  */
 #include "shim/soft/transport/fault.h"
@@ -22,6 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/faults/file.h"
 #include "shim/soft/fabric/text.h"
 
 bool fault_any;
@@ -33,44 +31,6 @@ static unsigned int num_rules;
 static struct fault_rule *given; /* by the program */
 static unsigned int num_given;
 static unsigned int struck;
-
-/* splitmix64: each state gives one uniformly distributed number. */
-static double draw_chance(uint64_t *state)
-{
-	uint64_t z = *state += 0x9e3779b97f4a7c15ull;
-
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
-	z = (z ^ z >> 27) * 0x94d049bb133111ebull;
-	return (double)((z ^ z >> 31) >> 11) / (double)(1ull << 53);
-}
-
-static bool in_turn(struct fault_rule *rule)
-{
-	uint64_t n = ++rule->count;
-
-	return n >= rule->from && n <= rule->to && (n - rule->from) % rule->every == 0;
-}
-
-static bool by_chance(struct fault_rule *rule)
-{
-	return rule->chance >= 1 || draw_chance(&rule->random) < rule->chance;
-}
-
-/* For a retry: a rule for single operations was applied already. */
-static bool strikes_again(struct fault_rule *rule)
-{
-	return rule->from == 1 && rule->to == UINT64_MAX && rule->every == 1 && by_chance(rule);
-}
-
-static bool rule_strikes(struct fault_rule *rule, bool again)
-{
-	return again ? strikes_again(rule) : in_turn(rule) && by_chance(rule);
-}
-
-static bool is_verb(const struct fault_rule *rule, const char *verb)
-{
-	return !strcmp(rule->verb, verb) || !strcmp(rule->verb, "any");
-}
 
 static void note_any(void)
 {
@@ -91,7 +51,7 @@ static struct fault find_given_verb(const char *verb)
 	unsigned int i;
 
 	for (i = 0; i < num_given; i++)
-		if (given[i].thread == pthread_self() && is_verb(&given[i], verb)) {
+		if (given[i].thread == pthread_self() && fault_is_for_verb(&given[i], verb)) {
 			fault_note_struck();
 			return take_given(i);
 		}
@@ -122,17 +82,12 @@ struct fault fault_verb(const char *verb)
 	pthread_mutex_lock(&mutex);
 	fault = find_given_verb(verb);
 	for (i = 0; i < num_rules; i++)
-		if (is_verb(&rules[i], verb) && rule_strikes(&rules[i], false) && !fault.kind)
+		if (fault_is_for_verb(&rules[i], verb) && fault_strikes(&rules[i], false) &&
+		    !fault.kind)
 			fault = rules[i].fault;
 	pthread_mutex_unlock(&mutex);
 	apply_kill(&fault);
 	return fault;
-}
-
-static bool rule_concerns(const struct fault_rule *rule, uint32_t qpn, int opcode)
-{
-	return !rule->verb[0] && (rule->opcode < 0 || rule->opcode == opcode) &&
-	       (!rule->qpn || rule->qpn == qpn);
 }
 
 struct fault fault_request(uint32_t qpn, uint32_t pos, int opcode, bool again)
@@ -144,18 +99,26 @@ struct fault fault_request(uint32_t qpn, uint32_t pos, int opcode, bool again)
 	if (!again)
 		fault = find_given_request(qpn, pos);
 	for (i = 0; i < num_rules; i++)
-		if (rule_concerns(&rules[i], qpn, opcode) && rule_strikes(&rules[i], again) &&
-		    !fault.kind)
+		if (fault_is_for_request(&rules[i], qpn, opcode) &&
+		    fault_strikes(&rules[i], again) && !fault.kind)
 			fault = rules[i].fault;
 	pthread_mutex_unlock(&mutex);
 	apply_kill(&fault);
 	return fault;
 }
 
-static int add_rule(const struct fault_rule *rule)
+struct loading {
+	const char *path;
+	uint32_t node;
+};
+
+static int add_rule(void *context, const struct fault_rule *rule)
 {
+	const struct loading *loading = context;
 	struct fault_rule *more;
 
+	if (rule->node >= 0 && rule->node != (int)loading->node)
+		return 0;
 	more = reallocarray(rules, num_rules + 1, sizeof(*rules));
 	if (!more)
 		return -ENOMEM;
@@ -203,36 +166,18 @@ unsigned int fault_struck(void)
 	return __atomic_load_n(&struck, __ATOMIC_RELAXED);
 }
 
-static int complain_line(const char *path, unsigned int line, const char *why)
+static int complain_line(void *context, unsigned int line, const char *why)
 {
-	fprintf(stderr, "verbatim-soft: %s:%u: %s; see \"Faults on demand\" in SOFT-DEVICE.md\n",
-		path, line, why);
+	const struct loading *loading = context;
+
+	fprintf(stderr, "verbatim-soft: %s:%u: %s; see FAULTS.md\n", loading->path, line, why);
 	return -EINVAL;
-}
-
-static int read_rules(FILE *file, const char *path, uint32_t node)
-{
-	struct fault_rule rule;
-	unsigned int number = 0;
-	const char *why;
-	char line[1024];
-	int got;
-
-	while (fgets(line, sizeof(line), file)) {
-		number++;
-		if (!strchr(line, '\n') && !feof(file))
-			return complain_line(path, number, "the line is too long");
-		got = fault_parse(line, &rule, &why);
-		if (got < 0)
-			return complain_line(path, number, why);
-		if (got && (rule.node < 0 || rule.node == (int)node) && add_rule(&rule) < 0)
-			return -ENOMEM;
-	}
-	return ferror(file) ? complain_line(path, number, "cannot be read") : 0;
 }
 
 static int load_rules(const char *path, uint32_t node)
 {
+	struct loading loading = { path, node };
+	const struct faults_reader reader = { FAULT_BY_DEVICE, add_rule, complain_line, &loading };
 	const char *why = "no memory";
 	int fd = text_open(path, &why), err;
 	FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
@@ -243,7 +188,7 @@ static int load_rules(const char *path, uint32_t node)
 			close(fd);
 		return -EINVAL;
 	}
-	err = read_rules(file, path, node);
+	err = faults_read(file, &reader);
 	fclose(file);
 	return err;
 }

@@ -8,7 +8,7 @@
 #include <infiniband/verbs.h>
 
 /*
- * A rule of "Faults on demand" (docs/SOFT-DEVICE.md) for one operation: with qp= and n=N the N-th
+ * A rule (docs/FAULTS.md) for one operation: with qp= and n=N the N-th
  * request that will be posted to that queue pair fails with status=, unless it fails by itself;
  * with verb= the next call by this thread fails with errno=. NULL: drop the unused rules for calls
  * by this thread. 0, EINVAL or ENOMEM.

@@ -1,5 +1,5 @@
 /*
- * The format of a line in the file of faults
+ * The format of a line in a faults file
  *
  * 	opcode=SEND n=100		status=RETRY_EXC_ERR vendor_err=0x81
  * 	verb=reg_mr every=3		errno=ENOMEM
@@ -8,14 +8,14 @@
  * Words may be in any order; a comment begins with '#'. Some words are conditions, others the
  * fault.
  */
-#include "shim/soft/transport/fault.h"
+#include "core/faults/rule.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <infiniband/verbs.h>
 
-#include "shim/soft/fabric/flush.h"
+enum { WR_FLUSH = 14 }; /* IBV_WR_FLUSH, which only newer headers have */
 
 struct name {
 	const char *name;
@@ -31,7 +31,7 @@ static const struct name opcodes[] = {
 	WR(RDMA_WRITE), WR(RDMA_WRITE_WITH_IMM), WR(SEND), WR(SEND_WITH_IMM),
 	WR(RDMA_READ), WR(ATOMIC_CMP_AND_SWP), WR(ATOMIC_FETCH_AND_ADD),
 	WR(LOCAL_INV), WR(BIND_MW), WR(SEND_WITH_INV), WR(TSO), WR(DRIVER1),
-	{ "FLUSH", FLUSH_WR }, WR(ATOMIC_WRITE), { NULL, 0 },
+	{ "FLUSH", WR_FLUSH }, WR(ATOMIC_WRITE), { "RECV", FAULT_OPCODE_RECV }, { NULL, 0 },
 };
 /* clang-format on */
 
@@ -116,6 +116,24 @@ static bool set_qp(struct fault_rule *rule, const char *text)
 		return false;
 	rule->qpn = qpn;
 	return true;
+}
+
+static bool set_text(char field[FAULT_NAME], const char *text)
+{
+	if (!*text || strlen(text) >= FAULT_NAME)
+		return false;
+	strcpy(field, text);
+	return true;
+}
+
+static bool set_mark(struct fault_rule *rule, const char *text)
+{
+	return set_text(rule->mark, text);
+}
+
+static bool set_phase(struct fault_rule *rule, const char *text)
+{
+	return set_text(rule->phase, text);
 }
 
 static bool set_process(struct fault_rule *rule, const char *text)
@@ -232,6 +250,16 @@ static bool set_delay(struct fault_rule *rule, const char *text)
 	return set_time(rule, text) && set_kind(rule, FAULT_DELAY);
 }
 
+static bool set_late(struct fault_rule *rule, const char *text)
+{
+	return set_time(rule, text) && set_kind(rule, FAULT_LATE);
+}
+
+static bool set_never(struct fault_rule *rule, const char *text)
+{
+	return !text && set_kind(rule, FAULT_NEVER);
+}
+
 static bool set_lose(struct fault_rule *rule, const char *text)
 {
 	return !text && set_kind(rule, FAULT_LOSE);
@@ -271,10 +299,12 @@ static const struct word {
 } words[] = {
 	{ "verb", set_verb, false, "verb= takes the name of a verb, as in verb=reg_mr" },
 	{ "opcode", set_opcode, false,
-	  "opcode= takes the name of an ibv_wr_opcode, as in opcode=RDMA_WRITE" },
+	  "opcode= takes the name of an ibv_wr_opcode, as in opcode=RDMA_WRITE, or RECV" },
 	{ "qp", set_qp, false, "qp= takes a queue pair number" },
 	{ "process", set_process, false,
-	  "process= takes the place of a process in the fabric, from 0" },
+	  "process= takes the place of a process among those that open a device, from 0" },
+	{ "mark", set_mark, false, "mark= takes the text of a mark, without spaces" },
+	{ "phase", set_phase, false, "phase= takes the name of a phase, without spaces" },
 	{ "n", set_n, false, "n= takes a number from 1, or FROM..TO" },
 	{ "every", set_every, false, "every= takes a number from 1" },
 	{ "p", set_p, false, "p= takes a probability, 0 to 1" },
@@ -288,6 +318,9 @@ static const struct word {
 	  "vendor_err= takes a number of 8 bits" },
 	{ "delay", set_delay, false,
 	  "delay= takes a time, as in delay=2ms, and a rule has one action" },
+	{ "late", set_late, false,
+	  "late= takes a time, as in late=2ms, and a rule has one action" },
+	{ "never", set_never, true, "a rule has one action" },
 	{ "lose", set_lose, true, "a rule has one action" },
 	{ "rnr", set_rnr, true, "a rule has one action" },
 	{ "overrun", set_overrun, true, "a rule has one action" },
@@ -313,8 +346,9 @@ static bool read_word(char *text, struct fault_rule *rule, const char **why)
 			break;
 	*why = word->name
 		       ? word->why
-		       : "an unknown word (verb, opcode, qp, process, n, every, p, seed; errno, "
-			 "status, vendor_err, delay, lose, rnr, overrun, event, port, kill, for)";
+		       : "an unknown word (verb, opcode, qp, process, mark, phase, n, every, p, "
+			 "seed; errno, status, vendor_err, delay, late, never, lose, rnr, overrun, "
+			 "event, port, kill, for)";
 	return word->name && word->alone == !value && word->set(rule, value);
 }
 
@@ -331,13 +365,15 @@ static bool check_fit(const struct fault_rule *rule, const char **why)
 
 	switch (rule->fault.kind) {
 	case FAULT_NONE:
-		*why = "no action is given (errno, status, delay, lose, rnr, overrun, "
-		       "event, port, kill)";
+		*why = "no action is given (errno, status, delay, late, never, lose, rnr, "
+		       "overrun, event, port, kill)";
 		return false;
 	case FAULT_ERRNO:
 		*why = "errno= is for a verb, as in verb=post_send errno=ENOMEM";
 		return verb;
 	case FAULT_STATUS:
+	case FAULT_LATE:
+	case FAULT_NEVER:
 	case FAULT_LOSE:
 	case FAULT_RNR:
 	case FAULT_OVERRUN:
@@ -381,4 +417,38 @@ int fault_parse(char *line, struct fault_rule *rule, const char **why)
 		return -EINVAL;
 	}
 	return check_fit(rule, why) ? 1 : -EINVAL;
+}
+
+/* clang-format off */
+/* What each maker cannot make, and why. */
+static const struct {
+	enum fault_kind		kind;
+	enum fault_maker	maker;
+	const char		*why;
+} unsuited[] = {
+	{ FAULT_LATE, FAULT_BY_DEVICE,
+	  "late= is made by the recorder: use --faults; the software device has delay=" },
+	{ FAULT_NEVER, FAULT_BY_DEVICE,
+	  "never is made by the recorder: use --faults" },
+	{ FAULT_LOSE, FAULT_BY_RECORDER,
+	  "lose is made only by the software device: use VERBATIM_SOFT_FAULTS" },
+	{ FAULT_RNR, FAULT_BY_RECORDER,
+	  "rnr is made only by the software device: use VERBATIM_SOFT_FAULTS" },
+	{ FAULT_OVERRUN, FAULT_BY_RECORDER,
+	  "overrun is made only by the software device: VERBATIM_SOFT_FAULTS, or event=CQ_ERR" },
+	{ FAULT_PORT, FAULT_BY_RECORDER,
+	  "port= is made only by the software device: VERBATIM_SOFT_FAULTS, or event=PORT_ERR" },
+};
+/* clang-format on */
+
+const char *fault_unsuited(const struct fault_rule *rule, enum fault_maker maker)
+{
+	for (size_t i = 0; i < sizeof(unsuited) / sizeof(unsuited[0]); i++)
+		if (unsuited[i].kind == rule->fault.kind && unsuited[i].maker == maker)
+			return unsuited[i].why;
+	if (maker == FAULT_BY_DEVICE && (rule->mark[0] || rule->phase[0]))
+		return "marks and phases are known only to the recorder: use --faults";
+	if (maker == FAULT_BY_DEVICE && rule->opcode == FAULT_OPCODE_RECV)
+		return "the software device has faults of send requests: use --faults for RECV";
+	return NULL;
 }

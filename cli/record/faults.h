@@ -1,0 +1,11 @@
+#pragma once
+/*
+ * The faults file of a program that is about to be started. One thread.
+ */
+
+/*
+ * Check the faults file at @path, with one line on stderr for each that is wrong, and put it into
+ * our environment, for libverbatim.so of the program. Returns 0; -EINVAL: lines are wrong; or
+ * another -errno after log_err().
+ */
+int faults_prepare(const char *path);

@@ -1,0 +1,68 @@
+/*
+ * Which operations a rule applies to
+ *
+ * A rule counts the operations that match it, and applies to some of them: by number, then with a
+ * probability. It has its own random generator, seeded in its line, so the same operations in the
+ * same order get the same faults.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "core/faults/rule.h"
+
+/* splitmix64: each state gives one uniformly distributed number. */
+static double draw_chance(uint64_t *state)
+{
+	uint64_t z = *state += 0x9e3779b97f4a7c15ull;
+
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
+	z = (z ^ z >> 27) * 0x94d049bb133111ebull;
+	return (double)((z ^ z >> 31) >> 11) / (double)(1ull << 53);
+}
+
+static bool in_turn(struct fault_rule *rule)
+{
+	uint64_t n = ++rule->count;
+
+	return n >= rule->from && n <= rule->to && (n - rule->from) % rule->every == 0;
+}
+
+static bool by_chance(struct fault_rule *rule)
+{
+	return rule->chance >= 1 || draw_chance(&rule->random) < rule->chance;
+}
+
+/* For a retry: a rule for single operations was applied already. */
+static bool strikes_again(struct fault_rule *rule)
+{
+	return rule->from == 1 && rule->to == UINT64_MAX && rule->every == 1 && by_chance(rule);
+}
+
+bool fault_strikes(struct fault_rule *rule, bool again)
+{
+	return again ? strikes_again(rule) : in_turn(rule) && by_chance(rule);
+}
+
+bool fault_is_for_verb(const struct fault_rule *rule, const char *verb)
+{
+	return !strcmp(rule->verb, verb) || !strcmp(rule->verb, "any");
+}
+
+bool fault_is_for_request(const struct fault_rule *rule, uint32_t qpn, int opcode)
+{
+	if (rule->verb[0] || (rule->qpn && rule->qpn != qpn))
+		return false;
+	return rule->opcode == opcode || (rule->opcode < 0 && opcode != FAULT_OPCODE_RECV);
+}
+
+void fault_name_verb(const char *verb, char name[40])
+{
+	size_t n;
+
+	snprintf(name, 40, "%s", strncmp(verb, "ibv_", 4) ? verb : verb + 4);
+	n = strlen(name);
+	if (!strncmp(name, "reg_mr_iova", 11))
+		strcpy(name, "reg_mr");
+	else if (n > 3 && !strcmp(name + n - 3, "_ex") && strncmp(name, "query_", 6) != 0)
+		name[n - 3] = '\0';
+}

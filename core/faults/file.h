@@ -1,0 +1,25 @@
+#pragma once
+/*
+ * Reading a faults file. One thread.
+ */
+#include <stdio.h>
+
+#include "core/faults/rule.h"
+
+struct faults_reader {
+	enum fault_maker maker;
+	/* A rule; 0, or -errno, which ends reading. NULL: not wanted. */
+	int (*rule)(void *context, const struct fault_rule *rule);
+	/* Line @line is wrong: 0 to go on, or -errno, which ends reading. */
+	int (*wrong)(void *context, unsigned int line, const char *why);
+	void *context;
+};
+
+enum { FAULTS_FILE_MAX = 1 << 20 };
+
+/* The absolute path of the file that libverbatim.so reads, and a number of this run. */
+#define FAULTS_ENV     "VERBATIM_FAULTS"
+#define FAULTS_RUN_ENV "VERBATIM_FAULTS_RUN"
+
+/* Read all lines of @file. 0, or the -errno of a callback. */
+int faults_read(FILE *file, const struct faults_reader *reader);

@@ -1,0 +1,88 @@
+#pragma once
+/*
+ * The language of a faults file: one rule a line, a condition and an effect.
+ *
+ * It is read by the software device, by the recorder's library, which makes the same faults on any
+ * device, and by the commands. docs/FAULTS.md explains it. Plain records; any thread.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+enum fault_kind {
+	FAULT_NONE,
+	FAULT_ERRNO,   /* of a verb; @value */
+	FAULT_STATUS,  /* of a completion; @value, @vendor_err */
+	FAULT_DELAY,   /* by @ns, and more (struct fault_delay) */
+	FAULT_LOSE,    /* the packet */
+	FAULT_RNR,     /* the receiver is not ready */
+	FAULT_OVERRUN, /* of the completion queue */
+	FAULT_EVENT,   /* asynchronous; @value */
+	FAULT_PORT,    /* goes down for @ns, permanently if 0; or up: @value */
+	FAULT_KILL,    /* this process ends by SIGKILL; never returned */
+	FAULT_LATE,    /* the completion is delivered @ns later */
+	FAULT_NEVER,   /* the completion is not delivered */
+	FAULT_KINDS,
+};
+
+/* Who makes the faults. */
+enum fault_maker {
+	FAULT_BY_DEVICE,   /* the software device: VERBATIM_SOFT_FAULTS */
+	FAULT_BY_RECORDER, /* libverbatim.so, on any device: --faults */
+};
+
+/* A receive request has no enum ibv_wr_opcode. */
+#define FAULT_OPCODE_RECV 256
+
+struct fault {
+	enum fault_kind kind;
+	int value;
+	uint8_t vendor_err;
+	bool given; /* by the program: the request fails only if it would not fail by itself */
+	uint64_t ns;
+};
+
+enum { FAULT_NAME = 64 };
+
+/* One line of the file. */
+struct fault_rule {
+	char verb[40];          /* without ibv_; "": requests; "any" */
+	int opcode;             /* enum ibv_wr_opcode; -1: any send request; or FAULT_OPCODE_RECV */
+	uint32_t qpn;           /* 0: any */
+	int node;               /* the place of the process; -1: any */
+	char mark[FAULT_NAME];  /* only after the program has set this mark; "": always */
+	char phase[FAULT_NAME]; /* only in this phase of the program; "": always */
+	uint64_t from, to;      /* of those that match; counted from 1 */
+	uint64_t every;         /* from @from on; 1: each */
+	double chance;          /* probability for those that are left */
+	uint64_t random;        /* state of the generator: begins with the seed */
+	struct fault fault;
+	unsigned int line; /* in the file, from 1 */
+	uint64_t count;    /* number of matches so far */
+	/* for one that the program gives (fault_give): */
+	uint64_t thread; /* calls of this thread only */
+	uint32_t pos;    /* the request at this position of its send queue */
+};
+
+/*
+ * Parse one line into @rule. 1: a rule; 0: none, as in an empty line; -EINVAL with the reason in
+ * @why.
+ */
+int fault_parse(char *line, struct fault_rule *rule, const char **why);
+
+/* NULL: @maker can make it; else the reason why not. */
+const char *fault_unsuited(const struct fault_rule *rule, enum fault_maker maker);
+
+/* The name of @verb, "ibv_create_qp_ex", in a rule: an extended form has that of the plain one. */
+void fault_name_verb(const char *verb, char name[40]);
+
+/* Is @rule for calls of @verb, as fault_name_verb() has it? */
+bool fault_is_for_verb(const struct fault_rule *rule, const char *verb);
+
+/* Is @rule for requests of @opcode of queue pair @qpn? */
+bool fault_is_for_request(const struct fault_rule *rule, uint32_t qpn, int opcode);
+
+/*
+ * Count an operation that matches @rule; does the rule apply to it? @again: it is a retry, to which
+ * only random rules apply. One thread at a time.
+ */
+bool fault_strikes(struct fault_rule *rule, bool again);

@@ -1,0 +1,132 @@
+/* Faults files: each wrong line has its message, and rules say who can make them. */
+#include "core/faults/file.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "tests/test.h"
+
+struct heard {
+	unsigned int rules, lines[8], wrong;
+	char why[8][160];
+	struct fault_rule rule; /* the last */
+};
+
+static int hear_rule(void *context, const struct fault_rule *rule)
+{
+	struct heard *heard = context;
+
+	heard->rules++;
+	heard->rule = *rule;
+	return 0;
+}
+
+static int hear_wrong(void *context, unsigned int line, const char *why)
+{
+	struct heard *heard = context;
+
+	heard->lines[heard->wrong] = line;
+	snprintf(heard->why[heard->wrong++], sizeof(heard->why[0]), "%s", why);
+	return 0;
+}
+
+static struct heard read_text(const char *text, enum fault_maker maker)
+{
+	struct heard heard = { 0 };
+	const struct faults_reader reader = { maker, hear_rule, hear_wrong, &heard };
+	FILE *file = fmemopen((char *)(uintptr_t)text, strlen(text), "r");
+
+	assert_non_null(file);
+	assert_int_equal(faults_read(file, &reader), 0);
+	fclose(file);
+	return heard;
+}
+
+TEST(each_wrong_line_is_told_once)
+{
+	struct heard heard = read_text("verb=reg_mr errno=ENOMEM\n"
+				       "colour=red\n"
+				       "\n"
+				       "verb=reg_mr errno=E2MANY # no such\n"
+				       "status=RETRY_EXC_ERR n=2\n",
+				       FAULT_BY_RECORDER);
+
+	assert_int_equal(heard.rules, 2);
+	assert_int_equal(heard.wrong, 2);
+	assert_int_equal(heard.lines[0], 2);
+	assert_int_equal(heard.lines[1], 4);
+	assert_non_null(strstr(heard.why[0], "an unknown word"));
+	assert_non_null(strstr(heard.why[1], "errno= takes one name"));
+	assert_int_equal(heard.rule.line, 5);
+}
+
+TEST(line_that_is_too_long_is_one_line)
+{
+	char text[3000];
+	struct heard heard;
+
+	memset(text, 'x', 2000);
+	strcpy(text + 2000, "\nstatus=RETRY_EXC_ERR\n");
+	heard = read_text(text, FAULT_BY_RECORDER);
+	assert_int_equal(heard.wrong, 1);
+	assert_int_equal(heard.lines[0], 1);
+	assert_string_equal(heard.why[0], "the line is too long");
+	assert_int_equal(heard.rule.line, 2);
+}
+
+TEST(each_maker_refuses_what_it_cannot_make)
+{
+	static const struct {
+		const char *line;
+		bool device, recorder;
+	} cases[] = {
+		{ "verb=reg_mr errno=ENOMEM", true, true },
+		{ "status=RETRY_EXC_ERR", true, true },
+		{ "delay=2ms", true, true },
+		{ "kill n=7", true, true },
+		{ "event=QP_FATAL", true, true },
+		{ "late=2ms", false, true },
+		{ "never opcode=RECV", false, true },
+		{ "status=LOC_PROT_ERR opcode=RECV", false, true },
+		{ "verb=reg_mr errno=ENOMEM mark=warm", false, true },
+		{ "verb=reg_mr errno=ENOMEM phase=warm", false, true },
+		{ "lose", true, false },
+		{ "rnr", true, false },
+		{ "overrun", true, false },
+		{ "port=down", true, false },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		assert_int_equal(read_text(cases[i].line, FAULT_BY_DEVICE).rules, cases[i].device);
+		assert_int_equal(read_text(cases[i].line, FAULT_BY_RECORDER).rules,
+				 cases[i].recorder);
+	}
+}
+
+TEST(send_rules_are_not_for_receives)
+{
+	struct heard any = read_text("status=FATAL_ERR", FAULT_BY_RECORDER);
+	struct heard recv = read_text("status=FATAL_ERR opcode=RECV qp=7", FAULT_BY_RECORDER);
+
+	assert_true(fault_is_for_request(&any.rule, 7, 2));
+	assert_false(fault_is_for_request(&any.rule, 7, FAULT_OPCODE_RECV));
+	assert_true(fault_is_for_request(&recv.rule, 7, FAULT_OPCODE_RECV));
+	assert_false(fault_is_for_request(&recv.rule, 8, FAULT_OPCODE_RECV));
+}
+
+TEST(extended_forms_have_the_plain_name)
+{
+	static const char *const cases[][2] = {
+		{ "ibv_create_qp_ex", "create_qp" },
+		{ "ibv_reg_mr_iova2", "reg_mr" },
+		{ "ibv_query_device_ex", "query_device_ex" },
+		{ "rdma_connect", "rdma_connect" },
+		{ "ibv_create_cq", "create_cq" },
+	};
+	char name[40];
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		fault_name_verb(cases[i][0], name);
+		assert_string_equal(name, cases[i][1]);
+	}
+}
