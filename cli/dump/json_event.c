@@ -311,7 +311,10 @@ static void put_fork(struct json_values *jv, const struct fork_event *fork)
 static void put_mark(struct json_values *jv, const struct mark_event *mark)
 {
 	static const char *const kinds[] = {
-		[TRACE_MARK_POINT] = "point", [TRACE_MARK_BEGIN] = "begin", [TRACE_MARK_END] = "end"
+		[TRACE_MARK_POINT] = "point",
+		[TRACE_MARK_BEGIN] = "begin",
+		[TRACE_MARK_END] = "end",
+		[TRACE_MARK_FAULT] = "fault",
 	};
 
 	json_put_text(&jv->json, "mark", kinds[mark->kind]);

@@ -432,7 +432,8 @@ static void put_mark(const struct values *v, const struct mark_event *mark)
 {
 	static const char *const kinds[] = { [TRACE_MARK_POINT] = "---",
 					     [TRACE_MARK_BEGIN] = "--> begin",
-					     [TRACE_MARK_END] = "<-- end" };
+					     [TRACE_MARK_END] = "<-- end",
+					     [TRACE_MARK_FAULT] = "!!! fault made:" };
 
 	fprintf(v->out, "%s ", kinds[mark->kind]);
 	print_foreign(v->out, mark->text);

@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "core/base/read_file.h"
+#include "core/faults/file.h"
 #include "core/wire/log.h"
 #include "core/wire/session.h"
 
@@ -256,7 +257,7 @@ int device_environment(const char *dir, bool soft)
 
 	if (soft)
 		err = has_rdma_core() ? preload_device() : use_drop_in();
-	if (!err && dir)
+	if (!err && (dir || getenv(FAULTS_ENV)))
 		err = preload_recorder();
 	if (!err && (soft || dir))
 		err = allow_order();

@@ -9,6 +9,7 @@
 #include "cli/common.h"
 #include "cli/record/core_file.h"
 #include "cli/record/device.h"
+#include "cli/record/faults.h"
 #include "cli/record/filter.h"
 #include "cli/record/launch.h"
 #include "cli/record/member.h"
@@ -82,6 +83,7 @@ const struct option_row cli_record_options[] = {
 	  FLAG_AT(SET, memory) },
 	{ "strict", 0, NULL, "check the data path more strictly; overwrite invalid fields",
 	  FLAG_AT(SET, strict) },
+	{ "faults", 0, "FILE", "make the faults of FILE, on any device", TEXT_AT(SET, faults) },
 	{ "lttng", 0, NULL, "also emit events as LTTng tracepoints 'verbatim:*'",
 	  FLAG_AT(SET, lttng) },
 	{ "check", 0, NULL, "print findings while the program runs", FLAG_AT(SET, check) },
@@ -184,6 +186,8 @@ int cli_record(int argc, char **argv)
 	err = launch_check(set.program[0]);
 	if (err)
 		return launch_failure(err);
+	if (set.faults && faults_prepare(set.faults))
+		return CLI_ENVIRONMENT;
 	err = set.check ? check_settings_open("record", &set.findings, &set.known) : 0;
 	if (!err)
 		err = name_trace(&set, &held, path);

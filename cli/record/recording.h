@@ -26,6 +26,7 @@ struct recording_settings {
 	bool check;
 	struct check_settings findings; /* with --check */
 	struct known *known;            /* known findings; NULL: none */
+	const char *faults;             /* the file of --faults; NULL: none */
 	struct stop_setting stop;
 	bool core;
 	bool quiet;

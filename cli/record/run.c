@@ -9,11 +9,12 @@
 
 #include "cli/cli.h"
 #include "cli/record/device.h"
+#include "cli/record/faults.h"
 #include "cli/record/launch.h"
 #include "core/wire/log.h"
 
 struct settings {
-	const char *device;
+	const char *device, *faults;
 };
 
 /* clang-format off */
@@ -21,6 +22,8 @@ const struct option_row cli_run_options[] = {
 	{ "device", 'd', "soft|NAME", "use the software device, or the existing device NAME",
 	  TEXT_AT(struct settings, device), .otherwise = "the machine's device, or soft if it has "
 							 "none" },
+	{ "faults", 0, "FILE", "make the faults of FILE, on any device",
+	  TEXT_AT(struct settings, faults) },
 	{ 0 },
 };
 /* clang-format on */
@@ -44,6 +47,8 @@ int cli_run(int argc, char **argv)
 	err = launch_check(arguments.at[0]);
 	if (err)
 		return launch_failure(err);
+	if (set.faults && faults_prepare(set.faults))
+		return CLI_ENVIRONMENT;
 	if (device_environment(NULL, soft))
 		return CLI_ENVIRONMENT;
 	execvp(arguments.at[0], arguments.at);

@@ -380,7 +380,13 @@ struct event_blind {
 	uint64_t object;
 };
 
-enum event_mark_kind { MARK_POINT, MARK_BEGIN, MARK_END, MARK_KINDS };
+enum event_mark_kind {
+	MARK_POINT,
+	MARK_BEGIN,
+	MARK_END,
+	MARK_FAULT, /* by the recorder: it has made a fault (record --faults) */
+	MARK_KINDS,
+};
 
 struct event_mark {
 	struct event_head head;

@@ -20,3 +20,73 @@ file_is_missing() {
 	"$VERBATIM" faults check /dev/null 2>err; is status $? 4 && says "not a regular file" err
 }
 try "a file that cannot be read is told" file_is_missing
+
+app=$apps/error_paths
+
+# what a program sees of a fault: its failed verbs and completions
+seen() { # trace
+	"$VERBATIM" sql "$1" "SELECT wr_id, status, vendor_err FROM wc WHERE status <> 0" &&
+		"$VERBATIM" sql "$1" "SELECT count(*) FROM wr" &&
+		"$VERBATIM" sql "$1" "SELECT verb, ret FROM call WHERE verb = 'ibv_reg_mr' AND
+			ret = 0 OR verb IN ('ibv_modify_qp', 'ibv_destroy_qp') AND ret <> 0"
+}
+
+is_same_as_the_devices() { # rule
+	echo "$1" >rule
+	VERBATIM_SOFT_FAULTS=$PWD/rule "$VERBATIM" record -q --device soft -o device.db \
+		-- "$app" none good >out 2>&1
+	local device=$?
+	"$VERBATIM" record -q --device soft --faults rule -o recorder.db -- "$app" none good \
+		>out 2>&1
+	is status $? $device || return
+	seen device.db >device.txt && seen recorder.db >recorder.txt || return
+	cmp device.txt recorder.txt || { diff device.txt recorder.txt; return 1; }
+	"$VERBATIM" run --device soft --faults rule -- "$app" none good >out 2>&1
+	is status $? $device
+}
+rules=("opcode=SEND n=3 status=RETRY_EXC_ERR vendor_err=0x81" "verb=post_send n=2 errno=ENOMEM"
+	"verb=modify_qp n=2 errno=EINVAL" "verb=reg_mr errno=ENOMEM" "verb=destroy_qp errno=EBUSY"
+	"opcode=SEND n=4 status=WR_FLUSH_ERR" "opcode=SEND p=0.3 seed=7 status=LOC_QP_OP_ERR")
+for rule in "${rules[@]::$(share 3 7)}"; do
+	try "a program sees what it sees of the device's own: $rule" is_same_as_the_devices "$rule"
+done
+
+made_faults_are_in_the_trace() {
+	echo "opcode=RECV n=2 status=LOC_LEN_ERR" >rule
+	"$VERBATIM" record -q --device soft --faults rule -o t.db -- "$app" none good
+	is status $? 1 || return
+	is mark "$("$VERBATIM" sql t.db "SELECT kind, text FROM mark")" \
+		"fault|a request of QP 0x11 gets LOC_LEN_ERR (line 1)" || return
+	is status "$("$VERBATIM" sql t.db "SELECT count(*) FROM wc WHERE status = 1")" 1
+}
+try "a receive fails, and the trace has the fault" made_faults_are_in_the_trace
+
+nothing_is_made_without_a_match() {
+	echo "process=1 verb=reg_mr errno=ENOMEM" >rule
+	"$VERBATIM" run --device soft --faults rule -- "$app" none good; is status $? 0
+}
+try "rules of another process are not made" nothing_is_made_without_a_match
+
+# The status of a client with faults, whose server has none.
+pingpong() { # rule, kind, option...
+	echo "$1" >rule
+	next_port
+	timeout 60 "$VERBATIM" run --device soft -- "ibv_$2_pingpong" -g 0 -p $port "${@:3}" \
+		>server 2>&1 & local pid=$!
+	await listens $port || return
+	timeout 60 "$VERBATIM" run --device soft --faults rule -- "ibv_$2_pingpong" -g 0 -p $port \
+		"${@:3}" localhost >out 2>&1
+	local status=$?
+	[ $status -eq 0 ] || kill $pid
+	wait $pid 2>/dev/null
+	return $status
+}
+
+queue_pair_fails() { # kind, option...
+	! pingpong "opcode=SEND n=20 status=RETRY_EXC_ERR" "$@" -n 50 || return
+	says "Failed status transport retry counter exceeded" out || { cat out; return 1; }
+}
+kinds=("rc -N -t" "rc -e" "ud" "rc" "rc -N" "rc -t" "uc" "srq")
+for kind in "${kinds[@]::$(share 3 8)}"; do
+	try "ibv_${kind/ /_pingpong } meets a status" queue_pair_fails $kind
+done

@@ -160,7 +160,7 @@ struct fork_event {
 
 /* A mark that the program has set: table `mark`. */
 struct mark_event {
-	enum { TRACE_MARK_POINT, TRACE_MARK_BEGIN, TRACE_MARK_END } kind;
+	enum { TRACE_MARK_POINT, TRACE_MARK_BEGIN, TRACE_MARK_END, TRACE_MARK_FAULT } kind;
 	const char *text;
 };
 

@@ -237,6 +237,7 @@ static int read_mark(struct trace *trace, sqlite3_stmt *stmt)
 		return log_err(-ENOMEM, "read marks");
 	rare->mark.kind = !kind || *kind == 'p' ? TRACE_MARK_POINT
 			  : *kind == 'b'        ? TRACE_MARK_BEGIN
+			  : *kind == 'f'        ? TRACE_MARK_FAULT
 						: TRACE_MARK_END;
 	rare->mark.text = sql_strdup(stmt, 5);
 	return 0;

@@ -338,6 +338,7 @@ static int take_mark(struct writer *writer, struct thread_log *log, const struct
 		[MARK_POINT] = "point",
 		[MARK_BEGIN] = "begin",
 		[MARK_END] = "end",
+		[MARK_FAULT] = "fault",
 	};
 	const struct event_mark *mark = (const void *)event;
 	char text[UINT16_MAX + 1];

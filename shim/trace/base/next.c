@@ -83,6 +83,8 @@ static void *note_found(enum verb verb, void *was, void *at)
 {
 	void *home = find_home(at);
 
+	if (at)
+		at = CALL_BACK(next_tamper)(verb, at);
 	if (home)
 		atomic_store(&may_go, true);
 	atomic_store(&homes[verb], home);

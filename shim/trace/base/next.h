@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "core/wire/desc.h"
+#include "shim/trace/base/callback.h"
 
 /* The slow path of next_symbol(): look it up. */
 void *next_find(enum verb verb);
@@ -35,6 +36,9 @@ static inline void *next_symbol(enum verb verb)
 
 	return __builtin_expect(at != NULL, 1) ? at : next_find(verb);
 }
+
+/* The function to be called in place of @at, which was found for @verb: @at, or one before it. */
+CALLBACK(void *, next_tamper, (enum verb verb, void *at));
 
 /* Set errno, and return what @verb returns when it is not supported. */
 int64_t missing_verb(enum verb verb);

@@ -8,7 +8,17 @@
  */
 #include <stdatomic.h>
 
-enum known_kind { KNOWN_CONTEXT, KNOWN_CQ, KNOWN_ENDPOINT, KNOWN_STRICT };
+enum known_kind {
+	KNOWN_CONTEXT,
+	KNOWN_CQ,
+	KNOWN_ENDPOINT,
+	KNOWN_STRICT,
+	/* for faults: */
+	KNOWN_FAULTY_CONTEXT,
+	KNOWN_FAULTY_CQ,
+	KNOWN_FAULTY_QP,
+	KNOWN_FAULTY_CHANNEL,
+};
 
 struct known {
 	_Atomic(struct known *) next;

@@ -1,6 +1,8 @@
 /*
- * Marks of the program (verbatim.h)
+ * Marks of the program (verbatim.h), and of the recorder
  */
+#include "shim/trace/ring/mark.h"
+
 #include <errno.h>
 #include <stdint.h>
 #include <string.h>
@@ -32,7 +34,19 @@ void verbatim_record_mark(int kind, const char *text)
 {
 	int saved = errno;
 
-	if (text && kind >= 0 && kind < MARK_KINDS && record_ready())
-		write_mark(kind, text);
+	if (text && kind >= 0 && kind <= MARK_END) {
+		CALL_BACK(mark_seen)(kind, text);
+		if (record_ready())
+			write_mark(kind, text);
+	}
+	errno = saved;
+}
+
+void mark_fault(const char *text)
+{
+	int saved = errno;
+
+	if (record_ready())
+		write_mark(MARK_FAULT, text);
 	errno = saved;
 }

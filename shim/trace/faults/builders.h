@@ -1,0 +1,20 @@
+#pragma once
+/*
+ * Requests that are posted by the builders of struct ibv_qp_ex, and may be made to fail. Any
+ * thread.
+ */
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+
+/* Replace the builders' pointers of a queue pair. */
+void builders_patch(struct ibv_qp_ex *qp);
+
+/*
+ * A provider may set pointers again when a queue pair is modified: save them before, true if it has
+ * builders; and then replace those that differ.
+ */
+bool builders_save(struct ibv_qp *qp, struct ibv_qp_ex *ret_was);
+void builders_again(struct ibv_qp *qp, const struct ibv_qp_ex *was);
+
+/* A queue pair without builders may now be at this address. */
+void builders_forget(const struct ibv_qp *qp);

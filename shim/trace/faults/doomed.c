@@ -1,0 +1,106 @@
+/*
+ * Requests that were made to fail
+ */
+#include "shim/trace/faults/doomed.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "shim/trace/base/permit.h"
+#include "shim/trace/ring/recording.h"
+
+struct doomed {
+	const void *queue; /* NULL: free */
+	uint32_t qpn;
+	uint64_t wr_id;
+	struct fault fault;
+};
+
+enum { DOOMED_MAX = 4096 };
+
+static struct doomed *all; /* of DOOMED_MAX, once the first is added */
+static atomic_uint ndoomed;
+
+static struct doomed *find_free(void)
+{
+	if (!all)
+		all = permit_alloc(DOOMED_MAX, sizeof(*all));
+	for (size_t i = 0; all && i < DOOMED_MAX; i++)
+		if (!all[i].queue)
+			return &all[i];
+	return NULL;
+}
+
+int doomed_add(const void *queue, uint32_t qpn, uint64_t wr_id, const struct fault *fault)
+{
+	struct doomed *doomed;
+
+	recording_lock();
+	doomed = find_free();
+	if (doomed) {
+		*doomed = (struct doomed){ queue, qpn, wr_id, *fault };
+		atomic_fetch_add(&ndoomed, 1);
+	}
+	recording_unlock();
+	return doomed ? 0 : -ENOMEM;
+}
+
+static void free_doomed(struct doomed *doomed)
+{
+	doomed->queue = NULL;
+	atomic_fetch_sub(&ndoomed, 1);
+}
+
+void doomed_take_back(const void *queue, uint64_t wr_id)
+{
+	recording_lock();
+	for (size_t i = 0; doomed_any() && i < DOOMED_MAX; i++)
+		if (all[i].queue == queue && all[i].wr_id == wr_id) {
+			free_doomed(&all[i]);
+			break;
+		}
+	recording_unlock();
+}
+
+void doomed_forget(const void *queue)
+{
+	recording_lock();
+	for (size_t i = 0; doomed_any() && i < DOOMED_MAX; i++)
+		if (all[i].queue == queue)
+			free_doomed(&all[i]);
+	recording_unlock();
+}
+
+bool doomed_any(void)
+{
+	return atomic_load_explicit(&ndoomed, memory_order_relaxed);
+}
+
+/* The device's own failure of such a request: not a flush, behind another failure. */
+static bool is_of_device(enum ibv_wc_status status)
+{
+	return status != IBV_WC_SUCCESS && status != IBV_WC_WR_FLUSH_ERR;
+}
+
+bool doomed_settle(uint32_t qpn, uint64_t wr_id, enum ibv_wc_status *status, uint32_t *vendor_err)
+{
+	bool found = false;
+
+	if (!is_of_device(*status))
+		return false;
+	recording_lock();
+	for (size_t i = 0; doomed_any() && i < DOOMED_MAX && !found; i++) {
+		struct doomed *doomed = &all[i];
+
+		if (!doomed->queue || doomed->wr_id != wr_id ||
+		    (doomed->qpn && qpn && doomed->qpn != qpn))
+			continue;
+		*status = (enum ibv_wc_status)doomed->fault.value;
+		*vendor_err = doomed->fault.vendor_err;
+		free_doomed(doomed);
+		found = true;
+	}
+	recording_unlock();
+	return found;
+}

@@ -1,0 +1,54 @@
+/*
+ * Faults of calls
+ */
+#include "shim/trace/faults/enter.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "shim/trace/faults/plan.h"
+
+static bool opens_device(enum verb verb)
+{
+	return verb_infos[verb].effect == EFFECT_CREATE &&
+	       verb_infos[verb].object == OBJECT_context;
+}
+
+static int fail_call(enum verb verb, const struct planned *planned)
+{
+	if (verb_infos[verb].fail == FAIL_NEVER)
+		return 0;
+	plan_note(planned, "%s() fails with %s", verb_infos[verb].name,
+		  strerrorname_np(planned->fault.value));
+	return planned->fault.value;
+}
+
+int enter_call(enum verb verb)
+{
+	struct planned planned;
+
+	if (opens_device(verb))
+		plan_open_device();
+	planned = plan_call(verb);
+	switch (planned.fault.kind) {
+	case FAULT_ERRNO:
+		return fail_call(verb, &planned);
+	case FAULT_DELAY:
+		plan_note(&planned, "%s() is delayed by %llu us", verb_infos[verb].name,
+			  (unsigned long long)planned.fault.ns / 1000);
+		plan_wait(planned.fault.ns);
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+int64_t enter_fail(enum verb verb, int error)
+{
+	const struct verb_info *info = &verb_infos[verb];
+
+	errno = error;
+	if (info->fail == FAIL_NULL)
+		return 0;
+	return info->fail == FAIL_NEGATIVE || info->blocks || info->via == VIA_CM ? -1 : error;
+}

@@ -1,0 +1,229 @@
+/*
+ * The rules of --faults, in the process of the program
+ *
+ * 	VERBATIM_FAULTS      the file, which the command has checked
+ * 	VERBATIM_FAULTS_RUN  a number of the run: its processes are numbered
+ *
+ * Processes are numbered without memory in common: the N-th locks byte N of the run's range in the
+ * file, the lowest that no other process has locked. The lock ends with the process, so nothing
+ * remains, even if it is killed.
+ *
+ * Not here: what a fault does (enter.c, posts.c).
+ */
+#include "shim/trace/faults/plan.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/faults/file.h"
+#include "shim/trace/ring/mark.h"
+#include "shim/trace/ring/record.h"
+
+enum { PROCESSES = 1024 };
+
+bool plan_on;
+
+struct step {
+	struct fault_rule rule, fresh; /* as it is, and as it was read */
+	bool marked;                   /* its mark has been set */
+	unsigned int inside;           /* of its phase, nested */
+};
+
+static struct step *steps;
+static size_t nsteps;
+static char path[PATH_MAX];
+static long run;
+static int node = -1; /* of this process; -1: it has not opened a device */
+static pid_t counted; /* the process that @steps count for */
+
+static int add_step(void *context, const struct fault_rule *rule)
+{
+	struct step *more = reallocarray(steps, nsteps + 1, sizeof(*steps));
+
+	(void)context;
+	if (!more)
+		return -ENOMEM;
+	steps = more;
+	steps[nsteps++] = (struct step){ .rule = *rule, .fresh = *rule };
+	return 0;
+}
+
+/* The command has reported it. */
+static int skip_line(void *context, unsigned int line, const char *why)
+{
+	(void)context, (void)line, (void)why;
+	return 0;
+}
+
+/*
+ * Before the program does anything: it may change its directory, its user or its environment, or
+ * forbid system calls.
+ */
+__attribute__((constructor)) static void load_plan(void)
+{
+	static const struct faults_reader reader = { FAULT_BY_RECORDER, add_step, skip_line, NULL };
+	const char *given = getenv(FAULTS_ENV), *number = getenv(FAULTS_RUN_ENV);
+	struct stat stat;
+	FILE *file;
+	int fd;
+
+	if (!given || !*given)
+		return;
+	snprintf(path, sizeof(path), "%s", given);
+	run = number ? strtol(number, NULL, 10) : 0;
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	file = fd >= 0 && !fstat(fd, &stat) && S_ISREG(stat.st_mode) ? fdopen(fd, "r") : NULL;
+	if (file) {
+		faults_read(file, &reader);
+		fclose(file);
+	} else if (fd >= 0) {
+		close(fd);
+	}
+	plan_on = nsteps > 0;
+}
+
+bool plan_has(enum fault_kind kind)
+{
+	for (size_t i = 0; i < nsteps; i++)
+		if (steps[i].rule.fault.kind == kind)
+			return true;
+	return false;
+}
+
+/* The descriptor stays open: the lock is that of its file description. */
+static int take_number(void)
+{
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1 };
+
+	if (fd < 0)
+		return 0;
+	for (int i = 0; i < PROCESSES; i++) {
+		lock.l_start = run * PROCESSES + i;
+		if (!fcntl(fd, F_OFD_SETLK, &lock))
+			return i;
+	}
+	close(fd);
+	return 0;
+}
+
+void plan_open_device(void)
+{
+	int saved = errno;
+
+	recording_lock();
+	if (counted != getpid()) {
+		if (counted)
+			for (size_t i = 0; i < nsteps; i++)
+				steps[i].rule = steps[i].fresh;
+		counted = getpid();
+		node = take_number();
+	}
+	recording_unlock();
+	errno = saved;
+}
+
+static bool is_now(const struct step *step)
+{
+	const struct fault_rule *rule = &step->rule;
+
+	return (rule->node < 0 || rule->node == node) && (!rule->mark[0] || step->marked) &&
+	       (!rule->phase[0] || step->inside);
+}
+
+static void choose_step(struct planned *planned, struct step *step)
+{
+	if (fault_strikes(&step->rule, false) && !planned->fault.kind)
+		*planned = (struct planned){ step->rule.fault, step->rule.line };
+}
+
+static void apply_kill(const struct planned *planned)
+{
+	if (planned->fault.kind != FAULT_KILL)
+		return;
+	plan_note(planned, "the process is killed");
+	kill(getpid(), SIGKILL);
+}
+
+struct planned plan_call(enum verb verb)
+{
+	struct planned planned = { 0 };
+	char name[40];
+
+	if (recorder.ours)
+		return planned;
+	fault_name_verb(verb_infos[verb].name, name);
+	recording_lock();
+	for (size_t i = 0; i < nsteps; i++)
+		if (is_now(&steps[i]) && fault_is_for_verb(&steps[i].rule, name))
+			choose_step(&planned, &steps[i]);
+	recording_unlock();
+	apply_kill(&planned);
+	return planned;
+}
+
+struct planned plan_request(uint32_t qpn, int opcode)
+{
+	struct planned planned = { 0 };
+
+	recording_lock();
+	for (size_t i = 0; i < nsteps; i++)
+		if (is_now(&steps[i]) && fault_is_for_request(&steps[i].rule, qpn, opcode))
+			choose_step(&planned, &steps[i]);
+	recording_unlock();
+	apply_kill(&planned);
+	return planned;
+}
+
+static void see_mark(int kind, const char *text)
+{
+	if (!plan_is_on())
+		return;
+	recording_lock();
+	for (size_t i = 0; i < nsteps; i++) {
+		struct step *step = &steps[i];
+
+		if (kind == MARK_POINT && !strcmp(step->rule.mark, text))
+			step->marked = true;
+		else if (kind == MARK_BEGIN && !strcmp(step->rule.phase, text))
+			step->inside++;
+		else if (kind == MARK_END && !strcmp(step->rule.phase, text) && step->inside)
+			step->inside--;
+	}
+	recording_unlock();
+}
+
+REGISTER(mark_seen, see_mark)
+
+void plan_note(const struct planned *planned, const char *format, ...)
+{
+	char what[160], text[200];
+	int saved = errno;
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(what, sizeof(what), format, args);
+	va_end(args);
+	snprintf(text, sizeof(text), "%s (line %u)", what, planned->line);
+	mark_fault(text);
+	errno = saved;
+}
+
+void plan_wait(uint64_t ns)
+{
+	struct timespec left = { (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
+	int saved = errno;
+
+	while (nanosleep(&left, &left) && errno == EINTR)
+		;
+	errno = saved;
+}

@@ -1,0 +1,47 @@
+#pragma once
+/*
+ * The faults of this process: the rules of --faults, and which of them applies now.
+ *
+ * Any thread. Nothing happens in a program that was started without --faults: plan_on is then false
+ * forever.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/faults/rule.h"
+#include "core/wire/desc.h"
+
+extern bool plan_on __attribute__((visibility("hidden")));
+
+static inline bool plan_is_on(void)
+{
+	return __builtin_expect(plan_on, 0);
+}
+
+/* Does a rule have this effect? */
+bool plan_has(enum fault_kind kind);
+
+/* This process is about to open a device: it gets its number, and begins to count anew. */
+void plan_open_device(void);
+
+/* A fault that was chosen, and its line in the file. */
+struct planned {
+	struct fault fault;
+	unsigned int line;
+};
+
+/*
+ * Count a call of @verb, and choose its fault. A call of the recorder itself is not counted.
+ * FAULT_KILL does not return.
+ */
+struct planned plan_call(enum verb verb);
+
+/* The same for a request of @opcode (enum ibv_wr_opcode, FAULT_OPCODE_RECV) of queue pair @qpn. */
+struct planned plan_request(uint32_t qpn, int opcode);
+
+/* Record that a fault is made now: "ibv_reg_mr() fails with ENOMEM", and its line in the file. */
+void plan_note(const struct planned *planned, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* Sleep for @ns. errno is preserved. */
+void plan_wait(uint64_t ns);

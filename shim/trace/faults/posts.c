@@ -1,0 +1,250 @@
+/*
+ * Faults of posts
+ *
+ * Requests of a list are posted one by one from the first that has a fault: the program's list is
+ * not changed. What is posted is a copy, but *bad_wr is the program's request.
+ *
+ * Not here: builders of requests (builders.c); completions (polls.c).
+ */
+#include "shim/trace/faults/posts.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "shim/trace/faults/behind.h"
+#include "shim/trace/faults/doomed.h"
+#include "shim/trace/faults/enter.h"
+#include "shim/trace/faults/plan.h"
+
+static const char *status_name(int status)
+{
+	const char *name = enum_name(enum_find("ibv_wc_status"), status);
+
+	return name ? name + strlen("IBV_WC_") : "";
+}
+
+void posts_note_status(const struct planned *planned, uint32_t qpn)
+{
+	plan_note(planned, "a request of QP 0x%x gets %s", qpn, status_name(planned->fault.value));
+}
+
+void posts_note_delay(const struct planned *planned, uint32_t qpn)
+{
+	plan_note(planned, "a request of QP 0x%x is delayed by %llu us", qpn,
+		  (unsigned long long)planned->fault.ns / 1000);
+}
+
+void posts_fail_qp(struct ibv_qp *qp)
+{
+	int (*modify)(struct ibv_qp *, struct ibv_qp_attr *, int) = behind_verb(VERB_modify_qp);
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+
+	if (modify)
+		modify(qp, &attr, IBV_QP_STATE);
+}
+
+/* Bytes of the elements, at least one. */
+static uint32_t total_of(const struct ibv_sge *sges, int n)
+{
+	uint64_t total = 0;
+
+	for (int i = 0; i < n && sges; i++)
+		total += sges[i].length;
+	return !total ? 1 : total < (1u << 30) ? (uint32_t)total : 1u << 30;
+}
+
+static struct ibv_sge forbidden_sge(const struct ibv_sge *sges, int n)
+{
+	return (struct ibv_sge){ .addr = n > 0 && sges ? sges->addr : 0x1000,
+				 .length = total_of(sges, n),
+				 .lkey = DOOMED_KEY };
+}
+
+typedef int post_send_fn(struct ibv_qp *, struct ibv_send_wr *, struct ibv_send_wr **);
+
+/*
+ * Any operation becomes a SEND, which fails before anything is sent. A completion with an error has
+ * no opcode.
+ */
+static int post_doomed_send(struct ibv_qp *qp, const struct ibv_send_wr *wr,
+			    const struct fault *fault, post_send_fn *behind)
+{
+	struct ibv_sge sge = forbidden_sge(wr->sg_list, wr->num_sge);
+	struct ibv_send_wr copy = *wr, *bad;
+	int ret;
+
+	copy.next = NULL;
+	copy.sg_list = &sge;
+	copy.num_sge = 1;
+	copy.opcode = IBV_WR_SEND;
+	copy.send_flags = (wr->send_flags & ~(unsigned int)IBV_SEND_INLINE) | IBV_SEND_SIGNALED;
+	if (doomed_add(qp, qp->qp_num, wr->wr_id, fault))
+		return ENOMEM;
+	ret = behind(qp, &copy, &bad);
+	if (ret)
+		doomed_take_back(qp, wr->wr_id);
+	return ret;
+}
+
+static int post_plain_send(struct ibv_qp *qp, const struct ibv_send_wr *wr, post_send_fn *behind)
+{
+	struct ibv_send_wr copy = *wr, *bad;
+
+	copy.next = NULL;
+	return behind(qp, &copy, &bad);
+}
+
+static int post_one_send(struct ibv_qp *qp, const struct ibv_send_wr *wr,
+			 const struct planned *planned, post_send_fn *behind)
+{
+	switch (planned->fault.kind) {
+	case FAULT_STATUS:
+		posts_note_status(planned, qp->qp_num);
+		if (planned->fault.value != IBV_WC_WR_FLUSH_ERR)
+			return post_doomed_send(qp, wr, &planned->fault, behind);
+		posts_fail_qp(qp);
+		break;
+	case FAULT_DELAY:
+		posts_note_delay(planned, qp->qp_num);
+		plan_wait(planned->fault.ns);
+		break;
+	default:
+		break;
+	}
+	return post_plain_send(qp, wr, behind);
+}
+
+typedef int post_recv_fn(void *, struct ibv_recv_wr *, struct ibv_recv_wr **);
+
+static int post_doomed_recv(void *queue, uint32_t qpn, const struct ibv_recv_wr *wr,
+			    const struct fault *fault, post_recv_fn *behind)
+{
+	struct ibv_sge sge = forbidden_sge(wr->sg_list, wr->num_sge);
+	struct ibv_recv_wr copy = { wr->wr_id, NULL, &sge, 1 }, *bad;
+	int ret;
+
+	if (doomed_add(queue, qpn, wr->wr_id, fault))
+		return ENOMEM;
+	ret = behind(queue, &copy, &bad);
+	if (ret)
+		doomed_take_back(queue, wr->wr_id);
+	return ret;
+}
+
+static int post_one_recv(void *queue, uint32_t qpn, const struct ibv_recv_wr *wr,
+			 const struct planned *planned, post_recv_fn *behind)
+{
+	struct ibv_recv_wr copy = *wr, *bad;
+
+	if (planned->fault.kind == FAULT_STATUS) {
+		posts_note_status(planned, qpn);
+		return post_doomed_recv(queue, qpn, wr, &planned->fault, behind);
+	}
+	if (planned->fault.kind == FAULT_DELAY) {
+		posts_note_delay(planned, qpn);
+		plan_wait(planned->fault.ns);
+	}
+	copy.next = NULL;
+	return behind(queue, &copy, &bad);
+}
+
+/*
+ * How many requests from @wr on have no fault? The one behind them, if there is one, has @planned.
+ */
+#define COUNT_PLAIN(name, wr_t, opcode)                                                        \
+	static unsigned int name(const struct wr_t *wr, uint32_t qpn, struct planned *planned) \
+	{                                                                                      \
+		unsigned int n = 0;                                                            \
+                                                                                               \
+		for (planned->fault.kind = FAULT_NONE; wr; wr = wr->next, n++) {               \
+			*planned = plan_request(qpn, opcode);                                  \
+			if (planned->fault.kind)                                               \
+				break;                                                         \
+		}                                                                              \
+		return n;                                                                      \
+	}
+
+COUNT_PLAIN(count_plain_sends, ibv_send_wr, (int)wr->opcode)
+COUNT_PLAIN(count_plain_recvs, ibv_recv_wr, FAULT_OPCODE_RECV)
+
+static int faulty_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+{
+	post_send_fn *behind = behind_context(qp->context)->ops.post_send;
+	const struct planned none = { 0 };
+	int ret = enter_call(VERB_post_send);
+	struct planned planned;
+	unsigned int plain;
+
+	*bad = wr;
+	if (ret)
+		return ret;
+	plain = count_plain_sends(wr, qp->qp_num, &planned);
+	if (!planned.fault.kind)
+		return behind(qp, wr, bad);
+	for (; wr; wr = wr->next) {
+		ret = post_one_send(qp, wr, plain ? &none : &planned, behind);
+		if (ret) {
+			*bad = wr;
+			return ret;
+		}
+		if (plain)
+			plain--;
+		else
+			plain = count_plain_sends(wr->next, qp->qp_num, &planned);
+	}
+	return 0;
+}
+
+static int post_recvs(enum verb verb, void *queue, uint32_t qpn, struct ibv_recv_wr *wr,
+		      struct ibv_recv_wr **bad, post_recv_fn *behind)
+{
+	const struct planned none = { 0 };
+	int ret = enter_call(verb);
+	struct planned planned;
+	unsigned int plain;
+
+	*bad = wr;
+	if (ret)
+		return ret;
+	plain = count_plain_recvs(wr, qpn, &planned);
+	if (!planned.fault.kind)
+		return behind(queue, wr, bad);
+	for (; wr; wr = wr->next) {
+		ret = post_one_recv(queue, qpn, wr, plain ? &none : &planned, behind);
+		if (ret) {
+			*bad = wr;
+			return ret;
+		}
+		if (plain)
+			plain--;
+		else
+			plain = count_plain_recvs(wr->next, qpn, &planned);
+	}
+	return 0;
+}
+
+static int faulty_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+	return post_recvs(VERB_post_recv, qp, qp->qp_num, wr, bad,
+			  (post_recv_fn *)behind_context(qp->context)->ops.post_recv);
+}
+
+static int faulty_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr,
+				struct ibv_recv_wr **bad)
+{
+	return post_recvs(VERB_post_srq_recv, srq, 0, wr, bad,
+			  (post_recv_fn *)behind_context(srq->context)->ops.post_srq_recv);
+}
+
+#define PATCH(slot)                                    \
+	if (ops->slot && ops->slot != faulty_##slot) { \
+		behind->slot = ops->slot;              \
+		ops->slot = faulty_##slot;             \
+	}
+
+void posts_patch(struct ibv_context_ops *ops, struct ibv_context_ops *behind)
+{
+	PATCH(post_send)
+	PATCH(post_recv)
+	PATCH(post_srq_recv)
+}

@@ -1,0 +1,11 @@
+#pragma once
+/*
+ * Marks in the recording. Any thread; errno is preserved.
+ */
+#include "shim/trace/base/callback.h"
+
+/* A fault was made by the recorder (MARK_FAULT). */
+void mark_fault(const char *text);
+
+/* The program has set a mark, recorded or not. */
+CALLBACK(void, mark_seen, (int kind, const char *text));
