@@ -285,9 +285,16 @@ static const struct reason_row {
 const char *reason_of(struct model *model, const struct trace_event *event, char *text, size_t size)
 {
 	struct refused refused = { model, event, find_object(model, event) };
+	bool polls = event->kind == TRACE_POLL || event->kind == TRACE_NOTIFY;
+	const char *made = polls ? trace_made_fault_before(model->trace, event->id)
+				 : trace_made_fault(model->trace, event->id);
 	enum verb verb = trace_verb(event);
 	int error = reason_error(event);
 
+	if (made) {
+		snprintf(text, size, "a fault made by the recorder: %s", made);
+		return text;
+	}
 	for (size_t i = 0; verb != VERB_COUNT && i < sizeof(rows) / sizeof(rows[0]); i++) {
 		const struct reason_row *row = &rows[i];
 

@@ -203,6 +203,8 @@ static void put_first(struct text *t, const struct report *report, const struct 
 	put_frames(t, report, "polled", error->poll_stack);
 	if (error->other.id.thread)
 		put_other(t, report, &error->other);
+	if (trace_made_fault(report->trace, error->request.id))
+		put_text(t, "made", trace_made_fault(report->trace, error->request.id));
 	put_cause(t, facts_cause(report->findings->facts, error));
 	text_char(t, '}');
 }

@@ -35,6 +35,7 @@ enum {
 	COLUMN = 60,
 	FACTS_SHOWN = 4,
 	ERRORS_SHOWN = 3,
+	FAULTS_SHOWN = 4,
 	CLOCKS_SHOWN = 3,
 	CAUSES_SHOWN = 3,
 };
@@ -336,6 +337,13 @@ static void print_cause(struct screen *screen, struct text *t, const struct caus
 	}
 }
 
+static void print_made(struct screen *screen, struct text *t, const struct first_error *error)
+{
+	text_addf(t, "a fault made by the recorder: %s",
+		  trace_made_fault(screen->report->trace, error->request.id));
+	screen_emit(screen, 4, t);
+}
+
 static void print_error(struct screen *screen, struct text *t, const struct group *group)
 {
 	const struct report *report = screen->report;
@@ -363,7 +371,9 @@ static void print_error(struct screen *screen, struct text *t, const struct grou
 		text_addf(t, "   %" PRIu64 " flushed after %s", group->flushes,
 			  group->count > 1 ? "them" : "it");
 	screen_emit(screen, 4, t);
-	if (cause && (cause->port || cause->key || cause->peer))
+	if (trace_made_fault(report->trace, error->request.id))
+		print_made(screen, t, error);
+	else if (cause && (cause->port || cause->key || cause->peer))
 		print_cause(screen, t, cause);
 	else if (!is_found(report, error->event) && !is_found(report, error->request.id))
 		print_likely(screen, t, error, cause);
@@ -406,11 +416,37 @@ static void print_none(struct screen *screen)
 	text_fini(&t);
 }
 
+/* What failed may be due to them: they come first. */
+static void print_faults(struct screen *screen)
+{
+	const struct trace *trace = screen->report->trace;
+	struct text t = { 0 };
+	struct event_id event;
+	const char *fault;
+	char id[32];
+	size_t n = 0;
+
+	while (trace_nth_fault(trace, n, &event))
+		n++;
+	if (!n)
+		return;
+	text_addf(&t, "faults made by the recorder (%zu)", n);
+	screen_emit(screen, 0, &t);
+	for (size_t i = 0; i < n && i < FAULTS_SHOWN; i++) {
+		fault = trace_nth_fault(trace, i, &event);
+		text_addf(&t, "%s  %s", event_id_text(event, id), fault);
+		screen_emit(screen, 2, &t);
+	}
+	screen_print_more(screen, &t, n > FAULTS_SHOWN ? n - FAULTS_SHOWN : 0, "made");
+	text_fini(&t);
+}
+
 static void print_screen(struct screen *screen)
 {
 	const struct facts *facts = screen->report->findings->facts;
 
 	print_top(screen);
+	print_faults(screen);
 	print_clocks(screen);
 	screen->kept =
 		1 + (screen->report->findings->n ? 5 : 1); /* the kinds without any; findings */

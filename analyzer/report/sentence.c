@@ -129,6 +129,11 @@ void sentence_error(struct text *t, struct trace *trace, const struct first_erro
 	sentence_request(t, error, cause);
 	if (error->flushes)
 		text_addf(t, "; %" PRIu64 " flushed after it", error->flushes);
+	if (trace_made_fault(trace, error->request.id)) {
+		text_addf(t, "; a fault made by the recorder: %s",
+			  trace_made_fault(trace, error->request.id));
+		return;
+	}
 	if (cause && cause->port)
 		text_addf(t, "; %s", cause->port);
 	if (cause && cause->key)

@@ -158,7 +158,7 @@ struct fork_event {
 	const char *staying;
 };
 
-/* A mark that the program has set: table `mark`. */
+/* A mark that the program has set, or the recorder for a fault that it has made: table `mark`. */
 struct mark_event {
 	enum { TRACE_MARK_POINT, TRACE_MARK_BEGIN, TRACE_MARK_END, TRACE_MARK_FAULT } kind;
 	const char *text;
@@ -369,6 +369,17 @@ struct trace_loss trace_loss(struct trace *trace);
  * program. In a trace that is still written nothing is overwritten: its readers have read it all.
  */
 struct totals trace_totals(struct trace *trace);
+
+/*
+ * The fault that the recorder made at @id, a call or post: "ibv_reg_mr() fails with ENOMEM (line
+ * 3)"; NULL: none, or not known, as in several traces that are read as one. The second: at a poll
+ * or a notification.
+ */
+const char *trace_made_fault(const struct trace *trace, struct event_id id);
+const char *trace_made_fault_before(const struct trace *trace, struct event_id id);
+
+/* The N-th of them, from 0, and its event; NULL: there are no more. */
+const char *trace_nth_fault(const struct trace *trace, size_t n, struct event_id *ret_id);
 
 /* trace_totals().events */
 uint64_t trace_events(struct trace *trace);
