@@ -60,7 +60,8 @@ an_event_by_its_name() {
 		"$VERBATIM" dump a.db b.db --around "b.db:$id" -C 2 2>/dev/null >out &&
 		is "$(grep -c "^> .* b.db:$id " out)" 1 &&
 		is "of b" "$(grep -c ' b.db:' out)" 5 && local a=$(grep -c ' a.db:' out) &&
-		[ $a -ge 2 ] && [ $a -le 4 ] # it may have begun, or ended, just then
+		# it may have begun, or ended, just then
+		{ [ $a -ge 2 ] && [ $a -le 4 ] || { echo "$a of a:"; cat out; return 1; }; }
 }
 peers_are_named() {
 	"$VERBATIM" dump a.db b.db --verb modify_qp 2>/dev/null >out
