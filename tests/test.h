@@ -13,6 +13,7 @@
  *
  *	FIXTURE(setup, teardown);		run before and after each TEST() that follows
  *	TEST_WITH(name, setup, teardown)	a test with another fixture; NULL: none
+ *	TEST_LAST(name)				a test that runs after all others
  *	TEST_ROWS(rows, function);		a test for each row of an array, named by its name
  *	GROUP(setup, teardown);			run before the first and after the last test
  *
@@ -25,6 +26,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -56,17 +58,18 @@ static inline void test_register(int place, bool is_plain, struct CMUnitTest uni
 /* clang-format off */
 #define TEST_CONSTRUCTOR(id) static __attribute__((constructor)) void register_##id(void)
 
-#define TEST_DEFINE(name, is_plain, setup, teardown)						\
+#define TEST_DEFINE(name, place, is_plain, setup, teardown)					\
 	static void name(void **state);								\
 	TEST_CONSTRUCTOR(name)									\
 	{											\
-		test_register(__COUNTER__, is_plain, (struct CMUnitTest){			\
+		test_register(place, is_plain, (struct CMUnitTest){				\
 			#name, name, setup, teardown, NULL });					\
 	}											\
 	static void name(void **state __attribute__((unused)))
 
-#define TEST(name)			    TEST_DEFINE(name, true, NULL, NULL)
-#define TEST_WITH(name, setup, teardown)    TEST_DEFINE(name, false, setup, teardown)
+#define TEST(name)			  TEST_DEFINE(name, __COUNTER__, true, NULL, NULL)
+#define TEST_WITH(name, setup, teardown)  TEST_DEFINE(name, __COUNTER__, false, setup, teardown)
+#define TEST_LAST(name)			  TEST_DEFINE(name, INT_MAX, false, NULL, NULL)
 
 #define FIXTURE(setup, teardown)								\
 	TEST_CONSTRUCTOR(setup##_##teardown)							\

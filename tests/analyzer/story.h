@@ -5,6 +5,9 @@
  *
  * Handles are addresses of objects in the test's own memory. Each step takes 1000 ns. Included by
  * one test program at a time.
+ *
+ * If dereg_test.c has dereg_stories.txt beside it, that has what `verbatim check` prints about each
+ * of its stories: an assertion about a few words leaves the other ones, and all numbers, untested.
  */
 #include <infiniband/verbs.h>
 #include <stdio.h>
@@ -13,12 +16,15 @@
 #include <unistd.h>
 
 #include "analyzer/check.h"
+#include "analyzer/report/report.h"
+#include "analyzer/report/symbols.h"
 #include "core/store/open.h"
 #include "core/store/write/writer.h"
 #include "core/wire/codec.h"
 #include "core/wire/event.h"
 #include "core/wire/ring.h"
 #include "tests/test.h"
+#include "tests/transcript.h"
 
 enum { STORY_THREADS = 8, STORY_ARGS = 8, STORY_PID = 100 };
 
@@ -330,8 +336,63 @@ static inline struct findings *story_check(struct story *s, const struct check_o
 	return s->findings;
 }
 
+static struct text story_reports; /* of the stories so far */
+
+/* The name of the test's source, from which that of the transcript is made; NULL: it has none. */
+static inline const char *story_transcript(void)
+{
+	static char name[256], path[260];
+	const char *end = strstr(__BASE_FILE__, "_test.c");
+
+	if (!end)
+		return NULL;
+	snprintf(name, sizeof(name), "%.*s_stories.c", (int)(end - __BASE_FILE__), __BASE_FILE__);
+	snprintf(path, sizeof(path), "%.*s.txt", (int)strlen(name) - 2, name);
+	return access(path, F_OK) ? NULL : name;
+}
+
+/* Append a report, without the advice and the sources of rules, which are those of rules.def. */
+static inline void story_add_report(const char *text)
+{
+	static int number;
+	bool rule = false;
+
+	text_addf(&story_reports, "== %d\n", ++number);
+	for (size_t n; *text; text += n) {
+		n = strcspn(text, "\n") + (text[strcspn(text, "\n")] == '\n');
+		rule = !strncmp(text, "  to do: ", 9) || !strncmp(text, "  source: ", 10) ||
+		       (rule && !strncmp(text, "          ", 10));
+		if (!rule)
+			text_add(&story_reports, text, n);
+	}
+}
+
+static inline void story_report(const struct story *s)
+{
+	struct report report = { .path = "t.db", .trace = s->trace, .findings = s->findings };
+	char *text = NULL;
+	size_t size = 0;
+
+	if (!s->findings || !story_transcript())
+		return;
+	assert_int_equal(symbols_open(&report.symbols), 0);
+	report.out = open_memstream(&text, &size);
+	assert_int_equal(report_text(&report), 0);
+	fclose(report.out);
+	symbols_close(report.symbols);
+	story_add_report(text);
+	free(text);
+}
+
+TEST_LAST(reports_are_those_of_the_transcript)
+{
+	if (story_transcript())
+		transcript_expect(story_transcript(), &story_reports);
+}
+
 static inline void story_end(struct story *s)
 {
+	story_report(s);
 	findings_free(s->findings);
 	trace_close(s->trace);
 	unlink(s->path);
