@@ -79,7 +79,7 @@ static int copy_query(sqlite3 *from, const char *select, sqlite3 *to, const char
 
 static bool has_table(sqlite3 *db, const char *name)
 {
-	return !sqlite3_table_column_metadata(db, NULL, name, NULL, NULL, NULL, NULL, NULL, NULL);
+	return sql_has_table(db, name);
 }
 
 static int copy_control(sqlite3 *from, sqlite3 *to)

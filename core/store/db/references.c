@@ -160,12 +160,6 @@ static int describe_row(sqlite3 *db, const struct references *from, const uint32
 	return err;
 }
 
-/* An older format does not have all of them: schema_check(). */
-static bool has_table(sqlite3 *db, const char *table)
-{
-	return !sqlite3_table_column_metadata(db, NULL, table, NULL, NULL, NULL, NULL, NULL, NULL);
-}
-
 /* One statement for all tables: its result is the table that has a row outside. */
 static int find_outside(sqlite3 *db, const uint32_t *most, const char *but, struct text *sql)
 {
@@ -174,7 +168,8 @@ static int find_outside(sqlite3 *db, const uint32_t *most, const char *but, stru
 	int found;
 
 	for (int i = 0; references[i].table; i++) {
-		if (!strcmp(references[i].table, but) || !has_table(db, references[i].table))
+		/* an older format does not have all of them: schema_check() */
+		if (!strcmp(references[i].table, but) || !sql_has_table(db, references[i].table))
 			continue;
 		text_addf(sql, "%sSELECT %d FROM %s", word, i, references[i].table);
 		add_condition(&references[i], most, sql);

@@ -231,6 +231,12 @@ int sql_step(sqlite3_stmt *stmt)
 	}
 }
 
+bool sql_has_table(sqlite3 *db, const char *table)
+{
+	return !sqlite3_table_column_metadata(db, "main", table, NULL, NULL, NULL, NULL, NULL,
+					      NULL);
+}
+
 int64_t sql_int(sqlite3 *db, const char *sql, int64_t fallback)
 {
 	sqlite3_stmt *stmt = NULL;

@@ -5,6 +5,7 @@
  * All functions log errors and return -errno: -ENOSPC disk full, -EINVAL damaged file, -EBUSY
  * locked by another, -EACCES not writable.
  */
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "core/base/span.h"
@@ -56,6 +57,9 @@ int sql_run(sqlite3_stmt *stmt, const char *types, ...);
 
 /* Go to the next row: 1, 0 at the end, -errno. */
 int sql_step(sqlite3_stmt *stmt);
+
+/* Has the file that table, not a view? Without a statement. */
+bool sql_has_table(sqlite3 *db, const char *table);
 
 /* The first column of the first row, or @fallback. */
 int64_t sql_int(sqlite3 *db, const char *sql, int64_t fallback);

@@ -93,8 +93,7 @@ static int copy_counters(struct merge *merge, struct merge_part *part, const cha
 	int err;
 
 	/* an older format: schema_check() */
-	if (sqlite3_table_column_metadata(part->db, NULL, table, NULL, NULL, NULL, NULL, NULL,
-					  NULL))
+	if (!sql_has_table(part->db, table))
 		return 0;
 	snprintf(sql, sizeof(sql), "SELECT * FROM %s WHERE merged = 0", table);
 	err = sql_prepare(part->db, sql, &from);

@@ -91,8 +91,7 @@ static int copy_table(struct merge *merge, const struct merge_part *part,
 	int err;
 
 	/* an older format: schema_check() */
-	if (sqlite3_table_column_metadata(part->db, NULL, table->table, NULL, NULL, NULL, NULL,
-					  NULL, NULL))
+	if (!sql_has_table(part->db, table->table))
 		return 0;
 	text_addf(&sql, "SELECT * FROM %s", functions_source(table->table));
 	err = sql.failed ? log_err(-ENOMEM, "merge traces") : sql_prepare(part->db, sql.at, &from);

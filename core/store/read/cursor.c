@@ -76,7 +76,9 @@ void cursor_fini_one(struct cursor *cursor)
 		stream_close(cursor->streams[i]);
 	free(cursor->streams);
 	stream_close(cursor->sought);
-	sqlite3_close(cursor->own_db);
+	for (size_t i = 0; i < cursor->nown_dbs; i++)
+		sqlite3_close(cursor->own_dbs[i]);
+	free(cursor->own_dbs);
 	free(cursor->heap);
 	free(cursor->exits);
 	match_free(cursor->match);

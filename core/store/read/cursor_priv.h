@@ -27,7 +27,9 @@ struct leaf {
 
 struct cursor {
 	struct trace *trace;
-	struct sqlite3 *own_db;     /* cursor_whole.c, for a filter's `apart'; NULL: the trace's */
+	struct sqlite3 *
+		*own_dbs; /* cursor_whole.c: the last is for further streams; 0: the trace's */
+	size_t nown_dbs;
 	struct joint_cursor *joint; /* for several traces: it has the rest */
 	const struct reading *reading;
 	struct trace_filter filter;

@@ -7,45 +7,24 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/base/vec.h"
 #include "core/store/db/sql.h"
 #include "core/store/read/cursor_priv.h"
 #include "core/wire/log.h"
 
-enum { SMALL = 512 << 10 }; /* bytes of a trace that is not opened again */
+enum {
+	SMALL = 512 << 10, /* bytes of a trace that is not opened again */
+	/*
+	 * of a connection: SQLite iterates over all open statements of a connection whenever it
+	 * opens or closes one, so thousands of streams on one take a time that is quadratic
+	 */
+	STREAMS = 512,
+};
 
 static void close_stream(struct cursor *cursor, uint32_t thread)
 {
 	stream_close(cursor->streams[thread - 1]);
 	cursor->streams[thread - 1] = NULL;
-}
-
-static int add_streams(struct cursor *cursor)
-{
-	struct trace *trace = cursor->trace;
-	const struct trace_filter *filter = &cursor->filter;
-
-	for (uint32_t i = 0; i < trace->nthreads; i++) {
-		const struct thread *thread = &trace->threads[i];
-		struct leaf *leaf = &cursor->heap[cursor->count];
-		struct stream **stream = &cursor->streams[i];
-		int err;
-
-		if (!thread->id || (filter->process && thread->process != filter->process))
-			continue;
-		if (filter->control_only && filter->thread && thread->id != filter->thread)
-			continue;
-		err = stream_open(trace, cursor->own_db ?: trace->db, thread->id,
-				  !filter->control_only, &cursor->held, stream);
-		if (err)
-			return err;
-		*leaf = (struct leaf){ .thread = thread->id, .stream = *stream };
-		if (stream_time(*stream, &leaf->time))
-			cursor->count++;
-		else
-			close_stream(cursor, thread->id);
-	}
-	cursor_order(cursor);
-	return 0;
 }
 
 static int by_end(const void *a, const void *b)
@@ -74,23 +53,64 @@ static void add_exits(struct cursor *cursor)
 
 /*
  * Open the file again: a connection that only one thread uses needs no locks, which make reading
- * rows a fifth slower; but to read its schema takes as long as a thousand rows. Stays NULL if that
- * is not worth it or not possible: the trace's own connection is then used for both.
+ * rows a fifth slower; but to read its schema takes as long as a thousand rows. If that is not
+ * worth it or not possible, there is no further connection.
  */
 static void open_again(struct cursor *cursor)
 {
 	const struct trace *trace = cursor->trace;
 	const char *path = trace->borrowed ? NULL : sqlite3_db_filename(trace->db, "main");
+	sqlite3 *db = NULL, **slot;
 	struct stat file;
-	sqlite3 *db = NULL;
 
 	if (!path || !*path || stat(path, &file) || file.st_size < SMALL || access(path, R_OK) ||
 	    sql_open(path, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, &db))
 		return;
-	if (!sql_distrust(db) && !sqlite3_exec(db, "BEGIN; SELECT 1 FROM meta", NULL, NULL, NULL))
-		cursor->own_db = db;
+	slot = sql_distrust(db) || sqlite3_exec(db, "BEGIN; SELECT 1 FROM meta", NULL, NULL, NULL)
+		       ? NULL
+		       : vec_push(cursor->own_dbs, cursor->nown_dbs);
+	if (slot)
+		*slot = db;
 	else /* the trace's connection may hold the file exclusively */
 		sqlite3_close(db);
+}
+
+/* The connection for the next stream. */
+static sqlite3 *find_db(const struct cursor *cursor)
+{
+	return cursor->nown_dbs ? cursor->own_dbs[cursor->nown_dbs - 1] : cursor->trace->db;
+}
+
+static int add_streams(struct cursor *cursor)
+{
+	struct trace *trace = cursor->trace;
+	const struct trace_filter *filter = &cursor->filter;
+	uint32_t opened = 0;
+
+	for (uint32_t i = 0; i < trace->nthreads; i++) {
+		const struct thread *thread = &trace->threads[i];
+		struct leaf *leaf = &cursor->heap[cursor->count];
+		struct stream **stream = &cursor->streams[i];
+		int err;
+
+		if (!thread->id || (filter->process && thread->process != filter->process))
+			continue;
+		if (filter->control_only && filter->thread && thread->id != filter->thread)
+			continue;
+		if (++opened % STREAMS == 0)
+			open_again(cursor);
+		err = stream_open(trace, find_db(cursor), thread->id, !filter->control_only,
+				  &cursor->held, stream);
+		if (err)
+			return err;
+		*leaf = (struct leaf){ .thread = thread->id, .stream = *stream };
+		if (stream_time(*stream, &leaf->time))
+			cursor->count++;
+		else
+			close_stream(cursor, thread->id);
+	}
+	cursor_order(cursor);
+	return 0;
 }
 
 static int open_whole(struct cursor *cursor)

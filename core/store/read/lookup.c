@@ -107,23 +107,14 @@ int lookup_polls(struct trace *trace, uint32_t cq, struct lookup_polls *ret_poll
 	return err < 0 ? err : 0;
 }
 
-int lookup_counts(struct trace *trace, uint32_t process, enum lookup_counted by,
-		  void (*each)(void *arg, const struct lookup_count *count), void *arg)
+/* The counts of threads @from to @to, and of @process; 0: of any. */
+static int each_count(sqlite3_stmt *stmt, uint32_t from, uint32_t to, uint32_t process,
+		      void (*each)(void *arg, const struct lookup_count *count), void *arg)
 {
-	static const char *const sql[] = {
-		[LOOKUP_BY_LIFE] = "SELECT thread, process, coalesce(cq, 0), polls, empty, last,"
-				   " handle, life FROM poll_count WHERE ?1 IN (0, process)"
-				   " ORDER BY thread, handle, life",
-		[LOOKUP_BY_CQ] = "SELECT thread, process, coalesce(cq, 0), sum(polls), sum(empty),"
-				 " max(last), 0, 0 FROM poll_count WHERE ?1 IN (0, process)"
-				 " GROUP BY thread, process, cq ORDER BY thread, cq",
-	};
-	sqlite3_stmt *stmt;
-	int err = sql_prepare(trace_db(trace), sql[by], &stmt);
+	int err;
 
-	if (err)
-		return err;
-	sql_bind(stmt, "u", process);
+	sqlite3_reset(stmt);
+	sql_bind(stmt, "uuu", from, to, process);
 	while ((err = sql_step(stmt)) > 0)
 		each(arg, &(struct lookup_count){
 				  .thread = sql_u32(stmt, 0),
@@ -135,6 +126,34 @@ int lookup_counts(struct trace *trace, uint32_t process, enum lookup_counted by,
 				  .cq = (uint64_t)sqlite3_column_int64(stmt, 6),
 				  .life = sql_u32(stmt, 7),
 			  });
+	return err;
+}
+
+int lookup_counts(struct trace *trace, uint32_t process, enum lookup_counted by,
+		  void (*each)(void *arg, const struct lookup_count *count), void *arg)
+{
+	static const char *const sql[] = {
+		[LOOKUP_BY_LIFE] = "SELECT thread, process, coalesce(cq, 0), polls, empty, last,"
+				   " handle, life FROM poll_count WHERE thread BETWEEN ?1 AND ?2"
+				   " AND ?3 IN (0, process) ORDER BY thread, handle, life",
+		[LOOKUP_BY_CQ] = "SELECT thread, process, coalesce(cq, 0), sum(polls), sum(empty),"
+				 " max(last), 0, 0 FROM poll_count WHERE thread BETWEEN ?1 AND ?2"
+				 " AND ?3 IN (0, process)"
+				 " GROUP BY thread, process, cq ORDER BY thread, cq",
+	};
+	const struct thread *thread;
+	sqlite3_stmt *stmt;
+	int err = sql_prepare(trace_db(trace), sql[by], &stmt);
+
+	if (err)
+		return err;
+	/* the table has an index of threads only, and all processes may be looked up, one by one */
+	if (!process || trace_is_live(trace))
+		err = each_count(stmt, 0, UINT32_MAX, process, each, arg);
+	else
+		for (uint32_t id = 1; !err && (thread = trace_thread(trace, id)); id++)
+			if (thread->process == process)
+				err = each_count(stmt, id, id, process, each, arg);
 	sqlite3_finalize(stmt);
 	return err;
 }
@@ -270,8 +289,7 @@ void lookup_unseen(struct trace *trace, void (*each)(void *arg, const struct loo
 /* An older format does not have that table: schema_check(). */
 bool lookup_has_counter_samples(struct trace *trace)
 {
-	return !sqlite3_table_column_metadata(trace_db(trace), NULL, "counter_sample", NULL, NULL,
-					      NULL, NULL, NULL, NULL);
+	return sql_has_table(trace_db(trace), "counter_sample");
 }
 
 #define COUNTERS_IN_ORDER                                            \
@@ -285,8 +303,7 @@ void lookup_counters(struct trace *trace,
 	sqlite3_stmt *stmt;
 
 	/* an older format: schema_check() */
-	if (sqlite3_table_column_metadata(trace_db(trace), NULL, "counter", NULL, NULL, NULL, NULL,
-					  NULL, NULL))
+	if (!sql_has_table(trace_db(trace), "counter"))
 		return;
 	stmt = try_statement(
 		trace, lookup_has_counter_samples(trace)
@@ -317,8 +334,7 @@ void lookup_last_samples(struct trace *trace,
 	sqlite3_stmt *stmt;
 
 	/* an older format: schema_check() */
-	if (sqlite3_table_column_metadata(trace_db(trace), NULL, "sample", NULL, NULL, NULL, NULL,
-					  NULL, NULL))
+	if (!sql_has_table(trace_db(trace), "sample"))
 		return;
 	stmt = try_statement(trace, "SELECT thread, max(time), doing, state, wchan FROM sample"
 				    " GROUP BY thread");

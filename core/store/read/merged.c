@@ -161,8 +161,7 @@ static int load_rows(struct trace *trace, const char *sql,
 
 int merged_load(struct trace *trace)
 {
-	if (sqlite3_table_column_metadata(trace->db, NULL, "merged", NULL, NULL, NULL, NULL, NULL,
-					  NULL))
+	if (!sql_has_table(trace->db, "merged"))
 		return 0; /* an older format */
 	return load_rows(trace,
 			 "SELECT name, host, first_process, clock, offset, drift, error,"

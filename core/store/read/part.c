@@ -3,29 +3,45 @@
  */
 #include "core/store/read/part.h"
 
+#include "core/base/vec.h"
+
+/* Does the part's first number come before @key? Each function is for one kind of number. */
+static bool is_process_before(const void *part, const void *key)
+{
+	return ((const struct joint_part *)part)->ids.processes < *(const uint32_t *)key;
+}
+
+static bool is_thread_before(const void *part, const void *key)
+{
+	return ((const struct joint_part *)part)->ids.threads < *(const uint32_t *)key;
+}
+
+static bool is_stack_before(const void *part, const void *key)
+{
+	return ((const struct joint_part *)part)->stacks < *(const uint32_t *)key;
+}
+
+/* The last part with a first number before @number; for 0 the first one. */
+static struct joint_part *find_part(struct joint *joint, uint32_t number,
+				    bool (*is_before)(const void *part, const void *key))
+{
+	size_t n =
+		vec_count_before(joint->parts, joint->n, sizeof(*joint->parts), is_before, &number);
+
+	return &joint->parts[n ? n - 1 : 0];
+}
+
 struct joint_part *joint_of_process(struct joint *joint, uint32_t process)
 {
-	size_t i = joint->n;
-
-	while (i > 1 && joint->parts[i - 1].ids.processes >= process)
-		i--;
-	return &joint->parts[i - 1];
+	return find_part(joint, process, is_process_before);
 }
 
 struct joint_part *joint_of_thread(struct joint *joint, uint32_t thread)
 {
-	size_t i = joint->n;
-
-	while (i > 1 && joint->parts[i - 1].ids.threads >= thread)
-		i--;
-	return &joint->parts[i - 1];
+	return find_part(joint, thread, is_thread_before);
 }
 
 struct joint_part *joint_of_stack(struct joint *joint, uint32_t stack)
 {
-	size_t i = joint->n;
-
-	while (i > 1 && joint->parts[i - 1].stacks >= stack)
-		i--;
-	return &joint->parts[i - 1];
+	return find_part(joint, stack, is_stack_before);
 }

@@ -409,7 +409,7 @@ static int open_reader(struct trace *trace, unsigned int nbatches, struct reader
 	for (unsigned int i = 0; i < nbatches && !err; i++)
 		if (room_init(&reader->batches[i].room, BYTES))
 			err = log_err(-ENOMEM, "read the trace");
-	if (!err && (reader->cursor->own_db || reader->cursor->joint))
+	if (!err && (reader->cursor->nown_dbs || reader->cursor->joint))
 		err = start_thread(reader);
 	if (err) {
 		reader_close(reader);

@@ -284,9 +284,7 @@ static int read_misuse(struct trace *trace, sqlite3_stmt *stmt)
 /* Traces that are older than the table have none. */
 static int load_misuses(struct trace *trace)
 {
-	if (!sql_int(trace->db,
-		     "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'misuse'",
-		     0))
+	if (!sql_has_table(trace->db, "misuse"))
 		return 0;
 	return each_row(trace,
 			"SELECT thread, n, process, time, what, verb, field, status, handle, of,"
@@ -315,13 +313,11 @@ static int by_thread(const void *a, const void *b)
 	return x->id.n < y->id.n ? -1 : x->id.n > y->id.n;
 }
 
-static int make_tables(struct trace *trace)
+static int make_tables(struct trace *trace, uint32_t processes)
 {
-	uint32_t processes = 0, threads = 0;
-	int err = sql_max_id(trace->db, "process", &processes);
+	uint32_t threads;
+	int err = sql_max_id(trace->db, "thread", &threads);
 
-	if (!err)
-		err = sql_max_id(trace->db, "thread", &threads);
 	if (err)
 		return err;
 	trace->processes = calloc(processes + 1ul, sizeof(*trace->processes));
@@ -333,31 +329,45 @@ static int make_tables(struct trace *trace)
 	return 0;
 }
 
-/* The sum of `times` of @what in table `coverage`. */
-static uint64_t count_covered(struct trace *trace, const char *what)
-{
-	char sql[96];
+/* All that is lost, in one statement: preparing one takes longer than to run it. */
+static const char loss_sql[] =
+	"SELECT l.*, c.*, (SELECT value FROM meta WHERE key = 'cut'),"
+	" (SELECT value FROM meta WHERE key = 'carried')"
+	" FROM (SELECT sum(events), sum(overwritten), max(last) FROM loss) l,"
+	" (SELECT sum(times) FILTER (WHERE what = 'late'),"
+	"  sum(times) FILTER (WHERE what = 'handlers'),"
+	"  sum(times) FILTER (WHERE what = 'unwritten'),"
+	"  sum(times) FILTER (WHERE what = 'damaged') FROM coverage) c";
 
-	snprintf(sql, sizeof(sql), "SELECT sum(times) FROM coverage WHERE what = '%s'", what);
-	return (uint64_t)sql_int(trace->db, sql, 0);
+/* Without a row, which only a damaged trace has not, nothing is lost. */
+static void read_loss(struct trace *trace, sqlite3_stmt *stmt)
+{
+	trace->loss.events = (uint64_t)sqlite3_column_int64(stmt, 0);
+	trace->loss.overwritten = (uint64_t)sqlite3_column_int64(stmt, 1);
+	trace->whole_from = trace->loss.events ? sqlite3_column_int64(stmt, 2) : INT64_MIN;
+	trace->loss.late = (uint64_t)sqlite3_column_int64(stmt, 3);
+	trace->loss.handlers = (uint64_t)sqlite3_column_int64(stmt, 4);
+	trace->loss.unwritten = (uint64_t)sqlite3_column_int64(stmt, 5);
+	trace->loss.damaged = (uint64_t)sqlite3_column_int64(stmt, 6);
+	if (sqlite3_column_type(stmt, 7) != SQLITE_NULL)
+		trace->cut = sqlite3_column_int64(stmt, 7);
+	if (sqlite3_column_type(stmt, 8) != SQLITE_NULL)
+		trace->carried = sqlite3_column_int64(stmt, 8);
 }
 
 static void load_loss(struct trace *trace)
 {
 	const char *state = trace_meta(trace, "state"), *damaged = trace_meta(trace, "damaged");
+	sqlite3_stmt *stmt = NULL;
 
-	trace->loss.events = (uint64_t)sql_int(trace->db, "SELECT sum(events) FROM loss", 0);
-	trace->loss.overwritten =
-		(uint64_t)sql_int(trace->db, "SELECT sum(overwritten) FROM loss", 0);
-	trace->whole_from = trace->loss.events ? sql_int(trace->db, "SELECT max(last) FROM loss", 0)
-					       : INT64_MIN;
-	trace->loss.late = count_covered(trace, "late");
-	trace->loss.handlers = count_covered(trace, "handlers");
-	trace->loss.unwritten = count_covered(trace, "unwritten");
-	trace->cut = sql_int(trace->db, "SELECT value FROM meta WHERE key = 'cut'", INT64_MIN);
-	trace->carried = sql_int(trace->db, "SELECT value FROM meta WHERE key = 'carried'", -1);
+	trace->loss = (struct trace_loss){ 0 };
+	trace->whole_from = trace->cut = INT64_MIN;
+	trace->carried = -1;
+	if (!sqlite3_prepare_v2(trace->db, loss_sql, -1, &stmt, NULL) &&
+	    sqlite3_step(stmt) == SQLITE_ROW)
+		read_loss(trace, stmt);
+	sqlite3_finalize(stmt);
 	trace->loss.interrupted = !state || strcmp(state, "complete") != 0;
-	trace->loss.damaged = count_covered(trace, "damaged");
 	if (!trace->loss.damaged && damaged)
 		trace->loss.damaged = strtoull(damaged, NULL, 10);
 }
@@ -390,7 +400,7 @@ int trace_load(struct trace *trace)
 	int err = references_check_others(trace->db, &bounds);
 
 	if (!err)
-		err = make_tables(trace);
+		err = make_tables(trace, bounds.process);
 	if (!err)
 		err = trace_load_meta(trace);
 	if (!err)
@@ -422,10 +432,7 @@ int trace_load(struct trace *trace)
 		return err;
 	if (trace->nrares)
 		qsort(trace->rares, trace->nrares, sizeof(*trace->rares), by_thread);
-	trace->plain = sql_int(trace->db,
-			       "SELECT count(*) FROM sqlite_master WHERE"
-			       " type = 'table' AND name = 'wc'",
-			       0);
+	trace->plain = sql_has_table(trace->db, "wc");
 	load_loss(trace);
 	trace->totals = totals_read(trace->db);
 	load_numberless(trace);
