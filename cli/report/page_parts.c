@@ -15,4 +15,4 @@
 PART(html, FILE("page.html"));
 PART(css, FILE("page.css"));
 PART(js, FILE("base.js") FILE("plot.js") FILE("verdict.js") FILE("time.js") FILE("lanes.js")
-		 FILE("charts.js") FILE("places.js") FILE("page.js"));
+		 FILE("charts.js") FILE("places.js") FILE("waits.js") FILE("page.js"));

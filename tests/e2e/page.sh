@@ -1,7 +1,7 @@
 # The pages of `verbatim report` in a browser, and failures to write one.
 . tests/e2e/lib/try.sh
 cd "$tmp" || exit 1
-needs "$apps/guest" "$VERBATIM"
+needs "$apps/guest" "$apps/ranks" "$VERBATIM"
 traces=$root/tests/conformance/soft
 data() { # page: its contents, as JSON
 	python3 -c 'import re, sys
@@ -117,13 +117,30 @@ try wide_axes
 
 "$VERBATIM" report empty.db -o empty.html 2>err || not_ok "an empty trace" "$(cat err)"
 "$VERBATIM" report pingpong.db -o pingpong.html 2>err || not_ok "a page" "$(cat err)"
+# a job that hangs: the drawing of who waits for whom
+"$VERBATIM" record -q -o waits.db -- "$apps/ranks" 8 stopped >out 2>&1
+"$VERBATIM" report waits.db -o waits.html 2>err || not_ok "a job" "$(cat err)"
+fold() { node "$root/tests/e2e/page/fold.js" "$root/cli/report/page/waits.js" "$1" 1000; }
+folds() { is "$1" "$(fold "$1")" "$2"; } # job, boxes that are drawn
+a_thousand_ranks_are_a_few_boxes() {
+	folds ring "rank 0
+rank 1; waits for rank 0: receive
+rank 2; waits for rank 1: receive
+997 ranks: 3-999; waits for rank 2: receive" && folds star "rank 999
+500 ranks: 0-499; 500 wait for rank 999: receive
+499 ranks: 500-998; 499 wait for rank 999: send" &&
+		says '^993 ranks: 7-999; waits for rank 0: credit$' <(fold circle)
+}
+if type node >out 2>&1; then try a_thousand_ranks_are_a_few_boxes
+else skip "a thousand ranks" "no node"; fi
 # Debian's python3 has the packages that install-deps installs. Errors of a page are found.
 sections=verdict,tiles,timeline,lanes,latency,gaps,doorbells,memory,places,objects,events,environment
 sections+=,coverage
 cp "$root/tests/e2e/page/faulty.html" .
-pages="pingpong.html bw.html two.html error.html empty.html odd.html wide.html faulty.html"
-/usr/bin/python3 "$root/tests/e2e/page/browser.py" --text "$odd" --use error.html,faulty.html \
-	--try pingpong.html $sections $pages >found 2>why
+pages="pingpong.html bw.html two.html error.html empty.html odd.html wide.html"
+pages+=" waits.html faulty.html"
+/usr/bin/python3 "$root/tests/e2e/page/browser.py" --text "$odd" \
+	--use error.html,waits.html,faulty.html --try pingpong.html $sections $pages >found 2>why
 status=$?
 is_good() { # page, minimum number of plots
 	local plots
@@ -138,7 +155,8 @@ faults_are_found() {
 if [ $status = 3 ]; then
 	skip "in a browser" "$(head -n 1 found)"
 else
-	for each in "pingpong 12" "bw 12" "two 12" "error 12" "empty 0" "odd 12" "wide 12"; do
+	for each in "pingpong 12" "bw 12" "two 12" "error 12" "empty 0" "odd 12" "wide 12" \
+		"waits 13"; do
 		try "in a browser: ${each% *}" is_good $each
 	done
 	try faults_are_found

@@ -9,6 +9,7 @@
  *	lanes.js	the life of requests and calls
  *	charts.js	distributions, heat maps
  *	places.js	flame graphs
+ *	waits.js	who waits for whom
  *	page.js		the other sections, search, and all of it together
  *
  * Everything of a trace goes into the document as text, never as markup.

@@ -77,6 +77,8 @@ function addWaits() {
 	if (!links.length && !late)
 		return;
 	const section = addSection('waits', 'Waits');
+	if (after.check.waits.blamed.length)
+		addWaitGraph(section, after.check.waits);
 	addTable(section, ['who', 'queue pair', 'waits for', 'its queue pair', 'what', 'since',
 		'requests', 'received'], links.map(l => [rankText(l), l.object, rankText(l.for),
 		l.for.object, l.request ? `${l.why} ${l.request}` : l.why, formatTime(l.since),

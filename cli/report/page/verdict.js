@@ -74,10 +74,10 @@ const factKinds = {
 
 function verdictOfFact(kind, f) {
 	const [word, rank, say] = factKinds[kind], reason = f.because || f.waited_for;
+	const message = say(f) + (reason ? `: ${reason}` : '');
 	return {rank, kind: word, n: f.count || 1, time: f.time, event: f.event,
 		title: kind === 'killed_processes' || kind === 'failed_exits' ? '' : f.what || f.verb || '',
-		text: `${say(f)}${reason ? `: ${reason}` : ''} (${f.event}` +
-			(f.count > 1 ? `, ${formatCount(f.count)} times` : '') + ')'};
+		text: message + placeOf({event: f.event, count: f.count, message})};
 }
 
 function verdictOfError(e) {
