@@ -5,6 +5,7 @@
  * probability. It has its own random generator, seeded in its line, so the same operations in the
  * same order get the same faults.
  */
+#include <infiniband/verbs.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -53,6 +54,43 @@ bool fault_is_for_request(const struct fault_rule *rule, uint32_t qpn, int opcod
 	if (rule->verb[0] || (rule->qpn && rule->qpn != qpn))
 		return false;
 	return rule->opcode == opcode || (rule->opcode < 0 && opcode != FAULT_OPCODE_RECV);
+}
+
+/* The enum ibv_wc_opcode of a request's completion. */
+static int completed_as(int opcode)
+{
+	switch (opcode) {
+	case IBV_WR_RDMA_WRITE:
+	case IBV_WR_RDMA_WRITE_WITH_IMM:
+		return IBV_WC_RDMA_WRITE;
+	case IBV_WR_RDMA_READ:
+		return IBV_WC_RDMA_READ;
+	case IBV_WR_ATOMIC_CMP_AND_SWP:
+		return IBV_WC_COMP_SWAP;
+	case IBV_WR_ATOMIC_FETCH_AND_ADD:
+		return IBV_WC_FETCH_ADD;
+	case IBV_WR_LOCAL_INV:
+		return IBV_WC_LOCAL_INV;
+	case IBV_WR_BIND_MW:
+		return IBV_WC_BIND_MW;
+	case IBV_WR_TSO:
+		return IBV_WC_TSO;
+	default:
+		return IBV_WC_SEND;
+	}
+}
+
+bool fault_is_for_completion(const struct fault_rule *rule, uint32_t qpn, int opcode)
+{
+	if (rule->verb[0] || (rule->qpn && rule->qpn != qpn))
+		return false;
+	if (rule->opcode < 0)
+		return true;
+	if (opcode < 0)
+		return false;
+	if (rule->opcode == FAULT_OPCODE_RECV)
+		return opcode & IBV_WC_RECV;
+	return completed_as(rule->opcode) == opcode;
 }
 
 void fault_name_verb(const char *verb, char name[40])

@@ -82,6 +82,12 @@ bool fault_is_for_verb(const struct fault_rule *rule, const char *verb);
 bool fault_is_for_request(const struct fault_rule *rule, uint32_t qpn, int opcode);
 
 /*
+ * Is @rule for completions of @opcode (enum ibv_wc_opcode; -1: not known, since it is an error) of
+ * queue pair @qpn? A rule without an opcode is for all.
+ */
+bool fault_is_for_completion(const struct fault_rule *rule, uint32_t qpn, int opcode);
+
+/*
  * Count an operation that matches @rule; does the rule apply to it? @again: it is a retry, to which
  * only random rules apply. One thread at a time.
  */

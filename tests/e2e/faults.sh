@@ -78,7 +78,7 @@ pingpong() { # rule, kind, option...
 	timeout 60 "$VERBATIM" run --device soft --faults rule -- "ibv_$2_pingpong" -g 0 -p $port \
 		"${@:3}" localhost >out 2>&1
 	local status=$?
-	[ $status -eq 0 ] || kill $pid
+	[ $status -eq 0 ] || kill $pid 2>/dev/null
 	wait $pid 2>/dev/null
 	return $status
 }
@@ -91,6 +91,31 @@ kinds=("rc -N -t" "rc -e" "ud" "rc" "rc -N" "rc -t" "uc" "srq")
 for kind in "${kinds[@]::$(share 3 8)}"; do
 	try "ibv_${kind/ /_pingpong } meets a status" queue_pair_fails $kind
 done
+
+passes_late() { # rule, kind, option...
+	pingpong "$@" -n 100 || { cat out; return 1; }
+	says "^100 iters" out
+}
+late="late=2ms p=0.3 seed=5"
+delays=("$late" rc -e "late=1ms opcode=RECV every=3" ud -e "$late" rc -N -t
+	"late=1ms" srq -e "$late" rc "$late" uc -e)
+turn=0 limit=$(share 3 6)
+while [ ${#delays[@]} -gt 0 ] && ((turn++ < limit)); do
+	rule=${delays[0]} kind=() delays=("${delays[@]:1}")
+	while [ ${#delays[@]} -gt 0 ] && [[ ${delays[0]} != late* ]]; do
+		kind+=("${delays[0]}") delays=("${delays[@]:1}")
+	done
+	try "ibv_${kind[0]}_pingpong ${kind[*]:1} with $rule" passes_late "$rule" "${kind[@]}"
+done
+
+never_comes() {
+	echo "never opcode=SEND n=4" >rule
+	timeout 2 "$VERBATIM" record -q --device soft --faults rule -o t.db -- "$app" none good
+	"$VERBATIM" sql t.db "SELECT text FROM mark" >out
+	says "a completion of QP .* is not delivered (line 1)" out || return
+	is completions "$("$VERBATIM" sql t.db "SELECT count(*) FROM wc WHERE opcode = 0")" 3
+}
+try "a completion never comes" never_comes
 
 check_names_what_was_made() {
 	echo "opcode=SEND n=3 status=RETRY_EXC_ERR" >rule

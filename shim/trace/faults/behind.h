@@ -13,10 +13,19 @@
 #include <stdatomic.h>
 
 #include "core/wire/desc.h"
+#include "shim/trace/base/next.h"
 #include "shim/trace/objects/known.h"
 
 extern _Atomic(void *) behind_verbs[VERB_COUNT] __attribute__((visibility("hidden")));
 
+/* Look it up, if that was not done yet. */
+static inline void *behind_find(enum verb verb)
+{
+	next_symbol(verb);
+	return atomic_load_explicit(&behind_verbs[verb], memory_order_relaxed);
+}
+
+/* It was looked up: the function before it was called. */
 static inline void *behind_verb(enum verb verb)
 {
 	return atomic_load_explicit(&behind_verbs[verb], memory_order_relaxed);

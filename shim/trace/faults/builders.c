@@ -9,7 +9,6 @@
  */
 #include "shim/trace/faults/builders.h"
 
-#include "shim/trace/base/next.h"
 #include "shim/trace/faults/behind.h"
 #include "shim/trace/faults/doomed.h"
 #include "shim/trace/faults/enter.h"

@@ -14,6 +14,8 @@
 #include <errno.h>
 
 #include "shim/trace/base/next.h"
+#include "shim/trace/faults/backlog.h"
+#include "shim/trace/faults/backlog_channel.h"
 #include "shim/trace/faults/behind.h"
 #include "shim/trace/faults/builders.h"
 #include "shim/trace/faults/doomed.h"
@@ -49,11 +51,82 @@ static struct ibv_cq_ex *
 own_create_cq_ex(struct ibv_cq_ex *(*behind)(struct ibv_context *, struct ibv_cq_init_attr_ex *),
 		 struct ibv_context *context, struct ibv_cq_init_attr_ex *attr)
 {
-	struct ibv_cq_ex *cq = behind(context, attr);
+	struct ibv_cq_ex *cq;
 
+	backlog_channel_lend(attr->channel);
+	cq = behind(context, attr);
+	backlog_channel_return(attr->channel);
 	if (cq)
-		polls_patch_ex(cq);
+		polls_patch_ex(cq, attr->wc_flags);
 	return cq;
+}
+
+static struct ibv_cq *own_create_cq(struct ibv_cq *(*behind)(struct ibv_context *, int, void *,
+							     struct ibv_comp_channel *, int),
+				    struct ibv_context *context, int cqe, void *cq_context,
+				    struct ibv_comp_channel *channel, int comp_vector)
+{
+	struct ibv_cq *cq;
+
+	backlog_channel_lend(channel);
+	cq = behind(context, cqe, cq_context, channel, comp_vector);
+	backlog_channel_return(channel);
+	if (cq)
+		polls_hold(cq, false);
+	return cq;
+}
+
+static int own_destroy_cq(int (*behind)(struct ibv_cq *), struct ibv_cq *cq)
+{
+	bool held = polls_release(cq);
+	int ret = behind(cq);
+
+	if (ret && held)
+		polls_keep(cq);
+	return ret;
+}
+
+static struct ibv_comp_channel *
+own_create_comp_channel(struct ibv_comp_channel *(*behind)(struct ibv_context *),
+			struct ibv_context *context)
+{
+	struct ibv_comp_channel *channel = behind(context);
+
+	if (channel && backlog_is_on())
+		backlog_channel_made(channel);
+	return channel;
+}
+
+static int own_destroy_comp_channel(int (*behind)(struct ibv_comp_channel *),
+				    struct ibv_comp_channel *channel)
+{
+	struct backlog_channel *held = backlog_channel_find(channel);
+	int ret;
+
+	backlog_channel_lend(channel);
+	ret = behind(channel);
+	if (ret)
+		backlog_channel_return(channel);
+	else if (held)
+		backlog_channel_gone(held);
+	return ret;
+}
+
+static int own_get_cq_event(int (*behind)(struct ibv_comp_channel *, struct ibv_cq **, void **),
+			    struct ibv_comp_channel *channel, struct ibv_cq **cq, void **cq_context)
+{
+	if (backlog_channel_find(channel))
+		return backlog_channel_get(channel, cq, cq_context);
+	return behind(channel, cq, cq_context);
+}
+
+static void own_ack_cq_events(void (*behind)(struct ibv_cq *, unsigned int), struct ibv_cq *cq,
+			      unsigned int n)
+{
+	if (cq->channel && backlog_channel_find(cq->channel))
+		backlog_channel_ack(cq, n);
+	else
+		behind(cq, n);
 }
 
 /* A queue pair that was at this address had requests that were never polled. */
@@ -70,10 +143,8 @@ static struct ibv_qp *own_create_qp(struct ibv_qp *(*behind)(struct ibv_pd *,
 
 static struct ibv_qp_ex *find_builders(struct ibv_qp *qp)
 {
-	struct ibv_qp_ex *(*find)(struct ibv_qp *);
+	struct ibv_qp_ex *(*find)(struct ibv_qp *) = behind_find(VERB_qp_to_qp_ex);
 
-	next_symbol(VERB_qp_to_qp_ex);
-	find = behind_verb(VERB_qp_to_qp_ex);
 	return find ? find(qp) : NULL;
 }
 
@@ -94,6 +165,16 @@ own_create_qp_ex(struct ibv_qp *(*behind)(struct ibv_context *, struct ibv_qp_in
 	return qp;
 }
 
+/* A queue pair was reset or destroyed. */
+static void forget_completions(const struct ibv_qp *qp, struct ibv_cq *send_cq,
+			       struct ibv_cq *recv_cq, uint32_t qpn)
+{
+	doomed_forget(qp);
+	polls_purge(send_cq, qpn);
+	if (recv_cq != send_cq)
+		polls_purge(recv_cq, qpn);
+}
+
 static int own_modify_qp(int (*behind)(struct ibv_qp *, struct ibv_qp_attr *, int),
 			 struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
@@ -104,16 +185,18 @@ static int own_modify_qp(int (*behind)(struct ibv_qp *, struct ibv_qp_attr *, in
 	if (builders)
 		builders_again(qp, &was);
 	if (!ret && mask & IBV_QP_STATE && attr->qp_state == IBV_QPS_RESET)
-		doomed_forget(qp);
+		forget_completions(qp, qp->send_cq, qp->recv_cq, qp->qp_num);
 	return ret;
 }
 
 static int own_destroy_qp(int (*behind)(struct ibv_qp *), struct ibv_qp *qp)
 {
+	struct ibv_cq *send_cq = qp->send_cq, *recv_cq = qp->recv_cq;
+	uint32_t qpn = qp->qp_num;
 	int ret = behind(qp);
 
 	if (!ret)
-		doomed_forget(qp);
+		forget_completions(qp, send_cq, recv_cq, qpn);
 	return ret;
 }
 

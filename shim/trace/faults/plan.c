@@ -64,31 +64,37 @@ static int skip_line(void *context, unsigned int line, const char *why)
 	return 0;
 }
 
-/*
- * Before the program does anything: it may change its directory, its user or its environment, or
- * forbid system calls.
- */
-__attribute__((constructor)) static void load_plan(void)
+void plan_load(const char *file)
 {
 	static const struct faults_reader reader = { FAULT_BY_RECORDER, add_step, skip_line, NULL };
-	const char *given = getenv(FAULTS_ENV), *number = getenv(FAULTS_RUN_ENV);
 	struct stat stat;
-	FILE *file;
+	FILE *rules;
 	int fd;
 
-	if (!given || !*given)
-		return;
-	snprintf(path, sizeof(path), "%s", given);
-	run = number ? strtol(number, NULL, 10) : 0;
+	snprintf(path, sizeof(path), "%s", file);
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	file = fd >= 0 && !fstat(fd, &stat) && S_ISREG(stat.st_mode) ? fdopen(fd, "r") : NULL;
-	if (file) {
-		faults_read(file, &reader);
-		fclose(file);
+	rules = fd >= 0 && !fstat(fd, &stat) && S_ISREG(stat.st_mode) ? fdopen(fd, "r") : NULL;
+	if (rules) {
+		faults_read(rules, &reader);
+		fclose(rules);
 	} else if (fd >= 0) {
 		close(fd);
 	}
 	plan_on = nsteps > 0;
+}
+
+/*
+ * Before the program does anything: it may change its directory, its user or its environment, or
+ * forbid system calls.
+ */
+__attribute__((constructor)) static void load_given(void)
+{
+	const char *given = getenv(FAULTS_ENV), *number = getenv(FAULTS_RUN_ENV);
+
+	if (!given || !*given)
+		return;
+	run = number ? strtol(number, NULL, 10) : 0;
+	plan_load(given);
 }
 
 bool plan_has(enum fault_kind kind)
@@ -171,16 +177,36 @@ struct planned plan_call(enum verb verb)
 	return planned;
 }
 
+static bool is_of_completions(const struct fault_rule *rule)
+{
+	return rule->fault.kind == FAULT_LATE || rule->fault.kind == FAULT_NEVER;
+}
+
 struct planned plan_request(uint32_t qpn, int opcode)
 {
 	struct planned planned = { 0 };
 
 	recording_lock();
 	for (size_t i = 0; i < nsteps; i++)
-		if (is_now(&steps[i]) && fault_is_for_request(&steps[i].rule, qpn, opcode))
+		if (!is_of_completions(&steps[i].rule) && is_now(&steps[i]) &&
+		    fault_is_for_request(&steps[i].rule, qpn, opcode))
 			choose_step(&planned, &steps[i]);
 	recording_unlock();
 	apply_kill(&planned);
+	return planned;
+}
+
+struct planned plan_completion(const struct ibv_wc *wc)
+{
+	int opcode = wc->status ? -1 : (int)wc->opcode;
+	struct planned planned = { 0 };
+
+	recording_lock();
+	for (size_t i = 0; i < nsteps; i++)
+		if (is_of_completions(&steps[i].rule) && is_now(&steps[i]) &&
+		    fault_is_for_completion(&steps[i].rule, wc->qp_num, opcode))
+			choose_step(&planned, &steps[i]);
+	recording_unlock();
 	return planned;
 }
 

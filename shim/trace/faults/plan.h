@@ -5,6 +5,7 @@
  * Any thread. Nothing happens in a program that was started without --faults: plan_on is then false
  * forever.
  */
+#include <infiniband/verbs.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -17,6 +18,9 @@ static inline bool plan_is_on(void)
 {
 	return __builtin_expect(plan_on, 0);
 }
+
+/* Add the rules of @file. Called when the process starts, by one thread. */
+void plan_load(const char *file);
 
 /* Does a rule have this effect? */
 bool plan_has(enum fault_kind kind);
@@ -38,6 +42,12 @@ struct planned plan_call(enum verb verb);
 
 /* The same for a request of @opcode (enum ibv_wr_opcode, FAULT_OPCODE_RECV) of queue pair @qpn. */
 struct planned plan_request(uint32_t qpn, int opcode);
+
+/*
+ * The same for a completion that comes from the device: FAULT_LATE or FAULT_NEVER, which are for
+ * completions only.
+ */
+struct planned plan_completion(const struct ibv_wc *wc);
 
 /* Record that a fault is made now: "ibv_reg_mr() fails with ENOMEM", and its line in the file. */
 void plan_note(const struct planned *planned, const char *format, ...)

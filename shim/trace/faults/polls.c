@@ -1,21 +1,66 @@
 /*
- * Polls, in which completions of requests that were made to fail get their status
+ * Polls, in which completions of requests that were made to fail get their status, and in which
+ * others come late
+ *
+ * If completions can be late, all those of a CQ come from a store (backlog.h), also those that an
+ * iterator reads: what can be read of a completion is then read when it leaves the device.
  */
 #include "shim/trace/faults/polls.h"
 
+#include <errno.h>
+
+#include "shim/trace/faults/backlog.h"
+#include "shim/trace/faults/backlog_channel.h"
 #include "shim/trace/faults/behind.h"
 #include "shim/trace/faults/doomed.h"
 #include "shim/trace/faults/enter.h"
 #include "shim/trace/ring/recording.h"
 
+/* clang-format off */
+/* name, type, what a completion in a store has */
+#define READS(_)                                                     \
+	_(opcode, enum ibv_wc_opcode, item->wc.opcode)               \
+	_(vendor_err, uint32_t, item->wc.vendor_err)                 \
+	_(byte_len, uint32_t, item->wc.byte_len)                     \
+	_(imm_data, __be32, item->wc.imm_data)                       \
+	_(qp_num, uint32_t, item->wc.qp_num)                         \
+	_(src_qp, uint32_t, item->wc.src_qp)                         \
+	_(wc_flags, unsigned int, item->wc.wc_flags)                 \
+	_(slid, uint32_t, item->wc.slid)                             \
+	_(sl, uint8_t, item->wc.sl)                                  \
+	_(dlid_path_bits, uint8_t, item->wc.dlid_path_bits)          \
+	_(completion_ts, uint64_t, item->extra.timestamp)            \
+	_(cvlan, uint16_t, item->extra.cvlan)                        \
+	_(flow_tag, uint32_t, item->extra.flow_tag)                  \
+	_(completion_wallclock_ns, uint64_t, item->extra.wallclock)
+/* clang-format on */
+
 struct faulty_cq {
 	struct known known;
-	int (*start_poll)(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr);
-	int (*next_poll)(struct ibv_cq_ex *cq);
-	uint32_t (*read_vendor_err)(struct ibv_cq_ex *cq);
-	bool settled; /* the current completion has this vendor's error: */
+	bool held;               /* its completions pass through @backlog */
+	bool extended;           /* it has an iterator: */
+	struct ibv_cq_ex behind; /* only its function pointers are set */
+	uint64_t wc_flags;       /* that were requested */
+	bool settled;            /* the current completion has this vendor's error: */
 	uint32_t vendor_err;
+	struct backlog backlog;
+	struct backlog_item current;
 };
+
+static struct faulty_cq *find_cq(const void *cq)
+{
+	return known_find(cq, KNOWN_FAULTY_CQ);
+}
+
+static struct faulty_cq *add_cq(const void *cq)
+{
+	struct faulty_cq *f;
+
+	recording_lock();
+	f = behind_add_object(cq, KNOWN_FAULTY_CQ, sizeof(*f));
+	recording_unlock();
+	return f;
+}
 
 static void settle_completions(struct ibv_wc *wc, int n)
 {
@@ -24,12 +69,45 @@ static void settle_completions(struct ibv_wc *wc, int n)
 			doomed_settle(wc[i].qp_num, wc[i].wr_id, &wc[i].status, &wc[i].vendor_err);
 }
 
+/* All that the device has. */
+static int drain_cq(struct backlog *backlog)
+{
+	struct ibv_cq *cq = backlog->cq;
+	int (*poll)(struct ibv_cq *, int, struct ibv_wc *) =
+		behind_context(cq->context)->ops.poll_cq;
+	struct ibv_wc wc[16];
+	int got;
+
+	while ((got = poll(cq, 16, wc)) > 0) {
+		if (doomed_any())
+			settle_completions(wc, got);
+		for (int i = 0; i < got; i++)
+			backlog_add(backlog, &wc[i], NULL);
+	}
+	return got;
+}
+
+static int poll_held(struct backlog *backlog, int n, struct ibv_wc *wc)
+{
+	struct backlog_item item;
+	int got = 0, ret = 0;
+
+	backlog_lock(backlog);
+	while (got < n && (ret = backlog_take(backlog, &item)) > 0)
+		wc[got++] = item.wc;
+	backlog_unlock(backlog);
+	return got ? got : ret;
+}
+
 static int faulty_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc)
 {
 	int error = enter_call(VERB_poll_cq), got;
+	struct faulty_cq *f = find_cq(cq);
 
 	if (error)
 		return (int)enter_fail(VERB_poll_cq, error);
+	if (f && f->held)
+		return poll_held(&f->backlog, n, wc);
 	got = behind_context(cq->context)->ops.poll_cq(cq, n, wc);
 	if (got > 0 && doomed_any())
 		settle_completions(wc, got);
@@ -39,23 +117,104 @@ static int faulty_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc)
 static int faulty_req_notify_cq(struct ibv_cq *cq, int solicited_only)
 {
 	int error = enter_call(VERB_req_notify_cq);
+	struct faulty_cq *f = find_cq(cq);
 
 	if (error)
 		return error;
+	if (f && f->held) {
+		backlog_lock(&f->backlog);
+		backlog_arm(&f->backlog, solicited_only);
+		backlog_unlock(&f->backlog);
+	}
 	return behind_context(cq->context)->ops.req_notify_cq(cq, solicited_only);
-}
-
-static struct faulty_cq *find_cq(const void *cq)
-{
-	return known_find(cq, KNOWN_FAULTY_CQ);
 }
 
 static void settle_current(struct faulty_cq *f, struct ibv_cq_ex *cq)
 {
 	f->settled = false;
 	if (cq->status != IBV_WC_SUCCESS && doomed_any())
-		f->settled = doomed_settle(cq->read_qp_num ? cq->read_qp_num(cq) : 0, cq->wr_id,
-					   &cq->status, &f->vendor_err);
+		f->settled = doomed_settle(f->behind.read_qp_num ? f->behind.read_qp_num(cq) : 0,
+					   cq->wr_id, &cq->status, &f->vendor_err);
+}
+
+#define READ(name) (f->behind.read_##name ? f->behind.read_##name(cq) : 0)
+
+/* The rest of a completion without an error. */
+static void read_valid(const struct faulty_cq *f, struct ibv_cq_ex *cq, struct ibv_wc *wc,
+		       struct backlog_extra *extra)
+{
+	wc->opcode = READ(opcode);
+	wc->byte_len = READ(byte_len);
+	wc->imm_data = READ(imm_data);
+	wc->src_qp = READ(src_qp);
+	wc->wc_flags = READ(wc_flags);
+	wc->slid = (uint16_t)READ(slid);
+	wc->sl = READ(sl);
+	wc->dlid_path_bits = READ(dlid_path_bits);
+	if (f->wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP)
+		extra->timestamp = READ(completion_ts);
+	if (f->wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK)
+		extra->wallclock = READ(completion_wallclock_ns);
+	if (f->wc_flags & IBV_WC_EX_WITH_CVLAN)
+		extra->cvlan = READ(cvlan);
+	if (f->wc_flags & IBV_WC_EX_WITH_FLOW_TAG)
+		extra->flow_tag = READ(flow_tag);
+	if (f->wc_flags & IBV_WC_EX_WITH_TM_INFO && f->behind.read_tm_info)
+		f->behind.read_tm_info(cq, &extra->tm);
+}
+
+static void add_current(struct faulty_cq *f, struct ibv_cq_ex *cq)
+{
+	struct ibv_wc wc = { .wr_id = cq->wr_id };
+	struct backlog_extra extra = { 0 };
+
+	settle_current(f, cq);
+	wc.status = cq->status;
+	wc.qp_num = READ(qp_num);
+	if (wc.status)
+		wc.vendor_err = f->settled ? f->vendor_err : READ(vendor_err);
+	else
+		read_valid(f, cq, &wc, &extra);
+	backlog_add(&f->backlog, &wc, &extra);
+}
+
+static int drain_ex(struct backlog *backlog)
+{
+	struct ibv_cq_ex *cq = (struct ibv_cq_ex *)backlog->cq;
+	struct faulty_cq *f = find_cq(cq);
+	struct ibv_poll_cq_attr attr = { 0 };
+	int ret = f->behind.start_poll(cq, &attr);
+
+	if (ret)
+		return ret == ENOENT ? 0 : -ret;
+	for (; !ret; ret = f->behind.next_poll(cq))
+		add_current(f, cq);
+	f->behind.end_poll(cq);
+	return ret == ENOENT ? 0 : -ret;
+}
+
+/* The next completion of the store is the current one. */
+static int show_next(struct faulty_cq *f, struct ibv_cq_ex *cq)
+{
+	int got = backlog_take(&f->backlog, &f->current);
+
+	if (got <= 0)
+		return got ? -got : ENOENT;
+	cq->wr_id = f->current.wc.wr_id;
+	cq->status = f->current.wc.status;
+	return 0;
+}
+
+/* The store is locked until ibv_end_poll(), as a CQ is by its provider. */
+static int start_held(struct faulty_cq *f, struct ibv_cq_ex *cq)
+{
+	int ret;
+
+	backlog_lock(&f->backlog);
+	ret = show_next(f, cq);
+	if (ret)
+		backlog_unlock(&f->backlog);
+	return ret;
 }
 
 static int faulty_start_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr)
@@ -63,8 +222,11 @@ static int faulty_start_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr
 	struct faulty_cq *f = find_cq(cq);
 	int ret = enter_call(VERB_start_poll);
 
-	if (!ret)
-		ret = f->start_poll(cq, attr);
+	if (ret)
+		return ret;
+	if (f->held)
+		return start_held(f, cq);
+	ret = f->behind.start_poll(cq, attr);
 	if (!ret)
 		settle_current(f, cq);
 	return ret;
@@ -73,43 +235,134 @@ static int faulty_start_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr
 static int faulty_next_poll(struct ibv_cq_ex *cq)
 {
 	struct faulty_cq *f = find_cq(cq);
-	int ret = f->next_poll(cq);
+	int ret;
 
+	if (f->held)
+		return show_next(f, cq);
+	ret = f->behind.next_poll(cq);
 	if (!ret)
 		settle_current(f, cq);
 	return ret;
 }
 
-static uint32_t faulty_read_vendor_err(struct ibv_cq_ex *cq)
+static void faulty_end_poll(struct ibv_cq_ex *cq)
 {
 	struct faulty_cq *f = find_cq(cq);
 
-	return f->settled ? f->vendor_err : f->read_vendor_err(cq);
+	if (f->held)
+		backlog_unlock(&f->backlog);
+	else
+		f->behind.end_poll(cq);
 }
 
-static void patch_iterator(struct faulty_cq *f, struct ibv_cq_ex *cq)
+#define READER(name, type, value)                              \
+	static type faulty_read_##name(struct ibv_cq_ex *cq)   \
+	{                                                      \
+		struct faulty_cq *f = find_cq(cq);             \
+		const struct backlog_item *item = &f->current; \
+                                                               \
+		if (!f->held)                                  \
+			return f->behind.read_##name(cq);      \
+		return value;                                  \
+	}
+READS(READER)
+#undef READER
+
+/* The vendor's error of a completion that was settled, if it is not held. */
+static uint32_t read_settled_err(struct ibv_cq_ex *cq)
 {
-	f->settled = false;
-	f->start_poll = cq->start_poll;
-	f->next_poll = cq->next_poll;
-	f->read_vendor_err = cq->read_vendor_err;
-	cq->start_poll = faulty_start_poll;
-	cq->next_poll = faulty_next_poll;
-	if (cq->read_vendor_err)
-		cq->read_vendor_err = faulty_read_vendor_err;
+	struct faulty_cq *f = find_cq(cq);
+
+	return !f->held && f->settled ? f->vendor_err : faulty_read_vendor_err(cq);
 }
 
-void polls_patch_ex(struct ibv_cq_ex *cq)
+static void faulty_read_tm_info(struct ibv_cq_ex *cq, struct ibv_wc_tm_info *info)
+{
+	struct faulty_cq *f = find_cq(cq);
+
+	if (f->held)
+		*info = f->current.extra.tm;
+	else
+		f->behind.read_tm_info(cq, info);
+}
+
+static void patch_readers(struct ibv_cq_ex *cq, uint64_t wc_flags)
+{
+	(void)wc_flags;
+#define READER(name, type, value) \
+	if (cq->read_##name)      \
+		cq->read_##name = faulty_read_##name;
+	READS(READER)
+#undef READER
+	if (cq->read_tm_info)
+		cq->read_tm_info = faulty_read_tm_info;
+	if (cq->read_vendor_err)
+		cq->read_vendor_err = read_settled_err;
+}
+
+void polls_patch_ex(struct ibv_cq_ex *cq, uint64_t wc_flags)
 {
 	struct faulty_cq *f;
 
 	if (!cq->start_poll || !cq->next_poll || cq->start_poll == faulty_start_poll)
 		return;
-	recording_lock();
-	f = behind_add_object(cq, KNOWN_FAULTY_CQ, sizeof(*f));
-	if (f)
-		patch_iterator(f, cq);
-	recording_unlock();
+	f = add_cq(cq);
+	if (!f)
+		return;
+	f->held = f->settled = false;
+	f->behind = *cq;
+	f->wc_flags = wc_flags;
+	cq->start_poll = faulty_start_poll;
+	cq->next_poll = faulty_next_poll;
+	cq->end_poll = faulty_end_poll;
+	patch_readers(cq, wc_flags);
+	f->extended = true;
+	polls_hold((struct ibv_cq *)cq, true);
+}
+
+void polls_hold(struct ibv_cq *cq, bool extended)
+{
+	struct faulty_cq *f = backlog_is_on() ? add_cq(cq) : find_cq(cq);
+
+	if (!f)
+		return;
+	f->extended = extended;
+	f->held = false;
+	if (!backlog_is_on())
+		return;
+	backlog_init(&f->backlog, cq, extended ? drain_ex : drain_cq);
+	backlog_channel_add_cq(&f->backlog);
+	f->held = true;
+}
+
+bool polls_release(struct ibv_cq *cq)
+{
+	struct faulty_cq *f = find_cq(cq);
+
+	if (!f || !f->held)
+		return false;
+	backlog_channel_remove_cq(&f->backlog);
+	backlog_fini(&f->backlog);
+	f->held = false;
+	return true;
+}
+
+void polls_keep(struct ibv_cq *cq)
+{
+	struct faulty_cq *f = find_cq(cq);
+
+	polls_hold(cq, f->extended);
+}
+
+void polls_purge(struct ibv_cq *cq, uint32_t qpn)
+{
+	struct faulty_cq *f = cq ? find_cq(cq) : NULL;
+
+	if (!f || !f->held)
+		return;
+	backlog_lock(&f->backlog);
+	backlog_purge(&f->backlog, qpn);
+	backlog_unlock(&f->backlog);
 }
 
 #define PATCH(slot)                                    \

@@ -3,9 +3,23 @@
  * Polls of completions that may have been changed. Any thread.
  */
 #include <infiniband/verbs.h>
+#include <stdbool.h>
 
 /* As posts_patch(). */
 void polls_patch(struct ibv_context_ops *ops, struct ibv_context_ops *behind);
 
-/* Replace the iterator of an extended CQ that was just created. */
-void polls_patch_ex(struct ibv_cq_ex *cq);
+/* Replace the iterator of an extended CQ that was just created; its completions may be held. */
+void polls_patch_ex(struct ibv_cq_ex *cq, uint64_t wc_flags);
+
+/* The completions of a CQ that was just created may be held back. */
+void polls_hold(struct ibv_cq *cq, bool extended);
+
+/*
+ * @cq is to be destroyed: wait until its events are acknowledged, and forget its completions.
+ * False: they are not held. polls_keep(): it could not be destroyed.
+ */
+bool polls_release(struct ibv_cq *cq);
+void polls_keep(struct ibv_cq *cq);
+
+/* A queue pair is reset or destroyed: its completions in @cq are gone. */
+void polls_purge(struct ibv_cq *cq, uint32_t qpn);

@@ -36,7 +36,7 @@ void posts_note_delay(const struct planned *planned, uint32_t qpn)
 
 void posts_fail_qp(struct ibv_qp *qp)
 {
-	int (*modify)(struct ibv_qp *, struct ibv_qp_attr *, int) = behind_verb(VERB_modify_qp);
+	int (*modify)(struct ibv_qp *, struct ibv_qp_attr *, int) = behind_find(VERB_modify_qp);
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
 
 	if (modify)

@@ -1,0 +1,398 @@
+/*
+ * Channels of completions that are held back
+ *
+ * 	device's descriptor --> thread --> store of the CQ --> program's descriptor (an eventfd)
+ *
+ * The thread waits for the devices' events and for due times. It acknowledges an event of a device
+ * when it has drained the CQ, so that the CQ cannot be destroyed meanwhile. Locks are taken in the
+ * order: store of a CQ, then `mutex` here.
+ *
+ * The thread does not exist in a child of fork(), where the verbs' objects cannot be used either.
+ */
+#include "shim/trace/faults/backlog_channel.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "shim/trace/faults/behind.h"
+#include "shim/trace/faults/backlog.h"
+#include "shim/trace/ring/record.h"
+
+enum { CHANNELS = 256 };
+
+/* An event of @cq that the program has not got yet. */
+struct event {
+	struct event *next;
+	struct ibv_cq *cq;
+	uint64_t number;
+};
+
+struct backlog_channel {
+	struct ibv_comp_channel *channel; /* NULL: it was destroyed */
+	int device, program;              /* descriptors */
+	struct event *events, **last;
+};
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t acked = PTHREAD_COND_INITIALIZER;
+static struct backlog_channel channels[CHANNELS];
+static struct backlog *backlogs; /* of CQs with channels */
+static int bell = -1;            /* wakes the thread */
+
+static struct backlog_channel *find_channel(const struct ibv_comp_channel *channel)
+{
+	for (int i = 0; i < CHANNELS; i++)
+		if (channels[i].channel == channel)
+			return &channels[i];
+	return NULL;
+}
+
+struct backlog_channel *backlog_channel_find(const struct ibv_comp_channel *channel)
+{
+	struct backlog_channel *found;
+
+	pthread_mutex_lock(&mutex);
+	found = find_channel(channel);
+	pthread_mutex_unlock(&mutex);
+	return found;
+}
+
+static struct backlog *find_backlog(const struct ibv_cq *cq)
+{
+	struct backlog *backlog = backlogs;
+
+	while (backlog && backlog->cq != cq)
+		backlog = backlog->next;
+	return backlog;
+}
+
+/* The thread */
+
+/* Take one event of the device, and what its CQ has. */
+static void take_event(const struct ibv_comp_channel *channel, int device)
+{
+	int (*get)(struct ibv_comp_channel *, struct ibv_cq **, void **) =
+		behind_find(VERB_get_cq_event);
+	void (*ack)(struct ibv_cq *, unsigned int) = behind_find(VERB_ack_cq_events);
+	struct ibv_comp_channel copy = *channel;
+	struct backlog *backlog;
+	struct ibv_cq *cq;
+	void *context;
+
+	copy.fd = device;
+	if (!get || !ack || get(&copy, &cq, &context))
+		return;
+	pthread_mutex_lock(&mutex);
+	backlog = find_backlog(cq);
+	pthread_mutex_unlock(&mutex);
+	if (backlog) {
+		backlog_lock(backlog);
+		backlog->owed = backlog->armed == BACKLOG_SOLICITED;
+		backlog->drain(backlog);
+		backlog_refresh(backlog);
+		if (backlog->owed && backlog->armed == BACKLOG_SOLICITED && !backlog->n) {
+			/* the program has polled that completion already */
+			backlog->armed = BACKLOG_IDLE;
+			backlog->owed = false;
+			backlog->events++;
+			CALL_BACK(backlog_send)(backlog);
+		}
+		backlog_arm_device(backlog);
+		backlog_unlock(backlog);
+	}
+	ack(cq, 1);
+}
+
+/* Send the events of what has become due. Returns when the next one is. */
+static uint64_t refresh_all(void)
+{
+	uint64_t next = UINT64_MAX, due;
+	struct backlog *all[CHANNELS * 4], *backlog;
+	size_t n = 0;
+
+	pthread_mutex_lock(&mutex);
+	for (backlog = backlogs; backlog && n < sizeof(all) / sizeof(*all); backlog = backlog->next)
+		all[n++] = backlog;
+	pthread_mutex_unlock(&mutex);
+	for (size_t i = 0; i < n; i++) {
+		/* a program may be between ibv_start_poll() and ibv_end_poll() */
+		if (pthread_mutex_trylock(&all[i]->mutex)) {
+			next = backlog_now() + 100000;
+			continue;
+		}
+		backlog_refresh(all[i]);
+		due = backlog_next_due(all[i]);
+		next = due < next ? due : next;
+		backlog_unlock(all[i]);
+	}
+	return next;
+}
+
+static void wait_until(struct pollfd *fds, nfds_t n, uint64_t due)
+{
+	uint64_t now = backlog_now(), ns = due > now ? due - now : 0, rung;
+	const struct timespec time = { (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
+
+	if (ppoll(fds, n, due == UINT64_MAX ? NULL : &time, NULL) > 0 && fds[0].revents)
+		if (read(bell, &rung, sizeof(rung)) < 0)
+			return;
+}
+
+static void *serve_channels(void *arg)
+{
+	struct ibv_comp_channel *polled[CHANNELS + 1];
+	struct pollfd fds[CHANNELS + 1];
+
+	recorder.busy = true; /* this thread is not recorded */
+	for (;;) {
+		nfds_t n = 1;
+
+		fds[0] = (struct pollfd){ .fd = bell, .events = POLLIN };
+		pthread_mutex_lock(&mutex);
+		for (int i = 0; i < CHANNELS; i++)
+			if (channels[i].channel) {
+				fds[n] = (struct pollfd){ channels[i].device, POLLIN, 0 };
+				polled[n++] = channels[i].channel;
+			}
+		pthread_mutex_unlock(&mutex);
+		wait_until(fds, n, refresh_all());
+		for (nfds_t i = 1; i < n; i++)
+			if (fds[i].revents & POLLIN)
+				take_event(polled[i], fds[i].fd);
+	}
+	return arg;
+}
+
+static void start_thread(void)
+{
+	sigset_t all, before;
+	pthread_t thread;
+
+	bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	if (!pthread_create(&thread, NULL, serve_channels, NULL))
+		pthread_detach(thread);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+static void ring_bell(void)
+{
+	const uint64_t one = 1;
+	int saved = errno;
+
+	if (write(bell, &one, sizeof(one)) < 0)
+		errno = saved; /* it was rung often enough */
+}
+
+/* Channels */
+
+void backlog_channel_made(struct ibv_comp_channel *channel)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	struct backlog_channel *entry;
+	int fd;
+
+	behind_find(VERB_get_cq_event);
+	behind_find(VERB_ack_cq_events);
+	pthread_once(&once, start_thread);
+	fd = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
+	pthread_mutex_lock(&mutex);
+	entry = fd < 0 ? NULL : find_channel(NULL);
+	if (entry) {
+		*entry = (struct backlog_channel){ channel, channel->fd, fd, NULL, NULL };
+		entry->last = &entry->events;
+		channel->fd = fd;
+	} else if (fd >= 0) {
+		close(fd);
+	}
+	pthread_mutex_unlock(&mutex);
+	ring_bell();
+}
+
+void backlog_channel_lend(struct ibv_comp_channel *channel)
+{
+	struct backlog_channel *entry = channel ? backlog_channel_find(channel) : NULL;
+
+	if (entry)
+		channel->fd = entry->device;
+}
+
+void backlog_channel_return(struct ibv_comp_channel *channel)
+{
+	struct backlog_channel *entry = channel ? backlog_channel_find(channel) : NULL;
+
+	if (entry)
+		channel->fd = entry->program;
+}
+
+void backlog_channel_gone(struct backlog_channel *entry)
+{
+	pthread_mutex_lock(&mutex);
+	entry->channel = NULL;
+	close(entry->program);
+	pthread_mutex_unlock(&mutex);
+	ring_bell();
+}
+
+/* CQs */
+
+void backlog_channel_add_cq(struct backlog *backlog)
+{
+	if (!backlog->cq->channel)
+		return;
+	pthread_mutex_lock(&mutex);
+	backlog->channel = find_channel(backlog->cq->channel);
+	backlog->next = backlogs;
+	backlog->unacked = 0;
+	backlogs = backlog;
+	pthread_mutex_unlock(&mutex);
+}
+
+/* Events that the program has not got need no acknowledgement. */
+static void drop_events(struct backlog_channel *channel, const struct ibv_cq *cq)
+{
+	struct event **at = &channel->events, *event;
+
+	while ((event = *at))
+		if (event->cq == cq) {
+			*at = event->next;
+			free(event);
+		} else {
+			at = &event->next;
+		}
+	channel->last = at;
+}
+
+void backlog_channel_remove_cq(struct backlog *backlog)
+{
+	struct backlog **at = &backlogs;
+
+	if (!backlog->channel)
+		return;
+	pthread_mutex_lock(&mutex);
+	while (backlog->unacked)
+		pthread_cond_wait(&acked, &mutex);
+	drop_events(backlog->channel, backlog->cq);
+	while (*at && *at != backlog)
+		at = &(*at)->next;
+	if (*at)
+		*at = backlog->next;
+	pthread_mutex_unlock(&mutex);
+}
+
+static void send_event(struct backlog *backlog)
+{
+	struct backlog_channel *channel = backlog->channel;
+	struct event *event = channel ? calloc(1, sizeof(*event)) : NULL;
+	const uint64_t one = 1;
+
+	if (!event)
+		return;
+	event->cq = backlog->cq;
+	event->number = backlog->events;
+	pthread_mutex_lock(&mutex);
+	*channel->last = event;
+	channel->last = &event->next;
+	if (write(channel->program, &one, sizeof(one)) < 0)
+		channel->last = &event->next; /* full only after 2^64 events */
+	pthread_mutex_unlock(&mutex);
+}
+
+/* A thread of the program may be between reading the descriptor and taking its event. */
+static bool take_back_count(int fd)
+{
+	uint64_t one;
+	const struct iovec to = { &one, sizeof(one) };
+
+	return preadv2(fd, &to, 1, -1, RWF_NOWAIT) == sizeof(one);
+}
+
+static bool withdraw_event(struct backlog *backlog, uint64_t number)
+{
+	struct backlog_channel *channel = backlog->channel;
+	struct event **at, *event = NULL;
+	bool found = false;
+	int saved = errno;
+
+	if (!channel)
+		return false;
+	pthread_mutex_lock(&mutex);
+	for (at = &channel->events; *at && ((*at)->cq != backlog->cq || (*at)->number != number);
+	     at = &(*at)->next)
+		;
+	if (*at && take_back_count(channel->program)) {
+		found = true;
+		event = *at;
+		*at = event->next;
+		if (!*at)
+			channel->last = at;
+	}
+	pthread_mutex_unlock(&mutex);
+	free(event);
+	errno = saved;
+	return found;
+}
+
+static struct ibv_cq *take_first(struct ibv_comp_channel *channel)
+{
+	struct backlog_channel *entry;
+	struct ibv_cq *cq = NULL;
+	struct event *event;
+	struct backlog *backlog;
+
+	pthread_mutex_lock(&mutex);
+	entry = find_channel(channel);
+	event = entry ? entry->events : NULL;
+	if (event) {
+		cq = event->cq;
+		entry->events = event->next;
+		if (!entry->events)
+			entry->last = &entry->events;
+		backlog = find_backlog(cq);
+		if (backlog)
+			backlog->unacked++;
+	}
+	pthread_mutex_unlock(&mutex);
+	free(event);
+	return cq;
+}
+
+int backlog_channel_get(struct ibv_comp_channel *channel, struct ibv_cq **ret_cq,
+			void **ret_context)
+{
+	struct ibv_cq *cq;
+	uint64_t one;
+
+	do {
+		if (read(channel->fd, &one, sizeof(one)) < 0)
+			return -1;
+		cq = take_first(channel);
+	} while (!cq); /* it was destroyed */
+	*ret_cq = cq;
+	*ret_context = cq->cq_context;
+	return 0;
+}
+
+void backlog_channel_ack(struct ibv_cq *cq, unsigned int n)
+{
+	struct backlog *backlog;
+
+	pthread_mutex_lock(&mutex);
+	backlog = find_backlog(cq);
+	if (backlog)
+		backlog->unacked -= n < backlog->unacked ? n : backlog->unacked;
+	pthread_cond_broadcast(&acked);
+	pthread_mutex_unlock(&mutex);
+}
+
+REGISTER(backlog_send, send_event)
+REGISTER(backlog_withdraw, withdraw_event)
+REGISTER(backlog_wake, ring_bell)

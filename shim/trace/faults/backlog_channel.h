@@ -1,0 +1,38 @@
+#pragma once
+/*
+ * Events of completions that are held back.
+ *
+ * The program gets another descriptor in struct ibv_comp_channel: a thread of the recorder takes
+ * the device's events, and events are sent to the program when completions become visible. Any
+ * thread.
+ */
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+
+struct backlog;
+struct backlog_channel;
+
+/* A channel was created: its descriptor is replaced. */
+void backlog_channel_made(struct ibv_comp_channel *channel);
+
+/* The entry of @channel; NULL: none. */
+struct backlog_channel *backlog_channel_find(const struct ibv_comp_channel *channel);
+
+/* While the library works with @channel it has the device's descriptor, else the program's. */
+void backlog_channel_lend(struct ibv_comp_channel *channel);
+void backlog_channel_return(struct ibv_comp_channel *channel);
+
+/* @channel is destroyed: close the program's descriptor. */
+void backlog_channel_gone(struct backlog_channel *channel);
+
+/*
+ * A CQ was created, or is to be destroyed: then wait until its events are acknowledged. Nothing if
+ * it has no channel.
+ */
+void backlog_channel_add_cq(struct backlog *backlog);
+void backlog_channel_remove_cq(struct backlog *backlog);
+
+/* ibv_get_cq_event() and ibv_ack_cq_events(). */
+int backlog_channel_get(struct ibv_comp_channel *channel, struct ibv_cq **ret_cq,
+			void **ret_context);
+void backlog_channel_ack(struct ibv_cq *cq, unsigned int n);
