@@ -51,6 +51,28 @@ for rule in "${rules[@]::$(share 3 7)}"; do
 	try "a program sees what it sees of the device's own: $rule" is_same_as_the_devices "$rule"
 done
 
+# a program that polls the context's descriptor, and prints its events
+gets_the_devices_events() { # rule
+	echo "$1" >rule
+	VERBATIM_SOFT_FAULTS=$PWD/rule "$VERBATIM" run --device soft -- "$apps/faulted" >wanted &&
+		"$VERBATIM" run --device soft --faults rule -- "$apps/faulted" >out || return
+	cmp wanted out || { diff wanted out; return 1; }
+}
+rules=("opcode=SEND n=3 event=QP_FATAL" "verb=reg_mr n=4 event=DEVICE_FATAL"
+	"opcode=SEND n=2 event=PORT_ERR" "opcode=RDMA_WRITE n=4 event=COMM_EST"
+	"opcode=SEND n=3 event=QP_ACCESS_ERR")
+for rule in "${rules[@]::$(share 2 5)}"; do
+	try "a program gets the device's events: $rule" gets_the_devices_events "$rule"
+done
+
+killed_at_a_request() {
+	echo "opcode=SEND n=3 kill" >rule
+	"$VERBATIM" record -q --device soft --faults rule -o t.db -- "$app" none good
+	is status $? 137 || return
+	is mark "$("$VERBATIM" sql t.db "SELECT text FROM mark")" "the process is killed (line 1)"
+}
+try "a process is killed at a request" killed_at_a_request
+
 made_faults_are_in_the_trace() {
 	echo "opcode=RECV n=2 status=LOC_LEN_ERR" >rule
 	"$VERBATIM" record -q --device soft --faults rule -o t.db -- "$app" none good

@@ -28,3 +28,12 @@ struct behind_context *behind_add(const struct ibv_context *context)
 {
 	return behind_add_object(context, KNOWN_FAULTY_CONTEXT, sizeof(struct behind_context));
 }
+
+void behind_fail_qp(struct ibv_qp *qp)
+{
+	int (*modify)(struct ibv_qp *, struct ibv_qp_attr *, int) = behind_find(VERB_modify_qp);
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+
+	if (modify)
+		modify(qp, &attr, IBV_QP_STATE);
+}

@@ -45,3 +45,6 @@ struct behind_context *behind_add(const struct ibv_context *context);
 
 /* The entry of another object, of @bytes, which begins with struct known; as above. */
 void *behind_add_object(const void *object, enum known_kind kind, size_t bytes);
+
+/* Move @qp to its error state, so that what is posted next is flushed. */
+void behind_fail_qp(struct ibv_qp *qp);

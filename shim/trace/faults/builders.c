@@ -9,6 +9,7 @@
  */
 #include "shim/trace/faults/builders.h"
 
+#include "shim/trace/faults/async.h"
 #include "shim/trace/faults/behind.h"
 #include "shim/trace/faults/doomed.h"
 #include "shim/trace/faults/enter.h"
@@ -56,11 +57,13 @@ static bool begin_request(struct faulty_qp *f, struct ibv_qp_ex *qp, int opcode)
 		posts_note_delay(&planned, qp->qp_base.qp_num);
 		plan_wait(planned.fault.ns);
 	}
+	if (planned.fault.kind == FAULT_EVENT)
+		async_make(&planned, &qp->qp_base);
 	if (planned.fault.kind != FAULT_STATUS)
 		return false;
 	posts_note_status(&planned, qp->qp_base.qp_num);
 	if (planned.fault.value == IBV_WC_WR_FLUSH_ERR) {
-		posts_fail_qp(&qp->qp_base);
+		behind_fail_qp(&qp->qp_base);
 		return false;
 	}
 	if (!f->behind.wr_send ||

@@ -14,6 +14,7 @@
 #include <errno.h>
 
 #include "shim/trace/base/next.h"
+#include "shim/trace/faults/async.h"
 #include "shim/trace/faults/backlog.h"
 #include "shim/trace/faults/backlog_channel.h"
 #include "shim/trace/faults/behind.h"
@@ -79,7 +80,10 @@ static struct ibv_cq *own_create_cq(struct ibv_cq *(*behind)(struct ibv_context 
 static int own_destroy_cq(int (*behind)(struct ibv_cq *), struct ibv_cq *cq)
 {
 	bool held = polls_release(cq);
-	int ret = behind(cq);
+	int ret;
+
+	async_release(cq);
+	ret = behind(cq);
 
 	if (ret && held)
 		polls_keep(cq);
@@ -127,6 +131,25 @@ static void own_ack_cq_events(void (*behind)(struct ibv_cq *, unsigned int), str
 		backlog_channel_ack(cq, n);
 	else
 		behind(cq, n);
+}
+
+static int own_close_device(int (*behind)(struct ibv_context *), struct ibv_context *context)
+{
+	async_closes(context);
+	return behind(context);
+}
+
+static int own_get_async_event(async_get_fn *behind, struct ibv_context *context,
+			       struct ibv_async_event *event)
+{
+	return plan_has(FAULT_EVENT) ? async_get(behind, context, event) : behind(context, event);
+}
+
+static void own_ack_async_event(void (*behind)(struct ibv_async_event *),
+				struct ibv_async_event *event)
+{
+	if (!async_ack(event))
+		behind(event);
 }
 
 /* A queue pair that was at this address had requests that were never polled. */
@@ -193,7 +216,10 @@ static int own_destroy_qp(int (*behind)(struct ibv_qp *), struct ibv_qp *qp)
 {
 	struct ibv_cq *send_cq = qp->send_cq, *recv_cq = qp->recv_cq;
 	uint32_t qpn = qp->qp_num;
-	int ret = behind(qp);
+	int ret;
+
+	async_release(qp);
+	ret = behind(qp);
 
 	if (!ret)
 		forget_completions(qp, send_cq, recv_cq, qpn);
@@ -240,6 +266,7 @@ static struct ibv_context *patch_context(struct ibv_context *context)
 	if (behind)
 		patch_pointers(context, behind);
 	recording_unlock();
+	async_opened(context);
 	errno = saved;
 	return context;
 }

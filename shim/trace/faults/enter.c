@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "shim/trace/faults/async.h"
 #include "shim/trace/faults/plan.h"
 
 static bool opens_device(enum verb verb)
@@ -37,6 +38,9 @@ int enter_call(enum verb verb)
 		plan_note(&planned, "%s() is delayed by %llu us", verb_infos[verb].name,
 			  (unsigned long long)planned.fault.ns / 1000);
 		plan_wait(planned.fault.ns);
+		return 0;
+	case FAULT_EVENT:
+		async_make(&planned, NULL);
 		return 0;
 	default:
 		return 0;

@@ -157,6 +157,7 @@ static void apply_kill(const struct planned *planned)
 	if (planned->fault.kind != FAULT_KILL)
 		return;
 	plan_note(planned, "the process is killed");
+	record_abandon(); /* publish the post that is under way */
 	kill(getpid(), SIGKILL);
 }
 

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "shim/trace/faults/async.h"
 #include "shim/trace/faults/behind.h"
 #include "shim/trace/faults/doomed.h"
 #include "shim/trace/faults/enter.h"
@@ -32,15 +33,6 @@ void posts_note_delay(const struct planned *planned, uint32_t qpn)
 {
 	plan_note(planned, "a request of QP 0x%x is delayed by %llu us", qpn,
 		  (unsigned long long)planned->fault.ns / 1000);
-}
-
-void posts_fail_qp(struct ibv_qp *qp)
-{
-	int (*modify)(struct ibv_qp *, struct ibv_qp_attr *, int) = behind_find(VERB_modify_qp);
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
-
-	if (modify)
-		modify(qp, &attr, IBV_QP_STATE);
 }
 
 /* Bytes of the elements, at least one. */
@@ -102,7 +94,10 @@ static int post_one_send(struct ibv_qp *qp, const struct ibv_send_wr *wr,
 		posts_note_status(planned, qp->qp_num);
 		if (planned->fault.value != IBV_WC_WR_FLUSH_ERR)
 			return post_doomed_send(qp, wr, &planned->fault, behind);
-		posts_fail_qp(qp);
+		behind_fail_qp(qp);
+		break;
+	case FAULT_EVENT:
+		async_make(planned, qp);
 		break;
 	case FAULT_DELAY:
 		posts_note_delay(planned, qp->qp_num);

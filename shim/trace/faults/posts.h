@@ -15,6 +15,3 @@ void posts_patch(struct ibv_context_ops *ops, struct ibv_context_ops *behind);
 /* Record that a request of @qpn gets another status, or is delayed. */
 void posts_note_status(const struct planned *planned, uint32_t qpn);
 void posts_note_delay(const struct planned *planned, uint32_t qpn);
-
-/* Move @qp to its error state, so that what is posted next is flushed. */
-void posts_fail_qp(struct ibv_qp *qp);

@@ -1,0 +1,315 @@
+/*
+ * Asynchronous events that the recorder makes
+ *
+ * 	async_make() --> made --> async_get() --> got --> async_ack()
+ *
+ * The program's descriptor is an epoll(7) of the device's and of `bell`, an eventfd. The library
+ * needs the device's, in `async_fd` of the context: it is lent to it meanwhile. A thread that reads
+ * the field in this instant sees the device's, and is not woken by events that are made.
+ */
+#include "shim/trace/faults/async.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "core/wire/desc.h"
+#include "shim/trace/faults/behind.h"
+
+struct made {
+	struct made *next;
+	struct ibv_context *context;
+	struct ibv_async_event event;
+	bool got; /* by the program, which has not acknowledged it */
+};
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t acked = PTHREAD_COND_INITIALIZER;
+static struct made *all;
+static struct ibv_context *last_opened;
+static int bell = -1;
+
+enum { CONTEXTS = 64 };
+
+static struct opened {
+	struct ibv_context *context; /* NULL: free */
+	int device, program;         /* descriptors */
+} opened[CONTEXTS];
+static unsigned int lent;
+
+static struct opened *find_opened(const struct ibv_context *context)
+{
+	for (int i = 0; i < CONTEXTS; i++)
+		if (opened[i].context == context)
+			return &opened[i];
+	return NULL;
+}
+
+/* An epoll(7) of both; -1: none. */
+static int make_descriptor(int device)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+	int fd = epoll_create1(EPOLL_CLOEXEC);
+
+	if (fd >= 0 && (epoll_ctl(fd, EPOLL_CTL_ADD, device, &event) ||
+			epoll_ctl(fd, EPOLL_CTL_ADD, bell, &event))) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+void async_opened(struct ibv_context *context)
+{
+	struct opened *entry;
+
+	if (!plan_has(FAULT_EVENT))
+		return;
+	pthread_mutex_lock(&mutex);
+	last_opened = context;
+	if (bell < 0)
+		bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	entry = find_opened(NULL);
+	if (entry) {
+		entry->device = context->async_fd;
+		entry->program = make_descriptor(context->async_fd);
+		entry->context = entry->program < 0 ? NULL : context;
+	}
+	if (entry && entry->context && !lent)
+		context->async_fd = entry->program;
+	pthread_mutex_unlock(&mutex);
+}
+
+void async_closes(struct ibv_context *context)
+{
+	struct opened *entry;
+
+	pthread_mutex_lock(&mutex);
+	entry = find_opened(context);
+	if (entry) {
+		context->async_fd = entry->device;
+		close(entry->program);
+		entry->context = NULL;
+	}
+	if (last_opened == context)
+		last_opened = NULL;
+	pthread_mutex_unlock(&mutex);
+}
+
+static void set_descriptors(bool device)
+{
+	for (int i = 0; i < CONTEXTS; i++)
+		if (opened[i].context)
+			opened[i].context->async_fd = device ? opened[i].device : opened[i].program;
+}
+
+void async_lend(void)
+{
+	if (!plan_has(FAULT_EVENT))
+		return;
+	pthread_mutex_lock(&mutex);
+	if (!lent++)
+		set_descriptors(true);
+	pthread_mutex_unlock(&mutex);
+}
+
+void async_return(void)
+{
+	if (!plan_has(FAULT_EVENT))
+		return;
+	pthread_mutex_lock(&mutex);
+	if (!--lent)
+		set_descriptors(false);
+	pthread_mutex_unlock(&mutex);
+}
+
+static bool fails_qp(int type)
+{
+	return type == IBV_EVENT_QP_FATAL || type == IBV_EVENT_QP_REQ_ERR ||
+	       type == IBV_EVENT_QP_ACCESS_ERR || type == IBV_EVENT_CQ_ERR;
+}
+
+static bool is_of_qp(int type)
+{
+	return type != IBV_EVENT_CQ_ERR &&
+	       (type < IBV_EVENT_DEVICE_FATAL || type == IBV_EVENT_QP_LAST_WQE_REACHED);
+}
+
+static void set_element(struct ibv_async_event *event, struct ibv_qp *qp)
+{
+	if (event->event_type == IBV_EVENT_CQ_ERR)
+		event->element.cq = qp ? qp->send_cq : NULL;
+	else if (is_of_qp((int)event->event_type))
+		event->element.qp = qp;
+	else
+		event->element.port_num = 1;
+}
+
+static void add_made(struct ibv_context *context, const struct ibv_async_event *event)
+{
+	struct made *made = calloc(1, sizeof(*made)), **at;
+	const uint64_t one = 1;
+
+	if (!made)
+		return;
+	made->context = context;
+	made->event = *event;
+	pthread_mutex_lock(&mutex);
+	for (at = &all; *at; at = &(*at)->next)
+		;
+	*at = made;
+	if (write(bell, &one, sizeof(one)) < 0)
+		errno = 0; /* it is rung already */
+	pthread_mutex_unlock(&mutex);
+}
+
+static const char *event_name(int type)
+{
+	const char *name = enum_name(enum_find("ibv_event_type"), type);
+
+	return name ? name + strlen("IBV_EVENT_") : "";
+}
+
+void async_make(const struct planned *planned, struct ibv_qp *qp)
+{
+	struct ibv_async_event event = { .event_type = (enum ibv_event_type)planned->fault.value };
+	struct ibv_context *context = qp ? qp->context : last_opened;
+	int saved = errno;
+
+	if (!context ||
+	    (!qp && (is_of_qp(planned->fault.value) || planned->fault.value == IBV_EVENT_CQ_ERR)))
+		return;
+	plan_note(planned, "the event %s", event_name(planned->fault.value));
+	if (qp && fails_qp(planned->fault.value))
+		behind_fail_qp(qp);
+	set_element(&event, qp);
+	add_made(context, &event);
+	errno = saved;
+}
+
+/* The first for @context that the program has not got. */
+static bool take_made(const struct ibv_context *context, struct ibv_async_event *event)
+{
+	bool found = false, more = false;
+	uint64_t rung;
+
+	pthread_mutex_lock(&mutex);
+	for (struct made *made = all; made; made = made->next) {
+		if (!found && !made->got && made->context == context) {
+			*event = made->event;
+			found = made->got = true;
+		} else if (!made->got) {
+			more = true;
+		}
+	}
+	if (!more && read(bell, &rung, sizeof(rung)) < 0)
+		errno = 0; /* it was not rung */
+	pthread_mutex_unlock(&mutex);
+	return found;
+}
+
+static int get_of_device(async_get_fn *behind, struct ibv_context *context,
+			 struct ibv_async_event *event)
+{
+	int ret;
+
+	async_lend();
+	ret = behind(context, event);
+	async_return();
+	return ret;
+}
+
+static bool find_descriptors(const struct ibv_context *context, struct opened *ret_opened)
+{
+	struct opened *entry;
+
+	pthread_mutex_lock(&mutex);
+	entry = find_opened(context);
+	if (entry)
+		*ret_opened = *entry;
+	pthread_mutex_unlock(&mutex);
+	return entry;
+}
+
+int async_get(async_get_fn *behind, struct ibv_context *context, struct ibv_async_event *event)
+{
+	int saved = errno, ready = 0;
+	struct pollfd fds[2];
+	struct opened own;
+	bool waits;
+
+	if (!find_descriptors(context, &own))
+		return behind(context, event);
+	waits = !(fcntl(own.program, F_GETFL) & O_NONBLOCK);
+	fds[0] = (struct pollfd){ own.device, POLLIN, 0 };
+	fds[1] = (struct pollfd){ bell, POLLIN, 0 };
+	for (;;) {
+		if (take_made(context, event)) {
+			errno = saved;
+			return 0;
+		}
+		ready = poll(fds, 2, waits ? -1 : 0);
+		if (ready > 0 && fds[0].revents)
+			return get_of_device(behind, context, event);
+		if (ready <= 0) {
+			errno = ready ? errno : EAGAIN;
+			return -1;
+		}
+	}
+}
+
+static bool is_about(const struct made *made, const void *object)
+{
+	int type = (int)made->event.event_type;
+
+	return (type == IBV_EVENT_CQ_ERR || is_of_qp(type)) && made->event.element.qp == object;
+}
+
+bool async_ack(const struct ibv_async_event *event)
+{
+	struct made **at = &all, *found;
+	bool made;
+
+	pthread_mutex_lock(&mutex);
+	while (*at && !((*at)->got && (*at)->event.event_type == event->event_type &&
+			(*at)->event.element.qp == event->element.qp))
+		at = &(*at)->next;
+	found = *at;
+	if (found)
+		*at = found->next;
+	pthread_cond_broadcast(&acked);
+	pthread_mutex_unlock(&mutex);
+	made = found;
+	free(found);
+	return made;
+}
+
+static struct made **find_about(const void *object, bool got)
+{
+	struct made **at = &all;
+
+	while (*at && !((*at)->got == got && is_about(*at, object)))
+		at = &(*at)->next;
+	return at;
+}
+
+void async_release(const void *object)
+{
+	struct made **at, *made;
+
+	pthread_mutex_lock(&mutex);
+	while (*find_about(object, true))
+		pthread_cond_wait(&acked, &mutex);
+	while (*(at = find_about(object, false))) {
+		made = *at;
+		*at = made->next;
+		free(made);
+	}
+	pthread_mutex_unlock(&mutex);
+}

@@ -1,0 +1,43 @@
+#pragma once
+/*
+ * Asynchronous events that the recorder makes.
+ *
+ * The program gets them like those of the device, and has to acknowledge them before their object
+ * can be destroyed. If there is a rule for them, the program sees another descriptor in struct
+ * ibv_context, which is readable for events of both kinds.
+ *
+ * Any thread.
+ */
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+
+#include "shim/trace/faults/plan.h"
+
+/*
+ * @context was opened. Events without a queue pair are those of the context that was opened last.
+ */
+void async_opened(struct ibv_context *context);
+
+/* It is to be closed. */
+void async_closes(struct ibv_context *context);
+
+/* While the library works with contexts they have the device's descriptor. Nests. */
+void async_lend(void);
+void async_return(void);
+
+/*
+ * Make the event of @planned, at a request of @qp, or at a call if that is NULL. The queue pair
+ * fails with those that say so.
+ */
+void async_make(const struct planned *planned, struct ibv_qp *qp);
+
+typedef int async_get_fn(struct ibv_context *context, struct ibv_async_event *event);
+
+/* ibv_get_async_event(): a made event, or that of @behind. */
+int async_get(async_get_fn *behind, struct ibv_context *context, struct ibv_async_event *event);
+
+/* Was @event made? Then it is acknowledged. */
+bool async_ack(const struct ibv_async_event *event);
+
+/* @object is to be destroyed: wait until its events are acknowledged, and drop the others. */
+void async_release(const void *object);
