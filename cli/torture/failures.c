@@ -151,7 +151,7 @@ static void add_delay(struct list *list, const struct site *site, uint64_t n)
 
 	if (!failure)
 		return;
-	set_rule(failure, n, "delay=300ms");
+	set_rule(failure, n, "%s=300ms", list->sites->by_recorder ? "late" : "delay");
 	set_what(failure, "%s completes 300 ms late", opcode_name(site->opcode));
 }
 
@@ -201,11 +201,18 @@ static void add_happenings(struct list *list, uint32_t node)
 	}
 	if (!site)
 		return;
-	add_happening(list, site, "delay=300ms", "completions come 300 ms late");
+	add_happening(list, site, list->sites->by_recorder ? "late=300ms" : "delay=300ms",
+		      "completions come 300 ms late");
 	add_happening(list, site, "event=QP_FATAL", "QP_FATAL comes");
 	add_happening(list, site, "event=DEVICE_FATAL", "DEVICE_FATAL comes");
-	add_happening(list, site, "port=down for=200ms", "the port is down for 200 ms");
-	add_happening(list, site, "overrun", "the CQ overruns");
+	if (list->sites->by_recorder) {
+		add_happening(list, site, "event=PORT_ERR", "PORT_ERR comes");
+		if (list->every) /* many programs wait forever, and mean to */
+			add_happening(list, site, "never", "a completion never comes");
+	} else {
+		add_happening(list, site, "port=down for=200ms", "the port is down for 200 ms");
+		add_happening(list, site, "overrun", "the CQ overruns");
+	}
 	if (list->sites->nodes > 1)
 		add_happening(list, site, "kill", "the process is killed");
 }

@@ -21,7 +21,7 @@ struct results {
 	size_t n;
 	char *const *program;
 	const char *folder;  /* with the traces of those that are bad */
-	const char *options; /* " --every", to repeat one; or "" */
+	const char *options; /* to repeat one: " --every"; or "" */
 };
 
 /* Was a failure not handled that no baseline has? */

@@ -24,7 +24,7 @@
 
 #define GRACE_NS 2000000000ull
 
-enum { OWN_ARGUMENTS = 9 };
+enum { OWN_ARGUMENTS = 11 };
 
 const char *run_file(const struct run *run, const char *name, char path[RUN_PATH + 16])
 {
@@ -49,10 +49,12 @@ static char *expand_argument(const char *argument, unsigned int port)
 }
 
 /* The command that records @program. Only in the child: nothing is freed. */
-static char **make_command(const struct run *run, char *const *program)
+static char **make_command(const struct run *run, char *const *program, bool faults)
 {
-	static char trace[RUN_PATH + 16];
-	char *const own[] = { "verbatim", "record", "-q", "--device", "soft", "-o", trace, "--" };
+	static char trace[RUN_PATH + 16], rules[RUN_PATH + 16];
+	char *const own[] = {
+		"verbatim", "record", "-q", "--device", (char *)(uintptr_t)run->device, "-o", trace
+	};
 	size_t n = 0, nown = sizeof(own) / sizeof(*own);
 	char **command;
 
@@ -63,6 +65,11 @@ static char **make_command(const struct run *run, char *const *program)
 	if (!command)
 		return NULL;
 	memcpy(command, own, sizeof(own));
+	if (faults && run->by_recorder) {
+		command[nown++] = "--faults";
+		command[nown++] = (char *)(uintptr_t)run_file(run, "faults", rules);
+	}
+	command[nown++] = "--";
 	for (size_t i = 0; i < n; i++) {
 		command[nown + i] = expand_argument(program[i], run->port);
 		if (!command[nown + i])
@@ -82,7 +89,7 @@ static void redirect_output(const struct run *run, const char *name, int to)
 
 static void run_child(const struct run *run, char *const *program, bool faults, pid_t parent)
 {
-	char path[RUN_PATH + 16], **command = make_command(run, program);
+	char path[RUN_PATH + 16], **command = make_command(run, program, faults);
 	int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 
 	setpgid(0, 0);
@@ -90,7 +97,8 @@ static void run_child(const struct run *run, char *const *program, bool faults, 
 	if (!command || null < 0 || getppid() != parent)
 		_exit(126);
 	unsetenv("VERBATIM_SOFT_FAULTS");
-	if ((faults && setenv("VERBATIM_SOFT_FAULTS", run_file(run, "faults", path), 1)) ||
+	if ((faults && !run->by_recorder &&
+	     setenv("VERBATIM_SOFT_FAULTS", run_file(run, "faults", path), 1)) ||
 	    setenv("VERBATIM_SOFT_FABRIC", run->fabric, 1) ||
 	    setenv("TMPDIR", run_file(run, "tmp", path), 1))
 		_exit(126);

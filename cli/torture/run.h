@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Runs of the program under test, each recorded on the software device, in a fabric, a folder for
+ * Runs of the program under test, each recorded, with a fabric of the software device, a folder for
  * temporary files and a range of ports of its own. Several at a time. One thread.
  */
 #include <stdbool.h>
@@ -10,6 +10,8 @@
 enum { RUN_PATH = 300, RUN_PORTS = 16 };
 
 struct run {
+	const char *device;    /* "soft", or its name */
+	bool by_recorder;      /* it makes the failures, not the software device */
 	pid_t pid;             /* of the recorder; 0: not running */
 	char folder[RUN_PATH]; /* its trace, output and temporary files */
 	char fabric[64];       /* where its processes meet */

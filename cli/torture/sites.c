@@ -144,6 +144,8 @@ static void note_call(struct survey *s, const struct trace_event *event)
 	if (call->verb == VERB_open_device && call->ret &&
 	    find_node(s, event->process) == UINT32_MAX && !add_node(s, event->process))
 		s->err = -ENOMEM;
+	if (call->ours && s->sites->by_recorder)
+		return;
 	note_operation(s, event, call->verb, -1, call->stack,
 		       !call->depth && !call->ours && !event->inner);
 }
@@ -177,12 +179,12 @@ static int read_events(struct survey *s)
 	return more < 0 ? more : 0;
 }
 
-int sites_read(const char *path, struct sites *ret_sites)
+int sites_read(const char *path, bool by_recorder, struct sites *ret_sites)
 {
 	struct survey s = { .sites = ret_sites };
 	int err = trace_open(path, &s.report.trace);
 
-	*ret_sites = (struct sites){ 0 };
+	*ret_sites = (struct sites){ .by_recorder = by_recorder };
 	if (err)
 		return err;
 	err = symbols_open(&s.report.symbols);

@@ -30,9 +30,13 @@ struct site {
 struct sites {
 	struct site *all; /* in the order of their first calls */
 	size_t n;
-	uint32_t nodes; /* processes that opened the device */
+	uint32_t nodes;   /* processes that opened the device */
+	bool by_recorder; /* calls are counted as the recorder does, not the software device */
 };
 
-/* The sites of trace @path. Returns 0 and sites for sites_fini(); or -errno after log_err(). */
-int sites_read(const char *path, struct sites *ret_sites);
+/*
+ * The sites of trace @path, whose calls are counted by the recorder, or by the software device.
+ * Returns 0 and sites for sites_fini(); or -errno after log_err().
+ */
+int sites_read(const char *path, bool by_recorder, struct sites *ret_sites);
 void sites_fini(struct sites *sites);

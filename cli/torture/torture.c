@@ -5,9 +5,10 @@
  * 	       \                                                       |
  * 	        reference ------------------------------------> verdict (verdict.c)
  *
- * All runs are on the software device, each in a fabric of its own, so that they can be beside each
- * other. The numbers of failures are those of the reference: the same program has the same.
- * Verdicts are also written into a file (progress.c), from which a stopped torture goes on.
+ * Each run on the software device is in a fabric of its own, so that they can be beside each other;
+ * on another device the recorder makes the failures. The numbers of failures are those of the
+ * reference: the same program has the same. Verdicts are also written into a file (progress.c),
+ * from which a stopped torture goes on.
  */
 #include <errno.h>
 #include <limits.h>
@@ -20,6 +21,7 @@
 
 #include "cli/cli.h"
 #include "cli/format.h"
+#include "cli/record/device.h"
 #include "cli/record/launch.h"
 #include "cli/torture/progress.h"
 #include "cli/torture/results.h"
@@ -30,10 +32,11 @@ enum { JOBS_MAX = 64, REFERENCE_RUNS = 2, FIRST_PORT = 21000 };
 #define SECOND 1000000000ull
 
 enum format { TEXT, JSON, JUNIT, SARIF, HTML };
+enum maker { MAKER_DEVICE, MAKER_RECORDER };
 
 struct settings {
-	unsigned int format;
-	const char *folder, *only, *baseline;
+	unsigned int format, maker;
+	const char *folder, *only, *device, *baseline;
 	uint32_t jobs, again, ports, chaos, runs;
 	int64_t timeout, budget;
 	bool every, list, resume;
@@ -45,6 +48,12 @@ const struct option_row cli_torture_options[] = {
 	CLI_JSON(struct settings, format, JSON),
 	{ "output", 'o', "DIR", "the directory for the traces of failures that are not handled",
 	  TEXT_AT(struct settings, folder), .preset = "torture" },
+	{ "device", 'd', "soft|NAME", "use the software device, or the existing device NAME",
+	  TEXT_AT(struct settings, device), .preset = "soft" },
+	{ "maker", 0, "device|recorder",
+	  "who makes the failures: the software device, or the "
+	  "recorder, on any device",
+	  CHOICE_AT(struct settings, maker), .otherwise = "the software device, if it is used" },
 	{ "list", 'l', NULL, "print the failures, and try none", FLAG_AT(struct settings, list) },
 	{ "every", 0, NULL,
 	  "each errno and status, and the last call of each place, too: several times as many runs",
@@ -84,7 +93,7 @@ struct torture {
 	struct failures failures;
 	struct results results;
 	struct progress *progress;
-	char options[32]; /* to repeat a run */
+	char options[96]; /* to repeat a run */
 	struct run runs[JOBS_MAX];
 	size_t running[JOBS_MAX]; /* the results that they are for */
 	uint64_t patience, end;   /* ns for a run; CLOCK_MONOTONIC when the budget is used up */
@@ -109,6 +118,8 @@ static void place_run(const struct torture *t, struct run *run, unsigned int slo
 	snprintf(run->fabric, sizeof(run->fabric), "/dev/shm/verbatim-torture.%d.%u", (int)getpid(),
 		 slot);
 	run->port = t->set->ports + slot * RUN_PORTS;
+	run->device = t->set->device;
+	run->by_recorder = t->set->maker == MAKER_RECORDER;
 }
 
 /* The reference */
@@ -143,7 +154,8 @@ static int learn_reference(struct torture *t)
 		return err;
 	t->patience =
 		t->set->timeout ? (uint64_t)t->set->timeout : 10 * t->reference.took + 2 * SECOND;
-	return sites_read(run_file(&t->runs[0], "trace.db", path), &t->sites);
+	return sites_read(run_file(&t->runs[0], "trace.db", path), t->runs[0].by_recorder,
+			  &t->sites);
 }
 
 /* The runs */
@@ -255,12 +267,26 @@ static int print_list(const struct torture *t)
 	return 0;
 }
 
+/* What repeats a run, but its number. */
+static void note_options(struct torture *t)
+{
+	const struct settings *set = t->set;
+	char of_device[64] = "", of_list[32] = "";
+
+	if (strcmp(set->device, "soft") != 0)
+		snprintf(of_device, sizeof(of_device), " --device %s", set->device);
+	else if (set->maker == MAKER_RECORDER)
+		strcpy(of_device, " --maker recorder");
+	if (set->chaos)
+		snprintf(of_list, sizeof(of_list), " --chaos %u", set->chaos);
+	else if (set->every)
+		strcpy(of_list, " --every");
+	snprintf(t->options, sizeof(t->options), "%s%s", of_device, of_list);
+}
+
 static int make_results(struct torture *t)
 {
-	if (t->set->chaos)
-		snprintf(t->options, sizeof(t->options), " --chaos %u", t->set->chaos);
-	else if (t->set->every)
-		strcpy(t->options, " --every");
+	note_options(t);
 	t->results = (struct results){ .n = t->failures.n,
 				       .program = t->program,
 				       .folder = t->set->folder,
@@ -367,6 +393,16 @@ static void remove_scratch(const struct torture *t)
 	rmdir(t->set->folder); /* unless a trace was kept */
 }
 
+static int choose_device(struct settings *set)
+{
+	bool soft;
+	int err = device_choose(set->device, DEVICE_SYSFS, &soft);
+
+	if (!err && !soft)
+		set->maker = MAKER_RECORDER;
+	return err;
+}
+
 int cli_torture(int argc, char **argv)
 {
 	struct settings set = { 0 };
@@ -379,7 +415,7 @@ int cli_torture(int argc, char **argv)
 		return cli_misuse("torture", "no program given");
 	if (set.chaos && set.every)
 		return cli_misuse("torture", "with --chaos nothing fails: --every has no meaning");
-	err = launch_check(arguments.at[0]);
+	err = choose_device(&set) ?: launch_check(arguments.at[0]);
 	if (err)
 		return CLI_ENVIRONMENT;
 	t.program = arguments.at;

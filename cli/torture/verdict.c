@@ -157,19 +157,23 @@ static int read_events(struct trial *trial)
 
 /*
  * A late completion, an event or a kill leaves no result of its own: it has occurred if the request
- * at which it happens was posted.
+ * at which it happens was posted. The recorder marks each failure that it makes.
  */
 static int find_request(struct trial *trial, const struct run *run)
 {
 	const struct site *site = trial->failure->site;
 	char path[RUN_PATH + 16];
+	struct event_id fault;
 	struct sites sites;
 	int err;
 
+	if (run->by_recorder)
+		trial->occurred = trace_nth_fault(trial->report.trace, 0, &fault);
 	trial->occurred |= trial->failure->chaos;
-	if (trial->failure->error || trial->failure->status || trial->failure->chaos)
+	if (run->by_recorder || trial->failure->error || trial->failure->status ||
+	    trial->failure->chaos)
 		return 0;
-	err = sites_read(run_file(run, "trace.db", path), &sites);
+	err = sites_read(run_file(run, "trace.db", path), false, &sites);
 	if (err)
 		return err;
 	for (size_t i = 0; i < sites.n; i++)

@@ -62,6 +62,16 @@ one_is_repeated() {
 		says ENOMEM dumped
 }
 
+# on any device: the verdicts are those of the same failures made by the software device
+the_recorder_makes_the_failures() {
+	local only=(--only "SEND completes with RETRY_EXC_ERR")
+	torture "${only[@]}" -- "$app" ignored-status
+	grep "SEND" out >wanted
+	torture --maker recorder "${only[@]}" -- "$app" ignored-status; is status $? 1 || return
+	says "^to repeat one: verbatim torture --maker recorder --again" out || return
+	grep "SEND" out | diff wanted -
+}
+
 # each with a port of its own
 pairs_run_beside_each_other() {
 	torture -j 2 --only "ibv_alloc_pd() fails" --timeout 5s -- \
@@ -164,6 +174,7 @@ budget_ends_it() {
 }
 
 try one_is_repeated
+try the_recorder_makes_the_failures
 try pairs_run_beside_each_other
 try list_is_printed
 try reports_are_valid

@@ -176,3 +176,13 @@ TEST(each_run_of_chaos_has_a_seed_of_its_own)
 	assert_non_null(strstr(failures.all[0].rule, "delay=200us"));
 	assert_non_null(strstr(failures.all[3].rule, "delay=200us"));
 }
+
+TEST(the_recorder_makes_what_it_can)
+{
+	struct sites some = { .all = sites + 5, .n = 1, .nodes = 1, .by_recorder = true };
+
+	assert_int_equal(failures_list(&some, false, &failures), 0);
+	assert_int_equal(failures.n, 5);
+	assert_string_equal(failures.all[1].rule, "process=0 opcode=RDMA_READ n=4 late=300ms");
+	assert_string_equal(failures.all[4].rule, "process=0 opcode=RDMA_READ n=4 event=PORT_ERR");
+}

@@ -10,7 +10,7 @@ static int read_sites(void **state)
 	example_open(&example);
 	trace_close(example.trace);
 	example.trace = NULL;
-	return sites_read(example.path, &sites);
+	return sites_read(example.path, false, &sites);
 }
 
 static int free_sites(void **state)
