@@ -51,7 +51,7 @@ bool fault_is_for_verb(const struct fault_rule *rule, const char *verb)
 
 bool fault_is_for_request(const struct fault_rule *rule, uint32_t qpn, int opcode)
 {
-	if (rule->verb[0] || (rule->qpn && rule->qpn != qpn))
+	if (rule->verb[0] || rule->cm_event >= 0 || (rule->qpn && rule->qpn != qpn))
 		return false;
 	return rule->opcode == opcode || (rule->opcode < 0 && opcode != FAULT_OPCODE_RECV);
 }
@@ -82,7 +82,7 @@ static int completed_as(int opcode)
 
 bool fault_is_for_completion(const struct fault_rule *rule, uint32_t qpn, int opcode)
 {
-	if (rule->verb[0] || (rule->qpn && rule->qpn != qpn))
+	if (rule->verb[0] || rule->cm_event >= 0 || (rule->qpn && rule->qpn != qpn))
 		return false;
 	if (rule->opcode < 0)
 		return true;

@@ -66,6 +66,21 @@ static const struct name events[] = {
 };
 /* clang-format on */
 
+/* by enum rdma_cm_event_type */
+static const char *const cm_events[] = {
+	"ADDR_RESOLVED",   "ADDR_ERROR",       "ROUTE_RESOLVED", "ROUTE_ERROR",
+	"CONNECT_REQUEST", "CONNECT_RESPONSE", "CONNECT_ERROR",  "UNREACHABLE",
+	"REJECTED",        "ESTABLISHED",      "DISCONNECTED",   "DEVICE_REMOVAL",
+	"MULTICAST_JOIN",  "MULTICAST_ERROR",  "ADDR_CHANGE",    "TIMEWAIT_EXIT",
+};
+
+enum { CM_EVENTS = sizeof(cm_events) / sizeof(cm_events[0]) };
+
+const char *fault_cm_name(int event)
+{
+	return event >= 0 && event < CM_EVENTS ? cm_events[event] : NULL;
+}
+
 static const struct name port_states[] = {
 	{ "down", IBV_PORT_DOWN },
 	{ "up", IBV_PORT_ACTIVE },
@@ -285,6 +300,26 @@ static bool set_port(struct fault_rule *rule, const char *text)
 	return find_word(port_states, text, &rule->fault.value) && set_kind(rule, FAULT_PORT);
 }
 
+static bool find_cm_event(const char *text, int *ret_event)
+{
+	for (int i = 0; i < CM_EVENTS; i++)
+		if (!strcmp(cm_events[i], text)) {
+			*ret_event = i;
+			return true;
+		}
+	return false;
+}
+
+static bool set_cm(struct fault_rule *rule, const char *text)
+{
+	return find_cm_event(text, &rule->cm_event);
+}
+
+static bool set_becomes(struct fault_rule *rule, const char *text)
+{
+	return find_cm_event(text, &rule->fault.value) && set_kind(rule, FAULT_BECOMES);
+}
+
 static bool set_kill(struct fault_rule *rule, const char *text)
 {
 	return !text && set_kind(rule, FAULT_KILL);
@@ -303,6 +338,11 @@ static const struct word {
 	{ "qp", set_qp, false, "qp= takes a queue pair number" },
 	{ "process", set_process, false,
 	  "process= takes the place of a process among those that open a device, from 0" },
+	{ "cm", set_cm, false,
+	  "cm= takes the name of an rdma_cm_event_type, as in cm=ESTABLISHED" },
+	{ "becomes", set_becomes, false,
+	  "becomes= takes the name of an rdma_cm_event_type, as in becomes=REJECTED, and a rule "
+	  "has one action" },
 	{ "mark", set_mark, false, "mark= takes the text of a mark, without spaces" },
 	{ "phase", set_phase, false, "phase= takes the name of a phase, without spaces" },
 	{ "n", set_n, false, "n= takes a number from 1, or FROM..TO" },
@@ -346,9 +386,9 @@ static bool read_word(char *text, struct fault_rule *rule, const char **why)
 			break;
 	*why = word->name
 		       ? word->why
-		       : "an unknown word (verb, opcode, qp, process, mark, phase, n, every, p, "
-			 "seed; errno, status, vendor_err, delay, late, never, lose, rnr, overrun, "
-			 "event, port, kill, for)";
+		       : "an unknown word (verb, opcode, qp, cm, process, mark, phase, n, every, "
+			 "p, seed; errno, status, vendor_err, delay, late, never, becomes, lose, "
+			 "rnr, overrun, event, port, kill, for)";
 	return word->name && word->alone == !value && word->set(rule, value);
 }
 
@@ -358,15 +398,28 @@ static bool is_of_qp(int event)
 	return event < IBV_EVENT_DEVICE_FATAL || event == IBV_EVENT_QP_LAST_WQE_REACHED;
 }
 
+static bool check_cm(const struct fault_rule *rule, const char **why)
+{
+	*why = "becomes= is for an event of librdmacm, as in cm=ESTABLISHED becomes=REJECTED";
+	if (rule->cm_event < 0)
+		return false;
+	*why = "an event of librdmacm can have becomes=, delay= and kill only, and no other object";
+	return !rule->verb[0] && rule->opcode < 0 && !rule->qpn &&
+	       (rule->fault.kind == FAULT_BECOMES || rule->fault.kind == FAULT_DELAY ||
+		rule->fault.kind == FAULT_KILL);
+}
+
 /* Some faults apply only to requests, others only to verbs. */
 static bool check_fit(const struct fault_rule *rule, const char **why)
 {
 	bool verb = rule->verb[0];
 
+	if (rule->cm_event >= 0 || rule->fault.kind == FAULT_BECOMES)
+		return check_cm(rule, why);
 	switch (rule->fault.kind) {
 	case FAULT_NONE:
-		*why = "no action is given (errno, status, delay, late, never, lose, rnr, "
-		       "overrun, event, port, kill)";
+		*why = "no action is given (errno, status, delay, late, never, becomes, "
+		       "lose, rnr, overrun, event, port, kill)";
 		return false;
 	case FAULT_ERRNO:
 		*why = "errno= is for a verb, as in verb=post_send errno=ENOMEM";
@@ -389,6 +442,7 @@ static bool check_fit(const struct fault_rule *rule, const char **why)
 
 static const struct fault_rule always = {
 	.opcode = -1,
+	.cm_event = -1,
 	.node = -1,
 	.from = 1,
 	.to = UINT64_MAX,
@@ -446,6 +500,8 @@ const char *fault_unsuited(const struct fault_rule *rule, enum fault_maker maker
 	for (size_t i = 0; i < sizeof(unsuited) / sizeof(unsuited[0]); i++)
 		if (unsuited[i].kind == rule->fault.kind && unsuited[i].maker == maker)
 			return unsuited[i].why;
+	if (maker == FAULT_BY_DEVICE && rule->cm_event >= 0)
+		return "events of librdmacm are made by the recorder: use --faults";
 	if (maker == FAULT_BY_DEVICE && (rule->mark[0] || rule->phase[0]))
 		return "marks and phases are known only to the recorder: use --faults";
 	if (maker == FAULT_BY_DEVICE && rule->opcode == FAULT_OPCODE_RECV)

@@ -21,6 +21,7 @@ enum fault_kind {
 	FAULT_KILL,    /* this process ends by SIGKILL; never returned */
 	FAULT_LATE,    /* the completion is delivered @ns later */
 	FAULT_NEVER,   /* the completion is not delivered */
+	FAULT_BECOMES, /* an event of librdmacm is another one: @value, enum rdma_cm_event_type */
 	FAULT_KINDS,
 };
 
@@ -49,6 +50,7 @@ struct fault_rule {
 	int opcode;             /* enum ibv_wr_opcode; -1: any send request; or FAULT_OPCODE_RECV */
 	uint32_t qpn;           /* 0: any */
 	int node;               /* the place of the process; -1: any */
+	int cm_event;           /* enum rdma_cm_event_type; -1: it is not for events of librdmacm */
 	char mark[FAULT_NAME];  /* only after the program has set this mark; "": always */
 	char phase[FAULT_NAME]; /* only in this phase of the program; "": always */
 	uint64_t from, to;      /* of those that match; counted from 1 */
@@ -77,6 +79,9 @@ void fault_name_verb(const char *verb, char name[40]);
 
 /* Is @rule for calls of @verb, as fault_name_verb() has it? */
 bool fault_is_for_verb(const struct fault_rule *rule, const char *verb);
+
+/* The name of an enum rdma_cm_event_type in a rule; NULL: there is none. */
+const char *fault_cm_name(int event);
 
 /* Is @rule for requests of @opcode of queue pair @qpn? */
 bool fault_is_for_request(const struct fault_rule *rule, uint32_t qpn, int opcode);

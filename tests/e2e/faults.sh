@@ -139,6 +139,33 @@ never_comes() {
 }
 try "a completion never comes" never_comes
 
+# What a client with this rule is told; its server has none, and accepts one connection.
+client_is_told() { # rule, status, text
+	local pid turn
+	echo "$1" >rule
+	next_port
+	timeout 20 "$VERBATIM" run --device soft -- \
+		rping -s -a 127.0.0.1 -p $port -C 2 >server 2>&1 &
+	pid=$!
+	for ((turn = 0; turn < 200; turn++)); do # until it listens
+		timeout 20 "$VERBATIM" run --device soft --faults rule -- \
+			rping -c -a 127.0.0.1 -p $port -C 2 >out 2>&1
+		status=$?
+		grep -q "^cma event RDMA_CM_EVENT_REJECTED, error 8" out || break
+		pause
+	done
+	kill $pid 2>/dev/null
+	wait $pid
+	is status $status $2 && { [ -z "$3" ] || says "$3" out; } || { cat out; return 1; }
+}
+events=("cm=ESTABLISHED becomes=REJECTED" 255 "cma event RDMA_CM_EVENT_REJECTED, error 28"
+	"cm=ADDR_RESOLVED becomes=ADDR_ERROR" 255 "cma event RDMA_CM_EVENT_ADDR_ERROR, error -19"
+	"cm=ESTABLISHED becomes=UNREACHABLE" 255 "cma event RDMA_CM_EVENT_UNREACHABLE, error -110"
+	"cm=ROUTE_RESOLVED delay=50ms" 0 "")
+for ((i = 0; i < $(share 2 4); i++)); do
+	try "rping with ${events[i * 3]}" client_is_told "${events[@]:i * 3:3}"
+done
+
 check_names_what_was_made() {
 	echo "opcode=SEND n=3 status=RETRY_EXC_ERR" >rule
 	"$VERBATIM" record -q --device soft --faults rule -o t.db -- "$app" none good

@@ -211,6 +211,19 @@ struct planned plan_completion(const struct ibv_wc *wc)
 	return planned;
 }
 
+struct planned plan_cm_event(int event)
+{
+	struct planned planned = { 0 };
+
+	recording_lock();
+	for (size_t i = 0; i < nsteps; i++)
+		if (steps[i].rule.cm_event == event && is_now(&steps[i]))
+			choose_step(&planned, &steps[i]);
+	recording_unlock();
+	apply_kill(&planned);
+	return planned;
+}
+
 static void see_mark(int kind, const char *text)
 {
 	if (!plan_is_on())

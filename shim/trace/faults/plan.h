@@ -49,6 +49,9 @@ struct planned plan_request(uint32_t qpn, int opcode);
  */
 struct planned plan_completion(const struct ibv_wc *wc);
 
+/* The same for an event of librdmacm, of enum rdma_cm_event_type. */
+struct planned plan_cm_event(int event);
+
 /* Record that a fault is made now: "ibv_reg_mr() fails with ENOMEM", and its line in the file. */
 void plan_note(const struct planned *planned, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
