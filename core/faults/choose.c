@@ -44,6 +44,30 @@ bool fault_strikes(struct fault_rule *rule, bool again)
 	return again ? strikes_again(rule) : in_turn(rule) && by_chance(rule);
 }
 
+/*
+ * A tail multiplies the time by 1/u, u uniform in (0, 1], at most by 100: one in ten of such times
+ * is ten times as long, one in 100 a hundred times.
+ */
+static double draw_factor(struct fault_rule *rule)
+{
+	double u = 1 - draw_chance(&rule->random);
+
+	return u < 0.01 ? 100 : 1 / u;
+}
+
+struct fault fault_draw(struct fault_rule *rule)
+{
+	struct fault fault = rule->fault;
+	double ns = (double)fault.ns;
+
+	if (fault.spread)
+		ns += (2 * draw_chance(&rule->random) - 1) * (double)fault.spread;
+	if (fault.tail > 0 && draw_chance(&rule->random) < fault.tail)
+		ns *= draw_factor(rule);
+	fault.ns = ns > 0 ? (uint64_t)ns : 0;
+	return fault;
+}
+
 bool fault_is_for_verb(const struct fault_rule *rule, const char *verb)
 {
 	return !strcmp(rule->verb, verb) || !strcmp(rule->verb, "any");

@@ -190,14 +190,6 @@ static bool set_every(struct fault_rule *rule, const char *text)
 	return true;
 }
 
-static bool set_p(struct fault_rule *rule, const char *text)
-{
-	char *end;
-
-	rule->chance = strtod(text, &end);
-	return end != text && !*end && rule->chance >= 0 && rule->chance <= 1;
-}
-
 static bool set_seed(struct fault_rule *rule, const char *text)
 {
 	return read_number(text, &rule->random);
@@ -240,7 +232,7 @@ static bool set_vendor_err(struct fault_rule *rule, const char *text)
 	return true;
 }
 
-static bool set_time(struct fault_rule *rule, const char *text)
+static bool read_time(const char *text, uint64_t *ret_ns)
 {
 	static const struct {
 		const char *unit;
@@ -254,10 +246,38 @@ static bool set_time(struct fault_rule *rule, const char *text)
 	for (i = 0; i < sizeof(units) / sizeof(units[0]); i++)
 		if (end != text && !strcmp(end, units[i].unit) && value > 0 &&
 		    value * units[i].ns < 1e15) {
-			rule->fault.ns = value * units[i].ns;
+			*ret_ns = value * units[i].ns;
 			return true;
 		}
 	return false;
+}
+
+static bool set_time(struct fault_rule *rule, const char *text)
+{
+	return read_time(text, &rule->fault.ns);
+}
+
+static bool set_spread(struct fault_rule *rule, const char *text)
+{
+	return read_time(text, &rule->fault.spread);
+}
+
+static bool read_chance(const char *text, double *ret_chance)
+{
+	char *end;
+
+	*ret_chance = strtod(text, &end);
+	return end != text && !*end && *ret_chance >= 0 && *ret_chance <= 1;
+}
+
+static bool set_p(struct fault_rule *rule, const char *text)
+{
+	return read_chance(text, &rule->chance);
+}
+
+static bool set_tail(struct fault_rule *rule, const char *text)
+{
+	return read_chance(text, &rule->fault.tail);
 }
 
 static bool set_delay(struct fault_rule *rule, const char *text)
@@ -361,6 +381,8 @@ static const struct word {
 	{ "late", set_late, false,
 	  "late= takes a time, as in late=2ms, and a rule has one action" },
 	{ "never", set_never, true, "a rule has one action" },
+	{ "spread", set_spread, false, "spread= takes a time, as in delay=20us spread=5us" },
+	{ "tail", set_tail, false, "tail= takes a probability, 0 to 1" },
 	{ "lose", set_lose, true, "a rule has one action" },
 	{ "rnr", set_rnr, true, "a rule has one action" },
 	{ "overrun", set_overrun, true, "a rule has one action" },
@@ -388,7 +410,7 @@ static bool read_word(char *text, struct fault_rule *rule, const char **why)
 		       ? word->why
 		       : "an unknown word (verb, opcode, qp, cm, process, mark, phase, n, every, "
 			 "p, seed; errno, status, vendor_err, delay, late, never, becomes, lose, "
-			 "rnr, overrun, event, port, kill, for)";
+			 "rnr, overrun, event, port, kill, for, spread, tail)";
 	return word->name && word->alone == !value && word->set(rule, value);
 }
 
@@ -396,6 +418,15 @@ static bool read_word(char *text, struct fault_rule *rule, const char **why)
 static bool is_of_qp(int event)
 {
 	return event < IBV_EVENT_DEVICE_FATAL || event == IBV_EVENT_QP_LAST_WQE_REACHED;
+}
+
+static bool check_spread(const struct fault_rule *rule, const char **why)
+{
+	bool timed = rule->fault.kind == FAULT_DELAY || rule->fault.kind == FAULT_LATE;
+
+	*why = "spread= and tail= are for delay= and late=, and spread= is at most that time";
+	return (!rule->fault.spread && rule->fault.tail <= 0) ||
+	       (timed && rule->fault.spread <= rule->fault.ns);
 }
 
 static bool check_cm(const struct fault_rule *rule, const char **why)
@@ -414,6 +445,8 @@ static bool check_fit(const struct fault_rule *rule, const char **why)
 {
 	bool verb = rule->verb[0];
 
+	if (!check_spread(rule, why))
+		return false;
 	if (rule->cm_event >= 0 || rule->fault.kind == FAULT_BECOMES)
 		return check_cm(rule, why);
 	switch (rule->fault.kind) {

@@ -40,6 +40,8 @@ struct fault {
 	uint8_t vendor_err;
 	bool given; /* by the program: the request fails only if it would not fail by itself */
 	uint64_t ns;
+	uint64_t spread; /* ns: the time is uniformly distributed within this distance of @ns */
+	double tail;     /* probability of a much longer time: Pareto, with exponent 1 */
 };
 
 enum { FAULT_NAME = 64 };
@@ -97,3 +99,6 @@ bool fault_is_for_completion(const struct fault_rule *rule, uint32_t qpn, int op
  * only random rules apply. One thread at a time.
  */
 bool fault_strikes(struct fault_rule *rule, bool again);
+
+/* The fault of @rule, with a time drawn from its distribution. */
+struct fault fault_draw(struct fault_rule *rule);

@@ -84,7 +84,7 @@ struct fault fault_verb(const char *verb)
 	for (i = 0; i < num_rules; i++)
 		if (fault_is_for_verb(&rules[i], verb) && fault_strikes(&rules[i], false) &&
 		    !fault.kind)
-			fault = rules[i].fault;
+			fault = fault_draw(&rules[i]);
 	pthread_mutex_unlock(&mutex);
 	apply_kill(&fault);
 	return fault;
@@ -101,7 +101,7 @@ struct fault fault_request(uint32_t qpn, uint32_t pos, int opcode, bool again)
 	for (i = 0; i < num_rules; i++)
 		if (fault_is_for_request(&rules[i], qpn, opcode) &&
 		    fault_strikes(&rules[i], again) && !fault.kind)
-			fault = rules[i].fault;
+			fault = fault_draw(&rules[i]);
 	pthread_mutex_unlock(&mutex);
 	apply_kill(&fault);
 	return fault;

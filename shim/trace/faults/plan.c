@@ -149,7 +149,7 @@ static bool is_now(const struct step *step)
 static void choose_step(struct planned *planned, struct step *step)
 {
 	if (fault_strikes(&step->rule, false) && !planned->fault.kind)
-		*planned = (struct planned){ step->rule.fault, step->rule.line };
+		*planned = (struct planned){ fault_draw(&step->rule), step->rule.line };
 }
 
 static void apply_kill(const struct planned *planned)

@@ -134,3 +134,47 @@ TEST(extended_forms_have_the_plain_name)
 		assert_string_equal(name, cases[i][1]);
 	}
 }
+
+/* The sum of @n times drawn from a rule, in units of @unit ns; the shortest and the longest. */
+static double draw_times(const char *line, int n, uint64_t unit, double *least, double *most)
+{
+	struct heard heard = read_text(line, FAULT_BY_RECORDER);
+	double sum = 0;
+
+	assert_int_equal(heard.rules, 1);
+	*least = 1e30, *most = 0;
+	for (int i = 0; i < n; i++) {
+		double time = (double)fault_draw(&heard.rule).ns / (double)unit;
+
+		sum += time;
+		*least = time < *least ? time : *least;
+		*most = time > *most ? time : *most;
+	}
+	return sum;
+}
+
+TEST(spread_is_uniform_around_the_time)
+{
+	double least, most,
+		sum = draw_times("delay=20us spread=5us seed=3", 20000, 1000, &least, &most);
+
+	assert_true(sum / 20000 > 19.8 && sum / 20000 < 20.2);
+	assert_true(least >= 15 && least < 15.1 && most <= 25 && most > 24.9);
+}
+
+TEST(tail_is_as_rare_and_as_long_as_asked)
+{
+	double least, most,
+		sum = draw_times("late=10us tail=0.1 seed=3", 20000, 1000, &least, &most);
+
+	/* the mean factor of a time in the tail is 5.6 */
+	assert_true(sum / 20000 > 14.6 * 0.95 && sum / 20000 < 14.6 * 1.05);
+	assert_true(least >= 9.999 && most > 200 && most <= 1000);
+}
+
+TEST(spread_needs_a_time)
+{
+	assert_int_equal(read_text("kill spread=5us", FAULT_BY_RECORDER).wrong, 1);
+	assert_int_equal(read_text("delay=4us spread=5us", FAULT_BY_RECORDER).wrong, 1);
+	assert_int_equal(read_text("delay=4us tail=2", FAULT_BY_RECORDER).wrong, 1);
+}
