@@ -130,6 +130,23 @@ while [ ${#delays[@]} -gt 0 ] && ((turn++ < limit)); do
 	try "ibv_${kind[0]}_pingpong ${kind[*]:1} with $rule" passes_late "$rule" "${kind[@]}"
 done
 
+# it creates extended CQs, and polls them with ibv_poll_cq()
+ucx_passes_late() { # transports
+	local pid
+	echo "late=200us p=0.2 spread=100us seed=3" >rule
+	next_port
+	export UCX_TLS=$1 UCX_NET_DEVICES=verbatim0:1
+	set -- timeout 60 "$VERBATIM" run --device soft --faults rule -- \
+		ucx_perftest -p $port -t tag_lat -n 100 -w 5 -s 8
+	"$@" >server 2>&1 &
+	pid=$!
+	await listens $port && "$@" localhost >out 2>&1 && wait $pid && says "^Final: *100 " out
+}
+ucx=(rc_verbs,ud_verbs:aux ud_verbs)
+for each in "${ucx[@]::$(share 1 2)}"; do
+	try "UCX $each with late completions" ucx_passes_late $each
+done
+
 never_comes() {
 	echo "never opcode=SEND n=4" >rule
 	timeout 2 "$VERBATIM" record -q --device soft --faults rule -o t.db -- "$app" none good

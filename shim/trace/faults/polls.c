@@ -35,10 +35,14 @@
 	_(completion_wallclock_ns, uint64_t, item->extra.wallclock)
 /* clang-format on */
 
+#define EXTRAS                                                                                 \
+	(IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK | \
+	 IBV_WC_EX_WITH_CVLAN | IBV_WC_EX_WITH_FLOW_TAG | IBV_WC_EX_WITH_TM_INFO)
+
 struct faulty_cq {
 	struct known known;
 	bool held;               /* its completions pass through @backlog */
-	bool extended;           /* it has an iterator: */
+	bool extended;           /* fields were requested that ibv_poll_cq() does not return */
 	struct ibv_cq_ex behind; /* only its function pointers are set */
 	uint64_t wc_flags;       /* that were requested */
 	bool settled;            /* the current completion has this vendor's error: */
@@ -178,6 +182,10 @@ static void add_current(struct faulty_cq *f, struct ibv_cq_ex *cq)
 	backlog_add(&f->backlog, &wc, &extra);
 }
 
+/*
+ * The iterator has only the fields that were requested, and some programs (UCX) call ibv_poll_cq()
+ * for such a CQ: it is used only for those that nothing else returns.
+ */
 static int drain_ex(struct backlog *backlog)
 {
 	struct ibv_cq_ex *cq = (struct ibv_cq_ex *)backlog->cq;
@@ -316,8 +324,7 @@ void polls_patch_ex(struct ibv_cq_ex *cq, uint64_t wc_flags)
 	cq->next_poll = faulty_next_poll;
 	cq->end_poll = faulty_end_poll;
 	patch_readers(cq, wc_flags);
-	f->extended = true;
-	polls_hold((struct ibv_cq *)cq, true);
+	polls_hold((struct ibv_cq *)cq, wc_flags & EXTRAS);
 }
 
 void polls_hold(struct ibv_cq *cq, bool extended)
