@@ -26,6 +26,7 @@
 #include "shim/soft/fabric/xrc.h"
 
 static unsigned int joined;
+static uint32_t number = UINT32_MAX; /* of this process; it has not joined yet */
 
 static unsigned int sweep_nodes(void)
 {
@@ -60,6 +61,8 @@ static int take_node(void)
 	if (!node->start)
 		return -EMFILE;
 	node->instance = registry_new_instance();
+	if (number == UINT32_MAX)
+		number = registry_new_process();
 	node->pid = getpid();
 	node_self = (struct node_id){ i, node->instance };
 	lock_self = node_owner(i, node->instance);
@@ -103,7 +106,8 @@ static int join_fabric(void)
 		return err;
 	err = registry_map(made);
 	if (!err) {
-		sweep_nodes();
+		if (!sweep_nodes())
+			registry_forget_processes();
 		err = take_node();
 	}
 	if (err < 0) {
@@ -125,6 +129,11 @@ int fabric_join(void)
 		joined++;
 	pthread_mutex_unlock(&registry_mutex);
 	return err;
+}
+
+uint32_t fabric_process(void)
+{
+	return number;
 }
 
 void fabric_leave(void)
@@ -159,6 +168,7 @@ void fabric_forget(void)
 	registry_forget();
 	segment_own = NULL;
 	joined = 0;
+	number = UINT32_MAX;
 	heap_forget_inherited();
 	stage_forget();
 	defer_forget();

@@ -5,6 +5,7 @@
  *
  * Any thread may call these, unless a comment says otherwise.
  */
+#include <stdint.h>
 
 /*
  * Take part in the fabric. Counted: the last fabric_leave() removes the files of this process. 0 or
@@ -12,6 +13,12 @@
  */
 int fabric_join(void);
 void fabric_leave(void);
+
+/*
+ * The number of processes that had joined the fabric before this one first did. It stays when this
+ * process leaves and joins again.
+ */
+uint32_t fabric_process(void);
 
 /* The same while the process ends and other threads may still read segments. */
 void fabric_exit(void);

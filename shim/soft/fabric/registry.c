@@ -49,6 +49,7 @@ struct file {
 	uint32_t version;
 	uint32_t made; /* the directory, too; remove it at the end */
 	uint64_t instances;
+	uint32_t processes; /* that have joined */
 	uint32_t next_number;
 	uint32_t high_number; /* entries from here on were never used */
 	struct node node[NODE_MAX];
@@ -195,10 +196,27 @@ void registry_close(void)
 	fd = -1;
 }
 
+/* Is there a file DIR/keep? */
+static bool is_kept(void)
+{
+	char path[DIRECTORY_FILE];
+
+	snprintf(path, sizeof(path), "%s/keep", directory_path());
+	return access(path, F_OK) == 0;
+}
+
+void registry_forget_processes(void)
+{
+	if (!is_kept())
+		file->processes = 0;
+}
+
 void registry_remove(bool made)
 {
 	char path[DIRECTORY_FILE];
 
+	if (is_kept())
+		return;
 	if (made) {
 		directory_remove();
 		return;
@@ -227,6 +245,11 @@ bool registry_is_fresh(void)
 uint64_t registry_new_instance(void)
 {
 	return ++file->instances;
+}
+
+uint32_t registry_new_process(void)
+{
+	return file->processes++;
 }
 
 static void drop_numbers(uint32_t node)

@@ -40,6 +40,12 @@ bool registry_is_fresh(void);
 /* A number for this process as an instance, never reused; call it with the lock held. */
 uint64_t registry_new_instance(void);
 
+/* The number of processes that joined before; with the lock held, once in each process. */
+uint32_t registry_new_process(void);
+
+/* None of them lives: count from 0 again, unless the fabric is kept; with the lock held. */
+void registry_forget_processes(void);
+
 /* Remove the entries of @node; with the lock held. */
 void registry_drop_node(uint32_t node);
 

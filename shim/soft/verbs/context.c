@@ -110,7 +110,7 @@ static int begin_use(void)
 	err = fabric_join();
 	if (err < 0)
 		return err;
-	err = contexts ? 0 : fault_load(segment_own->node);
+	err = contexts ? 0 : fault_load(fabric_process());
 	if (err < 0) {
 		fabric_leave();
 		return err;
