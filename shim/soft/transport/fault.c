@@ -166,6 +166,8 @@ unsigned int fault_struck(void)
 	return __atomic_load_n(&struck, __ATOMIC_RELAXED);
 }
 
+static bool loaded; /* in this process; the counts go on when the device is opened again */
+
 static int complain_line(void *context, unsigned int line, const char *why)
 {
 	const struct loading *loading = context;
@@ -209,13 +211,14 @@ int fault_load(uint32_t node)
 	const char *path = getenv("VERBATIM_SOFT_FAULTS");
 	int err;
 
-	if (!path || !*path)
+	if (!path || !*path || loaded)
 		return 0;
 	pthread_mutex_lock(&mutex);
 	forget_rules();
 	err = load_rules(path, node);
 	if (err < 0)
 		forget_rules();
+	loaded = !err;
 	note_any();
 	pthread_mutex_unlock(&mutex);
 	return err;
@@ -226,4 +229,5 @@ void fault_unload(void)
 {
 	pthread_mutex_init(&mutex, NULL);
 	forget_rules();
+	loaded = false;
 }

@@ -18,8 +18,8 @@ static inline bool fault_is_any(void)
 }
 
 /*
- * Read the file, if there is one, for the process that is @node of its fabric. 0 or -EINVAL,
- * reported on stderr.
+ * Read the file, if there is one and it was not read before, for the process that is @node of its
+ * fabric. 0 or -EINVAL, reported on stderr.
  */
 int fault_load(uint32_t node);
 void fault_unload(void);

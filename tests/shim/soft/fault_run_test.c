@@ -2,20 +2,28 @@
 #include <errno.h>
 #include <time.h>
 
+#include "shim/soft/transport/fault.h"
 #include "tests/shim/soft/pair.h"
 #include "tests/test.h"
 
 static char path[] = "/tmp/verbatim-faults.XXXXXX";
 
-/* The device reads the file when it is first opened. */
-static int setup_with(void **state, const char *text)
+/* The device reads the file when a process first opens it. */
+static void set_faults(const char *text)
 {
 	FILE *file = fopen(path, "w");
-	int err;
 
 	fputs(text, file);
 	fclose(file);
 	setenv("VERBATIM_SOFT_FAULTS", path, 1);
+	fault_unload();
+}
+
+static int setup_with(void **state, const char *text)
+{
+	int err;
+
+	set_faults(text);
 	err = pair_setup(state);
 	unsetenv("VERBATIM_SOFT_FAULTS");
 	return err;
@@ -393,11 +401,35 @@ TEST_WITH(verbs_fail_as_told, setup_verbs, pair_teardown)
 	assert_int_equal(ibv_dealloc_pd(pd), 0);
 }
 
+/* A program that opens the device, closes it and opens it again counts on. */
+static void expect_domain(bool expected)
+{
+	struct ibv_device **list = ibv_get_device_list(NULL);
+	struct ibv_context *context = ibv_open_device(list[0]);
+	struct ibv_pd *pd = ibv_alloc_pd(context);
+
+	assert_true(!pd == !expected);
+	if (pd)
+		ibv_dealloc_pd(pd);
+	ibv_close_device(context);
+	ibv_free_device_list(list);
+}
+
+TEST(counts_outlive_contexts)
+{
+	set_faults("verb=alloc_pd n=2 errno=ENOMEM");
+	expect_domain(true);
+	expect_domain(false);
+	expect_domain(true);
+	unsetenv("VERBATIM_SOFT_FAULTS");
+}
+
 TEST(bad_file_keeps_the_device_closed)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);
 
 	setenv("VERBATIM_SOFT_FAULTS", "/nonexistent", 1);
+	fault_unload();
 	errno = 0;
 	assert_null(ibv_open_device(list[0]));
 	assert_int_equal(errno, EINVAL);

@@ -122,6 +122,7 @@ static void load_text(const char *text, int expected)
 	fputs(text, file);
 	fclose(file);
 	setenv("VERBATIM_SOFT_FAULTS", path, 1);
+	fault_unload();
 	assert_int_equal(fault_load(0), expected);
 	unsetenv("VERBATIM_SOFT_FAULTS");
 }
