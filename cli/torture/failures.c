@@ -155,13 +155,17 @@ static void add_delay(struct list *list, const struct site *site, uint64_t n)
 	set_what(failure, "%s completes 300 ms late", opcode_name(site->opcode));
 }
 
-/* Verbs that cannot fail, that wait, or whose failure says nothing of the program's error paths. */
+/*
+ * Not verbs that cannot fail, that wait, or whose failure says nothing of the program's error
+ * paths; nor those that look for devices, to which no fault applies.
+ */
 static bool can_fail(const struct site *site)
 {
 	const struct verb_info *verb = &verb_infos[site->verb];
 
 	return verb->fail != FAIL_NEVER && !verb->blocks && verb->effect != EFFECT_ACK &&
-	       !strncmp(verb->name, "ibv_", 4) && site->verb != VERB_poll_cq;
+	       !strncmp(verb->name, "ibv_", 4) && strncmp(verb->name, "ibv_get_device_", 15) != 0 &&
+	       site->verb != VERB_poll_cq;
 }
 
 static void add_site(struct list *list, const struct site *site, uint64_t n)
@@ -177,21 +181,23 @@ static void add_site(struct list *list, const struct site *site, uint64_t n)
 	}
 }
 
-static void add_happening(struct list *list, const struct site *site, const char *rule,
-			  const char *what)
+static struct failure *add_happening(struct list *list, const struct site *site, const char *rule,
+				     const char *what)
 {
 	struct failure *failure = add_failure(list, site);
 
 	if (!failure)
-		return;
+		return NULL;
 	set_rule(failure, site->first + (site->last - site->first) / 2, "%s", rule);
 	set_what(failure, "%s", what);
+	return failure;
 }
 
 /* What happens to process @node at the middle one of the requests of its busiest site. */
 static void add_happenings(struct list *list, uint32_t node)
 {
 	const struct site *site = NULL;
+	struct failure *killed;
 
 	for (size_t i = 0; i < list->sites->n; i++) {
 		const struct site *each = &list->sites->all[i];
@@ -213,8 +219,11 @@ static void add_happenings(struct list *list, uint32_t node)
 		add_happening(list, site, "port=down for=200ms", "the port is down for 200 ms");
 		add_happening(list, site, "overrun", "the CQ overruns");
 	}
-	if (list->sites->nodes > 1)
-		add_happening(list, site, "kill", "the process is killed");
+	if (list->sites->nodes < 2)
+		return;
+	killed = add_happening(list, site, "kill", "the process is killed");
+	if (killed)
+		killed->kills = true;
 }
 
 int failures_list(const struct sites *sites, bool every, struct failures *ret_failures)

@@ -12,6 +12,7 @@ struct failure {
 	char what[64];  /* "ibv_reg_mr() fails with ENOMEM" */
 	int error;      /* the errno of the call, or 0 */
 	int status;     /* the status of the completion, or 0 */
+	bool kills;     /* the process */
 	bool chaos;     /* nothing fails: what may happen in any order does so in another one */
 };
 

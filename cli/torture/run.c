@@ -109,6 +109,25 @@ static void run_child(const struct run *run, char *const *program, bool faults, 
 	_exit(126);
 }
 
+/*
+ * A fabric that stays when all processes have left: those of a script that come after each other
+ * have numbers of their own there.
+ */
+static int make_fabric(const struct run *run)
+{
+	char path[RUN_PATH + 16];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/keep", run->fabric);
+	if (mkdir(run->fabric, 0700) && errno != EEXIST)
+		return log_err(-errno, "create %s", run->fabric);
+	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return log_err(-errno, "create %s", path);
+	close(fd);
+	return 0;
+}
+
 static int write_rule(const struct run *run, const char *rule)
 {
 	char path[RUN_PATH + 16];
@@ -129,7 +148,9 @@ int run_start(struct run *run, char *const *program, const char *rule, uint64_t 
 	if ((mkdir(run->folder, 0700) && errno != EEXIST) ||
 	    (mkdir(run_file(run, "tmp", path), 0700) && errno != EEXIST))
 		return log_err(-errno, "create %s", run->folder);
-	err = rule ? write_rule(run, rule) : 0;
+	err = make_fabric(run);
+	if (!err && rule)
+		err = write_rule(run, rule);
 	if (err)
 		return err;
 	run->begin = clock_monotonic();

@@ -137,12 +137,19 @@ static void note_operation(struct survey *s, const struct trace_event *event, en
 		note_site(s, &like, stack, n);
 }
 
+/* librdmacm's device is of the same fabric. */
+static bool joins_fabric(const struct call *call)
+{
+	return call->ret &&
+	       (call->verb == VERB_open_device || call->verb == VERB_rdma_create_event_channel);
+}
+
 static void note_call(struct survey *s, const struct trace_event *event)
 {
 	const struct call *call = event->call;
 
-	if (call->verb == VERB_open_device && call->ret &&
-	    find_node(s, event->process) == UINT32_MAX && !add_node(s, event->process))
+	if (joins_fabric(call) && find_node(s, event->process) == UINT32_MAX &&
+	    !add_node(s, event->process))
 		s->err = -ENOMEM;
 	if (call->ours && s->sites->by_recorder)
 		return;
@@ -190,11 +197,11 @@ int sites_read(const char *path, bool by_recorder, struct sites *ret_sites)
 	err = symbols_open(&s.report.symbols);
 	if (!err)
 		err = read_events(&s);
+	ret_sites->processes = s.processes;
 	ret_sites->nodes = (uint32_t)s.nprocesses;
 	symbols_close(s.report.symbols);
 	trace_close(s.report.trace);
 	free(s.tallies);
-	free(s.processes);
 	if (err)
 		sites_fini(ret_sites);
 	return err;
@@ -203,5 +210,6 @@ int sites_read(const char *path, bool by_recorder, struct sites *ret_sites)
 void sites_fini(struct sites *sites)
 {
 	free(sites->all);
+	free(sites->processes);
 	*sites = (struct sites){ 0 };
 }

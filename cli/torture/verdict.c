@@ -59,7 +59,7 @@ struct trial {
 	const struct failure *failure;
 	bool occurred;   /* the failure is in the trace */
 	bool again;      /* the call that failed succeeded later, from the same place */
-	bool cleaned;    /* an object was destroyed after it */
+	bool *cleaned;   /* by process: it destroyed an object after the failure */
 	int signal;      /* that killed a process; 0 */
 	uint32_t killed; /* that process */
 	enum verb verb;  /* the last one of the process that was killed; VERB_COUNT: none */
@@ -68,9 +68,20 @@ struct trial {
 
 static void trial_fini(struct trial *trial)
 {
+	free(trial->cleaned);
 	findings_free(trial->findings);
 	symbols_close(trial->report.symbols);
 	trace_close(trial->report.trace);
+}
+
+static int alloc_cleaned(struct trial *trial)
+{
+	uint32_t n = 1;
+
+	while (trace_process(trial->report.trace, n))
+		n++;
+	trial->cleaned = calloc(n, sizeof(*trial->cleaned));
+	return trial->cleaned ? 0 : log_err(-ENOMEM, "judge a run");
 }
 
 static int trial_open(struct trial *trial, const struct run *run)
@@ -80,6 +91,8 @@ static int trial_open(struct trial *trial, const struct run *run)
 
 	if (!err)
 		err = check_trace(trial->report.trace, NULL, &trial->findings);
+	if (!err)
+		err = alloc_cleaned(trial);
 	trial->report.findings = trial->findings;
 	return err ? err : symbols_open(&trial->report.symbols);
 }
@@ -93,10 +106,12 @@ static bool is_site(const struct trial *trial, enum verb verb, uint32_t stack)
 	return verb == site->verb && place_key(trial->report.trace, stack) == site->key;
 }
 
-static void note_call(struct trial *trial, const struct call *call)
+static void note_call(struct trial *trial, const struct trace_event *event)
 {
+	const struct call *call = event->call;
+
 	if (trial->occurred && verb_infos[call->verb].effect == EFFECT_DESTROY)
-		trial->cleaned = true;
+		trial->cleaned[event->process] = true;
 	if (!trial->failure->error || !is_site(trial, call->verb, call->stack))
 		return;
 	if (call->failed && !trial->occurred)
@@ -144,7 +159,7 @@ static int read_events(struct trial *trial)
 		return err;
 	while ((more = cursor_next(cursor, &event)) > 0) {
 		if (event->kind == TRACE_CALL)
-			note_call(trial, event->call);
+			note_call(trial, event);
 		else if (event->kind == TRACE_POST)
 			note_post(trial, event->post);
 		else if (event->kind == TRACE_POLL)
@@ -155,9 +170,23 @@ static int read_events(struct trial *trial)
 	return more;
 }
 
+/* Was a process of the failure's number killed? The request at which it was is not in the trace. */
+static bool is_killed(const struct trial *trial, const struct sites *sites)
+{
+	const struct site *site = trial->failure->site;
+	const struct process *process =
+		site->node < sites->nodes
+			? trace_process(trial->report.trace, sites->processes[site->node])
+			: NULL;
+
+	return process && process->status > 0 && WIFSIGNALED(process->status) &&
+	       WTERMSIG(process->status) == SIGKILL;
+}
+
 /*
- * A late completion, an event or a kill leaves no result of its own: it has occurred if the request
- * at which it happens was posted. The recorder marks each failure that it makes.
+ * A late completion or an event leaves no result of its own, nor does a status that the program
+ * never polls: it has occurred if the request at which it happens was posted. The recorder marks
+ * each failure that it makes.
  */
 static int find_request(struct trial *trial, const struct run *run)
 {
@@ -170,13 +199,14 @@ static int find_request(struct trial *trial, const struct run *run)
 	if (run->by_recorder)
 		trial->occurred = trace_nth_fault(trial->report.trace, 0, &fault);
 	trial->occurred |= trial->failure->chaos;
-	if (run->by_recorder || trial->failure->error || trial->failure->status ||
-	    trial->failure->chaos)
+	if (run->by_recorder || trial->failure->error || trial->occurred)
 		return 0;
 	err = sites_read(run_file(run, "trace.db", path), false, &sites);
 	if (err)
 		return err;
-	for (size_t i = 0; i < sites.n; i++)
+	if (trial->failure->kills)
+		trial->occurred = is_killed(trial, &sites);
+	for (size_t i = 0; i < sites.n && !trial->failure->kills; i++)
 		trial->occurred |= sites.all[i].node == site->node &&
 				   sites.all[i].opcode == site->opcode &&
 				   sites.all[i].last >= trial->failure->n;
@@ -281,12 +311,34 @@ static bool reference_has(const struct reference *reference, const char *finding
 }
 
 /*
- * A program that exits at a failure leaves its objects to the kernel. One that destroys some, or
- * goes on to a good end, has forgotten the others.
+ * A process that exits at a failure, its own or its peer's, leaves its objects to the kernel. One
+ * that destroys some, or goes on to a good end, has forgotten the others.
  */
+static bool ends_badly(const struct process *process, int status)
+{
+	return process && (process->status >= 0 ? process->status : status);
+}
+
+/*
+ * What could not be destroyed is left, and so is what it uses. A process that reports this by its
+ * status may go on to destroy the rest.
+ */
+static bool is_consequence(const struct trial *trial, const struct finding *finding)
+{
+	const struct failure *failure = trial->failure;
+
+	return failure->error && verb_infos[failure->site->verb].effect == EFFECT_DESTROY &&
+	       (finding->rule == RULE_LIFE_003 || finding->rule == RULE_LIFE_004);
+}
+
 static bool is_excused(const struct trial *trial, const struct finding *finding, int status)
 {
-	return finding->rule == RULE_LIFE_004 && status && !trial->cleaned;
+	const struct process *process = trace_process(trial->report.trace, finding->process);
+
+	if (!ends_badly(process, status))
+		return false;
+	return is_consequence(trial, finding) ||
+	       (finding->rule == RULE_LIFE_004 && !trial->cleaned[process->id]);
 }
 
 static bool judge_findings(const struct reference *reference, const struct trial *trial, int status,

@@ -161,6 +161,38 @@ an_exit_at_once_leaks_nothing() {
 	is status $? 0 && says "^1 handled" out || { cat out err; return 1; }
 }
 
+# What another process destroys later is no cleaning up by the one that failed.
+each_process_is_judged_by_itself() {
+	torture --only "ibv_create_qp() fails" -- sh -c \
+		"$apps/loop counts 3; status=\$?; $app none && exit \$status"
+	is status $? 0 && says "^2 handled" out || { cat out err; return 1; }
+	torture --only "ibv_create_qp() fails" -- sh -c \
+		"$app forgotten-region || exit 0; $apps/loop counts 3"
+	is status $? 1 && says "^leak " out || { cat out err; return 1; }
+}
+
+# librdmacm has its own part of the device, which may be used before a device is opened
+processes_are_numbered_as_by_the_device() {
+	torture --only "ibv_create_qp() fails" -- python3 -c "if True:
+		import ctypes, subprocess, sys
+		ctypes.CDLL('librdmacm.so.1').rdma_create_event_channel()
+		sys.exit(subprocess.call(['$app', 'none']))"
+	is status $? 0 && says "^1 handled" out || { cat out err; return 1; }
+}
+
+# the request is not recorded then
+a_kill_is_no_miss() {
+	torture -j 2 --only "is killed" --timeout 5s -- \
+		sh -c "TEST_PORT=%p $both ibv_rc_pingpong -n 5"
+	! says missed out || { cat out err; return 1; }
+}
+
+# it destroys the queue pair instead
+a_status_that_is_not_polled_is_no_miss() {
+	torture --only "SEND completes" -- "$apps/in_vain" destroyed
+	is status $? 1 && says "^silent " out || { cat out err; return 1; }
+}
+
 what_fails_by_itself_is_refused() {
 	torture -- sh -c 'echo no luck >&2; exit 7'; is status $? 3 &&
 		says "the program fails by itself: exit status 7: no luck" err || return
@@ -185,6 +217,10 @@ try known_ones_do_not_count
 try what_did_not_occur_is_missed
 try what_came_to_no_middle_is_missed
 try an_exit_at_once_leaks_nothing
+try each_process_is_judged_by_itself
+try processes_are_numbered_as_by_the_device
+try a_kill_is_no_miss
+try a_status_that_is_not_polled_is_no_miss
 try what_fails_by_itself_is_refused
 try budget_ends_it
 exit $failed

@@ -106,6 +106,21 @@ TEST(a_verb_that_waits_does_not_fail)
 	assert_int_equal(failures.n, 0);
 }
 
+/* It is libibverbs that has them. */
+TEST(a_verb_that_looks_for_devices_does_not_fail)
+{
+	struct site look = { .verb = VERB_get_device_list,
+			     .name = "get_device_list",
+			     .opcode = -1,
+			     .first = 1,
+			     .last = 1,
+			     .calls = 1 };
+	struct sites some = { .all = &look, .n = 1 };
+
+	assert_int_equal(failures_list(&some, false, &failures), 0);
+	assert_int_equal(failures.n, 0);
+}
+
 TEST(a_post_finds_its_queue_full)
 {
 	RULES(4, false, "process=0 verb=post_send n=1 errno=ENOMEM");
