@@ -2,7 +2,7 @@
  * Runs of the program under test
  *
  * A run that does not end in time gets SIGTERM, all of its processes: the recorder completes the
- * trace, which says what each of them waited for. Two seconds later what is left is killed.
+ * trace, which says what each of them waited for. Five seconds later what is left is killed.
  */
 #include "cli/torture/run.h"
 
@@ -22,7 +22,7 @@
 #include "core/wire/clock.h"
 #include "core/wire/log.h"
 
-#define GRACE_NS 2000000000ull
+#define GRACE_NS 5000000000ull
 
 enum { OWN_ARGUMENTS = 11 };
 

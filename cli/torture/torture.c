@@ -187,15 +187,36 @@ static int keep_trace(const struct torture *t, const struct run *run, const stru
 	return 0;
 }
 
+/* Its recorder was killed, perhaps since it could not complete the trace in time. */
+static bool has_no_trace(const struct run *run)
+{
+	char path[RUN_PATH + 16];
+
+	return access(run_file(run, "trace.db", path), F_OK);
+}
+
+static struct judgement judge_without_trace(const struct run_end *end)
+{
+	struct judgement judgement = { .verdict = end->late ? VERDICT_HANG : VERDICT_MISSED };
+
+	strcpy(judgement.says, end->late ? "it did not end; no trace is left" : "no trace is left");
+	return judgement;
+}
+
 static int finish_run(struct torture *t, unsigned int slot, const struct run_end *end)
 {
 	struct result *result = &t->results.all[t->running[slot]];
 	struct run *run = &t->runs[slot];
-	int err = verdict_judge(&t->reference, result->failure, run, end, &result->judgement);
+	bool lost = has_no_trace(run);
+	int err = 0;
 
+	if (lost)
+		result->judgement = judge_without_trace(end);
+	else
+		err = verdict_judge(&t->reference, result->failure, run, end, &result->judgement);
 	result->took = end->took;
 	result->done = !err;
-	if (!err && (verdict_is_bad(result->judgement.verdict) || t->set->again))
+	if (!err && !lost && (verdict_is_bad(result->judgement.verdict) || t->set->again))
 		err = keep_trace(t, run, result->failure);
 	if (!err)
 		err = progress_add(t->progress, result);

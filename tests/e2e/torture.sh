@@ -193,6 +193,12 @@ a_status_that_is_not_polled_is_no_miss() {
 	is status $? 1 && says "^silent " out || { cat out err; return 1; }
 }
 
+# the others are tried all the same
+a_run_without_a_trace_is_told() {
+	torture -j 1 --only "ibv_create_" -- sh -c "$app none || kill -9 0"
+	is status $? 0 && says "^2 missed" out || { cat out err; return 1; }
+}
+
 what_fails_by_itself_is_refused() {
 	torture -- sh -c 'echo no luck >&2; exit 7'; is status $? 3 &&
 		says "the program fails by itself: exit status 7: no luck" err || return
@@ -221,6 +227,7 @@ try each_process_is_judged_by_itself
 try processes_are_numbered_as_by_the_device
 try a_kill_is_no_miss
 try a_status_that_is_not_polled_is_no_miss
+try a_run_without_a_trace_is_told
 try what_fails_by_itself_is_refused
 try budget_ends_it
 exit $failed
