@@ -22,6 +22,26 @@ static int tear_down(void **state)
 GROUP(fabric_setup, fabric_teardown);
 FIXTURE(set_up, tear_down);
 
+/* A program may clean up before it looks at the errno of the call that failed, as rsockets do. */
+TEST(destroying_leaves_errno)
+{
+	struct end *e = *state;
+	struct ibv_srq_init_attr attr = { .attr = { .max_wr = 1, .max_sge = 1 } };
+	struct ibv_srq *srq = ibv_create_srq(e->pd, &attr);
+	struct ibv_cq *cq = ibv_create_cq(e->context, 1, NULL, e->channel, 0);
+
+	assert_non_null(srq);
+	assert_non_null(cq);
+	errno = ENOMEM;
+	assert_int_equal(ibv_destroy_srq(srq), 0);
+	assert_int_equal(errno, ENOMEM);
+	assert_int_equal(ibv_destroy_qp(e->qp), 0);
+	assert_int_equal(errno, ENOMEM);
+	assert_int_equal(ibv_destroy_cq(cq), 0);
+	assert_int_equal(errno, ENOMEM);
+	e->qp = NULL;
+}
+
 TEST(busy_objects_stay)
 {
 	struct end *e = *state;
