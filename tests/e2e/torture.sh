@@ -171,6 +171,14 @@ each_process_is_judged_by_itself() {
 	is status $? 1 && says "^leak " out || { cat out err; return 1; }
 }
 
+# perftest ignores that its queue pair did not get to INIT (docs/ERROR-PATHS.md)
+bug_of_perftest_is_told() {
+	torture -j 2 --only "ibv_modify_qp() fails" --timeout 20s -- \
+		env TEST_PORT=%p "$both" ib_send_lat -F -n 5
+	is status $? 1 && says "^misuse .*ibv_modify_qp() fails with EINVAL" out &&
+		says "STATE-001 ibv_modify_qp(): attr->qp_state" out || { cat out err; return 1; }
+}
+
 # librdmacm has its own part of the device, which may be used before a device is opened
 processes_are_numbered_as_by_the_device() {
 	torture --only "ibv_create_qp() fails" -- python3 -c "if True:
@@ -224,6 +232,11 @@ try what_did_not_occur_is_missed
 try what_came_to_no_middle_is_missed
 try an_exit_at_once_leaks_nothing
 try each_process_is_judged_by_itself
+if command -v ib_send_lat >/dev/null; then
+	try bug_of_perftest_is_told
+else
+	skip "bug of perftest" "ib_send_lat is not installed"
+fi
 try processes_are_numbered_as_by_the_device
 try a_kill_is_no_miss
 try a_status_that_is_not_polled_is_no_miss
