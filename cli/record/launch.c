@@ -20,11 +20,19 @@
 #include "core/base/vec.h"
 #include "core/wire/log.h"
 
-/* The actions of the signals before launch_guard(). */
+/*
+ * The actions of signals, and those before launch_guard(). If SIGCHLD were ignored, as some daemons
+ * pass it on to what they start, no end of a program would be noticed, and none had a status.
+ */
 static struct {
 	int signal;
+	void (*action)(int signal);
 	struct sigaction before;
-} guarded[] = { { .signal = SIGPIPE }, { .signal = SIGXFSZ } };
+} guarded[] = {
+	{ .signal = SIGPIPE, .action = SIG_IGN },
+	{ .signal = SIGXFSZ, .action = SIG_IGN },
+	{ .signal = SIGCHLD, .action = SIG_DFL },
+};
 
 enum { GUARDED = sizeof(guarded) / sizeof(*guarded) };
 
@@ -85,10 +93,11 @@ int launch_check(const char *program)
 
 void launch_guard(void)
 {
-	const struct sigaction ignore = { .sa_handler = SIG_IGN };
+	for (int i = 0; i < GUARDED; i++) {
+		const struct sigaction now = { .sa_handler = guarded[i].action };
 
-	for (int i = 0; i < GUARDED; i++)
-		sigaction(guarded[i].signal, &ignore, &guarded[i].before);
+		sigaction(guarded[i].signal, &now, &guarded[i].before);
+	}
 }
 
 static _Noreturn void become_program(char **argv, const sigset_t *mask, int report)

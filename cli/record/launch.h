@@ -13,8 +13,9 @@ int launch_find(const char *program, char found[PATH_MAX]);
 int launch_check(const char *program);
 
 /*
- * Ignore SIGPIPE and SIGXFSZ from here on, so that a write fails instead of killing the recorder. A
- * launched program gets the original dispositions.
+ * Ignore SIGPIPE and SIGXFSZ from here on, so that a write fails instead of killing the recorder,
+ * and do not ignore SIGCHLD, so that programs can be waited for. A launched program gets the
+ * original dispositions.
  */
 void launch_guard(void);
 

@@ -225,3 +225,19 @@ TEST(a_held_program_is_dropped)
 	assert_int_equal(held.pid, 0);
 	assert_int_equal(waitpid(pid, NULL, 0), -1); /* it has been waited for */
 }
+
+/* Some daemons ignore SIGCHLD, which what they start inherits. */
+TEST(a_program_can_be_waited_for_if_sigchld_was_ignored)
+{
+	char *argv[] = { "/bin/sh", "-c", "exit 7", NULL };
+	sigset_t mask;
+	int status = 0;
+	pid_t pid;
+
+	signal(SIGCHLD, SIG_IGN);
+	launch_guard();
+	sigprocmask(SIG_SETMASK, NULL, &mask);
+	assert_int_equal(launch_program(argv, &mask, &pid), 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(WEXITSTATUS(status), 7);
+}
