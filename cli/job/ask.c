@@ -132,7 +132,7 @@ static _Noreturn void become_command(const struct ask *ask, const char *node)
 	_exit(1);
 }
 
-static void note_silence(const struct ask *ask, const char *node)
+static void note_failure(const struct ask *ask, const char *node, const char *why)
 {
 	char path[4096];
 	FILE *file;
@@ -141,7 +141,7 @@ static void note_silence(const struct ask *ask, const char *node)
 	file = fopen(path, "ae");
 	if (!file)
 		return;
-	fprintf(file, "verbatim: no answer within --patience\n");
+	fprintf(file, "verbatim: %s\n", why);
 	fclose(file);
 }
 
@@ -156,7 +156,7 @@ static bool look_at(const struct ask *ask, struct asked *asked, const char *node
 	if (waitpid(asked->pid, &status, late ? 0 : WNOHANG) != asked->pid)
 		return false;
 	if (late)
-		note_silence(ask, node);
+		note_failure(ask, node, "no answer within --patience");
 	*answered = !late && WIFEXITED(status) && !WEXITSTATUS(status);
 	asked->pid = 0;
 	return true;
@@ -168,6 +168,11 @@ static bool ask_one(const struct ask *ask, const char *node, struct asked *asked
 
 	if (!pid)
 		become_command(ask, node);
+	if (pid > 0)
+		setpgid(pid,
+			pid); /* here, too: look_at() may want to kill the group before it runs */
+	else
+		note_failure(ask, node, "no process could be started for it");
 	*asked = (struct asked){ pid, clock_monotonic() + (uint64_t)ask->patience };
 	return pid > 0;
 }

@@ -129,7 +129,7 @@ static bool is_installed(const char *program)
 	return !launch_find(program, found);
 }
 
-/* A file has the names; `job` gets along without a launcher's own list. */
+/* Those of --nodes, or those that Slurm knows. */
 static int find_nodes(struct job *job)
 {
 	const struct settings *set = job->set;

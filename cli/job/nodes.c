@@ -32,7 +32,7 @@ static int add_name(struct nodes *nodes, const char *name)
 {
 	char(*place)[NODE_NAME];
 
-	if (!is_name(name) || nodes->n == NODES_MAX)
+	if (!is_name(name) || strlen(name) >= NODE_NAME || nodes->n == NODES_MAX)
 		return -EINVAL;
 	place = vec_push(nodes->names, nodes->n);
 	if (!place)

@@ -5,6 +5,8 @@
 
 #include "tests/test.h"
 
+#define NINE "a-long-name-of-a-node-of-a-job"
+
 static const struct {
 	const char *text, *names; /* NULL: it is refused */
 } rows[] = {
@@ -23,6 +25,7 @@ static const struct {
 	{ "../x", NULL },
 	{ "-o", NULL },
 	{ "a b", NULL },
+	{ NINE NINE NINE NINE NINE NINE NINE NINE NINE, NULL }, /* it would be cut */
 };
 
 TEST(lists_are_those_of_slurm)
