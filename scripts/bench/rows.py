@@ -141,7 +141,7 @@ def parquet_costs():
     count = measure.run([measure.VERBATIM, 'sql', path, 'SELECT count(*) FROM requests'])
     requests = int(count.stdout)
     for _ in range(measure.ROUNDS):
-        out = measure.scratch('lake')
+        out = os.path.join(os.path.dirname(path), 'lake')
         shutil.rmtree(out, ignore_errors=True)
         argv = [measure.VERBATIM, 'export', '-f', 'parquet', '-o', out, path]
         seconds = measure.used_by(argv)['cpu'][0]
