@@ -37,11 +37,11 @@ static void make_file(void)
 	file.dynamic[2] = (ElfW(Dyn)){ .d_tag = DT_PLTRELSZ, .d_un.d_val = 48 };
 	file.dynamic[3] = (ElfW(Dyn)){ .d_tag = DT_RELASZ, .d_un.d_val = 24 };
 	file.dynamic[4] = (ElfW(Dyn)){ .d_tag = DT_NULL };
-	set_segment(0, PT_NOTE, m, 16);
-	set_segment(1, PT_LOAD, m + 4 * PAGE, 3 * PAGE);
-	set_segment(2, PT_LOAD, m + PAGE, 2 * PAGE + 8);
-	set_segment(3, PT_DYNAMIC, file.dynamic, sizeof(file.dynamic));
-	set_segment(4, PT_GNU_RELRO, m + 5 * PAGE, PAGE);
+	set_segment(0, PT_LOAD, m + 4 * PAGE, 3 * PAGE);
+	set_segment(1, PT_LOAD, m + PAGE, 2 * PAGE + 8);
+	set_segment(2, PT_NOTE, m, 16);
+	set_segment(3, PT_GNU_RELRO, m + 5 * PAGE, PAGE);
+	set_segment(4, PT_DYNAMIC, file.dynamic, sizeof(file.dynamic));
 	file.info = (struct dl_phdr_info){ .dlpi_addr = (uintptr_t)m,
 					   .dlpi_phdr = file.headers,
 					   .dlpi_phnum = 5 };
@@ -85,7 +85,7 @@ TEST(an_object_without_symbols_is_none)
 	file.dynamic[0].d_tag = DT_DEBUG;
 	assert_false(object_read(&file.info, &o));
 	make_file();
-	file.info.dlpi_phnum = 3;
+	file.info.dlpi_phnum = 4;
 	assert_false(object_read(&file.info, &o));
 }
 
