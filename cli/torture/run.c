@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "core/base/text.h"
+#include "core/faults/file.h"
 #include "core/wire/clock.h"
 #include "core/wire/log.h"
 
@@ -97,6 +98,7 @@ static void run_child(const struct run *run, char *const *program, bool faults, 
 	if (!command || null < 0 || getppid() != parent)
 		_exit(126);
 	unsetenv("VERBATIM_SOFT_FAULTS");
+	unsetenv(FAULTS_ENV);
 	if ((faults && !run->by_recorder &&
 	     setenv("VERBATIM_SOFT_FAULTS", run_file(run, "faults", path), 1)) ||
 	    setenv("VERBATIM_SOFT_FABRIC", run->fabric, 1) ||
