@@ -312,12 +312,11 @@ static bool has_members(const struct node *node)
 bool node_has_members(struct node *node, const struct session *session, int64_t linger)
 {
 	unsigned int come = atomic_load(&session->page->recorders);
-	bool has = true;
+	/* without the folder of the door nobody can join */
+	bool locked = !lock_door(node), has = has_members(node);
 
-	if (!lock_door(node)) {
-		has = has_members(node);
+	if (locked)
 		unlock_door(node);
-	}
 	if (has)
 		node->empty_since = 0;
 	else if (!node->empty_since)
