@@ -109,7 +109,7 @@ void pipe_purge(uint32_t id, uint32_t kind, uint32_t index, uint32_t serial)
 {
 	static struct pipe_event events[PURGE_MAX]; /* under the mutex */
 	char path[DIRECTORY_FILE];
-	int fd, saved = errno; /* an empty pipe must not fail the caller */
+	int fd, saved = errno; /* the caller does not care if the pipe is empty */
 
 	own_path(path, id);
 	fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
