@@ -16,6 +16,7 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/base/text.h"
@@ -24,6 +25,7 @@
 #include "core/wire/log.h"
 
 #define GRACE_NS 5000000000ull
+#define GROUP_NS 200000000ull
 
 enum { OWN_ARGUMENTS = 11 };
 
@@ -182,6 +184,18 @@ static void press_end(struct run *run)
 	run->end = now + GRACE_NS;
 }
 
+/*
+ * Kill processes that it may have left, and wait for their end: one that was forked by its recorder
+ * may still hold the trace. A zombie that nobody reaps holds nothing.
+ */
+static void end_group(pid_t group)
+{
+	uint64_t end = clock_monotonic() + GROUP_NS;
+
+	while (!kill(-group, SIGKILL) && clock_monotonic() < end)
+		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+}
+
 int run_poll(struct run *run, struct run_end *ret_end)
 {
 	int status;
@@ -193,9 +207,9 @@ int run_poll(struct run *run, struct run_end *ret_end)
 		press_end(run);
 		return 0;
 	}
-	kill(-run->pid, SIGKILL); /* processes that it may have left */
-	run->pid = 0;
 	*ret_end = (struct run_end){ .late = run->late, .took = clock_monotonic() - run->begin };
+	end_group(run->pid);
+	run->pid = 0;
 	ret_end->status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 	return 1;
 }

@@ -43,8 +43,10 @@ static void call_until_signal(void)
 	call_verbs(1); /* the parent expects events of us */
 	printf("ready\n");
 	fflush(stdout);
-	while (!signals)
+	while (!signals) {
 		call_verbs(1);
+		usleep(500);
+	}
 	while (poll(NULL, 0, 200) < 0)
 		;
 	printf("signals %d\n", (int)signals);

@@ -118,12 +118,12 @@ try "libfabric rdm" fabrics_rdm
 try "libfabric dgram" fabrics verbs dgram
 
 if [ $face = bare ] || [ -n "${LONG:-}" ]; then
-	try "qperf rc" qperf_is rc_lat rc_bw rc_bi_bw rc_rdma_read_lat rc_rdma_read_bw \
+	try_in_turn "qperf rc" qperf_is rc_lat rc_bw rc_bi_bw rc_rdma_read_lat rc_rdma_read_bw \
 		rc_rdma_write_lat rc_rdma_write_bw
-	try "qperf atomics, verified" qperf_is rc_compare_swap_mr rc_fetch_add_mr \
+	try_in_turn "qperf atomics, verified" qperf_is rc_compare_swap_mr rc_fetch_add_mr \
 		ver_rc_compare_swap ver_rc_fetch_add
 else
-	try "qperf rc and atomics" qperf_is rc_lat rc_rdma_read_bw rc_rdma_write_bw \
+	try_in_turn "qperf rc and atomics" qperf_is rc_lat rc_rdma_read_bw rc_rdma_write_bw \
 		ver_rc_fetch_add
 fi
 try "nothing is left behind" emptied

@@ -184,9 +184,9 @@ try programs_are_completed
 for each in fish zsh; do
 	command -v $each >/dev/null || skip "completion for $each" "it is not installed"
 done
-! command -v fish >/dev/null || try fish_completes_as_bash_does
+! command -v fish >/dev/null || try_in_turn fish_completes_as_bash_does
 ! command -v zsh >/dev/null || try zsh_completes_words
-! command -v zsh >/dev/null || try zsh_knows_every_option
+! command -v zsh >/dev/null || try_in_turn zsh_knows_every_option
 try lists_of_the_pages_are_those_of_the_rows
 try mistyped_word_is_answered_with_the_nearest
 try help_says_limits_and_default

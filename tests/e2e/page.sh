@@ -137,10 +137,14 @@ else skip "a thousand ranks" "no node"; fi
 sections=verdict,tiles,timeline,lanes,latency,gaps,doorbells,memory,places,objects,events,environment
 sections+=,coverage
 cp "$root/tests/e2e/page/faulty.html" .
-pages="pingpong.html bw.html two.html error.html empty.html odd.html wide.html"
-pages+=" waits.html faulty.html"
+shown=("pingpong 12" "waits 13")
+for each in "bw 12" "two 12" "error 12" "empty 0" "odd 12" "wide 12"; do
+	! in_turn || shown+=("$each")
+done
+pages=$(printf '%s.html ' "${shown[@]% *}")faulty.html
+used=$(grep -owE '(error|waits|faulty).html' <<<"$pages" | paste -sd,)
 /usr/bin/python3 "$root/tests/e2e/page/browser.py" --text "$odd" \
-	--use error.html,waits.html,faulty.html --try pingpong.html $sections $pages >found 2>why
+	--use "$used" --try pingpong.html $sections $pages >found 2>why
 status=$?
 is_good() { # page, minimum number of plots
 	local plots
@@ -155,8 +159,7 @@ faults_are_found() {
 if [ $status = 3 ]; then
 	skip "in a browser" "$(head -n 1 found)"
 else
-	for each in "pingpong 12" "bw 12" "two 12" "error 12" "empty 0" "odd 12" "wide 12" \
-		"waits 13"; do
+	for each in "${shown[@]}"; do
 		try "in a browser: ${each% *}" is_good $each
 	done
 	try faults_are_found

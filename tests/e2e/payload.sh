@@ -306,7 +306,7 @@ try unpacked_it_is_a_table
 try any_sqlite3_reads_it
 try a_condition_finds_the_rows
 try flight_keeps_the_last
-try rotation_loses_nothing
+try_in_turn rotation_loses_nothing
 try drops_are_reported
 try filtered_posts_have_none
 command -v ibv_rc_pingpong >/dev/null && try pingpong_gets_what_is_sent ||

@@ -312,7 +312,7 @@ try stderr_is_the_programs_alone_when_quiet
 try signals_and_descriptors_are_as_they_were
 try stderr_to_nobody_is_no_reason_to_end
 try limit_on_files_stops_the_recording_only
-try lost_file_stops_the_recording
+try_in_turn lost_file_stops_the_recording
 try moved_trace_is_whole
 try few_descriptors_are_said_to_be_few
 try program_without_a_name_is_not_there
@@ -331,7 +331,7 @@ else echo "skip record: descendant in another pid namespace is recorded: may not
 try killed_recorder_does_not_hurt_the_program
 try session_of_a_killed_recorder_is_collected
 try killed_program_leaves_a_whole_trace
-try trace_and_session_are_closed_to_others
+try_in_turn trace_and_session_are_closed_to_others
 try program_that_is_not_there_leaves_the_old_trace
 try program_that_cannot_start_leaves_nothing
 try loss_is_reported_even_when_quiet
@@ -368,7 +368,7 @@ no_shared_memory_starts_nothing() {
 		grep -q "No space left" err && is "$(cat left)" all && [ ! -e t.db ]
 }
 if [ "$(id -u)" -eq 0 ]; then
-	try full_disk_stops_the_recording_only
+	try_in_turn full_disk_stops_the_recording_only
 	try full_disk_leaves_the_programs_own_status
 	try full_shared_memory_is_reported
 	try small_shared_memory_makes_small_rings

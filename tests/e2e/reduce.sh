@@ -182,7 +182,7 @@ try status_without_a_cause_is_reported
 try smallest_so_far_is_kept
 try deadline_keeps_the_smallest
 try a_stopped_one_is_continued
-if strace -o "$tmp/allowed" true 2>/dev/null; then try trials_do_not_wait
+if strace -o "$tmp/allowed" true 2>/dev/null; then try_in_turn trials_do_not_wait
 else skip "trials do not wait" "strace is not installed, or not allowed"; fi
 try wrong_use_is_refused
 exit $failed

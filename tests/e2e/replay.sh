@@ -160,7 +160,7 @@ multicast() {
 		ok multicast
 	fi
 }
-multicast
+! in_turn || multicast
 
 # altered NAME FROM WHERE SET TEXT: in the trace of program FROM's unpacked form,
 # "UPDATE TABLE SET ... " of the row that WHERE chooses; the report says TEXT,

@@ -107,6 +107,7 @@ served() {
 	server=$!
 	await_server $server
 	for test in $(tests_of_qperf); do
+		in_turn || continue
 		name="$face qperf $test"
 		if "${device[@]}" timeout 30 qperf -lp $port -t 1 localhost \
 			$test >"$tmp/client" 2>&1 &&
@@ -242,7 +243,8 @@ all() { # face
 	done
 	form "ib_send_bw -c XRC --use-srq" ib_send_bw -c XRC --use-srq -F -n $messages && reports
 	form "ib_send_bw -c XRC -e -b -q 4" ib_send_bw -c XRC -F -e -b -q 4 -n $messages && reports
-	[ $face != preload ] && [ -z "${LONG:-}" ] || # it takes ten seconds of processor time
+	# it takes ten seconds of processor time
+	[ $face != preload ] && [ -z "${LONG:-}" ] || ! in_turn ||
 		both "ib_send_bw -a" ib_send_bw -F --use_old_post_send -a -n $(share 5 20)
 	form "ib_send_lat -e" ib_send_lat -F --use_old_post_send -e -n $messages
 	form "ib_send_bw -b -q 4" ib_send_bw -F --use_old_post_send -b -q 4 -n $messages
@@ -254,7 +256,7 @@ all() { # face
 		one_processor -t # ibv_start_poll
 	}
 	served
-	! is_whole || killed
+	! is_whole || ! in_turn || killed
 	emptied
 }
 

@@ -233,13 +233,13 @@ try what_came_to_no_middle_is_missed
 try an_exit_at_once_leaks_nothing
 try each_process_is_judged_by_itself
 if command -v ib_send_lat >/dev/null; then
-	try bug_of_perftest_is_told
+	try_in_turn bug_of_perftest_is_told
 else
 	skip "bug of perftest" "ib_send_lat is not installed"
 fi
 try processes_are_numbered_as_by_the_device
-try a_kill_is_no_miss
-try a_status_that_is_not_polled_is_no_miss
+try_in_turn a_kill_is_no_miss
+try_in_turn a_status_that_is_not_polled_is_no_miss
 try a_run_without_a_trace_is_told
 try what_fails_by_itself_is_refused
 try budget_ends_it

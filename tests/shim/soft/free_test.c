@@ -28,7 +28,7 @@ enum {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 	ROUNDS = 300,
 #else
-	ROUNDS = 1500,
+	ROUNDS = 800,
 #endif
 	LANES = 2, /* connections between the two */
 	DEPTH = 16,
