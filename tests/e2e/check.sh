@@ -259,7 +259,7 @@ for id in $rules; do
 	try finds "$id"
 	try is_silent_about_the_twin "$id"
 done
-try reports_are_valid_sarif
+try_in_turn reports_are_valid_sarif
 for t in demo_has_three_stacks_with_names demo_lines_are_those_of_the_source \
 	 a_file_that_was_changed_gives_no_names text_report_starts_with_the_first_error \
 	 the_poll_of_an_error_has_its_stack \
@@ -273,8 +273,8 @@ for t in demo_has_three_stacks_with_names demo_lines_are_those_of_the_source \
 	try $t
 done
 try a_failure_that_programs_expect_may_be_the_end
-try too_few_descriptors_are_called_so
-try a_slow_way_is_no_rnr_stall
+try_in_turn too_few_descriptors_are_called_so
+try_in_turn a_slow_way_is_no_rnr_stall
 try "the longest RNR timer is a hazard" warns state_007 timer STATE-007 \
 	"min_rnr_timer 0: 655.36 ms, the longest"
 try "RoCE v1 is a hazard where v2 is there" warns state_008 v1 STATE-008 \

@@ -106,16 +106,16 @@ try_in_turn "UCX ud_verbs on RoCE" ucx_roce ud_verbs
 try_in_turn "UCX on RoCE by its defaults" ucx_roce all
 
 mpicc -O2 -Wall -o "$tmp/mpi_check" tests/e2e/mpi_check.c
-try "Open MPI over UCX" mpi --mca pml ucx --mca osc ucx -x UCX_TLS=$rc,self -x \
+try_in_turn "Open MPI over UCX" mpi --mca pml ucx --mca osc ucx -x UCX_TLS=$rc,self -x \
 	UCX_NET_DEVICES=verbatim0:1
 # It would send a warning about the device's parameters through mpirun, which once answered "Out of
 # resource" and hung.
-try "Open MPI over openib" mpi --mca pml ob1 --mca btl self,openib --mca btl_openib_allow_ib 1 \
-	--mca btl_openib_warn_no_device_params_found 0 --mca osc rdma
+try_in_turn "Open MPI over openib" mpi --mca pml ob1 --mca btl self,openib \
+	--mca btl_openib_allow_ib 1 --mca btl_openib_warn_no_device_params_found 0 --mca osc rdma
 
-try "libfabric msg" fabrics verbs msg
-try "libfabric rdm" fabrics_rdm
-try "libfabric dgram" fabrics verbs dgram
+try_in_turn "libfabric msg" fabrics verbs msg
+try_in_turn "libfabric rdm" fabrics_rdm
+try_in_turn "libfabric dgram" fabrics verbs dgram
 
 if [ $face = bare ] || [ -n "${LONG:-}" ]; then
 	try_in_turn "qperf rc" qperf_is rc_lat rc_bw rc_bi_bw rc_rdma_read_lat rc_rdma_read_bw \

@@ -18,7 +18,7 @@ enum { SEQUENCES = 150, BASE = 1 };
 #elif defined(__SANITIZE_ADDRESS__)
 enum { SEQUENCES = 500, BASE = 1 };
 #else
-enum { SEQUENCES = 1500, BASE = 1 };
+enum { SEQUENCES = 900, BASE = 1 };
 #endif
 
 static uint64_t number_from_env(const char *name, uint64_t otherwise)
