@@ -42,7 +42,8 @@ struct gram_ah {
 	struct place place; /* zeros: not known */
 };
 
-struct gram_receive {
+/* When a datagram was posted; or received, into a request of that time. */
+struct gram_time {
 	int64_t time, posted; /* -1: not known */
 };
 
@@ -53,8 +54,7 @@ struct gram_flow {
 	uint32_t part;         /* of @from */
 	bool broken;           /* some may be missing, or belong to another */
 	bool counted, matched; /* in edge->pairs; a message of it has been received */
-	int64_t *sent;
-	struct gram_receive *received;
+	struct gram_time *sent, *received;
 	size_t nsent, nreceived, sent_size, received_size, sent_first, received_first;
 };
 
@@ -244,26 +244,19 @@ static void break_flow(struct gram_flow *flow)
 	flow->broken = true;
 }
 
-static void push_sent(struct gram_flow *flow, int64_t time)
+static void push_time(struct gram_flow *flow, bool sent, struct gram_time time)
 {
-	if (flow->sent_first == flow->nsent)
-		flow->sent_first = flow->nsent = 0;
-	if (flow->nsent - flow->sent_first == AHEAD ||
-	    vec_reserve(flow->sent, flow->sent_size, flow->nsent + 1))
-		break_flow(flow);
-	else
-		flow->sent[flow->nsent++] = time;
-}
+	struct gram_time **at = sent ? &flow->sent : &flow->received;
+	size_t *n = sent ? &flow->nsent : &flow->nreceived;
+	size_t *first = sent ? &flow->sent_first : &flow->received_first;
+	size_t *size = sent ? &flow->sent_size : &flow->received_size;
 
-static void push_received(struct gram_flow *flow, struct gram_receive receive)
-{
-	if (flow->received_first == flow->nreceived)
-		flow->received_first = flow->nreceived = 0;
-	if (flow->nreceived - flow->received_first == AHEAD ||
-	    vec_reserve(flow->received, flow->received_size, flow->nreceived + 1))
+	if (*first == *n)
+		*first = *n = 0;
+	if (*n - *first == AHEAD || vec_reserve(*at, *size, *n + 1))
 		break_flow(flow);
 	else
-		flow->received[flow->nreceived++] = receive;
+		(*at)[(*n)++] = time;
 }
 
 /* Both directions are one pair of queue pairs. */
@@ -286,8 +279,8 @@ static void match_flow(struct clock_datagrams *grams, struct gram_flow *flow)
 	if (flow->broken || !flow->edge)
 		return;
 	while (flow->sent_first < flow->nsent && flow->received_first < flow->nreceived) {
-		int64_t sent = flow->sent[flow->sent_first++];
-		struct gram_receive receive = flow->received[flow->received_first++];
+		int64_t sent = flow->sent[flow->sent_first++].time;
+		struct gram_time receive = flow->received[flow->received_first++];
 
 		clock_edge_before(flow->edge, &flow->edge->all, flow->part, sent, receive.time);
 		if (receive.posted >= 0)
@@ -328,7 +321,7 @@ static void send_one(struct clock_datagrams *grams, const struct gram_end *from,
 		break_flow(flow);
 	if (flow->broken)
 		return;
-	push_sent(flow, time);
+	push_time(flow, true, (struct gram_time){ time, -1 });
 	match_flow(grams, flow);
 }
 
@@ -405,7 +398,7 @@ static void take_wc(struct clock_datagrams *grams, const struct wc *wc, int64_t 
 	flow = get_flow(grams, to, wc->src_qp);
 	if (!flow || flow->broken)
 		return;
-	push_received(flow, (struct gram_receive){ time, wc->request.thread ? wc->posted_at : -1 });
+	push_time(flow, false, (struct gram_time){ time, wc->request.thread ? wc->posted_at : -1 });
 	match_flow(grams, flow);
 }
 

@@ -362,7 +362,6 @@ static void prefer_likely(struct clock_edge *edge, const int64_t span[2], struct
 
 	if (!edge->likely.least.n && !edge->likely.most.n)
 		return;
-	bounds_add(&edge->likely, &edge->all);
 	if (!bounds_solve(&edge->likely, span, &likely))
 		return;
 	for (int i = 0; i < 2; i++)
@@ -559,6 +558,8 @@ static void add_bounds(struct clocks *clocks)
 		struct clock_edge *edge = clocks->edges.all[i];
 
 		bounds_add(&edge->all, &edge->objects);
+		if (edge->likely.least.n || edge->likely.most.n)
+			bounds_add(&edge->likely, &edge->all);
 		if (!edge->pairs) /* the queue pairs of a connection that failed, or sent nothing */
 			edge->pairs = edge->connections;
 	}

@@ -218,7 +218,7 @@ static int finish_run(struct torture *t, unsigned int slot, const struct run_end
 	result->done = !err;
 	if (!err && !lost && (verdict_is_bad(result->judgement.verdict) || t->set->again))
 		err = keep_trace(t, run, result->failure);
-	if (!err)
+	if (!err && t->progress)
 		err = progress_add(t->progress, result);
 	run_remove(run);
 	return err;
@@ -356,7 +356,7 @@ static int try_failures(struct torture *t)
 			       t->failures.n);
 	if (!err && t->set->baseline) /* a wrong one is refused before the runs */
 		err = results_know(&t->results, t->set->baseline);
-	if (!err)
+	if (!err && !t->set->again) /* one run more leaves what a stopped torture has written */
 		err = progress_open(&t->results, t->set->resume, &t->progress);
 	if (t->set->budget)
 		t->end = clock_monotonic() + (uint64_t)t->set->budget;

@@ -118,6 +118,8 @@ a_stopped_one_goes_on() {
 		is "file of results" "$(wc -c <torture/progress)" 0 || return
 	head -n 1 <(jq -c '.results[] | select(.verdict) | .says = "as before"' whole) \
 		>torture/progress
+	torture --again 1 -- "$app" forgotten-region
+	is "results, after one more run" "$(wc -l <torture/progress)" 1 || return
 	torture --json --resume "${only[@]}"
 	is status $? 1 && is "taken over" "$(jq '[.results[] | select(.says == "as before")] |
 		length' out)" 1 || return

@@ -294,9 +294,8 @@ static void faulty_read_tm_info(struct ibv_cq_ex *cq, struct ibv_wc_tm_info *inf
 		f->behind.read_tm_info(cq, info);
 }
 
-static void patch_readers(struct ibv_cq_ex *cq, uint64_t wc_flags)
+static void patch_readers(struct ibv_cq_ex *cq)
 {
-	(void)wc_flags;
 #define READER(name, type, value) \
 	if (cq->read_##name)      \
 		cq->read_##name = faulty_read_##name;
@@ -323,7 +322,7 @@ void polls_patch_ex(struct ibv_cq_ex *cq, uint64_t wc_flags)
 	cq->start_poll = faulty_start_poll;
 	cq->next_poll = faulty_next_poll;
 	cq->end_poll = faulty_end_poll;
-	patch_readers(cq, wc_flags);
+	patch_readers(cq);
 	polls_hold((struct ibv_cq *)cq, wc_flags & EXTRAS);
 }
 
