@@ -255,11 +255,20 @@ int results_know(struct results *results, const char *baseline)
 	return err;
 }
 
+int results_write(struct text *text)
+{
+	int err;
+
+	text_char(text, '\n');
+	err = text->failed ? log_err(-ENOMEM, "results") : output_put(NULL, text);
+	text_fini(text);
+	return err;
+}
+
 int results_print_json(const struct results *results)
 {
 	struct text text = { 0 };
 	struct json json = { .out = &text, .spaced = true };
-	int err;
 
 	json_open(&json, NULL, '{');
 	json_put_text(&json, "folder", results->folder);
@@ -270,10 +279,7 @@ int results_print_json(const struct results *results)
 	}
 	json_close(&json, ']');
 	json_close(&json, '}');
-	text_char(&text, '\n');
-	err = text.failed ? log_err(-ENOMEM, "results") : output_put(NULL, &text);
-	text_fini(&text);
-	return err;
+	return results_write(&text);
 }
 
 static void put_case(struct junit *junit, const struct result *result)

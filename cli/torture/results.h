@@ -5,6 +5,7 @@
 #include "cli/torture/verdict.h"
 
 struct json;
+struct text;
 
 struct result {
 	const struct failure *failure;
@@ -50,6 +51,9 @@ bool result_read(struct results *results, const char *text, size_t n);
 /* "torture/17.db" */
 const char *result_trace(const struct results *results, const struct result *result, char *path,
 			 size_t size);
+
+/* Print a report of JSON, and free its text. 0 or -errno after log_err(). */
+int results_write(struct text *text);
 
 /* Sort by verdict, alike ones behind the first of them, and print. 0 or -errno. */
 int results_print_text(const struct results *results);

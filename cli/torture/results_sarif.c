@@ -2,13 +2,10 @@
  * Verdicts as SARIF: a rule for each verdict, a result for each failure that was not handled, at
  * the place that failed
  */
-#include <errno.h>
 #include <string.h>
 
 #include "analyzer/report/sarif.h"
-#include "cli/output.h"
 #include "cli/torture/results.h"
-#include "core/wire/log.h"
 
 static const char *const means[VERDICTS] = {
 	[VERDICT_CRASH] = "A signal or a sanitizer ended the program.",
@@ -114,15 +111,11 @@ int results_print_sarif(const struct results *results, int status)
 	struct text text = { 0 };
 	struct json json = { .out = &text };
 	char root[PATH_MAX];
-	int err;
 
 	sarif_begin(&json, root);
 	json_open(&json, "runs", '[');
 	put_run(results, &json, root, status);
 	json_close(&json, ']');
 	json_close(&json, '}');
-	text_char(&text, '\n');
-	err = text.failed ? log_err(-ENOMEM, "results") : output_put(NULL, &text);
-	text_fini(&text);
-	return err;
+	return results_write(&text);
 }
