@@ -29,7 +29,7 @@ build_spoilt() {
 	for source in "${sources[@]}"; do
 		object=$spoilt/${source//\//_}.o
 		spoil "$source" | ${CC:-cc} -std=gnu11 -D_GNU_SOURCE -fPIC -fvisibility=hidden \
-			-fno-omit-frame-pointer -I. "-I$BUILD" -O1 -w -c -x c -o "$object" - ||
+			-fno-omit-frame-pointer -I. "-I$BUILD" -O0 -w -c -x c -o "$object" - ||
 			return
 		link=${link/"$BUILD/obj/${source%.c}.o"/"$object"}
 	done

@@ -5,7 +5,9 @@ cd "$tmp" || exit 1
 record() { "$VERBATIM" record -q -o "$t" -- "$@" >/dev/null 2>&1; }
 # a format, options: the report in a file of that name, the exit status in $status
 report() { "$VERBATIM" check --format "$1" "${@:2}" "$t" >"$1"; status=$?; }
-valid_sarif() { "$root/tests/e2e/lib/sarif.py" "${1:-sarif}"; }
+# Keeps the report, for are_valid_sarif: starting that check takes longer than checking one.
+keep_sarif() { cp sarif "$(mktemp kept.XXXXXX.sarif)"; }
+are_valid_sarif() { "$root/tests/e2e/lib/sarif.py" ./*.sarif; }
 valid_junit() { xmllint --noout --schema "$root/tests/e2e/lib/junit.xsd" junit; }
 sarif() { jq -r ".runs[0] | $1" sarif; }
 build() { cc -O0 "$@" -I"$root" -o app -libverbs -lpthread; }
@@ -13,7 +15,7 @@ junit() { xmllint --xpath "string($1)" junit; }
 
 sarif_has_what_json_has() {
 	report json; report sarif
-	valid_sarif || return
+	keep_sarif || return
 	is "$(sarif '.results[] | select(.ruleId | test("^[A-Z]")) |
 			"\(.ruleId) \(.message.text) \(.occurrenceCount) " +
 			"\(.properties.event) \(.properties.object) " +
@@ -67,12 +69,12 @@ used at T:N by ibv_ack_cq_events() acknowledge_events demo_bug.c" &&
 sources_are_found() {
 	local file
 	build -g "$root/tests/apps/demo_bug.c" && record ./app &&
-		report sarif; valid_sarif || return
+		report sarif; keep_sarif || return
 	file=$(sarif '.results[0].locations[0].physicalLocation.artifactLocation.uri')
 	is "$file" "file://$root/tests/apps/demo_bug.c" || return
 	mkdir -p "src dir" && cp "$root/tests/apps/demo_bug.c" "src dir/" &&
 		build -g "$PWD/src dir/demo_bug.c" && record ./app &&
-		report sarif; valid_sarif || return
+		report sarif; keep_sarif || return
 	is "$(sarif '.results[0].locations[0].physicalLocation.artifactLocation |
 		.uri + " " + .uriBaseId')" "src%20dir/demo_bug.c SRCROOT" &&
 		is "$(sarif .originalUriBaseIds.SRCROOT.uri)" "file://$PWD/"
@@ -88,7 +90,7 @@ main_is_the_end_of_a_stack() {
 }
 without_lines_there_are_modules() {
 	build -s "$root/tests/apps/demo_bug.c" && record ./app &&
-		report sarif; valid_sarif || return
+		report sarif; keep_sarif || return
 	is "$(sarif '.results[0].locations[0].physicalLocation |
 		"\(.artifactLocation.uri) \(.region) \(.address.relativeAddress > 0)"')" \
 		"app null true"
@@ -117,7 +119,7 @@ places_have_fingerprints_of_their_own() {
 }
 facts_are_results() {
 	record "$apps/first_error" bad; report sarif; report junit
-	valid_sarif && valid_junit && is $status 1 &&
+	keep_sarif && valid_junit && is $status 1 &&
 		is "$(sarif '.results[] | select(.ruleId == "error-completion") | .level + " " +
 			(.message.text | sub(":.*"; "")) + " " +
 			.locations[0].physicalLocation.artifactLocation.uri')" \
@@ -125,7 +127,7 @@ facts_are_results() {
 		is "$(junit '//testcase[@name="error-completion"]/failure/@message')" \
 			"queue pairs in error: 1" || return
 	report sarif --mute error-completion; report junit --mute error-completion
-	valid_sarif && valid_junit &&
+	keep_sarif && valid_junit &&
 		is "$(sarif '[.results[] | select(.ruleId == "error-completion")] | length')" 0 &&
 		is "$(sarif '.invocations[0].ruleConfigurationOverrides[].descriptor.id')" \
 			error-completion &&
@@ -133,7 +135,7 @@ facts_are_results() {
 }
 muted_rules_are_reported() {
 	record "$apps/life_001" bad; report sarif --mute LIFE-001; report junit --mute LIFE-001
-	valid_sarif && valid_junit &&
+	keep_sarif && valid_junit &&
 		is "$(sarif '[.results[] | select(.ruleId == "LIFE-001")] | length')" 0 &&
 		is "$(sarif '.invocations[0] | "\(.exitCode) " +
 			"\(.ruleConfigurationOverrides[].descriptor.id)"')" "0 LIFE-001" &&
@@ -142,7 +144,7 @@ muted_rules_are_reported() {
 unchecked_rules_are_reported() {
 	"$VERBATIM" record -q --filter plane=control -o "$t" -- "$apps/life_001" good 2>/dev/null
 	report sarif; report junit
-	valid_sarif && valid_junit &&
+	keep_sarif && valid_junit &&
 		[ "$(sarif '[.invocations[0].toolExecutionNotifications[] |
 			select(.associatedRule.id == "LIFE-001" and .level == "note" and
 				(.message.text | test("--filter")))] | length')" -ge 1 ] &&
@@ -151,7 +153,7 @@ unchecked_rules_are_reported() {
 names_of_others_do_no_harm() {
 	local name=$'a"<&b>\x01\xff.db'
 	record "$apps/life_001" bad; mv "$t" "$name"
-	t=$name report sarif; valid_sarif && t=$name report junit; valid_junit
+	t=$name report sarif; keep_sarif && t=$name report junit; valid_junit
 }
 every_name_is_text() { # of C++, in a directory with a name of unusual bytes
 	local dir=$'\xc3\xbc \xff%41' found
@@ -170,7 +172,7 @@ every_name_is_text() { # of C++, in a directory with a name of unusual bytes
 	END
 	g++ -O0 -g "$dir/app.cc" -o app -libverbs || return
 	record ./app; report sarif
-	valid_sarif || return
+	keep_sarif || return
 	found='rdma::owner<ibv_pd>::drop'
 	is "$(sarif '.results[] | select(.ruleId == "LIFE-002") |
 			.locations[0].logicalLocations[0].fullyQualifiedName')" "$found" &&
@@ -182,20 +184,27 @@ many_results_are_valid() {
 	record "$apps/model_run" 1 $(share 60 600); report sarif
 	[ "$(sarif '.results | length')" -ge $(share 100 1000) ] ||
 		{ sarif '.results | length'; return 1; }
-	valid_sarif
+	keep_sarif
 }
 nothing_found_is_valid() {
-	rm -f "$t"; record true; report sarif; valid_sarif &&
+	rm -f "$t"; record true; report sarif; keep_sarif &&
 		is "$(sarif '.results | length')" 0 || return
-	record "$apps/life_001" good; report sarif; valid_sarif &&
+	record "$apps/life_001" good; report sarif; keep_sarif &&
 		is "$(sarif '.results | length')" 0
 }
 # invalid SARIF must be reported
-the_check_of_sarif_sees() { # a change
+change_sarif() { # CHANGE...
+	local change n=0
 	record "$apps/life_001" bad; report sarif
-	jq "$1" sarif >changed || return
-	! valid_sarif changed >told || { echo "it is taken"; return 1; }
-	[ -s told ]
+	for change; do
+		n=$((n + 1))
+		jq "$change" sarif >changed.$n || return
+	done
+	"$root/tests/e2e/lib/sarif.py" changed.* >told
+	is status $? 1
+}
+the_check_of_sarif_sees() { # a change, its number
+	grep -q "^changed\.$2: ." told || { echo "it is taken"; return 1; }
 }
 
 for app in life_001 life_002 life_003 life_004 fork_003 compl_003 demo_bug first_error; do
@@ -208,13 +217,16 @@ for each in each_level_is_that_of_the_severity steps_have_places sources_are_fou
 	    many_results_are_valid nothing_found_is_valid; do
 	try $each
 done
-for change in 'del(.version)' 'del(.runs[0].tool.driver.name)' '.runs[0].results[0].level="fatal"' \
-	      '.runs[0].results[0].ruleIndex+=1' '.runs[0].results[0].ruleIndex=1000' \
-	      '.runs[0].results[0].color="red"' 'del(.runs[0].results[0].message)' \
-	      'del(.runs[0].originalUriBaseIds)' \
-	      '.runs[0].tool.driver.rules[1]=.runs[0].tool.driver.rules[0]' \
-	      '.runs[0].results[0].codeFlows[0].threadFlows[0].locations=[]' \
-	      '.runs[0].results[0].codeFlows[0].threadFlows[0].locations|=reverse' \
-	      '(.. | .region? | objects | .startLine)=0' '(.. | .uri? | strings)|=(. + " x")'; do
-	try the_check_of_sarif_sees "$change"
+try "the reports are valid SARIF" are_valid_sarif
+changes=('del(.version)' 'del(.runs[0].tool.driver.name)' '.runs[0].results[0].level="fatal"'
+	'.runs[0].results[0].ruleIndex+=1' '.runs[0].results[0].ruleIndex=1000'
+	'.runs[0].results[0].color="red"' 'del(.runs[0].results[0].message)'
+	'del(.runs[0].originalUriBaseIds)'
+	'.runs[0].tool.driver.rules[1]=.runs[0].tool.driver.rules[0]'
+	'.runs[0].results[0].codeFlows[0].threadFlows[0].locations=[]'
+	'.runs[0].results[0].codeFlows[0].threadFlows[0].locations|=reverse'
+	'(.. | .region? | objects | .startLine)=0' '(.. | .uri? | strings)|=(. + " x")')
+try "invalid SARIF is told" change_sarif "${changes[@]}"
+for i in "${!changes[@]}"; do
+	try the_check_of_sarif_sees "${changes[$i]}" $((i + 1))
 done
