@@ -3,9 +3,8 @@
  *
  * Runs vary by chance, too: a run is one sample, however many requests it has. So one number per
  * run is compared, such as its median, as a logarithm. The standard error of the difference of the
- * means comes from a bootstrap over runs: each side is drawn anew from its own runs, many times. A
- * bootstrap of few runs is too narrow by sqrt((n - 1) / n), which is corrected, and the interval
- * has the width of Student's t for that number (Welch's degrees of freedom).
+ * means comes from how much the runs of each side vary, and the interval has the width of
+ * Student's t for that number (Welch's degrees of freedom).
  *
  * Few runs that vary much have a wide interval although all of one side are beyond all of the
  * other. If that distance is greater than the range of either side, chance is as rare as outside of
@@ -17,17 +16,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { DRAWS = 2000, APART = 3 /* runs */ };
-
-/* Random numbers with a fixed seed: the bootstrap is the same each time. */
-static uint64_t draw_number(uint64_t *state)
-{
-	uint64_t x = *state += 0x9e3779b97f4a7c15ull;
-
-	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;
-	x = (x ^ x >> 27) * 0x94d049bb133111ebull;
-	return x ^ x >> 31;
-}
+enum { APART = 3 /* runs */ };
 
 static double mean_of(const double *of, size_t n)
 {
@@ -38,27 +27,14 @@ static double mean_of(const double *of, size_t n)
 	return sum / (double)n;
 }
 
-static double draw_mean(const double *of, size_t n, uint64_t *state)
-{
-	double sum = 0;
-
-	for (size_t i = 0; i < n; i++)
-		sum += of[draw_number(state) % n];
-	return sum / (double)n;
-}
-
-/* The variance of the mean of a side, by the bootstrap. */
+/* The variance of the mean of a side. */
 static double vary_mean(const double *of, size_t n)
 {
 	double mean = mean_of(of, n), sum = 0;
-	uint64_t state = 12345;
 
-	for (int i = 0; i < DRAWS; i++) {
-		double off = draw_mean(of, n, &state) - mean;
-
-		sum += off * off;
-	}
-	return sum / DRAWS * (double)n / (double)(n - 1);
+	for (size_t i = 0; i < n; i++)
+		sum += (of[i] - mean) * (of[i] - mean);
+	return sum / (double)n / (double)(n - 1);
 }
 
 /* Student's t: 99 % are within it, with @df degrees of freedom. */
