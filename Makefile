@@ -10,9 +10,12 @@ comma   := ,
 empty   :=
 space   := $(empty) $(empty)
 
-CFLAGS  ?= -O2 -g
+TESTING := $(filter tests test check,$(MAKECMDGOALS))
+# functions and lines, without variables and types, take an eighth less time; for a debugger:
+# make tests CFLAGS='-O2 -g'
+CFLAGS  ?= -O2 -g$(if $(TESTING),1)
 # a warning is an error only for us, not for builds with an unknown compiler
-WERROR  := $(if $(filter tests test check,$(MAKECMDGOALS)),-Werror)
+WERROR  := $(if $(TESTING),-Werror)
 PLAINFLAGS = -std=gnu11 -D_GNU_SOURCE -Wall -Wextra $(WERROR) -Wmissing-prototypes \
 	-Wstrict-prototypes \
 	-fPIC -fvisibility=hidden -fno-omit-frame-pointer -I. -I$(BUILD) -MMD -MP \
