@@ -63,7 +63,8 @@ static unsigned int find_limit(const char *word, size_t length)
 	} words[] = { { "receive", EXPLAIN_RECEIVE }, { "send", EXPLAIN_SEND },
 		      { "write", EXPLAIN_WRITE },     { "read", EXPLAIN_READ },
 		      { "atomic", EXPLAIN_ATOMIC },   { "ud", EXPLAIN_UD },
-		      { "first", EXPLAIN_FIRST },     { "xrc", EXPLAIN_XRC } };
+		      { "first", EXPLAIN_FIRST },     { "xrc", EXPLAIN_XRC },
+		      { "bind", EXPLAIN_BIND },       { "invalidate", EXPLAIN_INVALIDATE } };
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		if (strlen(words[i].word) == length && !memcmp(words[i].word, word, length))

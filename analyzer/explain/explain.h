@@ -38,6 +38,8 @@ enum explain_limit {
 	EXPLAIN_UD = 1 << 5,
 	EXPLAIN_FIRST = 1 << 6,
 	EXPLAIN_XRC = 1 << 7,
+	EXPLAIN_BIND = 1 << 8,
+	EXPLAIN_INVALIDATE = 1 << 9,
 };
 
 /*

@@ -33,6 +33,10 @@ char *answer_refused(const struct queue_request *request, const struct peer *pee
 /* A READ or an atomic of @qp, whose max_rd_atomic allows none. */
 char *answer_no_reads(const struct queue_request *request, const struct life *qp);
 
+/* A window was not bound, or a key not invalidated: IBV_WC_MW_BIND_ERR. */
+char *answer_window(struct trace *trace, struct model *model,
+		    const struct model_complete *complete);
+
 /* A send failed by its length: it is longer than its port allows, or an atomic without 8 bytes. */
 char *answer_too_long(struct model *model, const struct model_complete *complete);
 

@@ -449,6 +449,8 @@ void causes_complete(struct causes *causes, struct model *model,
 						  peer ? qp_name(causes, peer) : NULL);
 	if (certain && wc->status == ABI_WC_LOC_QP_OP_ERR)
 		noted->cause.key = answer_no_reads(complete->request, complete->qp);
+	if (certain && wc->status == ABI_WC_MW_BIND_ERR)
+		noted->cause.key = answer_window(causes->trace, model, complete);
 	if (certain && wc->status == ABI_WC_LOC_LEN_ERR)
 		noted->cause.key = answer_too_long(model, complete);
 	if (certain && !noted->cause.key &&

@@ -32,6 +32,7 @@ struct key_bind {
 	struct moment at; /* zeroed: none */
 	uint32_t index;   /* in the list that was posted */
 	uint64_t qp;      /* address */
+	uint64_t mr;      /* its region's address */
 	bool ends;        /* it unbound the window */
 	uint64_t addr, length;
 	uint32_t access;

@@ -170,6 +170,7 @@ static int window_is_bound(struct model *model, const struct trace_event *event)
 	struct key_bind bind = {
 		.at = moment_of(event),
 		.qp = read_number(call->args, ARG(qp), 0),
+		.mr = read_number(call->args, ARG(mw_bind.bind_info.mr), 0),
 		.addr = read_number(call->args, ARG(mw_bind.bind_info.addr), 0),
 		.access = (uint32_t)read_number(call->args, ARG(mw_bind.bind_info.mw_access_flags),
 						0),

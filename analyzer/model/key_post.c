@@ -233,6 +233,7 @@ static int look_at_bind(const struct looked *l, const struct wr *wr)
 	const struct key_bind bind = { .at = moment_of(l->event),
 				       .index = l->i,
 				       .qp = l->post->handle,
+				       .mr = wr->bind_mr,
 				       .ends = !wr->bind_length,
 				       .addr = wr->bind_addr,
 				       .length = wr->bind_length,

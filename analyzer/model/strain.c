@@ -76,6 +76,11 @@ static void check_request(const struct model_watcher *watcher, const struct trac
 
 const char *strain_reason(const struct queue *queue, char *text, size_t size)
 {
+	if (queue->owner->kind == OBJECT_qp && queue->limits.known && !room_of(queue)) {
+		snprintf(text, size, "%s was created with %s 0", queue->owner->name,
+			 queue->send ? "max_send_wr" : "max_recv_wr");
+		return text;
+	}
 	if (!is_certain(queue) || !room_of(queue) || queue->outstanding < room_of(queue))
 		return NULL;
 	if (queue->send)

@@ -18,7 +18,8 @@ int strain_post(const struct model_watcher *watcher, const struct trace_event *e
 		struct queue *queue, uint32_t taken);
 
 /*
- * Why @queue refuses a post: "qp1: 8 of 8 outstanding, 0 of them signalled"; NULL: it is not full.
+ * Why @queue refuses a post: "qp1: 8 of 8 outstanding, 0 of them signalled", "qp1 was created with
+ * max_recv_wr 0"; NULL: it is not full.
  */
 const char *strain_reason(const struct queue *queue, char *text, size_t size);
 

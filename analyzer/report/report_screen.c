@@ -283,6 +283,10 @@ static unsigned int limits_of(int opcode)
 	case ABI_WR_ATOMIC_CMP_AND_SWP:
 	case ABI_WR_ATOMIC_FETCH_AND_ADD:
 		return EXPLAIN_ATOMIC;
+	case ABI_WR_BIND_MW:
+		return EXPLAIN_BIND;
+	case ABI_WR_LOCAL_INV:
+		return EXPLAIN_INVALIDATE;
 	default:
 		return EXPLAIN_SEND;
 	}
@@ -291,8 +295,9 @@ static unsigned int limits_of(int opcode)
 /* The limits that certainly do not apply, given the trace. */
 static unsigned int find_excluded(const struct first_error *error, const struct cause *cause)
 {
-	const unsigned int requests =
-		EXPLAIN_RECEIVE | EXPLAIN_SEND | EXPLAIN_WRITE | EXPLAIN_READ | EXPLAIN_ATOMIC;
+	const unsigned int requests = EXPLAIN_RECEIVE | EXPLAIN_SEND | EXPLAIN_WRITE |
+				      EXPLAIN_READ | EXPLAIN_ATOMIC | EXPLAIN_BIND |
+				      EXPLAIN_INVALIDATE;
 	unsigned int excluded = 0;
 
 	if (error->request.id.thread && error->candidates <= 1)

@@ -100,6 +100,88 @@ TEST(an_access_that_was_not_granted)
 		      "IBV_ACCESS_REMOTE_ATOMIC");
 }
 
+/* A bind of 64 bytes at @addr of the first end's region, registered with @has: it is refused. */
+static void refuse_bind(uint64_t addr, unsigned int wants, int has, const char *key)
+{
+	struct event_post *event;
+	struct event_wr *wr;
+	struct event_bind *bind;
+	struct ibv_mr mr;
+	struct ibv_mw mw;
+	struct story s;
+
+	begin_story(&s);
+	mr = ends[0].mr;
+	mr.lkey = 0x30;
+	mr.rkey = 0x31;
+	register_as(&s, 0, &mr, has);
+	mw = (struct ibv_mw){ .context = &ends[0].context, .pd = &ends[0].pd, .rkey = 0x40 };
+	story_do(&s, 0, VERB_alloc_mw, 3, W(&mw), W(&ends[0].pd), IBV_MW_TYPE_2);
+	event = (struct event_post *)s.words;
+	wr = (struct event_wr *)(event + 1);
+	bind = (struct event_bind *)(wr + 1);
+	event->object = W(&ends[0].qp);
+	event->verb = (unsigned int)VERB_post_send & 0x1ff;
+	event->nwr = 1;
+	*wr = (struct event_wr){
+		.wr_id = 1, .opcode = IBV_WR_BIND_MW, .flags = IBV_SEND_SIGNALED, .parts = WR_BIND
+	};
+	*bind = (struct event_bind){ .mw = W(&mw),
+				     .rkey = 0x41,
+				     .mr = W(&mr),
+				     .addr = addr,
+				     .length = 64,
+				     .access = wants };
+	story_event(&s, 0, EVENT_POST, (sizeof(*event) + sizeof(*wr) + sizeof(*bind)) / 8);
+	poll_as(&s, IBV_WC_MW_BIND_ERR);
+	assert_string_equal(only_cause(&s)->key ?: "", key);
+	story_end(&s);
+}
+
+TEST(a_window_that_cannot_be_bound)
+{
+	const int all = IBV_ACCESS_MW_BIND | IBV_ACCESS_LOCAL_WRITE;
+
+	refuse_bind(AT, IBV_ACCESS_REMOTE_READ, IBV_ACCESS_LOCAL_WRITE,
+		    "mr2 of pd1 was registered without IBV_ACCESS_MW_BIND");
+	refuse_bind(AT, IBV_ACCESS_REMOTE_WRITE, IBV_ACCESS_MW_BIND,
+		    "the window has IBV_ACCESS_REMOTE_WRITE, and mr2 of pd1 was registered without "
+		    "IBV_ACCESS_LOCAL_WRITE");
+	refuse_bind(AT + LENGTH - 8, IBV_ACCESS_REMOTE_READ, all,
+		    "the window is 64 bytes at 0x7ff8, and mr2 of pd1 is 4096 bytes at 0x7000: it "
+		    "ends 56 bytes after it");
+	refuse_bind(AT, IBV_ACCESS_REMOTE_WRITE, all, "");
+}
+
+static void refuse_local_inv(uint32_t rkey, const char *key)
+{
+	struct event_post *event;
+	struct event_wr *wr;
+	struct story s;
+
+	begin_story(&s);
+	event = (struct event_post *)s.words;
+	wr = (struct event_wr *)(event + 1);
+	event->object = W(&ends[0].qp);
+	event->verb = (unsigned int)VERB_post_send & 0x1ff;
+	event->nwr = 1;
+	*wr = (struct event_wr){
+		.wr_id = 1, .opcode = IBV_WR_LOCAL_INV, .flags = IBV_SEND_SIGNALED, .imm = rkey
+	};
+	story_event(&s, 0, EVENT_POST, (sizeof(*event) + sizeof(*wr)) / 8);
+	poll_as(&s, IBV_WC_MW_BIND_ERR);
+	assert_string_equal(only_cause(&s)->key ?: "", key);
+	story_end(&s);
+}
+
+TEST(a_key_that_cannot_be_invalidated)
+{
+	refuse_local_inv(ends[0].mr.rkey, "invalidate_rkey 0x11 is mr1 of pd1, a region: only "
+					  "windows of type 2 can be invalidated");
+	refuse_local_inv(0x77, "invalidate_rkey 0x77 does not belong to a window of this "
+			       "process");
+}
+
 /* The process of @thread gets the event @type for port 1. */
 static void tell_event_to(struct story *s, int thread, enum ibv_event_type type)
 {

@@ -232,6 +232,16 @@ static const struct of_post {
 	{ "send_unexplained", IBV_QPS_RTS, VERB_post_send, IBV_WR_SEND, 2, 0, EINVAL, NULL },
 };
 
+/* Of a queue pair without a receive queue. */
+static const struct of_post no_receives = { "no_receives",
+					    IBV_QPS_RTS,
+					    VERB_post_recv,
+					    0,
+					    1,
+					    0,
+					    ENOMEM,
+					    "qp1 was created with max_recv_wr 0" };
+
 static void post_is_refused(void **state)
 {
 	const struct of_post *row = *state;
@@ -239,7 +249,7 @@ static void post_is_refused(void **state)
 					 .recv_cq = &a_cq,
 					 .qp_type = IBV_QPT_RC,
 					 .cap = { .max_send_wr = 4,
-						  .max_recv_wr = 4,
+						  .max_recv_wr = row == &no_receives ? 0 : 4,
 						  .max_send_sge = 2,
 						  .max_recv_sge = 1,
 						  .max_inline_data = 100 } };
@@ -253,6 +263,13 @@ static void post_is_refused(void **state)
 }
 
 TEST_ROWS(of_post, post_is_refused);
+
+TEST(a_queue_without_room)
+{
+	const void *row = &no_receives;
+
+	post_is_refused((void **)&row);
+}
 
 /* A creation that fails with @error; story_do() has no errno. */
 static void refuse_call(struct story *s, enum verb verb, int error, ...)
