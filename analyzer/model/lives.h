@@ -76,8 +76,10 @@ struct life {
 	struct wake *wake;     /* of a CQ with a channel: wake.h; and of a QP, */
 	/* its receives that the other end knows of, and those that were polled; */
 	uint64_t arrived, taken;
-	int64_t arrival;      /* at that time the last had arrived */
-	uint64_t datagrams;   /* to a UD queue pair: unreceived.h */
+	int64_t arrival; /* at that time the last had arrived */
+	/* to a UD queue pair, unreceived.h: all; more than receives, since when; certainly lost */
+	uint64_t datagrams, lacking, lost;
+	int64_t lacking_since;
 	bool unwatched;       /* these two are not known any more */
 	uint64_t context, pd; /* addresses; @pd is the one below a parent domain; 0 unknown */
 	struct peer *peer;    /* of a QP: peer.h */

@@ -134,6 +134,7 @@ void peer_connect(struct peers *peers, const struct life *life)
 	peer->place = (struct place){ .is_global = qp->path.is_global, .lid = qp->path.dlid };
 	memcpy(peer->place.gid, qp->path.dgid, sizeof(peer->place.gid));
 	peer->since = qp->rtr.time;
+	peer->compared = false;
 }
 
 /* Does the address that @peer was given lead to @other? */

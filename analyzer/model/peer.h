@@ -64,6 +64,8 @@ struct peer {
 	uint32_t rq_psn, sq_psn;
 	uint32_t takes_reads; /* max_dest_rd_atomic; UINT32_MAX: not known */
 	bool reads_refused;   /* STATE-005 was reported for it */
+	bool compared;        /* its attributes with those of the other end */
+	bool alone;           /* it is connected again, to an end that stayed as it was */
 	/* sends that took a multiple of the longest RNR timer: */
 	unsigned int stalls; /* found no receive */
 	int64_t stalled;     /* when the last of those completed */

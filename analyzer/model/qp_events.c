@@ -22,6 +22,26 @@ static void note_bare(struct model *model, const struct trace_event *event, stru
 				 receives->owner == life && !receives->posted && !receives->doubt;
 }
 
+static bool has_polled_since(const struct queue *queue, int64_t time)
+{
+	return queue && queue->polled > time;
+}
+
+/*
+ * @life was reset and connected, and its other end is in an older connection, in which messages
+ * have arrived: it does not expect the first PSN any more.
+ */
+static bool is_alone(struct model *model, const struct life *life)
+{
+	const struct peer *other = peer_other(&model->peers, life->peer);
+	const struct life *end = other ? other->life : NULL;
+	int64_t slack = other ? peer_slack(&model->peers, life->process, other->process) : 0;
+
+	return end && end->qp && other->since < life->qp->reset - slack &&
+	       (has_polled_since(end->sq, other->since) ||
+		(end->rq && end->rq->owner == end && has_polled_since(end->rq, other->since)));
+}
+
 static void modify_returns(struct model *model, const struct trace_event *event, struct life *life)
 {
 	struct qp_change change = qp_read_change(life, event->call->args);
@@ -40,6 +60,8 @@ static void modify_returns(struct model *model, const struct trace_event *event,
 	qp_modified(life, event);
 	note_bare(model, event, life, change.to);
 	peer_connect(&model->peers, life);
+	if (life->peer && change.to == ABI_QPS_RTR && life->qp->type == ABI_QPT_RC)
+		life->peer->alone = life->qp->reset && is_alone(model, life);
 	if (life->kind == OBJECT_qp && !event->inner && !event->call->depth)
 		model->watcher.modify(model->watcher.arg, &modify);
 }

@@ -276,6 +276,8 @@ int queues_post(struct model *model, const struct trace_event *event, struct lif
 		starved_note(model, event, object, queue, taken);
 	if (queue && !send)
 		dry_posted(model, event, object, queue, taken);
+	if (queue && !send && object->lacking)
+		unreceived_posted(object, event, taken);
 	if (queue && send && queue->datagrams)
 		datagram_posted(model, event, queue, taken);
 	if (hot_post(model, event))
@@ -407,7 +409,7 @@ static void take_completion(struct model *model, const struct trace_event *event
 	if (queue->datagrams && !queue->send && wc->status == ABI_WC_SUCCESS)
 		grh_polled(queue, (uint32_t)at);
 	if (queue->datagrams && queue->send && wc->status == ABI_WC_SUCCESS)
-		unreceived_sent(model, event->process, queue, (uint32_t)at);
+		unreceived_sent(model, event, queue, (uint32_t)at);
 	queue->completed++;
 	queue->polled = event->time;
 	if (queue->send)

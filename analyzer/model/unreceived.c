@@ -2,7 +2,8 @@
  * Messages of unreliable queue pairs that found no receive
  *
  *	UC	messages of the sender's queue that are not outstanding
- *	UD	datagrams to this number and address, counted when they complete
+ *	UD	datagrams to this number and address, counted when they complete: there were fewer
+ *		receives in all, or until then
  */
 #include "analyzer/model/unreceived.h"
 
@@ -14,9 +15,34 @@
 
 enum { MULTICAST = 0xffffff };
 
-static void count_datagram(struct model *model, uint32_t process,
+/* A datagram to @life, of a process whose clock differs by @slack, has completed. */
+static void compare_receives(struct life *life, int64_t slack, int64_t now)
+{
+	const struct queue *rq = life->rq;
+
+	life->datagrams++;
+	if (slack || !rq || rq->owner != life || rq->doubt ||
+	    life->datagrams <= rq->posted + life->lacking)
+		return;
+	life->lacking = life->datagrams - rq->posted;
+	life->lacking_since = now;
+}
+
+void unreceived_posted(struct life *qp, const struct trace_event *event, uint32_t taken)
+{
+	if (event->time - qp->lacking_since < UNRECEIVED_NS) {
+		qp->lacking -= qp->lacking < taken ? qp->lacking : taken;
+		return;
+	}
+	if (qp->lacking > qp->lost)
+		qp->lost = qp->lacking;
+	qp->lacking = 0;
+}
+
+static void count_datagram(struct model *model, const struct trace_event *event,
 			   const struct queue_request *request)
 {
+	uint32_t process = event->process;
 	const struct life *ah = model_find(model, process, OBJECT_ah, request->ah);
 	struct place place = { 0 };
 	struct peer *peer;
@@ -28,14 +54,16 @@ static void count_datagram(struct model *model, uint32_t process,
 	memcpy(place.gid, ah->path->dgid, sizeof(place.gid));
 	peer = peer_at(&model->peers, process, request->remote_qpn, &place);
 	if (peer && peer->life->qp && peer->life->qp->type == ABI_QPT_UD)
-		peer->life->datagrams++;
+		compare_receives(peer->life, peer_slack(&model->peers, process, peer->process),
+				 event->time);
 }
 
-void unreceived_sent(struct model *model, uint32_t process, const struct queue *queue, uint32_t at)
+void unreceived_sent(struct model *model, const struct trace_event *event,
+		     const struct queue *queue, uint32_t at)
 {
 	for (uint32_t i = 0; i <= at; i++)
 		if (!queue_at(queue, i)->done)
-			count_datagram(model, process, queue_at(queue, i));
+			count_datagram(model, event, queue_at(queue, i));
 }
 
 static void find_sender(struct model *model, const struct life *qp, struct unreceived *ret)
@@ -64,5 +92,8 @@ bool unreceived_find(struct model *model, const struct life *qp, struct unreceiv
 		find_sender(model, qp, ret);
 	else if (qp->qp->type != ABI_QPT_UD)
 		return false;
-	return ret->sent > ret->receives;
+	ret->lost = ret->sent > ret->receives ? ret->sent - ret->receives : 0;
+	if (qp->lost > ret->lost)
+		ret->lost = qp->lost;
+	return ret->lost;
 }

@@ -2,7 +2,8 @@
 /*
  * Messages of unreliable queue pairs that found no receive: the sender is not notified.
  *
- * Each message takes a receive, so more messages than receives are messages lost. Only of queue
+ * Each message takes a receive, so more messages than receives are messages lost; a receive that
+ * was posted UNRECEIVED_NS after a datagram had completed comes too late for it. Only of queue
  * pairs with a receive queue of their own, both ends in the trace.
  *
  * One thread.
@@ -11,12 +12,20 @@
 
 struct model;
 struct queue;
+struct trace_event;
+
+enum { UNRECEIVED_NS = 10000000 }; /* a network may take that long */
 
 /* The request at @at of @queue, of a UD queue pair, completes: it and those before it were sent. */
-void unreceived_sent(struct model *model, uint32_t process, const struct queue *queue, uint32_t at);
+void unreceived_sent(struct model *model, const struct trace_event *event,
+		     const struct queue *queue, uint32_t at);
+
+/* @qp->lacking is not 0, and @taken receives were posted to it. */
+void unreceived_posted(struct life *qp, const struct trace_event *event, uint32_t taken);
 
 struct unreceived {
 	uint64_t sent, receives; /* messages to it, and receives posted in all */
+	uint64_t lost;           /* at least */
 };
 
 /* @qp, of type UC or UD, ends. False: not known, or all were received. */

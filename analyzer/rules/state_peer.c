@@ -1,8 +1,8 @@
 /*
  * STATE: queue pairs whose other end is in the trace, too
  *
- * Attributes are compared when the first send completes: before that one end may still have its
- * previous connection.
+ * Attributes are compared when the first send completes, or when one end is destroyed: before that
+ * one end may still have its previous connection.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -192,6 +192,37 @@ void state_005_self(struct check *check, const struct model_complete *complete)
 	finding_step(finding, "and its peer", &other->qp->rtr);
 }
 
+/* @qp was connected again, but its other end, @other, was not; @failed: a request failed by it. */
+static void describe_alone(struct check *check, const struct life *qp, const struct life *other,
+			   bool failed)
+{
+	char mine[MOST], theirs[MOST];
+	struct finding *finding;
+
+	qp->peer->alone = false;
+	if (other->peer->since > qp->peer->since || !qp->qp->rtr.id.thread)
+		return;
+	finding = (failed ? judge_add : judge_hazard)(check, RULE_STATE_005, &qp->qp->rtr, qp,
+						      "attr");
+	if (!finding)
+		return;
+	finding_text(&finding->says,
+		     "%s was reset and connected again to %s, which stays in its connection of "
+		     "before: messages had arrived in it, so it expects another PSN.",
+		     name_end(check, qp, mine), name_end(check, other, theirs));
+	if (!failed)
+		finding_text(&finding->breaks,
+			     "the device compares PSNs: it takes the messages for duplicates, "
+			     "which it acknowledges and drops, or refuses them");
+	finding_step(finding, "connected again", &qp->qp->rtr);
+	finding_step(finding, "its peer, before", &other->qp->rtr);
+}
+
+static bool is_alone(const struct life *qp, const struct life *other)
+{
+	return qp->peer && qp->peer->alone && qp->qp && other->peer && other->qp;
+}
+
 /* STATE-005 */
 void state_005(struct check *check, const struct model_complete *complete)
 {
@@ -210,10 +241,44 @@ void state_005(struct check *check, const struct model_complete *complete)
 	}
 	if (!other->life || !other->life->qp)
 		return;
+	complete->qp->peer->compared = true;
+	if (complete->event->poll->wc[complete->index].status == ABI_WC_RETRY_EXC_ERR &&
+	    is_alone(complete->qp, other->life))
+		describe_alone(check, complete->qp, other->life, true);
 	if (!queue->completed && compare_ends(complete->qp->qp, other->life->qp, what))
 		describe_mismatch(check, complete->qp, other->life, what);
 	else
 		compare_reads(check, complete, other->life);
+}
+
+static bool has_received(const struct life *qp)
+{
+	return qp->rq && qp->rq->owner == qp && !qp->rq->doubt && qp->rq->completed;
+}
+
+static bool has_sent_since(const struct life *qp)
+{
+	return qp->sq && qp->sq->polled > qp->peer->since;
+}
+
+/* STATE-005: an end is destroyed, and messages have arrived, but no send completed at either. */
+void state_005_end(struct check *check, const struct life *life)
+{
+	const struct peer *other = other_end(check, life);
+	char what[MOST];
+
+	if (!other || !other->life || !other->life->qp || !life->qp)
+		return;
+	if (is_alone(life, other->life) && has_sent_since(life))
+		describe_alone(check, life, other->life, false);
+	else if (is_alone(other->life, life) && has_sent_since(other->life))
+		describe_alone(check, other->life, life, false);
+	if (other->compared || life->peer->compared ||
+	    !(has_received(life) || has_received(other->life)))
+		return;
+	life->peer->compared = true;
+	if (compare_ends(life->qp, other->life->qp, what))
+		describe_mismatch(check, life, other->life, what);
 }
 
 /* "qp1 of process 2 (server)", which may be gone */
@@ -383,16 +448,18 @@ void state_006_lost(struct check *check, const struct life *qp)
 	char name[MOST], receives[WORDS_COUNT];
 
 	if (qp->kind != OBJECT_qp || check->findings->blind ||
-	    !unreceived_find(check->model, qp, &lost) || lost.sent < lost.receives + 2)
+	    !unreceived_find(check->model, qp, &lost) || lost.lost < 2)
 		return;
 	finding = judge_hazard(check, RULE_STATE_006, &qp->created, qp, "qp");
 	if (!finding)
 		return;
 	finding_text(&finding->says,
 		     "%" PRIu64 " %s were sent to %s, and completed with success. It had %s posted "
-		     "in all: at least %" PRIu64 " found none and were dropped.",
+		     "in all%s: at least %" PRIu64 " found none and were dropped.",
 		     lost.sent, is_ud ? "datagrams" : "messages", name_end(check, qp, name),
-		     words_count(lost.receives, "receive", receives), lost.sent - lost.receives);
+		     words_count(lost.receives, "receive", receives),
+		     lost.sent - lost.receives == lost.lost ? "" : ", some of them too late",
+		     lost.lost);
 	finding_text(&finding->breaks,
 		     "the program needs them, and does not resend those that were not answered");
 	finding_step(finding, "created", &qp->created);

@@ -488,8 +488,8 @@ TEST(an_interval_is_that_of_student)
 {
 	double of[2] = { 0, 2 };
 
-	assert_float_equal(sample_width(&(struct sample){ { of, of }, { 2, 2 } }),
-			   9.925 * sqrt(2), 1e-9);
+	assert_float_equal(sample_width(&(struct sample){ { of, of }, { 2, 2 } }), 9.925 * sqrt(2),
+			   1e-9);
 }
 
 /* A run of 1000 sends in @ms. */

@@ -88,6 +88,75 @@ static void ends_fit(void **state)
 }
 TEST_ROWS(pairs, ends_fit);
 
+/* The device delivers what has another PSN, and the sender does not poll. */
+static void only_the_receive_is_polled(uint32_t psn, unsigned int findings)
+{
+	struct story s;
+
+	begin_ends(&s);
+	ends[0].attr = ends[1].attr = (struct ibv_qp_attr){ .path_mtu = IBV_MTU_1024 };
+	ends[0].attr.sq_psn = 7;
+	ends[1].attr.rq_psn = psn;
+	connect_both(&s);
+	receive_as_peer(&s);
+	send_to_peer(&s);
+	((struct event_wc *)((struct event_poll *)s.words + 1))->opcode = IBV_WC_RECV;
+	story_poll(&s, 1, &ends[1].cq, 1, IBV_WC_SUCCESS, ends[1].qp.qp_num);
+	story_do(&s, 0, VERB_destroy_qp, 9, 0, W(&ends[0].qp));
+	story_do(&s, 1, VERB_destroy_qp, 9, 0, W(&ends[1].qp));
+	story_check(&s, NULL);
+	assert_int_equal(s.findings->rules[RULE_STATE_005], findings);
+	story_end(&s);
+}
+
+TEST(ends_are_compared_though_no_send_was_polled)
+{
+	only_the_receive_is_polled(8, 1);
+	only_the_receive_is_polled(7, 0);
+}
+
+static void connect_again(struct story *s, int thread)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };
+
+	story_do(s, thread, VERB_modify_qp, 30, 0, W(&ends[thread].qp), W(&attr), W(IBV_QP_STATE));
+	connect_end(s, thread, ends[!thread].qp.qp_num, ends[!thread].lid, FAR);
+}
+
+/* A message, then "0": the sender is connected again, "1": the receiver; then another message. */
+static void connected_again(const char *order, int status, unsigned int errors,
+			    unsigned int hazards)
+{
+	struct story s;
+
+	begin_ends(&s);
+	connect_both(&s);
+	for (int i = 0; i < 2; i++) {
+		receive_as_peer(&s);
+		send_to_peer(&s);
+		((struct event_wc *)((struct event_poll *)s.words + 1))->opcode = IBV_WC_RECV;
+		story_poll(&s, 1, &ends[1].cq, 1, IBV_WC_SUCCESS, ends[1].qp.qp_num);
+		poll_as(&s, i ? status : IBV_WC_SUCCESS);
+		for (const char *c = i ? "" : order; *c; c++)
+			connect_again(&s, *c - '0');
+	}
+	story_do(&s, 0, VERB_destroy_qp, 9, 0, W(&ends[0].qp));
+	story_do(&s, 1, VERB_destroy_qp, 9, 0, W(&ends[1].qp));
+	story_check(&s, NULL);
+	assert_int_equal(s.findings->rules[RULE_STATE_005], errors);
+	assert_int_equal(s.findings->hazards[RULE_STATE_005], hazards);
+	story_end(&s);
+}
+
+TEST(only_one_end_is_connected_again)
+{
+	connected_again("", IBV_WC_SUCCESS, 0, 0);
+	connected_again("0", IBV_WC_SUCCESS, 0, 1);
+	connected_again("0", IBV_WC_RETRY_EXC_ERR, 1, 0);
+	connected_again("01", IBV_WC_SUCCESS, 0, 0);
+	connected_again("10", IBV_WC_SUCCESS, 0, 0);
+}
+
 TEST(another_transport)
 {
 	struct story s;
@@ -588,6 +657,44 @@ TEST(messages_of_unreliable_queue_pairs_are_lost)
 	assert_int_equal(lost_of(IBV_QPT_UC, 2, 3, IBV_WC_SUCCESS), 0); /* a goodbye */
 	assert_int_equal(lost_of(IBV_QPT_UC, 4, 4, IBV_WC_SUCCESS), 0);
 	assert_int_equal(lost_of(IBV_QPT_UC, 0, 4, IBV_WC_LOC_PROT_ERR), 0); /* not sent */
+}
+
+/* Four receives, @late ns after the two datagrams that had completed. */
+static uint64_t late_receives(int64_t late)
+{
+	struct ibv_ah_attr attr = { .dlid = 0x22, .port_num = 1 };
+	struct story s;
+	uint64_t n;
+
+	end_types[0] = end_types[1] = IBV_QPT_UD;
+	begin_story(&s);
+	an_ah = (struct ibv_ah){ .context = &ends[0].context, .pd = &ends[0].pd };
+	story_do(&s, 0, VERB_create_ah, 30, W(&an_ah), W(&ends[0].pd), W(&attr));
+	for (int i = 0; i < 2; i++) {
+		send_datagram(&s, 1);
+		poll_as(&s, IBV_WC_SUCCESS);
+	}
+	s.now += (uint64_t)late;
+	for (int i = 0; i < 4; i++)
+		story_post(&s, 1, VERB_post_recv, &ends[1].qp, 1, 0,
+			   (struct event_sge){ AT, 64, 0x20 });
+	end_types[0] = end_types[1] = IBV_QPT_RC;
+	story_do(&s, 1, VERB_destroy_qp, 9, 0, W(&ends[1].qp));
+	story_check(&s, NULL);
+	n = s.findings->hazards[RULE_STATE_006];
+	for (size_t i = 0; i < s.findings->n && n; i++)
+		if (s.findings->all[i]->rule == RULE_STATE_006)
+			assert_non_null(strstr(s.findings->all[i]->says,
+					       "It had 4 receives posted in all, some of them too "
+					       "late: at least 2 found none and were dropped."));
+	story_end(&s);
+	return n;
+}
+
+TEST(receives_come_too_late_for_datagrams)
+{
+	assert_int_equal(late_receives(20000000), 1);
+	assert_int_equal(late_receives(5000000), 0); /* they may be on their way */
 }
 
 TEST(datagrams_are_lost)
