@@ -46,6 +46,18 @@ static void describe_gone(struct check *check, struct finding *finding, const st
 		     key_outcome(use, outcome));
 }
 
+/* The region whose lkey is in addr, and an address of which is in lkey; NULL. */
+static const struct key *find_swapped(const struct keys *keys, const struct model_key *use)
+{
+	const struct key *key = use->addr <= UINT32_MAX
+					? keys_find_lkey(keys, use->at.process, use->queue->context,
+							 (uint32_t)use->addr)
+					: NULL;
+
+	/* its upper half is lost in lkey */
+	return key && !key->any && (uint32_t)(use->number - key->addr) < key->length ? key : NULL;
+}
+
 /* Its number may be known as something else. */
 static void describe_unknown(struct check *check, struct finding *finding,
 			     const struct model_key *use)
@@ -63,6 +75,10 @@ static void describe_unknown(struct check *check, struct finding *finding,
 		other = keys_find_lkey(keys, use->at.process, use->queue->context,
 				       __builtin_bswap32(use->number));
 		as = ", whose lkey has these bytes in reverse order";
+	}
+	if (!other) {
+		other = find_swapped(keys, use);
+		as = ", whose lkey is in addr: the two are swapped";
 	}
 	if (!other) {
 		other = keys_elsewhere(keys, use->at.process, use->at.process, use->number);

@@ -125,31 +125,42 @@ static void report_unpolled(struct check *check, const struct model_destroy *des
 	finding_step(finding, "destroyed", &destroy->moment);
 }
 
+/* The CQ of its receives, if no completion of it was ever polled; NULL. */
+static const struct life *find_unread_cq(const struct life *qp)
+{
+	const struct queue_cq *cq = qp->rq->cq;
+
+	return cq && cq->owner && !cq->stats.wcs ? cq->owner : NULL;
+}
+
 /*
  * Messages that had arrived before the destroy, since the sends of the other end had completed. One
- * or two may be the goodbye of a program, or credits.
+ * or two may be the goodbye of a program, or credits, if it has polled others.
  */
 static void report_unread(struct check *check, const struct model_destroy *destroy)
 {
-	const struct life *qp = destroy->object;
+	const struct life *qp = destroy->object, *cq;
 	struct finding *finding;
 	char name[64], when[32];
 
-	if (qp->arrived < qp->taken + UNREAD || qp->unwatched ||
-	    qp->arrival > destroy->moment.time || !qp->rq || qp->rq->doubt ||
-	    check->findings->blind || qp_state(qp) == ABI_QPS_ERR ||
+	if (qp->arrived <= qp->taken || qp->unwatched || qp->arrival > destroy->moment.time ||
+	    !qp->rq || qp->rq->doubt || check->findings->blind || qp_state(qp) == ABI_QPS_ERR ||
 	    is_called_by_cm(check->trace, destroy->moment.stack))
+		return;
+	cq = find_unread_cq(qp);
+	if (!cq && qp->arrived < qp->taken + UNREAD)
 		return;
 	finding = judge_destroy_hazard(check, RULE_COMPL_002, destroy);
 	if (!finding)
 		return;
 	finding_text(&finding->says,
 		     "%s was destroyed in %s while %s %s in its CQ: the peer's sends had "
-		     "completed, the last %s before, and none of their receives was polled.",
+		     "completed, the last %s before, and none of their receives was polled%s%s.",
 		     judge_name(qp, name, sizeof(name)), qp_state_name(qp_state(qp)),
 		     WORDS_N(qp->arrived - qp->taken, "message"),
 		     qp->arrived - qp->taken == 1 ? "was" : "were",
-		     judge_span(destroy->moment.time - qp->arrival, when));
+		     judge_span(destroy->moment.time - qp->arrival, when),
+		     cq ? ", nor anything of " : "", cq ? cq->name : "");
 	finding_text(&finding->breaks, "the program needs them: they are lost, and the peer, whose "
 				       "sends succeeded, does not send them again");
 	finding_step(finding, "created", &qp->created);

@@ -269,6 +269,22 @@ TEST(an_unknown_key_that_the_device_refused)
 	story_end(&s);
 }
 
+TEST(a_key_and_an_address_are_swapped)
+{
+	const struct finding *f;
+	struct story s;
+
+	story_with_qp(&s);
+	register_as(&s, &region, IBV_ACCESS_LOCAL_WRITE);
+	send_from(&s, region.lkey, 8, AT + 16);
+	story_poll(&s, 0, &a_cq, 1, IBV_WC_LOC_PROT_ERR, 0x21);
+	story_check(&s, NULL);
+	f = story_only(&s, RULE_MKEY_001);
+	assert_non_null(strstr(f->says, "but mr1 of pd1, whose lkey is in addr: the two are "
+					"swapped"));
+	story_end(&s);
+}
+
 TEST(another_error_does_not_blame_an_unknown_key)
 {
 	struct story s;
