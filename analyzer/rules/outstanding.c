@@ -18,6 +18,7 @@
 enum {
 	LOSERS = 3, /* queue pairs: one or two may be those of the end */
 	UNREAD = 3, /* messages */
+	UNREAD_NS = 500000000,
 };
 
 /* LIFE-008: what was posted while another thread destroyed it is that thread's mistake. */
@@ -125,17 +126,21 @@ static void report_unpolled(struct check *check, const struct model_destroy *des
 	finding_step(finding, "destroyed", &destroy->moment);
 }
 
-/* The CQ of its receives, if no completion of it was ever polled; NULL. */
-static const struct life *find_unread_cq(const struct life *qp)
+/*
+ * The CQ of its receives, if no completion of it was ever polled, though one has been there for a
+ * long time; NULL.
+ */
+static const struct life *find_unread_cq(const struct life *qp, int64_t now)
 {
 	const struct queue_cq *cq = qp->rq->cq;
 
-	return cq && cq->owner && !cq->stats.wcs ? cq->owner : NULL;
+	return cq && cq->owner && !cq->stats.wcs && now - qp->arrival >= UNREAD_NS ? cq->owner
+										   : NULL;
 }
 
 /*
  * Messages that had arrived before the destroy, since the sends of the other end had completed. One
- * or two may be the goodbye of a program, or credits, if it has polled others.
+ * or two may be the goodbye of a program, or credits.
  */
 static void report_unread(struct check *check, const struct model_destroy *destroy)
 {
@@ -147,7 +152,7 @@ static void report_unread(struct check *check, const struct model_destroy *destr
 	    !qp->rq || qp->rq->doubt || check->findings->blind || qp_state(qp) == ABI_QPS_ERR ||
 	    is_called_by_cm(check->trace, destroy->moment.stack))
 		return;
-	cq = find_unread_cq(qp);
+	cq = find_unread_cq(qp, destroy->moment.time);
 	if (!cq && qp->arrived < qp->taken + UNREAD)
 		return;
 	finding = judge_destroy_hazard(check, RULE_COMPL_002, destroy);

@@ -232,7 +232,7 @@ static const struct of_post {
 	{ "send_unexplained", IBV_QPS_RTS, VERB_post_send, IBV_WR_SEND, 2, 0, EINVAL, NULL },
 };
 
-/* Of a queue pair without a receive queue. */
+/* The queue pair has no receive queue. */
 static const struct of_post no_receives = { "no_receives",
 					    IBV_QPS_RTS,
 					    VERB_post_recv,

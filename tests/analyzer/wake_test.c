@@ -520,7 +520,7 @@ TEST(a_cq_is_armed_once)
 }
 
 /* COMPL-002: @sent messages, of which @polled are polled before the queue pair is destroyed. */
-static uint64_t destroyed_with(int sent, int polled, bool in_err)
+static uint64_t destroyed_with(int sent, int polled, bool in_err, int ms)
 {
 	struct ibv_qp_attr err = { .qp_state = IBV_QPS_ERR };
 	struct story s;
@@ -536,16 +536,21 @@ static uint64_t destroyed_with(int sent, int polled, bool in_err)
 		send_one(&s);
 	for (int i = 0; i < polled; i++)
 		poll_receive(&s, (uint64_t)i);
+	s.now += (uint64_t)ms * 1000000;
 	if (in_err)
 		story_do(&s, 1, VERB_modify_qp, 32, 0, W(&ends[1].qp), W(&err), W(IBV_QP_STATE));
 	story_do(&s, 1, VERB_destroy_qp, 9, 0, W(&ends[1].qp));
 	story_check(&s, NULL);
 	hazards = s.findings->hazards[RULE_COMPL_002];
-	snprintf(says, sizeof(says),
-		 "while %d message%s in its CQ: the peer's sends had completed, the last %d ns "
-		 "before, and none of their receives was polled%s.",
-		 sent - polled, sent - polled == 1 ? " was" : "s were", 1000 * (1 + polled),
-		 polled ? "" : ", nor anything of cq1");
+	snprintf(
+		says, sizeof(says),
+		"while %d message%s in its CQ: the peer's sends had completed, the last %s before, "
+		"and none of their receives was polled%s.",
+		sent - polled, sent - polled == 1 ? " was" : "s were",
+		ms       ? "600.0 ms"
+		: polled ? "2000 ns"
+			 : "1000 ns",
+		ms ? ", nor anything of cq1" : "");
 	if (hazards)
 		assert_non_null(strstr(story_only(&s, RULE_COMPL_002)->says, says));
 	story_end(&s);
@@ -554,12 +559,14 @@ static uint64_t destroyed_with(int sent, int polled, bool in_err)
 
 TEST(messages_are_unread_when_their_queue_pair_is_destroyed)
 {
-	assert_int_equal(destroyed_with(3, 0, false), 1);
-	assert_int_equal(destroyed_with(1, 0, false), 1);
-	assert_int_equal(destroyed_with(4, 1, false), 1);
-	assert_int_equal(destroyed_with(3, 1, false), 0); /* a goodbye, and credits */
-	assert_int_equal(destroyed_with(4, 4, false), 0);
-	assert_int_equal(destroyed_with(3, 0, true), 0); /* that is another finding */
+	assert_int_equal(destroyed_with(3, 0, false, 0), 1);
+	assert_int_equal(destroyed_with(1, 0, false, 0), 0);
+	assert_int_equal(destroyed_with(1, 0, false, 600), 1);
+	assert_int_equal(destroyed_with(2, 1, false, 600), 0); /* it looks there */
+	assert_int_equal(destroyed_with(4, 1, false, 0), 1);
+	assert_int_equal(destroyed_with(3, 1, false, 0), 0); /* a goodbye, and credits */
+	assert_int_equal(destroyed_with(4, 4, false, 0), 0);
+	assert_int_equal(destroyed_with(3, 0, true, 0), 0); /* that is another finding */
 }
 
 /* Moderated to an event for @count completions or after @us, and armed if @arms. */

@@ -1,0 +1,77 @@
+/* analyzer/rules/growth.c: equal objects that become more and more. */
+#include "tests/analyzer/ends.h"
+#include "tests/test.h"
+
+enum { MOST = 80 };
+
+struct growth {
+	int before, during; /* registrations in front of the first send, and each before a send */
+	int after;          /* sends that follow */
+	int step;           /* bytes from one to the next: 0: the same memory */
+	bool ends, frees;   /* it is not killed; each is deregistered */
+};
+
+static void send_back(struct story *s)
+{
+	story_post(s, 1, VERB_post_send, &ends[1].qp, 1, IBV_WR_SEND,
+		   (struct event_sge){ AT, 8, ends[1].mr.lkey });
+	story_poll(s, 1, &ends[1].cq, 1, IBV_WC_SUCCESS, ends[1].qp.qp_num);
+}
+
+static void register_next(struct story *s, struct ibv_mr *mr, int i, const struct growth *growth)
+{
+	*mr = ends[1].mr;
+	mr->addr = (char *)mr->addr + i * growth->step;
+	mr->lkey = 0x100 + 2 * (uint32_t)i;
+	mr->rkey = mr->lkey + 1;
+	register_as(s, 1, mr, IBV_ACCESS_LOCAL_WRITE);
+}
+
+static uint64_t left_after(struct growth growth)
+{
+	static struct ibv_mr regions[2 * MOST];
+	struct story s;
+	uint64_t hazards;
+	int n = 0;
+
+	begin_story(&s);
+	for (int i = 0; i < growth.before; i++)
+		register_next(&s, &regions[n], n, &growth), n++;
+	send_back(&s);
+	for (int i = 0; i < growth.during; i++, n++) {
+		register_next(&s, &regions[n], n, &growth);
+		send_back(&s);
+		if (growth.frees)
+			story_do(&s, 1, VERB_dereg_mr, 9, 0, W(&regions[n]));
+	}
+	for (int i = 0; i < growth.after; i++)
+		send_back(&s);
+	story_exit(&s, PEER, growth.ends ? 0 : 9);
+	story_check(&s, NULL);
+	hazards = s.findings->hazards[RULE_LIFE_004];
+	if (hazards)
+		assert_non_null(strstr(story_only(&s, RULE_LIFE_004)->says,
+				       "process 2 was left with 80 regions of the same memory, "
+				       "created one after the other from mr2 to mr81: "));
+	story_end(&s);
+	return hazards;
+}
+
+TEST(regions_of_the_same_memory_become_more)
+{
+	assert_int_equal(left_after((struct growth){ .during = MOST }), 1);
+	assert_int_equal(left_after((struct growth){ .during = MOST, .step = 8 }), 0);
+	assert_int_equal(left_after((struct growth){ .during = MOST, .frees = true }), 0);
+	assert_int_equal(left_after((struct growth){ .during = 63 }), 0);
+}
+
+TEST(what_is_made_first_may_be_meant)
+{
+	assert_int_equal(left_after((struct growth){ .before = MOST, .during = 1 }), 0);
+	assert_int_equal(left_after((struct growth){ .during = MOST, .after = 10 * MOST }), 0);
+}
+
+TEST(a_process_that_ends_itself_leaks_them)
+{
+	assert_int_equal(left_after((struct growth){ .during = MOST, .ends = true }), 0);
+}
