@@ -12,6 +12,7 @@
 #include "analyzer/model/qp.h"
 #include "analyzer/model/queue.h"
 #include "analyzer/model/twice.h"
+#include "analyzer/model/wake.h"
 #include "analyzer/model/words.h"
 #include "analyzer/rules/judge.h"
 
@@ -93,6 +94,28 @@ static const struct queue_request *find_unpolled(const struct life *qp)
 	return NULL;
 }
 
+/* Why nobody was told of the completions, if the program may have waited for an event. */
+static void describe_silence(struct finding *finding, const struct queue *sq, int64_t waited)
+{
+	const struct life *cq = sq->cq ? sq->cq->owner : NULL;
+	const struct wake *wake = cq ? cq->wake : NULL;
+	char id[32];
+
+	if (!wake || !wake->armed.id.thread || waited < UNREAD_NS)
+		return;
+	event_id_text(wake->armed.id, id);
+	if (!wake->is_armed)
+		finding_text(&finding->says,
+			     "%s No event tells of them: %s was armed at %s, and not again since "
+			     "its event was retrieved.",
+			     finding->says ?: "", cq->name, id);
+	else if (wake->solicited)
+		finding_text(&finding->says,
+			     "%s No event tells of them: %s was armed at %s for solicited events "
+			     "only.",
+			     finding->says ?: "", cq->name, id);
+}
+
 /* It was destroyed as it was, in RTS. */
 static void report_unpolled(struct check *check, const struct model_destroy *destroy)
 {
@@ -118,6 +141,7 @@ static void report_unpolled(struct check *check, const struct model_destroy *des
 		judge_name(qp, name, sizeof(name)),
 		words_count(qp->sq->signalled, "signalled send", sends),
 		event_id_text(posted.id, id), judge_span(destroy->moment.time - posted.time, when));
+	describe_silence(finding, qp->sq, destroy->moment.time - posted.time);
 	finding_text(&finding->breaks,
 		     "the device has not carried them out by then: the peer gets nothing, or only "
 		     "a part, and no error");

@@ -569,6 +569,41 @@ TEST(messages_are_unread_when_their_queue_pair_is_destroyed)
 	assert_int_equal(destroyed_with(3, 0, true, 0), 0); /* that is another finding */
 }
 
+/* The peer posts a send, sleeps @ms in poll(2), and gives up; its CQ is armed, or was. */
+static void send_in_vain(bool solicited, bool event, int ms, const char *says)
+{
+	struct story_call call;
+	struct story s;
+
+	begin_wait(&s);
+	arm_cq(&s, solicited);
+	if (event) {
+		call = wait_begins(&s);
+		send_one(&s);
+		story_return(&s, &call, 0);
+		story_do(&s, 1, VERB_ack_cq_events, 13, 0, W(&ends[1].cq), W(1));
+		poll_receive(&s, 0);
+	}
+	story_post(&s, 1, VERB_post_send, &ends[1].qp, 9, IBV_WR_SEND,
+		   (struct event_sge){ AT, 8, ends[1].mr.lkey });
+	s.now += (uint64_t)ms * 1000000;
+	story_do(&s, 1, VERB_destroy_qp, 9, 0, W(&ends[1].qp));
+	story_check(&s, NULL);
+	if (says)
+		assert_non_null(strstr(story_only(&s, RULE_COMPL_002)->says, says));
+	else
+		assert_null(strstr(story_only(&s, RULE_COMPL_002)->says, "No event"));
+	story_end(&s);
+}
+
+TEST(no_event_tells_of_a_send)
+{
+	send_in_vain(false, true, 600, ", and not again since its event was retrieved.");
+	send_in_vain(true, false, 600, " for solicited events only.");
+	send_in_vain(false, false, 600, NULL);
+	send_in_vain(true, false, 1, NULL); /* it has not waited */
+}
+
 /* Moderated to an event for @count completions or after @us, and armed if @arms. */
 static uint64_t moderate_cq(uint16_t count, uint16_t us, bool arms)
 {
