@@ -103,7 +103,10 @@ static char *missing_destination(struct trace *trace, const struct peers *peers,
 	former = qp->dest_qp_num > 1 ? name_former(trace, peers, life, retries) : NULL;
 	if (former)
 		return former;
-	if (qp->dest_qp_num <= 1)
+	if (!qp->dest_qp_num && qp->by_cm)
+		n = asprintf(&text, "dest_qp_num is 0: the other end was connected without a queue "
+				    "pair, which rdma_accept() and rdma_connect() allow");
+	else if (qp->dest_qp_num <= 1)
 		n = asprintf(&text,
 			     "dest_qp_num is %u, which is not the number of a program's queue "
 			     "pair: was the number of the peer received?",

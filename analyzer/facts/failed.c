@@ -350,11 +350,13 @@ static const struct {
 	{ "RDMA_CM_EVENT_REJECTED", 8,
 	  "no program listens at this address and port (status 8, invalid service ID)" },
 	{ "RDMA_CM_EVENT_REJECTED", 28,
-	  "the other program called rdma_reject(), or its backlog was full (status 28)" },
+	  "the other program called rdma_reject(), destroyed the identifier of the request, or "
+	  "ended; or its backlog was full (status 28)" },
 	{ "RDMA_CM_EVENT_UNREACHABLE", 1,
 	  "no program listens at this address and port (status 1, service ID not supported)" },
 	{ "RDMA_CM_EVENT_UNREACHABLE", 2,
-	  "the other program called rdma_reject(), or its backlog was full (status 2)" },
+	  "the other program called rdma_reject(), destroyed the identifier of the request, or "
+	  "ended; or its backlog was full (status 2)" },
 };
 /* clang-format on */
 

@@ -120,6 +120,7 @@ static int event_is_got(struct model *model, const struct trace_event *event)
 	if (id) {
 		id->events++;
 		id->got = moment_of(event);
+		id->routed |= !strcmp(event_name(out), "RDMA_CM_EVENT_ROUTE_RESOLVED");
 	}
 	if (strcmp(event_name(out), "RDMA_CM_EVENT_CONNECT_REQUEST") ||
 	    !args_get(out, ARG(event.id), &new))

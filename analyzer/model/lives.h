@@ -50,7 +50,8 @@ struct life {
 	bool borrowed;  /* imported, or owned by librdmacm: the program must not destroy it */
 	bool hashed;    /* found by lives_find() */
 	bool placed;    /* of an identifier of librdmacm: its address was resolved, or bound to, */
-	bool listens;   /* and it listens for connections */
+	bool listens;   /* and it listens for connections; */
+	bool routed;    /* RDMA_CM_EVENT_ROUTE_RESOLVED has come */
 	struct moment talk; /* its last connect, accept, reject or disconnect; 0:0: none */
 	uint32_t asked;     /* made by a request: the number of the queue pair that asks, or 0 */
 	struct moment created, destroyed;

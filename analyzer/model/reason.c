@@ -274,6 +274,7 @@ static const struct reason_row {
 	{ VERB_rdma_accept, -1, EINVAL, refused_talk },
 	{ VERB_rdma_reject, -1, EINVAL, refused_talk },
 	{ VERB_rdma_disconnect, -1, EINVAL, refused_talk },
+	{ VERB_rdma_connect, -1, EINVAL, refused_early },
 	{ VERB_rdma_connect, -1, EINVAL, refused_parameters },
 	{ VERB_rdma_accept, -1, EINVAL, refused_parameters },
 	{ VERB_reg_mr, -1, EFAULT, refused_memory },

@@ -198,6 +198,27 @@ bool refused_talk(const struct refused *r, char *text, size_t size)
 	return true;
 }
 
+static bool has_channel(const struct life *id)
+{
+	const struct life_link *link = id->parents;
+
+	while (link && link->parent->kind != OBJECT_cm_channel)
+		link = link->next_parent;
+	return link;
+}
+
+/* Without a channel its calls wait for the events. */
+bool refused_early(const struct refused *r, char *text, size_t size)
+{
+	const struct life *id = r->object;
+
+	if (!id || id->kind != OBJECT_cm_id || id->inherited || id->routed || !has_channel(id) ||
+	    id->created.verb != VERB_rdma_create_id)
+		return false;
+	snprintf(text, size, "no RDMA_CM_EVENT_ROUTE_RESOLVED of %s has come", id->name);
+	return true;
+}
+
 /* The queue pair of an identifier; NULL: none is known. */
 static const struct life *find_qp(const struct life *id)
 {

@@ -174,7 +174,8 @@ static const struct cm_failure {
 	  "no program listens at this address and port (status 1, service ID not supported)" },
 	{ "datagrams refused", RDMA_CM_EVENT_UNREACHABLE, 2,
 	  "RDMA_CM_EVENT_UNREACHABLE of rdma_connect(cm_id1)", ECONNREFUSED,
-	  "the other program called rdma_reject(), or its backlog was full (status 2)" },
+	  "the other program called rdma_reject(), destroyed the identifier of the request, or "
+	  "ended; or its backlog was full (status 2)" },
 	{ "datagrams of no queue pair", RDMA_CM_EVENT_UNREACHABLE, 3,
 	  "RDMA_CM_EVENT_UNREACHABLE of rdma_connect(cm_id1)", ECONNREFUSED, NULL },
 };

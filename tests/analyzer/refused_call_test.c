@@ -128,6 +128,25 @@ TEST(an_address_in_the_byte_order_of_the_host)
 	no_such_address("8.8.4.4", NULL);
 }
 
+static void route_id(struct story *s)
+{
+	static struct rdma_cm_event event;
+	struct rdma_cm_event *got = &event;
+
+	event = (struct rdma_cm_event){ .id = &an_id, .event = RDMA_CM_EVENT_ROUTE_RESOLVED };
+	story_do(s, 0, VERB_rdma_get_cm_event, 23, 0, W(&channel), W(&got));
+}
+
+TEST(an_identifier_without_a_route)
+{
+	struct story s;
+
+	begin_id(&s);
+	bind_id(&s);
+	refuse_call(&s, VERB_rdma_connect, W(&an_id), W(0), W(0));
+	failed_because(&s, "no RDMA_CM_EVENT_ROUTE_RESOLVED of cm_id1 has come");
+}
+
 /* @before, if not VERB_COUNT, was called for an identifier of rdma_create_id(), and @verb fails. */
 static void talk_twice(enum verb before, enum verb verb, const char *because)
 {
@@ -135,6 +154,7 @@ static void talk_twice(enum verb before, enum verb verb, const char *because)
 
 	begin_id(&s);
 	bind_id(&s);
+	route_id(&s);
 	if (before != VERB_COUNT)
 		story_do(&s, 0, before, 24, 0, W(&an_id), W(0), W(0));
 	refuse_call(&s, verb, W(&an_id), W(0), W(0));
@@ -144,14 +164,14 @@ static void talk_twice(enum verb before, enum verb verb, const char *because)
 TEST(an_identifier_that_was_answered_or_asked_before)
 {
 	talk_twice(VERB_rdma_reject, VERB_rdma_accept,
-		   "cm_id1 was rejected by rdma_reject() at 1:14");
-	talk_twice(VERB_rdma_accept, VERB_rdma_accept, "cm_id1 was accepted at 1:14 already");
-	talk_twice(VERB_rdma_accept, VERB_rdma_reject, "cm_id1 was accepted at 1:14 already");
+		   "cm_id1 was rejected by rdma_reject() at 1:16");
+	talk_twice(VERB_rdma_accept, VERB_rdma_accept, "cm_id1 was accepted at 1:16 already");
+	talk_twice(VERB_rdma_accept, VERB_rdma_reject, "cm_id1 was accepted at 1:16 already");
 	talk_twice(VERB_rdma_accept, VERB_rdma_disconnect, NULL);
 	talk_twice(VERB_rdma_disconnect, VERB_rdma_connect,
-		   "cm_id1 was disconnected at 1:14: a new connection needs a new identifier");
+		   "cm_id1 was disconnected at 1:16: a new connection needs a new identifier");
 	talk_twice(VERB_rdma_connect, VERB_rdma_connect,
-		   "rdma_connect() was called for cm_id1 at 1:14: a second attempt needs a new "
+		   "rdma_connect() was called for cm_id1 at 1:16: a second attempt needs a new "
 		   "identifier");
 	talk_twice(VERB_COUNT, VERB_rdma_connect, NULL);
 }
@@ -203,6 +223,7 @@ static void connect_is_refused(void **state)
 	begin_id(&s);
 	story_do(&s, 0, VERB_query_device, 40, 0, W(&a_context), W(&device));
 	bind_id(&s);
+	route_id(&s);
 	call = story_call(&s, 0, VERB_rdma_create_qp, 26, W(&an_id), W(&a_pd), W(&attr));
 	create_qp(&s);
 	story_return(&s, &call, 0);
