@@ -94,7 +94,7 @@ static const struct queue_request *find_unpolled(const struct life *qp)
 	return NULL;
 }
 
-/* Why nobody was told of the completions, if the program may have waited for an event. */
+/* Why no event reports the completions, if the program may have waited for an event. */
 static void describe_silence(struct finding *finding, const struct queue *sq, int64_t waited)
 {
 	const struct life *cq = sq->cq ? sq->cq->owner : NULL;
@@ -106,12 +106,12 @@ static void describe_silence(struct finding *finding, const struct queue *sq, in
 	event_id_text(wake->armed.id, id);
 	if (!wake->is_armed)
 		finding_text(&finding->says,
-			     "%s No event tells of them: %s was armed at %s, and not again since "
+			     "%s No event reports them: %s was armed at %s, and not again since "
 			     "its event was retrieved.",
 			     finding->says ?: "", cq->name, id);
 	else if (wake->solicited)
 		finding_text(&finding->says,
-			     "%s No event tells of them: %s was armed at %s for solicited events "
+			     "%s No event reports them: %s was armed at %s for solicited events "
 			     "only.",
 			     finding->says ?: "", cq->name, id);
 }
