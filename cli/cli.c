@@ -296,8 +296,8 @@ void cli_report_loss(struct trace *trace)
 			 "of another event",
 			 format_count(loss.handlers, lost));
 	if (loss.overwritten && trace_is_closed(trace))
-		log_note("%s events are not in this trace: it was cut at %s; of the time before, "
-			 "it has only live objects and outstanding requests",
+		log_note("%s events are not in this trace: it begins at %s, with the live objects "
+			 "and outstanding requests of that time",
 			 format_count(loss.overwritten, lost), format_time(trace_cut(trace), time));
 	else if (loss.overwritten)
 		log_note("%s events are not in this trace: they are older than the part that it "

@@ -22,11 +22,11 @@
 	  "[PID|DIR|TRACE]") \
 	C(run, "Run a program on the software device without recording it", \
 	  "[--] PROGRAM [ARG...]") \
-	C(faults, "Check a file of faults to be made by --faults", \
+	C(faults, "Check a file of faults before --faults injects them", \
 	  "check FILE") \
-	C(job, "Ask all nodes of a running or ended job", \
+	C(job, "Query all nodes of a running or ended job", \
 	  "check|facts|report|top|snapshot TRACE [-- OPTION...]") \
-	C(facts, "Write the sum of a node's trace, for `verbatim job`", \
+	C(facts, "Summarise the trace of a node, for `verbatim job`", \
 	  "TRACE") \
 	C(info, "Summarize a trace", \
 	  "TRACE") \

@@ -15,7 +15,7 @@ const struct option_row common_options[] = {
 	{ "no-pager", 0, NULL, "do not use a pager", FLAG_AT(struct common, no_pager) },
 	{ "quiet", 'q', NULL, "print only results, failures and loss",
 	  VALUE_AT(struct common, verbosity, LOG_QUIET) },
-	{ "verbose", 'v', NULL, "also note what is read and done, and how long it takes",
+	{ "verbose", 'v', NULL, "also report each step and how long it takes",
 	  VALUE_AT(struct common, verbosity, LOG_VERBOSE) },
 	{ 0 },
 };

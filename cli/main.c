@@ -150,8 +150,8 @@ static void note_end(const char *command, int status, uint64_t began)
 	struct rusage usage;
 
 	getrusage(RUSAGE_SELF, &usage);
-	log_detail("%s: status %d after %s, of which %s of processors; at most %s of memory",
-		   command, status, format_time((int64_t)(clock_monotonic() - began), took),
+	log_detail("%s: status %d after %s, CPU time %s, peak memory %s", command, status,
+		   format_time((int64_t)(clock_monotonic() - began), took),
 		   format_time((usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000000ll +
 				       (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1000ll,
 			       used),

@@ -269,7 +269,7 @@ static bool add_metric(struct diff *diff, const struct metric *metric, const str
 			 metric->kind == BATCH ? "a busy machine can cause this too" : "too few");
 	} else if (follows_lists(diff, metric, pair)) {
 		snprintf(change->note, sizeof(change->note),
-			 "not judged: lists of requests have another length");
+			 "not judged: the lists of requests differ in length");
 	} else {
 		change_judge(diff, change, worse);
 	}

@@ -13,7 +13,7 @@
 /* clang-format off */
 static const struct counter_meaning meanings[] = {
 	{ COUNTER_REMOVED, COUNTER_GONE,
-	  "it was removed during the recording: suspect that first of all errors on it" },
+	  "it was removed during the recording: the first suspect for any error on it" },
 	{ "local_ack_timeout_err", COUNTER_RETRANSMIT,
 	  "no response came within the timeout of a queue pair, and requests were sent again" },
 	{ "packet_seq_err", COUNTER_RETRANSMIT,
@@ -47,7 +47,7 @@ static const struct counter_meaning meanings[] = {
 	{ "local_link_integrity_errors", COUNTER_LINK, "the link had too many errors" },
 	{ "port_rcv_errors", COUNTER_LINK, "damaged packets were received" },
 	{ "port_rcv_remote_physical_errors", COUNTER_LINK,
-	  "received packets had been damaged on their way" },
+	  "received packets were damaged in transit" },
 	{ "port_rcv_constraint_errors", COUNTER_LINK,
 	  "received packets were rejected because of their partition key" },
 	{ "port_xmit_constraint_errors", COUNTER_LINK,

@@ -219,10 +219,10 @@ char *outages_removed(struct trace *trace, const struct outage_victim *victim, b
 	if (!may_be_link(victim->status))
 		return NULL;
 	lookup_counters(trace_part(trace, part), see_counter, name);
-	if (!*name || asprintf(&text,
-			       "device %s of %s machine was removed at some time of the "
-			       "recording",
-			       name, of_peer ? "the peer's" : "this") < 0)
+	if (!*name ||
+	    asprintf(&text,
+		     "device %s of %s machine was removed at some point during the recording", name,
+		     of_peer ? "the peer's" : "this") < 0)
 		return NULL;
 	return text;
 }

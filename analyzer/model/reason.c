@@ -293,7 +293,7 @@ const char *reason_of(struct model *model, const struct trace_event *event, char
 	int error = reason_error(event);
 
 	if (made) {
-		snprintf(text, size, "a fault made by the recorder: %s", made);
+		snprintf(text, size, "a fault injected by the recorder: %s", made);
 		return text;
 	}
 	for (size_t i = 0; verb != VERB_COUNT && i < sizeof(rows) / sizeof(rows[0]); i++) {

@@ -157,7 +157,7 @@ bool refused_role(const struct refused *r, char *text, size_t size)
 		return false;
 	if (id->listens && verb != VERB_rdma_create_qp)
 		snprintf(text, size,
-			 "%s listens: the identifier of its RDMA_CM_EVENT_CONNECT_REQUEST is meant",
+			 "%s listens: use the identifier of its RDMA_CM_EVENT_CONNECT_REQUEST",
 			 id->name);
 	else if (id->created.verb == VERB_rdma_create_id && !id->placed)
 		snprintf(text, size,

@@ -51,9 +51,9 @@ static const char *guess_address(const struct key *key, uint64_t addr)
 	if (key->memory && key->memory != key->addr && addr - key->memory < key->length)
 		return "it is the program's address of the region, not its iova";
 	if (addr < key->length)
-		return "it is an offset into it, not an address";
+		return "the address looks like an offset into it";
 	if (addr == key->addr + key->length)
-		return "it begins right behind it";
+		return "the access begins exactly at its end";
 	if (addr <= UINT32_MAX && is_in(key, (key->addr & ~(uint64_t)UINT32_MAX) | addr))
 		return "the upper 32 bits of the address are missing";
 	if (is_in(key, __builtin_bswap64(addr)))
@@ -72,9 +72,9 @@ static const char *guess_header(const struct key *key, uint64_t addr, uint64_t l
 	if (!shift || shift > HEADER)
 		return "";
 	if (length == key->length)
-		return ", and is as long as it: is the length of a header left out?";
+		return ", and has its full length: was the length of a header not subtracted?";
 	if (addr < key->addr && addr + length == key->addr + key->length)
-		return ", and ends with it: does a header lie before it?";
+		return ", and ends at its end: does a header precede it?";
 	return "";
 }
 
@@ -86,20 +86,19 @@ const char *words_relation(const struct key *key, uint64_t addr, uint64_t length
 	char n[WORDS_COUNT];
 
 	if (is_in(key, addr))
-		snprintf(text, WORDS_RELATION, "it ends %s after it%s",
+		snprintf(text, WORDS_RELATION, "the access ends %s past its end%s",
 			 words_count(end - top, "byte", n),
-			 end - top == GRH ? ", as many as a GRH has"
+			 end - top == GRH ? ", the length of a GRH"
 					  : guess_header(key, addr, length));
 	else if (addr < key->addr && end > key->addr)
-		snprintf(text, WORDS_RELATION, "it begins %s before it%s",
+		snprintf(text, WORDS_RELATION, "the access begins %s before its start%s",
 			 words_count(key->addr - addr, "byte", n), guess_header(key, addr, length));
 	else if (!guess && addr > top && end > addr && end - top == GRH)
 		snprintf(text, WORDS_RELATION,
-			 "it lies behind it, and ends %d bytes after its "
-			 "end, as many as a GRH has",
+			 "the access lies past its end, by up to %d bytes, the length of a GRH",
 			 GRH);
 	else if (!guess && addr > top && addr - top < NEAR)
-		snprintf(text, WORDS_RELATION, "it begins %s after its end",
+		snprintf(text, WORDS_RELATION, "the access begins %s past its end",
 			 words_count(addr - top, "byte", n));
 	else
 		snprintf(text, WORDS_RELATION, "%s", guess ?: "they do not overlap");

@@ -344,7 +344,7 @@ static void print_cause(struct screen *screen, struct text *t, const struct caus
 
 static void print_made(struct screen *screen, struct text *t, const struct first_error *error)
 {
-	text_addf(t, "a fault made by the recorder: %s",
+	text_addf(t, "a fault injected by the recorder: %s",
 		  trace_made_fault(screen->report->trace, error->request.id));
 	screen_emit(screen, 4, t);
 }
@@ -435,7 +435,7 @@ static void print_faults(struct screen *screen)
 		n++;
 	if (!n)
 		return;
-	text_addf(&t, "faults made by the recorder (%zu)", n);
+	text_addf(&t, "faults injected by the recorder (%zu)", n);
 	screen_emit(screen, 0, &t);
 	for (size_t i = 0; i < n && i < FAULTS_SHOWN; i++) {
 		fault = trace_nth_fault(trace, i, &event);

@@ -312,7 +312,7 @@ static bool was_printed(const struct findings *findings, size_t i)
 	return false;
 }
 
-/* "; 7 more processes ended alike" */
+/* "; 7 more processes ended the same way" */
 static void print_more_alike(const struct report *report, size_t first)
 {
 	const struct findings *findings = report->findings;
@@ -321,7 +321,7 @@ static void print_more_alike(const struct report *report, size_t first)
 	for (size_t i = first + 1; i < findings->nunchecked; i++)
 		n += is_gap_alike(&findings->unchecked[first], &findings->unchecked[i]);
 	if (n)
-		fprintf(report->out, "; %" PRIu64 " more process%s ended alike", n,
+		fprintf(report->out, "; %" PRIu64 " more process%s ended the same way", n,
 			n == 1 ? "" : "es");
 }
 

@@ -130,7 +130,7 @@ void sentence_error(struct text *t, struct trace *trace, const struct first_erro
 	if (error->flushes)
 		text_addf(t, "; %" PRIu64 " flushed after it", error->flushes);
 	if (trace_made_fault(trace, error->request.id)) {
-		text_addf(t, "; a fault made by the recorder: %s",
+		text_addf(t, "; a fault injected by the recorder: %s",
 			  trace_made_fault(trace, error->request.id));
 		return;
 	}

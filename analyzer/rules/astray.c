@@ -79,13 +79,13 @@ static const char *find_harm(enum astray what)
 {
 	switch (what) {
 	case ASTRAY_GROUP:
-		return "the device keeps to the specification: it delivers a multicast packet to "
+		return "the device follows the specification: it delivers a multicast packet to "
 		       "number 0xffffff only";
 	case ASTRAY_NOBODY:
 	case ASTRAY_EMPTY:
-		return "no other program receives them there: no completion says so";
+		return "no other program receives them there: no completion reports it";
 	default:
-		return "the program counts on it: nobody receives it, and no completion says so";
+		return "the program relies on it: it is lost, and no completion reports it";
 	}
 }
 

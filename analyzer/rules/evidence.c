@@ -187,7 +187,7 @@ static void note_memory(struct findings *findings)
 	for (int rule = 0; rule < RULE_COUNT; rule++)
 		if (looks_at(rule, 'm'))
 			findings_unchecked(findings, rule, false,
-					   "that takes a recording with `record --memory`");
+					   "that requires a recording with `record --memory`");
 }
 
 /* Reads of completions, and the ends of data verbs. */
@@ -197,7 +197,7 @@ static void note_strict(struct findings *findings)
 
 	for (size_t i = 0; i < sizeof(of_strict) / sizeof(*of_strict); i++)
 		findings_unchecked(findings, of_strict[i], false,
-				   "that takes a recording with `record --strict`");
+				   "that requires a recording with `record --strict`");
 }
 
 static const struct {

@@ -331,9 +331,10 @@ static void report_in_flight(struct check *check, const struct trace_event *fork
 		return;
 	describe_in_flight(finding, fork, &in_flight, "");
 	if (kept)
-		finding_text(&finding->breaks,
-			     "a buffer is not alone in its pages: fork support keeps these from "
-			     "the child, with whatever else is in them");
+		finding_text(
+			&finding->breaks,
+			"a buffer is not alone in its pages: fork support hides these from the "
+			"child, with everything else in them");
 	else
 		finding_text(&finding->breaks,
 			     "the kernel is older than 5.12 and fork support is off: the first "

@@ -339,15 +339,14 @@ static void report_twice(struct check *check, const struct life *life, const str
 		return;
 	finding_text(&finding->says,
 		     "%s: wr_id 0x%" PRIx64 " was used for another request while that of %s was "
-		     "outstanding, beside %s with other wr_ids. No other of its %" PRIu64
-		     " signalled requests had one twice.",
+		     "outstanding, along with %s with other wr_ids. No other of its %" PRIu64
+		     " signalled requests reused a wr_id.",
 		     judge_name(life, name, sizeof(name)), twice->wr_id,
 		     event_id_text(twice->earlier.id, id),
 		     words_count(twice->others, "request", others), queue->stats.signalled);
-	finding_text(
-		&finding->breaks,
-		"the program frees or reuses what the wr_id stands for at the first of the two "
-		"completions: the other request still uses it");
+	finding_text(&finding->breaks,
+		     "the program frees or reuses what the wr_id refers to at the first of the two "
+		     "completions: the other request still uses it");
 	finding_step(finding, "created", &life->created);
 	finding_step(finding, "outstanding since", &twice->earlier);
 	finding_step(finding, "posted", &twice->later);

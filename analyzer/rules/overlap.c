@@ -116,9 +116,10 @@ static void report_refilled(struct check *check, const struct life *life, const 
 	if (!finding)
 		return;
 	describe_pair(finding, life, pair, "receives into", NULL);
-	finding_text(&finding->breaks,
-		     "a message comes before the program has used what was read, or what is read "
-		     "comes behind the message: one of them is overwritten");
+	finding_text(
+		&finding->breaks,
+		"a message arrives before the program has used the data of the read, or that data "
+		"arrives after the message: one overwrites the other");
 }
 
 /* A single one may be a test's, which does not care what it sends. */
@@ -134,9 +135,10 @@ static void report_received(struct check *check, const struct life *life)
 	if (!finding)
 		return;
 	describe_pair(finding, life, pair, "sends", NULL);
-	finding_text(&finding->breaks,
-		     "a message comes before that has left: it is sent in place of what the "
-		     "program has put there");
+	finding_text(
+		&finding->breaks,
+		"a message arrives before the send has left: the message is sent in place of the "
+		"program's data");
 }
 
 /* Writes to what the peer has posted for messages: a habit, and no coincidence. */
@@ -214,10 +216,9 @@ static void report_abroad(struct check *check, const struct life *life)
 	if (!finding)
 		return;
 	describe_pair(finding, life, pair, "sends", other);
-	finding_text(
-		&finding->breaks,
-		"the data of the earlier request comes later than the send leaves: requests of "
-		"two queue pairs have no order, and IBV_SEND_FENCE does not help");
+	finding_text(&finding->breaks,
+		     "the data of the earlier request arrives after the send has left: requests of "
+		     "two queue pairs have no order, and IBV_SEND_FENCE does not help");
 }
 
 /* MKEY-009 */
@@ -237,6 +238,6 @@ void mkey_009(struct check *check, const struct life *life)
 		return;
 	describe_pair(finding, life, &queue->overlaps->unfenced, "sends", NULL);
 	finding_text(&finding->breaks,
-		     "the data of the earlier request comes later than the send leaves: without "
+		     "the data of the earlier request arrives after the send has left: without "
 		     "IBV_SEND_FENCE a device need not wait for it");
 }

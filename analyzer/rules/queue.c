@@ -157,7 +157,7 @@ static void report_unnoticed(struct check *check, enum rule_id rule,
 		     refusal->bad.wr_id, strain->queue->completed - refusal->completed);
 	finding_text(&finding->breaks, "%s",
 		     send ? "the program or its peer counts on them: they were never sent"
-			  : "as many messages come as the program believes to have receives for");
+			  : "as many messages arrive as the program believes it has receives for");
 	finding_step(finding, "created", &strain->object->created);
 	finding_step(finding, "refused", &strain->moment);
 }
@@ -191,7 +191,7 @@ static void report_resized(struct check *check, const struct model_strain *strai
 		     cq->owner->name, WORDS_N(cq->asked, "entry"), cq->could,
 		     WORDS_N(cq->queues, "queue"));
 	finding_text(&finding->breaks,
-		     "the device gives no more entries than that: completions are lost");
+		     "the device provides only that many entries: completions are lost");
 	finding_step(finding, "CQ created", &cq->owner->created);
 	finding_step(finding, "resized", &cq->resized);
 	finding_step(finding, "posted", &strain->moment);
@@ -454,10 +454,9 @@ void queue_008(struct check *check, const struct life *life)
 		     judge_name(life, name, sizeof(name)), level->top, level->peak,
 		     judge_span(queue->stats.last_time - level->full.time, span), level->falls,
 		     event_id_text(level->full.id, id), level->top - level->peak);
-	finding_text(
-		&finding->breaks,
-		"the connection lives longer: after as many messages again the queue is empty, "
-		"and the sender waits or fails with IBV_WC_RNR_RETRY_EXC_ERR");
+	finding_text(&finding->breaks,
+		     "the connection stays open: after as many more messages the queue is empty, "
+		     "and the sender waits or fails with IBV_WC_RNR_RETRY_EXC_ERR");
 	finding_step(finding, "last full", &level->full);
 	judge_last_post(finding, queue, life->process);
 }

@@ -115,15 +115,16 @@ static void report_crash(void *arg, const struct lookup_count *count)
 	finding = judge_hazard(check, RULE_THREAD_002, &cq->destroyed, cq, "cq");
 	if (!finding)
 		return;
-	finding_text(&finding->says,
-		     "%s was killed by SIG%s %s after thread %u had called %s() on %s, which "
-		     "thread %u polls: it had found it empty %s, did nothing else since, and had "
-		     "not ended.",
-		     process_id_text(counts->end->process, process),
-		     sigabbrev_np(crash_signal(check->model, counts->end->process)),
-		     judge_span(counts->end->time - cq->destroyed.time, when),
-		     thread_number(cq->destroyed.id.thread), verb_infos[cq->destroyed.verb].name,
-		     cq->name, thread_number(thread), words_count(count->empty, "time", polls));
+	finding_text(
+		&finding->says,
+		"%s was killed by SIG%s %s after thread %u had called %s() on %s, which "
+		"thread %u polls: that thread had found it empty %s, had done nothing else since, "
+		"and had not ended.",
+		process_id_text(counts->end->process, process),
+		sigabbrev_np(crash_signal(check->model, counts->end->process)),
+		judge_span(counts->end->time - cq->destroyed.time, when),
+		thread_number(cq->destroyed.id.thread), verb_infos[cq->destroyed.verb].name,
+		cq->name, thread_number(thread), words_count(count->empty, "time", polls));
 	if (finding->says && finding->says[0] == 'p')
 		finding->says[0] = 'P';
 	finding_text(&finding->breaks, "thread %u went on polling: its stack is in the core dump",

@@ -156,9 +156,10 @@ int cli_check(int argc, char **argv)
 	if (!status)
 		status = slice_check("check", &set.slice, arguments.n);
 	if (!status && set.save && slice_is_part(&set.slice))
-		status = cli_misuse("check",
-				    "--save stores the findings of a whole trace: 'verbatim "
-				    "trim' makes one of a part");
+		status = cli_misuse(
+			"check",
+			"--save stores the findings of a whole trace: write a part as a trace with "
+			"'verbatim trim'");
 	if (!status)
 		status = check_settings_open(argv[0], &set.check, &known);
 	if (!status)

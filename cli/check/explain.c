@@ -149,7 +149,7 @@ static int refuse_topic(const char *command, const char *name)
 		if (strerrorname_np(error))
 			suggest_name(&near, strerrorname_np(error));
 	if (explain_find_errno(name) > 0)
-		return cli_misuse(command, "name the verb that returned %s, too", name);
+		return cli_misuse(command, "also give the verb that returned %s", name);
 	return cli_misuse(command,
 			  "there is no rule, status, event, verb or errno '%s'%s; without an "
 			  "argument all are listed",

@@ -132,7 +132,7 @@ static int find_folder_misuse(const struct settings *set, const struct arguments
 	if (set->at.text || set->alive || point_range_given(&part->range) || part->phases.n ||
 	    part->process)
 		return cli_misuse("export",
-				  "this format has all of a trace: use 'verbatim trim' to "
+				  "this format contains a whole trace: use 'verbatim trim' to "
 				  "select a part of it first");
 	if (!arguments->n)
 		return cli_misuse("export", "no trace given");

@@ -46,7 +46,7 @@ const struct option_row cli_job_options[] = {
 	  .otherwise = "SLURM_JOB_ID" },
 	{ "output", 'o', "FILE", "of report: the page; of facts: a trace with all sums",
 	  TEXT_AT(struct settings, path) },
-	{ "at-once", 0, "N", "nodes that are asked at the same time",
+	{ "at-once", 0, "N", "number of nodes queried at the same time",
 	  NUMBER_AT(struct settings, at_once), .least = 1, .most = 4096, .preset = "32" },
 	{ "patience", 0, "TIME", "how long to wait for a node", TIME_AT(struct settings, patience),
 	  .least = 1, .preset = "20s" },
@@ -419,8 +419,9 @@ static int check_use(const struct settings *set, const struct arguments *argumen
 	if (!arguments->n || !action)
 		return cli_misuse("job", "what to do: check, facts, report, top or snapshot");
 	if (arguments->n < 2)
-		return cli_misuse("job", "no trace given: its name as record -o got it, "
-					 "job%%j.%%n.db");
+		return cli_misuse("job",
+				  "no trace given: repeat the name given to record -o, such as "
+				  "job%%j.%%n.db");
 	if (writes && !set->path)
 		return cli_misuse("job", "no output given: -o FILE");
 	if (arguments->n > 2 && strcmp(action->name, "check") != 0)

@@ -247,10 +247,11 @@ static int read_depth(struct reading *r, char **words, size_t n)
 	uint64_t depth;
 
 	if (n != 2 || !read_count(words[1], LOAD_DEPTH_MOST, &depth))
-		return refuse_line(r,
-				   "the depth is the requests that a send queue holds, 1 to %u: "
-				   "depth 128",
-				   LOAD_DEPTH_MOST);
+		return refuse_line(
+			r,
+			"the depth is the number of requests that a send queue holds, 1 to %u: "
+			"depth 128",
+			LOAD_DEPTH_MOST);
 	r->class->depth = (uint32_t)depth;
 	return 0;
 }
@@ -261,7 +262,7 @@ static int read_signal(struct reading *r, char **words, size_t n)
 
 	if (n != 2 || strncmp(words[1], "1/", 2) ||
 	    !read_count(words[1] + 2, LOAD_DEPTH_MOST, &signal))
-		return refuse_line(r, "one in how many requests is signaled: signal 1/16");
+		return refuse_line(r, "one in N requests is signaled: signal 1/16");
 	r->class->signal = (uint32_t)signal;
 	return 0;
 }

@@ -31,9 +31,11 @@ static void write_head(const struct load *load, const char *title, struct text *
 	text_addf(to,
 		  "# edit it, then: verbatim replay FILE; verbatim-model(1) explains each line\n");
 	if (load->left_out)
-		text_addf(to,
-			  "# left out: %s requests that move no bytes, or not by RC, UC or UD\n",
-			  format_count(load->left_out, n));
+		text_addf(
+			to,
+			"# left out: %s requests that move no bytes, or use another transport than "
+			"RC, UC or UD\n",
+			format_count(load->left_out, n));
 	if (load->outside)
 		text_addf(to,
 			  "# the last %u ranks were not recorded; their reads and writes are not "

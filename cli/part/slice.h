@@ -30,7 +30,7 @@ int slice_add_only(const char *text, void *only, char complaint[OPTIONS_COMPLAIN
 	{ "to", 0, "TIME|EVENT",                                                            \
 	  "up to this event, or before this time; live objects are not destroyed",          \
 	  PARSED_AT(settings, slice.range.to, point_read), .alias = "until" },              \
-	{ "last", 0, "N", "only the last N events, set up as by --from",                    \
+	{ "last", 0, "N", "only the last N events, with the same set-up calls as --from", \
 	  NUMBER_AT(settings, slice.last), .least = 1 },                                    \
 	{ "only", 0, "WHAT",                                                                \
 	  "only this process (process=2) or object (qp1/2), with dependencies; "            \

@@ -35,7 +35,8 @@ static const char help[] =
 
 const struct option_row cli_query_options[] = {
 	CLI_FORMAT(struct settings),
-	{ "from", 0, "TIME|EVENT", "list only requests posted, and regions made, from then on",
+	{ "from", 0, "TIME|EVENT",
+	  "list only requests posted, and regions registered, from then on",
 	  PARSED_AT(struct settings, range.from, point_read) },
 	{ "to", 0, "TIME|EVENT",
 	  "the state then, like 'at'; of 'path of wr_id', only posts up to then",
@@ -276,7 +277,7 @@ static int apply_to(const struct point *to, struct question *question)
 	if (!to->text)
 		return CLI_FINE;
 	if (question->at.given)
-		return cli_misuse("query", "both --to and 'at' name the moment");
+		return cli_misuse("query", "both --to and 'at' select the moment: give one");
 	question->at = (struct instant){ .id = to->id, .time = to->time, .given = true };
 	snprintf(question->at.trace, sizeof(question->at.trace), "%s", to->trace);
 	if (to->id.thread)

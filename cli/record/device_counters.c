@@ -342,7 +342,7 @@ int device_counters_start(struct device_counters *counters, bool soft, const cha
 	if (!err)
 		err = device_counters_begin(counters, root);
 	if (counters->refused)
-		log_note("%zu counters of devices may not be read by this user: the first is %s",
+		log_note("%zu counters of devices cannot be read by this user: the first is %s",
 			 counters->refused, counters->refused_name);
 	return err;
 }

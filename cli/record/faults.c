@@ -25,7 +25,7 @@ struct settings {
 
 /* clang-format off */
 const struct option_row cli_faults_options[] = {
-	{ "maker", 0, "device|recorder", "who is to make the faults: the software device, or the "
+	{ "maker", 0, "device|recorder", "what injects the faults: the software device, or the "
 				      "recorder's library, on any device",
 	  CHOICE_AT(struct settings, maker), .preset = "recorder" },
 	{ 0 },

@@ -46,7 +46,7 @@ static void run_top(const struct session *session)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	if (fd >= 0 && dup2(fd, STDIN_FILENO) >= 0 && dup2(fd, STDOUT_FILENO) >= 0)
 		execl("/proc/self/exe", "verbatim", "top", session->dir, (char *)NULL);
-	log_note("the screen of --live cannot be shown; the recording continues");
+	log_note("the --live screen cannot be shown; the recording continues");
 	_exit(CLI_ENVIRONMENT);
 }
 

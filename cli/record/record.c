@@ -83,7 +83,7 @@ const struct option_row cli_record_options[] = {
 	  FLAG_AT(SET, memory) },
 	{ "strict", 0, NULL, "check the data path more strictly; overwrite invalid fields",
 	  FLAG_AT(SET, strict) },
-	{ "faults", 0, "FILE", "make the faults of FILE, on any device", TEXT_AT(SET, faults) },
+	{ "faults", 0, "FILE", "inject the faults of FILE, on any device", TEXT_AT(SET, faults) },
 	{ "lttng", 0, NULL, "also emit events as LTTng tracepoints 'verbatim:*'",
 	  FLAG_AT(SET, lttng) },
 	{ "check", 0, NULL, "print findings while the program runs", FLAG_AT(SET, check) },

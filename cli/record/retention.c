@@ -86,7 +86,7 @@ static int write_copy(struct retention *retention, const char *why)
 static const char *alarm_of(struct retention *retention, const struct writer_alarms *now)
 {
 	const char *why =
-		retention->asked                         ? "asked for by a signal"
+		retention->asked                         ? "requested by a signal"
 		: now->crashes > retention->seen.crashes ? "a process was killed by a signal"
 		: now->errors && !retention->seen.errors ? "the first completion with an error"
 		: now->fatal && !retention->seen.fatal   ? "the first fatal asynchronous event"

@@ -22,7 +22,7 @@ const struct option_row cli_run_options[] = {
 	{ "device", 'd', "soft|NAME", "use the software device, or the existing device NAME",
 	  TEXT_AT(struct settings, device), .otherwise = "the machine's device, or soft if it has "
 							 "none" },
-	{ "faults", 0, "FILE", "make the faults of FILE, on any device",
+	{ "faults", 0, "FILE", "inject the faults of FILE, on any device",
 	  TEXT_AT(struct settings, faults) },
 	{ 0 },
 };

@@ -37,7 +37,7 @@ int standby_init(struct standby *standby, struct session_page *page)
 				       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
 	if (owner == MAP_FAILED)
-		return log_err(-errno, "make memory for a process that stands by");
+		return log_err(-errno, "map memory for a standby process");
 	atomic_store(owner, (uint32_t)getpid());
 	*standby = (struct standby){ .page = page, .owner = owner, .fd = -1 };
 	return 0;
@@ -59,7 +59,7 @@ static void become_collector(struct standby *standby)
 		atomic_store(&page->state, SESSION_RUNNING);
 	standby->takeovers++;
 	set_name("verbatim");
-	log_note("the recorder was killed; this process (%d) goes on, and no event is lost",
+	log_note("the recorder was killed; this process (%d) takes over, and no event is lost",
 		 (int)getpid());
 }
 

@@ -123,7 +123,7 @@ static void fail_vitals(struct vitals *v)
 	if (v->fd >= 0)
 		vitals_page_put(v->fd, &state);
 	if (v->asked)
-		log_note("`verbatim top` has no more numbers; the recording continues");
+		log_note("`verbatim top` gets no more statistics; the recording continues");
 }
 
 /* Counts */

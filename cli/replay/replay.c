@@ -96,7 +96,7 @@ const struct option_row cli_replay_options[] = {
 	{ "size", 0, "xN", "the same with N times as many bytes in each request",
 	  PARSED_AT(struct replay_settings, changes.size, parse_factor) },
 	{ "mix", 0, "TRACE:N[,TRACE:N...]",
-	  "the same for several traces at once, with so many parts of the requests each",
+	  "the same for several traces at once, each with N shares of the requests",
 	  PARSED_AT(struct replay_settings, changes.mix, parse_mix) },
 	{ "suite", 0, "DIR",
 	  "replay all traces of this folder on each of --device NAME,NAME...; print a table",

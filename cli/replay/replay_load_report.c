@@ -75,7 +75,7 @@ static void print_lateness(const struct load_report *report, FILE *to)
 
 	if (!late->count)
 		return;
-	fprintf(to, "  issue time  p50 %s, p99 %s, max %s late, of %s requests\n",
+	fprintf(to, "  lateness    p50 %s, p99 %s, max %s, of %s requests\n",
 		format_time(histogram_percentile(late, 50), p50),
 		format_time(histogram_percentile(late, 99), p99),
 		format_time((int64_t)late->max, most), format_count(late->count, n));
@@ -87,7 +87,8 @@ static void print_rest(const struct load_report *report, FILE *to)
 	char n[FORMAT_TEXT], all[FORMAT_TEXT], time[FORMAT_TEXT];
 
 	if (r->full)
-		fprintf(to, "  not in time %s request%s: send queue full, at most %s (%u to %u)\n",
+		fprintf(to,
+			"  delayed     %s request%s: send queue full, at most %s (rank %u to %u)\n",
 			format_count(r->full, n), r->full == 1 ? "" : "s",
 			format_time(r->full_longest, time), r->full_from, r->full_to);
 	if (r->received < r->messages)
@@ -95,8 +96,8 @@ static void print_rest(const struct load_report *report, FILE *to)
 			format_count(r->messages - r->received, n), format_count(r->messages, all));
 	if (report->load->left_out)
 		fprintf(to,
-			"  left out    %s recorded requests that move no bytes, or not by RC, "
-			"UC or UD\n",
+			"  left out    %s recorded requests that move no bytes, or use another "
+			"transport than RC, UC or UD\n",
 			format_count(report->load->left_out, n));
 	if (report->load->dropped)
 		fprintf(to, "  left out    %s requests of senders that belong to no pattern\n",

@@ -42,8 +42,8 @@ static int learn_traffic(const char *command, const char *path, struct trace *tr
 	if (status)
 		return status;
 	if (loss.events && !part)
-		log_note("%s: %s lacks %llu events: the traffic is less than it was", command, path,
-			 (unsigned long long)loss.events);
+		log_note("%s: %s lacks %llu events: the replay sends less than was recorded",
+			 command, path, (unsigned long long)loss.events);
 	cli_show_progress(command, trace);
 	status = cli_status(load_learn(trace, memory, load));
 	if (!status && !load->nclasses) {

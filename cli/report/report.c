@@ -460,9 +460,9 @@ static int make_page_of_slice(const struct arguments *arguments, const struct se
 static int check_slice(const struct settings *set)
 {
 	if (set->base && slice_is_part(&set->slice))
-		return cli_misuse("report",
-				  "-c compares whole traces: 'verbatim trim' makes one of "
-				  "a part");
+		return cli_misuse(
+			"report",
+			"-c compares whole traces: write a part as a trace with 'verbatim trim'");
 	return slice_check("report", &set->slice, 1);
 }
 

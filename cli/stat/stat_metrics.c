@@ -98,7 +98,7 @@ static const struct family families[] = {
 	FAMILY(TRACE, whole_trace, GAUGE, "interrupted", NULL, FLAG, interrupted, NULL,
 	       "1 if the recorder died, and later events are missing."),
 	FAMILY(TRACE, whole_trace, COUNTER, "events", NULL, U64, totals.events, NULL,
-	       "Events in the trace, whatever part of it is counted."),
+	       "Events in the whole trace, even if only a part is counted."),
 	FAMILY(TRACE, whole_trace, COUNTER, "lost_events", NULL, U64, totals.lost, NULL,
 	       "Events that should be in the trace, and are not."),
 	FAMILY(TRACE, whole_trace, COUNTER, "overwritten_events", NULL, U64, totals.overwritten,

@@ -51,35 +51,36 @@ const struct option_row cli_torture_options[] = {
 	{ "device", 'd', "soft|NAME", "use the software device, or the existing device NAME",
 	  TEXT_AT(struct settings, device), .preset = "soft" },
 	{ "maker", 0, "device|recorder",
-	  "who makes the failures: the software device, or the "
-	  "recorder, on any device",
+	  "what injects the failures: the software device, or the recorder, on any device",
 	  CHOICE_AT(struct settings, maker), .otherwise = "the software device, if it is used" },
-	{ "list", 'l', NULL, "print the failures, and try none", FLAG_AT(struct settings, list) },
+	{ "list", 'l', NULL, "print the list of failures, without trying them",
+	  FLAG_AT(struct settings, list) },
 	{ "every", 0, NULL,
-	  "each errno and status, and the last call of each place, too: several times as many runs",
+	  "also try each errno and status, and the last call at each place: several times as many "
+	  "runs",
 	  FLAG_AT(struct settings, every) },
 	{ "only", 0, "TEXT", "only failures whose line in the list contains TEXT",
 	  TEXT_AT(struct settings, only) },
 	{ "again", 0, "N", "only failure N of the list; its trace is kept",
 	  NUMBER_AT(struct settings, again), .least = 1 },
 	{ "chaos", 0, "SEED",
-	  "let nothing fail, but hold threads and delay completions at random, from this seed on",
+	  "inject no failure; delay threads and completions at random, starting with this seed",
 	  NUMBER_AT(struct settings, chaos), .least = 1 },
 	{ "runs", 0, "N", "the number of runs of --chaos", NUMBER_AT(struct settings, runs),
 	  .least = 1, .most = 10000, .preset = "20" },
 	{ "baseline", 0, "FILE",
-	  "failures that FILE has, too, the output of torture --json, are only counted",
+	  "only count failures that FILE, an earlier output of torture --json, already has",
 	  TEXT_AT(struct settings, baseline) },
-	{ "resume", 0, NULL, "go on with a torture that was stopped, or whose budget was used up",
+	{ "resume", 0, NULL, "continue a torture that was stopped, or whose budget was used up",
 	  FLAG_AT(struct settings, resume) },
-	{ "jobs", 'j', "N", "number of runs at the same time", NUMBER_AT(struct settings, jobs),
-	  .least = 1, .most = JOBS_MAX, .otherwise = "the processors" },
-	{ "timeout", 0, "TIME", "the time after which a run hangs",
+	{ "jobs", 'j', "N", "number of parallel runs", NUMBER_AT(struct settings, jobs), .least = 1,
+	  .most = JOBS_MAX, .otherwise = "the processors" },
+	{ "timeout", 0, "TIME", "the time after which a run is considered hung",
 	  TIME_AT(struct settings, timeout), .least = 1,
 	  .otherwise = "10 times that of the program, plus 2s" },
 	{ "budget", 0, "TIME", "start no more runs after this time",
 	  TIME_AT(struct settings, budget), .least = 1 },
-	{ "ports", 0, "N", "the first port of those for %p in arguments, 16 for each run",
+	{ "ports", 0, "N", "the first port for %p in arguments; each run gets 16 of them",
 	  NUMBER_AT(struct settings, ports), .least = 1, .most = 60000, .preset = "21000" },
 	{ 0 },
 };
@@ -367,7 +368,7 @@ static int try_failures(struct torture *t)
 	if (!err)
 		err = print_results(t);
 	if (!err && is_open(t))
-		log_note("stopped before all were tried: the same command with --resume goes on");
+		log_note("stopped before all were tried: the same command with --resume continues");
 	progress_close(t->progress, !err && !is_open(t));
 	return err;
 }
@@ -435,7 +436,8 @@ int cli_torture(int argc, char **argv)
 	if (!arguments.n)
 		return cli_misuse("torture", "no program given");
 	if (set.chaos && set.every)
-		return cli_misuse("torture", "with --chaos nothing fails: --every has no meaning");
+		return cli_misuse("torture",
+				  "--every has no effect with --chaos, which injects no failures");
 	err = choose_device(&set) ?: launch_check(arguments.at[0]);
 	if (err)
 		return CLI_ENVIRONMENT;

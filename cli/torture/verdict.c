@@ -484,7 +484,7 @@ static void judge_chaos(const struct reference *reference, const struct run *run
 	snprintf(ret->says, sizeof(ret->says), "exit %d%s", end->status,
 		 end->status ? ", though nothing failed"
 		 : same      ? ""
-			     : ", but with another output");
+			     : ", but with different output");
 }
 
 /* What check says of a program that crashed or hangs, behind it. */
@@ -596,8 +596,9 @@ static int refuse_program(const struct run *run, const struct run_end *end)
 	if (end->late)
 		log_note("torture: the program does not end without a failure either (--timeout)");
 	else
-		log_note("torture: the program fails by itself: exit status %d%s%s", end->status,
-			 last && *last ? ": " : "", last ?: "");
+		log_note("torture: the program fails without an injected failure: exit status "
+			 "%d%s%s",
+			 end->status, last && *last ? ": " : "", last ?: "");
 	free(errors);
 	return -EINVAL;
 }

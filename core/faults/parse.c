@@ -357,7 +357,7 @@ static const struct word {
 	  "opcode= takes the name of an ibv_wr_opcode, as in opcode=RDMA_WRITE, or RECV" },
 	{ "qp", set_qp, false, "qp= takes a queue pair number" },
 	{ "process", set_process, false,
-	  "process= takes the place of a process among those that open a device, from 0" },
+	  "process= takes the position of a process, from 0, among those that open a device" },
 	{ "cm", set_cm, false,
 	  "cm= takes the name of an rdma_cm_event_type, as in cm=ESTABLISHED" },
 	{ "becomes", set_becomes, false,
@@ -514,17 +514,19 @@ static const struct {
 	const char		*why;
 } unsuited[] = {
 	{ FAULT_LATE, FAULT_BY_DEVICE,
-	  "late= is made by the recorder: use --faults; the software device has delay=" },
+	  "late= is injected by the recorder: use --faults; the software device has delay=" },
 	{ FAULT_NEVER, FAULT_BY_DEVICE,
-	  "never is made by the recorder: use --faults" },
+	  "never is injected by the recorder: use --faults" },
 	{ FAULT_LOSE, FAULT_BY_RECORDER,
-	  "lose is made only by the software device: use VERBATIM_SOFT_FAULTS" },
+	  "lose is injected only by the software device: use VERBATIM_SOFT_FAULTS" },
 	{ FAULT_RNR, FAULT_BY_RECORDER,
-	  "rnr is made only by the software device: use VERBATIM_SOFT_FAULTS" },
+	  "rnr is injected only by the software device: use VERBATIM_SOFT_FAULTS" },
 	{ FAULT_OVERRUN, FAULT_BY_RECORDER,
-	  "overrun is made only by the software device: VERBATIM_SOFT_FAULTS, or event=CQ_ERR" },
+	  "overrun is injected only by the software device: VERBATIM_SOFT_FAULTS, or "
+	  "event=CQ_ERR" },
 	{ FAULT_PORT, FAULT_BY_RECORDER,
-	  "port= is made only by the software device: VERBATIM_SOFT_FAULTS, or event=PORT_ERR" },
+	  "port= is injected only by the software device: VERBATIM_SOFT_FAULTS, or "
+	  "event=PORT_ERR" },
 };
 /* clang-format on */
 
@@ -534,10 +536,11 @@ const char *fault_unsuited(const struct fault_rule *rule, enum fault_maker maker
 		if (unsuited[i].kind == rule->fault.kind && unsuited[i].maker == maker)
 			return unsuited[i].why;
 	if (maker == FAULT_BY_DEVICE && rule->cm_event >= 0)
-		return "events of librdmacm are made by the recorder: use --faults";
+		return "events of librdmacm are injected by the recorder: use --faults";
 	if (maker == FAULT_BY_DEVICE && (rule->mark[0] || rule->phase[0]))
 		return "marks and phases are known only to the recorder: use --faults";
 	if (maker == FAULT_BY_DEVICE && rule->opcode == FAULT_OPCODE_RECV)
-		return "the software device has faults of send requests: use --faults for RECV";
+		return "the software device injects faults into send requests only: use --faults "
+		       "for RECV";
 	return NULL;
 }

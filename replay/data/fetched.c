@@ -163,9 +163,11 @@ void fetched_end(const struct fetched *f, struct outcome *outcome)
 	if (first)
 		outcome_note(
 			outcome,
-			"%" PRIu64 " read%s returned other data than recorded, first at %s: byte "
-			"%" PRIu64 " of %" PRIu64 " was 0x%02x and is 0x%02x. Writes of a program "
-			"without a verb are not in the trace",
+			"%" PRIu64
+			" read%s returned data that differs from the recording, first at %s: byte "
+			"%" PRIu64 " of %" PRIu64
+			" was 0x%02x and is 0x%02x. What the program itself wrote to memory is not "
+			"in the trace",
 			n, n == 1 ? "" : "s", event_id_text(first->event, text), first->at,
 			first->total, first->there_byte, first->here_byte);
 }

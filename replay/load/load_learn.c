@@ -162,7 +162,7 @@ static int add_request(struct learning *l, size_t index, int opcode, uint64_t by
 	if (l->memory <= l->most)
 		return 0;
 	return log_why(-ENOSPC,
-		       "the times of all requests need more than %llu MiB of memory: give more by "
+		       "the times of all requests need more than %llu MiB of memory: increase "
 		       "--max-memory, or replay a part (--from, --to)",
 		       (unsigned long long)(l->most >> 20));
 }

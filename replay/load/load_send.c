@@ -385,11 +385,11 @@ static int check_time(struct loop *l, int64_t now)
 		plan->board->late = plan->board->stop = true;
 	if (!l->left || l->w->nheap || now - l->moved < plan->options->timeout)
 		return 0;
-	return log_why(-ETIMEDOUT,
-		       "no completion for %g s, of %zu requests in flight: --timeout "
-		       "waits longer",
-		       (double)plan->options->timeout / 1e9,
-		       (size_t)(l->w->result.issued - l->w->result.completed));
+	return log_why(
+		-ETIMEDOUT,
+		"no completion for %g s, with %zu requests in flight: --timeout waits longer",
+		(double)plan->options->timeout / 1e9,
+		(size_t)(l->w->result.issued - l->w->result.completed));
 }
 
 /* Nothing is due for @ahead ns, and nothing came. */

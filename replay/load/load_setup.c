@@ -95,10 +95,11 @@ int load_open(struct load_worker *w)
 		return err;
 	w->device = devices_first(w->devices);
 	if (w->device->device->transport_type == IBV_TRANSPORT_IWARP)
-		return log_why(-ENOTSUP,
-			       "%s connects queue pairs by librdmacm only (iWARP): choose "
-			       "another device by --device",
-			       w->device->name);
+		return log_why(
+			-ENOTSUP,
+			"%s connects queue pairs by librdmacm only (iWARP): choose another device "
+			"with --device",
+			w->device->name);
 	w->port = 1;
 	while (w->port < PORTS_MAX && !w->device->ports[w->port].there)
 		w->port++;
@@ -113,10 +114,11 @@ static int make_memory(struct load_worker *w)
 	w->half = (w->half + page) & -page;
 	all = 2 * w->half * w->plan->nworkers;
 	if (w->plan->options->memory && all > w->plan->options->memory)
-		return log_why(-ENOSPC,
-			       "the buffers of the largest requests need %zu MiB of memory: give "
-			       "more by --max-memory",
-			       (all >> 20) + 1);
+		return log_why(
+			-ENOSPC,
+			"the buffers of the largest requests need %zu MiB of memory: increase "
+			"--max-memory",
+			(all >> 20) + 1);
 	w->memory =
 		mmap(NULL, 2 * w->half, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (w->memory == MAP_FAILED) {

@@ -98,9 +98,9 @@ static int send_lost(struct pair *p)
 		return log_why(-ECONNRESET, "replay: the other replay has ended, %s", bye);
 	if (err == -EBADMSG)
 		return log_why(-EREMOTEIO,
-			       "replay: the data from the other replay was modified on the way");
+			       "replay: the data from the other replay was modified in transit");
 	if (err == -ETIMEDOUT)
-		return log_err(err, "replay: the other replay does not respond any more");
+		return log_err(err, "replay: the other replay no longer responds");
 	return err ? log_err(err, "replay: the other replay has closed the connection") : 0;
 }
 

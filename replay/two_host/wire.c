@@ -266,9 +266,11 @@ static int begin_tls(struct wire *wire, char why[WIRE_WHY])
 		err = lib.gnutls_priority_set_direct(wire->tls, tls_priority, NULL)
 			      ?: set_key(wire);
 	}
-	return err ? send_reason(why, err == GNUTLS_E_MEMORY_ERROR ? -ENOMEM : -ENOTSUP,
-				 "GnuTLS, as configured here, does no TLS 1.3 with a key (%s)",
-				 lib.gnutls_strerror(err))
+	return err ? send_reason(
+			     why, err == GNUTLS_E_MEMORY_ERROR ? -ENOMEM : -ENOTSUP,
+			     "GnuTLS, as configured on this machine, does not support TLS 1.3 with "
+			     "a pre-shared key (%s)",
+			     lib.gnutls_strerror(err))
 		   : 0;
 }
 

@@ -81,13 +81,13 @@ TEST(a_range_outside_of_its_region)
 {
 	refuse_access(IBV_WR_RDMA_WRITE, AT + LENGTH - 8, 16, IBV_WC_REM_ACCESS_ERR,
 		      "rkey 0x21 is mr1 of pd1 of process 2, 4096 bytes at 0x7000; the request "
-		      "accesses 16 at 0x7ff8: it ends 8 bytes after it");
+		      "accesses 16 at 0x7ff8: the access ends 8 bytes past its end");
 	refuse_access(IBV_WR_RDMA_WRITE, AT - 64, 16, IBV_WC_REM_ACCESS_ERR,
 		      "rkey 0x21 is mr1 of pd1 of process 2, 4096 bytes at 0x7000; the request "
 		      "accesses 16 at 0x6fc0: they do not overlap");
 	refuse_access(IBV_WR_RDMA_WRITE, AT, LENGTH + 1, IBV_WC_LOC_PROT_ERR,
 		      "lkey 0x10 is mr1 of pd1, 4096 bytes at 0x7000; the request "
-		      "accesses 4097 at 0x7000: it ends 1 byte after it");
+		      "accesses 4097 at 0x7000: the access ends 1 byte past its end");
 }
 
 TEST(an_access_that_was_not_granted)

@@ -43,9 +43,9 @@ static const struct range {
 	{ "all_of_the_region", AT, LENGTH, false, "" },
 	{ "its_last_byte", AT + LENGTH - 1, 1, false, "" },
 	{ "nothing_at_all", 0, 0, false, "" },
-	{ "a_byte_too_many", AT, LENGTH + 1, true, "it ends 1 byte after it" },
-	{ "two_bytes_too_early", AT - 2, 8, true, "it begins 2 bytes before it" },
-	{ "behind_it", AT + LENGTH, 1, true, "it begins right behind it" },
+	{ "a_byte_too_many", AT, LENGTH + 1, true, "the access ends 1 byte past its end" },
+	{ "two_bytes_too_early", AT - 2, 8, true, "the access begins 2 bytes before its start" },
+	{ "behind_it", AT + LENGTH, 1, true, "the access begins exactly at its end" },
 	{ "over_the_end_of_memory", UINT64_MAX - 1, 8, true, "they do not overlap" },
 };
 

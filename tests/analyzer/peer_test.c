@@ -421,7 +421,8 @@ TEST(a_window_that_is_bound_to_another_range)
 	bind_completes(&s);
 	post_rdma(&s, IBV_WR_RDMA_WRITE, AT + LENGTH / 2 - 4, 8, 0x41);
 	poll_as(&s, IBV_WC_REM_ACCESS_ERR);
-	story_tells(&s, RULE_MKEY_004, "; it ends 4 bytes after it. The request completed with");
+	story_tells(&s, RULE_MKEY_004,
+		    "; the access ends 4 bytes past its end. The request completed with");
 }
 
 TEST(a_range_within_a_window_is_not_the_reason)

@@ -46,28 +46,30 @@ TEST(an_address_outside_a_region_is_related_to_it)
 		uint64_t addr, length;
 		const char *text;
 	} rows[] = {
-		{ 0x7f0012340000, 4097, "it ends 1 byte after it" },
-		{ 0x7f0012340000, 4136, "it ends 40 bytes after it, as many as a GRH has" },
-		{ 0x7f001233fff0, 32, "it begins 16 bytes before it" },
+		{ 0x7f0012340000, 4097, "the access ends 1 byte past its end" },
+		{ 0x7f0012340000, 4136,
+		  "the access ends 40 bytes past its end, the length of a GRH" },
+		{ 0x7f001233fff0, 32, "the access begins 16 bytes before its start" },
 		{ 0x7f0012340010, 4096,
-		  "it ends 16 bytes after it, and is as long as it: is the length of a header left "
-		  "out?" },
-		{ 0x7f0012340010, 4097, "it ends 17 bytes after it" },
-		{ 0x7f0012340101, 4096, "it ends 257 bytes after it" },
+		  "the access ends 16 bytes past its end, and has its full length: was the length "
+		  "of a header not subtracted?" },
+		{ 0x7f0012340010, 4097, "the access ends 17 bytes past its end" },
+		{ 0x7f0012340101, 4096, "the access ends 257 bytes past its end" },
 		{ 0x7f001233ffe0, 4096,
-		  "it begins 32 bytes before it, and is as long as it: is the length of a header "
-		  "left out?" },
+		  "the access begins 32 bytes before its start, and has its full length: was "
+		  "the length of a header not subtracted?" },
 		{ 0x7f001233ffe0, 4128,
-		  "it begins 32 bytes before it, and ends with it: does a header lie before it?" },
-		{ 0x7f0012341000, 8, "it begins right behind it" },
-		{ 0x7f0012341001, 8, "it begins 1 byte after its end" },
+		  "the access begins 32 bytes before its start, and ends at its end: does a header "
+		  "precede it?" },
+		{ 0x7f0012341000, 8, "the access begins exactly at its end" },
+		{ 0x7f0012341001, 8, "the access begins 1 byte past its end" },
 		{ 0x7f0012341014, 20,
-		  "it lies behind it, and ends 40 bytes after its end, as many as a GRH has" },
+		  "the access lies past its end, by up to 40 bytes, the length of a GRH" },
 		{ 0x7f0012342001, 8, "they do not overlap" },
 		{ 0x7f001233fff0, 16, "they do not overlap" },
 		{ 0, 8, "the address is 0" },
-		{ 1, 8, "it is an offset into it, not an address" },
-		{ 4095, 1, "it is an offset into it, not an address" },
+		{ 1, 8, "the address looks like an offset into it" },
+		{ 4095, 1, "the address looks like an offset into it" },
 		{ 4096, 1, "they do not overlap" },
 		{ 0x12340010, 8, "the upper 32 bits of the address are missing" },
 		{ 0x12341000, 8, "they do not overlap" },

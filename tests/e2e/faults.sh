@@ -6,7 +6,7 @@ cd "$tmp" || exit 1
 file_is_checked() {
 	printf '%s\n' "verb=reg_mr errno=ENOMEM" "lose p=0.1" "verb=reg_mr" >bad
 	"$VERBATIM" faults check bad >out 2>err; is status $? 1 || return
-	is lines "$(wc -l <err)" 2 && says "bad:2: lose is made only by the software device" err &&
+	is lines "$(wc -l <err)" 2 && says "bad:2: lose is injected only by the" err &&
 		says "bad:3: no action is given" err || return
 	"$VERBATIM" faults --maker device check bad >out 2>err; is status $? 1 || return
 	is lines "$(wc -l <err)" 1 || return
@@ -187,12 +187,12 @@ check_names_what_was_made() {
 	echo "opcode=SEND n=3 status=RETRY_EXC_ERR" >rule
 	"$VERBATIM" record -q --device soft --faults rule -o t.db -- "$app" none good
 	"$VERBATIM" check t.db >out
-	says "^faults made by the recorder (1)" out &&
-		says "    a fault made by the recorder: a request of QP .* gets RETRY_EXC" out &&
+	says "^faults injected by the recorder (1)" out &&
+		says "    a fault injected by the recorder: a request of QP .* gets RETRY" out &&
 		! grep -q "the peer does not answer" out || return
 	echo "verb=reg_mr errno=ENOMEM" >rule
 	"$VERBATIM" record -q --device soft --faults rule -o t.db -- "$app" none good
 	"$VERBATIM" check t.db >out
-	says "= ENOMEM: a fault made by the recorder: ibv_reg_mr() fails" out
+	says "= ENOMEM: a fault injected by the recorder: ibv_reg_mr() fails" out
 }
 try "check says which failures were made" check_names_what_was_made

@@ -68,8 +68,8 @@ incident 15 "ibv_modify_qp\(qp1 -> RTR\) = ETIMEDOUT: .* did not respond" "STATE
 incident 16 "MKEY-004" "is mr3 of pd2 of process 1, and qp2 there is in pd1"
 incident 17 "MKEY-004" "mr2 of pd1, whose lkey it is"
 incident 18 "rkey 0x8003 = mr2 of pd1 of process 1; its ibv_dereg_mr [0-9:]* began" "MKEY-004"
-incident 19 "IBV_WC_LOC_PROT_ERR" "mr1 of pd1: 4096 bytes .* it ends 1 byte after it"
-incident 20 "receive uses 4136 bytes" "mr2 of pd1: 4096 bytes .* it ends 40 bytes after it"
+incident 19 "IBV_WC_LOC_PROT_ERR" "mr1 of pd1: 4096 bytes .* the access ends 1 byte past its end"
+incident 20 "receive uses 4136 bytes" "mr2 of pd1: .* the access ends 40 bytes past its end"
 incident 21 "STATE-007" "3 sends of qp1 .* took a multiple of 655.36 ms" "min_rnr_timer of qp2"
 incident 22 "RNR_RETRY_EXC" "IBV_WR_SEND" "its receive queue was empty" \
 	"rnr_retry 0" "STATE-006"

@@ -202,7 +202,7 @@ snapshot_is_written_when_asked() {
 		is "$("$VERBATIM" snapshot "$app")" "$tmp/t.3.db" &&
 		is "$("$VERBATIM" snapshot "$(echo sessions/*)")" "$tmp/t.4.db" &&
 		is "counters" "$("$VERBATIM" sql t.1.db "SELECT count(*) FROM counter")" 3 || return
-	kill -USR2 $pid; await test -s t.5.db && await says "t.5.db: asked for by a signal" err ||
+	kill -USR2 $pid; await test -s t.5.db && await says "t.5.db: requested by a signal" err ||
 		return
 	"$VERBATIM" check t.5.db >out 2>&1; is $? 0 &&
 		is "$(ask "SELECT value FROM meta WHERE key = 'state'" t.5.db)" complete || return

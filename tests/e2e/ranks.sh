@@ -48,7 +48,7 @@ a_rank_that_died() {
 	"$VERBATIM" check "$t" >out
 	says "^  rank 5 (node n1) by SIGKILL at" out &&
 		says "^  7 ranks: 0-4, 6, 7 by SIGTERM at" out &&
-		says "^LIFE-004.* rank 0 .* by signal 15.*; 6 more processes ended alike" out
+		says "^LIFE-004.* rank 0 .* by signal 15.*; 6 more processes ended the same way" out
 }
 a_rank_that_sends_no_key() { names late-key "called no verb for" exchange_key; }
 a_rank_that_lost_its_wakeup() {

@@ -19,7 +19,7 @@ open_loop_repeats_the_traffic() {
 	is_clean && is "$(of '.ranks, .senders, .planned, .planned_bytes')" \
 		"[2,2,400,$((400 * 4096))]" &&
 		"$VERBATIM" replay -q --open-loop both.db >text && says 'none failed$' text &&
-		says '^  issue time  p50 .*, p99 .*, max .* late, of [0-9]* requests$' text
+		says '^  lateness    p50 .*, p99 .*, max .*, of [0-9]* requests$' text
 }
 
 the_pace_applies() {
@@ -251,7 +251,7 @@ a_full_queue_is_reported() {
 	load full.txt || { cat err; return 1; }
 	is_clean && jq -e '.queue_full > 50' out >/dev/null &&
 		"$VERBATIM" replay -q full.txt >text &&
-		says '^  not in time [0-9]* requests: send queue full, at most .* (0 to 1)$' text
+		says '^  delayed     [0-9]* requests: send queue full, .* (rank 0 to 1)$' text
 }
 
 a_failed_request_is_reported() {

@@ -211,7 +211,7 @@ verbose_notes_what_is_done() {
 	says 'default of --fail-on: hazard (VERBATIM_FAIL_ON)' notes &&
 		says 'default of --color: never (VERBATIM_COLOR)' notes &&
 		says 't.db: [0-9,]* events, recorded by verbatim' notes &&
-		says 'check: status 1 after .*, of which .* of processors; at most .* of memory' \
+		says 'check: status 1 after .*, CPU time .*, peak memory .*' \
 			notes || return
 	"$VERBATIM" check t.db 2>notes >normal
 	is "result" "$(cat out)" "$(cat normal)" && ! says . notes >said || return

@@ -40,8 +40,9 @@ int deadline_fail(void)
 	static atomic_flag said = ATOMIC_FLAG_INIT;
 
 	if (!atomic_flag_test_and_set(&said))
-		log_note("the time of --deadline has passed before everything was read: increase "
-			 "it, or narrow the request");
+		log_note(
+			"--deadline expired before everything was read: increase it, or narrow the "
+			"request");
 	return -ETIME;
 }
 

@@ -156,7 +156,7 @@ static int follow_event(struct following *f, const struct trace_event *event)
 		err = follow_return(f, event);
 	else if (event->kind == TRACE_EXIT)
 		outstanding_exit(f->outstanding, event->process);
-	return err == -ENOMEM ? log_err(err, "follow what is outstanding") : err;
+	return err == -ENOMEM ? log_err(err, "track outstanding requests") : err;
 }
 
 static bool is_reached(const struct excerpt_place *place, const struct trace_event *event)
@@ -192,7 +192,7 @@ static int list_carried(struct excerpt_from *from, struct outstanding *outstandi
 
 	from->carried = err ? NULL : calloc(n + 1, sizeof(*from->carried));
 	if (!from->carried)
-		err = log_err(-ENOMEM, "list what is outstanding");
+		err = log_err(-ENOMEM, "list outstanding requests");
 	for (size_t i = 0; i < n && !err; i++) {
 		from->carried[i] =
 			(struct carried){ items[i].at.thread, items[i].index, items[i].at.n };
@@ -210,7 +210,7 @@ static int find_carried(struct excerpt_from *from, int64_t *ret_oldest)
 	int err = outstanding_new(&f.outstanding);
 
 	if (err)
-		return log_err(err, "follow what is outstanding");
+		return log_err(err, "track outstanding requests");
 	err = follow_events(from, &f);
 	if (!err)
 		err = list_carried(from, f.outstanding, ret_oldest);

@@ -294,7 +294,7 @@ int complete_file(sqlite3 *db)
 
 	if (!sqlite3_exec(db, sql, NULL, NULL, NULL) || (sqlite3_errcode(db) & 0xff) == SQLITE_FULL)
 		return 0;
-	return sql_fail(db, "make one file of it");
+	return sql_fail(db, "merge the trace into one file");
 }
 
 int complete_trace(sqlite3 *db, enum complete_state state)

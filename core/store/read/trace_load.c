@@ -250,7 +250,7 @@ static int read_memory(struct trace *trace, sqlite3_stmt *stmt)
 				     sql_time(stmt, 3));
 
 	if (!rare)
-		return log_err(-ENOMEM, "read the events of memory");
+		return log_err(-ENOMEM, "read the memory events");
 	rare->memory = (struct memory_event){ .what = trace_memory_what(
 						      (const char *)sqlite3_column_text(stmt, 4)),
 					      .addr = (uint64_t)sqlite3_column_int64(stmt, 5),

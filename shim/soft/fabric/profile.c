@@ -448,7 +448,7 @@ static int put_line(struct reading *r, char *name)
 		*text = '\0';
 	text = name + strcspn(name, " \t");
 	if (!*text)
-		return complain_line(r, "%s: there is no value", name);
+		return complain_line(r, "%s: the value is missing", name);
 	*text++ = '\0';
 	text += strspn(text, " \t");
 	if (!strncmp(name, "port.", 5))
@@ -502,7 +502,7 @@ static int finish_reading(struct reading *r)
 	attr->device_cap_flags_ex &= ~(uint64_t)UINT32_MAX;
 	attr->device_cap_flags_ex |= attr->orig_attr.device_cap_flags;
 	if (!r->out->num_comp_vectors)
-		return complain_line(r, "num_comp_vectors: there must be one");
+		return complain_line(r, "num_comp_vectors: must be at least 1");
 	return 0;
 }
 

@@ -195,8 +195,9 @@ TEST(removed_devices_are_stored)
 	device_counters_end(&counters);
 	story_check(&s, NULL);
 	assert_non_null(strstr(story_only(&s, RULE_ENV_003)->says, "xe0: it was removed during"));
-	assert_suspected(&s, IBV_WC_RETRY_EXC_ERR,
-			 "device rxe0 of this machine was removed at some time of the recording");
+	assert_suspected(
+		&s, IBV_WC_RETRY_EXC_ERR,
+		"device rxe0 of this machine was removed at some point during the recording");
 	assert_suspected(&s, IBV_WC_LOC_LEN_ERR, NULL);
 	story_end(&s);
 }

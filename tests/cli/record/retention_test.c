@@ -187,7 +187,7 @@ TEST(each_request_makes_a_copy)
 
 	retention.asked = true;
 	expect_copies(1);
-	expect_reason("asked for by a signal");
+	expect_reason("requested by a signal");
 	session.page->copies_asked = 1;
 	expect_copies(2);
 	expect_reason("asked for");
@@ -215,7 +215,7 @@ TEST(a_name_that_is_taken_is_passed_over)
 	take_name(2);
 	retention.asked = true;
 	expect_copies(3);
-	expect_reason("asked for by a signal");
+	expect_reason("requested by a signal");
 	assert_true(retention_name(path, 3, name));
 	assert_string_equal(session.page->copy, name);
 }
