@@ -3,7 +3,7 @@
  * All rules over the events of a trace.
  *
  * Events must be in time order: check_trace() reads them from a file; check_event() takes one at a
- * time, also from a trace that is still being written (trace_follow()). One thread.
+ * time, also from a trace that is still being written (trace_follow()). Not thread-safe.
  */
 #include <stdbool.h>
 
@@ -25,7 +25,7 @@ int check_trace(struct trace *trace, const struct check_options *options,
 
 struct checker;
 
-/* The same step by step: open, pass each event in time order, end. */
+/* A check step by step: open, pass each event in time order, end. */
 int check_open(struct trace *trace, const struct check_options *options,
 	       struct checker **ret_checker);
 int check_event(struct checker *checker, const struct trace_event *event);
@@ -41,7 +41,7 @@ bool check_is_failure(const struct findings *findings, char severity);
 /* Are there findings that make it fail, or facts that are bad, and not muted? */
 bool check_is_bad(const struct findings *findings);
 
-/* Those so far, borrowed. */
+/* The findings so far, borrowed. */
 const struct findings *check_findings(const struct checker *checker);
 
 int check_finish(struct checker *checker, struct findings **ret_findings);

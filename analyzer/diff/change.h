@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Shared by the parts of a comparison. For the files of this folder. One thread.
+ * Shared by the parts of a comparison. For the files of this folder. Not thread-safe.
  */
 #include "analyzer/diff/compared.h"
 
@@ -22,7 +22,7 @@ bool spread_apart(const struct spread *a, const struct spread *b);
 double spread_worse(const struct spread *before, const struct spread *after, enum diff_unit unit,
 		    int worse);
 
-/* Add a change; NULL without memory. @worse: percent, or 0 with @neutral. */
+/* Add a change; NULL if out of memory. @worse: percent, or 0 with @neutral. */
 struct diff_change *change_add(struct diff *diff, enum diff_section section, const char *what);
 
 /* Note a number that is not a change; @test has the other members. */

@@ -7,7 +7,7 @@
  * doorbell, shares. Then the shape of histograms, then times, then the environment. A value that
  * varies between the runs of one side is never a change.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include "analyzer/diff/run.h"
 

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Comparing two sides, of one run or several each. One thread.
+ * Comparing two sides, of one run or several each. Not thread-safe.
  */
 #include "analyzer/diff/compared.h"
 

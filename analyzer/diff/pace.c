@@ -25,7 +25,7 @@
 enum {
 	TIMED = 30,       /* gaps that a run needs for a median */
 	TIMED_FAR = 1000, /* the same, for a 99th percentile */
-	LONG = 500000,    /* ns: gaps that shape.c does not look at */
+	LONG = 500000,    /* ns: gaps that shape.c ignores */
 	SPIN = 1000,      /* ns: shorter gaps between polls are those of a loop */
 	SHORT = 1000000,  /* ns: of a run */
 	POINTS = 20,      /* by which two shares differ by far */

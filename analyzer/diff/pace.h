@@ -1,7 +1,7 @@
 #pragma once
 /*
  * How a run paces itself: gaps between posts and polls, depth of queues, starvation, duration. For
- * the files of this folder. One thread.
+ * the files of this folder. Not thread-safe.
  */
 #include "analyzer/diff/compared.h"
 

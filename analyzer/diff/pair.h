@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Matches functions between all runs of both sides. For the files of this folder. One thread.
+ * Matches functions between all runs of both sides. For the files of this folder. Not thread-safe.
  */
 #include "analyzer/diff/compared.h"
 

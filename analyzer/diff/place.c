@@ -95,7 +95,9 @@ static struct tallies tally_places(struct diff *diff, const struct question *q,
 	return tallies;
 }
 
-/* For a count: how near the place's own difference is to the total's; -INFINITY: it has none. */
+/*
+ * For a count: how close the difference of the place is to that of the total; -INFINITY: not known.
+ */
 static double rate_count(const struct tallies *tallies, const struct tally *tally)
 {
 	double all = tallies->sums[1].n - tallies->sums[0].n, more;

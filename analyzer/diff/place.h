@@ -6,7 +6,7 @@
  * site. The place of a change is the one that explains most of it, on the side that has it: the
  * runs after, or those before if the runs after do not make the call.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include "analyzer/diff/compared.h"
 

@@ -92,7 +92,7 @@ static char *name_function(struct reading *r, uint32_t stack, struct diff_site *
 	return strndup(function, length_of(function));
 }
 
-/* The index of the site of @function, which is consumed; SIZE_MAX without memory. */
+/* The index of the site of @function, which is consumed; SIZE_MAX if out of memory. */
 static size_t find_function(struct diff_run *run, enum verb verb, char *function, const char *text)
 {
 	struct diff_site *site;
@@ -141,7 +141,7 @@ static size_t find_place(struct diff_site *site, const struct diff_site *place)
 	return i;
 }
 
-/* The function that calls @verb at @stack, and its place in it; false without memory. */
+/* The function that calls @verb at @stack, and its place in it; false if out of memory. */
 static bool find_site(struct reading *r, enum verb verb, uint32_t stack, struct at *ret_at)
 {
 	struct diff_run *run = r->run;

@@ -3,7 +3,7 @@
  * The parts of a trace that are compared: its profile, the functions that call verbs, the
  * attributes that they gave to objects, and facts of its environment.
  *
- * The trace may be closed once the run was created. One thread.
+ * The trace may be closed once the run was created. Not thread-safe.
  */
 #include "analyzer/profile/pass.h"
 #include "analyzer/report/symbols.h"

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * One number of each run, and how far the sides are apart. For the files of this folder. One
- * thread.
+ * One number of each run, and how far the sides are apart. For the files of this folder. Not
+ * thread-safe.
  */
 #include "analyzer/diff/compared.h"
 
@@ -11,7 +11,7 @@ struct sample {
 	size_t n[2];
 };
 
-/* Make room for a number of each run; false, with diff->no_memory set, without memory. */
+/* Make room for a number of each run; false, with diff->no_memory set, if out of memory. */
 bool sample_begin(struct diff *diff, struct sample *sample);
 void sample_end(struct sample *sample);
 

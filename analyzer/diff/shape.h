@@ -1,6 +1,6 @@
 #pragma once
 /*
- * The shape of histograms. For the files of this folder. One thread.
+ * The shape of histograms. For the files of this folder. Not thread-safe.
  */
 #include "analyzer/diff/compared.h"
 

@@ -223,7 +223,7 @@ static void note_time(const struct diff *diff, struct diff_change *change,
 
 /*
  * Programs signal the last request of a list: with lists of another length another share of the
- * requests is signalled, which says nothing about completions that could be saved.
+ * requests is signalled, which does not show that completions could be saved.
  */
 static bool follows_lists(const struct diff *diff, const struct metric *metric,
 			  const struct diff_pair *pair)
@@ -330,7 +330,7 @@ static void add_values(struct text *to, const struct diff_attribute *attribute)
 		text_addf(to, "not set");
 }
 
-/* Its values in all runs of a side; false: they differ, or a run lacks the function. */
+/* The attribute's values in all runs of a side; false: they differ, or a run lacks the function. */
 static bool read_values(const struct diff_side *side, const struct diff_site *const *of,
 			const char *name, struct text *to)
 {

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * A program's structure, without its times. For the files of this folder. One thread.
+ * A program's structure, without its times. For the files of this folder. Not thread-safe.
  */
 #include "analyzer/diff/compared.h"
 

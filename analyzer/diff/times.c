@@ -45,7 +45,7 @@ static void judge_sample(struct diff *diff, struct diff_change *change, const st
 	change_judge(diff, change, near * worse);
 }
 
-/* Returns the change; NULL without memory. */
+/* Returns the change; NULL if out of memory. */
 static struct diff_change *add_sample(struct diff *diff, const char *what, enum diff_unit unit,
 				      const struct sample *sample, int worse, double error)
 {

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Times, with confidence. For the files of this folder. One thread.
+ * Times, with confidence. For the files of this folder. Not thread-safe.
  */
 #include "analyzer/diff/compared.h"
 

@@ -63,7 +63,7 @@ struct count {
 	uint64_t empty;
 };
 
-/* Those of all processes, by process: read once, as the table has no index. */
+/* Poll counts of all processes, by process: read once, as the table has no index. */
 struct counts {
 	bool read;
 	size_t part; /* that is read */
@@ -221,7 +221,7 @@ static bool is_barren(const struct model *model, uint32_t process, uint64_t hand
 	return barren;
 }
 
-/* A call whose return is not in the trace does not last longer than to the next verb. */
+/* A call whose return is not in the trace ends at the next verb at the latest. */
 static bool is_asleep(const struct model *model, uint32_t thread, const struct sleep *sleep)
 {
 	const struct last_verb *last = last_of_thread(model, thread);
@@ -310,7 +310,7 @@ static const struct polled_cq *find_taken(const struct activity_note *note, uint
 	return NULL;
 }
 
-/* It polled the CQ with success later. */
+/* The thread polled the CQ with success later. */
 static bool has_gone_on(const struct activity *activity, const struct activity_then *then,
 			uint32_t thread, uint32_t cq)
 {

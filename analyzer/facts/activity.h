@@ -6,7 +6,7 @@
  * A thread waits in a call (ibv_get_cq_event()), by empty polls, or without any verb. Empty polls
  * are not events: their number after the last completion is known only at the end of the trace.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include "analyzer/model/moment.h"
 #include "core/base/text.h"
@@ -14,7 +14,7 @@
 struct activity;
 struct model;
 
-/* NULL without memory. */
+/* NULL if out of memory. */
 struct activity *activity_new(struct trace *trace);
 
 /* Accepts NULL. */
@@ -31,7 +31,7 @@ struct activity_note {
 	size_t n;
 	uint32_t process;
 	int64_t time;
-	int64_t quiet;      /* when the process had last posted, or got a completion */
+	int64_t quiet;      /* last time at which the process posted or polled a completion */
 	struct moment last; /* its last verb */
 };
 

@@ -155,7 +155,7 @@ static bool is_atomic(int opcode)
 	return opcode == ABI_WR_ATOMIC_CMP_AND_SWP || opcode == ABI_WR_ATOMIC_FETCH_AND_ADD;
 }
 
-/* The responder looks at its queue pair before it looks at the key. */
+/* The responder checks its queue pair before it checks the key. */
 char *answer_refused(const struct queue_request *request, const struct peer *peer, const char *name)
 {
 	uint32_t needed = operation_needs_remote(request->opcode);
@@ -194,7 +194,7 @@ char *answer_no_reads(const struct queue_request *request, const struct life *qp
 	return text;
 }
 
-/* Its SRQ with that number, or with any if @srqn is 0; NULL: it has none whose number is known. */
+/* The SRQ of the peer with number @srqn, or with any number if @srqn is 0; NULL: none is known. */
 static const struct life *find_srq(struct model *model, uint32_t process, uint32_t srqn)
 {
 	const struct life *life = NULL;
@@ -247,7 +247,7 @@ static uint64_t sum_bytes(const struct queue *queue, const struct queue_request 
 	return bytes;
 }
 
-/* Its result has 8 bytes. */
+/* The result of an atomic has 8 bytes. */
 static char *answer_atomic(const struct queue *queue, const struct queue_request *request)
 {
 	uint64_t bytes = sum_bytes(queue, request);

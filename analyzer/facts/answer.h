@@ -2,7 +2,7 @@
 /*
  * Why the other end did not answer, or refused a request, derived from the attributes of both ends.
  *
- * The caller frees the sentences; NULL: the reason is not known. One thread.
+ * The caller frees the sentences; NULL: the reason is not known. Not thread-safe.
  */
 #include <stdint.h>
 
@@ -16,8 +16,8 @@ struct queue_request;
 struct trace;
 
 /*
- * @qp got no response: advice if @peer, in RTR or RTS, could have responded; or, if @peer is NULL,
- * the facts about its dest_qp_num.
+ * The reason why @qp got no response: advice if @peer, in RTR or RTS, could have responded; or, if
+ * @peer is NULL, the facts about its dest_qp_num.
  */
 char *answer_missing(struct trace *trace, const struct peers *peers, const struct life *qp,
 		     const struct peer *peer);
@@ -30,7 +30,7 @@ char *answer_wrong_srq(struct trace *trace, struct model *model,
 char *answer_refused(const struct queue_request *request, const struct peer *peer,
 		     const char *name);
 
-/* A READ or an atomic of @qp, whose max_rd_atomic allows none. */
+/* The reason for a READ or an atomic of @qp, whose max_rd_atomic allows none. */
 char *answer_no_reads(const struct queue_request *request, const struct life *qp);
 
 /* A window was not bound, or a key not invalidated: IBV_WC_MW_BIND_ERR. */

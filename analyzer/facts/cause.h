@@ -5,7 +5,7 @@
  * Facts that are known when the completion is polled are stored then; the fate of the other end is
  * added when the trace ends, or on request while it is being written.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include "analyzer/facts/first.h"
 #include "analyzer/model/watcher.h"

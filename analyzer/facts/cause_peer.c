@@ -324,7 +324,7 @@ static void name_rtr(const struct noted *noted, char text[CAUSE_TEXT])
 			 event_id_text(rtr->id, id), words_span(rtr->time - noted->time, when));
 }
 
-/* It was connected to another queue pair, and does not respond to this one. */
+/* The peer was connected to another queue pair, and does not respond to this one. */
 static void put_astray(struct noted *noted)
 {
 	bool early = noted->state == ABI_QPS_RESET || noted->state == ABI_QPS_INIT;
@@ -370,7 +370,7 @@ static bool was_alive(const struct causes *causes, const struct model *model,
 	return last - noted->slack >= noted->time;
 }
 
-/* Nothing that is known of the other end explains why it did not respond. */
+/* Nothing known about the peer explains why it did not respond. */
 static void put_able(const struct causes *causes, const struct model *model, struct noted *noted)
 {
 	const struct process *process = trace_process(causes->trace, noted->cause.process);
@@ -425,7 +425,7 @@ static void put_destroyed(struct noted *noted)
 }
 
 /*
- * It was not in RTR when the request was posted, nor during its retries. The error was polled
+ * The peer was not in RTR when the request was posted, nor during its retries. The error was polled
  * later.
  */
 static bool put_late(struct noted *noted)

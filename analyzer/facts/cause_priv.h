@@ -2,7 +2,7 @@
 /*
  * Facts about a completion in error. For cause.c and cause_peer.c.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include "analyzer/facts/cause.h"
 #include "analyzer/facts/outage.h"
@@ -21,16 +21,17 @@ struct noted {
 	int64_t time;
 	int64_t slack; /* uncertainty of the clock of the other end */
 	int status;
-	int64_t posted_at;         /* the request; 0 not known */
-	struct moment destroy;     /* of the other queue pair, returned or not; zeroed: none */
-	struct moment rtr;         /* it went to RTR; id 0:0: not known */
-	int64_t tried;             /* the request at least so long, ns; 0: not known */
-	int state;                 /* of it; QP_UNKNOWN */
-	struct moment moved;       /* the event that led to the state */
-	bool empty;                /* its receive queue was empty */
-	bool waiting;              /* for its first receive after that */
-	bool missed;               /* it is not known whether that came */
-	uint64_t posted;           /* receives that it had until then, since its last reset, */
+	int64_t posted_at;     /* the request; 0 not known */
+	struct moment destroy; /* of the other queue pair, returned or not; zeroed: none */
+	struct moment rtr;     /* it went to RTR; id 0:0: not known */
+	int64_t tried;         /* the request at least so long, ns; 0: not known */
+	int state;             /* of it; QP_UNKNOWN */
+	struct moment moved;   /* the event that led to the state */
+	bool empty;            /* its receive queue was empty */
+	bool waiting;          /* for its first receive after that */
+	bool missed;           /* it is not known whether that came */
+	/* receives posted by the peer until then, since its last reset, */
+	uint64_t posted;
 	uint32_t dropped;          /* receives that were outstanding at that reset, */
 	struct moment last_posted; /* and the last of them */
 	uint32_t room;             /* capacity of that queue; 0 not known */

@@ -95,7 +95,7 @@ static struct delay_pair *pair_of(struct delays *delays, uint32_t waiter, uint32
 	return pair;
 }
 
-/* A wait, as far as its end is known. */
+/* A wait, including its end if that is known. */
 struct delay {
 	struct delays *delays;
 	uint32_t waiter;
@@ -133,7 +133,7 @@ static void add_late(struct delay_cause *of, int64_t from, int64_t to)
 	of->until = to;
 }
 
-/* The peer itself was late: other processes may have noticed that, too. */
+/* The peer itself was late: other processes may have waited for it, too. */
 static void note_late(const struct delay *delay, int64_t from, int64_t to)
 {
 	struct delay_cause *of = vec_at(delay->delays->causes, delay->delays->ncauses, delay->peer);
@@ -162,7 +162,7 @@ static void blame_peer(const struct delay *delay, int64_t from, int64_t to)
 	note_late(delay, from, to);
 }
 
-/* Split the wait by what its peer did meanwhile: the segments of that are in order. */
+/* Split the wait by what its peer did meanwhile: the peer's segments are in order. */
 static void split_delay(const struct delay *delay)
 {
 	const struct delay_process *peer =

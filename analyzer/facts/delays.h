@@ -2,7 +2,7 @@
 /*
  * Who was late: the share of each rank's waiting that each other rank has caused.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include <stdbool.h>
 
@@ -51,7 +51,7 @@ struct delays {
 	uint32_t most;  /* the cause of most of the waiting; 0: none */
 };
 
-/* NULL without memory. */
+/* NULL if out of memory. */
 struct delays *delays_new(struct trace *trace);
 
 /* Accepts NULL. */

@@ -2,7 +2,7 @@
 /*
  * Calls that never returned, and processes that were killed.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include "analyzer/facts/fact.h"
 #include "analyzer/model/watcher.h"
@@ -27,10 +27,10 @@ void ends_return(struct ends *ends, const struct model *model, const struct trac
 /* The application has called a post verb. */
 void ends_post(struct ends *ends, struct model *model, const struct trace_event *event);
 
-/* It has polled a CQ. */
+/* The application has polled a CQ. */
 void ends_poll(struct ends *ends, struct model *model, const struct trace_event *event);
 
-/* It has made a process. */
+/* The application has forked a process. */
 void ends_fork(struct ends *ends, const struct trace_event *event);
 
 /*

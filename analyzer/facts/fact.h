@@ -5,7 +5,7 @@
  * Failures with one cause are one fact with a count: the same verb, error, arguments and place in
  * the program, in any number of processes.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include "core/base/map.h"
 #include "core/store/read/trace.h"
@@ -53,7 +53,7 @@ struct fact {
 	uint64_t count; /* number of occurrences */
 	uint32_t *in;   /* the first FACT_PROCESSES of the processes */
 	size_t nin;
-	uint64_t alike;     /* verbs that failed: the same if arguments and reason are alike */
+	uint64_t alike;     /* verbs that failed: equal if arguments and reason are similar */
 	unsigned int known; /* enum finding_known */
 	char *what;         /* "ibv_modify_qp(qp1 -> RTS)" */
 	char *because;      /* for a process: what it waited for; NULL: not known */

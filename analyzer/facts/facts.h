@@ -3,7 +3,7 @@
  * Failures in a trace, independent of the rules: verbs that failed, calls that never returned,
  * completions in error, processes that were killed, fatal events.
  *
- * Collected in the same pass as the rules, which may use it. One thread.
+ * Collected in the same pass as the rules, which may use it. Not thread-safe.
  */
 #include "analyzer/facts/cause.h"
 #include "analyzer/facts/fact.h"

@@ -41,7 +41,7 @@ static bool is_probe(const struct call *call, int error)
 
 enum { PLACES = 64, SEARCH = 3 /* refusals in a row */, TEXT = 256, LAST_TEXT = 128 };
 
-/* The last refusal of a thread, and the inline data that it asked for. */
+/* The last refused call of a thread, and the max_inline_data that it requested. */
 struct search {
 	size_t refusal; /* 1 + index of the fact; 0: none, or taken back */
 	int64_t inline_data;
@@ -102,7 +102,9 @@ static uint64_t find_place(struct failed *failed, uint32_t stack)
 	return failed->places[stack % PLACES].key;
 }
 
-/* Without its numbers: names of objects, keys and sizes differ among failures that are alike. */
+/*
+ * Hash a text without its numbers: names of objects, keys and sizes differ among similar failures.
+ */
 static void hash_words(struct hash *hash, const char *text)
 {
 	static const char digits[] = "0123456789", hex[] = "0123456789abcdef";
@@ -178,7 +180,7 @@ static struct fact *count_failure(struct failed *failed, struct model *model,
 	return fact;
 }
 
-/* Nothing has come yet, or there is no such entry: few programs end because of it. */
+/* No event yet, or no such entry: few programs end because of these errors. */
 static bool is_not_yet(int error)
 {
 	return error == EAGAIN || error == EINTR || error == EINPROGRESS || error == ENODATA;
@@ -249,7 +251,7 @@ static bool asks_for_inline(const struct call *call, int64_t *ret_bytes)
 		args_get(call->args, ARG(qp_init_attr_ex.cap.max_inline_data), ret_bytes));
 }
 
-/* It has asked for less than was refused. */
+/* The thread has retried with less than was refused. */
 static void take_back(struct failed *failed, const struct trace_event *event)
 {
 	struct search *search;

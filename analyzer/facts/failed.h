@@ -2,7 +2,7 @@
 /*
  * Verbs that failed, and asynchronous events that report a loss.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include "analyzer/facts/fact.h"
 

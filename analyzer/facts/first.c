@@ -168,7 +168,9 @@ static bool is_misfit(const struct first *first, const struct first_request *req
 	return false;
 }
 
-/* If either of two requests may have failed, choose the one whose buffer is not in its region. */
+/*
+ * If either of two requests may have failed, choose the request whose buffer is outside its region.
+ */
 static void choose_request(const struct first *first, struct first_error *error)
 {
 	bool request = is_misfit(first, &error->request), other = is_misfit(first, &error->other);

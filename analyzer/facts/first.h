@@ -4,7 +4,7 @@
  * flush, with its work request. Such a completion has only wr_id, status, qp_num and vendor_err;
  * the rest comes from the post.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include "core/store/read/trace.h"
 

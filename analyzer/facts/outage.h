@@ -2,7 +2,7 @@
 /*
  * The times when ports and devices were down or changed, as asynchronous events reported.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,7 +21,7 @@ struct outage_victim {
 	int64_t slack; /* uncertainty of these times; 0 at the end that posted it */
 };
 
-/* NULL without memory. */
+/* NULL if out of memory. */
 struct outages *outages_new(void);
 
 /* Accepts NULL. */

@@ -49,7 +49,7 @@ static struct unconnected find_unconnected(const struct model *model, uint32_t p
 	return found;
 }
 
-/* It was tried. */
+/* An ibv_modify_qp() was tried. */
 static void put_refused(struct text *t, const struct life *life)
 {
 	const struct qp *qp = life->qp;
@@ -77,7 +77,9 @@ static bool is_unanswered(const struct life *id, uint32_t number)
 	       !id->talk.id.thread && !id->inherited;
 }
 
-/* The request of @qp at the process that got it; NULL: there is none, or several. */
+/*
+ * The connection request of @qp, at the process that received it; NULL: there is none, or several.
+ */
 static const struct life *find_request(const struct model *model, const struct life *qp)
 {
 	const struct life *found = NULL, *life = NULL;

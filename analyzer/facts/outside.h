@@ -2,7 +2,7 @@
 /*
  * Why a process may have ended with an error that no failure of a verb explains.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include <stdbool.h>
 #include <stdint.h>

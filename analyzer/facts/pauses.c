@@ -79,8 +79,8 @@ static struct pause *longest_of(struct pauses *pauses, uint32_t process)
 }
 
 /*
- * The sleep that ended just before @event in its thread, where that begins; .id is 0:0 if there is
- * none. It is removed, like all that ended longer ago.
+ * The sleep that ended just before @event in its thread, at its begin; .id is 0:0 if there is none.
+ * This sleep and all that ended earlier are removed.
  */
 static struct last_point take_sleep(struct pauses *pauses, const struct trace_event *event)
 {

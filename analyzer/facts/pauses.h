@@ -2,14 +2,14 @@
 /*
  * Long waits for a completion that came at last.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include "analyzer/facts/fact.h"
 
 struct model;
 struct pauses;
 
-/* NULL without memory. */
+/* NULL if out of memory. */
 struct pauses *pauses_new(struct trace *trace, struct fact_list *facts);
 
 /* Accepts NULL. */

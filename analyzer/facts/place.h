@@ -3,7 +3,7 @@
  * Places in programs: the same stack in two processes of the same program is one place, although
  * the addresses differ.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include "core/store/read/trace.h"
 

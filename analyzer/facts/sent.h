@@ -4,7 +4,7 @@
  *
  * Such a message is lost if it does not fit, and neither end is notified.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include "core/base/map.h"
 #include "core/store/read/trace.h"
@@ -27,7 +27,7 @@ struct sent {
 	uint32_t process, dest;
 };
 
-/* Note the messages in a post of the application; without memory they are not known. */
+/* Note the messages in a post of the application; if out of memory, they are not known. */
 void sent_post(struct sent *sent, struct model *model, const struct trace_event *event);
 
 /* A queue pair may have been created, connected or destroyed. */

@@ -343,7 +343,7 @@ static void look_at_qp(struct taking *taking, const struct life *qp)
 	}
 }
 
-/* Its end, as far as the trace shows it. */
+/* The end of the process, as far as the trace shows it. */
 static void fill_end(struct stall *stall, const struct process *process)
 {
 	const char *ending = process && process->ending ? process->ending : "";

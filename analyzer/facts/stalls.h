@@ -3,7 +3,7 @@
  * What each process waits for when it ends, or when the trace ends, and whom; and who is to blame
  * if many wait.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include "analyzer/facts/activity.h"
 #include "analyzer/facts/fact.h"
@@ -36,7 +36,7 @@ struct stall_link {
 	int64_t until;           /* the end of the process, or of the trace */
 	uint64_t outstanding;    /* requests of the queue */
 	uint64_t received;       /* messages that have come there */
-	bool armed;              /* the CQ has asked for an event, and none was got */
+	bool armed;              /* the CQ is armed, and no event was retrieved */
 	uint64_t channel;        /* of the CQ: handle, 0 none */
 	bool watched;            /* a thread polls the CQ, or waits for its event */
 	bool used;               /* it is a link of the graph */
@@ -83,11 +83,11 @@ struct stall {
 	char wchan[40]; /* where it slept in the kernel; "": not known */
 	int64_t seen_since;
 	size_t first, n; /* its links */
-	/* of the state, the first that applies */
+	/* of the first state that applies */
 	char object[LIFE_NAME]; /* queue pair or CQ */
 	uint32_t qp;            /* that it is about: object, 0 none */
 	uint64_t count;         /* completions, requests, polls */
-	uint32_t other, others; /* MISLED: the process it is connected to, and the one meant */
+	uint32_t other, others; /* MISLED: the connected process, and the intended one */
 	char other_qp[LIFE_NAME], others_qp[LIFE_NAME];
 	struct event_id hung; /* the call, */
 	const char *what;     /* in words, borrowed; NULL: none */

@@ -127,7 +127,7 @@ static bool is_firm(const struct stall_link *link)
 	return link->why != STALL_MESSAGE;
 }
 
-/* Does a thread look at the CQ of one of its links? */
+/* Does a thread poll or wait for the CQ of one of its links? */
 static bool is_watched(struct looking *looking, const struct stall_note *note)
 {
 	bool watched = false;
@@ -137,7 +137,7 @@ static bool is_watched(struct looking *looking, const struct stall_note *note)
 
 		link->watched |= link->armed ||
 				 (link->channel && activity_sleeps(&note->threads, link->channel));
-		/* where a completion lies it does not look any more */
+		/* a CQ with an unpolled completion is no longer watched */
 		link->watched &= !note->unpolled || link->cq != note->unpolled_cq;
 		watched |= link->watched;
 	}
@@ -174,7 +174,7 @@ static void name_cq(const struct stalls *stalls, struct stall *stall, uint32_t c
 		snprintf(stall->object, sizeof(stall->object), "%s", object->name);
 }
 
-/* It called no verb for long, not even in vain. */
+/* The process called no verb for long, not even an empty poll. */
 static bool is_silent(const struct stall *stall, const struct stall_note *note,
 		      const struct looking *looking)
 {
@@ -296,7 +296,7 @@ static int find_blames(struct stalls *stalls)
 	return err;
 }
 
-/* A launcher kills all within a moment; one that was at work until then is not to blame. */
+/* A launcher kills all processes at once; a process that was active until then is not to blame. */
 static int64_t margin_of(const struct stall *stall)
 {
 	return stall->state == STALL_BUSY ? MOMENT_NS : STALL_PATIENCE_NS;

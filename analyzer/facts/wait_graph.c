@@ -181,7 +181,7 @@ static size_t follow_circle(struct search *s, uint32_t node)
 	return n;
 }
 
-/* Is the first link more likely what its node waits for? */
+/* Is @link more likely than @than to be what its node waits for? */
 static bool is_likelier(const struct wait_link *link, const struct wait_link *than)
 {
 	if (link->firm != than->firm)
@@ -241,7 +241,7 @@ static int find_culprits(struct search *s)
 	return err;
 }
 
-/* Those that wait for something unknown are not to blame, and neither is who waits for them. */
+/* Nodes that wait for something unknown are not to blame, nor are the nodes that wait for them. */
 static void spare_unknown(struct search *s)
 {
 	size_t n = 0;
@@ -268,7 +268,7 @@ static int compare_blames(const void *a, const void *b)
 	return x->nodes[0] < y->nodes[0] ? -1 : 1;
 }
 
-/* For whom each node waits in the end: the first of them. */
+/* The node that each node ultimately waits for: the first of them. */
 static void assign_nodes(struct search *s)
 {
 	struct wait_graph *graph = s->graph;

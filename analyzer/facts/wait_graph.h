@@ -2,7 +2,7 @@
 /*
  * Who waits for whom, and who is to blame: a graph of processes, or of anything that waits.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -11,8 +11,8 @@
 struct wait_link {
 	uint32_t from, to; /* nodes */
 	/*
-	 * What @from waits for comes from @to, or not at all. Else it may wait for another of its
-	 * links instead: receives are posted for messages of several peers.
+	 * @from can be woken only by @to. If false, another link may wake it instead: receives are
+	 * posted for messages of several peers.
 	 */
 	bool firm;
 	uint64_t received; /* of one that is not firm: messages that have come over it so far */
@@ -29,7 +29,7 @@ struct wait_blame {
 struct wait_graph {
 	struct wait_blame *blames; /* the most waited for first */
 	size_t nblames;
-	uint32_t *blamed; /* by node: 1 + index of what it waits for in the end; 0: none */
+	uint32_t *blamed; /* by node: 1 + index of the node that it ultimately waits for; 0: none */
 	size_t nnodes;
 };
 

@@ -92,7 +92,7 @@ static bool is_sent_from_outside(int signal)
 struct found {
 	const struct queue *sends, *receives;
 	const struct queue_request *oldest;
-	const struct queue *mute; /* that will have no completion, the one posted to last */
+	const struct queue *mute; /* queue without signalled requests, the last one posted to */
 };
 
 /* Before RTR no message can arrive for its receives. */
@@ -196,8 +196,8 @@ static int64_t no_completion_since(const struct model *model, uint32_t process,
 }
 
 /*
- * All messages of both ends have been received, and both have receives for more: neither will send
- * because of a message that is still to come.
+ * All messages of both ends have been received, and both have receives for more: no message in
+ * flight will make either of them send.
  */
 static bool do_both_wait(const struct model *model, const struct wait *wait, const struct life *qp)
 {
@@ -313,7 +313,7 @@ static bool find_late(struct model *model, uint32_t process, int64_t end, struct
 			    : found->receives && end - last_progress(model, process) >= PATIENCE_NS;
 }
 
-/* None of its requests can complete, and it does not continue. */
+/* None of its requests can complete, and the process makes no progress. */
 static bool is_stuck(const struct model *model, const struct found *found, uint32_t process,
 		     int64_t end)
 {
@@ -358,7 +358,10 @@ static struct wait_before *before_of(struct waits *waits, uint32_t process)
 	return vec_at(waits->before, waits->nbefore, process);
 }
 
-/* It waits for no request, and may poll: its empty polls are reported with what could have come. */
+/*
+ * The process waits for no request, but may poll: its empty polls are reported with the completions
+ * that were possible.
+ */
 static void note_idle(struct waits *waits, struct model *model, uint32_t process, int64_t time,
 		      struct wait_before *before)
 {
@@ -369,13 +372,13 @@ static void note_idle(struct waits *waits, struct model *model, uint32_t process
 	activity_take(waits->activity, model, process, time, &before->note);
 }
 
-/* It has made no progress since then. */
+/* The process has made no progress since then. */
 static bool is_current(const struct model *model, const struct wait_before *before)
 {
 	return before->process && last_progress(model, before->process) <= before->note.time;
 }
 
-/* It destroys all its queue pairs: the first destroy determined its wait. */
+/* A process destroys all its queue pairs: the first destroy determines its wait. */
 void waits_destroy(struct waits *waits, struct model *model, const struct trace_event *event)
 {
 	struct wait_before *before = before_of(waits, event->process);
@@ -418,7 +421,7 @@ void waits_push(struct waits *waits, struct wait_before *before, size_t fact)
 	drop_before(before);
 }
 
-/* It gave up its wait in an orderly way, and then ended. */
+/* The process gave up its wait in an orderly way, and then ended. */
 static bool take_before(struct waits *waits, uint32_t process, size_t fact)
 {
 	struct wait_before *before = &waits->before[process];

@@ -2,7 +2,7 @@
 /*
  * What a process that was killed from outside, or ended with an error, was waiting for.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include "analyzer/facts/fact.h"
 #include "analyzer/model/watcher.h"

@@ -114,7 +114,7 @@ static void finish_fact(struct waits *waits, size_t i)
 	text_fini(&t);
 }
 
-/* Its completion had come, without an event, and was not polled. */
+/* The completion had arrived, without an event, and was not polled. */
 static bool is_unseen(const struct wait *wait)
 {
 	const struct wait_cq *cq = &wait->cq;

@@ -38,7 +38,7 @@ struct wait {
 	int64_t gone;         /* time of its end; INT64_MAX: it existed */
 	bool mute;            /* nothing in its CQ is signalled: no completion comes */
 	bool arrived;         /* its completion shows that it has arrived */
-	bool both; /* it had only receives outstanding as well, and its process was quiet */
+	bool both; /* the peer had only receives outstanding as well, and its process was idle */
 	struct activity_note theirs; /* the threads of its process, if that is another */
 	struct peer_work work;
 	uint32_t number; /* of the queue pair, if UC or UD and the number is unique; or 0 */

@@ -37,7 +37,7 @@ static void put_waited_for(struct text *t, const struct wait *wait)
 			  words_span(wait->end - wait->since, when));
 }
 
-/* Its process ended long enough before. */
+/* The peer's process ended long enough before. */
 static bool put_ended(struct text *t, const struct waits *waits, const struct wait *wait)
 {
 	const struct process *process = trace_process(waits->trace, wait->process);
@@ -75,7 +75,7 @@ static bool put_destroyed(struct text *t, const struct waits *waits, const struc
 	return true;
 }
 
-/* A state in which it neither sends nor, but for RTR, receives. */
+/* A state in which the peer does not send, and (except RTR) does not receive. */
 static void put_state(struct text *t, const struct wait *wait)
 {
 	const struct moment *moved = &wait->work.moved;
@@ -141,7 +141,7 @@ static void put_room(struct text *t, const struct wait *wait)
 		text_addf(t, " (rnr_retry 7: the send waits for the next without a limit)");
 }
 
-/* Its last post, if that completes nothing at this end. */
+/* The peer's last post, if it completes nothing at this end. */
 static void put_last(struct text *t, const struct wait *wait)
 {
 	const struct moment *last = &wait->work.last;
@@ -296,7 +296,9 @@ static void put_unpolled(struct text *t, const struct wait *wait, uint64_t empty
 	}
 }
 
-/* The peer has posted all its messages before the CQ was armed, which nobody has polled since. */
+/*
+ * The peer posted all its messages before the CQ was armed, and no thread has polled the CQ since.
+ */
 static int64_t armed_after_peer(const struct waits *waits, const struct wait *wait,
 				const struct activity_note *note)
 {

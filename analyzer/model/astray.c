@@ -58,7 +58,7 @@ static void report_astray(struct model *model, struct queue *queue, enum astray 
 	model->watcher.astray(model->watcher.arg, &queue->astray->fact);
 }
 
-/* All UD queue pairs of the trace that are there; @process begins with 1. */
+/* All live UD queue pairs of the trace; @process begins with 1. */
 static const struct life *next_ud(struct model *model, uint32_t *process, const struct life *life)
 {
 	while (model->trace && trace_process(model->trace, *process)) {
@@ -72,7 +72,7 @@ static const struct life *next_ud(struct model *model, uint32_t *process, const 
 	return NULL;
 }
 
-/* Was @sent the number @meant, or what is left of it in 24 bits, in the other byte order? */
+/* Was @sent the number @meant, or its lower 24 bits, in the other byte order? */
 static bool is_reversed(uint32_t sent, uint32_t meant)
 {
 	uint32_t reversed = bswap_32(meant);
@@ -129,7 +129,7 @@ static const struct peer *find_meant(struct model *model, struct queue *queue)
 	return nreversed == 1 ? reversed : NULL;
 }
 
-/* Remembers one that was made at the address after the receiver was gone. */
+/* Remember a queue pair that was created at the address after the receiver was destroyed. */
 static void find_successor(struct model *model, struct queue *queue)
 {
 	const struct life *life = NULL;
@@ -160,7 +160,7 @@ static bool has_members(struct model *model, struct queue *queue)
 	return false;
 }
 
-/* What has the number at that address: the one that is there, else the last that was. */
+/* The queue pair with the number at that address: the live one, else the last one destroyed. */
 static const struct peer *find_holder(struct model *model, const struct queue *queue,
 				      bool *ret_sure)
 {

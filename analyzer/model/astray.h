@@ -15,7 +15,7 @@
  * The first three are reported with the datagram, the others when the queue ends, if there were
  * ASTRAY_FEW.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include "analyzer/model/lives.h"
 
@@ -45,7 +45,9 @@ struct model_astray {
 	uint32_t number;   /* they were sent to that; or with another qp_num to: */
 	uint8_t group[16]; /* ASTRAY_GROUP, ASTRAY_EMPTY */
 	uint64_t count;
-	/* the queue pair of another type, in reverse order, that is gone, that received nothing */
+	/*
+	 * the queue pair of another type, with reversed bytes, destroyed, or that received nothing
+	 */
 	const struct peer *peer;
 	uint32_t successor; /* ASTRAY_GONE: the object made since */
 };

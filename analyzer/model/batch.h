@@ -5,7 +5,7 @@
  *
  * So a batch is known to have been open only from its start to its last completion.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include "analyzer/model/lives.h"
 

@@ -7,7 +7,7 @@
  * 	        ^  ^  ^    ^   at least
  *
  * Only bounds that a line could touch are stored: the corners of the convex hull. So a line that
- * fits these also satisfies all bounds that were dropped. One thread.
+ * fits these also satisfies all bounds that were dropped. Not thread-safe.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -37,8 +37,8 @@ struct bounds_line {
 void bounds_fini(struct bounds *bounds);
 
 /*
- * At @time the line is at least @value; at most. Without memory the bound is dropped: the range of
- * lines is larger then.
+ * At @time the line is at least @value; at most. If out of memory, the bound is dropped: the range
+ * of lines is larger then.
  */
 void bounds_at_least(struct bounds *bounds, int64_t value, int64_t time);
 void bounds_at_most(struct bounds *bounds, int64_t value, int64_t time);

@@ -81,7 +81,7 @@ int clock_cm_qp(struct clock_cm *cm, uint32_t process, uint32_t number)
 
 /* Ends */
 
-/* Another process may use the same one: then neither is found, and nothing is concluded. */
+/* Another process may use the same id: then neither is found. */
 static uint64_t id_key(uint32_t process, uint64_t id)
 {
 	return map_hash(process) ^ id;
@@ -158,7 +158,7 @@ static void begin_call(struct clock_cm *cm, const struct trace_event *event)
 	}
 }
 
-/* Each has an event before those that matter here: ADDR_RESOLVED, or a request. */
+/* An identifier always has an event before the ones used here: ADDR_RESOLVED, or a request. */
 static struct cm_end *end_of_event(struct clock_cm *cm, const struct trace_event *event, bool made)
 {
 	uint64_t id = args_number(event->call->out, ARG(event.id));

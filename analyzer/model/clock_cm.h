@@ -2,7 +2,7 @@
 /*
  * Clock differences of two traces, from connections of librdmacm.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include "analyzer/model/clock_edge.h"
 
@@ -10,7 +10,7 @@ struct clock_cm;
 struct trace;
 struct trace_event;
 
-/* NULL without memory. */
+/* NULL if out of memory. */
 struct clock_cm *clock_cm_new(struct trace *joint);
 
 /* Accepts NULL. */
@@ -22,5 +22,5 @@ int clock_cm_event(struct clock_cm *cm, const struct trace_event *event);
 /* @process has a queue pair with that number. 0 or -ENOMEM. */
 int clock_cm_qp(struct clock_cm *cm, uint32_t process, uint32_t number);
 
-/* All events were passed: bound the clocks (struct clock_edge: objects). */
+/* Call after the last event: bound the clocks (struct clock_edge: objects). */
 void clock_cm_finish(const struct clock_cm *cm, struct clock_edges *edges);

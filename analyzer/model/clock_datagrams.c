@@ -166,7 +166,7 @@ static struct gram_ah *find_ah(const struct clock_datagrams *grams, uint32_t pro
 	return ah && ah->process == process && ah->handle == handle ? ah : NULL;
 }
 
-/* The destination that was asked for; or the source of a datagram, to reply to it. */
+/* The requested destination; or the source of a datagram, to reply to it. */
 static void read_address(struct gram_ah *ah, const struct call *call)
 {
 	bool back = call->verb == VERB_create_ah_from_wc;

@@ -2,7 +2,7 @@
 /*
  * Clock differences of two traces, from datagrams.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include "analyzer/model/clock_edge.h"
 
@@ -11,7 +11,7 @@ struct life;
 struct trace;
 struct trace_event;
 
-/* @joint and @edges must outlive it. NULL without memory. */
+/* @joint and @edges must outlive it. NULL if out of memory. */
 struct clock_datagrams *clock_datagrams_new(struct trace *joint, struct clock_edges *edges);
 
 /* Accepts NULL. */

@@ -2,7 +2,7 @@
 /*
  * The clock difference of two traces: an edge of the graph that clocks.c follows.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include "analyzer/model/bounds.h"
 
@@ -17,8 +17,9 @@ struct clock_edge {
 	struct bounds objects; /* from control verbs */
 	struct bounds all;     /* bounds from messages; clocks.c adds others */
 	/*
-	 * Those, and what is nearly always so: a receive is posted before the datagram in it. A
-	 * later one may do, too, while the datagram is under way.
+	 * The certain bounds, and one that nearly always holds: a receive is posted before the
+	 * datagram that it receives. A receive posted while the datagram is in flight may take it,
+	 * too.
 	 */
 	struct bounds likely;
 };

@@ -65,7 +65,7 @@ struct clocks {
 	size_t npairs;
 	struct map by_qp; /* 1 + 2 * pair + end */
 	struct map seen;  /* numbers of queue pairs */
-	struct map reset; /* queue pairs that were reset: their receives are gone */
+	struct map reset; /* queue pairs that were reset: their receives were dropped */
 	uint32_t *numbers;
 	size_t nnumbers;
 	int err;

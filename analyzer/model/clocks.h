@@ -2,7 +2,7 @@
 /*
  * By how much the clocks of several traces differ.
  *
- * One thread.
+ * Not thread-safe.
  */
 struct trace;
 

@@ -50,7 +50,7 @@ static int enter_call(struct model *model, const struct trace_event *event)
 	return 0;
 }
 
-/* The sockets of librdmacm make identifiers of their own, which are not the program's. */
+/* rsockets create identifiers inside librdmacm, which are not the program's. */
 static bool is_of_library(const struct model *model, uint32_t stack)
 {
 	struct frame frame;

@@ -134,7 +134,7 @@ static bool is_import(enum verb verb)
 	return verb == VERB_import_pd || verb == VERB_import_mr || verb == VERB_import_dm;
 }
 
-/* librdmacm keeps contexts and protection domains for itself: they are not leaks. */
+/* librdmacm owns contexts and protection domains: they are not leaks. */
 static bool is_of_cm(const struct model *model, const struct trace_event *event,
 		     enum object_kind kind)
 {

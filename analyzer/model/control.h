@@ -2,7 +2,7 @@
 /*
  * The effects of control verbs on the model.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include <stdbool.h>
 #include <stdint.h>

@@ -25,7 +25,7 @@ static bool is_last(const struct model *model, const struct crash_thread *crash)
 	return last && last->at.id.n == crash->last.id.n;
 }
 
-/* The place of @thread; a new one. NULL without memory. */
+/* The place of @thread; a new one. NULL if out of memory. */
 static struct crash_thread *place_of(struct model *model, uint32_t thread)
 {
 	for (size_t i = 0; i < model->ncrashes; i++)

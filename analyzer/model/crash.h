@@ -5,7 +5,7 @@
  * A data verb that crashes leaves no event. What the trace has is the last verb of its thread, a
  * post to or a poll of that object, shortly before the destroy, and how the process ended.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include "analyzer/model/lives.h"
 
@@ -13,7 +13,7 @@ struct model;
 
 enum { CRASH_SOON = 1000000000 }; /* ns from the destroy to the end, which may write a core dump */
 
-/* A thread whose last verb is a post to or a poll of an object that was destroyed then. */
+/* A thread whose last verb posted to or polled an object that was then destroyed. */
 struct crash_thread {
 	enum object_kind kind;
 	struct moment last, created, destroyed; /* destroyed.id 0:0: it was not */

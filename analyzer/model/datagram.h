@@ -6,7 +6,7 @@
  * receive behind the 40 bytes for the GRH; no completion says so at the sender. Reported once a
  * queue, as a strain.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include <stdint.h>
 

@@ -3,7 +3,7 @@
  * The capabilities of a device, and the GIDs of its ports, from the last query of a context: the
  * program's own or the recorder's.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -63,7 +63,7 @@ int device_learn(struct device **device, const struct call *call);
 /* A context was opened. Makes *@device. 0 or -ENOMEM. */
 int device_opened(struct device **device, const struct call *call);
 
-/* One more reference to *@device, which is made if need be; NULL without memory. */
+/* One more reference to *@device, which is made if need be; NULL if out of memory. */
 struct device *device_get(struct device **device);
 
 /* Accepts NULL. */

@@ -5,7 +5,7 @@
  * A device may be used while it is open, or in a list that was not freed. Devices of lists that are
  * older than the trace are not known.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,7 +18,7 @@ struct device_list;
 struct device_open;
 
 struct device_lists {
-	struct device_list *lists; /* the newest first; freed ones, too, up to a limit */
+	struct device_list *lists; /* newest first, including a limited number of freed ones */
 	size_t nfreed;
 	struct device_open *open;
 };

@@ -71,7 +71,7 @@ void dry_posted(struct model *model, const struct trace_event *event, const stru
 		look_at_senders(model, event, object, queue, taken);
 }
 
-/* The queue that takes the messages of @qp, whose timer is known; NULL. */
+/* The queue that receives the messages of @qp, if its timer is known; else NULL. */
 static struct queue *find_receives(struct model *model, const struct life *qp,
 				   const struct life **ret_other)
 {

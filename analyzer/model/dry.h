@@ -8,7 +8,7 @@
  * outstanding then, and took as long, have waited for that, unless there was so much to send. Only
  * senders in the trace are counted, with no events missing; the queue may have others.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include "analyzer/model/queue.h"
 

@@ -2,7 +2,7 @@
 /*
  * Objects of another context, or invalid ones, passed to a creation.
  *
- * One thread.
+ * Not thread-safe.
  */
 
 struct model;

@@ -5,7 +5,7 @@
  * Reported once a queue, as a strain: a receive that has room for nothing else, and a send from the
  * beginning of a buffer that was received into.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include <stdint.h>
 

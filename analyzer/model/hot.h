@@ -7,7 +7,7 @@
  * count, as only they keep it from posting. Registrations count from the first send
  * on, too: a program that never makes HOT_POSTS posts registers its memory before that.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include <stdint.h>
 
@@ -32,7 +32,7 @@ struct hot {
 	uint64_t sends;      /* posts of them */
 	uint64_t received;   /* completions of receives */
 	int64_t first_send;  /* when */
-	uint64_t registered; /* registrations and their ends since, with a post behind them, */
+	uint64_t registered; /* registrations and deregistrations since, each followed by a post, */
 	int64_t register_ns; /* and their time */
 	uint64_t waiting_registered;
 	int64_t waiting_register_ns;
@@ -44,7 +44,8 @@ struct hot {
 	int64_t asked_longest_ns;
 	int64_t completed; /* when a completion of a send was polled last */
 	double pace;       /* the least ns between two empty polls: slow.h; 0: not known */
-	uint64_t brief;    /* regions that were gone HOT_BRIEF sends after they were made */
+	/* regions deregistered at most HOT_BRIEF sends after their registration */
+	uint64_t brief;
 };
 
 /* A post of the application. 0 or -ENOMEM. */

@@ -6,7 +6,7 @@
  * known: at its return, or when its process has ended. The trace has the time at which a thread
  * ended inside a call (it was cancelled): a thread that ended before the destroy was not inside.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include "analyzer/model/lives.h"
 

@@ -152,7 +152,7 @@ static void drop_key(struct keys *keys, struct key *key)
 	free(key);
 }
 
-/* The device has assigned the number again: its former owners are gone for good. */
+/* The device has reused the number: forget its former owners. */
 static void drop_others(struct keys *keys, const struct key *key)
 {
 	struct key *other;
@@ -233,7 +233,7 @@ void keys_replace(struct keys *keys, const struct key *key, const struct moment 
 	struct key *copy = malloc(sizeof(*copy));
 
 	if (!copy)
-		return; /* without memory one hint is missing */
+		return; /* if out of memory, one hint is missing */
 	*copy = *key;
 	copy->state = KEY_DEAD;
 	copy->destroyed = *moment;

@@ -9,7 +9,7 @@
  * reported (struct model_key). An unknown key may come from a function that was not recorded: it is
  * reported only if the device has refused it.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include "analyzer/model/abi.h"
 #include "analyzer/model/lives.h"
@@ -57,14 +57,14 @@ struct key {
 	uint32_t lkey_before, rkey_before; /* the last ibv_rereg_mr(); 0: none */
 	struct moment changed;             /* by it */
 	uint32_t access;
-	uint64_t handle, context, pd; /* @pd: the one below a parent domain; 0 unknown */
+	uint64_t handle, context, pd; /* @pd: the domain of a parent domain; 0 unknown */
 	uint64_t addr, length;        /* the range that requests may use */
 	uint64_t memory;              /* the program's address that corresponds to @addr */
 	bool any;                     /* all addresses, or the range is not known */
 	struct moment created, destroyed;
 	struct moment released;  /* all of its memory was released; zeroed: it was not */
 	const char *released_by; /* "munmap" */
-	bool unmapped;           /* the memory was unmapped, not kept by the allocator */
+	bool unmapped;           /* the memory was unmapped, not just returned to the allocator */
 	uint64_t posts;          /* of its process until then */
 	uint64_t remote;         /* requests of other ends that used it */
 	struct key_bind bind;
@@ -107,13 +107,13 @@ int keys_add(struct keys *keys, struct key *key);
 /* Give a key other numbers: it is the newest of them. 0 or -ENOMEM. */
 int keys_rename(struct keys *keys, struct key *key, uint32_t lkey, uint32_t rkey);
 
-/* Its region was deregistered: remember the key for a while. */
+/* The region of the key was deregistered: remember the key for a while. */
 void keys_bury(struct keys *keys, struct key *key, const struct moment *destroyed);
 
 /* A window was bound again: remember for a while the key that it had until @moment. */
 void keys_replace(struct keys *keys, const struct key *key, const struct moment *moment);
 
-/* That of the MR or MW at @handle, live or dead; NULL if there is none. */
+/* The key of the MR or MW at @handle, live or dead; NULL if there is none. */
 struct key *keys_of(const struct keys *keys, uint32_t process, enum object_kind kind,
 		    uint64_t handle);
 

@@ -268,7 +268,7 @@ static bool is_idle(const struct model *model, const struct life *region)
 	return region && !queues_naming(model, region).n;
 }
 
-/* What is moved stays the same memory, and what is discarded stays mapped. */
+/* Moved memory stays the same memory, and discarded memory stays mapped. */
 void keys_memory(struct model *model, const struct trace_event *event)
 {
 	const struct memory_event *memory = event->memory;

@@ -2,7 +2,7 @@
 /*
  * The effects of control verbs on keys.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include "analyzer/model/lives.h"
 

@@ -5,7 +5,7 @@
  * The answer is the same for the program's own keys and for those of its peer, when the request is
  * posted and when it was refused. The callers choose what they report, and word it.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include "analyzer/model/key.h"
 #include "analyzer/model/watcher.h"
@@ -33,8 +33,8 @@ struct key_use {
 struct key_judgement {
 	enum key_fault fault;   /* the first that it finds */
 	enum key_fault life;    /* KEY_FITS: it is valid; up to KEY_INVALID, or KEY_UNBOUND */
-	bool same_pd, other_pd; /* neither: a domain is not known */
-	bool ranged;            /* its range is known, as are the rest: */
+	bool same_pd, other_pd; /* both false: a domain is not known */
+	bool ranged;            /* the range of the key is known, and the fields below are valid: */
 	struct key range;       /* the region, or what the window is bound to */
 	bool outside;
 	uint32_t missing; /* of `needed` */
@@ -44,7 +44,7 @@ struct key_judgement {
 void key_judge(const struct model *model, const struct key *key, const struct key_use *use,
 	       struct key_judgement *ret);
 
-/* Those flags of @needed that the queue pair at the other end does not allow, if that is known. */
+/* The flags of @needed that the queue pair at the other end does not allow, if that is known. */
 uint32_t keys_qp_lacks(const struct life *qp, uint32_t needed);
 
 /* The remote range of a request of @queue; the rest is for the caller to fill in. */

@@ -1,7 +1,7 @@
 /*
  * What a wrong key may have been meant for
  *
- * Called for few requests, those that are reported: they go through the lists.
+ * Called only for reported requests, which are few: searches are linear.
  */
 #include "analyzer/model/key.h"
 

@@ -159,7 +159,7 @@ static struct model_key describe_remote(const struct looked *l, const struct pee
 				   .ret = l->post->ret };
 }
 
-/* The other end must exist: its keys are gone with its process, and that is not a mistake. */
+/* The peer must exist: keys that ended with its process are not a mistake. */
 static void judge_remote(const struct looked *l, const struct key *key, const struct peer *other,
 			 uint64_t length)
 {
@@ -188,7 +188,7 @@ static bool has_gone(const struct looked *l, const struct peer *other)
 		       l->event->time;
 }
 
-/* The region is as it was, but its process has no use of it any more. */
+/* The region is unchanged, but its process no longer uses it. */
 static void judge_released(const struct looked *l, const struct key *key, const struct peer *other,
 			   uint64_t length)
 {
@@ -245,7 +245,7 @@ static int look_at_bind(const struct looked *l, const struct wr *wr)
 	return window_bind(keys, key, &bind, wr->bind_rkey);
 }
 
-/* The number of requests that the device has checked: up to the one that it refused. */
+/* The number of requests that the device has checked: up to the refused one. */
 static uint32_t looked_at(const struct post *post)
 {
 	if (post->verb == VERB_wr_abort)

@@ -2,7 +2,7 @@
 /*
  * Checks the keys of requests: which element, or which remote key, does not match?
  *
- * One thread.
+ * Not thread-safe.
  */
 #include "analyzer/model/lives.h"
 

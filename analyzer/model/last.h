@@ -4,7 +4,7 @@
  *
  * Only the application's own verbs count, not those that a verb calls.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include "analyzer/model/moment.h"
 
@@ -35,7 +35,7 @@ struct last_process {
 	struct last_point at;
 	struct last_silence silence;
 	int64_t longest; /* that one, in ns */
-	/* when a request of it was taken, and when it got a completion; 0: never */
+	/* when a request of the process was accepted, and when it polled a completion; 0: never */
 	int64_t posted, polled;
 };
 
@@ -48,13 +48,13 @@ int last_note(struct model *model, const struct trace_event *event);
 const struct last_verb *last_of_thread(const struct model *model, uint32_t thread);
 const struct last_verb *last_of_process(const struct model *model, uint32_t process);
 
-/* All is 0 if it called none. */
+/* All zero if the process called no verb. */
 struct last_process last_process(const struct model *model, uint32_t process);
 
 /* The time of the last verb of @process; 0: it called none. */
 int64_t last_time(const struct model *model, uint32_t process);
 
-/* When @process last had a request taken, or got a completion; 0: never. */
+/* When a request of @process was last accepted, or it last polled a completion; 0: never. */
 int64_t last_progress(const struct model *model, uint32_t process);
 
 /* The kind of the object of @last, a data verb; OBJECT_COUNT: it is none. */

@@ -6,7 +6,7 @@
  * fall: completions that are not followed by a post. A program that posts its receives in another
  * thread, or many at once, has peaks that rise as well.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include <stdint.h>
 

@@ -84,7 +84,7 @@ static void grow_table(struct lives *lives)
 	if (!buckets || !processes) {
 		free(buckets);
 		free(processes);
-		return; /* without memory the chains just get longer */
+		return; /* if out of memory, the chains just get longer */
 	}
 	free(lives->processes);
 	lives->buckets = buckets;

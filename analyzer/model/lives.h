@@ -2,7 +2,7 @@
 /*
  * Objects by process, kind and address, and their dependencies.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -53,16 +53,17 @@ struct life {
 	bool listens;   /* and it listens for connections; */
 	bool routed;    /* RDMA_CM_EVENT_ROUTE_RESOLVED has come */
 	struct moment talk; /* its last connect, accept, reject or disconnect; 0:0: none */
-	uint32_t asked;     /* made by a request: the number of the queue pair that asks, or 0 */
+	/* created by a connection request: the number of the requesting queue pair, or 0 */
+	uint32_t asked;
 	struct moment created, destroyed;
 	struct moment ending;   /* the destroy that has begun last, */
 	struct moment met;      /* and the event of another thread that began during it; or none */
 	struct moment refused;  /* the last destroy of it that failed */
 	struct moment orphaned; /* of a QP: its librdmacm identifier was destroyed before it */
-	uint64_t events;        /* of a CQ: got from the channel and not acknowledged */
+	uint64_t events;        /* of a CQ: retrieved from the channel and not acknowledged */
 	uint64_t async_events;  /* the same for the context */
 	struct moment got;      /* the last event of either kind */
-	uint64_t over;          /* acknowledged events of both kinds that had not been got */
+	uint64_t over;          /* acknowledged events of both kinds that had not been retrieved */
 	struct moment over_at;  /* the first of these acknowledgements */
 	uint64_t *groups;       /* multicast groups that a QP is attached to, hashed */
 	unsigned int ngroups;
@@ -81,7 +82,7 @@ struct life {
 	/* to a UD queue pair, unreceived.h: all; more than receives, since when; certainly lost */
 	uint64_t datagrams, lacking, lost;
 	int64_t lacking_since;
-	bool unwatched;       /* these two are not known any more */
+	bool unwatched;       /* the next two are no longer known */
 	uint64_t context, pd; /* addresses; @pd is the one below a parent domain; 0 unknown */
 	struct peer *peer;    /* of a QP: peer.h */
 	struct {
@@ -152,8 +153,8 @@ struct life_link *life_next_child(const struct life *parent, const struct life_l
 bool life_is_left(const struct life *life);
 
 /*
- * Why @life was left over: another left object above it, which explains both; or one below it whose
- * destroy failed; or @life itself.
+ * The object that explains why @life was not destroyed: a parent that was not destroyed either; a
+ * child whose destroy failed; or @life itself.
  */
 const struct life *life_root(const struct life *life);
 

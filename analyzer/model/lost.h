@@ -6,7 +6,7 @@
  * Kept by memory region, since a pool of buffers is one, until they are posted again or the region
  * or its process is gone.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include "analyzer/model/lives.h"
 #include "core/base/map.h"
@@ -37,5 +37,5 @@ const struct lost_pool *lost_of(const struct model *model, uint32_t process, uin
 const struct lost_pool *lost_next(const struct model *model, uint32_t process,
 				  const struct lost_pool *pool);
 
-/* The region of @lkey is gone, or all of @process (@lkey 0). */
+/* The region of @lkey was deregistered, or @process has ended (@lkey 0). */
 void lost_forget(struct model *model, uint32_t process, uint32_t lkey);

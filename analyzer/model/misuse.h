@@ -2,7 +2,7 @@
 /*
  * Misuses recorded by `record --strict`: TRACE_MISUSE.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include "analyzer/model/lives.h"
 

@@ -10,7 +10,7 @@
  * The model does not judge: it calls its watcher, and the rules (rule.h) judge. Memory grows with
  * the live objects, not with the trace.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include "analyzer/model/key.h"
 #include "analyzer/model/lives.h"

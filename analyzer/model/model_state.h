@@ -3,7 +3,7 @@
  * The state of a model, shared by model.c (data verbs, processes) and control.c
  * (control verbs).
  *
- * One thread.
+ * Not thread-safe.
  */
 #include "analyzer/model/device_list.h"
 #include "analyzer/model/handles.h"

@@ -116,7 +116,7 @@ static struct overlap_pair *choose_pair(struct queue *queue, const struct queue 
 		return NULL;
 	if (other->owner != queue->owner)
 		return is_reading(other, earlier) ? &overlaps->abroad : NULL;
-	if (!queue->send) /* a receive, behind a receive or a send */
+	if (!queue->send) /* a receive, after a receive or a send */
 		return earlier->opcode == QUEUE_RECEIVE ? &overlaps->filled
 		       : is_reading(other, earlier)     ? &overlaps->refilled
 		       : takes_data(earlier) && earlier->signalled &&
@@ -176,7 +176,7 @@ static void look_remote(struct model *model, struct queue *queue, const struct q
 	}
 }
 
-/* Those that the peer of @queue has outstanding; NULL: not known. */
+/* The receives that the peer of @queue has outstanding; NULL: not known. */
 static struct queue *receives_of_peer(struct model *model, const struct queue *queue)
 {
 	struct life *qp = queue->owner;
@@ -269,7 +269,7 @@ static __attribute__((noinline)) void look_at_last(struct model *model, struct q
 	if (!request->nsge)
 		return;
 	if (!queue->overlaps && !(queue->overlaps = calloc(1, sizeof(*queue->overlaps))))
-		return; /* without memory one finding is missing */
+		return; /* if out of memory, one finding is missing */
 	queue->overlaps->looked++;
 	if (queue_fills(request))
 		note_place(queue, request);

@@ -6,7 +6,7 @@
  * sends with the READs of others, because a program that does it does so from the start. What is
  * found first is kept with the queue.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,7 +18,7 @@ struct queue;
 
 /* Two outstanding requests that share bytes of a buffer. */
 struct overlap_pair {
-	uint64_t n;                    /* such requests; 0: the rest is not valid */
+	uint64_t n;                    /* such requests; 0: the other fields are not valid */
 	struct moment earlier, later;  /* their posts */
 	uint64_t earlier_id, later_id; /* wr_id */
 	int earlier_opcode, later_opcode;

@@ -128,7 +128,7 @@ void peer_connect(struct peers *peers, const struct life *life)
 	if (!told)
 		return;
 	peer->dest = qp->dest_qp_num;
-	map_put(&peers->by_dest, peer->dest, (uintptr_t)peer); /* without memory it is not found */
+	map_put(&peers->by_dest, peer->dest, (uintptr_t)peer); /* out of memory: not found */
 	peer->is_rc = qp->type == ABI_QPT_RC;
 	peer->port = qp->set & ABI_QP_PORT ? qp->port : 0;
 	peer->place = (struct place){ .is_global = qp->path.is_global, .lid = qp->path.dlid };
@@ -137,7 +137,7 @@ void peer_connect(struct peers *peers, const struct life *life)
 	peer->compared = false;
 }
 
-/* Does the address that @peer was given lead to @other? */
+/* Does the address that @peer is connected to belong to @other? */
 static enum placed find_place(const struct peer *peer, const struct peer *other)
 {
 	return device_place(other->device, other->port, &peer->place);

@@ -13,7 +13,7 @@
  *
  * A peer is remembered when its queue pair or process is gone, until PEERS_DEAD are.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include "analyzer/model/lives.h"
 #include "core/base/map.h"
@@ -21,7 +21,7 @@
 
 enum { PEERS_DEAD = 1 << 14 };
 
-/* What an end has posted to queues of its own. */
+/* Work that an end has posted to its own queues. */
 struct peer_work {
 	int state;           /* ABI_QPS_*, QP_UNKNOWN */
 	struct moment moved; /* since then */
@@ -52,7 +52,7 @@ struct peer {
 	struct device *device;   /* its context's; NULL: not known */
 	int64_t gone;            /* when; INT64_MAX: it is there */
 	struct moment destroyed; /* where that is what ended it */
-	struct peer_work left;   /* what it had done until it was gone */
+	struct peer_work left;   /* its work until it was destroyed */
 	bool connected;          /* what follows is known */
 	bool is_rc;
 	bool is_ud;         /* of one that is gone */
@@ -85,7 +85,7 @@ struct peers {
 
 void peer_fini(struct peers *peers);
 
-/* The other end of @peer, there or gone; NULL: not known. */
+/* The peer of @peer, alive or destroyed; NULL: not known. */
 struct peer *peer_other(struct peers *peers, struct peer *peer);
 
 /*
@@ -96,8 +96,8 @@ struct peer *peer_meant(struct peers *peers, const struct peer *peer);
 struct peer *peer_misled(struct peers *peers, const struct peer *peer);
 
 /*
- * The queue pair that @peer was given, there or gone, whether or not it is connected back; NULL: it
- * is not known, or there are several.
+ * The queue pair that @peer was connected to, alive or destroyed, whether or not it is connected
+ * back; NULL: it is not known, or there are several.
  */
 struct peer *peer_given(struct peers *peers, const struct peer *peer);
 
@@ -105,10 +105,16 @@ struct peer *peer_given(struct peers *peers, const struct peer *peer);
 struct peer *peer_at(const struct peers *peers, uint32_t process, uint32_t number,
 		     const struct place *place);
 
-/* All that have @number, or had it, one after @peer; NULL: the first, and behind the last. */
+/*
+ * Iterate over all queue pairs that have or had @number: the one after @peer (NULL: the first);
+ * NULL after the last.
+ */
 const struct peer *peer_next(const struct peers *peers, uint32_t number, const struct peer *peer);
 
-/* How many that @peer can mean, there or gone; whether addresses fit may not be known. */
+/*
+ * How many queue pairs, alive or destroyed, @peer may be connected to; whether addresses fit may
+ * not be known.
+ */
 unsigned int peer_namesakes(const struct peers *peers, const struct peer *peer);
 
 /*
@@ -119,12 +125,12 @@ void peer_abroad(const struct peers *peers, uint32_t number,
 		 void (*tell)(void *arg, const struct peer *peer, const struct peer *other),
 		 void *arg);
 
-/* Does no other queue pair have its number, nor had one lately? */
+/* Is it the only queue pair that has its number, or recently had it? */
 bool peer_is_only(const struct peers *peers, const struct peer *peer);
 
 /*
- * The last queue pair with the number that @peer was given, if all with that number are gone; NULL:
- * one is alive, or there was none.
+ * The last queue pair with the number that @peer was given, if all with that number were destroyed;
+ * NULL: one is alive, or there was none.
  */
 const struct peer *peer_former(const struct peers *peers, const struct peer *peer);
 
@@ -134,9 +140,9 @@ const struct peer *peer_expecting(const struct peers *peers, const struct peer *
 /* How far apart times at both ends must be for their order to be known: 0 in one trace. */
 int64_t peer_slack(const struct peers *peers, uint32_t process, uint32_t other);
 
-/* A queue pair was made, on @context (NULL: not known); it is gone. 0 or -ENOMEM. */
+/* A queue pair was made, on @context (NULL: not known); it was destroyed. 0 or -ENOMEM. */
 int peer_add(struct peers *peers, struct life *qp, struct life *context);
 void peer_leave(struct peers *peers, struct life *qp, int64_t now);
 
-/* It was given the number of its other end, or reset. */
+/* A queue pair was given the number of its peer, or was reset. */
 void peer_connect(struct peers *peers, const struct life *qp);

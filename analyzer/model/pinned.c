@@ -40,7 +40,7 @@ static bool is_known(const struct model *model, uint32_t process)
 	return !model->trace || trace_process(model->trace, process);
 }
 
-/* NULL without memory. */
+/* NULL if out of memory. */
 static struct pinned *make_pinned(struct model *model, uint32_t process)
 {
 	struct pinned *more;

@@ -5,7 +5,7 @@
  * A registration pins whole pages, counted against RLIMIT_MEMLOCK; those on demand, of devices and
  * of other processes pin nothing. Two regions of one page pin it twice, as the kernel counts.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include "analyzer/model/lives.h"
 
@@ -18,7 +18,8 @@ enum fork_safety {
 	FORK_NOT_KNOWN,
 	FORK_COPIES, /* the kernel gives the child copies of registered pages */
 	FORK_KEPT,   /* the library excludes registered memory from forks */
-	FORK_UNSAFE, /* neither: the page moves for the process that writes to it first */
+	/* no copy and no fork support: the first process to write to a page gets a new page */
+	FORK_UNSAFE,
 };
 
 struct pinned {

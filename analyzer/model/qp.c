@@ -20,7 +20,7 @@
 #include "analyzer/model/device.h"
 #include "core/store/db/args.h"
 
-/* Members of struct ibv_qp_attr, and their place in ours. */
+/* Members of struct ibv_qp_attr, and their offset in struct qp. */
 struct attr_row {
 	const char *name;
 	uint32_t bit;

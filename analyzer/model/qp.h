@@ -11,7 +11,7 @@
  * or an asynchronous event reported; and ibv_query_qp(). On an iWARP device it is not known from
  * INIT on, until an error or a modify to ERR or RESET.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include <stdbool.h>
 #include <stdint.h>

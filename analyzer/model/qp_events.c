@@ -135,8 +135,8 @@ static bool is_excused(const struct life *life, const struct trace_event *event,
 }
 
 /*
- * Another thread goes on to post, after the one that polled the error had the time to stop it: the
- * latter has polled another completion in error since.
+ * Another thread still posts, although the thread that polled the error had time to stop it: that
+ * thread has polled another completion in error since.
  */
 static bool is_late(struct qp *qp, const struct trace_event *event)
 {
@@ -180,7 +180,7 @@ void qp_post(struct model *model, const struct trace_event *event, struct life *
 
 /* Errors */
 
-/* Nothing has completed before it, in this poll either. */
+/* Nothing has completed before, not even in this poll. */
 static bool is_first(const struct life *life, const struct poll *poll, const struct wc *wc)
 {
 	if (!life->sq || life->sq->completed || life->sq->doubt ||

@@ -2,7 +2,7 @@
 /*
  * Applies events to queues, by the functions of qp.h.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include "core/store/read/trace.h"
 

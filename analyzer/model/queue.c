@@ -332,7 +332,7 @@ const struct life *queue_receiver(const struct queue *queue)
 	return queue->users == 1 ? queue->user : NULL;
 }
 
-/* Its receives are in an SRQ, and may complete in @cq. */
+/* The receives of @qp are in an SRQ, and may complete to @cq. */
 static bool takes_shared(const struct life *qp, const struct life *cq)
 {
 	return qp->qp && qp->qp->srq && qp->qp->recv_cq == cq->handle &&

@@ -11,7 +11,7 @@
  * The field `doubt` says why the content of a queue is not certain. Rules do not report findings
  * about a queue with a doubt.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -27,10 +27,10 @@ struct twice;
 
 enum {
 	QUEUE_RECEIVE = -1,   /* opcode of a receive */
-	QUEUE_RECEIVED = 16,  /* buffers of datagrams that are kept */
+	QUEUE_RECEIVED = 16,  /* remembered buffers of datagrams */
 	QUEUE_REFUSED = 16,   /* refused requests that are kept */
 	QUEUE_BURST = 256,    /* completions of a large poll */
-	QUEUE_LOOKS = 4,      /* polls of a CQ that are kept */
+	QUEUE_LOOKS = 4,      /* remembered polls of a CQ */
 	QUEUE_CHASED = 20000, /* ns between two posts that could have been one */
 	QUEUE_COSTLY = 10,
 	QUEUE_BATCH = 64, /* completions that waited, of polls QUEUE_LATE ns apart */
@@ -92,7 +92,8 @@ struct queue_refusal {
 	struct moment at; /* of the post */
 	int error;        /* what it returned */
 	uint32_t nwr, taken;
-	struct queue_mark first, last, bad;     /* the first and last accepted, the one refused */
+	/* the first and the last accepted request, and the refused one */
+	struct queue_mark first, last, bad;
 	uint64_t list;                          /* hash of the whole list */
 	uint32_t outstanding, signalled, limit; /* then */
 	bool full;                              /* because the queue was full */
@@ -154,10 +155,11 @@ struct queue_stats {
 	struct queue_singles steady;
 	uint64_t small; /* sends and writes small enough to be inline */
 	uint64_t small_inline;
-	uint64_t bytes;         /* of all requests */
-	uint64_t reads;         /* READs and atomics, */
-	uint64_t reads_waiting; /* those of them behind as many as max_rd_atomic allows */
-	enum verb last_verb;    /* of the last post */
+	uint64_t bytes; /* of all requests */
+	uint64_t reads; /* READs and atomics, */
+	/* READs and atomics that were posted while max_rd_atomic were outstanding */
+	uint64_t reads_waiting;
+	enum verb last_verb; /* of the last post */
 	uint32_t last_thread, last_stack;
 	uint64_t last_number; /* of the event */
 	uint64_t last_n;      /* the same, 0 if it had several requests */
@@ -192,7 +194,7 @@ struct queue_cq_stats {
 	bool last_single;
 	int64_t first_time, last_time;
 	struct queue_singles steady;
-	/* batches of QUEUE_BATCH or more, of a CQ that nobody had polled for some time */
+	/* batches of QUEUE_BATCH or more, of a CQ that no thread had polled for some time */
 	uint64_t late, late_wcs;
 	int64_t late_ns;
 	uint64_t batch; /* the last, from that poll on; 0: none */
@@ -200,7 +202,7 @@ struct queue_cq_stats {
 	uint64_t batch_events;
 	uint64_t events; /* got from its channel */
 	int64_t vector;  /* comp_vector; -1: not known */
-	uint32_t waiter; /* the thread that got the first of them */
+	uint32_t waiter; /* the thread that retrieved the first of them */
 };
 
 /* The requests of one direction. */
@@ -272,7 +274,7 @@ struct queue_left {
 	struct moment created, destroyed;
 };
 
-/* How threads look at a CQ. */
+/* How threads poll or wait for a CQ. */
 struct queue_look {
 	struct {
 		int64_t time;
@@ -297,7 +299,7 @@ struct queue_cq {
 	uint32_t queues;     /* that complete here */
 	struct queue *pools; /* of them, those of XRC SRQs and WQs */
 	uint64_t could;      /* their outstanding requests: an error would complete them all */
-	uint64_t signalled;  /* those that complete in any case */
+	uint64_t signalled;  /* requests that complete for certain */
 	uint64_t high;       /* most of `could` */
 	unsigned int doubt;  /* of all its queues */
 	bool strained;       /* the watcher was notified that it is too small */
@@ -369,7 +371,7 @@ bool queues_each(const struct model *model, uint32_t process, queue_visit *visit
  */
 bool queues_barren(const struct life *cq);
 
-/* Messages of send queue @sends that were carried out, as far as completions show. */
+/* Messages of send queue @sends that are known from completions to be executed. */
 uint64_t queue_count_sent(const struct queue *sends);
 
 /* The queue pair that receives from @queue: its owner, or the only one of an SRQ; else NULL. */
@@ -378,7 +380,7 @@ const struct life *queue_receiver(const struct queue *queue);
 /* The requests posted to the queues of @qp; to its SRQ, if no other queue pair had that. */
 struct peer_work queues_work(const struct life *qp);
 
-/* Those of @peer, there or gone; NULL: nothing is known. */
+/* The work of @peer, alive or destroyed; NULL: nothing is known. */
 struct peer_work queues_work_of(const struct peer *peer);
 
 /* The last of the recently destroyed queue pairs that had the number of @qp; NULL: none. */
@@ -393,7 +395,7 @@ struct queue_named {
 };
 
 /*
- * Those that use @object: an MR (or the MW or MR of a bind) by an SGE's lkey, on a queue of its
- * device context; an AH by its address. Queues with a doubt are left out.
+ * The outstanding requests that use @object: an MR (or the MW or MR of a bind) by an SGE's lkey, on
+ * a queue of its device context; an AH by its address. Queues with a doubt are left out.
  */
 struct queue_named queues_naming(const struct model *model, const struct life *object);

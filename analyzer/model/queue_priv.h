@@ -2,11 +2,11 @@
 /*
  * Modifying a queue. For queue.c and queues.c.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include "analyzer/model/queue.h"
 
-/* NULL without memory; the other functions accept NULL. */
+/* NULL if out of memory; the other functions accept NULL. */
 struct queue *queue_new(struct life *owner, bool send);
 struct queue *queue_get(struct queue *queue);
 void queue_put(struct queue *queue);
@@ -14,8 +14,8 @@ struct queue_cq *queue_cq_get(struct queue_cq *cq);
 void queue_cq_put(struct queue_cq *cq);
 
 /*
- * Memory for another request with @nsge elements; NULL without memory. The caller fills it in, all
- * but `sge`, and adds it: @busy is the list of queues with outstanding requests.
+ * Memory for another request with @nsge elements; NULL if out of memory. The caller fills it in,
+ * all but `sge`, and adds it: @busy is the list of queues with outstanding requests.
  */
 struct queue_request *queue_place(struct queue *queue, uint32_t nsge);
 void queue_push(struct queue *queue, struct queue **busy, const struct sge *sges);

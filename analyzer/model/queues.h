@@ -2,7 +2,7 @@
 /*
  * Updating the queues of a model. For model.c and control.c.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include <stdbool.h>
 

@@ -3,7 +3,7 @@
  *
  * 	creation	a queue with its limits: the requested and the granted ones
  * 	change		RESET empties it, ERR flushes it; a new size
- * 	end		no request is outstanding any more
+ * 	end no request is outstanding
  *
  * Not here: posts and polls (queues.c).
  */
@@ -385,7 +385,7 @@ static void remember_left(struct model *model, const struct life *qp)
 	struct queue_left *left;
 
 	if (!model->left && !(model->left = calloc(LEFT, sizeof(*left))))
-		return; /* without memory one finding is missing */
+		return; /* if out of memory, one finding is missing */
 	left = &model->left[model->nleft++ % LEFT];
 	*left = (struct queue_left){ .process = qp->process,
 				     .number = qp->number,

@@ -5,7 +5,7 @@
  * Call them at the call's return, or at the post, after model_event(). Texts are written to @text;
  * they contain names from the trace, which are foreign text.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include <stddef.h>
 

@@ -3,7 +3,7 @@
  * The order of receives at one end, inferred from completed sends of the other.
  *
  * On a reliable connection a message completes only after it is in a receive buffer: when @m
- * messages have completed, @m receives were posted, in whichever order of threads. One thread.
+ * messages have completed, @m receives were posted, in whichever order of threads. Not thread-safe.
  */
 #include <stdbool.h>
 
@@ -41,7 +41,7 @@ void receive_order_post(struct receive_order *order, int64_t time);
 void receive_order_send(struct receive_order *order, struct event_id post, uint32_t index,
 			bool is_message);
 
-/* It completed without an error; the completion was polled at @time. */
+/* The request completed without an error; its completion was polled at @time. */
 void receive_order_done(struct receive_order *order, struct event_id post, uint32_t index,
 			int64_t time);
 

@@ -98,7 +98,7 @@ bool refused_qp(const struct refused *r, char *text, size_t size)
 	return true;
 }
 
-/* Its own member of the context: ibv_query_device() does not have it. */
+/* The limit is a member of the context: ibv_query_device() does not have it. */
 static bool vector_exceeds(const struct refused *r, char *text, size_t size)
 {
 	enum arg arg = r->event->call->verb == VERB_create_cq_ex ? ARG(init_attr.comp_vector)
@@ -248,7 +248,7 @@ bool refused_memory(const struct refused *r, char *text, size_t size)
 	return true;
 }
 
-/* Its limits are known; else NULL. */
+/* The process, if its limits are known; else NULL. */
 static const struct process *process_of(const struct refused *r)
 {
 	const struct process *process =

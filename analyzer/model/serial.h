@@ -9,7 +9,7 @@
  * READ at the address that follows by the same distance as before. That leaves out ping-pongs,
  * requests with responses, latency tests and chains of pointers.
  *
- * One thread.
+ * Not thread-safe.
  */
 struct model;
 struct queue;

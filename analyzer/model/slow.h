@@ -6,7 +6,7 @@
  * nothing, each of which takes some time, nor while a thread sleeps until its event comes. Only the
  * time that one of the two proves counts.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include <stdbool.h>
 #include <stdint.h>

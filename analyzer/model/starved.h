@@ -7,7 +7,7 @@
  * must be in the trace with no events missing, and the peer must have no SRQ; otherwise nothing is
  * reported.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include "analyzer/model/queue.h"
 

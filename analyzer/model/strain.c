@@ -23,7 +23,7 @@
 /* unsignalled requests: fewer need no completion; nor does less than this share of the queue */
 enum { FEW = 8, SHARE = 8 };
 
-#define LONG_NS INT64_C(60000000000) /* of a program that goes on posting */
+#define LONG_NS INT64_C(60000000000) /* of a program that still posts */
 
 static bool is_certain(const struct queue *queue)
 {
@@ -160,7 +160,7 @@ static bool is_retry(const struct queue_mark *a, const struct queue_mark *b)
 	return a->wr_id == b->wr_id || (a->addr == b->addr && a->remote_addr == b->remote_addr);
 }
 
-/* Is it @like one of those that were refused behind the first one? */
+/* Is @mark @like a request that was refused after the first one? */
 static bool is_further(const struct queue_refusal *refusal, const struct queue_mark *mark,
 		       bool (*like)(const struct queue_mark *a, const struct queue_mark *b))
 {
@@ -172,7 +172,7 @@ static bool is_further(const struct queue_refusal *refusal, const struct queue_m
 	return false;
 }
 
-/* One more is refused by a queue that is as full as it was, and the program goes on. */
+/* Another request is refused by a queue that is still full, and the program continues. */
 static void note_further(struct queue *queue, const struct trace_event *event, uint32_t taken)
 {
 	struct queue_refusal *refusal = queue->refusal;

@@ -2,7 +2,7 @@
 /*
  * Queues that get more requests than their capacity.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -52,7 +52,7 @@ static bool is_length(const struct queue *queue, const struct queue_request *req
 	return request->wr_id == bytes;
 }
 
-/* Have they the same shape, with buffers of their own? */
+/* Do they have the same shape, and different buffers? */
 static bool is_alike(const struct queue *queue, const struct queue_request *a,
 		     const struct queue_request *b)
 {
@@ -60,7 +60,10 @@ static bool is_alike(const struct queue *queue, const struct queue_request *a,
 	       queue_sge(queue, a, 0)->addr != queue_sge(queue, b, 0)->addr;
 }
 
-/* The position of the first that has the number of the last; that of the last: there is none. */
+/*
+ * The position of the first request with the number of the last one; the last position if there is
+ * no other.
+ */
 static uint32_t find_earlier(const struct queue *queue)
 {
 	const struct queue_request *later = queue_at(queue, queue->count - 1), *request;

@@ -5,7 +5,7 @@
  * Only for queues whose numbers were otherwise all different, as far as one run
  * shows.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -27,5 +27,5 @@ void twice_found(struct queue *queue);
 /* Are the last request of @queue, and one with its number, parts of one message? */
 bool twice_is_message(const struct queue *queue);
 
-/* Those of @queue; NULL: none, or there were more. */
+/* The two requests of @queue; NULL: there were none, or more. */
 const struct twice *twice_of(const struct queue *queue);

@@ -26,7 +26,7 @@ static uint32_t home_of(const struct unique *unique, uint64_t number)
 	return (uint32_t)map_hash(number) & (unique->size - 1);
 }
 
-/* Its cell, or the free one where it belongs. */
+/* The cell of @number, or the free one where it belongs. */
 static struct unique_cell *find_cell(const struct unique *unique, uint64_t number)
 {
 	uint32_t at = home_of(unique, number);
@@ -59,7 +59,7 @@ static void turn_off(struct unique *unique)
 	unique->off = true;
 }
 
-/* How many requests of its kind have shown that they have numbers of their own, until this one? */
+/* How many requests of this kind had unique numbers before this one? */
 static uint64_t learn_number(struct unique *unique, uint64_t number, uint64_t kind)
 {
 	typeof(unique->kinds[0]) *of = &unique->kinds[map_hash(kind) % UNIQUE_KINDS];

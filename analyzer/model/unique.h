@@ -3,7 +3,7 @@
  * Are the wr_ids of all outstanding requests different? Only for programs that normally keep them
  * unique: others are not followed any more, from their second duplicate on.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include <stdbool.h>
 #include <stdint.h>

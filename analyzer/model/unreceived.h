@@ -6,7 +6,7 @@
  * was posted UNRECEIVED_NS after a datagram had completed comes too late for it. Only of queue
  * pairs with a receive queue of their own, both ends in the trace.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include "analyzer/model/lives.h"
 

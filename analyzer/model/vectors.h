@@ -5,7 +5,7 @@
  * A vector is an interrupt. It matters only for CQs with a channel, and only once events
  * came.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include "analyzer/model/lives.h"
 
@@ -20,16 +20,16 @@ struct vectors {
 	int64_t vector;        /* of the first CQ */
 	bool several;          /* another CQ has another one, or its own is not known */
 	uint32_t cqs, threads; /* CQs; those of them whose first event another thread got */
-	uint32_t thread;       /* that got the last first event */
+	uint32_t thread;       /* that retrieved the last first event */
 	char last[LIFE_NAME];
 	struct moment created; /* of the last CQ */
 	struct vectors *next;
 };
 
-/* @thread got an event of @cq. 0 or -ENOMEM. */
+/* @thread retrieved an event of @cq. 0 or -ENOMEM. */
 int vectors_event(struct model *model, struct life *cq, uint32_t thread);
 
-/* That of @process after @vectors; NULL: the first; returns NULL after the last. */
+/* The vectors of @process after @vectors; NULL: the first; returns NULL after the last. */
 const struct vectors *vectors_next(const struct model *model, uint32_t process,
 				   const struct vectors *vectors);
 

@@ -7,7 +7,7 @@
  * corresponding send, until it is polled itself. This works for connected queue pairs with both
  * ends in the trace; if events are missing nothing is known.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include "analyzer/model/lives.h"
 
@@ -26,21 +26,22 @@ struct wake_late {
 	int64_t shortest, longest; /* time until it did */
 	struct moment armed;       /* the first time */
 	bool solicited;            /* armed for solicited events only, the first time */
-	uint32_t instead; /* object: the CQ that was armed, if the one with completions never was */
+	uint32_t instead; /* object: the armed CQ, if the one with completions was never armed */
 };
 
 /* The state of a CQ with a channel. */
 struct wake {
 	struct moment armed, polled; /* the last known arming and poll; id 0:0: none */
-	bool is_armed;               /* and no event was got since */
+	bool is_armed;               /* and no event was retrieved since */
 	bool solicited;              /* armed for solicited events only */
 	uint64_t lying;              /* completions */
 	uint64_t asked;              /* completions of solicited messages, since the CQ was empty */
 	/* when the first of them arrived, or remained after the last poll */
 	int64_t since;
-	bool got;    /* an event, since the last poll */
-	bool lain;   /* a completion, whose event was not got, was there when it was armed, */
-	bool looked; /* and was polled since */
+	bool got; /* an event, since the last poll */
+	/* a completion, whose event was not retrieved, was in the CQ when it was armed, */
+	bool lain;
+	bool looked;            /* and was polled since */
 	struct event_id passed; /* the last poll that was looked at, if it was never armed */
 	struct wake_late late;
 };

@@ -2,7 +2,7 @@
 /*
  * The facts that the model reports, and the callbacks for them.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include "analyzer/model/lives.h"
 #include "analyzer/model/transition.h"
@@ -36,7 +36,7 @@ struct model_destroy {
 	const struct life *object;
 	struct moment moment; /* of the call */
 	bool returned;        /* false: it had not returned when its process or the trace ended */
-	bool ended;           /* its process has ended, as far as is known */
+	bool ended;           /* its process is known to have ended */
 	bool failed;
 	int64_t ret;
 	int64_t end; /* when it returned, or its process ended */
@@ -74,9 +74,9 @@ struct model_complete {
 
 /* How a queue's capacity was exceeded. */
 enum model_strain_kind {
-	STRAIN_BEYOND,   /* accepted, with more outstanding than the device said it takes */
+	STRAIN_BEYOND,   /* accepted, with more outstanding than the granted depth */
 	STRAIN_STUCK,    /* full of unsignalled requests, and one more; or its process was killed */
-	STRAIN_FULL,     /* full of unsignalled requests, and no more before it ended */
+	STRAIN_FULL,     /* full of unsignalled requests, and nothing posted after that */
 	STRAIN_SGE,      /* a request has more SGEs than the queue takes: .number, .limit */
 	STRAIN_INLINE,   /* or more inline bytes */
 	STRAIN_REPEATED, /* part of a list was accepted, and then the whole list: .refusal */
@@ -85,7 +85,7 @@ enum model_strain_kind {
 	STRAIN_CQ,
 	STRAIN_WR_ID,    /* a request is posted with the wr_id of an outstanding one: .earlier */
 	STRAIN_BUFFER,   /* a receive buffer is already in use by another request: .earlier */
-	STRAIN_GRH_ROOM, /* a datagram's receive has no more bytes than its GRH: .number */
+	STRAIN_GRH_ROOM, /* the receive of a datagram is not larger than the GRH: .number */
 	STRAIN_GRH_SENT, /* a datagram is sent from the GRH of another: address .number */
 	/* one of .number bytes was sent to it by .other, its receives have .limit at most */
 	STRAIN_GRH_SHORT,
@@ -277,7 +277,10 @@ struct model_watcher {
 /* Set functions that do nothing in place of NULL, except for those that may be NULL. */
 void watcher_fill(struct model_watcher *watcher);
 
-/* Is a use of @object, which may be NULL, worth a report? Nearly all are alive, and it is not. */
+/*
+ * Is a use of @object, which may be NULL, worth a report? Nearly all objects are alive, and need no
+ * report.
+ */
 static inline bool watcher_needs(const struct life *object)
 {
 	return object && (object->state != LIFE_LIVE || object->inherited);

@@ -6,7 +6,7 @@
  * until the next bind. An invalidation is known to be executed when its completion, or the receive
  * that it came with, was polled without an error.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include "analyzer/model/key.h"
 

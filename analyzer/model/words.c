@@ -43,7 +43,7 @@ static bool is_in(const struct key *key, uint64_t addr)
 	return addr >= key->addr && addr - key->addr < key->length;
 }
 
-/* What the program may have meant by an address that is nowhere near; NULL: nothing known. */
+/* What may explain an address far outside the region; NULL: nothing known. */
 static const char *guess_address(const struct key *key, uint64_t addr)
 {
 	if (!addr)

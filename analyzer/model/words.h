@@ -2,7 +2,7 @@
 /*
  * Text for values of the model: time spans, keys, ends of processes.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include <stddef.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Counting control verbs in a profile. One thread.
+ * Counting control verbs in a profile. Not thread-safe.
  */
 #include "analyzer/profile/profiler.h"
 

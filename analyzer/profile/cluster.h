@@ -2,7 +2,7 @@
 /*
  * Clusters of latencies at a multiple of an RNR timer, of requests that waited for it.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include "analyzer/profile/profile.h"
 

@@ -551,7 +551,7 @@ void data_notify(struct profiler *p, const struct trace_event *event)
 	p->profile->verbs[VERB_req_notify_cq].errors += event->notify->ret != 0;
 }
 
-/* The recorded polls do not tell when another thread polled, or one that --filter left out. */
+/* Recorded polls do not show polls of other threads, nor polls that --filter left out. */
 static void forget_gaps(struct profile *profile)
 {
 	for (size_t i = 0; i < profile->nobjects; i++)

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Counting posts and polls in a profile. One thread.
+ * Counting posts and polls in a profile. Not thread-safe.
  */
 #include "analyzer/profile/profiler.h"
 

@@ -15,7 +15,7 @@
 #include "analyzer/model/model.h"
 #include "analyzer/model/queue.h"
 
-/* It had @n requests outstanding from the last change until @now. */
+/* The queue had @n requests outstanding from the last change until @now. */
 static void add_depth(struct profile_depth *depth, uint32_t n, int64_t now, int64_t since)
 {
 	int64_t ns = now - depth->last;

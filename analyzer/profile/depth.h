@@ -1,7 +1,7 @@
 #pragma once
 /*
  * The outstanding requests of a queue over time, and receive queues that had no receive for a
- * message. One thread.
+ * message. Not thread-safe.
  */
 #include "analyzer/model/watcher.h"
 #include "analyzer/profile/profile.h"
@@ -14,7 +14,7 @@ void depth_post(struct profile_side *side, const struct model_post *post, int64_
 void depth_complete(struct profile_side *side, const struct model_complete *complete,
 		    int64_t since);
 
-/* All of its requests are dropped: it is reset. */
+/* The queue is reset: all of its requests are dropped. */
 void depth_reset(struct profile_side *side);
 
 /* Receives were posted: count the messages that waited for them. */

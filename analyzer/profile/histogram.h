@@ -6,7 +6,7 @@
  * true value, and never below it. Values below 64 are exact. Two histograms have the same classes:
  * they can be merged and compared class by class.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -24,7 +24,7 @@
 #include "core/base/vec.h"
 
 struct lanes {
-	struct lanes_block **blocks; /* by number; NULL: not kept */
+	struct lanes_block **blocks; /* by number; NULL: not stored */
 	size_t nblocks;
 	uint64_t total;        /* requests */
 	uint64_t held, oldest; /* blocks that are not judged: how many, the lowest number */

@@ -6,7 +6,7 @@
  * and the last blocks, those with the first errors, and those with the slowest sends. If there are
  * few requests, all are kept.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include "analyzer/model/watcher.h"
 
@@ -43,7 +43,7 @@ struct lanes_block {
 
 struct lanes;
 
-/* NULL without memory. */
+/* NULL if out of memory. */
 struct lanes *lanes_new(void);
 
 /* Accepts NULL. */
@@ -59,7 +59,7 @@ void lanes_modify(struct lanes *lanes, const struct model_modify *modify);
 /* After the last event. */
 void lanes_end(struct lanes *lanes);
 
-/* The number of requests, kept or not. */
+/* The number of requests, stored or not. */
 uint64_t lanes_total(const struct lanes *lanes);
 
 /* The kept block after @block (NULL: the first), in order of posts; NULL after the last. */

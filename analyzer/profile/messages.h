@@ -2,7 +2,7 @@
 /*
  * Messages with both ends recorded: the time on the network, and the time in a CQ.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include "analyzer/profile/profiler.h"
 

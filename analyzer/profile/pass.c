@@ -40,7 +40,7 @@ static int next_wait_row(struct profiler *p)
 	return found < 0 ? found : 0;
 }
 
-/* Go to the first row, if the trace has the table. 0 or -errno after log_err(). */
+/* Read the first wait, if the trace has the table. 0 or -errno after log_err(). */
 static int open_waits(struct profiler *p)
 {
 	const char *recorded = trace_meta(p->trace, "waits");

@@ -5,7 +5,7 @@
  * The model sees all events; only those of the selected part are counted. A completion counts at
  * its poll, a request at its post.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include "analyzer/profile/profile.h"
 #include "analyzer/profile/timeline.h"
@@ -54,7 +54,7 @@ int profiler_waits(struct profiler *profiler, struct profile_waited *ret_waited)
 /* The object, borrowed until the next event; NULL: it is not alive. */
 const struct life *profiler_life(const struct profiler *profiler, const struct object *object);
 
-/* All events were passed; call it once. */
+/* Call once, after the last event. */
 int profiler_finish(struct profiler *profiler);
 
 /* Accepts NULL. */

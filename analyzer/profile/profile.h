@@ -14,7 +14,7 @@
  * and a place in the code by its key, or by the function and line of its stack. Histograms have the
  * same classes everywhere.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,7 +28,7 @@ enum {
 	PROFILE_OTHER = 16,    /* opcodes above 15 */
 	PROFILE_RECEIVE = 17,  /* receives */
 	PROFILE_SIZES = 35,    /* 0; 1; 2; 3..4; 5..8; ... up to 2^32, and above */
-	STARVED_LEAST = 10000, /* ns: the shortest RNR timer; less may be on the way meanwhile */
+	STARVED_LEAST = 10000, /* ns: the shortest RNR timer; shorter waits may be transit time */
 };
 
 /* The selected part of a trace; zeroed: all. */
@@ -259,7 +259,7 @@ void profile_free(struct profile *profile);
 /* Add the numbers of @place to those of @sum: another place, or several as one. */
 void profile_add_place(struct profile_place *sum, const struct profile_place *place);
 
-/* Make those that select.by_process keeps apart one place again. */
+/* Join places that select.by_process separated. */
 void profile_join_places(struct profile *profile);
 
 /* The size class of @bytes, and the largest size of a class. */

@@ -2,7 +2,7 @@
 /*
  * The state of the pass that computes a profile. For the files of this folder.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include "analyzer/model/queue.h"
 #include "analyzer/model/watcher.h"

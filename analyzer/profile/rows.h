@@ -1,7 +1,7 @@
 #pragma once
 /*
  * The rows of a profile for threads, processes, queues and completion queues, created when they are
- * first used. NULL without memory, or if there is none of that number. One thread.
+ * first used. NULL if out of memory, or if there is none of that number. Not thread-safe.
  */
 #include "analyzer/profile/profiler.h"
 

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Estimates for the whole from a sample of one in N. One thread.
+ * Estimates for the whole from a sample of one in N. Not thread-safe.
  */
 #include "analyzer/profile/profile.h"
 

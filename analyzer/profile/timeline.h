@@ -6,7 +6,7 @@
  * last bin, the width doubles and two bins become one. The same calls as in a profile (profile.h)
  * are counted. Times are ns.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include "analyzer/profile/lanes.h"
 #include "analyzer/profile/profile.h"
@@ -15,7 +15,7 @@
 enum {
 	TIMELINE_BINS = 2048,
 	TIMELINE_CLASSES = 112, /* of latencies: 4 for each power of two, from 128 ns to 34 s */
-	TIMELINE_QUEUES = 64,   /* queues whose depth is followed: the first ones used */
+	TIMELINE_QUEUES = 64,   /* queues whose depth is recorded: the first ones used */
 };
 
 struct timeline_bin {
@@ -56,7 +56,7 @@ struct timeline {
 	bool more; /* there were more queues */
 };
 
-/* For timing.c; pass.h makes a whole one. NULL without memory. */
+/* For timing.c; pass.h creates a complete one. NULL if out of memory. */
 struct timeline *timeline_new(uint32_t one_of);
 
 /* Accepts NULL. */

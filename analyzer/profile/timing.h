@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Making a time line in the pass that computes a profile (pass.c). One thread.
+ * Making a time line in the pass that computes a profile (pass.c). Not thread-safe.
  */
 #include "analyzer/model/model.h"
 #include "analyzer/profile/timeline.h"

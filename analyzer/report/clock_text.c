@@ -11,7 +11,7 @@
 #include "core/store/read/joint.h"
 #include "core/store/read/merged.h"
 
-/* A drift that may as well be zero is not shown. */
+/* A drift that is not significantly different from zero is not shown. */
 static void add_drift(struct text *text, const struct trace_clock *clock)
 {
 	double fast = trace_clock_fast(clock), error = clock->drift_error * 1e6;

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * The clocks of several traces, in one sentence each. One thread.
+ * The clocks of several traces, in one sentence each. Not thread-safe.
  */
 #include <stddef.h>
 

@@ -6,7 +6,7 @@
  * It is computed from the rule, the verb and argument that broke it, and the places in the program
  * that created and used the object: names of functions and source files, or module and offset if
  * those are not known. It does not depend on times, addresses, numbers of events or objects, or
- * lines. One thread.
+ * lines. Not thread-safe.
  */
 #include "analyzer/report/report.h"
 

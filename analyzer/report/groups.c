@@ -55,7 +55,7 @@ static uint64_t find_place(struct trace *trace, struct map *places, uint32_t sta
 		return stack ? key : 0;
 	key = place_key(trace, stack);
 	if (places)
-		map_put(places, stack, key); /* without memory it is computed again */
+		map_put(places, stack, key); /* if out of memory, it is computed again */
 	return key;
 }
 

@@ -3,7 +3,7 @@
  * Groups errors that are the same in several queue pairs, places or processes, so that they are
  * reported once.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include "analyzer/facts/first.h"
 #include "core/base/map.h"
@@ -24,7 +24,7 @@ struct groups {
 	int err;           /* -ENOMEM: members are missing */
 };
 
-/* Member @i of group @key, in @process, represents @count. NULL without memory. */
+/* Member @i of group @key, in @process, represents @count. NULL if out of memory. */
 struct group *groups_add(struct groups *groups, uint64_t key, size_t i, uint32_t process,
 			 uint64_t count);
 

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * A JUnit report: test cases, and their totals above them. One thread.
+ * A JUnit report: test cases, and their totals above them. Not thread-safe.
  */
 #include <stdio.h>
 

@@ -344,7 +344,7 @@ void known_judge_facts(struct known *known, const struct report *report)
 	}
 }
 
-/* A finding of a rule that was not checked is not gone. */
+/* A finding counts as fixed only if its rule was checked. */
 static bool was_checked(const struct findings *findings, int topic)
 {
 	bool checked;

@@ -12,7 +12,7 @@
  * program's path or its last part. Patterns are those of fnmatch(3), a blank is '?'. known_write()
  * writes a baseline.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include "analyzer/report/report.h"
 

@@ -35,7 +35,7 @@ struct place {
 	uint32_t list, stack;
 	struct frame_text *frames;
 	size_t n;
-	size_t shown; /* frames that tell it from other places */
+	size_t shown; /* frames that distinguish it from other places */
 	bool python;  /* it was called by Python code */
 	char *text;
 };
@@ -143,7 +143,7 @@ static bool add_frame(struct place *place, const struct symbol *symbol)
 	return frame->line && frame->name;
 }
 
-/* Without memory it is not known. */
+/* If out of memory, it is not known. */
 static void add_frames(struct place *place, const struct symbol *symbols, unsigned int n)
 {
 	for (unsigned int i = find_caller(symbols, n); i < n && !place->python; i++) {
@@ -276,7 +276,7 @@ static void write_place(struct place *place, bool lines)
 		text_fini(&text);
 }
 
-/* Places that read alike although they are not. */
+/* Different places whose texts are equal. */
 static void add_lines(struct place **sorted, size_t n)
 {
 	qsort(sorted, n, sizeof(struct place *), compare_texts);
@@ -318,7 +318,7 @@ const char *places_text(struct places *places, uint32_t list, uint32_t stack)
 	return places->all[index - 1].text;
 }
 
-/* The last frames of @place that fit into @width bytes; the last one in any case. */
+/* The last frames of @place that fit into @width bytes; at least the last one. */
 static const char *find_last(const char *place, size_t width)
 {
 	const char *last = place, *at = place;

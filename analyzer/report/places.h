@@ -4,13 +4,13 @@
  *
  *	send_post < reply < request_arrived (FILE:77)
  *
- * Functions of the verbs headers are left out. One thread.
+ * Functions of the verbs headers are left out. Not thread-safe.
  */
 #include "analyzer/report/report.h"
 
 struct places;
 
-/* @symbols NULL: no place is known. NULL without memory. */
+/* @symbols NULL: no place is known. NULL if out of memory. */
 struct places *places_new(struct trace *trace, struct symbols *symbols);
 
 /* Accepts NULL. */

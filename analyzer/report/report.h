@@ -2,7 +2,7 @@
 /*
  * Reports of findings, for people and for programs.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include <stdio.h>
 

@@ -390,7 +390,7 @@ static void put_clock(struct text *t, const struct trace_clock clock, int64_t ah
 	put_number(t, "messages", (int64_t)clock.messages);
 }
 
-/* Those of several. */
+/* The parts of a joint trace. */
 static void put_traces(struct text *t, const struct report *report)
 {
 	size_t n = trace_nparts(report->trace);
@@ -439,7 +439,7 @@ static void put_unchecked(struct text *t, const struct findings *findings)
 	text_char(t, ']');
 }
 
-/* A process, and who it is in its job. */
+/* A process, and its rank in the job. */
 static void put_rank(struct text *t, const struct report *report, uint32_t id)
 {
 	const struct process *process = trace_process(report->trace, id);
@@ -549,7 +549,7 @@ static void put_late(struct text *t, const struct report *report)
 	text_addf(t, "]}");
 }
 
-/* Nothing if nobody is to blame. */
+/* Print nothing if no process is to blame. */
 static void put_waits(struct text *t, const struct report *report)
 {
 	const struct stalls *stalls = facts_stalls(report->findings->facts);

@@ -217,7 +217,7 @@ static void print_title(struct screen *screen, struct text *t, enum fact_kind ki
 	screen_emit(screen, 0, t);
 }
 
-/* The facts of one place that are alike. */
+/* Similar facts of one place. */
 static void group_facts(const struct report *report, enum fact_kind kind, struct groups *groups)
 {
 	const struct fact_list *list = &report->findings->facts->list;
@@ -325,7 +325,7 @@ static void print_likely(struct screen *screen, struct text *t, const struct fir
 	screen_emit(screen, 4, t);
 }
 
-/* The cause, as far as the keys and the other end show it. */
+/* The cause, if the keys or the peer show it. */
 static void print_cause(struct screen *screen, struct text *t, const struct cause *cause)
 {
 	if (cause->port) {

@@ -103,7 +103,7 @@ static void print_posted(const struct report *report, const struct first_error *
 		judge_span(error->time - request->posted_at, when));
 }
 
-/* Their wr_ids are equal, and the status does not distinguish a send from a receive. */
+/* Both wr_ids are equal, and the status does not distinguish a send from a receive. */
 static void print_other(const struct report *report, const struct first_error *error)
 {
 	fprintf(report->out, "  or ");
@@ -295,7 +295,7 @@ static void print_gap_rules(const struct report *report, size_t first)
 	}
 }
 
-/* The same gap of two processes. */
+/* Is it the same gap in two processes. */
 static bool is_gap_alike(const struct unchecked *a, const struct unchecked *b)
 {
 	return a->alike && a->alike == b->alike && a->rule == b->rule && a->partly == b->partly;

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Facts and findings as rows of table `finding`. One thread.
+ * Facts and findings as rows of table `finding`. Not thread-safe.
  */
 #include "analyzer/report/fingerprint.h"
 #include "core/base/text.h"

@@ -54,7 +54,7 @@ static void put_artifact(struct json *json, const char *root, const char *path)
 	json_close(json, '}');
 }
 
-/* Its place in the program: a line, or an offset in a module. */
+/* The place of a finding in the program: a line, or an offset in a module. */
 static void put_physical(struct json *json, const char *root, const struct sarif_place *place)
 {
 	json_open(json, "physicalLocation", '{');

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Parts of a SARIF log that do not depend on what is reported. One thread.
+ * Parts of a SARIF log that do not depend on what is reported. Not thread-safe.
  *
  * @root: the current directory, ending with a slash, or "": of sarif_begin(). A source file below
  * it is named relative to it (SRCROOT), as is one with a relative name in the debug information;

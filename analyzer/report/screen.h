@@ -3,7 +3,7 @@
  * The lines of the first screen: see report_screen.c. Entries for which there is no room are left
  * out.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include "analyzer/report/groups.h"
 #include "analyzer/report/places.h"
@@ -45,7 +45,7 @@ uint64_t screen_line_key(const struct report *report, uint64_t kind, uint32_t st
 /* The list of findings, which uses the remaining lines (screen_findings.c). */
 void screen_print_findings(struct screen *screen);
 
-/* Who is to blame for a hang, and who waits for it (screen_waits.c); if there is anybody. */
+/* Does a process wait for another one, which is to blame (screen_waits.c). */
 bool screen_has_waits(const struct report *report);
 void screen_print_waits(struct screen *screen);
 

@@ -133,7 +133,7 @@ static void print_circle(struct screen *screen, const struct wait_blame *blame)
 	text_fini(&t);
 }
 
-/* The rest, in groups of alike */
+/* The other findings, in groups of similar ones */
 
 struct alike {
 	uint64_t key;
@@ -147,7 +147,7 @@ struct alikes {
 	size_t n;
 };
 
-/* The link that the process waits for, as far as that is known: a firm one. */
+/* The link that the process is known to wait for: a firm one. */
 static const struct stall_link *find_main_link(const struct stalls *stalls, uint32_t process)
 {
 	const struct stall *stall = &stalls->all[process];
@@ -210,7 +210,7 @@ static void print_alike(struct screen *screen, const struct alike *alike)
 	text_fini(&t);
 }
 
-/* All that wait for blame @nth in the end. */
+/* All processes that ultimately wait for blame @nth. */
 static void print_rest(struct screen *screen, uint32_t nth)
 {
 	const struct stalls *stalls = stalls_of(screen);

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Facts and findings as sentences, added to a text. One thread.
+ * Facts and findings as sentences, added to a text. Not thread-safe.
  */
 #include "analyzer/facts/facts.h"
 #include "core/base/text.h"

@@ -118,8 +118,8 @@ static int64_t size_of(int fd)
 }
 
 /*
- * Signals that ask to end are meant for our parent; we end with the socket. A fault ends us at
- * once.
+ * Ignore termination signals, which are meant for the parent: this process exits when its socket
+ * closes. A fault terminates it at once.
  */
 static void set_signals(void)
 {
@@ -309,7 +309,7 @@ static enum symbolise_problem load_binary(struct binary *binary, int fd, const c
 	return SYMBOLISE_FINE;
 }
 
-/* The place of file @file among the open ones; NULL without memory. */
+/* The slot of file @file among the open ones; NULL if out of memory. */
 static struct binary *make_place(uint32_t file)
 {
 	struct binary *more;

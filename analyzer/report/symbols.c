@@ -27,7 +27,7 @@
 #include "core/wire/log.h"
 #include "core/wire/regular.h"
 
-enum { DEATHS = 3 }; /* readers that may crash before no more files are read */
+enum { DEATHS = 3 }; /* crashes of readers after which no more files are read */
 
 /* The functions at one offset of a file. */
 struct place {

@@ -4,7 +4,7 @@
  * They are looked up after the recording, in the files that were mapped, by a separate process.
  *
  * If a file is missing, or is another build, only its name and an offset are given, since a wrong
- * function name would mislead. One thread.
+ * function name would mislead. Not thread-safe.
  */
 #include <stddef.h>
 

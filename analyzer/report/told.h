@@ -3,7 +3,7 @@
  * The facts of the first screen as one list, for all report formats: verbs that failed, calls that
  * never returned, completions in error, processes that were killed, fatal events.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include "analyzer/report/fingerprint.h"
 

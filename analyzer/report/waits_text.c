@@ -85,7 +85,7 @@ static void put_unpolled(struct text *t, struct trace *trace, const struct stall
 		  name_of(trace, stall->qp), words_span(stall->time - stall->since, when));
 }
 
-/* It does something without verbs. */
+/* The process does something without verbs. */
 static void put_quiet(struct text *t, const struct stall *stall)
 {
 	char id[32], when[32], n[WORDS_COUNT];

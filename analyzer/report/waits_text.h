@@ -2,14 +2,14 @@
 /*
  * The waits of processes in words: for the first screen and for JSON.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include "analyzer/facts/stalls.h"
 #include "core/base/text.h"
 
 /*
- * Is there somebody to blame, and more than the two processes whose wait is a fact already; or are
- * they ranks of a job?
+ * Is a process to blame, and are there more processes than the two whose wait is already a fact, or
+ * are they ranks of a job?
  */
 bool waits_are_told(struct trace *trace, const struct stalls *stalls);
 

@@ -82,7 +82,7 @@ static bool is_in(const struct finding *finding, uint32_t process)
 	return false;
 }
 
-/* The same finding of another process that was reported before; NULL if there is none. */
+/* An equal finding of another process, reported before; NULL if there is none. */
 static struct finding *find_reported(struct alike *alike, const struct finding *finding)
 {
 	uint64_t key = make_key(alike, finding), at;

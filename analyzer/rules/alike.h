@@ -3,7 +3,7 @@
  * Merges findings of processes that run the same program and make the same mistake: the first is
  * kept, and lists the other processes.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include "analyzer/rules/findings.h"
 

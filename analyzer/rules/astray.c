@@ -13,7 +13,7 @@
 
 enum { MOST = 256 };
 
-/* "qp1 of process 2 (server)", of the object @id, which may be gone */
+/* "qp1 of process 2 (server)", of the object @id, which may be destroyed */
 static const char *name_qp(struct check *check, uint32_t process, uint32_t id, char text[MOST])
 {
 	const struct object *object = id ? trace_object(check->trace, id) : NULL;
@@ -46,7 +46,7 @@ static void describe_first(struct finding *finding, const struct model_astray *a
 			     mine, astray->number, astray->peer->number, theirs);
 }
 
-/* Those that are reported when the queue ends. */
+/* Strains that are reported when the queue ends. */
 static void describe_all(struct check *check, struct finding *finding,
 			 const struct model_astray *astray, const char *mine, const char *theirs)
 {

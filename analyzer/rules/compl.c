@@ -193,7 +193,7 @@ static bool is_habit(const struct wake_late *late)
 				 (late->times && (late->events || late->shortest >= LONG_NS)));
 }
 
-/* It was never armed: another CQ of its channel was. */
+/* The CQ was never armed: another CQ of its channel was. */
 static void describe_instead(struct finding *finding, const struct wake_late *late, const char *cq,
 			     const char *armed)
 {

@@ -39,7 +39,7 @@ static int state_of(const struct life *life)
 	return life ? qp_state(life) : QP_UNKNOWN;
 }
 
-/* It will have a completion, and the device still works at it. */
+/* The request will have a completion, and the device is still executing it. */
 static bool is_signalled(const struct queue *queue, const struct queue_request *request)
 {
 	int state = state_of(queue->owner);

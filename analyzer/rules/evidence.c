@@ -25,7 +25,7 @@ static bool looks_at(enum rule_id rule, char kind)
 	return strchr(rules[rule].evidence, kind);
 }
 
-/* Its name in `coverage`, and the kinds of events that it hides. */
+/* The name of a blind spot in `coverage`, and the kinds of events that it hides. */
 static const struct {
 	const char *what;
 	char kind;
@@ -155,7 +155,7 @@ static void add_spot(void *arg, const struct coverage_sum *sum)
 		blind_spot(findings, sum->what, sum->times);
 }
 
-/* The rest is complete, and has the control verbs that it needs. */
+/* What remains is complete, and has the control verbs that it needs. */
 static void note_overwritten(struct findings *findings, uint64_t n)
 {
 	for (int rule = 0; rule < RULE_COUNT && n; rule++)

@@ -2,7 +2,7 @@
 /*
  * Which rules a trace has evidence for: missing events, and how processes ended.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include "analyzer/rules/findings.h"
 #include "analyzer/model/model.h"

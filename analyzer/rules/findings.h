@@ -9,7 +9,7 @@
  * A site is one place in the program that breaks one rule. At most
  * FINDINGS_SHOWN of its findings are stored; all of them are counted.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -78,7 +78,7 @@ static void fill_inherited(struct finding *finding, const struct model_use *use,
 	finding_step(finding, judge_effect(use), &moment);
 }
 
-/* All objects that a child destroys are the work of one exit handler or destructor. */
+/* All objects that a child destroys are destroyed by one exit handler or destructor. */
 static void destroy_inherited(struct check *check, const struct model_use *use,
 			      const struct moment *fork)
 {

@@ -21,7 +21,7 @@ void judge_where(struct finding *finding, const struct model_use *use)
 		finding_text(&finding->where, "%s(): %s", name, use->path);
 }
 
-/* Fill in where it was; accepts NULL, and returns what it was given. */
+/* Set the place of @finding; accepts NULL. Returns @finding. */
 static struct finding *place_finding(struct finding *finding, const struct moment *moment,
 				     const struct life *object, const char *where)
 {

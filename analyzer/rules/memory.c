@@ -29,7 +29,7 @@ struct lost {
 	uint64_t n;                   /* of them */
 };
 
-/* It is still registered, and still mapped. */
+/* Huge pages that are still registered and mapped. */
 static bool is_huge(const struct memory_event *memory)
 {
 	return memory->what && !strcmp(memory->what, "huge");
@@ -229,7 +229,7 @@ static const char *find_caller(struct check *check, uint32_t stack)
 	return NULL;
 }
 
-/* Was it unmapped by the code that registered it, and not behind the back of a library? */
+/* Was it unmapped by the code that registered it, and not without the knowledge of a library? */
 static bool is_own(struct check *check, const struct key *key)
 {
 	const char *made = find_caller(check, key->created.stack);
@@ -248,7 +248,7 @@ static bool has_queue_pair(struct check *check, const struct life *mr)
 	return false;
 }
 
-/* MKEY-006: it was deregistered only behind the queue pairs. */
+/* MKEY-006: the region was deregistered only after the queue pairs. */
 void mkey_006_late(struct check *check, const struct model_destroy *destroy)
 {
 	const struct life *mr = destroy->object;

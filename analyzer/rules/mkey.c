@@ -58,7 +58,7 @@ static const struct key *find_swapped(const struct keys *keys, const struct mode
 	return key && !key->any && (uint32_t)(use->number - key->addr) < key->length ? key : NULL;
 }
 
-/* Its number may be known as something else. */
+/* The key's number may be known as something else. */
 static void describe_unknown(struct check *check, struct finding *finding,
 			     const struct model_key *use)
 {

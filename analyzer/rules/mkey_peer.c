@@ -31,7 +31,7 @@ static const char *pd_name(const struct check *check, const struct peer *peer, i
 	return object && object->name ? object->name : "another domain";
 }
 
-/* What a number that is not a key of either end may have been meant for. "" if nothing is known. */
+/* What may explain a number that is not a key of either end. "" if nothing is known. */
 static const char *guess_key(const struct check *check, const struct model_key *use,
 			     char hint[2 * TEXT])
 {
@@ -196,7 +196,7 @@ struct refused {
 	const struct peer *peer;
 	struct model_key use;
 	struct key_use range;
-	struct key_judgement judgement; /* of its key, as it was when the error was polled */
+	struct key_judgement judgement; /* of its key, in its state when the error was polled */
 };
 
 static struct model_key describe_refused(const struct model_complete *complete,

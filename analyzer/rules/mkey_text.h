@@ -2,7 +2,7 @@
 /*
  * Text for the MKEY rules: for mkey.c and mkey_peer.c.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include "analyzer/model/key.h"
 #include "analyzer/rules/judge.h"
@@ -21,7 +21,7 @@ const char *key_request(int opcode);
 /* "; the post returned 22 (Invalid argument)", "; it completed with IBV_WC_LOC_PROT_ERR" */
 const char *key_outcome(const struct model_key *use, char text[TEXT]);
 
-/* "it ends 4 bytes behind it" */
+/* "the access ends 4 bytes past its end" */
 const char *key_misses(const struct model_key *use, char text[TEXT]);
 
 /* A finding for each place in the program and kind of mistake; NULL: enough are stored. */

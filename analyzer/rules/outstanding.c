@@ -116,7 +116,7 @@ static void describe_silence(struct finding *finding, const struct queue *sq, in
 			     finding->says ?: "", cq->name, id);
 }
 
-/* It was destroyed as it was, in RTS. */
+/* The queue pair was destroyed in RTS. */
 static void report_unpolled(struct check *check, const struct model_destroy *destroy)
 {
 	const struct life *qp = destroy->object;

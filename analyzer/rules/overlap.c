@@ -97,7 +97,7 @@ static void report_resent(struct check *check, const struct life *life, const st
 		     "transfers again, the bytes of that message");
 }
 
-/* Does one of its queues keep what it is sent, or reads, in different places? */
+/* Does one of its queues receive or read into separate buffers? */
 static bool keeps_apart(const struct life *life, const struct overlap_pair *pair)
 {
 	const struct overlaps *sends = life->sq ? life->sq->overlaps : NULL;
@@ -122,7 +122,7 @@ static void report_refilled(struct check *check, const struct life *life, const 
 		"arrives after the message: one overwrites the other");
 }
 
-/* A single one may be a test's, which does not care what it sends. */
+/* A single pair may come from a test that ignores what it sends. */
 static void report_received(struct check *check, const struct life *life)
 {
 	const struct overlap_pair *pair = life->sq->overlaps ? &life->sq->overlaps->received : NULL;

@@ -23,7 +23,7 @@ enum {
 	HOT_SHARE = 5,    /* percent of the time: the noise of two runs is about that */
 	EARLY_SHARE = 33, /* the same, where less than HOT_POSTS were posted */
 	ASKED_POSTS = 8,  /* for so many posts at most one query */
-	BRIEF_SENDS = 8,  /* for so many sends at most one region that is gone soon */
+	BRIEF_SENDS = 8,  /* number of sends for each short-lived region */
 	SMALL = 256,      /* small sends, MOST of the queue: a ping-pong has fewer, or is inline */
 	SIGNALLED = 1024, /* sends */
 	MESSAGE = 1024,   /* bytes: a doorbell and a completion are a small part of longer ones */
@@ -144,7 +144,9 @@ static bool is_costly(const struct queue_singles *s)
 	return s->all >= FEW && s->costly * 100 >= s->all * MOST && s->all - s->chased >= RUNS;
 }
 
-/* Those that a rule reports, all or the later ones, and in @text the time of these; "" of all. */
+/*
+ * Posts that a rule reports, all or the later ones; in @text the time of the later ones, else "".
+ */
 static bool find_singles(struct queue_singles all, const struct queue_singles *steady,
 			 struct queue_singles *ret_singles, char text[128])
 {

@@ -23,7 +23,7 @@ enum rule_id {
 
 /*
  * A plain completion: with success, of a request that was outstanding for less than this, so its
- * queue lives, and not the first of that. Nearly all are plain, and no rule looks at them.
+ * queue is alive, and not the first of its queue. Nearly all are plain, and no rule looks at them.
  */
 enum { COMPLETE_SOON = 250000000 }; /* ns */
 
@@ -47,7 +47,7 @@ enum { COMPLETE_SOON = 250000000 }; /* ns */
 	X(returned, struct trace_event)    /* it has returned */                                  \
 	X(post, struct model_post)         /* requests were posted; for each post: be quick */    \
 	X(complete, struct model_complete) /* one that is not plain (below) was polled */         \
-	X(strain, struct model_strain)     /* a queue got more than it has room for */            \
+	X(strain, struct model_strain)     /* a queue was given more than it can hold */          \
 	X(astray, struct model_astray)     /* a datagram without a receiver */                    \
 	X(retire, struct life)             /* a queue or CQ ends, what it saw still known */      \
 	X(batch, struct model_batch)       /* ibv_next_poll() was out of place */                 \

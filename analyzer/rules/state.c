@@ -14,7 +14,7 @@
 #include "analyzer/model/words.h"
 #include "analyzer/rules/judge.h"
 
-/* ns; and minutes: a peer that is gone is to be noticed sooner */
+/* ns; and minutes: a dead peer should be detected sooner */
 #define MINUTE INT64_C(60000000000)
 enum { PATIENCE = 10 };
 
@@ -358,7 +358,7 @@ static const char *list_zeros(const struct qp *qp, char *text, size_t size)
 	return text;
 }
 
-/* How long it takes to give up a peer that is gone; 0: not known, or without limit. */
+/* How long it takes to give up on a dead peer; 0: not known, or unlimited. */
 static int64_t give_up_ns(const struct qp *qp)
 {
 	if (!(qp->set & ABI_QP_TIMEOUT) || !(qp->set & ABI_QP_RETRY_CNT) || !(qp->timeout & 31))
@@ -503,7 +503,7 @@ static const struct device_gid *find_routable(const struct device *device,
 	return device_find_ipv4(device, gid->port);
 }
 
-/* STATE-008: it works as far as the local network reaches. */
+/* STATE-008: works only within the local network. */
 void state_008_type(struct check *check, const struct life *life)
 {
 	const struct qp *qp = life->kind == OBJECT_qp ? life->qp : NULL;

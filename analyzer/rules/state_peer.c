@@ -281,7 +281,7 @@ void state_005_end(struct check *check, const struct life *life)
 		describe_mismatch(check, life, other->life, what);
 }
 
-/* "qp1 of process 2 (server)", which may be gone */
+/* "qp1 of process 2 (server)", which may be destroyed */
 static const char *name_peer(struct check *check, const struct peer *peer, char text[MOST])
 {
 	const struct object *object = trace_object(check->trace, peer->id);

@@ -31,7 +31,7 @@ void completion_copy(const struct trace_event *event, uint32_t i, struct complet
 				   .wc = event->poll->wc[i] };
 }
 
-/* A field as it is in the chunk, where it has the type of struct ibv_wc. */
+/* Fill in a field from the chunk, which has the type of struct ibv_wc. */
 static void fill_field(const struct completion *rows, uint32_t n, enum column_id id,
 		       struct cells *cells)
 {

@@ -3,7 +3,7 @@
  * The completions of a polled event, with the columns of table `wc`.
  *
  * SQL reads that table from the chunks (core/store/vtab/scan.c); this is for a reader that has the
- * events anyway. One thread.
+ * events anyway. Not thread-safe.
  */
 #include "core/store/read/trace.h"
 #include "core/store/vtab/cells.h"

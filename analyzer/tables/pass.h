@@ -3,7 +3,7 @@
  * One pass of the model over a trace, step by step: for tables that are derived from it, and for
  * queries of the state at a time.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include "analyzer/model/model.h"
 #include "core/store/vtab/made.h"

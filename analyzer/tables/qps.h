@@ -7,7 +7,7 @@
 struct trace;
 struct qps;
 
-/* Nothing is read before the table is used. NULL without memory. */
+/* Nothing is read before the table is used. NULL if out of memory. */
 struct qps *qps_new(struct trace *trace);
 
 /* Accepts NULL. */

@@ -176,7 +176,7 @@ static void on_leave(void *arg, const struct life *object)
 	leave_queue(rows, object, object->rq);
 }
 
-/* A request that was refused, or whose queue is not known. */
+/* Add a request that was refused, or whose queue is not known. */
 static void add_other(struct request_rows *rows, const struct model_post *post, uint32_t i)
 {
 	const struct wr *wr = &post->event->post->wr[i];
@@ -295,7 +295,7 @@ static int requests_next(void *rows)
 	return 1;
 }
 
-/* The rest of this file: rows by column (core/store/vtab/cells.h). */
+/* From here on: rows by column (core/store/vtab/cells.h). */
 static void fill_end(const struct request_rows *r, const struct request_row *rows, uint32_t n,
 		     int column, struct cells *cells)
 {

@@ -2,7 +2,7 @@
 /*
  * Table `requests`: each work request with its outcome.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include "core/store/vtab/cells.h"
 

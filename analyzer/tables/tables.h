@@ -2,7 +2,7 @@
 /*
  * The tables that need the model: requests, qps, queue_depth. Only `verbatim sql` has them.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include "core/store/vtab/made.h"
 
@@ -10,7 +10,7 @@ struct trace;
 struct model_tables;
 struct qps;
 
-/* All of them, up to NULL: for listings. */
+/* All tables, terminated by NULL: for listings. */
 extern const struct made_table *const model_tables[];
 
 /* Add them to the trace's connection. 0 or -errno; free after the trace is closed. */

@@ -8,11 +8,11 @@
 struct trace;
 struct waits_rows;
 
-/* Nothing is read before the table is used. NULL without memory. */
+/* Nothing is read before the table is used. NULL if out of memory. */
 struct waits_rows *waits_rows_new(struct trace *trace);
 
 /* Accepts NULL. */
 void waits_rows_free(struct waits_rows *rows);
 
-/* Their argument is a struct waits_rows. */
+/* The argument of these tables is a struct waits_rows. */
 extern const struct made_table waits_table, delays_table;
