@@ -12,7 +12,7 @@
  * 	json_close(&json, '}');
  *
  * gives {"device":"soft0","ports":[1]}. A value in an array has no name: NULL. The text shows
- * whether memory ran out. One thread.
+ * whether memory ran out. Not thread-safe.
  */
 #include <stdbool.h>
 #include <stddef.h>

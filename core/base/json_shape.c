@@ -38,7 +38,8 @@ struct json_shape {
 	struct literal {
 		const char *at;
 		uint32_t n;
-	} literals[NODES_MAX + 1];                  /* one before each scalar, and the rest */
+		/* one before each scalar, and one after the last */
+	} literals[NODES_MAX + 1];
 	struct spot from[NODES_MAX], to[NODES_MAX]; /* of objects and arrays, by node */
 	uint16_t places[JSON_PLACES];
 };
@@ -121,7 +122,7 @@ static void free_shape(struct json_shape *shape)
 	free(shape);
 }
 
-/* NULL: without memory; the text was parsed before. */
+/* NULL: out of memory; the text was parsed before. */
 static struct json_shape *new_shape(const char *json, size_t n, uint32_t nnodes)
 {
 	struct json_shape *shape = calloc(1, sizeof(*shape));

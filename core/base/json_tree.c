@@ -112,7 +112,7 @@ static bool take_escape(struct json_parser *p)
 	return letter;
 }
 
-/* Characters that stand for themselves, nearly all. */
+/* Nearly all characters are copied unchanged. */
 static void copy_plain(struct json_parser *p)
 {
 	const char *at = p->at, *end = p->end;

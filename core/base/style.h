@@ -3,7 +3,7 @@
  * Colours by role, the only escape sequences of the command: ECMA-48, SGR.
  *
  * A role is written only if styles are enabled; a filter behind all output passes these sequences
- * and no others (cli/screen.h). One thread.
+ * and no others (cli/screen.h). Not thread-safe.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,11 +23,11 @@ enum style {
 
 enum { STYLE_LENGTH = 5 }; /* of the longest sequence */
 
-/* They are disabled at first. */
+/* Styles are disabled at first. */
 void style_enable(bool on);
 bool style_is_enabled(void);
 
-/* Its sequence; "" if styles are disabled. */
+/* The escape sequence of @style; "" if styles are disabled. */
 const char *style_sequence(enum style style);
 
 /* Begin @style in @out; nothing if styles are disabled. */

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * A growing text. All zero: empty. One thread.
+ * A growing text. All zero: empty. Not thread-safe.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,7 +16,7 @@ void text_addf(struct text *text, const char *format, ...) __attribute__((format
 void text_cut(struct text *text, size_t used);
 
 /*
- * Space for @n bytes at the end, which the caller writes and then adds to @used; NULL without
+ * Space for @n bytes at the end, which the caller writes and then adds to @used; NULL if out of
  * memory. The next text_add() terminates the text.
  */
 char *text_space(struct text *text, size_t n);

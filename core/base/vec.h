@@ -10,7 +10,8 @@
 
 /*
  * Add a zeroed element to an array that only this function extends: its capacity is the next power
- * of two of its count, so it needs no size field. A pointer to the element, or NULL without memory.
+ * of two of its count, so it needs no size field. A pointer to the element, or NULL if out of
+ * memory.
  *
  * 	struct range *range = vec_push(m->ranges, m->nranges);
  *
@@ -21,7 +22,7 @@ void *vec_add(void *array, size_t *count, size_t each);
 
 /*
  * The element at @index of such an array, which gets zeroed ones up to it if it is shorter. A
- * pointer to the element, or NULL without memory. @index is evaluated more than once.
+ * pointer to the element, or NULL if out of memory. @index is evaluated more than once.
  *
  * 	struct under_way *call = vec_at(ends->calls, ends->ncalls, thread);
  */

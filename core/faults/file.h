@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Reading a faults file. One thread.
+ * Reading a faults file. Not thread-safe.
  */
 #include <stdio.h>
 

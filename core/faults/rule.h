@@ -38,7 +38,7 @@ struct fault {
 	enum fault_kind kind;
 	int value;
 	uint8_t vendor_err;
-	bool given; /* by the program: the request fails only if it would not fail by itself */
+	bool given; /* added by the program: applied only if the request would not fail anyway */
 	uint64_t ns;
 	uint64_t spread; /* ns: the time is uniformly distributed within this distance of @ns */
 	double tail;     /* probability of a much longer time: Pareto, with exponent 1 */

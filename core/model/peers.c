@@ -241,16 +241,16 @@ static int compare_psn(const struct link *from, const struct link *to)
 	return fit_psn(from->sends.value, to->expects.value) ? 1 : -1;
 }
 
-/* How well a queue pair fits the wanted end. */
+/* How well a queue pair matches the wanted one. */
 struct fit {
-	enum placed placed; /* does the address lead to its port? */
-	enum placed back;   /* does its own destination lead to the asking queue pair's port? */
-	bool mutual;        /* it was connected to the queue pair that asks */
+	enum placed placed; /* is the address one of its port? */
+	enum placed back;   /* is its destination an address of the requesting queue pair's port? */
+	bool mutual;        /* it was connected to the requesting queue pair */
 	int psns;           /* number of directions that fit, minus those that do not */
 	bool psn;           /* one of them fits */
 };
 
-/* The wanted connection of @me: the last one to @dest until @time, or its first. */
+/* The requested connection of @me: the last one to @dest until @time, or the first. */
 static const struct link *find_asked(const struct qp *me, uint32_t dest, int64_t time)
 {
 	const struct link *found = NULL;

@@ -10,7 +10,7 @@
  * queue pairs are therefore peers only if each was connected to the other, at a known address of
  * the other, and one expects the PSN that the other begins with.
  *
- * One thread until all is known, any thread afterwards.
+ * Not thread-safe until all is known, thread-safe afterwards.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -8,7 +8,8 @@
  *
  * So a link is replaced and not followed, the old file stays until the new one is complete, and a
  * failure leaves no file. A file is readable by its owner only, since it has contents of a trace;
- * if it replaces a file of this user it gets the mode of that. A trace is not replaced. One thread.
+ * if it replaces a file of this user it gets the mode of that. A trace is not replaced. Not
+ * thread-safe.
  */
 #include <stdio.h>
 

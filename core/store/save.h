@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Writing findings into a finished trace. One thread.
+ * Writing findings into a finished trace. Not thread-safe.
  */
 #include <stddef.h>
 

@@ -124,7 +124,7 @@ static size_t struct_limit(const struct struct_info *info, const struct field_in
 	return field->limit < 0 ? (size_t)-field->limit : load_field(info, field->limit, base);
 }
 
-/* _ibv_query_gid_table(): the caller's elements may be longer or shorter than ours. */
+/* _ibv_query_gid_table(): the caller's elements may be longer or shorter than those known here. */
 static size_t find_stride(const struct field_info *field, size_t limit)
 {
 	return limit == SIZE_MAX ? field->type->size : limit;

@@ -54,7 +54,7 @@ int dir_open_file(int at, const char *name, int flags, uint64_t *ret_bytes)
 
 DIR *dir_list(int at)
 {
-	/* opened once more: the position in the listing belongs to the open file */
+	/* opened again: the position of the listing belongs to the open file description */
 	int fd = openat(at, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *list = fd < 0 ? NULL : fdopendir(fd);
 

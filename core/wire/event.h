@@ -33,7 +33,7 @@ enum event_type {
 	EVENT_MARK,        /* a mark set by the program */
 	EVENT_SPAWNED,     /* the result of an EVENT_FORK */
 	EVENT_EXIT,        /* the process is about to end */
-	EVENT_THREAD,      /* from here on the ring belongs to another thread */
+	EVENT_THREAD,      /* from this event on the ring belongs to another thread */
 	EVENT_PAYLOAD,     /* bytes that a work request sends, or has received */
 	EVENT_SITE,        /* a place in the program that posts */
 	EVENT_DIRECT,      /* a provider's own function was called, bypassing the verbs */
@@ -341,7 +341,7 @@ enum event_blind_what {
 	BLIND_WQ,          /* posts to this WQ that could not be watched */
 	BLIND_DM,          /* copies to and from device memory that could not be watched */
 	BLIND_PROVIDERS,   /* more providers in one process than the recorder has slots for */
-	BLIND_THREAD,      /* a thread that got no ring */
+	BLIND_THREAD,      /* a thread without a ring */
 	BLIND_MODULES,     /* more object files came and went than are remembered; object: one */
 	BLIND_SITES,       /* posts come from more places than are remembered; object: one */
 	BLIND_VFORK,       /* verbs of a child that shares its parent's memory; object: its pid */

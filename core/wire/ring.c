@@ -235,7 +235,7 @@ void ring_trim(struct ring *ring, int at, const char *name)
 	if (fd < 0)
 		return;
 	if (ftruncate(fd, (off_t)(RING_PAGE + tail)))
-		file_bytes = 0; /* the file stays longer than necessary */
+		file_bytes = 0; /* the file remains longer than necessary */
 	close(fd);
 }
 

@@ -270,7 +270,7 @@ static inline void ring_commit(struct ring *ring, struct event_head *event, size
 	atomic_store_explicit(&ring->head->tail, ring->reserved, memory_order_release);
 }
 
-/* Was its file truncated, so that it reads as zeros? Nobody will free space then. */
+/* Was its file truncated, so that it reads as zeros? The reader will free no space then. */
 static inline bool ring_is_gone(const struct ring *ring)
 {
 	return !ring->head->bytes;

@@ -107,7 +107,7 @@ static int copy_out(struct ring *ring, uint64_t most)
 	if (!ring->copy)
 		return -ENOMEM;
 	memcpy(ring->copy->bytes, ring->data + (ring->reserved & ring->mask), n);
-	/* keeps the compiler from reading the original instead of the copy */
+	/* prevents the compiler from reading the original instead of the copy */
 	atomic_signal_fence(memory_order_seq_cst);
 	ring->copy->from = ring->reserved;
 	ring->copy->to = ring->reserved + n;

@@ -203,7 +203,7 @@ static int keep_page(struct session *session)
 	session->clock = page->clock;
 	session->collector = page->collector;
 	session->collector_start = page->collector_start;
-	/* keeps the compiler from reading the page instead of the copy below */
+	/* prevents the compiler from reading the page instead of the copy below */
 	atomic_signal_fence(memory_order_seq_cst);
 	return clock_is_sound(&session->clock) ? 0 : -EPROTO;
 }

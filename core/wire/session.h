@@ -181,7 +181,7 @@ static inline bool session_is_alone(const struct session *session)
 	return !session->dir[0];
 }
 
-/* Unmap, and give up the lock; the directory stays. */
+/* Unmap, and release the lock; the directory remains. */
 void session_leave(struct session *session);
 
 /*
@@ -230,7 +230,10 @@ void session_remove(struct session *session);
 /* Name of ring @index in the session's directory. */
 void session_ring_name(uint32_t index, char name[SESSION_NAME]);
 
-/* Its path, for messages or for a search in /proc/PID/maps: @path has SESSION_PATH + 16 bytes. */
+/*
+ * The path of a ring, for messages or for a search in /proc/PID/maps: @path has SESSION_PATH + 16
+ * bytes.
+ */
 void session_ring_path(const struct session *session, uint32_t index, char *path);
 
 /* Is the process with this start time (0: unknown) alive? */

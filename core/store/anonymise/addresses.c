@@ -28,7 +28,7 @@ static void put_be64(uint8_t *at, uint64_t value)
 	memcpy(at, &value, sizeof(value));
 }
 
-/* Its group bit is unchanged; the locally administered bit is set. */
+/* The group bit is unchanged; the locally administered bit is set. */
 static uint64_t replace_mac(struct substitutes *s, uint64_t mac)
 {
 	uint64_t first = mac >> 40 & 1;
@@ -117,7 +117,7 @@ bool replace_gid_text(struct substitutes *s, const char *text, struct text *to)
 	return true;
 }
 
-/* Its text without a port: false if it is not an address. */
+/* Replace the text of an address without a port: false if it is not an address. */
 static bool replace_ip(struct substitutes *s, const char *text, struct text *to)
 {
 	char written[INET6_ADDRSTRLEN];

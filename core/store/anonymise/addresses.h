@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Replaces addresses of machines by addresses of the same kind. One thread.
+ * Replaces addresses of machines by addresses of the same kind. Not thread-safe.
  *
  * Not replaced: null addresses, loopback, multicast groups that do not name a network, the prefixes
  * of link-local and site-local addresses. Two addresses in one network (/24, /64) stay in one, a

@@ -62,7 +62,7 @@ static int put_text(struct anonymise *a, struct copied *t, int i, enum identity 
 	return err;
 }
 
-/* Lengths are unchanged, and equal hashes stay equal. */
+/* Lengths do not change, and equal hashes remain equal. */
 static int put_chunk(struct anonymise *a, struct copied *t, int i)
 {
 	struct payload_rows *rows = &a->payloads;

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Replaces names of files, programs and devices, unless they are the same on every machine. One
- * thread.
+ * Replaces names of files, programs and devices, unless they are the same on every machine. Not
+ * thread-safe.
  */
 #include "core/base/text.h"
 #include "core/store/anonymise/substitutes.h"

@@ -2,7 +2,7 @@
 /*
  * A summary of what identifies the owner of a trace, for people. The complete list is identity.h.
  *
- * For one trace, not a joint one. One thread.
+ * For one trace, not a joint one. Not thread-safe.
  */
 #include <stddef.h>
 #include <stdint.h>

@@ -42,7 +42,7 @@ static void replace_folder(struct substitutes *s, const char *path, struct text 
 	replace_device(s, slash ? slash + 1 : path, to);
 }
 
-/* It identifies nobody. */
+/* A text that identifies nobody. */
 static void keep_text(struct substitutes *s, const char *text, struct text *to)
 {
 	(void)s;

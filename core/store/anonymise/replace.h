@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Replacing a value according to its kind. One thread.
+ * Replacing a value according to its kind. Not thread-safe.
  */
 #include "core/base/text.h"
 #include "core/store/anonymise/identity.h"

@@ -4,7 +4,7 @@
  *
  * Equal values get equal substitutes, different values different ones: texts are numbered in their
  * order, numbers are random. The table is in memory only, and no substitute is derived from its
- * original, so the originals cannot be computed from the substitutes. One thread.
+ * original, so the originals cannot be computed from the substitutes. Not thread-safe.
  */
 #include <stddef.h>
 #include <stdint.h>

@@ -198,7 +198,7 @@ static void put_wc(struct batch *batch, const struct event_wc *wc)
 {
 	struct event_wc host = *wc, *from = &host;
 
-	/* the one case where the field is not in network order: ibv_poll_cq(3) */
+	/* the only case where the field is not in network order: ibv_poll_cq(3) */
 	if (!(wc->wc_flags & ABI_WC_WITH_INV))
 		host.imm = __builtin_bswap32(wc->imm);
 	FIELDS_WC(PUT_FIELD);

@@ -2,7 +2,7 @@
 /*
  * Data-plane events of one thread, collected for one chunk.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,7 +3,7 @@
  * Reading a chunk: its columns by name, and an iterator over its events.
  *
  * A block is filled from a chunk's bytes or, for an unpacked trace, row by row from plain tables. A
- * column is decoded on first use. One thread.
+ * column is decoded on first use. Not thread-safe.
  */
 #include <stdbool.h>
 #include <stddef.h>

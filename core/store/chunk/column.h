@@ -2,7 +2,7 @@
 /*
  * One column of integers, written into a chunk and read from one.
  *
- * See column.c for the bytes. One thread.
+ * See column.c for the bytes. Not thread-safe.
  */
 #include <stdbool.h>
 #include <stddef.h>

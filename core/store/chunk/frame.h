@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Bytes as one zstd frame, for files other than traces. One thread.
+ * Bytes as one zstd frame, for files other than traces. Not thread-safe.
  */
 #include <stddef.h>
 

@@ -2,7 +2,7 @@
 /*
  * Payloads: rows in memory, and packed as a chunk of table `payload_chunk`.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -37,7 +37,7 @@ static int place_column(struct placer *placer, const struct placing *placing, en
 	const struct column_view *view = &placer->block.views[id];
 	int err;
 
-	/* a column that was decoded for the check of the chunk has no bytes any more */
+	/* a column decoded by the check of the chunk no longer has its bytes */
 	if (!is_changed(id) && (view->code == COLUMN_LINEAR || view->bytes))
 		return packer_add_view(&placer->packer, id, view);
 	err = block_need(&placer->block, id);

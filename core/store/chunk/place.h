@@ -2,12 +2,12 @@
 /*
  * Copies a chunk to another trace: times and numbers of stacks are changed, everything else stays.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include "core/store/chunk/batch.h"
 #include "core/store/chunk/block.h"
 
-/* All zero: empty; the last chunk is packer.bytes, packer.used of them. */
+/* All zero: empty; the last chunk is in packer.bytes and has packer.used bytes. */
 struct placer {
 	struct block block;
 	struct column column;

@@ -157,7 +157,7 @@ enum { ENUMERATORS = 1024 }; /* some hundred */
 static const struct enum_value *enumerators[ENUMERATORS];
 static pthread_once_t enumerators_filled = PTHREAD_ONCE_INIT;
 
-/* Its place, or the free one for it. */
+/* The place of @name, or the free one where it belongs. */
 static const struct enum_value **place_of(const char *name)
 {
 	size_t at = hash_of(name, strlen(name), 0) % ENUMERATORS;

@@ -3,8 +3,8 @@
  * The arguments of a call, or its results: JSON text (written by args_json.h), parsed once, on
  * first use.
  *
- * One thread until it is parsed, any thread afterwards. NULL means that the trace does not have the
- * arguments: none of them is known.
+ * Not thread-safe until it is parsed, thread-safe afterwards. NULL means that the trace does not
+ * have the arguments: none of them is known.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,7 +16,7 @@
 
 struct args;
 
-/* Copies @json, @n bytes. NULL without memory. The caller owns the one reference. */
+/* Copies @json, @n bytes. NULL if out of memory. The caller owns the one reference. */
 struct args *args_new(const char *json, size_t n);
 
 /* Take a reference, and return it; drop a reference. Both accept NULL. */
@@ -30,7 +30,7 @@ void args_unref(struct args *args);
  */
 int args_parse(const struct args *args);
 
-/* Its JSON text, NULL for NULL; and its length, 0 for NULL. */
+/* The JSON text of @args, NULL for NULL; and its length, 0 for NULL. */
 const char *args_json(const struct args *args);
 size_t args_size(const struct args *args);
 
@@ -52,7 +52,7 @@ enum arg { ARG_NONE, ARG_COUNT = sizeof(struct arg_tree) };
 const char *arg_path(enum arg arg);
 const char *arg_name(enum arg arg);
 
-/* Its value, or NULL; with "at" that of array element @index. */
+/* The value of an argument, or NULL; with "at" that of array element @index. */
 const struct json_node *args_find(const struct args *args, enum arg arg);
 const struct json_node *args_find_at(const struct args *args, enum arg arg, size_t index);
 

@@ -10,8 +10,8 @@
  * 	private data, truncated         an object: its length, and its hash and first bytes if known
  * 	pointer                         its target; null for NULL
  *
- * Fields that are not in the mask of a verb are left out. Damaged words give valid JSON, too. One
- * thread.
+ * Fields that are not in the mask of a verb are left out. Damaged words give valid JSON, too. Not
+ * thread-safe.
  */
 #include <stddef.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Rows of table `finding`. One thread.
+ * Rows of table `finding`. Not thread-safe.
  */
 #include "core/store/db/ids.h"
 #include "core/store/db/sql.h"

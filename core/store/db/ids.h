@@ -45,7 +45,7 @@ struct id_range {
 void ids_name(const struct id_range *of, size_t n);
 
 struct process_name {
-	char text[PROCESS_TEXT]; /* "": it has none but its number */
+	char text[PROCESS_TEXT]; /* "": only its number is known */
 };
 
 /* Use these names for processes 1 to @n from now on. As ids_name(). */

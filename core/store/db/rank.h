@@ -1,6 +1,6 @@
 #pragma once
 /*
- * The rank of a recorded process in its job: from table `environ`. One thread.
+ * The rank of a recorded process in its job: from table `environ`. Not thread-safe.
  */
 #include <stdint.h>
 
@@ -9,8 +9,8 @@
 struct sqlite3;
 
 /*
- * That of @process; its rank is -1 if it has none, or if the table cannot be read. If the launcher
- * named no node, it is the host of the recording.
+ * The rank facts of @process; the rank is -1 if it has none, or if the table cannot be read. If the
+ * launcher named no node, it is the host of the recording.
  */
 void rank_read(struct sqlite3 *db, uint32_t process, struct rank *ret_rank);
 

@@ -3,7 +3,7 @@
  * The list of columns of the control plane that refer to rows of other tables.
  *
  * Readers use these numbers as indexes of arrays, so one out of range could demand any amount of
- * memory. One thread.
+ * memory. Not thread-safe.
  */
 #include <stdbool.h>
 #include <stdint.h>

@@ -7,7 +7,8 @@
 enum {
 	SCHEMA_APPLICATION = 0x56726274, /* "Vrbt", at byte 68 of the file */
 	SCHEMA_VERSION = 12,             /* at byte 60 */
-	SCHEMA_OLDEST = 6,               /* that is read, too: newer_tables[] has what came since */
+	/* oldest readable format: newer_tables[] lists later tables */
+	SCHEMA_OLDEST = 6,
 };
 
 /* Create all tables in an empty database. */

@@ -19,7 +19,7 @@
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* Nobody asks how much memory SQLite uses; counting takes a lock for each allocation. */
+/* SQLite's memory statistics are not used; counting takes a lock for each allocation. */
 static void set_up(void)
 {
 	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);

@@ -95,7 +95,7 @@ static inline int64_t sql_time_or(sqlite3_stmt *stmt, int column, int64_t if_nul
 	return sqlite3_column_type(stmt, column) == SQLITE_NULL ? if_null : sql_time(stmt, column);
 }
 
-/* Owned by the caller; NULL for NULL, or without memory. */
+/* Owned by the caller; NULL for NULL, or if out of memory. */
 char *sql_strdup(sqlite3_stmt *stmt, int column);
 
 /*

@@ -2,7 +2,7 @@
 /*
  * The size of a recording, in the numbers that all commands print: docs/GLOSSARY.md defines them.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include <stdint.h>
 
@@ -18,7 +18,7 @@ struct totals {
 };
 
 /*
- * Those of the trace @db; of one that is still written, what its tables have so far. Reads only
+ * The totals of trace @db; of a trace that is still being written, of its tables so far. Reads only
  * small tables. Numbers that a damaged trace does not have are 0.
  */
 struct totals totals_read(struct sqlite3 *db);

@@ -211,7 +211,7 @@ static int note_event(struct copy_data *d, uint64_t n)
 
 /* Events */
 
-/* All requests of a failed call are included, since one of them is the reason. */
+/* All requests of a failed call are included, since one of them caused the failure. */
 static int take_post(struct copy_data *d)
 {
 	static const enum column_id changed[] = { COLUMN_nwr };

@@ -1,7 +1,7 @@
 #pragma once
 /*
  * A choice: all events from one event on, and the earlier ones that determine the state of the
- * objects that are alive then. One thread.
+ * objects that are alive then. Not thread-safe.
  */
 #include "core/store/excerpt/excerpt.h"
 

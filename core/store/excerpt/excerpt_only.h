@@ -1,6 +1,6 @@
 #pragma once
 /*
- * A choice: some objects, with all their dependencies. One thread.
+ * A choice: some objects, with all their dependencies. Not thread-safe.
  */
 #include "core/store/excerpt/excerpt.h"
 

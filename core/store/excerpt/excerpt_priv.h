@@ -1,7 +1,7 @@
 #pragma once
 /*
  * Internals of an excerpt: excerpt.c has the file, excerpt_rows.c the control plane, excerpt_data.c
- * posts and polls, excerpt_payload.c payload, excerpt_rest.c the rest. One thread.
+ * posts and polls, excerpt_payload.c payload, excerpt_rest.c the rest. Not thread-safe.
  */
 #include "core/store/db/sql.h"
 #include "core/store/excerpt/excerpt.h"

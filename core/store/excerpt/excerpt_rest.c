@@ -35,8 +35,8 @@ static const char numbers_sql[] =
 #undef NEW
 
 /*
- * A process without included events gets an empty row; after the last included process there is
- * none.
+ * A process without included events gets an empty row; but no row follows the last included
+ * process.
  */
 static const char processes_sql[] =
 	"CREATE TEMP TABLE used AS SELECT DISTINCT process AS id FROM thread WHERE events > 0;"

@@ -144,7 +144,7 @@ static int take_event(struct excerpt_copy *copy, sqlite3_stmt *row, sqlite3_stmt
 	return 1;
 }
 
-/* These rows are about a whole thread, or a time. */
+/* Notes are about a whole thread, or a time. */
 static int take_note(struct excerpt_copy *copy, sqlite3_stmt *row, sqlite3_stmt *to)
 {
 	struct event_id id = { sql_u32(row, 0), (uint64_t)sqlite3_column_int64(row, 1) };

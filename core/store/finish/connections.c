@@ -347,7 +347,7 @@ static bool is_made(const struct connection *c, int64_t time)
 	return c->made <= time && c->made != INT64_MAX;
 }
 
-/* The connection of the same queue pair behind @c; NULL: it is the last. */
+/* The next connection of the same queue pair after @c; NULL: @c is the last. */
 static const struct connection *next_of(const struct connections *all, const struct connection *c)
 {
 	return c + 1 < all->list + all->count && c[1].qp == c->qp ? c + 1 : NULL;

@@ -3,7 +3,7 @@
  * Which queue pairs were connected to which, from the control verbs of a trace: the only pass that
  * feeds core/model/peers.h.
  *
- * One thread until it is complete, any thread afterwards.
+ * Not thread-safe until it is complete, thread-safe afterwards.
  */
 #include <stdint.h>
 
@@ -59,7 +59,7 @@ const struct place *connections_handle(const struct connections *connections, ui
 
 enum { CONNECTION_GID = 2 * PLACE_GID + 1 };
 
-/* Its GID as table `connection` has it, in @text; NULL: it has none. */
+/* The GID of a connection, as table `connection` has it, in @text; NULL: it has none. */
 const char *connection_gid(const struct connection *connection, char text[CONNECTION_GID]);
 
 /* Rebuild table `connection` from tables `object` and `call`. 0 or -errno after log_err(). */

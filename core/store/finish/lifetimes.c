@@ -44,7 +44,7 @@ struct slot {
 
 /* An ordinal that was given before the trace was cut (core/store/write/forget.c). */
 struct given {
-	struct event_id made; /* thread 0: how many of the kind were made by then */
+	struct event_id made; /* thread 0: how many objects of the kind were created by then */
 	uint32_t process, ordinal;
 	int kind;
 };

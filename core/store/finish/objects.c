@@ -79,7 +79,7 @@ static uint64_t place_key(const struct object *o)
 	return o->handle * 0x9e3779b97f4a7c15ull + o->process * 0xbf58476d1ce4e5b9ull + o->kind;
 }
 
-/* 1; 0 if it does not come after the last of its place, or is of another place; or -ENOMEM. */
+/* 1; 0 if it is not after the last object at its address, or is at another address; or -ENOMEM. */
 static int chain_object(const struct objects *objects, uint32_t i, struct map *places,
 			struct chain *chains, uint32_t *next)
 {

@@ -2,13 +2,13 @@
 /*
  * Finding the objects of a trace by address and time.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include "core/store/db/sql.h"
 #include "core/store/db/args.h"
 #include "core/store/db/ids.h"
 
-/* Where a process comes from. */
+/* The ancestry of a process. */
 struct lineage {
 	uint32_t parent; /* process, 0 none */
 	int64_t fork_time;

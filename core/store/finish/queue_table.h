@@ -3,7 +3,7 @@
  * Which queues queue pairs, SRQs, work queues and completion queues have, and which they use: from
  * the control verbs of a trace.
  *
- * One thread until it is complete, any thread afterwards.
+ * Not thread-safe until it is complete, thread-safe afterwards.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -39,7 +39,7 @@ int queue_table_learn(const struct told_calls *sources, size_t n, const struct o
 /* Accepts a zeroed table. */
 void queue_table_fini(struct queue_table *table);
 
-/* A queue of @object at @time; NULL: it has none, or not yet. */
+/* A queue of @object at @time; NULL: none, or not created yet. */
 const struct queue_row *queue_table_at(const struct queue_table *table, uint32_t object,
 				       enum queue_side side, int64_t time);
 

@@ -2,7 +2,7 @@
 /*
  * The calls of a trace from which its connections and queues are derived.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include <stddef.h>
 #include <stdint.h>

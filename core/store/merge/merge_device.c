@@ -21,7 +21,7 @@ static bool is_same_machine(const struct merge_part *part, const struct merge_pa
 	return a && b && *a && !strcmp(a, b);
 }
 
-/* Its number in an earlier part of the same machine; 0. */
+/* The number of the device in an earlier part of the same machine; 0: none. */
 static uint32_t find_known(struct merge *merge, const struct merge_part *part, const char *name)
 {
 	uint32_t found = 0;
@@ -84,7 +84,7 @@ static int add_device(struct merge *merge, struct merge_part *part, sqlite3_stmt
 	return sql_run(to, "ut", part->device[id], name);
 }
 
-/* Their values of @table, with a time in column @time; -1: it has none. */
+/* Copy the counter values of @table, with a time in column @time; -1: it has none. */
 static int copy_counters(struct merge *merge, struct merge_part *part, const char *table, int time)
 {
 	const unsigned int number = (unsigned int)(part - merge->parts) + 1;

@@ -1,7 +1,7 @@
 #pragma once
 /*
  * The insides of merging: merge.c has the file, merge_rows.c the control plane, merge_data.c
- * chunks, merge_meta.c table meta. One thread.
+ * chunks, merge_meta.c table meta. Not thread-safe.
  */
 #include "core/store/db/sql.h"
 #include "core/store/read/part.h"

@@ -25,7 +25,7 @@ struct piece {
 
 struct build {
 	struct piece *pieces;
-	char *at, *end; /* free part of the lent memory; NULL: the heap */
+	char *at, *end; /* free part of the provided memory; NULL: the heap */
 	build_resolve *resolve;
 	void *arg;
 	bool failed; /* out of memory */

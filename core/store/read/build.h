@@ -3,7 +3,7 @@
  * Rebuilding the arguments of a recorded call in memory.
  *
  * Reverses codec.h and args_json.h, with the same descriptors, from the JSON alone: editing the
- * trace changes the call. One thread.
+ * trace changes the call. Not thread-safe.
  */
 #include <stddef.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Objects that a call was given or returned: table `ref`. One thread.
+ * Objects that a call was given or returned: table `ref`. Not thread-safe.
  */
 #include <stdint.h>
 

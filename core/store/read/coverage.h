@@ -3,7 +3,7 @@
  * What the recorder could not observe: table `coverage`, which is complete when the recording has
  * ended.
  *
- * For one trace, not a joint one. Texts are borrowed until the callback returns. One thread.
+ * For one trace, not a joint one. Texts are borrowed until the callback returns. Not thread-safe.
  */
 #include <stdbool.h>
 #include <stdint.h>

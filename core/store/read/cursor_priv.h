@@ -2,7 +2,7 @@
 /*
  * Internals of a cursor: cursor.c merges the threads of a trace; cursor_whole.c is for finished
  * traces, cursor_live.c for one that is still being written; joint_cursor.c merges traces, and
- * opens a cursor of either kind. One thread.
+ * opens a cursor of either kind. Not thread-safe.
  */
 #include "core/store/read/match.h"
 #include "core/store/read/stream.h"
@@ -30,7 +30,7 @@ struct cursor {
 	struct sqlite3 *
 		*own_dbs; /* cursor_whole.c: the last is for further streams; 0: the trace's */
 	size_t nown_dbs;
-	struct joint_cursor *joint; /* for several traces: it has the rest */
+	struct joint_cursor *joint; /* for several traces: holds the other fields */
 	const struct reading *reading;
 	struct trace_filter filter;
 	struct stream **streams; /* by thread - 1; NULL: ended, or filtered out */

@@ -3,7 +3,7 @@
  * Devices as the recorder found them: tables device, port and gid.
  *
  * For one trace, not a joint one. Unreadable values are treated as missing; texts are borrowed
- * until the callback returns. One thread.
+ * until the callback returns. Not thread-safe.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -27,7 +27,7 @@ struct described_port {
 void described_ports(struct trace *trace, int64_t device, unsigned int most,
 		     void (*each)(void *arg, const struct described_port *port), void *arg);
 
-/* Its GIDs below @most, in order: 32 hexadecimal digits and the name of the type. */
+/* The GIDs of a port below @most, in order: 32 hexadecimal digits and the name of the type. */
 struct described_gid {
 	unsigned int index;
 	const char *gid, *type;

@@ -50,7 +50,7 @@ static bool name_part(struct joint_part *part, bool suffix)
 	return true;
 }
 
-/* All in the same way: with their suffix, or without. */
+/* Name all parts in the same way: with or without their suffix. */
 static bool name_parts(struct joint *joint, bool suffix)
 {
 	for (size_t i = 0; i < joint->n; i++) {
@@ -308,7 +308,7 @@ static void add_losses(struct trace *whole)
 	whole->cut = INT64_MIN; /* each begins elsewhere */
 }
 
-/* The same file, under different names, would be its own peer. */
+/* A file given twice, under different names, would be its own peer. */
 static int refuse_twice(const char *const *paths, size_t n)
 {
 	struct stat *files = calloc(n, sizeof(*files)); /* st_ino 0: it cannot be read */

@@ -5,15 +5,15 @@
  * Their processes, threads, objects and stacks are renumbered consecutively, the first trace's
  * numbers stay; all functions for traces work on a joint one, except for trace_db(). Names of
  * events and processes include the trace: "b.db:2:42", "b.db process 2" (core/store/db/ids.h).
- * Times are of one clock, that of the first trace, from when the earliest of them began. One
- * thread.
+ * Times are of one clock, that of the first trace, from when the earliest of them began. Not
+ * thread-safe.
  */
 #include "core/store/read/trace.h"
 #include "core/store/read/trace_clock.h"
 
 /*
- * Join @n traces that were opened from @paths. Takes them, on failure, too. Returns 0; or -errno
- * after log_err() with *@ret_trace untouched: -EINVAL if two are the same file.
+ * Join @n traces that were opened from @paths. Takes ownership of them, even on failure. Returns 0;
+ * or -errno after log_err() with *@ret_trace untouched: -EINVAL if two are the same file.
  */
 int trace_join(struct trace **parts, const char *const *paths, size_t n, struct trace **ret_trace);
 

@@ -11,7 +11,7 @@
  *	}
  *	listing_close(listing);
  *
- * For one trace, not a joint one. One thread.
+ * For one trace, not a joint one. Not thread-safe.
  */
 #include <stdbool.h>
 #include <stdint.h>

@@ -5,7 +5,7 @@
  *
  * A finished trace has table `object`; in a live one objects are created from the returns of calls
  * that a cursor reads. An address refers to its last object. LIVE_DEAD destroyed objects are
- * remembered, so memory grows only with the live ones. One thread.
+ * remembered, so memory grows only with the live ones. Not thread-safe.
  */
 #include "core/store/read/trace_priv.h"
 

@@ -3,7 +3,7 @@
  * Queries of commands in the tables of a trace other than events.
  *
  * For one trace, not a joint one. Functions that return -errno have called log_err(); the others
- * treat unreadable values as missing. One thread.
+ * treat unreadable values as missing. Not thread-safe.
  */
 #include "core/store/read/trace.h"
 

@@ -2,9 +2,9 @@
 /*
  * Which work request does a completion belong to?
  *
- * A matcher follows the queues of all objects that its caller reports, under
- * numbers of the caller's choice (a trace's object ids). Its memory grows with the
- * number of outstanding requests. One thread.
+ * A matcher follows the queues of all objects that its caller reports, under numbers of the
+ * caller's choice (a trace's object ids). Its memory grows with the number of outstanding requests.
+ * Not thread-safe.
  *
  * A send queue completes in order, and a completion retires the unsignaled requests before it; a
  * receive queue, or a shared one, by wr_id, oldest first. On an error only wr_id, status, qp_num
@@ -56,7 +56,7 @@ void match_reset(struct match *match, uint32_t qp);
 /* The queue pair or shared receive queue was destroyed. */
 void match_remove(struct match *match, uint32_t object);
 
-/* No object that was first used in that process exists any more. */
+/* Forget all objects that were first used in @process. */
 void match_exit(struct match *match, uint32_t process);
 
 /* Add the requests of a post; if it failed, those before *bad_wr. 0 or -ENOMEM. */

@@ -2,7 +2,7 @@
 /*
  * The outstanding requests of one queue, oldest first. For match.c.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -37,7 +37,7 @@ static inline struct match_request *match_queue_at(const struct match_queue *que
 	return &queue->ring[(queue->first + i) & (queue->size - 1)];
 }
 
-/* For requests behind the first; call match_queue_find(). */
+/* For requests after the first; call match_queue_find() instead. */
 int64_t match_queue_search(const struct match_queue *queue, uint64_t wr_id, bool signaled);
 
 /* The index of the first request with @wr_id, signaled if @signaled; -1: none. */

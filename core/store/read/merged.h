@@ -1,6 +1,6 @@
 #pragma once
 /*
- * The source traces of a merged trace (core/store/merge). One thread.
+ * The source traces of a merged trace (core/store/merge). Not thread-safe.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,7 +20,7 @@ int64_t trace_merged_ahead(const struct trace *trace, size_t i);
 /* The source trace of @process, from 0; 0 if the trace is not merged. */
 size_t trace_merged_of(const struct trace *trace, uint32_t process);
 
-/* Its losses. Queries the trace each time. */
+/* The losses of a part. Queries the trace each time. */
 struct trace_loss trace_merged_loss(struct trace *trace, size_t i);
 
 /*

@@ -2,7 +2,7 @@
 /*
  * What a replay of a trace needs of a device: calls that only some devices support, and sizes.
  *
- * For one trace, not a joint one. One thread.
+ * For one trace, not a joint one. Not thread-safe.
  */
 #include <stdint.h>
 

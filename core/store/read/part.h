@@ -1,6 +1,6 @@
 #pragma once
 /*
- * The traces of a joint one (joint.h), for the files that read it. One thread.
+ * The traces of a joint one (joint.h), for the files that read it. Not thread-safe.
  */
 #include <stddef.h>
 

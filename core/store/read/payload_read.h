@@ -2,7 +2,7 @@
 /*
  * Reading chunks of payloads from the database.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include "core/store/chunk/payload.h"
 #include "core/store/db/sqlite.h"

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Reading the data plane of one thread from plain tables (verbatim unpack), as
- * blocks. One thread.
+ * Reading the data plane of one thread from plain tables (verbatim unpack), as blocks. Not
+ * thread-safe.
  */
 #include "core/store/chunk/block.h"
 #include "core/store/db/sql.h"

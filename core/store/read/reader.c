@@ -81,7 +81,7 @@ static void *copy_bytes(struct batch *b, const void *from, size_t bytes)
 	return to;
 }
 
-/* Its arguments are not copied; they are parsed now, and not changed any more. */
+/* The arguments of a call are not copied; they are parsed now, and not changed any more. */
 static int copy_call(struct batch *b, struct trace_event *to)
 {
 	struct call *call = copy_bytes(b, to->call, sizeof(*call));
@@ -315,7 +315,7 @@ static void leave_batch(struct reader *reader, struct batch *b)
 		sem_post(&reader->ahead);
 }
 
-/* It was just written by the other thread, so it is in that one's cache. */
+/* The batch was just written by the other thread, so it is in that thread's cache. */
 static inline void fetch_ahead(const struct batch *b, unsigned int at)
 {
 	uintptr_t ahead; /* or 0 */

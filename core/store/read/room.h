@@ -20,13 +20,13 @@ int room_init(struct room *room, size_t size);
 
 void room_fini(struct room *room);
 
-/* Nothing in it is used any more. */
+/* Empty the room: nothing in it is in use. */
 void room_clear(struct room *room);
 
 /* For a full block; call room_take() instead. */
 void *room_take_more(struct room *room, size_t bytes);
 
-/* @bytes, not zeroed; NULL without memory. */
+/* @bytes, not zeroed; NULL if out of memory. */
 static inline void *room_take(struct room *room, size_t bytes)
 {
 	size_t need = (bytes + 15) & ~(size_t)15;

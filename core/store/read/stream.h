@@ -1,7 +1,7 @@
 #pragma once
 /*
- * The events of one thread in order: control verbs and the data plane merged
- * by their numbers. For cursor.c, which merges the threads. One thread.
+ * The events of one thread in order: control verbs and the data plane merged by their numbers. For
+ * cursor.c, which merges the threads. Not thread-safe.
  */
 #include "core/store/chunk/block.h"
 #include "core/store/read/trace_priv.h"

@@ -2,7 +2,7 @@
 /*
  * Internals of a stream: stream.c merges its sources, stream_data.c makes events from a block,
  * stream_row.c calls from rows, and the sources are in stream_whole.c (a finished trace, with
- * chunks or plain tables) and stream_live.c (one that is still being written). One thread.
+ * chunks or plain tables) and stream_live.c (one that is still being written). Not thread-safe.
  */
 #include "core/store/read/plain.h"
 #include "core/store/read/room.h"
@@ -79,7 +79,7 @@ struct stream {
 	struct open_call current; /* the call returned last */
 	struct open_call *open;
 	size_t nopen, open_size;
-	const struct rare *rare; /* the one to be returned next */
+	const struct rare *rare; /* to be returned next */
 	struct block block;
 	bool loaded;
 	struct walk walk;

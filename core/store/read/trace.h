@@ -378,7 +378,7 @@ struct totals trace_totals(struct trace *trace);
 const char *trace_made_fault(const struct trace *trace, struct event_id id);
 const char *trace_made_fault_before(const struct trace *trace, struct event_id id);
 
-/* The N-th of them, from 0, and its event; NULL: there are no more. */
+/* The N-th fault, from 0, and its event; NULL: there are no more. */
 const char *trace_nth_fault(const struct trace *trace, size_t n, struct event_id *ret_id);
 
 /* trace_totals().events */

@@ -329,7 +329,7 @@ static int make_tables(struct trace *trace, uint32_t processes)
 	return 0;
 }
 
-/* All that is lost, in one statement: preparing one takes longer than to run it. */
+/* All losses in one statement: preparing a statement takes longer than running it. */
 static const char loss_sql[] =
 	"SELECT l.*, c.*, (SELECT value FROM meta WHERE key = 'cut'),"
 	" (SELECT value FROM meta WHERE key = 'carried')"
@@ -439,7 +439,7 @@ int trace_load(struct trace *trace)
 	return 0;
 }
 
-/* Its texts belong to its parts. */
+/* The texts of a joint trace belong to its parts. */
 static void unload_joint(struct trace *trace)
 {
 	free(trace->processes);

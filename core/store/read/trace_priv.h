@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Internals of a trace, for the files that read it: trace.c, stream.c, cursor.c, vtab.c. One
- * thread.
+ * Internals of a trace, for the files that read it: trace.c, stream.c, cursor.c, vtab.c. Not
+ * thread-safe.
  */
 #include "core/store/finish/connections.h"
 #include "core/store/finish/objects.h"

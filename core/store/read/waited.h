@@ -3,7 +3,7 @@
  * How long the recorder made threads wait: table `waited`. Older traces lack it, imported ones have
  * it without useful rows: meta `waits` says "yes" if it is valid.
  *
- * For one trace, not a joint one. One thread.
+ * For one trace, not a joint one. Not thread-safe.
  */
 #include <stdbool.h>
 #include <stdint.h>

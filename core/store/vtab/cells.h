@@ -2,7 +2,7 @@
 /*
  * The values of one column of several rows, for readers that take a table column by column.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include "core/store/vtab/made.h"
 

@@ -3,7 +3,7 @@
  * Tables `connection` and `queue` of a trace that is older than them: as later versions would have
  * written them.
  *
- * One thread.
+ * Not thread-safe.
  */
 struct sqlite3;
 struct trace;

@@ -144,7 +144,7 @@ char *sqlite3_snprintf(int size, char *text, const char *format, ...)
 	return text;
 }
 
-/* Settings of the whole library are not ours here. */
+/* The settings of the host's SQLite library are not changed. */
 int sqlite3_config(int what, ...)
 {
 	(void)what;

@@ -5,7 +5,7 @@
  * That layer describes a table, and returns its rows one after the other; this module implements
  * SQLite's interface. Rows that the query does not select may be returned, too.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,7 +2,7 @@
 /*
  * The sources of rows of a virtual table. For vtab.c.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include "core/store/chunk/tables.h"
 #include "core/store/read/trace_priv.h"

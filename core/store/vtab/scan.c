@@ -132,7 +132,7 @@ static bool in_bounds(const struct scan *scan, const struct cached_chunk *chunk)
 	       time >= scan->bounds.time_from && time <= scan->bounds.time_to;
 }
 
-/* Go to the first row of the event at the chunk's walk; false if it has none. */
+/* Go to the first row of the current event of the chunk's walk; false if it has none. */
 static bool enter_event(struct scan *scan)
 {
 	scan->rows = event_rows(scan, scan->chunk);

@@ -1,6 +1,7 @@
 #pragma once
 /*
- * Internals of a scan, for scan.c (which row is next) and scan_value.c (its values). One thread.
+ * Internals of a scan, for scan.c (which row is next) and scan_value.c (its values). Not
+ * thread-safe.
  */
 #include "core/store/chunk/block.h"
 #include "core/store/vtab/rows.h"

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Internals of cuts: cut.c creates and applies them, cut_carry.c has the carried events. One
- * thread.
+ * Internals of cuts: cut.c creates and applies them, cut_carry.c has the carried events. Not
+ * thread-safe.
  */
 #include "core/store/write/writer_priv.h"
 

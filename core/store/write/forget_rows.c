@@ -31,7 +31,7 @@ static bool is_forgettable(const struct writer *writer, const struct thread_log 
 	       !has_late(writer, log->id) && !cuts_have_thread(writer, log->id);
 }
 
-/* All its events are counted as deleted. */
+/* Count all events of the thread as deleted. */
 static void count_thread(struct writer *writer, struct thread_log *log)
 {
 	uint64_t all = log->n > log->missed ? log->n - log->missed : 0;

@@ -260,7 +260,7 @@ void needed_exit(struct needed *needed, uint32_t process, int64_t time)
 		needed_end(needed, thing, time);
 }
 
-/* Their calls */
+/* Calls of the objects */
 
 static int doom_call(struct needed *needed, const struct held_call *held, int64_t time)
 {

@@ -4,7 +4,7 @@
  * the objects that are alive, and the latest ones that determine their state.
  *
  * Follows the calls of all threads as they return. Memory grows with the live objects, and with the
- * calls since the last needed_forget(). One thread. Handles are those of their process.
+ * calls since the last needed_forget(). Not thread-safe. Handles are those of their process.
  */
 #include <stdbool.h>
 #include <stddef.h>

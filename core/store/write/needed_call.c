@@ -251,7 +251,7 @@ static int state_of(const struct thing *qp)
 	return ABI_QPS_RESET;
 }
 
-/* Its state is as after its creation. */
+/* Reset the queue pair to its state after creation. */
 static int reset_qp(struct needed *needed, struct thing *qp, int64_t time)
 {
 	int err = 0;

@@ -1,7 +1,7 @@
 #pragma once
 /*
  * Internals of needed.c (objects and how long they are needed) and needed_call.c (the effect of
- * each verb). One thread.
+ * each verb). Not thread-safe.
  */
 #include "core/base/map.h"
 #include "core/store/write/needed.h"
@@ -66,7 +66,7 @@ struct thing *needed_find(const struct needed *needed, uint32_t process, int kin
 /* The same, for the process or one that it was forked from. */
 struct thing *needed_find_inherited(const struct needed *needed, uint32_t process, int kind,
 				    uint64_t handle);
-/* NULL without memory. A NULL parent means the process. */
+/* NULL if out of memory. A NULL parent means the process. */
 struct thing *needed_make(struct needed *needed, const struct needed_call *call, int kind,
 			  uint64_t handle, struct thing *parent);
 struct thing *needed_process(struct needed *needed, uint32_t process);

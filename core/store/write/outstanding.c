@@ -101,8 +101,8 @@ void outstanding_free(struct outstanding *o)
 }
 
 /*
- * Its messages without a completion may have been received, or may still be: they count as
- * complete. Without memory they are dropped.
+ * Messages of the queue without a completion may have been received, or may still be: they count as
+ * complete. If out of memory, they are dropped.
  */
 static void end_queue(struct outstanding *o, struct queue *queue)
 {

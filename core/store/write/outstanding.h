@@ -4,7 +4,7 @@
  * requests, and everything else that their completions depend on.
  *
  * Follows the events of all threads as they arrive, each thread's in order. Memory grows with the
- * outstanding requests. One thread. Handles are those of their process.
+ * outstanding requests. Not thread-safe. Handles are those of their process.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -33,7 +33,7 @@ void early_fini(struct outstanding *o)
 	map_fini(&o->early_by_number);
 }
 
-/* NULL without memory. */
+/* NULL if out of memory. */
 static struct early *need_early(struct outstanding *o, uint32_t process, uint32_t number)
 {
 	uint64_t key = outstanding_pair_key(process, number);

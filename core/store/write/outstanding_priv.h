@@ -1,7 +1,7 @@
 #pragma once
 /*
  * Internals of outstanding.c (queues), outstanding_early.c (completions before their posts),
- * outstanding_stream.c (messages), outstanding_list.c (the result). One thread.
+ * outstanding_stream.c (messages), outstanding_list.c (the result). Not thread-safe.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -10,7 +10,7 @@
 #include "core/base/map.h"
 #include "core/store/write/outstanding.h"
 
-#define STALE_NS INT64_C(1000000000) /* after that time it is not expected any more */
+#define STALE_NS INT64_C(1000000000) /* no longer expected after that time */
 
 /* A polled completion. */
 struct completion {
@@ -128,7 +128,7 @@ static inline void *outstanding_entry(const struct map *map, uint64_t key)
 /* Completes the request of a completion. Returns 1; 0: it is not known; or -ENOMEM. */
 typedef int end_fn(struct outstanding *o, const struct completion *completion);
 
-/* Its post has not been read yet. Returns 0 or -ENOMEM. */
+/* Add a completion whose post has not been read yet. Returns 0 or -ENOMEM. */
 int early_add(struct outstanding *o, const struct completion *completion);
 
 /* A post to @queue has come: does an earlier completion belong to it? 0 or -ENOMEM. */
@@ -161,7 +161,7 @@ bool stream_is_unseen(const struct outstanding *o, const struct stream *stream, 
 /* Has the post of each message that was received been read? */
 bool stream_is_all_posted(const struct outstanding *o);
 
-/* Do not follow it any more. */
+/* Stop following @stream. */
 void stream_leave(struct stream *stream);
 
 void stream_free(struct outstanding *o, struct stream *stream);

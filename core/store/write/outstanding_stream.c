@@ -94,7 +94,7 @@ void stream_forget(struct outstanding *o, uint32_t number, int64_t time)
 	}
 }
 
-/* NULL without memory. */
+/* NULL if out of memory. */
 static struct stream *need_stream(struct outstanding *o, uint32_t from, uint32_t to, bool datagrams)
 {
 	struct stream *stream = outstanding_entry(&o->by_pair, outstanding_pair_key(from, to));
@@ -156,7 +156,10 @@ static void give_up_oldest(struct stream *stream, bool receive, int64_t now)
 	count_only(stream, receive, 1, now);
 }
 
-/* @request is complete at one end: it is stored until it is at the other end, too. Takes it. */
+/*
+ * @request is complete at one end: it is stored until it is complete at the other end, too. Takes
+ * ownership of @request.
+ */
 static int note_message(struct outstanding *o, struct stream *stream, struct request *request,
 			bool receive)
 {

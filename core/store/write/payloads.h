@@ -2,7 +2,7 @@
 /*
  * Joining the pieces of one thread's payloads into rows of a chunk.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include "core/store/chunk/payload.h"
 

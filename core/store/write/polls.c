@@ -23,7 +23,7 @@ static uint64_t believe_count(uint64_t empty)
 	return empty <= EMPTY_MAX ? empty : 0;
 }
 
-/* Find or create the counter; NULL without memory, or if there are too many. */
+/* Find or create the counter; NULL if out of memory, or if there are too many. */
 static struct poll_counter *find_counter(struct thread_log *log, uint64_t cq)
 {
 	struct poll_counter *counter;

@@ -132,7 +132,7 @@ static int add_environ(struct writer *writer, uint32_t process, const char *at, 
 	return writer->err;
 }
 
-/* Its parent's objects are needed as long as it is alive. */
+/* The objects of a process's parent are needed as long as the process is alive. */
 static int note_parent(struct writer *writer, struct known_process *p,
 		       const struct event_process *event)
 {

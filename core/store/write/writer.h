@@ -5,7 +5,7 @@
  * Events and heads must be in the caller's memory, not shared with the program: they are not
  * trusted, and must not change after they are checked.
  *
- * One thread. After a failure (usually a full disk) the writer accepts no more events, and
+ * Not thread-safe. After a failure (usually a full disk) the writer accepts no more events, and
  * everything committed before stays readable; writer_finish() may still be called and then
  * completes that.
  */
@@ -145,7 +145,7 @@ struct stored_counter {
 /* Replaces an earlier row of the same counter. 0 or -errno. */
 int writer_counter(struct writer *writer, const struct stored_counter *counter);
 
-/* Its value at @time, which has changed: a row of table `counter_sample`. */
+/* The value of a counter at @time, which has changed: a row of table `counter_sample`. */
 struct stored_counter_sample {
 	const char *device;
 	uint32_t port;
@@ -168,7 +168,7 @@ int writer_sample(struct writer *writer, const struct stored_sample *sample);
 /* The recording, or this copy of it, ends at @time: meta.until. 0 or -errno. */
 int writer_until(struct writer *writer, int64_t time);
 
-/* Its connection, borrowed. */
+/* The connection of @writer, borrowed. */
 struct sqlite3 *writer_db(struct writer *writer);
 
 /* The last thread of the trace with these numbers of the system; 0: none yet. */

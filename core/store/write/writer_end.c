@@ -41,7 +41,7 @@ struct totals writer_totals(const struct writer *writer)
 	return totals_read(writer->db);
 }
 
-/* It may fail for the same reason: then the trace is interrupted, without a count. */
+/* Writing the mark may fail for the same reason: then the trace is interrupted, without a count. */
 static void note_unwritten(struct writer *writer)
 {
 	uint64_t events = writer->events - writer->committed;

@@ -3,7 +3,7 @@
  * Internals of a writer: writer_base.c (shared functions), writer.c (transactions), writer_end.c
  * (its end), thread_log.c (threads), calls.c (control verbs), stacks.c, polls.c, processes.c.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include "core/base/map.h"
 #include "core/store/chunk/batch.h"
@@ -64,7 +64,7 @@ struct thread_log {
 	struct pending *pending; /* innermost last */
 	size_t npending, pending_size;
 	struct poll_counter *counters;
-	size_t ncounters, counter;     /* counter: the one found last */
+	size_t ncounters, counter;     /* counter: the last one found */
 	uint64_t lost;                 /* events without space in the ring */
 	int64_t lost_first, lost_last; /* ns */
 	struct {
@@ -112,7 +112,7 @@ struct known_stack {
 	uint64_t *frames;
 };
 
-/* An object file whose address was later mapped by another. */
+/* An object file whose address range was later mapped by another file. */
 struct old_module {
 	int64_t id;
 	uint32_t process, serial; /* serial: that of the later one */
@@ -323,10 +323,7 @@ bool cuts_have_thread(const struct writer *writer, uint32_t thread);
 void cuts_mark_stacks(const struct writer *writer, void (*mark)(void *arg, uint32_t stack),
 		      void *arg);
 
-/*
- * These also note events, unless writer->outstanding is NULL. They return 0 or the writer's
- * failure.
- */
+/* Also note events, unless writer->outstanding is NULL. Return 0 or the writer's failure. */
 int cuts_post(struct writer *writer, struct thread_log *log, const struct event_post *event,
 	      const struct cut_part *part);
 int cuts_poll(struct writer *writer, struct thread_log *log, const struct event_poll *event,
