@@ -14,5 +14,5 @@ bool verbatim_memory_holds(const void *addr, size_t length, bool whole);
 /* Huge pages were mapped there; or the mapping there was removed. */
 void verbatim_memory_mapped(const void *addr, size_t length, bool huge);
 
-/* They were released, or are about to be. */
+/* The pages were released, or are about to be. */
 void verbatim_memory_gone(enum event_memory_what what, const void *addr, size_t length);

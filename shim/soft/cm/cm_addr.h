@@ -22,7 +22,7 @@ enum { CM_SOCKADDR = 128 };
  */
 int cm_addr_from(struct cm_addr *addr, const void *sockaddr, size_t size);
 
-/* Its length; the rest of the @size bytes is zeroed. */
+/* Write @addr as a sockaddr and return its length; the rest of the @size bytes is zeroed. */
 size_t cm_addr_to(const struct cm_addr *addr, void *sockaddr, size_t size);
 
 bool cm_addr_any(const struct cm_addr *addr);

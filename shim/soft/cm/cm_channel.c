@@ -187,7 +187,7 @@ void cm_channel_unwatch(struct cm_channel *channel, const struct cm_name *peer)
 	if (!watch || --watch->refs)
 		return;
 	*p = watch->next;
-	/* a child's copy would keep it in the set */
+	/* the copy of a child would leave it in the set */
 	if (watch->pidfd >= 0)
 		epoll_ctl(channel->fd, EPOLL_CTL_DEL, watch->pidfd, NULL);
 	free_watch(watch);

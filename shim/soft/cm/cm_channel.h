@@ -17,7 +17,7 @@ void cm_channel_hide(struct cm_channel *channel);
 void cm_channel_forget_all(void);
 
 int cm_channel_new(struct cm_channel **ret_channel);
-/* It must not have ids any more. */
+/* The channel must have no ids left. */
 void cm_channel_free(struct cm_channel *channel);
 
 /* Is there work to do? Also notes which processes have died. */

@@ -30,7 +30,7 @@ struct cm_channel {
 	uint32_t number; /* of the mailbox */
 	uint32_t epoch;
 	uint64_t armed;   /* ns of the timer; 0: not */
-	pthread_t reader; /* the thread that got an event and has not called */
+	pthread_t reader; /* the thread that retrieved an event and has not called */
 	bool reading;     /* again; @reading: there is one */
 	struct cm_id *ids;
 	struct cm_event *first, **last;

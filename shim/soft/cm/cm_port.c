@@ -254,7 +254,7 @@ static bool does_answer(const struct cm_port *port, const struct cm_addr *addr)
 		(cm_addr_any(&port->addr) && (!port->afonly || port->addr.family == addr->family)));
 }
 
-/* A listener at this very address is preferred to one at all addresses. */
+/* A listener at this exact address is preferred to one at all addresses. */
 static struct cm_port *find_listener(uint16_t ps, const struct cm_addr *addr)
 {
 	struct cm_port *port, *found = NULL;

@@ -60,7 +60,7 @@ int cm_wire_open(uint32_t id)
 		unlink(path);
 		return err;
 	}
-	/* as large as allowed, so that fewer messages have to be sent again */
+	/* as large as allowed, so that fewer messages must be sent again */
 	fcntl(fd, F_SETPIPE_SZ, MAILBOX);
 	return fd;
 }

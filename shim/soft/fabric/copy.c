@@ -56,7 +56,7 @@ static int copy_vm(process_vm_fn *move, int pid, struct copy_list *local, struct
 	return 0;
 }
 
-/* A refusal is final, and comes before anything is copied. */
+/* A refusal is final, and happens before anything is copied. */
 static int copy_across(struct peer *peer, process_vm_fn *move, staged_fn *staged,
 		       struct copy_list *local, struct copy_list *remote)
 {

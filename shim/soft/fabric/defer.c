@@ -86,7 +86,7 @@ static void *run_writer(void *unused)
 	return unused;
 }
 
-/* Its position in the queue, or NULL if the same event is queued already. */
+/* The position of the event in the queue, or NULL if the same event is queued already. */
 static struct kept **find_place(const char *path, const struct pipe_event *event)
 {
 	struct kept **p;

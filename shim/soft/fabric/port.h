@@ -31,7 +31,7 @@ bool port_has_gid(const union ibv_gid *gid);
 
 /* The GID at @index of its table; false: none. */
 bool port_gid(uint32_t num, uint32_t index, struct port_gid *gid);
-/* Its index in the table, or -1. */
+/* The index of @gid in the table, or -1. */
 int port_find_gid(uint32_t num, const union ibv_gid *gid, enum ibv_gid_type type);
 
 /* Can any port be reached at this address? */

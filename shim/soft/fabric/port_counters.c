@@ -38,7 +38,7 @@ const char *const port_counter_names[PORT_COUNTERS] = {
 };
 /* clang-format on */
 
-/* Mapped files; MAP_FAILED: it was tried in vain. */
+/* Mapped files; MAP_FAILED: mapping failed. */
 static uint64_t *mapped[PORTS][PORT_COUNTERS];
 
 bool port_counters_path(uint32_t port, enum port_counter counter, char *path, size_t size)

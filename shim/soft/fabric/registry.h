@@ -43,7 +43,7 @@ uint64_t registry_new_instance(void);
 /* The number of processes that joined before; with the lock held, once in each process. */
 uint32_t registry_new_process(void);
 
-/* None of them lives: count from 0 again, unless the fabric is kept; with the lock held. */
+/* If no process is alive, count from 0 again, unless the fabric is kept; with the lock held. */
 void registry_forget_processes(void);
 
 /* Remove the entries of @node; with the lock held. */

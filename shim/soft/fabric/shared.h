@@ -106,8 +106,8 @@ enum shm_counted {
 };
 
 /*
- * Its lock is that of its receive queue, which is in another cache line: a delivering peer writes
- * there, while the owner reads the state when it posts.
+ * The lock of a queue pair is that of its receive queue, which is in another cache line: a
+ * delivering peer writes there, while the owner reads the state when it posts.
  */
 struct shm_qp {
 	uint32_t qpn;   /* 0: no queue pair in this slot */

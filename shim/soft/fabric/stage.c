@@ -268,7 +268,7 @@ void stage_remove_region(uint32_t slot)
 	stage_move_region(slot, NULL, 0);
 }
 
-/* It sleeps on a word that peers can write: wake it until it has ended. */
+/* The helper sleeps on a word that peers can write: wake it until it has ended. */
 static void join_helper(void)
 {
 	struct timespec limit;

@@ -376,7 +376,7 @@ OURS(void, closefrom, (int first))
 	NEXT(closefrom)(first);
 }
 
-/* These functions close the second descriptor. */
+/* dup2() and dup3() close the second descriptor. */
 OURS(int, dup2, (int from, int to))
 {
 	if (from != to && is_cm(to))

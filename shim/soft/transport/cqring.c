@@ -19,7 +19,7 @@
  *
  * Some programs create the longest possible queue, half a gigabyte, and use little of it. So only
  * the first entries of a long ring have memory allocated, and more when these are used up, once
- * around. The entry at prod always has some, because polls read it. Without memory for more, the
+ * around. The entry at prod always has some, because polls read it. If out of memory, for more, the
  * queue overruns.
  */
 #include "shim/soft/transport/cqring.h"

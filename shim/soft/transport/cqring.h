@@ -71,7 +71,7 @@ static inline bool cqring_sleeps(const struct cqring *ring)
 struct shm_cqe *cqring_begin_unusual(struct cqring *ring, enum lock_result taken);
 bool cqring_commit_unusual(struct cqring *ring, const struct shm_cqe *cqe, bool solicited);
 
-/* It may have been armed while the entry was added. */
+/* The CQ may have been armed while the entry was added. */
 void cqring_arm_met(struct cqring *ring, bool solicited);
 
 static inline void cqring_clear(struct shm_cqe *cqe)

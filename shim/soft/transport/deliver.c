@@ -124,7 +124,7 @@ void deliver_srq_limit(struct shm_seg *seg, struct shm_srq *srq)
 	pipe_send(seg, srq->async, &event);
 }
 
-/* It can complete nothing any more: SRQ_ERR, once. With its lock held. */
+/* The SRQ cannot complete anything any more: SRQ_ERR, once. With its lock held. */
 static void raise_srq_error(struct shm_seg *seg, struct shm_srq *srq)
 {
 	struct pipe_event event = { PIPE_SRQ, srq - seg->srq, srq->serial, IBV_EVENT_SRQ_ERR };
@@ -392,7 +392,7 @@ static int move_payload(struct soft_remote *r, const struct message *m, struct c
 		lock_drop(&r->cq.shm->lock);
 		if (unlikely(m->flags & SHM_CQE_DATAGRAM) &&
 		    __atomic_load_n(&r->peer->forbidden, __ATOMIC_RELAXED))
-			return -EAGAIN; /* not worth asking its owner to copy */
+			return -EAGAIN; /* too small to ask its owner to copy */
 		landed = true;
 	}
 }

@@ -166,7 +166,7 @@ unsigned int fault_struck(void)
 	return __atomic_load_n(&struck, __ATOMIC_RELAXED);
 }
 
-static bool loaded; /* in this process; the counts go on when the device is opened again */
+static bool loaded; /* in this process; counting continues when the device is opened again */
 
 static int complain_line(void *context, unsigned int line, const char *why)
 {

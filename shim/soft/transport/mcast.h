@@ -14,7 +14,7 @@ struct mcast_group {
 	uint32_t qpn[];
 };
 
-/* A sender's cache of groups. One thread. */
+/* A sender's cache of groups. Not thread-safe. */
 struct mcast_groups {
 	struct mcast_group *at[8];
 };

@@ -34,10 +34,10 @@ void remote_forget(struct soft_remote *r);
 int remote_check_xrc(const struct soft_remote *r);
 
 /*
- * It has no receive request: is one likely to come? An unreliable sender waits a short time for a
- * receiver that has posted some before: it may only be waiting for a processor, which on a real
- * network it would not share with the sender. After one wait in vain, there is no other until it
- * posts again.
+ * The receiver has no receive request: is one likely to come? An unreliable sender waits a short
+ * time for a receiver that has posted some before: it may only be waiting for a processor, which on
+ * a real network it would not share with the sender. After one wait in vain, there is no other
+ * until it posts again.
  */
 bool remote_lags(struct soft_remote *r);
 

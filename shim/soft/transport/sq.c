@@ -292,7 +292,7 @@ static bool wait_for_timer(struct soft_qp *qp, struct soft_wr *wr, int reason)
 	return give_up(qp, wr, status);
 }
 
-/* It could not be executed (CARRY_...): wait, or give up. False: it waits. */
+/* The request could not be executed (CARRY_...): wait, or give up. False: wait. */
 static bool put_off(struct soft_qp *qp, struct soft_wr *wr, int reason)
 {
 	int status = qp->sq.doom ? sq_fault_doom(qp, wr, reason) : reason;
@@ -315,7 +315,7 @@ static bool put_off(struct soft_qp *qp, struct soft_wr *wr, int reason)
 	}
 }
 
-/* False if the rest must wait. */
+/* False if the remaining requests must wait. */
 static ALWAYS_INLINE bool run_one(struct soft_qp *qp)
 {
 	struct soft_wr *wr = sq_slot(&qp->sq, qp->sq.next);

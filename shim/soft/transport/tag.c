@@ -98,7 +98,7 @@ static void mend_list(struct soft_remote *r)
 	r->tm->doing = 0;
 }
 
-/* Its completion queue overruns: the sender's request fails, as with any receive queue. */
+/* The completion queue overruns: the sender's request fails, as with any receive queue. */
 static int fail_overrun(struct soft_remote *r)
 {
 	return deliver_break(r, IBV_EVENT_QP_FATAL, IBV_WC_REM_OP_ERR);
@@ -371,7 +371,7 @@ static int deliver_locked(struct soft_qp *qp, struct soft_fin *fin)
 	state = __atomic_load_n(&qp->shm->state, __ATOMIC_SEQ_CST);
 	if (shared)
 		lock_take(shared);
-	/* one that has failed gets no messages any more */
+	/* a failed queue pair receives no messages */
 	status = state == IBV_QPS_ERR ? IBV_WC_WR_FLUSH_ERR : deliver_fin(qp, &self, fin);
 	if (shared)
 		lock_drop(shared);

@@ -89,7 +89,7 @@ static bool any_goes_to(struct soft_remote *r, const struct copy_list *list)
 	return false;
 }
 
-/* Is it worth waiting for? Its process may only be waiting for a processor. */
+/* Is it likely to arrive soon? Its process may only be waiting for a processor. */
 static bool may_land(struct soft_remote *r, uint64_t until)
 {
 	return process_now() < until && peer_is_alive(r->peer) && !process_is_stopped(r->peer->pid);

@@ -49,7 +49,7 @@ static uint32_t flags_of(const struct ibv_cq_init_attr_ex *attr)
 	       (attr->wc_flags & STAMPS ? SHM_CQ_STAMPS : 0) | (lossy ? SHM_CQ_LOSSY : 0);
 }
 
-/* Its published state, written at once when it gets its slot. With the object mutex held. */
+/* The published state of a CQ, written as soon as it gets its slot. With the object mutex held. */
 static int make_ring(struct soft_cq *cq, uint32_t slot, const struct ibv_cq_init_attr_ex *attr)
 {
 	const struct soft_channel *channel = (struct soft_channel *)attr->channel;

@@ -23,7 +23,7 @@ enum {
 /* The values of linux/magic.h, which does not have all of them everywhere. */
 enum { DMABUF = 0x444d4142, TMPFS = 0x01021994, HUGETLBFS = 0x958458f6u };
 
-/* Its size, or -errno. */
+/* The size of the buffer behind @fd, or -errno. */
 static off_t size_of(int fd)
 {
 	struct statfs fs;
@@ -37,7 +37,7 @@ static off_t size_of(int fd)
 	end = lseek(fd, 0, SEEK_END);
 	if (end < 0)
 		return -EINVAL;
-	/* the file position of a memory file must not change; a buffer has none */
+	/* the position of a memory file must not change; a buffer has no position */
 	if (at >= 0)
 		lseek(fd, at, SEEK_SET);
 	return end;

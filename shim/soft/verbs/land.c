@@ -200,7 +200,7 @@ bool land_runs(void)
 	return running;
 }
 
-/* It sleeps on a word that peers can write: wake it until it has ended. */
+/* The helper sleeps on a word that peers can write: wake it until it has ended. */
 void land_stop(void)
 {
 	struct timespec limit;

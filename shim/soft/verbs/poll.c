@@ -237,7 +237,7 @@ static inline bool try_pending(void)
 }
 
 /*
- * After so many polls in vain, some microseconds, a thread lets others run. If processors are few,
+ * After this many empty polls, some microseconds, a thread yields. If processors are few,
  * the peer that it waits for may be waiting for this one, until the end of its time slice.
  */
 #define VAIN_POLLS 1024
@@ -410,7 +410,7 @@ static void land_entry(struct soft_cq *cq, struct shm_cqe *cqe, bool unasked)
 	cqe->flags |= SHM_CQE_LANDED;
 }
 
-/* Its bytes had arrived. */
+/* The bytes of the message had arrived. */
 static void purge_entry(struct soft_cq *cq, struct shm_cqe *cqe)
 {
 	land_entry(cq, cqe, true);

@@ -140,7 +140,7 @@ static uint32_t read_flow_tag(struct ibv_cq_ex *ex)
 	return cqe->flags & SHM_CQE_TAGGED ? cqe->imm : 0;
 }
 
-/* Tags stay in the packet. */
+/* VLAN tags remain in the packet. */
 static uint16_t read_cvlan(struct ibv_cq_ex *ex)
 {
 	(void)ex;

@@ -398,7 +398,7 @@ static int modify_locked(struct soft_qp *qp, const struct ibv_qp_attr *attr, int
 	if (!qp_may_go(qp->ex.qp_base.qp_type, from, to, mask))
 		return EINVAL;
 	err = check_values(qp, attr, mask);
-	if (!err) /* a fault applies only to calls that would not fail anyway */
+	if (!err) /* apply a fault only if the call would succeed */
 		err = soft_enter(qp->ex.qp_base.context, verb);
 	if (err)
 		return err;

@@ -8,8 +8,8 @@ struct ibv_qp *xrc_create_qp(struct ibv_context *context, const struct ibv_qp_in
 struct ibv_qp *soft_open_qp(struct ibv_context *context, struct ibv_qp_open_attr *attr);
 
 /*
- * Its attributes are shared by all holders: they may be read and changed between xrc_take_attr()
- * and its counterpart, which do nothing for other queue pairs.
+ * The attributes of an XRC receive queue pair are shared by all holders: they may be read and
+ * changed between xrc_take_attr() and its counterpart, which do nothing for other queue pairs.
  */
 void xrc_take_attr(struct soft_qp *qp);
 void xrc_give_attr(struct soft_qp *qp);

@@ -123,7 +123,7 @@ static unsigned int count_others(void)
 }
 
 /*
- * A holder that was waited for in vain once (a longjmp() may have left a hold behind) is not waited
+ * A holder whose wait timed out once (a longjmp() may have left a hold behind) is not waited
  * for again.
  */
 static bool others_hold(void)

@@ -24,7 +24,7 @@ enum { YIELDS = 10000 };
 _Atomic uint32_t permit_denied;
 static _Atomic uint32_t denied_all;
 static atomic_uint sections; /* threads inside one */
-static atomic_uint closing;  /* threads that are installing a filter for all */
+static atomic_uint closing;  /* threads that are installing a filter for all threads */
 static _Atomic pid_t self;   /* as before the first filter */
 
 static __thread uint32_t denied_here __attribute__((tls_model("initial-exec")));

@@ -193,7 +193,7 @@ void async_make(const struct planned *planned, struct ibv_qp *qp)
 	errno = saved;
 }
 
-/* The first for @context that the program has not got. */
+/* Take the first event of @context that the program has not retrieved. */
 static bool take_made(const struct ibv_context *context, struct ibv_async_event *event)
 {
 	bool found = false, more = false;

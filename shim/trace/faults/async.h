@@ -18,7 +18,7 @@
  */
 void async_opened(struct ibv_context *context);
 
-/* It is to be closed. */
+/* The context is about to be closed. */
 void async_closes(struct ibv_context *context);
 
 /* While the library works with contexts they have the device's descriptor. Nests. */
@@ -33,7 +33,7 @@ void async_make(const struct planned *planned, struct ibv_qp *qp);
 
 typedef int async_get_fn(struct ibv_context *context, struct ibv_async_event *event);
 
-/* ibv_get_async_event(): a made event, or that of @behind. */
+/* ibv_get_async_event(): an injected event, or that of @behind. */
 int async_get(async_get_fn *behind, struct ibv_context *context, struct ibv_async_event *event);
 
 /* Was @event made? Then it is acknowledged. */

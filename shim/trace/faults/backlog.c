@@ -86,7 +86,7 @@ static uint64_t find_due(const struct backlog *backlog, const struct backlog_ite
 	return due;
 }
 
-/* Without memory the completion is lost: nothing better can be done in a program. */
+/* If out of memory, the completion is lost: nothing better can be done in a program. */
 static struct backlog_item *new_item(struct backlog *backlog)
 {
 	struct backlog_item *more;

@@ -41,16 +41,18 @@ struct backlog_channel;
 /* The store of a CQ; zeroed, but for the mutex. */
 struct backlog {
 	pthread_mutex_t mutex;
-	bool ready; /* the mutex is: it stays so, as another thread may be trying it */
+	/* the mutex is initialised: it remains so, as another thread may be trying it */
+	bool ready;
 	struct ibv_cq *cq;
 	struct backlog_item *items; /* in the order in which they came */
 	size_t n, room;
 	enum backlog_armed armed;
 	uint64_t events;          /* that were sent */
-	enum backlog_armed fired; /* as it was armed for the last event */
+	enum backlog_armed fired; /* how it was armed for the last event */
 	bool owed;                /* the device has sent its event for a solicited completion */
 	struct backlog_channel *channel; /* NULL: none */
-	unsigned int unacked;            /* events that the program has got, and not acknowledged */
+	/* events that the program has retrieved, and not acknowledged */
+	unsigned int unacked;
 	/* poll the device, and call backlog_add() for each completion. 0, or -1: it failed */
 	int (*drain)(struct backlog *backlog);
 	struct backlog *next; /* of all with a channel */
@@ -64,7 +66,7 @@ uint64_t backlog_now(void);
 /* @cq was created. backlog_channel_add_cq() adds its channel. */
 void backlog_init(struct backlog *backlog, struct ibv_cq *cq, int (*drain)(struct backlog *));
 
-/* It is about to be destroyed: forget its completions. After backlog_channel_remove_cq(). */
+/* The CQ is about to be destroyed: forget its completions. After backlog_channel_remove_cq(). */
 void backlog_fini(struct backlog *backlog);
 
 void backlog_lock(struct backlog *backlog);

@@ -75,7 +75,7 @@ static struct backlog *find_backlog(const struct ibv_cq *cq)
 
 /* The thread */
 
-/* Take one event of the device, and what its CQ has. */
+/* Retrieve one event of the device, and the completions of its CQ. */
 static void take_event(const struct ibv_comp_channel *channel, int device)
 {
 	int (*get)(struct ibv_comp_channel *, struct ibv_cq **, void **) =

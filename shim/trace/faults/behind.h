@@ -25,7 +25,7 @@ static inline void *behind_find(enum verb verb)
 	return atomic_load_explicit(&behind_verbs[verb], memory_order_relaxed);
 }
 
-/* It was looked up: the function before it was called. */
+/* The function was looked up: the function before it was called. */
 static inline void *behind_verb(enum verb verb)
 {
 	return atomic_load_explicit(&behind_verbs[verb], memory_order_relaxed);

@@ -1,7 +1,7 @@
 /*
  * Faults of requests that are built
  *
- * 	ibv_wr_send()      the request is to fail: it is built, and from here on
+ * 	ibv_wr_send()      the request is to fail: it is built, and from then on
  * 	ibv_wr_set_sge()   its memory is exchanged for some that it may not access
  *
  * A request without memory (LOCAL_INV, BIND_MW) is built as a SEND, which has it. In other respects

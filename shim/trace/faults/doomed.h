@@ -22,7 +22,7 @@
  */
 int doomed_add(const void *queue, uint32_t qpn, uint64_t wr_id, const struct fault *fault);
 
-/* It was not posted. */
+/* The request was not posted. */
 void doomed_take_back(const void *queue, uint64_t wr_id);
 
 /* Forget those of a queue that is reset or destroyed. */

@@ -33,7 +33,7 @@ enum { PROCESSES = 1024 };
 bool plan_on;
 
 struct step {
-	struct fault_rule rule, fresh; /* as it is, and as it was read */
+	struct fault_rule rule, fresh; /* current state, and as read from the file */
 	bool marked;                   /* its mark has been set */
 	unsigned int inside;           /* of its phase, nested */
 };

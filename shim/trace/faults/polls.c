@@ -73,7 +73,7 @@ static void settle_completions(struct ibv_wc *wc, int n)
 			doomed_settle(wc[i].qp_num, wc[i].wr_id, &wc[i].status, &wc[i].vendor_err);
 }
 
-/* All that the device has. */
+/* Take all completions that the device has. */
 static int drain_cq(struct backlog *backlog)
 {
 	struct ibv_cq *cq = backlog->cq;
@@ -143,7 +143,7 @@ static void settle_current(struct faulty_cq *f, struct ibv_cq_ex *cq)
 
 #define READ(name) (f->behind.read_##name ? f->behind.read_##name(cq) : 0)
 
-/* The rest of a completion without an error. */
+/* The other fields of a completion without an error. */
 static void read_valid(const struct faulty_cq *f, struct ibv_cq_ex *cq, struct ibv_wc *wc,
 		       struct backlog_extra *extra)
 {

@@ -192,7 +192,7 @@ static int each_object(struct dl_phdr_info *info, size_t size, void *visit)
 	return 0;
 }
 
-static bool fresh; /* a slot may have to be changed */
+static bool fresh; /* a slot may need to be changed */
 static bool half;  /* the loader still has to write a slot */
 
 /*

@@ -142,7 +142,7 @@ void *dl_instead(void *handle, const char *name, const char *version, const void
 	if (import_is_known(name))
 		return instead_of_import(handle, name, version, caller);
 	if (handle == RTLD_NEXT || handle == RTLD_DEFAULT)
-		return NULL; /* libc finds the recorder's function by itself */
+		return NULL; /* libc already finds the recorder's function */
 	verb = find_exported(name);
 	if (verb < 0 || (version && strcmp(version, verb_infos[verb].node)))
 		return NULL;

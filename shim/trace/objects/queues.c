@@ -231,7 +231,7 @@ void queue_post_ends(struct queue *q)
 	spin_unlock(&q->lock);
 }
 
-/* Nothing is outstanding, except for posts that have not returned. */
+/* Note that nothing is outstanding, except for posts that have not returned. */
 static void note_drained(struct queue *q)
 {
 	if (!q->table->count)

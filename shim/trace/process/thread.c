@@ -37,7 +37,7 @@ void thread_end(void *unused)
 	site_end();
 	if (!ring->head || recorder.generation != recording_generation())
 		return;
-	recorder.busy = true; /* meanwhile, a verb of a signal handler gets no ring */
+	recorder.busy = true; /* meanwhile, a verb called by a signal handler gets no ring */
 	torn = recorder.writing !=
 	       NULL; /* ended by an asynchronous cancellation, or in a signal handler */
 	if (torn)

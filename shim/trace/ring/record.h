@@ -121,7 +121,7 @@ static inline void *record_reserve(size_t bytes)
 
 	if (__builtin_expect(recorder.writing != NULL, 0) && !record_take_over())
 		return NULL;
-	/* from here on no signal handler takes the same space */
+	/* from now on no signal handler takes the same space */
 	recorder.writing = __builtin_frame_address(0);
 	atomic_signal_fence(memory_order_seq_cst);
 	at = recorder.ring.reserved + recorder.held;

@@ -19,7 +19,7 @@
 #include "core/wire/ring.h"
 #include "shim/trace/base/quiet.h"
 
-/* It is not known yet whether this process is recorded. */
+/* Value until it is known whether this process is recorded. */
 #define UNKNOWN (UINT32_MAX - 2)
 
 static _Atomic uint32_t not_recording = UNKNOWN;

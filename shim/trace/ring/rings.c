@@ -266,7 +266,7 @@ void rings_set_aside(struct session *session)
 	}
 }
 
-/* Its file belongs to the process's former user. False: none is left. */
+/* The file of a ring set aside belongs to the process's former user. False: no ring is left. */
 static bool take_aside(struct ring *ret_ring)
 {
 	const uint32_t me = (uint32_t)gettid();

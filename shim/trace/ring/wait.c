@@ -31,7 +31,7 @@ enum {
 
 void record_wake(void)
 {
-	if (permit_has(NEED_WAKE)) /* else it wakes by itself, after a while */
+	if (permit_has(NEED_WAKE)) /* else it wakes by a time-out */
 		session_wake(&recording_session);
 }
 
@@ -201,7 +201,7 @@ static bool look_for_reader(struct patience *p)
 }
 
 /*
- * Wait for the collector to free space. A thread that has waited in vain does not wait again before
+ * Wait for the collector to free space. A thread whose wait timed out does not wait again before
  * the collector has read something.
  */
 static bool wait_for_room(size_t bytes)

@@ -270,7 +270,10 @@ void libunwind_open(void)
 		loaded = (backtrace_fn *)dlsym(map, "unw_backtrace");
 }
 
-/* Its first walk creates the pipe, which gets the same descriptors as a pipe created now. */
+/*
+ * The first unwinding of libunwind creates the pipe, which gets the same descriptors as a pipe
+ * created now.
+ */
 static bool find_probe(void)
 {
 	void *frame;

@@ -199,7 +199,7 @@ static uint32_t add_module(const struct located *found, uint64_t what, uint32_t 
 {
 	uint32_t serial, i = atomic_load_explicit(&known, memory_order_relaxed);
 
-	if (recorder.writing) /* in a signal handler whose events are lost anyway */
+	if (recorder.writing) /* in a signal handler, whose events are lost */
 		return atomic_load(&serials);
 	if (i >= MODULES || !at)
 		return give_up(found);

@@ -26,7 +26,7 @@ void call_write_end(struct call *call, uint64_t ret);
 
 static inline void call_begin(struct call *call, enum verb verb, const uint64_t *args)
 {
-	call->args = args; /* the hooks need them in any case */
+	call->args = args; /* the hooks always need them */
 	call->on = record_ready() && (!recorder.filter || filter_takes_call(verb));
 	if (call->on)
 		call_write_begin(call, verb);

@@ -419,8 +419,8 @@ static inline void copy_word(char *to, const char *from)
 }
 
 /*
- * They have the format of put_send(). Copied word by word, as they were written; most batches have
- * one request with one element, or one part.
+ * Built requests have the format of put_send(). Copied word by word, as they were written; most
+ * batches have one request with one element, or one part.
  */
 static inline char *put_built(char *at, const char *wrs, size_t bytes)
 {

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 /*
- * It is not known which operations exist: patch all pointers of the oldest struct ibv_qp_ex that
+ * Unknown operations: patch all pointers of the oldest struct ibv_qp_ex that
  * are set.
  */
 #define QP_EX_UNKNOWN UINT64_MAX
