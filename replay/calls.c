@@ -145,7 +145,9 @@ static void explain_busy(struct replay *r, const struct call *call, int64_t ret)
 			effect_object(r, (uintptr_t)((struct ibv_cq *)replica->handle)->channel));
 }
 
-/* It failed because of this replay's memory limit, not because of one of the recorded device. */
+/*
+ * The call failed because of this replay's memory limit, not because of one of the recorded device.
+ */
 static int report_limit(const struct replay *r, const struct trace_event *event)
 {
 	uint64_t max = r->options->max_memory;

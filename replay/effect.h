@@ -3,7 +3,7 @@
  * What a replayed call changed in the state of the replay: new objects and keys, objects that are
  * gone, queue pairs that are connected.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include <stdint.h>
 

@@ -363,7 +363,7 @@ static uint32_t object_at(const struct replay *r, const void *handle)
 	return handle && map_get(&r->handles, (uintptr_t)handle, &id) ? (uint32_t)id : 0;
 }
 
-/* It did not come. That of a queue may be caused by a post that is not in the trace. */
+/* The event did not come. An event of a queue may be caused by a post that is not in the trace. */
 static void miss_async(struct replay *r, const struct trace_event *event, struct replica *context,
 		       enum ibv_event_type type, const void *element)
 {

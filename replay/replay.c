@@ -61,7 +61,7 @@ static int replay_notify(struct replay *r, const struct trace_event *event)
 	return 0;
 }
 
-/* Its child inherits the current objects. */
+/* The child of a fork inherits the current objects. */
 static void replay_fork(struct replay *r, const struct trace_event *event)
 {
 	const struct fork_event *fork = event->fork;

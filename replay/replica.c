@@ -64,7 +64,7 @@ static int synth_qp(struct replay *r, uint32_t id, struct replica *replica)
 	return map_put(&r->numbers, qp->qp_num, id);
 }
 
-/* All objects begin with it, except two. */
+/* All objects begin with their context, except two. */
 static struct ibv_context *context_of(enum object_kind kind, void *handle)
 {
 	switch (kind) {

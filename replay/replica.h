@@ -2,7 +2,7 @@
 /*
  * The objects of the trace in the replay: created, destroyed, left over.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include <stdint.h>
 

@@ -90,7 +90,7 @@ static void cut_peerless(struct translation *t, uint32_t number, bool known, uin
 	t->missing = t->text;
 }
 
-/* It has not been made yet, and may still be. */
+/* The object has not been created yet, but may still be. */
 static bool is_to_come(const struct replica *replica)
 {
 	return replica && replica->created && !replica->made && !replica->why;
@@ -446,7 +446,7 @@ static void note_bind(struct translation *t, uint64_t qp, const struct ibv_mw_bi
 	requests_put(&replica->qp->out[SIDE_SEND], &request, &number);
 }
 
-/* It fails if its queue pair is in error; is that one driven? */
+/* The call fails if its queue pair is in error; is that queue pair driven? */
 static bool is_driven(struct translation *t, uint64_t qp)
 {
 	const struct replica *replica;

@@ -54,7 +54,7 @@ static int bind_end(struct cm_task *t, const char *there, struct sockaddr_storag
 	return ret;
 }
 
-/* Its text, and the address as recorded; false: not an IP address. */
+/* The text of an address, as recorded; false: not an IP address. */
 static bool find_address(struct cm_task *t, enum arg arg, const char **ret_text,
 			 struct sockaddr_storage *ret_address)
 {

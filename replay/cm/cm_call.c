@@ -39,7 +39,7 @@ static int create_channel(struct cm_task *t)
 	return cm_channel_of(t->r, t->call->object) ? 0 : -1;
 }
 
-/* It is closed at the end, since identifiers may still use it. */
+/* The channel is closed at the end, since identifiers may still use it. */
 static int destroy_channel(struct cm_task *t)
 {
 	t->needless = t->call->depth;
@@ -369,7 +369,7 @@ static bool makes_end(enum verb verb)
 	       verb == VERB_rdma_create_event_channel || verb == VERB_rdma_destroy_event_channel;
 }
 
-/* It has waited inside for the event: this call's own result is only that it was begun. */
+/* The call has waited inside for the event: this call's own result is only that it was begun. */
 static bool has_waited(const struct cm_task *t)
 {
 	uint64_t waited;

@@ -136,7 +136,7 @@ static bool ask_here(struct replay *r, struct cm_end *asking, struct cm_end *lis
 	       !lib->connect(asking->id, &param) && cm_await_asked(r, asking, deadline);
 }
 
-/* They stay connected until their identifiers are destroyed, at the end. */
+/* The queue pairs stay connected until their identifiers are destroyed, at the end. */
 static bool join_pair(struct replay *r, uint32_t qp, uint32_t peer)
 {
 	int64_t deadline = pace_now() + r->options->timeout;

@@ -31,7 +31,7 @@
 	X(set_option)            \
 	X(migrate_id)
 
-/* Its functions, without "rdma_". */
+/* The functions of librdmacm, without "rdma_". */
 struct cm_lib {
 	void *handle;
 #define MEMBER(name) typeof(&rdma_##name) name;

@@ -217,7 +217,7 @@ const char *cm_why_unmade(const struct replay *r, const struct cm_end *end);
 /* rdma_connect() or rdma_accept() of @end was called: 0 or -ENOMEM. */
 int cm_note_connected(struct replay *r, const struct cm_end *end);
 
-/* cm_made.c: a synthesized end; NULL without memory */
+/* cm_made.c: a synthesized end; NULL if out of memory */
 struct cm_end *cm_made_new(struct replay *r);
 /* Let the other end cause @event, which @end got */
 void cm_made_before(struct replay *r, struct cm_end *end, const struct trace_event *event,

@@ -3,7 +3,7 @@
  * Contents of messages: recorded bytes are sent again, and received bytes are
  * compared with them. If the trace has no contents, these functions do nothing.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include <infiniband/verbs.h>
 #include <stdbool.h>

@@ -316,7 +316,7 @@ void expect_leave(struct replay *r, uint32_t object)
 	if (!replica || !replica->handle)
 		return;
 	peer = replica->qp ? replica_of(r, replica->qp->peer) : NULL;
-	if (peer && peer->qp) /* its messages to this queue pair would fail from here on */
+	if (peer && peer->qp) /* its messages to this queue pair would fail from now on */
 		expect_settle(r, peer->qp, SIDE_SEND, SETTLE_ALL);
 	r->leaving = true;
 	if (replica->qp)

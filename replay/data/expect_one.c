@@ -399,8 +399,8 @@ static const struct arrival *await_next(struct expected *e, enum side *side)
 }
 
 /*
- * Is @a the one? If wr_ids repeat, the request of the recorded completion is only counted, so the
- * next one with that wr_id is acceptable.
+ * Is @a the expected completion? If wr_ids repeat, the request of the recorded completion is only
+ * counted, so the next one with that wr_id is acceptable.
  */
 static bool is_next(const struct expected *e, enum order order, const struct arrival *a)
 {

@@ -32,7 +32,7 @@ extern const char expect_cut_short[]; /* the reason why it does not come: its se
 /* expect_late.c: is there no receive request for its message? */
 bool expect_is_starved(const struct expected *e, enum side side);
 
-/* It does not come: leave its request in the shared queue of the replay. */
+/* The completion does not come: leave its request in the shared queue of the replay. */
 void expect_spare(const struct expected *e);
 
 /* Compare it later. 0 or -ENOMEM. */
@@ -105,10 +105,10 @@ uint32_t expect_sender(const struct expected *e);
 /* How long to wait: less for a queue pair from which completions have been missing. */
 int64_t expect_wait_time(const struct expected *e);
 
-/* It did not come; @waited: although the replay waited for it. */
+/* The completion did not come; @waited: although the replay waited for it. */
 void expect_report_missing(struct expected *e, bool waited);
 
-/* It came before another one that was recorded earlier, at @there. */
+/* The completion came before another one that was recorded earlier, at @there. */
 void expect_report_order(const struct expected *e, const struct arrival *a, const char *there);
 
 /* Report a completion that was not recorded, found at @event. */

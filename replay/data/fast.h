@@ -1,6 +1,7 @@
 #pragma once
 /*
- * The fast path for posts and polls whose queues only one thread uses, and which go as recorded.
+ * The fast path for posts and polls whose queues only one thread uses, and which complete as
+ * recorded.
  *
  * For connected queue pairs without a shared receive queue. Everything that a step needs is looked
  * up once and cached in its form until a control verb may have changed it. Anything unexpected is

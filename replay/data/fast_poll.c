@@ -124,7 +124,7 @@ static bool is_as_recorded(const struct wc *there, const struct ibv_wc *here)
 	       !(here->wc_flags & IBV_WC_WITH_INV);
 }
 
-/* It is as recorded: its request is complete. */
+/* The completion is as recorded: its request is complete. */
 static bool take_completion(const struct origin *o, const struct wc *there,
 			    const struct ibv_wc *here)
 {

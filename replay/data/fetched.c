@@ -25,7 +25,7 @@ struct place {
 	uint64_t remote_addr;
 	uint32_t rkey;
 	const struct replica_qp *qp; /* the first that accessed it */
-	bool several;                /* others do, too, or do not add */
+	bool several;                /* others count as well, or not at all */
 	bool adds, known, pending;
 	uint64_t offset;      /* recorded - replayed value, so far */
 	struct fetch suspect; /* undecided: it had another offset */

@@ -2,7 +2,7 @@
 /*
  * Requests that did not fit into their queue.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include <stdbool.h>
 #include <stdint.h>

@@ -225,7 +225,7 @@ static int sort_in(struct replay *r, struct replica *cq, const struct ibv_wc *wc
 				     .polled = cq->polled,
 				     .empty = cq->empty,
 				     .unasked = r->leaving };
-	if (request) /* its entry stays valid until another request is posted */
+	if (request) /* the entry remains valid until another request is posted */
 		arrival->request = *request;
 	else
 		arrival->request.wr_id = wc->wr_id;

@@ -13,7 +13,7 @@
 #include "replay/data/posting.h"
 #include "replay/state/sent.h"
 
-#define TRIES_NS 50000000 /* for completions that may not come at all */
+#define TRIES_NS 50000000 /* for completions that may never arrive */
 
 static const char shared[] = "the choice of a receive from a shared receive queue";
 static const char shorter[] = "a queue shorter than the recorded one: its requests waited for "
@@ -28,7 +28,7 @@ static bool may_receive(const struct posting *p)
 	return !peer || !peer->qp || requests_count(&peer->qp->out[SIDE_SEND]);
 }
 
-/* It is sent, but cannot be received: another event would have to post a receive. */
+/* The message is sent, but cannot be received: another event would have to post the receive. */
 static bool lacks_receive(const struct posting *p)
 {
 	const struct replica_qp *qp = p->replica->qp;

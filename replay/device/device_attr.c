@@ -16,7 +16,7 @@
 #include "core/store/read/build.h"
 #include "core/wire/desc.h"
 
-enum { SAID_MAX = 6 }; /* differences in the text; the rest is counted */
+enum { SAID_MAX = 6 }; /* differences listed in the text; others are counted */
 
 struct comparison {
 	char *text;

@@ -4,7 +4,7 @@
  *
  * First all ranges are added, then they are mapped. Ranges that overlap or share a page keep their
  * distance, so that ranges that overlapped still overlap. A page costs memory when it is first
- * written. One thread.
+ * written. Not thread-safe.
  */
 #include <stdbool.h>
 #include <stddef.h>

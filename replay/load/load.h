@@ -9,7 +9,7 @@
  * (load_spread.h makes tracks of these), may be changed (load_change.h), and is sent by load_run.h.
  * A rank is a process that sends or receives.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -84,7 +84,7 @@ int load_find_kind(struct load *load, int opcode, uint32_t bytes, uint32_t *ret_
 /* Add a request to a track whose last one was @gap ns earlier. 0 or -ENOMEM. */
 int load_add_request(struct load_track *track, uint64_t gap, uint32_t kind);
 
-/* A new class without edges and tracks; NULL without memory. */
+/* A new class without edges and tracks; NULL if out of memory. */
 struct load_class *load_add_class(struct load *load);
 
 /* Free what is in @class, or in @load. Zeroed ones are accepted. */

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Changes of traffic: more ranks, other sizes, two kinds of traffic at once. One thread.
+ * Changes of traffic: more ranks, other sizes, two kinds of traffic at once. Not thread-safe.
  *
  * Each returns 0 or -errno after log_err(), which says what is to be changed.
  */

@@ -1,6 +1,7 @@
 #pragma once
 /*
- * Senders that are alike become one class, and the patterns of their edges are found. One thread.
+ * Senders that are alike become one class, and the patterns of their edges are found. Not
+ * thread-safe.
  */
 #include "replay/load/load.h"
 

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * The traffic of a trace. One thread.
+ * The traffic of a trace. Not thread-safe.
  */
 #include "replay/load/load.h"
 

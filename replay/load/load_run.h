@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Sends traffic on a device, each request at its time (open loop). One thread.
+ * Sends traffic on a device, each request at its time (open loop). Not thread-safe.
  */
 #include "replay/load/load.h"
 #include "replay/load/load_options.h"

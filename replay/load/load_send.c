@@ -105,7 +105,7 @@ static uint32_t room_of(const struct load_worker *w, const struct load_sender *s
 	return w->ends[s->end].depth - (uint32_t)(s->sent - s->completed);
 }
 
-/* The request that @s sends next was sent: when is the one after it due? */
+/* @s has sent its next request: compute when the following one is due? */
 static void advance_sender(const struct load_worker *w, struct load_sender *s)
 {
 	const struct load_track *track = flow_of(w, s)->track;
@@ -392,7 +392,7 @@ static int check_time(struct loop *l, int64_t now)
 		(size_t)(l->w->result.issued - l->w->result.completed));
 }
 
-/* Nothing is due for @ahead ns, and nothing came. */
+/* Sleep or spin: nothing is due for @ahead ns, and nothing arrived. */
 static void rest_worker(struct loop *l, int64_t now, int64_t ahead)
 {
 	struct timespec nap = { .tv_nsec = SLEEP_NS };

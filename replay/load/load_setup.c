@@ -48,7 +48,7 @@ static uint32_t limit_number(uint32_t value, uint32_t most)
 	return value < most ? value : most;
 }
 
-/* How long its queues are, and its receives; and the memory that all need. */
+/* Set the lengths of its queues and receives, and the memory that all need. */
 static void size_end(struct load_worker *w, struct load_end *end)
 {
 	const struct load_flow *sent = flow_of(w, end, true), *received = flow_of(w, end, false);

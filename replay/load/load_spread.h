@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Traffic as shares: what a class has in total, and tracks made of that. One thread.
+ * Traffic as shares: what a class has in total, and tracks made of that. Not thread-safe.
  */
 #include "replay/load/load.h"
 

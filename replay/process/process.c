@@ -231,7 +231,7 @@ static void unmask_struct(const struct struct_info *info, char *base, uint32_t p
 	}
 }
 
-/* It was translated by hand-written code, not by its descriptor. */
+/* The call was translated by hand-written code, not by its descriptor. */
 static void unmask_table(enum verb verb, const uint64_t *args, uint32_t process)
 {
 	struct ibv_rwq_ind_table_init_attr *attr = (void *)(uintptr_t)args[1];

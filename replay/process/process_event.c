@@ -114,7 +114,7 @@ static uint64_t pack_event(struct channel *c, const struct ibv_async_event *even
 	return (uintptr_t)packed;
 }
 
-/* It counts only events about an object. */
+/* The acknowledgement counts only events about an object. */
 void process_ack_async_event(struct ibv_async_event *event)
 {
 	const struct mirror *mirror =

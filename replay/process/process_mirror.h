@@ -49,7 +49,7 @@ int mirrors_fork(struct mirrors *mirrors, uint32_t parent, uint32_t child);
 
 /*
  * A new object of @process (@made), or the new state of one. @device: for a new context, the device
- * in this process. Returns the copy; NULL without memory.
+ * in this process. Returns the copy; NULL if out of memory.
  */
 void *mirror_put(struct mirrors *mirrors, uint32_t process, const struct process_copy *copy,
 		 bool made, struct ibv_device *device);

@@ -2,7 +2,7 @@
 /*
  * Inferred properties of an end that the trace does not have, for the report.
  *
- * One thread, at the end of a replay.
+ * Called by one thread, at the end of a replay.
  */
 #include <stddef.h>
 #include <stdint.h>

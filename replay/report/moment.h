@@ -3,7 +3,7 @@
  * The objects that are alive at the end of a replay: outstanding requests, completions that the
  * program did not poll.
  *
- * One thread. `replay_moment` leads a debugger to the last one.
+ * Not thread-safe. `replay_moment` leads a debugger to the last one.
  */
 #include <infiniband/verbs.h>
 #include <stdbool.h>

@@ -101,7 +101,7 @@ bool outcome_is_compiled(const struct outcome *r)
 	return __atomic_load_n(&r->is_compiled, __ATOMIC_RELAXED);
 }
 
-/* Space for one more element at the end of an array; false without memory. */
+/* Space for one more element at the end of an array; false if out of memory. */
 static bool make_room(void **array, size_t n, size_t each)
 {
 	void *more;

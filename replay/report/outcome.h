@@ -125,7 +125,7 @@ void outcome_divergence(struct outcome *outcome, const struct divergence *diverg
 
 /*
  * A recorded error was injected: if what follows at its object is not as recorded, the error is the
- * cause, and @divergence is reported, which says only what was recorded. Keeps a copy.
+ * cause, and @divergence is reported, which says only what was recorded. Stores a copy.
  */
 void outcome_injected(struct outcome *outcome, const struct divergence *divergence);
 
@@ -168,7 +168,7 @@ void outcome_inferred(struct outcome *outcome, struct inferred_list *list);
 /* The objects that are alive at its end; takes it. */
 void outcome_moment(struct outcome *outcome, struct moment *moment);
 
-/* It is one of several rounds that the report summarizes; copied. */
+/* The outcome is one of several rounds that the report summarizes; copied. */
 void outcome_rounds(struct outcome *outcome, const struct rounds *rounds);
 
 /* Seconds of playing: outcome_time(). */

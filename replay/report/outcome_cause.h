@@ -30,7 +30,7 @@ uint64_t outcome_cause_of(const struct outcome_causes *causes, uint32_t object, 
 /* The cause of the completion of @object that was compared last, if it differed. */
 uint64_t outcome_cause_last(const struct outcome_causes *causes, uint32_t object);
 
-/* A failure of @from explains one of @to. Without memory only the explanation is lost. */
+/* A failure of @from explains one of @to. If out of memory, only the explanation is lost. */
 void outcome_cause_edge(struct outcome_causes *causes, uint32_t from, uint32_t to);
 
 /* @object differs because of @cause: its state (@breaks), or one of its completions. */

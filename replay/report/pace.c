@@ -16,7 +16,7 @@ enum { SPINS = 200, SHARED_SPINS = 50, LOOK_AFTER = 8 };
 static void (*on_wait)(void *);
 static void *on_wait_arg;
 static const struct pace_sharing *shared;
-static _Thread_local int64_t behind_since; /* 0: it is not behind */
+static _Thread_local int64_t behind_since; /* 0: not behind */
 static _Thread_local int64_t was_behind;   /* ns in all */
 static struct {
 	int64_t begin, lasted; /* of the last wait; 0: without a sleep; it ended in vain */

@@ -49,7 +49,7 @@ struct pace_sharing {
 	bool (*leave)(void *arg); /* returns whether another thread is waiting to enter */
 	void (*enter)(void *arg);
 	bool (*is_behind)(void *arg);    /* is an earlier event still pending? */
-	void (*await_others)(void *arg); /* for a while, or until it is not behind */
+	void (*await_others)(void *arg); /* for a while, or until it is no longer behind */
 	void (*note_sleep)(void *arg);   /* the thread sleeps until its time, and is not blocked */
 	void *arg;
 };

@@ -40,7 +40,7 @@ enum {
 
 struct player {
 	struct players *all;
-	struct tape *tape; /* NULL: it has none */
+	struct tape *tape; /* NULL: no tape */
 	pthread_t thread;
 	bool started;
 	uint64_t last;   /* number of its last step */
@@ -107,7 +107,7 @@ static uint64_t count_alive(struct players *all)
 	return n;
 }
 
-/* It has reached step @seq: wake players that wait for smaller numbers. */
+/* Player @p has reached step @seq: wake players that wait for smaller numbers. */
 static void wake_for(struct player *p, uint64_t seq)
 {
 	if (load(p->wanted) >= seq)
@@ -141,7 +141,7 @@ static void report_step(struct player *p)
 	note_alive(p);
 }
 
-/* It has reached step @seq. */
+/* Player @p has reached step @seq. */
 static void move_on(struct player *p, uint64_t seq)
 {
 	p->now = seq;

@@ -71,7 +71,7 @@ static void add_promise(struct relations *relations, uint32_t cq, const struct q
 						      : (uint64_t)row->given;
 }
 
-/* Its depth after a change is not known. */
+/* The queue's depth after a change is not known. */
 static void note_queue(struct relations *relations, const struct trace_event *event)
 {
 	const struct call *call = event->call;

@@ -230,7 +230,7 @@ static void schedule_poll(struct schedule *schedule, struct step *step, const st
 		wait_for_request(schedule, step, &poll->wc[i]);
 		if (poll->wc[i].status && schedule->receives)
 			receives_lose(schedule->receives, poll->wc[i].qp);
-		/* an error does not say which side it is */
+		/* an error does not show the side */
 		if (sends && (poll->wc[i].status || !(poll->wc[i].opcode & IBV_WC_RECV)))
 			note_freed(step, sends->freed[0]);
 		if (receives && (poll->wc[i].status || poll->wc[i].opcode & IBV_WC_RECV))

@@ -106,7 +106,7 @@ static void join_poll(struct instance *in, const struct op *op)
 			is_near(&wc[i], in->kind.thread) ? op->n - requests[i] : requests[i];
 }
 
-/* Its text is parsed here: no other verb has one. */
+/* The text of a call is parsed here: no other event has one. */
 static int join_text(struct args **ret_args, uint64_t length, const word **text)
 {
 	int err;

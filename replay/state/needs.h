@@ -2,7 +2,7 @@
 /*
  * Features that the recorded programs used and that the devices of this machine lack.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include <stdbool.h>
 

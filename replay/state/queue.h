@@ -2,7 +2,7 @@
 /*
  * The state of a queue: outstanding requests, and completions that came and were not asked for yet.
  *
- * One thread. All zero is empty.
+ * Not thread-safe. All zero is empty.
  */
 #include <infiniband/verbs.h>
 #include <stdbool.h>
@@ -53,7 +53,7 @@ struct requests {
 int requests_grow(struct requests *requests);
 int arrivals_grow(struct arrivals *arrivals);
 
-/* Add a request, to be filled in; its number is the tail before that. NULL without memory. */
+/* Add a request, to be filled in; its number is the tail before that. NULL if out of memory. */
 static inline struct request *requests_add(struct requests *requests)
 {
 	if (__builtin_expect(requests->tail - requests->head == requests->size, 0) &&
@@ -72,7 +72,8 @@ void requests_undo(struct requests *requests, uint32_t n);
 const struct request *requests_get(const struct requests *requests, uint32_t number);
 
 /*
- * It is complete; with @all_before, so are all earlier requests (on a send queue: unsignaled ones).
+ * The request is complete; with @all_before, so are all earlier requests (on a send queue:
+ * unsignaled ones).
  */
 static inline void requests_complete(struct requests *r, uint32_t number, bool all_before)
 {
@@ -131,7 +132,7 @@ struct arrivals {
 	uint32_t size, head, tail;
 };
 
-/* Add a completion, to be filled in; NULL without memory. */
+/* Add a completion, to be filled in; NULL if out of memory. */
 static inline struct arrival *arrivals_add(struct arrivals *arrivals)
 {
 	if (__builtin_expect(arrivals->tail - arrivals->head == arrivals->size, 0) &&

@@ -31,8 +31,8 @@ struct place recorded_place(const struct ibv_ah_attr *av);
 uint32_t recorded_peer(const struct replay *r, uint32_t id, int64_t time);
 
 /*
- * That with number @dest at @av (NULL: not known), which a call that failed meant, or which a
- * datagram goes to or comes from: peers_find(), peers_find_datagram().
+ * The queue pair with number @dest at @av (NULL: not known), which a call that failed meant, or
+ * which a datagram goes to or comes from: peers_find(), peers_find_datagram().
  */
 uint32_t recorded_meant(const struct replay *r, uint32_t id, uint32_t dest,
 			const struct ibv_ah_attr *av, int64_t time);

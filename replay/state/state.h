@@ -4,7 +4,7 @@
  *
  * In names, "there" is the recorded side, "here" the replayed one.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include <infiniband/verbs.h>
 #include <stdbool.h>
@@ -106,7 +106,7 @@ struct async {
 	struct async *next;
 	struct ibv_async_event event;
 	uint32_t context; /* object */
-	bool taken;       /* a recorded call got it; else it waits for one */
+	bool taken;       /* retrieved by a recorded call; else it waits for one */
 };
 
 struct cm;

@@ -77,7 +77,7 @@ static uint64_t miss_uncreated(struct translation *t, const struct object *o,
 					  "replay");
 }
 
-/* It was made after the fork, or the process has destroyed its copy. */
+/* The object was created after the fork, or the process has destroyed its copy. */
 static uint64_t miss_elsewhere(struct translation *t, const struct object *o)
 {
 	t->missing_object = o->id;

@@ -326,7 +326,7 @@ static void await_due(struct replay *r, uint32_t at)
 	}
 }
 
-/* It names messages that must have arrived, or a failure, which is the last. */
+/* The event names messages that must have arrived, or a failure, which is the last. */
 bool synth_comes_after_all(const void *replay, struct event_id event)
 {
 	const struct replay *r = replay;

@@ -1,7 +1,7 @@
 #pragma once
 /*
  * The first pass over a trace, before peers are synthesized: shared by synth_learn.c,
- * synth_traffic.c, synth_told.c, synth_stop.c, synth_due.c and synth_host.c. One thread.
+ * synth_traffic.c, synth_told.c, synth_stop.c, synth_due.c and synth_host.c. Not thread-safe.
  */
 #include "replay/synth/synth_priv.h"
 
@@ -33,7 +33,7 @@ struct pass {
 	size_t nseen;
 };
 
-/* synth_host.c: the host at that address, 1 + its index; 0 without memory. */
+/* synth_host.c: the host at that address, 1 + its index; 0 if out of memory. */
 uint32_t synth_host_find(const struct pass *p, const struct synth_plan *plan,
 			 const struct ibv_ah_attr *av);
 /* The same; if the address is not known, or @av is NULL, the host that is known already. */
@@ -73,7 +73,7 @@ enum synth_due_kind { DUE_TOLD, DUE_LIMIT, DUE_AWAITED };
 /* Send @message before event @at, if it was not sent before. 0 or -ENOMEM. */
 int synth_due_put(struct pass *p, struct event_id at, const struct synth_early *message,
 		  enum synth_due_kind kind);
-/* The message's number in made.early + 1; 0 without memory. */
+/* The message's number in made.early + 1; 0 if out of memory. */
 uint32_t synth_due_number(struct pass *p, const struct synth_early *message);
 /* Let the queue pair of @cause fail before event @at. 0 or -ENOMEM. */
 int synth_due_break(struct pass *p, struct event_id at, uint32_t cause);

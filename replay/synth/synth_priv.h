@@ -66,10 +66,11 @@ struct synth_end {
 	struct ibv_cq *cq;
 	struct ibv_ah *ah; /* for datagrams: to the recorded queue pair's port */
 	uint32_t there;    /* its number */
-	bool deaf;         /* it posts no more receives: the recorded side saw RNR_RETRY_EXC */
+	/* the peer posts no more receives: the recorded side saw RNR_RETRY_EXC */
+	bool deaf;
 	bool dead;
 	bool closed;         /* it allows no remote reads or writes */
-	bool stuck;          /* its messages were awaited in vain */
+	bool stuck;          /* its messages did not arrive in time */
 	unsigned int unsent; /* sends under way */
 };
 
@@ -104,7 +105,7 @@ struct synth_early {
 struct synth_break {
 	uint32_t qp;
 	uint32_t message; /* 1 + index in made.early: the one that caused it; 0: a bad request */
-	bool needless;    /* the queue pair failed by itself */
+	bool needless;    /* unnecessary: the queue pair failed by itself */
 };
 
 /* What the other ends did before an event: in its list messages come first, in their order. */

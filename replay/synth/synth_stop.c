@@ -29,7 +29,7 @@ static bool is_after(struct event_id request, struct event_id event)
 	return request.thread == event.thread && request.n > event.n;
 }
 
-/* Nothing arrived after @at. */
+/* Note that nothing arrived after @at. */
 static int stop_at(struct pass *p, struct synth_plan *plan, struct synth_spot at)
 {
 	struct synth_life *life = &plan->life;

@@ -130,7 +130,7 @@ static int note_break(struct pass *p, const struct trace_event *event, const str
 	return synth_stop_told(p, plan, (struct synth_spot){ event->id, event->time });
 }
 
-/* It had failed before; the cause will be seen. */
+/* The queue pair had failed before; the cause will be seen. */
 static void note_last(struct pass *p, const struct trace_event *event, const struct object *qp)
 {
 	struct synth_plan *plan = qp ? synth_plan_now(p, qp->id) : NULL;

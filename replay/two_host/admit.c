@@ -139,7 +139,7 @@ static void accept_visitor(struct admit *a)
 	struct visitor *v = find_room(a);
 	int err = 0;
 
-	if (a->wire) /* the one that was dropped was the other replay */
+	if (a->wire) /* the dropped connection was the other replay */
 		return;
 	*v = (struct visitor){ .options = a->options, .done = a->done[1] };
 	v->fd = meet_accept(a->listener, v->name);

@@ -18,8 +18,8 @@ struct admit_options {
 };
 
 /*
- * Selects one of the connections to @listener, which does not block; takes @listener in any case.
- * All others are closed, each with a note that gives its address and the reason. 0 or -errno after
- * log_err(); -ECANCELED, without a message, if @ended.
+ * Selects one of the connections to @listener, which does not block; takes ownership of @listener,
+ * even on failure. All others are closed, each with a note that gives its address and the reason. 0
+ * or -errno after log_err(); -ECANCELED, without a message, if @ended.
  */
 int admit_peer(int listener, const struct admit_options *options, struct wire **ret_wire);

@@ -21,13 +21,13 @@ struct line_user {
 	void *arg;
 };
 
-/* Takes @wire in any case. Returns 0 or -errno after log_err(). */
+/* Takes ownership of @wire, even on failure. Returns 0 or -errno after log_err(). */
 int line_open(struct wire *wire, const struct line_user *user, struct line **ret_line);
 
 /* Send the remaining messages, and end. Accepts NULL. */
 void line_close(struct line *line);
 
-/* The bytes are copied. Without memory the line is ended. */
+/* The bytes are copied. If out of memory, the line is ended. */
 void line_send(struct line *line, uint16_t type, const void *bytes, size_t length);
 
 /* Have before() called soon. */

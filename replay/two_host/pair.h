@@ -68,8 +68,8 @@ bool pair_has(const struct replay *r, uint32_t object, int64_t time);
 bool pair_is_joined(const struct replay *r, uint32_t object);
 
 /*
- * Its peer on the other host: its number, which is waited for, and the largest MTU there; false:
- * not joined.
+ * The peer of @object on the other host: its number, which is waited for, and the largest MTU of
+ * that host; false: not joined.
  */
 bool pair_connect(struct replay *r, uint32_t object, uint32_t *ret_number, enum ibv_mtu *ret_mtu);
 

@@ -164,7 +164,7 @@ static void note_psns(struct pair_life *life, const struct args *args)
 	}
 }
 
-/* Its peer may be in this trace. */
+/* The peer of a queue pair may be in this trace. */
 static bool is_inside(const struct pass *s, const struct pair_life *life, int64_t time)
 {
 	return peers_claimed(s->r->connections->peers, life->object) ||

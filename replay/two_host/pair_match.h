@@ -2,7 +2,7 @@
 /*
  * Matches the queue pairs of the two hosts.
  *
- * Both replays get the same result. One thread.
+ * Both replays get the same result. Not thread-safe.
  */
 #include <stddef.h>
 #include <stdint.h>

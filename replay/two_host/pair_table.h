@@ -2,7 +2,7 @@
 /*
  * The tables that the replays of a pair exchange before both begin.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include <infiniband/verbs.h>
 #include <stdbool.h>

@@ -15,7 +15,7 @@
 
 enum { NUMBERS = 5, KEYS_MOST = 1 << 22 };
 
-#define TOLD 1000000000ll /* ns after which a message is sent in any case */
+#define TOLD 1000000000ll /* ns after which a message is sent even without news */
 
 void pair_send(struct pair *p, enum pair_message message, const uint64_t *numbers, size_t n)
 {

@@ -10,8 +10,8 @@
 #define SECOND 1000000000ll /* ns */
 
 /*
- * It may wait for its own device meanwhile, up to the whole time-out; so events that are certain to
- * come are waited for longer.
+ * The other replay may wait for its own device meanwhile, up to the whole time-out; so events that
+ * are certain to come are waited for longer.
  */
 int64_t pair_patience(const struct pair *p)
 {
