@@ -1,7 +1,7 @@
 #pragma once
 /*
  * Options that `verbatim check` and `verbatim record --check` share: which rules are checked, and
- * which findings are known. One thread.
+ * which findings are known. Not thread-safe.
  */
 #include "analyzer/check.h"
 #include "analyzer/report/known.h"
@@ -22,7 +22,7 @@ struct check_settings {
 option_parse check_parse_mute;
 
 /* clang-format off */
-/* Their rows; @field is the struct check_settings in @settings. */
+/* The option rows of struct check_settings; @field is the struct check_settings in @settings. */
 #define CHECK_ROWS(settings, field)                                                         \
 	{ "mute", 'm', "RULE[,RULE...]", "ignore these rules and facts; may be repeated",   \
 	  PARSED_AT(settings, field.check, check_parse_mute) },                             \

@@ -229,7 +229,7 @@ static rlim_t count_files(int n)
 	return (rlim_t)n * EACH + OTHERS;
 }
 
-/* Raise our limit of descriptors as far as needed, and allowed. */
+/* Raise our limit of descriptors to what is needed, if allowed. */
 static void allow_files(rlim_t needed)
 {
 	struct rlimit limit;

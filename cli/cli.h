@@ -2,7 +2,7 @@
 /*
  * Shared by the subcommands: starting, reporting and ending.
  *
- * Only this folder prints results and exits. One thread.
+ * Only this folder prints results and exits. Not thread-safe.
  */
 #include <stdbool.h>
 #include <stddef.h>

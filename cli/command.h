@@ -100,5 +100,5 @@ bool command_runs_program(const struct command *command);
 /* Does it print a trace or another long text from the beginning on, through a pager? */
 bool command_is_paged(const struct command *command);
 
-/* All rows; the last has no name. */
+/* All commands; the last row has no name. */
 extern const struct command commands[];

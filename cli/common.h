@@ -1,6 +1,6 @@
 #pragma once
 /*
- * The options that every subcommand has. One thread.
+ * The options that every subcommand has. Not thread-safe.
  */
 #include <stdbool.h>
 

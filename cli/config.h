@@ -6,7 +6,7 @@
  * 	[check]
  * 	fail-on = hazard       of one command
  *
- * One thread.
+ * Not thread-safe.
  */
 #include "cli/options.h"
 
@@ -27,7 +27,7 @@ int config_open(const struct command *command, char complaint[CONFIG_COMPLAINT],
 /* Accepts NULL. Values of options that were read remain valid until then. */
 void config_close(struct config *config);
 
-/* Its lines for options_read(); NULL for NULL. */
+/* The lines of @config for options_read(); NULL for NULL. */
 const struct option_default *config_defaults(const struct config *config);
 
 /* The path, for messages. */

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * A folder that is created under a temporary name and gets its final name when it is complete. One
- * thread.
+ * A folder that is created under a temporary name and gets its final name when it is complete. Not
+ * thread-safe.
  */
 #include <limits.h>
 
@@ -11,14 +11,14 @@ struct folder {
 };
 
 /*
- * Create one beside @to, which must not exist: nothing is ever overwritten. 0 or -errno after
- * log_err(): -EEXIST if it exists.
+ * Create one beside @to, which must not exist: existing files are never overwritten. 0 or -errno
+ * after log_err(): -EEXIST if it exists.
  */
 int folder_make(struct folder *folder, const char *to);
 
 /*
- * Rename it, or its file @name, to @to; if something of that name has appeared meanwhile, that
- * stays.
+ * Rename it, or its file @name, to @to; a file of that name that appeared meanwhile is not
+ * replaced.
  */
 int folder_keep(struct folder *folder, const char *to);
 int folder_give(const struct folder *folder, const char *name, const char *to);

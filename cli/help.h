@@ -1,6 +1,6 @@
 #pragma once
 /*
- * The output of --help, from the table of subcommands and their option rows. One thread.
+ * The output of --help, from the table of subcommands and their option rows. Not thread-safe.
  */
 #include <stdio.h>
 

@@ -11,7 +11,7 @@
  * A letter means the same option in all subcommands: tests/cli/command_test.c has the list. A new
  * option has one only if it is typed often, and none if another option has the letter.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -125,7 +125,7 @@ const char *options_variable(const char *name, char variable[OPTIONS_VARIABLE]);
 
 /*
  * The value that @row has in the environment, by its name or its alias, and the variable that was
- * looked up last; NULL: it has none.
+ * looked up last; NULL: not set.
  */
 const char *options_from_environment(const struct option_row *row, char variable[OPTIONS_VARIABLE]);
 

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Output of a result to a file (core/store/outfile.h describes which) or standard output. One
- * thread.
+ * Output of a result to a file (core/store/outfile.h describes which) or standard output. Not
+ * thread-safe.
  */
 #include <stdio.h>
 

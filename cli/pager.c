@@ -93,7 +93,7 @@ static pid_t spawn_pager(const char *command, int input)
 	pid_t child;
 	int err;
 
-	/* quit if the output fits; colours; keep the text on the screen */
+	/* -F quit if the output fits, -R colours, -X leave the text on the screen */
 	setenv("LESS", "FRX", 0);
 	setenv("LV", "-c", 0);
 	posix_spawn_file_actions_init(&actions);

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * A pager between standard output and the terminal. One thread.
+ * A pager between standard output and the terminal. Not thread-safe.
  */
 
 /*

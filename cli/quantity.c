@@ -37,7 +37,7 @@ static int64_t scale_fraction(const char *digits, int64_t unit)
 	int64_t ns = 0;
 
 	for (; isdigit((unsigned char)*digits) && unit > 1; digits++) {
-		/* the rest of a minute, hour or day is below 1 ns */
+		/* what remains of a minute, hour or day is below 1 ns */
 		ns += unit * (*digits - '0') / 10;
 		unit /= 10;
 	}

@@ -4,7 +4,7 @@
  *
  * Code that prints foreign text makes it printable (core/base/printable.h), so that it is one line
  * and unambiguous. This filter is a safety net: it passes ends of lines, and the styles of
- * core/base/style.h if they are enabled, but no other control characters. One thread.
+ * core/base/style.h if they are enabled, but no other control characters. Not thread-safe.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * "Did you mean ...?": finds the name that is most similar to a mistyped word. One thread.
+ * "Did you mean ...?": finds the name that is most similar to a mistyped word. Not thread-safe.
  */
 enum { SUGGEST_MAX = 40 }; /* longest name */
 

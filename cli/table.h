@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Results as a table: aligned text for people, or JSON for programs, from the same rows. One
- * thread.
+ * Results as a table: aligned text for people, or JSON for programs, from the same rows. Not
+ * thread-safe.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,7 +13,7 @@ struct table;
 
 enum column_kind {
 	COLUMN_TEXT,
-	COLUMN_NUMBER, /* an identifier: as it is */
+	COLUMN_NUMBER, /* an identifier: printed unchanged */
 	COLUMN_COUNT,  /* 12,345 */
 	COLUMN_BYTES,  /* 1.2 MiB */
 	COLUMN_LIMIT,  /* of a listing: bytes, or "unlimited"; in JSON a text */

@@ -4,7 +4,7 @@
  *
  *	{"command":"trim","file":"part.db","bytes":163840,"events":96,"of_events":9115}
  *
- * One thread.
+ * Not thread-safe.
  */
 #include <stdbool.h>
 #include <stdint.h>

@@ -281,7 +281,7 @@ int archive_next(struct archive_reader *reader, struct archive_found *ret_found)
 	    !lib.archive_entry_size_is_set(entry))
 		return log_why(-EINVAL, "%s: entry '%s' is not a file; nothing was unpacked",
 			       reader->path, ret_found->name ? ret_found->name : "");
-	/* its holes would be read as zeros: as many as it says, from no bytes at all */
+	/* holes would be read as zeros: a tiny file could claim any length */
 	if (lib.archive_entry_sparse_count(entry))
 		return log_why(-EINVAL, "%s: entry '%s' is sparse; nothing was unpacked",
 			       reader->path, ret_found->name);

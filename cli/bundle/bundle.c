@@ -114,7 +114,9 @@ static int put_texts(struct bundle *b)
 	return err;
 }
 
-/* Write the output of a subcommand; one that fails has said why, and its part is left out. */
+/*
+ * Write the output of a subcommand; a failed one has printed the reason, and its part is left out.
+ */
 static int put_document(struct bundle *b, const struct document *document, const char *name,
 			const char *what)
 {

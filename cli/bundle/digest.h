@@ -1,6 +1,6 @@
 #pragma once
 /*
- * SHA-256 (FIPS 180-4) by GnuTLS, as hex text. One thread.
+ * SHA-256 (FIPS 180-4) by GnuTLS, as hex text. Not thread-safe.
  */
 #include <stddef.h>
 

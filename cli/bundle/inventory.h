@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Lists confidential data in a trace, and facts that a reader of it needs. One thread.
+ * Lists confidential data in a trace, and facts that a reader of it needs. Not thread-safe.
  */
 #include <stdbool.h>
 

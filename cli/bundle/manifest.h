@@ -1,6 +1,6 @@
 #pragma once
 /*
- * The contents of a bundle: manifest.json, its first file. One thread.
+ * The contents of a bundle: manifest.json, its first file. Not thread-safe.
  *
  * 	{"format":"verbatim bundle","version":1,"verbatim":"0.1","anonymised":false,
  * 	 "files":[{"name":"trace.db","bytes":4096,"sha256":"..."}]}
@@ -20,7 +20,7 @@ struct manifest_file {
 	char digest[DIGEST_TEXT];
 	long long bytes;
 	const char *what; /* for a reader; not in the file */
-	bool seen;        /* for the user who unpacks it */
+	bool seen;        /* for the unpacking user */
 };
 
 struct manifest {

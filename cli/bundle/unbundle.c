@@ -1,7 +1,7 @@
 /*
  * verbatim unbundle: the files of a bundle
  *
- * A bundle is untrusted. Its files are written into a new folder beside the final one, which is
+ * A bundle is untrusted. Its files are written into a new folder next to the final one, which is
  * renamed only if all of them match the manifest.
  */
 #include <errno.h>

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * What `verbatim explain` was asked about. One thread.
+ * What `verbatim explain` was asked about. Not thread-safe.
  */
 #include "core/base/json.h"
 #include "core/wire/desc.h"

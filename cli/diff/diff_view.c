@@ -266,7 +266,7 @@ static bool has_reason(const struct diff_test *test, const char *because)
 	return because ? test->because && !strcmp(test->because, because) : !test->because;
 }
 
-/* Those that are not judged @because, or NULL: those without a change. */
+/* The tests that are not judged @because; NULL: the tests that show no change. */
 static void print_tests_of(const struct diff *diff, const char *because)
 {
 	size_t n = 0;

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * A comparison, as `verbatim diff` prints it. One thread.
+ * A comparison, as `verbatim diff` prints it. Not thread-safe.
  */
 #include <stdio.h>
 

@@ -2,7 +2,7 @@
 /*
  * The checks of `verbatim doctor`, and their findings.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include <limits.h>
 #include <stdbool.h>

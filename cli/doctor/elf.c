@@ -84,7 +84,7 @@ static Elf_Data *read_part(const struct elf *elf, uint64_t offset, uint64_t size
 	return size ? lib.elf_getdata_rawchunk(elf->file, (int64_t)offset, size, type) : NULL;
 }
 
-/* The same for a text, which ends within @size bytes. */
+/* Read a text, which ends within @size bytes. */
 static const char *read_text(const struct elf *elf, uint64_t offset, uint64_t size)
 {
 	const Elf_Data *data = read_part(elf, offset, size, ELF_T_BYTE);

@@ -2,7 +2,7 @@
 /*
  * How the dynamic linker will load a file, read with libelf.
  *
- * Files are not trusted: everything is checked against their size. One thread.
+ * Files are not trusted: everything is checked against their size. Not thread-safe.
  */
 #include <limits.h>
 #include <stdbool.h>

@@ -1,12 +1,12 @@
 #pragma once
 /*
- * The objects of an event of a dump. One thread.
+ * The objects of an event of a dump. Not thread-safe.
  */
 #include <stdbool.h>
 
 #include "core/store/read/trace.h"
 
-/* Its object and its call stack; 0: none, or not known. */
+/* The object and the call stack of an event; 0: none, or not known. */
 uint32_t about_object(const struct trace_event *event);
 uint32_t about_stack(const struct trace_event *event);
 

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Payloads as text. One thread.
+ * Payloads as text. Not thread-safe.
  */
 #include <stdio.h>
 

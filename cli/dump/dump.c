@@ -220,7 +220,7 @@ static int print_payloads(const struct dump *d, const struct trace_event *event)
 	return err;
 }
 
-/* Flushes of one queue pair share a line, except one that was asked for and those with bytes. */
+/* Flushes of one queue pair share a line, except a requested one and those with payload. */
 static bool is_apart(const struct dump *d, const struct trace_event *event)
 {
 	return d->all || d->json || d->select.nasked || d->select.choice.wr_id.given ||
@@ -358,7 +358,7 @@ static int read_events(struct dump *d)
 	return err < 0 ? err : 0;
 }
 
-/* Which lines are printed is known only after all are counted; none is kept meanwhile. */
+/* Which lines are printed is known only after all are counted; no line is stored. */
 static int dump_events(struct dump *d)
 {
 	int err;
@@ -452,7 +452,7 @@ static int dump_trace(struct dump *d)
 	return status ? status : check_found(d);
 }
 
-/* A deadline is for output that nobody reads as it is printed. */
+/* A deadline is for output that is not read interactively. */
 static void open_screen(struct dump *d)
 {
 	if (!d->uncut && !d->select.nasked && isatty(STDOUT_FILENO))

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * The parts of a work request, and the extended fields of a completion, as text. One thread.
+ * The parts of a work request, and the extended fields of a completion, as text. Not thread-safe.
  */
 #include "cli/dump/values.h"
 

@@ -1,7 +1,7 @@
 #pragma once
 /*
  * Runs of flushed completions of one queue pair, which are printed as one line: their requests were
- * posted after the one that failed. One thread.
+ * posted after the one that failed. Not thread-safe.
  */
 #include <stdio.h>
 

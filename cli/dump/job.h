@@ -1,6 +1,6 @@
 #pragma once
 /*
- * The traces of a job, on one time line. One thread.
+ * The traces of a job, on one time line. Not thread-safe.
  */
 #include "cli/options.h"
 #include "core/store/db/ids.h"

@@ -349,7 +349,7 @@ static void put_misuse(struct json_values *jv, const struct misuse_event *seen)
 		json_put_uint(json, "other_thread", seen->other);
 }
 
-/* Its object: which process made it, and which destroyed it. */
+/* The object of an event: which process created it, and which destroyed it. */
 static void put_life(struct json_values *jv, uint32_t id)
 {
 	const struct object *object = id ? trace_object(jv->values.trace, id) : NULL;

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * An event as one JSON object in a line. One thread.
+ * An event as one JSON object in a line. Not thread-safe.
  */
 #include "cli/dump/json_value.h"
 #include "cli/dump/render.h"

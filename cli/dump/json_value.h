@@ -1,7 +1,7 @@
 #pragma once
 /*
  * A value of a verb's argument as JSON: numbers are numbers; flags, enumerators and objects their
- * names. One thread.
+ * names. Not thread-safe.
  */
 #include "cli/dump/values.h"
 #include "core/base/json.h"
@@ -25,7 +25,7 @@ const char *json_values_take(struct json_values *jv);
 /* Write it as a string; nothing if it is empty. The "<>" around a name is removed. */
 void json_values_put_printed(struct json_values *jv, const char *name);
 
-/* Its name; null for NULL. */
+/* Add the name of an object; null for NULL. */
 void json_values_object(struct json_values *jv, const char *name, const struct object *object);
 
 /* "qp1"; its address as text if it is not known; null for 0. */

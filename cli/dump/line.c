@@ -78,7 +78,7 @@ static size_t fit_bytes(const char *text, size_t n, int room)
 	return at;
 }
 
-/* The result of a call at the end, ") = 0 <12.3 us>"; NULL: there is none. */
+/* The result of a call at the end, ") = 0 <12.3 us>"; NULL: not returned. */
 static const char *find_result(const char *text, size_t n)
 {
 	const char *found = NULL;

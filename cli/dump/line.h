@@ -1,6 +1,6 @@
 #pragma once
 /*
- * A line of a dump, cut to the width of a terminal. One thread.
+ * A line of a dump, cut to the width of a terminal. Not thread-safe.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,7 +17,7 @@ struct line {
 /* Where the next line must be printed; never NULL. */
 FILE *line_begin(struct line *line);
 
-/* It is complete, without its newline. */
+/* The line is complete, without its newline. */
 void line_end(struct line *line);
 void line_fini(struct line *line);
 

@@ -3,7 +3,7 @@
  * Names for the numbers in a finished trace: the region of a key, the queue pair of a number.
  *
  * Nothing is read before the first name is requested; then the objects are read, and for the first
- * remote name the control verbs. A name is printed only if it is unambiguous. One thread.
+ * remote name the control verbs. A name is printed only if it is unambiguous. Not thread-safe.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 
 struct names;
 
-/* NULL without memory, which is the same as no names. */
+/* NULL if out of memory, which is the same as no names. */
 struct names *names_new(struct trace *trace);
 
 /* Accepts NULL. */

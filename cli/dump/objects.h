@@ -1,7 +1,7 @@
 #pragma once
 /*
  * The objects that a user names: qp1, qp1/2, b.db:qp1/2 (core/store/db/object_name.h), or an id of
- * table object. One thread.
+ * table object. Not thread-safe.
  */
 #include <stdbool.h>
 

@@ -7,7 +7,7 @@
  *
  * A range includes the events that it names: it ends after event --to, or before time --to.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include <stdbool.h>
 

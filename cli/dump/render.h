@@ -1,6 +1,6 @@
 #pragma once
 /*
- * An event as one line, in the style of strace. One thread.
+ * An event as one line, in the style of strace. Not thread-safe.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -14,12 +14,13 @@ struct names;
 struct render {
 	FILE *out;
 	struct trace *trace;
-	bool full;                   /* each work request and completion on a line of its own */
-	bool brief;                  /* flushed completions of a queue pair once, with a count */
-	bool payloads;               /* a summary of stored payloads */
-	struct names *names;         /* of keys and peers, or NULL */
-	bool beside;                 /* print numbers, keys and peers beside each object */
-	const struct map *datagrams; /* queue pairs whose messages each have a sender; or NULL */
+	bool full;           /* each work request and completion on a line of its own */
+	bool brief;          /* flushed completions of a queue pair once, with a count */
+	bool payloads;       /* a summary of stored payloads */
+	struct names *names; /* of keys and peers, or NULL */
+	bool beside;         /* print numbers, keys and peers beside each object */
+	/* queue pairs whose messages may come from different senders; or NULL */
+	const struct map *datagrams;
 	const struct choice *choice; /* others of an event are only counted; NULL: all are shown */
 };
 

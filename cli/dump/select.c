@@ -81,7 +81,7 @@ static int find_wanted(const char *command, struct select *s, struct trace *trac
 	return status;
 }
 
-/* To ask for a thread, process or object that is not in the trace is a usage error. */
+/* Selecting a thread, process or object that is not in the trace is a usage error. */
 static void complete_context(const char *command, struct select *s)
 {
 	if (s->context == SELECT_CONTEXT)
@@ -119,7 +119,7 @@ void select_end(struct select *s)
 	free(s->objects);
 }
 
-/* The thread of all events that are wanted; 0: of several. */
+/* The thread of all selected events; 0: several threads. */
 static uint32_t wanted_thread(const struct select *s)
 {
 	for (size_t i = 1; i < s->nwanted; i++)
@@ -148,7 +148,7 @@ bool select_is_around(const struct select *s, const struct trace_event *event)
 	return s->around.thread && has_id(event, s->around);
 }
 
-/* Its index; nwanted: it is not. */
+/* The index of the event among the wanted ones; nwanted: not wanted. */
 static size_t find_event(const struct select *s, const struct trace_event *event)
 {
 	size_t i = 0;

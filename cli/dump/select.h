@@ -1,6 +1,6 @@
 #pragma once
 /*
- * The events selected for a dump, and which of their lines are printed. One thread.
+ * The events selected for a dump, and which of their lines are printed. Not thread-safe.
  */
 #include "cli/dump/point.h"
 #include "cli/dump/choice.h"
@@ -67,7 +67,7 @@ void select_end(struct select *select);
 /* Add an event that the user gave as T:N. Returns as option_parse. */
 int select_add_event(struct select *select, const char *text, char complaint[OPTIONS_COMPLAINT]);
 
-/* A single event that was asked for was passed. */
+/* A selected single event was reached. */
 void select_pass(struct select *select, const struct trace_event *event);
 
 /* The filter for a cursor. */

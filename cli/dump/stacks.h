@@ -1,12 +1,12 @@
 #pragma once
 /*
- * Call stacks of a dump as text, each symbolised once. One thread.
+ * Call stacks of a dump as text, each symbolised once. Not thread-safe.
  */
 #include "core/store/read/trace.h"
 
 struct stacks;
 
-/* With @all including the functions of the recorder. NULL without memory. */
+/* With @all including the functions of the recorder. NULL if out of memory. */
 struct stacks *stacks_new(struct trace *trace, bool all);
 
 /* Accepts NULL. */
@@ -21,5 +21,5 @@ struct stack {
 	bool python;
 };
 
-/* NULL if there is none, or without memory. Borrowed. */
+/* NULL if there is none, or if out of memory. Borrowed. */
 const struct stack *stacks_find(struct stacks *stacks, uint32_t stack);

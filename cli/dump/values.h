@@ -1,6 +1,6 @@
 #pragma once
 /*
- * A value of a verb's argument, decoded by its descriptor. One thread.
+ * A value of a verb's argument, decoded by its descriptor. Not thread-safe.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -28,7 +28,7 @@ void values_flags(FILE *out, const struct enum_info *names, uint64_t value);
 /* The enumerator, or the number. */
 void values_enum(FILE *out, const struct enum_info *names, int64_t value);
 
-/* Its name, and the identifiers beside it. */
+/* Add the name of an object, and its identifiers. */
 void values_object(const struct values *values, const struct object *object);
 
 /* "qp1"; its address if it is not known; NULL for 0. */

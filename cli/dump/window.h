@@ -4,7 +4,7 @@
  * thread that polls does not hide the others.
  *
  * All lines are counted first, until all threads that were seen have theirs; then they are asked
- * for in the same order. One thread.
+ * for in the same order. Not thread-safe.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -278,7 +278,7 @@ static void add_tabs(struct phrase *phrase, int depth)
 		phrase_addf(phrase, "\t");
 }
 
-/* Begin a member, as a phrase of its own; ARGS_SKIP if it is the default, or was added. */
+/* Begin a member as a separate phrase; ARGS_SKIP if it is the default, or was added. */
 static int begin_member(const struct writing *w, const struct args_place *place)
 {
 	const struct field_info *field = place->member;

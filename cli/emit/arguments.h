@@ -3,7 +3,7 @@
  * The arguments of a control verb as C, from the list of verbs: names of enumerators and flags,
  * structures with the fields that the recorded program gave, variables for handles and numbers.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include "cli/emit/maker.h"
 

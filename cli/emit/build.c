@@ -81,7 +81,7 @@ static int make_statements(struct maker *maker, const struct trace_event *event)
 
 static const char unacknowledged[] = "the process was killed before it acknowledged a message";
 
-/* It has no more events, or it was killed after the request was posted. */
+/* The process has no more events, or was killed after the request was posted. */
 static bool was_killed(const struct maker *maker, uint32_t process)
 {
 	const struct process *p = trace_process(maker->program->trace, process);

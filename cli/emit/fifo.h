@@ -2,7 +2,7 @@
 /*
  * A queue of elements numbered from 0: old elements are dropped when they are not needed any more.
  *
- * All zero: empty. One thread.
+ * All zero: empty. Not thread-safe.
  */
 #include <stddef.h>
 #include <stdint.h>

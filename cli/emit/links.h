@@ -2,7 +2,7 @@
 /*
  * Which queue pair a number means, and which requests failed.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include "cli/emit/program.h"
 
@@ -13,7 +13,7 @@ struct links {
 		told; /* an event that has connected: when its thread had polled its last message */
 	struct map srqs;   /* number of an SRQ to its object */
 	struct map failed; /* a request to 1 + its status */
-	struct map silent; /* queue pairs whose peer did not answer (IBV_WC_RETRY_EXC_ERR) */
+	struct map silent; /* queue pairs whose peer did not respond (IBV_WC_RETRY_EXC_ERR) */
 	struct map heard;  /* a thread to when it polled its last message */
 };
 
@@ -26,7 +26,7 @@ void links_fini(struct links *links);
 /* The object of the queue pair that @qp is connected to at @time; 0: it is not in the trace. */
 uint32_t links_find(const struct links *links, uint32_t qp, int64_t time);
 
-/* Was it connected by then, to whatever number? */
+/* Was the queue pair connected by then, to any number? */
 bool links_is_connected(const struct links *links, uint32_t qp, int64_t time);
 
 /*

@@ -94,7 +94,7 @@ static unsigned int finish_table(struct listing *l, struct table *t, const char 
 	return number;
 }
 
-/* Its number. */
+/* The number of the new table. */
 static unsigned int add_table(struct listing *l, const int64_t *values, size_t n)
 {
 	struct table table = { 0 };

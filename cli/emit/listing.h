@@ -2,7 +2,7 @@
 /*
  * A thread's statements as text: loops, and numbers that depend on the loop variables.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include "cli/emit/loops.h"
 

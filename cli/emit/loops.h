@@ -2,7 +2,7 @@
 /*
  * Detects loops, repeated statements, while the statements of a thread are added in their order.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include "cli/emit/numbers.h"
 #include "cli/emit/statement.h"
@@ -49,7 +49,7 @@ void loops_fini(struct block *block);
 /* The memory of the nodes in bytes. */
 size_t loops_size(const struct block *block);
 
-/* Its first statement. */
+/* The first statement of @node. */
 const struct node *loops_first(const struct node *node);
 
 /*

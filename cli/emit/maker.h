@@ -26,7 +26,7 @@ struct maker {
 	bool *armed;          /* a CQ, armed since its last event */
 	int64_t *last;        /* time of a process's last event, by process */
 	bool *ended;          /* its end is in the program */
-	bool advancing;       /* the rest of a process that ends now */
+	bool advancing;       /* the remaining events of a process that ends now */
 	uint64_t *sent;       /* by queue pair: messages that succeeded */
 	uint64_t *received;   /* of these: those that the peer has received */
 };

@@ -2,7 +2,7 @@
 /*
  * Memory: the buffers of the C program, and the regions and windows of keys.
  *
- * Regions that overlapped in the recorded process share one buffer. One thread.
+ * Regions that overlapped in the recorded process share one buffer. Not thread-safe.
  */
 #include "cli/emit/program.h"
 

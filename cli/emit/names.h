@@ -3,7 +3,7 @@
  * Names in the C program: variables, enumerators, and texts of the trace, which never end a comment
  * or a string.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include "cli/emit/program.h"
 

@@ -3,7 +3,7 @@
  * A sequence of numbers, compressed: arithmetic progressions, and repetitions with or without an
  * increment, are stored once.
  *
- * All zero: empty. One thread.
+ * All zero: empty. Not thread-safe.
  */
 #include <stdbool.h>
 #include <stddef.h>

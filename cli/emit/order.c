@@ -16,7 +16,7 @@
 enum {
 	/* if at most this many of a counter's events are waited for, only these count */
 	COUNTED_ALONE = 4,
-	SENT_MOST = 4096, /* messages in flight whose senders' knowledge is kept */
+	SENT_MOST = 4096, /* messages in flight whose senders' knowledge is stored */
 };
 
 /* An object in one of its roles: its last change, and its last use by each thread since. */
@@ -173,7 +173,10 @@ bool order_has_begun(const struct order *order, struct event_id id)
 	       *find_known(order, id.thread, id.thread) >= id.n;
 }
 
-/* An event of the counter is waited for: the first few are remembered, after that all count. */
+/*
+ * Note that an event of the counter is waited for: the first few are remembered; after that every
+ * event increments.
+ */
 static void await_ordinal(struct counter *counter, uint32_t ordinal)
 {
 	uint32_t at = 0;

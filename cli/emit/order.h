@@ -8,7 +8,7 @@
  * the thread has waited for them, or if the sender of a message that it received knew them.
  *
  * The counters are known only after all events. If there is more than one thread the events are
- * passed twice, with order_restart() in between. One thread.
+ * passed twice, with order_restart() in between. Not thread-safe.
  */
 #include "cli/emit/fifo.h"
 #include "cli/emit/program.h"
@@ -64,17 +64,23 @@ int order_begin(struct order *order, const char *name, const char *what);
 /* Has that event, or a later one of its thread, been the current one? */
 bool order_has_begun(const struct order *order, struct event_id id);
 
-/* It reads @object; or changes it. Adds statements that wait. 0 or -errno. */
+/* The current event reads @object; or changes it. Adds statements that wait. 0 or -errno. */
 int order_read(struct order *order, uint32_t object, enum role role);
 int order_change(struct order *order, uint32_t object, enum role role);
 
 /* The current event waits for @place, unless that is known to be over. 0 or -errno. */
 int order_wait_for(struct order *order, const struct place *place);
 
-/* It waits for event @id, the next in its thread that increments counter @name. 0 or -errno. */
+/*
+ * The current event waits for event @id, the next in its thread that increments counter @name. 0 or
+ * -errno.
+ */
 int order_await(struct order *order, struct event_id id, const char *name);
 
-/* It has used @object, whose next change waits for it; it does not wait itself. */
+/*
+ * The current event has used @object, whose next change waits for it; the event itself does not
+ * wait.
+ */
 int order_touch(struct order *order, uint32_t object, enum role role);
 
 /*

@@ -2,7 +2,7 @@
 /*
  * The state of the C program while it is generated.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include "cli/emit/loops.h"
 #include "cli/emit/statement.h"

@@ -110,8 +110,7 @@ int rooms_take(struct rooms *rooms, uint32_t queue, bool send, uint32_t requests
 }
 
 /*
- * How many requests are done that request @i of the post @id needs to be done; 0: no more than
- * before.
+ * The number of completed requests that request @i of the post @id needs; 0: no more than before.
  */
 static uint64_t count_done(const struct room *room, struct event_id id, uint32_t i)
 {

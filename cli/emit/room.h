@@ -3,7 +3,7 @@
  * Room in queues: a post waits for the completion that freed its entry, if another thread polled
  * that. How the recorded program synchronised is not in the trace.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include "cli/emit/order.h"
 

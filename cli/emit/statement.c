@@ -151,7 +151,7 @@ void texts_fini(struct texts *texts)
 
 enum { LINE = 92, TAB = 8, SLOT_COLUMNS = 5 }; /* columns */
 
-/* Is it a line that continues a statement, so that it may follow the one before? */
+/* Does the line continue the statement of the previous line? */
 static bool goes_on(const char *line)
 {
 	return *line == '\t' || *line == '}';

@@ -3,7 +3,7 @@
  * The statements of the C program: the events of each recorded thread in their order.
  *
  * A statement is a text of C with slots, and the numbers for these: two that differ only in numbers
- * have one text, and may be iterations of one loop (loops.h). One thread.
+ * have one text, and may be iterations of one loop (loops.h). Not thread-safe.
  *
  * A slot is SLOT and a letter, the numbers come in the order of the slots:
  *
@@ -78,7 +78,7 @@ void phrase_number(struct phrase *phrase, char letter, int64_t value);
 void phrase_cut(struct phrase *phrase);
 void phrase_fini(struct phrase *phrase);
 
-/* The number of that text, or 0 without memory. */
+/* The number of that text, or 0 if out of memory. */
 uint32_t texts_number(struct texts *texts, const char *text);
 void texts_fini(struct texts *texts);
 

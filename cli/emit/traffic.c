@@ -207,7 +207,7 @@ static bool has_any_sender(const struct maker *maker, const struct wc *wc)
 	       maker->program->objects[maker->order.srq[wc->qp]].starved;
 }
 
-/* The side of the completion's request: an error does not say. */
+/* Is the completed request a receive? A completion in error does not have that information. */
 static bool is_receive(struct maker *maker, const struct wc *wc)
 {
 	if (!wc->status)

@@ -2,7 +2,7 @@
 /*
  * The value of a statement's number in each of its iterations, as a C expression.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include "cli/emit/loops.h"
 

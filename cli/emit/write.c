@@ -163,7 +163,7 @@ static void add_variables(const struct maker *maker, struct text *text)
 		text_addf(text, ";\n\n");
 }
 
-/* The saved copies of an object that was made, or whose key has changed. */
+/* Add copies that are saved when an object is created or its key changes. */
 static void add_kept(void *of, uint32_t id, const char *index, struct text *text)
 {
 	const struct program *program = of;

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * The objects of a trace and their dependencies, as a graph for graphviz. One thread.
+ * The objects of a trace and their dependencies, as a graph for graphviz. Not thread-safe.
  */
 #include <stdbool.h>
 #include <stdint.h>

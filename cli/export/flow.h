@@ -1,6 +1,7 @@
 #pragma once
 /*
- * Queue pairs as ends of traffic: the destination of their packets, and their progress. One thread.
+ * Queue pairs as ends of traffic: the destination of their packets, and their progress. Not
+ * thread-safe.
  */
 #include "analyzer/model/qp.h"
 #include "analyzer/tables/pass.h"

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Call stacks of verbs in folded form, the input of flame graph tools. One thread.
+ * Call stacks of verbs in folded form, the input of flame graph tools. Not thread-safe.
  */
 #include <stddef.h>
 

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * A message of RoCE v2 as packets of a capture. One thread.
+ * A message of RoCE v2 as packets of a capture. Not thread-safe.
  */
 #include "cli/export/roce.h"
 

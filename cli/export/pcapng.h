@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Blocks of a pcapng file. One thread.
+ * Blocks of a pcapng file. Not thread-safe.
  *
  * The owner of the file checks for write errors at the end: ferror().
  */

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * A trace as the events of a Perfetto trace. One thread.
+ * A trace as the events of a Perfetto trace. Not thread-safe.
  */
 #include <stdio.h>
 

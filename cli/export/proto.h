@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Messages of protocol buffers, field by field. One thread.
+ * Messages of protocol buffers, field by field. Not thread-safe.
  */
 #include <stdint.h>
 

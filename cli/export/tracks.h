@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Packets of a Perfetto trace: tracks, and events on them. One thread.
+ * Packets of a Perfetto trace: tracks, and events on them. Not thread-safe.
  *
  * Times of packets never decrease: tracks_event() ensures that.
  */

@@ -227,7 +227,7 @@ static int answer_request(struct traffic *traffic, struct flow *flow, const stru
 
 	flow->messages++;
 	if (!reads && !atomic && !wc)
-		return 0; /* a later acknowledgement covers it, too */
+		return 0; /* covered by a later acknowledgement */
 	if (wc && (reads || atomic))
 		err = add_payload(traffic, &message, poll, *wc, reads ? "read" : "atomic");
 	add_aeth(&message.start, AETH_ACK, flow->messages);

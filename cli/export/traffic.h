@@ -1,6 +1,6 @@
 #pragma once
 /*
- * The traffic of a trace as RoCE v2 packets in a pcapng file. One thread.
+ * The traffic of a trace as RoCE v2 packets in a pcapng file. Not thread-safe.
  */
 #include <stdio.h>
 

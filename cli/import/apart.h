@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Runs work in a child process, with limits, on input that may crash a library. One thread.
+ * Runs work in a child process, with limits, on input that may crash a library. Not thread-safe.
  */
 #include <stdint.h>
 

@@ -2,7 +2,7 @@
 /*
  * The recorder's events in CTF, as LTTng writes it. Only ctf.c uses babeltrace2.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include <stddef.h>
 #include <stdint.h>

@@ -322,7 +322,7 @@ static bool is_whole(const struct ctf_event *event)
 	       head->type < EVENT_TYPES;
 }
 
-/* The events are of another version; if some before were of ours, of several. */
+/* Events are of another version; if earlier ones were of this version, there are several. */
 static int refuse_version(const struct import *import)
 {
 	if (import->writer) {

@@ -26,7 +26,7 @@
 enum { LOOK_NS = 5 * 1000 * 1000 };
 
 struct asked {
-	pid_t pid; /* 0: it was not asked yet, or has ended */
+	pid_t pid; /* 0: not started yet, or ended */
 	uint64_t until;
 };
 
@@ -91,7 +91,7 @@ static bool add_word(char ***argv, size_t *n, char *word)
 	return place && word;
 }
 
-/* The words of the whole command; NULL without memory. Never freed: exec follows. */
+/* The words of the whole command; NULL if out of memory. Never freed: exec follows. */
 static char **make_command(const struct ask *ask, const char *node)
 {
 	char **argv = NULL;
@@ -170,7 +170,8 @@ static bool ask_one(const struct ask *ask, const char *node, struct asked *asked
 		become_command(ask, node);
 	if (pid > 0)
 		setpgid(pid,
-			pid); /* here, too: look_at() may want to kill the group before it runs */
+			/* also in the parent: look_at() may kill the group before the child runs */
+			pid);
 	else
 		note_failure(ask, node, "no process could be started for it");
 	*asked = (struct asked){ pid, clock_monotonic() + (uint64_t)ask->patience };

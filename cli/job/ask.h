@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Running a command on each node of a job, through a launcher or ssh. One thread.
+ * Running a command on each node of a job, through a launcher or ssh. Not thread-safe.
  */
 #include <stdbool.h>
 #include <stdint.h>

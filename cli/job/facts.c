@@ -93,7 +93,7 @@ static uint32_t count_processes(struct trace *trace)
 	return n ? n : 1;
 }
 
-/* The last events that fit. Each try takes the share that the one before has shown to fit. */
+/* Keep the last events that fit. Each attempt uses the share that fitted in the previous one. */
 static int cut_trace(struct sum *sum, struct trace *trace)
 {
 	uint64_t bytes = size_of(source_of(sum)), keep = trace_events(trace);

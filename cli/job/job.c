@@ -129,7 +129,7 @@ static bool is_installed(const char *program)
 	return !launch_find(program, found);
 }
 
-/* Those of --nodes, or those that Slurm knows. */
+/* The nodes of --nodes, or those that Slurm knows. */
 static int find_nodes(struct job *job)
 {
 	const struct settings *set = job->set;
@@ -225,7 +225,7 @@ static int prepare_question(struct job *job, const char *trace)
 
 /* Answers */
 
-/* The last line of what the node's command has said. */
+/* Report the last line that the node's command printed. */
 static void report_silent(const struct job *job, const char *node)
 {
 	char path[4096], *text = NULL, *line, *end;
@@ -294,7 +294,7 @@ static void take_answers(struct job *job)
 		log_note("%zu of %zu nodes have answered", job->nanswered, job->nodes.n);
 }
 
-/* @words and the names of the sums; NULL without memory. Never freed: exec follows. */
+/* @words and the names of the sums; NULL if out of memory. Never freed: exec follows. */
 static char **name_sums(const struct job *job, const char *const *words)
 {
 	size_t n = 0;

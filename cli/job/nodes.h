@@ -1,6 +1,6 @@
 #pragma once
 /*
- * The names of the nodes of a job. One thread.
+ * The names of the nodes of a job. Not thread-safe.
  */
 #include <stddef.h>
 

@@ -2,8 +2,8 @@
 /*
  * Parquet's encodings of values.
  *
- * https://github.com/apache/parquet-format/blob/master/Encodings.md
- * All append to a text; without memory that has failed. One thread.
+ * https://github.com/apache/parquet-format/blob/master/Encodings.md All append to a text; if out of
+ * memory, that has failed. Not thread-safe.
  */
 #include <stddef.h>
 #include <stdint.h>

@@ -53,7 +53,7 @@ struct chain {
 	int64_t time;   /* of its last event; INT64_MIN: none */
 };
 
-/* A message whose receive has not been completed yet. */
+/* A message that has not been received yet. */
 struct flight {
 	uint64_t bytes, tag;
 	uint32_t from, to; /* processes */
@@ -147,7 +147,7 @@ static struct chain *chain_of(struct goal *goal, uint32_t thread)
 	return chain;
 }
 
-/* The thread has come to an event; until then it computed, or waited. */
+/* The thread reached an event; until then it computed, or waited. */
 static void take_event(void *arg, const struct trace_event *event)
 {
 	bool waited = event->kind == TRACE_POLL && event->poll->empty;
@@ -160,7 +160,7 @@ static void take_event(void *arg, const struct trace_event *event)
 	chain = chain_of(goal, event->id.thread);
 	if (!chain)
 		return;
-	/* the time of a thread's first event says nothing of what it did before */
+	/* what a thread did before its first event is unknown */
 	if (chain->label && !waited && event->time > chain->time)
 		chain->label = PUT_LINE(goal, rank_of(goal, event->process), chain->label,
 					"calc %" PRId64, event->time - chain->time);
@@ -196,7 +196,7 @@ static void add_flight(struct goal *goal, uint32_t qp, const struct flight *flig
 		flights->at[flights->n++] = *flight;
 }
 
-/* The peer answers by itself. Returns the label of the answer. */
+/* The peer's adapter answers without its program. Returns the label of the answer. */
 static uint64_t put_read(struct goal *goal, const struct message *m, uint64_t before)
 {
 	uint64_t tag = goal->tags++, answer = goal->tags++, at;

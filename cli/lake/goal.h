@@ -2,7 +2,7 @@
 /*
  * Messages as a schedule in GOAL, the text format of LogGOPSim and ATLAHS.
  *
- * One thread.
+ * Not thread-safe.
  */
 struct trace;
 

@@ -144,7 +144,7 @@ static void add_key(struct text *path, const char *key, const char *value)
 			text_addf(path, "%%%02X", (unsigned char)*value);
 }
 
-/* Create the folders of a path, which begins with the one that exists. */
+/* Create the folders of a path, of which the first exists. */
 static int make_folders(char *path, size_t existing)
 {
 	for (char *at = path + existing + 1; (at = strchr(at, '/')); at++) {

@@ -3,7 +3,7 @@
  * Traces as a folder of tables, one file for each table, each node of each job, and each trace.
  *
  * Rows are collected in memory until there are enough of them; then a format (struct lake_format)
- * writes them. One thread.
+ * writes them. Not thread-safe.
  */
 #include <stdio.h>
 

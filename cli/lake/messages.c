@@ -30,7 +30,7 @@ bool message_puts(int opcode)
 	       operation_takes_receive(opcode);
 }
 
-/* Pass the event on before what the model says of it. */
+/* Pass the event on before the model's callbacks for it. */
 static void see_event(struct messages *m, const struct trace_event *event)
 {
 	if (!m->seen)

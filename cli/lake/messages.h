@@ -2,7 +2,7 @@
 /*
  * The messages of a trace, for formats that know processes and messages but no queues.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include <stdint.h>
 

@@ -2,7 +2,7 @@
 /*
  * Messages and verbs as a trace in the Open Trace Format 2, for Vampir, Scalasca and ViTE.
  *
- * One thread.
+ * Not thread-safe.
  */
 struct trace;
 

@@ -56,7 +56,7 @@ struct values {
 	uint64_t plain, compressed;
 };
 
-/* Shared by all files: memory that is kept. */
+/* Shared by all files: reused memory. */
 static struct frame frame;
 
 static bool is_in_path(unsigned int column)
@@ -153,7 +153,7 @@ static void select_set(struct values *values)
 	}
 }
 
-/* Numbers that are close together: each has a place of its own. */
+/* Numbers that are close together: each has its own slot. */
 static bool find_near(struct values *values)
 {
 	uint16_t indexes[DISTINCT_SLOTS] = { 0 };
@@ -359,7 +359,7 @@ static int put_page(struct lake_file *file, struct values *values, int type,
 	return err;
 }
 
-/* The least or the largest value; a long text has none, which only costs a reader time. */
+/* The least or the largest value; a long text has no bound, which only costs a reader time. */
 static void put_bound(struct thrift *t, int id, const struct values *values, int64_t bound)
 {
 	const char *word;

@@ -3,7 +3,7 @@
  * The rows of a trace for other engines: which tables, and their columns.
  *
  * A table has the columns that SQL has under the same name (`verbatim sql`), after those that tell
- * from which trace and rank a row is. One thread.
+ * from which trace and rank a row is. Not thread-safe.
  */
 #include <stdint.h>
 
@@ -54,7 +54,7 @@ struct rows_taker {
 	void *arg;
 };
 
-/* The tables, all of which have been set; NULL without memory. Never freed. */
+/* The tables, all of which have been set; NULL if out of memory. Never freed. */
 const struct rows_columns *rows_tables(void);
 
 /*

@@ -178,7 +178,7 @@ static int spread_column(struct rowset_column *column, uint32_t rows)
 	return 0;
 }
 
-/* Have all rows the value that all have so far? Without a branch in the loops. */
+/* Do all rows have the value that all had so far? Without a branch in the loops. */
 static bool are_first(const struct rowset_column *column, const struct cells *cells, uint32_t n)
 {
 	uint64_t differ = 0;

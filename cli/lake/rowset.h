@@ -3,7 +3,7 @@
  * Rows in memory, column by column, until a format writes them.
  *
  * A number is stored itself, a text as the number of a word, of which each column has its own list.
- * One thread.
+ * Not thread-safe.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,7 +13,7 @@
 
 enum {
 	ROWSET_ROWS = 65536, /* as many rows are written together */
-	/* a column with more distinct texts than that looks no more for equal ones */
+	/* with more distinct texts than that, a column no longer searches for equal ones */
 	ROWSET_WORDS = 4096,
 	ROWSET_SLACK = 8, /* bytes after all words that may be read */
 };

@@ -2,8 +2,8 @@
 /*
  * Structures in the compact protocol of Thrift, as Parquet's metadata needs them.
  *
- * https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md
- * One thread.
+ * https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md Not
+ * thread-safe.
  */
 #include <stddef.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Names and counts that writing and reading a model share. One thread.
+ * Names and counts that writing and reading a model share. Not thread-safe.
  */
 #include "replay/load/load.h"
 

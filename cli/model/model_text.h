@@ -19,7 +19,7 @@
  *
  * '#' starts a comment. Shares need not add up to 100 %. Gaps are scaled to fit the rate.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include <stdbool.h>
 

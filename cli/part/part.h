@@ -1,6 +1,6 @@
 #pragma once
 /*
- * The part of a trace selected with --from, --to, --process and --phase. One thread.
+ * The part of a trace selected with --from, --to, --process and --phase. Not thread-safe.
  */
 #include "analyzer/profile/pass.h"
 #include "cli/dump/point.h"

@@ -2,7 +2,7 @@
 /*
  * A slice of a trace: the part selected with --from, --to, --last and --only, as a trace.
  *
- * trim writes it, replay replays it. One thread.
+ * trim writes it, replay replays it. Not thread-safe.
  */
 #include "cli/dump/point.h"
 #include "core/base/text.h"

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * A slice of a trace in a private file, for commands that take a trace. One thread.
+ * A slice of a trace in a private file, for commands that take a trace. Not thread-safe.
  */
 #include "cli/part/slice.h"
 

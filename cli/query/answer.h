@@ -2,7 +2,7 @@
 /*
  * Answers of `verbatim query`: facts and lists, as text or as JSON, and shared functions.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include "cli/query/view.h"
 #include "cli/table.h"

@@ -283,7 +283,7 @@ static void on_modify(void *arg, const struct model_modify *modify)
 	set_count(path, &path->arrived, modify->object->id, 0);
 }
 
-/* Its queue is destroyed, and the request with it. */
+/* The queue of the request is destroyed, and the request with it. */
 static void on_retire(void *arg, const struct life *object)
 {
 	struct path *path = arg;

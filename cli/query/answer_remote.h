@@ -2,7 +2,7 @@
 /*
  * The memory that a one-sided request accesses at the other end, and what that end checks.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include "cli/query/view.h"
 

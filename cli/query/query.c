@@ -117,7 +117,7 @@ static struct life *find_life(const struct view *view, const struct object *obje
 	return life && life->id == object->id && life->state <= LIFE_DYING ? life : NULL;
 }
 
-/* When and how to view @object instead, if it is gone at @asked. */
+/* When and how to view @object instead, if it no longer exists at @asked. */
 static struct instant last_instant(struct answer *answer, const struct object *object,
 				   const struct instant *asked, char why[VIEW_TEXT])
 {
@@ -134,7 +134,7 @@ static struct instant last_instant(struct answer *answer, const struct object *o
 	return (struct instant){ .time = object->destroyed_at - 1 };
 }
 
-/* A view of @object at the requested moment, or at its end if it is gone by then. */
+/* A view of @object at the requested moment, or at its end if it was destroyed by then. */
 static int view_object(struct answer *answer, const struct object *object, char why[VIEW_TEXT],
 		       struct view *ret_view, struct life **ret_life)
 {
@@ -256,7 +256,7 @@ static int read_question(const struct arguments *arguments, struct question *que
 	return CLI_FINE;
 }
 
-/* Find what it names in @trace. */
+/* Find the objects that the question names in @trace. */
 static int find_named(struct question *question, struct trace *trace)
 {
 	struct instant *at = &question->at;

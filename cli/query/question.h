@@ -2,7 +2,7 @@
 /*
  * A question of `verbatim query`, parsed from words.
  *
- * Words such as "what", "is", "the", "of" are ignored and may be left out. One thread.
+ * Words such as "what", "is", "the", "of" are ignored and may be left out. Not thread-safe.
  */
 #include <stdbool.h>
 #include <stdint.h>

@@ -2,7 +2,7 @@
 /*
  * The state of a trace at a moment: the model after all events up to it.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include "analyzer/report/report.h"
 #include "analyzer/tables/pass.h"

@@ -24,7 +24,7 @@
 
 struct collecting {
 	struct session session;
-	struct session_page page; /* as it was when the programs had ended */
+	struct session_page page; /* a copy made after the programs had ended */
 	const char *dir, *path;
 	bool keep;
 	int lock; /* held so that only one process collects the session */
@@ -174,7 +174,7 @@ static int collect_session(struct collecting *c)
 	nothing = writer_progress(c->writer).before;
 	before = writer_has_before(c->writer);
 	err = writer_finish(c->writer) ?: err;
-	if (!c->session.collector) /* a session that is kept can be recorded into again */
+	if (!c->session.collector) /* a session that is not removed can be recorded into again */
 		atomic_store(&c->session.page->state, SESSION_RUNNING);
 	if (err)
 		return log_err(err, "%s is %s; the session is not removed: collect %s again",

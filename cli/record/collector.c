@@ -42,7 +42,7 @@ struct guest {
 	uint64_t start;
 	bool foreign; /* see struct feed */
 	int watch;    /* guests_watch() */
-	int told;     /* its status plus 1, if its recorder has told us; else 0 */
+	int told;     /* its status plus 1, if reported by its recorder; else 0 */
 };
 
 struct collector {
@@ -399,7 +399,7 @@ static bool guest_lives(const struct collector *c, const struct guest *guest)
 	if (c->search.leftover)
 		return false;
 	if (guest->foreign)
-		return true; /* as far as we can see */
+		return true; /* as far as is visible from here */
 	if (guest->pid == c->child)
 		return !c->child_ended;
 	return session_process_alive(guest->pid, guest->start);

@@ -2,8 +2,8 @@
 /*
  * The collector: empties the rings of a session into a trace while the program runs.
  *
- * One thread. A failure of the writer closes the session, so the program continues unrecorded; it
- * is returned once, and the collector then does nothing more.
+ * Not thread-safe. A failure of the writer closes the session, so the program continues unrecorded;
+ * it is returned once, and the collector then does nothing more.
  */
 #include <stdbool.h>
 #include <stdint.h>

@@ -4,7 +4,7 @@
  *
  * It has all threads, does not depend on the core size limit, and is written to a chosen path,
  * whatever the machine's core pattern is. Its duration depends on the size of the memory, so it
- * runs in the background. One thread.
+ * runs in the background. Not thread-safe.
  */
 #include <limits.h>
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 #pragma once
 /*
  * Descendants that still run after the program has ended: which of them the recording waits for.
- * One thread.
+ * Not thread-safe.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,7 +18,7 @@ struct descendants {
 	struct guests_moment since; /* of the program's begin */
 	int64_t linger;             /* ns, for descendants that have called no verb */
 	uint64_t ended_at;          /* CLOCK_MONOTONIC: time of the program's end */
-	bool asked;                 /* a signal has asked the recording to end */
+	bool asked;                 /* a signal has requested the end of the recording */
 	bool late;                  /* only after the program's end; then it is not passed on */
 	bool group;                 /* the process group got the signal, too */
 

@@ -1,6 +1,7 @@
 #pragma once
 /*
- * Selects the device of a program, and sets the environment that it needs for that. One thread.
+ * Selects the device of a program, and sets the environment that it needs for that. Not
+ * thread-safe.
  */
 #include <limits.h>
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 #pragma once
 /*
  * The counters that devices show below ports/N/counters and hw_counters, at the beginning of a
- * trace and at its end. One thread.
+ * trace and at its end. Not thread-safe.
  */
 #include <stdbool.h>
 #include <stddef.h>

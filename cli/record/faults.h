@@ -1,6 +1,6 @@
 #pragma once
 /*
- * The faults file of a program that is about to be started. One thread.
+ * The faults file of a program that is about to be started. Not thread-safe.
  */
 
 /*

@@ -85,7 +85,7 @@ int feed_fill(const struct feed *feed)
 
 	if (feed->stuck && bytes == feed->stuck)
 		return 0;
-	/* if tail is damaged, too, feed_drain() finds out */
+	/* feed_drain() detects a damaged tail */
 	return !bytes ? 0 : bytes > mask ? 100 : bytes * 100 < mask ? 1 : (int)(bytes * 100 / mask);
 }
 

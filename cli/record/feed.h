@@ -2,7 +2,7 @@
 /*
  * The reading side of one ring, which threads of the program use one after the other. Nothing in it
  * is trusted: events are read from a copy, each word of the head once, and its owner once, when the
- * ring is added. Damaged parts are skipped. One thread.
+ * ring is added. Damaged parts are skipped. Not thread-safe.
  */
 #include <stdbool.h>
 #include <stdint.h>

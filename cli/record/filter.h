@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Parses --filter. One thread.
+ * Parses --filter. Not thread-safe.
  */
 #include "cli/options.h"
 #include "core/wire/session.h"

@@ -93,7 +93,7 @@ static pid_t parse_pid(const char *text)
 	return quantity_number(text, INT32_MAX, &pid) ? (pid_t)pid : 0;
 }
 
-/* Its numbers can be read until it ends; it can be asked for more while it records. */
+/* The recorder's statistics can be read until it ends; requests reach it only while it records. */
 static bool has_recorder(const struct session *session, enum find_session which)
 {
 	return which == FIND_ANY ? find_session_alive(session) : find_session_records(session);

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Finding the session of a running recorder of this user. One thread.
+ * Finding the session of a running recorder of this user. Not thread-safe.
  */
 #include <stdbool.h>
 

@@ -3,7 +3,7 @@
  * Reading the trace while it is being written: one cursor behind the writer, in slices.
  *
  * The writer does not delete chunks that such a reader has not read (writer_follow()), so there is
- * only one of these at a time. One thread, the same as the writer's.
+ * only one of these at a time. Called only by the writer's thread.
  */
 #include <stdbool.h>
 #include <stdint.h>

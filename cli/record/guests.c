@@ -85,7 +85,7 @@ static void visit_guests(bool (*may_be)(void *arg, pid_t pid),
 		closedir(proc);
 }
 
-/* Those of one session. */
+/* The processes of one session. */
 struct visited {
 	const char *dir;
 	bool (*may_be)(void *arg, pid_t pid);
@@ -120,7 +120,7 @@ unsigned int guests_visit(const char *dir, bool (*may_be)(void *arg, pid_t pid),
 	return visited.n;
 }
 
-/* The number after @key in the file @path; 0: there is none. */
+/* The number after @key in the file @path; 0: not found. */
 static uint64_t read_number(const char *path, const char *key)
 {
 	uint64_t value = 0;
@@ -432,8 +432,8 @@ static void mark_used(void *arg, pid_t pid, const char *dir)
 }
 
 /*
- * Remove the session @dir, unless a process uses its rings or it has events. Returns whether it was
- * kept for its events.
+ * Remove the session @dir, unless a process uses its rings or it has events. Returns whether it
+ * remains because of its events.
  */
 static bool sweep_session(const struct leftovers *leftovers, const char *dir)
 {
@@ -469,7 +469,7 @@ static void report_kept(unsigned int n, const char *first)
 			 n, first, first);
 }
 
-/* All processes are looked at once, after their recorders were found to be dead. */
+/* Processes are scanned once, after their recorders were found to be dead. */
 void guests_sweep(const struct session *ours, bool quiet)
 {
 	struct leftovers leftovers = { .ours = ours };

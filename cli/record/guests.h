@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Finds the processes of a session in /proc. One thread.
+ * Finds the processes of a session in /proc. Not thread-safe.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -50,7 +50,10 @@ struct session;
  */
 int guests_watch(pid_t pid);
 
-/* Its status as of waitpid() once it is dead, -1 not known. Closes @fd, which may be -1. */
+/*
+ * The status of process @pid, as from waitpid(), once it is dead, -1 not known. Closes @fd, which
+ * may be -1.
+ */
 int guests_status(int fd, pid_t pid);
 
 /*

@@ -52,7 +52,7 @@ void holding_mark(struct holding *holding, struct feed *feeds, unsigned int n)
 	holding->marked = holding->nended;
 }
 
-/* Their owners free them when they are read: see rings_make(). */
+/* Owners free their rings when these are read: see rings_make(). */
 static void remove_ended(struct holding *holding, int at)
 {
 	for (size_t i = 0; i < holding->marked; i++) {

@@ -1,7 +1,7 @@
 #pragma once
 /*
  * Events that stay in their rings until they are committed, so that a process which takes over from
- * a killed recorder can read them again. One thread.
+ * a killed recorder can read them again. Not thread-safe.
  */
 #include <stdbool.h>
 #include <stddef.h>

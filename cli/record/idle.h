@@ -2,7 +2,7 @@
 /*
  * How long the recorder sleeps between two rounds of reading the rings.
  *
- * One thread, one struct idle.
+ * Not thread-safe; one struct idle.
  */
 #include <signal.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Starting the program. One thread.
+ * Starting the program. Not thread-safe.
  */
 #include <limits.h>
 #include <signal.h>

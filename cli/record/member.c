@@ -19,7 +19,8 @@
 #include "cli/record/signal_witness.h"
 #include "core/wire/log.h"
 
-enum { SETTLE_NS = 20000000 }; /* by then a signal to a whole group has reached all members */
+/* after this time a signal to a process group has reached all members */
+enum { SETTLE_NS = 20000000 };
 
 struct member {
 	struct node node;
@@ -63,7 +64,7 @@ static void pass_on(struct member *m, int signal)
 	signal_witness_forget(&m->witness);
 }
 
-/* Returns its status as from waitpid(); it was told to the collector. */
+/* Returns the status as from waitpid(), which was also reported to the collector. */
 static int await_program(struct member *m)
 {
 	struct node_end end = { .pid = (int)m->child };

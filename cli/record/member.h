@@ -1,6 +1,7 @@
 #pragma once
 /*
- * A recorder whose trace another process writes: one of several of a job on a node. One thread.
+ * A recorder whose trace another process writes: one of several of a job on a node. Not
+ * thread-safe.
  */
 #include "cli/record/recording.h"
 

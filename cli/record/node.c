@@ -312,7 +312,7 @@ static bool has_members(const struct node *node)
 bool node_has_members(struct node *node, const struct session *session, int64_t linger)
 {
 	unsigned int come = atomic_load(&session->page->recorders);
-	/* without the folder of the door nobody can join */
+	/* without the folder of the door no recorder can join */
 	bool locked = !lock_door(node), has = has_members(node);
 
 	if (locked)
@@ -342,7 +342,7 @@ bool node_close(struct node *node, const struct session *session)
 		return false;
 	}
 	atomic_store(&session->page->state, SESSION_CLOSED);
-	unlink(node->path); /* who waits for its lock looks for it again */
+	unlink(node->path); /* a process that waits for its lock then looks for the file again */
 	return true;
 }
 
@@ -392,7 +392,7 @@ int node_leave(struct node *node)
 
 	if (lock_door(node))
 		return 0;
-	/* this gives up our own lock in any case */
+	/* this drops our own lock even on failure */
 	last = !flock(node->members, LOCK_EX | LOCK_NB);
 	close(node->members);
 	unlock_door(node);

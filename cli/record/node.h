@@ -2,7 +2,7 @@
 /*
  * The recorders of a job on one node: they share a session and a trace, which one collector writes.
  *
- * One thread each.
+ * Each is used by one thread.
  */
 #include <stdbool.h>
 #include <stddef.h>

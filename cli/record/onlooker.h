@@ -1,6 +1,6 @@
 #pragma once
 /*
- * `verbatim top` beside a recording: record --live. One thread.
+ * `verbatim top` beside a recording: record --live. Not thread-safe.
  */
 #include <sys/types.h>
 

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * The name of a trace, as -o gives it: "rank%r.db". One thread.
+ * The name of a trace, as -o gives it: "rank%r.db". Not thread-safe.
  */
 #include <limits.h>
 #include <stdbool.h>

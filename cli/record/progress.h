@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Progress messages during and after the recording; stderr only. One thread.
+ * Progress messages during and after the recording; stderr only. Not thread-safe.
  */
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 #pragma once
 /*
  * Checks the whole trace after a check that ran during its recording and did not know from the
- * start which events would be missing. One thread.
+ * start which events would be missing. Not thread-safe.
  */
 #include <stdbool.h>
 #include <stddef.h>

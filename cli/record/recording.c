@@ -32,7 +32,8 @@
 
 enum {
 	TEND_MS = 20,
-	SETTLE_MS = 20,        /* by then a signal to a whole group has reached all members */
+	/* after this time a signal to a process group has reached all members */
+	SETTLE_MS = 20,
 	AGAIN_MS = 300,        /* signals closer together are one request: timeout(1) sends two */
 	IDLE_MS = 250,         /* the longest sleep while there are rings, */
 	IDLE_CHECK_MS = 100,   /* with --check; */
@@ -51,7 +52,7 @@ static void fail_recording(struct recording *r, int err)
 		log_note("recording has stopped; the program continues unrecorded");
 }
 
-/* The programs of a node, and whether their recorders are all gone. */
+/* Reap the programs of a node, and check whether all recorders have ended. */
 static void reap_members(struct recording *r)
 {
 	bool ended = !node_has_members(r->set->node, &r->session, r->set->linger);
@@ -143,7 +144,7 @@ static void pass_on(struct recording *r)
 		spot_release(&r->spot); /* a stopped program does not see the signal */
 }
 
-/* The longest sleep that nobody notices. */
+/* The longest sleep that is not noticeable. */
 static uint64_t longest_sleep(const struct recording *r)
 {
 	if (r->pending_at)

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Running and recording a program. One thread.
+ * Running and recording a program. Not thread-safe.
  */
 #include <stdbool.h>
 #include <stdint.h>

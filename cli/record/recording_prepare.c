@@ -147,8 +147,8 @@ static void before_commit(void *arg)
 }
 
 /*
- * Another process goes on if this one is killed. Not if traces are cut or rotated: it would have to
- * know each of them.
+ * Prepare a process that takes over if this one is killed. Not if traces are cut or rotated: it
+ * would have to know all of them.
  */
 static int open_node(struct recording *r)
 {

@@ -1,7 +1,7 @@
 #pragma once
 /*
  * A recording, for recording.c (its rounds) and recording_prepare.c (what it needs before them).
- * One thread.
+ * Not thread-safe.
  */
 #include "cli/record/collector.h"
 #include "cli/record/descendants.h"
@@ -41,7 +41,7 @@ struct recording {
 	uint64_t pending_at; /* 0: none */
 	uint64_t asked_at;   /* time of the first signal that asked us to end; 0: none */
 	int asked;           /* that signal */
-	bool stop;           /* asked again: leave the program running */
+	bool stop;           /* second signal: leave the program running */
 	int error;
 };
 

@@ -157,7 +157,7 @@ static int cut_trace(struct retention *retention)
 	return writer_cut(retention->writer, time);
 }
 
-/* The part that must stay exceeds the limit: reported once. */
+/* The part that cannot be deleted exceeds the limit: reported once. */
 static void report_needs(struct retention *retention, const char *option, uint64_t size)
 {
 	char bytes[FORMAT_TEXT], calls[FORMAT_TEXT], objects[FORMAT_TEXT];

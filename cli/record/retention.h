@@ -1,7 +1,7 @@
 #pragma once
 /*
  * Limits the size of a long recording: keeps only its newest part (a flight recorder), with copies
- * when something fails, or rotates traces. One thread.
+ * when something fails, or rotates traces. Not thread-safe.
  */
 #include <limits.h>
 #include <stdbool.h>

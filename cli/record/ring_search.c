@@ -151,7 +151,7 @@ static bool is_unreadable(const struct ring_search *search, uint32_t index)
 	return err && err != -ENOENT;
 }
 
-/* A program that is killed while it makes a ring leaves a file, too, but has recorded nothing. */
+/* A program killed while it creates a ring leaves a file without events. */
 static uint32_t count_lost(const struct ring_search *search)
 {
 	uint32_t made = atomic_load_explicit(&search->session->page->made, memory_order_relaxed);

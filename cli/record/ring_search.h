@@ -2,7 +2,7 @@
 /*
  * Rings that are expected: a number was given out, but its file does not exist yet.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -125,13 +125,13 @@ static int sample_feed(struct samples *samples, const struct feed *feed, struct 
 	bool known;
 
 	if (!thread)
-		return 0; /* without memory there are fewer samples */
+		return 0; /* if out of memory, there are fewer samples */
 	known = thread->seen.doing;
 	see_thread(thread, feed, &seen);
 	if (!known || !is_same(&seen, &thread->seen)) {
 		thread->seen = seen;
 		thread->since = now;
-		/* that it goes on is certain at once */
+		/* activity is certain at once */
 		if (thread->written.doing != nothing || seen.doing == nothing)
 			return 0;
 	}

@@ -3,7 +3,8 @@
  * What each thread does, sampled ten times a second at no cost to the program: whether it records
  * events, polls in vain or calls no verb; and what the kernel says of one that calls none.
  *
- * A row of table `sample` is written when something else has been seen twice in a row. One thread.
+ * A row of table `sample` is written when something else has been seen twice in a row. Not
+ * thread-safe.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -42,7 +43,7 @@ struct samples {
 int samples_take(struct samples *samples, const struct feed *feeds, unsigned int nfeeds,
 		 struct writer *writer, int64_t now);
 
-/* Its thread has ended: did it go on after the last sample? 0 or -errno of the writer. */
+/* The thread of @feed has ended: was it active after the last sample? 0 or -errno of the writer. */
 int samples_end(struct samples *samples, const struct feed *feed, struct writer *writer,
 		int64_t now);
 

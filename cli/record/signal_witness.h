@@ -7,7 +7,7 @@
  * is detected with a witness: a process in the recorder's group that only notes the signals that it
  * gets.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include <signal.h>
 #include <stdbool.h>
@@ -15,7 +15,7 @@
 
 struct signal_witness {
 	pid_t pid;
-	int fd; /* a byte for each signal that it got */
+	int fd; /* a byte for each signal received */
 	/* the signals to be passed on: those that the recorder was not started to ignore */
 	sigset_t signals;
 	sigset_t before; /* the original signal mask */

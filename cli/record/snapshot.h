@@ -1,6 +1,6 @@
 #pragma once
 /*
- * A copy of a trace that is being recorded. One thread.
+ * A copy of a trace that is being recorded. Not thread-safe.
  */
 #include <limits.h>
 

@@ -291,7 +291,7 @@ static bool debugger_left(const struct stopped *stopped, const struct thread_sta
 
 /*
  * While a debugger attaches or detaches, the process is briefly in neither state: it runs only if
- * it is not seen to be stopped for long. True: it runs, or is gone.
+ * it is not seen to be stopped for long. True: it runs, or has ended.
  */
 static bool watch_stopped(struct spot *s, struct stopped *stopped)
 {

@@ -2,7 +2,7 @@
 /*
  * Stopping the program when a verb has failed (--stop-on), and the messages about it.
  *
- * The program's own thread stops it (core/wire/stop.h). One thread.
+ * The program's own thread stops it (core/wire/stop.h). Not thread-safe.
  */
 #include <stdbool.h>
 #include <sys/types.h>

@@ -63,7 +63,7 @@ static void become_collector(struct standby *standby)
 		 (int)getpid());
 }
 
-/* Waits for the end of @recorder. Returns if this process is to go on. */
+/* Waits for the end of @recorder. Returns if this process must take over. */
 static void stand_by(struct standby *standby, int fd, pid_t recorder)
 {
 	uint32_t owner = (uint32_t)recorder;
@@ -93,7 +93,7 @@ static void end_child(pid_t pid, int fd)
 		close(fd);
 }
 
-/* Returns whether this process is the child, which goes on. */
+/* Returns whether this process is the child, which takes over. */
 static bool fork_standby(struct standby *standby)
 {
 	pid_t before = standby->pid, self = getpid(), pid;

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * A process that goes on with the recording if the recorder is killed. One thread.
+ * A process that goes on with the recording if the recorder is killed. Not thread-safe.
  */
 #include <stdint.h>
 #include <sys/types.h>
@@ -11,7 +11,7 @@ struct standby {
 	struct session_page *page;
 	_Atomic uint32_t *owner; /* pid of the recorder; shared by all of these processes */
 	pid_t pid;               /* 0: none */
-	int fd;                  /* a pipe: its end tells it that we are dead */
+	int fd;                  /* a pipe: its end of file shows the standby that we are dead */
 	unsigned int takeovers;  /* in the ancestors of this process */
 };
 
@@ -25,5 +25,5 @@ int standby_init(struct standby *standby, struct session_page *page);
  */
 void standby_renew(struct standby *standby);
 
-/* From now on nobody takes over. Accepts one that is all zero. */
+/* From now on no process takes over. Accepts one that is all zero. */
 void standby_dismiss(struct standby *standby);

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * A clock that is wrong on purpose, for tests. One thread.
+ * A clock that is wrong on purpose, for tests. Not thread-safe.
  */
 struct session;
 

@@ -3,7 +3,7 @@
  * What a session could not record: reported at its end, and written into the
  * trace.
  *
- * One thread. Functions return 0 or -errno of the writer.
+ * Not thread-safe. Functions return 0 or -errno of the writer.
  */
 #include <stdint.h>
 

@@ -37,13 +37,13 @@ struct before {
 struct vitals {
 	const struct session *session;
 	struct writer *writer;
-	int fd;                    /* of the page; -1: nobody has looked yet */
+	int fd;                    /* of the page; -1: no viewer yet */
 	bool awaited;              /* a reader is about to look for the first time */
 	bool asked;                /* a reader looks, or is about to */
 	struct follow follow;      /* closed if another one follows */
 	struct trace *trace;       /* that is followed */
 	struct profiler *profiler; /* NULL: there is no reader */
-	bool attached;             /* another one follows, and passes on what it reads */
+	bool attached;             /* another reader follows, and passes on events */
 	bool over;                 /* after a failure, or the end */
 	uint64_t looked_at;        /* CLOCK_MONOTONIC: last check whether there is a reader */
 	uint64_t published_at;
@@ -247,7 +247,7 @@ static struct vitals_counts count_queue(const struct profile_queue *queue, uint6
 	};
 }
 
-/* Those with most traffic since the last publication come first, then those with most in total. */
+/* Queues with most traffic since the last publication come first, then those with most in total. */
 struct candidate {
 	const struct profile_queue *queue;
 	struct vitals_counts all, since;

@@ -307,7 +307,7 @@ void watch_read_until(struct watch *w, int64_t time)
 
 /* The end */
 
-/* Show findings whose number has grown since they were printed, and the summary. */
+/* Print findings that have occurred again since they were printed, and the summary. */
 static void show_rest(struct watch *w, const struct findings *findings)
 {
 	struct block block = { 0 };
@@ -324,7 +324,7 @@ static void show_rest(struct watch *w, const struct findings *findings)
 	}
 }
 
-/* Parts of the trace are in other traces, or gone: it cannot be checked as a whole. */
+/* Parts of the trace are in other traces, or were deleted: it cannot be checked as a whole. */
 static void report_unsure(struct watch *w, const struct findings *findings)
 {
 	uint64_t late = cursor_late(w->follow.cursor);

@@ -4,7 +4,7 @@
  *
  * Runs in the recorder's own thread, in slices between two rounds of reading, on the events that
  * the writer has put into the trace. So it delays nothing: if it is slower, unread events wait in
- * the trace. A failure ends the check but not the recording. One thread.
+ * the trace. A failure ends the check but not the recording. Not thread-safe.
  */
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Delta debugging: remove as many items as possible. One thread.
+ * Delta debugging: remove as many items as possible. Not thread-safe.
  */
 #include <stdbool.h>
 #include <stddef.h>

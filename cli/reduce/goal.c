@@ -292,7 +292,7 @@ static size_t count_of(const struct json_node *node, const char *name)
 	return member ? member->count : 0;
 }
 
-/* Nothing was asked for, or the same text. */
+/* True if nothing was requested, or the same text. */
 static bool is_asked(const char *asked, const char *text)
 {
 	return !*asked || !strcmp(asked, text);
@@ -304,7 +304,7 @@ static void take_text(char *to, size_t size, const char *text)
 		snprintf(to, size, "%s", text);
 }
 
-/* "wc[3].status" and "wc[0].status" are the same: completions before it may be gone. */
+/* "wc[3].status" and "wc[0].status" are the same: earlier completions may be missing. */
 static bool is_field(const char *asked, const char *field)
 {
 	size_t n = strcspn(asked, "["), m = strcspn(field, "[");

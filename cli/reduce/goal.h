@@ -1,6 +1,6 @@
 #pragma once
 /*
- * What a reduced trace must still reproduce, and whether a trace does. One thread.
+ * What a reduced trace must still reproduce, and whether a trace does. Not thread-safe.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -33,7 +33,9 @@ struct goal {
 	/* synthesized peers, in the whole trace */
 	size_t made;
 	struct text rules; /* error rules in the whole trace: " LIFE-001 MKEY-003 " */
-	/* for a finding: the whole trace replays without a divergence, so parts must, too */
+	/*
+	 * for a finding: the whole trace replays without a divergence, so parts must do so as well
+	 */
 	bool replays;
 	bool first;      /* a divergence: the whole trace has no earlier one */
 	bool in_vain;    /* a divergence: something that was recorded did not come */

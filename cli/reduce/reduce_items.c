@@ -129,7 +129,7 @@ static size_t list_numbers(size_t *items, size_t most)
 	return most;
 }
 
-/* The end with the lower number stands for both. */
+/* The end with the lower number represents both. */
 static size_t list_connections(const struct reduction *r, size_t *items)
 {
 	const struct connections *connections = r->connections;

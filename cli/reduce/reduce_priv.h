@@ -1,8 +1,8 @@
 #pragma once
 /*
- * Internals of `verbatim reduce`: reduce.c has the command, reduce_steps.c the order of
- * steps, reduce_items.c what they remove, reduce_trials.c the trials, reduce_state.c what remains
- * of a stopped reduction. One thread.
+ * Internals of `verbatim reduce`: reduce.c has the command, reduce_steps.c the order of steps,
+ * reduce_items.c what they remove, reduce_trials.c the trials, reduce_state.c what remains of a
+ * stopped reduction. Not thread-safe.
  */
 #include <signal.h>
 

@@ -60,7 +60,7 @@ static int try_messages_from(struct reduction *r, size_t end)
 	return reduce_is_over(r) ? -EINTR : reduce_try(r, 1);
 }
 
-/* The messages that end last are most likely the ones that matter. */
+/* Messages that end last are most likely needed. */
 static int try_last_messages(struct reduction *r)
 {
 	size_t *ends = calloc(r->units.count + 1, sizeof(*ends)), n;

@@ -1,7 +1,7 @@
 #pragma once
 /*
  * Trials: a command in a child process tests whether a trace still reproduces the goal. Several at
- * a time. One thread.
+ * a time. Not thread-safe.
  */
 #include <stdbool.h>
 #include <stdint.h>

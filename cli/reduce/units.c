@@ -227,7 +227,7 @@ void removal_take_unit(struct removal *removal, uint32_t unit)
 			removal_take_object(removal, units->made[at].object);
 }
 
-/* Is an object gone that a call needs? */
+/* Was an object removed that a call needs? */
 static bool lacks_object(const struct removal *removal, uint32_t unit)
 {
 	const struct units *units = removal->units;
@@ -246,7 +246,7 @@ bool removal_leaves(const struct removal *removal, const struct unit_row *row)
 	       (row->object || row->cq || !lacks_object(removal, row->unit));
 }
 
-/* A post or poll that has no row of its own stays as long as it has requests or completions. */
+/* A post or poll without its own row remains as long as it has requests or completions. */
 bool removal_has(void *arg, const struct excerpt_item *item)
 {
 	const struct removal *removal = arg;

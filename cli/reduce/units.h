@@ -9,7 +9,7 @@
  * 	a rest       any other event
  *
  * and as objects, which are removed together with all that needs them. In memory, 40 bytes for each
- * request and completion. One thread.
+ * request and completion. Not thread-safe.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * The insides of units: reading a trace (units_read.c). One thread.
+ * The insides of units: reading a trace (units_read.c). Not thread-safe.
  */
 #include "cli/reduce/units.h"
 #include "core/base/map.h"

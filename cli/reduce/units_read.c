@@ -41,7 +41,7 @@ uint32_t reading_root(struct reading *r, uint32_t unit)
 	return unit;
 }
 
-/* The earlier one stays. */
+/* The earlier unit remains. */
 static void join_units(struct reading *r, uint32_t a, uint32_t b)
 {
 	a = reading_root(r, a);
@@ -314,7 +314,7 @@ static void read_wake(struct reading *r, struct reading_object *cq, uint32_t uni
 	cq->armed = 0;
 }
 
-/* What a call names; what it makes needs all that. */
+/* Objects that a call names: objects that it creates need all of them. */
 static int read_refs(struct reading *r, const struct trace_event *event, uint32_t unit)
 {
 	const struct call *call = event->call;

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * A private directory for the software device of one command. One thread.
+ * A private directory for the software device of one command. Not thread-safe.
  */
 
 enum { FABRIC_PATH = 96 };

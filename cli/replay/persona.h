@@ -1,6 +1,6 @@
 #pragma once
 /*
- * The software device in place of the recorded one. One thread.
+ * The software device in place of the recorded one. Not thread-safe.
  */
 #include <stdbool.h>
 

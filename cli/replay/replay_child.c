@@ -73,7 +73,7 @@ static int wait_for(pid_t child)
 {
 	int status;
 
-	/* if the reader of our notes is gone: there is still a fabric to remove */
+	/* the reader of our output may have exited, but a fabric must still be removed */
 	signal(SIGPIPE, SIG_IGN);
 	while (waitpid(child, &status, 0) < 0)
 		if (errno != EINTR)

@@ -1,6 +1,7 @@
 #pragma once
 /*
- * A replay in a child: with the software device preloaded, or of a part of a trace. One thread.
+ * A replay in a child: with the software device preloaded, or of a part of a trace. Not
+ * thread-safe.
  */
 #include <stdbool.h>
 

@@ -43,7 +43,7 @@ static int write_report(const struct outcome *outcome, const char *path)
 	return cli_status(err);
 }
 
-/* A fault of the recorder that says nothing about what the program did. */
+/* A loss of the recorder that does not affect what the program did. */
 static bool is_harmless(const char *what)
 {
 	static const char *const harmless[] = { "sites",         "modules", "polls",  "payload",

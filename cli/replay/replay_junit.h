@@ -1,5 +1,5 @@
 #pragma once
-/* The report of a replay as JUnit. One thread. */
+/* The report of a replay as JUnit. Not thread-safe. */
 #include <stdio.h>
 
 struct outcome;

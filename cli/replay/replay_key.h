@@ -1,6 +1,6 @@
 #pragma once
 /*
- * The key that both replays of a pair have: --key, VERBATIM_REPLAY_KEY. One thread.
+ * The key that both replays of a pair have: --key, VERBATIM_REPLAY_KEY. Not thread-safe.
  */
 #include <stddef.h>
 

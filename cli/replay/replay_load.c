@@ -63,7 +63,7 @@ static void note_signal(int number)
 	stop_signal = number;
 }
 
-/* They end a wait of the parent of processes, so no call is to be restarted. */
+/* The signals must end a wait of the parent process, so no call is restarted. */
 static void catch_signals(void)
 {
 	static const int ends[] = { SIGINT, SIGTERM, SIGHUP };
@@ -74,7 +74,7 @@ static void catch_signals(void)
 			sigaction(ends[i], &action, NULL);
 }
 
-/* What is left of --deadline; 0: there is none. */
+/* The remaining time of --deadline; 0: no deadline. */
 static int64_t time_left(const struct replay_settings *set, uint64_t began)
 {
 	int64_t spent = (int64_t)(clock_monotonic() - began);

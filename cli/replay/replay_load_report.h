@@ -1,6 +1,6 @@
 #pragma once
 /*
- * The report of a replay as load. One thread.
+ * The report of a replay as load. Not thread-safe.
  */
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * The recording of a replay. One thread.
+ * The recording of a replay. Not thread-safe.
  */
 #include <stdbool.h>
 

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Shared by the files of verbatim replay. One thread.
+ * Shared by the files of verbatim replay. Not thread-safe.
  */
 #include <stdbool.h>
 #include <stdint.h>

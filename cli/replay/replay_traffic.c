@@ -21,7 +21,7 @@
 
 enum { PATH_LENGTH = 4096 };
 
-/* A random sample of posts has neither the rate nor the gaps. */
+/* Refuse a random sample of posts: it has neither the rate nor the gaps of the traffic. */
 static int refuse_sample(const char *command, struct trace *trace)
 {
 	if (trace_one_of(trace) == 1)

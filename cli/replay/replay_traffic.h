@@ -1,6 +1,7 @@
 #pragma once
 /*
- * The traffic that a replay as load sends: of a trace, of a text, or of several traces. One thread.
+ * The traffic that a replay as load sends: of a trace, of a text, or of several traces. Not
+ * thread-safe.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,8 +17,8 @@ struct traffic_changes {
 };
 
 /*
- * The traffic of @path, a trace or such a text, for @command; classes were joined. @slice may be
- * NULL; @memory limits what the times of requests take. Returns 0, or the exit status after an
+ * Read the traffic of @path, a trace or a model, for @command, and join its classes. @slice may be
+ * NULL; @memory limits the memory for the times of requests. Returns 0, or the exit status after an
  * error message.
  */
 int traffic_open(const char *command, const char *path, const struct slice *slice, uint64_t memory,

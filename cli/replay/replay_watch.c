@@ -41,7 +41,7 @@ static struct {
 	bool running, ended, claimed; /* claimed: it is decided which thread prints */
 	bool live, shown;
 	uint64_t start, last, events; /* of the last line */
-	uint64_t began;               /* when the last line said that it compiles */
+	uint64_t began;               /* when the last progress line about compiling was printed */
 	volatile sig_atomic_t hold;   /* enum hold */
 	int release;                  /* eventfd */
 	uint64_t released;            /* time of a signal that ended the hold */

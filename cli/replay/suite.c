@@ -135,7 +135,7 @@ static int find_devices(struct suite *suite)
 	return 0;
 }
 
-/* Its replay reports a trace that cannot be read. */
+/* A trace that cannot be read is reported by its replay. */
 static int read_covers(struct suite *suite, size_t i)
 {
 	struct trace *trace;
@@ -185,7 +185,7 @@ static bool is_alone(const struct suite *suite, size_t i)
 	return suite->alone[i % n] && !suite->soft[i / n];
 }
 
-/* Those that we may run on: a build server gives us fewer than it has. */
+/* The processors that we may run on: a build server gives us fewer than it has. */
 static size_t count_processors(void)
 {
 	cpu_set_t set;

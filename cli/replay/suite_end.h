@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Ends a suite early: by a signal, or the deadline. One thread.
+ * Ends a suite early: by a signal, or the deadline. Not thread-safe.
  */
 #include <signal.h>
 #include <stdbool.h>

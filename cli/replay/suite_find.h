@@ -1,6 +1,6 @@
 #pragma once
 /*
- * The traces of a folder and of all folders below. One thread.
+ * The traces of a folder and of all folders below. Not thread-safe.
  */
 #include <stddef.h>
 

@@ -212,7 +212,7 @@ static void judge_report(struct suite_run *run, const struct json_node *report)
 	append_cell(run, tolerated);
 }
 
-/* It did not begin. */
+/* The replay did not begin. */
 static void judge_messages(struct suite_run *run)
 {
 	add_message(run);

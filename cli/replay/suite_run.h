@@ -1,7 +1,7 @@
 #pragma once
 /*
  * Replays of a suite: each in a separate process, whose report and messages are read when it has
- * ended. One thread.
+ * ended. Not thread-safe.
  */
 #include <signal.h>
 #include <stdbool.h>
@@ -39,10 +39,10 @@ struct suite_run {
  */
 int suite_run_start(struct suite_run *run, char *const *again, const sigset_t *mask);
 
-/* Its process has ended with @status, as of waitpid(). 0 or -errno after log_err(). */
+/* The process of @run has ended with @status, as from waitpid(). 0 or -errno after log_err(). */
 int suite_run_end(struct suite_run *run, int status);
 
-/* Its process does not end: stop waiting for it. 0 or -errno. */
+/* The process of @run does not end: stop waiting for it. 0 or -errno. */
 int suite_run_leave(struct suite_run *run);
 
 void suite_run_fini(struct suite_run *run);

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Output of other subcommands, for a page to include. One thread.
+ * Output of other subcommands, for a page to include. Not thread-safe.
  */
 #include <stddef.h>
 

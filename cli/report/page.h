@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Assembles the page. One thread.
+ * Assembles the page. Not thread-safe.
  */
 #include "core/base/text.h"
 

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Data of a page that no other subcommand prints, in JSON. One thread.
+ * Data of a page that no other subcommand prints, in JSON. Not thread-safe.
  */
 #include "analyzer/profile/timeline.h"
 #include "core/base/json.h"

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * The single requests of a page, as JSON (format: page_lanes.c). One thread.
+ * The single requests of a page, as JSON (format: page_lanes.c). Not thread-safe.
  */
 #include "analyzer/profile/lanes.h"
 #include "core/base/json.h"

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * libedit, loaded for a prompt on a terminal (core/base/library.h). One thread.
+ * libedit, loaded for a prompt on a terminal (core/base/library.h). Not thread-safe.
  */
 #include <editline/readline.h>
 #include <stdbool.h>

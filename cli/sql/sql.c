@@ -85,7 +85,7 @@ static int report_failure(const struct session *session)
 	return code == SQLITE_CORRUPT || code == SQLITE_NOTADB ? CLI_TRACE : CLI_USAGE;
 }
 
-/* Run all statements of @sql up to the first that fails. *@asked: there was one. */
+/* Run all statements of @sql up to the first that fails. *@asked: there was a statement. */
 static int run_queries(struct session *session, const char *sql, bool *asked)
 {
 	int status = CLI_FINE;

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Completion of the words of a query at the prompt. One thread.
+ * Completion of the words of a query at the prompt. Not thread-safe.
  */
 struct sqlite3;
 

@@ -2,7 +2,7 @@
 /*
  * Functions for SQL that take symbols: symbol(ip [, process]) and stack(id).
  *
- * One thread.
+ * Not thread-safe.
  */
 #include "core/store/read/trace.h"
 

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * The result of a query: columns between bars, CSV, a JSON array, or JSON lines. One thread.
+ * The result of a query: columns between bars, CSV, a JSON array, or JSON lines. Not thread-safe.
  */
 #include <sqlite3.h>
 #include <stdbool.h>

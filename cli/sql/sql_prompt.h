@@ -1,12 +1,12 @@
 #pragma once
 /*
- * Statements that are typed, or read line by line from a pipe. One thread.
+ * Statements that are typed, or read line by line from a pipe. Not thread-safe.
  */
 #include <stdbool.h>
 
 struct sql_prompt;
 
-/* @terminal: with editing and history (libedit). NULL without memory. */
+/* @terminal: with editing and history (libedit). NULL if out of memory. */
 struct sql_prompt *sql_prompt_open(bool terminal);
 
 /* Accepts NULL. */

@@ -291,7 +291,10 @@ void sql_names(sqlite3 *db, sql_take_name *take, void *arg)
 	}
 }
 
-/* The name that @error says is unknown, without the table before it; NULL: it is another error. */
+/*
+ * The name that @error says is unknown, without the table before it; NULL: not an error about a
+ * name.
+ */
 static const char *find_unknown(const char *error)
 {
 	static const char *const says[] = { "no such table: ", "no such column: ",

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * The tables, views and functions for queries. One thread.
+ * The tables, views and functions for queries. Not thread-safe.
  */
 #include <sqlite3.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Metrics in the text format of OpenMetrics 1.0, as Prometheus reads it. One thread.
+ * Metrics in the text format of OpenMetrics 1.0, as Prometheus reads it. Not thread-safe.
  *
  * After the beginning of a family all of its samples are added: no two with the same labels.
  */

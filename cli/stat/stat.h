@@ -1,7 +1,7 @@
 #pragma once
 /*
- * The output of `verbatim stat --format json` for a profile that another command has made. One
- * thread.
+ * The output of `verbatim stat --format json` for a profile that another command has made. Not
+ * thread-safe.
  */
 struct profile;
 struct symbols;

@@ -107,7 +107,7 @@ static int compare_queues(const void *a, const void *b)
 	return x->object < y->object ? -1 : x->object > y->object;
 }
 
-/* Those that were used, for free(): as text the busiest first. */
+/* The queues that were used, for free(): as text the busiest first. */
 static const struct profile_queue **list_queues(const struct stat_view *view, bool sorted,
 						size_t *ret_n)
 {

@@ -433,7 +433,7 @@ static uint64_t count_posting(const struct profile_place **places, size_t n)
 	return calls;
 }
 
-/* In at most @width bytes; names of functions come from the program. */
+/* Print in at most @width bytes; names of functions come from the program. */
 static void print_place(const struct stat_view *view, const struct profile_place *place,
 			size_t width)
 {

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * A profile, as `verbatim stat` prints it. One thread.
+ * A profile, as `verbatim stat` prints it. Not thread-safe.
  */
 #include "analyzer/profile/profile.h"
 #include "cli/part/part.h"
@@ -15,13 +15,13 @@ struct stat_view {
 	const struct profile *profile;
 	const struct part *part; /* the selected part */
 	struct symbols *symbols; /* NULL: places are printed without names */
-	struct places *places;   /* of the profile; NULL without memory */
+	struct places *places;   /* of the profile; NULL if out of memory */
 };
 
 enum { STAT_PLACE = 256, STAT_SIZE = 64 };
 enum { STAT_WIDTH = 80, STAT_ROWS = 16 }; /* of a table as text; JSON has all rows */
 
-/* "puts_of (app.c:88)", with the callers that tell it from other places; "": not known. */
+/* "puts_of (app.c:88)", with the callers that distinguish it from other places; "": not known. */
 const char *stat_place(const struct stat_view *view, const struct profile_place *place);
 
 /* Fill @view->places. */

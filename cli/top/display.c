@@ -48,7 +48,7 @@ static LIBRARY(CURSES_LIB) curses;
 
 struct display {
 	SCREEN *screen;
-	FILE *out; /* standard output as it is: all other output is filtered (cli/screen.h) */
+	FILE *out; /* standard output, unfiltered: all other output is filtered (cli/screen.h) */
 	bool colour;
 };
 

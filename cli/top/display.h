@@ -1,7 +1,7 @@
 #pragma once
 /*
- * A terminal whose contents are redrawn, and its keys: the only module that uses ncurses. One
- * thread.
+ * A terminal whose contents are redrawn, and its keys: the only module that uses ncurses. Not
+ * thread-safe.
  */
 #include <stdbool.h>
 

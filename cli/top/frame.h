@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Live statistics (cli/record/vitals_page.h), as lines for a terminal or as JSON. One thread.
+ * Live statistics (cli/record/vitals_page.h), as lines for a terminal or as JSON. Not thread-safe.
  */
 #include <stdbool.h>
 

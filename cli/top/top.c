@@ -148,7 +148,7 @@ static void ask_recorder(struct top *top)
 	top->asked_at = now;
 }
 
-/* False: the user quits, or the screen is gone. */
+/* False: the user quit, or the terminal was closed. */
 static bool handle_key(struct top *top, int key)
 {
 	if (key == 'q' || key == DISPLAY_GONE)

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * The failures that are tried: one rule of the faults file each. One thread.
+ * The failures that are tried: one rule of the faults file each. Not thread-safe.
  */
 #include "cli/torture/sites.h"
 

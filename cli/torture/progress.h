@@ -1,7 +1,7 @@
 #pragma once
 /*
  * The results of runs so far, in a file beside their traces, so that a stopped torture can go on.
- * One thread.
+ * Not thread-safe.
  */
 #include "cli/torture/results.h"
 

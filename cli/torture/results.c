@@ -70,7 +70,7 @@ static bool is_alike(const struct result *a, const struct result *b)
 	       !strcmp(a->judgement.says, b->judgement.says);
 }
 
-/* Is there one before it that says the same? */
+/* Is there an earlier result with the same text? */
 static bool is_repeated(const struct results *results, size_t i)
 {
 	for (size_t j = 0; j < i; j++)

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * The verdicts of all runs, and reports of them. One thread.
+ * The verdicts of all runs, and reports of them. Not thread-safe.
  */
 #include "cli/torture/verdict.h"
 

@@ -35,7 +35,7 @@ const char *run_file(const struct run *run, const char *name, char path[RUN_PATH
 	return path;
 }
 
-/* @argument with the port for "%p"; NULL without memory. */
+/* @argument with the port for "%p"; NULL if out of memory. */
 static char *expand_argument(const char *argument, unsigned int port)
 {
 	struct text text = { 0 };
@@ -172,7 +172,7 @@ int run_start(struct run *run, char *const *program, const char *rule, uint64_t 
 	return 0;
 }
 
-/* It is late: ask it to end, later force it. */
+/* The run is late: ask it to end, later force it. */
 static void press_end(struct run *run)
 {
 	uint64_t now = clock_monotonic();

@@ -1,7 +1,7 @@
 #pragma once
 /*
  * Runs of the program under test, each recorded, with a fabric of the software device, a folder for
- * temporary files and a range of ports of its own. Several at a time. One thread.
+ * temporary files and a range of ports of its own. Several at a time. Not thread-safe.
  */
 #include <stdbool.h>
 #include <stdint.h>

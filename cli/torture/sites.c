@@ -55,7 +55,7 @@ static uint32_t find_node(const struct survey *s, uint32_t process)
 	return UINT32_MAX;
 }
 
-/* Count an operation; returns its number, from 1, or 0 without memory. */
+/* Count an operation; returns its number, from 1, or 0 if out of memory. */
 static uint64_t count_operation(struct survey *s, uint32_t node, const char *name, int opcode)
 {
 	struct tally *tally;

@@ -1,7 +1,7 @@
 #pragma once
 /*
  * The places of a recorded program at which the software device can fail: calls of verbs, and
- * requests. One thread.
+ * requests. Not thread-safe.
  */
 #include <stdbool.h>
 #include <stddef.h>

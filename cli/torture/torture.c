@@ -188,7 +188,7 @@ static int keep_trace(const struct torture *t, const struct run *run, const stru
 	return 0;
 }
 
-/* Its recorder was killed, perhaps since it could not complete the trace in time. */
+/* The recorder of the run was killed, perhaps because it could not complete the trace in time. */
 static bool has_no_trace(const struct run *run)
 {
 	char path[RUN_PATH + 16];
@@ -339,7 +339,7 @@ static int print_results(const struct torture *t)
 	}
 }
 
-/* Are there wanted failures that were not tried? */
+/* Are there selected failures that were not tried? */
 static bool is_open(const struct torture *t)
 {
 	for (size_t i = 0; i < t->results.n; i++)

@@ -381,7 +381,7 @@ static void say_crash(const struct trial *trial, int signal, struct judgement *r
 			 verb_infos[trial->verb].name, *place ? " in " : "", place);
 }
 
-/* The process whose wait kept the program from its end: the first that had not ended by itself. */
+/* The process whose wait made the program hang: the first that had not ended by itself. */
 static const struct stall *find_hung(const struct stalls *stalls)
 {
 	const struct stall *found = NULL;
@@ -448,7 +448,7 @@ static bool judge_end(const struct trial *trial, const struct run *run, const st
 	return known;
 }
 
-/* Is its output that of the reference, as far as that is the same in each run? */
+/* Is the output equal to the reference, in the parts that are equal in all runs? */
 static bool has_same_output(const struct reference *reference, const struct run *run)
 {
 	char *output;
@@ -487,7 +487,7 @@ static void judge_chaos(const struct reference *reference, const struct run *run
 			     : ", but with different output");
 }
 
-/* What check says of a program that crashed or hangs, behind it. */
+/* Append what check reports about a program that crashed or hangs. */
 static void add_finding(const struct reference *reference, const struct trial *trial, int status,
 			struct judgement *ret)
 {

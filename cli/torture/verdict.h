@@ -1,6 +1,6 @@
 #pragma once
 /*
- * What a program did with a failure. One thread.
+ * What a program did with a failure. Not thread-safe.
  */
 #include "cli/torture/failures.h"
 #include "cli/torture/run.h"
