@@ -3,7 +3,7 @@
  * Allocations of the code under test that fail
  *
  * The test's program is linked with --wrap for these functions (Makefile). Allocations of shared
- * libraries do not fail. One thread.
+ * libraries do not fail. Not thread-safe.
  */
 #include <stdbool.h>
 #include <stdlib.h>

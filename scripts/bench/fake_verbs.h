@@ -1,6 +1,6 @@
 #pragma once
 /*
- * A libibverbs whose only device does nothing. One thread.
+ * A libibverbs whose only device does nothing. Not thread-safe.
  */
 #include <infiniband/verbs.h>
 

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Samples of the cost of a call, two sides measured alternately. One thread.
+ * Samples of the cost of a call, two sides measured alternately. Not thread-safe.
  *
  * The speed of a shared machine varies: each sample is the median of PAIRS short runs of one side
  * and the other, A B A B ..., and SAMPLES of them are printed on a line, for scripts/bench/run:

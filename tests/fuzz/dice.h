@@ -1,7 +1,7 @@
 #pragma once
 /*
  * The decisions of a mutator: from a seed, or from the bytes of a coverage-guided fuzzer, which
- * thereby controls the changes. One thread.
+ * thereby controls the changes. Not thread-safe.
  */
 #include <stddef.h>
 #include <stdint.h>

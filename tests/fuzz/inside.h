@@ -2,7 +2,7 @@
 /*
  * Commands run within a fuzzer, so that their coverage guides it.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include "tests/fuzz/mutate.h"
 

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * The initial inputs of a fuzzer that works on bytes. One thread.
+ * The initial inputs of a fuzzer that works on bytes. Not thread-safe.
  */
 #include <stdbool.h>
 #include <stddef.h>

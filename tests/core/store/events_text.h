@@ -1,6 +1,6 @@
 #pragma once
 /*
- * The events that a cursor returns as text, with all of their fields. One thread.
+ * The events that a cursor returns as text, with all of their fields. Not thread-safe.
  */
 #include <inttypes.h>
 

@@ -2,7 +2,7 @@
 /*
  * A recording with each kind of event, some of them damaged
  *
- * Included by one test program at a time. One thread.
+ * Included by one test program at a time. Not thread-safe.
  */
 #include <signal.h>
 

@@ -3,7 +3,7 @@
  * A recorded example: two processes, each with a device, a region and a queue pair, which are
  * connected. All numbers are known, so that tests can compare whole outputs.
  *
- * Included by one test program at a time. One thread.
+ * Included by one test program at a time. Not thread-safe.
  */
 #include <errno.h>
 

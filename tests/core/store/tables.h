@@ -1,6 +1,6 @@
 #pragma once
 /*
- * All rows of a trace as text, table by table. One thread.
+ * All rows of a trace as text, table by table. Not thread-safe.
  */
 #include <sqlite3.h>
 

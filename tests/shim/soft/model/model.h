@@ -7,7 +7,7 @@
  * different queues on one completion queue), any is accepted, and the model continues from it.
  * Later results, because a sender waited, are marked so.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include "tests/shim/soft/model/step.h"
 
