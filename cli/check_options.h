@@ -31,7 +31,7 @@ option_parse check_parse_mute;
 	  CHOICE_AT(settings, field.preset), .least = PRESET_ERRORS,                        \
 	  .otherwise = "all, with performance and information in brief" },                  \
 	{ "fail-on", 0, "error|warning|hazard",                                             \
-	  "the least severity that makes the exit status 1",                                \
+	  "the lowest severity that makes the exit status 1",                                \
 	  CHOICE_AT(settings, field.fail_on), .least = FAIL_ERROR, .preset = "warning" },   \
 	{ "suppress", 0, "FILE", "ignore findings that match a line of this file",          \
 	  TEXT_AT(settings, field.suppress) },                                              \

@@ -403,9 +403,9 @@ static void learn_gaps(struct replay *r)
 	const char *filter = trace_meta(r->trace, "filter");
 
 	if ((loss.events && !trace_is_closed(r->trace)) || loss.damaged || loss.interrupted)
-		r->gaps = "the recording lost the call that made its object";
+		r->gaps = "the recording lost the call that created its object";
 	else if (filter && *filter)
-		r->gaps = "a filter left out the call that made its object";
+		r->gaps = "a filter left out the call that created its object";
 }
 
 static int map_memory(struct memory *memory)

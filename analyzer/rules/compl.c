@@ -184,8 +184,9 @@ void compl_004(struct check *check, const struct model_wait *wait)
 enum { OFTEN = 3, LONG_NS = 250000000 };
 
 /*
- * Once a thread may be held up between the arming and the poll, but not each time. One that waits
- * for an event without a poll in between has lost the completion, though another may wake it up.
+ * A thread may be delayed once between the arming and the poll, but not each time. A thread that
+ * waits for an event without a poll in between has lost the completion, though another completion
+ * may wake it up.
  */
 static bool is_habit(const struct wake_late *late)
 {
@@ -251,8 +252,8 @@ void compl_004_moderated(struct check *check, const struct life *life)
 		     "found more than %s in it.",
 		     life->name, cq->moderate_count, span, WORDS_N(cq->stats.most, "completion"));
 	finding_text(&finding->breaks,
-		     "the device keeps to that: each event comes %s late, and a thread that waits "
-		     "for a single message sleeps until then",
+		     "the device follows that setting: each event comes %s late, and a thread that "
+		     "waits for a single message sleeps until then",
 		     span);
 	finding_step(finding, "created", &life->created);
 	finding_step(finding, "moderated", &cq->moderated);

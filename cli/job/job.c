@@ -39,7 +39,7 @@ struct settings {
 /* clang-format off */
 const struct option_row cli_job_options[] = {
 	{ "via", 0, "srun|mpirun|ssh|COMMAND", "how to reach a node; %n is its name, %j the job",
-	  TEXT_AT(struct settings, via), .otherwise = "srun into a job of Slurm, else ssh" },
+	  TEXT_AT(struct settings, via), .otherwise = "srun for a job of Slurm, else ssh" },
 	{ "nodes", 0, "LIST", "the nodes: n1,n[3-5]", TEXT_AT(struct settings, nodes),
 	  .otherwise = "those of the job, if Slurm has it" },
 	{ "job", 0, "ID", "the job, for %j in the name of the trace", TEXT_AT(struct settings, job),
@@ -165,7 +165,10 @@ static const char *choose_via(const struct job *job)
 	return via;
 }
 
-/* A node may start us in another directory. The job's name is filled in here, the node's there. */
+/*
+ * A node may start us in another directory. The name of the job is filled in here, that of the node
+ * on the node.
+ */
 static int make_pattern(struct job *job, const char *name)
 {
 	char dir[PATH_MAX] = "";

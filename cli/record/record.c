@@ -73,7 +73,7 @@ const struct option_row cli_record_options[] = {
 	  SIZE_AT(SET, retention.flight), .least = FILE_MIN },
 	{ "rotate-size", 0, "SIZE", "begin a new trace when it reaches SIZE",
 	  SIZE_AT(SET, retention.rotate_bytes), .least = FILE_MIN },
-	{ "rotate-time", 0, "TIME", "begin a new trace every TIME",
+	{ "rotate-time", 0, "TIME", "begin a new trace whenever TIME has passed",
 	  TIME_AT(SET, retention.rotate_ns), .least = 1 },
 	{ "filter", 0, "TERMS", "record only some events: plane=, verb=, qp=, device=, 1/N",
 	  PARSED_AT(SET, filter, parse_filter), .otherwise = "all" },

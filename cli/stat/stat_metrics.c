@@ -113,7 +113,8 @@ static const struct family families[] = {
 	FAMILY(REQUEST, profile_requests, COUNTER, "requests_posted", NULL, U64, posted, NULL,
 	       "Requests that a send queue accepted."),
 	FAMILY(REQUEST, profile_requests, COUNTER, "requests_completed", NULL, U64, completed, NULL,
-	       "Requests that completed with success; receives by the operation of the sender."),
+	       "Requests that completed with success; receives are counted under the operation of "
+	       "the sender."),
 	FAMILY(REQUEST, profile_requests, COUNTER, "requests", "bytes", U64, bytes, NULL,
 	       "Bytes of the requests posted; for receives, of those completed."),
 	FAMILY(REQUEST, profile_requests, COUNTER, "requests_inline", NULL, U64, inlined, NULL,
