@@ -229,7 +229,7 @@ static int read_words(struct reader *r, bool program, struct arguments *argument
 }
 
 /* Do both rows set one field? */
-static bool set_the_same(const struct option_row *a, const struct option_row *b)
+static bool set_same_field(const struct option_row *a, const struct option_row *b)
 {
 	return a == b || (a->at == b->at && (a->type == OPTION_VALUE || b->type == OPTION_VALUE));
 }
@@ -240,7 +240,7 @@ static bool is_given(const struct reader *r, int nth, int row)
 	const struct option_row *rows = r->sets[nth].rows;
 
 	for (int i = 0; rows[i].name; i++)
-		if (r->given[nth][i] && set_the_same(&rows[i], &rows[row]))
+		if (r->given[nth][i] && set_same_field(&rows[i], &rows[row]))
 			return true;
 	return false;
 }
@@ -257,7 +257,7 @@ static int store_short_forms(struct reader *r, int nth)
 
 		if (!r->given[nth][i] || r->off[nth][i] || row->type != OPTION_VALUE)
 			continue;
-		if (stored && set_the_same(stored, row)) {
+		if (stored && set_same_field(stored, row)) {
 			snprintf(r->complaint, OPTIONS_COMPLAINT, "--%s or --%s, not both",
 				 stored->name, row->name);
 			return -EINVAL;

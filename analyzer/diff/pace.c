@@ -32,7 +32,7 @@ enum {
 	SAME_PERCENT = 2, /* two numbers of requests */
 };
 
-/* A number of a run, or of a site of it; NAN: not known. */
+/* A figure of a run, or of one of its sites; NAN: not known. */
 typedef double pace_of_run(const struct diff_run *run);
 typedef double pace_of_site(const struct diff_site *site);
 

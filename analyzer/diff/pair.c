@@ -55,7 +55,7 @@ static void pair_run(struct diff *diff, int side, size_t run)
 /* Functions that are not known */
 
 /* 1: @run has unknown functions that call @verb; 2: it has known ones. */
-static unsigned int look_at(const struct diff_run *run, enum verb verb)
+static unsigned int find_known_sites(const struct diff_run *run, enum verb verb)
 {
 	unsigned int has = 0;
 
@@ -72,7 +72,7 @@ static bool is_mixed(const struct diff *diff, enum verb verb)
 
 	for (int side = 0; side < 2; side++)
 		for (size_t i = 0; i < diff->sides[side].n; i++) {
-			unsigned int has = look_at(diff->sides[side].runs[i], verb);
+			unsigned int has = find_known_sites(diff->sides[side].runs[i], verb);
 
 			unknown |= has & 1;
 			whole |= has == 2;

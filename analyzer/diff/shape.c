@@ -82,7 +82,7 @@ struct window {
 	uint64_t n, of;
 };
 
-static struct window look_at(const struct shapes *shapes, int side, unsigned int first)
+static struct window sum_window(const struct shapes *shapes, int side, unsigned int first)
 {
 	struct window window = { .least = 1 };
 
@@ -109,8 +109,8 @@ static bool is_beyond_chance(const struct window *before, const struct window *a
 
 static bool is_peak(const struct shapes *shapes, unsigned int first, const struct window *window)
 {
-	struct window left = look_at(shapes, 1, first - BESIDE);
-	struct window right = look_at(shapes, 1, first + BESIDE);
+	struct window left = sum_window(shapes, 1, first - BESIDE);
+	struct window right = sum_window(shapes, 1, first + BESIDE);
 
 	return left.n * 2 < window->n && right.n * 2 < window->n;
 }
@@ -118,7 +118,7 @@ static bool is_peak(const struct shapes *shapes, unsigned int first, const struc
 /* The increase of the share of gaps in the window; 0: it is not a new mode. */
 static double judge_window(const struct shapes *shapes, unsigned int first)
 {
-	struct window before = look_at(shapes, 0, first), after = look_at(shapes, 1, first);
+	struct window before = sum_window(shapes, 0, first), after = sum_window(shapes, 1, first);
 	bool one = shapes->n[0] < 2 || shapes->n[1] < 2;
 
 	if (after.n < LEAST || after.least * 1000 < LEAST_SHARE || !before.of ||
@@ -142,7 +142,7 @@ static bool has_stayed(const struct shapes *shapes)
 static void find_edges(const struct shapes *shapes, unsigned int first, uint64_t *ret_from,
 		       uint64_t *ret_to)
 {
-	uint64_t n = look_at(shapes, 1, first).n, seen = 0, from, to;
+	uint64_t n = sum_window(shapes, 1, first).n, seen = 0, from, to;
 
 	*ret_from = *ret_to = 0;
 	for (unsigned int i = first; i < first + WINDOW; i++) {
@@ -170,7 +170,7 @@ static void add_mode(struct diff *diff, const struct shapes *shapes, const struc
 		     unsigned int first)
 {
 	struct diff_change *change = change_add(diff, DIFF_SHAPE, "gap before a post");
-	struct window before = look_at(shapes, 0, first), after = look_at(shapes, 1, first);
+	struct window before = sum_window(shapes, 0, first), after = sum_window(shapes, 1, first);
 	char least[32], last[32];
 	uint64_t from, to;
 

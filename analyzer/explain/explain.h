@@ -61,7 +61,7 @@ bool explain_has_own(enum verb verb, int error);
 enum { EXPLAIN_ERRNOS = 134 }; /* all errnos with names are below it */
 
 /*
- * The number of a name, whatever its case, or -1: "IBV_WC_GENERAL_ERR", "GENERAL_ERR", "21";
+ * The number of a name, regardless of its case, or -1: "IBV_WC_GENERAL_ERR", "GENERAL_ERR", "21";
  * "IBV_EVENT_SRQ_ERR", "SRQ_ERR"; "EINVAL", "22".
  */
 int explain_find_status(const char *name);

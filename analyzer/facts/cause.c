@@ -175,8 +175,8 @@ static void blame_key(char **text, const struct use *use)
 	}
 }
 
-static void key_sentence(struct causes *causes, struct model *model,
-			 const struct model_complete *complete, struct noted *noted)
+static void add_key_sentence(struct causes *causes, struct model *model,
+			     const struct model_complete *complete, struct noted *noted)
 {
 	const struct queue_request *request = complete->request;
 	const struct queue *queue = complete->queue;
@@ -439,7 +439,7 @@ void causes_complete(struct causes *causes, struct model *model,
 	if (certain)
 		name_keys(causes, model, complete, peer, noted);
 	if (certain && wc->status == ABI_WC_LOC_PROT_ERR)
-		key_sentence(causes, model, complete, noted);
+		add_key_sentence(causes, model, complete, noted);
 	if (certain && wc->status == ABI_WC_REM_ACCESS_ERR && peer)
 		remote_key_sentence(causes, model, complete, peer, noted);
 	if (certain && wc->status == ABI_WC_REM_INV_REQ_ERR)

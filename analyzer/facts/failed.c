@@ -212,7 +212,7 @@ static void note_not_yet(struct failed *failed, const struct trace_event *event,
 		(struct not_yet){ .id = event->id, .verb = event->call->verb, .error = error };
 }
 
-/* Where it was the last verb of all, the program ended because of it. */
+/* If the failed verb was the last verb of all, the program ended because of it. */
 static const char *name_not_yet(struct failed *failed, const struct not_yet *last)
 {
 	char id[32];
@@ -370,7 +370,7 @@ static const struct cm_failure *find_cm_failure(const char *event)
 	return NULL;
 }
 
-/* A datagram request that got a reply is not unreachable, whatever the name of the event. */
+/* A datagram request that got a reply is not unreachable, regardless of the name of the event. */
 static int cm_failure_error(const struct cm_failure *row, int64_t status)
 {
 	if (status < 0)

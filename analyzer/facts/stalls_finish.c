@@ -302,7 +302,7 @@ static int64_t margin_of(const struct stall *stall)
 	return stall->state == STALL_BUSY ? MOMENT_NS : STALL_PATIENCE_NS;
 }
 
-/* One that had ended long before those that wait for it. */
+/* A process that had ended long before the processes that wait for it. */
 static void find_dead(struct stalls *stalls)
 {
 	for (size_t i = 0; i < stalls->nlinks; i++) {

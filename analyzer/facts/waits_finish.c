@@ -156,7 +156,7 @@ static bool is_standstill(const struct waits *waits, const struct wait *wait)
  * Counts only if nothing could come, or if both ends stand still: an idle end may wait for a
  * message for long.
  */
-static bool is_vain(const struct waits *waits, const struct wait_before *well)
+static bool is_wait_in_vain(const struct waits *waits, const struct wait_before *well)
 {
 	const struct wait *late = &well->late;
 	const struct peer_work *work = &late->work;
@@ -198,7 +198,7 @@ static void add_vain(struct waits *waits, struct wait_before *well)
 void waits_finish(struct waits *waits)
 {
 	for (size_t i = 0; i < waits->nwell; i++)
-		if (waits->well[i].process && is_vain(waits, &waits->well[i]))
+		if (waits->well[i].process && is_wait_in_vain(waits, &waits->well[i]))
 			add_vain(waits, &waits->well[i]);
 	for (size_t i = 0; i < waits->nthreads; i++)
 		finish_fact(waits, waits->threads[i].fact);

@@ -264,7 +264,7 @@ void astray_posted(struct model *model, const struct trace_event *event, struct 
 		find_successor(model, queue);
 }
 
-/* The one that was remembered, if it has received nothing until now. */
+/* The remembered queue pair, if it has received nothing until now. */
 static const struct peer *find_idle(struct model *model, const struct queue *queue)
 {
 	const struct peer *peer = NULL;

@@ -444,7 +444,8 @@ static int correct_clock(struct clocks *clocks, const struct step *step, const s
 }
 
 /* Set the clocks of traces that share a machine with one whose clock is known. */
-static int follow_same(struct clocks *clocks, uint32_t part, struct line *lines, double *errors)
+static int set_same_machine_clocks(struct clocks *clocks, uint32_t part, struct line *lines,
+				   double *errors)
 {
 	size_t n = trace_nparts(clocks->joint);
 	struct trace_clock clock;
@@ -494,7 +495,7 @@ static int set_clocks(struct clocks *clocks)
 		errors[step.part] = step.error;
 		err = correct_clock(clocks, &step, &lines[step.part]);
 		if (!err)
-			err = follow_same(clocks, step.part, lines, errors);
+			err = set_same_machine_clocks(clocks, step.part, lines, errors);
 	}
 	if (!err)
 		err = note_contradictions(clocks, lines);

@@ -241,7 +241,7 @@ static int mw_is_bound(struct model *model, const struct parsed *p)
 	return life_link(mr, mw);
 }
 
-static int mr_is_registered_anew(struct model *model, const struct parsed *p)
+static int note_reregistration(struct model *model, const struct parsed *p)
 {
 	struct life *mr = find_argument(model, p, ARG(mr), OBJECT_mr);
 	struct life *pd = find_argument(model, p, ARG(pd), OBJECT_pd);
@@ -299,7 +299,7 @@ static int use_returns(struct model *model, const struct parsed *p)
 	case VERB_bind_mw:
 		return mw_is_bound(model, p);
 	case VERB_rereg_mr:
-		return mr_is_registered_anew(model, p);
+		return note_reregistration(model, p);
 	case VERB_attach_mcast:
 	case VERB_detach_mcast:
 		return mcast_changes(model, p);

@@ -38,8 +38,8 @@ static struct lost_pool *make_pool(struct model *model, uint32_t process, uint32
 	return pool;
 }
 
-static int keep_buffer(struct model *model, const struct life *qp, const struct sge *sge,
-		       const struct moment *destroyed)
+static int store_buffer(struct model *model, const struct life *qp, const struct sge *sge,
+			const struct moment *destroyed)
 {
 	struct lost_pool *pool = find_pool(model, qp->process, sge->lkey);
 	uint64_t known;
@@ -70,7 +70,7 @@ int lost_destroyed(struct model *model, const struct life *qp, const struct mome
 		const struct queue_request *request = queue_at(queue, i);
 
 		if (!request->done && request->nsge)
-			err = keep_buffer(model, qp, queue_sge(queue, request, 0), destroyed);
+			err = store_buffer(model, qp, queue_sge(queue, request, 0), destroyed);
 	}
 	return err;
 }

@@ -69,9 +69,9 @@ static uint64_t share_buffer(struct model *model, const struct queue *of_earlier
 	return 0;
 }
 
-static void keep_pair(struct overlap_pair *pair, const struct queue *of_earlier,
-		      const struct queue_request *earlier, const struct queue *of_later,
-		      const struct queue_request *later)
+static void store_pair(struct overlap_pair *pair, const struct queue *of_earlier,
+		       const struct queue_request *earlier, const struct queue *of_later,
+		       const struct queue_request *later)
 {
 	if (pair->n++)
 		return;
@@ -148,7 +148,7 @@ static void look_back(struct model *model, struct queue *queue, const struct que
 		length = share_buffer(model, other, earlier, queue, later, &addr);
 		if (!length)
 			continue;
-		keep_pair(pair, other, earlier, queue, later);
+		store_pair(pair, other, earlier, queue, later);
 		if (pair->n == 1) {
 			pair->addr = addr;
 			pair->length = length;
@@ -170,7 +170,7 @@ static void look_remote(struct model *model, struct queue *queue, const struct q
 		if (read->done || !is_reading(queue, read) || read->rkey != write->rkey ||
 		    read->remote_addr != write->remote_addr)
 			continue;
-		keep_pair(pair, queue, read, queue, write);
+		store_pair(pair, queue, read, queue, write);
 		pair->addr = write->remote_addr;
 		return;
 	}
@@ -223,7 +223,7 @@ static void look_at_peer(struct model *model, struct queue *queue,
 		model->compared++;
 		if (receive->done || !is_entered(rq, receive, queue, write, &addr, &length))
 			continue;
-		keep_pair(pair, rq, receive, queue, write);
+		store_pair(pair, rq, receive, queue, write);
 		if (pair->n == 1) {
 			pair->addr = addr;
 			pair->length = length;
@@ -242,7 +242,7 @@ static void note_place(struct queue *queue, const struct queue_request *request)
 		queue->overlaps->apart = true;
 }
 
-/* Is another request of @queue to be looked at? */
+/* Must another request of @queue be checked? */
 static bool has_more(const struct model *model, const struct queue *queue)
 {
 	return (!queue->overlaps || queue->overlaps->looked < LOOK) && !queue->doubt &&

@@ -422,8 +422,8 @@ static bool names_ah(const struct queue_request *request, const struct life *ah)
 	return request->ah == ah->handle && request->signalled;
 }
 
-static void look_at(struct queue_named *named, const struct queue *queue,
-		    const struct queue_request *request, const struct life *object)
+static void note_use(struct queue_named *named, const struct queue *queue,
+		     const struct queue_request *request, const struct life *object)
 {
 	int64_t sge = object->kind == OBJECT_ah   ? (names_ah(request, object) ? 0 : -1)
 		      : object->kind == OBJECT_mr ? find_key(queue, request, object->number)
@@ -452,7 +452,7 @@ struct queue_named queues_naming(const struct model *model, const struct life *o
 			continue;
 		for (uint32_t i = 0; i < queue->count; i++)
 			if (!request_at(queue, i)->done)
-				look_at(&named, queue, request_at(queue, i), object);
+				note_use(&named, queue, request_at(queue, i), object);
 	}
 	return named;
 }

@@ -128,7 +128,7 @@ static uint64_t hash_list(const struct post *post)
 	return hash;
 }
 
-static void keep_refusal(struct queue *queue, const struct trace_event *event, uint32_t taken)
+static void store_refusal(struct queue *queue, const struct trace_event *event, uint32_t taken)
 {
 	const struct post *post = event->post;
 	bool full = post->ret == ENOMEM || post->ret == -ENOMEM;
@@ -201,7 +201,7 @@ static int take_refusal(const struct model_watcher *watcher, const struct trace_
 	}
 	if (!queue->refusal && !(queue->refusal = calloc(1, sizeof(*queue->refusal))))
 		return -ENOMEM;
-	keep_refusal(queue, event, taken);
+	store_refusal(queue, event, taken);
 	if (!queue->refusal->full || !queue->send || queue->signalled)
 		return 0;
 	/* nothing will complete, so it is decided */
@@ -214,8 +214,8 @@ static int take_refusal(const struct model_watcher *watcher, const struct trace_
 }
 
 /* Requests were accepted while a refusal is open. */
-static void settle_refusal(const struct model_watcher *watcher, const struct trace_event *event,
-			   struct queue *queue, uint32_t taken)
+static void resolve_refusal(const struct model_watcher *watcher, const struct trace_event *event,
+			    struct queue *queue, uint32_t taken)
 {
 	struct queue_refusal *refusal = queue->refusal;
 	const struct post *post = event->post;
@@ -328,7 +328,7 @@ static __attribute__((noinline)) int check_post(const struct model_watcher *watc
 		check_room(watcher, event, queue, taken);
 		check_cq(watcher, event, queue, taken);
 		if (queue->refusal && queue->refusal->open)
-			settle_refusal(watcher, event, queue, taken);
+			resolve_refusal(watcher, event, queue, taken);
 	}
 	if (post->ret && post->verb != VERB_wr_abort)
 		return take_refusal(watcher, event, queue, taken);
@@ -346,7 +346,7 @@ static bool is_loop(const struct queue *queue)
 	return true;
 }
 
-/* Is anything to be checked, of a post that was not refused? */
+/* Does a post that was not refused need any check? */
 static bool is_strained(const struct queue *queue, const struct post *post, uint32_t taken)
 {
 	bool strained = queue->outstanding > room_of(queue) || queue->refusal ||

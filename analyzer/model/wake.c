@@ -153,7 +153,7 @@ static void look_at_poll(struct wake *wake, const struct trace_event *event)
 }
 
 /* The same of @cq, which was never armed, by a thread that has armed another CQ of its channel. */
-static void look_beside(const struct life *cq, const struct trace_event *event)
+static void look_at_armed_cq(const struct life *cq, const struct trace_event *event)
 {
 	const struct life *other = wake_beside(cq);
 	const struct moment *armed = other ? &other->wake->armed : NULL;
@@ -196,7 +196,7 @@ void wake_complete(struct model *model, const struct trace_event *event, const s
 	if (wake->armed.id.thread)
 		look_at_poll(wake, event);
 	else
-		look_beside(wake_cq(model, qp), event);
+		look_at_armed_cq(wake_cq(model, qp), event);
 	wake->lying--;
 }
 
@@ -262,7 +262,7 @@ static void look_at_unarmed(struct model *model, const struct waiting *waiting,
 }
 
 /* Can an event come? */
-static bool has_armed(const struct life *channel)
+static bool has_armed_cq(const struct life *channel)
 {
 	for (const struct life_link *link = channel->children; link; link = link->next_child)
 		if (link->child->wake && link->child->wake->is_armed)
@@ -278,7 +278,7 @@ static bool is_cq(const struct life *life)
 static void look_at_channel(struct model *model, const struct waiting *waiting,
 			    const struct life *channel, const struct life *got, int64_t time)
 {
-	bool stuck = !got && !has_armed(channel);
+	bool stuck = !got && !has_armed_cq(channel);
 
 	for (const struct life_link *link = channel->children; link; link = link->next_child) {
 		if (is_cq(link->child) && stuck)

@@ -56,8 +56,8 @@ static void narrow_span(const struct histogram *h, struct cluster *cluster, stru
 }
 
 /* A class is up to 3.1 % wide: it may begin within a span and end outside of it. */
-static bool look_at(const struct histogram *stalled, const struct histogram *stalls,
-		    const struct histogram *h, int64_t at, struct cluster *cluster)
+static bool find_peak(const struct histogram *stalled, const struct histogram *stalls,
+		      const struct histogram *h, int64_t at, struct cluster *cluster)
 {
 	struct span span = span_of(at);
 	int64_t wide = span.to - span.from, apart = at / 100 * 5;
@@ -102,7 +102,7 @@ static size_t add_multiples(const struct profile *profile, const struct histogra
 		int64_t at = cluster.constant * cluster.times;
 
 		if (at / 100 * 91 <= (int64_t)stalled->max && !is_shown(clusters, n, at) &&
-		    look_at(stalled, profile->stalls[cluster.code], all, at, &cluster))
+		    find_peak(stalled, profile->stalls[cluster.code], all, at, &cluster))
 			clusters[n++] = cluster;
 	}
 	return n;

@@ -140,7 +140,7 @@ static void count_message(struct profiler *p, const struct message *message)
 }
 
 /* Remove messages of which both ends are known. */
-static void settle_messages(struct profiler *p, struct sender *sender)
+static void count_complete_messages(struct profiler *p, struct sender *sender)
 {
 	while (sender->first < sender->completing && sender->first < sender->arriving) {
 		if (p->counts)
@@ -160,7 +160,7 @@ static void complete_send(struct profiler *p, struct sender *sender,
 		if (message->n == request->n && message->index == request->index &&
 		    message->thread == request->thread) {
 			message->sent = time;
-			settle_messages(p, sender);
+			count_complete_messages(p, sender);
 			return;
 		}
 	}
@@ -174,7 +174,7 @@ static void complete_receive(struct profiler *p, struct sender *sender, int64_t 
 		return;
 	}
 	message_at(sender, sender->arriving++)->received = time;
-	settle_messages(p, sender);
+	count_complete_messages(p, sender);
 }
 
 static struct sender *sender_of_peer(struct profiler *p, const struct life *qp)

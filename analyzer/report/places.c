@@ -234,7 +234,7 @@ static int compare_texts(const void *a, const void *b)
 }
 
 /* One frame more than it has in common with @other. */
-static void tell_apart(struct place *place, const struct place *other)
+static void distinguish_places(struct place *place, const struct place *other)
 {
 	size_t wanted = count_common(place, other) + 1;
 
@@ -252,9 +252,9 @@ static void count_shown(struct place **sorted, size_t n)
 		for (size_t k = i; k < next; k++) {
 			sorted[k]->shown = sorted[k]->n > 0;
 			if (i)
-				tell_apart(sorted[k], sorted[i - 1]);
+				distinguish_places(sorted[k], sorted[i - 1]);
 			if (next < n)
-				tell_apart(sorted[k], sorted[next]);
+				distinguish_places(sorted[k], sorted[next]);
 		}
 	}
 }

@@ -69,7 +69,7 @@ static void put_event(struct text *t, const char *key, struct event_id id)
 	put_text(t, key, id.thread ? event_id_text(id, text) : NULL);
 }
 
-/* A number within its own trace, which a joint one names. */
+/* A process number within its trace, with the name of the trace if there are several. */
 static void put_process(struct text *t, uint32_t process)
 {
 	const struct id_range *of = ids_range(0, process);
@@ -314,7 +314,7 @@ static void put_also(struct text *t, const struct finding *finding)
 }
 
 /* As in SARIF and in table `finding`. */
-static void put_says(struct text *t, const struct finding *finding)
+static void put_message(struct text *t, const struct finding *finding)
 {
 	struct text says = { 0 };
 
@@ -341,7 +341,7 @@ static void put_finding(struct text *t, const struct report *report, const struc
 	put_also(t, finding);
 	put_text(t, "where", finding->where);
 	put_text(t, "object", finding->object);
-	put_says(t, finding);
+	put_message(t, finding);
 	if (finding->site->hazard) {
 		put_text(t, "breaks_when", finding->breaks);
 		put_text(t, "settled_by", finding->settles);
@@ -458,7 +458,7 @@ static void put_object(struct text *t, const struct report *report, const char *
 	put_text(t, key, object ? object->name : NULL);
 }
 
-/* One that is to blame. */
+/* A process that is to blame. */
 static void put_stall(struct text *t, const struct report *report, const struct stall *stall)
 {
 	struct text says = { 0 };

@@ -198,7 +198,7 @@ static void put_known(struct sarif *s, unsigned int known)
 			      known & FINDING_BASELINE ? "unchanged" : "new");
 }
 
-static void put_says(struct sarif *s, const struct finding *f)
+static void put_message(struct sarif *s, const struct finding *f)
 {
 	struct text text = { 0 };
 
@@ -217,7 +217,7 @@ static void put_result(struct sarif *s, const struct finding *f)
 	json_put_text(&s->json, "ruleId", rule->id);
 	json_put_int(&s->json, "ruleIndex", f->rule);
 	json_put_text(&s->json, "level", name_level(finding_severity(f)));
-	put_says(s, f);
+	put_message(s, f);
 	put_locations(s, f);
 	sarif_fingerprint(&s->json, report_fingerprint(s->report, f, fingerprint));
 	json_put_uint(&s->json, "occurrenceCount", finding_times(f));

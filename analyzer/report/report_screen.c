@@ -421,7 +421,7 @@ static void print_none(struct screen *screen)
 	text_fini(&t);
 }
 
-/* What failed may be due to them: they come first. */
+/* Failures may be consequences of faults: faults come first. */
 static void print_faults(struct screen *screen)
 {
 	const struct trace *trace = screen->report->trace;

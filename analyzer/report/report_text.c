@@ -187,7 +187,7 @@ static void print_others(FILE *out, const struct finding *finding)
 		fprintf(out, " and %zu more", finding->nalso - OTHERS);
 }
 
-static void print_says(FILE *out, const struct finding *finding)
+static void print_message(FILE *out, const struct finding *finding)
 {
 	struct text text = { 0 };
 
@@ -226,7 +226,7 @@ static void print_head(const struct report *report, const struct finding *findin
 	print_named(out, "\n  ", finding->where, finding->object ? "   " : "");
 	print_name(out, finding->object);
 	fputs("\n  ", out);
-	print_says(out, finding);
+	print_message(out, finding);
 }
 
 /* Once per rule: repeated for each finding it would hide the differences. */

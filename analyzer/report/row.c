@@ -81,7 +81,7 @@ int row_each_fact(const struct report *report, size_t part,
 }
 
 /* Append a copy of @row with its own texts except the permanent ones. */
-static int keep_row(void *arg, const struct stored_finding *row)
+static int store_row(void *arg, const struct stored_finding *row)
 {
 	struct rows *rows = arg;
 	struct stored_finding *kept = vec_push(rows->all, rows->n);
@@ -100,7 +100,7 @@ int rows_init(struct rows *rows, const struct report *report, size_t part)
 	int err;
 
 	*rows = (struct rows){ 0 };
-	err = row_each_fact(report, part, keep_row, rows);
+	err = row_each_fact(report, part, store_row, rows);
 	for (size_t i = 0; i < findings->n && !err; i++) {
 		char fingerprint[FINGERPRINT];
 		struct text says = { 0 };
@@ -108,7 +108,7 @@ int rows_init(struct rows *rows, const struct report *report, size_t part)
 
 		if (!findings->all[i]->known &&
 		    trace_part_of(report->trace, findings->all[i]->process) == part)
-			err = keep_row(rows, &row);
+			err = store_row(rows, &row);
 		text_fini(&says);
 	}
 	return err;

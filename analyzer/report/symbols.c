@@ -213,7 +213,7 @@ static int open_debug(const char *id)
 	return regular_open(path, REGULAR_BINARY, &size);
 }
 
-/* Takes @fd. 0, or -EIO if the reader crashed on it. */
+/* Takes ownership of @fd. 0, or -EIO if the reader crashed on it. */
 static int ask_reader(struct symbols *symbols, const struct symbolise_ask *ask, int fd,
 		      struct symbolise_answer *answer)
 {

@@ -63,7 +63,7 @@ static bool takes_messages(const struct life *qp)
 	return state >= ABI_QPS_RTR && state <= ABI_QPS_SQE;
 }
 
-/* A message may still come for it. */
+/* A message may still arrive for the receive. */
 static bool is_receive(const struct queue *queue, const struct queue_request *request)
 {
 	const struct life *owner = queue->owner;

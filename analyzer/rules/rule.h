@@ -79,7 +79,7 @@ struct rule {
 
 extern const struct rule rules[RULE_COUNT];
 
-/* "LIFE-001", whatever the case, or "use-after-destroy"; -1 if there is none. */
+/* "LIFE-001", regardless of the case, or "use-after-destroy"; -1 if there is none. */
 int rule_find(const char *id);
 
 /* "error", "warning"... */

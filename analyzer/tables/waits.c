@@ -207,8 +207,8 @@ static void put_blame(const struct stalls *stalls, uint32_t process, int column,
 		made_int(value, (int64_t)blame->all);
 }
 
-static void put_says(const struct waits_rows *rows, const struct waits_row *row,
-		     struct made_value *value)
+static void put_sentence(const struct waits_rows *rows, const struct waits_row *row,
+			 struct made_value *value)
 {
 	struct text text = { 0 };
 
@@ -235,7 +235,7 @@ static void waits_value(void *rows, int column, struct made_value *value)
 		made_text(value, stall_states[stall->state]);
 		break;
 	case SAYS:
-		put_says(cursor->rows, row, value);
+		put_sentence(cursor->rows, row, value);
 		break;
 	case EVENT:
 		put_event(value, stall->last.id);

@@ -76,7 +76,7 @@ bool about_failed(const struct trace_event *event)
 	}
 }
 
-uint32_t about_stack(const struct trace_event *event)
+uint32_t about_find_stack(const struct trace_event *event)
 {
 	switch (event->kind) {
 	case TRACE_CALL:
@@ -96,7 +96,7 @@ uint32_t about_stack(const struct trace_event *event)
 	}
 }
 
-uint32_t about_object(const struct trace_event *event)
+uint32_t about_find_object(const struct trace_event *event)
 {
 	switch (event->kind) {
 	case TRACE_CALL:

@@ -7,8 +7,8 @@
 #include "core/store/read/trace.h"
 
 /* The object and the call stack of an event; 0: none, or not known. */
-uint32_t about_object(const struct trace_event *event);
-uint32_t about_stack(const struct trace_event *event);
+uint32_t about_find_object(const struct trace_event *event);
+uint32_t about_find_stack(const struct trace_event *event);
 
 /* The queue that the event's keys and peer belong to; 0: none. */
 uint32_t about_queue(const struct trace_event *event);

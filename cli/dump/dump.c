@@ -94,7 +94,7 @@ static bool is_shown(const struct dump *d)
 static int print_json(struct dump *d, const struct trace_event *event)
 {
 	text_cut(&d->text, 0);
-	if (json_event_put(&d->events, event, stacks_find(d->stacks, about_stack(event)),
+	if (json_event_put(&d->events, event, stacks_find(d->stacks, about_find_stack(event)),
 			   select_is_around(&d->select, event)))
 		return log_err(-ENOMEM, "print an event");
 	fwrite(d->text.at, 1, d->text.used, stdout);
@@ -117,7 +117,7 @@ static FILE *begin_more(struct dump *d)
 /* " by to_rts (app.c:20) < main (app.c:66)" */
 static void print_brief_stack(struct dump *d, const struct trace_event *event)
 {
-	const struct stack *stack = stacks_find(d->stacks, about_stack(event));
+	const struct stack *stack = stacks_find(d->stacks, about_find_stack(event));
 	FILE *out;
 
 	if (!stack || !stack->brief || d->select.nasked)
@@ -323,8 +323,8 @@ static bool is_over(const struct dump *d)
 
 static void print_whole(const struct dump *d, const struct trace_event *event)
 {
-	print_object(d, about_object(event));
-	print_stack(d, about_stack(event));
+	print_object(d, about_find_object(event));
+	print_stack(d, about_find_stack(event));
 }
 
 static int read_events(struct dump *d)

@@ -445,7 +445,7 @@ int json_event_put(struct json_event *je, const struct trace_event *event,
 		json_put_bool(json, "around", true);
 	put_event(je, jv, event);
 	if (je->render->full)
-		put_life(jv, about_object(event));
+		put_life(jv, about_find_object(event));
 	if (stack) {
 		json_open(json, "stack", '[');
 		for (size_t i = 0; i < stack->n; i++)

@@ -225,7 +225,7 @@ static bool is_deep(struct node *const *nodes, size_t n)
 }
 
 /* Do the last @length nodes occur three times in a row? */
-static bool comes_thrice(const struct block *block, size_t length)
+static bool is_repeated_three_times(const struct block *block, size_t length)
 {
 	struct node *const *end = block->at + block->n;
 
@@ -246,7 +246,7 @@ static int fold_tail(struct block *block)
 
 		if (err)
 			return err < 0 ? err : 0;
-		if (!comes_thrice(block, n))
+		if (!is_repeated_three_times(block, n))
 			continue;
 		block->n -= 3 * n - 1;
 		err = make_loop(block->at + block->n - 1, n, 3, &block->at[block->n - 1]);

@@ -136,7 +136,7 @@ static void name_packets(struct traffic *traffic, struct event_id id, uint32_t i
 	traffic->capture.comment = traffic->comment.at ?: "";
 }
 
-static int keep_request(struct flow *flow, const struct request *request)
+static int store_request(struct flow *flow, const struct request *request)
 {
 	if (flow->first && flow->first == flow->nrequests)
 		flow->first = flow->nrequests = 0;
@@ -178,7 +178,7 @@ static int send_request(struct traffic *traffic, struct flow *flow, const struct
 	message_write(&traffic->capture, &way, &message);
 	flow->psn += reads ? message_packets(request.length, way.mtu)
 			   : message_packets(message.length, way.mtu);
-	return err || !answered ? err : keep_request(flow, &request);
+	return err || !answered ? err : store_request(flow, &request);
 }
 
 static int take_post(struct traffic *traffic, const struct trace_event *event)

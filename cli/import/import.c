@@ -501,7 +501,7 @@ static int import_from(struct import *import)
 	return !err && import->damaged ? -EBADMSG : err;
 }
 
-static int import_here(void *arg)
+static int import_in_process(void *arg)
 {
 	struct import *import = arg;
 	int err = import_from(import);
@@ -526,7 +526,7 @@ static int report_end(const struct import *import, int signal)
 	return CLI_TRACE;
 }
 
-static int import_apart(struct import *import)
+static int import_in_child(struct import *import)
 {
 	const struct apart_limits limits = { (uint64_t)GIGABYTES << 30, SECONDS };
 	int signal, status;
@@ -534,7 +534,7 @@ static int import_apart(struct import *import)
 	import->made = apart_share(sizeof(*import->made));
 	if (!import->made)
 		return cli_status(log_err(-ENOMEM, "import %s", import->dir));
-	status = apart_run(import_here, import, &limits, &signal);
+	status = apart_run(import_in_process, import, &limits, &signal);
 	if (status < 0 && !signal)
 		return cli_status(log_err(status, "start a process to read %s", import->dir));
 	return signal ? report_end(import, signal) : status;
@@ -556,5 +556,5 @@ int cli_import(int argc, char **argv)
 	if (err)
 		return cli_status(err);
 	cli_show_work("import");
-	return import_apart(&import);
+	return import_in_child(&import);
 }

@@ -40,7 +40,7 @@ static const char *session_of(const char *text, size_t bytes)
 	return NULL;
 }
 
-/* Reads it: to be freed; NULL: it has none. */
+/* Read the session of process @pid, which the caller frees; NULL: none. */
 static char *read_session(pid_t pid)
 {
 	const char *dir;

@@ -312,7 +312,7 @@ static bool has_members(const struct node *node)
 bool node_has_members(struct node *node, const struct session *session, int64_t linger)
 {
 	unsigned int come = atomic_load(&session->page->recorders);
-	/* without the folder of the door no recorder can join */
+	/* without the folder of the door file no recorder can join */
 	bool locked = !lock_door(node), has = has_members(node);
 
 	if (locked)

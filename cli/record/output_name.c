@@ -11,7 +11,7 @@
 
 #include "core/wire/launcher.h"
 
-/* What stands for a letter; "" if there is none. */
+/* The values of the letters after %; "": not known. */
 struct values {
 	struct utsname host;
 	char pid[16], rank[16], job[RANK_WORD], node[RANK_WORD];

@@ -281,7 +281,9 @@ static bool is_taken_by(const struct spot *s, pid_t pid)
 	       spot->pid == pid;
 }
 
-/* Also true if one came and left between two looks: the thread had to run for it. */
+/*
+ * Also true if a debugger attached and detached between two checks: the thread had to run for it.
+ */
 static bool debugger_left(const struct stopped *stopped, const struct thread_state *state)
 {
 	return !state->tracer &&

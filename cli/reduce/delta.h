@@ -16,7 +16,7 @@ struct delta_range {
 
 struct delta {
 	int (*try)(void *arg, const size_t *items, const struct delta_range *ranges, size_t n);
-	/* Is anything of it left to be removed? */
+	/* Is anything of @item left to remove? */
 	bool (*is_left)(void *arg, size_t item);
 	void *arg;
 	size_t width; /* number of choices at a time */

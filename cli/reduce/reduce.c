@@ -289,7 +289,7 @@ static uint32_t count_objects(struct trace *trace)
 }
 
 /* From the whole trace on. Returns the exit status. */
-static int begin_anew(struct reduction *r, const char *path)
+static int restart_reduction(struct reduction *r, const char *path)
 {
 	int status;
 
@@ -307,7 +307,7 @@ static int reduce_trace(struct reduction *r, const char *path)
 					  .objects = count_objects(r->trace) };
 	r->size = r->first;
 	if (!state_read(r) || !resume_result(r, r->set->path)) {
-		status = begin_anew(r, path);
+		status = restart_reduction(r, path);
 		if (status)
 			return status;
 	}

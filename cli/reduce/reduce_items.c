@@ -118,7 +118,8 @@ static bool is_item_left(void *arg, size_t item)
 static bool is_of_kind(const struct reduction *r, size_t unit)
 {
 	if (r->kind == ITEM_IDLE)
-		return r->units.units[unit].idle && !units_makes(&r->units, (uint32_t)unit);
+		return r->units.units[unit].idle &&
+		       !units_creates_object(&r->units, (uint32_t)unit);
 	return (r->units.units[unit].kind == UNIT_MESSAGE) == (r->kind == ITEM_MESSAGES);
 }
 

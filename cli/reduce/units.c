@@ -193,7 +193,7 @@ static bool is_need_before(const void *need, const void *unit)
 	return ((const struct unit_need *)need)->who < *(const uint32_t *)unit;
 }
 
-bool units_makes(const struct units *units, uint32_t unit)
+bool units_creates_object(const struct units *units, uint32_t unit)
 {
 	size_t at = vec_count_before(units->made, units->nmade, sizeof(*units->made),
 				     is_need_before, &unit);

@@ -67,7 +67,7 @@ const struct unit_row *units_find(const struct units *units, struct event_id id,
 size_t units_rows(const struct units *units, struct event_id id, const struct unit_row **ret_rows);
 
 /* Does @unit create objects? */
-bool units_makes(const struct units *units, uint32_t unit);
+bool units_creates_object(const struct units *units, uint32_t unit);
 
 /* The unit that creates @object; UINT32_MAX: none. */
 uint32_t units_maker(const struct units *units, uint32_t object);

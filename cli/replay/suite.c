@@ -346,7 +346,7 @@ static void print_reasons(const struct suite *suite)
 	text_fini(&line);
 }
 
-/* A suite that was ended early has failed, whatever the results so far. */
+/* A suite that was ended early has failed, regardless of the results so far. */
 static void add_partial(const struct suite *suite, struct junit *junit)
 {
 	char line[128];

@@ -186,7 +186,7 @@ static bool terminal_is_gone(void)
 	return poll(&input, 1, 0) > 0;
 }
 
-int display_key(struct display *display, int ms)
+int display_read_key(struct display *display, int ms)
 {
 	int key;
 

@@ -31,4 +31,4 @@ enum display_key { DISPLAY_NONE, DISPLAY_OTHER, DISPLAY_RESIZED, DISPLAY_GONE };
  * The key typed within @ms: a character, DISPLAY_RESIZED, or DISPLAY_NONE. DISPLAY_GONE: the
  * terminal was closed.
  */
-int display_key(struct display *display, int ms);
+int display_read_key(struct display *display, int ms);

@@ -167,7 +167,7 @@ static bool wait_for_more(struct top *top)
 	const struct timespec pause = { .tv_nsec = LOOK_MS * 1000000 };
 
 	if (top->display)
-		return handle_key(top, display_key(top->display, LOOK_MS));
+		return handle_key(top, display_read_key(top->display, LOOK_MS));
 	nanosleep(&pause, NULL);
 	return true;
 }

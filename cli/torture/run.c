@@ -114,8 +114,8 @@ static void run_child(const struct run *run, char *const *program, bool faults, 
 }
 
 /*
- * A fabric that stays when all processes have left: those of a script that come after each other
- * have numbers of their own there.
+ * A fabric that remains when all processes have left: consecutive processes of a script then have
+ * different numbers in it.
  */
 static int make_fabric(const struct run *run)
 {

@@ -178,7 +178,8 @@ static bool is_wanted(const struct torture *t, const struct failure *failure)
 }
 
 /* Keep the trace of a run as DIR/N.db. */
-static int keep_trace(const struct torture *t, const struct run *run, const struct failure *failure)
+static int store_trace(const struct torture *t, const struct run *run,
+		       const struct failure *failure)
 {
 	char from[RUN_PATH + 16], to[RUN_PATH + 32];
 
@@ -218,7 +219,7 @@ static int finish_run(struct torture *t, unsigned int slot, const struct run_end
 	result->took = end->took;
 	result->done = !err;
 	if (!err && !lost && (verdict_is_bad(result->judgement.verdict) || t->set->again))
-		err = keep_trace(t, run, result->failure);
+		err = store_trace(t, run, result->failure);
 	if (!err && t->progress)
 		err = progress_add(t->progress, result);
 	run_remove(run);

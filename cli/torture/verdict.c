@@ -272,7 +272,7 @@ static bool find_line(const char *text, const char *word, char *line, size_t siz
 	return true;
 }
 
-static bool sanitizer_says(const char *text, char *line, size_t size)
+static bool find_sanitizer_line(const char *text, char *line, size_t size)
 {
 	return find_line(text, "SUMMARY: ", line, size) ||
 	       find_line(text, "ERROR: AddressSanitizer", line, size) ||
@@ -368,7 +368,7 @@ static bool judge_findings(const struct reference *reference, const struct trial
 
 /* The verdict */
 
-static void say_crash(const struct trial *trial, int signal, struct judgement *ret)
+static void describe_crash(const struct trial *trial, int signal, struct judgement *ret)
 {
 	char place[SITE_PLACE] = "";
 
@@ -397,7 +397,7 @@ static const struct stall *find_hung(const struct stalls *stalls)
 }
 
 /* "process 2 qp1 -> process 1 qp1: IBV_WR_SEND 5:70 for 2.00 s in main (FILE:80)" */
-static void say_hang(const struct trial *trial, struct judgement *ret)
+static void describe_hang(const struct trial *trial, struct judgement *ret)
 {
 	const struct stalls *stalls = facts_stalls(trial->findings->facts);
 	const struct stall *stall = stalls ? find_hung(stalls) : NULL;
@@ -430,17 +430,17 @@ static bool judge_end(const struct trial *trial, const struct run *run, const st
 	char *errors = read_output(run, "err");
 	bool known = true;
 
-	if (errors && sanitizer_says(errors, ret->says, sizeof(ret->says))) {
+	if (errors && find_sanitizer_line(errors, ret->says, sizeof(ret->says))) {
 		ret->verdict = VERDICT_CRASH;
 	} else if (errors && signal == SIGABRT &&
 		   find_line(errors, "ssertion", ret->says, sizeof(ret->says))) {
 		ret->verdict = VERDICT_CORRUPT;
 	} else if (signal && !end->late) {
 		ret->verdict = VERDICT_CRASH;
-		say_crash(trial, signal, ret);
+		describe_crash(trial, signal, ret);
 	} else if (end->late) {
 		ret->verdict = VERDICT_HANG;
-		say_hang(trial, ret);
+		describe_hang(trial, ret);
 	} else {
 		known = false;
 	}

@@ -156,7 +156,7 @@ static bool same_file(const char *a, const char *b)
 	return !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-static int write_beside(struct trace *trace, const char *beside)
+static int write_part_file(struct trace *trace, const char *beside)
 {
 	sqlite3 *db = NULL;
 	int err = sql_open(beside, SQLITE_OPEN_READWRITE, &db);
@@ -182,7 +182,7 @@ int trace_unpack(const char *from, const char *to)
 	err = file_make_beside(to, beside);
 	if (err)
 		goto out;
-	err = write_beside(trace, beside);
+	err = write_part_file(trace, beside);
 	if (!err)
 		err = file_replace(beside, to, true);
 	if (err)

@@ -196,7 +196,7 @@ static void fill_page(struct session_page *page, uint64_t ring_bytes, enum sessi
 }
 
 /* Copy the fields that are used later, each word read once. Returns 0 or -EPROTO. */
-static int keep_page(struct session *session)
+static int copy_page(struct session *session)
 {
 	const struct session_page *page = session->page;
 
@@ -261,19 +261,19 @@ int session_create(struct session *session, const char *parent, uint64_t ring_by
 		return err;
 	}
 	fill_page(made.page, ring_bytes, on_full);
-	keep_page(&made);
+	copy_page(&made);
 	*session = made;
 	return 0;
 }
 
-static uint64_t size_of_environment(const char *name)
+static uint64_t read_size_variable(const char *name)
 {
 	const char *text = getenv(name);
 
 	return text ? size_parse(text) : 0;
 }
 
-static uint64_t half_of_free(const char *dir)
+static uint64_t half_free_space(const char *dir)
 {
 	struct statvfs fs;
 
@@ -294,15 +294,15 @@ static void read_command(char text[SESSION_TEXT])
 
 static void fill_own_page(struct session *session)
 {
-	uint64_t asked = size_of_environment("VERBATIM_RING_SIZE"), bytes = RING_MIN;
+	uint64_t asked = read_size_variable("VERBATIM_RING_SIZE"), bytes = RING_MIN;
 
 	if (!asked || asked > RING_MAX)
 		asked = GROW_BYTES;
 	while (bytes < asked)
 		bytes *= 2;
-	session->page->limit = size_of_environment("VERBATIM_LIMIT");
+	session->page->limit = read_size_variable("VERBATIM_LIMIT");
 	if (!session->page->limit)
-		session->page->limit = half_of_free(session->dir);
+		session->page->limit = half_free_space(session->dir);
 	payload_parse(getenv("VERBATIM_PAYLOAD"), &session->page->payload.keep);
 	read_command(session->page->command);
 	fill_page(session->page, bytes, ON_FULL_GROW);
@@ -413,7 +413,7 @@ int session_join(struct session *session, const char *dir)
 	if (!err)
 		err = check_page(joined.page);
 	if (!err)
-		err = keep_page(&joined);
+		err = copy_page(&joined);
 	close(at);
 	if (err) {
 		session_leave(&joined);

@@ -139,8 +139,8 @@ bool cm_address_own(struct replay *r, const char *device, struct sockaddr_storag
 void cm_address_here(struct replay *r, struct sockaddr_storage *address);
 struct cm_place *cm_place_find(struct replay *r, const char *there, bool refused);
 /*
- * The replay uses port @port for it; @keeper: the synthesized end that owns it, or NULL. Returns 0
- * or -ENOMEM.
+ * Note that the replay uses port @port in place of the recorded address @there; @keeper: the
+ * synthesized end that owns the port, or NULL. Returns 0 or -ENOMEM.
  */
 int cm_place_note(struct replay *r, const char *there, bool refused, uint16_t port,
 		  struct cm_end *keeper);

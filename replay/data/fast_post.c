@@ -262,7 +262,7 @@ static struct fast_post *prepare_post(struct replay *r, struct ready *step)
 	return f->usable && !f->own->held ? f : NULL;
 }
 
-/* Note that it is outstanding, and return the wr_id to be posted; like posts_fill.c. */
+/* Note that the request is outstanding, and return the wr_id to post; like posts_fill.c. */
 static bool note_request(struct fast_post *f, const struct trace_event *event, uint64_t *ret_wr_id)
 {
 	struct request *request;

@@ -80,7 +80,8 @@ static void look_at_port(struct ibv_context *context, uint8_t number, struct por
 }
 
 /*
- * Always -EIO, whatever the device's errno: EINVAL, for example, would mean that the trace is bad.
+ * Always -EIO, regardless of the device's errno: EINVAL, for example, would mean that the trace is
+ * bad.
  */
 static int look_at(struct device *d)
 {

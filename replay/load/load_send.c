@@ -374,7 +374,7 @@ static bool has_ended(const struct loop *l, int64_t now)
 	return now - l->moved > STRAGGLER_NS; /* the report has the difference */
 }
 
-/* Is the run to be stopped from outside? Returns 0, or -errno after log_err(). */
+/* Was the run asked to stop? Returns 0, or -errno after log_err(). */
 static int check_time(struct loop *l, int64_t now)
 {
 	const struct load_plan *plan = l->w->plan;

@@ -173,7 +173,7 @@ static void put_text(struct point *point, const void *text, size_t bytes)
 }
 
 /* Rare events, or events that are not verbs. */
-static void emit_rare(struct point *point)
+static void emit_rare_event(struct point *point)
 {
 	const void *event = point->event;
 
@@ -250,7 +250,7 @@ static void on_event(const struct ring_head *head, const struct clock *clock,
 		data_req_notify_cq(&point);
 		break;
 	default:
-		emit_rare(&point);
+		emit_rare_event(&point);
 	}
 }
 

@@ -320,7 +320,7 @@ static int fill_trace(struct anonymise *a)
 	return err ? err : sql_exec(a->to, "COMMIT");
 }
 
-static int write_beside(struct anonymise *a, const char *beside)
+static int write_part_file(struct anonymise *a, const char *beside)
 {
 	int err = sql_open(beside, SQLITE_OPEN_READWRITE, &a->to);
 
@@ -342,7 +342,7 @@ int anonymise_write(struct trace *trace, const char *to)
 
 	if (err)
 		return err;
-	err = write_beside(&a, beside);
+	err = write_part_file(&a, beside);
 	if (!err)
 		err = file_replace(beside, to, true);
 	if (err)

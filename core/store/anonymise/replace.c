@@ -43,7 +43,7 @@ static void replace_folder(struct substitutes *s, const char *path, struct text 
 }
 
 /* A text that identifies nobody. */
-static void keep_text(struct substitutes *s, const char *text, struct text *to)
+static void copy_text(struct substitutes *s, const char *text, struct text *to)
 {
 	(void)s;
 	text_add(to, text, strlen(text));
@@ -77,7 +77,7 @@ static void replace_kernel(struct substitutes *s, const char *text, struct text 
 
 static void replace_filter(struct substitutes *s, const char *text, struct text *to)
 {
-	(strstr(text, "device=") ? replace_any : keep_text)(s, text, to);
+	(strstr(text, "device=") ? replace_any : copy_text)(s, text, to);
 }
 
 static void replace_gid_or_text(struct substitutes *s, const char *text, struct text *to)
@@ -94,7 +94,7 @@ static void replace_address_or_text(struct substitutes *s, const char *text, str
 
 static void replace_service(struct substitutes *s, const char *text, struct text *to)
 {
-	(text[strspn(text, "0123456789")] ? replace_any : keep_text)(s, text, to);
+	(text[strspn(text, "0123456789")] ? replace_any : copy_text)(s, text, to);
 }
 
 static void replace_private(struct substitutes *s, const char *hex, struct text *to)
@@ -106,7 +106,7 @@ static void replace_private(struct substitutes *s, const char *hex, struct text 
 
 static void replace_option(struct substitutes *s, const char *hex, struct text *to)
 {
-	(strlen(hex) > OPTION_DIGITS ? replace_private : keep_text)(s, hex, to);
+	(strlen(hex) > OPTION_DIGITS ? replace_private : copy_text)(s, hex, to);
 }
 
 static void replace_json(struct substitutes *s, const char *json, struct text *to)
@@ -116,7 +116,7 @@ static void replace_json(struct substitutes *s, const char *json, struct text *t
 
 /* Kinds that are missing are not copied as a text. */
 static void (*const replace_as[])(struct substitutes *s, const char *text, struct text *to) = {
-	[IDENTITY_NONE] = keep_text,
+	[IDENTITY_NONE] = copy_text,
 	[IDENTITY_HOST] = replace_host,
 	[IDENTITY_PATH] = replace_path,
 	[IDENTITY_COMMAND] = replace_command,

@@ -12,7 +12,10 @@
  */
 int file_check(const char *path, bool *ret_unfinished);
 
-/* Is there a trace at @path itself, whatever its version and state? Not if it is a link to one. */
+/*
+ * Is there a trace at @path itself, regardless of its version and state? Not if it is a link to
+ * one.
+ */
 bool file_is_trace(const char *path);
 
 /*

@@ -99,7 +99,7 @@ static void fini_copy(struct excerpt_copy *copy)
 	free(copy->events);
 }
 
-static int write_beside(struct excerpt_copy *copy, const char *beside)
+static int write_part_file(struct excerpt_copy *copy, const char *beside)
 {
 	return sql_open(beside, SQLITE_OPEN_READWRITE, &copy->to) ?: fill_excerpt(copy);
 }
@@ -129,7 +129,7 @@ int excerpt_write(struct trace *trace, const struct excerpt *excerpt, const char
 		return err;
 	err = init_copy(&copy);
 	if (!err)
-		err = write_beside(&copy, beside);
+		err = write_part_file(&copy, beside);
 	if (!err && ret_size)
 		measure_copy(&copy, ret_size);
 	fini_copy(&copy);

@@ -51,7 +51,7 @@ static const char forks_sql[] =
 	"  (SELECT child FROM fork WHERE child NOT NULL)"
 	"  GROUP BY p.id) c WHERE fork.thread = c.t AND fork.n = c.n;";
 
-/* The region that lay there, the last one made of several. */
+/* The region at that address, the last one created if there are several. */
 static const char memory_sql[] =
 	"UPDATE memory SET mr = (SELECT o.id FROM object o JOIN call c"
 	"  ON c.thread = o.created_thread AND c.n = o.created_n"

@@ -72,7 +72,7 @@ static struct action *add_action(struct build *b)
 	return vec_push(b->actions, b->nactions);
 }
 
-int object_made(enum object_kind kind, const struct args *out, struct object_made *ret_made)
+int object_read_made(enum object_kind kind, const struct args *out, struct object_made *ret_made)
 {
 	struct object_made made = { .parent_kind = OBJECT_pd };
 	int err = args_parse(out);
@@ -188,7 +188,7 @@ static int read_call(struct build *b, sqlite3_stmt *stmt, const struct args *out
 	if (!action)
 		return log_err(-ENOMEM, "read calls");
 	*action = call;
-	return call.create ? object_made(action->kind, out, &action->made) : 0;
+	return call.create ? object_read_made(action->kind, out, &action->made) : 0;
 }
 
 static int read_row(struct build *b, sqlite3_stmt *stmt)

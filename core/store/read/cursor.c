@@ -175,7 +175,7 @@ static int next_of_threads(struct cursor *cursor)
  * The event returned last is memory of the top stream, so the heap is reordered only when the next
  * event is requested.
  */
-static void settle_heap(struct cursor *cursor)
+static void restore_heap(struct cursor *cursor)
 {
 	struct leaf *top = &cursor->heap[0];
 
@@ -237,7 +237,7 @@ static int any_next(struct cursor *cursor)
 	const struct process *ended;
 	int err;
 
-	settle_heap(cursor);
+	restore_heap(cursor);
 	ended = cursor->reading->next_exit(cursor);
 	if (ended)
 		return give_exit(cursor, ended);

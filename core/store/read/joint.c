@@ -197,7 +197,7 @@ static void place_objects(struct trace *whole, const struct joint_part *part)
 	}
 }
 
-static void place_rares(const struct joint_part *part)
+static void renumber_rare_events(const struct joint_part *part)
 {
 	for (size_t i = 0; i < part->trace->nrares; i++) {
 		struct rare *rare = &part->rares[i];
@@ -228,7 +228,7 @@ static int place_all(struct trace *whole)
 
 		place_processes(whole, part);
 		place_objects(whole, part);
-		place_rares(part);
+		renumber_rare_events(part);
 		whole->whole_from = from > whole->whole_from ? from : whole->whole_from;
 	}
 	return objects_index(&whole->objects);

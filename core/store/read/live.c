@@ -110,7 +110,7 @@ static void bury_object(struct live *live, struct living *l)
 		drop_object(live, live->oldest);
 }
 
-/* Another object has its address, but what refers to it by its id still needs its name. */
+/* Another object has taken the address of @l, but references by id still need its name. */
 static void supersede_object(struct live *live, struct living *l)
 {
 	unlink_object(live, l, PLACE);
@@ -231,7 +231,7 @@ const struct object *live_qp(const struct live *live, uint32_t process, uint32_t
 	return first;
 }
 
-static uint32_t *made_by(struct live *live, uint32_t process, enum object_kind kind)
+static uint32_t *count_created(struct live *live, uint32_t process, enum object_kind kind)
 {
 	struct tally *tally = live->tallies;
 
@@ -250,7 +250,7 @@ static uint32_t *made_by(struct live *live, uint32_t process, enum object_kind k
 
 static int add_object(struct live *live, const struct object *object, struct living **ret_living)
 {
-	uint32_t *made = made_by(live, object->process, object->kind);
+	uint32_t *made = count_created(live, object->process, object->kind);
 	struct living *l = calloc(1, sizeof(*l));
 	char name[64];
 
@@ -297,7 +297,7 @@ static int note_creation(struct live *live, const struct trace_event *event,
 		l = NULL;
 	}
 	if (!l) {
-		err = object_made(kind, call->out, &made);
+		err = object_read_made(kind, call->out, &made);
 		if (err)
 			return log_err(err, "objects of the program");
 		parent = live_at(live, event->process, made.parent_kind, made.parent);

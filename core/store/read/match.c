@@ -156,7 +156,7 @@ void match_exit(struct match *match, uint32_t process)
 	drop_all(match, false, process);
 }
 
-static void settle_queue(const struct match *match, struct match_queue *queue, uint32_t max,
+static void set_capacity(const struct match *match, struct match_queue *queue, uint32_t max,
 			 uint32_t asked)
 {
 	/* a device may grant more than requested, but not twice as much */
@@ -173,8 +173,8 @@ int match_add_qp(struct match *match, uint32_t qp, const struct match_qp *info)
 	if (!state)
 		return qp ? -ENOMEM : 0;
 	state->info = *info;
-	settle_queue(match, &state->sq, info->max_send_wr, info->asked_send_wr);
-	settle_queue(match, &state->rq, info->max_recv_wr, info->asked_recv_wr);
+	set_capacity(match, &state->sq, info->max_send_wr, info->asked_send_wr);
+	set_capacity(match, &state->rq, info->max_recv_wr, info->asked_recv_wr);
 	return 0;
 }
 
@@ -185,7 +185,7 @@ int match_add_srq(struct match *match, uint32_t srq, uint32_t max_wr, uint32_t a
 
 	if (!state)
 		return srq ? -ENOMEM : 0;
-	settle_queue(match, &state->rq, max_wr, asked_wr);
+	set_capacity(match, &state->rq, max_wr, asked_wr);
 	if (cq && !state->cq) {
 		state->next = match->with_cq;
 		match->with_cq = state;
@@ -384,7 +384,7 @@ static struct match_queue *find_own(struct match *match, struct state *state, ui
 	return *ret_at < 0 ? NULL : queue;
 }
 
-/* Find the request in the queues that complete on @cq, whatever the queue pair. */
+/* Find the request in the queues that complete on @cq, regardless of the queue pair. */
 static struct match_queue *find_by_cq(struct match *match, uint32_t cq, const struct wc *wc,
 				      int64_t *ret_at)
 {
@@ -463,8 +463,8 @@ struct guess {
 	bool unsure;
 };
 
-static void look_at(struct match *match, const struct state *state, uint32_t cq,
-		    const struct wc *wc, struct guess *guess)
+static void consider_queue(struct match *match, const struct state *state, uint32_t cq,
+			   const struct wc *wc, struct guess *guess)
 {
 	const struct match_request *request;
 
@@ -487,7 +487,7 @@ uint32_t match_guess(struct match *match, uint32_t cq, const struct wc *wc)
 	struct guess guess = { 0 };
 
 	for (const struct state *state = cq ? match->states : NULL; state; state = state->after)
-		look_at(match, state, cq, wc, &guess);
+		consider_queue(match, state, cq, wc, &guess);
 	if (guess.queues == 1)
 		return guess.only->object;
 	return guess.unsure || !guess.found ? 0 : guess.found->object;

@@ -19,7 +19,7 @@
 #include "core/wire/event.h"
 #include "core/wire/log.h"
 
-static void give_back(struct stream *s)
+static void free_chunk(struct stream *s)
 {
 	block_fini(&s->block);
 	free(s->wrs);
@@ -36,7 +36,7 @@ void stream_rest(struct stream *stream)
 {
 	/* the source is still at this chunk, and the walk at the event */
 	if (stream->sources->of[DATA].again && stream->own) {
-		give_back(stream);
+		free_chunk(stream);
 		stream->loaded = false;
 	}
 }
@@ -98,7 +98,7 @@ void stream_close(struct stream *stream)
 	sqlite3_finalize(stream->chunks);
 	sqlite3_finalize(stream->rares);
 	plain_close(stream->plain);
-	give_back(stream);
+	free_chunk(stream);
 	free(stream);
 }
 
@@ -110,7 +110,7 @@ int stream_time(const struct stream *stream, int64_t *ret_time)
 	return due->n != UINT64_MAX && due->n <= stream->settled;
 }
 
-static int keep_open(struct stream *s)
+static int store_open_call(struct stream *s)
 {
 	if (vec_reserve(s->open, s->open_size, s->nopen + 1))
 		return log_err(-ENOMEM, "read calls");
@@ -131,7 +131,7 @@ static int give_call(struct stream *s, struct trace_event *event)
 	event->inner = open->call.depth;
 	event->call = &open->call;
 	if (s->sources->grows || open->end_n != UINT64_MAX) {
-		err = keep_open(s);
+		err = store_open_call(s);
 		if (err)
 			return err;
 		event->call = &s->open[s->nopen - 1].call;
@@ -157,7 +157,7 @@ static int give_return(struct stream *s, struct trace_event *event)
 	return 0;
 }
 
-static int give_rare(struct stream *s, struct trace_event *event)
+static int return_rare_event(struct stream *s, struct trace_event *event)
 {
 	const struct rare *rare;
 	int err = s->sources->of[RARE].row(s);
@@ -232,7 +232,7 @@ int stream_next(struct stream *s, struct room *room, struct trace_event *event)
 		err = give_return(s, event);
 		break;
 	case RARE:
-		err = give_rare(s, event);
+		err = return_rare_event(s, event);
 		break;
 	default:
 		err = give_data(s, event);

@@ -17,7 +17,7 @@
 static const char calls_sql[] =
 	"SELECT " STREAM_CALL_COLUMNS " FROM call WHERE thread = ?1 AND n > ?2 ORDER BY n LIMIT 1";
 
-/* Chunks that were to be deleted before they were read (cut.c) come first. */
+/* Chunks of table `unread`, which cut.c has deleted from `chunk`, come first. */
 static const char chunks_sql[] =
 	"SELECT * FROM (SELECT first_n, begin, data FROM unread"
 	"  WHERE thread = ?1 AND first_n > ?2 ORDER BY first_n LIMIT 1)"
@@ -105,13 +105,13 @@ static int read_call(struct stream *s)
 	return err;
 }
 
-static int due_rare(struct stream *s)
+static int due_rare_event(struct stream *s)
 {
 	return look_at_next(s, RARE, s->rares, 1);
 }
 
 /* A row's text is not valid after the row. */
-static const char *keep_staying(struct stream *s)
+static const char *copy_staying(struct stream *s)
 {
 	const char *text = (const char *)sqlite3_column_text(s->rares, 9);
 
@@ -136,7 +136,7 @@ static struct misuse_event read_misuse(sqlite3_stmt *stmt)
 	};
 }
 
-static int read_rare(struct stream *s)
+static int read_rare_event(struct stream *s)
 {
 	struct rare *rare = &s->rare_now;
 	const char *text;
@@ -165,7 +165,7 @@ static int read_rare(struct stream *s)
 						  .kind = trace_fork_kind(text),
 						  .pid = sqlite3_column_int(s->rares, 7),
 						  .error = sqlite3_column_int(s->rares, 8),
-						  .staying = keep_staying(s) };
+						  .staying = copy_staying(s) };
 	sqlite3_reset(s->rares);
 	s->rare = rare;
 	return 0;
@@ -189,7 +189,7 @@ static int read_chunk(struct stream *s)
 const struct sources sources_live = {
 	.of = {
 		[CALL] = { .due = due_call, .row = read_call },
-		[RARE] = { .due = due_rare, .row = read_rare },
+		[RARE] = { .due = due_rare_event, .row = read_rare_event },
 		[DATA] = { .due = due_chunk, .row = read_chunk },
 	},
 	.open = open_live,

@@ -36,7 +36,7 @@ static int read_call(struct stream *s)
 	return stream_read_call(s, &s->current);
 }
 
-static int due_rare(struct stream *s)
+static int due_rare_event(struct stream *s)
 {
 	const struct trace *trace = s->trace;
 	const struct rare *rare = s->rare_i < trace->nrares ? &trace->rares[s->rare_i] : NULL;
@@ -47,7 +47,7 @@ static int due_rare(struct stream *s)
 	return 0;
 }
 
-static int read_rare(struct stream *s)
+static int read_rare_event(struct stream *s)
 {
 	s->rare = &s->trace->rares[s->rare_i++];
 	return 0;
@@ -114,7 +114,7 @@ static int open_plain(struct stream *s, bool data)
 const struct sources sources_chunks = {
 	.of = {
 		[CALL] = { .due = due_call, .row = read_call },
-		[RARE] = { .due = due_rare, .row = read_rare },
+		[RARE] = { .due = due_rare_event, .row = read_rare_event },
 		[DATA] = { .due = due_chunk, .row = stream_load_chunk, .again = true },
 	},
 	.open = open_chunks,
@@ -123,7 +123,7 @@ const struct sources sources_chunks = {
 const struct sources sources_plain = {
 	.of = {
 		[CALL] = { .due = due_call, .row = read_call },
-		[RARE] = { .due = due_rare, .row = read_rare },
+		[RARE] = { .due = due_rare_event, .row = read_rare_event },
 		[DATA] = { .due = due_plain },
 	},
 	.open = open_plain,

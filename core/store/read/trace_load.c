@@ -47,8 +47,8 @@ int trace_load_meta(struct trace *trace)
 	return each_row(trace, "SELECT key, value FROM meta", read_meta);
 }
 
-static struct rare *add_rare(struct trace *trace, enum trace_event_kind kind, uint32_t thread,
-			     uint64_t n, uint32_t process, int64_t time)
+static struct rare *add_rare_event(struct trace *trace, enum trace_event_kind kind, uint32_t thread,
+				   uint64_t n, uint32_t process, int64_t time)
 {
 	struct rare *rare = vec_push(trace->rares, trace->nrares);
 
@@ -108,9 +108,9 @@ static int read_process(struct trace *trace, sqlite3_stmt *stmt)
 
 	if (err)
 		return err;
-	if (sql_u32(stmt, 11) &&
-	    !add_rare(trace, TRACE_PROCESS, sql_u32(stmt, 11),
-		      (uint64_t)sqlite3_column_int64(stmt, 12), id, trace->processes[id - 1].start))
+	if (sql_u32(stmt, 11) && !add_rare_event(trace, TRACE_PROCESS, sql_u32(stmt, 11),
+						 (uint64_t)sqlite3_column_int64(stmt, 12), id,
+						 trace->processes[id - 1].start))
 		return log_err(-ENOMEM, "read processes");
 	return 0;
 }
@@ -209,9 +209,9 @@ static uint32_t known_number(uint32_t id, uint32_t last)
 
 static int read_fork(struct trace *trace, sqlite3_stmt *stmt)
 {
-	struct rare *rare = add_rare(trace, TRACE_FORK, sql_u32(stmt, 0),
-				     (uint64_t)sqlite3_column_int64(stmt, 1), sql_u32(stmt, 2),
-				     sql_time(stmt, 3));
+	struct rare *rare = add_rare_event(trace, TRACE_FORK, sql_u32(stmt, 0),
+					   (uint64_t)sqlite3_column_int64(stmt, 1),
+					   sql_u32(stmt, 2), sql_time(stmt, 3));
 
 	if (!rare)
 		return log_err(-ENOMEM, "read forks");
@@ -229,9 +229,9 @@ static int read_fork(struct trace *trace, sqlite3_stmt *stmt)
 static int read_mark(struct trace *trace, sqlite3_stmt *stmt)
 {
 	const char *kind = (const char *)sqlite3_column_text(stmt, 4);
-	struct rare *rare = add_rare(trace, TRACE_MARK, sql_u32(stmt, 0),
-				     (uint64_t)sqlite3_column_int64(stmt, 1), sql_u32(stmt, 2),
-				     sql_time(stmt, 3));
+	struct rare *rare = add_rare_event(trace, TRACE_MARK, sql_u32(stmt, 0),
+					   (uint64_t)sqlite3_column_int64(stmt, 1),
+					   sql_u32(stmt, 2), sql_time(stmt, 3));
 
 	if (!rare)
 		return log_err(-ENOMEM, "read marks");
@@ -245,9 +245,9 @@ static int read_mark(struct trace *trace, sqlite3_stmt *stmt)
 
 static int read_memory(struct trace *trace, sqlite3_stmt *stmt)
 {
-	struct rare *rare = add_rare(trace, TRACE_MEMORY, sql_u32(stmt, 0),
-				     (uint64_t)sqlite3_column_int64(stmt, 1), sql_u32(stmt, 2),
-				     sql_time(stmt, 3));
+	struct rare *rare = add_rare_event(trace, TRACE_MEMORY, sql_u32(stmt, 0),
+					   (uint64_t)sqlite3_column_int64(stmt, 1),
+					   sql_u32(stmt, 2), sql_time(stmt, 3));
 
 	if (!rare)
 		return log_err(-ENOMEM, "read the memory events");
@@ -261,9 +261,9 @@ static int read_memory(struct trace *trace, sqlite3_stmt *stmt)
 
 static int read_misuse(struct trace *trace, sqlite3_stmt *stmt)
 {
-	struct rare *rare = add_rare(trace, TRACE_MISUSE, sql_u32(stmt, 0),
-				     (uint64_t)sqlite3_column_int64(stmt, 1), sql_u32(stmt, 2),
-				     sql_time(stmt, 3));
+	struct rare *rare = add_rare_event(trace, TRACE_MISUSE, sql_u32(stmt, 0),
+					   (uint64_t)sqlite3_column_int64(stmt, 1),
+					   sql_u32(stmt, 2), sql_time(stmt, 3));
 
 	if (!rare)
 		return log_err(-ENOMEM, "read misuses");

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Tables `connection` and `queue` of a trace that is older than them: as later versions would have
- * written them.
+ * Tables `connection` and `queue` for a trace of a version without them: computed as later versions
+ * write them.
  *
  * Not thread-safe.
  */

@@ -80,7 +80,7 @@ static int next_chunk(struct table_rows *r)
 }
 
 /* Go to the next row from @at on that is within the bounds. */
-static int settle_row(struct table_rows *r, int more)
+static int find_matching_row(struct table_rows *r, int more)
 {
 	const struct rows_bounds *b = &r->bounds;
 
@@ -110,7 +110,7 @@ static int first_row(void *rows, const struct rows_bounds *bounds, uint64_t used
 	sql_bind(r->chunks, "iiiiii", bounds->thread < 0 ? 0 : bounds->thread,
 		 bounds->thread < 0 ? INT64_MAX : bounds->thread, bounds->n_from, bounds->n_to,
 		 bounds->time_from, bounds->time_to);
-	return settle_row(r, next_chunk(r));
+	return find_matching_row(r, next_chunk(r));
 }
 
 static int next_row(void *rows)
@@ -118,7 +118,7 @@ static int next_row(void *rows)
 	struct table_rows *r = rows;
 
 	r->at++;
-	return settle_row(r, 1);
+	return find_matching_row(r, 1);
 }
 
 static void rest_rows(void *rows)

@@ -217,7 +217,7 @@ void writer_unfollow(struct writer *writer)
 	sql_exec(writer->db, "DELETE FROM unread");
 }
 
-static int keep_unread(struct writer *writer, int64_t chunk)
+static int store_unread(struct writer *writer, int64_t chunk)
 {
 	char sql[160];
 
@@ -252,7 +252,7 @@ static int forget_one(struct writer *writer, int64_t chunk, int64_t payload_chun
 	writer_count_over(writer, writer->logs[thread - 1], sql_u32(oldest, 2),
 			  sqlite3_column_int64(oldest, 3), sqlite3_column_int64(oldest, 4));
 	sqlite3_reset(oldest);
-	if (unread && keep_unread(writer, id))
+	if (unread && store_unread(writer, id))
 		return writer->err;
 	if ((payload ? WRITER_RUN(writer, forget_payload, "i", id)
 		     : WRITER_RUN(writer, forget, "i", id)) ||

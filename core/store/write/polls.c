@@ -101,7 +101,7 @@ struct thread_log *polls_find_log(struct writer *writer, uint32_t ring, uint32_t
 }
 
 /* The ring of its thread was not read yet: store the count until that thread is known. */
-static int keep_count(struct writer *writer, const struct event_count *event)
+static int store_count(struct writer *writer, const struct event_count *event)
 {
 	struct event_count *more;
 
@@ -140,7 +140,7 @@ int polls_destroyed(struct writer *writer, const struct event_count *event, size
 		return -EBADMSG;
 	log = polls_find_log(writer, event->ring, event->tid);
 	if (!log)
-		return keep_count(writer, event);
+		return store_count(writer, event);
 	counter = find_counter(log, event->cq);
 	if (!counter)
 		return not_found(writer, log);

@@ -352,8 +352,8 @@ static int take_mark(struct writer *writer, struct thread_log *log, const struct
 			  text);
 }
 
-static int take_rare(struct writer *writer, struct thread_log *log, const struct event_head *event,
-		     uint64_t n, int64_t time)
+static int take_rare_event(struct writer *writer, struct thread_log *log,
+			   const struct event_head *event, uint64_t n, int64_t time)
 {
 	const void *body = event;
 
@@ -432,7 +432,7 @@ static int take_event(struct writer *writer, struct thread_log *log, const struc
 	}
 	if (event->type == EVENT_POLL)
 		return take_poll(writer, log, event, n, time);
-	return take_rare(writer, log, event, n, time);
+	return take_rare_event(writer, log, event, n, time);
 }
 
 /* Count damage, and note it in `coverage`; after DAMAGE_ROWS rows the last one counts the rest. */

@@ -50,7 +50,7 @@ static int choose_path(void)
 	return 0;
 }
 
-static int check_ours(bool *ret_made)
+static int check_directory(bool *ret_made)
 {
 	struct stat st;
 
@@ -76,7 +76,7 @@ static bool names_the_dead(const char *pid)
  * Open directory @name, if it belongs to this user, is closed to others and not a link. A
  * descriptor or -errno.
  */
-static int open_ours(int at, const char *name, struct stat *st)
+static int open_directory(int at, const char *name, struct stat *st)
 {
 	int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
@@ -97,9 +97,9 @@ static bool is_of_fabric(const char *name)
 	       sscanf(name, "%*[a-z].%u.%llu.", &node, &instance) == 2;
 }
 
-static DIR *list_ours(int at, const char *name, struct stat *st)
+static DIR *list_directory(int at, const char *name, struct stat *st)
 {
-	int fd = open_ours(at, name, st);
+	int fd = open_directory(at, name, st);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 
 	if (fd >= 0 && !dir)
@@ -112,7 +112,7 @@ static void remove_gone(int parent, const char *name)
 {
 	struct dirent *entry;
 	struct stat st;
-	DIR *dir = list_ours(parent, name, &st);
+	DIR *dir = list_directory(parent, name, &st);
 
 	while (dir && st.st_mode & S_ISVTX && (entry = readdir(dir)))
 		if (is_of_fabric(entry->d_name))
@@ -153,7 +153,7 @@ static int open_it(bool *ret_made)
 		sweep_gone();
 	else if (errno != EEXIST)
 		return -errno;
-	return check_ours(ret_made);
+	return check_directory(ret_made);
 }
 
 /* Report it only once: a device may be opened again and again. */
@@ -211,7 +211,7 @@ const char *directory_path(void)
 void directory_sweep(bool (*keep)(uint32_t node, uint64_t instance))
 {
 	struct stat st;
-	DIR *dir = list_ours(AT_FDCWD, path, &st);
+	DIR *dir = list_directory(AT_FDCWD, path, &st);
 	unsigned long long instance;
 	struct dirent *entry;
 	unsigned int node;

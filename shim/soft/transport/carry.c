@@ -273,7 +273,7 @@ static int check_request(const struct soft_qp *qp, const struct soft_wr *wr)
 	return IBV_WC_SUCCESS;
 }
 
-/* Eight bytes are returned, whatever the length of its SGEs. */
+/* Eight bytes are returned, regardless of the length of its SGEs. */
 static void fit_atomic(struct soft_wr *wr)
 {
 	if ((wr->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||

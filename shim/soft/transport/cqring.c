@@ -236,7 +236,7 @@ bool cqring_lock(struct cqring *ring)
 }
 
 /* For use while a stopped process is adding: it checks again when it continues. */
-static void arm_beside(struct shm_cq *cq, uint32_t arm)
+static void arm_concurrently(struct shm_cq *cq, uint32_t arm)
 {
 	uint32_t unarmed = SHM_ARM_NONE;
 
@@ -253,7 +253,7 @@ void cqring_arm(struct cqring *ring, uint32_t arm)
 	uint32_t *armed = &ring->shm->armed;
 
 	if (lock_is_stuck(&ring->shm->lock)) {
-		arm_beside(ring->shm, arm);
+		arm_concurrently(ring->shm, arm);
 		return;
 	}
 	cqring_lock(ring);

@@ -66,7 +66,7 @@ static bool put_to_sleep(struct soft_cq *cq)
 }
 
 /* False: it is asleep now. */
-static bool look_at(struct soft_cq *cq)
+static bool check_queue(struct soft_cq *cq)
 {
 	struct soft_landing *l = &cq->landing;
 	uint32_t cons = __atomic_load_n(&cq->cons, __ATOMIC_RELAXED);
@@ -85,14 +85,14 @@ static bool look_at(struct soft_cq *cq)
 }
 
 /* With the object mutex held, like the next function. */
-static void look_at_all(void)
+static void check_queues(void)
 {
 	unsigned int i, left = 0;
 	struct soft_cq *cq;
 
 	for (i = 0; i < num_awake; i++) {
 		cq = soft_cqs[awake[i]];
-		if (cq && cq->landing.awake && look_at(cq))
+		if (cq && cq->landing.awake && check_queue(cq))
 			awake[left++] = awake[i];
 	}
 	num_awake = left;
@@ -153,7 +153,7 @@ static void *run_lander(void *unused)
 			period = PERIOD_MIN;
 			next = process_now() + period;
 		} else if (process_now() >= next) {
-			look_at_all();
+			check_queues();
 			if (period < PERIOD_MAX)
 				period *= 2;
 			next = num_awake ? process_now() + period : 0;

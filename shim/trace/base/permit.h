@@ -61,5 +61,5 @@ void permit_leave(void);
 void permit_close(bool all);
 void permit_open(bool all, uint32_t denied);
 
-/* In the child of a fork, by a thread that was inside a section, or was not. */
+/* Call it in the child of a fork. @inside: the thread that forked was inside a section. */
 void permit_forked(bool inside);

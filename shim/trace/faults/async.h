@@ -39,5 +39,5 @@ int async_get(async_get_fn *behind, struct ibv_context *context, struct ibv_asyn
 /* Was @event made? Then it is acknowledged. */
 bool async_ack(const struct ibv_async_event *event);
 
-/* @object is to be destroyed: wait until its events are acknowledged, and drop the others. */
+/* @object is about to be destroyed: wait until its events are acknowledged, and drop the others. */
 void async_release(const void *object);

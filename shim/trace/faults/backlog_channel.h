@@ -26,8 +26,8 @@ void backlog_channel_return(struct ibv_comp_channel *channel);
 void backlog_channel_gone(struct backlog_channel *channel);
 
 /*
- * A CQ was created, or is to be destroyed: then wait until its events are acknowledged. Nothing if
- * it has no channel.
+ * A CQ was created, or is about to be destroyed: then wait until its events are acknowledged.
+ * Nothing if it has no channel.
  */
 void backlog_channel_add_cq(struct backlog *backlog);
 void backlog_channel_remove_cq(struct backlog *backlog);

@@ -15,7 +15,7 @@ void polls_patch_ex(struct ibv_cq_ex *cq, uint64_t wc_flags);
 void polls_hold(struct ibv_cq *cq, bool extended);
 
 /*
- * @cq is to be destroyed: wait until its events are acknowledged, and forget its completions.
+ * @cq is about to be destroyed: wait until its events are acknowledged, and forget its completions.
  * False: they are not held. polls_keep(): it could not be destroyed.
  */
 bool polls_release(struct ibv_cq *cq);

@@ -374,18 +374,18 @@ void import_see(const struct dl_phdr_info *info)
 	errno = saved;
 }
 
-static void *instead_of_verb(enum verb verb, const void *found)
+static void *replacement_of_verb(enum verb verb, const void *found)
 {
 	return found == next_symbol(verb) ? CALL_BACK(import_later)(verb) : NULL;
 }
 
-void *import_instead(const char *name, void *found)
+void *import_replacement(const char *name, void *found)
 {
 	int verb = later_verb(name);
 	struct import *import;
 
 	if (verb != VERB_NONE)
-		return instead_of_verb((enum verb)verb, found);
+		return replacement_of_verb((enum verb)verb, found);
 	if (!provider_has(name) || stub_is(found) || !take_table())
 		return NULL;
 	import = find_or_add_import(name, found);
@@ -412,7 +412,7 @@ void import_report(void)
 {
 }
 
-void *import_instead(const char *name, void *found)
+void *import_replacement(const char *name, void *found)
 {
 	(void)name, (void)found;
 	return NULL;

@@ -32,7 +32,7 @@ bool import_is_of(const char *name, const char *version);
  * The program has looked up @name, and found @found, which is not NULL. Returns the replacement;
  * NULL: none.
  */
-void *import_instead(const char *name, void *found);
+void *import_replacement(const char *name, void *found);
 
 /* The recorder's function for a verb that is not exported, or NULL. wrappers.c. */
 CALLBACK(void *, import_later, (enum verb verb));

@@ -106,8 +106,8 @@ static void *find_default_of(const char *path, const char *name, const char *ver
 }
 
 /* For functions that are not exported: only if this caller would find the real one. */
-static void *instead_of_import(void *handle, const char *name, const char *version,
-			       const void *caller)
+static void *replacement_of_import(void *handle, const char *name, const char *version,
+				   const void *caller)
 {
 	struct link_map *map;
 	void *found = NULL;
@@ -121,7 +121,7 @@ static void *instead_of_import(void *handle, const char *name, const char *versi
 		found = find_default_of(info.dli_fname, name, version);
 	else if (!version || import_is_of(name, version))
 		found = find_next_of(map, name);
-	return found ? import_instead(name, found) : NULL;
+	return found ? import_replacement(name, found) : NULL;
 }
 
 /*
@@ -140,7 +140,7 @@ void *dl_instead(void *handle, const char *name, const char *version, const void
 	if (!name)
 		return NULL;
 	if (import_is_known(name))
-		return instead_of_import(handle, name, version, caller);
+		return replacement_of_import(handle, name, version, caller);
 	if (handle == RTLD_NEXT || handle == RTLD_DEFAULT)
 		return NULL; /* libc already finds the recorder's function */
 	verb = find_exported(name);

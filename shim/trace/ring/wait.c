@@ -228,7 +228,7 @@ static bool wait_for_room(size_t bytes)
 	return room;
 }
 
-/* An event that is longer than the whole ring gets an extended ring, whatever the budget. */
+/* An event that is longer than the whole ring gets an extended ring, regardless of the budget. */
 static bool make_room(size_t bytes, bool *ret_waited)
 {
 	struct ring *ring = &recorder.ring;

@@ -147,7 +147,7 @@ static uint32_t choose_gap(uint32_t n)
 	return 1 + (uint32_t)((uint64_t)x * (2ull * n - 1) >> 32);
 }
 
-/* Take 1 of N, on average. @left: the number to be left out until then. */
+/* Select 1 of N, on average. @left: the number to leave out before the next one. */
 static bool wants_number(uint32_t *left)
 {
 	if (recorder.filter->one_of < 2)

@@ -302,8 +302,8 @@ TEST(calls_that_only_ask_or_fail_are_idle)
 	assert_true(units.units[unit_of(asked)].idle);
 	assert_true(units.units[unit_of(failed)].idle);
 	assert_false(units.units[unit_of(outer)].idle);
-	assert_false(units_makes(&units, unit_of(asked)));
-	assert_true(units_makes(&units, unit_of(world.mr_n)));
+	assert_false(units_creates_object(&units, unit_of(asked)));
+	assert_true(units_creates_object(&units, unit_of(world.mr_n)));
 	assert_int_equal(units_maker(&units, find_object("mr1")), unit_of(world.mr_n));
 }
 
