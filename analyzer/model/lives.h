@@ -82,7 +82,7 @@ struct life {
 	/* to a UD queue pair, unreceived.h: all; more than receives, since when; certainly lost */
 	uint64_t datagrams, lacking, lost;
 	int64_t lacking_since;
-	bool unwatched;       /* the next two are no longer known */
+	bool unwatched;       /* @arrived and @taken are no longer known */
 	uint64_t context, pd; /* addresses; @pd is the one below a parent domain; 0 unknown */
 	struct peer *peer;    /* of a QP: peer.h */
 	struct {
