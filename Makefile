@@ -170,11 +170,12 @@ $(TESTS:=.o): $(BUILD)/tests/%.o: tests/%.c | $(GEN)
 
 $(BUILD)/tests/shim/soft/model_test: $(MODEL)
 
-# these call verbs by their number
-SWEEP = $(BUILD)/obj/replay/device/dispatch.o $(BUILD)/obj/core/wire/desc.o \
-	$(BUILD)/obj/gen/verbs_gen.o $(patsubst %,$(BUILD)/obj/core/base/%.o,text vec printable)
-$(BUILD)/tests/shim/soft/sweep_test: $(SWEEP)
+# these print results as text, and the first one calls verbs by their number
+PRINTS = $(patsubst %,$(BUILD)/obj/core/base/%.o,text vec printable)
+$(BUILD)/tests/shim/soft/sweep_test: $(patsubst %,$(BUILD)/obj/%.o,replay/device/dispatch \
+	core/wire/desc gen/verbs_gen)
 $(BUILD)/tests/shim/soft/sweep_test: ALLLDFLAGS += -rdynamic
+$(patsubst %,$(BUILD)/tests/shim/soft/%_test,sweep trial): $(PRINTS)
 
 $(BUILD)/tests/shim/soft/%_test: $(BUILD)/tests/shim/soft/%_test.o $(SOFT) $(SANITIZED)
 	$(call say,LD,$@)$(link_test) $(TEST_LIBS)

@@ -20,6 +20,7 @@
 #include "core/base/text.h"
 #include "core/wire/desc.h"
 #include "replay/device/dispatch.h"
+#include "tests/shim/soft/change.h"
 #include "tests/shim/soft/pair.h"
 
 enum { SWEEP_ARGS = 16, SWEEP_POINTS = 160, SWEEP_SIZE_BITS = 9 };
@@ -239,43 +240,6 @@ HELPER int64_t sweep_call(struct text *text, enum verb verb, const uint64_t *arg
 /* clang-format on */
 #define AT(pointer) (uint64_t)(uintptr_t)(pointer)
 
-/* Does @text have this piece, between two commas? */
-HELPER bool sweep_has_piece(const char *text, const char *piece, size_t n)
-{
-	for (size_t len; *text; text += len + 2 * (text[len] == ',')) {
-		len = strstr(text, ", ") ? (size_t)(strstr(text, ", ") - text) : strlen(text);
-		if (len == n && !memcmp(text, piece, n))
-			return true;
-	}
-	return false;
-}
-
-/* The pieces of @from that @other does not have. */
-HELPER void sweep_show_other(struct text *text, const char *from, const char *other,
-			     const char *before)
-{
-	for (size_t len; *from; from += len + 2 * (from[len] == ',')) {
-		len = strstr(from, ", ") ? (size_t)(strstr(from, ", ") - from) : strlen(from);
-		if (sweep_has_piece(other, from, len))
-			continue;
-		text_addf(text, "%s%.*s", before, (int)len, from);
-		before = ", ";
-	}
-}
-
-/* A result, as the difference from that of the unchanged call. */
-HELPER void sweep_show_change(struct text *text, const char *one, const char *base)
-{
-	if (!strcmp(one, base)) {
-		text_addf(text, "the same");
-	} else if (!strchr(one, '{')) {
-		text_addf(text, "%s", one);
-	} else {
-		sweep_show_other(text, one, base, "");
-		sweep_show_other(text, base, one, " instead of ");
-	}
-}
-
 HELPER void *sweep_prepare(const struct sweep *sweep, const struct sweep_place *place,
 			   uint64_t *args)
 {
@@ -398,10 +362,10 @@ HELPER void sweep_show_range(struct text *text, const struct sweep *sweep,
 		sweep_show_number(text, place->field, last);
 	}
 	text_addf(text, " = ");
-	sweep_show_change(text, one.at, sweep_base.at);
+	change_show(text, one.at, sweep_base.at);
 	if (strcmp(one.at, other.at) != 0) {
 		text_addf(text, "\n\t\t.. ");
-		sweep_show_change(text, other.at, sweep_base.at);
+		change_show(text, other.at, sweep_base.at);
 	}
 	text_fini(&one);
 	text_fini(&other);
@@ -441,7 +405,7 @@ HELPER void sweep_flags(struct text *text, const struct sweep *sweep,
 		text_cut(&one, 0);
 		sweep_try(&one, sweep, place, before ^ (uint64_t)1 << bit);
 		text_addf(&line, "%c = ", set ? '-' : '+');
-		sweep_show_change(&line, one.at, sweep_base.at);
+		change_show(&line, one.at, sweep_base.at);
 		if (!last.at || strcmp(line.at, last.at) != 0)
 			text_addf(text, "\n\t%u%s", bit, line.at);
 		text_cut(&last, 0);
@@ -459,7 +423,7 @@ HELPER void sweep_other_object(struct text *text, const struct sweep *sweep,
 
 	sweep_try(&one, sweep, place, object);
 	text_addf(text, "\n\t%s = ", name);
-	sweep_show_change(text, one.at, sweep_base.at);
+	change_show(text, one.at, sweep_base.at);
 	text_fini(&one);
 }
 
