@@ -42,3 +42,35 @@ static inline void change_show(struct text *text, const char *one, const char *b
 		change_show_other(text, base, one, " instead of ");
 	}
 }
+
+/* What has the same result. */
+struct change_result {
+	struct text names, text;
+};
+
+static inline void change_add(struct change_result *results, size_t *n, const char *name,
+			      const char *text)
+{
+	size_t i = 0;
+
+	while (i < *n && strcmp(results[i].text.at, text) != 0)
+		i++;
+	if (i == *n) {
+		results[(*n)++] = (struct change_result){ 0 };
+		text_addf(&results[i].text, "%s", text);
+	}
+	text_addf(&results[i].names, "%s%s", results[i].names.used ? ", " : "", name);
+}
+
+static inline void change_show_all(struct text *text, struct change_result *results, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		text_addf(text, "\t%s:\n\t\t", results[i].names.at);
+		change_show(text, results[i].text.at, results[0].text.at);
+		text_addf(text, "\n");
+	}
+	for (size_t i = 0; i < n; i++) {
+		text_fini(&results[i].names);
+		text_fini(&results[i].text);
+	}
+}

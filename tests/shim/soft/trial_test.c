@@ -484,6 +484,12 @@ static uint32_t *rkey_of(struct trial *t)
 	return is_atomic(t->wr.opcode) ? &t->wr.wr.atomic.rkey : &t->wr.wr.rdma.rkey;
 }
 
+/* The bytes that a receive of this message needs. */
+static uint32_t room_of(const struct trial *t)
+{
+	return t->sge[0].length + (t->kind == UD ? 40 : 0);
+}
+
 /* clang-format off */
 #define LENGTH_IS(n) t->sge[0].length = (n)
 #define ALTERATIONS(A)										\
@@ -523,8 +529,8 @@ static uint32_t *rkey_of(struct trial *t)
 	A("receive of nothing", t->recv_num_sge = 0)						\
 	A("receive of 2 elements", (t->recv_num_sge = 2, t->recv_sge[0].length = 43,		\
 				    t->recv_sge[1] = sge_of(w.b, RECV + 200, 60)))		\
-	A("receive just fits", t->recv_sge[0].length = t->sge[0].length + (t->kind == UD ? 40 : 0)) \
-	A("receive too short", t->recv_sge[0].length = t->sge[0].length + (t->kind == UD ? 39 : -1)) \
+	A("receive just fits", t->recv_sge[0].length = room_of(t))				\
+	A("receive too short", t->recv_sge[0].length = room_of(t) - 1)				\
 	A("receive with unknown lkey", t->recv_sge[0].lkey ^= 0x1000)				\
 	A("receive not writable", t->recv_sge[0].lkey = w.readable->lkey)			\
 	A("receive behind its region", t->recv_sge[0].addr = (uintptr_t)w.b->buf + USED - 7)	\
@@ -619,40 +625,9 @@ static void expect_same_with_builder(const struct text *text, enum kind kind,
 	text_fini(&other);
 }
 
-/* Alterations with the same result. */
-struct result {
-	struct text names, text;
-};
-
-static void add_result(struct result *results, size_t *n, const char *name, const char *text)
-{
-	size_t i = 0;
-
-	while (i < *n && strcmp(results[i].text.at, text) != 0)
-		i++;
-	if (i == *n) {
-		results[(*n)++] = (struct result){ 0 };
-		text_addf(&results[i].text, "%s", text);
-	}
-	text_addf(&results[i].names, "%s%s", results[i].names.used ? ", " : "", name);
-}
-
-static void show_results(struct text *text, struct result *results, size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		text_addf(text, "\t%s:\n\t\t", results[i].names.at);
-		change_show(text, results[i].text.at, results[0].text.at);
-		text_addf(text, "\n");
-	}
-	for (size_t i = 0; i < n; i++) {
-		text_fini(&results[i].names);
-		text_fini(&results[i].text);
-	}
-}
-
 static void try_opcode(struct text *text, enum kind kind, enum ibv_wr_opcode opcode)
 {
-	static struct result results[80];
+	static struct change_result results[80];
 	struct text one = { 0 };
 	const char *name;
 	size_t n = 0;
@@ -660,15 +635,15 @@ static void try_opcode(struct text *text, enum kind kind, enum ibv_wr_opcode opc
 	try_alteration(&one, kind, opcode, -1);
 	expect_same_with_builder(&one, kind, opcode, -1);
 	text_addf(text, "%s\n", one.at);
-	add_result(results, &n, "good", one.at);
+	change_add(results, &n, "good", one.at);
 	text_cut(&one, 0);
 	for (int i = 0; (name = try_alteration(&one, kind, opcode, i)); i++) {
 		expect_same_with_builder(&one, kind, opcode, i);
-		add_result(results, &n, name, one.at);
+		change_add(results, &n, name, one.at);
 		text_cut(&one, 0);
 	}
 	text_fini(&one);
-	show_results(text, results, n);
+	change_show_all(text, results, n);
 }
 
 GROUP(fabric_setup, NULL);
