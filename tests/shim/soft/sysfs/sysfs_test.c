@@ -4,6 +4,7 @@
  * The profile is read when a process starts, so each tree is made by a program of its own:
  *
  *	sysfs_test tree DIR N	makes tree N there; 1 if it differs
+ *	sysfs_test show DIR	makes the tree there, and prints it
  */
 #define TEST_MAIN
 #include <fcntl.h>
@@ -13,8 +14,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/base/text.h"
 #include "shim/soft/sysfs/sysfs.h"
 #include "tests/test.h"
+#include "tests/transcript.h"
 
 #define FUNC   "sys/devices/pci5642:00/5642:00:00.0/"
 #define UVERBS FUNC "infiniband_verbs/uverbs0/"
@@ -302,6 +305,100 @@ TEST(nodes_have_the_numbers_of_the_kernel)
 	assert_string_equal(sysfs_nodes[SYSFS_CM], "/dev/infiniband/rdma_cm");
 }
 
+/* Trees that are compared as a whole. */
+static const struct {
+	const char *persona, *link;
+} whole[] = {
+	{ "", NULL },
+	{ "", "roce" },
+	{ "name mlx5_3\nhca_type MT4123\nboard_id MT_0000000223\nnode_desc two ports\n"
+	  "fw_ver 20.31.1014\nnode_guid 0x0002c90300fed670\nsys_image_guid 0x0002c90300fed673\n"
+	  "vendor_id 0x12c9\nvendor_part_id 4123\nhw_ver 17\n"
+	  "port.1.lid 17\nport.1.sm_lid 18\nport.1.lmc 2\nport.1.sm_sl 3\n"
+	  "port.1.pkey.0 0x8001\nport.1.pkey.2 0x7fff\nport.1.state armed\n"
+	  "port.1.gid.0 fe80::2:c903:fe:d671\nport.1.gid.3 fec0::1\n"
+	  "port.2.link_layer ethernet\nport.2.gid.0 fe80::2:c9ff:fefe:d672 rocev1\n"
+	  "port.2.gid.1 fe80::2:c9ff:fefe:d672 rocev2\nport.2.gid.3 ::ffff:192.168.1.7 rocev2\n",
+	  NULL },
+};
+
+/* The machine decides the number of the node of librdmacm, and of processors. */
+static bool is_of_machine(const char *path)
+{
+	return strstr(path, "/local_cpu") || strstr(path, "misc/rdma_cm/dev") ||
+	       strstr(path, "misc/rdma_cm/uevent");
+}
+
+static int show_entry(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+	char text[1024];
+
+	(void)st;
+	(void)at;
+	if (type == FTW_D || is_of_machine(path))
+		return 0;
+	printf("%s: %s\n", path, read_entry(AT_FDCWD, path, text, sizeof(text)) ? "?" : text);
+	return 0;
+}
+
+static int show_tree(const char *dir)
+{
+	int root = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	return sysfs_make(root) || chdir(dir) || nftw("dev", show_entry, 16, FTW_PHYS) ||
+	       nftw("sys", show_entry, 16, FTW_PHYS);
+}
+
+static int compare_lines(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Append what the program printed, in an order that does not depend on the file system. */
+static void add_sorted(struct text *text, FILE *from)
+{
+	char *lines[2000];
+	size_t n = 0, size = 0;
+
+	while (n < 2000 && (lines[n] = NULL, getline(&lines[n], &size, from)) > 0)
+		n++, size = 0;
+	free(lines[n]);
+	qsort(lines, n, sizeof(lines[0]), compare_lines);
+	for (size_t i = 0; i < n; i++) {
+		text_addf(text, "%s", lines[i]);
+		free(lines[i]);
+	}
+}
+
+static void add_tree(struct text *text, const char *persona, const char *link)
+{
+	char dir[256], command[600], self[256] = "";
+	const char *tmp = getenv("TMPDIR");
+	FILE *from;
+
+	snprintf(dir, sizeof(dir), "%s/sysfs-XXXXXX", tmp ? tmp : "/tmp");
+	assert_non_null(mkdtemp(dir));
+	set_profile(dir, persona, link);
+	assert_true(readlink("/proc/self/exe", self, sizeof(self) - 1) > 0);
+	snprintf(command, sizeof(command), "'%s' show '%s'", self, dir);
+	from = popen(command, "r");
+	assert_non_null(from);
+	add_sorted(text, from);
+	assert_int_equal(pclose(from), 0);
+	nftw(dir, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+TEST(whole_trees)
+{
+	struct text text = { 0 };
+
+	for (size_t i = 0; i < sizeof(whole) / sizeof(whole[0]); i++) {
+		text_addf(&text, "tree %zu\n", i);
+		add_tree(&text, whole[i].persona, whole[i].link);
+	}
+	transcript_expect(__FILE__, &text);
+}
+
 static int make_tree(const char *dir, unsigned long i)
 {
 	int root = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -312,6 +409,8 @@ static int make_tree(const char *dir, unsigned long i)
 
 int main(int argc, char **argv)
 {
+	if (argc == 3 && !strcmp(argv[1], "show"))
+		return show_tree(argv[2]);
 	if (argc == 4 && !strcmp(argv[1], "tree"))
 		return make_tree(argv[2], strtoul(argv[3], NULL, 10));
 	return test_run(argv);
