@@ -310,25 +310,32 @@ HELPER unsigned int sweep_bits(const struct sweep *sweep, const struct sweep_pla
 	return 32;
 }
 
-/* 0, 1, 2, 3, 4, 7, 8... as many bits as the field has. */
-HELPER size_t sweep_points(const struct sweep_place *place, unsigned int bits, uint64_t *points)
+HELPER int sweep_compare(const void *a, const void *b)
 {
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* 0, 1, 3, 4, 7, 8... of so many bits, and @good with its neighbours; sorted. */
+HELPER size_t sweep_points(const struct sweep_place *place, unsigned int bits, uint64_t good,
+			   uint64_t *points)
+{
+	bool is_enum = place->field->kind == FIELD_ENUM;
 	uint64_t last = bits == 64 ? UINT64_MAX : (1ull << bits) - 1;
 	size_t n = 0;
 
-	if (place->field->kind == FIELD_ENUM)
-		last = 40;
-	for (uint64_t v = 0; v < 5 && v < last; v++)
+	for (uint64_t v = 0; is_enum && v <= 40; v++)
 		points[n++] = v;
-	if (place->field->kind == FIELD_ENUM)
-		for (uint64_t v = 5; v < last; v++)
-			points[n++] = v;
-	else
-		for (unsigned int bit = 3; bit < bits; bit++) {
-			points[n++] = (1ull << bit) - 1;
-			points[n++] = 1ull << bit;
-		}
-	points[n++] = last;
+	for (unsigned int bit = 0; !is_enum && bit < bits; bit++) {
+		points[n++] = (1ull << bit) - 1;
+		points[n++] = 1ull << bit;
+	}
+	for (uint64_t v = good - (good > 0); !is_enum && v <= good + 1 && v <= last && v; v++)
+		points[n++] = v;
+	if (!is_enum)
+		points[n++] = last;
+	qsort(points, n, sizeof(*points), sweep_compare);
 	return n;
 }
 
@@ -372,10 +379,10 @@ HELPER void sweep_show_range(struct text *text, const struct sweep *sweep,
 }
 
 HELPER void sweep_number(struct text *text, const struct sweep *sweep,
-			 const struct sweep_place *place)
+			 const struct sweep_place *place, uint64_t good)
 {
 	uint64_t points[SWEEP_POINTS], first = 0, low = 0, last;
-	size_t n = sweep_points(place, sweep_bits(sweep, place), points);
+	size_t n = sweep_points(place, sweep_bits(sweep, place), good, points);
 	int result = sweep_try(NULL, sweep, place, 0);
 
 	for (size_t i = 1; i < n; i++) {
@@ -445,12 +452,14 @@ HELPER void sweep_place(struct text *text, const struct sweep *sweep,
 	uint64_t before = sweep_load(sweep_prepare(sweep, place, args), place->field->size);
 	struct text lines = { 0 };
 
+	if (place->field->kind == FIELD_BE)
+		before = sweep_reverse(before, place->field->size);
 	if (place->field->kind == FIELD_OBJ)
 		sweep_object(&lines, sweep, place, before);
 	else if (place->field->kind == FIELD_FLAGS)
 		sweep_flags(&lines, sweep, place, before);
 	else
-		sweep_number(&lines, sweep, place);
+		sweep_number(&lines, sweep, place, before);
 	if (lines.at && strchr(lines.at + 1, '\n') == NULL && strstr(lines.at, "= the same"))
 		text_addf(&sweep_unused, " %s", strchr(place->name, '.') + 1);
 	else if (lines.at)

@@ -24,6 +24,7 @@ static struct {
 	struct ibv_qp *qp, *moved;
 	struct ibv_mw *mw;
 	struct ibv_wq *wq;
+	struct ibv_rwq_ind_table *table;
 	union ibv_gid gid, group;
 } w;
 
@@ -691,6 +692,98 @@ static const struct sweep sweeps[] = {
 };
 /* clang-format on */
 
+static void create_wq(uint64_t *args)
+{
+	in.wq_init = (struct ibv_wq_init_attr){
+		.wq_type = IBV_WQT_RQ, .max_wr = 3, .max_sge = 2, .pd = w.pd, .cq = w.cq
+	};
+	args[0] = AT(w.context);
+	args[1] = AT(&in);
+}
+
+static void modify_wq(uint64_t *args)
+{
+	in.wq.attr_mask = IBV_WQ_ATTR_STATE;
+	in.wq.wq_state = IBV_WQS_RDY;
+	args[0] = AT(w.wq);
+	args[1] = AT(&in);
+}
+
+static void show_wq(struct text *text, const uint64_t *args)
+{
+	if (text)
+		sweep_show_object(text, OBJECT_wq, args[0]);
+}
+
+static void create_table(uint64_t *args)
+{
+	static struct ibv_wq *all[4096];
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		all[i] = w.wq;
+	in.table.ind_tbl = all;
+	args[0] = AT(w.context);
+	args[1] = AT(&in);
+}
+
+static void create_raw_qp(uint64_t *args)
+{
+	create_qp(args);
+	in.qp_init.qp_type = IBV_QPT_RAW_PACKET;
+}
+
+static void create_rss_qp(uint64_t *args)
+{
+	static uint8_t key[40] = "key";
+
+	in.qp_init_ex = (struct ibv_qp_init_attr_ex){
+		.qp_type = IBV_QPT_RAW_PACKET,
+		.comp_mask =
+			IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_IND_TABLE | IBV_QP_INIT_ATTR_RX_HASH,
+		.pd = w.pd,
+		.rwq_ind_tbl = w.table,
+		.rx_hash_conf = { IBV_RX_HASH_FUNC_TOEPLITZ, sizeof(key), key,
+				  IBV_RX_HASH_SRC_IPV4 | IBV_RX_HASH_DST_IPV4 },
+	};
+	args[0] = AT(w.context);
+	args[1] = AT(&in);
+}
+
+/* clang-format off */
+static const struct sweep of_ethernet[] = {
+	{ .verb = VERB_query_port, .prepare = query_port },
+	{ .verb = VERB_query_device_ex, .prepare = query_device_ex },
+	{ .verb = VERB_query_gid, .prepare = query_gid },
+	{ .verb = VERB_query_gid_ex, .prepare = query_gid_ex },
+	{ .verb = VERB_query_pkey, .prepare = query_pkey },
+	{ .verb = VERB_create_ah, .prepare = create_ah },
+	{ .verb = VERB_init_ah_from_wc, .prepare = init_ah_from_wc },
+	{ .verb = VERB_create_wq, .prepare = create_wq },
+	{ .verb = VERB_modify_wq, .prepare = modify_wq, .finish = show_wq },
+	{ .verb = VERB_create_rwq_ind_table, .prepare = create_table },
+	{ .verb = VERB_create_qp, .prepare = create_raw_qp },
+	{ .verb = VERB_create_qp_ex, .prepare = create_rss_qp },
+};
+/* clang-format on */
+
+/* Ethernet has other addresses, and raw packets. */
+static void sweep_ethernet(struct text *text)
+{
+	uint64_t args[SWEEP_ARGS] = { 0 };
+
+	setenv("VERBATIM_SOFT_LINK", "roce", 1);
+	open_world(text);
+	create_wq(args);
+	w.wq = (void *)sweep_call(text, VERB_create_wq, args);
+	memset(&call, 0, sizeof(call));
+	create_table(args);
+	w.table = (void *)sweep_call(text, VERB_create_rwq_ind_table, args);
+	sweep_name(w.table, 0, "table");
+	for (size_t i = 0; i < sizeof(of_ethernet) / sizeof(of_ethernet[0]); i++)
+		sweep_verb(text, &of_ethernet[i]);
+	unsetenv("VERBATIM_SOFT_LINK");
+}
+
 GROUP(fabric_setup, NULL);
 
 TEST(each_value_of_each_argument)
@@ -702,5 +795,6 @@ TEST(each_value_of_each_argument)
 	for (size_t i = 0; i < sizeof(sweeps) / sizeof(sweeps[0]); i++)
 		sweep_verb(&text, &sweeps[i]);
 	sweep_steps(&text);
+	sweep_ethernet(&text);
 	transcript_expect(__FILE__, &text);
 }
