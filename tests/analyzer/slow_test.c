@@ -184,6 +184,82 @@ TEST(a_queue_pair_that_was_drained_meanwhile_did_not_send)
 	story_end(&s);
 }
 
+/* A thread that sleeps until the event of its CQ comes */
+
+static void arm_cq(struct story *s)
+{
+	struct event_notify *event = (struct event_notify *)s->words;
+
+	*event = (struct event_notify){ .cq = W(&ends[0].cq) };
+	story_event(s, 0, EVENT_NOTIFY, sizeof(*event) / 8);
+}
+
+static void sleep_for(struct story *s, int thread, uint64_t ns)
+{
+	static struct ibv_comp_channel channel;
+	struct ibv_cq *got = &ends[0].cq;
+	void *context = NULL;
+	struct story_call call;
+
+	call = story_call(s, thread, VERB_get_cq_event, 12, W(&channel), W(&got), W(&context));
+	s->now += ns;
+	story_return(s, &call, 0);
+}
+
+/* clang-format off */
+static const struct sleep {
+	const char *name;
+	uint64_t ns;         /* in ibv_get_cq_event() */
+	bool armed_late;     /* after the post: the completion may have been there */
+	bool posted_late;    /* after the sleep */
+	bool hazard;
+} sleeps[] = {
+	{ "sleep_proves_that_there_was_none", 2ull * SECOND, false, false, true },
+	{ "sleep_of_just_a_second",           SECOND,        false, false, true },
+	{ "sleep_of_less_than_a_second",      900ull * MS,   false, false, false },
+	{ "queue_that_is_armed_late",         2ull * SECOND, true,  false, false },
+	{ "request_that_is_posted_later", 2ull * SECOND, false, true,  false },
+};
+/* clang-format on */
+
+static void a_thread_sleeps(void **state)
+{
+	const struct sleep *row = *state;
+	struct story s;
+
+	begin_polling(&s);
+	if (!row->armed_late)
+		arm_cq(&s);
+	if (!row->posted_late)
+		post_write(&s);
+	if (row->armed_late)
+		arm_cq(&s);
+	sleep_for(&s, 0, row->ns);
+	if (row->posted_late)
+		post_write(&s);
+	poll_send(&s, 1, 0);
+	story_check(&s, NULL);
+	assert_int_equal(s.findings->hazards[RULE_STATE_010], row->hazard);
+	story_end(&s);
+}
+TEST_ROWS(sleeps, a_thread_sleeps);
+
+TEST(the_hazard_says_how_long_it_slept)
+{
+	struct story s;
+
+	begin_polling(&s);
+	arm_cq(&s);
+	post_write(&s);
+	sleep_for(&s, 0, 2ull * SECOND);
+	poll_send(&s, 1, 0);
+	story_warns(&s, RULE_STATE_010,
+		    "A request of qp1 of process 1 (app) took 2.00 s, and no other send of its "
+		    "process completed meanwhile. With timeout 14 it is sent again after 268.4 ms "
+		    "at most: the other end or the path did not respond, or this process was "
+		    "stopped. Its thread waited 2.00 s in ibv_get_cq_event().");
+}
+
 /* Messages: their receive, and rnr_retry */
 
 enum receive { NEVER_KNOWN, BEFORE, LATE };
