@@ -5,6 +5,7 @@
  */
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <poll.h>
 
 #include "tests/shim/soft/sweep.h"
 #include "tests/transcript.h"
@@ -516,7 +517,7 @@ static const struct step steps[] = {
 	{ IBV_QPT_RC, IBV_QPS_INIT, IBV_QPS_RTR, TO_RTR | RESPONDER | IBV_QP_ALT_PATH },
 	{ IBV_QPT_RC, IBV_QPS_RTR, IBV_QPS_RTS, TO_RTS | REQUESTER | ALTERNATE },
 	{ IBV_QPT_RC, IBV_QPS_RTS, IBV_QPS_RTS, IBV_QP_STATE | ALTERNATE | IBV_QP_CUR_STATE },
-	{ IBV_QPT_RC, IBV_QPS_RTS, IBV_QPS_SQD, IBV_QP_STATE },
+	{ IBV_QPT_RC, IBV_QPS_RTS, IBV_QPS_SQD, IBV_QP_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY },
 	{ IBV_QPT_RC, IBV_QPS_SQD, IBV_QPS_SQD, IBV_QP_STATE | REQUESTER | RESPONDER | IBV_QP_AV },
 	{ IBV_QPT_RC, IBV_QPS_SQD, IBV_QPS_RTS, IBV_QP_STATE },
 	{ IBV_QPT_RC, IBV_QPS_RTS, IBV_QPS_ERR, IBV_QP_STATE },
@@ -546,6 +547,7 @@ static void fill_attr(struct ibv_qp_attr *attr, enum ibv_qp_state from, enum ibv
 		.path_mtu = IBV_MTU_1024,
 		.path_mig_state = IBV_MIG_REARM,
 		.qkey = 0x11,
+		.en_sqd_async_notify = 1,
 		.rq_psn = 0x12,
 		.sq_psn = 0x13,
 		.dest_qp_num = w.qp->qp_num,
@@ -584,12 +586,38 @@ static void reach_state(enum ibv_qp_state wanted)
 	for (; now != wanted && now < IBV_QPS_RTS; now = to++->to)
 		move_to(now, to->to, to->mask);
 	if (now != wanted)
-		move_to(now, wanted, IBV_QP_STATE);
+		move_to(now, wanted,
+			IBV_QP_STATE | (wanted == IBV_QPS_SQD ? IBV_QP_EN_SQD_ASYNC_NOTIFY : 0));
+}
+
+/* Events so far, by type; they are taken often, since few fit into the descriptor. */
+static unsigned int events[32];
+
+static void take_events(void)
+{
+	struct pollfd ready = { .fd = w.context->async_fd, .events = POLLIN };
+	struct ibv_async_event event;
+
+	while (poll(&ready, 1, 0) == 1 && !ibv_get_async_event(w.context, &event)) {
+		events[event.event_type]++;
+		ibv_ack_async_event(&event);
+	}
+}
+
+static void show_events(struct text *text)
+{
+	take_events();
+	for (int type = 0; type < 32; type++) {
+		if (events[type])
+			text_addf(text, "%u times %s\n", events[type], ibv_event_type_str(type));
+		events[type] = 0;
+	}
 }
 
 static void modify_qp(uint64_t *args)
 {
 	reach_state(step.from);
+	take_events();
 	fill_attr(&in.qp, step.from, step.to);
 	args[0] = AT(w.moved);
 	args[1] = AT(&in);
@@ -642,6 +670,7 @@ static void sweep_steps(struct text *text)
 		text_addf(text, "type %d, state %d to %d\n", step.type, step.from, step.to);
 		sweep.flags_only = step.type != IBV_QPT_RC && step.type != IBV_QPT_UD;
 		sweep_verb(text, &sweep);
+		show_events(text);
 	}
 	assert_int_equal(ibv_destroy_qp(w.moved), 0);
 	w.moved = NULL;
