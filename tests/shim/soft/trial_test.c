@@ -85,6 +85,12 @@ static bool is_atomic(enum ibv_wr_opcode opcode)
 	return opcode == IBV_WR_ATOMIC_CMP_AND_SWP || opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
 }
 
+/* Not so requests of windows. */
+static bool moves_data(enum ibv_wr_opcode opcode)
+{
+	return opcode != IBV_WR_LOCAL_INV && opcode != IBV_WR_BIND_MW;
+}
+
 static struct ibv_qp *make_trial_qp(struct end *e, enum ibv_qp_type type, struct ibv_srq *srq)
 {
 	const uint64_t sends = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM;
@@ -353,12 +359,12 @@ static int post_by_builder(struct ibv_qp *qp, const struct ibv_send_wr *wr)
 	}
 	if (qp->qp_type == IBV_QPT_UD)
 		ibv_wr_set_ud_addr(ex, wr->wr.ud.ah, wr->wr.ud.remote_qpn, wr->wr.ud.remote_qkey);
-	if (qp->qp_type == IBV_QPT_XRC_SEND)
+	if (qp->qp_type == IBV_QPT_XRC_SEND && moves_data(wr->opcode))
 		ibv_wr_set_xrc_srqn(ex, wr->qp_type.xrc.remote_srqn);
 	if (wr->send_flags & IBV_SEND_INLINE)
 		ibv_wr_set_inline_data(ex, (void *)(uintptr_t)wr->sg_list->addr,
 				       wr->sg_list->length);
-	else if (wr->opcode != IBV_WR_LOCAL_INV && wr->opcode != IBV_WR_BIND_MW)
+	else if (moves_data(wr->opcode))
 		ibv_wr_set_sge_list(ex, (size_t)wr->num_sge, wr->sg_list);
 	return ibv_wr_complete(ex);
 }
@@ -455,7 +461,7 @@ static void make_good(struct trial *t, enum kind kind, enum ibv_wr_opcode opcode
 	t->sge[0] = sge_of(w.a, LOCAL, length);
 	t->recv_sge[0] = sge_of(w.b, RECV, 100);
 	t->wr.opcode = opcode;
-	t->wr.num_sge = 1;
+	t->wr.num_sge = moves_data(opcode);
 	t->wr.send_flags = IBV_SEND_SIGNALED;
 	t->wr.imm_data = htonl(0x11223344);
 	if (kind == UD)
@@ -581,7 +587,8 @@ static const char *alter_trial(struct trial *t, int n)
 	return NULL;
 }
 
-static bool has_builder(const struct trial *t)
+/* Those of windows take no elements, so only the good ones @is_good are the same. */
+static bool has_builder(const struct trial *t, bool is_good)
 {
 	enum ibv_wr_opcode opcode = t->wr.opcode;
 
@@ -589,7 +596,9 @@ static bool has_builder(const struct trial *t)
 		return opcode == IBV_WR_SEND || opcode == IBV_WR_SEND_WITH_IMM;
 	if (t->kind == UC)
 		return opcode <= IBV_WR_SEND_WITH_IMM;
-	return opcode <= IBV_WR_ATOMIC_FETCH_AND_ADD || opcode == IBV_WR_SEND_WITH_INV;
+	if (!moves_data(opcode))
+		return is_good;
+	return opcode <= IBV_WR_SEND_WITH_INV;
 }
 
 /* One alteration of a good trial; with the builder of requests the result is the same. */
@@ -617,7 +626,7 @@ static void expect_same_with_builder(const struct text *text, enum kind kind,
 	make_good(&t, kind, opcode);
 	if (n >= 0)
 		alter_trial(&t, n);
-	if (!has_builder(&t))
+	if (!has_builder(&t, n < 0))
 		return;
 	t.builder = true;
 	run_trial(&other, &t);
