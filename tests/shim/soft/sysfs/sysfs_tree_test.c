@@ -122,6 +122,29 @@ TEST(tree_of_another_user_stays)
 	assert_int_equal(rmdir(tree_of_nobody()), 0);
 }
 
+/* A program that is executed in place of another one has its pid. */
+TEST(tree_of_the_program_before_goes)
+{
+	char path[64];
+	int status;
+	pid_t pid = fork();
+
+	if (!pid) {
+		snprintf(path, sizeof(path), "/dev/shm/verbatim-soft-%u.sys.%d",
+			 (unsigned int)geteuid(), (int)getpid());
+		if (mkdir(path, 0700) < 0 || !freopen("/dev/null", "w", stdout))
+			_exit(2);
+		execl("/proc/self/exe", "sysfs_tree_test", "--list", NULL);
+		_exit(2);
+	}
+	snprintf(path, sizeof(path), "/dev/shm/verbatim-soft-%u.sys.%d", (unsigned int)geteuid(),
+		 (int)pid);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_int_equal(rmdir(path), -1);
+	assert_int_equal(errno, ENOENT);
+}
+
 TEST(port_files_are_the_attributes)
 {
 	struct ibv_context *context = open_context();
