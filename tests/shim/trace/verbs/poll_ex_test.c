@@ -142,6 +142,49 @@ TEST(what_was_not_asked_for_costs_nothing)
 	in_child(some_body);
 }
 
+/* A provider leaves the functions of other fields out. */
+static void alone_body(void)
+{
+	static const struct {
+		uint64_t flag;
+		uint16_t part;
+	} fields[] = { { IBV_WC_EX_WITH_COMPLETION_TIMESTAMP, WC_TIMESTAMP },
+		       { IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK, WC_WALLCLOCK },
+		       { IBV_WC_EX_WITH_CVLAN, WC_CVLAN },
+		       { IBV_WC_EX_WITH_FLOW_TAG, WC_FLOW_TAG },
+		       { IBV_WC_EX_WITH_TM_INFO, WC_TM } };
+	struct ibv_poll_cq_attr attr = { 0 };
+	const struct event_poll *poll;
+	struct ibv_cq_ex cqs[5];
+	struct ring ring;
+
+	session_begin(RING_MIN, ON_FULL_WAIT);
+	for (int i = 0; i < 5; i++) {
+		struct ibv_cq_ex *cq = &cqs[i];
+
+		*cq = new_cq();
+		cq->read_completion_ts = i == 0 ? read_completion_ts : NULL;
+		cq->read_completion_wallclock_ns = i == 1 ? read_completion_wallclock_ns : NULL;
+		cq->read_cvlan = i == 2 ? read_cvlan : NULL;
+		cq->read_flow_tag = i == 3 ? read_flow_tag : NULL;
+		cq->read_tm_info = i == 4 ? read_tm_info : NULL;
+		HOLDS(poll_ex_patch(cq, fields[i].flag) == 0);
+		turn = 0;
+		HOLDS(!ibv_start_poll(cq, &attr));
+		ibv_end_poll(cq);
+	}
+	ring = session_ring(0);
+	for (int i = 0; i < 5; i++) {
+		poll = expect_event(&ring, EVENT_POLL);
+		HOLDS(poll && event_poll_extras(poll)->parts == fields[i].part);
+	}
+}
+
+TEST(each_is_read_alone)
+{
+	in_child(alone_body);
+}
+
 static void failed_body(void)
 {
 	struct ibv_poll_cq_attr attr = { 0 };
