@@ -128,6 +128,16 @@ static void drain_events(const struct ends *e)
 	text_fini(&text);
 }
 
+/* What other commands say to its state, at last. */
+static void show_state(struct text *text, const struct subject *s)
+{
+	text_addf(text, ", then resolve route = %d", resolve_route(s->fd, s->id));
+	text_addf(text, ", then ready = %d", ready_qp(s->fd, s->id));
+	text_addf(text, ", then disconnect = %d", disconnect_id(s->fd, s->id));
+	text_addf(text, ", then listen = %d", listen_at(s->fd, s->id, 3));
+	text_addf(text, ", then destroy = %d", destroy_id(s->fd, s->id));
+}
+
 static int take_request(struct ends *e, struct subject *s)
 {
 	struct rdma_ucm_event_resp event = next_event(e->b);
@@ -161,6 +171,31 @@ static int migrate_id(const struct subject *s, int from)
 	c.cmd.fd = (uint32_t)from;
 	err = ASK(from, c, MIGRATE_ID, &resp);
 	return err < 0 ? err : (int)resp.events_reported;
+}
+
+/* An address of this family, cut. */
+static int bind_size(const struct subject *s, uint16_t family, uint16_t size, uint16_t reserved)
+{
+	COMMAND(c, rdma_ucm_bind);
+
+	c.cmd.id = s->id;
+	c.cmd.addr_size = size;
+	c.cmd.reserved = reserved;
+	c.cmd.addr.ss_family = family;
+	return PUT(s->fd, c, BIND);
+}
+
+static int resolve_size(const struct subject *s, uint16_t src_size, uint16_t dst_size)
+{
+	COMMAND(c, rdma_ucm_resolve_addr);
+	struct sockaddr_in6 to = make_address("127.0.0.1", PORT);
+
+	c.cmd.id = s->id;
+	c.cmd.src_size = src_size;
+	c.cmd.dst_size = dst_size;
+	c.cmd.src_addr.ss_family = AF_INET;
+	memcpy(&c.cmd.dst_addr, &to, sizeof(struct sockaddr_in));
+	return PUT(s->fd, c, RESOLVE_ADDR);
 }
 
 static int set_byte(const struct subject *s, int name, uint8_t value)
@@ -256,6 +291,22 @@ static const char *give_command(struct ends *e, struct subject *s, int n, int *r
 	C("bind to any IPv6 address", bind_ip(s->fd, s->id, "::", 7473))
 	C("bind to the listener's port", bind_ip(s->fd, s->id, "127.0.0.1", PORT))
 	C("bind to another host", bind_ip(s->fd, s->id, "192.0.2.1", 7473))
+	C("bind to 1 byte", bind_size(s, AF_INET, 1, 0))
+	C("bind to 2 bytes", bind_size(s, AF_UNIX, 2, 0))
+	C("bind to 15 bytes", bind_size(s, AF_INET, 15, 0))
+	C("bind to 16 bytes", bind_size(s, AF_INET, 16, 0))
+	C("bind to 27 bytes", bind_size(s, AF_INET6, 27, 0))
+	C("bind to 28 bytes", bind_size(s, AF_INET6, 28, 0))
+	C("bind to 128 bytes", bind_size(s, AF_INET6, 128, 0))
+	C("bind to 129 bytes", bind_size(s, AF_INET6, 129, 0))
+	C("bind with more", bind_size(s, AF_INET, 16, 1))
+	C("resolve 15 bytes", resolve_size(s, 0, 15))
+	C("resolve 16 bytes", resolve_size(s, 0, 16))
+	C("resolve from 1 byte", resolve_size(s, 1, 16))
+	C("resolve from 2 bytes", resolve_size(s, 2, 16))
+	C("resolve from 16 bytes", resolve_size(s, 16, 16))
+	C("resolve 129 bytes", resolve_size(s, 0, 129))
+	C("resolve from 129 bytes", resolve_size(s, 129, 16))
 	C("resolve", resolve_ip(s->fd, s->id, "127.0.0.1", PORT))
 	C("resolve 127.0.0.9", resolve_ip(s->fd, s->id, "127.0.0.9", PORT))
 	C("resolve any address", resolve_ip(s->fd, s->id, "0.0.0.0", PORT))
@@ -312,8 +363,11 @@ static const char *try_command(struct text *text, int ps, int state, int n, cons
 	name = *ret_state ? give_command(&e, &s, n, &ret) : NULL;
 	text_addf(text, ", command = %d", ret);
 	show_events(text, &e);
-	if (name)
+	if (name) {
 		show_subject(text, &s);
+		show_state(text, &s);
+		show_events(text, &e);
+	}
 	close_channel(e.a);
 	close_channel(e.b);
 	return name;
