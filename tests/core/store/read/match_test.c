@@ -500,6 +500,46 @@ TEST(completion_without_a_number_is_of_the_oldest_request)
 	assert_int_equal(match_guess(match, SEND_CQ, &wc), OTHER);
 }
 
+/* QP has the older request: can it be that of the completion? OTHER's is a signaled send. */
+/* clang-format off */
+static const struct guess {
+	const char *name;
+	enum verb verb;
+	uint32_t flags; /* of QP's request */
+	int status, opcode;
+	uint32_t expected;
+} guesses[] = {
+	{ "success_may_be_of_a_signaled_send", VERB_post_send, ABI_SEND_SIGNALED, 0, 0, QP },
+	{ "success_is_not_of_an_unsignaled_send", VERB_post_send, 0, 0, 0, OTHER },
+	{ "success_of_a_send_is_not_of_a_receive", VERB_post_recv, 0, 0, 0, OTHER },
+	{ "success_of_a_receive_is_of_one", VERB_post_recv, 0, 0, ABI_WC_RECV, QP },
+	{ "success_of_a_receive_is_not_of_a_send", VERB_post_send, ABI_SEND_SIGNALED, 0,
+	  ABI_WC_RECV, 0 },
+	{ "error_may_be_of_an_unsignaled_send", VERB_post_send, 0, ABI_WC_WR_FLUSH_ERR, 0, QP },
+	{ "error_may_be_of_a_receive", VERB_post_recv, 0, ABI_WC_WR_FLUSH_ERR, 0, QP },
+	{ "opcode_of_an_error_means_nothing", VERB_post_send, 0, ABI_WC_WR_FLUSH_ERR,
+	  ABI_WC_RECV, QP },
+};
+/* clang-format on */
+
+static void completion_without_a_number(void **state)
+{
+	const struct match_qp qp = { .send_cq = SEND_CQ, .recv_cq = SEND_CQ };
+	const struct guess *row = *state;
+	const struct wc wc = { .wr_id = 7, .status = row->status, .opcode = row->opcode };
+	void *unused = NULL;
+	uint64_t id = 7;
+
+	make_match(&unused);
+	match_add_qp(match, QP, &qp);
+	match_add_qp(match, OTHER, &qp);
+	post_list(row->verb, QP, &id, 1, row->flags, 0, 0);
+	post_list(VERB_post_send, OTHER, &id, 1, ABI_SEND_SIGNALED, 0, 0);
+	assert_int_equal(match_guess(match, SEND_CQ, &wc), row->expected);
+	free_match(&unused);
+}
+TEST_ROWS(guesses, completion_without_a_number);
+
 TEST(completion_without_a_number_is_of_the_only_queue_pair)
 {
 	const struct match_qp qp = { .send_cq = SEND_CQ, .recv_cq = RECV_CQ };
