@@ -110,6 +110,38 @@ TEST(mistakes_are_reported_by_line)
 	expect_refused(
 		"fw_ver 0123456789012345678901234567890123456789012345678901234567890123456789\n",
 		"longer than 63");
+	expect_refused("port.1.gid_tbl_len 0\n", ":2: port.1: its tables must not be empty");
+	expect_refused("port.2.pkey_tbl_len 0\n", "port.2: its tables must not be empty");
+}
+
+enum { LINE_MOST = 511 };
+
+/* A comment of @len bytes is the last line. */
+static int read_line(size_t len)
+{
+	char text[2048] = "max_qp 3\n", why[PROFILE_WHY];
+	struct profile out;
+
+	memset(text + strlen(text), '#', len);
+	return read_text(text, &out, why) ? atoi(strchr(why, ':') + 1) : 0;
+}
+
+TEST(lines_and_tables_have_their_greatest_length)
+{
+	struct profile out;
+	char why[PROFILE_WHY];
+
+	assert_int_equal(read_line(LINE_MOST), 0);
+	assert_int_equal(read_line(LINE_MOST + 1), 2);
+	assert_int_equal(read_text("port.1.gid_tbl_len 256\nport.1.pkey_tbl_len 128\n", &out, why),
+			 0);
+	assert_int_equal(out.port[0].attr.gid_tbl_len, 256);
+	assert_int_equal(out.port[0].attr.pkey_tbl_len, 128);
+	assert_int_equal(read_text("port.1.gid_tbl_len 257\nport.1.pkey_tbl_len 129\n", &out, why),
+			 0);
+	assert_int_equal(out.port[0].attr.gid_tbl_len, 256);
+	assert_int_equal(out.port[0].attr.pkey_tbl_len, 128);
+	assert_int_equal(out.attr.orig_attr.max_pkeys, 128);
 }
 
 TEST(missing_file_is_enoent)
