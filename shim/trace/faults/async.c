@@ -3,9 +3,10 @@
  *
  * 	async_make() --> made --> async_get() --> got --> async_ack()
  *
- * The program's descriptor is an epoll(7) of the device's and of `bell`, an eventfd. The library
- * needs the device's, in `async_fd` of the context: it is lent to it meanwhile. A thread that reads
- * the field in this instant sees the device's, and is not woken by events that are made.
+ * The program's descriptor is an epoll(7) of the device's and of a bell, an eventfd that is
+ * readable while a made event of that context waits. The library needs the device's, in `async_fd`
+ * of the context: it is lent to it meanwhile. A thread that reads the field in this instant sees
+ * the device's, and is not woken by events that are made.
  */
 #include "shim/trace/faults/async.h"
 
@@ -33,13 +34,12 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t acked = PTHREAD_COND_INITIALIZER;
 static struct made *all;
 static struct ibv_context *last_opened;
-static int bell = -1;
 
 enum { CONTEXTS = 64 };
 
 static struct opened {
 	struct ibv_context *context; /* NULL: free */
-	int device, program;         /* descriptors */
+	int device, program, bell;   /* descriptors */
 } opened[CONTEXTS];
 static unsigned int lent;
 
@@ -52,7 +52,7 @@ static struct opened *find_opened(const struct ibv_context *context)
 }
 
 /* An epoll(7) of both; -1: none. */
-static int make_descriptor(int device)
+static int make_descriptor(int device, int bell)
 {
 	struct epoll_event event = { .events = EPOLLIN };
 	int fd = epoll_create1(EPOLL_CLOEXEC);
@@ -73,13 +73,14 @@ void async_opened(struct ibv_context *context)
 		return;
 	pthread_mutex_lock(&mutex);
 	last_opened = context;
-	if (bell < 0)
-		bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	entry = find_opened(NULL);
 	if (entry) {
 		entry->device = context->async_fd;
-		entry->program = make_descriptor(context->async_fd);
+		entry->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+		entry->program = make_descriptor(context->async_fd, entry->bell);
 		entry->context = entry->program < 0 ? NULL : context;
+		if (!entry->context && entry->bell >= 0)
+			close(entry->bell);
 	}
 	if (entry && entry->context && !lent)
 		context->async_fd = entry->program;
@@ -95,6 +96,7 @@ void async_closes(struct ibv_context *context)
 	if (entry) {
 		context->async_fd = entry->device;
 		close(entry->program);
+		close(entry->bell);
 		entry->context = NULL;
 	}
 	if (last_opened == context)
@@ -155,6 +157,7 @@ static void add_made(struct ibv_context *context, const struct ibv_async_event *
 {
 	struct made *made = calloc(1, sizeof(*made)), **at;
 	const uint64_t one = 1;
+	struct opened *entry;
 
 	if (!made)
 		return;
@@ -164,7 +167,8 @@ static void add_made(struct ibv_context *context, const struct ibv_async_event *
 	for (at = &all; *at; at = &(*at)->next)
 		;
 	*at = made;
-	if (write(bell, &one, sizeof(one)) < 0)
+	entry = find_opened(context);
+	if (entry && write(entry->bell, &one, sizeof(one)) < 0)
 		errno = 0; /* it is rung already */
 	pthread_mutex_unlock(&mutex);
 }
@@ -193,22 +197,24 @@ void async_make(const struct planned *planned, struct ibv_qp *qp)
 	errno = saved;
 }
 
-/* Take the first event of @context that the program has not retrieved. */
-static bool take_made(const struct ibv_context *context, struct ibv_async_event *event)
+/* Take the first event for the context of @own that the program has not retrieved. */
+static bool take_made(const struct opened *own, struct ibv_async_event *event)
 {
 	bool found = false, more = false;
 	uint64_t rung;
 
 	pthread_mutex_lock(&mutex);
 	for (struct made *made = all; made; made = made->next) {
-		if (!found && !made->got && made->context == context) {
-			*event = made->event;
-			found = made->got = true;
-		} else if (!made->got) {
+		if (made->got || made->context != own->context)
+			continue;
+		if (found) {
 			more = true;
+			continue;
 		}
+		*event = made->event;
+		found = made->got = true;
 	}
-	if (!more && read(bell, &rung, sizeof(rung)) < 0)
+	if (!more && read(own->bell, &rung, sizeof(rung)) < 0)
 		errno = 0; /* it was not rung */
 	pthread_mutex_unlock(&mutex);
 	return found;
@@ -248,15 +254,17 @@ int async_get(async_get_fn *behind, struct ibv_context *context, struct ibv_asyn
 		return behind(context, event);
 	waits = !(fcntl(own.program, F_GETFL) & O_NONBLOCK);
 	fds[0] = (struct pollfd){ own.device, POLLIN, 0 };
-	fds[1] = (struct pollfd){ bell, POLLIN, 0 };
+	fds[1] = (struct pollfd){ own.bell, POLLIN, 0 };
 	for (;;) {
-		if (take_made(context, event)) {
+		if (take_made(&own, event)) {
 			errno = saved;
 			return 0;
 		}
 		ready = poll(fds, 2, waits ? -1 : 0);
-		if (ready > 0 && fds[0].revents)
+		if (ready > 0 && fds[0].revents) {
+			errno = saved;
 			return get_of_device(behind, context, event);
+		}
 		if (ready <= 0) {
 			errno = ready ? errno : EAGAIN;
 			return -1;
