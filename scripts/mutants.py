@@ -45,6 +45,11 @@ COMPARED = re.compile(rf'^if \({OPERAND} [<>]=? {OPERAND}\)$')
 # only releases memory
 FREEING = re.compile(r'^(?:static )?void (?:free_\w+|\w+_free)\([^;{]*\)\n\{\n.*?^\}$',
                      re.M | re.S)
+# nor does x_fini() do more, if it has no other statements
+FINISHING = re.compile(r'^(?:static )?void (?:\w+_)?fini(?:_\w+)?\([^;{]*\)\n\{\n(.*?)^\}$',
+                       re.M | re.S)
+RELEASE = re.compile(r'^\t+(?:for \(.*\)|if \(\w+\)|(?:\w*free|\w*fini\w*)\(.*\);|'
+                     r'\*\w+ = \(struct \w+\)\{ 0 \};)$')
 # a longer array is not observable; all elements of one have the same size
 ARRAY = re.compile(r'sizeof\([^()]*\[$|'
                    r'^\s*(?:static )?(?:const )?(?:char\b.*|(?:unsigned )?(?:int|bool|double|'
@@ -252,6 +257,8 @@ def mutate_file(path):
     text = read_file(path)
     bodies, fences = find_bodies(text), find_fences(text)
     freeing = [match.span() for match in FREEING.finditer(text)]
+    freeing += [match.span() for match in FINISHING.finditer(text)
+                if all(map(RELEASE.match, filter(None, match[1].splitlines())))]
     skips = [token.span() for token in TOKEN.finditer(text) if token.lastgroup == 'skip']
 
     def inside(at):
