@@ -72,6 +72,17 @@ TEST(there_is_no_more_than_the_device_says)
 	assert_int_equal(ibv_free_dm(half), 0);
 }
 
+TEST(closing_a_context_frees_what_it_has_left)
+{
+	for (int i = 0; i < 2; i++) {
+		struct ibv_context *context = open_context();
+
+		assert_non_null(alloc_dm(context, max_size(context) - 1000));
+		assert_null(alloc_dm(context, max_size(context) - 1000));
+		assert_int_equal(ibv_close_device(context), 0);
+	}
+}
+
 TEST(impossible_memory_is_refused)
 {
 	struct pair *p = *state;
