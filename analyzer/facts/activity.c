@@ -169,10 +169,9 @@ void activity_call(struct activity *activity, const struct trace_event *event)
 		return;
 	acts->process = event->process;
 	acts->sleep.at = moment_of(event);
-	acts->sleep.channel = 0;
-	if (event->call->verb == VERB_get_cq_event && event->call->args &&
-	    args_get(event->call->args, ARG(channel), &channel))
-		acts->sleep.channel = (uint64_t)channel;
+	if (event->call->args && !args_get(event->call->args, ARG(channel), &channel))
+		args_get(event->call->args, ARG(listen), &channel);
+	acts->sleep.channel = (uint64_t)channel;
 }
 
 void activity_return(struct activity *activity, const struct trace_event *event)
@@ -267,13 +266,13 @@ void activity_drop(struct activity_note *note)
 	*note = (struct activity_note){ 0 };
 }
 
-bool activity_sleeps(const struct activity_note *note, uint64_t channel)
+const struct moment *activity_sleep(const struct activity_note *note, uint64_t channel)
 {
 	for (size_t i = 0; i < note->n; i++)
 		if (note->all[i].sleep.at.id.thread &&
 		    (!channel || note->all[i].sleep.channel == channel))
-			return true;
-	return false;
+			return &note->all[i].sleep.at;
+	return NULL;
 }
 
 /* At the end of the trace */

@@ -40,8 +40,11 @@ void activity_take(const struct activity *activity, const struct model *model, u
 		   int64_t time, struct activity_note *ret_note);
 void activity_drop(struct activity_note *note);
 
-/* Is a thread in a call that waits for an event of @channel (a handle; 0: of any)? */
-bool activity_sleeps(const struct activity_note *note, uint64_t channel);
+/*
+ * The call of a thread that waits for an event of @channel, a handle of verbs or librdmacm (0: of
+ * any), or of rdma_get_request() for that identifier; NULL: there is none.
+ */
+const struct moment *activity_sleep(const struct activity_note *note, uint64_t channel);
 
 /*
  * "; thread 2 polled cq1 empty 119662 times after its last completion, 2:1; thread 3 was in

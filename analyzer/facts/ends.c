@@ -102,6 +102,7 @@ void ends_call(struct ends *ends, struct model *model, const struct trace_event 
 	char text[TEXT];
 
 	activity_call(ends->activity, event);
+	stalls_call(ends->stalls, event);
 	if (!call || call->moment.id.thread)
 		return;
 	call->moment = moment_of(event);
@@ -252,6 +253,7 @@ static void add_ended(struct ends *ends, struct model *model, const struct model
 void ends_post(struct ends *ends, struct model *model, const struct trace_event *event)
 {
 	waits_post(ends->waits, model, event);
+	stalls_post(ends->stalls, model, event);
 }
 
 void ends_fork(struct ends *ends, const struct trace_event *event)

@@ -3,13 +3,17 @@
  *
  *	queue pair	send outstanding for long --> its peer's acknowledgement, or receive
  *			receives outstanding, no progress for long --> a message of its peer
+ *			the same of datagrams --> all that it has exchanged datagrams with
  *
  * A job that hangs is ended from outside, by its launcher or by hand: all processes end within a
  * moment, and at its own end the objects of each are still known.
  *
- * Not here: whether somebody looks at the CQ, which is known only at the end of the trace
- * (stalls_finish.c); who is to blame (wait_graph.c); the sentences (analyzer/report/waits_text.c).
+ * Not here: connections of librdmacm (stalls_cm.c), who exchanges datagrams (stalls_gram.c);
+ * whether somebody looks at the CQ, which is known only at the end of the trace (stalls_finish.c);
+ * who is to blame (wait_graph.c); the sentences (analyzer/report/waits_text.c).
  */
+#include "analyzer/facts/stalls_cm.h"
+#include "analyzer/facts/stalls_gram.h"
 #include "analyzer/facts/stalls_priv.h"
 
 #include <errno.h>
@@ -38,18 +42,19 @@ const char *const stall_states[STALL_STATES] = {
 };
 
 const char *const stall_whys[STALL_WHYS] = {
-	[STALL_SEND] = "send",
-	[STALL_CREDIT] = "credit",
-	[STALL_RDMA] = "rdma",
-	[STALL_MESSAGE] = "receive",
+	[STALL_SEND] = "send",       [STALL_CREDIT] = "credit",   [STALL_RDMA] = "rdma",
+	[STALL_MESSAGE] = "receive", [STALL_GRAM] = "datagram",   [STALL_CONNECT] = "connect",
+	[STALL_ACCEPT] = "accept",   [STALL_REQUEST] = "request", [STALL_EVENT] = "event",
 };
 
 int stalls_new(struct trace *trace, const struct activity *activity, struct stalls **ret_stalls)
 {
 	struct stalls *stalls = calloc(1, sizeof(*stalls));
 
-	if (!stalls || !(stalls->work = calloc(1, sizeof(*stalls->work)))) {
-		free(stalls);
+	if (!stalls || !(stalls->work = calloc(1, sizeof(*stalls->work))) ||
+	    !(stalls->work->cm = stalls_cm_new(trace)) ||
+	    !(stalls->work->grams = stalls_gram_new())) {
+		stalls_free(stalls);
 		return log_err(-ENOMEM, "waits of processes");
 	}
 	stalls->work->trace = trace;
@@ -62,10 +67,14 @@ void stalls_free(struct stalls *stalls)
 {
 	if (!stalls)
 		return;
-	for (size_t i = 0; i < stalls->work->n; i++)
+	for (size_t i = 0; stalls->work && i < stalls->work->n; i++)
 		activity_drop(&stalls->work->notes[i].threads);
 	wait_graph_fini(&stalls->graph);
-	free(stalls->work->notes);
+	if (stalls->work) {
+		stalls_cm_free(stalls->work->cm);
+		stalls_gram_free(stalls->work->grams);
+		free(stalls->work->notes);
+	}
 	free(stalls->work);
 	free(stalls->all);
 	free(stalls->links);
@@ -93,9 +102,22 @@ void stalls_fork(struct stalls *stalls, const struct trace_event *event)
 	snprintf(note->how, sizeof(note->how), "%s", event->fork->how ?: "fork");
 }
 
+void stalls_call(struct stalls *stalls, const struct trace_event *event)
+{
+	stalls_cm_call(stalls->work->cm, event);
+}
+
+void stalls_post(struct stalls *stalls, struct model *model, const struct trace_event *event)
+{
+	stalls_gram_post(stalls->work->grams, model, event);
+}
+
 void stalls_return(struct stalls *stalls, const struct trace_event *event)
 {
-	struct stall_note *note = event->call->failed ? note_of(stalls, event->process) : NULL;
+	struct stall_note *note;
+
+	stalls_cm_return(stalls->work->cm, event);
+	note = event->call->failed ? note_of(stalls, event->process) : NULL;
 
 	if (!note)
 		return;
@@ -211,6 +233,74 @@ static uint64_t channel_of(const struct life *cq)
 	return link ? link->parent->handle : 0;
 }
 
+/* The receives of a UD queue pair wait for each that it has exchanged datagrams with. */
+struct gram_links {
+	struct taking *taking;
+	const struct life *qp;
+	const struct life *cq;
+	bool any;
+};
+
+static void fill_link(struct stall_link *link, struct taking *taking, const struct life *qp,
+		      const struct queue *queue, const struct life *cq)
+{
+	*link = (struct stall_link){ .process = qp->process,
+				     .qp = qp->id,
+				     .cq = cq->id,
+				     .why = STALL_MESSAGE,
+				     .stack = queue->stats.last_stack,
+				     .since = taking->stall->quiet,
+				     .until = taking->stall->time,
+				     .outstanding = queue->outstanding,
+				     .received = queue->completed,
+				     .armed = cq->wake && cq->wake->is_armed,
+				     .channel = channel_of(cq) };
+	if (!taking->note->cq[0])
+		snprintf(taking->note->cq, LIFE_NAME, "%s", cq->name);
+}
+
+static void add_gram(void *arg, const struct stall_gram *gram)
+{
+	struct gram_links *grams = arg;
+	struct stalls *stalls = grams->taking->stalls;
+	struct stall_link *link;
+
+	if (gram->process == grams->qp->process)
+		return;
+	link = vec_push(stalls->links, stalls->nlinks);
+	if (!link) {
+		grams->taking->failed = true;
+		return;
+	}
+	fill_link(link, grams->taking, grams->qp, grams->qp->rq, grams->cq);
+	link->to = gram->process;
+	link->other = gram->qp;
+	link->why = STALL_GRAM;
+	link->received = gram->received;
+	grams->any = true;
+}
+
+/* An identifier of librdmacm waits for the other end. */
+static void add_talk(void *arg, const struct stall_link *link)
+{
+	struct taking *taking = arg;
+	struct stall_link *place = vec_push(taking->stalls->links, taking->stalls->nlinks);
+
+	if (place)
+		*place = *link;
+	taking->failed |= !place;
+	taking->stall->listens |= link->why == STALL_REQUEST;
+}
+
+static void add_grams(struct taking *taking, const struct life *qp)
+{
+	struct gram_links grams = { taking, qp, find_cq(taking, qp, false), false };
+
+	if (grams.cq)
+		stalls_gram_each(taking->stalls->work->grams, qp->id, add_gram, &grams);
+	taking->note->unknown |= !grams.any;
+}
+
 /* The queue waits for its peer; @oldest is NULL: receives. */
 static void add_link(struct taking *taking, const struct life *qp, const struct queue *queue,
 		     const struct queue_request *oldest)
@@ -231,21 +321,9 @@ static void add_link(struct taking *taking, const struct life *qp, const struct 
 		taking->failed = true;
 		return;
 	}
-	*link = (struct stall_link){ .process = qp->process,
-				     .to = far.peer->process,
-				     .qp = qp->id,
-				     .other = far.peer->id,
-				     .cq = cq->id,
-				     .why = STALL_MESSAGE,
-				     .stack = queue->stats.last_stack,
-				     .since = taking->stall->quiet,
-				     .until = taking->stall->time,
-				     .outstanding = queue->outstanding,
-				     .received = queue->completed,
-				     .armed = cq->wake && cq->wake->is_armed,
-				     .channel = channel_of(cq) };
-	if (!taking->note->cq[0])
-		snprintf(taking->note->cq, LIFE_NAME, "%s", cq->name);
+	fill_link(link, taking, qp, queue, cq);
+	link->to = far.peer->process;
+	link->other = far.peer->id;
 	if (oldest) {
 		struct peer_work work = queues_work_of(far.peer);
 		bool message = queue_takes_receive(oldest->opcode);
@@ -312,7 +390,11 @@ static void look_at_receives(struct taking *taking, const struct life *qp)
 				      qp->arrived - qp->taken, qp->arrival);
 		return;
 	}
-	if (time - taking->stall->quiet >= stall_patience(taking->stall))
+	if (time - taking->stall->quiet < stall_patience(taking->stall))
+		return;
+	if (qp->qp->type == ABI_QPT_UD)
+		add_grams(taking, qp);
+	else
 		add_link(taking, qp, qp->rq, NULL);
 }
 
@@ -421,6 +503,8 @@ void stalls_end(struct stalls *stalls, struct model *model, const struct model_e
 		if (life->kind == OBJECT_qp && life->state == LIFE_LIVE && !life->inherited &&
 		    life->qp)
 			look_at_qp(&taking, life);
+	taking.note->unknown |= stalls_cm_end(stalls->work->cm, model, &taking.note->threads,
+					      taking.stall, add_talk, &taking);
 	taking.stall->n = stalls->nlinks - taking.stall->first;
 	stalls->err |= taking.failed;
 }

@@ -5,20 +5,28 @@
  * its event, or has asked for the event and waits elsewhere, in poll(2) or the like. One that does
  * not look is not waiting, whatever is outstanding.
  *
- * A program outside of a job may be idle: only its sends count, not receives for which nothing
- * comes. A rank that has ended with success counts only if nobody else is to blame.
+ * A program outside of a job may be idle: only its sends and connections count, not receives for
+ * which nothing comes, nor a thread that listens. A rank that has ended with success counts only if
+ * nobody else is to blame.
  */
+#include "analyzer/facts/stalls_cm.h"
 #include "analyzer/facts/stalls_priv.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/vec.h"
 #include "core/store/read/joint.h"
 #include "core/store/read/lookup.h"
 #include "core/store/read/trace.h"
 
-enum { WAIT_POLLS = 3 /* empty polls: fewer are not a wait */, MOMENT_NS = 50000000 };
+enum {
+	WAIT_POLLS = 3, /* empty polls: fewer are not a wait */
+	MOMENT_NS = 50000000,
+	ASKERS = 64, /* ranks that have not connected */
+};
 
 /* Samples */
 
@@ -124,7 +132,25 @@ static void see_polls(void *arg, uint32_t thread, uint32_t cq, uint64_t empty)
 
 static bool is_firm(const struct stall_link *link)
 {
-	return link->why != STALL_MESSAGE;
+	return link->why != STALL_MESSAGE && link->why != STALL_GRAM &&
+	       link->why != STALL_REQUEST && link->why != STALL_EVENT;
+}
+
+/* It listens for what may never come: that counts for a process that waits for nothing else. */
+static bool is_idle(const struct stall_link *link)
+{
+	return link->why == STALL_REQUEST || link->why == STALL_EVENT;
+}
+
+/* Is it where its program would see the next event of librdmacm? */
+static bool awaits_event(const struct stall *stall, const struct stall_note *note,
+			 const struct stall_link *link)
+{
+	return link->talk &&
+	       ((link->channel && activity_sleep(&note->threads, link->channel)) ||
+		(stall->last.verb == VERB_rdma_get_cm_event && stall->error == EAGAIN) ||
+		(stall->seen ? stall->seen == 'S' && strstr(stall->wchan, "poll")
+			     : verb_infos[stall->last.verb].via == VIA_CM));
 }
 
 /* Does a thread poll or wait for the CQ of one of its links? */
@@ -135,8 +161,9 @@ static bool is_watched(struct looking *looking, const struct stall_note *note)
 	for (size_t i = 0; i < looking->stall->n; i++) {
 		struct stall_link *link = &looking->stalls->links[looking->stall->first + i];
 
-		link->watched |= link->armed ||
-				 (link->channel && activity_sleeps(&note->threads, link->channel));
+		link->watched |= link->armed || is_idle(link) ||
+				 awaits_event(looking->stall, note, link) ||
+				 (link->channel && activity_sleep(&note->threads, link->channel));
 		/* a CQ with an unpolled completion is no longer watched */
 		link->watched &= !note->unpolled || link->cq != note->unpolled_cq;
 		watched |= link->watched;
@@ -150,6 +177,32 @@ static bool has_firm(const struct stalls *stalls, const struct stall *stall)
 		if (stall_links(stalls, stall)[i].watched &&
 		    is_firm(&stall_links(stalls, stall)[i]))
 			return true;
+	return false;
+}
+
+/* Is none of those that it waits for in the trace? */
+static bool leads_nowhere(const struct stalls *stalls, const struct stall *stall)
+{
+	for (size_t i = 0; i < stall->n; i++) {
+		const struct stall_link *link = &stall_links(stalls, stall)[i];
+
+		if (link->watched && (link->to || link->why == STALL_REQUEST))
+			return false;
+	}
+	return true;
+}
+
+/* A call of librdmacm that waits itself. */
+static bool is_call_of_link(const struct stalls *stalls, const struct stall *stall,
+			    struct event_id call)
+{
+	for (size_t i = 0; i < stall->n; i++) {
+		const struct stall_link *link = &stall_links(stalls, stall)[i];
+
+		if (link->talk && link->watched && link->request.thread == call.thread &&
+		    link->request.n == call.n)
+			return true;
+	}
 	return false;
 }
 
@@ -178,7 +231,7 @@ static void name_cq(const struct stalls *stalls, struct stall *stall, uint32_t c
 static bool is_silent(const struct stall *stall, const struct stall_note *note,
 		      const struct looking *looking)
 {
-	return looking->empty < WAIT_POLLS && !activity_sleeps(&note->threads, 0) &&
+	return looking->empty < WAIT_POLLS && !activity_sleep(&note->threads, 0) &&
 	       stall->time - stall->last.time >= stall_patience(stall);
 }
 
@@ -195,14 +248,14 @@ static enum stall_state find_state(struct stalls *stalls, struct stall *stall,
 		return STALL_STOPPED;
 	if (note->misled)
 		return STALL_MISLED;
-	if (hung) {
+	if (hung && !is_call_of_link(stalls, stall, hung->event)) {
 		stall->hung = hung->event;
 		stall->what = hung->what;
 		stall->since = hung->time;
 		return STALL_HUNG;
 	}
 	if (watched && (!note->full || has_firm(stalls, stall)))
-		return STALL_WAITS;
+		return leads_nowhere(stalls, stall) ? STALL_UNKNOWN : STALL_WAITS;
 	if (note->full)
 		return STALL_FULL;
 	if (note->unpolled)
@@ -235,7 +288,7 @@ static void judge_process(struct stalls *stalls, uint32_t process, const struct 
 	activity_drop(&note->threads);
 }
 
-/* The graph */
+/* Who has not connected yet */
 
 static bool is_rank(const struct stalls *stalls, uint32_t process)
 {
@@ -251,6 +304,98 @@ static bool is_waiting(const struct stalls *stalls, uint32_t process)
 	return stalls->all[process].process && (state == STALL_WAITS || state == STALL_UNKNOWN);
 }
 
+static bool is_only_idle(const struct stalls *stalls, const struct stall *stall)
+{
+	for (size_t i = 0; i < stall->n; i++)
+		if (stall_links(stalls, stall)[i].watched &&
+		    !is_idle(&stall_links(stalls, stall)[i]))
+			return false;
+	return true;
+}
+
+/* Those that do not wait themselves; if there is none, those that wait for a request, too. */
+static bool may_ask(const struct stalls *stalls, uint32_t process, const struct stall_link *link,
+		    const bool *asked, bool waits)
+{
+	const struct stall *stall = &stalls->all[process];
+
+	if (!stall->process || process == link->process || asked[process] || stall->well ||
+	    !is_rank(stalls, process))
+		return false;
+	return waits ? stall->listens : !is_waiting(stalls, process);
+}
+
+static size_t add_askers(struct stalls *stalls, size_t at, const bool *asked, bool waits)
+{
+	size_t n = 0;
+
+	for (uint32_t i = 1; i < stalls->n && n < ASKERS; i++) {
+		struct stall_link *link;
+
+		if (!may_ask(stalls, i, &stalls->links[at], asked, waits))
+			continue;
+		link = vec_push(stalls->links, stalls->nlinks);
+		if (!link)
+			return n;
+		*link = stalls->links[at];
+		link->to = i;
+		n++;
+	}
+	return n;
+}
+
+/* Its links go to the end, where links can be added to them. */
+static bool move_links(struct stalls *stalls, struct stall *stall)
+{
+	size_t first = stall->first;
+
+	stall->first = stalls->nlinks;
+	for (size_t i = 0; i < stall->n; i++) {
+		struct stall_link *link = vec_push(stalls->links, stalls->nlinks);
+
+		if (!link)
+			return false;
+		*link = stalls->links[first + i];
+		stalls->links[first + i].watched = false;
+		stalls->links[first + i].process = 0;
+	}
+	return true;
+}
+
+/* It waits for a request: for each rank that may not have come so far. */
+static int expand_requests(struct stalls *stalls, struct stall *stall, bool *asked)
+{
+	size_t n = stall->n;
+
+	if (stall->state != STALL_WAITS || !is_only_idle(stalls, stall) ||
+	    !is_rank(stalls, stall->process))
+		return 0;
+	if (!move_links(stalls, stall))
+		return -1;
+	for (size_t i = stall->first; i < stall->first + n; i++) {
+		if (stalls->links[i].why != STALL_REQUEST)
+			continue;
+		memset(asked, 0, stalls->n * sizeof(*asked));
+		stalls_cm_asked(stalls->work->cm, &stalls->links[i], asked, stalls->n);
+		if (!add_askers(stalls, i, asked, false))
+			add_askers(stalls, i, asked, true);
+	}
+	stall->n = stalls->nlinks - stall->first;
+	return 0;
+}
+
+static int expand_all(struct stalls *stalls)
+{
+	bool *asked = calloc(stalls->n + 1, sizeof(*asked));
+	int err = asked ? 0 : -1;
+
+	for (uint32_t i = 1; i < stalls->n && !err; i++)
+		if (stalls->all[i].listens)
+			err = expand_requests(stalls, &stalls->all[i], asked);
+	free(asked);
+	return err;
+}
+
 /* @well: receives from those that have ended with success count, too. */
 static bool is_used(const struct stalls *stalls, const struct stall_link *link, bool well)
 {
@@ -259,8 +404,11 @@ static bool is_used(const struct stalls *stalls, const struct stall_link *link, 
 	if (is_firm(link))
 		return true;
 	return is_rank(stalls, link->process) && is_rank(stalls, link->to) &&
-	       (well || !stalls->all[link->to].well);
+	       (well || !stalls->all[link->to].well) &&
+	       (!is_idle(link) || is_only_idle(stalls, &stalls->all[link->process]));
 }
+
+/* The graph */
 
 static int make_graph(struct stalls *stalls, bool *waits, struct wait_link *links, bool well)
 {
@@ -322,9 +470,10 @@ void stalls_finish(struct stalls *stalls, const struct fact_list *facts)
 		stalls->err = true;
 		return;
 	}
+	stalls_cm_finish(stalls->work->cm, stalls->links, stalls->nlinks);
 	for (uint32_t i = 1; i < stalls->n && i < stalls->work->n; i++)
 		judge_process(stalls, i, facts);
-	if (stalls->err || find_blames(stalls)) {
+	if (stalls->err || expand_all(stalls) || find_blames(stalls)) {
 		stalls->err = true;
 		return;
 	}

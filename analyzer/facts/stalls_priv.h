@@ -4,14 +4,6 @@
  */
 #include "analyzer/facts/stalls.h"
 
-enum { STALL_PATIENCE_NS = 250000000, STALL_ALIVE_NS = 1000000000 };
-
-/* How long it must have waited: a job that still runs may only have a long step. */
-static inline int64_t stall_patience(const struct stall *stall)
-{
-	return stall->ended ? STALL_PATIENCE_NS : STALL_ALIVE_NS;
-}
-
 /* What a process looked like when it ended. */
 struct stall_note {
 	struct activity_note threads;
@@ -32,4 +24,6 @@ struct stalls_work {
 	const struct activity *activity;
 	struct stall_note *notes; /* by process */
 	size_t n;
+	struct stalls_cm *cm;
+	struct stalls_gram *grams;
 };

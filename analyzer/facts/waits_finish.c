@@ -147,7 +147,7 @@ static bool is_standstill(const struct waits *waits, const struct wait *wait)
 	if (!work->known)
 		return false;
 	if (wait->both)
-		return activity_sleeps(&wait->theirs, 0) ||
+		return activity_sleep(&wait->theirs, 0) ||
 		       activity_empty(waits->activity, &wait->theirs, 0) >= WAIT_POLLS;
 	return work->received && !work->room;
 }

@@ -178,7 +178,7 @@ static void put_work(struct text *t, const struct wait *wait)
 /* Each end waits for a message of the other, if the other's threads show that they wait. */
 static void put_both(struct text *t, const struct waits *waits, const struct wait *wait)
 {
-	bool waits_too = activity_sleeps(&wait->theirs, 0) ||
+	bool waits_too = activity_sleep(&wait->theirs, 0) ||
 			 activity_empty(waits->activity, &wait->theirs, 0) >= EMPTY;
 	char n[WORDS_COUNT];
 

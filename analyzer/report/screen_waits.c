@@ -73,17 +73,22 @@ static void print_culprit(struct screen *screen, const struct stall *stall)
 	text_fini(&t);
 }
 
-/* One that waits for @blame itself. */
+/* One that waits for @blame itself: not only for a connection that may come from another. */
 static const struct stall_link *find_direct(const struct stalls *stalls,
 					    const struct wait_blame *blame)
 {
+	const struct stall_link *found = NULL;
+
 	for (uint32_t i = 1; i < stalls->n; i++) {
 		const struct stall_link *link = stalls_link_to(stalls, blame, i);
 
-		if (link && stalls->all[i].state == STALL_WAITS)
+		if (!link || stalls->all[i].state != STALL_WAITS)
+			continue;
+		if (link->why != STALL_REQUEST)
 			return link;
+		found = found ?: link;
 	}
-	return NULL;
+	return found;
 }
 
 static void print_waiters(struct screen *screen, const struct wait_blame *blame)

@@ -164,24 +164,55 @@ void waits_put_state(struct text *t, struct trace *trace, const struct stall *st
 
 /* One that waits */
 
+static void put_connecting(struct text *t, const struct stall_link *link)
+{
+	char id[32];
+
+	event_id_text(link->request, id);
+	if (link->why == STALL_CONNECT)
+		text_addf(t, "rdma_connect() %s, not accepted", id);
+	else if (link->why == STALL_ACCEPT)
+		text_addf(t, "rdma_accept() %s, not established", id);
+	else if (link->why == STALL_REQUEST)
+		text_addf(t, "no request for a connection");
+	else
+		text_addf(t, "connected, no event");
+}
+
 static void put_awaited(struct text *t, const struct stall_link *link)
 {
 	const struct enum_info *opcodes = enum_find("ibv_wr_opcode");
 	const char *opcode = enum_name(opcodes, link->opcode);
 	char n[WORDS_COUNT], id[32];
 
-	if (link->request.thread)
+	if (link->talk)
+		put_connecting(t, link);
+	else if (link->request.thread)
 		text_addf(t, "%s %s", opcode ?: "a request", event_id_text(link->request, id));
 	else
-		text_addf(t, "%s, nothing has come", words_count(link->outstanding, "receive", n));
+		text_addf(t, "%s, %s has come", words_count(link->outstanding, "receive", n),
+			  link->why == STALL_GRAM ? "no datagram" : "nothing");
+}
+
+/* An identifier of librdmacm may have no queue pair yet. */
+static void put_end(struct text *t, struct trace *trace, uint32_t process, uint32_t qp, bool cm)
+{
+	char name[PROCESS_TEXT];
+
+	text_addf(t, "%s",
+		  process ? process_id_text(process, name) : "a process that is not known");
+	if (qp || !cm)
+		text_addf(t, " %s", name_of(trace, qp));
 }
 
 void waits_put_link(struct text *t, struct trace *trace, const struct stall_link *link)
 {
-	char name[PROCESS_TEXT], when[32];
+	char when[32];
 
-	text_addf(t, "%s %s -> ", process_id_text(link->process, name), name_of(trace, link->qp));
-	text_addf(t, "%s %s: ", process_id_text(link->to, name), name_of(trace, link->other));
+	put_end(t, trace, link->process, link->qp, link->talk);
+	text_addf(t, " -> ");
+	put_end(t, trace, link->to, link->other, link->talk);
+	text_addf(t, ": ");
 	put_awaited(t, link);
 	text_addf(t, " for %s", words_span(link->until - link->since, when));
 	if (link->why == STALL_CREDIT)

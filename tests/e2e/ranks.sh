@@ -84,6 +84,35 @@ says_so_in_sql() {
 			$'4|qp1|5|qp2|send\n6|qp2|5|qp1|receive'
 }
 
+# A rank that is asked for a connection, or a datagram: who it is, what it did, and who waits.
+names_in_connecting() { # mode, rank, its place, link
+	local seen
+	"$VERBATIM" record -q -o "$t" -- "$apps/cm_ranks" "$1" >out 2>&1
+	is "status" $? 1 || { cat out; return 1; }
+	seen=$(screen)
+	has "rank $2 \(node n[01]\) \(cm_ranks\) called no verb for .* $3" && has "$4" || return
+	"$VERBATIM" record -q -o "$t" -- "$apps/cm_ranks" "$1" good >out 2>&1 &&
+		"$VERBATIM" check "$t" >out && ! grep -e ^stuck -e ^late out ||
+		{ cat out; return 1; }
+}
+one=' 1 \(node n0\)' two=' 2 \(node n1\)'
+a_rank_that_does_not_accept() {
+	names_in_connecting no-accept 2 await_event \
+		"$one qp1 -> rank$two: rdma_connect\(\) [0-9:]+, not accepted for .* connect_to"
+}
+a_rank_that_does_not_connect() {
+	names_in_connecting no-connect 1 "" \
+		"rank [02] \(node n[01]\) -> rank$one: no request for a connection for .* await"
+}
+a_rank_that_does_not_fetch_the_answer() {
+	names_in_connecting no-establish 1 connect_to_rank \
+		"$two qp1 -> rank$one qp1: rdma_accept\(\) [0-9:]+, not established for .* accept"
+}
+a_rank_that_does_not_answer_datagrams() {
+	names_in_connecting no-datagram 2 post_receive \
+		"$one qp1 -> rank$two qp1: 1 receive, no datagram has come for "
+}
+
 # It ends well, with one rank that is late in each step.
 a_rank_that_is_slow() {
 	local seen
@@ -144,6 +173,10 @@ try a_rank_that_is_connected_to_another
 try a_rank_that_may_not_register
 try a_rank_that_runs_a_command
 try a_rank_that_does_not_poll
+try a_rank_that_does_not_accept
+try a_rank_that_does_not_connect
+try a_rank_that_does_not_fetch_the_answer
+try a_rank_that_does_not_answer_datagrams
 try says_so_in_sql
 try several_traces_of_a_job_are_one
 try a_rank_that_is_slow

@@ -1,0 +1,97 @@
+#pragma once
+/*
+ * One process that may wait for others, and its links to them.
+ *
+ * One thread.
+ */
+#include "analyzer/model/lives.h"
+
+enum { STALL_PATIENCE_NS = 250000000, STALL_ALIVE_NS = 1000000000 };
+
+/* What a link waits for. */
+enum stall_why {
+	STALL_SEND,    /* that the peer acknowledges its message, */
+	STALL_CREDIT,  /* after it has posted a receive for it, */
+	STALL_RDMA,    /* or the result of an RDMA operation or an atomic */
+	STALL_MESSAGE, /* a message of the peer */
+	STALL_GRAM,    /* the same of datagrams: one that it has exchanged datagrams with */
+	STALL_CONNECT, /* that it accepts, or rejects, the connection */
+	STALL_ACCEPT,  /* that it gets the answer to its request */
+	STALL_REQUEST, /* that it asks for a connection */
+	STALL_EVENT,   /* another event of the connection */
+	STALL_WHYS,
+};
+
+/* A queue pair, or an identifier of librdmacm, waits for its peer. */
+struct stall_link {
+	uint32_t process, to; /* processes */
+	uint32_t qp, other;   /* queue pairs: objects, 0 not known */
+	uint32_t cq;          /* the CQ of its completion: object, 0 not known */
+	enum stall_why why;
+	struct event_id request; /* the oldest send; 0:0: receives */
+	int opcode;              /* of that */
+	uint32_t stack;          /* of that, or of the last post of receives; 0 not known */
+	int64_t since;           /* its post; or the last progress of the process */
+	int64_t until;           /* the end of the process, or of the trace */
+	uint64_t outstanding;    /* requests of the queue */
+	uint64_t received;       /* messages that have come there */
+	bool armed;              /* the CQ has asked for an event, and none was got */
+	uint64_t channel;        /* of the CQ, or identifier: handle, 0 none */
+	uint32_t talk;           /* of librdmacm: stalls_cm.c; 0: of verbs */
+	bool watched;            /* a thread polls the CQ, or waits for its event */
+	bool used;               /* it is a link of the graph */
+};
+
+/* Why a process does not wait, or what it waits for; several may be true, the first is reported. */
+enum stall_state {
+	STALL_WELL,     /* it had ended with success */
+	STALL_ENDED,    /* it had ended long before those that wait for it */
+	STALL_STOPPED,  /* by a signal, or a debugger */
+	STALL_MISLED,   /* a queue pair is connected to one that is connected to another */
+	STALL_HUNG,     /* in a call that did not return */
+	STALL_UNPOLLED, /* a completion has come, and was not polled */
+	STALL_FULL,     /* a send queue is full of requests without a completion */
+	STALL_IGNORES,  /* it polls, but not the CQ of what is outstanding */
+	STALL_BARREN,   /* it polls, and nothing is outstanding */
+	STALL_QUIET,    /* it calls no verb */
+	STALL_BUSY,     /* none of these: it was at work when it ended */
+	STALL_WAITS,
+	STALL_UNKNOWN, /* it may wait for a process that is not in the trace */
+	STALL_STATES,
+};
+
+/* A process. */
+struct stall {
+	uint32_t process;     /* 0: it called no verb */
+	int64_t time;         /* when it ended, or the trace */
+	int64_t quiet;        /* its last progress */
+	struct moment last;   /* its last verb */
+	int error;            /* with which that failed, if it was a control verb; else 0 */
+	struct moment forked; /* the last fork or the like after it; id 0:0: none */
+	char how[16];         /* that was made: "system" */
+	uint32_t stack;       /* of that verb, else of its last post; 0 not known */
+	bool ended, well;     /* before the trace did; with success */
+	bool listens;         /* it has a link of STALL_REQUEST */
+	int signal;           /* that killed it; 0: not known, -1: none */
+	int status;           /* with which it exited; -1: it did not, or not known */
+	enum stall_state state;
+	char seen;      /* state of its thread, as in proc(5): table `sample`; 0: not known */
+	char wchan[40]; /* where it slept in the kernel; "": not known */
+	int64_t seen_since;
+	size_t first, n; /* its links */
+	/* of the state, the first that applies */
+	char object[LIFE_NAME]; /* queue pair or CQ */
+	uint32_t qp;            /* that it is about: object, 0 none */
+	uint64_t count;         /* completions, requests, polls */
+	uint32_t other, others; /* MISLED: the process it is connected to, and the one meant */
+	char other_qp[LIFE_NAME], others_qp[LIFE_NAME];
+	struct event_id hung; /* the call, */
+	const char *what;     /* in words, borrowed; NULL: none */
+	int64_t since;        /* 0: not known */
+};
+
+/* How long it must have waited: a job that still runs may only have a long step. */
+static inline int64_t stall_patience(const struct stall *stall)
+{
+	return stall->ended ? STALL_PATIENCE_NS : STALL_ALIVE_NS;
+}

@@ -1,0 +1,464 @@
+/*
+ * Connections of librdmacm that processes wait for
+ *
+ *	rdma_connect()			--> who has its request, else who listens there
+ *	rdma_accept()			--> who has asked
+ *	a thread in rdma_get_cm_event(), and nothing of these:
+ *		established		--> the other end, which may disconnect
+ *		listens			--> who has not connected yet: stalls_finish.c
+ *
+ * Two identifiers are the ends of one connection if the addresses of each are those of the other in
+ * reverse; if several are, it is that whose request names the queue pair. rdma_resolve_addr() and
+ * rdma_resolve_route() wait for the network, not for a process.
+ *
+ * The next event of the identifier ends a wait; in calls that wait themselves, their return does.
+ */
+#include "analyzer/facts/stalls_cm.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyzer/facts/activity.h"
+#include "analyzer/model/model.h"
+#include "core/base/map.h"
+#include "core/base/vec.h"
+
+enum { ADDRESS = 64 };
+
+/* An identifier. */
+struct talk {
+	uint32_t process;
+	uint32_t next;   /* of the process: 1 + index; 0: the last */
+	uint32_t qp;     /* object; 0: none, or not known */
+	uint32_t number; /* of that, or of the one that a request names */
+	uint64_t id;
+	uint64_t channel;               /* 0: its calls wait themselves */
+	char own[ADDRESS], to[ADDRESS]; /* "10.0.0.1:7471"; "": not known */
+	bool gone, passive, datagram, listens;
+	bool accepted; /* by the program */
+	bool established;
+	struct moment pending; /* a call whose result has not come; id 0:0: none */
+	uint32_t asked_by;     /* of one that listens: the last talk that it has got: 1 + index */
+	uint32_t also;         /* of such a talk: the one before; 0: none */
+};
+
+struct stalls_cm {
+	struct trace *trace;
+	struct talk *talks;
+	size_t n;
+	struct map by_id;     /* 1 + index of the last with that identifier */
+	uint32_t *by_process; /* 1 + index of the last; 0: none */
+	size_t nprocesses;
+	struct map by_ends; /* of both addresses: the same, at the end */
+	struct map by_own;  /* of the address where it listens */
+};
+
+struct stalls_cm *stalls_cm_new(struct trace *trace)
+{
+	struct stalls_cm *cm = calloc(1, sizeof(*cm));
+
+	if (cm)
+		cm->trace = trace;
+	return cm;
+}
+
+void stalls_cm_free(struct stalls_cm *cm)
+{
+	if (!cm)
+		return;
+	free(cm->talks);
+	free(cm->by_process);
+	map_fini(&cm->by_id);
+	map_fini(&cm->by_ends);
+	map_fini(&cm->by_own);
+	free(cm);
+}
+
+/* Identifiers */
+
+static struct talk *find_talk(struct stalls_cm *cm, uint32_t process, uint64_t id)
+{
+	uint64_t at;
+
+	if (!id || !map_get(&cm->by_id, map_hash(process) ^ id, &at) ||
+	    cm->talks[at - 1].process != process || cm->talks[at - 1].id != id)
+		return NULL;
+	return &cm->talks[at - 1];
+}
+
+/* A new one may be at the address of a former one, and takes its place. */
+static struct talk *add_talk(struct stalls_cm *cm, uint32_t process, uint64_t id)
+{
+	struct talk *talk = find_talk(cm, process, id);
+	uint32_t *last = vec_at(cm->by_process, cm->nprocesses, process), next;
+
+	if (!id || !last)
+		return NULL;
+	next = talk ? talk->next : *last;
+	if (!talk) {
+		talk = vec_push(cm->talks, cm->n);
+		if (!talk || map_put(&cm->by_id, map_hash(process) ^ id, cm->n))
+			return NULL;
+		*last = (uint32_t)cm->n;
+	}
+	*talk = (struct talk){ .process = process, .id = id, .next = next };
+	return talk;
+}
+
+static void take_address(char *own, const struct args *args, enum arg arg)
+{
+	const char *text = args ? args_text(args, arg) : NULL;
+
+	if (text)
+		snprintf(own, ADDRESS, "%s", text);
+}
+
+static bool is_pending_verb(enum verb verb)
+{
+	return verb == VERB_rdma_connect || verb == VERB_rdma_accept ||
+	       verb == VERB_rdma_resolve_addr || verb == VERB_rdma_resolve_route;
+}
+
+void stalls_cm_call(struct stalls_cm *cm, const struct trace_event *event)
+{
+	const struct call *call = event->call;
+	struct talk *talk;
+
+	if (verb_infos[call->verb].via != VIA_CM || !call->args)
+		return;
+	talk = find_talk(cm, event->process, (uint64_t)args_number(call->args, ARG(id)));
+	if (!talk || talk->gone)
+		return;
+	if (is_pending_verb(call->verb))
+		talk->pending = moment_of(event);
+	if (call->verb == VERB_rdma_resolve_addr)
+		take_address(talk->to, call->args, ARG(dst_addr));
+	else if (call->verb == VERB_rdma_bind_addr)
+		take_address(talk->own, call->args, ARG(addr));
+}
+
+static void note_request(struct stalls_cm *cm, struct talk *talk, const struct args *out)
+{
+	struct talk *listener =
+		find_talk(cm, talk->process, (uint64_t)args_number(out, ARG(event.listen_id)));
+
+	talk->passive = true;
+	talk->number = (uint32_t)args_number(out, ARG(event.conn.qp_num));
+	if (!listener)
+		return;
+	talk->channel = listener->channel;
+	talk->also = listener->asked_by;
+	listener->asked_by = (uint32_t)(talk - cm->talks) + 1;
+	if (talk->own[0]) /* the port that the library has chosen */
+		snprintf(listener->own, ADDRESS, "%s", talk->own);
+}
+
+static void take_event(struct stalls_cm *cm, const struct trace_event *event)
+{
+	const struct args *out = event->call->out;
+	const char *name = args_text(out, ARG(event.event)),
+		   *type = args_text(out, ARG(event.qp_type));
+	uint64_t id = (uint64_t)args_number(out, ARG(event.id));
+	bool made = name && !strcmp(name, "RDMA_CM_EVENT_CONNECT_REQUEST");
+	struct talk *talk =
+		made ? add_talk(cm, event->process, id) : find_talk(cm, event->process, id);
+
+	if (!name || !talk)
+		return;
+	talk->pending.id.thread = 0;
+	talk->datagram = type && !strcmp(type, "IBV_QPT_UD");
+	take_address(talk->own, out, ARG(event.src_addr));
+	take_address(talk->to, out, ARG(event.dst_addr));
+	if (made)
+		note_request(cm, talk, out);
+	else if (!strcmp(name, "RDMA_CM_EVENT_ESTABLISHED"))
+		talk->established = !talk->datagram;
+	else if (!strcmp(name, "RDMA_CM_EVENT_DISCONNECTED"))
+		talk->established = false;
+}
+
+/* A call on one that exists has succeeded; those without a channel have waited themselves. */
+static void note_return(struct talk *talk, const struct call *call)
+{
+	if (!talk->channel || (talk->passive && talk->datagram))
+		talk->pending.id.thread = 0;
+	switch (call->verb) {
+	case VERB_rdma_listen:
+		talk->listens = true;
+		break;
+	case VERB_rdma_connect:
+	case VERB_rdma_accept:
+		talk->accepted |= call->verb == VERB_rdma_accept;
+		talk->established |= !talk->channel;
+		break;
+	case VERB_rdma_migrate_id:
+		talk->channel = (uint64_t)args_number(call->args, ARG(channel));
+		break;
+	default:
+		talk->gone = verb_infos[call->verb].effect == EFFECT_DESTROY;
+	}
+}
+
+void stalls_cm_return(struct stalls_cm *cm, const struct trace_event *event)
+{
+	const struct call *call = event->call;
+	struct talk *talk;
+
+	if (verb_infos[call->verb].via != VIA_CM || !call->args)
+		return;
+	if (call->verb == VERB_rdma_get_cm_event) {
+		if (!call->failed && call->out)
+			take_event(cm, event);
+		return;
+	}
+	if (verb_infos[call->verb].effect == EFFECT_CREATE) {
+		talk = call->failed || verb_infos[call->verb].object != OBJECT_cm_id
+			       ? NULL
+			       : add_talk(cm, event->process, call->handle);
+		if (talk)
+			talk->channel = (uint64_t)args_number(call->args, ARG(channel));
+		return;
+	}
+	talk = find_talk(cm, event->process, (uint64_t)args_number(call->args, ARG(id)));
+	if (!talk)
+		return;
+	if (call->failed)
+		talk->pending.id.thread = 0;
+	else
+		note_return(talk, call);
+}
+
+/* One process at its end */
+
+static void note_qp(struct talk *talk, struct model *model)
+{
+	const struct life *life = model_life(model, talk->process, OBJECT_cm_id, talk->id);
+
+	for (const struct life_link *link = life ? life->children : NULL; link;
+	     link = link->next_child)
+		if (link->child->kind == OBJECT_qp) {
+			talk->qp = link->child->id;
+			if (!talk->passive)
+				talk->number = link->child->number;
+		}
+}
+
+static struct stall_link make_link(const struct stalls_cm *cm, const struct stall *stall,
+				   const struct talk *talk, const struct moment *sleep)
+{
+	bool pending = talk->pending.id.thread;
+	struct stall_link link = { .process = talk->process,
+				   .talk = (uint32_t)(talk - cm->talks) + 1,
+				   .qp = talk->qp,
+				   .channel = talk->channel,
+				   .why = talk->listens ? STALL_REQUEST : STALL_EVENT,
+				   .since = sleep ? sleep->time : stall->quiet,
+				   .stack = sleep ? sleep->stack : 0,
+				   .until = stall->time,
+				   .watched = pending && !talk->channel };
+
+	if (!pending)
+		return link;
+	link.why = talk->passive ? STALL_ACCEPT : STALL_CONNECT;
+	link.request = talk->pending.id;
+	link.since = talk->pending.time;
+	link.stack = talk->pending.stack;
+	return link;
+}
+
+static bool is_of_network(const struct talk *talk)
+{
+	return talk->pending.id.thread && (talk->pending.verb == VERB_rdma_resolve_addr ||
+					   talk->pending.verb == VERB_rdma_resolve_route);
+}
+
+/* For long enough? @sleep: of the thread that waits for events, or NULL. */
+static bool is_waiting(const struct talk *talk, const struct stall *stall,
+		       const struct moment *sleep)
+{
+	int64_t since = stall->time - stall_patience(stall);
+
+	if (talk->pending.id.thread)
+		return talk->pending.time <= since;
+	return sleep && sleep->time <= since && (talk->listens || talk->established);
+}
+
+bool stalls_cm_end(struct stalls_cm *cm, struct model *model, const struct activity_note *note,
+		   const struct stall *stall,
+		   void (*each)(void *arg, const struct stall_link *link), void *arg)
+{
+	uint32_t at = stall->process < cm->nprocesses ? cm->by_process[stall->process] : 0;
+	bool network = false;
+
+	for (struct talk *talk; at; at = talk->next) {
+		const struct moment *sleep;
+		struct stall_link link;
+
+		talk = &cm->talks[at - 1];
+		if (talk->gone)
+			continue;
+		note_qp(talk, model);
+		sleep = activity_sleep(note, talk->channel ? talk->channel : talk->id);
+		if (is_of_network(talk)) {
+			network = true;
+		} else if (is_waiting(talk, stall, sleep)) {
+			link = make_link(cm, stall, talk, sleep);
+			each(arg, &link);
+		}
+	}
+	return network;
+}
+
+/* The other ends */
+
+/* FNV-1a of a text, after that of others. */
+static uint64_t hash_text(uint64_t h, const char *text)
+{
+	for (; *text; text++)
+		h = (h ^ (unsigned char)*text) * 0x100000001b3ull;
+	return h;
+}
+
+static uint64_t ends_key(const char *own, const char *to)
+{
+	return hash_text(hash_text(0xcbf29ce484222325ull, own) ^ '>', to);
+}
+
+/* Where several have the same key, none is found but by the number of a queue pair. */
+enum { SEVERAL = 0 };
+
+static void index_talk(struct map *map, uint64_t key, size_t at)
+{
+	uint64_t had;
+
+	if (map_put(map, key, map_get(map, key, &had) ? SEVERAL : at + 1))
+		map_remove(map, key);
+}
+
+static const char *find_port(const char *address)
+{
+	const char *colon = strrchr(address, ':');
+
+	return colon ? colon : "";
+}
+
+/* At any address of its node. */
+static bool is_wildcard(const char *address)
+{
+	return !strncmp(address, "0.0.0.0:", 8) || !strncmp(address, "[::]:", 5);
+}
+
+static void index_talks(struct stalls_cm *cm)
+{
+	for (size_t i = 0; i < cm->n; i++) {
+		const struct talk *talk = &cm->talks[i];
+
+		if (talk->own[0] && talk->to[0])
+			index_talk(&cm->by_ends, ends_key(talk->own, talk->to), i);
+		if (!talk->listens)
+			continue;
+		index_talk(&cm->by_own,
+			   ends_key(is_wildcard(talk->own) ? find_port(talk->own) : talk->own, ""),
+			   i);
+	}
+}
+
+static const struct talk *look_up(const struct stalls_cm *cm, const struct map *map, uint64_t key,
+				  bool *several)
+{
+	uint64_t at;
+
+	if (!map_get(map, key, &at))
+		return NULL;
+	if (at == SEVERAL)
+		*several = true;
+	return at == SEVERAL ? NULL : &cm->talks[at - 1];
+}
+
+/* The request that names the queue pair of @active. */
+static const struct talk *find_by_number(const struct stalls_cm *cm, const struct talk *active)
+{
+	const struct talk *found = NULL;
+
+	for (size_t i = 0; i < cm->n && active->number; i++) {
+		const struct talk *talk = &cm->talks[i];
+
+		if (!talk->passive || talk->number != active->number ||
+		    strcmp(talk->own, active->to) != 0)
+			continue;
+		if (found)
+			return NULL;
+		found = talk;
+	}
+	return found;
+}
+
+/* The only one that listens at the address, or at its port of all addresses. */
+static const struct talk *find_listener(const struct stalls_cm *cm, const char *address)
+{
+	bool several = false;
+	const struct talk *found = look_up(cm, &cm->by_own, ends_key(address, ""), &several);
+
+	if (!found && !several)
+		found = look_up(cm, &cm->by_own, ends_key(find_port(address), ""), &several);
+	return found;
+}
+
+static const struct talk *find_other(const struct stalls_cm *cm, const struct talk *talk)
+{
+	bool several = false;
+	const struct talk *other =
+		look_up(cm, &cm->by_ends, ends_key(talk->to, talk->own), &several);
+
+	if (other || talk->passive)
+		return other;
+	other = several || !talk->own[0] ? find_by_number(cm, talk) : NULL;
+	return other || several ? other : find_listener(cm, talk->to);
+}
+
+/* One that has answered does not keep the process waiting: the link is none. */
+static void set_other(struct stall_link *link, const struct talk *other)
+{
+	if ((link->why == STALL_CONNECT && other->accepted) ||
+	    (link->why == STALL_ACCEPT && other->established)) {
+		link->talk = 0;
+		link->channel = 0;
+		link->watched = false;
+		return;
+	}
+	link->to = other->process;
+	link->other = other->qp;
+}
+
+void stalls_cm_finish(struct stalls_cm *cm, struct stall_link *links, size_t n)
+{
+	bool indexed = false;
+
+	for (size_t i = 0; i < n; i++) {
+		struct stall_link *link = &links[i];
+		const struct talk *talk = link->talk ? &cm->talks[link->talk - 1] : NULL, *other;
+
+		if (!talk || link->why == STALL_REQUEST)
+			continue;
+		if (!indexed)
+			index_talks(cm);
+		indexed = true;
+		other = find_other(cm, talk);
+		if (other && other->process != talk->process)
+			set_other(link, other);
+	}
+}
+
+void stalls_cm_asked(const struct stalls_cm *cm, const struct stall_link *link, bool *asked,
+		     size_t nprocesses)
+{
+	uint32_t at = cm->talks[link->talk - 1].asked_by;
+
+	for (size_t left = cm->n; at && left; left--, at = cm->talks[at - 1].also) {
+		const struct talk *other = find_other(cm, &cm->talks[at - 1]);
+
+		if (other && other->process < nprocesses)
+			asked[other->process] = true;
+	}
+}

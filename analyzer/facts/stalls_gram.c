@@ -1,0 +1,151 @@
+/*
+ * Who exchanges datagrams with whom
+ *
+ * A UD queue pair has no peer: who waits for a datagram waits for one that has sent datagrams there
+ * before, or for the answer of one that it has sent to. Datagrams to multicast groups, and to queue
+ * pairs that are not in the trace, say nothing.
+ *
+ *	queue pair --> its partners, newest first: a list
+ *	address handle, number of a queue pair --> where datagrams go: looked up once
+ */
+#include "analyzer/facts/stalls_gram.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyzer/model/abi.h"
+#include "analyzer/model/model.h"
+#include "analyzer/model/qp.h"
+#include "analyzer/model/queue.h"
+#include "core/base/map.h"
+#include "core/base/vec.h"
+
+enum { MULTICAST = 0xffffff, MOST = 64 /* partners of a queue pair */ };
+
+struct partner {
+	struct stall_gram gram;
+	uint32_t of;   /* object */
+	uint32_t next; /* of the same queue pair: 1 + index; 0: the last */
+};
+
+struct stalls_gram {
+	struct partner *all;
+	size_t n;
+	struct map pairs; /* both objects: 1 + index */
+	uint32_t *by_qp;  /* by object: 1 + index of the newest; 0: none */
+	size_t nqps;
+	/* where the last datagram went: most go to the same */
+	uint32_t from, number;
+	uint64_t ah;
+	int64_t after;    /* the address handle was made then */
+	uint32_t there;   /* 1 + index of the partner of the receiver; 0: not known */
+	uint64_t changes; /* of peers, then */
+};
+
+struct stalls_gram *stalls_gram_new(void)
+{
+	return calloc(1, sizeof(struct stalls_gram));
+}
+
+void stalls_gram_free(struct stalls_gram *grams)
+{
+	if (!grams)
+		return;
+	free(grams->all);
+	free(grams->by_qp);
+	map_fini(&grams->pairs);
+	free(grams);
+}
+
+/* Its index + 1; 0: no memory. */
+static uint32_t partner_of(struct stalls_gram *grams, uint32_t of, uint32_t process, uint32_t qp)
+{
+	uint64_t key = (uint64_t)of << 32 | qp, at;
+	struct partner *partner;
+	uint32_t *newest;
+
+	if (map_get(&grams->pairs, key, &at))
+		return (uint32_t)at;
+	newest = vec_at(grams->by_qp, grams->nqps, of);
+	partner = newest ? vec_push(grams->all, grams->n) : NULL;
+	if (!partner || map_put(&grams->pairs, key, grams->n)) {
+		grams->n -= partner != NULL;
+		return 0;
+	}
+	*partner = (struct partner){ { process, qp, 0 }, of, *newest };
+	*newest = (uint32_t)grams->n;
+	return *newest;
+}
+
+static const struct peer *find_receiver(struct model *model, const struct life *from,
+					const struct life *ah, uint32_t number)
+{
+	struct place place = { .is_global = ah->path->is_global, .lid = ah->path->dlid };
+	const struct peer *peer;
+
+	memcpy(place.gid, ah->path->dgid, sizeof(place.gid));
+	peer = peer_at(model_peers(model), from->process, number, &place);
+	return peer && peer->id && peer->id != from->id ? peer : NULL;
+}
+
+/* Does it go to where the last one went? */
+static bool is_same(const struct stalls_gram *grams, const struct life *from, const struct life *ah,
+		    uint32_t number, uint64_t changes)
+{
+	return grams->from == from->id && grams->ah == ah->handle && grams->number == number &&
+	       grams->after == ah->created.time && grams->changes == changes;
+}
+
+static void find_there(struct stalls_gram *grams, struct model *model, const struct life *from,
+		       const struct life *ah, uint32_t number)
+{
+	const struct peer *peer = find_receiver(model, from, ah, number);
+
+	grams->from = from->id;
+	grams->ah = ah->handle;
+	grams->number = number;
+	grams->after = ah->created.time;
+	grams->changes = model_peers(model)->changes;
+	grams->there = 0;
+	if (peer && partner_of(grams, from->id, peer->process, peer->id))
+		grams->there = partner_of(grams, peer->id, from->process, from->id);
+}
+
+static void count_datagram(struct stalls_gram *grams, struct model *model, const struct life *from,
+			   const struct wr *wr)
+{
+	const struct life *ah = model_life(model, from->process, OBJECT_ah, wr->ah);
+	uint32_t number = (uint32_t)wr->remote_qpn;
+
+	if (!ah || !ah->path || number == MULTICAST)
+		return;
+	if (!is_same(grams, from, ah, number, model_peers(model)->changes))
+		find_there(grams, model, from, ah, number);
+	if (grams->there)
+		grams->all[grams->there - 1].gram.received++;
+}
+
+void stalls_gram_post(struct stalls_gram *grams, struct model *model,
+		      const struct trace_event *event)
+{
+	const struct post *post = event->post;
+	uint32_t taken = post_taken(post);
+	const struct life *from;
+
+	if (!taken || !post->wr[0].remote_qpn) /* the usual case: not a datagram */
+		return;
+	from = model_life(model, event->process, OBJECT_qp, post->handle);
+	if (!from || !from->id || !from->qp || from->qp->type != ABI_QPT_UD)
+		return;
+	for (uint32_t i = 0; i < taken; i++)
+		count_datagram(grams, model, from, &post->wr[i]);
+}
+
+void stalls_gram_each(const struct stalls_gram *grams, uint32_t qp,
+		      void (*each)(void *arg, const struct stall_gram *gram), void *arg)
+{
+	uint32_t at = qp < grams->nqps ? grams->by_qp[qp] : 0;
+
+	for (int i = 0; at && i < MOST; i++, at = grams->all[at - 1].next)
+		each(arg, &grams->all[at - 1].gram);
+}
