@@ -38,7 +38,7 @@ struct settings {
 
 /* clang-format off */
 const struct option_row cli_job_options[] = {
-	{ "via", 0, "srun|mpirun|ssh|COMMAND", "how to reach a node; %n is its name, %j the job",
+	{ "via", 0, "srun|mpirun|prterun|ssh|kubectl|COMMAND", "how to reach a node; %n is its name, %j the job",
 	  TEXT_AT(struct settings, via), .otherwise = "srun for a job of Slurm, else ssh" },
 	{ "nodes", 0, "LIST", "the nodes: n1,n[3-5]", TEXT_AT(struct settings, nodes),
 	  .otherwise = "those of the job, if Slurm has it" },
@@ -148,20 +148,28 @@ static int find_nodes(struct job *job)
 	return 0;
 }
 
+/* Ways to a node, by their names. */
+static const struct {
+	const char *name, *via;
+} vias[] = {
+	{ "srun", "srun --quiet --nodes=1 --ntasks=1 --nodelist=%n" },
+	{ "mpirun", "mpirun -n 1 -host %n" },
+	{ "prterun", "prterun -n 1 --host %n" },
+	{ "ssh", "ssh -o BatchMode=yes %n" },
+	{ "kubectl", "kubectl exec %n --" }, /* a node is a pod */
+};
+
 static const char *choose_via(const struct job *job)
 {
 	const char *via = job->set->via;
 
 	if (!via)
 		via = job->ask.job && is_installed("srun") ? "srun" : "ssh";
-	if (!strcmp(via, "srun"))
-		return job->ask.job ? "srun --overlap --quiet --jobid=%j --nodes=1 --ntasks=1 "
-				      "--nodelist=%n"
-				    : "srun --quiet --nodes=1 --ntasks=1 --nodelist=%n";
-	if (!strcmp(via, "mpirun"))
-		return "mpirun -n 1 -host %n";
-	if (!strcmp(via, "ssh"))
-		return "ssh -o BatchMode=yes %n";
+	if (!strcmp(via, "srun") && job->ask.job)
+		return "srun --overlap --quiet --jobid=%j --nodes=1 --ntasks=1 --nodelist=%n";
+	for (size_t i = 0; i < sizeof(vias) / sizeof(*vias); i++)
+		if (!strcmp(via, vias[i].name))
+			return vias[i].via;
 	return via;
 }
 
@@ -377,6 +385,21 @@ static int join_answers(const struct job *job, const struct arguments *arguments
 	return run_on_sums(job, check);
 }
 
+/* It may have anything. */
+static void print_answer(const char *text, size_t n)
+{
+	size_t size = n * PRINTABLE_GROWS + 1;
+	char *printable = malloc(size);
+
+	if (!printable)
+		return;
+	n = printable_lines(printable, size, text, n);
+	fwrite(printable, 1, n, stdout);
+	if (n && printable[n - 1] != '\n')
+		putchar('\n');
+	free(printable);
+}
+
 static int print_answers(const struct job *job)
 {
 	for (size_t i = 0; i < job->nodes.n; i++) {
@@ -387,7 +410,7 @@ static int print_answers(const struct job *job)
 		if (!job->answered[i] || read_file(path, &text, &n))
 			continue;
 		printf("%s:\n", job->nodes.names[i]);
-		fwrite(text, 1, n, stdout);
+		print_answer(text, n);
 		free(text);
 	}
 	return 0;

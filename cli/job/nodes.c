@@ -16,6 +16,7 @@ enum { NODES_MAX = 1 << 17 };
 void nodes_fini(struct nodes *nodes)
 {
 	free(nodes->names);
+	map_fini(&nodes->by_hash);
 	*nodes = (struct nodes){ 0 };
 }
 
@@ -28,14 +29,30 @@ static bool is_name(const char *name)
 	return *name && *name != '-' && *name != '.';
 }
 
+/* FNV-1a */
+static uint64_t hash_name(const char *name)
+{
+	uint64_t h = 0xcbf29ce484222325ull;
+
+	for (; *name; name++)
+		h = (h ^ (unsigned char)*name) * 0x100000001b3ull;
+	return h;
+}
+
+/* A node that is given twice is asked once. */
 static int add_name(struct nodes *nodes, const char *name)
 {
+	uint64_t hash = hash_name(name), at;
 	char(*place)[NODE_NAME];
 
-	if (!is_name(name) || strlen(name) >= NODE_NAME || nodes->n == NODES_MAX)
+	if (!is_name(name) || strlen(name) >= NODE_NAME)
+		return -EINVAL;
+	if (map_get(&nodes->by_hash, hash, &at) && !strcmp(nodes->names[at - 1], name))
+		return 0;
+	if (nodes->n == NODES_MAX)
 		return -EINVAL;
 	place = vec_push(nodes->names, nodes->n);
-	if (!place)
+	if (!place || map_put(&nodes->by_hash, hash, nodes->n))
 		return -ENOMEM;
 	snprintf(*place, NODE_NAME, "%s", name);
 	return 0;

@@ -4,11 +4,14 @@
  */
 #include <stddef.h>
 
+#include "core/base/map.h"
+
 enum { NODE_NAME = 128 };
 
 struct nodes {
-	char (*names)[NODE_NAME];
+	char (*names)[NODE_NAME]; /* each once, in the order in which they were given */
 	size_t n;
+	struct map by_hash; /* of a name: 1 + index */
 };
 
 /*

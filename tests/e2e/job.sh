@@ -50,6 +50,37 @@ who_does_not_answer_is_named() {
 	is "status" $? 4
 }
 
+a_node_that_is_given_twice_is_asked_once() {
+	printf '#!/bin/sh\necho "$1" >>asked\nexec ./on "$@"\n' >noting && chmod +x noting
+	rm -f asked
+	"$VERBATIM" job check --via ./noting --nodes 'n1,n[0-1],n0' --job 7 job%j.%n.db >out 2>err
+	is "asked" "$(sort asked | xargs)" "n0 n1" && says "^stuck (7 of 8 processes wait)" out &&
+		! says "have answered" err
+}
+
+# What a node prints may be anything.
+an_answer_has_no_control_characters() {
+	printf '#!/bin/sh\nprintf "a\\033[31mb\\n\\nc"\n' >raw && chmod +x raw
+	is "answer" "$("$VERBATIM" job top --via ./raw --nodes n0 --job 7 job%j.%n.db)" \
+		$'n0:\na\\x1b[31mb\n\nc'
+}
+
+# Programs of these names, which take a node and a command as the real ones do.
+named_ways_are_commands() {
+	local way
+	mkdir -p bin
+	printf '#!/bin/sh\n[ "$1 $2 $3" = "-n 1 --host" ] || exit 9\nshift 3\nexec ./on "$@"\n' \
+		>bin/prterun
+	printf '#!/bin/sh\n[ "$1 $3" = "exec --" ] || exit 9\nnode=$2\nshift 3\n
+		exec ./on "$node" "$@"\n' >bin/kubectl
+	chmod +x bin/*
+	for way in prterun kubectl; do
+		PATH=$PWD/bin:$PATH "$VERBATIM" job check --via $way --nodes n0,n1 --job 7 \
+			job%j.%n.db >out 2>err
+		says "^stuck (7 of 8 processes wait)" out || { cat err; return 1; }
+	done
+}
+
 # A trace that is longer than a node may send.
 a_sum_has_the_end_of_a_trace() {
 	"$VERBATIM" record -q -o job7.big.db "$both" ibv_rc_pingpong -n 10000 >out &&
@@ -93,6 +124,39 @@ through_mpirun() {
 	says "7 processes killed\|4 processes killed" out || { cat out err; return 1; }
 }
 
+# A server of ours, for one key. Without root it serves nobody else anyhow.
+sshd=$(PATH=$PATH:/usr/sbin command -v sshd)
+sshd_is_there() { [ -n "$sshd" ] && id sshd >/dev/null && command -v ssh ssh-keygen >/dev/null; }
+start_sshd() {
+	mkdir -p ssh /run/sshd
+	chmod 700 ssh
+	ssh-keygen -q -t ed25519 -N '' -f ssh/host && ssh-keygen -q -t ed25519 -N '' -f ssh/key &&
+		cp ssh/key.pub ssh/authorized_keys
+	next_port
+	cat >ssh/config <<-END
+		Port $port
+		ListenAddress 127.0.0.1
+		HostKey $PWD/ssh/host
+		AuthorizedKeysFile $PWD/ssh/authorized_keys
+		PidFile none
+		StrictModes no
+		UsePAM no
+		PermitUserEnvironment SLURMD_NODENAME
+	END
+	"$sshd" -D -f ssh/config -E "$PWD/ssh/log" &
+	await listens $port
+}
+
+# The name of the node reaches it through the command.
+through_ssh() {
+	local pid
+	start_sshd || { cat ssh/log; return 1; }
+	"$VERBATIM" job check --nodes n0,n1 --job 7 job%j.%n.db --via "ssh -p $port -i ssh/key \
+-o BatchMode=yes -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o LogLevel=ERROR \
+127.0.0.1 SLURMD_NODENAME=%n" >out 2>err
+	says "^stuck (7 of 8 processes wait)" out || { cat err ssh/log; return 1; }
+}
+
 wrong_use_is_refused() {
 	"$VERBATIM" job check job%j.%n.db 2>err
 	is "status" $? 2 && says "no nodes: give --nodes" err
@@ -104,6 +168,10 @@ wrong_use_is_refused() {
 
 try the_nodes_answer_as_their_traces
 try who_does_not_answer_is_named
+try a_node_that_is_given_twice_is_asked_once
+try an_answer_has_no_control_characters
+try named_ways_are_commands
+if sshd_is_there; then try through_ssh; else skip "through ssh" "no sshd"; fi
 try a_report_and_the_sums_are_files
 if command -v mpirun >/dev/null; then try through_mpirun; else skip "through mpirun" "none"; fi
 try a_sum_has_the_end_of_a_trace
