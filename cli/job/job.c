@@ -38,8 +38,9 @@ struct settings {
 
 /* clang-format off */
 const struct option_row cli_job_options[] = {
-	{ "via", 0, "srun|mpirun|prterun|ssh|kubectl|COMMAND", "how to reach a node; %n is its name, %j the job",
-	  TEXT_AT(struct settings, via), .otherwise = "srun for a job of Slurm, else ssh" },
+	{ "via", 0, "srun|mpirun|prterun|ssh|kubectl|COMMAND",
+	  "how to reach a node; %n is its name, %j the job", TEXT_AT(struct settings, via),
+	  .otherwise = "srun for a job of Slurm, else ssh" },
 	{ "nodes", 0, "LIST", "the nodes: n1,n[3-5]", TEXT_AT(struct settings, nodes),
 	  .otherwise = "those of the job, if Slurm has it" },
 	{ "job", 0, "ID", "the job, for %j in the name of the trace", TEXT_AT(struct settings, job),

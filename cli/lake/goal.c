@@ -30,6 +30,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/lake/messages.h"
 #include "core/base/map.h"
@@ -39,7 +40,11 @@
 #include "core/store/outfile.h"
 #include "core/wire/log.h"
 
-enum { SPILL = 1 << 16, REQUEST = 16 /* bytes of a READ's request */ };
+enum {
+	SPILL = 1 << 16,
+	REQUEST = 16,  /* bytes of a READ's request */
+	FLIGHTS = 256, /* that have ended, before the others are moved to the begin */
+};
 
 /* A process: its lines, until they are in its own file. */
 struct goal_rank {
@@ -188,8 +193,12 @@ static void add_flight(struct goal *goal, uint32_t qp, const struct flight *flig
 {
 	struct flights *flights = vec_at(goal->flights, goal->nflights, qp);
 
-	if (flights && flights->first == flights->n)
-		flights->first = flights->n = 0;
+	if (flights && flights->first >= FLIGHTS && flights->first >= flights->n / 2) {
+		flights->n -= flights->first;
+		memmove(flights->at, flights->at + flights->first,
+			flights->n * sizeof(*flights->at));
+		flights->first = 0;
+	}
 	if (!flights || vec_reserve(flights->at, flights->size, flights->n + 1))
 		fail_goal(goal, log_err(-ENOMEM, "export"));
 	else

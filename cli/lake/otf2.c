@@ -41,6 +41,7 @@
 	X(OTF2_Archive_OpenDefFiles) \
 	X(OTF2_Archive_OpenEvtFiles) \
 	X(OTF2_Archive_SetFlushCallbacks) \
+	X(OTF2_Archive_SetMemoryCallbacks) \
 	X(OTF2_Archive_SetSerialCollectiveCallbacks) \
 	X(OTF2_EvtWriter_Enter) \
 	X(OTF2_EvtWriter_GetNumberOfEvents) \
@@ -101,6 +102,33 @@ static OTF2_FlushType flush_always(void *user, OTF2_FileType type, OTF2_Location
 	(void)caller;
 	(void) final;
 	return OTF2_FLUSH;
+}
+
+/*
+ * The library flushes a buffer only when it gets no more memory for it, and would otherwise have
+ * the whole trace in memory: each buffer has one chunk. *@buffer is that.
+ */
+static void *allocate_chunk(void *user, OTF2_FileType type, OTF2_LocationRef location,
+			    void **buffer, uint64_t size)
+{
+	(void)user;
+	(void)type;
+	(void)location;
+	if (*buffer)
+		return NULL;
+	*buffer = malloc(size);
+	return *buffer;
+}
+
+static void free_chunk(void *user, OTF2_FileType type, OTF2_LocationRef location, void **buffer,
+		       bool final)
+{
+	(void)user;
+	(void)type;
+	(void)location;
+	(void) final;
+	free(*buffer);
+	*buffer = NULL;
 }
 
 /* Numbers of locations: threads, from 1, then the queue pairs of each process. */
@@ -369,6 +397,7 @@ static void end_all(struct otf2 *otf2)
 static int open_archive(struct otf2 *otf2, const char *folder)
 {
 	static const OTF2_FlushCallbacks callbacks = { .otf2_pre_flush = flush_always };
+	static const OTF2_MemoryCallbacks memory = { allocate_chunk, free_chunk };
 	const char *why = library_load("libopen-trace-format2.so.10", names, lib.functions);
 
 	if (why)
@@ -383,6 +412,7 @@ static int open_archive(struct otf2 *otf2, const char *folder)
 	if (!otf2->archive)
 		return log_err(-EIO, "write %s", folder);
 	expect_success(otf2, lib.OTF2_Archive_SetFlushCallbacks(otf2->archive, &callbacks, NULL));
+	expect_success(otf2, lib.OTF2_Archive_SetMemoryCallbacks(otf2->archive, &memory, NULL));
 	expect_success(otf2, lib.OTF2_Archive_SetSerialCollectiveCallbacks(otf2->archive));
 	expect_success(otf2, lib.OTF2_Archive_OpenEvtFiles(otf2->archive));
 	return 0;
