@@ -5,10 +5,14 @@
  */
 #include "replay/synth/synth_priv.h"
 
+enum { TOLD_LATER = 8 };
+
 /* The last recorded events of one object. */
 struct told {
 	struct event_id id; /* the event that announced a completion, until it is polled */
 	int64_t time;
+	struct synth_spot later[TOLD_LATER]; /* those after it; the newest replaces the last */
+	unsigned int nlater;
 	bool solicited;    /* the queue was armed for solicited completions */
 	unsigned int left; /* SRQ: messages that its limit event may have been caused by */
 };

@@ -1,7 +1,8 @@
 /*
  * Events that announce messages before their completions
  *
- * 	ibv_get_cq_event()       the messages of the first poll behind it
+ * 	ibv_get_cq_event()       the messages of the first poll behind it, of queue pairs that
+ * 	                         were connected before it: events may have been left unread
  * 	IBV_EVENT_COMM_EST       the first message of that queue pair
  * 	IBV_EVENT_SRQ_LIMIT_...  the next messages of that SRQ, until the event comes here
  * 	IBV_EVENT_QP_..._ERR     a request of the other end that was refused
@@ -17,13 +18,30 @@
 
 enum { LIMIT_MESSAGES = 256 }; /* examined after the event of an SRQ's limit */
 
+/* The first of the events after which a message to queue pair @object may have come, or none. */
+static struct event_id find_teller(const struct pass *p, const struct told *told, uint32_t object)
+{
+	const struct synth_plan *plan = synth_plan_now(p, object);
+	int64_t connected = plan && plan->type != IBV_QPT_UD && plan->at
+				    ? plan->links[plan->at - 1].time
+				    : INT64_MIN;
+
+	if (told->time >= connected)
+		return told->id;
+	for (unsigned int i = 0; i < told->nlater; i++)
+		if (told->later[i].time >= connected)
+			return told->later[i].id;
+	return (struct event_id){ 0 };
+}
+
 static int put_early(struct pass *p, const struct trace_event *event, uint32_t index,
 		     const struct told *told)
 {
 	struct synth_early message = synth_due_message(p, event, index);
+	struct event_id at = find_teller(p, told, message.qp);
 
 	message.solicited = told->solicited;
-	return synth_due_put(p, told->id, &message, DUE_TOLD);
+	return at.thread ? synth_due_put(p, at, &message, DUE_TOLD) : 0;
 }
 
 /* One of those that the SRQ's limit event may have been caused by. */
@@ -104,10 +122,16 @@ static const struct object *find_element(const struct pass *p, const struct trac
 
 static void note_announced(struct pass *p, const struct trace_event *event, const struct object *o)
 {
-	if (!o || p->told[o->id].id.thread)
-		return;
-	p->told[o->id].id = event->id;
-	p->told[o->id].time = event->time;
+	struct told *told = o ? &p->told[o->id] : NULL;
+
+	if (told && told->id.thread) {
+		told->nlater -= told->nlater == TOLD_LATER;
+		told->later[told->nlater++] = (struct synth_spot){ event->id, event->time };
+	} else if (told) {
+		told->id = event->id;
+		told->time = event->time;
+		told->nlater = 0;
+	}
 }
 
 static void note_limit(struct pass *p, const struct trace_event *event, const struct object *srq)

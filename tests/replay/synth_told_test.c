@@ -15,6 +15,7 @@ static struct told told[NOBJECTS];
 
 static struct synth_spot failed_at;
 static unsigned int nfailures;
+static int64_t now; /* of the events */
 
 int synth_stop_told(struct pass *p, struct synth_plan *of, struct synth_spot at)
 {
@@ -41,6 +42,7 @@ static int begin_pass(void **state)
 	add_object(OBJECT_srq, 7, 0x30);
 	add_object(OBJECT_qp, 7, 0x40);
 	nfailures = 0;
+	now = 9;
 	memset(told, 0, sizeof(told));
 	plan = (struct synth_plan){ .object = QP, .type = IBV_QPT_RC };
 	datagrams = (struct synth_plan){ .object = UD, .type = IBV_QPT_UD };
@@ -68,7 +70,7 @@ static void learn_return(enum verb verb, uint32_t seq, const char *out, bool fai
 	struct args *args = args_new(out, strlen(out));
 	const struct call call = { .verb = verb, .out = args, .failed = failed };
 	const struct trace_event event = {
-		.kind = TRACE_RETURN, .id = { 3, seq }, .process = 7, .time = 9, .call = &call
+		.kind = TRACE_RETURN, .id = { 3, seq }, .process = 7, .time = now, .call = &call
 	};
 
 	assert_int_equal(synth_learn_return(&pass, &event), 0);
@@ -184,6 +186,60 @@ TEST(the_first_of_two_events_announced_them)
 	poll_all(6, &wc, 1);
 	assert_string_equal(announced_by(1), "1");
 	assert_string_equal(announced_by(2), "");
+}
+
+/* The first event was of a completion that nobody polled. */
+TEST(an_event_before_the_connection_did_not_announce_them)
+{
+	struct synth_link link = { .host = 1, .time = 10 };
+	struct wc wcs[2] = { make_message(1), make_message(2) };
+
+	(void)state;
+	plan.links = &link;
+	plan.nlinks = plan.at = 1;
+	get_cq_event(1);
+	now = 11;
+	get_cq_event(2);
+	get_cq_event(3);
+	poll_all(6, wcs, 2);
+	assert_string_equal(announced_by(1), "");
+	assert_string_equal(announced_by(2), "1 2");
+	assert_string_equal(announced_by(3), "");
+	get_cq_event(4);
+	wcs[0].byte_len = 3;
+	poll_all(7, wcs, 1);
+	assert_string_equal(announced_by(4), "3");
+}
+
+/* Of more events than are kept, the last is known. */
+TEST(the_last_of_many_events_announced_what_came_after_them)
+{
+	struct synth_link link = { .host = 1, .time = 10 };
+	struct wc wc = make_message(1);
+
+	(void)state;
+	plan.links = &link;
+	plan.nlinks = plan.at = 1;
+	for (uint32_t i = 1; i <= 100; i++)
+		get_cq_event(i);
+	now = 11;
+	get_cq_event(101);
+	poll_all(6, &wc, 1);
+	assert_string_equal(announced_by(101), "1");
+}
+
+TEST(no_event_before_the_connection_announced_them)
+{
+	struct synth_link link = { .host = 1, .time = 10 };
+	struct wc wc = make_message(1);
+
+	(void)state;
+	plan.links = &link;
+	plan.nlinks = plan.at = 1;
+	get_cq_event(1);
+	get_cq_event(2);
+	poll_all(6, &wc, 1);
+	assert_int_equal(far.nearly, 0);
 }
 
 TEST(what_is_no_message_was_not_announced)
