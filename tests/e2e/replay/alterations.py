@@ -136,7 +136,8 @@ def alter_wr_id(db, rng):
 
 @kind('wr_id of a request')
 def alter_posted_wr_id(db, rng):
-    row = pick_post(db, rng, SUCCEEDED)
+    # of a shared receive queue the device takes any: rename_shared()
+    row = pick_post(db, rng, SUCCEEDED + ' AND r.srq IS NULL')
     if row:
         set_row(db, 'wr', row, wr_id=row['wr_id'] + 77777)
         return at(row) | completions_of(db, row)
@@ -434,9 +435,23 @@ def alter_sent(db, rng):
                      "hash IN (SELECT hash FROM payload WHERE kind = 'recv' AND captured > 0)")
 
 
-@kind('byte that was read')
+# Another request of that queue pair fetched a number from there and added to it, before or after.
+SERIES = """(SELECT count(*) FROM wc c JOIN wr w ON w.thread = c.wr_thread AND w.n = c.wr_n
+    AND w.i = c.wr_i JOIN wr v ON v.qp = w.qp AND v.opcode = 6 AND v.rkey = w.rkey
+    AND v.remote_addr = w.remote_addr AND v.time {} w.time
+    WHERE c.thread = p.thread AND c.n = p.n AND c.i = p.i AND w.opcode = 6)"""
+
+
+@kind('number of a series that was fetched')
+def alter_fetched(db, rng):
+    return flip_byte(db, rng, "kind = 'atomic' AND " + SERIES.format('<') + ' > 0 AND ' +
+                     SERIES.format('>') + ' > 0')
+
+
+# The other program may have stored it without a verb.
+@kind('byte that was read', promise=False)
 def alter_read(db, rng):
-    return flip_byte(db, rng, "kind IN ('read', 'atomic')")
+    return flip_byte(db, rng, "kind IN ('read', 'atomic') AND " + SERIES.format('<>') + ' = 0')
 
 
 TIMES = {'call': ('begin', 'end'), 'post': ('time',), 'wr': ('time',), 'sge': ('time',),
@@ -532,6 +547,14 @@ def rename_wr_ids(db, rng):
         db.execute('UPDATE wr SET wr_id = wr_id + 1000000 WHERE qp = ?', (row['id'],))
         db.execute('UPDATE wc SET wr_id = wr_id + 1000000 WHERE qp = ?', (row['id'],))
         return set()
+
+
+@kind('wr_id of a shared receive', promise=False)
+def rename_shared(db, rng):
+    row = pick_post(db, rng, SUCCEEDED + ' AND r.srq IS NOT NULL')
+    if row:
+        set_row(db, 'wr', row, wr_id=row['wr_id'] + 77777)
+        return at(row)
 
 
 @kind('name of the firmware', promise=False)
