@@ -8,10 +8,13 @@
 #include "replay/compile.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 
 #include "core/wire/log.h"
 #include "replay/calls.h"
 #include "replay/cm/cm.h"
+#include "replay/process/process.h"
 #include "replay/schedule/owner.h"
 #include "replay/schedule/source.h"
 #include "replay/state/state.h"
@@ -32,6 +35,7 @@ struct compile {
 	struct tapes *tapes;
 	uint32_t players;
 	uint64_t steps;
+	bool unheard; /* a recorded request failed because its other end was not ready */
 };
 
 /* Does the event do anything in the replay? */
@@ -51,6 +55,32 @@ static bool is_played(const struct trace_event *event)
 	default:
 		return false;
 	}
+}
+
+static void note_unheard(struct compile *c, const struct trace_event *event)
+{
+	if (event->kind != TRACE_POLL)
+		return;
+	for (uint32_t i = 0; i < event->poll->nwc; i++) {
+		int status = event->poll->wc[i].status;
+
+		c->unheard |= status == IBV_WC_RETRY_EXC_ERR || status == IBV_WC_RNR_RETRY_EXC_ERR;
+	}
+}
+
+/*
+ * A replay may be slower than the recorded program, and on a busy machine its processes wait long
+ * for a processor: what was only late there must not fail here. A request that still fails does so
+ * before its completion has been awaited for too long.
+ */
+static int wait_for_late(const struct compile *c)
+{
+	char ms[24];
+
+	if (c->unheard)
+		return 0;
+	snprintf(ms, sizeof(ms), "%" PRId64, c->r->options->timeout / 2000000);
+	return processes_setenv("VERBATIM_SOFT_LAG", ms);
 }
 
 static int put_step(struct compile *c, const struct ordered *event)
@@ -78,6 +108,7 @@ static int compile_events(struct compile *c)
 		if (outcome_stopped(c->r->outcome))
 			return -ECANCELED;
 		outcome_count(c->r->outcome, OUTCOME_COMPILED, 1);
+		note_unheard(c, event.event);
 		err = c->schedule ? relations_note(&c->here, event.event) : 0;
 		if (!err && is_played(event.event))
 			err = put_step(c, &event);
@@ -127,7 +158,7 @@ static int begin_compile(struct compile *c, bool serial)
 int compile_trace(struct replay *r, bool serial, struct tapes **ret_tapes, uint32_t *ret_players)
 {
 	struct compile c = { .r = r };
-	int err = begin_compile(&c, serial) ?: compile_events(&c);
+	int err = begin_compile(&c, serial) ?: compile_events(&c) ?: wait_for_late(&c);
 
 	owners_free(c.owners);
 	schedule_free(c.schedule);

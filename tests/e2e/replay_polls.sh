@@ -196,6 +196,14 @@ if command -v sqlite3 >/dev/null; then
 	try value_that_was_fetched
 	try queue_pairs_that_are_not_connected
 fi
+
+# The receive request comes 500 ms after the message, longer than the device waits by itself.
+late_receives_of_a_slow_replay() { # options
+	${CC:-cc} -I"$root" -I"$libs" -o late "$root/tests/replay/late_receive.c" -libverbs &&
+		record -o t.db -- ./late && replay t.db --pace x0.1 "$@" || { cat out; return 1; }
+}
+try "late receives of a slow replay" late_receives_of_a_slow_replay $(share "" --processes)
+
 # UCX: shared receive queues, datagrams of several senders, its own threads
 ucx_ranks() { # transports
 	local i

@@ -211,7 +211,7 @@ TEST(an_event_before_the_connection_did_not_announce_them)
 	assert_string_equal(announced_by(4), "3");
 }
 
-/* Of more events than are kept, the last is known. */
+/* The last is known, even of more events than are kept. */
 TEST(the_last_of_many_events_announced_what_came_after_them)
 {
 	struct synth_link link = { .host = 1, .time = 10 };

@@ -19,11 +19,25 @@ static const uint32_t rnr_timer[32] = {
 
 bool patience_real;
 
+static uint64_t least; /* ns, of any wait for the other end; 0: as it asked */
+
 void patience_load(void)
 {
 	const char *value = getenv("VERBATIM_SOFT_TIMERS");
 
 	patience_real = value && !strcmp(value, "real");
+}
+
+void patience_load_lag(void)
+{
+	const char *value = getenv("VERBATIM_SOFT_LAG");
+
+	__atomic_store_n(&least, value ? strtoull(value, NULL, 10) * 1000000 : 0, __ATOMIC_RELAXED);
+}
+
+static uint64_t least_wait(void)
+{
+	return __atomic_load_n(&least, __ATOMIC_RELAXED);
 }
 
 bool patience_is_unreliable(const struct soft_qp *qp)
@@ -51,16 +65,17 @@ static uint64_t transport_patience(const struct ibv_qp_attr *attr)
 static uint64_t processor_patience(const struct soft_remote *r)
 {
 	bool elsewhere = !r->peer || r->peer->seg != segment_own;
+	uint64_t lag = least_wait() > PATIENCE_LAG ? least_wait() : PATIENCE_LAG;
 
-	return elsewhere || (r->rq.shm && r->rq.shm->prod) ? PATIENCE_LAG : 0;
+	return elsewhere || (r->rq.shm && r->rq.shm->prod) ? lag : 0;
 }
 
 static uint64_t rnr_patience(const struct soft_qp *qp)
 {
 	uint64_t asked = qp->attr.rnr_retry * patience_rnr_ns(qp->remote.shm->min_rnr_timer);
-	uint64_t least = processor_patience(&qp->remote);
+	uint64_t processor = processor_patience(&qp->remote);
 
-	return asked > least ? asked : least;
+	return asked > processor ? asked : processor;
 }
 
 uint64_t patience_ns(struct soft_qp *qp, enum soft_wait wait)
@@ -69,7 +84,7 @@ uint64_t patience_ns(struct soft_qp *qp, enum soft_wait wait)
 	uint64_t ns = transport_patience(attr);
 
 	if (wait == WAIT_PEER)
-		return ns;
+		return ns > least_wait() ? ns : least_wait();
 	if (patience_is_unreliable(qp))
 		return UINT64_MAX; /* carry_request() stops waiting */
 	if (wait == WAIT_COPY)

@@ -4,7 +4,10 @@
  */
 #include "shim/soft/transport/objects.h"
 
-/* A receiver that posts requests gets this many ns to post the next one. */
+/*
+ * A receiver that posts requests gets this many ns to post the next one. VERBATIM_SOFT_LAG: on a
+ * reliable connection this many ms, and for an end that does not answer at least as many.
+ */
 #define PATIENCE_LAG 200000000ull
 
 /*
@@ -13,6 +16,8 @@
  */
 extern bool patience_real;
 void patience_load(void);
+/* Whenever a device is opened: a replay knows it only after it has opened one. */
+void patience_load_lag(void);
 
 /* Is it a transport whose sender does not learn the fate of its requests? */
 bool patience_is_unreliable(const struct soft_qp *qp);

@@ -115,6 +115,7 @@ static int begin_use(void)
 		fabric_leave();
 		return err;
 	}
+	patience_load_lag();
 	if (!contexts++) {
 		patience_load();
 		allow_peers();
