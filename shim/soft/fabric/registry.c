@@ -2,15 +2,10 @@
  * The registry: the members of the fabric, the owner of each number, multicast groups, and the XRC
  * objects that no single process owns (xrc.c)
  *
- * All of these are in one file that all processes map:
- *
- * 	+--------+-------------------+----------------+--------+-----+
- * 	| header | nodes: pid, start | numbers: whose | groups | XRC |
- * 	+--------+-------------------+----------------+--------+-----+
- *
- * It changes under a record lock, which the kernel undoes when a process dies and no child
- * inherits, and in this process under the mutex. Numbers are read without either: an entry is valid
- * if it holds the number that was asked for.
+ * All of these are in one file that all processes map (registry_file.h). It changes under a record
+ * lock, which the kernel undoes when a process dies and no child inherits, and in this process
+ * under the mutex. Numbers are read without either: an entry is valid if it holds the number that
+ * was asked for.
  *
  * A number is an index of 16 bits below a generation of 8, so a number is reused only after 256
  * others at its index.
@@ -30,37 +25,13 @@
 
 #include "shim/soft/fabric/directory.h"
 #include "shim/soft/fabric/node.h"
+#include "shim/soft/fabric/registry_file.h"
 
-enum {
-	NUMBERS = 1 << 16,
-	FIRST_NUMBER = 17, /* 0 and 1 are the management queue pairs */
-};
-
-struct number {
-	uint32_t value; /* 0: free */
-	uint16_t node;
-	uint16_t slot;
-	uint16_t kind; /* enum registry_kind */
-	uint16_t generation;
-};
-
-struct file {
-	uint64_t magic;
-	uint32_t version;
-	uint32_t made; /* the directory, too; remove it at the end */
-	uint64_t instances;
-	uint32_t processes; /* that have joined */
-	uint32_t next_number;
-	uint32_t high_number; /* entries from here on were never used */
-	struct node node[NODE_MAX];
-	struct number number[NUMBERS];
-	struct registry_members members;
-	struct shm_xrc xrc; /* last: see registry_back_pages() */
-};
+enum { FIRST_NUMBER = 17 }; /* 0 and 1 are the management queue pairs */
 
 pthread_mutex_t registry_mutex = PTHREAD_MUTEX_INITIALIZER;
 
-static struct file *file;
+static struct registry_file *file;
 static int fd = -1;
 static bool fresh; /* the file was empty: no other process uses it until it is mapped */
 
@@ -80,7 +51,7 @@ void registry_unlock_file(void)
 	fcntl(fd, F_SETLK, &all);
 }
 
-static void set_file(struct file *mapped)
+static void set_file(struct registry_file *mapped)
 {
 	file = mapped;
 	node_table = mapped ? mapped->node : NULL;
@@ -165,7 +136,7 @@ int registry_map(bool made)
 	 * registry_back_pages()
 	 */
 	if (ftruncate(fd, sizeof(*file)) < 0 ||
-	    (fallocate(fd, 0, 0, offsetof(struct file, xrc.xrcd)) < 0 && errno == ENOSPC))
+	    (fallocate(fd, 0, 0, offsetof(struct registry_file, xrc.xrcd)) < 0 && errno == ENOSPC))
 		return errno == ENOSPC ? -ENOMEM : -errno;
 	at = mmap(NULL, sizeof(*file), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (at == MAP_FAILED)
@@ -256,7 +227,7 @@ static void drop_numbers(uint32_t node)
 {
 	uint32_t i;
 
-	for (i = FIRST_NUMBER; i < file->high_number && i < NUMBERS; i++)
+	for (i = FIRST_NUMBER; i < file->high_number && i < REGISTRY_NUMBERS; i++)
 		if (file->number[i].node == node && file->number[i].kind != REGISTRY_XRC_QP)
 			__atomic_store_n(&file->number[i].value, 0, __ATOMIC_RELEASE);
 }
@@ -301,12 +272,12 @@ void registry_unlock(void)
 	pthread_mutex_unlock(&registry_mutex);
 }
 
-static struct number *find_free_number(uint32_t *ret_index)
+static struct registry_number *find_free_number(uint32_t *ret_index)
 {
 	uint32_t n, i = file->next_number;
 
-	for (n = 0; n < NUMBERS; n++, i++) {
-		if (i >= NUMBERS)
+	for (n = 0; n < REGISTRY_NUMBERS; n++, i++) {
+		if (i >= REGISTRY_NUMBERS)
 			i = FIRST_NUMBER;
 		if (file->number[i].value)
 			continue;
@@ -321,7 +292,7 @@ static struct number *find_free_number(uint32_t *ret_index)
 
 int registry_new_number(enum registry_kind kind, uint32_t slot, uint32_t *ret)
 {
-	struct number *number;
+	struct registry_number *number;
 	uint32_t index, value;
 
 	number = find_free_number(&index);
@@ -338,7 +309,7 @@ int registry_new_number(enum registry_kind kind, uint32_t slot, uint32_t *ret)
 
 void registry_free_number(uint32_t number)
 {
-	__atomic_store_n(&file->number[number % NUMBERS].value, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&file->number[number % REGISTRY_NUMBERS].value, 0, __ATOMIC_RELEASE);
 }
 
 int registry_back_pages(const void *from, size_t len)
@@ -373,14 +344,14 @@ void registry_del_number(uint32_t number)
 void registry_repeat_number(uint32_t number)
 {
 	registry_lock();
-	file->number[number % NUMBERS].generation--;
-	file->next_number = number % NUMBERS;
+	file->number[number % REGISTRY_NUMBERS].generation--;
+	file->next_number = number % REGISTRY_NUMBERS;
 	registry_unlock();
 }
 
-static const struct number *find_number(enum registry_kind kind, uint32_t value)
+static const struct registry_number *find_number(enum registry_kind kind, uint32_t value)
 {
-	const struct number *number = &file->number[value % NUMBERS];
+	const struct registry_number *number = &file->number[value % REGISTRY_NUMBERS];
 
 	/* pairs with the store_release in registry_new_number() */
 	return value && __atomic_load_n(&number->value, __ATOMIC_ACQUIRE) == value &&
@@ -393,7 +364,7 @@ int registry_find_number(enum registry_kind kind, uint32_t value, struct peer **
 			 uint32_t *ret_slot)
 {
 	uint32_t slots = kind == REGISTRY_SRQ ? SHM_SRQ_MAX : SHM_QP_MAX;
-	const struct number *number;
+	const struct registry_number *number;
 	struct node *node;
 	uint32_t slot;
 	int err = -ENOENT;
@@ -413,7 +384,7 @@ int registry_find_number(enum registry_kind kind, uint32_t value, struct peer **
 
 int registry_find_xrc(uint32_t qpn, uint32_t *ret_slot)
 {
-	const struct number *number = find_number(REGISTRY_XRC_QP, qpn);
+	const struct registry_number *number = find_number(REGISTRY_XRC_QP, qpn);
 
 	if (!number || number->slot >= SHM_XRC_QP_MAX)
 		return -ENOENT;

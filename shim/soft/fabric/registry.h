@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "shim/soft/fabric/peer.h"
+#include "shim/soft/fabric/registry_file.h"
 
 /* Taken before the record lock of the file; also guards this process's mapping of it. */
 extern pthread_mutex_t registry_mutex;
@@ -52,12 +53,6 @@ void registry_drop_node(uint32_t node);
 /* In a child: close it. The file is not mapped there. */
 void registry_forget(void);
 
-/*
- * Numbers of queue pairs and of shared receive queues are unique in the fabric. Each belongs to a
- * slot of a process's segment, or of struct shm_xrc.
- */
-enum registry_kind { REGISTRY_QP, REGISTRY_SRQ, REGISTRY_XRC_QP };
-
 /* A number for @slot of this process, or -ENOMEM. */
 int registry_add_number(enum registry_kind kind, uint32_t slot, uint32_t *ret);
 void registry_del_number(uint32_t number);
@@ -88,36 +83,6 @@ int registry_new_number(enum registry_kind kind, uint32_t slot, uint32_t *ret);
 void registry_free_number(uint32_t number);
 
 void registry_put_peer(struct peer *peer);
-
-/*
- * An address of a port of a process: a LID with those that share its upper bits, or a GID. Not
- * valid any more if that process has ended: see port.c.
- */
-struct registry_address {
-	uint64_t instance;
-	uint32_t node;
-	uint16_t lid; /* 0: the GID */
-	uint8_t lmc;
-	uint8_t link_layer;
-	union ibv_gid gid;
-};
-
-/* A queue pair attached to a multicast group. */
-struct registry_member {
-	union ibv_gid gid;
-	uint32_t qpn; /* 0: a free entry, whatever the other fields contain */
-	uint16_t lid;
-	uint16_t node;
-};
-
-enum { REGISTRY_MEMBERS = 8192, REGISTRY_ADDRESSES = 1024 };
-
-struct registry_members {
-	uint32_t changes; /* counts changes; incremented after each */
-	struct registry_member at[REGISTRY_MEMBERS];
-	uint32_t high_address; /* entries from here on were never used */
-	struct registry_address address[REGISTRY_ADDRESSES];
-};
 
 /* No process of the fabric changes them until they are unlocked. */
 struct registry_members *registry_lock_members(void);
