@@ -33,8 +33,9 @@ bool command_runs_program(const struct command *command)
 /* A replay prints only its report at the end through a pager (cli/replay/replay_here.c). */
 bool command_is_paged(const struct command *command)
 {
-	static const char *const names[] = { "info",  "dump",  "stat",    "diff",  "sql",
-					     "query", "check", "explain", "merge", "doctor" };
+	static const char *const names[] = { "info",  "dump",   "stat",  "diff",
+					     "sql",   "query",  "check", "explain",
+					     "merge", "doctor", "attach" };
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
 		if (!strcmp(names[i], command->name))

@@ -20,6 +20,8 @@
 	  "[PID|DIR|TRACE]") \
 	C(top, "Show live statistics of a recorded program", \
 	  "[PID|DIR|TRACE]") \
+	C(attach, "Show what a process that is not recorded waits for", \
+	  "PID") \
 	C(run, "Run a program on the software device without recording it", \
 	  "[--] PROGRAM [ARG...]") \
 	C(faults, "Check a file of faults before --faults injects them", \

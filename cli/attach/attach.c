@@ -1,0 +1,233 @@
+/*
+ * verbatim attach: what a process that was not recorded waits for
+ *
+ *	/proc             threads, limits, descriptors             target.c
+ *	RDMA netlink      the kernel's objects                     kernel.c
+ *	shared memory     the objects of the software device       fabric.c
+ *	ptrace            registers and stacks, in some 100 us     stop.c, unwind.c
+ *	                  --> what it waits for                    reason.c
+ *
+ * Nothing is written into the process, and no signal is sent to it.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/attach/facts.h"
+#include "cli/attach/print.h"
+#include "cli/attach/reason.h"
+#include "cli/cli.h"
+#include "core/base/vec.h"
+#include "core/wire/log.h"
+
+struct settings {
+	bool facts, no_stop;
+	unsigned int json;
+};
+
+/* clang-format off */
+const struct option_row cli_attach_options[] = {
+	{ "facts", 0, NULL, "read only what is known outside of the process's memory, and stacks",
+	  FLAG_AT(struct settings, facts) },
+	{ "no-stop", 0, NULL, "stop no thread, not even for a moment; stacks may be shorter",
+	  FLAG_AT(struct settings, no_stop) },
+	CLI_FORMAT(struct settings),
+	{ 0 },
+};
+/* clang-format on */
+
+/* What the argument names */
+
+static bool parse_pid(const char *text, pid_t *ret_pid)
+{
+	char *end;
+	long pid;
+
+	errno = 0;
+	pid = strtol(text, &end, 10);
+	if (!isdigit((unsigned char)*text) || *end || errno || pid <= 0 || pid > INT_MAX)
+		return false;
+	*ret_pid = (pid_t)pid;
+	return true;
+}
+
+static bool has_library(const struct target *process, const char *name)
+{
+	for (size_t i = 0; i < process->nmaps; i++) {
+		const char *last = strrchr(process->maps[i].path, '/');
+
+		if (last && !strncmp(last + 1, name, strlen(name)))
+			return true;
+	}
+	return false;
+}
+
+static bool uses_rdma(const struct facts *facts)
+{
+	const struct target *process = &facts->process;
+
+	return has_library(process, "libibverbs.so") ||
+	       has_library(process, "libverbatim-soft.so") ||
+	       target_fd_count(process, TARGET_FD_UVERBS) ||
+	       target_fd_count(process, TARGET_FD_RDMA_CM) || facts->kernel.n;
+}
+
+/* A reason why nothing can be said of it; 0, or the exit status after one line. */
+static int refuse_target(const struct facts *facts)
+{
+	const struct target *process = &facts->process;
+	int pid = (int)process->pid;
+
+	if (process->nthreads && process->threads[0].state == 'Z')
+		log_why(0, "process %d has ended, and waits for its parent to ask for its status",
+			pid);
+	else if ((process->no_maps || process->no_fds) && process->uid != geteuid())
+		log_why(0, "process %d belongs to user %u: run this as that user, or as root", pid,
+			process->uid);
+	else if (process->no_maps || process->no_fds)
+		log_why(0,
+			"process %d does not let itself be read, as one that is set-user-ID or has "
+			"PR_SET_DUMPABLE 0: run this as root",
+			pid);
+	else if (!uses_rdma(facts))
+		log_why(0,
+			"process %d (%s) is not an RDMA program: it has neither loaded libibverbs "
+			"nor opened an RDMA device; is it the right process?",
+			pid, process->name);
+	else
+		return CLI_FINE;
+	return CLI_ENVIRONMENT;
+}
+
+/* Memory and stacks */
+
+static int set_memory(struct facts *facts)
+{
+	const struct target *process = &facts->process;
+
+	facts->ranges = calloc(process->nmaps + 1, sizeof(*facts->ranges));
+	if (!facts->ranges)
+		return -ENOMEM;
+	for (size_t i = 0; i < process->nmaps; i++)
+		facts->ranges[i] = (struct memory_range){
+			process->maps[i].start,
+			process->maps[i].end,
+			process->maps[i].mode[1] == 'w',
+			process->maps[i].mode[3] == 's',
+		};
+	facts->memory = (struct memory){
+		.read = memory_read_process,
+		.ranges = facts->ranges,
+		.nranges = process->nmaps,
+		.pid = process->pid,
+	};
+	return 0;
+}
+
+/* The file of a mapping, if it still is the one that is mapped; else -1. */
+static int open_module(const struct target *process, const struct target_map *map)
+{
+	struct stat st;
+	int fd = target_open(process, map->path, &st);
+
+	if (fd >= 0 && st.st_ino == map->inode)
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+/* Is it the beginning of a file, of which a later mapping has code? */
+static bool begins_module(const struct target *process, size_t i)
+{
+	const struct target_map *map = &process->maps[i];
+
+	if (map->offset || map->path[0] != '/' || !map->inode)
+		return false;
+	for (; i < process->nmaps && process->maps[i].inode == map->inode; i++)
+		if (process->maps[i].mode[2] == 'x')
+			return true;
+	return false;
+}
+
+static int read_stacks(struct facts *facts, bool stopping)
+{
+	const struct target *process = &facts->process;
+	struct unwind_module modules[UNWIND_MODULES];
+	size_t n = 0;
+	int err = stop_all(process, &facts->memory, stopping, &facts->stops), fd;
+
+	for (size_t i = 0; !err && i < process->nmaps && n < UNWIND_MODULES; i++) {
+		if (!begins_module(process, i))
+			continue;
+		fd = open_module(process, &process->maps[i]);
+		if (fd >= 0)
+			modules[n++] = (struct unwind_module){ process->maps[i].start,
+							       process->maps[i].path, fd };
+	}
+	if (!err)
+		err = unwind_all(&facts->memory, process->pid, facts->stops, process->nthreads,
+				 modules, n, &facts->stacks, &facts->no_stacks);
+	while (n)
+		close(modules[--n].fd);
+	return err;
+}
+
+static void fini_facts(struct facts *facts)
+{
+	stop_free(facts->stops, facts->process.nthreads);
+	free(facts->stacks);
+	free(facts->ranges);
+	fabric_fini(&facts->fabric);
+	kernel_fini(&facts->kernel);
+	target_fini(&facts->process);
+}
+
+static int attach_to(pid_t pid, const struct settings *set)
+{
+	struct facts facts = { .memory = { .pid = pid } };
+	struct reasons reasons;
+	int err = target_read(pid, &facts.process), status;
+
+	if (err)
+		return CLI_ENVIRONMENT;
+	err = kernel_read(pid, &facts.kernel);
+	status = err ? CLI_ENVIRONMENT : refuse_target(&facts);
+	if (!err && !status)
+		err = set_memory(&facts);
+	if (!err && !status)
+		err = read_stacks(&facts, !set->no_stop);
+	if (!err && !status)
+		err = fabric_read(&facts.process, &facts.fabric);
+	if (!err && !status && !target_is_same(&facts.process))
+		err = log_why(-ESRCH, "process %d ended while it was read", (int)pid);
+	else if (err)
+		log_err(err, "read process %d", (int)pid);
+	if (!err && !status) {
+		reasons_find(&facts, &reasons);
+		print_facts(&facts, &reasons, set->json);
+	}
+	fini_facts(&facts);
+	return err ? CLI_ENVIRONMENT : status;
+}
+
+int cli_attach(int argc, char **argv)
+{
+	struct settings set = { 0 };
+	struct arguments arguments;
+	pid_t pid;
+
+	cli_parse(argc, argv, &set, &arguments);
+	if (!arguments.n)
+		return cli_misuse("attach", "the number of a process is missing");
+	if (arguments.n > 1)
+		return cli_refuse_argument("attach", arguments.at[1]);
+	if (!parse_pid(arguments.at[0], &pid))
+		return cli_misuse("attach", "'%.60s' is not the number of a process",
+				  arguments.at[0]);
+	return attach_to(pid, &set);
+}

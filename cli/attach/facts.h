@@ -1,0 +1,34 @@
+#pragma once
+/*
+ * What is known of a process that was not recorded. Filled by attach.c, read by all. One thread.
+ */
+#include "cli/attach/fabric.h"
+#include "cli/attach/kernel.h"
+#include "cli/attach/memory.h"
+#include "cli/attach/target.h"
+#include "cli/attach/stop.h"
+#include "cli/attach/unwind.h"
+
+struct facts {
+	struct target process;
+	struct memory memory;
+	struct memory_range *ranges;
+	struct kernel kernel;
+	struct fabric fabric;
+	struct stop *stops;          /* of process.threads, or NULL */
+	struct unwind_stack *stacks; /* the same, or NULL */
+	const char *no_stacks;       /* why some are missing, a text of ours; or NULL */
+};
+
+/* The outermost verb ("ibv_", "rdma_") of a thread's stack, in @name; or NULL. */
+const char *facts_verb(const struct facts *facts, size_t thread, char name[UNWIND_NAME]);
+
+/* Is @function in the stack of that thread? */
+bool facts_is_in(const struct facts *facts, size_t thread, const char *function);
+
+/* How long the longest stop of a thread was, ns. */
+uint64_t facts_longest_stop(const struct facts *facts);
+
+/* Bytes that registered memory pins, by the best source. The limit; UINT64_MAX: none applies. */
+uint64_t facts_pinned(const struct facts *facts);
+uint64_t facts_memlock(const struct facts *facts);

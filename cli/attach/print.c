@@ -1,0 +1,406 @@
+/*
+ * Prints what attach found: the conclusion first, then tables
+ *
+ * A table without rows is left out of the text, and is empty in JSON.
+ */
+#include "cli/attach/print.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analyzer/model/qp.h"
+#include "cli/attach/facts.h"
+#include "cli/attach/reason.h"
+#include "cli/table.h"
+#include "core/base/printable.h"
+#include "core/base/style.h"
+
+enum { THREADS_SHOWN = 16, FRAMES_SHOWN = 12, REASONS_SHOWN = 6, CELL = 160 };
+
+__attribute__((format(printf, 2, 3))) static void add_cell(struct table *table, const char *format,
+							   ...)
+{
+	char text[CELL];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	table_text(table, text);
+}
+
+/* Tables */
+
+static struct table *list_threads(const struct facts *facts)
+{
+	static const struct column columns[] = {
+		{ "thread", COLUMN_NUMBER },    { "name", COLUMN_TEXT },
+		{ "state", COLUMN_TEXT },       { "sleeps_in", COLUMN_TEXT },
+		{ "verb", COLUMN_TEXT },        { "stopped_ns", COLUMN_TIME },
+		{ "not_stopped", COLUMN_TEXT }, { 0 },
+	};
+	struct table *table = table_new("threads", columns);
+	char verb[UNWIND_NAME];
+
+	for (size_t i = 0; i < facts->process.nthreads; i++) {
+		const struct target_thread *thread = &facts->process.threads[i];
+		const struct stop *stop = facts->stops ? &facts->stops[i] : NULL;
+
+		table_number(table, thread->tid);
+		table_text(table, thread->name);
+		add_cell(table, "%c", thread->state ? thread->state : '?');
+		table_text(table, thread->wchan[0] ? thread->wchan : NULL);
+		table_text(table, facts_verb(facts, i, verb));
+		table_number(table, stop && !stop->why ? (int64_t)stop->ns : -1);
+		table_text(table, stop ? stop->why : NULL);
+	}
+	return table;
+}
+
+static struct table *list_qps(const struct facts *facts)
+{
+	static const struct column columns[] = {
+		{ "queue_pair", COLUMN_TEXT },
+		{ "type", COLUMN_TEXT },
+		{ "state", COLUMN_TEXT },
+		{ "receives", COLUMN_TEXT },
+		{ "peer", COLUMN_TEXT },
+		{ "peer_process", COLUMN_TEXT },
+		{ "peer_state", COLUMN_TEXT },
+		{ "peer_receives", COLUMN_TEXT },
+		{ 0 },
+	};
+	struct table *table = table_new("fabric_queue_pairs", columns);
+
+	for (size_t i = 0; i < facts->fabric.nqps; i++) {
+		const struct fabric_qp *qp = &facts->fabric.qps[i];
+		const struct fabric_peer *peer = &qp->peer;
+
+		add_cell(table, "0x%x", qp->qpn);
+		table_text(table, qp_type_name((int)qp->type));
+		table_text(table, qp_state_name((int)qp->state));
+		if (qp->shared)
+			table_text(table, "SRQ");
+		else
+			add_cell(table, "%u of %u", qp->rq.posted, qp->rq.size);
+		if (!qp->dest_qpn) {
+			for (int k = 0; k < 4; k++)
+				table_text(table, NULL);
+			continue;
+		}
+		add_cell(table, "0x%x", qp->dest_qpn);
+		if (peer->known)
+			add_cell(table, "%d%s", (int)peer->pid, peer->ended ? ", ended" : "");
+		else
+			table_text(table, "unknown");
+		table_text(table, peer->seen ? qp_state_name((int)peer->state) : NULL);
+		if (peer->seen)
+			add_cell(table, "%u of %u", peer->rq.posted, peer->rq.size);
+		else
+			table_text(table, NULL);
+	}
+	return table;
+}
+
+static struct table *list_cqs(const struct facts *facts)
+{
+	static const char *const armed[] = { "no", "for solicited", "yes" };
+	static const struct column columns[] = {
+		{ "cq", COLUMN_NUMBER },        { "entries", COLUMN_COUNT },
+		{ "not_polled", COLUMN_COUNT }, { "channel", COLUMN_TEXT },
+		{ "armed", COLUMN_TEXT },       { "events", COLUMN_COUNT },
+		{ "overrun", COLUMN_TEXT },     { 0 },
+	};
+	struct table *table = table_new("fabric_cqs", columns);
+
+	for (size_t i = 0; i < facts->fabric.ncqs; i++) {
+		const struct fabric_cq *cq = &facts->fabric.cqs[i];
+
+		table_number(table, cq->slot);
+		table_number(table, cq->size);
+		table_number(table, cq->waiting);
+		table_text(table, cq->channel ? "yes" : "no");
+		table_text(table, cq->armed < 3 ? armed[cq->armed] : "?");
+		table_number(table, cq->events);
+		table_text(table, cq->overrun ? "yes" : "no");
+	}
+	return table;
+}
+
+static struct table *list_srqs(const struct facts *facts)
+{
+	static const struct column columns[] = {
+		{ "srq", COLUMN_NUMBER },
+		{ "posted", COLUMN_COUNT },
+		{ "size", COLUMN_COUNT },
+		{ 0 },
+	};
+	struct table *table = table_new("fabric_srqs", columns);
+
+	for (size_t i = 0; i < facts->fabric.nsrqs; i++) {
+		table_number(table, facts->fabric.srqs[i].slot);
+		table_number(table, facts->fabric.srqs[i].rq.posted);
+		table_number(table, facts->fabric.srqs[i].rq.size);
+	}
+	return table;
+}
+
+static void add_detail(struct table *table, const struct kernel_object *object)
+{
+	switch (object->kind) {
+	case KERNEL_QP:
+		add_cell(table, "%s in %s, peer 0x%x", qp_type_name(object->type),
+			 qp_state_name(object->state), object->peer);
+		break;
+	case KERNEL_CQ:
+		add_cell(table, "%u entries, used %" PRIu64 " times", object->cqe, object->users);
+		break;
+	case KERNEL_MR:
+		add_cell(table, "%" PRIu64 " bytes at 0x%" PRIx64 ", PD %u", object->length,
+			 object->iova, object->pd);
+		break;
+	case KERNEL_PD:
+		add_cell(table, "used %" PRIu64 " times", object->users);
+		break;
+	default:
+		table_text(table, NULL);
+	}
+}
+
+static struct table *list_kernel(const struct facts *facts)
+{
+	static const struct column columns[] = { { "object", COLUMN_TEXT },
+						 { "device", COLUMN_TEXT },
+						 { "number", COLUMN_TEXT },
+						 { "detail", COLUMN_TEXT },
+						 { 0 } };
+	struct table *table = table_new("kernel_objects", columns);
+
+	for (size_t i = 0; i < facts->kernel.n; i++) {
+		const struct kernel_object *object = &facts->kernel.objects[i];
+
+		table_text(table, kernel_kind_name(object->kind));
+		table_text(table, object->device);
+		add_cell(table, object->kind == KERNEL_QP ? "0x%x" : "%u", object->number);
+		add_detail(table, object);
+	}
+	return table;
+}
+
+static void add_property(struct table *table, const char *name, uint64_t value)
+{
+	table_text(table, name);
+	if (value == UINT64_MAX)
+		table_text(table, "unlimited");
+	else
+		add_cell(table, "%" PRIu64, value);
+}
+
+static struct table *list_limits(const struct facts *facts)
+{
+	static const struct column columns[] = { { "resource", COLUMN_TEXT },
+						 { "value", COLUMN_TEXT },
+						 { 0 } };
+	const struct target *process = &facts->process;
+	struct table *table = table_new("resources", columns);
+
+	add_property(table, "RLIMIT_MEMLOCK, bytes", process->memlock_soft);
+	add_property(table, "RLIMIT_MEMLOCK that applies, bytes", facts_memlock(facts));
+	add_property(table, "pinned, bytes", facts_pinned(facts));
+	add_property(table, "registered regions", facts->fabric.nmrs);
+	add_property(table, "RLIMIT_NOFILE", process->nofile_soft);
+	add_property(table, "open descriptors", process->nfds);
+	add_property(table, "uverbs descriptors", target_fd_count(process, TARGET_FD_UVERBS));
+	add_property(table, "rdma_cm descriptors", target_fd_count(process, TARGET_FD_RDMA_CM));
+	add_property(table, "event descriptors",
+		     target_fd_count(process, TARGET_FD_COMP_EVENT) +
+			     target_fd_count(process, TARGET_FD_ASYNC_EVENT) +
+			     target_fd_count(process, TARGET_FD_SOFT_PIPE));
+	return table;
+}
+
+typedef struct table *list_facts(const struct facts *facts);
+
+static list_facts *const lists[] = { list_threads, list_qps,    list_cqs,
+				     list_srqs,    list_kernel, list_limits };
+
+enum { LISTS = sizeof(lists) / sizeof(*lists) };
+
+/* What could not be known, in words. */
+typedef void use_note(const char *note, void *arg);
+
+static void each_note(const struct facts *facts, use_note *use, void *arg)
+{
+	char text[512];
+
+	if (facts->no_stacks)
+		use(facts->no_stacks, arg);
+	if (facts->fabric.why[0]) {
+		snprintf(text, sizeof(text), "software device: %s", facts->fabric.why);
+		use(text, arg);
+	}
+	if (facts->kernel.why[0] && !facts->fabric.joined)
+		use(facts->kernel.why, arg);
+	if (facts->fabric.joined)
+		use("send queues are not in shared memory: which requests have not completed is "
+		    "not known from outside",
+		    arg);
+	else
+		use("the kernel does not know what is posted or completed", arg);
+}
+
+/* Text */
+
+static void print_stack(const struct unwind_stack *stack)
+{
+	for (size_t i = 0; i < stack->n && i < FRAMES_SHOWN; i++) {
+		const struct unwind_frame *frame = &stack->frames[i];
+
+		printf("    ");
+		if (frame->function[0])
+			print_foreign(stdout, frame->function);
+		else
+			printf("0x%" PRIx64, frame->pc);
+		printf(" (");
+		print_foreign(stdout, frame->module[0] ? frame->module : "?");
+		printf(")\n");
+	}
+}
+
+static void print_stacks(const struct facts *facts)
+{
+	size_t n = facts->stacks ? facts->process.nthreads : 0;
+
+	for (size_t i = 0; i < n && i < THREADS_SHOWN; i++) {
+		if (!facts->stacks[i].n)
+			continue;
+		printf("  stack of thread %d\n", (int)facts->process.threads[i].tid);
+		style_put(stdout, STYLE_DIM);
+		print_stack(&facts->stacks[i]);
+		style_put(stdout, STYLE_PLAIN);
+	}
+	if (n > THREADS_SHOWN)
+		printf("  and %zu more threads: --format json has all\n", n - THREADS_SHOWN);
+}
+
+static void print_note(const char *note, void *arg)
+{
+	(void)arg;
+	printf("not known: ");
+	print_foreign(stdout, note);
+	putchar('\n');
+}
+
+static void print_head(const struct facts *facts, const struct reasons *reasons)
+{
+	printf("process %d (", (int)facts->process.pid);
+	print_foreign(stdout, facts->process.name);
+	printf("), %zu thread%s\n", facts->process.nthreads,
+	       facts->process.nthreads == 1 ? "" : "s");
+	for (size_t i = 0; i < reasons->n && i < REASONS_SHOWN; i++) {
+		printf("%s", i ? "  also: " : "");
+		style_put(stdout, i ? STYLE_PLAIN : STYLE_HEAD);
+		if (reasons->at[i].tid)
+			printf("thread %d ", (int)reasons->at[i].tid);
+		print_foreign(stdout, reasons->at[i].text);
+		style_put(stdout, STYLE_PLAIN);
+		putchar('\n');
+	}
+}
+
+static void print_text(const struct facts *facts, const struct reasons *reasons)
+{
+	print_head(facts, reasons);
+	for (int i = 0; i < LISTS; i++) {
+		struct table *table = lists[i](facts);
+
+		table_print(table);
+		table_free(table);
+		if (!i)
+			print_stacks(facts);
+	}
+	putchar('\n');
+	each_note(facts, print_note, NULL);
+}
+
+/* JSON */
+
+static void print_note_json(const char *note, void *arg)
+{
+	bool *more = arg;
+
+	printf("%s", *more ? ", " : "");
+	json_text(note);
+	*more = true;
+}
+
+static void print_reasons_json(const struct reasons *reasons)
+{
+	printf("  \"waits_for\": ");
+	json_text(reasons->at[0].text);
+	printf(",\n  \"reasons\": [");
+	for (size_t i = 0; i < reasons->n; i++) {
+		printf("%s\n    { \"kind\": \"%s\", \"thread\": ", i ? "," : "",
+		       reason_name(reasons->at[i].kind));
+		if (reasons->at[i].tid)
+			printf("%d", (int)reasons->at[i].tid);
+		else
+			printf("null");
+		printf(", \"text\": ");
+		json_text(reasons->at[i].text);
+		printf(" }");
+	}
+	printf("\n  ],\n");
+}
+
+static void print_stacks_json(const struct facts *facts)
+{
+	printf("  \"stacks\": [");
+	for (size_t i = 0; facts->stacks && i < facts->process.nthreads; i++) {
+		printf("%s\n    { \"thread\": %d, \"frames\": [", i ? "," : "",
+		       (int)facts->process.threads[i].tid);
+		for (size_t k = 0; k < facts->stacks[i].n; k++) {
+			const struct unwind_frame *frame = &facts->stacks[i].frames[k];
+
+			printf("%s{ \"function\": ", k ? ", " : "");
+			json_text(frame->function[0] ? frame->function : NULL);
+			printf(", \"module\": ");
+			json_text(frame->module[0] ? frame->module : NULL);
+			printf(" }");
+		}
+		printf("] }");
+	}
+	printf("\n  ],\n");
+}
+
+static void print_json(const struct facts *facts, const struct reasons *reasons)
+{
+	bool more = false;
+
+	printf("{\n  \"pid\": %d,\n  \"name\": ", (int)facts->process.pid);
+	json_text(facts->process.name);
+	printf(",\n");
+	print_reasons_json(reasons);
+	printf("  \"longest_stop_ns\": %" PRIu64 ",\n", facts_longest_stop(facts));
+	print_stacks_json(facts);
+	for (int i = 0; i < LISTS; i++) {
+		struct table *table = lists[i](facts);
+
+		table_print_json(table);
+		printf(",\n");
+		table_free(table);
+	}
+	printf("  \"not_known\": [");
+	each_note(facts, print_note_json, &more);
+	printf("]\n}\n");
+}
+
+void print_facts(const struct facts *facts, const struct reasons *reasons, bool json)
+{
+	if (json)
+		print_json(facts, reasons);
+	else
+		print_text(facts, reasons);
+}

@@ -1,0 +1,225 @@
+/*
+ * Stops threads for a moment, by ptrace
+ *
+ *	PTRACE_SEIZE       no signal is sent, nothing stops yet
+ *	PTRACE_INTERRUPT   the thread stops; a system call that it sleeps in is restarted later
+ *	registers, stack   copied
+ *	PTRACE_DETACH      with the signal that arrived in between, if any
+ *
+ * Some system calls are not restarted but fail with EINTR, although no signal was handled
+ * (signal(7)), as epoll_wait(). A program may take that for a failure, so a thread in one of these
+ * is not stopped: the kernel tells its SP and PC without that.
+ *
+ * If this process ends, the kernel detaches it from all threads.
+ */
+#include "cli/attach/stop.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/attach/memory.h"
+#include "cli/attach/target.h"
+
+enum { PEEK_NS = 50000 };
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+/* Registers */
+
+#if defined(__x86_64__)
+static void keep_registers(struct stop *stop, const struct user_regs_struct *r)
+{
+	const uint64_t dwarf[] = { r->rax, r->rdx, r->rcx, r->rbx, r->rsi, r->rdi,
+				   r->rbp, r->rsp, r->r8,  r->r9,  r->r10, r->r11,
+				   r->r12, r->r13, r->r14, r->r15, r->rip };
+
+	stop->nregisters = sizeof(dwarf) / sizeof(*dwarf);
+	for (unsigned int i = 0; i < stop->nregisters; i++)
+		stop->registers[i] = dwarf[i];
+	stop->sp = r->rsp;
+	stop->pc = r->rip;
+}
+#elif defined(__aarch64__)
+static void keep_registers(struct stop *stop, const struct user_regs_struct *r)
+{
+	stop->nregisters = 32;
+	for (unsigned int i = 0; i < 31; i++)
+		stop->registers[i] = r->regs[i];
+	stop->registers[31] = r->sp;
+	stop->sp = r->sp;
+	stop->pc = r->pc;
+}
+#else
+#error "map this processor's registers to their numbers in DWARF here"
+#endif
+
+static bool copy_registers(struct stop *stop)
+{
+	struct user_regs_struct registers;
+	struct iovec io = { &registers, sizeof(registers) };
+
+	if (ptrace(PTRACE_GETREGSET, stop->tid, (void *)NT_PRSTATUS, &io) < 0 ||
+	    io.iov_len != sizeof(registers))
+		return false;
+	keep_registers(stop, &registers);
+	return true;
+}
+
+static void copy_stack(const struct target *process, const struct memory *memory, struct stop *stop)
+{
+	const struct target_map *map = target_map_at(process, stop->sp);
+	uint64_t n = map ? map->end - stop->sp : 0;
+
+	if (n > STOP_STACK)
+		n = STOP_STACK;
+	stop->stack = n ? malloc(n) : NULL;
+	stop->nstack = stop->stack ? memory->read(memory, stop->sp, stop->stack, n) : 0;
+}
+
+/* Who may be stopped */
+
+/* The system calls that fail with EINTR after a stop. */
+static const long visible[] = {
+	SYS_epoll_pwait, SYS_epoll_pwait2,
+#ifdef SYS_epoll_wait
+	SYS_epoll_wait,
+#endif
+	SYS_semop,       SYS_semtimedop,   SYS_rt_sigtimedwait, SYS_io_getevents,
+};
+
+/* The same on a socket, if that has a time limit. */
+static const long visible_on_sockets[] = {
+	SYS_read,   SYS_write,   SYS_readv,   SYS_writev,  SYS_recvfrom, SYS_recvmsg,
+	SYS_sendto, SYS_sendmsg, SYS_accept4, SYS_connect, SYS_recvmmsg, SYS_sendmmsg,
+#ifdef SYS_accept
+	SYS_accept,
+#endif
+};
+
+bool stop_is_visible(const struct target *process, long number, const uint64_t *arguments)
+{
+	const struct target_fd *fd;
+
+	for (size_t i = 0; i < sizeof(visible) / sizeof(*visible); i++)
+		if (visible[i] == number)
+			return true;
+	for (size_t i = 0; i < sizeof(visible_on_sockets) / sizeof(*visible_on_sockets); i++) {
+		if (visible_on_sockets[i] != number)
+			continue;
+		fd = target_fd_find(process, (int)arguments[0]);
+		return !fd || fd->kind == TARGET_FD_SOCKET || fd->kind == TARGET_FD_INOTIFY;
+	}
+	return false;
+}
+
+static const char *why_not(const struct target *process, const struct target_thread *thread)
+{
+	if (thread->state == 'D')
+		return "it sleeps in the kernel, uninterruptibly";
+	if (thread->state == 'T' || thread->state == 't')
+		return "it is stopped already";
+	if (thread->state == 'Z' || !thread->state)
+		return "it has ended";
+	if (thread->syscall >= 0 && stop_is_visible(process, thread->syscall, thread->arguments))
+		return "its system call would fail with EINTR";
+	return NULL;
+}
+
+/* Stopping */
+
+/* Wait until it stops. Returns its status, or -1 after the limit, or if it has ended. */
+static int await_stop(pid_t tid, uint64_t since)
+{
+	static const struct timespec pause = { 0, PEEK_NS };
+	int status;
+	pid_t pid;
+
+	for (;;) {
+		pid = waitpid(tid, &status, __WALL | WNOHANG);
+		if (pid == tid)
+			return WIFSTOPPED(status) ? status : -1;
+		if (pid < 0 || now_ns() - since > STOP_LIMIT_NS / 2)
+			return -1;
+		nanosleep(&pause, NULL);
+	}
+}
+
+/* A signal that was about to be delivered is delivered; the stop by PTRACE_INTERRUPT is none. */
+static int signal_of(int status)
+{
+	return status >> 16 ? 0 : WSTOPSIG(status);
+}
+
+static void stop_one(const struct target *process, const struct memory *memory, struct stop *stop)
+{
+	uint64_t since = now_ns();
+	int status;
+
+	if (ptrace(PTRACE_SEIZE, stop->tid, 0, 0) < 0) {
+		stop->why = errno == ESRCH ? "it has ended" : "this user may not trace it";
+		return;
+	}
+	ptrace(PTRACE_INTERRUPT, stop->tid, 0, 0);
+	status = await_stop(stop->tid, since);
+	if (status < 0) {
+		stop->why = "it did not stop in time";
+		return; /* detached when this process ends */
+	}
+	if (copy_registers(stop))
+		copy_stack(process, memory, stop);
+	ptrace(PTRACE_DETACH, stop->tid, 0, (void *)(uintptr_t)signal_of(status));
+	stop->ns = now_ns() - since;
+}
+
+static void look_at(const struct target *process, const struct memory *memory, bool stopping,
+		    const struct target_thread *thread, struct stop *stop)
+{
+	stop->tid = thread->tid;
+	stop->why = why_not(process, thread);
+	if (!stop->why && !stopping)
+		stop->why = "not asked for";
+	if (!stop->why && process->tracer)
+		stop->why = "another process traces it";
+	if (!stop->why)
+		stop_one(process, memory, stop);
+	if (stop->sp)
+		return;
+	stop->sp = thread->sp;
+	stop->pc = thread->pc;
+	if (stop->sp)
+		copy_stack(process, memory, stop);
+}
+
+int stop_all(const struct target *process, const struct memory *memory, bool stopping,
+	     struct stop **ret_stops)
+{
+	struct stop *stops = calloc(process->nthreads + 1, sizeof(*stops));
+
+	if (!stops)
+		return -ENOMEM;
+	for (size_t i = 0; i < process->nthreads; i++)
+		look_at(process, memory, stopping, &process->threads[i], &stops[i]);
+	*ret_stops = stops;
+	return 0;
+}
+
+void stop_free(struct stop *stops, size_t n)
+{
+	for (size_t i = 0; stops && i < n; i++)
+		free(stops[i].stack);
+	free(stops);
+}

@@ -1,0 +1,111 @@
+# verbatim attach: what programs wait for that nobody recorded. Each hangs for another reason.
+. tests/e2e/lib/try.sh
+needs "$apps/cm_hung"
+cd "$tmp" || exit 1
+
+# Start cm_hung $1 on the software device, until it is about to hang: $pid.
+start() {
+	local line
+	rm -f ready && mkfifo ready
+	LD_PRELOAD=$libs/libverbatim-soft.so "$apps/cm_hung" "$@" >ready 2>err &
+	pid=$!
+	read -rt 60 line <ready && is "its line" "$line" ready
+}
+
+# The first reason, which is the conclusion, has these words. The program may not wait yet.
+concludes() { # words [option...]
+	local words=$1
+	shift
+	"$VERBATIM" attach "$@" $pid >out && sed -n 2p out >first && says "$words" first
+}
+
+# So it is within two seconds; and the program still waits.
+waits_for() { # reason words [option...]
+	local reason=$1 status
+	shift
+	start "$reason" || return
+	AWAIT_SECONDS=10 await concludes "$@" && kill -0 $pid &&
+		"$VERBATIM" attach "${@:2}" --format json $pid >json &&
+		jq -e '.longest_stop_ns < 50000000 and .waits_for == .reasons[0].text' \
+			json >/dev/null
+	status=$?
+	kill $pid
+	wait $pid 2>/dev/null
+	return $status
+}
+
+try "receiver not ready" waits_for rnr 'not ready (RNR)'
+try "lost wake-up" waits_for wakeup 'lost wake-up'
+try "dead peer" waits_for peer 'whose process has ended'
+try "lost credit" waits_for credit 'waits for a message'
+try "connection manager" waits_for cm 'rdma_get_cm_event() for an event of the connection manager'
+try "destroy that waits" waits_for destroy 'ibv_destroy_cq() until .* acknowledged'
+export VERBATIM_SOFT_MEMLOCK=1
+try "limit of memory" waits_for memlock 'RLIMIT_MEMLOCK is 64 KiB'
+unset VERBATIM_SOFT_MEMLOCK
+try "wrong state" waits_for state 'in state INIT: it cannot send'
+try "deadlock of two threads" waits_for deadlock 'is in a deadlock: it waits for the mutex'
+
+# From --no-stop the kernel's SP and PC of a sleeping thread are left: enough for its verb.
+no_thread_is_stopped() {
+	start cm || return
+	"$VERBATIM" attach --no-stop --format json $pid >json || return
+	kill $pid
+	jq -e '.longest_stop_ns == 0 and all(.threads[]; .not_stopped != null)' json >/dev/null &&
+		jq -er '.threads[0].sleeps_in' json >/dev/null
+}
+try no_thread_is_stopped
+
+# A program that sends and sleeps is looked at many times, and has the same results.
+goes_on_unharmed() {
+	local i times
+	times=$(share 30 1000)
+	LD_PRELOAD=$libs/libverbatim-soft.so "$apps/cm_hung" works >result 2>err &
+	pid=$!
+	await grep -q ready result || return
+	for ((i = 0; i < times; i++)); do
+		"$VERBATIM" attach $pid >out || return
+	done
+	kill -USR1 $pid
+	wait $pid
+	is "status" $? 0 && says 'all arrived' result && is "errors" "$(cat err)" ""
+}
+try goes_on_unharmed
+
+# One line, with the status and what to do next.
+refuses() { # status words arguments
+	local status=$1 words=$2
+	shift 2
+	"$VERBATIM" attach "$@" >out 2>err
+	is "status" $? "$status" && says "$words" err && is "lines" "$(wc -l <err)" 1 &&
+		is "output" "$(cat out)" ""
+}
+no_process_is_refused() {
+	refuses 2 'the number of a process is missing' && refuses 2 'not the number' x12 &&
+		refuses 2 'not the number' -- -5 && refuses 2 'unexpected' 1 2 &&
+		refuses 2 'not the number' 99999999999 &&
+		refuses 4 'no process 2147483647' 2147483647
+}
+try no_process_is_refused
+
+other_programs_are_refused() {
+	sleep 60 & local pid=$!
+	await grep -q sleep /proc/$pid/comm && refuses 4 'is not an RDMA program' $pid
+	local status=$?
+	kill $pid
+	return $status
+}
+try other_programs_are_refused
+
+of_other_users_is_refused() {
+	start cm || return
+	chmod 755 "$tmp" 2>/dev/null
+	setpriv --reuid=65534 --regid=65534 --clear-groups "$VERBATIM" attach $pid >out 2>err
+	local status=$?
+	kill $pid
+	is "status" $status 4 && says 'belongs to user 0: run this as that user, or as root' err
+}
+if [ "$(id -u)" = 0 ]; then try of_other_users_is_refused
+else skip "of other users is refused" "needs root"; fi
+
+exit $failed
