@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "cli/attach/facts.h"
+#include "cli/attach/handles.h"
 #include "cli/attach/print.h"
 #include "cli/attach/reason.h"
 #include "cli/cli.h"
@@ -183,6 +184,7 @@ static void fini_facts(struct facts *facts)
 	free(facts->stacks);
 	free(facts->ranges);
 	fabric_fini(&facts->fabric);
+	handles_fini(&facts->handles);
 	kernel_fini(&facts->kernel);
 	target_fini(&facts->process);
 }
@@ -203,6 +205,10 @@ static int attach_to(pid_t pid, const struct settings *set)
 		err = read_stacks(&facts, !set->no_stop);
 	if (!err && !status)
 		err = fabric_read(&facts.process, &facts.fabric);
+	if (!err && !status && !set->facts) {
+		facts.searched = true;
+		err = handles_find(&facts, &facts.handles);
+	}
 	if (!err && !status && !target_is_same(&facts.process))
 		err = log_why(-ESRCH, "process %d ended while it was read", (int)pid);
 	else if (err)

@@ -9,7 +9,8 @@
  * the file system, and a file that is truncated would raise SIGBUS. They are opened below the
  * process's own root, and are refused if they are not the ones that it has mapped.
  *
- * Outside of shim/soft this is the only file that knows its layout; it uses none of its functions.
+ * Outside of shim/soft, this and soft.c are the only files that know its layout; they use none of
+ * its functions.
  */
 #include "cli/attach/fabric.h"
 

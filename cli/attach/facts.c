@@ -80,3 +80,12 @@ uint64_t facts_memlock(const struct facts *facts)
 		return process->soft_memlock ? process->memlock_soft : UINT64_MAX;
 	return process->ipc_lock ? UINT64_MAX : process->memlock_soft;
 }
+
+size_t facts_regions(const struct facts *facts)
+{
+	size_t n = facts->fabric.nmrs;
+
+	for (size_t i = 0; i < facts->kernel.n; i++)
+		n += facts->kernel.objects[i].kind == KERNEL_MR;
+	return n;
+}

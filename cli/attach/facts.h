@@ -5,6 +5,7 @@
 #include "cli/attach/fabric.h"
 #include "cli/attach/kernel.h"
 #include "cli/attach/memory.h"
+#include "cli/attach/handle.h"
 #include "cli/attach/target.h"
 #include "cli/attach/stop.h"
 #include "cli/attach/unwind.h"
@@ -15,6 +16,8 @@ struct facts {
 	struct memory_range *ranges;
 	struct kernel kernel;
 	struct fabric fabric;
+	bool searched; /* its memory, for these: */
+	struct handles handles;
 	struct stop *stops;          /* of process.threads, or NULL */
 	struct unwind_stack *stacks; /* the same, or NULL */
 	const char *no_stacks;       /* why some are missing, a text of ours; or NULL */
@@ -32,3 +35,4 @@ uint64_t facts_longest_stop(const struct facts *facts);
 /* Bytes that registered memory pins, by the best source. The limit; UINT64_MAX: none applies. */
 uint64_t facts_pinned(const struct facts *facts);
 uint64_t facts_memlock(const struct facts *facts);
+size_t facts_regions(const struct facts *facts);

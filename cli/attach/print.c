@@ -31,6 +31,14 @@ __attribute__((format(printf, 2, 3))) static void add_cell(struct table *table, 
 	table_text(table, text);
 }
 
+static void add_address(struct table *table, uint64_t address)
+{
+	if (address)
+		add_cell(table, "0x%" PRIx64, address);
+	else
+		table_text(table, NULL);
+}
+
 /* Tables */
 
 static struct table *list_threads(const struct facts *facts)
@@ -169,6 +177,136 @@ static void add_detail(struct table *table, const struct kernel_object *object)
 	}
 }
 
+static struct table *list_contexts(const struct facts *facts)
+{
+	static const struct column columns[] = {
+		{ "context", COLUMN_TEXT },    { "device", COLUMN_TEXT },
+		{ "uverbs", COLUMN_TEXT },     { "cmd_fd", COLUMN_NUMBER },
+		{ "async_fd", COLUMN_NUMBER }, { 0 },
+	};
+	struct table *table = table_new("contexts", columns);
+
+	for (size_t i = 0; i < facts->handles.ncontexts; i++) {
+		const struct handle_context *context = &facts->handles.contexts[i];
+
+		add_cell(table, "0x%" PRIx64, context->at);
+		table_text(table, context->name);
+		table_text(table, context->dev_name);
+		table_number(table, context->cmd_fd);
+		table_number(table, context->async_fd);
+	}
+	return table;
+}
+
+/* What its first request that is not executed waits for. */
+static const char *const waits[HANDLE_WAITS + 1] = {
+	[HANDLE_RUNS] = "-",
+	[HANDLE_WAITS_RECEIVER] = "receiver",
+	[HANDLE_WAITS_PEER] = "peer",
+	[HANDLE_WAITS_COPY] = "copy by the peer",
+	[HANDLE_WAITS_FAULT] = "a fault",
+	[HANDLE_WAITS_STATE] = "the state",
+	[HANDLE_WAITS] = "?",
+};
+
+static struct table *list_memory_qps(const struct facts *facts)
+{
+	static const struct column columns[] = {
+		{ "queue_pair", COLUMN_TEXT },
+		{ "at", COLUMN_TEXT },
+		{ "type", COLUMN_TEXT },
+		{ "state", COLUMN_TEXT },
+		{ "send_cq", COLUMN_TEXT },
+		{ "recv_cq", COLUMN_TEXT },
+		{ "srq", COLUMN_TEXT },
+		{ "sends", COLUMN_TEXT },
+		{ "executed", COLUMN_TEXT },
+		{ "signalled", COLUMN_TEXT },
+		{ "waits_for", COLUMN_TEXT },
+		{ "remark", COLUMN_TEXT },
+		{ 0 },
+	};
+	struct table *table = table_new("queue_pairs", columns);
+
+	for (size_t i = 0; i < facts->handles.nqps; i++) {
+		const struct handle_qp *qp = &facts->handles.qps[i];
+
+		add_cell(table, "0x%x", qp->qpn);
+		add_cell(table, "0x%" PRIx64, qp->at);
+		table_text(table, qp_type_name((int)qp->type));
+		table_text(table, qp_state_name((int)qp->state));
+		add_cell(table, "0x%" PRIx64, qp->send_cq);
+		add_cell(table, "0x%" PRIx64, qp->recv_cq);
+		add_address(table, qp->srq);
+		if (qp->sq.known) {
+			add_cell(table, "%u of %u", qp->sq.outstanding, qp->sq.depth);
+			add_cell(table, "%u", qp->sq.executed);
+			add_cell(table, "%u", qp->sq.signalled);
+			table_text(table, waits[qp->sq.wait]);
+		} else {
+			for (int k = 0; k < 4; k++)
+				table_text(table, NULL);
+		}
+		table_text(table, qp->gone ? "not of the device: freed memory" : NULL);
+	}
+	return table;
+}
+
+static struct table *list_memory_cqs(const struct facts *facts)
+{
+	static const struct column columns[] = {
+		{ "cq", COLUMN_TEXT },
+		{ "entries", COLUMN_NUMBER },
+		{ "channel_fd", COLUMN_TEXT },
+		{ "events_got", COLUMN_TEXT },
+		{ "events_acknowledged", COLUMN_NUMBER },
+		{ "fabric_cq", COLUMN_TEXT },
+		{ 0 },
+	};
+	struct table *table = table_new("cqs", columns);
+
+	for (size_t i = 0; i < facts->handles.ncqs; i++) {
+		const struct handle_cq *cq = &facts->handles.cqs[i];
+
+		add_cell(table, "0x%" PRIx64, cq->at);
+		table_number(table, cq->cqe);
+		if (cq->fd >= 0)
+			add_cell(table, "%d", cq->fd);
+		else
+			table_text(table, NULL);
+		if (cq->slot >= 0)
+			add_cell(table, "%u", cq->events_got);
+		else
+			table_text(table, NULL);
+		table_number(table, cq->events_acked);
+		if (cq->slot >= 0)
+			add_cell(table, "%" PRId64, cq->slot);
+		else
+			table_text(table, NULL);
+	}
+	return table;
+}
+
+static struct table *list_memory_mrs(const struct facts *facts)
+{
+	static const struct column columns[] = {
+		{ "region", COLUMN_TEXT }, { "addr", COLUMN_TEXT }, { "length", COLUMN_BYTES },
+		{ "lkey", COLUMN_TEXT },   { "rkey", COLUMN_TEXT }, { 0 },
+	};
+	struct table *table = table_new("regions", columns);
+
+	for (size_t i = 0; i < facts->handles.nmrs; i++) {
+		const struct handle_mr *mr = &facts->handles.mrs[i];
+
+		add_cell(table, "0x%" PRIx64, mr->at);
+		add_cell(table, "0x%" PRIx64, mr->addr);
+		table_number(table, (int64_t)mr->length);
+		add_cell(table, "0x%x", mr->lkey);
+		add_cell(table, "0x%x", mr->rkey);
+	}
+	return table;
+}
+
 static struct table *list_kernel(const struct facts *facts)
 {
 	static const struct column columns[] = { { "object", COLUMN_TEXT },
@@ -209,7 +347,7 @@ static struct table *list_limits(const struct facts *facts)
 	add_property(table, "RLIMIT_MEMLOCK, bytes", process->memlock_soft);
 	add_property(table, "RLIMIT_MEMLOCK that applies, bytes", facts_memlock(facts));
 	add_property(table, "pinned, bytes", facts_pinned(facts));
-	add_property(table, "registered regions", facts->fabric.nmrs);
+	add_property(table, "registered regions", facts_regions(facts));
 	add_property(table, "RLIMIT_NOFILE", process->nofile_soft);
 	add_property(table, "open descriptors", process->nfds);
 	add_property(table, "uverbs descriptors", target_fd_count(process, TARGET_FD_UVERBS));
@@ -223,8 +361,10 @@ static struct table *list_limits(const struct facts *facts)
 
 typedef struct table *list_facts(const struct facts *facts);
 
-static list_facts *const lists[] = { list_threads, list_qps,    list_cqs,
-				     list_srqs,    list_kernel, list_limits };
+static list_facts *const lists[] = { list_threads,    list_contexts,   list_memory_qps,
+				     list_memory_cqs, list_memory_mrs, list_qps,
+				     list_cqs,        list_srqs,       list_kernel,
+				     list_limits };
 
 enum { LISTS = sizeof(lists) / sizeof(*lists) };
 
@@ -243,12 +383,17 @@ static void each_note(const struct facts *facts, use_note *use, void *arg)
 	}
 	if (facts->kernel.why[0] && !facts->fabric.joined)
 		use(facts->kernel.why, arg);
-	if (facts->fabric.joined)
-		use("send queues are not in shared memory: which requests have not completed is "
-		    "not known from outside",
-		    arg);
-	else
-		use("the kernel does not know what is posted or completed", arg);
+	if (!facts->searched)
+		use("its memory was not searched (--facts): what is posted and not completed", arg);
+	else if (!facts->handles.ncontexts)
+		use("no context of libibverbs was found in its memory", arg);
+	else if (!facts->fabric.instance)
+		use("what is posted and not completed: providers' queues are not read", arg);
+	if (facts->handles.skipped) {
+		snprintf(text, sizeof(text), "%" PRIu64 " MiB of its memory were not searched",
+			 (facts->handles.skipped >> 20) + 1);
+		use(text, arg);
+	}
 }
 
 /* Text */

@@ -19,6 +19,7 @@
 
 #include "analyzer/model/qp.h"
 #include "cli/attach/facts.h"
+#include "cli/attach/handles.h"
 
 /* clang-format off */
 static const char *const names[REASON_KINDS] = {
@@ -257,6 +258,25 @@ static void find_limits(const struct facts *facts, struct reasons *reasons)
 
 /* Queues of the software device */
 
+/* Events that were taken from a channel and not acknowledged: who destroys the CQ waits. */
+static void find_unacknowledged(const struct facts *facts, struct reasons *reasons)
+{
+	bool destroys = has_function(facts, "ibv_destroy_cq");
+
+	for (size_t i = 0; destroys && i < facts->handles.ncqs; i++) {
+		const struct handle_cq *cq = &facts->handles.cqs[i];
+		uint32_t n = cq->events_got - cq->events_acked;
+
+		if (cq->slot >= 0 && n)
+			add_reason(reasons, REASON_DESTROY, 0,
+				   "of %u event%s taken from CQ %" PRId64
+				   " of the fabric, %u %s not "
+				   "acknowledged",
+				   cq->events_got, cq->events_got == 1 ? "" : "s", cq->slot, n,
+				   n == 1 ? "is" : "are");
+	}
+}
+
 static bool is_connected(const struct fabric_qp *qp)
 {
 	return qp->type == IBV_QPT_RC || qp->type == IBV_QPT_UC;
@@ -317,7 +337,53 @@ static void explain_peer(const struct fabric_qp *qp, struct reasons *reasons)
 				       : "which does not exist any more");
 }
 
-/* With a thread of the device that tries again what could not be delivered. */
+/* A queue without a free place, from which nothing will be removed. */
+static void explain_full(const struct handle_qp *object, struct reasons *reasons)
+{
+	const struct handle_sq *sq = &object->sq;
+
+	if (sq->outstanding < sq->depth || sq->wait != HANDLE_RUNS)
+		return;
+	if (!sq->signalled)
+		add_reason(reasons, REASON_QUEUE_FULL, 0,
+			   "the send queue of queue pair 0x%x is full: %u of %u requests are "
+			   "outstanding, and none of them is signalled, so that no completion will "
+			   "free it",
+			   object->qpn, sq->outstanding, sq->depth);
+	else
+		add_reason(reasons, REASON_QUEUE_FULL, 0,
+			   "the send queue of queue pair 0x%x is full: %u of %u requests are "
+			   "outstanding, %u of them executed: their completions are not polled",
+			   object->qpn, sq->outstanding, sq->depth, sq->executed);
+}
+
+/* The first request of the send queue that is not executed. */
+static void explain_request(const struct handle_qp *object, const struct fabric_qp *qp,
+			    struct reasons *reasons)
+{
+	const struct handle_sq *sq = &object->sq;
+
+	if (sq->wait == HANDLE_WAITS_RECEIVER)
+		add_reason(reasons, REASON_NOT_READY, 0,
+			   "waits for a receiver that is not ready (RNR): queue pair 0x%x has %u "
+			   "request%s outstanding, and process %d has %u receives posted for its "
+			   "peer 0x%x",
+			   qp->qpn, sq->outstanding, sq->outstanding == 1 ? "" : "s",
+			   (int)qp->peer.pid, qp->peer.rq.posted, qp->dest_qpn);
+	else if (sq->wait == HANDLE_WAITS_PEER)
+		add_reason(
+			reasons, REASON_PEER_ENDED, 0,
+			"waits for a peer that does not answer: queue pair 0x%x has %u request%s "
+			"outstanding to 0x%x of process %d",
+			qp->qpn, sq->outstanding, sq->outstanding == 1 ? "" : "s", qp->dest_qpn,
+			(int)qp->peer.pid);
+	else
+		explain_full(object, reasons);
+}
+
+/*
+ * Without a look into its memory: a thread of the device tries again what could not be delivered.
+ */
 static void explain_receiver(const struct fabric_qp *qp, struct reasons *reasons)
 {
 	const struct fabric_peer *peer = &qp->peer;
@@ -358,6 +424,7 @@ static void explain_waiting(const struct fabric_qp *qp, struct reasons *reasons)
 static void find_queues(const struct facts *facts, struct reasons *reasons)
 {
 	bool retries = has_function(facts, "run_retries");
+	const struct handle_qp *object;
 
 	for (size_t i = 0; i < facts->fabric.nqps; i++) {
 		const struct fabric_qp *qp = &facts->fabric.qps[i];
@@ -366,7 +433,10 @@ static void find_queues(const struct facts *facts, struct reasons *reasons)
 		if (!is_connected(qp) || qp->state < IBV_QPS_RTR || qp->state > IBV_QPS_SQD)
 			continue;
 		explain_peer(qp, reasons);
-		if (retries)
+		object = handles_qp(&facts->handles, qp->qpn);
+		if (object && object->sq.known)
+			explain_request(object, qp, reasons);
+		else if (retries)
 			explain_receiver(qp, reasons);
 		if (qp->peer.known && !qp->peer.ended)
 			explain_waiting(qp, reasons);
@@ -398,6 +468,7 @@ void reasons_find(const struct facts *facts, struct reasons *ret_reasons)
 	find_queues(facts, ret_reasons);
 	find_kernel_states(facts, ret_reasons);
 	find_blocked_verbs(facts, ret_reasons);
+	find_unacknowledged(facts, ret_reasons);
 	if (!ret_reasons->n)
 		add_reason(ret_reasons, REASON_NOTHING, 0, "no reason to wait was found");
 }

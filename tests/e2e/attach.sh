@@ -34,7 +34,9 @@ waits_for() { # reason words [option...]
 	return $status
 }
 
-try "receiver not ready" waits_for rnr 'not ready (RNR)'
+try "receiver not ready" waits_for rnr 'not ready (RNR): queue pair .* has 1 request outstanding'
+try "receiver not ready, from outside" waits_for rnr 'not ready (RNR): the device tries' --facts
+try "full queue" waits_for full 'is full: 8 of 8 requests are outstanding, and none .* signalled'
 try "lost wake-up" waits_for wakeup 'lost wake-up'
 try "dead peer" waits_for peer 'whose process has ended'
 try "lost credit" waits_for credit 'waits for a message'
@@ -45,6 +47,27 @@ try "limit of memory" waits_for memlock 'RLIMIT_MEMLOCK is 64 KiB'
 unset VERBATIM_SOFT_MEMLOCK
 try "wrong state" waits_for state 'in state INIT: it cannot send'
 try "deadlock of two threads" waits_for deadlock 'is in a deadlock: it waits for the mutex'
+
+events_not_acknowledged_are_counted() {
+	start destroy && AWAIT_SECONDS=10 await concludes 'ibv_destroy_cq' || return
+	says 'of 1 event taken from CQ 1 of the fabric, 1 is not acknowledged' out
+	local status=$?
+	kill $pid
+	return $status
+}
+try events_not_acknowledged_are_counted
+
+# Its context, queue pairs and regions are those of the fabric, and no more.
+objects_in_memory_are_those_of_the_fabric() {
+	start credit && "$VERBATIM" attach --json $pid >json || return
+	kill $pid
+	jq -e '([.queue_pairs[] | .queue_pair + .state] | sort) ==
+			([.fabric_queue_pairs[] | .queue_pair + .state] | sort) and
+		(.contexts | length) == 1 and .contexts[0].device == "verbatim0" and
+		([.cqs[].fabric_cq] | sort) == ["0", "1"] and (.regions | length) == 2 and
+		.not_known == []' json >/dev/null || cat json
+}
+try objects_in_memory_are_those_of_the_fabric
 
 # From --no-stop the kernel's SP and PC of a sleeping thread are left: enough for its verb.
 no_thread_is_stopped() {

@@ -162,6 +162,64 @@ TEST(limit_of_memory)
 	check_first(REASON_LIMIT, "4 KiB are pinned");
 }
 
+/* The send queue of the queue pair, as its memory has it. */
+static void put_sends(uint32_t outstanding, uint32_t signalled, enum handle_wait wait)
+{
+	static struct handle_qp handle;
+
+	handle = (struct handle_qp){ .qpn = qp.qpn,
+				     .sq = { .known = true,
+					     .outstanding = outstanding,
+					     .depth = 8,
+					     .signalled = signalled,
+					     .executed = signalled,
+					     .wait = wait } };
+	facts.handles.qps = &handle;
+	facts.handles.nqps = 1;
+}
+
+TEST(request_that_waits_for_its_receiver)
+{
+	put_sends(2, 0, HANDLE_WAITS_RECEIVER);
+	check_first(REASON_NOT_READY, "has 2 requests outstanding, and process 99");
+}
+
+TEST(request_that_waits_for_its_peer)
+{
+	put_sends(1, 1, HANDLE_WAITS_PEER);
+	check_first(REASON_PEER_ENDED, "does not answer: queue pair 0x11 has 1 request");
+}
+
+TEST(queue_is_full)
+{
+	put_sends(8, 0, HANDLE_RUNS);
+	check_first(REASON_QUEUE_FULL, "8 of 8 requests are outstanding, and none of them is");
+	put_sends(8, 3, HANDLE_RUNS);
+	check_first(REASON_QUEUE_FULL, "3 of them executed: their completions are not polled");
+	put_sends(7, 0, HANDLE_RUNS);
+	check_first(REASON_SLEEPS, "sleeps");
+}
+
+TEST(retries_are_no_reason_if_the_queue_is_known)
+{
+	put_sends(0, 0, HANDLE_RUNS);
+	qp.peer.rq.posted = 0;
+	PUT_STACK(1, "libverbatim-soft.so", "run_retries");
+	check_first(REASON_SLEEPS, "sleeps");
+}
+
+TEST(events_of_a_queue_that_is_destroyed)
+{
+	struct handle_cq handle = { .slot = 3, .events_got = 5, .events_acked = 4 };
+
+	facts.handles.cqs = &handle;
+	facts.handles.ncqs = 1;
+	PUT_STACK(0, "libverbatim-soft.so", "ibv_destroy_cq", "main");
+	check_first(REASON_DESTROY, "ibv_destroy_cq() until");
+	assert_string_equal(reasons.at[1].text,
+			    "of 5 events taken from CQ 3 of the fabric, 1 is not acknowledged");
+}
+
 /* Memory: the mutexes of two threads. */
 static int32_t mutexes[2][4];
 

@@ -1,0 +1,69 @@
+#pragma once
+/*
+ * The objects of verbs.h in the memory of a process, as records. handles.c finds them.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <infiniband/verbs.h>
+
+enum { HANDLES_NAME = IBV_SYSFS_NAME_MAX, HANDLES_MAX = 1 << 16 };
+
+struct handle_context {
+	uint64_t at;
+	char name[HANDLES_NAME], dev_name[HANDLES_NAME]; /* printable */
+	int cmd_fd, async_fd, vectors;
+};
+
+/* The send queue of the software device, which the program's own memory has. */
+struct handle_sq {
+	bool known;
+	uint32_t outstanding, depth; /* posted and not retired */
+	uint32_t executed;           /* of these: done, but their completion was not polled */
+	uint32_t signalled;          /* of these: will have a completion */
+	unsigned int wait;           /* enum handle_wait */
+	unsigned int rnr_tries, tries;
+};
+
+/* Why the first request that is not executed waits. */
+enum handle_wait {
+	HANDLE_RUNS,
+	HANDLE_WAITS_RECEIVER,
+	HANDLE_WAITS_PEER,
+	HANDLE_WAITS_COPY,
+	HANDLE_WAITS_FAULT,
+	HANDLE_WAITS_STATE,
+	HANDLE_WAITS,
+};
+
+struct handle_qp {
+	uint64_t at, context, pd, send_cq, recv_cq, srq;
+	uint32_t qpn, state, type, events_completed;
+	bool gone; /* the device does not have that number any more: freed memory */
+	struct handle_sq sq;
+};
+
+struct handle_cq {
+	uint64_t at, context, channel;
+	int cqe, fd;           /* -1: no channel */
+	uint32_t events_acked; /* completion events, with ibv_ack_cq_events() */
+	uint32_t events_got;   /* that the program has got; the software device knows */
+	int64_t slot;          /* of the fabric's CQ; -1: not known */
+};
+
+struct handle_mr {
+	uint64_t at, context, addr, length;
+	uint32_t lkey, rkey;
+};
+
+struct handles {
+	struct handle_context *contexts;
+	size_t ncontexts;
+	struct handle_qp *qps;
+	size_t nqps;
+	struct handle_cq *cqs;
+	size_t ncqs;
+	struct handle_mr *mrs;
+	size_t nmrs;
+	uint64_t searched, skipped; /* bytes */
+};

@@ -1,0 +1,15 @@
+#pragma once
+/*
+ * What the software device knows of its objects in the memory of the program itself.
+ *
+ * Only where the process takes part in a fabric of our version. One thread.
+ */
+struct facts;
+struct handle_cq;
+struct handle_qp;
+
+/* Fill @qp->sq, if the queue pair is one of the software device. */
+void soft_read_sq(const struct facts *facts, struct handle_qp *qp);
+
+/* Fill @slot and @events_got of @cq. */
+void soft_read_cq(const struct facts *facts, struct handle_cq *cq);
