@@ -17,6 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/attach/core_file.h"
 #include "cli/attach/facts.h"
 #include "cli/attach/handles.h"
 #include "cli/attach/print.h"
@@ -24,9 +25,11 @@
 #include "cli/cli.h"
 #include "core/base/vec.h"
 #include "core/wire/log.h"
+#include "core/wire/regular.h"
 
 struct settings {
 	bool facts, no_stop;
+	const char *core;
 	unsigned int json;
 };
 
@@ -36,6 +39,8 @@ const struct option_row cli_attach_options[] = {
 	  FLAG_AT(struct settings, facts) },
 	{ "no-stop", 0, NULL, "stop no thread, not even for a moment; stacks may be shorter",
 	  FLAG_AT(struct settings, no_stop) },
+	{ "core", 0, "FILE", "describe a core file instead of a process",
+	  TEXT_AT(struct settings, core) },
 	CLI_FORMAT(struct settings),
 	{ 0 },
 };
@@ -129,11 +134,25 @@ static int set_memory(struct facts *facts)
 	return 0;
 }
 
-/* The file of a mapping, if it still is the one that is mapped; else -1. */
-static int open_module(const struct target *process, const struct target_map *map)
+/* Is it the beginning of a file, of which a later mapping has code? */
+static bool begins_module(const struct target *process, const struct target_map *map)
 {
+	const struct target_map *end = process->maps + process->nmaps, *at = map;
+
+	if (map->offset || map->path[0] != '/' || !map->inode)
+		return false;
+	for (; at < end && at->inode == map->inode; at++)
+		if (at->mode[2] == 'x')
+			return true;
+	return false;
+}
+
+/* The file of a mapping, if it still is the one that is mapped; else -1. */
+static int open_module(const struct facts *facts, const struct target_map *map)
+{
+	const struct target *process = &facts->process;
 	struct stat st;
-	int fd = target_open(process, map->path, &st);
+	int fd = begins_module(process, map) ? target_open(process, map->path, &st) : -1;
 
 	if (fd >= 0 && st.st_ino == map->inode)
 		return fd;
@@ -142,37 +161,24 @@ static int open_module(const struct target *process, const struct target_map *ma
 	return -1;
 }
 
-/* Is it the beginning of a file, of which a later mapping has code? */
-static bool begins_module(const struct target *process, size_t i)
-{
-	const struct target_map *map = &process->maps[i];
+/* Open the file at @map for unwinding; -1: it is not the one that is mapped. */
+typedef int open_file(const struct facts *facts, const struct target_map *map);
 
-	if (map->offset || map->path[0] != '/' || !map->inode)
-		return false;
-	for (; i < process->nmaps && process->maps[i].inode == map->inode; i++)
-		if (process->maps[i].mode[2] == 'x')
-			return true;
-	return false;
-}
-
-static int read_stacks(struct facts *facts, bool stopping)
+static int unwind_stacks(struct facts *facts, open_file *open_map)
 {
 	const struct target *process = &facts->process;
-	struct unwind_module modules[UNWIND_MODULES];
+	struct unwind_module modules[UNWIND_MODULES] = { 0 };
 	size_t n = 0;
-	int err = stop_all(process, &facts->memory, stopping, &facts->stops), fd;
+	int fd, err;
 
-	for (size_t i = 0; !err && i < process->nmaps && n < UNWIND_MODULES; i++) {
-		if (!begins_module(process, i))
-			continue;
-		fd = open_module(process, &process->maps[i]);
+	for (size_t i = 0; i < process->nmaps && n < UNWIND_MODULES; i++) {
+		fd = open_map(facts, &process->maps[i]);
 		if (fd >= 0)
 			modules[n++] = (struct unwind_module){ process->maps[i].start,
 							       process->maps[i].path, fd };
 	}
-	if (!err)
-		err = unwind_all(&facts->memory, process->pid, facts->stops, process->nthreads,
-				 modules, n, &facts->stacks, &facts->no_stacks);
+	err = unwind_all(&facts->memory, process->pid, facts->stops, process->nthreads, modules, n,
+			 &facts->stacks, &facts->no_stacks);
 	while (n)
 		close(modules[--n].fd);
 	return err;
@@ -202,7 +208,9 @@ static int attach_to(pid_t pid, const struct settings *set)
 	if (!err && !status)
 		err = set_memory(&facts);
 	if (!err && !status)
-		err = read_stacks(&facts, !set->no_stop);
+		err = stop_all(&facts.process, &facts.memory, !set->no_stop, &facts.stops);
+	if (!err && !status)
+		err = unwind_stacks(&facts, open_module);
 	if (!err && !status)
 		err = fabric_read(&facts.process, &facts.fabric);
 	if (!err && !status && !set->facts) {
@@ -221,6 +229,53 @@ static int attach_to(pid_t pid, const struct settings *set)
 	return err ? CLI_ENVIRONMENT : status;
 }
 
+/* Cores */
+
+/* The file of a mapping in a core, if its first bytes are those of the core's memory. */
+static int open_core_module(const struct facts *facts, const struct target_map *map)
+{
+	char theirs[1024], ours[sizeof(theirs)];
+	uint64_t size;
+	int fd;
+
+	if (map->offset || map->path[0] != '/' ||
+	    !memory_get(&facts->memory, map->start, theirs, sizeof(theirs)))
+		return -1;
+	fd = regular_open(map->path, REGULAR_BINARY, &size);
+	if (fd >= 0 && pread(fd, ours, sizeof(ours), 0) == sizeof(ours) &&
+	    !memcmp(ours, theirs, sizeof(ours)))
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+static int describe_core(const char *path, const struct settings *set)
+{
+	struct facts facts = { .is_core = true, .searched = true };
+	struct core_file core;
+	struct reasons reasons;
+	int err = core_file_open(path, &core, &facts.process, &facts.stops);
+
+	if (err)
+		return err == -EINVAL ? CLI_TRACE : CLI_ENVIRONMENT;
+	facts.memory = core_file_memory(&core);
+	facts.signal = core.signal;
+	facts.missing = core.missing;
+	err = unwind_stacks(&facts, open_core_module);
+	if (!err)
+		err = handles_find(&facts, &facts.handles);
+	if (err) {
+		log_err(err, "read %s", path);
+	} else {
+		reasons_find(&facts, &reasons);
+		print_facts(&facts, &reasons, set->json);
+	}
+	fini_facts(&facts);
+	core_file_close(&core);
+	return err ? CLI_ENVIRONMENT : CLI_FINE;
+}
+
 int cli_attach(int argc, char **argv)
 {
 	struct settings set = { 0 };
@@ -228,6 +283,10 @@ int cli_attach(int argc, char **argv)
 	pid_t pid;
 
 	cli_parse(argc, argv, &set, &arguments);
+	if (set.core && arguments.n)
+		return cli_refuse_argument("attach", arguments.at[0]);
+	if (set.core)
+		return describe_core(set.core, &set);
 	if (!arguments.n)
 		return cli_misuse("attach", "the number of a process is missing");
 	if (arguments.n > 1)

@@ -11,6 +11,9 @@
 #include "cli/attach/unwind.h"
 
 struct facts {
+	bool is_core;     /* and not a process: it has memory, registers and names only */
+	int signal;       /* that ended the process of a core, or 0 */
+	uint64_t missing; /* bytes that a truncated core lacks */
 	struct target process;
 	struct memory memory;
 	struct memory_range *ranges;

@@ -158,7 +158,7 @@ static bool is_open(const struct search *search, int fd)
 	if (fd < 0 || fd >= FD_MAX)
 		return false;
 	/* a core has no list of descriptors */
-	return !process->nfds || target_fd_find(process, fd);
+	return search->facts->is_core || target_fd_find(process, fd);
 }
 
 /* A name of a device: not empty, printable, terminated. */
@@ -240,7 +240,7 @@ static bool read_channel(const struct search *search, uint64_t at, uint64_t cont
 	    ret->refcnt > HANDLES_MAX)
 		return false;
 	fd = target_fd_find(process, ret->fd);
-	return !process->nfds || fd->kind == TARGET_FD_COMP_EVENT ||
+	return search->facts->is_core || fd->kind == TARGET_FD_COMP_EVENT ||
 	       fd->kind == TARGET_FD_SOFT_PIPE;
 }
 
@@ -374,7 +374,7 @@ static int open_pagemap(const struct facts *facts)
 {
 	char path[64];
 
-	if (facts->process.pid <= 0)
+	if (facts->is_core)
 		return -1;
 	snprintf(path, sizeof(path), "/proc/%d/pagemap", (int)facts->process.pid);
 	return open(path, O_RDONLY | O_CLOEXEC);

@@ -16,12 +16,15 @@ struct memory_range {
 	bool shared; /* of a file that other processes map, too */
 };
 
+struct core_file;
+
 struct memory {
 	/* Returns the number of bytes from @at on that could be read. */
 	size_t (*read)(const struct memory *memory, uint64_t at, void *to, size_t n);
 	const struct memory_range *ranges;
 	size_t nranges;
-	pid_t pid; /* of a process */
+	pid_t pid; /* of a process, or */
+	const struct core_file *core;
 };
 
 /* All @n bytes, or false. */

@@ -58,10 +58,13 @@ static struct table *list_threads(const struct facts *facts)
 
 		table_number(table, thread->tid);
 		table_text(table, thread->name);
-		add_cell(table, "%c", thread->state ? thread->state : '?');
+		if (thread->state)
+			add_cell(table, "%c", thread->state);
+		else
+			table_text(table, NULL);
 		table_text(table, thread->wchan[0] ? thread->wchan : NULL);
 		table_text(table, facts_verb(facts, i, verb));
-		table_number(table, stop && !stop->why ? (int64_t)stop->ns : -1);
+		table_number(table, stop && stop->ns ? (int64_t)stop->ns : -1);
 		table_text(table, stop ? stop->why : NULL);
 	}
 	return table;
@@ -344,6 +347,8 @@ static struct table *list_limits(const struct facts *facts)
 	const struct target *process = &facts->process;
 	struct table *table = table_new("resources", columns);
 
+	if (facts->is_core)
+		return table;
 	add_property(table, "RLIMIT_MEMLOCK, bytes", process->memlock_soft);
 	add_property(table, "RLIMIT_MEMLOCK that applies, bytes", facts_memlock(facts));
 	add_property(table, "pinned, bytes", facts_pinned(facts));
@@ -383,6 +388,11 @@ static void each_note(const struct facts *facts, use_note *use, void *arg)
 	}
 	if (facts->kernel.why[0] && !facts->fabric.joined)
 		use(facts->kernel.why, arg);
+	if (facts->missing) {
+		snprintf(text, sizeof(text), "the core is truncated: %" PRIu64 " bytes are missing",
+			 facts->missing);
+		use(text, arg);
+	}
 	if (!facts->searched)
 		use("its memory was not searched (--facts): what is posted and not completed", arg);
 	else if (!facts->handles.ncontexts)
@@ -440,9 +450,12 @@ static void print_note(const char *note, void *arg)
 
 static void print_head(const struct facts *facts, const struct reasons *reasons)
 {
-	printf("process %d (", (int)facts->process.pid);
+	printf("%sprocess %d (", facts->is_core ? "core of " : "", (int)facts->process.pid);
 	print_foreign(stdout, facts->process.name);
-	printf("), %zu thread%s\n", facts->process.nthreads,
+	printf(")");
+	if (facts->signal)
+		printf(", ended by signal %d", facts->signal);
+	printf(", %zu thread%s\n", facts->process.nthreads,
 	       facts->process.nthreads == 1 ? "" : "s");
 	for (size_t i = 0; i < reasons->n && i < REASONS_SHOWN; i++) {
 		printf("%s", i ? "  also: " : "");
@@ -526,7 +539,7 @@ static void print_json(const struct facts *facts, const struct reasons *reasons)
 
 	printf("{\n  \"pid\": %d,\n  \"name\": ", (int)facts->process.pid);
 	json_text(facts->process.name);
-	printf(",\n");
+	printf(",\n  \"signal\": %d,\n", facts->signal);
 	print_reasons_json(reasons);
 	printf("  \"longest_stop_ns\": %" PRIu64 ",\n", facts_longest_stop(facts));
 	print_stacks_json(facts);

@@ -458,6 +458,21 @@ static void find_kernel_states(const struct facts *facts, struct reasons *reason
 	}
 }
 
+/* In a core, or where neither the kernel nor the fabric knows the states. */
+static void find_states_in_memory(const struct facts *facts, struct reasons *reasons)
+{
+	if (facts->fabric.instance || facts->kernel.n)
+		return;
+	for (size_t i = 0; i < facts->handles.nqps; i++) {
+		const struct handle_qp *qp = &facts->handles.qps[i];
+
+		if (qp->state != IBV_QPS_RTS && qp->type != IBV_QPT_XRC_RECV)
+			add_reason(reasons, REASON_STATE, 0,
+				   "queue pair 0x%x is in state %s, as far as the program knows",
+				   qp->qpn, qp_state_name((int)qp->state));
+	}
+}
+
 void reasons_find(const struct facts *facts, struct reasons *ret_reasons)
 {
 	ret_reasons->n = 0;
@@ -467,6 +482,7 @@ void reasons_find(const struct facts *facts, struct reasons *ret_reasons)
 	find_unarmed(facts, ret_reasons);
 	find_queues(facts, ret_reasons);
 	find_kernel_states(facts, ret_reasons);
+	find_states_in_memory(facts, ret_reasons);
 	find_blocked_verbs(facts, ret_reasons);
 	find_unacknowledged(facts, ret_reasons);
 	if (!ret_reasons->n)

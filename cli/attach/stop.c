@@ -17,6 +17,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -66,6 +67,23 @@ static void keep_registers(struct stop *stop, const struct user_regs_struct *r)
 #else
 #error "map this processor's registers to their numbers in DWARF here"
 #endif
+
+void stop_keep_registers(struct stop *stop, const void *registers, long *ret_syscall,
+			 uint64_t ret_arguments[6])
+{
+	struct user_regs_struct r;
+
+	memcpy(&r, registers, sizeof(r));
+	keep_registers(stop, &r);
+#if defined(__x86_64__)
+	*ret_syscall = (long)r.orig_rax;
+	memcpy(ret_arguments, (uint64_t[]){ r.rdi, r.rsi, r.rdx, r.r10, r.r8, r.r9 },
+	       6 * sizeof(*ret_arguments));
+#else
+	*ret_syscall = (long)r.regs[8];
+	memcpy(ret_arguments, r.regs, 6 * sizeof(*ret_arguments));
+#endif
+}
 
 static bool copy_registers(struct stop *stop)
 {

@@ -35,5 +35,12 @@ int stop_all(const struct target *process, const struct memory *memory, bool sto
 	     struct stop **ret_stops);
 void stop_free(struct stop *stops, size_t n);
 
+/*
+ * Fill the registers, SP and PC of @stop from @registers, as NT_PRSTATUS has them; and the system
+ * call that the thread is in, -1 for none, with its arguments.
+ */
+void stop_keep_registers(struct stop *stop, const void *registers, long *ret_syscall,
+			 uint64_t ret_arguments[6]);
+
 /* Would an interruption of this system call be visible: would it fail with EINTR? */
 bool stop_is_visible(const struct target *process, long number, const uint64_t *arguments);

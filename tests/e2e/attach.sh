@@ -95,6 +95,51 @@ goes_on_unharmed() {
 }
 try goes_on_unharmed
 
+# The file `core` of cm_hung $1, when attach concludes $2 of it. Status 77: none can be made.
+make_core() {
+	local pattern
+	read -r pattern </proc/sys/kernel/core_pattern
+	ulimit -c unlimited 2>/dev/null
+	[[ $pattern = core && $(ulimit -c) = unlimited ]] || return 77
+	rm -f core core.*
+	start "$1" && AWAIT_SECONDS=10 await concludes "$2" || return
+	kill -ABRT $pid
+	wait $pid
+	[ -f core ] || mv core.* core
+}
+
+cores_are_described() {
+	make_core destroy 'ibv_destroy_cq()' || return
+	"$VERBATIM" attach --core core >out && sed -n 2p out >first &&
+		says 'ended by signal 6' out && says 'in ibv_destroy_cq() until' first &&
+		"$VERBATIM" attach --core core --json >json &&
+		jq -e '.signal == 6 and (.cqs | length) == 2 and
+			(.stacks[0].frames | any(.function == "hang_destroy"))' json >/dev/null
+}
+
+# Whatever is cut off, there is an answer or one line.
+cut_cores_are_refused() {
+	local size i n status
+	size=$(stat -c %s core) && cp core whole || return
+	for ((i = 0; i < $(share 12 200); i++)); do
+		n=$((i < 6 ? i * 700 : size / 13 * (i % 13)))
+		head -c $n whole >core
+		"$VERBATIM" attach --core core >out 2>err
+		status=$?
+		if [ $status = 3 ]; then is "lines" "$(wc -l <err)" 1 || return
+		else is "status of $n bytes" $status 0 || return; fi
+	done
+	head -c 700 whole >core && refuses 3 'truncated: it has no threads or no memory' --core core
+}
+
+other_files_are_no_cores() {
+	refuses 3 'is not a core file' --core "$VERBATIM" && : >empty &&
+		refuses 3 'is not a core file' --core empty &&
+		refuses 4 'open no/such/file' --core no/such/file &&
+		refuses 3 'is not a regular file' --core ready &&
+		refuses 2 'unexpected' --core core 12
+}
+
 # One line, with the status and what to do next.
 refuses() { # status words arguments
 	local status=$1 words=$2
@@ -130,5 +175,14 @@ of_other_users_is_refused() {
 }
 if [ "$(id -u)" = 0 ]; then try of_other_users_is_refused
 else skip "of other users is refused" "needs root"; fi
+
+make_core state 'state INIT' >/dev/null 2>&1
+if [ $? = 77 ]; then
+	skip "cores are described" "the kernel writes no cores here"
+else
+	try cores_are_described
+	try cut_cores_are_refused
+fi
+try other_files_are_no_cores
 
 exit $failed

@@ -69,8 +69,9 @@ static int set_up(void **state)
 				 .lkey = 1,
 				 .rkey = 2 };
 	ranges[0] = (struct memory_range){ (uintptr_t)p, (uintptr_t)(p + 1), true, false };
-	facts = (struct facts){ .memory = {
-					.read = read_program, .ranges = ranges, .nranges = 1 } };
+	facts = (struct facts){
+		.is_core = true, .memory = { .read = read_program, .ranges = ranges, .nranges = 1 }
+	};
 	return 0;
 }
 

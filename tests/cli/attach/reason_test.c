@@ -32,7 +32,12 @@ static int set_up(void **state)
 	cq = (struct fabric_cq){ .size = 8, .channel = true, .armed = 2 };
 	facts = (struct facts){
 		.process = { .threads = threads, .nthreads = 2, .memlock_soft = UINT64_MAX },
-		.fabric = { .joined = true, .qps = &qp, .nqps = 1, .cqs = &cq, .ncqs = 1 },
+		.fabric = { .joined = true,
+			    .instance = 1,
+			    .qps = &qp,
+			    .nqps = 1,
+			    .cqs = &cq,
+			    .ncqs = 1 },
 		.stacks = stacks
 	};
 	return 0;
