@@ -37,8 +37,9 @@ enum {
 	FD_MAX = 1 << 20
 };
 
-#define SEARCH_MOST (4ull << 30) /* bytes, for each of the two passes */
-#define SEARCH_TIME 600000000ull /* ns, for both */
+#define SEARCH_MOST      (4ull << 30) /* bytes, for each of the two passes */
+#define SEARCH_CORE_TIME 20000000000ull
+#define SEARCH_TIME      600000000ull /* ns, for both */
 
 struct search {
 	struct facts *facts;
@@ -389,7 +390,7 @@ int handles_find(struct facts *facts, struct handles *ret_handles)
 		.memory = memory,
 		.handles = ret_handles,
 		.pagemap = open_pagemap(facts),
-		.until = now_ns() + SEARCH_TIME,
+		.until = now_ns() + (facts->is_core ? SEARCH_CORE_TIME : SEARCH_TIME),
 		.buffer = malloc(CHUNK),
 	};
 

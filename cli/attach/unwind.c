@@ -28,7 +28,8 @@
 #include "cli/attach/stop.h"
 #include "core/base/library.h"
 
-enum { PATIENCE_MS = 1500, CPU_SECONDS = 3 };
+/* Somebody waits for an answer about a process; a core may be large, and does not change. */
+enum { PATIENCE_MS = 1500, PATIENCE_CORE_MS = 20000, CPU_SECONDS = 10 };
 
 /* clang-format off */
 #define DW_LIB(X) \
@@ -217,9 +218,9 @@ static int64_t now_ms(void)
 }
 
 /* Fill @to until the pipe ends or patience does. Returns the number of bytes. */
-static size_t receive_stacks(int from, void *to, size_t most)
+static size_t receive_stacks(int from, void *to, size_t most, int64_t patience)
 {
-	int64_t until = now_ms() + PATIENCE_MS, left;
+	int64_t until = now_ms() + patience, left;
 	struct pollfd wait = { .fd = from, .events = POLLIN };
 	size_t used = 0;
 	ssize_t n = 1;
@@ -269,7 +270,9 @@ int unwind_all(const struct memory *memory, pid_t pid, const struct stop *stops,
 		run_child(&child, pid, modules, nmodules, fds[1]);
 	close(fds[1]);
 	if (pid_child > 0) {
-		got = receive_stacks(fds[0], stacks, n * sizeof(*stacks)) / sizeof(*stacks);
+		got = receive_stacks(fds[0], stacks, n * sizeof(*stacks),
+				     memory->core ? PATIENCE_CORE_MS : PATIENCE_MS) /
+		      sizeof(*stacks);
 		kill(pid_child, SIGKILL);
 		waitpid(pid_child, NULL, 0);
 	}
