@@ -191,6 +191,7 @@ static void fini_facts(struct facts *facts)
 	free(facts->ranges);
 	fabric_fini(&facts->fabric);
 	handles_fini(&facts->handles);
+	core_rings_fini(&facts->rings);
 	kernel_fini(&facts->kernel);
 	target_fini(&facts->process);
 }
@@ -250,30 +251,48 @@ static int open_core_module(const struct facts *facts, const struct target_map *
 	return -1;
 }
 
+/* Everything about a core that is open. Returns the exit status. */
+static int describe_memory(const char *path, const struct settings *set, struct facts *facts)
+{
+	struct reasons reasons;
+	int err;
+
+	if (!uses_rdma(facts)) {
+		log_why(0,
+			"%s is a core of process %d (%s), which is not an RDMA program: it has not "
+			"loaded libibverbs",
+			path, (int)facts->process.pid, facts->process.name);
+		return CLI_ENVIRONMENT;
+	}
+	err = unwind_stacks(facts, open_core_module);
+	if (!err)
+		err = handles_find(facts, &facts->handles);
+	if (!err)
+		err = core_rings_read(&facts->process, &facts->memory, &facts->rings);
+	if (err) {
+		log_err(err, "read %s", path);
+		return CLI_ENVIRONMENT;
+	}
+	reasons_find(facts, &reasons);
+	print_facts(facts, &reasons, set->json);
+	return CLI_FINE;
+}
+
 static int describe_core(const char *path, const struct settings *set)
 {
 	struct facts facts = { .is_core = true, .searched = true };
 	struct core_file core;
-	struct reasons reasons;
-	int err = core_file_open(path, &core, &facts.process, &facts.stops);
+	int err = core_file_open(path, &core, &facts.process, &facts.stops), status;
 
 	if (err)
 		return err == -EINVAL ? CLI_TRACE : CLI_ENVIRONMENT;
 	facts.memory = core_file_memory(&core);
 	facts.signal = core.signal;
 	facts.missing = core.missing;
-	err = unwind_stacks(&facts, open_core_module);
-	if (!err)
-		err = handles_find(&facts, &facts.handles);
-	if (err) {
-		log_err(err, "read %s", path);
-	} else {
-		reasons_find(&facts, &reasons);
-		print_facts(&facts, &reasons, set->json);
-	}
+	status = describe_memory(path, set, &facts);
 	fini_facts(&facts);
 	core_file_close(&core);
-	return err ? CLI_ENVIRONMENT : CLI_FINE;
+	return status;
 }
 
 int cli_attach(int argc, char **argv)

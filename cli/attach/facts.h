@@ -2,6 +2,7 @@
 /*
  * What is known of a process that was not recorded. Filled by attach.c, read by all. One thread.
  */
+#include "cli/attach/core_rings.h"
 #include "cli/attach/fabric.h"
 #include "cli/attach/kernel.h"
 #include "cli/attach/memory.h"
@@ -11,9 +12,10 @@
 #include "cli/attach/unwind.h"
 
 struct facts {
-	bool is_core;     /* and not a process: it has memory, registers and names only */
-	int signal;       /* that ended the process of a core, or 0 */
-	uint64_t missing; /* bytes that a truncated core lacks */
+	struct core_rings rings; /* of a core */
+	bool is_core;            /* and not a process: it has memory, registers and names only */
+	int signal;              /* that ended the process of a core, or 0 */
+	uint64_t missing;        /* bytes that a truncated core lacks */
 	struct target process;
 	struct memory memory;
 	struct memory_range *ranges;

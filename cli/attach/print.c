@@ -16,6 +16,7 @@
 #include "cli/table.h"
 #include "core/base/printable.h"
 #include "core/base/style.h"
+#include "core/wire/desc.h"
 
 enum { THREADS_SHOWN = 16, FRAMES_SHOWN = 12, REASONS_SHOWN = 6, CELL = 160 };
 
@@ -330,6 +331,27 @@ static struct table *list_kernel(const struct facts *facts)
 	return table;
 }
 
+static struct table *list_rings(const struct facts *facts)
+{
+	static const struct column columns[] = {
+		{ "thread", COLUMN_NUMBER }, { "name", COLUMN_TEXT },
+		{ "events", COLUMN_COUNT },  { "last_verb", COLUMN_TEXT },
+		{ "returned", COLUMN_TEXT }, { 0 }
+	};
+	struct table *table = table_new("rings", columns);
+
+	for (size_t i = 0; i < facts->rings.n; i++) {
+		const struct core_ring *ring = &facts->rings.rings[i];
+
+		table_number(table, ring->tid);
+		table_text(table, ring->name);
+		table_number(table, (int64_t)ring->events);
+		table_text(table, ring->verb < 0 ? NULL : verb_infos[ring->verb].name);
+		table_text(table, ring->verb < 0 ? NULL : ring->returned ? "yes" : "no");
+	}
+	return table;
+}
+
 static void add_property(struct table *table, const char *name, uint64_t value)
 {
 	table_text(table, name);
@@ -369,7 +391,7 @@ typedef struct table *list_facts(const struct facts *facts);
 static list_facts *const lists[] = { list_threads,    list_contexts,   list_memory_qps,
 				     list_memory_cqs, list_memory_mrs, list_qps,
 				     list_cqs,        list_srqs,       list_kernel,
-				     list_limits };
+				     list_limits,     list_rings };
 
 enum { LISTS = sizeof(lists) / sizeof(*lists) };
 
@@ -391,6 +413,13 @@ static void each_note(const struct facts *facts, use_note *use, void *arg)
 	if (facts->missing) {
 		snprintf(text, sizeof(text), "the core is truncated: %" PRIu64 " bytes are missing",
 			 facts->missing);
+		use(text, arg);
+	}
+	if (facts->rings.mapped > facts->rings.n) {
+		snprintf(text, sizeof(text),
+			 "%zu of %zu rings of the recorder are not in the core (bit 3 of "
+			 "coredump_filter); the recorder has written its trace",
+			 facts->rings.mapped - facts->rings.n, facts->rings.mapped);
 		use(text, arg);
 	}
 	if (!facts->searched)

@@ -16,9 +16,11 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/user.h>
@@ -29,7 +31,7 @@
 #include "cli/attach/memory.h"
 #include "cli/attach/target.h"
 
-enum { PEEK_NS = 50000 };
+enum { PEEK_NS = 50000, YIELDS = 100 };
 
 static uint64_t now_ns(void)
 {
@@ -166,13 +168,16 @@ static int await_stop(pid_t tid, uint64_t since)
 	int status;
 	pid_t pid;
 
-	for (;;) {
+	for (int i = 0;; i++) {
 		pid = waitpid(tid, &status, __WALL | WNOHANG);
 		if (pid == tid)
 			return WIFSTOPPED(status) ? status : -1;
 		if (pid < 0 || now_ns() - since > STOP_LIMIT_NS / 2)
 			return -1;
-		nanosleep(&pause, NULL);
+		if (i < YIELDS)
+			sched_yield();
+		else
+			nanosleep(&pause, NULL);
 	}
 }
 
@@ -226,11 +231,16 @@ int stop_all(const struct target *process, const struct memory *memory, bool sto
 	     struct stop **ret_stops)
 {
 	struct stop *stops = calloc(process->nthreads + 1, sizeof(*stops));
+	int priority;
 
 	if (!stops)
 		return -ENOMEM;
+	/* no other process should run while a thread is stopped; only root may ask for that */
+	priority = getpriority(PRIO_PROCESS, 0);
+	setpriority(PRIO_PROCESS, 0, -20);
 	for (size_t i = 0; i < process->nthreads; i++)
 		look_at(process, memory, stopping, &process->threads[i], &stops[i]);
+	setpriority(PRIO_PROCESS, 0, priority);
 	*ret_stops = stops;
 	return 0;
 }
