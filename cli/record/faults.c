@@ -6,6 +6,7 @@
  */
 #include "cli/record/faults.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -34,17 +35,8 @@ const struct option_row cli_faults_options[] = {
 
 struct verification {
 	const char *path;
-	unsigned int rules, wrong;
+	unsigned int rules, places, wrong;
 };
-
-static int count_rule(void *context, const struct fault_rule *rule)
-{
-	struct verification *v = context;
-
-	(void)rule;
-	v->rules++;
-	return 0;
-}
 
 static int report_line(void *context, unsigned int line, const char *why)
 {
@@ -52,6 +44,17 @@ static int report_line(void *context, unsigned int line, const char *why)
 
 	v->wrong++;
 	log_note("%s:%u: %s", v->path, line, why);
+	return 0;
+}
+
+static int count_rule(void *context, const struct fault_rule *rule)
+{
+	struct verification *v = context;
+
+	v->rules++;
+	v->places += rule->at[0] != '\0';
+	if (rule->at[0] && v->places == FAULT_PLACES + 1)
+		return report_line(v, rule->line, "too many rules have at=");
 	return 0;
 }
 
@@ -99,6 +102,8 @@ int faults_prepare(const char *path)
 
 	if (err)
 		return err;
+	if (v.places && !dlopen("libdw.so.1", RTLD_LAZY))
+		return log_why(-ENOENT, "at= needs a library: %s", dlerror());
 	snprintf(run, sizeof(run), "%d", (int)getpid());
 	if (!realpath(path, absolute) || setenv(FAULTS_ENV, absolute, 1) ||
 	    setenv(FAULTS_RUN_ENV, run, 1))

@@ -7,6 +7,7 @@
  */
 #include <infiniband/verbs.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/faults/rule.h"
@@ -71,6 +72,27 @@ struct fault fault_draw(struct fault_rule *rule)
 bool fault_is_for_verb(const struct fault_rule *rule, const char *verb)
 {
 	return !strcmp(rule->verb, verb) || !strcmp(rule->verb, "any");
+}
+
+static bool ends_in(const char *path, const char *end, size_t length)
+{
+	size_t n = strlen(path);
+
+	return n >= length && !strncmp(path + n - length, end, length) &&
+	       (n == length || path[n - length - 1] == '/');
+}
+
+bool fault_is_at(const char *at, const struct fault_place *place)
+{
+	const char *colon = strrchr(at, ':');
+	bool line = colon && colon[1] && !colon[1 + strspn(colon + 1, "0123456789")];
+
+	if (place->function && !strcmp(at, place->function))
+		return true;
+	if (!place->file)
+		return false;
+	return ends_in(place->file, at, line ? (size_t)(colon - at) : strlen(at)) &&
+	       (!line || atoi(colon + 1) == place->line);
 }
 
 bool fault_is_for_request(const struct fault_rule *rule, uint32_t qpn, int opcode)

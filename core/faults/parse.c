@@ -151,6 +151,11 @@ static bool set_phase(struct fault_rule *rule, const char *text)
 	return set_text(rule->phase, text);
 }
 
+static bool set_at(struct fault_rule *rule, const char *text)
+{
+	return set_text(rule->at, text);
+}
+
 static bool set_process(struct fault_rule *rule, const char *text)
 {
 	uint64_t node;
@@ -365,6 +370,8 @@ static const struct word {
 	  "has one action" },
 	{ "mark", set_mark, false, "mark= takes the text of a mark, without spaces" },
 	{ "phase", set_phase, false, "phase= takes the name of a phase, without spaces" },
+	{ "at", set_at, false,
+	  "at= takes a function, a file or a line, as in at=connect_all or at=app.c:120" },
 	{ "n", set_n, false, "n= takes a number from 1, or FROM..TO" },
 	{ "every", set_every, false, "every= takes a number from 1" },
 	{ "p", set_p, false, "p= takes a probability, 0 to 1" },
@@ -408,9 +415,9 @@ static bool read_word(char *text, struct fault_rule *rule, const char **why)
 			break;
 	*why = word->name
 		       ? word->why
-		       : "an unknown word (verb, opcode, qp, cm, process, mark, phase, n, every, "
-			 "p, seed; errno, status, vendor_err, delay, late, never, becomes, lose, "
-			 "rnr, overrun, event, port, kill, for, spread, tail)";
+		       : "an unknown word (verb, opcode, qp, cm, process, mark, phase, at, n, "
+			 "every, p, seed; errno, status, vendor_err, delay, late, never, becomes, "
+			 "lose, rnr, overrun, event, port, kill, for, spread, tail)";
 	return word->name && word->alone == !value && word->set(rule, value);
 }
 
@@ -440,12 +447,19 @@ static bool check_cm(const struct fault_rule *rule, const char **why)
 		rule->fault.kind == FAULT_KILL);
 }
 
+/* A completion has no call. */
+static bool check_place(const struct fault_rule *rule, const char **why)
+{
+	*why = "at= is for verbs, requests and events of librdmacm, not for completions";
+	return !rule->at[0] || (rule->fault.kind != FAULT_LATE && rule->fault.kind != FAULT_NEVER);
+}
+
 /* Some faults apply only to requests, others only to verbs. */
 static bool check_fit(const struct fault_rule *rule, const char **why)
 {
 	bool verb = rule->verb[0];
 
-	if (!check_spread(rule, why))
+	if (!check_spread(rule, why) || !check_place(rule, why))
 		return false;
 	if (rule->cm_event >= 0 || rule->fault.kind == FAULT_BECOMES)
 		return check_cm(rule, why);
@@ -539,6 +553,8 @@ const char *fault_unsuited(const struct fault_rule *rule, enum fault_maker maker
 		return "events of librdmacm are injected by the recorder: use --faults";
 	if (maker == FAULT_BY_DEVICE && (rule->mark[0] || rule->phase[0]))
 		return "marks and phases are known only to the recorder: use --faults";
+	if (maker == FAULT_BY_DEVICE && rule->at[0])
+		return "places are known only to the recorder: use --faults";
 	if (maker == FAULT_BY_DEVICE && rule->opcode == FAULT_OPCODE_RECV)
 		return "the software device injects faults into send requests only: use --faults "
 		       "for RECV";

@@ -44,7 +44,8 @@ struct fault {
 	double tail;     /* probability of a much longer time: Pareto, with exponent 1 */
 };
 
-enum { FAULT_NAME = 64 };
+/* FAULT_PLACES: the most rules of a file that have at= */
+enum { FAULT_NAME = 64, FAULT_PLACES = 256 };
 
 /* One line of the file. */
 struct fault_rule {
@@ -55,6 +56,7 @@ struct fault_rule {
 	int cm_event;           /* enum rdma_cm_event_type; -1: it is not for events of librdmacm */
 	char mark[FAULT_NAME];  /* only after the program has set this mark; "": always */
 	char phase[FAULT_NAME]; /* only in this phase of the program; "": always */
+	char at[FAULT_NAME];    /* only calls from this place: fault_is_at(); "": any */
 	uint64_t from, to;      /* of those that match; counted from 1 */
 	uint64_t every;         /* from @from on; 1: each */
 	double chance;          /* probability for those that are left */
@@ -81,6 +83,15 @@ void fault_name_verb(const char *verb, char name[40]);
 
 /* Is @rule for calls of @verb, as fault_name_verb() has it? */
 bool fault_is_for_verb(const struct fault_rule *rule, const char *verb);
+
+/* A function of a call stack, where it is executed. */
+struct fault_place {
+	const char *function, *file; /* NULL: not known; a path */
+	int line;
+};
+
+/* Is @at "function", "file.c" or "file.c:120", of @place? A path may lack its first folders. */
+bool fault_is_at(const char *at, const struct fault_place *place);
 
 /* The name of an enum rdma_cm_event_type in a rule; NULL: there is none. */
 const char *fault_cm_name(int event);

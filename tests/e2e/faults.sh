@@ -84,6 +84,24 @@ made_faults_are_in_the_trace() {
 }
 try "a receive fails, and the trace has the fault" made_faults_are_in_the_trace
 
+chosen_by_place() {
+	local line=$(grep -n "ibv_query_qp(qp, &init" "$root/tests/apps/error_paths.c")
+	echo "verb=modify_qp at=to_rts errno=EINVAL" >rule
+	"$VERBATIM" record -q --device soft --faults rule -o t.db -- "$app" none good 2>out
+	is status $? 2 && is states "$("$VERBATIM" sql t.db "SELECT count(*), max(ret) FROM call
+		WHERE verb = 'ibv_modify_qp'")" "3|22" || return
+	echo "verb=any at=error_paths.c:${line%%:*} errno=EINVAL" >rule
+	"$VERBATIM" record -q --device soft --faults rule -o t.db -- "$app" none good
+	is status $? 1 && is mark "$("$VERBATIM" sql t.db "SELECT text FROM mark")" \
+		"ibv_query_qp() fails with EINVAL (line 1)" || return
+	echo "opcode=SEND at=apps/error_paths.c n=5 status=FATAL_ERR" >rule
+	"$VERBATIM" run --device soft --faults rule -- "$app" none good; is status $? 1 || return
+	printf '%s\n' "opcode=SEND at=post_receive status=FATAL_ERR" \
+		"verb=any at=rror_paths.c errno=EIO" "verb=any at=error_paths.c:1 errno=EIO" >rule
+	"$VERBATIM" run --device soft --faults rule -- "$app" none good; is status $? 0
+}
+try "a rule is for calls from a place" chosen_by_place
+
 nothing_is_made_without_a_match() {
 	echo "process=1 verb=reg_mr errno=ENOMEM" >rule
 	"$VERBATIM" run --device soft --faults rule -- "$app" none good; is status $? 0

@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "core/faults/file.h"
+#include "shim/trace/faults/places.h"
 #include "shim/trace/ring/mark.h"
 #include "shim/trace/ring/record.h"
 
@@ -36,10 +37,17 @@ struct step {
 	struct fault_rule rule, fresh; /* current state, and as read from the file */
 	bool marked;                   /* its mark has been set */
 	unsigned int inside;           /* of its phase, nested */
+	unsigned int place;            /* number of its at= among all, from 0 */
+};
+
+/* Which at= are those of a call: a bit for each. */
+struct there {
+	uint64_t bits[FAULT_PLACES / 64];
 };
 
 static struct step *steps;
 static size_t nsteps;
+static unsigned int nplaces; /* rules with at= */
 static char path[PATH_MAX];
 static long run;
 static int node = -1; /* of this process; -1: it has not opened a device */
@@ -47,13 +55,17 @@ static pid_t counted; /* the process that @steps count for */
 
 static int add_step(void *context, const struct fault_rule *rule)
 {
-	struct step *more = reallocarray(steps, nsteps + 1, sizeof(*steps));
+	struct step *more;
 
 	(void)context;
+	if (rule->at[0] && nplaces == FAULT_PLACES)
+		return 0; /* the command has reported it */
+	more = reallocarray(steps, nsteps + 1, sizeof(*steps));
 	if (!more)
 		return -ENOMEM;
 	steps = more;
-	steps[nsteps++] = (struct step){ .rule = *rule, .fresh = *rule };
+	steps[nsteps++] = (struct step){ .rule = *rule, .fresh = *rule, .place = nplaces };
+	nplaces += rule->at[0] != '\0';
 	return 0;
 }
 
@@ -81,6 +93,8 @@ void plan_load(const char *file)
 		close(fd);
 	}
 	plan_on = nsteps > 0;
+	if (nplaces)
+		places_load();
 }
 
 /*
@@ -161,67 +175,97 @@ static void apply_kill(const struct planned *planned)
 	kill(getpid(), SIGKILL);
 }
 
-struct planned plan_call(enum verb verb)
-{
-	struct planned planned = { 0 };
-	char name[40];
-
-	if (recorder.ours)
-		return planned;
-	fault_name_verb(verb_infos[verb].name, name);
-	recording_lock();
-	for (size_t i = 0; i < nsteps; i++)
-		if (is_now(&steps[i]) && fault_is_for_verb(&steps[i].rule, name))
-			choose_step(&planned, &steps[i]);
-	recording_unlock();
-	apply_kill(&planned);
-	return planned;
-}
+/* Something that a rule may be for. */
+struct operation {
+	enum { CALL, REQUEST, COMPLETION, CM_EVENT } kind;
+	const char *verb; /* of CALL */
+	uint32_t qpn;     /* of REQUEST, COMPLETION */
+	int opcode;       /* of both; the type of CM_EVENT */
+};
 
 static bool is_of_completions(const struct fault_rule *rule)
 {
 	return rule->fault.kind == FAULT_LATE || rule->fault.kind == FAULT_NEVER;
 }
 
-struct planned plan_request(uint32_t qpn, int opcode)
+static bool is_for(const struct fault_rule *rule, const struct operation *op)
+{
+	switch (op->kind) {
+	case CALL:
+		return fault_is_for_verb(rule, op->verb);
+	case REQUEST:
+		return !is_of_completions(rule) && fault_is_for_request(rule, op->qpn, op->opcode);
+	case COMPLETION:
+		return is_of_completions(rule) &&
+		       fault_is_for_completion(rule, op->qpn, op->opcode);
+	default:
+		return rule->cm_event == op->opcode;
+	}
+}
+
+/* Without the lock: libdw opens files and allocates memory. */
+static void find_places(const struct operation *op, struct there *there)
+{
+	struct places places = { .n = -1 };
+
+	*there = (struct there){ 0 };
+	for (size_t i = 0; nplaces && i < nsteps; i++) {
+		const struct step *step = &steps[i];
+
+		if (!step->rule.at[0] || !is_for(&step->rule, op))
+			continue;
+		if (places.n < 0)
+			places_take(&places);
+		if (places_have(&places, step->rule.at))
+			there->bits[step->place / 64] |= 1ull << step->place % 64;
+	}
+}
+
+static bool is_there(const struct step *step, const struct there *there)
+{
+	return !step->rule.at[0] || there->bits[step->place / 64] >> step->place % 64 & 1;
+}
+
+static struct planned choose_fault(const struct operation *op)
 {
 	struct planned planned = { 0 };
+	struct there there;
 
+	find_places(op, &there);
 	recording_lock();
 	for (size_t i = 0; i < nsteps; i++)
-		if (!is_of_completions(&steps[i].rule) && is_now(&steps[i]) &&
-		    fault_is_for_request(&steps[i].rule, qpn, opcode))
+		if (is_now(&steps[i]) && is_for(&steps[i].rule, op) && is_there(&steps[i], &there))
 			choose_step(&planned, &steps[i]);
 	recording_unlock();
 	apply_kill(&planned);
 	return planned;
+}
+
+struct planned plan_call(enum verb verb)
+{
+	char name[40];
+
+	if (recorder.ours)
+		return (struct planned){ 0 };
+	fault_name_verb(verb_infos[verb].name, name);
+	return choose_fault(&(struct operation){ .kind = CALL, .verb = name });
+}
+
+struct planned plan_request(uint32_t qpn, int opcode)
+{
+	return choose_fault(&(struct operation){ .kind = REQUEST, .qpn = qpn, .opcode = opcode });
 }
 
 struct planned plan_completion(const struct ibv_wc *wc)
 {
-	int opcode = wc->status ? -1 : (int)wc->opcode;
-	struct planned planned = { 0 };
-
-	recording_lock();
-	for (size_t i = 0; i < nsteps; i++)
-		if (is_of_completions(&steps[i].rule) && is_now(&steps[i]) &&
-		    fault_is_for_completion(&steps[i].rule, wc->qp_num, opcode))
-			choose_step(&planned, &steps[i]);
-	recording_unlock();
-	return planned;
+	return choose_fault(&(struct operation){ .kind = COMPLETION,
+						 .qpn = wc->qp_num,
+						 .opcode = wc->status ? -1 : (int)wc->opcode });
 }
 
 struct planned plan_cm_event(int event)
 {
-	struct planned planned = { 0 };
-
-	recording_lock();
-	for (size_t i = 0; i < nsteps; i++)
-		if (steps[i].rule.cm_event == event && is_now(&steps[i]))
-			choose_step(&planned, &steps[i]);
-	recording_unlock();
-	apply_kill(&planned);
-	return planned;
+	return choose_fault(&(struct operation){ .kind = CM_EVENT, .opcode = event });
 }
 
 static void see_mark(int kind, const char *text)

@@ -90,6 +90,9 @@ TEST(each_maker_refuses_what_it_cannot_make)
 		{ "status=LOC_PROT_ERR opcode=RECV", false, true },
 		{ "verb=reg_mr errno=ENOMEM mark=warm", false, true },
 		{ "verb=reg_mr errno=ENOMEM phase=warm", false, true },
+		{ "verb=reg_mr errno=ENOMEM at=make_regions", false, true },
+		{ "status=FATAL_ERR at=app.c:7", false, true },
+		{ "late=2ms at=app.c:7", false, false },
 		{ "cm=ESTABLISHED becomes=REJECTED", false, true },
 		{ "cm=ESTABLISHED delay=2ms n=2", false, true },
 		{ "cm=ESTABLISHED status=FATAL_ERR", false, false },
@@ -116,6 +119,25 @@ TEST(send_rules_are_not_for_receives)
 	assert_false(fault_is_for_request(&any.rule, 7, FAULT_OPCODE_RECV));
 	assert_true(fault_is_for_request(&recv.rule, 7, FAULT_OPCODE_RECV));
 	assert_false(fault_is_for_request(&recv.rule, 8, FAULT_OPCODE_RECV));
+}
+
+TEST(places_are_functions_files_or_lines)
+{
+	static const struct fault_place place = { "make_regions", "/src/net/app.c", 120 };
+	static const struct {
+		const char *at;
+		bool is;
+	} cases[] = {
+		{ "make_regions", true }, { "regions", false },   { "app.c", true },
+		{ "app.c:120", true },    { "app.c:12", false },  { "net/app.c:120", true },
+		{ "t/app.c:120", false }, { "pp.c", false },      { "/src/net/app.c", true },
+		{ "app.c:", false },      { "app.c:x20", false }, { "other/src/net/app.c", false },
+	};
+	static const struct fault_place unknown = { NULL, NULL, 0 };
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+		assert_int_equal(fault_is_at(cases[i].at, &place), cases[i].is);
+	assert_false(fault_is_at("app.c", &unknown));
 }
 
 TEST(extended_forms_have_the_plain_name)

@@ -1,0 +1,24 @@
+#pragma once
+/*
+ * Where a verb is called: rules with at= ask for a function, a file or a line of the call stack.
+ *
+ * Names come from the debug information of the program's files, by libdw, which is loaded only if a
+ * rule has at=. Any thread; not while a lock of the recorder is held.
+ */
+#include <stdbool.h>
+
+enum { PLACES_FRAMES = 48 };
+
+struct places {
+	void *frames[PLACES_FRAMES]; /* return addresses, innermost first */
+	int n;
+};
+
+/* When the process starts. Without libdw no rule with at= applies. */
+void places_load(void);
+
+/* The call stack of this thread. */
+void places_take(struct places *ret_places);
+
+/* Is one of them at @at, as in struct fault_rule? */
+bool places_have(const struct places *places, const char *at);
