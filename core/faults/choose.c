@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "core/faults/rule.h"
 
@@ -56,11 +57,32 @@ static double draw_factor(struct fault_rule *rule)
 	return u < 0.01 ? 100 : 1 / u;
 }
 
-struct fault fault_draw(struct fault_rule *rule)
+struct fault fault_pace(struct fault_rule *rule, uint64_t bytes, uint64_t now)
+{
+	uint64_t begins = rule->free_at > now ? rule->free_at : now;
+	struct fault fault = rule->fault;
+
+	rule->free_at = begins + (uint64_t)((double)bytes * 1e9 / (double)fault.rate);
+	fault.ns = begins - now;
+	fault.kind = fault.ns ? FAULT_DELAY : FAULT_NONE;
+	return fault;
+}
+
+static uint64_t read_clock(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+struct fault fault_draw(struct fault_rule *rule, uint64_t bytes)
 {
 	struct fault fault = rule->fault;
 	double ns = (double)fault.ns;
 
+	if (fault.kind == FAULT_RATE)
+		return fault_pace(rule, bytes, read_clock());
 	if (fault.spread)
 		ns += (2 * draw_chance(&rule->random) - 1) * (double)fault.spread;
 	if (fault.tail > 0 && draw_chance(&rule->random) < fault.tail)

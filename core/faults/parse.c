@@ -237,24 +237,43 @@ static bool set_vendor_err(struct fault_rule *rule, const char *text)
 	return true;
 }
 
-static bool read_time(const char *text, uint64_t *ret_ns)
-{
-	static const struct {
-		const char *unit;
-		double ns;
-	} units[] = { { "ns", 1 }, { "us", 1e3 }, { "ms", 1e6 }, { "s", 1e9 } };
+struct unit {
+	const char *name; /* NULL: the end */
 	double value;
-	char *end;
-	size_t i;
+};
 
-	value = strtod(text, &end);
-	for (i = 0; i < sizeof(units) / sizeof(units[0]); i++)
-		if (end != text && !strcmp(end, units[i].unit) && value > 0 &&
-		    value * units[i].ns < 1e15) {
-			*ret_ns = value * units[i].ns;
+/* A number above 0 with its unit, in units of 1. */
+static bool read_quantity(const char *text, const struct unit *units, uint64_t *ret_value)
+{
+	char *end;
+	double value = strtod(text, &end);
+
+	for (; units->name; units++)
+		if (end != text && !strcmp(end, units->name) && value > 0 &&
+		    value * units->value < 1e15) {
+			*ret_value = value * units->value;
 			return true;
 		}
 	return false;
+}
+
+static bool read_time(const char *text, uint64_t *ret_ns)
+{
+	static const struct unit units[] = {
+		{ "ns", 1 }, { "us", 1e3 }, { "ms", 1e6 }, { "s", 1e9 }, { NULL, 0 }
+	};
+
+	return read_quantity(text, units, ret_ns);
+}
+
+/* Bytes a second. */
+static bool read_rate(const char *text, uint64_t *ret_rate)
+{
+	static const struct unit units[] = { { "kbit", 125 }, { "Mbit", 125e3 }, { "Gbit", 125e6 },
+					     { "kB", 1e3 },   { "MB", 1e6 },     { "GB", 1e9 },
+					     { NULL, 0 } };
+
+	return read_quantity(text, units, ret_rate) && *ret_rate;
 }
 
 static bool set_time(struct fault_rule *rule, const char *text)
@@ -288,6 +307,11 @@ static bool set_tail(struct fault_rule *rule, const char *text)
 static bool set_delay(struct fault_rule *rule, const char *text)
 {
 	return set_time(rule, text) && set_kind(rule, FAULT_DELAY);
+}
+
+static bool set_rate(struct fault_rule *rule, const char *text)
+{
+	return read_rate(text, &rule->fault.rate) && set_kind(rule, FAULT_RATE);
 }
 
 static bool set_late(struct fault_rule *rule, const char *text)
@@ -385,6 +409,9 @@ static const struct word {
 	  "vendor_err= takes a number of 8 bits" },
 	{ "delay", set_delay, false,
 	  "delay= takes a time, as in delay=2ms, and a rule has one action" },
+	{ "rate", set_rate, false,
+	  "rate= takes bits or bytes a second, as in rate=10Gbit or rate=800MB, and a rule has one "
+	  "action" },
 	{ "late", set_late, false,
 	  "late= takes a time, as in late=2ms, and a rule has one action" },
 	{ "never", set_never, true, "a rule has one action" },
@@ -413,11 +440,10 @@ static bool read_word(char *text, struct fault_rule *rule, const char **why)
 	for (word = words; word->name; word++)
 		if (!strcmp(word->name, text))
 			break;
-	*why = word->name
-		       ? word->why
-		       : "an unknown word (verb, opcode, qp, cm, process, mark, phase, at, n, "
-			 "every, p, seed; errno, status, vendor_err, delay, late, never, becomes, "
-			 "lose, rnr, overrun, event, port, kill, for, spread, tail)";
+	*why = word->name ? word->why
+			  : "an unknown word (verb, opcode, qp, cm, process, mark, phase, at, n, "
+			    "every, p, seed; errno, status, vendor_err, delay, rate, late, never, "
+			    "becomes, lose, rnr, overrun, event, port, kill, for, spread, tail)";
 	return word->name && word->alone == !value && word->set(rule, value);
 }
 
@@ -465,13 +491,14 @@ static bool check_fit(const struct fault_rule *rule, const char **why)
 		return check_cm(rule, why);
 	switch (rule->fault.kind) {
 	case FAULT_NONE:
-		*why = "no action is given (errno, status, delay, late, never, becomes, "
-		       "lose, rnr, overrun, event, port, kill)";
+		*why = "no action is given (errno, status, delay, rate, late, never, "
+		       "becomes, lose, rnr, overrun, event, port, kill)";
 		return false;
 	case FAULT_ERRNO:
 		*why = "errno= is for a verb, as in verb=post_send errno=ENOMEM";
 		return verb;
 	case FAULT_STATUS:
+	case FAULT_RATE:
 	case FAULT_LATE:
 	case FAULT_NEVER:
 	case FAULT_LOSE:

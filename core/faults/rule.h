@@ -21,6 +21,7 @@ enum fault_kind {
 	FAULT_KILL,    /* this process ends by SIGKILL; never returned */
 	FAULT_LATE,    /* the completion is delivered @ns later */
 	FAULT_NEVER,   /* the completion is not delivered */
+	FAULT_RATE,    /* requests leave at @rate: FAULT_DELAY, once fault_pace() has the time */
 	FAULT_BECOMES, /* an event of librdmacm is another one: @value, enum rdma_cm_event_type */
 	FAULT_KINDS,
 };
@@ -41,6 +42,7 @@ struct fault {
 	bool given; /* added by the program: applied only if the request would not fail anyway */
 	uint64_t ns;
 	uint64_t spread; /* ns: the time is uniformly distributed within this distance of @ns */
+	uint64_t rate;   /* bytes a second */
 	double tail;     /* probability of a much longer time: Pareto, with exponent 1 */
 };
 
@@ -64,6 +66,7 @@ struct fault_rule {
 	struct fault fault;
 	unsigned int line; /* in the file, from 1 */
 	uint64_t count;    /* number of matches so far */
+	uint64_t free_at;  /* FAULT_RATE: when the bytes so far have left, CLOCK_MONOTONIC, ns */
 	/* for one that the program gives (fault_give): */
 	uint64_t thread; /* calls of this thread only */
 	uint32_t pos;    /* the request at this position of its send queue */
@@ -111,5 +114,11 @@ bool fault_is_for_completion(const struct fault_rule *rule, uint32_t qpn, int op
  */
 bool fault_strikes(struct fault_rule *rule, bool again);
 
-/* The fault of @rule, with a time drawn from its distribution. */
-struct fault fault_draw(struct fault_rule *rule);
+/*
+ * The fault of @rule, with a time drawn from its distribution. FAULT_RATE becomes the delay of a
+ * request of @bytes, or FAULT_NONE: all requests of the rule leave one after the other.
+ */
+struct fault fault_draw(struct fault_rule *rule, uint64_t bytes);
+
+/* The same of FAULT_RATE at @now, CLOCK_MONOTONIC in ns. */
+struct fault fault_pace(struct fault_rule *rule, uint64_t bytes, uint64_t now);

@@ -214,3 +214,27 @@ check_names_what_was_made() {
 	says "= ENOMEM: a fault injected by the recorder: ibv_reg_mr() fails" out
 }
 try "check says which failures were made" check_names_what_was_made
+
+# What was asked for is kept: never less, but for the 1 of 20 requests of a round that may leave
+# before it, and within 5 % whenever the machine lets the program run. Posts return at once.
+is_kept() { # maker, rule, arguments of paced, of which the third is the time
+	local least took posted faults=(--faults rule)
+	[ "$1" = recorder ] || { faults=(); local -x VERBATIM_SOFT_FAULTS=$PWD/rule; }
+	echo "$2" >rule
+	local words
+	read -ra words <<<"$3"
+	read -r least took posted _ < <("$VERBATIM" run --device soft "${faults[@]}" -- \
+		"$apps/paced" $3)
+	[ "$least" -ge $((words[2] * 949 / 1000)) ] && [ "$took" -le $((words[2] * 105 / 100)) ] &&
+		[ "$posted" -le $((words[2] / 4)) ] ||
+		{ echo "$least to $took us instead of ${words[2]}, $posted for posts"; return 1; }
+}
+kept=("late=2ms" "1 64 2000 one" "late=2ms" "20 64 2000" "delay=2ms" "1 64 2000 one"
+	"rate=800MB" "20 100000 2500" "rate=6400Mbit" "20 100000 2500 one"
+	"every=20 delay=4ms" "20 64 4000" "every=20 late=4ms" "20 64 4000")
+for ((i = 0; i < ${#kept[@]}; i += 2)); do
+	try "kept: ${kept[*]:i:2}" is_kept recorder "${kept[@]:i:2}"
+done
+for ((i = 4; i < 12; i += 2)); do
+	try_in_turn "kept by the device: ${kept[*]:i:2}" is_kept device "${kept[@]:i:2}"
+done

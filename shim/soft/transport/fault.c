@@ -84,13 +84,13 @@ struct fault fault_verb(const char *verb)
 	for (i = 0; i < num_rules; i++)
 		if (fault_is_for_verb(&rules[i], verb) && fault_strikes(&rules[i], false) &&
 		    !fault.kind)
-			fault = fault_draw(&rules[i]);
+			fault = fault_draw(&rules[i], 0);
 	pthread_mutex_unlock(&mutex);
 	apply_kill(&fault);
 	return fault;
 }
 
-struct fault fault_request(uint32_t qpn, uint32_t pos, int opcode, bool again)
+struct fault fault_request(uint32_t qpn, uint32_t pos, int opcode, uint32_t bytes, bool again)
 {
 	struct fault fault = { .kind = FAULT_NONE };
 	unsigned int i;
@@ -101,7 +101,7 @@ struct fault fault_request(uint32_t qpn, uint32_t pos, int opcode, bool again)
 	for (i = 0; i < num_rules; i++)
 		if (fault_is_for_request(&rules[i], qpn, opcode) &&
 		    fault_strikes(&rules[i], again) && !fault.kind)
-			fault = fault_draw(&rules[i]);
+			fault = fault_draw(&rules[i], bytes);
 	pthread_mutex_unlock(&mutex);
 	apply_kill(&fault);
 	return fault;

@@ -31,7 +31,7 @@ struct fault fault_verb(const char *verb);
  * The fault that applies to the send request at position @pos of its queue. @again: it is a retry,
  * to which only random rules apply.
  */
-struct fault fault_request(uint32_t qpn, uint32_t pos, int opcode, bool again);
+struct fault fault_request(uint32_t qpn, uint32_t pos, int opcode, uint32_t bytes, bool again);
 
 /*
  * Rules that the program adds at run time, for one operation each; they precede those of the file.

@@ -164,7 +164,7 @@ static struct fault judge_request(struct soft_qp *qp, const struct soft_wr *wr)
 
 	sq->judged = true;
 	if (first || sq->tries || sq->rnr_tries)
-		return fault_request(qp->shm->qpn, sq->next, wr->opcode, !first);
+		return fault_request(qp->shm->qpn, sq->next, wr->opcode, wr->length, !first);
 	return (struct fault){ .kind = FAULT_NONE }; /* it was only delayed */
 }
 

@@ -24,14 +24,6 @@ bool backlog_is_on(void)
 	return plan_is_on() && (plan_has(FAULT_LATE) || plan_has(FAULT_NEVER));
 }
 
-uint64_t backlog_now(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 void backlog_init(struct backlog *backlog, struct ibv_cq *cq, int (*drain)(struct backlog *))
 {
 	free(backlog->items);
@@ -77,7 +69,7 @@ static uint64_t find_due(const struct backlog *backlog, const struct backlog_ite
 {
 	uint64_t due = item->planned.fault.kind == FAULT_NEVER ? UINT64_MAX
 		       : item->planned.fault.kind == FAULT_LATE
-			       ? backlog_now() + item->planned.fault.ns
+			       ? plan_now() + item->planned.fault.ns
 			       : 0;
 
 	for (size_t i = 0; i < backlog->n; i++)
@@ -123,7 +115,7 @@ static bool is_awaited(const struct backlog *backlog, const struct backlog_item 
 
 void backlog_refresh(struct backlog *backlog)
 {
-	uint64_t now = backlog->n ? backlog_now() : 0;
+	uint64_t now = backlog->n ? plan_now() : 0;
 
 	for (size_t i = 0; i < backlog->n; i++) {
 		struct backlog_item *item = &backlog->items[i];

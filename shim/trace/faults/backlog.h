@@ -61,8 +61,6 @@ struct backlog {
 /* Is there a rule for it? Else nothing of this is used. */
 bool backlog_is_on(void);
 
-uint64_t backlog_now(void);
-
 /* @cq was created. backlog_channel_add_cq() adds its channel. */
 void backlog_init(struct backlog *backlog, struct ibv_cq *cq, int (*drain)(struct backlog *));
 

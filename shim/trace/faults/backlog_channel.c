@@ -124,7 +124,7 @@ static uint64_t refresh_all(void)
 	for (size_t i = 0; i < n; i++) {
 		/* a program may be between ibv_start_poll() and ibv_end_poll() */
 		if (pthread_mutex_trylock(&all[i]->mutex)) {
-			next = backlog_now() + 100000;
+			next = plan_now() + 100000;
 			continue;
 		}
 		backlog_refresh(all[i]);
@@ -137,7 +137,7 @@ static uint64_t refresh_all(void)
 
 static void wait_until(struct pollfd *fds, nfds_t n, uint64_t due)
 {
-	uint64_t now = backlog_now(), ns = due > now ? due - now : 0, rung;
+	uint64_t now = plan_now(), ns = due > now ? due - now : 0, rung;
 	const struct timespec time = { (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
 
 	if (ppoll(fds, n, due == UINT64_MAX ? NULL : &time, NULL) > 0 && fds[0].revents)

@@ -15,6 +15,7 @@
 #include "shim/trace/faults/enter.h"
 #include "shim/trace/faults/plan.h"
 #include "shim/trace/faults/posts.h"
+#include "shim/trace/faults/postponed.h"
 #include "shim/trace/ring/recording.h"
 
 struct faulty_qp {
@@ -49,10 +50,11 @@ static void end_request(struct faulty_qp *f, struct ibv_qp_ex *qp)
 /* Begin a request of @opcode: is it to fail? Then it is a SEND. */
 static bool begin_request(struct faulty_qp *f, struct ibv_qp_ex *qp, int opcode)
 {
-	struct planned planned = plan_request(qp->qp_base.qp_num, opcode);
+	struct planned planned = plan_request(qp->qp_base.qp_num, opcode, 0);
 	unsigned int flags = qp->wr_flags;
 
 	end_request(f, qp);
+	postponed_release(&qp->qp_base); /* those of ibv_post_send() */
 	if (planned.fault.kind == FAULT_DELAY) {
 		posts_note_delay(&planned, qp->qp_base.qp_num);
 		plan_wait(planned.fault.ns);

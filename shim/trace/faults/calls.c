@@ -24,6 +24,7 @@
 #include "shim/trace/faults/plan.h"
 #include "shim/trace/faults/polls.h"
 #include "shim/trace/faults/posts.h"
+#include "shim/trace/faults/postponed.h"
 #include "shim/trace/ring/recording.h"
 
 #include "gen/later_gen.h"
@@ -193,6 +194,7 @@ static void forget_completions(const struct ibv_qp *qp, struct ibv_cq *send_cq,
 			       struct ibv_cq *recv_cq, uint32_t qpn)
 {
 	doomed_forget(qp);
+	postponed_forget(qp);
 	polls_purge(send_cq, qpn);
 	if (recv_cq != send_cq)
 		polls_purge(recv_cq, qpn);
@@ -203,8 +205,11 @@ static int own_modify_qp(int (*behind)(struct ibv_qp *, struct ibv_qp_attr *, in
 {
 	struct ibv_qp_ex was;
 	bool builders = builders_save(qp, &was);
-	int ret = behind(qp, attr, mask);
+	int ret;
 
+	if (mask & IBV_QP_STATE && attr->qp_state == IBV_QPS_ERR)
+		postponed_release(qp);
+	ret = behind(qp, attr, mask);
 	if (builders)
 		builders_again(qp, &was);
 	if (!ret && mask & IBV_QP_STATE && attr->qp_state == IBV_QPS_RESET)
@@ -219,11 +224,18 @@ static int own_destroy_qp(int (*behind)(struct ibv_qp *), struct ibv_qp *qp)
 	int ret;
 
 	async_release(qp);
+	postponed_forget(qp);
 	ret = behind(qp);
 
 	if (!ret)
 		forget_completions(qp, send_cq, recv_cq, qpn);
 	return ret;
+}
+
+static int own_destroy_srq(int (*behind)(struct ibv_srq *), struct ibv_srq *srq)
+{
+	postponed_forget(srq);
+	return behind(srq);
 }
 
 #include "gen/faults_gen.h"

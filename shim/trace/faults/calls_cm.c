@@ -9,6 +9,7 @@
 #include "shim/trace/faults/calls.h"
 #include "shim/trace/faults/enter.h"
 #include "shim/trace/faults/plan.h"
+#include "shim/trace/faults/postponed.h"
 
 /* As librdmacm and the kernel report it. */
 static int status_of(enum rdma_cm_event_type event)
@@ -45,8 +46,10 @@ static void change_event(struct rdma_cm_event *event, const struct planned *plan
 		return;
 	event->param.conn.private_data = NULL;
 	event->param.conn.private_data_len = 0;
-	if (event->id && event->id->qp)
+	if (event->id && event->id->qp) {
+		postponed_release(event->id->qp);
 		behind_fail_qp(event->id->qp);
+	}
 }
 
 static int own_rdma_get_cm_event(int (*behind)(struct rdma_event_channel *,

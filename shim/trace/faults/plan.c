@@ -37,6 +37,7 @@ struct step {
 	struct fault_rule rule, fresh; /* current state, and as read from the file */
 	bool marked;                   /* its mark has been set */
 	unsigned int inside;           /* of its phase, nested */
+	bool paced;                    /* FAULT_RATE: a request was delayed */
 	unsigned int place;            /* number of its at= among all, from 0 */
 };
 
@@ -160,10 +161,12 @@ static bool is_now(const struct step *step)
 	       (!rule->phase[0] || step->inside);
 }
 
-static void choose_step(struct planned *planned, struct step *step)
+static void choose_step(struct planned *planned, struct step *step, uint64_t bytes)
 {
-	if (fault_strikes(&step->rule, false) && !planned->fault.kind)
-		*planned = (struct planned){ fault_draw(&step->rule), step->rule.line };
+	if (!fault_strikes(&step->rule, false) || planned->fault.kind)
+		return;
+	*planned = (struct planned){ fault_draw(&step->rule, bytes), step->rule.line, step->paced };
+	step->paced |= step->rule.fault.kind == FAULT_RATE && planned->fault.kind;
 }
 
 static void apply_kill(const struct planned *planned)
@@ -181,6 +184,7 @@ struct operation {
 	const char *verb; /* of CALL */
 	uint32_t qpn;     /* of REQUEST, COMPLETION */
 	int opcode;       /* of both; the type of CM_EVENT */
+	uint64_t bytes;   /* of REQUEST */
 };
 
 static bool is_of_completions(const struct fault_rule *rule)
@@ -235,7 +239,7 @@ static struct planned choose_fault(const struct operation *op)
 	recording_lock();
 	for (size_t i = 0; i < nsteps; i++)
 		if (is_now(&steps[i]) && is_for(&steps[i].rule, op) && is_there(&steps[i], &there))
-			choose_step(&planned, &steps[i]);
+			choose_step(&planned, &steps[i], op->bytes);
 	recording_unlock();
 	apply_kill(&planned);
 	return planned;
@@ -251,9 +255,10 @@ struct planned plan_call(enum verb verb)
 	return choose_fault(&(struct operation){ .kind = CALL, .verb = name });
 }
 
-struct planned plan_request(uint32_t qpn, int opcode)
+struct planned plan_request(uint32_t qpn, int opcode, uint64_t bytes)
 {
-	return choose_fault(&(struct operation){ .kind = REQUEST, .qpn = qpn, .opcode = opcode });
+	return choose_fault(&(struct operation){
+		.kind = REQUEST, .qpn = qpn, .opcode = opcode, .bytes = bytes });
 }
 
 struct planned plan_completion(const struct ibv_wc *wc)
@@ -294,12 +299,22 @@ void plan_note(const struct planned *planned, const char *format, ...)
 	int saved = errno;
 	va_list args;
 
+	if (planned->quiet)
+		return;
 	va_start(args, format);
 	vsnprintf(what, sizeof(what), format, args);
 	va_end(args);
 	snprintf(text, sizeof(text), "%s (line %u)", what, planned->line);
 	mark_fault(text);
 	errno = saved;
+}
+
+uint64_t plan_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
 void plan_wait(uint64_t ns)

@@ -32,6 +32,7 @@ void plan_open_device(void);
 struct planned {
 	struct fault fault;
 	unsigned int line;
+	bool quiet; /* one of many of its rule: the first was recorded */
 };
 
 /*
@@ -40,8 +41,11 @@ struct planned {
  */
 struct planned plan_call(enum verb verb);
 
-/* The same for a request of @opcode (enum ibv_wr_opcode, FAULT_OPCODE_RECV) of queue pair @qpn. */
-struct planned plan_request(uint32_t qpn, int opcode);
+/*
+ * The same for a request of @opcode (enum ibv_wr_opcode, FAULT_OPCODE_RECV) of queue pair @qpn,
+ * with @bytes of data.
+ */
+struct planned plan_request(uint32_t qpn, int opcode, uint64_t bytes);
 
 /*
  * The same for a completion that comes from the device: FAULT_LATE or FAULT_NEVER, which are for
@@ -55,6 +59,9 @@ struct planned plan_cm_event(int event);
 /* Record that a fault is made now: "ibv_reg_mr() fails with ENOMEM", and its line in the file. */
 void plan_note(const struct planned *planned, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+
+/* Now, CLOCK_MONOTONIC, ns. */
+uint64_t plan_now(void);
 
 /* Sleep for @ns. errno is preserved. */
 void plan_wait(uint64_t ns);

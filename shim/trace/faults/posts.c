@@ -16,6 +16,7 @@
 #include "shim/trace/faults/doomed.h"
 #include "shim/trace/faults/enter.h"
 #include "shim/trace/faults/plan.h"
+#include "shim/trace/faults/postponed.h"
 
 static const char *status_name(int status)
 {
@@ -52,7 +53,20 @@ static struct ibv_sge forbidden_sge(const struct ibv_sge *sges, int n)
 				 .lkey = DOOMED_KEY };
 }
 
-typedef int post_send_fn(struct ibv_qp *, struct ibv_send_wr *, struct ibv_send_wr **);
+/* One request, in @ns; never before those that wait. A header of TSO is not copied. */
+static int submit_send(struct ibv_qp *qp, struct ibv_send_wr *wr, uint64_t ns, post_send_fn *behind)
+{
+	struct ibv_send_wr *bad;
+
+	wr->next = NULL;
+	if (wr->opcode == IBV_WR_TSO) {
+		postponed_release(qp);
+		plan_wait(ns);
+	} else if (ns || postponed_any(qp)) {
+		return postponed_add_send(qp, wr, ns, behind);
+	}
+	return behind(qp, wr, &bad);
+}
 
 /*
  * Any operation becomes a SEND, which fails before anything is sent. A completion with an error has
@@ -62,101 +76,119 @@ static int post_doomed_send(struct ibv_qp *qp, const struct ibv_send_wr *wr,
 			    const struct fault *fault, post_send_fn *behind)
 {
 	struct ibv_sge sge = forbidden_sge(wr->sg_list, wr->num_sge);
-	struct ibv_send_wr copy = *wr, *bad;
+	struct ibv_send_wr copy = *wr;
 	int ret;
 
-	copy.next = NULL;
 	copy.sg_list = &sge;
 	copy.num_sge = 1;
 	copy.opcode = IBV_WR_SEND;
 	copy.send_flags = (wr->send_flags & ~(unsigned int)IBV_SEND_INLINE) | IBV_SEND_SIGNALED;
 	if (doomed_add(qp, qp->qp_num, wr->wr_id, fault))
 		return ENOMEM;
-	ret = behind(qp, &copy, &bad);
+	ret = submit_send(qp, &copy, 0, behind);
 	if (ret)
 		doomed_take_back(qp, wr->wr_id);
 	return ret;
 }
 
-static int post_plain_send(struct ibv_qp *qp, const struct ibv_send_wr *wr, post_send_fn *behind)
+/* siw flushes what was posted before its queue pair failed, but nothing that is posted later. */
+static bool flushes_later_posts(const struct ibv_qp *qp)
 {
-	struct ibv_send_wr copy = *wr, *bad;
-
-	copy.next = NULL;
-	return behind(qp, &copy, &bad);
+	return qp->context->device->transport_type != IBV_TRANSPORT_IWARP;
 }
 
 static int post_one_send(struct ibv_qp *qp, const struct ibv_send_wr *wr,
 			 const struct planned *planned, post_send_fn *behind)
 {
+	struct ibv_send_wr copy = *wr;
+	uint64_t ns = 0;
+
 	switch (planned->fault.kind) {
 	case FAULT_STATUS:
 		posts_note_status(planned, qp->qp_num);
-		if (planned->fault.value != IBV_WC_WR_FLUSH_ERR)
+		if (planned->fault.value != IBV_WC_WR_FLUSH_ERR || !flushes_later_posts(qp))
 			return post_doomed_send(qp, wr, &planned->fault, behind);
+		postponed_release(qp);
 		behind_fail_qp(qp);
 		break;
 	case FAULT_EVENT:
+		postponed_release(qp);
 		async_make(planned, qp);
 		break;
 	case FAULT_DELAY:
 		posts_note_delay(planned, qp->qp_num);
-		plan_wait(planned->fault.ns);
+		ns = planned->fault.ns;
 		break;
 	default:
 		break;
 	}
-	return post_plain_send(qp, wr, behind);
+	return submit_send(qp, &copy, ns, behind);
 }
 
-typedef int post_recv_fn(void *, struct ibv_recv_wr *, struct ibv_recv_wr **);
+/* A queue of receives, and the key of those that wait for it. */
+struct receives {
+	void *queue;
+	const void *key;
+	uint32_t qpn; /* 0: a shared queue */
+	post_recv_fn *behind;
+};
 
-static int post_doomed_recv(void *queue, uint32_t qpn, const struct ibv_recv_wr *wr,
-			    const struct fault *fault, post_recv_fn *behind)
+static int submit_recv(const struct receives *to, struct ibv_recv_wr *wr, uint64_t ns)
+{
+	struct ibv_recv_wr *bad;
+
+	wr->next = NULL;
+	if (ns || postponed_any(to->key))
+		return postponed_add_recv(to->queue, to->key, wr, ns, to->behind);
+	return to->behind(to->queue, wr, &bad);
+}
+
+static int post_doomed_recv(const struct receives *to, const struct ibv_recv_wr *wr,
+			    const struct fault *fault)
 {
 	struct ibv_sge sge = forbidden_sge(wr->sg_list, wr->num_sge);
-	struct ibv_recv_wr copy = { wr->wr_id, NULL, &sge, 1 }, *bad;
+	struct ibv_recv_wr copy = { wr->wr_id, NULL, &sge, 1 };
 	int ret;
 
-	if (doomed_add(queue, qpn, wr->wr_id, fault))
+	if (doomed_add(to->queue, to->qpn, wr->wr_id, fault))
 		return ENOMEM;
-	ret = behind(queue, &copy, &bad);
+	ret = submit_recv(to, &copy, 0);
 	if (ret)
-		doomed_take_back(queue, wr->wr_id);
+		doomed_take_back(to->queue, wr->wr_id);
 	return ret;
 }
 
-static int post_one_recv(void *queue, uint32_t qpn, const struct ibv_recv_wr *wr,
-			 const struct planned *planned, post_recv_fn *behind)
+static int post_one_recv(const struct receives *to, const struct ibv_recv_wr *wr,
+			 const struct planned *planned)
 {
-	struct ibv_recv_wr copy = *wr, *bad;
+	struct ibv_recv_wr copy = *wr;
+	uint64_t ns = 0;
 
 	if (planned->fault.kind == FAULT_STATUS) {
-		posts_note_status(planned, qpn);
-		return post_doomed_recv(queue, qpn, wr, &planned->fault, behind);
+		posts_note_status(planned, to->qpn);
+		return post_doomed_recv(to, wr, &planned->fault);
 	}
 	if (planned->fault.kind == FAULT_DELAY) {
-		posts_note_delay(planned, qpn);
-		plan_wait(planned->fault.ns);
+		posts_note_delay(planned, to->qpn);
+		ns = planned->fault.ns;
 	}
-	copy.next = NULL;
-	return behind(queue, &copy, &bad);
+	return submit_recv(to, &copy, ns);
 }
 
 /*
  * How many requests from @wr on have no fault? The one behind them, if there is one, has @planned.
  */
-#define COUNT_PLAIN(name, wr_t, opcode)                                                        \
-	static unsigned int name(const struct wr_t *wr, uint32_t qpn, struct planned *planned) \
-	{                                                                                      \
-		unsigned int n = 0;                                                            \
-                                                                                               \
-		for (planned->fault.kind = FAULT_NONE; wr; wr = wr->next, n++) {               \
-			*planned = plan_request(qpn, opcode);                                  \
-			if (planned->fault.kind)                                               \
-				break;                                                         \
-		}                                                                              \
-		return n;                                                                      \
+#define COUNT_PLAIN(name, wr_t, opcode)                                                           \
+	static unsigned int name(const struct wr_t *wr, uint32_t qpn, struct planned *planned)    \
+	{                                                                                         \
+		unsigned int n = 0;                                                               \
+                                                                                                  \
+		for (planned->fault.kind = FAULT_NONE; wr; wr = wr->next, n++) {                  \
+			*planned = plan_request(qpn, opcode, total_of(wr->sg_list, wr->num_sge)); \
+			if (planned->fault.kind)                                                  \
+				break;                                                            \
+		}                                                                                 \
+		return n;                                                                         \
 	}
 
 COUNT_PLAIN(count_plain_sends, ibv_send_wr, (int)wr->opcode)
@@ -174,7 +206,7 @@ static int faulty_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ib
 	if (ret)
 		return ret;
 	plain = count_plain_sends(wr, qp->qp_num, &planned);
-	if (!planned.fault.kind)
+	if (!planned.fault.kind && !postponed_any(qp))
 		return behind(qp, wr, bad);
 	for (; wr; wr = wr->next) {
 		ret = post_one_send(qp, wr, plain ? &none : &planned, behind);
@@ -190,8 +222,8 @@ static int faulty_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ib
 	return 0;
 }
 
-static int post_recvs(enum verb verb, void *queue, uint32_t qpn, struct ibv_recv_wr *wr,
-		      struct ibv_recv_wr **bad, post_recv_fn *behind)
+static int post_recvs(enum verb verb, const struct receives *to, struct ibv_recv_wr *wr,
+		      struct ibv_recv_wr **bad)
 {
 	const struct planned none = { 0 };
 	int ret = enter_call(verb);
@@ -201,11 +233,11 @@ static int post_recvs(enum verb verb, void *queue, uint32_t qpn, struct ibv_recv
 	*bad = wr;
 	if (ret)
 		return ret;
-	plain = count_plain_recvs(wr, qpn, &planned);
-	if (!planned.fault.kind)
-		return behind(queue, wr, bad);
+	plain = count_plain_recvs(wr, to->qpn, &planned);
+	if (!planned.fault.kind && !postponed_any(to->key))
+		return to->behind(to->queue, wr, bad);
 	for (; wr; wr = wr->next) {
-		ret = post_one_recv(queue, qpn, wr, plain ? &none : &planned, behind);
+		ret = post_one_recv(to, wr, plain ? &none : &planned);
 		if (ret) {
 			*bad = wr;
 			return ret;
@@ -213,22 +245,27 @@ static int post_recvs(enum verb verb, void *queue, uint32_t qpn, struct ibv_recv
 		if (plain)
 			plain--;
 		else
-			plain = count_plain_recvs(wr->next, qpn, &planned);
+			plain = count_plain_recvs(wr->next, to->qpn, &planned);
 	}
 	return 0;
 }
 
 static int faulty_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
-	return post_recvs(VERB_post_recv, qp, qp->qp_num, wr, bad,
-			  (post_recv_fn *)behind_context(qp->context)->ops.post_recv);
+	const struct receives to = { qp, postponed_recvs_of(qp), qp->qp_num,
+				     (post_recv_fn *)behind_context(qp->context)->ops.post_recv };
+
+	return post_recvs(VERB_post_recv, &to, wr, bad);
 }
 
 static int faulty_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr,
 				struct ibv_recv_wr **bad)
 {
-	return post_recvs(VERB_post_srq_recv, srq, 0, wr, bad,
-			  (post_recv_fn *)behind_context(srq->context)->ops.post_srq_recv);
+	const struct receives to = {
+		srq, srq, 0, (post_recv_fn *)behind_context(srq->context)->ops.post_srq_recv
+	};
+
+	return post_recvs(VERB_post_srq_recv, &to, wr, bad);
 }
 
 #define PATCH(slot)                                    \

@@ -93,6 +93,13 @@ TEST(each_maker_refuses_what_it_cannot_make)
 		{ "verb=reg_mr errno=ENOMEM at=make_regions", false, true },
 		{ "status=FATAL_ERR at=app.c:7", false, true },
 		{ "late=2ms at=app.c:7", false, false },
+		{ "rate=10Gbit", true, true },
+		{ "rate=800MB opcode=SEND", true, true },
+		{ "rate=10", false, false },
+		{ "rate=0MB", false, false },
+		{ "rate=0.001kbit", false, false },
+		{ "verb=reg_mr rate=1GB", false, false },
+		{ "rate=1GB delay=2ms", false, false },
 		{ "cm=ESTABLISHED becomes=REJECTED", false, true },
 		{ "cm=ESTABLISHED delay=2ms n=2", false, true },
 		{ "cm=ESTABLISHED status=FATAL_ERR", false, false },
@@ -166,7 +173,7 @@ static double draw_times(const char *line, int n, uint64_t unit, double *least, 
 	assert_int_equal(heard.rules, 1);
 	*least = 1e30, *most = 0;
 	for (int i = 0; i < n; i++) {
-		double time = (double)fault_draw(&heard.rule).ns / (double)unit;
+		double time = (double)fault_draw(&heard.rule, 0).ns / (double)unit;
 
 		sum += time;
 		*least = time < *least ? time : *least;
@@ -199,4 +206,19 @@ TEST(spread_needs_a_time)
 	assert_int_equal(read_text("kill spread=5us", FAULT_BY_RECORDER).wrong, 1);
 	assert_int_equal(read_text("delay=4us spread=5us", FAULT_BY_RECORDER).wrong, 1);
 	assert_int_equal(read_text("delay=4us tail=2", FAULT_BY_RECORDER).wrong, 1);
+}
+
+TEST(requests_leave_at_the_rate)
+{
+	struct fault_rule rule = read_text("rate=8Mbit", FAULT_BY_RECORDER).rule;
+	struct fault fault;
+
+	/* a megabyte takes a second */
+	assert_int_equal(fault_pace(&rule, 1000000, 5000).kind, FAULT_NONE);
+	fault = fault_pace(&rule, 500000, 5000);
+	assert_int_equal(fault.kind, FAULT_DELAY);
+	assert_int_equal(fault.ns, 1000000000);
+	assert_int_equal(fault_pace(&rule, 1, 1000005000).ns, 500000000);
+	assert_int_equal(fault_pace(&rule, 1, 9000000000).kind, FAULT_NONE); /* no burst later */
+	assert_int_equal(fault_pace(&rule, 1, 9000000000).ns, 1000);
 }

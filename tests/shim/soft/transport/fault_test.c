@@ -152,7 +152,7 @@ static int unload_faults(void **state)
 
 static int strike_once(void)
 {
-	return fault_request(20, 0, IBV_WR_SEND, false).kind;
+	return fault_request(20, 0, IBV_WR_SEND, 0, false).kind;
 }
 
 FIXTURE(NULL, unload_faults);
@@ -165,7 +165,7 @@ TEST(strikes_the_nth)
 	assert_true(fault_any);
 	for (i = 1; i <= 6; i++) {
 		assert_int_equal(strike_once(), i == 3 || i == 4 ? FAULT_LOSE : FAULT_NONE);
-		assert_int_equal(fault_request(20, 0, IBV_WR_RDMA_READ, false).kind, FAULT_NONE);
+		assert_int_equal(fault_request(20, 0, IBV_WR_RDMA_READ, 0, false).kind, FAULT_NONE);
 	}
 }
 
@@ -174,14 +174,14 @@ TEST(a_retry_is_not_counted)
 	load_text("n=2 lose\n", 0);
 	assert_int_equal(strike_once(), FAULT_NONE);
 	assert_int_equal(strike_once(), FAULT_LOSE);
-	assert_int_equal(fault_request(20, 0, IBV_WR_SEND, true).kind, FAULT_NONE);
+	assert_int_equal(fault_request(20, 0, IBV_WR_SEND, 0, true).kind, FAULT_NONE);
 }
 
 TEST(chance_strikes_a_retry_again)
 {
 	load_text("p=1 lose\n", 0);
 	assert_int_equal(strike_once(), FAULT_LOSE);
-	assert_int_equal(fault_request(20, 0, IBV_WR_SEND, true).kind, FAULT_LOSE);
+	assert_int_equal(fault_request(20, 0, IBV_WR_SEND, 0, true).kind, FAULT_LOSE);
 }
 
 static unsigned int read_pattern(void)
@@ -241,7 +241,7 @@ TEST(verbs_are_counted_apart)
 
 static int strike_at(uint32_t qpn)
 {
-	return fault_request(qpn, 5, IBV_WR_SEND, false).kind;
+	return fault_request(qpn, 5, IBV_WR_SEND, 0, false).kind;
 }
 
 /* Those that a program gives are for one request each. */

@@ -1,0 +1,291 @@
+/*
+ * Requests that wait for their time
+ *
+ * 	program --add--> waiting, waiting ... --thread, when due--> device
+ *
+ * All wait in one list, in the order in which they were posted; within a queue none is due before
+ * an earlier one. The mutex is held while a request is posted, so that its queue pair is not
+ * destroyed meanwhile. If the device's queue is full the request is tried again. With any other
+ * error, which the program's post cannot return any more, the queue pair fails.
+ *
+ * The thread does not exist in a child of fork(), where the verbs' objects cannot be used either.
+ */
+#include "shim/trace/faults/postponed.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
+
+#include "shim/trace/faults/behind.h"
+#include "shim/trace/faults/plan.h"
+#include "shim/trace/ring/record.h"
+
+enum { TRY_AGAIN_NS = 100000 };
+
+struct waiting {
+	struct waiting *next;
+	const void *key; /* of its queue */
+	void *queue;
+	bool send;
+	uint64_t due;
+	union {
+		struct ibv_send_wr send_wr;
+		struct ibv_recv_wr recv_wr;
+	};
+	union {
+		post_send_fn *post_send;
+		post_recv_fn *post_recv;
+	};
+	struct ibv_sge sges[]; /* then the inline data */
+};
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed; /* with CLOCK_MONOTONIC */
+static struct waiting *all;
+static atomic_uint nwaiting;
+
+static uint64_t total_of(const struct ibv_sge *sges, int n)
+{
+	uint64_t total = 0;
+
+	for (int i = 0; i < n; i++)
+		total += sges[i].length;
+	return total;
+}
+
+/* With room for @n elements, and @bytes of data. */
+static struct waiting *new_waiting(void *queue, const void *key, uint64_t ns,
+				   const struct ibv_sge *sges, int n, size_t bytes)
+{
+	struct waiting *w = calloc(1, sizeof(*w) + (size_t)n * sizeof(*sges) + bytes);
+
+	if (!w)
+		return NULL;
+	w->queue = queue;
+	w->key = key;
+	w->due = plan_now() + ns;
+	if (n)
+		memcpy(w->sges, sges, (size_t)n * sizeof(*sges));
+	return w;
+}
+
+/* Inline data are the program's memory only until its post returns. */
+static void copy_inline(struct waiting *w, int n)
+{
+	char *to = (char *)&w->sges[n];
+
+	for (int i = 0; i < n; i++) {
+		memcpy(to, (const void *)(uintptr_t)w->sges[i].addr, w->sges[i].length);
+		w->sges[i].addr = (uintptr_t)to;
+		to += w->sges[i].length;
+	}
+}
+
+static int post_waiting(struct waiting *w)
+{
+	struct ibv_send_wr *bad_send;
+	struct ibv_recv_wr *bad_recv;
+
+	return w->send ? w->post_send(w->queue, &w->send_wr, &bad_send)
+		       : w->post_recv(w->queue, &w->recv_wr, &bad_recv);
+}
+
+static void drop_waiting(struct waiting **at)
+{
+	struct waiting *w = *at;
+
+	*at = w->next;
+	free(w);
+	atomic_fetch_sub(&nwaiting, 1);
+}
+
+/* A shared queue has no state. */
+static void fail_queue(const struct waiting *w)
+{
+	if (w->send || w->key != w->queue)
+		behind_fail_qp(w->queue);
+}
+
+/* False: it stays, to be tried again. */
+static bool submit_waiting(struct waiting **at, uint64_t now)
+{
+	int err = post_waiting(*at);
+
+	if (err == ENOMEM || err == -ENOMEM) {
+		(*at)->due = now + TRY_AGAIN_NS;
+		return false;
+	}
+	if (err)
+		fail_queue(*at);
+	drop_waiting(at);
+	return true;
+}
+
+/* Is an earlier request of its queue still waiting? */
+static bool is_blocked(const struct waiting *w)
+{
+	const struct waiting *before = all;
+
+	while (before != w && before->key != w->key)
+		before = before->next;
+	return before != w;
+}
+
+/* Post what is due. Returns when the next one is. */
+static uint64_t post_due(void)
+{
+	uint64_t now = plan_now(), next = UINT64_MAX;
+	struct waiting **at = &all;
+
+	while (*at) {
+		bool due = (*at)->due <= now && !is_blocked(*at);
+
+		if (due && submit_waiting(at, now))
+			continue;
+		next = (*at)->due < next ? (*at)->due : next;
+		at = &(*at)->next;
+	}
+	return next;
+}
+
+static void *serve_queues(void *arg)
+{
+	uint64_t due;
+
+	recorder.busy = true; /* this thread is not recorded */
+	prctl(PR_SET_TIMERSLACK, 1);
+	pthread_mutex_lock(&mutex);
+	for (;;) {
+		struct timespec until;
+
+		due = post_due();
+		until = (struct timespec){ (time_t)(due / 1000000000), (long)(due % 1000000000) };
+		if (due == UINT64_MAX)
+			pthread_cond_wait(&changed, &mutex);
+		else
+			pthread_cond_timedwait(&changed, &mutex, &until);
+	}
+	return arg;
+}
+
+static void start_thread(void)
+{
+	pthread_condattr_t monotonic;
+	sigset_t set, before;
+	pthread_t thread;
+
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&changed, &monotonic);
+	sigfillset(&set);
+	pthread_sigmask(SIG_SETMASK, &set, &before);
+	if (!pthread_create(&thread, NULL, serve_queues, NULL))
+		pthread_detach(thread);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+/* At the end of the list, not due before what is there of its queue. */
+static int add_waiting(struct waiting *w)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	struct waiting **at = &all;
+	int saved = errno;
+
+	pthread_once(&once, start_thread);
+	pthread_mutex_lock(&mutex);
+	for (; *at; at = &(*at)->next)
+		if ((*at)->key == w->key && (*at)->due > w->due)
+			w->due = (*at)->due;
+	*at = w;
+	atomic_fetch_add(&nwaiting, 1);
+	pthread_cond_signal(&changed);
+	pthread_mutex_unlock(&mutex);
+	errno = saved;
+	return 0;
+}
+
+int postponed_add_send(struct ibv_qp *qp, const struct ibv_send_wr *wr, uint64_t ns,
+		       post_send_fn *behind)
+{
+	int n = wr->sg_list ? wr->num_sge : 0;
+	bool is_inline = wr->send_flags & IBV_SEND_INLINE;
+	struct waiting *w =
+		new_waiting(qp, qp, ns, wr->sg_list, n, is_inline ? total_of(wr->sg_list, n) : 0);
+
+	if (!w)
+		return ENOMEM;
+	w->send = true;
+	w->post_send = behind;
+	w->send_wr = *wr;
+	w->send_wr.next = NULL;
+	w->send_wr.sg_list = w->sges;
+	if (is_inline)
+		copy_inline(w, n);
+	return add_waiting(w);
+}
+
+int postponed_add_recv(void *queue, const void *key, const struct ibv_recv_wr *wr, uint64_t ns,
+		       post_recv_fn *behind)
+{
+	int n = wr->sg_list ? wr->num_sge : 0;
+	struct waiting *w = new_waiting(queue, key, ns, wr->sg_list, n, 0);
+
+	if (!w)
+		return ENOMEM;
+	w->post_recv = behind;
+	w->recv_wr = (struct ibv_recv_wr){ wr->wr_id, NULL, w->sges, wr->num_sge };
+	return add_waiting(w);
+}
+
+bool postponed_any(const void *key)
+{
+	const struct waiting *w;
+
+	if (!atomic_load_explicit(&nwaiting, memory_order_relaxed))
+		return false;
+	pthread_mutex_lock(&mutex);
+	for (w = all; w && w->key != key; w = w->next)
+		;
+	pthread_mutex_unlock(&mutex);
+	return w;
+}
+
+void postponed_release(const struct ibv_qp *qp)
+{
+	struct waiting **at = &all;
+	int saved = errno;
+
+	if (!atomic_load_explicit(&nwaiting, memory_order_relaxed))
+		return;
+	pthread_mutex_lock(&mutex);
+	while (*at) {
+		if ((*at)->queue != qp) {
+			at = &(*at)->next;
+			continue;
+		}
+		post_waiting(*at);
+		drop_waiting(at);
+	}
+	pthread_mutex_unlock(&mutex);
+	errno = saved;
+}
+
+void postponed_forget(const void *object)
+{
+	struct waiting **at = &all;
+
+	if (!atomic_load_explicit(&nwaiting, memory_order_relaxed))
+		return;
+	pthread_mutex_lock(&mutex);
+	while (*at)
+		if ((*at)->queue == object)
+			drop_waiting(at);
+		else
+			at = &(*at)->next;
+	pthread_mutex_unlock(&mutex);
+}

@@ -1,0 +1,36 @@
+#pragma once
+/*
+ * Posts that reach the device late, while the program goes on.
+ *
+ * The program's post returns at once. Its request is copied, with its elements and inline data, and
+ * posted by a thread when it is due. What is posted to the same queue later waits behind it. Any
+ * thread.
+ */
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Are requests of @queue (a queue pair's sends; or its receives, a shared queue) waiting? */
+bool postponed_any(const void *queue);
+
+/* Functions of the provider. */
+typedef int post_send_fn(struct ibv_qp *, struct ibv_send_wr *, struct ibv_send_wr **);
+typedef int post_recv_fn(void *, struct ibv_recv_wr *, struct ibv_recv_wr **);
+
+/* Copy one request, to be posted by @behind in @ns, or behind those before it. 0 or ENOMEM. */
+int postponed_add_send(struct ibv_qp *qp, const struct ibv_send_wr *wr, uint64_t ns,
+		       post_send_fn *behind);
+int postponed_add_recv(void *queue, const void *key, const struct ibv_recv_wr *wr, uint64_t ns,
+		       post_recv_fn *behind);
+
+/* The receives of a queue pair are another queue than its sends. */
+static inline const void *postponed_recvs_of(const void *queue)
+{
+	return (const char *)queue + 1;
+}
+
+/* Post all of @qp now: it is about to fail, and what is posted is flushed. */
+void postponed_release(const struct ibv_qp *qp);
+
+/* @object, a queue pair or a shared queue, is reset or destroyed: forget its requests. */
+void postponed_forget(const void *object);
