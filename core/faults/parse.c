@@ -324,6 +324,11 @@ static bool set_never(struct fault_rule *rule, const char *text)
 	return !text && set_kind(rule, FAULT_NEVER);
 }
 
+static bool set_disconnect(struct fault_rule *rule, const char *text)
+{
+	return !text && set_kind(rule, FAULT_DISCONNECT);
+}
+
 static bool set_lose(struct fault_rule *rule, const char *text)
 {
 	return !text && set_kind(rule, FAULT_LOSE);
@@ -415,6 +420,7 @@ static const struct word {
 	{ "late", set_late, false,
 	  "late= takes a time, as in late=2ms, and a rule has one action" },
 	{ "never", set_never, true, "a rule has one action" },
+	{ "disconnect", set_disconnect, true, "a rule has one action" },
 	{ "spread", set_spread, false, "spread= takes a time, as in delay=20us spread=5us" },
 	{ "tail", set_tail, false, "tail= takes a probability, 0 to 1" },
 	{ "lose", set_lose, true, "a rule has one action" },
@@ -440,10 +446,12 @@ static bool read_word(char *text, struct fault_rule *rule, const char **why)
 	for (word = words; word->name; word++)
 		if (!strcmp(word->name, text))
 			break;
-	*why = word->name ? word->why
-			  : "an unknown word (verb, opcode, qp, cm, process, mark, phase, at, n, "
-			    "every, p, seed; errno, status, vendor_err, delay, rate, late, never, "
-			    "becomes, lose, rnr, overrun, event, port, kill, for, spread, tail)";
+	*why = word->name
+		       ? word->why
+		       : "an unknown word (verb, opcode, qp, cm, process, mark, phase, at, n, "
+			 "every, p, seed; errno, status, vendor_err, delay, rate, late, never, "
+			 "becomes, disconnect, lose, rnr, overrun, event, port, kill, for, spread, "
+			 "tail)";
 	return word->name && word->alone == !value && word->set(rule, value);
 }
 
@@ -492,13 +500,14 @@ static bool check_fit(const struct fault_rule *rule, const char **why)
 	switch (rule->fault.kind) {
 	case FAULT_NONE:
 		*why = "no action is given (errno, status, delay, rate, late, never, "
-		       "becomes, lose, rnr, overrun, event, port, kill)";
+		       "becomes, disconnect, lose, rnr, overrun, event, port, kill)";
 		return false;
 	case FAULT_ERRNO:
 		*why = "errno= is for a verb, as in verb=post_send errno=ENOMEM";
 		return verb;
 	case FAULT_STATUS:
 	case FAULT_RATE:
+	case FAULT_DISCONNECT:
 	case FAULT_LATE:
 	case FAULT_NEVER:
 	case FAULT_LOSE:
@@ -558,6 +567,8 @@ static const struct {
 	  "late= is injected by the recorder: use --faults; the software device has delay=" },
 	{ FAULT_NEVER, FAULT_BY_DEVICE,
 	  "never is injected by the recorder: use --faults" },
+	{ FAULT_DISCONNECT, FAULT_BY_DEVICE,
+	  "disconnect is injected by the recorder: use --faults" },
 	{ FAULT_LOSE, FAULT_BY_RECORDER,
 	  "lose is injected only by the software device: use VERBATIM_SOFT_FAULTS" },
 	{ FAULT_RNR, FAULT_BY_RECORDER,

@@ -10,18 +10,19 @@
 
 enum fault_kind {
 	FAULT_NONE,
-	FAULT_ERRNO,   /* of a verb; @value */
-	FAULT_STATUS,  /* of a completion; @value, @vendor_err */
-	FAULT_DELAY,   /* by @ns, and more (struct fault_delay) */
-	FAULT_LOSE,    /* the packet */
-	FAULT_RNR,     /* the receiver is not ready */
-	FAULT_OVERRUN, /* of the completion queue */
-	FAULT_EVENT,   /* asynchronous; @value */
-	FAULT_PORT,    /* goes down for @ns, permanently if 0; or up: @value */
-	FAULT_KILL,    /* this process ends by SIGKILL; never returned */
-	FAULT_LATE,    /* the completion is delivered @ns later */
-	FAULT_NEVER,   /* the completion is not delivered */
-	FAULT_RATE,    /* requests leave at @rate: FAULT_DELAY, once fault_pace() has the time */
+	FAULT_ERRNO,      /* of a verb; @value */
+	FAULT_STATUS,     /* of a completion; @value, @vendor_err */
+	FAULT_DELAY,      /* by @ns, and more (struct fault_delay) */
+	FAULT_LOSE,       /* the packet */
+	FAULT_RNR,        /* the receiver is not ready */
+	FAULT_OVERRUN,    /* of the completion queue */
+	FAULT_EVENT,      /* asynchronous; @value */
+	FAULT_PORT,       /* goes down for @ns, permanently if 0; or up: @value */
+	FAULT_KILL,       /* this process ends by SIGKILL; never returned */
+	FAULT_LATE,       /* the completion is delivered @ns later */
+	FAULT_NEVER,      /* the completion is not delivered */
+	FAULT_RATE,       /* requests leave at @rate: FAULT_DELAY, once fault_pace() has the time */
+	FAULT_DISCONNECT, /* the connection of librdmacm ends at this request */
 	FAULT_BECOMES, /* an event of librdmacm is another one: @value, enum rdma_cm_event_type */
 	FAULT_KINDS,
 };

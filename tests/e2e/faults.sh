@@ -201,6 +201,37 @@ for ((i = 0; i < $(share 2 4); i++)); do
 	try "rping with ${events[i * 3]}" client_is_told "${events[@]:i * 3:3}"
 done
 
+connection_ends_in_the_middle() {
+	echo "opcode=SEND n=3 disconnect" >rule
+	timeout 20 "$VERBATIM" record -q --device soft --faults rule -o t.db -- \
+		"$apps/cm_failures" 127.0.0.1 >out
+	is status $? 0 || return
+	cat >wanted <<-END
+		round 1 done
+		round 2 done
+		send: $flush
+		write: $flush
+		round 3 failed
+		client: state 6
+		receive: $flush
+		end
+	END
+	cmp wanted out || { diff wanted out; return 1; }
+	# both ends get the event that the program awaits; the calls of the recorder are not recorded
+	is calls "$("$VERBATIM" sql t.db "SELECT count(*) FROM call
+		WHERE verb = 'rdma_disconnect'")" 2 &&
+		says "QP 0x[0-9a-f]* is ended (line 1)" <("$VERBATIM" sql t.db "SELECT text FROM mark")
+}
+flush="Work Request Flushed Error"
+try "a connection ends in the middle" connection_ends_in_the_middle
+
+all_queue_pairs_of_a_cq_fail() {
+	echo "opcode=SEND event=CQ_ERR" >rule
+	"$VERBATIM" run --device soft --faults rule -- "$apps/cq_error" >out
+	is status $? 0 && is states "$(tr '\n' ' ' <out)" "error error good "
+}
+try "all queue pairs of a CQ fail with it" all_queue_pairs_of_a_cq_fail
+
 check_names_what_was_made() {
 	echo "opcode=SEND n=3 status=RETRY_EXC_ERR" >rule
 	"$VERBATIM" record -q --device soft --faults rule -o t.db -- "$app" none good

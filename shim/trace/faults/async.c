@@ -22,6 +22,7 @@
 
 #include "core/wire/desc.h"
 #include "shim/trace/faults/behind.h"
+#include "shim/trace/faults/connected.h"
 
 struct made {
 	struct made *next;
@@ -134,7 +135,7 @@ void async_return(void)
 static bool fails_qp(int type)
 {
 	return type == IBV_EVENT_QP_FATAL || type == IBV_EVENT_QP_REQ_ERR ||
-	       type == IBV_EVENT_QP_ACCESS_ERR || type == IBV_EVENT_CQ_ERR;
+	       type == IBV_EVENT_QP_ACCESS_ERR;
 }
 
 static bool is_of_qp(int type)
@@ -190,7 +191,9 @@ void async_make(const struct planned *planned, struct ibv_qp *qp)
 	    (!qp && (is_of_qp(planned->fault.value) || planned->fault.value == IBV_EVENT_CQ_ERR)))
 		return;
 	plan_note(planned, "the event %s", event_name(planned->fault.value));
-	if (qp && fails_qp(planned->fault.value))
+	if (planned->fault.value == IBV_EVENT_CQ_ERR)
+		connected_fail_users(qp->send_cq);
+	else if (qp && fails_qp(planned->fault.value))
 		behind_fail_qp(qp);
 	set_element(&event, qp);
 	add_made(context, &event);

@@ -61,6 +61,8 @@ static bool begin_request(struct faulty_qp *f, struct ibv_qp_ex *qp, int opcode)
 	}
 	if (planned.fault.kind == FAULT_EVENT)
 		async_make(&planned, &qp->qp_base);
+	if (planned.fault.kind == FAULT_DISCONNECT)
+		posts_disconnect(&planned, &qp->qp_base);
 	if (planned.fault.kind != FAULT_STATUS)
 		return false;
 	posts_note_status(&planned, qp->qp_base.qp_num);

@@ -19,6 +19,7 @@
 #include "shim/trace/faults/backlog_channel.h"
 #include "shim/trace/faults/behind.h"
 #include "shim/trace/faults/builders.h"
+#include "shim/trace/faults/connected.h"
 #include "shim/trace/faults/doomed.h"
 #include "shim/trace/faults/enter.h"
 #include "shim/trace/faults/plan.h"
@@ -162,6 +163,8 @@ static struct ibv_qp *own_create_qp(struct ibv_qp *(*behind)(struct ibv_pd *,
 
 	doomed_forget(qp);
 	builders_forget(qp);
+	if (qp)
+		connected_add(qp);
 	return qp;
 }
 
@@ -181,6 +184,8 @@ own_create_qp_ex(struct ibv_qp *(*behind)(struct ibv_context *, struct ibv_qp_in
 	int saved = errno;
 
 	doomed_forget(qp);
+	if (qp)
+		connected_add(qp);
 	if (qp && attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
 		ex = find_builders(qp);
 	if (ex)
@@ -225,9 +230,12 @@ static int own_destroy_qp(int (*behind)(struct ibv_qp *), struct ibv_qp *qp)
 
 	async_release(qp);
 	postponed_forget(qp);
+	connected_remove(qp);
 	ret = behind(qp);
 
-	if (!ret)
+	if (ret)
+		connected_add(qp);
+	else
 		forget_completions(qp, send_cq, recv_cq, qpn);
 	return ret;
 }

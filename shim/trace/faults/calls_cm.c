@@ -7,6 +7,7 @@
 
 #include "shim/trace/faults/behind.h"
 #include "shim/trace/faults/calls.h"
+#include "shim/trace/faults/connected.h"
 #include "shim/trace/faults/enter.h"
 #include "shim/trace/faults/plan.h"
 #include "shim/trace/faults/postponed.h"
@@ -71,6 +72,32 @@ static int own_rdma_get_cm_event(int (*behind)(struct rdma_event_channel *,
 		plan_wait(planned.fault.ns);
 	}
 	return 0;
+}
+
+static void note_id(struct rdma_cm_id *id, const struct rdma_conn_param *param)
+{
+	if (id->qp || param)
+		connected_add_id(id, id->qp ? id->qp->qp_num : param->qp_num);
+}
+
+static int own_rdma_connect(int (*behind)(struct rdma_cm_id *, struct rdma_conn_param *),
+			    struct rdma_cm_id *id, struct rdma_conn_param *param)
+{
+	note_id(id, param);
+	return behind(id, param);
+}
+
+static int own_rdma_accept(int (*behind)(struct rdma_cm_id *, struct rdma_conn_param *),
+			   struct rdma_cm_id *id, struct rdma_conn_param *param)
+{
+	note_id(id, param);
+	return behind(id, param);
+}
+
+static int own_rdma_destroy_id(int (*behind)(struct rdma_cm_id *), struct rdma_cm_id *id)
+{
+	connected_remove_id(id);
+	return behind(id);
 }
 
 #include "gen/faults_cm_gen.h"

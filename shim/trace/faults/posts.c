@@ -13,6 +13,7 @@
 
 #include "shim/trace/faults/async.h"
 #include "shim/trace/faults/behind.h"
+#include "shim/trace/faults/connected.h"
 #include "shim/trace/faults/doomed.h"
 #include "shim/trace/faults/enter.h"
 #include "shim/trace/faults/plan.h"
@@ -34,6 +35,12 @@ void posts_note_delay(const struct planned *planned, uint32_t qpn)
 {
 	plan_note(planned, "a request of QP 0x%x is delayed by %llu us", qpn,
 		  (unsigned long long)planned->fault.ns / 1000);
+}
+
+void posts_disconnect(const struct planned *planned, struct ibv_qp *qp)
+{
+	if (connected_end(qp))
+		plan_note(planned, "the connection of QP 0x%x is ended", qp->qp_num);
 }
 
 /* Bytes of the elements, at least one. */
@@ -114,6 +121,9 @@ static int post_one_send(struct ibv_qp *qp, const struct ibv_send_wr *wr,
 	case FAULT_EVENT:
 		postponed_release(qp);
 		async_make(planned, qp);
+		break;
+	case FAULT_DISCONNECT:
+		posts_disconnect(planned, qp);
 		break;
 	case FAULT_DELAY:
 		posts_note_delay(planned, qp->qp_num);

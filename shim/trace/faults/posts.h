@@ -15,3 +15,6 @@ void posts_patch(struct ibv_context_ops *ops, struct ibv_context_ops *behind);
 /* Record that a request of @qpn gets another status, or is delayed. */
 void posts_note_status(const struct planned *planned, uint32_t qpn);
 void posts_note_delay(const struct planned *planned, uint32_t qpn);
+
+/* End the connection of @qp by librdmacm, if it has one, and record that. */
+void posts_disconnect(const struct planned *planned, struct ibv_qp *qp);

@@ -93,6 +93,8 @@ TEST(each_maker_refuses_what_it_cannot_make)
 		{ "verb=reg_mr errno=ENOMEM at=make_regions", false, true },
 		{ "status=FATAL_ERR at=app.c:7", false, true },
 		{ "late=2ms at=app.c:7", false, false },
+		{ "disconnect opcode=SEND n=3", false, true },
+		{ "disconnect verb=post_send", false, false },
 		{ "rate=10Gbit", true, true },
 		{ "rate=800MB opcode=SEND", true, true },
 		{ "rate=10", false, false },
