@@ -40,6 +40,34 @@ static int read_results(const char *path, struct results *results)
 	return 0;
 }
 
+static int write_results(struct progress *progress, const struct results *results)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < results->n && !err; i++)
+		if (results->all[i].done)
+			err = progress_add(progress, &results->all[i]);
+	return err;
+}
+
+/* The old file is replaced when the new one has all that is taken over from it. */
+static int create_file(struct progress *progress, const struct results *results)
+{
+	char path[PATH + 4];
+	int err;
+
+	snprintf(path, sizeof(path), "%s.new", progress->path);
+	progress->file = fopen(path, "we");
+	if (!progress->file)
+		return log_err(-errno, "create %s", path);
+	err = write_results(progress, results);
+	if (!err && (fsync(fileno(progress->file)) || rename(path, progress->path)))
+		err = log_err(-errno, "replace %s", progress->path);
+	if (err)
+		unlink(path);
+	return err;
+}
+
 int progress_open(struct results *results, bool resume, struct progress **ret_progress)
 {
 	struct progress *progress = calloc(1, sizeof(*progress));
@@ -50,13 +78,8 @@ int progress_open(struct results *results, bool resume, struct progress **ret_pr
 	snprintf(progress->path, PATH, "%s/progress", results->folder);
 	if (resume)
 		err = read_results(progress->path, results);
-	if (!err) {
-		progress->file = fopen(progress->path, "we");
-		err = progress->file ? 0 : log_err(-errno, "create %s", progress->path);
-	}
-	for (size_t i = 0; i < results->n && !err; i++)
-		if (results->all[i].done)
-			err = progress_add(progress, &results->all[i]);
+	if (!err)
+		err = create_file(progress, results);
 	if (!err)
 		*ret_progress = progress;
 	else

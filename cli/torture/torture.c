@@ -100,12 +100,11 @@ struct torture {
 	uint64_t patience, end;   /* ns for a run; CLOCK_MONOTONIC when the budget is used up */
 };
 
-static volatile sig_atomic_t stopped;
+static volatile sig_atomic_t stopped; /* by this signal; 0: not */
 
 static void stop_torture(int signal)
 {
-	(void)signal;
-	stopped = 1;
+	stopped = signal;
 }
 
 static void wait_briefly(void)
@@ -426,6 +425,16 @@ static int choose_device(struct settings *set)
 	return err;
 }
 
+/* As a shell has it, if a signal ended it before all were tried and nothing else is to be said. */
+static int find_status(const struct torture *t, int err)
+{
+	if (err)
+		return cli_status(err);
+	if (!t->set->list && results_are_bad(&t->results))
+		return CLI_FINDINGS;
+	return stopped && is_open(t) ? 128 + stopped : CLI_FINE;
+}
+
 int cli_torture(int argc, char **argv)
 {
 	struct settings set = { 0 };
@@ -450,9 +459,7 @@ int cli_torture(int argc, char **argv)
 	signal(SIGTERM, stop_torture);
 	err = run_torture(&t);
 	remove_scratch(&t);
-	err = err                                        ? (int)cli_status(err)
-	      : !set.list && results_are_bad(&t.results) ? CLI_FINDINGS
-							 : CLI_FINE;
+	err = find_status(&t, err);
 	free(t.results.all);
 	failures_fini(&t.failures);
 	sites_fini(&t.sites);

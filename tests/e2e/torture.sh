@@ -129,6 +129,37 @@ a_stopped_one_goes_on() {
 	torture --resume "${only[@]}"; is status $? 4 && says "go on: open torture/progress" err
 }
 
+results_are_kept_until_they_are_replaced() {
+	local only=(--only "ibv_create" -- "$app" forgotten-region good)
+	torture --budget 1ns "${only[@]}"; is status $? 0 || return
+	torture --json "${only[@]}"; jq -c '.results[] | select(.verdict)' out | head -n 1 >kept
+	mkdir -p torture/progress.new && cp kept torture/progress
+	torture --resume "${only[@]}"; is status $? 4 && cmp kept torture/progress || return
+	rmdir torture/progress.new
+	torture --resume --budget 1ns "${only[@]}"; is status $? 0 &&
+		is results "$(wc -l <torture/progress)" 1 && [ ! -e torture/progress.new ]
+}
+
+stopped_by_a_signal() { # signal, status
+	local pid
+	"$VERBATIM" torture --timeout 60s -j 1 --only "SEND completes" -- "$app" \
+		waits-for-success >out 2>err &
+	pid=$!
+	await [ -e torture/progress ] && kill -s $1 $pid || return
+	wait $pid
+	is status $? $2 && says "not tried" out && says "--resume goes on" err
+}
+
+nothing_is_left_running() {
+	rm -f pids
+	torture --timeout 2s --only "SEND completes with RETRY_EXC_ERR" -- \
+		sh -c "trap '' TERM; echo \$\$ >>$PWD/pids; $app waits-for-success"
+	is status $? 1 && says "^hang" out || { cat err; return 1; }
+	[ "$(wc -l <pids)" -ge 3 ] || { cat pids; return 1; }
+	# a zombie is left to whoever reaps it
+	is left "$(ps -o stat=,args= -p "$(paste -sd, pids)" | grep -v ^Z)" ""
+}
+
 known_ones_do_not_count() {
 	torture --json --only "ibv_create" -- "$app" forgotten-region; is status $? 1 || return
 	mv out known.json
@@ -229,6 +260,10 @@ try reports_are_valid
 try "an order of queues is met" order_is_met queues 1 10 corrupt
 try "an order of threads is met" order_is_met threads 1 3 crash
 try a_stopped_one_goes_on
+try results_are_kept_until_they_are_replaced
+try "a signal ends it: the status says so" stopped_by_a_signal INT 130
+try "SIGTERM ends it: the status says so" stopped_by_a_signal TERM 143
+try nothing_is_left_running
 try known_ones_do_not_count
 try what_did_not_occur_is_missed
 try what_came_to_no_middle_is_missed
