@@ -159,6 +159,7 @@ static void report_rest(const struct collecting *c)
 
 static int collect_session(struct collecting *c)
 {
+	struct writer_alarms alarms;
 	struct totals totals;
 	bool unreadable, before, nothing;
 	int err = create_trace(c);
@@ -171,6 +172,7 @@ static int collect_session(struct collecting *c)
 	collector_free(c->collector);
 	err = writer_stop(c->writer, err) ?: err;
 	totals = writer_totals(c->writer);
+	alarms = writer_alarms(c->writer);
 	nothing = writer_progress(c->writer).before;
 	before = writer_has_before(c->writer);
 	err = writer_finish(c->writer) ?: err;
@@ -180,7 +182,7 @@ static int collect_session(struct collecting *c)
 		return log_err(err, "%s is %s; the session is not removed: collect %s again",
 			       c->path, before ? "the previous trace" : "INCOMPLETE", c->dir);
 	report_rest(c);
-	progress_end(&c->progress, c->path, &totals, nothing);
+	progress_end(&c->progress, c->path, &totals, &alarms, nothing);
 	if (unreadable)
 		log_note("%s is not removed, since a part of it is unreadable: another version of "
 			 "verbatim may have written it",

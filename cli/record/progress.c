@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cli/format.h"
+#include "core/base/text.h"
 #include "core/wire/log.h"
 
 enum { EVERY_NS = 500000000 };
@@ -74,8 +75,37 @@ static void report_totals(const struct progress *progress, const char *path,
 			 format_count(totals->overwritten, events));
 }
 
+static void add_failure(struct text *text, uint64_t n, const char *one, const char *several)
+{
+	char count[FORMAT_TEXT];
+
+	if (n)
+		text_addf(text, "%s%s %s", text->used ? ", " : "", format_count(n, count),
+			  n == 1 ? one : several);
+}
+
+bool progress_failures(struct text *text, const char *path, const struct writer_alarms *alarms)
+{
+	add_failure(text, alarms->failed, "verb failed", "verbs failed");
+	add_failure(text, alarms->errors, "completion in error", "completions in error");
+	add_failure(text, alarms->fatal, "fatal event", "fatal events");
+	add_failure(text, alarms->crashes, "process killed", "processes killed");
+	if (text->used)
+		text_addf(text, ": verbatim check %s", path);
+	return text->used;
+}
+
+static void report_failures(const char *path, const struct writer_alarms *alarms)
+{
+	struct text text = { 0 };
+
+	if (alarms && progress_failures(&text, path, alarms) && !text.failed)
+		log_note("%s", text.at);
+	text_fini(&text);
+}
+
 void progress_end(struct progress *progress, const char *path, const struct totals *totals,
-		  bool before)
+		  const struct writer_alarms *alarms, bool before)
 {
 	char lost[FORMAT_TEXT];
 
@@ -84,6 +114,8 @@ void progress_end(struct progress *progress, const char *path, const struct tota
 		log_note("nothing was recorded: %s is still the previous trace", path);
 	else if (!progress->quiet)
 		report_totals(progress, path, totals);
+	if (!before && !progress->quiet)
+		report_failures(path, alarms);
 	if (totals->lost)
 		log_note("%s: %s events were lost%s", path, format_count(totals->lost, lost),
 			 progress->failed ? "" : "; see `verbatim info` for the reasons");

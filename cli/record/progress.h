@@ -24,6 +24,16 @@ void progress_show(struct progress *progress, const struct writer *writer);
 /* Remove the line before other output. */
 void progress_clear(struct progress *progress);
 
-/* The last line: the contents of @path. @before: nothing was written, it is the previous trace. */
+/*
+ * The last lines: the contents of @path, and what failed; @alarms is NULL if that was printed
+ * already. @before: nothing was written, it is the previous trace.
+ */
 void progress_end(struct progress *progress, const char *path, const struct totals *totals,
-		  bool before);
+		  const struct writer_alarms *alarms, bool before);
+
+/*
+ * "5 verbs failed, 1 completion in error: verbatim check t.db", as much of it as there is. False:
+ * there is nothing to report.
+ */
+struct text;
+bool progress_failures(struct text *text, const char *path, const struct writer_alarms *alarms);

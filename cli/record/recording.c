@@ -317,7 +317,8 @@ static int start_program(struct recording *r)
 	return 0;
 }
 
-static void report_end(struct recording *r, const struct totals *totals, bool before)
+static void report_end(struct recording *r, const struct totals *totals,
+		       const struct writer_alarms *alarms, bool before)
 {
 	if (r->stop && !r->ended)
 		log_note("the recording has ended; the program is left running (pid %d)",
@@ -325,7 +326,7 @@ static void report_end(struct recording *r, const struct totals *totals, bool be
 	if (r->error && !before)
 		log_note("%s is INCOMPLETE: it ends at the point where recording stopped",
 			 r->set->path);
-	progress_end(&r->progress, r->set->path, totals, before);
+	progress_end(&r->progress, r->set->path, totals, r->set->check ? NULL : alarms, before);
 }
 
 static void report_unseen(struct recording *r)
@@ -368,6 +369,7 @@ static void end_standby(struct recording *r)
 
 static int finish_recording(struct recording *r)
 {
+	struct writer_alarms alarms;
 	struct totals totals;
 	bool before, found;
 	int err = collector_finish(r->collector);
@@ -387,6 +389,7 @@ static int finish_recording(struct recording *r)
 		fail_recording(r, err);
 	device_counters_end(&r->counters);
 	totals = writer_totals(r->writer);
+	alarms = writer_alarms(r->writer);
 	before = writer_progress(r->writer).before;
 	collector_free(r->collector);
 	report_impatience(r);
@@ -398,7 +401,7 @@ static int finish_recording(struct recording *r)
 		fail_recording(r, err);
 	found = watch_end(r->watch);
 	signal_witness_stop(&r->witness);
-	report_end(r, &totals, before);
+	report_end(r, &totals, &alarms, before);
 	if (!r->ended)
 		return 128 + r->asked;
 	if (r->error && !r->status)

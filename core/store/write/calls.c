@@ -108,7 +108,7 @@ static int store_async(struct writer *writer, struct thread_log *log, struct pen
 		call->handle = call->async_element;
 	if (call->verb != VERB_get_async_event)
 		return writer->err;
-	writer->alarms.fatal += type && (strstr(type, "FATAL") || strstr(type, "ERR"));
+	alarms_event(writer, log, call, type, time);
 	return WRITER_RUN(writer, event, "uiuitzz", log->id, call->n, log->process, time, type,
 			  kind >= 0 ? (int64_t)call->async_element : 0,
 			  kind >= 0 ? 0 : (int64_t)(uint32_t)call->async_element);
@@ -296,6 +296,7 @@ int calls_end(struct writer *writer, struct thread_log *log, const struct event_
 		call->handle = (uint64_t)event->ret;
 	if (call->verb == VERB_get_async_event && !event->ret && event->nouts)
 		store_async(writer, log, call, time);
+	alarms_call(writer, log, call, event, time);
 	if (!writer->err)
 		store_whole(writer, log, call, event, n, time);
 	if (writer->outstanding && !verb_failed(call->verb, event->ret))

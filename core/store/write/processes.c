@@ -357,6 +357,7 @@ int processes_end(struct writer *writer, struct known_process *p, int64_t time, 
 		status = p->status;
 	else if (heard_all(writer, p))
 		ending = "killed";
-	writer->alarms.crashes += ending && !strcmp(ending, "killed");
+	if (ending && !strcmp(ending, "killed"))
+		alarms_crash(writer, p->id, status > 0 ? WTERMSIG(status) : 0, time);
 	return WRITER_RUN(writer, process_end, "uidt", p->id, time, status, ending);
 }

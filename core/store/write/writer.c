@@ -34,9 +34,6 @@ enum {
 	DAMAGE_ROWS = 1000, /* the most rows of a thread in `coverage` */
 };
 
-/* enum ibv_wc_status */
-enum { WC_SUCCESS = 0, WC_FLUSHED = 5 };
-
 static int prepare_statements(struct writer *writer)
 {
 	static const char *const sql[] = {
@@ -235,14 +232,6 @@ static int commit_transaction(struct writer *writer)
 	return 0;
 }
 
-static void look_for_errors(struct writer *writer, const struct event_poll *poll)
-{
-	const struct event_wc *wc = (const void *)(poll + 1);
-
-	for (uint32_t i = 0; i < poll->nwc; i++)
-		writer->alarms.errors += wc[i].status != WC_SUCCESS && wc[i].status != WC_FLUSHED;
-}
-
 static int take_poll(struct writer *writer, struct thread_log *log, const struct event_head *event,
 		     uint64_t n, int64_t time)
 {
@@ -254,7 +243,7 @@ static int take_poll(struct writer *writer, struct thread_log *log, const struct
 	if (!event_poll_fits(poll, event->words * 8u))
 		return -EBADMSG;
 	stack = event_poll_stack(poll, event->words * 8u);
-	look_for_errors(writer, poll);
+	alarms_poll(writer, log, poll, n, time);
 	if (polls_count(writer, log, poll, time, &empty) ||
 	    (stack && stacks_number(writer, log->process, stack->modules, (const void *)(stack + 1),
 				    stack->nframes, &number)))
@@ -409,6 +398,7 @@ static int take_post(struct writer *writer, struct thread_log *log, const struct
 	if (batch->open && batch->open_handle == event->object)
 		part = (struct cut_part){ batch->open_n, batch->open_time, batch->open_nwr,
 					  batch->open_stack };
+	alarms_post(writer, log, event, part.n, time);
 	err = batch_post(log->batch, event, n, time, part.stack);
 	return err || !writer->outstanding ? err : cuts_post(writer, log, event, &part);
 }
@@ -650,4 +640,11 @@ struct sqlite3 *writer_db(struct writer *writer)
 struct writer_alarms writer_alarms(const struct writer *writer)
 {
 	return writer->alarms;
+}
+
+void writer_on_alarm(struct writer *writer,
+		     void (*each)(void *arg, const struct writer_alarm *alarm), void *arg)
+{
+	writer->on_alarm = each;
+	writer->alarm_arg = arg;
 }

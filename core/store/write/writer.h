@@ -199,11 +199,31 @@ struct totals writer_totals(const struct writer *writer);
 
 /* Counts of failures; a user may want to store the events that led to them. */
 struct writer_alarms {
+	uint64_t failed;  /* verbs that failed, except where programs expect it */
 	uint64_t errors;  /* completions in error, except flushed ones */
 	uint64_t fatal;   /* fatal asynchronous events */
 	uint64_t crashes; /* processes ended by a signal */
 };
 struct writer_alarms writer_alarms(const struct writer *writer);
+
+enum { WRITER_ALARM_NAME = 16 };
+
+/* One of these. Texts are ours, not the program's, and borrowed until the callback returns. */
+struct writer_alarm {
+	enum { ALARM_VERB, ALARM_COMPLETION, ALARM_EVENT, ALARM_CRASH } kind;
+	const char *verb;  /* its name; NULL: a completion, a crash */
+	const char *error; /* "ENOMEM", "IBV_WC_RETRY_EXC_ERR", "IBV_EVENT_QP_FATAL", "SIGSEGV" */
+	uint32_t thread;   /* with @n the name of the event; 0: a crash */
+	uint64_t n;
+	int64_t time; /* of the trace */
+	uint32_t process;
+	uint32_t qp_num; /* of a completion */
+	uint64_t wr_id;
+};
+
+/* Call @each for each of them, when it is written. */
+void writer_on_alarm(struct writer *writer,
+		     void (*each)(void *arg, const struct writer_alarm *alarm), void *arg);
 
 /* Note the losses of @thread so far, while it runs; @head as for writer_thread_end(). */
 int writer_thread_lost(struct writer *writer, uint32_t thread, const struct ring_head *head);

@@ -283,12 +283,29 @@ struct writer {
 	struct cut *base;              /* the beginning of the trace; NULL: it is whole */
 	int64_t base_first, base_last; /* ids of its carried chunks; 0: not in the table */
 	struct writer_alarms alarms;
+	void (*on_alarm)(void *arg, const struct writer_alarm *alarm); /* NULL: none */
+	void *alarm_arg;
 	bool unread;            /* table `unread` has chunks */
 	bool followed;          /* by a live reader: chunks that it has not read are not deleted */
 	int64_t last;           /* ns */
 	struct direct *directs; /* functions of providers that were called */
 	size_t ndirects;
 };
+
+/* alarms.c: @call has returned; a post; a poll whose length was checked. */
+void alarms_call(struct writer *writer, const struct thread_log *log, const struct pending *call,
+		 const struct event_return *event, int64_t time);
+void alarms_post(struct writer *writer, const struct thread_log *log,
+		 const struct event_post *event, uint64_t n, int64_t time);
+void alarms_poll(struct writer *writer, const struct thread_log *log, const struct event_poll *poll,
+		 uint64_t n, int64_t time);
+
+/* An asynchronous event of @type, which may be NULL, was read by @call. */
+void alarms_event(struct writer *writer, const struct thread_log *log, const struct pending *call,
+		  const char *type, int64_t time);
+
+/* @process was killed by @signal; 0: not known. */
+void alarms_crash(struct writer *writer, uint32_t process, int signal, int64_t time);
 
 /* Run a statement of the list: sql_run(), and store a failure. */
 #define WRITER_RUN(writer, name, ...) \
