@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/output.h"
 #include "cli/suggest.h"
 #include "core/wire/log.h"
 
@@ -75,8 +76,11 @@ int check_settings_open(const char *command, struct check_settings *settings,
 			struct known **ret_known)
 {
 	char complaint[KNOWN_COMPLAINT];
+	int status = output_check(command, settings->write_baseline);
 	int err = settings->suppress ? cli_find_file(settings->suppress) : 0;
 
+	if (status)
+		return status;
 	if (!err && settings->baseline)
 		err = cli_find_file(settings->baseline);
 	if (err)

@@ -248,7 +248,7 @@ int cli_bundle(int argc, char **argv)
 	cli_parse(argc, argv, &set, &arguments);
 	cli_deadline(set.deadline);
 	cli_show_work("bundle");
-	status = cli_open("bundle", &arguments, 1, &trace);
+	status = output_check("bundle", set.path) ?: cli_open("bundle", &arguments, 1, &trace);
 	if (status)
 		return status;
 	name_bundle(arguments.at[0], path);

@@ -17,7 +17,6 @@
 #include "analyzer/report/row.h"
 #include "cli/check_options.h"
 #include "cli/cli.h"
-#include "cli/output.h"
 #include "cli/part/slice_file.h"
 #include "core/base/text.h"
 #include "core/store/read/joint.h"
@@ -152,9 +151,7 @@ int cli_check(int argc, char **argv)
 	cli_parse(argc, argv, &set, &arguments);
 	cli_deadline(set.deadline);
 	cli_show_work("check");
-	status = output_check(argv[0], set.check.write_baseline);
-	if (!status)
-		status = slice_check("check", &set.slice, arguments.n);
+	status = slice_check("check", &set.slice, arguments.n);
 	if (!status && set.save && slice_is_part(&set.slice))
 		status = cli_misuse(
 			"check",

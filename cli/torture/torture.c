@@ -26,6 +26,7 @@
 #include "cli/torture/progress.h"
 #include "cli/torture/results.h"
 #include "core/wire/clock.h"
+#include "core/store/db/file.h"
 #include "core/wire/log.h"
 
 enum { JOBS_MAX = 64, REFERENCE_RUNS = 2, FIRST_PORT = 21000 };
@@ -183,6 +184,8 @@ static int store_trace(const struct torture *t, const struct run *run,
 	char from[RUN_PATH + 16], to[RUN_PATH + 32];
 
 	snprintf(to, sizeof(to), "%s/%u.db", t->set->folder, failure->number);
+	if (file_keep_old(to, to))
+		return -EIO;
 	if (rename(run_file(run, "trace.db", from), to))
 		return log_err(-errno, "move a trace to %s", to);
 	return 0;

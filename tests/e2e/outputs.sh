@@ -26,7 +26,46 @@ spares_trace() { # command...
 	is "$*: $status $(wc -l <err)" "$*: 2 1" && says "is a trace" err && cmp o/x.c other.db &&
 		is "$*: $(ls o)" "$*: x.c"
 }
-result_does_not_replace_a_trace() { mkdir o && each spares_trace; }
+# The others that write a file which is not a trace
+others() { # command...
+	"$@" model -o o/x.c good.db && "$@" bundle -o o/x.c good.db &&
+		"$@" facts -o o/x.c good.db &&
+		"$@" record --check --write-baseline o/x.c true
+}
+leaves_trace() { # command...
+	cp other.db o/x.c || return
+	run "$@"; local status=$?
+	[ $status -eq 2 ] || [ $status -eq 4 ] || { echo "$*: $status"; return 1; }
+	says "is a trace" err && cmp o/x.c other.db && is "$*: $(ls o)" "$*: x.c"
+}
+result_does_not_replace_a_trace() { mkdir o && each spares_trace && others leaves_trace; }
+
+# A trace that another one replaces is kept, and nothing else
+keeps_trace() { # command...
+	rm -rf o && mkdir o && cp other.db o/x.c && echo other >o/x.c.old || return
+	run "$@"; local status=$?
+	[ $status -ne 0 ] && cmp o/x.c other.db && is "$*: $(cat o/x.c.old)" "$*: other" &&
+		says "is not a trace" err || return
+	rm o/x.c.old
+	run "$@" || { cat err; return 1; }
+	cmp o/x.c.old other.db && ! cmp -s o/x.c other.db &&
+		is "$*: $(ls o | xargs)" "$*: x.c x.c.old"
+}
+trace_that_a_trace_replaces_is_kept() {
+	each_trace keeps_trace && keeps_trace merge -o o/x.c good.db other.db &&
+		keeps_trace record -q -o o/x.c "$apps/guest" calls 2
+}
+
+end_names_what_failed() {
+	record -d soft "$apps/refused" >out 2>err
+	says '^verbatim: 4 verbs failed: verbatim check t.db$' err &&
+		"$VERBATIM" check t.db >out; says 'BAD: 4 verbs failed' out || return
+	record -d soft "$apps/first_error" >out 2>err
+	says '^verbatim: 1 completion in error: verbatim check t.db$' err || return
+	record -d soft "$apps/guest" calls 2 >out 2>err
+	! grep 'verbatim check' err && record -q -d soft "$apps/refused" >out 2>err &&
+		is "$(cat err)" ""
+}
 
 replaces_link() {
 	rm -rf o && mkdir o && echo precious >o/target && ln -s target o/x.c || return
@@ -91,7 +130,8 @@ empty_recording_leaves_the_trace_of_before() {
 recording_replaces_the_trace_of_before() {
 	cp good.db t.db && record -q "$apps/guest" calls 3 &&
 		is "$("$VERBATIM" sql t.db "SELECT count(*) FROM call
-			WHERE verb = 'ibv_alloc_pd'")" 3 && is "$(echo t.db*)" t.db
+			WHERE verb = 'ibv_alloc_pd'")" 3 && is "$(echo t.db*)" "t.db t.db.old" &&
+		cmp t.db.old good.db
 }
 killed_recorder_leaves_the_trace_of_before() {
 	cp good.db t.db && mkfifo go || return
@@ -104,6 +144,8 @@ killed_recorder_leaves_the_trace_of_before() {
 
 needs "$apps/guest" "$VERBATIM"
 try result_does_not_replace_a_trace
+try trace_that_a_trace_replaces_is_kept
+try end_names_what_failed
 try link_is_replaced_and_not_followed
 try trace_is_not_made_through_a_link
 try pipe_and_standard_output_are_written_to

@@ -178,11 +178,25 @@ static int remove_beside(const char *path, bool all)
 	return err;
 }
 
+static bool name_old(const char *path, char old[FILE_BESIDE])
+{
+	return snprintf(old, FILE_BESIDE, "%s.old", path) < FILE_BESIDE;
+}
+
 int file_check_way(const char *path)
 {
+	char old[FILE_BESIDE];
 	struct stat st;
+	int err;
 
-	return lstat(path, &st) ? 0 : check_replaceable(path, &st);
+	if (lstat(path, &st))
+		return 0;
+	err = check_replaceable(path, &st);
+	if (err)
+		return err;
+	if (!name_old(path, old))
+		return log_err(-ENAMETOOLONG, "write %s", path);
+	return lstat(old, &st) ? 0 : check_replaceable(old, &st);
 }
 
 int file_make_way(const char *path)
@@ -215,6 +229,15 @@ static int move_trace(const char *from, const char *to)
 	return 0;
 }
 
+int file_keep_old(const char *path, const char *name)
+{
+	char old[FILE_BESIDE];
+
+	if (!name_old(name, old) || !file_is_trace(path))
+		return 0;
+	return remove_beside(old, true) ?: move_trace(path, old);
+}
+
 static bool name_before(const char *path, char before[FILE_BESIDE])
 {
 	return snprintf(before, FILE_BESIDE, "%s.before", path) < FILE_BESIDE;
@@ -241,7 +264,7 @@ void file_forget_before(const char *path)
 	char before[FILE_BESIDE];
 
 	if (name_before(path, before))
-		file_remove(before);
+		file_keep_old(before, path);
 }
 
 void file_put_back(const char *path)
@@ -278,7 +301,7 @@ int file_replace(const char *from, const char *to, bool sync)
 
 	if (err)
 		return log_err(err, "write %s", to);
-	err = remove_beside(to, false);
+	err = file_keep_old(to, to) ?: remove_beside(to, false);
 	if (!err && rename(from, to))
 		err = log_err(-errno, "write %s", to);
 	return err;

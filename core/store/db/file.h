@@ -24,7 +24,10 @@ bool file_is_trace(const char *path);
  */
 int file_make_way(const char *path);
 
-/* Would file_make_way() succeed? Removes and creates nothing. */
+/*
+ * May a trace be written to @path: is there nothing, or a trace that is not being recorded, and can
+ * that be kept as @path.old? Removes and creates nothing; otherwise as file_make_way().
+ */
 int file_check_way(const char *path);
 
 /*
@@ -35,7 +38,13 @@ int file_check_way(const char *path);
  */
 int file_set_aside(const char *path);
 
-/* The new trace at @path replaces the old one: remove that. */
+/*
+ * Rename the trace at @path, if there is one, with its journal and WAL, to @name.old, in place of
+ * an older one. 0 or -errno after log_err().
+ */
+int file_keep_old(const char *path, const char *name);
+
+/* The new trace at @path replaces the old one: keep that as @path.old. */
 void file_forget_before(const char *path);
 
 /* Remove the file at @path, and rename @path.before back. */
@@ -53,8 +62,9 @@ int file_make_beside(const char *to, char beside[FILE_BESIDE]);
 int file_sync(const char *path);
 
 /*
- * Rename the finished trace @from to @to, for which file_check_way() returned 0; with @sync it is
- * written to the disk first. 0 or -errno after log_err().
+ * Rename the finished trace @from to @to, for which file_check_way() returned 0; a trace that is
+ * there is kept as @to.old. With @sync it is written to the disk first. 0 or -errno after
+ * log_err().
  */
 int file_replace(const char *from, const char *to, bool sync);
 

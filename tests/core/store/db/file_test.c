@@ -84,6 +84,63 @@ static int check_trace(void)
 	return check_bytes(PAGE * PAGES, &unfinished);
 }
 
+static char read_mark(const char *name)
+{
+	char mark = '\0';
+	FILE *file = fopen(name, "r");
+
+	if (!file)
+		return '\0';
+	assert_int_equal(fseek(file, PAGE, SEEK_SET), 0);
+	mark = (char)fgetc(file);
+	fclose(file);
+	return mark;
+}
+
+static void write_marked(const char *name, char mark)
+{
+	begin_trace();
+	page[PAGE] = (uint8_t)mark;
+	write_file(name, page, PAGE * PAGES);
+}
+
+TEST(trace_that_is_replaced_is_kept)
+{
+	char to[96];
+
+	snprintf(beside, sizeof(beside), "%s.old", path);
+	snprintf(to, sizeof(to), "%s.part", path);
+	for (char mark = 'a'; mark < 'd'; mark++) {
+		write_marked(to, mark);
+		assert_int_equal(file_check_way(path), 0);
+		assert_int_equal(file_replace(to, path, false), 0);
+		assert_int_equal(read_mark(path), mark);
+		assert_int_equal(read_mark(beside), mark == 'a' ? 0 : mark - 1);
+	}
+}
+
+TEST(trace_of_before_is_kept_when_the_new_one_has_events)
+{
+	write_marked(path, 'a');
+	snprintf(beside, sizeof(beside), "%s.old", path);
+	assert_int_equal(file_set_aside(path), 1);
+	write_marked(path, 'b');
+	file_forget_before(path);
+	assert_int_equal(read_mark(path), 'b');
+	assert_int_equal(read_mark(beside), 'a');
+}
+
+TEST(file_in_place_of_the_kept_trace_is_refused)
+{
+	write_marked(path, 'a');
+	snprintf(beside, sizeof(beside), "%s.old", path);
+	write_file(beside, "precious", 8);
+	assert_int_equal(file_check_way(path), -EEXIST);
+	assert_int_equal(file_set_aside(path), -EEXIST);
+	assert_int_equal(file_make_way(path), -EEXIST);
+	assert_int_equal(read_mark(path), 'a');
+}
+
 TEST(trace_is_a_database_of_this_application)
 {
 	bool unfinished = true;
