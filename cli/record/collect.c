@@ -18,6 +18,7 @@
 #include "cli/record/copies.h"
 #include "cli/record/guests.h"
 #include "cli/record/progress.h"
+#include "cli/record/redact_list.h"
 #include "core/wire/dir.h"
 #include "core/wire/log.h"
 #include "core/wire/payload.h"
@@ -27,7 +28,9 @@ struct collecting {
 	struct session_page page; /* a copy made after the programs had ended */
 	const char *dir, *path;
 	bool keep;
-	int lock; /* held so that only one process collects the session */
+	uint32_t redact;
+	struct redact *redacting; /* NULL: nothing is replaced */
+	int lock;                 /* held so that only one process collects the session */
 	struct writer *writer;
 	struct collector *collector;
 	struct progress progress;
@@ -37,6 +40,7 @@ struct collecting {
 const struct option_row cli_collect_options[] = {
 	{ "output", 'o', "FILE", "the trace to write",
 	  TEXT_AT(struct collecting, path), .preset = "verbatim.db" },
+	REDACT_ROW(struct collecting),
 	{ "keep", 0, NULL, "do not remove the session", FLAG_AT(struct collecting, keep) },
 	{ 0 },
 };
@@ -125,6 +129,13 @@ static int create_trace(struct collecting *c)
 	int err;
 
 	copy_page(&c->session, &c->page);
+	if (!c->redact) /* as the dead recorder was told */
+		c->redact = c->page.redact;
+	err = c->redact & ~REDACT_NOTHING ? redact_new(c->redact, &c->redacting) : 0;
+	if (err)
+		return err;
+	info.redact = redact_writer(c->redacting);
+	info.passwords = c->redact & REDACT_NOTHING;
 	info.payload = c->page.payload;
 	info.one_of = c->page.filter.one_of;
 	err = writer_create(c->path, &info, &c->writer);
@@ -209,6 +220,7 @@ int cli_collect(int argc, char **argv)
 	if (!err)
 		err = collect_session(&c);
 	session_leave(&c.session);
+	redact_free(c.redacting);
 	if (c.lock >= 0)
 		close(c.lock);
 	return cli_status(err);

@@ -17,6 +17,7 @@
 #include "cli/record/onlooker.h"
 #include "cli/record/output_name.h"
 #include "cli/record/recording.h"
+#include "cli/record/redact_list.h"
 #include "core/wire/budget.h"
 #include "core/wire/payload.h"
 #include "core/wire/ring.h"
@@ -28,9 +29,10 @@ enum { FILE_MIN = 512 << 10 };
 
 static const char recorded[] =
 	"The recording of a program and its children has: verbs with their arguments, "
-	"results,\ntimes and stacks; the command line with all arguments; the path of the "
-	"program, names\nof threads, paths and build ids of libraries; network addresses; the "
-	"name and kernel of\nthis machine and its RDMA devices; limits. It does not have the "
+	"results,\ntimes and stacks; the command line with all arguments, except for passwords "
+	"of usual forms\n(--password=, tokens, URLs); the path of the program, names of threads, "
+	"paths and build ids of\nlibraries; network addresses; the name and kernel of this machine "
+	"and its RDMA devices;\nlimits. --redact replaces some of it. It does not have the "
 	"environment, except a\nlist of settings of RDMA libraries without keys (RDMAV_FORK_SAFE, "
 	"UCX_TLS...: see\nverbatim-record(1)), nor the contents of messages and of private data "
 	"of connections,\nunless --payload is given. Only you may read the trace (mode 0600).";
@@ -79,6 +81,7 @@ const struct option_row cli_record_options[] = {
 	  PARSED_AT(SET, filter, parse_filter), .otherwise = "all" },
 	{ "payload", 0, "none|hash|N|full", "what to record of the contents of messages",
 	  PARSED_AT(SET, payload, parse_payload), .preset = "none" },
+	REDACT_ROW(SET),
 	{ "memory", 0, NULL, "record munmap, free and the like of registered memory",
 	  FLAG_AT(SET, memory) },
 	{ "strict", 0, NULL, "check the data path more strictly; overwrite invalid fields",

@@ -397,6 +397,7 @@ static int finish_recording(struct recording *r)
 	onlooker_wait(r->onlooker);
 	session_remove(&r->session);
 	err = writer_finish(r->writer);
+	redact_free(r->redact);
 	if (err)
 		fail_recording(r, err);
 	found = watch_end(r->watch);
@@ -422,6 +423,7 @@ static int give_up(struct recording *r, int status)
 		session_remove(&r->session);
 	if (r->writer)
 		writer_drop(r->writer, r->set->path);
+	redact_free(r->redact);
 	return status;
 }
 

@@ -37,6 +37,7 @@ struct recording_settings {
 	int64_t linger;       /* ns */
 	unsigned int on_full; /* enum session_on_full */
 	struct session_filter filter;
+	uint32_t redact;            /* REDACT_* */
 	uint64_t payload;           /* core/wire/payload.h */
 	struct retention retention; /* settings of --flight and --rotate-* */
 	struct node *node;          /* its recorders start the programs; NULL: we do */

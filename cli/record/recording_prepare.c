@@ -20,30 +20,44 @@
 #include "cli/record/test_clock.h"
 #include "core/wire/log.h"
 #include "core/wire/payload.h"
+#include "core/store/db/secret.h"
 
-static char *join_words(char **words)
+/* The command line, without passwords. */
+static void join_words(const struct recording_settings *set, struct text *to)
 {
-	size_t size = 1;
-	char *text;
+	struct secret_line line = { 0 };
 
-	for (char **w = words; *w; w++)
-		size += strlen(*w) + 1;
-	text = calloc(1, size);
-	for (char **w = words; text && *w; w++) {
-		strcat(text, *w);
-		if (w[1])
-			strcat(text, " ");
+	for (char **w = set->program; *w; w++) {
+		if (w != set->program)
+			text_char(to, ' ');
+		if (set->redact & REDACT_NOTHING)
+			text_add(to, *w, strlen(*w));
+		else
+			secret_add_word(&line, *w, strlen(*w), to);
 	}
-	return text;
+}
+
+/* The command line in the session is that of the trace. */
+static void describe_session(struct recording *r, const char *command)
+{
+	struct text redacted = { 0 };
+
+	if (r->redact && redact_text(r->redact, WRITER_COMMAND, command, &redacted))
+		command = redacted.failed || !redacted.at ? "" : redacted.at;
+	if (r->set->node)
+		node_describe(command, r->session.page->command);
+	else
+		snprintf(r->session.page->command, SESSION_TEXT, "%s", command);
+	text_fini(&redacted);
 }
 
 static int create_trace(struct recording *r)
 {
-	char *command = join_words(r->set->program);
+	struct text command = { 0 };
 	struct writer_info info = {
 		.clock = &r->session.clock,
 		.live = true,
-		.command = command ? command : r->set->program[0],
+		.command = "",
 		.device = r->set->soft     ? "soft"
 			  : r->set->device ? r->set->device
 					   : "",
@@ -56,20 +70,23 @@ static int create_trace(struct recording *r)
 		.payload = r->session.page->payload,
 		.cuts = retention_cuts(&r->retention),
 		.most = retention_most(&r->retention),
+		.redact = redact_writer(r->redact),
+		.passwords = r->set->redact & REDACT_NOTHING,
 	};
-	int err = writer_create(r->set->path, &info, &r->writer);
+	int err;
 
-	if (r->set->node)
-		node_describe(info.command, r->session.page->command);
-	else
-		snprintf(r->session.page->command, SESSION_TEXT, "%s", info.command);
+	join_words(r->set, &command);
+	if (!command.failed && command.at)
+		info.command = command.at;
+	err = writer_create(r->set->path, &info, &r->writer);
+	describe_session(r, info.command);
 	if (!err)
 		err = collector_new(&r->session, r->writer, &r->collector);
 	r->retention.session = &r->session;
 	r->retention.writer = r->writer;
 	r->retention.collector = r->collector;
 	r->retention.counters = &r->counters;
-	free(command);
+	text_fini(&command);
 	return err;
 }
 
@@ -187,6 +204,7 @@ int recording_prepare(struct recording *r)
 	r->session.page->flight = r->retention.flight || r->set->node;
 	guests_sweep(&r->session, r->progress.quiet);
 	r->session.page->lttng = r->set->lttng;
+	r->session.page->redact = r->set->redact;
 	r->session.page->memory = r->set->memory;
 	r->session.page->strict = r->set->strict;
 	err = test_clock_set(&r->session);
@@ -198,6 +216,8 @@ int recording_prepare(struct recording *r)
 		err = device_watch_memory();
 	if (!err)
 		err = device_counters_start(&r->counters, r->set->soft, r->session.dir);
+	if (!err && r->set->redact & ~REDACT_NOTHING)
+		err = redact_new(r->set->redact, &r->redact);
 	if (!err)
 		err = create_trace(r);
 	if (!err)

@@ -13,6 +13,7 @@
 #include "cli/record/standby.h"
 #include "cli/record/vitals.h"
 #include "cli/record/watch.h"
+#include "core/store/anonymise/redact.h"
 
 struct recording {
 	const struct recording_settings *set;
@@ -26,6 +27,7 @@ struct recording {
 	struct spot spot;
 	struct progress progress;
 	struct retention retention;
+	struct redact *redact; /* NULL: only passwords are */
 	struct device_counters counters;
 	struct idle idle;
 	struct standby standby; /* of a node's collector */

@@ -43,7 +43,7 @@
 /* characters that mkdtemp() uses in place of an X */
 #define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 
-#define VERSION         15
+#define VERSION         16
 #define TEXT_OF(number) #number
 #define MARK(number)    "verbatim session " TEXT_OF(number)
 

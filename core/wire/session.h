@@ -114,6 +114,7 @@ struct session_page {
 	_Atomic uint32_t recorders; /* that have joined the collector, if it has several */
 	_Atomic uint32_t outcome;   /* and its exit status plus 1; 0: it has not ended */
 	struct stop_spot spot;
+	uint32_t redact; /* REDACT_* of core/store/anonymise/redact.h: what no trace has */
 };
 
 struct session {

@@ -166,11 +166,32 @@ static bool is_enumerator(const char *text)
 	       !text[strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")];
 }
 
-static void add_text(struct substitutes *s, enum identity identity, const struct json_node *node,
-		     struct text *to)
+/* What of a JSON is replaced. */
+struct replacing {
+	struct substitutes *substitutes;
+	bool hosts; /* only their names */
+};
+
+/* "192.0.2.1" and the like may stay. */
+static bool is_host_name(struct substitutes *s, enum identity identity, const char *text)
 {
+	struct text ignored = { 0 };
+	bool address = identity != IDENTITY_HOST || replace_address(s, text, &ignored);
+
+	text_fini(&ignored);
+	return !address;
+}
+
+static void add_text(const struct replacing *r, enum identity identity,
+		     const struct json_node *node, struct text *to)
+{
+	struct substitutes *s = r->substitutes;
 	struct text text = { 0 };
 
+	if (r->hosts && !is_host_name(s, identity, node->text)) {
+		text_add(to, node->raw, node->raw_length);
+		return;
+	}
 	if (identity == IDENTITY_UNKNOWN)
 		identity = is_enumerator(node->text) ? IDENTITY_NONE : IDENTITY_TEXT;
 	if (!replace_text(s, identity, node->text, &text))
@@ -191,18 +212,18 @@ static enum identity identity_of_member(const struct json_node *node, enum ident
 	return identity_of_argument(node->name, node->name_length);
 }
 
-static void add_node(struct substitutes *s, enum identity identity, const struct json_node *node,
-		     struct text *to)
+static void add_node(const struct replacing *r, enum identity identity,
+		     const struct json_node *node, struct text *to)
 {
 	bool object = node->kind == JSON_OBJECT;
 	const struct json_node *first = json_first(node);
 
 	if (node->kind == JSON_TEXT) {
-		add_text(s, identity, node, to);
+		add_text(r, identity, node, to);
 		return;
 	}
-	if (node->kind == JSON_INT && identity == IDENTITY_GUID) {
-		text_addf(to, "%" PRId64, replace_number(s, identity, node->number));
+	if (node->kind == JSON_INT && identity == IDENTITY_GUID && !r->hosts) {
+		text_addf(to, "%" PRId64, replace_number(r->substitutes, identity, node->number));
 		return;
 	}
 	if (!object && node->kind != JSON_ARRAY) {
@@ -217,12 +238,13 @@ static void add_node(struct substitutes *s, enum identity identity, const struct
 			text_json(to, each->name, each->name_length);
 			text_char(to, ':');
 		}
-		add_node(s, identity_of_member(each, identity), each, to);
+		add_node(r, identity_of_member(each, identity), each, to);
 	}
 	text_char(to, object ? '}' : ']');
 }
 
-void replace_arguments(struct substitutes *s, const char *json, size_t n, struct text *to)
+static void replace_members(const struct replacing *replacing, const char *json, size_t n,
+			    struct text *to)
 {
 	struct json_node *root;
 
@@ -230,6 +252,20 @@ void replace_arguments(struct substitutes *s, const char *json, size_t n, struct
 		text_addf(to, "{}");
 		return;
 	}
-	add_node(s, IDENTITY_UNKNOWN, root, to);
+	add_node(replacing, IDENTITY_UNKNOWN, root, to);
 	free(root);
+}
+
+void replace_arguments(struct substitutes *s, const char *json, size_t n, struct text *to)
+{
+	const struct replacing all = { .substitutes = s };
+
+	replace_members(&all, json, n, to);
+}
+
+void replace_hosts(struct substitutes *s, const char *json, size_t n, struct text *to)
+{
+	const struct replacing hosts = { .substitutes = s, .hosts = true };
+
+	replace_members(&hosts, json, n, to);
 }

@@ -19,3 +19,6 @@ int64_t replace_number(struct substitutes *substitutes, enum identity identity, 
  */
 void replace_arguments(struct substitutes *substitutes, const char *json, size_t n,
 		       struct text *to);
+
+/* The same JSON, of which only the names of hosts are replaced; addresses are not. */
+void replace_hosts(struct substitutes *substitutes, const char *json, size_t n, struct text *to);

@@ -125,11 +125,20 @@ static int store_begin(struct writer *writer, struct thread_log *log, struct pen
 			  (int64_t)call->stack, call->args, (int64_t)call->handle, (int64_t)0);
 }
 
+/* Calls of librdmacm may name hosts. */
+static const char *redact_args(struct writer *writer, const struct pending *call,
+			       const struct text *args)
+{
+	return verb_infos[call->verb].via == VIA_CM
+		       ? writer_redacted(writer, WRITER_ARGUMENTS, args->at)
+		       : args->at;
+}
+
 static int store_whole(struct writer *writer, struct thread_log *log, struct pending *call,
 		       const struct event_return *event, uint64_t n, int64_t time)
 {
 	bool failed = verb_failed(call->verb, event->ret);
-	const char *out = writer->out.at;
+	const char *out = redact_args(writer, call, &writer->out);
 
 	if (call->stored)
 		return WRITER_RUN(writer, call_end, "uiiiddtzi", log->id, call->n, time, event->ret,
@@ -168,7 +177,7 @@ static bool read_args(struct writer *writer, struct thread_log *log, struct pend
 	used = args_write_members(&json, words, nwords, &verb_infos[call->verb].args);
 	text_char(&writer->args, '}');
 	args_writer_fini(&json);
-	call->args = writer->args.failed ? NULL : strdup(writer->args.at);
+	call->args = writer->args.failed ? NULL : strdup(redact_args(writer, call, &writer->args));
 	if (!call->args)
 		writer_fail(writer, -ENOMEM);
 	return used >= 0 && (size_t)used == nwords;

@@ -14,6 +14,7 @@
 
 #include "core/base/vec.h"
 #include "core/store/write/writer_priv.h"
+#include "core/store/db/secret.h"
 #include "core/wire/variable.h"
 
 int processes_new(struct writer *writer, int pid, int64_t start, uint32_t *ret_process)
@@ -79,21 +80,34 @@ static int new_image(struct writer *writer, struct thread_log *log, int64_t time
 	return 0;
 }
 
-/* Turn argv with NULs between the words into words with spaces between. */
-static char *join_words(const char *bytes, size_t n)
+/* Write argv, with NULs between the words, as words with spaces between, without passwords. */
+static void join_words(struct writer *writer, const char *words, size_t n, struct text *to)
 {
-	char *text = malloc(n + 1);
+	struct secret_line line = { 0 };
 
-	if (!text)
-		return NULL;
-	memcpy(text, bytes, n);
-	while (n && !text[n - 1])
+	while (n && !words[n - 1])
 		n--;
-	text[n] = '\0';
-	for (size_t i = 0; i < n; i++)
-		if (!text[i])
-			text[i] = ' ';
-	return text;
+	for (size_t at = 0; at < n;) {
+		size_t length = strnlen(words + at, n - at);
+
+		if (at)
+			text_char(to, ' ');
+		if (writer->passwords)
+			text_add(to, words + at, length);
+		else
+			secret_add_word(&line, words + at, length, to);
+		at += length + 1;
+	}
+}
+
+/* A path of a program or a library, @n bytes, as it is to be written; NULL without memory. */
+static char *copy_path(struct writer *writer, const char *path, size_t n)
+{
+	char *whole = strndup(path, n);
+	char *copy = whole ? strdup(writer_redacted(writer, WRITER_PATH, whole)) : NULL;
+
+	free(whole);
+	return copy;
 }
 
 /* An unlimited limit is -1. */
@@ -127,7 +141,8 @@ static int add_environ(struct writer *writer, uint32_t process, const char *at, 
 		name[equals - at] = '\0';
 		if (!variable_is_recorded(name, (size_t)(equals - at), equals + 1))
 			continue;
-		WRITER_RUN(writer, environ, "utt", process, name, equals + 1);
+		WRITER_RUN(writer, environ, "utt", process, name,
+			   writer_redacted(writer, WRITER_VARIABLE, equals + 1));
 	}
 	return writer->err;
 }
@@ -157,7 +172,8 @@ int processes_event(struct writer *writer, struct thread_log *log,
 	const char *tail = (const char *)(event + 1);
 	size_t bytes = event->head.words * 8u;
 	struct known_process *p;
-	char *exe, *cmd;
+	struct text command = { 0 };
+	char *exe;
 
 	if (bytes < sizeof(*event) ||
 	    (size_t)event->exe_bytes + event->cmd_bytes + event->environ_bytes >
@@ -170,17 +186,18 @@ int processes_event(struct writer *writer, struct thread_log *log,
 	p->described = true;
 	if (event->forked_from && note_parent(writer, p, event))
 		return writer->err;
-	exe = join_words(tail, event->exe_bytes);
-	cmd = join_words(tail + event->exe_bytes, event->cmd_bytes);
-	if (!exe || !cmd)
+	exe = copy_path(writer, tail, event->exe_bytes);
+	join_words(writer, tail + event->exe_bytes, event->cmd_bytes, &command);
+	if (!exe || command.failed)
 		writer_fail(writer, -ENOMEM);
 	else
-		WRITER_RUN(writer, process_is, "uuttuizuii", p->id, event->ppid, exe, cmd, log->id,
-			   n, (int64_t)event->forked_from, event->fork_seq,
+		WRITER_RUN(writer, process_is, "uuttuizuii", p->id, event->ppid, exe,
+			   writer_redacted(writer, WRITER_COMMAND, command.at ? command.at : ""),
+			   log->id, n, (int64_t)event->forked_from, event->fork_seq,
 			   event->forked_from ? writer_time(writer, event->fork_ticks, time) : time,
 			   time);
 	free(exe);
-	free(cmd);
+	text_fini(&command);
 	if (!writer->err && !add_limits(writer, p->id, event))
 		add_environ(writer, p->id, tail + event->exe_bytes + event->cmd_bytes,
 			    event->environ_bytes);
@@ -227,7 +244,8 @@ int processes_module(struct writer *writer, struct thread_log *log,
 	for (unsigned int i = 0; i < n; i++)
 		snprintf(id + 2 * i, 3, "%02x", (unsigned char)tail[event->path_bytes + i]);
 	if (WRITER_RUN(writer, module, "uiiittui", log->process, event->base, event->start,
-		       event->end, path, n ? id : NULL, event->serial, time))
+		       event->end, writer_redacted(writer, WRITER_PATH, path), n ? id : NULL,
+		       event->serial, time))
 		return writer->err;
 	return writer->needed ? note_covered(writer, log->process, event) : 0;
 }

@@ -104,6 +104,7 @@ void writer_free(struct writer *writer)
 	packer_fini(&writer->packer);
 	text_fini(&writer->args);
 	text_fini(&writer->out);
+	text_fini(&writer->redacted);
 	sqlite3_close(writer->db);
 	if (writer->file >= 0)
 		close(writer->file);
@@ -130,6 +131,8 @@ int writer_create(const char *path, const struct writer_info *info, struct write
 	writer->clock = *info->clock;
 	writer->horizon = info->elsewhere ? INT64_MAX : 0;
 	writer->live = info->live;
+	writer->redact = info->redact;
+	writer->passwords = info->passwords;
 	writer->payload_seed = info->payload.seed;
 	writer->most = info->most;
 	writer->file = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
@@ -159,7 +162,9 @@ fail:
 int writer_describe(struct writer *writer, const char *command, const char *device)
 {
 	if (command && !writer->err)
-		writer_fail(writer, schema_set_meta(writer->db, "command", command));
+		writer_fail(writer,
+			    schema_set_meta(writer->db, "command",
+					    writer_redacted(writer, WRITER_COMMAND, command)));
 	if (device && !writer->err)
 		writer_fail(writer, schema_set_meta(writer->db, "device", device));
 	return writer->err;

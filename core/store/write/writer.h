@@ -19,8 +19,27 @@
 
 struct event_head;     /* core/wire/event.h */
 struct ring_head;      /* core/wire/ring.h */
+struct text;           /* core/base/text.h */
 struct stored_finding; /* core/store/db/finding.h */
 struct writer;
+
+/* What a text is that may identify somebody. */
+enum writer_text {
+	WRITER_COMMAND,   /* words with blanks between */
+	WRITER_PATH,      /* of a program, a library */
+	WRITER_HOST,      /* the name of this machine */
+	WRITER_VARIABLE,  /* the value of an environment variable */
+	WRITER_ARGUMENTS, /* of a call that may name a host: JSON */
+};
+
+/*
+ * Replaces texts before they are written: core/store/anonymise/redact.h. @replace appends to @to
+ * what is written instead of @text, or returns false: it is written unchanged.
+ */
+struct writer_redact {
+	bool (*replace)(void *arg, enum writer_text kind, const char *text, struct text *to);
+	void *arg;
+};
 
 struct writer_info {
 	const struct clock *clock;
@@ -39,6 +58,8 @@ struct writer_info {
 	uint64_t most;               /* limit of its size in bytes; 0: none */
 	/* the clock is that of another machine: any time is possible */
 	bool elsewhere;
+	struct writer_redact redact; /* all zero: nothing is replaced */
+	bool passwords;              /* those in command lines are not masked */
 };
 
 /*

@@ -20,6 +20,19 @@ int writer_fail(struct writer *writer, int err)
 	return writer->err;
 }
 
+const char *writer_redacted(struct writer *writer, enum writer_text kind, const char *text)
+{
+	struct text *to = &writer->redacted;
+
+	text_cut(to, 0);
+	if (!writer->redact.replace || !text ||
+	    !writer->redact.replace(writer->redact.arg, kind, text, to))
+		return text;
+	if (to->failed)
+		writer_fail(writer, -ENOMEM);
+	return to->failed || !to->at ? "" : to->at;
+}
+
 int writer_cover(struct writer *writer, const struct thread_log *log, uint64_t n, int64_t time,
 		 const char *what, uint64_t handle, const char *detail)
 {

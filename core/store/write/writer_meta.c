@@ -27,10 +27,8 @@ int writer_describe_run(struct writer *writer, const struct writer_info *info)
 	} texts[] = {
 		{ "state", "recording" },
 		{ "version", VERBATIM_VERSION },
-		{ "command", info->command },
 		{ "device", info->device },
 		{ "kernel", host.release },
-		{ "host", host.nodename },
 		{ "machine", host.machine },
 		{ "recorder_boot", boot },
 		{ "clock", writer->clock.kind == CLOCK_KIND_TSC ? "tsc" : "monotonic" },
@@ -60,6 +58,12 @@ int writer_describe_run(struct writer *writer, const struct writer_info *info)
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts) && !err; i++)
 		err = schema_set_meta(db, texts[i].key, texts[i].value ? texts[i].value : "");
+	if (!err)
+		err = schema_set_meta(db, "command",
+				      writer_redacted(writer, WRITER_COMMAND, info->command));
+	if (!err)
+		err = schema_set_meta(db, "host",
+				      writer_redacted(writer, WRITER_HOST, host.nodename));
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers) && !err; i++)
 		err = schema_set_meta_int(db, numbers[i].key, numbers[i].value);
 	return err;

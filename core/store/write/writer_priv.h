@@ -282,6 +282,9 @@ struct writer {
 	uint64_t discarded;
 	struct cut *base;              /* the beginning of the trace; NULL: it is whole */
 	int64_t base_first, base_last; /* ids of its carried chunks; 0: not in the table */
+	struct writer_redact redact;
+	struct text redacted; /* the last text that was replaced */
+	bool passwords;       /* those in command lines are not masked */
 	struct writer_alarms alarms;
 	void (*on_alarm)(void *arg, const struct writer_alarm *alarm); /* NULL: none */
 	void *alarm_arg;
@@ -291,6 +294,9 @@ struct writer {
 	struct direct *directs; /* functions of providers that were called */
 	size_t ndirects;
 };
+
+/* writer_base.c: @text, or what is written instead, valid until the next call. */
+const char *writer_redacted(struct writer *writer, enum writer_text kind, const char *text);
 
 /* alarms.c: @call has returned; a post; a poll whose length was checked. */
 void alarms_call(struct writer *writer, const struct thread_log *log, const struct pending *call,
