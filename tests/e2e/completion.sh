@@ -26,7 +26,8 @@ commands_are_completed() {
 		is "$(completes '' | tr ' ' '\n' | grep -v '^-\|^help$')" "$(commands | sort)"
 }
 options_are_completed() {
-	is "$(completes record --r)" '--redact --ring-budget --ring-size --rotate-size --rotate-time' &&
+	is "$(completes record --r)" \
+		"--redact --ring-budget --ring-size --rotate-size --rotate-time" &&
 		is "$(completes record -o t.db --sto)" --stop-on &&
 		is "$(completes info --)" '--color --deadline --format --help --json --no-pager'\
 ' --quiet --verbose'
