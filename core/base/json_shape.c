@@ -166,6 +166,34 @@ static const struct json_shape *learn_shape(const char *json, size_t n, uint32_t
 
 /* Using it */
 
+/* A number of at most 18 digits and nothing else, as nearly all values are. */
+static inline bool take_digits(struct json_parser *p, struct json_node *node)
+{
+	const char *from = p->at, *at = from;
+	uint64_t value = 0;
+
+	for (; at < p->end && at < from + 18 && (unsigned char)(*at - '0') < 10; at++)
+		value = value * 10 + (uint64_t)(*at - '0');
+	if (at == from || at == p->end || (*at != ',' && *at != '}' && *at != ']') ||
+	    (*from == '0' && at > from + 1))
+		return false;
+	*node = (struct json_node){ .kind = JSON_INT,
+				    .raw = from,
+				    .raw_length = (uint32_t)(at - from),
+				    .number = (int64_t)value };
+	p->at = at;
+	return true;
+}
+
+/* A value other than an object or an array, into node @k. */
+static inline bool take_scalar(struct json_parser *p, uint32_t k)
+{
+	if (take_digits(p, &p->nodes[k]))
+		return true;
+	p->nnodes = k;
+	return *p->at != '{' && *p->at != '[' && json_parse_value(p);
+}
+
 /* Parse the scalars, which must have the literals between them. @at: where each literal begins. */
 static bool parse_scalars(const struct json_shape *shape, struct json_parser *p, const char **at)
 {
@@ -184,8 +212,7 @@ static bool parse_scalars(const struct json_shape *shape, struct json_parser *p,
 			return false;
 		*at++ = p->at;
 		p->at += literal++->n;
-		p->nnodes = k;
-		if (*p->at == '{' || *p->at == '[' || !json_parse_value(p))
+		if (!take_scalar(p, k))
 			return false;
 		node->next = like->next;
 		node->name = like->name;
@@ -195,33 +222,53 @@ static bool parse_scalars(const struct json_shape *shape, struct json_parser *p,
 	return (size_t)(p->end - p->at) == literal->n && !memcmp(p->at, literal->at, literal->n);
 }
 
-/* A tree like that of the shape; NULL: the text has another one, or there is no memory. */
-static struct json_node *parse_like(const struct json_shape *shape, const char *json, size_t n)
+size_t json_shape_room(const struct json_shape *shape, size_t n)
 {
-	struct json_parser p = { .at = json, .end = json + n };
-	const char *at[NODES_MAX + 1];
+	return shape->nnodes * sizeof(struct json_node) + n + 1;
+}
 
-	p.nodes = malloc(shape->nnodes * sizeof(*p.nodes) + n + 1);
-	if (!p.nodes)
-		return NULL;
-	p.texts = (char *)(p.nodes + shape->nnodes);
-	if (!parse_scalars(shape, &p, at)) {
-		free(p.nodes);
-		return NULL;
-	}
+/* Where each object and each array is in the text. */
+static void place_others(const struct json_shape *shape, struct json_node *nodes,
+			 const char *const *at)
+{
 	for (uint32_t k = 0; k < shape->nnodes; k++) {
 		const struct spot *from = &shape->from[k], *to = &shape->to[k];
 
 		if (is_scalar(&shape->nodes[k]))
 			continue;
-		p.nodes[k].raw = at[from->literal] + from->offset;
-		p.nodes[k].raw_length = (uint32_t)(at[to->literal] + to->offset - p.nodes[k].raw);
+		nodes[k].raw = at[from->literal] + from->offset;
+		nodes[k].raw_length = (uint32_t)(at[to->literal] + to->offset - nodes[k].raw);
 	}
-	return p.nodes;
 }
 
-int json_shape_parse(const char *json, size_t n, const struct json_shape **ret_shape,
-		     struct json_node **ret_root)
+/* Make a tree like that of the shape in @room. False: the text has another one. */
+static bool parse_like(const struct json_shape *shape, const char *json, size_t n,
+		       struct json_node *room)
+{
+	struct json_parser p = {
+		.at = json, .end = json + n, .nodes = room, .texts = (char *)(room + shape->nnodes)
+	};
+	const char *at[NODES_MAX + 1];
+
+	if (!parse_scalars(shape, &p, at))
+		return false;
+	place_others(shape, room, at);
+	return true;
+}
+
+/* The same in memory of its own, or NULL. */
+static struct json_node *new_like(const struct json_shape *shape, const char *json, size_t n)
+{
+	struct json_node *room = malloc(json_shape_room(shape, n));
+
+	if (room && parse_like(shape, json, n, room))
+		return room;
+	free(room);
+	return NULL;
+}
+
+static int parse_by_hash(const char *json, size_t n, const struct json_shape **ret_shape,
+			 struct json_node **ret_root)
 {
 	uint32_t hash = hash_begin(json, n);
 	int err;
@@ -230,7 +277,7 @@ int json_shape_parse(const char *json, size_t n, const struct json_shape **ret_s
 		/* pairs with the store in learn_shape() */
 		const struct json_shape *shape =
 			__atomic_load_n(shape_at(hash, way), __ATOMIC_ACQUIRE);
-		struct json_node *root = shape ? parse_like(shape, json, n) : NULL;
+		struct json_node *root = shape ? new_like(shape, json, n) : NULL;
 
 		if (!shape)
 			break;
@@ -243,6 +290,16 @@ int json_shape_parse(const char *json, size_t n, const struct json_shape **ret_s
 	err = json_parse(json, n, ret_root);
 	*ret_shape = err ? NULL : learn_shape(json, n, hash, *ret_root);
 	return err;
+}
+
+int json_shape_parse(const char *json, size_t n, const struct json_shape *guess, void *room,
+		     const struct json_shape **ret_shape, struct json_node **ret_root)
+{
+	if (!guess || !parse_like(guess, json, n, room))
+		return parse_by_hash(json, n, ret_shape, ret_root);
+	*ret_shape = guess;
+	*ret_root = room;
+	return 0;
 }
 
 uint16_t json_shape_place(const struct json_shape *shape, unsigned int i)

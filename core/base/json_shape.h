@@ -12,12 +12,17 @@ enum { JSON_PLACES = 1024 };
 
 struct json_shape;
 
+/* The bytes that the tree of a text of @n bytes needs if it has that shape. */
+size_t json_shape_room(const struct json_shape *shape, size_t n);
+
 /*
  * The tree of @json, as by json_parse(), and its shape, or NULL. All trees of one shape have the
- * same values in the same nodes, of which only numbers, texts, truth values and null differ.
+ * same values in the same nodes, of which only numbers, texts, truth values and null differ. If the
+ * shape is @guess, which may be NULL, *@ret_root is @room, of json_shape_room() bytes; else free it
+ * with free().
  */
-int json_shape_parse(const char *json, size_t n, const struct json_shape **ret_shape,
-		     struct json_node **ret_root);
+int json_shape_parse(const char *json, size_t n, const struct json_shape *guess, void *room,
+		     const struct json_shape **ret_shape, struct json_node **ret_root);
 
 /*
  * For the caller: the places of values that it has found in trees of this shape, numbered from 0 to

@@ -15,61 +15,116 @@
 #include "core/wire/hash.h"
 #include "core/wire/log.h"
 
+/* In one allocation with its text and, if its shape is guessed, with its tree. */
 struct args {
 	atomic_uint refs;
 	bool parsed;
 	struct json_node *root;         /* NULL: not parsed yet, or not JSON */
-	const struct json_shape *shape; /* of its tree; NULL: not known */
+	const struct json_shape *shape; /* of its tree, before it is parsed a guess; or NULL */
+	const struct json_shape **last; /* of this side of the verb; or NULL */
 	size_t size;
 	char json[];
 };
 
 extern const struct enum_info *const enum_infos[];
 
-struct args *args_new(const char *json, size_t n)
+/* That of half of all verbs, which have no result but their return value: it is never freed. */
+static struct json_node no_members = { .kind = JSON_OBJECT, .raw_length = 2 };
+static struct args nothing = { .parsed = true, .root = &no_members, .size = 2, .json = "{}" };
+
+static pthread_once_t nothing_filled = PTHREAD_ONCE_INIT;
+
+static void fill_nothing(void)
 {
-	struct args *args = malloc(sizeof(*args) + n + 1);
+	no_members.raw = nothing.json;
+}
+
+static size_t align_up(size_t n)
+{
+	return (n + _Alignof(struct json_node) - 1) & ~(_Alignof(struct json_node) - 1);
+}
+
+static void *room_of(struct args *args)
+{
+	return args->json + align_up(args->size + 1);
+}
+
+static struct args *new_args(const char *json, size_t n, const struct json_shape **last)
+{
+	/* pairs with the store in parse_now() */
+	const struct json_shape *guess = last ? __atomic_load_n(last, __ATOMIC_ACQUIRE) : NULL;
+	size_t room = guess ? json_shape_room(guess, n) : 0;
+	struct args *args = malloc(sizeof(*args) + align_up(n + 1) + room);
 
 	if (!args)
 		return NULL;
-	*args = (struct args){ .refs = 1, .size = n };
+	*args = (struct args){ .refs = 1, .size = n, .shape = guess, .last = last };
 	memcpy(args->json, json, n);
 	args->json[n] = '\0';
 	return args;
 }
 
+struct args *args_new(const char *json, size_t n)
+{
+	return new_args(json, n, NULL);
+}
+
+struct args *args_new_of(enum verb verb, enum args_side side, const char *json, size_t n)
+{
+	static const struct json_shape *lasts[VERB_COUNT][2];
+
+	if (n != 2 || memcmp(json, "{}", 2))
+		return new_args(json, n, &lasts[verb][side]);
+	pthread_once(&nothing_filled, fill_nothing);
+	return &nothing;
+}
+
 struct args *args_ref(struct args *args)
 {
-	if (args)
+	if (args && args != &nothing)
 		atomic_fetch_add(&args->refs, 1);
 	return args;
 }
 
 void args_unref(struct args *args)
 {
-	if (!args || atomic_fetch_sub(&args->refs, 1) != 1)
+	if (!args || args == &nothing || atomic_fetch_sub(&args->refs, 1) != 1)
 		return;
-	free(args->root);
+	if ((void *)args->root != room_of(args))
+		free(args->root);
 	free(args);
 }
 
-int args_parse(const struct args *args)
+static __attribute__((noinline)) int parse_now(const struct args *args)
 {
 	static atomic_flag told = ATOMIC_FLAG_INIT;
 	struct args *unparsed =
 		(struct args *)args; /* const for callers: parsing does not change its values */
 	int err;
 
-	if (!args || args->parsed)
-		return 0;
-	err = json_shape_parse(args->json, args->size, &unparsed->shape, &unparsed->root);
+	err = json_shape_parse(args->json, args->size, args->shape, room_of(unparsed),
+			       &unparsed->shape, &unparsed->root);
 	if (err == -ENOMEM)
 		return err;
 	unparsed->parsed = true;
+	/* pairs with the load in new_args() */
+	if (args->last && args->shape &&
+	    args->shape != __atomic_load_n(args->last, __ATOMIC_RELAXED))
+		__atomic_store_n(args->last, args->shape, __ATOMIC_RELEASE);
 	if (err && !atomic_flag_test_and_set(&told))
 		log_note("the trace is DAMAGED: arguments of some calls are unreadable and "
 			 "treated as unknown");
 	return 0;
+}
+
+static inline int parse_once(const struct args *args)
+{
+	return !args || args->parsed ? 0 : parse_now(args);
+}
+
+int args_parse(const struct args *args)
+{
+	return parse_once(args);
 }
 
 const char *args_json(const struct args *args)
@@ -82,9 +137,14 @@ size_t args_size(const struct args *args)
 	return args ? args->size : 0;
 }
 
+static inline const struct json_node *root_of(const struct args *args)
+{
+	return args && !parse_once(args) ? args->root : NULL;
+}
+
 const struct json_node *args_root(const struct args *args)
 {
-	return args && !args_parse(args) ? args->root : NULL;
+	return root_of(args);
 }
 
 const struct json_node *args_field(const struct args *args, const struct field_info *field)
@@ -136,7 +196,7 @@ _Static_assert((int)ARG_COUNT <= (int)JSON_PLACES, "a place for each name");
 
 const struct json_node *args_find(const struct args *args, enum arg arg)
 {
-	const struct json_node *root = args_root(args), *found;
+	const struct json_node *root = root_of(args), *found;
 	uint16_t place;
 
 	if (!root || !args->shape)

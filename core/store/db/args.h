@@ -19,6 +19,13 @@ struct args;
 /* Copies @json, @n bytes. NULL if out of memory. The caller owns the one reference. */
 struct args *args_new(const char *json, size_t n);
 
+/*
+ * The same for the arguments of @verb, or its results: parsing is faster if they have the shape of
+ * those of the call before.
+ */
+enum args_side { ARGS_IN, ARGS_OUT };
+struct args *args_new_of(enum verb verb, enum args_side side, const char *json, size_t n);
+
 /* Take a reference, and return it; drop a reference. Both accept NULL. */
 struct args *args_ref(struct args *args);
 void args_unref(struct args *args);

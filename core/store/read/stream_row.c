@@ -30,7 +30,12 @@ void stream_due_returns(struct stream *s)
  * ibv_query_port() is the name of two verbs: the exported one, for programs built
  * before 2016, and the one of struct verbs_context, which has a length argument.
  */
-static int find_verb(struct stream *s, sqlite3_stmt *stmt, const struct args *args)
+static bool is_newer_verb(int verb, const struct args *args)
+{
+	return verb == VERB_query_port_compat && args_find(args, ARG(port_attr_len));
+}
+
+static int find_verb(struct stream *s, sqlite3_stmt *stmt)
 {
 	const char *name = (const char *)sqlite3_column_text(stmt, 1);
 	size_t n = (size_t)sqlite3_column_bytes(stmt, 1);
@@ -48,16 +53,15 @@ static int find_verb(struct stream *s, sqlite3_stmt *stmt, const struct args *ar
 	if (verb < 0)
 		return -1;
 	*same = (uint8_t)verb;
-	if (verb == VERB_query_port_compat && args_find(args, ARG(port_attr_len)))
-		return VERB_query_port;
 	return verb;
 }
 
-static int read_args(sqlite3_stmt *stmt, int column, struct args **ret_args)
+static int read_args(sqlite3_stmt *stmt, int column, int verb, enum args_side side,
+		     struct args **ret_args)
 {
 	const char *json = (const char *)sqlite3_column_text(stmt, column);
 
-	*ret_args = json ? args_new(json, strlen(json)) : NULL;
+	*ret_args = json ? args_new_of((enum verb)verb, side, json, strlen(json)) : NULL;
 	return json && !*ret_args ? log_err(-ENOMEM, "read calls") : 0;
 }
 
@@ -71,14 +75,15 @@ int stream_read_call(struct stream *s, struct open_call *open)
 	if (sqlite3_column_bytes(stmt, 11) > ARGS_MAX || sqlite3_column_bytes(stmt, 12) > ARGS_MAX)
 		return log_why(-EINVAL, "call %u:%" PRIu64 " has longer arguments than any event",
 			       s->thread, open->id.n);
-	err = read_args(stmt, 11, &call->args) ?: read_args(stmt, 12, &call->out);
-	if (err)
-		return err;
-	verb = find_verb(s, stmt, call->args);
+	verb = find_verb(s, stmt);
 	if (verb < 0)
 		return log_why(-EINVAL, "call %u:%" PRIu64 " has an unknown verb", s->thread,
 			       open->id.n);
-	call->verb = (enum verb)verb;
+	err = read_args(stmt, 11, verb, ARGS_IN, &call->args)
+		      ?: read_args(stmt, 12, verb, ARGS_OUT, &call->out);
+	if (err)
+		return err;
+	call->verb = is_newer_verb(verb, call->args) ? VERB_query_port : (enum verb)verb;
 	call->begin = sql_time(stmt, 2);
 	call->end = sql_time_or(stmt, 3, -1);
 	call->ret = sqlite3_column_int64(stmt, 4);

@@ -37,17 +37,27 @@ static void assert_same_tree(const struct json_node *a, const struct json_node *
 		assert_same_tree(of_a, of_b);
 }
 
-/* Its shape, and that it has the right tree. */
+/* Its shape, and that it has the right tree, with and without a guess: the shape before. */
 static const struct json_shape *parse_both(const char *json)
 {
-	const struct json_shape *shape = NULL;
-	struct json_node *root, *plain;
+	static const struct json_shape *guess;
+	const struct json_shape *shape = NULL, *same;
+	void *room = guess ? malloc(json_shape_room(guess, strlen(json))) : NULL;
+	struct json_node *root, *plain, *there;
 
 	assert_int_equal(json_parse(json, strlen(json), &plain), 0);
-	assert_int_equal(json_shape_parse(json, strlen(json), &shape, &root), 0);
+	assert_int_equal(json_shape_parse(json, strlen(json), NULL, NULL, &shape, &root), 0);
 	assert_same_tree(root, plain);
+	assert_int_equal(json_shape_parse(json, strlen(json), guess, room, &same, &there), 0);
+	assert_same_tree(there, plain);
+	assert_ptr_equal(same, shape);
+	assert_int_equal((void *)there == room, guess && guess == shape);
+	if ((void *)there != room)
+		free(there);
+	free(room);
 	free(plain);
 	free(root);
+	guess = shape;
 	return shape;
 }
 
@@ -103,8 +113,9 @@ TEST(invalid_texts_are_refused_though_they_begin_alike)
 
 	parse_both("{\"f\":1,\"g\":\"x\"}");
 	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
-		assert_int_equal(json_shape_parse(texts[i], strlen(texts[i]), &shape, &root),
-				 -EBADMSG);
+		assert_int_equal(
+			json_shape_parse(texts[i], strlen(texts[i]), NULL, NULL, &shape, &root),
+			-EBADMSG);
 }
 
 /* No more than a few that begin alike are learnt. */

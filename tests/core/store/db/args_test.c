@@ -3,6 +3,7 @@
 
 #include "core/store/db/args_walk.h"
 #include "core/store/read/trace.h"
+#include "core/wire/log.h"
 #include "tests/test.h"
 
 static struct args *args;
@@ -129,4 +130,35 @@ TEST(the_last_reference_frees)
 
 	args_unref(two);
 	assert_string_equal(args_text(args, ARG(ret.name)), "mlx5_0");
+}
+
+/* The first text of a shape, others of it, another shape, and none. */
+TEST(arguments_of_a_verb_are_parsed_whatever_those_before_were)
+{
+	static const struct {
+		const char *json;
+		uint64_t port;
+	} rows[] = {
+		{ "{\"ah_attr\":{\"port_num\":1}}", 1 },
+		{ "{\"ah_attr\":{\"port_num\":255}}", 255 },
+		{ "{\"ah_attr\":{\"port_num\":-3}}", (uint64_t)-3 },
+		{ "{\"pd\":7,\"ah_attr\":{\"dlid\":4,\"port_num\":2}}", 2 },
+		{ "{}", 0 },
+		{ "{\"ah_attr\":{\"port_num\":4}}", 4 },
+		{ "{\"ah_attr\":{\"port_num\":5}", 0 },
+		{ "{\"ah_attr\":{\"port_num\":6}}", 6 },
+	};
+
+	log_silence(true);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct args *of =
+			args_new_of(VERB_create_ah, ARGS_IN, rows[i].json, strlen(rows[i].json));
+
+		assert_string_equal(args_json(of), rows[i].json);
+		assert_int_equal(args_size(of), strlen(rows[i].json));
+		args_unref(args_ref(of));
+		assert_int_equal(args_number(of, ARG(ah_attr.port_num)), rows[i].port);
+		args_unref(of);
+	}
+	log_silence(false);
 }
