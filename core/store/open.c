@@ -147,7 +147,7 @@ int trace_open(const char *path, struct trace **ret_trace)
 	int err = open_db(path, &db);
 
 	if (!err)
-		err = trace_borrow(db, &trace);
+		err = trace_borrow(db, true, &trace);
 	if (!err)
 		err = vtab_register(db, trace);
 	if (err) {

@@ -160,8 +160,19 @@ static int describe_row(sqlite3 *db, const struct references *from, const uint32
 	return err;
 }
 
+enum part { PART_ALL, PART_SMALL, PART_CALLS };
+
+static bool is_in_part(const char *table, enum part part)
+{
+	bool calls = !strcmp(table, "call") || !strcmp(table, "ref");
+
+	if (part == PART_SMALL)
+		return !calls && strcmp(table, "object") != 0;
+	return part == PART_ALL || calls;
+}
+
 /* One statement for all tables: its result is the table that has a row outside. */
-static int find_outside(sqlite3 *db, const uint32_t *most, const char *but, struct text *sql)
+static int find_outside(sqlite3 *db, const uint32_t *most, enum part part, struct text *sql)
 {
 	const char *word = "";
 	sqlite3_stmt *stmt = NULL;
@@ -169,7 +180,8 @@ static int find_outside(sqlite3 *db, const uint32_t *most, const char *but, stru
 
 	for (int i = 0; references[i].table; i++) {
 		/* an older format does not have all of them: schema_check() */
-		if (!strcmp(references[i].table, but) || !sql_has_table(db, references[i].table))
+		if (!is_in_part(references[i].table, part) ||
+		    !sql_has_table(db, references[i].table))
 			continue;
 		text_addf(sql, "%sSELECT %d FROM %s", word, i, references[i].table);
 		add_condition(&references[i], most, sql);
@@ -186,7 +198,7 @@ static int find_outside(sqlite3 *db, const uint32_t *most, const char *but, stru
 	return found;
 }
 
-static int check_tables(sqlite3 *db, const uint32_t *most, const char *but)
+static int check_tables(sqlite3 *db, const uint32_t *most, enum part part)
 {
 	struct text sql = { 0 };
 	int err = 0;
@@ -195,7 +207,7 @@ static int check_tables(sqlite3 *db, const uint32_t *most, const char *but)
 				    is_outside, NULL, NULL))
 		err = sql_fail(db, "check the references");
 	if (!err)
-		err = find_outside(db, most, but, &sql);
+		err = find_outside(db, most, part, &sql);
 	text_fini(&sql);
 	/* it is not one of those for users */
 	sqlite3_create_function(db, "outside", -1, SQLITE_UTF8, NULL, NULL, NULL, NULL);
@@ -207,7 +219,7 @@ int references_check(sqlite3 *db)
 	uint32_t most[TARGETS];
 	int err = read_bounds(db, most);
 
-	return err ? err : check_tables(db, most, "");
+	return err ? err : check_tables(db, most, PART_ALL);
 }
 
 static uint32_t bound_of(const uint32_t *most, char letter)
@@ -219,15 +231,23 @@ static uint32_t bound_of(const uint32_t *most, char letter)
 	return most[t];
 }
 
-int references_check_others(sqlite3 *db, struct references_bounds *ret_bounds)
+int references_check_small(sqlite3 *db, struct references_bounds *ret_bounds)
 {
 	uint32_t most[TARGETS];
 	int err = read_bounds(db, most);
 
 	if (!err)
-		err = check_tables(db, most, "object");
+		err = check_tables(db, most, PART_SMALL);
 	if (!err)
 		*ret_bounds = (struct references_bounds){ bound_of(most, 'P'), bound_of(most, 't'),
 							  bound_of(most, 'o') };
 	return err;
+}
+
+int references_check_calls(sqlite3 *db)
+{
+	uint32_t most[TARGETS];
+	int err = read_bounds(db, most);
+
+	return err ? err : check_tables(db, most, PART_CALLS);
 }

@@ -3,7 +3,7 @@
  * The list of columns of the control plane that refer to rows of other tables.
  *
  * Readers use these numbers as indexes of arrays, so one out of range could demand any amount of
- * memory. Not thread-safe.
+ * memory. A connection is used by one thread.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -38,10 +38,12 @@ static inline bool references_are_in(sqlite3_stmt *row, int i, uint32_t most)
 }
 
 /*
- * The same, but for table `object`, which is large, and whose rows are all read when a trace is
- * opened: objects_load() calls references_check() if one of them is not in these bounds.
+ * The same in two parts, which may use two connections: small tables, and `call` and `ref`. Not
+ * table `object`, whose rows are all read when a trace is opened: objects_load() calls
+ * references_check() if one of them is not in these bounds.
  */
 struct references_bounds {
 	uint32_t process, thread, object;
 };
-int references_check_others(sqlite3 *db, struct references_bounds *ret_bounds);
+int references_check_small(sqlite3 *db, struct references_bounds *ret_bounds);
+int references_check_calls(sqlite3 *db);

@@ -51,27 +51,20 @@ static void add_exits(struct cursor *cursor)
 	qsort(cursor->exits, cursor->nexits, sizeof(*cursor->exits), by_end);
 }
 
-/*
- * Open the file again: a connection that only one thread uses needs no locks, which make reading
- * rows a fifth slower; but to read its schema takes as long as a thousand rows. If that is not
- * worth it or not possible, there is no further connection.
- */
+/* If that is not worth it or not possible, there is no further connection. */
 static void open_again(struct cursor *cursor)
 {
-	const struct trace *trace = cursor->trace;
-	const char *path = trace->borrowed ? NULL : sqlite3_db_filename(trace->db, "main");
-	sqlite3 *db = NULL, **slot;
+	const char *path = sqlite3_db_filename(cursor->trace->db, "main");
+	sqlite3 *db, **slot;
 	struct stat file;
 
-	if (!path || !*path || stat(path, &file) || file.st_size < SMALL || access(path, R_OK) ||
-	    sql_open(path, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, &db))
+	if (!path || stat(path, &file) || file.st_size < SMALL ||
+	    trace_open_again(cursor->trace, &db))
 		return;
-	slot = sql_distrust(db) || sqlite3_exec(db, "BEGIN; SELECT 1 FROM meta", NULL, NULL, NULL)
-		       ? NULL
-		       : vec_push(cursor->own_dbs, cursor->nown_dbs);
+	slot = vec_push(cursor->own_dbs, cursor->nown_dbs);
 	if (slot)
 		*slot = db;
-	else /* the trace's connection may hold the file exclusively */
+	else
 		sqlite3_close(db);
 }
 

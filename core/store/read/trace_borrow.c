@@ -12,7 +12,7 @@
 #include "core/store/write/writer.h"
 #include "core/wire/log.h"
 
-int trace_borrow(sqlite3 *db, struct trace **ret_trace)
+int trace_borrow(sqlite3 *db, bool again, struct trace **ret_trace)
 {
 	struct trace *trace = calloc(1, sizeof(*trace));
 	int err;
@@ -21,6 +21,7 @@ int trace_borrow(sqlite3 *db, struct trace **ret_trace)
 		return log_err(-ENOMEM, "read the trace");
 	trace->db = db;
 	trace->borrowed = true;
+	trace->again = again;
 	err = trace_load(trace);
 	if (err) {
 		trace_close(trace);

@@ -397,7 +397,7 @@ static void load_numberless(struct trace *trace)
 int trace_load(struct trace *trace)
 {
 	struct references_bounds bounds;
-	int err = references_check_others(trace->db, &bounds);
+	int err = references_check_small(trace->db, &bounds);
 
 	if (!err)
 		err = make_tables(trace, bounds.process);
@@ -427,7 +427,7 @@ int trace_load(struct trace *trace)
 	if (!err)
 		err = each_row(trace, MODULE_SQL " ORDER BY id", read_module);
 	if (!err)
-		err = objects_load(trace->db, &bounds, &trace->objects);
+		err = trace_load_large(trace, &bounds);
 	if (err)
 		return err;
 	if (trace->nrares)

@@ -49,6 +49,7 @@ struct known_module {
 struct trace {
 	sqlite3 *db;
 	bool borrowed;                               /* the database belongs to the caller */
+	bool again;                                  /* its file may be opened again */
 	void (*tell)(uint64_t events, int64_t time); /* trace_on_progress(); may be NULL */
 	bool plain;                                  /* the data plane is in plain tables */
 	/* for a trace that is still being written, or NULL */
@@ -81,12 +82,26 @@ struct trace {
 	bool numberless; /* some CQs do not report the queue pair number of a completion */
 };
 
-/* Like trace_open(), on an open database that the caller still owns. */
-int trace_borrow(sqlite3 *db, struct trace **ret_trace);
+/*
+ * Like trace_open(), on an open database that the caller still owns. @again: the contents are those
+ * of its file, which further connections may read.
+ */
+int trace_borrow(sqlite3 *db, bool again, struct trace **ret_trace);
 
 /* trace_load.c: load the tables, 0 or -errno after log_err(); free them. */
 int trace_load(struct trace *trace);
 void trace_unload(struct trace *trace);
+
+/* trace_large.c: load the objects, and check the calls. 0 or -errno after log_err(). */
+struct references_bounds;
+int trace_load_large(struct trace *trace, const struct references_bounds *bounds);
+
+/*
+ * A connection to the same file, for one thread: without locks, which make reading rows a fifth
+ * slower. But to read its schema takes as long as a thousand rows. 0; or -1, without a message, if
+ * that is not possible.
+ */
+int trace_open_again(const struct trace *trace, sqlite3 **ret_db);
 
 /*
  * cursor.c: from the next event on, posts, polls and notifies are stored in @room, and stay valid

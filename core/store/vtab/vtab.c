@@ -69,7 +69,7 @@ static int home_trace(struct home *home, char **ret_error)
 		return SQLITE_ERROR;
 	}
 	home->own = true;
-	if (schema_check(home->db) || trace_borrow(home->db, &home->trace))
+	if (schema_check(home->db) || trace_borrow(home->db, false, &home->trace))
 		return SQLITE_ERROR;
 	return SQLITE_OK;
 }

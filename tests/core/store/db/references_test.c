@@ -216,3 +216,31 @@ TEST(an_object_that_refers_to_no_row_is_refused_when_the_trace_is_opened)
 	}
 	log_silence(false);
 }
+
+/* Their calls are checked by a thread while the objects are loaded. */
+TEST(a_call_of_many_that_refers_to_no_row_is_refused_when_the_trace_is_opened)
+{
+	static const char *const updates[] = { "UPDATE call SET stack = stack",
+					       "UPDATE call SET object = 1 << 30",
+					       "UPDATE ref SET object = -1" };
+
+	log_silence(true);
+	for (size_t i = 0; i < sizeof(updates) / sizeof(*updates); i++) {
+		struct trace *trace = NULL;
+		sqlite3 *db;
+
+		assert_int_equal(make_sends(path, 1), 0);
+		db = open_trace();
+		exec_sql(db, "WITH RECURSIVE n(i) AS (SELECT max(id) + 1 FROM object UNION ALL"
+			     " SELECT i + 1 FROM n WHERE i < 10000)"
+			     " INSERT INTO object SELECT i, process, kind, i, 'x', handle, number,"
+			     " rkey, parent, created_thread, created_n, destroyed_thread,"
+			     " destroyed_n, created_at, destroyed_at FROM n, object WHERE id = 1");
+		need_row(db, "ref");
+		exec_sql(db, "%s", updates[i]);
+		sqlite3_close(db);
+		assert_int_equal(trace_open(path, &trace), i ? -EINVAL : 0);
+		trace_close(trace);
+	}
+	log_silence(false);
+}

@@ -1,0 +1,73 @@
+/*
+ * Loading the large tables of a trace
+ *
+ *	connection of the caller	-> `object`
+ *	another one, in a thread	-> references of `call` and `ref`, which are only checked
+ *
+ * Both take as long as the tables are, and nothing can be read before they end. The connections
+ * have no locks: each is used by one thread. A trace with few objects, or that cannot be opened
+ * again, is loaded by its own connection.
+ *
+ * Not here: the other tables (trace_load.c).
+ */
+#include <pthread.h>
+#include <unistd.h>
+
+#include "core/store/db/references.h"
+#include "core/store/db/sql.h"
+#include "core/store/read/trace_priv.h"
+
+enum { MANY = 10000 }; /* objects */
+
+int trace_open_again(const struct trace *trace, sqlite3 **ret_db)
+{
+	const char *path = trace->again ? sqlite3_db_filename(trace->db, "main") : NULL;
+	sqlite3 *db = NULL;
+
+	if (!path || !*path || access(path, R_OK) ||
+	    sql_open(path, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, &db))
+		return -1;
+	if (sql_distrust(db) || sqlite3_exec(db, "BEGIN; SELECT 1 FROM meta", NULL, NULL, NULL)) {
+		sqlite3_close(db); /* the trace's connection may hold the file exclusively */
+		return -1;
+	}
+	*ret_db = db;
+	return 0;
+}
+
+static void *check_calls(void *db)
+{
+	return (void *)(intptr_t)references_check_calls(db);
+}
+
+/* Both at once. */
+static int load_apart(struct trace *trace, const struct references_bounds *bounds, sqlite3 *objects,
+		      sqlite3 *calls)
+{
+	pthread_t thread;
+	bool started = !pthread_create(&thread, NULL, check_calls, calls);
+	int err = objects_load(objects, bounds, &trace->objects);
+	void *refused = NULL;
+
+	if (started)
+		pthread_join(thread, &refused);
+	else if (!err)
+		refused = check_calls(calls);
+	return err ? err : (int)(intptr_t)refused;
+}
+
+int trace_load_large(struct trace *trace, const struct references_bounds *bounds)
+{
+	sqlite3 *objects = NULL, *calls = NULL;
+	int err;
+
+	if (bounds->object >= MANY && !trace_open_again(trace, &objects) &&
+	    !trace_open_again(trace, &calls))
+		err = load_apart(trace, bounds, objects, calls);
+	else
+		err = references_check_calls(trace->db)
+			      ?: objects_load(trace->db, bounds, &trace->objects);
+	sqlite3_close(objects);
+	sqlite3_close(calls);
+	return err;
+}
