@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyzer/model/misuse.h"
 #include "analyzer/model/model_state.h"
 #include "analyzer/model/qp.h"
 
@@ -72,7 +73,9 @@ static void note_loss(struct model *model, const struct life *qp, uint64_t handl
 
 void batch_lost_qp(struct model *model, const struct life *qp, const struct moment *destroy)
 {
-	if (!qp->qp || qp->inherited)
+	bool reported = qp->misuse && qp->misuse->inside.id.thread; /* by the recorder */
+
+	if (!qp->qp || qp->inherited || reported)
 		return;
 	note_loss(model, qp, qp->qp->send_cq, destroy);
 	note_loss(model, qp, qp->qp->recv_cq, destroy);

@@ -21,6 +21,7 @@
 #include "shim/trace/payload/payload.h"
 #include "shim/trace/ring/record.h"
 #include "shim/trace/stack/stack.h"
+#include "shim/trace/verbs/poll_ex.h"
 #include "shim/trace/verbs/stop.h"
 
 enum { USUAL = 4096 }; /* bytes: a longer event is written once more, with room for all of it */
@@ -116,8 +117,13 @@ void call_write_begin(struct call *call, enum verb verb)
 
 	call->verb = verb;
 	call->seq = 0;
-	if (strict_is_on() && verb_infos[verb].effect == EFFECT_DESTROY)
-		strict_destroys(verb, (const void *)(uintptr_t)call->args[0]);
+	if (verb_infos[verb].effect == EFFECT_DESTROY) {
+		const void *object = (const void *)(uintptr_t)call->args[0];
+
+		poll_ex_destroys(verb, object);
+		if (strict_is_on())
+			strict_destroys(verb, object);
+	}
 	if (!recorder.ours)
 		stack_take(&stack);
 	enter_call(call, __builtin_frame_address(0), stack.inside);

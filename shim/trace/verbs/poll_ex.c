@@ -9,26 +9,77 @@
  * Providers have a dozen iterators (with and without locks, for each format of a completion);
  * combined with the requested fields beyond struct ibv_wc, MORE_SLOTS of them can be distinguished
  * (slots.h).
+ *
+ * A thread knows which batch it has open, and which CQ it has found empty. This is enough to report
+ * a start inside a batch, a queue pair that is destroyed inside one, and a next or an end after a
+ * start that found nothing. `record --strict` knows more (strict_cq.c), and reports them itself.
  */
 #include "shim/trace/verbs/poll_ex.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 
 #include "shim/trace/objects/pollers.h"
+#include "shim/trace/objects/strict.h"
 #include "shim/trace/payload/payload.h"
 #include "shim/trace/verbs/poll.h"
 #include "shim/trace/verbs/slots.h"
 
 typedef int start_poll_fn(struct ibv_cq_ex *, struct ibv_poll_cq_attr *);
 typedef int next_poll_fn(struct ibv_cq_ex *);
+typedef void end_poll_fn(struct ibv_cq_ex *);
 
 static struct slot {
 	start_poll_fn *start;
 	next_poll_fn *next;
+	end_poll_fn *end;
 	uint64_t extras; /* enum event_wc_part; no padding in a key */
 } slots[MORE_SLOTS];
 
 _Static_assert(sizeof(struct slot) <= SLOT_BYTES_MAX, "a key");
+
+/* For each thread: the CQ of its open batch, and the one whose last start found nothing. */
+static __thread struct {
+	const struct ibv_cq_ex *open, *refused;
+	unsigned int ends; /* the next value, when it was opened */
+} batch __attribute__((tls_model("initial-exec")));
+
+/* Ends of batches by threads that had not opened them: any open one may be meant. */
+static atomic_uint foreign_ends;
+
+static inline bool is_open(void)
+{
+	return batch.open &&
+	       batch.ends == atomic_load_explicit(&foreign_ends, memory_order_relaxed);
+}
+
+static __attribute__((noinline)) void report_misuse(enum event_misuse_what what, const void *object,
+						    const void *of, enum verb verb)
+{
+	if (!strict_is_on())
+		strict_report(
+			&(struct misuse){ .what = what, .object = object, .of = of, .verb = verb });
+}
+
+/* The thread has tried to open a batch of @cq. */
+static inline void note_start(const struct ibv_cq_ex *cq, int ret)
+{
+	if (!ret) {
+		batch.open = cq;
+		batch.ends = atomic_load_explicit(&foreign_ends, memory_order_relaxed);
+	}
+	batch.refused = ret == ENOENT ? cq : NULL;
+}
+
+static inline void note_end(const struct ibv_cq_ex *cq)
+{
+	if (__builtin_expect(batch.refused == cq, 0))
+		report_misuse(MISUSE_END_OUTSIDE, cq, NULL, VERB_end_poll);
+	else if (__builtin_expect(batch.open != cq, 0))
+		atomic_fetch_add_explicit(&foreign_ends, 1, memory_order_relaxed);
+	if (batch.open == cq)
+		batch.open = NULL;
+}
 
 #define READ(field) (cq->read_##field ? cq->read_##field(cq) : 0)
 
@@ -119,23 +170,36 @@ static void record_next(struct ibv_cq_ex *cq, int ret, unsigned int extras)
                                                                                        \
 		if (__builtin_expect(payload_on, 0))                                   \
 			pollers_note(ibv_cq_ex_to_cq(cq));                             \
+		if (__builtin_expect(batch.open == cq && is_open(), 0))                \
+			report_misuse(MISUSE_START_INSIDE, cq, NULL, VERB_start_poll); \
 		ret = slots[i].start(cq, attr);                                        \
+		note_start(cq, ret);                                                   \
 		record_start_poll(cq, ret, (unsigned int)slots[i].extras);             \
 		return ret;                                                            \
 	}                                                                              \
 	static int next_poll_##i(struct ibv_cq_ex *cq)                                 \
 	{                                                                              \
 		int ret = slots[i].next(cq);                                           \
+		/* the analyzer sees one that finds a completion */                    \
+		if (__builtin_expect(ret && batch.refused == cq, 0))                   \
+			report_misuse(MISUSE_NEXT_OUTSIDE, cq, NULL, VERB_next_poll);  \
 		record_next(cq, ret, (unsigned int)slots[i].extras);                   \
 		return ret;                                                            \
+	}                                                                              \
+	static void end_poll_##i(struct ibv_cq_ex *cq)                                 \
+	{                                                                              \
+		note_end(cq);                                                          \
+		slots[i].end(cq);                                                      \
 	}
 
 EACH_MORE_SLOT(FUNCTIONS)
 
 #define START(i) start_poll_##i,
 #define NEXT(i)  next_poll_##i,
+#define END(i)   end_poll_##i,
 static void *const our_start[MORE_SLOTS] = { EACH_MORE_SLOT(START) };
 static void *const our_next[MORE_SLOTS] = { EACH_MORE_SLOT(NEXT) };
+static void *const our_end[MORE_SLOTS] = { EACH_MORE_SLOT(END) };
 
 /* Fields that the program requested, and that the provider has a function for. */
 static unsigned int find_extras(const struct ibv_cq_ex *cq, uint64_t wc_flags)
@@ -158,7 +222,7 @@ static unsigned int find_extras(const struct ibv_cq_ex *cq, uint64_t wc_flags)
 
 static int patch_iterator(struct ibv_cq_ex *cq, unsigned int extras)
 {
-	const struct slot key = { cq->start_poll, cq->next_poll, extras };
+	const struct slot key = { cq->start_poll, cq->next_poll, cq->end_poll, extras };
 	int i;
 
 	if (!cq->start_poll || !cq->next_poll)
@@ -172,6 +236,8 @@ static int patch_iterator(struct ibv_cq_ex *cq, unsigned int extras)
 		slots[i] = key;
 	cq->start_poll = (start_poll_fn *)our_start[i];
 	cq->next_poll = (next_poll_fn *)our_next[i];
+	if (cq->end_poll)
+		cq->end_poll = (end_poll_fn *)our_end[i];
 	return 0;
 }
 
@@ -183,4 +249,19 @@ int poll_ex_patch(struct ibv_cq_ex *cq, uint64_t wc_flags)
 	err = patch_iterator(cq, find_extras(cq, wc_flags));
 	recording_unlock();
 	return err;
+}
+
+void poll_ex_destroys(enum verb verb, const void *object)
+{
+	const struct ibv_qp *qp = object;
+	const void *cq = batch.open; /* the extended one has the address of the plain one */
+
+	if (verb == VERB_destroy_cq) { /* the next one may have its address */
+		if (object == cq)
+			batch.open = NULL;
+		if (object == batch.refused)
+			batch.refused = NULL;
+	}
+	if (verb == VERB_destroy_qp && qp && is_open() && (qp->send_cq == cq || qp->recv_cq == cq))
+		report_misuse(MISUSE_DESTROY_INSIDE, qp, cq, verb);
 }

@@ -2,6 +2,7 @@
  * The iterator of extended completion queues, over a provider that does nothing
  */
 #include <errno.h>
+#include <pthread.h>
 #include <string.h>
 #include <infiniband/verbs.h>
 
@@ -197,7 +198,9 @@ static void failed_body(void)
 	cq.status = IBV_WC_RETRY_EXC_ERR;
 	results[1] = ENOENT;
 	results[2] = EINVAL;
-	HOLDS(!ibv_start_poll(&cq, &attr) && ibv_start_poll(&cq, &attr) == ENOENT);
+	HOLDS(!ibv_start_poll(&cq, &attr));
+	ibv_end_poll(&cq);
+	HOLDS(ibv_start_poll(&cq, &attr) == ENOENT);
 	HOLDS(ibv_start_poll(&cq, &attr) == EINVAL);
 	ring = session_ring(0);
 	poll = expect_event(&ring, EVENT_POLL);
@@ -215,3 +218,94 @@ TEST(of_an_error_nothing_more_is_read)
 {
 	in_child(failed_body);
 }
+
+/*
+ * s: a start that finds a completion, 0: none; n: a next that finds one, m: none; e: end, t: end by
+ * another thread; d: a queue pair of the CQ is destroyed, x: one of another CQ, c: the CQ
+ */
+static const struct misuse_row {
+	const char *name, *steps;
+	enum event_misuse_what what; /* MISUSES: nothing is reported */
+} misuses[] = {
+	{ "batches_that_are_ended", "snmesme0se", MISUSES },
+	{ "a_start_inside_a_batch", "ss", MISUSE_START_INSIDE },
+	{ "a_start_behind_an_end", "sess", MISUSE_START_INSIDE },
+	{ "a_start_behind_the_end_by_another_thread", "sts", MISUSES },
+	{ "an_end_behind_a_start_that_found_nothing", "0e", MISUSE_END_OUTSIDE },
+	{ "a_next_behind_a_start_that_found_nothing", "0m", MISUSE_NEXT_OUTSIDE },
+	{ "a_next_that_finds_one", "0n", MISUSES }, /* the analyzer knows */
+	{ "a_destroy_inside", "smd", MISUSE_DESTROY_INSIDE },
+	{ "a_destroy_inside_of_another_cq", "sx", MISUSES },
+	{ "a_destroy_behind_the_end", "sed", MISUSES },
+	{ "a_destroy_behind_the_end_by_another_thread", "std", MISUSES },
+	{ "a_cq_at_the_address_of_one_with_an_open_batch", "scs", MISUSES },
+	{ "a_cq_at_the_address_of_one_that_was_empty", "0ce", MISUSES },
+};
+
+static void *end_there(void *cq)
+{
+	ibv_end_poll(cq);
+	return NULL;
+}
+
+static void end_by_another_thread(struct ibv_cq_ex *cq)
+{
+	pthread_t thread;
+
+	HOLDS(!pthread_create(&thread, NULL, end_there, cq));
+	pthread_join(thread, NULL);
+}
+
+static void do_step(struct ibv_cq_ex *cq, char step)
+{
+	struct ibv_cq *plain = ibv_cq_ex_to_cq(cq);
+	struct ibv_qp qp = { .recv_cq = step == 'd' ? plain : NULL };
+	struct ibv_poll_cq_attr attr = { 0 };
+
+	turn = 0;
+	results[0] = strchr("0m", step) ? ENOENT : 0;
+	if (strchr("s0", step))
+		ibv_start_poll(cq, &attr);
+	else if (strchr("nm", step))
+		ibv_next_poll(cq);
+	else if (step == 'e')
+		ibv_end_poll(cq);
+	else if (step == 't')
+		end_by_another_thread(cq);
+	else
+		poll_ex_destroys(step == 'c' ? VERB_destroy_cq : VERB_destroy_qp,
+				 step == 'c' ? (void *)plain : &qp);
+}
+
+static const struct misuse_row *row;
+
+static void misuse_body(void)
+{
+	struct ibv_cq_ex cq = new_cq();
+	const struct event_head *event;
+	unsigned int found = MISUSES;
+	struct ring ring;
+	int bytes;
+
+	session_begin(RING_MIN, ON_FULL_WAIT);
+	HOLDS(poll_ex_patch(&cq, IBV_WC_STANDARD_FLAGS) == 0);
+	for (const char *step = row->steps; *step; step++)
+		do_step(&cq, *step);
+	ring = session_ring(0);
+	while ((bytes = ring_peek(&ring, &event)) > 0) {
+		if (event->type == EVENT_MISUSE) {
+			HOLDS(found == MISUSES);
+			found = ((const struct event_misuse *)event)->what;
+		}
+		ring_step(&ring, (size_t)bytes);
+	}
+	HOLDS(found == row->what);
+}
+
+static void is_reported(void **state)
+{
+	row = *state;
+	in_child(misuse_body);
+}
+
+TEST_ROWS(misuses, is_reported);
