@@ -501,6 +501,31 @@ uint64_t activity_empty(const struct activity *activity, const struct activity_n
 	return telling.empty;
 }
 
+struct polling {
+	const struct activity *activity;
+	uint32_t process;
+	int64_t since;
+};
+
+static void see_sample(void *arg, const struct lookup_sample *sample)
+{
+	struct polling *polling = arg;
+	const struct thread *thread = trace_thread(polling->activity->trace, sample->thread);
+
+	if (thread && thread->process == polling->process && sample->doing &&
+	    !strcmp(sample->doing, "polls") && sample->time < polling->since)
+		polling->since = sample->time;
+}
+
+int64_t activity_polled_since(const struct activity *activity, const struct activity_note *note)
+{
+	struct polling polling = { activity, note->process, INT64_MAX };
+
+	if (trace_nparts(activity->trace) == 1) /* several have a clock each */
+		lookup_last_samples(trace_part(activity->trace, 0), see_sample, &polling);
+	return polling.since;
+}
+
 bool activity_ignored(const struct activity *activity, const struct activity_note *note,
 		      uint32_t cq)
 {

@@ -61,6 +61,12 @@ void activity_put(const struct activity *activity, const struct activity_note *n
 uint64_t activity_empty(const struct activity *activity, const struct activity_note *note,
 			uint32_t cq);
 
+/*
+ * From when on a thread of the process polled until it ended, as the recorder saw ten times a
+ * second; INT64_MAX: none did, or that is not known.
+ */
+int64_t activity_polled_since(const struct activity *activity, const struct activity_note *note);
+
 /* Did no thread poll CQ @cq (object), up to the note? False also if that is not known. */
 bool activity_ignored(const struct activity *activity, const struct activity_note *note,
 		      uint32_t cq);

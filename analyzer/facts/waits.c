@@ -25,6 +25,8 @@
 #include "core/base/vec.h"
 #include "core/wire/log.h"
 
+enum { SOON_NS = 10000000 };
+
 int waits_new(struct trace *trace, struct fact_list *facts, const struct activity *activity,
 	      struct waits **ret_waits)
 {
@@ -313,7 +315,13 @@ static bool find_late(struct model *model, uint32_t process, int64_t end, struct
 			    : found->receives && end - last_progress(model, process) >= PATIENCE_NS;
 }
 
-/* None of its requests can complete, and the process makes no progress. */
+/* It may have given up soon: whether it polled is known at the end of the trace. */
+static bool is_soon(const struct found *found, int64_t end)
+{
+	return found->sends && end - found->oldest->time >= SOON_NS;
+}
+
+/* None of its requests can complete, and it does not continue. */
 static bool is_stuck(const struct model *model, const struct found *found, uint32_t process,
 		     int64_t end)
 {
@@ -358,10 +366,28 @@ static struct wait_before *before_of(struct waits *waits, uint32_t process)
 	return vec_at(waits->before, waits->nbefore, process);
 }
 
-/*
- * The process waits for no request, but may poll: its empty polls are reported with the completions
- * that were possible.
- */
+/* A RESET has removed the receives of a queue pair, without completions. */
+static struct wait_dropped find_dropped(const struct model *model, uint32_t process, int64_t time)
+{
+	struct wait_dropped dropped = { 0 };
+
+	for (struct life *qp = NULL; (qp = model_next_life(model, process, qp));) {
+		struct peer_work work = { 0 };
+		bool exists = qp->state == LIFE_LIVE || qp->state == LIFE_DYING;
+
+		if (qp->kind == OBJECT_qp && exists && !qp->inherited && qp->qp)
+			work = queues_work(qp);
+		if (!work.known || work.state != ABI_QPS_RESET ||
+		    work.dropped <= dropped.receives || time - work.moved.time < PATIENCE_NS)
+			continue;
+		dropped.receives = work.dropped;
+		dropped.reset = work.moved;
+		snprintf(dropped.qp, sizeof(dropped.qp), "%s", qp->name);
+	}
+	return dropped;
+}
+
+/* It waits for no request, and may poll: its empty polls are reported with what could have come. */
 static void note_idle(struct waits *waits, struct model *model, uint32_t process, int64_t time,
 		      struct wait_before *before)
 {
@@ -369,6 +395,7 @@ static void note_idle(struct waits *waits, struct model *model, uint32_t process
 		return;
 	drop_before(before);
 	before->process = process;
+	before->dropped = find_dropped(model, process, time);
 	activity_take(waits->activity, model, process, time, &before->note);
 }
 
@@ -415,6 +442,7 @@ void waits_push(struct waits *waits, struct wait_before *before, size_t fact)
 	push_wait(waits, &before->late, fact);
 	push_wait(waits, &before->mute, fact);
 	if (threads) {
+		threads->dropped = before->dropped;
 		threads->note = before->note;
 		before->note = (struct activity_note){ 0 };
 	}
@@ -475,8 +503,15 @@ bool waits_note(struct waits *waits, struct model *model, const struct model_exi
 	activity_take(waits->activity, model, end->process, end->time, &threads->note);
 	if (stuck)
 		add_mute(waits, model, found.mute, threads);
+	if (!late && idle)
+		threads->dropped = find_dropped(model, end->process, end->time);
+	if (!late && killed->kind == FACT_EXITED && is_soon(&found, end->time)) {
+		wait = add_wait(waits, model, found.sends, found.oldest, threads);
+		if (wait)
+			wait->soon = true;
+	}
 	if (!late)
-		return false;
+		return threads->dropped.receives;
 	wait = add_wait(waits, model, found.sends ?: found.receives, found.oldest, threads);
 	if (!wait || !found.sends || !has_arrived(model, &found))
 		return true;
@@ -492,9 +527,12 @@ void waits_well(struct waits *waits, struct model *model, const struct model_exi
 	struct wait_before *before =
 		end->process < waits->nbefore ? &waits->before[end->process] : NULL;
 
-	if (!well || note_before(waits, model, end->process, end->time, well) || !before ||
-	    !is_current(model, before))
+	if (!well || note_before(waits, model, end->process, end->time, well))
 		return;
-	*well = *before;
-	*before = (struct wait_before){ 0 };
+	if (before && is_current(model, before)) {
+		*well = *before;
+		*before = (struct wait_before){ 0 };
+	} else {
+		note_idle(waits, model, end->process, end->time, well);
+	}
 }

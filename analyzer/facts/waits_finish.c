@@ -11,14 +11,58 @@
 #include "analyzer/facts/waits_priv.h"
 #include "analyzer/model/words.h"
 
-enum { LONG_NS = 500000000, SHARE = 4 /* of the run of the process */ };
+enum {
+	LONG_NS = 500000000,
+	SHARE = 4,        /* of the run of the process */
+	MANY_POLLS = 100, /* empty ones: more than those of a program that only looks */
+};
 
-static const struct activity_note *find_threads(const struct waits *waits, size_t fact)
+static const struct wait_threads *find_wait(const struct waits *waits, size_t fact)
 {
 	for (size_t i = 0; i < waits->nthreads; i++)
 		if (waits->threads[i].fact == fact)
-			return &waits->threads[i].note;
+			return &waits->threads[i];
 	return NULL;
+}
+
+static const struct activity_note *find_threads(const struct waits *waits, size_t fact)
+{
+	const struct wait_threads *threads = find_wait(waits, fact);
+
+	return threads ? &threads->note : NULL;
+}
+
+/* Did a thread poll from @from on for so long? */
+static bool polled_for(const struct waits *waits, const struct activity_note *note, int64_t from,
+		       int64_t ns)
+{
+	int64_t since = activity_polled_since(waits->activity, note);
+
+	return activity_empty(waits->activity, note, 0) >= MANY_POLLS &&
+	       note->time - (since > from ? since : from) >= ns;
+}
+
+/* Did it wait for long, though the receives were gone? */
+static bool is_dropped_awaited(const struct waits *waits, const struct wait_dropped *dropped,
+			       const struct activity_note *note)
+{
+	return dropped->receives && (activity_sleeps(note, 0) ||
+				     polled_for(waits, note, dropped->reset.time, PATIENCE_NS));
+}
+
+static void put_dropped(struct text *t, const struct waits *waits, size_t fact)
+{
+	const struct wait_threads *threads = find_wait(waits, fact);
+	const struct wait_dropped *dropped = threads ? &threads->dropped : NULL;
+	char id[32], n[WORDS_COUNT];
+
+	if (!threads || !is_dropped_awaited(waits, dropped, &threads->note))
+		return;
+	text_addf(t,
+		  "%s%s of %s had no completion when it went to RESET at %s, which removes them "
+		  "without one: only ERR flushes them",
+		  t->used ? "; " : "", words_count(dropped->receives, "receive", n), dropped->qp,
+		  event_id_text(dropped->reset.id, id));
 }
 
 /* Does it have a separate sentence? */
@@ -66,6 +110,8 @@ static bool is_awaited(const struct waits *waits, const struct wait *wait)
 {
 	const struct activity_note *note = find_threads(waits, wait->fact);
 
+	if (wait->soon)
+		return note && activity_empty(waits->activity, note, 0) >= MANY_POLLS;
 	return !wait->mute || (note && is_mute_awaited(waits, wait, note));
 }
 
@@ -98,6 +144,7 @@ static void put_all(struct text *t, const struct waits *waits, size_t fact)
 		waits_put(t, waits, &waits->all[i], find_threads(waits, fact));
 		put_ignored(t, waits, &waits->all[i]);
 	}
+	put_dropped(t, waits, fact);
 	put_threads(t, waits, fact, first);
 }
 
@@ -137,6 +184,15 @@ static bool is_long(const struct waits *waits, const struct activity_note *note)
 	       lasted >= (note->time - process->start) / SHARE;
 }
 
+/* For long it has polled other CQs than that of its sends, and never that. */
+static bool is_elsewhere(const struct waits *waits, const struct wait *late,
+			 const struct activity_note *note)
+{
+	return late->oldest.thread && late->cq.id && !late->cq.sleeps && is_long(waits, note) &&
+	       polled_for(waits, note, note->quiet, LONG_NS) &&
+	       activity_ignored(waits->activity, note, late->cq.id);
+}
+
 /* The peer would not send: it has no receive for what it may wait for, or waits itself. */
 static bool is_standstill(const struct waits *waits, const struct wait *wait)
 {
@@ -164,8 +220,8 @@ static bool is_wait_in_vain(const struct waits *waits, const struct wait_before 
 	if (well->mute.end && is_mute_awaited(waits, &well->mute, &well->note))
 		return true;
 	if (!late->end)
-		return false;
-	if (is_unseen(late))
+		return is_dropped_awaited(waits, &well->dropped, &well->note);
+	if (is_unseen(late) || is_elsewhere(waits, late, &well->note))
 		return true;
 	if (activity_empty(waits->activity, &well->note, late->cq.id) < WAIT_POLLS)
 		return false;

@@ -36,6 +36,7 @@ struct wait {
 	struct wait_cq cq;
 	uint32_t process, qp; /* the other end; 0: not known */
 	int64_t gone;         /* time of its end; INT64_MAX: it existed */
+	bool soon;            /* shorter than PATIENCE_NS: counts if it polled many times */
 	bool mute;            /* nothing in its CQ is signalled: no completion comes */
 	bool arrived;         /* its completion shows that it has arrived */
 	bool both; /* the peer had only receives outstanding as well, and its process was idle */
@@ -46,16 +47,25 @@ struct wait {
 	uint64_t room; /* bytes of the oldest receive */
 };
 
+/* A queue pair that is in RESET since @reset, and had @receives then, which are gone. */
+struct wait_dropped {
+	char qp[LIFE_NAME];
+	uint64_t receives; /* 0: none */
+	struct moment reset;
+};
+
 /* What the threads of a process did, for a fact. */
 struct wait_threads {
 	size_t fact;
 	struct activity_note note;
+	struct wait_dropped dropped;
 };
 
 /* What a process waited for until it destroyed a queue pair, or ended. */
 struct wait_before {
 	uint32_t process;       /* 0: nothing */
 	struct wait late, mute; /* .end is 0: none */
+	struct wait_dropped dropped;
 	struct activity_note note;
 };
 

@@ -361,3 +361,88 @@ TEST(an_event_of_a_cq_that_was_not_armed_again)
 		       "it was armed last by 2:24, and its event was retrieved: it was not "
 		       "armed again");
 }
+
+static void move_to(struct story *s, int end, enum ibv_qp_state state)
+{
+	struct ibv_qp_attr attr = { .qp_state = state };
+
+	story_do(s, end, VERB_modify_qp, 34, 0, W(&ends[end].qp), W(&attr), W(IBV_QP_STATE));
+}
+
+/* It does since @ns from now, and until it ends if it does not stop. */
+static void polls_from(struct story *s, int end, const void *cq, uint64_t ns, bool stops)
+{
+	struct stored_sample sample = { .doing = "polls", .thread = s->threads[end].id };
+
+	polled_empty(s, end, 0, cq, 900);
+	sample.time = (int64_t)(s->now + ns);
+	assert_int_equal(writer_sample(s->writer, &sample), 0);
+	sample.doing = "nothing";
+	sample.time += SECOND / 10;
+	if (stops)
+		assert_int_equal(writer_sample(s->writer, &sample), 0);
+}
+
+TEST(receives_that_a_reset_has_removed)
+{
+	struct story s;
+
+	begin_story(&s);
+	post_receive(&s, 0);
+	post_receive(&s, 0);
+	move_to(&s, 0, IBV_QPS_RESET);
+	polls_from(&s, 0, &ends[0].cq, SECOND / 10, false);
+	waited_in_vain(&s, 0,
+		       "2 receives of qp1 had no completion when it went to RESET at 1:22, which "
+		       "removes them without one: only ERR flushes them; thread 1 polled cq1 empty "
+		       "900 times");
+}
+
+TEST(a_reset_with_few_polls_after_it)
+{
+	struct story s;
+
+	begin_story(&s);
+	post_receive(&s, 0);
+	move_to(&s, 0, IBV_QPS_RESET);
+	polls_from(&s, 0, &ends[0].cq, SECOND / 10, true);
+	waited_well(&s, 0);
+}
+
+TEST(a_reset_without_receives)
+{
+	struct story s;
+
+	begin_story(&s);
+	move_to(&s, 0, IBV_QPS_RESET);
+	polls_from(&s, 0, &ends[0].cq, SECOND / 10, false);
+	waited_well(&s, 0);
+}
+
+/* Its CQ is never polled, but another one is. */
+TEST(another_cq_is_polled)
+{
+	static struct ibv_cq other;
+	struct story s;
+
+	begin_story(&s);
+	other = (struct ibv_cq){ .context = &ends[0].context, .cqe = 16 };
+	story_do(&s, 0, VERB_create_cq, 5, W(&other), W(&ends[0].context), W(16), W(0), W(0), W(0));
+	post_send(&s, IBV_SEND_SIGNALED);
+	polls_from(&s, 0, &other, SECOND / 10, false);
+	waited_in_vain(&s, 0, "its completion comes to cq1, which no thread polled");
+}
+
+/* A program that waits for its peer's data looks into it. */
+TEST(another_cq_is_polled_for_a_moment)
+{
+	static struct ibv_cq other;
+	struct story s;
+
+	begin_story(&s);
+	other = (struct ibv_cq){ .context = &ends[0].context, .cqe = 16 };
+	story_do(&s, 0, VERB_create_cq, 5, W(&other), W(&ends[0].context), W(16), W(0), W(0), W(0));
+	post_send(&s, IBV_SEND_SIGNALED);
+	polls_from(&s, 0, &other, SECOND / 10, true);
+	waited_well(&s, 0);
+}

@@ -189,6 +189,27 @@ TEST(a_process_that_gave_up_is_reported_with_its_status)
 	story_end(&s);
 }
 
+/* A tenth of a second is enough if the process polled and failed. */
+TEST(a_process_that_gave_up_soon_had_a_send_outstanding)
+{
+	for (uint64_t polls = 99; polls <= 100; polls++) {
+		const char *because;
+		struct story s;
+
+		begin_story(&s);
+		post_8_bytes(&s, 0, VERB_post_send, 0x10);
+		s.threads[0].head.polls[0].cq = W(&ends[0].cq);
+		s.threads[0].head.polls[0].empty = polls;
+		s.now += SECOND / 10;
+		story_exit(&s, STORY_PID, 3 << 8);
+		story_check(&s, NULL);
+		because = only_exit(&s)->because;
+		assert_int_equal(because && strstr(because, "1 send of qp1 outstanding"),
+				 polls == 100);
+		story_end(&s);
+	}
+}
+
 TEST(the_exit_status_says_nothing_new_after_a_completion_in_error)
 {
 	struct story s;
