@@ -382,10 +382,50 @@ static bool is_unsignalled(const struct queue *queue, bool killed)
 		(queue->limits.given && stats->last_time - stats->first_time >= LONG_NS));
 }
 
+/* The requests that @queue may have outstanding, if it was used and they complete in @cq. */
+static uint64_t room_in(const struct queue *queue, const struct life *owner,
+			const struct queue_cq *cq)
+{
+	return queue && queue->owner == owner && queue->cq == cq && queue->posted
+		       ? queue->limits.asked ?: queue->limits.given
+		       : 0;
+}
+
+/*
+ * A program with one queue pair that fills the CQ exactly has counted its entries. All queue pairs
+ * are walked only if more requests were outstanding than when that was done.
+ */
+static void check_narrow(const struct model_watcher *watcher, struct queue *queue)
+{
+	struct queue_cq *cq = queue->cq;
+	struct model_strain strain = { .kind = STRAIN_NARROW_CQ };
+	unsigned int qps = 0;
+
+	if (!cq || !cq->owner || !cq->given || cq->strained || cq->doubt || cq->pools ||
+	    cq->high < cq->given - cq->given / 4 || cq->high <= cq->compared || !is_certain(queue))
+		return;
+	cq->compared = cq->high;
+	for (const struct life_link *link = cq->owner->children; link; link = link->next_child) {
+		uint64_t room = room_in(link->child->sq, link->child, cq) +
+				room_in(link->child->rq, link->child, cq);
+
+		strain.number += room;
+		qps += room > 0;
+	}
+	if (strain.number <= cq->given || (qps == 1 && cq->high == cq->given))
+		return;
+	cq->strained = true;
+	strain.limit = cq->given;
+	strain.moment = cq->owner->created;
+	report_strain(watcher, queue, &strain);
+}
+
 void strain_end(const struct model_watcher *watcher, struct queue *queue, bool killed)
 {
 	struct model_strain strain = { .kind = STRAIN_GIVEN_UP, .refusal = queue->refusal };
 	const struct queue_request *last;
+
+	check_narrow(watcher, queue);
 
 	if (queue->refusal && queue->refusal->open) {
 		queue->refusal->open = false;

@@ -83,10 +83,11 @@ enum model_strain_kind {
 	STRAIN_GIVEN_UP, /* a refused request was never posted again: .refusal */
 	/* more outstanding requests will complete on a CQ than it holds: queue->cq */
 	STRAIN_CQ,
-	STRAIN_WR_ID,    /* a request is posted with the wr_id of an outstanding one: .earlier */
-	STRAIN_BUFFER,   /* a receive buffer is already in use by another request: .earlier */
-	STRAIN_GRH_ROOM, /* the receive of a datagram is not larger than the GRH: .number */
-	STRAIN_GRH_SENT, /* a datagram is sent from the GRH of another: address .number */
+	STRAIN_NARROW_CQ, /* its queues may have .number completions, and it has .limit entries */
+	STRAIN_WR_ID,     /* a request is posted with the wr_id of an outstanding one: .earlier */
+	STRAIN_BUFFER,    /* a receive buffer is already in use by another request: .earlier */
+	STRAIN_GRH_ROOM,  /* the receive of a datagram is not larger than the GRH: .number */
+	STRAIN_GRH_SENT,  /* a datagram is sent from the GRH of another: address .number */
 	/* one of .number bytes was sent to it by .other, its receives have .limit at most */
 	STRAIN_GRH_SHORT,
 	STRAIN_QKEY, /* a datagram has Q_Key .number, and its receiver, .other, has .limit */

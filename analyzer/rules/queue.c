@@ -197,11 +197,34 @@ static void report_resized(struct check *check, const struct model_strain *strai
 	finding_step(finding, "posted", &strain->moment);
 }
 
+/* It was large enough so far. */
+static void report_narrow(struct check *check, const struct model_strain *strain)
+{
+	const struct queue_cq *cq = strain->queue->cq;
+	struct finding *finding =
+		judge_hazard(check, RULE_QUEUE_003, &strain->moment, cq->owner, "cqe");
+	char more[WORDS_COUNT];
+
+	if (!finding)
+		return;
+	finding_text(&finding->says,
+		     "%s has %s; up to %" PRIu64 " requests were outstanding that complete in it, "
+		     "and the queues that were used take %" PRIu64 ".",
+		     cq->owner->name, WORDS_N(cq->given, "entry"), cq->high, strain->number);
+	finding_text(&finding->breaks,
+		     "%s are outstanding, and it is polled late or a queue pair fails: completions "
+		     "are lost, and the CQ fails",
+		     words_count(cq->given + 1 - cq->high, "more request", more));
+	finding_step(finding, "created", &strain->moment);
+}
+
 void queue_003(struct check *check, const struct model_strain *strain)
 {
 	const struct queue_cq *cq = strain->queue->cq;
 	struct finding *finding;
 
+	if (strain->kind == STRAIN_NARROW_CQ)
+		report_narrow(check, strain);
 	if (strain->kind != STRAIN_CQ)
 		return;
 	if (!cq->given) {

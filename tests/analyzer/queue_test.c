@@ -319,6 +319,41 @@ TEST(a_cq_that_is_just_large_enough)
 	story_finds_nothing(&s);
 }
 
+/* The queues take 32 requests. */
+TEST(a_cq_was_nearly_full)
+{
+	struct ibv_qp_cap large = { 16, 16, 1, 1, 0 };
+	struct story s;
+
+	for (unsigned int n = 11; n <= 12; n++) {
+		begin_with(&s, large, large);
+		post_list(&s, 0,
+			  &(struct posted){ .verb = VERB_post_recv, .wr_id = 0, .n = n - 1 });
+		post_sends(&s, 100, 1, IBV_SEND_SIGNALED);
+		poll_sends(&s, 100, 1);
+		end_well(&s);
+		if (n < 12)
+			story_finds_nothing(&s);
+		else
+			story_warns(&s, RULE_QUEUE_003,
+				    "cq1 has 16 entries; up to 12 requests were outstanding that "
+				    "complete in it, and the queues that were used take 32.");
+	}
+}
+
+/* The receive queue takes 16 requests, but was not used. */
+TEST(a_cq_is_large_enough_for_the_queue_that_is_used)
+{
+	struct ibv_qp_cap large = { 16, 16, 1, 1, 0 };
+	struct story s;
+
+	begin_with(&s, large, large);
+	post_sends(&s, 100, 14, IBV_SEND_SIGNALED);
+	poll_sends(&s, 100, 14);
+	end_well(&s);
+	story_finds_nothing(&s);
+}
+
 TEST(a_cq_that_failed_says_what_it_holds)
 {
 	struct ibv_async_event overrun = { .element.cq = &a_cq, .event_type = IBV_EVENT_CQ_ERR };
