@@ -208,6 +208,7 @@ static const struct reason_row {
 	bool (*find)(const struct refused *refused, char *text, size_t size);
 } rows[] = {
 	{ VERB_COUNT, EFFECT_DESTROY, EBUSY, has_children },
+	{ VERB_COUNT, -1, ENOMEM, refused_list },
 	{ VERB_COUNT, -1, ENOMEM, has_no_room },
 	{ VERB_reg_mr, -1, ENOMEM, refused_memlock },
 	{ VERB_reg_mr, -1, ENOMEM, refused_otherwise },

@@ -313,3 +313,46 @@ bool refused_room(const struct refused *r, char *text, size_t size)
 		 object->name);
 	return true;
 }
+
+static bool is_same_request(const struct wr *a, const struct wr *b)
+{
+	return a->wr_id == b->wr_id && a->opcode == b->opcode && a->nsge == b->nsge &&
+	       (!a->nsge || a->sge[0].addr == b->sge[0].addr);
+}
+
+/* After how many requests does it repeat itself, up to its end? 0: it does not. */
+static uint32_t find_period(const struct post *post)
+{
+	enum { PERIOD_MAX = 256, TIMES = 3 };
+
+	for (uint32_t period = 1; period <= PERIOD_MAX && period <= post->nwr / TIMES; period++) {
+		uint32_t i = period;
+
+		while (i < post->nwr && is_same_request(&post->wr[i], &post->wr[i - period]))
+			i++;
+		if (i == post->nwr)
+			return period;
+	}
+	return 0;
+}
+
+bool refused_list(const struct refused *r, char *text, size_t size)
+{
+	const struct post *post = r->event->kind == TRACE_POST ? r->event->post : NULL;
+	const struct queue *queue = NULL;
+	char n[WORDS_COUNT];
+	uint32_t period;
+
+	if (post && r->object)
+		queue = post_is_send(post) ? r->object->sq : r->object->rq;
+	if (!queue || !queue->limits.given || post->nwr <= queue->limits.given)
+		return false;
+	period = find_period(post);
+	if (!period)
+		return false;
+	snprintf(text, size,
+		 "the list has no end: after %s it begins again, since the next of the last one is "
+		 "not NULL",
+		 words_count(period, "request", n));
+	return true;
+}

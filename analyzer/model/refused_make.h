@@ -22,3 +22,6 @@ bool refused_otherwise(const struct refused *r, char *text, size_t size);
 
 /* ENOMEM of a post, although the queue was not full. */
 bool refused_room(const struct refused *r, char *text, size_t size);
+
+/* ENOMEM of a post, since its list leads back into itself. */
+bool refused_list(const struct refused *r, char *text, size_t size);

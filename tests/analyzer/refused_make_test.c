@@ -221,3 +221,29 @@ TEST(a_queue_with_room_is_not_full)
 	assert_null(why_no_room(&qp, VERB_post_recv, 1, text));
 	assert_null(why_no_room(NULL, VERB_post_recv, 1, text));
 }
+
+static const char *why_this_list(struct wr *wr, uint32_t n, char text[256])
+{
+	struct queue sq = { .send = true, .limits.given = 8 };
+	struct life qp = { .kind = OBJECT_qp, .sq = &sq, .name = "qp1" };
+	const struct post post = { .verb = VERB_post_send, .nwr = n, .wr = wr };
+	const struct trace_event event = { .kind = TRACE_POST, .post = &post };
+	const struct refused r = { .model = &model, .event = &event, .object = &qp };
+
+	return refused_list(&r, text, 256) ? text : NULL;
+}
+
+TEST(a_list_that_leads_back_to_its_begin)
+{
+	struct wr wr[12];
+	char text[256];
+
+	for (uint64_t i = 0; i < 12; i++)
+		wr[i] = (struct wr){ .wr_id = i % 3 };
+	assert_null(why_this_list(wr, 8, text));
+	assert_string_equal(why_this_list(wr, 12, text),
+			    "the list has no end: after 3 requests it begins again, since the next "
+			    "of the last one is not NULL");
+	wr[11].wr_id = 7;
+	assert_null(why_this_list(wr, 12, text));
+}
