@@ -7,7 +7,7 @@
 #include "tests/core/store/random_events.h"
 #include "tests/test.h"
 
-enum { THREADS = 3 };
+enum { THREADS = 3, STACKS = 5 };
 
 static struct ibv_context context;
 static struct ibv_pd pd = { .context = &context };
@@ -279,6 +279,58 @@ TEST(many_objects_are_told_apart_at_once)
 	trace_close(trace);
 	assert_int_equal(writer_finish(w), 0);
 	unlink(path);
+}
+
+static void read_stacks(struct trace *trace, unsigned int max, struct frame *frames,
+			unsigned int *counts)
+{
+	for (uint32_t id = 1; id <= STACKS; id++) {
+		counts[id - 1] = trace_stack(trace, id, frames, max);
+		frames += max;
+	}
+}
+
+/* As many frames as fit, and the same as those of the file. */
+TEST(stacks_are_those_of_the_file)
+{
+	const char *path = make_path("stacks.db");
+	struct frame followed[STACKS * 3] = { 0 }, frames[STACKS * 3];
+	unsigned int counts[STACKS], counts_of_file[STACKS];
+	struct make_world world;
+	struct cursor *cursor;
+	struct trace *trace;
+	struct writer *w;
+	struct maker m;
+
+	for (unsigned int max = 1; max <= 3; max++) {
+		follow_trace(path, &w, &trace, &cursor);
+		make_thread(&m, w, 0, 100, 101);
+		make_process(&m, 1, 0, 0, 0);
+		make_module(&m, 0x400000, 0x401000, 0x401fff, "/usr/bin/app");
+		make_world(&m, &world, 17);
+		make_end(&m);
+		assert_int_equal(writer_settle(w), 0);
+		assert_int_equal(cursor_extend(cursor, INT64_MAX / 2), 0);
+		read_stacks(trace, max, followed, counts);
+		assert_int_equal(counts[0], max < 2 ? max : 2);
+		assert_string_equal(followed[0].module, "/usr/bin/app");
+		for (size_t i = 0; i < sizeof(followed) / sizeof(followed[0]); i++)
+			followed[i].module = followed[i].build_id = NULL; /* the trace has them */
+		cursor_close(cursor);
+		trace_close(trace);
+		assert_int_equal(writer_finish(w), 0);
+		assert_int_equal(trace_open(path, &trace), 0);
+		read_stacks(trace, max, frames, counts_of_file);
+		assert_memory_equal(counts, counts_of_file, sizeof(counts));
+		for (size_t i = 0; i < STACKS; i++)
+			for (unsigned int k = 0; k < counts[i]; k++) {
+				assert_int_equal(followed[i * max + k].ip, frames[i * max + k].ip);
+				assert_int_equal(followed[i * max + k].offset,
+						 frames[i * max + k].offset);
+			}
+		trace_close(trace);
+		unlink(path);
+	}
 }
 
 /* A program that leaves all its objects to exit(): queue pairs full of requests. */
