@@ -46,7 +46,7 @@ static bool polled_for(const struct waits *waits, const struct activity_note *no
 static bool is_dropped_awaited(const struct waits *waits, const struct wait_dropped *dropped,
 			       const struct activity_note *note)
 {
-	return dropped->receives && (activity_sleeps(note, 0) ||
+	return dropped->receives && (activity_sleep(note, 0) ||
 				     polled_for(waits, note, dropped->reset.time, PATIENCE_NS));
 }
 
