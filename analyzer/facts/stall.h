@@ -2,7 +2,7 @@
 /*
  * One process that may wait for others, and its links to them.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include "analyzer/model/lives.h"
 

@@ -2,7 +2,7 @@
 /*
  * Connections of librdmacm, as far as processes wait for each other to make them.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include "analyzer/facts/stall.h"
 
@@ -10,7 +10,7 @@ struct activity_note;
 struct model;
 struct stalls_cm;
 
-/* NULL without memory. */
+/* NULL: out of memory. */
 struct stalls_cm *stalls_cm_new(struct trace *trace);
 
 /* Accepts NULL. */

@@ -136,7 +136,7 @@ static bool is_firm(const struct stall_link *link)
 	       link->why != STALL_REQUEST && link->why != STALL_EVENT;
 }
 
-/* It listens for what may never come: that counts for a process that waits for nothing else. */
+/* A listener waits for what may never come: that counts only if its process waits for nothing. */
 static bool is_idle(const struct stall_link *link)
 {
 	return link->why == STALL_REQUEST || link->why == STALL_EVENT;
@@ -313,7 +313,7 @@ static bool is_only_idle(const struct stalls *stalls, const struct stall *stall)
 	return true;
 }
 
-/* Those that do not wait themselves; if there is none, those that wait for a request, too. */
+/* Processes that do not wait themselves; if there are none, also those that wait for a request. */
 static bool may_ask(const struct stalls *stalls, uint32_t process, const struct stall_link *link,
 		    const bool *asked, bool waits)
 {
@@ -344,7 +344,7 @@ static size_t add_askers(struct stalls *stalls, size_t at, const bool *asked, bo
 	return n;
 }
 
-/* Its links go to the end, where links can be added to them. */
+/* Move the links of @stall to the end, where others can be added to them. */
 static bool move_links(struct stalls *stalls, struct stall *stall)
 {
 	size_t first = stall->first;
@@ -362,7 +362,7 @@ static bool move_links(struct stalls *stalls, struct stall *stall)
 	return true;
 }
 
-/* It waits for a request: for each rank that may not have come so far. */
+/* A process that waits for a request waits for each rank that may not have sent one. */
 static int expand_requests(struct stalls *stalls, struct stall *stall, bool *asked)
 {
 	size_t n = stall->n;

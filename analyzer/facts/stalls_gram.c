@@ -57,7 +57,7 @@ void stalls_gram_free(struct stalls_gram *grams)
 	free(grams);
 }
 
-/* Its index + 1; 0: no memory. */
+/* The index of the partner + 1; 0: no memory. */
 static uint32_t partner_of(struct stalls_gram *grams, uint32_t of, uint32_t process, uint32_t qp)
 {
 	uint64_t key = (uint64_t)of << 32 | qp, at;

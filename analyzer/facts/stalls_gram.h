@@ -2,7 +2,7 @@
 /*
  * Who exchanges datagrams with whom.
  *
- * One thread.
+ * Not thread-safe.
  */
 #include <stdint.h>
 
@@ -17,7 +17,7 @@ struct stall_gram {
 	uint64_t received;    /* datagrams that it has sent there */
 };
 
-/* NULL without memory. */
+/* NULL: out of memory. */
 struct stalls_gram *stalls_gram_new(void);
 
 /* Accepts NULL. */

@@ -315,7 +315,7 @@ static bool find_late(struct model *model, uint32_t process, int64_t end, struct
 			    : found->receives && end - last_progress(model, process) >= PATIENCE_NS;
 }
 
-/* It may have given up soon: whether it polled is known at the end of the trace. */
+/* The process may have given up soon: whether it polled is known at the end of the trace. */
 static bool is_soon(const struct found *found, int64_t end)
 {
 	return found->sends && end - found->oldest->time >= SOON_NS;
@@ -387,7 +387,7 @@ static struct wait_dropped find_dropped(const struct model *model, uint32_t proc
 	return dropped;
 }
 
-/* It waits for no request, and may poll: its empty polls are reported with what could have come. */
+/* A process without requests may poll: its empty polls are reported with what could have come. */
 static void note_idle(struct waits *waits, struct model *model, uint32_t process, int64_t time,
 		      struct wait_before *before)
 {

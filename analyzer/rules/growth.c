@@ -60,7 +60,7 @@ static uint64_t hash_object(const struct check *check, const struct life *life)
 	return mix_hash(mix_hash(mix_hash(key->memory, key->length), key->access), key->pd) | 1;
 }
 
-/* Those that were made after @since. */
+/* Objects of @kind that were created after @since. */
 static bool collect_objects(const struct check *check, uint32_t process, enum object_kind kind,
 			    int64_t since, struct ones *ones)
 {

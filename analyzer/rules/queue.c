@@ -197,7 +197,7 @@ static void report_resized(struct check *check, const struct model_strain *strai
 	finding_step(finding, "posted", &strain->moment);
 }
 
-/* It was large enough so far. */
+/* The CQ was large enough so far. */
 static void report_narrow(struct check *check, const struct model_strain *strain)
 {
 	const struct queue_cq *cq = strain->queue->cq;

@@ -2,7 +2,7 @@
 /*
  * A core file as the memory, threads and mappings of a process that has ended.
  *
- * Every number in it may be wrong. One thread.
+ * Every number in it may be wrong. Not thread-safe.
  */
 #include <stdint.h>
 
@@ -35,5 +35,5 @@ int core_file_open(const char *path, struct core_file *ret_core, struct target *
 		   struct stop **ret_stops);
 void core_file_close(struct core_file *core);
 
-/* Its memory, for as long as @core is open. */
+/* The memory in a core, for as long as @core is open. */
 struct memory core_file_memory(const struct core_file *core);

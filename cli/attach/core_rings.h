@@ -3,7 +3,7 @@
  * The rings of the recorder in a core file: what each thread did last.
  *
  * Rings are shared memory of files, which the kernel writes into a core only with bit 3 of
- * /proc/PID/coredump_filter. One thread.
+ * /proc/PID/coredump_filter. Not thread-safe.
  */
 #include <stdbool.h>
 #include <stddef.h>

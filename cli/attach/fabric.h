@@ -4,7 +4,7 @@
  *
  * Read-only, without a lock, and without the process noticing: values are those of one moment each.
  * Everything there may have been written by another user's program, so each value is checked or
- * bounded. One thread.
+ * bounded. Not thread-safe.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * What is known of a process that was not recorded. Filled by attach.c, read by all. One thread.
+ * What is known of a process that was not recorded. Filled by attach.c. Not thread-safe.
  */
 #include "cli/attach/core_rings.h"
 #include "cli/attach/fabric.h"

@@ -2,7 +2,7 @@
 /*
  * The RDMA objects of a process that the kernel knows, by RDMA netlink (NETLINK_RDMA, nldev).
  *
- * The kernel tells keys and some attributes only to users with CAP_NET_ADMIN. One thread.
+ * The kernel tells keys and some attributes only to users with CAP_NET_ADMIN. Not thread-safe.
  */
 #include <stddef.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Prints facts and reasons, as text or JSON, to standard output. One thread.
+ * Prints facts and reasons, as text or JSON, to standard output. Not thread-safe.
  */
 #include <stdbool.h>
 

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * What a process waits for, concluded from the facts. One thread.
+ * What a process waits for, concluded from the facts. Not thread-safe.
  */
 #include <stdbool.h>
 #include <stddef.h>

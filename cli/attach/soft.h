@@ -2,7 +2,7 @@
 /*
  * What the software device knows of its objects in the memory of the program itself.
  *
- * Only where the process takes part in a fabric of our version. One thread.
+ * Only where the process takes part in a fabric of our version. Not thread-safe.
  */
 struct facts;
 struct handle_cq;

@@ -3,7 +3,7 @@
  * Registers and stacks of threads.
  *
  * A thread is stopped, its registers and stack are copied, and it continues: some 100 us, at most
- * STOP_LIMIT_NS. The stack is unwound later, from the copy (cli/attach/unwind.c). One thread.
+ * STOP_LIMIT_NS. The stack is unwound later, from the copy (cli/attach/unwind.c). Not thread-safe.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -188,7 +188,7 @@ static void read_limits(struct target *process)
 	free(text);
 }
 
-/* Its environment at the start. */
+/* The environment of the process at its start. */
 static void read_environment(struct target *process)
 {
 	static const char name[] = "VERBATIM_SOFT_MEMLOCK=";

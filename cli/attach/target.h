@@ -3,7 +3,7 @@
  * What /proc tells about a process: threads, limits, descriptors and mappings.
  *
  * Reading it changes nothing in the process. Everything in it is foreign: names are made printable
- * where they are printed. One thread.
+ * where they are printed. Not thread-safe.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,7 +3,7 @@
  * Call stacks, from registers and copied stacks.
  *
  * The files of a program are foreign, and libdw assumes good ones, so that it runs in a process of
- * its own with limits of memory and time: if that crashes, stacks are missing. One thread.
+ * its own with limits of memory and time: if that crashes, stacks are missing. Not thread-safe.
  */
 #include <stddef.h>
 #include <stdint.h>

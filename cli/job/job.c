@@ -386,7 +386,7 @@ static int join_answers(const struct job *job, const struct arguments *arguments
 	return run_on_sums(job, check);
 }
 
-/* It may have anything. */
+/* An answer may contain any bytes. */
 static void print_answer(const char *text, size_t n)
 {
 	size_t size = n * PRINTABLE_GROWS + 1;

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * --redact: what is not recorded of the texts that may identify somebody. One thread.
+ * --redact: what is not recorded of the texts that may identify somebody. Not thread-safe.
  */
 #include "cli/options.h"
 #include "core/store/anonymise/redact.h"

@@ -76,14 +76,15 @@ peak_of() { # format, trace
 }
 messages_are_not_held_in_memory() {
 	local each few many
-	"$VERBATIM" record -q -o few.db "$both" ib_send_bw -F -n 30000 -s 64 >out &&
-		"$VERBATIM" record -q -o many.db "$both" ib_send_bw -F -n 240000 -s 64 >out || return
+	"$VERBATIM" record -q -o few.db "$both" ib_send_bw -F -n 30000 -s 64 >out || return
+	"$VERBATIM" record -q -o many.db "$both" ib_send_bw -F -n 240000 -s 64 >out || return
 	for each in otf2 goal; do
 		few=$(peak_of $each few.db) many=$(peak_of $each many.db)
 		[ "$many" -lt $((few + 6000)) ] || { echo "$each: $few and $many kB"; return 1; }
 	done
 }
-if [ -x /usr/bin/time ] && type otf2-print >out 2>&1; then try_in_turn messages_are_not_held_in_memory
+if [ -x /usr/bin/time ] && type otf2-print >out 2>&1; then
+	try_in_turn messages_are_not_held_in_memory
 else skip "messages in memory" "no time or otf2-print"; fi
 
 # A message to each peer, and two more for each READ and atomic; the schedule must come to its end.

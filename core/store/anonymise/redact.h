@@ -4,7 +4,7 @@
  *
  * Equal texts get equal substitutes within one recording. Not replaced are addresses of machines,
  * without which traces of several nodes cannot be merged; `bundle --anonymise` replaces them, too.
- * One thread.
+ * Not thread-safe.
  */
 #include <stdint.h>
 

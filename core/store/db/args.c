@@ -28,7 +28,7 @@ struct args {
 
 extern const struct enum_info *const enum_infos[];
 
-/* That of half of all verbs, which have no result but their return value: it is never freed. */
+/* The result of half of all verbs, which only have a return value: it is never freed. */
 static struct json_node no_members = { .kind = JSON_OBJECT, .raw_length = 2 };
 static struct args nothing = { .parsed = true, .root = &no_members, .size = 2, .json = "{}" };
 

@@ -100,7 +100,7 @@ static void join_words(struct writer *writer, const char *words, size_t n, struc
 	}
 }
 
-/* A path of a program or a library, @n bytes, as it is to be written; NULL without memory. */
+/* A path of a program or a library, @n bytes, as it is to be written; NULL: no memory. */
 static char *copy_path(struct writer *writer, const char *path, size_t n)
 {
 	char *whole = strndup(path, n);
