@@ -270,8 +270,9 @@ static int read_headers(struct reader *reader, const Elf64_Ehdr *header)
 		else if (program.p_type == PT_NOTE)
 			err = read_notes(reader, &program);
 	}
-	qsort(reader->core->segments, reader->core->nsegments, sizeof(*reader->core->segments),
-	      compare_segments);
+	if (reader->core->nsegments)
+		qsort(reader->core->segments, reader->core->nsegments,
+		      sizeof(*reader->core->segments), compare_segments);
 	return err;
 }
 

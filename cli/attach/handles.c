@@ -119,13 +119,15 @@ static bool is_over(const struct search *search)
 static void search_range(struct search *search, const struct memory_range *range, see_word *see,
 			 bool ones)
 {
-	uint64_t at = range->start, n;
+	uint64_t at = range->start, n, before;
 
 	for (; at < range->end && !is_over(search); at += n) {
+		before = search->bytes;
 		n = range->end - at < CHUNK ? range->end - at : CHUNK;
 		search_chunk(search, at, n / PAGE * PAGE, see, ones);
-		if (n < PAGE)
-			break;
+		/* a core has the beginning of a range, or nothing of it */
+		if (n < PAGE || (search->facts->is_core && search->bytes == before))
+			return;
 	}
 	if (at < range->end)
 		search->handles->skipped += range->end - at;
