@@ -148,8 +148,8 @@ TEST(a_window_that_cannot_be_bound)
 		    "the window has IBV_ACCESS_REMOTE_WRITE, and mr2 of pd1 was registered without "
 		    "IBV_ACCESS_LOCAL_WRITE");
 	refuse_bind(AT + LENGTH - 8, IBV_ACCESS_REMOTE_READ, all,
-		    "the window is 64 bytes at 0x7ff8, and mr2 of pd1 is 4096 bytes at 0x7000: it "
-		    "ends 56 bytes after it");
+		    "the window is 64 bytes at 0x7ff8, and mr2 of pd1 is 4096 bytes at 0x7000: the "
+		    "access ends 56 bytes past its end");
 	refuse_bind(AT, IBV_ACCESS_REMOTE_WRITE, all, "");
 }
 

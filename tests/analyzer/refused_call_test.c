@@ -96,8 +96,8 @@ TEST(an_identifier_that_listens_is_no_connection)
 		bind_id(&s);
 		story_do(&s, 0, VERB_rdma_listen, 23, 0, W(&an_id), W(1));
 		refuse_call(&s, verbs[i], W(&an_id), W(0), W(0));
-		failed_because(&s, "cm_id1 listens: the identifier of its "
-				   "RDMA_CM_EVENT_CONNECT_REQUEST is meant");
+		failed_because(&s, "cm_id1 listens: use the identifier of its "
+				   "RDMA_CM_EVENT_CONNECT_REQUEST");
 		begin_id(&s);
 		bind_id(&s);
 		refuse_call(&s, verbs[i], W(&an_id), W(0), W(0));

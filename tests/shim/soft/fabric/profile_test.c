@@ -93,8 +93,8 @@ TEST(mistakes_are_reported_by_line)
 	expect_refused("max_qp three\n", ":1: max_qp: \"three\" is not a number");
 	expect_refused("max_qp -3\n", "is not a number");
 	expect_refused("max_qp 3 4\n", "is not a number");
-	expect_refused("max_qp\n", "there is no value");
-	expect_refused("max_qp    # none\n", "there is no value");
+	expect_refused("max_qp\n", "the value is missing");
+	expect_refused("max_qp    # none\n", "the value is missing");
 	expect_refused("max_qp 4294967296\n", "is above");
 	expect_refused("port.1.lid 65536\n", "is above 65535");
 	expect_refused("name a/b\n", "is not a valid name of a device");
@@ -106,7 +106,7 @@ TEST(mistakes_are_reported_by_line)
 	expect_refused("port.1.gid.0 fe80::1 rocev3\n", "is not a number");
 	expect_refused("port.1.state lost\n", "is not a number");
 	expect_refused("node_guid 1:2:3\n", "is not a number");
-	expect_refused("num_comp_vectors 0\n", "there must be one");
+	expect_refused("num_comp_vectors 0\n", "must be at least 1");
 	expect_refused(
 		"fw_ver 0123456789012345678901234567890123456789012345678901234567890123456789\n",
 		"longer than 63");
