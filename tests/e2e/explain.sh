@@ -58,7 +58,7 @@ what_is_not_known_is_refused() {
 	refuses IBV_WC_RNR_RETRY_EXC_ER "did you mean 'IBV_WC_RNR_RETRY_EXC_ERR'" &&
 		refuses ibv_modfy_qp "did you mean 'ibv_modify_qp'" &&
 		refuses LIFE-0O1 "did you mean 'LIFE-001'" &&
-		refuses EINVAL "name the verb" &&
+		refuses EINVAL "also give the verb" &&
 		refuses "ibv_query_port EBUSY" "not known to report EBUSY" &&
 		refuses 4000 "there is no"
 }
