@@ -363,10 +363,10 @@ static uint64_t crash_polling(int status, bool idle)
 	n = s.findings->hazards[RULE_THREAD_002];
 	for (size_t i = 0; i < s.findings->n && n; i++)
 		if (s.findings->all[i]->rule == RULE_THREAD_002)
-			assert_non_null(strstr(s.findings->all[i]->says,
-					       "on cq1, which thread 2 polls: that thread had "
-					       "found it empty 10 times, had done nothing "
-					       "else since"));
+			assert_non_null(
+				strstr(s.findings->all[i]->says,
+				       "on cq1, which thread 2 polls: that thread had found it "
+				       "empty 10 times, had done nothing else since"));
 	story_end(&s);
 	return n;
 }

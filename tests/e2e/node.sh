@@ -60,7 +60,7 @@ another_takes_over_from_a_killed_collector() {
 	done
 	await_ends || { cat err0 err1; return 1; }
 	echo "$kills kills"
-	[ $kills -ge 2 ] && has_all $n && says "goes on, and no event is lost" <(cat err0 err1)
+	[ $kills -ge 2 ] && has_all $n && says "takes over, and no event is lost" <(cat err0 err1)
 }
 
 a_killed_recorder_takes_nothing_with_it() {

@@ -281,7 +281,7 @@ mistakes_are_explained() {
 		{ load --loop 2 load.txt; is "status" $? 2; } && says 'compares nothing' err &&
 		{ load --mix a.txt:3; is "status" $? 2; } && says 'TRACE:N\[,TRACE:N' err &&
 		{ load --max-memory 1M --size x1000 load.txt; is "status" $? 3; } &&
-		says 'need [0-9]* MiB of memory: give more by --max-memory' err &&
+		says 'need [0-9]* MiB of memory: increase --max-memory' err &&
 		{ load --from 1:1 load.txt; is "status" $? 2; } && says 'no events' err &&
 		{ load --mix a.txt:1,none.txt:1; is "status" $? 4; } && says 'none.txt' err
 }

@@ -114,7 +114,7 @@ order_is_met() { # kind, seed, runs, verdict
 a_stopped_one_goes_on() {
 	local only=(--only "ibv_create" -- "$app" forgotten-region)
 	torture --json "${only[@]}"; jq 'del(.results[].took_ns)' out >whole
-	torture --budget 1ns "${only[@]}" && says "not tried" out && says "--resume goes on" err &&
+	torture --budget 1ns "${only[@]}" && says "not tried" out && says "resume continues" err &&
 		is "file of results" "$(wc -c <torture/progress)" 0 || return
 	head -n 1 <(jq -c '.results[] | select(.verdict) | .says = "as before"' whole) \
 		>torture/progress
@@ -242,7 +242,7 @@ a_run_without_a_trace_is_told() {
 
 what_fails_by_itself_is_refused() {
 	torture -- sh -c 'echo no luck >&2; exit 7'; is status $? 3 &&
-		says "the program fails by itself: exit status 7: no luck" err || return
+		says "without an injected failure: exit status 7: no luck" err || return
 	torture -- true; is status $? 3 && says "called no verb that can fail" err || return
 	torture; is status $? 2 && says "no program given" err || return
 	torture --again 1000 -- "$app" none; is status $? 3 && says "there is no failure 1000" err
