@@ -28,8 +28,8 @@ const char *words_count(uint64_t n, const char *what, char text[WORDS_COUNT]);
 const char *words_key(struct trace *trace, const struct key *key, char *text, size_t size);
 
 /*
- * How @length bytes at @addr, which @key does not hold, relate to it: "it ends 4 bytes after it",
- * "its bytes are in reverse order", "they do not overlap"
+ * How @length bytes at @addr, which @key does not hold, relate to it: "the access ends 4 bytes past
+ * its end", "the bytes of the address are in reverse order", "they do not overlap"
  */
 enum { WORDS_RELATION = 128 };
 const char *words_relation(const struct key *key, uint64_t addr, uint64_t length,

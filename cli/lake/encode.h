@@ -2,8 +2,8 @@
 /*
  * Parquet's encodings of values.
  *
- * https://github.com/apache/parquet-format/blob/master/Encodings.md All append to a text; if out of
- * memory, that has failed. Not thread-safe.
+ * https://github.com/apache/parquet-format/blob/master/Encodings.md
+ * All append to a text, which has failed if out of memory. Not thread-safe.
  */
 #include <stddef.h>
 #include <stdint.h>

@@ -38,8 +38,8 @@ int messages_read(struct trace *trace, const struct messages_taker *taker);
 bool message_puts(int opcode);
 
 /*
- * A format of messages of one or several traces, read as one, in the new folder @to: whole, or not
- * at all. @write writes into @folder; 0 or -errno after log_err(). An exit status.
+ * Export the messages of one or several traces, read as one, into the new folder @to: completely,
+ * or not at all. @write writes into @folder; 0 or -errno after log_err(). Returns an exit status.
  */
 struct arguments;
 int messages_export(const struct arguments *arguments, const char *to,

@@ -15,7 +15,7 @@ struct standby {
 	unsigned int takeovers;  /* in the ancestors of this process */
 };
 
-/* No process stands by yet. @page is of this process's session. 0 or -errno. */
+/* Initialise, without a standby process. @page: of the session. 0 or -errno. */
 int standby_init(struct standby *standby, struct session_page *page);
 
 /*

@@ -70,7 +70,7 @@ const char *trace_merged_meta(struct trace *trace, size_t i, const char *key)
 	return trace->nmerged ? meta_of(&trace->merged[i], key) : trace_meta(trace, key);
 }
 
-/* Only of the processes of the @i-th. */
+/* Sum @column over the processes of the @i-th merged trace. */
 static uint64_t sum_loss(struct trace *trace, size_t i, const char *column)
 {
 	uint32_t first = trace->merged[i].first_process;

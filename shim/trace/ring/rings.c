@@ -38,8 +38,8 @@ enum {
 };
 
 /*
- * CLOSED: no thread has it, but the collector may not have read it yet ASIDE_RING: never used;
- * children have it, too, and the first process that takes it owns it
+ * CLOSED: no thread has the ring, but the collector may not have read it yet.
+ * ASIDE_RING: never used; children have it, too, and the first process that takes it owns it.
  */
 enum use { FREE, WAITS, USED, CLOSED, ASIDE_RING };
 
