@@ -134,24 +134,28 @@ done
 
 passes_late() { # rule, kind, option...
 	pingpong "$@" -n 100 || { cat out; return 1; }
-	says "^100 iters" out
+	says "^100 iters\|^success" out
 }
-late="late=2ms p=0.3 seed=5"
-delays=("$late" rc -e "late=1ms opcode=RECV every=3" ud -e "$late" rc -N -t
-	"late=1ms" srq -e "$late" rc "$late" uc -e)
-turn=0 limit=$(share 3 6)
-while [ ${#delays[@]} -gt 0 ] && ((turn++ < limit)); do
-	rule=${delays[0]} kind=() delays=("${delays[@]:1}")
-	while [ ${#delays[@]} -gt 0 ] && [[ ${delays[0]} != late* ]]; do
-		kind+=("${delays[0]}") delays=("${delays[@]:1}")
+late="late=2ms p=0.3 seed=5" delay="delay=1ms p=0.3 seed=5" rate="rate=2MB"
+delays=("$late" "rc -e" "late=1ms opcode=RECV every=3" "ud -e" "$late" "rc -N -t"
+	"$delay" "rc -e" "$rate" "srq -e" "opcode=RECV delay=1ms every=3" "ud -e")
+for ((i = 0; i < ${#delays[@]}; i += 2)); do
+	try "ibv_${delays[i + 1]/ /_pingpong } with ${delays[i]}" passes_late "${delays[i]}" \
+		${delays[i + 1]}
+done
+# not -t -e: these options together take an event whose completions were polled for a failure
+for kind in "rc -e" "srq -e" "xsrq -e" "ud -e" "uc -e" "rc -N" "rc -t"; do
+	for rule in "$late" "$delay" "$rate" "opcode=RECV late=1ms every=3" \
+		"opcode=RECV delay=1ms every=3"; do
+		[ -n "${LONG:-}" ] || [ $((++turns * 7 % 15)) = "${TURN:-0}" ] || continue
+		try "ibv_${kind/ /_pingpong } with $rule, in turn" passes_late "$rule" $kind
 	done
-	try "ibv_${kind[0]}_pingpong ${kind[*]:1} with $rule" passes_late "$rule" "${kind[@]}"
 done
 
 # it creates extended CQs, and polls them with ibv_poll_cq()
-ucx_passes_late() { # transports
+ucx_passes_late() { # transports, rule
 	local pid
-	echo "late=200us p=0.2 spread=100us seed=3" >rule
+	echo "$2" >rule
 	next_port
 	export UCX_TLS=$1 UCX_NET_DEVICES=verbatim0:1
 	set -- timeout 60 "$VERBATIM" run --device soft --faults rule -- \
@@ -160,9 +164,11 @@ ucx_passes_late() { # transports
 	pid=$!
 	await listens $port && "$@" localhost >out 2>&1 && wait $pid && says "^Final: *100 " out
 }
-ucx=(rc_verbs,ud_verbs:aux ud_verbs)
-for each in "${ucx[@]::$(share 1 2)}"; do
-	try "UCX $each with late completions" ucx_passes_late $each
+try "UCX with late completions" ucx_passes_late rc_verbs,ud_verbs:aux \
+	"late=200us p=0.2 spread=100us seed=3"
+for rule in "late=200us p=0.2 seed=3" "delay=200us p=0.2 seed=3" "rate=20MB"; do
+	try_in_turn "UCX ud_verbs with $rule" ucx_passes_late ud_verbs "$rule"
+	try_in_turn "UCX rc_verbs with $rule" ucx_passes_late rc_verbs,ud_verbs:aux "$rule"
 done
 
 never_comes() {
@@ -199,6 +205,10 @@ events=("cm=ESTABLISHED becomes=REJECTED" 255 "cma event RDMA_CM_EVENT_REJECTED,
 	"cm=ROUTE_RESOLVED delay=50ms" 0 "")
 for ((i = 0; i < $(share 2 4); i++)); do
 	try "rping with ${events[i * 3]}" client_is_told "${events[@]:i * 3:3}"
+done
+
+for rule in "late=2ms p=0.5 seed=3" "delay=1ms p=0.5 seed=3" "rate=1MB"; do
+	try_in_turn "rping with $rule" client_is_told "$rule" 0 ""
 done
 
 connection_ends_in_the_middle() {
