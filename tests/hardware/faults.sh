@@ -1,0 +1,147 @@
+#!/usr/bin/env bash
+# Faults on kernel devices: a program that survives all of them sees the same on Soft-RoCE, on soft
+# iWARP and on the software device, of each row of docs/FAULTS.md that the recorder makes; what
+# differs on siw is known. A row for each rule is printed, in the words of
+# tests/apps/cm_failures.c. Then torture on Soft-RoCE.
+#
+# FAULTS=TEXT selects rules by a part of them; FAULTS=torture: torture only. The list takes ten
+# minutes on two idle processors without KVM.
+. tests/hardware/lib/machine.sh
+in_machine -l both
+cd "$tmp" || exit 1
+
+rules=(
+	"verb=create_qp errno=ENOMEM"
+	"verb=modify_qp errno=EINVAL"
+	"verb=reg_mr errno=ENOMEM"
+	"verb=create_cq n=2 errno=EINVAL"
+	"verb=create_comp_channel errno=EMFILE"
+	"verb=post_send n=2 errno=ENOMEM"
+	"verb=post_recv n=3 errno=EINVAL"
+	"verb=req_notify_cq errno=EIO"
+	"verb=poll_cq errno=EIO"
+	"verb=dereg_mr errno=EBUSY"
+	"verb=destroy_cq errno=EBUSY"
+	"verb=reg_mr delay=1s"
+	"opcode=SEND n=3 status=RETRY_EXC_ERR"
+	"opcode=RDMA_WRITE n=3 status=REM_ACCESS_ERR"
+	"opcode=RDMA_WRITE n=2 status=LOC_PROT_ERR"
+	"opcode=SEND n=4 status=WR_FLUSH_ERR"
+	"opcode=RECV n=3 status=LOC_LEN_ERR"
+	"opcode=SEND n=2 late=1s"
+	"opcode=RECV n=2 late=1s"
+	"opcode=RDMA_WRITE n=2 never"
+	"opcode=RECV n=2 never"
+	"opcode=SEND n=2 delay=1s"
+	"opcode=SEND n=3 event=QP_FATAL"
+	"opcode=SEND n=3 event=QP_ACCESS_ERR"
+	"opcode=SEND n=3 event=CQ_ERR"
+	"opcode=RDMA_WRITE n=2 event=COMM_EST"
+	"opcode=SEND n=2 event=PORT_ERR"
+	"verb=post_recv n=2 event=DEVICE_FATAL"
+	"cm=ADDR_RESOLVED becomes=ADDR_ERROR"
+	"cm=ROUTE_RESOLVED becomes=ROUTE_ERROR"
+	"cm=ESTABLISHED becomes=REJECTED"
+	"cm=ESTABLISHED becomes=UNREACHABLE"
+	"cm=ESTABLISHED n=2 becomes=CONNECT_ERROR"
+	"cm=ESTABLISHED becomes=DISCONNECTED"
+	"cm=ROUTE_RESOLVED delay=1s"
+	"opcode=SEND n=3 disconnect"
+	"opcode=SEND n=3 kill"
+)
+
+# What differs on siw, and why (docs/FAULTS.md, "On kernel devices"): a rule, and a regular
+# expression of what the program sees there.
+flush="Work Request Flushed Error" fatal="local work queue catastrophic error"
+differs=(
+	"opcode=SEND n=3 status=RETRY_EXC_ERR"
+	"send: transport retry counter exceeded; client: 1 requests are not completed; $fatal; \
+round 3 failed; write: $flush; receive: $flush"
+	"opcode=RDMA_WRITE n=3 status=REM_ACCESS_ERR"
+	"write: remote access error; $fatal; round 3 failed"
+	"opcode=RDMA_WRITE n=2 status=LOC_PROT_ERR"
+	"write: local protection error; $fatal; round 2 failed"
+	"opcode=SEND n=4 status=WR_FLUSH_ERR"
+	"send: $flush; client: 1 requests are not completed; $fatal; round 4 failed; \
+write: $flush; receive: $flush"
+	"opcode=RECV n=3 status=LOC_LEN_ERR"
+	"(write: .*; )?(receive: local length error; )?local access violation work queue error; \
+($fatal; )?round 3 failed(; receive: local length error)?"
+	"opcode=SEND n=3 event=QP_FATAL"
+	"client: 2 requests are not completed; $fatal; round 3 failed; \
+client: 2 requests are not completed; receive: $flush"
+	"opcode=SEND n=3 event=QP_ACCESS_ERR"
+	"client: 2 requests are not completed; local access violation work queue error; \
+round 3 failed; client: 2 requests are not completed; receive: $flush"
+	"opcode=SEND n=3 disconnect"
+	"client: 2 requests are not completed; round 3 failed; \
+client: 2 requests are not completed; receive: $flush"
+	"opcode=SEND n=3 event=CQ_ERR"
+	"client: 2 requests are not completed; CQ error; round 3 failed; \
+client: 2 requests are not completed; receive: $flush"
+)
+
+wanted_on_siw() { # rule, what it sees on the software device
+	local i
+	for ((i = 0; i < ${#differs[@]}; i += 2)); do
+		[ "${differs[i]}" != "$1" ] || { echo "${differs[i + 1]}"; return; }
+	done
+	sed 's/client: state [0-9]*\(; \)\?//; s/; $//' <<<"$2" # siw does not report states
+}
+
+see() { # device, address, rule
+	echo "$3" >rule
+	timeout 120 "$VERBATIM" run --device "$1" --faults rule -- "$apps/cm_failures" "$2" \
+		>out 2>&1
+	echo "status $?" >>out
+	grep -v -e '^round .* done' -e '^end$' -e '^status 0' out | paste -sd '|' | sed 's/|/; /g'
+}
+
+# "=": as on the software device
+print_row() { # rule, seen on the software device, on rxe, on siw
+	local each row="$1 | $2"
+	for each in "${@:3}"; do
+		[ "$each" != "$2" ] || each='='
+		row+=" | $each"
+	done
+	echo "$row" >>table
+}
+
+is_seen_everywhere() { # rule
+	local soft rxe siw
+	soft=$(see soft 127.0.0.1 "$1") rxe=$(see rxe0 "$rxe_at" "$1") \
+		siw=$(see siw0 "$siw_at" "$1")
+	print_row "$1" "$soft" "$rxe" "$siw"
+	is "on rxe0" "$rxe" "$soft" || return
+	grep -Exq "$(wanted_on_siw "$1" "$soft")" <<<"$siw" || { echo "on siw0: $siw"; return 1; }
+}
+
+use_device rxe0; rxe_at=$address
+use_device siw0; siw_at=$address
+unset VERBATIM_DEVICE
+: >table
+try "without a fault" is_seen_everywhere ""
+for rule in "${rules[@]}"; do
+	[[ $rule != *"${FAULTS:-}"* ]] || try "everywhere: $rule" is_seen_everywhere "$rule"
+done
+cat table
+
+torture() { timeout 1200 "$VERBATIM" torture --device rxe0 -j 1 "$@" >out 2>err; }
+
+paths_are_tried() {
+	torture --only ibv_create_ --timeout 60s -- "$apps/error_paths" forgotten-region good
+	is status $? 0 && says "[0-9] handled" out || { cat out err; return 1; }
+}
+
+mistake_is_found() {
+	torture --only "ibv_create_qp() fails" --timeout 60s -- "$apps/error_paths" forgotten-region
+	is status $? 1 && says "^leak .*ibv_create_qp() fails" out && says LIFE-004 out ||
+		{ cat out err; return 1; }
+}
+
+if [[ torture = "${FAULTS:-torture}" ]]; then
+	try "torture on rxe finds a mistake" mistake_is_found
+	try "torture on rxe: its twin is fine" paths_are_tried
+	cat out
+fi
+exit $failed
