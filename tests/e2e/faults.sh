@@ -171,6 +171,15 @@ for rule in "late=200us p=0.2 seed=3" "delay=200us p=0.2 seed=3" "rate=20MB"; do
 	try_in_turn "UCX rc_verbs with $rule" ucx_passes_late rc_verbs,ud_verbs:aux "$rule"
 done
 
+# rdma-core's traffic over CQs with events, extended CQs, builders and XRC: a line for each test
+pyverbs_late() { # rule
+	echo "$1" >rule
+	(cd "$root" && "$VERBATIM" run --device soft --faults "$tmp/rule" -- /usr/bin/python3 \
+		tests/e2e/pyverbs.py "faults: pyverbs with $1" 10 VERBATIM_SOFT_LINK=roce \
+		test_cq_events test_cqex qp_ex_xrc ro_xrc)
+}
+[ -z "${LONG:-}" ] || for rule in "$late" "$delay"; do pyverbs_late "$rule"; done
+
 never_comes() {
 	echo "never opcode=SEND n=4" >rule
 	timeout 2 "$VERBATIM" record -q --device soft --faults rule -o t.db -- "$app" none good

@@ -211,6 +211,7 @@ static bool is_for(const struct fault_rule *rule, const struct operation *op)
 static void find_places(const struct operation *op, struct there *there)
 {
 	struct places places = { .n = -1 };
+	int saved = errno;
 
 	*there = (struct there){ 0 };
 	for (size_t i = 0; nplaces && i < nsteps; i++) {
@@ -223,6 +224,7 @@ static void find_places(const struct operation *op, struct there *there)
 		if (places_have(&places, step->rule.at))
 			there->bits[step->place / 64] |= 1ull << step->place % 64;
 	}
+	errno = saved;
 }
 
 static bool is_there(const struct step *step, const struct there *there)
