@@ -188,7 +188,8 @@ char *answer_no_reads(const struct queue_request *request, const struct life *qp
 		return NULL;
 	if (asprintf(&text,
 		     "max_rd_atomic of %s is 0: it cannot send a READ or an atomic (for a queue "
-		     "pair of librdmacm it is initiator_depth of rdma_connect() or rdma_accept())",
+		     "pair of librdmacm it is the smaller of its initiator_depth and the peer's "
+		     "responder_resources, of rdma_connect() and rdma_accept())",
 		     qp->name) < 0)
 		return NULL;
 	return text;

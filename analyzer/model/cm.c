@@ -170,6 +170,22 @@ static void note_use(struct model *model, const struct trace_event *event)
 		id->talk = moment_of(event);
 }
 
+/* rdma_create_id() has made an identifier, or another call another object. */
+static int make_of_call(struct model *model, const struct trace_event *event)
+{
+	const struct call *call = event->call;
+	const char *ps = args_text(call->args, ARG(ps));
+	int err = make_object(model, event, verb_infos[call->verb].object, call->handle,
+			      find_live(model, event, call->args, ARG(channel), OBJECT_cm_channel));
+	struct life *id =
+		err || !ps ? NULL
+			   : lives_find(&model->lives, event->process, OBJECT_cm_id, call->handle);
+
+	if (id)
+		id->ps_datagrams = !strcmp(ps, "RDMA_PS_UDP") || !strcmp(ps, "RDMA_PS_IPOIB");
+	return err;
+}
+
 static int call_begins(struct model *model, const struct trace_event *event)
 {
 	if (event->call->verb == VERB_rdma_ack_cm_event && event->call->args)
@@ -191,9 +207,7 @@ static int call_returns(struct model *model, const struct trace_event *event)
 		return 0;
 	note_use(model, event);
 	if (effect == EFFECT_CREATE)
-		return make_object(
-			model, event, verb_infos[call->verb].object, call->handle,
-			find_live(model, event, call->args, ARG(channel), OBJECT_cm_channel));
+		return make_of_call(model, event);
 	if (call->verb == VERB_rdma_get_cm_event && call->out)
 		return event_is_got(model, event);
 	return call->verb == VERB_rdma_migrate_id ? id_moves(model, event) : 0;

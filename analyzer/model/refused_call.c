@@ -169,6 +169,21 @@ bool refused_role(const struct refused *r, char *text, size_t size)
 	return true;
 }
 
+bool refused_type(const struct refused *r, char *text, size_t size)
+{
+	const struct life *id = r->object;
+	const char *type = args_text(r->event->call->args, ARG(qp_init_attr.qp_type));
+
+	if (!id || id->kind != OBJECT_cm_id || !id->ps_datagrams || !type ||
+	    !strcmp(type, "IBV_QPT_UD"))
+		return false;
+	snprintf(text, size,
+		 "qp_type is %s, and %s is of a port space of datagrams: it takes IBV_QPT_UD; "
+		 "connections need RDMA_PS_TCP or RDMA_PS_IB",
+		 type, id->name);
+	return true;
+}
+
 /* An identifier serves one connection, asked for or answered once. */
 bool refused_talk(const struct refused *r, char *text, size_t size)
 {

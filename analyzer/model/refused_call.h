@@ -23,3 +23,6 @@ bool refused_talk(const struct refused *r, char *text, size_t size);
 bool refused_early(const struct refused *r, char *text, size_t size);
 bool refused_role(const struct refused *r, char *text, size_t size);
 bool refused_parameters(const struct refused *r, char *text, size_t size);
+
+/* rdma_create_qp(): its type does not fit the port space of the identifier. */
+bool refused_type(const struct refused *r, char *text, size_t size);

@@ -744,8 +744,9 @@ TEST(a_queue_pair_that_can_send_no_read)
 			assert_string_equal(
 				cause->key,
 				"max_rd_atomic of qp1 is 0: it cannot send a READ or an "
-				"atomic (for a queue pair of librdmacm it is "
-				"initiator_depth of rdma_connect() or rdma_accept())");
+				"atomic (for a queue pair of librdmacm it is the smaller "
+				"of its initiator_depth and the peer's responder_resources, "
+				"of rdma_connect() and rdma_accept())");
 		story_end(&s);
 	}
 }

@@ -88,10 +88,11 @@ TEST(a_queue_pair_of_an_identifier_without_a_device)
 
 TEST(an_identifier_that_listens_is_no_connection)
 {
-	static const enum verb verbs[] = { VERB_rdma_reject, VERB_rdma_disconnect };
+	static const enum verb verbs[] = { VERB_rdma_reject, VERB_rdma_disconnect,
+					   VERB_rdma_accept };
 	struct story s;
 
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < 3; i++) {
 		begin_id(&s);
 		bind_id(&s);
 		story_do(&s, 0, VERB_rdma_listen, 23, 0, W(&an_id), W(1));
@@ -102,6 +103,28 @@ TEST(an_identifier_that_listens_is_no_connection)
 		bind_id(&s);
 		refuse_call(&s, verbs[i], W(&an_id), W(0), W(0));
 		failed_because(&s, NULL);
+	}
+}
+
+TEST(an_identifier_of_datagrams_has_no_connected_queue_pair)
+{
+	static const enum ibv_qp_type types[] = { IBV_QPT_RC, IBV_QPT_UD };
+	struct rdma_cm_id *id = &an_id;
+	struct story s;
+
+	for (int i = 0; i < 2; i++) {
+		struct ibv_qp_init_attr attr = { .qp_type = types[i] };
+
+		begin_id(&s);
+		story_do(&s, 0, VERB_rdma_destroy_id, 22, 0, W(&an_id));
+		story_do(&s, 0, VERB_rdma_create_id, 21, 0, W(&channel), W(&id), W(0),
+			 W(RDMA_PS_UDP));
+		bind_id(&s);
+		refuse_call(&s, VERB_rdma_create_qp, W(&an_id), W(&a_pd), W(&attr));
+		failed_because(&s, i ? NULL
+				     : "qp_type is IBV_QPT_RC, and cm_id2 is of a port space of "
+				       "datagrams: it takes IBV_QPT_UD; connections need "
+				       "RDMA_PS_TCP or RDMA_PS_IB");
 	}
 }
 
