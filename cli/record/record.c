@@ -91,6 +91,12 @@ const struct option_row cli_record_options[] = {
 	  FLAG_AT(SET, lttng) },
 	{ "check", 0, NULL, "print findings while the program runs", FLAG_AT(SET, check) },
 	CHECK_ROWS(SET, findings),
+	{ "metrics", 0, "FILE|:PORT", "write metrics for Prometheus each second",
+	  TEXT_AT(SET, alerts.metrics) },
+	{ "on-error", 0, "CMD", "run CMD when something fails, once a kind and minute",
+	  TEXT_AT(SET, alerts.on_error) },
+	{ "on-finding", 0, "CMD", "run CMD at a finding of --check, once a rule and minute",
+	  TEXT_AT(SET, alerts.on_finding) },
 	{ "live", 0, NULL, "show live statistics, like `verbatim top`",
 	  FLAG_AT(SET, live) },
 	{ "stop-on", 0, "error|finding|VERB|STATUS", "stop the program at a failure, for a "
@@ -140,7 +146,8 @@ static int complete_settings(struct recording_settings *set, const struct argume
 	if (set->core && !set->stop.rule.on)
 		set->stop.rule.on = set->stop.rule.errors = true;
 	set->stop.rule.core = set->core;
-	set->check = set->check || set->stop.finding;
+	set->check = set->check || set->stop.finding || set->alerts.on_finding;
+	set->alerts.check = set->check;
 	set->quiet = set->retention.quiet = common.verbosity == LOG_QUIET;
 	return 0;
 }
@@ -173,7 +180,7 @@ int cli_record(int argc, char **argv)
 
 	launch_guard();
 	cli_parse(argc, argv, &set, &arguments);
-	err = complete_settings(&set, &arguments, path);
+	err = complete_settings(&set, &arguments, path) ?: alerts_check(&set.alerts);
 	if (err)
 		return err;
 	if (device_choose(set.device, DEVICE_SYSFS, &set.soft))

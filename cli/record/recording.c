@@ -162,9 +162,10 @@ static uint64_t longest_sleep(const struct recording *r)
 
 static void sleep_until_due(struct recording *r, int fullest)
 {
+	uint64_t longest = longest_sleep(r), pause = alerts_pause(r->alerts);
 	sigset_t signals;
 
-	idle_wait(&r->idle, r->collector, fullest, longest_sleep(r), &signals);
+	idle_wait(&r->idle, r->collector, fullest, longest < pause ? longest : pause, &signals);
 	for (int signal = 1; signal < NSIG; signal++)
 		if (sigismember(&signals, signal) == 1)
 			take_signal(r, signal);
@@ -280,6 +281,7 @@ static void follow_program(struct recording *r)
 			tend_all(r);
 			check_session(r);
 			report_impatience(r);
+			alerts_tend(r->alerts);
 			progress_show(&r->progress, r->writer);
 			over = is_deserted(r);
 		}
@@ -372,8 +374,10 @@ static int finish_recording(struct recording *r)
 	struct writer_alarms alarms;
 	struct totals totals;
 	bool before, found;
-	int err = collector_finish(r->collector);
+	int err;
 
+	alerts_stopping(r->alerts);
+	err = collector_finish(r->collector);
 	if (err)
 		fail_recording(r, err);
 	report_unseen(r);
@@ -398,6 +402,7 @@ static int finish_recording(struct recording *r)
 	session_remove(&r->session);
 	err = writer_finish(r->writer);
 	redact_free(r->redact);
+	alerts_free(r->alerts);
 	if (err)
 		fail_recording(r, err);
 	found = watch_end(r->watch);
@@ -424,6 +429,7 @@ static int give_up(struct recording *r, int status)
 	if (r->writer)
 		writer_drop(r->writer, r->set->path);
 	redact_free(r->redact);
+	alerts_free(r->alerts);
 	return status;
 }
 
@@ -437,6 +443,7 @@ static int run_recording(struct recording *r)
 	status = start_program(r);
 	if (status)
 		return give_up(r, status);
+	alerts_ready(r->alerts);
 	retention_start(&r->retention);
 	r->spot = (struct spot){ .session = &r->session,
 				 .writer = r->writer,

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "cli/check_options.h"
+#include "cli/record/alerts.h"
 #include "cli/record/launch.h"
 #include "cli/record/retention.h"
 #include "cli/record/spot.h"
@@ -28,6 +29,7 @@ struct recording_settings {
 	struct known *known;            /* known findings; NULL: none */
 	const char *faults;             /* the file of --faults; NULL: none */
 	struct stop_setting stop;
+	struct alerts_settings alerts;
 	bool core;
 	bool quiet;
 	bool shared; /* with other recorders of the job on this node */

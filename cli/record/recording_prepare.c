@@ -99,10 +99,14 @@ static int start_followers(struct recording *r)
 					 .check = &r->set->findings,
 					 .known = r->set->known,
 					 .stop = r->set->stop.finding,
+					 .each = alerts_finding,
+					 .each_arg = r->alerts,
 					 .in_parts = retention_cuts(&r->retention) };
 	int err = vitals_new(&r->session, r->writer, r->onlooker, &r->vitals);
 
 	options.vitals = r->vitals;
+	if (!err)
+		alerts_follow(r->alerts, r->writer, r->vitals);
 	if (!err && r->set->check)
 		err = watch_new(&options, &r->watch);
 
@@ -188,8 +192,11 @@ static int open_node(struct recording *r)
 
 int recording_prepare(struct recording *r)
 {
-	int err = session_create(&r->session, NULL, r->set->ring_bytes, r->set->on_full);
+	int err = alerts_new(&r->set->alerts, r->set->path, r->progress.quiet, &r->alerts);
 
+	if (err)
+		return err;
+	err = session_create(&r->session, NULL, r->set->ring_bytes, r->set->on_full);
 	if (err)
 		return log_err(err,
 			       "create a directory for the session in %s (set VERBATIM_SESSIONS "

@@ -27,6 +27,7 @@ struct recording {
 	struct spot spot;
 	struct progress progress;
 	struct retention retention;
+	struct alerts *alerts;
 	struct redact *redact; /* NULL: only passwords are */
 	struct device_counters counters;
 	struct idle idle;

@@ -17,6 +17,7 @@
 #include "analyzer/model/queue.h"
 #include "analyzer/profile/pass.h"
 #include "cli/record/follow.h"
+#include "cli/record/live_devices.h"
 #include "cli/record/vitals_page.h"
 #include "core/wire/log.h"
 
@@ -45,7 +46,10 @@ struct vitals {
 	struct profiler *profiler; /* NULL: there is no reader */
 	bool attached;             /* another reader follows, and passes on events */
 	bool over;                 /* after a failure, or the end */
-	uint64_t looked_at;        /* CLOCK_MONOTONIC: last check whether there is a reader */
+	void (*each)(void *arg, const struct vitals_now *now); /* vitals_each(); NULL: none */
+	void *each_arg;
+	struct live_devices devices; /* with @each */
+	uint64_t looked_at;          /* CLOCK_MONOTONIC: last check whether there is a reader */
 	uint64_t published_at;
 	int64_t now;   /* of the trace: all events until then are counted */
 	int64_t limit; /* of the trace: events up to it can be counted now */
@@ -111,6 +115,8 @@ void vitals_free(struct vitals *v)
 	stop_counting(v);
 	if (v->fd >= 0)
 		close(v->fd);
+	free(v->devices.devices);
+	free(v->devices.contexts);
 	free(v);
 }
 
@@ -397,10 +403,13 @@ static int publish_state(struct vitals *v, enum vitals_phase phase)
 		put_latencies(v, state, profile);
 		err = put_queues(v, state, profile, n);
 	}
-	if (!err) {
+	if (!err && v->fd >= 0) {
 		err = vitals_page_put(v->fd, state);
 		err = err ? log_err(err, "publish counts") : 0;
 	}
+	if (!err && v->each)
+		v->each(v->each_arg,
+			&(struct vitals_now){ &v->devices, v->trace, v->profiler, state, n });
 	v->published_at = clock_monotonic();
 	free(state);
 	return err;
@@ -432,6 +441,8 @@ static int count_event(void *arg, const struct trace_event *event)
 	struct vitals *v = arg;
 
 	v->now = event->time;
+	if (v->each)
+		live_devices_learn(&v->devices, event);
 	return profiler_event(v->profiler, event);
 }
 
@@ -441,7 +452,13 @@ static void find_asker(struct vitals *v)
 		v->fd = vitals_page_find(v->session);
 	v->asked = v->fd >= 0 && vitals_page_asked(v->fd);
 	v->awaited = v->awaited && !v->asked;
-	v->asked |= v->awaited;
+	v->asked |= v->awaited || v->each;
+}
+
+void vitals_each(struct vitals *v, void (*each)(void *arg, const struct vitals_now *now), void *arg)
+{
+	v->each = each;
+	v->each_arg = arg;
 }
 
 /* Once in a round: find whether there is a reader, and how far to count. */

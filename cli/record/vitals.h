@@ -15,6 +15,9 @@
 #include "core/wire/session.h"
 
 struct vitals;
+struct live_devices;
+struct profiler;
+struct vitals_state;
 
 /*
  * @awaited: a viewer is about to attach, and gets at least the end. Arguments are borrowed until
@@ -45,6 +48,22 @@ bool vitals_is_on(const struct vitals *vitals);
 int vitals_attach(struct vitals *vitals, struct trace *trace);
 void vitals_event(struct vitals *vitals, const struct trace_event *event);
 void vitals_detach(struct vitals *vitals);
+
+/* The state of the program for a reader in this process, borrowed until the callback returns. */
+struct vitals_now {
+	const struct live_devices *devices;
+	struct trace *trace;
+	struct profiler *profiler;
+	struct vitals_state *state; /* vitals_page.h */
+	uint64_t one_of;            /* factor of the profile's counts */
+};
+
+/*
+ * From now on count whether there is a viewer or not, and call @each about once a second, and at
+ * the end. Call it before the first event.
+ */
+void vitals_each(struct vitals *vitals, void (*each)(void *arg, const struct vitals_now *now),
+		 void *arg);
 
 /* The writer has all events: count the rest and publish it if a viewer is attached. */
 void vitals_finish(struct vitals *vitals);

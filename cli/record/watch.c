@@ -207,6 +207,19 @@ static void show_finding(struct watch *w, const struct finding *finding)
 		stop_process(w, finding->process, finding->time);
 }
 
+static void pass_finding(struct watch *w, const struct finding *finding)
+{
+	char fingerprint[FINGERPRINT];
+	struct stored_finding row;
+	struct text says = { 0 };
+
+	if (!w->options.each)
+		return;
+	row = row_of(&w->report, finding, fingerprint, &says);
+	w->options.each(w->options.each_arg, &row);
+	text_fini(&says);
+}
+
 static int show_findings(struct watch *w, const struct findings *findings)
 {
 	uint64_t *said;
@@ -225,6 +238,7 @@ static int show_findings(struct watch *w, const struct findings *findings)
 		said[w->findings] = findings->all[w->findings]->site->count;
 		if (findings->all[w->findings]->known != FINDING_NEW)
 			continue;
+		pass_finding(w, findings->all[w->findings]);
 		show_finding(w, findings->all[w->findings]);
 		if (printed_add(&w->printed, findings->all[w->findings]))
 			return -ENOMEM;

@@ -16,6 +16,8 @@
 
 struct watch;
 
+struct stored_finding;
+
 struct watch_options {
 	struct session *session;
 	struct writer *writer;
@@ -25,7 +27,10 @@ struct watch_options {
 	struct known *known;   /* known findings, which do not count; NULL: none */
 	struct vitals *vitals; /* gets each event as well; NULL: none */
 	bool stop;             /* --stop-on=finding */
-	bool in_parts;         /* the trace will not have the whole recording */
+	/* gets each new finding, with alerts as @arg; NULL: none */
+	void (*each)(void *arg, const struct stored_finding *finding);
+	void *each_arg;
+	bool in_parts; /* the trace will not have the whole recording */
 };
 
 /*

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/stat/metrics.h"
+#include "cli/metrics.h"
 #include "cli/stat/stat_view.h"
 #include "core/base/text.h"
 #include "core/store/read/trace.h"

@@ -125,9 +125,15 @@ void alarms_poll(struct writer *writer, const struct thread_log *log, const stru
 
 	if (poll->ret < 0 && !(poll->head.flags & EVENT_INNER))
 		fail_verb(writer, log, VERB_poll_cq, -poll->ret, n, time);
-	for (uint32_t i = 0; i < poll->nwc; i++)
-		if (wc[i].status != WC_SUCCESS && wc[i].status != WC_FLUSHED)
+	for (uint32_t i = 0; i < poll->nwc; i++) {
+		uint32_t status = wc[i].status;
+
+		if (status == WC_SUCCESS)
+			continue;
+		writer->alarms.statuses[status < WRITER_STATUSES ? status : WRITER_STATUSES - 1]++;
+		if (status != WC_FLUSHED)
 			fail_completion(writer, log, &wc[i], n, time);
+	}
 }
 
 /* Processes */

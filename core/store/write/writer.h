@@ -219,11 +219,14 @@ struct writer_progress writer_progress(const struct writer *writer);
 struct totals writer_totals(const struct writer *writer);
 
 /* Counts of failures; a user may want to store the events that led to them. */
+enum { WRITER_STATUSES = 24 };
 struct writer_alarms {
 	uint64_t failed;  /* verbs that failed, except where programs expect it */
 	uint64_t errors;  /* completions in error, except flushed ones */
 	uint64_t fatal;   /* fatal asynchronous events */
 	uint64_t crashes; /* processes ended by a signal */
+	/* completions by enum ibv_wc_status; the last: all above; 0: not counted */
+	uint64_t statuses[WRITER_STATUSES];
 };
 struct writer_alarms writer_alarms(const struct writer *writer);
 

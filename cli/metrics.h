@@ -28,7 +28,7 @@ struct metric_label {
 	const char *name, *value; /* value NULL: not known, left out */
 };
 
-enum { METRIC_LABELS = 4 };
+enum { METRIC_LABELS = 5 };
 
 /* The output, and the current family. */
 struct metrics {

@@ -1,7 +1,7 @@
 #include <string.h>
 
 #include "analyzer/profile/histogram.h"
-#include "cli/stat/metrics.h"
+#include "cli/metrics.h"
 #include "core/base/text.h"
 #include "tests/test.h"
 

@@ -10,7 +10,7 @@
  * A family is named verbatim_NAME_UNIT, its samples have a suffix that depends on the type. Text of
  * a program is first made printable, and its backslashes are then escaped as the format requires.
  */
-#include "cli/stat/metrics.h"
+#include "cli/metrics.h"
 
 #include <inttypes.h>
 #include <stdbool.h>

@@ -1,0 +1,36 @@
+#pragma once
+/*
+ * `record --metrics`: the metrics of a program that is still running, as text. One thread.
+ *
+ * Names and meanings are those of `verbatim stat --format openmetrics` where that has the same
+ * number. Queue pairs are summed up in groups by device, type and process, LIVE_GROUPS at most, so
+ * that the text is bounded; process numbers are those of the trace.
+ */
+#include "cli/record/vitals.h"
+
+enum { LIVE_GROUPS = 128 };
+
+struct text;
+
+/*
+ * The types of queue pairs by object, so that a destroyed one stays in its group: a counter must
+ * not decrease. All zero: none; free() @all.
+ */
+struct live_types {
+	const char **all;
+	size_t n;
+};
+
+/* What the recorder knows besides the trace. */
+struct live_facts {
+	const struct writer_alarms *alarms;
+	struct live_types *types;
+	const uint64_t *findings; /* errors, warnings, hazards; NULL: there is no check */
+};
+
+/* Append the metrics to @out, whose failure is the caller's to look at. */
+void live_metrics_write(const struct vitals_now *now, const struct live_facts *facts,
+			struct text *out);
+
+/* The text before the first event: the recorder alone. */
+void live_metrics_begin(struct text *out);

@@ -1,0 +1,33 @@
+#pragma once
+/*
+ * What a recorder tells systemd: that it is ready, alive and stopping, and entries of the journal
+ * with fields. Without systemd these do nothing. One thread.
+ *
+ * Our own, not libsystemd: both are one datagram each, whose format is a promise of systemd, and
+ * the library would bring four others into each start of each command.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+struct hook_fact; /* hooks.h */
+
+#define SERVICE_JOURNAL "/run/systemd/journal/socket"
+
+/*
+ * Send @state, "READY=1", to NOTIFY_SOCKET. False: there is none, or it failed, which does not
+ * matter.
+ */
+bool service_notify(const char *state);
+
+/* Every so many ns systemd wants to hear that we are alive; 0: it does not. */
+uint64_t service_watchdog(void);
+
+/* Is standard error connected to the journal? */
+bool service_has_journal(void);
+
+/*
+ * An entry of the journal at @path with @message, @priority of syslog(3), and a field for each of
+ * @facts: VERBATIM_KIND=... False: it failed.
+ */
+bool service_log(const char *path, int priority, const char *message,
+		 const struct hook_fact *facts);
