@@ -19,7 +19,7 @@ python3 -c "$new_enough" 2>/dev/null ||
 record() {
 	command -v "$2" >/dev/null || return 0
 	[ "$2" != ibv_srq_pingpong ] || set -- "$@" -q 4
-	case $2 in ib*) set -- "$1" "$both" "${@:2}" -n 30 ;; esac
+	case $2 in ibv_*) set -- "$1" "$both" "${@:2}" -n 30 ;; esac
 	timeout 60 "$VERBATIM" record --device soft --payload full -o packed.db -- \
 		"${@:2}" >out 2>&1 && "$VERBATIM" unpack -o "$1.db" packed.db >out 2>&1 ||
 		{ echo "recording $1: $(tail -1 out)"; return 1; }
@@ -31,8 +31,8 @@ record_all() {
 	for each in rc uc ud srq; do
 		record $each ibv_${each}_pingpong || return
 	done
-	record fetched ib_atomic_lat -F --use_old_post_send && record payload "$apps/payload" &&
-		record errors ./errors && record senders "$apps/senders" &&
+	record payload "$apps/payload" && record errors ./errors &&
+		record senders "$apps/senders" &&
 		VERBATIM_SOFT_LINK=roce record every "$apps/every_verb"
 }
 

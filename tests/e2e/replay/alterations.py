@@ -136,8 +136,9 @@ def alter_wr_id(db, rng):
 
 @kind('wr_id of a request')
 def alter_posted_wr_id(db, rng):
-    # of a shared receive queue the device takes any: rename_shared()
-    row = pick_post(db, rng, SUCCEEDED + ' AND r.srq IS NULL')
+    # a shared receive queue gives out any of its requests, and equal wr_ids do not tell which
+    row = pick_post(db, rng, SUCCEEDED + ' AND NOT EXISTS (SELECT 1 FROM wr o WHERE o.srq = r.srq '
+                    'AND o.wr_id = r.wr_id AND (o.thread, o.n, o.i) <> (r.thread, r.n, r.i))')
     if row:
         set_row(db, 'wr', row, wr_id=row['wr_id'] + 77777)
         return at(row) | completions_of(db, row)
@@ -547,14 +548,6 @@ def rename_wr_ids(db, rng):
         db.execute('UPDATE wr SET wr_id = wr_id + 1000000 WHERE qp = ?', (row['id'],))
         db.execute('UPDATE wc SET wr_id = wr_id + 1000000 WHERE qp = ?', (row['id'],))
         return set()
-
-
-@kind('wr_id of a shared receive', promise=False)
-def rename_shared(db, rng):
-    row = pick_post(db, rng, SUCCEEDED + ' AND r.srq IS NOT NULL')
-    if row:
-        set_row(db, 'wr', row, wr_id=row['wr_id'] + 77777)
-        return at(row)
 
 
 @kind('name of the firmware', promise=False)
