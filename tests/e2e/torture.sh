@@ -142,6 +142,7 @@ results_are_kept_until_they_are_replaced() {
 
 stopped_by_a_signal() { # signal, status
 	local pid
+	rm -rf torture
 	"$VERBATIM" torture --timeout 60s -j 1 --only "SEND completes" -- "$app" \
 		waits-for-success >out 2>err &
 	pid=$!
