@@ -20,6 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "analyzer/rules/evidence.h"
 #include "cli/cli.h"
 #include "cli/format.h"
 #include "cli/record/launch.h"
@@ -186,6 +187,25 @@ static void report_impatience(struct recording *r)
 			 "continued without it, and events are lost");
 	}
 	r->gave_up = n;
+}
+
+/*
+ * The program drives hardware queues by itself: said once, at once, since nothing else of the
+ * recording shows that posts are missing.
+ */
+static void report_bypass(void *arg, const char *function, uint32_t process)
+{
+	struct recording *r = arg;
+
+	if (r->bypassed || r->progress.quiet || !evidence_goes_round(function))
+		return;
+	r->bypassed = true;
+	progress_clear(&r->progress);
+	log_note(
+		"process %u called %s(): posts and polls of its queue pairs may bypass the verbs, "
+		"and are then not recorded; UCX uses verbs with UCX_TLS=rc_v,ud_v,self,sm (others: "
+		"verbatim-record(1))",
+		process, function);
 }
 
 /* Threads that have a ring continue: mapped memory needs no name. */
@@ -443,6 +463,7 @@ static int run_recording(struct recording *r)
 	status = start_program(r);
 	if (status)
 		return give_up(r, status);
+	writer_on_direct(r->writer, report_bypass, r);
 	alerts_ready(r->alerts);
 	retention_start(&r->retention);
 	r->spot = (struct spot){ .session = &r->session,

@@ -39,6 +39,7 @@ struct recording {
 	struct descendants descendants; /* of the program, after it has ended */
 	uint64_t tended_at;
 	bool gone;           /* the session's directory */
+	bool bypassed;       /* it was said that posts may bypass the verbs */
 	uint32_t gave_up;    /* threads of the program that gave up waiting for us so far */
 	sigset_t pending;    /* signals to pass on */
 	uint64_t pending_at; /* 0: none */

@@ -141,6 +141,10 @@ providers_calls_are_counted() {
 		same ./direct_lazy && is "$(calls)" "$directs" &&
 		"$VERBATIM" info t.db | grep -E 'direct +1 +- +2 .*mlx5dv_init_obj' >/dev/null
 }
+recorder_says_at_once_what_it_does_not_see() {
+	"$VERBATIM" record -d soft -o t.db ./direct_now >out 2>err
+	is "$(grep -c 'called mlx5dv_init_obj(): posts .* UCX_TLS=rc_v' err)" 1 || cat err
+}
 rules_say_what_they_do_not_see() {
 	same ./direct_now && "$VERBATIM" check t.db >checked; is $? 0 &&
 		grep -q 'mlx5dv_init_obj() gave the program the hardware.s queues (2 calls' \
@@ -294,7 +298,8 @@ for each in bound_at_the_start_is_recorded bound_through_data_is_recorded bound_
 	objects_of_providers_are_recorded each_function_of_the_list_is_recorded \
 		providers_calls_are_counted provider_that_comes_and_goes_is_followed \
 	page_that_is_not_sealed_stays_so more_than_can_be_seen_are_reported \
-		half_loaded_plugin_is_looked_at_again rules_say_what_they_do_not_see \
+		half_loaded_plugin_is_looked_at_again recorder_says_at_once_what_it_does_not_see \
+		rules_say_what_they_do_not_see \
 		program_that_forbids_mprotect_is_counted real_providers_library_is_counted; do
 	try $each
 done

@@ -73,7 +73,16 @@ int direct_event(struct writer *writer, struct thread_log *log, const struct eve
 	if (writer_cover(writer, log, n, time, what[event->how], 0, name))
 		return writer->err;
 	d->row = sqlite3_last_insert_rowid(writer->db);
+	if (writer->on_direct && event->how == DIRECT_CALLED)
+		writer->on_direct(writer->direct_arg, name, log->process);
 	return 0;
+}
+
+void writer_on_direct(struct writer *writer,
+		      void (*each)(void *arg, const char *function, uint32_t process), void *arg)
+{
+	writer->on_direct = each;
+	writer->direct_arg = arg;
 }
 
 void direct_forget(struct writer *writer, uint32_t process)

@@ -253,6 +253,12 @@ void writer_on_alarm(struct writer *writer,
 int writer_thread_lost(struct writer *writer, uint32_t thread, const struct ring_head *head);
 
 /*
+ * Call @each with the name of each provider's own function, at the first call by a process.
+ */
+void writer_on_direct(struct writer *writer,
+		      void (*each)(void *arg, const char *function, uint32_t process), void *arg);
+
+/*
  * The trace may begin here: all events until now are before the cut at @time, and later ones after
  * it. While a thread is inside a post, no cut is possible: the post could be on the wrong side.
  * Returns 0 or -errno.

@@ -288,6 +288,8 @@ struct writer {
 	struct writer_alarms alarms;
 	void (*on_alarm)(void *arg, const struct writer_alarm *alarm); /* NULL: none */
 	void *alarm_arg;
+	void (*on_direct)(void *arg, const char *function, uint32_t process); /* NULL: none */
+	void *direct_arg;
 	bool unread;            /* table `unread` has chunks */
 	bool followed;          /* by a live reader: chunks that it has not read are not deleted */
 	int64_t last;           /* ns */
