@@ -52,7 +52,7 @@ struct life {
 	bool placed;    /* of an identifier of librdmacm: its address was resolved, or bound to, */
 	bool listens;   /* and it listens for connections; */
 	bool routed;    /* RDMA_CM_EVENT_ROUTE_RESOLVED has come */
-	bool ps_datagrams; /* created with a port space of datagrams, RDMA_PS_UDP or RDMA_PS_IPOIB */
+	bool ps_datagrams;  /* created with a port space of datagrams, RDMA_PS_UDP or _IPOIB */
 	struct moment talk; /* its last connect, accept, reject or disconnect; 0:0: none */
 	/* created by a connection request: the number of the requesting queue pair, or 0 */
 	uint32_t asked;

@@ -3,7 +3,7 @@
  * The signals of a recording to whatever watches it: metrics, hooks, the journal, systemd.
  *
  * They run in the recorder's own thread, from what it has read already; the recorded program does
- * nothing for them. One thread.
+ * nothing for them. Not thread-safe.
  */
 #include <stdbool.h>
 #include <stdint.h>

@@ -73,7 +73,7 @@ void hooks_free(struct hooks *hooks)
 	free(hooks);
 }
 
-/* Its place, or that of the kind that was fired the longest ago; NULL: it was within a minute. */
+/* Was @kind not reported within the last minute? Takes its place, or the oldest one. */
 static bool is_due(struct hooks *hooks, const char *kind)
 {
 	uint64_t key = hash_of(kind, strlen(kind), 0) | 1, now = clock_monotonic();

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Commands that are run when something fails: `record --on-error`, `--on-finding`. One thread.
+ * Commands that are run when something fails: `record --on-error`, `--on-finding`. Not thread-safe.
  *
  * Each kind of error or finding starts its command once a minute at most. The command is the user's
  * text, for sh; facts are never part of it: they are in its environment and, as JSON, on its

@@ -1,7 +1,7 @@
 #pragma once
 /*
  * The devices of contexts, of a trace that is still written: the trace itself has the names of
- * devices only when it is finished. One thread.
+ * devices only when it is finished. Not thread-safe.
  */
 #include <stddef.h>
 #include <stdint.h>

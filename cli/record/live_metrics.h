@@ -1,6 +1,6 @@
 #pragma once
 /*
- * `record --metrics`: the metrics of a program that is still running, as text. One thread.
+ * `record --metrics`: the metrics of a program that is still running, as text. Not thread-safe.
  *
  * Names and meanings are those of `verbatim stat --format openmetrics` where that has the same
  * number. Queue pairs are summed up in groups by device, type and process, LIVE_GROUPS at most, so

@@ -1,7 +1,7 @@
 #pragma once
 /*
  * Where the metrics of `record --metrics FILE|:PORT` go: a file that is replaced, or a port of
- * 127.0.0.1. One thread.
+ * 127.0.0.1. Not thread-safe.
  */
 #include "core/base/text.h"
 

@@ -253,7 +253,7 @@ static void serve_clients(struct client *clients, const struct pollfd *polled,
 	}
 }
 
-/* It keeps nothing of the recorder open, and ends with it. */
+/* The server keeps nothing of the recorder open, and ends with it. */
 static void leave_recorder(int fd, pid_t parent)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);

@@ -1,7 +1,7 @@
 #pragma once
 /*
  * What a recorder tells systemd: that it is ready, alive and stopping, and entries of the journal
- * with fields. Without systemd these do nothing. One thread.
+ * with fields. Without systemd these do nothing. Not thread-safe.
  *
  * Our own, not libsystemd: both are one datagram each, whose format is a promise of systemd, and
  * the library would bring four others into each start of each command.

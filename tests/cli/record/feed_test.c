@@ -153,11 +153,15 @@ static int make_session(void **state)
 
 static int remove_session(void **state)
 {
+	char old[sizeof(trace_path) + 8];
+
 	(void)state;
 	for (unsigned int i = 0; i < PROGRAMS; i++)
 		ring_close(&makers[i].in);
 	session_remove(&session);
 	unlink(trace_path);
+	snprintf(old, sizeof(old), "%s.old", trace_path);
+	unlink(old);
 	return rmdir(dir);
 }
 
