@@ -81,6 +81,9 @@ $(BUILD)/obj/%.o: %.c | $(GEN)
 # takes longer than all of shim/trace
 $(BUILD)/obj/shim/lttng/lttng.o: PLAINFLAGS += -O1 -g1
 
+# with the variables and types that a debugger reads while a replay waits (docs/REPLAY.md)
+$(BUILD)/obj/replay/%.o: PLAINFLAGS += -g
+
 # the files that `verbatim report` writes are inside the program
 PARTS = $(patsubst %,$(BUILD)/%/cli/report/page_parts.o,obj fuzz/obj)
 $(PARTS): $(wildcard cli/report/page/*)
@@ -203,8 +206,8 @@ $(BUILD)/tests/apps/cm_%: VERBS_LIBS += -lrdmacm
 
 # not optimised, as unit tests, but for those in whose stacks inlined functions are looked for
 OPTIMISED = demo_bug depth first_error helper moved regress setup_loop
-$(APPS): APP_FLAGS = -O0
-$(OPTIMISED:%=$(BUILD)/tests/apps/%): APP_FLAGS =
+$(APPS): APP_FLAGS = -O0 -g
+$(OPTIMISED:%=$(BUILD)/tests/apps/%): APP_FLAGS = -g
 
 $(BUILD)/tests/apps/%: tests/apps/%.c
 	@mkdir -p $(@D)

@@ -200,7 +200,8 @@ static void stop_one(const struct target *process, const struct memory *memory, 
 	status = await_stop(stop->tid, since);
 	if (status < 0) {
 		stop->why = "it did not stop in time";
-		return; /* detached when this process ends */
+		stop->late = true;
+		return;
 	}
 	if (copy_registers(stop))
 		copy_stack(process, memory, stop);
@@ -227,6 +228,21 @@ static void look_at(const struct target *process, const struct memory *memory, b
 		copy_stack(process, memory, stop);
 }
 
+/*
+ * A thread that stops later goes on at once. One that does not within this time goes on when this
+ * process ends.
+ */
+static void release_late(const struct stop *stops, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		int status = stops[i].late ? await_stop(stops[i].tid, now_ns()) : -1;
+
+		if (status >= 0)
+			ptrace(PTRACE_DETACH, stops[i].tid, 0,
+			       (void *)(uintptr_t)signal_of(status));
+	}
+}
+
 int stop_all(const struct target *process, const struct memory *memory, bool stopping,
 	     struct stop **ret_stops)
 {
@@ -240,6 +256,7 @@ int stop_all(const struct target *process, const struct memory *memory, bool sto
 	setpriority(PRIO_PROCESS, 0, -20);
 	for (size_t i = 0; i < process->nthreads; i++)
 		look_at(process, memory, stopping, &process->threads[i], &stops[i]);
+	release_late(stops, process->nthreads);
 	setpriority(PRIO_PROCESS, 0, priority);
 	*ret_stops = stops;
 	return 0;

@@ -136,7 +136,7 @@ static void print_requests(const struct stat_view *view)
 	table_free(table);
 	if (timed)
 		printf("  of the %s with a completion; percentiles are at most 3.2 %% too high.\n  "
-		       "Recording adds %s to each call of a data verb; a latency includes two.\n",
+		       "Recording adds %s to each data verb; a latency includes two.\n",
 		       format_count(timed, n),
 		       trace_has_payloads(view->trace) ? "about 1 us (--payload)" : "10 to 50 ns");
 }

@@ -20,7 +20,7 @@ its_traces_and_its_page_stay() {
 packages_are_asked_for_by_known_names() {
 	local status=0
 	scripts/install-deps everything 2>"$tmp/err" || status=$?
-	is status $status 2 && says "try build, demo, test, lake, tidy, deb" "$tmp/err"
+	is status $status 2 && says "try build, demo, test, lake, production, tidy, deb" "$tmp/err"
 }
 
 for t in it_has_five_steps_and_fits_a_minute its_traces_and_its_page_stay \

@@ -196,6 +196,7 @@ in_json() { check --format json; jq -r '.findings[] | [.rule, .event, .time, .pr
 rest() { "$VERBATIM" dump "$t"; sql "select * from meta order by key"; }
 saving_puts_findings_into_the_trace() {
 	record "$apps/model_run" 1 60
+	rm -f "$t.old"
 	cp "$t" copy; rest >before
 	check; cmp "$t" copy && is "$(rows)" "" || return
 	check --save; ends 1 && is "$(rows)" "$(in_json)" || return

@@ -61,6 +61,8 @@ static const struct target {
 };
 /* clang-format on */
 
+#define OUTSIDE "verbatim_outside"
+
 enum { TARGETS = sizeof(targets) / sizeof(*targets) };
 
 /* The target table of column @i; -1: none. */
@@ -87,7 +89,7 @@ static int read_bounds(sqlite3 *db, uint32_t most[TARGETS])
 }
 
 /*
- * outside(bound, reference, bound, reference...): is one of the references not in its bounds? It
+ * OUTSIDE(bound, reference, bound, reference...): is one of the references not in its bounds? It
  * looks at all of a row at once, which takes half of the time of an expression for each of them.
  */
 static void is_outside(sqlite3_context *ctx, int n, sqlite3_value **values)
@@ -109,7 +111,7 @@ static void is_outside(sqlite3_context *ctx, int n, sqlite3_value **values)
 static void add_condition(const struct references *from, const uint32_t *most, struct text *sql)
 {
 	const char *column = schema_columns(from->table);
-	const char *word = " WHERE outside(";
+	const char *word = " WHERE " OUTSIDE "(";
 
 	for (int i = 0; from->columns[i]; i++, column = schema_next_column(column)) {
 		int t = find_target(from, i);
@@ -198,19 +200,22 @@ static int find_outside(sqlite3 *db, const uint32_t *most, enum part part, struc
 	return found;
 }
 
+/*
+ * In the connection of a user who is in the middle of a statement, the function cannot be removed:
+ * the next check finds it there, and SQLITE_BUSY.
+ */
 static int check_tables(sqlite3 *db, const uint32_t *most, enum part part)
 {
 	struct text sql = { 0 };
-	int err = 0;
+	int err = sqlite3_create_function(db, OUTSIDE, -1, SQLITE_UTF8 | SQLITE_DIRECTONLY, NULL,
+					  is_outside, NULL, NULL);
 
-	if (sqlite3_create_function(db, "outside", -1, SQLITE_UTF8 | SQLITE_DIRECTONLY, NULL,
-				    is_outside, NULL, NULL))
-		err = sql_fail(db, "check the references");
+	err = err && err != SQLITE_BUSY ? sql_fail(db, "check the references") : 0;
 	if (!err)
 		err = find_outside(db, most, part, &sql);
 	text_fini(&sql);
 	/* it is not one of those for users */
-	sqlite3_create_function(db, "outside", -1, SQLITE_UTF8, NULL, NULL, NULL, NULL);
+	sqlite3_create_function(db, OUTSIDE, -1, SQLITE_UTF8, NULL, NULL, NULL, NULL);
 	return err;
 }
 

@@ -8,7 +8,8 @@
  * destroyed meanwhile. If the device's queue is full the request is tried again. With any other
  * error, which the program's post cannot return any more, the queue pair fails.
  *
- * The thread does not exist in a child of fork(), where the verbs' objects cannot be used either.
+ * In a child of fork() nothing waits, since the objects of its parent cannot be used there. It
+ * starts a thread of its own when it needs one.
  */
 #include "shim/trace/faults/postponed.h"
 
@@ -45,7 +46,8 @@ struct waiting {
 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t changed; /* with CLOCK_MONOTONIC */
+static pthread_cond_t changed;                  /* with CLOCK_MONOTONIC */
+static pthread_once_t once = PTHREAD_ONCE_INIT; /* the thread has been started */
 static struct waiting *all;
 static atomic_uint nwaiting;
 
@@ -173,12 +175,24 @@ static void *serve_queues(void *arg)
 	return arg;
 }
 
+/* The mutex may have been held by the thread, which does not exist here. */
+static void begin_in_child(void)
+{
+	pthread_mutex_init(&mutex, NULL);
+	once = (pthread_once_t)PTHREAD_ONCE_INIT;
+	all = NULL;
+	atomic_store(&nwaiting, 0);
+}
+
 static void start_thread(void)
 {
+	static bool registered;
 	pthread_condattr_t monotonic;
 	sigset_t set, before;
 	pthread_t thread;
 
+	if (!registered)
+		registered = !pthread_atfork(NULL, NULL, begin_in_child);
 	pthread_condattr_init(&monotonic);
 	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
 	pthread_cond_init(&changed, &monotonic);
@@ -192,7 +206,6 @@ static void start_thread(void)
 /* At the end of the list, not due before what is there of its queue. */
 static int add_waiting(struct waiting *w)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct waiting **at = &all;
 	int saved = errno;
 

@@ -8,6 +8,8 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "tests/shim/trace/fixture.h"
 #include "tests/test.h"
@@ -134,4 +136,28 @@ static void end_body(void)
 TEST(release_posts_and_forget_does_not)
 {
 	in_child(end_body);
+}
+
+/* What waited in the parent is not posted, and the child has a thread of its own. */
+static void forked_body(void)
+{
+	int status;
+	pid_t pid;
+
+	add_send(&a, 1, FAR * 1000ull * MS);
+	pid = fork();
+	if (!pid) {
+		HOLDS(!postponed_any(&a));
+		add_send(&b, 2, 0);
+		await_posts(1);
+		HOLDS(posted[0] == 2);
+		_exit(0);
+	}
+	HOLDS(waitpid(pid, &status, 0) == pid && status == 0);
+	HOLDS(postponed_any(&a));
+}
+
+TEST(child_posts_what_is_its_own)
+{
+	in_child(forked_body);
 }
