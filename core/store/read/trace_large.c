@@ -61,8 +61,8 @@ int trace_load_large(struct trace *trace, const struct references_bounds *bounds
 	sqlite3 *objects = NULL, *calls = NULL;
 	int err;
 
-	if (bounds->object >= MANY && !trace_open_again(trace, &objects) &&
-	    !trace_open_again(trace, &calls))
+	if (sql_int(trace->db, "SELECT max(id) FROM object", 0) >= MANY &&
+	    !trace_open_again(trace, &objects) && !trace_open_again(trace, &calls))
 		err = load_apart(trace, bounds, objects, calls);
 	else
 		err = references_check_calls(trace->db)
