@@ -284,9 +284,10 @@ static int launch_ranks(char **argv)
 		usleep(1000);
 	if (board->planted)
 		usleep(WAITS_MS * 1000);
+	/* at once: nobody hears of the end of another one */
+	for (int i = 0; i < RANKS && board->planted; i++)
+		kill(pids[i], SIGTERM);
 	for (int i = 0; i < RANKS; i++) {
-		if (board->planted)
-			kill(pids[i], SIGTERM);
 		MUST(waitpid(pids[i], &status, 0) != pids[i]);
 		failed |= status != 0;
 	}

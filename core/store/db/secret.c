@@ -4,7 +4,7 @@
  * 	NAME	--password=X, --password X, DB_PASSWORD=X: the value of an option or a variable.
  * 		Letters of any case; "_" and "." count as "-"; "*" is any text
  * 	SHORT	-p X, unless X is a number (a port), an option, a path
- * 	SCHEME	Bearer X
+ * 	SCHEME	Bearer X, as in the head of a request
  * 	TOKEN	a word that begins so, and has at least as many characters
  * 	always	the password in scheme://user:password@host
  *
@@ -15,7 +15,6 @@
 
 #include <ctype.h>
 #include <string.h>
-#include <strings.h>
 
 enum { NAME, SHORT, SCHEME, TOKEN };
 
@@ -34,7 +33,7 @@ static const struct secret {
 	{ NAME, "*apikey", 0 },       { NAME, "*access-key*", 0 },   { NAME, "*private-key", 0 },
 	{ NAME, "*auth-key", 0 },     { NAME, "*replay-key", 0 },    { NAME, "*credential*", 0 },
 	{ SHORT, "-p", 0 },           { SHORT, "-P", 0 },
-	{ SCHEME, "bearer", 0 },      { SCHEME, "basic", 0 },
+	{ SCHEME, "bearer", 0 },      { SCHEME, "Bearer", 0 },       { SCHEME, "Basic", 0 },
 	{ TOKEN, "AKIA", 20 },        { TOKEN, "ASIA", 20 }, /* AWS */
 	{ TOKEN, "AIza", 35 },        { TOKEN, "ya29.", 25 }, /* Google */
 	{ TOKEN, "ghp_", 24 },        { TOKEN, "gho_", 24 },         { TOKEN, "ghu_", 24 },
@@ -75,9 +74,8 @@ static bool has_row(int kind, const char *word, size_t n)
 
 		if (s->kind != kind)
 			continue;
-		if (kind == NAME     ? matches_glob(s->text, word, n)
-		    : kind == SCHEME ? strlen(s->text) == n && !strncasecmp(s->text, word, n)
-				     : strlen(s->text) == n && !strncmp(s->text, word, n))
+		if (kind == NAME ? matches_glob(s->text, word, n)
+				 : strlen(s->text) == n && !strncmp(s->text, word, n))
 			return true;
 	}
 	return false;
