@@ -37,11 +37,13 @@ struct event {
 struct backlog_channel {
 	struct ibv_comp_channel *channel; /* NULL: it was destroyed */
 	int device, program;              /* descriptors */
+	bool ending, used;                /* being destroyed; used by the thread */
 	struct event *events, **last;
 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t acked = PTHREAD_COND_INITIALIZER;
+static pthread_cond_t unused = PTHREAD_COND_INITIALIZER;
 static struct backlog_channel channels[CHANNELS];
 static struct backlog *backlogs; /* of CQs with channels */
 static int bell = -1;            /* wakes the thread */
@@ -110,6 +112,34 @@ static void take_event(const struct ibv_comp_channel *channel, int device)
 	ack(cq, 1);
 }
 
+/*
+ * An event is there, and the program does not destroy the channel until leave_channel(). The answer
+ * of ppoll() may be about an earlier channel at that address, with that descriptor.
+ */
+static bool use_channel(const struct ibv_comp_channel *channel, int device)
+{
+	struct pollfd now = { device, POLLIN, 0 };
+	struct backlog_channel *entry;
+	bool may;
+
+	pthread_mutex_lock(&mutex);
+	entry = find_channel(channel);
+	may = entry && !entry->ending && entry->device == device && poll(&now, 1, 0) > 0 &&
+	      now.revents & POLLIN;
+	if (may)
+		entry->used = true;
+	pthread_mutex_unlock(&mutex);
+	return may;
+}
+
+static void leave_channel(const struct ibv_comp_channel *channel)
+{
+	pthread_mutex_lock(&mutex);
+	find_channel(channel)->used = false;
+	pthread_cond_broadcast(&unused);
+	pthread_mutex_unlock(&mutex);
+}
+
 /* Send the events of what has become due. Returns when the next one is. */
 static uint64_t refresh_all(void)
 {
@@ -157,17 +187,27 @@ static void *serve_channels(void *arg)
 		fds[0] = (struct pollfd){ .fd = bell, .events = POLLIN };
 		pthread_mutex_lock(&mutex);
 		for (int i = 0; i < CHANNELS; i++)
-			if (channels[i].channel) {
+			if (channels[i].channel && !channels[i].ending) {
 				fds[n] = (struct pollfd){ channels[i].device, POLLIN, 0 };
 				polled[n++] = channels[i].channel;
 			}
 		pthread_mutex_unlock(&mutex);
 		wait_until(fds, n, refresh_all());
 		for (nfds_t i = 1; i < n; i++)
-			if (fds[i].revents & POLLIN)
+			if (fds[i].revents & POLLIN && use_channel(polled[i], fds[i].fd)) {
 				take_event(polled[i], fds[i].fd);
+				leave_channel(polled[i]);
+			}
 	}
 	return arg;
+}
+
+/* The thread may have held the mutex, or used a channel. */
+static void begin_in_child(void)
+{
+	pthread_mutex_init(&mutex, NULL);
+	for (int i = 0; i < CHANNELS; i++)
+		channels[i].used = false;
 }
 
 static void start_thread(void)
@@ -175,6 +215,7 @@ static void start_thread(void)
 	sigset_t all, before;
 	pthread_t thread;
 
+	pthread_atfork(NULL, NULL, begin_in_child);
 	bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -207,7 +248,9 @@ void backlog_channel_made(struct ibv_comp_channel *channel)
 	pthread_mutex_lock(&mutex);
 	entry = fd < 0 ? NULL : find_channel(NULL);
 	if (entry) {
-		*entry = (struct backlog_channel){ channel, channel->fd, fd, NULL, NULL };
+		*entry = (struct backlog_channel){ .channel = channel,
+						   .device = channel->fd,
+						   .program = fd };
 		entry->last = &entry->events;
 		channel->fd = fd;
 	} else if (fd >= 0) {
@@ -231,6 +274,31 @@ void backlog_channel_return(struct ibv_comp_channel *channel)
 
 	if (entry)
 		channel->fd = entry->program;
+}
+
+struct backlog_channel *backlog_channel_ends(struct ibv_comp_channel *channel)
+{
+	struct backlog_channel *entry;
+
+	pthread_mutex_lock(&mutex);
+	entry = channel ? find_channel(channel) : NULL;
+	if (entry)
+		entry->ending = true;
+	while (entry && entry->used)
+		pthread_cond_wait(&unused, &mutex);
+	if (entry)
+		channel->fd = entry->device;
+	pthread_mutex_unlock(&mutex);
+	return entry;
+}
+
+void backlog_channel_stays(struct backlog_channel *entry)
+{
+	pthread_mutex_lock(&mutex);
+	entry->ending = false;
+	entry->channel->fd = entry->program;
+	pthread_mutex_unlock(&mutex);
+	ring_bell();
 }
 
 void backlog_channel_gone(struct backlog_channel *entry)

@@ -22,7 +22,12 @@ struct backlog_channel *backlog_channel_find(const struct ibv_comp_channel *chan
 void backlog_channel_lend(struct ibv_comp_channel *channel);
 void backlog_channel_return(struct ibv_comp_channel *channel);
 
-/* @channel is destroyed: close the program's descriptor. */
+/*
+ * The program destroys @channel: the thread does not use it any more, and it has the device's
+ * descriptor. NULL: it is not held back. Then call one of the next two.
+ */
+struct backlog_channel *backlog_channel_ends(struct ibv_comp_channel *channel);
+void backlog_channel_stays(struct backlog_channel *channel); /* the destroy failed */
 void backlog_channel_gone(struct backlog_channel *channel);
 
 /*

@@ -106,13 +106,11 @@ own_create_comp_channel(struct ibv_comp_channel *(*behind)(struct ibv_context *)
 static int own_destroy_comp_channel(int (*behind)(struct ibv_comp_channel *),
 				    struct ibv_comp_channel *channel)
 {
-	struct backlog_channel *held = backlog_channel_find(channel);
-	int ret;
+	struct backlog_channel *held = backlog_channel_ends(channel);
+	int ret = behind(channel);
 
-	backlog_channel_lend(channel);
-	ret = behind(channel);
-	if (ret)
-		backlog_channel_return(channel);
+	if (held && ret)
+		backlog_channel_stays(held);
 	else if (held)
 		backlog_channel_gone(held);
 	return ret;
