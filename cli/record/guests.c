@@ -17,6 +17,7 @@
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/wire/desc.h"
@@ -26,6 +27,8 @@
 #include "core/base/vec.h"
 #include "core/wire/ring.h"
 #include "core/wire/session.h"
+
+enum { KERNEL_THREAD = 0x200000 /* PF_KTHREAD of Linux */, EXEC_MS = 50 };
 
 /* The session that @text, the environment of a process, has; NULL. */
 static const char *session_of(const char *text, size_t bytes)
@@ -40,15 +43,60 @@ static const char *session_of(const char *text, size_t bytes)
 	return NULL;
 }
 
+/* Field @n of proc(5)'s stat, from the third on, with the rest; "": there is none. */
+static const char *find_field(const char *stat, int n)
+{
+	const char *at = strrchr(stat, ')'); /* of the name, which may be anything */
+
+	for (int i = 2; at && i < n; i++) {
+		at = strchr(at + (i > 2), ' ');
+		at = at ? at + 1 : NULL;
+	}
+	return at ? at : "";
+}
+
+/* Is @pid in execve(), with new memory that has no environment yet? */
+static bool is_in_exec(pid_t pid)
+{
+	char path[40], *text;
+	size_t bytes;
+	bool is;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	if (read_file(path, &text, &bytes))
+		return false;
+	is = !strchr("ZX", *find_field(text, 3)) &&
+	     !(strtoul(find_field(text, 9), NULL, 10) & KERNEL_THREAD) &&
+	     *find_field(text, 51) == '0';
+	free(text);
+	return is;
+}
+
+/* Read the environment of @pid; execve() has none for a moment. 0 or -errno. */
+static int read_environment(pid_t pid, char **ret_text, size_t *ret_bytes)
+{
+	static const struct timespec pause = { 0, 1000000 };
+	char path[40];
+	int err;
+
+	snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
+	for (int i = 0; !(err = read_file(path, ret_text, ret_bytes)); i++) {
+		if (*ret_bytes || i == EXEC_MS || !is_in_exec(pid))
+			return 0;
+		free(*ret_text);
+		nanosleep(&pause, NULL);
+	}
+	return err;
+}
+
 /* Read the session of process @pid, which the caller frees; NULL: none. */
 static char *read_session(pid_t pid)
 {
 	const char *dir;
-	char path[40], *text;
+	char *text;
 	size_t bytes;
 
-	snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
-	if (read_file(path, &text, &bytes))
+	if (read_environment(pid, &text, &bytes))
 		return NULL;
 	dir = session_of(text, bytes);
 	if (dir)
