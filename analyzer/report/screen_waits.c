@@ -229,7 +229,8 @@ static void print_rest(struct screen *screen, uint32_t nth)
 		if (stalls->graph.blamed[i] == nth + 1 && stalls->all[i].state == STALL_WAITS &&
 		    !wait_blame_has(blame, i))
 			add_alike(screen, &alikes, i);
-	qsort(alikes.all, alikes.n, sizeof(*alikes.all), compare_alikes);
+	if (alikes.n)
+		qsort(alikes.all, alikes.n, sizeof(*alikes.all), compare_alikes);
 	for (size_t i = 0; i < alikes.n; i++) {
 		const struct alike *alike = &alikes.all[i];
 
