@@ -28,7 +28,7 @@
 #include "core/wire/ring.h"
 #include "core/wire/session.h"
 
-enum { KERNEL_THREAD = 0x200000 /* PF_KTHREAD of Linux */, EXEC_MS = 50 };
+enum { KERNEL_THREAD = 0x200000 /* PF_KTHREAD of Linux */, EXEC_MS = 50, CALM = 3 };
 
 /* The session that @text, the environment of a process, has; NULL. */
 static const char *session_of(const char *text, size_t bytes)
@@ -72,19 +72,25 @@ static bool is_in_exec(pid_t pid)
 	return is;
 }
 
-/* Read the environment of @pid; execve() has none for a moment. 0 or -errno. */
+/*
+ * Read the environment of @pid, which execve() replaces: for a moment there is none, and what was
+ * opened before has none any more. 0 or -errno.
+ */
 static int read_environment(pid_t pid, char **ret_text, size_t *ret_bytes)
 {
 	static const struct timespec pause = { 0, 1000000 };
 	char path[40];
-	int err;
+	int err, calm = 0; /* times that it was empty, but not in execve() */
 
 	snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
 	for (int i = 0; !(err = read_file(path, ret_text, ret_bytes)); i++) {
-		if (*ret_bytes || i == EXEC_MS || !is_in_exec(pid))
+		if (*ret_bytes || calm == CALM || i == EXEC_MS)
 			return 0;
 		free(*ret_text);
-		nanosleep(&pause, NULL);
+		if (is_in_exec(pid))
+			nanosleep(&pause, NULL);
+		else
+			calm++;
 	}
 	return err;
 }
@@ -263,17 +269,16 @@ int guests_watch(pid_t pid)
 	return (int)syscall(SYS_pidfd_open, pid, 0); /* close-on-exec */
 }
 
-/* A zombie's exit_code is the last field of its line, if we may see it. */
+/* The exit code of a zombie, if we may see it. */
 static int zombie_status(pid_t pid)
 {
-	char path[32], *text = NULL, *at;
+	char path[32], *text = NULL;
 	size_t bytes;
 	int status = -1;
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	at = read_file(path, &text, &bytes) ? NULL : strrchr(text, ')');
-	if (at && at[1] == ' ' && at[2] == 'Z' && (at = strrchr(at, ' ')))
-		status = atoi(at + 1);
+	if (!read_file(path, &text, &bytes) && *find_field(text, 3) == 'Z')
+		status = atoi(find_field(text, 52));
 	free(text);
 	return status > 0 ? status : -1; /* 0 may mean that we are not allowed to see it */
 }

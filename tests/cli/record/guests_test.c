@@ -1,4 +1,5 @@
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,6 +52,26 @@ TEST(guest_is_found_by_its_environment)
 	end_process(pid);
 	assert_int_equal(guests_scan("/tmp/guests", found, 4), 0);
 	end_process(other);
+}
+
+/* In execve() it has no environment for a moment. */
+TEST(guest_that_replaces_itself_is_found_each_time)
+{
+	static const char again[] = "exec /bin/sh -c \"$0\" \"$0\"";
+	int found = 0;
+	pid_t pid = fork();
+
+	if (!pid) {
+		execle("/bin/sh", "sh", "-c", again, again, NULL,
+		       (char *[]){ SESSION_ENV "=/tmp/guests", NULL });
+		_exit(1);
+	}
+	while (!guests_has(pid, "/tmp/guests") && session_process_alive(pid, 0))
+		sched_yield();
+	for (int i = 0; i < 4000; i++)
+		found += guests_has(pid, "/tmp/guests");
+	end_process(pid); /* before an assertion can fail */
+	assert_int_equal(found, 4000);
 }
 
 static bool is_larger(void *arg, pid_t pid)
