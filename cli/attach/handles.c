@@ -28,6 +28,7 @@
 #include "cli/attach/soft.h"
 #include "core/base/map.h"
 #include "core/base/vec.h"
+#include "core/wire/clock.h"
 
 enum {
 	PAGE = 4096,
@@ -52,14 +53,6 @@ struct search {
 	uint8_t *buffer;
 	int err;
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
 
 /* Reading memory */
 
@@ -113,7 +106,7 @@ static void search_chunk(struct search *search, uint64_t at, size_t n, see_word 
 
 static bool is_over(const struct search *search)
 {
-	return search->err || search->bytes >= SEARCH_MOST || now_ns() > search->until;
+	return search->err || search->bytes >= SEARCH_MOST || clock_monotonic() > search->until;
 }
 
 static void search_range(struct search *search, const struct memory_range *range, see_word *see,
@@ -392,7 +385,7 @@ int handles_find(struct facts *facts, struct handles *ret_handles)
 		.memory = memory,
 		.handles = ret_handles,
 		.pagemap = open_pagemap(facts),
-		.until = now_ns() + (facts->is_core ? SEARCH_CORE_TIME : SEARCH_TIME),
+		.until = clock_monotonic() + (facts->is_core ? SEARCH_CORE_TIME : SEARCH_TIME),
 		.buffer = malloc(CHUNK),
 	};
 

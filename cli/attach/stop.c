@@ -30,16 +30,9 @@
 
 #include "cli/attach/memory.h"
 #include "cli/attach/target.h"
+#include "core/wire/clock.h"
 
 enum { PEEK_NS = 50000, YIELDS = 100 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
 
 /* Registers */
 
@@ -172,7 +165,7 @@ static int await_stop(pid_t tid, uint64_t since)
 		pid = waitpid(tid, &status, __WALL | WNOHANG);
 		if (pid == tid)
 			return WIFSTOPPED(status) ? status : -1;
-		if (pid < 0 || now_ns() - since > STOP_LIMIT_NS / 2)
+		if (pid < 0 || clock_monotonic() - since > STOP_LIMIT_NS / 2)
 			return -1;
 		if (i < YIELDS)
 			sched_yield();
@@ -189,7 +182,7 @@ static int signal_of(int status)
 
 static void stop_one(const struct target *process, const struct memory *memory, struct stop *stop)
 {
-	uint64_t since = now_ns();
+	uint64_t since = clock_monotonic();
 	int status;
 
 	if (ptrace(PTRACE_SEIZE, stop->tid, 0, 0) < 0) {
@@ -206,7 +199,7 @@ static void stop_one(const struct target *process, const struct memory *memory, 
 	if (copy_registers(stop))
 		copy_stack(process, memory, stop);
 	ptrace(PTRACE_DETACH, stop->tid, 0, (void *)(uintptr_t)signal_of(status));
-	stop->ns = now_ns() - since;
+	stop->ns = clock_monotonic() - since;
 }
 
 static void look_at(const struct target *process, const struct memory *memory, bool stopping,
@@ -235,7 +228,7 @@ static void look_at(const struct target *process, const struct memory *memory, b
 static void release_late(const struct stop *stops, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		int status = stops[i].late ? await_stop(stops[i].tid, now_ns()) : -1;
+		int status = stops[i].late ? await_stop(stops[i].tid, clock_monotonic()) : -1;
 
 		if (status >= 0)
 			ptrace(PTRACE_DETACH, stops[i].tid, 0,
