@@ -75,3 +75,36 @@ TEST(a_process_that_ends_itself_leaks_them)
 {
 	assert_int_equal(left_after((struct growth){ .during = MOST, .ends = true }), 0);
 }
+
+/* An address handle for each send, to @n destinations in turn. */
+static uint64_t handles_left(int n)
+{
+	static struct ibv_ah handles[MOST];
+	struct story s;
+	uint64_t hazards;
+
+	begin_story(&s);
+	send_back(&s);
+	for (int i = 0; i < MOST; i++) {
+		struct ibv_ah_attr attr = { .dlid = (uint16_t)(1 + i % n), .port_num = 1 };
+
+		handles[i] = (struct ibv_ah){ .context = &ends[1].context, .pd = &ends[1].pd };
+		story_do(&s, 1, VERB_create_ah, 30, W(&handles[i]), W(&ends[1].pd), W(&attr));
+		send_back(&s);
+	}
+	story_exit(&s, PEER, 9);
+	story_check(&s, NULL);
+	hazards = s.findings->hazards[RULE_LIFE_004];
+	if (hazards)
+		assert_non_null(strstr(story_only(&s, RULE_LIFE_004)->says,
+				       "80 address handles to one destination, created one after "
+				       "the other from ah1 to ah80: "));
+	story_end(&s);
+	return hazards;
+}
+
+TEST(address_handles_of_one_destination_become_more)
+{
+	assert_int_equal(handles_left(1), 1);
+	assert_int_equal(handles_left(2), 0);
+}

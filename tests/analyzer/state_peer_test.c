@@ -124,6 +124,8 @@ static void connect_again(struct story *s, int thread)
 }
 
 /* A message, then "0": the sender is connected again, "1": the receiver; then another message. */
+static int first_destroyed;
+
 static void connected_again(const char *order, int status, unsigned int errors,
 			    unsigned int hazards)
 {
@@ -140,8 +142,9 @@ static void connected_again(const char *order, int status, unsigned int errors,
 		for (const char *c = i ? "" : order; *c; c++)
 			connect_again(&s, *c - '0');
 	}
-	story_do(&s, 0, VERB_destroy_qp, 9, 0, W(&ends[0].qp));
-	story_do(&s, 1, VERB_destroy_qp, 9, 0, W(&ends[1].qp));
+	for (int i = 0; i < 2; i++)
+		story_do(&s, i ^ first_destroyed, VERB_destroy_qp, 9, 0,
+			 W(&ends[i ^ first_destroyed].qp));
 	story_check(&s, NULL);
 	assert_int_equal(s.findings->rules[RULE_STATE_005], errors);
 	assert_int_equal(s.findings->hazards[RULE_STATE_005], hazards);
@@ -155,6 +158,9 @@ TEST(only_one_end_is_connected_again)
 	connected_again("0", IBV_WC_RETRY_EXC_ERR, 1, 0);
 	connected_again("01", IBV_WC_SUCCESS, 0, 0);
 	connected_again("10", IBV_WC_SUCCESS, 0, 0);
+	first_destroyed = 1;
+	connected_again("0", IBV_WC_SUCCESS, 0, 1);
+	first_destroyed = 0;
 }
 
 TEST(another_transport)
