@@ -13,6 +13,8 @@
  * 	                                                         its process, comes before the send
  * 	a request of two threads' queue completed after another  it was posted after that
  * 	a listener got a request sent before it listened         order_listen.c
+ * 	an event of an identifier was received                   the destroy, which had begun, comes
+ * 	                                                         after it
  *
  * A call is not moved to before it began, and not across another event of its thread. The evidence
  * comes after the event that it moves; if that has left the window, it is not moved.
@@ -462,6 +464,39 @@ static void place_listener(struct order *o, uint32_t thread)
 			move_entry(o, i, at++);
 }
 
+/* Has rdma_destroy_id() of @id begun, but not returned at @event? */
+static bool is_destroying(const struct order *o, const struct trace_event *begun,
+			  const struct trace_event *event, int64_t id)
+{
+	const struct object *object;
+
+	if (begun->kind != TRACE_CALL || begun->call->verb != VERB_rdma_destroy_id ||
+	    begun->process != event->process || begun->call->end <= event->time)
+		return false;
+	object = o->source.object(o->source.arg, begun->call->object);
+	return object && (int64_t)object->handle == id;
+}
+
+/*
+ * The last event is a rdma_get_cm_event() that has returned: its identifier existed until then. A
+ * destroy returns only after the event has been acknowledged.
+ */
+static int place_destroy_id(struct order *o, const struct trace_event *event)
+{
+	int err = event->call->failed ? 0 : args_parse(event->call->out);
+	unsigned int last = o->tail - 1;
+	int64_t id = 0;
+
+	if (err || event->call->failed || !args_get(event->call->out, ARG(event.id), &id))
+		return err;
+	for (unsigned int i = last; i-- > o->head;)
+		if (is_destroying(o, o->entries[i].event, event, id)) {
+			move_entry(o, i, last);
+			break;
+		}
+	return 0;
+}
+
 static int take_event(struct order *o, const struct trace_event *event)
 {
 	int err = relations_note(o->relations, event);
@@ -481,6 +516,8 @@ static int take_event(struct order *o, const struct trace_event *event)
 		note_poll(o, event);
 	else if (!err && event->kind == TRACE_CALL && event->call->verb == VERB_rdma_listen)
 		place_listener(o, event->id.thread);
+	else if (!err && event->kind == TRACE_RETURN && event->call->verb == VERB_rdma_get_cm_event)
+		err = place_destroy_id(o, event);
 	return err;
 }
 

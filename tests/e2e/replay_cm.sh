@@ -100,6 +100,15 @@ for each in usual shared attached moved; do
 	try "each side of $each queues" each_side "${queues[@]}"
 done
 
+# The server's disconnect comes while the client's identifier is being destroyed.
+events_during_a_destroy() {
+	local how=("${how[@]}" --faults slow)
+	printf '%s\n' 'verb=rdma_disconnect delay=40ms' 'verb=rdma_destroy_id delay=120ms' >slow
+	next_port
+	both_sides "rping -s -C 1 -a $a -p $port" "rping -c -C 1 -a $a -p $port"
+}
+try events_during_a_destroy
+
 members_of_a_group() {
 	command -v mckey >/dev/null || { echo "mckey is not installed"; return 1; }
 	"$VERBATIM" record -q --device soft -o t.db -- "$root/tests/e2e/replay/members" fifo \

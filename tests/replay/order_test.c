@@ -1,7 +1,8 @@
 /*
  * The order of small recordings, written as texts: "post 1:1" is a post by thread 1.
  *
- * Queue pair 1 of process 1 is connected to queue pair 2 of process 2, region 3 is process 2's.
+ * Queue pair 1 of process 1 is connected to queue pair 2 of process 2, which has region 3 and
+ * identifier 4.
  */
 #include <errno.h>
 #include <infiniband/verbs.h>
@@ -11,7 +12,17 @@
 #include "replay/schedule/order.h"
 #include "tests/test.h"
 
-enum { QP = 1, PEER, REGION, OBJECTS, EVENTS = 6000, PROCESSES = 3, KEY = 0x77 };
+enum {
+	QP = 1,
+	PEER,
+	REGION,
+	ID,
+	OBJECTS,
+	EVENTS = 6000,
+	PROCESSES = 3,
+	KEY = 0x77,
+	ID_HANDLE = 0x55
+};
 
 /* A recording, and the events read from it. */
 static struct {
@@ -78,6 +89,7 @@ static int begin_recording(void **state)
 	recorded.objects[QP] = (struct object){ .id = QP, .process = 1, .kind = OBJECT_qp };
 	recorded.objects[PEER] = (struct object){ .id = PEER, .process = 2, .kind = OBJECT_qp };
 	recorded.objects[REGION] = (struct object){ .id = REGION, .process = 2 };
+	recorded.objects[ID] = (struct object){ .id = ID, .process = 2, .handle = ID_HANDLE };
 	for (int i = 0; i < PROCESSES; i++)
 		recorded.last[i] = INT64_MAX;
 	return 0;
@@ -379,4 +391,45 @@ TEST(a_listener_stays_behind_another_thread_of_its_process)
 	add_call(TRACE_CALL, 11, 1, VERB_rdma_create_id);
 	add_call(TRACE_CALL, 10, 3, VERB_rdma_listen);
 	assert_order("begin 1:1, begin 11:1, begin 10:3");
+}
+
+/* rdma_destroy_id() from 1 to @end, and meanwhile another thread of process 2 gets an event. */
+static void destroy_while_an_event_comes(const char *out, int64_t end)
+{
+	struct args *args = args_new(out, strlen(out));
+
+	add_call(TRACE_CALL, 10, 1, VERB_rdma_destroy_id);
+	recorded.calls[recorded.count].object = ID;
+	recorded.calls[recorded.count].end = end;
+	add_post(1, 1);
+	add_call(TRACE_RETURN, 11, 1, VERB_rdma_get_cm_event);
+	recorded.calls[recorded.count].out = args;
+	recorded.calls[recorded.count].failed = !*out;
+	add_poll(1, 2, IBV_WC_SUCCESS, (struct event_id){ 1, 1 });
+	put_in_order((struct event_id){ 0 }, true);
+	args_unref(args);
+}
+
+TEST(an_identifier_is_destroyed_after_its_last_event)
+{
+	destroy_while_an_event_comes("{\"event\":{\"id\":85}}", 9);
+	assert_string_equal(recorded.text, "post 1:1, end 11:1, begin 10:1, poll 1:2");
+}
+
+TEST(an_event_of_another_identifier_does_not_delay_a_destroy)
+{
+	destroy_while_an_event_comes("{\"event\":{\"id\":86}}", 9);
+	assert_string_equal(recorded.text, "begin 10:1, post 1:1, end 11:1, poll 1:2");
+}
+
+TEST(an_event_after_a_destroy_is_of_another_identifier)
+{
+	destroy_while_an_event_comes("{\"event\":{\"id\":85}}", 3);
+	assert_string_equal(recorded.text, "begin 10:1, post 1:1, end 11:1, poll 1:2");
+}
+
+TEST(a_failed_wait_for_an_event_does_not_delay_a_destroy)
+{
+	destroy_while_an_event_comes("", 9);
+	assert_string_equal(recorded.text, "begin 10:1, post 1:1, end 11:1, poll 1:2");
 }
