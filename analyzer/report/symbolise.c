@@ -65,6 +65,7 @@ struct binary {
 	Dwfl_Module *module;
 	Dwarf_Addr bias; /* of the file's addresses in @dwfl */
 	bool shared;     /* its shared part has been looked for */
+	bool table_only; /* its debug information is not read */
 };
 
 static struct reader {
@@ -331,6 +332,8 @@ static void open_file(const struct symbolise_ask *ask, int fd, struct symbolise_
 	int64_t size = size_of(fd);
 
 	ret->problem = binary ? load_binary(binary, fd, ask->id) : SYMBOLISE_MEMORY_OUT;
+	if (binary)
+		binary->table_only = ask->table_only;
 	if (!ret->problem)
 		return;
 	if (binary) {
@@ -437,33 +440,21 @@ static void find_in_table(const struct binary *binary, Dwarf_Addr addr, struct s
 	to->offset = offset + 1; /* that of the return address */
 }
 
-/* The C library's, which calls main(): names like this are its own. */
-static bool is_start(const char *function)
-{
-	return !strncmp(function, "__libc_start", strlen("__libc_start"));
-}
-
-/*
- * The debug information of the C library takes 60 ms to unpack, and the line that calls main() is
- * of no use.
- */
 static void find_names(const struct symbolise_ask *ask, struct symbolise_answer *ret)
 {
 	struct binary *binary = &reader.binaries[ask->file];
 	Dwarf_Addr addr = ask->offset - 1 + binary->bias;
 	struct symbolise_name table = { 0 }, *last;
-	bool start;
 
 	find_in_table(binary, addr, &table);
-	start = is_start(table.function);
-	if (start)
+	if (binary->table_only)
 		table.function[strcspn(table.function, "@")] = '\0'; /* its version */
-	ret->n = (start ? 0 : find_functions(binary, addr, ret->names)) ?: 1;
+	ret->n = (binary->table_only ? 0 : find_functions(binary, addr, ret->names)) ?: 1;
 	last = &ret->names[ret->n - 1];
 	if (!*last->function)
 		memcpy(last->function, table.function, sizeof(last->function));
 	last->offset = table.offset;
-	if (*ret->names[0].function && !start)
+	if (*ret->names[0].function && !binary->table_only)
 		find_line(binary, addr, &ret->names[0]);
 }
 

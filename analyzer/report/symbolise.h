@@ -31,6 +31,7 @@ struct symbolise_ask {
 	uint32_t file; /* files are numbered from 0 */
 	uint64_t offset;
 	char id[SYMBOLISE_ID];
+	bool table_only; /* SYMBOLISE_OPEN: do not read its debug information, only its symbols */
 };
 
 enum symbolise_problem {

@@ -282,6 +282,16 @@ static bool is_elf(int fd)
 	       !memcmp(magic, "\177ELF", sizeof(magic));
 }
 
+/*
+ * The debug information of the C library takes 60 ms to unpack, and its lines, which call main(),
+ * threads and handlers, are of no use.
+ */
+static bool is_c_library(const char *name)
+{
+	return !strncmp(name, "libc.so.", 8) || !strncmp(name, "libpthread.so.", 14) ||
+	       !strncmp(name, "ld-linux", 8);
+}
+
 static const char *hand_over(struct symbols *symbols, struct binary *binary, int fd)
 {
 	static const char *const problems[] = {
@@ -290,7 +300,9 @@ static const char *hand_over(struct symbols *symbols, struct binary *binary, int
 		[SYMBOLISE_NOT_READ] = "file cannot be read",
 		[SYMBOLISE_CHANGED] = "binary changed",
 	};
-	struct symbolise_ask ask = { .kind = SYMBOLISE_OPEN, .file = binary->number };
+	struct symbolise_ask ask = { .kind = SYMBOLISE_OPEN,
+				     .file = binary->number,
+				     .table_only = is_c_library(binary->name) };
 	struct symbolise_answer answer;
 
 	snprintf(ask.id, sizeof(ask.id), "%s", binary->build_id);

@@ -104,6 +104,32 @@ TEST(a_static_function_has_its_name_and_line)
 	symbols_close(symbols);
 }
 
+/* This program under the name of the C library. */
+TEST(the_c_library_has_names_without_lines)
+{
+	static const char *const names[] = { "libc.so.6", "libpthread.so.0",
+					     "ld-linux-x86-64.so.2" };
+	char folder[] = "/tmp/symbols-XXXXXX", link[PATH_MAX], text[256];
+	struct frame frame = a_frame();
+	struct symbols *symbols;
+
+	if (!build_id[0])
+		skip();
+	frame.module = link;
+	assert_non_null(mkdtemp(folder));
+	assert_int_equal(symbols_open(&symbols), 0);
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		snprintf(link, sizeof(link), "%s/%s", folder, names[i]);
+		assert_int_equal(symlink(path, link), 0);
+		text_of(symbols, &frame, text, sizeof(text));
+		assert_non_null(strstr(text, "a_frame"));
+		assert_null(strstr(text, "symbols_test.c"));
+		unlink(link);
+	}
+	symbols_close(symbols);
+	rmdir(folder);
+}
+
 TEST(another_build_gives_no_name)
 {
 	struct symbols *symbols;
