@@ -246,29 +246,60 @@ int failures_list(const struct sites *sites, bool every, struct failures *ret_fa
 	return log_err(-ENOMEM, "the list of failures");
 }
 
+static void add_rule(struct failure *failure, const char *format, ...)
+{
+	size_t used = strlen(failure->rule);
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(failure->rule + used, sizeof(failure->rule) - used, format, args);
+	va_end(args);
+}
+
+/*
+ * Often at the begin, where objects are made; later rarely, since there may be many. A completion
+ * is late from when the program polls its CQ: on a busy machine, too.
+ */
+static void hold_all(struct failure *failure, uint32_t seed, const char *hold)
+{
+	static const char *const often[] = { "verb=any", "delay", "", "delay", "", "late" };
+
+	for (int i = 0; i < 6; i += 2) {
+		const char *of = often[i], *effect = often[i + 1];
+
+		add_rule(failure, "%s n=1..200 p=%s seed=%u %s=%s\n", of, *of ? "0.25" : "0.4",
+			 seed, effect, hold);
+		add_rule(failure, "%s p=0.003 seed=%u %s=%s\n", of, seed, effect, hold);
+	}
+	set_what(failure, "another order, seed %u, %s", seed, hold);
+}
+
+/* The others go on meanwhile. */
+static void hold_thread(struct failure *failure, uint32_t seed, unsigned int thread)
+{
+	add_rule(failure, "verb=any thread=%u n=1 delay=300ms\n", thread);
+	add_rule(failure, "verb=any thread=%u n=2..100 p=0.1 seed=%u delay=300ms", thread, seed);
+	set_what(failure, "another order, seed %u, thread %u is held", seed, thread);
+}
+
 int failures_chaos(uint32_t seed, uint32_t runs, struct failures *ret_failures)
 {
-	/* often at the begin, where objects are made; later rarely, since there may be many */
-	static const char chaos[] = "verb=any n=1..200 p=0.25 seed=%u delay=%s\n"
-				    "verb=any p=0.003 seed=%u delay=%s\n"
-				    "n=1..200 p=0.4 seed=%u delay=%s\n"
-				    "p=0.003 seed=%u delay=%s";
 	static const char *const holds[] = { "200us", "2ms", "50ms" };
+	static const unsigned int threads[] = { 1, 2, 0 };
 	static const struct site nowhere = { .opcode = -1, .verb = VERB_COUNT };
 	struct list list = { .failures = ret_failures };
 
 	*ret_failures = (struct failures){ 0 };
 	for (uint32_t i = 0; i < runs; i++) {
-		const char *hold = holds[i % (sizeof(holds) / sizeof(*holds))];
 		struct failure *failure = add_failure(&list, &nowhere);
-		uint32_t each = seed + i;
 
 		if (!failure)
 			break;
 		failure->chaos = true;
-		snprintf(failure->rule, sizeof(failure->rule), chaos, each, hold, each, hold, each,
-			 hold, each, hold);
-		set_what(failure, "another order, seed %u, %s", each, hold);
+		if (i % 4 < 3)
+			hold_all(failure, seed + i, holds[i % 4]);
+		else
+			hold_thread(failure, seed + i, threads[i / 4 % 3]);
 	}
 	if (!list.failed)
 		return 0;

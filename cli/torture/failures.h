@@ -8,7 +8,7 @@ struct failure {
 	unsigned int number; /* from 1 */
 	const struct site *site;
 	uint64_t n;     /* the call, or request, at which it happens; counted as in struct site */
-	char rule[256]; /* "process=0 verb=reg_mr n=3 errno=ENOMEM" */
+	char rule[384]; /* "process=0 verb=reg_mr n=3 errno=ENOMEM" */
 	char what[64];  /* "ibv_reg_mr() fails with ENOMEM" */
 	int error;      /* the errno of the call, or 0 */
 	int status;     /* the status of the completion, or 0 */

@@ -30,7 +30,8 @@
 #include "core/wire/log.h"
 
 enum { JOBS_MAX = 64, REFERENCE_RUNS = 2, FIRST_PORT = 21000 };
-#define SECOND 1000000000ull
+#define SECOND   1000000000ull
+#define CHAOS_NS (10 * SECOND) /* for which a run may be held */
 
 enum format { TEXT, JSON, JUNIT, SARIF, HTML };
 enum maker { MAKER_DEVICE, MAKER_RECORDER };
@@ -245,8 +246,9 @@ static bool start_next(struct torture *t, unsigned int slot, size_t *next, int *
 	place_run(t, &t->runs[slot], slot + 1, "");
 	snprintf(t->runs[slot].folder, sizeof(t->runs[slot].folder), "%s/%zu", t->scratch,
 		 *next + 1);
+	t->runs[slot].by_recorder |= t->set->chaos != 0; /* only it has completions come late */
 	*err = run_start(&t->runs[slot], t->program, t->results.all[(*next)++].failure->rule,
-			 t->patience);
+			 t->patience + (t->set->chaos ? CHAOS_NS : 0));
 	return !*err;
 }
 

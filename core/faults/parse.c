@@ -166,6 +166,16 @@ static bool set_process(struct fault_rule *rule, const char *text)
 	return true;
 }
 
+static bool set_thread(struct fault_rule *rule, const char *text)
+{
+	uint64_t nth;
+
+	if (!read_number(text, &nth) || nth > 1023)
+		return false;
+	rule->nth_thread = nth;
+	return true;
+}
+
 /* N, or FROM..TO */
 static bool set_n(struct fault_rule *rule, const char *text)
 {
@@ -392,6 +402,8 @@ static const struct word {
 	{ "qp", set_qp, false, "qp= takes a queue pair number" },
 	{ "process", set_process, false,
 	  "process= takes the position of a process, from 0, among those that open a device" },
+	{ "thread", set_thread, false,
+	  "thread= takes the position of a thread, from 0, among those that call a verb" },
 	{ "cm", set_cm, false,
 	  "cm= takes the name of an rdma_cm_event_type, as in cm=ESTABLISHED" },
 	{ "becomes", set_becomes, false,
@@ -448,8 +460,8 @@ static bool read_word(char *text, struct fault_rule *rule, const char **why)
 			break;
 	*why = word->name
 		       ? word->why
-		       : "an unknown word (verb, opcode, qp, cm, process, mark, phase, at, n, "
-			 "every, p, seed; errno, status, vendor_err, delay, rate, late, never, "
+		       : "an unknown word (verb, opcode, qp, cm, process, thread, mark, phase, at, "
+			 "n, every, p, seed; errno, status, vendor_err, delay, rate, late, never, "
 			 "becomes, disconnect, lose, rnr, overrun, event, port, kill, for, spread, "
 			 "tail)";
 	return word->name && word->alone == !value && word->set(rule, value);
@@ -481,11 +493,13 @@ static bool check_cm(const struct fault_rule *rule, const char **why)
 		rule->fault.kind == FAULT_KILL);
 }
 
-/* A completion has no call. */
+/* A completion has no call, and no thread. */
 static bool check_place(const struct fault_rule *rule, const char **why)
 {
-	*why = "at= is for verbs, requests and events of librdmacm, not for completions";
-	return !rule->at[0] || (rule->fault.kind != FAULT_LATE && rule->fault.kind != FAULT_NEVER);
+	*why = "at= and thread= are for verbs, requests and events of librdmacm, not for "
+	       "completions";
+	return (!rule->at[0] && rule->nth_thread < 0) ||
+	       (rule->fault.kind != FAULT_LATE && rule->fault.kind != FAULT_NEVER);
 }
 
 /* Some faults apply only to requests, others only to verbs. */
@@ -527,6 +541,7 @@ static const struct fault_rule always = {
 	.opcode = -1,
 	.cm_event = -1,
 	.node = -1,
+	.nth_thread = -1,
 	.from = 1,
 	.to = UINT64_MAX,
 	.every = 1,
@@ -593,6 +608,8 @@ const char *fault_unsuited(const struct fault_rule *rule, enum fault_maker maker
 		return "marks and phases are known only to the recorder: use --faults";
 	if (maker == FAULT_BY_DEVICE && rule->at[0])
 		return "places are known only to the recorder: use --faults";
+	if (maker == FAULT_BY_DEVICE && rule->nth_thread >= 0)
+		return "thread= is known only to the recorder: use --faults";
 	if (maker == FAULT_BY_DEVICE && rule->opcode == FAULT_OPCODE_RECV)
 		return "the software device injects faults into send requests only: use --faults "
 		       "for RECV";

@@ -56,6 +56,7 @@ struct fault_rule {
 	int opcode;             /* enum ibv_wr_opcode; -1: any send request; or FAULT_OPCODE_RECV */
 	uint32_t qpn;           /* 0: any */
 	int node;               /* the place of the process; -1: any */
+	int nth_thread;         /* of the process, in the order of first verbs; -1: any */
 	int cm_event;           /* enum rdma_cm_event_type; -1: it is not for events of librdmacm */
 	char mark[FAULT_NAME];  /* only after the program has set this mark; "": always */
 	char phase[FAULT_NAME]; /* only in this phase of the program; "": always */

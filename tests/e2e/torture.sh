@@ -103,7 +103,9 @@ reports_are_valid() {
 		says 'unchecked-region &lt;b&gt;' out
 }
 
-# Nothing fails: the program relies on an order.
+# Nothing fails: the program relies on an order. It meets another one on a busy machine, too: a
+# completion is late from when its CQ is polled, and the other thread is held much longer than this
+# one sleeps.
 order_is_met() { # kind, seed, runs, verdict
 	torture --chaos "$2" --runs "$3" -- "$apps/orders" "$1"
 	is status $? 1 && says "^$4 .*another order, seed" out || { cat out err; return 1; }
@@ -258,7 +260,7 @@ try pairs_run_beside_each_other
 try list_is_printed
 try reports_are_valid
 try "an order of queues is met" order_is_met queues 1 10 corrupt
-try "an order of threads is met" order_is_met threads 1 3 crash
+try "an order of threads is met" order_is_met threads 1 4 crash
 try a_stopped_one_goes_on
 try results_are_kept_until_they_are_replaced
 try "a signal ends it: the status says so" stopped_by_a_signal INT 130

@@ -54,6 +54,10 @@ static long run;
 static int node = -1; /* of this process; -1: it has not opened a device */
 static pid_t counted; /* the process that @steps count for */
 
+/* This thread among those that have called a verb, and their number; with the lock. */
+static __thread unsigned int thread_number __attribute__((tls_model("initial-exec")));
+static unsigned int nthreads;
+
 static int add_step(void *context, const struct fault_rule *rule)
 {
 	struct step *more;
@@ -153,12 +157,29 @@ void plan_open_device(void)
 	errno = saved;
 }
 
+/* Something that a rule may be for. */
+struct operation {
+	enum { CALL, REQUEST, COMPLETION, CM_EVENT } kind;
+	const char *verb; /* of CALL */
+	uint32_t qpn;     /* of REQUEST, COMPLETION */
+	int opcode;       /* of both; the type of CM_EVENT */
+	uint64_t bytes;   /* of REQUEST */
+};
+
+/* From 1. */
+static void number_thread(const struct operation *op)
+{
+	if (op->kind != COMPLETION && !thread_number)
+		thread_number = ++nthreads;
+}
+
 static bool is_now(const struct step *step)
 {
 	const struct fault_rule *rule = &step->rule;
 
-	return (rule->node < 0 || rule->node == node) && (!rule->mark[0] || step->marked) &&
-	       (!rule->phase[0] || step->inside);
+	return (rule->node < 0 || rule->node == node) &&
+	       (rule->nth_thread < 0 || rule->nth_thread + 1 == (int)thread_number) &&
+	       (!rule->mark[0] || step->marked) && (!rule->phase[0] || step->inside);
 }
 
 static void choose_step(struct planned *planned, struct step *step, uint64_t bytes)
@@ -177,15 +198,6 @@ static void apply_kill(const struct planned *planned)
 	record_abandon(); /* publish the post that is under way */
 	kill(getpid(), SIGKILL);
 }
-
-/* Something that a rule may be for. */
-struct operation {
-	enum { CALL, REQUEST, COMPLETION, CM_EVENT } kind;
-	const char *verb; /* of CALL */
-	uint32_t qpn;     /* of REQUEST, COMPLETION */
-	int opcode;       /* of both; the type of CM_EVENT */
-	uint64_t bytes;   /* of REQUEST */
-};
 
 static bool is_of_completions(const struct fault_rule *rule)
 {
@@ -239,6 +251,7 @@ static struct planned choose_fault(const struct operation *op)
 
 	find_places(op, &there);
 	recording_lock();
+	number_thread(op);
 	for (size_t i = 0; i < nsteps; i++)
 		if (is_now(&steps[i]) && is_for(&steps[i].rule, op) && is_there(&steps[i], &there))
 			choose_step(&planned, &steps[i], op->bytes);

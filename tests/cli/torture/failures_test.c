@@ -189,7 +189,16 @@ TEST(each_run_of_chaos_has_a_seed_of_its_own)
 		assert_int_equal(failures.all[i].number, i + 1);
 	}
 	assert_non_null(strstr(failures.all[0].rule, "delay=200us"));
-	assert_non_null(strstr(failures.all[3].rule, "delay=200us"));
+	assert_non_null(strstr(failures.all[0].rule, "late=200us"));
+}
+
+TEST(one_run_of_chaos_in_four_holds_one_thread)
+{
+	assert_int_equal(failures_chaos(1, 9, &failures), 0);
+	for (size_t i = 0; i < failures.n; i++)
+		assert_int_equal(strstr(failures.all[i].rule, " thread=") != NULL, i % 4 == 3);
+	assert_non_null(strstr(failures.all[3].rule, "verb=any thread=1 n=1 "));
+	assert_non_null(strstr(failures.all[7].rule, "verb=any thread=2 n=1 "));
 }
 
 TEST(the_recorder_makes_what_it_can)
