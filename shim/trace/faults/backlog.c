@@ -125,8 +125,6 @@ void backlog_refresh(struct backlog *backlog)
 		item->visible = true;
 		if (!is_awaited(backlog, item))
 			continue;
-		item->event = ++backlog->events;
-		backlog->fired = backlog->armed;
 		backlog->armed = BACKLOG_IDLE;
 		backlog->owed = false;
 		CALL_BACK(backlog_send)(backlog);
@@ -142,19 +140,6 @@ void backlog_arm_device(struct backlog *backlog)
 	behind_context(cq->context)->ops.req_notify_cq(cq, backlog->armed == BACKLOG_SOLICITED);
 	backlog->drain(backlog);
 	backlog_refresh(backlog);
-}
-
-/*
- * A completion is polled before the program has got its event: take that back, and leave the CQ
- * armed. Some programs (ibv_rc_pingpong -t -e) expect a completion for each event; with devices the
- * time between the two is too short to notice, here it is not.
- */
-static void take_event_back(struct backlog *backlog, uint64_t event)
-{
-	if (!CALL_BACK(backlog_withdraw)(backlog, event) || backlog->armed != BACKLOG_IDLE)
-		return;
-	backlog->armed = backlog->fired;
-	backlog_arm_device(backlog);
 }
 
 /* In the program's thread: the thread of the channels records nothing. */
@@ -186,8 +171,6 @@ int backlog_take(struct backlog *backlog, struct backlog_item *ret_item)
 		*ret_item = backlog->items[i];
 		memmove(&backlog->items[i], &backlog->items[i + 1],
 			(--backlog->n - i) * sizeof(*backlog->items));
-		if (ret_item->event)
-			take_event_back(backlog, ret_item->event);
 		return 1;
 	}
 	if (backlog->channel && backlog->n)

@@ -30,7 +30,6 @@ struct backlog_item {
 	struct backlog_extra extra;
 	uint64_t due; /* CLOCK_MONOTONIC, ns; UINT64_MAX: never */
 	bool visible;
-	uint64_t event;         /* the number of the event that it has caused; 0: none */
 	struct planned planned; /* the fault that is not recorded yet */
 };
 
@@ -47,9 +46,7 @@ struct backlog {
 	struct backlog_item *items; /* in the order in which they came */
 	size_t n, room;
 	enum backlog_armed armed;
-	uint64_t events;          /* that were sent */
-	enum backlog_armed fired; /* how it was armed for the last event */
-	bool owed;                /* the device has sent its event for a solicited completion */
+	bool owed; /* the device has sent its event for a solicited completion */
 	struct backlog_channel *channel; /* NULL: none */
 	/* events that the program has retrieved, and not acknowledged */
 	unsigned int unacked;
@@ -70,11 +67,8 @@ void backlog_fini(struct backlog *backlog);
 void backlog_lock(struct backlog *backlog);
 void backlog_unlock(struct backlog *backlog);
 
-/* Send the program the event backlog->events of this CQ. */
+/* Send the program an event of this CQ. */
 CALLBACK(void, backlog_send, (struct backlog * backlog));
-
-/* Take the event @number of this CQ back. False: the program has got it. */
-CALLBACK(bool, backlog_withdraw, (struct backlog * backlog, uint64_t number));
 
 /* Due times have changed. */
 CALLBACK(void, backlog_wake, (void));

@@ -5,25 +5,21 @@
  *
  * The thread waits for the devices' events and for due times. It acknowledges an event of a device
  * when it has drained the CQ, so that the CQ cannot be destroyed meanwhile. Locks are taken in the
- * order: store of a CQ, then `mutex` here.
- *
- * The thread does not exist in a child of fork(), where the verbs' objects cannot be used either.
+ * order: store of a CQ, then the mutex of `service`.
  */
 #include "shim/trace/faults/backlog_channel.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
-#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "shim/trace/faults/behind.h"
 #include "shim/trace/faults/backlog.h"
-#include "shim/trace/ring/record.h"
+#include "shim/trace/faults/service.h"
 
 enum { CHANNELS = 256 };
 
@@ -31,7 +27,6 @@ enum { CHANNELS = 256 };
 struct event {
 	struct event *next;
 	struct ibv_cq *cq;
-	uint64_t number;
 };
 
 struct backlog_channel {
@@ -41,7 +36,7 @@ struct backlog_channel {
 	struct event *events, **last;
 };
 
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct service service;
 static pthread_cond_t acked = PTHREAD_COND_INITIALIZER;
 static pthread_cond_t unused = PTHREAD_COND_INITIALIZER;
 static struct backlog_channel channels[CHANNELS];
@@ -60,9 +55,9 @@ struct backlog_channel *backlog_channel_find(const struct ibv_comp_channel *chan
 {
 	struct backlog_channel *found;
 
-	pthread_mutex_lock(&mutex);
+	pthread_mutex_lock(&service.mutex);
 	found = find_channel(channel);
-	pthread_mutex_unlock(&mutex);
+	pthread_mutex_unlock(&service.mutex);
 	return found;
 }
 
@@ -91,9 +86,9 @@ static void take_event(const struct ibv_comp_channel *channel, int device)
 	copy.fd = device;
 	if (!get || !ack || get(&copy, &cq, &context))
 		return;
-	pthread_mutex_lock(&mutex);
+	pthread_mutex_lock(&service.mutex);
 	backlog = find_backlog(cq);
-	pthread_mutex_unlock(&mutex);
+	pthread_mutex_unlock(&service.mutex);
 	if (backlog) {
 		backlog_lock(backlog);
 		backlog->owed = backlog->armed == BACKLOG_SOLICITED;
@@ -103,7 +98,6 @@ static void take_event(const struct ibv_comp_channel *channel, int device)
 			/* the program has polled that completion already */
 			backlog->armed = BACKLOG_IDLE;
 			backlog->owed = false;
-			backlog->events++;
 			CALL_BACK(backlog_send)(backlog);
 		}
 		backlog_arm_device(backlog);
@@ -122,22 +116,22 @@ static bool use_channel(const struct ibv_comp_channel *channel, int device)
 	struct backlog_channel *entry;
 	bool may;
 
-	pthread_mutex_lock(&mutex);
+	pthread_mutex_lock(&service.mutex);
 	entry = find_channel(channel);
 	may = entry && !entry->ending && entry->device == device && poll(&now, 1, 0) > 0 &&
 	      now.revents & POLLIN;
 	if (may)
 		entry->used = true;
-	pthread_mutex_unlock(&mutex);
+	pthread_mutex_unlock(&service.mutex);
 	return may;
 }
 
 static void leave_channel(const struct ibv_comp_channel *channel)
 {
-	pthread_mutex_lock(&mutex);
+	pthread_mutex_lock(&service.mutex);
 	find_channel(channel)->used = false;
 	pthread_cond_broadcast(&unused);
-	pthread_mutex_unlock(&mutex);
+	pthread_mutex_unlock(&service.mutex);
 }
 
 /* Send the events of what has become due. Returns when the next one is. */
@@ -147,10 +141,10 @@ static uint64_t refresh_all(void)
 	struct backlog *all[CHANNELS * 4], *backlog;
 	size_t n = 0;
 
-	pthread_mutex_lock(&mutex);
+	pthread_mutex_lock(&service.mutex);
 	for (backlog = backlogs; backlog && n < sizeof(all) / sizeof(*all); backlog = backlog->next)
 		all[n++] = backlog;
-	pthread_mutex_unlock(&mutex);
+	pthread_mutex_unlock(&service.mutex);
 	for (size_t i = 0; i < n; i++) {
 		/* a program may be between ibv_start_poll() and ibv_end_poll() */
 		if (pthread_mutex_trylock(&all[i]->mutex)) {
@@ -175,23 +169,22 @@ static void wait_until(struct pollfd *fds, nfds_t n, uint64_t due)
 			return;
 }
 
-static void *serve_channels(void *arg)
+static void serve_channels(void)
 {
 	struct ibv_comp_channel *polled[CHANNELS + 1];
 	struct pollfd fds[CHANNELS + 1];
 
-	recorder.busy = true; /* this thread is not recorded */
 	for (;;) {
 		nfds_t n = 1;
 
 		fds[0] = (struct pollfd){ .fd = bell, .events = POLLIN };
-		pthread_mutex_lock(&mutex);
+		pthread_mutex_lock(&service.mutex);
 		for (int i = 0; i < CHANNELS; i++)
 			if (channels[i].channel && !channels[i].ending) {
 				fds[n] = (struct pollfd){ channels[i].device, POLLIN, 0 };
 				polled[n++] = channels[i].channel;
 			}
-		pthread_mutex_unlock(&mutex);
+		pthread_mutex_unlock(&service.mutex);
 		wait_until(fds, n, refresh_all());
 		for (nfds_t i = 1; i < n; i++)
 			if (fds[i].revents & POLLIN && use_channel(polled[i], fds[i].fd)) {
@@ -199,30 +192,28 @@ static void *serve_channels(void *arg)
 				leave_channel(polled[i]);
 			}
 	}
-	return arg;
 }
 
-/* The thread may have held the mutex, or used a channel. */
-static void begin_in_child(void)
+static void open_bell(void)
 {
-	pthread_mutex_init(&mutex, NULL);
-	for (int i = 0; i < CHANNELS; i++)
-		channels[i].used = false;
-}
-
-static void start_thread(void)
-{
-	sigset_t all, before;
-	pthread_t thread;
-
-	pthread_atfork(NULL, NULL, begin_in_child);
 	bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	if (!pthread_create(&thread, NULL, serve_channels, NULL))
-		pthread_detach(thread);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
+
+/* Channels of the parent are not served here: their events are the parent's. */
+static void forget_parent(void)
+{
+	for (int i = 0; i < CHANNELS; i++) {
+		channels[i].ending = true;
+		channels[i].used = false;
+	}
+	backlogs = NULL;
+	bell = -1;
+}
+
+static struct service service = { .mutex = PTHREAD_MUTEX_INITIALIZER,
+				  .open = open_bell,
+				  .serve = serve_channels,
+				  .in_child = forget_parent };
 
 static void ring_bell(void)
 {
@@ -237,15 +228,14 @@ static void ring_bell(void)
 
 void backlog_channel_made(struct ibv_comp_channel *channel)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct backlog_channel *entry;
 	int fd;
 
 	behind_find(VERB_get_cq_event);
 	behind_find(VERB_ack_cq_events);
-	pthread_once(&once, start_thread);
+	service_start(&service);
 	fd = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
-	pthread_mutex_lock(&mutex);
+	pthread_mutex_lock(&service.mutex);
 	entry = fd < 0 ? NULL : find_channel(NULL);
 	if (entry) {
 		*entry = (struct backlog_channel){ .channel = channel,
@@ -256,7 +246,7 @@ void backlog_channel_made(struct ibv_comp_channel *channel)
 	} else if (fd >= 0) {
 		close(fd);
 	}
-	pthread_mutex_unlock(&mutex);
+	pthread_mutex_unlock(&service.mutex);
 	ring_bell();
 }
 
@@ -280,33 +270,33 @@ struct backlog_channel *backlog_channel_ends(struct ibv_comp_channel *channel)
 {
 	struct backlog_channel *entry;
 
-	pthread_mutex_lock(&mutex);
+	pthread_mutex_lock(&service.mutex);
 	entry = channel ? find_channel(channel) : NULL;
 	if (entry)
 		entry->ending = true;
 	while (entry && entry->used)
-		pthread_cond_wait(&unused, &mutex);
+		pthread_cond_wait(&unused, &service.mutex);
 	if (entry)
 		channel->fd = entry->device;
-	pthread_mutex_unlock(&mutex);
+	pthread_mutex_unlock(&service.mutex);
 	return entry;
 }
 
 void backlog_channel_stays(struct backlog_channel *entry)
 {
-	pthread_mutex_lock(&mutex);
+	pthread_mutex_lock(&service.mutex);
 	entry->ending = false;
 	entry->channel->fd = entry->program;
-	pthread_mutex_unlock(&mutex);
+	pthread_mutex_unlock(&service.mutex);
 	ring_bell();
 }
 
 void backlog_channel_gone(struct backlog_channel *entry)
 {
-	pthread_mutex_lock(&mutex);
+	pthread_mutex_lock(&service.mutex);
 	entry->channel = NULL;
 	close(entry->program);
-	pthread_mutex_unlock(&mutex);
+	pthread_mutex_unlock(&service.mutex);
 	ring_bell();
 }
 
@@ -316,12 +306,12 @@ void backlog_channel_add_cq(struct backlog *backlog)
 {
 	if (!backlog->cq->channel)
 		return;
-	pthread_mutex_lock(&mutex);
+	pthread_mutex_lock(&service.mutex);
 	backlog->channel = find_channel(backlog->cq->channel);
 	backlog->next = backlogs;
 	backlog->unacked = 0;
 	backlogs = backlog;
-	pthread_mutex_unlock(&mutex);
+	pthread_mutex_unlock(&service.mutex);
 }
 
 /* Events that the program has not got need no acknowledgement. */
@@ -345,15 +335,15 @@ void backlog_channel_remove_cq(struct backlog *backlog)
 
 	if (!backlog->channel)
 		return;
-	pthread_mutex_lock(&mutex);
+	pthread_mutex_lock(&service.mutex);
 	while (backlog->unacked)
-		pthread_cond_wait(&acked, &mutex);
+		pthread_cond_wait(&acked, &service.mutex);
 	drop_events(backlog->channel, backlog->cq);
 	while (*at && *at != backlog)
 		at = &(*at)->next;
 	if (*at)
 		*at = backlog->next;
-	pthread_mutex_unlock(&mutex);
+	pthread_mutex_unlock(&service.mutex);
 }
 
 static void send_event(struct backlog *backlog)
@@ -365,48 +355,12 @@ static void send_event(struct backlog *backlog)
 	if (!event)
 		return;
 	event->cq = backlog->cq;
-	event->number = backlog->events;
-	pthread_mutex_lock(&mutex);
+	pthread_mutex_lock(&service.mutex);
 	*channel->last = event;
 	channel->last = &event->next;
 	if (write(channel->program, &one, sizeof(one)) < 0)
 		channel->last = &event->next; /* full only after 2^64 events */
-	pthread_mutex_unlock(&mutex);
-}
-
-/* A thread of the program may be between reading the descriptor and taking its event. */
-static bool take_back_count(int fd)
-{
-	uint64_t one;
-	const struct iovec to = { &one, sizeof(one) };
-
-	return preadv2(fd, &to, 1, -1, RWF_NOWAIT) == sizeof(one);
-}
-
-static bool withdraw_event(struct backlog *backlog, uint64_t number)
-{
-	struct backlog_channel *channel = backlog->channel;
-	struct event **at, *event = NULL;
-	bool found = false;
-	int saved = errno;
-
-	if (!channel)
-		return false;
-	pthread_mutex_lock(&mutex);
-	for (at = &channel->events; *at && ((*at)->cq != backlog->cq || (*at)->number != number);
-	     at = &(*at)->next)
-		;
-	if (*at && take_back_count(channel->program)) {
-		found = true;
-		event = *at;
-		*at = event->next;
-		if (!*at)
-			channel->last = at;
-	}
-	pthread_mutex_unlock(&mutex);
-	free(event);
-	errno = saved;
-	return found;
+	pthread_mutex_unlock(&service.mutex);
 }
 
 static struct ibv_cq *take_first(struct ibv_comp_channel *channel)
@@ -416,7 +370,7 @@ static struct ibv_cq *take_first(struct ibv_comp_channel *channel)
 	struct event *event;
 	struct backlog *backlog;
 
-	pthread_mutex_lock(&mutex);
+	pthread_mutex_lock(&service.mutex);
 	entry = find_channel(channel);
 	event = entry ? entry->events : NULL;
 	if (event) {
@@ -428,7 +382,7 @@ static struct ibv_cq *take_first(struct ibv_comp_channel *channel)
 		if (backlog)
 			backlog->unacked++;
 	}
-	pthread_mutex_unlock(&mutex);
+	pthread_mutex_unlock(&service.mutex);
 	free(event);
 	return cq;
 }
@@ -453,14 +407,13 @@ void backlog_channel_ack(struct ibv_cq *cq, unsigned int n)
 {
 	struct backlog *backlog;
 
-	pthread_mutex_lock(&mutex);
+	pthread_mutex_lock(&service.mutex);
 	backlog = find_backlog(cq);
 	if (backlog)
 		backlog->unacked -= n < backlog->unacked ? n : backlog->unacked;
 	pthread_cond_broadcast(&acked);
-	pthread_mutex_unlock(&mutex);
+	pthread_mutex_unlock(&service.mutex);
 }
 
 REGISTER(backlog_send, send_event)
-REGISTER(backlog_withdraw, withdraw_event)
 REGISTER(backlog_wake, ring_bell)

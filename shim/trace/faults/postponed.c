@@ -8,23 +8,20 @@
  * destroyed meanwhile. If the device's queue is full the request is tried again. With any other
  * error, which the program's post cannot return any more, the queue pair fails.
  *
- * In a child of fork() nothing waits, since the objects of its parent cannot be used there. It
- * starts a thread of its own when it needs one.
+ * In a child of fork() nothing waits.
  */
 #include "shim/trace/faults/postponed.h"
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <time.h>
 
 #include "shim/trace/faults/behind.h"
 #include "shim/trace/faults/plan.h"
-#include "shim/trace/ring/record.h"
+#include "shim/trace/faults/service.h"
 
 enum { TRY_AGAIN_NS = 100000 };
 
@@ -45,9 +42,8 @@ struct waiting {
 	struct ibv_sge sges[]; /* then the inline data */
 };
 
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t changed;                  /* with CLOCK_MONOTONIC */
-static pthread_once_t once = PTHREAD_ONCE_INIT; /* the thread has been started */
+static struct service service;
+static pthread_cond_t changed; /* with CLOCK_MONOTONIC */
 static struct waiting *all;
 static atomic_uint nwaiting;
 
@@ -155,53 +151,40 @@ static uint64_t post_due(void)
 	return next;
 }
 
-static void *serve_queues(void *arg)
+static void serve_queues(void)
 {
-	uint64_t due;
-
-	recorder.busy = true; /* this thread is not recorded */
-	prctl(PR_SET_TIMERSLACK, 1);
-	pthread_mutex_lock(&mutex);
+	pthread_mutex_lock(&service.mutex);
 	for (;;) {
-		struct timespec until;
+		uint64_t due = post_due();
+		const struct timespec until = { (time_t)(due / 1000000000),
+						(long)(due % 1000000000) };
 
-		due = post_due();
-		until = (struct timespec){ (time_t)(due / 1000000000), (long)(due % 1000000000) };
 		if (due == UINT64_MAX)
-			pthread_cond_wait(&changed, &mutex);
+			pthread_cond_wait(&changed, &service.mutex);
 		else
-			pthread_cond_timedwait(&changed, &mutex, &until);
+			pthread_cond_timedwait(&changed, &service.mutex, &until);
 	}
-	return arg;
 }
 
-/* The mutex may have been held by the thread, which does not exist here. */
-static void begin_in_child(void)
+static void open_queues(void)
 {
-	pthread_mutex_init(&mutex, NULL);
-	once = (pthread_once_t)PTHREAD_ONCE_INIT;
+	pthread_condattr_t monotonic;
+
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&changed, &monotonic);
+}
+
+static void forget_parent(void)
+{
 	all = NULL;
 	atomic_store(&nwaiting, 0);
 }
 
-static void start_thread(void)
-{
-	static bool registered;
-	pthread_condattr_t monotonic;
-	sigset_t set, before;
-	pthread_t thread;
-
-	if (!registered)
-		registered = !pthread_atfork(NULL, NULL, begin_in_child);
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_cond_init(&changed, &monotonic);
-	sigfillset(&set);
-	pthread_sigmask(SIG_SETMASK, &set, &before);
-	if (!pthread_create(&thread, NULL, serve_queues, NULL))
-		pthread_detach(thread);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-}
+static struct service service = { .mutex = PTHREAD_MUTEX_INITIALIZER,
+				  .open = open_queues,
+				  .serve = serve_queues,
+				  .in_child = forget_parent };
 
 /* At the end of the list, not due before what is there of its queue. */
 static int add_waiting(struct waiting *w)
@@ -209,15 +192,15 @@ static int add_waiting(struct waiting *w)
 	struct waiting **at = &all;
 	int saved = errno;
 
-	pthread_once(&once, start_thread);
-	pthread_mutex_lock(&mutex);
+	service_start(&service);
+	pthread_mutex_lock(&service.mutex);
 	for (; *at; at = &(*at)->next)
 		if ((*at)->key == w->key && (*at)->due > w->due)
 			w->due = (*at)->due;
 	*at = w;
 	atomic_fetch_add(&nwaiting, 1);
 	pthread_cond_signal(&changed);
-	pthread_mutex_unlock(&mutex);
+	pthread_mutex_unlock(&service.mutex);
 	errno = saved;
 	return 0;
 }
@@ -261,10 +244,10 @@ bool postponed_any(const void *key)
 
 	if (!atomic_load_explicit(&nwaiting, memory_order_relaxed))
 		return false;
-	pthread_mutex_lock(&mutex);
+	pthread_mutex_lock(&service.mutex);
 	for (w = all; w && w->key != key; w = w->next)
 		;
-	pthread_mutex_unlock(&mutex);
+	pthread_mutex_unlock(&service.mutex);
 	return w;
 }
 
@@ -275,7 +258,7 @@ void postponed_release(const struct ibv_qp *qp)
 
 	if (!atomic_load_explicit(&nwaiting, memory_order_relaxed))
 		return;
-	pthread_mutex_lock(&mutex);
+	pthread_mutex_lock(&service.mutex);
 	while (*at) {
 		if ((*at)->queue != qp) {
 			at = &(*at)->next;
@@ -284,7 +267,7 @@ void postponed_release(const struct ibv_qp *qp)
 		post_waiting(*at);
 		drop_waiting(at);
 	}
-	pthread_mutex_unlock(&mutex);
+	pthread_mutex_unlock(&service.mutex);
 	errno = saved;
 }
 
@@ -294,11 +277,11 @@ void postponed_forget(const void *object)
 
 	if (!atomic_load_explicit(&nwaiting, memory_order_relaxed))
 		return;
-	pthread_mutex_lock(&mutex);
+	pthread_mutex_lock(&service.mutex);
 	while (*at)
 		if ((*at)->queue == object)
 			drop_waiting(at);
 		else
 			at = &(*at)->next;
-	pthread_mutex_unlock(&mutex);
+	pthread_mutex_unlock(&service.mutex);
 }
