@@ -62,7 +62,7 @@ LAST = re.compile(r'\bp?read\(.*\bsizeof\(\w+\) - $')
 NO_STDIN = re.compile(r'\b\w*fds?(?:\[\w+\])? (?:<= 0|< 1|> 0|>= 1)\b')
 # only tells the compiler what is likely
 EXPECTED = re.compile(r'__builtin_expect\(.*, [01]\)')
-OF_COMMAND = ('analyzer/', 'cli/', 'replay/')
+OF_COMMAND = ('analyzer/', 'cli/', 'core/store/', 'replay/')
 VOID_FUNCTION = re.compile(r'^(?:static )?(?:inline )?void \w+\([^;{]*\)\n\{\n', re.M)
 
 
