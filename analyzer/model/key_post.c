@@ -271,7 +271,7 @@ int keys_post(struct model *model, const struct trace_event *event, struct life 
 			err = look_at_bind(&l, wr);
 		if (l.send &&
 		    (wr->opcode == ABI_WR_LOCAL_INV || wr->opcode == ABI_WR_SEND_WITH_INV))
-			window_invalidate(model, event, queue, l.i);
+			window_invalidated(model, event, queue, l.i);
 	}
 	return err;
 }

@@ -40,8 +40,8 @@ const char *window_invalid_text(const struct key *key, int64_t time, char text[W
 int window_bind(struct keys *keys, struct key *key, const struct key_bind *bind, uint32_t rkey);
 
 /* Request @i of a post to @queue invalidates @rkey, of its own process or of its peer's. */
-void window_invalidate(struct model *model, const struct trace_event *event,
-		       const struct life *queue, uint32_t i);
+void window_invalidated(struct model *model, const struct trace_event *event,
+			const struct life *queue, uint32_t i);
 
 /* The invalidating request has failed. */
 void window_kept(struct model *model, const struct trace_event *event,

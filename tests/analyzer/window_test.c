@@ -189,7 +189,7 @@ static const struct key *invalidate_by(int opcode, uint32_t rkey)
 	};
 
 	own.invalid = its.invalid = (struct key_invalid){ 0 };
-	window_invalidate(&model, &event, &life, 1);
+	window_invalidated(&model, &event, &life, 1);
 	return own.invalid.at.id.thread ? &own : its.invalid.at.id.thread ? &its : NULL;
 }
 
