@@ -186,6 +186,11 @@ $(BUILD)/tests/shim/soft/%_test: $(BUILD)/tests/shim/soft/%_test.o $(SOFT) $(SAN
 $(BUILD)/tests/shim/trace/%_test: $(BUILD)/tests/shim/trace/%_test.o $(TRACE) $(WIRE) $(SANITIZED)
 	$(call say,LD,$@)$(link_test) $(TEST_LIBS)
 
+# replays on the software device in one process
+$(BUILD)/tests/replay/soft_test: $(BUILD)/tests/replay/soft_test.o $(SOFT) \
+	$(filter-out %/cli/main.o,$(COMMAND)) $(SANITIZED)
+	$(call say,LD,$@)$(link_test) $(LLD) -rdynamic $(ALL_LIBS) $(TEST_LIBS)
+
 $(BUILD)/tests/%_test: $(BUILD)/tests/%_test.o $(SANITIZED) | $(BUILD)/libtest.a
 	$(call say,LD,$@)$(link_test) $(LLD) $(BUILD)/libtest.a $(ALL_LIBS) $(TEST_LIBS) \
 		-Wl,-t,-t >$@.link && \

@@ -11,6 +11,9 @@
  * read before it is committed. The commands run in a folder of their own, with the traces trace.db,
  * other.db, of the same story, and rich.db; they may write files there. Words are separated by
  * blanks; '~' is a blank within a word. Addresses of this program are shown as POINTER.
+ *
+ * With RUN_ANEW defined before, the program starts itself for each command, with its words as
+ * arguments: main() (TEST_MAIN) is then the test's.
  */
 #include <ftw.h>
 #include <stdlib.h>
@@ -45,6 +48,15 @@ static inline int run_split(char *text, char *words[RUN_WORDS])
 	return n;
 }
 
+/* The arguments of this program for that command. */
+static inline char **run_anew(char *words[RUN_WORDS])
+{
+	static char *all[RUN_WORDS + 1] = { (char *)"verbatim" };
+
+	memcpy(all + 1, words, RUN_WORDS * sizeof(*words));
+	return all;
+}
+
 static inline void run_child(const char *command, FILE *out)
 {
 	char text[512], *words[RUN_WORDS];
@@ -58,6 +70,9 @@ static inline void run_child(const char *command, FILE *out)
 	setenv("HOME", "/nonexistent", 1);
 	setenv("TZ", "UTC", 1);
 	assert_int_equal(chdir(run_folder), 0);
+#ifdef RUN_ANEW
+	execv("/proc/self/exe", run_anew(words));
+#endif
 	status = command_find(words[0])->run(n, words);
 	fflush(stdout);
 	_exit(status);

@@ -1,0 +1,94 @@
+/*
+ * What replays of recordings of the software device report, on the same device: soft_test.txt
+ *
+ * The device is linked into this program, so that all of a replay runs in a process of its own
+ * without a preloaded library. Each replay starts the program again.
+ */
+#define TEST_MAIN
+#include <unistd.h>
+
+#define RUN_ANEW
+#include "tests/cli/run.h"
+
+#define FABRIC_ENV "VERBATIM_REPLAY_FABRIC" /* cli/replay/replay_child.c */
+
+/* Lines with what differs between two replays: times, addresses, numbers of the device. */
+static const char *const varying[] = {
+	"\"seconds\"",
+	"\"longest_wait_ns\"",
+	"\"least\"",
+	"\"handle\"",
+	"\"address\"",
+	"choice of a receive from a shared",
+	"the number of completion vectors",
+	"numbers assigned",
+	"a queue shorter",
+	"since the machine has",
+	"recorded in ",
+	"  issued  ",
+	"  lateness  ",
+	"addresses of librdmacm",
+};
+
+static bool line_varies(const char *line, size_t n)
+{
+	for (size_t i = 0; i < sizeof(varying) / sizeof(*varying); i++)
+		if (memmem(line, n, varying[i], strlen(varying[i])))
+			return true;
+	return false;
+}
+
+static void drop_varying(char *text)
+{
+	char *to = text;
+
+	for (char *line = text, *next; *line; line = next) {
+		size_t n = strcspn(line, "\n");
+
+		next = line + n + (line[n] == '\n');
+		if (line_varies(line, n))
+			continue;
+		memmove(to, line, (size_t)(next - line));
+		to += next - line;
+	}
+	*to = '\0';
+}
+
+static int begin_replays(void **state)
+{
+	char link[sizeof(run_folder) + 16], fabric[sizeof(run_folder) + 16];
+	char *traces = realpath("tests/conformance/soft", NULL);
+	int err;
+
+	(void)state;
+	snprintf(run_folder, sizeof(run_folder), "%s-XXXXXX", make_path("run"));
+	if (!traces || !mkdtemp(run_folder))
+		return -1;
+	snprintf(link, sizeof(link), "%s/soft", run_folder);
+	snprintf(fabric, sizeof(fabric), "%s/fabric", run_folder);
+	err = symlink(traces, link) || mkdir(fabric, 0700);
+	free(traces);
+	setenv("VERBATIM_SOFT_FABRIC", fabric, 1);
+	setenv(FABRIC_ENV, "shared", 1);
+	run_mask = drop_varying;
+	return err;
+}
+
+GROUP(begin_replays, run_end);
+
+TEST(replays_are_those_of_the_transcript)
+{
+	run_transcript(__FILE__);
+}
+
+int main(int argc, char **argv)
+{
+	const struct command *command = getenv(FABRIC_ENV) ? command_find(argv[1]) : NULL;
+	int status;
+
+	if (!command)
+		return test_run(argv);
+	status = command->run(argc - 1, argv + 1);
+	fflush(stdout);
+	return status;
+}
