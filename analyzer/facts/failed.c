@@ -20,6 +20,7 @@
 #include <string.h>
 
 #include "analyzer/facts/place.h"
+#include "analyzer/model/model.h"
 #include "analyzer/model/reason.h"
 #include "core/base/vec.h"
 #include "core/store/db/args_walk.h"
@@ -386,6 +387,19 @@ static void explain_refusal(struct fact *fact, const struct cm_failure *row, int
 			fact->because = strdup(refusals[i].because);
 }
 
+/* The call whose operation failed: an end that accepted a connection has called rdma_accept(). */
+static enum verb find_cm_verb(const struct model *model, const struct trace_event *event,
+			      const struct cm_failure *row)
+{
+	const struct life *id;
+	int64_t handle = 0;
+
+	if (row->verb != VERB_rdma_connect || !args_get(event->call->out, ARG(event.id), &handle))
+		return row->verb;
+	id = model_life(model, event->process, OBJECT_cm_id, (uint64_t)handle);
+	return id && id->talk.verb == VERB_rdma_accept ? VERB_rdma_accept : row->verb;
+}
+
 static void name_cm_failure(struct failed *failed, const struct trace_event *event,
 			    struct fact *fact, const struct cm_failure *row)
 {
@@ -398,23 +412,26 @@ static void name_cm_failure(struct failed *failed, const struct trace_event *eve
 	if (args_get(event->call->out, ARG(event.id), &handle))
 		id = trace_object_at(failed->trace, event->process, OBJECT_cm_id, (uint64_t)handle,
 				     event->call->end);
-	if (asprintf(&fact->what, "%s of %s(%s%s%s)", row->event, verb_infos[row->verb].name,
+	if (asprintf(&fact->what, "%s of %s(%s%s%s)", row->event, verb_infos[fact->verb].name,
 		     id && id->name ? id->name : "?", to ? " to " : "", to ?: "") < 0)
 		fact->what = NULL;
 }
 
-static void take_cm_event(struct failed *failed, const struct trace_event *event)
+static void take_cm_event(struct failed *failed, const struct model *model,
+			  const struct trace_event *event)
 {
 	const struct args *out = event->call->out;
 	const struct cm_failure *row = find_cm_failure(args_text(out, ARG(event.event)));
 	struct fact *fact;
 	int64_t status = 0;
+	enum verb verb;
 
 	if (!row)
 		return;
 	args_get(out, ARG(event.status), &status);
+	verb = find_cm_verb(model, event, row);
 	fact = fact_count(failed->facts, FACT_FAILED,
-			  fact_key((uint64_t)row->verb << 32 | (uint32_t)status,
+			  fact_key((uint64_t)verb << 32 | (uint32_t)status,
 				   find_place(failed, event->call->stack), 1),
 			  event->process);
 	if (!fact || fact->what)
@@ -423,7 +440,7 @@ static void take_cm_event(struct failed *failed, const struct trace_event *event
 	fact->time = event->call->end;
 	fact->thread = event->id.thread;
 	fact->stack = event->call->stack;
-	fact->verb = row->verb;
+	fact->verb = verb;
 	fact->error = cm_failure_error(row, status);
 	explain_refusal(fact, row, status);
 	name_cm_failure(failed, event, fact, row);
@@ -438,7 +455,7 @@ void failed_return(struct failed *failed, struct model *model, const struct trac
 	if (event->call->verb == VERB_get_async_event && !error)
 		take_event(failed, model, event);
 	if (event->call->verb == VERB_rdma_get_cm_event && !error)
-		take_cm_event(failed, event);
+		take_cm_event(failed, model, event);
 	if (error && is_probe(event->call, error)) {
 		if (!is_not_yet(error))
 			note_expected(failed, model, event, error);

@@ -463,3 +463,26 @@ TEST(facts_have_names)
 	assert_int_equal(fact_find("hung-call"), FACT_HUNG);
 	assert_int_equal(fact_find("LIFE-001"), -1);
 }
+
+/* The other end did not confirm the connection. */
+TEST(an_accepted_connection_that_failed_is_reported)
+{
+	struct rdma_cm_event event = { .id = &an_id,
+				       .event = RDMA_CM_EVENT_UNREACHABLE,
+				       .status = -ETIMEDOUT };
+	struct rdma_cm_event *got = &event;
+	struct rdma_cm_id *id = &an_id;
+	const struct fact *fact;
+	struct story s;
+
+	story_begin(&s);
+	story_do(&s, 0, VERB_rdma_create_event_channel, 20, W(&channel));
+	story_do(&s, 0, VERB_rdma_create_id, 21, 0, W(&channel), W(&id), W(0), W(RDMA_PS_TCP));
+	story_do(&s, 0, VERB_rdma_accept, 22, 0, W(&an_id), W(0));
+	story_do(&s, 0, VERB_rdma_get_cm_event, 24, 0, W(&channel), W(&got));
+	story_check(&s, NULL);
+	fact = only_fact(&s, FACT_FAILED);
+	assert_string_equal(fact->what, "RDMA_CM_EVENT_UNREACHABLE of rdma_accept(cm_id1)");
+	assert_int_equal(fact->verb, VERB_rdma_accept);
+	story_end(&s);
+}
