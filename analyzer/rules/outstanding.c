@@ -9,6 +9,8 @@
 
 #include "analyzer/model/key.h"
 #include "analyzer/model/lost.h"
+#include "analyzer/model/model.h"
+#include "analyzer/model/peer.h"
 #include "analyzer/model/qp.h"
 #include "analyzer/model/queue.h"
 #include "analyzer/model/twice.h"
@@ -20,6 +22,7 @@ enum {
 	LOSERS = 3, /* queue pairs: one or two may be those of the end */
 	UNREAD = 3, /* messages */
 	UNREAD_NS = 500000000,
+	SLEEP_NS = 20000000, /* longer than the peer's word takes, on a socket */
 };
 
 /* LIFE-008: what was posted while another thread destroyed it is that thread's mistake. */
@@ -150,6 +153,67 @@ static void report_unpolled(struct check *check, const struct model_destroy *des
 	finding_step(finding, "destroyed", &destroy->moment);
 }
 
+/* The last request, if it is unsignalled, and no other one will have a completion. */
+static const struct queue_request *find_unsignalled(const struct queue *sq)
+{
+	const struct queue_request *last = sq->count ? queue_at(sq, sq->count - 1) : NULL;
+
+	return last && !last->done && !last->signalled && !sq->signalled ? last : NULL;
+}
+
+/*
+ * Can nothing have told the program that @last was done? A message of the peer may have; and so may
+ * the peer, outside of the verbs, which takes little time once it has polled the last receive.
+ */
+static bool is_unknown(struct check *check, const struct life *qp, const struct queue_request *last,
+		       int64_t now)
+{
+	const struct peer *other =
+		qp->peer ? peer_other(model_peers(check->model), qp->peer) : NULL;
+	struct peer_work work = queues_work_of(other);
+	int64_t polled = other && other->life && other->life->rq ? other->life->rq->polled : now;
+
+	if ((qp->rq && qp->rq->polled > last->time) || !work.known || work.last.time > last->time)
+		return false;
+	if (queue_takes_receive(last->opcode) && work.received < queues_work(qp).to_receives)
+		return true;
+	return now - (polled > last->time ? polled : last->time) >= SLEEP_NS;
+}
+
+/* The queue pair was destroyed in RTS, and none of its last sends was signalled. */
+static void report_unsignalled(struct check *check, const struct model_destroy *destroy)
+{
+	const struct life *qp = destroy->object;
+	const struct queue_request *last;
+	struct finding *finding;
+	struct moment posted;
+	char name[64], id[32], when[32], sends[WORDS_COUNT];
+
+	if (!qp->sq || qp->sq->doubt || qp->sq->draining || qp_state(qp) != ABI_QPS_RTS ||
+	    qp->qp->type != ABI_QPT_RC)
+		return;
+	last = find_unsignalled(qp->sq);
+	if (!last || !is_unknown(check, qp, last, destroy->moment.time) ||
+	    is_called_by_cm(check->trace, destroy->moment.stack))
+		return;
+	finding = judge_destroy_hazard(check, RULE_COMPL_002, destroy);
+	if (!finding)
+		return;
+	posted = queue_moment(qp->sq, last);
+	finding_text(&finding->says,
+		     "%s was destroyed with %s outstanding, the last posted at %s, %s before: "
+		     "none was signalled, and no message of the peer followed.",
+		     judge_name(qp, name, sizeof(name)),
+		     words_count(qp->sq->outstanding, "send", sends), event_id_text(posted.id, id),
+		     judge_span(destroy->moment.time - posted.time, when));
+	finding_text(&finding->breaks,
+		     "the device has not carried them out by then, however long the program "
+		     "waited: only the completion of a signalled one shows that");
+	finding_step(finding, "created", &qp->created);
+	finding_step(finding, "posted", &posted);
+	finding_step(finding, "destroyed", &destroy->moment);
+}
+
 /*
  * The CQ of its receives, if no completion of it was ever polled, though one has been there for a
  * long time; NULL.
@@ -209,6 +273,7 @@ void compl_002(struct check *check, const struct model_destroy *destroy)
 	receives = qp->rq && qp->rq->owner == qp ? left_in(qp->rq) : 0;
 	if (!sends && !receives) {
 		report_unpolled(check, destroy);
+		report_unsignalled(check, destroy);
 		report_unread(check, destroy);
 	}
 	if ((!sends && !receives) || is_called_by_cm(check->trace, qp->sq->drain.stack))

@@ -1,4 +1,5 @@
 /* The rules of analyzer/rules/outstanding.c over stored traces. */
+#include "tests/analyzer/ends.h"
 #include "tests/analyzer/posted.h"
 #include "tests/test.h"
 
@@ -645,4 +646,99 @@ TEST(numbers_that_are_used_again)
 		post_number(&s, i, i);
 	end_well(&s);
 	assert_int_equal(count_once(&s), 0);
+}
+
+static void post_flagged(struct story *s, int opcode, uint16_t flags)
+{
+	struct event_post *event = (struct event_post *)s->words;
+	struct event_wr *wr = (struct event_wr *)(event + 1);
+	struct event_sge sge = { 0x7000, 64, ends[0].mr.lkey };
+
+	event->object = W(&ends[0].qp);
+	event->verb = VERB_post_send;
+	event->nwr = 1;
+	*wr = (struct event_wr){
+		.wr_id = 1, .opcode = (uint8_t)opcode, .flags = (uint8_t)flags, .nsge = 1
+	};
+	memcpy(wr + 1, &sge, sizeof(sge));
+	story_event(s, 0, EVENT_POST, (sizeof(*event) + sizeof(*wr) + sizeof(sge)) / 8);
+}
+
+static void poll_by(struct story *s, int thread, const void *cq, uint32_t number)
+{
+	struct event_poll *event = (struct event_poll *)s->words;
+	struct event_wc *wc = (struct event_wc *)(event + 1);
+
+	event->cq = W(cq);
+	event->ret = 1;
+	event->nwc = 1;
+	wc->wr_id = 1;
+	wc->opcode = IBV_WC_RECV;
+	wc->qp_num = number;
+	story_event(s, thread, EVENT_POLL, (sizeof(*event) + sizeof(*wc)) / 8);
+}
+
+/* A send of process 1 without a completion, which process 2 receives; and then a sleep. */
+struct unsure {
+	int opcode;
+	uint16_t flags; /* of a second send */
+	bool second, received, answered, killed;
+	int64_t sleep;
+};
+
+static uint64_t count_unsure(struct unsure unsure)
+{
+	struct story s;
+	uint64_t n;
+
+	begin_story(&s);
+	for (int end = 0; end < 2; end++)
+		story_post(&s, end, VERB_post_recv, &ends[end].qp, 1, 0,
+			   (struct event_sge){ 0x7000, 64, ends[end].mr.lkey });
+	post_flagged(&s, unsure.opcode, 0);
+	if (unsure.second)
+		post_flagged(&s, unsure.opcode, unsure.flags);
+	if (unsure.received)
+		poll_by(&s, 1, &ends[1].cq, ends[1].qp.qp_num);
+	if (unsure.answered)
+		story_post(&s, 1, VERB_post_send, &ends[1].qp, 1, IBV_WR_RDMA_WRITE,
+			   (struct event_sge){ 0x7000, 64, ends[1].mr.lkey });
+	s.now += (uint64_t)unsure.sleep;
+	if (!unsure.killed)
+		story_do(&s, 0, VERB_destroy_qp, 9, 0, W(&ends[0].qp));
+	story_check(&s, NULL);
+	n = s.findings->hazards[RULE_COMPL_002];
+	if (n)
+		assert_non_null(strstr(story_only(&s, RULE_COMPL_002)->says,
+				       "was destroyed with 1 send outstanding, the last posted at "
+				       "1:21, "));
+	story_end(&s);
+	return n;
+}
+
+enum { LONG_SLEEP = 50000000 };
+
+TEST(nothing_shows_that_an_unsignalled_send_is_done)
+{
+	assert_int_equal(count_unsure((struct unsure){ .opcode = IBV_WR_SEND }), 1);
+	assert_int_equal(count_unsure((struct unsure){
+				 .opcode = IBV_WR_SEND, .received = true, .sleep = LONG_SLEEP }),
+			 1);
+	assert_int_equal(
+		count_unsure((struct unsure){ .opcode = IBV_WR_RDMA_WRITE, .sleep = LONG_SLEEP }),
+		1);
+}
+
+TEST(an_unsignalled_send_is_known_to_be_done)
+{
+	/* the peer may have replied on a socket */
+	assert_int_equal(count_unsure((struct unsure){ .opcode = IBV_WR_SEND, .received = true }),
+			 0);
+	assert_int_equal(count_unsure((struct unsure){ .opcode = IBV_WR_RDMA_WRITE }), 0);
+	/* its message may be the reply */
+	assert_int_equal(count_unsure((struct unsure){ .opcode = IBV_WR_RDMA_WRITE,
+						       .answered = true,
+						       .sleep = LONG_SLEEP }),
+			 0);
+	assert_int_equal(count_unsure((struct unsure){ .opcode = IBV_WR_SEND, .killed = true }), 0);
 }
