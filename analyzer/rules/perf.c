@@ -103,6 +103,23 @@ void perf_010(struct check *check, const struct model_exit *end)
 					sending, text));
 }
 
+static void say_registered(struct finding *finding, const struct hot *hot, int64_t sending)
+{
+	char text[192];
+
+	share_text(&hot->longest, hot->longest_ns, hot->register_ns, sending, text);
+	if (hot->brief)
+		finding_text(&finding->says,
+			     "%s regions were deregistered at most %d sends after they had been "
+			     "registered, for %s sends in total. Registering and deregistering "
+			     "took %s",
+			     COUNT_OF(hot->brief), HOT_BRIEF, COUNT_OF(hot->sends), text);
+	else
+		finding_text(&finding->says,
+			     "%s registrations and deregistrations between %s sends took %s",
+			     COUNT_OF(hot->registered), COUNT_OF(hot->sends), text);
+}
+
 /* PERF-001 */
 void perf_001(struct check *check, const struct model_exit *end)
 {
@@ -128,13 +145,7 @@ void perf_001(struct check *check, const struct model_exit *end)
 	} else if (is_register_hot(hot, sending)) {
 		finding = add_hot(check, end, RULE_PERF_001, &hot->longest);
 		if (finding)
-			finding_text(&finding->says,
-				     "%s regions were deregistered at most %d sends after "
-				     "they had been registered, for %s sends in total. "
-				     "Registering and deregistering took %s",
-				     COUNT_OF(hot->brief), HOT_BRIEF, COUNT_OF(hot->sends),
-				     share_text(&hot->longest, hot->longest_ns, hot->register_ns,
-						sending, text));
+			say_registered(finding, hot, sending);
 	}
 }
 
