@@ -141,10 +141,10 @@ void hot_call(struct model *model, const struct trace_event *event)
 	hot->longest = moment_of(event);
 }
 
-void hot_registered(struct model *model, struct life *mr)
+void hot_made(struct model *model, struct life *life)
 {
-	if (mr->process < model->nhots)
-		mr->made_after = model->hots[mr->process].sends;
+	if (life->process < model->nhots)
+		life->made_after = model->hots[life->process].sends;
 }
 
 void hot_deregistered(struct model *model, const struct life *mr)

@@ -57,8 +57,8 @@ void hot_received(struct model *model, uint32_t process);
 /* A control verb of the application has returned. */
 void hot_call(struct model *model, const struct trace_event *event);
 
-/* A region was registered, or deregistered. */
-void hot_registered(struct model *model, struct life *mr);
+/* A region was registered, or an address handle created; a region was deregistered. */
+void hot_made(struct model *model, struct life *life);
 void hot_deregistered(struct model *model, const struct life *mr);
 
 /* The process has ended. */

@@ -43,7 +43,7 @@ struct life {
 	uint64_t bytes;      /* of an MR */
 	uint64_t addr;       /* of an MR that pins memory: the program's address; pinned.h */
 	uint64_t pinned;     /* bytes of its pages; 0: nothing */
-	uint64_t made_after; /* of an MR: sends that its process had posted before; hot.h */
+	uint64_t made_after; /* of an MR or AH: sends of its process before it; hot.h */
 	char name[LIFE_NAME];
 	bool inherited; /* created by a process that this one was forked from */
 	bool usurped;   /* a process forked from this one has destroyed it */

@@ -1,9 +1,14 @@
 /*
- * LIFE-004: equal objects that become more and more, of a process that did not end itself
+ * LIFE-004: objects that become more and more, of a process that did not end itself
  *
  * Regions of the same memory with the same rights, and address handles of one path, can be used in
  * place of each other. A program that makes another one as long as it sends, and destroys none, has
  * lost them. What it makes before may be meant: one for each thread or connection.
+ *
+ * Different ones may be a cache. One that has an end is filled, or evicts what is old, so that
+ * what is left does not come from all quarters of the time:
+ *
+ *	first send |  31  |  35  |  29  |  33  | last post
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,10 +19,16 @@
 #include "analyzer/model/qp.h"
 #include "analyzer/model/words.h"
 #include "analyzer/rules/judge.h"
+#include "core/base/count.h"
 #include "core/base/map.h"
 #include "core/base/vec.h"
 
-enum { ALIKE = 64, TAIL = 4 /* the last of them in the last quarter of the time of its posts */ };
+enum {
+	ALIKE = 64,
+	UNLIKE = 128,
+	TAIL = 4,  /* the last of them in the last quarter of the time of its posts */
+	SHARE = 8, /* of the different ones, those of each quarter; more must not be destroyed */
+};
 
 struct one {
 	uint64_t sameness; /* a hash */
@@ -27,6 +38,9 @@ struct one {
 struct ones {
 	struct one *all;
 	size_t n;
+	uint64_t left, gone;    /* also of those that cannot be compared */
+	uint64_t quarter[TAIL]; /* of those that are left */
+	const struct life *first, *last;
 };
 
 static uint64_t mix_hash(uint64_t hash, uint64_t value)
@@ -60,22 +74,44 @@ static uint64_t hash_object(const struct check *check, const struct life *life)
 	return mix_hash(mix_hash(mix_hash(key->memory, key->length), key->access), key->pd) | 1;
 }
 
-/* Objects of @kind that were created after @since. */
+static void count_left(struct ones *ones, const struct hot *hot, const struct life *life)
+{
+	uint64_t quarter = life->made_after * TAIL / (hot->sends + 1);
+
+	ones->left++;
+	ones->quarter[quarter < TAIL ? quarter : TAIL - 1]++;
+	if (!ones->first || life->created.time < ones->first->created.time)
+		ones->first = life;
+	if (!ones->last || life->created.time > ones->last->created.time)
+		ones->last = life;
+}
+
+static bool add_one(struct ones *ones, const struct life *life, uint64_t hash)
+{
+	struct one *one = hash ? vec_push(ones->all, ones->n) : NULL;
+
+	if (one)
+		*one = (struct one){ hash, life };
+	return one || !hash;
+}
+
+/* Objects of @kind that were created after the first send. */
 static bool collect_objects(const struct check *check, uint32_t process, enum object_kind kind,
-			    int64_t since, struct ones *ones)
+			    const struct hot *hot, struct ones *ones)
 {
 	const struct life *life = NULL;
 
 	while ((life = model_next_life(check->model, process, life))) {
-		bool counts = life->kind == kind && life_is_left(life) && !life->inherited &&
-			      life->created.time > since;
-		uint64_t hash = counts ? hash_object(check, life) : 0;
-		struct one *one = hash ? vec_push(ones->all, ones->n) : NULL;
+		bool made = life->kind == kind && !life->inherited &&
+			    life->created.time > hot->first_send;
+		bool counts = made && life_is_left(life);
 
-		if (hash && !one)
+		ones->gone += made && life->state == LIFE_GONE;
+		if (!counts)
+			continue;
+		count_left(ones, hot, life);
+		if (!add_one(ones, life, hash_object(check, life)))
 			return false;
-		if (one)
-			*one = (struct one){ hash, life };
 	}
 	return true;
 }
@@ -90,7 +126,16 @@ static int compare_ones(const void *a, const void *b)
 	       (x->life->created.time < y->life->created.time);
 }
 
-static void report_growth(struct check *check, const struct model_exit *end, const struct hot *hot,
+static void say_limit(struct finding *finding, enum object_kind kind)
+{
+	finding_text(&finding->breaks,
+		     kind == OBJECT_mr
+			     ? "it runs longer: registrations and the memory that they pin reach a "
+			       "limit"
+			     : "it runs longer: the device has no more address handles");
+}
+
+static bool report_growth(struct check *check, const struct model_exit *end, const struct hot *hot,
 			  const struct one *first, size_t n)
 {
 	const struct life *last = first[n - 1].life, *old = first->life;
@@ -99,21 +144,51 @@ static void report_growth(struct check *check, const struct model_exit *end, con
 	struct finding *finding;
 
 	if (n < ALIKE || hot->until - last->created.time > (hot->until - hot->first_send) / TAIL)
-		return;
+		return false;
 	finding = judge_hazard(check, RULE_LIFE_004, &last->created, last, "");
 	if (!finding)
-		return;
+		return true;
 	finding_text(&finding->says,
 		     "%s was left with %s %s, created one after the other from %s to %s: each "
 		     "could have been used in place of the others.",
 		     process_id_text(end->process, process),
 		     words_count(n, region ? "region" : "address handle", count),
 		     region ? "of the same memory" : "to one destination", old->name, last->name);
-	finding_text(&finding->breaks,
-		     region ? "it runs longer: registrations and the memory that they pin reach a "
-			      "limit"
-			    : "it runs longer: the device has no more address handles");
+	say_limit(finding, last->kind);
 	finding_step(finding, "the first", &old->created);
+	finding_step(finding, "the last", &last->created);
+	return true;
+}
+
+static bool is_growing(const struct ones *ones)
+{
+	if (ones->left < UNLIKE || ones->gone > ones->left / SHARE)
+		return false;
+	for (size_t i = 0; i < TAIL; i++)
+		if (ones->quarter[i] < ones->left / SHARE)
+			return false;
+	return true;
+}
+
+static void report_unlike(struct check *check, const struct model_exit *end, const struct hot *hot,
+			  const struct ones *ones)
+{
+	const struct life *last = ones->last;
+	char process[PROCESS_TEXT], count[WORDS_COUNT];
+	struct finding *finding = judge_hazard(check, RULE_LIFE_004, &last->created, last, "");
+
+	if (!finding)
+		return;
+	finding_text(&finding->says,
+		     "%s was left with %s, created from %s to %s: about as many in each quarter of "
+		     "its %s sends, and %s of those created since the first send %s destroyed.",
+		     process_id_text(end->process, process),
+		     words_count(ones->left, last->kind == OBJECT_mr ? "region" : "address handle",
+				 count),
+		     ones->first->name, last->name, COUNT_OF(hot->sends),
+		     ones->gone ? COUNT_OF(ones->gone) : "none", ones->gone == 1 ? "was" : "were");
+	say_limit(finding, last->kind);
+	finding_step(finding, "the first", &ones->first->created);
 	finding_step(finding, "the last", &last->created);
 }
 
@@ -128,15 +203,18 @@ void life_004_growth(struct check *check, const struct model_exit *end)
 	for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
 		struct ones ones = { 0 };
 		size_t begin = 0;
+		bool told = false;
 
-		if (collect_objects(check, end->process, kinds[k], hot->first_send, &ones) &&
-		    ones.n)
+		if (collect_objects(check, end->process, kinds[k], hot, &ones) && ones.n)
 			qsort(ones.all, ones.n, sizeof(*ones.all), compare_ones);
 		for (size_t i = 0; i < ones.n; i++)
 			if (i + 1 == ones.n || ones.all[i + 1].sameness != ones.all[i].sameness) {
-				report_growth(check, end, hot, ones.all + begin, i + 1 - begin);
+				told |= report_growth(check, end, hot, ones.all + begin,
+						      i + 1 - begin);
 				begin = i + 1;
 			}
+		if (!told && is_growing(&ones))
+			report_unlike(check, end, hot, &ones);
 		free(ones.all);
 	}
 }
