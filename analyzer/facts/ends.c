@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 
 #include "analyzer/facts/activity.h"
+#include "analyzer/facts/crashed.h"
 #include "analyzer/facts/delays.h"
 #include "analyzer/facts/outside.h"
 #include "analyzer/facts/pauses.h"
@@ -35,6 +36,7 @@ struct under_way {
 	struct moment moment;
 	bool waits;
 	char *what;
+	struct crashed_call given;
 };
 
 struct ends {
@@ -107,6 +109,7 @@ void ends_call(struct ends *ends, struct model *model, const struct trace_event 
 		return;
 	call->moment = moment_of(event);
 	call->waits = verb_infos[event->call->verb].blocks;
+	call->given = crashed_begins(event);
 	free(call->what);
 	call->what = strdup(reason_call(model, event, text, sizeof(text)));
 }
@@ -219,35 +222,68 @@ static bool is_explained(const struct ends *ends, uint32_t process)
 	return false;
 }
 
+/* Why it crashed in its only call that had begun and should have returned; NULL: not known. */
+static char *find_crash(const struct ends *ends, const struct model *model, uint32_t process)
+{
+	const struct under_way *found = NULL;
+
+	for (size_t i = 0; i < ends->ncalls; i++) {
+		const struct under_way *call = &ends->calls[i];
+
+		if (!call->moment.id.thread || call->moment.process != process || call->waits)
+			continue;
+		if (found)
+			return NULL;
+		found = call;
+	}
+	return found ? crashed_cause(model, process, &found->moment, &found->given) : NULL;
+}
+
+/* Takes @crash. */
 static void add_ended(struct ends *ends, struct model *model, const struct model_exit *end,
-		      bool failed, const char *expected)
+		      const char *expected, char *crash)
 {
 	const struct process *process = trace_process(ends->trace, end->process);
-	uint64_t live = model_count(model, end->process);
 	int signal = find_signal(process), status = find_status(process);
-	const struct last_verb *last;
-	struct fact *fact;
+	const struct last_verb *last = last_of_process(model, end->process);
+	struct fact *fact = fact_count(ends->facts, status ? FACT_EXITED : FACT_KILLED,
+				       fact_key((uint64_t)end->process, 0, 0), end->process);
 
-	if (signal < 0 && !status && !failed && has_ended(ends, end->process))
-		waits_well(ends->waits, model, end);
-	if ((signal < 0 || !live) && (!status || failed || is_explained(ends, end->process)))
-		return;
-	fact = fact_count(ends->facts, status ? FACT_EXITED : FACT_KILLED,
-			  fact_key((uint64_t)end->process, 0, 0), end->process);
+	if (!fact || !last) {
+		free(crash);
+		crash = NULL;
+	}
 	if (!fact)
 		return;
 	fact->time = end->time;
 	fact->error = status ? status : signal;
-	fact->live = live;
-	last = last_of_process(model, end->process);
+	fact->live = model_count(model, end->process);
 	if (!last)
 		return;
 	fact->last = last->at.time;
 	fact->event = last->at.id;
 	fact->verb = last->verb;
 	fact->stack = last->stack;
-	if (!waits_note(ends->waits, model, end, (size_t)(fact - ends->facts->all)))
+	fact->because = crash;
+	if (!crash && !waits_note(ends->waits, model, end, (size_t)(fact - ends->facts->all)))
 		fact->because = outside_cause(model, end->process, status, expected);
+}
+
+/* An end that tells something: of a failure, or of a crash, or that left objects behind. */
+static void note_end(struct ends *ends, struct model *model, const struct model_exit *end,
+		     bool failed, const char *expected)
+{
+	const struct process *process = trace_process(ends->trace, end->process);
+	int signal = find_signal(process), status = find_status(process);
+	char *crash = find_crash(ends, model, end->process);
+
+	if (signal < 0 && !status && !failed && has_ended(ends, end->process))
+		waits_well(ends->waits, model, end);
+	if ((signal < 0 || (!crash && !model_count(model, end->process))) &&
+	    (!status || failed || is_explained(ends, end->process)))
+		free(crash);
+	else
+		add_ended(ends, model, end, expected, crash);
 }
 
 void ends_post(struct ends *ends, struct model *model, const struct trace_event *event)
@@ -285,7 +321,7 @@ void ends_process(struct ends *ends, struct model *model, const struct model_exi
 	bool whole = is_whole(ends, end);
 
 	stalls_end(ends->stalls, model, end);
-	add_ended(ends, model, end, failed, expected);
+	note_end(ends, model, end, failed, expected);
 	for (size_t i = 0; i < ends->ncalls; i++) {
 		struct under_way *call = &ends->calls[i];
 

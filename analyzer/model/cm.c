@@ -120,6 +120,7 @@ static int event_is_got(struct model *model, const struct trace_event *event)
 	if (id) {
 		id->events++;
 		id->got = moment_of(event);
+		id->resolved |= !strcmp(event_name(out), "RDMA_CM_EVENT_ADDR_RESOLVED");
 		id->routed |= !strcmp(event_name(out), "RDMA_CM_EVENT_ROUTE_RESOLVED");
 	}
 	if (strcmp(event_name(out), "RDMA_CM_EVENT_CONNECT_REQUEST") ||
@@ -164,6 +165,7 @@ static void note_use(struct model *model, const struct trace_event *event)
 	if (!id)
 		return;
 	id->placed |= call->verb == VERB_rdma_resolve_addr || call->verb == VERB_rdma_bind_addr;
+	id->bound |= call->verb == VERB_rdma_bind_addr;
 	id->listens |= call->verb == VERB_rdma_listen;
 	if (call->verb == VERB_rdma_connect || call->verb == VERB_rdma_accept ||
 	    call->verb == VERB_rdma_reject || call->verb == VERB_rdma_disconnect)

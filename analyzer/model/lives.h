@@ -50,6 +50,8 @@ struct life {
 	bool borrowed;  /* imported, or owned by librdmacm: the program must not destroy it */
 	bool hashed;    /* found by lives_find() */
 	bool placed;    /* of an identifier of librdmacm: its address was resolved, or bound to, */
+	bool bound;     /* rdma_bind_addr() was called for it */
+	bool resolved;  /* RDMA_CM_EVENT_ADDR_RESOLVED has come */
 	bool listens;   /* and it listens for connections; */
 	bool routed;    /* RDMA_CM_EVENT_ROUTE_RESOLVED has come */
 	bool ps_datagrams;  /* created with a port space of datagrams, RDMA_PS_UDP or _IPOIB */

@@ -486,3 +486,80 @@ TEST(an_accepted_connection_that_failed_is_reported)
 	assert_int_equal(fact->verb, VERB_rdma_accept);
 	story_end(&s);
 }
+
+/* A call that never returns, in a process that crashes. @resolving: 1 begun, 2 done, -1 bound. */
+static struct crash {
+	const char *name;
+	int resolving;
+	bool creates_qp, has_context;
+	const char *because;
+} crashes[] = {
+	{ "never resolved", 0, false, false,
+	  "inside ibv_alloc_pd(), 1:6, which had not returned: its context was NULL; cm_id1, 1:4, "
+	  "has no device before RDMA_CM_EVENT_ADDR_RESOLVED was retrieved by rdma_get_cm_event(): "
+	  "its verbs, pd and qp are NULL (rdma_resolve_addr() was not called)" },
+	{ "the event was not waited for", 1, true, false,
+	  "inside rdma_create_qp(), 1:8, which had not returned; cm_id1, 1:4, has no device before "
+	  "RDMA_CM_EVENT_ADDR_RESOLVED was retrieved by rdma_get_cm_event(): its verbs, pd and qp "
+	  "are NULL (rdma_resolve_addr() had only begun)" },
+	{ "resolved", 2, true, false, NULL },
+	{ "another context", 1, false, true, NULL },
+	{ "bound", -1, false, false,
+	  "inside ibv_alloc_pd(), 1:8, which had not returned: its context was NULL" },
+};
+
+static void resolve_address(struct story *s, int how)
+{
+	struct rdma_cm_event event = { .id = &an_id, .event = RDMA_CM_EVENT_ADDR_RESOLVED };
+	struct rdma_cm_event *got = &event;
+
+	if (how < 0)
+		story_do(s, 0, VERB_rdma_bind_addr, 22, 0, W(&an_id), W(0));
+	if (how > 0)
+		story_do(s, 0, VERB_rdma_resolve_addr, 22, 0, W(&an_id), W(0), W(0), W(2000));
+	if (how > 1)
+		story_do(s, 0, VERB_rdma_get_cm_event, 24, 0, W(&channel), W(&got));
+}
+
+static void the_call_of_a_crash_is_named(void **state)
+{
+	const struct crash *row = *state;
+	struct ibv_qp_init_attr attr = { .qp_type = IBV_QPT_RC };
+	struct rdma_cm_id *id = &an_id;
+	const struct fact *fact;
+	struct story s;
+
+	story_begin(&s);
+	story_do(&s, 0, VERB_rdma_create_event_channel, 20, W(&channel));
+	story_do(&s, 0, VERB_rdma_create_id, 21, 0, W(&channel), W(&id), W(0), W(RDMA_PS_TCP));
+	resolve_address(&s, row->resolving);
+	if (row->creates_qp)
+		story_call(&s, 0, VERB_rdma_create_qp, 26, W(&an_id), W(0), W(&attr));
+	else
+		story_call(&s, 0, VERB_alloc_pd, 26, row->has_context ? W(&a_context) : 0);
+	story_exit(&s, STORY_PID, SIGSEGV);
+	story_check(&s, NULL);
+	fact = only_fact(&s, FACT_KILLED);
+	if (row->because)
+		assert_string_equal(fact->because, row->because);
+	else
+		assert_null(fact->because);
+	story_end(&s);
+}
+
+TEST_ROWS(crashes, the_call_of_a_crash_is_named);
+
+TEST(a_killed_process_did_not_crash_in_its_call)
+{
+	const struct fact *fact;
+	struct story s;
+
+	story_begin(&s);
+	open_context(&s);
+	story_call(&s, 0, VERB_alloc_pd, 26, W(NULL));
+	story_exit(&s, STORY_PID, SIGKILL);
+	story_check(&s, NULL);
+	fact = only_fact(&s, FACT_KILLED);
+	assert_null(fact->because);
+	story_end(&s);
+}

@@ -1,0 +1,105 @@
+/*
+ * The call in which a process crashed
+ *
+ *	rdma_create_id(&id)
+ *	rdma_resolve_addr(id)
+ *	ibv_alloc_pd(id->verbs)		SIGSEGV: no event has come, so verbs is NULL
+ *
+ * A call that never returned is where its thread was when the process ended. If the object that it
+ * acts on is NULL, that is the cause; if that comes from an identifier of librdmacm, the program
+ * did not wait for its device.
+ */
+#include "analyzer/facts/crashed.h"
+
+#include <string.h>
+
+#include "analyzer/model/crash.h"
+#include "analyzer/model/handles.h"
+#include "analyzer/model/lives.h"
+#include "analyzer/model/model.h"
+#include "core/base/text.h"
+#include "core/store/read/trace.h"
+
+static bool accepts_null(enum verb verb)
+{
+	return verb == VERB_rdma_create_id || verb == VERB_rdma_create_ep;
+}
+
+struct crashed_call crashed_begins(const struct trace_event *event)
+{
+	const struct handle_list *list = handles_given(event->call->verb);
+	struct crashed_call call = { .null = OBJECT_COUNT };
+	int64_t value;
+
+	if (!event->call->args || args_parse(event->call->args))
+		return call;
+	/* the first is what the call acts on, or what its new object belongs to */
+	if (list->n && !accepts_null(event->call->verb) &&
+	    args_get(event->call->args, list->handles[0].arg, &value) && !value)
+		call.null = list->handles[0].kind;
+	if (args_get(event->call->args, ARG(id), &value))
+		call.id = (uint64_t)value;
+	return call;
+}
+
+/* The identifier has no device yet, and so no context, protection domain or queues. */
+static bool is_unresolved(const struct life *id)
+{
+	return id->kind == OBJECT_cm_id && id->state == LIFE_LIVE && !id->inherited &&
+	       !id->borrowed && !id->resolved && !id->bound &&
+	       id->created.verb == VERB_rdma_create_id;
+}
+
+/* The last that was created, or the one at @handle; NULL: none. */
+static const struct life *find_unresolved(const struct model *model, uint32_t process,
+					  uint64_t handle)
+{
+	const struct life *found = NULL, *life = NULL;
+
+	while ((life = model_next_life(model, process, life)))
+		if (is_unresolved(life) && (!handle || life->handle == handle) &&
+		    (!found || life->number > found->number))
+			found = life;
+	return found;
+}
+
+static void put_unresolved(struct text *t, const struct life *id)
+{
+	char created[32];
+
+	text_addf(t,
+		  "%s, %s, has no device before RDMA_CM_EVENT_ADDR_RESOLVED was retrieved by "
+		  "rdma_get_cm_event(): its verbs, pd and qp are NULL (",
+		  id->name, event_id_text(id->created.id, created));
+	text_addf(t, id->placed ? "rdma_resolve_addr() had only begun)"
+				: "rdma_resolve_addr() was not called)");
+}
+
+char *crashed_cause(const struct model *model, uint32_t process, const struct moment *moment,
+		    const struct crashed_call *call)
+{
+	const struct life *id = NULL;
+	struct text t = { 0 };
+	char at[32];
+
+	if (!crash_signal(model, process))
+		return NULL;
+	if (call->null == OBJECT_context || call->null == OBJECT_pd || call->null == OBJECT_qp)
+		id = find_unresolved(model, process, 0);
+	else if (call->id)
+		id = find_unresolved(model, process, call->id);
+	if (call->null == OBJECT_COUNT && !id)
+		return NULL;
+	text_addf(&t, "inside %s(), %s, which had not returned", verb_infos[moment->verb].name,
+		  event_id_text(moment->id, at));
+	if (call->null < OBJECT_COUNT)
+		text_addf(&t, ": its %s was NULL", object_names[call->null]);
+	if (id) {
+		text_addf(&t, "; ");
+		put_unresolved(&t, id);
+	}
+	if (!t.failed)
+		return t.at;
+	text_fini(&t);
+	return NULL;
+}

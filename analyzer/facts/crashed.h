@@ -1,0 +1,24 @@
+#pragma once
+/*
+ * What is known of a call in which a process crashed.
+ *
+ * Not thread-safe.
+ */
+#include "analyzer/model/moment.h"
+
+struct model;
+
+/* What a call that began was given. */
+struct crashed_call {
+	enum object_kind null; /* of the object that it acts on, if that is NULL; OBJECT_COUNT */
+	uint64_t id;           /* an identifier of librdmacm; 0: none */
+};
+
+struct crashed_call crashed_begins(const struct trace_event *event);
+
+/*
+ * Why @process crashed in the call that began at @moment; NULL: it did not crash, the reason is not
+ * known, or out of memory. The caller frees it.
+ */
+char *crashed_cause(const struct model *model, uint32_t process, const struct moment *moment,
+		    const struct crashed_call *call);
