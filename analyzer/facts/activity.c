@@ -535,6 +535,32 @@ bool activity_ignored(const struct activity *activity, const struct activity_not
 	return is_whole(activity->trace, note->process) && !activity_empty(activity, note, cq);
 }
 
+struct barren {
+	const struct activity_note *note;
+	uint32_t thread;
+	bool polls, fails;
+};
+
+static void see_barren(void *arg, uint32_t thread, uint32_t cq, uint64_t empty)
+{
+	struct barren *barren = arg;
+	const struct activity_then *then = find_then(barren->note, thread, cq);
+
+	(void)empty;
+	barren->polls = true;
+	barren->fails |=
+		thread != barren->thread || !then || !then->barren || !then->cq.polled.thread;
+}
+
+bool activity_barren(const struct activity *activity, const struct activity_note *note,
+		     uint32_t thread)
+{
+	struct barren barren = { .note = note, .thread = thread };
+
+	return activity_each_empty(activity, note, see_barren, &barren) && barren.polls &&
+	       !barren.fails;
+}
+
 bool activity_each_empty(const struct activity *activity, const struct activity_note *note,
 			 void (*each)(void *arg, uint32_t thread, uint32_t cq, uint64_t empty),
 			 void *arg)

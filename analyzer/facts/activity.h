@@ -67,6 +67,13 @@ uint64_t activity_empty(const struct activity *activity, const struct activity_n
  */
 int64_t activity_polled_since(const struct activity *activity, const struct activity_note *note);
 
+/*
+ * Did only @thread poll, and only CQs in which it had found completions, and to which none could
+ * come any more? False also if that is not known.
+ */
+bool activity_barren(const struct activity *activity, const struct activity_note *note,
+		     uint32_t thread);
+
 /* Did no thread poll CQ @cq (object), up to the note? False also if that is not known. */
 bool activity_ignored(const struct activity *activity, const struct activity_note *note,
 		      uint32_t cq);

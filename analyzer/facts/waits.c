@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyzer/model/hot.h"
 #include "analyzer/model/last.h"
 #include "analyzer/model/model.h"
 #include "analyzer/model/qp.h"
@@ -391,11 +392,14 @@ static struct wait_dropped find_dropped(const struct model *model, uint32_t proc
 static void note_idle(struct waits *waits, struct model *model, uint32_t process, int64_t time,
 		      struct wait_before *before)
 {
+	const struct hot *hot = hot_of(model, process);
+
 	if (time - last_progress(model, process) < PATIENCE_NS)
 		return;
 	drop_before(before);
 	before->process = process;
 	before->dropped = find_dropped(model, process, time);
+	before->poster = hot && hot->nposters == 1 ? hot->posters[0] : 0;
 	activity_take(waits->activity, model, process, time, &before->note);
 }
 

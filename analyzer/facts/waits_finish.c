@@ -193,6 +193,19 @@ static bool is_elsewhere(const struct waits *waits, const struct wait *late,
 	       activity_ignored(waits->activity, note, late->cq.id);
 }
 
+/*
+ * Has it polled for one completion more than it had requests? Not a thread that polls for others,
+ * which does so as long as there is nothing to do.
+ */
+static bool is_barren_awaited(const struct waits *waits, const struct wait_before *well)
+{
+	const struct activity_note *note = &well->note;
+
+	return well->poster && is_long(waits, note) &&
+	       polled_for(waits, note, note->quiet, PATIENCE_NS) &&
+	       activity_barren(waits->activity, note, well->poster);
+}
+
 /* The peer would not send: it has no receive for what it may wait for, or waits itself. */
 static bool is_standstill(const struct waits *waits, const struct wait *wait)
 {
@@ -220,7 +233,8 @@ static bool is_wait_in_vain(const struct waits *waits, const struct wait_before 
 	if (well->mute.end && is_mute_awaited(waits, &well->mute, &well->note))
 		return true;
 	if (!late->end)
-		return is_dropped_awaited(waits, &well->dropped, &well->note);
+		return is_dropped_awaited(waits, &well->dropped, &well->note) ||
+		       is_barren_awaited(waits, well);
 	if (is_unseen(late) || is_elsewhere(waits, late, &well->note))
 		return true;
 	if (activity_empty(waits->activity, &well->note, late->cq.id) < WAIT_POLLS)

@@ -66,6 +66,7 @@ struct wait_before {
 	uint32_t process;       /* 0: nothing */
 	struct wait late, mute; /* .end is 0: none */
 	struct wait_dropped dropped;
+	uint32_t poster; /* the only thread that had posted; 0: none, or several */
 	struct activity_note note;
 };
 

@@ -446,3 +446,84 @@ TEST(another_cq_is_polled_for_a_moment)
 	polls_from(&s, 0, &other, SECOND / 10, true);
 	waited_well(&s, 0);
 }
+
+/* Both ends are done with a message; the sender polls on. */
+static void send_and_poll(struct story *s)
+{
+	begin_story(s);
+	post_receive(s, 1);
+	post_send(s, IBV_SEND_SIGNALED);
+	poll_as(s, IBV_WC_SUCCESS);
+	poll_receive(s, 1);
+}
+
+TEST(one_completion_more_than_requests)
+{
+	struct story s;
+
+	send_and_poll(&s);
+	polls_from(&s, 0, &ends[0].cq, SECOND / 10, false);
+	waited_in_vain(&s, 0,
+		       "thread 1 polled cq1 empty 900 times after its last completion, 1:21, with "
+		       "no request outstanding that completes there");
+}
+
+TEST(one_receive_more_than_were_posted)
+{
+	struct story s;
+
+	send_and_poll(&s);
+	post_send(&s, 0); /* the peer's thread is to be the only one that has posted there */
+	post_receive(&s, 1);
+	poll_receive(&s, 1);
+	polls_from(&s, 1, &ends[1].cq, SECOND / 10, false);
+	waited_in_vain(&s, 1, "with no request outstanding that completes there");
+}
+
+/* A loop for whatever comes has a receive, or had never found a completion there. */
+TEST(a_poll_of_all_that_may_come)
+{
+	struct ibv_cq other = { .context = &ends[0].context, .cqe = 16 };
+	struct story s;
+
+	send_and_poll(&s);
+	post_receive(&s, 0);
+	post_receive(&s, 1);
+	polls_from(&s, 0, &ends[0].cq, SECOND / 10, false);
+	waited_well(&s, 0);
+
+	begin_story(&s);
+	story_do(&s, 0, VERB_create_cq, 3, W(&other), W(&ends[0].context), W(16), W(0), W(0), W(0));
+	post_send(&s, IBV_SEND_SIGNALED);
+	poll_as(&s, IBV_WC_SUCCESS);
+	polls_from(&s, 0, &ends[0].cq, SECOND / 10, false);
+	polled_empty(&s, 0, 1, &other, 900);
+	waited_well(&s, 0);
+}
+
+/* Another thread posts when there is something to do. */
+TEST(a_poll_for_other_threads)
+{
+	struct story s;
+	int thread;
+
+	begin_story(&s);
+	thread = story_thread(&s, STORY_PID, 0, 0);
+	story_post(&s, thread, VERB_post_recv, &ends[0].qp, 7, 0,
+		   (struct event_sge){ AT, 8, ends[0].mr.lkey });
+	poll_receive(&s, 0);
+	post_receive(&s, 1);
+	post_send(&s, IBV_SEND_SIGNALED);
+	poll_as(&s, IBV_WC_SUCCESS);
+	polls_from(&s, 0, &ends[0].cq, SECOND / 10, false);
+	waited_well(&s, 0);
+}
+
+TEST(a_poll_that_ends_soon)
+{
+	struct story s;
+
+	send_and_poll(&s);
+	polls_from(&s, 0, &ends[0].cq, SECOND / 10, true);
+	waited_well(&s, 0);
+}
