@@ -13,6 +13,7 @@
  * At most SCREEN lines. Entries that do not fit are counted; they are below, or in the JSON report.
  */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "analyzer/report/clock_text.h"
@@ -20,13 +21,16 @@
 #include "analyzer/explain/explain.h"
 #include "analyzer/facts/stalls.h"
 #include "analyzer/model/abi.h"
+#include "analyzer/model/words.h"
 #include "analyzer/report/screen.h"
 #include "analyzer/report/sentence.h"
 #include "analyzer/report/wrap.h"
+#include "analyzer/rules/evidence.h"
 #include "analyzer/rules/judge.h"
 #include "core/base/count.h"
 #include "core/base/span.h"
 #include "core/base/text.h"
+#include "core/store/read/coverage.h"
 #include "core/store/read/joint.h"
 #include "core/store/read/merged.h"
 
@@ -446,11 +450,56 @@ static void print_faults(struct screen *screen)
 	text_fini(&t);
 }
 
+/* Functions that gave the program the hardware's queues. */
+struct bypass {
+	char first[64];
+	uint64_t calls;
+	unsigned int functions;
+};
+
+static void add_bypass(void *arg, const struct coverage_sum *sum)
+{
+	struct bypass *bypass = arg;
+
+	if (!sum->function || strcmp(sum->what, "direct") || !evidence_goes_round(sum->function))
+		return;
+	if (!bypass->functions++)
+		snprintf(bypass->first, sizeof(bypass->first), "%s", sum->function);
+	bypass->calls += sum->times;
+}
+
+/*
+ * What is missing comes first: without it, "nothing failed" would be read as a statement about all
+ * queue pairs.
+ */
+static void print_bypass(struct screen *screen)
+{
+	struct trace *trace = screen->report->trace;
+	struct bypass bypass = { 0 };
+	struct text t = { 0 };
+	char count[WORDS_COUNT];
+
+	for (size_t i = 0; i < trace_nparts(trace); i++)
+		coverage_sums(trace_part(trace, i), add_bypass, &bypass);
+	if (!bypass.functions)
+		return;
+	text_addf(&t, "NOT RECORDED: posts and polls that bypassed the verbs (");
+	text_printable(&t, bypass.first);
+	text_addf(&t, "()%s, %s)", bypass.functions > 1 ? " and others" : "",
+		  words_count(bypass.calls, "call", count));
+	wrap_mark(&screen->spans, 0, t.used, STYLE_WARNING);
+	screen_emit(screen, 0, &t);
+	text_addf(&t, "to record: " EVIDENCE_SETTINGS);
+	screen_emit(screen, 2, &t);
+	text_fini(&t);
+}
+
 static void print_screen(struct screen *screen)
 {
 	const struct facts *facts = screen->report->findings->facts;
 
 	print_top(screen);
+	print_bypass(screen);
 	print_faults(screen);
 	print_clocks(screen);
 	screen->kept =

@@ -10,6 +10,10 @@
 /* Report to @findings which rules have no, or incomplete, evidence. */
 int evidence_gaps(struct trace *trace, struct findings *findings);
 
+/* Settings with which programs use the verbs; DPDK has none (docs/PRODUCTION.md). */
+#define EVIDENCE_UCX      "UCX_TLS=rc_v,ud_v,self,sm"
+#define EVIDENCE_SETTINGS EVIDENCE_UCX " (UCX, MPI), NCCL_NET=IB, NVSHMEM_REMOTE_TRANSPORT=ibrc"
+
 /* Does a provider's function, by its name, bypass the verbs? */
 bool evidence_goes_round(const char *function);
 

@@ -201,11 +201,10 @@ static void report_bypass(void *arg, const char *function, uint32_t process)
 		return;
 	r->bypassed = true;
 	progress_clear(&r->progress);
-	log_note(
-		"process %u called %s(): posts and polls of its queue pairs may bypass the verbs, "
-		"and are then not recorded; UCX uses verbs with UCX_TLS=rc_v,ud_v,self,sm (others: "
-		"verbatim-record(1))",
-		process, function);
+	log_note("process %u called %s(): posts and polls of its queue pairs may bypass the verbs, "
+		 "and are then not recorded; UCX uses verbs with " EVIDENCE_UCX " (others: "
+		 "verbatim-record(1))",
+		 process, function);
 }
 
 /* Threads that have a ring continue: mapped memory needs no name. */

@@ -1,6 +1,8 @@
 /* The rules of analyzer/rules/env.c over stored traces. */
 #include <errno.h>
 
+#include "analyzer/report/report.h"
+#include "analyzer/report/symbols.h"
 #include "tests/analyzer/story.h"
 #include "tests/test.h"
 
@@ -184,6 +186,32 @@ TEST(queues_that_bypass_the_verbs)
 	assert_string_equal(f->says,
 			    "Process 1 called mlx5dv_init_obj() 2 times: data sent and received "
 			    "this way is not in the trace.");
+	story_end(&s);
+}
+
+/* The second line of the first screen, so that the verdict is not read as one on all posts. */
+TEST(first_screen_says_that_posts_bypassed_the_verbs)
+{
+	static char screen[8192];
+	struct report report = { .path = "t.db" };
+	struct story s;
+
+	story_begin(&s);
+	story_calls(&s, "mlx5dv_devx_obj_create");
+	story_calls(&s, "mlx5dv_init_obj");
+	story_calls(&s, "mlx5dv_query_device");
+	story_check(&s, NULL);
+	report.trace = s.trace;
+	report.findings = s.findings;
+	report.out = fmemopen(screen, sizeof(screen), "w");
+	assert_int_equal(symbols_open(&report.symbols), 0);
+	assert_int_equal(report_screen(&report), 0);
+	symbols_close(report.symbols);
+	fclose(report.out);
+	assert_non_null(strstr(screen, "\nNOT RECORDED: posts and polls that bypassed the verbs "
+				       "(mlx5dv_devx_obj_create() and others, 2\n"));
+	assert_non_null(strstr(screen, "to record: UCX_TLS=rc_v,ud_v"));
+	assert_non_null(strstr(screen, "NVSHMEM_REMOTE_TRANSPORT=ibrc"));
 	story_end(&s);
 }
 

@@ -147,6 +147,8 @@ recorder_says_at_once_what_it_does_not_see() {
 }
 rules_say_what_they_do_not_see() {
 	same ./direct_now && "$VERBATIM" check t.db >checked; is $? 0 &&
+		sed -n 2p checked | grep -q 'NOT RECORDED: .*(mlx5dv_init_obj(), 2 calls)' &&
+		sed -n 3,4p checked | grep -q 'UCX_TLS=rc_v,ud_v,self,sm' &&
 		grep -q 'mlx5dv_init_obj() gave the program the hardware.s queues (2 calls' \
 		checked &&
 		grep -q 'not checked.*mlx5dv_create_many() creates or destroys objects' checked &&
