@@ -44,7 +44,7 @@ GEN     = $(BUILD)/gen/verbs_gen.h
 WIRE   := $(call objects,core/base core/wire) $(BUILD)/obj/gen/verbs_gen.o
 # the part for the guest: writing events, without printing and allocating
 GUEST_WIRE = $(filter-out $(BUILD)/obj/core/base/% %/log.o %/regular.o %/ring_read.o,$(WIRE)) \
-	$(BUILD)/obj/core/base/size.o
+	$(BUILD)/obj/core/base/size.o $(BUILD)/obj/core/base/proc_stat.o
 EXTENSION = $(BUILD)/obj/core/store/vtab/extension.o
 STORE  := $(filter-out $(EXTENSION),$(call objects,core/model core/store))
 TRACE  := $(call objects,shim/trace core/faults)

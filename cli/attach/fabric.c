@@ -26,6 +26,7 @@
 #include <unistd.h>
 
 #include "cli/attach/target.h"
+#include "core/base/proc_stat.h"
 #include "core/base/read_file.h"
 #include "core/base/vec.h"
 #include "shim/soft/fabric/registry_file.h"
@@ -306,24 +307,10 @@ static int read_tables(struct reader *reader)
 
 static bool process_lives(const struct node *node)
 {
-	char path[64], *text, *end;
-	uint64_t start = 0;
-	size_t n;
-	int field = 2;
+	struct proc_stat stat;
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)node->pid);
-	if (read_file(path, &text, &n) < 0)
-		return false;
-	end = strrchr(text, ')');
-	for (; end && field < 22; field++) {
-		end = strchr(end + 1, ' ');
-		if (field == 2 && end && end[1] == 'Z')
-			end = NULL;
-	}
-	if (end)
-		start = strtoull(end, NULL, 10);
-	free(text);
-	return end && start == node->start;
+	return proc_stat_read((pid_t)node->pid, 0, &stat) && stat.state != 'Z' &&
+	       stat.start == node->start;
 }
 
 /* The receive queue of @qp in the segment @fd, its own or a shared one. */

@@ -24,6 +24,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/base/proc_stat.h"
 #include "core/base/read_file.h"
 #include "core/base/vec.h"
 #include "core/wire/log.h"
@@ -106,36 +107,11 @@ static int read_status(struct target *process)
 	return 0;
 }
 
-/* The fields of stat after the name, which is in brackets and may contain anything. */
-static const char *skip_name(const char *stat)
-{
-	const char *end = strrchr(stat, ')');
-
-	return end && end[1] == ' ' ? end + 2 : NULL;
-}
-
-/* The 22nd field of stat is the 20th after the name. */
-static uint64_t parse_start(const char *stat)
-{
-	const char *at = skip_name(stat);
-
-	for (int i = 0; at && i < 19; i++) {
-		at = strchr(at, ' ');
-		at += at != NULL;
-	}
-	return at ? strtoull(at, NULL, 10) : 0;
-}
-
 static uint64_t read_start(pid_t pid)
 {
-	uint64_t start;
-	char *text;
+	struct proc_stat stat;
 
-	if (read_text(pid, "stat", &text) < 0)
-		return 0;
-	start = parse_start(text);
-	free(text);
-	return start;
+	return proc_stat_read(pid, 0, &stat) ? stat.start : 0;
 }
 
 bool target_is_same(const struct target *process)
@@ -384,14 +360,11 @@ bool target_parse_syscall(const char *text, struct target_thread *thread)
 static void read_thread(pid_t pid, struct target_thread *thread)
 {
 	char file[64], *text;
-	const char *rest;
+	struct proc_stat stat;
 
-	snprintf(file, sizeof(file), "task/%d/stat", (int)thread->tid);
-	if (read_text(pid, file, &text) < 0)
+	if (!proc_stat_read(pid, thread->tid, &stat))
 		return;
-	rest = skip_name(text);
-	thread->state = rest ? *rest : 0;
-	free(text);
+	thread->state = stat.state;
 	snprintf(file, sizeof(file), "task/%d/comm", (int)thread->tid);
 	if (!read_text(pid, file, &text)) {
 		copy_name(thread->name, text);

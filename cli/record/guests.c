@@ -23,12 +23,13 @@
 #include "core/wire/desc.h"
 #include "core/wire/dir.h"
 #include "core/wire/log.h"
+#include "core/base/proc_stat.h"
 #include "core/base/read_file.h"
 #include "core/base/vec.h"
 #include "core/wire/ring.h"
 #include "core/wire/session.h"
 
-enum { KERNEL_THREAD = 0x200000 /* PF_KTHREAD of Linux */, EXEC_MS = 50, CALM = 3 };
+enum { EXEC_MS = 50, CALM = 3 };
 
 /* The session that @text, the environment of a process, has; NULL. */
 static const char *session_of(const char *text, size_t bytes)
@@ -43,33 +44,13 @@ static const char *session_of(const char *text, size_t bytes)
 	return NULL;
 }
 
-/* Field @n of proc(5)'s stat, from the third on, with the rest; "": there is none. */
-static const char *find_field(const char *stat, int n)
-{
-	const char *at = strrchr(stat, ')'); /* of the name, which may be anything */
-
-	for (int i = 2; at && i < n; i++) {
-		at = strchr(at + (i > 2), ' ');
-		at = at ? at + 1 : NULL;
-	}
-	return at ? at : "";
-}
-
 /* Is @pid in execve(), with new memory that has no environment yet? */
 static bool is_in_exec(pid_t pid)
 {
-	char path[40], *text;
-	size_t bytes;
-	bool is;
+	struct proc_stat stat;
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	if (read_file(path, &text, &bytes))
-		return false;
-	is = !strchr("ZX", *find_field(text, 3)) &&
-	     !(strtoul(find_field(text, 9), NULL, 10) & KERNEL_THREAD) &&
-	     *find_field(text, 51) == '0';
-	free(text);
-	return is;
+	return proc_stat_read(pid, 0, &stat) && !strchr("ZX", stat.state) &&
+	       !(stat.flags & PROC_STAT_KERNEL) && !stat.environ_end;
 }
 
 /*
@@ -272,14 +253,9 @@ int guests_watch(pid_t pid)
 /* The exit code of a zombie, if we may see it. */
 static int zombie_status(pid_t pid)
 {
-	char path[32], *text = NULL;
-	size_t bytes;
-	int status = -1;
+	struct proc_stat stat;
+	int status = proc_stat_read(pid, 0, &stat) && stat.state == 'Z' ? stat.exit_code : -1;
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	if (!read_file(path, &text, &bytes) && *find_field(text, 3) == 'Z')
-		status = atoi(find_field(text, 52));
-	free(text);
 	return status > 0 ? status : -1; /* 0 may mean that we are not allowed to see it */
 }
 

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/proc_stat.h"
 #include "core/base/read_file.h"
 #include "core/base/vec.h"
 #include "core/wire/clock.h"
@@ -50,18 +51,14 @@ static void read_wchan(const char *path, char wchan[SAMPLES_WCHAN])
 
 void samples_look(pid_t pid, pid_t tid, struct sample_seen *ret_seen)
 {
-	char path[64], *text, *at;
-	size_t bytes;
+	struct proc_stat stat;
+	char path[64];
 
 	ret_seen->state = 0;
 	ret_seen->wchan[0] = '\0';
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", (int)pid, (int)tid);
-	if (read_file(path, &text, &bytes))
+	if (!proc_stat_read(pid, tid, &stat))
 		return;
-	at = strrchr(text, ')'); /* the name before it may contain anything */
-	if (at && at[1] == ' ')
-		ret_seen->state = at[2];
-	free(text);
+	ret_seen->state = stat.state;
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/wchan", (int)pid, (int)tid);
 	if (ret_seen->state == 'S' || ret_seen->state == 'D')
 		read_wchan(path, ret_seen->wchan);

@@ -9,50 +9,21 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/base/proc_stat.h"
 #include "core/wire/session.h"
-
-/* Some fields of /proc/PID/stat. */
-struct stat_line {
-	char state;
-	unsigned long long user, system;
-	unsigned long long threads; /* 1: only a dead leader is left */
-	unsigned long long start;
-};
-
-static bool read_stat(pid_t pid, struct stat_line *line)
-{
-	char path[32], text[1024], *at;
-	ssize_t n;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	n = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	text[n < 0 ? 0 : n] = '\0';
-	at = strrchr(text, ')'); /* the name before it may contain any characters */
-	/* fields 3, 14, 15, 20 and 22 of proc(5) */
-	return at &&
-	       sscanf(at + 1,
-		      " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu %llu %*s %*s "
-		      "%*s %*s %llu %*s %llu",
-		      &line->state, &line->user, &line->system, &line->threads, &line->start) == 5;
-}
 
 uint64_t session_process_time(pid_t pid)
 {
-	struct stat_line line;
+	struct proc_stat stat;
 
-	return read_stat(pid, &line) ? line.user + line.system : 0;
+	return proc_stat_read(pid, 0, &stat) ? stat.user + stat.system : 0;
 }
 
 uint64_t session_process_start(pid_t pid)
 {
-	struct stat_line line;
+	struct proc_stat stat;
 
-	return read_stat(pid, &line) ? line.start : 0;
+	return proc_stat_read(pid, 0, &stat) ? stat.start : 0;
 }
 
 /*
@@ -61,13 +32,13 @@ uint64_t session_process_start(pid_t pid)
  */
 bool session_process_alive(pid_t pid, uint64_t start)
 {
-	struct stat_line line;
+	struct proc_stat stat;
 
-	if (!read_stat(pid, &line)) /* no such process, or no /proc */
+	if (!proc_stat_read(pid, 0, &stat)) /* no such process, or no /proc */
 		return !kill(pid, 0) || errno == EPERM;
-	if (start && line.start != start)
+	if (start && stat.start != start)
 		return false;
-	return (line.state != 'Z' && line.state != 'X') || line.threads > 1;
+	return (stat.state != 'Z' && stat.state != 'X') || stat.threads > 1;
 }
 
 bool session_has_collector(const struct session_page *page)

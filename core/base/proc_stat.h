@@ -1,0 +1,29 @@
+#pragma once
+/*
+ * /proc/PID/stat, and that of a thread. No allocation: the guest reads it, too.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum {
+	PROC_STAT_TEXT = 1024,       /* more than any has, since a name has at most 64 bytes */
+	PROC_STAT_KERNEL = 0x200000, /* a flag: PF_KTHREAD of Linux */
+};
+
+/* Fields of proc(5); 0 where the kernel has none, or hides it. */
+struct proc_stat {
+	char state;
+	uint64_t flags;
+	uint64_t user, system; /* processor time, clock ticks */
+	uint64_t threads;      /* 1: only a dead leader is left */
+	uint64_t start;        /* clock ticks since boot */
+	uint64_t environ_end;  /* 0 in execve(), until there is a new one */
+	int exit_code;         /* as waitpid() has it */
+};
+
+/* False: @text is not of that form, from the state to the start. */
+bool proc_stat_parse(const char *text, struct proc_stat *ret);
+
+/* Of process @pid, or of its thread @tid, 0: none. False: it has ended, or there is no /proc. */
+bool proc_stat_read(pid_t pid, pid_t tid, struct proc_stat *ret);
