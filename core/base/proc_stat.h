@@ -25,5 +25,5 @@ struct proc_stat {
 /* False: @text is not of that form, from the state to the start. */
 bool proc_stat_parse(const char *text, struct proc_stat *ret);
 
-/* Of process @pid, or of its thread @tid, 0: none. False: it has ended, or there is no /proc. */
+/* Read that of process @pid; of its thread @tid, if not 0. False: it has ended, or no /proc. */
 bool proc_stat_read(pid_t pid, pid_t tid, struct proc_stat *ret);
