@@ -107,6 +107,13 @@ promises_have_their_tests() {
 	is "tests that are not there" "$lost" ""
 }
 
+# what docs/ARCHITECTURE.md does not name, as a file that a command has left
+nothing_else_is_at_the_top() {
+	local names="LICENSE Makefile README.md analyzer cli core debian docs replay scripts shim"
+	is "names" "$(git ls-files | cut -d/ -f1 | grep -v '^\.' | sort -u | tr '\n' ' ')" \
+		"$names tests "
+}
+
 # how try reports these, in a separate list
 tried() {
 	TIMES= bash -c '. tests/e2e/lib/try.sh
@@ -128,6 +135,7 @@ try calls_that_no_include_shows_are_found
 try page_of_other_floors_is_found
 try guest_needs_libc_only
 try guest_exports_verbs_only
+try nothing_else_is_at_the_top
 try what_cannot_be_tried_has_failed
 try promises_have_their_tests
 try "table of the columns of chunks is up to date" scripts/data-table --check

@@ -39,10 +39,10 @@ took() {
 	local stat now
 	read -ra stat <"/proc/$$/stat"
 	now=$((stat[13] + stat[14] + stat[15] + stat[16]))
-	echo "$(((now - used) * 10)) ms"
-	used=$now
+	echo "$(((now - ticks) * 10)) ms"
+	ticks=$now
 }
-used=0
+ticks=0
 
 failed=0
 ok() { echo "ok $of: $1"; [ -z "$TIMES" ] || took; }

@@ -99,8 +99,9 @@ def crosshair_is_shared(page):
 
 
 def buttons_move(page):
+    """The whole recording may be what the page shows first."""
     home(page)
-    for label in 'zoom in', 'later', 'earlier', 'zoom out', 'the whole recording':
+    for label in 'zoom in', 'later', 'earlier', 'zoom out', 'zoom in', 'the whole recording':
         before = ask(page, RANGE)
         ask(page, 'document.querySelector(`#timebar button[aria-label="${arguments[0]}"]`).click()',
             label)
