@@ -430,13 +430,11 @@ static void print_faults(struct screen *screen)
 {
 	const struct trace *trace = screen->report->trace;
 	struct text t = { 0 };
+	size_t n = trace_count_faults(trace);
 	struct event_id event;
 	const char *fault;
 	char id[32];
-	size_t n = 0;
 
-	while (trace_nth_fault(trace, n, &event))
-		n++;
 	if (!n)
 		return;
 	text_addf(&t, "faults injected by the recorder (%zu)", n);

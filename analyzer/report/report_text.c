@@ -113,6 +113,14 @@ static void print_other(const struct report *report, const struct first_error *e
 	print_stack(report, error->other.stack);
 }
 
+static void print_made(const struct report *report, const struct first_error *error)
+{
+	const char *made = trace_made_fault(report->trace, error->request.id);
+
+	if (made)
+		fprintf(report->out, "  a fault injected by the recorder: %s\n", made);
+}
+
 void report_first(const struct report *report, const struct first_error *error)
 {
 	char id[32], when[32], status[32], process[PROCESS_TEXT];
@@ -143,6 +151,7 @@ void report_first(const struct report *report, const struct first_error *error)
 		fprintf(out, " flushed after it");
 	}
 	fputc('\n', out);
+	print_made(report, error);
 	print_stack(report, error->request.stack);
 	if (either)
 		print_other(report, error);

@@ -266,6 +266,27 @@ check_names_what_was_made() {
 }
 try "check says which failures were made" check_names_what_was_made
 
+# "faults injected by ..." and what is their result; names of events without that of the trace
+lines_of_faults() { grep -A1 "fault.* injected by" "$1" | sed 's/[a-z]*\.db:\(1:\)/\1/'; }
+
+check_names_it_live_and_in_several_traces() {
+	echo "opcode=SEND n=3 status=RETRY_EXC_ERR" >rule
+	"$VERBATIM" record -q --check --device soft --faults rule -o a.db -- "$app" none good 2>live
+	"$VERBATIM" check a.db >alone
+	is "live" "$(lines_of_faults live | sort)" "$(lines_of_faults alone | sort)" || return
+	echo "verb=reg_mr errno=ENOMEM" >rule
+	"$VERBATIM" record -q --check --device soft --faults rule -o b.db -- "$app" none good 2>live
+	says "= ENOMEM: a fault injected by the recorder: ibv_reg_mr()" live || return
+	"$VERBATIM" check a.db b.db >out
+	says "^faults injected by the recorder (2)" out &&
+		says "^  a.db:1:.* a request of QP .* gets RETRY_EXC_ERR (line 1)" out &&
+		says "^  b.db:1:.* ibv_reg_mr() fails with ENOMEM" out &&
+		says "^    a fault injected by the recorder: a request of QP .* gets RETRY" out &&
+		says "= ENOMEM: a fault injected by the recorder: ibv_reg_mr()" out &&
+		! grep -q "the peer does not answer\|RLIMIT" out
+}
+try "check names them live, and in several traces" check_names_it_live_and_in_several_traces
+
 # What was asked for is kept: never less, but for the 1 of 20 requests of a round that may leave
 # before it, and within 5 % whenever the machine lets the program run. Posts return at once.
 is_kept() { # maker, rule, arguments of paced, of which the third is the time

@@ -48,6 +48,7 @@ struct live {
 	uint64_t alive[OBJECT_COUNT];
 	struct tally *tallies;
 	uint32_t unended; /* all processes with smaller ids have ended */
+	char fault[256];  /* of live_fault() */
 };
 
 static struct living **find_bucket(const struct live *live, int table, uint64_t a, uint64_t b)
@@ -494,4 +495,58 @@ unsigned int live_stack(struct live *live, uint32_t stack, struct frame *frames,
 				    sqlite3_column_int64(stmt, 1), sqlite3_column_int64(stmt, 2));
 	sqlite3_finalize(stmt);
 	return n;
+}
+
+/* The text of the row that @stmt is to find, and its event; NULL: there is none. Finalizes it. */
+static const char *read_fault(struct live *live, sqlite3_stmt *stmt, struct event_id *ret_id)
+{
+	bool found = sql_step(stmt) > 0;
+	const char *text = found ? (const char *)sqlite3_column_text(stmt, 2) : NULL;
+
+	if (found)
+		*ret_id = (struct event_id){ sql_u32(stmt, 0),
+					     (uint64_t)sqlite3_column_int64(stmt, 1) };
+	snprintf(live->fault, sizeof(live->fault), "%s", text ?: "");
+	sqlite3_finalize(stmt);
+	return found ? live->fault : NULL;
+}
+
+const char *live_fault(struct live *live, uint32_t thread, uint64_t n)
+{
+	struct event_id id;
+	sqlite3_stmt *stmt;
+
+	if (sql_prepare(live->trace->db,
+			"SELECT thread, n, text FROM mark"
+			" WHERE thread = ? AND n = ? AND kind = 'fault'",
+			&stmt))
+		return NULL;
+	sql_bind(stmt, "ui", thread, n);
+	return read_fault(live, stmt, &id);
+}
+
+const char *live_nth_fault(struct live *live, size_t n, struct event_id *ret_id)
+{
+	sqlite3_stmt *stmt;
+
+	if (sql_prepare(live->trace->db,
+			"SELECT thread, n, text FROM mark WHERE kind = 'fault'"
+			" ORDER BY thread, n LIMIT 1 OFFSET ?",
+			&stmt))
+		return NULL;
+	sql_bind(stmt, "i", (uint64_t)n);
+	return read_fault(live, stmt, ret_id);
+}
+
+size_t live_count_faults(const struct live *live)
+{
+	sqlite3_stmt *stmt;
+	size_t count = 0;
+
+	if (sql_prepare(live->trace->db, "SELECT count(*) FROM mark WHERE kind = 'fault'", &stmt))
+		return 0;
+	if (sql_step(stmt) > 0)
+		count = (size_t)sqlite3_column_int64(stmt, 0);
+	sqlite3_finalize(stmt);
+	return count;
 }

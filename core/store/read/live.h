@@ -60,5 +60,13 @@ uint64_t live_alive(const struct live *live, enum object_kind kind);
 /* Like trace_totals(): of all that was read, also if it has been deleted since. */
 struct totals live_totals(const struct live *live);
 
+/*
+ * Like those of trace_faults.c: the mark of a fault that is event @n of @thread, and all of them;
+ * the text is valid until the next call.
+ */
+const char *live_fault(struct live *live, uint32_t thread, uint64_t n);
+size_t live_count_faults(const struct live *live);
+const char *live_nth_fault(struct live *live, size_t n, struct event_id *ret_id);
+
 /* Like trace_stack(), for frames that have no modules yet. */
 unsigned int live_stack(struct live *live, uint32_t stack, struct frame *frames, unsigned int max);

@@ -372,13 +372,14 @@ struct totals trace_totals(struct trace *trace);
 
 /*
  * The fault that the recorder made at @id, a call or post: "ibv_reg_mr() fails with ENOMEM (line
- * 3)"; NULL: none, or not known, as in several traces that are read as one. The second: at a poll
- * or a notification.
+ * 3)"; NULL: none. The second: at a poll or a notification. Of a trace that is still being written
+ * the text is valid until the next call of one of these.
  */
 const char *trace_made_fault(const struct trace *trace, struct event_id id);
 const char *trace_made_fault_before(const struct trace *trace, struct event_id id);
 
-/* The N-th fault, from 0, and its event; NULL: there are no more. */
+/* The number of faults; the N-th, from 0, and its event; NULL: there are no more. */
+size_t trace_count_faults(const struct trace *trace);
 const char *trace_nth_fault(const struct trace *trace, size_t n, struct event_id *ret_id);
 
 /* trace_totals().events */
