@@ -27,6 +27,7 @@ static const char *const varying[] = {
 	"recorded in ",
 	"  issued  ",
 	"  lateness  ",
+	"  delayed  ",
 	"addresses of librdmacm",
 };
 
@@ -54,20 +55,46 @@ static void drop_varying(char *text)
 	*to = '\0';
 }
 
+static int link_there(const char *target, const char *name)
+{
+	char path[sizeof(run_folder) + 32];
+
+	snprintf(path, sizeof(path), "%s/%s", run_folder, name);
+	return symlink(target, path);
+}
+
+static int make_folder(const char *name)
+{
+	char path[sizeof(run_folder) + 16];
+
+	snprintf(path, sizeof(path), "%s/%s", run_folder, name);
+	return mkdir(path, 0700);
+}
+
+/* The traces, some of them as a suite, and a fabric for the device. */
+static int make_folders(void)
+{
+	char *traces = realpath("tests/conformance/soft", NULL);
+	int err = !traces || link_there(traces, "soft") || make_folder("fabric") ||
+		  make_folder("some") || link_there("../soft/rc.db", "some/rc.db") ||
+		  link_there("../soft/ud.db", "some/ud.db") ||
+		  link_there("../soft/refused.db", "some/refused.db");
+
+	free(traces);
+	return err;
+}
+
 static int begin_replays(void **state)
 {
-	char link[sizeof(run_folder) + 16], fabric[sizeof(run_folder) + 16];
-	char *traces = realpath("tests/conformance/soft", NULL);
+	char fabric[sizeof(run_folder) + 16];
 	int err;
 
 	(void)state;
 	snprintf(run_folder, sizeof(run_folder), "%s-XXXXXX", make_path("run"));
-	if (!traces || !mkdtemp(run_folder))
+	if (!mkdtemp(run_folder))
 		return -1;
-	snprintf(link, sizeof(link), "%s/soft", run_folder);
+	err = make_folders();
 	snprintf(fabric, sizeof(fabric), "%s/fabric", run_folder);
-	err = symlink(traces, link) || mkdir(fabric, 0700);
-	free(traces);
 	setenv("VERBATIM_SOFT_FABRIC", fabric, 1);
 	setenv(FABRIC_ENV, "shared", 1);
 	run_mask = drop_varying;
