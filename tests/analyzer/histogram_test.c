@@ -194,3 +194,20 @@ TEST(what_was_added_since_is_left)
 	histogram_fini(&now);
 	histogram_fini(&before);
 }
+
+/* The lowest class, too, has a least value. */
+TEST(what_was_added_since_may_be_zero)
+{
+	struct histogram before = { 0 }, now = { 0 };
+
+	histogram_add(&before, 1);
+	histogram_merge(&now, &before);
+	histogram_add(&now, 0);
+	histogram_add(&now, 100);
+	histogram_subtract(&now, &before);
+	assert_int_equal(now.least, 0);
+	assert_in_range(now.max, 100, 103);
+	assert_int_equal(now.total, 100);
+	histogram_fini(&now);
+	histogram_fini(&before);
+}
