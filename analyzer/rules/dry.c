@@ -57,6 +57,25 @@ void state_007_dry(struct check *check, const struct life *life)
 	finding_step(finding, "sent", &dry->example);
 }
 
+/* Its event has come, since fewer receives are left, and nobody has retrieved it. */
+static void report_unheard(struct check *check, const struct life *life)
+{
+	const struct queue *queue = life->rq;
+	struct finding *finding =
+		judge_hazard(check, RULE_STATE_007, &queue->limited, life, "srq_attr->srq_limit");
+
+	if (!finding)
+		return;
+	finding_text(&finding->says,
+		     "%s was left with %s, and its srq_limit is %s: "
+		     "IBV_EVENT_SRQ_LIMIT_REACHED came, and no ibv_get_async_event() retrieved it.",
+		     life->name, WORDS_N(queue->outstanding, "receive"), COUNT_OF(queue->limit));
+	finding_text(&finding->breaks,
+		     "more messages come: nothing tells the program that receives run low");
+	finding_step(finding, "created", &life->created);
+	finding_step(finding, "armed", &queue->limited);
+}
+
 /*
  * The event of a limit comes when a receive is taken and fewer than that are left, or at once. A
  * queue that never held as many gives it with its first message, whatever happens later.
@@ -66,8 +85,14 @@ void state_007_limit(struct check *check, const struct life *life)
 	const struct queue *queue = life->kind == OBJECT_srq ? life->rq : NULL;
 	struct finding *finding;
 
-	if (!queue || queue->doubt || !queue->polled || !queue->limit || queue->high > queue->limit)
+	if (!queue || queue->doubt || !queue->polled || !queue->limit)
 		return;
+	if (queue->high > queue->limit) {
+		if (queue->outstanding < queue->limit && queue->polled > queue->limited.time &&
+		    !life->got.id.thread)
+			report_unheard(check, life);
+		return;
+	}
 	finding = judge_hazard(check, RULE_STATE_007, &queue->limited, life, "srq_attr->srq_limit");
 	if (!finding)
 		return;

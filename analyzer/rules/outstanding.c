@@ -260,6 +260,35 @@ static void report_unread(struct check *check, const struct model_destroy *destr
 	finding_step(finding, "destroyed", &destroy->moment);
 }
 
+/*
+ * A message may have taken a receive of the SRQ that no completion has told of when the queue pair
+ * is destroyed: IBV_EVENT_QP_LAST_WQE_REACHED tells when that is over.
+ */
+static void report_last(struct check *check, const struct model_destroy *destroy)
+{
+	const struct life *qp = destroy->object;
+	struct finding *finding;
+	char name[64], id[32];
+
+	if (!qp->qp || !qp->qp->srq || !qp->sq || !qp->sq->draining || !qp->taken ||
+	    qp->got.id.thread || qp_state(qp) != ABI_QPS_ERR ||
+	    is_called_by_cm(check->trace, qp->sq->drain.stack))
+		return;
+	finding = judge_destroy_hazard(check, RULE_COMPL_002, destroy);
+	if (!finding)
+		return;
+	finding_text(&finding->says,
+		     "%s has an SRQ, was moved to ERR at %s, and destroyed before "
+		     "IBV_EVENT_QP_LAST_WQE_REACHED was retrieved.",
+		     judge_name(qp, name, sizeof(name)), event_id_text(qp->sq->drain.id, id));
+	finding_text(&finding->breaks,
+		     "a message arrives at that time: its receive is taken out of the SRQ, and no "
+		     "completion gives the buffer back");
+	finding_step(finding, "created", &qp->created);
+	finding_step(finding, "put into ERR", &qp->sq->drain);
+	finding_step(finding, "destroyed", &destroy->moment);
+}
+
 /* COMPL-002 */
 void compl_002(struct check *check, const struct model_destroy *destroy)
 {
@@ -275,6 +304,7 @@ void compl_002(struct check *check, const struct model_destroy *destroy)
 		report_unpolled(check, destroy);
 		report_unsignalled(check, destroy);
 		report_unread(check, destroy);
+		report_last(check, destroy);
 	}
 	if ((!sends && !receives) || is_called_by_cm(check->trace, qp->sq->drain.stack))
 		return;

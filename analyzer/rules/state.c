@@ -16,7 +16,7 @@
 
 /* ns; and minutes: a dead peer should be detected sooner */
 #define MINUTE INT64_C(60000000000)
-enum { PATIENCE = 10 };
+enum { PATIENCE = 10, HURRY = 1000000 /* ns */ };
 
 static struct finding *add_finding(struct check *check, enum rule_id rule,
 				   const struct life *object, const struct moment *moment)
@@ -386,6 +386,29 @@ static void report_patience(struct check *check, const struct model_modify *modi
 	finding_step(finding, "changed state", &moment);
 }
 
+/* A peer, a switch or a processor that is busy delays a response for longer. */
+static void report_hurry(struct check *check, const struct model_modify *modify)
+{
+	struct moment moment = moment_of(modify->event);
+	const struct qp *qp = modify->object->qp;
+	char name[64], when[32];
+	struct finding *finding =
+		judge_hazard(check, RULE_STATE_009, &moment, modify->object, "attr.timeout");
+
+	if (!finding)
+		return;
+	finding_text(&finding->says,
+		     "%s went to RTS with timeout %u and retry_cnt %u: it gives up %s after a "
+		     "request.",
+		     judge_name(modify->object, name, sizeof(name)), qp->timeout, qp->retry_cnt,
+		     judge_span(give_up_ns(qp), when));
+	finding_text(&finding->breaks,
+		     "a response is delayed for that time, as by congestion: the connection ends "
+		     "with IBV_WC_RETRY_EXC_ERR (some devices round such a timeout up)");
+	finding_step(finding, "created", &modify->object->created);
+	finding_step(finding, "changed state", &moment);
+}
+
 /* STATE-009. Datagrams and UC have no retries. */
 void state_009(struct check *check, const struct model_modify *modify)
 {
@@ -400,6 +423,8 @@ void state_009(struct check *check, const struct model_modify *modify)
 	if (!*list_zeros(qp, zeros, sizeof(zeros))) {
 		if (give_up_ns(qp) >= PATIENCE * MINUTE)
 			report_patience(check, modify);
+		else if (give_up_ns(qp) && give_up_ns(qp) < HURRY)
+			report_hurry(check, modify);
 		return;
 	}
 	finding = judge_hazard(check, RULE_STATE_009, &moment, modify->object, "attr");

@@ -742,3 +742,90 @@ TEST(an_unsignalled_send_is_known_to_be_done)
 			 0);
 	assert_int_equal(count_unsure((struct unsure){ .opcode = IBV_WR_SEND, .killed = true }), 0);
 }
+
+static void get_event(struct story *s, enum ibv_event_type type, struct ibv_srq *srq)
+{
+	struct ibv_async_event event = { .event_type = type };
+
+	if (srq)
+		event.element.srq = srq;
+	else
+		event.element.qp = &a_qp;
+	story_do(s, 0, VERB_get_async_event, 12, 0, W(&a_context), W(&event));
+	story_do(s, 0, VERB_ack_async_event, 12, 0, W(&event));
+}
+
+/* A queue pair with an SRQ, of whose two receives a message took one. */
+static void receive_by_srq(struct story *s, struct ibv_srq *srq, uint32_t limit)
+{
+	struct ibv_srq_init_attr of_srq = { .attr = { .max_wr = 8, .max_sge = 1 } };
+	struct ibv_srq_attr armed = { .srq_limit = limit };
+	struct ibv_qp_init_attr attr = {
+		.send_cq = &a_cq, .recv_cq = &a_cq, .srq = srq, .qp_type = IBV_QPT_RC, .cap = cap
+	};
+
+	*srq = (struct ibv_srq){ .context = &a_context, .pd = &a_pd };
+	story_with_cq(s);
+	story_do(s, 0, VERB_create_srq, 5, W(srq), W(&a_pd), W(&of_srq));
+	a_qp.srq = srq;
+	story_do(s, 0, VERB_create_qp, 4, W(&a_qp), W(&a_pd), W(&attr));
+	for (uint64_t wr_id = 1; wr_id <= 2; wr_id++)
+		story_post(s, 0, VERB_post_srq_recv, srq, wr_id, 0,
+			   (struct event_sge){ 0x1000 * wr_id, 64, 0x10 });
+	if (limit)
+		story_do(s, 0, VERB_modify_srq, 6, 0, W(srq), W(&armed), W(IBV_SRQ_LIMIT));
+	poll_receive(s, 0, 1);
+}
+
+static void end_srq(struct story *s, struct ibv_srq *srq)
+{
+	destroy_qp(s, 0);
+	story_do(s, 0, VERB_destroy_srq, 7, 0, W(srq));
+	a_qp.srq = NULL;
+	destroy_cq(s, 0);
+	dealloc_pd(s, 0);
+	close_context(s);
+	story_exit(s, STORY_PID, 0);
+}
+
+TEST(the_last_receive_of_an_srq_is_not_waited_for)
+{
+	struct ibv_srq srq;
+	struct story s;
+
+	receive_by_srq(&s, &srq, 0);
+	put_into_err(&s);
+	end_srq(&s, &srq);
+	story_warns(&s, RULE_COMPL_002,
+		    "qp1 (number 0x21) has an SRQ, was moved to ERR at 1:15, and destroyed before "
+		    "IBV_EVENT_QP_LAST_WQE_REACHED was retrieved.");
+	receive_by_srq(&s, &srq, 0);
+	put_into_err(&s);
+	get_event(&s, IBV_EVENT_QP_LAST_WQE_REACHED, NULL);
+	end_srq(&s, &srq);
+	story_finds_nothing(&s);
+	receive_by_srq(&s, &srq, 0);
+	end_srq(&s, &srq);
+	story_finds_nothing(&s);
+}
+
+TEST(the_event_of_a_limit_is_not_retrieved)
+{
+	struct ibv_srq srq;
+	struct story s;
+
+	receive_by_srq(&s, &srq, 1);
+	poll_receive(&s, 0, 2);
+	end_srq(&s, &srq);
+	story_warns(&s, RULE_STATE_007,
+		    "srq1 was left with 0 receives, and its srq_limit is 1: "
+		    "IBV_EVENT_SRQ_LIMIT_REACHED came, and no ibv_get_async_event() retrieved it.");
+	receive_by_srq(&s, &srq, 1);
+	poll_receive(&s, 0, 2);
+	get_event(&s, IBV_EVENT_SRQ_LIMIT_REACHED, &srq);
+	end_srq(&s, &srq);
+	story_finds_nothing(&s);
+	receive_by_srq(&s, &srq, 1);
+	end_srq(&s, &srq);
+	story_finds_nothing(&s);
+}

@@ -808,6 +808,18 @@ TEST(one_retry_is_one)
 {
 	struct story s;
 
-	retry_with(&s, (struct ibv_qp_attr){ .timeout = 1, .retry_cnt = 1, .rnr_retry = 1 });
+	retry_with(&s, (struct ibv_qp_attr){ .timeout = 14, .retry_cnt = 1, .rnr_retry = 1 });
+	story_finds_nothing(&s);
+}
+
+TEST(a_peer_is_given_up_at_once)
+{
+	struct story s;
+
+	retry_with(&s, (struct ibv_qp_attr){ .timeout = 4, .retry_cnt = 7, .rnr_retry = 7 });
+	story_warns(&s, RULE_STATE_009,
+		    "went to RTS with timeout 4 and retry_cnt 7: it gives up 524.3 us after a "
+		    "request.");
+	retry_with(&s, (struct ibv_qp_attr){ .timeout = 5, .retry_cnt = 7, .rnr_retry = 7 });
 	story_finds_nothing(&s);
 }
