@@ -57,7 +57,7 @@ void state_007_dry(struct check *check, const struct life *life)
 	finding_step(finding, "sent", &dry->example);
 }
 
-/* Its event has come, since fewer receives are left, and nobody has retrieved it. */
+/* The event of the limit has come, since fewer receives are left, and was not retrieved. */
 static void report_unheard(struct check *check, const struct life *life)
 {
 	const struct queue *queue = life->rq;

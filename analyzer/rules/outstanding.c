@@ -261,8 +261,8 @@ static void report_unread(struct check *check, const struct model_destroy *destr
 }
 
 /*
- * A message may have taken a receive of the SRQ that no completion has told of when the queue pair
- * is destroyed: IBV_EVENT_QP_LAST_WQE_REACHED tells when that is over.
+ * A message may have taken a receive of the SRQ whose completion has not come when the queue pair
+ * is destroyed: after IBV_EVENT_QP_LAST_WQE_REACHED there is none.
  */
 static void report_last(struct check *check, const struct model_destroy *destroy)
 {
