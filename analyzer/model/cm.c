@@ -110,6 +110,19 @@ static struct life *debtor_of(struct model *model, const struct trace_event *eve
 			      OBJECT_cm_id);
 }
 
+/* After this event an identifier cannot be connected again. */
+static bool is_last(const char *event)
+{
+	static const char *const last[] = { "RDMA_CM_EVENT_DISCONNECTED", "RDMA_CM_EVENT_REJECTED",
+					    "RDMA_CM_EVENT_UNREACHABLE",
+					    "RDMA_CM_EVENT_CONNECT_ERROR" };
+
+	for (size_t i = 0; i < sizeof(last) / sizeof(last[0]); i++)
+		if (!strcmp(event, last[i]))
+			return true;
+	return false;
+}
+
 static int event_is_got(struct model *model, const struct trace_event *event)
 {
 	const struct args *out = event->call->out;
@@ -120,6 +133,7 @@ static int event_is_got(struct model *model, const struct trace_event *event)
 	if (id) {
 		id->events++;
 		id->got = moment_of(event);
+		id->ended |= is_last(event_name(out));
 		id->resolved |= !strcmp(event_name(out), "RDMA_CM_EVENT_ADDR_RESOLVED");
 		id->routed |= !strcmp(event_name(out), "RDMA_CM_EVENT_ROUTE_RESOLVED");
 	}

@@ -51,6 +51,7 @@ struct life {
 	bool hashed;    /* found by lives_find() */
 	bool placed;    /* of an identifier of librdmacm: its address was resolved, or bound to, */
 	bool bound;     /* rdma_bind_addr() was called for it */
+	bool ended;     /* its connection has, or could not be made */
 	bool resolved;  /* RDMA_CM_EVENT_ADDR_RESOLVED has come */
 	bool listens;   /* and it listens for connections; */
 	bool routed;    /* RDMA_CM_EVENT_ROUTE_RESOLVED has come */

@@ -3,7 +3,8 @@
  *
  * Regions of the same memory with the same rights, and address handles of one path, can be used in
  * place of each other. A program that makes another one as long as it sends, and destroys none, has
- * lost them. What it makes before may be meant: one for each thread or connection.
+ * lost them. So has one that keeps queue pairs in ERR, identifiers whose connection has ended, and
+ * objects that nothing uses. What it makes before may be meant: one for each thread or connection.
  *
  * Different ones may be a cache. One that has an end is filled, or evicts what is old, so that
  * what is left does not come from all quarters of the time:
@@ -25,9 +26,37 @@
 
 enum {
 	ALIKE = 64,
+	DEAD = 16, /* that cannot be used any more */
 	UNLIKE = 128,
 	TAIL = 4,  /* the last of them in the last quarter of the time of its posts */
 	SHARE = 8, /* of the different ones, those of each quarter; more must not be destroyed */
+};
+
+static const char *const other = "each could have been used in place of the others";
+static const char *const dead = "none of them can send or receive";
+static const char *const unused = "nothing was made of them";
+
+/* What may become more and more. */
+static const struct growth {
+	enum object_kind kind;
+	uint64_t least;
+	const char *noun, *which;
+	const char *const *why;
+	const char *limit; /* that is reached */
+} growths[] = {
+	{ OBJECT_mr, ALIKE, "region", " of the same memory", &other,
+	  "registrations and the memory that they pin reach a limit" },
+	{ OBJECT_ah, ALIKE, "address handle", " to one destination", &other,
+	  "the device has no more address handles" },
+	{ OBJECT_qp, DEAD, "queue pair", " in ERR", &dead, "the device has no more queue pairs" },
+	{ OBJECT_cm_id, DEAD, "identifier", " whose connections had ended", &dead,
+	  "memory and descriptors reach a limit" },
+	{ OBJECT_context, ALIKE, "context", "", &other, "descriptors reach a limit" },
+	{ OBJECT_pd, ALIKE, "protection domain", " without objects", &unused,
+	  "the device has no more protection domains" },
+	{ OBJECT_cq, ALIKE, "CQ", " without queues", &unused, "the device has no more CQs" },
+	{ OBJECT_comp_channel, ALIKE, "completion channel", " without CQs", &unused,
+	  "descriptors reach a limit" },
 };
 
 struct one {
@@ -61,17 +90,33 @@ static uint64_t hash_path(const struct qp_path *path)
 	return hash;
 }
 
-/* What makes it equal to another of its kind, with its domain; 0: not known. */
-static uint64_t hash_object(const struct check *check, const struct life *life)
+static uint64_t hash_region(const struct check *check, const struct life *life)
 {
-	const struct key *key;
+	const struct key *key =
+		keys_of(model_keys(check->model), life->process, OBJECT_mr, life->handle);
 
-	if (life->kind == OBJECT_ah)
-		return life->path ? mix_hash(hash_path(life->path), life->pd) | 1 : 0;
-	key = keys_of(model_keys(check->model), life->process, OBJECT_mr, life->handle);
 	if (!key || key->any || key->state != KEY_LIVE)
 		return 0;
 	return mix_hash(mix_hash(mix_hash(key->memory, key->length), key->access), key->pd) | 1;
+}
+
+/* What makes it equal to another of its kind, with its domain; 0: nothing, or that is not known. */
+static uint64_t hash_object(const struct check *check, const struct life *life)
+{
+	switch (life->kind) {
+	case OBJECT_mr:
+		return hash_region(check, life);
+	case OBJECT_ah:
+		return life->path ? mix_hash(hash_path(life->path), life->pd) | 1 : 0;
+	case OBJECT_qp:
+		return qp_state(life) == ABI_QPS_ERR;
+	case OBJECT_cm_id:
+		return life->ended;
+	case OBJECT_context:
+		return 1;
+	default:
+		return !life->children;
+	}
 }
 
 static void count_left(struct ones *ones, const struct hot *hot, const struct life *life)
@@ -126,35 +171,24 @@ static int compare_ones(const void *a, const void *b)
 	       (x->life->created.time < y->life->created.time);
 }
 
-static void say_limit(struct finding *finding, enum object_kind kind)
-{
-	finding_text(&finding->breaks,
-		     kind == OBJECT_mr
-			     ? "it runs longer: registrations and the memory that they pin reach a "
-			       "limit"
-			     : "it runs longer: the device has no more address handles");
-}
-
 static bool report_growth(struct check *check, const struct model_exit *end, const struct hot *hot,
-			  const struct one *first, size_t n)
+			  const struct growth *growth, const struct one *first, size_t n)
 {
 	const struct life *last = first[n - 1].life, *old = first->life;
-	bool region = last->kind == OBJECT_mr;
 	char process[PROCESS_TEXT], count[WORDS_COUNT];
 	struct finding *finding;
 
-	if (n < ALIKE || hot->until - last->created.time > (hot->until - hot->first_send) / TAIL)
+	if (n < growth->least ||
+	    hot->until - last->created.time > (hot->until - hot->first_send) / TAIL)
 		return false;
 	finding = judge_hazard(check, RULE_LIFE_004, &last->created, last, "");
 	if (!finding)
 		return true;
 	finding_text(&finding->says,
-		     "%s was left with %s %s, created one after the other from %s to %s: each "
-		     "could have been used in place of the others.",
-		     process_id_text(end->process, process),
-		     words_count(n, region ? "region" : "address handle", count),
-		     region ? "of the same memory" : "to one destination", old->name, last->name);
-	say_limit(finding, last->kind);
+		     "%s was left with %s%s, created one after the other from %s to %s: %s.",
+		     process_id_text(end->process, process), words_count(n, growth->noun, count),
+		     growth->which, old->name, last->name, *growth->why);
+	finding_text(&finding->breaks, "it runs longer: %s", growth->limit);
 	finding_step(finding, "the first", &old->created);
 	finding_step(finding, "the last", &last->created);
 	return true;
@@ -171,7 +205,7 @@ static bool is_growing(const struct ones *ones)
 }
 
 static void report_unlike(struct check *check, const struct model_exit *end, const struct hot *hot,
-			  const struct ones *ones)
+			  const struct growth *growth, const struct ones *ones)
 {
 	const struct life *last = ones->last;
 	char process[PROCESS_TEXT], count[WORDS_COUNT];
@@ -183,38 +217,41 @@ static void report_unlike(struct check *check, const struct model_exit *end, con
 		     "%s was left with %s, created from %s to %s: about as many in each quarter of "
 		     "its %s sends, and %s of those created since the first send %s destroyed.",
 		     process_id_text(end->process, process),
-		     words_count(ones->left, last->kind == OBJECT_mr ? "region" : "address handle",
-				 count),
-		     ones->first->name, last->name, COUNT_OF(hot->sends),
-		     ones->gone ? COUNT_OF(ones->gone) : "none", ones->gone == 1 ? "was" : "were");
-	say_limit(finding, last->kind);
+		     words_count(ones->left, growth->noun, count), ones->first->name, last->name,
+		     COUNT_OF(hot->sends), ones->gone ? COUNT_OF(ones->gone) : "none",
+		     ones->gone == 1 ? "was" : "were");
+	finding_text(&finding->breaks, "it runs longer: %s", growth->limit);
 	finding_step(finding, "the first", &ones->first->created);
 	finding_step(finding, "the last", &last->created);
+}
+
+static void judge_growth(struct check *check, const struct model_exit *end, const struct hot *hot,
+			 const struct growth *growth)
+{
+	struct ones ones = { 0 };
+	size_t begin = 0;
+	bool told = false;
+
+	if (collect_objects(check, end->process, growth->kind, hot, &ones) && ones.n)
+		qsort(ones.all, ones.n, sizeof(*ones.all), compare_ones);
+	for (size_t i = 0; i < ones.n; i++)
+		if (i + 1 == ones.n || ones.all[i + 1].sameness != ones.all[i].sameness) {
+			told |= report_growth(check, end, hot, growth, ones.all + begin,
+					      i + 1 - begin);
+			begin = i + 1;
+		}
+	if (!told && (growth->kind == OBJECT_mr || growth->kind == OBJECT_ah) && is_growing(&ones))
+		report_unlike(check, end, hot, growth, &ones);
+	free(ones.all);
 }
 
 /* LIFE-004, of a process that was killed, or whose end is not known. */
 void life_004_growth(struct check *check, const struct model_exit *end)
 {
-	static const enum object_kind kinds[] = { OBJECT_mr, OBJECT_ah };
 	const struct hot *hot = hot_of(check->model, end->process);
 
 	if (end->how == MODEL_EXITED || end->how == MODEL_REPLACED || !hot || !hot->sends)
 		return;
-	for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
-		struct ones ones = { 0 };
-		size_t begin = 0;
-		bool told = false;
-
-		if (collect_objects(check, end->process, kinds[k], hot, &ones) && ones.n)
-			qsort(ones.all, ones.n, sizeof(*ones.all), compare_ones);
-		for (size_t i = 0; i < ones.n; i++)
-			if (i + 1 == ones.n || ones.all[i + 1].sameness != ones.all[i].sameness) {
-				told |= report_growth(check, end, hot, ones.all + begin,
-						      i + 1 - begin);
-				begin = i + 1;
-			}
-		if (!told && is_growing(&ones))
-			report_unlike(check, end, hot, &ones);
-		free(ones.all);
-	}
+	for (size_t i = 0; i < sizeof(growths) / sizeof(growths[0]); i++)
+		judge_growth(check, end, hot, &growths[i]);
 }

@@ -1,4 +1,6 @@
 /* analyzer/rules/growth.c: equal objects that become more and more. */
+#include <rdma/rdma_cma.h>
+
 #include "tests/analyzer/ends.h"
 #include "tests/test.h"
 
@@ -128,3 +130,99 @@ TEST(address_handles_of_one_destination_become_more)
 	assert_int_equal(handles_left(1), 1);
 	assert_int_equal(handles_left(2), 0);
 }
+
+/* Objects of one kind, each before a send. */
+static struct kind {
+	const char *name;
+	enum object_kind kind;
+	int n;
+	bool used; /* or alive */
+	const char *says;
+} kinds[] = {
+	{ "queue pairs in ERR", OBJECT_qp, 16, false,
+	  "16 queue pairs in ERR, created one after the other from qp2 to qp17: none of them can "
+	  "send or receive." },
+	{ "few queue pairs", OBJECT_qp, 15, false, NULL },
+	{ "queue pairs", OBJECT_qp, MOST, true, NULL },
+	{ "contexts", OBJECT_context, MOST, false,
+	  "80 contexts, created one after the other from context2 to context81: each could have "
+	  "been used in place of the others." },
+	{ "protection domains", OBJECT_pd, MOST, false,
+	  "80 protection domains without objects, created one after the other from pd2 to pd81: "
+	  "nothing was made of them." },
+	{ "protection domains with CQs", OBJECT_pd, MOST, true, NULL },
+	{ "ended connections", OBJECT_cm_id, 16, false,
+	  "16 identifiers whose connections had ended, created one after the other from cm_id1 to "
+	  "cm_id16: none of them can send or receive." },
+	{ "connections", OBJECT_cm_id, MOST, true, NULL },
+};
+
+static void make_qp(struct story *s, struct ibv_qp *qp, int i, bool used)
+{
+	struct ibv_qp_init_attr attr = { .send_cq = &ends[1].cq,
+					 .recv_cq = &ends[1].cq,
+					 .qp_type = IBV_QPT_RC };
+	struct ibv_qp_attr moved = { .qp_state = IBV_QPS_ERR };
+
+	*qp = ends[1].qp;
+	qp->qp_num = 0x100 + (uint32_t)i;
+	story_do(s, 1, VERB_create_qp, 30, W(qp), W(&ends[1].pd), W(&attr));
+	if (!used)
+		story_do(s, 1, VERB_modify_qp, 31, 0, W(qp), W(&moved), W(IBV_QP_STATE));
+}
+
+static void make_id(struct story *s, struct rdma_cm_id *id, bool used)
+{
+	static struct rdma_event_channel channel = { .fd = 7 };
+	struct rdma_cm_event event = { .id = id,
+				       .event = used ? RDMA_CM_EVENT_ESTABLISHED
+						     : RDMA_CM_EVENT_DISCONNECTED };
+	struct rdma_cm_event *got = &event;
+
+	story_do(s, 1, VERB_rdma_create_id, 32, 0, W(&channel), W(&id), W(0), W(RDMA_PS_TCP));
+	story_do(s, 1, VERB_rdma_get_cm_event, 33, 0, W(&channel), W(&got));
+}
+
+static void make_pd(struct story *s, struct ibv_pd *pd, struct ibv_mr *mr, bool used)
+{
+	*pd = (struct ibv_pd){ .context = &ends[1].context };
+	story_do(s, 1, VERB_alloc_pd, 34, W(pd), W(&ends[1].context));
+	*mr = ends[1].mr;
+	mr->pd = pd;
+	mr->lkey = 0x1000 + 2 * (uint32_t)(pd->handle = (uint32_t)(uintptr_t)mr);
+	if (used)
+		register_as(s, 1, mr, IBV_ACCESS_LOCAL_WRITE);
+}
+
+static void objects_become_more(void **state)
+{
+	static struct ibv_qp qps[MOST];
+	static struct ibv_context contexts[MOST];
+	static struct ibv_pd pds[MOST];
+	static struct ibv_mr regions[MOST];
+	static struct rdma_cm_id ids[MOST];
+	const struct kind *row = *state;
+	struct story s;
+
+	begin_story(&s);
+	send_back(&s);
+	for (int i = 0; i < row->n; i++) {
+		if (row->kind == OBJECT_qp)
+			make_qp(&s, &qps[i], i, row->used);
+		else if (row->kind == OBJECT_context)
+			story_do(&s, 1, VERB_open_device, 35, W(&contexts[i]), W(0x1000));
+		else if (row->kind == OBJECT_pd)
+			make_pd(&s, &pds[i], &regions[i], row->used);
+		else
+			make_id(&s, &ids[i], row->used);
+		send_back(&s);
+	}
+	story_exit(&s, PEER, 9);
+	story_check(&s, NULL);
+	assert_int_equal(s.findings->hazards[RULE_LIFE_004], row->says ? 1 : 0);
+	if (row->says && !strstr(story_only(&s, RULE_LIFE_004)->says, row->says))
+		fail_msg("%s", story_only(&s, RULE_LIFE_004)->says);
+	story_end(&s);
+}
+
+TEST_ROWS(kinds, objects_become_more);
