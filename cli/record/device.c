@@ -257,7 +257,7 @@ int device_environment(const char *dir, bool soft)
 
 	if (soft)
 		err = has_rdma_core() ? preload_device() : use_drop_in();
-	if (!err && (dir || getenv(FAULTS_ENV)))
+	if (!err && (dir || getenv(FAULTS_ENV) || getenv(FAULTS_GIVEN_ENV)))
 		err = preload_recorder();
 	if (!err && (soft || dir))
 		err = allow_order();

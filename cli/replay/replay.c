@@ -24,6 +24,7 @@
 #include "cli/replay/replay_part.h"
 #include "cli/replay/replay_priv.h"
 #include "cli/replay/suite_run.h"
+#include "core/faults/file.h"
 #include "core/store/db/deadline.h"
 #include "core/store/read/lookup.h"
 #include "core/store/read/trace.h"
@@ -132,6 +133,10 @@ const struct option_row cli_replay_options[] = {
 	  "errors that the traffic does not cause: inject them as recorded, or not",
 	  CHOICE_AT(struct replay_settings, replay.faults),
 	  .otherwise = "recorded on the software device" },
+	{ "maker", 0, "device|recorder",
+	  "what injects them: the software device, or the recorder's library, on any device",
+	  CHOICE_AT(struct replay_settings, maker),
+	  .otherwise = "the software device, if it is used" },
 	{ "cm", 0, "recorded|verbs",
 	  "calls of librdmacm: repeat them, with their events, or only the verbs inside them",
 	  CHOICE_AT(struct replay_settings, replay.cm), .preset = "recorded" },
@@ -314,10 +319,18 @@ static int check_use(const struct replay_settings *set, const struct arguments *
 	return slice_check("replay", &set->slice, 1);
 }
 
+/* Faults are to be injected by the recorder's library, which is not preloaded yet. */
+static bool needs_recorder(const struct replay_settings *set, bool soft)
+{
+	if (getenv(FAULTS_GIVEN_ENV) || set->replay.faults == FAULTS_NONE)
+		return false;
+	return set->maker == MAKER_RECORDER || (!soft && set->replay.faults == FAULTS_RECORDED);
+}
+
 static int replay_trace(struct replay_settings *set, const char *path, struct trace *trace,
 			struct tolerate *tolerate, char **again)
 {
-	bool soft = false, slice = slice_is_part(&set->slice);
+	bool soft = false, slice = slice_is_part(&set->slice), given;
 	struct text part = { 0 };
 	int status;
 
@@ -328,7 +341,10 @@ static int replay_trace(struct replay_settings *set, const char *path, struct tr
 		status = CLI_ENVIRONMENT;
 	if (status)
 		return status;
-	if (soft || (slice && !getenv(PART_ENV)))
+	given = !replay_child_is() && needs_recorder(set, soft);
+	if (given && setenv(FAULTS_GIVEN_ENV, "1", 1))
+		return cli_status(log_err(-errno, "set " FAULTS_GIVEN_ENV));
+	if (soft || given || (slice && !getenv(PART_ENV)))
 		return replay_elsewhere(set, path, trace, soft, again);
 	if (!replay_child_is())
 		device_report_closed(set->device, "");

@@ -17,6 +17,7 @@
 #include "cli/cli.h"
 #include "cli/record/device.h"
 #include "cli/replay/fabric.h"
+#include "core/faults/file.h"
 #include "core/wire/log.h"
 
 #define FABRIC_ENV "VERBATIM_REPLAY_FABRIC" /* set: we are the child, on the software device */
@@ -34,7 +35,7 @@ static void become_child(char **argv, const char *fabric, const sigset_t *unbloc
 		_exit(CLI_ENVIRONMENT);
 	if (fabric && setenv(FABRIC_ENV, fabric, 1))
 		_exit(CLI_ENVIRONMENT);
-	if (fabric && device_environment(NULL, true))
+	if ((fabric || getenv(FAULTS_GIVEN_ENV)) && device_environment(NULL, fabric))
 		_exit(CLI_ENVIRONMENT);
 	for (size_t i = 0; i < ENDS; i++)
 		if (!sigaction(ends[i], NULL, &old) && old.sa_handler != SIG_IGN)

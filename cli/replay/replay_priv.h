@@ -24,12 +24,14 @@ struct replay_settings {
 	uint32_t loop, warmup;
 	unsigned int format;  /* enum replay_format */
 	unsigned int persona; /* enum replay_persona */
+	unsigned int maker;   /* enum replay_maker: of --faults recorded */
 	int64_t deadline;
 	bool fail_fast, allow_partial, wait;
 	bool open_loop; /* it, and each of the changes: as load */
 	struct traffic_changes changes;
 };
 
+enum replay_maker { MAKER_DEVICE, MAKER_RECORDER };
 enum replay_persona { PERSONA_RECORDED, PERSONA_NONE };
 enum replay_format { REPLAY_TEXT, REPLAY_JSON, REPLAY_JUNIT };
 

@@ -4,8 +4,8 @@
  * A retry exceeded by a real network, a local error of an adapter, a port that went down, a
  * creation without memory: no event in the trace causes them, so on a device without errors of its
  * own they would not occur, and the program's reaction would not be replayed. The software device
- * can inject them at a request, a call or immediately; other devices do not have its functions
- * (docs/SOFT-DEVICE.md).
+ * can inject them at a request, a call or immediately; on other devices the recorder's library does
+ * (replay/device/fault_maker.h).
  *
  * Errors that the replayed calls cause by themselves (a wrong key, a missing receive, a destroyed
  * peer) must not be injected as well, so the status alone decides nothing:
@@ -20,13 +20,16 @@
  * 	a queue pair	that was flushed without a cause fails where that was first seen, unless
  * 			it has failed by itself, or its peer had an error
  *
+ * The recorder's library cannot let a request fail only where it would succeed: it posts one that
+ * fails (docs/FAULTS.md), of which the peer notices nothing. So what would have come by itself is
+ * injected, too, and a peer that failed with it. It does not change the state of a port.
+ *
  * If an injected error has consequences that were not recorded, it is the divergence.
  *
  * Not here: which errors the trace has (faults_learn.c).
  */
 #include "replay/data/faults.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,15 +47,6 @@
 /* part of --timeout: how long to wait for events that the traffic causes */
 enum { OWN_EVENT_SHARE = 4 };
 
-static bool find_functions(struct soft_faults *soft)
-{
-	soft->fault = (int (*)(const char *))dlsym(RTLD_DEFAULT, "verbatim_soft_fault");
-	soft->event = (int (*)(struct ibv_context *, const struct ibv_async_event *))dlsym(
-		RTLD_DEFAULT, "verbatim_soft_event");
-	soft->struck = (unsigned int (*)(void))dlsym(RTLD_DEFAULT, "verbatim_soft_faults_struck");
-	return soft->fault && soft->event && soft->struck;
-}
-
 int faults_new(struct replay *r)
 {
 	struct fault_plan *plan;
@@ -62,15 +56,15 @@ int faults_new(struct replay *r)
 	plan = calloc(1, sizeof(*plan));
 	if (!plan)
 		return log_err(-ENOMEM, "prepare the replay");
-	if (find_functions(&plan->soft)) {
+	if (fault_maker_find(&plan->maker)) {
 		r->faults = plan;
 		return faults_learn(r, plan);
 	}
 	free(plan);
 	if (r->options->faults == FAULTS_DEFAULT)
 		return 0;
-	log_note("replay: --faults recorded needs the software device (--device soft): faults "
-		 "cannot be injected into others");
+	log_note("replay: --faults recorded: neither the software device nor libverbatim.so is "
+		 "there to inject faults");
 	return -EOPNOTSUPP;
 }
 
@@ -95,16 +89,17 @@ static const char *status_name(int status)
 	return name && !strncmp(name, "IBV_WC_", 7) ? name + 7 : NULL;
 }
 
-static void doom_request(struct fault_plan *plan, const struct ibv_qp *qp, uint64_t doom)
+static void doom_request(struct fault_plan *plan, const struct ibv_qp *qp, bool send, uint64_t doom)
 {
 	const char *name = status_name((int)(doom >> 8 & 0xff));
 	char rule[128];
 
 	if (!name)
 		return;
-	snprintf(rule, sizeof(rule), "qp=%u n=%u status=%s vendor_err=%u", qp->qp_num,
-		 (unsigned int)(doom >> 32) + 1, name, (unsigned int)(doom & 0xff));
-	process_fault(plan->soft.fault,
+	snprintf(rule, sizeof(rule), "qp=%u n=%u status=%s vendor_err=%u%s", qp->qp_num,
+		 (unsigned int)(doom >> 32) + 1, name, (unsigned int)(doom & 0xff),
+		 send ? "" : " opcode=RECV");
+	process_fault(plan->maker.fault,
 		      /* a status that the device does not know is reported as a difference */
 		      rule);
 }
@@ -117,7 +112,7 @@ static void fail_call(struct fault_plan *plan, int error)
 	if (!name)
 		return;
 	snprintf(rule, sizeof(rule), "verb=any errno=%s", name);
-	process_fault(plan->soft.fault, rule);
+	process_fault(plan->maker.fault, rule);
 }
 
 /* A missing resource, not a consequence of the call's arguments. */
@@ -205,7 +200,23 @@ bool faults_are_due(const struct replay *r, const struct trace_event *event)
 
 static uint64_t count_struck(const struct fault_plan *plan)
 {
-	return plan->soft.struck() + processes_struck();
+	return plan->maker.struck() + processes_struck();
+}
+
+/*
+ * The recorder's library lets it fail in any case, so not what fails because of a receive of the
+ * peer. Of a receive only a failure that was made: others come from what is sent.
+ */
+static bool is_to_fail(const struct replay *r, const struct trace_event *event,
+		       const struct replica *queue)
+{
+	bool send = post_is_send(event->post);
+
+	if (!r->faults->maker.recorder)
+		return send;
+	if (trace_made_fault(r->trace, event->id))
+		return true;
+	return send && !(queue->qp->peer && r->faults->erred[queue->qp->peer]);
 }
 
 void faults_begin_post(struct replay *r, const struct trace_event *event,
@@ -217,9 +228,9 @@ void faults_begin_post(struct replay *r, const struct trace_event *event,
 		return;
 	if (event->post->ret || faults_are_due(r, event))
 		r->faults->struck = count_struck(r->faults);
-	if (post_is_send(event->post) && queue->qp &&
-	    map_get(&r->faults->doomed, event_key(event->id), &doom))
-		doom_request(r->faults, queue->handle, doom);
+	if (queue->qp && map_get(&r->faults->doomed, event_key(event->id), &doom) &&
+	    is_to_fail(r, event, queue))
+		doom_request(r->faults, queue->handle, post_is_send(event->post), doom);
 	if (event->post->ret && is_refused(event, queue, under_way))
 		fail_call(r->faults, event->post->ret);
 }
@@ -277,7 +288,7 @@ void faults_end_post(struct replay *r, const struct trace_event *event)
 			note_status(r, &r->faults->shown[shown - 1]);
 	}
 	if (post->ret)
-		process_fault(r->faults->soft.fault, NULL);
+		process_fault(r->faults->maker.fault, NULL);
 }
 
 /* The errno of a recorded call that failed; 0: it does not return an errno. */
@@ -300,7 +311,7 @@ static void raise_now(struct fault_plan *plan, struct ibv_context *context,
 {
 	const struct ibv_async_event async = { .event_type = type, .element.port_num = port };
 
-	if (!process_raise(plan->soft.event, context, &async))
+	if (!process_raise(plan->maker.event, context, &async))
 		__atomic_add_fetch(&plan->raised, 1, __ATOMIC_RELAXED);
 }
 
@@ -312,7 +323,7 @@ static void follow_port(struct replay *r, const struct call *call, const uint64_
 	struct ibv_port_attr attr;
 	int64_t there;
 
-	if (!args_get(call->out, ARG(port_attr.state), &there) ||
+	if (r->faults->maker.recorder || !args_get(call->out, ARG(port_attr.state), &there) ||
 	    query_port(context, port, &attr) || there == attr.state)
 		return;
 	if (there == IBV_PORT_DOWN && attr.state == IBV_PORT_ACTIVE)
@@ -371,7 +382,7 @@ int64_t faults_call(struct replay *r, const struct trace_event *event, const uin
 		ret = dispatch_call(call->verb, args);
 	}
 	error = errno;
-	process_fault(r->faults->soft.fault, NULL);
+	process_fault(r->faults->maker.fault, NULL);
 	if (count_struck(r->faults) != struck)
 		note_call(r, event, recorded_error(call));
 	errno = error;
@@ -395,7 +406,9 @@ static struct ibv_qp *find_sudden(struct replay *r, uint32_t id)
 	if (!qp || !replica->handle || qp->cut ||
 	    (qp->type != IBV_QPT_RC && qp->type != IBV_QPT_UC))
 		return NULL;
-	return qp->peer && r->faults->erred[qp->peer] ? NULL : replica->handle;
+	return qp->peer && r->faults->erred[qp->peer] && !r->faults->maker.recorder
+		       ? NULL
+		       : replica->handle;
 }
 
 void faults_begin_poll(struct replay *r, const struct trace_event *event)
@@ -417,7 +430,7 @@ void faults_begin_poll(struct replay *r, const struct trace_event *event)
 	if (!async.element.qp)
 		return;
 	async.event_type = (enum ibv_event_type)(what >> 32);
-	if (process_raise(r->faults->soft.event, async.element.qp->context, &async))
+	if (process_raise(r->faults->maker.event, async.element.qp->context, &async))
 		return;
 	__atomic_add_fetch(&r->faults->raised, 1, __ATOMIC_RELAXED);
 	for (uint32_t i = 0; i < event->poll->nwc; i++)
@@ -435,7 +448,7 @@ bool faults_raise(struct replay *r, struct ibv_context *context,
 	if (!r->faults || (!outside && waited < limit / OWN_EVENT_SHARE))
 		return false;
 	if ((!outside && !async->element.qp) ||
-	    process_raise(r->faults->soft.event, context, async))
+	    process_raise(r->faults->maker.event, context, async))
 		return false;
 	__atomic_add_fetch(&r->faults->raised, 1, __ATOMIC_RELAXED);
 	return true;
@@ -445,6 +458,6 @@ uint64_t faults_caused(const struct replay *r)
 {
 	if (!r->faults)
 		return 0;
-	return r->faults->soft.struck() + processes_struck() +
+	return r->faults->maker.struck() + processes_struck() +
 	       __atomic_load_n(&r->faults->raised, __ATOMIC_RELAXED);
 }

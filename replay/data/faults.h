@@ -2,7 +2,8 @@
 /*
  * Injecting recorded errors that the traffic alone does not cause.
  *
- * On the software device only. Any thread, after faults_new().
+ * By the software device, or by the recorder's library on any device. Any thread, after
+ * faults_new().
  */
 #include <infiniband/verbs.h>
 #include <stdbool.h>
@@ -14,8 +15,8 @@ struct replay;
 struct replica;
 
 /*
- * Find the errors to inject in the trace. 0 or -errno after log_err(): -EOPNOTSUPP if the device
- * cannot inject faults, and the user requested it.
+ * Find the errors to inject in the trace. 0 or -errno after log_err(): -EOPNOTSUPP if nothing in
+ * this process can inject faults, and the user requested it.
  */
 int faults_new(struct replay *r);
 void faults_free(struct replay *r);

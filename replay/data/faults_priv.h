@@ -2,15 +2,9 @@
 /* Shared by faults.c and faults_learn.c. */
 #include "core/base/map.h"
 #include "replay/data/faults.h"
+#include "replay/device/fault_maker.h"
 
 struct wc;
-
-/* The functions of the software device, shim/soft/verbs/inject.h. */
-struct soft_faults {
-	int (*fault)(const char *rule);
-	int (*event)(struct ibv_context *context, const struct ibv_async_event *event);
-	unsigned int (*struck)(void);
-};
 
 /* Where the trace shows that a request failed. */
 struct shown {
@@ -22,7 +16,7 @@ struct shown {
 };
 
 struct fault_plan {
-	struct soft_faults soft;
+	struct fault_maker maker;
 	struct map doomed;   /* event of a post, to its request that failed: pack_doom() */
 	struct map shown_of; /* event of a post, to 1 + the index in @shown */
 	struct shown *shown;

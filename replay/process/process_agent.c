@@ -10,7 +10,6 @@
  */
 #include "replay/process/process_agent.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -23,6 +22,7 @@
 
 #include "replay/device/builder.h"
 #include "replay/device/dispatch.h"
+#include "replay/device/fault_maker.h"
 
 enum { SPINS = 200, YIELDS = 10 };
 
@@ -268,27 +268,25 @@ static void ack_async_event(struct channel *c)
 
 static void make_fault(struct channel *c)
 {
-	int (*fault)(const char *) =
-		(int (*)(const char *))dlsym(RTLD_DEFAULT, "verbatim_soft_fault");
+	struct fault_maker maker;
 
-	c->ret = fault ? fault(to_pointer(c->args[0])) : EINVAL;
+	c->ret = fault_maker_find(&maker) ? maker.fault(to_pointer(c->args[0])) : EINVAL;
 }
 
 static void raise_event(struct channel *c)
 {
-	int (*raise)(struct ibv_context *, const struct ibv_async_event *) =
-		(int (*)(struct ibv_context *, const struct ibv_async_event *))dlsym(
-			RTLD_DEFAULT, "verbatim_soft_event");
+	struct fault_maker maker;
 
-	c->ret = raise ? raise(to_pointer(c->args[0]), to_pointer(c->args[1])) : EINVAL;
+	c->ret = fault_maker_find(&maker)
+			 ? maker.event(to_pointer(c->args[0]), to_pointer(c->args[1]))
+			 : EINVAL;
 }
 
 static void count_struck(struct channel *c)
 {
-	unsigned int (*struck)(void) =
-		(unsigned int (*)(void))dlsym(RTLD_DEFAULT, "verbatim_soft_faults_struck");
+	struct fault_maker maker;
 
-	c->ret = struck ? struck() : 0;
+	c->ret = fault_maker_find(&maker) ? maker.struck() : 0;
 }
 
 /* A child started with a copy of this memory, including its mappings. */

@@ -41,9 +41,9 @@ enum process_command {
 	PROCESS_CQ_EVENT,  /* channel; the CQ in args[1], its context in args[2] */
 	PROCESS_ASYNC,     /* context; event in args[1] */
 	PROCESS_ACK_ASYNC, /* event */
-	PROCESS_FAULT,     /* a rule, or NULL: verbatim_soft_fault() */
-	PROCESS_RAISE,     /* context, event: verbatim_soft_event() */
-	PROCESS_STRUCK,    /* verbatim_soft_faults_struck() */
+	PROCESS_FAULT,     /* a rule, or NULL: struct fault_maker */
+	PROCESS_RAISE,     /* context, event: the same */
+	PROCESS_STRUCK,    /* the same */
 	PROCESS_END,       /* enum process_ending */
 	PROCESS_COMMANDS,
 };

@@ -115,4 +115,57 @@ traffic_fails_by_itself() {
 		"SELECT count(DISTINCT status) > 4 FROM wc")" 1 && again 0
 }
 try traffic_fails_by_itself
+
+# What was recorded on any device is repeated on any device, by the recorder's library: here the
+# software device stands for one that makes no faults itself.
+repeat_by_recorder() { # --faults|VERBATIM_SOFT_FAULTS, rules, number of failures, program...
+	printf '%b\n' "$2" >rules
+	local by=(env "$1=$tmp/rules") faults=()
+	[ "$1" != --faults ] || by=() faults=(--faults rules)
+	"${by[@]}" timeout 60 "$VERBATIM" record --device soft "${faults[@]}" -o t.db -- "${@:4}" \
+		>out 2>&1 || { tail -1 out; return 1; }
+	replay --maker recorder || { cat out; return 1; }
+	is "at least" "$(jq ".counts.faults >= $3" report)" true || return
+	replay --maker recorder --faults none
+	is "without them" "$? $(jq .counts.faults report)" "1 0"
+}
+remote=
+for status in REM_INV_REQ_ERR REM_ACCESS_ERR REM_OP_ERR RETRY_EXC_ERR; do
+	remote+="n=$((++nth)) status=$status vendor_err=0x5$nth\n"
+done
+for maker in --faults VERBATIM_SOFT_FAULTS; do
+	try "any device: statuses by $maker" repeat_by_recorder $maker "$remote" 2 "$apps/faulted"
+	try "any device: a call by $maker" repeat_by_recorder $maker \
+		"verb=reg_mr n=3 errno=ENOMEM" 1 "$apps/faulted"
+	try "any device: a post by $maker" repeat_by_recorder $maker \
+		"verb=post_send n=3 errno=ENOMEM" 1 "$apps/faulted"
+	try "any device: an event by $maker" repeat_by_recorder $maker "n=4 event=DEVICE_FATAL" 1 \
+		"$apps/faulted"
+done
+try "any device: a receive" repeat_by_recorder --faults "opcode=RECV n=2 status=LOC_LEN_ERR" 1 \
+	"$apps/faulted"
+try "any device: a queue pair" repeat_by_recorder --faults '' 3 "$apps/sudden"
+try "any device: two programs" repeat_by_recorder VERBATIM_SOFT_FAULTS \
+	'process=0 n=77 status=REM_ACCESS_ERR' 1 "$root/tests/e2e/replay/left_behind" server \
+	ibv_rc_pingpong -n 300
+
+# the report is that of the software device's faults
+same_as_by_the_device() {
+	record "n=3 status=RETRY_EXC_ERR vendor_err=0x81" "$apps/faulted" || return
+	replay && jq 'del(.. | .seconds?, .took_ns?)' report >by_device
+	replay --maker recorder && jq 'del(.. | .seconds?, .took_ns?)' report | diff by_device -
+}
+# The software device is the machine's: the command starts itself again with libverbatim.so only.
+on_a_device_of_the_machine() {
+	"$VERBATIM" run --device soft -- "$VERBATIM" replay --device verbatim0 "$@" t.db >out 2>&1
+}
+that_of_the_machine_too() {
+	record "n=3 status=RETRY_EXC_ERR vendor_err=0x81" "$apps/faulted" || return
+	on_a_device_of_the_machine --faults recorded; is status $? 0 &&
+		says "^1 recorded error .* was injected" out || return
+	on_a_device_of_the_machine --faults recorded --processes; is status $? 0 || return
+	on_a_device_of_the_machine --faults none; is status $? 1
+}
+try "any device: that of the machine, too" that_of_the_machine_too
+try "by whom they are injected makes no difference" same_as_by_the_device
 exit $failed

@@ -200,6 +200,26 @@ void async_make(const struct planned *planned, struct ibv_qp *qp)
 	errno = saved;
 }
 
+int async_raise(struct ibv_context *context, const struct ibv_async_event *event)
+{
+	const struct planned planned = { .line = 0 };
+	int type = (int)event->event_type;
+	bool open;
+
+	pthread_mutex_lock(&mutex);
+	open = find_opened(context);
+	pthread_mutex_unlock(&mutex);
+	if (!open)
+		return EINVAL;
+	plan_note(&planned, "the event %s", event_name(type));
+	if (type == IBV_EVENT_CQ_ERR)
+		connected_fail_users(event->element.cq);
+	else if (fails_qp(type))
+		behind_fail_qp(event->element.qp);
+	add_made(context, event);
+	return 0;
+}
+
 /* Take the first event for the context of @own that the program has not retrieved. */
 static bool take_made(const struct opened *own, struct ibv_async_event *event)
 {

@@ -31,6 +31,9 @@ void async_return(void);
  */
 void async_make(const struct planned *planned, struct ibv_qp *qp);
 
+/* Make @event of @context, which the program has asked for. 0; EINVAL: it is not open. */
+int async_raise(struct ibv_context *context, const struct ibv_async_event *event);
+
 typedef int async_get_fn(struct ibv_context *context, struct ibv_async_event *event);
 
 /* ibv_get_async_event(): an injected event, or that of @behind. */

@@ -3,6 +3,7 @@
  *
  * 	VERBATIM_FAULTS      the file, which the command has checked
  * 	VERBATIM_FAULTS_RUN  a number of the run: its processes are numbered
+ * 	VERBATIM_FAULTS_GIVEN  the program asks for them (given.h)
  *
  * Processes are numbered without memory in common: the N-th locks byte N of the run's range in the
  * file, the lowest that no other process has locked. The lock ends with the process, so nothing
@@ -25,6 +26,7 @@
 #include <unistd.h>
 
 #include "core/faults/file.h"
+#include "shim/trace/faults/given.h"
 #include "shim/trace/faults/places.h"
 #include "shim/trace/ring/mark.h"
 #include "shim/trace/ring/record.h"
@@ -51,6 +53,7 @@ static size_t nsteps;
 static unsigned int nplaces; /* rules with at= */
 static char path[PATH_MAX];
 static long run;
+static bool given;    /* the program may ask for faults */
 static int node = -1; /* of this process; -1: it has not opened a device */
 static pid_t counted; /* the process that @steps count for */
 
@@ -97,7 +100,7 @@ void plan_load(const char *file)
 	} else if (fd >= 0) {
 		close(fd);
 	}
-	plan_on = nsteps > 0;
+	plan_on = nsteps > 0 || given;
 	if (nplaces)
 		places_load();
 }
@@ -108,16 +111,20 @@ void plan_load(const char *file)
  */
 __attribute__((constructor)) static void load_given(void)
 {
-	const char *given = getenv(FAULTS_ENV), *number = getenv(FAULTS_RUN_ENV);
+	const char *file = getenv(FAULTS_ENV), *number = getenv(FAULTS_RUN_ENV);
 
-	if (!given || !*given)
+	plan_on = given = given_is_on();
+	if (!file || !*file)
 		return;
 	run = number ? strtol(number, NULL, 10) : 0;
-	plan_load(given);
+	plan_load(file);
 }
 
+/* A program that asks for faults may ask for events. */
 bool plan_has(enum fault_kind kind)
 {
+	if (kind == FAULT_EVENT && given)
+		return true;
 	for (size_t i = 0; i < nsteps; i++)
 		if (steps[i].rule.fault.kind == kind)
 			return true;
@@ -249,6 +256,8 @@ static struct planned choose_fault(const struct operation *op)
 	struct planned planned = { 0 };
 	struct there there;
 
+	if (!nsteps)
+		return planned;
 	find_places(op, &there);
 	recording_lock();
 	number_thread(op);
@@ -262,16 +271,23 @@ static struct planned choose_fault(const struct operation *op)
 
 struct planned plan_call(enum verb verb)
 {
+	struct planned planned = { 0 };
 	char name[40];
 
 	if (recorder.ours)
 		return (struct planned){ 0 };
 	fault_name_verb(verb_infos[verb].name, name);
+	if (given && given_take_call(name, &planned.fault))
+		return planned;
 	return choose_fault(&(struct operation){ .kind = CALL, .verb = name });
 }
 
 struct planned plan_request(uint32_t qpn, int opcode, uint64_t bytes)
 {
+	struct planned planned = { 0 };
+
+	if (given && given_take_request(qpn, opcode, &planned.fault))
+		return planned;
 	return choose_fault(&(struct operation){
 		.kind = REQUEST, .qpn = qpn, .opcode = opcode, .bytes = bytes });
 }
@@ -319,7 +335,10 @@ void plan_note(const struct planned *planned, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(what, sizeof(what), format, args);
 	va_end(args);
-	snprintf(text, sizeof(text), "%s (line %u)", what, planned->line);
+	if (planned->line)
+		snprintf(text, sizeof(text), "%s (line %u)", what, planned->line);
+	else
+		snprintf(text, sizeof(text), "%s", what);
 	mark_fault(text);
 	errno = saved;
 }

@@ -31,8 +31,8 @@ void plan_open_device(void);
 /* A fault that was chosen, and its line in the file. */
 struct planned {
 	struct fault fault;
-	unsigned int line;
-	bool quiet; /* one of many of its rule: the first was recorded */
+	unsigned int line; /* 0: the program has asked for it */
+	bool quiet;        /* one of many of its rule: the first was recorded */
 };
 
 /*

@@ -1,0 +1,30 @@
+#pragma once
+/*
+ * Faults that the program asks for, for one operation each: a replay, which makes recorded faults
+ * again on any device.
+ *
+ * The rules are those of verbatim_soft_fault() (docs/SOFT-DEVICE.md). Any thread.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/faults/rule.h"
+
+/* May the program ask for faults? FAULTS_GIVEN_ENV is set. */
+bool given_is_on(void);
+
+/*
+ * Add the rule @text: with qp= and n=N the N-th request that is posted to that queue pair from now
+ * on; with verb= the next call of this thread. NULL: drop the unused ones for calls of this thread.
+ * 0, EINVAL or ENOMEM.
+ */
+int given_add(const char *text);
+
+/* The fault of a call of @verb, as fault_name_verb() has it, by this thread. False: none. */
+bool given_take_call(const char *verb, struct fault *ret_fault);
+
+/* The same for a request that is posted; it is counted. */
+bool given_take_request(uint32_t qpn, int opcode, struct fault *ret_fault);
+
+/* The number of rules that were used. */
+unsigned int given_used(void);
