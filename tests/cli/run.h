@@ -15,6 +15,7 @@
  * With RUN_ANEW defined before, the program starts itself for each command, with its words as
  * arguments: main() (TEST_MAIN) is then the test's.
  */
+#include <errno.h>
 #include <ftw.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -48,11 +49,12 @@ static inline int run_split(char *text, char *words[RUN_WORDS])
 	return n;
 }
 
-/* The arguments of this program for that command. */
+/* The arguments of this program for that command; its name is what scripts/reach knows. */
 static inline char **run_anew(char *words[RUN_WORDS])
 {
-	static char *all[RUN_WORDS + 1] = { (char *)"verbatim" };
+	static char *all[RUN_WORDS + 1];
 
+	all[0] = program_invocation_short_name;
 	memcpy(all + 1, words, RUN_WORDS * sizeof(*words));
 	return all;
 }
