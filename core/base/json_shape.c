@@ -11,6 +11,7 @@
  */
 #include "core/base/json_shape.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -32,6 +33,7 @@ struct spot {
 };
 
 struct json_shape {
+	struct json_places places;
 	char *text;              /* the first of its kind, of which the literals are parts, */
 	struct json_node *nodes; /* and its tree */
 	uint32_t nnodes, nscalars;
@@ -41,7 +43,6 @@ struct json_shape {
 		/* one before each scalar, and one after the last */
 	} literals[NODES_MAX + 1];
 	struct spot from[NODES_MAX], to[NODES_MAX]; /* of objects and arrays, by node */
-	uint16_t places[JSON_PLACES];
 };
 
 static struct json_shape *shapes[SHAPES];
@@ -166,14 +167,56 @@ static const struct json_shape *learn_shape(const char *json, size_t n, uint32_t
 
 /* Using it */
 
-/* A number of at most 18 digits and nothing else, as nearly all values are. */
+/* How many of the eight bytes are digits, from the first on. */
+static inline unsigned int count_digits(uint64_t bytes)
+{
+	uint64_t others = bytes ^ 0x3030303030303030; /* of a digit: its value */
+
+	others = (others | (others + 0x7676767676767676)) & 0x8080808080808080;
+	return others ? (unsigned int)__builtin_ctzll(others) / 8 : 8;
+}
+
+/* The number that the first @n of eight bytes make, which are digits: in pairs, fours, eights. */
+static inline uint64_t join_digits(uint64_t bytes, unsigned int n)
+{
+	uint64_t digits = (bytes ^ 0x3030303030303030) << (64 - 8 * n); /* zeros before them */
+
+	digits = (digits * 10 + (digits >> 8)) & 0x00ff00ff00ff00ff;
+	digits = (digits * 100 + (digits >> 16)) & 0x0000ffff0000ffff;
+	return (digits * 10000 + (digits >> 32)) & 0xffffffff;
+}
+
+enum { DIGITS = 18 }; /* of any such number an int64_t holds the value */
+
+/* The digits at @at, of at most DIGITS; returns where they end. */
+static inline const char *read_digits(const char *at, const char *end, uint64_t *ret_value)
+{
+	static const uint32_t powers[] = { 1,      10,      100,      1000,     10000,
+					   100000, 1000000, 10000000, 100000000 };
+	const char *most = end - at < DIGITS ? end : at + DIGITS;
+	uint64_t value = 0, bytes;
+	unsigned int n = 8;
+
+	while (n == 8 && most - at >= 8) {
+		memcpy(&bytes, at, sizeof(bytes));
+		n = count_digits(le64toh(bytes));
+		if (n)
+			value = value * powers[n] + join_digits(le64toh(bytes), n);
+		at += n;
+	}
+	for (; n == 8 && at < most && (unsigned char)(*at - '0') < 10; at++)
+		value = value * 10 + (uint64_t)(*at - '0');
+	*ret_value = value;
+	return at;
+}
+
+/* A number of at most DIGITS digits and nothing else, as nearly all values are. */
 static inline bool take_digits(struct json_parser *p, struct json_node *node)
 {
-	const char *from = p->at, *at = from;
-	uint64_t value = 0;
+	const char *from = p->at, *at;
+	uint64_t value;
 
-	for (; at < p->end && at < from + 18 && (unsigned char)(*at - '0') < 10; at++)
-		value = value * 10 + (uint64_t)(*at - '0');
+	at = read_digits(from, p->end, &value);
 	if (at == from || at == p->end || (*at != ',' && *at != '}' && *at != ']') ||
 	    (*from == '0' && at > from + 1))
 		return false;
@@ -302,12 +345,7 @@ int json_shape_parse(const char *json, size_t n, const struct json_shape *guess,
 	return 0;
 }
 
-uint16_t json_shape_place(const struct json_shape *shape, unsigned int i)
-{
-	return __atomic_load_n(&shape->places[i], __ATOMIC_RELAXED);
-}
-
 void json_shape_set_place(const struct json_shape *shape, unsigned int i, uint16_t place)
 {
-	__atomic_store_n(&((struct json_shape *)shape)->places[i], place, __ATOMIC_RELAXED);
+	__atomic_store_n(&((struct json_shape *)shape)->places.at[i], place, __ATOMIC_RELAXED);
 }

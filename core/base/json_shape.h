@@ -6,11 +6,17 @@
  * parsed as by json_parse(); the next ones are only compared with the shape, which takes a third of
  * the time. Shapes are few and are never freed. Any thread.
  */
+#include <stdint.h>
+
 #include "core/base/json_tree.h"
 
 enum { JSON_PLACES = 1024 };
 
 struct json_shape;
+
+struct json_places {
+	uint16_t at[JSON_PLACES];
+};
 
 /* The bytes that the tree of a text of @n bytes needs if it has that shape. */
 size_t json_shape_room(const struct json_shape *shape, size_t n);
@@ -28,5 +34,10 @@ int json_shape_parse(const char *json, size_t n, const struct json_shape *guess,
  * For the caller: the places of values that it has found in trees of this shape, numbered from 0 to
  * JSON_PLACES - 1. A place is 0 until it was set.
  */
-uint16_t json_shape_place(const struct json_shape *shape, unsigned int i);
+static inline uint16_t json_shape_place(const struct json_shape *shape, unsigned int i)
+{
+	const struct json_places *places = (const struct json_places *)shape; /* its first member */
+
+	return __atomic_load_n(&places->at[i], __ATOMIC_RELAXED);
+}
 void json_shape_set_place(const struct json_shape *shape, unsigned int i, uint16_t place);

@@ -270,6 +270,17 @@ bool args_get_at(const struct args *args, enum arg arg, size_t index, int64_t *r
 
 bool args_get(const struct args *args, enum arg arg, int64_t *ret_value)
 {
+	uint16_t place = args && args->root && args->shape ? json_shape_place(args->shape, arg) : 0;
+	const struct json_node *node;
+
+	/* nearly all are numbers that were found before */
+	if (place == ABSENT)
+		return false;
+	node = place ? args->root + (place - 1) : NULL;
+	if (node && node->kind == JSON_INT) {
+		*ret_value = node->number;
+		return true;
+	}
 	return args_get_at(args, arg, 0, ret_value);
 }
 

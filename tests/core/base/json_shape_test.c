@@ -2,7 +2,9 @@
  * Texts of one shape have the trees that json_parse() makes of them
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/base/json_shape.h"
 #include "tests/test.h"
@@ -136,4 +138,45 @@ TEST(places_are_kept)
 	assert_int_equal(json_shape_place(shape, JSON_PLACES - 1), 0);
 	json_shape_set_place(shape, JSON_PLACES - 1, 4);
 	assert_int_equal(json_shape_place(parse_both("{\"h\":[4,5,6]}"), JSON_PLACES - 1), 4);
+}
+
+/* Numbers of each length, at each distance from the end of the text. */
+TEST(numbers_of_any_length)
+{
+	static const char digits[] = "12345678901234567890123";
+	char text[128];
+
+	for (int n = 1; n <= 19; n++)
+		for (int behind = 0; behind < 20; behind++) {
+			snprintf(text, sizeof(text), "{\"of %d\":%.*s,\"\":\"%.*s\"}", behind, n,
+				 digits, behind, digits);
+			parse_both(text);
+			parse_both(text);
+			snprintf(text, sizeof(text), "{\"of %d\":%.*s,\"\":\"%.*s\"}", behind, n,
+				 "9999999999999999999", behind, digits);
+			if (n < 19)
+				parse_both(text);
+			snprintf(text, sizeof(text), "{\"end %d\":[%.*s,0,%.*s]}", behind % 3, n,
+				 digits, 1 + behind % 18, digits + 1);
+			parse_both(text);
+		}
+}
+
+/* What is not a digit ends the number, whatever the byte is. */
+TEST(bytes_beside_digits_are_none)
+{
+	static const char *const wrong[] = { "/", ":", "\x01", "\x7f", "\xb0", "\xb5", "\xff" };
+	const struct json_shape *shape;
+	struct json_node *root;
+	char text[64];
+
+	parse_both("{\"byte\":1234567890123,\"n\":1}");
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
+		for (int at = 0; at < 16; at++) {
+			snprintf(text, sizeof(text), "{\"byte\":%.*s%s%.*s,\"n\":1}", at,
+				 "1234567890123456", wrong[i], 16 - at, "1234567890123456");
+			assert_int_equal(
+				json_shape_parse(text, strlen(text), NULL, NULL, &shape, &root),
+				-EBADMSG);
+		}
 }
