@@ -73,7 +73,7 @@ static int make_object(struct model *model, const struct trace_event *event, enu
 
 	if (!handle)
 		return 0;
-	life = calloc(1, sizeof(*life));
+	life = lives_new(&model->lives);
 	if (!life)
 		return log_err(-ENOMEM, "model of live objects");
 	life->kind = kind;

@@ -172,7 +172,7 @@ static int creation_returns(struct model *model, const struct parsed *p)
 
 	if (p->call->failed || !p->call->handle)
 		return 0;
-	life = calloc(1, sizeof(*life));
+	life = lives_new(&model->lives);
 	if (!life)
 		return log_err(-ENOMEM, "model of live objects");
 	life->kind = kind;

@@ -45,7 +45,7 @@ static struct life *find_older(struct model *model, const struct trace_event *ev
 	const struct call *call = event->call;
 	struct life *life;
 
-	if (!call->handle || !(life = calloc(1, sizeof(*life))))
+	if (!call->handle || !(life = lives_new(&model->lives)))
 		return NULL;
 	life->kind = verb_infos[call->verb].object;
 	life->process = event->process;
@@ -70,7 +70,7 @@ int control_destroy_begins(struct model *model, const struct trace_event *event)
 		life = find_older(model, event);
 	if (!life || life->inherited || life->state != LIFE_LIVE)
 		return 0;
-	pending = calloc(1, sizeof(*pending));
+	pending = pool_new(&model->pendings);
 	if (!pending)
 		return log_err(-ENOMEM, "destroys that have begun");
 	life->state = LIFE_DYING;
@@ -183,7 +183,7 @@ int control_destroy_returns(struct model *model, const struct trace_event *event
 			continue;
 		*at = pending->next;
 		err = destroy_ends(model, pending, event->call);
-		free(pending);
+		pool_free(&model->pendings, pending);
 		return err;
 	}
 	usurp_object(model, event);
@@ -197,7 +197,7 @@ static void drop_pending(struct model *model, struct pending **at)
 	*at = pending->next;
 	if (!pending->life->hashed)
 		lives_drop(&model->lives, pending->life);
-	free(pending);
+	pool_free(&model->pendings, pending);
 }
 
 void control_end(struct model *model, uint32_t process, int64_t time, bool ended)

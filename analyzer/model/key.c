@@ -149,7 +149,7 @@ static void drop_key(struct keys *keys, struct key *key)
 		map_remove(&keys->by_handle, handle_key(key->process, key->kind, key->handle));
 	list_remove(key->state == KEY_DEAD ? &keys->dead : &keys->live, key);
 	keys->changes++;
-	free(key);
+	pool_free(&keys->pool, key);
 }
 
 /* The device has reused the number: forget its former owners. */
@@ -189,6 +189,13 @@ int keys_rename(struct keys *keys, struct key *key, uint32_t lkey, uint32_t rkey
 	return enter_numbers(keys, key);
 }
 
+struct key *keys_new(struct keys *keys)
+{
+	if (!keys->pool.size)
+		keys->pool = POOL_OF(struct key);
+	return pool_new(&keys->pool);
+}
+
 int keys_add(struct keys *keys, struct key *key)
 {
 	struct key *old;
@@ -225,12 +232,12 @@ static void drop_replaced(struct keys *keys)
 	struct key *key = keys->replaced.oldest;
 
 	list_remove(&keys->replaced, key);
-	free(key);
+	pool_free(&keys->pool, key);
 }
 
 void keys_replace(struct keys *keys, const struct key *key, const struct moment *moment)
 {
-	struct key *copy = malloc(sizeof(*copy));
+	struct key *copy = keys_new(keys);
 
 	if (!copy)
 		return; /* if out of memory, one hint is missing */
@@ -243,14 +250,25 @@ void keys_replace(struct keys *keys, const struct key *key, const struct moment 
 		drop_replaced(keys);
 }
 
+static void free_keys(struct keys *keys, struct key_list *list)
+{
+	struct key *key = list->oldest;
+
+	for (struct key *newer; key; key = newer) {
+		newer = key->newer;
+		pool_free(&keys->pool, key);
+	}
+	*list = (struct key_list){ 0 };
+}
+
 void keys_fini(struct keys *keys)
 {
-	while (keys->replaced.oldest)
-		drop_replaced(keys);
-	while (keys->live.newest)
-		drop_key(keys, keys->live.newest);
-	while (keys->dead.newest)
-		drop_key(keys, keys->dead.newest);
+	if (POOL_IS_PLAIN) {
+		free_keys(keys, &keys->replaced);
+		free_keys(keys, &keys->live);
+		free_keys(keys, &keys->dead);
+	}
+	pool_fini(&keys->pool);
 	map_fini(&keys->by_lkey);
 	map_fini(&keys->by_rkey);
 	map_fini(&keys->by_handle);

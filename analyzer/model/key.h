@@ -97,9 +97,13 @@ struct keys {
 	bool shared; /* a process has imported another's objects: its keys have two owners */
 	struct suspect suspects[KEYS_SUSPECT];
 	uint64_t nsuspects;
+	struct pool pool; /* of struct key */
 };
 
 void keys_fini(struct keys *keys);
+
+/* A key of zeroes, for keys_add(); NULL if out of memory. */
+struct key *keys_new(struct keys *keys);
 
 /* Take @key as the newest of its numbers. 0 or -ENOMEM; it is freed then. */
 int keys_add(struct keys *keys, struct key *key);

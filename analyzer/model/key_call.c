@@ -96,7 +96,7 @@ static void set_all(struct key *key)
 static int region_is_made(struct model *model, const struct trace_event *event)
 {
 	const struct call *call = event->call;
-	struct key *key = calloc(1, sizeof(*key));
+	struct key *key = keys_new(&model->keys);
 
 	if (!key)
 		return -ENOMEM;

@@ -34,6 +34,8 @@ static struct life **find_list(const struct lives *lives, uint32_t process)
 int lives_init(struct lives *lives)
 {
 	memset(lives, 0, sizeof(*lives));
+	lives->pool = POOL_OF(struct life);
+	lives->links = POOL_OF(struct life_link);
 	lives->nbuckets = 1024;
 	lives->buckets = calloc(lives->nbuckets, sizeof(lives->buckets[0]));
 	lives->processes = calloc(lives->nbuckets, sizeof(lives->processes[0]));
@@ -47,7 +49,18 @@ void lives_fini(struct lives *lives)
 			lives_drop(lives, lives->buckets[i]);
 	free(lives->buckets);
 	free(lives->processes);
+	pool_fini(&lives->pool);
+	pool_fini(&lives->links);
 	memset(lives, 0, sizeof(*lives));
+}
+
+struct life *lives_new(struct lives *lives)
+{
+	struct life *life = pool_new(&lives->pool);
+
+	if (life)
+		life->links = &lives->links;
+	return life;
 }
 
 struct life *lives_find(const struct lives *lives, uint32_t process, enum object_kind kind,
@@ -142,7 +155,7 @@ void lives_add(struct lives *lives, struct life *life)
 	lives->live++;
 }
 
-static void free_link(struct life_link *link)
+static void free_link(struct pool *pool, struct life_link *link)
 {
 	*link->child_at = link->next_child;
 	if (link->next_child)
@@ -150,15 +163,15 @@ static void free_link(struct life_link *link)
 	*link->parent_at = link->next_parent;
 	if (link->next_parent)
 		link->next_parent->parent_at = link->parent_at;
-	free(link);
+	pool_free(pool, link);
 }
 
 static void unlink_all(struct life *life)
 {
 	while (life->children)
-		free_link(life->children);
+		free_link(life->links, life->children);
 	while (life->parents)
-		free_link(life->parents);
+		free_link(life->links, life->parents);
 }
 
 static void notify_leave(struct lives *lives, struct life *life, bool freed)
@@ -195,7 +208,7 @@ void lives_drop(struct lives *lives, struct life *life)
 	free(life->qp);
 	free(life->path);
 	device_put(life->device);
-	free(life);
+	pool_free(&lives->pool, life);
 }
 
 static int by_creation(const void *a, const void *b)
@@ -259,7 +272,7 @@ int life_link(struct life *parent, struct life *child)
 	for (link = child->parents; link; link = link->next_parent)
 		if (link->parent == parent)
 			return 0;
-	link = calloc(1, sizeof(*link));
+	link = pool_new(child->links);
 	if (!link)
 		return -ENOMEM;
 	link->parent = parent;
@@ -276,7 +289,7 @@ void life_unlink_kind(struct life *child, enum object_kind kind)
 	for (link = child->parents; link; link = next) {
 		next = link->next_parent;
 		if (link->parent->kind == kind)
-			free_link(link);
+			free_link(child->links, link);
 	}
 }
 

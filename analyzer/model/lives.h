@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include "analyzer/model/moment.h"
+#include "core/base/pool.h"
 
 enum {
 	LIFE_NAME = 32,
@@ -94,6 +95,7 @@ struct life {
 		uint64_t changes;
 	} seen[3]; /* of a queue: the last keys used in receives, sends, and as remote keys */
 	struct life_link *children, *parents;
+	struct pool *links;         /* of which these are */
 	struct life *next;          /* of the same bucket */
 	struct life *kin, **kin_at; /* of the same process: lives_next() */
 	struct life *older, *newer; /* among the dead */
@@ -111,6 +113,7 @@ struct lives {
 	struct life **processes; /* as many as buckets */
 	size_t nbuckets, count, live, dead;
 	struct life *dead_oldest, *dead_newest;
+	struct pool pool, links; /* of struct life, struct life_link */
 	/* called before an object is dead, and before it is @freed; may be NULL */
 	void (*leave)(void *arg, struct life *life, bool freed);
 	void *arg;
@@ -118,6 +121,9 @@ struct lives {
 
 int lives_init(struct lives *lives);
 void lives_fini(struct lives *lives);
+
+/* An object of zeroes, for lives_add(); NULL if out of memory. */
+struct life *lives_new(struct lives *lives);
 
 /* NULL if there is none. */
 struct life *lives_find(const struct lives *lives, uint32_t process, enum object_kind kind,

@@ -85,6 +85,7 @@ int model_new(struct trace *trace, const struct model_watcher *watcher, struct m
 	watcher_fill(&model->watcher);
 	model->doubt = trace ? find_doubt(trace) : 0;
 	model->peers.trace = trace;
+	model->pendings = POOL_OF(struct pending);
 	model->whole_from = trace ? trace_whole_from(trace) : INT64_MIN;
 	if (lives_init(&model->lives) < 0) {
 		model_free(model);
@@ -130,6 +131,7 @@ void model_free(struct model *model)
 	while (model->lost)
 		lost_forget(model, model->lost->process, 0);
 	vectors_forget(model, 0);
+	pool_fini(&model->pendings);
 	free(model->hots);
 	free(model->left);
 	free(model->in_cm);
@@ -208,9 +210,9 @@ static void on_notify(struct model *model, const struct trace_event *event)
 
 /* Processes */
 
-static struct life *copy_for(const struct life *life, uint32_t process)
+static struct life *copy_for(struct model *model, const struct life *life, uint32_t process)
 {
-	struct life *copy = malloc(sizeof(*copy));
+	struct life *copy = lives_new(&model->lives);
 
 	if (!copy)
 		return NULL;
@@ -286,7 +288,7 @@ static int inherit_objects(struct model *model, uint32_t child, const struct mom
 		return log_err(-ENOMEM, "objects of a forked process");
 	}
 	for (ssize_t i = 0; i < n; i++)
-		if (existed_at_fork(lives[i], moment) && (copy = copy_for(lives[i], child)))
+		if (existed_at_fork(lives[i], moment) && (copy = copy_for(model, lives[i], child)))
 			lives_add(&model->lives, copy);
 	free(lives);
 	return pinned_inherit(model, child, moment->process);

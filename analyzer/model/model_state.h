@@ -44,6 +44,7 @@ struct model {
 	struct peers peers;
 	int64_t now; /* of the last event */
 	struct pending *pending;
+	struct pool pendings;    /* of these */
 	struct waiting *waiting; /* wake.h */
 	bool wakes;              /* there is a CQ with a channel */
 	struct forked *forks;

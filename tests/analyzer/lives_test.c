@@ -7,7 +7,7 @@
 static struct life *add_life(struct lives *lives, uint32_t process, enum object_kind kind,
 			     uint64_t handle)
 {
-	struct life *life = calloc(1, sizeof(*life));
+	struct life *life = lives_new(lives);
 
 	assert_non_null(life);
 	life->process = process;

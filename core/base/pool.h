@@ -1,0 +1,80 @@
+#pragma once
+/*
+ * Objects of one size that are made and freed by the million.
+ *
+ * Freed ones are used again, and memory is given back only by pool_fini(): as much as was needed at
+ * once. With the address sanitizer each object is an allocation of its own, so that it finds a use
+ * after the free.
+ *
+ * Not thread-safe.
+ */
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifndef __has_feature /* of clang */
+#define __has_feature(name) 0
+#endif
+
+/* Are objects allocations of their own, of which each must be freed? */
+#if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
+enum { POOL_IS_PLAIN = 1 };
+#else
+enum { POOL_IS_PLAIN = 0 };
+#endif
+
+union pool_free;
+struct pool_slab;
+
+/* Zeroed but for the size, it is empty. */
+struct pool {
+	size_t size; /* of an object; a multiple of 16 */
+	union pool_free *free;
+	struct pool_slab *slabs;
+	char *next, *end; /* of the last slab */
+};
+
+#define POOL_OF(type) ((struct pool){ .size = (sizeof(type) + 15) & ~(size_t)15 })
+
+union pool_free {
+	union pool_free *next;
+};
+
+/* The first object of a new slab; NULL if out of memory. */
+void *pool_grow(struct pool *pool);
+
+/* Frees the memory of all objects: what they own must have been freed. */
+void pool_fini(struct pool *pool);
+
+/* An object of zeroes; NULL if out of memory. */
+static inline void *pool_new(struct pool *pool)
+{
+	void *object = pool->free;
+
+	if (POOL_IS_PLAIN)
+		return calloc(1, pool->size);
+	if (object) {
+		pool->free = pool->free->next;
+	} else if (pool->next != pool->end) {
+		object = pool->next;
+		pool->next += pool->size;
+	} else {
+		object = pool_grow(pool);
+	}
+	return object ? memset(object, 0, pool->size) : NULL;
+}
+
+/* Accepts NULL. */
+static inline void pool_free(struct pool *pool, void *object)
+{
+	union pool_free *freed = object;
+
+	if (POOL_IS_PLAIN) {
+		free(object);
+		return;
+	}
+	if (!freed)
+		return;
+	freed->next = pool->free;
+	pool->free = freed;
+}
