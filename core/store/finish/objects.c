@@ -404,9 +404,18 @@ void objects_fini(struct objects *objects)
 	*objects = (struct objects){ 0 };
 }
 
-uint32_t objects_cache_at(struct objects_cached *e, const struct objects *objects, uint32_t process,
-			  enum object_kind kind, uint64_t handle, int64_t time)
+/* The newer of two answers with one hash is in the first entry: both are asked for in turn. */
+static struct objects_cached *replace_entry(struct objects_cache *cache, unsigned int i)
 {
+	cache->entries[i ^ 1] = cache->entries[i];
+	return &cache->entries[i];
+}
+
+uint32_t objects_cache_at(struct objects_cache *cache, const struct objects *objects,
+			  uint32_t process, enum object_kind kind, uint64_t handle, int64_t time)
+{
+	struct objects_cached *e =
+		replace_entry(cache, objects_entry(process, (int)kind, handle, 0));
 	const struct object *o = objects_at(objects, process, kind, handle, time);
 	const struct object *next = objects_after(objects, process, kind, handle, time);
 
@@ -434,9 +443,10 @@ static int64_t qp_until(const struct objects *objects, uint32_t process, uint32_
 	return objects->qps[i]->created_at;
 }
 
-uint32_t objects_cache_qp(struct objects_cached *e, const struct objects *objects, uint32_t process,
-			  uint32_t number, uint32_t cq, int64_t time)
+uint32_t objects_cache_qp(struct objects_cache *cache, const struct objects *objects,
+			  uint32_t process, uint32_t number, uint32_t cq, int64_t time)
 {
+	struct objects_cached *e = replace_entry(cache, objects_entry(process, -1, number, cq));
 	const struct object *o = find_qp(objects, process, number, cq, time);
 
 	*e = (struct objects_cached){ .process = process,

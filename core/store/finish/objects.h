@@ -76,45 +76,63 @@ struct objects_cache {
 	struct objects_cached entries[512];
 };
 
-static inline struct objects_cached *objects_cached(struct objects_cache *cache, uint32_t process,
-						    int kind, uint64_t handle, uint32_t cq)
+/* The first of the two entries that an answer may be in; the other has a number that differs in 1. */
+static inline unsigned int objects_entry(uint32_t process, int kind, uint64_t handle, uint32_t cq)
 {
 	uint64_t h = (handle ^ (uint64_t)process << 48 ^ (uint64_t)(kind + 1) << 40 ^
 		      (uint64_t)cq << 24) *
 		     0x9e3779b97f4a7c15ull;
 
-	return &cache->entries[h >> 55];
+	return (unsigned int)(h >> 55);
+}
+
+static inline bool objects_answers(const struct objects_cached *e, uint32_t process, int kind,
+				   uint64_t handle, uint32_t cq, int64_t time)
+{
+	return e->handle == handle && e->process == process && e->kind == kind && e->cq == cq &&
+	       time >= e->from && time < e->until;
+}
+
+/* NULL: it is not cached. */
+static inline const struct objects_cached *objects_cached(const struct objects_cache *cache,
+							  uint32_t process, int kind,
+							  uint64_t handle, uint32_t cq,
+							  int64_t time)
+{
+	unsigned int i = objects_entry(process, kind, handle, cq);
+
+	if (objects_answers(&cache->entries[i], process, kind, handle, cq, time))
+		return &cache->entries[i];
+	i ^= 1;
+	return objects_answers(&cache->entries[i], process, kind, handle, cq, time)
+		       ? &cache->entries[i]
+		       : NULL;
 }
 
 /* For what is not cached; call objects_cached_at() and objects_cached_qp(). */
-uint32_t objects_cache_at(struct objects_cached *e, const struct objects *objects, uint32_t process,
-			  enum object_kind kind, uint64_t handle, int64_t time);
-uint32_t objects_cache_qp(struct objects_cached *e, const struct objects *objects, uint32_t process,
-			  uint32_t number, uint32_t cq, int64_t time);
+uint32_t objects_cache_at(struct objects_cache *cache, const struct objects *objects,
+			  uint32_t process, enum object_kind kind, uint64_t handle, int64_t time);
+uint32_t objects_cache_qp(struct objects_cache *cache, const struct objects *objects,
+			  uint32_t process, uint32_t number, uint32_t cq, int64_t time);
 
 /* Returns the id, 0 if there is none. */
 static inline uint32_t objects_cached_at(struct objects_cache *cache, const struct objects *objects,
 					 uint32_t process, enum object_kind kind, uint64_t handle,
 					 int64_t time)
 {
-	struct objects_cached *e = objects_cached(cache, process, (int)kind, handle, 0);
+	const struct objects_cached *e = objects_cached(cache, process, (int)kind, handle, 0, time);
 
-	if (e->handle == handle && e->process == process && e->kind == (int)kind &&
-	    time >= e->from && time < e->until)
-		return e->id;
-	return objects_cache_at(e, objects, process, kind, handle, time);
+	return e ? e->id : objects_cache_at(cache, objects, process, kind, handle, time);
 }
 
 static inline uint32_t objects_cached_qp(struct objects_cache *cache, const struct objects *objects,
 					 uint32_t process, uint32_t number, uint32_t cq,
 					 int64_t time)
 {
-	struct objects_cached *e = objects_cached(cache, process, -1, number, cq);
+	const struct objects_cached *e;
 
 	if (!number)
 		return 0;
-	if (e->handle == number && e->process == process && e->kind == -1 && e->cq == cq &&
-	    time >= e->from && time < e->until)
-		return e->id;
-	return objects_cache_qp(e, objects, process, number, cq, time);
+	e = objects_cached(cache, process, -1, number, cq, time);
+	return e ? e->id : objects_cache_qp(cache, objects, process, number, cq, time);
 }
