@@ -266,6 +266,14 @@ void activity_drop(struct activity_note *note)
 	*note = (struct activity_note){ 0 };
 }
 
+void activity_forget_sleeps(struct activity_note *note, bool (*is)(void *arg, uint32_t thread),
+			    void *arg)
+{
+	for (size_t i = 0; i < note->n; i++)
+		if (is(arg, note->all[i].thread))
+			note->all[i].sleep = (struct sleep){ 0 };
+}
+
 const struct moment *activity_sleep(const struct activity_note *note, uint64_t channel)
 {
 	for (size_t i = 0; i < note->n; i++)

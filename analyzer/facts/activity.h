@@ -40,6 +40,10 @@ void activity_take(const struct activity *activity, const struct model *model, u
 		   int64_t time, struct activity_note *ret_note);
 void activity_drop(struct activity_note *note);
 
+/* Forget the calls of those threads that wait for an event. */
+void activity_forget_sleeps(struct activity_note *note, bool (*is)(void *arg, uint32_t thread),
+			    void *arg);
+
 /*
  * The call of a thread that waits for an event of @channel, a handle of verbs or librdmacm (0: of
  * any), or of rdma_get_request() for that identifier; NULL: there is none.

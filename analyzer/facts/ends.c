@@ -137,6 +137,7 @@ void ends_poll(struct ends *ends, struct model *model, const struct trace_event 
 		delays_poll(ends->delays, model, event);
 	}
 	activity_poll(ends->activity, event);
+	stalls_poll(ends->stalls, event);
 }
 
 void ends_destroy(struct ends *ends, struct model *model, const struct trace_event *event)
@@ -288,7 +289,8 @@ static void note_end(struct ends *ends, struct model *model, const struct model_
 
 void ends_post(struct ends *ends, struct model *model, const struct trace_event *event)
 {
-	waits_post(ends->waits, model, event);
+	if (post_is_send(event->post))
+		waits_post(ends->waits, model, event);
 	stalls_post(ends->stalls, model, event);
 }
 

@@ -138,8 +138,7 @@ static int note_data(struct facts *facts, struct model *model, const struct trac
 		failed_data(facts->work->failed, model, event);
 	if (event->kind == TRACE_POST) {
 		causes_post(facts->work->causes, event);
-		if (post_is_send(event->post))
-			ends_post(facts->work->ends, model, event);
+		ends_post(facts->work->ends, model, event);
 	}
 	return event->kind == TRACE_POLL ? note_poll(facts, model, event) : 0;
 }

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * One process that may wait for others, and its links to them.
+ * One process, or a set of its threads, that may wait for others, and its links to them.
  *
  * Not thread-safe.
  */
@@ -24,9 +24,12 @@ enum stall_why {
 
 /* A queue pair, or an identifier of librdmacm, waits for its peer. */
 struct stall_link {
-	uint32_t process, to; /* processes */
-	uint32_t qp, other;   /* queue pairs: objects, 0 not known */
-	uint32_t cq;          /* the CQ of its completion: object, 0 not known */
+	uint32_t process, to; /* processes, */
+	/* known at the end of the trace: the nodes of the graph, and stalls_thread() of both */
+	uint32_t node, there;
+	uint32_t thread, their_thread;
+	uint32_t qp, other; /* queue pairs: objects, 0 not known */
+	uint32_t cq;        /* the CQ of its completion: object, 0 not known */
 	enum stall_why why;
 	struct event_id request; /* the oldest send; 0:0: receives */
 	int opcode;              /* of that */
@@ -60,9 +63,10 @@ enum stall_state {
 	STALL_STATES,
 };
 
-/* A process. */
+/* A process, or some of its threads. */
 struct stall {
 	uint32_t process;     /* 0: it called no verb */
+	uint32_t set;         /* of threads: thread_sets.h; 0: all threads of the process */
 	int64_t time;         /* when it ended, or the trace */
 	int64_t quiet;        /* its last progress */
 	struct moment last;   /* its last verb */

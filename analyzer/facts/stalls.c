@@ -20,7 +20,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 
 #include "analyzer/model/last.h"
 #include "analyzer/model/model.h"
@@ -30,7 +29,6 @@
 #include "analyzer/model/wake.h"
 #include "core/base/vec.h"
 #include "core/store/read/joint.h"
-#include "core/store/read/merged.h"
 #include "core/wire/log.h"
 
 const char *const stall_states[STALL_STATES] = {
@@ -53,6 +51,7 @@ int stalls_new(struct trace *trace, const struct activity *activity, struct stal
 
 	if (!stalls || !(stalls->work = calloc(1, sizeof(*stalls->work))) ||
 	    !(stalls->work->cm = stalls_cm_new(trace)) ||
+	    !(stalls->work->sets = thread_sets_new()) ||
 	    !(stalls->work->grams = stalls_gram_new())) {
 		stalls_free(stalls);
 		return log_err(-ENOMEM, "waits of processes");
@@ -71,6 +70,11 @@ void stalls_free(struct stalls *stalls)
 		activity_drop(&stalls->work->notes[i].threads);
 	wait_graph_fini(&stalls->graph);
 	if (stalls->work) {
+		for (size_t i = 0; i < stalls->work->nparts; i++)
+			activity_drop(&stalls->work->parts[i].note.threads);
+		thread_sets_free(stalls->work->sets);
+		free(stalls->work->parts);
+		free(stalls->work->part_of);
 		stalls_cm_free(stalls->work->cm);
 		stalls_gram_free(stalls->work->grams);
 		free(stalls->work->notes);
@@ -109,7 +113,14 @@ void stalls_call(struct stalls *stalls, const struct trace_event *event)
 
 void stalls_post(struct stalls *stalls, struct model *model, const struct trace_event *event)
 {
-	stalls_gram_post(stalls->work->grams, model, event);
+	thread_sets_post(stalls->work->sets, event);
+	if (post_is_send(event->post))
+		stalls_gram_post(stalls->work->grams, model, event);
+}
+
+void stalls_poll(struct stalls *stalls, const struct trace_event *event)
+{
+	thread_sets_poll(stalls->work->sets, event);
 }
 
 void stalls_return(struct stalls *stalls, const struct trace_event *event)
@@ -301,6 +312,14 @@ static void add_grams(struct taking *taking, const struct life *qp)
 	taking->note->unknown |= !grams.any;
 }
 
+/* Is the queue pair one of other threads of the process? */
+static bool is_of_others(const struct taking *taking, uint32_t qp)
+{
+	uint32_t set = thread_sets_of_object(taking->stalls->work->sets, qp);
+
+	return taking->stall->set && set && set != taking->stall->set;
+}
+
 /* The queue waits for its peer; @oldest is NULL: receives. */
 static void add_link(struct taking *taking, const struct life *qp, const struct queue *queue,
 		     const struct queue_request *oldest)
@@ -310,7 +329,8 @@ static void add_link(struct taking *taking, const struct life *qp, const struct 
 	struct stalls *stalls = taking->stalls;
 	struct stall_link *link;
 
-	if (!far.peer || far.peer->process == qp->process || !cq) {
+	if (!far.peer || !cq ||
+	    (far.peer->process == qp->process && !is_of_others(taking, far.peer->id))) {
 		taking->note->unknown = true;
 		return;
 	}
@@ -425,66 +445,126 @@ static void look_at_qp(struct taking *taking, const struct life *qp)
 	}
 }
 
-/* The end of the process, as far as the trace shows it. */
-static void fill_end(struct stall *stall, const struct process *process)
+/* What it did last: @quiet since then. */
+static void fill_last(struct taking *taking, const struct last_verb *last, int64_t quiet)
 {
-	const char *ending = process && process->ending ? process->ending : "";
-	int status = process ? process->status : -1;
-
-	stall->ended = process && process->end >= 0;
-	stall->signal = stall->status = -1;
-	if (status != -1 && WIFSIGNALED(status))
-		stall->signal = WTERMSIG(status);
-	else if (status != -1 && WIFEXITED(status))
-		stall->status = WEXITSTATUS(status);
-	else if (!strcmp(ending, "killed"))
-		stall->signal = 0;
-	stall->well = stall->status == 0 || (stall->ended && stall->signal < 0 && status == -1);
-}
-
-/* When a process that has not ended was seen for the last time; @time: of the last event. */
-static int64_t find_until(struct trace *trace, uint32_t process, int64_t time)
-{
-	const char *text = trace_process_meta(trace, process, "until");
-	int64_t until = text ? strtoll(text, NULL, 10) : 0;
-	struct trace_clock clock;
-
-	if (trace_nparts(trace) > 1)
-		clock = trace_clock(trace, trace_part_of(trace, process));
-	else if (trace_nmerged(trace))
-		clock = trace_merged_clock(trace, trace_merged_of(trace, process));
-	else
-		return until > time ? until : time;
-	until = until > 0 ? trace_clock_time(&clock, until) : 0;
-	return until > time ? until : time;
-}
-
-static void fill_stall(struct taking *taking, const struct last_verb *last, int64_t time)
-{
-	struct trace *trace = taking->stalls->work->trace;
+	const struct stall_note *note = taking->note;
 	struct stall *stall = taking->stall;
 
-	fill_end(stall, trace_process(trace, last->process));
-	stall->process = last->process;
-	stall->time = stall->ended ? time : find_until(trace, last->process, time);
-	stall->quiet = last_progress(taking->model, last->process);
+	stall->quiet = quiet;
 	stall->last = last_moment(last);
 	stall->stack = last->stack;
-	stall->first = taking->stalls->nlinks;
-	if (last->at.id.thread == taking->note->failed.thread &&
-	    last->at.id.n == taking->note->failed.n)
-		stall->error = taking->note->error;
-	if (taking->note->forked.id.thread && taking->note->forked.time >= last->returned) {
-		stall->forked = taking->note->forked;
-		snprintf(stall->how, sizeof(stall->how), "%s", taking->note->how);
+	stall->error = 0;
+	stall->forked.id.thread = 0;
+	if (last->at.id.thread == note->failed.thread && last->at.id.n == note->failed.n)
+		stall->error = note->error;
+	if (note->forked.id.thread && note->forked.time >= last->returned &&
+	    (!stall->set || note->forked.id.thread == last->at.id.thread)) {
+		stall->forked = note->forked;
+		snprintf(stall->how, sizeof(stall->how), "%s", note->how);
 	}
+}
+
+static void look_at_qps(struct taking *taking)
+{
+	const struct life *life = NULL;
+	uint32_t process = taking->stall->process;
+
+	while ((life = model_next_life(taking->model, process, life)))
+		if (life->kind == OBJECT_qp && life->state == LIFE_LIVE && !life->inherited &&
+		    life->qp && !is_of_others(taking, life->id))
+			look_at_qp(taking, life);
+}
+
+/* Sets of threads */
+
+static void count_talk(void *arg, const struct stall_link *link)
+{
+	(void)link;
+	++*(size_t *)arg;
+}
+
+/* A connection is waited for by the whole process. */
+static bool is_connecting(struct taking *taking)
+{
+	size_t n = 0;
+
+	return stalls_cm_end(taking->stalls->work->cm, taking->model, &taking->note->threads,
+			     taking->stall, count_talk, &n) ||
+	       n;
+}
+
+static bool is_of_other_set(void *arg, uint32_t thread)
+{
+	const struct taking *taking = arg;
+
+	return thread_sets_of_thread(taking->stalls->work->sets, thread) != taking->stall->set;
+}
+
+static void take_set(struct taking *taking, uint32_t set)
+{
+	const struct last_verb *last;
+	int64_t progress;
+
+	taking->stall->set = set;
+	taking->posted = 0;
+	taking->stall->first = taking->stalls->nlinks;
+	last = thread_sets_last(taking->stalls->work->sets, taking->model, set, &progress);
+	if (last)
+		fill_last(taking, last, progress);
+	activity_take(taking->stalls->work->activity, taking->model, taking->stall->process,
+		      taking->stall->time, &taking->note->threads);
+	activity_forget_sleeps(&taking->note->threads, is_of_other_set, taking);
+	look_at_qps(taking);
+	taking->stall->n = taking->stalls->nlinks - taking->stall->first;
+}
+
+/* A further set is as @process but for what its threads have done. */
+static void add_part(struct taking *taking, const struct stall *process,
+		     const struct stall_note *note, uint32_t set)
+{
+	struct stalls_work *work = taking->stalls->work;
+	uint32_t *of = vec_at(work->part_of, work->npart_of, set);
+	struct stall_part *part = of ? vec_push(work->parts, work->nparts) : NULL;
+
+	if (!part) {
+		taking->failed = true;
+		return;
+	}
+	*of = (uint32_t)work->nparts;
+	part->stall = *process;
+	part->note = *note;
+	taking->stall = &part->stall;
+	taking->note = &part->note;
+	take_set(taking, set);
+}
+
+static void take_sets(struct taking *taking, const uint32_t *sets, size_t n)
+{
+	const struct stall process = *taking->stall;
+	struct stall_note note = *taking->note;
+
+	note.threads = (struct activity_note){ 0 };
+	take_set(taking, sets[0]);
+	for (size_t i = 1; i < n; i++)
+		add_part(taking, &process, &note, sets[i]);
+}
+
+static void take_process(struct taking *taking)
+{
+	look_at_qps(taking);
+	taking->note->unknown |=
+		stalls_cm_end(taking->stalls->work->cm, taking->model, &taking->note->threads,
+			      taking->stall, add_talk, taking);
+	taking->stall->n = taking->stalls->nlinks - taking->stall->first;
 }
 
 void stalls_end(struct stalls *stalls, struct model *model, const struct model_exit *end)
 {
 	const struct last_verb *last = last_of_process(model, end->process);
 	struct taking taking = { .stalls = stalls, .model = model };
-	const struct life *life = NULL;
+	uint32_t sets[THREAD_SETS];
+	size_t n;
 
 	if (!last || (end->process < stalls->n && stalls->all[end->process].process))
 		return;
@@ -494,17 +574,18 @@ void stalls_end(struct stalls *stalls, struct model *model, const struct model_e
 		stalls->err = true;
 		return;
 	}
-	fill_stall(&taking, last, end->time);
+	taking.stall->process = end->process;
+	taking.stall->first = stalls->nlinks;
+	stall_fill_end(taking.stall, stalls->work->trace, end->time);
+	fill_last(&taking, last, last_progress(model, last->process));
 	if (taking.stall->well)
 		return;
 	activity_take(stalls->work->activity, model, end->process, taking.stall->time,
 		      &taking.note->threads);
-	while ((life = model_next_life(model, end->process, life)))
-		if (life->kind == OBJECT_qp && life->state == LIFE_LIVE && !life->inherited &&
-		    life->qp)
-			look_at_qp(&taking, life);
-	taking.note->unknown |= stalls_cm_end(stalls->work->cm, model, &taking.note->threads,
-					      taking.stall, add_talk, &taking);
-	taking.stall->n = stalls->nlinks - taking.stall->first;
+	n = thread_sets_find(stalls->work->sets, model, end->process, &taking.note->threads, sets);
+	if (n > 1 && !is_connecting(&taking))
+		take_sets(&taking, sets, n);
+	else
+		take_process(&taking);
 	stalls->err |= taking.failed;
 }

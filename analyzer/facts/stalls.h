@@ -20,14 +20,18 @@ extern const char *const stall_states[STALL_STATES];
 extern const char *const stall_whys[STALL_WHYS];
 
 struct stalls {
-	struct stall *all; /* by process */
+	/*
+	 * The nodes of the graph: processes by their numbers, then the other sets of threads of
+	 * those whose threads can be told apart.
+	 */
+	struct stall *all;
 	size_t n;
-	struct stall_link *links; /* by process */
+	struct stall_link *links; /* by node */
 	size_t nlinks;
-	struct wait_graph graph; /* its nodes are processes */
-	size_t waiting;          /* processes that wait for one that is to blame */
-	size_t processes;        /* that called a verb */
-	bool err;                /* no memory: it has nothing */
+	struct wait_graph graph;
+	size_t waiting;   /* processes that wait for one that is to blame */
+	size_t processes; /* that called a verb */
+	bool err;         /* no memory: it has nothing */
 	struct stalls_work *work;
 };
 
@@ -39,9 +43,10 @@ void stalls_free(struct stalls *stalls);
 /* The application has made a process. */
 void stalls_fork(struct stalls *stalls, const struct trace_event *event);
 
-/* The application calls a control verb, or has posted sends. */
+/* The application calls a control verb; has posted requests; has polled a CQ. */
 void stalls_call(struct stalls *stalls, const struct trace_event *event);
 void stalls_post(struct stalls *stalls, struct model *model, const struct trace_event *event);
+void stalls_poll(struct stalls *stalls, const struct trace_event *event);
 
 /* A control verb of the application has returned. */
 void stalls_return(struct stalls *stalls, const struct trace_event *event);
@@ -59,10 +64,12 @@ static inline const struct stall_link *stall_links(const struct stalls *stalls,
 	return stalls->links + stall->first;
 }
 
-/* The link of the graph from @process to @to; NULL: none. */
-const struct stall_link *stalls_link_from(const struct stalls *stalls, uint32_t process,
-					  uint32_t to);
+/* The thread of a node that stands for it: which called its last verb; 0: all of its process. */
+uint32_t stalls_thread(const struct stalls *stalls, uint32_t node);
 
-/* The same to one of @blame's processes. */
+/* The link of the graph from node @from to @to; NULL: none. */
+const struct stall_link *stalls_link_from(const struct stalls *stalls, uint32_t from, uint32_t to);
+
+/* The same to one of @blame's nodes. */
 const struct stall_link *stalls_link_to(const struct stalls *stalls, const struct wait_blame *blame,
-					uint32_t process);
+					uint32_t from);

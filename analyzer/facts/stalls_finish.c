@@ -18,8 +18,6 @@
 #include <string.h>
 
 #include "core/base/vec.h"
-#include "core/store/read/joint.h"
-#include "core/store/read/lookup.h"
 #include "core/store/read/trace.h"
 
 enum {
@@ -28,95 +26,42 @@ enum {
 	ASKERS = 64, /* ranks that have not connected */
 };
 
-/* Samples */
-
-/* The last samples of the threads of processes. */
-struct sampled {
-	struct stalls *stalls;
-	size_t part;
-	int64_t *idle; /* by process: no thread has polled since; INT64_MAX: one does, or unknown */
-	bool *active;  /* by process: one does */
-};
-
-static int64_t time_of(const struct sampled *sampled, int64_t time)
-{
-	struct trace *trace = sampled->stalls->work->trace;
-	struct trace_clock clock;
-
-	if (trace_nparts(trace) < 2)
-		return time;
-	clock = trace_clock(trace, sampled->part);
-	return trace_clock_time(&clock, time);
-}
-
-static void see_sample(void *arg, const struct lookup_sample *sample)
-{
-	struct sampled *sampled = arg;
-	struct trace *trace = sampled->stalls->work->trace;
-	struct event_id first = { sample->thread, 1 };
-	uint32_t id = trace_whole_event(trace, sampled->part, first).thread;
-	const struct thread *thread = trace_thread(trace, id);
-	int64_t since = time_of(sampled, sample->time);
-	struct stall *stall;
-
-	if (!thread || thread->process >= sampled->stalls->n)
-		return;
-	stall = &sampled->stalls->all[thread->process];
-	if (!sample->doing || strcmp(sample->doing, "nothing") != 0 || since > stall->time) {
-		sampled->active[thread->process] = true;
-		return;
-	}
-	if (since > sampled->idle[thread->process])
-		sampled->idle[thread->process] = since;
-	if (id != stall->last.id.thread || !sample->state)
-		return;
-	stall->seen = sample->state[0];
-	stall->seen_since = since;
-	snprintf(stall->wchan, sizeof(stall->wchan), "%s", sample->wchan ?: "");
-}
-
-/* What the samples show of each process; their polls do not count if they ended long before. */
-static int read_samples(struct stalls *stalls)
-{
-	struct trace *trace = stalls->work->trace;
-	struct sampled sampled = { .stalls = stalls };
-	int err = 0;
-
-	sampled.idle = calloc(stalls->n + 1, sizeof(*sampled.idle));
-	sampled.active = calloc(stalls->n + 1, sizeof(*sampled.active));
-	if (!sampled.idle || !sampled.active)
-		err = -1;
-	for (; !err && !trace_is_live(trace) && sampled.part < trace_nparts(trace); sampled.part++)
-		lookup_last_samples(trace_part(trace, sampled.part), see_sample, &sampled);
-	for (size_t i = 0; i < stalls->n && i < stalls->work->n && !err; i++)
-		stalls->work->notes[i].idle =
-			sampled.idle[i] && !sampled.active[i] &&
-			stalls->all[i].time - sampled.idle[i] >= STALL_PATIENCE_NS;
-	free(sampled.idle);
-	free(sampled.active);
-	return err;
-}
-
 static bool is_stopped(const struct stall *stall)
 {
 	return stall->seen == 'T' || stall->seen == 't';
 }
 
-/* The polls of a process. */
+/* The polls of a node. */
 struct looking {
 	struct stalls *stalls;
 	const struct stall *stall;
 	uint64_t empty, most; /* polls; of one CQ */
 	uint32_t cq;          /* that one */
 	bool idle;            /* it had polled for the last time long before */
+	bool mixed;           /* threads of other sets poll its CQs, or the reverse */
 };
+
+/* Are these polls of other threads of the process? */
+static bool is_of_others(struct looking *looking, uint32_t thread, uint32_t cq)
+{
+	const struct thread_sets *sets = looking->stalls->work->sets;
+	uint32_t own = looking->stall->set, of = thread_sets_of_thread(sets, thread);
+	uint32_t there = thread_sets_of_object(sets, cq);
+
+	if (!own || (of == own && there == own))
+		return false;
+	if (of != own && there != own)
+		return true;
+	looking->mixed |= stalls_node_of(looking->stalls, looking->stall->process, of) &&
+			  stalls_node_of(looking->stalls, looking->stall->process, there);
+	return there != own;
+}
 
 static void see_polls(void *arg, uint32_t thread, uint32_t cq, uint64_t empty)
 {
 	struct looking *looking = arg;
 
-	(void)thread;
-	if (looking->idle)
+	if (looking->idle || is_of_others(looking, thread, cq))
 		return;
 	looking->empty += empty;
 	if (empty > looking->most) {
@@ -206,16 +151,23 @@ static bool is_call_of_link(const struct stalls *stalls, const struct stall *sta
 	return false;
 }
 
-/* A call that did not return, of another list of facts. */
-static const struct fact *find_hung(const struct fact_list *facts, uint32_t process)
+static bool is_hung(const struct stalls *stalls, const struct stall *stall, const struct fact *fact)
 {
-	for (size_t i = 0; i < facts->n; i++) {
-		const struct fact *fact = &facts->all[i];
+	for (size_t k = 0; fact->kind == FACT_HUNG && k < fact->nin; k++)
+		if (fact->in[k] == stall->process)
+			return !stall->set ||
+			       thread_sets_of_thread(stalls->work->sets, fact->event.thread) ==
+				       stall->set;
+	return false;
+}
 
-		for (size_t k = 0; fact->kind == FACT_HUNG && k < fact->nin; k++)
-			if (fact->in[k] == process)
-				return fact;
-	}
+/* A call that did not return, of another list of facts. */
+static const struct fact *find_hung(const struct stalls *stalls, const struct stall *stall,
+				    const struct fact_list *facts)
+{
+	for (size_t i = 0; i < facts->n; i++)
+		if (is_hung(stalls, stall, &facts->all[i]))
+			return &facts->all[i];
 	return NULL;
 }
 
@@ -242,7 +194,7 @@ static enum stall_state find_state(struct stalls *stalls, struct stall *stall,
 	bool known =
 		activity_each_empty(stalls->work->activity, &note->threads, see_polls, &looking);
 	bool watched = is_watched(&looking, note);
-	const struct fact *hung = find_hung(facts, stall->process);
+	const struct fact *hung = find_hung(stalls, stall, facts);
 
 	if (is_stopped(stall))
 		return STALL_STOPPED;
@@ -254,6 +206,8 @@ static enum stall_state find_state(struct stalls *stalls, struct stall *stall,
 		stall->since = hung->time;
 		return STALL_HUNG;
 	}
+	if (looking.mixed)
+		return STALL_UNKNOWN;
 	if (watched && (!note->full || has_firm(stalls, stall)))
 		return leads_nowhere(stalls, stall) ? STALL_UNKNOWN : STALL_WAITS;
 	if (note->full)
@@ -272,14 +226,14 @@ static enum stall_state find_state(struct stalls *stalls, struct stall *stall,
 	return stall->time - stall->last.time >= stall_patience(stall) ? STALL_QUIET : STALL_BUSY;
 }
 
-static void judge_process(struct stalls *stalls, uint32_t process, const struct fact_list *facts)
+static void judge_node(struct stalls *stalls, uint32_t node, const struct fact_list *facts)
 {
-	struct stall *stall = &stalls->all[process];
-	struct stall_note *note = &stalls->work->notes[process];
+	struct stall *stall = &stalls->all[node];
+	struct stall_note *note = &stalls->work->notes[node];
 
 	if (!stall->process)
 		return;
-	stalls->processes++;
+	stalls->processes += node < stalls->work->base;
 	stall->state = stall->well ? STALL_WELL : find_state(stalls, stall, note, facts);
 	if (stall->state == STALL_IGNORES) {
 		stall->qp = stall_links(stalls, stall)->qp;
@@ -297,11 +251,11 @@ static bool is_rank(const struct stalls *stalls, uint32_t process)
 	return p && p->rank.rank >= 0;
 }
 
-static bool is_waiting(const struct stalls *stalls, uint32_t process)
+static bool is_waiting(const struct stalls *stalls, uint32_t node)
 {
-	enum stall_state state = stalls->all[process].state;
+	enum stall_state state = stalls->all[node].state;
 
-	return stalls->all[process].process && (state == STALL_WAITS || state == STALL_UNKNOWN);
+	return stalls->all[node].process && (state == STALL_WAITS || state == STALL_UNKNOWN);
 }
 
 static bool is_only_idle(const struct stalls *stalls, const struct stall *stall)
@@ -320,7 +274,7 @@ static bool may_ask(const struct stalls *stalls, uint32_t process, const struct 
 	const struct stall *stall = &stalls->all[process];
 
 	if (!stall->process || process == link->process || asked[process] || stall->well ||
-	    !is_rank(stalls, process))
+	    stall->set || !is_rank(stalls, process))
 		return false;
 	return waits ? stall->listens : !is_waiting(stalls, process);
 }
@@ -329,7 +283,7 @@ static size_t add_askers(struct stalls *stalls, size_t at, const bool *asked, bo
 {
 	size_t n = 0;
 
-	for (uint32_t i = 1; i < stalls->n && n < ASKERS; i++) {
+	for (uint32_t i = 1; i < stalls->work->base && n < ASKERS; i++) {
 		struct stall_link *link;
 
 		if (!may_ask(stalls, i, &stalls->links[at], asked, waits))
@@ -338,7 +292,7 @@ static size_t add_askers(struct stalls *stalls, size_t at, const bool *asked, bo
 		if (!link)
 			return n;
 		*link = stalls->links[at];
-		link->to = i;
+		link->to = link->there = i;
 		n++;
 	}
 	return n;
@@ -399,13 +353,13 @@ static int expand_all(struct stalls *stalls)
 /* @well: receives from those that have ended with success count, too. */
 static bool is_used(const struct stalls *stalls, const struct stall_link *link, bool well)
 {
-	if (!link->watched || link->to >= stalls->n || !stalls->all[link->to].process)
+	if (!link->watched || !stalls->all[link->there].process)
 		return false;
 	if (is_firm(link))
 		return true;
 	return is_rank(stalls, link->process) && is_rank(stalls, link->to) &&
-	       (well || !stalls->all[link->to].well) &&
-	       (!is_idle(link) || is_only_idle(stalls, &stalls->all[link->process]));
+	       (well || !stalls->all[link->there].well) &&
+	       (!is_idle(link) || is_only_idle(stalls, &stalls->all[link->node]));
 }
 
 /* The graph */
@@ -419,8 +373,8 @@ static int make_graph(struct stalls *stalls, bool *waits, struct wait_link *link
 
 		link->used = is_used(stalls, link, well);
 		if (link->used)
-			links[n++] = (struct wait_link){ .from = link->process,
-							 .to = link->to,
+			links[n++] = (struct wait_link){ .from = link->node,
+							 .to = link->there,
 							 .firm = is_firm(link),
 							 .received = link->received };
 	}
@@ -455,8 +409,8 @@ static void find_dead(struct stalls *stalls)
 {
 	for (size_t i = 0; i < stalls->nlinks; i++) {
 		const struct stall_link *link = &stalls->links[i];
-		const struct stall *from = &stalls->all[link->process];
-		struct stall *to = link->used ? &stalls->all[link->to] : NULL;
+		const struct stall *from = &stalls->all[link->node];
+		struct stall *to = link->used ? &stalls->all[link->there] : NULL;
 
 		if (to && to->ended && !to->well && to->state != STALL_WAITS &&
 		    from->state == STALL_WAITS && to->time <= from->time - margin_of(to))
@@ -464,41 +418,62 @@ static void find_dead(struct stalls *stalls)
 	}
 }
 
+/* Has it a thread that waits for one that is to blame? */
+static bool is_stuck(const struct stalls *stalls, uint32_t node)
+{
+	return stalls->graph.nblames && stalls->graph.blamed[node] &&
+	       stalls->all[node].state == STALL_WAITS;
+}
+
+static void count_waiting(struct stalls *stalls)
+{
+	uint32_t base = stalls->work->base;
+	bool *stuck = calloc(base + 1, sizeof(*stuck));
+
+	for (uint32_t i = 1; stuck && i < stalls->n; i++) {
+		uint32_t process = stalls->all[i].process;
+
+		if (process && !stuck[process] && is_stuck(stalls, i)) {
+			stuck[process] = true;
+			stalls->waiting++;
+		}
+	}
+	free(stuck);
+}
+
 void stalls_finish(struct stalls *stalls, const struct fact_list *facts)
 {
-	if (read_samples(stalls)) {
+	if (stalls_append_parts(stalls) || stalls_read_samples(stalls)) {
 		stalls->err = true;
 		return;
 	}
 	stalls_cm_finish(stalls->work->cm, stalls->links, stalls->nlinks);
+	stalls_find_nodes(stalls);
 	for (uint32_t i = 1; i < stalls->n && i < stalls->work->n; i++)
-		judge_process(stalls, i, facts);
+		judge_node(stalls, i, facts);
 	if (stalls->err || expand_all(stalls) || find_blames(stalls)) {
 		stalls->err = true;
 		return;
 	}
 	find_dead(stalls);
-	for (uint32_t i = 1; i < stalls->n; i++)
-		stalls->waiting += stalls->graph.nblames && stalls->graph.blamed[i] &&
-				   stalls->all[i].state == STALL_WAITS;
+	count_waiting(stalls);
 }
 
-const struct stall_link *stalls_link_from(const struct stalls *stalls, uint32_t process,
-					  uint32_t to)
+const struct stall_link *stalls_link_from(const struct stalls *stalls, uint32_t from, uint32_t to)
 {
-	return stalls_link_to(stalls, &(struct wait_blame){ .nodes = &to, .n = 1 }, process);
+	return stalls_link_to(stalls, &(struct wait_blame){ .nodes = &to, .n = 1 }, from);
 }
 
 const struct stall_link *stalls_link_to(const struct stalls *stalls, const struct wait_blame *blame,
-					uint32_t process)
+					uint32_t from)
 {
-	const struct stall *stall = &stalls->all[process];
+	const struct stall *stall = &stalls->all[from];
 	const struct stall_link *found = NULL;
 
 	for (size_t i = 0; i < stall->n; i++) {
 		const struct stall_link *link = &stall_links(stalls, stall)[i];
 
-		if (link->used && wait_blame_has(blame, link->to) &&
+		if (link->used && wait_blame_has(blame, link->there) &&
 		    (!found || (is_firm(link) && !is_firm(found))))
 			found = link;
 	}

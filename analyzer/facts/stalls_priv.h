@@ -3,6 +3,7 @@
  * What stalls.c collects when processes end, and stalls_finish.c judges at the end of the trace.
  */
 #include "analyzer/facts/stalls.h"
+#include "analyzer/facts/thread_sets.h"
 
 /* What a process looked like when it ended. */
 struct stall_note {
@@ -19,11 +20,41 @@ struct stall_note {
 	char how[16];
 };
 
+/* Another set of threads of a process, whose first set has the place of the process. */
+struct stall_part {
+	struct stall stall;
+	struct stall_note note;
+};
+
 struct stalls_work {
 	struct trace *trace;
 	const struct activity *activity;
 	struct stall_note *notes; /* by process */
 	size_t n;
+	struct thread_sets *sets;
+	struct stall_part *parts;
+	size_t nparts;
+	uint32_t *part_of; /* by set: 1 + index; 0: the first of its process */
+	size_t npart_of;
+	uint32_t base; /* at the end: the node of the first of the parts */
 	struct stalls_cm *cm;
 	struct stalls_gram *grams;
 };
+
+/* The end of @stall's process, at @time, or when that was seen for the last time. */
+void stall_fill_end(struct stall *stall, struct trace *trace, int64_t time);
+
+/* At the end of the trace: the parts of processes become nodes. 0 or -1. */
+int stalls_append_parts(struct stalls *stalls);
+
+/* The node of a set of threads of @process; 0: of none. */
+uint32_t stalls_node_of(const struct stalls *stalls, uint32_t process, uint32_t set);
+
+/* Find the nodes at both ends of all links, whose processes are known. */
+void stalls_find_nodes(struct stalls *stalls);
+
+/*
+ * Read what the samples show of each node; its polls do not count if they ended long before. 0 or
+ * -1.
+ */
+int stalls_read_samples(struct stalls *stalls);

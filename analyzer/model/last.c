@@ -74,13 +74,13 @@ static void note_data(struct last_verb *last, struct last_process *of,
 		stack = event->post->stack;
 		last->handle = event->post->handle;
 		if (post_taken(event->post))
-			of->posted = event->time;
+			of->posted = last->progress = event->time;
 	} else if (event->kind == TRACE_POLL) {
 		verb = event->poll->verb;
 		stack = event->poll->stack;
 		last->handle = event->poll->handle;
 		if (event->poll->nwc)
-			of->polled = event->time;
+			of->polled = last->progress = event->time;
 	}
 	note_verb(last, of, event, verb, stack);
 }

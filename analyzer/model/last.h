@@ -19,6 +19,7 @@ struct last_point {
 struct last_verb {
 	struct last_point at; /* when it began */
 	int64_t returned;     /* at.time while it is under way */
+	int64_t progress;     /* when a request was accepted or a completion polled; 0: never */
 	uint64_t handle;      /* the object of a data verb; 0: another event followed */
 	uint32_t process;
 	enum verb verb;

@@ -451,6 +451,18 @@ static void put_rank(struct text *t, const struct report *report, uint32_t id)
 	put_text(t, "node", *process->rank.node ? process->rank.node : NULL);
 }
 
+/* One of the threads that are told apart from others of their process. */
+static void put_told_thread(struct text *t, const struct report *report, uint32_t id)
+{
+	const struct thread *thread = id ? trace_thread(report->trace, id) : NULL;
+
+	if (!thread)
+		return;
+	put_number(t, "thread", id);
+	put_number(t, "tid", thread->tid);
+	put_text(t, "thread_name", thread->comm);
+}
+
 static void put_object(struct text *t, const struct report *report, const char *key, uint32_t id)
 {
 	const struct object *object = trace_object(report->trace, id);
@@ -459,13 +471,16 @@ static void put_object(struct text *t, const struct report *report, const char *
 }
 
 /* A process that is to blame. */
-static void put_stall(struct text *t, const struct report *report, const struct stall *stall)
+static void put_stall(struct text *t, const struct report *report, uint32_t node)
 {
+	const struct stalls *stalls = facts_stalls(report->findings->facts);
+	const struct stall *stall = &stalls->all[node];
 	struct text says = { 0 };
 
 	start_element(t);
 	text_char(t, '{');
 	put_rank(t, report, stall->process);
+	put_told_thread(t, report, stalls_thread(stalls, node));
 	put_text(t, "state", stall_states[stall->state]);
 	waits_put_state(&says, report->trace, stall);
 	put_text(t, "message", says.at);
@@ -481,8 +496,6 @@ static void put_stall(struct text *t, const struct report *report, const struct 
 
 static void put_blame(struct text *t, const struct report *report, const struct wait_blame *blame)
 {
-	const struct stalls *stalls = facts_stalls(report->findings->facts);
-
 	start_element(t);
 	text_char(t, '{');
 	put_bool(t, "circle", blame->n > 1);
@@ -490,7 +503,7 @@ static void put_blame(struct text *t, const struct report *report, const struct 
 	put_number(t, "all", (int64_t)blame->all);
 	open_array(t, "processes");
 	for (size_t i = 0; i < blame->n; i++)
-		put_stall(t, report, &stalls->all[blame->nodes[i]]);
+		put_stall(t, report, blame->nodes[i]);
 	text_addf(t, "]}");
 }
 
@@ -499,6 +512,7 @@ static void put_link(struct text *t, const struct report *report, const struct s
 	start_element(t);
 	text_char(t, '{');
 	put_rank(t, report, link->process);
+	put_told_thread(t, report, link->thread);
 	put_object(t, report, "object", link->qp);
 	put_text(t, "why", stall_whys[link->why]);
 	put_event(t, "request", link->request);
@@ -508,6 +522,7 @@ static void put_link(struct text *t, const struct report *report, const struct s
 	put_name(t, "for");
 	text_char(t, '{');
 	put_rank(t, report, link->to);
+	put_told_thread(t, report, link->their_thread);
 	put_object(t, report, "object", link->other);
 	text_addf(t, "}}");
 }

@@ -6,7 +6,8 @@
  *	    1 waits for it, 6 through others: rank 6 (node n1) qp2 -> qp1, ...
  *	    ranks 0-4, 7: a receive, nothing has come for 2.00 s   await (app.c:40)
  *
- * A circle has a line for each of its processes.
+ * A circle has a line for each of its processes. Where the threads of a process can be told apart,
+ * each is one that waits or not.
  */
 #include <inttypes.h>
 #include <signal.h>
@@ -51,14 +52,16 @@ static const char *find_because(const struct screen *screen, const struct stall 
 	return NULL;
 }
 
-static void print_culprit(struct screen *screen, const struct stall *stall)
+static void print_culprit(struct screen *screen, uint32_t node)
 {
+	const struct stall *stall = &stalls_of(screen)->all[node];
 	const char *because;
 	struct text t = { 0 };
 	char id[32];
 
 	text_addf(&t, "%s  ", event_id_text(stall->last.id, id));
 	sentence_process(&t, screen->report->trace, stall->process);
+	waits_put_thread(&t, screen->report->trace, stalls_thread(stalls_of(screen), node));
 	text_addf(&t, " ");
 	waits_put_state(&t, screen->report->trace, stall);
 	screen_put_place(&t, screen, SCREEN_WAITS, stall->stack);
@@ -108,6 +111,14 @@ static void print_waiters(struct screen *screen, const struct wait_blame *blame)
 	text_fini(&t);
 }
 
+static bool are_threads(const struct stalls *stalls, const struct wait_blame *blame)
+{
+	for (size_t i = 0; i < blame->n; i++)
+		if (!stalls_thread(stalls, blame->nodes[i]))
+			return false;
+	return true;
+}
+
 static void print_circle(struct screen *screen, const struct wait_blame *blame)
 {
 	const struct stalls *stalls = stalls_of(screen);
@@ -115,7 +126,8 @@ static void print_circle(struct screen *screen, const struct wait_blame *blame)
 	char name[PROCESS_TEXT];
 	struct text t = { 0 };
 
-	text_addf(&t, "%zu processes wait for each other, in a circle", blame->n);
+	text_addf(&t, "%zu %s wait for each other, in a circle", blame->n,
+		  are_threads(stalls, blame) ? "threads" : "processes");
 	if (blame->all)
 		text_addf(&t, ", and %zu for them", blame->all);
 	screen_emit(screen, 2, &t);
@@ -132,7 +144,7 @@ static void print_circle(struct screen *screen, const struct wait_blame *blame)
 	}
 	for (size_t i = CIRCLE_SHOWN; i < blame->n; i++)
 		text_addf(&t, "%s%s", i == CIRCLE_SHOWN ? "and " : ", ",
-			  process_id_text(blame->nodes[i], name));
+			  process_id_text(stalls->all[blame->nodes[i]].process, name));
 	if (t.used)
 		screen_emit(screen, 4, &t);
 	text_fini(&t);
@@ -152,10 +164,10 @@ struct alikes {
 	size_t n;
 };
 
-/* The link that the process is known to wait for: a firm one. */
-static const struct stall_link *find_main_link(const struct stalls *stalls, uint32_t process)
+/* The link that the node is known to wait for: a firm one. */
+static const struct stall_link *find_main_link(const struct stalls *stalls, uint32_t node)
 {
-	const struct stall *stall = &stalls->all[process];
+	const struct stall *stall = &stalls->all[node];
 	const struct stall_link *found = NULL;
 
 	for (size_t i = 0; i < stall->n; i++) {
@@ -168,11 +180,23 @@ static const struct stall_link *find_main_link(const struct stalls *stalls, uint
 	return found;
 }
 
-static void add_alike(struct screen *screen, struct alikes *alikes, uint32_t process)
+/* The threads of a process are one of them. */
+static void add_member(struct alike *alike, const struct stall_link *link)
 {
-	const struct stall_link *link = find_main_link(stalls_of(screen), process);
-	struct alike *alike = alikes->all, *end = alikes->all + alikes->n;
 	uint32_t *member;
+
+	for (size_t i = alike->n; link->thread && i-- > 0;)
+		if (alike->processes[i] == link->process)
+			return;
+	member = vec_push(alike->processes, alike->n);
+	if (member)
+		*member = link->process;
+}
+
+static void add_alike(struct screen *screen, struct alikes *alikes, uint32_t node)
+{
+	const struct stall_link *link = find_main_link(stalls_of(screen), node);
+	struct alike *alike = alikes->all, *end = alikes->all + alikes->n;
 	uint64_t key;
 
 	if (!link)
@@ -186,9 +210,7 @@ static void add_alike(struct screen *screen, struct alikes *alikes, uint32_t pro
 			return;
 		*alike = (struct alike){ .key = key, .link = link };
 	}
-	member = vec_push(alike->processes, alike->n);
-	if (member)
-		*member = process;
+	add_member(alike, link);
 }
 
 static int compare_alikes(const void *a, const void *b)
@@ -254,9 +276,9 @@ static void add_places(struct screen *screen)
 
 	for (size_t i = 0; i < stalls->graph.nblames && i < BLAMES_SHOWN; i++)
 		for (size_t k = 0; k < stalls->graph.blames[i].n; k++) {
-			uint32_t process = stalls->graph.blames[i].nodes[k];
+			uint32_t node = stalls->graph.blames[i].nodes[k];
 
-			places_add(screen->places, SCREEN_WAITS, stalls->all[process].stack);
+			places_add(screen->places, SCREEN_WAITS, stalls->all[node].stack);
 		}
 	for (size_t i = 0; i < stalls->nlinks; i++)
 		if (stalls->links[i].used)
@@ -277,7 +299,7 @@ void screen_print_waits(struct screen *screen)
 		const struct wait_blame *blame = &graph->blames[i];
 
 		if (blame->n == 1) {
-			print_culprit(screen, &stalls->all[blame->nodes[0]]);
+			print_culprit(screen, blame->nodes[0]);
 			print_waiters(screen, blame);
 		} else {
 			print_circle(screen, blame);

@@ -164,6 +164,18 @@ void waits_put_state(struct text *t, struct trace *trace, const struct stall *st
 
 /* One that waits */
 
+void waits_put_thread(struct text *t, struct trace *trace, uint32_t id)
+{
+	const struct thread *thread = id ? trace_thread(trace, id) : NULL;
+
+	if (!thread)
+		return;
+	text_addf(t, " thread %u (", id);
+	if (thread->comm && *thread->comm)
+		text_addf(t, "%s, ", thread->comm);
+	text_addf(t, "TID %d)", thread->tid);
+}
+
 static void put_connecting(struct text *t, const struct stall_link *link)
 {
 	char id[32];
@@ -195,12 +207,14 @@ static void put_awaited(struct text *t, const struct stall_link *link)
 }
 
 /* An identifier of librdmacm may have no queue pair yet. */
-static void put_end(struct text *t, struct trace *trace, uint32_t process, uint32_t qp, bool cm)
+static void put_end(struct text *t, struct trace *trace, uint32_t process, uint32_t thread,
+		    uint32_t qp, bool cm)
 {
 	char name[PROCESS_TEXT];
 
 	text_addf(t, "%s",
 		  process ? process_id_text(process, name) : "a process that is not known");
+	waits_put_thread(t, trace, thread);
 	if (qp || !cm)
 		text_addf(t, " %s", name_of(trace, qp));
 }
@@ -209,9 +223,9 @@ void waits_put_link(struct text *t, struct trace *trace, const struct stall_link
 {
 	char when[32];
 
-	put_end(t, trace, link->process, link->qp, link->talk);
+	put_end(t, trace, link->process, link->thread, link->qp, link->talk);
 	text_addf(t, " -> ");
-	put_end(t, trace, link->to, link->other, link->talk);
+	put_end(t, trace, link->to, link->their_thread, link->other, link->talk);
 	text_addf(t, ": ");
 	put_awaited(t, link);
 	text_addf(t, " for %s", words_span(link->until - link->since, when));

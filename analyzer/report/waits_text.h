@@ -16,6 +16,9 @@ bool waits_are_told(struct trace *trace, const struct stalls *stalls);
 /* Add "called no verb for 2.00 s": what a process did that does not wait. */
 void waits_put_state(struct text *t, struct trace *trace, const struct stall *stall);
 
+/* Add " thread 3 (worker, TID 4711)"; nothing if @id is 0. */
+void waits_put_thread(struct text *t, struct trace *trace, uint32_t id);
+
 /*
  * Add "rank 4 (node n1) qp1 -> rank 5 (node n1) qp2: IBV_WR_SEND 5:70 for 2.00 s, no receive posted
  * there".

@@ -2,8 +2,8 @@
  * What each process waited for when it ended, and who is to blame
  *
  * A row for each queue pair that waited for its peer, as far as the process looked at its CQ; and a
- * row for each process without any. They are those of `verbatim check`, computed by a check when
- * the table is first used, and kept.
+ * row for each process without any, or set of its threads that waits by itself. They are those of
+ * `verbatim check`, computed by a check when the table is first used, and kept.
  */
 #include "analyzer/tables/waits.h"
 
@@ -38,7 +38,7 @@ struct waits_cursor {
 
 /* clang-format off */
 enum { PROCESS, STATE, SAYS, EVENT, TIME, STACK, OBJECT, NAME, PEER_PROCESS, PEER, PEER_NAME, WHY,
-       OLDEST, SINCE, OUTSTANDING, RECEIVED, BLAMED, DIRECT, TOTAL };
+       OLDEST, SINCE, OUTSTANDING, RECEIVED, BLAMED, DIRECT, TOTAL, THREAD, PEER_THREAD };
 
 static const struct made_column columns[] = {
 	[PROCESS] = INTEGER_COLUMN("process"), [STATE] = TEXT_COLUMN("state"),
@@ -50,7 +50,8 @@ static const struct made_column columns[] = {
 	[OLDEST] = TEXT_COLUMN("oldest"), [SINCE] = INTEGER_COLUMN("since"),
 	[OUTSTANDING] = INTEGER_COLUMN("outstanding"), [RECEIVED] = INTEGER_COLUMN("received"),
 	[BLAMED] = INTEGER_COLUMN("blamed"), [DIRECT] = INTEGER_COLUMN("direct"),
-	[TOTAL] = INTEGER_COLUMN("total"), { 0 },
+	[TOTAL] = INTEGER_COLUMN("total"), [THREAD] = INTEGER_COLUMN("thread"),
+	[PEER_THREAD] = INTEGER_COLUMN("peer_thread"), { 0 },
 };
 /* clang-format on */
 
@@ -165,6 +166,10 @@ static void put_link(const struct waits_rows *rows, const struct stall_link *lin
 	case PEER_NAME:
 		put_object(value, rows->trace, link->other, column == PEER_NAME);
 		break;
+	case PEER_THREAD:
+		if (link->their_thread)
+			made_int(value, link->their_thread);
+		break;
 	case WHY:
 		made_text(value, stall_whys[link->why]);
 		break;
@@ -182,25 +187,26 @@ static void put_link(const struct waits_rows *rows, const struct stall_link *lin
 	}
 }
 
-/* The blame that @process is part of; NULL: it is not to blame. */
-static const struct wait_blame *find_blame(const struct stalls *stalls, uint32_t process)
+/* The blame that @node is part of; NULL: it is not to blame. */
+static const struct wait_blame *find_blame(const struct stalls *stalls, uint32_t node)
 {
 	const struct wait_graph *graph = &stalls->graph;
 
-	if (!graph->nblames || !graph->blamed[process] ||
-	    !wait_blame_has(&graph->blames[graph->blamed[process] - 1], process))
+	if (!graph->nblames || !graph->blamed[node] ||
+	    !wait_blame_has(&graph->blames[graph->blamed[node] - 1], node))
 		return NULL;
-	return &graph->blames[graph->blamed[process] - 1];
+	return &graph->blames[graph->blamed[node] - 1];
 }
 
-static void put_blame(const struct stalls *stalls, uint32_t process, int column,
+static void put_blame(const struct stalls *stalls, uint32_t node, int column,
 		      struct made_value *value)
 {
-	const struct wait_blame *blame = find_blame(stalls, process);
+	const struct wait_blame *blame = find_blame(stalls, node);
 	const struct wait_graph *graph = &stalls->graph;
 
-	if (column == BLAMED && graph->nblames && graph->blamed[process])
-		made_int(value, graph->blames[graph->blamed[process] - 1].nodes[0]);
+	if (column == BLAMED && graph->nblames && graph->blamed[node])
+		made_int(value,
+			 stalls->all[graph->blames[graph->blamed[node] - 1].nodes[0]].process);
 	else if (blame && column == DIRECT)
 		made_int(value, (int64_t)blame->direct);
 	else if (blame && column == TOTAL)
@@ -225,7 +231,9 @@ static void waits_value(void *rows, int column, struct made_value *value)
 {
 	const struct waits_cursor *cursor = rows;
 	const struct waits_row *row = &cursor->rows->all[cursor->at - 1];
+	const struct stalls *stalls = cursor->rows->stalls;
 	const struct stall *stall = row->stall;
+	uint32_t node = (uint32_t)(stall - stalls->all);
 
 	switch (column) {
 	case PROCESS:
@@ -250,7 +258,11 @@ static void waits_value(void *rows, int column, struct made_value *value)
 	case BLAMED:
 	case DIRECT:
 	case TOTAL:
-		put_blame(cursor->rows->stalls, stall->process, column, value);
+		put_blame(stalls, node, column, value);
+		break;
+	case THREAD:
+		if (stalls_thread(stalls, node))
+			made_int(value, stalls_thread(stalls, node));
 		break;
 	default:
 		if (row->link)

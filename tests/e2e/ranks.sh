@@ -1,7 +1,7 @@
 # A job of eight ranks that hangs: `check` names the rank, its node, its queue pair and the place of
 # its last verb on the first screen; and nobody in the same job without the mistake.
 . tests/e2e/lib/try.sh
-needs "$apps/ranks"
+needs "$apps/ranks" "$apps/rank_threads"
 cd "$tmp" || exit 1
 
 record() { # mode [good]
@@ -159,6 +159,42 @@ three_ranks_that_wait_for_each_other() {
 			"[1,[2,3,4]]"
 }
 
+# Jobs whose threads have queue pairs of their own: the thread is named, and nobody in the twin.
+thread_ranks() { # mode [good]
+	"$VERBATIM" record -q -o "$t" -- "$apps/rank_threads" "$@" >out 2>&1
+	is "status" $? "$([ "${2:-}" = good ] && echo 0 || echo 1)" || { cat out; return 1; }
+}
+threads_are_well() { # mode
+	thread_ranks "$1" good && "$VERBATIM" check "$t" >out
+	! grep -e stuck -e late out || { cat out; return 1; }
+}
+side='thread [0-9]+ \(side, TID [0-9]+\)'
+names_the_thread() { # mode
+	local seen
+	thread_ranks "$1" && seen=$(screen) || return
+	has "rank 2 \(node n1\) \(rank_threads\) $side called no verb for" &&
+		has "2 wait for it, [12] through others" &&
+		has "-> rank 2 \(node n1\) $side qp[34]: " && has "rank_threads.c:" &&
+		is "blamed" "$("$VERBATIM" check -f json "$t" | jq -c '.waits.blamed |
+			[length, .[0].circle, .[0].processes[0].rank,
+			.[0].processes[0].thread_name]')" '[1,false,2,"side"]' &&
+		is "SQL" "$(sql "SELECT r.rank, s.comm FROM waits w JOIN ranks r USING (process)
+			JOIN thread s ON s.id = w.thread WHERE w.total")" "2|side"
+}
+# Of the same process, the other thread waits, too, or goes on.
+a_thread_that_holds_what_the_peer_of_another_waits_for() { names_the_thread held; }
+a_thread_that_is_stuck_while_the_others_work() { names_the_thread stuck; }
+threads_of_two_processes_that_wait_for_each_other() {
+	local seen
+	thread_ranks deadlock && seen=$(screen) || return
+	has "2 threads wait for each other, in a circle" &&
+		has "rank 1 \(node n0\) $side qp4 -> rank 2 \(node n1\) $side qp3: IBV_WR_SEND" &&
+		has "rank 2 \(node n1\) $side qp3 -> rank 1 \(node n0\) $side qp4: IBV_WR_SEND" &&
+		is "blamed" "$("$VERBATIM" check -f json "$t" | jq -c '.waits.blamed[] |
+			select(.circle) | [.processes[] | "\(.rank) \(.thread_name)"] | sort')" \
+			'["1 side","2 side"]'
+}
+
 for each in stopped no-receive dead late-key lost-wakeup full-queue wrong-peer memlock fork \
 	deadlock unread slow; do
 	try "nobody is named in the twin of $each" is_well $each
@@ -180,4 +216,10 @@ try a_rank_that_does_not_answer_datagrams
 try says_so_in_sql
 try several_traces_of_a_job_are_one
 try a_rank_that_is_slow
+for each in held stuck deadlock; do
+	try "nobody is named in the twin of threads, $each" threads_are_well $each
+done
+try a_thread_that_holds_what_the_peer_of_another_waits_for
+try a_thread_that_is_stuck_while_the_others_work
+try threads_of_two_processes_that_wait_for_each_other
 try three_ranks_that_wait_for_each_other

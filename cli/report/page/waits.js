@@ -7,24 +7,27 @@
 const WAIT_ROW = 50, WAIT_BOX = 38; /* pixels */
 const WAIT_COLUMNS = 4, WAIT_ROWS = 8; /* at most: what is further away, or more, is one box */
 
-/* The links to each process. */
+/* A process, or one of its threads where they are told apart. */
+const keyOfNode = p => `${p.process}:${p.thread || 0}`;
+
+/* The links to each node. */
 function linksByTarget(links) {
 	const by = new Map();
 	for (const link of links)
-		by.set(link.for.process, [...(by.get(link.for.process) || []), link]);
+		by.set(keyOfNode(link.for), [...(by.get(keyOfNode(link.for)) || []), link]);
 	return by;
 }
 
-/* How many waits away each process is from one that is to blame: processes, nearest first. */
+/* How many waits away each node is from one that is to blame: nodes, nearest first. */
 function distancesOf(waits) {
 	const by = linksByTarget(waits.links), found = new Map();
 	let front = waits.blamed.flatMap(b => b.processes);
-	front.forEach(p => found.set(p.process, {who: p, level: 0}));
+	front.forEach(p => found.set(keyOfNode(p), {who: p, level: 0}));
 	for (let level = 1; front.length; level++) {
-		front = front.flatMap(p => by.get(p.process) || []).filter(link => {
-			const isNew = !found.has(link.process);
+		front = front.flatMap(p => by.get(keyOfNode(p)) || []).filter(link => {
+			const isNew = !found.has(keyOfNode(link));
 			if (isNew)
-				found.set(link.process, {who: link, level});
+				found.set(keyOfNode(link), {who: link, level});
 			return isNew;
 		});
 	}
@@ -36,15 +39,15 @@ function foldWaits(waits) {
 	const found = distancesOf(waits), boxes = new Map(), rows = [];
 	const links = new Map();
 	for (const link of waits.links)
-		links.set(link.process, [...(links.get(link.process) || []), link]);
-	const isNearer = (link, level) => found.has(link.for.process) &&
-		found.get(link.for.process).level < level;
+		links.set(keyOfNode(link), [...(links.get(keyOfNode(link)) || []), link]);
+	const isNearer = (link, level) => found.has(keyOfNode(link.for)) &&
+		found.get(keyOfNode(link.for)).level < level;
 	for (const node of found.values()) {
 		const column = Math.min(node.level, WAIT_COLUMNS - 1);
-		node.links = (links.get(node.who.process) || []).filter(
-			link => !node.level ? found.has(link.for.process) : isNearer(link, node.level));
-		let key = !column ? String(node.who.process) : node.level >= WAIT_COLUMNS - 1 ? 'further' :
-			[...new Set(node.links.map(l => found.get(l.for.process).box.key + ' ' + l.why))]
+		node.links = (links.get(keyOfNode(node.who)) || []).filter(
+			link => !node.level ? found.has(keyOfNode(link.for)) : isNearer(link, node.level));
+		let key = !column ? keyOfNode(node.who) : node.level >= WAIT_COLUMNS - 1 ? 'further' :
+			[...new Set(node.links.map(l => found.get(keyOfNode(l.for)).box.key + ' ' + l.why))]
 				.sort().join();
 		key = `${column} ${key}`;
 		if (!boxes.has(key) && (rows[column] || 0) >= WAIT_ROWS - 1)
@@ -73,10 +76,11 @@ function textOfRanges(numbers) {
 function nameOfBox(box) {
 	const who = box.nodes.map(n => n.who);
 	if (who.length === 1)
-		return rankText(who[0]);
+		return rankText(who[0]) + (who[0].thread ? ` thread ${who[0].thread}` : '') +
+			(who[0].thread_name ? ` (${who[0].thread_name})` : '');
 	const ranked = who.every(p => p.rank !== undefined);
-	return `${formatCount(who.length)} ${ranked ? 'ranks' : 'processes'}: ` +
-		textOfRanges(who.map(p => ranked ? p.rank : p.process));
+	return `${formatCount(new Set(who.map(p => p.process)).size)} ${ranked ? 'ranks' : 'processes'}: ` +
+		textOfRanges(new Set(who.map(p => ranked ? p.rank : p.process)));
 }
 
 /* To each other box: how many wait for it, and how. */
@@ -85,12 +89,12 @@ function edgesOf({found, boxes}) {
 	for (const box of boxes)
 		for (const node of box.nodes)
 			for (const link of node.links) {
-				const to = found.get(link.for.process).box, key = `${box.key} > ${to.key}`;
+				const to = found.get(keyOfNode(link.for)).box, key = `${box.key} > ${to.key}`;
 				if (to === box)
 					continue;
 				if (!edges.has(key))
 					edges.set(key, {from: box, to, who: new Set(), whys: new Set()});
-				edges.get(key).who.add(node.who.process);
+				edges.get(key).who.add(keyOfNode(node.who));
 				edges.get(key).whys.add(link.why);
 			}
 	return [...edges.values()];
