@@ -10,6 +10,13 @@
  * was waited for; but for as long as the peer itself waited, its own cause has. The last SEGMENTS
  * waits of each process are kept for that.
  *
+ * What it did before its late post tells how it was late, if the same thread did it: it registered
+ * memory, or let a completion lie in its CQ before it polled.
+ *
+ *	rank 5	-- ibv_reg_mr() --- computes -- poll: 1, send
+ *	rank 4	------------------- send		it came here
+ *	how	 register           send     poll
+ *
  * Only ranks of a job are looked at: other programs may be idle.
  */
 #include "analyzer/facts/delays.h"
@@ -27,6 +34,8 @@ enum {
 	SEGMENTS = 64,
 	LEAST_NS = 100000,       /* shorter waits do not count */
 	LEAST_SEND_NS = 1000000, /* the same of a send: its completion takes a while */
+	LEAST_POLL_NS = 1000000, /* a completion is in its CQ unpolled */
+	FEW_POLLS = 1,           /* a loop that empties a CQ ends with an empty poll */
 	SOON_NS = 50000000,      /* from the event to the poll */
 	LEAST_TIMES = 5,
 	LEAST_RANKS = 3,
@@ -34,10 +43,25 @@ enum {
 	LEAST_LATE_NS = 100000000,
 };
 
+const char *const delay_hows[DELAY_HOWS] = {
+	[DELAY_SEND] = "send",
+	[DELAY_RECEIVE] = "receive",
+	[DELAY_POLL] = "poll",
+	[DELAY_REGISTER] = "register",
+};
+
 /* A process had waited because of @cause. */
 struct delay_segment {
 	int64_t from, to;
 	uint32_t cause;
+	enum delay_how how;
+};
+
+/* A thread registered memory, or did not poll what had come; it did not wait. */
+struct delay_act {
+	int64_t from, to;
+	uint32_t thread;
+	enum delay_how how;
 };
 
 /* The last call of ibv_get_cq_event() of a thread, until it polls something; @to is 0: none. */
@@ -48,6 +72,8 @@ struct delay_sleep {
 struct delay_process {
 	struct delay_segment segments[SEGMENTS]; /* a ring, the oldest at @n % SEGMENTS */
 	uint64_t n;
+	struct delay_act acts[SEGMENTS]; /* the same, by their ends */
+	uint64_t nacts;
 	int64_t waited;
 };
 
@@ -104,22 +130,44 @@ struct delay {
 	int64_t from, to;
 };
 
-static void add_segment(const struct delay *delay, uint32_t cause, int64_t from, int64_t to)
+/* A part of a wait. */
+struct delay_part {
+	uint32_t cause;
+	enum delay_how how;
+	int64_t from, to;
+	bool first; /* of its wait */
+};
+
+static void add_part(const struct delay *delay, const struct delay_part *part)
 {
 	struct delays *delays = delay->delays;
 	struct delay_process *waiter = vec_at(delays->processes, delays->nprocesses, delay->waiter);
-	struct delay_cause *of = vec_at(delays->causes, delays->ncauses, cause);
+	struct delay_cause *of = vec_at(delays->causes, delays->ncauses, part->cause);
 	struct delay_pair *pair =
-		cause == delay->waiter ? NULL : pair_of(delays, delay->waiter, cause);
+		part->cause == delay->waiter ? NULL : pair_of(delays, delay->waiter, part->cause);
+	int64_t ns = part->to - part->from;
 
-	if (!waiter || !of || !pair)
+	if (!waiter || !of || !pair || ns <= 0)
 		return;
-	waiter->segments[waiter->n++ % SEGMENTS] = (struct delay_segment){ from, to, cause };
-	waiter->waited += to - from;
-	delays->waited += to - from;
-	of->ns += to - from;
-	pair->ns += to - from;
-	pair->times++;
+	waiter->segments[waiter->n++ % SEGMENTS] =
+		(struct delay_segment){ part->from, part->to, part->cause, part->how };
+	waiter->waited += ns;
+	delays->waited += ns;
+	of->ns += ns;
+	of->by[part->how] += ns;
+	pair->ns += ns;
+	pair->by[part->how] += ns;
+	pair->times += part->first;
+}
+
+/* Add what is left of @part up to its end; the next begins there. False: nothing. */
+static bool add_to(const struct delay *delay, struct delay_part *part)
+{
+	if (part->to <= part->from)
+		return false;
+	add_part(delay, part);
+	part->from = part->to;
+	return true;
 }
 
 static void add_late(struct delay_cause *of, int64_t from, int64_t to)
@@ -154,11 +202,34 @@ static void note_late(const struct delay *delay, int64_t from, int64_t to)
 	of->qp = delay->queue->owner ? delay->queue->owner->id : 0;
 }
 
+/* The peer was late from @from on, until its post at @to: split that by what its thread did. */
 static void blame_peer(const struct delay *delay, int64_t from, int64_t to)
 {
+	const struct delay_process *peer =
+		vec_at(delay->delays->processes, delay->delays->nprocesses, delay->peer);
+	uint64_t n = peer ? peer->nacts : 0, i = n > SEGMENTS ? n - SEGMENTS : 0;
+	struct delay_part part = { .cause = delay->peer, .from = from, .first = true };
+	enum delay_how how = delay->queue->send ? DELAY_SEND : DELAY_RECEIVE;
+	struct delay_act acts[SEGMENTS];
+	size_t nacts = 0;
+
 	if (to - from < LEAST_NS)
 		return;
-	add_segment(delay, delay->peer, from, to);
+	for (; i < n; i++)
+		if (peer->acts[i % SEGMENTS].to > from && peer->acts[i % SEGMENTS].from < to &&
+		    peer->acts[i % SEGMENTS].thread == delay->queue->stats.last_thread)
+			acts[nacts++] = peer->acts[i % SEGMENTS];
+	for (size_t k = 0; k < nacts; k++) {
+		part.how = how;
+		part.to = acts[k].from;
+		part.first &= !add_to(delay, &part);
+		part.how = acts[k].how;
+		part.to = acts[k].to < to ? acts[k].to : to;
+		part.first &= !add_to(delay, &part);
+	}
+	part.how = how;
+	part.to = to;
+	add_to(delay, &part);
 	note_late(delay, from, to);
 }
 
@@ -182,7 +253,8 @@ static void split_delay(const struct delay *delay)
 		if (to <= from)
 			continue;
 		blame_peer(delay, at, from);
-		add_segment(delay, found[k].cause, from, to);
+		add_part(delay,
+			 &(struct delay_part){ found[k].cause, found[k].how, from, to, true });
 		at = to;
 	}
 	blame_peer(delay, at, delay->to);
@@ -223,13 +295,46 @@ static int64_t find_begin(struct delays *delays, const struct last_verb *last,
 	return begin;
 }
 
+static bool is_registering(enum verb verb)
+{
+	return verb_infos[verb].object == OBJECT_mr && (verb_infos[verb].effect == EFFECT_CREATE ||
+							verb_infos[verb].effect == EFFECT_DESTROY);
+}
+
+/* Calls in a row are one. */
+static void note_act(struct delays *delays, const struct trace_event *event, int64_t from,
+		     enum delay_how how)
+{
+	struct delay_process *of =
+		is_rank(delays, event->process)
+			? vec_at(delays->processes, delays->nprocesses, event->process)
+			: NULL;
+	struct delay_act *last = of && of->nacts ? &of->acts[(of->nacts - 1) % SEGMENTS] : NULL;
+
+	if (!of)
+		return;
+	if (last && last->thread == event->id.thread && last->how == how &&
+	    from - last->to < LEAST_NS) {
+		last->to = event->time;
+		return;
+	}
+	if (last && from < last->to)
+		from = last->to;
+	of->acts[of->nacts++ % SEGMENTS] =
+		(struct delay_act){ from, event->time, event->id.thread, how };
+}
+
 void delays_return(struct delays *delays, const struct model *model,
 		   const struct trace_event *event)
 {
 	const struct last_verb *last = last_of_thread(model, event->id.thread);
 	struct delay_sleep *sleep;
 
-	if (event->call->verb != VERB_get_cq_event || event->call->failed || !last)
+	if (!last)
+		return;
+	if (is_registering(event->call->verb))
+		note_act(delays, event, last->at.time, DELAY_REGISTER);
+	if (event->call->verb != VERB_get_cq_event || event->call->failed)
 		return;
 	sleep = vec_at(delays->sleeps, delays->nsleeps, event->id.thread);
 	if (sleep)
@@ -253,6 +358,20 @@ static __attribute__((noinline)) void look_at_delay(struct delays *delays, struc
 		split_delay(&delay);
 }
 
+/* A message had come long before this first look for it. */
+static __attribute__((noinline)) void look_at_poll(struct delays *delays, struct model *model,
+						   const struct trace_event *event, int64_t begin)
+{
+	const struct queue *queue = find_queue(delays, model, event);
+	int64_t come;
+
+	if (!queue || !queue->send)
+		return;
+	come = queue->stats.last_time > begin ? queue->stats.last_time : begin;
+	if (event->time - come >= LEAST_POLL_NS)
+		note_act(delays, event, come, DELAY_POLL);
+}
+
 void delays_poll(struct delays *delays, struct model *model, const struct trace_event *event)
 {
 	const struct last_verb *last = last_of_thread(model, event->id.thread);
@@ -260,6 +379,19 @@ void delays_poll(struct delays *delays, struct model *model, const struct trace_
 
 	if (begin < event->time - LEAST_NS)
 		look_at_delay(delays, model, event, begin);
+	if (last && event->poll->empty <= FEW_POLLS &&
+	    event->time - last->returned >= LEAST_POLL_NS)
+		look_at_poll(delays, model, event, last->returned);
+}
+
+enum delay_how delays_how(const struct delay_cause *cause)
+{
+	enum delay_how most = DELAY_SEND;
+
+	for (enum delay_how how = 0; how < DELAY_HOWS; how++)
+		if (cause->by[how] > cause->by[most])
+			most = how;
+	return most;
 }
 
 /*

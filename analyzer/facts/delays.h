@@ -11,16 +11,30 @@
 
 struct model;
 
+/* How a process was late. */
+enum delay_how {
+	DELAY_SEND,     /* it posted a message late, */
+	DELAY_RECEIVE,  /* or a receive: the other end had no credit for a message; */
+	DELAY_POLL,     /* before that a completion was in its CQ, which it did not poll, */
+	DELAY_REGISTER, /* or it registered or deregistered memory */
+	DELAY_HOWS,
+};
+
+/* "send", "receive", "poll", "register" */
+extern const char *const delay_hows[DELAY_HOWS];
+
 /* What @waiter waited because of @cause, itself or through others. */
 struct delay_pair {
 	uint32_t waiter, cause; /* processes */
 	int64_t ns;
+	int64_t by[DELAY_HOWS]; /* of these */
 	uint64_t times;
 };
 
 /* A process that others have waited for. */
 struct delay_cause {
-	int64_t ns;          /* of all that waited, also through others */
+	int64_t ns; /* of all that waited, also through others, */
+	int64_t by[DELAY_HOWS];
 	int64_t late;        /* for which it was late, */
 	int64_t longest;     /* at once, */
 	uint64_t times;      /* and how often */
@@ -63,6 +77,9 @@ void delays_return(struct delays *delays, const struct model *model,
 
 /* Completions were polled; the thread's last verb is still the one before. */
 void delays_poll(struct delays *delays, struct model *model, const struct trace_event *event);
+
+/* How @cause was late for the most part. */
+enum delay_how delays_how(const struct delay_cause *cause);
 
 /* The last event has been seen. */
 void delays_finish(struct delays *delays, const struct model *model);

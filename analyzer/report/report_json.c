@@ -527,6 +527,16 @@ static void put_link(struct text *t, const struct report *report, const struct s
 	text_addf(t, "}}");
 }
 
+/* ns by how the cause was late. */
+static void put_hows(struct text *t, const int64_t by[DELAY_HOWS])
+{
+	put_name(t, "how");
+	text_char(t, '{');
+	for (enum delay_how how = 0; how < DELAY_HOWS; how++)
+		put_number(t, delay_hows[how], by[how]);
+	text_char(t, '}');
+}
+
 static void put_pair(struct text *t, const struct report *report, const struct delay_pair *pair)
 {
 	start_element(t);
@@ -534,6 +544,7 @@ static void put_pair(struct text *t, const struct report *report, const struct d
 	put_rank(t, report, pair->waiter);
 	put_number(t, "ns", pair->ns);
 	put_number(t, "times", (int64_t)pair->times);
+	put_hows(t, pair->by);
 	text_char(t, '}');
 }
 
@@ -556,6 +567,7 @@ static void put_late(struct text *t, const struct report *report)
 	put_number(t, "late", cause->late);
 	put_number(t, "caused", cause->ns);
 	put_number(t, "waited", delays->waited);
+	put_hows(t, cause->by);
 	put_stack(t, report, cause->first.stack);
 	open_array(t, "waiters");
 	for (size_t i = 0; i < delays->npairs; i++)

@@ -235,6 +235,13 @@ void waits_put_link(struct text *t, struct trace *trace, const struct stall_link
 
 /* Late ones */
 
+static const char *const late_hows[DELAY_HOWS] = {
+	[DELAY_SEND] = "with its messages",
+	[DELAY_RECEIVE] = "with its receives",
+	[DELAY_POLL] = "with its polls: completions were in its CQs",
+	[DELAY_REGISTER] = "as it registered memory",
+};
+
 void waits_put_late(struct text *t, const struct delays *delays, uint32_t process)
 {
 	const struct delay_cause *cause = &delays->causes[process];
@@ -245,9 +252,8 @@ void waits_put_late(struct text *t, const struct delays *delays, uint32_t proces
 		waiters += delays->pairs[i].cause == process;
 	text_addf(t, "was late %s, for %s, %s: %d %% of all waiting, %s of %zu processes",
 		  words_count(cause->times, "time", n), words_span(cause->late, late),
-		  cause->by_send ? "with its messages" : "with its receives",
-		  (int)(100 * cause->ns / (delays->waited ?: 1)), words_span(cause->ns, waited),
-		  waiters);
+		  late_hows[delays_how(cause)], (int)(100 * cause->ns / (delays->waited ?: 1)),
+		  words_span(cause->ns, waited), waiters);
 }
 
 /* Lists of processes */

@@ -284,11 +284,15 @@ const struct made_table waits_table = {
 /* Delays */
 
 /* clang-format off */
-enum { WAITER, CAUSE, NS, TIMES };
+enum { WAITER, CAUSE, NS, TIMES, HOWS };
 
 static const struct made_column delay_columns[] = {
 	[WAITER] = INTEGER_COLUMN("process"), [CAUSE] = INTEGER_COLUMN("cause"),
-	[NS] = INTEGER_COLUMN("ns"), [TIMES] = INTEGER_COLUMN("times"), { 0 },
+	[NS] = INTEGER_COLUMN("ns"), [TIMES] = INTEGER_COLUMN("times"),
+	[HOWS + DELAY_SEND] = INTEGER_COLUMN("send"),
+	[HOWS + DELAY_RECEIVE] = INTEGER_COLUMN("receive"),
+	[HOWS + DELAY_POLL] = INTEGER_COLUMN("poll"),
+	[HOWS + DELAY_REGISTER] = INTEGER_COLUMN("register"), { 0 },
 };
 /* clang-format on */
 
@@ -315,8 +319,11 @@ static void delays_value(void *rows, int column, struct made_value *value)
 	case NS:
 		made_int(value, pair->ns);
 		break;
-	default:
+	case TIMES:
 		made_int(value, (int64_t)pair->times);
+		break;
+	default:
+		made_int(value, pair->by[column - HOWS]);
 	}
 }
 

@@ -4,6 +4,8 @@
 #include "tests/analyzer/ends.h"
 #include "tests/test.h"
 
+#include <errno.h>
+
 enum { MS = 1000000 };
 
 static void begin_job(struct story *s, bool ranks)
@@ -70,6 +72,75 @@ TEST(a_late_message_is_caused_by_its_sender)
 	assert_int_equal(delays->causes[2].times, 2);
 	assert_true(delays->causes[2].by_send);
 	assert_int_equal(delays->causes[2].longest / MS, 30);
+	story_end(&s);
+}
+
+/* Process 2 answers the message of process 1 @ms after it has come. */
+static void begin_answer(struct story *s)
+{
+	begin_job(s, true);
+	post_8_bytes(s, 1, VERB_post_recv);
+	post_8_bytes(s, 0, VERB_post_recv);
+	post_8_bytes(s, 0, VERB_post_send);
+}
+
+static const struct delay_pair *end_answer(struct story *s)
+{
+	const struct delays *delays;
+
+	post_8_bytes(s, 1, VERB_post_send);
+	poll_receive(s, 0, 9);
+	delays = end_job(s);
+	assert_int_equal(delays->npairs, 1);
+	assert_int_equal(delays->pairs[0].times, 1);
+	return &delays->pairs[0];
+}
+
+TEST(a_message_that_lay_unpolled_makes_its_receiver_a_late_poller)
+{
+	const struct delay_pair *pair;
+	struct story s;
+
+	begin_answer(&s);
+	s.now += 20 * MS;
+	poll_receive(&s, 1, 0);
+	s.now += 5 * MS;
+	pair = end_answer(&s);
+	assert_int_equal(pair->by[DELAY_POLL] / MS, 20);
+	assert_int_equal(pair->by[DELAY_SEND] / MS, 5);
+	story_end(&s);
+}
+
+TEST(who_polls_in_vain_meanwhile_is_no_late_poller)
+{
+	const struct delay_pair *pair;
+	struct story s;
+
+	begin_answer(&s);
+	s.now += 20 * MS;
+	poll_receive(&s, 1, 2);
+	pair = end_answer(&s);
+	assert_int_equal(pair->by[DELAY_POLL], 0);
+	assert_int_equal(pair->by[DELAY_SEND] / MS, 20);
+	story_end(&s);
+}
+
+TEST(a_registration_before_the_late_message_is_its_part)
+{
+	const struct delay_pair *pair;
+	struct story_call call;
+	struct story s;
+
+	begin_answer(&s);
+	s.now += 5 * MS;
+	for (int i = 0; i < 2; i++) {
+		call = story_call(&s, 1, VERB_dereg_mr, 6, W(&ends[1].mr));
+		s.now += 10 * MS;
+		story_fails(&s, &call, EBUSY, EBUSY);
+	}
+	pair = end_answer(&s);
+	assert_int_equal(pair->by[DELAY_REGISTER] / MS, 20);
+	assert_int_equal(pair->by[DELAY_SEND] / MS, 5);
 	story_end(&s);
 }
 

@@ -42,6 +42,8 @@ enum {
 	ALIVE_NS = 1200000000,
 	SEEN_NS = 800000000, /* the same, if samples of the recorder are to show it */
 	SLOW_US = 60000,
+	FRESH = 64 << 20, /* bytes that are not in memory before they are registered */
+	FRESH_NS = 15000000,
 };
 
 enum mode {
@@ -57,12 +59,15 @@ enum mode {
 	FORK,
 	DEADLOCK,
 	UNREAD,
+	LATE_POLL,
+	REGISTER,
 	MODES
 };
 
-static const char *const modes[MODES] = { "stopped",  "no-receive",  "dead",       "slow",
-					  "late-key", "lost-wakeup", "full-queue", "wrong-peer",
-					  "memlock",  "fork",        "deadlock",   "unread" };
+static const char *const modes[MODES] = { "stopped",   "no-receive",  "dead",       "slow",
+					  "late-key",  "lost-wakeup", "full-queue", "wrong-peer",
+					  "memlock",   "fork",        "deadlock",   "unread",
+					  "late-poll", "register" };
 
 enum side { RIGHT, LEFT, CHORD, SIDES, SENT = SIDES }; /* of the ring; CHORD closes a triangle */
 
@@ -233,10 +238,23 @@ static void await_event(void)
 	await_from(1, LEFT);
 }
 
+/* A rank that is slow in each step, and not only once; or all are, as long as each other. */
+static bool is_slow(enum mode mode)
+{
+	return job.mode == mode && (job.good || job.rank == job.culprit);
+}
+
+static void be_slow(void)
+{
+	usleep(job.good ? SLOW_US / 4 : SLOW_US);
+}
+
 static void await_message(void)
 {
 	bool now = slot_of(job.rank)->steps == AT;
 
+	if (is_slow(LATE_POLL))
+		be_slow();
 	if (now && is_planted(LOST_WAKEUP))
 		sleep_over_it();
 	if (now && is_planted(UNREAD)) {
@@ -306,6 +324,22 @@ static void register_more(void)
 	MUST(ibv_dereg_mr(mr));
 }
 
+/* It registers a new buffer for each message: all of its pages are made then. */
+static void register_fresh(void)
+{
+	uint64_t begin = now_ns();
+	size_t bytes = job.good ? BYTES : FRESH;
+
+	do {
+		void *fresh = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+				   -1, 0);
+
+		NEED(fresh != MAP_FAILED);
+		MUST(ibv_dereg_mr(NEED(ibv_reg_mr(job.pd, fresh, bytes, IBV_ACCESS_LOCAL_WRITE))));
+		MUST(munmap(fresh, bytes));
+	} while (!job.good && now_ns() - begin < FRESH_NS);
+}
+
 static void make_mistake(void)
 {
 	stop_here();
@@ -371,8 +405,10 @@ static void do_step(int step)
 {
 	if (step == AT)
 		make_mistake();
-	if (job.mode == SLOW && (job.good || job.rank == job.culprit))
-		usleep(job.good ? SLOW_US / 4 : SLOW_US);
+	if (is_slow(SLOW))
+		be_slow();
+	if (is_slow(REGISTER))
+		register_fresh();
 	if (job.mode == LATE_KEY)
 		exchange_key();
 	else
@@ -583,6 +619,12 @@ static uint64_t how_long(void)
 	return job.mode == STOPPED || job.mode == FORK ? SEEN_NS : WAIT_NS;
 }
 
+/* Does the mistake stop the job? */
+static bool is_hung(void)
+{
+	return job.mode != SLOW && job.mode != LATE_POLL && job.mode != REGISTER;
+}
+
 /* Have all waited for long? Then @seen has how far each is. */
 static bool all_wait(uint64_t *seen)
 {
@@ -659,7 +701,7 @@ static int launch_ranks(char **argv)
 		if (reap_one(pids, &left, &failed))
 			continue;
 		vain = waiting ? poll_in_vain(seen) : -1;
-		if (vain > 0 && !job.good && job.mode != SLOW)
+		if (vain > 0 && !job.good && is_hung())
 			kill_all(pids);
 		if (vain < 0)
 			waiting = all_wait(seen);
@@ -716,7 +758,7 @@ static int run_ranks(char **argv)
 	while (waitpid(pid, &status, WNOHANG) != pid) {
 		look_at_ranks();
 		vain = waiting ? poll_in_vain(seen) : -1;
-		if (vain > 0 && !job.good && job.mode != SLOW) {
+		if (vain > 0 && !job.good && is_hung()) {
 			signal_all(SIGTERM);
 			signal_all(SIGCONT);
 		}

@@ -127,6 +127,19 @@ a_rank_that_is_slow() {
 			cause ORDER BY sum(ns) DESC LIMIT 1")" 5
 }
 
+# The same, and how it was late.
+is_late_by() { # mode how words
+	local seen
+	"$VERBATIM" record -q -o "$t" -- "$apps/ranks" 8 "$1" >out 2>&1 || { cat out; return 1; }
+	seen=$("$VERBATIM" check "$t" | head -24 | tr -s '\n ' ' ')
+	has "rank 5 \(node n1\) \(ranks\) qp1 was late 1[0-9] times, for [0-9.]* m?s, $3" &&
+		is "$("$VERBATIM" check -f json "$t" | jq -c ".waits.late |
+			[.rank, .how.$2 > .caused / 2, all(.waiters[]; .how.$2 > .ns / 2)]")" \
+			"[5,true,true]" &&
+		is "$(sql "SELECT sum($2) > sum(ns) / 2 FROM delays JOIN ranks r ON
+			r.process = cause WHERE r.rank = 5")" 1
+}
+
 # Each rank has its own recorder, which ends before it: all are alive at the end of their traces.
 several_traces_of_a_job_are_one() {
 	local seen
@@ -196,7 +209,7 @@ threads_of_two_processes_that_wait_for_each_other() {
 }
 
 for each in stopped no-receive dead late-key lost-wakeup full-queue wrong-peer memlock fork \
-	deadlock unread slow; do
+	deadlock unread slow late-poll register; do
 	try "nobody is named in the twin of $each" is_well $each
 done
 try a_rank_that_is_stopped
@@ -216,6 +229,10 @@ try a_rank_that_does_not_answer_datagrams
 try says_so_in_sql
 try several_traces_of_a_job_are_one
 try a_rank_that_is_slow
+try "a rank that polls late" is_late_by late-poll poll \
+	"with its polls: completions were in its CQs"
+try "a rank that registers memory for each message" is_late_by register register \
+	"as it registered memory"
 for each in held stuck deadlock; do
 	try "nobody is named in the twin of threads, $each" threads_are_well $each
 done

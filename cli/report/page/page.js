@@ -71,6 +71,10 @@ function addEnvironment() {
 				c.note]), 'all that was compared');
 }
 
+/* How a rank was late: what it did late, or instead. */
+const lateHows = {send: 'late send', receive: 'late receive', poll: 'late poll',
+	register: 'registration'};
+
 /* Who waits for whom: only of a job that hangs, or has a rank that is late. */
 function addWaits() {
 	const {links, late} = after.check.waits;
@@ -80,13 +84,14 @@ function addWaits() {
 	if (after.check.waits.blamed.length)
 		addWaitGraph(section, after.check.waits);
 	addTable(section, ['who', 'queue pair', 'waits for', 'its queue pair', 'what', 'since',
-		'requests', 'received'], links.map(l => [rankText(l), l.object, rankText(l.for),
+		'requests', 'received'], links.map(l => [nodeText(l), l.object, nodeText(l.for),
 		l.for.object, l.request ? `${l.why} ${l.request}` : l.why, formatTime(l.since),
 		formatCount(l.outstanding), formatCount(l.received)]), 'who waits for whom');
 	if (late)
-		addTable(section, ['who', `waited for ${rankText(late)}`, 'times'],
+		addTable(section, ['who', `waited for ${rankText(late)}`, 'times', ...Object.values(lateHows)],
 			[...late.waiters].sort((a, b) => b.ns - a.ns).map(w => [rankText(w), formatTime(w.ns),
-				formatCount(w.times)]), `who waited for ${rankText(late)}`);
+				formatCount(w.times), ...Object.keys(lateHows).map(how => formatTime(w.how[how]))]),
+			`who waited for ${rankText(late)}`);
 	section.querySelectorAll('details').forEach(d => { d.open = true; });
 }
 

@@ -106,11 +106,17 @@ function rankText(p) {
 		`rank ${p.rank}` + (p.node ? ` (node ${p.node})` : '');
 }
 
+/* The same of one of its threads, where they are told apart. */
+function nodeText(p) {
+	return rankText(p) + (p.thread ? ` thread ${p.thread}` : '') +
+		(p.thread_name ? ` (${p.thread_name})` : '');
+}
+
 /* Who is to blame for a hang, and who was late. */
 function verdictsOfWaits(waits) {
 	const found = waits.blamed.map(b => ({rank: 0, kind: 'stuck', n: b.all, time: b.processes[0].time,
-		title: b.circle ? 'a circle of waits:' : rankText(b.processes[0]),
-		text: (b.circle ? b.processes.map(rankText).join(', ') : b.processes[0].message) +
+		title: b.circle ? 'a circle of waits:' : nodeText(b.processes[0]),
+		text: (b.circle ? b.processes.map(nodeText).join(', ') : b.processes[0].message) +
 			` (${b.processes[0].event})`,
 		more: [`${formatCount(b.all)} wait for ${b.circle ? 'them' : 'it'}, ` +
 			`${formatCount(b.direct)} directly`]}));

@@ -76,8 +76,7 @@ function textOfRanges(numbers) {
 function nameOfBox(box) {
 	const who = box.nodes.map(n => n.who);
 	if (who.length === 1)
-		return rankText(who[0]) + (who[0].thread ? ` thread ${who[0].thread}` : '') +
-			(who[0].thread_name ? ` (${who[0].thread_name})` : '');
+		return nodeText(who[0]);
 	const ranked = who.every(p => p.rank !== undefined);
 	return `${formatCount(new Set(who.map(p => p.process)).size)} ${ranked ? 'ranks' : 'processes'}: ` +
 		textOfRanges(new Set(who.map(p => ranked ? p.rank : p.process)));
