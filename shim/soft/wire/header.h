@@ -1,0 +1,79 @@
+#pragma once
+/*
+ * The headers of a packet: one list of fields, from which come the structures, their encoding and
+ * their decoding. All fields are big-endian, and follow each other without gaps.
+ *
+ * Source: the specification's chapter 9 and annex A14 (XRC).
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "shim/soft/wire/opcode.h"
+
+/* clang-format off */
+#define HEADER_BTH(F)								\
+	F(8, opcode) F(1, solicited) F(1, migrated) F(2, pad) F(4, version)	\
+	F(16, pkey) F(1, fecn) F(1, becn) F(6, unused) F(24, dest_qp)		\
+	F(1, ack_request) F(7, unused2) F(24, psn)
+#define HEADER_DETH(F)		F(32, qkey) F(8, unused) F(24, src_qp)
+#define HEADER_XRCETH(F)	F(8, unused) F(24, srqn)
+#define HEADER_RETH(F)		F(64, addr) F(32, rkey) F(32, length)
+#define HEADER_ATOMICETH(F)	F(64, addr) F(32, rkey) F(64, swap_add) F(64, compare)
+#define HEADER_AETH(F)		F(8, syndrome) F(24, msn)
+#define HEADER_ATOMICACKETH(F)	F(64, original)
+#define HEADER_IMMDT(F)		F(32, imm)
+#define HEADER_IETH(F)		F(32, rkey)
+
+/* In the order in which they appear; the base transport header is always present. */
+#define HEADERS(H)					\
+	H(DETH, deth, 8) H(XRCETH, xrceth, 4)		\
+	H(RETH, reth, 16) H(ATOMICETH, atomic, 28)	\
+	H(AETH, aeth, 4) H(ATOMICACKETH, atomic_ack, 8)	\
+	H(IMMDT, immdt, 4) H(IETH, ieth, 4)
+/* clang-format on */
+
+#define HEADER_FIELD(bits, name) uint64_t name;
+#define HEADER_STRUCT(upper, lower, size)    \
+	struct {                             \
+		HEADER_##upper(HEADER_FIELD) \
+	} lower;
+
+enum {
+	HEADER_BTH_SIZE = 12,
+	HEADER_MAX = 12 + 4 + 28 + 4, /* no packet has more */
+	HEADER_ICRC = 4,
+	HEADER_UDP_PORT = 4791,
+};
+
+/* The headers of one packet, those that its opcode has. */
+struct header {
+	struct {
+		HEADER_BTH(HEADER_FIELD)
+	} bth;
+	HEADERS(HEADER_STRUCT)
+};
+
+/* Syndromes of the AETH: the upper 3 bits are its kind (9.7.5.2). */
+enum {
+	AETH_ACK = 0x1f, /* without a count of credits */
+	AETH_RNR = 0x20, /* with the timer in its lower 5 bits */
+	AETH_NAK = 0x60,
+	AETH_NAK_SEQUENCE = 0x60,
+	AETH_NAK_INVALID = 0x61,
+	AETH_NAK_ACCESS = 0x62,
+	AETH_NAK_OPERATION = 0x63,
+	AETH_KIND = 0x60, /* mask */
+};
+
+/* The bytes that the headers of @opcode take; 0: no such opcode. */
+size_t header_size(uint8_t opcode);
+
+/* Write them to @to, which has HEADER_MAX bytes. Returns their size. */
+size_t header_write(const struct header *header, uint8_t *to);
+
+/*
+ * Read those of a packet of @len bytes. Returns their size; 0: it is too short, or it has an
+ * unknown opcode or version.
+ */
+size_t header_read(struct header *header, const uint8_t *from, size_t len);

@@ -1,0 +1,135 @@
+/*
+ * The invariant CRC
+ *
+ * It begins with 8 bytes of ones, in the place of the local route header, and masks the fields that
+ * routers change with ones: type of service or traffic class and flow label, time to live or hop
+ * limit, the checksums of IP and UDP, and the reserved byte of the base transport header, which
+ * contains the marks of congestion.
+ *
+ * The identification of an IPv4 header and its flags are not masked. A UDP socket sends packets
+ * that may not be fragmented with the identification 0, but it does not show what it receives, and
+ * other senders use other values: so for a packet whose CRC is not that of 0, the difference is
+ * taken back to these fields. There it must be a difference of the identification, or of the flag
+ * DF, and of nothing else. One other packet in 2^15 passes: UDP's own checksum is checked, too.
+ */
+#include "shim/soft/wire/icrc.h"
+
+#include <netinet/ip.h>
+#include <netinet/ip6.h>
+#include <netinet/udp.h>
+#include <string.h>
+
+#include "shim/soft/wire/crc32.h"
+#include "shim/soft/wire/header.h"
+
+#define SEED 0xdebb20e3u /* the CRC of 8 bytes of ones */
+
+enum { BTH_MASKED = 4 }; /* its byte with the marks of congestion */
+
+static uint32_t add_udp(uint32_t crc, uint16_t src_port, size_t len)
+{
+	struct udphdr udp = {
+		.source = htons(src_port),
+		.dest = htons(HEADER_UDP_PORT),
+		.len = htons(sizeof(udp) + len),
+		.check = 0xffff,
+	};
+
+	return crc32_add(crc, &udp, sizeof(udp));
+}
+
+static uint32_t add_ipv4(uint32_t crc, const struct icrc_ends *ends, size_t len)
+{
+	struct iphdr ip = {
+		.version = 4,
+		.ihl = sizeof(ip) / 4,
+		.tos = 0xff,
+		.tot_len = htons(sizeof(ip) + sizeof(struct udphdr) + len),
+		.frag_off = htons(IP_DF),
+		.ttl = 0xff,
+		.protocol = IPPROTO_UDP,
+		.check = 0xffff,
+	};
+
+	memcpy(&ip.saddr, ends->src.s6_addr + 12, sizeof(ip.saddr));
+	memcpy(&ip.daddr, ends->dst.s6_addr + 12, sizeof(ip.daddr));
+	return crc32_add(crc, &ip, sizeof(ip));
+}
+
+static uint32_t add_ipv6(uint32_t crc, const struct icrc_ends *ends, size_t len)
+{
+	struct ip6_hdr ip = {
+		.ip6_src = ends->src,
+		.ip6_dst = ends->dst,
+	};
+
+	ip.ip6_flow = htonl(0x6fffffff);
+	ip.ip6_plen = htons(sizeof(struct udphdr) + len);
+	ip.ip6_nxt = IPPROTO_UDP;
+	ip.ip6_hlim = 0xff;
+	return crc32_add(crc, &ip, sizeof(ip));
+}
+
+static bool is_ipv4(const struct icrc_ends *ends)
+{
+	return IN6_IS_ADDR_V4MAPPED(&ends->dst);
+}
+
+uint32_t icrc_begin(const struct icrc_ends *ends, size_t len)
+{
+	uint32_t crc = is_ipv4(ends) ? add_ipv4(SEED, ends, len) : add_ipv6(SEED, ends, len);
+
+	return add_udp(crc, ends->src_port, len);
+}
+
+uint32_t icrc_add_bth(uint32_t crc, const uint8_t *bth)
+{
+	uint8_t masked[HEADER_BTH_SIZE];
+
+	memcpy(masked, bth, sizeof(masked));
+	masked[BTH_MASKED] = 0xff;
+	return crc32_add(crc, masked, sizeof(masked));
+}
+
+uint32_t icrc_add(uint32_t crc, const void *data, size_t len)
+{
+	return crc32_add(crc, data, len);
+}
+
+void icrc_write(uint32_t crc, uint8_t *to)
+{
+	crc = ~crc;
+	to[0] = crc;
+	to[1] = crc >> 8;
+	to[2] = crc >> 16;
+	to[3] = crc >> 24;
+}
+
+static uint32_t read_icrc(const uint8_t *from)
+{
+	return ~(from[0] | from[1] << 8 | from[2] << 16 | (uint32_t)from[3] << 24);
+}
+
+/*
+ * Is @diff that of two packets of @len bytes after UDP that differ in the identification or DF? The
+ * four bytes of these fields enter the CRC in the order of its bytes, from the lowest.
+ */
+static bool is_of_ipv4_id(uint32_t diff, size_t len)
+{
+	size_t after = sizeof(struct iphdr) - offsetof(struct iphdr, ttl) + sizeof(struct udphdr) +
+		       len - HEADER_ICRC;
+
+	return !(crc32_back(diff, after + 4) & 0xffbf0000);
+}
+
+bool icrc_is_good(const struct icrc_ends *ends, const uint8_t *packet, size_t len)
+{
+	uint32_t crc;
+
+	if (len < HEADER_BTH_SIZE + HEADER_ICRC)
+		return false;
+	crc = icrc_add_bth(icrc_begin(ends, len), packet);
+	crc = crc32_add(crc, packet + HEADER_BTH_SIZE, len - HEADER_BTH_SIZE - HEADER_ICRC);
+	crc ^= read_icrc(packet + len - HEADER_ICRC);
+	return !crc || (is_ipv4(ends) && is_of_ipv4_id(crc, len));
+}

@@ -1,0 +1,10 @@
+#pragma once
+/*
+ * The way of packets to another machine.
+ */
+#include "shim/soft/wire/icrc.h"
+
+struct route {
+	struct icrc_ends ends;
+	uint8_t traffic_class;
+};

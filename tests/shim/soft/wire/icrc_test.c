@@ -1,0 +1,133 @@
+#include <arpa/inet.h>
+#include <string.h>
+
+#include "shim/soft/wire/crc32.h"
+#include "shim/soft/wire/header.h"
+#include "shim/soft/wire/icrc.h"
+#include "tests/test.h"
+
+enum { LEN = HEADER_BTH_SIZE + 8 + HEADER_ICRC };
+
+static struct icrc_ends make_ends(const char *src, const char *dst)
+{
+	struct icrc_ends ends = { .src_port = 0xc123 };
+
+	assert_int_equal(inet_pton(AF_INET6, src, &ends.src), 1);
+	assert_int_equal(inet_pton(AF_INET6, dst, &ends.dst), 1);
+	return ends;
+}
+
+static void make_packet(const struct icrc_ends *ends, uint8_t *packet)
+{
+	uint32_t crc;
+	int i;
+
+	for (i = 0; i < LEN; i++)
+		packet[i] = i * 37;
+	crc = icrc_add_bth(icrc_begin(ends, LEN), packet);
+	crc = icrc_add(crc, packet + HEADER_BTH_SIZE, LEN - HEADER_BTH_SIZE - HEADER_ICRC);
+	icrc_write(crc, packet + LEN - HEADER_ICRC);
+}
+
+TEST(seed_is_the_crc_of_a_masked_route_header)
+{
+	assert_int_equal(crc32_add(~0u, "\xff\xff\xff\xff\xff\xff\xff\xff", 8), 0xdebb20e3);
+}
+
+TEST(own_packets_are_good)
+{
+	struct icrc_ends v4 = make_ends("::ffff:10.0.0.1", "::ffff:10.0.0.2");
+	struct icrc_ends v6 = make_ends("fd00::1", "fd00::2");
+	uint8_t packet[LEN];
+
+	make_packet(&v4, packet);
+	assert_true(icrc_is_good(&v4, packet, LEN));
+	assert_false(icrc_is_good(&v6, packet, LEN));
+	make_packet(&v6, packet);
+	assert_true(icrc_is_good(&v6, packet, LEN));
+}
+
+TEST(each_bit_counts_but_those_of_congestion)
+{
+	struct icrc_ends ends = make_ends("::ffff:10.0.0.1", "::ffff:10.0.0.2");
+	uint8_t packet[LEN];
+	int bit;
+
+	make_packet(&ends, packet);
+	for (bit = 0; bit < LEN * 8; bit++) {
+		packet[bit / 8] ^= 1 << bit % 8;
+		assert_int_equal(icrc_is_good(&ends, packet, LEN), bit / 8 == 4);
+		packet[bit / 8] ^= 1 << bit % 8;
+	}
+}
+
+TEST(port_and_addresses_count)
+{
+	struct icrc_ends ends = make_ends("::ffff:10.0.0.1", "::ffff:10.0.0.2");
+	uint8_t packet[LEN];
+
+	make_packet(&ends, packet);
+	ends.src_port++;
+	assert_false(icrc_is_good(&ends, packet, LEN));
+	ends = make_ends("::ffff:10.0.0.1", "::ffff:10.0.0.3");
+	assert_false(icrc_is_good(&ends, packet, LEN));
+}
+
+/* The same packet with IPv4 identification @id, and flags, as another sender's. */
+static void change_id(const struct icrc_ends *ends, uint8_t *packet, uint16_t id, uint16_t flags)
+{
+	uint8_t ip[20 + 8] = { 0x45,       0xff,  0,    20 + 8 + LEN, id >> 8, id,
+			       flags >> 8, flags, 0xff, 17,           0xff,    0xff };
+	uint32_t crc;
+
+	memcpy(ip + 12, ends->src.s6_addr + 12, 4);
+	memcpy(ip + 16, ends->dst.s6_addr + 12, 4);
+	ip[20] = ends->src_port >> 8;
+	ip[21] = ends->src_port;
+	ip[22] = 4791 >> 8;
+	ip[23] = 4791 & 0xff;
+	ip[25] = 8 + LEN;
+	ip[26] = ip[27] = 0xff;
+	crc = crc32_add(0xdebb20e3, ip, sizeof(ip));
+	crc = icrc_add_bth(crc, packet);
+	crc = icrc_add(crc, packet + HEADER_BTH_SIZE, LEN - HEADER_BTH_SIZE - HEADER_ICRC);
+	icrc_write(crc, packet + LEN - HEADER_ICRC);
+}
+
+TEST(any_identification_is_good)
+{
+	struct icrc_ends ends = make_ends("::ffff:10.0.0.1", "::ffff:10.0.0.2");
+	uint8_t packet[LEN];
+	unsigned int id;
+
+	make_packet(&ends, packet);
+	for (id = 0; id < 0x10000; id += 251) {
+		change_id(&ends, packet, id, 0x4000);
+		assert_true(icrc_is_good(&ends, packet, LEN));
+		packet[20] ^= 1;
+		assert_false(icrc_is_good(&ends, packet, LEN));
+		packet[20] ^= 1;
+	}
+	change_id(&ends, packet, 0x1234, 0);
+	assert_true(icrc_is_good(&ends, packet, LEN));
+}
+
+TEST(fragments_are_bad)
+{
+	struct icrc_ends ends = make_ends("::ffff:10.0.0.1", "::ffff:10.0.0.2");
+	uint8_t packet[LEN];
+
+	make_packet(&ends, packet);
+	change_id(&ends, packet, 0x1234, 0x2000);
+	assert_false(icrc_is_good(&ends, packet, LEN));
+}
+
+TEST(short_packets_are_bad)
+{
+	struct icrc_ends ends = make_ends("fd00::1", "fd00::2");
+	uint8_t packet[LEN] = { 0 };
+	size_t len;
+
+	for (len = 0; len < LEN; len++)
+		assert_false(icrc_is_good(&ends, packet, len));
+}
