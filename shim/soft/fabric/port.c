@@ -1,18 +1,21 @@
 /*
  * The ports: addresses, partition keys, and reachability
  *
- * One port on an InfiniBand link with LID 1, or on a RoCE one with VERBATIM_SOFT_LINK=roce, or
- * those that a profile describes. All processes of a fabric are on the same ports, told apart by
- * their queue pair numbers, as on a machine with one adapter whose ports are cabled together.
+ * One port on an InfiniBand link with LID 1, or on a RoCE one with VERBATIM_SOFT_LINK=roce or a
+ * wire (uplink.h), or those that a profile describes. All processes of a fabric are on the same
+ * ports, told apart by their queue pair numbers, as on a machine with one adapter whose ports are
+ * cabled together.
  */
 #include "shim/soft/fabric/port.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <string.h>
 
 #include "shim/soft/fabric/node.h"
 #include "shim/soft/fabric/profile.h"
 #include "shim/soft/fabric/registry.h"
+#include "shim/soft/fabric/uplink.h"
 
 /*
  * A process with a profile of its own (profile.h) writes the LIDs and GIDs of its ports to a table
@@ -64,11 +67,32 @@ static bool find_address(bool (*match)(const struct registry_address *address, c
 }
 
 static struct port own[2];
+static struct port wired;
 
 __attribute__((constructor)) static void init_own(void)
 {
 	link_own_port(1, false, &own[0]);
 	link_own_port(1, true, &own[1]);
+}
+
+/* RoCE v2, with one GID: the address. */
+static void make_wired(void)
+{
+	const struct uplink *uplink = uplink_get();
+
+	link_own_port(1, true, &wired);
+	memset(wired.gid, 0, sizeof(wired.gid));
+	memcpy(&wired.gid[0].gid, &uplink->addr, sizeof(uplink->addr));
+	wired.gid[0].type = IBV_GID_TYPE_ROCE_V2;
+	wired.attr.active_mtu = uplink->mtu;
+}
+
+static const struct port *wired_port(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, make_wired);
+	return &wired;
 }
 
 const struct port *port_at(uint32_t num)
@@ -77,7 +101,9 @@ const struct port *port_at(uint32_t num)
 
 	if (profile->num_ports)
 		return num - 1 < profile->num_ports ? &profile->port[num - 1] : NULL;
-	return num == 1 ? &own[link_wants_roce()] : NULL;
+	if (num != 1)
+		return NULL;
+	return uplink_get() ? wired_port() : &own[link_wants_roce()];
 }
 
 bool port_is_roce(uint32_t num)
@@ -171,6 +197,11 @@ bool port_reaches(const struct ibv_ah_attr *attr)
 	return from && from->attr.state == IBV_PORT_ACTIVE && find_address(is_dest, attr);
 }
 
+bool port_knows(const union ibv_gid *gid)
+{
+	return port_has_gid(gid) || uplink_reaches(gid);
+}
+
 static void publish_port(const struct port *port)
 {
 	struct registry_address address = {
@@ -196,7 +227,7 @@ void port_publish(void)
 	const struct port *port;
 	uint32_t num;
 
-	if (!profile_get()->num_ports)
+	if (!profile_get()->num_ports && !uplink_get())
 		return;
 	for (num = 1; (port = port_at(num)); num++)
 		if (port->attr.state == IBV_PORT_ACTIVE)

@@ -131,6 +131,7 @@ struct shm_qp {
 	uint16_t pkey;                /* its partition, see port.h */
 	uint8_t counted;              /* bits of enum shm_counted that have a counter */
 	uint8_t counter[SHM_COUNTED]; /* slot + 1, or 0 */
+	uint32_t claimed;             /* slot + 1 of a request whose message is arriving, or 0 */
 
 	struct shm_rq rq SHM_ALIGNED;
 };

@@ -21,10 +21,10 @@
 
 #include "shim/soft/fabric/port.h"
 #include "shim/soft/fabric/profile.h"
+#include "shim/soft/fabric/uplink.h"
 
 enum {
 	DEVICE_INDEX = 0,
-	IFINDEX_LO = 1,
 	HIGHEST = 1024, /* higher descriptors are not remembered */
 	WORD_BITS = 64,
 	MESSAGE_MAX = 1024,
@@ -171,8 +171,8 @@ static void fill_port(struct message *m, uint32_t num)
 	put_u8(m, RDMA_NLDEV_ATTR_PORT_STATE, attr->state);
 	put_u8(m, RDMA_NLDEV_ATTR_PORT_PHYS_STATE, attr->phys_state);
 	if (port_is_roce(num)) {
-		put_u32(m, RDMA_NLDEV_ATTR_NDEV_INDEX, IFINDEX_LO);
-		put_text(m, RDMA_NLDEV_ATTR_NDEV_NAME, "lo");
+		put_u32(m, RDMA_NLDEV_ATTR_NDEV_INDEX, uplink_interface()->index);
+		put_text(m, RDMA_NLDEV_ATTR_NDEV_NAME, uplink_interface()->name);
 	}
 }
 

@@ -32,6 +32,7 @@
 #include "shim/soft/fabric/port.h"
 #include "shim/soft/fabric/port_counters.h"
 #include "shim/soft/fabric/profile.h"
+#include "shim/soft/fabric/uplink.h"
 
 #define BUS    "sys/devices/pci5642:00"
 #define FUNC   "5642:00:00.0"
@@ -223,6 +224,19 @@ static void show_cpus(struct tree *tree)
 	put_attribute(tree, "local_cpulist", "0-%ld", cpus - 1);
 }
 
+/* The network interface whose addresses belong to the device. */
+static void put_interface(struct tree *tree)
+{
+	const struct uplink *uplink = uplink_interface();
+	char name[64];
+
+	snprintf(name, sizeof(name), "net/%s/ifindex", uplink->name);
+	put_attribute(tree, name, "%u", uplink->index);
+	snprintf(name, sizeof(name), "net/%s/address", uplink->name);
+	put_attribute(tree, name, "%02x:%02x:%02x:%02x:%02x:%02x", uplink->mac[0], uplink->mac[1],
+		      uplink->mac[2], uplink->mac[3], uplink->mac[4], uplink->mac[5]);
+}
+
 /* PCI has 16 bits for numbers with 24 or 32 bits in verbs. */
 static void put_pci(struct tree *tree)
 {
@@ -250,9 +264,7 @@ static void put_pci(struct tree *tree)
 		      "DRIVER=verbatim-soft\nPCI_CLASS=20700\n"
 		      "PCI_ID=%04X:%04X\nPCI_SLOT_NAME=%s",
 		      attr->vendor_id & 0xffff, attr->vendor_part_id & 0xffff, FUNC);
-	/* the network interface whose addresses belong to the device */
-	put_attribute(tree, "net/lo/ifindex", "1");
-	put_attribute(tree, "net/lo/address", "00:00:00:00:00:00");
+	put_interface(tree);
 	show_cpus(tree);
 	put_link(tree, "../../../bus/pci", "%s/subsystem", PCI);
 	put_link(tree, "../../../devices/pci5642:00/" FUNC, "sys/bus/pci/devices/%s", FUNC);
@@ -403,7 +415,7 @@ static void put_gids(struct tree *tree, const struct port *port, const char *dir
 				  !set                                        ? NULL
 				  : port->gid[i].type == IBV_GID_TYPE_ROCE_V2 ? "RoCE v2"
 									      : "IB/RoCE v1");
-		put_gid_attribute(tree, "ndevs", i, set && roce ? "lo" : NULL);
+		put_gid_attribute(tree, "ndevs", i, set && roce ? uplink_interface()->name : NULL);
 	}
 	for (i = 0; i < port->attr.pkey_tbl_len; i++) {
 		snprintf(name, sizeof(name), "pkeys/%d", i);

@@ -301,6 +301,11 @@ static ALWAYS_INLINE int check_local(struct soft_qp *qp, struct soft_wr *wr, str
 	return wr->opcode < IBV_WR_RDMA_READ ? IBV_WC_SUCCESS : check_request(qp, wr);
 }
 
+int carry_check_local(struct soft_qp *qp, struct soft_wr *wr, struct copy_list *list)
+{
+	return check_local(qp, wr, list);
+}
+
 /* The sender of an unreliable queue pair does not learn what happens at the other end. */
 static int hide_failure(int status)
 {

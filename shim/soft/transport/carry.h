@@ -2,10 +2,17 @@
 /*
  * Executing a send request at both ends. The caller holds the lock of the send queue.
  */
+#include "shim/soft/fabric/copy_list.h"
 #include "shim/soft/transport/objects.h"
 
 /* A completion status (enum ibv_wc_status), or CARRY_* of deliver.h. */
 int carry_request(struct soft_qp *qp, struct soft_wr *wr);
+
+/*
+ * Check the requester's end of @wr, and list its memory: IBV_WC_SUCCESS, or the status with which
+ * it fails.
+ */
+int carry_check_local(struct soft_qp *qp, struct soft_wr *wr, struct copy_list *list);
 
 /* Make the responder of @wr fail, with @event, as if it had refused the request. */
 void carry_fail_remote(struct soft_qp *qp, const struct soft_wr *wr, int event);

@@ -157,6 +157,9 @@ static uint32_t qkey_of(const struct soft_qp *qp, const struct soft_wr *wr)
 	return wr->remote_qkey >> 31 ? qp->shm->qkey : wr->remote_qkey;
 }
 
+int (*datagram_send_away)(struct soft_qp *qp, const struct soft_wr *wr, uint32_t qkey,
+			  struct copy_list *from);
+
 int datagram_send(struct soft_qp *qp, struct soft_wr *wr, struct copy_list *from)
 {
 	bool imm = wr->opcode == IBV_WR_SEND_WITH_IMM;
@@ -182,6 +185,8 @@ int datagram_send(struct soft_qp *qp, struct soft_wr *wr, struct copy_list *from
 		return status;
 	if (unlikely(qp->sq.doom))
 		return CARRY_DOOMED;
+	if (unlikely(ah->away))
+		return datagram_send_away(qp, wr, qkey_of(qp, wr), from);
 	if (ah->attr.is_global)
 		add_grh(ah, wr, &m, &grh);
 	if (likely(ah->reachable && wr->remote_qpn != GRH_MULTICAST_QPN))

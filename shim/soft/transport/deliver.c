@@ -228,6 +228,20 @@ static void flush_requests(struct soft_remote *r)
 	}
 }
 
+/* Complete the request that was taken by the first packets of a message. */
+static bool complete_claimed(struct soft_remote *r, int status)
+{
+	uint32_t slot = r->shm->claimed - 1;
+	struct shm_wqe *wqe = rq_wqe(&r->rq, slot);
+	struct shm_cqe *cqe = begin_failed(r, wqe, slot, status);
+
+	r->shm->claimed = 0;
+	count_request(r->peer->seg, r->shm, SHM_COUNT_RECV, status, 0);
+	if (cqe)
+		cqring_commit(&r->cq, cqe, true);
+	return cqe;
+}
+
 static void fail_responder(struct soft_remote *r, int event)
 {
 	bool shared = r->xrc || r->shm->srq;
@@ -235,6 +249,8 @@ static void fail_responder(struct soft_remote *r, int event)
 
 	/* before the queue is read: see rq_publish() */
 	__atomic_store_n(&r->shm->state, IBV_QPS_ERR, __ATOMIC_SEQ_CST);
+	if (unlikely(r->shm->claimed) && r->rq.shm)
+		complete_claimed(r, IBV_WC_WR_FLUSH_ERR);
 	if (!shared && r->rq.shm)
 		flush_requests(r);
 	if (event >= 0)
@@ -253,6 +269,10 @@ void deliver_fail(struct soft_qp *qp)
 		cqring_copy(&r.cq, &qp->recv_cq->ring);
 	if (r.rq.shm)
 		r.rq.seen = r.rq.shm->taken;
+	if (qp->srq) {
+		r.rq = qp->srq->rq;
+		r.srq = qp->srq->shm;
+	}
 	fail_responder(&r, -1);
 }
 
@@ -317,8 +337,7 @@ int deliver_copy_error(int err)
 	}
 }
 
-static ALWAYS_INLINE void finish_recv(struct soft_remote *r, const struct message *m,
-				      struct shm_cqe *cqe)
+static ALWAYS_INLINE void describe_message(const struct message *m, struct shm_cqe *cqe)
 {
 	cqe->opcode = m->opcode;
 	cqe->wc_flags = m->wc_flags;
@@ -328,6 +347,12 @@ static ALWAYS_INLINE void finish_recv(struct soft_remote *r, const struct messag
 	cqe->slid = m->slid;
 	cqe->sl = m->sl;
 	cqe->flags |= m->flags;
+}
+
+static ALWAYS_INLINE void finish_recv(struct soft_remote *r, const struct message *m,
+				      struct shm_cqe *cqe)
+{
+	describe_message(m, cqe);
 	take_request(r);
 	count_request(r->peer->seg, r->shm, SHM_COUNT_RECV, IBV_WC_SUCCESS, m->length);
 	cqring_commit(&r->cq, cqe, m->solicited);
@@ -443,5 +468,60 @@ int deliver_notice(struct soft_remote *r, const struct message *m)
 	if (!cqe)
 		return wqe && r->cq.stuck ? CARRY_LATER : fail_overrun(r);
 	finish_recv(r, m, cqe);
+	return IBV_WC_SUCCESS;
+}
+
+bool deliver_claim(struct soft_remote *r)
+{
+	uint32_t slot;
+
+	give_back(r);
+	if (!first_request(&r->rq, &slot))
+		return false;
+	take_request(r);
+	r->shm->claimed = slot + 1;
+	end_take(r);
+	return true;
+}
+
+static struct shm_wqe *claimed_request(struct soft_remote *r)
+{
+	return rq_wqe(&r->rq, r->shm->claimed - 1);
+}
+
+uint32_t deliver_claimed_length(struct soft_remote *r)
+{
+	return claimed_request(r)->length;
+}
+
+bool deliver_list_claimed(struct soft_remote *r, uint32_t len, struct copy_list *to)
+{
+	struct shm_wqe *wqe = claimed_request(r);
+
+	return copy_list_check(r->peer->seg, r->rq_pd, IBV_ACCESS_LOCAL_WRITE, wqe->sge,
+			       rq_num_sge(&r->rq, wqe), len, to);
+}
+
+int deliver_fail_claimed(struct soft_remote *r, int recv_status, int status)
+{
+	complete_claimed(r, recv_status);
+	return deliver_break(r, -1, status);
+}
+
+int deliver_finish_claimed(struct soft_remote *r, const struct message *m)
+{
+	uint32_t slot = r->shm->claimed - 1;
+	struct shm_cqe *cqe;
+
+	if (unlikely(m->wc_flags & IBV_WC_WITH_INV) &&
+	    !window_invalidate(r->peer->seg, r->shm, m->imm))
+		return deliver_fail_claimed(r, IBV_WC_REM_INV_REQ_ERR, IBV_WC_REM_ACCESS_ERR);
+	cqe = begin_recv(r, claimed_request(r), slot);
+	if (!cqe)
+		return r->cq.stuck ? CARRY_LATER : fail_overrun(r);
+	r->shm->claimed = 0;
+	describe_message(m, cqe);
+	count_request(r->peer->seg, r->shm, SHM_COUNT_RECV, IBV_WC_SUCCESS, m->length);
+	cqring_commit(&r->cq, cqe, m->solicited);
 	return IBV_WC_SUCCESS;
 }

@@ -40,6 +40,20 @@ int deliver_message(struct soft_remote *r, struct message *m);
 /* Deliver only a completion: the data was written directly. */
 int deliver_notice(struct soft_remote *r, const struct message *m);
 
+/*
+ * A message that arrives in packets: its request is taken when the first one arrives. The queue
+ * pair notes it (shm_qp.claimed), and it is flushed if the queue pair fails.
+ *
+ * deliver_claim() is false if there is no request. deliver_list_claimed() lists the memory of the
+ * first @len bytes, deliver_finish_claimed() completes it, and deliver_fail_claimed() fails it with
+ * @recv_status; both return a status for the sender.
+ */
+bool deliver_claim(struct soft_remote *r);
+bool deliver_list_claimed(struct soft_remote *r, uint32_t len, struct copy_list *to);
+uint32_t deliver_claimed_length(struct soft_remote *r);
+int deliver_finish_claimed(struct soft_remote *r, const struct message *m);
+int deliver_fail_claimed(struct soft_remote *r, int recv_status, int status);
+
 /* The responder fails, with @event for its owner or -1; returns @status. */
 int deliver_break(struct soft_remote *r, int event, int status);
 

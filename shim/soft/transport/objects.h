@@ -17,6 +17,7 @@
 #include "shim/soft/fabric/process.h"
 #include "shim/soft/transport/rq.h"
 #include "shim/soft/fabric/shared.h"
+#include "shim/soft/wire/route.h"
 
 #define container(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
 
@@ -276,6 +277,18 @@ struct soft_remote {
 	uint64_t lag_until;
 };
 
+/*
+ * What a queue pair does whose other end is on another machine: the functions are those of the
+ * network, with the lock of the send queue held.
+ */
+struct soft_qp;
+struct soft_wire {
+	/* send what is possible, and complete what is done */
+	void (*run)(struct soft_qp *qp);
+	/* has it sent requests that are not complete? */
+	bool (*is_busy)(const struct soft_qp *qp);
+};
+
 struct soft_qp {
 	struct ibv_qp_ex ex;
 	void (*wr_flush)(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr, size_t len,
@@ -288,6 +301,7 @@ struct soft_qp {
 	struct soft_sq sq;
 	struct soft_remote remote;
 	struct datagram_peers *peers; /* of UD; see datagram.c */
+	struct soft_wire *wire;       /* or NULL: the other end is in this fabric */
 	struct lock posting;          /* of receives */
 	struct rq rq;
 	uint32_t rq_retired;
@@ -320,10 +334,12 @@ struct soft_ah {
 	uint16_t slid;
 	bool multicast;
 	bool reachable;
+	bool away;          /* on another machine, by @route */
 	bool ipv4;          /* @grh ends with that header */
 	uint8_t extra;      /* additional bytes that count as payload in it */
 	uint8_t wc_sl;      /* the service level in the receiver's completion */
 	struct ibv_grh grh; /* all but lengths */
+	struct route route;
 };
 
 /* A work queue is a queue pair that only receives; only raw.c sends to it. */

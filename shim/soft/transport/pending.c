@@ -22,6 +22,7 @@ enum {
 };
 
 unsigned int pending_count;
+bool (*pending_receive)(void);
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct soft_qp *list;
@@ -119,7 +120,8 @@ static void *run_retries(void *unused)
  */
 void pending_add(struct soft_qp *qp)
 {
-	if (qp->listed)
+	/* packets and timers of the network wake it */
+	if (qp->listed || (qp->wire && !sq_waits(&qp->sq)))
 		return;
 	pthread_mutex_lock(&mutex);
 	qp->listed = true;

@@ -46,5 +46,18 @@ static inline bool pending_any(void)
 	return unlikely(__atomic_load_n(&pending_count, __ATOMIC_RELAXED)) || stage_asked();
 }
 
+/*
+ * Receive packets of the network; NULL while it is not used. Returns whether there were any. An
+ * empty poll calls it: that is faster than waking the thread of the network.
+ */
+extern bool (*pending_receive)(void);
+
+static inline bool pending_network(void)
+{
+	bool (*receive)(void) = __atomic_load_n(&pending_receive, __ATOMIC_RELAXED);
+
+	return unlikely(receive) && receive();
+}
+
 /* In a child: the thread was not inherited. */
 void pending_forget(void);

@@ -268,6 +268,11 @@ static bool finish_request(struct soft_qp *qp, struct soft_wr *wr, int status)
 	return finish_now(qp, wr, status);
 }
 
+bool sq_finish(struct soft_qp *qp, int status)
+{
+	return finish_now(qp, sq_slot(&qp->sq, qp->sq.next), status);
+}
+
 /* The retries have run out: there may be another path. */
 static bool give_up(struct soft_qp *qp, struct soft_wr *wr, int status)
 {
@@ -366,11 +371,22 @@ static inline bool has_next(struct soft_qp *qp)
 	return qp->sq.next != qp->sq.head;
 }
 
+/* The other end is on another machine. */
+static void run_wire(struct soft_qp *qp)
+{
+	if (!qp->sq.owes || sq_finish(qp, qp->sq.owed))
+		qp->wire->run(qp);
+}
+
 void sq_run(struct soft_qp *qp)
 {
 	while (has_next(qp)) {
 		switch (state_of(qp)) {
 		case IBV_QPS_RTS:
+			if (unlikely(qp->wire)) {
+				run_wire(qp);
+				return;
+			}
 			if (!run_one(qp))
 				return;
 			break;
@@ -382,7 +398,7 @@ void sq_run(struct soft_qp *qp)
 			sq_fail(qp);
 			break;
 		case IBV_QPS_SQD:
-			if (qp->sq.draining) {
+			if (qp->sq.draining && !qp->wire) {
 				if (!drain_head(qp))
 					return;
 				break;

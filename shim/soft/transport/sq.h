@@ -31,6 +31,12 @@ void sq_reset(struct soft_qp *qp);
 /* In SQD, the last request that had begun is done; with the lock held. */
 void sq_drained(struct soft_qp *qp);
 
+/*
+ * The request at next is done with @status; with the lock held. False: its completion waits, and
+ * the queue must be added to the list (pending.h).
+ */
+bool sq_finish(struct soft_qp *qp, int status);
+
 /* Set the own state to error and flush both queues; with the lock held. */
 void sq_fail(struct soft_qp *qp);
 

@@ -13,6 +13,7 @@
 
 #include "shim/soft/fabric/port.h"
 #include "shim/soft/fabric/profile.h"
+#include "shim/soft/network/network.h"
 #include "shim/soft/verbs/enter.h"
 
 enum {
@@ -36,7 +37,7 @@ static int check_attr(const struct ibv_ah_attr *attr, struct port_gid *ret_sgid)
 		return 0;
 	port_gid(attr->port_num, attr->grh.sgid_index, ret_sgid);
 	/* on Ethernet, an address must be resolved */
-	return roce && !grh_is_multicast(&attr->grh.dgid) && !port_has_gid(&attr->grh.dgid)
+	return roce && !grh_is_multicast(&attr->grh.dgid) && !port_knows(&attr->grh.dgid)
 		       ? ETIMEDOUT
 		       : 0;
 }
@@ -76,6 +77,7 @@ static struct ibv_ah *make_ah(struct ibv_pd *pd, const struct ibv_ah_attr *attr)
 	ah->wc_sl = attr->sl;
 	if (attr->is_global)
 		grh_prepare(ah, &sgid.gid, sgid.type);
+	network_route_ah(ah);
 	__atomic_add_fetch(&to_pd(pd)->refs, 1, __ATOMIC_RELAXED);
 	return &ah->ah;
 }

@@ -23,6 +23,8 @@
 #include "shim/soft/fabric/port_counters.h"
 #include "shim/soft/fabric/profile.h"
 #include "shim/soft/fabric/segment.h"
+#include "shim/soft/fabric/uplink.h"
+#include "shim/soft/network/network.h"
 #include "shim/soft/transport/fault.h"
 #include "shim/soft/transport/patience.h"
 #include "shim/soft/transport/pending.h"
@@ -66,6 +68,7 @@ static void forget_inherited(void)
 	soft_contexts = NULL;
 	pending_forget();
 	land_forget();
+	network_forget();
 	fault_unload();
 	xrcd_forget();
 	fabric_forget();
@@ -137,8 +140,10 @@ int soft_join(void)
 
 static void end_use(void)
 {
-	if (!--contexts)
+	if (!--contexts) {
+		network_stop();
 		land_stop();
+	}
 	fabric_leave();
 }
 
@@ -269,6 +274,8 @@ static int open_locked(const char *verb, struct soft_context *context, int cmd_f
 {
 	int err = profile_check();
 
+	if (!err)
+		err = uplink_check();
 	if (!err)
 		err = begin_use();
 	if (err < 0)

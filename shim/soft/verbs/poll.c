@@ -240,7 +240,8 @@ static inline bool try_pending(void)
  * After this many empty polls, some microseconds, a thread yields. If processors are few,
  * the peer that it waits for may be waiting for this one, until the end of its time slice.
  */
-#define VAIN_POLLS 1024
+#define VAIN_POLLS    1024
+#define VAIN_RECEIVES 32
 
 static __thread unsigned int vain_polls __attribute__((tls_model("initial-exec")));
 
@@ -252,11 +253,13 @@ static __attribute__((noinline)) void let_others_run(void)
 
 bool poll_is_vain(struct soft_cq *cq)
 {
-	if (!looks_empty(cq) || try_pending()) {
+	if (!looks_empty(cq) || try_pending() || pending_network()) {
 		vain_polls = 0;
 		return false;
 	}
-	if (unlikely(++vain_polls == VAIN_POLLS))
+	/* receiving takes longer than looking at an entry */
+	vain_polls += unlikely(pending_receive) ? VAIN_POLLS / VAIN_RECEIVES : 1;
+	if (unlikely(vain_polls >= VAIN_POLLS))
 		let_others_run();
 	return true;
 }

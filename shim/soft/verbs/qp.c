@@ -15,6 +15,7 @@
 #include "shim/soft/fabric/profile.h"
 #include "shim/soft/fabric/registry.h"
 #include "shim/soft/fabric/segment.h"
+#include "shim/soft/network/network.h"
 #include "shim/soft/transport/datagram.h"
 #include "shim/soft/transport/mcast.h"
 #include "shim/soft/transport/migrate.h"
@@ -54,10 +55,27 @@ static void purge_completions(struct soft_qp *qp)
 		poll_purge(qp->srq->cq, qp->shm->qpn);
 }
 
+/* The request of a shared queue whose message will not arrive any more. */
+static void drop_claimed(struct soft_qp *qp)
+{
+	uint32_t claimed = qp->shm->claimed;
+	struct soft_srq *srq = qp->srq;
+
+	qp->shm->claimed = 0;
+	if (!claimed || !srq)
+		return;
+	lock_take(&srq->posting);
+	if (srq->num_free < srq->slots)
+		srq->free[srq->num_free++] = claimed - 1;
+	lock_drop(&srq->posting);
+}
+
 static void reset_qp(struct soft_qp *qp, bool purge)
 {
-	bool taken = sq_take(&qp->sq);
+	bool taken;
 
+	network_leave(qp);
+	taken = sq_take(&qp->sq);
 	window_reset_qp(qp);
 	lock_take(&qp->shm->rq.lock);
 	own_qp_set_state(qp, IBV_QPS_RESET);
@@ -73,6 +91,7 @@ static void reset_qp(struct soft_qp *qp, bool purge)
 		__atomic_store_n(&qp->rq_retired, 0, __ATOMIC_RELEASE);
 	}
 	lock_drop(&qp->shm->rq.lock);
+	drop_claimed(qp);
 	if (purge)
 		purge_completions(qp);
 	else if (qp->recv_cq)

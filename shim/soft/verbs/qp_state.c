@@ -15,6 +15,7 @@
 #include "shim/soft/fabric/profile.h"
 #include "shim/soft/fabric/registry.h"
 #include "shim/soft/fabric/stage.h"
+#include "shim/soft/network/network.h"
 #include "shim/soft/transport/carry.h"
 #include "shim/soft/transport/migrate.h"
 #include "shim/soft/transport/own_qp.h"
@@ -181,7 +182,7 @@ static int check_path(const struct ibv_ah_attr *path)
 	if (err)
 		return err;
 	/* on Ethernet, an address must be resolved */
-	return port_is_roce(path->port_num) && !port_has_gid(&path->grh.dgid) ? ETIMEDOUT : 0;
+	return port_is_roce(path->port_num) && !port_knows(&path->grh.dgid) ? ETIMEDOUT : 0;
 }
 
 /* As with mlx5, only raw packets have one. */
@@ -308,7 +309,7 @@ static uint32_t longest_message(const struct soft_qp *qp, const struct port *por
 
 static void begin_drain(struct soft_qp *qp)
 {
-	qp->sq.draining = qp->sq.wait != WAIT_NONE;
+	qp->sq.draining = qp->sq.wait != WAIT_NONE || (qp->wire && qp->wire->is_busy(qp));
 	if (!qp->sq.draining)
 		sq_drained(qp);
 }
@@ -319,6 +320,8 @@ static void expect_peer(const struct soft_qp *qp)
 	struct peer *peer;
 	uint32_t slot;
 
+	if (qp->wire)
+		return;
 	if (qp->shm->type == IBV_QPT_UD || qp->shm->type == IBV_QPT_RAW_PACKET) {
 		land_expect(NULL);
 		return;
@@ -333,8 +336,11 @@ static void expect_peer(const struct soft_qp *qp)
 static void enter_state(struct soft_qp *qp, enum ibv_qp_state from, enum ibv_qp_state to, int mask,
 			enum ibv_mig_state mig_state)
 {
-	bool taken = sq_take(&qp->sq);
+	bool taken;
 
+	if (mask & IBV_QP_AV)
+		network_redirect(qp);
+	taken = sq_take(&qp->sq);
 	lock_take(&qp->shm->rq.lock);
 	publish_attrs(qp);
 	/* if a peer or a post has failed it meanwhile, it stays failed */
@@ -400,6 +406,8 @@ static int modify_locked(struct soft_qp *qp, const struct ibv_qp_attr *attr, int
 	err = check_values(qp, attr, mask);
 	if (!err) /* apply a fault only if the call would succeed */
 		err = soft_enter(qp->ex.qp_base.context, verb);
+	if (!err && from == IBV_QPS_INIT && to == IBV_QPS_RTR)
+		err = network_connect(qp, attr);
 	if (err)
 		return err;
 	taken = sq_take(&qp->sq);
@@ -408,6 +416,8 @@ static int modify_locked(struct soft_qp *qp, const struct ibv_qp_attr *attr, int
 		qp->attr.en_sqd_async_notify = 0;
 	merge_path(&qp->attr, attr, mask);
 	merge_limits(&qp->attr, attr, mask);
+	if (from == IBV_QPS_RTR && to == IBV_QPS_RTS)
+		network_start(qp, qp->attr.sq_psn);
 	if (taken)
 		lock_drop(&qp->sq.lock);
 	change_attrs(qp, from, to, mask, attr->path_mig_state);

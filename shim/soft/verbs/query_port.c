@@ -8,6 +8,7 @@
 
 #include "shim/soft/fabric/port.h"
 #include "shim/soft/fabric/segment.h"
+#include "shim/soft/fabric/uplink.h"
 #include "shim/soft/transport/port_state.h"
 #include "shim/soft/verbs/enter.h"
 #include "shim/soft/verbs/inject.h"
@@ -15,7 +16,6 @@
 #include "shim/soft/verbs/nodes.h"
 
 enum {
-	IFINDEX_LO = 1, /* the kernel's in each network namespace */
 	PHYS_DISABLED = 3,
 	NO_VLAN = 0xffff,
 };
@@ -118,7 +118,7 @@ static void fill_entry(struct ibv_gid_entry *entry, size_t size, uint32_t num, u
 		.gid_index = index,
 		.port_num = num,
 		.gid_type = gid->type,
-		.ndev_ifindex = port_is_roce(num) ? IFINDEX_LO : 0,
+		.ndev_ifindex = port_is_roce(num) ? uplink_interface()->index : 0,
 	};
 
 	memset(entry, 0, size);
@@ -223,7 +223,7 @@ EXPORT int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_a
 	if (!err &&
 	    (!attr->is_global || !link_has_gid(port_at(attr->port_num), attr->grh.sgid_index)))
 		err = EINVAL;
-	if (!err && !port_has_gid(&attr->grh.dgid))
+	if (!err && !port_knows(&attr->grh.dgid))
 		err = ETIMEDOUT;
 	if (err)
 		return fail_errno(err);

@@ -1,0 +1,13 @@
+#pragma once
+/*
+ * Datagrams between machines.
+ */
+#include "shim/soft/fabric/copy_list.h"
+#include "shim/soft/network/network_qp.h"
+
+/* For datagram_send_away. */
+int datagrams_send(struct soft_qp *qp, const struct soft_wr *wr, uint32_t qkey,
+		   struct copy_list *from);
+
+/* One has arrived for @n; with the lock of the engine held. */
+void datagrams_take(struct network_qp *n, const struct arrival *arrival);

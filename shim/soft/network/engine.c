@@ -1,0 +1,463 @@
+/*
+ * Receiving packets
+ *
+ * Everything that arrives is a stranger's: a packet is dropped unless its length, opcode and ICRC
+ * are good, its queue pair exists, has that transport and partition, and was told the address that
+ * it comes from. (A datagram may come from anywhere, if it knows the Q_Key.) What a queue pair does
+ * with it is in requester.c, responder.c and datagrams.c.
+ *
+ * A batch of packets is taken at once; then the queue pairs that owe answers send them, which makes
+ * one acknowledge of many.
+ *
+ * Empty polls receive, too (pending_receive): a program that polls gets its packets sooner than the
+ * thread would wake. While it polls all the time, the thread only looks from time to time whether
+ * it still does.
+ */
+#include "shim/soft/network/engine.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "shim/soft/fabric/port.h"
+#include "shim/soft/fabric/thread.h"
+#include "shim/soft/fabric/uplink.h"
+#include "shim/soft/network/alarm.h"
+#include "shim/soft/network/datagrams.h"
+#include "shim/soft/network/impair.h"
+#include "shim/soft/network/requester.h"
+#include "shim/soft/network/responder.h"
+#include "shim/soft/network/sockets.h"
+#include "shim/soft/transport/pending.h"
+#include "shim/soft/transport/sq.h"
+
+enum {
+	BATCH = 32,
+	PACKET_MAX = HEADER_MAX + 4096 + 3 + HEADER_ICRC,
+	CONTROL_MAX = 128,
+	BUCKETS = 1024,
+	TRIES = 256,    /* for the lock of a send queue */
+	SOON = 50000,   /* ns, until the next try for a timer */
+	LOOK = 1000000, /* ns, until the next look whether the program polls, */
+	OFTEN = 100,    /* as it does with this many polls in that time */
+};
+
+struct inbox {
+	struct mmsghdr msgs[BATCH];
+	struct iovec pieces[BATCH];
+	struct sockaddr_storage from[BATCH];
+	uint8_t control[BATCH][CONTROL_MAX] __attribute__((aligned(8)));
+	uint8_t packets[BATCH][PACKET_MAX] __attribute__((aligned(16)));
+};
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct network_qp *table[BUCKETS];
+static struct network_qp *touched; /* they owe answers */
+static struct inbox *inbox;
+static pthread_t thread;
+static bool running, stopping;
+static uint32_t vain_polls, seen_polls;
+
+void engine_lock(void)
+{
+	pthread_mutex_lock(&mutex);
+}
+
+void engine_unlock(void)
+{
+	pthread_mutex_unlock(&mutex);
+}
+
+static struct network_qp **find_qp(uint32_t qpn)
+{
+	struct network_qp **p = &table[qpn % BUCKETS];
+
+	while (*p && (*p)->qpn != qpn)
+		p = &(*p)->next;
+	return p;
+}
+
+void engine_add(struct network_qp *n)
+{
+	struct network_qp **at;
+
+	engine_lock();
+	at = &table[n->qpn % BUCKETS];
+	n->next = *at;
+	*at = n;
+	engine_unlock();
+}
+
+static void remove_touched(struct network_qp *n)
+{
+	struct network_qp **p = &touched;
+
+	while (*p && *p != n)
+		p = &(*p)->next_touched;
+	if (*p)
+		*p = n->next_touched;
+}
+
+struct network_qp *engine_remove(uint32_t qpn)
+{
+	struct network_qp **at, *n;
+
+	engine_lock();
+	at = find_qp(qpn);
+	n = *at;
+	if (n) {
+		*at = n->next;
+		remove_touched(n);
+	}
+	engine_unlock();
+	return n;
+}
+
+/* False: it is busy for a long time, and the packet is lost. */
+static bool take_send_queue(struct soft_qp *qp)
+{
+	unsigned int i;
+
+	for (i = 0; i < TRIES; i++) {
+		if (lock_try(&qp->sq.lock))
+			return true;
+		sched_yield();
+	}
+	return false;
+}
+
+/* The queue pair failed as a responder: flush its requests. */
+static void flush_failed(struct network_qp *n)
+{
+	if (!take_send_queue(n->qp))
+		return;
+	pending_run(n->qp);
+	lock_drop(&n->qp->sq.lock);
+}
+
+static void take_answer(struct network_qp *n, const struct arrival *a)
+{
+	if (!take_send_queue(n->qp))
+		return;
+	requester_take(n, a);
+	lock_drop(&n->qp->sq.lock);
+}
+
+static void owe_answers(struct network_qp *n)
+{
+	if (n->touched)
+		return;
+	n->touched = true;
+	n->next_touched = touched;
+	touched = n;
+}
+
+static void take_request(struct network_qp *n, const struct arrival *a)
+{
+	if (responder_take(n, a))
+		flush_failed(n);
+	owe_answers(n);
+}
+
+static void take_packet(struct network_qp *n, const struct arrival *a)
+{
+	uint8_t kind = opcode_info(a->header.bth.opcode)->kind;
+
+	if (n->qp->shm->type == IBV_QPT_UD)
+		datagrams_take(n, a);
+	else if (kind <= OPCODE_ATOMIC)
+		take_request(n, a);
+	else
+		take_answer(n, a);
+}
+
+/* May it come from there, with this transport and in this partition? */
+static bool is_told(const struct network_qp *n, const struct arrival *a)
+{
+	if ((a->header.bth.opcode & OPCODE_TRANSPORT) != network_transport(n->qp) ||
+	    !port_same_partition(n->qp->shm->pkey, a->header.bth.pkey))
+		return false;
+	return n->qp->shm->type == IBV_QPT_UD ||
+	       !memcmp(&a->from, &n->route.ends.dst, sizeof(a->from));
+}
+
+static void read_sender(const struct sockaddr_storage *sa, struct icrc_ends *ends)
+{
+	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)sa;
+	const struct sockaddr_in *in = (const struct sockaddr_in *)sa;
+
+	memset(ends, 0, sizeof(*ends));
+	ends->dst = uplink_get()->addr;
+	ends->src_port = ntohs(in->sin_port);
+	if (sa->ss_family == AF_INET6) {
+		ends->src = in6->sin6_addr;
+		return;
+	}
+	ends->src.s6_addr[10] = ends->src.s6_addr[11] = 0xff;
+	memcpy(ends->src.s6_addr + 12, &in->sin_addr, sizeof(in->sin_addr));
+}
+
+static void read_control(struct msghdr *msg, struct arrival *a)
+{
+	struct cmsghdr *c;
+
+	for (c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
+		if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_TOS)
+			a->traffic_class = *CMSG_DATA(c);
+		else if (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_TCLASS)
+			a->traffic_class = *(int *)CMSG_DATA(c);
+		else if ((c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_TTL) ||
+			 (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_HOPLIMIT))
+			a->hop_limit = *(int *)CMSG_DATA(c);
+	}
+}
+
+/* Read and check headers, payload and ICRC. */
+static bool read_packet(struct arrival *a, const struct sockaddr_storage *from, uint8_t *packet,
+			size_t len)
+{
+	struct icrc_ends ends;
+	size_t head = header_read(&a->header, packet, len), tail;
+
+	tail = a->header.bth.pad + HEADER_ICRC;
+	if (!head || len % 4 || len < head + tail)
+		return false;
+	read_sender(from, &ends);
+	if (!icrc_is_good(&ends, packet, len))
+		return false;
+	a->from = ends.src;
+	a->payload = packet + head;
+	a->len = len - head - tail;
+	return a->len || !a->header.bth.pad;
+}
+
+static void take_message(struct mmsghdr *msg)
+{
+	struct arrival a = { 0 };
+	struct network_qp *n;
+
+	if (msg->msg_hdr.msg_flags & (MSG_TRUNC | MSG_CTRUNC) ||
+	    !read_packet(&a, msg->msg_hdr.msg_name, msg->msg_hdr.msg_iov->iov_base, msg->msg_len))
+		return;
+	n = *find_qp(a.header.bth.dest_qp);
+	if (!n || !is_told(n, &a))
+		return;
+	read_control(&msg->msg_hdr, &a);
+	take_packet(n, &a);
+}
+
+/* Answers leave once for all packets of a batch. */
+static void send_answers(void)
+{
+	struct network_qp *n = touched, *next;
+
+	touched = NULL;
+	for (; n; n = next) {
+		next = n->next_touched;
+		n->touched = false;
+		if (responder_answer(n))
+			owe_answers(n);
+	}
+}
+
+/* Prepare the first @n entries, which were used. */
+static void prepare_inbox(int n)
+{
+	int i;
+
+	for (i = 0; i < n; i++) {
+		inbox->pieces[i] = (struct iovec){ inbox->packets[i], PACKET_MAX };
+		inbox->msgs[i].msg_hdr = (struct msghdr){
+			.msg_name = &inbox->from[i],
+			.msg_namelen = sizeof(inbox->from[i]),
+			.msg_iov = &inbox->pieces[i],
+			.msg_iovlen = 1,
+			.msg_control = inbox->control[i],
+			.msg_controllen = CONTROL_MAX,
+		};
+	}
+}
+
+/* Returns whether there may be more. */
+static bool receive_batch(void)
+{
+	int n, i;
+
+	n = recvmmsg(sockets_receiving(), inbox->msgs, BATCH, MSG_DONTWAIT, NULL);
+	for (i = 0; i < n; i++)
+		take_message(&inbox->msgs[i]);
+	send_answers();
+	prepare_inbox(n);
+	return n > 0 || touched;
+}
+
+static void expire_one(struct network_qp *n)
+{
+	if (!lock_try(&n->qp->sq.lock)) {
+		n->due = process_now() + SOON;
+		return;
+	}
+	if (n->due && n->due <= process_now())
+		requester_expire(n);
+	lock_drop(&n->qp->sq.lock);
+}
+
+static void expire_timers(void)
+{
+	uint64_t now = process_now(), due, first;
+	struct network_qp *n;
+	unsigned int i;
+
+	if (now < alarm_expected())
+		return;
+	alarm_begin();
+	first = impair_is_active() ? impair_release(now) : UINT64_MAX;
+	for (i = 0; i < BUCKETS; i++)
+		for (n = table[i]; n; n = n->next) {
+			due = __atomic_load_n(&n->due, __ATOMIC_SEQ_CST);
+			if (due && due <= now)
+				expire_one(n);
+			due = __atomic_load_n(&n->due, __ATOMIC_SEQ_CST);
+			if (due && due < first)
+				first = due;
+		}
+	alarm_wait_for(first);
+}
+
+/* For an empty poll. */
+static bool receive_for_poll(void)
+{
+	int saved = errno;
+	bool any;
+
+	if (pthread_mutex_trylock(&mutex))
+		return false;
+	any = running && receive_batch();
+	vain_polls += !any;
+	expire_timers();
+	pthread_mutex_unlock(&mutex);
+	errno = saved;
+	return any;
+}
+
+/* Has the program polled all the time since the last call? */
+static bool program_polls(void)
+{
+	uint32_t polls = __atomic_load_n(&vain_polls, __ATOMIC_RELAXED);
+	bool often = polls - seen_polls >= OFTEN;
+
+	seen_polls = polls;
+	return often;
+}
+
+/* Until a packet arrives, or a timer expires; while the program polls, only for a while. */
+static void wait_for_work(bool polled)
+{
+	struct pollfd fds[] = {
+		{ .fd = alarm_fd(), .events = POLLIN },
+		{ .fd = sockets_receiving(), .events = POLLIN },
+	};
+	uint64_t due = alarm_expected(), now = process_now(), ns = due > now ? due - now : 0;
+	struct timespec ts;
+
+	if (polled && ns > LOOK)
+		ns = LOOK;
+	ts = (struct timespec){ ns / 1000000000, ns % 1000000000 };
+	ppoll(fds, polled ? 1 : 2, !polled && due == UINT64_MAX ? NULL : &ts, NULL);
+	if (fds[0].revents)
+		alarm_wait_for(0); /* look at all timers */
+}
+
+static void *run_engine(void *unused)
+{
+	bool more = false, polled = false;
+
+	while (!__atomic_load_n(&stopping, __ATOMIC_ACQUIRE)) {
+		if (!more)
+			wait_for_work(polled);
+		polled = program_polls();
+		engine_lock();
+		more = !polled && receive_batch();
+		expire_timers();
+		engine_unlock();
+	}
+	return unused;
+}
+
+static int open_all(void)
+{
+	int err = impair_load();
+
+	if (!err)
+		err = sockets_open();
+	if (!err)
+		err = alarm_open();
+	if (!err && !inbox)
+		inbox = malloc(sizeof(*inbox));
+	if (inbox)
+		prepare_inbox(BATCH);
+	return !err && !inbox ? -ENOMEM : err;
+}
+
+static void close_all(void)
+{
+	sockets_close();
+	alarm_close();
+	free(inbox);
+	inbox = NULL;
+}
+
+static int start_locked(void)
+{
+	int err = running ? 0 : open_all();
+
+	if (err < 0 || running)
+		return err;
+	stopping = false;
+	running = thread_start(run_engine, NULL, &thread);
+	if (running) {
+		__atomic_store_n(&pending_receive, receive_for_poll, __ATOMIC_RELEASE);
+		return 0;
+	}
+	close_all();
+	return -EAGAIN;
+}
+
+int engine_start(void)
+{
+	int err;
+
+	engine_lock();
+	err = start_locked();
+	engine_unlock();
+	return err;
+}
+
+void engine_stop(void)
+{
+	if (!running)
+		return;
+	__atomic_store_n(&pending_receive, NULL, __ATOMIC_RELAXED);
+	__atomic_store_n(&stopping, true, __ATOMIC_RELEASE);
+	alarm_ring();
+	pthread_join(thread, NULL);
+	engine_lock(); /* a poll may still be receiving */
+	running = false;
+	impair_clear();
+	close_all();
+	engine_unlock();
+}
+
+void engine_forget(void)
+{
+	pthread_mutex_init(&mutex, NULL);
+	pending_receive = NULL;
+	memset(table, 0, sizeof(table));
+	touched = NULL;
+	if (running)
+		close_all();
+	running = false;
+}

@@ -1,0 +1,182 @@
+/*
+ * Packets that wait on the modelled link
+ *
+ * They are copies in a list, ordered by when they are due; the thread of the network sends them. If
+ * too many wait, others are lost, as in a switch.
+ */
+#include "shim/soft/network/impair.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "shim/soft/fabric/process.h"
+#include "shim/soft/network/alarm.h"
+#include "shim/soft/network/sockets.h"
+#include "shim/soft/wire/link_model.h"
+
+enum { WAITING_MAX = 8192, CONTROL_MAX = 32 };
+
+struct waiting {
+	struct waiting *next;
+	uint64_t due;
+	struct sockaddr_storage to;
+	socklen_t to_len;
+	uint8_t control[CONTROL_MAX] __attribute__((aligned(8)));
+	size_t control_len;
+	size_t len;
+	uint8_t bytes[];
+};
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct link_model model;
+static bool active;
+static struct waiting *first, *last;
+static unsigned int num_waiting;
+
+int impair_load(void)
+{
+	const char *text = getenv("VERBATIM_SOFT_LINK_MODEL"), *wrong;
+	char line[160];
+	int n;
+
+	if (!text || !*text || active)
+		return 0;
+	wrong = link_model_read(text, &model);
+	active = !wrong;
+	if (active)
+		return 0;
+	n = snprintf(line, sizeof(line), "verbatim-soft: VERBATIM_SOFT_LINK_MODEL: '%.80s'\n",
+		     wrong);
+	return write(STDERR_FILENO, line, n) < 0 ? -EINVAL : -EINVAL;
+}
+
+bool impair_is_active(void)
+{
+	return active;
+}
+
+static struct waiting *copy_packet(const struct msghdr *msg)
+{
+	struct waiting *w;
+	size_t len = 0, i;
+
+	for (i = 0; i < msg->msg_iovlen; i++)
+		len += msg->msg_iov[i].iov_len;
+	w = malloc(sizeof(*w) + len);
+	if (!w || msg->msg_controllen > CONTROL_MAX) {
+		free(w);
+		return NULL;
+	}
+	memcpy(&w->to, msg->msg_name, msg->msg_namelen);
+	w->to_len = msg->msg_namelen;
+	w->control_len = msg->msg_controllen;
+	memcpy(w->control, msg->msg_control ? msg->msg_control : "", msg->msg_controllen);
+	w->len = 0;
+	for (i = 0; i < msg->msg_iovlen; i++) {
+		memcpy(w->bytes + w->len, msg->msg_iov[i].iov_base, msg->msg_iov[i].iov_len);
+		w->len += msg->msg_iov[i].iov_len;
+	}
+	return w;
+}
+
+static void send_packet(struct waiting *w)
+{
+	struct iovec iov = { w->bytes, w->len };
+	struct msghdr msg = {
+		.msg_name = &w->to,
+		.msg_namelen = w->to_len,
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = w->control_len ? w->control : NULL,
+		.msg_controllen = w->control_len,
+	};
+
+	if (sendmsg(sockets_sending(), &msg, MSG_NOSIGNAL) < 0)
+		return; /* lost */
+}
+
+static void insert_packet(struct waiting *w)
+{
+	struct waiting **p = &first;
+
+	/* usually the last */
+	if (last && last->due <= w->due)
+		p = &last->next;
+	while (*p && (*p)->due <= w->due)
+		p = &(*p)->next;
+	w->next = *p;
+	*p = w;
+	if (!w->next)
+		last = w;
+	num_waiting++;
+}
+
+static void send_or_wait(struct waiting *w, uint64_t now)
+{
+	if (w->due <= now && !first) {
+		send_packet(w);
+		free(w);
+	} else if (num_waiting < WAITING_MAX) {
+		insert_packet(w);
+		alarm_expect(w->due);
+	} else {
+		free(w);
+	}
+}
+
+void impair_send(const struct msghdr *msg)
+{
+	struct waiting *w = copy_packet(msg);
+	uint64_t now = process_now();
+	struct link_fate fate;
+	unsigned int copies;
+
+	if (!w)
+		return;
+	pthread_mutex_lock(&mutex);
+	fate = link_model_judge(&model, w->len, now);
+	copies = fate.lost ? 0 : 1 + fate.twice;
+	if (fate.corrupt)
+		w->bytes[(fate.corrupt - 1) / 8] ^= 1 << (fate.corrupt - 1) % 8;
+	w->due = fate.due;
+	if (!copies)
+		free(w);
+	else
+		send_or_wait(w, now);
+	if (copies > 1) {
+		w = copy_packet(msg);
+		if (w) {
+			w->due = fate.due;
+			send_or_wait(w, now);
+		}
+	}
+	pthread_mutex_unlock(&mutex);
+}
+
+uint64_t impair_release(uint64_t now)
+{
+	struct waiting *w;
+	uint64_t due;
+
+	pthread_mutex_lock(&mutex);
+	while ((w = first) && w->due <= now) {
+		first = w->next;
+		if (!first)
+			last = NULL;
+		num_waiting--;
+		send_packet(w);
+		free(w);
+	}
+	due = first ? first->due : UINT64_MAX;
+	pthread_mutex_unlock(&mutex);
+	return due;
+}
+
+void impair_clear(void)
+{
+	impair_release(UINT64_MAX);
+}

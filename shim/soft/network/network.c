@@ -1,0 +1,166 @@
+/*
+ * Queue pairs and the wire
+ *
+ * A queue pair whose destination no port of the fabric has uses the wire: that is decided when it
+ * enters RTR. Those of datagrams receive from it as well as from the fabric; each handle decides
+ * where it sends.
+ */
+#include "shim/soft/network/network.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "shim/soft/fabric/port.h"
+#include "shim/soft/fabric/uplink.h"
+#include "shim/soft/network/datagrams.h"
+#include "shim/soft/network/engine.h"
+#include "shim/soft/network/requester.h"
+#include "shim/soft/network/responder.h"
+#include "shim/soft/network/sockets.h"
+#include "shim/soft/transport/datagram.h"
+#include "shim/soft/transport/grh.h"
+#include "shim/soft/transport/remote.h"
+#include "shim/soft/transport/sq.h"
+
+static bool goes_away(const struct ibv_ah_attr *attr)
+{
+	return uplink_get() && attr->is_global && !grh_is_multicast(&attr->grh.dgid) &&
+	       !port_reaches(attr);
+}
+
+static void set_route(struct route *route, const struct ibv_ah_attr *attr)
+{
+	memset(route, 0, sizeof(*route));
+	route->ends.src = uplink_get()->addr;
+	memcpy(&route->ends.dst, &attr->grh.dgid, sizeof(route->ends.dst));
+	route->ends.src_port = sockets_source_port();
+	route->traffic_class = attr->grh.traffic_class;
+}
+
+static void free_network_qp(struct network_qp *n)
+{
+	free(n->req.first);
+	free(n->req.packets);
+	free(n);
+}
+
+static struct network_qp *make_network_qp(struct soft_qp *qp)
+{
+	struct network_qp *n = calloc(1, sizeof(*n));
+
+	if (!n)
+		return NULL;
+	n->wire.run = requester_run;
+	n->wire.is_busy = requester_is_busy;
+	n->qp = qp;
+	n->qpn = qp->shm->qpn;
+	n->req.first = calloc(qp->sq.mask + 1ul, sizeof(uint32_t));
+	n->req.packets = calloc(qp->sq.mask + 1ul, sizeof(uint32_t));
+	if (n->req.first && n->req.packets)
+		return n;
+	free_network_qp(n);
+	return NULL;
+}
+
+static bool is_connected(const struct soft_qp *qp)
+{
+	return qp->shm->type == IBV_QPT_RC || qp->shm->type == IBV_QPT_UC;
+}
+
+static bool is_xrc(const struct soft_qp *qp)
+{
+	return qp->shm->type == IBV_QPT_XRC_SEND || qp->shm->type == IBV_QPT_XRC_RECV;
+}
+
+/* A queue pair of datagrams may receive from the wire; a connected one, if its path leads there. */
+static bool takes_part(const struct soft_qp *qp, const struct ibv_qp_attr *attr)
+{
+	if (qp->shm->type == IBV_QPT_UD)
+		return uplink_get();
+	return is_connected(qp) && goes_away(&attr->ah_attr);
+}
+
+int network_connect(struct soft_qp *qp, const struct ibv_qp_attr *attr)
+{
+	struct network_qp *n;
+	bool taken;
+	int err;
+
+	if (!takes_part(qp, attr))
+		return is_xrc(qp) && goes_away(&attr->ah_attr) ? EOPNOTSUPP : 0;
+	if (is_connected(qp) && attr->path_mtu > uplink_get()->mtu)
+		return EINVAL;
+	err = engine_start();
+	if (err < 0)
+		return -err;
+	n = make_network_qp(qp);
+	if (!n)
+		return ENOMEM;
+	if (is_connected(qp)) {
+		n->mtu = 128u << attr->path_mtu;
+		set_route(&n->route, &attr->ah_attr);
+		responder_start(n, attr->rq_psn & PSN_MASK);
+		taken = sq_take(&qp->sq);
+		qp->wire = &n->wire;
+		if (taken)
+			lock_drop(&qp->sq.lock);
+	}
+	engine_add(n);
+	return 0;
+}
+
+void network_start(struct soft_qp *qp, uint32_t psn)
+{
+	if (qp->wire)
+		requester_start(network_qp_of(qp), psn);
+}
+
+void network_redirect(struct soft_qp *qp)
+{
+	if (!qp->wire)
+		return;
+	engine_lock();
+	set_route(&network_qp_of(qp)->route, &qp->attr.ah_attr);
+	engine_unlock();
+}
+
+void network_leave(struct soft_qp *qp)
+{
+	struct network_qp *n;
+	bool taken;
+
+	if (!uplink_get())
+		return;
+	n = engine_remove(qp->shm->qpn);
+	if (!n)
+		return;
+	taken = sq_take(&qp->sq);
+	qp->wire = NULL;
+	if (taken)
+		lock_drop(&qp->sq.lock);
+	remote_forget(&n->self);
+	free_network_qp(n);
+}
+
+void network_route_ah(struct soft_ah *ah)
+{
+	ah->away = goes_away(&ah->attr) && engine_start() == 0;
+	if (ah->away)
+		set_route(&ah->route, &ah->attr);
+}
+
+void network_stop(void)
+{
+	engine_stop();
+}
+
+void network_forget(void)
+{
+	engine_forget();
+}
+
+__attribute__((constructor)) static void set_functions(void)
+{
+	datagram_send_away = datagrams_send;
+}

@@ -1,0 +1,106 @@
+#pragma once
+/*
+ * A queue pair on the network: what the requester, which sends its requests, and the responder,
+ * which executes those of the other end, know.
+ *
+ * The requester's part is protected by the lock of the send queue, the responder's by the lock of
+ * the engine (engine.h).
+ */
+#include "shim/soft/transport/objects.h"
+#include "shim/soft/wire/header.h"
+#include "shim/soft/wire/psn.h"
+#include "shim/soft/wire/route.h"
+
+enum {
+	NETWORK_RD_ATOMIC = 16,   /* outstanding reads and atomics, each way */
+	NETWORK_WINDOW_MAX = 128, /* packets without an acknowledge */
+	NETWORK_WINDOW_MIN = 4,
+};
+
+struct requester {
+	uint32_t psn;     /* of the next new packet */
+	uint32_t unacked; /* the oldest without an answer; psn: none */
+	uint32_t pos;     /* the next packet to be sent: its request, */
+	uint32_t at;      /* and its PSN */
+	uint32_t started; /* requests before this position have PSNs */
+	uint32_t window;
+	uint32_t *first;                      /* by slot: the first PSN */
+	uint32_t *packets;                    /* and the number of packets */
+	uint32_t read_end[NETWORK_RD_ATOMIC]; /* last PSNs of outstanding reads and atomics */
+	uint8_t reads, first_read;
+	uint8_t tries, rnr_tries;
+	bool ready;       /* it may send */
+	bool asked_again; /* since the last progress, for a response that is missing */
+	uint64_t hold;    /* the receiver is not ready until then, ns */
+};
+
+/* What the responder owes in order: answers to reads. */
+struct network_read {
+	uint32_t psn, left; /* next packet of the answer, and their number */
+	uint64_t addr;
+	uint32_t rkey, length;
+	bool begun;
+};
+
+struct network_atomic {
+	uint32_t psn;
+	uint64_t original;
+};
+
+struct responder {
+	uint32_t psn; /* expected */
+	uint32_t msn; /* messages completed */
+	uint8_t kind; /* enum opcode_kind of the message that is arriving, */
+	bool arriving;
+	uint32_t received; /* bytes of it */
+	uint64_t addr;     /* of a write: the next byte, */
+	uint32_t rkey, left;
+	bool refused; /* a NAK was sent for the expected packet */
+	bool owes_ack;
+	uint8_t reads, first_read;
+	uint32_t atomics; /* executed so far */
+	struct network_read read[NETWORK_RD_ATOMIC];
+	struct network_atomic atomic[NETWORK_RD_ATOMIC]; /* the last ones: a circle */
+};
+
+struct network_qp {
+	struct soft_wire wire; /* first */
+	struct soft_qp *qp;
+	uint32_t qpn;
+	uint32_t mtu; /* bytes */
+	struct route route;
+	struct requester req;
+	struct responder resp;
+	struct soft_remote self; /* its own receiving end */
+	uint64_t due;            /* when its timer expires, ns; 0: not set */
+	bool touched;            /* in the list of those that owe answers */
+	struct network_qp *next_touched;
+	struct network_qp *next; /* with the same hash */
+};
+
+static inline struct network_qp *network_qp_of(const struct soft_qp *qp)
+{
+	return (struct network_qp *)qp->wire;
+}
+
+/* A packet that has arrived, with checked ICRC and lengths. */
+struct arrival {
+	struct header header;
+	struct in6_addr from;
+	uint8_t *payload;
+	uint32_t len;
+	uint8_t traffic_class;
+	uint8_t hop_limit;
+};
+
+static inline uint8_t network_transport(const struct soft_qp *qp)
+{
+	switch (qp->shm->type) {
+	case IBV_QPT_UC:
+		return OPCODE_UC;
+	case IBV_QPT_UD:
+		return OPCODE_UD;
+	default:
+		return OPCODE_RC;
+	}
+}

@@ -1,0 +1,38 @@
+#pragma once
+/*
+ * Packets to be sent together. One thread each.
+ */
+#include "shim/soft/fabric/copy_list.h"
+#include "shim/soft/wire/header.h"
+#include "shim/soft/wire/route.h"
+
+enum { OUTBOX_PACKETS = 32, OUTBOX_PIECES = 8 * OUTBOX_PACKETS };
+
+struct outbox {
+	unsigned int packets;
+	unsigned int pieces;
+	struct outbox_packet {
+		const struct route *route;
+		unsigned int pieces;
+		uint8_t head[HEADER_MAX];
+		uint8_t tail[3 + HEADER_ICRC]; /* padding and ICRC */
+	} packet[OUTBOX_PACKETS];
+	struct iovec piece[OUTBOX_PIECES];
+};
+
+static inline void outbox_init(struct outbox *box)
+{
+	box->packets = 0;
+	box->pieces = 0;
+}
+
+/*
+ * Add a packet with the first @len bytes of @payload, which are removed; or without any, if @len is
+ * 0. Fills in the fields of the base transport header that are the same in all packets. The route
+ * and the payload must stay until the outbox is sent.
+ */
+void outbox_add(struct outbox *box, const struct route *route, struct header *header,
+		struct copy_list *payload, uint32_t len);
+
+/* Send all. What the kernel refuses is lost, as on any network. */
+void outbox_send(struct outbox *box);

@@ -1,0 +1,658 @@
+/*
+ * The requester
+ *
+ * Each request has a range of packet sequence numbers, which it gets when its first packet is sent;
+ * a read has those of the packets of its answer:
+ *
+ * 	request	 | next: partly answered | in flight  | pos: being sent | not begun
+ * 	PSN	      | unacked                            | at    | psn
+ *
+ * A packet that is lost is noticed by the other end, which refuses the next one, by an answer to a
+ * later packet, or by the timer: then everything from unacked on is sent again, out of the
+ * program's memory. A read is then asked for the rest of its answer.
+ *
+ * At most @window packets are in flight. It is halved by each loss and grows with each answer, as
+ * the other end's socket has little room, and nothing else would slow the sender down. Long reads
+ * are asked for in parts, for the same reason.
+ *
+ * Source: the specification's 9.7.5 and 9.9.2.
+ */
+#include "shim/soft/network/requester.h"
+
+#include <arpa/inet.h>
+
+#include "shim/soft/fabric/copy.h"
+#include "shim/soft/fabric/flush.h"
+#include "shim/soft/fabric/port_counters.h"
+#include "shim/soft/network/alarm.h"
+#include "shim/soft/network/outbox.h"
+#include "shim/soft/transport/carry.h"
+#include "shim/soft/transport/patience.h"
+#include "shim/soft/transport/pending.h"
+#include "shim/soft/transport/sq.h"
+#include "shim/soft/transport/window.h"
+
+enum {
+	WINDOW_BEGIN = 32,
+	READ_PART = 16, /* packets */
+	ASK_ACK = 16,   /* for an acknowledge, every this many packets */
+};
+
+void requester_start(struct network_qp *n, uint32_t psn)
+{
+	struct requester *req = &n->req;
+
+	req->psn = req->unacked = req->at = psn;
+	req->pos = req->started = n->qp->sq.next;
+	req->window = WINDOW_BEGIN;
+	req->ready = true;
+}
+
+static uint32_t *first_psn(struct network_qp *n, uint32_t pos)
+{
+	return &n->req.first[pos & n->qp->sq.mask];
+}
+
+static uint32_t *num_packets(struct network_qp *n, uint32_t pos)
+{
+	return &n->req.packets[pos & n->qp->sq.mask];
+}
+
+static uint32_t last_psn(struct network_qp *n, uint32_t pos)
+{
+	return psn_add(*first_psn(n, pos), *num_packets(n, pos) - 1);
+}
+
+bool requester_is_busy(const struct soft_qp *qp)
+{
+	return network_qp_of(qp)->req.started != qp->sq.next;
+}
+
+/* The opcodes of a request, by the place of the packet. */
+struct shape {
+	uint8_t first, middle, last, only;
+};
+
+#define SHAPE(kind, end)                                                                  \
+	{                                                                                 \
+		OPCODE_##kind##_FIRST, OPCODE_##kind##_MIDDLE, OPCODE_##kind##_LAST##end, \
+			OPCODE_##kind##_ONLY##end                                         \
+	}
+
+/* clang-format off */
+static const struct shape shapes[] = {
+	[IBV_WR_RDMA_WRITE]		= SHAPE(WRITE, ),
+	[IBV_WR_RDMA_WRITE_WITH_IMM]	= SHAPE(WRITE, _IMM),
+	[IBV_WR_SEND]			= SHAPE(SEND, ),
+	[IBV_WR_SEND_WITH_IMM]		= SHAPE(SEND, _IMM),
+	[IBV_WR_SEND_WITH_INV]		= SHAPE(SEND, _INV),
+};
+/* clang-format on */
+
+static uint8_t choose_opcode(const struct soft_wr *wr, bool first, bool last)
+{
+	const struct shape *shape = &shapes[wr->opcode];
+
+	if (first)
+		return last ? shape->only : shape->first;
+	return last ? shape->last : shape->middle;
+}
+
+static void fill_bth(struct network_qp *n, struct header *h, uint8_t opcode, uint32_t psn)
+{
+	h->bth.opcode = network_transport(n->qp) | opcode;
+	h->bth.pkey = n->qp->shm->pkey;
+	h->bth.dest_qp = n->qp->shm->dest_qpn;
+	h->bth.psn = psn;
+}
+
+/* The header of packet @i of @packets of a message. */
+static void fill_message(struct network_qp *n, const struct soft_wr *wr, uint32_t i,
+			 uint32_t packets, uint32_t psn, struct header *h)
+{
+	bool last = i + 1 == packets;
+
+	*h = (struct header){
+		.reth = { .addr = wr->remote_addr, .rkey = wr->rkey, .length = wr->length },
+		.immdt.imm = ntohl(wr->imm),
+		.ieth.rkey = wr->imm,
+	};
+	fill_bth(n, h, choose_opcode(wr, !i, last), psn);
+	h->bth.solicited = last && wr->flags & IBV_SEND_SOLICITED;
+}
+
+static uint32_t count_packets(const struct network_qp *n, const struct soft_wr *wr)
+{
+	if (wr->opcode != IBV_WR_RDMA_READ && carry_reads_back(wr->opcode))
+		return 1;
+	return wr->length ? (wr->length - 1) / n->mtu + 1 : 1;
+}
+
+static uint32_t payload_of(const struct network_qp *n, const struct soft_wr *wr, uint32_t i)
+{
+	uint64_t from = (uint64_t)i * n->mtu;
+
+	return wr->length - from < n->mtu ? wr->length - from : n->mtu;
+}
+
+static bool is_local(const struct soft_wr *wr)
+{
+	return wr->opcode == IBV_WR_BIND_MW || wr->opcode == IBV_WR_LOCAL_INV;
+}
+
+/* False: its completion waits, or it has failed and so has the queue pair. */
+static bool complete_next(struct network_qp *n, int status)
+{
+	struct soft_qp *qp = n->qp;
+
+	if (!sq_finish(qp, status)) {
+		pending_add(qp);
+		return false;
+	}
+	if ((int32_t)(n->req.pos - qp->sq.next) < 0)
+		n->req.pos = qp->sq.next;
+	return status == IBV_WC_SUCCESS;
+}
+
+/* A request that fails at this end: when all before it are done. Returns false. */
+static bool refuse_request(struct network_qp *n, int status)
+{
+	if (n->req.pos == n->qp->sq.next)
+		complete_next(n, status);
+	return false;
+}
+
+/* Operations on windows need no packets: when all before them are done. */
+static bool run_local(struct network_qp *n, struct soft_wr *wr)
+{
+	struct requester *req = &n->req;
+
+	if (req->pos != n->qp->sq.next || !complete_next(n, window_carry(n->qp, wr)))
+		return false;
+	req->started = req->pos;
+	return true;
+}
+
+static int check_request(struct network_qp *n, struct soft_wr *wr, struct copy_list *list)
+{
+	if (wr->opcode == FLUSH_WR || wr->opcode == IBV_WR_ATOMIC_WRITE)
+		return IBV_WC_LOC_QP_OP_ERR;
+	return carry_check_local(n->qp, wr, list);
+}
+
+static bool is_sending(const struct soft_qp *qp)
+{
+	return __atomic_load_n(&qp->shm->state, __ATOMIC_SEQ_CST) == IBV_QPS_RTS;
+}
+
+/* May it receive answers? */
+static bool is_open(const struct network_qp *n)
+{
+	uint32_t state = __atomic_load_n(&n->qp->shm->state, __ATOMIC_SEQ_CST);
+
+	return n->req.ready && !n->qp->sq.owes && (state == IBV_QPS_RTS || state == IBV_QPS_SQD);
+}
+
+/* Begin the next request: false if there is none, or if it must wait. */
+static bool begin_request(struct network_qp *n)
+{
+	struct requester *req = &n->req;
+	struct soft_qp *qp = n->qp;
+	struct soft_wr *wr = sq_slot(&qp->sq, req->pos);
+	struct copy_list list;
+	int status;
+
+	if (req->pos == qp->sq.head || !is_sending(qp) ||
+	    (wr->flags & IBV_SEND_FENCE && req->reads))
+		return false;
+	if (is_local(wr))
+		return run_local(n, wr);
+	status = check_request(n, wr, &list);
+	if (status != IBV_WC_SUCCESS)
+		return refuse_request(n, status);
+	*first_psn(n, req->pos) = req->psn;
+	*num_packets(n, req->pos) = count_packets(n, wr);
+	req->psn = psn_add(req->psn, *num_packets(n, req->pos));
+	req->started++;
+	return true;
+}
+
+static uint32_t window_room(const struct requester *req)
+{
+	int32_t flying = psn_diff(req->at, req->unacked);
+
+	return flying < (int32_t)req->window ? req->window - flying : 0;
+}
+
+static void send_message(struct network_qp *n, struct soft_wr *wr, struct copy_list *list,
+			 struct outbox *box)
+{
+	struct requester *req = &n->req;
+	uint32_t packets = *num_packets(n, req->pos), room = window_room(req);
+	uint32_t i = psn_diff(req->at, *first_psn(n, req->pos));
+	struct header h;
+
+	copy_list_skip(list, (size_t)i * n->mtu);
+	for (; room && i < packets; i++, room--) {
+		fill_message(n, wr, i, packets, req->at, &h);
+		h.bth.ack_request = i + 1 == packets || room == 1 || i % ASK_ACK == ASK_ACK - 1;
+		outbox_add(box, &n->route, &h, list, payload_of(n, wr, i));
+		req->at = psn_add(req->at, 1);
+	}
+}
+
+static bool may_read(struct network_qp *n)
+{
+	uint32_t most = n->qp->attr.max_rd_atomic;
+
+	return n->req.reads < (most < NETWORK_RD_ATOMIC ? most : NETWORK_RD_ATOMIC);
+}
+
+static void note_read(struct requester *req, uint32_t packets)
+{
+	req->at = psn_add(req->at, packets);
+	req->read_end[(req->first_read + req->reads++) % NETWORK_RD_ATOMIC] = psn_add(req->at, -1);
+}
+
+/*
+ * Ask for the next part. Parts begin at multiples of their length, so that what is asked for again
+ * lies in one that was asked for, as it must. False: not yet.
+ */
+static bool send_read(struct network_qp *n, struct soft_wr *wr, struct outbox *box)
+{
+	struct requester *req = &n->req;
+	uint32_t i = psn_diff(req->at, *first_psn(n, req->pos));
+	uint32_t rest = *num_packets(n, req->pos) - i, part = READ_PART - i % READ_PART;
+	uint64_t from = (uint64_t)i * n->mtu;
+	struct header h = { .reth.addr = wr->remote_addr + from, .reth.rkey = wr->rkey };
+
+	if (part > rest)
+		part = rest;
+	if ((window_room(req) < part && req->at != req->unacked) || !may_read(n))
+		return false;
+	h.reth.length = part == rest ? wr->length - from : part * n->mtu;
+	fill_bth(n, &h, OPCODE_READ_REQUEST, req->at);
+	h.bth.ack_request = 1;
+	outbox_add(box, &n->route, &h, NULL, 0);
+	note_read(req, part);
+	return true;
+}
+
+static bool send_atomic(struct network_qp *n, struct soft_wr *wr, struct outbox *box)
+{
+	bool add = wr->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
+	struct header h = {
+		.atomic = {
+			.addr = wr->remote_addr,
+			.rkey = wr->rkey,
+			.swap_add = add ? wr->compare_add : wr->swap,
+			.compare = add ? 0 : wr->compare_add,
+		},
+	};
+
+	if (!window_room(&n->req) || !may_read(n))
+		return false;
+	fill_bth(n, &h, add ? OPCODE_FETCH_ADD : OPCODE_COMPARE_SWAP, n->req.at);
+	h.bth.ack_request = 1;
+	outbox_add(box, &n->route, &h, NULL, 0);
+	note_read(&n->req, 1);
+	return true;
+}
+
+/* Send the next packets of the request at pos. False: no more for now. */
+static bool send_part(struct network_qp *n, struct outbox *box)
+{
+	struct soft_wr *wr = sq_slot(&n->qp->sq, n->req.pos);
+	struct copy_list list;
+	int status;
+
+	if (wr->opcode == IBV_WR_RDMA_READ)
+		return send_read(n, wr, box);
+	if (carry_reads_back(wr->opcode))
+		return send_atomic(n, wr, box);
+	if (!window_room(&n->req))
+		return false;
+	status = check_request(n, wr, &list);
+	if (status != IBV_WC_SUCCESS)
+		return refuse_request(n, status);
+	send_message(n, wr, &list, box);
+	return true;
+}
+
+static bool send_next(struct network_qp *n, struct outbox *box)
+{
+	struct requester *req = &n->req;
+
+	if (req->hold || (req->pos == req->started && !begin_request(n)))
+		return false;
+	if (req->pos == req->started)
+		return true; /* it needed no packets */
+	if (psn_is_before(last_psn(n, req->pos), req->at)) {
+		req->pos++;
+		return true;
+	}
+	return send_part(n, box);
+}
+
+static void set_timer(struct network_qp *n, bool again)
+{
+	const struct requester *req = &n->req;
+	uint8_t timeout = n->qp->attr.timeout;
+
+	if (req->hold)
+		alarm_set(n, req->hold);
+	else if (req->unacked == req->psn || !timeout)
+		alarm_set(n, 0);
+	else if (again || !n->due)
+		alarm_set(n, process_now() + (4096ull << timeout));
+}
+
+static void run_reliable(struct network_qp *n)
+{
+	struct outbox box;
+
+	outbox_init(&box);
+	while (send_next(n, &box))
+		;
+	outbox_send(&box);
+	set_timer(n, false);
+}
+
+static int send_unreliable(struct network_qp *n, struct soft_wr *wr)
+{
+	uint32_t packets = count_packets(n, wr), i;
+	struct copy_list list;
+	struct outbox box;
+	struct header h;
+	int status = check_request(n, wr, &list);
+
+	if (status != IBV_WC_SUCCESS)
+		return status;
+	outbox_init(&box);
+	for (i = 0; i < packets; i++) {
+		fill_message(n, wr, i, packets, n->req.psn, &h);
+		outbox_add(&box, &n->route, &h, &list, payload_of(n, wr, i));
+		n->req.psn = psn_add(n->req.psn, 1);
+	}
+	outbox_send(&box);
+	return IBV_WC_SUCCESS;
+}
+
+/* UC: sent is done. */
+static void run_unreliable(struct network_qp *n)
+{
+	struct soft_sq *sq = &n->qp->sq;
+	struct soft_wr *wr;
+	int status;
+
+	while (sq->next != sq->head && is_sending(n->qp)) {
+		wr = sq_slot(sq, sq->next);
+		status = is_local(wr) ? window_carry(n->qp, wr) : send_unreliable(n, wr);
+		if (!complete_next(n, status))
+			break;
+	}
+	n->req.started = sq->next;
+}
+
+void requester_run(struct soft_qp *qp)
+{
+	struct network_qp *n = network_qp_of(qp);
+
+	if (!n->req.ready)
+		return;
+	if (qp->shm->type == IBV_QPT_UC)
+		run_unreliable(n);
+	else
+		run_reliable(n);
+}
+
+static void go_back(struct network_qp *n)
+{
+	struct requester *req = &n->req;
+
+	req->pos = n->qp->sq.next;
+	req->at = req->unacked;
+	req->reads = 0;
+}
+
+static void shrink_window(struct requester *req)
+{
+	req->window /= 2;
+	if (req->window < NETWORK_WINDOW_MIN)
+		req->window = NETWORK_WINDOW_MIN;
+}
+
+/* An answer shows that one before it was lost: send again, once until something arrives. */
+static void ask_again(struct network_qp *n)
+{
+	if (n->req.asked_again)
+		return;
+	n->req.asked_again = true;
+	shrink_window(&n->req);
+	go_back(n);
+}
+
+/* Everything before @psn has been answered. */
+static void make_progress(struct network_qp *n, uint32_t psn)
+{
+	struct requester *req = &n->req;
+
+	req->unacked = psn;
+	req->tries = 0;
+	req->rnr_tries = 0;
+	req->asked_again = false;
+	if (req->window < NETWORK_WINDOW_MAX)
+		req->window++;
+	for (; req->reads && psn_is_before(req->read_end[req->first_read], psn); req->reads--)
+		req->first_read = (req->first_read + 1) % NETWORK_RD_ATOMIC;
+	if (psn_is_before(req->at, psn)) {
+		req->at = psn;
+		req->pos = n->qp->sq.next;
+	}
+	set_timer(n, true);
+}
+
+/*
+ * The packets up to @psn have arrived. False if the queue cannot go on. A read that has not been
+ * answered stops it: its answer was lost.
+ */
+static bool take_progress(struct network_qp *n, uint32_t psn)
+{
+	struct requester *req = &n->req;
+	struct soft_sq *sq = &n->qp->sq;
+	uint32_t last;
+
+	while (sq->next != req->started && !psn_is_before(psn, req->unacked)) {
+		if (carry_reads_back(sq_slot(sq, sq->next)->opcode)) {
+			ask_again(n);
+			break;
+		}
+		last = last_psn(n, sq->next);
+		if (psn_is_before(psn, last)) {
+			make_progress(n, psn_add(psn, 1));
+			break;
+		}
+		make_progress(n, psn_add(last, 1));
+		if (!complete_next(n, IBV_WC_SUCCESS))
+			return false;
+	}
+	return true;
+}
+
+/* The receiver has no request: wait as long as it says. */
+static void wait_for_receiver(struct network_qp *n, uint8_t timer)
+{
+	struct requester *req = &n->req;
+	uint8_t most = n->qp->attr.rnr_retry;
+
+	port_counters_add(n->qp->attr.port_num, PORT_COUNTER_RNR);
+	if (most != 7 && ++req->rnr_tries > most) {
+		complete_next(n, IBV_WC_RNR_RETRY_EXC_ERR);
+		return;
+	}
+	req->hold = process_now() + patience_rnr_ns(timer);
+	go_back(n);
+	set_timer(n, true);
+}
+
+static void send_again(struct network_qp *n)
+{
+	if (++n->req.tries > n->qp->attr.retry_cnt) {
+		complete_next(n, IBV_WC_RETRY_EXC_ERR);
+		return;
+	}
+	shrink_window(&n->req);
+	go_back(n);
+	set_timer(n, true);
+}
+
+static void take_refusal(struct network_qp *n, uint8_t syndrome)
+{
+	switch (syndrome) {
+	case AETH_NAK_SEQUENCE:
+		send_again(n);
+		break;
+	case AETH_NAK_INVALID:
+		complete_next(n, IBV_WC_REM_INV_REQ_ERR);
+		break;
+	case AETH_NAK_ACCESS:
+		complete_next(n, IBV_WC_REM_ACCESS_ERR);
+		break;
+	case AETH_NAK_OPERATION:
+		complete_next(n, IBV_WC_REM_OP_ERR);
+		break;
+	default:
+		break; /* unknown */
+	}
+}
+
+/* @psn is the packet that is refused: all before it have arrived. */
+static void take_negative(struct network_qp *n, uint32_t psn, uint8_t syndrome)
+{
+	if (psn_is_before(psn, n->req.unacked) || !take_progress(n, psn_add(psn, -1)) ||
+	    n->req.unacked != psn)
+		return;
+	if ((syndrome & AETH_KIND) == AETH_RNR)
+		wait_for_receiver(n, syndrome & 31);
+	else
+		take_refusal(n, syndrome);
+}
+
+static void take_acknowledge(struct network_qp *n, const struct header *h)
+{
+	if (!(h->aeth.syndrome & AETH_KIND))
+		take_progress(n, h->bth.psn);
+	else
+		take_negative(n, h->bth.psn, h->aeth.syndrome);
+}
+
+/*
+ * A response with @psn is the expected one, to a request with @opcode: its request, whose memory is
+ * listed. NULL: it is not, or the request failed.
+ */
+static struct soft_wr *expect_response(struct network_qp *n, uint32_t psn, struct copy_list *list)
+{
+	struct requester *req = &n->req;
+	struct soft_sq *sq = &n->qp->sq;
+	struct soft_wr *wr;
+	int status;
+
+	if (!take_progress(n, psn_add(psn, -1)) || psn_is_before(psn, req->unacked))
+		return NULL;
+	if (sq->next == req->started || req->unacked != psn)
+		return NULL;
+	wr = sq_slot(sq, sq->next);
+	if (!carry_reads_back(wr->opcode))
+		return NULL;
+	status = carry_check_local(n->qp, wr, list);
+	if (status == IBV_WC_SUCCESS)
+		return wr;
+	complete_next(n, status);
+	return NULL;
+}
+
+static void take_read_response(struct network_qp *n, const struct arrival *a)
+{
+	uint32_t psn = a->header.bth.psn, i;
+	struct copy_list list;
+	struct soft_wr *wr = expect_response(n, psn, &list);
+	bool last;
+
+	if (!wr || wr->opcode != IBV_WR_RDMA_READ)
+		return;
+	i = psn_diff(psn, *first_psn(n, n->qp->sq.next));
+	last = i + 1 == *num_packets(n, n->qp->sq.next);
+	if (a->len != payload_of(n, wr, i)) {
+		complete_next(n, IBV_WC_BAD_RESP_ERR);
+		return;
+	}
+	copy_list_skip(&list, (size_t)i * n->mtu);
+	copy_home(&list, a->payload, a->len);
+	make_progress(n, psn_add(psn, 1));
+	if (last)
+		complete_next(n, IBV_WC_SUCCESS);
+}
+
+static void take_atomic_response(struct network_qp *n, const struct header *h)
+{
+	uint64_t original = h->atomic_ack.original;
+	struct copy_list list;
+	struct soft_wr *wr = expect_response(n, h->bth.psn, &list);
+
+	if (!wr || wr->opcode == IBV_WR_RDMA_READ)
+		return;
+	copy_home(&list, (uint8_t *)&original, sizeof(original));
+	make_progress(n, psn_add(h->bth.psn, 1));
+	complete_next(n, IBV_WC_SUCCESS);
+}
+
+/* Has a request with this number been sent? */
+static bool was_sent(const struct requester *req, uint32_t psn)
+{
+	return psn_is_before(psn, req->psn) && !psn_is_before(psn, psn_add(req->unacked, -1));
+}
+
+static void end_drain(struct soft_qp *qp)
+{
+	if (qp->sq.draining && !requester_is_busy(qp))
+		sq_drained(qp);
+}
+
+void requester_take(struct network_qp *n, const struct arrival *arrival)
+{
+	const struct header *h = &arrival->header;
+	struct soft_qp *qp = n->qp;
+
+	if (!is_open(n) || !was_sent(&n->req, h->bth.psn))
+		return;
+	switch (opcode_info(h->bth.opcode)->kind) {
+	case OPCODE_ACK:
+		take_acknowledge(n, h);
+		break;
+	case OPCODE_READ_RESPONSE:
+		take_read_response(n, arrival);
+		break;
+	default:
+		take_atomic_response(n, h);
+		break;
+	}
+	run_reliable(n);
+	end_drain(qp);
+}
+
+void requester_expire(struct network_qp *n)
+{
+	struct requester *req = &n->req;
+
+	alarm_set(n, 0);
+	if (!is_open(n))
+		return;
+	if (req->hold) {
+		req->hold = 0;
+	} else if (req->unacked != req->psn) {
+		port_counters_add(n->qp->attr.port_num, PORT_COUNTER_ACK_TIMEOUT);
+		send_again(n);
+	}
+	run_reliable(n);
+	end_drain(n->qp);
+}

@@ -1,0 +1,613 @@
+/*
+ * The responder
+ *
+ * Packets are executed in order: a gap is refused once, and what follows it is dropped until the
+ * expected packet arrives. Packets that were executed before are answered again: a read is read
+ * again, an atomic has its result kept.
+ *
+ * A message of one packet is delivered as one of this machine is (deliver.c). A longer one takes a
+ * receive request with its first packet, and completes it with the last.
+ *
+ * Answers leave in the order of the requests. Long reads are answered a few packets at a time, so
+ * that other queue pairs have their turn; requests after them wait, by being sent again.
+ * Consecutive acknowledges are one.
+ *
+ * Nothing is kept for a packet that was refused, and at most 16 reads and 16 atomics for others.
+ *
+ * Source: the specification's 9.7.4, 9.7.5.1 and 9.9.3; for UC, 9.8.2.
+ */
+#include "shim/soft/network/responder.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+
+#include "shim/soft/fabric/port.h"
+#include "shim/soft/network/outbox.h"
+#include "shim/soft/transport/count.h"
+#include "shim/soft/transport/deliver.h"
+#include "shim/soft/transport/remote.h"
+
+enum {
+	TURN = 32,   /* packets of reads that are sent at once, */
+	SHORT = 512, /* unless there are only this many and something follows */
+};
+
+void responder_start(struct network_qp *n, uint32_t psn)
+{
+	n->resp.psn = psn;
+}
+
+static bool is_reliable(const struct network_qp *n)
+{
+	return n->qp->shm->type != IBV_QPT_UC;
+}
+
+static void answer_with(struct network_qp *n, struct outbox *box, struct header *h, uint8_t opcode,
+			uint32_t psn, uint8_t syndrome)
+{
+	h->bth.opcode = network_transport(n->qp) | opcode;
+	h->bth.pkey = n->qp->shm->pkey;
+	h->bth.dest_qp = n->qp->shm->dest_qpn;
+	h->bth.psn = psn;
+	h->aeth.syndrome = syndrome;
+	h->aeth.msn = n->resp.msn & PSN_MASK;
+	outbox_add(box, &n->route, h, NULL, 0);
+}
+
+static void send_now(struct network_qp *n, uint8_t opcode, uint32_t psn, uint8_t syndrome,
+		     uint64_t original)
+{
+	struct header h = { .atomic_ack.original = original };
+	struct outbox box;
+
+	outbox_init(&box);
+	answer_with(n, &box, &h, opcode, psn, syndrome);
+	outbox_send(&box);
+}
+
+/* Refuse the expected packet: the requests before it are acknowledged by that. */
+static void refuse_packet(struct network_qp *n, uint8_t syndrome)
+{
+	if (!is_reliable(n))
+		return;
+	n->resp.owes_ack = false;
+	send_now(n, OPCODE_ACKNOWLEDGE, n->resp.psn, syndrome, 0);
+}
+
+static uint8_t syndrome_of(int status)
+{
+	switch (status) {
+	case IBV_WC_REM_ACCESS_ERR:
+		return AETH_NAK_ACCESS;
+	case IBV_WC_REM_OP_ERR:
+		return AETH_NAK_OPERATION;
+	default:
+		return AETH_NAK_INVALID;
+	}
+}
+
+/* Not executed: @status, or CARRY_*, for the requester. */
+static void refuse_for(struct network_qp *n, int status)
+{
+	if (status == CARRY_RNR)
+		refuse_packet(n, AETH_RNR | (n->qp->shm->min_rnr_timer & 31));
+	else if (status >= 0)
+		refuse_packet(n, syndrome_of(status));
+}
+
+static int break_for(struct network_qp *n, int event, int status)
+{
+	return deliver_refuse(&n->self, event, status);
+}
+
+static int refuse_invalid(struct network_qp *n)
+{
+	return break_for(n, IBV_EVENT_QP_REQ_ERR, IBV_WC_REM_INV_REQ_ERR);
+}
+
+static struct message message_of(const struct network_qp *n, const struct arrival *a,
+				 struct copy_list *from)
+{
+	const struct header *h = &a->header;
+	unsigned int has = opcode_headers(h->bth.opcode);
+	bool write = opcode_info(h->bth.opcode)->kind == OPCODE_WRITE;
+
+	return (struct message){
+		.from = from,
+		.length = n->resp.received + a->len,
+		.src_qp = n->qp->shm->dest_qpn,
+		.imm = has & OPCODE_IETH ? h->ieth.rkey : htonl(h->immdt.imm),
+		.opcode = write ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV,
+		.wc_flags = has & OPCODE_IMMDT  ? IBV_WC_WITH_IMM
+			    : has & OPCODE_IETH ? IBV_WC_WITH_INV
+						: 0,
+		.solicited = h->bth.solicited,
+	};
+}
+
+static struct copy_list list_payload(const struct arrival *a)
+{
+	struct copy_list list = { .count = a->len ? 1 : 0 };
+
+	list.iov[0].iov_base = a->payload;
+	list.iov[0].iov_len = a->len;
+	return list;
+}
+
+/* Store the payload into the request that was taken. */
+static int store_part(struct network_qp *n, const struct arrival *a)
+{
+	uint32_t received = n->resp.received, len = received + a->len;
+	struct copy_list to;
+
+	if (len > deliver_claimed_length(&n->self))
+		return deliver_fail_claimed(&n->self, IBV_WC_LOC_LEN_ERR, IBV_WC_REM_INV_REQ_ERR);
+	if (!deliver_list_claimed(&n->self, len, &to))
+		return deliver_fail_claimed(&n->self, IBV_WC_LOC_PROT_ERR, IBV_WC_REM_OP_ERR);
+	copy_list_skip(&to, received);
+	copy_home(&to, a->payload, a->len);
+	return IBV_WC_SUCCESS;
+}
+
+static bool is_claimed(const struct network_qp *n)
+{
+	return n->self.shm->claimed;
+}
+
+/* An unreliable queue pair drops a message that is too long, and keeps its request. */
+static int drop_too_long(struct network_qp *n, const struct arrival *a)
+{
+	return !is_reliable(n) && n->resp.received + a->len > deliver_claimed_length(&n->self)
+		       ? IBV_WC_REM_INV_REQ_ERR
+		       : IBV_WC_SUCCESS;
+}
+
+static int take_send(struct network_qp *n, const struct arrival *a)
+{
+	uint8_t place = opcode_info(a->header.bth.opcode)->place;
+	struct copy_list from = list_payload(a);
+	struct message m = message_of(n, a, &from);
+	int status;
+
+	if (n->self.tm)
+		return refuse_invalid(n);
+	/* an earlier message of UC may have been abandoned: its request is taken already */
+	if (place & OPCODE_FIRST && place & OPCODE_LAST && !is_claimed(n))
+		return deliver_message(&n->self, &m);
+	if (place & OPCODE_FIRST && !is_claimed(n) && !deliver_claim(&n->self))
+		return CARRY_RNR;
+	status = drop_too_long(n, a);
+	if (status == IBV_WC_SUCCESS)
+		status = store_part(n, a);
+	if (status == IBV_WC_SUCCESS && place & OPCODE_LAST)
+		status = deliver_finish_claimed(&n->self, &m);
+	return status;
+}
+
+/* Store the payload of a write, whose range in the region was checked with the first packet. */
+static int write_part(struct network_qp *n, const struct arrival *a)
+{
+	const struct responder *resp = &n->resp;
+	struct copy_list to;
+
+	if (!copy_list_check_remote(segment_own, n->self.pd, n->qpn, IBV_ACCESS_REMOTE_WRITE,
+				    resp->addr, resp->rkey, a->len, &to) ||
+	    (to.paged && !copy_list_bring_in(&to, true)))
+		return break_for(n, IBV_EVENT_QP_ACCESS_ERR, IBV_WC_REM_ACCESS_ERR);
+	copy_home(&to, a->payload, a->len);
+	return IBV_WC_SUCCESS;
+}
+
+static int begin_write(struct network_qp *n, const struct arrival *a)
+{
+	const struct header *h = &a->header;
+	struct copy_list to;
+
+	if (!(n->self.shm->access & IBV_ACCESS_REMOTE_WRITE))
+		return refuse_invalid(n);
+	if (!copy_list_check_remote(segment_own, n->self.pd, n->qpn, IBV_ACCESS_REMOTE_WRITE,
+				    h->reth.addr, h->reth.rkey, h->reth.length, &to))
+		return break_for(n, IBV_EVENT_QP_ACCESS_ERR, IBV_WC_REM_ACCESS_ERR);
+	n->resp.addr = h->reth.addr;
+	n->resp.rkey = h->reth.rkey;
+	n->resp.left = h->reth.length;
+	return IBV_WC_SUCCESS;
+}
+
+static int finish_write(struct network_qp *n, const struct arrival *a)
+{
+	struct message m = message_of(n, a, NULL);
+	int status = IBV_WC_SUCCESS;
+
+	if (opcode_headers(a->header.bth.opcode) & OPCODE_IMMDT)
+		status = deliver_notice(&n->self, &m);
+	if (status >= 0)
+		count_request(segment_own, n->self.shm, SHM_COUNT_REMOTE_WRITE, status, m.length);
+	return status;
+}
+
+static int take_write(struct network_qp *n, const struct arrival *a)
+{
+	uint8_t place = opcode_info(a->header.bth.opcode)->place;
+	bool last = place & OPCODE_LAST;
+	int status = IBV_WC_SUCCESS;
+
+	if (place & OPCODE_FIRST)
+		status = begin_write(n, a);
+	if (status == IBV_WC_SUCCESS && (a->len > n->resp.left || (last && a->len != n->resp.left)))
+		status = refuse_invalid(n);
+	if (status == IBV_WC_SUCCESS && opcode_headers(a->header.bth.opcode) & OPCODE_IMMDT &&
+	    !deliver_ready(&n->self))
+		status = CARRY_RNR;
+	if (status == IBV_WC_SUCCESS && a->len)
+		status = write_part(n, a);
+	if (status == IBV_WC_SUCCESS && last)
+		status = finish_write(n, a);
+	if (status == IBV_WC_SUCCESS) {
+		n->resp.addr += a->len;
+		n->resp.left -= a->len;
+	}
+	return status;
+}
+
+static uint32_t count_packets(const struct network_qp *n, uint32_t length)
+{
+	return length ? (length - 1) / n->mtu + 1 : 1;
+}
+
+static bool has_resource(const struct network_qp *n)
+{
+	return n->resp.reads < n->self.shm->max_dest_rd && n->resp.reads < NETWORK_RD_ATOMIC;
+}
+
+/* Owe the answer to a read; @again: it was answered before. */
+static int take_read(struct network_qp *n, const struct arrival *a, bool again)
+{
+	const struct header *h = &a->header;
+	struct responder *resp = &n->resp;
+	struct copy_list from;
+
+	if (!(n->self.shm->access & IBV_ACCESS_REMOTE_READ) || !has_resource(n))
+		return again ? CARRY_LATER : refuse_invalid(n);
+	if (!copy_list_check_remote(segment_own, n->self.pd, n->qpn, IBV_ACCESS_REMOTE_READ,
+				    h->reth.addr, h->reth.rkey, h->reth.length, &from))
+		return break_for(n, IBV_EVENT_QP_ACCESS_ERR, IBV_WC_REM_ACCESS_ERR);
+	resp->read[(resp->first_read + resp->reads++) % NETWORK_RD_ATOMIC] = (struct network_read){
+		.psn = h->bth.psn,
+		.left = count_packets(n, h->reth.length),
+		.addr = h->reth.addr,
+		.rkey = h->reth.rkey,
+		.length = h->reth.length,
+	};
+	return IBV_WC_SUCCESS;
+}
+
+static uint64_t change_value(const struct header *h, uint64_t old)
+{
+	if ((h->bth.opcode & ~OPCODE_TRANSPORT) == OPCODE_FETCH_ADD)
+		return old + h->atomic.swap_add;
+	return old == h->atomic.compare ? h->atomic.swap_add : old;
+}
+
+static int change_memory(struct network_qp *n, const struct header *h, struct copy_list *there,
+			 uint64_t *old)
+{
+	struct copy_list here = { .count = 1 }, from = *there;
+	uint64_t new;
+	int err;
+
+	if (there->paged && !copy_list_bring_in(there, true))
+		return -EFAULT;
+	here.iov[0] = (struct iovec){ old, sizeof(*old) };
+	if (lock_take_live(&segment_own->atomics) == LOCK_STUCK)
+		return -EAGAIN;
+	err = copy_get(n->self.peer, &here, &from);
+	if (!err) {
+		new = change_value(h, *old);
+		copy_home(there, (uint8_t *)&new, sizeof(new));
+	}
+	lock_drop(&segment_own->atomics);
+	return err;
+}
+
+static int take_atomic(struct network_qp *n, const struct arrival *a)
+{
+	const struct header *h = &a->header;
+	struct responder *resp = &n->resp;
+	struct copy_list there;
+	uint64_t old = 0;
+	int err;
+
+	if (!(n->self.shm->access & IBV_ACCESS_REMOTE_ATOMIC) || !n->self.shm->max_dest_rd ||
+	    h->atomic.addr % 8)
+		return refuse_invalid(n);
+	if (!copy_list_check_remote(segment_own, n->self.pd, n->qpn, IBV_ACCESS_REMOTE_ATOMIC,
+				    h->atomic.addr, h->atomic.rkey, sizeof(old), &there))
+		return break_for(n, IBV_EVENT_QP_ACCESS_ERR, IBV_WC_REM_ACCESS_ERR);
+	err = change_memory(n, h, &there, &old);
+	if (err == -EAGAIN)
+		return CARRY_LATER;
+	if (err < 0)
+		return deliver_break(&n->self, IBV_EVENT_QP_FATAL, IBV_WC_REM_OP_ERR);
+	resp->atomic[resp->atomics++ % NETWORK_RD_ATOMIC] =
+		(struct network_atomic){ .psn = h->bth.psn, .original = old };
+	return IBV_WC_SUCCESS;
+}
+
+/* Does the packet continue the message that is arriving, or begin one? And is its length right? */
+static bool fits_in(const struct network_qp *n, const struct arrival *a)
+{
+	const struct opcode_info *info = opcode_info(a->header.bth.opcode);
+	const struct responder *resp = &n->resp;
+	bool last = info->place & OPCODE_LAST, first = info->place & OPCODE_FIRST;
+
+	if (!(info->place & OPCODE_PAYLOAD))
+		return !resp->arriving && !a->len;
+	if (first == resp->arriving || (!first && info->kind != resp->kind))
+		return false;
+	if (!last)
+		return a->len == n->mtu;
+	return a->len <= n->mtu && (first || a->len);
+}
+
+static uint8_t choose_response(bool first, bool last)
+{
+	if (first)
+		return last ? OPCODE_READ_RESPONSE_ONLY : OPCODE_READ_RESPONSE_FIRST;
+	return last ? OPCODE_READ_RESPONSE_LAST : OPCODE_READ_RESPONSE_MIDDLE;
+}
+
+/* Send the next packet of the read. False if its memory is gone. */
+static bool send_response(struct network_qp *n, struct network_read *read, struct outbox *box,
+			  bool first)
+{
+	uint32_t len = read->length < n->mtu ? read->length : n->mtu;
+	struct copy_list from;
+	struct header h = { .aeth = { .syndrome = AETH_ACK, .msn = n->resp.msn & PSN_MASK } };
+
+	if (!copy_list_check_remote(segment_own, n->self.pd, n->qpn, IBV_ACCESS_REMOTE_READ,
+				    read->addr, read->rkey, len, &from) ||
+	    (from.paged && !copy_list_bring_in(&from, false)))
+		return false;
+	h.bth.opcode = network_transport(n->qp) | choose_response(first, read->left == 1);
+	h.bth.pkey = n->qp->shm->pkey;
+	h.bth.dest_qp = n->qp->shm->dest_qpn;
+	h.bth.psn = read->psn;
+	outbox_add(box, &n->route, &h, &from, len);
+	read->psn = psn_add(read->psn, 1);
+	read->addr += len;
+	read->length -= len;
+	read->left--;
+	return true;
+}
+
+static void end_read(struct network_qp *n)
+{
+	n->resp.first_read = (n->resp.first_read + 1) % NETWORK_RD_ATOMIC;
+	n->resp.reads--;
+}
+
+static bool answer_reads(struct network_qp *n, struct outbox *box)
+{
+	struct network_read *read;
+	unsigned int sent;
+	bool ok = true;
+
+	for (sent = 0; ok && n->resp.reads && sent < TURN; sent++) {
+		read = &n->resp.read[n->resp.first_read];
+		ok = send_response(n, read, box, !read->begun);
+		read->begun = true;
+		if (ok && !read->left) {
+			count_request(segment_own, n->self.shm, SHM_COUNT_REMOTE_READ,
+				      IBV_WC_SUCCESS, 0);
+			end_read(n);
+		}
+	}
+	return ok;
+}
+
+static void fail_reads(struct network_qp *n, struct outbox *box)
+{
+	uint32_t psn = n->resp.read[n->resp.first_read].psn;
+	struct header h = { 0 };
+
+	n->resp.reads = 0;
+	deliver_break(&n->self, IBV_EVENT_QP_ACCESS_ERR, 0);
+	answer_with(n, box, &h, OPCODE_ACKNOWLEDGE, psn, AETH_NAK_ACCESS);
+}
+
+static uint32_t count_owed(const struct network_qp *n)
+{
+	uint32_t owed = 0, i;
+
+	for (i = 0; i < n->resp.reads; i++)
+		owed += n->resp.read[(n->resp.first_read + i) % NETWORK_RD_ATOMIC].left;
+	return owed;
+}
+
+/*
+ * What follows is answered after the reads before it. False: these are so long that others must
+ * have their turn; the packet is dropped, and will be sent again.
+ */
+static bool finish_reads(struct network_qp *n)
+{
+	struct outbox box;
+	bool ok = true;
+
+	if (count_owed(n) > SHORT)
+		return false;
+	outbox_init(&box);
+	while (ok && n->resp.reads)
+		ok = answer_reads(n, &box);
+	if (!ok)
+		fail_reads(n, &box);
+	outbox_send(&box);
+	return ok;
+}
+
+static int execute_packet(struct network_qp *n, const struct arrival *a)
+{
+	if (!fits_in(n, a))
+		return refuse_invalid(n);
+	deliver_establish(&n->self);
+	switch (opcode_info(a->header.bth.opcode)->kind) {
+	case OPCODE_SEND:
+		return take_send(n, a);
+	case OPCODE_WRITE:
+		return take_write(n, a);
+	case OPCODE_READ:
+		return take_read(n, a, false);
+	default:
+		return take_atomic(n, a);
+	}
+}
+
+/* The expected packet was executed. */
+static void advance_psn(struct network_qp *n, const struct arrival *a)
+{
+	const struct opcode_info *info = opcode_info(a->header.bth.opcode);
+	struct responder *resp = &n->resp;
+	bool read = info->kind == OPCODE_READ;
+
+	resp->psn = psn_add(resp->psn, read ? count_packets(n, a->header.reth.length) : 1);
+	resp->refused = false;
+	resp->kind = info->kind;
+	resp->arriving = info->place & OPCODE_PAYLOAD && !(info->place & OPCODE_LAST);
+	resp->received = resp->arriving ? resp->received + a->len : 0;
+	if (!resp->arriving)
+		resp->msn++;
+}
+
+static void take_expected(struct network_qp *n, const struct arrival *a)
+{
+	struct responder *resp = &n->resp;
+	uint8_t kind = opcode_info(a->header.bth.opcode)->kind;
+	int status;
+
+	if (resp->reads && !finish_reads(n))
+		return;
+	status = execute_packet(n, a);
+	if (status != IBV_WC_SUCCESS) {
+		refuse_for(n, status);
+		return;
+	}
+	advance_psn(n, a);
+	if (kind == OPCODE_ATOMIC) {
+		resp->owes_ack = false;
+		send_now(n, OPCODE_ATOMIC_ACKNOWLEDGE, a->header.bth.psn, AETH_ACK,
+			 resp->atomic[(resp->atomics - 1) % NETWORK_RD_ATOMIC].original);
+	} else if (kind != OPCODE_READ && a->header.bth.ack_request) {
+		resp->owes_ack = true;
+	}
+}
+
+static void repeat_atomic(struct network_qp *n, uint32_t psn)
+{
+	unsigned int i;
+
+	for (i = 0; i < NETWORK_RD_ATOMIC && i < n->resp.atomics; i++)
+		if (n->resp.atomic[i].psn == psn)
+			send_now(n, OPCODE_ATOMIC_ACKNOWLEDGE, psn, AETH_ACK,
+				 n->resp.atomic[i].original);
+}
+
+/* A packet that was executed before. */
+static void take_again(struct network_qp *n, const struct arrival *a)
+{
+	uint32_t end;
+
+	switch (opcode_info(a->header.bth.opcode)->kind) {
+	case OPCODE_READ:
+		end = psn_add(a->header.bth.psn, count_packets(n, a->header.reth.length));
+		if (!psn_is_before(n->resp.psn, end)) /* all of it was answered */
+			take_read(n, a, true);
+		break;
+	case OPCODE_ATOMIC:
+		if (!n->resp.reads)
+			repeat_atomic(n, a->header.bth.psn);
+		break;
+	default:
+		n->resp.owes_ack = true;
+	}
+}
+
+static void take_reliable(struct network_qp *n, const struct arrival *a)
+{
+	int32_t ahead = psn_diff(a->header.bth.psn, n->resp.psn);
+
+	if (ahead < 0) {
+		take_again(n, a);
+	} else if (!ahead) {
+		take_expected(n, a);
+	} else if (!n->resp.refused && !n->resp.reads) {
+		n->resp.refused = true;
+		refuse_packet(n, AETH_NAK_SEQUENCE);
+	}
+}
+
+/* UC: after a loss, the rest of the message is dropped, up to the beginning of another. */
+static void take_unreliable(struct network_qp *n, const struct arrival *a)
+{
+	struct responder *resp = &n->resp;
+	bool first = opcode_info(a->header.bth.opcode)->place & OPCODE_FIRST;
+
+	if (a->header.bth.psn != resp->psn || first)
+		resp->arriving = false;
+	if (!resp->arriving)
+		resp->received = 0;
+	resp->psn = a->header.bth.psn;
+	if (!fits_in(n, a) || execute_packet(n, a) != IBV_WC_SUCCESS) {
+		resp->arriving = false;
+		resp->received = 0;
+		resp->psn = psn_add(resp->psn, 1);
+		return;
+	}
+	advance_psn(n, a);
+}
+
+static bool is_failed(const struct network_qp *n)
+{
+	return __atomic_load_n(&n->qp->shm->state, __ATOMIC_SEQ_CST) == IBV_QPS_ERR;
+}
+
+bool responder_take(struct network_qp *n, const struct arrival *a)
+{
+	bool failed;
+
+	if (!n->self.shm && !remote_resolve(&n->self, n->qpn))
+		return false;
+	if (!remote_lock_datagram(n->qp, &n->self, n->qpn))
+		return false;
+	if (is_reliable(n))
+		take_reliable(n, a);
+	else
+		take_unreliable(n, a);
+	failed = is_failed(n);
+	remote_unlock(&n->self);
+	return failed;
+}
+
+bool responder_answer(struct network_qp *n)
+{
+	struct responder *resp = &n->resp;
+	struct header h = { 0 };
+	struct outbox box;
+
+	if (!resp->reads && !resp->owes_ack)
+		return false;
+	outbox_init(&box);
+	if (resp->reads && remote_lock_datagram(n->qp, &n->self, n->qpn)) {
+		if (!answer_reads(n, &box))
+			fail_reads(n, &box);
+		outbox_send(&box);
+		remote_unlock(&n->self);
+	} else if (resp->reads) {
+		resp->reads = 0; /* it has failed */
+	}
+	if (!resp->reads && resp->owes_ack) {
+		resp->owes_ack = false;
+		answer_with(n, &box, &h, OPCODE_ACKNOWLEDGE, psn_add(resp->psn, -1), AETH_ACK);
+	}
+	outbox_send(&box);
+	return resp->reads;
+}

@@ -1,0 +1,173 @@
+/*
+ * Opening the sockets
+ *
+ * The port of RoCE is shared by the processes of a fabric (SO_REUSEPORT). The first one tries it
+ * alone, so that a port that anything else uses, another fabric or the kernel's Soft-RoCE, is an
+ * error and not half of the packets.
+ *
+ * Packets may not be fragmented, and the socket that sends is not connected: so the kernel gives
+ * them the identification 0, which their ICRC covers.
+ */
+#include "shim/soft/network/sockets.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "shim/soft/fabric/uplink.h"
+#include "shim/soft/wire/header.h"
+
+enum {
+	BUFFER = 8 << 20,    /* bytes; the kernel allows less */
+	FLOW_PORTS = 0xc000, /* annex A17.9.2: ports from here on */
+};
+
+static int receiving = -1, sending = -1;
+static uint16_t source_port;
+
+int sockets_receiving(void)
+{
+	return receiving;
+}
+
+int sockets_sending(void)
+{
+	return sending;
+}
+
+uint16_t sockets_source_port(void)
+{
+	return source_port;
+}
+
+static socklen_t make_address(const struct in6_addr *addr, uint32_t scope, uint16_t port,
+			      struct sockaddr_storage *to)
+{
+	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)to;
+	struct sockaddr_in *in = (struct sockaddr_in *)to;
+
+	memset(to, 0, sizeof(*in6));
+	if (IN6_IS_ADDR_V4MAPPED(addr)) {
+		in->sin_family = AF_INET;
+		in->sin_port = htons(port);
+		memcpy(&in->sin_addr, addr->s6_addr + 12, sizeof(in->sin_addr));
+		return sizeof(*in);
+	}
+	in6->sin6_family = AF_INET6;
+	in6->sin6_port = htons(port);
+	in6->sin6_addr = *addr;
+	in6->sin6_scope_id = scope;
+	return sizeof(*in6);
+}
+
+socklen_t sockets_address(const struct in6_addr *addr, struct sockaddr_storage *to)
+{
+	return make_address(addr, 0, HEADER_UDP_PORT, to);
+}
+
+static void set_option(int fd, int level, int name, int value)
+{
+	setsockopt(fd, level, name, &value, sizeof(value));
+}
+
+/* A socket bound to @port of the wire's address, or -errno. */
+static int open_socket(uint16_t port, bool shared)
+{
+	const struct uplink *uplink = uplink_get();
+	struct sockaddr_storage addr;
+	socklen_t len = make_address(&uplink->addr, 0, port, &addr);
+	int fd = socket(addr.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0), err;
+
+	if (fd < 0)
+		return -errno;
+	if (addr.ss_family == AF_INET6) {
+		set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
+		set_option(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO);
+		set_option(fd, IPPROTO_IPV6, IPV6_RECVTCLASS, 1);
+		set_option(fd, IPPROTO_IPV6, IPV6_RECVHOPLIMIT, 1);
+	} else {
+		set_option(fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO);
+		set_option(fd, IPPROTO_IP, IP_RECVTOS, 1);
+		set_option(fd, IPPROTO_IP, IP_RECVTTL, 1);
+	}
+	set_option(fd, SOL_SOCKET, SO_REUSEPORT, shared);
+	set_option(fd, SOL_SOCKET, SO_SNDBUF, BUFFER);
+	set_option(fd, SOL_SOCKET, SO_RCVBUF, BUFFER);
+	set_option(fd, SOL_SOCKET, SO_SNDBUFFORCE, BUFFER);
+	set_option(fd, SOL_SOCKET, SO_RCVBUFFORCE, BUFFER);
+	if (bind(fd, (struct sockaddr *)&addr, len) == 0)
+		return fd;
+	err = -errno;
+	close(fd);
+	return err;
+}
+
+static int open_receiving(void)
+{
+	return open_socket(HEADER_UDP_PORT, false);
+}
+
+/* Another process may have the port of this one's number: then any port will do. */
+static int open_sending(void)
+{
+	uint16_t port = FLOW_PORTS | ((uint32_t)getpid() * 2654435761u >> 18);
+	int fd = open_socket(port, false);
+
+	return fd < 0 ? open_socket(0, false) : fd;
+}
+
+static void say_why(int err)
+{
+	char line[160];
+	int n;
+
+	n = snprintf(line, sizeof(line), "verbatim-soft: UDP port %d of %s: %s\n", HEADER_UDP_PORT,
+		     uplink_get()->name,
+		     err == -EADDRINUSE
+			     ? "another process, another fabric or the kernel's Soft-RoCE has it"
+			     : strerror(-err));
+	if (write(STDERR_FILENO, line, n) < 0)
+		return;
+}
+
+static void learn_port(void)
+{
+	struct sockaddr_storage addr;
+	socklen_t len = sizeof(addr);
+
+	if (getsockname(sending, (struct sockaddr *)&addr, &len) == 0)
+		source_port = ntohs(((struct sockaddr_in *)&addr)->sin_port);
+}
+
+int sockets_open(void)
+{
+	int err;
+
+	if (receiving >= 0)
+		return 0;
+	err = open_receiving();
+	if (err >= 0) {
+		receiving = err;
+		err = sending = open_sending();
+	}
+	if (err < 0) {
+		say_why(err);
+		sockets_close();
+		return err;
+	}
+	learn_port();
+	return 0;
+}
+
+void sockets_close(void)
+{
+	if (receiving >= 0)
+		close(receiving);
+	if (sending >= 0)
+		close(sending);
+	receiving = sending = -1;
+}

@@ -1,0 +1,19 @@
+#pragma once
+/*
+ * The sockets of the process: one that receives packets, on UDP port 4791 of the wire's address,
+ * and one that sends, whose port is this process's part of the flow. Any thread.
+ */
+#include <stdint.h>
+#include <sys/socket.h>
+
+/* Open them, unless they are open. 0 or -errno; a line says why the port cannot be used. */
+int sockets_open(void);
+void sockets_close(void);
+
+int sockets_receiving(void);
+int sockets_sending(void);
+uint16_t sockets_source_port(void);
+
+/* The address of a machine on port 4791, as the sockets need it. Returns its length. */
+struct in6_addr;
+socklen_t sockets_address(const struct in6_addr *addr, struct sockaddr_storage *to);

@@ -1,0 +1,149 @@
+#!/usr/bin/env bash
+# The software device on a network: two namespaces without privileges, joined by a cable, each with
+# a fabric of its own.
+if [ -z "$WIRE_ALONE" ]; then
+	skip() { echo "skip wire: $1"; exit 0; }
+	command -v ip >/dev/null || skip "iproute2 is not installed"
+	command -v ibv_rc_pingpong >/dev/null || skip "ibverbs-utils is not installed"
+	unshare -Urn ip link add v0 type veth peer name v1 2>/dev/null ||
+		skip "no network namespace with a cable can be had"
+	WIRE_ALONE=1 exec unshare -Urn bash "$0"
+fi
+. tests/e2e/lib/try.sh
+unset VERBATIM_DEVICE VERBATIM_SESSIONS
+here=10.99.0.1 there=10.99.0.2
+
+# The other end is in the namespace of a process that sleeps.
+unshare -n sleep 600 & other=$!
+trap 'kill $other; rm -rf "$tmp"' EXIT
+is_apart() { [ "$(readlink /proc/$other/ns/net)" != "$(readlink /proc/self/ns/net)" ]; }
+await is_apart
+nsenter -t $other -n ip link set lo up
+ip link set lo up
+ip link add v0 type veth peer name v1 netns $other
+ip addr add $here/24 dev v0
+ip addr add fd99::1/64 dev v0 nodad
+ip link set v0 up
+nsenter -t $other -n ip addr add $there/24 dev v1
+nsenter -t $other -n ip addr add fd99::2/64 dev v1 nodad
+nsenter -t $other -n ip link set v1 up
+
+stop_all() { # but the one that sleeps
+	local pid
+	for pid in $(jobs -p); do [ "$pid" = $other ] || kill -KILL "$pid" 2>/dev/null; done
+}
+
+# Commands on the device, here and there.
+one() { VERBATIM_SOFT_FABRIC=$tmp/one VERBATIM_SOFT_WIRE=${wire_one:-v0} \
+	LD_PRELOAD=$libs/libverbatim-soft.so "$@"; }
+two() { VERBATIM_SOFT_FABRIC=$tmp/two VERBATIM_SOFT_WIRE=${wire_two:-v1} nsenter -t $other -n \
+	env LD_PRELOAD=$libs/libverbatim-soft.so "$@"; }
+
+# A server here and a client there.
+over_the_wire() { # program, options
+	local server
+	next_port
+	one timeout 60 "$@" -p $port >"$tmp/server" 2>&1 & server=$!
+	await listens $port || return
+	two timeout 60 "$@" -p $port $here >"$tmp/client" 2>&1 ||
+		{ cat "$tmp/server" "$tmp/client"; return 1; }
+	wait $server || { cat "$tmp/server"; return 1; }
+}
+
+the_port_is_that_of_the_interface() {
+	one ibv_devinfo -v >"$tmp/out"
+	says 'link_layer:.*Ethernet' "$tmp/out" && says "::ffff:$here, RoCE v2" "$tmp/out" &&
+		says 'active_mtu:.*1024' "$tmp/out"
+}
+
+an_address_of_another_machine_is_refused() {
+	! wire_one=10.99.0.7 one ibv_devinfo -v >"$tmp/out" 2>&1 &&
+		says 'VERBATIM_SOFT_WIRE=10.99.0.7 is not an address of this machine' "$tmp/out"
+}
+
+crooked() { VERBATIM_SOFT_LINK_MODEL="duplicate=5% reorder=5% seed=$RANDOM" "$@"; }
+
+# The only GID has index 0.
+pingpong() { over_the_wire "ibv_$1_pingpong" -g 0 -n "$(share 100 1000)" "${@:2}"; }
+perftest() { over_the_wire "$@" -x 0 -d verbatim0; }
+
+addresses_of_ipv6_work() {
+	local wire_one=fd99::1 wire_two=fd99::2
+	pingpong rc -c && pingpong ud
+}
+
+# Loss, duplicates, reordering and corruption, on the ways there and back. The ends must not leave
+# before their last acknowledge has arrived: a pingpong does.
+bad() { VERBATIM_SOFT_LINK_MODEL="loss=1% duplicate=1% reorder=3% corrupt=0.5% seed=$RANDOM" "$@"; }
+
+packets() { awk '$1 == "v0:" { print $3 }' /proc/net/dev; }
+has_traffic() { [ "$(packets)" -gt $((before + 300)) ]; }
+
+# The other end is killed, while it receives only.
+a_dead_end_runs_out_of_retries() {
+	local server client before
+	next_port
+	one ib_write_bw -x 0 -d verbatim0 -n 1000000 -p $port >"$tmp/server" 2>&1 & server=$!
+	await listens $port || return
+	before=$(packets)
+	two timeout 60 ib_write_bw -x 0 -d verbatim0 -n 1000000 -p $port $here >"$tmp/client" 2>&1 &
+	client=$!
+	await has_traffic || return
+	pkill -KILL -P $server; kill -KILL $server
+	! wait $client && says 'Failed status 12' "$tmp/client"
+}
+
+# It has no wire.
+xrc_is_refused() {
+	local server
+	next_port
+	one ibv_xsrq_pingpong -g 0 -p $port >"$tmp/server" 2>&1 & server=$!
+	await listens $port || return
+	! two timeout 60 ibv_xsrq_pingpong -g 0 -p $port $here >"$tmp/client" 2>&1 || return
+	pkill -KILL -P $server; kill -KILL $server
+	says 'Failed to modify .*QP' "$tmp/client"
+}
+
+packets_are_well_formed() {
+	local pid
+	dumpcap -q -i v0 -w "$tmp/cap.pcapng" 2>"$tmp/dumpcap" & pid=$!
+	await grep -q 'File:' "$tmp/dumpcap" || return
+	pingpong rc -n 20 && pingpong ud -n 20 && perftest ib_atomic_lat -n 10 &&
+		perftest ib_read_lat -n 10 -s 5000 &&
+		wire_one=fd99::1 wire_two=fd99::2 pingpong uc -n 20 || return
+	kill -INT $pid && wait $pid
+	is malformed "$(tshark -r "$tmp/cap.pcapng" -Y _ws.malformed 2>/dev/null)" ""
+	python3 tests/e2e/wire/icrc.py "$tmp/cap.pcapng" >"$tmp/icrc" || return
+	read -r good bad_ones <"$tmp/icrc"
+	is "bad ICRCs" "$bad_ones" 0 && [ "$good" -gt 200 ]
+}
+
+try the_port_is_that_of_the_interface
+try an_address_of_another_machine_is_refused
+try "RC" pingpong rc -c
+try "RC, with events" pingpong rc -e
+try "RC, long messages" pingpong rc -n 3 -s 3000001 -c
+try_in_turn "UC" pingpong uc
+try_in_turn "UD" pingpong ud
+try_in_turn "shared receive queue" pingpong srq
+try addresses_of_ipv6_work
+try_in_turn xrc_is_refused
+if command -v ib_write_bw >/dev/null; then
+	try "RDMA write" perftest ib_write_bw -n 5 -s 300001
+	try_in_turn "RDMA read" perftest ib_read_bw -n 5 -s 300001
+	try_in_turn "atomics" perftest ib_atomic_bw -n 20
+	try_in_turn a_dead_end_runs_out_of_retries
+	try "sends on a bad link" bad perftest ib_send_bw -b -n 5 -s 100001 -u 14
+	try "reads on a bad link" bad perftest ib_read_bw -n 5 -s 100001 -u 14
+	try_in_turn "writes on a bad link" bad perftest ib_write_bw -n 5 -s 100001 -u 14
+	try_in_turn "atomics on a bad link" bad perftest ib_atomic_bw -n 100 -u 14
+else
+	skip "RDMA" "perftest is not installed"
+fi
+try "RC, without loss on a bad link" crooked pingpong rc -c -n 50
+if command -v dumpcap >/dev/null && command -v tshark >/dev/null; then
+	try packets_are_well_formed
+else
+	skip "packets are well-formed" "wireshark is not installed"
+fi
+exit $failed
