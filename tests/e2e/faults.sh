@@ -138,7 +138,7 @@ passes_late() { # rule, kind, option...
 }
 late="late=2ms p=0.3 seed=5" delay="delay=1ms p=0.3 seed=5" rate="rate=2MB"
 delays=("$late" "rc -e" "late=1ms opcode=RECV every=3" "ud -e" "$late" "rc -N -t"
-	"$delay" "rc -e" "$rate" "srq -e" "opcode=RECV delay=1ms every=3" "ud -e")
+	"$delay" "rc -e" "$rate" "srq -e" "opcode=RECV delay=1ms every=3" "ud -e" "$delay" "rc -N")
 for ((i = 0; i < ${#delays[@]}; i += 2)); do
 	try "ibv_${delays[i + 1]/ /_pingpong } with ${delays[i]}" passes_late "${delays[i]}" \
 		${delays[i + 1]}
@@ -302,11 +302,12 @@ is_kept() { # maker, rule, arguments of paced, of which the third is the time
 		{ echo "$least to $took us instead of ${words[2]}, $posted for posts"; return 1; }
 }
 kept=("late=2ms" "1 64 2000 one" "late=2ms" "20 64 2000" "delay=2ms" "1 64 2000 one"
+	"delay=2ms" "1 64 2000 one built" "rate=800MB" "20 100000 2500 built"
 	"rate=800MB" "20 100000 2500" "rate=6400Mbit" "20 100000 2500 one"
 	"every=20 delay=4ms" "20 64 4000" "every=20 late=4ms" "20 64 4000")
 for ((i = 0; i < ${#kept[@]}; i += 2)); do
 	try "kept: ${kept[*]:i:2}" is_kept recorder "${kept[@]:i:2}"
 done
-for ((i = 4; i < 12; i += 2)); do
+for ((i = 4; i < 16; i += 2)); do
 	try_in_turn "kept by the device: ${kept[*]:i:2}" is_kept device "${kept[@]:i:2}"
 done

@@ -4,8 +4,11 @@
  * 	ibv_wr_send()      the request is to fail: it is built, and from then on
  * 	ibv_wr_set_sge()   its memory is exchanged for some that it may not access
  *
- * A request without memory (LOCAL_INV, BIND_MW) is built as a SEND, which has it. In other respects
- * it is as in posts.c.
+ * A request without memory (LOCAL_INV, BIND_MW) is built as a SEND, which has it.
+ *
+ * From the first request of a batch that is delayed, or has to wait behind others, none is built:
+ * they are kept as lists for ibv_post_send(), and postponed when the batch is complete
+ * (held.c). In other respects it is as in posts.c.
  */
 #include "shim/trace/faults/builders.h"
 
@@ -13,6 +16,7 @@
 #include "shim/trace/faults/behind.h"
 #include "shim/trace/faults/doomed.h"
 #include "shim/trace/faults/enter.h"
+#include "shim/trace/faults/held.h"
 #include "shim/trace/faults/plan.h"
 #include "shim/trace/faults/posts.h"
 #include "shim/trace/faults/postponed.h"
@@ -26,6 +30,9 @@ struct faulty_qp {
 	bool bare;               /* and has no memory yet */
 	unsigned int ndoomed;    /* in this batch */
 	uint64_t wr_id;          /* of the last of them */
+	unsigned int built;      /* requests of this batch that the provider has */
+	bool holds;              /* others may be held back */
+	struct held held;        /* those */
 };
 
 static struct faulty_qp *find_qp(const struct ibv_qp_ex *qp)
@@ -35,7 +42,11 @@ static struct faulty_qp *find_qp(const struct ibv_qp_ex *qp)
 
 static void set_memory(struct faulty_qp *f, struct ibv_qp_ex *qp, uint64_t addr, size_t length)
 {
-	if (f->bare)
+	const struct ibv_sge sge = { addr, length ? (uint32_t)length : 1, DOOMED_KEY };
+
+	if (f->bare && f->held.on)
+		held_set_sges(&f->held, 1, &sge);
+	else if (f->bare)
 		f->behind.wr_set_sge(qp, DOOMED_KEY, addr, length ? (uint32_t)length : 1);
 	f->bare = false;
 }
@@ -47,18 +58,53 @@ static void end_request(struct faulty_qp *f, struct ibv_qp_ex *qp)
 	f->doomed = false;
 }
 
-/* Begin a request of @opcode: is it to fail? Then it is a SEND. */
+/* A request that fails is a SEND. */
+static bool begin_doomed(struct faulty_qp *f, struct ibv_qp_ex *qp, const struct fault *fault)
+{
+	unsigned int flags = qp->wr_flags;
+
+	if (!f->behind.wr_send || doomed_add(&qp->qp_base, qp->qp_base.qp_num, qp->wr_id, fault))
+		return false;
+	f->doomed = f->bare = true;
+	f->ndoomed++;
+	f->wr_id = qp->wr_id;
+	qp->wr_flags = flags | IBV_SEND_SIGNALED;
+	if (f->held.on) {
+		held_add(&f->held, qp, IBV_WR_SEND);
+	} else {
+		f->behind.wr_send(qp);
+		f->built++;
+	}
+	qp->wr_flags = flags;
+	return true;
+}
+
+static void delay_request(struct faulty_qp *f, struct ibv_qp_ex *qp, const struct planned *planned)
+{
+	posts_note_delay(planned, qp->qp_base.qp_num);
+	if (f->holds) {
+		f->held.on = true;
+		f->held.ns = planned->fault.ns;
+	} else {
+		plan_wait(planned->fault.ns);
+	}
+}
+
+/*
+ * Begin a request of @opcode. True: that is all, since it is to fail. The provider may hold a lock
+ * of the queue until the batch is complete, so nothing is posted here.
+ */
 static bool begin_request(struct faulty_qp *f, struct ibv_qp_ex *qp, int opcode)
 {
 	struct planned planned = plan_request(qp->qp_base.qp_num, opcode, 0);
-	unsigned int flags = qp->wr_flags;
 
 	end_request(f, qp);
-	postponed_release(&qp->qp_base); /* those of ibv_post_send() */
-	if (planned.fault.kind == FAULT_DELAY) {
-		posts_note_delay(&planned, qp->qp_base.qp_num);
-		plan_wait(planned.fault.ns);
-	}
+	if (!f->holds)
+		postponed_release(&qp->qp_base); /* those of ibv_post_send() */
+	f->held.on |= f->holds && postponed_some();
+	f->held.ns = 0;
+	if (planned.fault.kind == FAULT_DELAY)
+		delay_request(f, qp, &planned);
 	if (planned.fault.kind == FAULT_EVENT)
 		async_make(&planned, &qp->qp_base);
 	if (planned.fault.kind == FAULT_DISCONNECT)
@@ -70,16 +116,7 @@ static bool begin_request(struct faulty_qp *f, struct ibv_qp_ex *qp, int opcode)
 		behind_fail_qp(&qp->qp_base);
 		return false;
 	}
-	if (!f->behind.wr_send ||
-	    doomed_add(&qp->qp_base, qp->qp_base.qp_num, qp->wr_id, &planned.fault))
-		return false;
-	f->doomed = f->bare = true;
-	f->ndoomed++;
-	f->wr_id = qp->wr_id;
-	qp->wr_flags = flags | IBV_SEND_SIGNALED;
-	f->behind.wr_send(qp);
-	qp->wr_flags = flags;
-	return true;
+	return begin_doomed(f, qp, &planned.fault);
 }
 
 /* The requests of the batch are not posted. */
@@ -87,73 +124,129 @@ static void forget_batch(struct faulty_qp *f, struct ibv_qp_ex *qp)
 {
 	if (f->ndoomed)
 		doomed_take_back(&qp->qp_base, f->wr_id);
-	f->ndoomed = 0;
+	f->ndoomed = f->built = 0;
 	f->doomed = f->bare = false;
+	held_drop(&f->held);
 }
 
 /* clang-format off */
-/* name, opcode, parameters, arguments */
+/* name, opcode, parameters, arguments, how ibv_post_send() has it */
 #define OPERATIONS(_)                                                                             \
 	_(wr_atomic_cmp_swp, IBV_WR_ATOMIC_CMP_AND_SWP,                                           \
 	  (struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr, uint64_t compare, uint64_t swap),  \
-	  (qp, rkey, addr, compare, swap))                                                        \
+	  (qp, rkey, addr, compare, swap),                                                        \
+	  wr->wr.atomic.rkey = rkey; wr->wr.atomic.remote_addr = addr;                            \
+	  wr->wr.atomic.compare_add = compare; wr->wr.atomic.swap = swap)                         \
 	_(wr_atomic_fetch_add, IBV_WR_ATOMIC_FETCH_AND_ADD,                                       \
 	  (struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr, uint64_t add),                     \
-	  (qp, rkey, addr, add))                                                                  \
+	  (qp, rkey, addr, add),                                                                  \
+	  wr->wr.atomic.rkey = rkey; wr->wr.atomic.remote_addr = addr;                            \
+	  wr->wr.atomic.compare_add = add)                                                        \
 	_(wr_bind_mw, IBV_WR_BIND_MW,                                                             \
 	  (struct ibv_qp_ex *qp, struct ibv_mw *mw, uint32_t rkey,                                \
-	   const struct ibv_mw_bind_info *info), (qp, mw, rkey, info))                            \
-	_(wr_local_inv, IBV_WR_LOCAL_INV, (struct ibv_qp_ex *qp, uint32_t rkey), (qp, rkey))      \
+	   const struct ibv_mw_bind_info *info), (qp, mw, rkey, info),                            \
+	  wr->bind_mw.mw = mw; wr->bind_mw.rkey = rkey; wr->bind_mw.bind_info = *info)            \
+	_(wr_local_inv, IBV_WR_LOCAL_INV, (struct ibv_qp_ex *qp, uint32_t rkey), (qp, rkey),      \
+	  wr->invalidate_rkey = rkey)                                                             \
 	_(wr_rdma_read, IBV_WR_RDMA_READ,                                                         \
-	  (struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr), (qp, rkey, addr))                 \
+	  (struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr), (qp, rkey, addr),                 \
+	  wr->wr.rdma.rkey = rkey; wr->wr.rdma.remote_addr = addr)                                \
 	_(wr_rdma_write, IBV_WR_RDMA_WRITE,                                                       \
-	  (struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr), (qp, rkey, addr))                 \
+	  (struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr), (qp, rkey, addr),                 \
+	  wr->wr.rdma.rkey = rkey; wr->wr.rdma.remote_addr = addr)                                \
 	_(wr_rdma_write_imm, IBV_WR_RDMA_WRITE_WITH_IMM,                                          \
 	  (struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr, __be32 imm),                       \
-	  (qp, rkey, addr, imm))                                                                  \
-	_(wr_send, IBV_WR_SEND, (struct ibv_qp_ex *qp), (qp))                                     \
-	_(wr_send_imm, IBV_WR_SEND_WITH_IMM, (struct ibv_qp_ex *qp, __be32 imm), (qp, imm))       \
-	_(wr_send_inv, IBV_WR_SEND_WITH_INV, (struct ibv_qp_ex *qp, uint32_t rkey), (qp, rkey))   \
+	  (qp, rkey, addr, imm),                                                                  \
+	  wr->wr.rdma.rkey = rkey; wr->wr.rdma.remote_addr = addr; wr->imm_data = imm)            \
+	_(wr_send, IBV_WR_SEND, (struct ibv_qp_ex *qp), (qp), (void)wr)                           \
+	_(wr_send_imm, IBV_WR_SEND_WITH_IMM, (struct ibv_qp_ex *qp, __be32 imm), (qp, imm),       \
+	  wr->imm_data = imm)                                                                     \
+	_(wr_send_inv, IBV_WR_SEND_WITH_INV, (struct ibv_qp_ex *qp, uint32_t rkey), (qp, rkey),   \
+	  wr->invalidate_rkey = rkey)                                                             \
 	_(wr_send_tso, IBV_WR_TSO,                                                                \
 	  (struct ibv_qp_ex *qp, void *hdr, uint16_t hdr_sz, uint16_t mss),                       \
-	  (qp, hdr, hdr_sz, mss))
+	  (qp, hdr, hdr_sz, mss), held_set_header(&f->held, wr, hdr, hdr_sz, mss))
 
-/* name, parameters, arguments, the first address, bytes */
+/* name, parameters, arguments, the first address, bytes, how it is kept */
 #define SETTERS(_)                                                                                \
 	_(wr_set_inline_data, (struct ibv_qp_ex *qp, void *addr, size_t length),                  \
-	  (qp, addr, length), (uintptr_t)addr, length)                                            \
+	  (qp, addr, length), (uintptr_t)addr, length, held_set_data(&f->held, 1,                 \
+	  &(const struct ibv_data_buf){ addr, length }))                                          \
 	_(wr_set_inline_data_list,                                                                \
 	  (struct ibv_qp_ex *qp, size_t n, const struct ibv_data_buf *bufs), (qp, n, bufs),       \
-	  n ? (uintptr_t)bufs->addr : 0, n ? bufs->length : 1)                                    \
+	  n ? (uintptr_t)bufs->addr : 0, n ? bufs->length : 1, held_set_data(&f->held, n, bufs))  \
 	_(wr_set_sge, (struct ibv_qp_ex *qp, uint32_t lkey, uint64_t addr, uint32_t length),      \
-	  (qp, lkey, addr, length), addr, length)                                                 \
+	  (qp, lkey, addr, length), addr, length, held_set_sges(&f->held, 1,                      \
+	  &(const struct ibv_sge){ addr, length, lkey }))                                         \
 	_(wr_set_sge_list, (struct ibv_qp_ex *qp, size_t n, const struct ibv_sge *sges),          \
-	  (qp, n, sges), n ? sges->addr : 0, n ? sges->length : 1)
+	  (qp, n, sges), n ? sges->addr : 0, n ? sges->length : 1, held_set_sges(&f->held, n, sges))
 /* clang-format on */
 
-#define OPERATION(name, opcode, params, args)      \
-	static void faulty_##name params           \
-	{                                          \
-		struct faulty_qp *f = find_qp(qp); \
-                                                   \
-		if (!begin_request(f, qp, opcode)) \
-			f->behind.name args;       \
+#define OPERATION(name, opcode, params, args, fill)                 \
+	static void faulty_##name params                            \
+	{                                                           \
+		struct faulty_qp *f = find_qp(qp);                  \
+		struct ibv_send_wr *wr;                             \
+                                                                    \
+		if (begin_request(f, qp, opcode))                   \
+			return;                                     \
+		if (!f->held.on) {                                  \
+			f->built++;                                 \
+			f->behind.name args;                        \
+		} else if ((wr = held_add(&f->held, qp, opcode))) { \
+			fill;                                       \
+		}                                                   \
 	}
 OPERATIONS(OPERATION)
 #undef OPERATION
 
-#define SETTER(name, params, args, addr, length)         \
+#define SETTER(name, params, args, addr, length, keep)   \
 	static void faulty_##name params                 \
 	{                                                \
 		struct faulty_qp *f = find_qp(qp);       \
                                                          \
 		if (f->doomed)                           \
 			set_memory(f, qp, addr, length); \
+		else if (f->held.on)                     \
+			keep;                            \
 		else                                     \
 			f->behind.name args;             \
 	}
 SETTERS(SETTER)
 #undef SETTER
+
+static void faulty_wr_set_ud_addr(struct ibv_qp_ex *qp, struct ibv_ah *ah, uint32_t qpn,
+				  uint32_t qkey)
+{
+	struct faulty_qp *f = find_qp(qp);
+
+	if (f->held.on)
+		held_set_address(&f->held, ah, qpn, qkey);
+	else
+		f->behind.wr_set_ud_addr(qp, ah, qpn, qkey);
+}
+
+static void faulty_wr_set_xrc_srqn(struct ibv_qp_ex *qp, uint32_t srqn)
+{
+	struct faulty_qp *f = find_qp(qp);
+
+	if (f->held.on)
+		held_set_srqn(&f->held, srqn);
+	else
+		f->behind.wr_set_xrc_srqn(qp, srqn);
+}
+
+/* What the provider has is posted, then what is held is postponed. */
+static int complete_held(struct faulty_qp *f, struct ibv_qp_ex *qp)
+{
+	int ret = 0;
+
+	if (f->built && !f->held.failed)
+		ret = f->behind.wr_complete(qp);
+	else
+		f->behind.wr_abort(qp);
+	return ret ?: held_postpone(&f->held, &qp->qp_base);
+}
 
 static int faulty_wr_complete(struct ibv_qp_ex *qp)
 {
@@ -164,7 +257,7 @@ static int faulty_wr_complete(struct ibv_qp_ex *qp)
 		f->behind.wr_abort(qp);
 	} else {
 		end_request(f, qp);
-		ret = f->behind.wr_complete(qp);
+		ret = f->held.on ? complete_held(f, qp) : f->behind.wr_complete(qp);
 	}
 	if (!ret)
 		f->ndoomed = 0;
@@ -189,17 +282,35 @@ static void faulty_wr_abort(struct ibv_qp_ex *qp)
 
 static void patch_pointers(struct faulty_qp *f, struct ibv_qp_ex *qp, const struct ibv_qp_ex *was)
 {
-#define OPERATION(name, opcode, params, args) PATCH(name)
+#define OPERATION(name, opcode, params, args, fill) PATCH(name)
 	OPERATIONS(OPERATION)
 #undef OPERATION
-#define SETTER(name, params, args, addr, length) PATCH(name)
+#define SETTER(name, params, args, addr, length, keep) PATCH(name)
 	SETTERS(SETTER)
 #undef SETTER
+	PATCH(wr_set_ud_addr)
+	PATCH(wr_set_xrc_srqn)
 	PATCH(wr_complete)
 	PATCH(wr_abort)
 }
 
-void builders_patch(struct ibv_qp_ex *qp)
+/*
+ * ibv_post_send() must have all operations of @flags, and they must be in the table above. A
+ * vendor's own queue pairs have others.
+ */
+static bool can_hold(const struct ibv_qp_ex *qp, uint64_t flags)
+{
+	const uint64_t known = IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |
+			       IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM |
+			       IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
+			       IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_LOCAL_INV |
+			       IBV_QP_EX_WITH_BIND_MW | IBV_QP_EX_WITH_SEND_WITH_INV |
+			       IBV_QP_EX_WITH_TSO;
+
+	return qp->qp_base.qp_type != IBV_QPT_DRIVER && !(flags & ~known);
+}
+
+void builders_patch(struct ibv_qp_ex *qp, uint64_t flags)
 {
 	const struct ibv_qp_ex none = { 0 };
 	struct faulty_qp *f;
@@ -208,7 +319,9 @@ void builders_patch(struct ibv_qp_ex *qp)
 	f = behind_add_object(qp, KNOWN_FAULTY_QP, sizeof(*f));
 	if (f) {
 		f->doomed = f->bare = false;
-		f->ndoomed = 0;
+		f->ndoomed = f->built = 0;
+		held_drop(&f->held);
+		f->holds = can_hold(qp, flags);
 		f->live = true;
 		patch_pointers(f, qp, &none);
 	}

@@ -6,8 +6,8 @@
 #include <infiniband/verbs.h>
 #include <stdbool.h>
 
-/* Replace the builders' pointers of a queue pair. */
-void builders_patch(struct ibv_qp_ex *qp);
+/* Replace the builders' pointers of a queue pair that was created with these send_ops_flags. */
+void builders_patch(struct ibv_qp_ex *qp, uint64_t flags);
 
 /*
  * A provider may set pointers again when a queue pair is modified: save them before, true if it has

@@ -187,7 +187,7 @@ own_create_qp_ex(struct ibv_qp *(*behind)(struct ibv_context *, struct ibv_qp_in
 	if (qp && attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
 		ex = find_builders(qp);
 	if (ex)
-		builders_patch(ex);
+		builders_patch(ex, attr->send_ops_flags);
 	errno = saved;
 	return qp;
 }

@@ -39,7 +39,7 @@ struct waiting {
 		post_send_fn *post_send;
 		post_recv_fn *post_recv;
 	};
-	struct ibv_sge sges[]; /* then the inline data */
+	struct ibv_sge sges[]; /* then the inline data, and the header of TSO */
 };
 
 static struct service service;
@@ -210,8 +210,9 @@ int postponed_add_send(struct ibv_qp *qp, const struct ibv_send_wr *wr, uint64_t
 {
 	int n = wr->sg_list ? wr->num_sge : 0;
 	bool is_inline = wr->send_flags & IBV_SEND_INLINE;
-	struct waiting *w =
-		new_waiting(qp, qp, ns, wr->sg_list, n, is_inline ? total_of(wr->sg_list, n) : 0);
+	size_t data = is_inline ? total_of(wr->sg_list, n) : 0;
+	size_t header = wr->opcode == IBV_WR_TSO ? wr->tso.hdr_sz : 0;
+	struct waiting *w = new_waiting(qp, qp, ns, wr->sg_list, n, data + header);
 
 	if (!w)
 		return ENOMEM;
@@ -222,6 +223,8 @@ int postponed_add_send(struct ibv_qp *qp, const struct ibv_send_wr *wr, uint64_t
 	w->send_wr.sg_list = w->sges;
 	if (is_inline)
 		copy_inline(w, n);
+	if (header)
+		w->send_wr.tso.hdr = memcpy((char *)&w->sges[n] + data, wr->tso.hdr, header);
 	return add_waiting(w);
 }
 
@@ -238,11 +241,16 @@ int postponed_add_recv(void *queue, const void *key, const struct ibv_recv_wr *w
 	return add_waiting(w);
 }
 
+bool postponed_some(void)
+{
+	return atomic_load(&nwaiting);
+}
+
 bool postponed_any(const void *key)
 {
 	const struct waiting *w;
 
-	if (!atomic_load_explicit(&nwaiting, memory_order_relaxed))
+	if (!postponed_some())
 		return false;
 	pthread_mutex_lock(&service.mutex);
 	for (w = all; w && w->key != key; w = w->next)

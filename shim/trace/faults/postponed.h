@@ -2,13 +2,19 @@
 /*
  * Posts that reach the device late, while the program goes on.
  *
- * The program's post returns at once. Its request is copied, with its elements and inline data, and
- * posted by a thread when it is due. What is posted to the same queue later waits behind it. Any
- * thread.
+ * The program's post returns at once. Its request is copied, with its elements, inline data and
+ * header, and posted by a thread when it is due. What is posted to the same queue later waits
+ * behind it. Any thread.
  */
 #include <infiniband/verbs.h>
 #include <stdbool.h>
 #include <stdint.h>
+
+/*
+ * Does any request wait? Unlike the next it takes no lock, so it may be called by a thread that
+ * holds one of the provider, between ibv_wr_start() and ibv_wr_complete().
+ */
+bool postponed_some(void);
 
 /* Are requests of @queue (a queue pair's sends; or its receives, a shared queue) waiting? */
 bool postponed_any(const void *queue);

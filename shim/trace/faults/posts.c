@@ -60,18 +60,14 @@ static struct ibv_sge forbidden_sge(const struct ibv_sge *sges, int n)
 				 .lkey = DOOMED_KEY };
 }
 
-/* One request, in @ns; never before those that wait. A header of TSO is not copied. */
+/* One request, in @ns; never before those that wait. */
 static int submit_send(struct ibv_qp *qp, struct ibv_send_wr *wr, uint64_t ns, post_send_fn *behind)
 {
 	struct ibv_send_wr *bad;
 
 	wr->next = NULL;
-	if (wr->opcode == IBV_WR_TSO) {
-		postponed_release(qp);
-		plan_wait(ns);
-	} else if (ns || postponed_any(qp)) {
+	if (ns || postponed_any(qp))
 		return postponed_add_send(qp, wr, ns, behind);
-	}
 	return behind(qp, wr, &bad);
 }
 

@@ -1,0 +1,40 @@
+#pragma once
+/*
+ * Requests of builders (ibv_wr_*) that are held back: kept as ibv_post_send() has them, until their
+ * batch is complete.
+ *
+ * One thread at a time, as the queue pair's builders.
+ */
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct held_request;
+
+/* The requests of a batch; zeroed at first. */
+struct held {
+	bool on;     /* the requests that follow in this batch are kept */
+	bool failed; /* out of memory */
+	uint64_t ns; /* how long the next one is delayed */
+	struct held_request *first, *last;
+};
+
+/*
+ * The next request, of @opcode, with the flags and wr_id of @qp: the caller fills in the rest.
+ * NULL: out of memory.
+ */
+struct ibv_send_wr *held_add(struct held *held, const struct ibv_qp_ex *qp, int opcode);
+
+/* What belongs to the last of them. Inline data and a header are copied. */
+void held_set_sges(struct held *held, size_t n, const struct ibv_sge *sges);
+void held_set_data(struct held *held, size_t n, const struct ibv_data_buf *bufs);
+void held_set_header(struct held *held, struct ibv_send_wr *wr, const void *header, uint16_t bytes,
+		     uint16_t mss);
+void held_set_address(struct held *held, struct ibv_ah *ah, uint32_t qpn, uint32_t qkey);
+void held_set_srqn(struct held *held, uint32_t srqn);
+
+/* Postpone all of them (postponed.h). 0 or ENOMEM. */
+int held_postpone(const struct held *held, struct ibv_qp *qp);
+
+/* The batch is posted, or given up. */
+void held_drop(struct held *held);
