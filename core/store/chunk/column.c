@@ -23,7 +23,7 @@ enum { EIGHT = 8 };
 
 void column_grow(struct column *column)
 {
-	uint32_t size = column->size ? column->size * 2 : 4096;
+	uint32_t size = column->size ? column->size * 2 : 64;
 	uint8_t *bytes;
 
 	while (size < column->used + 10)

@@ -1,0 +1,51 @@
+#pragma once
+/*
+ * Writing control verbs of one thread as a block, by columns.
+ *
+ * Not thread-safe.
+ */
+#include "core/base/text.h"
+#include "core/store/chunk/call_row.h"
+#include "core/store/chunk/column.h"
+
+/* What the batch needs of one call, between the two steps below. Zeroed it is empty. */
+struct call_shape {
+	struct text key; /* what all calls of the shape have in common */
+	uint64_t hash;
+	struct call_value {
+		const char *text; /* NULL: the number */
+		uint64_t number;  /* or the length of the text */
+	} * values;
+	size_t nvalues, size;
+};
+
+/* Divide @row into shape and values, which refer to it. 0 or -ENOMEM. */
+int call_shape_read(struct call_shape *shape, const struct call_row *row);
+void call_shape_fini(struct call_shape *shape);
+
+struct call_batch;
+
+/* NULL if out of memory. call_batch_free() accepts NULL. */
+struct call_batch *call_batch_new(void);
+void call_batch_free(struct call_batch *batch);
+
+/*
+ * Add a call, by its shape; its n is above those before. 0, -ENOMEM, or -E2BIG: too large for a
+ * block.
+ */
+int call_batch_add(struct call_batch *batch, const struct call_shape *shape,
+		   const struct call_row *row);
+
+/* What the batch has, since it was cleared. */
+struct call_extent {
+	uint32_t calls;
+	uint64_t first_n, last_n;
+	int64_t begin, end;   /* the first begin, the last end */
+	uint32_t least, most; /* objects of the calls; 0: none */
+};
+const struct call_extent *call_batch_extent(const struct call_batch *batch);
+bool call_batch_is_full(const struct call_batch *batch);
+
+/* The block, appended to the emptied @to. 0 or -ENOMEM. */
+int call_batch_pack(struct call_batch *batch, struct text *to);
+void call_batch_clear(struct call_batch *batch);

@@ -1,0 +1,400 @@
+/*
+ * Reading a block of control verbs
+ *
+ * Everything is checked when the block is decoded: the sizes against the limits of call_row.h before
+ * memory is allocated, the numbers of shapes and strings, and that each column has a value for each
+ * call. Then rows are read without further checks.
+ */
+#include "core/store/chunk/call_block.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zstd.h>
+
+#include "core/base/vec.h"
+#include "core/store/chunk/column.h"
+
+/* A shape, decoded. */
+struct call_pattern {
+	uint32_t process, depth, stack, flags;
+	const char *verb;
+	struct pattern_json {
+		uint8_t kind; /* CALL_NO_TEXT ... */
+		const char *text, *end;
+		uint32_t holes;
+	} json[2];        /* args, out */
+	const char *refs; /* path and kind of each, one after the other */
+	size_t nrefs;
+	uint32_t calls, columns;
+	size_t first; /* its first column, in block->values */
+};
+
+struct in {
+	const uint8_t *at, *end;
+	bool bad;
+};
+
+static uint64_t get_varint(struct in *in, uint64_t most)
+{
+	uint64_t n = 0;
+	size_t used = varint_get(in->at, (size_t)(in->end - in->at), &n);
+
+	in->at += used;
+	in->bad |= !used || n > most;
+	return in->bad ? 0 : n;
+}
+
+static const char *get_bytes(struct in *in, size_t n)
+{
+	const char *at = (const char *)in->at;
+
+	if (in->bad || n > (size_t)(in->end - in->at)) {
+		in->bad = true;
+		return NULL;
+	}
+	in->at += n;
+	return at;
+}
+
+static struct call_text get_text(struct in *in)
+{
+	size_t length = get_varint(in, CALL_BYTES_MAX);
+	const char *at = get_bytes(in, length);
+
+	return (struct call_text){ at, at ? length : 0 };
+}
+
+/* A terminated text. */
+static const char *get_word(struct in *in)
+{
+	const char *at = (const char *)in->at;
+	const uint8_t *end = in->bad ? NULL : memchr(in->at, 0, (size_t)(in->end - in->at));
+
+	if (!end) {
+		in->bad = true;
+		return "";
+	}
+	in->at = end + 1;
+	return at;
+}
+
+static void get_json(struct in *in, struct pattern_json *json)
+{
+	const char *kind = get_bytes(in, 1);
+
+	json->kind = kind ? (uint8_t)*kind : CALL_NO_TEXT;
+	json->text = get_word(in);
+	json->end = json->text + strlen(json->text);
+	in->bad |= json->kind > CALL_WHOLE_TEXT;
+	json->holes = json->kind == CALL_WHOLE_TEXT;
+	for (const char *at = json->text; json->kind == CALL_TEMPLATE && at < json->end; at++)
+		json->holes += *at == CALL_NUMBER || *at == CALL_STRING;
+}
+
+static int read_shape(struct call_block *block, struct in *from)
+{
+	struct call_text text = get_text(from);
+	struct in in = { (const uint8_t *)text.at, (const uint8_t *)text.at + text.length,
+			 from->bad };
+	struct call_pattern p = { .process = (uint32_t)get_varint(&in, UINT32_MAX),
+				  .depth = (uint32_t)get_varint(&in, UINT32_MAX),
+				  .stack = (uint32_t)get_varint(&in, UINT32_MAX),
+				  .flags = (uint32_t)get_varint(&in, 3),
+				  .nrefs = get_varint(&in, text.length / 2) };
+
+	p.verb = get_word(&in);
+	get_json(&in, &p.json[0]);
+	get_json(&in, &p.json[1]);
+	p.refs = (const char *)in.at;
+	for (size_t i = 0; i < p.nrefs && !in.bad; i++) {
+		get_word(&in);
+		get_word(&in);
+	}
+	if (in.bad || in.at != in.end)
+		return -EBADMSG;
+	p.columns = (uint32_t)(CALL_OWN + p.json[0].holes + p.json[1].holes + 2 * p.nrefs);
+	if (vec_reserve(block->shapes, block->shapes_size, block->nshapes + 1))
+		return -ENOMEM;
+	block->shapes[block->nshapes++] = p;
+	return 0;
+}
+
+static int read_texts(struct call_block *block, struct in *in)
+{
+	size_t n = get_varint(in, (uint64_t)(in->end - in->at));
+	int err = 0;
+
+	if (vec_reserve(block->strings, block->strings_size, n + 1))
+		return -ENOMEM;
+	for (block->nstrings = 0; block->nstrings < n && !in->bad; block->nstrings++)
+		block->strings[block->nstrings] = get_text(in);
+	n = get_varint(in, block->calls);
+	for (size_t i = 0; i < n && !in->bad && !err; i++)
+		err = read_shape(block, in);
+	return in->bad ? -EBADMSG : err;
+}
+
+static int read_column(struct in *in, uint64_t *values, uint32_t count)
+{
+	struct column_view view = { .code = COLUMN_RAW, .count = count };
+	const char *code = get_bytes(in, 1);
+
+	if (!code || *code > COLUMN_RAW)
+		return -EBADMSG;
+	if (*code == COLUMN_RAW) {
+		view.unpacked = (uint32_t)get_varint(in, UINT32_MAX);
+		view.bytes = (const uint8_t *)get_bytes(in, view.unpacked);
+		return in->bad ? -EBADMSG : column_read(&view, NULL, NULL, values);
+	}
+	view.base = zigzag_decode(get_varint(in, UINT64_MAX));
+	view.step = zigzag_decode(get_varint(in, UINT64_MAX));
+	for (uint32_t i = 0; i < count; i++, view.base += view.step)
+		values[i] = view.base;
+	return in->bad ? -EBADMSG : 0;
+}
+
+static int reserve_values(struct call_block *block, size_t n)
+{
+	block->nvalues += n;
+	if (block->nvalues > (size_t)CALL_VALUES_MAX)
+		return -EBADMSG;
+	return vec_reserve(block->values, block->values_size, block->nvalues);
+}
+
+/* The shape of each call, and which one of that it is. */
+static int count_shapes(struct call_block *block)
+{
+	if (vec_reserve(block->ranks, block->ranks_size, block->calls))
+		return -ENOMEM;
+	for (uint32_t i = 0; i < block->calls; i++) {
+		uint64_t shape = block->values[i];
+
+		if (shape >= block->nshapes)
+			return -EBADMSG;
+		block->ranks[i] = block->shapes[shape].calls++;
+	}
+	return 0;
+}
+
+static int read_common(struct call_block *block, struct in *in)
+{
+	int err = reserve_values(block, (size_t)block->calls * CALL_COMMON);
+
+	for (int i = 0; i < CALL_COMMON && !err; i++)
+		err = read_column(in, block->values + (size_t)i * block->calls, block->calls);
+	for (uint32_t i = 1; i < block->calls && !err; i++)
+		if (call_block_n(block, i) <= call_block_n(block, i - 1))
+			err = -EBADMSG;
+	return err ? err : count_shapes(block);
+}
+
+static bool has_string(const struct call_block *block, uint64_t number)
+{
+	return number < block->nstrings;
+}
+
+/* Do the holes for strings have numbers of strings? */
+static int check_strings(const struct call_block *block, const struct call_pattern *p)
+{
+	size_t column = p->first + (size_t)CALL_OWN * p->calls;
+
+	for (int side = 0; side < 2; side++) {
+		const struct pattern_json *json = &p->json[side];
+		const char *at = json->kind == CALL_WHOLE_TEXT ? "\2" : json->text;
+
+		if (json->kind == CALL_NO_TEXT)
+			continue;
+		for (; *at; at++) {
+			if (*at != CALL_NUMBER && *at != CALL_STRING)
+				continue;
+			for (uint32_t i = 0; i < p->calls && *at == CALL_STRING; i++)
+				if (!has_string(block, block->values[column + i]))
+					return -EBADMSG;
+			column += p->calls;
+		}
+	}
+	return 0;
+}
+
+static int read_own(struct call_block *block, struct in *in, struct call_pattern *p)
+{
+	int err;
+
+	p->first = block->nvalues;
+	err = reserve_values(block, (size_t)p->columns * p->calls);
+	for (uint32_t i = 0; i < p->columns && !err; i++)
+		err = read_column(in, block->values + p->first + (size_t)i * p->calls, p->calls);
+	return err ? err : check_strings(block, p);
+}
+
+static int decode_block(struct call_block *block, struct in *in)
+{
+	int err = read_texts(block, in);
+
+	if (!err)
+		err = read_common(block, in);
+	for (size_t i = 0; i < block->nshapes && !err; i++)
+		err = read_own(block, in, &block->shapes[i]);
+	return err ? err : in->at == in->end ? 0 : -EBADMSG;
+}
+
+/* One byte more than its content, so that each text within is terminated in memory. */
+static int unpack_block(struct call_block *block, struct in *in, size_t bytes)
+{
+	size_t left = (size_t)(in->end - in->at), n;
+
+	if (ZSTD_getFrameContentSize(in->at, left) != bytes)
+		return -EBADMSG;
+	if (!block->dctx)
+		block->dctx = ZSTD_createDCtx();
+	if (!block->dctx || vec_reserve(block->plain, block->plain_size, bytes + 1))
+		return -ENOMEM;
+	n = ZSTD_decompressDCtx(block->dctx, block->plain, bytes, in->at, left);
+	if (ZSTD_isError(n) || n != bytes)
+		return -EBADMSG;
+	block->plain[bytes] = '\0';
+	*in = (struct in){ (const uint8_t *)block->plain, (const uint8_t *)block->plain + bytes,
+			   false };
+	return 0;
+}
+
+int call_block_read(struct call_block *block, const void *data, size_t size)
+{
+	struct in in = { data, (const uint8_t *)data + size, !size };
+	uint64_t version = get_varint(&in, CALL_BLOCK_VERSION);
+	size_t bytes;
+	int err = -EBADMSG;
+
+	block->calls = (uint32_t)get_varint(&in, CALL_ROWS_MAX);
+	bytes = get_varint(&in, CALL_BYTES_MAX);
+	block->nshapes = block->nstrings = block->nvalues = 0;
+	if (!in.bad && version == CALL_BLOCK_VERSION)
+		err = unpack_block(block, &in, bytes) ?: decode_block(block, &in);
+	if (err)
+		block->calls = 0;
+	return err;
+}
+
+void call_block_fini(struct call_block *block)
+{
+	ZSTD_freeDCtx(block->dctx);
+	free(block->plain);
+	free(block->strings);
+	free(block->shapes);
+	free(block->values);
+	free(block->ranks);
+	*block = (struct call_block){ 0 };
+}
+
+/* Rows */
+
+static const struct call_pattern *shape_of(const struct call_block *block, uint32_t i)
+{
+	return &block->shapes[block->values[i]];
+}
+
+static uint64_t common_value(const struct call_block *block, int column, uint32_t i)
+{
+	return block->values[(size_t)column * block->calls + i];
+}
+
+static uint64_t own_value(const struct call_block *block, const struct call_pattern *p,
+			  size_t column, uint32_t i)
+{
+	return block->values[p->first + column * p->calls + block->ranks[i]];
+}
+
+void call_block_row(const struct call_block *block, uint32_t i, struct call_row *row)
+{
+	const struct call_pattern *p = shape_of(block, i);
+
+	*row = (struct call_row){
+		.n = call_block_n(block, i),
+		.begin = call_block_begin(block, i),
+		.process = p->process,
+		.depth = p->depth,
+		.stack = p->stack,
+		.object = (uint32_t)own_value(block, p, CALL_OBJECT, i),
+		.failed = p->flags & 1,
+		.ours = p->flags & 2,
+		.verb = p->verb,
+		.ret = (int64_t)own_value(block, p, CALL_RET, i),
+		.error = (int64_t)own_value(block, p, CALL_ERROR, i),
+		.handle = own_value(block, p, CALL_HANDLE, i),
+		.nrefs = p->nrefs,
+	};
+	row->end = (int64_t)((uint64_t)row->begin + common_value(block, CALL_LASTED, i));
+	row->end_n = row->n + common_value(block, CALL_RETURNED, i);
+}
+
+static void put_number(struct text *to, uint64_t value)
+{
+	char digits[24], *at = digits + sizeof(digits);
+	bool minus = (int64_t)value < 0;
+
+	value = minus ? -value : value;
+	do
+		*--at = (char)('0' + value % 10);
+	while (value /= 10);
+	if (minus)
+		*--at = '-';
+	text_add(to, at, (size_t)(digits + sizeof(digits) - at));
+}
+
+static void fill_template(const struct call_block *block, const struct pattern_json *json,
+			  const uint64_t *value, size_t step, struct text *to)
+{
+	const char *from = json->text;
+
+	for (const char *at = from; at < json->end; at++) {
+		const struct call_text *string;
+
+		if (*at != CALL_NUMBER && *at != CALL_STRING)
+			continue;
+		text_add(to, from, (size_t)(at - from));
+		from = at + 1;
+		if (*at == CALL_NUMBER) {
+			put_number(to, *value);
+		} else {
+			string = &block->strings[*value];
+			text_char(to, '"');
+			text_add(to, string->at, string->length);
+			text_char(to, '"');
+		}
+		value += step;
+	}
+	text_add(to, from, (size_t)(json->end - from));
+}
+
+const char *call_block_args(const struct call_block *block, uint32_t i, bool out, struct text *to)
+{
+	const struct call_pattern *p = shape_of(block, i);
+	const struct pattern_json *json = &p->json[out];
+	size_t column = CALL_OWN + (out ? p->json[0].holes : 0);
+	const uint64_t *value = &block->values[p->first + column * p->calls + block->ranks[i]];
+
+	text_cut(to, 0);
+	if (json->kind == CALL_NO_TEXT)
+		return NULL;
+	if (json->kind == CALL_TEMPLATE)
+		fill_template(block, json, value, p->calls, to);
+	else
+		text_add(to, block->strings[*value].at, block->strings[*value].length);
+	return to->failed ? NULL : to->at ? to->at : "";
+}
+
+struct call_ref call_block_ref(const struct call_block *block, uint32_t i, size_t ref)
+{
+	const struct call_pattern *p = shape_of(block, i);
+	size_t column = CALL_OWN + p->json[0].holes + p->json[1].holes + 2 * ref;
+	const char *path = p->refs;
+
+	for (size_t k = 0; k < ref; k++) {
+		path += strlen(path) + 1;
+		path += strlen(path) + 1;
+	}
+	return (struct call_ref){ path, path + strlen(path) + 1, own_value(block, p, column, i),
+				  (uint32_t)own_value(block, p, column + 1, i) };
+}

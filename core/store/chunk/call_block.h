@@ -1,0 +1,53 @@
+#pragma once
+/*
+ * Reading a block of control verbs: call_batch.c has the format.
+ *
+ * The bytes are not trusted. Not thread-safe.
+ */
+#include "core/base/text.h"
+#include "core/store/chunk/call_row.h"
+
+/* Zeroed it is empty. A block is decoded as a whole, into memory that the next one reuses. */
+struct call_block {
+	uint32_t calls;
+	char *plain;
+	size_t plain_size;
+	struct call_text {
+		const char *at;
+		size_t length;
+	} * strings;
+	size_t nstrings, strings_size;
+	struct call_pattern *shapes;
+	size_t nshapes, shapes_size;
+	uint64_t *values; /* CALL_COMMON columns of all calls, then those of the shapes */
+	size_t nvalues, values_size;
+	uint32_t *ranks; /* by call: which one of its shape it is */
+	size_t ranks_size;
+	void *dctx;
+};
+
+/* Decode a block. 0, -EBADMSG or -ENOMEM: then the block is empty. */
+int call_block_read(struct call_block *block, const void *data, size_t size);
+void call_block_fini(struct call_block *block);
+
+static inline uint64_t call_block_n(const struct call_block *block, uint32_t i)
+{
+	return block->values[(size_t)CALL_N * block->calls + i];
+}
+
+static inline int64_t call_block_begin(const struct call_block *block, uint32_t i)
+{
+	return (int64_t)block->values[(size_t)CALL_BEGIN * block->calls + i];
+}
+
+/*
+ * Call @i, without args, out and refs, but with nrefs. Texts are valid until the next block is
+ * read.
+ */
+void call_block_row(const struct call_block *block, uint32_t i, struct call_row *ret_row);
+
+/* Its args or out, in @to, which is emptied. NULL if there is none, or if @to failed. */
+const char *call_block_args(const struct call_block *block, uint32_t i, bool out, struct text *to);
+
+/* Its reference @ref, of nrefs. */
+struct call_ref call_block_ref(const struct call_block *block, uint32_t i, size_t ref);

@@ -1,0 +1,50 @@
+#pragma once
+/*
+ * A control verb as a row of table `call` with its rows of table `ref`: what a block of calls
+ * stores, and returns unchanged. call_batch.h writes such blocks, call_block.h reads them.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A row of `ref`. */
+struct call_ref {
+	const char *path, *kind;
+	uint64_t handle;
+	uint32_t object; /* 0: none */
+};
+
+/* A call that has returned. 0 is NULL in the file: of @stack, @object, @handle. */
+struct call_row {
+	uint64_t n, end_n;
+	int64_t begin, end;
+	uint32_t process, depth, stack, object;
+	bool failed, ours;
+	const char *verb;
+	int64_t ret, error;
+	uint64_t handle;
+	const char *args, *out; /* JSON */
+	const struct call_ref *refs;
+	size_t nrefs;
+};
+
+enum {
+	CALL_ROWS_MAX = 8192,       /* of a block */
+	CALL_VALUES_FULL = 1 << 18, /* a batch with so many values, */
+	CALL_TEXT_FULL = 1 << 20,   /* or bytes of texts, is full */
+	CALL_VALUES_MAX = 1 << 20,  /* of a block: a call adds fewer than the rest */
+	CALL_BYTES_MAX = 64 << 20,  /* of a block before compression */
+};
+
+enum { CALL_BLOCK_VERSION = 1 };
+
+/* What arguments begin with in a shape, and in a template the holes of a number and of a string. */
+enum { CALL_NO_TEXT, CALL_TEMPLATE, CALL_WHOLE_TEXT };
+enum { CALL_NUMBER = 1, CALL_STRING = 2 };
+
+/*
+ * The columns of all calls of a block, and those of the calls of one shape: then come the values of
+ * its templates, and handle and object of each reference.
+ */
+enum { CALL_SHAPE, CALL_N, CALL_BEGIN, CALL_LASTED, CALL_RETURNED, CALL_COMMON };
+enum { CALL_RET, CALL_ERROR, CALL_HANDLE, CALL_OBJECT, CALL_OWN };
