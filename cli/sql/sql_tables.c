@@ -130,6 +130,8 @@ static const struct {
 	  "key, value FROM meta" },
 	{ "chunk", "the data plane, compressed",
 	  "thread, first_n, last_n, events, length(data) FROM chunk" },
+	{ "call_chunk", "calls that repeat, compressed",
+	  "thread, first_n, last_n, calls, length(data) FROM call_chunk" },
 	{ "payload_chunk", "payload, compressed",
 	  "thread, events, bytes, length(data) FROM payload_chunk" },
 	/* functions */

@@ -33,6 +33,8 @@ static const struct {
 		    "created_n destroyed_thread destroyed_n created_at destroyed_at" },
 	{ "call", "thread n process verb begin end ret=returned error failed depth ours stack "
 		  "object args=arguments out=arguments handle end_n" },
+	/* its calls become rows of `call` */
+	{ "call_chunk", "thread=dropped first_n last_n begin end calls verbs least most data" },
 	{ "connection", "thread n process since until qp peer known dest_qp_num dlid dgid=gid" },
 	{ "queue", "thread n process since until object side cq srq asked given" },
 	{ "ref", "thread n path kind handle object" },

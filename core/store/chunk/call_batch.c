@@ -1,8 +1,8 @@
 /*
  * Writing control verbs of one thread as a block, by columns
  *
- * Calls that repeat differ in a few numbers. The shape of a call is all the rest: its verb, process,
- * stack, the paths of its references, and the JSON of its arguments and outputs with a hole for each
+ * Calls that repeat differ in a few numbers. The shape of a call is all the rest: its verb, stack,
+ * the paths of its references, and the JSON of its arguments and outputs with a hole for each
  * number and each string value:
  *
  * 	{"mr":93980,"length":4096}   ->   {"mr":#,"length":#}   93980, 4096
@@ -185,7 +185,6 @@ static int put_key(struct call_shape *shape, const struct call_row *row)
 	struct text *key = &shape->key;
 	int err;
 
-	put_varint(key, row->process);
 	put_varint(key, row->depth);
 	put_varint(key, row->stack);
 	put_varint(key, row->failed | (uint64_t)row->ours << 1);
@@ -321,8 +320,13 @@ void call_batch_clear(struct call_batch *batch)
 	batch->nrows = batch->ncolumns = batch->nvalues = 0;
 }
 
+uint64_t call_verb_bit(const char *verb)
+{
+	return UINT64_C(1) << hash_of(verb, strlen(verb), 0) % 63;
+}
+
 /* Columns for a new shape. */
-static int add_rows(struct call_batch *batch, size_t count)
+static int add_rows(struct call_batch *batch, size_t count, const char *verb)
 {
 	if (vec_reserve(batch->rows, batch->rows_size, batch->nrows + 1) ||
 	    vec_reserve(batch->columns, batch->columns_size, batch->ncolumns + count))
@@ -331,6 +335,7 @@ static int add_rows(struct call_batch *batch, size_t count)
 		batch->columns[batch->columns_made] = (struct column){ 0 };
 	batch->rows[batch->nrows++] = (struct shape_rows){ batch->ncolumns, count };
 	batch->ncolumns += count;
+	batch->extent.verbs |= call_verb_bit(verb);
 	return 0;
 }
 
@@ -401,7 +406,7 @@ int call_batch_add(struct call_batch *batch, const struct call_shape *shape,
 	if (is_too_large(shape, values))
 		return -E2BIG;
 	if (number_text(&batch->shapes, shape->hash, shape->key.at, shape->key.used, &number) ||
-	    (number == batch->nrows && add_rows(batch, values)) ||
+	    (number == batch->nrows && add_rows(batch, values, row->verb)) ||
 	    put_own(batch, batch->columns + batch->rows[number].first, shape, row))
 		return -ENOMEM;
 	put_common(batch->common, number, row);

@@ -41,6 +41,7 @@ struct call_extent {
 	uint32_t calls;
 	uint64_t first_n, last_n;
 	int64_t begin, end;   /* the first begin, the last end */
+	uint64_t verbs;       /* call_verb_bit() */
 	uint32_t least, most; /* objects of the calls; 0: none */
 };
 const struct call_extent *call_batch_extent(const struct call_batch *batch);

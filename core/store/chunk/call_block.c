@@ -1,9 +1,9 @@
 /*
  * Reading a block of control verbs
  *
- * Everything is checked when the block is decoded: the sizes against the limits of call_row.h before
- * memory is allocated, the numbers of shapes and strings, and that each column has a value for each
- * call. Then rows are read without further checks.
+ * Everything is checked when the block is decoded: the sizes against the limits of call_row.h
+ * before memory is allocated, the numbers of shapes and strings, and that each column has a value
+ * for each call. Then rows are read without further checks.
  */
 #include "core/store/chunk/call_block.h"
 
@@ -18,7 +18,7 @@
 
 /* A shape, decoded. */
 struct call_pattern {
-	uint32_t process, depth, stack, flags;
+	uint32_t depth, stack, flags;
 	const char *verb;
 	struct pattern_json {
 		uint8_t kind; /* CALL_NO_TEXT ... */
@@ -98,8 +98,7 @@ static int read_shape(struct call_block *block, struct in *from)
 	struct call_text text = get_text(from);
 	struct in in = { (const uint8_t *)text.at, (const uint8_t *)text.at + text.length,
 			 from->bad };
-	struct call_pattern p = { .process = (uint32_t)get_varint(&in, UINT32_MAX),
-				  .depth = (uint32_t)get_varint(&in, UINT32_MAX),
+	struct call_pattern p = { .depth = (uint32_t)get_varint(&in, UINT32_MAX),
 				  .stack = (uint32_t)get_varint(&in, UINT32_MAX),
 				  .flags = (uint32_t)get_varint(&in, 3),
 				  .nrefs = get_varint(&in, text.length / 2) };
@@ -313,7 +312,6 @@ void call_block_row(const struct call_block *block, uint32_t i, struct call_row 
 	*row = (struct call_row){
 		.n = call_block_n(block, i),
 		.begin = call_block_begin(block, i),
-		.process = p->process,
 		.depth = p->depth,
 		.stack = p->stack,
 		.object = (uint32_t)own_value(block, p, CALL_OBJECT, i),
@@ -385,7 +383,7 @@ const char *call_block_args(const struct call_block *block, uint32_t i, bool out
 	return to->failed ? NULL : to->at ? to->at : "";
 }
 
-struct call_ref call_block_ref(const struct call_block *block, uint32_t i, size_t ref)
+struct ref_row call_block_ref(const struct call_block *block, uint32_t i, size_t ref)
 {
 	const struct call_pattern *p = shape_of(block, i);
 	size_t column = CALL_OWN + p->json[0].holes + p->json[1].holes + 2 * ref;
@@ -395,6 +393,29 @@ struct call_ref call_block_ref(const struct call_block *block, uint32_t i, size_
 		path += strlen(path) + 1;
 		path += strlen(path) + 1;
 	}
-	return (struct call_ref){ path, path + strlen(path) + 1, own_value(block, p, column, i),
-				  (uint32_t)own_value(block, p, column + 1, i) };
+	return (struct ref_row){ path, path + strlen(path) + 1, own_value(block, p, column, i),
+				 (uint32_t)own_value(block, p, column + 1, i) };
+}
+
+int call_block_whole(const struct call_block *block, uint32_t i, struct call_whole *whole)
+{
+	struct call_row *row = &whole->row;
+
+	call_block_row(block, i, row);
+	if (vec_reserve(whole->refs, whole->size, row->nrefs + 1))
+		return -ENOMEM;
+	for (size_t ref = 0; ref < row->nrefs; ref++)
+		whole->refs[ref] = call_block_ref(block, i, ref);
+	row->refs = whole->refs;
+	row->args = call_block_args(block, i, false, &whole->args);
+	row->out = call_block_args(block, i, true, &whole->out);
+	return whole->args.failed || whole->out.failed ? -ENOMEM : 0;
+}
+
+void call_whole_fini(struct call_whole *whole)
+{
+	text_fini(&whole->args);
+	text_fini(&whole->out);
+	free(whole->refs);
+	*whole = (struct call_whole){ 0 };
 }

@@ -46,8 +46,20 @@ static inline int64_t call_block_begin(const struct call_block *block, uint32_t 
  */
 void call_block_row(const struct call_block *block, uint32_t i, struct call_row *ret_row);
 
-/* Its args or out, in @to, which is emptied. NULL if there is none, or if @to failed. */
+/* The args or out of call @i, in @to, which is emptied. NULL if there is none, or if @to failed. */
 const char *call_block_args(const struct call_block *block, uint32_t i, bool out, struct text *to);
 
-/* Its reference @ref, of nrefs. */
-struct call_ref call_block_ref(const struct call_block *block, uint32_t i, size_t ref);
+/* A call with all that belongs to it. Zeroed it is empty; the next call reuses its memory. */
+struct call_whole {
+	struct call_row row;
+	struct text args, out;
+	struct ref_row *refs;
+	size_t size;
+};
+
+/* 0 or -ENOMEM. */
+int call_block_whole(const struct call_block *block, uint32_t i, struct call_whole *whole);
+void call_whole_fini(struct call_whole *whole);
+
+/* Reference @ref of call @i, of nrefs. */
+struct ref_row call_block_ref(const struct call_block *block, uint32_t i, size_t ref);

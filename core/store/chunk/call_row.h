@@ -8,13 +8,16 @@
 #include <stdint.h>
 
 /* A row of `ref`. */
-struct call_ref {
+struct ref_row {
 	const char *path, *kind;
 	uint64_t handle;
 	uint32_t object; /* 0: none */
 };
 
-/* A call that has returned. 0 is NULL in the file: of @stack, @object, @handle. */
+/*
+ * A call that has returned. 0 is NULL in the file: of @stack, @object, @handle. A block does not
+ * have the process, which is that of the thread.
+ */
 struct call_row {
 	uint64_t n, end_n;
 	int64_t begin, end;
@@ -24,7 +27,7 @@ struct call_row {
 	int64_t ret, error;
 	uint64_t handle;
 	const char *args, *out; /* JSON */
-	const struct call_ref *refs;
+	const struct ref_row *refs;
 	size_t nrefs;
 };
 
@@ -41,6 +44,9 @@ enum { CALL_BLOCK_VERSION = 1 };
 /* What arguments begin with in a shape, and in a template the holes of a number and of a string. */
 enum { CALL_NO_TEXT, CALL_TEMPLATE, CALL_WHOLE_TEXT };
 enum { CALL_NUMBER = 1, CALL_STRING = 2 };
+
+/* A block has a bit for each of its verbs, which several verbs may share. */
+uint64_t call_verb_bit(const char *verb);
 
 /*
  * The columns of all calls of a block, and those of the calls of one shape: then come the values of

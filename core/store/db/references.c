@@ -31,6 +31,7 @@ const struct references references[] = {
 	{ "gid", "d" },
 	{ "object", "oP______ot_t_TT" },
 	{ "call", "t_p_TT_____so" },
+	{ "call_chunk", "t__TT__oo" },
 	{ "connection", "t_pTToo" },
 	{ "queue", "t_pTTo_oo" },
 	{ "ref", "t____o" },

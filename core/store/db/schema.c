@@ -49,6 +49,9 @@ static const char *const controls[] = {
 	" ret INTEGER, error INTEGER, failed INTEGER, depth INTEGER, ours INTEGER,"
 	" stack INTEGER, object INTEGER, args TEXT, out TEXT, handle INTEGER, end_n INTEGER,"
 	" PRIMARY KEY(thread, n)) WITHOUT ROWID",
+	"call_chunk(thread INTEGER, first_n INTEGER, last_n INTEGER, begin INTEGER, end INTEGER,"
+	" calls INTEGER, verbs INTEGER, least INTEGER, most INTEGER, data BLOB,"
+	" PRIMARY KEY(thread, first_n)) WITHOUT ROWID",
 	"connection(thread INTEGER, n INTEGER, process INTEGER, since INTEGER, until INTEGER,"
 	" qp INTEGER, peer INTEGER, known TEXT, dest_qp_num INTEGER, dlid INTEGER, dgid TEXT,"
 	" PRIMARY KEY(thread, n)) WITHOUT ROWID",
@@ -135,7 +138,7 @@ static int make_indexes(sqlite3 *db, unsigned int when)
 	int err = 0;
 
 	for (int i = 0; i < INDEXES && !err; i++) {
-		snprintf(sql, sizeof(sql), "CREATE INDEX IF NOT EXISTS %s", indexes[i].what);
+		snprintf(sql, sizeof(sql), "CREATE INDEX IF NOT EXISTS main.%s", indexes[i].what);
 		if (indexes[i].when & when)
 			err = sql_exec(db, sql);
 	}
@@ -231,6 +234,7 @@ static const struct {
 	{ "counter", 10 },
 	{ "sample", 11 },
 	{ "counter_sample", 12 },
+	{ "call_chunk", 13 },
 };
 /* clang-format on */
 

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "core/base/vec.h"
+#include "core/store/db/call_tables.h"
 #include "core/store/finish/derive.h"
 #include "core/store/finish/objects.h"
 #include "core/store/db/schema.h"
@@ -260,6 +261,9 @@ static int complete_duration(sqlite3 *db)
 static int run_steps(sqlite3 *db, enum complete_state state)
 {
 	int err = sql_exec(db, "PRAGMA cache_size=-32768; BEGIN IMMEDIATE");
+
+	if (!err)
+		err = call_tables_show(db);
 
 	if (!err)
 		err = complete_forks(db);

@@ -6,7 +6,12 @@
  */
 #include "core/store/finish/refs.h"
 
+#include <errno.h>
 #include <string.h>
+
+#include "core/store/chunk/call_batch.h"
+#include "core/store/chunk/call_block.h"
+#include "core/wire/log.h"
 
 /*
  * The object of a handle that @call uses. A call inside the creation of an object
@@ -86,7 +91,7 @@ static void kind_of_verb(sqlite3_context *context, int n, sqlite3_value **values
 static const char calls[] =
 	"SELECT thread, n, process, kind_of_verb(verb), handle,"
 	" CASE WHEN failed = 0 AND makes(verb) THEN end ELSE begin END, depth, 0"
-	" FROM call WHERE handle IS NOT NULL";
+	" FROM main.call WHERE handle IS NOT NULL";
 
 static void makes_object(sqlite3_context *context, int n, sqlite3_value **values)
 {
@@ -97,14 +102,131 @@ static void makes_object(sqlite3_context *context, int n, sqlite3_value **values
 	sqlite3_result_int(context, verb >= 0 && verb_infos[verb].effect == EFFECT_CREATE);
 }
 
+/* Calls in blocks */
+
+static uint32_t find_id(const struct objects *objects, uint32_t thread, const struct call_row *row,
+			int kind, uint64_t handle, int64_t time)
+{
+	const struct object *o =
+		handle ? find_intended(objects, row->process, kind, handle, time,
+				       (struct event_id){ thread, row->n }, (int)row->depth)
+		       : NULL;
+
+	return o ? o->id : 0;
+}
+
+static void resolve_call(const struct objects *objects, uint32_t thread, struct call_whole *whole)
+{
+	struct call_row *row = &whole->row;
+	int verb = verb_find(row->verb);
+	bool makes = verb >= 0 && verb_infos[verb].effect == EFFECT_CREATE && !row->failed;
+
+	row->object = find_id(objects, thread, row, verb < 0 ? -1 : (int)verb_infos[verb].object,
+			      row->handle, makes ? row->end : row->begin);
+	if (verb == VERB_ack_async_event)
+		row->object = 0; /* that of its event */
+	for (size_t i = 0; i < row->nrefs; i++) {
+		struct ref_row *ref = &whole->refs[i];
+
+		ref->object = find_id(objects, thread, row, object_find(ref->kind), ref->handle,
+				      strncmp(ref->path, "out.", 4) ? row->begin : row->end);
+		if (verb == VERB_ack_async_event && !strcmp(ref->path, "event.element"))
+			row->object = ref->object;
+	}
+}
+
+/* One block after the other, so that memory is that of one. */
+struct blocks {
+	const struct objects *objects;
+	struct call_block block;
+	struct call_batch *batch;
+	struct call_shape shape;
+	struct call_whole whole;
+	struct text data;
+	sqlite3_stmt *from, *to;
+};
+
+static int resolve_block(struct blocks *b, uint32_t thread, uint64_t first_n, uint32_t process)
+{
+	const struct call_extent *e = call_batch_extent(b->batch);
+	int err = 0;
+
+	call_batch_clear(b->batch);
+	for (uint32_t i = 0; i < b->block.calls && !err; i++) {
+		err = call_block_whole(&b->block, i, &b->whole);
+		b->whole.row.process = process;
+		if (!err)
+			resolve_call(b->objects, thread, &b->whole);
+		err = err ?: call_shape_read(&b->shape, &b->whole.row)
+				      ?: call_batch_add(b->batch, &b->shape, &b->whole.row);
+	}
+	err = err ?: call_batch_pack(b->batch, &b->data);
+	return err ? log_err(err == -E2BIG ? -EINVAL : err, "find the objects of calls")
+		   : sql_run(b->to, "uiuub", thread, first_n, e->least, e->most, b->data.at,
+			     b->data.used);
+}
+
+static int resolve_next(struct blocks *b, uint32_t *thread, uint64_t *first_n)
+{
+	uint32_t process;
+	int err;
+
+	sql_bind(b->from, "ui", *thread, *first_n);
+	err = sql_step(b->from);
+	if (err <= 0)
+		return err;
+	*thread = sql_u32(b->from, 0);
+	*first_n = (uint64_t)sqlite3_column_int64(b->from, 1);
+	process = sql_u32(b->from, 2);
+	err = call_block_read(&b->block, sqlite3_column_blob(b->from, 3),
+			      (size_t)sqlite3_column_bytes(b->from, 3));
+	sqlite3_reset(b->from);
+	if (err)
+		return log_err(err == -EBADMSG ? -EINVAL : err, "read a block of calls");
+	return resolve_block(b, *thread, *first_n, process) ?: 1;
+}
+
+static int resolve_blocks(sqlite3 *db, const struct objects *objects)
+{
+	struct blocks b = { .objects = objects, .batch = call_batch_new() };
+	uint64_t first_n = 0;
+	uint32_t thread = 0;
+	int err = b.batch ? 0 : log_err(-ENOMEM, "read calls");
+
+	if (!err)
+		err = sql_prepare(db,
+				  "SELECT thread, first_n, (SELECT process FROM thread t"
+				  "  WHERE t.id = call_chunk.thread), data FROM call_chunk"
+				  " WHERE (thread, first_n) > (?1, ?2) ORDER BY thread, first_n"
+				  " LIMIT 1",
+				  &b.from);
+	if (!err)
+		err = sql_prepare(db,
+				  "UPDATE call_chunk SET least = ?3, most = ?4, data = ?5"
+				  " WHERE thread = ?1 AND first_n = ?2",
+				  &b.to);
+	if (!err)
+		do
+			err = resolve_next(&b, &thread, &first_n);
+		while (err > 0);
+	sqlite3_finalize(b.from);
+	sqlite3_finalize(b.to);
+	call_block_fini(&b.block);
+	call_batch_free(b.batch);
+	call_shape_fini(&b.shape);
+	call_whole_fini(&b.whole);
+	text_fini(&b.data);
+	return err;
+}
+
 int refs_resolve(sqlite3 *db, const struct objects *objects)
 {
 	static const char *const pairs[][2] = {
-		{ calls, "UPDATE call SET object = ?1 WHERE thread = ?2 AND n = ?3" },
+		{ calls, "UPDATE main.call SET object = ?1 WHERE thread = ?2 AND n = ?3" },
 		{ "SELECT r.thread, r.n, c.process, r.kind, r.handle,"
 		  " CASE WHEN r.path GLOB 'out.*' THEN c.end ELSE c.begin END, c.depth, r.path"
-		  " FROM ref r JOIN call c ON c.thread = r.thread AND c.n = r.n",
-		  "UPDATE ref SET object = ?1 WHERE thread = ?2 AND n = ?3 AND path = ?4" },
+		  " FROM main.ref r JOIN main.call c ON c.thread = r.thread AND c.n = r.n",
+		  "UPDATE main.ref SET object = ?1 WHERE thread = ?2 AND n = ?3 AND path = ?4" },
 		{ "SELECT thread, handle, process, 'cq', handle, last, 0, life FROM poll_count",
 		  "UPDATE poll_count SET cq = ?1 WHERE thread = ?2 AND handle = ?3 AND life = ?4" },
 		{ "SELECT thread, n, process, CASE what WHEN 'extended-qp' THEN 'qp'"
@@ -119,11 +241,13 @@ int refs_resolve(sqlite3 *db, const struct objects *objects)
 	for (size_t i = 0; i < sizeof(pairs) / sizeof(*pairs) && !err; i++)
 		err = resolve_refs(db, objects, pairs[i][0], pairs[i][1]);
 	if (!err)
+		err = resolve_blocks(db, objects);
+	if (!err)
 		err = sql_exec(db, "UPDATE event SET object = (SELECT object FROM ref r WHERE"
 				   " r.thread = event.thread AND r.n = event.n AND"
 				   " r.path = 'out.event.element');"
-				   "UPDATE call SET object = (SELECT object FROM ref r WHERE"
-				   " r.thread = call.thread AND r.n = call.n AND"
+				   "UPDATE main.call SET object = (SELECT object FROM main.ref r"
+				   " WHERE r.thread = call.thread AND r.n = call.n AND"
 				   " r.path = 'event.element') WHERE verb = 'ibv_ack_async_event'");
 	return err;
 }

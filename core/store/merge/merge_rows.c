@@ -15,10 +15,11 @@
 
 /*
  * Tables that other functions merge (merge_device.c, merge_data.c); findings, which belong to one
- * trace; and tables that are derived again (core/store/finish/derive.c).
+ * trace; tables that are derived again (core/store/finish/derive.c); and blocks, of which the calls
+ * are rows in a merged trace.
  */
-static const char *const apart[] = { "device",  "connection", "queue",
-				     "finding", "chunk",      "payload_chunk" };
+static const char *const apart[] = { "device", "connection",    "queue",     "finding",
+				     "chunk",  "payload_chunk", "call_chunk" };
 
 /* The number of rows of earlier parts. */
 static uint32_t count_before(const struct merge_part *part, char what)

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "core/store/db/call_tables.h"
 #include "core/store/db/ids.h"
 #include "core/store/db/schema.h"
 #include "core/store/read/live.h"
@@ -22,7 +23,7 @@ int trace_borrow(sqlite3 *db, bool again, struct trace **ret_trace)
 	trace->db = db;
 	trace->borrowed = true;
 	trace->again = again;
-	err = trace_load(trace);
+	err = call_tables_show(db) ?: trace_load(trace);
 	if (err) {
 		trace_close(trace);
 		return err;
@@ -40,7 +41,7 @@ int trace_follow(struct writer *writer, struct trace **ret_trace)
 		return log_err(-ENOMEM, "follow the trace");
 	trace->db = writer_db(writer);
 	trace->borrowed = true;
-	err = schema_follow(trace->db);
+	err = schema_follow(trace->db) ?: call_tables_follow(trace->db);
 	if (!err)
 		err = trace_load_meta(trace);
 	if (!err)

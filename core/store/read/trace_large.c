@@ -13,6 +13,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include "core/store/db/call_tables.h"
 #include "core/store/db/references.h"
 #include "core/store/db/sql.h"
 #include "core/store/read/trace_priv.h"
@@ -27,7 +28,8 @@ int trace_open_again(const struct trace *trace, sqlite3 **ret_db)
 	if (!path || !*path || access(path, R_OK) ||
 	    sql_open(path, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, &db))
 		return -1;
-	if (sql_distrust(db) || sqlite3_exec(db, "BEGIN; SELECT 1 FROM meta", NULL, NULL, NULL)) {
+	if (sql_distrust(db) || sqlite3_exec(db, "BEGIN; SELECT 1 FROM meta", NULL, NULL, NULL) ||
+	    call_tables_show(db)) {
 		sqlite3_close(db); /* the trace's connection may hold the file exclusively */
 		return -1;
 	}

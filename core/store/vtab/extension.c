@@ -13,6 +13,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 
+#include "core/store/db/call_tables.h"
 #include "core/store/vtab/views.h"
 #include "core/store/vtab/vtab.h"
 
@@ -39,6 +40,7 @@ PASS(int, close, (DB), db)
 PASS(int, exec, (DB, const char *sql, int (*row)(void *, int, char **, char **), void *data,
 		 char **error), db, sql, row, data, error)
 PASS(int, changes, (DB), db)
+PASS(int, total_changes, (DB), db)
 PASS(int, errcode, (DB), db)
 PASS(int, extended_errcode, (DB), db)
 PASS(int, system_errno, (DB), db)
@@ -171,7 +173,7 @@ sqlite3_extension_init(sqlite3 *db, char **ret_error, const sqlite3_api_routines
 int sqlite3_extension_init(sqlite3 *db, char **ret_error, const sqlite3_api_routines *given)
 {
 	api = given;
-	if (vtab_register(db, NULL) || views_create(db, false, NULL)) {
+	if (call_tables_show(db) || vtab_register(db, NULL) || views_create(db, false, NULL)) {
 		*ret_error = sqlite3_mprintf("cannot add the tables and views of verbatim");
 		return SQLITE_ERROR;
 	}

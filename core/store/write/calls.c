@@ -1,9 +1,11 @@
 /*
  * Storing control verbs in tables call, ref and event
  *
- * A call is held in memory until it returns, then stored as one row. One that has not returned when
- * the writer commits is stored without an end, which is added later. Calls of a thread nest: the
- * library or a provider may call a verb inside another.
+ * A call is held in memory until it returns, and those around it. Then it is stored as a row; but
+ * if many calls of its shape (call_batch.h) are rows already it goes into the thread's block. A
+ * block is stored with each commit, and grows until it has many calls. A call that has not returned
+ * when the writer commits is stored as a row without an end, which is added later. Calls of a
+ * thread nest: the library or a provider may call a verb inside another.
  *
  * Not here: data that is only known at the end, such as objects (objects.c).
  */
@@ -13,10 +15,16 @@
 
 #include "core/base/vec.h"
 #include "core/store/db/args_walk.h"
-#include "core/store/write/writer_priv.h"
 #include "core/store/db/args_json.h"
+#include "core/store/write/writer_priv.h"
+#include "core/wire/log.h"
 
 enum { NESTED_MAX = 64 };
+
+enum {
+	SHAPES_MAX = 1 << 16, /* calls of further shapes are rows */
+	GROWING = 512,        /* a block with fewer calls is stored again when it has more */
+};
 
 /* Collects handles while JSON is written. */
 struct refs {
@@ -26,6 +34,24 @@ struct refs {
 	bool out;
 };
 
+static int push_ref(struct pending *call, const char *path, enum object_kind kind, uint64_t handle)
+{
+	struct pending_ref *ref = vec_push(call->refs, call->nrefs);
+
+	if (!ref)
+		return -ENOMEM;
+	*ref = (struct pending_ref){ call->paths.used, kind, handle };
+	text_add(&call->paths, path, strlen(path) + 1);
+	return call->paths.failed ? -ENOMEM : 0;
+}
+
+static int put_ref(struct writer *writer, uint32_t thread, uint64_t n, const char *path,
+		   const char *kind, uint64_t handle)
+{
+	return WRITER_RUN(writer, ref, "uitti", thread, n, path, kind, handle);
+}
+
+/* A reference of a call that is stored already is stored at once, others with the call. */
 static void add_ref(const struct refs *refs, const char *path, enum object_kind kind,
 		    uint64_t handle)
 {
@@ -35,9 +61,11 @@ static void add_ref(const struct refs *refs, const char *path, enum object_kind 
 		text_addf(&text, "out.%s", path);
 		path = text.at;
 	}
-	if (path && handle)
-		WRITER_RUN(refs->writer, ref, "uitti", refs->log->id, refs->call->n, path,
-			   object_names[kind], handle);
+	if (path && handle && refs->call->stored)
+		put_ref(refs->writer, refs->log->id, refs->call->n, path, object_names[kind],
+			handle);
+	else if (path && handle)
+		writer_fail(refs->writer, push_ref(refs->call, path, kind, handle));
 	text_fini(&text);
 }
 
@@ -120,6 +148,10 @@ static int store_begin(struct writer *writer, struct thread_log *log, struct pen
 	if (call->stored)
 		return 0;
 	call->stored = true;
+	for (size_t i = 0; i < call->nrefs; i++)
+		put_ref(writer, log->id, call->n, call->paths.at + call->refs[i].path,
+			object_names[call->refs[i].kind], call->refs[i].handle);
+	call->nrefs = 0;
 	return WRITER_RUN(writer, call, "uiutinnnnudztnzz", log->id, call->n, log->process,
 			  verb_infos[call->verb].name, call->begin, call->depth, call->ours,
 			  (int64_t)call->stack, call->args, (int64_t)call->handle, (int64_t)0);
@@ -134,19 +166,142 @@ static const char *redact_args(struct writer *writer, const struct pending *call
 		       : args->at;
 }
 
-static int store_whole(struct writer *writer, struct thread_log *log, struct pending *call,
-		       const struct event_return *event, uint64_t n, int64_t time)
+static int by_path(const void *a, const void *b)
 {
-	bool failed = verb_failed(call->verb, event->ret);
-	const char *out = redact_args(writer, call, &writer->out);
+	return strcmp(((const struct ref_row *)a)->path, ((const struct ref_row *)b)->path);
+}
+
+/* The references as table `ref` has them: in order, and the first one of each path. */
+static int read_refs(struct writer *writer, const struct pending *call, struct call_row *row)
+{
+	struct ref_row *refs;
+	size_t n = 0;
+
+	if (vec_reserve(writer->refs, writer->refs_size, call->nrefs + 1))
+		return -ENOMEM;
+	refs = writer->refs;
+	for (size_t i = 0; i < call->nrefs; i++) {
+		const char *path = call->paths.at + call->refs[i].path;
+		size_t k = 0;
+
+		while (k < n && strcmp(refs[k].path, path) != 0)
+			k++;
+		if (k == n)
+			refs[n++] = (struct ref_row){ path, object_names[call->refs[i].kind],
+						      call->refs[i].handle, 0 };
+	}
+	if (n > 1)
+		qsort(refs, n, sizeof(*refs), by_path);
+	row->refs = refs;
+	row->nrefs = n;
+	return 0;
+}
+
+int calls_put_row(struct writer *writer, uint32_t thread, const struct call_row *row)
+{
+	for (size_t i = 0; i < row->nrefs && !writer->err; i++)
+		put_ref(writer, thread, row->n, row->refs[i].path, row->refs[i].kind,
+			row->refs[i].handle);
+	if (writer->err)
+		return writer->err;
+	return WRITER_RUN(writer, call, "uiutiiiidudzttzi", thread, row->n, row->process, row->verb,
+			  row->begin, row->end, row->ret, row->error, (int)row->failed, row->depth,
+			  (int)row->ours, (int64_t)row->stack, row->args, row->out,
+			  (int64_t)row->handle, row->end_n);
+}
+
+/* Blocks */
+
+/* Were there enough calls of this shape that are rows? */
+static bool is_repeated(struct writer *writer, uint64_t shape)
+{
+	uint64_t n = 0;
+	bool known = map_get(&writer->shapes, shape, &n);
+
+	if (n >= writer->calls_plain)
+		return true;
+	if (known || writer->shapes.used < SHAPES_MAX)
+		writer_fail(writer, map_put(&writer->shapes, shape, n + 1));
+	return false;
+}
+
+static int store_block(struct writer *writer, struct thread_log *log)
+{
+	const struct call_extent *e = log->calls ? call_batch_extent(log->calls) : NULL;
+
+	if (!e || e->calls == log->calls_stored)
+		return 0;
+	if (call_batch_pack(log->calls, &writer->block))
+		return writer_fail(writer, log_err(-ENOMEM, "pack %u calls", e->calls));
+	log->calls_stored = e->calls;
+	writer->chunk_bytes += writer->block.used;
+	return WRITER_RUN(writer, call_chunk, "uiiiiuiuub", log->id, e->first_n, e->last_n,
+			  e->begin, e->end, e->calls, e->verbs, e->least, e->most, writer->block.at,
+			  writer->block.used);
+}
+
+void calls_cut(struct thread_log *log)
+{
+	if (log->calls)
+		call_batch_clear(log->calls);
+	log->calls_stored = 0;
+}
+
+/* 1: it is in the batch; 0: it must be a row; or the writer's failure. */
+static int add_to_block(struct writer *writer, struct thread_log *log, const struct call_row *row)
+{
+	int err = call_shape_read(&writer->shape, row);
+
+	if (!err && !is_repeated(writer, writer->shape.hash))
+		return 0;
+	if (!err && !log->calls) {
+		log->calls = call_batch_new();
+		err = log->calls ? 0 : -ENOMEM;
+	}
+	if (!err)
+		err = call_batch_add(log->calls, &writer->shape, row);
+	if (err == -E2BIG)
+		return 0;
+	if (err)
+		return writer_fail(writer, log_err(err, "store a call"));
+	if (call_batch_is_full(log->calls) && !store_block(writer, log))
+		calls_cut(log);
+	return writer->err ? writer->err : 1;
+}
+
+static int store_end(struct writer *writer, struct thread_log *log, const struct pending *call)
+{
+	return WRITER_RUN(writer, call_end, "uiiiidtzi", log->id, call->n, call->end, call->ret,
+			  call->error, (int)verb_failed(call->verb, call->ret), call->out,
+			  (int64_t)call->handle, call->end_n);
+}
+
+/* A call that has returned. */
+static int store_whole(struct writer *writer, struct thread_log *log, const struct pending *call)
+{
+	struct call_row row = { .n = call->n,
+				.end_n = call->end_n,
+				.begin = call->begin,
+				.end = call->end,
+				.process = log->process,
+				.depth = call->depth,
+				.stack = call->stack,
+				.failed = verb_failed(call->verb, call->ret),
+				.ours = call->ours,
+				.verb = verb_infos[call->verb].name,
+				.ret = call->ret,
+				.error = call->error,
+				.handle = call->handle,
+				.args = call->args,
+				.out = call->out };
+	int err;
 
 	if (call->stored)
-		return WRITER_RUN(writer, call_end, "uiiiddtzi", log->id, call->n, time, event->ret,
-				  event->error, (int)failed, out, (int64_t)call->handle, n);
-	return WRITER_RUN(writer, call, "uiutiiiddudzttzi", log->id, call->n, log->process,
-			  verb_infos[call->verb].name, call->begin, time, event->ret, event->error,
-			  (int)failed, call->depth, (int)call->ours, (int64_t)call->stack,
-			  call->args, out, (int64_t)call->handle, n);
+		return store_end(writer, log, call);
+	if (read_refs(writer, call, &row))
+		return writer_fail(writer, log_err(-ENOMEM, "store a call"));
+	err = add_to_block(writer, log, &row);
+	return err < 0 ? err : err ? 0 : calls_put_row(writer, log->id, &row);
 }
 
 static struct pending *push_call(struct thread_log *log)
@@ -160,8 +315,44 @@ static struct pending *push_call(struct thread_log *log)
 static void pop_call(struct thread_log *log, struct pending *call)
 {
 	free(call->args);
+	free(call->out);
+	free(call->refs);
+	text_fini(&call->paths);
 	log->npending--;
 	memmove(call, call + 1, (size_t)(log->pending + log->npending - call) * sizeof(*call));
+}
+
+/*
+ * Store the calls that have returned, in the order of their begins: those inside a call that has
+ * not wait for it, unless that is stored already.
+ */
+static int store_returned(struct writer *writer, struct thread_log *log)
+{
+	size_t i = 0;
+
+	while (i < log->npending && !writer->err) {
+		struct pending *call = &log->pending[i];
+
+		if (call->done) {
+			store_whole(writer, log, call);
+			pop_call(log, call);
+		} else if (call->stored) {
+			i++;
+		} else {
+			break;
+		}
+	}
+	return writer->err;
+}
+
+/* The returns of the outermost of many calls were lost. */
+static int drop_outermost(struct writer *writer, struct thread_log *log)
+{
+	if (store_begin(writer, log, &log->pending[0]) || store_returned(writer, log))
+		return writer->err;
+	if (log->npending == NESTED_MAX)
+		pop_call(log, &log->pending[0]);
+	return writer->err;
 }
 
 /* Convert the arguments to JSON; false if they could not be read completely. */
@@ -201,11 +392,8 @@ int calls_begin(struct writer *writer, struct thread_log *log, const struct even
 	if (words < fixed || event->verb >= VERB_COUNT || event->nframes > words - fixed ||
 	    event->nargs != words - fixed - event->nframes)
 		return -EBADMSG;
-	if (log->npending == NESTED_MAX) { /* returns were lost */
-		if (store_begin(writer, log, &log->pending[0]))
-			return writer->err;
-		pop_call(log, &log->pending[0]);
-	}
+	if (log->npending == NESTED_MAX && drop_outermost(writer, log))
+		return writer->err;
 	call = push_call(log);
 	if (!call)
 		return writer_fail(writer, -ENOMEM);
@@ -227,7 +415,7 @@ int calls_begin(struct writer *writer, struct thread_log *log, const struct even
 static struct pending *find_call(struct thread_log *log, uint32_t seq)
 {
 	for (size_t i = log->npending; i > 0; i--)
-		if ((uint32_t)log->pending[i - 1].n == seq)
+		if ((uint32_t)log->pending[i - 1].n == seq && !log->pending[i - 1].done)
 			return &log->pending[i - 1];
 	return NULL;
 }
@@ -285,6 +473,21 @@ static void note_needed(struct writer *writer, const struct thread_log *log,
 	writer_fail(writer, needed_call(writer->needed, &now));
 }
 
+static void note_return(struct writer *writer, struct pending *call,
+			const struct event_return *event, uint64_t n, int64_t time)
+{
+	const char *out = redact_args(writer, call, &writer->out);
+
+	call->done = true;
+	call->end = time;
+	call->end_n = n;
+	call->ret = event->ret;
+	call->error = event->error;
+	call->out = out ? strdup(out) : NULL;
+	if (out && !call->out)
+		writer_fail(writer, -ENOMEM);
+}
+
 int calls_end(struct writer *writer, struct thread_log *log, const struct event_return *event,
 	      uint64_t n, int64_t time)
 {
@@ -306,13 +509,14 @@ int calls_end(struct writer *writer, struct thread_log *log, const struct event_
 	if (call->verb == VERB_get_async_event && !event->ret && event->nouts)
 		store_async(writer, log, call, time);
 	alarms_call(writer, log, call, event, time);
-	if (!writer->err)
-		store_whole(writer, log, call, event, n, time);
 	if (writer->outstanding && !verb_failed(call->verb, event->ret))
 		cuts_call(writer, log, call, writer->out.at, time);
 	if (writer->needed && !verb_failed(call->verb, event->ret))
 		note_needed(writer, log, call, event, n, time);
-	pop_call(log, call);
+	if (!writer->err)
+		note_return(writer, call, event, n, time);
+	if (!writer->err)
+		store_returned(writer, log);
 	if (!whole && !writer->err)
 		return not_whole(writer, log, &event->head, n, time);
 	return writer->err;
@@ -323,8 +527,13 @@ int calls_flush(struct writer *writer, struct thread_log *log)
 	int err = 0;
 
 	for (size_t i = 0; i < log->npending && !err; i++)
-		err = store_begin(writer, log, &log->pending[i]);
-	return err;
+		if (!log->pending[i].done)
+			err = store_begin(writer, log, &log->pending[i]);
+	if (err || store_returned(writer, log) || store_block(writer, log))
+		return writer->err;
+	if (log->calls_stored >= GROWING)
+		calls_cut(log);
+	return 0;
 }
 
 void calls_fini(struct thread_log *log)
@@ -334,4 +543,15 @@ void calls_fini(struct thread_log *log)
 	free(log->pending);
 	log->pending = NULL;
 	log->pending_size = 0;
+	call_batch_free(log->calls);
+	log->calls = NULL;
+	log->calls_stored = 0;
+}
+
+void calls_end_all(struct writer *writer)
+{
+	map_fini(&writer->shapes);
+	call_shape_fini(&writer->shape);
+	free(writer->refs);
+	text_fini(&writer->block);
 }

@@ -103,6 +103,7 @@ static int flush_batches(struct writer *writer)
 		if (log && !log->ended) {
 			batch_close(log->batch);
 			thread_log_store(writer, log);
+			calls_cut(log);
 		}
 	}
 	return writer->err;

@@ -19,6 +19,7 @@
 #include <stdlib.h>
 
 #include "core/base/vec.h"
+#include "core/store/chunk/call_block.h"
 #include "core/store/write/writer_priv.h"
 
 static uint64_t open_key(struct event_id id)
@@ -256,6 +257,69 @@ static uint64_t delete_past(struct writer *writer, enum statement statement, uin
 	return (uint64_t)sqlite3_changes(writer->db);
 }
 
+/* The needed calls of a block as rows. 0 or -errno. */
+static int keep_needed(struct writer *writer, const struct thread_log *log,
+		       const struct call_block *block, struct call_whole *whole, uint64_t *kept)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < block->calls && !err; i++) {
+		struct event_id id = { log->id, call_block_n(block, i) };
+		uint64_t value;
+
+		if (!needed_has(writer->needed, id) &&
+		    !map_get(&writer->open, open_key(id), &value))
+			continue;
+		err = call_block_whole(block, i, whole);
+		whole->row.process = log->process;
+		if (!err)
+			err = calls_put_row(writer, log->id, &whole->row);
+		++*kept;
+	}
+	return err;
+}
+
+/* The first block up to @to: 1, 0 if there is none, or -errno. */
+static int forget_block(struct writer *writer, struct thread_log *log, uint64_t to,
+			struct call_block *block, uint64_t *ret_calls)
+{
+	sqlite3_stmt *stmt = writer->statements[STATEMENT_past_blocks];
+	struct call_whole whole = { 0 };
+	uint64_t first, kept = 0;
+	int err;
+
+	sql_bind(stmt, "ui", log->id, to);
+	err = sql_step(stmt);
+	if (err > 0) {
+		first = (uint64_t)sqlite3_column_int64(stmt, 0);
+		err = call_block_read(block, sqlite3_column_blob(stmt, 1),
+				      (size_t)sqlite3_column_bytes(stmt, 1));
+		sqlite3_reset(stmt);
+		if (!err)
+			err = keep_needed(writer, log, block, &whole, &kept);
+		*ret_calls += block->calls - kept;
+		call_whole_fini(&whole);
+		return err ? err : WRITER_RUN(writer, drop_block, "ui", log->id, first) ?: 1;
+	}
+	sqlite3_reset(stmt);
+	return err;
+}
+
+/* Returns the number of calls. */
+static uint64_t forget_blocks(struct writer *writer, struct thread_log *log, uint64_t to)
+{
+	struct call_block block = { 0 };
+	uint64_t calls = 0;
+	int more;
+
+	do
+		more = forget_block(writer, log, to, &block, &calls);
+	while (more > 0);
+	call_block_fini(&block);
+	writer_fail(writer, more);
+	return calls;
+}
+
 static int forget_events(struct writer *writer, struct thread_log *log, uint64_t to)
 {
 	static const struct {
@@ -267,7 +331,7 @@ static int forget_events(struct writer *writer, struct thread_log *log, uint64_t
 		{ STATEMENT_past_memory, 1 }, { STATEMENT_past_misuse, 1 },
 		{ STATEMENT_past_marks, 1 },  { STATEMENT_past_waits, 0 },
 	};
-	uint64_t events = 0;
+	uint64_t events = 2 * forget_blocks(writer, log, to);
 
 	for (size_t i = 0; i < sizeof(tables) / sizeof(*tables); i++)
 		events += tables[i].events *

@@ -66,7 +66,7 @@ static int new_image(struct writer *writer, struct thread_log *log, int64_t time
 		writer->processes[id - 1]->logs++;
 		snprintf(sql, sizeof(sql),
 			 "UPDATE thread SET process = %u WHERE id = %zu;"
-			 "UPDATE call SET process = %u WHERE thread = %zu;"
+			 "UPDATE main.call SET process = %u WHERE thread = %zu;"
 			 "UPDATE fork SET process = %u WHERE thread = %zu;"
 			 "UPDATE event SET process = %u WHERE thread = %zu;"
 			 "UPDATE memory SET process = %u WHERE thread = %zu;"

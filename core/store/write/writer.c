@@ -32,6 +32,7 @@ enum {
 	LOG_PAGES = 1024,   /* of the write-ahead log, before they are moved into the file */
 	LOG_PART = 8,       /* maximal part of the log in a file with a size limit */
 	DAMAGE_ROWS = 1000, /* the most rows of a thread in `coverage` */
+	CALLS_PLAIN = 32,   /* calls of a shape that are rows; later ones are in blocks */
 };
 
 static int prepare_statements(struct writer *writer)
@@ -102,6 +103,7 @@ void writer_free(struct writer *writer)
 	stacks_fini(writer);
 	cuts_fini(writer);
 	packer_fini(&writer->packer);
+	calls_end_all(writer);
 	text_fini(&writer->args);
 	text_fini(&writer->out);
 	text_fini(&writer->redacted);
@@ -135,6 +137,7 @@ int writer_create(const char *path, const struct writer_info *info, struct write
 	writer->passwords = info->passwords;
 	writer->payload_seed = info->payload.seed;
 	writer->most = info->most;
+	writer->calls_plain = info->calls_plain ? info->calls_plain : CALLS_PLAIN;
 	writer->file = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	err = writer->file < 0 ? log_err(-errno, "open %s", path) : 0;
 	if (!err)

@@ -60,6 +60,7 @@ struct writer_info {
 	bool elsewhere;
 	struct writer_redact redact; /* all zero: nothing is replaced */
 	bool passwords;              /* those in command lines are not masked */
+	uint32_t calls_plain;        /* so many calls of a shape are rows; 0: as many as usual */
 };
 
 /*

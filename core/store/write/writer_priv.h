@@ -7,12 +7,20 @@
  */
 #include "core/base/map.h"
 #include "core/store/chunk/batch.h"
+#include "core/store/chunk/call_batch.h"
 #include "core/store/write/needed.h"
 #include "core/store/write/payloads.h"
 #include "core/store/db/schema.h"
 #include "core/base/text.h"
 #include "core/store/write/writer.h"
 #include "core/wire/desc.h"
+
+/* A handle in the arguments of a call. */
+struct pending_ref {
+	size_t path; /* in the call's `paths` */
+	enum object_kind kind;
+	uint64_t handle;
+};
 
 /* A control verb that has begun. */
 struct pending {
@@ -22,13 +30,19 @@ struct pending {
 	unsigned int depth;
 	bool ours;
 	bool stored; /* its row is in `call` already, without an end */
+	bool done;   /* it has returned; the rest of `done` is valid */
 	uint32_t stack;
 	uint64_t handle;                    /* the object that it uses; 0: unknown */
-	char *args;                         /* JSON */
+	char *args, *out;                   /* JSON */
 	uint64_t async_type, async_element; /* of an ibv_async_event, input or output */
 	uint64_t got;                       /* the CQ of ibv_get_cq_event() */
 	enum object_kind parent_kind;       /* of `parent` */
 	uint64_t parent;                    /* the first handle among its arguments; 0: none */
+	struct pending_ref *refs;           /* that are not in the trace yet */
+	size_t nrefs;
+	struct text paths;
+	int64_t end, ret, error;
+	uint64_t end_n;
 };
 
 /* Polls of one CQ by one thread. */
@@ -63,6 +77,8 @@ struct thread_log {
 	struct payloads payloads;
 	struct pending *pending; /* innermost last */
 	size_t npending, pending_size;
+	struct call_batch *calls; /* of those that repeat; NULL: none yet */
+	uint32_t calls_stored;    /* that many of the batch are in the trace */
 	struct poll_counter *counters;
 	size_t ncounters, counter;     /* counter: the last one found */
 	uint64_t lost;                 /* events without space in the ring */
@@ -138,10 +154,13 @@ struct control_cut {
 	  " VALUES(?, ?, ?, ?, ?, ?, ?)") \
 	S(payload, "INSERT INTO payload_chunk(thread, first_n, last_n, begin, end, events," \
 	  " bytes, data) VALUES(?, ?, ?, ?, ?, ?, ?, ?)") \
-	S(call, "INSERT INTO call VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, ?, ?, ?, ?)") \
-	S(call_end, "UPDATE call SET end = ?3, ret = ?4, error = ?5, failed = ?6, out = ?7," \
+	S(call_chunk, "INSERT OR REPLACE INTO main.call_chunk VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?," \
+	  " ?)") \
+	S(call, "INSERT INTO main.call VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, ?, ?, ?," \
+	  " ?)") \
+	S(call_end, "UPDATE main.call SET end = ?3, ret = ?4, error = ?5, failed = ?6, out = ?7," \
 	  " handle = ?8, end_n = ?9 WHERE thread = ?1 AND n = ?2") \
-	S(ref, "INSERT OR IGNORE INTO ref VALUES(?, ?, ?, ?, ?, NULL)") \
+	S(ref, "INSERT OR IGNORE INTO main.ref VALUES(?, ?, ?, ?, ?, NULL)") \
 	S(event, "INSERT OR IGNORE INTO event VALUES(?, ?, ?, ?, ?, ?, ?, NULL)") \
 	S(fork, "INSERT OR IGNORE INTO fork VALUES(?, ?, ?, ?, ?, NULL, ?, ?, NULL, NULL, ?)") \
 	S(spawned, "UPDATE fork SET pid = nullif(?3, 0), error = nullif(?4, 0) WHERE thread =" \
@@ -177,11 +196,14 @@ struct control_cut {
 	S(sample, "INSERT OR REPLACE INTO sample VALUES(?, ?, ?, ?, ?)") \
 	S(size, "SELECT (SELECT page_count FROM pragma_page_count)" \
 	  " - (SELECT freelist_count FROM pragma_freelist_count)") \
-	S(drop_call, "DELETE FROM call WHERE thread = ? AND n = ?") \
-	S(drop_refs, "DELETE FROM ref WHERE thread = ? AND n = ?") \
+	S(drop_call, "DELETE FROM main.call WHERE thread = ? AND n = ?") \
+	S(drop_refs, "DELETE FROM main.ref WHERE thread = ? AND n = ?") \
 	S(drop_event, "DELETE FROM event WHERE thread = ? AND n = ?") \
-	S(past_calls, "DELETE FROM call " PAST_CALLS) \
-	S(past_refs, "DELETE FROM ref " PAST_CALLS) \
+	S(past_calls, "DELETE FROM main.call " PAST_CALLS) \
+	S(past_refs, "DELETE FROM main.ref " PAST_CALLS) \
+	S(past_blocks, "SELECT first_n, data FROM main.call_chunk WHERE thread = ?" \
+	  " AND last_n <= ? ORDER BY first_n LIMIT 1") \
+	S(drop_block, "DELETE FROM main.call_chunk WHERE thread = ? AND first_n = ?") \
 	S(past_events, "DELETE FROM event " PAST_CALLS) \
 	S(past_forks, "DELETE FROM fork " PAST " AND NOT is_parting(process, fork_seq)") \
 	S(past_memory, "DELETE FROM memory " PAST) \
@@ -189,7 +211,7 @@ struct control_cut {
 	S(past_marks, "DELETE FROM mark " PAST) \
 	S(past_waits, "DELETE FROM waited " PAST) \
 	S(past_polls, "DELETE FROM poll_count WHERE last < ?") \
-	S(call_ended, "SELECT end FROM call WHERE thread = ? AND n = ?") \
+	S(call_ended, "SELECT end FROM main.call WHERE thread = ? AND n = ?") \
 	S(numbered, "INSERT OR REPLACE INTO object(id, process, kind, ordinal, created_thread," \
 	  " created_n) VALUES(?, ?, ?, ?, nullif(?, 0), nullif(?, 0))") \
 	S(unnumbered, "DELETE FROM object WHERE id = ?") \
@@ -243,6 +265,12 @@ struct writer {
 	uint32_t stack_ids; /* the last id used */
 	struct packer packer;
 	struct text args, out;
+	uint32_t calls_plain;    /* so many calls of each shape are rows */
+	struct map shapes;       /* by hash: the calls of that shape so far, up to calls_plain */
+	struct call_shape shape; /* of the call that is being stored, with its references */
+	struct ref_row *refs;
+	size_t refs_size;
+	struct text block;
 	struct event_count *counts; /* for threads that are not known yet */
 	size_t ncounts;
 	uint64_t events, lost, damaged;
@@ -417,9 +445,15 @@ int calls_begin(struct writer *writer, struct thread_log *log, const struct even
 		uint64_t n, int64_t time);
 int calls_end(struct writer *writer, struct thread_log *log, const struct event_return *event,
 	      uint64_t n, int64_t time);
-/* Store the calls that have not returned yet. */
+/* Store the calls that have not returned yet, and those that are not in a block of the trace. */
 int calls_flush(struct writer *writer, struct thread_log *log);
+/* The next block begins: the trace may be cut here. */
+void calls_cut(struct thread_log *log);
+/* A call as a row of `call`, with rows of `ref`. */
+int calls_put_row(struct writer *writer, uint32_t thread, const struct call_row *row);
+/* The thread is forgotten; the writer ends. */
 void calls_fini(struct thread_log *log);
+void calls_end_all(struct writer *writer);
 
 /* direct.c: add a call of a provider's own function; update all rows. */
 int direct_event(struct writer *writer, struct thread_log *log, const struct event_direct *event,

@@ -46,11 +46,15 @@ static inline const char *make_path(const char *name)
 	return path[turn];
 }
 
+/* So many calls of a shape are rows of a trace; 0: as many as usual. */
+static uint32_t make_calls_plain;
+
 static inline struct writer *make_writer(const char *path)
 {
 	struct writer_info info = { .clock = &make_clock,
 				    .command = "app --flag",
-				    .device = "soft" };
+				    .device = "soft",
+				    .calls_plain = make_calls_plain };
 	struct writer *writer = NULL;
 	int err = writer_create(path, &info, &writer);
 

@@ -76,7 +76,8 @@ static inline void tables_add_all(struct text *out, struct trace *trace)
 		"'fingerprint', 'version') ORDER BY key");
 	assert_int_equal(sqlite3_prepare_v2(db,
 					    "SELECT name FROM sqlite_master WHERE type = 'table' "
-					    "AND name NOT IN ('meta', 'chunk', 'payload_chunk') "
+					    "AND name NOT IN ('meta', 'chunk', 'payload_chunk', "
+					    "'call_chunk') "
 					    "AND name NOT LIKE 'sqlite%' ORDER BY name",
 					    -1, &name, NULL),
 			 SQLITE_OK);

@@ -36,7 +36,7 @@ static int tear_down(void **state)
 
 FIXTURE(set_up, tear_down);
 
-static uint64_t draw(uint64_t below)
+static uint64_t draw_below(uint64_t below)
 {
 	return map_hash(++seed) % below;
 }
@@ -63,39 +63,38 @@ static const char *const texts[] = {
 
 static const char *const words[] = { "qp", "out.event.element", "", "ret.send_cq", "cq" };
 
-static struct call_ref refs[CALLS][REFS];
+static struct ref_row refs[CALLS][REFS];
 static struct call_row rows[CALLS];
 
 static uint64_t draw_number(void)
 {
-	return map_hash(++seed) >> draw(64);
+	return map_hash(++seed) >> draw_below(64);
 }
 
-static void make_row(struct call_row *row, struct call_ref *ref, uint64_t n)
+static void make_row(struct call_row *row, struct ref_row *ref, uint64_t n)
 {
 	*row = (struct call_row){
 		.n = n,
-		.end_n = n + draw(3),
+		.end_n = n + draw_below(3),
 		.begin = (int64_t)(n * 10),
-		.end = (int64_t)(n * 10 + draw(1000)),
-		.process = (uint32_t)draw(3),
-		.depth = (uint32_t)draw(2),
-		.stack = (uint32_t)draw(3),
-		.object = (uint32_t)draw(1000),
-		.failed = draw(2),
-		.ours = draw(2),
-		.verb = words[draw(5)],
+		.end = (int64_t)(n * 10 + draw_below(1000)),
+		.depth = (uint32_t)draw_below(2),
+		.stack = (uint32_t)draw_below(3),
+		.object = (uint32_t)draw_below(1000),
+		.failed = draw_below(2),
+		.ours = draw_below(2),
+		.verb = words[draw_below(5)],
 		.ret = (int64_t)draw_number(),
-		.error = (int64_t)draw(100),
+		.error = (int64_t)draw_below(100),
 		.handle = draw_number(),
-		.args = texts[draw(sizeof(texts) / sizeof(*texts))],
-		.out = texts[draw(sizeof(texts) / sizeof(*texts))],
+		.args = texts[draw_below(sizeof(texts) / sizeof(*texts))],
+		.out = texts[draw_below(sizeof(texts) / sizeof(*texts))],
 		.refs = ref,
-		.nrefs = draw(REFS + 1),
+		.nrefs = draw_below(REFS + 1),
 	};
 	for (size_t i = 0; i < row->nrefs; i++)
-		ref[i] = (struct call_ref){ words[draw(5)], words[draw(5)], draw_number(),
-					    (uint32_t)draw(9) };
+		ref[i] = (struct ref_row){ words[draw_below(5)], words[draw_below(5)],
+					   draw_number(), (uint32_t)draw_below(9) };
 }
 
 static void assert_text(const char *is, const char *was)
@@ -112,15 +111,15 @@ static void assert_row(uint32_t i, const struct call_row *was)
 
 	call_block_row(&block, i, &is);
 	assert_true(is.n == was->n && is.end_n == was->end_n && is.begin == was->begin &&
-		    is.end == was->end && is.process == was->process && is.depth == was->depth &&
-		    is.stack == was->stack && is.object == was->object &&
-		    is.failed == was->failed && is.ours == was->ours && is.ret == was->ret &&
-		    is.error == was->error && is.handle == was->handle && is.nrefs == was->nrefs);
+		    is.end == was->end && is.depth == was->depth && is.stack == was->stack &&
+		    is.object == was->object && is.failed == was->failed && is.ours == was->ours &&
+		    is.ret == was->ret && is.error == was->error && is.handle == was->handle &&
+		    is.nrefs == was->nrefs);
 	assert_string_equal(is.verb, was->verb);
 	assert_text(call_block_args(&block, i, false, &json), was->args);
 	assert_text(call_block_args(&block, i, true, &json), was->out);
 	for (size_t r = 0; r < was->nrefs; r++) {
-		struct call_ref ref = call_block_ref(&block, i, r);
+		struct ref_row ref = call_block_ref(&block, i, r);
 
 		assert_string_equal(ref.path, was->refs[r].path);
 		assert_string_equal(ref.kind, was->refs[r].kind);
@@ -158,12 +157,12 @@ TEST(calls_that_repeat_take_few_bytes)
 	char args[CALLS][96];
 
 	for (uint32_t i = 0; i < CALLS; i++) {
-		refs[i][0] = (struct call_ref){ "mr", "mr", 0x7f0000001000 + i * 0x40, 3 + i };
+		refs[i][0] = (struct ref_row){ "mr", "mr", 0x7f0000001000 + i * 0x40, 3 + i };
 		snprintf(args[i], sizeof(args[i]), "{\"mr\":%llu,\"name\":\"one\"}",
 			 (unsigned long long)refs[i][0].handle);
 		rows[i] = (struct call_row){ .n = i * 2 + 1,
 					     .end_n = i * 2 + 2,
-					     .begin = (int64_t)(i * 1000 + draw(500)),
+					     .begin = (int64_t)(i * 1000 + draw_below(500)),
 					     .verb = "ibv_dereg_mr",
 					     .handle = refs[i][0].handle,
 					     .object = 3 + i,
@@ -171,7 +170,7 @@ TEST(calls_that_repeat_take_few_bytes)
 					     .out = "{}",
 					     .refs = refs[i],
 					     .nrefs = 1 };
-		rows[i].end = rows[i].begin + 100 + (int64_t)draw(50);
+		rows[i].end = rows[i].begin + 100 + (int64_t)draw_below(50);
 	}
 	write_rows(CALLS);
 	assert_true(packed.used < CALLS * 4);
@@ -194,7 +193,7 @@ TEST(a_call_that_is_too_large_is_refused)
 	free(huge);
 }
 
-/* Each byte altered, and each length: an error or other values, never a read outside (sanitizers). */
+/* Each byte altered, and each length: an error or other values, but no read outside. */
 TEST(a_damaged_block_is_harmless)
 {
 	for (uint32_t i = 0; i < 40; i++)
@@ -203,7 +202,7 @@ TEST(a_damaged_block_is_harmless)
 	for (size_t i = 0; i < packed.used; i++) {
 		char was = packed.at[i];
 
-		packed.at[i] = (char)(was ^ (1 << draw(8)));
+		packed.at[i] = (char)(was ^ (1 << draw_below(8)));
 		if (!call_block_read(&block, packed.at, packed.used))
 			for (uint32_t k = 0; k < block.calls; k++)
 				call_block_args(&block, k, false, &json);
