@@ -55,10 +55,10 @@ replays() {
 
 # Regions are numbered as if none had been removed.
 names_stay() {
-	record --flight 512k -- "$apps/churn" alive 2 regions 6000 alive 1 || { cat err; return 1; }
+	record --flight 512k -- "$apps/churn" alive 2 regions 20000 alive 1 || { cat err; return 1; }
 	is "$(ask "SELECT group_concat(name) FROM (SELECT name FROM object WHERE kind = 'mr'
-		AND destroyed_at IS NULL ORDER BY id)")" mr1,mr2,mr6003 &&
-		is "$(ask "SELECT max(ordinal) FROM object WHERE kind = 'mr'")" 6003 && replays
+		AND destroyed_at IS NULL ORDER BY id)")" mr1,mr2,mr20003 &&
+		is "$(ask "SELECT max(ordinal) FROM object WHERE kind = 'mr'")" 20003 && replays
 }
 
 fetched_events_are_bounded() {
@@ -76,14 +76,14 @@ fetched_events_are_bounded() {
 }
 
 what_is_alive_stays_and_is_reported() {
-	record --flight 512k -- "$apps/churn" alive 4000 || { cat err; return 1; }
+	record --flight 512k -- "$apps/churn" alive 8000 || { cat err; return 1; }
 	is "$(grep -c "gets larger than --flight 512 KiB: the [0-9,]* live objects" err)" 1 &&
-		is "$(ask "SELECT count(*) FROM call WHERE verb = 'ibv_reg_mr'")" 4000 && replays
+		is "$(ask "SELECT count(*) FROM call WHERE verb = 'ibv_reg_mr'")" 8000 && replays
 }
 
 rotated_traces_are_bounded() {
 	local t n=0 calls=0
-	record --rotate-size 512k -- "$apps/churn" regions 6000 || { cat err; return 1; }
+	record --rotate-size 512k -- "$apps/churn" regions 20000 || { cat err; return 1; }
 	is_small || return
 	for t in t.*.db t.db; do
 		n=$((n + 1))
@@ -93,13 +93,13 @@ rotated_traces_are_bounded() {
 			jq '[.verbs[] | select(.verb == "ibv_reg_mr") | .calls][0] // 0')))
 	done
 	[ $n -gt 3 ] || { ls; return 1; }
-	is $calls 6000
+	is $calls 20000
 }
 
 check_sees_all_of_it() {
-	record --check --flight 512k -- "$apps/churn" regions 6000 || { cat err; return 1; }
+	record --check --flight 512k -- "$apps/churn" regions 20000 || { cat err; return 1; }
 	! grep '^[EW] ' err && is_small && is_sound &&
-		is "$(ask "SELECT max(ordinal) FROM object WHERE kind = 'mr'")" 6000
+		is "$(ask "SELECT max(ordinal) FROM object WHERE kind = 'mr'")" 20000
 }
 
 too_small_a_size_is_refused() {
@@ -111,9 +111,9 @@ too_small_a_size_is_refused() {
 }
 
 needs "$VERBATIM" "$apps/churn"
-try "regions" churn_is_bounded 24000 regions 6000
-try "queue pairs" churn_is_bounded 9000 qps 1500
-try "queries" churn_is_bounded 12000 queries 6000
+try "regions" churn_is_bounded 80000 regions 20000
+try "queue pairs" churn_is_bounded 24000 qps 4000
+try "queries" churn_is_bounded 200000 queries 100000
 try "threads" churn_is_bounded 8000 threads 1000
 try "forks" churn_is_bounded 1500 forks 100
 try "stacks" churn_is_bounded 8000 stacks 2000

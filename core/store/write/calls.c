@@ -276,6 +276,28 @@ static int store_end(struct writer *writer, struct thread_log *log, const struct
 			  (int64_t)call->handle, call->end_n);
 }
 
+/*
+ * The size of the rows about the object that a call in a block has made: its own, those of its
+ * queues and of its connection. writer_size() adds enough for those of a call that is a row.
+ */
+static uint64_t derived_bytes(const struct pending *call)
+{
+	const struct verb_info *verb = &verb_infos[call->verb];
+
+	if (verb->effect != EFFECT_CREATE || verb_failed(call->verb, call->ret))
+		return 0;
+	switch (verb->object) {
+	case OBJECT_qp:
+		return 320;
+	case OBJECT_cq:
+	case OBJECT_srq:
+	case OBJECT_wq:
+		return 160;
+	default:
+		return 96;
+	}
+}
+
 /* A call that has returned. */
 static int store_whole(struct writer *writer, struct thread_log *log, const struct pending *call)
 {
@@ -301,6 +323,8 @@ static int store_whole(struct writer *writer, struct thread_log *log, const stru
 	if (read_refs(writer, call, &row))
 		return writer_fail(writer, log_err(-ENOMEM, "store a call"));
 	err = add_to_block(writer, log, &row);
+	if (err > 0)
+		writer->derived += derived_bytes(call);
 	return err < 0 ? err : err ? 0 : calls_put_row(writer, log->id, &row);
 }
 

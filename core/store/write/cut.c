@@ -73,7 +73,7 @@ uint64_t writer_size(struct writer *writer)
 
 	measure_file(writer);
 	rows = writer->size > writer->kept ? writer->size - writer->kept : 0;
-	return writer->size + rows * 3 / 8;
+	return writer->size + rows * 3 / 8 + writer->derived;
 }
 
 bool writer_has_more(struct writer *writer)
@@ -91,7 +91,7 @@ bool writer_has_more(struct writer *writer)
 uint64_t writer_uncut(struct writer *writer)
 {
 	measure_file(writer);
-	return writer->grown - writer->grown_to_cut;
+	return writer->grown - writer->grown_to_cut + writer->derived - writer->derived_to_cut;
 }
 
 /* A post without its last part counts as complete. */
@@ -124,6 +124,8 @@ int writer_cut(struct writer *writer, int64_t time)
 	cut->payload_chunk = sql_int(writer->db, "SELECT max(id) FROM payload_chunk", 0);
 	cut->bytes = writer->kept - writer->kept_to_cut;
 	writer->kept_to_cut = writer->kept;
+	cut->derived = writer->derived - writer->derived_to_cut;
+	writer->derived_to_cut = writer->derived;
 	measure_file(writer);
 	writer->grown_to_cut = writer->grown;
 	cut->control.time = cut->control.limit = time;
@@ -282,6 +284,8 @@ static int apply_cut(struct writer *writer)
 		err = delete_chunks(writer, cut->chunk, cut->payload_chunk);
 	writer->kept -= cut->bytes;
 	writer->kept_to_cut -= cut->bytes;
+	writer->derived -= cut->derived;
+	writer->derived_to_cut -= cut->derived;
 	free_base(writer);
 	writer->base = malloc(sizeof(*writer->base));
 	if (!writer->base)

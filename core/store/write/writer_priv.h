@@ -282,6 +282,8 @@ struct writer {
 	uint64_t chunk_bytes;            /* since the last commit */
 	uint64_t kept;                   /* bytes of all chunks */
 	uint64_t kept_to_cut;            /* of these, before the last cut */
+	uint64_t derived;                /* bytes of rows that completing the trace will add */
+	uint64_t derived_to_cut;         /* of these, before the last cut */
 	uint64_t overwritten;            /* events */
 	uint64_t committed_overwritten;  /* of these, as `committed` */
 	struct outstanding *outstanding; /* NULL: no cuts; the data plane may begin at any event */
