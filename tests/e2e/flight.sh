@@ -16,8 +16,8 @@ record() { # OPTIONS -- WHAT N...
 
 # The size of the file and its log, during the recording and at the end.
 is_small() {
-	local peak log
-	read -r peak log <sizes
+	local peak log rest
+	read -r peak log rest <sizes
 	[ "$peak" -le $most ] && [ "$log" -le $((2 * size)) ] ||
 		{ echo "the file had $peak bytes, its log $log"; return 1; }
 }

@@ -633,35 +633,53 @@ static void put_unless_0(sqlite3_context *context, uint64_t number)
 
 static void put_text(sqlite3_context *context, const char *text)
 {
-	if (text)
-		sqlite3_result_text(context, text, -1, SQLITE_TRANSIENT);
+	sqlite3_result_text(context, text, -1, SQLITE_TRANSIENT);
 }
 
 static void put_args(struct call_cursor *cursor, sqlite3_context *context, bool out)
 {
 	struct text *to = out ? &cursor->out : &cursor->args;
+	const char *text = call_block_args(&cursor->cached->block, cursor->i, out, to);
 
-	put_text(context, call_block_args(&cursor->cached->block, cursor->i, out, to));
-	if (to->failed)
+	if (text)
+		sqlite3_result_text(context, text, (int)to->used, SQLITE_TRANSIENT);
+	else if (to->failed)
 		sqlite3_result_error_nomem(context);
+}
+
+static int64_t number_at(const struct call_cursor *cursor, int column)
+{
+	const struct call_row *row = &cursor->row;
+
+	switch (column) {
+	case THREAD:
+		return cursor->cached->thread;
+	case N:
+		return (int64_t)row->n;
+	case PROCESS:
+		return cursor->cached->process;
+	case BEGIN:
+		return row->begin;
+	case END:
+		return row->end;
+	case RET:
+		return row->ret;
+	case ERROR:
+		return row->error;
+	case FAILED:
+		return row->failed;
+	case DEPTH:
+		return row->depth;
+	case OURS:
+		return row->ours;
+	default:
+		return (int64_t)row->end_n;
+	}
 }
 
 static void put_call(struct call_cursor *cursor, sqlite3_context *context, int column)
 {
 	const struct call_row *row = &cursor->row;
-	const int64_t numbers[] = {
-		[THREAD] = cursor->cached->thread,
-		[N] = (int64_t)row->n,
-		[PROCESS] = cursor->cached->process,
-		[BEGIN] = row->begin,
-		[END] = row->end,
-		[RET] = row->ret,
-		[ERROR] = row->error,
-		[FAILED] = row->failed,
-		[DEPTH] = row->depth,
-		[OURS] = row->ours,
-		[END_N] = (int64_t)row->end_n,
-	};
 
 	switch (column) {
 	case VERB:
@@ -681,7 +699,7 @@ static void put_call(struct call_cursor *cursor, sqlite3_context *context, int c
 		put_unless_0(context, row->handle);
 		break;
 	default:
-		sqlite3_result_int64(context, numbers[column]);
+		sqlite3_result_int64(context, number_at(cursor, column));
 	}
 }
 

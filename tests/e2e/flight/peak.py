@@ -1,8 +1,10 @@
-"""peak.py TRACE COMMAND...: run it, and print the largest sizes of the trace and of its log
+"""peak.py TRACE COMMAND...: run it, and print the largest sizes of the trace, of its log, and of the
+command's memory in KiB
 
 Neither becomes smaller before the end, so that it does not matter when they are looked at.
 """
 import os
+import resource
 import subprocess
 import sys
 import time
@@ -21,5 +23,5 @@ peak = log = 0
 while process.poll() is None:
     peak, log = max(peak, size(trace)), max(log, size(trace + '-wal'))
     time.sleep(0.005)
-print(max(peak, size(trace)), log)
+print(max(peak, size(trace)), log, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
 sys.exit(process.returncode)

@@ -1,0 +1,44 @@
+# What runs for a long time takes few bytes, and the last part of it is whole: events that are
+# awaited, memory that is registered again and again, and clients that come and go.
+. tests/e2e/lib/try.sh
+cd "$tmp" || exit 1
+
+size=$((512 << 10))
+ask() { "$VERBATIM" sql t.db "$1" 2>/dev/null; }
+
+# A tenth more than the limit is documented; the recorder's memory does not depend on the number.
+is_bounded() {
+	local peak log memory
+	read -r peak log memory <sizes
+	[ "$peak" -le $((size * 11 / 10)) ] && [ "$log" -le $((2 * size)) ] &&
+		[ "$memory" -le $((64 << 10)) ] ||
+		{ echo "the file had $peak bytes, its log $log, the recorder $memory KiB"; return 1; }
+}
+
+is_whole() {
+	"$VERBATIM" check t.db >out 2>&1; is "check $?" "check 0" || { cat out; return 1; }
+	"$VERBATIM" info t.db >out 2>&1 && says ^OVERWRITTEN out || { cat out; return 1; }
+	timeout 200 "$VERBATIM" replay t.db >out 2>&1; is "replay $?" "replay 0" &&
+		says "^no divergence" out || { cat out; return 1; }
+}
+
+# More calls are in blocks than could be rows of such a file.
+takes_few_bytes() { # least number of events
+	local n
+	n=$(ask "SELECT sum(thread.events - ifnull(overwritten, 0)) FROM thread
+		LEFT JOIN loss ON loss.thread = thread.id")
+	[ "$n" -ge "$1" ] || { echo "$n events in $(stat -c %s t.db) bytes"; return 1; }
+	n=$(ask "SELECT sum(calls) FROM call_chunk")
+	is "$(ask "SELECT count(*) FROM call")" "$((n + $(ask "SELECT count(*) FROM main.call")))"
+}
+
+service() { # least number of events, WHAT N
+	python3 "$root/tests/e2e/flight/peak.py" t.db "$VERBATIM" record -q --flight 512k \
+		-o t.db -- "$apps/cm_services" "$2" "$3" >sizes 2>err || { cat err; return 1; }
+	is_bounded && takes_few_bytes "$1" && is_whole
+}
+
+needs "$VERBATIM" "$apps/cm_services"
+try "events" service 60000 events 50000
+try "regions" service 6000 regions 12000
+try "connections" service 6000 connections 1200
