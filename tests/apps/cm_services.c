@@ -85,7 +85,7 @@ static void create_queue(struct rdma_cm_id *id)
 	MUST(rdma_create_qp(id, NULL, &init));
 }
 
-static void leave(struct rdma_cm_id *id)
+static void destroy_end(struct rdma_cm_id *id)
 {
 	rdma_destroy_qp(id);
 	MUST(rdma_destroy_id(id));
@@ -113,8 +113,8 @@ static void serve_client(struct rdma_event_channel *server, struct rdma_event_ch
 	await_event(server, RDMA_CM_EVENT_DISCONNECTED);
 	MUST(rdma_disconnect(other));
 	await_event(client, RDMA_CM_EVENT_DISCONNECTED);
-	leave(one);
-	leave(other);
+	destroy_end(one);
+	destroy_end(other);
 }
 
 static void serve_connections(long n)

@@ -55,7 +55,8 @@ replays() {
 
 # Regions are numbered as if none had been removed.
 names_stay() {
-	record --flight 512k -- "$apps/churn" alive 2 regions 20000 alive 1 || { cat err; return 1; }
+	record --flight 512k -- "$apps/churn" alive 2 regions 20000 alive 1 ||
+		{ cat err; return 1; }
 	is "$(ask "SELECT group_concat(name) FROM (SELECT name FROM object WHERE kind = 'mr'
 		AND destroyed_at IS NULL ORDER BY id)")" mr1,mr2,mr20003 &&
 		is "$(ask "SELECT max(ordinal) FROM object WHERE kind = 'mr'")" 20003 && replays

@@ -12,7 +12,7 @@ is_bounded() {
 	read -r peak log memory <sizes
 	[ "$peak" -le $((size * 11 / 10)) ] && [ "$log" -le $((2 * size)) ] &&
 		[ "$memory" -le $((64 << 10)) ] ||
-		{ echo "the file had $peak bytes, its log $log, the recorder $memory KiB"; return 1; }
+		{ echo "the file had $peak bytes, its log $log, memory $memory KiB"; return 1; }
 }
 
 is_whole() {

@@ -16,6 +16,7 @@
 #include "core/store/anonymise/replace.h"
 #include "core/store/chunk/payload.h"
 #include "core/store/chunk/tables.h"
+#include "core/store/db/call_pack.h"
 #include "core/store/db/file.h"
 #include "core/store/db/schema.h"
 #include "core/store/read/trace.h"
@@ -27,6 +28,7 @@ enum { COLUMNS = 64 };
 struct anonymise {
 	sqlite3 *from, *to;
 	struct substitutes *substitutes;
+	bool plain;                   /* @from is unpacked */
 	struct payload_rows payloads; /* of the chunk that is being copied */
 };
 
@@ -275,6 +277,7 @@ static int make_plain(struct anonymise *a)
 		err = has_table(a->from, tables[i].name);
 		if (err <= 0)
 			continue;
+		a->plain = true;
 		text_addf(&sql, "CREATE TABLE ");
 		table_declare(&tables[i], true, &sql);
 		err = sql.failed ? log_err(-ENOMEM, "anonymise") : sql_exec(a->to, sql.at);
@@ -311,10 +314,14 @@ static int fill_trace(struct anonymise *a)
 				      "BEGIN; DELETE FROM meta");
 	if (!err)
 		err = make_plain(a);
+	if (!err && !a->plain)
+		err = call_pack_begin(a->to);
 	if (!err)
 		err = copy_tables(a);
 	if (!err)
 		err = schema_set_meta(a->to, "anonymised", "yes");
+	if (!err && !a->plain)
+		err = call_pack_end(a->to);
 	if (!err)
 		err = schema_complete(a->to);
 	return err ? err : sql_exec(a->to, "COMMIT");

@@ -32,6 +32,8 @@ struct call_row {
 };
 
 enum {
+	CALLS_PLAIN = 32,           /* calls of a shape that are rows; later ones are in blocks */
+	CALL_SHAPES_MAX = 1 << 16,  /* calls of further shapes are rows */
 	CALL_ROWS_MAX = 8192,       /* of a block */
 	CALL_VALUES_FULL = 1 << 18, /* a batch with so many values, */
 	CALL_TEXT_FULL = 1 << 20,   /* or bytes of texts, is full */

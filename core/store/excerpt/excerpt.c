@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "core/store/db/call_pack.h"
 #include "core/store/db/file.h"
 #include "core/store/db/schema.h"
 #include "core/store/read/trace.h"
@@ -58,6 +59,8 @@ static int fill_excerpt(struct excerpt_copy *copy)
 		err = sql_exec(copy->to, "INSERT INTO meta VALUES('state', 'unpacking');"
 					 "PRAGMA journal_mode=MEMORY; PRAGMA synchronous=OFF;"
 					 "BEGIN; DELETE FROM meta");
+	if (!err)
+		err = call_pack_begin(copy->to);
 	if (!err)
 		err = sql_prepare(copy->to,
 				  "SELECT end NOT NULL FROM call WHERE thread = ? AND n = ?",

@@ -4,6 +4,7 @@
  * Objects are renumbered, since their numbers have no gaps. Threads and processes keep their
  * numbers, which are in the names of events: if one between two others is left out its row remains.
  */
+#include "core/store/db/call_pack.h"
 #include "core/store/db/schema.h"
 #include "core/store/excerpt/excerpt_priv.h"
 #include "core/store/finish/derive.h"
@@ -155,5 +156,7 @@ int excerpt_complete(struct excerpt_copy *copy)
 		err = derive_tables(copy->to);
 	if (!err)
 		err = describe_excerpt(copy);
+	if (!err)
+		err = call_pack_end(copy->to);
 	return err ?: schema_complete(copy->to);
 }

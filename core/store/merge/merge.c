@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "core/store/db/call_pack.h"
 #include "core/store/db/file.h"
 #include "core/store/db/schema.h"
 #include "core/store/finish/derive.h"
@@ -46,11 +47,15 @@ static int fill_merged(struct merge *merge)
 					  "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;"
 					  "BEGIN; DELETE FROM meta");
 	if (!err)
+		err = call_pack_begin(merge->to);
+	if (!err)
 		err = copy_parts(merge);
 	if (!err)
 		err = merge_describe(merge);
 	if (!err) /* the two ends of a connection may be in two traces */
 		err = derive_tables(merge->to);
+	if (!err)
+		err = call_pack_end(merge->to);
 	if (!err)
 		err = schema_complete(merge->to);
 	return err ?: sql_exec(merge->to, "COMMIT");

@@ -22,8 +22,7 @@
 enum { NESTED_MAX = 64 };
 
 enum {
-	SHAPES_MAX = 1 << 16, /* calls of further shapes are rows */
-	GROWING = 512,        /* a block with fewer calls is stored again when it has more */
+	GROWING = 512, /* a block with fewer calls is stored again when it has more */
 };
 
 /* Collects handles while JSON is written. */
@@ -220,7 +219,7 @@ static bool is_repeated(struct writer *writer, uint64_t shape)
 
 	if (n >= writer->calls_plain)
 		return true;
-	if (known || writer->shapes.used < SHAPES_MAX)
+	if (known || writer->shapes.used < CALL_SHAPES_MAX)
 		writer_fail(writer, map_put(&writer->shapes, shape, n + 1));
 	return false;
 }

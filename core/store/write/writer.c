@@ -32,7 +32,6 @@ enum {
 	LOG_PAGES = 1024,   /* of the write-ahead log, before they are moved into the file */
 	LOG_PART = 8,       /* maximal part of the log in a file with a size limit */
 	DAMAGE_ROWS = 1000, /* the most rows of a thread in `coverage` */
-	CALLS_PLAIN = 32,   /* calls of a shape that are rows; later ones are in blocks */
 };
 
 static int prepare_statements(struct writer *writer)

@@ -1,5 +1,5 @@
-"""peak.py TRACE COMMAND...: run it, and print the largest sizes of the trace, of its log, and of the
-command's memory in KiB
+"""peak.py TRACE COMMAND...: run it, and print the largest sizes of the trace and of its log, and
+that of the memory of the command in KiB
 
 Neither becomes smaller before the end, so that it does not matter when they are looked at.
 """

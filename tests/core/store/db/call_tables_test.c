@@ -4,6 +4,7 @@
  */
 #include "core/store/db/call_tables.h"
 
+#include "core/store/excerpt/excerpt.h"
 #include "core/store/open.h"
 #include "core/store/read/trace_priv.h"
 #include "core/store/unpack.h"
@@ -230,6 +231,36 @@ TEST(an_unpacked_trace_has_rows)
 	read_all(path, &blocks);
 	read_all(copy, &rows);
 	assert_same();
+}
+
+static void add_calls(const char *from, struct text *out)
+{
+	struct trace *trace;
+
+	assert_int_equal(trace_open(from, &trace), 0);
+	tables_add_rows(out, trace_db(trace), "call", "SELECT * FROM call");
+	tables_add_rows(out, trace_db(trace), "ref", "SELECT * FROM ref");
+	trace_close(trace);
+}
+
+/* Calls of any kind become rows first, and are packed as those of a recording. */
+TEST(a_copy_has_blocks_and_the_same_calls)
+{
+	const struct excerpt all = EXCERPT_ALL;
+	struct trace *trace;
+
+	random_choose();
+	record_calls(UINT32_MAX, random_seed);
+	snprintf(copy, sizeof(copy), "%s", make_path("copy.db"));
+	assert_int_equal(trace_open(path, &trace), 0);
+	assert_int_equal(excerpt_write(trace, &all, copy, NULL), 0);
+	trace_close(trace);
+	add_calls(path, &rows);
+	add_calls(copy, &blocks);
+	assert_same();
+	assert_int_equal(trace_open(copy, &trace), 0);
+	assert_true(sql_int(trace_db(trace), "SELECT sum(calls) FROM call_chunk", -1) > EVENTS);
+	trace_close(trace);
 }
 
 static void name_files(void) __attribute__((constructor));

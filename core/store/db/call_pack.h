@@ -1,0 +1,13 @@
+#pragma once
+/*
+ * Packing the calls of a trace that is written row by row: of the calls that repeat, later ones go
+ * into blocks, as in a recording.
+ *
+ * Meanwhile tables `call` and `ref` of the connection are temporary ones, so that any statement may
+ * fill and change them.
+ */
+#include "core/store/db/sql.h"
+
+/* Both return 0 or -errno after log_err(). */
+int call_pack_begin(sqlite3 *db);
+int call_pack_end(sqlite3 *db);
