@@ -499,6 +499,19 @@ def recorded_control():
 
 
 @functools.cache
+def recorded_service(name, n):
+    """Bytes an event of a service's trace; not of program(): it needs the real libibverbs."""
+    need(VERBATIM, 'verbatim')
+    need(SOFT, 'software device')
+    path = scratch(name + '.db')
+    service = os.path.join(BENCH, 'services')
+    run([compiler('services'), '-std=gnu11', '-D_GNU_SOURCE', '-O2', '-I.', '-o', service,
+         'tests/apps/cm_services.c', '-libverbs', '-lrdmacm'], cwd=TOP)
+    run([VERBATIM, 'record', '-q', '--device', 'soft', '-o', path, '--', service, name, str(n)])
+    return os.path.getsize(path) / count_events(path)
+
+
+@functools.cache
 def recorded_long():
     """A trace of some 50 M events, and how many exactly."""
     need(VERBATIM, 'verbatim')

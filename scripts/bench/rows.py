@@ -295,6 +295,11 @@ ROWS = [Row(id, 'recording', title, 'ns', better, budget, samples)
     Row('sustained', 'trace', 'into trace.db, one core', 'M/s', 'more', 15,
         lambda: measure.feed()[0]['sustained']),
     Row('size', 'trace', 'bytes an event, perftest', 'B', 'less', 4, bytes_an_event),
+    *(Row('size_' + name, 'trace', 'bytes an event, ' + title, 'B', 'less', 4,
+          lambda name=name, n=n: [measure.recorded_service(name, n)])
+      for name, title, n in (('events', 'awaited completions', 50000),
+                             ('regions', 'registrations', 50000),
+                             ('connections', 'connections', 1000))),
     Row('open', 'trace', 'opening, to the first event of 20 M', 's', 'less', 1,
         lambda: measure.scan()['open']),
     Row('scan', 'trace', 'a full scan', 'M/s', 'more', 5, lambda: measure.scan()['scan']),
