@@ -28,9 +28,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zstd.h>
 
 #include "core/base/vec.h"
-#include "core/store/chunk/frame.h"
 #include "core/wire/hash.h"
 
 enum { LEVEL = 1, DIGITS = 19 };
@@ -61,8 +61,6 @@ struct call_batch {
 	struct column *columns; /* of all shapes; those from @ncolumns on are empty */
 	size_t ncolumns, columns_size, columns_made;
 	size_t nvalues;
-	struct frame frame;
-	struct text plain;
 };
 
 /* Shapes */
@@ -301,8 +299,6 @@ void call_batch_free(struct call_batch *batch)
 		column_fini(&batch->columns[i]);
 	free_index(&batch->shapes);
 	free_index(&batch->strings);
-	frame_fini(&batch->frame);
-	text_fini(&batch->plain);
 	free(batch->columns);
 	free(batch->rows);
 	free(batch);
@@ -457,12 +453,38 @@ static bool has_failed(const struct call_batch *batch)
 	for (size_t i = 0; i < batch->ncolumns; i++)
 		if (batch->columns[i].failed)
 			return true;
-	return batch->plain.failed;
+	return false;
 }
 
-int call_batch_pack(struct call_batch *batch, struct text *to)
+void call_packer_fini(struct call_packer *packer)
 {
-	struct text *plain = &batch->plain;
+	ZSTD_freeCCtx(packer->context);
+	text_fini(&packer->plain);
+	text_fini(&packer->block);
+	packer->context = NULL;
+}
+
+/* Append @plain to the block as one frame. 0 or -ENOMEM. */
+static int compress_plain(struct call_packer *packer)
+{
+	const struct text *plain = &packer->plain;
+	size_t bound = ZSTD_compressBound(plain->used), n;
+	char *at = text_space(&packer->block, bound);
+
+	if (!packer->context)
+		packer->context = ZSTD_createCCtx();
+	if (!packer->context || !at)
+		return -ENOMEM;
+	n = ZSTD_compressCCtx(packer->context, at, bound, plain->at, plain->used, LEVEL);
+	if (ZSTD_isError(n))
+		return -ENOMEM; /* there is space enough */
+	packer->block.used += n;
+	return 0;
+}
+
+int call_batch_pack(const struct call_batch *batch, struct call_packer *packer)
+{
+	struct text *plain = &packer->plain, *to = &packer->block;
 
 	text_cut(plain, 0);
 	put_texts(plain, &batch->strings);
@@ -475,7 +497,7 @@ int call_batch_pack(struct call_batch *batch, struct text *to)
 	text_char(to, CALL_BLOCK_VERSION);
 	put_varint(to, batch->extent.calls);
 	put_varint(to, plain->used);
-	if (has_failed(batch) || to->failed)
+	if (has_failed(batch) || plain->failed || to->failed)
 		return -ENOMEM;
-	return frame_add(&batch->frame, plain->at, plain->used, LEVEL, to);
+	return compress_plain(packer);
 }

@@ -47,6 +47,14 @@ struct call_extent {
 const struct call_extent *call_batch_extent(const struct call_batch *batch);
 bool call_batch_is_full(const struct call_batch *batch);
 
-/* The block, appended to the emptied @to. 0 or -ENOMEM. */
-int call_batch_pack(struct call_batch *batch, struct text *to);
+/* What packing needs, of any number of batches. Zeroed it is empty. */
+struct call_packer {
+	void *context; /* of zstd */
+	struct text plain;
+	struct text block; /* the last one packed */
+};
+void call_packer_fini(struct call_packer *packer);
+
+/* The batch as a block. 0 or -ENOMEM. */
+int call_batch_pack(const struct call_batch *batch, struct call_packer *packer);
 void call_batch_clear(struct call_batch *batch);

@@ -33,7 +33,7 @@ struct pack {
 	struct ref_row *rows;
 	size_t nrows, size;
 	struct text texts; /* of @rows */
-	struct text block;
+	struct call_packer packer;
 	bool odd; /* the call at hand must be a row */
 };
 
@@ -156,11 +156,11 @@ static int store_block(struct pack *pack)
 
 	if (!e->calls)
 		return 0;
-	err = call_batch_pack(pack->batch, &pack->block);
+	err = call_batch_pack(pack->batch, &pack->packer);
 	err = err ? log_err(err, "pack calls")
 		  : sql_run(pack->put_block, "uiiiiuiuub", pack->thread, e->first_n, e->last_n,
-			    e->begin, e->end, e->calls, e->verbs, e->least, e->most, pack->block.at,
-			    pack->block.used);
+			    e->begin, e->end, e->calls, e->verbs, e->least, e->most,
+			    pack->packer.block.at, pack->packer.block.used);
 	call_batch_clear(pack->batch);
 	return err;
 }
@@ -254,7 +254,7 @@ static void finish_pack(struct pack *pack)
 	call_batch_free(pack->batch);
 	free(pack->rows);
 	text_fini(&pack->texts);
-	text_fini(&pack->block);
+	call_packer_fini(&pack->packer);
 }
 
 int call_pack_end(sqlite3 *db)

@@ -142,7 +142,7 @@ struct blocks {
 	struct call_batch *batch;
 	struct call_shape shape;
 	struct call_whole whole;
-	struct text data;
+	struct call_packer packer;
 	sqlite3_stmt *from, *to;
 };
 
@@ -160,10 +160,10 @@ static int resolve_block(struct blocks *b, uint32_t thread, uint64_t first_n, ui
 		err = err ?: call_shape_read(&b->shape, &b->whole.row)
 				      ?: call_batch_add(b->batch, &b->shape, &b->whole.row);
 	}
-	err = err ?: call_batch_pack(b->batch, &b->data);
+	err = err ?: call_batch_pack(b->batch, &b->packer);
 	return err ? log_err(err == -E2BIG ? -EINVAL : err, "find the objects of calls")
-		   : sql_run(b->to, "uiuub", thread, first_n, e->least, e->most, b->data.at,
-			     b->data.used);
+		   : sql_run(b->to, "uiuub", thread, first_n, e->least, e->most, b->packer.block.at,
+			     b->packer.block.used);
 }
 
 static int resolve_next(struct blocks *b, uint32_t *thread, uint64_t *first_n)
@@ -215,7 +215,7 @@ static int resolve_blocks(sqlite3 *db, const struct objects *objects)
 	call_batch_free(b.batch);
 	call_shape_fini(&b.shape);
 	call_whole_fini(&b.whole);
-	text_fini(&b.data);
+	call_packer_fini(&b.packer);
 	return err;
 }
 

@@ -230,13 +230,13 @@ static int store_block(struct writer *writer, struct thread_log *log)
 
 	if (!e || e->calls == log->calls_stored)
 		return 0;
-	if (call_batch_pack(log->calls, &writer->block))
+	if (call_batch_pack(log->calls, &writer->calls))
 		return writer_fail(writer, log_err(-ENOMEM, "pack %u calls", e->calls));
 	log->calls_stored = e->calls;
-	writer->chunk_bytes += writer->block.used;
+	writer->chunk_bytes += writer->calls.block.used;
 	return WRITER_RUN(writer, call_chunk, "uiiiiuiuub", log->id, e->first_n, e->last_n,
-			  e->begin, e->end, e->calls, e->verbs, e->least, e->most, writer->block.at,
-			  writer->block.used);
+			  e->begin, e->end, e->calls, e->verbs, e->least, e->most,
+			  writer->calls.block.at, writer->calls.block.used);
 }
 
 void calls_cut(struct thread_log *log)
@@ -576,5 +576,5 @@ void calls_end_all(struct writer *writer)
 	map_fini(&writer->shapes);
 	call_shape_fini(&writer->shape);
 	free(writer->refs);
-	text_fini(&writer->block);
+	call_packer_fini(&writer->calls);
 }

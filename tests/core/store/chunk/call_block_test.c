@@ -13,7 +13,8 @@ enum { CALLS = 3000, REFS = 3 };
 static struct call_batch *batch;
 static struct call_block block;
 static struct call_shape shape;
-static struct text packed, json;
+static struct call_packer packer;
+static struct text json;
 static uint64_t seed;
 
 static int set_up(void **state)
@@ -29,7 +30,7 @@ static int tear_down(void **state)
 	call_batch_free(batch);
 	call_block_fini(&block);
 	call_shape_fini(&shape);
-	text_fini(&packed);
+	call_packer_fini(&packer);
 	text_fini(&json);
 	return 0;
 }
@@ -135,7 +136,7 @@ static void write_rows(uint32_t n)
 		assert_int_equal(call_batch_add(batch, &shape, &rows[i]), 0);
 	}
 	assert_int_equal(call_batch_extent(batch)->calls, n);
-	assert_int_equal(call_batch_pack(batch, &packed), 0);
+	assert_int_equal(call_batch_pack(batch, &packer), 0);
 }
 
 /* Twice with one batch and one block: nothing is left of the first time. */
@@ -145,7 +146,7 @@ TEST(any_calls_come_out_the_same)
 		for (uint32_t i = 0; i < n; i++)
 			make_row(&rows[i], refs[i], 5 + i * 2);
 		write_rows(n);
-		assert_int_equal(call_block_read(&block, packed.at, packed.used), 0);
+		assert_int_equal(call_block_read(&block, packer.block.at, packer.block.used), 0);
 		assert_int_equal(block.calls, n);
 		for (uint32_t i = 0; i < n; i++)
 			assert_row(i, &rows[i]);
@@ -173,7 +174,7 @@ TEST(calls_that_repeat_take_few_bytes)
 		rows[i].end = rows[i].begin + 100 + (int64_t)draw_below(50);
 	}
 	write_rows(CALLS);
-	assert_true(packed.used < CALLS * 4);
+	assert_true(packer.block.used < CALLS * 4);
 	assert_int_equal(call_batch_extent(batch)->least, 3);
 	assert_int_equal(call_batch_extent(batch)->most, CALLS + 2);
 }
@@ -199,15 +200,15 @@ TEST(a_damaged_block_is_harmless)
 	for (uint32_t i = 0; i < 40; i++)
 		make_row(&rows[i], refs[i], 5 + i * 2);
 	write_rows(40);
-	for (size_t i = 0; i < packed.used; i++) {
-		char was = packed.at[i];
+	for (size_t i = 0; i < packer.block.used; i++) {
+		char was = packer.block.at[i];
 
-		packed.at[i] = (char)(was ^ (1 << draw_below(8)));
-		if (!call_block_read(&block, packed.at, packed.used))
+		packer.block.at[i] = (char)(was ^ (1 << draw_below(8)));
+		if (!call_block_read(&block, packer.block.at, packer.block.used))
 			for (uint32_t k = 0; k < block.calls; k++)
 				call_block_args(&block, k, false, &json);
-		packed.at[i] = was;
-		assert_int_equal(call_block_read(&block, packed.at, i), -EBADMSG);
+		packer.block.at[i] = was;
+		assert_int_equal(call_block_read(&block, packer.block.at, i), -EBADMSG);
 		assert_int_equal(block.calls, 0);
 	}
 }
