@@ -32,14 +32,6 @@ for reader in $(share hyparquet "duckdb hyparquet"); do # each takes 7 s of proc
 	else try "parquet: $reader reads all rows of all tables" reads $reader; fi
 done
 
-parquet_is_small() { # at most 8 bytes a request
-	local size
-	size=$(find parquet/requests -name part-00002.parquet -printf '%s\n')
-	[ "$size" -le $((8 * $("$VERBATIM" sql both.db "SELECT count(*) FROM requests"))) ] ||
-		{ echo "$size bytes"; return 1; }
-}
-try parquet_is_small
-
 # Requests to known peers, and control verbs, of all traces: so many events of OTF2.
 count_all() { # query
 	local each
