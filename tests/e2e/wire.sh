@@ -104,6 +104,31 @@ xrc_is_refused() {
 	says 'Failed to modify .*QP' "$tmp/client"
 }
 
+# The processes of a fabric share the port.
+two_pairs_at_once() {
+	local first servers clients
+	next_port; first=$port
+	one timeout 60 ibv_rc_pingpong -g 0 -e -n 50 -p $first >"$tmp/server1" 2>&1 & servers=$!
+	next_port
+	one timeout 60 ibv_ud_pingpong -g 0 -e -n 50 -p $port >"$tmp/server2" 2>&1 & servers+=" $!"
+	await listens $first && await listens $port || return
+	two timeout 60 ibv_rc_pingpong -g 0 -e -n 50 -p $first $here >"$tmp/client1" 2>&1 &
+	clients=$!
+	two timeout 60 ibv_ud_pingpong -g 0 -e -n 50 -p $port $here >"$tmp/client2" 2>&1 &&
+		wait $clients && wait ${servers% *} && wait ${servers#* } ||
+		{ cat "$tmp"/server[12] "$tmp"/client[12]; return 1; }
+}
+
+packets_of_one_machine_stay_in_memory() {
+	local before server
+	next_port
+	before=$(packets)
+	one timeout 60 ibv_rc_pingpong -g 0 -n 50 -p $port >"$tmp/server" 2>&1 & server=$!
+	await listens $port || return
+	one timeout 60 ibv_rc_pingpong -g 0 -n 50 -p $port localhost >"$tmp/client" 2>&1 &&
+		wait $server && is "packets" "$(packets)" "$before"
+}
+
 packets_are_well_formed() {
 	local pid
 	dumpcap -q -i v0 -w "$tmp/cap.pcapng" 2>"$tmp/dumpcap" & pid=$!
@@ -127,6 +152,8 @@ try_in_turn "UC" pingpong uc
 try_in_turn "UD" pingpong ud
 try_in_turn "shared receive queue" pingpong srq
 try addresses_of_ipv6_work
+try two_pairs_at_once
+try packets_of_one_machine_stay_in_memory
 try_in_turn xrc_is_refused
 if command -v ib_write_bw >/dev/null; then
 	try "RDMA write" perftest ib_write_bw -n 5 -s 300001

@@ -382,6 +382,18 @@ int registry_find_number(enum registry_kind kind, uint32_t value, struct peer **
 	return err;
 }
 
+int registry_find_owner(enum registry_kind kind, uint32_t value, uint32_t *ret_node,
+			uint64_t *ret_instance)
+{
+	const struct registry_number *number = find_number(kind, value);
+
+	if (!number || number->node >= NODE_MAX)
+		return -ENOENT;
+	*ret_node = number->node;
+	*ret_instance = file->node[number->node].instance;
+	return 0;
+}
+
 int registry_find_xrc(uint32_t qpn, uint32_t *ret_slot)
 {
 	const struct registry_number *number = find_number(REGISTRY_XRC_QP, qpn);

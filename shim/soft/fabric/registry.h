@@ -70,6 +70,9 @@ static inline int registry_find_qp(uint32_t qpn, struct peer **ret_peer, uint32_
 {
 	return registry_find_number(REGISTRY_QP, qpn, ret_peer, ret_qp);
 }
+/* Which process has @number; 0 or -ENOENT. Without its segment. */
+int registry_find_owner(enum registry_kind kind, uint32_t number, uint32_t *ret_node,
+			uint64_t *ret_instance);
 /* The slot of an XRC receive queue pair, which no single process owns. */
 int registry_find_xrc(uint32_t qpn, uint32_t *ret_slot);
 

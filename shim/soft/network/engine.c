@@ -27,6 +27,7 @@
 #include "shim/soft/fabric/uplink.h"
 #include "shim/soft/network/alarm.h"
 #include "shim/soft/network/datagrams.h"
+#include "shim/soft/network/handover.h"
 #include "shim/soft/network/impair.h"
 #include "shim/soft/network/requester.h"
 #include "shim/soft/network/responder.h"
@@ -184,23 +185,21 @@ static bool is_told(const struct network_qp *n, const struct arrival *a)
 	       !memcmp(&a->from, &n->route.ends.dst, sizeof(a->from));
 }
 
-static void read_sender(const struct sockaddr_storage *sa, struct icrc_ends *ends)
+static void read_sender(const struct sockaddr_storage *sa, struct handover_origin *origin)
 {
 	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)sa;
 	const struct sockaddr_in *in = (const struct sockaddr_in *)sa;
 
-	memset(ends, 0, sizeof(*ends));
-	ends->dst = uplink_get()->addr;
-	ends->src_port = ntohs(in->sin_port);
+	origin->port = ntohs(in->sin_port);
 	if (sa->ss_family == AF_INET6) {
-		ends->src = in6->sin6_addr;
+		origin->from = in6->sin6_addr;
 		return;
 	}
-	ends->src.s6_addr[10] = ends->src.s6_addr[11] = 0xff;
-	memcpy(ends->src.s6_addr + 12, &in->sin_addr, sizeof(in->sin_addr));
+	origin->from.s6_addr[10] = origin->from.s6_addr[11] = 0xff;
+	memcpy(origin->from.s6_addr + 12, &in->sin_addr, sizeof(in->sin_addr));
 }
 
-static void read_control(struct msghdr *msg, struct arrival *a)
+static void read_control(struct msghdr *msg, struct handover_origin *a)
 {
 	struct cmsghdr *c;
 
@@ -216,37 +215,68 @@ static void read_control(struct msghdr *msg, struct arrival *a)
 }
 
 /* Read and check headers, payload and ICRC. */
-static bool read_packet(struct arrival *a, const struct sockaddr_storage *from, uint8_t *packet,
+static bool read_packet(struct arrival *a, const struct handover_origin *origin, uint8_t *packet,
 			size_t len)
 {
-	struct icrc_ends ends;
+	struct icrc_ends ends = {
+		.src = origin->from,
+		.dst = uplink_get()->addr,
+		.src_port = origin->port,
+	};
 	size_t head = header_read(&a->header, packet, len), tail;
 
 	tail = a->header.bth.pad + HEADER_ICRC;
 	if (!head || len % 4 || len < head + tail)
 		return false;
-	read_sender(from, &ends);
 	if (!icrc_is_good(&ends, packet, len))
 		return false;
-	a->from = ends.src;
+	a->from = origin->from;
+	a->traffic_class = origin->traffic_class;
+	a->hop_limit = origin->hop_limit;
 	a->payload = packet + head;
 	a->len = len - head - tail;
 	return a->len || !a->header.bth.pad;
 }
 
-static void take_message(struct mmsghdr *msg)
+/* @handed: another process received it. */
+static void take_from(const struct handover_origin *origin, uint8_t *packet, size_t len,
+		      bool handed)
 {
 	struct arrival a = { 0 };
 	struct network_qp *n;
 
-	if (msg->msg_hdr.msg_flags & (MSG_TRUNC | MSG_CTRUNC) ||
-	    !read_packet(&a, msg->msg_hdr.msg_name, msg->msg_hdr.msg_iov->iov_base, msg->msg_len))
+	if (!read_packet(&a, origin, packet, len))
 		return;
 	n = *find_qp(a.header.bth.dest_qp);
-	if (!n || !is_told(n, &a))
+	if (n && is_told(n, &a))
+		take_packet(n, &a);
+	else if (!n && !handed)
+		handover_send(a.header.bth.dest_qp, origin, packet, len);
+}
+
+static void take_message(struct mmsghdr *msg)
+{
+	struct handover_origin origin = { 0 };
+
+	if (msg->msg_hdr.msg_flags & (MSG_TRUNC | MSG_CTRUNC))
 		return;
-	read_control(&msg->msg_hdr, &a);
-	take_packet(n, &a);
+	read_sender(msg->msg_hdr.msg_name, &origin);
+	read_control(&msg->msg_hdr, &origin);
+	take_from(&origin, msg->msg_hdr.msg_iov->iov_base, msg->msg_len, false);
+}
+
+static int receive_handed(void)
+{
+	struct handover_origin origin;
+	ssize_t len = 0;
+	int n;
+
+	for (n = 0; n < BATCH && len >= 0; n++) {
+		len = handover_receive(&origin, inbox->packets[0], PACKET_MAX);
+		if (len > 0)
+			take_from(&origin, inbox->packets[0], len, true);
+	}
+	return n - 1;
 }
 
 /* Answers leave once for all packets of a batch. */
@@ -284,14 +314,15 @@ static void prepare_inbox(int n)
 /* Returns whether there may be more. */
 static bool receive_batch(void)
 {
-	int n, i;
+	int n, i, handed;
 
 	n = recvmmsg(sockets_receiving(), inbox->msgs, BATCH, MSG_DONTWAIT, NULL);
 	for (i = 0; i < n; i++)
 		take_message(&inbox->msgs[i]);
+	handed = receive_handed();
 	send_answers();
 	prepare_inbox(n);
-	return n > 0 || touched;
+	return n > 0 || handed || touched;
 }
 
 static void expire_one(struct network_qp *n)
@@ -359,6 +390,7 @@ static void wait_for_work(bool polled)
 	struct pollfd fds[] = {
 		{ .fd = alarm_fd(), .events = POLLIN },
 		{ .fd = sockets_receiving(), .events = POLLIN },
+		{ .fd = handover_fd(), .events = POLLIN },
 	};
 	uint64_t due = alarm_expected(), now = process_now(), ns = due > now ? due - now : 0;
 	struct timespec ts;
@@ -366,7 +398,7 @@ static void wait_for_work(bool polled)
 	if (polled && ns > LOOK)
 		ns = LOOK;
 	ts = (struct timespec){ ns / 1000000000, ns % 1000000000 };
-	ppoll(fds, polled ? 1 : 2, !polled && due == UINT64_MAX ? NULL : &ts, NULL);
+	ppoll(fds, polled ? 1 : 3, !polled && due == UINT64_MAX ? NULL : &ts, NULL);
 	if (fds[0].revents)
 		alarm_wait_for(0); /* look at all timers */
 }
@@ -392,7 +424,9 @@ static int open_all(void)
 	int err = impair_load();
 
 	if (!err)
-		err = sockets_open();
+		err = sockets_open(handover_has_others());
+	if (!err)
+		err = handover_open();
 	if (!err)
 		err = alarm_open();
 	if (!err && !inbox)
@@ -405,6 +439,7 @@ static int open_all(void)
 static void close_all(void)
 {
 	sockets_close();
+	handover_close();
 	alarm_close();
 	free(inbox);
 	inbox = NULL;

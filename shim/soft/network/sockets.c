@@ -1,9 +1,10 @@
 /*
  * Opening the sockets
  *
- * The port of RoCE is shared by the processes of a fabric (SO_REUSEPORT). The first one tries it
+ * The port of RoCE is shared by the processes of a fabric (SO_REUSEPORT). The first one binds it
  * alone, so that a port that anything else uses, another fabric or the kernel's Soft-RoCE, is an
- * error and not half of the packets.
+ * error and not half of the packets. The kernel distributes packets by flows, not by queue pairs:
+ * handover.c.
  *
  * Packets may not be fragmented, and the socket that sends is not connected: so the kernel gives
  * them the identification 0, which their ICRC covers.
@@ -106,9 +107,13 @@ static int open_socket(uint16_t port, bool shared)
 	return err;
 }
 
-static int open_receiving(void)
+static int open_receiving(bool shared)
 {
-	return open_socket(HEADER_UDP_PORT, false);
+	int fd = open_socket(HEADER_UDP_PORT, shared);
+
+	if (fd >= 0)
+		set_option(fd, SOL_SOCKET, SO_REUSEPORT, 1);
+	return fd;
 }
 
 /* Another process may have the port of this one's number: then any port will do. */
@@ -128,7 +133,7 @@ static void say_why(int err)
 	n = snprintf(line, sizeof(line), "verbatim-soft: UDP port %d of %s: %s\n", HEADER_UDP_PORT,
 		     uplink_get()->name,
 		     err == -EADDRINUSE
-			     ? "another process, another fabric or the kernel's Soft-RoCE has it"
+			     ? "another program, another fabric or the kernel's Soft-RoCE has it"
 			     : strerror(-err));
 	if (write(STDERR_FILENO, line, n) < 0)
 		return;
@@ -143,13 +148,13 @@ static void learn_port(void)
 		source_port = ntohs(((struct sockaddr_in *)&addr)->sin_port);
 }
 
-int sockets_open(void)
+int sockets_open(bool shared)
 {
 	int err;
 
 	if (receiving >= 0)
 		return 0;
-	err = open_receiving();
+	err = open_receiving(shared);
 	if (err >= 0) {
 		receiving = err;
 		err = sending = open_sending();

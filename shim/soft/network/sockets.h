@@ -3,11 +3,15 @@
  * The sockets of the process: one that receives packets, on UDP port 4791 of the wire's address,
  * and one that sends, whose port is this process's part of the flow. Any thread.
  */
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/socket.h>
 
-/* Open them, unless they are open. 0 or -errno; a line says why the port cannot be used. */
-int sockets_open(void);
+/*
+ * Open them, unless they are open. 0 or -errno; a line says why the port cannot be used. @shared:
+ * another process of the fabric has the port.
+ */
+int sockets_open(bool shared);
 void sockets_close(void);
 
 int sockets_receiving(void);
