@@ -73,7 +73,7 @@ fetched_events_are_bounded() {
 		ibv_rc_pingpong -e -p $port -n 4000 localhost >/dev/null && wait \$server
 	X
 	record --flight 512k -- bash program || { cat err; return 1; }
-	is_small && is_sound && all_are_counted 40000 && replays
+	is_small && is_sound && all_are_counted 30000 && replays
 }
 
 what_is_alive_stays_and_is_reported() {

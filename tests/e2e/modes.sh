@@ -98,7 +98,7 @@ kept_session_can_be_collected_again() {
 
 collected_without_room_is_collected_again() {
 	lone "$apps/loop" counts 60000 || return
-	(ulimit -f 150; collect d) 2>err; is $? 4 && says 'File too large' err &&
+	(ulimit -f 200; collect d) 2>err; is $? 4 && says 'File too large' err &&
 		says 'INCOMPLETE; the session is not removed' err || return
 	! "$VERBATIM" info t.db >info 2>&1 || says ^INTERRUPTED info || return
 	collect d && is "$(ask "SELECT count(*) FROM wc")" "$(number 16)"
