@@ -2,7 +2,7 @@
  * orders KIND [good]: a program that relies on an order that nobody promised
  *
  *	queues     of two queue pairs the first that was posted to completes first
- *	threads    the other thread has made its region 20 ms later
+ *	threads    the other thread has made its region 100 ms later
  *
  * It ends with 0 in the usual order, whatever that is worth. tests/e2e/torture.sh has it meet
  * others.
@@ -92,7 +92,7 @@ static void use_two_threads(void)
 	while (!begun)
 		sched_yield();
 	if (!good)
-		usleep(20000); /* "long enough" */
+		usleep(100000); /* "long enough" */
 	qp = create_rc_qp(pd, cq);
 	connect_to_itself(context, qp);
 	if (good)
