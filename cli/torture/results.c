@@ -70,8 +70,7 @@ static bool is_alike(const struct result *a, const struct result *b)
 	       !strcmp(a->judgement.says, b->judgement.says);
 }
 
-/* Is there an earlier result with the same text? */
-static bool is_repeated(const struct results *results, size_t i)
+bool results_repeat(const struct results *results, size_t i)
 {
 	for (size_t j = 0; j < i; j++)
 		if (is_alike(&results->all[j], &results->all[i]))
@@ -100,6 +99,8 @@ static void print_result(const struct results *results, size_t i)
 	if (more)
 		printf("; %u more alike", more);
 	printf("\n");
+	if (*result->reduced)
+		printf("               %s\n", result->reduced);
 }
 
 static void print_counts(const struct results *results)
@@ -143,7 +144,7 @@ int results_print_text(const struct results *results)
 		for (size_t i = 0; i < results->n; i++)
 			if (is_shown(&results->all[i]) &&
 			    (int)results->all[i].judgement.verdict == verdict &&
-			    !is_repeated(results, i)) {
+			    !results_repeat(results, i)) {
 				print_result(results, i);
 				any = true;
 			}
@@ -176,6 +177,8 @@ void result_put(struct json *json, const struct result *result)
 	if (result_is_bad(result)) {
 		json_put_text(json, "fingerprint", result_fingerprint(result, fingerprint));
 		json_put_bool(json, "known", result->known);
+		if (*result->reduced)
+			json_put_text(json, "reduced", result->reduced);
 	}
 	json_close(json, '}');
 }

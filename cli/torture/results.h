@@ -13,6 +13,8 @@ struct result {
 	uint64_t took; /* ns */
 	bool done;     /* it was run */
 	bool known;    /* a baseline has it */
+	/* "torture/4.reduced.db: 9 of 31 events ...", or why there is none; "": not requested */
+	char reduced[200];
 };
 
 enum { RESULT_FINGERPRINT = 17 };
@@ -36,6 +38,9 @@ int results_know(struct results *results, const char *baseline);
 
 /* Is it not handled? */
 bool result_is_bad(const struct result *result);
+
+/* Does an earlier result say the same? */
+bool results_repeat(const struct results *results, size_t i);
 
 /*
  * Identifies what was not handled: its failure, place and verdict, not its number. Returns @text.

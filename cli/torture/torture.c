@@ -24,6 +24,7 @@
 #include "cli/record/device.h"
 #include "cli/record/launch.h"
 #include "cli/torture/progress.h"
+#include "cli/torture/reduced.h"
 #include "cli/torture/results.h"
 #include "core/wire/clock.h"
 #include "core/store/db/file.h"
@@ -40,7 +41,7 @@ struct settings {
 	unsigned int format, maker;
 	const char *folder, *only, *device, *baseline;
 	uint32_t jobs, again, ports, chaos, runs;
-	int64_t timeout, budget;
+	int64_t timeout, budget, reduce;
 	bool every, list, resume;
 };
 
@@ -82,6 +83,9 @@ const struct option_row cli_torture_options[] = {
 	  .otherwise = "10 times that of the program, plus 2s" },
 	{ "budget", 0, "TIME", "start no more runs after this time",
 	  TIME_AT(struct settings, budget), .least = 1 },
+	{ "reduce", 0, "TIME",
+	  "also reduce the trace of each finding, for this time, to DIR/N.reduced.db",
+	  TIME_AT(struct settings, reduce), .least = 1 },
 	{ "ports", 0, "N", "the first port for %p in arguments; each run gets 16 of them",
 	  NUMBER_AT(struct settings, ports), .least = 1, .most = 60000, .preset = "21000" },
 	{ 0 },
@@ -370,6 +374,8 @@ static int try_failures(struct torture *t)
 		err = run_all(t);
 	if (!err && t->set->baseline)
 		err = results_know(&t->results, t->set->baseline);
+	if (!err && t->set->reduce)
+		reduced_make(&t->results, (uint64_t)t->set->reduce, &stopped);
 	if (!err)
 		err = print_results(t);
 	if (!err && is_open(t))

@@ -62,6 +62,17 @@ one_is_repeated() {
 		says ENOMEM dumped
 }
 
+# the smallest trace in which check finds the same; a crash is none of its findings
+traces_are_reduced() {
+	torture --reduce 500ms --only "ibv_create_cq() fails" -- "$app" forgotten-region
+	local n=$(sed -n 's/^leak *\([0-9]*\) .*/\1/p' out)
+	says "^ *torture/$n.reduced.db: .* reproduce finding LIFE-004" out || return
+	"$VERBATIM" check "torture/$n.reduced.db" >checked
+	says LIFE-004 checked || return
+	torture --reduce 500ms --only "ibv_reg_mr() fails" -- "$app" unchecked-region
+	says "^ *not reduced: no finding of check" out || { cat out err; return 1; }
+}
+
 # on any device: the verdicts are those of the same failures made by the software device
 the_recorder_makes_the_failures() {
 	local only=(--only "SEND completes with RETRY_EXC_ERR")
@@ -255,6 +266,7 @@ budget_ends_it() {
 }
 
 try one_is_repeated
+try traces_are_reduced
 try the_recorder_makes_the_failures
 try pairs_run_beside_each_other
 try list_is_printed
