@@ -242,7 +242,7 @@ static void add_place(struct diff_site *site, const char *text, const char *valu
 	place = &site->places[site->nplaces++];
 	memset(place, 0, sizeof(*place));
 	place->verb = site->verb;
-	place->function = strdup(site->function);
+	place->function = site->function; /* which frees it */
 	snprintf(place->text, sizeof(place->text), "%s", text);
 	add_attribute(place, "max_inline_data", value);
 	if (also)

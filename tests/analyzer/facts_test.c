@@ -64,7 +64,6 @@ TEST(failures_of_one_place_are_one_if_they_are_alike)
 	const struct fact_list *list;
 	struct story s;
 
-	story_begin(&s);
 	story_with_qp(&s);
 	refuse_state(&s, IBV_QP_STATE | IBV_QP_PORT);
 	refuse_state(&s, IBV_QP_STATE | IBV_QP_PKEY_INDEX);
