@@ -128,10 +128,24 @@ static void direct_spot(struct findings *findings, const char *name, bool called
 	}
 }
 
+/*
+ * The recorder came into a running program: what was posted and not completed is not known, nor are
+ * objects of the kinds that are not searched for, as address handles.
+ */
+static void note_before(struct findings *findings)
+{
+	findings->blind = true;
+	for (int rule = 0; rule < RULE_COUNT; rule++)
+		findings_unchecked(findings, rule, !looks_at(rule, 'q'),
+				   "the program ran already when the recording began");
+}
+
 static void blind_spot(struct findings *findings, const char *what, uint64_t n)
 {
 	char count[WORDS_COUNT];
 
+	if (!strcmp(what, "before"))
+		note_before(findings);
 	for (size_t i = 0; i < sizeof(blind) / sizeof(blind[0]); i++) {
 		if (strcmp(blind[i].what, what))
 			continue;

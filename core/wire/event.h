@@ -348,7 +348,8 @@ enum event_blind_what {
 	BLIND_IMPORTS,     /* a process uses more provider functions than are remembered */
 	/* a filter forbids system calls of the recorder; object: enum event_need */
 	BLIND_SANDBOX,
-	BLIND_JUMP, /* a longjmp() left a verb while its event was written */
+	BLIND_BEFORE, /* the process ran before: its posts and completions until then */
+	BLIND_JUMP,   /* a longjmp() left a verb while its event was written */
 	BLIND_KINDS,
 };
 

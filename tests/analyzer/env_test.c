@@ -215,6 +215,30 @@ TEST(first_screen_says_that_posts_bypassed_the_verbs)
 	story_end(&s);
 }
 
+/* Rules that need all completions are not checked, and others in part: nothing false is found. */
+TEST(programs_that_ran_before_are_checked_in_part)
+{
+	unsigned int whole = 0;
+	struct story s;
+
+	story_begin(&s);
+	((struct event_blind *)s.words)->what = BLIND_BEFORE;
+	story_event(&s, 0, EVENT_BLIND, sizeof(struct event_blind) / 8);
+	story_check(&s, NULL);
+	assert_true(s.findings->blind);
+	for (int rule = 0; rule < RULE_COUNT; rule++) {
+		bool partly = false;
+
+		for (size_t i = 0; i < s.findings->nunchecked; i++)
+			partly |= s.findings->unchecked[i].rule == (enum rule_id)rule;
+		whole += !partly;
+		assert_int_equal(s.findings->skip[rule] && strchr(rules[rule].evidence, 'q'),
+				 strchr(rules[rule].evidence, 'q') != NULL);
+	}
+	assert_int_equal(whole, 0);
+	story_end(&s);
+}
+
 TEST(functions_that_ask_go_round_nothing)
 {
 	struct story s;

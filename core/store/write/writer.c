@@ -311,6 +311,7 @@ static int take_blind(struct writer *writer, struct thread_log *log, const struc
 		[BLIND_SITES] = "sites",
 		[BLIND_IMPORTS] = "imports",
 		[BLIND_SANDBOX] = "sandbox",
+		[BLIND_BEFORE] = "before",
 		[BLIND_JUMP] = "jump",
 	};
 	const struct event_blind *blind = (const void *)event;

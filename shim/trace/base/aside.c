@@ -124,7 +124,24 @@ void aside_forked(void)
 		atomic_store_explicit(&used[w], 0, memory_order_relaxed);
 }
 
+void aside_release(void)
+{
+	for (int place = 0; place < PLACES; place++) {
+		char *at = atomic_load_explicit(&stacks[place], memory_order_relaxed);
+
+		if (!at ||
+		    atomic_load_explicit(&used[place / 64], memory_order_relaxed) >> place % 64 & 1)
+			continue;
+		atomic_store_explicit(&stacks[place], NULL, memory_order_relaxed);
+		munmap(at, GUARD + BYTES);
+	}
+}
+
 #else
+
+void aside_release(void)
+{
+}
 
 void aside_call(void (*fn)(void *arg), void *arg)
 {

@@ -8,6 +8,8 @@
 
 #include <dlfcn.h>
 
+#include "shim/trace/base/undo.h"
+
 _Atomic(void *) libc_found[LIBC_COUNT];
 
 void *libc_find(enum libc_function function)
@@ -17,7 +19,8 @@ void *libc_find(enum libc_function function)
 		LIBC_FUNCTIONS(F)
 #undef F
 	};
-	void *at = dlsym(RTLD_NEXT, names[function]);
+	/* in a running program this library is not in the global scope: nothing comes next */
+	void *at = dlsym(undo_is_on() ? RTLD_DEFAULT : RTLD_NEXT, names[function]);
 
 	atomic_store_explicit(&libc_found[function], at, memory_order_relaxed);
 	return at;

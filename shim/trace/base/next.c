@@ -27,6 +27,7 @@
 #include "shim/trace/base/provider.h"
 #include "shim/trace/base/self.h"
 #include "shim/trace/base/started.h"
+#include "shim/trace/base/undo.h"
 
 _Atomic(void *) next_found[VERB_COUNT];
 static _Atomic(void *) homes[VERB_COUNT]; /* of the library; NULL: it is never unloaded */
@@ -60,7 +61,8 @@ static void *find_in_library(const struct verb_info *info, int flags, const char
 /* @flags: RTLD_NOLOAD for libraries that the program may not use. @absent: as provider_find(). */
 static void *find_symbol(const struct verb_info *info, int flags, const char **absent)
 {
-	void *at = dl_symbol(RTLD_NEXT, info->symbol, info->node);
+	/* in a running program this library is not in the global scope: nothing comes next */
+	void *at = dl_symbol(undo_is_on() ? RTLD_DEFAULT : RTLD_NEXT, info->symbol, info->node);
 
 	if (at && !self_contains(at))
 		return at;

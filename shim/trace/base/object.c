@@ -22,6 +22,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "shim/trace/base/undo.h"
+
 enum { VERSION_HIDDEN = 0x8000 };
 
 /* The loader has turned these into addresses, but not in every object. */
@@ -208,6 +210,7 @@ int object_write_slot(const struct object *o, void **slot, void *value)
 
 	if (relro && mprotect(at, page, PROT_READ | PROT_WRITE))
 		return -errno;
+	undo_note(slot);
 	atomic_store_explicit((_Atomic(void *) *)slot, value, memory_order_release);
 	if (sealed)
 		mprotect(at, page, PROT_READ);

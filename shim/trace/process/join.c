@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -36,6 +37,8 @@ enum process_state { PROCESS_NEW, PROCESS_READY = -1 };
 
 static _Atomic pid_t state; /* enum process_state */
 static pid_t recorded_pid;
+static bool joined;              /* the session was found */
+static char given[SESSION_PATH]; /* of a running program; "": that of the environment */
 
 /* A pthread_mutex_t survives fork() only if it is free, or held by the forking thread. */
 static void before_fork(void)
@@ -71,7 +74,7 @@ __attribute__((constructor)) static void watch_forks(void)
 /* The session of VERBATIM_DIR; without one a tap has a separate session. */
 static bool find_session(void)
 {
-	const char *dir = getenv(SESSION_ENV);
+	const char *dir = *given ? given : getenv(SESSION_ENV);
 
 	if (!dir || !*dir) {
 		if (tap_get())
@@ -94,7 +97,7 @@ static bool find_session(void)
  */
 static bool join_session(void)
 {
-	static bool joined, announced;
+	static bool announced;
 
 	if (!joined && !find_session())
 		return false;
@@ -109,10 +112,11 @@ static bool join_session(void)
 		process_announce_exit();
 		recording_unlock();
 	}
-	if (!announced && !session_is_alone(&recording_session))
+	/* in a running program sigaction() is not interposed */
+	if (!announced && !*given && !session_is_alone(&recording_session))
 		fault_begin();
 	announced = true;
-	return !recording_make_page();
+	return recording_has_page() || !recording_make_page();
 }
 
 /* A new process: the first, or a child that continues with its parent's image. */
@@ -120,7 +124,7 @@ static bool start_process(void)
 {
 	bool child;
 
-	if (!recording_has_page() && !join_session())
+	if ((!recording_has_page() || !joined) && !join_session())
 		return false;
 	if (forks_tore()) {
 		atomic_fetch_add(&recording_session.page->ringless, 1);
@@ -160,4 +164,13 @@ bool join_process(void)
 		recording_end();
 	atomic_store(&state, ok ? PROCESS_READY : PROCESS_NEW);
 	return ok;
+}
+
+void join_again(const char *dir)
+{
+	snprintf(given, sizeof(given), "%s", dir);
+	joined = false;
+	recorded_pid = 0;
+	recording_again();
+	atomic_store(&state, PROCESS_NEW);
 }

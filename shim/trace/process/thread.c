@@ -17,6 +17,7 @@
 
 #include "shim/trace/base/permit.h"
 #include "shim/trace/base/tap.h"
+#include "shim/trace/base/undo.h"
 #include "shim/trace/payload/payload.h"
 #include "shim/trace/ring/builder.h"
 #include "shim/trace/ring/record.h"
@@ -35,6 +36,8 @@ void thread_end(void *unused)
 		CALL_BACK(record_start)(); /* the child that ran in this thread has ended */
 	builder_thread_end();
 	site_end();
+	if (ring->head && undo_is_on() && recording_is_off())
+		rings_leave(ring);
 	if (!ring->head || recorder.generation != recording_generation())
 		return;
 	recorder.busy = true; /* meanwhile, a verb called by a signal handler gets no ring */
@@ -155,6 +158,8 @@ bool thread_make_ring(void)
 {
 	permit_begin_thread();
 	/* after fork it belongs to the parent: this process has no use for it */
+	if (undo_is_on())
+		rings_leave(&recorder.ring);
 	ring_close(&recorder.ring);
 	recorder.held = 0;
 	recorder.holds++;

@@ -72,6 +72,15 @@ void recording_end(void)
 	*(generation_page ? generation_page : &not_recording) = RECORDING_OFF;
 }
 
+void recording_again(void)
+{
+	atomic_store(&over, false);
+	if (generation_page)
+		*generation_page = 0;
+	else
+		not_recording = UNKNOWN;
+}
+
 bool recording_is_over(void)
 {
 	return atomic_load_explicit(&over, memory_order_relaxed);

@@ -46,6 +46,9 @@ bool recording_has_page(void);
 /* A new generation begins: this process is recorded from now on. */
 void recording_begin(void);
 
+/* After recording_end(): the next verb tries to join a session again. */
+void recording_again(void);
+
 /* Recording has ended for this process; other threads notice it. */
 void recording_end(void);
 bool recording_is_over(void);

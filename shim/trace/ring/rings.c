@@ -44,7 +44,8 @@ enum {
 enum use { FREE, WAITS, USED, CLOSED, ASIDE_RING };
 
 struct slot {
-	struct ring ring; /* complete while it is free; only head and mask while in use */
+	struct ring ring;  /* complete while it is free; only head and mask while in use */
+	struct ring *live; /* the thread's, while in use */
 	enum use use;
 	struct slot *next;
 };
@@ -158,6 +159,7 @@ bool rings_take(struct ring *ret_ring)
 		slot->use = USED;
 		waiting--;
 		*ret_ring = slot->ring;
+		slot->live = ret_ring;
 	}
 	recording_unlock();
 	return slot;
@@ -281,6 +283,7 @@ static bool take_aside(struct ring *ret_ring)
 		/* the head is shared with parent and children, which have it in their lists, too */
 		taken = atomic_compare_exchange_strong(&slot->ring.head->owner, &nobody, me);
 		slot->use = taken ? USED : FREE;
+		slot->live = ret_ring;
 		if (taken)
 			*ret_ring = slot->ring;
 		else
@@ -348,6 +351,7 @@ int rings_make(struct session *session, struct ring *ret_ring)
 	slot = new_slot();
 	if (slot) {
 		slot->ring = ring;
+		slot->live = ret_ring;
 		slot->use = USED;
 	}
 	recording_unlock();
@@ -420,6 +424,41 @@ void rings_give(struct session *session, struct ring *ring, uint64_t ticks, bool
 	}
 	recording_unlock();
 	*ring = (struct ring){ 0 };
+}
+
+void rings_leave(struct ring *ring)
+{
+	struct slot *slot;
+
+	recording_lock();
+	slot = ring->head ? find_head(ring->head) : NULL;
+	if (slot && slot->live == ring) {
+		slot->use = FREE;
+		ring_close(ring);
+	}
+	recording_unlock();
+}
+
+unsigned int rings_end(bool (*is_inside)(uint32_t tid, const void *arg), const void *arg)
+{
+	unsigned int left = 0;
+
+	recording_lock();
+	for (struct slot *slot = slots; slot; slot = slot->next) {
+		struct ring *ring = slot->use == USED ? slot->live : &slot->ring;
+
+		if (slot->use == FREE)
+			continue;
+		if (slot->use == USED && is_inside(ring->head->owner, arg)) {
+			left++;
+			continue;
+		}
+		ring_close(ring);
+		slot->use = FREE;
+	}
+	waiting = closed = 0;
+	recording_unlock();
+	return left;
 }
 
 void rings_each_locked(void (*visit)(struct ring_head *head, void *arg), void *arg)

@@ -46,6 +46,15 @@ int rings_widen(struct session *session, struct ring *ring, bool must);
  */
 void rings_give(struct session *session, struct ring *ring, uint64_t ticks, bool torn);
 
+/* The thread of @ring ends after the recording has: unmap it. */
+void rings_leave(struct ring *ring);
+
+/*
+ * The recording has ended: unmap the rings of all threads but those that are inside a function of
+ * the recorder. Returns how many are left.
+ */
+unsigned int rings_end(bool (*is_inside)(uint32_t tid, const void *arg), const void *arg);
+
 /* Call @visit for the head of each ring, with the lock held. */
 void rings_each(void (*visit)(struct ring_head *head, void *arg), void *arg);
 

@@ -266,3 +266,10 @@ void modules_list(void)
 	for (unsigned int i = 0; i < n; i++)
 		modules_see(&objects[i], 1);
 }
+
+void modules_again(void)
+{
+	for (unsigned int i = 0; i < PLACES; i++)
+		atomic_store(&places[i], NULL);
+	atomic_store(&known, 0);
+}

@@ -13,6 +13,9 @@
 /* Write the files that the program was started with. */
 void modules_list(void);
 
+/* A new session begins, which knows none yet. No other thread may take a stack. */
+void modules_again(void);
+
 struct modules_seen {
 	uint32_t serial; /* of the newest file: identifies the file together with an address */
 	bool replaced;   /* one of them lies where another file lay before */

@@ -234,6 +234,9 @@ static int patch_iterator(struct ibv_cq_ex *cq, unsigned int extras)
 		return i;
 	if (!slots[i].start)
 		slots[i] = key;
+	undo_note((void **)&cq->start_poll);
+	undo_note((void **)&cq->next_poll);
+	undo_note((void **)&cq->end_poll);
 	cq->start_poll = (start_poll_fn *)our_start[i];
 	cq->next_poll = (next_poll_fn *)our_next[i];
 	if (cq->end_poll)

@@ -15,6 +15,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "shim/trace/base/undo.h"
+
 /* MORE_SLOTS: for functions with more variants in providers */
 enum { SLOTS = 8, MORE_SLOTS = 32, SLOT_BYTES_MAX = 32 };
 
@@ -72,6 +74,7 @@ static inline void slots_put(void **pointer, void *originals[SLOTS], void *const
 {
 	if (!originals[i])
 		originals[i] = *pointer;
+	undo_note(pointer);
 	*pointer = ours[i];
 }
 

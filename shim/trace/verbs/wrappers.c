@@ -15,6 +15,7 @@
 
 #include "shim/trace/base/next.h"
 #include "shim/trace/base/permit.h"
+#include "shim/trace/base/undo.h"
 #include "shim/trace/interpose/import.h"
 #include "shim/trace/objects/descriptors.h"
 #include "shim/trace/objects/strict.h"
@@ -71,12 +72,14 @@ static void hook_import_dm(const struct call *call, struct ibv_dm *dm);
 	if (vctx->sz >= sizeof(*vctx) - offsetof(struct verbs_context, slot) && vctx->slot && \
 	    vctx->slot != vctx_##verb) {                                                      \
 		next->vctx.slot = vctx->slot;                                                 \
+		undo_note((void **)&vctx->slot);                                              \
 		vctx->slot = vctx_##verb;                                                     \
 	}
 
 #define PATCH_OPS(slot, verb)                                       \
 	if (context->ops.slot && context->ops.slot != ops_##verb) { \
 		next->ops.slot = context->ops.slot;                 \
+		undo_note((void **)&context->ops.slot);             \
 		context->ops.slot = ops_##verb;                     \
 	}
 

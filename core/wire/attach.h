@@ -1,0 +1,41 @@
+#pragma once
+/*
+ * What `verbatim attach --record` and the recorder in the running program tell each other.
+ *
+ * The command writes a struct attach_request into the program's memory and has one of its threads
+ * call a function of libverbatim.so with the address; the function writes the result.
+ */
+#include <stdint.h>
+
+#include "core/wire/session.h"
+
+/* The objects that were found in the program, in the session's directory. */
+#define ATTACH_OBJECTS "session.objects"
+
+/* Exported by libverbatim.so: they begin, end, and remove what is left. */
+#define ATTACH_BEGIN   "verbatim_attach_begin"
+#define ATTACH_END     "verbatim_attach_end"
+#define ATTACH_RELEASE "verbatim_attach_release"
+
+enum { ATTACH_VERSION = 1, ATTACH_INSIDE = 512, ATTACH_OBJECTS_MAX = 1 << 16 };
+
+struct attach_request {
+	uint32_t version;
+	int32_t result;         /* 0 or -errno; ATTACH_PENDING until the function returns */
+	char dir[SESSION_PATH]; /* the session */
+	uint64_t bytes;         /* of the file of objects */
+	uint32_t ninside;       /* threads in a function of the recorder: their rings stay */
+	uint32_t inside[ATTACH_INSIDE];
+};
+
+enum { ATTACH_PENDING = 1 };
+
+/* In an order in which each comes after those that it needs. */
+enum attach_kind { ATTACH_CONTEXT, ATTACH_MR, ATTACH_CQ, ATTACH_QP };
+
+/* With these it is the same still: the program goes on while the list is made. */
+struct attach_object {
+	uint64_t at, context;
+	uint32_t kind;   /* enum attach_kind */
+	uint32_t number; /* of a queue pair; lkey of a region; size of a CQ; cmd_fd of a context */
+};
