@@ -27,6 +27,7 @@
 #include "cli/record/node.h"
 #include "cli/record/onlooker.h"
 #include "cli/record/recording_priv.h"
+#include "cli/record/running.h"
 #include "core/wire/log.h"
 
 #define MS 1000000ull
@@ -74,6 +75,11 @@ static void reap_child(struct recording *r)
 		reap_members(r);
 		return;
 	}
+	if (r->set->running) {
+		r->ended = !session_process_alive(r->child, r->child_start);
+		r->stop |= r->until && clock_monotonic() >= r->until;
+		return;
+	}
 	if (r->ended || waitpid(r->child, &status, WNOHANG) != r->child)
 		return;
 	r->ended = true;
@@ -99,6 +105,7 @@ static void take_signal(struct recording *r, int signal)
 	r->pending_at = now;
 	if (!asks_to_end(signal))
 		return;
+	r->stop |= r->set->running != NULL;
 	if (r->asked_at && now - r->asked_at > AGAIN_MS * MS)
 		r->stop = true;
 	if (!r->asked_at)
@@ -121,7 +128,7 @@ static void note_request(struct recording *r, bool group)
 /* A signal that only we received is passed to the program; if that has ended, it is for us. */
 static void pass_on(struct recording *r)
 {
-	if (!r->pending_at || clock_monotonic() - r->pending_at < SETTLE_MS * MS)
+	if (!r->pending_at || clock_monotonic() - r->pending_at < SETTLE_MS * MS || r->set->running)
 		return;
 	signal_witness_look(&r->witness);
 	for (int signal = 1; signal < NSIG; signal++) {
@@ -150,6 +157,8 @@ static uint64_t longest_sleep(const struct recording *r)
 {
 	if (r->pending_at)
 		return SETTLE_MS / 2 * MS;
+	if (r->set->running)
+		return IDLE_CHECK_MS / 2 * MS;
 	if (r->ended)
 		return descendants_pause(&r->descendants);
 	if (r->set->node)
@@ -225,8 +234,8 @@ static void check_session(struct recording *r)
  */
 static bool is_deserted(struct recording *r)
 {
-	if (!r->ended)
-		return false;
+	if (!r->ended || r->set->running)
+		return r->ended;
 	if (!r->error && (r->pending_at || !descendants_over(&r->descendants)))
 		return false;
 	return !r->set->node || node_close(r->set->node, &r->session);
@@ -310,12 +319,50 @@ static void follow_program(struct recording *r)
 	}
 }
 
+static void drain_meanwhile(void *of)
+{
+	struct recording *r = of;
+
+	collector_drain(r->collector);
+}
+
+/* Bring the recorder into a program that runs. Returns 0 or the exit status. */
+static int enter_program(struct recording *r)
+{
+	const struct recording_running *running = r->set->running;
+	sigset_t wake_by;
+
+	sigemptyset(&wake_by);
+	sigaddset(&wake_by, SIGINT);
+	sigaddset(&wake_by, SIGTERM);
+	sigaddset(&wake_by, SIGHUP);
+	sigprocmask(SIG_BLOCK, &wake_by, NULL);
+	r->child = running->pid;
+	r->child_start = session_process_start(running->pid);
+	if (running->begin(running->arg, r->session.dir, drain_meanwhile, r))
+		return CLI_ENVIRONMENT;
+	if (running->duration)
+		r->until = clock_monotonic() + (uint64_t)running->duration;
+	idle_start(&r->idle, &r->session, &wake_by);
+	return 0;
+}
+
+static void leave_program(struct recording *r)
+{
+	const struct recording_running *running = r->set->running;
+
+	if (running && !r->ended)
+		running->end(running->arg, drain_meanwhile, r);
+}
+
 /* Returns 0 or the exit status. */
 static int start_program(struct recording *r)
 {
 	sigset_t wake_by;
 	int err, status;
 
+	if (r->set->running)
+		return enter_program(r);
 	if (r->set->node) {
 		sigemptyset(&wake_by);
 		idle_start(&r->idle, &r->session, &wake_by);
@@ -427,7 +474,7 @@ static int finish_recording(struct recording *r)
 	found = watch_end(r->watch);
 	signal_witness_stop(&r->witness);
 	report_end(r, &totals, &alarms, before);
-	if (!r->ended)
+	if (!r->ended && !r->set->running)
 		return 128 + r->asked;
 	if (r->error && !r->status)
 		return CLI_TRACE;
@@ -475,7 +522,8 @@ static int run_recording(struct recording *r)
 					       .since = guests_mark(r->child),
 					       .linger = r->set->linger };
 	follow_program(r);
-	if (r->ended)
+	leave_program(r);
+	if (r->ended && !r->set->running)
 		descendants_report_left(&r->descendants);
 	spot_end(&r->spot);
 	return finish_recording(r);

@@ -14,10 +14,13 @@
 
 struct node;
 
+struct recording_running;
+
 struct recording_settings {
 	const char *path;   /* of the trace */
 	const char *device; /* the value of --device; NULL: not given */
 	char **program;
+	const struct recording_running *running; /* NULL: @program is started */
 	struct launch_held *held; /* its waiting process; NULL: it is started as usual */
 	bool soft;
 	bool lttng;

@@ -34,6 +34,8 @@ struct recording {
 	struct standby standby; /* of a node's collector */
 
 	pid_t child;
+	uint64_t child_start;           /* of a running program */
+	uint64_t until;                 /* when a running program is left; 0: never */
 	bool ended;                     /* the child */
 	int status;                     /* the child's exit status, as in a shell */
 	struct descendants descendants; /* of the program, after it has ended */
