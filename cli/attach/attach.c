@@ -7,7 +7,7 @@
  *	ptrace            registers and stacks, in some 100 us     stop.c, unwind.c
  *	                  --> what it waits for                    reason.c
  *
- * Nothing is written into the process, and no signal is sent to it.
+ * Nothing is written into the process, and no signal is sent to it, but to record it: enter.c.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -18,8 +18,10 @@
 #include <unistd.h>
 
 #include "cli/attach/core_file.h"
+#include "cli/attach/enter.h"
 #include "cli/attach/facts.h"
 #include "cli/attach/handles.h"
+#include "cli/attach/modules.h"
 #include "cli/attach/print.h"
 #include "cli/attach/reason.h"
 #include "cli/cli.h"
@@ -29,7 +31,8 @@
 
 struct settings {
 	bool facts, no_stop;
-	const char *core;
+	const char *core, *record;
+	int64_t duration; /* ns */
 	unsigned int json;
 };
 
@@ -39,6 +42,10 @@ const struct option_row cli_attach_options[] = {
 	  FLAG_AT(struct settings, facts) },
 	{ "no-stop", 0, NULL, "stop no thread, not even for a moment; stacks may be shorter",
 	  FLAG_AT(struct settings, no_stop) },
+	{ "record", 0, "FILE", "record it from now on, into the trace FILE",
+	  TEXT_AT(struct settings, record) },
+	{ "for", 0, "TIME", "how long to record", TIME_AT(struct settings, duration), .least = 1,
+	  .otherwise = "until Ctrl-C" },
 	{ "core", 0, "FILE", "describe a core file instead of a process",
 	  TEXT_AT(struct settings, core) },
 	CLI_FORMAT(struct settings),
@@ -99,6 +106,16 @@ static int refuse_target(const struct facts *facts)
 			"process %d does not let itself be read, as one that is set-user-ID or has "
 			"PR_SET_DUMPABLE 0: run this as root",
 			pid);
+	else if (target_is_foreign(process))
+		log_why(0,
+			"process %d (%s) is of another architecture, as a 32-bit program: its "
+			"memory cannot be read here",
+			pid, process->name);
+	else if (!uses_rdma(facts) && !has_library(process, "ld-linux"))
+		log_why(0,
+			"process %d (%s) is statically linked and has opened no RDMA device: if it "
+			"has verbs, they cannot be seen",
+			pid, process->name);
 	else if (!uses_rdma(facts))
 		log_why(0,
 			"process %d (%s) is not an RDMA program: it has neither loaded libibverbs "
@@ -134,53 +151,16 @@ static int set_memory(struct facts *facts)
 	return 0;
 }
 
-/* Is it the beginning of a file, of which a later mapping has code? */
-static bool begins_module(const struct target *process, const struct target_map *map)
-{
-	const struct target_map *end = process->maps + process->nmaps, *at = map;
-
-	if (map->offset || map->path[0] != '/' || !map->inode)
-		return false;
-	for (; at < end && at->inode == map->inode; at++)
-		if (at->mode[2] == 'x')
-			return true;
-	return false;
-}
-
-/* The file of a mapping, if it still is the one that is mapped; else -1. */
-static int open_module(const struct facts *facts, const struct target_map *map)
+static int unwind_stacks(struct facts *facts, modules_open_fn *open_map)
 {
 	const struct target *process = &facts->process;
-	struct stat st;
-	int fd = begins_module(process, map) ? target_open(process, map->path, &st) : -1;
+	struct unwind_module modules[UNWIND_MODULES];
+	size_t n = modules_open(facts, open_map, modules);
+	int err;
 
-	if (fd >= 0 && st.st_ino == map->inode)
-		return fd;
-	if (fd >= 0)
-		close(fd);
-	return -1;
-}
-
-/* Open the file at @map for unwinding; -1: it is not the one that is mapped. */
-typedef int open_file(const struct facts *facts, const struct target_map *map);
-
-static int unwind_stacks(struct facts *facts, open_file *open_map)
-{
-	const struct target *process = &facts->process;
-	struct unwind_module modules[UNWIND_MODULES] = { 0 };
-	size_t n = 0;
-	int fd, err;
-
-	for (size_t i = 0; i < process->nmaps && n < UNWIND_MODULES; i++) {
-		fd = open_map(facts, &process->maps[i]);
-		if (fd >= 0)
-			modules[n++] = (struct unwind_module){ process->maps[i].start,
-							       process->maps[i].path, fd };
-	}
 	err = unwind_all(&facts->memory, process->pid, facts->stops, process->nthreads, modules, n,
 			 &facts->stacks, &facts->no_stacks);
-	while (n)
-		close(modules[--n].fd);
+	modules_close(modules, n);
 	return err;
 }
 
@@ -196,6 +176,18 @@ static void fini_facts(struct facts *facts)
 	target_fini(&facts->process);
 }
 
+/* Refuse it, or record. Returns the exit status. */
+static int record_target(struct facts *facts, const struct settings *set)
+{
+	const char *why = enter_refuse(facts);
+
+	if (!why)
+		return enter_record(facts, set->record, set->duration);
+	log_why(0, "process %d (%s) %s: it cannot be recorded while it runs",
+		(int)facts->process.pid, facts->process.name, why);
+	return CLI_ENVIRONMENT;
+}
+
 static int attach_to(pid_t pid, const struct settings *set)
 {
 	struct facts facts = { .memory = { .pid = pid } };
@@ -208,10 +200,19 @@ static int attach_to(pid_t pid, const struct settings *set)
 	status = err ? CLI_ENVIRONMENT : refuse_target(&facts);
 	if (!err && !status)
 		err = set_memory(&facts);
+	if (!err && !status && set->record) {
+		err = fabric_read(&facts.process, &facts.fabric)
+			      ?: handles_find(&facts, &facts.handles);
+		if (err)
+			log_err(err, "read process %d", (int)pid);
+		status = err ? CLI_ENVIRONMENT : record_target(&facts, set);
+		fini_facts(&facts);
+		return status;
+	}
 	if (!err && !status)
 		err = stop_all(&facts.process, &facts.memory, !set->no_stop, &facts.stops);
 	if (!err && !status)
-		err = unwind_stacks(&facts, open_module);
+		err = unwind_stacks(&facts, modules_open_file);
 	if (!err && !status)
 		err = fabric_read(&facts.process, &facts.fabric);
 	if (!err && !status && !set->facts) {
@@ -302,6 +303,10 @@ int cli_attach(int argc, char **argv)
 	pid_t pid;
 
 	cli_parse(argc, argv, &set, &arguments);
+	if (set.core && set.record)
+		return cli_misuse("attach", "a core file cannot be recorded");
+	if (set.duration && !set.record)
+		return cli_misuse("attach", "--for says how long to record: --record is missing");
 	if (set.core && arguments.n)
 		return cli_refuse_argument("attach", arguments.at[0]);
 	if (set.core)

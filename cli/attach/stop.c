@@ -32,7 +32,7 @@
 #include "cli/attach/target.h"
 #include "core/wire/clock.h"
 
-enum { PEEK_NS = 50000, YIELDS = 100 };
+enum { PEEK_NS = 50000, YIELDS = 100, RELEASE_NS = 1000000000 };
 
 /* Registers */
 
@@ -154,8 +154,8 @@ static const char *why_not(const struct target *process, const struct target_thr
 
 /* Stopping */
 
-/* Wait until it stops. Returns its status, or -1 after the limit, or if it has ended. */
-static int await_stop(pid_t tid, uint64_t since)
+/* Wait until it stops. Returns its status, or -1 after @most ns, or if it has ended. */
+static int await_stop(pid_t tid, uint64_t since, uint64_t most)
 {
 	static const struct timespec pause = { 0, PEEK_NS };
 	int status;
@@ -165,7 +165,7 @@ static int await_stop(pid_t tid, uint64_t since)
 		pid = waitpid(tid, &status, __WALL | WNOHANG);
 		if (pid == tid)
 			return WIFSTOPPED(status) ? status : -1;
-		if (pid < 0 || clock_monotonic() - since > STOP_LIMIT_NS / 2)
+		if (pid < 0 || clock_monotonic() - since > most)
 			return -1;
 		if (i < YIELDS)
 			sched_yield();
@@ -190,7 +190,7 @@ static void stop_one(const struct target *process, const struct memory *memory, 
 		return;
 	}
 	ptrace(PTRACE_INTERRUPT, stop->tid, 0, 0);
-	status = await_stop(stop->tid, since);
+	status = await_stop(stop->tid, since, STOP_LIMIT_NS / 2);
 	if (status < 0) {
 		stop->why = "it did not stop in time";
 		stop->late = true;
@@ -222,13 +222,14 @@ static void look_at(const struct target *process, const struct memory *memory, b
 }
 
 /*
- * A thread that stops later goes on at once. One that does not within this time goes on when this
- * process ends.
+ * A thread that stops later goes on at once: one that could run, but does not on a busy machine,
+ * stops as soon as it runs. One that does not within RELEASE_NS sleeps in the kernel.
  */
 static void release_late(const struct stop *stops, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		int status = stops[i].late ? await_stop(stops[i].tid, clock_monotonic()) : -1;
+		int status = stops[i].late ? await_stop(stops[i].tid, clock_monotonic(), RELEASE_NS)
+					   : -1;
 
 		if (status >= 0)
 			ptrace(PTRACE_DETACH, stops[i].tid, 0,

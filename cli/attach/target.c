@@ -15,6 +15,7 @@
 
 #include <ctype.h>
 #include <dirent.h>
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -357,14 +358,30 @@ bool target_parse_syscall(const char *text, struct target_thread *thread)
 	return true;
 }
 
+/* The system call and the state that it has now. */
+bool target_read_call(pid_t pid, struct target_thread *thread)
+{
+	struct proc_stat stat;
+	char file[64], *text;
+
+	if (!proc_stat_read(pid, thread->tid, &stat))
+		return false;
+	thread->state = stat.state;
+	thread->syscall = -2;
+	snprintf(file, sizeof(file), "task/%d/syscall", (int)thread->tid);
+	if (!read_text(pid, file, &text)) {
+		target_parse_syscall(text, thread);
+		free(text);
+	}
+	return true;
+}
+
 static void read_thread(pid_t pid, struct target_thread *thread)
 {
 	char file[64], *text;
-	struct proc_stat stat;
 
-	if (!proc_stat_read(pid, thread->tid, &stat))
+	if (!target_read_call(pid, thread))
 		return;
-	thread->state = stat.state;
 	snprintf(file, sizeof(file), "task/%d/comm", (int)thread->tid);
 	if (!read_text(pid, file, &text)) {
 		copy_name(thread->name, text);
@@ -373,12 +390,6 @@ static void read_thread(pid_t pid, struct target_thread *thread)
 	snprintf(file, sizeof(file), "task/%d/wchan", (int)thread->tid);
 	if (!read_text(pid, file, &text)) {
 		copy_name(thread->wchan, strcmp(text, "0") ? text : "");
-		free(text);
-	}
-	thread->syscall = -2;
-	snprintf(file, sizeof(file), "task/%d/syscall", (int)thread->tid);
-	if (!read_text(pid, file, &text)) {
-		target_parse_syscall(text, thread);
 		free(text);
 	}
 }
@@ -445,4 +456,27 @@ void target_fini(struct target *process)
 	free(process->maps);
 	free(process->threads);
 	*process = (struct target){ 0 };
+}
+
+bool target_is_foreign(const struct target *process)
+{
+	unsigned char head[EI_NIDENT + 4] = { 0 }, own[sizeof(head)] = { 0 };
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)process->pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || read(fd, head, sizeof(head)) != sizeof(head))
+		memset(head, 0, sizeof(head));
+	if (fd >= 0)
+		close(fd);
+	fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || read(fd, own, sizeof(own)) != sizeof(own))
+		memset(own, 0, sizeof(own));
+	if (fd >= 0)
+		close(fd);
+	/* class, and e_machine behind e_type */
+	return *head && *own &&
+	       (head[EI_CLASS] != own[EI_CLASS] ||
+		memcmp(head + EI_NIDENT + 2, own + EI_NIDENT + 2, 2) != 0);
 }

@@ -79,6 +79,12 @@ struct target {
 int target_read(pid_t pid, struct target *ret_target);
 void target_fini(struct target *process);
 
+/* Is its program of another architecture, as a 32-bit one? */
+bool target_is_foreign(const struct target *process);
+
+/* What @thread does now: state, system call, SP and PC. False: it has ended. */
+bool target_read_call(pid_t pid, struct target_thread *thread);
+
 /* Is it still the same one, not another with its number? */
 bool target_is_same(const struct target *process);
 

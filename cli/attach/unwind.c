@@ -133,6 +133,7 @@ static int keep_frame(Dwfl_Frame *frame, void *arg)
 		return DWARF_CB_ABORT;
 	kept = &child->stack.frames[child->stack.n++];
 	kept->pc = pc;
+	kept->interrupted = exact && child->stack.n > 1;
 	module = dw.dwfl_addrmodule(child->dwfl, pc - !exact);
 	if (!module)
 		return DWARF_CB_OK;
@@ -199,8 +200,9 @@ static void run_child(struct child *child, pid_t pid, const struct unwind_module
 	for (size_t i = 0; i < child->n; i++) {
 		child->stop = &child->stops[i];
 		child->stack.n = 0;
-		if (child->stop->pc)
-			dw.dwfl_getthread_frames(child->dwfl, child->stop->tid, keep_frame, child);
+		child->stack.complete =
+			child->stop->pc &&
+			!dw.dwfl_getthread_frames(child->dwfl, child->stop->tid, keep_frame, child);
 		if (write(to, &child->stack, sizeof(child->stack)) != sizeof(child->stack))
 			_exit(1);
 	}

@@ -5,6 +5,7 @@
  * The files of a program are foreign, and libdw assumes good ones, so that it runs in a process of
  * its own with limits of memory and time: if that crashes, stacks are missing. Not thread-safe.
  */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -16,12 +17,14 @@ enum { UNWIND_FRAMES = 48, UNWIND_NAME = 96, UNWIND_MODULES = 1024 };
 
 struct unwind_frame {
 	uint64_t pc;
+	bool interrupted;           /* a signal handler runs above it */
 	char function[UNWIND_NAME]; /* "": not known */
 	char module[UNWIND_NAME];   /* name of the file without its folder */
 };
 
 struct unwind_stack {
 	size_t n;
+	bool complete; /* the last frame is the one where the thread begins */
 	struct unwind_frame frames[UNWIND_FRAMES]; /* the innermost first */
 };
 

@@ -1,0 +1,16 @@
+#pragma once
+/*
+ * Recording a running process: `verbatim attach --record`. Not thread-safe.
+ */
+#include <stdint.h>
+
+struct facts;
+
+/* Why the recorder cannot be brought into it, a text of ours to follow "process N"; or NULL. */
+const char *enter_refuse(const struct facts *facts);
+
+/*
+ * Record it to the trace @path for @duration ns, 0: until a signal or its end. @facts are with the
+ * objects in its memory. Returns the exit status.
+ */
+int enter_record(struct facts *facts, const char *path, int64_t duration);

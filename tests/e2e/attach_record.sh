@@ -1,0 +1,126 @@
+# verbatim attach --record: a running program is recorded, and goes on as if it had not been. LONG=1
+# does it 1,000 times.
+. tests/e2e/lib/try.sh
+needs "$apps/throng" "$apps/cm_hung"
+cd "$tmp" || exit 1
+[[ $(uname -m) = x86_64 ]] || { echo "skip attach_record: not x86-64"; exit 0; }
+! ldd "$VERBATIM" | grep -q 'lib[at]san' || { echo "skip attach_record: sanitizers"; exit 0; }
+
+# Start a program on the software device, until it says that it is ready: $pid.
+start() {
+	LD_PRELOAD=$libs/libverbatim-soft.so "$@" >result 2>err &
+	pid=$!
+	AWAIT_SECONDS=60 await grep -q ready result
+}
+
+# What a program has that the recorder might leave behind.
+state() {
+	echo "descriptors $(ls /proc/$pid/fd | wc -l)" "threads $(ls /proc/$pid/task | wc -l)" \
+		"mappings $(wc -l </proc/$pid/maps)" \
+		"$(grep -hE 'SigBlk|TracerPid' /proc/$pid/task/*/status | sort | uniq -c | xargs)"
+}
+
+is_left_alone() {
+	! grep -E 'verbatim-[^/]*/(ring|session)' /proc/$pid/maps &&
+		! grep -z VERBATIM_DIR /proc/$pid/environ
+}
+
+record() { timeout 60 "$VERBATIM" attach -q --record t.db --for 50ms $pid 2>said || cat said; }
+
+ends_well() { # words
+	kill -USR1 $pid
+	wait $pid
+	is status $? 0 && says "$1" result && is errors "$(cat err)" ""
+}
+
+# the second time the library is there already: nothing at all is added
+one_thread() {
+	local i times before
+	start "$apps/cm_hung" works || return
+	record && says '' t.db && is_left_alone || return
+	before=$(state)
+	times=$(share 3 1000)
+	for ((i = 0; i < times; i++)); do
+		record && is_left_alone && is state "$(state)" "$before" || return
+	done
+	"$VERBATIM" check t.db >checked || { cat checked; return 1; }
+	says 'the program ran already when the recording began' checked &&
+		is "events" "$(sql "SELECT count(*) > 0 FROM wr")" 1 &&
+		is lost "$(sql 'SELECT coalesce(sum(events), 0) FROM loss')" 0 &&
+		ends_well 'all arrived'
+}
+try one_thread
+
+# objects of before have their kinds and states; what comes then uses them
+objects_made_before() {
+	start "$apps/cm_hung" works && record || return
+	"$VERBATIM" attach --json $pid >json
+	is "queue pairs" "$(sql "SELECT count(*) FROM object WHERE kind = 'qp'")" \
+		"$(jq '[.queue_pairs[] | select(.gone | not)] | length' json)" &&
+		is "unknown" "$(sql 'SELECT count(*) FROM wr WHERE qp IS NULL')" 0 &&
+		is marks "$(sql "SELECT count(*) FROM mark WHERE text LIKE '%made before%'")" 2 &&
+		ends_well 'all arrived'
+}
+try objects_made_before
+
+many_threads() {
+	local before
+	start "$apps/throng" "$(share 50 200)" || return
+	record && is_left_alone || return
+	before=$(state)
+	record && is_left_alone && is threads "$(state | grep -o 'SigBlk.*')" \
+		"$(grep -o 'SigBlk.*' <<<"$before")" && ends_well 'all went well'
+}
+try many_threads
+
+# at any moment of it; then it can be recorded again
+attach_is_killed() {
+	local i
+	start "$apps/throng" 4 || return
+	for ((i = 0; i < $(share 4 40); i++)); do
+		VERBATIM_SESSIONS=$tmp "$VERBATIM" attach -q --record k.db $pid 2>/dev/null &
+		sleep 0.0$((RANDOM % 10))$((RANDOM % 10))
+		kill -KILL $!
+		wait $! 2>/dev/null
+	done
+	record && ends_well 'all went well'
+}
+try attach_is_killed
+
+is_refused() { # words
+	"$VERBATIM" attach --record t.db $pid >out 2>said
+	is status $? 4 && is lines "$(wc -l <said)" 1 && says "$1" said
+}
+
+sandboxes_are_refused() {
+	cat >box.py <<-END
+		import ctypes, signal, sys
+		libc = ctypes.CDLL(None)
+		class Filter(ctypes.Structure):
+		    _fields_ = [("n", ctypes.c_ushort), ("at", ctypes.c_void_p)]
+		allow = (ctypes.c_uint64 * 1)(0x7fff000000000006)
+		libc.prctl(38, 1, 0, 0, 0)
+		libc.prctl(22, 2, ctypes.byref(Filter(1, ctypes.addressof(allow))), 0, 0)
+		ctypes.CDLL("libibverbs.so.1")
+		print("ready", flush=True)
+		signal.pause()
+	END
+	start python3 box.py || return
+	is_refused 'seccomp sandbox' && kill -0 $pid
+	local status=$?
+	kill $pid
+	return $status
+}
+try sandboxes_are_refused
+
+recorded_programs_are_refused() {
+	"$VERBATIM" record -q -d soft -o r.db -- "$apps/throng" 1 >result 2>err &
+	local recorder=$!
+	AWAIT_SECONDS=60 await grep -q ready result || return
+	pid=$(pgrep -P $recorder throng)
+	is_refused 'recorded already'
+	local status=$?
+	kill -USR1 $pid
+	wait $recorder && says 'all went well' result && return $status
+}
+try recorded_programs_are_refused
