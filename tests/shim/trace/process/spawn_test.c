@@ -254,6 +254,40 @@ static void test_way(void **state)
 
 TEST_ROWS(ways, test_way);
 
+static volatile int thread_ran;
+static volatile pid_t thread_tid = 1;
+
+static int run_thread(void *arg)
+{
+	thread_ran = arg == stack;
+	return 0;
+}
+
+/* A thread is no child. The kernel clears its number at its end. */
+static void clone_thread(void)
+{
+	const int flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD |
+			  CLONE_SYSVSEM | CLONE_CHILD_CLEARTID;
+	struct told told;
+
+	begin_data(1 << 20, ON_FULL_WAIT);
+	HOLDS(!send_one(1));
+	ring = session_ring(0);
+	read_told();
+	HOLDS(clone(run_thread, stack + STACK, flags, stack, NULL, NULL, &thread_tid) > 0);
+	while (thread_tid)
+		sched_yield();
+	told = read_told();
+	HOLDS(thread_ran && !told.forks && !told.spawned);
+}
+
+TEST(a_thread_is_not_reported_as_a_child)
+{
+	if (THREAD_SANITIZER)
+		skip(); /* it does not know threads of clone() */
+	in_child(clone_thread);
+}
+
 /* system() has no result of its own, popen() if it fails. */
 static void run_commands(void)
 {
