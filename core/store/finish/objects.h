@@ -76,7 +76,7 @@ struct objects_cache {
 	struct objects_cached entries[512];
 };
 
-/* The first of the two entries that may have an answer; the other one's number differs in 1. */
+/* The first of the two entries that an answer may be in; the other one is its number ^ 1. */
 static inline unsigned int objects_entry(uint32_t process, int kind, uint64_t handle, uint32_t cq)
 {
 	uint64_t h = (handle ^ (uint64_t)process << 48 ^ (uint64_t)(kind + 1) << 40 ^
