@@ -4,7 +4,8 @@
  * Each source is queried for the row after the last one read, and the statement is reset at once:
  * an open one would keep the write-ahead log from starting over. A row is read again when its event
  * is returned, since a call may have returned meanwhile. Events up to `settled` are in the tables
- * and do not change, except that calls return.
+ * and do not change, except that calls return. After that an event may be there whose predecessors
+ * are not yet: a call of a new shape is a row before the calls around it are in a block.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -226,12 +227,13 @@ static int look_for_returns(struct stream *s)
 
 int stream_more(struct stream *s, uint64_t settled)
 {
+	uint64_t before = s->settled;
 	int err = 0;
 
 	s->settled = settled;
 	s->process = s->trace->threads[s->thread - 1].process;
 	for (int i = 0; i < SOURCES && !err; i++)
-		if (s->sources->of[i].due && s->due[i].n == UINT64_MAX)
+		if (s->sources->of[i].due && s->due[i].n > before)
 			err = s->sources->of[i].due(s);
 	if (!err)
 		err = look_for_returns(s);
