@@ -79,13 +79,15 @@ static int find_target(const struct references *from, int i)
 
 static int read_bounds(sqlite3 *db, uint32_t most[TARGETS])
 {
+	const char *tables[TARGETS];
 	int err = 0;
 
+	for (int t = 0; t < TARGETS; t++)
+		tables[t] = targets[t].table;
+	sql_id_bounds(db, tables, TARGETS, most);
 	for (int t = 0; t < TARGETS && !err; t++)
 		if (targets[t].letter == 'P')
 			err = sql_max_id(db, targets[t].table, &most[t]);
-		else
-			most[t] = sql_id_bound(db, targets[t].table);
 	return err;
 }
 

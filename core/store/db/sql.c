@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/base/text.h"
 #include "core/store/db/deadline.h"
 #include "core/store/db/vfs.h"
 #include "core/wire/log.h"
@@ -248,25 +249,51 @@ int64_t sql_int(sqlite3 *db, const char *sql, int64_t fallback)
 	return value;
 }
 
+/* Rows may have been deleted by hand; and --flight deletes some, and counts them. */
+enum { GAPS = 1 << 16, GONE_MOST = 1 << 24 };
+
+static uint32_t bound_of(sqlite3_stmt *stmt, int column)
+{
+	int64_t rows = sqlite3_column_int64(stmt, column);
+	int64_t gone = sqlite3_column_int64(stmt, column + 1);
+
+	gone = gone < 0 || gone > GONE_MOST ? 0 : gone;
+	return rows < (UINT32_MAX / 2 - GAPS - GONE_MOST) / 16 ? (uint32_t)(GAPS + 16 * rows + gone)
+							       : UINT32_MAX / 2;
+}
+
 uint32_t sql_id_bound(sqlite3 *db, const char *table)
 {
-	/* rows may have been deleted by hand; and --flight deletes some, and counts them */
-	enum { GAPS = 1 << 16, GONE_MOST = 1 << 24 };
+	uint32_t bound = GAPS;
 	char sql[160];
-	int64_t rows = 0, gone = 0;
 	sqlite3_stmt *stmt = NULL;
 
 	sqlite3_snprintf(sizeof(sql), sql,
 			 "SELECT count(*), (SELECT value FROM meta WHERE key = 'gone_%s') FROM %s",
 			 table, table);
-	if (!sqlite3_prepare_v2(db, sql, -1, &stmt, NULL) && sqlite3_step(stmt) == SQLITE_ROW) {
-		rows = sqlite3_column_int64(stmt, 0);
-		gone = sqlite3_column_int64(stmt, 1);
-	}
+	if (!sqlite3_prepare_v2(db, sql, -1, &stmt, NULL) && sqlite3_step(stmt) == SQLITE_ROW)
+		bound = bound_of(stmt, 0);
 	sqlite3_finalize(stmt);
-	gone = gone < 0 || gone > GONE_MOST ? 0 : gone;
-	return rows < (UINT32_MAX / 2 - GAPS - GONE_MOST) / 16 ? (uint32_t)(GAPS + 16 * rows + gone)
-							       : UINT32_MAX / 2;
+	return bound;
+}
+
+void sql_id_bounds(sqlite3 *db, const char *const *tables, int n, uint32_t *ret_bounds)
+{
+	struct text sql = { 0 };
+	sqlite3_stmt *stmt = NULL;
+	bool found;
+
+	for (int i = 0; i < n; i++)
+		text_addf(&sql,
+			  "%s(SELECT count(*) FROM %s),"
+			  " (SELECT value FROM meta WHERE key = 'gone_%s')",
+			  i ? ", " : "SELECT ", tables[i], tables[i]);
+	found = !sql.failed && !sqlite3_prepare_v2(db, sql.at, -1, &stmt, NULL) &&
+		sqlite3_step(stmt) == SQLITE_ROW;
+	for (int i = 0; i < n; i++) /* an older format may have no such table */
+		ret_bounds[i] = found ? bound_of(stmt, 2 * i) : sql_id_bound(db, tables[i]);
+	sqlite3_finalize(stmt);
+	text_fini(&sql);
 }
 
 int sql_max_id(sqlite3 *db, const char *table, uint32_t *ret_max)
@@ -276,7 +303,8 @@ int sql_max_id(sqlite3 *db, const char *table, uint32_t *ret_max)
 
 	sqlite3_snprintf(sizeof(sql), sql, "SELECT max(id) FROM %s", table);
 	max = sql_int(db, sql, 0);
-	if (max < 0 || max > sql_id_bound(db, table))
+	/* no bound is lower than GAPS: most tables need not be counted */
+	if (max < 0 || (max > GAPS && max > sql_id_bound(db, table)))
 		return log_why(-EINVAL,
 			       "table %s has invalid numbers: %lld is far above its number of "
 			       "rows",

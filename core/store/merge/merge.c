@@ -23,7 +23,7 @@
 #include "core/store/read/trace_priv.h"
 #include "core/wire/log.h"
 
-/* Thread by thread and part by part, so that all tables grow at their ends. */
+/* Table by table and part by part, so that all tables grow at their ends. */
 static int copy_parts(struct merge *merge)
 {
 	int err = 0;
@@ -31,8 +31,8 @@ static int copy_parts(struct merge *merge)
 	for (size_t i = 0; i < merge->n && !err; i++)
 		err = merge_copy_devices(merge, &merge->parts[i])
 			      ?: merge_copy_counters(merge, &merge->parts[i]);
-	for (size_t i = 0; i < merge->n && !err; i++)
-		err = merge_copy_rows(merge, &merge->parts[i]);
+	if (!err)
+		err = merge_copy_rows(merge);
 	for (size_t i = 0; i < merge->n && !err; i++)
 		err = merge_copy_data(merge, &merge->parts[i]);
 	return err;

@@ -30,7 +30,7 @@ static inline int64_t merge_time(const struct merge_part *part, int64_t time)
 	return trace_clock_time(&part->joint->clock, time);
 }
 
-int merge_copy_rows(struct merge *merge, struct merge_part *part);
+int merge_copy_rows(struct merge *merge); /* of all parts */
 int merge_copy_devices(struct merge *merge, struct merge_part *part);
 int merge_copy_counters(struct merge *merge, struct merge_part *part);
 int merge_copy_data(struct merge *merge, const struct merge_part *part);

@@ -84,10 +84,30 @@ static int copy_rows(struct merge *merge, const struct merge_part *part, const c
 	return err;
 }
 
-static int copy_table(struct merge *merge, const struct merge_part *part,
-		      const struct references *table)
+/* The statement that all parts share: it takes @columns values. */
+static int prepare_insert(struct merge *merge, const struct references *table, int columns,
+			  sqlite3_stmt **ret_to)
 {
-	sqlite3_stmt *from = NULL, *to = NULL;
+	struct text sql = { 0 };
+	int err;
+
+	/* two parts of one machine have the same ports */
+	text_addf(&sql, "INSERT%s INTO %s VALUES(?", *table->columns == 'd' ? " OR IGNORE" : "",
+		  table->table);
+	for (int i = 1; i < columns; i++)
+		text_addf(&sql, ", ?");
+	text_addf(&sql, ")");
+	err = sql.failed ? log_err(-ENOMEM, "merge traces")
+			 : sql_prepare(merge->to, sql.at, ret_to);
+	text_fini(&sql);
+	return err;
+}
+
+/* @to is made for the first part that has the table. */
+static int copy_part(struct merge *merge, const struct merge_part *part,
+		     const struct references *table, sqlite3_stmt **to)
+{
+	sqlite3_stmt *from = NULL;
 	struct text sql = { 0 };
 	int err;
 
@@ -96,21 +116,23 @@ static int copy_table(struct merge *merge, const struct merge_part *part,
 		return 0;
 	text_addf(&sql, "SELECT * FROM %s", functions_source(table->table));
 	err = sql.failed ? log_err(-ENOMEM, "merge traces") : sql_prepare(part->db, sql.at, &from);
-	text_cut(&sql, 0);
-	/* two parts of one machine have the same ports */
-	text_addf(&sql, "INSERT%s INTO %s VALUES(?", *table->columns == 'd' ? " OR IGNORE" : "",
-		  table->table);
-	for (int i = 1; !err && i < sqlite3_column_count(from); i++)
-		text_addf(&sql, ", ?");
-	text_addf(&sql, ")");
+	if (!err && !*to)
+		err = prepare_insert(merge, table, sqlite3_column_count(from), to);
 	if (!err)
-		err = sql.failed ? log_err(-ENOMEM, "merge traces")
-				 : sql_prepare(merge->to, sql.at, &to);
-	if (!err)
-		err = copy_rows(merge, part, table->columns, from, to, table->table);
+		err = copy_rows(merge, part, table->columns, from, *to, table->table);
 	sqlite3_finalize(from);
-	sqlite3_finalize(to);
 	text_fini(&sql);
+	return err;
+}
+
+static int copy_table(struct merge *merge, const struct references *table)
+{
+	sqlite3_stmt *to = NULL;
+	int err = 0;
+
+	for (size_t i = 0; i < merge->n && !err; i++)
+		err = copy_part(merge, &merge->parts[i], table, &to);
+	sqlite3_finalize(to);
 	return err;
 }
 
@@ -122,12 +144,12 @@ static bool is_apart(const char *table)
 	return false;
 }
 
-int merge_copy_rows(struct merge *merge, struct merge_part *part)
+int merge_copy_rows(struct merge *merge)
 {
 	int err = 0;
 
 	for (const struct references *table = references; table->table && !err; table++)
 		if (!is_apart(table->table))
-			err = copy_table(merge, part, table);
+			err = copy_table(merge, table);
 	return err;
 }
