@@ -62,6 +62,16 @@ int device_choose(const char *asked, const char *sysfs, bool *ret_soft)
 	return 0;
 }
 
+const char *device_take_wire(const char *asked)
+{
+	static const char prefix[] = "soft:";
+
+	if (!asked || strncmp(asked, prefix, sizeof(prefix) - 1))
+		return asked;
+	setenv("VERBATIM_SOFT_WIRE", asked + sizeof(prefix) - 1, 1);
+	return "soft";
+}
+
 void device_report_soft(void)
 {
 	log_info("this machine has no RDMA device: using the software device");

@@ -183,6 +183,7 @@ int cli_record(int argc, char **argv)
 	err = complete_settings(&set, &arguments, path) ?: alerts_check(&set.alerts);
 	if (err)
 		return err;
+	set.device = device_take_wire(set.device);
 	if (device_choose(set.device, DEVICE_SYSFS, &set.soft))
 		return CLI_ENVIRONMENT;
 	if (set.soft && !set.device && !set.quiet)

@@ -56,6 +56,13 @@ the_port_is_that_of_the_interface() {
 		says 'active_mtu:.*1024' "$tmp/out"
 }
 
+record_and_run_take_the_wire_as_a_device() {
+	VERBATIM_SOFT_FABRIC=$tmp/one "$VERBATIM" run --device soft:v0 ibv_devinfo -v >"$tmp/out" &&
+		says "::ffff:$here, RoCE v2" "$tmp/out" &&
+		VERBATIM_SOFT_FABRIC=$tmp/one "$VERBATIM" record -q -o "$t" --device "soft:$here" \
+			ibv_devinfo -v >"$tmp/out" && says "::ffff:$here, RoCE v2" "$tmp/out"
+}
+
 an_address_of_another_machine_is_refused() {
 	! wire_one=10.99.0.7 one ibv_devinfo -v >"$tmp/out" 2>&1 &&
 		says 'VERBATIM_SOFT_WIRE=10.99.0.7 is not an address of this machine' "$tmp/out"
@@ -144,6 +151,7 @@ packets_are_well_formed() {
 }
 
 try the_port_is_that_of_the_interface
+try record_and_run_take_the_wire_as_a_device
 try an_address_of_another_machine_is_refused
 try "RC" pingpong rc -c
 try "RC, with events" pingpong rc -e
