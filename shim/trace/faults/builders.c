@@ -101,8 +101,9 @@ static bool begin_request(struct faulty_qp *f, struct ibv_qp_ex *qp, int opcode)
 	end_request(f, qp);
 	if (!f->holds)
 		postponed_release(&qp->qp_base); /* those of ibv_post_send() */
-	f->held.on |= f->holds && postponed_some();
+	f->held.on |= f->holds && (postponed_some() || planned.pacer);
 	f->held.ns = 0;
+	f->held.pacer = planned.pacer;
 	if (planned.fault.kind == FAULT_DELAY)
 		delay_request(f, qp, &planned);
 	if (planned.fault.kind == FAULT_EVENT)

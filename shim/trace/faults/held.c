@@ -11,6 +11,8 @@
 #include <string.h>
 
 #include "shim/trace/faults/behind.h"
+#include "shim/trace/faults/plan.h"
+#include "shim/trace/faults/posts.h"
 #include "shim/trace/faults/postponed.h"
 
 struct held_request {
@@ -19,6 +21,7 @@ struct held_request {
 	struct ibv_sge *sges;
 	char *data, *header; /* copies */
 	uint64_t ns;
+	size_t pacer;
 };
 
 struct ibv_send_wr *held_add(struct held *held, const struct ibv_qp_ex *qp, int opcode)
@@ -29,6 +32,7 @@ struct ibv_send_wr *held_add(struct held *held, const struct ibv_qp_ex *qp, int 
 	if (!request)
 		return NULL;
 	request->ns = held->ns;
+	request->pacer = held->pacer;
 	request->wr.wr_id = qp->wr_id;
 	request->wr.opcode = (enum ibv_wr_opcode)opcode;
 	request->wr.send_flags = qp->wr_flags & ~(unsigned int)IBV_SEND_INLINE;
@@ -106,13 +110,27 @@ void held_set_srqn(struct held *held, uint32_t srqn)
 		held->last->wr.qp_type.xrc.remote_srqn = srqn;
 }
 
+/* How long the request is delayed. */
+static uint64_t find_delay(const struct held_request *request, const struct ibv_qp *qp)
+{
+	struct planned planned;
+
+	if (!request->pacer)
+		return request->ns;
+	planned = plan_pace(request->pacer, posts_bytes(request->wr.sg_list, request->wr.num_sge));
+	if (planned.fault.kind != FAULT_DELAY)
+		return 0;
+	posts_note_delay(&planned, qp->qp_num);
+	return planned.fault.ns;
+}
+
 int held_postpone(const struct held *held, struct ibv_qp *qp)
 {
 	post_send_fn *behind = behind_context(qp->context)->ops.post_send;
 	int err = held->failed ? ENOMEM : 0;
 
 	for (const struct held_request *r = held->first; r && !err; r = r->next)
-		err = postponed_add_send(qp, &r->wr, r->ns, behind);
+		err = postponed_add_send(qp, &r->wr, find_delay(r, qp), behind);
 	return err;
 }
 

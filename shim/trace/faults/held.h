@@ -13,9 +13,10 @@ struct held_request;
 
 /* The requests of a batch; zeroed at first. */
 struct held {
-	bool on;     /* the requests that follow in this batch are kept */
-	bool failed; /* out of memory */
-	uint64_t ns; /* how long the next one is delayed */
+	bool on;      /* the requests that follow in this batch are kept */
+	bool failed;  /* out of memory */
+	uint64_t ns;  /* how long the next one is delayed, */
+	size_t pacer; /* or the rule that tells it from its bytes (plan.h); 0: none */
 	struct held_request *first, *last;
 };
 

@@ -189,12 +189,22 @@ static bool is_now(const struct step *step)
 	       (!rule->mark[0] || step->marked) && (!rule->phase[0] || step->inside);
 }
 
+static struct planned draw_fault(struct step *step, uint64_t bytes)
+{
+	bool paces = step->rule.fault.kind == FAULT_RATE;
+	struct planned planned = { .fault = fault_draw(&step->rule, bytes),
+				   .line = step->rule.line,
+				   .quiet = step->paced,
+				   .pacer = paces ? (size_t)(step - steps) + 1 : 0 };
+
+	step->paced |= paces && planned.fault.kind;
+	return planned;
+}
+
 static void choose_step(struct planned *planned, struct step *step, uint64_t bytes)
 {
-	if (!fault_strikes(&step->rule, false) || planned->fault.kind)
-		return;
-	*planned = (struct planned){ fault_draw(&step->rule, bytes), step->rule.line, step->paced };
-	step->paced |= step->rule.fault.kind == FAULT_RATE && planned->fault.kind;
+	if (fault_strikes(&step->rule, false) && !planned->fault.kind)
+		*planned = draw_fault(step, bytes);
 }
 
 static void apply_kill(const struct planned *planned)
@@ -290,6 +300,16 @@ struct planned plan_request(uint32_t qpn, int opcode, uint64_t bytes)
 		return planned;
 	return choose_fault(&(struct operation){
 		.kind = REQUEST, .qpn = qpn, .opcode = opcode, .bytes = bytes });
+}
+
+struct planned plan_pace(size_t pacer, uint64_t bytes)
+{
+	struct planned planned;
+
+	recording_lock();
+	planned = draw_fault(&steps[pacer - 1], bytes);
+	recording_unlock();
+	return planned;
 }
 
 struct planned plan_completion(const struct ibv_wc *wc)

@@ -33,6 +33,7 @@ struct planned {
 	struct fault fault;
 	unsigned int line; /* 0: the program has asked for it */
 	bool quiet;        /* one of many of its rule: the first was recorded */
+	size_t pacer;      /* the rule of a rate= that the request has: plan_pace(); 0: none */
 };
 
 /*
@@ -46,6 +47,12 @@ struct planned plan_call(enum verb verb);
  * with @bytes of data.
  */
 struct planned plan_request(uint32_t qpn, int opcode, uint64_t bytes);
+
+/*
+ * The fault, FAULT_DELAY or none, of a request whose bytes were not known yet when it was counted,
+ * and that has @pacer.
+ */
+struct planned plan_pace(size_t pacer, uint64_t bytes);
 
 /*
  * The same for a completion that comes from the device: FAULT_LATE or FAULT_NEVER, which are for

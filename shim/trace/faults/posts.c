@@ -43,8 +43,7 @@ void posts_disconnect(const struct planned *planned, struct ibv_qp *qp)
 		plan_note(planned, "the connection of QP 0x%x is ended", qp->qp_num);
 }
 
-/* Bytes of the elements, at least one. */
-static uint32_t total_of(const struct ibv_sge *sges, int n)
+uint32_t posts_bytes(const struct ibv_sge *sges, int n)
 {
 	uint64_t total = 0;
 
@@ -56,7 +55,7 @@ static uint32_t total_of(const struct ibv_sge *sges, int n)
 static struct ibv_sge forbidden_sge(const struct ibv_sge *sges, int n)
 {
 	return (struct ibv_sge){ .addr = n > 0 && sges ? sges->addr : 0x1000,
-				 .length = total_of(sges, n),
+				 .length = posts_bytes(sges, n),
 				 .lkey = DOOMED_KEY };
 }
 
@@ -190,7 +189,8 @@ static int post_one_recv(const struct receives *to, const struct ibv_recv_wr *wr
 		unsigned int n = 0;                                                               \
                                                                                                   \
 		for (planned->fault.kind = FAULT_NONE; wr; wr = wr->next, n++) {                  \
-			*planned = plan_request(qpn, opcode, total_of(wr->sg_list, wr->num_sge)); \
+			*planned =                                                                \
+				plan_request(qpn, opcode, posts_bytes(wr->sg_list, wr->num_sge)); \
 			if (planned->fault.kind)                                                  \
 				break;                                                            \
 		}                                                                                 \

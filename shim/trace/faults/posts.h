@@ -16,5 +16,8 @@ void posts_patch(struct ibv_context_ops *ops, struct ibv_context_ops *behind);
 void posts_note_status(const struct planned *planned, uint32_t qpn);
 void posts_note_delay(const struct planned *planned, uint32_t qpn);
 
+/* Bytes of the elements, at least one. */
+uint32_t posts_bytes(const struct ibv_sge *sges, int n);
+
 /* End the connection of @qp by librdmacm, if it has one, and record that. */
 void posts_disconnect(const struct planned *planned, struct ibv_qp *qp);
