@@ -440,7 +440,7 @@ static int choose_device(struct settings *set)
 static int find_status(const struct torture *t, int err)
 {
 	if (err)
-		return cli_status(err);
+		return err == -EINTR && stopped ? 128 + (int)stopped : (int)cli_status(err);
 	if (!t->set->list && results_are_bad(&t->results))
 		return CLI_FINDINGS;
 	return stopped && is_open(t) ? 128 + stopped : CLI_FINE;

@@ -163,6 +163,16 @@ stopped_by_a_signal() { # signal, status
 	is status $? $2 && says "not tried" out && says "--resume continues" err
 }
 
+stopped_before_the_first_failure() {
+	local pid
+	rm -rf torture
+	"$VERBATIM" torture -- sleep 60 >out 2>err &
+	pid=$!
+	await compgen -G "torture/runs.*/reference" >/dev/null && kill -s INT $pid || return
+	wait $pid
+	is status $? 130
+}
+
 # A process that outlives its recorder: it would hold the trace, and the processor.
 nothing_is_left_running() {
 	rm -f pids
@@ -277,6 +287,7 @@ try a_stopped_one_goes_on
 try results_are_kept_until_they_are_replaced
 try "a signal ends it: the status says so" stopped_by_a_signal INT 130
 try "SIGTERM ends it: the status says so" stopped_by_a_signal TERM 143
+try stopped_before_the_first_failure
 try nothing_is_left_running
 try known_ones_do_not_count
 try what_did_not_occur_is_missed
