@@ -263,7 +263,7 @@ static int run_thread(void *arg)
 	return 0;
 }
 
-/* A thread is no child. The kernel clears its number at its end. */
+/* A thread is not a child. The kernel clears its number at its end. */
 static void clone_thread(void)
 {
 	const int flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD |
