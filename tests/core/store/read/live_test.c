@@ -34,6 +34,20 @@ static void read_file(const char *path, struct prints *prints)
 	trace_close(trace);
 }
 
+/* A few more of those that were settled last: later events are in the tables only in part. */
+static void read_few(struct cursor *cursor, struct prints *prints)
+{
+	const struct trace_event *e;
+	int more = 1;
+
+	for (uint64_t n = random_next() % 4; n && more > 0; n--) {
+		more = cursor_next(cursor, &e);
+		if (more > 0)
+			prints_add(prints, e->id, e->time, print_event(e, true));
+	}
+	assert_true(more >= 0);
+}
+
 static void follow_some(struct writer *w, struct cursor *cursor, struct prints *prints)
 {
 	int64_t now = (int64_t)clock_ns(&make_clock, make_now);
@@ -62,6 +76,7 @@ TEST(what_is_followed_is_what_is_read)
 	make_now = 1000;
 	snprintf(path, sizeof(path), "%s", make_path("live.db"));
 	unlink(path);
+	make_calls_plain = 3; /* some calls are rows at once, others are in blocks later */
 	w = make_writer(path);
 	assert_int_equal(trace_follow(w, &trace), 0);
 	assert_int_equal(cursor_open(trace, NULL, &cursor), 0);
@@ -73,6 +88,8 @@ TEST(what_is_followed_is_what_is_read)
 		random_event(&makers[t], &made, &empty[t]);
 		if (random_next() % 40 == 0)
 			follow_some(w, cursor, &followed);
+		else if (random_next() % 8 == 0)
+			read_few(cursor, &followed);
 		if (random_next() % 5000 == 0)
 			assert_int_equal(writer_flush(w), 0);
 	}
@@ -107,6 +124,45 @@ static void follow_trace(const char *path, struct writer **ret_writer, struct tr
 	*ret_writer = make_writer(path);
 	assert_int_equal(trace_follow(*ret_writer, ret_trace), 0);
 	assert_int_equal(cursor_open(*ret_trace, NULL, ret_cursor), 0);
+}
+
+/* The call before the last one is in a block that is not stored yet, and another thread calls. */
+TEST(a_call_that_is_stored_first_is_not_read_first)
+{
+	struct prints read = { 0 };
+	struct cursor *cursor;
+	struct trace *trace;
+	struct writer *w;
+	struct maker m, other;
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s", make_path("first.db"));
+	make_calls_plain = 3;
+	follow_trace(path, &w, &trace, &cursor);
+	make_thread(&m, w, 0, 100, 100);
+	make_thread(&other, w, 1, 100, 101);
+	for (int i = 0; i < 4; i++)
+		make_verb(&m, VERB_dealloc_pd, MAKE_ARGS(MAKE_PTR(&pd)), 0, 0);
+	assert_int_equal(writer_settle(w), 0);
+	assert_int_equal(cursor_extend(cursor, INT64_MAX), 0);
+	make_verb(&m, VERB_dealloc_pd, MAKE_ARGS(MAKE_PTR(&pd)), 0, 0);
+	make_verb(&other, VERB_close_device, MAKE_ARGS(MAKE_PTR(&context)), 0, 0);
+	make_verb(&m, VERB_close_device, MAKE_ARGS(MAKE_PTR(&context)), 0, 0);
+	read_some(cursor, &read);
+	assert_int_equal(writer_settle(w), 0);
+	assert_int_equal(cursor_extend(cursor, INT64_MAX), 0);
+	read_some(cursor, &read);
+	assert_int_equal(read.count, 14);
+	assert_int_equal(cursor_late(cursor), 0);
+	for (size_t i = 1; i < read.count; i++)
+		assert_true(read.list[i - 1].time <= read.list[i].time);
+	cursor_close(cursor);
+	trace_close(trace);
+	make_end(&m);
+	make_end(&other);
+	assert_int_equal(writer_finish(w), 0);
+	free(read.list);
+	unlink(path);
 }
 
 /* After a destroy its address may be reused; names count on, ids are not reused. */
