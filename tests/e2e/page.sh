@@ -131,7 +131,12 @@ rank 2; waits for rank 1: receive
 499 ranks: 500-998; 499 wait for rank 999: send" &&
 		says '^993 ranks: 7-999; waits for rank 0: credit$' <(fold circle)
 }
-if type node >out 2>&1; then try a_thousand_ranks_are_a_few_boxes
+threads_of_a_rank_are_boxes() {
+	folds threads "rank 0 thread 2
+rank 1; waits for rank 0 thread 2: receive
+rank 0 thread 1; waits for rank 1: send"
+}
+if type node >out 2>&1; then try a_thousand_ranks_are_a_few_boxes; try threads_of_a_rank_are_boxes
 else skip "a thousand ranks" "no node"; fi
 # Debian's python3 has the packages that install-deps installs. Errors of a page are found.
 sections=verdict,tiles,timeline,lanes,latency,gaps,doorbells,memory,places,objects,events,environment

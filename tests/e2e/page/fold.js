@@ -1,12 +1,13 @@
 /*
  * Who waits for whom in made-up jobs, as cli/report/page/waits.js folds it: a line for each box.
  *
- *	node fold.js waits.js ring|star|circle RANKS
+ *	node fold.js waits.js ring|star|circle|threads RANKS
  */
 const fs = require('fs'), vm = require('vm');
 
 const [source, kind, count] = process.argv.slice(2), n = +count;
-const rankText = p => `rank ${p.rank}`, formatCount = String;
+const nodeText = p => `rank ${p.rank}` + (p.thread ? ` thread ${p.thread}` : '');
+const formatCount = String;
 const rank = i => ({process: i + 1, rank: i});
 const wait = (from, to, why) => ({...rank(from), why, for: rank(to)});
 
@@ -20,9 +21,13 @@ const jobs = {
 	/* all are to blame */
 	circle: () => ({blamed: [{processes: [...Array(n).keys()].map(rank)}],
 		links: [...Array(n).keys()].map(i => wait(i, (i + 1) % n, 'credit'))}),
+	/* a thread of rank 0 waits for rank 1, which waits for another thread of rank 0 */
+	threads: () => ({blamed: [{processes: [{...rank(0), thread: 2}]}],
+		links: [{...wait(1, 0, 'receive'), for: {...rank(0), thread: 2}},
+			{...wait(0, 1, 'send'), thread: 1}]}),
 };
 
-const page = vm.createContext({rankText, formatCount, waits: jobs[kind](), print: console.log});
+const page = vm.createContext({nodeText, formatCount, waits: jobs[kind](), print: console.log});
 vm.runInContext(fs.readFileSync(source, 'utf8') + `
 	const folded = foldWaits(waits), edges = edgesOf(folded);
 	for (const box of folded.boxes)
