@@ -8,6 +8,7 @@ cd "$tmp" || exit 1
 
 # Start a program on the software device, until it says that it is ready: $pid.
 start() {
+	: >result # that of the program before was ready
 	LD_PRELOAD=$libs/libverbatim-soft.so "$@" >result 2>err &
 	pid=$!
 	AWAIT_SECONDS=60 await grep -q ready result
@@ -114,6 +115,7 @@ sandboxes_are_refused() {
 try sandboxes_are_refused
 
 recorded_programs_are_refused() {
+	: >result
 	"$VERBATIM" record -q -d soft -o r.db -- "$apps/throng" 1 >result 2>err &
 	local recorder=$!
 	AWAIT_SECONDS=60 await grep -q ready result || return
