@@ -1,5 +1,5 @@
 /*
- * The options of a subcommand, read by its rows
+ * Reads the options of a subcommand, which its rows describe (struct option_row)
  *
  * Like getopt_long(3), less its abbreviations: an option that is added later must not change what a
  * script does today.

@@ -168,8 +168,8 @@ static void note_queue_pair(struct replay *r, const struct call *call, const uin
 		full_drop(&replica->qp->out[side]);
 		requests_clear(&replica->qp->out[side]);
 	}
-	sent_settle(r, replica->qp);
-	sent_settle_of(r, replica->qp);
+	sent_remove_counted(r, replica->qp);
+	sent_remove_counted_of(r, replica->qp);
 	requests_clear(&replica->qp->sent);
 	outcome_mended(r->outcome, call->object);
 }

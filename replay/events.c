@@ -98,9 +98,9 @@ void events_armed(struct replica *cq)
 }
 
 /*
- * An event is of the oldest arming, if events were waiting to be read. If the recorded call had to
- * wait for it, none were: then those before the last event are over, except for the last of them,
- * which may belong to this one.
+ * If events were waiting to be read, this one belongs to the oldest arming. If the recorded call
+ * had to wait for it, none were waiting: then drop the armings before the last event, except for
+ * the newest of them, to which this event may belong.
  */
 static void begin_arming(struct replica *cq, const struct call *call)
 {
@@ -346,8 +346,8 @@ static struct async **find_async(struct replay *r, uint32_t context, enum ibv_ev
 }
 
 /* The replayed object of event @type of a call; NULL: the device, or it is not known. */
-static const struct replica *element_here(struct replay *r, const struct trace_event *event,
-					  enum ibv_event_type type, uint64_t element)
+static const struct replica *replayed_element(struct replay *r, const struct trace_event *event,
+					      enum ibv_event_type type, uint64_t element)
 {
 	enum object_kind kind = kind_of_event(type);
 	uint32_t id;
@@ -383,8 +383,8 @@ static void miss_async(struct replay *r, const struct trace_event *event, struct
 }
 
 /* The recorded event, as it should come in the replay. */
-static struct ibv_async_event async_here(const struct call *call, enum ibv_event_type type,
-					 const void *element)
+static struct ibv_async_event replayed_async(const struct call *call, enum ibv_event_type type,
+					     const void *element)
 {
 	struct ibv_async_event async = { .event_type = type };
 
@@ -433,7 +433,7 @@ static int wait_async(struct replay *r, const struct trace_event *event, uint32_
 				return -ENOMEM;
 			continue;
 		}
-		async = async_here(event->call, type, element);
+		async = replayed_async(event->call, type, element);
 		if (!gone && !raised &&
 		    faults_raise(r, here, &async, outside, pace_now() - start, limit)) {
 			raised = true;
@@ -459,7 +459,7 @@ int events_get_async(struct replay *r, const struct trace_event *event)
 		outcome_tolerated(r->outcome, call->failed ? no_event : before_cut);
 		return 0;
 	}
-	about = element_here(r, event, type, find_result(call, ARG(event.element)));
+	about = replayed_element(r, event, type, find_result(call, ARG(event.element)));
 	context = find_object(r, event, OBJECT_context, find_argument(call, ARG(context)), &id);
 	if (!context || !context->handle)
 		return skip_event(r, event, context, "its context does not exist in the replay");
@@ -484,7 +484,7 @@ int events_ack_async(struct replay *r, const struct trace_event *event)
 	const struct call *call = event->call;
 	enum ibv_event_type type = (enum ibv_event_type)find_argument(call, ARG(event.event_type));
 	const struct replica *about =
-		element_here(r, event, type, find_argument(call, ARG(event.element)));
+		replayed_element(r, event, type, find_argument(call, ARG(event.element)));
 	struct async **at = find_async(r, 0, type, about ? about->handle : NULL, true);
 
 	outcome_called(r->outcome, call->verb);

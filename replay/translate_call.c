@@ -133,7 +133,7 @@ static void connect_qp(struct translation *t, const struct ibv_qp *qp, struct ib
 	} else if (replica->qp && replica->qp->cut) {
 		cut_qp(t, peer, "the peer of its queue pair is not replayed");
 	} else {
-		sent_settle(t->r, mine->qp);
+		sent_remove_counted(t->r, mine->qp);
 		mine->qp->peer = peer;
 		outcome_related(t->r->outcome, me, peer);
 		outcome_related(t->r->outcome, peer, me);
@@ -526,8 +526,8 @@ static void index_argument(struct translation *t, uint64_t *a)
 }
 
 /* A completion vector of the device; an invalid one if the recorded one was refused as invalid. */
-static uint64_t vector_here(struct translation *t, const struct ibv_context *context,
-			    uint64_t vector)
+static uint64_t replayed_vector(struct translation *t, const struct ibv_context *context,
+				uint64_t vector)
 {
 	uint64_t id = 0, here = (uint64_t)context->num_comp_vectors, there;
 
@@ -548,7 +548,7 @@ static void create_cq(struct translation *t, uint64_t *a)
 	if (!context)
 		return;
 	LOWER(t, a[1], devices_of(t->r->devices, context)->attr.max_cqe);
-	a[4] = vector_here(t, context, a[4]);
+	a[4] = replayed_vector(t, context, a[4]);
 }
 
 static void create_cq_ex(struct translation *t, uint64_t *a)
@@ -559,7 +559,7 @@ static void create_cq_ex(struct translation *t, uint64_t *a)
 	if (!context || !attr)
 		return;
 	LOWER(t, attr->cqe, devices_of(t->r->devices, context)->attr.max_cqe);
-	attr->comp_vector = (uint32_t)vector_here(t, context, attr->comp_vector);
+	attr->comp_vector = (uint32_t)replayed_vector(t, context, attr->comp_vector);
 }
 
 static void (*const translators[VERB_COUNT])(struct translation *, uint64_t *) = {

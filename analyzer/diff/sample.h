@@ -5,7 +5,7 @@
  */
 #include "analyzer/diff/compared.h"
 
-/* One number per run, as a logarithm, or of a share its percentage points. */
+/* One number per run: its logarithm, or percentage points if it is a share. */
 struct sample {
 	double *of[2];
 	size_t n[2];
@@ -18,14 +18,14 @@ void sample_end(struct sample *sample);
 double sample_mean(const struct sample *sample, int side);
 
 /*
- * Half the width of the interval around the difference of the means that has it with a confidence
- * of 99 %. At least two runs per side.
+ * Half the width of the confidence interval (99 %) of the difference of the means. At least two
+ * runs per side.
  */
 double sample_width(const struct sample *sample);
 
 /*
- * How far the side after is above that before, from the nearest run to the nearest; below 0: it is
- * below. 0: they overlap.
+ * The distance of the nearest runs of the two sides: > 0 if all of the side after are above those
+ * before, < 0 if all are below; 0: the sides overlap.
  */
 double sample_between(const struct sample *sample);
 

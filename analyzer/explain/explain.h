@@ -25,9 +25,9 @@ struct explanation {
 };
 
 /*
- * What a cause is limited to, in its line: "{send write} the text" is one of sends and writes only.
- * A word without the others of its kind: requests; {ud} datagrams; {xrc} sends by XRC; {first}
- * nothing has completed on the queue pair before.
+ * A line of causes may begin with a limit: "{send write} the text" is a cause for sends and writes
+ * only. Other words: {ud} datagrams; {xrc} sends by XRC; {first} nothing has completed on the queue
+ * pair before.
  */
 enum explain_limit {
 	EXPLAIN_RECEIVE = 1 << 0,

@@ -76,7 +76,7 @@ const struct cause *causes_of(const struct causes *causes, size_t i)
 	return i < causes->n && causes->all[i] ? &causes->all[i]->cause : NULL;
 }
 
-/* A key that a refused request used, and what of it does not fit. */
+/* A key that a refused request used, and why it does not fit the request. */
 struct use {
 	struct trace *trace;
 	const struct model *model;
@@ -392,7 +392,7 @@ static void note_silence(struct causes *causes, struct model *model,
 	}
 }
 
-static void note_past(struct cause *cause, const struct life *qp)
+static void note_history(struct cause *cause, const struct life *qp)
 {
 	cause->worked = (qp->sq && qp->sq->completed) ||
 			(qp->rq && qp->rq->owner == qp && qp->rq->completed);
@@ -431,7 +431,7 @@ void causes_complete(struct causes *causes, struct model *model,
 	noted->victim.posted = complete->request ? complete->request->time : noted->time;
 	if (complete->qp->qp && complete->qp->qp->set & ABI_QP_PORT)
 		noted->victim.port = complete->qp->qp->port;
-	note_past(&noted->cause, complete->qp);
+	note_history(&noted->cause, complete->qp);
 	if (complete->qp->peer)
 		peer = peer_other(model_peers(model), complete->qp->peer);
 	if (peer)

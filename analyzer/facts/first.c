@@ -158,7 +158,7 @@ void first_misfit(struct first *first, struct event_id id, uint32_t index)
 	first->misfits[first->nmisfits++ % MISFITS] = (struct misfit){ id, index };
 }
 
-static bool is_misfit(const struct first *first, const struct first_request *request)
+static bool is_invalid_post(const struct first *first, const struct first_request *request)
 {
 	for (uint64_t i = 0; i < MISFITS && i < first->nmisfits; i++)
 		if (first->misfits[i].id.thread == request->id.thread &&
@@ -173,7 +173,8 @@ static bool is_misfit(const struct first *first, const struct first_request *req
  */
 static void choose_request(const struct first *first, struct first_error *error)
 {
-	bool request = is_misfit(first, &error->request), other = is_misfit(first, &error->other);
+	bool request = is_invalid_post(first, &error->request),
+	     other = is_invalid_post(first, &error->other);
 
 	if (!error->other.id.thread || request == other)
 		return;

@@ -141,7 +141,7 @@ static void find_successor(struct model *model, struct queue *queue)
 			remember_idle(queue, life->peer);
 }
 
-/* Is a queue pair in the group? Else the only one that is in any is remembered. */
+/* Is a queue pair in the group? If none is, remember the only one that is in another group. */
 static bool has_members(struct model *model, struct queue *queue)
 {
 	const uint64_t group = astray_group(queue->astray->fact.group);

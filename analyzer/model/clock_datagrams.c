@@ -374,7 +374,7 @@ static void take_post(struct clock_datagrams *grams, const struct trace_event *e
 			take_wr(grams, event, from, &post->wr[i]);
 }
 
-/* May one of that number have sent from @lid? 0: the source is not known. */
+/* May a queue pair with that number have sent from @lid? 0: the source is not known. */
 static bool may_be_from(const struct clock_datagrams *grams, uint32_t number, uint16_t lid)
 {
 	const struct gram_end *each = end_in(grams, &grams->by_number, number);

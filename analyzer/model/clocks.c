@@ -328,8 +328,8 @@ static int64_t length_of(struct trace *trace)
 }
 
 /*
- * When a clock is used, in joint time as it was. That of one of two traces: in its own time. Where
- * there are more, one may be reached by another that began later, or ended earlier.
+ * The span in which the clock of @part is used, in joint time. Of two traces: that of @part. Of
+ * more: that of all, since one may be reached by another that began later, or ended earlier.
  */
 static void find_span(const struct clocks *clocks, uint32_t part, int64_t span[2])
 {

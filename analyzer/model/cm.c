@@ -123,7 +123,7 @@ static bool is_last(const char *event)
 	return false;
 }
 
-static int event_is_got(struct model *model, const struct trace_event *event)
+static int note_cm_event(struct model *model, const struct trace_event *event)
 {
 	const struct args *out = event->call->out;
 	struct life *id = debtor_of(model, event, out);
@@ -149,7 +149,7 @@ static int event_is_got(struct model *model, const struct trace_event *event)
 	return err;
 }
 
-static void event_is_acked(struct model *model, const struct trace_event *event)
+static void note_cm_ack(struct model *model, const struct trace_event *event)
 {
 	struct life *id = debtor_of(model, event, event->call->args);
 
@@ -205,7 +205,7 @@ static int make_of_call(struct model *model, const struct trace_event *event)
 static int call_begins(struct model *model, const struct trace_event *event)
 {
 	if (event->call->verb == VERB_rdma_ack_cm_event && event->call->args)
-		event_is_acked(model, event);
+		note_cm_ack(model, event);
 	if (verb_infos[event->call->verb].effect == EFFECT_DESTROY && event->call->args)
 		return control_destroy_begins(model, event);
 	return event->call->args ? inside_begins(model, event) : 0;
@@ -225,7 +225,7 @@ static int call_returns(struct model *model, const struct trace_event *event)
 	if (effect == EFFECT_CREATE)
 		return make_of_call(model, event);
 	if (call->verb == VERB_rdma_get_cm_event && call->out)
-		return event_is_got(model, event);
+		return note_cm_event(model, event);
 	return call->verb == VERB_rdma_migrate_id ? id_moves(model, event) : 0;
 }
 

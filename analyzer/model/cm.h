@@ -2,8 +2,8 @@
 /*
  * Objects of librdmacm: identifiers and event channels, and their unacknowledged events.
  *
- * Only from calls of librdmacm; the verbs inside these count as the program's, as everywhere. Not
- * thread-safe.
+ * Derived only from calls of librdmacm; the verbs that these make count as the program's, as
+ * everywhere. Not thread-safe.
  */
 #include "analyzer/model/model_state.h"
 

@@ -225,7 +225,7 @@ static struct life *find_argument(struct model *model, const struct parsed *p, e
 	return life && life->state == LIFE_LIVE ? life : NULL;
 }
 
-static int mw_is_bound(struct model *model, const struct parsed *p)
+static int note_mw_bind(struct model *model, const struct parsed *p)
 {
 	struct life *mw = find_argument(model, p, ARG(mw), OBJECT_mw);
 	struct life *mr = find_argument(model, p, ARG(mw_bind.bind_info.mr), OBJECT_mr);
@@ -297,7 +297,7 @@ static int use_returns(struct model *model, const struct parsed *p)
 {
 	switch (p->call->verb) {
 	case VERB_bind_mw:
-		return mw_is_bound(model, p);
+		return note_mw_bind(model, p);
 	case VERB_rereg_mr:
 		return note_reregistration(model, p);
 	case VERB_attach_mcast:
@@ -319,7 +319,7 @@ static int use_returns(struct model *model, const struct parsed *p)
 /* Events that are received and acknowledged */
 
 /* 0 or -ENOMEM. */
-static int event_is_got(struct model *model, const struct parsed *p)
+static int note_event(struct model *model, const struct parsed *p)
 {
 	bool completion = p->call->verb == VERB_get_cq_event;
 	struct life *life;
@@ -353,7 +353,7 @@ static void ack_events(struct life *life, uint64_t *owed, uint64_t n, const stru
 	*owed -= n < *owed ? n : *owed;
 }
 
-static void events_are_acked(struct model *model, const struct parsed *p)
+static void note_acks(struct model *model, const struct parsed *p)
 {
 	struct life *life;
 	int64_t n = 0;
@@ -395,7 +395,7 @@ static int wait_begins(struct model *model, const struct parsed *p)
 }
 
 /* Also a wait that failed. 0 or -errno after log_err(). */
-static int wait_ends(struct model *model, const struct trace_event *event)
+static int end_event_wait(struct model *model, const struct trace_event *event)
 {
 	struct life *cq;
 	struct parsed p;
@@ -428,7 +428,7 @@ int control_call(struct model *model, const struct trace_event *event)
 	else if (p.args)
 		err = inside_begins(model, event);
 	if (effect == EFFECT_ACK)
-		events_are_acked(model, &p);
+		note_acks(model, &p);
 	if (!err && p.call->verb == VERB_get_cq_event && p.args)
 		err = wait_begins(model, &p);
 	/* another thread may poll its completion before it returns */
@@ -447,7 +447,7 @@ int control_return(struct model *model, const struct trace_event *event)
 	if (effect == EFFECT_DESTROY)
 		return control_destroy_returns(model, event);
 	if (event->call->verb == VERB_get_cq_event) {
-		err = wait_ends(model, event);
+		err = end_event_wait(model, event);
 		if (err)
 			return err;
 	}
@@ -459,7 +459,7 @@ int control_return(struct model *model, const struct trace_event *event)
 	if (effect == EFFECT_CREATE)
 		err = creation_returns(model, &p);
 	else if (effect == EFFECT_GET)
-		err = event_is_got(model, &p);
+		err = note_event(model, &p);
 	else if (p.args)
 		err = use_returns(model, &p);
 	return err;

@@ -97,7 +97,7 @@ static void close_children(struct model *model, struct life *context)
 	for (link = life_first_child(context); link; link = life_next_child(context, link)) {
 		struct model_leak leak = { .object = link->child, .at = context->destroyed };
 
-		if (life_is_left(link->child))
+		if (life_awaits_destroy(link->child))
 			model->watcher.leak(model->watcher.arg, &leak);
 	}
 	for (link = context->children; link; link = next) {
@@ -111,7 +111,7 @@ static void close_children(struct model *model, struct life *context)
 	}
 }
 
-static int destroy_ends(struct model *model, struct pending *pending, const struct call *call)
+static int end_destroy(struct model *model, struct pending *pending, const struct call *call)
 {
 	struct model_destroy *destroy = &pending->destroy;
 	struct life *life = pending->life;
@@ -182,7 +182,7 @@ int control_destroy_returns(struct model *model, const struct trace_event *event
 		if (id.thread != event->id.thread || id.n != event->id.n)
 			continue;
 		*at = pending->next;
-		err = destroy_ends(model, pending, event->call);
+		err = end_destroy(model, pending, event->call);
 		pool_free(&model->pendings, pending);
 		return err;
 	}

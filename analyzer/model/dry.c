@@ -85,7 +85,7 @@ static struct queue *find_receives(struct model *model, const struct life *qp,
 	return life->rq;
 }
 
-/* Does it take so long to send what is outstanding? */
+/* Does sending the outstanding requests take a good part of @took? */
 static bool is_busy(const struct queue *sends, int64_t took)
 {
 	uint64_t each = sends->stats.bytes / sends->posted;

@@ -128,8 +128,8 @@ struct key *keys_find_rkey(const struct keys *keys, uint32_t process, uint64_t c
 			   uint32_t rkey);
 
 /*
- * What a wrong key may have been meant for; the newest, NULL if there is none. They look at all
- * keys, or at the newest few thousand.
+ * The key that a program may have meant by a wrong one: the newest, or NULL. These functions search
+ * all keys, or the newest few thousand.
  */
 
 /* A live region of @key's process and context, other than @key, that holds the range. */

@@ -93,7 +93,7 @@ static void set_all(struct key *key)
 	key->access = ~0u;
 }
 
-static int region_is_made(struct model *model, const struct trace_event *event)
+static int add_region_key(struct model *model, const struct trace_event *event)
 {
 	const struct call *call = event->call;
 	struct key *key = keys_new(&model->keys);
@@ -127,7 +127,7 @@ static struct key *key_of_call(struct model *model, const struct trace_event *ev
 }
 
 /* Only a success, and a failure that changed nothing, leave a region that is known. */
-static int region_is_changed(struct model *model, const struct trace_event *event)
+static int change_region_key(struct model *model, const struct trace_event *event)
 {
 	struct key *key = key_of_call(model, event, OBJECT_mr);
 	const struct call *call = event->call;
@@ -163,7 +163,7 @@ static int region_is_changed(struct model *model, const struct trace_event *even
 }
 
 /* Whether the window is bound is decided by its completion, which is not waited for. */
-static int window_is_bound(struct model *model, const struct trace_event *event)
+static int bind_window_key(struct model *model, const struct trace_event *event)
 {
 	struct key *key = key_of_call(model, event, OBJECT_mw);
 	const struct call *call = event->call;
@@ -184,7 +184,7 @@ static int window_is_bound(struct model *model, const struct trace_event *event)
 			   (uint32_t)read_number(call->out, ARG(mw.rkey), key->rkey));
 }
 
-static void context_is_closed(struct model *model, const struct trace_event *event)
+static void bury_context_keys(struct model *model, const struct trace_event *event)
 {
 	const struct call *call = event->call;
 	struct moment moment = moment_of(event);
@@ -197,8 +197,8 @@ static void context_is_closed(struct model *model, const struct trace_event *eve
 	}
 }
 
-static void region_is_gone(struct model *model, const struct trace_event *event,
-			   enum object_kind kind)
+static void bury_key_of_call(struct model *model, const struct trace_event *event,
+			     enum object_kind kind)
 {
 	struct key *key = key_of_call(model, event, kind);
 	struct moment moment = moment_of(event);
@@ -233,13 +233,13 @@ static int read_return(struct model *model, const struct trace_event *event)
 	const struct verb_info *info = &verb_infos[call->verb];
 
 	if (info->effect == EFFECT_DESTROY)
-		region_is_gone(model, event, info->object);
+		bury_key_of_call(model, event, info->object);
 	else if (info->effect == EFFECT_CREATE && !call->failed && call->handle)
-		return region_is_made(model, event);
+		return add_region_key(model, event);
 	else if (call->verb == VERB_rereg_mr)
-		return region_is_changed(model, event);
+		return change_region_key(model, event);
 	else if (call->verb == VERB_bind_mw)
-		return window_is_bound(model, event);
+		return bind_window_key(model, event);
 	return 0;
 }
 
@@ -250,7 +250,7 @@ int keys_return(struct model *model, const struct trace_event *event)
 	int err;
 
 	if (call->verb == VERB_close_device && !call->failed)
-		context_is_closed(model, event);
+		bury_context_keys(model, event);
 	if (kind != OBJECT_mr && kind != OBJECT_mw)
 		return 0;
 	err = args_parse(call->args) ?: args_parse(call->out) ?: read_return(model, event);

@@ -311,7 +311,7 @@ struct life_link *life_next_child(const struct life *parent, const struct life_l
 				    offsetof(struct life_link, next_child));
 }
 
-bool life_is_left(const struct life *life)
+bool life_awaits_destroy(const struct life *life)
 {
 	return life->state == LIFE_LIVE && !life->inherited && !life->borrowed && !life->usurped;
 }
@@ -319,7 +319,7 @@ bool life_is_left(const struct life *life)
 static const struct life *find_parent(const struct life *life)
 {
 	for (const struct life_link *link = life->parents; link; link = link->next_parent)
-		if (life_is_left(link->parent) && !link->parent->refused.id.thread)
+		if (life_awaits_destroy(link->parent) && !link->parent->refused.id.thread)
 			return link->parent;
 	return NULL;
 }
@@ -329,7 +329,7 @@ const struct life *life_root(const struct life *life)
 	const struct life *parent;
 
 	for (const struct life_link *link = life->children; link; link = link->next_child)
-		if (life->refused.id.thread && life_is_left(link->child)) {
+		if (life->refused.id.thread && life_awaits_destroy(link->child)) {
 			life = link->child;
 			break;
 		}

@@ -160,7 +160,7 @@ struct life_link *life_first_child(const struct life *parent);
 struct life_link *life_next_child(const struct life *parent, const struct life_link *link);
 
 /* Should its process have destroyed it, and did not? */
-bool life_is_left(const struct life *life);
+bool life_awaits_destroy(const struct life *life);
 
 /*
  * The object that explains why @life was not destroyed: a parent that was not destroyed either; a

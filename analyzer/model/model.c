@@ -471,7 +471,7 @@ uint64_t model_count(const struct model *model, uint32_t process)
 	uint64_t n = 0;
 
 	for (const struct life *life = NULL; (life = lives_next(&model->lives, process, life));)
-		n += life_is_left(life);
+		n += life_awaits_destroy(life);
 	return n;
 }
 
@@ -495,7 +495,7 @@ int model_end(struct model *model, uint32_t process, int64_t time, enum model_en
 		return log_err((int)n, "objects of a process that ended");
 	for (ssize_t i = 0; i < n; i++) {
 		leak.object = lives[i];
-		if (how == MODEL_EXITED && life_is_left(lives[i]))
+		if (how == MODEL_EXITED && life_awaits_destroy(lives[i]))
 			model->watcher.leak(model->watcher.arg, &leak);
 	}
 	for (ssize_t i = 0; i < n; i++)

@@ -128,8 +128,8 @@ static void pin_region(struct model *model, struct pinned *p, struct life *life,
 	p->regions += life->pinned != 0;
 }
 
-static void region_is_registered(struct model *model, struct pinned *p,
-				 const struct trace_event *event)
+static void note_registration(struct model *model, struct pinned *p,
+			      const struct trace_event *event)
 {
 	struct life *life = model_find(model, event->process, OBJECT_mr, event->call->handle);
 	uint64_t addr, length;
@@ -202,7 +202,7 @@ static void region_moves(struct model *model, struct pinned *p, const struct tra
 		pin_region(model, p, life, (uint64_t)addr, (uint64_t)length);
 }
 
-static void status_is_reported(struct pinned *p, int64_t status)
+static void note_fork_status(struct pinned *p, int64_t status)
 {
 	p->asked = true;
 	p->copies = status == STATUS_UNNEEDED;
@@ -232,11 +232,11 @@ int pinned_return(struct model *model, const struct trace_event *event)
 	if (event->call->verb == VERB_fork_init)
 		p->kept = true;
 	else if (event->call->verb == VERB_is_fork_initialized)
-		status_is_reported(p, event->call->ret);
+		note_fork_status(p, event->call->ret);
 	else if (event->call->verb == VERB_rereg_mr)
 		region_moves(model, p, event);
 	else
-		region_is_registered(model, p, event);
+		note_registration(model, p, event);
 	return 0;
 }
 

@@ -198,7 +198,7 @@ static void end_run(struct queue_singles *singles, int64_t time)
 	singles->whole_ns = span_limit(singles->whole_ns + whole);
 }
 
-/* One at @time, @ns since the one before if it is chased; else -1. */
+/* Count a single request, at @time; @ns since the one before if it is chased, else -1. */
 static void count_single(struct queue_singles *singles, int64_t time, int64_t ns)
 {
 	bool first = !singles->all++;

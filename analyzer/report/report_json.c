@@ -580,7 +580,7 @@ static void put_late(struct text *t, const struct report *report)
 static void put_waits(struct text *t, const struct report *report)
 {
 	const struct stalls *stalls = facts_stalls(report->findings->facts);
-	bool told = waits_are_told(report->trace, stalls);
+	bool told = waits_are_shown(report->trace, stalls);
 
 	put_name(t, "waits");
 	text_char(t, '{');

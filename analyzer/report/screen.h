@@ -49,7 +49,7 @@ void screen_print_findings(struct screen *screen);
 bool screen_has_waits(const struct report *report);
 void screen_print_waits(struct screen *screen);
 
-/* Who was late, if one rank caused most of the waiting of the others. */
+/* The rank that was late, if it caused most of the waiting of the others. */
 void screen_print_late(struct screen *screen);
 
 /* The killed processes of such a job, in groups by signal and time. */

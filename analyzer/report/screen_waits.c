@@ -1,5 +1,5 @@
 /*
- * The first screen of a job that hangs: who is to blame, and who waits for it
+ * The first screen of a job that hangs: the process to blame, and the processes that wait for it
  *
  *	stuck (7 of 8 processes wait)
  *	  4:66  rank 5 (node n1) called no verb for 2.00 s   step (app.c:20)
@@ -34,12 +34,12 @@ static const struct stalls *stalls_of(const struct screen *screen)
 
 bool screen_has_waits(const struct report *report)
 {
-	return waits_are_told(report->trace, facts_stalls(report->findings->facts));
+	return waits_are_shown(report->trace, facts_stalls(report->findings->facts));
 }
 
-/* Who is to blame */
+/* The process to blame */
 
-/* What else the facts have about its completions. */
+/* What the facts have about the completions of a killed process; NULL: nothing. */
 static const char *find_because(const struct screen *screen, const struct stall *stall)
 {
 	const struct fact_list *facts = &screen->report->findings->facts->list;
@@ -76,7 +76,7 @@ static void print_culprit(struct screen *screen, uint32_t node)
 	text_fini(&t);
 }
 
-/* One that waits for @blame itself: not only for a connection that may come from another. */
+/* A process that waits for @blame itself, not only for a connection, which another may make. */
 static const struct stall_link *find_direct(const struct stalls *stalls,
 					    const struct wait_blame *blame)
 {
@@ -312,7 +312,7 @@ void screen_print_waits(struct screen *screen)
 	text_fini(&t);
 }
 
-/* Who was late */
+/* The rank that was late */
 
 /* The pair that waited longest because of @process. */
 static const struct delay_pair *find_longest(const struct delays *delays, uint32_t process)

@@ -20,7 +20,7 @@ static bool is_rank(struct trace *trace, uint32_t process)
 	return p && p->rank.rank >= 0;
 }
 
-bool waits_are_told(struct trace *trace, const struct stalls *stalls)
+bool waits_are_shown(struct trace *trace, const struct stalls *stalls)
 {
 	const struct wait_graph *graph = &stalls->graph;
 

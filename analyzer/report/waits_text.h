@@ -11,7 +11,7 @@
  * Is a process to blame, and are there more processes than the two whose wait is already a fact, or
  * are they ranks of a job?
  */
-bool waits_are_told(struct trace *trace, const struct stalls *stalls);
+bool waits_are_shown(struct trace *trace, const struct stalls *stalls);
 
 /* Add "called no verb for 2.00 s": what a process did that does not wait. */
 void waits_put_state(struct text *t, struct trace *trace, const struct stall *stall);

@@ -70,8 +70,8 @@ static void describe_all(struct check *check, struct finding *finding,
 			     mine, count, astray->number, theirs, astray->peer->number);
 	else
 		finding_text(&finding->says,
-			     "%s sent %s to multicast group %s, in which no queue pair of the "
-			     "trace is; %s, which is in another, received nothing.",
+			     "%s sent %s to multicast group %s, which no queue pair of the trace "
+			     "has joined; %s, which has joined another, received nothing.",
 			     mine, count, gid_text(astray->group, group), theirs);
 }
 

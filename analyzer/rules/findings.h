@@ -88,7 +88,7 @@ struct findings {
 	bool carried;        /* the current events are those of the trace before this one */
 	bool blind;          /* some completions are not in the trace */
 	bool bypassed;       /* posts or polls bypassed the verbs */
-	bool fork_not_known; /* what the kernel does at a fork; it was reported */
+	bool fork_not_known; /* what the kernel does at a fork is unknown, which was reported */
 	uint64_t events;     /* read */
 	unsigned int seen;   /* kinds of these: bits, by enum trace_event_kind */
 	int64_t last;        /* time of the last */

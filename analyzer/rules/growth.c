@@ -149,7 +149,7 @@ static bool collect_objects(const struct check *check, uint32_t process, enum ob
 	while ((life = model_next_life(check->model, process, life))) {
 		bool made = life->kind == kind && !life->inherited &&
 			    life->created.time > hot->first_send;
-		bool counts = made && life_is_left(life);
+		bool counts = made && life_awaits_destroy(life);
 
 		ones->gone += made && life->state == LIFE_GONE;
 		if (!counts)

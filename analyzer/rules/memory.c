@@ -5,8 +5,8 @@
  * deregister later. An outstanding request does harm; and, under fork support, so does the flag
  * that the library has set on the pages, which their next user inherits.
  *
- * A region that its peers use, and whose memory was unmapped, is a hazard: when a peer names it
- * again, or when it outlives the queue pairs, so that no cache can have meant to follow.
+ * A region that peers use, and whose memory was unmapped, is a hazard if a peer uses it again, or
+ * if it outlives the queue pairs: a registration cache would have deregistered it before them.
  */
 #include <inttypes.h>
 #include <stdio.h>

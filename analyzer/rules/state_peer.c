@@ -521,9 +521,9 @@ static bool is_stall(int64_t lasted)
 }
 
 /*
- * Did the timer delay @request, which lasted a multiple of it, like two before? If one that found a
- * receive takes as long, with no stalled one before it, the path is slow, and the timer is not the
- * cause.
+ * @request lasted a multiple of the timer. Did the timer delay it, after it delayed two before? If
+ * a request that found a receive takes as long, with no stalled one before it, the path is slow,
+ * and the timer is not the cause.
  */
 static bool is_stalled(struct peer *peer, const struct queue_request *request, int64_t end)
 {

@@ -1,5 +1,5 @@
 /*
- * What each process waited for when it ended, and who is to blame
+ * What each process waited for when it ended, and the process to blame
  *
  * A row for each queue pair that waited for its peer, as far as the process looked at its CQ; and a
  * row for each process without any, or set of its threads that waits by itself. They are those of

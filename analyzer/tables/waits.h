@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Table `waits`: what each process waited for when it ended, and who is to blame. Table `delays`:
- * how long each rank waited because of each other.
+ * Table `waits`: what each process waited for when it ended, and the process to blame. Table
+ * `delays`: how long each rank waited because of each other rank.
  */
 #include "core/store/vtab/made.h"
 

@@ -59,7 +59,7 @@ void doctor_path(const struct doctor *doctor, char path[PATH_MAX], const char *f
 	__attribute__((format(printf, 3, 4)));
 
 /* First line of a file of the machine, without its end; false, and "", if it cannot be read. */
-bool doctor_line(const struct doctor *doctor, const char *name, char *line, size_t size);
+bool doctor_read_line(const struct doctor *doctor, const char *name, char *line, size_t size);
 
 /* Does the machine have that file? */
 bool doctor_has(const struct doctor *doctor, const char *name);

@@ -36,7 +36,7 @@ static void check_device(struct doctor *doctor, const char *name)
 	char node[128], path[PATH_MAX];
 
 	snprintf(path, sizeof(path), DEVICES "/%s/node_type", name);
-	doctor_line(doctor, path, node, sizeof(node));
+	doctor_read_line(doctor, path, node, sizeof(node));
 	doctor_report(doctor, DOCTOR_OK, NULL, "%s (%s)", name, *node ? node : "of unknown type");
 	doctor->devices++;
 }
@@ -47,9 +47,9 @@ static void check_pci(struct doctor *doctor, const char *name)
 	char path[PATH_MAX], vendor[16], class[16], ours[PATH_MAX];
 
 	snprintf(path, sizeof(path), PCI "/%s/vendor", name);
-	doctor_line(doctor, path, vendor, sizeof(vendor));
+	doctor_read_line(doctor, path, vendor, sizeof(vendor));
 	snprintf(path, sizeof(path), PCI "/%s/class", name);
-	doctor_line(doctor, path, class, sizeof(class));
+	doctor_read_line(doctor, path, class, sizeof(class));
 	snprintf(ours, sizeof(ours), PCI "/%s/infiniband", name);
 	if (strncmp(class, "0x02", 4) || doctor_has(doctor, ours))
 		return;
@@ -99,7 +99,7 @@ static void check_uverbs(struct doctor *doctor, const char *name)
 	char path[PATH_MAX], device[128];
 
 	snprintf(path, sizeof(path), UVERBS "/%s/ibdev", name);
-	if (doctor_line(doctor, path, device, sizeof(device)))
+	if (doctor_read_line(doctor, path, device, sizeof(device)))
 		check_node(doctor, name, device);
 }
 

@@ -53,7 +53,7 @@ void doctor_path(const struct doctor *doctor, char path[PATH_MAX], const char *f
 	va_end(args);
 }
 
-bool doctor_line(const struct doctor *doctor, const char *name, char *line, size_t size)
+bool doctor_read_line(const struct doctor *doctor, const char *name, char *line, size_t size)
 {
 	char path[PATH_MAX];
 	FILE *file;

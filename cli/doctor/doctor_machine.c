@@ -37,7 +37,7 @@ bool doctor_copies_on_fork(const struct doctor *doctor)
 {
 	char release[128];
 
-	return doctor_line(doctor, "/proc/sys/kernel/osrelease", release, sizeof(release)) &&
+	return doctor_read_line(doctor, "/proc/sys/kernel/osrelease", release, sizeof(release)) &&
 	       at_least(release, 5, 12);
 }
 
@@ -45,7 +45,7 @@ void doctor_kernel(struct doctor *doctor)
 {
 	char release[128];
 
-	if (!doctor_line(doctor, "/proc/sys/kernel/osrelease", release, sizeof(release)))
+	if (!doctor_read_line(doctor, "/proc/sys/kernel/osrelease", release, sizeof(release)))
 		doctor_report(
 			doctor, DOCTOR_PROBLEM, "mount it: 'mount -t proc proc /proc'",
 			"/proc is missing: the recorder cannot see which processes are alive");
@@ -65,7 +65,7 @@ void doctor_ptrace(struct doctor *doctor)
 {
 	char scope[16];
 
-	if (!doctor_line(doctor, "/proc/sys/kernel/yama/ptrace_scope", scope, sizeof(scope)))
+	if (!doctor_read_line(doctor, "/proc/sys/kernel/yama/ptrace_scope", scope, sizeof(scope)))
 		doctor_report(doctor, DOCTOR_OK, NULL, "Yama does not restrict ptrace");
 	else if (atoi(scope) <= 1)
 		doctor_report(doctor, DOCTOR_OK, NULL,
@@ -226,7 +226,7 @@ void doctor_preload(struct doctor *doctor)
 		doctor_report(doctor, DOCTOR_NOTE, "unset it if a recording looks odd",
 			      "LD_PRELOAD=%s stays in effect; verbatim's libraries precede it",
 			      before);
-	if (doctor_line(doctor, "/etc/ld.so.preload", line, sizeof(line)))
+	if (doctor_read_line(doctor, "/etc/ld.so.preload", line, sizeof(line)))
 		doctor_report(doctor, DOCTOR_NOTE, "look into it if a recording looks odd",
 			      "/etc/ld.so.preload loads %s into every program", line);
 }
@@ -237,7 +237,7 @@ static int daemon_of(const struct doctor *doctor, const char *file)
 	char line[32], proc[64];
 	int pid = 0;
 
-	if (doctor_line(doctor, file, line, sizeof(line)))
+	if (doctor_read_line(doctor, file, line, sizeof(line)))
 		pid = atoi(line);
 	snprintf(proc, sizeof(proc), "/proc/%d", pid);
 	return pid > 0 && doctor_has(doctor, proc) ? pid : 0;
@@ -295,8 +295,9 @@ void doctor_clock(struct doctor *doctor)
 	char source[64];
 
 	clock_init(&clock);
-	if (!doctor_line(doctor, "/sys/devices/system/clocksource/clocksource0/current_clocksource",
-			 source, sizeof(source)))
+	if (!doctor_read_line(doctor,
+			      "/sys/devices/system/clocksource/clocksource0/current_clocksource",
+			      source, sizeof(source)))
 		strcpy(source, "unknown");
 	doctor_judge_clock(doctor, clock.kind == CLOCK_KIND_TSC, source, read_cost(clock.kind));
 }

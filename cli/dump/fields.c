@@ -132,7 +132,7 @@ static void note_field(const struct field *field, const void *row, fields_see *s
 	see(&value, arg);
 }
 
-void fields_walk_wr(const struct wr *wr, fields_see *see, void *arg)
+void fields_each_wr(const struct wr *wr, fields_see *see, void *arg)
 {
 	unsigned int parts = find_parts(wr);
 
@@ -141,7 +141,7 @@ void fields_walk_wr(const struct wr *wr, fields_see *see, void *arg)
 			note_field(&wr_fields[i], wr, see, arg);
 }
 
-void fields_walk_wc(const struct wc *wc, fields_see *see, void *arg)
+void fields_each_wc(const struct wc *wc, fields_see *see, void *arg)
 {
 	for (int i = 0; wc->parts && i < WC_FIELDS; i++)
 		if (wc->parts & wc_fields[i].part)

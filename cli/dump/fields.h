@@ -24,5 +24,5 @@ struct field_value {
 typedef void fields_see(const struct field_value *value, void *arg);
 
 /* The same, one by one. */
-void fields_walk_wr(const struct wr *wr, fields_see *see, void *arg);
-void fields_walk_wc(const struct wc *wc, fields_see *see, void *arg);
+void fields_each_wr(const struct wr *wr, fields_see *see, void *arg);
+void fields_each_wc(const struct wc *wc, fields_see *see, void *arg);

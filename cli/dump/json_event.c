@@ -176,7 +176,7 @@ static void put_wr(struct json_values *jv, const struct wr *wr)
 		json_values_flags(jv, "send_flags", "ibv_send_flags", wr->send_flags);
 	}
 	put_sges(jv, wr);
-	fields_walk_wr(wr, put_field, jv);
+	fields_each_wr(wr, put_field, jv);
 	if (wr->imm)
 		json_put_uint(json, render_has_key(wr->opcode) ? "invalidate_rkey" : "imm_data",
 			      wr->imm);
@@ -233,7 +233,7 @@ static void put_wc(const struct json_event *je, struct json_values *jv, const st
 		put_success(je, jv, wc);
 	json_put_uint(json, "qp_num", wc->qp_num);
 	put_object_name(jv, "qp", wc->qp);
-	fields_walk_wc(wc, put_field, jv);
+	fields_each_wc(wc, put_field, jv);
 	if (!wc->request.thread)
 		return;
 	put_id(json, "request", wc->request);

@@ -198,8 +198,8 @@ int flow_learn(struct traffic *traffic, const struct trace_event *event)
 	return event->call->verb == VERB_create_ah ? take_address(traffic, event) : 0;
 }
 
-struct way flow_way(struct traffic *traffic, const struct flow *flow, const struct life *qp,
-		    uint32_t process, const struct wr *wr)
+struct way flow_find_way(struct traffic *traffic, const struct flow *flow, const struct life *qp,
+			 uint32_t process, const struct wr *wr)
 {
 	const struct life *context = model_context(traffic->pass.model, qp), *ah;
 	struct qp_path path = { 0 };

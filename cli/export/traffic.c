@@ -161,7 +161,7 @@ static int send_request(struct traffic *traffic, struct flow *flow, const struct
 	bool reads = kind->codes.only == CODE_READ;
 	struct request request = { event->id, index, flow->psn, request_length(wr),
 				   kind->codes.only };
-	struct way way = flow_way(traffic, flow, life, event->process, wr);
+	struct way way = flow_find_way(traffic, flow, life, event->process, wr);
 	struct message message = { .codes = on_transport(kind->codes, flow->transport),
 				   .psn = flow->psn,
 				   .solicited = wr->send_flags & SEND_SOLICITED,

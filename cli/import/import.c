@@ -250,7 +250,7 @@ static int write_held(struct import *import, struct thread_log *log, bool gap)
 		if (missing && began_late(log)) {
 			import->late += missing;
 			import->late_threads++;
-			err = writer_began_late(import->writer, log->thread, missing);
+			err = writer_thread_began_late(import->writer, log->thread, missing);
 		} else if (missing) {
 			count_lost(import, log, missing, event->ticks);
 		}

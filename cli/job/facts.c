@@ -8,7 +8,7 @@
  * traces. It has all of the control plane that is alive at its end, and of its OF events the last
  * EVENTS, as many as fit. If the trace is being recorded, the recorder writes a snapshot first.
  *
- * Not here: who asks (job.c).
+ * Not here: the command that asks for it (job.c).
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -259,7 +259,7 @@ static void report_silent(const struct job *job, const char *node)
 	free(text);
 }
 
-/* NODE.db from NODE.out: what comes before the sum are messages of a launcher. */
+/* Make NODE.db from NODE.out, in which messages of a launcher may precede the sum. */
 static bool unpack_sum(const struct job *job, const char *node)
 {
 	char path[4096], *text, *head, name[512];

@@ -45,14 +45,14 @@ enum { NUMBER_LEVEL = 1, TEXT_LEVEL = 4 };
 struct values {
 	const struct rowset_column *from;
 	uint32_t rows, n;
-	const int64_t *numbers; /* of texts their words */
+	const int64_t *numbers; /* of a text: the number of its word */
 	int64_t *room;          /* for these; or they are those of the column */
 	uint16_t *indexes;      /* into the dictionary */
 	int64_t *distinct;      /* the dictionary */
 	size_t ndistinct;
 	int encoding;
 	struct text dictionary, page, packed;
-	int64_t least, most; /* of numbers; of texts the numbers of their words */
+	int64_t least, most; /* of `numbers` */
 	uint64_t plain, compressed;
 };
 
@@ -208,7 +208,7 @@ static unsigned int index_width(const struct values *values)
 	return width ? width : 1;
 }
 
-/* Texts: all words of the column are its dictionary, unless equal ones have several. */
+/* Texts: the words of the column are its dictionary, unless equal texts have several numbers. */
 static bool choose_words(struct values *values)
 {
 	const struct words *words = &values->from->words;

@@ -23,7 +23,7 @@ static const struct peer *other_end(const struct view *view, const struct life *
 	return qp->peer ? peer_other(model_peers(view->model), qp->peer) : NULL;
 }
 
-/* The key, the other end (NULL: not known), and what of the request fits them now. */
+/* The key, and whether it allows the request now. @other: the other end; NULL: not known. */
 static const struct key *judge_remote(const struct view *view, const struct remote *remote,
 				      const struct peer *other, struct key_judgement *ret)
 {

@@ -138,7 +138,7 @@ static int add_feed(void *arg, const struct ring *ring, uint32_t index)
 	end_older(c, feed.pid, feed.image);
 	err = writer_thread(c->writer, &head, &feed.thread);
 	if (!err && ring->seq)
-		err = writer_began_late(c->writer, feed.thread, ring->seq);
+		err = writer_thread_began_late(c->writer, feed.thread, ring->seq);
 	if (!err)
 		c->feeds[c->nfeeds++] = feed;
 	return err;
@@ -492,7 +492,7 @@ void collector_ended(struct collector *c, int status)
 	c->child_status = status;
 }
 
-void collector_told_end(struct collector *c, pid_t pid, int status)
+void collector_note_end(struct collector *c, pid_t pid, int status)
 {
 	for (unsigned int i = 0; i < c->nguests; i++)
 		if (c->guests[i].pid == pid)

@@ -67,7 +67,7 @@ void collector_child(struct collector *collector, pid_t pid);
 void collector_ended(struct collector *collector, int status);
 
 /* The process @pid, a child of another recorder, has ended with @status, as of waitpid(). */
-void collector_told_end(struct collector *collector, pid_t pid, int status);
+void collector_note_end(struct collector *collector, pid_t pid, int status);
 
 /* Does a ring hold events, or is there a new ring? */
 bool collector_waiting(const struct collector *collector);

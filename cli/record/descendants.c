@@ -10,7 +10,7 @@
  * our process group; or, if the signal was passed on to the program while that ran, until --linger
  * is over, since the program's end may end its descendants.
  *
- * Not here: who is a descendant (guests.c), signals (recording.c).
+ * Not here: which processes are descendants (guests.c), signals (recording.c).
  */
 #include "cli/record/descendants.h"
 

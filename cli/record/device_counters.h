@@ -53,7 +53,7 @@ int device_counters_store(const struct device_counters *counters, struct writer 
  */
 int device_counters_sample(struct device_counters *counters, struct writer *writer, int64_t now);
 
-/* What they are now is how the next trace of a rotation begins. Returns 0 or -ENOMEM. */
+/* The current values are those at the begin of a rotation's next trace. Returns 0 or -ENOMEM. */
 int device_counters_restart(struct device_counters *counters);
 
 /* A zeroed one is left. */

@@ -54,8 +54,8 @@ static bool is_in_exec(pid_t pid)
 }
 
 /*
- * Read the environment of @pid, which execve() replaces: for a moment there is none, and what was
- * opened before has none any more. 0 or -errno.
+ * Read the environment of @pid. execve() replaces it: for a moment it is empty, and a file that was
+ * opened before stays empty. 0 or -errno.
  */
 static int read_environment(pid_t pid, char **ret_text, size_t *ret_bytes)
 {

@@ -30,7 +30,7 @@ struct guests_moment {
 
 struct guests_moment guests_mark(pid_t pid);
 
-/* Has each process that was started since then a larger pid: have the numbers not begun again? */
+/* Have pids not wrapped around since then, so that later processes have larger ones? */
 bool guests_grow_since(const struct guests_moment *moment);
 
 /* The pid of process @pid in its own, innermost PID namespace; 0: it has ended. */

@@ -5,7 +5,7 @@
  *		  |  committed  |  not yet     |  not read     |
  *		  +-------------+--------------+---------------+
  *
- * Not here: who takes over (standby.c).
+ * Not here: the process that takes over (standby.c).
  */
 #include "cli/record/holding.h"
 

@@ -22,7 +22,7 @@ void holding_fini(struct holding *holding);
 /* All that was read of the rings is about to be committed. */
 void holding_mark(struct holding *holding, struct feed *feeds, unsigned int n);
 
-/* If there was a commit since the last call, return the space of what it has to the program. */
+/* Give the program the space of all events committed since the last call. */
 void holding_release(struct holding *holding, struct feed *feeds, unsigned int n,
 		     struct writer *writer, int at);
 

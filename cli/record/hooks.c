@@ -73,7 +73,7 @@ void hooks_free(struct hooks *hooks)
 	free(hooks);
 }
 
-/* Was @kind not reported within the last minute? Takes its place, or the oldest one. */
+/* Was @kind not reported within the last minute? Then note it, if needed in the oldest entry. */
 static bool is_due(struct hooks *hooks, const char *kind)
 {
 	uint64_t key = hash_of(kind, strlen(kind), 0) | 1, now = clock_monotonic();

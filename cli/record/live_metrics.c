@@ -3,7 +3,7 @@
  *
  * 	verbatim_group_outstanding{device="mlx5_0",type="RC",process="1",rank="5",side="send"} 12
  *
- * Not here: the format (cli/metrics.c), who reads the text (metrics_out.c).
+ * Not here: the format (cli/metrics.c), where the text goes (metrics_out.c).
  */
 #include "cli/record/live_metrics.h"
 

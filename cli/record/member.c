@@ -4,7 +4,7 @@
  * It starts the program, passes signals on to it and returns its status. It has nothing to do with
  * the rings: if it is killed, the program and its recording continue.
  *
- * Not here: who collects, and how it is found (node.c).
+ * Not here: the collector, and how it is found (node.c).
  */
 #include "cli/record/member.h"
 
@@ -84,7 +84,7 @@ static int await_program(struct member *m)
 			pass_on(m, signal);
 	}
 	end.status = info.si_code == CLD_EXITED ? info.si_status << 8 : info.si_status;
-	node_tell_end(&m->node, &end);
+	node_report_end(&m->node, &end);
 	waitpid(m->child, &end.status, 0);
 	return end.status;
 }

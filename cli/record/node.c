@@ -348,7 +348,7 @@ bool node_close(struct node *node, const struct session *session)
 
 /* A member */
 
-void node_tell_end(const struct node *node, const struct node_end *end)
+void node_report_end(const struct node *node, const struct node_end *end)
 {
 	if (write(node->ends, end, sizeof(*end)) == sizeof(*end))
 		session_wake((struct session *)(uintptr_t)&node->session);

@@ -64,11 +64,11 @@ bool node_has_members(struct node *node, const struct session *session, int64_t 
 /* Collector: the next end of a program; false: none yet. */
 bool node_next_end(struct node *node, struct node_end *ret_end);
 
-/* Collector: end, unless a member has come. From then on those who come wait for our end. */
+/* Collector: end, unless a member has come. Members that come later wait for our end. */
 bool node_close(struct node *node, const struct session *session);
 
 /* A member's program has ended, and is still a zombie. */
-void node_tell_end(const struct node *node, const struct node_end *end);
+void node_report_end(const struct node *node, const struct node_end *end);
 
 /*
  * Leave it. The last member waits until the trace is complete and prints what the collector has

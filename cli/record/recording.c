@@ -61,7 +61,7 @@ static void reap_members(struct recording *r)
 	struct node_end end;
 
 	while (node_next_end(r->set->node, &end))
-		collector_told_end(r->collector, end.pid, end.status);
+		collector_note_end(r->collector, end.pid, end.status);
 	if (ended && !r->ended)
 		r->descendants.ended_at = clock_monotonic();
 	r->ended = ended;

@@ -42,7 +42,7 @@ struct reading {
 int reading_run(struct reading *r);
 void reading_fini(struct reading *r);
 
-/* One more of a list. 0 or -ENOMEM after log_err(). */
+/* Add a need to a list. 0 or -ENOMEM after log_err(). */
 int units_need(struct unit_need **list, size_t *count, uint32_t who, uint32_t object);
 
 /* The unit that @unit is a part of. */

@@ -119,7 +119,7 @@ static int format_events(uint64_t events, uint64_t now, char *line, size_t size)
 			events ? format_time((int64_t)((double)left / mean), time) : "?");
 }
 
-/* Before that. */
+/* The same while the trace is compiled, before the replay. */
 static int format_compiled(uint64_t events, char *line, size_t size)
 {
 	char done[FORMAT_TEXT], total[FORMAT_TEXT];

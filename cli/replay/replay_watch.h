@@ -18,13 +18,13 @@ struct replay_watch {
 };
 
 /*
- * Watch from now on; a signal that came after the previous one ends this one. @watch must stay
- * valid. Returns 0 or -errno; the replay then continues unwatched.
+ * Watch the replay from now on. A signal that arrived since the previous replay ends this one, too.
+ * @watch must stay valid. Returns 0 or -errno; the replay then continues unwatched.
  */
 int replay_watch_start(struct replay_watch *watch);
 
 /*
- * The replay has ended: returns the signal that ended it, 0 for none; *@ret_late: the deadline did.
+ * The replay has ended. Returns the signal that ended it, or 0; *@ret_late: the deadline ended it.
  * Does not return if the watch has stopped waiting and prints the report.
  */
 int replay_watch_stop(bool *ret_late);

@@ -72,7 +72,7 @@ const struct option_row cli_torture_options[] = {
 	{ "runs", 0, "N", "the number of runs of --chaos", NUMBER_AT(struct settings, runs),
 	  .least = 1, .most = 10000, .preset = "20" },
 	{ "baseline", 0, "FILE",
-	  "only count failures that FILE, an earlier output of torture --json, already has",
+	  "do not list failures that FILE, an earlier output of torture --json, has: count them",
 	  TEXT_AT(struct settings, baseline) },
 	{ "resume", 0, NULL, "continue a torture that was stopped, or whose budget was used up",
 	  FLAG_AT(struct settings, resume) },

@@ -124,7 +124,7 @@ static void copy_plain(struct json_parser *p)
 	p->texts = to;
 }
 
-/* One that copy_plain() does not take. */
+/* A character that copy_plain() does not copy. */
 static bool take_special(struct json_parser *p)
 {
 	size_t length;

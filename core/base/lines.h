@@ -9,7 +9,7 @@
 
 enum { CACHE_LINE = 64 };
 
-/* Zeroed, for free(); or NULL. */
+/* Zeroed memory in cache lines of its own, for free(); or NULL. */
 static inline void *lines_alloc(size_t n, size_t size)
 {
 	size_t bytes = size && n > (SIZE_MAX - CACHE_LINE) / size ? 0 : n * size;

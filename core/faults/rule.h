@@ -27,7 +27,7 @@ enum fault_kind {
 	FAULT_KINDS,
 };
 
-/* Who makes the faults. */
+/* What makes the faults. */
 enum fault_maker {
 	FAULT_BY_DEVICE,   /* the software device: VERBATIM_SOFT_FAULTS */
 	FAULT_BY_RECORDER, /* libverbatim.so, on any device: --faults */

@@ -7,7 +7,7 @@
  * The smallest limit on the path to the root is used. In a container the path may be the host's, of
  * which only the last part, or nothing, exists in the container: existing files are read.
  *
- * Not here: who has taken how much of it (shim/trace/ring/rings.c).
+ * Not here: how much of it is in use (shim/trace/ring/rings.c).
  */
 #include "core/wire/budget.h"
 

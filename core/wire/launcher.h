@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Launchers of parallel jobs, and the environment variables in which they tell a process who it is.
+ * Launchers of parallel jobs, and the environment variables in which they give a process its rank.
  *
  * Source: the documentation of each launcher. Any thread; no lock, no allocation.
  */
@@ -44,5 +44,5 @@ struct rank {
 /* The value of variable @name, valid until the next call; NULL: not set. */
 typedef const char *variable_fn(void *arg, const char *name);
 
-/* Who is the process with this environment? */
+/* The rank and the job of the process with this environment. */
 void launcher_find_rank(variable_fn *variable, void *arg, struct rank *ret_rank);

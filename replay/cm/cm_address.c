@@ -164,7 +164,7 @@ static const struct sockaddr_storage *find_host(const struct cm *cm,
 	return NULL;
 }
 
-void cm_address_here(struct replay *r, struct sockaddr_storage *address)
+void cm_address_translate(struct replay *r, struct sockaddr_storage *address)
 {
 	const struct sockaddr_storage *known = find_host(r->cm, address);
 	struct sockaddr_storage here = *address, *add;
@@ -246,7 +246,7 @@ void cm_place_report(struct replay *r)
 
 		if (!cm_address_parse(place->there, &address))
 			continue;
-		cm_address_here(r, &address);
+		cm_address_translate(r, &address);
 		*cm_address_port(&address) = place->port;
 		sockaddr_text(&address, sizeof(address), here);
 		if (n++ < TOLD)

@@ -87,7 +87,7 @@ int cm_bind(struct cm_task *t, enum arg arg)
 		return 0;
 	if (is_elsewhere(t, text))
 		return t->needless ? 0 : t->lib->bind_addr(t->end->id, (struct sockaddr *)&address);
-	cm_address_here(t->r, &address);
+	cm_address_translate(t->r, &address);
 	return bind_end(t, text, &address);
 }
 
@@ -106,7 +106,7 @@ static int find_destination(struct cm_task *t, const char *text, struct sockaddr
 	if (!place &&
 	    cm_place_note(t->r, text, t->end->refused, port, t->r->cm->made[t->r->cm->nmade - 1]))
 		return -ENOMEM;
-	cm_address_here(t->r, dst);
+	cm_address_translate(t->r, dst);
 	*cm_address_port(dst) = port;
 	return 0;
 }
@@ -120,7 +120,7 @@ int cm_resolve(struct cm_task *t, enum arg src_arg, enum arg dst_arg, int timeou
 	if (!find_address(t, dst_arg, &to, &dst))
 		return 0;
 	if (from && cm_address_parse(from, &src)) {
-		cm_address_here(t->r, &src);
+		cm_address_translate(t->r, &src);
 		if (*cm_address_port(&src)) { /* like that of rdma_bind_addr() */
 			ret = bind_end(t, from, &src);
 			if (ret)

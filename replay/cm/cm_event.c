@@ -106,7 +106,7 @@ static void compare_private(const struct comparison *c, const struct cm_paramete
 }
 
 /* The recorded number of the queue pair that is @here; @here itself if it is not in the trace. */
-static uint32_t number_there(const struct comparison *c, uint32_t here)
+static uint32_t recorded_number(const struct comparison *c, uint32_t here)
 {
 	uint64_t id;
 
@@ -128,7 +128,7 @@ static void compare_connection(const struct comparison *c)
 		{ ARG(event.conn.retry_count), here->retry_count },
 		{ ARG(event.conn.rnr_retry_count), here->rnr_retry_count },
 		{ ARG(event.conn.srq), here->srq },
-		{ ARG(event.conn.qp_num), number_there(c, here->qp_num) },
+		{ ARG(event.conn.qp_num), recorded_number(c, here->qp_num) },
 	};
 
 	compare_private(c, &cm_connection);
@@ -139,7 +139,7 @@ static void compare_connection(const struct comparison *c)
 static void compare_datagrams(const struct comparison *c)
 {
 	compare_private(c, &cm_datagrams);
-	differ_argument(c, ARG(event.ud.qp_num), number_there(c, c->here->ud.qp_num));
+	differ_argument(c, ARG(event.ud.qp_num), recorded_number(c, c->here->ud.qp_num));
 	differ_argument(c, ARG(event.ud.qkey), c->here->ud.qkey);
 }
 

@@ -115,8 +115,8 @@ static struct rdma_conn_param make_parameters(const struct replay *r, uint32_t q
 }
 
 /* @asking is connected to a listener at an address of @context's device; its queue pair is @qp. */
-static bool ask_here(struct replay *r, struct cm_end *asking, struct cm_end *listening, uint32_t qp,
-		     int64_t deadline)
+static bool connect_locally(struct replay *r, struct cm_end *asking, struct cm_end *listening,
+			    uint32_t qp, int64_t deadline)
 {
 	const struct ibv_qp *here = r->replicas[qp].handle;
 	struct rdma_conn_param param = make_parameters(r, qp);
@@ -146,7 +146,7 @@ static bool join_pair(struct replay *r, uint32_t qp, uint32_t peer)
 	if (!listening || !asking || map_put(&r->cm->joined, qp, JOINED) ||
 	    map_put(&r->cm->joined, peer, JOINED))
 		return false;
-	return ask_here(r, asking, listening, qp, deadline) &&
+	return connect_locally(r, asking, listening, qp, deadline) &&
 	       !r->cm->lib.accept(asking->asked->id, &param) &&
 	       cm_await_type(r, asking->asked, RDMA_CM_EVENT_ESTABLISHED, deadline) &&
 	       cm_await_type(r, asking, RDMA_CM_EVENT_ESTABLISHED, deadline);

@@ -73,14 +73,14 @@ int cm_learn_nothing(struct replay *r)
 	return r->cm ? 0 : begin_learning(r);
 }
 
-static struct cm_inside *is_inside(struct replay *r, uint32_t thread)
+static struct cm_inside *inside_of(struct replay *r, uint32_t thread)
 {
 	struct cm *cm = r->cm;
 
 	return vec_at(cm->inside, cm->ninside, thread);
 }
 
-static void keep_address(char *to, const char *address)
+static void copy_address(char *to, const char *address)
 {
 	if (address)
 		snprintf(to, SOCKADDR_TEXT, "%s", address);
@@ -106,7 +106,7 @@ static void learn_request(struct replay *r, const struct trace_event *event, con
 		return;
 	end->listener = listener->object;
 	/* its port, if it was bound to any port */
-	keep_address(listener->src, args_text(out, ARG(event.src_addr)));
+	copy_address(listener->src, args_text(out, ARG(event.src_addr)));
 }
 
 static int64_t end_of_call(const struct call *call)
@@ -130,8 +130,8 @@ static void learn_got(struct replay *r, const struct trace_event *event, const s
 	inside->connecting = end->object;
 	inside->connecting_end = end_of_call(event->call);
 	if (strcmp(type, "RDMA_CM_EVENT_ADDR_ERROR")) {
-		keep_address(end->src, args_text(out, ARG(event.src_addr)));
-		keep_address(end->dst, args_text(out, ARG(event.dst_addr)));
+		copy_address(end->src, args_text(out, ARG(event.src_addr)));
+		copy_address(end->dst, args_text(out, ARG(event.dst_addr)));
 	} else {
 		end->lost = true;
 	}
@@ -258,7 +258,7 @@ int cm_learn_call(struct replay *r, const struct trace_event *event, const struc
 	if (verb_infos[call->verb].via != VIA_CM && !r->cm)
 		return 0;
 	err = r->cm ? 0 : begin_learning(r);
-	inside = err ? NULL : is_inside(r, event->id.thread);
+	inside = err ? NULL : inside_of(r, event->id.thread);
 	if (!inside)
 		return -ENOMEM;
 	if (verb_infos[call->verb].via == VIA_CM)

@@ -44,7 +44,7 @@ uint16_t cm_made_listen(struct replay *r, struct cm_end *end, const struct socka
 
 	if (!made || cm_open_end(r, made, cm_channel_of(r, 0), end->id->ps))
 		return 0;
-	cm_address_here(r, &here);
+	cm_address_translate(r, &here);
 	*cm_address_port(&here) = 0;
 	if (lib->bind_addr(made->id, (struct sockaddr *)&here))
 		return 0;
@@ -84,7 +84,7 @@ static bool find_listener(struct replay *r, const struct cm_end *end,
 
 	if (!place || !cm_address_parse(end->src, ret_address))
 		return false;
-	cm_address_here(r, ret_address);
+	cm_address_translate(r, ret_address);
 	*cm_address_port(ret_address) = place->port;
 	return true;
 }

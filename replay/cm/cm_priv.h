@@ -100,7 +100,7 @@ struct cm {
 	size_t nmade;
 	struct cm_inside *inside; /* by thread */
 	size_t ninside;
-	struct map waited; /* calls that got events inside them: of synchronous identifiers */
+	struct map waited; /* calls on synchronous identifiers, which got events inside them */
 	struct map of_qp;  /* recorded queue pairs of identifiers, to the identifiers (objects) */
 	/* those that librdmacm has connected on an iWARP device of this machine */
 	struct map joined;
@@ -136,7 +136,7 @@ bool cm_address_probe(struct replay *r);
 /* Only for the device of that name. */
 bool cm_address_own(struct replay *r, const char *device, struct sockaddr_storage *ret_own);
 /* Translate the IP address only. */
-void cm_address_here(struct replay *r, struct sockaddr_storage *address);
+void cm_address_translate(struct replay *r, struct sockaddr_storage *address);
 struct cm_place *cm_place_find(struct replay *r, const char *there, bool refused);
 /*
  * Note that the replay uses port @port in place of the recorded address @there; @keeper: the

@@ -156,7 +156,7 @@ static int note_refill(struct replay *r, const struct trace_event *event, uint32
 
 	if (!to || !to->qp || !to->qp->shared || !wr->nsge || is_inline(wr))
 		return 0;
-	sent_settle_of(r, from->qp);
+	sent_remove_counted_of(r, from->qp);
 	at = translate_host(r, event->process, wr->sge[0].addr, wr->sge[0].length, wr->sge[0].lkey);
 	return at ? refilled_note(r->contents->refilled, at, (struct refill){ event->id, i },
 				  from->qp)

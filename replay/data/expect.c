@@ -54,7 +54,7 @@ static const char *why_not(struct expected *e)
 }
 
 /* Later completions of its side must wait, so it stays in the list until it has been compared. */
-int expect_settle(struct replay *r, struct replica_qp *qp, enum side side, enum settle which)
+int expect_compare_late(struct replay *r, struct replica_qp *qp, enum side side, enum settle which)
 {
 	const struct late *late;
 	struct expected e;
@@ -78,8 +78,8 @@ static int settle_before(struct expected *e)
 
 	if (side == SIDES || !e->qp->late[side])
 		return 0;
-	return expect_settle(e->r, e->qp, side,
-			     expect_is_starved(e, side) ? SETTLE_COME : SETTLE_FED);
+	return expect_compare_late(e->r, e->qp, side,
+				   expect_is_starved(e, side) ? SETTLE_COME : SETTLE_FED);
 }
 
 /*

@@ -34,7 +34,7 @@ enum { IN_VAIN = 1000 };
 enum { POLL_NS = 10, SLOW_POLL_NS = 200 };
 
 /* The recorded number of the queue pair that has number @here in the replay. */
-static uint32_t number_there(struct replay *r, uint32_t here)
+static uint32_t recorded_number(struct replay *r, uint32_t here)
 {
 	const struct object *o = NULL;
 	uint64_t id;
@@ -63,7 +63,7 @@ static void report_unmatched(struct replay *r, const struct kept_stranger *k, ui
 			 a ? ibv_wc_status_str(a->wc.status) : "no other completion");
 	else
 		snprintf(here, sizeof(here), "%u (numbered as recorded)",
-			 number_there(r, queue ? a->wc.qp_num : a->wc.src_qp));
+			 recorded_number(r, queue ? a->wc.qp_num : a->wc.src_qp));
 	outcome_divergence(r->outcome,
 			   &(struct divergence){ .event = k->event,
 						 .verb = k->verb,
@@ -266,7 +266,7 @@ static void explain_leftovers(struct replay *r, uint32_t id, enum side side)
 	struct arrivals *passed = &qp->passed[side], *in = &qp->in[side];
 	const struct arrival *a;
 
-	expect_settle(r, qp, side, SETTLE_ALL);
+	expect_compare_late(r, qp, side, SETTLE_ALL);
 	for (; (a = arrivals_first(passed)); arrivals_drop(passed))
 		explain_leftover(r, id, side, a, true);
 	for (; (a = arrivals_first(in)); arrivals_drop(in))
@@ -317,7 +317,7 @@ void expect_leave(struct replay *r, uint32_t object)
 		return;
 	peer = replica->qp ? replica_of(r, replica->qp->peer) : NULL;
 	if (peer && peer->qp) /* its messages to this queue pair would fail from now on */
-		expect_settle(r, peer->qp, SIDE_SEND, SETTLE_ALL);
+		expect_compare_late(r, peer->qp, SIDE_SEND, SETTLE_ALL);
 	r->leaving = true;
 	if (replica->qp)
 		polls_drain(r, replica);
@@ -329,7 +329,7 @@ void expect_leave(struct replay *r, uint32_t object)
 		report_same_hang(r, object, SIDE_RECV, qp->recv_cq);
 	}
 	for (int side = 0; replica->qp && side < SIDES; side++)
-		expect_settle(r, replica->qp, (enum side)side, SETTLE_ALL);
+		expect_compare_late(r, replica->qp, (enum side)side, SETTLE_ALL);
 }
 
 void expect_end(struct replay *r)

@@ -12,7 +12,7 @@ static bool is_nothing_sent(const struct expected *e, const struct replica_qp *p
 {
 	unsigned int turns = 0;
 
-	sent_settle(e->r, e->qp);
+	sent_remove_counted(e->r, e->qp);
 	while (!requests_count(&peer->sent) && !arrivals_first(&e->qp->in[SIDE_RECV])) {
 		if (!pace_is_behind())
 			return true;
@@ -42,7 +42,7 @@ bool expect_died_sending(const struct expected *e, enum side side, bool waited)
 
 	if (e->wc->status != IBV_WC_SUCCESS || side != SIDE_RECV || !peer || !peer->qp)
 		return false;
-	sent_settle(e->r, e->qp);
+	sent_remove_counted(e->r, e->qp);
 	if (!waited && requests_count(&peer->qp->sent))
 		return false; /* as a rule */
 	if (!was_killed(e->r, e->qp->peer))

@@ -47,7 +47,7 @@ void expect_late_drop(struct replay *r, struct replica_qp *qp, enum side side);
  * all, if nothing will post one. 0 or -ENOMEM.
  */
 enum settle { SETTLE_COME, SETTLE_FED, SETTLE_ALL };
-int expect_settle(struct replay *r, struct replica_qp *qp, enum side side, enum settle which);
+int expect_compare_late(struct replay *r, struct replica_qp *qp, enum side side, enum settle which);
 
 /*
  * expect_killed.c: was its sender killed during the post, so that the trace has the message but no

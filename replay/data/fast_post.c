@@ -298,7 +298,7 @@ static bool note_sent(struct replay *r, struct fast_post *f, const struct trace_
 	if (!f->takes_receive)
 		return true;
 	if (alone && requests_count(sent) >= SENT_FEW)
-		sent_settle_of(r, f->replica->qp);
+		sent_remove_counted_of(r, f->replica->qp);
 	if (requests_count(sent) >= SENT_MOST)
 		return false;
 	request = requests_add(sent);

@@ -10,8 +10,8 @@
  * Errors that the replayed calls cause by themselves (a wrong key, a missing receive, a destroyed
  * peer) must not be injected as well, so the status alone decides nothing:
  *
- * 	a request	the device carries it out as far as it checks anything, and lets it fail
- * 			only where it would succeed, or wait for what ends in another status
+ * 	a request	the device makes all its checks, and forces the status only on a request
+ * 			that would succeed, or wait and then end in another status
  * 	a creation	is called, and if it succeeds, undone and called again to fail
  * 	ibv_modify_qp	is checked by the device first, as a request is
  * 	other calls	fail for lack of a resource (ENOMEM, EIO); EINVAL comes by itself

@@ -182,7 +182,7 @@ static void find_sender(struct replay *r, struct replica_qp *qp, struct arrival 
 	struct replica *peer = replica_of(r, qp->peer);
 	struct request sent;
 
-	sent_settle(r, qp);
+	sent_remove_counted(r, qp);
 	if (qp->type == IBV_QPT_UD) {
 		if (!find_datagram(qp, &arrival->wc, &sent))
 			return;

@@ -56,7 +56,7 @@ static struct requests *find_sent(struct posting *p, uint32_t i)
 static int note_sent(struct posting *p)
 {
 	if (p->replica->qp && requests_count(&p->replica->qp->sent) >= SENT_MOST)
-		sent_settle_of(p->r, p->replica->qp);
+		sent_remove_counted_of(p->r, p->replica->qp);
 	for (uint32_t i = 0; i < p->post->nwr; i++) {
 		struct requests *sent = find_sent(p, i);
 		struct request *request = sent ? requests_add(sent) : NULL;

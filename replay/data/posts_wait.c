@@ -19,7 +19,7 @@ static const char shared[] = "the choice of a receive from a shared receive queu
 static const char shorter[] = "a queue shorter than the recorded one: its requests waited for "
 			      "space";
 
-/* A message that will arrive: the peer has sent it, or the peer is not known. */
+/* May a message still arrive? The peer has sent one, or the peer is not known. */
 static bool may_receive(const struct posting *p)
 {
 	const struct replica_qp *qp = p->replica->qp;
@@ -34,7 +34,7 @@ static bool lacks_receive(const struct posting *p)
 	const struct replica_qp *qp = p->replica->qp;
 	const struct replica *peer = replica_of(p->r, qp->peer);
 
-	sent_settle_of(p->r, qp);
+	sent_remove_counted_of(p->r, qp);
 	return qp->type == IBV_QPT_RC && peer && peer->qp && peer->handle &&
 	       !((struct ibv_qp *)peer->handle)->srq &&
 	       !requests_count(&peer->qp->out[SIDE_RECV]) && requests_count(&qp->sent);

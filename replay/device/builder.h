@@ -9,7 +9,7 @@
 
 /*
  * ibv_wr_flush(), which not every header has. Such a request has the form of an atomic one:
- * compare_add is the length, swap is the level above 8 bits of the type.
+ * compare_add is the length, swap is level << 8 | type.
  */
 enum {
 	BUILDER_FLUSH_OFFSET = offsetof(struct ibv_qp_ex, wr_atomic_write) + sizeof(void *),

@@ -335,7 +335,7 @@ static struct recorded_gid *find_recorded(const struct role *role, uint8_t port,
 }
 
 /* ibv_query_gid() does not return the type, which the recorder has queried at the beginning. */
-static int keep_gid(struct role *role, uint8_t port, int64_t index, const struct gid *gid)
+static int store_gid(struct role *role, uint8_t port, int64_t index, const struct gid *gid)
 {
 	struct recorded_gid *kept = find_recorded(role, port, index);
 
@@ -358,7 +358,7 @@ int devices_recorded_gid(struct devices *ds, const char *name, uint8_t port, int
 	if (gid_is_zero(&gid->raw))
 		return 0;
 	return map_put(&ds->gids, gid_key(&gid->raw), role << 8 | port)
-		       ?: keep_gid(&ds->roles[role], port, index, gid);
+		       ?: store_gid(&ds->roles[role], port, index, gid);
 }
 
 bool devices_find_address(struct devices *ds, const struct ibv_ah_attr *av,

@@ -2,7 +2,7 @@
 /*
  * Changes of traffic: more ranks, other sizes, two kinds of traffic at once. Not thread-safe.
  *
- * Each returns 0 or -errno after log_err(), which says what is to be changed.
+ * Each returns 0; or -errno after log_err(), whose message names what the user must change.
  */
 #include "replay/load/load.h"
 

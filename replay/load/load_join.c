@@ -221,8 +221,8 @@ static int split_class(struct load *load, size_t index, size_t counts[LOAD_PATTE
 }
 
 /*
- * The numbers of ranks along the ring that @class is, from rank 0 on. False: it is not one ring, or
- * goes back along the numbers that there are.
+ * If @class is one ring, number its ranks along the ring, from rank 0 on. False: it is not one
+ * ring, or is ring-back with the numbers that the ranks have.
  */
 static bool follow_ring(const struct load_class *class, uint32_t n, uint32_t *number)
 {

@@ -125,7 +125,7 @@ static const struct {
 	bool (*has)(uint32_t from, uint32_t to, uint32_t n);
 	enum takes takes;
 } patterns[LOAD_PATTERNS] = {
-	[LOAD_ALL_TO_ALL]    = { "all-to-all", "each rank to each other one", is_any, ANY },
+	[LOAD_ALL_TO_ALL]    = { "all-to-all", "each rank to every other", is_any, ANY },
 	[LOAD_HYPERCUBE]     = { "hypercube", "r to r xor 1, 2, 4, ...", is_hypercube, POWER },
 	[LOAD_DISSEMINATION] = { "dissemination", "r to r + 1, r + 2, r + 4, ... modulo the ranks",
 				 is_dissemination, ANY },
@@ -136,8 +136,8 @@ static const struct {
 	[LOAD_BINOMIAL_DOWN] = { "binomial-down", "the reverse", is_binomial_down, ANY },
 	[LOAD_TREE_UP]       = { "tree-up", "r to (r - 1) / 2", is_tree_up, ANY },
 	[LOAD_TREE_DOWN]     = { "tree-down", "the reverse", is_tree_down, ANY },
-	[LOAD_TO_ROOT]       = { "to-root", "each other one to 0", is_to_root, ANY },
-	[LOAD_FROM_ROOT]     = { "from-root", "0 to each other one", is_from_root, ANY },
+	[LOAD_TO_ROOT]       = { "to-root", "each other rank to 0", is_to_root, ANY },
+	[LOAD_FROM_ROOT]     = { "from-root", "0 to each other rank", is_from_root, ANY },
 	[LOAD_KNOMIAL_UP]    = { "knomial4-up", "r to r without its lowest digit to the base of 4",
 				 is_knomial_up, ANY },
 	[LOAD_KNOMIAL_DOWN]  = { "knomial4-down", "the reverse", is_knomial_down, ANY },

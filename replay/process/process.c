@@ -85,7 +85,7 @@ static struct channel *begin_asking(const struct mirror *mirror)
 	return c;
 }
 
-static int ask_there(struct channel *c, enum process_command command)
+static int send_command(struct channel *c, enum process_command command)
 {
 	return process_ask(all.ask, c, command);
 }
@@ -95,7 +95,7 @@ static void end_asking(struct channel *c)
 	process_ask_unlock(all.ask, c);
 }
 
-static const struct process_data_doors doors = { begin_asking, ask_there, end_asking, is_mapped,
+static const struct process_data_doors doors = { begin_asking, send_command, end_asking, is_mapped,
 						 owns_object };
 
 static void note_lost(uint32_t process, const char *how)
@@ -343,7 +343,8 @@ unsigned int process_refused(void)
 	return refused + dispatch_refused();
 }
 
-static int64_t call_there(struct channel *c, uint32_t process, enum verb verb, const uint64_t *args)
+static int64_t call_in_process(struct channel *c, uint32_t process, enum verb verb,
+			       const uint64_t *args)
 {
 	const struct verb_info *v = &verb_infos[verb];
 	struct ibv_device *device = takes_device(v) ? (void *)(uintptr_t)args[0] : NULL;
@@ -355,7 +356,7 @@ static int64_t call_there(struct channel *c, uint32_t process, enum verb verb, c
 	nlent = lend_arguments(c, &v->args, lent);
 	unmask_struct(&v->args, (char *)c->args, 0);
 	unmask_table(verb, c->args, 0);
-	if (ask_there(c, PROCESS_CALL))
+	if (send_command(c, PROCESS_CALL))
 		return fail_call(verb);
 	refused += c->refused;
 	return_arguments(c, lent, nlent);
@@ -385,7 +386,8 @@ static bool route_call(enum verb verb, const uint64_t *args, int64_t *ret)
 		c = begin_asking(mirror);
 	else
 		process_ask_lock(all.ask, c);
-	*ret = call_there(c, c == current.channel ? current.process : mirror->process, verb, args);
+	*ret = call_in_process(c, c == current.channel ? current.process : mirror->process, verb,
+			       args);
 	end_asking(c);
 	return true;
 }
@@ -430,7 +432,7 @@ int processes_map(const void *at, size_t size, int protection)
 	c->args[0] = (uintptr_t)at;
 	c->args[1] = size;
 	c->args[2] = (uint64_t)protection;
-	if (ask_there(c, PROCESS_MAP))
+	if (send_command(c, PROCESS_MAP))
 		err = -ESRCH;
 	else if (c->ret)
 		err = -c->error;
@@ -450,7 +452,7 @@ int processes_setenv(const char *name, const char *value)
 	room = process_room_of(c);
 	c->args[0] = (uintptr_t)strcpy(process_room_take(&room, strlen(name) + 1), name);
 	c->args[1] = (uintptr_t)strcpy(process_room_take(&room, strlen(value) + 1), value);
-	return ask_there(c, PROCESS_SETENV) || c->ret ? -ENOMEM : 0;
+	return send_command(c, PROCESS_SETENV) || c->ret ? -ENOMEM : 0;
 }
 
 /* In pieces of the size of the room. */
@@ -469,7 +471,7 @@ static void copy_memory(uint32_t process, enum process_command command, char *th
 		c->args[2] = (uintptr_t)room;
 		if (command == PROCESS_WRITE)
 			memcpy(room, here + at, part);
-		if (ask_there(c, command))
+		if (send_command(c, command))
 			break;
 		if (command == PROCESS_READ)
 			memcpy(here + at, room, part);
@@ -511,7 +513,7 @@ int process_fault(int (*fault)(const char *rule), const char *rule)
 		strcpy(text, rule);
 	}
 	c->args[0] = (uintptr_t)text;
-	ret = ask_there(c, PROCESS_FAULT) ? EINVAL : (int)c->ret;
+	ret = send_command(c, PROCESS_FAULT) ? EINVAL : (int)c->ret;
 	process_ask_unlock(all.ask, c);
 	return ret;
 }
@@ -521,7 +523,7 @@ static void count_struck(uint32_t process)
 	struct channel *c = process_ask_channel(all.ask, process, 0);
 
 	process_ask_lock(all.ask, c);
-	if (!ask_there(c, PROCESS_STRUCK))
+	if (!send_command(c, PROCESS_STRUCK))
 		all.struck += (unsigned int)c->ret;
 	process_ask_unlock(all.ask, c);
 }

@@ -195,11 +195,11 @@ void differ_no_event(struct outcome *outcome, struct event_id event, enum verb v
 						.symptom = true });
 }
 
-static enum divergence_class class_of(bool failed_there, bool failed_here)
+static enum divergence_class class_of(bool recorded_failed, bool replayed_failed)
 {
-	if (failed_there == failed_here)
+	if (recorded_failed == replayed_failed)
 		return DIVERGENCE_OTHER;
-	return failed_there ? DIVERGENCE_FAILED_THERE : DIVERGENCE_FAILED_HERE;
+	return recorded_failed ? DIVERGENCE_FAILED_THERE : DIVERGENCE_FAILED_HERE;
 }
 
 /* Does a failure of the verb leave its object in another state? */

@@ -115,7 +115,7 @@ static bool make_room(void **array, size_t n, size_t each)
 	return true;
 }
 
-static void keep_divergence(struct divergence *to, const struct divergence *d)
+static void copy_divergence(struct divergence *to, const struct divergence *d)
 {
 	*to = *d;
 	to->field = strdup(d->field);
@@ -131,7 +131,7 @@ static uint64_t add_cause(struct outcome *r, const struct divergence *d)
 	r->classes[d->class]++;
 	if (r->nkept < KEPT_MAX && make_room((void **)&r->kept, r->nkept, sizeof(*r->kept))) {
 		r->kept[r->nkept] = (struct cause){ 0 };
-		keep_divergence(&r->kept[r->nkept++].first, d);
+		copy_divergence(&r->kept[r->nkept++].first, d);
 	}
 	__atomic_fetch_add(&r->ndivergences, 1, __ATOMIC_RELAXED);
 	return number;
@@ -195,7 +195,7 @@ static uint32_t replace_symptom(struct outcome *r, uint64_t number, const struct
 	r->classes[cause->first.class]--;
 	r->classes[d->class]++;
 	free_divergence(&cause->first);
-	keep_divergence(&cause->first, d);
+	copy_divergence(&cause->first, d);
 	return object;
 }
 
@@ -310,7 +310,7 @@ static uint64_t blame_injected(struct outcome *r, struct injected *i, const stru
 }
 
 /* A cause that is an injected error becomes a divergence by its consequence @d (NULL: none). */
-static uint64_t settle_cause(struct outcome *r, uint64_t cause, const struct divergence *d)
+static uint64_t resolve_cause(struct outcome *r, uint64_t cause, const struct divergence *d)
 {
 	struct injected *i;
 
@@ -329,7 +329,7 @@ void outcome_injected(struct outcome *r, const struct divergence *d)
 	if (outcome_cause_of(&r->causes, d->object, 0) == OUTCOME_NO_CAUSE &&
 	    make_room((void **)&r->injected, r->ninjected, sizeof(*r->injected))) {
 		r->injected[r->ninjected] = (struct injected){ 0 };
-		keep_divergence(&r->injected[r->ninjected].d, d);
+		copy_divergence(&r->injected[r->ninjected].d, d);
 		outcome_cause_note(&r->causes, d->object, CAUSE_INJECTED + r->ninjected++, true);
 		__atomic_store_n(&r->diverged, true, __ATOMIC_RELAXED);
 	}
@@ -338,7 +338,7 @@ void outcome_injected(struct outcome *r, const struct divergence *d)
 
 static void add_divergence(struct outcome *r, const struct divergence *d)
 {
-	uint64_t cause = settle_cause(r, outcome_cause_of(&r->causes, d->object, d->peer), d);
+	uint64_t cause = resolve_cause(r, outcome_cause_of(&r->causes, d->object, d->peer), d);
 	bool completion = print_skip_kind(d->verb) == SKIP_COMPLETION;
 	int line = find_tolerance(r, d);
 
@@ -407,7 +407,7 @@ bool outcome_is_explained(struct outcome *r, uint32_t object)
 		return false;
 	pthread_mutex_lock(&r->lock);
 	explained =
-		settle_cause(r, outcome_cause_of(&r->causes, object, 0), NULL) != OUTCOME_NO_CAUSE;
+		resolve_cause(r, outcome_cause_of(&r->causes, object, 0), NULL) != OUTCOME_NO_CAUSE;
 	pthread_mutex_unlock(&r->lock);
 	return explained;
 }
@@ -457,7 +457,7 @@ void outcome_skipped(struct outcome *r, struct event_id event, enum verb verb, u
 
 	if (!begin_report(r))
 		return;
-	cause = settle_cause(r, outcome_cause_of(&r->causes, object, 0), NULL);
+	cause = resolve_cause(r, outcome_cause_of(&r->causes, object, 0), NULL);
 	if (cause == OUTCOME_NO_CAUSE)
 		add_skip(r, event, verb, why);
 	else

@@ -217,7 +217,7 @@ static void place_destroy(struct order *o, struct event_id post, struct event_id
 	}
 }
 
-static void settle_key(struct order *o, const struct trace_event *poll, const struct wc *wc)
+static void order_invalid_key(struct order *o, const struct trace_event *poll, const struct wc *wc)
 {
 	const struct object *peer =
 		o->source.object(o->source.arg, relation_of(o->relations, wc->qp)->peer);
@@ -287,7 +287,7 @@ static void place_stop(struct order *o, struct event_id request, struct event_id
 }
 
 /* The peer did not answer: find the call that stopped it. */
-static void settle_silence(struct order *o, const struct trace_event *poll, const struct wc *wc)
+static void order_unanswered(struct order *o, const struct trace_event *poll, const struct wc *wc)
 {
 	uint32_t peer = relation_of(o->relations, wc->qp)->peer;
 	const struct relation *of = relation_of(o->relations, peer);
@@ -321,7 +321,7 @@ static void place_later(struct order *o, const struct wc *wc, uint32_t qp)
 		move_entry(o, stop, p);
 }
 
-static void settle_success(struct order *o, const struct wc *wc)
+static void order_success(struct order *o, const struct wc *wc)
 {
 	if (wc->opcode & IBV_WC_RECV)
 		return;
@@ -361,7 +361,7 @@ static struct posted *find_posted(struct racing *racing, struct event_id id)
 	return NULL;
 }
 
-static void settle_race(struct order *o, const struct wc *wc)
+static void order_racing_posts(struct order *o, const struct wc *wc)
 {
 	for (unsigned int side = 0; side < 2; side++) {
 		struct racing *racing = racing_of(o, wc->qp, side);
@@ -440,13 +440,13 @@ static void note_poll(struct order *o, const struct trace_event *event)
 		if (!wc->request.thread)
 			continue;
 		map_remove(&o->pending, event_key(wc->request));
-		settle_race(o, wc);
+		order_racing_posts(o, wc);
 		if (wc->status == IBV_WC_SUCCESS)
-			settle_success(o, wc);
+			order_success(o, wc);
 		if (wc->status == IBV_WC_REM_ACCESS_ERR)
-			settle_key(o, event, wc);
+			order_invalid_key(o, event, wc);
 		else if (wc->status == IBV_WC_RETRY_EXC_ERR)
-			settle_silence(o, event, wc);
+			order_unanswered(o, event, wc);
 	}
 }
 

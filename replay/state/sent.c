@@ -5,7 +5,7 @@
 
 #include "replay/state/state.h"
 
-void sent_settle(struct replay *r, struct replica_qp *receiver)
+void sent_remove_counted(struct replay *r, struct replica_qp *receiver)
 {
 	struct replica *peer = receiver->received ? replica_of(r, receiver->peer) : NULL;
 	struct requests *sent = peer && peer->qp ? &peer->qp->sent : NULL;
@@ -15,10 +15,10 @@ void sent_settle(struct replay *r, struct replica_qp *receiver)
 	receiver->received = 0;
 }
 
-void sent_settle_of(struct replay *r, const struct replica_qp *sender)
+void sent_remove_counted_of(struct replay *r, const struct replica_qp *sender)
 {
 	struct replica *peer = replica_of(r, sender->peer);
 
 	if (peer && peer->qp)
-		sent_settle(r, peer->qp);
+		sent_remove_counted(r, peer->qp);
 }

@@ -246,7 +246,8 @@ static const struct replica *find_remote(struct replay *r, uint32_t process, uin
 }
 
 /* For a window of type 2 the program chooses the low bits with each bind. */
-static uint32_t key_here(const struct replica *replica, enum object_kind kind, uint32_t recorded)
+static uint32_t replayed_key(const struct replica *replica, enum object_kind kind,
+			     uint32_t recorded)
 {
 	const struct ibv_mw *mw = kind == OBJECT_mw ? replica->handle : NULL;
 
@@ -261,8 +262,8 @@ uint32_t translate_rkey(struct replay *r, uint32_t process, uint32_t key)
 
 	if (!replica)
 		return key;
-	return key_here(replica, trace_object(r->trace, (uint32_t)(replica - r->replicas))->kind,
-			key);
+	return replayed_key(replica,
+			    trace_object(r->trace, (uint32_t)(replica - r->replicas))->kind, key);
 }
 
 uint64_t translate_remote(struct replay *r, uint32_t process, uint64_t addr, uint32_t *key)

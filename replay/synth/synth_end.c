@@ -204,9 +204,9 @@ static struct synth_end *new_end(struct synth_plan *plan, struct synth_host *hos
  * as the recorded queue pair's own path, @recorded: Soft-RoCE drops packets from a GID other than
  * the connected one.
  */
-static struct ibv_ah_attr path_here(struct replay *r, const struct synth_plan *plan,
-				    const struct synth_host *host, uint8_t port,
-				    const struct ibv_ah_attr *recorded)
+static struct ibv_ah_attr loopback_path(struct replay *r, const struct synth_plan *plan,
+					const struct synth_host *host, uint8_t port,
+					const struct ibv_ah_attr *recorded)
 {
 	struct ibv_ah_attr av = *recorded;
 
@@ -310,7 +310,7 @@ static struct synth_end *connect_end(struct replay *r, struct synth_plan *plan,
 	end = new_end(plan, &r->far->hosts[link->host - 1], link->number);
 	if (!end)
 		return NULL;
-	av = path_here(r, plan, end->host, mine->qp->port, &attr->ah_attr);
+	av = loopback_path(r, plan, end->host, mine->qp->port, &attr->ah_attr);
 	err = go_init(end, mine->qp->port, 0) ?:
 			go_rtr(end, mine, link, attr, &av) ?:
 			go_rts(end, attr);
@@ -381,7 +381,7 @@ static struct synth_end *new_datagram_end(struct replay *r, struct synth_plan *p
 	attr.qp_state = IBV_QPS_RTS;
 	if (!err)
 		err = ibv_modify_qp(end->qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN);
-	av = path_here(r, plan, host, mine->qp->port, &link->av);
+	av = loopback_path(r, plan, host, mine->qp->port, &link->av);
 	end->ah = err ? NULL : ibv_create_ah(host->pd, &av);
 	if (end->ah)
 		return end;

@@ -80,7 +80,7 @@ static int put_bytes(struct replay *r, struct synth_end *end, const struct messa
 }
 
 /* The number in the replay of the SRQ that the message of an XRC queue pair is for. */
-static uint32_t srqn_here(struct replay *r, const struct message *m)
+static uint32_t replayed_srqn(struct replay *r, const struct message *m)
 {
 	uint64_t id;
 	const struct replica *srq;
@@ -126,7 +126,7 @@ static int send_message(struct replay *r, struct synth_end *end, const struct me
 		wr.wr.ud.remote_qpn = mine->number;
 		wr.wr.ud.remote_qkey = m->plan->qkey;
 	} else if (m->plan->type == IBV_QPT_XRC_RECV) {
-		wr.qp_type.xrc.remote_srqn = srqn_here(r, m);
+		wr.qp_type.xrc.remote_srqn = replayed_srqn(r, m);
 	}
 	synth_drain(end);
 	ret = ibv_post_send(end->qp, &wr, &bad);

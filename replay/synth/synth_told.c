@@ -44,7 +44,7 @@ static int put_early(struct pass *p, const struct trace_event *event, uint32_t i
 	return at.thread ? synth_due_put(p, at, &message, DUE_TOLD) : 0;
 }
 
-/* One of those that the SRQ's limit event may have been caused by. */
+/* A message that may have caused the SRQ's limit event. */
 static int put_limit(struct pass *p, const struct trace_event *event, uint32_t index,
 		     struct told *srq)
 {
@@ -60,8 +60,8 @@ static bool is_message(const struct pass *p, const struct wc *wc)
 	       synth_plan_now(p, wc->qp);
 }
 
-/* The SRQ of a message whose limit event came before, or NULL. */
-static struct told *find_limit(const struct pass *p, const struct wc *wc)
+/* The SRQ of the message, if the limit event of that SRQ came before; or NULL. */
+static struct told *find_limited_srq(const struct pass *p, const struct wc *wc)
 {
 	const struct synth_plan *plan = synth_plan_now(p, wc->qp);
 	struct told *srq = plan && plan->srq ? &p->told[plan->srq] : NULL;
@@ -79,7 +79,7 @@ static int learn_told_queue(struct pass *p, const struct trace_event *event, str
 		const struct wc *wc = &poll->wc[i];
 		const struct told *told = cq && cq->id.thread ? cq : NULL;
 
-		if (!is_message(p, wc) || find_limit(p, wc))
+		if (!is_message(p, wc) || find_limited_srq(p, wc))
 			continue;
 		if (!told && p->told[wc->qp].id.thread)
 			told = &p->told[wc->qp];
@@ -102,7 +102,7 @@ int synth_learn_announced(struct pass *p, const struct trace_event *event)
 	err = learn_told_queue(p, event, cq);
 	for (uint32_t i = 0; i < poll->nwc && !err; i++) {
 		const struct wc *wc = &poll->wc[i];
-		struct told *srq = find_limit(p, wc);
+		struct told *srq = find_limited_srq(p, wc);
 
 		if (!is_message(p, wc))
 			continue;

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * The connection to the other replay while both run: a thread sends and receives.
+ * A line is the connection to the other replay while both run: a thread sends and receives.
  *
  * Any thread may send. Received messages are passed to the user in the thread of the line.
  */

@@ -53,7 +53,7 @@ int pair_send_table(struct pair *p)
 	return 0;
 }
 
-/* In the line's thread, under the lock. */
+/* In the thread of the connection (line.h), under the lock. */
 static void send_changed(struct pair *p, struct pair_counts *counts)
 {
 	for (size_t i = 0; i < counts->nchanged; i++) {

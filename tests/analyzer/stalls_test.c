@@ -90,7 +90,7 @@ TEST(a_send_counts_for_any_program)
 	stalls = kill_both(&s);
 	assert_int_equal(stalls->links[0].why, STALL_CREDIT);
 	assert_int_equal(stalls->links[0].to, 2);
-	assert_false(waits_are_told(s.trace, stalls)); /* a fact has the sentence */
+	assert_false(waits_are_shown(s.trace, stalls)); /* a fact has the sentence */
 	blames_one(&s, stalls, 2, STALL_QUIET,
 		   "called no verb for 1.00 s; its last verb, ibv_reg_mr(), 1.00 s before");
 }

@@ -72,7 +72,7 @@ static void expect_here(const char *there, const char *here, const char *log)
 {
 	struct sockaddr_storage a = parse_address(there);
 
-	cm_address_here(&replay, &a);
+	cm_address_translate(&replay, &a);
 	assert_string_equal(text_of((struct sockaddr *)&a), here);
 	expect_log(log);
 }

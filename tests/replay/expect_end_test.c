@@ -104,7 +104,7 @@ void expect_report_extra(struct replay *r, struct event_id event, const struct a
 	log_line("extra at %u:%u", event.thread, (unsigned int)event.n);
 }
 
-int expect_settle(struct replay *r, struct replica_qp *of, enum side side, enum settle which)
+int expect_compare_late(struct replay *r, struct replica_qp *of, enum side side, enum settle which)
 {
 	(void)r;
 	assert_int_equal(which, SETTLE_ALL);

@@ -53,7 +53,7 @@ bool faults_are_due(const struct replay *r, const struct trace_event *event)
 	return is_due;
 }
 
-void sent_settle_of(struct replay *r, const struct replica_qp *sender)
+void sent_remove_counted_of(struct replay *r, const struct replica_qp *sender)
 {
 	(void)r;
 	assert_ptr_equal(sender, &queue_pair);

@@ -223,7 +223,7 @@ void cut_connection(struct replay *r, uint32_t id, uint32_t from, const char *wh
 	told.ncut++;
 }
 
-void sent_settle(struct replay *r, struct replica_qp *receiver)
+void sent_remove_counted(struct replay *r, struct replica_qp *receiver)
 {
 	(void)r;
 	assert_ptr_equal(receiver, &mine);

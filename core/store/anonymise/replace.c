@@ -166,7 +166,7 @@ static bool is_enumerator(const char *text)
 	       !text[strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")];
 }
 
-/* What of a JSON is replaced. */
+/* What is replaced in a JSON text. */
 struct replacing {
 	struct substitutes *substitutes;
 	bool hosts; /* only their names */

@@ -105,7 +105,7 @@ static int run_with(sqlite3 *db, const char *sql, int64_t value)
 	return err;
 }
 
-/* Processes that end after the last event have not ended. */
+/* Processes and threads that ended after the excerpt have no end in it. */
 static int end_processes(struct excerpt_copy *copy)
 {
 	int64_t until = copy->excerpt->until.time;

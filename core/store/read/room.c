@@ -35,7 +35,7 @@ void room_fini(struct room *room)
 	*room = (struct room){ 0 };
 }
 
-void *room_take_more(struct room *room, size_t bytes)
+void *room_take_separate(struct room *room, size_t bytes)
 {
 	struct room_more *more = malloc(sizeof(*more) + bytes);
 

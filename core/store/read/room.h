@@ -24,7 +24,7 @@ void room_fini(struct room *room);
 void room_clear(struct room *room);
 
 /* For a full block; call room_take() instead. */
-void *room_take_more(struct room *room, size_t bytes);
+void *room_take_separate(struct room *room, size_t bytes);
 
 /* @bytes, not zeroed; NULL if out of memory. */
 static inline void *room_take(struct room *room, size_t bytes)
@@ -33,7 +33,7 @@ static inline void *room_take(struct room *room, size_t bytes)
 	void *at = room->at + room->used;
 
 	if (__builtin_expect(need > room->size - room->used, 0))
-		return room_take_more(room, bytes);
+		return room_take_separate(room, bytes);
 	room->used += need;
 	return at;
 }

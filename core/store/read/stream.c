@@ -135,7 +135,7 @@ static int give_call(struct stream *s, struct trace_event *event)
 		if (err)
 			return err;
 		event->call = &s->open[s->nopen - 1].call;
-		stream_due_returns(s);
+		stream_find_due_return(s);
 	}
 	return s->sources->of[CALL].due(s);
 }
@@ -153,7 +153,7 @@ static int give_return(struct stream *s, struct trace_event *event)
 	event->id = s->current.id;
 	event->inner = s->current.call.depth;
 	event->call = &s->current.call;
-	stream_due_returns(s);
+	stream_find_due_return(s);
 	return 0;
 }
 
@@ -208,7 +208,7 @@ static int give_data(struct stream *s, struct trace_event *event)
 		return err;
 	if (s->walk.at[FAMILY_EVENT] == block_count(&s->block, COLUMN_n))
 		return next_block(s);
-	stream_due_data(s);
+	stream_find_due_data(s);
 	return 0;
 }
 

@@ -91,6 +91,7 @@ static int take_next(struct stream *s, enum source_id id, sqlite3_stmt *stmt)
 	return 0;
 }
 
+/* due_...() finds the next row of a source and stores its number and time in s->due. */
 static int due_call(struct stream *s)
 {
 	return look_at_next(s, CALL, s->calls, 2);
@@ -221,7 +222,7 @@ static int look_for_returns(struct stream *s)
 		args_unref(open->call.out);
 		*open = now;
 	}
-	stream_due_returns(s);
+	stream_find_due_return(s);
 	return 0;
 }
 

@@ -124,7 +124,7 @@ void stream_note_block(struct stream *s);
 void stream_hold(struct stream *s); /* brings s->held up to date */
 
 /* stream_row.c */
-void stream_due_returns(struct stream *s);
+void stream_find_due_return(struct stream *s);
 int stream_read_call(struct stream *s, struct open_call *open);
 /* Load the current chunk of s->chunks: columns first_n, begin, data. 0 or -errno, logged. */
 int stream_load_chunk(struct stream *s);
@@ -143,7 +143,7 @@ static inline void stream_choose(struct stream *s)
 }
 
 /* The next event of the loaded block. */
-static inline void stream_due_data(struct stream *s)
+static inline void stream_find_due_data(struct stream *s)
 {
 	uint32_t at = s->walk.at[FAMILY_EVENT];
 

@@ -18,7 +18,7 @@ enum { ARGS_MAX = 4 << 20 };
 const struct due stream_never = { UINT64_MAX, INT64_MAX };
 
 /* The next return is that of the innermost open call that has one. */
-void stream_due_returns(struct stream *s)
+void stream_find_due_return(struct stream *s)
 {
 	s->due[RETURN] = stream_never;
 	for (size_t i = 0; i < s->nopen; i++)

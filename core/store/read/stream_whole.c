@@ -26,6 +26,7 @@ static int step_to_due(struct stream *s, enum source_id id, sqlite3_stmt *stmt, 
 	return more < 0 ? more : 0;
 }
 
+/* due_...() finds the next row of a source and stores its number and time in s->due. */
 static int due_call(struct stream *s)
 {
 	return step_to_due(s, CALL, s->calls, 2);
@@ -69,7 +70,7 @@ static int due_plain(struct stream *s)
 	if (s->loaded)
 		stream_note_block(s);
 	if (more > 0)
-		stream_due_data(s);
+		stream_find_due_data(s);
 	return more < 0 ? more : 0;
 }
 

@@ -92,7 +92,7 @@ int writer_thread(struct writer *writer, const struct ring_head *head, uint32_t 
 	return polls_adopt(writer, log);
 }
 
-int writer_began_late(struct writer *writer, uint32_t thread, uint64_t events)
+int writer_thread_began_late(struct writer *writer, uint32_t thread, uint64_t events)
 {
 	struct thread_log *log = writer->logs[thread - 1];
 

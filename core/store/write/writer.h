@@ -100,7 +100,7 @@ int writer_damage(struct writer *writer, uint32_t thread, uint64_t bytes, uint64
  * The first @events of @thread are unavailable: they count as lost, and as `late` in table
  * `coverage`. Call it before the first event of the thread.
  */
-int writer_began_late(struct writer *writer, uint32_t thread, uint64_t events);
+int writer_thread_began_late(struct writer *writer, uint32_t thread, uint64_t events);
 
 /* Note that @threads threads could not create a ring: the trace has only their number. */
 int writer_ringless(struct writer *writer, uint32_t threads);

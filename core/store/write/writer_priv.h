@@ -467,7 +467,7 @@ void direct_forget(struct writer *writer, uint32_t process);
 /* stacks.c: the number of a stack, 0 for none; @modules: the newest of its modules. */
 int stacks_number(struct writer *writer, uint32_t process, uint32_t modules, const uint64_t *frames,
 		  uint32_t nframes, uint32_t *ret_stack);
-/* A place of the thread's posts; its stack, 0: not known. */
+/* The thread has posted from a new site: note its stack. The number of a stack, or of a site's. */
 int stacks_site(struct writer *writer, struct thread_log *log, const struct event_site *event);
 uint32_t stacks_use(struct writer *writer, struct known_stack *stack);
 static inline uint32_t stacks_of_site(struct writer *writer, const struct thread_log *log,

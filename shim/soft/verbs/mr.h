@@ -30,8 +30,8 @@ struct ibv_mr *mr_reg_dmabuf(struct ibv_pd *pd, uint64_t offset, size_t length, 
 			     int fd, int access);
 
 /*
- * Remove the keys and wait for all their users; and set them again, after mr_rekey() new ones. With
- * the object mutex held.
+ * Remove the keys and wait for all their users; publish the keys again, or the new ones that
+ * mr_rekey() has chosen. With the object mutex held.
  */
 void mr_withdraw(struct soft_mr *mr);
 void mr_rekey(struct soft_mr *mr);

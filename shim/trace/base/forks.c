@@ -47,7 +47,7 @@ bool forks_tore(void)
 	return tore;
 }
 
-/* At first without sleeping; without a function of libc, which would be a cancellation point. */
+/* Yields at first, then sleeps by a bare system call: nanosleep() is a cancellation point. */
 static void pause_once(int turn)
 {
 	const struct timespec pause = { .tv_nsec = PAUSE_NS };

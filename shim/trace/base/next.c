@@ -75,7 +75,8 @@ static void *find_home(const void *at)
 	struct link_map *map;
 	Dl_info info;
 
-	if (!at || !dladdr1(at, &info, (void **)&map, RTLD_DL_LINKMAP) || started_has(map->l_ld))
+	if (!at || !dladdr1(at, &info, (void **)&map, RTLD_DL_LINKMAP) ||
+	    started_has_object(map->l_ld))
 		return NULL;
 	return info.dli_fbase;
 }

@@ -64,7 +64,7 @@ void permit_begin_thread(void)
 bool permit_enter(uint32_t needs)
 {
 	for (int i = 0;; i++) {
-		/* pairs with the load in permit_close() */
+		/* pairs with the load in permit_pause() */
 		atomic_fetch_add(&sections, 1);
 		if (!atomic_load(&closing) || i == YIELDS)
 			break;
@@ -82,7 +82,7 @@ void permit_leave(void)
 	atomic_fetch_sub(&sections, 1);
 }
 
-void permit_close(bool all)
+void permit_pause(bool all)
 {
 	if (permit_has(NEED_IDS))
 		atomic_store(&self, getpid());
@@ -94,7 +94,7 @@ void permit_close(bool all)
 		permit_yield();
 }
 
-void permit_open(bool all, uint32_t denied)
+void permit_resume(bool all, uint32_t denied)
 {
 	if (!has_begun) /* inherited restrictions remain known when it gets a ring */
 		denied_here = atomic_load(&permit_denied);

@@ -26,7 +26,7 @@ void started_remember(void)
 	}
 }
 
-bool started_has(const void *dynamic)
+bool started_has_object(const void *dynamic)
 {
 	unsigned int i = 0;
 

@@ -8,7 +8,7 @@
 void started_remember(void);
 
 /* Does the dynamic section @dynamic belong to one of them? */
-bool started_has(const void *dynamic);
+bool started_has_object(const void *dynamic);
 
 /* Was the program itself linked with a library of verbs? */
 bool started_has_verbs(void);

@@ -23,8 +23,8 @@ void backlog_channel_lend(struct ibv_comp_channel *channel);
 void backlog_channel_return(struct ibv_comp_channel *channel);
 
 /*
- * The program destroys @channel: the thread does not use it any more, and it has the device's
- * descriptor. NULL: it is not held back. Then call one of the next two.
+ * The program is about to destroy @channel: the recorder's thread stops using it, and it gets the
+ * device's descriptor back. NULL: its events are not held back. Then call one of the next two.
  */
 struct backlog_channel *backlog_channel_ends(struct ibv_comp_channel *channel);
 void backlog_channel_stays(struct backlog_channel *channel); /* the destroy failed */

@@ -32,6 +32,7 @@
 
 static struct ibv_context *patch_context(struct ibv_context *context);
 
+/* own_VERB() is called in place of VERB; @behind is the original function. */
 static struct ibv_context *own_open_device(struct ibv_context *(*behind)(struct ibv_device *),
 					   struct ibv_device *device)
 {

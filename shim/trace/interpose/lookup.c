@@ -84,10 +84,10 @@ static void *find_next_of(const struct link_map *map, const char *name)
 {
 	void *at = NULL;
 
-	while (!at && started_has(map->l_ld) && (map = map->l_next)) {
+	while (!at && started_has_object(map->l_ld) && (map = map->l_next)) {
 		struct object o;
 
-		if (started_has(map->l_ld) && object_of(map, &o))
+		if (started_has_object(map->l_ld) && object_of(map, &o))
 			at = object_symbol(&o, name);
 	}
 	return at;

@@ -299,7 +299,7 @@ static void close_door(bool all)
 	atomic_fetch_add(&forbidden, 1);
 	for (int i = 0; atomic_load(&inside) && i < YIELDS; i++)
 		permit_yield();
-	permit_close(all);
+	permit_pause(all);
 }
 
 /* @filter may be read once the kernel has accepted it; NULL: strict mode, all is forbidden. */
@@ -307,7 +307,7 @@ static void open_door(bool all, bool installed, const struct sock_fprog *filter)
 {
 	int saved = errno;
 
-	permit_open(all, !installed ? 0 : filter ? denied_by(filter) : NEED_ALL);
+	permit_resume(all, !installed ? 0 : filter ? denied_by(filter) : NEED_ALL);
 	if (!installed || (filter && filter_allows_reading(filter, permit_pid())))
 		atomic_fetch_sub(&forbidden, 1);
 	sandbox_report();

@@ -144,14 +144,14 @@ struct patience {
 	uint32_t rounds;
 };
 
-static uint64_t reader_stands(void)
+static uint64_t reader_position(void)
 {
 	return atomic_load_explicit(&recorder.ring.head->head, memory_order_relaxed);
 }
 
 static void begin_patience(struct patience *p)
 {
-	*p = (struct patience){ .pause = WAIT_NS, .head = reader_stands() };
+	*p = (struct patience){ .pause = WAIT_NS, .head = reader_position() };
 	p->looked_at = p->seen_at = clock_monotonic();
 	p->rounds = atomic_load(&recording_session.page->rounds);
 }
@@ -163,7 +163,7 @@ static void begin_patience(struct patience *p)
  */
 static bool sees_reader(struct patience *p)
 {
-	uint64_t head = reader_stands(), time;
+	uint64_t head = reader_position(), time;
 	uint32_t rounds = atomic_load(&recording_session.page->rounds);
 	bool sees = head != p->head;
 	int cancel;
@@ -211,7 +211,7 @@ static bool wait_for_room(size_t bytes)
 
 	if (recording_session.page->on_full != ON_FULL_WAIT ||
 	    (!permit_has(NEED_PAUSE) && !permit_has(NEED_YIELD)) ||
-	    recorder.gave_up == reader_stands() + 1)
+	    recorder.gave_up == reader_position() + 1)
 		return false;
 	begin_patience(&patience);
 	while (session_running(&recording_session) && look_for_reader(&patience)) {

@@ -121,7 +121,7 @@ static int walk_stack(backtrace_fn *take, void **frames, int max)
 	return n;
 }
 
-int libunwind_walk(void **frames, int max)
+int libunwind_unwind(void **frames, int max)
 {
 	/* pairs with the store in libunwind_try() */
 	backtrace_fn *take = atomic_load_explicit(&usable, memory_order_acquire);

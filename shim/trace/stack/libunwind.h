@@ -9,7 +9,7 @@ void libunwind_open(void);
 
 /*
  * Test that it works as expected: @outer, @n are the callers of the caller, innermost first, as
- * found by libgcc. After that libunwind_walk() may use it.
+ * found by libgcc. After that libunwind_unwind() may use it.
  */
 void libunwind_try(void *const *outer, int n);
 
@@ -17,7 +17,7 @@ void libunwind_try(void *const *outer, int n);
 void libunwind_warm_up(void);
 
 /* Return addresses as backtrace() gives them; -1: libunwind is not usable now or in this thread. */
-int libunwind_walk(void **frames, int max);
+int libunwind_unwind(void **frames, int max);
 
 /* Do not use it any more in this process: its cached data is wrong. */
 void libunwind_retire(void);

@@ -12,7 +12,7 @@ struct located {
 	struct dl_phdr_info info;
 };
 
-/* False: none of the loader's. */
+/* False: @address is in no file that the loader lists. */
 bool locate_object(const void *address, struct located *found);
 
 /*

@@ -61,7 +61,7 @@ static _Unwind_Reason_Code test_frame(struct _Unwind_Context *context, void *arg
 	return walk->n < DEEP ? _URC_NO_REASON : _URC_END_OF_STACK;
 }
 
-static int walk_slowly(void **frames, int max)
+static int unwind_slowly(void **frames, int max)
 {
 	struct walk walk = { .frames = frames, .max = max };
 
@@ -101,16 +101,16 @@ void stack_begin(void)
 		return;
 	done = true;
 	stack_load();
-	n = walk_slowly(frames, ROOM);
+	n = unwind_slowly(frames, ROOM);
 	while (i < n && frames[i] != __builtin_return_address(0))
 		i++;
 	libunwind_try(frames + i, n - i);
 }
 
 /* Another file is mapped at an address now: libunwind's cached data for it is wrong. */
-static int walk_again(void **frames, struct stack *stack)
+static int unwind_again(void **frames, struct stack *stack)
 {
-	int n = walk_slowly(frames, ROOM);
+	int n = unwind_slowly(frames, ROOM);
 
 	libunwind_retire();
 	stack->modules = modules_see(frames, (unsigned int)n).serial;
@@ -136,14 +136,14 @@ void stack_take_here(void *to)
 	struct stack *stack = to;
 	void *found[ROOM];
 	struct modules_seen seen;
-	int n = libunwind_walk(found, ROOM), i = 0;
+	int n = libunwind_unwind(found, ROOM), i = 0;
 
 	if (n < 0)
-		n = walk_slowly(found, ROOM);
+		n = unwind_slowly(found, ROOM);
 	seen = modules_see(found, (unsigned int)n);
 	stack->modules = seen.serial;
 	if (seen.replaced)
-		n = walk_again(found, stack);
+		n = unwind_again(found, stack);
 	while (i < n && self_contains(found[i]))
 		i++;
 	stack->inside = n == ROOM || i == n;

@@ -117,6 +117,7 @@ static char *put_tso(char *at, struct event_wr *wr, const struct ibv_send_wr *fr
 	return at + sizeof(struct event_tso);
 }
 
+/* The fields that do not fit into the request's word: is_odd(). */
 static char *put_odd(char *at, struct event_wr *wr, int opcode, uint32_t flags, int num_sge)
 {
 	*(struct event_odd *)at =
@@ -163,7 +164,7 @@ static inline char *put_operation(char *at, struct event_wr *wr, const struct ib
 	}
 }
 
-/* The parts that requests of this kind of queue pair have. */
+/* The part with the destination: of requests on datagram and XRC queue pairs. */
 static inline char *put_address(char *at, struct event_wr *wr, const struct ibv_qp *qp,
 				const struct ibv_send_wr *from)
 {

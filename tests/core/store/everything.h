@@ -272,7 +272,7 @@ static inline void write_everything(void)
 						       3,         1,       "place", "object",
 						       "message", "print", 4 };
 
-	writer_began_late(example.writer, one->m.thread, 0);
+	writer_thread_began_late(example.writer, one->m.thread, 0);
 	put_modules();
 	put_children();
 	put_descriptors();

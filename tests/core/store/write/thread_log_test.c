@@ -83,7 +83,7 @@ TEST(events_before_the_first_are_late_and_lost)
 	struct maker late;
 
 	make_thread(&late, writer, 1, 100, 102);
-	assert_int_equal(writer_began_late(writer, late.thread, 5), 0);
+	assert_int_equal(writer_thread_began_late(writer, late.thread, 5), 0);
 	make_end(&late);
 	finish_trace();
 	expect_text("SELECT what || ' ' || times || ' ' || detail FROM coverage WHERE thread = 2",
