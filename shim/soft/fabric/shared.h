@@ -26,7 +26,7 @@
 #define SHM_ALIGNED __attribute__((aligned(SHM_LINE)))
 
 enum {
-	SHM_VERSION = 6, /* incremented with each change of the shared structures */
+	SHM_VERSION = 7, /* incremented with each change of the shared structures */
 	SHM_QP_MAX = 16384,
 	SHM_CQ_MAX = 16384,
 	SHM_SRQ_MAX = 4096,

@@ -66,13 +66,13 @@ TEST(a_post_is_found)
 
 	open_everything();
 	assert_int_equal(cursor_open(example.trace, NULL, &cursor), 0);
-	assert_int_equal(cursor_post(cursor, (struct event_id){ 1, 96 }, &post), 1);
+	assert_int_equal(cursor_post(cursor, (struct event_id){ 1, 97 }, &post), 1);
 	assert_int_equal(post->verb, VERB_post_recv);
-	assert_int_equal(cursor_post(cursor, (struct event_id){ 1, 94 }, &post), 1);
+	assert_int_equal(cursor_post(cursor, (struct event_id){ 1, 95 }, &post), 1);
 	assert_int_equal(post->nwr, 6);
 	assert_int_equal(post->wr[5].flush_length, 77);
-	assert_int_equal(cursor_post(cursor, (struct event_id){ 1, 99 }, &post), 0);
-	assert_int_equal(cursor_post(cursor, (struct event_id){ 2, 93 }, &post), 0);
+	assert_int_equal(cursor_post(cursor, (struct event_id){ 1, 100 }, &post), 0);
+	assert_int_equal(cursor_post(cursor, (struct event_id){ 2, 94 }, &post), 0);
 	assert_int_equal(cursor_post(cursor, (struct event_id){ 9, 1 }, &post), 0);
 	cursor_close(cursor);
 	example_end(&example);
