@@ -124,7 +124,7 @@ int writer_cut(struct writer *writer, int64_t time)
 	cut->payload_chunk = sql_int(writer->db, "SELECT max(id) FROM payload_chunk", 0);
 	cut->bytes = writer->kept - writer->kept_to_cut;
 	writer->kept_to_cut = writer->kept;
-	cut->derived = writer->derived - writer->derived_to_cut;
+	cut->control.derived = writer->derived - writer->derived_to_cut;
 	writer->derived_to_cut = writer->derived;
 	measure_file(writer);
 	writer->grown_to_cut = writer->grown;
@@ -284,12 +284,11 @@ static int apply_cut(struct writer *writer)
 		err = delete_chunks(writer, cut->chunk, cut->payload_chunk);
 	writer->kept -= cut->bytes;
 	writer->kept_to_cut -= cut->bytes;
-	writer->derived -= cut->derived;
-	writer->derived_to_cut -= cut->derived;
 	free_base(writer);
 	writer->base = malloc(sizeof(*writer->base));
 	if (!writer->base)
 		return writer_fail(writer, log_err(-ENOMEM, "cut the trace"));
+	cut->control.derived += writer->due.derived; /* the reader had not read that far */
 	cut_control_fini(&writer->due);
 	writer->due = cut->control;
 	cut->control = (struct control_cut){ 0 };

@@ -17,7 +17,6 @@ struct cut {
 	int64_t time;
 	int64_t chunk, payload_chunk; /* ids of the last chunks before it */
 	uint64_t bytes;               /* their size, since the previous cut */
-	uint64_t derived;             /* likewise: writer->derived */
 	struct control_cut control;
 	uint32_t *stacks; /* stacks of the carried events */
 	size_t nstacks;

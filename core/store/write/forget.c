@@ -376,6 +376,8 @@ int forget_past(struct writer *writer)
 		err = forget_threads(writer);
 	if (!err)
 		err = forget_rows(writer);
+	writer->derived -= cut->derived;
+	writer->derived_to_cut -= cut->derived;
 	cut_control_fini(&writer->due);
 	return writer_fail(writer, err);
 }

@@ -138,7 +138,8 @@ struct old_module {
 /* The effect of a cut on the control plane: forget.c */
 struct control_cut {
 	int64_t time;
-	int64_t limit; /* no remaining event refers to objects that were destroyed before it */
+	int64_t limit;    /* no remaining event refers to objects that were destroyed before it */
+	uint64_t derived; /* of writer->derived, since the previous cut */
 	uint32_t nlogs;
 	struct event_id *ends; /* the last events of threads that had not ended, by thread */
 	size_t nends;
