@@ -260,9 +260,23 @@ static void report_unread(struct check *check, const struct model_destroy *destr
 	finding_step(finding, "destroyed", &destroy->moment);
 }
 
+/* Does another queue pair receive from the same SRQ? */
+static bool is_srq_shared(const struct life *qp)
+{
+	const struct life *srq = qp->rq ? qp->rq->owner : NULL;
+	const struct life_link *link = srq ? srq->children : NULL;
+
+	for (; link; link = link->next_child)
+		if (link->child != qp && link->child->kind == OBJECT_qp &&
+		    link->child->state == LIFE_LIVE && qp_state(link->child) != ABI_QPS_ERR)
+			return true;
+	return false;
+}
+
 /*
  * A message may have taken a receive of the SRQ whose completion has not come when the queue pair
- * is destroyed: after IBV_EVENT_QP_LAST_WQE_REACHED there is none.
+ * is destroyed: after IBV_EVENT_QP_LAST_WQE_REACHED there is none. Who ends with all queue pairs of
+ * the SRQ needs no receive any more.
  */
 static void report_last(struct check *check, const struct model_destroy *destroy)
 {
@@ -271,7 +285,7 @@ static void report_last(struct check *check, const struct model_destroy *destroy
 	char name[64], id[32];
 
 	if (!qp->qp || !qp->qp->srq || !qp->sq || !qp->sq->draining || !qp->taken ||
-	    qp->got.id.thread || qp_state(qp) != ABI_QPS_ERR ||
+	    qp->got.id.thread || qp_state(qp) != ABI_QPS_ERR || !is_srq_shared(qp) ||
 	    is_called_by_cm(check->trace, qp->sq->drain.stack))
 		return;
 	finding = judge_destroy_hazard(check, RULE_COMPL_002, destroy);

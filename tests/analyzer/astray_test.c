@@ -172,8 +172,9 @@ TEST(a_group_of_nobody)
 	join_group(&s);
 	address_group(&s, 2);
 	send_grams(&s, 3, 0xffffff);
-	ends_as(&s, "to multicast group ff12::2, which no queue pair of the trace has joined; qp1 of "
-		    "process 2");
+	ends_as(&s,
+		"to multicast group ff12::2, which no queue pair of the trace has joined; qp1 of "
+		"process 2");
 	begin_far(&s); /* its members are elsewhere */
 	address_group(&s, 2);
 	send_grams(&s, 3, 0xffffff);

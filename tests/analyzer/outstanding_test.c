@@ -777,9 +777,25 @@ static void receive_by_srq(struct story *s, struct ibv_srq *srq, uint32_t limit)
 	poll_receive(s, 0, 1);
 }
 
+static struct ibv_qp another_qp = { .context = &a_context, .qp_num = 0x99 };
+
+static void share_srq(struct story *s, struct ibv_srq *srq)
+{
+	struct ibv_qp_init_attr attr = {
+		.send_cq = &a_cq, .recv_cq = &a_cq, .srq = srq, .qp_type = IBV_QPT_RC, .cap = cap
+	};
+
+	another_qp.pd = &a_pd;
+	another_qp.srq = srq;
+	story_do(s, 0, VERB_create_qp, 4, W(&another_qp), W(&a_pd), W(&attr));
+}
+
 static void end_srq(struct story *s, struct ibv_srq *srq)
 {
 	destroy_qp(s, 0);
+	if (another_qp.srq)
+		story_do(s, 0, VERB_destroy_qp, 8, 0, W(&another_qp));
+	another_qp.srq = NULL;
 	story_do(s, 0, VERB_destroy_srq, 7, 0, W(srq));
 	a_qp.srq = NULL;
 	destroy_cq(s, 0);
@@ -794,17 +810,24 @@ TEST(the_last_receive_of_an_srq_is_not_waited_for)
 	struct story s;
 
 	receive_by_srq(&s, &srq, 0);
+	share_srq(&s, &srq);
 	put_into_err(&s);
 	end_srq(&s, &srq);
 	story_warns(&s, RULE_COMPL_002,
-		    "qp1 (number 0x21) has an SRQ, was moved to ERR at 1:15, and destroyed before "
+		    "qp1 (number 0x21) has an SRQ, was moved to ERR at 1:17, and destroyed before "
 		    "IBV_EVENT_QP_LAST_WQE_REACHED was retrieved.");
 	receive_by_srq(&s, &srq, 0);
+	share_srq(&s, &srq);
 	put_into_err(&s);
 	get_event(&s, IBV_EVENT_QP_LAST_WQE_REACHED, NULL);
 	end_srq(&s, &srq);
 	story_finds_nothing(&s);
 	receive_by_srq(&s, &srq, 0);
+	share_srq(&s, &srq);
+	end_srq(&s, &srq);
+	story_finds_nothing(&s);
+	receive_by_srq(&s, &srq, 0); /* nobody else needs its receives */
+	put_into_err(&s);
 	end_srq(&s, &srq);
 	story_finds_nothing(&s);
 }

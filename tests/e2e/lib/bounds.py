@@ -5,7 +5,7 @@ bounds.py VERBATIM LOOP-TRACE PAYLOAD-TRACE [WORD...]
 
 Each case alters a copy of a recorded trace. No command may take 20 s of the processor without a
 word, or 2 GiB, or end but with 0, 1, or 3 and one sentence. Words choose cases; without them one in
-three has its turn (tests/e2e/lib/try.sh).
+four has its turn (tests/e2e/lib/try.sh).
 """
 import json
 import os
@@ -372,11 +372,12 @@ def run(arguments, trace):
 
 
 signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM, signal.SIGCHLD])
-turn, is_long = int(os.environ.get('TURN', 0)), os.environ.get('LONG')
+turn, turns = int(os.environ.get('TURN', 0)), int(os.environ.get('TURNS', 4))
+is_long = os.environ.get('LONG')
 for i, (name, alter, commands, trace) in enumerate(cases):
     if sys.argv[4:] and not any(word in name for word in sys.argv[4:]):
         continue
-    if not (sys.argv[4:] or is_long) and i % 3 != turn:
+    if not (sys.argv[4:] or is_long) and i % turns != turn:
         continue
     shutil.copy(trace, 'altered.db')
     db = sqlite3.connect('altered.db')
