@@ -257,7 +257,7 @@ rules=$("$VERBATIM" explain | awk '$1 ~ /^[A-Z]+-[0-9]+$/ { print $1 }')
 [ -n "$rules" ] || not_ok rules "explain lists none"
 for id in $rules; do
 	try finds "$id"
-	try is_silent_about_the_twin "$id"
+	try_in_turn is_silent_about_the_twin "$id"
 done
 try_in_turn reports_are_valid_sarif
 for t in demo_has_three_stacks_with_names demo_lines_are_those_of_the_source \
@@ -282,5 +282,8 @@ try "RoCE v1 is a hazard where v2 is there" warns state_008 v1 STATE-008 \
 try is_clean ibv_rc_pingpong
 try is_clean ibv_rc_pingpong -e -n 200
 try is_clean ibv_srq_pingpong
-table
-try table
+table >rows
+listed=$?
+cat rows
+is_listed() { return $listed; }
+try "each rule has a program and tests" is_listed

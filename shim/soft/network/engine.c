@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 
 #include "shim/soft/fabric/port.h"
 #include "shim/soft/fabric/thread.h"
@@ -44,6 +45,7 @@ enum {
 	SOON = 50000,   /* ns, until the next try for a timer */
 	LOOK = 1000000, /* ns, until the next look whether the program polls, */
 	OFTEN = 100,    /* as it does with this many polls in that time */
+	TELLING = 200,  /* ms, for another process to say that it has the port */
 };
 
 struct inbox {
@@ -419,12 +421,32 @@ static void *run_engine(void *unused)
 	return unused;
 }
 
+/*
+ * Another process of the fabric may have just taken the port: others are told of it a moment later,
+ * and this one then shares it.
+ */
+static int open_sockets(void)
+{
+	const struct timespec moment = { .tv_nsec = 1000000 };
+	int err, tries;
+
+	for (tries = 0; tries < TELLING; tries++) {
+		err = sockets_open(handover_has_others());
+		if (err != -EADDRINUSE)
+			break;
+		nanosleep(&moment, NULL);
+	}
+	if (err < 0)
+		sockets_complain(err);
+	return err;
+}
+
 static int open_all(void)
 {
 	int err = impair_load();
 
 	if (!err)
-		err = sockets_open(handover_has_others());
+		err = open_sockets();
 	if (!err)
 		err = handover_open();
 	if (!err)

@@ -125,7 +125,7 @@ static int open_sending(void)
 	return fd < 0 ? open_socket(0, false) : fd;
 }
 
-static void say_why(int err)
+void sockets_complain(int err)
 {
 	char line[160];
 	int n;
@@ -160,7 +160,6 @@ int sockets_open(bool shared)
 		err = sending = open_sending();
 	}
 	if (err < 0) {
-		say_why(err);
 		sockets_close();
 		return err;
 	}

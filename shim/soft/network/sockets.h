@@ -8,10 +8,14 @@
 #include <sys/socket.h>
 
 /*
- * Open them, unless they are open. 0 or -errno; a line says why the port cannot be used. @shared:
- * another process of the fabric has the port.
+ * Open them, unless they are open. 0 or -errno; -EADDRINUSE: something else has the port. @shared:
+ * another process of the fabric has it.
  */
 int sockets_open(bool shared);
+
+/* Say on stderr why the port cannot be used: @err of sockets_open(). */
+void sockets_complain(int err);
+
 void sockets_close(void);
 
 int sockets_receiving(void);
