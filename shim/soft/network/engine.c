@@ -422,8 +422,8 @@ static void *run_engine(void *unused)
 }
 
 /*
- * Another process of the fabric may have just taken the port: others are told of it a moment later,
- * and this one then shares it.
+ * Another process of the fabric may have just taken the port: it tells others a moment later, and
+ * this one then shares it.
  */
 static int open_sockets(void)
 {
