@@ -18,6 +18,9 @@ is_bounded() {
 is_whole() {
 	"$VERBATIM" check t.db >out 2>&1; is "check $?" "check 0" || { cat out; return 1; }
 	"$VERBATIM" info t.db >out 2>&1 && says ^OVERWRITTEN out || { cat out; return 1; }
+}
+
+replays() {
 	timeout 200 "$VERBATIM" replay t.db >out 2>&1; is "replay $?" "replay 0" &&
 		says "^no divergence" out || { cat out; return 1; }
 }
@@ -39,6 +42,8 @@ service() { # least number of events, WHAT N
 }
 
 needs "$VERBATIM" "$apps/cm_services"
-try "events" service 60000 events 50000
-try "regions" service 6000 regions 12000
+replayed() { service "$@" && replays; }
+try "events" replayed 60000 events 50000
+try "regions" replayed 6000 regions 12000
+# a trace that begins within a handshake of librdmacm may have no replay: a queue pair is missing
 try "connections" service 6000 connections 1200
