@@ -52,6 +52,7 @@ is_the_same() { # "OPTIONS of record" PROGRAM...
 	[ "${PIPESTATUS[0]}" = 0 ]
 }
 
+in_turn || { skip "the recorder leaves errno alone" "in one of four runs"; exit; } # 8 s
 try "the recorder is built so that it spoils errno" build_spoilt
 [ $failed = 0 ] || exit
 for options in "" "--payload full" "--memory --strict" "--flight 1M" "--filter qp=1"; do

@@ -29,7 +29,7 @@ for reader in $(share hyparquet "duckdb hyparquet"); do # each takes 7 s of proc
 	[ $reader = hyparquet ] || package=@duckdb/node-api
 	if ! type node >out 2>&1; then skip "$reader" "no node"
 	elif ! [ -d "$NODE_PACKAGES/$package" ]; then skip "$reader" "not installed: install-deps"
-	else try "parquet: $reader reads all rows of all tables" reads $reader; fi
+	else try_in_turn "parquet: $reader reads all rows of all tables" reads $reader; fi
 done
 
 # Requests to known peers, and control verbs, of all traces: so many events of OTF2.

@@ -179,11 +179,12 @@ for seed in 1 400; do
 done
 for each in shows_the_first_error is_silent_about_what_is_right \
 	ends_with_1_or_what_the_program_said tells_while_the_program_runs \
-	stops_the_program_for_a_debugger goes_on_over_traces_one_after_the_other \
-		goes_with_a_flight_recorder counts_the_events_that_record_counts \
+	stops_the_program_for_a_debugger counts_the_events_that_record_counts \
 	knows_what_to_stop_on; do
 	try $each
 done
+try_in_turn goes_on_over_traces_one_after_the_other
+try_in_turn goes_with_a_flight_recorder
 drop="--on-full drop --ring-size 256k"
 try takes_back_what_a_gap_may_explain "lost 20000" $drop
 try takes_back_what_a_gap_may_explain direct

@@ -221,7 +221,7 @@ if command -v ibv_rc_pingpong >/dev/null; then
 	try_in_turn "the replay is killed" signal_ends_all KILL 137
 	try deadline_ends_all
 	try one_side_has_a_made_peer
-	try cut_trace_comes_again
+	try_in_turn cut_trace_comes_again
 	if [ "${SAN:-}" ]; then skip "no process is forked beside a thread" "a sanitizer's own"
 	elif ! command -v strace >/dev/null; then
 		skip "no process is forked beside a thread" "no strace"

@@ -44,6 +44,6 @@ service() { # least number of events, WHAT N
 needs "$VERBATIM" "$apps/cm_services"
 replayed() { service "$@" && replays; }
 try "events" replayed 60000 events 50000
-try "regions" replayed 6000 regions 12000
+try_in_turn "regions" replayed 6000 regions 12000
 # a trace that begins within a handshake of librdmacm may have no replay: a queue pair is missing
-try "connections" service 6000 connections 1200
+try_in_turn "connections" service 6000 connections 1200
