@@ -297,7 +297,8 @@ static inline uint32_t make_poll_by(struct maker *m, enum verb verb, const void 
 	e->empty = empty;
 	e->ret = (int)nwc;
 	e->nwc = nwc;
-	memcpy(e + 1, wcs, nwc * sizeof(*wcs));
+	if (nwc)
+		memcpy(e + 1, wcs, nwc * sizeof(*wcs));
 	if (extras)
 		memcpy((struct event_wc *)(e + 1) + nwc, extras, nwc * sizeof(*extras));
 	return make_done(m, e, bytes);

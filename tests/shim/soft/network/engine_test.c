@@ -223,8 +223,8 @@ static struct header header_of(uint8_t opcode, uint32_t psn)
 
 static const uint8_t bytes[PACKET] = { 1, 2, 3, 4, 5, 6, 7, 8 };
 
-/* Every packet before it has been taken when a datagram arrives. */
-static void wait_until_taken(void)
+/* A datagram, which has its completion. */
+static void await_datagram(void)
 {
 	struct header h = header_of(OPCODE_UD | OPCODE_SEND_ONLY, 0);
 	struct ibv_wc wc;
@@ -240,6 +240,16 @@ static void wait_until_taken(void)
 	} while (!n || wc.qp_num != datagrams->qp_num);
 	assert_int_equal(wc.status, IBV_WC_SUCCESS);
 	assert_int_equal(wc.byte_len, 40 + 8);
+}
+
+/*
+ * When a datagram arrives, every packet before it has been taken. They are answered after the batch
+ * that they are in, which is before the next datagram is taken.
+ */
+static void wait_until_taken(void)
+{
+	await_datagram();
+	await_datagram();
 }
 
 /* The next answer, if there is one. */
