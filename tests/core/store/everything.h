@@ -21,7 +21,8 @@ static inline void put_event(enum event_type type, unsigned int flags, const voi
 	size_t bytes = make_round(sizeof(struct event_head) + n);
 	struct event_head *head = make_room(&one->m, type, flags, bytes);
 
-	memcpy(head + 1, body, n);
+	if (n)
+		memcpy(head + 1, body, n);
 	make_done(&one->m, head, bytes);
 }
 
