@@ -65,15 +65,15 @@ names_stay() {
 fetched_events_are_bounded() {
 	next_port
 	cat >program <<-X
-		ibv_rc_pingpong -e -p $port -n 4000 >/dev/null &
+		ibv_rc_pingpong -e -p $port -n 12000 >/dev/null &
 		server=\$!
 		. '$root/tests/e2e/lib/listens.sh'
 		until listens $port; do kill -0 \$server && pause || exit 1; done
 		no_pause
-		ibv_rc_pingpong -e -p $port -n 4000 localhost >/dev/null && wait \$server
+		ibv_rc_pingpong -e -p $port -n 12000 localhost >/dev/null && wait \$server
 	X
 	record --flight 512k -- bash program || { cat err; return 1; }
-	is_small && is_sound && all_are_counted 30000 && replays
+	is_small && is_sound && all_are_counted 48000 && replays
 }
 
 what_is_alive_stays_and_is_reported() {
