@@ -5,13 +5,11 @@
 #include "shim/soft/fabric/copy.h"
 #include "shim/soft/transport/objects.h"
 
-/*
- * Send @wr with the data in @from. Its completion status, or CARRY_RNR of deliver.h.
- */
 /* Send to a handle on another machine; set by the network. With the lock of the send queue held. */
 extern int (*datagram_send_away)(struct soft_qp *qp, const struct soft_wr *wr, uint32_t qkey,
 				 struct copy_list *from);
 
+/* Send @wr with the data in @from. Its completion status, or CARRY_RNR of deliver.h. */
 int datagram_send(struct soft_qp *qp, struct soft_wr *wr, struct copy_list *from);
 
 /* Forget all receivers, on reset and destruction. */

@@ -49,12 +49,6 @@ struct planned plan_call(enum verb verb);
 struct planned plan_request(uint32_t qpn, int opcode, uint64_t bytes);
 
 /*
- * The fault, FAULT_DELAY or none, of a request whose bytes were not known yet when it was counted,
- * and that has @pacer.
- */
-struct planned plan_pace(size_t pacer, uint64_t bytes);
-
-/*
  * The same for a completion that comes from the device: FAULT_LATE or FAULT_NEVER, which are for
  * completions only.
  */
@@ -62,6 +56,12 @@ struct planned plan_completion(const struct ibv_wc *wc);
 
 /* The same for an event of librdmacm, of enum rdma_cm_event_type. */
 struct planned plan_cm_event(int event);
+
+/*
+ * The fault, FAULT_DELAY or none, of a request whose bytes were not known yet when it was counted,
+ * and that has @pacer.
+ */
+struct planned plan_pace(size_t pacer, uint64_t bytes);
 
 /* Record that a fault is made now: "ibv_reg_mr() fails with ENOMEM", and its line in the file. */
 void plan_note(const struct planned *planned, const char *format, ...)
