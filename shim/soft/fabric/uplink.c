@@ -26,7 +26,11 @@ static struct uplink found;
 static const char *wanted; /* NULL: no wire */
 static const char *wrong;  /* NULL: it was found */
 
-enum ibv_mtu uplink_fit_mtu(uint32_t bytes)
+/*
+ * The longest path MTU of packets on a link with @bytes, beside the headers of IPv6, UDP and the
+ * longest of RoCE; 0: none.
+ */
+static enum ibv_mtu fit_mtu(uint32_t bytes)
 {
 	enum ibv_mtu mtu;
 
@@ -109,7 +113,7 @@ static void query_interface(void)
 	if (fd < 0 || ioctl(fd, SIOCGIFMTU, &request) < 0)
 		wrong = "cannot be queried";
 	else
-		found.mtu = uplink_fit_mtu(request.ifr_mtu);
+		found.mtu = fit_mtu(request.ifr_mtu);
 	/* last, as these share memory */
 	if (!wrong && ioctl(fd, SIOCGIFHWADDR, &request) == 0)
 		memcpy(found.mac, request.ifr_hwaddr.sa_data, sizeof(found.mac));

@@ -28,9 +28,3 @@ int uplink_check(void);
 
 /* Could a machine with GID @dgid be reached by it? The kernel has a route. */
 bool uplink_reaches(const union ibv_gid *dgid);
-
-/*
- * The longest path MTU of packets on a link with @bytes, beside the headers of IPv6, UDP and the
- * longest of RoCE; 0: none.
- */
-enum ibv_mtu uplink_fit_mtu(uint32_t bytes);
