@@ -307,13 +307,13 @@ static const struct activity_then *find_then(const struct activity_note *note, u
 }
 
 /* The completion of a request of @thread that another thread has polled from @cq. */
-static const struct polled_cq *find_taken(const struct activity_note *note, uint32_t thread,
-					  uint32_t cq)
+static const struct activity_then *find_taken(const struct activity_note *note, uint32_t thread,
+					      uint32_t cq)
 {
 	for (size_t i = 0; i < note->n; i++)
 		if (note->all[i].thread != thread && note->all[i].cq.cq == cq &&
 		    note->all[i].cq.request.thread == thread)
-			return &note->all[i].cq;
+			return &note->all[i];
 	return NULL;
 }
 
@@ -349,7 +349,7 @@ static void put_qp(const struct telling *telling, const struct activity_then *th
 static void put_empty(const struct telling *telling, uint32_t thread, uint32_t cq, uint64_t empty)
 {
 	const struct activity_then *then = find_then(telling->note, thread, cq);
-	const struct polled_cq *taken = find_taken(telling->note, thread, cq);
+	const struct activity_then *taken = find_taken(telling->note, thread, cq);
 	const struct object *object = trace_object(telling->activity->trace, cq);
 	char id[32], n[WORDS_COUNT];
 	struct text *t = telling->t;
@@ -364,12 +364,12 @@ static void put_empty(const struct telling *telling, uint32_t thread, uint32_t c
 	else
 		text_addf(t, " after its last completion, %s", event_id_text(then->cq.polled, id));
 	put_qp(telling, then);
-	if (then && then->barren)
+	if ((then && then->barren) || (taken && taken->barren))
 		text_addf(t, BARREN);
 	if (taken) {
-		text_addf(t, "; thread %u polled the completion of its %s", taken->taken.thread,
-			  event_id_text(taken->request, id));
-		text_addf(t, " there, %s", event_id_text(taken->taken, id));
+		text_addf(t, "; thread %u polled the completion of its %s", taken->thread,
+			  event_id_text(taken->cq.request, id));
+		text_addf(t, " there, %s", event_id_text(taken->cq.taken, id));
 	}
 }
 
@@ -552,12 +552,13 @@ struct barren {
 static void see_barren(void *arg, uint32_t thread, uint32_t cq, uint64_t empty)
 {
 	struct barren *barren = arg;
-	const struct activity_then *then = find_then(barren->note, thread, cq);
+	const struct activity_then *then = find_taken(barren->note, thread, cq);
 
 	(void)empty;
+	if (!then && thread == barren->thread)
+		then = find_then(barren->note, thread, cq);
 	barren->polls = true;
-	barren->fails |=
-		thread != barren->thread || !then || !then->barren || !then->cq.polled.thread;
+	barren->fails |= !then || !then->barren || !then->cq.polled.thread;
 }
 
 bool activity_barren(const struct activity *activity, const struct activity_note *note,

@@ -72,8 +72,9 @@ uint64_t activity_empty(const struct activity *activity, const struct activity_n
 int64_t activity_polled_since(const struct activity *activity, const struct activity_note *note);
 
 /*
- * Did only @thread poll, and only CQs in which it had found completions, and to which none could
- * come any more? False also if that is not known.
+ * Did threads poll only CQs to which no completion could come any more? Only @thread may (0: none),
+ * where it had found completions, and threads whose completions another thread had polled there.
+ * False also if that is not known.
  */
 bool activity_barren(const struct activity *activity, const struct activity_note *note,
 		     uint32_t thread);

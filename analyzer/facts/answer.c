@@ -18,12 +18,10 @@
 
 enum { TEXT = 96, LINE = 192 };
 
-/* How long it waits for an ACK: IBA 9.7.6.1.3; 0: not known, or without limit. */
+/* How long it waits for an ACK; 0: not known, or without limit. */
 static double timeout_ms(const struct qp *qp)
 {
-	bool known = qp->set & ABI_QP_TIMEOUT && qp->set & ABI_QP_RETRY_CNT;
-
-	return known && qp->timeout & 31 ? 4.096e-3 * (double)(1u << (qp->timeout & 31)) : 0;
+	return (double)qp_retry_time(qp) / (1 + qp->retry_cnt) / 1e6;
 }
 
 static const char *name_qp(struct trace *trace, const struct peer *peer)
@@ -323,9 +321,4 @@ char *answer_short(const struct model_complete *complete, const struct peer *pee
 			WORDS_N(other, "byte"), queue->send ? "message" : "receive", own) < 0
 		       ? NULL
 		       : text;
-}
-
-int64_t answer_retry_time(const struct qp *qp)
-{
-	return (int64_t)(timeout_ms(qp) * 1e6 * (1 + qp->retry_cnt));
 }

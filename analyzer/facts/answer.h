@@ -45,6 +45,3 @@ char *answer_too_long(struct model *model, const struct model_complete *complete
  * failed, and the other is outstanding there.
  */
 char *answer_short(const struct model_complete *complete, const struct peer *peer);
-
-/* How long a request of @qp is tried, ns, at least; 0: not known, or without limit. */
-int64_t answer_retry_time(const struct qp *qp);

@@ -296,7 +296,7 @@ static void note_peer(struct causes *causes, struct model *model,
 		  words_process(causes->trace, peer->process, process, sizeof(process)),
 		  qp_name(causes, peer));
 	if (qp->qp)
-		noted->tried = answer_retry_time(qp->qp);
+		noted->tried = qp_retry_time(qp->qp);
 	if (qp->qp && qp->qp->set & ABI_QP_RNR_RETRY)
 		noted->rnr_retry = (int)qp->qp->rnr_retry;
 	if (!other || !other->qp)

@@ -445,13 +445,33 @@ static bool put_late(struct noted *noted)
 	return true;
 }
 
+/* Errors of this end alone, and answers: the end of a peer is not their cause. */
+static bool is_answered(int status)
+{
+	static const int all[] = {
+		ABI_WC_LOC_LEN_ERR, ABI_WC_LOC_QP_OP_ERR,   ABI_WC_LOC_PROT_ERR,
+		ABI_WC_MW_BIND_ERR, ABI_WC_REM_INV_REQ_ERR, ABI_WC_REM_ACCESS_ERR
+	};
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		if (all[i] == status)
+			return true;
+	return false;
+}
+
 static void peer_sentence(const struct causes *causes, const struct model *model,
 			  struct noted *noted, const struct first_error *own)
 {
 	const struct moment *destroy = &noted->destroy;
 	char id[32], when[32];
 
-	if (!noted->cause.process || put_killed(causes, model, noted))
+	if (!noted->cause.process)
+		return;
+	if (is_answered(noted->status)) {
+		put_failed(causes, noted, own);
+		return;
+	}
+	if (put_killed(causes, model, noted))
 		return;
 	if (destroy->id.thread && destroy->time + noted->slack < noted->time)
 		put_destroyed(noted);

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "analyzer/facts/fact.h"
+#include "core/model/operation.h"
 #include "core/wire/log.h"
 
 enum { MISFITS = 256 }; /* that are remembered */
@@ -133,6 +134,13 @@ static void take_request(struct first_request *request, const struct post *post)
 		request->sge = wr->sge[0];
 	request->remote_addr = wr->remote_addr;
 	request->rkey = wr->rkey;
+}
+
+/* ibv_bind_mw() posts a request, too. */
+static void take_bind(struct first_request *request, const struct call *call)
+{
+	request->stack = call->stack;
+	request->opcode = ABI_WR_BIND_MW;
 }
 
 static int look_up_now(struct first *first, struct first_request *request)
@@ -312,7 +320,10 @@ static void offer_request(struct sought *sought, const struct trace_event *event
 	}
 	for (; low < sought->n && !by_name(sought->wanted[low].id, event->id); low++) {
 		sought->wanted[low].request->id = event->id;
-		take_request(sought->wanted[low].request, event->post);
+		if (event->kind == TRACE_POST)
+			take_request(sought->wanted[low].request, event->post);
+		else
+			take_bind(sought->wanted[low].request, event->call);
 		sought->left--;
 	}
 }
@@ -330,7 +341,8 @@ static int look_up(struct first *first, struct sought *sought)
 	if (err < 0)
 		return err;
 	while (sought->left && (err = cursor_next(cursor, &event)) == 1)
-		if (event->kind == TRACE_POST)
+		if (event->kind == TRACE_POST ||
+		    (event->kind == TRACE_CALL && event->call->verb == VERB_bind_mw))
 			offer_request(sought, event);
 	cursor_close(cursor);
 	return err < 0 ? err : 0;

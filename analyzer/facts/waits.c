@@ -259,6 +259,9 @@ static void note_patience(struct wait *wait, const struct qp *qp)
 	if (!qp || qp->type != ABI_QPT_RC)
 		return;
 	wait->no_timeout = qp->set & ABI_QP_TIMEOUT && !qp->timeout;
+	wait->timeout = qp->timeout;
+	wait->retry_cnt = qp->retry_cnt;
+	wait->retry_time = qp_retry_time(qp);
 	wait->no_rnr_limit = qp->set & ABI_QP_RNR_RETRY && qp->rnr_retry == 7;
 	if (qp->state == ABI_QPS_SQD)
 		wait->drained = qp->moved;

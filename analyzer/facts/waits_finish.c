@@ -194,15 +194,14 @@ static bool is_elsewhere(const struct waits *waits, const struct wait *late,
 }
 
 /*
- * Has it polled for one completion more than it had requests? Not a thread that polls for others,
- * which does so as long as there is nothing to do.
+ * Has it polled for one completion more than it had requests, or for one that another thread had
+ * polled? Not a thread that polls for others, which does so as long as there is nothing to do.
  */
 static bool is_barren_awaited(const struct waits *waits, const struct wait_before *well)
 {
 	const struct activity_note *note = &well->note;
 
-	return well->poster && is_long(waits, note) &&
-	       polled_for(waits, note, note->quiet, PATIENCE_NS) &&
+	return is_long(waits, note) && polled_for(waits, note, note->quiet, PATIENCE_NS) &&
 	       activity_barren(waits->activity, note, well->poster);
 }
 

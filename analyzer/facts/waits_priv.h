@@ -31,6 +31,8 @@ struct wait {
 	char queue[LIFE_NAME];
 	uint64_t outstanding, completed; /* of that queue */
 	bool no_timeout, no_rnr_limit;   /* its queue pair has timeout 0, rnr_retry 7 */
+	uint32_t timeout, retry_cnt;     /* of its queue pair, and what they amount to */
+	int64_t retry_time;              /* ns; 0: not known, or without limit */
 	struct moment drained;           /* and is in SQD since then; id 0:0: it is not */
 	bool no_reads;                   /* and max_rd_atomic 0, and a READ or atomic is @oldest */
 	struct wait_cq cq;

@@ -191,12 +191,18 @@ static void put_peer(struct text *t, const struct waits *waits, const struct wai
 {
 	const struct object *qp = trace_object(waits->trace, wait->qp);
 	struct text why = { 0 };
-	char name[TEXT];
+	char name[TEXT], when[32];
+	bool gone;
 
 	text_addf(t, "; peer %s %s", words_process(waits->trace, wait->process, name, sizeof(name)),
 		  qp && qp->name ? qp->name : "queue pair");
-	if (!put_ended(&why, waits, wait) && !put_destroyed(&why, waits, wait))
+	gone = put_destroyed(&why, waits, wait) || put_ended(&why, waits, wait);
+	if (!gone)
 		put_state(&why, wait);
+	else if (wait->oldest.thread && wait->end - wait->oldest.time < wait->retry_time)
+		text_addf(&why,
+			  "; the send fails after %s at the earliest (timeout %u, retry_cnt %u)",
+			  words_span(wait->retry_time, when), wait->timeout, wait->retry_cnt);
 	put_work(&why, wait);
 	if (why.used)
 		text_addf(t, ": %s", why.at);

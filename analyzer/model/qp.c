@@ -55,6 +55,13 @@ enum { ATTR_ROWS = sizeof(attr_rows) / sizeof(attr_rows[0]) };
 
 static const char *const states[] = { "RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR" };
 
+int64_t qp_retry_time(const struct qp *qp)
+{
+	if (!(qp->set & ABI_QP_TIMEOUT) || !(qp->set & ABI_QP_RETRY_CNT) || !(qp->timeout & 31))
+		return 0;
+	return (INT64_C(4096) << (qp->timeout & 31)) * (1 + (int64_t)qp->retry_cnt);
+}
+
 const char *qp_state_name(int state)
 {
 	return state >= 0 && state <= ABI_QPS_ERR ? states[state] : "?";

@@ -90,6 +90,12 @@ static inline int qp_state(const struct life *life)
 /* The time of enum ibv_rnr_nak_timer value @code, ns. */
 int64_t qp_rnr_time(unsigned int code);
 
+/*
+ * How long it sends a request again before it gives up on its peer, at least, ns; 0: not known, or
+ * without limit. IBA 9.7.6.1.3.
+ */
+int64_t qp_retry_time(const struct qp *qp);
+
 /* "RTR"; "?" if invalid. */
 const char *qp_state_name(int state);
 

@@ -358,14 +358,6 @@ static const char *list_zeros(const struct qp *qp, char *text, size_t size)
 	return text;
 }
 
-/* How long it takes to give up on a dead peer; 0: not known, or unlimited. */
-static int64_t give_up_ns(const struct qp *qp)
-{
-	if (!(qp->set & ABI_QP_TIMEOUT) || !(qp->set & ABI_QP_RETRY_CNT) || !(qp->timeout & 31))
-		return 0;
-	return (INT64_C(4096) << (qp->timeout & 31)) * (1 + (int64_t)qp->retry_cnt);
-}
-
 static void report_patience(struct check *check, const struct model_modify *modify)
 {
 	struct moment moment = moment_of(modify->event);
@@ -381,7 +373,7 @@ static void report_patience(struct check *check, const struct model_modify *modi
 	finding_text(&finding->breaks,
 		     "the peer or the path to it fails: no completion reports it for %" PRId64
 		     " minutes",
-		     give_up_ns(qp) / MINUTE);
+		     qp_retry_time(qp) / MINUTE);
 	finding_step(finding, "created", &modify->object->created);
 	finding_step(finding, "changed state", &moment);
 }
@@ -401,7 +393,7 @@ static void report_hurry(struct check *check, const struct model_modify *modify)
 		     "%s went to RTS with timeout %u and retry_cnt %u: it gives up %s after a "
 		     "request.",
 		     judge_name(modify->object, name, sizeof(name)), qp->timeout, qp->retry_cnt,
-		     judge_span(give_up_ns(qp), when));
+		     judge_span(qp_retry_time(qp), when));
 	finding_text(&finding->breaks,
 		     "a response is delayed for that time, as by congestion: the connection ends "
 		     "with IBV_WC_RETRY_EXC_ERR (some devices round such a timeout up)");
@@ -421,9 +413,9 @@ void state_009(struct check *check, const struct model_modify *modify)
 	    modify->from == ABI_QPS_RTS || !qp || qp->type != ABI_QPT_RC)
 		return;
 	if (!*list_zeros(qp, zeros, sizeof(zeros))) {
-		if (give_up_ns(qp) >= PATIENCE * MINUTE)
+		if (qp_retry_time(qp) >= PATIENCE * MINUTE)
 			report_patience(check, modify);
-		else if (give_up_ns(qp) && give_up_ns(qp) < HURRY)
+		else if (qp_retry_time(qp) && qp_retry_time(qp) < HURRY)
 			report_hurry(check, modify);
 		return;
 	}

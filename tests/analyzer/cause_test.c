@@ -805,6 +805,27 @@ TEST(a_peer_that_destroys_it_while_a_request_is_outstanding)
 	story_end(&s);
 }
 
+TEST(what_is_answered_is_not_caused_by_the_end_of_the_peer)
+{
+	static const int all[] = {
+		IBV_WC_LOC_LEN_ERR, IBV_WC_LOC_QP_OP_ERR,   IBV_WC_LOC_PROT_ERR,
+		IBV_WC_MW_BIND_ERR, IBV_WC_REM_INV_REQ_ERR, IBV_WC_REM_ACCESS_ERR
+	};
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		const char *peer;
+		struct story s;
+
+		begin_story(&s);
+		send_to_peer(&s, 0x10);
+		story_do(&s, 1, VERB_destroy_qp, 9, 0, W(&ends[1].qp));
+		poll_as(&s, all[i]);
+		peer = only_cause(&s)->peer;
+		assert_true(!peer || !strstr(peer, "ibv_destroy_qp"));
+		story_end(&s);
+	}
+}
+
 TEST(a_peer_that_posted_its_receives_late)
 {
 	struct story s;

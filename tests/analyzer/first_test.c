@@ -72,6 +72,27 @@ TEST(the_one_outside_its_region_failed)
 	story_end(&s);
 }
 
+TEST(the_request_of_a_bind_is_its_call)
+{
+	struct ibv_mw mw = { .context = &a_context, .pd = &a_pd, .rkey = 0x31 };
+	struct ibv_mw_bind bind = { .wr_id = 7,
+				    .send_flags = IBV_SEND_SIGNALED,
+				    .bind_info = { .mr = &a_mr, .addr = 0x7000, .length = 16 } };
+	const struct first_error *e;
+	struct story s;
+
+	story_with_qp(&s);
+	story_do(&s, 0, VERB_bind_mw, 16, 0, W(&a_qp), W(&mw), W(&bind));
+	story_poll(&s, 0, &a_cq, 7, IBV_WC_MW_BIND_ERR, 0x21);
+	story_check(&s, NULL);
+	e = &s.findings->facts->errors.all[0];
+	assert_int_equal(e->request.id.thread, e->event.thread);
+	assert_int_equal(e->request.id.n, e->event.n - 2);
+	assert_int_equal(e->request.opcode, IBV_WR_BIND_MW);
+	assert_int_equal(e->request.nsge, 0);
+	story_end(&s);
+}
+
 TEST(a_flush_alone_is_no_error)
 {
 	struct story s;

@@ -842,6 +842,20 @@ TEST(a_peer_that_had_destroyed_its_queue_pair)
 		   "2:20, 1.00 s before; process 2 called no verb after 2:21, for 1.00 s");
 }
 
+TEST(a_peer_that_had_destroyed_its_queue_pair_and_ended)
+{
+	struct story s;
+
+	begin_story(&s);
+	post_8_bytes(&s, 0, VERB_post_send, 0x10);
+	story_do(&s, 1, VERB_destroy_qp, 9, 0, W(&ends[1].qp));
+	story_exit(&s, PEER, 0);
+	says_of_it(&s, SIGTERM,
+		   "1 send of qp1 outstanding, the oldest, IBV_WR_SEND 1:20, for 1.00 s; "
+		   "peer process 2 (app) qp1: destroyed by 2:20 at 40.0 us, it had never "
+		   "posted a receive");
+}
+
 TEST(a_peer_that_was_not_connected_to_the_end)
 {
 	struct ibv_qp_attr attr = ends[1].attr;
