@@ -246,6 +246,10 @@ TEST(verdicts_are_those_of_the_transcript)
 	judge_trace("soft/ud.db", "soft/statuses_send.db", 11, false);
 	judge_trace("soft/ud.db", "soft/first_error.db", 12, true);
 	judge_trace("soft/rc.db", "soft/killed_peer.db", 47, false);
+	judge_trace("rxe/two_ends.db", "rxe/two_ends.db", 2, true);
+	judge_trace("soft/payload.db", "soft/payload.db", 19, false);
+	judge_trace("soft/statuses_send.db", "soft/statuses_send.db", 5, false);
+	judge_trace("soft/every_verb.db", "soft/errors.db", 41, false);
 	judge_chaos_run("sent 2\n");
 	judge_chaos_run("other\n");
 	transcript_expect(__FILE__, &out);
