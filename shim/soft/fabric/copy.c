@@ -71,8 +71,23 @@ static int copy_across(struct peer *peer, process_vm_fn *move, staged_fn *staged
 	return staged(peer, local, remote);
 }
 
+/* Within this process, whose program may have unmapped the memory of either. */
+static int put_guarded(struct copy_list *from, struct copy_list *to)
+{
+	int err = memcheck_watches ? -EPERM : copy_vm(process_vm_writev, getpid(), from, to);
+
+	if (err != -EPERM && err != -ENOSYS)
+		return err;
+	if (!copy_list_bring_in(from, false) || !copy_list_bring_in(to, true))
+		return -EFAULT;
+	copy_here(to, from);
+	return 0;
+}
+
 static int put_lists(struct peer *peer, struct copy_list *local, struct copy_list *remote)
 {
+	if (!peer)
+		return put_guarded(local, remote);
 	if (peer->seg != segment_own)
 		return copy_across(peer, process_vm_writev, stage_put, local, remote);
 	if (unlikely(remote->paged) && !copy_list_bring_in(remote, true))
@@ -155,6 +170,14 @@ int copy_put_lists(struct peer *peer, struct copy_list *local, struct copy_list 
 	if (unlikely(local->nulls | remote->nulls))
 		return put_pieces(peer, local, remote);
 	return put_lists(peer, local, remote);
+}
+
+int copy_put_guarded(struct copy_list *from, struct copy_list *to)
+{
+	int saved = errno, err = copy_put_lists(NULL, from, to);
+
+	errno = saved;
+	return err;
 }
 
 int copy_get(struct peer *peer, struct copy_list *local, struct copy_list *remote)

@@ -26,6 +26,12 @@ static inline int copy_put(struct peer *peer, struct copy_list *local, struct co
 }
 
 /*
+ * Copy all of @from to @to, of the same length, both in this process, for somebody who must not
+ * harm it: -EFAULT if the program has unmapped a part of them.
+ */
+int copy_put_guarded(struct copy_list *from, struct copy_list *to);
+
+/*
  * Copy @len bytes to memory of this process that the program may have unmapped: those bytes are
  * then dropped.
  */

@@ -67,6 +67,7 @@ static void deliver_locked(struct network_qp *n, const struct arrival *a)
 		.opcode = IBV_WC_RECV,
 		.wc_flags = IBV_WC_GRH | (imm ? IBV_WC_WITH_IMM : 0),
 		.solicited = h->bth.solicited,
+		.guarded = true,
 	};
 
 	make_grh(a, imm, &ah, &grh);

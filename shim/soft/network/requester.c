@@ -224,8 +224,20 @@ static uint32_t window_room(const struct requester *req)
 	return flying < (int32_t)req->window ? req->window - flying : 0;
 }
 
-static void send_message(struct network_qp *n, struct soft_wr *wr, struct copy_list *list,
-			 struct outbox *box)
+/* Has the program still mapped the first @len bytes? */
+static bool is_mapped(const struct soft_wr *wr, const struct copy_list *list, uint64_t len)
+{
+	struct copy_list rest = *list, begin;
+
+	if (wr->flags & IBV_SEND_INLINE)
+		return true;
+	copy_list_cut(&rest, len, &begin);
+	return copy_list_bring_in(&begin, false);
+}
+
+/* A status if its memory is gone. */
+static int send_message(struct network_qp *n, struct soft_wr *wr, struct copy_list *list,
+			struct outbox *box)
 {
 	struct requester *req = &n->req;
 	uint32_t packets = *num_packets(n, req->pos), room = window_room(req);
@@ -233,12 +245,15 @@ static void send_message(struct network_qp *n, struct soft_wr *wr, struct copy_l
 	struct header h;
 
 	copy_list_skip(list, (size_t)i * n->mtu);
+	if (!is_mapped(wr, list, (uint64_t)room * n->mtu))
+		return IBV_WC_LOC_PROT_ERR;
 	for (; room && i < packets; i++, room--) {
 		fill_message(n, wr, i, packets, req->at, &h);
 		h.bth.ack_request = i + 1 == packets || room == 1 || i % ASK_ACK == ASK_ACK - 1;
 		outbox_add(box, &n->route, &h, list, payload_of(n, wr, i));
 		req->at = psn_add(req->at, 1);
 	}
+	return IBV_WC_SUCCESS;
 }
 
 static bool may_read(struct network_qp *n)
@@ -313,10 +328,9 @@ static bool send_part(struct network_qp *n, struct outbox *box)
 	if (!window_room(&n->req))
 		return false;
 	status = check_request(n, wr, &list);
-	if (status != IBV_WC_SUCCESS)
-		return refuse_request(n, status);
-	send_message(n, wr, &list, box);
-	return true;
+	if (status == IBV_WC_SUCCESS)
+		status = send_message(n, wr, &list, box);
+	return status == IBV_WC_SUCCESS || refuse_request(n, status);
 }
 
 static bool send_next(struct network_qp *n, struct outbox *box)
@@ -366,6 +380,8 @@ static int send_unreliable(struct network_qp *n, struct soft_wr *wr)
 	struct header h;
 	int status = check_request(n, wr, &list);
 
+	if (status == IBV_WC_SUCCESS && !is_mapped(wr, &list, wr->length))
+		status = IBV_WC_LOC_PROT_ERR;
 	if (status != IBV_WC_SUCCESS)
 		return status;
 	outbox_init(&box);
@@ -574,7 +590,7 @@ static struct soft_wr *expect_response(struct network_qp *n, uint32_t psn, struc
 static void take_read_response(struct network_qp *n, const struct arrival *a)
 {
 	uint32_t psn = a->header.bth.psn, i;
-	struct copy_list list;
+	struct copy_list list, from = { .count = !!a->len };
 	struct soft_wr *wr = expect_response(n, psn, &list);
 	bool last;
 
@@ -587,7 +603,11 @@ static void take_read_response(struct network_qp *n, const struct arrival *a)
 		return;
 	}
 	copy_list_skip(&list, (size_t)i * n->mtu);
-	copy_home(&list, a->payload, a->len);
+	from.iov[0] = (struct iovec){ a->payload, a->len };
+	if (copy_put_guarded(&from, &list) < 0) {
+		complete_next(n, IBV_WC_LOC_PROT_ERR);
+		return;
+	}
 	make_progress(n, psn_add(psn, 1));
 	if (last)
 		complete_next(n, IBV_WC_SUCCESS);

@@ -122,6 +122,7 @@ static struct message message_of(const struct network_qp *n, const struct arriva
 			    : has & OPCODE_IETH ? IBV_WC_WITH_INV
 						: 0,
 		.solicited = h->bth.solicited,
+		.guarded = true,
 	};
 }
 
@@ -138,14 +139,15 @@ static struct copy_list list_payload(const struct arrival *a)
 static int store_part(struct network_qp *n, const struct arrival *a)
 {
 	uint32_t received = n->resp.received, len = received + a->len;
-	struct copy_list to;
+	struct copy_list from = list_payload(a), to;
 
 	if (len > deliver_claimed_length(&n->self))
 		return deliver_fail_claimed(&n->self, IBV_WC_LOC_LEN_ERR, IBV_WC_REM_INV_REQ_ERR);
 	if (!deliver_list_claimed(&n->self, len, &to))
 		return deliver_fail_claimed(&n->self, IBV_WC_LOC_PROT_ERR, IBV_WC_REM_OP_ERR);
 	copy_list_skip(&to, received);
-	copy_home(&to, a->payload, a->len);
+	if (copy_put_guarded(&from, &to) < 0)
+		return deliver_fail_claimed(&n->self, IBV_WC_LOC_PROT_ERR, IBV_WC_REM_OP_ERR);
 	return IBV_WC_SUCCESS;
 }
 
@@ -184,18 +186,22 @@ static int take_send(struct network_qp *n, const struct arrival *a)
 	return status;
 }
 
+/* The program has unmapped memory that it had registered. */
+static int fail_unmapped(struct network_qp *n)
+{
+	return deliver_break(&n->self, IBV_EVENT_QP_FATAL, IBV_WC_REM_OP_ERR);
+}
+
 /* Store the payload of a write, whose range in the region was checked with the first packet. */
 static int write_part(struct network_qp *n, const struct arrival *a)
 {
 	const struct responder *resp = &n->resp;
-	struct copy_list to;
+	struct copy_list from = list_payload(a), to;
 
 	if (!copy_list_check_remote(segment_own, n->self.pd, n->qpn, IBV_ACCESS_REMOTE_WRITE,
-				    resp->addr, resp->rkey, a->len, &to) ||
-	    (to.paged && !copy_list_bring_in(&to, true)))
+				    resp->addr, resp->rkey, a->len, &to))
 		return break_for(n, IBV_EVENT_QP_ACCESS_ERR, IBV_WC_REM_ACCESS_ERR);
-	copy_home(&to, a->payload, a->len);
-	return IBV_WC_SUCCESS;
+	return copy_put_guarded(&from, &to) < 0 ? fail_unmapped(n) : IBV_WC_SUCCESS;
 }
 
 static int begin_write(struct network_qp *n, const struct arrival *a)
@@ -289,22 +295,21 @@ static uint64_t change_value(const struct header *h, uint64_t old)
 	return old == h->atomic.compare ? h->atomic.swap_add : old;
 }
 
-static int change_memory(struct network_qp *n, const struct header *h, struct copy_list *there,
-			 uint64_t *old)
+static int change_memory(const struct header *h, struct copy_list *there, uint64_t *old)
 {
 	struct copy_list here = { .count = 1 }, from = *there;
 	uint64_t new;
 	int err;
 
-	if (there->paged && !copy_list_bring_in(there, true))
-		return -EFAULT;
 	here.iov[0] = (struct iovec){ old, sizeof(*old) };
 	if (lock_take_live(&segment_own->atomics) == LOCK_STUCK)
 		return -EAGAIN;
-	err = copy_get(n->self.peer, &here, &from);
+	err = copy_put_guarded(&from, &here);
 	if (!err) {
 		new = change_value(h, *old);
-		copy_home(there, (uint8_t *)&new, sizeof(new));
+		here.count = 1;
+		here.iov[0] = (struct iovec){ &new, sizeof(new) };
+		err = copy_put_guarded(&here, there);
 	}
 	lock_drop(&segment_own->atomics);
 	return err;
@@ -324,11 +329,11 @@ static int take_atomic(struct network_qp *n, const struct arrival *a)
 	if (!copy_list_check_remote(segment_own, n->self.pd, n->qpn, IBV_ACCESS_REMOTE_ATOMIC,
 				    h->atomic.addr, h->atomic.rkey, sizeof(old), &there))
 		return break_for(n, IBV_EVENT_QP_ACCESS_ERR, IBV_WC_REM_ACCESS_ERR);
-	err = change_memory(n, h, &there, &old);
+	err = change_memory(h, &there, &old);
 	if (err == -EAGAIN)
 		return CARRY_LATER;
 	if (err < 0)
-		return deliver_break(&n->self, IBV_EVENT_QP_FATAL, IBV_WC_REM_OP_ERR);
+		return fail_unmapped(n);
 	resp->atomic[resp->atomics++ % NETWORK_RD_ATOMIC] =
 		(struct network_atomic){ .psn = h->bth.psn, .original = old };
 	return IBV_WC_SUCCESS;
@@ -357,18 +362,19 @@ static uint8_t choose_response(bool first, bool last)
 	return last ? OPCODE_READ_RESPONSE_LAST : OPCODE_READ_RESPONSE_MIDDLE;
 }
 
-/* Send the next packet of the read. False if its memory is gone. */
-static bool send_response(struct network_qp *n, struct network_read *read, struct outbox *box,
-			  bool first)
+/* Send the next packet of the read; a status if its memory is gone. */
+static int send_response(struct network_qp *n, struct network_read *read, struct outbox *box,
+			 bool first)
 {
 	uint32_t len = read->length < n->mtu ? read->length : n->mtu;
 	struct copy_list from;
 	struct header h = { .aeth = { .syndrome = AETH_ACK, .msn = n->resp.msn & PSN_MASK } };
 
 	if (!copy_list_check_remote(segment_own, n->self.pd, n->qpn, IBV_ACCESS_REMOTE_READ,
-				    read->addr, read->rkey, len, &from) ||
-	    (from.paged && !copy_list_bring_in(&from, false)))
-		return false;
+				    read->addr, read->rkey, len, &from))
+		return IBV_WC_REM_ACCESS_ERR;
+	if (!copy_list_bring_in(&from, false))
+		return IBV_WC_REM_OP_ERR;
 	h.bth.opcode = network_transport(n->qp) | choose_response(first, read->left == 1);
 	h.bth.pkey = n->qp->shm->pkey;
 	h.bth.dest_qp = n->qp->shm->dest_qpn;
@@ -378,7 +384,7 @@ static bool send_response(struct network_qp *n, struct network_read *read, struc
 	read->addr += len;
 	read->length -= len;
 	read->left--;
-	return true;
+	return IBV_WC_SUCCESS;
 }
 
 static void end_read(struct network_qp *n)
@@ -387,33 +393,34 @@ static void end_read(struct network_qp *n)
 	n->resp.reads--;
 }
 
-static bool answer_reads(struct network_qp *n, struct outbox *box)
+static int answer_reads(struct network_qp *n, struct outbox *box)
 {
+	int status = IBV_WC_SUCCESS;
 	struct network_read *read;
 	unsigned int sent;
-	bool ok = true;
 
-	for (sent = 0; ok && n->resp.reads && sent < TURN; sent++) {
+	for (sent = 0; status == IBV_WC_SUCCESS && n->resp.reads && sent < TURN; sent++) {
 		read = &n->resp.read[n->resp.first_read];
-		ok = send_response(n, read, box, !read->begun);
+		status = send_response(n, read, box, !read->begun);
 		read->begun = true;
-		if (ok && !read->left) {
+		if (status == IBV_WC_SUCCESS && !read->left) {
 			count_request(segment_own, n->self.shm, SHM_COUNT_REMOTE_READ,
 				      IBV_WC_SUCCESS, 0);
 			end_read(n);
 		}
 	}
-	return ok;
+	return status;
 }
 
-static void fail_reads(struct network_qp *n, struct outbox *box)
+static void fail_reads(struct network_qp *n, struct outbox *box, int status)
 {
 	uint32_t psn = n->resp.read[n->resp.first_read].psn;
+	bool denied = status == IBV_WC_REM_ACCESS_ERR;
 	struct header h = { 0 };
 
 	n->resp.reads = 0;
-	deliver_break(&n->self, IBV_EVENT_QP_ACCESS_ERR, 0);
-	answer_with(n, box, &h, OPCODE_ACKNOWLEDGE, psn, AETH_NAK_ACCESS);
+	deliver_break(&n->self, denied ? IBV_EVENT_QP_ACCESS_ERR : IBV_EVENT_QP_FATAL, 0);
+	answer_with(n, box, &h, OPCODE_ACKNOWLEDGE, psn, syndrome_of(status));
 }
 
 static uint32_t count_owed(const struct network_qp *n)
@@ -431,18 +438,18 @@ static uint32_t count_owed(const struct network_qp *n)
  */
 static bool finish_reads(struct network_qp *n)
 {
+	int status = IBV_WC_SUCCESS;
 	struct outbox box;
-	bool ok = true;
 
 	if (count_owed(n) > SHORT)
 		return false;
 	outbox_init(&box);
-	while (ok && n->resp.reads)
-		ok = answer_reads(n, &box);
-	if (!ok)
-		fail_reads(n, &box);
+	while (status == IBV_WC_SUCCESS && n->resp.reads)
+		status = answer_reads(n, &box);
+	if (status != IBV_WC_SUCCESS)
+		fail_reads(n, &box, status);
 	outbox_send(&box);
-	return ok;
+	return status == IBV_WC_SUCCESS;
 }
 
 static int execute_packet(struct network_qp *n, const struct arrival *a)
@@ -592,13 +599,15 @@ bool responder_answer(struct network_qp *n)
 	struct responder *resp = &n->resp;
 	struct header h = { 0 };
 	struct outbox box;
+	int status;
 
 	if (!resp->reads && !resp->owes_ack)
 		return false;
 	outbox_init(&box);
 	if (resp->reads && remote_lock_datagram(n->qp, &n->self, n->qpn)) {
-		if (!answer_reads(n, &box))
-			fail_reads(n, &box);
+		status = answer_reads(n, &box);
+		if (status != IBV_WC_SUCCESS)
+			fail_reads(n, &box, status);
 		outbox_send(&box);
 		remote_unlock(&n->self);
 	} else if (resp->reads) {

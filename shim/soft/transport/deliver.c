@@ -405,7 +405,8 @@ static int move_payload(struct soft_remote *r, const struct message *m, struct c
 		copy_list_skip(to, m->absent);
 	for (;;) {
 		if (landed)
-			err = copy_put(r->peer, m->from, to);
+			err = unlikely(m->guarded) ? copy_put_guarded(m->from, to)
+						   : copy_put(r->peer, m->from, to);
 		if (err < 0)
 			return err;
 		*ret_cqe = begin_recv(r, wqe, slot);

@@ -29,6 +29,7 @@ struct message {
 	uint8_t wc_flags;
 	bool solicited;
 	bool doomed;
+	bool guarded; /* from another machine: the receiver's memory may be unmapped */
 };
 
 /* Is there a receive request? */

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <time.h>
 
@@ -391,6 +392,94 @@ static void requests_are_answered(void **state)
 }
 
 TEST_ROWS(trials, requests_are_answered);
+
+/* Requests for memory that was registered, and cannot be accessed any more. */
+struct gone {
+	const char *name;
+	uint8_t opcode;
+	uint32_t length;
+	uint8_t syndrome;
+	int recv_status; /* -1: no request is taken */
+};
+
+static const struct gone gone[] = {
+	{ "send", OPCODE_SEND_ONLY, 8, AETH_NAK_OPERATION, IBV_WC_LOC_PROT_ERR },
+	{ "send_in_packets", OPCODE_SEND_FIRST, MTU, AETH_NAK_OPERATION, IBV_WC_LOC_PROT_ERR },
+	{ "write", OPCODE_WRITE_ONLY, 8, AETH_NAK_OPERATION, -1 },
+	{ "read", OPCODE_READ_REQUEST, 0, AETH_NAK_OPERATION, -1 },
+	{ "atomic", OPCODE_FETCH_ADD, 0, AETH_NAK_OPERATION, -1 },
+};
+
+static void post_recv_into(const struct ibv_mr *mr)
+{
+	struct ibv_sge sge = { (uintptr_t)mr->addr, mr->length, mr->lkey };
+	struct ibv_recv_wr wr = { .sg_list = &sge, .num_sge = 1 }, *bad;
+
+	assert_int_equal(ibv_post_recv(end.qp, &wr, &bad), 0);
+}
+
+static struct ibv_mr *make_gone_region(void)
+{
+	void *page = mmap(NULL, PART, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct ibv_mr *mr = ibv_reg_mr(end.pd, page, PART,
+				       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+					       IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC);
+
+	assert_non_null(mr);
+	assert_int_equal(mprotect(page, PART, PROT_NONE), 0);
+	return mr;
+}
+
+static void take_recv_status(int status)
+{
+	struct ibv_wc wc;
+
+	while (!ibv_poll_cq(end.cq, 1, &wc))
+		;
+	assert_int_equal(wc.status, status);
+}
+
+static void unmapped_memory_is_an_error(void **state)
+{
+	const struct gone *g = *state;
+	struct header h = header_of(g->opcode, PSN);
+	struct ibv_mr *mr;
+
+	NEEDS_NETWORK();
+	begin_test(NULL);
+	mr = make_gone_region();
+	if (g->recv_status >= 0)
+		post_recv_into(mr);
+	h.reth.addr = h.atomic.addr = (uintptr_t)mr->addr;
+	h.reth.rkey = h.atomic.rkey = mr->rkey;
+	h.reth.length = 8;
+	send_as_peer(&h, bytes, g->length);
+	if (g->recv_status >= 0)
+		take_recv_status(g->recv_status);
+	wait_until_taken();
+	assert_true(take_answer(&h));
+	assert_int_equal(h.bth.opcode, OPCODE_ACKNOWLEDGE);
+	assert_int_equal(h.aeth.syndrome, g->syndrome);
+	assert_int_equal(qp_state(), IBV_QPS_ERR);
+	munmap(mr->addr, PART);
+	ibv_dereg_mr(mr);
+}
+
+TEST_ROWS(gone, unmapped_memory_is_an_error);
+
+/* What is to be sent is gone, too. */
+TEST(unmapped_memory_is_not_sent)
+{
+	struct ibv_mr *mr = skipped ? NULL : make_gone_region();
+	struct ibv_sge sge = { mr ? (uintptr_t)mr->addr : 0, 8, mr ? mr->lkey : 0 };
+	struct ibv_send_wr wr = { .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND }, *bad;
+
+	NEEDS_NETWORK();
+	assert_int_equal(ibv_post_send(end.qp, &wr, &bad), 0);
+	take_recv_status(IBV_WC_LOC_PROT_ERR);
+	munmap(mr->addr, PART);
+	ibv_dereg_mr(mr);
+}
 
 TEST(strangers_get_no_answer)
 {
