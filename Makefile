@@ -178,7 +178,8 @@ PRINTS = $(patsubst %,$(BUILD)/obj/core/base/%.o,text vec printable)
 $(BUILD)/tests/shim/soft/sweep_test: $(patsubst %,$(BUILD)/obj/%.o,replay/device/dispatch \
 	core/wire/desc gen/verbs_gen)
 $(BUILD)/tests/shim/soft/sweep_test: ALLLDFLAGS += -rdynamic
-$(patsubst %,$(BUILD)/tests/shim/soft/%_test,sweep trial cm/cm_command sysfs/sysfs): $(PRINTS)
+$(patsubst %,$(BUILD)/tests/shim/soft/%_test,sweep trial cm/cm_command sysfs/sysfs \
+	network/conversation): $(PRINTS)
 
 $(BUILD)/tests/shim/soft/%_test: $(BUILD)/tests/shim/soft/%_test.o $(SOFT) $(SANITIZED)
 	$(call say,LD,$@)$(link_test) $(TEST_LIBS)
