@@ -1,0 +1,395 @@
+/*
+ * COMPL-002: what was outstanding, or had not been polled, when a queue pair was destroyed
+ *
+ * Each kind of it is a row of kinds[]: the test, the text and the consequence. If requests were
+ * left in a queue that the program had put into ERR, nothing else is reported.
+ *
+ * Only for queues whose content is certain (analyzer/model/queue.h).
+ */
+#include <string.h>
+
+#include "analyzer/model/key.h"
+#include "analyzer/model/lost.h"
+#include "analyzer/model/model.h"
+#include "analyzer/model/peer.h"
+#include "analyzer/model/qp.h"
+#include "analyzer/model/queue.h"
+#include "analyzer/model/wake.h"
+#include "analyzer/model/words.h"
+#include "analyzer/rules/judge.h"
+
+enum {
+	LOSERS = 3, /* queue pairs: one or two may be those of the end */
+	UNREAD = 3, /* messages */
+	UNREAD_NS = 500000000,
+	SLEEP_NS = 20000000, /* longer than the peer's word takes, on a socket */
+};
+
+/* A destroyed queue pair, and what it left. */
+struct left {
+	struct check *check;
+	const struct life *qp;
+	int64_t now;
+	const struct moment *drain;       /* when it was moved to ERR, if that matters; or NULL */
+	uint32_t sends, receives;         /* that were left then */
+	const struct queue_request *last; /* that should have been polled, or NULL */
+	const struct life *cq;            /* of which nothing was polled, or NULL */
+};
+
+/*
+ * A queue that the program put into ERR and that nobody has polled since. Unsignalled requests do
+ * not count: they may have been done before, and then have no completion; nor do those of a CQ that
+ * is too small, which may have lost their completions (QUEUE-003).
+ */
+static uint32_t left_in(const struct queue *queue)
+{
+	if (!queue || !queue->draining || queue->doubt || queue->completed != queue->drained_from ||
+	    (queue->cq && queue->cq->strained))
+		return 0;
+	return queue->signalled;
+}
+
+/*
+ * Was it called by librdmacm? When an rsocket is closed its queue pair is put into ERR and
+ * destroyed with its flushed requests; its buffers are freed with it.
+ */
+static bool is_called_by_cm(struct trace *trace, uint32_t stack)
+{
+	struct frame frames[4]; /* the recorder's own may be the first */
+	unsigned int n = trace_stack(trace, stack, frames, 4);
+
+	for (unsigned int i = 0; i < n; i++)
+		if (frames[i].module && strstr(frames[i].module, "/librdmacm.so"))
+			return true;
+	return false;
+}
+
+/* The last of the signalled sends, if nothing polled since can have shown that it is done. */
+static const struct queue_request *find_unpolled(const struct life *qp)
+{
+	const struct queue *sq = qp->sq;
+	int64_t answered = qp->rq ? qp->rq->polled : 0;
+
+	for (uint32_t i = sq->count; i-- > 0;) {
+		const struct queue_request *request = queue_at(sq, i);
+
+		if (!request->done && request->signalled)
+			return request->time > answered ? request : NULL;
+	}
+	return NULL;
+}
+
+static bool is_in_rts(const struct life *qp)
+{
+	return qp->sq && !qp->sq->doubt && !qp->sq->draining && qp_state(qp) == ABI_QPS_RTS;
+}
+
+static bool has_drained(struct left *left)
+{
+	const struct life *qp = left->qp;
+
+	left->sends = left_in(qp->sq);
+	left->receives = qp->rq && qp->rq->owner == qp ? left_in(qp->rq) : 0;
+	if (!left->sends && !left->receives)
+		return false;
+	left->drain = &qp->sq->drain;
+	return true;
+}
+
+static void describe_drained(const struct left *left, struct finding *finding)
+{
+	char name[64], id[32];
+
+	finding_text(&finding->says,
+		     "%s was moved to ERR at %s and destroyed with %s and %s outstanding: none of "
+		     "them was polled in between.",
+		     judge_name(left->qp, name, sizeof(name)), event_id_text(left->drain->id, id),
+		     WORDS_N(left->sends, "signalled send"), WORDS_N(left->receives, "receive"));
+}
+
+static bool has_unpolled(struct left *left)
+{
+	left->last = is_in_rts(left->qp) ? find_unpolled(left->qp) : NULL;
+	return left->last;
+}
+
+/* Why no event reports the completions, if the program may have waited for an event. */
+static void describe_silence(struct finding *finding, const struct queue *sq, int64_t waited)
+{
+	const struct life *cq = sq->cq ? sq->cq->owner : NULL;
+	const struct wake *wake = cq ? cq->wake : NULL;
+	char id[32];
+
+	if (!wake || !wake->armed.id.thread || waited < UNREAD_NS)
+		return;
+	event_id_text(wake->armed.id, id);
+	if (!wake->is_armed)
+		finding_text(&finding->says,
+			     "%s No event reports them: %s was armed at %s, and not again since "
+			     "its event was retrieved.",
+			     finding->says ?: "", cq->name, id);
+	else if (wake->solicited)
+		finding_text(&finding->says,
+			     "%s No event reports them: %s was armed at %s for solicited events "
+			     "only.",
+			     finding->says ?: "", cq->name, id);
+}
+
+static void describe_unpolled(const struct left *left, struct finding *finding)
+{
+	const struct queue *sq = left->qp->sq;
+	int64_t waited = left->now - left->last->time;
+	char name[64], id[32], when[32], sends[WORDS_COUNT];
+
+	finding_text(
+		&finding->says,
+		"%s was destroyed with %s outstanding, the last posted at %s, %s before: their "
+		"completions were not polled.",
+		judge_name(left->qp, name, sizeof(name)),
+		words_count(sq->signalled, "signalled send", sends),
+		event_id_text(queue_id(left->last), id), judge_span(waited, when));
+	describe_silence(finding, sq, waited);
+}
+
+/* The last request, if it is unsignalled, and no other one will have a completion. */
+static const struct queue_request *find_unsignalled(const struct queue *sq)
+{
+	const struct queue_request *last = sq->count ? queue_at(sq, sq->count - 1) : NULL;
+
+	return last && !last->done && !last->signalled && !sq->signalled ? last : NULL;
+}
+
+/*
+ * Can nothing have told the program that @last was done? A message of the peer may have; and so may
+ * the peer, outside of the verbs, which takes little time once it has polled the last receive.
+ */
+static bool is_unknown(struct check *check, const struct life *qp, const struct queue_request *last,
+		       int64_t now)
+{
+	const struct peer *other =
+		qp->peer ? peer_other(model_peers(check->model), qp->peer) : NULL;
+	struct peer_work work = queues_work_of(other);
+	int64_t polled = other && other->life && other->life->rq ? other->life->rq->polled : now;
+
+	if ((qp->rq && qp->rq->polled > last->time) || !work.known || work.last.time > last->time)
+		return false;
+	if (queue_takes_receive(last->opcode) && work.received < queues_work(qp).to_receives)
+		return true;
+	return now - (polled > last->time ? polled : last->time) >= SLEEP_NS;
+}
+
+/* None of its last sends was signalled. */
+static bool has_unsignalled(struct left *left)
+{
+	const struct life *qp = left->qp;
+
+	left->last = is_in_rts(qp) && qp->qp->type == ABI_QPT_RC ? find_unsignalled(qp->sq) : NULL;
+	return left->last && is_unknown(left->check, qp, left->last, left->now);
+}
+
+static void describe_unsignalled(const struct left *left, struct finding *finding)
+{
+	char name[64], id[32], when[32], sends[WORDS_COUNT];
+
+	finding_text(&finding->says,
+		     "%s was destroyed with %s outstanding, the last posted at %s, %s before: "
+		     "none was signalled, and no message of the peer followed.",
+		     judge_name(left->qp, name, sizeof(name)),
+		     words_count(left->qp->sq->outstanding, "send", sends),
+		     event_id_text(queue_id(left->last), id),
+		     judge_span(left->now - left->last->time, when));
+}
+
+/*
+ * The CQ of its receives, if no completion of it was ever polled, though one has been there for a
+ * long time; NULL.
+ */
+static const struct life *find_unread_cq(const struct life *qp, int64_t now)
+{
+	const struct queue_cq *cq = qp->rq->cq;
+
+	return cq && cq->owner && !cq->stats.wcs && now - qp->arrival >= UNREAD_NS ? cq->owner
+										   : NULL;
+}
+
+/*
+ * Messages that had arrived before the destroy, since the sends of the other end had completed. One
+ * or two may be the goodbye of a program, or credits.
+ */
+static bool has_unread(struct left *left)
+{
+	const struct life *qp = left->qp;
+
+	if (qp->arrived <= qp->taken || qp->unwatched || qp->arrival > left->now || !qp->rq ||
+	    qp->rq->doubt || left->check->findings->blind || qp_state(qp) == ABI_QPS_ERR)
+		return false;
+	left->cq = find_unread_cq(qp, left->now);
+	return left->cq || qp->arrived >= qp->taken + UNREAD;
+}
+
+static void describe_unread(const struct left *left, struct finding *finding)
+{
+	const struct life *qp = left->qp;
+	char name[64], when[32];
+
+	finding_text(&finding->says,
+		     "%s was destroyed in %s while %s %s in its CQ: the peer's sends had "
+		     "completed, the last %s before, and none of their receives was polled%s%s.",
+		     judge_name(qp, name, sizeof(name)), qp_state_name(qp_state(qp)),
+		     WORDS_N(qp->arrived - qp->taken, "message"),
+		     qp->arrived - qp->taken == 1 ? "was" : "were",
+		     judge_span(left->now - qp->arrival, when),
+		     left->cq ? ", nor anything of " : "", left->cq ? left->cq->name : "");
+}
+
+/* Does another queue pair receive from the same SRQ? */
+static bool is_srq_shared(const struct life *qp)
+{
+	const struct life *srq = qp->rq ? qp->rq->owner : NULL;
+	const struct life_link *link = srq ? srq->children : NULL;
+
+	for (; link; link = link->next_child)
+		if (link->child != qp && link->child->kind == OBJECT_qp &&
+		    link->child->state == LIFE_LIVE && qp_state(link->child) != ABI_QPS_ERR)
+			return true;
+	return false;
+}
+
+/*
+ * A message may have taken a receive of the SRQ whose completion has not come when the queue pair
+ * is destroyed: after IBV_EVENT_QP_LAST_WQE_REACHED there is none. Who ends with all queue pairs of
+ * the SRQ needs no receive any more.
+ */
+static bool has_last(struct left *left)
+{
+	const struct life *qp = left->qp;
+
+	if (!qp->qp || !qp->qp->srq || !qp->sq || !qp->sq->draining || !qp->taken ||
+	    qp->got.id.thread || qp_state(qp) != ABI_QPS_ERR || !is_srq_shared(qp))
+		return false;
+	left->drain = &qp->sq->drain;
+	return true;
+}
+
+static void describe_last(const struct left *left, struct finding *finding)
+{
+	char name[64], id[32];
+
+	finding_text(&finding->says,
+		     "%s has an SRQ, was moved to ERR at %s, and destroyed before "
+		     "IBV_EVENT_QP_LAST_WQE_REACHED was retrieved.",
+		     judge_name(left->qp, name, sizeof(name)), event_id_text(left->drain->id, id));
+}
+
+static const struct kind {
+	bool (*has)(struct left *left);
+	void (*describe)(const struct left *left, struct finding *finding);
+	const char *breaks; /* NULL: it is an error, whenever it happens */
+} kinds[] = {
+	{ has_drained, describe_drained, NULL },
+	{ has_unpolled, describe_unpolled,
+	  "the device has not carried them out by then: the peer gets nothing, or only a part, and "
+	  "no error" },
+	{ has_unsignalled, describe_unsignalled,
+	  "the device has not carried them out by then, however long the program waited: only the "
+	  "completion of a signalled one shows that" },
+	{ has_unread, describe_unread,
+	  "the program needs them: they are lost, and the peer, whose sends succeeded, does not "
+	  "send them again" },
+	{ has_last, describe_last,
+	  "a message arrives at that time: its receive is taken out of the SRQ, and no completion "
+	  "gives the buffer back" },
+};
+
+static void report_left(const struct left *left, const struct kind *kind,
+			const struct model_destroy *destroy)
+{
+	const struct life *qp = left->qp;
+	struct finding *finding = (kind->breaks ? judge_destroy_hazard : judge_destroy)(
+		left->check, RULE_COMPL_002, destroy);
+	struct moment posted;
+
+	if (!finding)
+		return;
+	kind->describe(left, finding);
+	if (kind->breaks)
+		finding_text(&finding->breaks, "%s", kind->breaks);
+	finding_step(finding, "created", &qp->created);
+	if (left->last) {
+		posted = queue_moment(qp->sq, left->last);
+		finding_step(finding, "posted", &posted);
+	}
+	if (left->drain)
+		finding_step(finding, "put into ERR", left->drain);
+	finding_step(finding, "destroyed", &destroy->moment);
+}
+
+/* COMPL-002 */
+void compl_002(struct check *check, const struct model_destroy *destroy)
+{
+	const struct life *qp = destroy->object;
+
+	if (qp->kind != OBJECT_qp || !destroy->returned || destroy->failed)
+		return;
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+		struct left left = { .check = check, .qp = qp, .now = destroy->moment.time };
+		const struct moment *wrong;
+
+		if (!kinds[i].has(&left))
+			continue;
+		wrong = left.drain ? left.drain : &destroy->moment;
+		if (!is_called_by_cm(check->trace, wrong->stack))
+			report_left(&left, &kinds[i], destroy);
+		if (!kinds[i].breaks)
+			return;
+	}
+}
+
+static void report_lost(struct check *check, const struct lost_pool *pool, const char *name)
+{
+	const struct moment *moment = &pool->destroyed;
+	struct finding *finding;
+
+	if (pool->queues < LOSERS || !pool->buffers || !pool->others)
+		return;
+	finding = judge_hazard(check, RULE_COMPL_002, moment, NULL, "qp");
+	if (!finding)
+		return;
+	finding_text(&finding->object, "%s", name);
+	finding_text(&finding->says,
+		     "%u queue pairs, %s the first, were destroyed with receives outstanding, and "
+		     "their completions were never polled: %s of %s %s not posted again, while "
+		     "newer queue pairs posted %s.",
+		     pool->queues, pool->first, WORDS_N(pool->buffers, "buffer"), name,
+		     pool->buffers == 1 ? "was" : "were", WORDS_N(pool->others, "other"));
+	finding_text(&finding->breaks,
+		     "this continues: each queue pair takes buffers out of the pool, unless "
+		     "the program returns them itself");
+	finding_step(finding, "destroyed last", moment);
+}
+
+/* COMPL-002: the pool is deregistered, or its process ends. */
+void compl_002_pool(struct check *check, const struct model_destroy *destroy)
+{
+	const struct life *mr = destroy->object;
+	const struct lost_pool *pool;
+
+	if (mr->kind != OBJECT_mr || !destroy->returned || destroy->failed)
+		return;
+	pool = lost_of(check->model, mr->process, mr->number);
+	if (pool)
+		report_lost(check, pool, mr->name);
+}
+
+void compl_002_end(struct check *check, const struct model_exit *end)
+{
+	const struct lost_pool *pool = NULL;
+
+	while ((pool = lost_next(check->model, end->process, pool))) {
+		const struct key *key =
+			keys_find_lkey(model_keys(check->model), end->process, 0, pool->lkey);
+		const struct object *mr = key ? trace_object(check->trace, key->object) : NULL;
+
+		report_lost(check, pool, mr && mr->name ? mr->name : "a region");
+	}
+}
