@@ -187,6 +187,12 @@ static bool is_not_yet(int error)
 	return error == EAGAIN || error == EINTR || error == EINPROGRESS || error == ENODATA;
 }
 
+/* librdmacm asks for ECE by itself when it connects, and connects without it. */
+static bool is_optional(enum verb verb)
+{
+	return verb == VERB_query_ece || verb == VERB_set_ece;
+}
+
 static void note_expected(struct failed *failed, struct model *model,
 			  const struct trace_event *event, int error)
 {
@@ -194,7 +200,9 @@ static void note_expected(struct failed *failed, struct model *model,
 	const char *because = reason_of(model, event, why, sizeof(why));
 	const char *name = strerrorname_np(error);
 
-	place = vec_at(failed->expected, failed->nexpected, event->process);
+	place = is_optional(event->call->verb)
+			? NULL
+			: vec_at(failed->expected, failed->nexpected, event->process);
 	if (!place)
 		return;
 	free(*place);

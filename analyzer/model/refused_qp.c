@@ -278,6 +278,18 @@ static bool inline_fails(const struct post *post, char *text, size_t size)
 	return true;
 }
 
+/* Nothing else is wrong with a post beside builders. */
+static bool batch_fails(const struct life *qp, const struct post *post, char *text, size_t size)
+{
+	if (!post_is_send(post) || post->verb != VERB_post_send || !qp->qp->has_send_ops ||
+	    qp_state(qp) != ABI_QPS_RTS)
+		return false;
+	snprintf(text, size,
+		 "possibly a batch that ibv_wr_start() began was neither completed nor "
+		 "aborted");
+	return true;
+}
+
 bool refused_post(const struct refused *r, char *text, size_t size)
 {
 	const struct post *post = r->event->post;
@@ -290,5 +302,5 @@ bool refused_post(const struct refused *r, char *text, size_t size)
 		return false;
 	return (post_is_send(post) &&
 		(opcode_fails(r->object, post, text, size) || inline_fails(post, text, size))) ||
-	       refused_elements(r, text, size);
+	       refused_elements(r, text, size) || batch_fails(r->object, post, text, size);
 }

@@ -306,6 +306,21 @@ TEST(a_failure_that_is_expected_may_be_the_end)
 	story_end(&s);
 }
 
+/* ibv_query_ece(), as rdma_connect() calls it */
+TEST(what_a_connection_does_without_is_not_its_end)
+{
+	struct story s;
+
+	story_begin(&s);
+	open_context(&s);
+	story_do(&s, 0, VERB_query_ece, 6, EOPNOTSUPP, W(&a_qp), W(0));
+	story_exit(&s, STORY_PID, 1 << 8);
+	story_check(&s, NULL);
+	assert_string_equal(only_fact(&s, FACT_EXITED)->because,
+			    "no recorded verb of it failed: see its output");
+	story_end(&s);
+}
+
 TEST(a_failure_that_is_expected_is_none)
 {
 	struct story s;

@@ -271,6 +271,28 @@ TEST(a_queue_without_room)
 	post_is_refused((void **)&row);
 }
 
+/* Nothing is wrong with the request: only an open batch explains that. */
+TEST(a_post_beside_an_open_batch)
+{
+	struct ibv_qp_init_attr_ex attr = {
+		.send_cq = &a_cq,
+		.recv_cq = &a_cq,
+		.qp_type = IBV_QPT_RC,
+		.pd = &a_pd,
+		.cap = { .max_send_wr = 4, .max_send_sge = 2 },
+		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+		.send_ops_flags = IBV_QP_EX_WITH_SEND,
+	};
+	struct story s;
+
+	begin_story(&s);
+	a_qp.state = IBV_QPS_RTS;
+	story_do(&s, 0, VERB_create_qp_ex, 4, W(&a_qp), W(&a_context), W(&attr));
+	post_fails(&s, VERB_post_send, IBV_WR_SEND, 1, 0, EINVAL);
+	failed_because(&s, "possibly a batch that ibv_wr_start() began was neither completed nor "
+			   "aborted");
+}
+
 /* A creation that fails with @error; story_do() has no errno. */
 static void refuse_call(struct story *s, enum verb verb, int error, ...)
 {
