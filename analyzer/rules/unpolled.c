@@ -345,6 +345,37 @@ void compl_002(struct check *check, const struct model_destroy *destroy)
 	}
 }
 
+/* COMPL-002: a queue pair goes from RTS to RESET, with sends whose end nothing has shown. */
+void compl_002_reset(struct check *check, const struct model_modify *modify)
+{
+	const struct life *qp = modify->object;
+	const struct queue_request *last;
+	struct moment moment = moment_of(modify->event), posted;
+	struct finding *finding;
+	char name[64], id[32], when[32], sends[WORDS_COUNT];
+
+	if (modify->from != ABI_QPS_RTS || modify->to != ABI_QPS_RESET ||
+	    modify->event->call->failed || !qp->sq || qp->sq->doubt || qp->sq->draining)
+		return;
+	last = find_unpolled(qp);
+	if (!last || is_called_by_cm(check->trace, moment.stack))
+		return;
+	finding = judge_hazard(check, RULE_COMPL_002, &moment, qp, "attr.qp_state");
+	if (!finding)
+		return;
+	posted = queue_moment(qp->sq, last);
+	finding_text(&finding->says,
+		     "%s went from RTS to RESET with %s outstanding, the last posted at %s, %s "
+		     "before: their completions were not polled, and RESET removes them.",
+		     judge_name(qp, name, sizeof(name)),
+		     words_count(qp->sq->signalled, "signalled send", sends),
+		     event_id_text(posted.id, id), judge_span(moment.time - posted.time, when));
+	finding_text(&finding->breaks, "the device has not carried them out by then: the peer gets "
+				       "nothing, or only a part, and no error");
+	finding_step(finding, "posted", &posted);
+	finding_step(finding, "reset", &moment);
+}
+
 static void report_lost(struct check *check, const struct lost_pool *pool, const char *name)
 {
 	const struct moment *moment = &pool->destroyed;

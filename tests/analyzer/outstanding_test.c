@@ -508,6 +508,33 @@ TEST(a_send_that_was_not_polled_is_named)
 		    "posted at 1:10, 1000 ns before: their completions were not polled.");
 }
 
+/* The same sends where the queue pair goes to @state. */
+static void goes_to(enum ibv_qp_state state, bool polled, const char *says)
+{
+	struct ibv_qp_attr attr = { .qp_state = state };
+	struct story s;
+
+	begin_with(&s, cap, cap);
+	post_sends(&s, 7, 2, IBV_SEND_SIGNALED);
+	if (polled)
+		poll_sends(&s, 7, 2);
+	story_do(&s, 0, VERB_modify_qp, 30, 0, W(&a_qp), W(&attr), W(IBV_QP_STATE));
+	if (says)
+		story_warns(&s, RULE_COMPL_002, says);
+	else
+		story_finds_nothing(&s);
+}
+
+TEST(a_reset_removes_what_was_not_polled)
+{
+	goes_to(IBV_QPS_RESET, false,
+		"qp1 (number 0x21) went from RTS to RESET with 2 signalled sends outstanding, the "
+		"last posted at 1:10, 1000 ns before: their completions were not polled, and RESET "
+		"removes them.");
+	goes_to(IBV_QPS_RESET, true, NULL);
+	goes_to(IBV_QPS_SQD, false, NULL);
+}
+
 /* Requests of 64 bytes with numbers and places of their own, or those of another. */
 
 static struct ibv_qp_cap deep = { 16, 16, 1, 1, 16 };
