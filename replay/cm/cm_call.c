@@ -159,18 +159,32 @@ static int listen_end(struct cm_task *t)
 	return ret;
 }
 
+/*
+ * The queue pair of @t->end as its partner saw it, if the trace has none: it was destroyed before
+ * the trace begins.
+ */
+static const struct cm_end *find_shown(const struct cm_task *t)
+{
+	return t->end->qp ? NULL : cm_end_of(t->r, t->end->partner);
+}
+
 /* The replay's number of the queue pair of @t->end; or of that with the program's number. */
 static uint32_t find_qpn(const struct cm_task *t, uint32_t named)
 {
 	const struct replica *replica = replica_of(t->r, t->end->qp);
+	const struct cm_end *shown = find_shown(t);
 	const struct object *o;
 
+	t->end->foreign_queue = false;
 	if (replica && replica->number)
 		return replica->number;
+	if (!named && shown)
+		named = shown->far_queue.qp_num;
 	for (uint32_t i = 1; !replica && named && (o = trace_object(t->r->trace, i)); i++)
 		if (o->kind == OBJECT_qp && o->process == t->event->process && o->number == named &&
 		    o->created_at <= t->event->time && t->event->time < o->destroyed_at)
 			return replica_of(t->r, i)->number;
+	t->end->foreign_queue = named;
 	return named;
 }
 
@@ -196,8 +210,9 @@ static uint8_t is_shared(const struct cm_task *t, uint8_t named)
 {
 	const struct replica *replica = replica_of(t->r, t->end->qp);
 	const struct ibv_qp *qp = replica ? replica->handle : NULL;
+	const struct cm_end *shown = find_shown(t);
 
-	return qp ? qp->srq != NULL : named;
+	return qp ? qp->srq != NULL : !named && shown ? shown->far_queue.srq : named;
 }
 
 /*
@@ -240,7 +255,7 @@ static int connect_end(struct cm_task *t)
 
 	if (err)
 		return err;
-	if (t->call->failed || !end->partner || is_listened(t->r, end))
+	if (t->call->failed || !cm_is_heard(t->r, end) || is_listened(t->r, end))
 		return t->lib->connect(end->id, &param);
 	end->param = param;
 	end->waits = true;

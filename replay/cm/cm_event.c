@@ -20,13 +20,14 @@ static const char padded[] = "the length of private data, which depends on the t
 
 /*
  * librdmacm itself establishes an identifier that has a queue pair, when the program gets the
- * reply.
+ * reply. In a trace that begins in the middle, that queue pair may be missing.
  */
 static void establish_end(struct replay *r, struct cm_end *end)
 {
 	struct cm_arrival *arrival = end->first;
 
-	if (!arrival || arrival->type != RDMA_CM_EVENT_CONNECT_RESPONSE || !end->qp)
+	if (!arrival || arrival->type != RDMA_CM_EVENT_CONNECT_RESPONSE ||
+	    (!end->qp && !end->completed))
 		return;
 	arrival->type = r->cm->lib.establish(end->id) ? RDMA_CM_EVENT_CONNECT_ERROR
 						      : RDMA_CM_EVENT_ESTABLISHED;
@@ -57,7 +58,7 @@ struct comparison {
 	const struct args *there;
 	const struct cm_arrival *here;
 	uint32_t object;
-	bool made; /* the other end returns the recorded numbers */
+	bool verbatim; /* the other end passes the recorded numbers on */
 };
 
 static void differ_field(const struct comparison *c, const char *path, int64_t there, int64_t here)
@@ -110,7 +111,7 @@ static uint32_t recorded_number(const struct comparison *c, uint32_t here)
 {
 	uint64_t id;
 
-	if (c->made || !map_get(&c->r->numbers, here, &id))
+	if (c->verbatim || !map_get(&c->r->numbers, here, &id))
 		return here;
 	return trace_object(c->r->trace, (uint32_t)id)->number;
 }
@@ -285,6 +286,7 @@ static int get_event(struct replay *r, const struct trace_event *event, struct c
 	const struct args *out = event->call->out;
 	const char *type = args_text(out, ARG(event.event)), *why = why_not_caused(type);
 	struct cm_arrival *arrival;
+	struct cm_end *partner;
 
 	if (!why && type && strncmp(type, "RDMA_CM_EVENT_ADDR", 18) &&
 	    strncmp(type, "RDMA_CM_EVENT_ROUTE", 19))
@@ -307,7 +309,9 @@ static int get_event(struct replay *r, const struct trace_event *event, struct c
 	}
 	establish_end(r, end);
 	arrival = cm_arrival_take(end);
-	compare_event(&(struct comparison){ r, event, out, arrival, end->object, !end->partner });
+	partner = cm_end_of(r, end->partner);
+	compare_event(&(struct comparison){ r, event, out, arrival, end->object,
+					    !partner || partner->foreign_queue });
 	free(arrival);
 	return 0;
 }

@@ -114,6 +114,20 @@ static int64_t end_of_call(const struct call *call)
 	return call->end < 0 ? INT64_MAX : call->end;
 }
 
+/* An event shows the queue pair of the other end, which may have been destroyed before a cut. */
+static void learn_far_queue(const struct args *out, struct cm_end *end)
+{
+	int64_t number = 0, srq = 0;
+
+	if (!args_get(out, ARG(event.conn.qp_num), &number))
+		args_get(out, ARG(event.ud.qp_num), &number);
+	args_get(out, ARG(event.conn.srq), &srq);
+	if (!number)
+		return;
+	end->far_queue.qp_num = (uint32_t)number;
+	end->far_queue.srq = (uint8_t)srq;
+}
+
 static void learn_got(struct replay *r, const struct trace_event *event, const struct args *out,
 		      struct cm_inside *inside)
 {
@@ -129,6 +143,8 @@ static void learn_got(struct replay *r, const struct trace_event *event, const s
 		return;
 	inside->connecting = end->object;
 	inside->connecting_end = end_of_call(event->call);
+	learn_far_queue(out, end);
+	end->completed |= !end->passive && !strcmp(type, "RDMA_CM_EVENT_ESTABLISHED");
 	if (strcmp(type, "RDMA_CM_EVENT_ADDR_ERROR")) {
 		copy_address(end->src, args_text(out, ARG(event.src_addr)));
 		copy_address(end->dst, args_text(out, ARG(event.dst_addr)));
@@ -318,6 +334,13 @@ static int pair_end(struct replay *r, struct map *asking, struct cm_end *end)
 	end->partner = other->object;
 	other->partner = end->object;
 	return pair_heard(r, other, cm_end_of(r, end->listener));
+}
+
+bool cm_is_heard(const struct replay *r, const struct cm_end *end)
+{
+	const struct cm_end *partner = cm_end_of(r, end->partner);
+
+	return partner && partner->listener;
 }
 
 const struct map *cm_heard(const struct replay *r)

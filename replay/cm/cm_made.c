@@ -32,25 +32,34 @@ struct cm_end *cm_made_new(struct replay *r)
 	return *slot;
 }
 
+/* An end that has the replacement of that recorded address, and listens there if @listens. */
+static struct cm_end *make_listener(struct replay *r, enum rdma_port_space ps,
+				    const struct sockaddr_storage *there, bool listens)
+{
+	const struct cm_lib *lib = &r->cm->lib;
+	struct sockaddr_storage here = *there;
+	struct cm_end *made = cm_made_new(r);
+
+	if (!made || cm_open_end(r, made, cm_channel_of(r, 0), ps))
+		return NULL;
+	cm_address_translate(r, &here);
+	*cm_address_port(&here) = 0;
+	if (lib->bind_addr(made->id, (struct sockaddr *)&here) ||
+	    (listens && lib->listen(made->id, 0)))
+		return NULL;
+	return made;
+}
+
 /*
  * Create an end that listens, or that reserves a port if there was no listener; the port is also
  * reserved for a listener of the trace that does not exist yet.
  */
 uint16_t cm_made_listen(struct replay *r, struct cm_end *end, const struct sockaddr_storage *dst)
 {
-	const struct cm_lib *lib = &r->cm->lib;
-	struct sockaddr_storage here = *dst;
-	struct cm_end *made = cm_made_new(r);
+	struct cm_end *made =
+		make_listener(r, end->id->ps, dst, !end->refused && !cm_is_heard(r, end));
 
-	if (!made || cm_open_end(r, made, cm_channel_of(r, 0), end->id->ps))
-		return 0;
-	cm_address_translate(r, &here);
-	*cm_address_port(&here) = 0;
-	if (lib->bind_addr(made->id, (struct sockaddr *)&here))
-		return 0;
-	if (!end->refused && !end->partner && lib->listen(made->id, 0))
-		return 0;
-	return lib->get_src_port(made->id);
+	return made ? r->cm->lib.get_src_port(made->id) : 0;
 }
 
 /* The parameters that the other end saw, as this end must pass them. */
@@ -76,16 +85,28 @@ static struct rdma_conn_param mirror_parameters(const struct args *out, uint8_t 
 	return param;
 }
 
-/* The listener in the trace that @end connected to. */
-static bool find_listener(struct replay *r, const struct cm_end *end,
+/*
+ * The listener that got the request of @end: that of the trace; or a synthesized one, if it ended
+ * before the trace begins.
+ */
+static bool find_listener(struct replay *r, const struct cm_end *end, enum rdma_port_space ps,
 			  struct sockaddr_storage *ret_address)
 {
 	const struct cm_place *place = cm_place_find(r, end->src, false);
+	struct cm_end *made = NULL;
+	uint16_t port;
 
-	if (!place || !cm_address_parse(end->src, ret_address))
+	if (!cm_address_parse(end->src, ret_address))
+		return false;
+	if (!place && !end->listener)
+		made = make_listener(r, ps, ret_address, true);
+	if (!place && !made)
+		return false;
+	port = place ? place->port : r->cm->lib.get_src_port(made->id);
+	if (made && cm_place_note(r, end->src, false, port, made))
 		return false;
 	cm_address_translate(r, ret_address);
-	*cm_address_port(ret_address) = place->port;
+	*cm_address_port(ret_address) = port;
 	return true;
 }
 
@@ -99,12 +120,11 @@ static void ask_listener(struct replay *r, struct cm_end *end, const struct trac
 	struct rdma_conn_param param;
 	uint8_t data[CM_DATA];
 	int64_t datagrams;
-	struct cm_end *made = cm_made_new(r);
+	enum rdma_port_space ps =
+		args_get(out, ARG(event.ud.qp_num), &datagrams) ? RDMA_PS_UDP : RDMA_PS_TCP;
+	struct cm_end *made = find_listener(r, end, ps, &dst) ? cm_made_new(r) : NULL;
 
-	if (!made || !find_listener(r, end, &dst) ||
-	    cm_open_end(r, made, cm_channel_of(r, 0),
-			args_get(out, ARG(event.ud.qp_num), &datagrams) ? RDMA_PS_UDP
-									: RDMA_PS_TCP))
+	if (!made || cm_open_end(r, made, cm_channel_of(r, 0), ps))
 		return;
 	if (lib->resolve_addr(made->id, NULL, (struct sockaddr *)&dst, 2000) ||
 	    !cm_await_type(r, made, RDMA_CM_EVENT_ADDR_RESOLVED, deadline) ||

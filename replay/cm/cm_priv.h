@@ -42,9 +42,14 @@ struct cm_end {
 	uint32_t partner; /* object of the other end; 0: not in the trace */
 	uint32_t qp;      /* object: its queue pair when it was connected; 0: none */
 	char src[SOCKADDR_TEXT], dst[SOCKADDR_TEXT];
-	bool passive; /* it was created by a connection request */
-	bool refused; /* there was no listener at its destination */
-	bool lost;    /* its address was not found */
+	bool passive;   /* it was created by a connection request */
+	bool refused;   /* there was no listener at its destination */
+	bool lost;      /* its address was not found */
+	bool completed; /* it asked, and librdmacm itself completed the connection */
+	struct {
+		uint32_t qp_num; /* 0: none */
+		uint8_t srq;
+	} far_queue; /* the queue pair of the other end, as events of this one show it */
 	struct cm_end *next_alike;
 	/* object that received its request; 0: it is not passive, or not known */
 	uint32_t listener;
@@ -57,6 +62,7 @@ struct cm_end {
 	struct cm_end *asked; /* the other end, while its request is here but not accepted */
 	struct cm_end *far;   /* the synthesized other end */
 	bool answered;        /* by a synthesized end */
+	bool foreign_queue;   /* its queue pair is not in the trace: it has the recorded number */
 	bool waits;           /* to connect, until there is a listener, with these: */
 	struct rdma_conn_param param;
 	uint8_t data[CM_DATA];
@@ -123,6 +129,10 @@ struct cm_end *cm_end_of(const struct replay *r, uint32_t object);
 struct cm_end *cm_end_at(struct replay *r, const struct trace_event *event, uint64_t handle,
 			 int64_t time);
 int cm_pair(struct replay *r);
+/*
+ * Does a listener of the trace get the request of @end? It may have ended before the trace begins.
+ */
+bool cm_is_heard(const struct replay *r, const struct cm_end *end);
 /* Does nothing if the trace has no calls of librdmacm: 0 or -ENOMEM. */
 int cm_learn_nothing(struct replay *r);
 

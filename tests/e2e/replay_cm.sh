@@ -63,7 +63,23 @@ each_side() { # server's command, client's
 		goes_as_recorded c.db && says 'synthesized the peer' out
 }
 
+# Identifiers whose queue pairs, partners or listener were destroyed before the trace begins.
+begins_within_teardown() { # server's command, client's
+	local id n=0
+	record "$@" || return
+	for id in $("$VERBATIM" sql t.db "SELECT event(thread, n) FROM call WHERE begin >=
+		(SELECT begin FROM call WHERE verb = 'rdma_get_cm_event' AND
+			out LIKE '%_DISCONNECTED%' ORDER BY begin LIMIT 1)"); do
+		((n++ % 3)) || replay t.db --from "$id" ||
+			{ echo "from $id"; head -5 out; return 1; }
+	done
+	[ $n -ge 20 ] || { echo "only $n calls"; return 1; }
+}
+
 a=127.0.0.1
+next_port
+try "a trace begins within a teardown" begins_within_teardown "ucmatose -c 2 -p $port" \
+	"ucmatose -s $a -c 2 -p $port"
 while read -r server; do
 	read -r client
 	next_port

@@ -27,6 +27,7 @@ static int begin_calls(void **state)
 		end->partner = i == END ? PEER : END;
 	}
 	strcpy(cm_end_of(&replay, LISTENER)->src, names[0]);
+	cm_end_of(&replay, PEER)->listener = LISTENER;
 	return 0;
 }
 
@@ -452,6 +453,36 @@ TEST(a_request_that_failed_or_has_no_listener_does_not_wait)
 	replay_call(event, "connect 1 255/255 0 7/7 0 qp 0 ''");
 	assert_false(cm_end_of(&replay, END)->waits);
 	replay_for(VERB_rdma_connect, LONE, "", "connect 2 255/255 0 7/7 0 qp 0 ''");
+}
+
+TEST(a_request_whose_listener_had_ended_does_not_wait)
+{
+	(void)state;
+	create_bound(END);
+	cm_end_of(&replay, PEER)->listener = 0;
+	replay_for(VERB_rdma_connect, END, "", "connect 1 255/255 0 7/7 0 qp 0 ''");
+	assert_false(cm_end_of(&replay, END)->waits);
+}
+
+/* It was destroyed before the trace begins, and its partner's event shows it. */
+TEST(a_queue_pair_that_is_not_in_the_trace_is_as_its_partner_saw_it)
+{
+	struct cm_end *peer = cm_end_of(&replay, PEER);
+
+	(void)state;
+	create_bound(END);
+	peer->listener = 0;
+	peer->far_queue.qp_num = 0x99;
+	peer->far_queue.srq = 1;
+	replay_for(VERB_rdma_connect, END, "", "connect 1 255/255 0 7/7 1 qp 153 ''");
+	assert_true(cm_end_of(&replay, END)->foreign_queue);
+	replay_for(VERB_rdma_connect, END,
+		   ",\"conn_param\":{\"responder_resources\":1,\"qp_num\":152}",
+		   "connect 1 1/0 0 0/0 1 qp 152 ''");
+	peer->far_queue.qp_num = 0x77;
+	cm_replicas[QP].number = 0x55;
+	replay_for(VERB_rdma_connect, END, "", "connect 1 255/255 0 7/7 1 qp 85 ''");
+	assert_false(cm_end_of(&replay, END)->foreign_queue);
 }
 
 TEST(a_listener_gets_the_place_that_was_reserved)

@@ -333,6 +333,16 @@ TEST(librdmacm_establishes_an_identifier_with_a_queue_pair)
 	assert_int_equal(end->first->type, RDMA_CM_EVENT_ESTABLISHED);
 }
 
+/* Its queue pair was destroyed before the trace begins. */
+TEST(librdmacm_established_an_identifier_whose_event_shows_it)
+{
+	(void)state;
+	end->completed = true;
+	bring_event(RDMA_CM_EVENT_CONNECT_RESPONSE, end->id);
+	get_event("ESTABLISHED", END, "", "establish 1");
+	assert_int_equal(cm_told.agreed, 1);
+}
+
 static void end_process(int64_t last)
 {
 	cm_last_times[2] = last;
@@ -411,6 +421,12 @@ TEST(the_parameters_of_a_connection_are_compared)
 	map_remove(&replay.numbers, 0x99); /* no number of the trace */
 	bring_connection(end->id, "ab");
 	get_event("ESTABLISHED", END, CONNECTION("6162", 2, 1, 2, 3, 4, 5, 1, 153), "");
+	/* nor is one of a queue pair that the trace does not have */
+	map_put(&replay.numbers, 0x99, QP);
+	accepted->foreign_queue = true;
+	bring_connection(end->id, "ab");
+	get_event("ESTABLISHED", END, CONNECTION("6162", 2, 1, 2, 3, 4, 5, 1, 153), "");
+	map_remove(&replay.numbers, 0x99);
 	/* a synthesized end sends the recorded one */
 	map_put(&replay.numbers, 0x99, QP);
 	bring_connection(lone->id, "ab");

@@ -100,6 +100,30 @@ TEST(a_request_makes_an_end_of_its_listener)
 	assert_false(end_of(LISTENER)->passive);
 }
 
+TEST(an_event_shows_the_queue_pair_of_the_other_end)
+{
+	(void)state;
+	learn_got("CONNECT_REQUEST", ACCEPTED, ",\"conn\":{\"qp_num\":7,\"srq\":1}");
+	learn_got("ESTABLISHED", ACCEPTED, ",\"conn\":{\"qp_num\":0,\"srq\":0}");
+	assert_int_equal(end_of(ACCEPTED)->far_queue.qp_num, 7);
+	assert_int_equal(end_of(ACCEPTED)->far_queue.srq, 1);
+	learn_got("ESTABLISHED", ASKING, ",\"ud\":{\"qp_num\":8}");
+	assert_int_equal(end_of(ASKING)->far_queue.qp_num, 8);
+	assert_int_equal(end_of(ASKING)->far_queue.srq, 0);
+}
+
+TEST(only_an_end_that_asked_is_completed_by_librdmacm)
+{
+	(void)state;
+	learn_got("CONNECT_RESPONSE", ASKING, "");
+	assert_false(end_of(ASKING)->completed);
+	learn_got("ESTABLISHED", ASKING, "");
+	assert_true(end_of(ASKING)->completed);
+	learn_got("CONNECT_REQUEST", ACCEPTED, "");
+	learn_got("ESTABLISHED", ACCEPTED, "");
+	assert_false(end_of(ACCEPTED)->completed);
+}
+
 TEST(events_that_were_not_got_show_nothing)
 {
 	struct trace_event *event;

@@ -148,22 +148,39 @@ TEST(a_recorded_request_of_datagrams_is_sent)
 		      "connect 2 0/0 0 0/0 0 qp 9 'cd'");
 }
 
+TEST(a_listener_that_had_ended_is_synthesized_once)
+{
+	(void)state;
+	expect_before(request, "CONNECT_REQUEST", CONNECTION,
+		      "create 2; bind 2 192.0.2.1:0; listen 2 0; create 3; "
+		      "resolve 3 - to 192.0.2.1:1000 2000; route 3 2000; "
+		      "connect 3 2/1 3 4/5 1 qp 6 'ab'");
+	expect_before(request, "CONNECT_REQUEST", CONNECTION,
+		      "create 4; resolve 4 - to 192.0.2.1:1000 2000; route 4 2000; "
+		      "connect 4 2/1 3 4/5 1 qp 6 'ab'");
+}
+
 TEST(a_request_needs_a_listener)
 {
 	(void)state;
+	cm_fails = "listen";
+	expect_before(request, "CONNECT_REQUEST", CONNECTION,
+		      "create 2; bind 2 192.0.2.1:0; listen 2 0");
+	cm_fails = NULL;
+	request->listener = LISTENER; /* which has not listened yet */
 	expect_before(request, "CONNECT_REQUEST", CONNECTION, "");
 	note_listener();
 	cm_fails = "create_id";
 	expect_before(request, "CONNECT_REQUEST", CONNECTION, "");
 	cm_fails = "resolve_addr";
 	expect_before(request, "CONNECT_REQUEST", CONNECTION,
-		      "create 2; resolve 2 - to 192.0.2.1:50 2000");
+		      "create 3; resolve 3 - to 192.0.2.1:50 2000");
 	cm_fails = "resolve_route";
 	expect_before(request, "CONNECT_REQUEST", CONNECTION,
-		      "create 3; resolve 3 - to 192.0.2.1:50 2000; route 3 2000");
+		      "create 4; resolve 4 - to 192.0.2.1:50 2000; route 4 2000");
 	cm_silent = true;
 	expect_before(request, "CONNECT_REQUEST", CONNECTION,
-		      "create 4; resolve 4 - to 192.0.2.1:50 2000");
+		      "create 5; resolve 5 - to 192.0.2.1:50 2000");
 	assert_null(request->far);
 }
 
@@ -238,9 +255,12 @@ TEST(a_destination_has_a_listener)
 	end->refused = true; /* a port only */
 	assert_int_equal(listen_for(PLACE, "create 3; bind 3 192.0.2.1:0"), htons(FIRST_PORT + 1));
 	end->refused = false;
-	end->partner = PARTNER;
-	assert_int_equal(listen_for(PLACE, "create 4; bind 4 192.0.2.1:0"), htons(FIRST_PORT + 2));
-	assert_int_equal(replay.cm->nmade, 3);
+	end->partner = PARTNER; /* whose listener ended before the trace begins */
+	assert_int_equal(listen_for(PLACE, "create 4; bind 4 192.0.2.1:0; listen 4 0"),
+			 htons(FIRST_PORT + 2));
+	cm_end_of(&replay, PARTNER)->listener = LISTENER;
+	assert_int_equal(listen_for(PLACE, "create 5; bind 5 192.0.2.1:0"), htons(FIRST_PORT + 3));
+	assert_int_equal(replay.cm->nmade, 4);
 }
 
 TEST(a_listener_that_cannot_be_has_no_port)

@@ -338,17 +338,33 @@ static bool is_gone(const struct excerpt_from *from, uint32_t object)
 	return object && object <= from->nobjects && from->gone[object];
 }
 
-/* The result of a call that failed is a row without an object. */
+/* Did that call create the object, which is needed? */
+static bool is_created_by(struct excerpt_from *from, uint32_t object, struct event_id call)
+{
+	const struct object *o = trace_object(from->trace, object);
+
+	return o && o->created.thread == call.thread && o->created.n == call.n &&
+	       !is_gone(from, object);
+}
+
+/*
+ * The result of a call that failed is a row without an object. A connection request creates an
+ * identifier that may outlive its listener.
+ */
 static bool has_call(struct excerpt_from *from, const struct excerpt_item *item)
 {
-	bool has = !is_gone(from, item->object);
+	bool has = !is_gone(from, item->object), creates = false, failed = false;
 
 	sql_bind(from->call, "ui", item->id.thread, item->id.n);
-	while (has && sql_step(from->call) > 0)
-		has = sqlite3_column_type(from->call, 0) != SQLITE_NULL &&
-		      !is_gone(from, sql_u32(from->call, 0));
+	while (!creates && !failed && sql_step(from->call) > 0) {
+		uint32_t object = sql_u32(from->call, 0);
+
+		failed = sqlite3_column_type(from->call, 0) == SQLITE_NULL;
+		creates = is_created_by(from, object, item->id);
+		has = has && !is_gone(from, object);
+	}
 	sqlite3_reset(from->call);
-	return has;
+	return !failed && (has || creates);
 }
 
 bool excerpt_from_has(void *arg, const struct excerpt_item *item)
