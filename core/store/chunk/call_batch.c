@@ -28,38 +28,17 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zstd.h>
 
 #include "core/base/vec.h"
 #include "core/wire/hash.h"
 
-enum { LEVEL = 1, DIGITS = 19 };
-
-/* Texts that are numbered in the order in which they first come. */
-struct index {
-	struct text bytes; /* all of them, one after the other */
-	struct indexed {
-		uint64_t hash;
-		size_t at, length;
-	} * list;
-	size_t count, size;
-	uint32_t *slots; /* 1 + index of the list; a power of two of them */
-	size_t nslots;
-};
-
-/* The columns of one shape. */
-struct shape_rows {
-	size_t first, count;
-};
+enum { DIGITS = 19 };
 
 struct call_batch {
 	struct call_extent extent;
-	struct index shapes, strings;
-	struct shape_rows *rows; /* by shape */
-	size_t nrows, rows_size;
+	struct shapes shapes;
+	struct text_index strings;
 	struct column common[CALL_COMMON];
-	struct column *columns; /* of all shapes; those from @ncolumns on are empty */
-	size_t ncolumns, columns_size, columns_made;
 	size_t nvalues;
 };
 
@@ -165,14 +144,6 @@ static int put_template(struct call_shape *shape, const char *json)
 	return err;
 }
 
-static void put_varint(struct text *to, uint64_t value)
-{
-	char *at = text_space(to, 10);
-
-	if (at)
-		to->used += varint_put((uint8_t *)at, value);
-}
-
 static void put_word(struct text *to, const char *word)
 {
 	text_add(to, word, strlen(word) + 1);
@@ -183,10 +154,10 @@ static int put_key(struct call_shape *shape, const struct call_row *row)
 	struct text *key = &shape->key;
 	int err;
 
-	put_varint(key, row->depth);
-	put_varint(key, row->stack);
-	put_varint(key, row->failed | (uint64_t)row->ours << 1);
-	put_varint(key, row->nrefs);
+	shapes_put_varint(key, row->depth);
+	shapes_put_varint(key, row->stack);
+	shapes_put_varint(key, row->failed | (uint64_t)row->ours << 1);
+	shapes_put_varint(key, row->nrefs);
 	put_word(key, row->verb);
 	err = put_template(shape, row->args) ?: put_template(shape, row->out);
 	for (size_t i = 0; i < row->nrefs; i++) {
@@ -215,73 +186,6 @@ void call_shape_fini(struct call_shape *shape)
 	*shape = (struct call_shape){ 0 };
 }
 
-/* Texts with numbers */
-
-static int grow_slots(struct index *index)
-{
-	size_t n = index->nslots ? index->nslots * 2 : 16;
-	uint32_t *slots = calloc(n, sizeof(*slots));
-
-	if (!slots)
-		return -ENOMEM;
-	for (size_t i = 0; i < index->count; i++) {
-		size_t at = index->list[i].hash & (n - 1);
-
-		while (slots[at])
-			at = (at + 1) & (n - 1);
-		slots[at] = (uint32_t)i + 1;
-	}
-	free(index->slots);
-	index->slots = slots;
-	index->nslots = n;
-	return 0;
-}
-
-static bool is_text(const struct index *index, size_t i, uint64_t hash, const char *text, size_t n)
-{
-	const struct indexed *at = &index->list[i];
-
-	return at->hash == hash && at->length == n &&
-	       (!n || !memcmp(index->bytes.at + at->at, text, n));
-}
-
-/* The number of the text, a new one if need be. 0 or -ENOMEM. */
-static int number_text(struct index *index, uint64_t hash, const char *text, size_t n,
-		       size_t *ret_number)
-{
-	size_t at;
-
-	if (index->count * 2 >= index->nslots && grow_slots(index))
-		return -ENOMEM;
-	for (at = hash & (index->nslots - 1); index->slots[at]; at = (at + 1) & (index->nslots - 1))
-		if (is_text(index, index->slots[at] - 1, hash, text, n)) {
-			*ret_number = index->slots[at] - 1;
-			return 0;
-		}
-	if (vec_reserve(index->list, index->size, index->count + 1))
-		return -ENOMEM;
-	index->list[index->count] = (struct indexed){ hash, index->bytes.used, n };
-	text_add(&index->bytes, text, n);
-	*ret_number = index->count;
-	index->slots[at] = (uint32_t)++index->count;
-	return index->bytes.failed ? -ENOMEM : 0;
-}
-
-static void clear_index(struct index *index)
-{
-	text_cut(&index->bytes, 0);
-	index->count = 0;
-	if (index->nslots)
-		memset(index->slots, 0, index->nslots * sizeof(*index->slots));
-}
-
-static void free_index(struct index *index)
-{
-	text_fini(&index->bytes);
-	free(index->list);
-	free(index->slots);
-}
-
 /* The batch */
 
 struct call_batch *call_batch_new(void)
@@ -295,12 +199,8 @@ void call_batch_free(struct call_batch *batch)
 		return;
 	for (int i = 0; i < CALL_COMMON; i++)
 		column_fini(&batch->common[i]);
-	for (size_t i = 0; i < batch->columns_made; i++)
-		column_fini(&batch->columns[i]);
-	free_index(&batch->shapes);
-	free_index(&batch->strings);
-	free(batch->columns);
-	free(batch->rows);
+	shapes_fini(&batch->shapes);
+	text_index_fini(&batch->strings);
 	free(batch);
 }
 
@@ -308,31 +208,15 @@ void call_batch_clear(struct call_batch *batch)
 {
 	for (int i = 0; i < CALL_COMMON; i++)
 		column_clear(&batch->common[i]);
-	for (size_t i = 0; i < batch->ncolumns; i++)
-		column_clear(&batch->columns[i]);
-	clear_index(&batch->shapes);
-	clear_index(&batch->strings);
+	shapes_clear(&batch->shapes);
+	text_index_clear(&batch->strings);
 	batch->extent = (struct call_extent){ 0 };
-	batch->nrows = batch->ncolumns = batch->nvalues = 0;
+	batch->nvalues = 0;
 }
 
 uint64_t call_verb_bit(const char *verb)
 {
 	return UINT64_C(1) << hash_of(verb, strlen(verb), 0) % 63;
-}
-
-/* Columns for a new shape. */
-static int add_rows(struct call_batch *batch, size_t count, const char *verb)
-{
-	if (vec_reserve(batch->rows, batch->rows_size, batch->nrows + 1) ||
-	    vec_reserve(batch->columns, batch->columns_size, batch->ncolumns + count))
-		return -ENOMEM;
-	for (; batch->columns_made < batch->ncolumns + count; batch->columns_made++)
-		batch->columns[batch->columns_made] = (struct column){ 0 };
-	batch->rows[batch->nrows++] = (struct shape_rows){ batch->ncolumns, count };
-	batch->ncolumns += count;
-	batch->extent.verbs |= call_verb_bit(verb);
-	return 0;
 }
 
 static void note_extent(struct call_extent *extent, const struct call_row *row)
@@ -372,8 +256,8 @@ static int put_own(struct call_batch *batch, struct column *to, const struct cal
 		size_t number = value->number;
 
 		if (value->text &&
-		    number_text(&batch->strings, hash_of(value->text, value->number, 0),
-				value->text, value->number, &number))
+		    text_index_number(&batch->strings, hash_of(value->text, value->number, 0),
+				      value->text, value->number, &number))
 			return -ENOMEM;
 		column_put(to++, value->text ? number : value->number);
 	}
@@ -401,10 +285,10 @@ int call_batch_add(struct call_batch *batch, const struct call_shape *shape,
 
 	if (is_too_large(shape, values))
 		return -E2BIG;
-	if (number_text(&batch->shapes, shape->hash, shape->key.at, shape->key.used, &number) ||
-	    (number == batch->nrows && add_rows(batch, values, row->verb)) ||
-	    put_own(batch, batch->columns + batch->rows[number].first, shape, row))
+	if (shapes_number(&batch->shapes, shape->hash, &shape->key, values, &number) ||
+	    put_own(batch, shapes_columns(&batch->shapes, number), shape, row))
 		return -ENOMEM;
+	batch->extent.verbs |= call_verb_bit(row->verb);
 	put_common(batch->common, number, row);
 	note_extent(&batch->extent, row);
 	batch->nvalues += values;
@@ -419,85 +303,23 @@ const struct call_extent *call_batch_extent(const struct call_batch *batch)
 bool call_batch_is_full(const struct call_batch *batch)
 {
 	return batch->extent.calls >= CALL_ROWS_MAX || batch->nvalues >= CALL_VALUES_FULL ||
-	       batch->shapes.bytes.used + batch->strings.bytes.used >= CALL_TEXT_FULL;
+	       batch->shapes.keys.bytes.used + batch->strings.bytes.used >= CALL_TEXT_FULL;
 }
 
-/* Packing */
-
-static void put_texts(struct text *to, const struct index *index)
+int call_batch_pack(const struct call_batch *batch, struct shapes_packer *packer)
 {
-	put_varint(to, index->count);
-	for (size_t i = 0; i < index->count; i++) {
-		put_varint(to, index->list[i].length);
-		text_add(to, index->bytes.at + index->list[i].at, index->list[i].length);
-	}
-}
-
-static void put_column(struct text *to, const struct column *column)
-{
-	text_char(to, column->bent ? COLUMN_RAW : COLUMN_LINEAR);
-	if (column->bent) {
-		put_varint(to, column->used);
-		text_add(to, (const char *)column->bytes, column->used);
-		return;
-	}
-	put_varint(to, zigzag_encode(column->base));
-	put_varint(to, zigzag_encode(column->step));
-}
-
-static bool has_failed(const struct call_batch *batch)
-{
-	for (int i = 0; i < CALL_COMMON; i++)
-		if (batch->common[i].failed)
-			return true;
-	for (size_t i = 0; i < batch->ncolumns; i++)
-		if (batch->columns[i].failed)
-			return true;
-	return false;
-}
-
-void call_packer_fini(struct call_packer *packer)
-{
-	ZSTD_freeCCtx(packer->context);
-	text_fini(&packer->plain);
-	text_fini(&packer->block);
-	packer->context = NULL;
-}
-
-/* Append @plain to the block as one frame. 0 or -ENOMEM. */
-static int compress_plain(struct call_packer *packer)
-{
-	const struct text *plain = &packer->plain;
-	size_t bound = ZSTD_compressBound(plain->used), n;
-	char *at = text_space(&packer->block, bound);
-
-	if (!packer->context)
-		packer->context = ZSTD_createCCtx();
-	if (!packer->context || !at)
-		return -ENOMEM;
-	n = ZSTD_compressCCtx(packer->context, at, bound, plain->at, plain->used, LEVEL);
-	if (ZSTD_isError(n))
-		return -ENOMEM; /* there is space enough */
-	packer->block.used += n;
-	return 0;
-}
-
-int call_batch_pack(const struct call_batch *batch, struct call_packer *packer)
-{
-	struct text *plain = &packer->plain, *to = &packer->block;
+	struct text *plain = &packer->plain;
+	bool failed = false;
 
 	text_cut(plain, 0);
-	put_texts(plain, &batch->strings);
-	put_texts(plain, &batch->shapes);
-	for (int i = 0; i < CALL_COMMON; i++)
-		put_column(plain, &batch->common[i]);
-	for (size_t i = 0; i < batch->ncolumns; i++)
-		put_column(plain, &batch->columns[i]);
-	text_cut(to, 0);
-	text_char(to, CALL_BLOCK_VERSION);
-	put_varint(to, batch->extent.calls);
-	put_varint(to, plain->used);
-	if (has_failed(batch) || plain->failed || to->failed)
+	shapes_put_texts(plain, &batch->strings);
+	shapes_put_texts(plain, &batch->shapes.keys);
+	for (int i = 0; i < CALL_COMMON; i++) {
+		shapes_put_column(plain, &batch->common[i]);
+		failed |= batch->common[i].failed;
+	}
+	shapes_put_columns(plain, &batch->shapes);
+	if (failed)
 		return -ENOMEM;
-	return compress_plain(packer);
+	return shapes_pack(packer, CALL_BLOCK_VERSION, batch->extent.calls);
 }

@@ -6,7 +6,7 @@
  */
 #include "core/base/text.h"
 #include "core/store/chunk/call_row.h"
-#include "core/store/chunk/column.h"
+#include "core/store/chunk/shapes.h"
 
 /* What the batch needs of one call, between the two steps below. Zeroed it is empty. */
 struct call_shape {
@@ -47,14 +47,6 @@ struct call_extent {
 const struct call_extent *call_batch_extent(const struct call_batch *batch);
 bool call_batch_is_full(const struct call_batch *batch);
 
-/* What packing needs, of any number of batches. Zeroed it is empty. */
-struct call_packer {
-	void *context; /* of zstd */
-	struct text plain;
-	struct text block; /* the last one packed */
-};
-void call_packer_fini(struct call_packer *packer);
-
 /* The batch as a block. 0 or -ENOMEM. */
-int call_batch_pack(const struct call_batch *batch, struct call_packer *packer);
+int call_batch_pack(const struct call_batch *batch, struct shapes_packer *packer);
 void call_batch_clear(struct call_batch *batch);

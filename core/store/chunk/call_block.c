@@ -11,10 +11,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zstd.h>
 
 #include "core/base/vec.h"
-#include "core/store/chunk/column.h"
 
 /* A shape, decoded. */
 struct call_pattern {
@@ -31,61 +29,12 @@ struct call_pattern {
 	size_t first; /* its first column, in block->values */
 };
 
-struct in {
-	const uint8_t *at, *end;
-	bool bad;
-};
-
-static uint64_t get_varint(struct in *in, uint64_t most)
+static void get_json(struct shapes_in *in, struct pattern_json *json)
 {
-	uint64_t n = 0;
-	size_t used = varint_get(in->at, (size_t)(in->end - in->at), &n);
-
-	in->at += used;
-	in->bad |= !used || n > most;
-	return in->bad ? 0 : n;
-}
-
-static const char *get_bytes(struct in *in, size_t n)
-{
-	const char *at = (const char *)in->at;
-
-	if (in->bad || n > (size_t)(in->end - in->at)) {
-		in->bad = true;
-		return NULL;
-	}
-	in->at += n;
-	return at;
-}
-
-static struct call_text get_text(struct in *in)
-{
-	size_t length = get_varint(in, CALL_BYTES_MAX);
-	const char *at = get_bytes(in, length);
-
-	return (struct call_text){ at, at ? length : 0 };
-}
-
-/* A terminated text. */
-static const char *get_word(struct in *in)
-{
-	const char *at = (const char *)in->at;
-	const uint8_t *end = in->bad ? NULL : memchr(in->at, 0, (size_t)(in->end - in->at));
-
-	if (!end) {
-		in->bad = true;
-		return "";
-	}
-	in->at = end + 1;
-	return at;
-}
-
-static void get_json(struct in *in, struct pattern_json *json)
-{
-	const char *kind = get_bytes(in, 1);
+	const char *kind = shapes_get_bytes(in, 1);
 
 	json->kind = kind ? (uint8_t)*kind : CALL_NO_TEXT;
-	json->text = get_word(in);
+	json->text = shapes_get_word(in);
 	json->end = json->text + strlen(json->text);
 	in->bad |= json->kind > CALL_WHOLE_TEXT;
 	json->holes = json->kind == CALL_WHOLE_TEXT;
@@ -93,23 +42,23 @@ static void get_json(struct in *in, struct pattern_json *json)
 		json->holes += *at == CALL_NUMBER || *at == CALL_STRING;
 }
 
-static int read_shape(struct call_block *block, struct in *from)
+static int read_shape(struct call_block *block, struct shapes_in *from)
 {
-	struct call_text text = get_text(from);
-	struct in in = { (const uint8_t *)text.at, (const uint8_t *)text.at + text.length,
-			 from->bad };
-	struct call_pattern p = { .depth = (uint32_t)get_varint(&in, UINT32_MAX),
-				  .stack = (uint32_t)get_varint(&in, UINT32_MAX),
-				  .flags = (uint32_t)get_varint(&in, 3),
-				  .nrefs = get_varint(&in, text.length / 2) };
+	struct shapes_text text = shapes_get_text(from);
+	struct shapes_in in = { (const uint8_t *)text.at, (const uint8_t *)text.at + text.length,
+				from->bad };
+	struct call_pattern p = { .depth = (uint32_t)shapes_get_varint(&in, UINT32_MAX),
+				  .stack = (uint32_t)shapes_get_varint(&in, UINT32_MAX),
+				  .flags = (uint32_t)shapes_get_varint(&in, 3),
+				  .nrefs = shapes_get_varint(&in, text.length / 2) };
 
-	p.verb = get_word(&in);
+	p.verb = shapes_get_word(&in);
 	get_json(&in, &p.json[0]);
 	get_json(&in, &p.json[1]);
 	p.refs = (const char *)in.at;
 	for (size_t i = 0; i < p.nrefs && !in.bad; i++) {
-		get_word(&in);
-		get_word(&in);
+		shapes_get_word(&in);
+		shapes_get_word(&in);
 	}
 	if (in.bad || in.at != in.end)
 		return -EBADMSG;
@@ -120,38 +69,19 @@ static int read_shape(struct call_block *block, struct in *from)
 	return 0;
 }
 
-static int read_texts(struct call_block *block, struct in *in)
+static int read_texts(struct call_block *block, struct shapes_in *in)
 {
-	size_t n = get_varint(in, (uint64_t)(in->end - in->at));
+	size_t n = shapes_get_varint(in, (uint64_t)(in->end - in->at));
 	int err = 0;
 
 	if (vec_reserve(block->strings, block->strings_size, n + 1))
 		return -ENOMEM;
 	for (block->nstrings = 0; block->nstrings < n && !in->bad; block->nstrings++)
-		block->strings[block->nstrings] = get_text(in);
-	n = get_varint(in, block->calls);
+		block->strings[block->nstrings] = shapes_get_text(in);
+	n = shapes_get_varint(in, block->calls);
 	for (size_t i = 0; i < n && !in->bad && !err; i++)
 		err = read_shape(block, in);
 	return in->bad ? -EBADMSG : err;
-}
-
-static int read_column(struct in *in, uint64_t *values, uint32_t count)
-{
-	struct column_view view = { .code = COLUMN_RAW, .count = count };
-	const char *code = get_bytes(in, 1);
-
-	if (!code || *code > COLUMN_RAW)
-		return -EBADMSG;
-	if (*code == COLUMN_RAW) {
-		view.unpacked = (uint32_t)get_varint(in, UINT32_MAX);
-		view.bytes = (const uint8_t *)get_bytes(in, view.unpacked);
-		return in->bad ? -EBADMSG : column_read(&view, NULL, NULL, values);
-	}
-	view.base = zigzag_decode(get_varint(in, UINT64_MAX));
-	view.step = zigzag_decode(get_varint(in, UINT64_MAX));
-	for (uint32_t i = 0; i < count; i++, view.base += view.step)
-		values[i] = view.base;
-	return in->bad ? -EBADMSG : 0;
 }
 
 static int reserve_values(struct call_block *block, size_t n)
@@ -177,12 +107,12 @@ static int count_shapes(struct call_block *block)
 	return 0;
 }
 
-static int read_common(struct call_block *block, struct in *in)
+static int read_common(struct call_block *block, struct shapes_in *in)
 {
 	int err = reserve_values(block, (size_t)block->calls * CALL_COMMON);
 
 	for (int i = 0; i < CALL_COMMON && !err; i++)
-		err = read_column(in, block->values + (size_t)i * block->calls, block->calls);
+		err = shapes_get_column(in, block->values + (size_t)i * block->calls, block->calls);
 	for (uint32_t i = 1; i < block->calls && !err; i++)
 		if (call_block_n(block, i) <= call_block_n(block, i - 1))
 			err = -EBADMSG;
@@ -217,18 +147,19 @@ static int check_strings(const struct call_block *block, const struct call_patte
 	return 0;
 }
 
-static int read_own(struct call_block *block, struct in *in, struct call_pattern *p)
+static int read_own(struct call_block *block, struct shapes_in *in, struct call_pattern *p)
 {
 	int err;
 
 	p->first = block->nvalues;
 	err = reserve_values(block, (size_t)p->columns * p->calls);
 	for (uint32_t i = 0; i < p->columns && !err; i++)
-		err = read_column(in, block->values + p->first + (size_t)i * p->calls, p->calls);
+		err = shapes_get_column(in, block->values + p->first + (size_t)i * p->calls,
+					p->calls);
 	return err ? err : check_strings(block, p);
 }
 
-static int decode_block(struct call_block *block, struct in *in)
+static int decode_block(struct call_block *block, struct shapes_in *in)
 {
 	int err = read_texts(block, in);
 
@@ -239,38 +170,15 @@ static int decode_block(struct call_block *block, struct in *in)
 	return err ? err : in->at == in->end ? 0 : -EBADMSG;
 }
 
-/* One byte more than its content, so that each text within is terminated in memory. */
-static int unpack_block(struct call_block *block, struct in *in, size_t bytes)
-{
-	size_t left = (size_t)(in->end - in->at), n;
-
-	if (ZSTD_getFrameContentSize(in->at, left) != bytes)
-		return -EBADMSG;
-	if (!block->dctx)
-		block->dctx = ZSTD_createDCtx();
-	if (!block->dctx || vec_reserve(block->plain, block->plain_size, bytes + 1))
-		return -ENOMEM;
-	n = ZSTD_decompressDCtx(block->dctx, block->plain, bytes, in->at, left);
-	if (ZSTD_isError(n) || n != bytes)
-		return -EBADMSG;
-	block->plain[bytes] = '\0';
-	*in = (struct in){ (const uint8_t *)block->plain, (const uint8_t *)block->plain + bytes,
-			   false };
-	return 0;
-}
-
 int call_block_read(struct call_block *block, const void *data, size_t size)
 {
-	struct in in = { data, (const uint8_t *)data + size, !size };
-	uint64_t version = get_varint(&in, CALL_BLOCK_VERSION);
-	size_t bytes;
-	int err = -EBADMSG;
+	struct shapes_in in;
+	int err = shapes_open(&block->plain, data, size, CALL_BLOCK_VERSION, CALL_ROWS_MAX,
+			      &block->calls, &in);
 
-	block->calls = (uint32_t)get_varint(&in, CALL_ROWS_MAX);
-	bytes = get_varint(&in, CALL_BYTES_MAX);
 	block->nshapes = block->nstrings = block->nvalues = 0;
-	if (!in.bad && version == CALL_BLOCK_VERSION)
-		err = unpack_block(block, &in, bytes) ?: decode_block(block, &in);
+	if (!err)
+		err = decode_block(block, &in);
 	if (err)
 		block->calls = 0;
 	return err;
@@ -278,8 +186,7 @@ int call_block_read(struct call_block *block, const void *data, size_t size)
 
 void call_block_fini(struct call_block *block)
 {
-	ZSTD_freeDCtx(block->dctx);
-	free(block->plain);
+	shapes_plain_fini(&block->plain);
 	free(block->strings);
 	free(block->shapes);
 	free(block->values);
@@ -347,7 +254,7 @@ static void fill_template(const struct call_block *block, const struct pattern_j
 	const char *from = json->text;
 
 	for (const char *at = from; at < json->end; at++) {
-		const struct call_text *string;
+		const struct shapes_text *string;
 
 		if (*at != CALL_NUMBER && *at != CALL_STRING)
 			continue;

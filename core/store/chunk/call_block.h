@@ -6,16 +6,13 @@
  */
 #include "core/base/text.h"
 #include "core/store/chunk/call_row.h"
+#include "core/store/chunk/shapes_read.h"
 
 /* Zeroed it is empty. A block is decoded as a whole, into memory that the next one reuses. */
 struct call_block {
 	uint32_t calls;
-	char *plain;
-	size_t plain_size;
-	struct call_text {
-		const char *at;
-		size_t length;
-	} * strings;
+	struct shapes_plain plain;
+	struct shapes_text *strings;
 	size_t nstrings, strings_size;
 	struct call_pattern *shapes;
 	size_t nshapes, shapes_size;
@@ -23,7 +20,6 @@ struct call_block {
 	size_t nvalues, values_size;
 	uint32_t *ranks; /* by call: which one of its shape it is */
 	size_t ranks_size;
-	void *dctx;
 };
 
 /* Decode a block. 0, -EBADMSG or -ENOMEM: then the block is empty. */

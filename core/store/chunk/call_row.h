@@ -38,7 +38,6 @@ enum {
 	CALL_VALUES_FULL = 1 << 18, /* a batch with so many values, */
 	CALL_TEXT_FULL = 1 << 20,   /* or bytes of texts, is full */
 	CALL_VALUES_MAX = 1 << 20,  /* of a block: a call adds fewer than the rest */
-	CALL_BYTES_MAX = 64 << 20,  /* of a block before compression */
 };
 
 enum { CALL_BLOCK_VERSION = 1 };

@@ -33,7 +33,7 @@ struct pack {
 	struct ref_row *rows;
 	size_t nrows, size;
 	struct text texts; /* of @rows */
-	struct call_packer packer;
+	struct shapes_packer packer;
 	bool odd; /* the call at hand must be a row */
 };
 
@@ -254,7 +254,7 @@ static void finish_pack(struct pack *pack)
 	call_batch_free(pack->batch);
 	free(pack->rows);
 	text_fini(&pack->texts);
-	call_packer_fini(&pack->packer);
+	shapes_packer_fini(&pack->packer);
 }
 
 int call_pack_end(sqlite3 *db)

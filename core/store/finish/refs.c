@@ -142,7 +142,7 @@ struct blocks {
 	struct call_batch *batch;
 	struct call_shape shape;
 	struct call_whole whole;
-	struct call_packer packer;
+	struct shapes_packer packer;
 	sqlite3_stmt *from, *to;
 };
 
@@ -215,7 +215,7 @@ static int resolve_blocks(sqlite3 *db, const struct objects *objects)
 	call_batch_free(b.batch);
 	call_shape_fini(&b.shape);
 	call_whole_fini(&b.whole);
-	call_packer_fini(&b.packer);
+	shapes_packer_fini(&b.packer);
 	return err;
 }
 

@@ -576,5 +576,5 @@ void calls_end_all(struct writer *writer)
 	map_fini(&writer->shapes);
 	call_shape_fini(&writer->shape);
 	free(writer->refs);
-	call_packer_fini(&writer->calls);
+	shapes_packer_fini(&writer->calls);
 }

@@ -271,7 +271,7 @@ struct writer {
 	struct call_shape shape; /* of the call that is being stored, with its references */
 	struct ref_row *refs;
 	size_t refs_size;
-	struct call_packer calls;
+	struct shapes_packer calls;
 	struct event_count *counts; /* for threads that are not known yet */
 	size_t ncounts;
 	uint64_t events, lost, damaged;

@@ -13,7 +13,7 @@ enum { CALLS = 3000, REFS = 3 };
 static struct call_batch *batch;
 static struct call_block block;
 static struct call_shape shape;
-static struct call_packer packer;
+static struct shapes_packer packer;
 static struct text json;
 static uint64_t seed;
 
@@ -30,7 +30,7 @@ static int tear_down(void **state)
 	call_batch_free(batch);
 	call_block_fini(&block);
 	call_shape_fini(&shape);
-	call_packer_fini(&packer);
+	shapes_packer_fini(&packer);
 	text_fini(&json);
 	return 0;
 }

@@ -1,0 +1,201 @@
+/*
+ * Writing shapes, their columns, and blocks of both
+ *
+ * 	version, rows, bytes of the rest before compression        byte, varint, varint
+ * 	one zstd frame of parts in an order that the kind of block defines:
+ *
+ * 	texts:      number; each: length, bytes
+ * 	a column:   0, zigzag(base), zigzag(step)      linear
+ * 	            1, bytes, that many bytes          column.c has the format
+ *
+ * Not here: what a shape is (call_batch.c, row_batch.c), reading (shapes_read.c).
+ */
+#include "core/store/chunk/shapes.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zstd.h>
+
+#include "core/base/vec.h"
+
+enum { LEVEL = 1 };
+
+static int grow_slots(struct text_index *index)
+{
+	size_t n = index->nslots ? index->nslots * 2 : 16;
+	uint32_t *slots = calloc(n, sizeof(*slots));
+
+	if (!slots)
+		return -ENOMEM;
+	for (size_t i = 0; i < index->count; i++) {
+		size_t at = index->list[i].hash & (n - 1);
+
+		while (slots[at])
+			at = (at + 1) & (n - 1);
+		slots[at] = (uint32_t)i + 1;
+	}
+	free(index->slots);
+	index->slots = slots;
+	index->nslots = n;
+	return 0;
+}
+
+static bool is_text(const struct text_index *index, size_t i, uint64_t hash, const char *text,
+		    size_t n)
+{
+	const struct indexed *at = &index->list[i];
+
+	return at->hash == hash && at->length == n &&
+	       (!n || !memcmp(index->bytes.at + at->at, text, n));
+}
+
+int text_index_number(struct text_index *index, uint64_t hash, const char *text, size_t n,
+		      size_t *ret_number)
+{
+	size_t at;
+
+	if (index->count * 2 >= index->nslots && grow_slots(index))
+		return -ENOMEM;
+	for (at = hash & (index->nslots - 1); index->slots[at]; at = (at + 1) & (index->nslots - 1))
+		if (is_text(index, index->slots[at] - 1, hash, text, n)) {
+			*ret_number = index->slots[at] - 1;
+			return 0;
+		}
+	if (vec_reserve(index->list, index->size, index->count + 1))
+		return -ENOMEM;
+	index->list[index->count] = (struct indexed){ hash, index->bytes.used, n };
+	text_add(&index->bytes, text, n);
+	*ret_number = index->count;
+	index->slots[at] = (uint32_t)++index->count;
+	return index->bytes.failed ? -ENOMEM : 0;
+}
+
+void text_index_clear(struct text_index *index)
+{
+	text_cut(&index->bytes, 0);
+	index->count = 0;
+	if (index->nslots)
+		memset(index->slots, 0, index->nslots * sizeof(*index->slots));
+}
+
+void text_index_fini(struct text_index *index)
+{
+	text_fini(&index->bytes);
+	free(index->list);
+	free(index->slots);
+}
+
+/* Columns for a new shape. */
+static int add_columns(struct shapes *shapes, size_t count)
+{
+	if (vec_reserve(shapes->rows, shapes->rows_size, shapes->nrows + 1) ||
+	    vec_reserve(shapes->columns, shapes->columns_size, shapes->ncolumns + count))
+		return -ENOMEM;
+	for (; shapes->columns_made < shapes->ncolumns + count; shapes->columns_made++)
+		shapes->columns[shapes->columns_made] = (struct column){ 0 };
+	shapes->rows[shapes->nrows++] = (struct shape_rows){ shapes->ncolumns, count };
+	shapes->ncolumns += count;
+	return 0;
+}
+
+int shapes_number(struct shapes *shapes, uint64_t hash, const struct text *key, size_t columns,
+		  size_t *ret_number)
+{
+	if (text_index_number(&shapes->keys, hash, key->at, key->used, ret_number))
+		return -ENOMEM;
+	return *ret_number < shapes->nrows ? 0 : add_columns(shapes, columns);
+}
+
+void shapes_clear(struct shapes *shapes)
+{
+	for (size_t i = 0; i < shapes->ncolumns; i++)
+		column_clear(&shapes->columns[i]);
+	text_index_clear(&shapes->keys);
+	shapes->nrows = shapes->ncolumns = 0;
+}
+
+void shapes_fini(struct shapes *shapes)
+{
+	for (size_t i = 0; i < shapes->columns_made; i++)
+		column_fini(&shapes->columns[i]);
+	text_index_fini(&shapes->keys);
+	free(shapes->columns);
+	free(shapes->rows);
+}
+
+/* Packing */
+
+void shapes_put_varint(struct text *to, uint64_t value)
+{
+	char *at = text_space(to, 10);
+
+	if (at)
+		to->used += varint_put((uint8_t *)at, value);
+}
+
+void shapes_put_texts(struct text *to, const struct text_index *index)
+{
+	shapes_put_varint(to, index->count);
+	for (size_t i = 0; i < index->count; i++) {
+		shapes_put_varint(to, index->list[i].length);
+		text_add(to, index->bytes.at + index->list[i].at, index->list[i].length);
+	}
+}
+
+void shapes_put_column(struct text *to, const struct column *column)
+{
+	text_char(to, column->bent ? COLUMN_RAW : COLUMN_LINEAR);
+	if (column->bent) {
+		shapes_put_varint(to, column->used);
+		text_add(to, (const char *)column->bytes, column->used);
+		return;
+	}
+	shapes_put_varint(to, zigzag_encode(column->base));
+	shapes_put_varint(to, zigzag_encode(column->step));
+}
+
+void shapes_put_columns(struct text *to, const struct shapes *shapes)
+{
+	for (size_t i = 0; i < shapes->ncolumns; i++) {
+		shapes_put_column(to, &shapes->columns[i]);
+		to->failed |= shapes->columns[i].failed;
+	}
+}
+
+void shapes_packer_fini(struct shapes_packer *packer)
+{
+	ZSTD_freeCCtx(packer->context);
+	text_fini(&packer->plain);
+	text_fini(&packer->block);
+	packer->context = NULL;
+}
+
+/* Append @plain to the block as one frame. 0 or -ENOMEM. */
+static int compress_plain(struct shapes_packer *packer)
+{
+	const struct text *plain = &packer->plain;
+	size_t bound = ZSTD_compressBound(plain->used), n;
+	char *at = text_space(&packer->block, bound);
+
+	if (!packer->context)
+		packer->context = ZSTD_createCCtx();
+	if (!packer->context || !at)
+		return -ENOMEM;
+	n = ZSTD_compressCCtx(packer->context, at, bound, plain->at, plain->used, LEVEL);
+	if (ZSTD_isError(n))
+		return -ENOMEM; /* there is space enough */
+	packer->block.used += n;
+	return 0;
+}
+
+int shapes_pack(struct shapes_packer *packer, char version, uint32_t rows)
+{
+	struct text *to = &packer->block;
+
+	text_cut(to, 0);
+	text_char(to, version);
+	shapes_put_varint(to, rows);
+	shapes_put_varint(to, packer->plain.used);
+	return packer->plain.failed || to->failed ? -ENOMEM : compress_plain(packer);
+}

@@ -1,0 +1,43 @@
+#pragma once
+/*
+ * Reading the parts of a block that shapes.h wrote. The bytes are not trusted.
+ *
+ * Not thread-safe.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { SHAPES_BYTES_MAX = 64 << 20 }; /* of a block before compression */
+
+/* What is left of a block; @bad: it has no such part. */
+struct shapes_in {
+	const uint8_t *at, *end;
+	bool bad;
+};
+
+/* The content of a block, which the next one reuses. Zeroed it is empty. */
+struct shapes_plain {
+	char *bytes;
+	size_t size;
+	void *context; /* of zstd */
+};
+
+/* Decompress a block of at most @most rows. 0, -EBADMSG or -ENOMEM. */
+int shapes_open(struct shapes_plain *plain, const void *data, size_t size, uint64_t version,
+		uint32_t most, uint32_t *ret_rows, struct shapes_in *ret_in);
+void shapes_plain_fini(struct shapes_plain *plain);
+
+struct shapes_text {
+	const char *at;
+	size_t length;
+};
+
+/* 0, NULL, "" or an empty text if it is bad. */
+uint64_t shapes_get_varint(struct shapes_in *in, uint64_t most);
+const char *shapes_get_bytes(struct shapes_in *in, size_t n);
+struct shapes_text shapes_get_text(struct shapes_in *in);
+const char *shapes_get_word(struct shapes_in *in); /* terminated */
+
+/* Decode a column of @count values. 0 or -EBADMSG. */
+int shapes_get_column(struct shapes_in *in, uint64_t *values, uint32_t count);
