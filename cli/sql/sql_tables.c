@@ -132,6 +132,8 @@ static const struct {
 	  "thread, first_n, last_n, events, length(data) FROM chunk" },
 	{ "call_chunk", "calls that repeat, compressed",
 	  "thread, first_n, last_n, calls, length(data) FROM call_chunk" },
+	{ "row_chunk", "many objects, connections or queues, compressed",
+	  "name, first, last, rows, length(data) FROM row_chunk" },
 	{ "payload_chunk", "payload, compressed",
 	  "thread, events, bytes, length(data) FROM payload_chunk" },
 	/* functions */

@@ -86,11 +86,12 @@ static int copy_control(sqlite3 *from, sqlite3 *to)
 {
 	sqlite3_stmt *names;
 	char select[256];
-	int err = sql_prepare(to,
-			      "SELECT name FROM sqlite_master WHERE type = 'table'"
-			      " AND name NOT IN ('chunk', 'payload_chunk', 'call_chunk')"
-			      " AND name NOT LIKE 'sqlite%'",
-			      &names);
+	int err =
+		sql_prepare(to,
+			    "SELECT name FROM sqlite_master WHERE type = 'table'"
+			    " AND name NOT IN ('chunk', 'payload_chunk', 'call_chunk', 'row_chunk')"
+			    " AND name NOT LIKE 'sqlite%'",
+			    &names);
 
 	while (!err && (err = sql_step(names)) > 0) {
 		const char *name = (const char *)sqlite3_column_text(names, 0);

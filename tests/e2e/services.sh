@@ -25,12 +25,16 @@ replays() {
 		says "^no divergence" out || { cat out; return 1; }
 }
 
-# More calls are in blocks than could be rows of such a file.
+# More calls are in blocks than could be rows of such a file, and what is in blocks and chunks takes
+# at most 4 B an event, which is half of a call.
 takes_few_bytes() { # least number of events
-	local n
+	local n data="(SELECT sum(length(data)) FROM"
 	n=$(ask "SELECT sum(thread.events - ifnull(overwritten, 0)) FROM thread
 		LEFT JOIN loss ON loss.thread = thread.id")
 	[ "$n" -ge "$1" ] || { echo "$n events in $(stat -c %s t.db) bytes"; return 1; }
+	n=$(ask "SELECT (ifnull($data chunk), 0) + $data call_chunk) + ifnull($data row_chunk), 0))
+		* 100 / (2 * sum(calls) + ifnull((SELECT sum(events) FROM chunk), 0)) FROM call_chunk")
+	[ "$n" -le 400 ] || { echo "$n B for 100 events"; return 1; }
 	n=$(ask "SELECT sum(calls) FROM call_chunk")
 	is "$(ask "SELECT count(*) FROM call")" "$((n + $(ask "SELECT count(*) FROM main.call")))"
 }

@@ -17,6 +17,7 @@
 #include "core/store/chunk/payload.h"
 #include "core/store/chunk/tables.h"
 #include "core/store/db/call_pack.h"
+#include "core/store/db/row_tables.h"
 #include "core/store/db/file.h"
 #include "core/store/db/schema.h"
 #include "core/store/read/trace.h"
@@ -315,13 +316,13 @@ static int fill_trace(struct anonymise *a)
 	if (!err)
 		err = make_plain(a);
 	if (!err && !a->plain)
-		err = call_pack_begin(a->to);
+		err = call_pack_begin(a->to) ?: row_tables_begin(a->to);
 	if (!err)
 		err = copy_tables(a);
 	if (!err)
 		err = schema_set_meta(a->to, "anonymised", "yes");
 	if (!err && !a->plain)
-		err = call_pack_end(a->to);
+		err = call_pack_end(a->to) ?: row_tables_end(a->to, ROW_TABLE_LEAST);
 	if (!err)
 		err = schema_complete(a->to);
 	return err ? err : sql_exec(a->to, "COMMIT");

@@ -35,6 +35,7 @@ static const struct {
 		  "object args=arguments out=arguments handle end_n" },
 	/* its calls become rows of `call` */
 	{ "call_chunk", "thread=dropped first_n last_n begin end calls verbs least most data" },
+	{ "row_chunk", "name=dropped i first last rows data" },
 	{ "connection", "thread n process since until qp peer known dest_qp_num dlid dgid=gid" },
 	{ "queue", "thread n process since until object side cq srq asked given" },
 	{ "ref", "thread n path kind handle object" },

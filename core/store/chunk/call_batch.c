@@ -11,17 +11,12 @@
  * handles of each reference; the order, numbers and times are columns of all calls. A string is a
  * number, too: that of the string in the block. So a block is read without the list of verbs.
  *
- * 	version, calls, bytes of the rest before compression       byte, varint, varint
- * 	one zstd frame of:
- * 		number of strings; each: length, bytes
- * 		number of shapes; each: length, bytes (put_key() below)
- * 		the columns of all calls (CALL_SHAPE ...)
- * 		for each shape: CALL_RET ..., a column for each hole, two for each reference
+ * 	the strings, as texts
+ * 	the shapes, as texts (put_key() below)
+ * 	the columns of all calls (CALL_SHAPE ...)
+ * 	for each shape: CALL_RET ..., a column for each hole, two for each reference
  *
- * 	a column:   0, zigzag(base), zigzag(step)      linear
- * 	            1, bytes, that many bytes          column.c has the format
- *
- * Not here: reading (call_block.c).
+ * Not here: how these are packed (shapes.c), reading (call_block.c).
  */
 #include "core/store/chunk/call_batch.h"
 

@@ -52,6 +52,8 @@ static const char *const controls[] = {
 	"call_chunk(thread INTEGER, first_n INTEGER, last_n INTEGER, begin INTEGER, end INTEGER,"
 	" calls INTEGER, verbs INTEGER, least INTEGER, most INTEGER, data BLOB,"
 	" PRIMARY KEY(thread, first_n)) WITHOUT ROWID",
+	"row_chunk(name TEXT, i INTEGER, first INTEGER, last INTEGER, rows INTEGER, data BLOB,"
+	" PRIMARY KEY(name, i)) WITHOUT ROWID",
 	"connection(thread INTEGER, n INTEGER, process INTEGER, since INTEGER, until INTEGER,"
 	" qp INTEGER, peer INTEGER, known TEXT, dest_qp_num INTEGER, dlid INTEGER, dgid TEXT,"
 	" PRIMARY KEY(thread, n)) WITHOUT ROWID",
@@ -235,6 +237,7 @@ static const struct {
 	{ "sample", 11 },
 	{ "counter_sample", 12 },
 	{ "call_chunk", 13 },
+	{ "row_chunk", 14 },
 };
 /* clang-format on */
 

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 
 #include "core/store/db/call_pack.h"
+#include "core/store/db/row_tables.h"
 #include "core/store/db/file.h"
 #include "core/store/db/schema.h"
 #include "core/store/read/trace.h"
@@ -60,7 +61,7 @@ static int fill_excerpt(struct excerpt_copy *copy)
 					 "PRAGMA journal_mode=MEMORY; PRAGMA synchronous=OFF;"
 					 "BEGIN; DELETE FROM meta");
 	if (!err)
-		err = call_pack_begin(copy->to);
+		err = call_pack_begin(copy->to) ?: row_tables_begin(copy->to);
 	if (!err)
 		err = sql_prepare(copy->to,
 				  "SELECT end NOT NULL FROM call WHERE thread = ? AND n = ?",

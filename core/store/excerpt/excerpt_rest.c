@@ -5,6 +5,7 @@
  * numbers, which are in the names of events: if one between two others is left out its row remains.
  */
 #include "core/store/db/call_pack.h"
+#include "core/store/db/row_tables.h"
 #include "core/store/db/schema.h"
 #include "core/store/excerpt/excerpt_priv.h"
 #include "core/store/finish/derive.h"
@@ -157,6 +158,6 @@ int excerpt_complete(struct excerpt_copy *copy)
 	if (!err)
 		err = describe_excerpt(copy);
 	if (!err)
-		err = call_pack_end(copy->to);
+		err = call_pack_end(copy->to) ?: row_tables_end(copy->to, ROW_TABLE_LEAST);
 	return err ?: schema_complete(copy->to);
 }

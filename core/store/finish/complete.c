@@ -15,6 +15,7 @@
 #include "core/store/db/call_tables.h"
 #include "core/store/finish/derive.h"
 #include "core/store/finish/objects.h"
+#include "core/store/db/row_tables.h"
 #include "core/store/db/schema.h"
 #include "core/store/db/sql.h"
 #include "core/store/db/totals.h"
@@ -264,7 +265,8 @@ static int run_steps(sqlite3 *db, enum complete_state state)
 
 	if (!err)
 		err = call_tables_show(db);
-
+	if (!err)
+		err = row_tables_begin(db);
 	if (!err)
 		err = complete_forks(db);
 	if (!err)
@@ -283,6 +285,8 @@ static int run_steps(sqlite3 *db, enum complete_state state)
 		err = sql_exec(db, devices_sql);
 	if (!err)
 		err = sql_exec(db, memory_sql);
+	if (!err)
+		err = row_tables_end(db, ROW_TABLE_LEAST);
 	if (!err)
 		err = schema_set_meta(db, "state",
 				      state == COMPLETE_WHOLE ? "complete" : "interrupted");

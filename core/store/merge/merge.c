@@ -15,6 +15,7 @@
 #include <stdlib.h>
 
 #include "core/store/db/call_pack.h"
+#include "core/store/db/row_tables.h"
 #include "core/store/db/file.h"
 #include "core/store/db/schema.h"
 #include "core/store/finish/derive.h"
@@ -47,7 +48,7 @@ static int fill_merged(struct merge *merge)
 					  "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;"
 					  "BEGIN; DELETE FROM meta");
 	if (!err)
-		err = call_pack_begin(merge->to);
+		err = call_pack_begin(merge->to) ?: row_tables_begin(merge->to);
 	if (!err)
 		err = copy_parts(merge);
 	if (!err)
@@ -55,7 +56,7 @@ static int fill_merged(struct merge *merge)
 	if (!err) /* the two ends of a connection may be in two traces */
 		err = derive_tables(merge->to);
 	if (!err)
-		err = call_pack_end(merge->to);
+		err = call_pack_end(merge->to) ?: row_tables_end(merge->to, ROW_TABLE_LEAST);
 	if (!err)
 		err = schema_complete(merge->to);
 	return err ?: sql_exec(merge->to, "COMMIT");

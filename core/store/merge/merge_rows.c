@@ -18,8 +18,8 @@
  * trace; tables that are derived again (core/store/finish/derive.c); and blocks, of which the calls
  * are rows in a merged trace.
  */
-static const char *const apart[] = { "device", "connection",    "queue",     "finding",
-				     "chunk",  "payload_chunk", "call_chunk" };
+static const char *const apart[] = { "device", "connection",    "queue",      "finding",
+				     "chunk",  "payload_chunk", "call_chunk", "row_chunk" };
 
 /* The number of rows of earlier parts. */
 static uint32_t count_before(const struct merge_part *part, char what)

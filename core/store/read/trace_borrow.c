@@ -6,6 +6,7 @@
 
 #include "core/store/db/call_tables.h"
 #include "core/store/db/ids.h"
+#include "core/store/db/row_tables.h"
 #include "core/store/db/schema.h"
 #include "core/store/read/live.h"
 #include "core/store/read/part.h"
@@ -23,7 +24,7 @@ int trace_borrow(sqlite3 *db, bool again, struct trace **ret_trace)
 	trace->db = db;
 	trace->borrowed = true;
 	trace->again = again;
-	err = call_tables_show(db) ?: trace_load(trace);
+	err = call_tables_show(db) ?: row_tables_show(db) ?: trace_load(trace);
 	if (err) {
 		trace_close(trace);
 		return err;

@@ -16,6 +16,7 @@
 #include "core/base/vec.h"
 #include "core/store/db/args_walk.h"
 #include "core/store/db/args_json.h"
+#include "core/store/db/row_tables.h"
 #include "core/store/write/writer_priv.h"
 #include "core/wire/log.h"
 
@@ -277,23 +278,27 @@ static int store_end(struct writer *writer, struct thread_log *log, const struct
 
 /*
  * The size of the rows about the object that a call in a block has made: its own, those of its
- * queues and of its connection. writer_size() adds enough for those of a call that is a row.
+ * queues and of its connection. Many of them will be in blocks, which have a tenth of it.
+ * writer_size() adds enough for those of a call that is a row.
  */
-static uint64_t derived_bytes(const struct pending *call)
+static uint64_t derived_bytes(struct writer *writer, const struct pending *call)
 {
 	const struct verb_info *verb = &verb_infos[call->verb];
+	bool packed;
 
 	if (verb->effect != EFFECT_CREATE || verb_failed(call->verb, call->ret))
 		return 0;
+	packed = writer->made >= ROW_TABLE_LEAST;
+	writer->made++;
 	switch (verb->object) {
 	case OBJECT_qp:
-		return 320;
+		return packed ? 40 : 320;
 	case OBJECT_cq:
 	case OBJECT_srq:
 	case OBJECT_wq:
-		return 160;
+		return packed ? 20 : 160;
 	default:
-		return 96;
+		return packed ? 12 : 96;
 	}
 }
 
@@ -323,7 +328,7 @@ static int store_whole(struct writer *writer, struct thread_log *log, const stru
 		return writer_fail(writer, log_err(-ENOMEM, "store a call"));
 	err = add_to_block(writer, log, &row);
 	if (err > 0)
-		writer->derived += derived_bytes(call);
+		writer->derived += derived_bytes(writer, call);
 	return err < 0 ? err : err ? 0 : calls_put_row(writer, log->id, &row);
 }
 

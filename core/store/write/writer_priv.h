@@ -283,6 +283,7 @@ struct writer {
 	uint64_t chunk_bytes;            /* since the last commit */
 	uint64_t kept;                   /* bytes of all chunks */
 	uint64_t kept_to_cut;            /* of these, before the last cut */
+	uint64_t made;                   /* objects, by calls in blocks */
 	uint64_t derived;                /* bytes of rows that completing the trace will add */
 	uint64_t derived_to_cut;         /* of these, before the last cut */
 	uint64_t overwritten;            /* events */

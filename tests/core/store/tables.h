@@ -77,7 +77,7 @@ static inline void tables_add_all(struct text *out, struct trace *trace)
 	assert_int_equal(sqlite3_prepare_v2(db,
 					    "SELECT name FROM sqlite_master WHERE type = 'table' "
 					    "AND name NOT IN ('meta', 'chunk', 'payload_chunk', "
-					    "'call_chunk') "
+					    "'call_chunk', 'row_chunk') "
 					    "AND name NOT LIKE 'sqlite%' ORDER BY name",
 					    -1, &name, NULL),
 			 SQLITE_OK);
