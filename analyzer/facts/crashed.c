@@ -15,6 +15,7 @@
 
 #include "analyzer/model/crash.h"
 #include "analyzer/model/handles.h"
+#include "analyzer/model/last.h"
 #include "analyzer/model/lives.h"
 #include "analyzer/model/model.h"
 #include "core/base/text.h"
@@ -98,6 +99,31 @@ char *crashed_cause(const struct model *model, uint32_t process, const struct mo
 		text_addf(&t, "; ");
 		put_unresolved(&t, id);
 	}
+	if (!t.failed)
+		return t.at;
+	text_fini(&t);
+	return NULL;
+}
+
+/* Objects that programs use by inline functions, which call through their context. */
+static bool is_inline(enum object_kind kind)
+{
+	return kind == OBJECT_qp || kind == OBJECT_cq || kind == OBJECT_srq || kind == OBJECT_wq;
+}
+
+char *crashed_after(const struct model *model, uint32_t process)
+{
+	const struct last_verb *last = last_of_process(model, process);
+	const struct verb_info *info = last ? &verb_infos[last->verb] : NULL;
+	struct text t = { 0 };
+
+	if (!info || !crash_signal(model, process) || info->effect != EFFECT_DESTROY ||
+	    !is_inline(info->object) || last->returned == last->at.time)
+		return NULL;
+	text_addf(&t,
+		  "possibly it used the %s that it had destroyed: a post or poll of it crashes "
+		  "before a recorder sees the call; on the software device it is recorded",
+		  object_names[info->object]);
 	if (!t.failed)
 		return t.at;
 	text_fini(&t);

@@ -22,3 +22,6 @@ struct crashed_call crashed_begins(const struct trace_event *event);
  */
 char *crashed_cause(const struct model *model, uint32_t process, const struct moment *moment,
 		    const struct crashed_call *call);
+
+/* The same if the last verb of @process had destroyed an object. */
+char *crashed_after(const struct model *model, uint32_t process);

@@ -223,7 +223,20 @@ static bool is_explained(const struct ends *ends, uint32_t process)
 	return false;
 }
 
-/* Why it crashed in its only call that had begun and should have returned; NULL: not known. */
+/* Its end was seen before: the end of the trace comes after that. */
+static bool is_told(const struct ends *ends, uint32_t process)
+{
+	for (size_t i = 0; i < ends->facts->n; i++)
+		if (ends->facts->all[i].kind == FACT_KILLED &&
+		    ends->facts->all[i].process == process)
+			return true;
+	return false;
+}
+
+/*
+ * Why it crashed in its only call that had begun and should have returned, or after its last one;
+ * NULL: not known.
+ */
 static char *find_crash(const struct ends *ends, const struct model *model, uint32_t process)
 {
 	const struct under_way *found = NULL;
@@ -237,7 +250,9 @@ static char *find_crash(const struct ends *ends, const struct model *model, uint
 			return NULL;
 		found = call;
 	}
-	return found ? crashed_cause(model, process, &found->moment, &found->given) : NULL;
+	if (found)
+		return crashed_cause(model, process, &found->moment, &found->given);
+	return is_told(ends, process) ? NULL : crashed_after(model, process);
 }
 
 /* Takes @crash. */

@@ -563,6 +563,38 @@ static void the_call_of_a_crash_is_named(void **state)
 
 TEST_ROWS(crashes, the_call_of_a_crash_is_named);
 
+/* The last verb of a process that crashes */
+static const char *crash_after(bool destroys, int signal)
+{
+	static char because[256];
+	const struct fact *fact;
+	struct story s;
+
+	story_begin(&s);
+	open_context(&s);
+	alloc_pd(&s);
+	create_cq(&s);
+	if (destroys)
+		destroy_cq(&s, 0);
+	story_exit(&s, STORY_PID, signal);
+	story_check(&s, NULL);
+	fact = only_fact(&s, FACT_KILLED);
+	assert_int_equal(fact->count, 1);
+	snprintf(because, sizeof(because), "%s", fact->because ?: "");
+	story_end(&s);
+	return because;
+}
+
+TEST(a_destroyed_object_may_have_been_used)
+{
+	assert_string_equal(crash_after(true, SIGSEGV),
+			    "possibly it used the cq that it had destroyed: a post or poll of it "
+			    "crashes before a recorder sees the call; on the software device it is "
+			    "recorded");
+	assert_string_equal(crash_after(false, SIGSEGV), "");
+	assert_string_equal(crash_after(true, SIGKILL), "");
+}
+
 TEST(a_killed_process_did_not_crash_in_its_call)
 {
 	const struct fact *fact;

@@ -10,6 +10,7 @@
 #include "shim/soft/fabric/pipe.h"
 #include "shim/soft/fabric/profile.h"
 #include "shim/soft/fabric/segment.h"
+#include "shim/soft/verbs/dead.h"
 #include "shim/soft/verbs/domain.h"
 #include "shim/soft/verbs/enter.h"
 #include "shim/soft/verbs/event.h"
@@ -302,7 +303,7 @@ EXPORT int ibv_destroy_cq(struct ibv_cq *ibcq)
 		__atomic_sub_fetch(&ibcq->channel->refcnt, 1, __ATOMIC_RELEASE);
 	if (cq->parent)
 		__atomic_sub_fetch(&cq->parent->refs, 1, __ATOMIC_RELEASE);
-	free(cq);
+	dead_retain(cq, &cq->ex.context);
 	return 0;
 }
 

@@ -27,6 +27,7 @@
 #include "shim/soft/transport/sq.h"
 #include "shim/soft/transport/window.h"
 #include "shim/soft/verbs/comp_cntr.h"
+#include "shim/soft/verbs/dead.h"
 #include "shim/soft/verbs/domain.h"
 #include "shim/soft/verbs/enter.h"
 #include "shim/soft/verbs/event.h"
@@ -276,7 +277,7 @@ void qp_free(struct soft_qp *qp)
 	if (pd && !qp->xrcd)
 		__atomic_sub_fetch(&to_pd(pd)->refs, 1, __ATOMIC_RELEASE);
 	domain_free(&qp->sq.memory);
-	free(qp);
+	dead_retain_qp(qp);
 }
 
 EXPORT int ibv_destroy_qp(struct ibv_qp *ibqp)

@@ -16,6 +16,7 @@
 #include "shim/soft/fabric/segment.h"
 #include "shim/soft/transport/deliver.h"
 #include "shim/soft/transport/tag_list.h"
+#include "shim/soft/verbs/dead.h"
 #include "shim/soft/verbs/enter.h"
 #include "shim/soft/verbs/event.h"
 #include "shim/soft/verbs/poll.h"
@@ -413,7 +414,7 @@ EXPORT int ibv_destroy_srq(struct ibv_srq *ibsrq)
 	event_wait_acks(&ibsrq->mutex, &ibsrq->cond, &ibsrq->events_completed, srq->events);
 	__atomic_sub_fetch(&to_pd(ibsrq->pd)->refs, 1, __ATOMIC_RELEASE);
 	free(srq->free);
-	free(srq);
+	dead_retain(srq, &srq->srq.context);
 	return 0;
 }
 

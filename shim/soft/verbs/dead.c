@@ -1,0 +1,65 @@
+/*
+ * Destroyed objects that a program uses by mistake
+ *
+ * 	object 1 ... object 256		a ring; a new one replaces the oldest, which is freed
+ * 	   |             |
+ * 	   +--- the dead context: the operations of a living one, and an epoch of no process
+ *
+ * The operations are those of the context at the destroy: a recorder may have replaced them.
+ */
+#include "shim/soft/verbs/dead.h"
+
+#include <stdlib.h>
+
+#include "shim/soft/fabric/memcheck.h"
+#include "shim/soft/transport/objects.h"
+
+static struct soft_context dead = { .epoch = UINT32_MAX };
+static void *objects[DEAD_OBJECTS];
+static uint32_t next;
+
+/* Of AddressSanitizer's library, if the program has it. No dlsym(): that takes a lock. */
+extern void __asan_init(void) __attribute__((weak));
+
+static bool is_checked(void)
+{
+	return memcheck_valgrind() || __asan_init;
+}
+
+/* Word by word: all contexts have the same, and other threads may be doing this, too. */
+static void copy_operations(const struct verbs_context *from)
+{
+	const uint64_t *words = (const void *)from;
+	uint64_t *to = (void *)&dead.verbs;
+
+	_Static_assert(sizeof(*from) % sizeof(*to) == 0, "a part of a word is left");
+	for (size_t i = 0; i < sizeof(*from) / sizeof(*to); i++)
+		__atomic_store_n(&to[i], words[i], __ATOMIC_RELAXED);
+}
+
+void dead_retain(void *object, struct ibv_context **context)
+{
+	uint32_t at;
+
+	if (is_checked()) {
+		free(object);
+		return;
+	}
+	copy_operations(&to_context(*context)->verbs);
+	*context = &dead.verbs.context;
+	at = __atomic_fetch_add(&next, 1, __ATOMIC_RELAXED) % DEAD_OBJECTS;
+	free(__atomic_exchange_n(&objects[at], object, __ATOMIC_ACQ_REL));
+}
+
+void dead_retain_qp(struct soft_qp *qp)
+{
+	static uint64_t slots[2][512]; /* a request of builders, which none will accept */
+
+	qp->sq.wrs = (uint8_t *)slots;
+	qp->sq.stride = sizeof(slots[0]);
+	qp->sq.mask = 0;
+	qp->sq.depth = 0;
+	qp->init.cap.max_send_sge = 0;
+	qp->init.cap.max_inline_data = 0;
+	dead_retain(qp, &qp->ex.qp_base.context);
+}
