@@ -1,6 +1,6 @@
 /*
- * The heap of the segment, and its limit. Each test has a process of its own, as the heap belongs to
- * a process.
+ * The heap of the segment, and its limit. Each test has a process of its own, since a heap belongs
+ * to one.
  */
 #include "shim/soft/fabric/heap.h"
 
@@ -39,7 +39,7 @@ static void in_child(void (*body)(void))
 
 GROUP(fabric_setup, fabric_teardown);
 
-static uint8_t *at(uint64_t off)
+static uint8_t *place_of(uint64_t off)
 {
 	return (uint8_t *)segment_own + off;
 }
@@ -50,10 +50,10 @@ static void use_extents(void)
 
 	HOLDS(a >= sizeof(struct shm_seg) && a % PAGE == 0);
 	HOLDS(b == a + PAGE && c == b + 2 * PAGE);
-	memset(at(b), 0xaa, 2 * PAGE);
+	memset(place_of(b), 0xaa, 2 * PAGE);
 	heap_free(b, 2 * PAGE - 1);
 	HOLDS(heap_alloc(PAGE) == b);
-	HOLDS(at(b)[0] == 0 && at(b)[PAGE - 1] == 0);
+	HOLDS(place_of(b)[0] == 0 && place_of(b)[PAGE - 1] == 0);
 	HOLDS(heap_alloc(PAGE) == b + PAGE);
 	HOLDS(heap_alloc(PAGE) == c + PAGE);
 	heap_free(a, PAGE);
