@@ -41,7 +41,7 @@ NO_ERROR = re.compile(r'\b(\w+) <= 0 \? (?:\(\w+\))?\1 : 0;')
 OPERAND = r'([\w.\->\[\]]+)'
 EITHER = re.compile(rf'{OPERAND} [<>]=? {OPERAND} \? (?:\(\w+\))?(?:\1 : \2|\2 : \1)'
                     r'(?=[;,)\]} ]*$|[;,)\]}])')
-COMPARED = re.compile(rf'^if \({OPERAND} [<>]=? {OPERAND}\)$')
+COMPARED = re.compile(rf'(?:\(|&& |\|\| ){OPERAND} [<>]=? {OPERAND}(?=\)| &&| \|\||$)')
 # only releases memory
 FREEING = re.compile(r'^(?:static )?void (?:free_\w+|\w+_free)\([^;{]*\)\n\{\n.*?^\}$',
                      re.M | re.S)
@@ -74,7 +74,8 @@ class Mutant:
         end = text.find('\n', at + len(old))
         self.before = text[start:end].strip()
         self.column = at - start - (len(text[start:end]) - len(text[start:end].lstrip()))
-        self.line_after = text[end + 1:text.find('\n', end + 1)].strip()
+        self.line_after, self.second_after = (text[end + 1:].split('\n', 2) + [''])[:2]
+        self.line_after, self.second_after = self.line_after.strip(), self.second_after.strip()
         self.after = ' '.join((text[start:at] + new + text[at + len(old):end]).split())
 
     def __str__(self):
@@ -108,11 +109,18 @@ class Mutant:
         """Does the other bound make no difference, since both values are equal there?"""
         if self.kind != 'comparison' or self.new.rstrip('=') != self.old.rstrip('='):
             return False
-        match = COMPARED.match(self.before)
         return any(each.start() <= self.column < each.end()
-                   for each in EITHER.finditer(self.before)) or \
-            (match and self.line_after in (f'{match[1]} = {match[2]};',
-                                           f'{match[2]} = {match[1]};'))
+                   for each in EITHER.finditer(self.before)) or self.is_bound_of_assigned()
+
+    def is_bound_of_assigned(self):
+        """Does it only decide whether one of two equal values is assigned to the other, which
+        changes nothing: `if (... && a < b)`, `b = a;`?"""
+        if not re.match(r'(?:\} else )?if \(.*\)$', self.before) or \
+                self.second_after.startswith('else'):
+            return False
+        return any(match.end(1) <= self.column < match.start(2) and self.line_after in
+                   (f'{match[1]} = {match[2]};', f'{match[2]} = {match[1]};')
+                   for match in COMPARED.finditer(self.before))
 
     def apply(self, text):
         return text[:self.at] + self.new + text[self.at + len(self.old):]
