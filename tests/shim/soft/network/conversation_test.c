@@ -5,15 +5,20 @@
  * No timer runs but those that a conversation waits for, so the packets are the same on a slow
  * machine.
  */
+#define TEST_MAIN
 #include <inttypes.h>
 #include <poll.h>
+#include <spawn.h>
+#include <sys/wait.h>
 
 #include "tests/shim/soft/network/stranger.h"
 #include "tests/transcript.h"
 
 GROUP(open_device, close_device);
 
-enum { STEPS = 20, WAIT_MS = 20000 };
+enum { STEPS = 20, WAIT_MS = 20000, IMPAIRED = 4 /* conversations on a bad link */ };
+
+#define LINK_ENV "VERBATIM_SOFT_LINK_MODEL"
 
 struct step {
 	enum { END, POST, TELL, RECEIVE, AWAIT, MODIFY } kind;
@@ -264,16 +269,16 @@ static void show_packets(void)
 {
 	uint8_t payload[PACKET];
 	struct header h;
-	uint32_t sum;
 	int n;
 
-	while ((n = take_packet(&h, payload)) >= 0) {
-		sum = 0;
-		for (int i = 0; i < n; i++)
-			sum = sum * 31 + payload[i];
+	while ((n = take_packet(&h, payload)) != -1) {
 		text_addf(&out, "\t\tpacket");
-		show_header(&h);
-		text_addf(&out, "; %d bytes %x\n", n, sum);
+		if (n < 0)
+			text_addf(&out, " unknown");
+		else
+			show_header(&h);
+		text_addf(&out, "; %d bytes, sum %x%s\n", n < 0 ? 0 : n, packet_sum,
+			  packet_is_sound ? "" : ", wrong ICRC");
 	}
 }
 
@@ -364,11 +369,7 @@ static void take_step(const struct step *step, int i)
 
 static void show_memory(void)
 {
-	uint32_t sum = 0;
-
-	for (int i = 0; i < PART; i++)
-		sum = sum * 31 + end.buf[i];
-	text_addf(&out, "\tstate %d memory %x\n", qp_state(), sum);
+	text_addf(&out, "\tstate %d memory %x\n", qp_state(), sum_bytes(end.buf, PART));
 }
 
 static void hold_conversation(const struct conversation *c)
@@ -395,12 +396,11 @@ static void hold_conversation(const struct conversation *c)
 	end.qp = was;
 }
 
-TEST(conversations_are_as_they_were)
+static void hold_conversations(size_t n)
 {
 	static uint8_t long_buf[64 * MTU];
 	struct ibv_ah_attr path = path_to("::ffff:127.0.0.2");
 
-	NEEDS_NETWORK();
 	settings.timeout = 0;
 	settings.retry_cnt = settings.rnr_retry = 1;
 	meet_completion = show_completion;
@@ -408,9 +408,54 @@ TEST(conversations_are_as_they_were)
 		long_buf[i] = (uint8_t)(i * 5 + i / MTU);
 	ah = ibv_create_ah(end.pd, &path);
 	long_mr = ibv_reg_mr(end.pd, long_buf, sizeof(long_buf), IBV_ACCESS_LOCAL_WRITE);
-	for (size_t i = 0; i < sizeof(conversations) / sizeof(*conversations); i++)
+	for (size_t i = 0; i < n; i++)
 		hold_conversation(&conversations[i]);
 	assert_int_equal(ibv_dereg_mr(long_mr), 0);
 	assert_int_equal(ibv_destroy_ah(ah), 0);
+}
+
+/* This program again, with a link that loses and changes packets. */
+static void show_impaired(const char *model)
+{
+	char *const argv[] = { "conversation_test", "impaired", NULL };
+	posix_spawn_file_actions_t actions;
+	int ends[2], status;
+	char text[4096];
+	ssize_t n;
+	pid_t pid;
+
+	text_addf(&out, "\n%s\n", model);
+	setenv(LINK_ENV, model, 1);
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	posix_spawn_file_actions_init(&actions);
+	posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
+	assert_int_equal(posix_spawn(&pid, "/proc/self/exe", &actions, NULL, argv, environ), 0);
+	posix_spawn_file_actions_destroy(&actions);
+	close(ends[1]);
+	while ((n = read(ends[0], text, sizeof(text))) > 0)
+		text_add(&out, text, (size_t)n);
+	close(ends[0]);
+	unsetenv(LINK_ENV);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+TEST(conversations_are_as_they_were)
+{
+	NEEDS_NETWORK();
+	hold_conversations(sizeof(conversations) / sizeof(*conversations));
+	show_impaired("loss=20% seed=3");
+	show_impaired("duplicate=30% seed=4");
+	show_impaired("corrupt=30% seed=5");
 	transcript_expect(__FILE__, &out);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc != 2 || strcmp(argv[1], "impaired"))
+		return test_run(argv);
+	open_device(NULL);
+	hold_conversations(IMPAIRED);
+	fwrite(out.at, 1, out.used, stdout);
+	return close_device(NULL);
 }
