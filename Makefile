@@ -185,6 +185,7 @@ $(BUILD)/tests/shim/soft/%_test: $(BUILD)/tests/shim/soft/%_test.o $(SOFT) $(SAN
 	$(call say,LD,$@)$(link_test) $(TEST_LIBS)
 
 # the recorder, with the software device as its library
+$(BUILD)/tests/shim/trace/recorder_test: ALLLDFLAGS += -rdynamic
 $(BUILD)/tests/shim/trace/recorder_test: $(PRINTS) | $(BUILD)/dropin/libibverbs.so.1
 
 $(BUILD)/tests/shim/trace/%_test: $(BUILD)/tests/shim/trace/%_test.o $(TRACE) $(WIRE) $(SANITIZED)

@@ -166,7 +166,7 @@ void next_unloaded(void)
 {
 	static atomic_ullong seen;
 	static atomic_bool checking;
-	unsigned long long unloads = 0;
+	unsigned long long unloads;
 	int saved = errno;
 
 	if (!atomic_load(&may_go))

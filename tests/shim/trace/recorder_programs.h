@@ -3,6 +3,7 @@
  * Programs for recorder_test.c: they print what each verb returns, and what completes.
  */
 #include <arpa/inet.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
@@ -833,4 +834,153 @@ static void run_shut_in(void)
 	poll_all(p->b.cq, 1, 1);
 	fflush(stdout);
 	_exit(0);
+}
+
+static void post_and_poll(struct ibv_send_wr wr)
+{
+	struct ibv_send_wr *bad;
+
+	SHOW(ibv_post_send(p->a.qp, &wr, &bad));
+	poll_all(p->a.cq, 1, 1);
+}
+
+/* Sends from, and reads to, memory that is not plain. */
+static void send_odd_memory(void)
+{
+	struct ibv_alloc_dm_attr size = { 256, 0, 0 };
+	uint8_t *page =
+		mmap(NULL, PART, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct ibv_dm *dm = ibv_alloc_dm(p->a.context, &size);
+	struct ibv_mr *gone = ibv_reg_mr(p->a.pd, page, PART, ALL_ACCESS);
+	struct ibv_mr *moved = ibv_reg_mr_iova(p->a.pd, p->a.buf, PART, 0x10000, ALL_ACCESS);
+	struct ibv_mr *of_dm =
+		ibv_reg_dm_mr(p->a.pd, dm, 0, 128, IBV_ACCESS_ZERO_BASED | IBV_ACCESS_LOCAL_WRITE);
+	struct ibv_sge sge = { 0x10004, 6, moved->lkey }, two[2];
+
+	post_and_poll(make_request(1, IBV_WR_RDMA_WRITE, &sge, 1));
+	sge = (struct ibv_sge){ 8, 5, of_dm->lkey };
+	post_and_poll(make_request(2, IBV_WR_RDMA_WRITE, &sge, 1));
+	sge = (struct ibv_sge){ 0x10008, 8, moved->lkey };
+	post_and_poll(make_request(3, IBV_WR_RDMA_READ, &sge, 1));
+	two[0] = sge_of(&p->a, 100, 3);
+	two[1] = (struct ibv_sge){ 0x10010, 9, moved->lkey };
+	post_and_poll(make_request(4, IBV_WR_RDMA_READ, two, 2));
+	post_and_poll(make_request(5, IBV_WR_RDMA_WRITE, two, 2));
+	two[1].length = 0;
+	post_and_poll(make_request(6, IBV_WR_RDMA_WRITE, two, 2));
+	munmap(page, PART);
+	SHOW(ibv_dereg_mr(gone));
+	SHOW(ibv_dereg_mr(moved));
+	SHOW(ibv_dereg_mr(of_dm));
+	SHOW(ibv_free_dm(dm));
+}
+
+static void connect_again(void)
+{
+	SHOW(to_state(p->a.qp, IBV_QPS_RESET));
+	SHOW(to_state(p->b.qp, IBV_QPS_RESET));
+	connect_to(p->a.qp, p->b.qp->qp_num);
+	connect_to(p->b.qp, p->a.qp->qp_num);
+}
+
+/* Requests of one number, whose buffers differ, or are the same. */
+static void receive_ambiguously(void)
+{
+	for (unsigned int i = 0; i < 4; i++)
+		SHOW(recv_at(&p->b, 7, PART + 64 * (i / 2), 64));
+	for (unsigned int i = 0; i < 4; i++)
+		SHOW(send_at(&p->a, i, 64 * i, 5 + i));
+	poll_all(p->b.cq, 1, 1);
+	poll_all(p->b.cq, 3, 8);
+	poll_all(p->a.cq, 4, 8);
+}
+
+/* Reads without completions of their own, and such that are refused. */
+static void read_unsignaled(void)
+{
+	struct ibv_sge sge = sge_of(&p->a, 0, 8), many[40];
+	struct ibv_send_wr wrs[3], *bad = NULL;
+	struct ibv_recv_wr recv = { 9, NULL, many, 40 }, *bad_recv;
+
+	for (unsigned int i = 0; i < 40; i++)
+		many[i] = sge_of(&p->a, i, 1);
+	for (unsigned int i = 0; i < 3; i++) {
+		wrs[i] =
+			make_request(10 + i, i < 2 ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE, &sge, 1);
+		wrs[i].next = i < 2 ? &wrs[i + 1] : NULL;
+	}
+	wrs[0].send_flags = 0;
+	SHOW(ibv_post_send(p->a.qp, wrs, &bad));
+	poll_all(p->a.cq, 2, 1);
+	wrs[1].sg_list = many;
+	wrs[1].num_sge = 40;
+	SHOW(ibv_post_send(p->a.qp, wrs, &bad));
+	SHOW(bad - wrs);
+	SHOW(ibv_post_recv(p->b.qp, &recv, &bad_recv));
+	SHOW(send_at(&p->a, 20, 0, 8));
+	poll_all(p->a.cq, 1, 8);
+}
+
+static void run_payloads(void)
+{
+	open_pair();
+	for (unsigned int i = 0; i < 2 * PART; i++) {
+		p->a.buf[i] = (uint8_t)('a' + i % 26);
+		p->b.buf[i] = (uint8_t)('A' + i % 26);
+	}
+	receive_ambiguously();
+	read_unsignaled();
+	connect_again();
+	send_odd_memory();
+	close_pair();
+}
+
+static int call_through(void *verb, struct ibv_context *context)
+{
+	struct ibv_pd *(*alloc)(struct ibv_context *) =
+		(struct ibv_pd * (*)(struct ibv_context *)) verb;
+	struct ibv_pd *pd = alloc ? alloc(context) : NULL;
+
+	return pd ? ibv_dealloc_pd(pd) : -1;
+}
+
+/* Verbs that are looked up by their names. */
+static void run_lookups(void)
+{
+	struct ibv_context *context = open_context();
+	void *lib = dlopen("libibverbs.so.1", RTLD_NOW), *at;
+
+	SHOW(dlsym(RTLD_DEFAULT, "ibv_alloc_pd") == (void *)ibv_alloc_pd);
+	SHOW(dlsym(RTLD_DEFAULT, "no_such_verb"));
+	SHOW(dlerror() != NULL);
+	SHOW(dlsym(RTLD_DEFAULT, "getpid") != NULL);
+	SHOW(dlsym(RTLD_NEXT, "ibv_alloc_pd") != NULL);
+	SHOW(lib != NULL);
+	at = dlsym(lib, "ibv_alloc_pd");
+	SHOW(at == (void *)ibv_alloc_pd);
+	SHOW(call_through(at, context));
+	at = dlvsym(lib, "ibv_alloc_pd", "IBVERBS_1.1");
+	SHOW(at == (void *)ibv_alloc_pd);
+	SHOW(call_through(at, context));
+	SHOW(dlvsym(lib, "ibv_alloc_pd", "IBVERBS_9.9") != NULL);
+	SHOW(dlsym(lib, "ibv_no_such") != NULL);
+	SHOW(dlclose(lib));
+	SHOW(call_through(dlsym(RTLD_DEFAULT, "ibv_alloc_pd"), context));
+	SHOW(dlopen("libno_such.so", RTLD_NOW) != NULL);
+	SHOW(ibv_close_device(context));
+}
+
+/* The file of the ring is truncated by somebody else. */
+static void run_cut(void)
+{
+	char path[PATH_MAX];
+
+	open_pair();
+	snprintf(path, sizeof(path), "%s/ring.0", getenv("VERBATIM_DIR"));
+	SHOW(truncate(path, PART));
+	post_receives(1);
+	SHOW(send_at(&p->a, 1, 0, 8));
+	poll_all(p->a.cq, 1, 1);
+	poll_all(p->b.cq, 1, 1);
+	close_pair();
 }

@@ -60,3 +60,18 @@ TEST(what_is_no_files_is_not_found)
 	assert_false(locate_object(NULL, &found) || locate_by_walk(NULL, &found));
 	free(heap);
 }
+
+/* The byte behind a file's last is another's, or nobody's. */
+TEST(a_file_ends_where_it_ends)
+{
+	struct located found, next;
+
+	assert_true(locate_by_walk((const void *)agree_on, &found));
+	assert_true(locate_by_walk((const char *)found.start, &next));
+	assert_int_equal(next.start, found.start);
+	assert_true(locate_by_walk((const char *)found.end - 1, &next));
+	assert_int_equal(next.start, found.start);
+	assert_true(!locate_by_walk((const char *)found.end, &next) || next.start >= found.end);
+	assert_true(!locate_by_walk((const char *)found.start - 1, &next) ||
+		    next.end <= found.start);
+}
