@@ -35,6 +35,8 @@ ARGUMENTS = re.compile(rf'\b[a-z_]\w*\((?:[^()]*, )?({SIMPLE}), ({SIMPLE})(?=[,)
 # effects that only sanitizers, a lack of memory, or warnings can show
 UNSEEN = re.compile(r'^\t*\(void\)\w+;$|ENOMEM|out of memory|\b[mc]alloc\(|\brealloc\(|'
                     r'^\t*(?:\w*free|fini_\w+|\w+_(?:free|fini|unref|close))\(.*\);$')
+# the body of a loop that only releases memory
+RELEASED = re.compile(r'^(?:\w*free|fini_\w+|\w+_(?:free|fini|unref))\(.*\);$')
 # equivalent to <: the result is 0 otherwise, too
 NO_ERROR = re.compile(r'\b(\w+) <= 0 \? (?:\(\w+\))?\1 : 0;')
 # it does not matter which of two equal ones is taken
@@ -95,11 +97,15 @@ class Mutant:
             self.is_bound_of_equals() or \
             self.is_without_stdin() or \
             self.is_hint() or \
+            self.is_loop_of_release() or \
             (self.before.startswith('if (') and 'ENOMEM' in self.line_after)
 
     def is_hint(self):
         match = EXPECTED.search(self.before)
         return match and match.end() - 2 == self.column
+
+    def is_loop_of_release(self):
+        return re.match(r'(?:for|while) \(.*\)$', self.before) and RELEASED.match(self.line_after)
 
     def is_without_stdin(self):
         return self.path.startswith(OF_COMMAND) and self.path != 'cli/main.c' and \
