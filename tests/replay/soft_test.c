@@ -29,6 +29,8 @@ static const char *const varying[] = {
 	"  lateness  ",
 	"  delayed  ",
 	"addresses of librdmacm",
+	" to warm up: replayed in ",
+	"a completion event for a completion that came before",
 };
 
 static bool line_varies(const char *line, size_t n)
@@ -71,6 +73,28 @@ static int make_folder(const char *name)
 	return mkdir(path, 0700);
 }
 
+static int put_file(const char *name, const char *text)
+{
+	char path[sizeof(run_folder) + 32];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/%s", run_folder, name);
+	file = fopen(path, "w");
+	return !file || fputs(text, file) < 0 || fclose(file);
+}
+
+/* Traffic that no trace has, and divergences to be ignored. */
+static int put_files(void)
+{
+	return put_file("one.model", "model 1\nranks 3\nflow 0>1\n  requests 40\n  rate 20000/s\n"
+				     "  send SEND 64 75%\n  send RDMA_WRITE 4k 25%\n"
+				     "flow 1>2\n  requests 30\n  rate 10000/s\n"
+				     "  send RDMA_READ 1k 100%\n") ||
+	       put_file("none.model", "model 1\nranks 2\n") ||
+	       put_file("all.tolerate", "ibv_poll_cq\n") ||
+	       put_file("some.tolerate", "# nothing\nRDMA_WRITE status=REM_ACCESS_ERR\n");
+}
+
 /* The traces, some of them as a suite, and a fabric for the device. */
 static int make_folders(void)
 {
@@ -78,7 +102,7 @@ static int make_folders(void)
 	int err = !traces || link_there(traces, "soft") || make_folder("fabric") ||
 		  make_folder("some") || link_there("../soft/rc.db", "some/rc.db") ||
 		  link_there("../soft/ud.db", "some/ud.db") ||
-		  link_there("../soft/refused.db", "some/refused.db");
+		  link_there("../soft/refused.db", "some/refused.db") || put_files();
 
 	free(traces);
 	return err;
