@@ -156,7 +156,7 @@ static void step_once(struct followed *f, const struct story *story)
 	text_addf(&out, "more %d\n", more);
 }
 
-/* Of the first process, of which the next event is not the next that it has written. */
+/* The next three events of the first process cannot be read. */
 static void lose_events(void)
 {
 	text_addf(&out, "-- three events of thread 1 are damaged\n");
@@ -187,8 +187,8 @@ static void show_story(const struct story *story)
 
 /* clang-format off */
 static const struct story stories[] = {
-	{ .name = "in steps", .check.fail_on = FAIL_WARNING, .steps = { 1000, 250000, 450000, 620000 },
-	  .has_metrics = true },
+	{ .name = "in steps", .check.fail_on = FAIL_WARNING, .has_metrics = true,
+	  .steps = { 1000, 250000, 450000, 620000 } },
 	{ .name = "at once", .check.fail_on = FAIL_WARNING },
 	{ .name = "errors, in parts", .check = { .preset = PRESET_ERRORS, .fail_on = FAIL_ERROR },
 	  .in_parts = true, .steps = { 450000, 450000 } },
