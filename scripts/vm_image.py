@@ -28,7 +28,7 @@ NEEDED = {'qemu-system-x86_64': 'qemu-system-x86', 'busybox': 'busybox-static', 
 
 # loaded before the root is mounted, and after it
 FIRST = 'virtio_pci 9pnet_virtio 9p overlay'.split()
-LATER = '''crc32_generic crc32c_generic dummy virtio_net sch_netem ib_uverbs ib_umad rdma_ucm
+LATER = '''crc32_generic crc32c_generic dummy veth virtio_net sch_netem ib_uverbs ib_umad rdma_ucm
     rdma_rxe siw'''.split()
 MODULES = re.compile(r'''\./lib/modules/[^/]*/(modules\.|kernel/(
     drivers/(infiniband/(core|sw)|virtio|net/[^/]*\.ko)|

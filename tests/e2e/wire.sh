@@ -72,7 +72,7 @@ crooked() { VERBATIM_SOFT_LINK_MODEL="duplicate=5% reorder=5% seed=$RANDOM" "$@"
 
 # The only GID has index 0.
 pingpong() { over_the_wire "ibv_$1_pingpong" -g 0 -n "$(share 100 1000)" "${@:2}"; }
-perftest() { over_the_wire "$@" -x 0 -d verbatim0; }
+perftest() { over_the_wire "$@" -F -x 0 -d verbatim0; }
 
 addresses_of_ipv6_work() {
 	local wire_one=fd99::1 wire_two=fd99::2
@@ -90,10 +90,10 @@ has_traffic() { [ "$(packets)" -gt $((before + 300)) ]; }
 a_dead_end_runs_out_of_retries() {
 	local server client before
 	next_port
-	one ib_write_bw -x 0 -d verbatim0 -n 1000000 -p $port >"$tmp/server" 2>&1 & server=$!
+	one ib_write_bw -F -x 0 -d verbatim0 -n 1000000 -p $port >"$tmp/server" 2>&1 & server=$!
 	await listens $port || return
 	before=$(packets)
-	two timeout 60 ib_write_bw -x 0 -d verbatim0 -n 1000000 -p $port $here >"$tmp/client" 2>&1 &
+	two timeout 60 ib_write_bw -F -x 0 -d verbatim0 -n 1000000 -p $port $here >"$tmp/client" 2>&1 &
 	client=$!
 	await has_traffic || return
 	pkill -KILL -P $server; kill -KILL $server
@@ -137,13 +137,48 @@ packets_of_one_machine_stay_in_memory() {
 		wait $server && [ "$(packets)" -lt $((before + 50)) ] # others may be on their way
 }
 
+# Somebody here listens to the wire.
+has_wire() { grep -q ':12B7 ' /proc/net/udp /proc/net/udp6; }
+
+# A server here and a client there, by librdmacm. The server listens soon after it has the wire.
+connected() { # server, client
+	local pid
+	one timeout 60 $1 >"$tmp/server" 2>&1 & pid=$!
+	await has_wire || return
+	until two timeout 60 $2 >"$tmp/client" 2>&1; do
+		says 'error 8' "$tmp/client" || { cat "$tmp/server"; return 1; }
+	done
+	wait $pid || { cat "$tmp/server"; return 1; }
+}
+
+files_are_copied() {
+	local pid
+	head -c 300001 /dev/urandom >"$tmp/file"
+	one timeout 60 rcopy >"$tmp/server" 2>&1 & pid=$!
+	await has_wire || return
+	two timeout 60 rcopy "$tmp/file" "$here:$tmp/copy" && pkill -P $pid && ! wait $pid &&
+		cmp "$tmp/file" "$tmp/copy"
+}
+
+# Somebody has the wire, and another port.
+nobody_listens() {
+	local pid
+	one timeout 60 rping -s -a $here >"$tmp/server" 2>&1 & pid=$!
+	await has_wire || return
+	! two timeout 60 rping -c -C 1 -a $here -p 7999 >"$tmp/client" 2>&1 &&
+		says 'REJECTED, error 8' "$tmp/client" && pkill -P $pid && ! wait $pid
+}
+
+lossy() { VERBATIM_SOFT_LINK_MODEL="loss=20% duplicate=10% seed=3" "$@"; }
+
 packets_are_well_formed() {
 	local pid
 	dumpcap -q -i v0 -w "$tmp/cap.pcapng" 2>"$tmp/dumpcap" & pid=$!
 	await grep -q 'File:' "$tmp/dumpcap" || return
 	pingpong rc -n 20 && pingpong ud -n 20 && perftest ib_atomic_lat -n 10 &&
 		perftest ib_read_lat -n 10 -s 5000 &&
-		wire_one=fd99::1 wire_two=fd99::2 pingpong uc -n 20 || return
+		wire_one=fd99::1 wire_two=fd99::2 pingpong uc -n 20 &&
+		connected "rping -s -C 1 -a $here" "rping -c -C 1 -a $here" || return
 	kill -INT $pid && wait $pid
 	is malformed "$(tshark -r "$tmp/cap.pcapng" -Y _ws.malformed 2>/dev/null)" ""
 	python3 tests/e2e/wire/icrc.py "$tmp/cap.pcapng" >"$tmp/icrc" || return
@@ -164,6 +199,19 @@ try addresses_of_ipv6_work
 try two_pairs_at_once
 try packets_of_one_machine_stay_in_memory
 try_in_turn xrc_is_refused
+if command -v rping >/dev/null; then
+	try "librdmacm" connected "rping -s -C 3 -a $here" "rping -c -C 3 -v -a $here"
+	try_in_turn "librdmacm, several" connected ucmatose "ucmatose -s $here"
+	try_in_turn "librdmacm, datagrams" connected udaddy "udaddy -s $here"
+	try_in_turn "librdmacm, sockets" connected "rstream -S 10000 -C 20" \
+		"rstream -S 10000 -C 20 -s $here"
+	try_in_turn files_are_copied
+	try nobody_listens
+	try "librdmacm, with losses" lossy connected "rping -s -C 3 -a $here" \
+		"rping -c -C 3 -v -a $here"
+else
+	skip "librdmacm" "rdmacm-utils is not installed"
+fi
 if command -v ib_write_bw >/dev/null; then
 	try "RDMA write" perftest ib_write_bw -n 5 -s 300001
 	try_in_turn "RDMA read" perftest ib_read_bw -n 5 -s 300001

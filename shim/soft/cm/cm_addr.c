@@ -87,6 +87,26 @@ bool cm_addr_same_ip(const struct cm_addr *a, const struct cm_addr *b)
 	       (!a->scope || !b->scope || a->scope == b->scope);
 }
 
+static const uint8_t mapped[12] = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff };
+
+void cm_addr_to_gid(const struct cm_addr *addr, uint8_t gid[16])
+{
+	bool ipv4 = addr->family == AF_INET;
+
+	if (ipv4)
+		memcpy(gid, mapped, sizeof(mapped));
+	memcpy(ipv4 ? gid + sizeof(mapped) : gid, addr->ip, ipv4 ? 4 : 16);
+}
+
+void cm_addr_set_ip(struct cm_addr *addr, const uint8_t gid[16])
+{
+	bool ipv4 = !memcmp(gid, mapped, sizeof(mapped));
+
+	memset(addr->ip, 0, sizeof(addr->ip));
+	addr->family = ipv4 ? AF_INET : AF_INET6;
+	memcpy(addr->ip, ipv4 ? gid + sizeof(mapped) : gid, ipv4 ? 4 : 16);
+}
+
 static bool is_loopback(const struct cm_addr *addr)
 {
 	return addr->family == AF_INET && addr->ip[0] == 127;

@@ -11,9 +11,10 @@
  * 	CLOSED		TIMEWAIT_EXIT	CLOSED
  *
  * REJ ends a connection that is not yet established. For datagrams there is one request, SIDR_REQ,
- * and one reply, SIDR_REP. No message is lost, so none is sent twice; a full mailbox is tried
- * again. Time limits are for peers whose program does not answer. The death of its process counts
- * as an answer.
+ * and one reply, SIDR_REP. No message within the fabric is lost, so none is sent twice; a full
+ * mailbox is tried again. Time limits are for peers whose program does not answer. The death of its
+ * process counts as an answer. To another machine (cm_away.c), what needs an answer is sent until
+ * that arrives.
  *
  * A request for a port without a listener is held for a short time. Networks are slow, and some
  * programs depend on that: with -R, both ends of perftest start at once, one to listen and the
@@ -30,6 +31,7 @@
 #include <netinet/in.h>
 #include <string.h>
 
+#include "shim/soft/cm/cm_away.h"
 #include "shim/soft/cm/cm_path.h"
 #include "shim/soft/fabric/process.h"
 
@@ -37,11 +39,13 @@
 #include "shim/soft/cm/cm_event.h"
 #include "shim/soft/cm/cm_channel.h"
 
-#define MS          1000000ull
-#define RESEND_NS   (20 * MS)
-#define LOOK_NS     MS
-#define PATIENCE_NS (100 * MS)
-#define TIMEWAIT_NS (4096ull << (CM_PATH_LIFETIME + 1))
+#define MS            1000000ull
+#define RESEND_NS     (20 * MS)
+#define LOOK_NS       MS
+#define PATIENCE_NS   (100 * MS)
+#define AWAY_FIRST_NS (250 * MS)
+#define AWAY_LAST_NS  (4000 * MS)
+#define TIMEWAIT_NS   (4096ull << (CM_PATH_LIFETIME + 1))
 
 uint64_t cm_response_ns = 65536 * MS; /* 16 times 4.096 s */
 
@@ -57,8 +61,11 @@ static void unwatch_peer(struct cm_id *id)
 	id->watching = false;
 }
 
+/* Another machine cannot be watched: time limits will do. */
 void cm_conn_watch(struct cm_id *id)
 {
+	if (cm_name_is_away(&id->peer))
+		return;
 	id->watching = !cm_channel_watch(id->channel, &id->peer);
 }
 
@@ -70,6 +77,8 @@ void cm_conn_enter(struct cm_id *id, enum cm_state state)
 	if (state == CM_REQ_SENT || state == CM_SIDR_REQ_SENT || state == CM_REP_SENT ||
 	    state == CM_DREQ_SENT)
 		wait = cm_response_ns;
+	else if (cm_name_is_away(&id->peer))
+		id->resend = 0; /* it was answered */
 	if (state == CM_TIMEWAIT)
 		wait = TIMEWAIT_NS;
 	/* its death would make the channel readable, without an event */
@@ -82,6 +91,15 @@ void cm_conn_end(struct cm_id *id, enum cm_state state, int event, int status)
 {
 	cm_conn_enter(id, state);
 	cm_id_event(id, event, status);
+}
+
+void cm_conn_wait_longer(struct cm_id *id)
+{
+	if (id->state != CM_REQ_SENT && id->state != CM_REP_SENT)
+		return;
+	id->deadline = process_now() + cm_response_ns;
+	id->pause = AWAY_LAST_NS;
+	id->resend = process_now() + AWAY_LAST_NS;
 }
 
 void cm_conn_peer_died(struct cm_id *id)
@@ -114,11 +132,34 @@ static void set_private(struct cm_msg *msg, const void *data, size_t len)
 	msg->private_len = len;
 }
 
+static bool wants_answer(const struct cm_msg *msg)
+{
+	return msg->type == CM_REQ || msg->type == CM_REP || msg->type == CM_DREQ ||
+	       msg->type == CM_SIDR_REQ;
+}
+
+/* A message may be lost: it is sent again until its answer arrives, or the time limit is over. */
+static int send_away(struct cm_id *id, struct cm_msg *msg)
+{
+	bool again = id->resend && id->unsent.type == msg->type;
+
+	id->pause = again ? 2 * id->pause : AWAY_FIRST_NS;
+	if (id->pause > AWAY_LAST_NS)
+		id->pause = AWAY_LAST_NS;
+	id->unsent = *msg;
+	id->resend = wants_answer(msg) ? process_now() + id->pause : 0;
+	cm_away_send(&id->peer, msg);
+	return 0;
+}
+
 /* A message that waits is replaced by the next one, which includes its information. */
 int cm_conn_send(struct cm_id *id, struct cm_msg *msg)
 {
-	int err = cm_wire_send(&id->peer, msg);
+	int err;
 
+	if (cm_name_is_away(&id->peer))
+		return send_away(id, msg);
+	err = cm_wire_send(&id->peer, msg);
 	id->resend = 0;
 	if (err != -EAGAIN)
 		return err;
@@ -132,6 +173,8 @@ int cm_conn_send_status(struct cm_id *id, enum cm_type type, uint32_t status)
 	struct cm_msg msg = make_message(id, type);
 
 	msg.status = status;
+	if (type == CM_DREQ)
+		msg.qpn = id->remote_qpn;
 	return cm_conn_send(id, &msg);
 }
 
@@ -198,7 +241,12 @@ static void hold_request(struct cm_id *id, const struct cm_msg *msg)
 static int send_or_hold(struct cm_id *id, const struct cm_msg *msg)
 {
 	struct request request = { .id = id, .msg = *msg };
-	int err = cm_port_request(id->ps, &id->dst, send_request, &request);
+	int err;
+
+	if (cm_name_is_away(&id->peer))
+		err = cm_conn_send(id, &request.msg);
+	else
+		err = cm_port_request(id->ps, &id->dst, send_request, &request);
 
 	if (!err)
 		note_sent(id);

@@ -26,6 +26,9 @@ bool cm_conn_datagrams(const struct cm_id *id);
 void cm_conn_enter(struct cm_id *id, enum cm_state state);
 void cm_conn_end(struct cm_id *id, enum cm_state state, int event, int status);
 
+/* The other machine has the message, and its program will answer. */
+void cm_conn_wait_longer(struct cm_id *id);
+
 /* Watch the peer's process. If it has ended, that is reported after the messages that it left. */
 void cm_conn_watch(struct cm_id *id);
 

@@ -25,7 +25,7 @@ static uint32_t last_serial;
 
 struct cm_name cm_id_name(const struct cm_id *id)
 {
-	return (struct cm_name){ segment_own->instance, segment_own->node, id->serial };
+	return (struct cm_name){ segment_own->instance, segment_own->node, id->serial, { 0 } };
 }
 
 /* For sequence numbers: 24 bits. */
@@ -121,7 +121,7 @@ struct cm_id *cm_id_by_peer(const struct cm_name *peer)
 
 	for (i = 0; i < high; i++)
 		if (ids[i] && ids[i]->peer.serial == peer->serial &&
-		    ids[i]->peer.node == peer->node && ids[i]->peer.instance == peer->instance)
+		    cm_name_same_place(&ids[i]->peer, peer))
 			return ids[i];
 	return NULL;
 }

@@ -90,6 +90,7 @@ struct cm_id {
 	bool watching;     /* the peer's process */
 	uint64_t deadline; /* of the state, ns; 0: none */
 	uint64_t resend;   /* when to send @unsent again, ns; 0: nothing to send */
+	uint64_t pause;    /* until then, after the last time: to another machine */
 	uint64_t held;     /* a request is delayed until then; 0: it was sent */
 	bool destroyed;    /* only @unsent is left of it */
 	struct cm_msg unsent;
@@ -101,6 +102,7 @@ struct cm_id {
 	uint8_t initiator_depth;
 	uint8_t retry_count;
 	uint8_t rnr_retry_count;
+	uint8_t mtu; /* enum ibv_mtu of the path, as the other end says; 0: the port's */
 	struct rdma_ucm_ece ece; /* the peer's */
 	struct cm_multicast *multicast;
 };

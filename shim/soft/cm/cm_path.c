@@ -1,5 +1,5 @@
 /*
- * Paths: from a port to itself
+ * Paths: from a port to itself, or to another machine
  *
  * On InfiniBand by LID, on RoCE by the GID of the requested family. The attributes for the
  * program's queue pair are those of the kernel: cm_path_qp_attr() follows the specification's 12.9.
@@ -69,6 +69,15 @@ static void path_gid(const struct cm_id *id, uint8_t raw[16])
 		memcpy(raw, entry.gid.raw, sizeof(entry.gid.raw));
 }
 
+/* The GID of the other end: this port's, but for another machine. */
+static void remote_gid(const struct cm_id *id, uint8_t raw[16])
+{
+	if (cm_name_is_away(&id->peer))
+		memcpy(raw, id->peer.away, 16);
+	else
+		path_gid(id, raw);
+}
+
 static uint16_t own_lid(void)
 {
 	const struct port *port = port_at(PORT);
@@ -94,7 +103,7 @@ static uint16_t own_pkey(void)
 void cm_path_ah(const struct cm_id *id, struct ib_uverbs_ah_attr *ah)
 {
 	memset(ah, 0, sizeof(*ah));
-	path_gid(id, ah->grh.dgid);
+	remote_gid(id, ah->grh.dgid);
 	ah->grh.sgid_index = gid_index(id);
 	ah->grh.hop_limit = port_is_roce(PORT) ? HOPS : 0;
 	ah->grh.traffic_class = id->tos;
@@ -137,7 +146,7 @@ static int to_rtr(const struct cm_id *id, struct ib_uverbs_qp_attr *attr)
 	if (id->state < CM_REQ_RCVD || id->state > CM_DREQ_RCVD)
 		return -EINVAL;
 	cm_path_ah(id, &attr->ah_attr);
-	attr->path_mtu = own_mtu();
+	attr->path_mtu = id->mtu ? id->mtu : own_mtu();
 	attr->dest_qp_num = id->remote_qpn;
 	attr->rq_psn = id->rq_psn;
 	attr->qp_attr_mask =
@@ -193,7 +202,7 @@ static void fill_path(const struct cm_id *id, struct ib_user_path_rec *path)
 	path->pkey = own_pkey();
 	if (id->state < CM_ADDR_RESOLVED || id->state == CM_LISTENING)
 		return;
-	path_gid(id, path->dgid);
+	remote_gid(id, path->dgid);
 	if (!has_path(id))
 		return;
 	path->dlid = htobe16(own_lid());
@@ -248,6 +257,8 @@ void cm_path_gid(const struct cm_id *id, struct rdma_ucm_query_addr_resp *resp)
 	if (id->device)
 		path_gid(id, gid.gid);
 	memcpy(&resp->src_addr, &gid, sizeof(gid));
+	if (id->device)
+		remote_gid(id, gid.gid);
 	if (id->state < CM_ADDR_RESOLVED || id->state == CM_LISTENING)
 		memset(gid.gid, 0, sizeof(gid.gid));
 	memcpy(&resp->dst_addr, &gid, sizeof(gid));
@@ -274,7 +285,7 @@ uint32_t cm_path_data(const struct cm_id *id, struct ib_path_rec_data *data)
 	if (!has_path(id))
 		return 0;
 	path_gid(id, path.sgid.raw);
-	path_gid(id, path.dgid.raw);
+	remote_gid(id, path.dgid.raw);
 	data->flags = IB_PATH_GMP | IB_PATH_PRIMARY | IB_PATH_BIDIRECTIONAL;
 	memcpy(data->path_rec, &path, sizeof(path));
 	return 1;

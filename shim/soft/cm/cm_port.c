@@ -19,6 +19,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -42,6 +43,7 @@ struct table {
 	struct cm_port port[PORTS];
 };
 
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* the other lock is the process's */
 static struct table *table;
 static int fd = -1;
 
@@ -73,7 +75,7 @@ fail:
 	return err;
 }
 
-static int lock_table(void)
+static int lock_file(void)
 {
 	struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 	int err = map_table();
@@ -89,11 +91,23 @@ static int lock_table(void)
 	return 0;
 }
 
+static int lock_table(void)
+{
+	int err;
+
+	pthread_mutex_lock(&mutex);
+	err = lock_file();
+	if (err < 0)
+		pthread_mutex_unlock(&mutex);
+	return err;
+}
+
 static void unlock_table(void)
 {
 	struct flock whole = { .l_type = F_UNLCK, .l_whence = SEEK_SET };
 
 	fcntl(fd, F_SETLK, &whole);
+	pthread_mutex_unlock(&mutex);
 }
 
 static uint32_t first_unused(void)
@@ -301,16 +315,20 @@ void cm_port_accepted(uint32_t slot, const struct cm_name *owner)
 
 void cm_port_close(void)
 {
+	pthread_mutex_lock(&mutex);
 	if (table)
 		munmap(table, sizeof(*table));
 	if (fd >= 0)
 		close(fd);
-	cm_port_forget();
+	table = NULL;
+	fd = -1;
+	pthread_mutex_unlock(&mutex);
 }
 
 /* The table is not mapped in a child (MADV_DONTFORK). */
 void cm_port_forget(void)
 {
+	pthread_mutex_init(&mutex, NULL);
 	table = NULL;
 	fd = -1;
 }

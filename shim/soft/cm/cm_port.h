@@ -1,19 +1,35 @@
 #pragma once
 /*
- * The ports of all port spaces, and their owners: one table for the fabric. Callers serialize
- * within the process (cm.c), and are in the fabric.
+ * The ports of all port spaces, and their owners: one table for the fabric. Any thread, in the
+ * fabric.
  */
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "shim/soft/cm/cm_addr.h"
 
-/* The address of a message: an id of a process. */
+enum { CM_AWAY = -1 };
+
+/* The address of a message: an id of a process, or of another machine. */
 struct cm_name {
 	uint64_t instance; /* of the process in the fabric */
-	uint32_t node;
-	uint32_t serial; /* of the id there, never reused */
+	uint32_t node;     /* CM_AWAY: of the machine at @away */
+	uint32_t serial;   /* of the id there, never reused; 0: not known yet */
+	uint8_t away[16];  /* IPv4 mapped; else zeros */
 };
+
+static inline bool cm_name_is_away(const struct cm_name *name)
+{
+	return name->node == (uint32_t)CM_AWAY;
+}
+
+/* Is it the same process, or the same machine? */
+static inline bool cm_name_same_place(const struct cm_name *a, const struct cm_name *b)
+{
+	return a->node == b->node && a->instance == b->instance &&
+	       !memcmp(a->away, b->away, sizeof(a->away));
+}
 
 struct cm_port {
 	struct cm_name owner;

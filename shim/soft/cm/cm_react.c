@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shim/soft/cm/cm_away.h"
 #include "shim/soft/cm/cm_channel.h"
 #include "shim/soft/cm/cm_conn.h"
 #include "shim/soft/cm/cm_event.h"
@@ -27,12 +28,15 @@ static void answer_message(const struct cm_msg *msg, enum cm_type type, uint32_t
 	struct cm_msg reply = { .type = type, .ps = msg->ps, .status = status };
 
 	reply.from.serial = msg->to;
-	cm_wire_send(&msg->from, &reply);
+	if (cm_name_is_away(&msg->from))
+		cm_away_send(&msg->from, &reply);
+	else
+		cm_wire_send(&msg->from, &reply);
 }
 
 static bool from_peer(const struct cm_id *id, const struct cm_msg *msg)
 {
-	return id->peer.node == msg->from.node && id->peer.instance == msg->from.instance;
+	return cm_name_same_place(&id->peer, &msg->from);
 }
 
 /* The responder resources of one side are the initiator depth of the other. */
@@ -83,6 +87,9 @@ static int make_child(struct cm_id *listener, const struct cm_msg *msg, struct c
 
 	if (msg->qp_type == IBV_QPT_XRC_SEND)
 		qp_type = IBV_QPT_XRC_RECV;
+	if (cm_name_is_away(&msg->from) && msg->type == CM_REQ &&
+	    msg->qp_type != IBV_QPT_XRC_SEND && msg->qp_type != qp_type)
+		return -EINVAL;
 	err = cm_id_new(listener->channel, listener->ps, qp_type, &id);
 	if (err < 0)
 		return err;
@@ -93,10 +100,22 @@ static int make_child(struct cm_id *listener, const struct cm_msg *msg, struct c
 	id->ack_timeout = listener->ack_timeout;
 	id->qkey = CM_UDP_QKEY;
 	id->peer = msg->from;
+	id->mtu = msg->mtu;
 	id->retry_count = msg->retry_count;
 	take_parameters(id, msg);
 	*ret_id = id;
 	return 0;
+}
+
+/* A request that was sent again: the answer was lost, unless it is sent again anyway. */
+static void answer_again(struct cm_id *listener, struct cm_id *id)
+{
+	struct cm_name name = cm_id_name(listener);
+
+	if (listener->has_port)
+		cm_port_accepted(listener->port, &name);
+	if (id->unsent.type == CM_SIDR_REP || id->unsent.type == CM_REJ)
+		cm_away_send(&id->peer, &id->unsent);
 }
 
 static void take_request(struct cm_id *listener, struct cm_msg *msg)
@@ -105,8 +124,12 @@ static void take_request(struct cm_id *listener, struct cm_msg *msg)
 	struct cm_event *event;
 	struct cm_id *id;
 
-	if (cm_id_by_peer(&msg->from))
-		return; /* it came twice */
+	id = cm_id_by_peer(&msg->from);
+	if (id) { /* it came twice */
+		if (cm_name_is_away(&msg->from))
+			answer_again(listener, id);
+		return;
+	}
 	if (listener->state != CM_LISTENING || msg->ps != listener->ps ||
 	    sidr != cm_conn_datagrams(listener) || make_child(listener, msg, &id) < 0) {
 		answer_message(msg, sidr ? CM_SIDR_REP : CM_REJ,
@@ -133,6 +156,8 @@ static void take_reply(struct cm_id *id, struct cm_msg *msg)
 {
 	struct cm_event *event;
 
+	if (id->state == CM_ESTABLISHED && cm_name_is_away(&id->peer))
+		cm_conn_send_status(id, CM_RTU, 0); /* it was lost */
 	if (id->state != CM_REQ_SENT)
 		return;
 	id->peer = msg->from; /* the listener's child: the same process */
@@ -223,6 +248,9 @@ static void dispatch_message(struct cm_id *id, struct cm_msg *msg)
 		break;
 	case CM_SIDR_REP:
 		sidr_reply(id, msg);
+		break;
+	case CM_MRA:
+		cm_conn_wait_longer(id);
 		break;
 	}
 }

@@ -10,7 +10,9 @@
 #include <netinet/in.h>
 #include <string.h>
 
+#include "shim/soft/cm/cm_away.h"
 #include "shim/soft/cm/cm_event.h"
+#include "shim/soft/fabric/uplink.h"
 
 enum { MAX_BACKLOG = 1024, MAX_ACK_TIMEOUT = 31 };
 
@@ -55,6 +57,24 @@ static void make_loopback(struct cm_addr *addr)
 	       sizeof(addr->ip));
 }
 
+/* Another machine: by the wire. */
+static int reach_away(struct cm_id *id)
+{
+	struct cm_name peer = { .node = CM_AWAY };
+	int err;
+
+	cm_addr_to_gid(&id->dst, peer.away);
+	if (!uplink_reaches((const union ibv_gid *)peer.away))
+		return -EHOSTUNREACH;
+	err = cm_away_start();
+	if (err < 0)
+		return err;
+	id->peer = peer;
+	if (cm_addr_any(&id->src))
+		cm_addr_set_ip(&id->src, uplink_get()->addr.s6_addr);
+	return 0;
+}
+
 /* Determine the destination @dst: members of a group may be on any interface. */
 static int reach_device(struct cm_id *id, const struct cm_addr *dst)
 {
@@ -67,7 +87,7 @@ static int reach_device(struct cm_id *id, const struct cm_addr *dst)
 		return 0;
 	}
 	if (!cm_addr_local(&id->dst))
-		return -EHOSTUNREACH;
+		return reach_away(id);
 	if (cm_addr_any(&id->src))
 		cm_addr_source(&id->src, &id->dst);
 	return 0;
@@ -123,6 +143,8 @@ int cm_route_listen(struct cm_id *id, uint32_t backlog)
 	if (err < 0)
 		return err;
 	id->state = CM_LISTENING;
+	if (uplink_get())
+		cm_away_start(); /* without the wire's port, it still has this machine's */
 	return 0;
 }
 

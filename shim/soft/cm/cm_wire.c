@@ -129,13 +129,18 @@ static int put_message(const char *path, const struct cm_msg *msg)
 
 int cm_wire_send(const struct cm_name *to, struct cm_msg *msg)
 {
+	msg->from.node = segment_own->node;
+	msg->from.instance = segment_own->instance;
+	return cm_wire_put(to, msg);
+}
+
+int cm_wire_put(const struct cm_name *to, struct cm_msg *msg)
+{
 	char path[DIRECTORY_FILE];
 	int err, tries = 0;
 
 	msg->magic = MAGIC;
 	msg->to = to->serial;
-	msg->from.node = segment_own->node;
-	msg->from.instance = segment_own->instance;
 	directory_file(path, "cmid", to->node, to->instance, to->serial);
 	do
 		err = put_message(path, msg);

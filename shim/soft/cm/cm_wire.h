@@ -20,6 +20,7 @@ enum cm_type {
 	CM_DREP,
 	CM_SIDR_REQ,
 	CM_SIDR_REP,
+	CM_MRA,
 	CM_TYPES,
 };
 
@@ -52,6 +53,7 @@ struct cm_msg {
 	uint8_t retry_count;
 	uint8_t rnr_retry_count;
 	uint8_t srq;
+	uint8_t mtu; /* enum ibv_mtu of the path, of a request from another machine; or 0 */
 	uint8_t private_len;
 	uint8_t private_data[224];
 };
@@ -66,9 +68,10 @@ void cm_wire_unname(uint32_t serial);
 
 /*
  * Put @msg into the mailbox of @to. -ENOENT: the id does not exist any more; -EAGAIN: the mailbox
- * is full.
+ * is full. cm_wire_send() first names this process as its sender.
  */
 int cm_wire_send(const struct cm_name *to, struct cm_msg *msg);
+int cm_wire_put(const struct cm_name *to, struct cm_msg *msg);
 
 /* The next message, checked; false if there is none. */
 bool cm_wire_recv(int fd, struct cm_msg *msg);

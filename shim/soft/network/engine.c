@@ -30,6 +30,7 @@
 #include "shim/soft/network/datagrams.h"
 #include "shim/soft/network/handover.h"
 #include "shim/soft/network/impair.h"
+#include "shim/soft/network/mads.h"
 #include "shim/soft/network/requester.h"
 #include "shim/soft/network/responder.h"
 #include "shim/soft/network/sockets.h"
@@ -249,6 +250,10 @@ static void take_from(const struct handover_origin *origin, uint8_t *packet, siz
 
 	if (!read_packet(&a, origin, packet, len))
 		return;
+	if (a.header.bth.dest_qp == MAD_QPN) {
+		mads_take(&a);
+		return;
+	}
 	n = *find_qp(a.header.bth.dest_qp);
 	if (n && is_told(n, &a))
 		take_packet(n, &a);

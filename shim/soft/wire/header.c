@@ -3,43 +3,13 @@
  */
 #include "shim/soft/wire/header.h"
 
-/* @bit: where the next field begins. With constant arguments, these become a load or a store. */
-static inline __attribute__((always_inline)) void put_field(uint8_t *to, unsigned int *bit,
-							    unsigned int bits, uint64_t value)
-{
-	unsigned int end = *bit + bits, i;
-
-	for (i = *bit / 8; i * 8 < end; i++) {
-		int shift = (int)end - 8 * (int)(i + 1);
-		uint64_t part = shift >= 0 ? value >> shift : value << -shift;
-		unsigned int from = i * 8 < *bit ? *bit % 8 : 0;
-
-		to[i] = (to[i] & ~(0xffu >> from)) | (part & (0xffu >> from));
-	}
-	*bit = end;
-}
-
-static inline __attribute__((always_inline)) uint64_t
-get_field(const uint8_t *from, unsigned int *bit, unsigned int bits)
-{
-	unsigned int end = *bit + bits, i;
-	uint64_t value = 0;
-
-	for (i = *bit / 8; i * 8 < end; i++) {
-		unsigned int skip = i * 8 < *bit ? *bit % 8 : 0;
-		unsigned int cut = (i + 1) * 8 > end ? (i + 1) * 8 - end : 0;
-
-		value = value << (8 - skip - cut) | (from[i] & (0xffu >> skip)) >> cut;
-	}
-	*bit = end;
-	return value;
-}
+#include "shim/soft/wire/field.h"
 
 static void write_bth(const struct header *header, uint8_t *to)
 {
 	unsigned int bit = 0;
 
-#define F(bits, name) put_field(to, &bit, bits, header->bth.name);
+#define F(bits, name) field_put(to, &bit, bits, header->bth.name);
 	HEADER_BTH(F)
 #undef F
 }
@@ -48,12 +18,12 @@ static void read_bth(struct header *header, const uint8_t *from)
 {
 	unsigned int bit = 0;
 
-#define F(bits, name) header->bth.name = get_field(from, &bit, bits);
+#define F(bits, name) header->bth.name = field_get(from, &bit, bits);
 	HEADER_BTH(F)
 #undef F
 }
 
-#define F(bits, name) put_field(to, &bit, bits, h->name);
+#define F(bits, name) field_put(to, &bit, bits, h->name);
 #define H(upper, lower, size)                                               \
 	static void write_##lower(const struct header *header, uint8_t *to) \
 	{                                                                   \
@@ -66,7 +36,7 @@ HEADERS(H)
 #undef F
 #undef H
 
-#define F(bits, name) h->name = get_field(from, &bit, bits);
+#define F(bits, name) h->name = field_get(from, &bit, bits);
 #define H(upper, lower, size)                                                \
 	static void read_##lower(struct header *header, const uint8_t *from) \
 	{                                                                    \

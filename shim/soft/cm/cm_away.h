@@ -1,0 +1,11 @@
+#pragma once
+/*
+ * The messages of the connection manager to and from other machines. Any thread.
+ */
+#include "shim/soft/cm/cm_wire.h"
+
+/* Open the wire, unless it is open. 0 or -errno. */
+int cm_away_start(void);
+
+/* Send a message to another machine; it may be lost. */
+void cm_away_send(const struct cm_name *to, const struct cm_msg *msg);
