@@ -136,11 +136,8 @@ out:
 
 static int fill_trace(sqlite3 *from, sqlite3 *to)
 {
-	int err = schema_create(to);
+	int err = schema_create_part(to);
 
-	if (!err) /* the file must not be taken for a trace before it is complete */
-		err = sql_exec(to, "INSERT INTO meta VALUES('state', 'unpacking');"
-				   "PRAGMA synchronous=OFF; BEGIN; DELETE FROM meta");
 	if (!err)
 		err = copy_control(from, to);
 	for (int t = 0; t < TABLES && !err; t++)

@@ -135,17 +135,19 @@ a_stopped_one_is_continued() {
 			>out 2>err; ! grep -q "continue with" err
 }
 
-# The replay of a part that lacks a receive would wait 10 s for its completion in each trial.
+# The replay of a part that lacks a receive would wait 10 s for its completion in each trial; a part
+# that is synced would wait for the disk; and one that was tried is not tried again.
 trials_do_not_wait() {
 	local MESSAGES=16
 	record_mistake none && mv t.db whole.db && "$VERBATIM" unpack -o t.db whole.db || return
 	IFS='|' read -r thread n < <("$VERBATIM" sql whole.db "SELECT thread, n FROM wc
 		WHERE opcode = 128 ORDER BY time LIMIT 1 OFFSET $((MESSAGES / 2))" 2>/dev/null)
 	sqlite3 t.db "UPDATE wc SET byte_len = 100 WHERE thread = $thread AND n = $n" || return
-	ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0 strace --seccomp-bpf -f -qq -e trace=execve \
-		-o trials -s 200 "$VERBATIM" reduce -o small.db \
+	ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0 strace --seccomp-bpf -f -qq -y \
+		-e trace=execve,fsync,fdatasync -o trials -s 200 "$VERBATIM" reduce -o small.db \
 		--keep "divergence at $thread:$n" t.db >out 2>err; is $? 0 || { cat err; return 1; }
 	grep '"replay", .*/verbatim-reduce-' trials >parts
+	is "$(grep -c 'sync(.*/verbatim-reduce-' trials)" 0 || return
 	[ -s parts ] && ! grep -v '"--timeout", "[0-9]\{3,4\}ms".*"--fail-fast"' parts
 }
 

@@ -307,12 +307,8 @@ static int copy_tables(struct anonymise *a)
 
 static int fill_trace(struct anonymise *a)
 {
-	int err = schema_create(a->to);
+	int err = schema_create_part(a->to);
 
-	if (!err) /* the file must not be taken for a trace before it is complete */
-		err = sql_exec(a->to, "INSERT INTO meta VALUES('state', 'unpacking');"
-				      "PRAGMA journal_mode=MEMORY; PRAGMA synchronous=OFF;"
-				      "BEGIN; DELETE FROM meta");
 	if (!err)
 		err = make_plain(a);
 	if (!err && !a->plain)

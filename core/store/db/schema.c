@@ -162,6 +162,17 @@ int schema_create(sqlite3 *db)
 	return err ? err : sql_exec(db, "COMMIT");
 }
 
+int schema_create_part(sqlite3 *db)
+{
+	int err = sql_exec(db, "PRAGMA journal_mode=MEMORY; PRAGMA synchronous=OFF");
+
+	if (!err)
+		err = schema_create(db);
+	return err ? err
+		   : sql_exec(db, "INSERT INTO meta VALUES('state', 'unpacking');"
+				  "BEGIN; DELETE FROM meta");
+}
+
 /* Is @what a statement that creates a table of an unpacked trace? */
 static bool is_unpacked(const char *what)
 {

@@ -15,6 +15,13 @@ enum {
 int schema_create(sqlite3 *db);
 
 /*
+ * The same for a file that becomes a trace only when it is complete, and has a temporary name until
+ * then: nothing is synced, and the file is not recognized as a trace. Begins the transaction that
+ * fills it, with an empty table `meta`.
+ */
+int schema_create_part(sqlite3 *db);
+
+/*
  * Check that the file has exactly the tables of this build: reading a table runs the triggers,
  * views and generated columns of its schema, which a stranger may have written. Builds between two
  * releases have the same version but may have other tables. Call it before anything else is read.

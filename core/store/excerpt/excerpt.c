@@ -54,12 +54,8 @@ int excerpt_find(struct trace *trace, struct event_id id, bool begin,
 
 static int fill_excerpt(struct excerpt_copy *copy)
 {
-	int err = schema_create(copy->to);
+	int err = schema_create_part(copy->to);
 
-	if (!err) /* the file must not be taken for a trace before it is complete */
-		err = sql_exec(copy->to, "INSERT INTO meta VALUES('state', 'unpacking');"
-					 "PRAGMA journal_mode=MEMORY; PRAGMA synchronous=OFF;"
-					 "BEGIN; DELETE FROM meta");
 	if (!err)
 		err = call_pack_begin(copy->to) ?: row_tables_begin(copy->to);
 	if (!err)

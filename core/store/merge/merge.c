@@ -41,12 +41,8 @@ static int copy_parts(struct merge *merge)
 
 static int fill_merged(struct merge *merge)
 {
-	int err = schema_create(merge->to);
+	int err = schema_create_part(merge->to);
 
-	if (!err) /* until the end the file must not look like a trace */
-		err = sql_exec(merge->to, "INSERT INTO meta VALUES('state', 'unpacking');"
-					  "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;"
-					  "BEGIN; DELETE FROM meta");
 	if (!err)
 		err = call_pack_begin(merge->to) ?: row_tables_begin(merge->to);
 	if (!err)
