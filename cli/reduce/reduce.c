@@ -366,6 +366,7 @@ int cli_reduce(int argc, char **argv)
 		status = reduce_trace(&r, arguments.at[0]);
 		remove_folder(&r);
 	}
+	map_fini(&r.failed);
 	goal_fini(&r.goal);
 	trace_close(r.trace);
 	return status;

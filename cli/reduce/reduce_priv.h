@@ -10,6 +10,7 @@
 #include "cli/reduce/goal.h"
 #include "cli/reduce/trial.h"
 #include "cli/reduce/units.h"
+#include "core/base/map.h"
 
 enum { SHOW_NS = 1000000000, WAIT_NS = 2000000, GRACE = 3 };
 
@@ -42,6 +43,8 @@ struct reduction {
 	struct removal tried[TRIALS_MAX]; /* removed in a trial */
 	struct excerpt_place until, next; /* the end; the end in a trial */
 	struct trial trials[TRIALS_MAX];
+	uint64_t left[TRIALS_MAX];             /* hashes of what is left in a trial */
+	struct map failed;                     /* those of trials that did not show the goal */
 	enum item_kind kind;                   /* the kind of items that are removed now */
 	const struct connections *connections; /* of @trace */
 	struct goal_how how;                   /* how trials are run */

@@ -73,14 +73,27 @@ static bool has_goal(const struct reduction *r, const struct removal *gone)
 	return !n;
 }
 
+/*
+ * Steps of different kinds may leave the same events, and so do those of the last round. Is that so
+ * for one that failed, or for the smallest so far?
+ */
+static bool was_tried(struct reduction *r, size_t i)
+{
+	uint64_t until = map_hash((uint64_t)r->next.time), unused;
+
+	r->left[i] = removal_hash(&r->tried[i]) ^ until;
+	return map_get(&r->failed, r->left[i], &unused) ||
+	       (r->next.time == r->until.time && r->left[i] == (removal_hash(&r->gone) ^ until));
+}
+
 static int start_trial(struct reduction *r, size_t i, struct excerpt_size *ret_size)
 {
 	struct trial *trial = &r->trials[i];
 	const char *argv[GOAL_ARGUMENTS];
 	int err;
 
-	if (!has_goal(r, &r->tried[i]) ||
-	    (removal_is(&r->tried[i], &r->gone) && r->next.time == r->until.time))
+	r->left[i] = 0;
+	if (!has_goal(r, &r->tried[i]) || was_tried(r, i))
 		return 0;
 	snprintf(trial->path, sizeof(trial->path), "%s/%zu.db", r->folder, i);
 	err = reduce_write(r, &r->tried[i], r->next, trial->path, ret_size);
@@ -167,6 +180,8 @@ int reduce_try(struct reduction *r, size_t n)
 		if (shown > 0)
 			taken = (int)i;
 		err = shown > 0 ? take_trial(r, i, &sizes[i]) : shown;
+		if (!shown && map_put(&r->failed, r->left[i], 1))
+			err = log_err(-ENOMEM, "reduce");
 	}
 	for (size_t i = 0; i < n; i++) {
 		trial_stop(&r->trials[i]);

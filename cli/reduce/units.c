@@ -162,13 +162,6 @@ void removal_copy(struct removal *to, const struct removal *from)
 	       (from->units->most + 1ul) * sizeof(*to->gone_objects));
 }
 
-bool removal_is(const struct removal *a, const struct removal *b)
-{
-	return !memcmp(a->gone, b->gone, a->units->count * sizeof(*a->gone)) &&
-	       !memcmp(a->gone_objects, b->gone_objects,
-		       (a->units->most + 1ul) * sizeof(*a->gone_objects));
-}
-
 void removal_take_object(struct removal *removal, uint32_t object)
 {
 	const struct units *units = removal->units;
@@ -244,6 +237,22 @@ bool removal_leaves(const struct removal *removal, const struct unit_row *row)
 	return !removal->gone[row->unit] && !removal->gone_objects[row->object] &&
 	       !removal->gone_objects[row->cq] &&
 	       (row->object || row->cq || !lacks_object(removal, row->unit));
+}
+
+uint64_t removal_hash(const struct removal *removal)
+{
+	const struct units *units = removal->units;
+	uint64_t hash = 0;
+
+	for (size_t i = 0; i < units->nrows; i++) {
+		const struct unit_row *row = &units->rows[i];
+
+		if (removal_leaves(removal, row))
+			hash = map_hash(
+				hash ^ map_hash(row->id.n ^
+						map_hash((uint64_t)row->id.thread << 32 | row->i)));
+	}
+	return hash;
 }
 
 /* A post or poll without its own row remains as long as it has requests or completions. */

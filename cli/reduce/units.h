@@ -86,8 +86,8 @@ int removal_init(struct removal *removal, const struct units *units);
 void removal_fini(struct removal *removal);
 void removal_copy(struct removal *to, const struct removal *from);
 
-/* Do both remove the same? */
-bool removal_is(const struct removal *a, const struct removal *b);
+/* A hash of the events that are left, the same for each trace that has them. */
+uint64_t removal_hash(const struct removal *removal);
 
 /* Remove a unit, with the objects it creates. */
 void removal_take_unit(struct removal *removal, uint32_t unit);
