@@ -208,7 +208,9 @@ static int prepare_once(struct home *home, const char *sql, sqlite3_stmt **stmt)
 static int find_block(struct call_cursor *cursor, struct home *home, struct cached **ret_cached)
 {
 	const struct bounds *b = &cursor->bounds;
-	bool all = b->thread < 0;
+	bool all = b->thread < 0, of_refs = ((struct call_vtab *)cursor->base.pVtab)->of_refs;
+	/* a call may refer to objects that are not between those of the calls */
+	int64_t object = of_refs ? 0 : b->object;
 	sqlite3_stmt **at = all ? &home->of_all : &home->of_thread;
 	int err;
 
@@ -218,7 +220,7 @@ static int find_block(struct call_cursor *cursor, struct home *home, struct cach
 	if (err)
 		return err;
 	sql_bind(*at, all ? "iiiiiiii" : "iiiiiii", all ? cursor->thread : b->thread,
-		 (int64_t)cursor->next_n, b->n_to, b->from, b->to, b->object,
+		 (int64_t)cursor->next_n, b->n_to, b->from, b->to, object,
 		 b->verb ? call_verb_bit(b->verb) : UINT64_MAX, b->n_from);
 	err = sql_step(*at);
 	if (err > 0)
