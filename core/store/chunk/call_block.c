@@ -194,6 +194,40 @@ void call_block_fini(struct call_block *block)
 	*block = (struct call_block){ 0 };
 }
 
+static bool is_column_within(const struct call_block *block, const struct call_pattern *p,
+			     size_t column, uint32_t most)
+{
+	const uint64_t *values = &block->values[p->first + column * p->calls];
+
+	for (uint32_t i = 0; i < p->calls; i++)
+		if ((uint32_t)values[i] > most)
+			return false;
+	return true;
+}
+
+bool call_block_is_within(const struct call_block *block, uint32_t stack, uint32_t object)
+{
+	for (size_t i = 0; i < block->nshapes; i++) {
+		const struct call_pattern *p = &block->shapes[i];
+		size_t refs = CALL_OWN + p->json[0].holes + p->json[1].holes;
+
+		if (p->stack > stack || !is_column_within(block, p, CALL_OBJECT, object))
+			return false;
+		for (size_t ref = 0; ref < p->nrefs; ref++)
+			if (!is_column_within(block, p, refs + 2 * ref + 1, object))
+				return false;
+	}
+	return true;
+}
+
+size_t call_block_bytes(const struct call_block *block)
+{
+	return block->plain.size + block->values_size * sizeof(*block->values) +
+	       block->ranks_size * sizeof(*block->ranks) +
+	       block->strings_size * sizeof(*block->strings) +
+	       block->shapes_size * sizeof(*block->shapes);
+}
+
 /* Rows */
 
 static const struct call_pattern *shape_of(const struct call_block *block, uint32_t i)
@@ -253,7 +287,8 @@ static void fill_template(const struct call_block *block, const struct pattern_j
 {
 	const char *from = json->text;
 
-	for (const char *at = from; at < json->end; at++) {
+	/* a damaged block may have a long string in many holes */
+	for (const char *at = from; at < json->end && to->used <= CALL_ARGS_MAX; at++) {
 		const struct shapes_text *string;
 
 		if (*at != CALL_NUMBER && *at != CALL_STRING)

@@ -26,6 +26,12 @@ struct call_block {
 int call_block_read(struct call_block *block, const void *data, size_t size);
 void call_block_fini(struct call_block *block);
 
+/* Are all stacks, and objects of calls and references, at most these? */
+bool call_block_is_within(const struct call_block *block, uint32_t stack, uint32_t object);
+
+/* The memory that it takes. */
+size_t call_block_bytes(const struct call_block *block);
+
 static inline uint64_t call_block_n(const struct call_block *block, uint32_t i)
 {
 	return block->values[(size_t)CALL_N * block->calls + i];

@@ -37,6 +37,7 @@ enum {
 	CALL_ROWS_MAX = 8192,       /* of a block */
 	CALL_VALUES_FULL = 1 << 18, /* a batch with so many values, */
 	CALL_TEXT_FULL = 1 << 20,   /* or bytes of texts, is full */
+	CALL_ARGS_MAX = 4 << 20,    /* bytes of JSON; an event has at most 65,535 words */
 	CALL_VALUES_MAX = 1 << 20,  /* of a block: a call adds fewer than the rest */
 };
 

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "core/base/text.h"
+#include "core/store/chunk/call_block.h"
 #include "core/store/db/schema.h"
 #include "core/store/db/sql.h"
 #include "core/wire/log.h"
@@ -176,6 +177,12 @@ static bool is_in_part(const char *table, enum part part)
 	return part == PART_ALL || calls;
 }
 
+/* Tables whose blocks check_blocks() reads: through a virtual table it takes ten times as long. */
+static const char *source_of(const char *table)
+{
+	return is_in_part(table, PART_CALLS) ? "main." : "";
+}
+
 /* One statement for all tables: its result is the table that has a row outside. */
 static int find_outside(sqlite3 *db, const uint32_t *most, enum part part, struct text *sql)
 {
@@ -188,7 +195,8 @@ static int find_outside(sqlite3 *db, const uint32_t *most, enum part part, struc
 		if (!is_in_part(references[i].table, part) ||
 		    !sql_has_table(db, references[i].table))
 			continue;
-		text_addf(sql, "%sSELECT %d FROM %s", word, i, references[i].table);
+		text_addf(sql, "%sSELECT %d FROM %s%s", word, i, source_of(references[i].table),
+			  references[i].table);
 		add_condition(&references[i], most, sql);
 		word = " UNION ALL ";
 	}
@@ -201,6 +209,49 @@ static int find_outside(sqlite3 *db, const uint32_t *most, enum part part, struc
 		found = describe_row(db, &references[sqlite3_column_int(stmt, 0)], most);
 	sqlite3_finalize(stmt);
 	return found;
+}
+
+static uint32_t bound_of(const uint32_t *most, char letter)
+{
+	int t = 0;
+
+	while (targets[t].letter != letter)
+		t++;
+	return most[t];
+}
+
+static int describe_calls(sqlite3 *db, const uint32_t *most)
+{
+	int err = 0;
+
+	for (int i = 0; references[i].table && !err; i++)
+		if (is_in_part(references[i].table, PART_CALLS))
+			err = describe_row(db, &references[i], most);
+	return err;
+}
+
+/* The calls in blocks, and their references. */
+static int check_blocks(sqlite3 *db, const uint32_t *most)
+{
+	uint32_t stacks = bound_of(most, 's'), objects = bound_of(most, 'o');
+	struct call_block block = { 0 };
+	sqlite3_stmt *stmt;
+	int err;
+
+	if (!sql_has_table(db, "call_chunk")) /* an older format */
+		return 0;
+	err = sql_prepare(db, "SELECT data FROM main.call_chunk", &stmt);
+	while (!err && (err = sql_step(stmt)) > 0) {
+		err = call_block_read(&block, sqlite3_column_blob(stmt, 0),
+				      (size_t)sqlite3_column_bytes(stmt, 0));
+		if (err == -ENOMEM)
+			log_err(err, "read calls");
+		else if (err || !call_block_is_within(&block, stacks, objects))
+			err = describe_calls(db, most);
+	}
+	sqlite3_finalize(stmt);
+	call_block_fini(&block);
+	return err;
 }
 
 /*
@@ -216,6 +267,8 @@ static int check_tables(sqlite3 *db, const uint32_t *most, enum part part)
 	err = err && err != SQLITE_BUSY ? sql_fail(db, "check the references") : 0;
 	if (!err)
 		err = find_outside(db, most, part, &sql);
+	if (!err && part != PART_SMALL)
+		err = check_blocks(db, most);
 	text_fini(&sql);
 	/* it is not one of those for users */
 	sqlite3_create_function(db, OUTSIDE, -1, SQLITE_UTF8, NULL, NULL, NULL, NULL);
@@ -228,15 +281,6 @@ int references_check(sqlite3 *db)
 	int err = read_bounds(db, most);
 
 	return err ? err : check_tables(db, most, PART_ALL);
-}
-
-static uint32_t bound_of(const uint32_t *most, char letter)
-{
-	int t = 0;
-
-	while (targets[t].letter != letter)
-		t++;
-	return most[t];
 }
 
 int references_check_small(sqlite3 *db, struct references_bounds *ret_bounds)

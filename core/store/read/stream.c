@@ -39,6 +39,8 @@ void stream_rest(struct stream *stream)
 		free_chunk(stream);
 		stream->loaded = false;
 	}
+	if (!stream->sources->grows)
+		stream_rest_calls(stream);
 }
 
 /* Find the first event of each source. */
@@ -97,6 +99,7 @@ void stream_close(struct stream *stream)
 	sqlite3_finalize(stream->calls);
 	sqlite3_finalize(stream->chunks);
 	sqlite3_finalize(stream->rares);
+	stream_close_calls(stream);
 	plain_close(stream->plain);
 	free_chunk(stream);
 	free(stream);

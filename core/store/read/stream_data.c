@@ -14,7 +14,8 @@
 void stream_hold(struct stream *s)
 {
 	size_t now = block_bytes(&s->block) + s->wrs_size * sizeof(*s->wrs) +
-		     s->sges_size * sizeof(*s->sges) + s->wcs_size * sizeof(*s->wcs);
+		     s->sges_size * sizeof(*s->sges) + s->wcs_size * sizeof(*s->wcs) +
+		     call_block_bytes(&s->blocks.block);
 
 	*s->held += now - s->own;
 	s->own = now;

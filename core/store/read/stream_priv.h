@@ -4,6 +4,7 @@
  * stream_row.c calls from rows, and the sources are in stream_whole.c (a finished trace, with
  * chunks or plain tables) and stream_live.c (one that is still being written). Not thread-safe.
  */
+#include "core/store/chunk/call_block.h"
 #include "core/store/read/plain.h"
 #include "core/store/read/room.h"
 #include "core/store/read/stream.h"
@@ -64,6 +65,22 @@ struct template
 	} varying[24];
 };
 
+/* Calls of a thread that are in blocks, next to those that are rows. */
+struct stream_blocks {
+	sqlite3_stmt *stmt; /* at the current block; NULL: the trace has none */
+	struct call_block block;
+	struct text args;
+	bool loaded, more;
+	uint32_t at;       /* the next call of the block */
+	uint64_t past;     /* the last call of the block before */
+	struct due row;    /* the next row, of s->calls */
+	bool taken, begun; /* the last call was in a block; there was one */
+	struct verb_of_shape {
+		const char *name; /* in the block */
+		int verb;
+	} verbs[16];
+};
+
 struct stream {
 	struct trace *trace;
 	sqlite3 *db;
@@ -85,6 +102,7 @@ struct stream {
 	struct walk walk;
 	size_t *held, own; /* bytes decoded by all streams of a cursor; by this one */
 	/* stream_whole.c */
+	struct stream_blocks blocks;
 	struct plain *plain;
 	size_t rare_i; /* index of the next */
 	/* stream_live.c */
@@ -126,6 +144,20 @@ void stream_hold(struct stream *s); /* brings s->held up to date */
 /* stream_row.c */
 void stream_find_due_return(struct stream *s);
 int stream_read_call(struct stream *s, struct open_call *open);
+
+/* stream_calls.c: the calls of a whole trace, rows and blocks. As functions of a source. */
+int stream_open_calls(struct stream *s);
+int stream_due_call(struct stream *s);
+int stream_take_call(struct stream *s);
+void stream_rest_calls(struct stream *s); /* frees what can be read again */
+void stream_close_calls(struct stream *s);
+
+/* Step to the next row of a source; column 0 is the event's number. 0 or -errno. */
+int stream_step_to_due(sqlite3_stmt *stmt, int time_column, struct due *ret_due);
+
+/* The verb of that name; args of a call. -1: unknown. */
+int stream_find_verb(struct stream *s, const char *name, size_t n);
+enum verb stream_verb_of(int verb, const struct args *args);
 /* Load the current chunk of s->chunks: columns first_n, begin, data. 0 or -errno, logged. */
 int stream_load_chunk(struct stream *s);
 

@@ -12,9 +12,6 @@
 
 _Static_assert(VERB_COUNT <= UINT8_MAX, "struct stream: verbs");
 
-/* Bytes of JSON. Parsed, it needs many times that; an event has at most 65,535 words. */
-enum { ARGS_MAX = 4 << 20 };
-
 const struct due stream_never = { UINT64_MAX, INT64_MAX };
 
 /* The next return is that of the innermost open call that has one. */
@@ -35,10 +32,13 @@ static bool is_newer_verb(int verb, const struct args *args)
 	return verb == VERB_query_port_compat && args_find(args, ARG(port_attr_len));
 }
 
-static int find_verb(struct stream *s, sqlite3_stmt *stmt)
+enum verb stream_verb_of(int verb, const struct args *args)
 {
-	const char *name = (const char *)sqlite3_column_text(stmt, 1);
-	size_t n = (size_t)sqlite3_column_bytes(stmt, 1);
+	return is_newer_verb(verb, args) ? VERB_query_port : (enum verb)verb;
+}
+
+int stream_find_verb(struct stream *s, const char *name, size_t n)
+{
 	uint8_t *same;
 	int verb;
 
@@ -72,10 +72,12 @@ int stream_read_call(struct stream *s, struct open_call *open)
 	int verb, err;
 
 	open->id = (struct event_id){ s->thread, (uint64_t)sqlite3_column_int64(stmt, 0) };
-	if (sqlite3_column_bytes(stmt, 11) > ARGS_MAX || sqlite3_column_bytes(stmt, 12) > ARGS_MAX)
+	if (sqlite3_column_bytes(stmt, 11) > CALL_ARGS_MAX ||
+	    sqlite3_column_bytes(stmt, 12) > CALL_ARGS_MAX)
 		return log_why(-EINVAL, "call %u:%" PRIu64 " has longer arguments than any event",
 			       s->thread, open->id.n);
-	verb = find_verb(s, stmt);
+	verb = stream_find_verb(s, (const char *)sqlite3_column_text(stmt, 1),
+				(size_t)sqlite3_column_bytes(stmt, 1));
 	if (verb < 0)
 		return log_why(-EINVAL, "call %u:%" PRIu64 " has an unknown verb", s->thread,
 			       open->id.n);
@@ -83,7 +85,7 @@ int stream_read_call(struct stream *s, struct open_call *open)
 		      ?: read_args(stmt, 12, verb, ARGS_OUT, &call->out);
 	if (err)
 		return err;
-	call->verb = is_newer_verb(verb, call->args) ? VERB_query_port : (enum verb)verb;
+	call->verb = stream_verb_of(verb, call->args);
 	call->begin = sql_time(stmt, 2);
 	call->end = sql_time_or(stmt, 3, -1);
 	call->ret = sqlite3_column_int64(stmt, 4);

@@ -8,34 +8,8 @@
 #include "core/base/vec.h"
 #include "core/store/read/stream_priv.h"
 
-static const char calls_sql[] =
-	"SELECT " STREAM_CALL_COLUMNS " FROM call WHERE thread = ? ORDER BY n";
-
 static const char chunks_sql[] =
 	"SELECT first_n, begin, data FROM chunk WHERE thread = ? ORDER BY first_n";
-
-/* Step to the next row; column 0 is the event's number. */
-static int step_to_due(struct stream *s, enum source_id id, sqlite3_stmt *stmt, int time_column)
-{
-	int more = sql_step(stmt);
-
-	s->due[id] = stream_never;
-	if (more > 0)
-		s->due[id] = (struct due){ (uint64_t)sqlite3_column_int64(stmt, 0),
-					   sql_time(stmt, time_column) };
-	return more < 0 ? more : 0;
-}
-
-/* due_...() finds the next row of a source and stores its number and time in s->due. */
-static int due_call(struct stream *s)
-{
-	return step_to_due(s, CALL, s->calls, 2);
-}
-
-static int read_call(struct stream *s)
-{
-	return stream_read_call(s, &s->current);
-}
 
 static int due_rare_event(struct stream *s)
 {
@@ -57,7 +31,7 @@ static int read_rare_event(struct stream *s)
 static int due_chunk(struct stream *s)
 {
 	s->due[DATA] = stream_never;
-	return s->chunks ? step_to_due(s, DATA, s->chunks, 1) : 0;
+	return s->chunks ? stream_step_to_due(s->chunks, 1, &s->due[DATA]) : 0;
 }
 
 /* Reads the rows at once: a block of plain rows has no head. */
@@ -82,11 +56,10 @@ static bool is_rare_before(const void *rare, const void *thread)
 static int open_control(struct stream *s)
 {
 	const struct trace *trace = s->trace;
-	int err = sql_prepare(s->db, calls_sql, &s->calls);
+	int err = stream_open_calls(s);
 
 	if (err)
 		return err;
-	sql_bind(s->calls, "u", s->thread);
 	s->settled = UINT64_MAX;
 	s->carried = trace->threads[s->thread - 1].carried;
 	s->rare_i = vec_count_before(trace->rares, trace->nrares, sizeof(*trace->rares),
@@ -114,7 +87,7 @@ static int open_plain(struct stream *s, bool data)
 
 const struct sources sources_chunks = {
 	.of = {
-		[CALL] = { .due = due_call, .row = read_call },
+		[CALL] = { .due = stream_due_call, .row = stream_take_call },
 		[RARE] = { .due = due_rare_event, .row = read_rare_event },
 		[DATA] = { .due = due_chunk, .row = stream_load_chunk, .again = true },
 	},
@@ -123,7 +96,7 @@ const struct sources sources_chunks = {
 
 const struct sources sources_plain = {
 	.of = {
-		[CALL] = { .due = due_call, .row = read_call },
+		[CALL] = { .due = stream_due_call, .row = stream_take_call },
 		[RARE] = { .due = due_rare_event, .row = read_rare_event },
 		[DATA] = { .due = due_plain },
 	},

@@ -1,0 +1,210 @@
+/*
+ * The calls of one thread of a whole trace
+ *
+ * Those that are rows of table `call`, and those in blocks of table `call_chunk`, are merged by
+ * their numbers. A block is decoded when its first call is looked at, and calls are read from it
+ * without SQLite: a virtual table would take as long for one as all else of reading it.
+ *
+ * Not here: calls from rows (stream_row.c), the virtual table (core/store/db/call_tables.c).
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "core/store/read/stream_priv.h"
+#include "core/wire/log.h"
+
+static const char rows_sql[] =
+	"SELECT " STREAM_CALL_COLUMNS " FROM main.call WHERE thread = ? ORDER BY n";
+
+static const char blocks_sql[] =
+	"SELECT first_n, last_n, calls, data FROM main.call_chunk WHERE thread = ?"
+	" ORDER BY first_n";
+
+int stream_step_to_due(sqlite3_stmt *stmt, int time_column, struct due *ret_due)
+{
+	int more = sql_step(stmt);
+
+	*ret_due = stream_never;
+	if (more > 0)
+		*ret_due = (struct due){ (uint64_t)sqlite3_column_int64(stmt, 0),
+					 sql_time(stmt, time_column) };
+	return more < 0 ? more : 0;
+}
+
+int stream_open_calls(struct stream *s)
+{
+	int err = sql_prepare(s->db, rows_sql, &s->calls);
+
+	if (!err)
+		sql_bind(s->calls, "u", s->thread);
+	if (err || !sql_has_table(s->db, "call_chunk")) /* an older format */
+		return err;
+	err = sql_prepare(s->db, blocks_sql, &s->blocks.stmt);
+	if (!err)
+		sql_bind(s->blocks.stmt, "u", s->thread);
+	return err;
+}
+
+static int refuse_block(const struct stream *s)
+{
+	return log_why(-EINVAL,
+		       "thread %u: the block of calls at event %lld is damaged; events before it "
+		       "can be read with `verbatim dump`",
+		       s->thread, (long long)sqlite3_column_int64(s->blocks.stmt, 0));
+}
+
+/* Decode the block of the statement's row. */
+static int load_block(struct stream *s)
+{
+	struct stream_blocks *b = &s->blocks;
+	const struct call_block *block = &b->block;
+	int err = call_block_read(&b->block, sqlite3_column_blob(b->stmt, 3),
+				  (size_t)sqlite3_column_bytes(b->stmt, 3));
+
+	if (err)
+		return err == -EBADMSG ? refuse_block(s) : log_err(err, "read calls");
+	memset(b->verbs, 0, sizeof(b->verbs));
+	b->loaded = true;
+	stream_hold(s);
+	/* blocks are merged by their numbers, so these must be in order */
+	if (block->calls != sqlite3_column_int64(b->stmt, 2) ||
+	    call_block_n(block, 0) != (uint64_t)sqlite3_column_int64(b->stmt, 0) ||
+	    call_block_n(block, block->calls - 1) != (uint64_t)sqlite3_column_int64(b->stmt, 1) ||
+	    call_block_n(block, 0) <= b->past || call_block_n(block, block->calls - 1) > INT64_MAX)
+		return refuse_block(s);
+	return 0;
+}
+
+static int next_block(struct stream *s)
+{
+	struct stream_blocks *b = &s->blocks;
+	int more = sql_step(b->stmt);
+
+	b->more = more > 0;
+	b->at = 0;
+	b->loaded = false;
+	if (more > 0)
+		return load_block(s);
+	call_block_fini(&b->block);
+	stream_hold(s);
+	return more;
+}
+
+/* Go past the call that was taken, in a block or not. */
+static int step_past(struct stream *s)
+{
+	struct stream_blocks *b = &s->blocks;
+	int err = 0;
+
+	if (!b->taken)
+		return stream_step_to_due(s->calls, 2, &b->row);
+	if (!b->loaded) /* stream_rest() */
+		err = load_block(s);
+	if (!err && ++b->at >= b->block.calls) {
+		b->past = call_block_n(&b->block, b->block.calls - 1);
+		err = next_block(s);
+	}
+	return err;
+}
+
+int stream_due_call(struct stream *s)
+{
+	struct stream_blocks *b = &s->blocks;
+	int err = step_past(s);
+
+	if (!err && b->stmt && !b->begun)
+		err = next_block(s);
+	b->begun = true;
+	s->due[CALL] = b->row;
+	b->taken = false;
+	if (err || !b->more)
+		return err;
+	if (!b->loaded)
+		err = load_block(s);
+	if (!err && call_block_n(&b->block, b->at) < b->row.n) {
+		b->taken = true;
+		s->due[CALL] = (struct due){ call_block_n(&b->block, b->at),
+					     span_limit(call_block_begin(&b->block, b->at)) };
+	}
+	return err;
+}
+
+/* All calls of a shape have the same name, at the same place. */
+static int find_verb(struct stream *s, const char *name)
+{
+	struct verb_of_shape *same = &s->blocks.verbs[(uintptr_t)name % 61 % 16];
+
+	if (same->name != name)
+		*same = (struct verb_of_shape){ name, stream_find_verb(s, name, strlen(name)) };
+	return same->verb;
+}
+
+static int read_args(struct stream *s, int verb, enum args_side side, struct args **ret_args)
+{
+	struct stream_blocks *b = &s->blocks;
+	const char *json = call_block_args(&b->block, b->at, side == ARGS_OUT, &b->args);
+
+	*ret_args = NULL;
+	if (b->args.used > CALL_ARGS_MAX)
+		return refuse_block(s);
+	if (json)
+		*ret_args = args_new_of((enum verb)verb, side, json, b->args.used);
+	return b->args.failed || (json && !*ret_args) ? log_err(-ENOMEM, "read calls") : 0;
+}
+
+static int take_from_block(struct stream *s, struct open_call *open)
+{
+	struct call *call = &open->call;
+	struct call_row row;
+	int verb, err;
+
+	call_block_row(&s->blocks.block, s->blocks.at, &row);
+	open->id = (struct event_id){ s->thread, row.n };
+	verb = find_verb(s, row.verb);
+	if (verb < 0)
+		return log_why(-EINVAL, "call %u:%" PRIu64 " has an unknown verb", s->thread,
+			       row.n);
+	err = read_args(s, verb, ARGS_IN, &call->args) ?: read_args(s, verb, ARGS_OUT, &call->out);
+	if (err)
+		return err;
+	call->verb = stream_verb_of(verb, call->args);
+	call->begin = span_limit(row.begin);
+	call->end = span_limit(row.end);
+	call->ret = row.ret;
+	call->error = (int)row.error;
+	call->failed = row.failed;
+	call->depth = row.depth;
+	call->ours = row.ours;
+	call->stack = row.stack;
+	/* not in this trace: unknown */
+	call->object = trace_object(s->trace, row.object) ? row.object : 0;
+	call->handle = row.handle;
+	open->end_n = call->end < 0 ? UINT64_MAX : row.end_n;
+	return 0;
+}
+
+int stream_take_call(struct stream *s)
+{
+	int err;
+
+	if (!s->blocks.taken)
+		return stream_read_call(s, &s->current);
+	err = s->blocks.loaded ? 0 : load_block(s);
+	return err ?: take_from_block(s, &s->current);
+}
+
+void stream_rest_calls(struct stream *s)
+{
+	/* the statement is still at the row of the block */
+	call_block_fini(&s->blocks.block);
+	s->blocks.loaded = false;
+	stream_hold(s);
+}
+
+void stream_close_calls(struct stream *s)
+{
+	sqlite3_finalize(s->blocks.stmt);
+	text_fini(&s->blocks.args);
+	stream_rest_calls(s);
+}
