@@ -28,12 +28,13 @@ replays() {
 # More calls are in blocks than could be rows of such a file, and what is in blocks and chunks takes
 # at most 4 B an event, which is half of a call.
 takes_few_bytes() { # least number of events
-	local n data="(SELECT sum(length(data)) FROM"
+	local n bytes="(SELECT ifnull(sum(length(data)), 0) FROM"
+	local chunked="(SELECT ifnull(sum(events), 0) FROM chunk)"
 	n=$(ask "SELECT sum(thread.events - ifnull(overwritten, 0)) FROM thread
 		LEFT JOIN loss ON loss.thread = thread.id")
 	[ "$n" -ge "$1" ] || { echo "$n events in $(stat -c %s t.db) bytes"; return 1; }
-	n=$(ask "SELECT (ifnull($data chunk), 0) + $data call_chunk) + ifnull($data row_chunk), 0))
-		* 100 / (2 * sum(calls) + ifnull((SELECT sum(events) FROM chunk), 0)) FROM call_chunk")
+	n=$(ask "SELECT 100 * ($bytes chunk) + $bytes call_chunk) + $bytes row_chunk)) /
+		(2 * sum(calls) + $chunked) FROM call_chunk")
 	[ "$n" -le 400 ] || { echo "$n B for 100 events"; return 1; }
 	n=$(ask "SELECT sum(calls) FROM call_chunk")
 	is "$(ask "SELECT count(*) FROM call")" "$((n + $(ask "SELECT count(*) FROM main.call")))"
@@ -50,3 +51,22 @@ replayed() { service "$@" && replays; }
 try "events" replayed 60000 events 50000
 try_in_turn "regions" replayed 6000 regions 12000
 try_in_turn "connections" replayed 6000 connections 1200
+
+# An hour's equivalent of each, in 64 MB: 2800 events, 2500 registrations, 42 connections a second.
+# HOUR=1 does that, HOUR=20 a 20th of it in a 20th of the size, and prints the sizes.
+hour() { # WHAT N
+	local limit=$(((64 << 20) / HOUR))
+	python3 "$root/tests/e2e/services/flat.py" t.db "$limit" "$VERBATIM" record -q \
+		--flight "$limit" -o t.db -- "$apps/cm_services" "$1" $(($2 * 3600 / HOUR)) >flat ||
+		{ cat flat; return 1; }
+	sed "s/^/    $1: /" flat >>sizes.txt
+	echo "    $1: $(stat -c %s t.db) bytes, $(ask "SELECT count(*) FROM call") calls" >>sizes.txt
+	is_whole
+}
+hour_replayed() { hour "$@" && replays; }
+if [ -n "${HOUR:-}" ]; then
+	try "an hour of events" hour_replayed events 2800
+	try "an hour of regions" hour_replayed regions 2500
+	try "an hour of connections" hour_replayed connections 42
+	cat sizes.txt
+fi
