@@ -223,7 +223,7 @@ static bool is_explained(const struct ends *ends, uint32_t process)
 	return false;
 }
 
-/* Its end was seen before: the end of the trace comes after that. */
+/* Was the end of @process seen before? The end of the trace ends it once more. */
 static bool is_told(const struct ends *ends, uint32_t process)
 {
 	for (size_t i = 0; i < ends->facts->n; i++)

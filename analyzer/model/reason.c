@@ -44,7 +44,8 @@ int reason_error(const struct trace_event *event)
 	case TRACE_POST:
 		return event->post->ret;
 	case TRACE_POLL:
-		return event->poll->ret < 0 ? -event->poll->ret : 0;
+		/* -1 is the failure of providers, not an errno */
+		return event->poll->ret < -1 ? -event->poll->ret : event->poll->ret < 0 ? -1 : 0;
 	case TRACE_NOTIFY:
 		return event->notify->ret;
 	default:

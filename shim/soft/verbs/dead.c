@@ -18,7 +18,7 @@ static struct soft_context dead = { .epoch = UINT32_MAX };
 static void *objects[DEAD_OBJECTS];
 static uint32_t next;
 
-/* Of AddressSanitizer's library, if the program has it. No dlsym(): that takes a lock. */
+/* A function of AddressSanitizer, if the program has that. Not by dlsym(), which takes a lock. */
 extern void __asan_init(void) __attribute__((weak));
 
 static bool is_checked(void)
