@@ -32,6 +32,7 @@
 #include "shim/soft/verbs/advise.h"
 #include "shim/soft/verbs/comp_cntr.h"
 #include "shim/soft/verbs/counters.h"
+#include "shim/soft/verbs/dead.h"
 #include "shim/soft/verbs/cq.h"
 #include "shim/soft/verbs/create_qp.h"
 #include "shim/soft/verbs/device.h"
@@ -389,7 +390,7 @@ static void close_file(uint64_t file)
 		}
 		*p = c->next;
 		pthread_mutex_destroy(&c->verbs.context.mutex);
-		free(c);
+		dead_retain_context(c);
 	}
 }
 

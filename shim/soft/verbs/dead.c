@@ -5,7 +5,8 @@
  * 	   |             |
  * 	   +--- the dead context: the operations of a living one, and an epoch of no process
  *
- * The operations are those of the context at the destroy: a recorder may have replaced them.
+ * The operations are those of the context at the destroy: a recorder may have replaced them. A closed
+ * context remains itself.
  */
 #include "shim/soft/verbs/dead.h"
 
@@ -14,7 +15,9 @@
 #include "shim/soft/fabric/memcheck.h"
 #include "shim/soft/transport/objects.h"
 
-static struct soft_context dead = { .epoch = UINT32_MAX };
+enum { NO_EPOCH = UINT32_MAX };
+
+static struct soft_context dead = { .epoch = NO_EPOCH };
 static void *objects[DEAD_OBJECTS];
 static uint32_t next;
 
@@ -37,18 +40,33 @@ static void copy_operations(const struct verbs_context *from)
 		__atomic_store_n(&to[i], words[i], __ATOMIC_RELAXED);
 }
 
+/* The oldest one is freed. */
+static void add(void *object)
+{
+	uint32_t at = __atomic_fetch_add(&next, 1, __ATOMIC_RELAXED) % DEAD_OBJECTS;
+
+	free(__atomic_exchange_n(&objects[at], object, __ATOMIC_ACQ_REL));
+}
+
 void dead_retain(void *object, struct ibv_context **context)
 {
-	uint32_t at;
-
 	if (is_checked()) {
 		free(object);
 		return;
 	}
 	copy_operations(&to_context(*context)->verbs);
 	*context = &dead.verbs.context;
-	at = __atomic_fetch_add(&next, 1, __ATOMIC_RELAXED) % DEAD_OBJECTS;
-	free(__atomic_exchange_n(&objects[at], object, __ATOMIC_ACQ_REL));
+	add(object);
+}
+
+void dead_retain_context(struct soft_context *context)
+{
+	if (is_checked()) {
+		free(context);
+		return;
+	}
+	context->epoch = NO_EPOCH;
+	add(context);
 }
 
 void dead_retain_qp(struct soft_qp *qp)

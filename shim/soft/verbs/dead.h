@@ -22,3 +22,6 @@ void dead_retain(void *object, struct ibv_context **context);
 
 /* The same for a queue pair, whose requests are freed already. */
 void dead_retain_qp(struct soft_qp *qp);
+
+/* The same for a context that is closed, and with it all objects that the program left. */
+void dead_retain_context(struct soft_context *context);

@@ -145,6 +145,24 @@ TEST(receives_of_a_destroyed_srq)
 	close_device(&o);
 }
 
+TEST(objects_that_were_left_in_a_closed_context)
+{
+	struct ibv_recv_wr recv = { .wr_id = 1 }, *bad = NULL;
+	struct ibv_port_attr port;
+	struct ibv_qp *qp;
+	struct ibv_wc wc;
+	struct open o;
+
+	open_device(&o);
+	qp = create_qp(&o, 0);
+	assert_int_equal(ibv_close_device(o.context), 0);
+	assert_true(ibv_poll_cq(o.cq, 1, &wc) < 0);
+	assert_int_equal(ibv_req_notify_cq(o.cq, 0), EIO);
+	assert_int_equal(ibv_post_recv(qp, &recv, &bad), EIO);
+	assert_int_equal(ibv_query_port(o.context, 1, &port), EIO);
+	assert_int_equal(ibv_dealloc_pd(o.pd), EIO);
+}
+
 /* The first is not freed before there are so many: nobody gets its memory. */
 TEST(the_last_ones_remain)
 {
