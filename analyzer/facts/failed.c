@@ -486,6 +486,5 @@ void failed_data(struct failed *failed, struct model *model, const struct trace_
 			 : event->kind == TRACE_POLL ? event->poll->verb
 						     : VERB_req_notify_cq;
 
-	count_failure(failed, model, event, verb, post ? event->post->stack : 0,
-		      reason_error(event));
+	count_failure(failed, model, event, verb, moment_of(event).stack, reason_error(event));
 }

@@ -62,13 +62,9 @@ static void note_meeting(struct life *object, const struct trace_event *event, e
 	if (event->id.thread == object->ending.id.thread || object->met.id.thread ||
 	    event->time <= object->ending.time || verb_infos[verb].effect == EFFECT_ACK)
 		return;
-	object->met = (struct moment){ .id = event->id,
-				       .verb = verb,
-				       .process = event->process,
-				       .stack = event->kind == TRACE_CALL   ? event->call->stack
-						: event->kind == TRACE_POST ? event->post->stack
-									    : 0,
-				       .time = event->time };
+	object->met = moment_of(event);
+	object->met.verb = verb;
+	object->met.time = event->time;
 }
 
 void watcher_report_use(const struct model_watcher *watcher, const struct trace_event *event,

@@ -110,20 +110,13 @@ void judge_last_post(struct finding *finding, const struct queue *queue, uint32_
 	finding_step(finding, "posted last", &last);
 }
 
-static uint32_t stack_of(const struct trace_event *event)
-{
-	return event->kind == TRACE_CALL   ? event->call->stack
-	       : event->kind == TRACE_POST ? event->post->stack
-					   : 0;
-}
-
 struct moment judge_moment(const struct model_use *use)
 {
-	return (struct moment){ .id = use->event->id,
-				.verb = use->verb,
-				.process = use->event->process,
-				.stack = stack_of(use->event),
-				.time = use->event->time };
+	struct moment moment = moment_of(use->event);
+
+	moment.verb = use->verb;
+	moment.time = use->event->time;
+	return moment;
 }
 
 const char *judge_effect(const struct model_use *use)

@@ -34,6 +34,43 @@ TEST(a_clean_life_has_no_findings)
 	story_end(&s);
 }
 
+/* A poll that fails, with its stack, as the recorder writes it. */
+static void poll_in_vain(struct story *s)
+{
+	struct event_poll *event = (struct event_poll *)s->words;
+	struct event_stack *stack = (struct event_stack *)(event + 1);
+	uint64_t *frames = (uint64_t *)(stack + 1);
+
+	event->head.flags = EVENT_STACK;
+	event->cq = W(&a_cq);
+	event->ret = -1;
+	stack->nframes = 1;
+	frames[0] = 0x1234;
+	story_event(s, 0, EVENT_POLL, (sizeof(*event) + sizeof(*stack)) / 8 + 1);
+}
+
+TEST(a_poll_of_a_destroyed_cq_has_its_stack)
+{
+	const struct finding *f;
+	const struct fact *fact;
+	struct story s;
+
+	story_with_cq(&s);
+	destroy_cq(&s, 0);
+	poll_in_vain(&s);
+	story_check(&s, NULL);
+	f = story_only(&s, RULE_LIFE_001);
+	assert_string_equal(f->object, "cq1");
+	assert_int_equal(f->nsteps, 3);
+	assert_int_equal(f->steps[2].moment.verb, VERB_poll_cq);
+	assert_int_not_equal(f->steps[2].moment.stack, 0);
+	fact = &s.findings->facts->list.all[0];
+	assert_int_equal(fact->kind, FACT_FAILED);
+	assert_int_equal(fact->error, -1);
+	assert_int_equal(fact->stack, f->steps[2].moment.stack);
+	story_end(&s);
+}
+
 TEST(use_after_destroy_has_three_stacks)
 {
 	const struct finding *f;

@@ -68,7 +68,7 @@ static inline void story_event(struct story *s, int thread, int type, size_t wor
 
 	head->words = (uint16_t)words;
 	head->type = (uint8_t)type;
-	head->flags = s->inner ? EVENT_INNER : 0;
+	head->flags |= s->inner ? EVENT_INNER : 0;
 	head->seq = ++s->threads[thread].seq;
 	head->ticks = s->now += 1000;
 	assert_int_equal(writer_event(s->writer, s->threads[thread].id, head), 0);
