@@ -45,7 +45,8 @@ static inline size_t transcript_replace_any(struct text *text, const char *at)
 				   { system.machine, "MACHINE" } };
 	size_t n = transcript_address(at);
 
-	uname(&system);
+	if (!system.nodename[0])
+		uname(&system);
 	if (n)
 		text_addf(text, "POINTER");
 	if (!strncmp(at, "db, ", 4) && isdigit((unsigned char)at[4])) {
