@@ -34,7 +34,7 @@ SIMPLE = r'[A-Za-z_]\w*(?:(?:->|\.)\w+)*'
 ARGUMENTS = re.compile(rf'\b[a-z_]\w*\((?:[^()]*, )?({SIMPLE}), ({SIMPLE})(?=[,)])')
 # effects that only sanitizers, a lack of memory, or warnings can show
 UNSEEN = re.compile(r'^\t*\(void\)\w+;$|ENOMEM|out of memory|\b[mc]alloc\(|\brealloc\(|'
-                    r'^\t*(?:\w*free|fini_\w+|\w+_(?:free|fini|unref|close))\(.*\);$')
+                    r'^\t*(?:\w*free|fini_\w+|\w+_(?:free|fini|finalize|unref|close))\(.*\);$')
 # the body of a loop that only releases memory
 RELEASED = re.compile(r'^(?:\w*free|fini_\w+|\w+_(?:free|fini|unref))\(.*\);$')
 # equivalent to <: the result is 0 otherwise, too
@@ -65,6 +65,8 @@ NO_STDIN = re.compile(r'\b\w*(?:fds?|dir)(?:\[\w+\])? (?:<= 0|< 1|> 0|>= 1)\b')
 # only tells the compiler what is likely
 EXPECTED = re.compile(r'__builtin_expect\(.*, [01]\)')
 OF_COMMAND = ('analyzer/', 'cli/', 'core/store/', 'replay/')
+# the rest of a comparison of which only matters whether it is 0
+IS_ZERO = re.compile(r'(?:, (?:[^()]|\([^()]*\))*)?\) [!=]= 0\b')
 VOID_FUNCTION = re.compile(r'^(?:static )?(?:inline )?void \w+\([^;{]*\)\n\{\n', re.M)
 
 
@@ -250,7 +252,8 @@ def mutate_lines(path, text, inside):
             start = at + len(line) - len(line.lstrip('\t'))
             yield Mutant(path, text, start, line.strip(), ';', 'statement dropped')
         for match in ARGUMENTS.finditer(line):
-            equals = line[:match.start()].endswith('!') and re.match(r'[a-z]*cmp\(', match[0]) or \
+            equals = re.match(r'[a-z]*cmp\(', match[0]) and \
+                (line[:match.start()].endswith('!') or IS_ZERO.match(line[match.end():])) or \
                 re.match(r'is_same(?:_\w+)?\(', match[0])
             if inside(at) and match[1] != match[2] and not equals:
                 old = line[match.start(1):match.end(2)]
