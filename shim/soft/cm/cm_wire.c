@@ -98,13 +98,12 @@ void cm_wire_unname(uint32_t serial)
 	unlink(path);
 }
 
-/* Is @fd still the pipe at @path? */
-static bool leads_to(const char *path, int fd)
+/* Is @here still the pipe at @path? All pipes are in one directory, of one file system. */
+static bool leads_to(const char *path, const struct stat *here)
 {
-	struct stat there, here;
+	struct stat there;
 
-	return stat(path, &there) == 0 && fstat(fd, &here) == 0 && there.st_ino == here.st_ino &&
-	       there.st_dev == here.st_dev;
+	return stat(path, &there) == 0 && there.st_ino == here->st_ino;
 }
 
 /* 0, -ESTALE if the id was moved or removed meanwhile, or -errno. */
@@ -121,7 +120,7 @@ static int put_message(const char *path, const struct cm_msg *msg)
 		err = -EPROTO;
 	else if (write(fd, msg, sizeof(*msg)) != sizeof(*msg))
 		err = -EAGAIN;
-	else if (!leads_to(path, fd))
+	else if (!leads_to(path, &st))
 		err = -ESTALE;
 	close(fd);
 	return err;

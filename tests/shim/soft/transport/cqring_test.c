@@ -193,3 +193,61 @@ TEST(a_call_is_counted)
 	cqring_call(segment_own);
 	assert_int_equal(segment_own->payload_waits, calls + 1);
 }
+
+/* What a peer may have written into its queue, and whether that is refused. */
+TEST(a_damaged_queue_is_not_found)
+{
+	struct long_queue *l = *state;
+	struct cqring *ring = ring_of(l->cq), found = { 0 };
+	const struct shm_cq sound = *ring->shm;
+	const struct {
+		uint32_t serial, size;
+		uint64_t ring_off, bounce_off;
+		int err;
+	} rows[] = {
+		{ sound.serial, sound.size, sound.ring_off, sound.bounce_off, 0 },
+		{ 0, sound.size, sound.ring_off, sound.bounce_off, -EPROTO },
+		{ 1, 0, sound.ring_off, sound.bounce_off, -EPROTO },
+		{ 1, 1, sound.ring_off, sound.bounce_off, 0 },
+		{ 1, 3, sound.ring_off, sound.bounce_off, -EPROTO },
+		{ 1, 2 * SHM_CQE_MAX, sound.ring_off, sound.bounce_off, 0 },
+		{ 1, 4 * SHM_CQE_MAX, sound.ring_off, sound.bounce_off, -EPROTO },
+		{ 1, 16, sound.ring_off + 8, sound.bounce_off, -EPROTO },
+		{ 1, 16, sound.ring_off + SHM_LINE, sound.bounce_off, 0 },
+		{ 1, 16, sound.ring_off, sound.bounce_off + 8, -EPROTO },
+		{ 1, 16, SHM_SIZE, sound.bounce_off, -EPROTO },
+		{ 1, 16, SHM_SIZE - 16 * sizeof(struct shm_cqe), sound.bounce_off, 0 },
+		{ 1, 16, SHM_SIZE - 15 * sizeof(struct shm_cqe), sound.bounce_off, -EPROTO },
+		{ 1, 16, sound.ring_off, SHM_SIZE - SHM_BOUNCE + SHM_LINE, -EPROTO },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		ring->shm->serial = rows[i].serial;
+		ring->shm->size = rows[i].size;
+		ring->shm->ring_off = rows[i].ring_off;
+		ring->shm->bounce_off = rows[i].bounce_off;
+		assert_int_equal(cqring_find(ring->seg, ring->index, &found), rows[i].err);
+		if (!rows[i].err)
+			assert_int_equal(found.mask, rows[i].size - 1);
+	}
+	*ring->shm = sound;
+	assert_int_equal(cqring_find(ring->seg, SHM_CQ_MAX, &found), -EPROTO);
+	assert_int_equal(cqring_find(ring->seg, SHM_CQ_MAX - 1, &found), -EPROTO);
+}
+
+/* It is not left locked then. */
+TEST(a_queue_that_is_not_found_gets_nothing)
+{
+	struct long_queue *l = *state;
+	struct cqring copy;
+
+	cqring_copy(&copy, ring_of(l->cq));
+	copy.shm->size = 3;
+	assert_null(cqring_begin(&copy));
+	assert_false(copy.stuck);
+	assert_true(lock_try(&copy.shm->lock));
+	lock_drop(&copy.shm->lock);
+	copy.shm->size = ring_of(l->cq)->mask + 1;
+	write_some(l->qp[0], 1, 1);
+	expect_some(l->cq, 1, 1);
+}
