@@ -6,6 +6,8 @@
  * 	1:23 ...
  * 	[1]		the exit status, if it is not 0
  *
+ * No command may leave temporary files behind.
+ *
  * A test, run_transcript(__FILE__), runs each in a child process, and compares with the file of its
  * own name that ends in .txt; with UPDATE=1 in the environment it writes that file instead, to be
  * read before it is committed. The commands run in a folder of their own, with the traces trace.db,
@@ -18,6 +20,7 @@
 #include <errno.h>
 #include <ftw.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -59,6 +62,15 @@ static inline char **run_anew(char *words[RUN_WORDS])
 	return all;
 }
 
+/* The folder for temporary files of commands. */
+static inline const char *run_scratch(void)
+{
+	static char path[sizeof(run_folder) + 16];
+
+	snprintf(path, sizeof(path), "%s/scratch", run_folder);
+	return path;
+}
+
 static inline void run_child(const char *command, FILE *out)
 {
 	char text[512], *words[RUN_WORDS];
@@ -71,6 +83,7 @@ static inline void run_child(const char *command, FILE *out)
 	setenv("XDG_CONFIG_HOME", "/nonexistent", 1);
 	setenv("HOME", "/nonexistent", 1);
 	setenv("TZ", "UTC", 1);
+	setenv("TMPDIR", run_scratch(), 1);
 	assert_int_equal(chdir(run_folder), 0);
 #ifdef RUN_ANEW
 	execv("/proc/self/exe", run_anew(words));
@@ -114,10 +127,13 @@ static inline void run_command(struct text *text, const char *command)
 	long n;
 
 	assert_non_null(out);
+	assert_int_equal(mkdir(run_scratch(), 0700), 0);
 	fflush(stdout);
 	if (!fork())
 		run_child(command, out);
 	wait(&ended);
+	if (rmdir(run_scratch()))
+		fail_msg("temporary files are left by %s", command);
 	fseek(out, 0, SEEK_END);
 	n = ftell(out);
 	rewind(out);

@@ -82,7 +82,6 @@ static int begin_job(void **state)
 	put_scripts();
 	snprintf(search, sizeof(search), "%s:/usr/bin:/bin", run_folder);
 	setenv("PATH", search, 1);
-	setenv("TMPDIR", run_folder, 1);
 	setenv(JOB_ENV, "1", 1);
 	unsetenv("SLURM_JOB_ID");
 	run_mask = hide_names;
