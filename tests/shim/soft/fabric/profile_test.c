@@ -9,7 +9,9 @@
 #include <arpa/inet.h>
 #include <sys/stat.h>
 
+#include "shim/soft/fabric/node.h"
 #include "shim/soft/fabric/profile.h"
+#include "shim/soft/fabric/registry.h"
 #include "tests/shim/soft/pair.h"
 #include "tests/test.h"
 
@@ -548,6 +550,52 @@ static int tear_down(void **state)
 }
 
 GROUP(fabric_setup, tear_down);
+
+/* Published for others: 0: the GID. */
+static void expect_address(const struct registry_address *address, uint16_t lid, const char *gid)
+{
+	union ibv_gid wanted;
+
+	assert_int_equal(address->node, node_self.node);
+	assert_int_equal(address->instance, node_self.instance);
+	assert_int_equal(address->lid, lid);
+	if (lid)
+		return;
+	inet_pton(AF_INET6, gid, &wanted);
+	assert_memory_equal(&address->gid, &wanted, sizeof(wanted));
+}
+
+TEST(addresses_of_ports_that_are_up_are_published)
+{
+	static const struct {
+		uint16_t lid;
+		uint8_t link_layer;
+		const char *gid;
+	} wanted[] = {
+		{ 17, IBV_LINK_LAYER_INFINIBAND, NULL },
+		{ 0, IBV_LINK_LAYER_INFINIBAND, "fe80::2:c903:fe:d671" },
+		{ 18, IBV_LINK_LAYER_INFINIBAND, NULL },
+		{ 0, IBV_LINK_LAYER_INFINIBAND, "fe80::256:424d:0:2" }, /* its own */
+		{ 0, IBV_LINK_LAYER_INFINIBAND, "fe80::256:424d:0:102" },
+		{ 0, IBV_LINK_LAYER_ETHERNET, "fe80::5054:ff:fe12:3456" },
+		{ 0, IBV_LINK_LAYER_ETHERNET, "fe80::5054:ff:fe12:3456" },
+		{ 0, IBV_LINK_LAYER_ETHERNET, "::ffff:192.168.1.7" },
+	};
+	struct ibv_context *context = open_context();
+	const struct registry_members *members = registry_lock_members();
+	struct registry_address address[16];
+	uint32_t high = members->high_address;
+	size_t n = sizeof(wanted) / sizeof(*wanted);
+
+	memcpy(address, members->address, sizeof(address));
+	registry_unlock_members();
+	assert_int_equal(high, n);
+	for (size_t i = 0; i < n; i++) {
+		expect_address(&address[i], wanted[i].lid, wanted[i].gid);
+		assert_int_equal(address[i].link_layer, wanted[i].link_layer);
+	}
+	assert_int_equal(ibv_close_device(context), 0);
+}
 
 int main(int argc, char **argv)
 {
