@@ -166,6 +166,7 @@ $(BUILD)/libtest.a: $(filter-out %/cli/main.o,$(COMMAND))
 # private stack (aside.c) is not unwound then
 LLD := $(if $(SAN),,$(if $(shell command -v ld.lld),-fuse-ld=lld))
 link_test = $(CC) $(ALLCFLAGS) $(ALLLDFLAGS) -o $@ $(filter %.o,$^)
+link_alone = $(CC) $(ALLCFLAGS) $(ALLLDFLAGS) -o $@ $@.o $(SANITIZED)
 
 $(TESTS:=.o): $(BUILD)/tests/%.o: tests/%.c | $(GEN)
 	@mkdir -p $(@D)
@@ -196,8 +197,9 @@ $(BUILD)/tests/replay/soft_test: $(BUILD)/tests/replay/soft_test.o $(SOFT) \
 	$(filter-out %/cli/main.o,$(COMMAND)) $(SANITIZED)
 	$(call say,LD,$@)$(link_test) $(LLD) -rdynamic $(ALL_LIBS) $(TEST_LIBS)
 
+# not with the objects that the linker has listed: the test may replace their functions now
 $(BUILD)/tests/%_test: $(BUILD)/tests/%_test.o $(SANITIZED) | $(BUILD)/libtest.a
-	$(call say,LD,$@)$(link_test) $(LLD) $(BUILD)/libtest.a $(ALL_LIBS) $(TEST_LIBS) \
+	$(call say,LD,$@)$(link_alone) $(LLD) $(BUILD)/libtest.a $(ALL_LIBS) $(TEST_LIBS) \
 		-Wl,-t,-t >$@.link && \
 		sed -n -e 's|^$(BUILD)/libtest.a(\(.*\))$$|\1|; s|^obj/|$(BUILD)/&|' \
 			-e 's|^$(BUILD)/obj/\(.*\)\.o$$|$@: $$(if $$(wildcard \1.c),&)|p' \
