@@ -198,3 +198,23 @@ TEST(requests_that_never_end_do_not_keep_all)
 	make_lanes();
 	assert_true(count_blocks() <= ALL_BLOCKS);
 }
+
+/* Nor do they as long as the recording is read. */
+TEST_WITH(requests_that_have_not_ended_are_bounded_meanwhile, NULL, NULL)
+{
+	struct wr wr = { .opcode = IBV_WR_SEND };
+	struct post post = { .verb = VERB_post_send, .nwr = 1, .wr = &wr };
+	struct trace_event event = { .id = { 1, 0 }, .post = &post };
+	const struct model_post told = { .event = &event, .taken = 1 };
+
+	lanes = lanes_new();
+	assert_non_null(lanes);
+	for (uint32_t i = 1; i <= (LANES_HELD + 300) * (uint32_t)LANES_BLOCK; i++) {
+		event.id.n = i;
+		wr.wr_id = i;
+		assert_int_equal(lanes_post(lanes, &told), 0);
+	}
+	assert_in_range(count_blocks(), LANES_HELD, LANES_HELD + LANES_EVEN + LANES_SLOW);
+	lanes_free(lanes);
+	lanes = NULL;
+}
