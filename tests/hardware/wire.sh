@@ -33,8 +33,8 @@ soft() { VERBATIM_SOFT_FABRIC=$tmp/fabric VERBATIM_SOFT_WIRE=v1 nsenter -t $othe
 address_of() { [ "$1" = rxe ] && echo $here || echo $there; }
 
 # Options that name the device of a side.
-ibv_options() { [ "$1" = rxe ] && echo "-d rxe1 -g ${gid:-1}" || echo "-d verbatim0 -g 0"; }
-perftest_options() { [ "$1" = rxe ] && echo "-d rxe1 -x ${gid:-1}" || echo "-d verbatim0 -x 0"; }
+rxe_ibv="-d rxe1 -g ${gid:-1}" rxe_perftest="-F -d rxe1 -x ${gid:-1}"
+soft_ibv="-d verbatim0 -g 0" soft_perftest="-F -d verbatim0 -x 0"
 
 serves() { # side
 	local of=self
@@ -43,13 +43,13 @@ serves() { # side
 }
 
 pair() { # kind of options, server's side, client's side, program, options
-	local kind=$1 server=$2 client=$3 pid status=0
+	local server=$2 client=$3 pid status=0 server_options=${2}_$1 client_options=${3}_$1
 	shift 3
 	next_port
-	"$server" timeout 120 "$@" $(${kind}_options "$server") -p $port >"$tmp/server" 2>&1 &
+	"$server" timeout 120 "$@" ${!server_options} -p $port >"$tmp/server" 2>&1 &
 	pid=$!
 	await serves "$server" || { kill $pid; cat "$tmp/server"; return 1; }
-	"$client" timeout 120 "$@" $(${kind}_options "$client") -p $port \
+	"$client" timeout 120 "$@" ${!client_options} -p $port \
 		"$(address_of "$server")" >"$tmp/client" 2>&1 || status=1
 	[ $status = 0 ] || kill $pid 2>/dev/null
 	wait $pid && [ $status = 0 ] || { tail -n 5 "$tmp/server" "$tmp/client"; return 1; }
@@ -79,8 +79,8 @@ both_ways ibv ibv_ud_pingpong -n 50
 both_ways ibv ibv_srq_pingpong -n 50
 both_ways perftest ib_send_bw -n 20 -s 70001
 both_ways perftest ib_write_bw -n 20 -s 70001
-both_ways perftest ib_read_bw -n 20 -s 70001
-both_ways perftest ib_atomic_bw -n 20
+both_ways perftest ib_read_bw -o 16 -n 20 -s 70001
+both_ways perftest ib_atomic_bw -o 16 -n 20
 for each in "rxe soft" "soft rxe"; do
 	to=$(address_of ${each% *})
 	try "rping: $each" cm_pair $each "rping -s -C 5 -a $to" "rping -c -C 5 -v -a $to"

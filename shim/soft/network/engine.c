@@ -7,7 +7,8 @@
  * with it is in requester.c, responder.c and datagrams.c.
  *
  * A batch of packets is taken at once; then the queue pairs that owe answers send them, which makes
- * one acknowledge of many.
+ * one acknowledge of many. The kernel gives packets of one length that follow each other together
+ * (UDP_GRO).
  *
  * Empty polls receive, too (pending_receive): a program that polls gets its packets sooner than the
  * thread would wake. While it polls all the time, the thread only looks from time to time whether
@@ -38,8 +39,10 @@
 #include "shim/soft/transport/sq.h"
 
 enum {
-	BATCH = 32,
+	BATCH = 8,
 	PACKET_MAX = HEADER_MAX + 4096 + 3 + HEADER_ICRC,
+	TRAIN_MAX = 65536, /* of packets that the kernel has put together */
+	HANDED = 32,
 	CONTROL_MAX = 128,
 	BUCKETS = 1024,
 	TRIES = 256,    /* for the lock of a send queue */
@@ -54,7 +57,7 @@ struct inbox {
 	struct iovec pieces[BATCH];
 	struct sockaddr_storage from[BATCH];
 	uint8_t control[BATCH][CONTROL_MAX] __attribute__((aligned(8)));
-	uint8_t packets[BATCH][PACKET_MAX] __attribute__((aligned(16)));
+	uint8_t packets[BATCH][TRAIN_MAX] __attribute__((aligned(16)));
 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -202,7 +205,8 @@ static void read_sender(const struct sockaddr_storage *sa, struct handover_origi
 	memcpy(origin->from.s6_addr + 12, &in->sin_addr, sizeof(in->sin_addr));
 }
 
-static void read_control(struct msghdr *msg, struct handover_origin *a)
+/* @ret_size: of each packet but the last, if there are several. */
+static void read_control(struct msghdr *msg, struct handover_origin *a, size_t *ret_size)
 {
 	struct cmsghdr *c;
 
@@ -214,6 +218,9 @@ static void read_control(struct msghdr *msg, struct handover_origin *a)
 		else if ((c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_TTL) ||
 			 (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_HOPLIMIT))
 			a->hop_limit = *(int *)CMSG_DATA(c);
+		else if (c->cmsg_level == IPPROTO_UDP && c->cmsg_type == UDP_GRO &&
+			 *(int *)CMSG_DATA(c) > 0)
+			*ret_size = *(int *)CMSG_DATA(c);
 	}
 }
 
@@ -225,6 +232,7 @@ static bool read_packet(struct arrival *a, const struct handover_origin *origin,
 		.src = origin->from,
 		.dst = uplink_get()->addr,
 		.src_port = origin->port,
+		.id = origin->number,
 	};
 	size_t head = header_read(&a->header, packet, len), tail;
 
@@ -263,13 +271,19 @@ static void take_from(const struct handover_origin *origin, uint8_t *packet, siz
 
 static void take_message(struct mmsghdr *msg)
 {
+	uint8_t *packets = msg->msg_hdr.msg_iov->iov_base;
 	struct handover_origin origin = { 0 };
+	size_t size = msg->msg_len, at, rest;
 
-	if (msg->msg_hdr.msg_flags & (MSG_TRUNC | MSG_CTRUNC))
+	if (!size || msg->msg_hdr.msg_flags & (MSG_TRUNC | MSG_CTRUNC))
 		return;
 	read_sender(msg->msg_hdr.msg_name, &origin);
-	read_control(&msg->msg_hdr, &origin);
-	take_from(&origin, msg->msg_hdr.msg_iov->iov_base, msg->msg_len, false);
+	read_control(&msg->msg_hdr, &origin, &size);
+	for (at = 0; at < msg->msg_len; at += size) {
+		rest = msg->msg_len - at;
+		take_from(&origin, packets + at, size < rest ? size : rest, false);
+		origin.number++;
+	}
 }
 
 static int receive_handed(void)
@@ -278,7 +292,7 @@ static int receive_handed(void)
 	ssize_t len = 0;
 	int n;
 
-	for (n = 0; n < BATCH && len >= 0; n++) {
+	for (n = 0; n < HANDED && len >= 0; n++) {
 		len = handover_receive(&origin, inbox->packets[0], PACKET_MAX);
 		if (len > 0)
 			take_from(&origin, inbox->packets[0], len, true);
@@ -306,7 +320,7 @@ static void prepare_inbox(int n)
 	int i;
 
 	for (i = 0; i < n; i++) {
-		inbox->pieces[i] = (struct iovec){ inbox->packets[i], PACKET_MAX };
+		inbox->pieces[i] = (struct iovec){ inbox->packets[i], TRAIN_MAX };
 		inbox->msgs[i].msg_hdr = (struct msghdr){
 			.msg_name = &inbox->from[i],
 			.msg_namelen = sizeof(inbox->from[i]),

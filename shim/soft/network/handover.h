@@ -14,6 +14,7 @@ struct handover_origin {
 	uint16_t port;
 	uint8_t traffic_class;
 	uint8_t hop_limit;
+	uint16_t number; /* of packets that arrived together */
 };
 
 /* Offer this process to others. 0 or -errno. */

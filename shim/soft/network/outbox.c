@@ -3,6 +3,10 @@
  *
  * A packet consists of its headers, pieces of the program's memory, and padding with the ICRC: the
  * kernel gathers them.
+ *
+ * Packets of the same length that follow each other are a train, whose last one may be shorter: the
+ * kernel takes it as one datagram, and makes packets of it as late as it can (UDP_SEGMENT). On IPv4
+ * they have the identifications 0, 1, 2, ..., which their ICRCs cover.
  */
 #include "shim/soft/network/outbox.h"
 
@@ -14,7 +18,10 @@
 #include "shim/soft/network/impair.h"
 #include "shim/soft/network/sockets.h"
 
+enum { TRAIN_PACKETS = 64, TRAIN_BYTES = 65000 }; /* limits of the kernel */
+
 static const uint8_t zeros[4096];
+static bool no_trains; /* the kernel does not know them */
 
 static struct iovec *next_piece(struct outbox *box, void *base, size_t len)
 {
@@ -42,6 +49,21 @@ static uint32_t add_payload(struct outbox *box, struct copy_list *payload, uint3
 	return crc;
 }
 
+/* The packet's number in the train before it; 0: it begins another. */
+static uint32_t find_number(const struct outbox *box, const struct outbox_packet *packet)
+{
+	const struct outbox_packet *last = packet - 1, *first;
+
+	if (!box->packets || impair_is_active() || __atomic_load_n(&no_trains, __ATOMIC_RELAXED))
+		return 0;
+	first = last - last->number;
+	if (packet->route != first->route || packet->size > first->size ||
+	    last->size != first->size || last->number + 1 == TRAIN_PACKETS ||
+	    (last->number + 2) * first->size > TRAIN_BYTES)
+		return 0;
+	return last->number + 1;
+}
+
 /* A packet needs its head and tail, and at most as many pieces as the list. */
 static bool has_room(const struct outbox *box, const struct copy_list *payload)
 {
@@ -54,6 +76,7 @@ void outbox_add(struct outbox *box, const struct route *route, struct header *he
 		struct copy_list *payload, uint32_t len)
 {
 	struct outbox_packet *packet;
+	struct icrc_ends ends = route->ends;
 	uint32_t pad = -len & 3, crc;
 	size_t head;
 
@@ -66,7 +89,9 @@ void outbox_add(struct outbox *box, const struct route *route, struct header *he
 	header->bth.migrated = 1;
 	head = header_write(header, packet->head);
 	next_piece(box, packet->head, head);
-	crc = icrc_begin(&route->ends, head + len + pad + HEADER_ICRC);
+	packet->size = head + len + pad + HEADER_ICRC;
+	ends.id = packet->number = find_number(box, packet);
+	crc = icrc_begin(&ends, packet->size);
 	crc = icrc_add_bth(crc, packet->head);
 	crc = icrc_add(crc, packet->head + HEADER_BTH_SIZE, head - HEADER_BTH_SIZE);
 	if (len)
@@ -78,56 +103,102 @@ void outbox_add(struct outbox *box, const struct route *route, struct header *he
 	box->packets++;
 }
 
-/* The control message with the traffic class, if it has one. */
+/* Control messages: the traffic class, and the length of a train's packets. */
 union control {
 	struct cmsghdr header;
-	uint8_t bytes[CMSG_SPACE(sizeof(int))];
+	uint8_t bytes[CMSG_SPACE(sizeof(int)) + CMSG_SPACE(sizeof(uint16_t))];
 };
+
+static void add_control(struct msghdr *msg, union control *control, int level, int type,
+			const void *value, size_t len)
+{
+	struct cmsghdr *c = (struct cmsghdr *)(control->bytes + msg->msg_controllen);
+
+	msg->msg_control = control;
+	c->cmsg_level = level;
+	c->cmsg_type = type;
+	c->cmsg_len = CMSG_LEN(len);
+	memcpy(CMSG_DATA(c), value, len);
+	msg->msg_controllen += CMSG_SPACE(len);
+}
 
 static void set_traffic_class(struct msghdr *msg, union control *control, const struct route *route)
 {
 	bool ipv4 = IN6_IS_ADDR_V4MAPPED(&route->ends.dst);
 	int value = route->traffic_class;
 
-	if (!value)
-		return;
-	msg->msg_control = control;
-	msg->msg_controllen = sizeof(*control);
-	control->header.cmsg_level = ipv4 ? IPPROTO_IP : IPPROTO_IPV6;
-	control->header.cmsg_type = ipv4 ? IP_TOS : IPV6_TCLASS;
-	control->header.cmsg_len = CMSG_LEN(sizeof(value));
-	memcpy(CMSG_DATA(&control->header), &value, sizeof(value));
+	if (value)
+		add_control(msg, control, ipv4 ? IPPROTO_IP : IPPROTO_IPV6,
+			    ipv4 ? IP_TOS : IPV6_TCLASS, &value, sizeof(value));
+}
+
+struct train {
+	struct sockaddr_storage to;
+	union control control;
+};
+
+/* Make the message of the train that begins with packet @i, whose pieces are at @piece. */
+static void make_message(const struct outbox *box, unsigned int i, struct iovec *piece,
+			 struct train *train, struct msghdr *msg)
+{
+	const struct outbox_packet *first = &box->packet[i];
+	uint16_t size = first->size;
+	unsigned int n = i;
+
+	*msg = (struct msghdr){
+		.msg_name = &train->to,
+		.msg_namelen = sockets_address(&first->route->ends.dst, &train->to),
+		.msg_iov = piece,
+	};
+	do
+		msg->msg_iovlen += box->packet[n++].pieces;
+	while (n < box->packets && box->packet[n].number);
+	set_traffic_class(msg, &train->control, first->route);
+	if (n > i + 1)
+		add_control(msg, &train->control, IPPROTO_UDP, UDP_SEGMENT, &size, sizeof(size));
+}
+
+/* The first message was refused, and is lost. */
+static void note_refusal(const struct msghdr *msg)
+{
+	if (msg->msg_controllen && (errno == EIO || errno == EINVAL || errno == ENOPROTOOPT))
+		__atomic_store_n(&no_trains, true, __ATOMIC_RELAXED);
+}
+
+static void send_messages(struct mmsghdr *msgs, unsigned int count)
+{
+	unsigned int done = 0;
+	int n;
+
+	while (done < count) {
+		n = sendmmsg(sockets_sending(), msgs + done, count - done, MSG_NOSIGNAL);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			note_refusal(&msgs[done].msg_hdr);
+		done += n > 0 ? n : 1;
+	}
 }
 
 void outbox_send(struct outbox *box)
 {
 	struct mmsghdr msgs[OUTBOX_PACKETS];
-	struct sockaddr_storage to[OUTBOX_PACKETS];
-	union control control[OUTBOX_PACKETS];
-	unsigned int i, piece = 0, done = 0;
-	int saved = errno, n;
+	struct train trains[OUTBOX_PACKETS];
+	unsigned int i, piece = 0, count = 0;
+	int saved = errno;
 
 	for (i = 0; i < box->packets; i++) {
-		const struct outbox_packet *packet = &box->packet[i];
-
-		msgs[i].msg_hdr = (struct msghdr){
-			.msg_name = &to[i],
-			.msg_namelen = sockets_address(&packet->route->ends.dst, &to[i]),
-			.msg_iov = &box->piece[piece],
-			.msg_iovlen = packet->pieces,
-		};
-		set_traffic_class(&msgs[i].msg_hdr, &control[i], packet->route);
-		piece += packet->pieces;
+		if (!box->packet[i].number) {
+			make_message(box, i, &box->piece[piece], &trains[count],
+				     &msgs[count].msg_hdr);
+			count++;
+		}
+		piece += box->packet[i].pieces;
 	}
-	for (i = 0; impair_is_active() && i < box->packets; i++)
+	for (i = 0; impair_is_active() && i < count; i++)
 		impair_send(&msgs[i].msg_hdr);
-	if (impair_is_active())
-		done = box->packets;
-	while (done < box->packets) {
-		n = sendmmsg(sockets_sending(), msgs + done, box->packets - done, MSG_NOSIGNAL);
-		/* an error belongs to the first one */
-		done += n > 0 ? n : errno == EINTR ? 0 : 1;
-	}
+	if (!impair_is_active())
+		send_messages(msgs, count);
 	errno = saved;
 	outbox_init(box);
 }

@@ -6,7 +6,7 @@
 #include "shim/soft/wire/header.h"
 #include "shim/soft/wire/route.h"
 
-enum { OUTBOX_PACKETS = 32, OUTBOX_PIECES = 8 * OUTBOX_PACKETS };
+enum { OUTBOX_PACKETS = 64, OUTBOX_PIECES = 4 * OUTBOX_PACKETS };
 
 struct outbox {
 	unsigned int packets;
@@ -14,6 +14,8 @@ struct outbox {
 	struct outbox_packet {
 		const struct route *route;
 		unsigned int pieces;
+		uint32_t size;
+		uint32_t number; /* in its train */
 		uint8_t head[HEADER_MAX];
 		uint8_t tail[3 + HEADER_ICRC]; /* padding and ICRC */
 	} packet[OUTBOX_PACKETS];

@@ -111,8 +111,10 @@ static int open_receiving(bool shared)
 {
 	int fd = open_socket(HEADER_UDP_PORT, shared);
 
-	if (fd >= 0)
+	if (fd >= 0) {
 		set_option(fd, SOL_SOCKET, SO_REUSEPORT, 1);
+		set_option(fd, IPPROTO_UDP, UDP_GRO, 1);
+	}
 	return fd;
 }
 

@@ -18,6 +18,14 @@ void sockets_complain(int err);
 
 void sockets_close(void);
 
+/* Options of <linux/udp.h>, which conflicts with libc's. */
+#ifndef UDP_SEGMENT
+#define UDP_SEGMENT 103
+#endif
+#ifndef UDP_GRO
+#define UDP_GRO 104
+#endif
+
 int sockets_receiving(void);
 int sockets_sending(void);
 uint16_t sockets_source_port(void);

@@ -7,10 +7,11 @@
  * contains the marks of congestion.
  *
  * The identification of an IPv4 header and its flags are not masked. A UDP socket sends packets
- * that may not be fragmented with the identification 0, but it does not show what it receives, and
- * other senders use other values: so for a packet whose CRC is not that of 0, the difference is
- * taken back to these fields. There it must be a difference of the identification, or of the flag
- * DF, and of nothing else. One other packet in 2^15 passes: UDP's own checksum is checked, too.
+ * that may not be fragmented with the identification 0, or with numbers from 0 on if they are parts
+ * of a train (outbox.c), but it does not show what it receives, and other senders use other values:
+ * so for a packet whose CRC is not that of the likely one, the difference is taken back to these
+ * fields. There it must be a difference of the identification, or of the flag DF, and of nothing
+ * else. One other packet in 2^15 passes: UDP's own checksum is checked, too.
  */
 #include "shim/soft/wire/icrc.h"
 
@@ -45,6 +46,7 @@ static uint32_t add_ipv4(uint32_t crc, const struct icrc_ends *ends, size_t len)
 		.ihl = sizeof(ip) / 4,
 		.tos = 0xff,
 		.tot_len = htons(sizeof(ip) + sizeof(struct udphdr) + len),
+		.id = htons(ends->id),
 		.frag_off = htons(IP_DF),
 		.ttl = 0xff,
 		.protocol = IPPROTO_UDP,

@@ -12,6 +12,7 @@
 struct icrc_ends {
 	struct in6_addr src, dst; /* IPv4 mapped */
 	uint16_t src_port;        /* host order; the destination's is 4791 */
+	uint16_t id;              /* the identification of the IPv4 header, or what it may be */
 };
 
 /* The CRC so far, of the IP and UDP headers of a packet with @len bytes after them. */
