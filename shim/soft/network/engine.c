@@ -145,10 +145,30 @@ static void flush_failed(struct network_qp *n)
 	lock_drop(&n->qp->sq.lock);
 }
 
+/* The send queue is busy: keep an acknowledge for later. It says all that those before it say. */
+static void keep_acknowledge(struct network_qp *n, const struct arrival *a)
+{
+	if (opcode_info(a->header.bth.opcode)->kind != OPCODE_ACK)
+		return;
+	n->late = *a;
+	n->has_late = true;
+	alarm_expect(process_now() + SOON);
+}
+
+static void take_late(struct network_qp *n)
+{
+	if (n->has_late)
+		requester_take(n, &n->late);
+	n->has_late = false;
+}
+
 static void take_answer(struct network_qp *n, const struct arrival *a)
 {
-	if (!take_send_queue(n->qp))
+	if (!take_send_queue(n->qp)) {
+		keep_acknowledge(n, a);
 		return;
+	}
+	take_late(n);
 	requester_take(n, a);
 	lock_drop(&n->qp->sq.lock);
 }
@@ -349,12 +369,27 @@ static bool receive_batch(void)
 static void expire_one(struct network_qp *n)
 {
 	if (!lock_try(&n->qp->sq.lock)) {
-		n->due = process_now() + SOON;
+		if (n->due && n->due <= process_now())
+			n->due = process_now() + SOON;
 		return;
 	}
+	take_late(n);
 	if (n->due && n->due <= process_now())
 		requester_expire(n);
 	lock_drop(&n->qp->sq.lock);
+}
+
+/* Returns when to look at it again. */
+static uint64_t look_at(struct network_qp *n, uint64_t now)
+{
+	uint64_t due = __atomic_load_n(&n->due, __ATOMIC_SEQ_CST);
+
+	if ((due && due <= now) || n->has_late)
+		expire_one(n);
+	due = __atomic_load_n(&n->due, __ATOMIC_SEQ_CST);
+	if (n->has_late && (!due || now + SOON < due))
+		return now + SOON;
+	return due ? due : UINT64_MAX;
 }
 
 static void expire_timers(void)
@@ -369,11 +404,8 @@ static void expire_timers(void)
 	first = impair_is_active() ? impair_release(now) : UINT64_MAX;
 	for (i = 0; i < BUCKETS; i++)
 		for (n = table[i]; n; n = n->next) {
-			due = __atomic_load_n(&n->due, __ATOMIC_SEQ_CST);
-			if (due && due <= now)
-				expire_one(n);
-			due = __atomic_load_n(&n->due, __ATOMIC_SEQ_CST);
-			if (due && due < first)
+			due = look_at(n, now);
+			if (due < first)
 				first = due;
 		}
 	alarm_wait_for(first);

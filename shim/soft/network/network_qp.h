@@ -63,6 +63,16 @@ struct responder {
 	struct network_atomic atomic[NETWORK_RD_ATOMIC]; /* the last ones: a circle */
 };
 
+/* A packet that has arrived, with checked ICRC and lengths. */
+struct arrival {
+	struct header header;
+	struct in6_addr from;
+	uint8_t *payload;
+	uint32_t len;
+	uint8_t traffic_class;
+	uint8_t hop_limit;
+};
+
 struct network_qp {
 	struct soft_wire wire; /* first */
 	struct soft_qp *qp;
@@ -73,7 +83,9 @@ struct network_qp {
 	struct responder resp;
 	struct soft_remote self; /* its own receiving end */
 	uint64_t due;            /* when its timer expires, ns; 0: not set */
-	bool touched;            /* in the list of those that owe answers */
+	struct arrival late;     /* an acknowledge that the send queue was too busy for */
+	bool has_late;
+	bool touched; /* in the list of those that owe answers */
 	struct network_qp *next_touched;
 	struct network_qp *next; /* with the same hash */
 };
@@ -82,16 +94,6 @@ static inline struct network_qp *network_qp_of(const struct soft_qp *qp)
 {
 	return (struct network_qp *)qp->wire;
 }
-
-/* A packet that has arrived, with checked ICRC and lengths. */
-struct arrival {
-	struct header header;
-	struct in6_addr from;
-	uint8_t *payload;
-	uint32_t len;
-	uint8_t traffic_class;
-	uint8_t hop_limit;
-};
 
 static inline uint8_t network_transport(const struct soft_qp *qp)
 {
