@@ -169,6 +169,20 @@ nobody_listens() {
 		says 'REJECTED, error 8' "$tmp/client" && pkill -P $pid && ! wait $pid
 }
 
+# A member here and a sender there, once the member has the group's socket.
+group() { # address of the group, as in /proc/net, the ends'
+	local pid
+	one timeout 60 mckey -m $1 -b $3 -C 5 >"$tmp/server" 2>&1 & pid=$!
+	await grep -q "$2:12B7" /proc/net/udp /proc/net/udp6 || return
+	two timeout 60 mckey -m $1 -b $4 -s -C 5 >"$tmp/client" 2>&1 && wait $pid ||
+		{ cat "$tmp/server" "$tmp/client"; return 1; }
+}
+
+group_of_ipv6() {
+	local wire_one=fd99::1 wire_two=fd99::2
+	group ff15::77 000015FF000000000000000077000000 $wire_one $wire_two
+}
+
 lossy() { VERBATIM_SOFT_LINK_MODEL="loss=20% duplicate=10% seed=3" "$@"; }
 
 # The kernel makes packets of long datagrams after dumpcap has seen them, but for this limit.
@@ -210,6 +224,8 @@ if command -v rping >/dev/null; then
 		"rstream -S 10000 -C 20 -s $here"
 	try_in_turn files_are_copied
 	try nobody_listens
+	try_in_turn "multicast" group 239.9.9.9 090909EF $here $there
+	try_in_turn group_of_ipv6
 	try "librdmacm, with losses" lossy connected "rping -s -C 3 -a $here" \
 		"rping -c -C 3 -v -a $here"
 else

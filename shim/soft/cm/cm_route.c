@@ -82,7 +82,11 @@ static int reach_device(struct cm_id *id, const struct cm_addr *dst)
 	if (cm_addr_any(dst))
 		make_loopback(&id->dst);
 	if (cm_addr_multicast(dst)) {
-		if (cm_addr_any(&id->src))
+		if (!cm_addr_any(&id->src))
+			return 0;
+		if (uplink_get())
+			cm_addr_set_ip(&id->src, uplink_get()->addr.s6_addr);
+		else
 			make_loopback(&id->src);
 		return 0;
 	}

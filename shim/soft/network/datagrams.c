@@ -8,7 +8,6 @@
 #include <arpa/inet.h>
 #include <string.h>
 
-#include "shim/soft/fabric/uplink.h"
 #include "shim/soft/network/outbox.h"
 #include "shim/soft/transport/deliver.h"
 #include "shim/soft/transport/grh.h"
@@ -46,7 +45,7 @@ static void make_grh(const struct arrival *a, bool imm, struct soft_ah *ah, stru
 	memcpy(&sgid, &a->from, sizeof(sgid));
 	ah->attr.grh.traffic_class = a->traffic_class;
 	ah->attr.grh.hop_limit = a->hop_limit;
-	memcpy(&ah->attr.grh.dgid, &uplink_get()->addr, sizeof(sgid));
+	memcpy(&ah->attr.grh.dgid, &a->to, sizeof(sgid));
 	grh_prepare(ah, &sgid, IBV_GID_TYPE_ROCE_V2);
 	grh_fill(ah, a->len, imm, grh);
 }

@@ -29,12 +29,15 @@
 #include "shim/soft/fabric/uplink.h"
 #include "shim/soft/network/alarm.h"
 #include "shim/soft/network/datagrams.h"
+#include "shim/soft/network/groups.h"
 #include "shim/soft/network/handover.h"
 #include "shim/soft/network/impair.h"
 #include "shim/soft/network/mads.h"
 #include "shim/soft/network/requester.h"
 #include "shim/soft/network/responder.h"
 #include "shim/soft/network/sockets.h"
+#include "shim/soft/transport/grh.h"
+#include "shim/soft/transport/mcast.h"
 #include "shim/soft/transport/pending.h"
 #include "shim/soft/transport/sq.h"
 
@@ -250,7 +253,7 @@ static bool read_packet(struct arrival *a, const struct handover_origin *origin,
 {
 	struct icrc_ends ends = {
 		.src = origin->from,
-		.dst = uplink_get()->addr,
+		.dst = origin->to,
 		.src_port = origin->port,
 		.id = origin->number,
 	};
@@ -262,11 +265,32 @@ static bool read_packet(struct arrival *a, const struct handover_origin *origin,
 	if (!icrc_is_good(&ends, packet, len))
 		return false;
 	a->from = origin->from;
+	a->to = origin->to;
 	a->traffic_class = origin->traffic_class;
 	a->hop_limit = origin->hop_limit;
 	a->payload = packet + head;
 	a->len = len - head - tail;
 	return a->len || !a->header.bth.pad;
+}
+
+/* Members in other processes have a copy of their own. */
+static void take_for_group(const struct arrival *a)
+{
+	static struct mcast_groups known;
+	struct ibv_ah_attr attr = { .port_num = 1 };
+	const struct mcast_group *group;
+	struct network_qp *n;
+	uint32_t i;
+
+	if (a->header.bth.dest_qp != GRH_MULTICAST_QPN)
+		return;
+	memcpy(&attr.grh.dgid, &a->to, sizeof(attr.grh.dgid));
+	group = mcast_find(&known, &attr);
+	for (i = 0; group && i < group->count; i++) {
+		n = *find_qp(group->qpn[i]);
+		if (n && is_told(n, a))
+			take_packet(n, a);
+	}
 }
 
 /* @handed: another process received it. */
@@ -278,6 +302,10 @@ static void take_from(const struct handover_origin *origin, uint8_t *packet, siz
 
 	if (!read_packet(&a, origin, packet, len))
 		return;
+	if (grh_is_multicast((const union ibv_gid *)&a.to)) {
+		take_for_group(&a);
+		return;
+	}
 	if (a.header.bth.dest_qp == MAD_QPN) {
 		mads_take(&a);
 		return;
@@ -289,10 +317,10 @@ static void take_from(const struct handover_origin *origin, uint8_t *packet, siz
 		handover_send(a.header.bth.dest_qp, origin, packet, len);
 }
 
-static void take_message(struct mmsghdr *msg)
+static void take_message(struct mmsghdr *msg, const struct in6_addr *to)
 {
 	uint8_t *packets = msg->msg_hdr.msg_iov->iov_base;
-	struct handover_origin origin = { 0 };
+	struct handover_origin origin = { .to = *to };
 	size_t size = msg->msg_len, at, rest;
 
 	if (!size || msg->msg_hdr.msg_flags & (MSG_TRUNC | MSG_CTRUNC))
@@ -352,18 +380,38 @@ static void prepare_inbox(int n)
 	}
 }
 
+/* Packets to @to. Returns their number, or -1. */
+static int receive_from(int fd, const struct in6_addr *to)
+{
+	int n = recvmmsg(fd, inbox->msgs, BATCH, MSG_DONTWAIT, NULL), i;
+
+	for (i = 0; i < n; i++)
+		take_message(&inbox->msgs[i], to);
+	prepare_inbox(n);
+	return n;
+}
+
+static bool receive_groups(void)
+{
+	struct in6_addr to;
+	unsigned int i;
+	bool any = false;
+	int fd;
+
+	for (i = 0; (fd = groups_socket(i, &to)) >= 0; i++)
+		any |= receive_from(fd, &to) > 0;
+	return any;
+}
+
 /* Returns whether there may be more. */
 static bool receive_batch(void)
 {
-	int n, i, handed;
+	bool any = receive_from(sockets_receiving(), &uplink_get()->addr) > 0;
 
-	n = recvmmsg(sockets_receiving(), inbox->msgs, BATCH, MSG_DONTWAIT, NULL);
-	for (i = 0; i < n; i++)
-		take_message(&inbox->msgs[i]);
-	handed = receive_handed();
+	any |= receive_groups();
+	any |= receive_handed() > 0;
 	send_answers();
-	prepare_inbox(n);
-	return n > 0 || handed || touched;
+	return any || touched;
 }
 
 static void expire_one(struct network_qp *n)
@@ -437,21 +485,37 @@ static bool program_polls(void)
 	return often;
 }
 
+/* All that may be readable, but the alarm, which is first. */
+static unsigned int list_sockets(struct pollfd *fds)
+{
+	struct in6_addr addr;
+	unsigned int n = 0, i;
+	int fd;
+
+	fds[n++].fd = alarm_fd();
+	fds[n++].fd = sockets_receiving();
+	fds[n++].fd = handover_fd();
+	engine_lock();
+	for (i = 0; (fd = groups_socket(i, &addr)) >= 0; i++)
+		fds[n++].fd = fd;
+	engine_unlock();
+	for (i = 0; i < n; i++)
+		fds[i].events = POLLIN;
+	return n;
+}
+
 /* Until a packet arrives, or a timer expires; while the program polls, only for a while. */
 static void wait_for_work(bool polled)
 {
-	struct pollfd fds[] = {
-		{ .fd = alarm_fd(), .events = POLLIN },
-		{ .fd = sockets_receiving(), .events = POLLIN },
-		{ .fd = handover_fd(), .events = POLLIN },
-	};
+	struct pollfd fds[3 + GROUPS_MAX] = { 0 };
+	unsigned int n = list_sockets(fds);
 	uint64_t due = alarm_expected(), now = process_now(), ns = due > now ? due - now : 0;
 	struct timespec ts;
 
 	if (polled && ns > LOOK)
 		ns = LOOK;
 	ts = (struct timespec){ ns / 1000000000, ns % 1000000000 };
-	ppoll(fds, polled ? 1 : 3, !polled && due == UINT64_MAX ? NULL : &ts, NULL);
+	ppoll(fds, polled ? 1 : n, !polled && due == UINT64_MAX ? NULL : &ts, NULL);
 	if (fds[0].revents)
 		alarm_wait_for(0); /* look at all timers */
 }
@@ -511,6 +575,7 @@ static int open_all(void)
 
 static void close_all(void)
 {
+	groups_close();
 	sockets_close();
 	handover_close();
 	alarm_close();

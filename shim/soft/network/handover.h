@@ -10,7 +10,7 @@
 
 /* What the process that received a packet knows about it. */
 struct handover_origin {
-	struct in6_addr from;
+	struct in6_addr from, to;
 	uint16_t port;
 	uint8_t traffic_class;
 	uint8_t hop_limit;

@@ -15,6 +15,7 @@
 #include "shim/soft/fabric/uplink.h"
 #include "shim/soft/network/datagrams.h"
 #include "shim/soft/network/engine.h"
+#include "shim/soft/network/groups.h"
 #include "shim/soft/network/requester.h"
 #include "shim/soft/network/responder.h"
 #include "shim/soft/network/sockets.h"
@@ -143,11 +144,30 @@ void network_leave(struct soft_qp *qp)
 	free_network_qp(n);
 }
 
+/* Has the wire this group's kind of addresses? */
+static bool carries_group(const union ibv_gid *gid)
+{
+	const struct uplink *uplink = uplink_get();
+
+	return uplink && !IN6_IS_ADDR_V4MAPPED(&uplink->addr) ==
+				 !IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)gid->raw);
+}
+
 void network_route_ah(struct soft_ah *ah)
 {
 	ah->away = goes_away(&ah->attr) && engine_start() == 0;
-	if (ah->away)
+	ah->spreads = ah->multicast && carries_group(&ah->attr.grh.dgid) && engine_start() == 0;
+	if (ah->away || ah->spreads)
 		set_route(&ah->route, &ah->attr);
+}
+
+void network_join(const union ibv_gid *gid)
+{
+	if (!carries_group(gid) || engine_start() < 0)
+		return;
+	engine_lock();
+	groups_join((const struct in6_addr *)gid->raw);
+	engine_unlock();
 }
 
 void network_stop(void)

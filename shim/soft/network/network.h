@@ -22,6 +22,9 @@ void network_leave(struct soft_qp *qp);
 /* An address handle that no port of the fabric has. */
 void network_route_ah(struct soft_ah *ah);
 
+/* A queue pair of this process was attached to the group: receive what other machines send. */
+void network_join(const union ibv_gid *gid);
+
 /* The last context is closed; in a child. */
 void network_stop(void);
 void network_forget(void);

@@ -66,7 +66,7 @@ struct responder {
 /* A packet that has arrived, with checked ICRC and lengths. */
 struct arrival {
 	struct header header;
-	struct in6_addr from;
+	struct in6_addr from, to;
 	uint8_t *payload;
 	uint32_t len;
 	uint8_t traffic_class;

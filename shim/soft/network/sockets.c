@@ -24,6 +24,7 @@
 
 enum {
 	BUFFER = 8 << 20,    /* bytes; the kernel allows less */
+	HOPS = 64,           /* of packets to groups */
 	FLOW_PORTS = 0xc000, /* annex A17.9.2: ports from here on */
 };
 
@@ -75,17 +76,9 @@ static void set_option(int fd, int level, int name, int value)
 	setsockopt(fd, level, name, &value, sizeof(value));
 }
 
-/* A socket bound to @port of the wire's address, or -errno. */
-static int open_socket(uint16_t port, bool shared)
+static void set_options(int fd, int family)
 {
-	const struct uplink *uplink = uplink_get();
-	struct sockaddr_storage addr;
-	socklen_t len = make_address(&uplink->addr, 0, port, &addr);
-	int fd = socket(addr.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0), err;
-
-	if (fd < 0)
-		return -errno;
-	if (addr.ss_family == AF_INET6) {
+	if (family == AF_INET6) {
 		set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
 		set_option(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO);
 		set_option(fd, IPPROTO_IPV6, IPV6_RECVTCLASS, 1);
@@ -95,11 +88,23 @@ static int open_socket(uint16_t port, bool shared)
 		set_option(fd, IPPROTO_IP, IP_RECVTOS, 1);
 		set_option(fd, IPPROTO_IP, IP_RECVTTL, 1);
 	}
-	set_option(fd, SOL_SOCKET, SO_REUSEPORT, shared);
 	set_option(fd, SOL_SOCKET, SO_SNDBUF, BUFFER);
 	set_option(fd, SOL_SOCKET, SO_RCVBUF, BUFFER);
 	set_option(fd, SOL_SOCKET, SO_SNDBUFFORCE, BUFFER);
 	set_option(fd, SOL_SOCKET, SO_RCVBUFFORCE, BUFFER);
+}
+
+/* A socket bound to @port of @at, or -errno. */
+static int open_socket(const struct in6_addr *at, uint16_t port, bool shared)
+{
+	struct sockaddr_storage addr;
+	socklen_t len = make_address(at, 0, port, &addr);
+	int fd = socket(addr.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0), err;
+
+	if (fd < 0)
+		return -errno;
+	set_options(fd, addr.ss_family);
+	set_option(fd, SOL_SOCKET, SO_REUSEPORT, shared);
 	if (bind(fd, (struct sockaddr *)&addr, len) == 0)
 		return fd;
 	err = -errno;
@@ -109,7 +114,7 @@ static int open_socket(uint16_t port, bool shared)
 
 static int open_receiving(bool shared)
 {
-	int fd = open_socket(HEADER_UDP_PORT, shared);
+	int fd = open_socket(&uplink_get()->addr, HEADER_UDP_PORT, shared);
 
 	if (fd >= 0) {
 		set_option(fd, SOL_SOCKET, SO_REUSEPORT, 1);
@@ -118,13 +123,59 @@ static int open_receiving(bool shared)
 	return fd;
 }
 
+/* Where packets to groups leave, for other machines: those of this one have a copy already. */
+static void choose_interface(int fd)
+{
+	struct ip_mreqn to = { .imr_ifindex = uplink_get()->index };
+
+	if (IN6_IS_ADDR_V4MAPPED(&uplink_get()->addr)) {
+		setsockopt(fd, IPPROTO_IP, IP_MULTICAST_IF, &to, sizeof(to));
+		set_option(fd, IPPROTO_IP, IP_MULTICAST_LOOP, 0);
+		set_option(fd, IPPROTO_IP, IP_MULTICAST_TTL, HOPS);
+	} else {
+		set_option(fd, IPPROTO_IPV6, IPV6_MULTICAST_IF, uplink_get()->index);
+		set_option(fd, IPPROTO_IPV6, IPV6_MULTICAST_LOOP, 0);
+		set_option(fd, IPPROTO_IPV6, IPV6_MULTICAST_HOPS, HOPS);
+	}
+}
+
 /* Another process may have the port of this one's number: then any port will do. */
 static int open_sending(void)
 {
 	uint16_t port = FLOW_PORTS | ((uint32_t)getpid() * 2654435761u >> 18);
-	int fd = open_socket(port, false);
+	int fd = open_socket(&uplink_get()->addr, port, false);
 
-	return fd < 0 ? open_socket(0, false) : fd;
+	if (fd < 0)
+		fd = open_socket(&uplink_get()->addr, 0, false);
+	if (fd >= 0)
+		choose_interface(fd);
+	return fd;
+}
+
+static int join_group(int fd, const struct in6_addr *addr)
+{
+	struct ipv6_mreq six = { *addr, uplink_get()->index };
+	struct ip_mreqn four = { .imr_ifindex = uplink_get()->index };
+	int err;
+
+	memcpy(&four.imr_multiaddr, addr->s6_addr + 12, sizeof(four.imr_multiaddr));
+	err = IN6_IS_ADDR_V4MAPPED(addr)
+		      ? setsockopt(fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, &four, sizeof(four))
+		      : setsockopt(fd, IPPROTO_IPV6, IPV6_JOIN_GROUP, &six, sizeof(six));
+	return err < 0 ? -errno : 0;
+}
+
+int sockets_open_group(const struct in6_addr *addr)
+{
+	int fd = open_socket(addr, HEADER_UDP_PORT, true), err;
+
+	if (fd < 0)
+		return fd;
+	err = join_group(fd, addr);
+	if (!err)
+		return fd;
+	close(fd);
+	return err;
 }
 
 void sockets_complain(int err)

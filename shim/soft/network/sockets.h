@@ -26,10 +26,13 @@ void sockets_close(void);
 #define UDP_GRO 104
 #endif
 
+/* One that receives what is sent to the group at @addr, or -errno. */
+struct in6_addr;
+int sockets_open_group(const struct in6_addr *addr);
+
 int sockets_receiving(void);
 int sockets_sending(void);
 uint16_t sockets_source_port(void);
 
 /* The address of a machine on port 4791, as the sockets need it. Returns its length. */
-struct in6_addr;
 socklen_t sockets_address(const struct in6_addr *addr, struct sockaddr_storage *to);

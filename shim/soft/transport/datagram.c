@@ -164,6 +164,7 @@ int datagram_send(struct soft_qp *qp, struct soft_wr *wr, struct copy_list *from
 {
 	bool imm = wr->opcode == IBV_WR_SEND_WITH_IMM;
 	const struct soft_ah *ah = wr->ah;
+	struct copy_list list;
 	struct ibv_grh grh;
 	struct message m = {
 		.from = from,
@@ -187,6 +188,10 @@ int datagram_send(struct soft_qp *qp, struct soft_wr *wr, struct copy_list *from
 		return CARRY_DOOMED;
 	if (unlikely(ah->away))
 		return datagram_send_away(qp, wr, qkey_of(qp, wr), from);
+	if (unlikely(ah->spreads && wr->remote_qpn == GRH_MULTICAST_QPN)) {
+		list = *from;
+		datagram_send_away(qp, wr, qkey_of(qp, wr), &list);
+	}
 	if (ah->attr.is_global)
 		add_grh(ah, wr, &m, &grh);
 	if (likely(ah->reachable && wr->remote_qpn != GRH_MULTICAST_QPN))

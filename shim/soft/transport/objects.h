@@ -335,6 +335,7 @@ struct soft_ah {
 	bool multicast;
 	bool reachable;
 	bool away;          /* on another machine, by @route */
+	bool spreads;       /* a group that other machines may be in, by @route */
 	bool ipv4;          /* @grh ends with that header */
 	uint8_t extra;      /* additional bytes that count as payload in it */
 	uint8_t wc_sl;      /* the service level in the receiver's completion */
