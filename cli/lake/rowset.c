@@ -97,6 +97,16 @@ struct known_texts {
 	int64_t numbers[KNOWN];
 };
 
+/* Is it one text in all rows? Most often it is. */
+static bool is_one_text(const struct cells *cells, uint32_t n)
+{
+	uintptr_t differ = 0;
+
+	for (uint32_t i = 1; i < n; i++)
+		differ |= (uintptr_t)cells->texts[i] ^ (uintptr_t)cells->texts[0];
+	return !differ;
+}
+
 static int number_texts(struct words *words, struct cells *cells, uint32_t n)
 {
 	struct known_texts known = { 0 };
@@ -143,22 +153,63 @@ static int number_events(struct words *words, struct cells *cells, uint32_t n)
 	return 0;
 }
 
-/* Make numbers of other cells. */
-static int number_cells(struct rowset_column *column, struct cells *cells, uint32_t n)
+/* A value that all of some rows have. */
+struct same {
+	bool set; /* false: NULL */
+	int64_t number;
+};
+
+/*
+ * Do cells of another kind than numbers have one value? Then it is looked up once. Returns 1, 0 or
+ * -ENOMEM.
+ */
+static int find_same(struct rowset_column *column, const struct cells *cells, uint32_t n,
+		     struct same *ret_same)
 {
-	bool events = column->text && cells->kind == CELLS_EVENTS;
-	bool texts = column->text && cells->kind == CELLS_TEXTS;
+	*ret_same = (struct same){ .set = false };
+	if (!column->text || cells->kind == CELLS_NONE || cells->kind == CELLS_NUMBERS)
+		return 1;
+	if (cells->kind == CELLS_EVENTS || !is_one_text(cells, n))
+		return 0;
+	ret_same->set = cells->texts[0];
+	if (ret_same->set)
+		ret_same->number =
+			number_word(&column->words, cells->texts[0], strlen(cells->texts[0]));
+	return ret_same->number < 0 ? (int)ret_same->number : 1;
+}
+
+static void fill_same(struct cells *cells, uint32_t n, const struct same *same)
+{
+	memset(cells->set, same->set, n);
+	for (uint32_t i = 0; i < n; i++)
+		cells->numbers[i] = same->number;
+}
+
+/*
+ * Make numbers of other cells. 1: all rows have the value that all had so far, and nothing is to be
+ * stored; 0; or -ENOMEM.
+ */
+static int number_cells(struct rowset_column *column, struct cells *cells, uint32_t n, bool begins)
+{
+	struct same same;
+	int one, err = 0;
 
 	if (cells->kind == CELLS_NUMBERS && !column->text)
 		return 0;
+	one = find_same(column, cells, n, &same);
+	if (one < 0)
+		return one;
+	if (one && !begins && !column->spread && same.set == column->first_set &&
+	    same.number == column->first)
+		return 1;
+	if (one)
+		fill_same(cells, n, &same);
+	else
+		err = cells->kind == CELLS_EVENTS ? number_events(&column->words, cells, n)
+						  : number_texts(&column->words, cells, n);
 	cells->kind = CELLS_NUMBERS;
 	cells->some = true;
-	if (texts || events)
-		return events ? number_events(&column->words, cells, n)
-			      : number_texts(&column->words, cells, n);
-	memset(cells->set, 0, n);
-	memset(cells->numbers, 0, n * sizeof(*cells->numbers));
-	return 0;
+	return err;
 }
 
 /* From now on each row has its own value. */
@@ -178,19 +229,14 @@ static int spread_column(struct rowset_column *column, uint32_t rows)
 	return 0;
 }
 
-/* Do all rows have the value that all had so far? Without a branch in the loops. */
+/* Do all rows have the value that all had so far? Equal to the next, all are equal to the first. */
 static bool are_first(const struct rowset_column *column, const struct cells *cells, uint32_t n)
 {
-	uint64_t differ = 0;
-	uint8_t set = 0;
+	bool set = !cells->some || cells->set[0];
 
-	for (uint32_t i = 0; i < n; i++)
-		differ |= (uint64_t)cells->numbers[i] ^ (uint64_t)column->first;
-	if (!cells->some)
-		return !differ && column->first_set;
-	for (uint32_t i = 0; i < n; i++)
-		set |= cells->set[i] ^ column->first_set;
-	return !differ && !set;
+	return set == column->first_set && cells->numbers[0] == column->first &&
+	       !memcmp(cells->numbers, cells->numbers + 1, (n - 1) * sizeof(*cells->numbers)) &&
+	       (!cells->some || !memcmp(cells->set, cells->set + 1, n - 1));
 }
 
 static int put_set(struct rowset_column *column, uint32_t row, const struct cells *cells,
@@ -218,9 +264,10 @@ int rowset_put(struct rowset *rowset, unsigned int at, uint32_t n, struct cells 
 {
 	struct rowset_column *column = &rowset->columns[at];
 	uint32_t row = rowset->rows;
+	int same = number_cells(column, cells, n, !row);
 
-	if (number_cells(column, cells, n))
-		return -ENOMEM;
+	if (same)
+		return same < 0 ? same : 0;
 	if (!row) {
 		column->first_set = !cells->some || cells->set[0];
 		column->first = cells->numbers[0];
