@@ -516,9 +516,6 @@ static bool check_fit(const struct fault_rule *rule, const char **why)
 		*why = "no action is given (errno, status, delay, rate, late, never, "
 		       "becomes, disconnect, lose, rnr, overrun, event, port, kill)";
 		return false;
-	case FAULT_ERRNO:
-		*why = "errno= is for a verb, as in verb=post_send errno=ENOMEM";
-		return verb;
 	case FAULT_STATUS:
 	case FAULT_RATE:
 	case FAULT_DISCONNECT:
@@ -608,6 +605,9 @@ const char *fault_unsuited(const struct fault_rule *rule, enum fault_maker maker
 		return "marks and phases are known only to the recorder: use --faults";
 	if (maker == FAULT_BY_DEVICE && rule->at[0])
 		return "places are known only to the recorder: use --faults";
+	if (maker == FAULT_BY_DEVICE && rule->fault.kind == FAULT_ERRNO && !rule->verb[0])
+		return "errno= of a request is injected by the recorder: use --faults, or a verb, "
+		       "as in verb=post_send errno=ENOMEM";
 	if (maker == FAULT_BY_DEVICE && rule->nth_thread >= 0)
 		return "thread= is known only to the recorder: use --faults";
 	if (maker == FAULT_BY_DEVICE && rule->opcode == FAULT_OPCODE_RECV)

@@ -10,7 +10,7 @@
 
 enum fault_kind {
 	FAULT_NONE,
-	FAULT_ERRNO,      /* of a verb; @value */
+	FAULT_ERRNO,      /* of a verb, or of the post of a request; @value */
 	FAULT_STATUS,     /* of a completion; @value, @vendor_err */
 	FAULT_DELAY,      /* by @ns, and more (struct fault_delay) */
 	FAULT_LOSE,       /* the packet */

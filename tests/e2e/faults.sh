@@ -84,6 +84,19 @@ made_faults_are_in_the_trace() {
 }
 try "a receive fails, and the trace has the fault" made_faults_are_in_the_trace
 
+# It posts the rest again.
+a_list_is_refused_in_the_middle() {
+	echo "opcode=SEND n=6 errno=ENOMEM" >rule
+	"$VERBATIM" record -q --device soft --faults rule -o t.db -- "$apps/error_tables" none good
+	is status $? 0 || return
+	is posts "$("$VERBATIM" sql t.db "SELECT ret, bad FROM post WHERE verb = 'ibv_post_send'" |
+		paste -sd ' ')" "0|0 12|2 0|0 0|0" || return
+	is sends "$("$VERBATIM" sql t.db "SELECT count(*) FROM wc WHERE opcode = 0")" 12 || return
+	"$VERBATIM" sql t.db "SELECT text FROM mark" >out
+	says "a request of QP 0x[0-9a-f]* is refused with ENOMEM (line 1)" out
+}
+try "a list of requests is refused in the middle" a_list_is_refused_in_the_middle
+
 chosen_by_place() {
 	local line=$(grep -n "ibv_query_qp(qp, &init" "$root/tests/apps/error_paths.c")
 	echo "verb=modify_qp at=to_rts errno=EINVAL" >rule

@@ -31,6 +31,7 @@ struct faulty_qp {
 	unsigned int ndoomed;    /* in this batch */
 	uint64_t wr_id;          /* of the last of them */
 	unsigned int built;      /* requests of this batch that the provider has */
+	int refused;             /* the batch, with this error; 0: not */
 	bool holds;              /* others may be held back */
 	struct held held;        /* those */
 };
@@ -106,6 +107,8 @@ static bool begin_request(struct faulty_qp *f, struct ibv_qp_ex *qp, int opcode)
 	f->held.pacer = planned.pacer;
 	if (planned.fault.kind == FAULT_DELAY)
 		delay_request(f, qp, &planned);
+	if (planned.fault.kind == FAULT_ERRNO)
+		f->refused = posts_refuse(&planned, qp->qp_base.qp_num);
 	if (planned.fault.kind == FAULT_EVENT)
 		async_make(&planned, &qp->qp_base);
 	if (planned.fault.kind == FAULT_DISCONNECT)
@@ -127,6 +130,7 @@ static void forget_batch(struct faulty_qp *f, struct ibv_qp_ex *qp)
 		doomed_take_back(&qp->qp_base, f->wr_id);
 	f->ndoomed = f->built = 0;
 	f->doomed = f->bare = false;
+	f->refused = 0;
 	held_drop(&f->held);
 }
 
@@ -252,7 +256,7 @@ static int complete_held(struct faulty_qp *f, struct ibv_qp_ex *qp)
 static int faulty_wr_complete(struct ibv_qp_ex *qp)
 {
 	struct faulty_qp *f = find_qp(qp);
-	int ret = enter_call(VERB_wr_complete);
+	int ret = enter_call(VERB_wr_complete) ?: f->refused;
 
 	if (ret) {
 		f->behind.wr_abort(qp);
@@ -321,6 +325,7 @@ void builders_patch(struct ibv_qp_ex *qp, uint64_t flags)
 	if (f) {
 		f->doomed = f->bare = false;
 		f->ndoomed = f->built = 0;
+		f->refused = 0;
 		held_drop(&f->held);
 		f->holds = can_hold(qp, flags);
 		f->live = true;

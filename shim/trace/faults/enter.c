@@ -9,10 +9,13 @@
 #include "shim/trace/faults/async.h"
 #include "shim/trace/faults/plan.h"
 
+/* An object of librdmacm comes before its device, and is of the same process. */
 static bool opens_device(enum verb verb)
 {
-	return verb_infos[verb].effect == EFFECT_CREATE &&
-	       verb_infos[verb].object == OBJECT_context;
+	const struct verb_info *info = &verb_infos[verb];
+
+	return info->effect == EFFECT_CREATE &&
+	       (info->object == OBJECT_context || info->via == VIA_CM);
 }
 
 static int fail_call(enum verb verb, const struct planned *planned)

@@ -31,6 +31,13 @@ void posts_note_status(const struct planned *planned, uint32_t qpn)
 	plan_note(planned, "a request of QP 0x%x gets %s", qpn, status_name(planned->fault.value));
 }
 
+int posts_refuse(const struct planned *planned, uint32_t qpn)
+{
+	plan_note(planned, "a request of QP 0x%x is refused with %s", qpn,
+		  strerrorname_np(planned->fault.value));
+	return planned->fault.value;
+}
+
 void posts_note_delay(const struct planned *planned, uint32_t qpn)
 {
 	plan_note(planned, "a request of QP 0x%x is delayed by %llu us", qpn,
@@ -106,6 +113,8 @@ static int post_one_send(struct ibv_qp *qp, const struct ibv_send_wr *wr,
 	uint64_t ns = 0;
 
 	switch (planned->fault.kind) {
+	case FAULT_ERRNO:
+		return posts_refuse(planned, qp->qp_num);
 	case FAULT_STATUS:
 		posts_note_status(planned, qp->qp_num);
 		if (planned->fault.value != IBV_WC_WR_FLUSH_ERR || !flushes_later_posts(qp))
@@ -169,6 +178,8 @@ static int post_one_recv(const struct receives *to, const struct ibv_recv_wr *wr
 	struct ibv_recv_wr copy = *wr;
 	uint64_t ns = 0;
 
+	if (planned->fault.kind == FAULT_ERRNO)
+		return posts_refuse(planned, to->qpn);
 	if (planned->fault.kind == FAULT_STATUS) {
 		posts_note_status(planned, to->qpn);
 		return post_doomed_recv(to, wr, &planned->fault);

@@ -12,6 +12,9 @@
  */
 void posts_patch(struct ibv_context_ops *ops, struct ibv_context_ops *behind);
 
+/* Record that a request of @qpn is refused; returns the errno. */
+int posts_refuse(const struct planned *planned, uint32_t qpn);
+
 /* Record that a request of @qpn gets another status, or is delayed. */
 void posts_note_status(const struct planned *planned, uint32_t qpn);
 void posts_note_delay(const struct planned *planned, uint32_t qpn);

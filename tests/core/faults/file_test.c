@@ -82,6 +82,9 @@ TEST(each_maker_refuses_what_it_cannot_make)
 	} cases[] = {
 		{ "verb=reg_mr errno=ENOMEM", true, true },
 		{ "status=RETRY_EXC_ERR", true, true },
+		{ "errno=ENOMEM opcode=SEND n=2", false, true },
+		{ "errno=ENOMEM opcode=RECV", false, true },
+		{ "errno=ENOMEM late=2ms", false, false },
 		{ "delay=2ms", true, true },
 		{ "kill n=7", true, true },
 		{ "event=QP_FATAL", true, true },
