@@ -337,8 +337,11 @@ static int note_event(struct model *model, const struct parsed *p)
 		return vectors_event(model, life, p->event->id.thread);
 	}
 	life->async_events++;
-	if (args_get(p->out, ARG(event.event_type), &type))
-		qp_async(life, p->event, type);
+	if (!args_get(p->out, ARG(event.event_type), &type))
+		return 0;
+	if (life->cq && type == ABI_EVENT_CQ_ERR)
+		life->cq->strained = true; /* nothing comes from it any more */
+	qp_async(life, p->event, type);
 	return 0;
 }
 

@@ -302,7 +302,7 @@ struct queue_cq {
 	uint64_t signalled;  /* requests that complete for certain */
 	uint64_t high;       /* most of `could` */
 	unsigned int doubt;  /* of all its queues */
-	bool strained;       /* the watcher was notified that it is too small */
+	bool strained;       /* it overran, or the watcher was notified that it is too small */
 	uint64_t compared;   /* `high` when it was compared with what its queues may have */
 	struct queue_cq_stats stats;
 	struct queue_look look; /* slow.h */

@@ -133,6 +133,23 @@ TEST(a_queue_pair_in_err_is_destroyed_whose_cq_is_too_small)
 	story_end(&s);
 }
 
+/* Nothing comes from it any more, and the program cannot wait for more. */
+TEST(a_queue_pair_in_err_is_destroyed_whose_cq_has_overrun)
+{
+	struct ibv_async_event overrun = { .element.cq = &a_cq, .event_type = IBV_EVENT_CQ_ERR };
+	struct story s;
+
+	begin_with(&s, cap, cap);
+	post_receives(&s, 0, 3);
+	story_do(&s, 0, VERB_get_async_event, 31, 0, W(&a_context), W(&overrun));
+	put_into_err(&s);
+	story_do(&s, 0, VERB_ack_async_event, 33, 0, W(&overrun));
+	end_well(&s);
+	story_check(&s, NULL);
+	assert_int_equal(s.findings->rules[RULE_COMPL_002], 0);
+	story_end(&s);
+}
+
 TEST(a_queue_pair_in_err_is_drained)
 {
 	struct story s;
