@@ -5,6 +5,8 @@
  * 	a post          ENOMEM: its queue is full
  * 	a request       a status that its opcode can get; a completion that comes late
  * 	a process       fatal events of its device, port and queue pair; its death
+ * 	a list          ENOMEM at its second request           \
+ * 	librdmacm       its calls; its events are other ones    } made by the recorder
  *
  * Or nothing fails, but threads are held and completions come late (chaos).
  */
@@ -12,6 +14,7 @@
 
 #include <errno.h>
 #include <infiniband/verbs.h>
+#include <rdma/rdma_cma.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +22,7 @@
 
 #include "analyzer/explain/explain.h"
 #include "core/base/vec.h"
+#include "core/faults/rule.h"
 #include "core/model/operation.h"
 #include "core/wire/log.h"
 
@@ -80,16 +84,17 @@ static void set_what(struct failure *failure, const char *format, ...)
 	va_end(args);
 }
 
-static void add_error(struct list *list, const struct site *site, uint64_t n, int error)
+static struct failure *add_error(struct list *list, const struct site *site, uint64_t n, int error)
 {
 	struct failure *failure = add_failure(list, site);
 
 	if (!failure)
-		return;
+		return NULL;
 	failure->error = error;
 	set_rule(failure, n, "errno=%s", strerrorname_np(error));
 	set_what(failure, "%s() fails with %s", verb_infos[site->verb].name,
 		 strerrorname_np(error));
+	return failure;
 }
 
 /* The errno that a working program meets first. */
@@ -170,10 +175,14 @@ static bool can_fail(const struct site *site)
 
 static void add_site(struct list *list, const struct site *site, uint64_t n)
 {
+	if (site->cm_event >= 0)
+		return;
 	if (site->opcode >= 0) {
 		add_statuses(list, site, n);
 		if (list->every)
 			add_delay(list, site, n);
+	} else if (site->verb == VERB_req_notify_cq) {
+		return; /* add_last() */
 	} else if (verb_infos[site->verb].plane == PLANE_DATA) {
 		add_error(list, site, n, ENOMEM);
 	} else if (can_fail(site)) {
@@ -226,6 +235,119 @@ static void add_happenings(struct list *list, uint32_t node)
 		killed->kills = true;
 }
 
+/* What the program meets instead of an event of librdmacm; 0: nothing. */
+static const int *events_for(const struct site *site, bool active_side)
+{
+	static const int address[] = { RDMA_CM_EVENT_ADDR_ERROR, 0 };
+	static const int route[] = { RDMA_CM_EVENT_ROUTE_ERROR, 0 };
+	static const int active[] = { RDMA_CM_EVENT_REJECTED, RDMA_CM_EVENT_UNREACHABLE,
+				      RDMA_CM_EVENT_CONNECT_ERROR, 0 };
+	static const int passive[] = { RDMA_CM_EVENT_CONNECT_ERROR, RDMA_CM_EVENT_DISCONNECTED, 0 };
+	static const int multicast[] = { RDMA_CM_EVENT_MULTICAST_ERROR, 0 };
+	static const int none[] = { 0 };
+
+	switch (site->cm_event) {
+	case RDMA_CM_EVENT_ADDR_RESOLVED:
+		return address;
+	case RDMA_CM_EVENT_ROUTE_RESOLVED:
+		return route;
+	case RDMA_CM_EVENT_CONNECT_RESPONSE:
+		return active;
+	case RDMA_CM_EVENT_ESTABLISHED:
+		return active_side ? active : passive;
+	case RDMA_CM_EVENT_MULTICAST_JOIN:
+		return multicast;
+	default:
+		return none;
+	}
+}
+
+static bool is_active(const struct sites *sites, uint32_t node)
+{
+	for (size_t i = 0; i < sites->n; i++)
+		if (sites->all[i].node == node && sites->all[i].verb == VERB_rdma_connect)
+			return true;
+	return false;
+}
+
+static void add_events(struct list *list, const struct site *site)
+{
+	const int *events = events_for(site, is_active(list->sites, site->node));
+
+	for (; *events; events++) {
+		struct failure *failure = add_failure(list, site);
+
+		if (!failure)
+			return;
+		failure->cm_event = failure->by_recorder = true;
+		failure->n = site->first;
+		snprintf(failure->rule, sizeof(failure->rule), "process=%u cm=%s n=%llu becomes=%s",
+			 site->node, fault_cm_name(site->cm_event), (unsigned long long)site->first,
+			 fault_cm_name(*events));
+		set_what(failure, "%s instead of %s", fault_cm_name(*events),
+			 fault_cm_name(site->cm_event));
+		if (!list->every)
+			return;
+	}
+}
+
+/* Calls that set a connection up: a peer may wait forever for the others. */
+static bool sets_up(enum verb verb)
+{
+	switch (verb) {
+	case VERB_rdma_create_id:
+	case VERB_rdma_create_ep:
+	case VERB_rdma_bind_addr:
+	case VERB_rdma_resolve_addr:
+	case VERB_rdma_resolve_route:
+	case VERB_rdma_create_qp:
+	case VERB_rdma_create_srq:
+	case VERB_rdma_listen:
+	case VERB_rdma_connect:
+	case VERB_rdma_accept:
+	case VERB_rdma_join_multicast:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* The requests before it are posted. Builders have all or nothing, which is another failure. */
+static void add_refusal(struct list *list, const struct site *site)
+{
+	struct failure *failure = add_error(list, site, site->behind, ENOMEM);
+
+	if (!failure)
+		return;
+	failure->by_recorder = true;
+	set_what(failure, "%s() fails with ENOMEM at a later request", verb_infos[site->verb].name);
+}
+
+/* The first time, and when it is armed again: the places are not known. */
+static void add_arming(struct list *list, const struct site *site)
+{
+	add_error(list, site, site->first, EINVAL);
+	if (site->calls > 1)
+		add_error(list, site, site->first + 1, EINVAL);
+}
+
+/* Failures that the recorder makes, or that have no place. */
+static void add_last(struct list *list, const struct site *site)
+{
+	struct failure *failure = NULL;
+
+	if (site->cm_event >= 0)
+		add_events(list, site);
+	else if (site->behind && site->verb == VERB_post_send)
+		add_refusal(list, site);
+	else if (site->verb == VERB_req_notify_cq)
+		add_arming(list, site);
+	else if (site->opcode < 0 && sets_up(site->verb))
+		failure = add_error(list, site, site->first, usual_error(site));
+	if (failure)
+		failure->by_recorder = true;
+}
+
 int failures_list(const struct sites *sites, bool every, struct failures *ret_failures)
 {
 	struct list list = { .sites = sites, .failures = ret_failures, .every = every };
@@ -240,6 +362,8 @@ int failures_list(const struct sites *sites, bool every, struct failures *ret_fa
 	}
 	for (uint32_t node = 0; node < sites->nodes; node++)
 		add_happenings(&list, node);
+	for (size_t i = 0; i < sites->n; i++)
+		add_last(&list, &sites->all[i]);
 	if (!list.failed)
 		return 0;
 	failures_fini(ret_failures);
@@ -286,7 +410,7 @@ int failures_chaos(uint32_t seed, uint32_t runs, struct failures *ret_failures)
 {
 	static const char *const holds[] = { "200us", "2ms", "50ms" };
 	static const unsigned int threads[] = { 1, 2, 0 };
-	static const struct site nowhere = { .opcode = -1, .verb = VERB_COUNT };
+	static const struct site nowhere = { .opcode = -1, .cm_event = -1, .verb = VERB_COUNT };
 	struct list list = { .failures = ret_failures };
 
 	*ret_failures = (struct failures){ 0 };
@@ -305,6 +429,15 @@ int failures_chaos(uint32_t seed, uint32_t runs, struct failures *ret_failures)
 		return 0;
 	failures_fini(ret_failures);
 	return log_err(-ENOMEM, "the list of failures");
+}
+
+void failure_persist(const struct failure *failure, char *rule, size_t size)
+{
+	const char *n = strstr(failure->rule, " n=");
+	size_t before =
+		n ? (size_t)(n - failure->rule) + 1 + strcspn(n + 1, " ") : strlen(failure->rule);
+
+	snprintf(rule, size, "%.*s..%s", (int)before, failure->rule, failure->rule + before);
 }
 
 void failures_fini(struct failures *failures)

@@ -7,13 +7,15 @@
 struct failure {
 	unsigned int number; /* from 1 */
 	const struct site *site;
-	uint64_t n;     /* the call, or request, at which it happens; counted as in struct site */
-	char rule[384]; /* "process=0 verb=reg_mr n=3 errno=ENOMEM" */
-	char what[64];  /* "ibv_reg_mr() fails with ENOMEM" */
-	int error;      /* the errno of the call, or 0 */
-	int status;     /* the status of the completion, or 0 */
-	bool kills;     /* the process */
-	bool chaos;     /* nothing fails: what may happen in any order does so in another one */
+	uint64_t n;       /* the call, or request, at which it happens; counted as in struct site */
+	char rule[384];   /* "process=0 verb=reg_mr n=3 errno=ENOMEM" */
+	char what[64];    /* "ibv_reg_mr() fails with ENOMEM" */
+	int error;        /* the errno of the call, or 0 */
+	int status;       /* the status of the completion, or 0 */
+	bool cm_event;    /* an event of librdmacm is another one */
+	bool kills;       /* the process */
+	bool by_recorder; /* only it makes this one */
+	bool chaos;       /* nothing fails: what may happen in any order does so in another one */
 };
 
 struct failures {
@@ -33,4 +35,8 @@ int failures_list(const struct sites *sites, bool every, struct failures *ret_fa
  * @seed, the second with the next. As failures_list().
  */
 int failures_chaos(uint32_t seed, uint32_t runs, struct failures *ret_failures);
+
+/* The rule of @failure, a call's or a post's, from then on: each call fails. Into @rule. */
+void failure_persist(const struct failure *failure, char *rule, size_t size);
+
 void failures_fini(struct failures *failures);

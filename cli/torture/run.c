@@ -27,7 +27,7 @@
 #define GRACE_NS 5000000000ull
 #define GROUP_NS 200000000ull
 
-enum { OWN_ARGUMENTS = 11 };
+enum { OWN_ARGUMENTS = 12 };
 
 const char *run_file(const struct run *run, const char *name, char path[RUN_PATH + 16])
 {
@@ -55,9 +55,9 @@ static char *expand_argument(const char *argument, unsigned int port)
 static char **make_command(const struct run *run, char *const *program, bool faults)
 {
 	static char trace[RUN_PATH + 16], rules[RUN_PATH + 16];
-	char *const own[] = {
-		"verbatim", "record", "-q", "--device", (char *)(uintptr_t)run->device, "-o", trace
-	};
+	char *const own[] = { "verbatim", "record",   "-q",
+			      "--strict", "--device", (char *)(uintptr_t)run->device,
+			      "-o",       trace };
 	size_t n = 0, nown = sizeof(own) / sizeof(*own);
 	char **command;
 
@@ -90,6 +90,13 @@ static void redirect_output(const struct run *run, const char *name, int to)
 		_exit(126);
 }
 
+/* The caches of threads keep what is freed as it is. What the user has set remains. */
+static int perturb_memory(void)
+{
+	return setenv("MALLOC_PERTURB_", "165", 0) ||
+	       setenv("GLIBC_TUNABLES", "glibc.malloc.tcache_count=0", 0);
+}
+
 static void run_child(const struct run *run, char *const *program, bool faults, pid_t parent)
 {
 	char path[RUN_PATH + 16], **command = make_command(run, program, faults);
@@ -104,7 +111,7 @@ static void run_child(const struct run *run, char *const *program, bool faults, 
 	if ((faults && !run->by_recorder &&
 	     setenv("VERBATIM_SOFT_FAULTS", run_file(run, "faults", path), 1)) ||
 	    setenv("VERBATIM_SOFT_FABRIC", run->fabric, 1) ||
-	    setenv("TMPDIR", run_file(run, "tmp", path), 1))
+	    setenv("TMPDIR", run_file(run, "tmp", path), 1) || (run->perturbed && perturb_memory()))
 		_exit(126);
 	dup2(null, STDIN_FILENO);
 	redirect_output(run, "out", STDOUT_FILENO);

@@ -16,6 +16,7 @@ struct run {
 	char folder[RUN_PATH]; /* its trace, output and temporary files */
 	char fabric[64];       /* where its processes meet */
 	uint64_t begin, end;   /* CLOCK_MONOTONIC, ns; it is stopped at @end */
+	bool perturbed;        /* memory that it frees, or has not written yet, is garbage */
 	bool late;             /* it was stopped */
 	unsigned int
 		port; /* for %p in arguments: this one and RUN_PORTS - 1 after it are its own */

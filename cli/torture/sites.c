@@ -2,8 +2,8 @@
  * Sites of a trace
  *
  * The device numbers the processes of its fabric in the order in which they open it, and counts
- * the calls of each verb, also those that libraries make: so do we. Sites are only the program's
- * own calls.
+ * the calls of each verb, also those that libraries make: so do we. The recorder counts requests,
+ * calls of librdmacm and its events alike. Sites are only the program's own calls.
  */
 #include "cli/torture/sites.h"
 
@@ -23,7 +23,7 @@
 struct tally {
 	uint32_t node;
 	char name[SITE_NAME]; /* of the verb; "": requests */
-	int opcode;
+	int opcode, cm_event;
 	uint64_t n;
 };
 
@@ -56,21 +56,23 @@ static uint32_t find_node(const struct survey *s, uint32_t process)
 }
 
 /* Count an operation; returns its number, from 1, or 0 if out of memory. */
-static uint64_t count_operation(struct survey *s, uint32_t node, const char *name, int opcode)
+static uint64_t count_operation(struct survey *s, const struct site *like)
 {
 	struct tally *tally;
 
 	for (size_t i = 0; i < s->ntallies; i++) {
 		tally = &s->tallies[i];
-		if (tally->node == node && tally->opcode == opcode && !strcmp(tally->name, name))
+		if (tally->node == like->node && tally->opcode == like->opcode &&
+		    tally->cm_event == like->cm_event && !strcmp(tally->name, like->name))
 			return ++tally->n;
 	}
 	tally = vec_push(s->tallies, s->ntallies);
 	if (!tally)
 		return 0;
-	tally->node = node;
-	tally->opcode = opcode;
-	snprintf(tally->name, sizeof(tally->name), "%s", name);
+	tally->node = like->node;
+	tally->opcode = like->opcode;
+	tally->cm_event = like->cm_event;
+	snprintf(tally->name, sizeof(tally->name), "%s", like->name);
 	return ++tally->n;
 }
 
@@ -82,10 +84,22 @@ static struct site *find_site(struct survey *s, const struct site *like)
 		struct site *site = &sites->all[i];
 
 		if (site->node == like->node && site->verb == like->verb &&
-		    site->opcode == like->opcode && site->key == like->key)
+		    site->opcode == like->opcode && site->cm_event == like->cm_event &&
+		    site->key == like->key)
 			return site;
 	}
 	return NULL;
+}
+
+static bool is_by_cm(struct trace *trace, uint32_t stack)
+{
+	struct frame frames[2]; /* the first may be the recorder's own */
+	unsigned int n = trace_stack(trace, stack, frames, 2);
+
+	for (unsigned int i = 0; i < n; i++)
+		if (frames[i].module && strstr(frames[i].module, "/librdmacm.so"))
+			return true;
+	return false;
 }
 
 static void set_place(const struct survey *s, struct site *site, uint32_t stack)
@@ -112,24 +126,27 @@ static void note_site(struct survey *s, const struct site *like, uint32_t stack,
 		}
 		*site = *like;
 		site->first = n;
+		site->by_cm = is_by_cm(s->report.trace, stack);
 		set_place(s, site, stack);
 	}
 	site->last = n;
 	site->calls++;
+	if (like->behind && !site->behind)
+		site->behind = n;
 }
 
-/* The operation of @event; @own: by the program itself. */
-static void note_operation(struct survey *s, const struct trace_event *event, enum verb verb,
-			   int opcode, uint32_t stack, bool own)
+/* An operation like @like of @event, with its call @stack; @own: by the program itself. */
+static void note_operation(struct survey *s, const struct trace_event *event, struct site like,
+			   uint32_t stack, bool own)
 {
-	struct site like = { .node = find_node(s, event->process), .verb = verb, .opcode = opcode };
 	uint64_t n;
 
+	like.node = find_node(s, event->process);
 	if (like.node == UINT32_MAX)
 		return;
-	if (opcode < 0)
-		fault_name_verb(verb_infos[verb].name, like.name);
-	n = count_operation(s, like.node, like.name, opcode);
+	if (like.opcode < 0)
+		fault_name_verb(verb_infos[like.verb].name, like.name);
+	n = count_operation(s, &like);
 	like.key = own ? place_key(s->report.trace, stack) : 0;
 	if (!n)
 		s->err = -ENOMEM;
@@ -153,18 +170,47 @@ static void note_call(struct survey *s, const struct trace_event *event)
 		s->err = -ENOMEM;
 	if (call->ours && s->sites->by_recorder)
 		return;
-	note_operation(s, event, call->verb, -1, call->stack,
-		       !call->depth && !call->ours && !event->inner);
+	note_operation(s, event, (struct site){ .verb = call->verb, .opcode = -1, .cm_event = -1 },
+		       call->stack, !call->depth && !call->ours && !event->inner);
+}
+
+/* An event that the program was given; librdmacm itself waits for those of other identifiers. */
+static void note_return(struct survey *s, const struct trace_event *event)
+{
+	const struct call *call = event->call;
+	int64_t type;
+
+	if (call->verb != VERB_rdma_get_cm_event || call->failed || event->inner)
+		return;
+	s->err = args_parse(call->out);
+	if (!s->err && args_get(call->out, ARG(event.event), &type))
+		note_operation(
+			s, event,
+			(struct site){ .verb = call->verb, .opcode = -1, .cm_event = (int)type },
+			call->stack, true);
+}
+
+/* The recorder takes no stack of this verb. */
+static void note_notify(struct survey *s, const struct trace_event *event)
+{
+	note_operation(s, event,
+		       (struct site){ .verb = VERB_req_notify_cq, .opcode = -1, .cm_event = -1 }, 0,
+		       !event->inner);
 }
 
 static void note_post(struct survey *s, const struct trace_event *event)
 {
 	const struct post *post = event->post;
 
-	note_operation(s, event, post->verb, -1, post->stack, !event->inner);
+	note_operation(s, event, (struct site){ .verb = post->verb, .opcode = -1, .cm_event = -1 },
+		       post->stack, !event->inner);
 	for (uint32_t i = 0; i < post_taken(post) && post_is_send(post); i++)
-		note_operation(s, event, post->verb, post->wr[i].opcode, post->stack,
-			       !event->inner);
+		note_operation(s, event,
+			       (struct site){ .verb = post->verb,
+					      .opcode = post->wr[i].opcode,
+					      .cm_event = -1,
+					      .behind = i },
+			       post->stack, !event->inner);
 }
 
 static int read_events(struct survey *s)
@@ -178,8 +224,12 @@ static int read_events(struct survey *s)
 	while ((more = cursor_next(cursor, &event)) > 0 && !s->err)
 		if (event->kind == TRACE_CALL)
 			note_call(s, event);
+		else if (event->kind == TRACE_RETURN)
+			note_return(s, event);
 		else if (event->kind == TRACE_POST)
 			note_post(s, event);
+		else if (event->kind == TRACE_NOTIFY)
+			note_notify(s, event);
 	cursor_close(cursor);
 	if (s->err)
 		return log_err(s->err, "places of calls");

@@ -103,6 +103,8 @@ struct torture {
 	char options[96]; /* to repeat a run */
 	struct run runs[JOBS_MAX];
 	size_t running[JOBS_MAX]; /* the results that they are for */
+	bool each[JOBS_MAX];      /* and the call fails each time from then on */
+	bool calm;                /* the program fails by itself with garbage in its memory */
 	uint64_t patience, end;   /* ns for a run; CLOCK_MONOTONIC when the budget is used up */
 };
 
@@ -126,6 +128,7 @@ static void place_run(const struct torture *t, struct run *run, unsigned int slo
 	run->port = t->set->ports + slot * RUN_PORTS;
 	run->device = t->set->device;
 	run->by_recorder = t->set->maker == MAKER_RECORDER;
+	run->perturbed = !t->calm;
 }
 
 /* The reference */
@@ -143,10 +146,24 @@ static int run_reference(struct torture *t, const char *name)
 		wait_briefly();
 	if (stopped)
 		err = -EINTR;
-	if (err > 0)
+	if (err > 0 && !t->calm && !t->reference.took && (end.late || end.status))
+		err = -EAGAIN;
+	else if (err > 0)
 		err = reference_learn(&t->reference, run, &end);
 	run_stop(run);
 	return err;
+}
+
+/* Uses of memory that is freed show, unless the program relies on what is in memory anyway. */
+static int begin_reference(struct torture *t)
+{
+	int err = run_reference(t, "reference");
+
+	if (err != -EAGAIN)
+		return err;
+	t->calm = true;
+	run_remove(&t->runs[0]);
+	return run_reference(t, "reference");
 }
 
 static int learn_reference(struct torture *t)
@@ -155,7 +172,7 @@ static int learn_reference(struct torture *t)
 	int err = 0;
 
 	for (int i = 0; i < REFERENCE_RUNS && !err; i++)
-		err = run_reference(t, i ? "again" : "reference");
+		err = i ? run_reference(t, "again") : begin_reference(t);
 	if (err)
 		return err;
 	t->patience =
@@ -212,6 +229,37 @@ static struct judgement judge_without_trace(const struct run_end *end)
 	return judgement;
 }
 
+static bool may_start(const struct torture *t)
+{
+	return !stopped && (!t->end || clock_monotonic() < t->end);
+}
+
+static int start_run(struct torture *t, unsigned int slot, const char *rule)
+{
+	return run_start(&t->runs[slot], t->program, rule,
+			 t->patience + (t->set->chaos ? CHAOS_NS : 0));
+}
+
+/* The program has tried again: does that end? */
+static int start_again(struct torture *t, unsigned int slot)
+{
+	const struct failure *failure = t->results.all[t->running[slot]].failure;
+	char rule[sizeof(failure->rule) + 4];
+
+	t->each[slot] = true;
+	run_remove(&t->runs[slot]);
+	failure_persist(failure, rule, sizeof(rule));
+	return start_run(t, slot, rule);
+}
+
+static void note_each(struct judgement *judgement)
+{
+	char says[sizeof(judgement->says)];
+
+	strcpy(says, judgement->says);
+	snprintf(judgement->says, sizeof(judgement->says), "if it fails each time: %.300s", says);
+}
+
 static int finish_run(struct torture *t, unsigned int slot, const struct run_end *end)
 {
 	struct result *result = &t->results.all[t->running[slot]];
@@ -223,7 +271,12 @@ static int finish_run(struct torture *t, unsigned int slot, const struct run_end
 		result->judgement = judge_without_trace(end);
 	else
 		err = verdict_judge(&t->reference, result->failure, run, end, &result->judgement);
-	result->took = end->took;
+	result->took += end->took;
+	if (!err && t->each[slot])
+		note_each(&result->judgement);
+	else if (!err && result->judgement.again && may_start(t))
+		return start_again(t, slot);
+	t->each[slot] = false;
 	result->done = !err;
 	if (!err && !lost && (verdict_is_bad(result->judgement.verdict) || t->set->again))
 		err = store_trace(t, run, result->failure);
@@ -233,14 +286,11 @@ static int finish_run(struct torture *t, unsigned int slot, const struct run_end
 	return err;
 }
 
-static bool may_start(const struct torture *t)
-{
-	return !stopped && (!t->end || clock_monotonic() < t->end);
-}
-
 /* Start the next wanted one in @slot; false: there is none. */
 static bool start_next(struct torture *t, unsigned int slot, size_t *next, int *err)
 {
+	const struct failure *failure;
+
 	while (*next < t->results.n &&
 	       (t->results.all[*next].done || !is_wanted(t, t->results.all[*next].failure)))
 		++*next;
@@ -250,9 +300,9 @@ static bool start_next(struct torture *t, unsigned int slot, size_t *next, int *
 	place_run(t, &t->runs[slot], slot + 1, "");
 	snprintf(t->runs[slot].folder, sizeof(t->runs[slot].folder), "%s/%zu", t->scratch,
 		 *next + 1);
-	t->runs[slot].by_recorder |= t->set->chaos != 0; /* only it has completions come late */
-	*err = run_start(&t->runs[slot], t->program, t->results.all[(*next)++].failure->rule,
-			 t->patience + (t->set->chaos ? CHAOS_NS : 0));
+	failure = t->results.all[(*next)++].failure;
+	t->runs[slot].by_recorder |= failure->chaos || failure->by_recorder;
+	*err = start_run(t, slot, failure->rule);
 	return !*err;
 }
 

@@ -130,6 +130,14 @@ static void note_post(struct trial *trial, const struct post *post)
 		trial->again = true;
 }
 
+static void note_notify(struct trial *trial, const struct notify *notify)
+{
+	if (!trial->failure->error || trial->failure->site->verb != VERB_req_notify_cq)
+		return;
+	trial->again |= !notify->ret && trial->occurred;
+	trial->occurred |= notify->ret != 0;
+}
+
 static void note_poll(struct trial *trial, const struct poll *poll)
 {
 	for (uint32_t i = 0; i < poll->nwc && trial->failure->status; i++)
@@ -164,6 +172,8 @@ static int read_events(struct trial *trial)
 			note_post(trial, event->post);
 		else if (event->kind == TRACE_POLL)
 			note_poll(trial, event->poll);
+		else if (event->kind == TRACE_NOTIFY)
+			note_notify(trial, event->notify);
 		note_last(trial, event);
 	}
 	cursor_close(cursor);
@@ -321,14 +331,15 @@ static bool ends_badly(const struct process *process, int status)
 
 /*
  * What could not be destroyed is left, and so is what it uses. A process that reports this by its
- * status may go on to destroy the rest.
+ * status may go on to destroy the rest, and so may one that librdmacm does not tell.
  */
 static bool is_consequence(const struct trial *trial, const struct finding *finding)
 {
 	const struct failure *failure = trial->failure;
 
 	return failure->error && verb_infos[failure->site->verb].effect == EFFECT_DESTROY &&
-	       (finding->rule == RULE_LIFE_003 || finding->rule == RULE_LIFE_004);
+	       (finding->rule == RULE_LIFE_003 || finding->rule == RULE_LIFE_004 ||
+		finding->rule == RULE_CM_001);
 }
 
 /* The device was told that its CQ overruns: the program has not made it too small. */
@@ -344,9 +355,31 @@ static bool is_excused(const struct trial *trial, const struct finding *finding,
 	if (is_injected(trial, finding))
 		return true;
 	if (!ends_badly(process, status))
-		return false;
+		return trial->failure->site->by_cm && is_consequence(trial, finding);
 	return is_consequence(trial, finding) ||
 	       (finding->rule == RULE_LIFE_004 && !trial->cleaned[process->id]);
+}
+
+/*
+ * "ibv_modify_qp: Success": it prints errno, which few verbs set if they return an error. What the
+ * program prints of that without a failure says nothing.
+ */
+static bool prints_success(const struct reference *reference, const struct trial *trial,
+			   const struct run *run, struct judgement *ret)
+{
+	static const char *const names[] = { "err", "out" };
+	bool found = false;
+
+	for (size_t i = 0; i < 2 && trial->failure->error && !reference->success && !found; i++) {
+		char line[160], *text = read_output(run, names[i]);
+
+		found = text && find_line(text, "Success", line, sizeof(line));
+		if (found)
+			snprintf(ret->says, sizeof(ret->says), "it prints \"%s\" for %s", line,
+				 strerrorname_np(trial->failure->error));
+		free(text);
+	}
+	return found;
 }
 
 static bool judge_findings(const struct reference *reference, const struct trial *trial, int status,
@@ -476,7 +509,10 @@ static bool has_same_output(const struct reference *reference, const struct run 
 static bool is_silent(const struct reference *reference, const struct trial *trial,
 		      const struct run *run, const struct run_end *end)
 {
-	if (end->status || trial->again || !(trial->failure->error || trial->failure->status))
+	const struct failure *failure = trial->failure;
+
+	if (end->status || trial->again || failure->site->by_cm ||
+	    !(failure->error || failure->status || failure->cm_event))
 		return false;
 	return has_same_output(reference, run);
 }
@@ -509,12 +545,15 @@ static void add_finding(const struct reference *reference, const struct trial *t
 static void judge_rest(const struct reference *reference, const struct trial *trial,
 		       const struct run *run, const struct run_end *end, struct judgement *ret)
 {
-	if (is_silent(reference, trial, run, end)) {
+	if (prints_success(reference, trial, run, ret)) {
+		ret->verdict = VERDICT_MISUSE;
+	} else if (is_silent(reference, trial, run, end)) {
 		ret->verdict = VERDICT_SILENT;
 		snprintf(ret->says, sizeof(ret->says), "exit 0, as if nothing had failed");
 	} else if (end->status) {
 		snprintf(ret->says, sizeof(ret->says), "exit %d", end->status);
 	} else {
+		ret->again = trial->again;
 		snprintf(ret->says, sizeof(ret->says), "%s",
 			 trial->again ? "tried again, exit 0" : "exit 0");
 	}
@@ -592,6 +631,18 @@ static int learn_output(struct reference *reference, const struct run *run, bool
 	return 0;
 }
 
+static void learn_success(struct reference *reference, const struct run *run)
+{
+	static const char *const names[] = { "err", "out" };
+
+	for (size_t i = 0; i < 2; i++) {
+		char *text = read_output(run, names[i]);
+
+		reference->success |= text && strstr(text, "Success");
+		free(text);
+	}
+}
+
 /* With the last line that it wrote to stderr. */
 static int refuse_program(const struct run *run, const struct run_end *end)
 {
@@ -624,6 +675,7 @@ int reference_learn(struct reference *reference, const struct run *run, const st
 		err = learn_findings(reference, &trial);
 	if (!err)
 		err = learn_output(reference, run, first);
+	learn_success(reference, run);
 	if (end->took > reference->took)
 		reference->took = end->took;
 	trial_fini(&trial);

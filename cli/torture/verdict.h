@@ -34,10 +34,12 @@ struct reference {
 	uint64_t took;   /* ns, the longest */
 	char **findings; /* what check says of them */
 	size_t nfindings;
+	bool success; /* they write "Success" */
 };
 
 struct judgement {
 	enum verdict verdict;
+	bool again;     /* it was handled by trying again: what if the call fails each time? */
 	char says[400]; /* "SIGSEGV after ibv_create_qp() in connect_qp (app.c:58)" */
 };
 
@@ -48,7 +50,7 @@ struct judgement {
 int reference_learn(struct reference *reference, const struct run *run, const struct run_end *end);
 void reference_fini(struct reference *reference);
 
-/* Judge a run with @failure. 0 or -errno after log_err(). */
+/* Judge a run with @failure, once or from then on. 0 or -errno after log_err(). */
 int verdict_judge(const struct reference *reference, const struct failure *failure,
 		  const struct run *run, const struct run_end *end,
 		  struct judgement *ret_judgement);

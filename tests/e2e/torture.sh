@@ -3,13 +3,15 @@
 . tests/e2e/lib/try.sh
 unset VERBATIM_DEVICE
 app=$apps/error_paths
+needs "$app" "$apps/error_tables" "$apps/error_events" "$apps/cm_error_paths" "$apps/orders"
 cd "$tmp" || exit 1
 
 torture() { timeout 120 "$VERBATIM" torture "$@" >out 2>err; }
 
 plant() { # kind, failure, verdict, what is said
-	kinds+=("$1"); failures+=("$2"); verdicts+=("$3"); words+=("$4")
+	programs+=("$of_kinds"); kinds+=("$1"); failures+=("$2"); verdicts+=("$3"); words+=("$4")
 }
+of_kinds=$app
 plant unchecked-region "ibv_reg_mr() fails" crash \
 	"SIGSEGV after ibv_reg_mr() in create_all"
 plant destroyed-twice "ibv_create_qp() fails" crash \
@@ -35,8 +37,65 @@ plant ignored-destroy "ibv_destroy_qp() fails" misuse \
 	"LIFE-003"
 plant ignored-query "ibv_query_qp() fails" silent "exit 0, as if nothing had failed"
 
+# of several regions, queue pairs, lists of requests; of trying again
+of_kinds=$apps/error_tables
+plant cleanup-aborts "ibv_destroy_qp() fails" crash \
+	"SIGABRT after ibv_destroy_qp() in destroy_pairs"
+plant first-region-left "ibv_create_cq() fails" misuse \
+	"LIFE-003 ibv_dealloc_pd(): pd in destroy_all"
+plant shorter-region "ibv_reg_mr() fails" misuse \
+	"MKEY-001 ibv_post_send(): wr.1.*lkey in post_list"
+plant failed-one-too "ibv_create_qp() fails" crash \
+	"SIGSEGV after ibv_destroy_qp() in fail_pair"
+plant queue-after-destroy "ibv_create_qp() fails" crash \
+	"SIGSEGV after ibv_destroy_cq() in fail_pair"
+plant tries-forever "ibv_post_send() fails with ENOMEM in" hang \
+	"if it fails each time: process 1 .*in post_list"
+plant list-again "at a later request" misuse \
+	"QUEUE-006 ibv_post_send(): wr.0. in post_list"
+plant refused-count "ibv_post_send() fails with ENOMEM in" hang \
+	"last verb, ibv_post_send(), .* in post_list"
+plant memory-before-flush "at a later request" misuse \
+	"MKEY-005 ibv_dereg_mr(): mr in drain_queues"
+plant flush-is-none "SEND completes with RETRY_EXC_ERR" hang \
+	"last verb, ibv_poll_cq()"
+
+# of events of a CQ and the device, of threads, of memory that is freed
+of_kinds=$apps/error_events
+plant unacknowledged-by-watcher "QP_FATAL comes" hang \
+	"is in ibv_destroy_qp(qp1), .* in destroy_all"
+plant unacknowledged-at-failure "SEND completes with RETRY_EXC_ERR" hang \
+	"COMPL-003 ibv_destroy_cq(): cq in destroy_all"
+plant waits-with-lock "the CQ overruns" hang \
+	"it slept in the kernel, in futex"
+plant thread-left "ibv_modify_qp() fails with EINVAL in connect_all" crash \
+	"SIGSEGV after .* in destroy_all"
+plant waits-for-all "the CQ overruns" hang \
+	"its last verb, ibv_ack_async_event(), .* in watch_device"
+plant opcode-of-failed "SEND completes with RETRY_EXC_ERR" crash \
+	"SIGSEGV after ibv_poll_cq()"
+plant request-freed "SEND completes with RETRY_EXC_ERR" crash \
+	"SIGSEGV after ibv_poll_cq()"
+plant first-arm-ignored "ibv_req_notify_cq() fails" hang \
+	"its last verb, ibv_post_send()"
+plant second-arm-ignored "ibv_req_notify_cq() fails" hang \
+	"its last verb, ibv_post_send()"
+
+# of librdmacm
+of_kinds=$apps/cm_error_paths
+plant error-event-kept "ADDR_ERROR instead of ADDR_RESOLVED" hang \
+	"CM-002 rdma_destroy_id(): cm_id in destroy_all"
+plant waits-for-established "REJECTED instead of ESTABLISHED" hang \
+	"in next_event (cm_error_paths.c"
+plant id-destroyed-twice "rdma_resolve_addr() fails" crash \
+	"SIGSEGV after "
+plant request-left "rdma_create_qp() fails" misuse \
+	"CM-001 rdma_destroy_event_channel(): cm_channel in destroy_all"
+plant pair-left-to-id "ibv_create_cq() fails" misuse \
+	"LIFE-003 ibv_destroy_cq(): cq in destroy_end"
+
 is_told() { # number
-	torture --only "${failures[$1]}" -- "$app" "${kinds[$1]}"
+	torture --only "${failures[$1]}" -- "${programs[$1]}" "${kinds[$1]}"
 	is status $? 1 && says "^${verdicts[$1]} .*${failures[$1]}" out &&
 		says "${words[$1]}" out || { cat out err; return 1; }
 }
@@ -44,14 +103,27 @@ is_told() { # number
 twin_is_fine() { # number
 	local only=(--only "${failures[$1]}")
 	[ -z "${LONG:-}" ] || only=()
-	torture "${only[@]}" -- "$app" "${kinds[$1]}" good
+	torture "${only[@]}" -- "${programs[$1]}" "${kinds[$1]}" good
 	is status $? 0 && says "[0-9] handled" out || { cat out err; return 1; }
 }
 
+only_the_mistake_is_told() { is_told $1 && twin_is_fine $1; }
+
 for i in "${!kinds[@]}"; do
-	try "${kinds[$i]} is told" is_told $i
-	try "${kinds[$i]}: its twin is fine" twin_is_fine $i
+	try_in_turn "${kinds[$i]} is told, and its twin is fine" only_the_mistake_is_told $i
 done
+
+errno_of_another_call_is_told() {
+	torture --only "ibv_alloc_pd" -- sh -c "$app none || { echo 'pd: Success' >&2; exit 1; }"
+	is status $? 1 && says "^misuse .*ibv_alloc_pd() fails" out &&
+		says 'it prints "pd: Success" for ENOMEM' out || { cat out err; return 1; }
+}
+
+# Some rely on what is in their memory; they are tried with that.
+garbage_is_not_forced_on_a_program() {
+	torture --only "ibv_alloc_pd" -- sh -c "[ -z \$MALLOC_PERTURB_ ] && $app none"
+	is status $? 0 && says "^1 handled" out || { cat out err; return 1; }
+}
 
 one_is_repeated() {
 	torture --only "ibv_reg_mr() fails" -- "$app" unchecked-region
@@ -275,6 +347,8 @@ budget_ends_it() {
 	torture --budget 1ns -- "$app" none; is status $? 0 && says "^[0-9]* not tried" out
 }
 
+try_in_turn errno_of_another_call_is_told
+try_in_turn garbage_is_not_forced_on_a_program
 try one_is_repeated
 try traces_are_reduced
 try the_recorder_makes_the_failures
