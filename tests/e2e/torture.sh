@@ -62,8 +62,8 @@ plant flush-is-none "SEND completes with RETRY_EXC_ERR" hang \
 
 # of events of a CQ and the device, of threads, of memory that is freed
 of_kinds=$apps/error_events
-plant unacknowledged-by-watcher "QP_FATAL comes" hang \
-	"is in ibv_destroy_qp(qp1), .* in destroy_all"
+plant unacknowledged-by-watcher "the CQ overruns" hang \
+	"its last verb, ibv_get_async_event(), .* in watch_device"
 plant unacknowledged-at-failure "SEND completes with RETRY_EXC_ERR" hang \
 	"COMPL-003 ibv_destroy_cq(): cq in destroy_all"
 plant waits-with-lock "the CQ overruns" hang \
