@@ -26,6 +26,7 @@
 #include "replay/data/faults.h"
 #include "replay/replica.h"
 #include "replay/learn.h"
+#include "replay/state/made.h"
 #include "replay/state/needs.h"
 #include "replay/synth/synth.h"
 #include "replay/two_host/pair.h"
@@ -53,8 +54,11 @@ static int replay_notify(struct replay *r, const struct trace_event *event)
 				"its completion queue does not exist in the replay");
 		return 0;
 	}
-	cq->armed = event->time;
-	ret = ibv_req_notify_cq(cq->handle, n->solicited_only);
+	ret = made_refuse(r, event->id, VERB_req_notify_cq, n->object);
+	if (!ret) {
+		cq->armed = event->time;
+		ret = ibv_req_notify_cq(cq->handle, n->solicited_only);
+	}
 	events_armed(cq);
 	outcome_count(r->outcome, OUTCOME_NOTIFIES, 1);
 	differ_ret(r->outcome, event->id, VERB_req_notify_cq, n->object, n->ret, ret);
@@ -117,6 +121,10 @@ static int replay_entered(struct replay *r, const struct trace_event *event)
 	case TRACE_POST:
 		return posts_replay(r, event);
 	case TRACE_POLL:
+		if (made_refuse(r, event->id, event->poll->verb, event->poll->object)) {
+			expect_note(r, event);
+			return 0;
+		}
 		faults_begin_poll(r, event);
 		return expect_poll(r, event, 0);
 	case TRACE_NOTIFY:

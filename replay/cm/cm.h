@@ -39,6 +39,12 @@ bool cm_takes(const struct trace_event *event);
 int cm_replay(struct replay *r, const struct trace_event *event);
 
 /*
+ * End the connection of queue pair @qp, an object, as rdma_disconnect() does; both ends notice. It
+ * is a recorded fault (made.h).
+ */
+void cm_end_connection(struct replay *r, uint32_t qp);
+
+/*
  * Is queue pair @object on an iWARP device of this machine, with librdmacm available to connect it?
  */
 bool cm_connects(const struct replay *r, uint32_t object);

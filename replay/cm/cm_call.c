@@ -15,6 +15,7 @@
 #include "core/wire/log.h"
 #include "replay/cm/cm_priv.h"
 #include "replay/report/differ.h"
+#include "replay/state/made.h"
 
 static const char gave_up[] = "an identifier that librdmacm created and destroyed inside another "
 			      "call";
@@ -487,6 +488,12 @@ int cm_call(struct replay *r, const struct trace_event *event)
 		return 0;
 	}
 	errno = 0;
+	err = made_refuse(r, event->id, call->verb, t.end ? t.end->object : 0);
+	if (err) {
+		outcome_called(r->outcome, call->verb);
+		compare_result(&t, -1, err);
+		return 0;
+	}
 	ret = lacks_device(&t) ? refuse_call() : calls[call->verb](&t);
 	err = errno;
 	if (ret < -1)

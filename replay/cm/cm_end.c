@@ -15,7 +15,9 @@
 
 #include "core/base/vec.h"
 #include "replay/cm/cm_priv.h"
+#include "replay/device/dispatch.h"
 #include "replay/report/pace.h"
+#include "replay/state/made.h"
 
 struct rdma_event_channel *cm_channel_of(struct replay *r, uint32_t object)
 {
@@ -259,4 +261,29 @@ uint8_t cm_private(const struct args *args, const struct cm_parameters *of, uint
 		data[i] = (uint8_t)(high << 4 | low);
 	}
 	return length;
+}
+
+void cm_fail_queue(struct replay *r, uint32_t qp)
+{
+	const struct replica *replica = qp ? replica_of(r, qp) : NULL;
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+	const uint64_t args[16] = { replica ? (uintptr_t)replica->handle : 0, (uintptr_t)&attr,
+				    IBV_QP_STATE };
+
+	if (args[0])
+		dispatch_call(VERB_modify_qp, args);
+}
+
+void cm_end_connection(struct replay *r, uint32_t qp)
+{
+	cm_fail_queue(r, qp);
+	for (uint32_t i = 1; r->cm && i < r->cm->nends; i++) {
+		const struct cm_end *end = r->cm->ends[i];
+
+		if (end && end->id && end->qp == qp) {
+			r->cm->lib.disconnect(end->id);
+			made_count(r);
+			return;
+		}
+	}
 }

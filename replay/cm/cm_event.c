@@ -12,6 +12,7 @@
 #include "replay/cm/cm_priv.h"
 #include "replay/report/differ.h"
 #include "replay/report/pace.h"
+#include "replay/state/made.h"
 
 static const char no_event[] = "a request for an event that returned without one";
 static const char still_waiting[] = "a call that waited for an event until its process ended";
@@ -272,6 +273,45 @@ static const char *why_not_caused(const char *type)
 	return NULL;
 }
 
+/* Give @arrival the type with this name. */
+static bool set_type(const struct replay *r, struct cm_arrival *arrival, const char *type)
+{
+	for (int each = 0; each <= RDMA_CM_EVENT_TIMEWAIT_EXIT; each++)
+		if (!strcmp(r->cm->lib.event_str((enum rdma_cm_event_type)each), type)) {
+			arrival->type = (enum rdma_cm_event_type)each;
+			return true;
+		}
+	return false;
+}
+
+static bool ends_connection(enum rdma_cm_event_type type)
+{
+	return type == RDMA_CM_EVENT_REJECTED || type == RDMA_CM_EVENT_UNREACHABLE ||
+	       type == RDMA_CM_EVENT_CONNECT_ERROR || type == RDMA_CM_EVENT_DISCONNECTED;
+}
+
+/* The recorder has given the program another event than the one, @came, that came. */
+static void change_event(struct replay *r, const struct trace_event *event, struct cm_end *end,
+			 struct cm_arrival *arrival, const char *came)
+{
+	const struct args *out = event->call->out;
+	const char *type = args_text(out, ARG(event.event));
+	int64_t status = 0;
+
+	if (!type || strcmp(came, r->cm->lib.event_str(arrival->type)) ||
+	    !set_type(r, arrival, type))
+		return;
+	args_get(out, ARG(event.status), &status);
+	arrival->status = (int)status;
+	made_change(r, event, end->object, type);
+	if (!ends_connection(arrival->type))
+		return;
+	arrival->conn.private_data = NULL;
+	arrival->conn.private_data_len = 0;
+	memset(arrival->data, 0, sizeof(arrival->data));
+	cm_fail_queue(r, end->qp);
+}
+
 /* No answer came, for minutes on a network. */
 static bool is_silence(const struct args *out, const char *type)
 {
@@ -287,6 +327,8 @@ static int get_event(struct replay *r, const struct trace_event *event, struct c
 	const char *type = args_text(out, ARG(event.event)), *why = why_not_caused(type);
 	struct cm_arrival *arrival;
 	struct cm_end *partner;
+	char came[64];
+	bool changed = made_came(r, event->id, came);
 
 	if (!why && type && strncmp(type, "RDMA_CM_EVENT_ADDR", 18) &&
 	    strncmp(type, "RDMA_CM_EVENT_ROUTE", 19))
@@ -299,16 +341,18 @@ static int get_event(struct replay *r, const struct trace_event *event, struct c
 	}
 	outcome_called(r->outcome, event->call->verb);
 	outcome_count(r->outcome, OUTCOME_EVENTS, 1);
-	if (is_silence(out, type)) {
+	if (!changed && is_silence(out, type)) {
 		outcome_tolerated(r->outcome, silence);
 		return 0;
 	}
-	if (!await_event(r, end, event, type)) {
+	if (!await_event(r, end, event, changed ? came : type)) {
 		miss_event(r, event, end, type);
 		return 0;
 	}
 	establish_end(r, end);
 	arrival = cm_arrival_take(end);
+	if (changed)
+		change_event(r, event, end, arrival, came);
 	partner = cm_end_of(r, end->partner);
 	compare_event(&(struct comparison){ r, event, out, arrival, end->object,
 					    !partner || partner->foreign_queue });

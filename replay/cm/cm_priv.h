@@ -125,6 +125,8 @@ struct cm {
 };
 
 /* cm_learn.c */
+/* Move queue pair @qp, an object, to its error state; 0: none. */
+void cm_fail_queue(struct replay *r, uint32_t qp);
 struct cm_end *cm_end_of(const struct replay *r, uint32_t object);
 struct cm_end *cm_end_at(struct replay *r, const struct trace_event *event, uint64_t handle,
 			 int64_t time);

@@ -22,7 +22,11 @@
  *
  * The recorder's library cannot let a request fail only where it would succeed: it posts one that
  * fails (docs/FAULTS.md), of which the peer notices nothing. So what would have come by itself is
- * injected, too, and a peer that failed with it. It does not change the state of a port.
+ * injected, too, and a peer that failed with it. It does not change the state of a port: the replay
+ * gets its event, and the recorded state where it asks for that.
+ *
+ * What the recorder made in the recording is known exactly (made.h). A verb that it made fail was
+ * not called, and is not called here.
  *
  * If an injected error has consequences that were not recorded, it is the divergence.
  *
@@ -40,6 +44,7 @@
 #include "replay/device/dispatch.h"
 #include "replay/report/pace.h"
 #include "replay/process/process.h"
+#include "replay/state/made.h"
 #include "replay/state/state.h"
 
 #define OWN_FAILURE_NS 50000000 /* how long to wait until a queue pair fails by itself */
@@ -75,6 +80,7 @@ void faults_free(struct replay *r)
 	map_fini(&r->faults->doomed);
 	map_fini(&r->faults->sudden);
 	map_fini(&r->faults->shown_of);
+	made_free(r);
 	free(r->faults->shown);
 	free(r->faults->erred);
 	free(r->faults);
@@ -194,6 +200,8 @@ bool faults_are_due(const struct replay *r, const struct trace_event *event)
 
 	if (!r->faults)
 		return false;
+	if (made_at(r, event->id))
+		return true;
 	plan = event->kind == TRACE_POLL ? &r->faults->sudden : &r->faults->doomed;
 	return plan->used && map_get(plan, event_key(event->id), &what);
 }
@@ -219,6 +227,69 @@ static bool is_to_fail(const struct replay *r, const struct trace_event *event,
 	return send && !(queue->qp->peer && r->faults->erred[queue->qp->peer]);
 }
 
+static bool find_event_type(const char *name, int64_t *ret_type)
+{
+	const struct enum_info *types = enum_find("ibv_event_type");
+
+	for (unsigned int i = 0; i < types->nvalues; i++)
+		if (!strcmp(types->values[i].name, name)) {
+			*ret_type = types->values[i].value;
+			return true;
+		}
+	return false;
+}
+
+/* As the recorder does: the queue pairs that complete to @cq fail, and it still works. */
+static void fail_users(struct replay *r, const struct ibv_cq *cq)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+
+	for (uint32_t i = 1; i < r->nreplicas; i++) {
+		const struct replica *replica = replica_of(r, i);
+		struct ibv_qp *qp = replica && replica->qp ? replica->handle : NULL;
+		const uint64_t args[16] = { (uintptr_t)qp, (uintptr_t)&attr, IBV_QP_STATE };
+
+		if (qp && (qp->send_cq == cq || qp->recv_cq == cq))
+			dispatch_call(VERB_modify_qp, args);
+	}
+}
+
+/* Before the post, as the recorder did it. */
+static void raise_made(struct replay *r, const struct trace_event *event,
+		       const struct replica *queue)
+{
+	struct ibv_qp *qp = queue->handle;
+	struct ibv_async_event async;
+	char name[64];
+	int64_t type;
+
+	if (!queue->qp || !made_async(r, event->id, name) || !find_event_type(name, &type))
+		return;
+	async = (struct ibv_async_event){ .element.qp = qp,
+					  .event_type = (enum ibv_event_type)type };
+	if (type == IBV_EVENT_CQ_ERR && !r->faults->maker.recorder) {
+		fail_users(r, qp->send_cq); /* a CQ that overran had no completions */
+		return;
+	}
+	if (type == IBV_EVENT_CQ_ERR)
+		async.element.cq = qp->send_cq;
+	else if (type != IBV_EVENT_QP_FATAL && type != IBV_EVENT_QP_REQ_ERR &&
+		 type != IBV_EVENT_QP_ACCESS_ERR)
+		return; /* faults_raise(), when the program gets it */
+	if (!process_raise(r->faults->maker.event, qp->context, &async))
+		__atomic_add_fetch(&r->faults->raised, 1, __ATOMIC_RELAXED);
+}
+
+/* Only the first request of a list: the mark does not say which. */
+static void delay_request(struct fault_plan *plan, const struct ibv_qp *qp, uint64_t ns)
+{
+	char rule[64];
+
+	snprintf(rule, sizeof(rule), "qp=%u n=1 delay=%lluns", qp->qp_num, (unsigned long long)ns);
+	if (!process_fault(plan->maker.fault, rule) && !plan->maker.recorder) /* it counts it */
+		__atomic_add_fetch(&plan->raised, 1, __ATOMIC_RELAXED);
+}
+
 void faults_begin_post(struct replay *r, const struct trace_event *event,
 		       const struct replica *queue, uint32_t under_way)
 {
@@ -226,6 +297,11 @@ void faults_begin_post(struct replay *r, const struct trace_event *event,
 
 	if (!r->faults)
 		return;
+	if (r->faults_made) {
+		raise_made(r, event, queue);
+		if (queue->qp && post_is_send(event->post) && made_delay(r, event->id))
+			delay_request(r->faults, queue->handle, made_delay(r, event->id));
+	}
 	if (event->post->ret || faults_are_due(r, event))
 		r->faults->struck = count_struck(r->faults);
 	if (queue->qp && map_get(&r->faults->doomed, event_key(event->id), &doom) &&
@@ -323,7 +399,7 @@ static void follow_port(struct replay *r, const struct call *call, const uint64_
 	struct ibv_port_attr attr;
 	int64_t there;
 
-	if (r->faults->maker.recorder || !args_get(call->out, ARG(port_attr.state), &there) ||
+	if (!args_get(call->out, ARG(port_attr.state), &there) ||
 	    query_port(context, port, &attr) || there == attr.state)
 		return;
 	if (there == IBV_PORT_DOWN && attr.state == IBV_PORT_ACTIVE)
@@ -360,6 +436,23 @@ static void note_call(struct replay *r, const struct trace_event *event, int err
 	relate_queue(r, o->id, qp->srq);
 }
 
+/* The recorder's library cannot change the state of a port, but the program sees it so. */
+static int64_t query_as_recorded(const struct replay *r, const struct call *call,
+				 const uint64_t *args, int64_t ret)
+{
+	struct ibv_port_attr *attr = (void *)(uintptr_t)args[2];
+	int64_t there;
+
+	if (r->faults && r->faults->maker.recorder && is_query_port(call->verb) && !ret &&
+	    !call->failed && args_get(call->out, ARG(port_attr.state), &there) &&
+	    (there == IBV_PORT_DOWN || there == IBV_PORT_ACTIVE) && attr->state != there) {
+		attr->state = (enum ibv_port_state)there;
+		if (args_get(call->out, ARG(port_attr.phys_state), &there))
+			attr->phys_state = (uint8_t)there;
+	}
+	return ret;
+}
+
 int64_t faults_call(struct replay *r, const struct trace_event *event, const uint64_t *args)
 {
 	const struct call *call = event->call;
@@ -371,7 +464,13 @@ int64_t faults_call(struct replay *r, const struct trace_event *event, const uin
 	if (r->faults && !call->failed && is_query_port(call->verb))
 		follow_port(r, call, args);
 	if (!r->faults || !error)
-		return dispatch_call(call->verb, args);
+		return query_as_recorded(r, call, args, dispatch_call(call->verb, args));
+	if (made_error(r, event->id)) {
+		made_count(r);
+		note_call(r, event, error);
+		errno = call->error;
+		return call->ret;
+	}
 	struck = count_struck(r->faults);
 	if (!creates && (call->verb == VERB_modify_qp || is_want(error)))
 		fail_call(r->faults, error);
@@ -459,5 +558,6 @@ uint64_t faults_caused(const struct replay *r)
 	if (!r->faults)
 		return 0;
 	return r->faults->maker.struck() + processes_struck() +
+	       (r->faults_made ? __atomic_load_n(&r->faults_made->again, __ATOMIC_RELAXED) : 0) +
 	       __atomic_load_n(&r->faults->raised, __ATOMIC_RELAXED);
 }

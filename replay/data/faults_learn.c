@@ -8,6 +8,7 @@
 
 #include "core/base/vec.h"
 #include "core/wire/log.h"
+#include "replay/state/made.h"
 #include "replay/state/state.h"
 
 /* The known state of a queue pair, up to a recorded time. */
@@ -160,14 +161,16 @@ static int study_events(struct study *s)
 int faults_learn(struct replay *r, struct fault_plan *plan)
 {
 	struct study s = { .r = r, .plan = plan };
-	int err;
+	int err = made_learn(r);
 
-	if (!trace_has_errors(r->trace))
-		return 0;
+	if (!err)
+		r->failing = r->faults_made;
+	if (err || !trace_has_errors(r->trace))
+		return err;
 	s.suspects = calloc(r->nreplicas, sizeof(*s.suspects));
 	plan->erred = calloc(r->nreplicas, sizeof(*plan->erred));
 	err = s.suspects && plan->erred ? study_events(&s) : log_err(-ENOMEM, "prepare the replay");
 	free(s.suspects);
-	r->failing = plan->doomed.used || plan->sudden.used;
+	r->failing |= plan->doomed.used || plan->sudden.used;
 	return err;
 }

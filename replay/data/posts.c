@@ -17,9 +17,11 @@
 #include "replay/data/contents.h"
 #include "replay/state/cut.h"
 #include "replay/report/differ.h"
+#include "replay/cm/cm.h"
 #include "replay/data/faults.h"
 #include "replay/data/posting.h"
 #include "replay/process/process.h"
+#include "replay/state/made.h"
 #include "replay/state/sent.h"
 #include "replay/state/translate.h"
 
@@ -111,6 +113,28 @@ static int post_list(struct posting *p, uint32_t *ret_taken)
 	return ret;
 }
 
+/* The recorder refused it at this request: what was before it in the list is posted. */
+static bool refuse_rest(struct posting *p, int *ret_ret, uint32_t *ret_taken)
+{
+	uint32_t before = p->post->bad > 1 && !p->built ? p->post->bad - 1 : 0;
+	int error = made_refuse(p->r, p->event->id, p->post->verb, p->post->object);
+
+	if (!error)
+		return false;
+	*ret_ret = 0;
+	*ret_taken = before;
+	if (before) {
+		p->wrs->send[before - 1].next = NULL;
+		p->wrs->recv[before - 1].next = NULL;
+		*ret_ret = post_list(p, ret_taken);
+	}
+	if (!*ret_ret) {
+		*ret_ret = error;
+		*ret_taken = before;
+	}
+	return true;
+}
+
 /*
  * Post it. *@ret_ret is the verb's result, which some devices return negated, *@ret_taken the
  * number of accepted requests. 0 or -ENOMEM.
@@ -121,7 +145,11 @@ static int post_patiently(struct posting *p, int *ret_ret, uint32_t *ret_taken)
 	int64_t taken = 0;
 
 	*ret_taken = 0;
+	if (!p->requests->held && refuse_rest(p, ret_ret, ret_taken))
+		return 0;
 	if (!p->requests->held) {
+		if (p->replica->qp && made_end(p->r, p->event->id))
+			cm_end_connection(p->r, p->post->object);
 		faults_begin_post(p->r, p->event, p->replica,
 				  requests_count(p->requests) - p->post->nwr);
 		ret = post_list(p, ret_taken);

@@ -154,10 +154,12 @@ struct replay {
 	struct wrs *wrs;             /* posts.c */
 	struct strangers *strangers; /* expect_end.c */
 	struct fault_plan *faults;   /* faults.c; NULL: no faults are injected */
-	bool failing;                /* some posts or polls must fail */
-	struct needs *needs;         /* needs.c; NULL: no feature is missing */
-	struct contents *contents;   /* contents.c; NULL: the trace has no contents */
-	void *scratch;               /* a page for unused outputs */
+	struct made
+		*faults_made; /* recorded faults; NULL: none are injected, or the trace has none */
+	bool failing;         /* some posts or polls must fail */
+	struct needs *needs;  /* needs.c; NULL: no feature is missing */
+	struct contents *contents; /* contents.c; NULL: the trace has no contents */
+	void *scratch;             /* a page for unused outputs */
 	int xrc_file;
 	/* before that time the data plane is missing, except for requests that were outstanding */
 	int64_t cut;

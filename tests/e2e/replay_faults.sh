@@ -149,6 +149,55 @@ try "any device: two programs" repeat_by_recorder VERBATIM_SOFT_FAULTS \
 	'process=0 n=77 status=REM_ACCESS_ERR' 1 "$root/tests/e2e/replay/left_behind" server \
 	ibv_rc_pingpong -n 300
 
+# What the recorder made, of each row of docs/FAULTS.md, in a program of librdmacm.
+repeat_by_both() { # rule, number of failures, exit status without them
+	local maker
+	echo "$1" >rules
+	timeout 60 "$VERBATIM" record --device soft --faults rules -o t.db -- "$apps/cm_failures" \
+		127.0.0.1 >out 2>&1 || { tail -1 out; return 1; }
+	for maker in device recorder; do
+		replay --maker $maker || { cat out; return 1; }
+		is "by the $maker" "$(jq .counts.faults report)" "$2" || return
+	done
+	replay --faults none
+	is "without them" "$? $(jq .counts.faults report)" "$3 0"
+}
+made=("verb=reg_mr errno=EPERM" 1 "verb=dereg_mr n=1 errno=EBUSY" 1
+	"verb=rdma_connect errno=EINVAL" 1 "verb=rdma_accept errno=ENOMEM" 1
+	"verb=req_notify_cq n=3 errno=EIO" 1 "verb=poll_cq n=2 errno=EIO" 1
+	"opcode=RDMA_WRITE n=2 errno=ENOMEM" 1 "verb=post_recv n=3 errno=EPERM" 1
+	"opcode=SEND n=3 event=QP_FATAL" 1 "opcode=SEND n=3 event=CQ_ERR" 1
+	"opcode=SEND n=3 disconnect" 1
+	"cm=ADDR_RESOLVED becomes=ADDR_ERROR" 1 "cm=ROUTE_RESOLVED becomes=ROUTE_ERROR" 1
+	"cm=ESTABLISHED becomes=REJECTED" 2 "cm=ESTABLISHED n=2 becomes=CONNECT_ERROR" 1
+	"cm=ESTABLISHED becomes=DISCONNECTED" 2)
+for ((i = 0; i < ${#made[@]}; i += 2)); do
+	try_in_turn "made by the recorder: ${made[i]}" repeat_by_both "${made[@]:i:2}" 1
+done
+# a connection without an answer is no divergence, nor is what depends on time only
+try_in_turn "made by the recorder: no answer" repeat_by_both \
+	"cm=ESTABLISHED n=1 becomes=UNREACHABLE" 1 0
+for rule in "opcode=SEND n=2 late=50ms" "cm=ROUTE_RESOLVED delay=50ms" "opcode=RECV n=2 never"; do
+	try_in_turn "made by the recorder: $rule" repeat_by_both "$rule" 0 0
+done
+
+a_delay_is_made_again() {
+	repeat_by_both "opcode=SEND n=2 delay=300ms" 1 0 || return
+	for maker in device recorder; do
+		replay --maker $maker && is "$maker" \
+			"$(jq '.seconds.replayed >= 0.3' report)" true || return
+	done
+}
+try_in_turn a_delay_is_made_again
+
+# its state, too, which the recorder cannot change
+port_that_goes_down() {
+	record "n=5 port=down for=30ms" "$apps/faulted" && replay --maker recorder ||
+		{ cat out; return 1; }
+	is "at least 2" "$(jq '.counts.faults >= 2' report)" true
+}
+try_in_turn port_that_goes_down
+
 # the report is that of the software device's faults
 same_as_by_the_device() {
 	record "n=3 status=RETRY_EXC_ERR vendor_err=0x81" "$apps/faulted" || return

@@ -420,6 +420,12 @@ void outcome_agreed(struct outcome *outcome, uint32_t object)
 	cm_told.agreed++;
 }
 
+void outcome_injected(struct outcome *outcome, const struct divergence *d)
+{
+	(void)outcome;
+	log_cm("%u %s %s injected", d->object, d->field, d->recorded);
+}
+
 void outcome_related(struct outcome *outcome, uint32_t from, uint32_t to)
 {
 	(void)outcome;

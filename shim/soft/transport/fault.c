@@ -42,7 +42,8 @@ static struct fault take_given(unsigned int i)
 	struct fault fault = given[i].fault;
 
 	given[i] = given[--num_given];
-	note_any();
+	if (fault.kind != FAULT_DELAY) /* the request is not looked at again otherwise */
+		note_any();
 	return fault;
 }
 

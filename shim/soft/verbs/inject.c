@@ -53,7 +53,8 @@ static bool pin_rule(struct fault_rule *rule)
 		rule->thread = pthread_self();
 		return true;
 	}
-	if (rule->fault.kind != FAULT_STATUS || !rule->qpn || !find_position(rule->qpn, &rule->pos))
+	if ((rule->fault.kind != FAULT_STATUS && rule->fault.kind != FAULT_DELAY) || !rule->qpn ||
+	    !find_position(rule->qpn, &rule->pos))
 		return false;
 	rule->pos += n - 1;
 	return true;

@@ -54,7 +54,8 @@ static bool is_for_one(const struct fault_rule *rule)
 {
 	if (rule->verb[0])
 		return rule->fault.kind == FAULT_ERRNO;
-	return rule->qpn && rule->from == rule->to && rule->fault.kind == FAULT_STATUS;
+	return rule->qpn && rule->from == rule->to &&
+	       (rule->fault.kind == FAULT_STATUS || rule->fault.kind == FAULT_DELAY);
 }
 
 int given_add(const char *text)

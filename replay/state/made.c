@@ -1,0 +1,265 @@
+/*
+ * Which event met a fault
+ *
+ * The mark of a fault comes before its verb has returned, so behind the begin of its call or post
+ * in the same thread, with calls that the library makes in between. Polls and notification requests
+ * are recorded when they have returned: their marks come before them.
+ */
+#include "replay/state/made.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/wire/desc.h"
+#include "core/wire/log.h"
+#include "replay/report/outcome.h"
+#include "replay/state/state.h"
+
+/* What a thread did last, by kind. */
+enum last { LAST_CALL, LAST_CM_EVENT, LAST_POST, LASTS };
+
+struct study {
+	struct made *made;
+	struct map last;  /* thread and enum last, to event_key() */
+	struct map marks; /* thread, to the text of its mark for the next poll or notification */
+};
+
+static uint64_t last_key(uint32_t thread, enum last kind)
+{
+	return (uint64_t)thread * LASTS + kind;
+}
+
+static int note_last(struct study *s, const struct trace_event *event, enum last kind)
+{
+	return map_put(&s->last, last_key(event->id.thread, kind), event_key(event->id));
+}
+
+static bool has_prefix(const char *text, const char *with)
+{
+	return !strncmp(text, with, strlen(with));
+}
+
+/* "ibv_reg_mr() fails with ENOMEM" */
+static bool is_of_verb(const char *text, enum verb verb)
+{
+	return has_prefix(text, verb_infos[verb].name) &&
+	       has_prefix(text + strlen(verb_infos[verb].name), "() fails with ");
+}
+
+/* "the event ESTABLISHED is REJECTED" */
+static bool is_of_cm(const char *text)
+{
+	return has_prefix(text, "the event ") && strstr(text, " is ");
+}
+
+static enum last kind_of(const char *text)
+{
+	if (is_of_cm(text))
+		return LAST_CM_EVENT;
+	if (is_of_verb(text, VERB_post_send) || is_of_verb(text, VERB_post_recv) ||
+	    is_of_verb(text, VERB_post_srq_recv) || is_of_verb(text, VERB_wr_complete) ||
+	    !strstr(text, "() fails with "))
+		return LAST_POST;
+	return LAST_CALL;
+}
+
+static int learn_mark(struct study *s, const struct trace_event *event)
+{
+	const char *text = event->mark->text;
+	uint64_t key;
+
+	if (event->mark->kind != TRACE_MARK_FAULT)
+		return 0;
+	if (is_of_verb(text, VERB_poll_cq) || is_of_verb(text, VERB_req_notify_cq))
+		return map_put(&s->marks, event->id.thread, (uintptr_t)text);
+	if (!map_get(&s->last, last_key(event->id.thread, kind_of(text)), &key))
+		return 0;
+	return map_put(&s->made->texts, key, (uintptr_t)text);
+}
+
+/* A poll, or a request for a notification. */
+static int take_mark(struct study *s, const struct trace_event *event)
+{
+	enum verb verb = event->kind == TRACE_POLL ? event->poll->verb : VERB_req_notify_cq;
+	uint64_t text;
+
+	if (event->inner || !map_get(&s->marks, event->id.thread, &text) || !text ||
+	    !is_of_verb((const char *)(uintptr_t)text, verb))
+		return 0;
+	return map_put(&s->marks, event->id.thread, 0)
+		       ?: map_put(&s->made->texts, event_key(event->id), text);
+}
+
+static int learn_event(struct study *s, const struct trace_event *event)
+{
+	switch (event->kind) {
+	case TRACE_CALL:
+		return note_last(s, event,
+				 event->call->verb == VERB_rdma_get_cm_event ? LAST_CM_EVENT
+									     : LAST_CALL);
+	case TRACE_POST:
+		return note_last(s, event, LAST_POST);
+	case TRACE_NOTIFY:
+	case TRACE_POLL:
+		return take_mark(s, event);
+	case TRACE_MARK:
+		return learn_mark(s, event);
+	default:
+		return 0;
+	}
+}
+
+static int study_trace(struct study *s, struct trace *trace)
+{
+	const struct trace_event *event;
+	struct cursor *cursor;
+	int err = cursor_open(trace, NULL, &cursor);
+
+	if (err < 0)
+		return err;
+	while ((err = cursor_next(cursor, &event)) > 0)
+		if (learn_event(s, event)) {
+			err = log_err(-ENOMEM, "prepare the replay");
+			break;
+		}
+	cursor_close(cursor);
+	return err;
+}
+
+int made_learn(struct replay *r)
+{
+	struct study s = { 0 };
+	int err;
+
+	if (!trace_count_faults(r->trace))
+		return 0;
+	r->faults_made = calloc(1, sizeof(*r->faults_made));
+	if (!r->faults_made)
+		return log_err(-ENOMEM, "prepare the replay");
+	s.made = r->faults_made;
+	err = study_trace(&s, r->trace);
+	map_fini(&s.last);
+	map_fini(&s.marks);
+	return err;
+}
+
+void made_free(struct replay *r)
+{
+	if (r->faults_made)
+		map_fini(&r->faults_made->texts);
+	free(r->faults_made);
+	r->faults_made = NULL;
+}
+
+const char *made_at(const struct replay *r, struct event_id id)
+{
+	uint64_t text;
+
+	if (!r->faults_made || !map_get(&r->faults_made->texts, event_key(id), &text))
+		return NULL;
+	return (const char *)(uintptr_t)text;
+}
+
+static int find_errno(const char *name)
+{
+	size_t length = strcspn(name, " ");
+
+	for (int error = 1; error < 134; error++) {
+		const char *of = strerrorname_np(error);
+
+		if (of && strlen(of) == length && !strncmp(of, name, length))
+			return error;
+	}
+	return 0;
+}
+
+int made_error(const struct replay *r, struct event_id id)
+{
+	const char *text = made_at(r, id), *with;
+
+	if (!text)
+		return 0;
+	with = strstr(text, "() fails with ") ?: strstr(text, " is refused with ");
+	return with ? find_errno(strstr(with, " with ") + strlen(" with ")) : 0;
+}
+
+/* The word behind "the event ", with its prefix. */
+static bool find_event(const char *text, const char *prefix, char name[64])
+{
+	const char *word = text + strlen("the event ");
+
+	snprintf(name, 64, "%s%.*s", prefix, (int)strcspn(word, " "), word);
+	return true;
+}
+
+bool made_came(const struct replay *r, struct event_id id, char name[64])
+{
+	const char *text = made_at(r, id);
+
+	return text && is_of_cm(text) && !strstr(text, " is delayed ") &&
+	       find_event(text, "RDMA_CM_EVENT_", name);
+}
+
+bool made_async(const struct replay *r, struct event_id id, char name[64])
+{
+	const char *text = made_at(r, id);
+
+	return text && has_prefix(text, "the event ") && !is_of_cm(text) &&
+	       find_event(text, "IBV_EVENT_", name);
+}
+
+bool made_end(const struct replay *r, struct event_id id)
+{
+	const char *text = made_at(r, id);
+
+	return text && has_prefix(text, "the connection of ");
+}
+
+uint64_t made_delay(const struct replay *r, struct event_id id)
+{
+	const char *text = made_at(r, id);
+	const char *by =
+		text && has_prefix(text, "a request of ") ? strstr(text, " delayed by ") : NULL;
+	unsigned long long us;
+
+	return by && sscanf(by, " delayed by %llu us", &us) == 1 ? us * 1000 : 0;
+}
+
+void made_count(struct replay *r)
+{
+	__atomic_add_fetch(&r->faults_made->again, 1, __ATOMIC_RELAXED);
+}
+
+/* What follows from the failure of its object must be as recorded, too. */
+static void note_again(struct replay *r, struct event_id event, enum verb verb, uint32_t object,
+		       const char *field, const char *text)
+{
+	made_count(r);
+	outcome_injected(r->outcome, &(struct divergence){ .event = event,
+							   .verb = verb,
+							   .field = field,
+							   .recorded = text,
+							   .replayed = "",
+							   .object = object,
+							   .breaks = true });
+}
+
+int made_refuse(struct replay *r, struct event_id event, enum verb verb, uint32_t object)
+{
+	int error = made_error(r, event);
+	char text[64];
+
+	if (!error)
+		return 0;
+	snprintf(text, sizeof(text), "%s (%d)", strerrorname_np(error), error);
+	note_again(r, event, verb, object, "ret", text);
+	return error;
+}
+
+void made_change(struct replay *r, const struct trace_event *event, uint32_t object,
+		 const char *text)
+{
+	note_again(r, event->id, event->call->verb, object, "event.event", text);
+}
