@@ -225,7 +225,7 @@ static const struct reason {
 
 int main(int argc, char **argv)
 {
-	alarm(120);
+	alarm(argc > 1 && !strcmp(argv[1], "works") ? 3600 : 120);
 	for (size_t i = 0; i < sizeof(reasons) / sizeof(*reasons); i++)
 		if (argc > 1 && !strcmp(argv[1], reasons[i].name))
 			reasons[i].hang();

@@ -1,5 +1,5 @@
 # verbatim attach --record: a running program is recorded, and goes on as if it had not been. LONG=1
-# does it 1,000 times.
+# does it 1,000 times, with perftest and UCX, too; TIMES_EACH=200 so often.
 . tests/e2e/lib/try.sh
 needs "$apps/throng" "$apps/cm_hung"
 cd "$tmp" || exit 1
@@ -40,7 +40,7 @@ one_thread() {
 	start "$apps/cm_hung" works || return
 	record && says '' t.db && is_left_alone || return
 	before=$(state)
-	times=$(share 3 1000)
+	times=$(share 3 ${TIMES_EACH:-1000})
 	for ((i = 0; i < times; i++)); do
 		record && is_left_alone && is state "$(state)" "$before" || return
 	done
@@ -65,12 +65,15 @@ objects_made_before() {
 try objects_made_before
 
 many_threads() {
-	local before
+	local before i
 	start "$apps/throng" "$(share 50 200)" || return
 	record && is_left_alone || return
 	before=$(state)
-	record && is_left_alone && is threads "$(state | grep -o 'SigBlk.*')" \
-		"$(grep -o 'SigBlk.*' <<<"$before")" && ends_well 'all went well'
+	for ((i = 0; i < $(share 1 ${TIMES_EACH:-1000}); i++)); do
+		record && is_left_alone && is threads "$(state | grep -o 'SigBlk.*')" \
+			"$(grep -o 'SigBlk.*' <<<"$before")" || return
+	done
+	ends_well 'all went well'
 }
 try many_threads
 
@@ -87,6 +90,73 @@ attach_is_killed() {
 	record && ends_well 'all went well'
 }
 try attach_is_killed
+
+# children of before, of the recording, and of after it use the context that they inherit
+forks() {
+	local i
+	start "$apps/brood" || return
+	for ((i = 0; i < $(share 3 ${TIMES_EACH:-1000}); i++)); do
+		record && is_left_alone || return
+	done
+	is forked "$(sql 'SELECT count(*) > 0 FROM fork')" 1 &&
+		is lost "$(sql 'SELECT coalesce(sum(events), 0) FROM loss')" 0 &&
+		"$VERBATIM" check t.db >/dev/null && ends_well 'all went well'
+}
+try forks
+
+# Both ends of a pair, the client recorded again and again until it ends. Prints how often.
+pair_under_attach() { # program with its arguments
+	local server times=0
+	next_port
+	AWAIT_SECONDS=60
+	LD_PRELOAD=$libs/libverbatim-soft.so "$@" -p $port >server 2>&1 & server=$!
+	await listens $port || return
+	LD_PRELOAD=$libs/libverbatim-soft.so "$@" -p $port localhost >client 2>&1 & pid=$!
+	while "$VERBATIM" attach -q --record t.db --for 50ms $pid >/dev/null 2>said; do
+		times=$((times + 1))
+		is_left_alone || return
+	done
+	wait $pid && wait $server || { cat server client; return 1; }
+	[ $times -ge $((${TIMES_EACH:-1000} / 2)) ] ||
+		{ echo "only $times: $(cat said)"; return 1; }
+	echo "$times attached to: $*" >>times
+}
+perftest() { # program, words of its result
+	pair_under_attach "$1" -F -s 64 -D $((${TIMES_EACH:-1000} / 3)) && says '^ 64 ' client
+}
+ucx() {
+	UCX_TLS=rc_v UCX_NET_DEVICES=verbatim0:1 pair_under_attach ucx_perftest -t tag_lat \
+		-s 8 -w 20 -n $((${TIMES_EACH:-1000} * 15000)) && says '^Final:' client
+}
+if [ -n "${LONG:-}" ]; then
+	command -v ib_send_lat >/dev/null && try "ib_send_lat" perftest ib_send_lat
+	command -v ib_write_bw >/dev/null && try "ib_write_bw" perftest ib_write_bw
+	command -v ucx_perftest >/dev/null && try "ucx_perftest" ucx
+	cat times
+fi
+
+# What falls into the recording is counted and checked as in one from the start: calls, requests and
+# completions of each message, and findings.
+facts_of() { # trace
+	"$VERBATIM" check --json "$1" | jq -c '[.findings[]?.rule] | unique'
+	"$VERBATIM" stat --json "$1" | jq -c '.summary | [.failed, .errors, .unmatched, .lost]'
+	"$VERBATIM" sql "$1" "WITH sent AS (SELECT count(*) * 1.0 AS all_of, min(time) AS a,
+			max(time) AS b FROM wr WHERE verb <> 'ibv_post_recv')
+		SELECT verb, round(count(*) / all_of) FROM call, sent
+			WHERE begin BETWEEN a AND b AND depth = 0 AND NOT ours GROUP BY 1
+		UNION ALL SELECT verb || ' ' || num_sge, round(count(*) / all_of) FROM wr, sent
+			GROUP BY 1
+		UNION ALL SELECT 'notify', round(count(*) / all_of) FROM notify, sent
+		UNION ALL SELECT opcode || status, round(count(*) / all_of) FROM wc, sent
+			GROUP BY 1"
+}
+as_from_the_start() {
+	"$VERBATIM" record -q -d soft -o whole.db -- timeout -s USR1 3 "$apps/cm_hung" works >out
+	start "$apps/cm_hung" works && "$VERBATIM" attach -q --record t.db --for 1s $pid 2>said &&
+		ends_well 'all arrived' && says 'all arrived' out || return
+	is facts "$(facts_of t.db)" "$(facts_of whole.db)" && is lines "$(facts_of t.db | wc -l)" 9
+}
+try_in_turn as_from_the_start
 
 is_refused() { # words
 	"$VERBATIM" attach --record t.db $pid >out 2>said

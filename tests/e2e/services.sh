@@ -60,7 +60,8 @@ hour() { # WHAT N
 		--flight "$limit" -o t.db -- "$apps/cm_services" "$1" $(($2 * 3600 / HOUR)) >flat ||
 		{ cat flat; return 1; }
 	sed "s/^/    $1: /" flat >>sizes.txt
-	echo "    $1: $(stat -c %s t.db) bytes, $(ask "SELECT count(*) FROM call") calls" >>sizes.txt
+	echo "    $1: $(stat -c %s t.db) bytes," \
+		"$(ask "SELECT count(*) FROM call") calls" >>sizes.txt
 	is_whole
 }
 hour_replayed() { hour "$@" && replays; }
