@@ -68,26 +68,30 @@ static unsigned long read_status(const char *text, const char *name, int nth)
 	return value;
 }
 
+const char *enter_refuse_status(const char *status, unsigned long user)
+{
+	if (read_status(status, "\nTracerPid:", 0))
+		return "is traced by another process, as a debugger";
+	if (read_status(status, "\nUid:", 0) != read_status(status, "\nUid:", 1) ||
+	    read_status(status, "\nGid:", 0) != read_status(status, "\nGid:", 1))
+		return "is set-user-ID";
+	if (read_status(status, "\nUid:", 1) != user)
+		return "belongs to another user, who could not write to this recording";
+	if (read_status(status, "\nSeccomp:", 0))
+		return "runs in a seccomp sandbox, which may forbid what the recorder does";
+	return strstr(status, "shstk") ? "has shadow stacks" : NULL;
+}
+
 static const char *refuse_status(const struct target *process)
 {
-	const char *why = NULL;
+	const char *why;
 	char path[64], *text;
 	size_t bytes;
 
 	snprintf(path, sizeof(path), "/proc/%d/status", (int)process->pid);
 	if (read_file(path, &text, &bytes))
 		return "has ended";
-	if (read_status(text, "\nTracerPid:", 0))
-		why = "is traced by another process, as a debugger";
-	else if (read_status(text, "\nUid:", 0) != read_status(text, "\nUid:", 1) ||
-		 read_status(text, "\nGid:", 0) != read_status(text, "\nGid:", 1))
-		why = "is set-user-ID";
-	else if (read_status(text, "\nUid:", 1) != geteuid())
-		why = "belongs to another user, who could not write to this recording";
-	else if (read_status(text, "\nSeccomp:", 0))
-		why = "runs in a seccomp sandbox, which may forbid what the recorder does";
-	else if (strstr(text, "shstk"))
-		why = "has shadow stacks";
+	why = enter_refuse_status(text, geteuid());
 	free(text);
 	return why;
 }
