@@ -5,8 +5,8 @@
  * 	   |             |
  * 	   +--- the dead context: the operations of a living one, and an epoch of no process
  *
- * The operations are those of the context at the destroy: a recorder may have replaced them. A closed
- * context remains itself.
+ * The operations are those of the context at the destroy: a recorder may have replaced them. A
+ * closed context is in the ring itself.
  */
 #include "shim/soft/verbs/dead.h"
 
@@ -41,7 +41,7 @@ static void copy_operations(const struct verbs_context *from)
 }
 
 /* The oldest one is freed. */
-static void add(void *object)
+static void add_dead(void *object)
 {
 	uint32_t at = __atomic_fetch_add(&next, 1, __ATOMIC_RELAXED) % DEAD_OBJECTS;
 
@@ -56,7 +56,7 @@ void dead_retain(void *object, struct ibv_context **context)
 	}
 	copy_operations(&to_context(*context)->verbs);
 	*context = &dead.verbs.context;
-	add(object);
+	add_dead(object);
 }
 
 void dead_retain_context(struct soft_context *context)
@@ -66,7 +66,7 @@ void dead_retain_context(struct soft_context *context)
 		return;
 	}
 	context->epoch = NO_EPOCH;
-	add(context);
+	add_dead(context);
 }
 
 void dead_retain_qp(struct soft_qp *qp)
