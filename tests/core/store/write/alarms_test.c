@@ -103,3 +103,105 @@ TEST(completion_in_error_counts_and_its_flushes_do_not)
 	assert_int_equal(last.wr_id, 7);
 	assert_int_equal(last.qp_num, 17);
 }
+
+static void get_event(enum ibv_event_type type)
+{
+	struct ibv_async_event event = { .event_type = type };
+
+	event.element.qp = &world.qp;
+	make_verb(&maker, VERB_get_async_event,
+		  MAKE_ARGS(MAKE_PTR(&world.context), MAKE_PTR(&event)), 0, 0);
+	make_drain(&maker);
+}
+
+TEST(fatal_events_are_counted_and_others_not)
+{
+	get_event(IBV_EVENT_COMM_EST);
+	get_event(IBV_EVENT_PORT_ACTIVE);
+	assert_int_equal(nalarms, 0);
+	get_event(IBV_EVENT_QP_FATAL);
+	assert_int_equal(nalarms, 1);
+	assert_int_equal(last.kind, ALARM_EVENT);
+	assert_string_equal(last.verb, "ibv_get_async_event");
+	assert_string_equal(last_error, "IBV_EVENT_QP_FATAL");
+	get_event(IBV_EVENT_PORT_ERR);
+	assert_string_equal(last_error, "IBV_EVENT_PORT_ERR");
+	assert_int_equal(nalarms, 2);
+	assert_int_equal(writer_alarms(writer).fatal, 2);
+	assert_int_equal(writer_alarms(writer).failed, 0);
+}
+
+/* A post that returned @ret. */
+static uint32_t post_with(int ret, unsigned int flags)
+{
+	struct event_post *e = make_room(&maker, EVENT_POST, flags, sizeof(*e));
+	uint32_t n;
+
+	e->object = MAKE_PTR(&world.qp);
+	e->verb = VERB_post_send;
+	e->ret = ret;
+	n = make_done(&maker, e, sizeof(*e));
+	make_drain(&maker);
+	return n;
+}
+
+TEST(posts_that_failed_are_counted)
+{
+	uint32_t n;
+
+	post_with(0, 0);
+	post_with(ENOMEM, EVENT_INNER);
+	assert_int_equal(nalarms, 0);
+	n = post_with(ENOMEM, 0);
+	assert_int_equal(nalarms, 1);
+	assert_int_equal(last.n, n);
+	assert_string_equal(last.verb, "ibv_post_send");
+	assert_string_equal(last_error, "ENOMEM");
+	post_with(4095, 0);
+	assert_string_equal(last_error, "4095");
+	assert_int_equal(writer_alarms(writer).failed, 2);
+}
+
+TEST(polls_that_failed_are_counted)
+{
+	struct event_poll *e = make_room(&maker, EVENT_POLL, 0, sizeof(*e));
+
+	e->cq = MAKE_PTR(&world.cq);
+	e->ret = -EIO;
+	make_done(&maker, e, sizeof(*e));
+	make_drain(&maker);
+	assert_int_equal(nalarms, 1);
+	assert_string_equal(last.verb, "ibv_poll_cq");
+	assert_string_equal(last_error, "EIO");
+	e = make_room(&maker, EVENT_POLL, EVENT_INNER, sizeof(*e));
+	e->cq = MAKE_PTR(&world.cq);
+	e->ret = -EIO;
+	make_done(&maker, e, sizeof(*e));
+	make_drain(&maker);
+	assert_int_equal(nalarms, 1);
+}
+
+/* The last counter is that of all statuses that nobody knows. */
+TEST(statuses_are_counted_one_by_one)
+{
+	struct event_wc wcs[] = {
+		make_wc(1, IBV_WC_WR_FLUSH_ERR, IBV_WC_SEND, 17),
+		make_wc(2, IBV_WC_WR_FLUSH_ERR, IBV_WC_SEND, 17),
+		make_wc(3, IBV_WC_LOC_LEN_ERR, IBV_WC_SEND, 17),
+		make_wc(4, WRITER_STATUSES - 1, IBV_WC_SEND, 17),
+		make_wc(5, WRITER_STATUSES, IBV_WC_SEND, 17),
+		make_wc(6, 999, IBV_WC_SEND, 17),
+		make_wc(7, IBV_WC_SUCCESS, IBV_WC_SEND, 17),
+	};
+	struct writer_alarms alarms;
+
+	make_poll(&maker, &world.cq, 1, wcs, 7);
+	make_drain(&maker);
+	alarms = writer_alarms(writer);
+	assert_int_equal(alarms.statuses[IBV_WC_SUCCESS], 0);
+	assert_int_equal(alarms.statuses[IBV_WC_LOC_LEN_ERR], 1);
+	assert_int_equal(alarms.statuses[IBV_WC_WR_FLUSH_ERR], 2);
+	assert_int_equal(alarms.statuses[WRITER_STATUSES - 1], 3);
+	assert_int_equal(alarms.errors, 4);
+	assert_string_equal(last_error, "999");
+}
