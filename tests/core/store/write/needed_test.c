@@ -243,3 +243,101 @@ TEST(a_destroy_is_of_the_object_that_was_there)
 	forget_until(now + 1);
 	assert_true(is_held(made));
 }
+
+/* The release of a list that is needed is needed, too; that of another is not. */
+TEST(a_list_is_freed_as_long_as_it_is_needed)
+{
+	struct needed_call call = { .id = { 1, 1 },
+				    .end_n = 2,
+				    .begin = 1,
+				    .end = 2,
+				    .process = 1,
+				    .verb = VERB_get_device_list,
+				    .ret = 0x77,
+				    .args = "{}",
+				    .out = "{\"ret\":[{\"handle\":4},{\"handle\":5}]}" };
+	uint64_t freed, other, again;
+
+	n = now = 2;
+	assert_int_equal(needed_call(needed, &call), 0);
+	call_with(VERB_open_device, 0x8, OBJECT_device, 5, "{}");
+	other = call_with(VERB_free_device_list, 0, OBJECT_device, 0, "{\"list\":120}");
+	freed = call_with(VERB_free_device_list, 0, OBJECT_device, 0, "{\"list\":119}");
+	again = call_with(VERB_free_device_list, 0, OBJECT_device, 0, "{\"list\":119}");
+	forget_until(now + 1);
+	assert_true(is_held(1) && is_held(freed));
+	assert_false(is_held(other) || is_held(again));
+	call_with(VERB_close_device, 0x8, OBJECT_context, 0x8, "{}");
+	list_devices("{\"ret\":[]}");
+	forget_until(now + 1);
+	assert_false(is_held(1) || is_held(freed));
+}
+
+TEST(what_is_undone_is_not_needed)
+{
+	uint64_t first, second, ranges[2];
+
+	make_qp(0x40);
+	first = call_with(VERB_attach_mcast, 0x40, OBJECT_qp, 0x40, "{\"lid\":1}");
+	second = call_with(VERB_attach_mcast, 0x40, OBJECT_qp, 0x40, "{\"lid\":2}");
+	ranges[0] = call_with(VERB_dontfork_range, 0, OBJECT_context, 0, "{\"base\":1}");
+	ranges[1] = call_with(VERB_dontfork_range, 0, OBJECT_context, 0, "{\"base\":2}");
+	forget_until(now + 1);
+	assert_true(is_held(first) && is_held(second) && is_held(ranges[0]) && is_held(ranges[1]));
+	call_with(VERB_detach_mcast, 0x40, OBJECT_qp, 0x40, "{\"lid\":3}");
+	call_with(VERB_detach_mcast, 0x40, OBJECT_qp, 0x40, "{\"lid\":1}");
+	call_with(VERB_dofork_range, 0, OBJECT_context, 0, "{\"base\":2}");
+	forget_until(now + 1);
+	assert_false(is_held(first) || is_held(ranges[1]));
+	assert_true(is_held(second) && is_held(ranges[0]));
+}
+
+/* A change takes the place of one with the same flags. */
+TEST(changes_of_a_region_stay_by_what_they_change)
+{
+	uint64_t a, b, c;
+
+	call_with(VERB_reg_mr, 0x20, OBJECT_pd, 0x10, "{}");
+	a = call_with(VERB_rereg_mr, 0x20, OBJECT_mr, 0x20, "{\"flags\":1,\"length\":1}");
+	b = call_with(VERB_rereg_mr, 0x20, OBJECT_mr, 0x20, "{\"flags\":4,\"length\":1}");
+	c = call_with(VERB_rereg_mr, 0x20, OBJECT_mr, 0x20, "{\"flags\":1,\"length\":2}");
+	forget_until(now + 1);
+	assert_false(is_held(a));
+	assert_true(is_held(b) && is_held(c));
+}
+
+static uint64_t take_event(const char *type, int id)
+{
+	char out[128];
+
+	snprintf(out, sizeof(out), "{\"event\":{\"event\":\"RDMA_CM_EVENT_%s\",\"id\":%d}}", type,
+		 id);
+	return call_out(VERB_rdma_get_cm_event, 0x60, OBJECT_cm_channel, 0x60, "{}", out);
+}
+
+static uint64_t ack_event(const char *type, int id)
+{
+	char args[128];
+
+	snprintf(args, sizeof(args), "{\"event\":{\"event\":\"RDMA_CM_EVENT_%s\",\"id\":%d}}", type,
+		 id);
+	return call_with(VERB_rdma_ack_cm_event, 0, OBJECT_cm_channel, 0, args);
+}
+
+TEST(events_of_connections_stay_with_their_identifier)
+{
+	uint64_t asked, acked, up, down, other;
+
+	call_with(VERB_rdma_create_event_channel, 0x60, OBJECT_context, 0, "{}");
+	asked = take_event("CONNECT_REQUEST", 0x70);
+	acked = ack_event("CONNECT_REQUEST", 0x70);
+	up = take_event("ESTABLISHED", 0x70);
+	other = take_event("ESTABLISHED", 0x71);
+	down = take_event("DISCONNECTED", 0x70);
+	forget_until(now + 1);
+	assert_true(is_held(asked) && is_held(acked) && is_held(up) && is_held(down));
+	assert_false(is_held(other));
+	call_with(VERB_rdma_destroy_id, 0x70, OBJECT_cm_id, 0x70, "{}");
+	forget_until(now + 1);
+	assert_false(is_held(asked) || is_held(acked) || is_held(up) || is_held(down));
+}
