@@ -439,3 +439,67 @@ TEST(memory_is_that_of_who_lives)
 	assert_int_equal(writer_finish(w), 0);
 	unlink(path);
 }
+
+static uint32_t make_mark(struct maker *m, enum event_mark_kind kind, const char *text)
+{
+	size_t n = strlen(text), bytes = make_round(sizeof(struct event_mark) + n);
+	struct event_mark *e = make_room(m, EVENT_MARK, 0, bytes);
+
+	e->kind = (uint16_t)kind;
+	e->bytes = (uint16_t)n;
+	memcpy(e + 1, text, n);
+	return make_done(m, e, bytes);
+}
+
+static void expect_faults(const struct trace *trace, struct event_id failed)
+{
+	struct event_id id = { 0 };
+
+	assert_int_equal(trace_count_faults(trace), 2);
+	assert_string_equal(trace_nth_fault(trace, 0, &id), "ibv_reg_mr() fails");
+	assert_int_equal(id.thread, failed.thread);
+	assert_int_equal(id.n, failed.n + 1);
+	assert_string_equal(trace_nth_fault(trace, 1, &id), "late");
+	assert_int_equal(id.n, failed.n + 3);
+	id = (struct event_id){ 7, 7 };
+	assert_null(trace_nth_fault(trace, 2, &id));
+	assert_int_equal(id.n, 7);
+	assert_string_equal(trace_made_fault(trace, failed), "ibv_reg_mr() fails");
+	failed.n++;
+	assert_null(trace_made_fault(trace, failed));
+	assert_null(trace_made_fault_before(trace, failed));
+	failed.n++;
+	assert_string_equal(trace_made_fault_before(trace, failed), "ibv_reg_mr() fails");
+	failed.thread++;
+	assert_null(trace_made_fault_before(trace, failed));
+}
+
+/* A mark of the program is none. */
+TEST(faults_are_those_of_the_file)
+{
+	const char *path = make_path("faults.db");
+	struct event_id failed = { .thread = 1 };
+	struct cursor *cursor;
+	struct trace *trace;
+	struct writer *w;
+	struct maker m;
+
+	follow_trace(path, &w, &trace, &cursor);
+	make_thread(&m, w, 0, 100, 100);
+	assert_int_equal(trace_count_faults(trace), 0);
+	failed.n = make_mark(&m, MARK_POINT, "here");
+	make_mark(&m, MARK_FAULT, "ibv_reg_mr() fails");
+	make_mark(&m, MARK_BEGIN, "phase");
+	make_mark(&m, MARK_FAULT, "late");
+	make_drain(&m);
+	assert_int_equal(writer_settle(w), 0);
+	expect_faults(trace, failed);
+	make_end(&m);
+	cursor_close(cursor);
+	trace_close(trace);
+	assert_int_equal(writer_finish(w), 0);
+	assert_int_equal(trace_open(path, &trace), 0);
+	expect_faults(trace, failed);
+	trace_close(trace);
+	unlink(path);
+}
