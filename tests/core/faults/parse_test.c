@@ -230,7 +230,7 @@ static void show_matches(const char *line)
 		text_addf(&out, " %d%d", fault_is_for_request(&rule, 5, opcode),
 			  fault_is_for_request(&rule, 6, opcode));
 	text_addf(&out, " %d completions", fault_is_for_request(&rule, 5, FAULT_OPCODE_RECV));
-	for (int opcode = -1; opcode < 3; opcode++)
+	for (int opcode = -1; opcode < 14; opcode++)
 		text_addf(&out, " %d%d", fault_is_for_completion(&rule, 5, opcode),
 			  fault_is_for_completion(&rule, 6, opcode));
 	text_addf(&out, " %d%d\n", fault_is_for_completion(&rule, 5, IBV_WC_RECV),
@@ -291,9 +291,11 @@ static void show_places(void)
 
 static void show_names(void)
 {
-	static const char *const verbs[] = { "ibv_create_qp_ex",   "ibv_create_qp",
-					     "rdma_connect",       "ibv_query_device_ex",
-					     "mlx5dv_open_device", "_ex" };
+	static const char *const verbs[] = { "ibv_create_qp_ex",      "ibv_create_qp",
+					     "rdma_connect",          "ibv_query_device_ex",
+					     "mlx5dv_open_device",    "_ex",
+					     "ibv_reg_mr_iova",       "ibv_reg_mr_iova2",
+					     "ibv_query_port_compat", "ibv_reg_dmabuf_mr" };
 	char name[40];
 
 	for (size_t i = 0; i < sizeof(verbs) / sizeof(*verbs); i++) {
@@ -326,7 +328,11 @@ TEST(rules_are_understood_as_before)
 	     "p=1 kill");
 	EACH(show_matches, "kill", "verb=reg_mr kill", "verb=any kill", "verb=create_qp kill",
 	     "opcode=SEND kill", "opcode=RDMA_WRITE kill", "opcode=RECV kill", "qp=5 kill",
-	     "qp=6 opcode=RECV kill", "cm=ESTABLISHED kill");
+	     "opcode=RDMA_READ kill", "opcode=RDMA_WRITE_WITH_IMM kill",
+	     "opcode=SEND_WITH_INV kill", "opcode=ATOMIC_CMP_AND_SWP kill",
+	     "opcode=ATOMIC_FETCH_AND_ADD kill", "opcode=LOCAL_INV kill", "opcode=BIND_MW kill",
+	     "opcode=TSO kill", "opcode=FLUSH kill", "opcode=ATOMIC_WRITE kill",
+	     "opcode=SEND_WITH_IMM kill", "qp=6 opcode=RECV kill", "cm=ESTABLISHED kill");
 	EACH(show_draws, "delay=1ms", "delay=1ms spread=1us seed=1", "late=1ms spread=1ms seed=2",
 	     "delay=10us tail=0.5 seed=3", "delay=10us tail=1 seed=4", "status=LOC_LEN_ERR");
 	EACH(show_paces, "rate=1GB", "rate=1Gbit", "rate=10MB");
