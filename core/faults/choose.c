@@ -124,6 +124,8 @@ bool fault_is_for_request(const struct fault_rule *rule, uint32_t qpn, int opcod
 	return rule->opcode == opcode || (rule->opcode < 0 && opcode != FAULT_OPCODE_RECV);
 }
 
+enum { WR_FLUSH = 14, WC_FLUSH = 8 }; /* IBV_WR_ and IBV_WC_FLUSH, of newer headers */
+
 /* The enum ibv_wc_opcode of a request's completion. */
 static int completed_as(int opcode)
 {
@@ -143,6 +145,10 @@ static int completed_as(int opcode)
 		return IBV_WC_BIND_MW;
 	case IBV_WR_TSO:
 		return IBV_WC_TSO;
+	case IBV_WR_ATOMIC_WRITE:
+		return IBV_WC_ATOMIC_WRITE;
+	case WR_FLUSH:
+		return WC_FLUSH;
 	default:
 		return IBV_WC_SEND;
 	}
