@@ -199,7 +199,7 @@ TEST(requests_that_never_end_do_not_keep_all)
 	assert_true(count_blocks() <= ALL_BLOCKS);
 }
 
-/* Nor do they as long as the recording is read. */
+/* The same holds as long as the recording is read. */
 TEST_WITH(requests_that_have_not_ended_are_bounded_meanwhile, NULL, NULL)
 {
 	struct wr wr = { .opcode = IBV_WR_SEND };

@@ -38,7 +38,8 @@ static const struct row rows[] = {
 	  "\"relativeAddress\":4096}},\"message\":{\"text\":\"here\"}}" },
 	{ "all bytes", "/", { .path = "/09azAZ-._~/ :@[`{\177\303\244" }, NULL,
 	  PHYSICAL "\"09azAZ-._~/%20%3A%40%5B%60%7B%7F%C3%A4\"" IN_SOURCE "}}" },
-	{ "function only", "/src/", { .function = "f" }, "m", "{" LOGICAL ",\"message\":{\"text\":\"m\"}}" },
+	{ "function only", "/src/", { .function = "f" }, "m",
+	  "{" LOGICAL ",\"message\":{\"text\":\"m\"}}" },
 	{ "nothing", "/src/", { .line = 7 }, NULL, "{}" },
 };
 /* clang-format on */

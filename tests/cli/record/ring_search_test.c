@@ -217,7 +217,7 @@ TEST(a_directory_that_cannot_be_read_is_an_error)
 	text_fini(&said);
 }
 
-/* Of dead processes those with events are taken, too. */
+/* Rings of dead processes are taken, too, if they have events. */
 TEST(leftovers_are_those_of_the_directory)
 {
 	is_leftover = true;

@@ -187,6 +187,8 @@ static bool look_once(void)
 	return soon;
 }
 
+#define PLACE "app+0x1234 (file not found)"
+
 static void expect_said(const char *what)
 {
 	char text[512];
@@ -205,8 +207,7 @@ TEST(a_stopped_process_is_reported_after_one_more_round)
 	assert_true(look_once());
 	expect_said("");
 	assert_false(look_once());
-	expect_said(
-		"ibv_modify_qp() failed with 22 (Invalid argument) at 4:39 in app+0x1234 (file not found)");
+	expect_said("ibv_modify_qp() failed with 22 (Invalid argument) at 4:39 in " PLACE);
 	assert_int_equal(spot.nstopped, 1);
 	assert_int_equal(atomic_load(&page.spot.state), STOP_OVER);
 	assert_false(look_once());
@@ -248,8 +249,7 @@ TEST(a_thread_that_the_trace_lacks_is_waited_for)
 	assert_true(look_once());
 	now_ns++;
 	assert_false(look_once());
-	expect_said(
-		"ibv_modify_qp() failed with 22 (Invalid argument) in app+0x1234 (file not found)");
+	expect_said("ibv_modify_qp() failed with 22 (Invalid argument) in " PLACE);
 }
 
 TEST(a_process_that_is_no_guest_or_has_gone_on_is_not_reported)
@@ -309,8 +309,7 @@ TEST(one_that_has_stopped_again_is_reported_again)
 	assert_true(look_once());
 	assert_int_equal(spot.nstopped, 0);
 	assert_false(look_once());
-	expect_said(
-		"ibv_modify_qp() failed with 22 (Invalid argument) at 4:40 in app+0x1234 (file not found)");
+	expect_said("ibv_modify_qp() failed with 22 (Invalid argument) at 4:40 in " PLACE);
 	assert_int_equal(spot.nstopped, 1);
 }
 
@@ -326,7 +325,7 @@ TEST(a_core_is_written_and_the_process_goes_on)
 	core_is_done = true;
 	assert_false(look_once());
 	assert_string_equal(said.at, "core of: ibv_modify_qp() failed with 22 (Invalid argument) "
-				     "at 4:39 in app+0x1234 (file not found)\n");
+				     "at 4:39 in " PLACE "\n");
 	await_state(WCONTINUED);
 	assert_int_equal(atomic_load(&page.spot.state), STOP_OVER);
 	assert_int_equal(ncores, 1);
