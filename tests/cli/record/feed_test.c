@@ -2,6 +2,7 @@
 
 #include "core/store/open.h"
 #include "cli/record/collector.h"
+#include "cli/record/feed.h"
 #include "tests/core/store/make_events.h"
 #include "tests/test.h"
 
@@ -319,4 +320,29 @@ TEST(a_bad_word_costs_its_event)
 		trace_close(trace);
 	}
 	assert_int_equal(wrong, 0);
+}
+
+/* What a stray store of the program may leave there. */
+TEST_WITH(counts_that_no_thread_can_reach_are_not_taken, NULL, NULL)
+{
+	const uint64_t most = 1ull << 48;
+	struct ring_head head = { .index = 9, .pid = 9 }, read;
+	struct feed feed = {
+		.ring.head = &head, .index = 3, .pid = 100, .ticks = 5, .dropped = 11
+	};
+
+	for (uint64_t over = 0; over < 2; over++) {
+		atomic_store(&head.dropped, most + over);
+		atomic_store(&head.filtered, most + over);
+		atomic_store(&head.uncounted, most + over);
+		atomic_store(&head.in_handlers, most + over);
+		feed_read_head(&feed, &read);
+		assert_int_equal(atomic_load(&read.dropped), over ? 11 : most);
+		assert_int_equal(atomic_load(&read.filtered), over ? 0 : most);
+		assert_int_equal(atomic_load(&read.uncounted), over ? 0 : most);
+		assert_int_equal(atomic_load(&read.in_handlers), over ? 0 : most);
+		assert_int_equal(read.index, 3);
+		assert_int_equal(read.pid, 100);
+		assert_int_equal(atomic_load(&read.ticks), 5);
+	}
 }
