@@ -527,3 +527,26 @@ TEST(a_poll_that_ends_soon)
 	polls_from(&s, 0, &ends[0].cq, SECOND / 10, true);
 	waited_well(&s, 0);
 }
+
+/* The send is posted at one step of 1 us, and the process is killed @ns later. */
+static bool has_waited(uint64_t ns)
+{
+	struct story s;
+	bool waited;
+
+	begin_story(&s);
+	post_send(&s, 0);
+	polled_empty(&s, 0, 0, &ends[0].cq, 900);
+	s.now += ns - 1000; /* the end is a step, too */
+	story_exit(&s, STORY_PID, SIGTERM);
+	story_check(&s, NULL);
+	waited = find_wait(&s, FACT_KILLED, 1)->because != NULL;
+	story_end(&s);
+	return waited;
+}
+
+TEST(a_wait_begins_with_a_quarter_of_a_second)
+{
+	assert_false(has_waited(249999999));
+	assert_true(has_waited(250000000));
+}
