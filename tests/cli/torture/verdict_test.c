@@ -13,6 +13,7 @@
 
 #include "cli/torture/verdict.h"
 #include "core/base/text.h"
+#include "tests/core/store/example.h"
 #include "tests/test.h"
 #include "tests/transcript.h"
 
@@ -207,6 +208,57 @@ static void judge_trace(const char *trace, const char *after, size_t step, bool 
 	reference_fini(&reference);
 }
 
+/* Sends of one place: a letter each, 'f' fails. */
+static void take_posts(const char *sends)
+{
+	struct example_wr wr = { .opcode = IBV_WR_SEND,
+				 .flags = IBV_SEND_SIGNALED,
+				 .lengths = { 8 } };
+	char path[RUN_PATH];
+
+	example_begin_connected(&example, IBV_QPT_RC, true, false);
+	example_receive(&example.ends[1], 1, 64);
+	for (; *sends; sends++) {
+		wr.wr_id++;
+		example_post_list(&example.ends[0], VERB_post_send, &example.ends[0].qp, &wr, 1,
+				  *sends == 'f');
+	}
+	example_finish(&example);
+	name_file("trace.db", path);
+	unlink(path);
+	assert_int_equal(rename(example.path, path), 0);
+}
+
+/* A post that fails as it should, and is tried again or not. */
+static void judge_posts(void)
+{
+	static const char *const after[] = { "oo", "fo", "of", "ff", "f", "fof", "foo" };
+	const struct run_end end = { .took = 7 };
+	struct reference reference = { 0 };
+	struct run run = make_run();
+	struct failures failures;
+	struct sites sites;
+	char path[RUN_PATH];
+
+	take_posts("oo");
+	write_output("out", "done\n");
+	write_output("err", "");
+	assert_int_equal(reference_learn(&reference, &run, &end), 0);
+	name_file("trace.db", path);
+	assert_int_equal(sites_read(path, false, &sites), 0);
+	assert_int_equal(failures_list(&sites, false, &failures), 0);
+	for (size_t k = 0; k < sizeof(after) / sizeof(*after); k++) {
+		take_posts(after[k]);
+		text_addf(&out, "== posts '%s'\n", after[k]);
+		for (size_t i = 0; i < failures.n; i++)
+			if (strstr(failures.all[i].rule, "verb=post_send"))
+				judge_endings(&reference, &failures.all[i], false, 0, 3);
+	}
+	failures_fini(&failures);
+	sites_fini(&sites);
+	reference_fini(&reference);
+}
+
 static void judge_chaos_run(const char *second)
 {
 	struct reference reference = learn_runs("soft/rc.db", "sent 1\n", second);
@@ -250,6 +302,7 @@ TEST(verdicts_are_those_of_the_transcript)
 	judge_trace("soft/payload.db", "soft/payload.db", 19, false);
 	judge_trace("soft/statuses_send.db", "soft/statuses_send.db", 5, false);
 	judge_trace("soft/every_verb.db", "soft/errors.db", 41, false);
+	judge_posts();
 	judge_chaos_run("sent 2\n");
 	judge_chaos_run("other\n");
 	transcript_expect(__FILE__, &out);
