@@ -46,7 +46,7 @@ over_the_wire() { # program, options
 	one timeout 60 "$@" -p $port >"$tmp/server" 2>&1 & server=$!
 	await listens $port || return
 	two timeout 60 "$@" -p $port $here >"$tmp/client" 2>&1 ||
-		{ cat "$tmp/server" "$tmp/client"; return 1; }
+		{ pkill -P $server; wait $server; cat "$tmp/server" "$tmp/client"; return 1; }
 	wait $server || { cat "$tmp/server"; return 1; }
 }
 
@@ -82,6 +82,12 @@ addresses_of_ipv6_work() {
 # Loss, duplicates, reordering and corruption, on the ways there and back. The ends must not leave
 # before their last acknowledge has arrived: a pingpong does.
 bad() { VERBATIM_SOFT_LINK_MODEL="loss=1% duplicate=1% reorder=3% corrupt=0.5% seed=$RANDOM" "$@"; }
+
+# It is mended before the retries are used up; or it is not.
+cut() { VERBATIM_SOFT_LINK_MODEL="cut=$1" "${@:2}"; }
+a_cut_link_ends_by_the_timers() {
+	! cut 1ms+60s pingpong rc >"$tmp/out" && says 'retry counter exceeded (12)' "$tmp/out"
+}
 
 packets() { awk '$1 == "v0:" { print $3 }' /proc/net/dev; }
 has_traffic() { [ "$(packets)" -gt $((before + 300)) ]; }
@@ -185,6 +191,8 @@ group_of_ipv6() {
 
 lossy() { VERBATIM_SOFT_LINK_MODEL="loss=20% duplicate=10% seed=3" "$@"; }
 
+congested() { VERBATIM_SOFT_LINK_MODEL="ecn=100%" "$@"; }
+
 # The kernel makes packets of long datagrams after dumpcap has seen them, but for this limit.
 packets_are_well_formed() {
 	local pid
@@ -195,9 +203,13 @@ packets_are_well_formed() {
 	pingpong rc -n 20 && pingpong ud -n 20 && perftest ib_atomic_lat -n 10 &&
 		perftest ib_read_lat -n 10 -s 5000 && perftest ib_write_bw -n 5 -s 100003 &&
 		wire_one=fd99::1 wire_two=fd99::2 pingpong uc -n 20 &&
+		congested pingpong ud -n 2 &&
 		connected "rping -s -C 1 -a $here" "rping -c -C 1 -a $here" || return
 	kill -INT $pid && wait $pid
-	is malformed "$(tshark -r "$tmp/cap.pcapng" -Y _ws.malformed 2>/dev/null)" ""
+	tshark -r "$tmp/cap.pcapng" -T fields -e _ws.malformed -e ip.dsfield.ecn \
+		-Y '_ws.malformed || ip.dsfield.ecn == 3' >"$tmp/fields" 2>/dev/null
+	is "malformed, marked" "$(awk -F'\t' '$1 { bad++ } $2 == 3 { marked++ }
+		END { print bad + 0, marked > 0 }' "$tmp/fields")" "0 1"
 	python3 tests/e2e/wire/icrc.py "$tmp/cap.pcapng" >"$tmp/icrc" || return
 	read -r good bad_ones <"$tmp/icrc"
 	is "bad ICRCs" "$bad_ones" 0 && [ "$good" -gt 200 ]
@@ -216,6 +228,8 @@ try addresses_of_ipv6_work
 try two_pairs_at_once
 try packets_of_one_machine_stay_in_memory
 try_in_turn xrc_is_refused
+try_in_turn "a link that is cut and mended" cut 1ms+100ms pingpong rc
+try_in_turn a_cut_link_ends_by_the_timers
 if command -v rping >/dev/null; then
 	try "librdmacm" connected "rping -s -C 3 -a $here" "rping -c -C 3 -v -a $here"
 	try_in_turn "librdmacm, several" connected ucmatose "ucmatose -s $here"

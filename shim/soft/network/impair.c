@@ -7,6 +7,7 @@
 #include "shim/soft/network/impair.h"
 
 #include <errno.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +19,7 @@
 #include "shim/soft/network/sockets.h"
 #include "shim/soft/wire/link_model.h"
 
-enum { WAITING_MAX = 8192, CONTROL_MAX = 32 };
+enum { WAITING_MAX = 8192, CONTROL_MAX = 32, CONGESTED = 3 /* RFC 3168 */ };
 
 struct waiting {
 	struct waiting *next;
@@ -83,6 +84,23 @@ static struct waiting *copy_packet(const struct msghdr *msg)
 	return w;
 }
 
+/* Set the mark of congestion in its traffic class. */
+static void mark_packet(struct waiting *w)
+{
+	bool ipv4 = w->to.ss_family == AF_INET;
+	struct cmsghdr *c = (struct cmsghdr *)w->control;
+	int value = 0;
+
+	if (w->control_len)
+		memcpy(&value, CMSG_DATA(c), sizeof(value));
+	value |= CONGESTED;
+	w->control_len = CMSG_SPACE(sizeof(value));
+	c->cmsg_level = ipv4 ? IPPROTO_IP : IPPROTO_IPV6;
+	c->cmsg_type = ipv4 ? IP_TOS : IPV6_TCLASS;
+	c->cmsg_len = CMSG_LEN(sizeof(value));
+	memcpy(CMSG_DATA(c), &value, sizeof(value));
+}
+
 static void send_packet(struct waiting *w)
 {
 	struct iovec iov = { w->bytes, w->len };
@@ -142,6 +160,8 @@ void impair_send(const struct msghdr *msg)
 	copies = fate.lost ? 0 : 1 + fate.twice;
 	if (fate.corrupt)
 		w->bytes[(fate.corrupt - 1) / 8] ^= 1 << (fate.corrupt - 1) % 8;
+	if (fate.marked)
+		mark_packet(w);
 	w->due = fate.due;
 	if (!copies)
 		free(w);

@@ -32,7 +32,7 @@ static const char *read_number(const char *at, const struct unit *unit, uint64_t
 		return NULL;
 	for (; unit->name; unit++) {
 		len = strlen(unit->name);
-		if (strncmp(end, unit->name, len) || !strchr(" \302", end[len]))
+		if (strncmp(end, unit->name, len) || !strchr(" \302+", end[len]))
 			continue;
 		*to = value * unit->factor;
 		return end + len;
@@ -46,6 +46,14 @@ static const char *read_delay(const char *at, struct link_model *model)
 	if (!at || strncmp(at, "±", 2))
 		return at;
 	return read_number(at + 2, times, &model->jitter);
+}
+
+static const char *read_cut(const char *at, struct link_model *model)
+{
+	at = read_number(at, times, &model->cut_from);
+	if (!at || *at != '+')
+		return NULL;
+	return read_number(at + 1, times, &model->cut_for);
 }
 
 static const char *read_part(const char *at, uint32_t *to)
@@ -75,6 +83,10 @@ static const char *read_value(const char *name, size_t len, const char *at,
 		return read_part(at, &model->reorder);
 	if (IS("corrupt"))
 		return read_part(at, &model->corrupt);
+	if (IS("ecn"))
+		return read_part(at, &model->ecn);
+	if (IS("cut"))
+		return read_cut(at, model);
 	return IS("seed") ? read_number(at, plain, &model->seed) : NULL;
 #undef IS
 }
@@ -119,6 +131,14 @@ static uint64_t choose_delay(struct link_model *model)
 	return model->delay - jitter + (jitter ? random % (2 * jitter + 1) : 0);
 }
 
+static bool is_cut(struct link_model *model, uint64_t now)
+{
+	if (!model->begun)
+		model->begun = now;
+	return now - model->begun >= model->cut_from &&
+	       now - model->begun - model->cut_from < model->cut_for;
+}
+
 struct link_fate link_model_judge(struct link_model *model, uint32_t bytes, uint64_t now)
 {
 	/* always the same number of random numbers for a packet */
@@ -130,6 +150,8 @@ struct link_fate link_model_judge(struct link_model *model, uint32_t bytes, uint
 	uint64_t bit = next_random(model), delay = choose_delay(model);
 
 	fate.corrupt = corrupt ? 1 + bit % (8 * bytes) : 0;
+	fate.marked = (bit >> 32) % MILLION < model->ecn;
+	fate.lost |= is_cut(model, now);
 	if (model->free < now)
 		model->free = now;
 	if (model->rate)

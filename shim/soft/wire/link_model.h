@@ -9,21 +9,24 @@ struct link_model {
 	uint64_t delay, jitter; /* ns: the delay, and how much more or less it may be */
 	uint64_t rate;          /* bit/s, or 0 */
 	/* of a million packets */
-	uint32_t loss, duplicate, reorder, corrupt;
-	uint64_t seed;   /* changes with each packet */
-	uint64_t free;   /* ns: when the link has sent what was given to it */
-	uint64_t latest; /* ns: when the last packet that was not reordered arrives */
+	uint32_t loss, duplicate, reorder, corrupt, ecn;
+	uint64_t cut_from, cut_for; /* ns: the link is cut, from that time after the first packet */
+	uint64_t begun;             /* ns: when that was */
+	uint64_t seed;              /* changes with each packet */
+	uint64_t free;              /* ns: when the link has sent what was given to it */
+	uint64_t latest;            /* ns: when the last packet that was not reordered arrives */
 };
 
 struct link_fate {
 	bool lost, twice;
+	bool marked;      /* congestion was experienced */
 	uint32_t corrupt; /* 1 + the number of a bit to be changed, or 0 */
 	uint64_t due;     /* when it is sent, ns */
 };
 
 /*
- * Read "delay=5us±1us rate=10Gbit loss=0.1% duplicate=1% reorder=1% corrupt=0.1% seed=7", whose
- * parts are optional. Returns NULL, or the part that is wrong.
+ * Read "delay=5us±1us rate=10Gbit loss=0.1% duplicate=1% reorder=1% corrupt=0.1% ecn=5%
+ * cut=2s+10s seed=7", whose parts are optional. Returns NULL, or the part that is wrong.
  */
 const char *link_model_read(const char *text, struct link_model *model);
 
