@@ -28,6 +28,7 @@ const struct doctor_check doctor_machine_checks[] = {
 	{ "session", doctor_session },
 	{ "memory", doctor_memory },
 	{ "fabric", doctor_fabric },
+	{ "wire", doctor_wire },
 	{ "guest", doctor_guest },
 	{ "preload", doctor_preload },
 	{ "lttng", doctor_lttng },

@@ -86,6 +86,7 @@ void doctor_shm(struct doctor *doctor);
 void doctor_session(struct doctor *doctor);
 void doctor_memory(struct doctor *doctor);
 void doctor_fabric(struct doctor *doctor);
+void doctor_wire(struct doctor *doctor);
 void doctor_guest(struct doctor *doctor);
 void doctor_preload(struct doctor *doctor);
 void doctor_lttng(struct doctor *doctor);

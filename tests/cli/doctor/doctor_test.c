@@ -382,3 +382,45 @@ TEST(our_own_is_linked_with_verbs)
 	assert_int_not_equal(worst_of("/proc/self/exe"), DOCTOR_PROBLEM);
 	assert_true(was_said("linked with libibverbs"));
 }
+
+/* The rows of the table are for 127.0.0.1, whose interface every machine has. */
+struct network {
+	const char *name, *wire, *mtu;
+	const char *port; /* of a socket, in hexadecimal digits */
+	bool rxe;
+	enum verdict verdict;
+};
+
+static const struct network networks[] = {
+	{ "none", NULL, "65536", "12B7", true, DOCTOR_OK },
+	{ "long_packets", "127.0.0.1", "65536", "12B8", false, DOCTOR_OK },
+	{ "by_name", "lo", "4208", "0035", false, DOCTOR_OK },
+	{ "shorter_packets", "lo", "4207", "0035", false, DOCTOR_NOTE },
+	{ "too_short", "lo", "367", "0035", false, DOCTOR_PROBLEM },
+	{ "port_in_use", "lo", "65536", "12B7", false, DOCTOR_NOTE },
+	{ "port_of_the_kernel", "lo", "65536", "12B7", true, DOCTOR_PROBLEM },
+	{ "no_such_interface", "none0", "65536", "0035", false, DOCTOR_PROBLEM },
+	{ "no_such_address", "192.0.2.1", "65536", "0035", false, DOCTOR_PROBLEM },
+};
+
+static void what_hinders_the_wire_is_found(void **state)
+{
+	const struct network *n = *state;
+	char line[128];
+
+	make_root(NULL); /* rows have no fixture */
+	snprintf(line, sizeof(line), "  sl  local_address\n   7: 0100007F:%s 00000000:0000 07\n",
+		 n->port);
+	put_file("/proc/net/udp", line, 0644);
+	put_file("/sys/class/net/lo/mtu", n->mtu, 0644);
+	if (n->rxe)
+		put_file("/sys/module/rdma_rxe/refcnt", "1\n", 0644);
+	if (n->wire)
+		setenv("VERBATIM_SOFT_WIRE", n->wire, 1);
+	assert_int_equal(worst_verdict(doctor_wire), n->verdict);
+	every_problem_has_a_remedy();
+	unsetenv("VERBATIM_SOFT_WIRE");
+	assert_int_equal(remove_root(NULL), 0);
+}
+
+TEST_ROWS(networks, what_hinders_the_wire_is_found);

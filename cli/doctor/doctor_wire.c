@@ -1,0 +1,153 @@
+/*
+ * What hinders the software device on a network: the address, the interface, the port, a firewall
+ *
+ * Nothing is checked without VERBATIM_SOFT_WIRE. The rules are those of the software device
+ * (docs/SOFT-DEVICE.md), which shares no code with us.
+ */
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "cli/doctor/doctor.h"
+
+enum {
+	PORT = 4791,
+	HEADERS = 112, /* of IPv6, UDP and RoCE, at most */
+	MTU_LEAST = 256,
+	MTU_MOST = 4096,
+	MTU_LINE = 32,
+};
+
+/* Is that the interface's name, or its address? */
+static bool is_meant(const struct ifaddrs *i, const char *wire)
+{
+	char text[INET6_ADDRSTRLEN];
+	const void *addr;
+
+	if (!i->ifa_addr ||
+	    (i->ifa_addr->sa_family != AF_INET && i->ifa_addr->sa_family != AF_INET6))
+		return false;
+	addr = i->ifa_addr->sa_family == AF_INET
+		       ? (void *)&((struct sockaddr_in *)i->ifa_addr)->sin_addr
+		       : (void *)&((struct sockaddr_in6 *)i->ifa_addr)->sin6_addr;
+	inet_ntop(i->ifa_addr->sa_family, addr, text, sizeof(text));
+	return !strcmp(i->ifa_name, wire) || !strcmp(text, wire);
+}
+
+static bool find_interface(const char *wire, char *name, size_t size)
+{
+	struct ifaddrs *all, *i;
+
+	if (getifaddrs(&all) < 0)
+		return false;
+	for (i = all; i && !is_meant(i, wire); i = i->ifa_next)
+		;
+	if (i)
+		snprintf(name, size, "%s", i->ifa_name);
+	freeifaddrs(all);
+	return i;
+}
+
+/* The longest path MTU that fits, or 0. */
+static unsigned int path_mtu(unsigned int link)
+{
+	unsigned int mtu = MTU_MOST;
+
+	while (mtu >= MTU_LEAST && mtu + HEADERS > link)
+		mtu /= 2;
+	return mtu >= MTU_LEAST ? mtu : 0;
+}
+
+static void check_mtu(struct doctor *doctor, const char *wire, const char *name)
+{
+	char file[128], line[MTU_LINE];
+	unsigned int link, mtu;
+
+	snprintf(file, sizeof(file), "/sys/class/net/%s/mtu", name);
+	if (!doctor_read_line(doctor, file, line, sizeof(line)))
+		return;
+	link = strtoul(line, NULL, 10);
+	mtu = path_mtu(link);
+	if (!mtu)
+		doctor_report(doctor, DOCTOR_PROBLEM, "raise it: 'ip link set DEV mtu 1500'",
+			      "VERBATIM_SOFT_WIRE=%s: the MTU of %s, %u, is too short", wire, name,
+			      link);
+	else if (mtu < MTU_MOST)
+		doctor_report(
+			doctor, DOCTOR_NOTE,
+			"with an MTU of 4208 or more at both ends, paths may have 4096",
+			"VERBATIM_SOFT_WIRE=%s: packets have %u bytes, as the MTU of %s is %u",
+			wire, mtu, name, link);
+	else
+		doctor_report(doctor, DOCTOR_OK, NULL,
+			      "VERBATIM_SOFT_WIRE=%s: packets have %u bytes", wire, mtu);
+}
+
+/* Has any socket of @file the port? Lines: "  sl: ADDRESS:PORT ...", in hexadecimal digits. */
+static bool is_taken(const struct doctor *doctor, const char *file)
+{
+	char path[PATH_MAX], line[512], *at;
+	bool taken = false;
+	FILE *f;
+
+	doctor_path(doctor, path, "%s", file);
+	f = fopen(path, "re");
+	while (f && !taken && fgets(line, sizeof(line), f)) {
+		at = strchr(line, ':');
+		at = at ? strchr(at + 1, ':') : NULL;
+		taken = at && strtoul(at + 1, NULL, 16) == PORT;
+	}
+	if (f)
+		fclose(f);
+	return taken;
+}
+
+static void check_port(struct doctor *doctor)
+{
+	if (!is_taken(doctor, "/proc/net/udp") && !is_taken(doctor, "/proc/net/udp6"))
+		return;
+	if (doctor_has(doctor, "/sys/module/rdma_rxe"))
+		doctor_report(doctor, DOCTOR_PROBLEM,
+			      "'rdma link delete' its devices, or use a network namespace",
+			      "UDP port %d is in use, probably by the kernel's Soft-RoCE", PORT);
+	else
+		doctor_report(doctor, DOCTOR_NOTE,
+			      "only programs with the same VERBATIM_SOFT_FABRIC can share it",
+			      "UDP port %d is in use", PORT);
+}
+
+/* The rules cannot be read without privileges; that there are tables can. */
+static void check_firewall(struct doctor *doctor)
+{
+	char line[64];
+
+	if (doctor_read_line(doctor, "/proc/net/ip_tables_names", line, sizeof(line)) ||
+	    doctor_has(doctor, "/sys/module/nf_tables"))
+		doctor_report(doctor, DOCTOR_NOTE,
+			      "see 'nft list ruleset' and 'iptables -L' as root",
+			      "a firewall may drop UDP port %d", PORT);
+}
+
+void doctor_wire(struct doctor *doctor)
+{
+	const char *wire = getenv("VERBATIM_SOFT_WIRE");
+	char name[64];
+
+	if (!wire || !*wire)
+		return;
+	if (!find_interface(wire, name, sizeof(name))) {
+		doctor_report(
+			doctor, DOCTOR_PROBLEM,
+			"use an address or an interface that 'ip address' shows",
+			"VERBATIM_SOFT_WIRE=%s is not an interface with an address, or an address "
+			"of this machine",
+			wire);
+		return;
+	}
+	check_mtu(doctor, wire, name);
+	check_port(doctor);
+	check_firewall(doctor);
+}
