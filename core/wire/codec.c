@@ -296,9 +296,15 @@ static void put_struct(struct codec_out *out, const struct struct_info *info, co
 			there |= 1ull << i;
 	if (!put_word(out, there))
 		return;
-	for (unsigned int i = 0; i < info->nfields && !out->cut; i++)
-		if (there & (1ull << i))
-			put_field(out, info, &info->fields[i], base, 0, depth);
+	for (unsigned int i = 0; i < info->nfields && !out->cut; i++) {
+		const struct field_info *field = &info->fields[i];
+
+		if (!(there & (1ull << i)))
+			continue;
+		if (out->reads && field->kind != FIELD_STRUCT)
+			out->reads((const char *)base + field->offset, field->size);
+		put_field(out, info, field, base, 0, depth);
+	}
 }
 
 void codec_put_args(struct codec_out *out, enum verb verb, const uint64_t *args, enum field_dir dir)

@@ -31,6 +31,8 @@ struct codec_out {
 	bool cut;    /* it did not fit: the words written are valid, the rest is missing */
 	int64_t ret; /* of the verb */
 	const struct payload_rule *rule; /* for FIELD_PRIVATE; NULL: only its length */
+	/* called for the bytes of each field before it is read; NULL: nothing is called */
+	void (*reads)(const void *at, size_t bytes);
 };
 
 /* Append the arguments @args of @verb: its inputs or its outputs. */

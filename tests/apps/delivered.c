@@ -230,6 +230,16 @@ static void deliver_all(struct end *e)
 	be_read(e);
 }
 
+/* An attribute that the device returns. */
+static void look_at_state(struct end *e)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+
+	MUST(ibv_query_qp(e->qp, &attr, IBV_QP_STATE, &init));
+	MUST(attr.qp_state != IBV_QPS_RTS);
+}
+
 static void meet_peer(struct end *e, void (*act)(struct end *))
 {
 	begin_side(e);
@@ -238,6 +248,7 @@ static void meet_peer(struct end *e, void (*act)(struct end *))
 	allow_all(e->qp);
 	tell_peer(e->fd);
 	hear_peer(e->fd);
+	look_at_state(e);
 	act(e);
 	end_side(e);
 }

@@ -90,6 +90,27 @@ leaks_are_looked_for() {
 		{ tail -5 "$tmp"/log.*; return 1; }
 }
 
+# A device whose writes memcheck cannot see, as hardware with the libraries of a distribution: uses
+# of attributes, completions and received data are reported, unless they are recorded, the data on
+# request. What a peer writes into memory has no completion here: that remains.
+unseen() { # what records or runs it; prints the functions of the program with a report
+	rm -f "$tmp"/log.*
+	VERBATIM_SOFT_MEMCHECK=unseen "$@" "${memcheck[@]}" "$delivered" \
+		>"$tmp/out" 2>&1
+	is "status of $1" $? 99
+	grep -hA4 'uninitialised value' "$tmp"/log.* | sed -n 's/.*: \(.*\) (delivered.c.*/\1/p' |
+		grep -xE 'look_at_state|await_completion|receive_message|read_there|be_written' |
+		sort -u | xargs
+}
+unseen_writes_are_defined() {
+	is "recorded with data" "$(unseen recorded)" be_written && is_whole &&
+		is recorded "$(unseen "$VERBATIM" record -q -o "$tmp/t.db" --)" \
+			"be_written receive_message" &&
+		is bare "$(unseen "$VERBATIM" run --)" \
+			"await_completion be_written look_at_state read_there receive_message"
+}
+try_in_turn "what a device writes unseen is defined" unseen_writes_are_defined
+
 try_in_turn "each delivered byte is defined" each_delivered_byte_is_defined yes
 try_in_turn "also those of a peer that runs without" each_delivered_byte_is_defined no
 try_in_turn "recorded, too" recorded_too

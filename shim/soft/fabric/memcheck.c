@@ -3,4 +3,4 @@
  */
 #include "shim/soft/fabric/memcheck.h"
 
-bool memcheck_watches;
+bool memcheck_watches, memcheck_unseen;

@@ -15,12 +15,19 @@
 #if __has_include(<valgrind/memcheck.h>)
 #include <valgrind/memcheck.h>
 #else
-#define VALGRIND_MAKE_MEM_DEFINED(at, len) ((void)(at), (void)(len), 0)
-#define RUNNING_ON_VALGRIND                0
+#define VALGRIND_MAKE_MEM_DEFINED(at, len)   ((void)(at), (void)(len), 0)
+#define VALGRIND_MAKE_MEM_UNDEFINED(at, len) ((void)(at), (void)(len), 0)
+#define RUNNING_ON_VALGRIND                  0
 #endif
 
 /* Is this process under memcheck? Set before the first segment is mapped. */
 extern bool memcheck_watches;
+
+/*
+ * For tests: VERBATIM_SOFT_MEMCHECK=unseen. The device is one whose writes memcheck cannot see, as
+ * of hardware with libraries that were built without valgrind's headers.
+ */
+extern bool memcheck_unseen;
 
 /* Other tools of valgrind do not answer this request. */
 static inline bool memcheck_asked(void)
@@ -34,6 +41,13 @@ static inline bool memcheck_asked(void)
 static inline bool memcheck_valgrind(void)
 {
 	return RUNNING_ON_VALGRIND != 0;
+}
+
+/* The device has written these bytes for the program. */
+static inline void memcheck_hide(const void *at, size_t len)
+{
+	if (__builtin_expect(memcheck_unseen, 0))
+		(void)VALGRIND_MAKE_MEM_UNDEFINED(at, len);
 }
 
 /* Mark bytes that peers may have written as defined. */

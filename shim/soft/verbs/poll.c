@@ -318,7 +318,7 @@ static __attribute__((noinline)) int poll_some(struct soft_cq *cq, int max, stru
 int soft_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc)
 {
 	struct soft_cq *cq = to_cq(ibcq);
-	int err;
+	int err, n;
 
 	err = soft_enter(ibcq->context, "poll_cq");
 	if (unlikely(err)) {
@@ -327,7 +327,10 @@ int soft_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc)
 	}
 	if (poll_is_vain(cq))
 		return 0;
-	return poll_some(cq, num_entries, wc);
+	n = poll_some(cq, num_entries, wc);
+	if (n > 0)
+		memcheck_hide(wc, (size_t)n * sizeof(*wc));
+	return n;
 }
 
 /*

@@ -11,6 +11,7 @@
 #include "shim/trace/payload/payload.h"
 
 #include "core/wire/payload.h"
+#include "shim/trace/base/defined.h"
 #include "shim/trace/base/spin.h"
 #include "shim/trace/objects/endpoints.h"
 #include "shim/trace/objects/keys.h"
@@ -369,6 +370,20 @@ static void fill_source(struct payload_source *s, const struct request *r, const
 		s->why = r->why;
 }
 
+/* Only what was written: bytes behind it stay as they are. */
+static void mark_defined(const struct payload_source *s)
+{
+	uint64_t left = s->total;
+
+	for (unsigned int i = 0; i < s->nspans && left; i++) {
+		const struct span *span = &s->spans[i];
+		uint64_t n = span->length < left ? span->length : left;
+
+		defined_bytes((const void *)(uintptr_t)span->at, n);
+		left -= n;
+	}
+}
+
 /*
  * After an error the opcode is not valid, so the side of the request is not
  * known. On the queue pair nothing succeeds any more until RESET, which forgets
@@ -405,6 +420,7 @@ static void complete_request(const struct ibv_cq *cq, const struct ibv_wc *wc, u
 	if (unsaid & PAYLOAD_NO_LENGTH && s.kind == PAYLOAD_RECV)
 		s.why = PAYLOAD_LENGTH;
 	fill_source(&s, &r, wc, e);
+	mark_defined(&s);
 	payload_write(&s, &payload_rule, &budget);
 }
 

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "shim/trace/base/aside.h"
+#include "shim/trace/base/defined.h"
 #include "shim/trace/base/forks.h"
 #include "shim/trace/base/permit.h"
 #include "shim/trace/base/tap.h"
@@ -132,6 +133,7 @@ static bool start_process(void)
 	}
 	child = recorded_pid && recorded_pid != getpid();
 	rings_begin(&recording_session, record_ticks());
+	defined_begin();
 	payload_begin(&recording_session.page->payload, child);
 	descriptors_begin(child);
 	ranges_begin(recording_session.page->memory, child);

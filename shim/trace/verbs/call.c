@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "core/wire/codec.h"
+#include "shim/trace/base/defined.h"
 #include "shim/trace/objects/strict.h"
 #include "shim/trace/payload/payload.h"
 #include "shim/trace/ring/record.h"
@@ -139,7 +140,8 @@ static size_t fill_return(struct event_return *event, size_t room, const struct 
 	struct codec_out out = { .words = words,
 				 .size = words_left(event, words, room),
 				 .ret = (int64_t)ret,
-				 .rule = &payload_rule };
+				 .rule = &payload_rule,
+				 .reads = defined_on ? defined_mark : NULL };
 
 	record_head(&event->head, EVENT_RETURN, record_ticks());
 	event->call_seq = call->seq;

@@ -17,6 +17,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "shim/trace/base/defined.h"
 #include "shim/trace/payload/payload.h"
 #include "shim/trace/ring/rings.h"
 #include "shim/trace/stack/stack.h"
@@ -201,6 +202,8 @@ int poll_record_rest(const struct ibv_cq *cq, int ret, const struct ibv_wc *wc)
 {
 	if (!record_ready())
 		return ret;
+	if (ret > 0)
+		defined_bytes(wc, (size_t)ret * sizeof(*wc));
 	if (!ret)
 		poll_count(cq);
 	else if (__builtin_expect(ret < 0 || ret > EVENT_WCS || recorder.special, 0))

@@ -19,6 +19,7 @@
 #include <errno.h>
 #include <stdatomic.h>
 
+#include "shim/trace/base/defined.h"
 #include "shim/trace/objects/pollers.h"
 #include "shim/trace/objects/strict.h"
 #include "shim/trace/payload/payload.h"
@@ -117,10 +118,13 @@ static void read_extras(struct ibv_cq_ex *cq, unsigned int extras, struct event_
 
 static void record_one(struct ibv_cq_ex *cq, uint8_t flags, unsigned int extras)
 {
-	struct ibv_wc wc = { .wr_id = cq->wr_id, .status = cq->status };
 	struct event_wc_extra extra;
+	struct ibv_wc wc;
 	int saved = errno;
 
+	defined_bytes(&cq->wr_id, sizeof(cq->wr_id));
+	defined_bytes(&cq->status, sizeof(cq->status));
+	wc = (struct ibv_wc){ .wr_id = cq->wr_id, .status = cq->status };
 	wc.qp_num = READ(qp_num);
 	if (payload_on)
 		payload_unsaid((cq->read_byte_len ? 0 : PAYLOAD_NO_LENGTH) |

@@ -145,6 +145,43 @@ TEST(masked_fields_are_absent)
 	assert_string_equal(told.text, "qp=20480 attr*1{[0]qp_state=1 port_num=1 } attr_mask=33 ");
 }
 
+static const char *watched;
+static size_t watched_bytes, bytes_read;
+
+static void note_read(const void *at, size_t bytes)
+{
+	if ((const char *)at >= watched && (const char *)at < watched + watched_bytes)
+		bytes_read += bytes;
+}
+
+static size_t count_read(enum verb verb, const uint64_t *args, int64_t ret, const void *of,
+			 size_t n)
+{
+	struct codec_out out = { words, 8192, .ret = ret, .reads = note_read };
+
+	watched = of;
+	watched_bytes = n;
+	bytes_read = 0;
+	codec_put_outs(&out, verb, args);
+	return bytes_read;
+}
+
+/* Nearly all of a structure is fields; what is between them nobody reads. */
+TEST(outputs_are_announced_before_they_are_read)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTS };
+	struct ibv_qp_init_attr init = { .sq_sig_all = 1 };
+	struct ibv_mr mr = { .lkey = 5, .rkey = 6 };
+	const uint64_t query[] = { 0x5000, (uintptr_t)&attr, IBV_QP_STATE, (uintptr_t)&init };
+	const uint64_t none[8] = { 0 };
+
+	assert_in_range(count_read(VERB_query_qp, query, 0, &attr, sizeof(attr)), 100,
+			sizeof(attr));
+	assert_in_range(count_read(VERB_query_qp, query, 0, &init, sizeof(init)), 20, sizeof(init));
+	assert_in_range(count_read(VERB_reg_mr, none, (intptr_t)&mr, &mr, sizeof(mr)),
+			sizeof(mr.lkey) + sizeof(mr.rkey), sizeof(mr));
+}
+
 TEST(directions_are_apart)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTS };
