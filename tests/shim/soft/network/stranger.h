@@ -264,6 +264,8 @@ HELPER uint32_t sum_bytes(const uint8_t *at, size_t n)
 	return sum;
 }
 
+enum { TRAIN = 64 /* packets that one call sends: the kernel numbers them from 0 */ };
+
 HELPER void judge_packet(const uint8_t *packet, size_t size, uint16_t port)
 {
 	struct icrc_ends ends = { .src_port = port };
@@ -276,10 +278,12 @@ HELPER void judge_packet(const uint8_t *packet, size_t size, uint16_t port)
 		return;
 	inet_pton(AF_INET6, "::ffff:127.0.0.1", &ends.src);
 	inet_pton(AF_INET6, "::ffff:127.0.0.2", &ends.dst);
-	crc = icrc_add_bth(icrc_begin(&ends, size), packet);
-	crc = icrc_add(crc, packet + HEADER_BTH_SIZE, size - HEADER_BTH_SIZE - HEADER_ICRC);
-	icrc_write(crc, wanted);
-	packet_is_sound = !memcmp(wanted, packet + size - HEADER_ICRC, HEADER_ICRC);
+	for (; ends.id < TRAIN && !packet_is_sound; ends.id++) {
+		crc = icrc_add_bth(icrc_begin(&ends, size), packet);
+		crc = icrc_add(crc, packet + HEADER_BTH_SIZE, size - HEADER_BTH_SIZE - HEADER_ICRC);
+		icrc_write(crc, wanted);
+		packet_is_sound = !memcmp(wanted, packet + size - HEADER_ICRC, HEADER_ICRC);
+	}
 }
 
 /*
