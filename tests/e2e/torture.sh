@@ -14,8 +14,8 @@ plant() { # kind, failure, verdict, what is said
 of_kinds=$app
 plant unchecked-region "ibv_reg_mr() fails" crash \
 	"SIGSEGV after ibv_reg_mr() in create_all"
-plant destroyed-twice "ibv_create_qp() fails" crash \
-	"after ibv_destroy_cq() in clean_up .*; LIFE-002 ibv_destroy_cq(): cq in clean_up"
+plant destroyed-twice "ibv_create_qp() fails" misuse \
+	"LIFE-002 ibv_destroy_cq(): cq in clean_up"
 plant forgotten-region "ibv_create_qp() fails" leak \
 	"LIFE-004"
 plant errno-for-minus-one "ibv_modify_qp() fails with EINVAL in to_rtr" misuse \
@@ -47,8 +47,8 @@ plant shorter-region "ibv_reg_mr() fails" misuse \
 	"MKEY-001 ibv_post_send(): wr.1.*lkey in post_list"
 plant failed-one-too "ibv_create_qp() fails" crash \
 	"SIGSEGV after ibv_destroy_qp() in fail_pair"
-plant queue-after-destroy "ibv_create_qp() fails" crash \
-	"SIGSEGV after ibv_destroy_cq() in fail_pair"
+plant queue-after-destroy "ibv_create_qp() fails" misuse \
+	"LIFE-001 ibv_poll_cq(): cq in fail_pair"
 plant tries-forever "ibv_post_send() fails with ENOMEM in" hang \
 	"if it fails each time: process 1 .*in post_list"
 plant list-again "at a later request" misuse \
@@ -68,8 +68,8 @@ plant unacknowledged-at-failure "SEND completes with RETRY_EXC_ERR" hang \
 	"COMPL-003 ibv_destroy_cq(): cq in destroy_all"
 plant waits-with-lock "the CQ overruns" hang \
 	"it slept in the kernel, in futex"
-plant thread-left "ibv_modify_qp() fails with EINVAL in connect_all" crash \
-	"SIGSEGV after .* in destroy_all"
+plant thread-left "ibv_modify_qp() fails with EINVAL in connect_all" misuse \
+	"LIFE-001 ibv_poll_cq(): cq in poll_rest"
 plant waits-for-all "the CQ overruns" hang \
 	"its last verb, ibv_ack_async_event(), .* in watch_device"
 plant opcode-of-failed "SEND completes with RETRY_EXC_ERR" crash \
