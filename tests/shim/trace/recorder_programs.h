@@ -491,16 +491,30 @@ static void run_builders(void)
 	close_pair();
 }
 
+/* Further fields of the extended completion queue. */
+static uint64_t more_fields;
+
 static struct ibv_cq_ex *make_cq_ex(void)
 {
 	struct ibv_cq_init_attr_ex attr = {
 		.cqe = END_CQE,
 		.wc_flags = IBV_WC_EX_WITH_BYTE_LEN | IBV_WC_EX_WITH_IMM | IBV_WC_EX_WITH_QP_NUM |
 			    IBV_WC_EX_WITH_SRC_QP | IBV_WC_EX_WITH_SLID | IBV_WC_EX_WITH_SL |
-			    IBV_WC_EX_WITH_DLID_PATH_BITS,
+			    IBV_WC_EX_WITH_DLID_PATH_BITS | more_fields,
 	};
 
 	return ibv_create_cq_ex(p->a.context, &attr);
+}
+
+/* Those fields; times are there or not. */
+static void show_more(struct ibv_cq_ex *cq)
+{
+	struct ibv_wc_tm_info info = { 0 };
+
+	ibv_wc_read_tm_info(cq, &info);
+	printf("\t\ttime %d %d cvlan %u flow_tag %u tag %" PRIu64 " priv %u\n",
+	       ibv_wc_read_completion_ts(cq) > 1000, ibv_wc_read_completion_wallclock_ns(cq) > 1000,
+	       ibv_wc_read_cvlan(cq), ibv_wc_read_flow_tag(cq), info.tag, info.priv);
 }
 
 static void show_current(struct ibv_cq_ex *cq)
@@ -513,6 +527,8 @@ static void show_current(struct ibv_cq_ex *cq)
 		       ibv_wc_read_opcode(cq), ibv_wc_read_byte_len(cq), ibv_wc_read_wc_flags(cq),
 		       ibv_wc_read_src_qp(cq), ibv_wc_read_slid(cq), ibv_wc_read_sl(cq),
 		       ibv_wc_read_dlid_path_bits(cq));
+	if (more_fields && !cq->status)
+		show_more(cq);
 }
 
 /* Two batches; a completion more than is there is asked for. */
@@ -525,7 +541,9 @@ static void iterate_all(struct ibv_cq_ex *cq, int n)
 		ret = ibv_start_poll(cq, &attr);
 	for (i = 1; !ret && i < n; i++) {
 		show_current(cq);
-		ret = ibv_next_poll(cq);
+		do
+			ret = ibv_next_poll(cq);
+		while (timed && ret == ENOENT); /* the next one is not due yet */
 	}
 	show_current(cq);
 	SHOW(ibv_next_poll(cq));
@@ -557,6 +575,15 @@ static void run_iterator(void)
 	SHOW(recv_at(&p->a, 52, 0, 64));
 	iterate_all(cq, 2);
 	close_pair();
+}
+
+/* With fields that ibv_poll_cq() does not return. */
+static void run_extras(void)
+{
+	more_fields = IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |
+		      IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK | IBV_WC_EX_WITH_CVLAN |
+		      IBV_WC_EX_WITH_FLOW_TAG | IBV_WC_EX_WITH_TM_INFO;
+	run_iterator();
 }
 
 /* Open the device, and a few verbs. */
