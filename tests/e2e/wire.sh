@@ -215,7 +215,30 @@ packets_are_well_formed() {
 	is "bad ICRCs" "$bad_ones" 0 && [ "$good" -gt 200 ]
 }
 
+# docs/examples: namespaces in place of containers, and the fields of the others.
+the_example_runs() {
+	timeout 60 sh "$root/docs/examples/two-networks.sh" ibv_rc_pingpong -g 0 -n 20 \
+		>"$tmp/out" 2>&1 || { cat "$tmp/out"; return 1; }
+	is "ends" "$(grep -c '^20 iters' "$tmp/out")" 2
+}
+manifests_are_complete() {
+	python3 - "$root/docs/examples" <<-'END'
+		import sys, yaml
+		read = lambda name: yaml.safe_load_all(open(f'{sys.argv[1]}/{name}'))
+		compose, = read('wire-compose.yml')
+		service, server, client = read('wire-pods.yml')
+		commands = [each['command'] for each in compose['services'].values()]
+		for pod in server, client:
+			commands.append(' '.join(pod['spec']['containers'][0]['command']))
+		assert all('--device soft:eth0' in each for each in commands), commands
+		assert service['spec']['selector'] == server['metadata']['labels']
+		assert service['metadata']['name'] in commands[3]
+	END
+}
+
 try the_port_is_that_of_the_interface
+try_in_turn the_example_runs
+try_in_turn manifests_are_complete
 try record_and_run_take_the_wire_as_a_device
 try an_address_of_another_machine_is_refused
 try "RC" pingpong rc -c
