@@ -189,7 +189,7 @@ group_of_ipv6() {
 	group ff15::77 000015FF000000000000000077000000 $wire_one $wire_two
 }
 
-lossy() { VERBATIM_SOFT_LINK_MODEL="loss=20% duplicate=10% seed=3" "$@"; }
+lossy() { VERBATIM_SOFT_LINK_MODEL="loss=10% duplicate=10% seed=3" "$@"; }
 
 congested() { VERBATIM_SOFT_LINK_MODEL="ecn=100%" "$@"; }
 
@@ -228,8 +228,8 @@ manifests_are_complete() {
 		compose, = read('wire-compose.yml')
 		service, server, client = read('wire-pods.yml')
 		commands = [each['command'] for each in compose['services'].values()]
-		for pod in server, client:
-			commands.append(' '.join(pod['spec']['containers'][0]['command']))
+		pods = [pod['spec']['containers'][0] for pod in (server, client)]
+		commands += [' '.join(container['command']) for container in pods]
 		assert all('--device soft:eth0' in each for each in commands), commands
 		assert service['spec']['selector'] == server['metadata']['labels']
 		assert service['metadata']['name'] in commands[3]
