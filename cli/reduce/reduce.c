@@ -22,6 +22,7 @@
 #include "cli/format.h"
 #include "cli/reduce/reduce_priv.h"
 #include "cli/written.h"
+#include "core/store/copy.h"
 #include "core/base/text.h"
 #include "core/store/db/file.h"
 #include "core/store/open.h"
@@ -150,6 +151,24 @@ static int try_whole(struct reduction *r, const char *path)
 	return status;
 }
 
+/* Continue with a copy of @trace, which is closed: the result will replace it. */
+static int take_copy(struct reduction *r, struct trace *trace)
+{
+	char path[TRIAL_PATH + 8];
+	int err;
+
+	snprintf(path, sizeof(path), "%s/source.db", r->folder);
+	err = trace_copy(trace, path);
+	trace_close(trace);
+	if (!err)
+		err = cli_open_trace(path, &trace);
+	if (err)
+		return err;
+	trace_close(r->trace);
+	r->trace = trace;
+	return 0;
+}
+
 /* Does the result of an earlier command still reproduce the goal? It is the trace then. */
 static bool resume_result(struct reduction *r, const char *path)
 {
@@ -169,8 +188,8 @@ static bool resume_result(struct reduction *r, const char *path)
 		trace_close(trace);
 		return false;
 	}
-	trace_close(r->trace);
-	r->trace = trace;
+	if (take_copy(r, trace))
+		return false;
 	set_patience(r, begin);
 	log_info("reduce: continue with %s", path);
 	return true;
