@@ -74,7 +74,7 @@ plant waits-for-all "the CQ overruns" hang \
 	"its last verb, ibv_ack_async_event(), .* in watch_device"
 plant opcode-of-failed "SEND completes with RETRY_EXC_ERR" crash \
 	"SIGSEGV after ibv_poll_cq()"
-plant request-freed "SEND completes with RETRY_EXC_ERR" crash \
+plant request-freed "ibv_post_send() fails" crash \
 	"SIGSEGV after ibv_poll_cq()"
 plant first-arm-ignored "ibv_req_notify_cq() fails" hang \
 	"its last verb, ibv_post_send()"
