@@ -163,6 +163,7 @@ static int decode_block(struct call_block *block, struct shapes_in *in)
 {
 	int err = read_texts(block, in);
 
+	block->texts = (size_t)((const char *)in->at - block->plain.bytes);
 	if (!err)
 		err = read_common(block, in);
 	for (size_t i = 0; i < block->nshapes && !err; i++)
@@ -337,6 +338,55 @@ struct ref_row call_block_ref(const struct call_block *block, uint32_t i, size_t
 	}
 	return (struct ref_row){ path, path + strlen(path) + 1, own_value(block, p, column, i),
 				 (uint32_t)own_value(block, p, column + 1, i) };
+}
+
+/* Changes */
+
+void call_block_set_object(struct call_block *block, uint32_t i, uint32_t object)
+{
+	const struct call_pattern *p = shape_of(block, i);
+
+	block->values[p->first + (size_t)CALL_OBJECT * p->calls + block->ranks[i]] = object;
+}
+
+void call_block_set_ref(struct call_block *block, uint32_t i, size_t ref, uint32_t object)
+{
+	const struct call_pattern *p = shape_of(block, i);
+	size_t column = CALL_OWN + p->json[0].holes + p->json[1].holes + 2 * ref + 1;
+
+	block->values[p->first + column * p->calls + block->ranks[i]] = object;
+}
+
+/* Append @columns columns of @n values each. Returns false if out of memory. */
+static bool pack_columns(struct text *to, struct column *column, const uint64_t *values,
+			 size_t columns, uint32_t n)
+{
+	for (; columns && !column->failed; columns--, values += n) {
+		column_clear(column);
+		for (uint32_t i = 0; i < n; i++)
+			column_put(column, values[i]);
+		shapes_put_column(to, column);
+	}
+	return !column->failed;
+}
+
+/* The strings and shapes are those of before: neither has an object. */
+int call_block_pack(const struct call_block *block, struct shapes_packer *packer)
+{
+	struct text *to = &packer->plain;
+	struct column column = { 0 };
+	bool ok;
+
+	text_cut(to, 0);
+	text_add(to, block->plain.bytes, block->texts);
+	ok = pack_columns(to, &column, block->values, CALL_COMMON, block->calls);
+	for (size_t i = 0; i < block->nshapes && ok; i++) {
+		const struct call_pattern *p = &block->shapes[i];
+
+		ok = pack_columns(to, &column, block->values + p->first, p->columns, p->calls);
+	}
+	column_fini(&column);
+	return ok ? shapes_pack(packer, CALL_BLOCK_VERSION, block->calls) : -ENOMEM;
 }
 
 int call_block_whole(const struct call_block *block, uint32_t i, struct call_whole *whole)

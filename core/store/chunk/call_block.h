@@ -6,6 +6,7 @@
  */
 #include "core/base/text.h"
 #include "core/store/chunk/call_row.h"
+#include "core/store/chunk/shapes.h"
 #include "core/store/chunk/shapes_read.h"
 
 /* Zeroed it is empty. A block is decoded as a whole, into memory that the next one reuses. */
@@ -18,6 +19,7 @@ struct call_block {
 	size_t nshapes, shapes_size;
 	uint64_t *values; /* CALL_COMMON columns of all calls, then those of the shapes */
 	size_t nvalues, values_size;
+	size_t texts;    /* bytes of the strings and shapes, at the beginning of @plain */
 	uint32_t *ranks; /* by call: which one of its shape it is */
 	size_t ranks_size;
 };
@@ -25,6 +27,13 @@ struct call_block {
 /* Decode a block. 0, -EBADMSG or -ENOMEM: then the block is empty. */
 int call_block_read(struct call_block *block, const void *data, size_t size);
 void call_block_fini(struct call_block *block);
+
+/* Change the object of call @i, or of one of its references; 0: none. */
+void call_block_set_object(struct call_block *block, uint32_t i, uint32_t object);
+void call_block_set_ref(struct call_block *block, uint32_t i, size_t ref, uint32_t object);
+
+/* The block as it is now. 0 or -ENOMEM. */
+int call_block_pack(const struct call_block *block, struct shapes_packer *packer);
 
 /* Are all stacks, and objects of calls and references, at most these? */
 bool call_block_is_within(const struct call_block *block, uint32_t stack, uint32_t object);

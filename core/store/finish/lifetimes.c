@@ -373,8 +373,8 @@ static int add_unknown(struct build *b)
 {
 	sqlite3_stmt *stmt;
 	int err = sql_prepare(b->db,
-			      "SELECT DISTINCT c.process, r.kind, r.handle FROM ref r JOIN call c"
-			      " ON c.thread = r.thread AND c.n = r.n ORDER BY 1, 2, 3",
+			      "SELECT DISTINCT t.process, r.kind, r.handle FROM ref r"
+			      " JOIN thread t ON t.id = r.thread ORDER BY 1, 2, 3",
 			      &stmt);
 
 	while (!err && (err = sql_step(stmt)) > 0) {

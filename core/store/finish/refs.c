@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "core/store/chunk/call_batch.h"
 #include "core/store/chunk/call_block.h"
 #include "core/wire/log.h"
 
@@ -115,54 +114,74 @@ static uint32_t find_id(const struct objects *objects, uint32_t thread, const st
 	return o ? o->id : 0;
 }
 
-static void resolve_call(const struct objects *objects, uint32_t thread, struct call_whole *whole)
-{
-	struct call_row *row = &whole->row;
-	int verb = verb_find(row->verb);
-	bool makes = verb >= 0 && verb_infos[verb].effect == EFFECT_CREATE && !row->failed;
-
-	row->object = find_id(objects, thread, row, verb < 0 ? -1 : (int)verb_infos[verb].object,
-			      row->handle, makes ? row->end : row->begin);
-	if (verb == VERB_ack_async_event)
-		row->object = 0; /* that of its event */
-	for (size_t i = 0; i < row->nrefs; i++) {
-		struct ref_row *ref = &whole->refs[i];
-
-		ref->object = find_id(objects, thread, row, object_find(ref->kind), ref->handle,
-				      strncmp(ref->path, "out.", 4) ? row->begin : row->end);
-		if (verb == VERB_ack_async_event && !strcmp(ref->path, "event.element"))
-			row->object = ref->object;
-	}
-}
-
 /* One block after the other, so that memory is that of one. */
 struct blocks {
 	const struct objects *objects;
 	struct call_block block;
-	struct call_batch *batch;
-	struct call_shape shape;
-	struct call_whole whole;
 	struct shapes_packer packer;
 	sqlite3_stmt *from, *to;
+	struct {
+		const char *name; /* in the block, at one place for all calls of a shape */
+		int verb;
+	} verbs[16];
 };
+
+static int find_verb(struct blocks *b, const char *name)
+{
+	typeof(&b->verbs[0]) same = &b->verbs[(uintptr_t)name % 61 % 16];
+
+	if (same->name != name) {
+		same->name = name;
+		same->verb = verb_find(name);
+	}
+	return same->verb;
+}
+
+/* Returns the object of the call. */
+static uint32_t resolve_call(struct blocks *b, uint32_t thread, uint32_t process, uint32_t i)
+{
+	struct call_row row;
+	bool makes;
+	int verb;
+
+	call_block_row(&b->block, i, &row);
+	row.process = process;
+	verb = find_verb(b, row.verb);
+	makes = verb >= 0 && verb_infos[verb].effect == EFFECT_CREATE && !row.failed;
+	row.object = find_id(b->objects, thread, &row, verb < 0 ? -1 : (int)verb_infos[verb].object,
+			     row.handle, makes ? row.end : row.begin);
+	if (verb == VERB_ack_async_event)
+		row.object = 0; /* that of its event */
+	for (size_t k = 0; k < row.nrefs; k++) {
+		struct ref_row ref = call_block_ref(&b->block, i, k);
+		uint32_t object =
+			find_id(b->objects, thread, &row, object_find(ref.kind), ref.handle,
+				strncmp(ref.path, "out.", 4) ? row.begin : row.end);
+
+		call_block_set_ref(&b->block, i, k, object);
+		if (verb == VERB_ack_async_event && !strcmp(ref.path, "event.element"))
+			row.object = object;
+	}
+	call_block_set_object(&b->block, i, row.object);
+	return row.object;
+}
 
 static int resolve_block(struct blocks *b, uint32_t thread, uint64_t first_n, uint32_t process)
 {
-	const struct call_extent *e = call_batch_extent(b->batch);
-	int err = 0;
+	uint32_t least = 0, most = 0;
+	int err;
 
-	call_batch_clear(b->batch);
-	for (uint32_t i = 0; i < b->block.calls && !err; i++) {
-		err = call_block_whole(&b->block, i, &b->whole);
-		b->whole.row.process = process;
-		if (!err)
-			resolve_call(b->objects, thread, &b->whole);
-		err = err ?: call_shape_read(&b->shape, &b->whole.row)
-				      ?: call_batch_add(b->batch, &b->shape, &b->whole.row);
+	memset(b->verbs, 0, sizeof(b->verbs));
+	for (uint32_t i = 0; i < b->block.calls; i++) {
+		uint32_t object = resolve_call(b, thread, process, i);
+
+		if (object && (!least || object < least))
+			least = object;
+		most = object > most ? object : most;
 	}
-	err = err ?: call_batch_pack(b->batch, &b->packer);
-	return err ? log_err(err == -E2BIG ? -EINVAL : err, "find the objects of calls")
-		   : sql_run(b->to, "uiuub", thread, first_n, e->least, e->most, b->packer.block.at,
+	err = call_block_pack(&b->block, &b->packer);
+	return err ? log_err(err, "find the objects of calls")
+		   : sql_run(b->to, "uiuub", thread, first_n, least, most, b->packer.block.at,
 			     b->packer.block.used);
 }
 
@@ -188,18 +207,15 @@ static int resolve_next(struct blocks *b, uint32_t *thread, uint64_t *first_n)
 
 static int resolve_blocks(sqlite3 *db, const struct objects *objects)
 {
-	struct blocks b = { .objects = objects, .batch = call_batch_new() };
+	struct blocks b = { .objects = objects };
 	uint64_t first_n = 0;
 	uint32_t thread = 0;
-	int err = b.batch ? 0 : log_err(-ENOMEM, "read calls");
-
-	if (!err)
-		err = sql_prepare(db,
-				  "SELECT thread, first_n, (SELECT process FROM thread t"
-				  "  WHERE t.id = call_chunk.thread), data FROM call_chunk"
-				  " WHERE (thread, first_n) > (?1, ?2) ORDER BY thread, first_n"
-				  " LIMIT 1",
-				  &b.from);
+	int err = sql_prepare(db,
+			      "SELECT thread, first_n, (SELECT process FROM thread t"
+			      "  WHERE t.id = call_chunk.thread), data FROM call_chunk"
+			      " WHERE (thread, first_n) > (?1, ?2) ORDER BY thread, first_n"
+			      " LIMIT 1",
+			      &b.from);
 	if (!err)
 		err = sql_prepare(db,
 				  "UPDATE call_chunk SET least = ?3, most = ?4, data = ?5"
@@ -212,9 +228,6 @@ static int resolve_blocks(sqlite3 *db, const struct objects *objects)
 	sqlite3_finalize(b.from);
 	sqlite3_finalize(b.to);
 	call_block_fini(&b.block);
-	call_batch_free(b.batch);
-	call_shape_fini(&b.shape);
-	call_whole_fini(&b.whole);
 	shapes_packer_fini(&b.packer);
 	return err;
 }
