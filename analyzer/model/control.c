@@ -184,8 +184,9 @@ static int creation_returns(struct model *model, const struct parsed *p)
 	keys_note_parents(model, life, p->call);
 	if (kind == OBJECT_mr && p->out && args_get(p->out, ARG(ret.length), &bytes))
 		life->bytes = (uint64_t)bytes;
-	if (kind == OBJECT_mr || kind == OBJECT_ah)
-		hot_made(model, life);
+	if (kind == OBJECT_dm && p->args && args_get(p->args, ARG(attr.length), &bytes))
+		life->bytes = (uint64_t)bytes;
+	hot_made(model, life);
 	if (kind == OBJECT_context && device_opened(&life->device, p->call))
 		return log_err(-ENOMEM, "model of live objects");
 	lives_add(&model->lives, life);

@@ -134,8 +134,7 @@ static int end_destroy(struct model *model, struct pending *pending, const struc
 		misuse_forget(life);
 		return 0;
 	}
-	if (life->kind == OBJECT_mr)
-		hot_deregistered(model, life);
+	hot_destroyed(model, life);
 	if (life->kind == OBJECT_mr && model->lost)
 		lost_forget(model, life->process, life->number);
 	if (life->kind == OBJECT_qp && lost_destroyed(model, life, &destroy->moment))

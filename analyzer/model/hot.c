@@ -100,6 +100,31 @@ static bool is_query(enum verb verb)
 	       verb == VERB_query_gid || verb == VERB_query_device || verb == VERB_query_device_ex;
 }
 
+/* Objects that a program makes once, and not for a few messages. */
+static bool is_lasting(enum object_kind kind)
+{
+	return kind == OBJECT_qp || kind == OBJECT_cq || kind == OBJECT_mw || kind == OBJECT_srq ||
+	       kind == OBJECT_context;
+}
+
+/* Does it create or destroy one of these? */
+static bool is_life(enum verb verb)
+{
+	const struct verb_info *info = &verb_infos[verb];
+
+	return (info->effect == EFFECT_CREATE || info->effect == EFFECT_DESTROY) &&
+	       is_lasting(info->object);
+}
+
+static void count_made(struct hot *hot, const struct trace_event *event, int64_t took)
+{
+	hot->made_ns = span_limit(hot->made_ns + took);
+	if (took < hot->made_longest_ns)
+		return;
+	hot->made_longest_ns = took;
+	hot->made_longest = moment_of(event);
+}
+
 static void count_query(struct hot *hot, const struct trace_event *event, int64_t took)
 {
 	hot->waiting_asked++;
@@ -117,10 +142,14 @@ void hot_call(struct model *model, const struct trace_event *event)
 	struct hot *hot;
 
 	if (event->process >= model->nhots || call->end < 0 ||
-	    (!is_slow(call->verb) && !is_query(call->verb)))
+	    (!is_slow(call->verb) && !is_query(call->verb) && !is_life(call->verb)))
 		return;
 	hot = &model->hots[event->process];
 	if (!hot->sends || !is_poster(hot, event->id.thread))
+		return;
+	if (is_life(call->verb))
+		count_made(hot, event, took);
+	if (!is_slow(call->verb) && !is_query(call->verb))
 		return;
 	if (is_query(call->verb)) {
 		count_query(hot, event, took);
@@ -143,17 +172,22 @@ void hot_call(struct model *model, const struct trace_event *event)
 
 void hot_made(struct model *model, struct life *life)
 {
-	if (life->process < model->nhots)
+	if (life->process < model->nhots &&
+	    (life->kind == OBJECT_mr || life->kind == OBJECT_ah || is_lasting(life->kind)))
 		life->made_after = model->hots[life->process].sends;
 }
 
-void hot_deregistered(struct model *model, const struct life *mr)
+void hot_destroyed(struct model *model, const struct life *life)
 {
-	struct hot *hot = mr->process < model->nhots ? &model->hots[mr->process] : NULL;
+	struct hot *hot = life->process < model->nhots ? &model->hots[life->process] : NULL;
 
-	if (hot && mr->made_after && hot->sends > mr->made_after &&
-	    hot->sends - mr->made_after <= HOT_BRIEF)
+	if (!hot || !life->made_after || hot->sends <= life->made_after ||
+	    hot->sends - life->made_after > HOT_BRIEF)
+		return;
+	if (life->kind == OBJECT_mr)
 		hot->brief++;
+	else if (is_lasting(life->kind) && !life->borrowed)
+		hot->brief_made[life->kind]++;
 }
 
 void hot_forget(struct model *model, uint32_t process)

@@ -46,6 +46,10 @@ struct hot {
 	double pace;       /* the least ns between two empty polls: slow.h; 0: not known */
 	/* regions deregistered at most HOT_BRIEF sends after their registration */
 	uint64_t brief;
+	/* and objects of other kinds: one kind's number, and the time of all such calls */
+	uint64_t brief_made[OBJECT_COUNT];
+	int64_t made_ns, made_longest_ns;
+	struct moment made_longest;
 };
 
 /* A post of the application. 0 or -ENOMEM. */
@@ -57,9 +61,11 @@ void hot_received(struct model *model, uint32_t process);
 /* A control verb of the application has returned. */
 void hot_call(struct model *model, const struct trace_event *event);
 
-/* A region was registered, or an address handle created; a region was deregistered. */
+/* An object was created; only those count whose creation may be followed by few sends. */
 void hot_made(struct model *model, struct life *life);
-void hot_deregistered(struct model *model, const struct life *mr);
+
+/* An object was destroyed. */
+void hot_destroyed(struct model *model, const struct life *life);
 
 /* The process has ended. */
 void hot_forget(struct model *model, uint32_t process);

@@ -41,10 +41,10 @@ struct life {
 	uint32_t number;     /* as in struct object */
 	uint32_t id;         /* the same; 0: not known */
 	uint32_t srqn;       /* of an SRQ: its number, if the program asked for it; 0: not known */
-	uint64_t bytes;      /* of an MR */
+	uint64_t bytes;      /* of an MR, or device memory */
 	uint64_t addr;       /* of an MR that pins memory: the program's address; pinned.h */
 	uint64_t pinned;     /* bytes of its pages; 0: nothing */
-	uint64_t made_after; /* of an MR or AH: sends of its process before it; hot.h */
+	uint64_t made_after; /* sends of its process before it, of some kinds; hot.h */
 	char name[LIFE_NAME];
 	bool inherited; /* created by a process that this one was forked from */
 	bool usurped;   /* a process forked from this one has destroyed it */

@@ -200,6 +200,10 @@ struct queue_cq_stats {
 	uint64_t batch; /* the last, from that poll on; 0: none */
 	int64_t batch_ns;
 	uint64_t batch_events;
+	/* polls that found a message after some time without a poll, and what they found */
+	uint64_t slept, slept_wcs;
+	int64_t slept_ns;
+	bool asleep;
 	uint64_t events; /* got from its channel */
 	int64_t vector;  /* comp_vector; -1: not known */
 	uint32_t waiter; /* the thread that retrieved the first of them */

@@ -436,6 +436,18 @@ static int64_t idle_ns(const struct model *model, const struct queue_cq_stats *s
 	return (event->time - since) / (int64_t)(event->poll->empty + 1);
 }
 
+/* A send may be polled late: the program has other work meanwhile. A message has a sender. */
+static void count_slept(struct queue_cq_stats *stats, const struct poll *poll, int64_t ns)
+{
+	stats->asleep = false;
+	for (uint32_t i = 0; i < poll->nwc && !stats->asleep; i++)
+		stats->asleep = !poll->wc[i].status && poll->wc[i].opcode & ABI_WC_RECV;
+	if (!stats->asleep)
+		return;
+	stats->slept++;
+	stats->slept_ns = span_limit(stats->slept_ns + ns);
+}
+
 /*
  * Completions that a thread polls after it has not polled for some time. What wakes it by an event
  * polls when the first arrives.
@@ -452,9 +464,12 @@ static void count_late(const struct model *model, struct queue_cq_stats *stats,
 	if (ns >= QUEUE_LATE) {
 		stats->batch = 0;
 		stats->batch_ns = ns;
+		count_slept(stats, poll, ns);
 	} else if (!same || !stats->batch || poll->empty) {
 		stats->batch_ns = 0;
 	}
+	if (stats->batch_ns && stats->asleep)
+		stats->slept_wcs += poll->nwc;
 	before = stats->batch;
 	stats->batch_events = stats->events;
 	stats->batch = stats->batch_ns ? before + poll->nwc : 0;

@@ -120,6 +120,40 @@ static void say_registered(struct finding *finding, const struct hot *hot, int64
 			     COUNT_OF(hot->registered), COUNT_OF(hot->sends), text);
 }
 
+/* The kind of which most were made for a few sends each; OBJECT_COUNT: of none enough. */
+static enum object_kind find_brief(const struct hot *hot)
+{
+	enum object_kind most = OBJECT_COUNT;
+
+	for (enum object_kind kind = 0; kind < OBJECT_COUNT; kind++)
+		if (hot->brief_made[kind] >= HOT_CALLS &&
+		    hot->brief_made[kind] * BRIEF_SENDS >= hot->sends &&
+		    (most == OBJECT_COUNT || hot->brief_made[kind] > hot->brief_made[most]))
+			most = kind;
+	return most;
+}
+
+static void report_brief(struct check *check, const struct model_exit *end, const struct hot *hot,
+			 enum object_kind kind)
+{
+	const char *name = kind == OBJECT_qp        ? "queue pair"
+			   : kind == OBJECT_cq      ? "CQ"
+			   : kind == OBJECT_mw      ? "memory window"
+			   : kind == OBJECT_context ? "context"
+						    : "SRQ";
+	struct finding *finding = add_hot(check, end, RULE_PERF_001, &hot->made_longest);
+	char all[32], longest[32], id[32];
+
+	if (finding)
+		finding_text(&finding->says,
+			     "%s %ss were destroyed at most %d sends after they had been created, "
+			     "for %s sends in total. Creating and destroying them took %s; the "
+			     "longest, %s, took %s.",
+			     COUNT_OF(hot->brief_made[kind]), name, HOT_BRIEF, COUNT_OF(hot->sends),
+			     judge_span(hot->made_ns, all), event_id_text(hot->made_longest.id, id),
+			     judge_span(hot->made_longest_ns, longest));
+}
+
 /* PERF-001 */
 void perf_001(struct check *check, const struct model_exit *end)
 {
@@ -146,6 +180,8 @@ void perf_001(struct check *check, const struct model_exit *end)
 		finding = add_hot(check, end, RULE_PERF_001, &hot->longest);
 		if (finding)
 			say_registered(finding, hot, sending);
+	} else if (find_brief(hot) != OBJECT_COUNT) {
+		report_brief(check, end, hot, find_brief(hot));
 	}
 }
 
@@ -324,6 +360,33 @@ static void report_late(struct check *check, const struct life *life)
 		     judge_span(stats->late_ns, all));
 }
 
+/* Were most messages found by polls that came late, during a great part of the time? */
+static bool is_asleep(const struct queue_cq_stats *stats)
+{
+	int64_t time = stats->last_time - stats->first_time;
+
+	return stats->slept >= BURSTS && stats->slept_wcs * 100 >= stats->wcs * MOST &&
+	       stats->slept_ns >= time / 100 * LATE_SHARE;
+}
+
+static void report_asleep(struct check *check, const struct life *life)
+{
+	const struct queue_cq_stats *stats = &life->cq->stats;
+	struct finding *finding = judge_life(check, RULE_PERF_005, life, "ibv_poll_cq()", 2);
+	char wait[32], all[32], whole[32];
+
+	if (finding)
+		finding_text(&finding->says,
+			     "%s of %s completions of %s were found in %s polls, each after %s on "
+			     "average in which no thread polled it: %s of %s. A message waits that "
+			     "long, and so does its sender if it waits for an answer.",
+			     COUNT_OF(stats->slept_wcs), COUNT_OF(stats->wcs), life->name,
+			     COUNT_OF(stats->slept),
+			     judge_span(stats->slept_ns / (int64_t)stats->slept, wait),
+			     judge_span(stats->slept_ns, all),
+			     judge_span(stats->last_time - stats->first_time, whole));
+}
+
 static void report_bursts(struct check *check, const struct life *life)
 {
 	const struct queue_cq_stats *stats = &life->cq->stats;
@@ -345,6 +408,8 @@ void perf_005(struct check *check, const struct life *life)
 		return;
 	if (is_late(&life->cq->stats))
 		report_late(check, life);
+	else if (is_asleep(&life->cq->stats))
+		report_asleep(check, life);
 	else if (life->cq->stats.bursts >= BURSTS)
 		report_bursts(check, life);
 }

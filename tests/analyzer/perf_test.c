@@ -427,3 +427,48 @@ TEST(completions_that_wait_for_a_poll)
 	assert_int_equal(poll_late(16, 64, 20000000, false), 0); /* before the first: not known */
 	assert_int_equal(poll_late(20, 64, 20000000, true), 0);  /* it was busy with posts */
 }
+
+/* Few messages, but each has a queue pair of its own. */
+TEST(a_queue_pair_for_each_message)
+{
+	struct story s;
+
+	begin_with(&s, deep, deep);
+	post_and_poll(&s, 0);
+	for (uint64_t i = 1; i < 20; i++) {
+		post_and_poll(&s, i);
+		destroy_qp(&s, 0);
+		create_roomy(&s, deep, deep);
+	}
+	end_well(&s);
+	story_tells(&s, RULE_PERF_001,
+		    "18 queue pairs were destroyed at most 4 sends after they had been created, "
+		    "for 20 sends in total.");
+}
+
+/* A receiver that looks every @pause ns, and found a message each time, or at every second one. */
+static uint64_t sleep_and_poll(int64_t pause, uint64_t every)
+{
+	struct story s;
+	uint64_t found;
+
+	begin_with(&s, deep, deep);
+	for (uint64_t i = 0; i < 40; i++) {
+		post_list(&s, 0, &(struct posted){ .verb = VERB_post_recv, .wr_id = i, .n = 1 });
+		s.now += pause;
+		if (i % every == 0)
+			poll_receive(&s, 0, i);
+	}
+	end_well(&s);
+	story_check(&s, NULL);
+	found = s.findings->rules[RULE_PERF_005];
+	story_end(&s);
+	return found;
+}
+
+TEST(messages_that_wait_for_a_poll)
+{
+	assert_int_equal(sleep_and_poll(10000000, 1), 1);
+	assert_int_equal(sleep_and_poll(900000, 1), 0);
+	assert_int_equal(sleep_and_poll(10000000, 4), 0); /* too few to be sure */
+}
