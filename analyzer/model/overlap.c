@@ -73,6 +73,9 @@ static void store_pair(struct overlap_pair *pair, const struct queue *of_earlier
 		       const struct queue_request *earlier, const struct queue *of_later,
 		       const struct queue_request *later)
 {
+	pair->gathered += earlier->opcode == ABI_WR_RDMA_READ &&
+			  later->opcode == ABI_WR_RDMA_READ &&
+			  earlier->remote_addr != later->remote_addr;
 	if (pair->n++)
 		return;
 	pair->earlier = queue_moment(of_earlier, earlier);

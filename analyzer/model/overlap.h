@@ -26,6 +26,7 @@ struct overlap_pair {
 	uint32_t index;        /* of the later one in its post */
 	uint32_t other;        /* object: the queue pair of the earlier one */
 	bool apart;            /* they do not begin at the same address */
+	uint64_t gathered;     /* pairs of READs from different remote addresses */
 };
 
 struct overlaps {

@@ -4,7 +4,7 @@
  * Hazards: whether bytes were lost depends on when messages come. Reported when the queue ends,
  * since only then is it known whether the program keeps its buffers apart at all. One that
  * receives everything into one place does so on purpose, as the pingpongs do: it does not read
- * it.
+ * it. But one that reads from different places is interested in what it gets.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -68,7 +68,7 @@ static void report_filled(struct check *check, const struct life *life, const st
 	struct finding *finding;
 
 	if (!overlaps || !overlaps->filled.n || queue->buffer_told || queue->doubt ||
-	    !overlaps->apart)
+	    (!overlaps->apart && overlaps->filled.gathered < HABIT))
 		return;
 	finding = add_pair(check, RULE_MKEY_007, life, &overlaps->filled);
 	if (!finding)

@@ -547,3 +547,26 @@ TEST(a_datagram_is_sent_from_a_buffer_that_nothing_came_into)
 	end_well(&s);
 	story_finds_nothing(&s);
 }
+
+/* READs into one buffer, each while the others are outstanding; @step: between their places. */
+static uint64_t read_places(uint64_t step)
+{
+	static const struct one read = { IBV_WR_RDMA_READ, 1, 0x1000, 64, IBV_SEND_SIGNALED };
+	struct story s;
+	uint64_t found;
+
+	begin_with(&s, wide, wide);
+	for (uint64_t i = 0; i < 5; i++)
+		post_remote(&s, &read, 0x8000 + i * step, 0x20);
+	end_well(&s);
+	story_check(&s, NULL);
+	found = s.findings->hazards[RULE_MKEY_007];
+	story_end(&s);
+	return found;
+}
+
+TEST(different_places_are_read_into_one_buffer)
+{
+	assert_int_equal(read_places(64), 1);
+	assert_int_equal(read_places(0), 0);
+}
