@@ -1,6 +1,7 @@
 /*
  * Sentences that several rules need
  */
+#include "analyzer/model/crash.h"
 #include "analyzer/rules/judge.h"
 
 #include <inttypes.h>
@@ -202,7 +203,8 @@ static bool may_acknowledge(const struct check *check, const struct model_destro
 	const struct thread *thread = trace_thread(check->trace, got->thread);
 
 	/* the last one is the return of that call */
-	return thread && thread->id != destroy->moment.id.thread && thread->events <= got->n + 1;
+	return thread && !crash_is_over(check->model, thread->id) &&
+	       thread->id != destroy->moment.id.thread && thread->events <= got->n + 1;
 }
 
 /*

@@ -101,6 +101,21 @@ TEST(a_thread_that_has_done_nothing_since_the_event_may_acknowledge)
 	story_end(&s);
 }
 
+TEST(a_thread_that_has_ended_does_not_acknowledge)
+{
+	struct story s;
+	int other;
+
+	begin_story(&s);
+	other = story_thread(&s, STORY_PID, 0, 0);
+	get_event(&s, other);
+	atomic_store(&s.threads[other].head.ended, s.now += 1000);
+	story_call(&s, 0, VERB_destroy_cq, 7, W(&a_cq));
+	s.now += SECOND;
+	story_exit(&s, STORY_PID, 9);
+	story_tells(&s, RULE_COMPL_003, "had not returned 1.00 s later, when the process ended");
+}
+
 TEST(a_thread_that_went_on_does_not_acknowledge)
 {
 	struct story s;
