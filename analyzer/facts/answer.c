@@ -5,6 +5,7 @@
  */
 #include "analyzer/facts/answer.h"
 
+#include <byteswap.h>
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -85,12 +86,28 @@ static char *name_former(struct trace *trace, const struct peers *peers, const s
 	return text;
 }
 
+/* ", which in the other byte order is 0x12, that of process 1 qp2", if one queue pair has that */
+static void name_reversed(struct trace *trace, const struct peers *peers, uint32_t number,
+			  char text[LINE])
+{
+	uint32_t meant = bswap_32(number) >> 8;
+	const struct peer *peer = peer_next(peers, meant, NULL);
+	char process[LINE];
+
+	text[0] = '\0';
+	if (peer && meant != number && !peer_next(peers, meant, peer))
+		snprintf(text, LINE, ", but 0x%x, the same in the other byte order, is %s %s",
+			 meant, words_process(trace, peer->process, process, TEXT),
+			 name_qp(trace, peer));
+}
+
 static char *missing_destination(struct trace *trace, const struct peers *peers,
 				 const struct life *life)
 {
 	unsigned int namesakes = life->peer ? peer_namesakes(peers, life->peer) : 0;
 	const struct qp *qp = life->qp;
 	char *text = NULL, *former, retries[TEXT] = "", count[WORDS_COUNT];
+	char reversed[LINE] = "", expecting[LINE];
 	int n;
 
 	if (!qp || !(qp->set & ABI_QP_DEST_QPN))
@@ -114,7 +131,11 @@ static char *missing_destination(struct trace *trace, const struct peers *peers,
 			     "%sdest_qp_num 0x%x is the number of %s in this trace, but none of "
 			     "them is known to be connected to this one",
 			     retries, qp->dest_qp_num, words_count(namesakes, "queue pair", count));
-	else
+	else if (name_reversed(trace, peers, qp->dest_qp_num, reversed), *reversed) {
+		name_expecting(trace, peers, life, expecting);
+		n = asprintf(&text, "%sdest_qp_num 0x%x matches no queue pair in this trace%s%s",
+			     retries, qp->dest_qp_num, reversed, expecting);
+	} else
 		n = asprintf(&text,
 			     "%sdest_qp_num 0x%x matches no queue pair in this trace: the peer is "
 			     "recorded elsewhere or was destroyed, or the number or address is "

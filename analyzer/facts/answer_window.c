@@ -65,6 +65,11 @@ static void say_bind(struct trace *trace, const struct life *qp, const struct ke
 		say_range(t, bind, region, name);
 	else if (region->pd && qp->pd && region->pd != qp->pd)
 		text_addf(t, "%s and %s do not belong to one PD", name, qp->name);
+	else if (bind->before.thread && bind->length)
+		text_addf(t,
+			  "the window was bound by %s, and not invalidated since: one of type 2 is "
+			  "bound again only after IBV_WR_LOCAL_INV or IBV_WR_SEND_WITH_INV",
+			  event_id_text(bind->before, id));
 }
 
 /* @own is the request. */

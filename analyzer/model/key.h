@@ -29,11 +29,12 @@ enum key_state {
 
 /* The last bind of a window. */
 struct key_bind {
-	struct moment at; /* zeroed: none */
-	uint32_t index;   /* in the list that was posted */
-	uint64_t qp;      /* address */
-	uint64_t mr;      /* its region's address */
-	bool ends;        /* it unbound the window */
+	struct moment at;       /* zeroed: none */
+	uint32_t index;         /* in the list that was posted */
+	uint64_t qp;            /* address */
+	uint64_t mr;            /* its region's address */
+	bool ends;              /* it unbound the window */
+	struct event_id before; /* the bind that it replaces without an invalidation; 0:0: none */
 	uint64_t addr, length;
 	uint32_t access;
 };

@@ -201,6 +201,26 @@ static bool has_no_room(const struct refused *r, char *text, size_t size)
 	return queue && queue->owner == object && strain_reason(queue, text, size);
 }
 
+/* A request of ibv_wr_start(), of an opcode with data, without any. */
+static bool has_no_data(const struct refused *r, char *text, size_t size)
+{
+	const struct post *post = r->event->kind == TRACE_POST ? r->event->post : NULL;
+
+	for (uint32_t i = 0; post && i < post->nwr; i++) {
+		const struct wr *wr = &post->wr[i];
+
+		if (wr->nsge || (wr->opcode != ABI_WR_SEND && wr->opcode != ABI_WR_RDMA_WRITE &&
+				 wr->opcode != ABI_WR_RDMA_READ))
+			continue;
+		snprintf(text, size,
+			 "wr[%u], %s, has no data: ibv_wr_set_sge() and its like belong behind the "
+			 "function that begins the request",
+			 i, enum_name(enum_find("ibv_wr_opcode"), wr->opcode));
+		return true;
+	}
+	return false;
+}
+
 /* clang-format off */
 static const struct reason_row {
 	enum verb verb;          /* VERB_COUNT: any */
@@ -228,6 +248,7 @@ static const struct reason_row {
 	{ VERB_post_send, -1, 0, refused_post },
 	{ VERB_post_recv, -1, 0, refused_post },
 	{ VERB_wr_complete, -1, 0, refused_post },
+	{ VERB_wr_complete, -1, EINVAL, has_no_data },
 	{ VERB_post_srq_recv, -1, 0, refused_elements },
 	{ VERB_post_wq_recv, -1, 0, refused_elements },
 	{ VERB_COUNT, -1, ENOMEM, refused_room },
@@ -258,6 +279,9 @@ static const struct reason_row {
 	{ VERB_reg_mr_iova, -1, EINVAL, refused_access },
 	{ VERB_reg_mr_iova2, -1, EINVAL, refused_access },
 	{ VERB_reg_dmabuf_mr, -1, EINVAL, refused_dmabuf },
+	{ VERB_reg_dm_mr, -1, EINVAL, refused_dm },
+	{ VERB_memcpy_to_dm, -1, 0, refused_dm },
+	{ VERB_memcpy_from_dm, -1, 0, refused_dm },
 	{ VERB_rereg_mr, -1, EINVAL, refused_access },
 	{ VERB_resize_cq, -1, EINVAL, refused_cq },
 	{ VERB_query_port, -1, EINVAL, refused_query },

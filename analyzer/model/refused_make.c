@@ -230,6 +230,30 @@ bool refused_dmabuf(const struct refused *r, char *text, size_t size)
 	return refused_access(r, text, size);
 }
 
+/* Device memory has no addresses, only offsets. */
+bool refused_dm(const struct refused *r, char *text, size_t size)
+{
+	const struct args *args = r->event->call->args;
+	const struct life *dm;
+	int64_t offset, length, access;
+
+	if (args_get(args, ARG(access), &access) && !(access & ABI_ACCESS_ZERO_BASED)) {
+		snprintf(text, size, "IBV_ACCESS_ZERO_BASED is missing");
+		return true;
+	}
+	if (!args_get(args, ARG(dm_offset), &offset) || !args_get(args, ARG(length), &length))
+		return false;
+	dm = model_find(r->model, r->event->process, OBJECT_dm,
+			(uint64_t)args_number(args, ARG(dm)));
+	if (!dm || !dm->bytes || (uint64_t)offset + (uint64_t)length <= dm->bytes)
+		return false;
+	snprintf(text, size,
+		 "dm_offset is %" PRId64 ", and length %" PRId64 ": beyond the end of %s, which "
+		 "has %" PRIu64 " bytes",
+		 offset, length, dm->name, dm->bytes);
+	return true;
+}
+
 bool refused_memory(const struct refused *r, char *text, size_t size)
 {
 	int64_t addr, length, access = 0;

@@ -14,6 +14,7 @@ bool refused_srq(const struct refused *r, char *text, size_t size);
 /* Registration: flags that need another; unmapped memory. */
 bool refused_access(const struct refused *r, char *text, size_t size);
 bool refused_dmabuf(const struct refused *r, char *text, size_t size);
+bool refused_dm(const struct refused *r, char *text, size_t size);
 bool refused_memory(const struct refused *r, char *text, size_t size);
 
 /* ENOMEM: the pinned memory of the process, and its limit; or that the limit was not the reason. */

@@ -75,9 +75,15 @@ const char *window_invalid_text(const struct key *key, int64_t time, char text[W
 
 int window_bind(struct keys *keys, struct key *key, const struct key_bind *bind, uint32_t rkey)
 {
+	struct event_id before;
+
 	if (key->bind.at.id.thread && !key->bind.ends && key->rkey != rkey)
 		keys_replace(keys, key, key->invalid.at.id.thread ? &key->invalid.at : &bind->at);
+	before = key->bind.at.id;
+	if (!before.thread || key->bind.ends || key->invalid.at.id.thread)
+		before = (struct event_id){ 0 };
 	key->bind = *bind;
+	key->bind.before = before;
 	key->invalid = (struct key_invalid){ 0 };
 	return keys_rename(keys, key, 0, rkey);
 }

@@ -100,41 +100,64 @@ TEST(an_access_that_was_not_granted)
 		      "IBV_ACCESS_REMOTE_ATOMIC");
 }
 
-/* A bind of 64 bytes at @addr of the first end's region, registered with @has: it is refused. */
-static void refuse_bind(uint64_t addr, unsigned int wants, int has, const char *key)
+static void post_bind(struct story *s, const struct ibv_mw *mw, const struct ibv_mr *mr,
+		      uint64_t addr, unsigned int wants, uint32_t rkey)
 {
-	struct event_post *event;
-	struct event_wr *wr;
-	struct event_bind *bind;
-	struct ibv_mr mr;
-	struct ibv_mw mw;
-	struct story s;
+	struct event_post *event = (struct event_post *)s->words;
+	struct event_wr *wr = (struct event_wr *)(event + 1);
+	struct event_bind *bind = (struct event_bind *)(wr + 1);
 
-	begin_story(&s);
-	mr = ends[0].mr;
-	mr.lkey = 0x30;
-	mr.rkey = 0x31;
-	register_as(&s, 0, &mr, has);
-	mw = (struct ibv_mw){ .context = &ends[0].context, .pd = &ends[0].pd, .rkey = 0x40 };
-	story_do(&s, 0, VERB_alloc_mw, 3, W(&mw), W(&ends[0].pd), IBV_MW_TYPE_2);
-	event = (struct event_post *)s.words;
-	wr = (struct event_wr *)(event + 1);
-	bind = (struct event_bind *)(wr + 1);
 	event->object = W(&ends[0].qp);
 	event->verb = (unsigned int)VERB_post_send & 0x1ff;
 	event->nwr = 1;
 	*wr = (struct event_wr){
 		.wr_id = 1, .opcode = IBV_WR_BIND_MW, .flags = IBV_SEND_SIGNALED, .parts = WR_BIND
 	};
-	*bind = (struct event_bind){ .mw = W(&mw),
-				     .rkey = 0x41,
-				     .mr = W(&mr),
-				     .addr = addr,
-				     .length = 64,
-				     .access = wants };
-	story_event(&s, 0, EVENT_POST, (sizeof(*event) + sizeof(*wr) + sizeof(*bind)) / 8);
+	*bind = (struct event_bind){
+		.mw = W(mw), .rkey = rkey, .mr = W(mr), .addr = addr, .length = 64, .access = wants
+	};
+	story_event(s, 0, EVENT_POST, (sizeof(*event) + sizeof(*wr) + sizeof(*bind)) / 8);
+}
+
+/* The first end has the region @mr, registered with @has, and the window @mw. */
+static void begin_with_window(struct story *s, struct ibv_mr *mr, struct ibv_mw *mw, int has)
+{
+	begin_story(s);
+	*mr = ends[0].mr;
+	mr->lkey = 0x30;
+	mr->rkey = 0x31;
+	register_as(s, 0, mr, has);
+	*mw = (struct ibv_mw){ .context = &ends[0].context, .pd = &ends[0].pd, .rkey = 0x40 };
+	story_do(s, 0, VERB_alloc_mw, 3, W(mw), W(&ends[0].pd), IBV_MW_TYPE_2);
+}
+
+/* A bind of 64 bytes at @addr of the first end's region, registered with @has: it is refused. */
+static void refuse_bind(uint64_t addr, unsigned int wants, int has, const char *key)
+{
+	struct ibv_mr mr;
+	struct ibv_mw mw;
+	struct story s;
+
+	begin_with_window(&s, &mr, &mw, has);
+	post_bind(&s, &mw, &mr, addr, wants, 0x41);
 	poll_as(&s, IBV_WC_MW_BIND_ERR);
 	assert_string_equal(only_cause(&s)->key ?: "", key);
+	story_end(&s);
+}
+
+TEST(a_window_that_is_bound_already)
+{
+	struct ibv_mr mr;
+	struct ibv_mw mw;
+	struct story s;
+
+	begin_with_window(&s, &mr, &mw, IBV_ACCESS_MW_BIND | IBV_ACCESS_LOCAL_WRITE);
+	post_bind(&s, &mw, &mr, AT, IBV_ACCESS_REMOTE_READ, 0x41);
+	poll_as(&s, IBV_WC_SUCCESS);
+	post_bind(&s, &mw, &mr, AT + 64, IBV_ACCESS_REMOTE_READ, 0x42);
+	poll_as(&s, IBV_WC_MW_BIND_ERR);
+	assert_non_null(
+		strstr(only_cause(&s)->key ?: "", "and not invalidated since: one of type 2"));
 	story_end(&s);
 }
 
@@ -578,6 +601,17 @@ TEST(a_number_that_was_never_received)
 	assert_string_equal(only_cause(&s)->peer, "dest_qp_num is 0, which is not the number of a "
 						  "program's queue pair: was the number of the "
 						  "peer received?");
+	story_end(&s);
+}
+
+TEST(a_number_in_reverse_byte_order)
+{
+	struct story s;
+
+	begin_with_destination(&s, 0x220000);
+	assert_non_null(strstr(only_cause(&s)->peer,
+			       "dest_qp_num 0x220000 matches no queue pair in this trace, but "
+			       "0x22, the same in the other byte order, is process 2 "));
 	story_end(&s);
 }
 
