@@ -20,8 +20,9 @@ received_bytes_are_defined() {
 	local bare recorded
 	bare=$(count_uses env)
 	recorded=$(count_uses "$VERBATIM" record -q --payload=hash -o "$t" --)
-	echo "    rxe: $bare uses of undefined bytes bare, $recorded recorded"
+	echo "    rxe: $bare uses of undefined bytes bare, $recorded recorded" >"$tmp/uses"
 	is recorded "$recorded" 0 || { cat "$tmp"/log.* "$tmp/out"; return 1; }
 }
 try "what rxe writes is defined" received_bytes_are_defined
+cat "$tmp/uses"
 exit $failed
